@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BOOT_BOOT_H
+#define HB_BOOT_BOOT_H
+
+#include <stdint.h>
+
+#include "lib/base/channel.h"
+#include "lib/base/error.h"
+
+struct event_base;
+
+/* Starts one agent on one host and hands over the byte stream to it. Three
+ * ways in: fork (this host), libssh in-process (loaded from hb_ssh.so at
+ * first need), an external command that carries stdin and stdout. All are
+ * driven by one libevent loop and none blocks it: names are resolved by a
+ * helper thread. */
+enum hb_boot_stage {
+    HB_STAGE_RESOLVE, HB_STAGE_CONNECT, HB_STAGE_BANNER, HB_STAGE_HOST_KEY,
+    HB_STAGE_AUTH, HB_STAGE_AGENT, HB_STAGE_READY
+};
+const char *hb_boot_stage_name(enum hb_boot_stage stage); /* "resolve" */
+
+enum hb_host_keys { HB_HOST_KEYS_STRICT, HB_HOST_KEYS_PIN };
+
+/* Shared by all hosts of a job; borrowed, must outlive the boots. */
+struct hb_boot_config {
+    struct event_base *base;
+    const char *agent_path;    /* this installation's hpcbootd, absolute */
+    const char *prefix;        /* --prefix: look in PREFIX/sbin first; or NULL */
+    const char *launch_with;   /* --launch-with: command template, or NULL.
+                                * %h host, %p port, %u user, %a the agent's
+                                * command line as one shell word; without %a
+                                * the agent's words follow the command. */
+    const char *kex;           /* --kex; NULL: curve25519 */
+    const char *identity;      /* --identity FILE; NULL: what is there */
+    const char *ssh_config;    /* --ssh-config FILE, "none", or NULL: usual */
+    enum hb_host_keys host_keys;
+    const char *gang_key;      /* private key file of the gang, or NULL */
+    const char *user;          /* default remote user, or NULL: this one */
+    int port;                  /* 0: configuration, else 22 (2222 is tried
+                                * when 22 refuses and inside_gang is set) */
+    int inside_gang;           /* an operator made these hosts */
+    int connect_timeout_ms;    /* for each stage */
+    int keepalive_verbose;
+};
+
+struct hb_boot_target {
+    const char *host; /* name or address as the gang calls it */
+    const char *user; /* or NULL */
+    int port;         /* or 0 */
+    const char *token; /* the login's token: passed as the agent's argument */
+};
+
+struct hb_boot;
+
+struct hb_boot_events {
+    void (*stage)(void *arg, enum hb_boot_stage stage, const char *detail);
+    /* Text the login printed beside the link (stderr of the remote shell or
+     * command); a line or a piece of one, not NUL-terminated. */
+    void (*chatter)(void *arg, const char *text, size_t len);
+    /* The host key could not be verified and was accepted by `pin`. */
+    void (*pinned)(void *arg, const char *fingerprint);
+    /* The stream is open (the agent has not spoken yet). The callee owns ch
+     * and sets its events and arg before it returns. */
+    void (*open)(void *arg, struct hb_channel *ch);
+    /* It did not work: code, text, and the stage it came to. No event
+     * follows; the boot is freed by hb_boot_cancel all the same. */
+    void (*failed)(void *arg, enum hb_boot_stage stage,
+                   const struct hpcboot_error *err);
+};
+
+enum hb_boot_way { HB_BOOT_FORK, HB_BOOT_SSH, HB_BOOT_COMMAND };
+
+/* Begins; events come from the loop only, never from inside this call. */
+int hb_boot_start(struct hb_boot **out, enum hb_boot_way way,
+                  const struct hb_boot_config *config,
+                  const struct hb_boot_target *target,
+                  const struct hb_boot_events *events, void *arg,
+                  struct hpcboot_error *err);
+/* Frees a boot; what is under way is given up. The channel that was handed
+ * over lives on. NULL-safe. */
+void hb_boot_cancel(struct hb_boot *boot);
+
+/* A channel over descriptors that the caller hands over (they may be the
+ * same); `pid` > 0: the command behind them, reaped and named in `closed`. */
+int hb_channel_from_fds(struct hb_channel **out, struct event_base *base,
+                        int read_fd, int write_fd, pid_t pid,
+                        struct hpcboot_error *err);
+
+/* The command line that starts an agent through a login shell of any kind
+ * (sh, bash, csh, tcsh, fish): free() it. */
+char *hb_boot_remote_command(const struct hb_boot_config *config,
+                             const struct hb_boot_target *target);
+
+#endif

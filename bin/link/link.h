@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_LINK_LINK_H
+#define HB_LINK_LINK_H
+
+#include <stdint.h>
+
+#include "lib/base/channel.h"
+#include "lib/base/error.h"
+#include "lib/wire/wire.h"
+
+struct event_base;
+
+/* A control link: frames over a channel, with heartbeats; the same code at
+ * both ends. The parent's end skips what comes before the magic and hands it
+ * on as the host's own words. Frames are queued without bound by the link
+ * itself: bulk senders ask hb_link_backlog or use credits. */
+struct hb_link;
+
+struct hb_link_events {
+    /* One frame; valid during the call. PING and PONG are the link's own. */
+    void (*frame)(void *arg, const struct hb_frame *frame);
+    /* Bytes before the magic (parent's end only). */
+    void (*chatter)(void *arg, const char *text, size_t len);
+    /* The backlog has fallen below the low mark again. */
+    void (*drained)(void *arg);
+    /* The link is broken: closed, protocol error, or no sign of life for
+     * dead_ms. No further event comes; hb_link_destroy is still due. */
+    void (*lost)(void *arg, const struct hpcboot_error *err);
+};
+
+/* Takes ch. `parent` is 1 at the side that waits for the magic. */
+int hb_link_create(struct hb_link **out, struct event_base *base,
+                   struct hb_channel *ch, int parent,
+                   const struct hb_link_events *events, void *arg,
+                   struct hpcboot_error *err);
+void hb_link_destroy(struct hb_link *link); /* NULL-safe; closes the channel */
+
+/* Where encoded frames go: put messages here, then hb_link_flush. */
+struct hb_buf *hb_link_out(struct hb_link *link);
+void hb_link_flush(struct hb_link *link);
+size_t hb_link_backlog(const struct hb_link *link); /* bytes not yet taken */
+
+/* Both sides: a PING every heartbeat_ms, lost after dead_ms of silence
+ * (anything received counts). 0 = off. */
+void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
+                       uint32_t dead_ms);
+/* Peer's monotonic clock minus ours, from the exchange with the shortest
+ * round trip; 0 until one came back. */
+int64_t hb_link_clock_offset_ns(const struct hb_link *link);
+void hb_link_set_clock(struct hb_link *link, int64_t offset_ns);
+
+#endif

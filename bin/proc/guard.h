@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_PROC_GUARD_H
+#define HB_PROC_GUARD_H
+
+#include <sys/types.h>
+
+#include "lib/base/error.h"
+
+/* Nothing stays behind. The guard is the process above an agent: a child
+ * subreaper that does nothing but wait. When the agent ends, for whatever
+ * reason, the guard kills every descendant that is left and every process
+ * that carries the job's cookie, and ends with the agent's status. When the
+ * guard is killed, the agent notices (hb_guard_watch_fd) and does the same.
+ *
+ * Forks: returns 0 in the agent, with *watch_fd_out readable once the guard
+ * is gone; in the guard it never returns. The guard leaves the caller's
+ * session (setsid), ignores terminal signals, and passes TERM on. */
+int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
+
+/* The cookie by which strays are known; may be set late (the agent hears it
+ * in WELCOME). Written by the agent for its guard through shared memory. */
+#define HB_COOKIE_VAR "HPCBOOT_COOKIE"
+void hb_guard_set_cookie(const char *cookie);
+
+/* Kills all descendants of the calling process (a subreaper) and, where a
+ * cookie is set, all processes of this user that carry it, until none is
+ * left or `timeout_ms` has passed; reaps what it can. Returns how many were
+ * killed. `sparing` (may be 0): a pid to leave alone. */
+int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms);
+/* Sends a signal to every descendant of this process. Returns how many. */
+int hb_signal_descendants(int signo, pid_t sparing);
+/* Makes the calling process a child subreaper. */
+int hb_become_subreaper(struct hpcboot_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HOSTFILE_HOSTFILE_H
+#define HB_HOSTFILE_HOSTFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* Which hosts form this gang. Sources are asked in order of strength; the
+ * first that can answer wins, and each that was passed over says why. */
+struct hb_host {
+    char *name;     /* as its source spells it; also its node name */
+    char *user;     /* or NULL */
+    int port;       /* or 0 */
+    int slots;      /* > 0: stated; 0: not stated, to be counted on the host */
+    int max_slots;  /* 0: none */
+    int is_local;   /* this very host: start by fork */
+    char *origin;   /* "/etc/mpi/hostfile:3", "-H"; never NULL */
+};
+
+struct hb_gang {
+    struct hb_host *hosts;
+    size_t n;
+    char *source;      /* "-H", "MPI Operator", "this host" */
+    char *detail;      /* one sentence: what was found and read */
+    char *gang_key;    /* private key file the operator mounted, or NULL */
+    int operator_made; /* an operator made these hosts: trust as inside a gang */
+    char **passed_over; /* [n_passed] "SOURCE: reason" */
+    size_t n_passed;
+};
+
+struct hb_gang_request {
+    const char *host_list;    /* -H, may be NULL */
+    const char *hostfile;     /* --hostfile, may be NULL */
+    const char *default_hostfile; /* configuration or variable, may be NULL */
+    char *const *env;         /* the launcher's environment */
+    const char *root;         /* "" or a directory that stands for / in tests */
+    int filter;               /* -H selects from a hostfile when both are given */
+};
+
+#define HB_MAX_HOSTS (1u << 20)
+
+int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
+                   struct hpcboot_error *err);
+void hb_gang_destroy(struct hb_gang *gang); /* leaves it empty; NULL-safe */
+
+/* Dialects, each its own file. Errors: "FILE:LINE:COLUMN: expected ...". */
+int hb_hostfile_parse_openmpi(const char *path, const char *text, size_t len,
+                              struct hb_gang *out, struct hpcboot_error *err);
+/* "a,b:2,c:4"; Open MPI meaning: one slot per mention without a count. */
+int hb_hostfile_parse_list(const char *list, struct hb_gang *out,
+                           struct hpcboot_error *err);
+/* The host this runs on, by its own name, slots not stated. */
+void hb_gang_add_local(struct hb_gang *out);
+/* 1 when `name` certainly is this host: localhost, its own host name (short
+ * or full), a loopback address. No network is asked. */
+int hb_host_is_self(const char *name);
+
+#endif

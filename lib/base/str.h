@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BASE_STR_H
+#define HB_BASE_STR_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* Memory that is small and must be there: abort() on failure. */
+void *hb_xmalloc(size_t n);
+void *hb_xcalloc(size_t n, size_t size);
+void *hb_xrealloc(void *p, size_t n);
+char *hb_xstrdup(const char *s);
+char *hb_xstrndup(const char *s, size_t n);
+char *hb_xasprintf(const char *fmt, ...) HB_PRINTF(1, 2);
+
+/* A string that grows. Start from HB_STR_INIT; .s is never NULL after a put. */
+struct hb_str {
+    char *s;
+    size_t len, cap;
+};
+#define HB_STR_INIT {NULL, 0, 0}
+void hb_str_put(struct hb_str *o, const char *text);
+void hb_str_putn(struct hb_str *o, const char *text, size_t n);
+void hb_str_putc(struct hb_str *o, char c);
+void hb_str_putf(struct hb_str *o, const char *fmt, ...) HB_PRINTF(2, 3);
+void hb_str_vputf(struct hb_str *o, const char *fmt, va_list ap);
+const char *hb_str_text(const struct hb_str *o); /* "" when empty */
+char *hb_str_steal(struct hb_str *o); /* free() it; o is then empty */
+void hb_str_destroy(struct hb_str *o);
+
+/* Whole-text number parsing: digits only, no blanks, no sign, within
+ * [min, max]; else HPCBOOT_ERR_PARSE and *out untouched. */
+int hb_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+int hb_parse_int(const char *text, int min, int max, int *out); /* '-' allowed */
+/* "30", "30s", "5m", "1h", "250ms", "1.5" (seconds) -> milliseconds. */
+int hb_parse_duration_ms(const char *text, int64_t *ms_out);
+
+int hb_streq(const char *a, const char *b);            /* NULL-safe */
+int hb_starts_with(const char *s, const char *prefix);
+int hb_ends_with(const char *s, const char *suffix);
+/* The candidate nearest to `word` by edit distance, or NULL when none is near. */
+const char *hb_nearest(const char *word, const char *const *candidates, size_t n);
+
+#endif

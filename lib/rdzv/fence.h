@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RDZV_FENCE_H
+#define HB_RDZV_FENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/error.h"
+
+/* The one fence engine: collects a blob from each participating node up a
+ * tree and brings the collection down again. A state machine without I/O,
+ * the same in the launcher (the root) and in every agent. PMI-1 barriers,
+ * PMI-2 fences, PMIx fences and the native rendezvous all ride on it.
+ *
+ * A fence is named by an opaque key (at most HB_FENCE_KEY_MAX bytes) that
+ * every participant makes alike: kind, epoch, participants, round. Several
+ * may be under way at once. Each participating node contributes once, when
+ * all its own participating ranks have joined. Collected data is a sequence
+ * of {u32 node, blob}; the engine never looks inside a blob.
+ *
+ * The root completes a fence when every node of its list has contributed; an
+ * inner node passes on when every participating node of its subtree has. */
+#define HB_FENCE_KEY_MAX 65536u
+
+struct hb_fence_engine;
+
+struct hb_fence_ops {
+    /* To the parent: this subtree's part. Not called at the root. */
+    void (*up)(void *arg, struct hb_bytes key, const uint32_t *nodes,
+               uint32_t n_nodes, struct hb_bytes data);
+    /* To one child edge: result of a fence in which its subtree takes part. */
+    void (*down)(void *arg, uint32_t child, struct hb_bytes key, int status,
+                 struct hb_bytes data);
+    /* To this node's own participants. */
+    void (*done)(void *arg, struct hb_bytes key, int status,
+                 struct hb_bytes data);
+};
+
+/* `self` is this node's number, or HB_FENCE_ROOT for a launcher that takes no
+ * part itself. is_root: no parent. */
+#define HB_FENCE_ROOT 0xffffffffu
+int hb_fence_engine_create(struct hb_fence_engine **out, uint32_t self,
+                           int is_root, const struct hb_fence_ops *ops,
+                           void *arg, struct hpcboot_error *err);
+void hb_fence_engine_destroy(struct hb_fence_engine *e);
+
+/* Tells which nodes are reached through a child edge (the child's own number
+ * included). Replaces what was said of that child. */
+int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
+                       const uint32_t *subtree, uint32_t n,
+                       struct hpcboot_error *err);
+
+/* This node's own contribution. `nodes` are all participants, sorted. A
+ * second contribution to the same key while it is open is ERR_PROTOCOL. */
+int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
+                  const uint32_t *nodes, uint32_t n_nodes,
+                  struct hb_bytes data, struct hpcboot_error *err);
+int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
+                        struct hb_bytes key, const uint32_t *nodes,
+                        uint32_t n_nodes, struct hb_bytes data,
+                        struct hpcboot_error *err);
+int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
+                         int status, struct hb_bytes data,
+                         struct hpcboot_error *err);
+/* A node is gone: every open or later fence with it ends with
+ * HPCBOOT_ERR_PEER_DEAD. */
+void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node);
+size_t hb_fence_open_count(const struct hb_fence_engine *e);
+
+/* Walks collected data: 1 and the next part, 0 at the end, ERR_PROTOCOL. */
+int hb_fence_data_next(struct hb_buf *view, uint32_t *node_out,
+                       struct hb_bytes *blob_out);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The agent's talk with its parent. It says HELLO, is WELCOMEd, receives the
+ * job (JOB, one APP per segment, START) and from then on is driven by frames,
+ * by its ranks and by its guard. Each frame type has one handler in a table;
+ * a frame out of turn is a protocol error and ends the agent.
+ *
+ * Whatever ends the link ends the ranks: an agent without a parent kills at
+ * once and leaves, so that a dead launcher leaves nothing running. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/boot/boot.h"
+#include "bin/hpcbootd/agent.h"
+#include "bin/pm/family.h"
+#include "bin/proc/guard.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define MILLI 1000
+#define HOST_NAME_SIZE 256
+/* A launcher that connects and says nothing is no launcher. */
+#define WELCOME_TIMEOUT_S 120
+
+typedef int (*frame_handler)(struct agent *a, const struct hb_frame *f,
+                             struct hpcboot_error *err);
+
+void agent_flush(struct agent *a)
+{
+    if (a->link != NULL) {
+        hb_link_flush(a->link);
+    }
+}
+
+void agent_note(struct agent *a, int level, const char *fmt, ...)
+{
+    struct hb_str text = HB_STR_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    hb_str_vputf(&text, fmt, ap);
+    va_end(ap);
+    AGENT_SEND(a, note, .level = (uint8_t)level, .text = hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
+void agent_fail(struct agent *a, const struct hpcboot_error *err)
+{
+    AGENT_SEND(a, failed, .code = err->code, .text = err->text);
+    agent_kill(a, 0, err->text);
+    agent_leave(a, 1);
+}
+
+static int on_welcome(struct agent *a, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_welcome m;
+    int rc = hb_wire_get_welcome(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (a->job_id == NULL) {
+        a->job_id = hb_xstrdup(m.job_id);
+        a->cookie = hb_xstrdup(m.cookie);
+        a->node = m.node;
+        a->epoch = f->epoch;
+        hb_guard_set_cookie(a->cookie);
+    }
+    /* Said again when the launcher is stopped and continued by its user. */
+    hb_link_heartbeat(a->link, m.heartbeat_ms, m.dead_ms);
+    return 0;
+}
+
+static int on_job(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err)
+{
+    struct hb_msg_job m;
+    int rc = hb_wire_get_job(f, &m, err);
+
+    return rc < 0 ? rc : agent_order_job(a, &m, err);
+}
+
+static int on_app(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err)
+{
+    struct hb_msg_app m;
+    int rc = hb_wire_get_app(f, &m, err);
+
+    return rc < 0 ? rc : agent_order_app(a, &m, err);
+}
+
+static int on_start(struct agent *a, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_start m;
+    int rc = hb_wire_get_start(f, &m, err);
+
+    if (rc == 0) {
+        rc = agent_order_check(a, &m, err);
+    }
+    if (rc == 0) {
+        struct hpcboot_error why = {0};
+
+        if (agent_start_ranks(a, &why) < 0) {
+            agent_fail(a, &why);
+        }
+    }
+    return rc;
+}
+
+static int on_credit(struct agent *a, const struct hb_frame *f,
+                     struct hpcboot_error *err)
+{
+    struct hb_msg_credit m;
+    int rc = hb_wire_get_credit(f, &m, err);
+
+    if (rc == 0) {
+        agent_credit(a, m.bytes);
+    }
+    return rc;
+}
+
+static int on_stdin(struct agent *a, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_stdin m;
+    int rc = hb_wire_get_stdin(f, &m, err);
+
+    for (uint32_t i = 0; rc == 0 && i < a->n_ranks; i++) {
+        if (m.rank == HB_ALL_RANKS || m.rank == a->ranks[i].rank) {
+            rank_stdin(&a->ranks[i], &m);
+        }
+    }
+    return rc;
+}
+
+static int on_signal(struct agent *a, const struct hb_frame *f,
+                     struct hpcboot_error *err)
+{
+    struct hb_msg_signal m;
+    int rc = hb_wire_get_signal(f, &m, err);
+
+    if (rc == 0) {
+        agent_signal(a, m.rank, m.signo);
+    }
+    return rc;
+}
+
+static int on_kill(struct agent *a, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct hb_msg_kill m;
+    int rc = hb_wire_get_kill(f, &m, err);
+
+    if (rc == 0) {
+        agent_kill(a, m.grace_ms, m.reason);
+    }
+    return rc;
+}
+
+static int on_bye(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err)
+{
+    agent_leave(a, 0);
+    return 0;
+}
+
+static int on_inspect(struct agent *a, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_family_choice choice = {0};
+    struct hb_strv argv = HB_STRV_INIT, env = HB_STRV_INIT;
+    struct hb_msg_inspect m;
+    const char *s;
+    size_t pos = 0;
+    int rc = hb_wire_get_inspect(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    while ((s = hb_wire_strv_next(&m.argv, &pos)) != NULL) {
+        hb_strv_push(&argv, s);
+    }
+    for (pos = 0; (s = hb_wire_strv_next(&m.env, &pos)) != NULL;) {
+        hb_strv_push(&env, s);
+    }
+    if (argv.n > 0 && hb_family_detect(argv.v, m.wdir, hb_strv_view(&env),
+                                       &choice, NULL) == 0) {
+        AGENT_SEND(a, inspected, .found = (uint8_t)choice.found,
+                   .certain = (uint8_t)choice.certain,
+                   .links_mpi = (uint8_t)choice.links_mpi,
+                   .family = hb_pm_family_name(choice.family),
+                   .flavour = (uint32_t)choice.flavour, .why = choice.why);
+    } else {
+        AGENT_SEND(a, inspected, .family = "", .why = "");
+    }
+    hb_strv_destroy(&argv);
+    hb_strv_destroy(&env);
+    return 0;
+}
+
+static const struct {
+    frame_handler handler;
+    int welcomed; /* only after WELCOME */
+} frames[HB_MSG_TYPES] = {
+    [HB_MSG_WELCOME] = {on_welcome, 0},
+    [HB_MSG_JOB] = {on_job, 1},
+    [HB_MSG_APP] = {on_app, 1},
+    [HB_MSG_START] = {on_start, 1},
+    [HB_MSG_CREDIT] = {on_credit, 1},
+    [HB_MSG_STDIN] = {on_stdin, 1},
+    [HB_MSG_SIGNAL] = {on_signal, 1},
+    [HB_MSG_KILL] = {on_kill, 1},
+    [HB_MSG_BYE] = {on_bye, 0},
+    [HB_MSG_INSPECT] = {on_inspect, 1},
+    [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
+    [HB_MSG_MODEX] = {agent_pm_frame, 1},
+    [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},
+    [HB_MSG_NAME_REPLY] = {agent_pm_frame, 1},
+};
+
+static void on_frame(void *arg, const struct hb_frame *f)
+{
+    struct agent *a = arg;
+    struct hpcboot_error err = {0};
+    int rc;
+
+    if (f->type >= HB_MSG_TYPES || frames[f->type].handler == NULL ||
+        (frames[f->type].welcomed && a->job_id == NULL)) {
+        rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL,
+                     "a %s frame came out of turn", hb_wire_type_name(f->type));
+    } else {
+        rc = frames[f->type].handler(a, f, &err);
+    }
+    if (rc < 0) {
+        agent_fail(a, &err);
+    }
+}
+
+static void on_lost(void *arg, const struct hpcboot_error *err)
+{
+    struct agent *a = arg;
+
+    agent_kill(a, 0, err->text);
+    agent_leave(a, 1);
+}
+
+static const struct hb_link_events link_events = {
+    .frame = on_frame, .lost = on_lost,
+};
+
+static void on_guard_gone(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    agent_note(a, HB_ERROR, "the guard process of this agent was killed");
+    agent_kill(a, 0, "the guard process was killed");
+    agent_leave(a, 1);
+}
+
+static void on_child(evutil_socket_t fd, short what, void *arg)
+{
+    agent_reap(arg);
+}
+
+/* Somebody ends the pod: the ranks get their grace, the launcher is told. */
+static void on_term(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    agent_note(a, HB_WARN, "this host's agent was told to terminate (SIGTERM); "
+               "its ranks are being ended");
+    agent_kill(a, a->job.grace_ms, "SIGTERM");
+}
+
+static void on_no_welcome(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->job_id == NULL) {
+        agent_leave(a, 1);
+    }
+}
+
+static void say_hello(struct agent *a)
+{
+    char host[HOST_NAME_SIZE] = "";
+
+    gethostname(host, sizeof host - 1);
+    hb_buf_put_raw(hb_link_out(a->link), HB_WIRE_MAGIC, HB_WIRE_MAGIC_LEN);
+    AGENT_SEND(a, hello, .protocol = HB_WIRE_PROTOCOL,
+               .version = PACKAGE_VERSION, .token = a->token,
+               .host_name = host, .pid = (uint32_t)getpid(),
+               .uid = (uint32_t)getuid(), .cores = a->allowed.cores,
+               .pus = a->allowed.pus, .slots = a->allowed.slots,
+               .quota_milli = a->allowed.quota_milli,
+               .slots_origin = a->allowed.origin,
+               .time_ns = (uint64_t)hb_now_ns());
+}
+
+static int set_up(struct agent *a, int in_fd, int out_fd,
+                  struct hpcboot_error *err)
+{
+    static const struct timeval welcome = {WELCOME_TIMEOUT_S, 0};
+    struct hb_channel *ch = NULL;
+    int rc;
+
+    a->base = event_base_new();
+    if (a->base == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");
+    }
+    a->guard_ev = event_new(a->base, a->guard_fd, EV_READ, on_guard_gone, a);
+    a->child_ev = evsignal_new(a->base, SIGCHLD, on_child, a);
+    a->term_ev = evsignal_new(a->base, SIGTERM, on_term, a);
+    event_add(a->guard_ev, NULL);
+    event_add(a->child_ev, NULL);
+    event_add(a->term_ev, NULL);
+    event_base_once(a->base, -1, EV_TIMEOUT, on_no_welcome, a, &welcome);
+    rc = hb_channel_from_fds(&ch, a->base, in_fd, out_fd, -1, err);
+    if (rc == 0) {
+        rc = hb_link_create(&a->link, a->base, ch, 0, &link_events, a, err);
+    }
+    if (rc == 0) {
+        rc = hb_topo_allowed("", &a->allowed, err);
+    }
+    return rc;
+}
+
+static void tear_down(struct agent *a)
+{
+    agent_pm_stop(a);
+    agent_ranks_destroy(a);
+    agent_order_destroy(&a->job);
+    hb_fence_engine_destroy(a->fences);
+    hb_link_destroy(a->link);
+    struct event *evs[] = {a->guard_ev, a->child_ev, a->term_ev,
+                           a->kill_timer, a->linger_timer, a->contact_timer,
+                           a->leave_timer};
+    for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
+        if (evs[i] != NULL) {
+            event_free(evs[i]);
+        }
+    }
+    if (a->base != NULL) {
+        event_base_free(a->base);
+    }
+    free(a->token);
+    free(a->job_id);
+    free(a->cookie);
+    free(a->session_dir);
+}
+
+int agent_run(const char *token, int in_fd, int out_fd, int guard_fd)
+{
+    struct agent a = {.guard_fd = guard_fd, .node = HB_NODE_UNSET};
+    struct hpcboot_error err = {0};
+
+    a.token = hb_xstrdup(token);
+    if (set_up(&a, in_fd, out_fd, &err) < 0) {
+        fprintf(stderr, "hpcbootd: %s\n", err.text);
+        a.exit_status = 1;
+    } else {
+        say_hello(&a);
+        event_base_dispatch(a.base);
+    }
+    tear_down(&a);
+    return a.exit_status;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HPCBOOTD_AGENT_H
+#define HB_HPCBOOTD_AGENT_H
+
+#include <event2/event.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bin/link/link.h"
+#include "bin/pm/pm.h"
+#include "bin/proc/cgroup.h"
+#include "bin/proc/lines.h"
+#include "bin/proc/proc.h"
+#include "lib/base/strv.h"
+#include "lib/rdzv/fence.h"
+#include "lib/topo/allowed.h"
+#include "lib/wire/wire.h"
+
+/* The per-host agent. One loop thread owns everything here; main.c begins,
+ * agent.c talks to the parent, order.c receives the job, ranks.c starts and
+ * reaps ranks, rankio.c carries their bytes, pmhost.c serves their
+ * process-management server, ending.c makes an end. */
+
+struct agent;
+
+/* One end of a rank's stdout or stderr. */
+struct rank_stream {
+    struct rank *rank;
+    struct event *ev;   /* NULL once the stream has ended */
+    struct event *idle; /* gives out a held half line; interactive jobs only */
+    int fd;
+    uint8_t stream; /* 1 or 2 */
+    struct hb_lines lines;
+};
+
+/* Bytes on their way into a descriptor that may be full. */
+struct rank_sink {
+    struct event *ev;
+    int fd; /* -1 when closed */
+    int eof; /* close once the queue is empty */
+    struct hb_buf queue;
+};
+
+struct rank {
+    struct agent *agent;
+    uint32_t rank;
+    pid_t pid; /* 0: not running */
+    int started, ended;
+    int wait_status;
+    unsigned contact; /* HB_CONTACT_* */
+    struct event *error_ev;
+    int error_fd;
+    struct rank_stream out[2];
+    struct rank_sink in;
+    struct rank_sink pm; /* the server's end of the rank's socket */
+    struct event *pm_read;
+};
+
+struct agent_app {
+    struct hb_strv argv, env_rules;
+    char *wdir, *path;
+    int wdir_given;
+};
+
+/* What JOB, APP and START said. */
+struct agent_job {
+    struct hb_jobmap *map;
+    enum hb_pm_family family;
+    int flavour;
+    struct hb_strv env, env_rules, limits;
+    uint32_t umask, flags, grace_ms;
+    enum hb_stdin_mode stdin_mode;
+    uint32_t stdin_rank;
+    char *bind_to;
+    struct agent_app *apps;
+    struct hb_pm_app *pm_apps;
+    uint32_t n_apps_known;
+};
+
+struct agent {
+    struct event_base *base;
+    struct hb_link *link;
+    int guard_fd;
+    struct event *guard_ev, *child_ev, *term_ev, *kill_timer, *linger_timer;
+    struct event *contact_timer, *leave_timer;
+    char *token, *job_id, *cookie, *session_dir;
+    uint32_t node, epoch;
+    struct hb_allowed allowed;
+    struct hb_cgroup_marks marks;
+    struct agent_job job;
+    struct rank *ranks; /* [n_ranks] of this node, in rank order */
+    uint32_t n_ranks, n_ended;
+    const struct hb_pm_ops *pm_ops;
+    struct hb_pm *pm;
+    struct event *pm_ev;
+    struct hb_fence_engine *fences;
+    int64_t credit; /* bytes of OUTPUT that may still be sent */
+    int reading;    /* rank streams are being read */
+    int ordered, killing, linger_over, done_sent;
+    int leftovers;
+    int exit_status;
+};
+
+/* agent.c */
+int agent_run(const char *token, int in_fd, int out_fd, int guard_fd);
+void agent_note(struct agent *a, int level, const char *fmt, ...)
+    HB_PRINTF(3, 4);
+/* The host is of no use for this job: say so and leave. */
+void agent_fail(struct agent *a, const struct hpcboot_error *err);
+void agent_flush(struct agent *a);
+
+/* Appends one message for the launcher; flush follows. */
+#define AGENT_SEND(a, name, ...)                                          \
+    do {                                                                  \
+        const struct hb_msg_##name msg_ = {__VA_ARGS__};                  \
+        (void)hb_wire_put_##name(hb_link_out((a)->link), (a)->epoch,      \
+                                 (a)->node, HB_NODE_LAUNCHER, &msg_, NULL); \
+        agent_flush(a);                                                   \
+    } while (0)
+
+/* order.c: HPCBOOT_* status */
+int agent_order_job(struct agent *a, const struct hb_msg_job *m,
+                    struct hpcboot_error *err);
+int agent_order_app(struct agent *a, const struct hb_msg_app *m,
+                    struct hpcboot_error *err);
+int agent_order_check(struct agent *a, const struct hb_msg_start *m,
+                      struct hpcboot_error *err);
+void agent_order_destroy(struct agent_job *job);
+
+/* ranks.c */
+int agent_start_ranks(struct agent *a, struct hpcboot_error *err);
+void agent_reap(struct agent *a);
+struct rank *agent_rank(struct agent *a, uint32_t rank); /* local; else NULL */
+void agent_ranks_destroy(struct agent *a);
+
+/* rankio.c */
+void rank_stream_open(struct rank *r, int which, int fd);
+void rank_sink_open(struct rank *r, struct rank_sink *s, int fd,
+                    event_callback_fn writable);
+void rank_sink_close(struct rank_sink *s);
+void rank_sink_put(struct rank_sink *s, const void *data, size_t len);
+void rank_stdin(struct rank *r, const struct hb_msg_stdin *m);
+void rank_stdin_open(struct rank *r, int fd);
+void rank_pm_open(struct rank *r, int fd);
+void rank_io_destroy(struct rank *r);
+int rank_drained(const struct rank *r);
+void agent_credit(struct agent *a, uint32_t bytes);
+/* Reads what is left in the pipes of ranks that have all ended. */
+void agent_drain_rest(struct agent *a);
+
+/* pmhost.c */
+int agent_pm_start(struct agent *a, struct hpcboot_error *err);
+void agent_pm_stop(struct agent *a);
+int agent_pm_frame(struct agent *a, const struct hb_frame *f,
+                   struct hpcboot_error *err);
+
+/* ending.c */
+void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason);
+void agent_signal(struct agent *a, uint32_t rank, int signo);
+void agent_maybe_done(struct agent *a);
+void agent_leave(struct agent *a, int status);
+
+#endif

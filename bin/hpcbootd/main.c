@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* hpcbootd: the per-host agent. Nobody types `hpcbootd agent`: hbrun starts it
+ * on each host of a job, over SSH or by fork, with the control link on its
+ * standard input and output.
+ *
+ * Two processes come of it. The first becomes the guard, which only waits and
+ * makes sure that nothing survives; the second is the agent proper. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "bin/proc/guard.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define EXIT_USAGE 2
+#define EXIT_HOST 75 /* EX_TEMPFAIL: worth another try */
+
+static const char usage_text[] =
+    "usage: hpcbootd agent --token TOKEN    started by hbrun, not by hand\n"
+    "       hpcbootd --version | --help\n"
+    "See hpcbootd(8).\n";
+
+static int usage(const char *problem)
+{
+    fprintf(stderr, "hpcbootd: %s\n%s", problem, usage_text);
+    return EXIT_USAGE;
+}
+
+/* Moves the link off descriptors 0 and 1, so that nothing that prints by
+ * accident can write into it. */
+static int take_link(int *in_out, int *out_out, struct hpcboot_error *err)
+{
+    int in, out, null;
+
+    in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (in < 0 || out < 0 || null < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "cannot set up the control link");
+    }
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    close(null);
+    *in_out = in;
+    *out_out = out;
+    return 0;
+}
+
+/* Many ranks take many descriptors; what the system grants is taken. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit lim;
+
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
+        lim.rlim_cur = lim.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &lim);
+    }
+}
+
+static int run_agent(const char *token)
+{
+    struct hpcboot_error err = {0};
+    int guard_fd = -1, in = -1, out = -1;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (hb_guard_enter(&guard_fd, &err) < 0 || take_link(&in, &out, &err) < 0) {
+        fprintf(stderr, "hpcbootd: %s\n", err.text);
+        return EXIT_HOST;
+    }
+    return agent_run(token, in, out, guard_fd);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && hb_streq(argv[1], "--version")) {
+        printf("hpcbootd (hpcboot) %s\n", PACKAGE_VERSION);
+        return 0;
+    }
+    if (argc == 2 && hb_streq(argv[1], "--help")) {
+        fputs(usage_text, stdout);
+        return 0;
+    }
+    if (argc < 2 || !hb_streq(argv[1], "agent")) {
+        return usage(argc < 2 ? "a command is missing" : "unknown command");
+    }
+    if (argc != 4 || !hb_streq(argv[2], "--token")) {
+        return usage("agent needs --token TOKEN");
+    }
+    raise_descriptor_limit();
+    return run_agent(argv[3]);
+}

@@ -1,1 +1,85 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# How tests run, whatever kind they are of: each program of TESTS goes through
+# tests/driver, which counts single tests (TAP of cmocka and bats) or, without
+# TAP, the exit status.
+TEST_EXTENSIONS = .bats .sh
+LOG_DRIVER = $(top_srcdir)/tests/driver
+BATS_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_COMPILER = bash
+if HAVE_BATS
+BATS_LOG_COMPILER = $(BATS)
+AM_BATS_LOG_FLAGS = --tap
+else
+BATS_LOG_COMPILER = sh -c 'echo "bats is not installed"; exit 77'
+endif
+AM_TESTS_ENVIRONMENT = \
+    CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
+    HB_SRCDIR='$(abs_top_srcdir)'; export HB_SRCDIR; \
+    HB_BUILDDIR='$(abs_top_builddir)'; export HB_BUILDDIR; \
+    CC='$(CC)'; export CC; \
+    SSHD='$(SSHD)'; export SSHD; \
+    MPICC_OPENMPI='$(MPICC_OPENMPI)'; export MPICC_OPENMPI; \
+    MPICC_MPICH='$(MPICC_MPICH)'; export MPICC_MPICH;
+
+EXTRA_DIST += %D%/driver check tests/packages.sh
+
+UNIT_TESTS = $(filter tests/unit/% tests/fuzz/%,$(TESTS))
+CLI_TESTS = $(filter tests/cli/%,$(TESTS))
+POD_TESTS = $(filter tests/pods/%,$(TESTS))
+PEER_TESTS = $(filter tests/peers/%,$(TESTS))
+LINT_TESTS = $(filter tests/lint/%,$(TESTS))
+
+.PHONY: check-unit check-cli check-pods check-peers lint
+check-unit:
+	$(MAKE) check TESTS='$(UNIT_TESTS)'
+check-cli:
+	$(MAKE) check TESTS='$(CLI_TESTS)'
+check-pods:
+	$(MAKE) check TESTS='$(POD_TESTS)'
+check-peers:
+	HB_PEERS=yes $(MAKE) check TESTS='$(PEER_TESTS)'
+lint:
+	$(MAKE) check TESTS='$(LINT_TESTS)'
+
+# Builds of the same tree with other flags, each in a folder of its own. The
+# sanitized ones leave out what compiles with a peer's wrapper (its libraries
+# leak) and what only reads sources.
+SANITIZED_TESTS = $(UNIT_TESTS) $(CLI_TESTS) $(POD_TESTS)
+.PHONY: asan tsan coverage fuzz fuzz-program
+asan tsan:
+	$(MKDIR_P) $@
+	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q \
+	    --enable-$@ --enable-werror; }
+	$(MAKE) -C $@ all
+	$(MAKE) -C $@ check TESTS='$(SANITIZED_TESTS)'
+coverage:
+	$(MKDIR_P) $@
+	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q \
+	    CFLAGS='-O0 -g --coverage'; }
+	$(MAKE) -C $@ check TESTS='$(SANITIZED_TESTS)'
+	cd $@ && $(SHELL) $(abs_top_srcdir)/tests/coverage.sh
+
+# make fuzz FUZZ=pmi1 SECS=60: the harness tests/fuzz/fuzz_pmi1.c under
+# libFuzzer. New inputs go to the build folder, a crash stays there too.
+SECS = 60
+fuzz:
+	@test -f '$(top_srcdir)/tests/fuzz/fuzz_$(FUZZ).c' || { \
+	    echo "make fuzz FUZZ=x SECS=60; x is one of:" \
+	    `cd $(top_srcdir)/tests/fuzz && ls fuzz_*.c | \
+	     sed 's/^fuzz_//; s/\.c$$//'`; exit 2; }
+	$(MKDIR_P) $@/corpus/$(FUZZ)
+	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q CC=clang \
+	    CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined'; }
+	$(MAKE) -C $@ libhb.a libhbbin.a
+	$(MAKE) -C $@ fuzz-program FUZZ='$(FUZZ)'
+	cd $@ && ./fuzz_$(FUZZ) -max_total_time=$(SECS) -print_final_stats=1 \
+	    corpus/$(FUZZ) $(abs_top_srcdir)/tests/fuzz/corpus/$(FUZZ)
+fuzz-program:
+	$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) \
+	    -fsanitize=fuzzer -o fuzz_$(FUZZ) \
+	    $(top_srcdir)/tests/fuzz/fuzz_$(FUZZ).c $(UNIT_LDADD)
+
+clean-local:
+	rm -rf asan tsan coverage fuzz peers
+include %D%/lint/module.mk

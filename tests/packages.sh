@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What ./quickstart and ./check share: the Debian packages that the build, the
+# demonstration and the tests need, how they are installed, and the build.
+# Sourced; the sourcing script has set `top` (the source tree) and `self` (the
+# name that stands before its messages).
+
+build_packages="autoconf automake libtool pkg-config make gcc libc6-dev
+    libevent-dev libssl-dev libssh-dev libpmix-dev libhwloc-dev"
+# Pods and a real MPI program over them.
+demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
+    iproute2 util-linux procps"
+test_packages="libcmocka-dev bats mpich libmpich-dev python3 python3-mpi4py
+    python3-venv slurm-wlm munge tcsh shellcheck cppcheck g++ groff-base
+    strace git"
+
+say() { echo "$self: $*"; }
+die() { echo "$self: $*" >&2; exit 1; }
+
+# Prints those of its arguments that are not installed.
+missing_packages() {
+    local package
+    for package; do
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null |
+            grep -qx installed || echo "$package"
+    done
+}
+
+# Installs what is missing of its arguments. Packages bring services (sshd,
+# slurmd, munged); none of them is started here.
+install_packages() {
+    local missing policy=/usr/sbin/policy-rc.d ours='' log status=0
+    command -v dpkg-query > /dev/null ||
+        die "this is not Debian: install what tests/packages.sh lists," \
+            "then use --no-install"
+    missing=$(missing_packages "$@" | tr '\n' ' ')
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] ||
+        die "root is needed to install packages: sudo ./$self, or as root:" \
+            "apt-get install $missing"
+    say "installing: $missing"
+    log=$(mktemp)
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' > "$policy"
+        chmod +x "$policy"
+        ours=$policy
+    fi
+    # shellcheck disable=SC2086  # a list of words
+    { DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
+      apt-get -q update && apt-get -q install --yes --no-install-recommends \
+          -o DPkg::Lock::Timeout=300 $missing; } > "$log" 2>&1 < /dev/null ||
+        status=$?
+    [ -z "$ours" ] || rm -f "$ours"
+    [ $status -eq 0 ] || { tail -n 30 "$log" >&2; rm -f "$log"
+        die "apt-get could not install: $missing"; }
+    rm -f "$log"
+}
+
+# Bootstraps, configures and makes the tree in the folder $1; further arguments
+# go to configure. Quiet, unless it fails.
+build_tree() {
+    local folder=$1 log
+    shift
+    mkdir -p "$folder"
+    log=$folder/build.log
+    {
+        if [ ! -x "$top/configure" ] ||
+            [ -n "$(find "$top" -path "$top/build*" -prune -o \
+                \( -name '*.mk' -o -name Makefile.am -o -name configure.ac \) \
+                -newer "$top/configure" -print -quit)" ]; then
+            "$top/bootstrap"
+        fi &&
+        cd "$folder" &&
+        if [ ! -f Makefile ]; then "$top/configure" -q "$@"; fi &&
+        make -j"$(nproc)" all
+    } > "$log" 2>&1 < /dev/null ||
+        { tail -n 40 "$log" >&2; die "the build failed, see $log"; }
+}

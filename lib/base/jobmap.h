@@ -50,7 +50,12 @@ void hb_jobmap_ranks_of_node(const struct hb_jobmap *map, uint32_t node,
 void hb_jobmap_encode(const struct hb_jobmap *map, struct hb_buf *b);
 int hb_jobmap_decode(struct hb_jobmap **out, struct hb_buf *b,
                      struct hpcboot_error *err);
-/* "(vector,(0,2,4))" as PMI_process_mapping wants it, runs compressed; free(). */
+/* "(vector,(0,2,4))" as PMI_process_mapping wants it, runs compressed; free().
+ * A layout without any order gives a text longer than a PMI value may be
+ * (HB_PROCESS_MAPPING_MAX with its NUL, vallen_max of PMI-1 and PMI-2): the
+ * server then answers that there is no such key, and clients compare host
+ * names instead. */
+#define HB_PROCESS_MAPPING_MAX 1024u
 char *hb_jobmap_process_mapping(const struct hb_jobmap *map);
 
 #endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/*
+ * Errors: the one place where status, errno and text meet.
+ *
+ * A text is made where the fact is known and travels unchanged; callers add
+ * context at most once, in front. Every function formats into a buffer of
+ * its own first, so that an error's own text may be among the arguments.
+ *
+ * What an error puts an end to stands in the table of hpcboot/status.h; the
+ * policy that follows from it belongs to the programs, not here.
+ */
+#include "config.h"
+
+#include "lib/base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void set_error(struct hpcboot_error *err, int code, int sys_errno,
+                      const char *text)
+{
+    err->code = code;
+    err->sys_errno = sys_errno;
+    memcpy(err->text, text, HPCBOOT_ERROR_TEXT_MAX);
+}
+
+/* Puts ": <more>" behind a text of HPCBOOT_ERROR_TEXT_MAX bytes, as far as
+ * it fits. */
+static void append(char *text, const char *more)
+{
+    const char *const parts[] = {": ", more};
+    size_t used = strlen(text), n, i;
+
+    for (i = 0; i < 2; i++) {
+        n = strnlen(parts[i], HPCBOOT_ERROR_TEXT_MAX - 1 - used);
+        memcpy(text + used, parts[i], n);
+        used += n;
+    }
+    text[used] = '\0';
+}
+
+int hb_fail(struct hpcboot_error *err, int code, const char *fmt, ...)
+{
+    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    int saved = errno;
+    va_list ap;
+
+    if (err == NULL) {
+        return code;
+    }
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    set_error(err, code, 0, text);
+    errno = saved;
+    return code;
+}
+
+int hb_fail_errno(struct hpcboot_error *err, int code, const char *fmt, ...)
+{
+    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    char reason[128]; /* the longest of glibc, translated, is below that */
+    int saved = errno;
+    va_list ap;
+
+    if (err == NULL) {
+        return code;
+    }
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    append(text, strerror_r(saved, reason, sizeof(reason)));
+    set_error(err, code, saved, text);
+    errno = saved;
+    return code;
+}
+
+int hb_error_prefix(struct hpcboot_error *err, int code, const char *fmt, ...)
+{
+    char text[HPCBOOT_ERROR_TEXT_MAX] = "";
+    va_list ap;
+
+    if (err == NULL) {
+        return code;
+    }
+    if (err->code == HPCBOOT_OK) {
+        hb_fail(err, code, "%s", hb_status_text(code));
+    }
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    append(text, err->text);
+    memcpy(err->text, text, sizeof(text));
+    return err->code;
+}
+
+static const struct status_row {
+    int code;
+    enum hb_damage damage;
+    const char *name;
+    const char *text;
+} status_rows[] = {
+#define HPCBOOT_X(name, value, damage, text)                               \
+    {HPCBOOT_##name, HB_DAMAGE_##damage, #name, text},
+    HPCBOOT_STATUS_MAP(HPCBOOT_X)
+#undef HPCBOOT_X
+};
+
+static const struct status_row *find_status(int code)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(status_rows) / sizeof(status_rows[0]); i++) {
+        if (status_rows[i].code == code) {
+            return &status_rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* A code that is not in the table came from a defect of ours. */
+enum hb_damage hb_status_damage(int code)
+{
+    const struct status_row *row = find_status(code);
+
+    return row != NULL ? row->damage : HB_DAMAGE_INTERNAL;
+}
+
+const char *hb_status_text(int code)
+{
+    const struct status_row *row = find_status(code);
+
+    return row != NULL ? row->text : "unknown error";
+}
+
+const char *hb_status_name(int code)
+{
+    const struct status_row *row = find_status(code);
+
+    return row != NULL ? row->name : "ERR_UNKNOWN";
+}

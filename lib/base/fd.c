@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/*
+ * Descriptors and small files. Every descriptor made here is close-on-exec
+ * at birth: a rank inherits exactly what was chosen for it.
+ *
+ * Programs ignore SIGPIPE; a broken pipe is then the error of the write.
+ */
+#include "config.h"
+
+#include "lib/base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/str.h"
+
+void hb_fd_close(int *fd)
+{
+    int saved = errno;
+
+    if (*fd >= 0) {
+        close(*fd); /* never again after EINTR: Linux has closed it */
+        *fd = -1;
+    }
+    errno = saved;
+}
+
+/* Sets or clears one flag by the F_GET.../F_SET... pair it belongs to. */
+static int change_flag(int fd, int get, int set, int flag, int on)
+{
+    int flags = fcntl(fd, get);
+
+    if (flags < 0) {
+        return -1;
+    }
+    return fcntl(fd, set, on ? flags | flag : flags & ~flag);
+}
+
+int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err)
+{
+    if (change_flag(fd, F_GETFL, F_SETFL, O_NONBLOCK, on) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "cannot change blocking of descriptor %d", fd);
+    }
+    return HPCBOOT_OK;
+}
+
+int hb_fd_set_cloexec(int fd, int on, struct hpcboot_error *err)
+{
+    if (change_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC, on) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "cannot change inheritance of descriptor %d",
+                             fd);
+    }
+    return HPCBOOT_OK;
+}
+
+int hb_fd_pipe(int out[2], struct hpcboot_error *err)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot make a pipe");
+    }
+    memcpy(out, fds, sizeof(fds));
+    return HPCBOOT_OK;
+}
+
+int hb_fd_socketpair(int out[2], struct hpcboot_error *err)
+{
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "cannot make a socket pair");
+    }
+    memcpy(out, fds, sizeof(fds));
+    return HPCBOOT_OK;
+}
+
+static int wait_writable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+    return poll(&p, 1, -1) < 0 && errno != EINTR ? -1 : 0;
+}
+
+int hb_fd_write_all(int fd, const void *data, size_t len,
+                    struct hpcboot_error *err)
+{
+    const char *next = data;
+    ssize_t n;
+
+    while (len > 0) {
+        n = write(fd, next, len);
+        if (n >= 0) {
+            next += n;
+            len -= (size_t)n;
+            continue;
+        }
+        if (errno == EINTR) {
+            continue;
+        }
+        if (errno != EAGAIN || wait_writable(fd) < 0) {
+            return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                                 "cannot write to descriptor %d", fd);
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+/* Reads to the end: files of /proc have no size to ask for. One byte more
+ * than allowed is room enough to tell "full" from "too large". */
+static int read_to_end(int fd, const char *path, size_t max_bytes,
+                       struct hb_buf *b, struct hpcboot_error *err)
+{
+    const size_t step = 4096;
+    size_t want;
+    ssize_t n;
+
+    while (b->len <= max_bytes) {
+        want = max_bytes + 1 - b->len;
+        want = want < step ? want : step;
+        if (hb_buf_reserve(b, want) == NULL) {
+            return hb_fail(err, HPCBOOT_ERR_NOMEM,
+                           "cannot read %s: out of memory", path);
+        }
+        do {
+            n = read(fd, b->data + b->len, want);
+        } while (n < 0 && errno == EINTR);
+        if (n < 0) {
+            return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s",
+                                 path);
+        }
+        if (n == 0) {
+            return HPCBOOT_OK;
+        }
+        hb_buf_added(b, (size_t)n);
+    }
+    return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                   "cannot read %s: it is larger than %zu bytes", path,
+                   max_bytes);
+}
+
+int hb_file_read(const char *path, size_t max_bytes, char **data_out,
+                 size_t *len_out, struct hpcboot_error *err)
+{
+    struct hb_buf b;
+    int fd, rc;
+
+    hb_buf_init(&b, max_bytes + 2); /* see read_to_end, and the NUL */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        rc = errno == ENOENT ? HPCBOOT_ERR_NOT_FOUND : HPCBOOT_ERR_SYSTEM;
+        return hb_fail_errno(err, rc, "cannot open %s", path);
+    }
+    rc = read_to_end(fd, path, max_bytes, &b, err);
+    if (rc < 0) {
+        goto out;
+    }
+    hb_buf_put_u8(&b, 0);
+    if (hb_buf_failed(&b)) {
+        rc = hb_fail(err, HPCBOOT_ERR_NOMEM, "cannot read %s: out of memory",
+                     path);
+        goto out;
+    }
+    *data_out = (char *)b.data;
+    *len_out = b.len - 1;
+    hb_buf_init(&b, 0); /* handed over */
+out:
+    hb_buf_destroy(&b);
+    hb_fd_close(&fd);
+    return rc;
+}
+
+char *hb_self_exe(void)
+{
+    size_t cap = 256;
+    char *path = NULL;
+    ssize_t n;
+
+    for (;;) {
+        path = hb_xrealloc(path, cap);
+        n = readlink("/proc/self/exe", path, cap);
+        if (n < 0) {
+            free(path);
+            return NULL;
+        }
+        if ((size_t)n < cap) {
+            path[n] = '\0';
+            return path;
+        }
+        cap *= 2;
+    }
+}

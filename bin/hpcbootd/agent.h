@@ -53,6 +53,7 @@ struct rank {
     int error_fd;
     struct rank_stream out[2];
     struct rank_sink in;
+    uint64_t stdin_taken; /* bytes its stdin has swallowed so far */
     struct rank_sink pm; /* the server's end of the rank's socket */
     struct event *pm_read;
 };
@@ -93,11 +94,15 @@ struct agent {
     uint32_t n_ranks, n_ended;
     const struct hb_pm_ops *pm_ops;
     struct hb_pm *pm;
+    struct hb_pm_job pm_job;
     struct event *pm_ev;
     struct hb_fence_engine *fences;
     int64_t credit; /* bytes of OUTPUT that may still be sent */
     int reading;    /* rank streams are being read */
-    int ordered, killing, linger_over, done_sent;
+    uint64_t stdin_received, stdin_acked;
+    int ordered, done_sent;
+    int killing; /* 0 no, 1 in the grace period, 2 at once */
+    int linger_over, linger_rounds, output_seen;
     int leftovers;
     int exit_status;
 };
@@ -146,8 +151,6 @@ void rank_pm_open(struct rank *r, int fd);
 void rank_io_destroy(struct rank *r);
 int rank_drained(const struct rank *r);
 void agent_credit(struct agent *a, uint32_t bytes);
-/* Reads what is left in the pipes of ranks that have all ended. */
-void agent_drain_rest(struct agent *a);
 
 /* pmhost.c */
 int agent_pm_start(struct agent *a, struct hpcboot_error *err);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Making an end. Ranks are told by SIGTERM and get a grace period, then
+ * everything below this agent is killed. When the last rank has ended, what
+ * its ranks left running is killed as well, the rest of the output is carried
+ * home, and DONE tells the launcher that this host is clean. The agent leaves
+ * when the launcher says BYE or its link is gone. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "bin/proc/guard.h"
+#include "bin/proc/stage.h"
+#include "lib/base/log.h"
+
+/* Descendants that outlive the last rank may hold its output pipes. They are
+ * left alone as long as they keep writing with pauses shorter than this ... */
+#define LINGER_MS 300
+/* ... or as long as it is the launcher that does not take what they wrote,
+ * but not for ever. */
+#define LINGER_ROUNDS 100
+/* How long a sweep may take before the guard is left with the rest. */
+#define REAP_MS 2000
+/* A launcher that does not answer DONE is not waited for any longer. */
+#define LEAVE_MS 30000
+
+static struct timeval in_ms(uint32_t ms)
+{
+    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
+
+    return t;
+}
+
+static void arm(struct agent *a, struct event **ev, event_callback_fn fn,
+                uint32_t ms)
+{
+    struct timeval t = in_ms(ms);
+
+    if (*ev == NULL) {
+        *ev = evtimer_new(a->base, fn, a);
+    }
+    event_add(*ev, &t);
+}
+
+/* Kills everything below; ranks' ends are noticed by the reaper as usual. */
+static void kill_now(struct agent *a)
+{
+    a->killing = 2;
+    hb_signal_descendants(SIGKILL, 0);
+    agent_reap(a);
+}
+
+static void on_grace_over(evutil_socket_t fd, short what, void *arg)
+{
+    kill_now(arg);
+}
+
+void agent_signal(struct agent *a, uint32_t rank, int signo)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid > 0 && (rank == HB_ALL_RANKS || rank == r->rank)) {
+            (void)kill(-r->pid, signo);
+        }
+    }
+}
+
+void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason)
+{
+    if (a->killing >= 2 || (a->killing == 1 && grace_ms > 0)) {
+        return;
+    }
+    if (grace_ms == 0) {
+        kill_now(a);
+        return;
+    }
+    a->killing = 1;
+    hb_signal_descendants(SIGTERM, 0);
+    hb_signal_descendants(SIGCONT, 0); /* a stopped rank hears it as well */
+    arm(a, &a->kill_timer, on_grace_over, grace_ms);
+}
+
+static void on_linger_over(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+    int busy = a->output_seen || a->credit <= 0;
+
+    a->output_seen = 0;
+    if (busy && a->linger_rounds++ < LINGER_ROUNDS) {
+        arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
+        return;
+    }
+    a->linger_over = 1;
+    a->leftovers += hb_reap_all(a->cookie, 0, REAP_MS);
+    agent_maybe_done(a);
+}
+
+static void on_leave(evutil_socket_t fd, short what, void *arg)
+{
+    agent_leave(arg, 1);
+}
+
+static int all_drained(const struct agent *a)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        if (!rank_drained(&a->ranks[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void agent_maybe_done(struct agent *a)
+{
+    if (a->done_sent || !a->ordered || a->n_ended < a->n_ranks) {
+        return;
+    }
+    if (!all_drained(a)) {
+        if (!a->linger_over && (a->linger_timer == NULL ||
+                                !evtimer_pending(a->linger_timer, NULL))) {
+            arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
+        }
+        return;
+    }
+    if (!a->linger_over) {
+        a->linger_over = 1;
+        a->leftovers += hb_reap_all(a->cookie, 0, REAP_MS);
+    }
+    agent_pm_stop(a);
+    a->done_sent = 1;
+    AGENT_SEND(a, done, .leftovers_killed = (uint32_t)a->leftovers);
+    arm(a, &a->leave_timer, on_leave, LEAVE_MS);
+}
+
+void agent_leave(struct agent *a, int status)
+{
+    if (a->n_ended < a->n_ranks || !a->done_sent) {
+        (void)hb_reap_all(a->cookie, 0, REAP_MS);
+    }
+    a->exit_status = status;
+    event_base_loopbreak(a->base);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Receives what is to be done: JOB with the map and what all ranks share, then
+ * one APP per MPMD segment, in order, then START. Everything is copied out of
+ * the frames here; the pieces are checked against each other before the first
+ * rank is started. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "lib/base/str.h"
+
+static void copy_list(struct hb_strv *out, const struct hb_wire_strv *list)
+{
+    const char *s;
+    size_t pos = 0;
+
+    while ((s = hb_wire_strv_next(list, &pos)) != NULL) {
+        hb_strv_push(out, s);
+    }
+}
+
+int agent_order_job(struct agent *a, const struct hb_msg_job *m,
+                    struct hpcboot_error *err)
+{
+    struct agent_job *job = &a->job;
+    struct hb_buf view;
+    int rc;
+
+    if (job->map != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a second JOB came");
+    }
+    rc = hb_pm_family_parse(m->family, &job->family, err);
+    if (rc < 0) {
+        return rc;
+    }
+    hb_buf_view(&view, m->map.data, m->map.len);
+    rc = hb_jobmap_decode(&job->map, &view, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (a->node >= job->map->n_nodes) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "this is node %u of a job of %u nodes", a->node,
+                       job->map->n_nodes);
+    }
+    copy_list(&job->env, &m->env);
+    copy_list(&job->env_rules, &m->env_rules);
+    copy_list(&job->limits, &m->limits);
+    job->umask = m->umask;
+    job->flags = m->flags;
+    job->flavour = (int)m->flavour;
+    job->grace_ms = m->grace_ms;
+    job->stdin_mode = (enum hb_stdin_mode)m->stdin_mode;
+    job->stdin_rank = m->stdin_rank;
+    job->bind_to = m->bind_to[0] != '\0' ? hb_xstrdup(m->bind_to) : NULL;
+    job->apps = hb_xcalloc(job->map->n_apps, sizeof *job->apps);
+    job->pm_apps = hb_xcalloc(job->map->n_apps, sizeof *job->pm_apps);
+    a->credit = m->credit_bytes;
+    return 0;
+}
+
+int agent_order_app(struct agent *a, const struct hb_msg_app *m,
+                    struct hpcboot_error *err)
+{
+    struct agent_job *job = &a->job;
+    struct agent_app *app;
+
+    if (job->map == NULL || m->index != job->n_apps_known ||
+        m->index >= job->map->n_apps || m->argv.n == 0) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "APP %u does not fit the job", m->index);
+    }
+    app = &job->apps[job->n_apps_known++];
+    copy_list(&app->argv, &m->argv);
+    copy_list(&app->env_rules, &m->env_rules);
+    app->wdir = m->wdir[0] != '\0' ? hb_xstrdup(m->wdir) : NULL;
+    app->path = m->path[0] != '\0' ? hb_xstrdup(m->path) : NULL;
+    app->wdir_given = m->wdir_given;
+    job->pm_apps[m->index].argv = app->argv.v;
+    job->pm_apps[m->index].wdir = app->wdir;
+    return 0;
+}
+
+int agent_order_check(struct agent *a, const struct hb_msg_start *m,
+                      struct hpcboot_error *err)
+{
+    if (a->job.map == NULL || a->ordered ||
+        m->n_apps != a->job.n_apps_known ||
+        m->n_apps != a->job.map->n_apps) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "START came out of turn");
+    }
+    a->ordered = 1;
+    return 0;
+}
+
+void agent_order_destroy(struct agent_job *job)
+{
+    for (uint32_t i = 0; i < job->n_apps_known; i++) {
+        hb_strv_destroy(&job->apps[i].argv);
+        hb_strv_destroy(&job->apps[i].env_rules);
+        free(job->apps[i].wdir);
+        free(job->apps[i].path);
+    }
+    free(job->apps);
+    free(job->pm_apps);
+    free(job->bind_to);
+    hb_strv_destroy(&job->env);
+    hb_strv_destroy(&job->env_rules);
+    hb_strv_destroy(&job->limits);
+    hb_jobmap_destroy(job->map);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Between the process-management server of this node and the rest of the job:
+ * what the server asks goes into the fence engine or up the link; what comes
+ * down is handed to the server. A fence that concerns this node alone never
+ * leaves it.
+ *
+ * Answers to the server are never given from inside its own question: they
+ * are queued and delivered by the loop. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+/* A finished local fence on its way back to the server. */
+struct local_fence {
+    struct agent *agent;
+    int status;
+    struct hb_buf key, data;
+};
+
+static void pm_send(void *arg, uint32_t rank, const void *data, size_t len)
+{
+    struct rank *r = agent_rank(arg, rank);
+
+    if (r != NULL) {
+        rank_sink_put(&r->pm, data, len);
+    }
+}
+
+static void deliver_local_fence(evutil_socket_t fd, short what, void *arg)
+{
+    struct local_fence *f = arg;
+    struct hb_bytes key = {f->key.data, f->key.len};
+    struct hb_bytes data = {f->data.data, f->data.len};
+
+    if (f->agent->pm != NULL) {
+        f->agent->pm_ops->fence_done(f->agent->pm, key, f->status, data);
+    }
+    hb_buf_destroy(&f->key);
+    hb_buf_destroy(&f->data);
+    free(f);
+}
+
+/* Queues an answer in the form that the engine gives: {node, blob}. */
+static void answer_local_fence(struct agent *a, struct hb_bytes key,
+                               int status, struct hb_bytes data)
+{
+    static const struct timeval now = {0, 0};
+    struct local_fence *f = hb_xcalloc(1, sizeof *f);
+
+    f->agent = a;
+    f->status = status;
+    hb_buf_init(&f->key, HB_FENCE_KEY_MAX);
+    hb_buf_init(&f->data, HB_WIRE_FRAME);
+    hb_buf_put_raw(&f->key, key.data, key.len);
+    if (status == HPCBOOT_OK) {
+        hb_buf_put_u32(&f->data, a->node);
+        hb_buf_put_blob(&f->data, data.data, data.len);
+    }
+    event_base_once(a->base, -1, EV_TIMEOUT, deliver_local_fence, f, &now);
+}
+
+static void pm_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                     uint32_t n_nodes, struct hb_bytes data)
+{
+    struct agent *a = arg;
+    struct hpcboot_error err = {0};
+    int rc;
+
+    if (n_nodes == 1 && nodes[0] == a->node) {
+        answer_local_fence(a, key, HPCBOOT_OK, data);
+        return;
+    }
+    rc = hb_fence_join(a->fences, key, nodes, n_nodes, data, &err);
+    if (rc < 0) {
+        agent_note(a, HB_ERROR, "a fence cannot be joined: %s", err.text);
+        answer_local_fence(a, key, rc, data);
+    }
+}
+
+static void pm_abort(void *arg, uint32_t rank, int code, const char *text)
+{
+    struct agent *a = arg;
+
+    AGENT_SEND(a, abort, .rank = rank, .code = code, .text = text,
+               .time_ns = (uint64_t)hb_now_ns());
+}
+
+static void pm_contact(void *arg, uint32_t rank, unsigned bits)
+{
+    struct rank *r = agent_rank(arg, rank);
+
+    if (r != NULL) {
+        r->contact |= bits;
+    }
+}
+
+static void pm_modex(void *arg, uint64_t id, uint32_t rank)
+{
+    struct agent *a = arg;
+    const struct hb_jobmap *map = a->job.map;
+    const struct hb_msg_modex m = {.id = id, .rank = rank};
+
+    (void)hb_wire_put_modex(hb_link_out(a->link), a->epoch, a->node,
+                            map->node_of_rank[rank], &m, NULL);
+    agent_flush(a);
+}
+
+static void pm_name(void *arg, uint64_t id, enum hb_pm_name_op op,
+                    const char *name, struct hb_bytes value)
+{
+    struct agent *a = arg;
+
+    AGENT_SEND(a, name, .id = id, .op = (uint8_t)op, .name = name,
+               .value = value);
+}
+
+static void pm_violation(void *arg, uint32_t rank, const char *text)
+{
+    agent_note(arg, HB_WARN, "rank %u broke the %s protocol: %s", rank,
+               hb_pm_family_name(((struct agent *)arg)->job.family), text);
+}
+
+static const struct hb_pm_host pm_host = {
+    .send = pm_send, .fence = pm_fence, .abort = pm_abort,
+    .contact = pm_contact, .modex = pm_modex, .name = pm_name,
+    .violation = pm_violation,
+};
+
+static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                     uint32_t n_nodes, struct hb_bytes data)
+{
+    struct agent *a = arg;
+
+    AGENT_SEND(a, fence_up, .key = key, .nodes = {.v = nodes, .n = n_nodes},
+               .data = data);
+}
+
+/* A flat start has no children below an agent. */
+static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
+                       int status, struct hb_bytes data)
+{
+}
+
+static void fence_done(void *arg, struct hb_bytes key, int status,
+                       struct hb_bytes data)
+{
+    struct agent *a = arg;
+
+    if (a->pm != NULL) {
+        a->pm_ops->fence_done(a->pm, key, status, data);
+    }
+}
+
+static const struct hb_fence_ops fence_ops = {
+    .up = fence_up, .down = fence_down, .done = fence_done,
+};
+
+static void on_pm_work(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    a->pm_ops->dispatch(a->pm);
+}
+
+int agent_pm_start(struct agent *a, struct hpcboot_error *err)
+{
+    const struct hb_pm_job job = {
+        .job_id = a->job_id, .session_dir = a->session_dir,
+        .map = a->job.map, .node = a->node, .apps = a->job.pm_apps,
+        .uid = (uint32_t)getuid(), .gid = (uint32_t)getgid(),
+        .oversubscribed = (a->job.flags & HB_JOB_OVERSUBSCRIBED) != 0,
+        .flavour = a->job.flavour, .epoch = a->epoch,
+    };
+    int fd, rc;
+
+    rc = hb_fence_engine_create(&a->fences, a->node, 0, &fence_ops, a, err);
+    if (rc == 0) {
+        rc = hb_pm_ops_get(a->job.family, &a->pm_ops, err);
+    }
+    if (rc == 0) {
+        a->pm_job = job;
+        rc = a->pm_ops->create(&a->pm, &a->pm_job, &pm_host, a, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    fd = a->pm_ops->fd(a->pm);
+    if (fd >= 0) {
+        a->pm_ev = event_new(a->base, fd, EV_READ | EV_PERSIST, on_pm_work, a);
+        event_add(a->pm_ev, NULL);
+    }
+    return 0;
+}
+
+void agent_pm_stop(struct agent *a)
+{
+    if (a->pm_ev != NULL) {
+        event_free(a->pm_ev);
+        a->pm_ev = NULL;
+    }
+    if (a->pm != NULL) {
+        a->pm_ops->destroy(a->pm);
+        a->pm = NULL;
+    }
+}
+
+/* The answer to another node's direct modex; src of the question is kept in
+ * the request, as several may be under way. */
+struct modex_question {
+    struct agent *agent;
+    uint32_t node;
+};
+
+static void modex_answer(void *arg, uint64_t id, int status,
+                         struct hb_bytes data)
+{
+    struct modex_question *q = arg;
+    const struct hb_msg_modex_reply m = {
+        .id = id, .status = status, .data = data,
+    };
+
+    (void)hb_wire_put_modex_reply(hb_link_out(q->agent->link),
+                                  q->agent->epoch, q->agent->node, q->node,
+                                  &m, NULL);
+    agent_flush(q->agent);
+    free(q);
+}
+
+static int on_modex(struct agent *a, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct modex_question *q;
+    struct hb_msg_modex m;
+    int rc = hb_wire_get_modex(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    q = hb_xmalloc(sizeof *q);
+    q->agent = a;
+    q->node = f->src;
+    if (a->pm == NULL || agent_rank(a, m.rank) == NULL) {
+        modex_answer(q, m.id, HPCBOOT_ERR_NOT_FOUND, (struct hb_bytes){0});
+    } else {
+        a->pm_ops->modex_serve(a->pm, m.id, m.rank, modex_answer, q);
+    }
+    return 0;
+}
+
+static int on_fence_down(struct agent *a, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_fence_down m;
+    int rc = hb_wire_get_fence_down(f, &m, err);
+
+    if (rc == 0 && a->fences != NULL) {
+        rc = hb_fence_from_parent(a->fences, m.key, m.status, m.data, err);
+    }
+    return rc;
+}
+
+static int on_modex_reply(struct agent *a, const struct hb_frame *f,
+                          struct hpcboot_error *err)
+{
+    struct hb_msg_modex_reply m;
+    int rc = hb_wire_get_modex_reply(f, &m, err);
+
+    if (rc == 0 && a->pm != NULL) {
+        a->pm_ops->modex_done(a->pm, m.id, m.status, m.data);
+    }
+    return rc;
+}
+
+static int on_name_reply(struct agent *a, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_name_reply m;
+    int rc = hb_wire_get_name_reply(f, &m, err);
+
+    if (rc == 0 && a->pm != NULL) {
+        a->pm_ops->name_done(a->pm, m.id, m.status, m.value);
+    }
+    return rc;
+}
+
+int agent_pm_frame(struct agent *a, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    switch (f->type) {
+    case HB_MSG_FENCE_DOWN:
+        return on_fence_down(a, f, err);
+    case HB_MSG_MODEX:
+        return on_modex(a, f, err);
+    case HB_MSG_MODEX_REPLY:
+        return on_modex_reply(a, f, err);
+    default:
+        return on_name_reply(a, f, err);
+    }
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The bytes of ranks. Output is read from pipes, cut into lines and sent to
+ * the launcher as long as it has given credit; without credit the pipes are
+ * not read, so that a rank that writes faster than the terminal reads is
+ * slowed down by its own pipe. Input is queued per rank and acknowledged when
+ * the slowest of its readers has taken it, which bounds the queue. The
+ * process-management socket of a rank is a third pair of streams. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+/* One read: as much as a line may be long, and as a pipe usually holds. */
+#define READ_CHUNK 65536
+/* A prompt without a line end is shown after this; only where one rank runs,
+ * so that no other rank's text can come in between. */
+#define IDLE_FLUSH_MS 100
+/* Far above what a launcher's input window and a server's answers need. */
+#define SINK_MAX_BYTES ((size_t)1 << 30)
+
+static void streams_enable(struct agent *a, int on)
+{
+    if (a->reading == on) {
+        return;
+    }
+    a->reading = on;
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        for (int k = 0; k < 2; k++) {
+            struct event *ev = a->ranks[i].out[k].ev;
+
+            if (ev != NULL && on) {
+                event_add(ev, NULL);
+            } else if (ev != NULL) {
+                event_del(ev);
+            }
+        }
+    }
+}
+
+static void send_piece(void *arg, const void *data, size_t len,
+                       unsigned flags)
+{
+    struct rank_stream *s = arg;
+    struct agent *a = s->rank->agent;
+
+    AGENT_SEND(a, output, .rank = s->rank->rank, .stream = s->stream,
+               .flags = (uint8_t)flags, .wall_ns = (uint64_t)hb_wall_ns(),
+               .data = {data, len});
+    a->credit -= (int64_t)len;
+}
+
+static void stream_end(struct rank_stream *s)
+{
+    hb_lines_finish(&s->lines, send_piece, s);
+    if (s->ev != NULL) {
+        event_free(s->ev);
+        s->ev = NULL;
+    }
+    if (s->idle != NULL) {
+        event_free(s->idle);
+        s->idle = NULL;
+    }
+    hb_fd_close(&s->fd);
+}
+
+/* Reads once; the stream may have ended after it. */
+static void stream_read(struct rank_stream *s)
+{
+    static const struct timeval idle = {0, IDLE_FLUSH_MS * 1000};
+    struct agent *a = s->rank->agent;
+    static char chunk[READ_CHUNK];
+    ssize_t n = read(s->fd, chunk, sizeof chunk);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (n <= 0) {
+        stream_end(s);
+        return;
+    }
+    a->output_seen = 1;
+    if (a->job.flags & HB_JOB_RAW_OUTPUT) {
+        send_piece(s, chunk, (size_t)n, 0);
+    } else {
+        hb_lines_feed(&s->lines, chunk, (size_t)n, send_piece, s);
+    }
+    if (s->idle != NULL && s->lines.len > 0) {
+        event_add(s->idle, &idle);
+    }
+}
+
+static void on_output(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank_stream *s = arg;
+    struct agent *a = s->rank->agent;
+
+    stream_read(s);
+    if (a->credit <= 0) {
+        streams_enable(a, 0);
+    }
+    if (s->ev == NULL) {
+        agent_maybe_done(a);
+    }
+}
+
+static void on_idle(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank_stream *s = arg;
+
+    if (s->lines.len > 0) {
+        unsigned flags = s->lines.continued ? HB_PIECE_CONTINUED : 0;
+
+        send_piece(s, s->lines.data, s->lines.len, flags | HB_PIECE_PARTIAL);
+        s->lines.len = 0;
+        s->lines.continued = 1;
+    }
+}
+
+void rank_stream_open(struct rank *r, int which, int fd)
+{
+    struct rank_stream *s = &r->out[which];
+    struct agent *a = r->agent;
+
+    s->rank = r;
+    s->fd = fd;
+    s->stream = (uint8_t)(which + 1);
+    s->ev = event_new(a->base, fd, EV_READ | EV_PERSIST, on_output, s);
+    if (a->job.map->n_ranks == 1) {
+        s->idle = evtimer_new(a->base, on_idle, s);
+    }
+    if (a->reading) {
+        event_add(s->ev, NULL);
+    }
+}
+
+void agent_credit(struct agent *a, uint32_t bytes)
+{
+    a->credit += bytes;
+    if (a->credit > 0) {
+        streams_enable(a, 1);
+    }
+}
+
+int rank_drained(const struct rank *r)
+{
+    return r->out[0].ev == NULL && r->out[1].ev == NULL;
+}
+
+void rank_sink_open(struct rank *r, struct rank_sink *s, int fd,
+                    event_callback_fn writable)
+{
+    s->fd = fd;
+    s->eof = 0;
+    s->ev = event_new(r->agent->base, fd, EV_WRITE, writable, r);
+    hb_buf_init(&s->queue, SINK_MAX_BYTES);
+}
+
+void rank_sink_close(struct rank_sink *s)
+{
+    if (s->ev != NULL) {
+        event_free(s->ev);
+        s->ev = NULL;
+    }
+    hb_fd_close(&s->fd);
+    hb_buf_destroy(&s->queue);
+}
+
+/* Writes what the descriptor takes; returns the bytes that left the queue.
+ * A reader that is gone swallows everything. */
+static size_t sink_write(struct rank_sink *s)
+{
+    size_t taken = 0;
+
+    while (s->fd >= 0 && hb_buf_left(&s->queue) > 0) {
+        ssize_t n = write(s->fd, hb_buf_next(&s->queue),
+                          hb_buf_left(&s->queue));
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            event_add(s->ev, NULL);
+            return taken;
+        }
+        if (n < 0) {
+            taken += hb_buf_left(&s->queue);
+            rank_sink_close(s);
+            return taken;
+        }
+        hb_buf_skip(&s->queue, (size_t)n);
+        taken += (size_t)n;
+    }
+    if (s->fd >= 0 && hb_buf_left(&s->queue) == 0) {
+        hb_buf_clear(&s->queue);
+        if (s->eof) {
+            rank_sink_close(s);
+        }
+    }
+    return taken;
+}
+
+void rank_sink_put(struct rank_sink *s, const void *data, size_t len)
+{
+    if (s->fd >= 0) {
+        hb_buf_put_raw(&s->queue, data, len);
+        (void)sink_write(s);
+    }
+}
+
+/* Acknowledges what even the slowest reader of standard input has taken. */
+static void stdin_ack(struct agent *a)
+{
+    uint64_t least = a->stdin_received;
+
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        const struct rank *r = &a->ranks[i];
+
+        if (r->in.fd >= 0 && r->stdin_taken < least) {
+            least = r->stdin_taken;
+        }
+    }
+    if (least > a->stdin_acked) {
+        AGENT_SEND(a, stdin_credit, .bytes = (uint32_t)(least - a->stdin_acked));
+        a->stdin_acked = least;
+    }
+}
+
+static void on_stdin_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank *r = arg;
+
+    r->stdin_taken += sink_write(&r->in);
+    stdin_ack(r->agent);
+}
+
+void rank_stdin_open(struct rank *r, int fd)
+{
+    rank_sink_open(r, &r->in, fd, on_stdin_writable);
+    r->stdin_taken = r->agent->stdin_received;
+}
+
+void rank_stdin(struct rank *r, const struct hb_msg_stdin *m)
+{
+    struct agent *a = r->agent;
+
+    /* Counted once per frame, by the first rank that is offered it. */
+    if (m->rank != HB_ALL_RANKS || r == &a->ranks[0]) {
+        a->stdin_received += m->data.len;
+    }
+    if (r->in.fd >= 0) {
+        hb_buf_put_raw(&r->in.queue, m->data.data, m->data.len);
+        r->in.eof |= (m->flags & HB_IN_EOF) != 0;
+        r->stdin_taken += sink_write(&r->in);
+    }
+    if (m->rank != HB_ALL_RANKS || r == &a->ranks[a->n_ranks - 1]) {
+        stdin_ack(a);
+    }
+}
+
+static void on_pm_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank *r = arg;
+
+    (void)sink_write(&r->pm);
+}
+
+static void pm_close(struct rank *r)
+{
+    if (r->pm_read != NULL) {
+        event_free(r->pm_read);
+        r->pm_read = NULL;
+    }
+    rank_sink_close(&r->pm);
+}
+
+static void on_pm_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank *r = arg;
+    struct agent *a = r->agent;
+    struct hpcboot_error err = {0};
+    static char chunk[READ_CHUNK];
+    ssize_t n = read(fd, chunk, sizeof chunk);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (n > 0 && a->pm != NULL &&
+        a->pm_ops->feed(a->pm, r->rank, chunk, (size_t)n, &err) >= 0) {
+        return;
+    }
+    if (err.code != 0) {
+        agent_note(a, 1, "rank %u was cut off from its %s server: %s", r->rank,
+                   hb_pm_family_name(a->job.family), err.text);
+    }
+    pm_close(r);
+    if (a->pm != NULL) {
+        a->pm_ops->rank_gone(a->pm, r->rank);
+    }
+}
+
+void rank_pm_open(struct rank *r, int fd)
+{
+    rank_sink_open(r, &r->pm, fd, on_pm_writable);
+    r->pm_read = event_new(r->agent->base, fd, EV_READ | EV_PERSIST,
+                           on_pm_readable, r);
+    event_add(r->pm_read, NULL);
+}
+
+void rank_io_destroy(struct rank *r)
+{
+    for (int k = 0; k < 2; k++) {
+        struct rank_stream *s = &r->out[k];
+
+        if (s->ev != NULL) {
+            event_free(s->ev);
+        }
+        if (s->idle != NULL) {
+            event_free(s->idle);
+        }
+        hb_fd_close(&s->fd);
+        hb_lines_destroy(&s->lines);
+    }
+    rank_sink_close(&r->in);
+    pm_close(r);
+}

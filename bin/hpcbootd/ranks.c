@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Starts this node's ranks and collects their ends. Every rank gets its own
+ * session, pipes for its output, at most one pipe for its input and, where
+ * its family wants one, a socket to the process-management server. A rank's
+ * end is reported at once, with the time, what the server knows of it and
+ * what the cgroup says; its output may follow.
+ *
+ * Children are reaped on this thread alone, which is also the thread that
+ * forks, so an exit cannot be collected before its pid is known. Orphans of
+ * ranks come here too, as this process is a subreaper; they are reaped and
+ * not reported. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "bin/pm/family.h"
+#include "bin/proc/env.h"
+#include "bin/proc/guard.h"
+#include "bin/proc/limits.h"
+#include "bin/proc/stage.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+extern char **environ;
+
+/* After this the user is told that a rank never called its server. */
+#define CONTACT_NOTE_MS 10000
+/* Descriptor number of the server's socket in the rank: stable, clear of the
+ * numbers that shells and wrappers use for redirections. */
+#define PM_SOCKET_FD 42
+#define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
+
+/* What all ranks of one app share; made once per app. */
+struct app_start {
+    struct hb_strv env;
+    struct hb_proc_limit *limits;
+    size_t n_limits;
+};
+
+struct rank *agent_rank(struct agent *a, uint32_t rank)
+{
+    const struct hb_jobmap *map = a->job.map;
+
+    if (map == NULL || rank >= map->n_ranks ||
+        map->node_of_rank[rank] != a->node || a->ranks == NULL) {
+        return NULL;
+    }
+    return &a->ranks[map->local_rank[rank]];
+}
+
+static void rank_failed(struct rank *r, enum hb_proc_stage stage,
+                        int sys_errno, const char *text)
+{
+    struct agent *a = r->agent;
+
+    AGENT_SEND(a, rank_failed, .rank = r->rank, .stage = (uint32_t)stage,
+               .sys_errno = sys_errno, .text = text,
+               .time_ns = (uint64_t)hb_now_ns());
+    if (!r->ended) {
+        r->ended = 1;
+        a->n_ended++;
+    }
+}
+
+static void rank_spec_of(const struct rank *r, struct hb_proc_spec *spec)
+{
+    struct agent *a = r->agent;
+    struct agent_app *app =
+        &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
+
+    memset(spec, 0, sizeof *spec);
+    spec->file = app->argv.v[0];
+    spec->argv = app->argv.v;
+    spec->wdir = app->wdir;
+}
+
+static void on_started(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank *r = arg;
+    struct agent *a = r->agent;
+    struct hpcboot_error err = {0};
+    struct hb_proc_spec spec;
+    enum hb_proc_stage stage = HB_PROC_EXEC;
+    int sys_errno = 0;
+    int rc = hb_proc_started(r->error_fd, &stage, &sys_errno);
+
+    if (rc == HPCBOOT_ERR_AGAIN) {
+        return;
+    }
+    if (rc == 1) {
+        rank_spec_of(r, &spec);
+        hb_proc_explain(&spec, stage, sys_errno, &err);
+        rank_failed(r, stage, sys_errno, err.text);
+    } else {
+        r->started = 1;
+        AGENT_SEND(a, rank_started, .rank = r->rank, .pid = (uint32_t)r->pid,
+                   .time_ns = (uint64_t)hb_now_ns());
+    }
+    event_free(r->error_ev);
+    r->error_ev = NULL;
+    hb_fd_close(&r->error_fd);
+    agent_reap(a);
+}
+
+/* This rank's whole environment: the app's, the server's, the identity. */
+static int rank_env(struct rank *r, const struct app_start *start,
+                    struct hb_strv *env, struct hpcboot_error *err)
+{
+    struct agent *a = r->agent;
+    const struct agent_app *app =
+        &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
+
+    hb_strv_extend(env, hb_strv_view(&start->env));
+    hb_pm_personality_env(a->job.family, a->job.flavour, a->job.map, r->rank,
+                          app->argv.v, env);
+    hb_env_set(env, HB_COOKIE_VAR, a->cookie);
+    return a->pm_ops->rank_env(a->pm, r->rank,
+                               a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
+                               env, err);
+}
+
+/* The descriptors of one rank under way: [0] ours, [1] the child's. */
+struct rank_fds {
+    int out[2], err[2], in[2], pm[2];
+};
+
+static void fds_close(struct rank_fds *f)
+{
+    int *all[] = {f->out, f->err, f->in, f->pm};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        hb_fd_close(&all[i][0]);
+        hb_fd_close(&all[i][1]);
+    }
+}
+
+static int wants_stdin(const struct rank *r)
+{
+    const struct agent_job *job = &r->agent->job;
+
+    return job->stdin_mode == HB_STDIN_ALL ||
+           (job->stdin_mode == HB_STDIN_RANK && job->stdin_rank == r->rank);
+}
+
+static int fds_open(const struct rank *r, struct rank_fds *f,
+                    struct hpcboot_error *err)
+{
+    struct agent *a = r->agent;
+    int rc = hb_fd_pipe(f->out, err);
+
+    if (rc == 0 && !(a->job.flags & HB_JOB_MERGE_STDERR)) {
+        rc = hb_fd_pipe(f->err, err);
+    }
+    if (rc == 0 && wants_stdin(r)) {
+        int p[2];
+
+        rc = hb_fd_pipe(p, err);
+        if (rc == 0) {
+            f->in[0] = p[1];
+            f->in[1] = p[0];
+        }
+    }
+    if (rc == 0 && a->pm_ops->wants_socket) {
+        rc = hb_fd_socketpair(f->pm, err);
+    }
+    if (rc == 0) {
+        (void)fcntl(f->out[0], F_SETPIPE_SZ, PIPE_BYTES);
+    }
+    return rc;
+}
+
+/* Hands our ends to the rank's streams once the child runs. */
+static void fds_adopt(struct rank *r, struct rank_fds *f)
+{
+    int *ours[] = {&f->out[0], &f->err[0], &f->in[0], &f->pm[0]};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        if (*ours[i] >= 0) {
+            (void)hb_fd_set_nonblock(*ours[i], 1, NULL);
+        }
+    }
+    rank_stream_open(r, 0, f->out[0]);
+    if (f->err[0] >= 0) {
+        rank_stream_open(r, 1, f->err[0]);
+    }
+    if (f->in[0] >= 0) {
+        rank_stdin_open(r, f->in[0]);
+    }
+    if (f->pm[0] >= 0) {
+        rank_pm_open(r, f->pm[0]);
+    }
+    f->out[0] = f->err[0] = f->in[0] = f->pm[0] = -1;
+}
+
+static int start_rank(struct rank *r, const struct app_start *start,
+                      struct hpcboot_error *err)
+{
+    static const int socket_as = PM_SOCKET_FD;
+    struct agent *a = r->agent;
+    struct rank_fds f = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    struct hb_strv env = HB_STRV_INIT;
+    struct hb_proc_spec spec;
+    int rc = fds_open(r, &f, err);
+
+    if (rc == 0) {
+        rc = rank_env(r, start, &env, err);
+    }
+    if (rc == 0) {
+        rank_spec_of(r, &spec);
+        spec.env = hb_strv_view(&env);
+        spec.stdio[0] = f.in[1];
+        spec.stdio[1] = f.out[1];
+        spec.stdio[2] = f.err[1] >= 0 ? f.err[1] : f.out[1];
+        spec.keep_fds = &f.pm[1];
+        spec.keep_as = &socket_as;
+        spec.n_keep = f.pm[1] >= 0 ? 1 : 0;
+        spec.umask = (int)a->job.umask;
+        spec.limits = start->limits;
+        spec.n_limits = start->n_limits;
+        spec.new_session = 1;
+        spec.death_signal = SIGKILL;
+        rc = hb_proc_spawn(&spec, &r->pid, &r->error_fd, err);
+    }
+    if (rc == 0) {
+        fds_adopt(r, &f);
+        r->error_ev = event_new(a->base, r->error_fd, EV_READ | EV_PERSIST,
+                                on_started, r);
+        event_add(r->error_ev, NULL);
+    }
+    fds_close(&f);
+    hb_strv_destroy(&env);
+    return rc;
+}
+
+static int prepare_app(struct agent *a, const struct agent_app *app,
+                       const struct hb_strv *pid1, struct app_start *out,
+                       struct hpcboot_error *err)
+{
+    struct hb_strv refused = HB_STRV_INIT;
+    struct hb_env_policy policy = {
+        .launcher = hb_strv_view(&a->job.env), .host = environ,
+        .pid1 = pid1->n > 0 ? hb_strv_view(pid1) : NULL,
+        .job_rules = hb_strv_view(&a->job.env_rules),
+        .app_rules = hb_strv_view(&app->env_rules),
+    };
+    int rc = hb_env_compose(&policy, &out->env, err);
+
+    if (rc == 0 && app->path != NULL) {
+        const char *path = hb_env_get(&out->env, "PATH");
+
+        hb_env_setf(&out->env, "PATH", "%s:%s", app->path,
+                    path != NULL ? path : "/usr/bin:/bin");
+    }
+    if (rc == 0) {
+        rc = hb_limits_parse(hb_strv_view(&a->job.limits), &out->limits,
+                             &out->n_limits, &refused, err);
+    }
+    for (size_t i = 0; i < refused.n; i++) {
+        agent_note(a, HB_WARN, "%s", refused.v[i]);
+    }
+    hb_strv_destroy(&refused);
+    return rc;
+}
+
+/* Ranks that link an MPI and never call any server each believe they are
+ * alone; the user hears of it while the job still runs. */
+static void on_contact_due(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->started && !r->ended && r->contact == 0) {
+            AGENT_SEND(a, contact, .rank = r->rank, .contact = 0);
+        }
+    }
+}
+
+static void make_ranks(struct agent *a)
+{
+    uint32_t *numbers = NULL;
+
+    a->n_ranks = a->job.map->local_size[a->node];
+    a->ranks = hb_xcalloc(a->n_ranks, sizeof *a->ranks);
+    hb_jobmap_ranks_of_node(a->job.map, a->node, &numbers);
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        r->agent = a;
+        r->rank = numbers[i];
+        r->error_fd = r->in.fd = r->pm.fd = -1;
+        r->out[0].fd = r->out[1].fd = -1;
+    }
+    free(numbers);
+}
+
+int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
+{
+    static const struct timeval due = {CONTACT_NOTE_MS / 1000, 0};
+    struct hb_strv pid1 = HB_STRV_INIT;
+    struct app_start *starts;
+    uint32_t n_apps = a->job.map->n_apps;
+    int rc;
+
+    a->reading = a->credit > 0;
+    hb_cgroup_read_marks(&a->marks);
+    make_ranks(a);
+    starts = hb_xcalloc(n_apps, sizeof *starts);
+    if (a->job.flags & HB_JOB_USE_PID1_ENV) {
+        (void)hb_env_read_pid1(&pid1, NULL);
+    }
+    rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
+    if (rc == 0) {
+        rc = agent_pm_start(a, err);
+    }
+    for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
+        rc = prepare_app(a, &a->job.apps[i], &pid1, &starts[i], err);
+    }
+    for (uint32_t i = 0; rc == 0 && i < a->n_ranks; i++) {
+        struct hpcboot_error why = {0};
+        struct rank *r = &a->ranks[i];
+
+        if (start_rank(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
+                       &why) < 0) {
+            rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
+        }
+    }
+    if (rc == 0 && a->job.family != HB_PM_NONE) {
+        a->contact_timer = evtimer_new(a->base, on_contact_due, a);
+        event_add(a->contact_timer, &due);
+    }
+    for (uint32_t i = 0; i < n_apps; i++) {
+        hb_strv_destroy(&starts[i].env);
+        free(starts[i].limits);
+    }
+    free(starts);
+    hb_strv_destroy(&pid1);
+    agent_maybe_done(a);
+    return rc;
+}
+
+static void rank_exited(struct rank *r)
+{
+    struct agent *a = r->agent;
+    struct hb_cgroup_marks now = {0};
+    char evidence[256] = "";
+
+    r->pid = 0;
+    r->ended = 1;
+    a->n_ended++;
+    if (r->wait_status != 0) {
+        hb_cgroup_read_marks(&now);
+        hb_cgroup_evidence(&a->marks, &now, evidence, sizeof evidence);
+    }
+    AGENT_SEND(a, rank_exit, .rank = r->rank, .wait_status = r->wait_status,
+               .contact = r->contact, .time_ns = (uint64_t)hb_now_ns(),
+               .evidence = evidence,
+               .core_dumped = WIFSIGNALED(r->wait_status) &&
+                              WCOREDUMP(r->wait_status));
+    if (a->pm != NULL) {
+        a->pm_ops->rank_gone(a->pm, r->rank);
+    }
+    rank_sink_close(&r->in);
+}
+
+/* A rank that has ended before its exec was reported waits for that. */
+static void note_exit(struct agent *a, pid_t pid, int status)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid == pid) {
+            r->wait_status = status;
+            r->pid = -1;
+            return;
+        }
+    }
+}
+
+void agent_reap(struct agent *a)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        note_exit(a, pid, status);
+    }
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid == -1 && r->error_ev == NULL && !r->ended) {
+            rank_exited(r);
+        }
+    }
+    agent_maybe_done(a);
+}
+
+void agent_ranks_destroy(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->error_ev != NULL) {
+            event_free(r->error_ev);
+        }
+        hb_fd_close(&r->error_fd);
+        rank_io_destroy(r);
+    }
+    free(a->ranks);
+    if (a->session_dir != NULL) {
+        hb_session_dir_remove(a->session_dir);
+    }
+}

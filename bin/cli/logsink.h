@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_CLI_LOGSINK_H
+#define HB_CLI_LOGSINK_H
+
+#include "bin/cli/progress.h"
+#include "lib/base/log.h"
+
+/* The programs' log sink: "hbrun: warning: ..." on stderr, each record one
+ * write of whole lines, the progress line erased before it. */
+void hb_logsink_open(const char *program, enum hb_log_level max_level);
+void hb_logsink_progress(struct hb_progress *p); /* NULL: none any more */
+
+#endif

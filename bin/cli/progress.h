@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_CLI_PROGRESS_H
+#define HB_CLI_PROGRESS_H
+
+#include <stdint.h>
+
+/* One quiet line on a terminal while hosts connect; nothing elsewhere. It is
+ * erased before anything else is printed (the log sink does that). All calls
+ * accept NULL. */
+struct hb_progress;
+
+/* NULL when fd is no terminal. */
+struct hb_progress *hb_progress_create(int fd);
+void hb_progress_destroy(struct hb_progress *p);
+/* "hosts: 5 of 8 ready, pod-3 connect, 4 s of 60 s" */
+void hb_progress_update(struct hb_progress *p, unsigned n_ready,
+                        unsigned n_wanted, const char *slowest,
+                        const char *stage, int64_t deadline_ns);
+void hb_progress_erase(struct hb_progress *p); /* may be shown again */
+void hb_progress_done(struct hb_progress *p);  /* is not shown again */
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Output and input of the job at the launcher. Output of agents goes to the
+ * output object; an agent gets new credit when its bytes have been written,
+ * not when they have arrived, so a slow reader slows ranks down and memory
+ * stays bounded by the sum of the windows. Standard input is read only while
+ * every reader has room, and never from the background of a terminal. */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define STDIN_CHUNK 65536
+#define STDIN_WINDOW (256u << 10) /* bytes under way to the slowest reader */
+#define BACKGROUND_POLL_MS 500
+/* At the end a reader that has stopped reading is given this long. */
+#define LAST_FLUSH_MS 600000
+
+static void give_credit(struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->credit_owed >= j->window / 4) {
+            HOST_SEND(h, credit, .bytes = h->credit_owed);
+            h->credit_owed = 0;
+        }
+    }
+}
+
+static void output_failed(struct job *j, const struct hpcboot_error *err)
+{
+    job_fail(j, HB_CAUSE_OUTPUT, err->sys_errno, "%s", err->text);
+}
+
+/* Watches the descriptors that have bytes waiting; pays credit when none
+ * has. */
+static void settle(struct job *j)
+{
+    for (int k = 0; k < 2; k++) {
+        if (hb_output_pending(j->out, k + 1) > 0 && j->out_ev[k] != NULL) {
+            event_add(j->out_ev[k], NULL);
+        }
+    }
+    if (hb_output_pending(j->out, 0) == 0) {
+        give_credit(j);
+    }
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+    struct hpcboot_error err = {0};
+
+    if (hb_output_flush(j->out, &err) < 0) {
+        output_failed(j, &err);
+    }
+    settle(j);
+}
+
+void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
+{
+    struct job *j = h->job;
+    struct hpcboot_error err = {0};
+
+    h->credit_owed += (uint32_t)m->data.len;
+    hb_progress_erase(j->progress);
+    if (hb_output_write(j->out, m->rank, m->stream, m->flags, m->wall_ns,
+                        m->data.data, m->data.len, &err) < 0) {
+        output_failed(j, &err);
+    }
+    settle(j);
+}
+
+void job_carry_flush(struct job *j)
+{
+    int64_t until = hb_deadline_in_ms(LAST_FLUSH_MS);
+
+    while (hb_output_pending(j->out, 0) > 0 && hb_deadline_left_ms(until) > 0 &&
+           j->interrupts < 2) {
+        struct pollfd p[2] = {{-1, POLLOUT, 0}, {-1, POLLOUT, 0}};
+
+        for (int k = 0; k < 2; k++) {
+            if (hb_output_pending(j->out, k + 1) > 0) {
+                p[k].fd = hb_output_watch_fd(j->out, k + 1);
+            }
+        }
+        (void)poll(p, 2, 1000);
+        if (hb_output_flush(j->out, NULL) < 0) {
+            return;
+        }
+    }
+}
+
+/* How much may be read now without running ahead of the slowest reader. */
+static size_t stdin_room(const struct job *j)
+{
+    uint64_t ahead = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+        uint64_t under_way = h->stdin_sent - h->stdin_taken;
+
+        if (h->state == HOST_RUNNING && under_way > ahead) {
+            ahead = under_way;
+        }
+    }
+    return ahead < STDIN_WINDOW ? STDIN_WINDOW - (size_t)ahead : 0;
+}
+
+static int stdin_wanted_by(const struct job *j, const struct job_host *h)
+{
+    if (h->state != HOST_RUNNING) {
+        return 0;
+    }
+    return j->stdin_mode == HB_STDIN_ALL ||
+           (j->stdin_mode == HB_STDIN_RANK &&
+            j->map->node_of_rank[j->stdin_rank] == h->node);
+}
+
+static void stdin_send(struct job *j, const void *data, size_t len, int eof)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (stdin_wanted_by(j, h)) {
+            h->stdin_sent += len;
+            HOST_SEND(h, stdin,
+                      .rank = j->stdin_mode == HB_STDIN_ALL ? HB_ALL_RANKS
+                                                            : j->stdin_rank,
+                      .flags = eof ? HB_IN_EOF : 0, .data = {data, len});
+        }
+    }
+}
+
+static void stdin_arm(struct job *j)
+{
+    static const struct timeval at_once = {0, 0};
+
+    if (!j->stdin_open || stdin_room(j) < STDIN_CHUNK) {
+        return;
+    }
+    if (j->stdin_pollable) {
+        event_add(j->stdin_ev, NULL);
+    } else {
+        event_add(j->stdin_ev, &at_once);
+    }
+}
+
+/* Reading a terminal from the background would stop this process. */
+static int in_background(void)
+{
+    return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
+}
+
+static void on_stdin(evutil_socket_t fd, short what, void *arg)
+{
+    static const struct timeval later = {0, BACKGROUND_POLL_MS * 1000};
+    static char chunk[STDIN_CHUNK];
+    struct job *j = arg;
+    ssize_t n;
+
+    if (in_background()) {
+        event_add(j->stdin_ev, &later);
+        return;
+    }
+    n = read(STDIN_FILENO, chunk, sizeof chunk);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        stdin_arm(j);
+        return;
+    }
+    if (n < 0) {
+        hb_log(HB_WARN, "standard input cannot be read any further (errno "
+               "%d); the ranks see its end", errno);
+    }
+    stdin_send(j, chunk, n > 0 ? (size_t)n : 0, n <= 0);
+    j->stdin_open = n > 0;
+    stdin_arm(j);
+}
+
+void job_carry_stdin_credit(struct job_host *h, uint32_t bytes)
+{
+    h->stdin_taken += bytes;
+    stdin_arm(h->job);
+}
+
+/* Files and /dev/null are always readable and cannot be watched. */
+static int can_be_watched(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(fd));
+}
+
+void job_carry_stdin_begin(struct job *j)
+{
+    if (j->stdin_mode == HB_STDIN_NONE) {
+        return;
+    }
+    j->stdin_open = 1;
+    j->stdin_pollable = can_be_watched(STDIN_FILENO);
+    j->stdin_ev = event_new(j->base, j->stdin_pollable ? STDIN_FILENO : -1,
+                            j->stdin_pollable ? EV_READ : EV_TIMEOUT,
+                            on_stdin, j);
+    stdin_arm(j);
+}
+
+static int parse_stdin_target(struct job *j, struct hpcboot_error *err)
+{
+    const char *target = j->opt->stdin_target;
+    uint64_t rank = 0;
+
+    j->stdin_mode = HB_STDIN_RANK;
+    if (hb_streq(target, "all")) {
+        j->stdin_mode = HB_STDIN_ALL;
+    } else if (hb_streq(target, "none")) {
+        j->stdin_mode = HB_STDIN_NONE;
+    } else if (target != NULL &&
+               hb_parse_u64(target, 0, HB_MAX_RANKS, &rank) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--stdin %s: expected all, "
+                       "none, or the number of a rank", target);
+    }
+    j->stdin_rank = (uint32_t)rank;
+    return 0;
+}
+
+int job_carry_open(struct job *j, struct hpcboot_error *err)
+{
+    const struct hb_output_config config = {
+        .out_fd = STDOUT_FILENO, .err_fd = STDERR_FILENO,
+        .tag = j->opt->tag_output, .timestamp = j->opt->timestamp_output,
+        .n_ranks = j->map != NULL ? j->map->n_ranks : 0,
+        .dir = j->opt->output_dir, .out_pattern = j->opt->out_pattern,
+        .err_pattern = j->opt->err_pattern,
+    };
+    int rc = parse_stdin_target(j, err);
+
+    if (rc == 0) {
+        rc = hb_output_create(&j->out, &config, err);
+    }
+    for (int k = 0; rc == 0 && k < 2; k++) {
+        int fd = hb_output_watch_fd(j->out, k + 1);
+
+        if (fd >= 0) {
+            j->out_ev[k] = event_new(j->base, fd, EV_WRITE, on_writable, j);
+        }
+    }
+    return rc;
+}
+
+void job_carry_close(struct job *j)
+{
+    struct event **evs[] = {&j->out_ev[0], &j->out_ev[1], &j->stdin_ev};
+
+    for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
+        if (*evs[i] != NULL) {
+            event_free(*evs[i]);
+            *evs[i] = NULL;
+        }
+    }
+    hb_output_destroy(j->out);
+    j->out = NULL;
+}

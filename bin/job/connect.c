@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Brings one agent up on each wanted host: starts the login, watches its
+ * stages, takes HELLO and answers WELCOME. Hosts that are not there yet are
+ * tried again until the waiting deadline; a host that will never do is given
+ * up at once. After the first loss others get a moment to report theirs, so
+ * that one run tells everything that is wrong. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define MAX_BOOTING 128u     /* logins at a time; bounds descriptors */
+#define RETRY_FIRST_MS 250
+#define RETRY_MAX_MS 4000
+#define VERDICT_WAIT_MS 1000 /* from the first loss to the report */
+#define TICK_MS 200          /* of the progress line */
+#define BEATS_TO_DEATH 5
+
+static void host_try(struct job_host *h);
+static void start_more(struct job *j);
+
+static void arm_ms(struct event *ev, int64_t ms)
+{
+    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
+
+    event_add(ev, &t);
+}
+
+static void show_progress(struct job *j)
+{
+    unsigned by_stage[HB_STAGE_READY + 1] = {0};
+    const struct job_host *slowest = NULL;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+        int ready = h->state >= HOST_READY && h->state < HOST_LOST;
+
+        by_stage[ready ? HB_STAGE_READY : h->stage]++;
+        if (!ready && h->state != HOST_LOST &&
+            (slowest == NULL || h->stage < slowest->stage)) {
+            slowest = h;
+        }
+    }
+    hb_progress_update(j->progress, by_stage[HB_STAGE_READY], j->n_wanted,
+                       slowest != NULL ? slowest->spec->name : NULL,
+                       slowest != NULL ? hb_boot_stage_name(slowest->stage)
+                                       : NULL,
+                       j->wait_until_ns);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->phase == JOB_CONNECTING) {
+        show_progress(j);
+        arm_ms(j->tick_timer, TICK_MS);
+    }
+}
+
+/* The last line that the login of a host printed; "" when it was silent. */
+static const char *last_words(struct job_host *h, char *out, size_t size)
+{
+    char *line, *end;
+
+    out[0] = '\0';
+    h->chatter[h->chatter_len] = '\0';
+    end = h->chatter + h->chatter_len;
+    while (end > h->chatter && (end[-1] == '\n' || end[-1] == '\r')) {
+        *--end = '\0';
+    }
+    line = strrchr(h->chatter, '\n');
+    line = line != NULL ? line + 1 : h->chatter;
+    if (*line != '\0') {
+        snprintf(out, size, "%s", line);
+    }
+    return out;
+}
+
+static void host_chatter(struct job_host *h, const char *text, size_t len)
+{
+    size_t keep = HOST_CHATTER_MAX / 2;
+
+    while (len > 0) {
+        size_t room = HOST_CHATTER_MAX - 1 - h->chatter_len;
+        size_t n = len < room ? len : room;
+
+        memcpy(h->chatter + h->chatter_len, text, n);
+        h->chatter_len += n;
+        text += n;
+        len -= n;
+        if (len > 0) {
+            memmove(h->chatter, h->chatter + h->chatter_len - keep, keep);
+            h->chatter_len = keep;
+        }
+    }
+}
+
+/* Once somebody is lost the job cannot begin; who else is lost is told in
+ * the same report. */
+static void on_verdict_due(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+    uint32_t n_lost = 0, n_waiting = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_LOST && h->error.code != 0) {
+            hb_log(HB_ERROR, "host %s: %s", h->spec->name, h->error.text);
+            n_lost++;
+        } else if (h->state < HOST_READY) {
+            n_waiting++;
+        }
+    }
+    job_fail(j, HB_CAUSE_HOST, 0, "%u of %u hosts could not be used%s",
+             n_lost, j->n_wanted,
+             n_waiting > 0 ? "; others had not answered yet" : "");
+}
+
+static void host_give_up(struct job_host *h)
+{
+    struct job *j = h->job;
+    uint32_t open = 0;
+
+    host_close(h);
+    h->state = HOST_LOST;
+    if (j->phase != JOB_CONNECTING) {
+        return;
+    }
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        open += j->hosts[i].state < HOST_READY;
+    }
+    if (open == 0) {
+        arm_ms(j->verdict_timer, 0);
+    } else if (!evtimer_pending(j->verdict_timer, NULL)) {
+        arm_ms(j->verdict_timer, VERDICT_WAIT_MS);
+    }
+}
+
+/* Worth another try: the host may just not be there yet. */
+static int may_come(const struct job_host *h, enum hb_boot_stage stage)
+{
+    return stage <= HB_STAGE_BANNER &&
+           hb_deadline_left_ms(h->job->wait_until_ns) > 0;
+}
+
+static void host_failed_try(struct job_host *h, enum hb_boot_stage stage,
+                            const struct hpcboot_error *err)
+{
+    int64_t wait_ms = RETRY_FIRST_MS;
+
+    h->error = *err;
+    host_close(h);
+    if (!may_come(h, stage)) {
+        host_give_up(h);
+        start_more(h->job);
+        return;
+    }
+    for (unsigned i = 1; i < h->attempts && wait_ms < RETRY_MAX_MS; i++) {
+        wait_ms *= 2;
+    }
+    wait_ms += random() % (wait_ms / 2); /* hosts of a gang come up together */
+    h->state = HOST_IDLE;
+    hb_log(HB_DEBUG, "host %s: %s; trying again in %lld ms", h->spec->name,
+           err->text, (long long)wait_ms);
+    arm_ms(h->timer, wait_ms);
+    start_more(h->job);
+}
+
+static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
+{
+    struct job_host *h = arg;
+
+    h->stage = stage;
+    hb_log(HB_TRACE, "host %s: %s%s%s", h->spec->name,
+           hb_boot_stage_name(stage), detail != NULL ? " " : "",
+           detail != NULL ? detail : "");
+}
+
+static void on_boot_chatter(void *arg, const char *text, size_t len)
+{
+    host_chatter(arg, text, len);
+}
+
+static void on_pinned(void *arg, const char *fingerprint)
+{
+    struct job_host *h = arg;
+
+    hb_log(HB_WARN, "host %s: its host key %s is not known and was accepted "
+           "(--host-keys pin)", h->spec->name, fingerprint);
+}
+
+static void on_failed(void *arg, enum hb_boot_stage stage,
+                      const struct hpcboot_error *err)
+{
+    struct job_host *h = arg;
+
+    h->job->booting--;
+    h->state = HOST_IDLE;
+    host_failed_try(h, stage, err);
+}
+
+/* The stream broke before HELLO: whatever the login said is the reason. */
+static void no_agent(struct job_host *h, const struct hpcboot_error *why)
+{
+    struct hpcboot_error err = {0};
+    char words[300];
+
+    last_words(h, words, sizeof words);
+    hb_fail(&err, HPCBOOT_ERR_HOST, "the agent did not start: %s%s%s%s",
+            why->text, words[0] != '\0' ? "; the login said: \"" : "", words,
+            words[0] != '\0' ? "\"" : "");
+    host_failed_try(h, HB_STAGE_AGENT, &err);
+}
+
+static void on_link_lost(void *arg, const struct hpcboot_error *err)
+{
+    struct job_host *h = arg;
+
+    if (h->state == HOST_LINKED) {
+        no_agent(h, err);
+    } else {
+        host_lost(h, err);
+    }
+}
+
+static void on_link_chatter(void *arg, const char *text, size_t len)
+{
+    host_chatter(arg, text, len);
+}
+
+static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
+                       struct hpcboot_error *err)
+{
+    if (m->protocol != HB_WIRE_PROTOCOL ||
+        !hb_streq(m->version, PACKAGE_VERSION)) {
+        return hb_fail(err, HPCBOOT_ERR_HOST,
+                       "the agent there is hpcboot %s and this is %s: install "
+                       "the same version on both, or name its place with "
+                       "--prefix", m->version, PACKAGE_VERSION);
+    }
+    if (!hb_streq(m->token, h->token)) {
+        return hb_fail(err, HPCBOOT_ERR_AUTH,
+                       "the agent did not return the token of this login");
+    }
+    return 0;
+}
+
+static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
+{
+    struct job *j = h->job;
+    uint32_t beat = (uint32_t)j->opt->heartbeat_ms;
+
+    h->state = HOST_READY;
+    h->stage = HB_STAGE_READY;
+    event_del(h->timer);
+    h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
+    h->counted_slots = m->slots;
+    free(h->slots_origin);
+    h->slots_origin = hb_xstrdup(m->slots_origin);
+    HOST_SEND(h, welcome, .job_id = j->id, .node = h->node,
+              .heartbeat_ms = beat, .dead_ms = beat * BEATS_TO_DEATH,
+              .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
+    hb_link_heartbeat(h->link, beat, beat * BEATS_TO_DEATH);
+    hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
+           m->slots_origin);
+}
+
+static void on_link_frame(void *arg, const struct hb_frame *f)
+{
+    struct job_host *h = arg;
+    struct hb_msg_hello m;
+    struct hpcboot_error err = {0};
+
+    if (h->state != HOST_LINKED) {
+        job_frame(h, f);
+        return;
+    }
+    if (f->type != HB_MSG_HELLO) {
+        hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
+                hb_wire_type_name(f->type));
+    } else if (hb_wire_get_hello(f, &m, &err) == 0) {
+        (void)check_hello(h, &m, &err);
+    }
+    if (err.code != 0) {
+        h->error = err;
+        host_give_up(h);
+        return;
+    }
+    host_welcome(h, &m);
+    if (job_all_ready(h->job)) {
+        job_begin(h->job);
+    }
+}
+
+static const struct hb_link_events link_events = {
+    .frame = on_link_frame, .chatter = on_link_chatter, .lost = on_link_lost,
+};
+
+static void on_open(void *arg, struct hb_channel *ch)
+{
+    struct job_host *h = arg;
+    struct job *j = h->job;
+    struct hpcboot_error err = {0};
+
+    j->booting--;
+    h->stage = HB_STAGE_AGENT;
+    h->state = HOST_LINKED;
+    if (hb_link_create(&h->link, j->base, ch, 1, &link_events, h, &err) < 0) {
+        h->error = err;
+        host_give_up(h);
+        return;
+    }
+    arm_ms(h->timer, j->opt->connect_timeout_ms);
+    start_more(j);
+}
+
+static const struct hb_boot_events boot_events = {
+    .stage = on_stage, .chatter = on_boot_chatter, .pinned = on_pinned,
+    .open = on_open, .failed = on_failed,
+};
+
+/* The way in: an explicit command goes before everything, so that it can be
+ * tried on one machine; this host needs no login. */
+static enum hb_boot_way way_of(const struct job_host *h)
+{
+    const char *command = h->job->opt->launch_with;
+
+    if (hb_streq(command, "fork")) {
+        return HB_BOOT_FORK;
+    }
+    if (command != NULL && !hb_streq(h->spec->origin, "localhost")) {
+        return HB_BOOT_COMMAND;
+    }
+    return h->spec->is_local ? HB_BOOT_FORK : HB_BOOT_SSH;
+}
+
+static void make_token(char *out, size_t size)
+{
+    unsigned char raw[16];
+
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw) {
+        abort(); /* no kernel of this century does that */
+    }
+    for (size_t i = 0; i < sizeof raw && 2 * i + 2 < size; i++) {
+        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+    }
+}
+
+static void host_try(struct job_host *h)
+{
+    struct job *j = h->job;
+    struct hpcboot_error err = {0};
+    struct hb_boot_target target = {
+        .host = h->spec->name, .user = h->spec->user, .port = h->spec->port,
+        .token = h->token,
+    };
+
+    h->attempts++;
+    h->stage = HB_STAGE_RESOLVE;
+    h->chatter_len = 0;
+    make_token(h->token, sizeof h->token);
+    h->state = HOST_BOOTING;
+    if (hb_boot_start(&h->boot, way_of(h), &j->boot, &target, &boot_events, h,
+                      &err) < 0) {
+        h->error = err;
+        host_give_up(h);
+        return;
+    }
+    j->booting++;
+}
+
+static void start_more(struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n && j->booting < MAX_BOOTING; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_IDLE && j->phase == JOB_CONNECTING &&
+            !evtimer_pending(h->timer, NULL)) {
+            host_try(h);
+        }
+    }
+}
+
+/* Time for another try, or the agent of an open stream says nothing. */
+static void on_host_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct job_host *h = arg;
+    struct hpcboot_error err = {0};
+
+    if (h->state == HOST_IDLE) {
+        start_more(h->job);
+    } else if (h->state == HOST_LINKED) {
+        hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no answer within %lld s",
+                (long long)h->job->opt->connect_timeout_ms / 1000);
+        no_agent(h, &err);
+    }
+}
+
+int job_all_ready(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state != HOST_READY &&
+            j->hosts[i].state != HOST_DONE) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int job_connect(struct job *j, struct hpcboot_error *err)
+{
+    j->verdict_timer = evtimer_new(j->base, on_verdict_due, j);
+    j->tick_timer = evtimer_new(j->base, on_tick, j);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        j->hosts[i].timer = evtimer_new(j->base, on_host_timer, &j->hosts[i]);
+    }
+    start_more(j);
+    if (j->progress != NULL) {
+        arm_ms(j->tick_timer, TICK_MS);
+    }
+    return 0;
+}
+
+void host_close(struct job_host *h)
+{
+    if (h->state == HOST_BOOTING && h->job->booting > 0) {
+        h->job->booting--;
+    }
+    hb_boot_cancel(h->boot);
+    h->boot = NULL;
+    hb_link_destroy(h->link);
+    h->link = NULL;
+    if (h->timer != NULL) {
+        event_del(h->timer);
+    }
+}
+
+/* A host that had been ready is gone. After DONE that is how it should be. */
+void host_lost(struct job_host *h, const struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct hb_cause cause = {
+        .kind = HB_CAUSE_HOST, .time_ns = hb_now_ns(),
+        .host = h->spec->name, .text = err->text,
+    };
+    enum host_state was = h->state;
+
+    h->error = *err;
+    if (was == HOST_DONE) {
+        host_close(h);
+        job_maybe_over(j);
+        return;
+    }
+    if (j->phase == JOB_CONNECTING) {
+        host_give_up(h);
+        return;
+    }
+    host_close(h);
+    h->state = HOST_LOST;
+    if (j->fences != NULL && h->node != HB_NODE_UNSET) {
+        hb_fence_node_lost(j->fences, h->node);
+    }
+    job_cause(j, &cause);
+    job_maybe_over(j);
+}
+
+void job_connect_stop(struct job *j)
+{
+    struct event **timers[] = {&j->verdict_timer, &j->tick_timer};
+
+    for (uint32_t i = 0; i < j->gang.n && j->hosts != NULL; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        host_close(h);
+        if (h->timer != NULL) {
+            event_free(h->timer);
+        }
+        free(h->slots_origin);
+    }
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
+        if (*timers[i] != NULL) {
+            event_free(*timers[i]);
+            *timers[i] = NULL;
+        }
+    }
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* How a job ends. The first failure, a signal to hbrun or the time limit
+ * makes every agent end its ranks, with a grace period; when every agent has
+ * said DONE the output is written out and the verdict is spoken. An agent
+ * that does not confirm within its grace is not waited for.
+ *
+ * Signals to hbrun: INT and TERM end the job, a second one at once; USR1,
+ * USR2 and WINCH go to the ranks; TSTP stops the ranks and then hbrun itself,
+ * CONT continues both. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+/* Beyond the grace period: killing, draining, the way back. */
+#define GIVE_UP_EXTRA_MS 10000
+/* From DONE of all to the end of their links: agents leave in a moment. */
+#define FAREWELL_MS 2000
+#define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
+
+static void arm_ms(struct event *ev, int64_t ms)
+{
+    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
+
+    event_add(ev, &t);
+}
+
+static void over(struct job *j)
+{
+    j->phase = JOB_OVER;
+    event_base_loopbreak(j->base);
+}
+
+static void on_give_up(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_RUNNING) {
+            hb_log(HB_ERROR, "host %s did not confirm that its ranks have "
+                   "ended; its agent ends them by itself", h->spec->name);
+        }
+    }
+    over(j);
+}
+
+static void give_up_in(struct job *j, int64_t ms)
+{
+    if (j->give_up_timer == NULL) {
+        j->give_up_timer = evtimer_new(j->base, on_give_up, j);
+    }
+    arm_ms(j->give_up_timer, ms);
+}
+
+void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
+{
+    int level = grace_ms > 0 ? 1 : 2;
+
+    if (j->phase == JOB_CONNECTING) {
+        over(j);
+        return;
+    }
+    if (j->grace_given >= level) {
+        return;
+    }
+    j->grace_given = level;
+    j->phase = JOB_ENDING;
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_RUNNING) {
+            HOST_SEND(h, kill, .grace_ms = grace_ms, .reason = reason);
+        }
+    }
+    give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
+    job_maybe_over(j);
+}
+
+/* Whether a cause leaves the other ranks running. */
+static int goes_on(const struct job *j, enum hb_cause_kind kind)
+{
+    return j->opt->keep_going &&
+           (kind == HB_CAUSE_START || kind == HB_CAUSE_EXIT ||
+            kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_FINALIZE);
+}
+
+void job_cause(struct job *j, const struct hb_cause *cause)
+{
+    /* What happens after the agents were told to end follows from that. */
+    if (!j->grace_given || cause->time_ns < j->verdict.time_ns) {
+        (void)hb_verdict_add(&j->verdict, cause);
+    }
+    if (!goes_on(j, cause->kind)) {
+        job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
+    }
+}
+
+void job_fail(struct job *j, enum hb_cause_kind kind, int code,
+              const char *fmt, ...)
+{
+    struct hb_cause cause = {
+        .kind = kind, .code = code, .time_ns = hb_now_ns(),
+    };
+    struct hb_str text = HB_STR_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    hb_str_vputf(&text, fmt, ap);
+    va_end(ap);
+    cause.text = hb_str_text(&text);
+    job_cause(j, &cause);
+    hb_str_destroy(&text);
+}
+
+static int links_left(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].link != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int hosts_running(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_RUNNING) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void job_maybe_over(struct job *j)
+{
+    if (j->phase == JOB_CONNECTING || j->phase == JOB_OVER ||
+        hosts_running(j)) {
+        return;
+    }
+    j->phase = JOB_ENDING;
+    if (!links_left(j)) {
+        over(j);
+    } else {
+        give_up_in(j, FAREWELL_MS);
+    }
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    job_fail(j, HB_CAUSE_TIMEOUT, 0, "the job did not end within %lld s "
+             "(--timeout)", (long long)(j->opt->timeout_ms / 1000));
+}
+
+void job_timeout_start(struct job *j)
+{
+    if (j->opt->timeout_ms > 0) {
+        j->timeout_timer = evtimer_new(j->base, on_timeout, j);
+        arm_ms(j->timeout_timer, j->opt->timeout_ms);
+    }
+}
+
+static void on_end_signal(evutil_socket_t signo, short what, void *arg)
+{
+    struct job *j = arg;
+    char name[64];
+
+    hb_signal_text((int)signo, name, sizeof name);
+    if (++j->interrupts > 1) {
+        job_kill(j, 0, "a second signal");
+        if (j->interrupts > 2) {
+            over(j);
+        }
+        return;
+    }
+    job_fail(j, HB_CAUSE_USER, (int)signo, "hbrun was told to end by %s",
+             name);
+}
+
+static void to_all_ranks(struct job *j, int signo)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_RUNNING) {
+            HOST_SEND(&j->hosts[i], signal, .rank = HB_ALL_RANKS,
+                      .signo = signo);
+        }
+    }
+}
+
+static void on_pass_signal(evutil_socket_t signo, short what, void *arg)
+{
+    to_all_ranks(arg, (int)signo);
+}
+
+static void set_heartbeats(struct job *j, uint32_t beat_ms)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->state != HOST_RUNNING) {
+            continue;
+        }
+        HOST_SEND(h, welcome, .job_id = j->id, .node = h->node,
+                  .heartbeat_ms = beat_ms, .dead_ms = beat_ms * 5,
+                  .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
+        hb_link_heartbeat(h->link, beat_ms, beat_ms * 5);
+    }
+}
+
+/* A stopped launcher sends no heartbeats: the agents are told not to expect
+ * any before it stops. SIGTSTP would be ignored by ranks in sessions of their
+ * own, so they get SIGSTOP. */
+static void on_stop_signal(evutil_socket_t signo, short what, void *arg)
+{
+    struct job *j = arg;
+
+    to_all_ranks(j, SIGSTOP);
+    set_heartbeats(j, 0);
+    raise(SIGSTOP);
+    set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
+    to_all_ranks(j, SIGCONT);
+}
+
+static int watch_signal(struct job *j, int signo, event_callback_fn fn)
+{
+    struct event *ev = evsignal_new(j->base, signo, fn, j);
+
+    if (ev == NULL || event_add(ev, NULL) < 0) {
+        return -1;
+    }
+    j->signals[j->n_signals++] = ev;
+    return 0;
+}
+
+/* The default set, or what --forward-signals lists. */
+static int watch_passed(struct job *j, struct hpcboot_error *err)
+{
+    static const int usual[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
+    const struct hb_strv *asked = &j->opt->forward_signals;
+
+    if (j->opt->no_forward_signals) {
+        return 0;
+    }
+    if (asked->n == 0) {
+        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+            (void)watch_signal(j, usual[i], on_pass_signal);
+        }
+        return watch_signal(j, SIGTSTP, on_stop_signal);
+    }
+    for (size_t i = 0; i < asked->n && j->n_signals < 16; i++) {
+        int found = 0;
+
+        for (int s = 1; s < NSIG && !found; s++) {
+            found = hb_streq(sigabbrev_np(s), asked->v[i]) &&
+                    watch_signal(j, s, on_pass_signal) == 0;
+        }
+        if (!found) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "--forward-signals: %s is no signal that can be "
+                           "forwarded", asked->v[i]);
+        }
+    }
+    return 0;
+}
+
+int job_signals_open(struct job *j, struct hpcboot_error *err)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction now;
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        /* nohup and background shells ignore some on purpose */
+        if (sigaction(ends[i], NULL, &now) == 0 &&
+            now.sa_handler != SIG_IGN) {
+            (void)watch_signal(j, ends[i], on_end_signal);
+        }
+    }
+    return watch_passed(j, err);
+}
+
+void job_signals_close(struct job *j)
+{
+    while (j->n_signals > 0) {
+        event_free(j->signals[--j->n_signals]);
+    }
+    struct event **timers[] = {&j->timeout_timer, &j->give_up_timer};
+
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
+        if (*timers[i] != NULL) {
+            event_free(*timers[i]);
+            *timers[i] = NULL;
+        }
+    }
+}
+
+/* Every rank links an MPI and none of them ever called its server. */
+static void tell_lonely(const struct job *j)
+{
+    if (!j->family.links_mpi || j->map == NULL || j->map->n_ranks < 2 ||
+        j->n_started < j->map->n_ranks) {
+        return;
+    }
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->ranks[r].contact != 0 || !j->ranks[r].ended) {
+            return;
+        }
+    }
+    hb_log(HB_WARN, "none of the %u ranks called its %s server: each of your "
+           "%u ranks believed it was alone; choose another family with --pmi",
+           j->map->n_ranks, hb_pm_family_name(j->family.family),
+           j->map->n_ranks);
+}
+
+static void write_termination_log(const struct job *j)
+{
+    struct hpcboot_error err = {0};
+    int fd = open(TERMINATION_LOG, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+    if (fd < 0) {
+        return; /* not in a pod */
+    }
+    if (hb_fd_write_all(fd, j->verdict.text, strlen(j->verdict.text),
+                        &err) < 0) {
+        hb_log(HB_DEBUG, "%s: %s", TERMINATION_LOG, err.text);
+    }
+    hb_fd_close(&fd);
+}
+
+void job_final_words(struct job *j)
+{
+    tell_lonely(j);
+    if (j->verdict.kind == HB_CAUSE_NONE) {
+        return;
+    }
+    hb_log(HB_ERROR, "%s", j->verdict.text);
+    write_termination_log(j);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_JOB_JOB_H
+#define HB_JOB_JOB_H
+
+#include "bin/cli/options.h"
+#include "lib/base/error.h"
+
+/* One job, from the gang to the exit status. Prints through the log sink and
+ * its output object; returns the exit status hbrun ends with. */
+int hb_job_run(const struct hb_options *opt, char *const *env);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_JOB_JOB_IMPL_H
+#define HB_JOB_JOB_IMPL_H
+
+#include <event2/event.h>
+#include <stdint.h>
+
+#include "bin/boot/boot.h"
+#include "bin/cli/options.h"
+#include "bin/cli/output.h"
+#include "bin/cli/progress.h"
+#include "bin/job/job.h"
+#include "bin/job/verdict.h"
+#include "bin/link/link.h"
+#include "bin/pm/family.h"
+#include "hostfile/hostfile.h"
+#include "lib/base/jobmap.h"
+#include "lib/base/strv.h"
+#include "lib/rdzv/fence.h"
+#include "lib/wire/wire.h"
+
+/* A job in the launcher. plan.c decides, connect.c brings agents up, start.c
+ * hands out the job, watch.c hears what agents say, route.c carries fences,
+ * modex and names between them, carry.c carries output and input, ending.c
+ * makes an end, report.c shows decisions. */
+
+enum job_phase { JOB_CONNECTING, JOB_RUNNING, JOB_ENDING, JOB_OVER };
+
+enum host_state {
+    HOST_IDLE,    /* not begun, or waiting for another try */
+    HOST_BOOTING, /* a login is under way */
+    HOST_LINKED,  /* the stream is open, HELLO has not come */
+    HOST_READY,   /* welcomed */
+    HOST_RUNNING, /* its ranks were ordered */
+    HOST_DONE,    /* clean, or let go */
+    HOST_LOST     /* given up */
+};
+
+#define HOST_CHATTER_MAX 2048 /* the last words of a login, for messages */
+
+struct job_host {
+    struct job *job;
+    struct hb_host *spec; /* of the gang */
+    uint32_t index;       /* in the gang */
+    uint32_t node;        /* in the map; HB_NODE_UNSET: has no ranks */
+    enum host_state state;
+    enum hb_boot_stage stage; /* how far the present try has come */
+    struct hb_boot *boot;
+    struct hb_link *link;
+    struct event *timer; /* next try, or HELLO overdue */
+    char token[40];
+    unsigned attempts;
+    uint32_t counted_slots; /* from HELLO */
+    char *slots_origin;
+    int64_t clock_offset_ns; /* host's clock minus ours, first guess */
+    uint32_t credit_owed;    /* bytes of output taken and not credited */
+    uint64_t stdin_sent, stdin_taken;
+    struct hpcboot_error error; /* why it was given up, or the last try */
+    char chatter[HOST_CHATTER_MAX];
+    size_t chatter_len;
+};
+
+struct job_rank {
+    uint32_t pid;
+    unsigned contact;
+    int wait_status;
+    uint8_t started, ended;
+};
+
+struct job_name { /* one published name */
+    char *name;
+    void *value;
+    size_t len;
+};
+
+struct job {
+    const struct hb_options *opt;
+    char *const *env;
+    struct event_base *base;
+    enum job_phase phase;
+    char id[48], cookie[40];
+    char *wdir;
+
+    struct hb_gang gang;
+    struct job_host *hosts; /* [gang.n] */
+    uint32_t n_wanted;      /* hosts that take part */
+    struct hb_boot_config boot;
+    char *agent_path;
+    int64_t wait_until_ns;
+    struct event *wait_timer, *verdict_timer, *tick_timer;
+    unsigned booting; /* logins under way */
+
+    struct hb_jobmap *map;      /* NULL until slots are known */
+    struct job_host **node_host; /* [map->n_nodes] */
+    int oversubscribed;
+    struct hb_family_choice family;
+    int family_known;
+
+    struct job_rank *ranks; /* [map->n_ranks] */
+    uint32_t n_started, n_ended, hosts_done;
+    struct hb_verdict verdict;
+    int grace_given; /* KILL was sent: 1 with grace, 2 at once */
+    int contact_noted;
+    unsigned interrupts;
+    struct event *signals[16];
+    unsigned n_signals;
+    struct event *timeout_timer, *give_up_timer;
+
+    struct hb_fence_engine *fences;
+    struct job_name *names;
+    size_t n_names;
+
+    struct hb_output *out;
+    struct event *out_ev[2];
+    uint32_t window; /* output credit of each host, bytes */
+    struct event *stdin_ev;
+    int stdin_open, stdin_pollable;
+    enum hb_stdin_mode stdin_mode;
+    uint32_t stdin_rank;
+    struct hb_progress *progress;
+};
+
+/* One message to one host's agent. */
+#define HOST_SEND(h, name, ...)                                            \
+    do {                                                                   \
+        const struct hb_msg_##name msg_ = {__VA_ARGS__};                   \
+        if ((h)->link != NULL) {                                           \
+            (void)hb_wire_put_##name(hb_link_out((h)->link), 0,            \
+                                     HB_NODE_LAUNCHER, (h)->node, &msg_,   \
+                                     NULL);                                \
+            hb_link_flush((h)->link);                                      \
+        }                                                                  \
+    } while (0)
+
+/* plan.c */
+int job_plan_gang(struct job *j, struct hpcboot_error *err);
+int job_plan_map(struct job *j, struct hpcboot_error *err);
+int job_slots_known(const struct job *j);
+int job_plan_family(struct job *j, struct hpcboot_error *err);
+
+/* connect.c */
+int job_connect(struct job *j, struct hpcboot_error *err);
+void host_lost(struct job_host *h, const struct hpcboot_error *err);
+void host_close(struct job_host *h);
+void job_connect_stop(struct job *j);
+int job_all_ready(const struct job *j);
+
+/* start.c */
+void job_begin(struct job *j); /* every wanted host is ready */
+void job_inspected(struct job *j, const struct hb_msg_inspected *m);
+
+/* watch.c */
+void job_frame(struct job_host *h, const struct hb_frame *f);
+int64_t host_time(const struct job_host *h, uint64_t agent_ns);
+
+/* route.c */
+int job_route_open(struct job *j, struct hpcboot_error *err);
+int job_route_frame(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err);
+void job_route_close(struct job *j);
+
+/* carry.c */
+int job_carry_open(struct job *j, struct hpcboot_error *err);
+void job_carry_output(struct job_host *h, const struct hb_msg_output *m);
+void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
+void job_carry_stdin_begin(struct job *j);
+void job_carry_flush(struct job *j); /* at the end: waits for the reader */
+void job_carry_close(struct job *j);
+
+/* ending.c */
+int job_signals_open(struct job *j, struct hpcboot_error *err);
+void job_signals_close(struct job *j);
+void job_cause(struct job *j, const struct hb_cause *cause);
+void job_fail(struct job *j, enum hb_cause_kind kind, int code,
+              const char *fmt, ...) HB_PRINTF(4, 5);
+void job_kill(struct job *j, uint32_t grace_ms, const char *reason);
+void job_maybe_over(struct job *j);
+void job_timeout_start(struct job *j);
+void job_final_words(struct job *j);
+
+/* report.c */
+void job_report_plan(struct job *j); /* --dry-run */
+void job_explain(struct job *j);
+
+#endif

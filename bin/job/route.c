@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The launcher's part of ranks finding each other: it is the root of the
+ * fence tree, passes direct modex on to the node that has the rank, and keeps
+ * the job's published names. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define MAX_NAMES 65536u /* published at one time; far above any program's */
+
+static struct job_host *host_of_node(struct job *j, uint32_t node)
+{
+    if (j->map == NULL || node >= j->map->n_nodes) {
+        return NULL;
+    }
+    return j->node_host[node];
+}
+
+static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                     uint32_t n_nodes, struct hb_bytes data)
+{
+}
+
+static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
+                       int status, struct hb_bytes data)
+{
+    struct job_host *h = host_of_node(arg, child);
+
+    if (h != NULL) {
+        HOST_SEND(h, fence_down, .key = key, .status = status, .data = data);
+    }
+}
+
+static void fence_done(void *arg, struct hb_bytes key, int status,
+                       struct hb_bytes data)
+{
+}
+
+static const struct hb_fence_ops fence_ops = {
+    .up = fence_up, .down = fence_down, .done = fence_done,
+};
+
+int job_route_open(struct job *j, struct hpcboot_error *err)
+{
+    int rc = hb_fence_engine_create(&j->fences, HB_FENCE_ROOT, 1, &fence_ops,
+                                    j, err);
+
+    for (uint32_t n = 0; rc == 0 && n < j->map->n_nodes; n++) {
+        rc = hb_fence_set_child(j->fences, n, &n, 1, err);
+    }
+    return rc;
+}
+
+static int on_fence_up(struct job_host *h, const struct hb_frame *f,
+                       struct hpcboot_error *err)
+{
+    struct hb_msg_fence_up m;
+    uint32_t *nodes;
+    int rc = hb_wire_get_fence_up(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (h->job->fences == NULL || h->node == HB_NODE_UNSET) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came too early");
+    }
+    nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
+    for (uint32_t i = 0; i < m.nodes.n; i++) {
+        nodes[i] = hb_wire_u32s_at(&m.nodes, i);
+    }
+    rc = hb_fence_from_child(h->job->fences, h->node, m.key, nodes, m.nodes.n,
+                             m.data, err);
+    free(nodes);
+    return rc;
+}
+
+/* Passed on as it is; an unreachable node is answered for. */
+static int on_modex(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct job_host *to = host_of_node(h->job, f->dst);
+    struct hb_frame copy = *f;
+    struct hb_msg_modex m;
+    int rc;
+
+    copy.src = h->node;
+    if (to != NULL && to->link != NULL && to->state == HOST_RUNNING) {
+        rc = hb_wire_put_frame(hb_link_out(to->link), &copy, err);
+        hb_link_flush(to->link);
+        return rc;
+    }
+    if (f->type != HB_MSG_MODEX) {
+        return 0;
+    }
+    rc = hb_wire_get_modex(f, &m, err);
+    if (rc == 0) {
+        HOST_SEND(h, modex_reply, .id = m.id,
+                  .status = HPCBOOT_ERR_PEER_DEAD);
+    }
+    return rc;
+}
+
+static struct job_name *name_find(struct job *j, const char *name)
+{
+    for (size_t i = 0; i < j->n_names; i++) {
+        if (hb_streq(j->names[i].name, name)) {
+            return &j->names[i];
+        }
+    }
+    return NULL;
+}
+
+static void name_remove(struct job *j, struct job_name *n)
+{
+    free(n->name);
+    free(n->value);
+    *n = j->names[--j->n_names];
+}
+
+static int name_publish(struct job *j, const struct hb_msg_name *m)
+{
+    struct job_name *n = name_find(j, m->name);
+
+    if (n != NULL || j->n_names >= MAX_NAMES) {
+        return n != NULL ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_LIMIT;
+    }
+    j->names = hb_xrealloc(j->names, (j->n_names + 1) * sizeof *j->names);
+    n = &j->names[j->n_names++];
+    n->name = hb_xstrdup(m->name);
+    n->len = m->value.len;
+    n->value = hb_xmalloc(n->len + 1);
+    memcpy(n->value, m->value.data, n->len);
+    return 0;
+}
+
+static int on_name(struct job_host *h, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct hb_msg_name m;
+    struct hb_bytes value = {0};
+    struct job_name *n;
+    int status, rc = hb_wire_get_name(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    n = name_find(j, m.name);
+    if (m.op == HB_NAME_PUBLISH) {
+        status = name_publish(j, &m);
+    } else {
+        status = n != NULL ? 0 : HPCBOOT_ERR_NOT_FOUND;
+    }
+    if (m.op == HB_NAME_LOOKUP && n != NULL) {
+        value.data = n->value;
+        value.len = n->len;
+    }
+    HOST_SEND(h, name_reply, .id = m.id, .status = status, .value = value);
+    if (m.op == HB_NAME_UNPUBLISH && n != NULL) {
+        name_remove(j, n);
+    }
+    return 0;
+}
+
+int job_route_frame(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    switch (f->type) {
+    case HB_MSG_FENCE_UP:
+        return on_fence_up(h, f, err);
+    case HB_MSG_NAME:
+        return on_name(h, f, err);
+    default:
+        return on_modex(h, f, err);
+    }
+}
+
+void job_route_close(struct job *j)
+{
+    hb_fence_engine_destroy(j->fences);
+    j->fences = NULL;
+    while (j->n_names > 0) {
+        name_remove(j, &j->names[0]);
+    }
+    free(j->names);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Every wanted host is ready: places the ranks if that had to wait for the
+ * hosts' own counts, asks one host about a program that this one does not
+ * have, and hands out the job. The large part is encoded once and copied into
+ * each link. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "bin/job/job_impl.h"
+#include "bin/proc/env.h"
+#include "bin/proc/limits.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+/* Output under way per host; a full terminal holds so much per host back. */
+#define WINDOW_TOTAL (64u << 20)
+#define WINDOW_MAX (4u << 20)
+#define WINDOW_MIN (256u << 10)
+
+static uint32_t job_flags(const struct job *j)
+{
+    const struct hb_options *o = j->opt;
+
+    return (o->merge_stderr ? HB_JOB_MERGE_STDERR : 0) |
+           (j->oversubscribed ? HB_JOB_OVERSUBSCRIBED : 0) |
+           (o->keep_going ? HB_JOB_KEEP_GOING : 0) |
+           HB_JOB_USE_PID1_ENV;
+}
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(022);
+
+    umask(mask);
+    return mask;
+}
+
+/* Rules of --env-file come before those of the command line. */
+static int all_rules(const struct job *j, struct hb_strv *out,
+                     struct hpcboot_error *err)
+{
+    for (size_t i = 0; i < j->opt->env_files.n; i++) {
+        int rc = hb_env_file_rules(j->opt->env_files.v[i], out, err);
+
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    hb_strv_extend(out, hb_strv_view(&j->opt->env_rules));
+    return 0;
+}
+
+/* The environment that travels: what any app's rules may ask for. */
+static void outgoing_env(const struct job *j, const struct hb_strv *rules,
+                         struct hb_strv *out)
+{
+    char *const **sets = hb_xcalloc(j->opt->n_apps + 1, sizeof *sets);
+
+    sets[0] = hb_strv_view(rules);
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        sets[i + 1] = hb_strv_view(&j->opt->apps[i].env_rules);
+    }
+    hb_env_outgoing(j->env, (char *const *const *)sets, j->opt->n_apps + 1,
+                    out);
+    free(sets);
+}
+
+static int put_job(struct job *j, struct hb_buf *out,
+                   struct hpcboot_error *err)
+{
+    struct hb_strv env = HB_STRV_INIT, rules = HB_STRV_INIT;
+    struct hb_strv limits = HB_STRV_INIT;
+    struct hb_buf map;
+    int rc = all_rules(j, &rules, err);
+
+    hb_buf_init(&map, HB_WIRE_BLOB);
+    if (rc == 0) {
+        outgoing_env(j, &rules, &env);
+        hb_limits_outgoing(&limits);
+        hb_jobmap_encode(j->map, &map);
+        const struct hb_msg_job m = {
+            .map = {map.data, map.len},
+            .family = hb_pm_family_name(j->family.family),
+            .env = hb_wire_strv_of(hb_strv_view(&env)),
+            .env_rules = hb_wire_strv_of(hb_strv_view(&rules)),
+            .limits = hb_wire_strv_of(hb_strv_view(&limits)),
+            .umask = (uint32_t)current_umask(), .flags = job_flags(j),
+            .grace_ms = (uint32_t)j->opt->grace_ms,
+            .flavour = (uint32_t)j->family.flavour,
+            .stdin_mode = j->stdin_mode, .stdin_rank = j->stdin_rank,
+            .credit_bytes = j->window, .bind_to = j->opt->bind_to,
+        };
+        rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
+    }
+    hb_buf_destroy(&map);
+    hb_strv_destroy(&env);
+    hb_strv_destroy(&rules);
+    hb_strv_destroy(&limits);
+    return rc;
+}
+
+static int put_apps(struct job *j, struct hb_buf *out,
+                    struct hpcboot_error *err)
+{
+    const struct hb_msg_start start = {.n_apps = j->opt->n_apps};
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < j->opt->n_apps; i++) {
+        const struct hb_app_options *app = &j->opt->apps[i];
+        const struct hb_msg_app m = {
+            .index = i, .argv = hb_wire_strv_of(hb_strv_view(&app->argv)),
+            .wdir = app->wdir != NULL ? app->wdir : j->wdir,
+            .wdir_given = app->wdir != NULL,
+            .env_rules = hb_wire_strv_of(hb_strv_view(&app->env_rules)),
+            .path = app->path,
+        };
+
+        rc = hb_wire_put_app(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
+    }
+    return rc < 0 ? rc : hb_wire_put_start(out, 0, HB_NODE_LAUNCHER,
+                                           HB_NODE_ALL, &start, err);
+}
+
+static void let_go(struct job_host *h)
+{
+    HOST_SEND(h, bye, .unused = 0);
+    h->state = HOST_DONE;
+}
+
+static int hand_out(struct job *j, struct hpcboot_error *err)
+{
+    struct hb_buf frames;
+    int rc;
+
+    hb_buf_init(&frames, HB_WIRE_FRAME);
+    rc = put_job(j, &frames, err);
+    if (rc == 0) {
+        rc = put_apps(j, &frames, err);
+    }
+    for (uint32_t i = 0; rc == 0 && i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+        uint32_t beat = (uint32_t)j->opt->heartbeat_ms;
+
+        if (h->node == HB_NODE_UNSET || h->link == NULL) {
+            if (h->state == HOST_READY) {
+                let_go(h);
+            }
+            continue;
+        }
+        HOST_SEND(h, welcome, .job_id = j->id, .node = h->node,
+                  .heartbeat_ms = beat, .dead_ms = beat * 5,
+                  .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
+        hb_buf_put_raw(hb_link_out(h->link), frames.data, frames.len);
+        h->state = HOST_RUNNING;
+        hb_link_flush(h->link);
+    }
+    hb_buf_destroy(&frames);
+    return rc;
+}
+
+static void choose_window(struct job *j)
+{
+    uint32_t share = WINDOW_TOTAL / j->map->n_nodes;
+
+    j->window = share > WINDOW_MAX ? WINDOW_MAX
+                : share < WINDOW_MIN ? WINDOW_MIN : share;
+}
+
+static void tell_oversubscription(const struct job *j)
+{
+    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
+        const struct job_host *h = j->node_host[n];
+
+        if (h->counted_slots > 0 && h->spec->slots == 0 &&
+            j->map->local_size[n] > h->counted_slots) {
+            hb_log(HB_INFO, "%u ranks share %u slots on %s (%s): they are "
+                   "told to yield", j->map->local_size[n], h->counted_slots,
+                   h->spec->name, h->slots_origin);
+            return;
+        }
+    }
+}
+
+static void go(struct job *j)
+{
+    struct hpcboot_error err = {0};
+    int rc = 0;
+
+    hb_progress_done(j->progress);
+    if (j->map == NULL) {
+        rc = job_plan_map(j, &err);
+    }
+    if (rc < 0) {
+        j->verdict.status = HB_EXIT_USAGE;
+        job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
+        j->verdict.status = HB_EXIT_USAGE;
+        return;
+    }
+    choose_window(j);
+    tell_oversubscription(j);
+    j->phase = JOB_RUNNING;
+    job_explain(j);
+    rc = job_route_open(j, &err);
+    if (rc == 0) {
+        rc = hand_out(j, &err);
+    }
+    if (rc < 0) {
+        job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
+        return;
+    }
+    job_timeout_start(j);
+    job_carry_stdin_begin(j);
+}
+
+void job_inspected(struct job *j, const struct hb_msg_inspected *m)
+{
+    enum hb_pm_family family;
+
+    if (j->phase != JOB_CONNECTING) {
+        return;
+    }
+    if (m->found && hb_pm_family_parse(m->family, &family, NULL) == 0) {
+        j->family.family = family;
+        j->family.flavour = (enum hb_mpi_flavour)m->flavour;
+        j->family.certain = m->certain;
+        j->family.links_mpi = m->links_mpi;
+        snprintf(j->family.why, sizeof j->family.why, "%s", m->why);
+    }
+    go(j);
+}
+
+void job_begin(struct job *j)
+{
+    struct job_host *h = j->node_host != NULL ? j->node_host[0]
+                                              : &j->hosts[0];
+    struct hb_strv env = HB_STRV_INIT, rules = HB_STRV_INIT;
+    const struct hb_app_options *app = &j->opt->apps[0];
+
+    event_del(j->verdict_timer);
+    if (j->family_known || h->spec->is_local) {
+        go(j);
+        return;
+    }
+    outgoing_env(j, &rules, &env);
+    HOST_SEND(h, inspect, .argv = hb_wire_strv_of(hb_strv_view(&app->argv)),
+              .wdir = app->wdir != NULL ? app->wdir : j->wdir,
+              .env = hb_wire_strv_of(hb_strv_view(&env)));
+    hb_strv_destroy(&env);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Exit policy. Every failure becomes a struct hb_cause; the earliest decides
+ * the status and the sentence. See verdict.h for the rules. */
+#include "config.h"
+
+#include "bin/job/verdict.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Clocks of two hosts are compared over a network: moments closer than this
+ * cannot be put in order. */
+#define SAME_MOMENT_NS (20 * 1000 * 1000)
+#define SIGNAL_STATUS 128
+#define STATUS_MASK 255
+
+void hb_signal_text(int signo, char *text, size_t size)
+{
+    const char *abbrev = sigabbrev_np(signo);
+    const char *descr = sigdescr_np(signo);
+
+    if (abbrev == NULL) {
+        snprintf(text, size, "signal %d", signo);
+    } else {
+        snprintf(text, size, "signal %d: SIG%s (%s)", signo, abbrev,
+                 descr != NULL ? descr : "?");
+    }
+}
+
+static int outranks(enum hb_cause_kind kind)
+{
+    return kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_ABORT ||
+           kind == HB_CAUSE_START;
+}
+
+static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
+{
+    int64_t earlier_ns = v->time_ns - c->time_ns;
+
+    if (v->kind == HB_CAUSE_NONE) {
+        return 1;
+    }
+    if (earlier_ns > -SAME_MOMENT_NS && earlier_ns < SAME_MOMENT_NS &&
+        outranks(v->kind) != outranks(c->kind)) {
+        return outranks(c->kind);
+    }
+    return earlier_ns > 0;
+}
+
+static int never_zero(int status)
+{
+    return status != 0 ? status : 1;
+}
+
+static int status_of(const struct hb_cause *c)
+{
+    switch (c->kind) {
+    case HB_CAUSE_NONE:
+        return 0;
+    case HB_CAUSE_START:
+        return c->sys_errno == ENOENT ? HB_EXIT_NOT_FOUND : HB_EXIT_NOT_EXEC;
+    case HB_CAUSE_EXIT:
+    case HB_CAUSE_ABORT:
+        return never_zero(c->code & STATUS_MASK);
+    case HB_CAUSE_SIGNAL:
+    case HB_CAUSE_USER:
+        return SIGNAL_STATUS + c->code;
+    case HB_CAUSE_NO_FINALIZE:
+        return 1;
+    case HB_CAUSE_HOST:
+        return HB_EXIT_RETRY;
+    case HB_CAUSE_TIMEOUT:
+        return HB_EXIT_TIMEOUT;
+    case HB_CAUSE_OUTPUT:
+        return c->code == EPIPE ? SIGNAL_STATUS + SIGPIPE : HB_EXIT_OUTPUT;
+    case HB_CAUSE_INTERNAL:
+        break;
+    }
+    return HB_EXIT_INTERNAL;
+}
+
+/* "rank 3 on pod-1", the beginning of most sentences. */
+static int put_rank(char *text, size_t size, const struct hb_cause *c)
+{
+    int n = snprintf(text, size, "rank %u on %s ", c->rank,
+                     c->host != NULL ? c->host : "?");
+
+    return n < (int)size ? n : (int)size - 1;
+}
+
+static void put_signal(char *text, size_t size, const struct hb_cause *c)
+{
+    char name[64];
+
+    hb_signal_text(c->code, name, sizeof name);
+    snprintf(text, size, "was ended by %s%s", name,
+             c->core_dumped ? ", core dumped" : "");
+}
+
+static void put_abort(char *text, size_t size, const struct hb_cause *c)
+{
+    int has_text = c->text != NULL && c->text[0] != '\0';
+
+    snprintf(text, size, "aborted the job with code %d%s%s", c->code,
+             has_text ? ": " : "", has_text ? c->text : "");
+}
+
+static void put_sentence(struct hb_verdict *v, const struct hb_cause *c)
+{
+    const char *text = c->text != NULL ? c->text : "";
+    char *out = v->text;
+    size_t size = sizeof v->text, used = 0;
+
+    if (c->kind >= HB_CAUSE_START && c->kind <= HB_CAUSE_NO_FINALIZE) {
+        used = (size_t)put_rank(out, size, c);
+        out += used;
+        size -= used;
+    }
+    switch (c->kind) {
+    case HB_CAUSE_START:
+        snprintf(out, size, "could not be started: %s", text);
+        break;
+    case HB_CAUSE_EXIT:
+        snprintf(out, size, "exited with status %d", c->code);
+        break;
+    case HB_CAUSE_SIGNAL:
+        put_signal(out, size, c);
+        break;
+    case HB_CAUSE_ABORT:
+        put_abort(out, size, c);
+        break;
+    case HB_CAUSE_NO_FINALIZE:
+        snprintf(out, size, "exited with status 0 without finalizing MPI "
+                 "while other ranks were still running");
+        break;
+    case HB_CAUSE_HOST:
+        snprintf(out, size, "host %s: %s", c->host != NULL ? c->host : "?",
+                 text);
+        break;
+    default:
+        snprintf(out, size, "%s", text);
+        break;
+    }
+}
+
+int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *c)
+{
+    size_t len;
+
+    v->n_causes++;
+    if (!is_first(v, c)) {
+        return 0;
+    }
+    v->kind = c->kind;
+    v->time_ns = c->time_ns;
+    v->status = status_of(c);
+    put_sentence(v, c);
+    len = strlen(v->text);
+    if (c->evidence != NULL && c->evidence[0] != '\0') {
+        snprintf(v->text + len, sizeof v->text - len, "; %s", c->evidence);
+    }
+    return 1;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What the agents say while the job runs: one handler per frame type, in a
+ * table. Every failure of a rank becomes a cause for the verdict. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+typedef int (*frame_handler)(struct job_host *h, const struct hb_frame *f,
+                             struct hpcboot_error *err);
+
+int64_t host_time(const struct job_host *h, uint64_t agent_ns)
+{
+    int64_t offset = h->link != NULL ? hb_link_clock_offset_ns(h->link) : 0;
+
+    return (int64_t)agent_ns - (offset != 0 ? offset : h->clock_offset_ns);
+}
+
+/* The rank a frame speaks of; it must live on the host that sent it. */
+static int check_rank(const struct job_host *h, uint32_t rank,
+                      struct hpcboot_error *err)
+{
+    const struct job *j = h->job;
+
+    if (j->map == NULL || j->ranks == NULL || rank >= j->map->n_ranks ||
+        j->map->node_of_rank[rank] != h->node) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "the agent spoke of rank %u, which is not on it", rank);
+    }
+    return 0;
+}
+
+static int on_started(struct job_host *h, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_rank_started m;
+    int rc = hb_wire_get_rank_started(f, &m, err);
+
+    if (rc == 0) {
+        rc = check_rank(h, m.rank, err);
+    }
+    if (rc == 0) {
+        h->job->ranks[m.rank].started = 1;
+        h->job->ranks[m.rank].pid = m.pid;
+        h->job->n_started++;
+        hb_log(HB_TRACE, "rank %u runs on %s, pid %u", m.rank, h->spec->name,
+               m.pid);
+    }
+    return rc;
+}
+
+static void rank_over(struct job *j, uint32_t rank)
+{
+    if (!j->ranks[rank].ended) {
+        j->ranks[rank].ended = 1;
+        j->n_ended++;
+    }
+}
+
+static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
+                          struct hpcboot_error *err)
+{
+    struct hb_msg_rank_failed m;
+    int rc = hb_wire_get_rank_failed(f, &m, err);
+
+    if (rc == 0) {
+        rc = check_rank(h, m.rank, err);
+    }
+    if (rc == 0) {
+        const struct hb_cause cause = {
+            .kind = HB_CAUSE_START, .time_ns = host_time(h, m.time_ns),
+            .rank = m.rank, .host = h->spec->name, .sys_errno = m.sys_errno,
+            .text = m.text,
+        };
+
+        rank_over(h->job, m.rank);
+        job_cause(h->job, &cause);
+    }
+    return rc;
+}
+
+/* What, if anything, is wrong with how a rank ended. */
+static enum hb_cause_kind exit_kind(const struct job *j, uint32_t rank)
+{
+    const struct job_rank *r = &j->ranks[rank];
+    int initialised = (r->contact & HB_CONTACT_INIT) != 0;
+    int finalised = (r->contact & HB_CONTACT_FINALIZE) != 0;
+
+    if (WIFSIGNALED(r->wait_status)) {
+        return HB_CAUSE_SIGNAL;
+    }
+    if (WEXITSTATUS(r->wait_status) != 0) {
+        return HB_CAUSE_EXIT;
+    }
+    if (initialised && !finalised && j->map->n_ranks > 1 &&
+        j->n_ended < j->map->n_ranks) {
+        return HB_CAUSE_NO_FINALIZE;
+    }
+    return HB_CAUSE_NONE;
+}
+
+static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
+                        struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct hb_msg_rank_exit m;
+    struct hb_cause cause = {0};
+    int rc = hb_wire_get_rank_exit(f, &m, err);
+
+    if (rc == 0) {
+        rc = check_rank(h, m.rank, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    rank_over(j, m.rank);
+    j->ranks[m.rank].contact = m.contact;
+    j->ranks[m.rank].wait_status = m.wait_status;
+    cause.kind = exit_kind(j, m.rank);
+    hb_log(HB_TRACE, "rank %u on %s ended with wait status %d", m.rank,
+           h->spec->name, m.wait_status);
+    if (cause.kind != HB_CAUSE_NONE) {
+        cause.time_ns = host_time(h, m.time_ns);
+        cause.rank = m.rank;
+        cause.host = h->spec->name;
+        cause.code = WIFSIGNALED(m.wait_status) ? WTERMSIG(m.wait_status)
+                                                : WEXITSTATUS(m.wait_status);
+        cause.core_dumped = m.core_dumped;
+        cause.evidence = m.evidence;
+        job_cause(j, &cause);
+    }
+    return 0;
+}
+
+static int on_abort(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_abort m;
+    int rc = hb_wire_get_abort(f, &m, err);
+
+    if (rc == 0) {
+        rc = check_rank(h, m.rank, err);
+    }
+    if (rc == 0) {
+        const struct hb_cause cause = {
+            .kind = HB_CAUSE_ABORT, .time_ns = host_time(h, m.time_ns),
+            .rank = m.rank, .host = h->spec->name, .code = m.code,
+            .text = m.text,
+        };
+
+        job_cause(h->job, &cause);
+    }
+    return rc;
+}
+
+static int on_output(struct job_host *h, const struct hb_frame *f,
+                     struct hpcboot_error *err)
+{
+    struct hb_msg_output m;
+    int rc = hb_wire_get_output(f, &m, err);
+
+    if (rc == 0) {
+        rc = check_rank(h, m.rank, err);
+    }
+    if (rc == 0) {
+        job_carry_output(h, &m);
+    }
+    return rc;
+}
+
+static int on_stdin_credit(struct job_host *h, const struct hb_frame *f,
+                           struct hpcboot_error *err)
+{
+    struct hb_msg_stdin_credit m;
+    int rc = hb_wire_get_stdin_credit(f, &m, err);
+
+    if (rc == 0) {
+        job_carry_stdin_credit(h, m.bytes);
+    }
+    return rc;
+}
+
+static int on_done(struct job_host *h, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct hb_msg_done m;
+    int rc = hb_wire_get_done(f, &m, err);
+
+    if (rc == 0 && h->state == HOST_RUNNING) {
+        if (m.leftovers_killed > 0) {
+            hb_log(HB_INFO, "host %s: %u processes that ranks had left "
+                   "behind were killed", h->spec->name, m.leftovers_killed);
+        }
+        h->state = HOST_DONE;
+        h->job->hosts_done++;
+        HOST_SEND(h, bye, .unused = 0);
+        job_maybe_over(h->job);
+    }
+    return rc;
+}
+
+static int on_note(struct job_host *h, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct hb_msg_note m;
+    int rc = hb_wire_get_note(f, &m, err);
+
+    if (rc == 0) {
+        hb_log(m.level <= HB_TRACE ? (enum hb_log_level)m.level : HB_TRACE,
+               "host %s: %s", h->spec->name, m.text);
+    }
+    return rc;
+}
+
+/* Ten seconds on, and a rank that links an MPI has not called its server. */
+static int on_contact(struct job_host *h, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct hb_msg_contact m;
+    int rc = hb_wire_get_contact(f, &m, err);
+
+    if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
+        j->contact_noted = 1;
+        hb_log(HB_WARN, "rank %u on %s links an MPI library and has not "
+               "called its %s server for 10 s: if it takes itself for rank 0 "
+               "of 1, choose another family with --pmi", m.rank,
+               h->spec->name, hb_pm_family_name(j->family.family));
+    }
+    return rc;
+}
+
+static int on_host_failed(struct job_host *h, const struct hb_frame *f,
+                          struct hpcboot_error *err)
+{
+    struct hb_msg_failed m;
+    int rc = hb_wire_get_failed(f, &m, err);
+
+    return rc < 0 ? rc : hb_fail(err, m.code, "%s", m.text);
+}
+
+static int on_inspected(struct job_host *h, const struct hb_frame *f,
+                        struct hpcboot_error *err)
+{
+    struct hb_msg_inspected m;
+    int rc = hb_wire_get_inspected(f, &m, err);
+
+    if (rc == 0) {
+        job_inspected(h->job, &m);
+    }
+    return rc;
+}
+
+static const frame_handler handlers[HB_MSG_TYPES] = {
+    [HB_MSG_RANK_STARTED] = on_started,
+    [HB_MSG_RANK_FAILED] = on_rank_failed,
+    [HB_MSG_RANK_EXIT] = on_rank_exit,
+    [HB_MSG_ABORT] = on_abort,
+    [HB_MSG_OUTPUT] = on_output,
+    [HB_MSG_STDIN_CREDIT] = on_stdin_credit,
+    [HB_MSG_DONE] = on_done,
+    [HB_MSG_NOTE] = on_note,
+    [HB_MSG_CONTACT] = on_contact,
+    [HB_MSG_FAILED] = on_host_failed,
+    [HB_MSG_INSPECTED] = on_inspected,
+    [HB_MSG_FENCE_UP] = job_route_frame,
+    [HB_MSG_MODEX] = job_route_frame,
+    [HB_MSG_MODEX_REPLY] = job_route_frame,
+    [HB_MSG_NAME] = job_route_frame,
+};
+
+void job_frame(struct job_host *h, const struct hb_frame *f)
+{
+    struct hpcboot_error err = {0};
+    int rc;
+
+    if (f->type >= HB_MSG_TYPES || handlers[f->type] == NULL) {
+        rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "a %s frame is not for the "
+                     "launcher", hb_wire_type_name(f->type));
+    } else {
+        rc = handlers[f->type](h, f, &err);
+    }
+    if (rc < 0) {
+        host_lost(h, &err);
+    }
+}

@@ -9,5 +9,6 @@ libhb_a_SOURCES += \
     %D%/jobmap.c %D%/jobmap.h \
     %D%/json.c %D%/json.h \
     %D%/log.c %D%/log.h \
+    %D%/module_load.c %D%/module_load.h \
     %D%/str.c %D%/str.h \
     %D%/strv.c %D%/strv.h

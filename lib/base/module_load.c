@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Loadable modules. The first file that exists in the search order is the one
+ * that must load: a module of another build that happens to lie further down
+ * would hide what is wrong with the first. */
+#include "config.h"
+
+#include "lib/base/module_load.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+#include "lib/base/strv.h"
+
+/* `base` is a directory, or NULL where it is not known. */
+static void add_place(struct hb_strv *places, const char *base,
+                      const char *below, const char *module)
+{
+    if (base && *base) {
+        hb_strv_pushf(places, "%s%s/%s.so", base, below, module);
+    }
+}
+
+static void list_places(const char *module, struct hb_strv *places)
+{
+    char *exe = hb_self_exe();
+    char *slash = exe ? strrchr(exe, '/') : NULL;
+
+    if (slash) {
+        *slash = '\0';
+    }
+    add_place(places, secure_getenv("HPCBOOT_MODULE_DIR"), "", module);
+    add_place(places, slash ? exe : NULL, "/.libs", module);
+    add_place(places, slash ? exe : NULL, "/../lib/hpcboot", module);
+#ifdef HB_MULTIARCH
+    add_place(places, slash ? exe : NULL,
+              "/../lib/" HB_MULTIARCH "/hpcboot", module);
+#endif
+    add_place(places, HB_PKGLIBDIR, "", module);
+    free(exe);
+}
+
+int hb_module_open(const char *module, const char *symbol,
+                   const void **symbol_out, struct hpcboot_error *err)
+{
+    struct hb_strv places = HB_STRV_INIT;
+    const char *path = NULL;
+    void *handle, *found;
+    int rc = HPCBOOT_OK;
+
+    list_places(module, &places);
+    for (size_t i = 0; !path && i < places.n; i++) {
+        path = access(places.v[i], R_OK) == 0 ? places.v[i] : NULL;
+    }
+    if (!path) {
+        rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                     "%s.so is not in %s (was hpcboot built without it?)",
+                     module, HB_PKGLIBDIR);
+        goto out;
+    }
+    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    found = handle ? dlsym(handle, symbol) : NULL;
+    if (!found) {
+        rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "cannot load %s", dlerror());
+        goto out;
+    }
+    *symbol_out = found;
+out:
+    hb_strv_destroy(&places);
+    return rc;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Child processes that carry a link: started, watched, reaped.
+ *
+ * The end of a child is seen through a pidfd, which needs no SIGCHLD handler
+ * and so does not meddle with the program's own; where the kernel has none, a
+ * timer asks now and then. A child whose owner has lost interest stays on a
+ * list until it has ended, so that it leaves no zombie while the program
+ * lives. Only the watched pid is ever waited for. */
+#include "config.h"
+
+#include "bin/boot/child.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define POLL_MS 50 /* without pidfd: a person does not notice this delay */
+#define NAME_MAX_BYTES 64
+
+extern char **environ;
+
+struct hb_child {
+    struct hb_child *next; /* of the released ones */
+    pid_t pid;
+    int pid_fd;
+    struct event *end_event;
+    struct event *term_event;
+    hb_child_gone gone;
+    void *arg;
+};
+
+/* Keeps the released children reachable; they leave it when they end. */
+static struct hb_child *released;
+
+static void unlink_released(struct hb_child *child)
+{
+    for (struct hb_child **p = &released; *p; p = &(*p)->next) {
+        if (*p == child) {
+            *p = child->next;
+            return;
+        }
+    }
+}
+
+static void destroy(struct hb_child *child)
+{
+    unlink_released(child);
+    if (child->end_event) {
+        event_free(child->end_event);
+    }
+    if (child->term_event) {
+        event_free(child->term_event);
+    }
+    hb_fd_close(&child->pid_fd);
+    free(child);
+}
+
+void hb_child_status_text(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status)) {
+        int sig = WTERMSIG(status);
+        const char *name = sigabbrev_np(sig);
+
+        snprintf(text, size, "was killed by signal %d (%s)", sig,
+                 name ? name : "?");
+    } else {
+        snprintf(text, size, "exited with status %d", WEXITSTATUS(status));
+    }
+}
+
+/* The name the kernel knows the program by; it is there until the child has
+ * been reaped. */
+static void child_name(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    char *text = NULL;
+    size_t len = 0;
+
+    snprintf(name, size, "process %d", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    if (hb_file_read(path, NAME_MAX_BYTES, &text, &len, NULL) == 0 && len > 0) {
+        text[strcspn(text, "\n")] = '\0';
+        snprintf(name, size, "%s", text);
+    }
+    free(text);
+}
+
+static void look_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_child *child = arg;
+    char how[NAME_MAX_BYTES * 2 + 64], name[NAME_MAX_BYTES], end[64];
+    siginfo_t info = {0};
+    int status;
+
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0
+        && info.si_pid == 0) {
+        return;
+    }
+    child_name(child->pid, name, sizeof name);
+    if (waitpid(child->pid, &status, WNOHANG) == child->pid) {
+        hb_child_status_text(status, end, sizeof end);
+    } else {
+        snprintf(end, sizeof end, "has ended");
+    }
+    snprintf(how, sizeof how, "%s %s", name, end);
+    event_del(child->end_event);
+    if (child->gone) {
+        child->gone(child->arg, how);
+    } else {
+        destroy(child);
+    }
+}
+
+int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,
+                   hb_child_gone gone, void *arg, struct hpcboot_error *err)
+{
+    static const struct timeval poll_time = {0, POLL_MS * 1000};
+    struct hb_child *child = hb_xcalloc(1, sizeof *child);
+
+    child->pid = pid;
+    child->gone = gone;
+    child->arg = arg;
+    child->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    child->end_event = event_new(base, child->pid_fd, EV_READ | EV_PERSIST,
+                                 look_cb, child);
+    if (!child->end_event
+        || event_add(child->end_event,
+                     child->pid_fd < 0 ? &poll_time : NULL) != 0) {
+        destroy(child);
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
+    }
+    *out = child;
+    return HPCBOOT_OK;
+}
+
+static void term_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_child *child = arg;
+
+    kill(child->pid, SIGTERM);
+}
+
+void hb_child_release(struct hb_child *child, int term_after_ms)
+{
+    struct timeval wait = {term_after_ms / 1000, term_after_ms % 1000 * 1000};
+
+    if (!child) {
+        return;
+    }
+    child->gone = NULL;
+    if (!event_pending(child->end_event, EV_READ | EV_TIMEOUT, NULL)) {
+        destroy(child);
+        return;
+    }
+    child->next = released;
+    released = child;
+    if (term_after_ms >= 0) {
+        child->term_event = evtimer_new(event_get_base(child->end_event),
+                                        term_cb, child);
+        if (child->term_event) {
+            evtimer_add(child->term_event, &wait);
+        }
+    }
+}
+
+/* The launcher blocks and ignores signals for reasons of its own; a program
+ * it starts begins with none blocked and all at their default. */
+static int spawn_attributes(posix_spawnattr_t *attr)
+{
+    sigset_t none, all;
+    short flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK
+        | POSIX_SPAWN_SETSIGDEF;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    sigdelset(&all, SIGKILL);
+    sigdelset(&all, SIGSTOP);
+    return posix_spawnattr_setflags(attr, flags)
+        || posix_spawnattr_setsigmask(attr, &none)
+        || posix_spawnattr_setsigdefault(attr, &all);
+}
+
+int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
+                   struct hpcboot_error *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int rc;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attr);
+    rc = spawn_attributes(&attr);
+    if (rc == 0) {
+        rc = posix_spawn_file_actions_adddup2(&actions, spec->in, 0)
+            || posix_spawn_file_actions_adddup2(&actions, spec->out, 1)
+            || posix_spawn_file_actions_adddup2(&actions, spec->err, 2);
+    }
+    if (rc != 0) {
+        rc = ENOMEM;
+    } else {
+        rc = posix_spawnp(pid_out, spec->argv[0], &actions, &attr, spec->argv,
+                          environ);
+    }
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0) {
+        errno = rc;
+        return hb_fail_errno(err, HPCBOOT_ERR_SPAWN, "cannot start %s",
+                             spec->argv[0]);
+    }
+    return HPCBOOT_OK;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* A channel over descriptors: pipes, a socket pair, or an agent's own stdin
+ * and stdout. Nothing is queued here: a write goes to the kernel at once or is
+ * refused, so that backpressure reaches the sender unaltered.
+ *
+ * How the stream ended is worth waiting for. A command closes its output
+ * before its exit status is known, and a last word on its stderr may still be
+ * under way; the other way round, a command may be gone while a grandchild
+ * keeps the pipe open. So `closed` comes when all three are over (output,
+ * stderr, process), or a linger time after the first of them.
+ *
+ * The callee may close the channel from inside any event: freeing waits until
+ * the event has returned. */
+#include "config.h"
+
+#include "bin/boot/fds.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/boot/child.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define READ_BYTES (64 * 1024) /* what a pipe holds by default */
+#define READ_ROUNDS 4          /* then the other hosts get their turn */
+#define ERR_BYTES 4096
+#define LINGER_MS 1000 /* for the exit status to follow the end of output */
+
+struct fd_channel {
+    struct hb_channel ch;
+    int read_fd, write_fd, err_fd;
+    struct event *read_event, *write_event, *err_event, *linger_event;
+    struct hb_child *child;
+    int term_after_ms;
+    int is_socket;
+    int output_over, child_over, reported;
+    int heard; /* data came since the linger began */
+    int depth;  /* events under way */
+    int closing; /* freed when depth is 0 again */
+    char how[256]; /* the command's end in words */
+    struct hpcboot_error trouble; /* code 0: none */
+    hb_fd_chatter chatter;
+    void (*chatter_ended)(void *arg);
+    void *chatter_arg;
+};
+
+static void free_event(struct event **event)
+{
+    if (*event) {
+        event_free(*event);
+        *event = NULL;
+    }
+}
+
+static void destroy(struct fd_channel *c)
+{
+    if (c->chatter_ended) {
+        c->chatter_ended(c->chatter_arg);
+    }
+    free_event(&c->read_event);
+    free_event(&c->write_event);
+    free_event(&c->err_event);
+    free_event(&c->linger_event);
+    hb_child_release(c->child, c->term_after_ms);
+    if (c->write_fd != c->read_fd) {
+        hb_fd_close(&c->write_fd);
+    }
+    hb_fd_close(&c->read_fd);
+    hb_fd_close(&c->err_fd);
+    free(c);
+}
+
+static void enter(struct fd_channel *c)
+{
+    c->depth++;
+}
+
+/* 1: the channel is gone. */
+static int leave(struct fd_channel *c)
+{
+    int closing = c->closing;
+
+    if (--c->depth == 0 && closing) {
+        destroy(c);
+    }
+    return closing;
+}
+
+static void report(struct fd_channel *c)
+{
+    struct hpcboot_error err = c->trouble;
+
+    if (c->reported) {
+        return;
+    }
+    c->reported = 1;
+    event_del(c->read_event);
+    event_del(c->write_event);
+    event_del(c->linger_event);
+    if (c->child_over) {
+        hb_fail(&err, HPCBOOT_ERR_CLOSED, "%s", c->how);
+    } else if (!err.code) {
+        hb_fail(&err, HPCBOOT_ERR_CLOSED, "the other side closed the stream");
+    }
+    enter(c);
+    if (c->ch.events.closed) {
+        c->ch.events.closed(c->ch.arg, &err);
+    }
+    leave(c);
+}
+
+static void linger(struct fd_channel *c)
+{
+    static const struct timeval wait = {LINGER_MS / 1000,
+                                        LINGER_MS % 1000 * 1000};
+
+    c->heard = 0;
+    event_add(c->linger_event, &wait);
+}
+
+/* One of output, stderr and process is over. */
+static void one_over(struct fd_channel *c)
+{
+    if (c->reported || c->closing) {
+        return;
+    }
+    if (c->output_over && (c->child_over || !c->child) && !c->err_event) {
+        report(c);
+    } else if (c->output_over || c->child_over) {
+        linger(c);
+    }
+}
+
+static void linger_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct fd_channel *c = arg;
+
+    if (c->heard && !c->output_over) {
+        linger(c);
+    } else {
+        report(c);
+    }
+}
+
+static void child_gone(void *arg, const char *how)
+{
+    struct fd_channel *c = arg;
+
+    c->child_over = 1;
+    snprintf(c->how, sizeof c->how, "%s", how);
+    one_over(c);
+}
+
+static void output_over(struct fd_channel *c)
+{
+    c->output_over = 1;
+    event_del(c->read_event);
+    one_over(c);
+}
+
+static void read_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct fd_channel *c = arg;
+    char data[READ_BYTES];
+
+    for (int round = 0; round < READ_ROUNDS; round++) {
+        ssize_t n = read(c->read_fd, data, sizeof data);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return;
+        }
+        if (n < 0 && errno != ECONNRESET) {
+            hb_fail_errno(&c->trouble, HPCBOOT_ERR_CLOSED,
+                          "cannot read from the stream");
+        }
+        if (n <= 0) {
+            output_over(c);
+            return;
+        }
+        c->heard = 1;
+        enter(c);
+        if (c->ch.events.data) {
+            c->ch.events.data(c->ch.arg, data, (size_t)n);
+        }
+        /* A short read has emptied the pipe; and the callee may have paused
+         * the channel. */
+        if (leave(c) || (size_t)n < sizeof data
+            || !event_pending(c->read_event, EV_READ, NULL)) {
+            return;
+        }
+    }
+}
+
+static void err_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct fd_channel *c = arg;
+    char text[ERR_BYTES];
+    ssize_t n = read(c->err_fd, text, sizeof text);
+
+    if (n > 0) {
+        enter(c);
+        if (c->chatter) {
+            c->chatter(c->chatter_arg, text, (size_t)n);
+        }
+        leave(c);
+        return;
+    }
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return;
+    }
+    free_event(&c->err_event);
+    hb_fd_close(&c->err_fd);
+    one_over(c);
+}
+
+static void write_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct fd_channel *c = arg;
+
+    enter(c);
+    if (c->ch.events.writable) {
+        c->ch.events.writable(c->ch.arg);
+    }
+    leave(c);
+}
+
+static ssize_t channel_write(struct hb_channel *ch, const void *data,
+                             size_t len)
+{
+    struct fd_channel *c = (struct fd_channel *)ch;
+    size_t done = 0;
+
+    while (done < len) {
+        const char *from = (const char *)data + done;
+        ssize_t n = c->is_socket
+            ? send(c->write_fd, from, len - done, MSG_NOSIGNAL)
+            : write(c->write_fd, from, len - done);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            event_add(c->write_event, NULL);
+            break;
+        }
+        if (n < 0) {
+            return hb_fail_errno(&c->trouble, HPCBOOT_ERR_CLOSED,
+                                 "cannot write to the stream");
+        }
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+static void channel_pause(struct hb_channel *ch, int paused)
+{
+    struct fd_channel *c = (struct fd_channel *)ch;
+
+    if (paused) {
+        event_del(c->read_event);
+        event_del(c->linger_event);
+    } else if (!c->reported && !c->output_over) {
+        event_add(c->read_event, NULL);
+        one_over(c);
+    }
+}
+
+static void channel_close(struct hb_channel *ch)
+{
+    struct fd_channel *c = (struct fd_channel *)ch;
+
+    c->closing = 1;
+    if (c->depth == 0) {
+        destroy(c);
+    }
+}
+
+static const struct hb_channel_ops fd_ops = {
+    .write = channel_write, .pause = channel_pause, .close = channel_close
+};
+
+static int make_events(struct fd_channel *c, struct event_base *base,
+                       struct hpcboot_error *err)
+{
+    short keep = EV_READ | EV_PERSIST;
+
+    c->read_event = event_new(base, c->read_fd, keep, read_cb, c);
+    c->write_event = event_new(base, c->write_fd, EV_WRITE, write_cb, c);
+    c->linger_event = evtimer_new(base, linger_cb, c);
+    if (c->err_fd >= 0) {
+        c->err_event = event_new(base, c->err_fd, keep, err_cb, c);
+    }
+    if (!c->read_event || !c->write_event || !c->linger_event
+        || (c->err_fd >= 0 && !c->err_event)) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
+    }
+    if (event_add(c->read_event, NULL) != 0
+        || (c->err_event && event_add(c->err_event, NULL) != 0)) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM,
+                       "descriptor %d cannot be waited for (is it a file?)",
+                       c->read_fd);
+    }
+    return HPCBOOT_OK;
+}
+
+static int set_nonblock(struct fd_channel *c, struct hpcboot_error *err)
+{
+    int fds[] = {c->read_fd, c->write_fd, c->err_fd};
+
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        int rc = fds[i] < 0 ? 0 : hb_fd_set_nonblock(fds[i], 1, err);
+
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+int hb_fd_channel_create(struct hb_channel **out, struct event_base *base,
+                         const struct hb_fd_spec *spec,
+                         struct hpcboot_error *err)
+{
+    struct fd_channel *c = hb_xcalloc(1, sizeof *c);
+    struct stat st;
+    int rc;
+
+    c->ch.ops = &fd_ops;
+    c->read_fd = spec->read_fd;
+    c->write_fd = spec->write_fd;
+    c->err_fd = spec->err_fd;
+    c->term_after_ms = spec->term_after_ms;
+    c->is_socket = fstat(c->write_fd, &st) == 0 && S_ISSOCK(st.st_mode);
+    rc = set_nonblock(c, err);
+    if (rc >= 0) {
+        rc = make_events(c, base, err);
+    }
+    if (rc >= 0 && spec->pid > 0) {
+        rc = hb_child_watch(&c->child, base, spec->pid, child_gone, c, err);
+    }
+    if (rc < 0) {
+        destroy(c);
+        return rc;
+    }
+    *out = &c->ch;
+    return HPCBOOT_OK;
+}
+
+void hb_fd_channel_set_chatter(struct hb_channel *ch, hb_fd_chatter chatter,
+                               void (*ended)(void *arg), void *arg)
+{
+    struct fd_channel *c = (struct fd_channel *)ch;
+
+    c->chatter = chatter;
+    c->chatter_ended = ended;
+    c->chatter_arg = arg;
+}
+
+int hb_channel_from_fds(struct hb_channel **out, struct event_base *base,
+                        int read_fd, int write_fd, pid_t pid,
+                        struct hpcboot_error *err)
+{
+    struct hb_fd_spec spec = {
+        .read_fd = read_fd, .write_fd = write_fd, .err_fd = -1, .pid = pid,
+        .term_after_ms = -1,
+    };
+
+    return hb_fd_channel_create(out, base, &spec, err);
+}

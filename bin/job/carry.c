@@ -9,7 +9,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,8 +21,6 @@
 #define STDIN_CHUNK 65536
 #define STDIN_WINDOW (256u << 10) /* bytes under way to the slowest reader */
 #define BACKGROUND_POLL_MS 500
-/* At the end a reader that has stopped reading is given this long. */
-#define LAST_FLUSH_MS 600000
 
 static void give_credit(struct job *j)
 {
@@ -65,6 +62,9 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
         output_failed(j, &err);
     }
     settle(j);
+    if (j->phase == JOB_ENDING) {
+        job_maybe_over(j);
+    }
 }
 
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
@@ -79,26 +79,6 @@ void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
         output_failed(j, &err);
     }
     settle(j);
-}
-
-void job_carry_flush(struct job *j)
-{
-    int64_t until = hb_deadline_in_ms(LAST_FLUSH_MS);
-
-    while (hb_output_pending(j->out, 0) > 0 && hb_deadline_left_ms(until) > 0 &&
-           j->interrupts < 2) {
-        struct pollfd p[2] = {{-1, POLLOUT, 0}, {-1, POLLOUT, 0}};
-
-        for (int k = 0; k < 2; k++) {
-            if (hb_output_pending(j->out, k + 1) > 0) {
-                p[k].fd = hb_output_watch_fd(j->out, k + 1);
-            }
-        }
-        (void)poll(p, 2, 1000);
-        if (hb_output_flush(j->out, NULL) < 0) {
-            return;
-        }
-    }
 }
 
 /* How much may be read now without running ahead of the slowest reader. */
@@ -231,6 +211,16 @@ static int parse_stdin_target(struct job *j, struct hpcboot_error *err)
                        "none, or the number of a rank", target);
     }
     j->stdin_rank = (uint32_t)rank;
+    return 0;
+}
+
+/* Only a placed job knows how many ranks there are. */
+int job_carry_check(const struct job *j, struct hpcboot_error *err)
+{
+    if (j->stdin_mode == HB_STDIN_RANK && j->stdin_rank >= j->map->n_ranks) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--stdin %u: the job has ranks "
+                       "0 to %u", j->stdin_rank, j->map->n_ranks - 1);
+    }
     return 0;
 }
 

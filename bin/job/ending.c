@@ -50,14 +50,16 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
     struct job *j = arg;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
+        struct job_host *h = &j->hosts[i];
 
         if (h->state == HOST_RUNNING) {
             hb_log(HB_ERROR, "host %s did not confirm that its ranks have "
                    "ended; its agent ends them by itself", h->spec->name);
         }
+        host_close(h);
+        h->state = HOST_DONE;
     }
-    over(j);
+    job_maybe_over(j);
 }
 
 static void give_up_in(struct job *j, int64_t ms)
@@ -156,7 +158,9 @@ void job_maybe_over(struct job *j)
     }
     j->phase = JOB_ENDING;
     if (!links_left(j)) {
-        over(j);
+        if (hb_output_pending(j->out, 0) == 0) {
+            over(j); /* else carry.c calls again when the reader has it all */
+        }
     } else {
         give_up_in(j, FAREWELL_MS);
     }
@@ -186,8 +190,8 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
     hb_signal_text((int)signo, name, sizeof name);
     if (++j->interrupts > 1) {
         job_kill(j, 0, "a second signal");
-        if (j->interrupts > 2) {
-            over(j);
+        if (!hosts_running(j)) {
+            over(j); /* nobody reads what is left of the output */
         }
         return;
     }

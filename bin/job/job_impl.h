@@ -162,10 +162,10 @@ void job_route_close(struct job *j);
 
 /* carry.c */
 int job_carry_open(struct job *j, struct hpcboot_error *err);
+int job_carry_check(const struct job *j, struct hpcboot_error *err);
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m);
 void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
 void job_carry_stdin_begin(struct job *j);
-void job_carry_flush(struct job *j); /* at the end: waits for the reader */
 void job_carry_close(struct job *j);
 
 /* ending.c */

@@ -195,10 +195,11 @@ static void go(struct job *j)
     if (j->map == NULL) {
         rc = job_plan_map(j, &err);
     }
+    if (rc == 0) {
+        rc = job_carry_check(j, &err);
+    }
     if (rc < 0) {
-        j->verdict.status = HB_EXIT_USAGE;
-        job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
-        j->verdict.status = HB_EXIT_USAGE;
+        job_fail(j, HB_CAUSE_USAGE, 0, "%s", err.text);
         return;
     }
     choose_window(j);

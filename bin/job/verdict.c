@@ -77,6 +77,8 @@ static int status_of(const struct hb_cause *c)
         return HB_EXIT_TIMEOUT;
     case HB_CAUSE_OUTPUT:
         return c->code == EPIPE ? SIGNAL_STATUS + SIGPIPE : HB_EXIT_OUTPUT;
+    case HB_CAUSE_USAGE:
+        return HB_EXIT_USAGE;
     case HB_CAUSE_INTERNAL:
         break;
     }

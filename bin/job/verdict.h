@@ -22,6 +22,7 @@ enum hb_cause_kind {
     HB_CAUSE_TIMEOUT,     /* --timeout */
     HB_CAUSE_USER,        /* hbrun itself was told to end by a signal */
     HB_CAUSE_OUTPUT,      /* the launcher's own output cannot be written */
+    HB_CAUSE_USAGE,       /* the job as it was asked for cannot be */
     HB_CAUSE_INTERNAL     /* a defect, or the launcher's host refused */
 };
 

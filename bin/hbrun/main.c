@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* hbrun: starts a parallel program in a gang of hosts. Reads the command line
+ * and the configuration, answers --help, --version and --completion itself,
+ * and leaves the rest to bin/job. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bin/cli/logsink.h"
+#include "bin/cli/options.h"
+#include "bin/job/job.h"
+#include "bin/job/verdict.h"
+#include "lib/base/str.h"
+
+extern char **environ;
+
+/* Without -v: what the user should do something about. */
+static enum hb_log_level level_of(const struct hb_options *o)
+{
+    static const enum hb_log_level levels[] = {HB_INFO, HB_DEBUG, HB_TRACE};
+    int v = o->verbose < 2 ? o->verbose : 2;
+
+    return o->quiet ? HB_ERROR : levels[v];
+}
+
+static int show_help(const struct hb_options *o)
+{
+    if (o->help_topic != NULL && !hb_options_help_knows(o->help_topic)) {
+        fprintf(stderr, "hbrun: --help knows no topic %s; hbrun --help lists "
+                "them\n", o->help_topic);
+        return HB_EXIT_USAGE;
+    }
+    hb_options_help(stdout, o->help_topic);
+    return 0;
+}
+
+/* 1: the command line asked for words only, and they were printed. */
+static int said_it_all(const struct hb_options *o, int *status_out)
+{
+    *status_out = 0;
+    if (o->help) {
+        *status_out = show_help(o);
+    } else if (o->version) {
+        printf("hbrun (hpcboot) %s\n", PACKAGE_VERSION);
+    } else if (o->completion != NULL) {
+        hb_options_completion(stdout, o->completion);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const struct hb_options_source source = {
+        .env = environ, .etc_dir = HB_SYSCONFDIR, .home = getenv("HOME"),
+    };
+    struct hb_options *opt = NULL;
+    struct hpcboot_error err = {0};
+    int status;
+
+    hb_logsink_open("hbrun", HB_INFO);
+    if (hb_options_parse(&opt, argc, argv, &source, &err) < 0) {
+        hb_log(HB_ERROR, "%s", err.text);
+        return HB_EXIT_USAGE;
+    }
+    hb_logsink_open("hbrun", level_of(opt));
+    for (size_t i = 0; i < opt->warnings.n; i++) {
+        hb_log(HB_WARN, "%s", opt->warnings.v[i]);
+    }
+    if (!said_it_all(opt, &status)) {
+        status = hb_job_run(opt, environ);
+    }
+    hb_options_destroy(opt);
+    return status;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A job from the gang to the exit status: plan, connect, run, end. The steps
+ * are in the files named by job_impl.h; this one holds them together. */
+#include "config.h"
+
+#include "bin/job/job.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "bin/cli/logsink.h"
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+/* Outside an operator's gang hosts are expected to be up. */
+#define WAIT_PLAIN_MS 0
+#define WAIT_GANG_MS 300000
+
+static void hex(char *out, size_t n_bytes)
+{
+    unsigned char raw[32];
+
+    if (getrandom(raw, n_bytes, 0) != (ssize_t)n_bytes) {
+        abort();
+    }
+    for (size_t i = 0; i < n_bytes; i++) {
+        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+    }
+}
+
+/* The id names the job in the process-management servers; the cookie is what
+ * strays are known by and is not to be guessed. */
+static void make_names(struct job *j)
+{
+    char unique[17];
+
+    hex(unique, 4);
+    snprintf(j->id, sizeof j->id, "hpcboot-%ld-%s", (long)getpid(), unique);
+    hex(j->cookie, 16);
+}
+
+static int make_wdir(struct job *j, struct hpcboot_error *err)
+{
+    char path[PATH_MAX];
+
+    if (getcwd(path, sizeof path) == NULL) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "the working directory cannot be told");
+    }
+    j->wdir = hb_xstrdup(path);
+    return 0;
+}
+
+/* The agent of this very installation: beside hbrun in a build tree, else
+ * where the installation put it. */
+static int find_agent(struct job *j, struct hpcboot_error *err)
+{
+    static const char *const places[] = {"/hpcbootd", "/../sbin/hpcbootd"};
+    char *self = hb_self_exe(), *slash;
+    char *path = NULL;
+
+    slash = self != NULL ? strrchr(self, '/') : NULL;
+    for (size_t i = 0; slash != NULL && i < 2 && path == NULL; i++) {
+        *slash = '\0';
+        path = hb_xasprintf("%s%s", self, places[i]);
+        if (access(path, X_OK) != 0) {
+            free(path);
+            path = NULL;
+        }
+    }
+    free(self);
+    if (path == NULL) {
+        path = hb_xstrdup(HB_SBINDIR "/hpcbootd");
+    }
+    j->agent_path = realpath(path, NULL);
+    free(path);
+    if (j->agent_path == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "hpcbootd is neither "
+                       "beside hbrun nor in %s: the installation is not whole",
+                       HB_SBINDIR);
+    }
+    return 0;
+}
+
+static int host_keys_of(const struct job *j, enum hb_host_keys *out,
+                        struct hpcboot_error *err)
+{
+    const char *text = j->opt->host_keys;
+
+    *out = j->gang.operator_made ? HB_HOST_KEYS_PIN : HB_HOST_KEYS_STRICT;
+    if (text == NULL) {
+        return 0;
+    }
+    if (!hb_streq(text, "strict") && !hb_streq(text, "pin")) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--host-keys %s: expected strict or pin", text);
+    }
+    *out = hb_streq(text, "pin") ? HB_HOST_KEYS_PIN : HB_HOST_KEYS_STRICT;
+    return 0;
+}
+
+static int set_up_boot(struct job *j, struct hpcboot_error *err)
+{
+    const struct hb_options *o = j->opt;
+    struct hb_boot_config *b = &j->boot;
+    int64_t wait_ms = o->wait_hosts_ms;
+
+    if (wait_ms < 0) {
+        wait_ms = j->gang.operator_made ? WAIT_GANG_MS : WAIT_PLAIN_MS;
+    }
+    j->wait_until_ns = hb_deadline_in_ms(wait_ms);
+    b->base = j->base;
+    b->agent_path = j->agent_path;
+    b->prefix = o->prefix;
+    b->launch_with = o->launch_with;
+    b->kex = o->kex;
+    b->identity = o->identity;
+    b->ssh_config = o->ssh_config;
+    b->gang_key = j->gang.gang_key;
+    b->user = o->user;
+    b->port = o->port;
+    b->inside_gang = j->gang.operator_made;
+    b->connect_timeout_ms = (int)o->connect_timeout_ms;
+    return host_keys_of(j, &b->host_keys, err);
+}
+
+static int plan(struct job *j, struct hpcboot_error *err)
+{
+    int rc = make_wdir(j, err);
+
+    if (rc == 0) {
+        rc = job_plan_gang(j, err);
+    }
+    if (rc == 0) {
+        rc = job_plan_family(j, err);
+    }
+    if (rc == 0 && job_slots_known(j)) {
+        rc = job_plan_map(j, err);
+    }
+    return rc;
+}
+
+/* Hosts that got no ranks are not contacted. */
+static void drop_unused(struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n && j->map != NULL; i++) {
+        if (j->hosts[i].node == HB_NODE_UNSET) {
+            j->hosts[i].state = HOST_DONE;
+            j->n_wanted--;
+        }
+    }
+}
+
+static int prepare(struct job *j, struct hpcboot_error *err)
+{
+    int rc;
+
+    j->base = event_base_new();
+    if (j->base == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");
+    }
+    rc = find_agent(j, err);
+    if (rc == 0) {
+        rc = set_up_boot(j, err);
+    }
+    if (rc == 0) {
+        rc = job_carry_open(j, err);
+    }
+    if (rc == 0 && j->map != NULL) {
+        rc = job_carry_check(j, err);
+    }
+    if (rc == 0) {
+        rc = job_signals_open(j, err);
+    }
+    if (rc == 0 && j->opt->show_progress && !j->opt->quiet) {
+        j->progress = hb_progress_create(STDERR_FILENO);
+        hb_logsink_progress(j->progress);
+    }
+    return rc;
+}
+
+static void destroy(struct job *j)
+{
+    hb_logsink_progress(NULL);
+    hb_progress_destroy(j->progress);
+    if (j->hosts != NULL) {
+        job_connect_stop(j);
+    }
+    job_carry_close(j);
+    job_signals_close(j);
+    job_route_close(j);
+    if (j->base != NULL) {
+        event_base_free(j->base);
+    }
+    hb_jobmap_destroy(j->map);
+    free(j->node_host);
+    free(j->ranks);
+    free(j->hosts);
+    hb_gang_destroy(&j->gang);
+    free(j->agent_path);
+    free(j->wdir);
+}
+
+static int exit_status_of(int code)
+{
+    switch (hb_status_damage(code)) {
+    case HB_DAMAGE_USAGE:
+    case HB_DAMAGE_RANK:
+        return HB_EXIT_USAGE;
+    case HB_DAMAGE_INTERNAL:
+        return HB_EXIT_INTERNAL;
+    default:
+        return HB_EXIT_RETRY;
+    }
+}
+
+int hb_job_run(const struct hb_options *opt, char *const *env)
+{
+    struct job j = {.opt = opt, .env = env};
+    struct hpcboot_error err = {0};
+    int rc, status;
+
+    make_names(&j);
+    rc = plan(&j, &err);
+    if (rc == 0 && opt->dry_run) {
+        job_report_plan(&j);
+        destroy(&j);
+        return 0;
+    }
+    if (rc == 0) {
+        rc = prepare(&j, &err);
+    }
+    if (rc == 0) {
+        drop_unused(&j);
+        rc = job_connect(&j, &err);
+    }
+    if (rc < 0) {
+        hb_log(HB_ERROR, "%s", err.text);
+        status = exit_status_of(rc);
+    } else {
+        event_base_dispatch(j.base);
+        hb_progress_done(j.progress);
+        job_final_words(&j);
+        status = j.verdict.status;
+    }
+    destroy(&j);
+    return status;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Shows decisions: --explain says on stderr what was chosen and why as the
+ * job goes, --dry-run prints the whole plan on stdout and contacts nobody;
+ * with --json for programs. What only a host can know is printed as unknown. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+static void put_slots(struct hb_str *o, const struct job_host *h)
+{
+    if (h->spec->slots > 0) {
+        hb_str_putf(o, "%d (%s)", h->spec->slots, h->spec->origin);
+    } else if (h->counted_slots > 0) {
+        hb_str_putf(o, "%u (%s)", h->counted_slots, h->slots_origin);
+    } else {
+        hb_str_put(o, "unknown until the host is asked");
+    }
+}
+
+static void put_decisions(const struct job *j, struct hb_strv *lines)
+{
+    hb_strv_pushf(lines, "gang: %s: %s", j->gang.source, j->gang.detail);
+    for (size_t i = 0; i < j->gang.n_passed; i++) {
+        hb_strv_pushf(lines, "gang: passed over: %s", j->gang.passed_over[i]);
+    }
+    hb_strv_pushf(lines, "process management: %s%s: %s",
+                  hb_pm_family_name(j->family.family),
+                  j->family.certain ? "" : " (by default rule)",
+                  j->family.why);
+    hb_options_explain(j->opt, lines);
+}
+
+void job_explain(struct job *j)
+{
+    struct hb_strv lines = HB_STRV_INIT;
+
+    if (!j->opt->explain) {
+        return;
+    }
+    put_decisions(j, &lines);
+    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
+        struct hb_str slots = HB_STR_INIT;
+
+        put_slots(&slots, j->node_host[n]);
+        hb_strv_pushf(&lines, "node %u: %s, %u ranks, slots %s", n,
+                      j->map->node_names[n], j->map->local_size[n],
+                      hb_str_text(&slots));
+        hb_str_destroy(&slots);
+    }
+    for (size_t i = 0; i < lines.n; i++) {
+        hb_log(HB_INFO, "%s", lines.v[i]);
+    }
+    hb_strv_destroy(&lines);
+}
+
+/* "0-3,6": the ranks of one node. */
+static void put_ranks(struct hb_str *o, const struct job *j, uint32_t node)
+{
+    const struct hb_jobmap *map = j->map;
+    uint32_t r = 0, first;
+    const char *comma = "";
+
+    while (r < map->n_ranks) {
+        if (map->node_of_rank[r] != node) {
+            r++;
+            continue;
+        }
+        for (first = r; r < map->n_ranks && map->node_of_rank[r] == node;) {
+            r++;
+        }
+        if (r - first > 1) {
+            hb_str_putf(o, "%s%u-%u", comma, first, r - 1);
+        } else {
+            hb_str_putf(o, "%s%u", comma, first);
+        }
+        comma = ",";
+    }
+}
+
+static void plan_host_json(struct hb_json *js, const struct job *j,
+                           const struct job_host *h)
+{
+    struct hb_str ranks = HB_STR_INIT;
+
+    hb_json_object(js, NULL);
+    hb_json_str(js, "host", h->spec->name);
+    hb_json_str(js, "origin", h->spec->origin);
+    if (h->spec->slots > 0 || h->counted_slots > 0) {
+        hb_json_int(js, "slots", h->spec->slots > 0 ? h->spec->slots
+                                                    : (int)h->counted_slots);
+    } else {
+        hb_json_null(js, "slots");
+    }
+    hb_json_bool(js, "slots_stated", h->spec->slots > 0);
+    hb_json_bool(js, "local", h->spec->is_local);
+    if (j->map != NULL && h->node != HB_NODE_UNSET) {
+        put_ranks(&ranks, j, h->node);
+        hb_json_int(js, "node", h->node);
+        hb_json_str(js, "ranks", hb_str_text(&ranks));
+    }
+    hb_json_end_object(js);
+    hb_str_destroy(&ranks);
+}
+
+static void plan_json(const struct job *j, struct hb_str *out)
+{
+    struct hb_json js;
+
+    hb_json_begin(&js, out);
+    hb_json_object(&js, NULL);
+    hb_json_str(&js, "gang", j->gang.source);
+    hb_json_str(&js, "family", hb_pm_family_name(j->family.family));
+    hb_json_str(&js, "family_why", j->family.why);
+    hb_json_bool(&js, "family_certain", j->family.certain);
+    if (j->map != NULL) {
+        hb_json_int(&js, "ranks", j->map->n_ranks);
+    } else {
+        hb_json_null(&js, "ranks");
+    }
+    hb_json_array(&js, "apps");
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        const struct hb_app_options *app = &j->opt->apps[i];
+
+        hb_json_object(&js, NULL);
+        hb_json_int(&js, "np", j->map != NULL ? j->map->apps[i].n_ranks
+                                              : app->np);
+        hb_json_array(&js, "argv");
+        for (size_t k = 0; k < app->argv.n; k++) {
+            hb_json_str(&js, NULL, app->argv.v[k]);
+        }
+        hb_json_end_array(&js);
+        hb_json_end_object(&js);
+    }
+    hb_json_end_array(&js);
+    hb_json_array(&js, "hosts");
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        plan_host_json(&js, j, &j->hosts[i]);
+    }
+    hb_json_end_array(&js);
+    hb_json_end_object(&js);
+    hb_str_putc(out, '\n');
+}
+
+static void plan_text(const struct job *j, struct hb_str *out)
+{
+    struct hb_strv lines = HB_STRV_INIT;
+
+    put_decisions(j, &lines);
+    for (size_t i = 0; i < lines.n; i++) {
+        hb_str_putf(out, "%s\n", lines.v[i]);
+    }
+    hb_strv_destroy(&lines);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        hb_str_putf(out, "host %s: slots ", h->spec->name);
+        put_slots(out, h);
+        if (j->map != NULL && h->node != HB_NODE_UNSET) {
+            hb_str_putf(out, ", node %u, ranks ", h->node);
+            put_ranks(out, j, h->node);
+        } else if (j->map != NULL) {
+            hb_str_put(out, ", no ranks");
+        }
+        hb_str_putc(out, '\n');
+    }
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        const struct hb_app_options *app = &j->opt->apps[i];
+
+        hb_str_putf(out, "program %u:", i);
+        for (size_t k = 0; k < app->argv.n; k++) {
+            hb_str_putf(out, " %s", app->argv.v[k]);
+        }
+        if (j->map == NULL && app->np == 0) {
+            hb_str_put(out, ", one rank per slot\n");
+        } else {
+            hb_str_putf(out, ", %u ranks\n", j->map != NULL
+                        ? j->map->apps[i].n_ranks : app->np);
+        }
+    }
+}
+
+void job_report_plan(struct job *j)
+{
+    struct hb_str out = HB_STR_INIT;
+
+    if (j->opt->json) {
+        plan_json(j, &out);
+    } else {
+        plan_text(j, &out);
+    }
+    fputs(hb_str_text(&out), stdout);
+    hb_str_destroy(&out);
+}

@@ -15,7 +15,8 @@ all_files() {
     local expression=() pattern
     for pattern; do expression+=(-o -name "$pattern"); done
     # shellcheck disable=SC2086  # a list of words
-    find $folders -type f \( "${expression[@]:1}" \) 2> /dev/null | LC_ALL=C sort
+    find $folders -type f \( "${expression[@]:1}" \) 2> /dev/null |
+        LC_ALL=C sort
 }
 c_files() { all_files '*.c' '*.h'; }
 scripts() {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
+#include "lib/topo/cpus.h"
 
 /* What this container was given: cores in the affinity mask (a core with one
  * allowed PU counts), cut down to the CPU quota of its cgroup (v1 or v2, the
@@ -20,6 +21,9 @@ struct hb_allowed {
  * come from its sys/devices/system/cpu and its etc/cpus (list format)
  * instead of the affinity mask. */
 int hb_topo_allowed(const char *root, struct hb_allowed *out,
+                    struct hpcboot_error *err);
+/* The CPUs behind those numbers. */
+int hb_allowed_cpus(const char *root, struct hb_cpus *out,
                     struct hpcboot_error *err);
 
 #endif

@@ -8,16 +8,41 @@
 #include "lib/base/error.h"
 #include "lib/base/jobmap.h"
 
-/* Which rank runs on which node. A pure function of its arguments. */
-enum hb_map_by { HB_MAP_DEFAULT, HB_MAP_SLOT, HB_MAP_NODE, HB_MAP_PPR_NODE, HB_MAP_SEQ };
+/* Which rank runs on which node. A pure function of its arguments.
+ *
+ * The objects inside a node (core, numa, ...) order the ranks of that node
+ * when they are bound; over nodes they place as `slot` does, with SPAN as
+ * `node` does, one object's worth of ranks at a time. */
+enum hb_map_by {
+    HB_MAP_DEFAULT, HB_MAP_SLOT, HB_MAP_NODE, HB_MAP_PPR_NODE, HB_MAP_SEQ,
+    HB_MAP_HWTHREAD, HB_MAP_CORE, HB_MAP_L1CACHE, HB_MAP_L2CACHE,
+    HB_MAP_L3CACHE, HB_MAP_NUMA, HB_MAP_PACKAGE, HB_MAP_PPR_OBJECT
+};
 enum hb_rank_by { HB_RANK_DEFAULT, HB_RANK_SLOT, HB_RANK_NODE, HB_RANK_FILL, HB_RANK_SPAN };
+
+/* One mention of a host in a host list. */
+struct hb_map_turn {
+    uint32_t host;
+    uint32_t slots; /* ranks it takes per turn under `wrap`; 0: the host's */
+};
 
 struct hb_map_policy {
     enum hb_map_by by;
-    uint32_t ppr;         /* HB_MAP_PPR_NODE: ranks per node */
+    uint32_t ppr;         /* HB_MAP_PPR_*: ranks per node or object */
+    enum hb_map_by ppr_object; /* HB_MAP_PPR_OBJECT: of which kind */
     enum hb_rank_by rank_by;
     int oversubscribe;    /* 1: beyond stated slots, -1: not even beyond counted */
     int nolocal;          /* leave out the launcher's own host */
+    int wrap;             /* Hydra: the list starts again when it is used up */
+    uint32_t pe;          /* CPUs of each rank; 0: not given */
+    int span;             /* SPAN */
+    int cpu_kind;         /* 1: HWTCPUS, -1: CORECPUS, 0: not given */
+    int inherit;          /* 1: INHERIT, -1: NOINHERIT, 0: not given */
+    int ordered;          /* ORDERED */
+    /* HB_MAP_SEQ and wrap: hosts as they were mentioned, borrowed. NULL: each
+     * host once. */
+    const struct hb_map_turn *turns;
+    uint32_t n_turns;
 };
 struct hb_map_host {
     const char *name;
@@ -26,6 +51,8 @@ struct hb_map_host {
     uint32_t max_slots;
     int is_local;
     const char *origin; /* for messages: where `slots` came from */
+    uint32_t objects;   /* allowed objects of the kind the policy names; 0:
+                         * not known */
 };
 struct hb_map_app { uint32_t np; /* 0: not given */ const char *program; };
 
@@ -37,7 +64,13 @@ int hb_map_ranks(const struct hb_map_policy *policy,
                  const struct hb_map_app *apps, uint32_t n_apps,
                  struct hb_jobmap **out, uint32_t **host_of_node_out,
                  struct hpcboot_error *err);
-/* "slot", "node:OVERSUBSCRIBE", "ppr:2:node", ... */
+/* A line per host, "  NAME  SLOTS  ORIGIN"; free() it. The error above holds
+ * the first lines of it. */
+char *hb_map_slot_table(const struct hb_map_policy *policy,
+                        const struct hb_map_host *hosts, uint32_t n_hosts);
+
+/* "slot", "node:OVERSUBSCRIBE", "ppr:2:node", "numa:PE=4,SPAN", ":NOLOCAL".
+ * Only what the text names is set. */
 int hb_map_by_parse(const char *text, struct hb_map_policy *io,
                     struct hpcboot_error *err);
 int hb_rank_by_parse(const char *text, struct hb_map_policy *io,

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Places ranks on hosts.
+ *
+ * Each app (MPMD segment) is placed after the one before it, on what that one
+ * left: first its ranks are counted out over the hosts (a function per way of
+ * placing), then they are numbered (by slot or by turns). Two numbers per
+ * host rule the counting: `offer`, the slots that are filled first, and
+ * `limit`, how many ranks it may have at all. For stated slots both are the
+ * same; for slots that were merely counted, and under OVERSUBSCRIBE, the
+ * limit is what max_slots says, or none.
+ *
+ * The sum of the limits is compared with what is asked for before anything
+ * is placed, so that counting always ends. All loops cost at most hosts plus
+ * ranks: hosts that are full leave the ring they are taken from.
+ *
+ * Sequential placement and Hydra's wrapping list take hosts in the order of
+ * their mentions and so number while they place.
+ *
+ * Nothing here knows what a host looks like inside, except for how many
+ * objects of the wanted kind it has. */
+
+#include "config.h"
+
+#include "lib/topo/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/topo/slots.h"
+
+struct plan {
+    const struct hb_map_policy *policy;
+    const struct hb_map_host *hosts;
+    uint32_t n_hosts;
+    uint32_t *offer;  /* [n_hosts] filled first */
+    uint32_t *limit;  /* [n_hosts] never exceeded */
+    uint32_t *used;   /* [n_hosts] ranks of all apps so far */
+    uint32_t *count;  /* [n_hosts] ranks of the app at hand */
+    uint32_t *ring;   /* [n_hosts] hosts that still take part in a deal */
+    struct hb_map_turn *turns; /* mentions, for seq and wrap */
+    uint32_t n_turns;
+    uint32_t next;      /* the host a deal starts with */
+    uint32_t turn;      /* the mention that is next */
+    uint32_t turn_used; /* ranks it has taken in this turn */
+    uint32_t *host_of_rank;
+    struct hb_job_app *apps;
+    uint32_t n_apps, n_ranks;
+    const struct hb_map_app *asked;
+};
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int too_few(const struct plan *p, struct hpcboot_error *err)
+{
+    return hb_slots_fail(p->policy, p->hosts, p->n_hosts, p->asked, p->n_apps,
+                         p->n_ranks, err);
+}
+
+/* Objects a host counts for in one turn. */
+static uint32_t chunk_of(const struct plan *p, uint32_t host)
+{
+    uint32_t n = p->hosts[host].objects;
+
+    return n > 0 ? n : 1;
+}
+
+static void give(struct plan *p, uint32_t host, uint32_t n)
+{
+    p->count[host] += n;
+    p->used[host] += n;
+}
+
+static uint32_t room(const uint32_t *cap, const uint32_t *used, uint32_t host)
+{
+    return cap[host] > used[host] ? cap[host] - used[host] : 0;
+}
+
+/* Fills the ring with the hosts that have room, from `next` on. */
+static uint32_t ring_fill(struct plan *p, const uint32_t *cap)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        uint32_t host = (p->next + i) % p->n_hosts;
+        if (room(cap, p->used, host) > 0) {
+            p->ring[n++] = host;
+        }
+    }
+    return n;
+}
+
+/* Deals ranks in turn, each host one (or one per object), up to `cap`.
+ * Returns how many are left. */
+static uint32_t deal(struct plan *p, const uint32_t *cap, int by_object,
+                     uint32_t left)
+{
+    uint32_t n = ring_fill(p, cap);
+
+    while (left > 0 && n > 0) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < n && left > 0; i++) {
+            uint32_t host = p->ring[i];
+            uint32_t some = by_object ? chunk_of(p, host) : 1;
+            some = min_u32(min_u32(some, room(cap, p->used, host)), left);
+            give(p, host, some);
+            left -= some;
+            p->next = (host + 1) % p->n_hosts;
+            if (room(cap, p->used, host) > 0) {
+                p->ring[kept++] = host;
+            }
+        }
+        n = kept;
+    }
+    return left;
+}
+
+/* Spreads ranks beyond the offers evenly over hosts that may exceed theirs,
+ * the first ones taking the odd ones. Open MPI does it like this. */
+static void spread(struct plan *p, uint32_t left)
+{
+    p->next = 0;
+    while (left > 0) {
+        uint32_t n = ring_fill(p, p->limit);
+        uint32_t each, odd;
+        if (n == 0) {
+            return;
+        }
+        each = left / n;
+        odd = left % n;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t host = p->ring[i];
+            uint32_t some = min_u32(each + (i < odd),
+                                    room(p->limit, p->used, host));
+            give(p, host, some);
+            left -= some;
+        }
+    }
+}
+
+static int count_by_slot(struct plan *p, uint32_t np, struct hpcboot_error *err)
+{
+    for (uint32_t i = 0; i < p->n_hosts && np > 0; i++) {
+        uint32_t some = min_u32(room(p->offer, p->used, i), np);
+        give(p, i, some);
+        np -= some;
+    }
+    spread(p, np);
+    return HPCBOOT_OK;
+}
+
+static int count_by_node(struct plan *p, uint32_t np, struct hpcboot_error *err)
+{
+    np = deal(p, p->offer, p->policy->span, np);
+    deal(p, p->limit, p->policy->span, np);
+    return HPCBOOT_OK;
+}
+
+static int count_by_object(struct plan *p, uint32_t np,
+                           struct hpcboot_error *err)
+{
+    return p->policy->span ? count_by_node(p, np, err)
+                           : count_by_slot(p, np, err);
+}
+
+static uint64_t ppr_of(const struct plan *p, uint32_t host)
+{
+    uint64_t n = p->policy->by == HB_MAP_PPR_NODE ? 1 : p->hosts[host].objects;
+
+    return p->limit[host] > 0 ? n * p->policy->ppr : 0;
+}
+
+static int count_by_ppr(struct plan *p, uint32_t np, struct hpcboot_error *err)
+{
+    uint32_t left = np;
+
+    for (uint32_t i = 0; i < p->n_hosts && left > 0; i++) {
+        uint64_t share = ppr_of(p, i);
+        uint32_t some = share < left ? (uint32_t)share : left;
+        if (some > room(p->limit, p->used, i)) {
+            return too_few(p, err);
+        }
+        give(p, i, some);
+        left -= some;
+    }
+    if (left > 0) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                       "--map-by ppr:%u: %u ranks asked for, %u have a place on "
+                       "%u hosts; ask for fewer, or more per object",
+                       p->policy->ppr, np, np - left, p->n_hosts);
+    }
+    return HPCBOOT_OK;
+}
+
+/* Numbers the counted ranks host after host. */
+static void number_by_slot(struct plan *p, uint32_t first)
+{
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        for (uint32_t k = 0; k < p->count[i]; k++) {
+            p->host_of_rank[first++] = i;
+        }
+    }
+}
+
+/* Numbers in turn: one per host, or one per object of it. */
+static void number_in_turn(struct plan *p, uint32_t first, uint32_t start,
+                           int by_object)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        uint32_t host = (start + i) % p->n_hosts;
+        if (p->count[host] > 0) {
+            p->ring[n++] = host;
+        }
+    }
+    while (n > 0) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t host = p->ring[i];
+            uint32_t some = min_u32(by_object ? chunk_of(p, host) : 1,
+                                    p->count[host]);
+            p->count[host] -= some;
+            while (some-- > 0) {
+                p->host_of_rank[first++] = host;
+            }
+            if (p->count[host] > 0) {
+                p->ring[kept++] = host;
+            }
+        }
+        n = kept;
+    }
+}
+
+static enum hb_rank_by ranking(const struct hb_map_policy *policy)
+{
+    if (policy->rank_by != HB_RANK_DEFAULT) {
+        return policy->rank_by;
+    }
+    if (policy->by == HB_MAP_NODE) {
+        return HB_RANK_NODE;
+    }
+    return policy->span ? HB_RANK_SPAN : HB_RANK_SLOT;
+}
+
+/* The next mention that still has room, or -1. */
+static int64_t next_turn(struct plan *p)
+{
+    for (uint32_t tried = 0; tried <= p->n_turns; tried++) {
+        const struct hb_map_turn *t = &p->turns[p->turn];
+        uint32_t slots = t->slots > 0 ? t->slots : p->offer[t->host];
+        if (p->turn_used < slots && room(p->limit, p->used, t->host) > 0) {
+            p->turn_used++;
+            return t->host;
+        }
+        p->turn = (p->turn + 1) % p->n_turns;
+        p->turn_used = 0;
+    }
+    return -1;
+}
+
+/* Hydra: each mention takes its slots, then the list starts again. */
+static int place_wrapping(struct plan *p, uint32_t first, uint32_t np,
+                          struct hpcboot_error *err)
+{
+    for (uint32_t i = 0; i < np; i++) {
+        int64_t host = next_turn(p);
+        if (host < 0) {
+            return too_few(p, err);
+        }
+        p->used[host]++;
+        p->host_of_rank[first + i] = (uint32_t)host;
+    }
+    return HPCBOOT_OK;
+}
+
+/* One rank per mention, in order. */
+static int place_seq(struct plan *p, uint32_t first, uint32_t np,
+                     struct hpcboot_error *err)
+{
+    for (uint32_t i = 0; i < np; i++) {
+        uint32_t host;
+        if (p->turn >= p->n_turns) {
+            return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                           "--map-by seq: %u ranks asked for, the host list "
+                           "has %u entries", p->n_ranks, p->n_turns);
+        }
+        host = p->turns[p->turn++].host;
+        if (room(p->limit, p->used, host) == 0) {
+            return too_few(p, err);
+        }
+        p->used[host]++;
+        p->host_of_rank[first + i] = host;
+    }
+    return HPCBOOT_OK;
+}
+
+typedef int (*count_fn)(struct plan *p, uint32_t np, struct hpcboot_error *err);
+static const count_fn count_table[] = {
+    [HB_MAP_DEFAULT] = count_by_object,  [HB_MAP_SLOT] = count_by_object,
+    [HB_MAP_NODE] = count_by_node,       [HB_MAP_PPR_NODE] = count_by_ppr,
+    [HB_MAP_PPR_OBJECT] = count_by_ppr,  [HB_MAP_HWTHREAD] = count_by_object,
+    [HB_MAP_CORE] = count_by_object,     [HB_MAP_L1CACHE] = count_by_object,
+    [HB_MAP_L2CACHE] = count_by_object,  [HB_MAP_L3CACHE] = count_by_object,
+    [HB_MAP_NUMA] = count_by_object,     [HB_MAP_PACKAGE] = count_by_object,
+};
+
+static int place_app(struct plan *p, const struct hb_job_app *app,
+                     struct hpcboot_error *err)
+{
+    enum hb_rank_by rank_by = ranking(p->policy);
+    uint32_t start = p->next;
+    int rc;
+
+    if (p->policy->by == HB_MAP_SEQ) {
+        return place_seq(p, app->first_rank, app->n_ranks, err);
+    }
+    if (p->policy->wrap && (p->policy->by == HB_MAP_DEFAULT ||
+                            p->policy->by == HB_MAP_SLOT)) {
+        return place_wrapping(p, app->first_rank, app->n_ranks, err);
+    }
+    memset(p->count, 0, p->n_hosts * sizeof(*p->count));
+    rc = count_table[p->policy->by](p, app->n_ranks, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (rank_by == HB_RANK_NODE || rank_by == HB_RANK_SPAN) {
+        number_in_turn(p, app->first_rank, start, rank_by == HB_RANK_SPAN);
+    } else {
+        number_by_slot(p, app->first_rank);
+    }
+    return HPCBOOT_OK;
+}
+
+/* What one app without a number of ranks gets. */
+static int default_np(const struct plan *p, uint64_t *np,
+                      struct hpcboot_error *err)
+{
+    enum hb_map_by by = p->policy->by;
+
+    *np = 0;
+    if (by == HB_MAP_SEQ) {
+        *np = p->n_turns;
+    } else if (by == HB_MAP_PPR_NODE || by == HB_MAP_PPR_OBJECT) {
+        for (uint32_t i = 0; i < p->n_hosts; i++) {
+            *np += ppr_of(p, i);
+        }
+    } else if (p->n_apps > 1) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "several programs were given and not each has a number "
+                       "of ranks: say -n for each");
+    } else {
+        *np = hb_slots_sum(p->offer, p->n_hosts);
+    }
+    return HPCBOOT_OK;
+}
+
+static int size_apps(struct plan *p, struct hpcboot_error *err)
+{
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < p->n_apps; i++) {
+        uint64_t np = p->asked[i].np;
+        int rc = np == 0 ? default_np(p, &np, err) : HPCBOOT_OK;
+        if (rc < 0) {
+            return rc;
+        }
+        if (np == 0 || np > HB_MAX_RANKS - total) {
+            return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                           "%llu ranks asked for; a job has 1 to %u",
+                           (unsigned long long)(total + np), HB_MAX_RANKS);
+        }
+        p->apps[i].first_rank = (uint32_t)total;
+        p->apps[i].n_ranks = (uint32_t)np;
+        total += np;
+    }
+    p->n_ranks = (uint32_t)total;
+    if (total > hb_slots_sum(p->limit, p->n_hosts)) {
+        return too_few(p, err);
+    }
+    return HPCBOOT_OK;
+}
+
+static int check_hosts(const struct plan *p, struct hpcboot_error *err)
+{
+    if (p->n_hosts == 0 || p->n_hosts > HB_MAX_NODES || p->n_apps == 0 ||
+        p->n_apps > HB_MAX_APPS) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                       "%u hosts and %u programs; expected 1 to %u hosts and 1 "
+                       "to %u programs", p->n_hosts, p->n_apps, HB_MAX_NODES,
+                       HB_MAX_APPS);
+    }
+    if (hb_slots_sum(p->limit, p->n_hosts) == 0 && p->policy->nolocal) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                       "NOLOCAL leaves no host: %s is the launcher's own",
+                       p->hosts[0].name);
+    }
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        if (p->policy->by == HB_MAP_PPR_OBJECT && p->hosts[i].objects == 0) {
+            return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                           "--map-by ppr:%u: how many such objects host %s has "
+                           "is not known; use ppr:N:node", p->policy->ppr,
+                           p->hosts[i].name);
+        }
+    }
+    for (uint32_t i = 0; i < p->policy->n_turns; i++) {
+        if (p->policy->turns[i].host >= p->n_hosts) {
+            return hb_fail(err, HPCBOOT_ERR_INTERNAL,
+                           "mention %u names host %u of %u", i,
+                           p->policy->turns[i].host, p->n_hosts);
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+/* The mentions of hosts that take part. */
+static void take_turns(struct plan *p)
+{
+    const struct hb_map_policy *policy = p->policy;
+    uint32_t n = policy->n_turns > 0 ? policy->n_turns : p->n_hosts;
+
+    p->turns = hb_xcalloc(n > 0 ? n : 1, sizeof(*p->turns));
+    for (uint32_t i = 0; i < n; i++) {
+        struct hb_map_turn t = {i, 0};
+        if (policy->n_turns > 0) {
+            t = policy->turns[i];
+        }
+        if (t.host < p->n_hosts && p->limit[t.host] > 0) {
+            p->turns[p->n_turns++] = t;
+        }
+    }
+}
+
+static void plan_create(struct plan *p, const struct hb_map_policy *policy,
+                        const struct hb_map_host *hosts, uint32_t n_hosts,
+                        const struct hb_map_app *apps, uint32_t n_apps)
+{
+    size_t n = n_hosts > 0 ? n_hosts : 1;
+
+    memset(p, 0, sizeof(*p));
+    p->policy = policy;
+    p->hosts = hosts;
+    p->n_hosts = n_hosts;
+    p->asked = apps;
+    p->n_apps = n_apps;
+    p->offer = hb_xcalloc(n, sizeof(*p->offer));
+    p->limit = hb_xcalloc(n, sizeof(*p->limit));
+    p->used = hb_xcalloc(n, sizeof(*p->used));
+    p->count = hb_xcalloc(n, sizeof(*p->count));
+    p->ring = hb_xcalloc(n, sizeof(*p->ring));
+    p->apps = hb_xcalloc(n_apps > 0 ? n_apps : 1, sizeof(*p->apps));
+    for (uint32_t i = 0; i < n_hosts; i++) {
+        p->offer[i] = hb_slots_offer(policy, &hosts[i]);
+        p->limit[i] = hb_slots_limit(policy, &hosts[i]);
+    }
+    take_turns(p);
+}
+
+static void plan_destroy(struct plan *p)
+{
+    free(p->offer);
+    free(p->limit);
+    free(p->used);
+    free(p->count);
+    free(p->ring);
+    free(p->apps);
+    free(p->turns);
+    free(p->host_of_rank);
+}
+
+/* Gives the hosts that have ranks their node numbers, in host order, and
+ * turns host_of_rank into node_of_rank. */
+static int build_map(struct plan *p, struct hb_jobmap **out,
+                     uint32_t **host_of_node_out, struct hpcboot_error *err)
+{
+    uint32_t *node_of_host = p->count, *host_of_node;
+    char **names = hb_xcalloc(p->n_hosts, sizeof(*names));
+    uint64_t universe = hb_slots_sum(p->offer, p->n_hosts);
+    uint32_t n_nodes = 0;
+    int rc;
+
+    host_of_node = hb_xcalloc(p->n_hosts, sizeof(*host_of_node));
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        if (p->used[i] > 0) {
+            node_of_host[i] = n_nodes;
+            names[n_nodes] = (char *)p->hosts[i].name;
+            host_of_node[n_nodes++] = i;
+        }
+    }
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        p->host_of_rank[r] = node_of_host[p->host_of_rank[r]];
+    }
+    universe = universe > UINT32_MAX ? UINT32_MAX : universe;
+    rc = hb_jobmap_create(out, p->n_ranks, p->host_of_rank, n_nodes, names,
+                          p->n_apps, p->apps,
+                          universe > 0 ? (uint32_t)universe : 1, err);
+    if (rc >= 0) {
+        *host_of_node_out = host_of_node;
+        host_of_node = NULL;
+    }
+    free(host_of_node);
+    free(names);
+    return rc;
+}
+
+int hb_map_ranks(const struct hb_map_policy *policy,
+                 const struct hb_map_host *hosts, uint32_t n_hosts,
+                 const struct hb_map_app *apps, uint32_t n_apps,
+                 struct hb_jobmap **out, uint32_t **host_of_node_out,
+                 struct hpcboot_error *err)
+{
+    struct plan p;
+    int rc;
+
+    plan_create(&p, policy, hosts, n_hosts, apps, n_apps);
+    rc = check_hosts(&p, err);
+    if (rc < 0) {
+        goto done;
+    }
+    rc = size_apps(&p, err);
+    if (rc < 0) {
+        goto done;
+    }
+    p.host_of_rank = hb_xcalloc(p.n_ranks, sizeof(*p.host_of_rank));
+    for (uint32_t i = 0; i < n_apps; i++) {
+        rc = place_app(&p, &p.apps[i], err);
+        if (rc < 0) {
+            goto done;
+        }
+    }
+    rc = build_map(&p, out, host_of_node_out, err);
+done:
+    plan_destroy(&p);
+    return rc;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Reads --map-by and --rank-by.
+ *
+ *   map-by  := [place] { (":" | ",") modifier }
+ *   place   := "slot" | "node" | ... | "ppr:N:object"
+ *   modifier:= "PE=N" | "SPAN" | "OVERSUBSCRIBE" | ...
+ *
+ * Words are compared without regard to case, as Open MPI does; "socket" is
+ * its older name for "package". A text is read into a policy of its own
+ * first and then laid over the caller's, so that a failed text changes
+ * nothing and modifiers add to what other options have set. What is known
+ * but not done here is refused with the reason, not as unknown. */
+
+#include "config.h"
+
+#include "lib/topo/map.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/str.h"
+#include "lib/base/strv.h"
+#include "lib/topo/cpus.h"
+
+#define N_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define MAX_PPR HB_MAX_RANKS
+
+struct word {
+    const char *name;
+    int value;
+};
+
+static const struct word places[] = {
+    {"slot", HB_MAP_SLOT},       {"node", HB_MAP_NODE},
+    {"seq", HB_MAP_SEQ},         {"hwthread", HB_MAP_HWTHREAD},
+    {"core", HB_MAP_CORE},       {"l1cache", HB_MAP_L1CACHE},
+    {"l2cache", HB_MAP_L2CACHE}, {"l3cache", HB_MAP_L3CACHE},
+    {"numa", HB_MAP_NUMA},       {"package", HB_MAP_PACKAGE},
+    {"socket", HB_MAP_PACKAGE},
+};
+
+static const struct word rankings[] = {
+    {"slot", HB_RANK_SLOT},
+    {"node", HB_RANK_NODE},
+    {"fill", HB_RANK_FILL},
+    {"span", HB_RANK_SPAN},
+};
+
+struct modifier {
+    const char *name;
+    size_t offset; /* of an int in struct hb_map_policy */
+    int value;
+};
+
+#define FIELD(f) offsetof(struct hb_map_policy, f)
+static const struct modifier modifiers[] = {
+    {"OVERSUBSCRIBE", FIELD(oversubscribe), 1},
+    {"NOOVERSUBSCRIBE", FIELD(oversubscribe), -1},
+    {"NOLOCAL", FIELD(nolocal), 1},
+    {"SPAN", FIELD(span), 1},
+    {"HWTCPUS", FIELD(cpu_kind), 1},
+    {"CORECPUS", FIELD(cpu_kind), -1},
+    {"INHERIT", FIELD(inherit), 1},
+    {"NOINHERIT", FIELD(inherit), -1},
+    {"ORDERED", FIELD(ordered), 1},
+};
+
+/* Words of Open MPI that mean something else here. */
+struct refused {
+    const char *word;
+    const char *reason;
+};
+static const struct refused refusals[] = {
+    {"rankfile", "rank files are not read; use seq, ppr or a host list"},
+    {"pe-list", "CPU lists are not taken; use core:PE=N"},
+    {"dist", "placement by distance is not done; use numa"},
+    {"board", "boards are not told apart; use package"},
+    {"FILE", "files are not read; use -H or --hostfile with seq"},
+    {"DISPLAY", "not a placement; use --dry-run or --explain"},
+    {"DONOTLAUNCH", "not a placement; use --dry-run"},
+};
+
+static const struct word *find_word(const struct word *table, size_t n,
+                                    const char *text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcasecmp(table[i].name, text) == 0) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+static int refuse(const char *option, const char *word,
+                  const char *const *names, size_t n,
+                  struct hpcboot_error *err)
+{
+    const char *near = hb_nearest(word, names, n);
+    struct hb_str list = HB_STR_INIT;
+    int rc;
+
+    for (size_t i = 0; i < N_OF(refusals); i++) {
+        if (strcasecmp(refusals[i].word, word) == 0) {
+            return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s %s: %s", option,
+                           word, refusals[i].reason);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        hb_str_putf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    rc = near != NULL
+             ? hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: \"%.40s\" is not known; did you mean \"%s\"?",
+                       option, word, near)
+             : hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: \"%.40s\" is not known; expected one of %s",
+                       option, word, hb_str_text(&list));
+    hb_str_destroy(&list);
+    return rc;
+}
+
+static int refuse_place(const char *word, struct hpcboot_error *err)
+{
+    const char *names[N_OF(places) + 1] = {"ppr:N:node"};
+
+    for (size_t i = 0; i < N_OF(places); i++) {
+        names[i + 1] = places[i].name;
+    }
+    return refuse("--map-by", word, names, N_OF(names), err);
+}
+
+static int refuse_modifier(const char *word, struct hpcboot_error *err)
+{
+    const char *names[N_OF(modifiers) + 1] = {"PE=N"};
+
+    for (size_t i = 0; i < N_OF(modifiers); i++) {
+        names[i + 1] = modifiers[i].name;
+    }
+    return refuse("--map-by", word, names, N_OF(names), err);
+}
+
+static int parse_pe(const char *value, struct hb_map_policy *p,
+                    struct hpcboot_error *err)
+{
+    uint64_t n;
+
+    if (hb_parse_u64(value, 1, HB_MAX_CPUS, &n) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by PE=%.40s: expected CPUs per rank, 1 to %u",
+                       value, HB_MAX_CPUS);
+    }
+    p->pe = (uint32_t)n;
+    return HPCBOOT_OK;
+}
+
+static int parse_modifier(const char *word, struct hb_map_policy *p,
+                          struct hpcboot_error *err)
+{
+    if (strncasecmp(word, "PE=", 3) == 0) {
+        return parse_pe(word + 3, p, err);
+    }
+    for (size_t i = 0; i < N_OF(modifiers); i++) {
+        const struct modifier *m = &modifiers[i];
+        int *field = (int *)((char *)p + m->offset);
+        if (strcasecmp(m->name, word) != 0) {
+            continue;
+        }
+        if (*field != 0 && *field != m->value) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "--map-by %s contradicts another modifier before it",
+                           word);
+        }
+        *field = m->value;
+        return HPCBOOT_OK;
+    }
+    return refuse_modifier(word, err);
+}
+
+/* "ppr", then the next two words. */
+static int parse_ppr(const struct hb_strv *words, struct hb_map_policy *p,
+                     struct hpcboot_error *err)
+{
+    const struct word *object;
+    uint64_t n;
+
+    if (words->n < 3) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by ppr: expected ppr:N:OBJECT, as in ppr:2:node");
+    }
+    if (hb_parse_u64(words->v[1], 1, MAX_PPR, &n) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by ppr:%.40s: expected ranks per object, 1 to %u",
+                       words->v[1], MAX_PPR);
+    }
+    object = find_word(places, N_OF(places), words->v[2]);
+    if (object == NULL || object->value == HB_MAP_SLOT ||
+        object->value == HB_MAP_SEQ) {
+        return refuse_place(words->v[2], err);
+    }
+    p->ppr = (uint32_t)n;
+    p->by = object->value == HB_MAP_NODE ? HB_MAP_PPR_NODE : HB_MAP_PPR_OBJECT;
+    p->ppr_object = (enum hb_map_by)object->value;
+    return HPCBOOT_OK;
+}
+
+/* Cuts at ':' and ','; empty words stay, so that ":SPAN" has an empty place. */
+static void split(const char *text, struct hb_strv *words)
+{
+    for (;;) {
+        size_t n = strcspn(text, ":,");
+        hb_strv_take(words, hb_xstrndup(text, n));
+        if (text[n] == '\0') {
+            return;
+        }
+        text += n + 1;
+    }
+}
+
+static void lay_over(const struct hb_map_policy *p, struct hb_map_policy *io)
+{
+    if (p->by != HB_MAP_DEFAULT) {
+        io->by = p->by;
+        io->ppr = p->ppr;
+        io->ppr_object = p->ppr_object;
+    }
+    for (size_t i = 0; i < N_OF(modifiers); i++) {
+        const int *from = (const int *)((const char *)p + modifiers[i].offset);
+        int *to = (int *)((char *)io + modifiers[i].offset);
+        if (*from != 0) {
+            *to = *from;
+        }
+    }
+    if (p->pe != 0) {
+        io->pe = p->pe;
+    }
+}
+
+int hb_map_by_parse(const char *text, struct hb_map_policy *io,
+                    struct hpcboot_error *err)
+{
+    struct hb_map_policy p = {0};
+    struct hb_strv words = HB_STRV_INIT;
+    const struct word *place;
+    size_t next = 1;
+    int rc = HPCBOOT_OK;
+
+    split(text, &words);
+    place = find_word(places, N_OF(places), words.v[0]);
+    if (place != NULL) {
+        p.by = (enum hb_map_by)place->value;
+    } else if (strcasecmp(words.v[0], "ppr") == 0) {
+        rc = parse_ppr(&words, &p, err);
+        next = 3;
+    } else if (words.v[0][0] != '\0' || words.n == 1) {
+        rc = refuse_place(words.v[0], err);
+    }
+    for (size_t i = next; rc >= 0 && i < words.n; i++) {
+        rc = parse_modifier(words.v[i], &p, err);
+    }
+    if (rc >= 0) {
+        lay_over(&p, io);
+    }
+    hb_strv_destroy(&words);
+    return rc;
+}
+
+int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
+                     struct hpcboot_error *err)
+{
+    const struct word *w = find_word(rankings, N_OF(rankings), text);
+    const char *names[N_OF(rankings)];
+
+    if (w != NULL) {
+        io->rank_by = (enum hb_rank_by)w->value;
+        return HPCBOOT_OK;
+    }
+    if (find_word(places, N_OF(places), text) != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                       "--rank-by %s: ranks are not numbered by object; use "
+                       "fill (object after object) or span (in turn)", text);
+    }
+    for (size_t i = 0; i < N_OF(rankings); i++) {
+        names[i] = rankings[i].name;
+    }
+    return refuse("--rank-by", text, names, N_OF(names), err);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* How many ranks a host takes, and the words for when all take too few.
+ *
+ * A host has an offer, which is filled first, and a limit. Slots that
+ * somebody stated (a hostfile, -H host:N, a resource manager) are a limit;
+ * slots that were counted on the host are a default that more ranks than
+ * cores may exceed, unless NOOVERSUBSCRIBE forbids it. max_slots limits
+ * always. This is the one place where that is decided. */
+
+#include "config.h"
+
+#include "lib/topo/slots.h"
+
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/* Room for the first hosts of the table within one error text. */
+#define TABLE_IN_ERROR_BYTES 110u
+#define NO_LIMIT HB_MAX_RANKS
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Slots of a host before anything is exceeded. Cores were counted for one
+ * CPU per rank; with PE=n fewer ranks have room. Stated slots are ranks. */
+uint32_t hb_slots_offer(const struct hb_map_policy *policy,
+                         const struct hb_map_host *h)
+{
+    uint32_t n = h->slots;
+
+    if (policy->nolocal && h->is_local) {
+        return 0;
+    }
+    if (!h->stated) {
+        n = policy->pe > 1 ? n / policy->pe : n;
+        n = n > 0 ? n : 1;
+    }
+    return h->max_slots > 0 ? min_u32(n, h->max_slots) : n;
+}
+
+uint32_t hb_slots_limit(const struct hb_map_policy *policy,
+                         const struct hb_map_host *h)
+{
+    int may_exceed = policy->oversubscribe > 0 || policy->wrap ||
+                     (!h->stated && policy->oversubscribe == 0);
+
+    if (policy->nolocal && h->is_local) {
+        return 0;
+    }
+    if (!may_exceed) {
+        return hb_slots_offer(policy, h);
+    }
+    return h->max_slots > 0 ? h->max_slots : NO_LIMIT;
+}
+
+uint64_t hb_slots_sum(const uint32_t *v, uint32_t n)
+{
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        total += v[i];
+    }
+    return total;
+}
+
+static void table_line(struct hb_str *o, const struct hb_map_policy *policy,
+                       const struct hb_map_host *h)
+{
+    hb_str_putf(o, "\n  %s  %u  %s", h->name, hb_slots_offer(policy, h),
+                h->origin != NULL ? h->origin : "");
+    if (h->max_slots > 0) {
+        hb_str_putf(o, " (at most %u)", h->max_slots);
+    }
+    if (policy->nolocal && h->is_local) {
+        hb_str_put(o, " (left out: NOLOCAL)");
+    }
+}
+
+char *hb_map_slot_table(const struct hb_map_policy *policy,
+                        const struct hb_map_host *hosts, uint32_t n_hosts)
+{
+    struct hb_str o = HB_STR_INIT;
+
+    for (uint32_t i = 0; i < n_hosts; i++) {
+        table_line(&o, policy, &hosts[i]);
+    }
+    if (o.len > 0) {
+        /* Each line was begun with its newline. */
+        memmove(o.s, o.s + 1, o.len);
+        o.s[o.len - 1] = '\n';
+        o.s[o.len] = '\0';
+    }
+    return hb_str_steal(&o);
+}
+
+/* The first lines of the table, as many as an error text has room for. */
+static void short_table(struct hb_str *o, const struct hb_map_policy *policy,
+                        const struct hb_map_host *hosts, uint32_t n_hosts)
+{
+    for (uint32_t i = 0; i < n_hosts; i++) {
+        size_t before = o->len;
+        table_line(o, policy, &hosts[i]);
+        if (i > 0 && o->len > TABLE_IN_ERROR_BYTES) {
+            o->len = before;
+            o->s[before] = '\0';
+            hb_str_putf(o, "\n  and %u more hosts", n_hosts - i);
+            return;
+        }
+    }
+}
+
+int hb_slots_fail(const struct hb_map_policy *policy,
+                  const struct hb_map_host *hosts, uint32_t n_hosts,
+                  const struct hb_map_app *apps, uint32_t n_apps,
+                  uint32_t wanted, struct hpcboot_error *err)
+{
+    const char *program = apps[0].program != NULL ? apps[0].program : "the job";
+    struct hb_str table = HB_STR_INIT;
+    uint64_t there = 0;
+    int rc;
+
+    for (uint32_t i = 0; i < n_hosts; i++) {
+        there += hb_slots_offer(policy, &hosts[i]);
+    }
+    short_table(&table, policy, hosts, n_hosts);
+    rc = hb_fail(err, HPCBOOT_ERR_LIMIT,
+                 "not enough slots available: %u ranks of %.40s%s asked for, "
+                 "%llu slots there. A slot is room for one rank. Ask for fewer "
+                 "ranks, state more slots (slots=N in the hostfile, -H HOST:N), "
+                 "or let ranks share CPUs (--map-by :OVERSUBSCRIBE; max_slots "
+                 "stays a limit). Slots of each host:%s",
+                 wanted, program, n_apps > 1 ? " and others" : "",
+                 (unsigned long long)there, hb_str_text(&table));
+    hb_str_destroy(&table);
+    return rc;
+}

@@ -18,11 +18,15 @@
  * every participant makes alike: kind, epoch, participants, round. Several
  * may be under way at once. Each participating node contributes once, when
  * all its own participating ranks have joined. Collected data is a sequence
- * of {u32 node, blob}; the engine never looks inside a blob.
+ * of {u32 node, blob}, without those whose blob is empty; the engine never
+ * looks inside a blob.
  *
- * The root completes a fence when every node of its list has contributed; an
- * inner node passes on when every participating node of its subtree has. */
+ * An inner node passes on when every participating node of its subtree has
+ * contributed; the lowest node above all participants completes the fence
+ * (a fence of one node never leaves it). Each contribution gets exactly one
+ * answer, and a key may be used again as soon as that has come. */
 #define HB_FENCE_KEY_MAX 65536u
+#define HB_FENCE_DATA_MAX (256u << 20) /* as much as a frame of lib/wire holds */
 
 struct hb_fence_engine;
 
@@ -64,9 +68,11 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
 int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
                          int status, struct hb_bytes data,
                          struct hpcboot_error *err);
-/* A node is gone: every open or later fence with it ends with
- * HPCBOOT_ERR_PEER_DEAD. */
+/* A node is gone: every fence with it that this engine has not passed on yet,
+ * and every later one, ends with HPCBOOT_ERR_PEER_DEAD. To be called on every
+ * engine from the parent of the lost node up to the root. */
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node);
+/* Fences that are neither complete nor failed. */
 size_t hb_fence_open_count(const struct hb_fence_engine *e);
 
 /* Walks collected data: 1 and the next part, 0 at the end, ERR_PROTOCOL. */

@@ -1,1 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
+libhb_a_SOURCES += \
+    %D%/fence.c %D%/fence.h \
+    %D%/kvs.c %D%/kvs.h
+
+check_PROGRAMS += tests/fuzz/fuzz_fence
+TESTS += tests/fuzz/fuzz_fence
+tests_fuzz_fuzz_fence_SOURCES = tests/fuzz/fuzz_fence.c tests/fuzz/replay.c
+tests_fuzz_fuzz_fence_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/fence
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_kvs tests/unit/test_fence
+tests_unit_test_kvs_SOURCES = tests/unit/test_kvs.c
+tests_unit_test_kvs_LDADD = $(UNIT_LDADD)
+tests_unit_test_kvs_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_fence_SOURCES = tests/unit/test_fence.c
+tests_unit_test_fence_LDADD = $(UNIT_LDADD)
+tests_unit_test_fence_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_kvs tests/unit/test_fence
+endif

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Fence engine: one node's view of all fences under way.
+ *
+ * A fence comes into being with the first contribution seen, be it this
+ * node's own or a child's, and every contribution carries the list of
+ * participants. Of it follows from whom this node must hear: itself, and each
+ * child edge that reaches a participant. Each of these parties goes through
+ *
+ *     NOT_INVOLVED            or            EXPECTED -> JOINED -> ANSWERED
+ *
+ * When nobody is EXPECTED any more, the engine passes the collected data up,
+ * or, where it reaches all participants itself, answers the fence at once.
+ *
+ * A fence that fails is kept until every expected party has joined and was
+ * given the failure: a late contribution must find its answer, and nobody is
+ * told of a fence before he has joined it.
+ *
+ * Invariants: one down per child contribution, one done per own contribution;
+ * a fence is out of the table before the last callback about it is made, so
+ * that the callback may begin the next one with the same key.
+ *
+ * It knows no ranks, no clock and no descriptors, and never looks into data
+ * beyond the node numbers. */
+#include "config.h"
+
+#include "lib/rdzv/fence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/jobmap.h"
+#include "lib/base/str.h"
+
+/* Open fences of a node are few (one per communicator that is being made);
+ * the table only has to keep thousands from being slow. */
+#define TABLE_BUCKETS 256u
+/* Above the edge number in `owner`: the node is lost. */
+#define LOST 0x80000000u
+
+enum party { NOT_INVOLVED, EXPECTED, JOINED, ANSWERED };
+
+struct edge {
+    uint32_t child;
+};
+
+struct fence {
+    struct fence *next;
+    uint64_t hash;
+    struct hb_bytes key; /* owned */
+    uint32_t *nodes;
+    uint32_t n_nodes;
+    unsigned char self;   /* enum party */
+    unsigned char *edges; /* enum party [n_edges] */
+    uint32_t n_edges;
+    int reaches_all; /* every participant is self or below */
+    int sent;        /* passed up, waits for the parent */
+    int status;      /* 0 until it fails */
+    int dirty;       /* advance() is due */
+    int busy;        /* failure answers are being given */
+    struct hb_buf data;
+};
+
+struct hb_fence_engine {
+    uint32_t self;
+    int is_root;
+    struct hb_fence_ops ops;
+    void *arg;
+    struct edge *edges;
+    uint32_t n_edges;
+    uint32_t *owner; /* [n_owner] by node: 0 or edge number + 1, | LOST */
+    uint32_t n_owner;
+    struct fence *table[TABLE_BUCKETS];
+};
+
+int hb_fence_engine_create(struct hb_fence_engine **out, uint32_t self,
+                           int is_root, const struct hb_fence_ops *ops,
+                           void *arg, struct hpcboot_error *err)
+{
+    if (self != HB_FENCE_ROOT && self >= HB_MAX_NODES) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                       "fence engine: node %u is beyond the limit of %u",
+                       self, HB_MAX_NODES);
+    }
+
+    struct hb_fence_engine *e = hb_xcalloc(1, sizeof(*e));
+
+    e->self = self;
+    e->is_root = is_root;
+    e->ops = *ops;
+    e->arg = arg;
+    *out = e;
+    return HPCBOOT_OK;
+}
+
+static void fence_free(struct fence *f)
+{
+    free((void *)f->key.data);
+    free(f->nodes);
+    free(f->edges);
+    hb_buf_destroy(&f->data);
+    free(f);
+}
+
+void hb_fence_engine_destroy(struct hb_fence_engine *e)
+{
+    if (e == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+        struct fence *next;
+
+        for (struct fence *f = e->table[i]; f != NULL; f = next) {
+            next = f->next;
+            fence_free(f);
+        }
+    }
+    free(e->edges);
+    free(e->owner);
+    free(e);
+}
+
+/* ---- who reaches what ------------------------------------------------ */
+
+static void owner_room(struct hb_fence_engine *e, uint32_t node)
+{
+    if (node < e->n_owner) {
+        return;
+    }
+    uint32_t n = e->n_owner * 2 > node ? e->n_owner * 2 : node + 1;
+
+    e->owner = hb_xrealloc(e->owner, n * sizeof(*e->owner));
+    memset(e->owner + e->n_owner, 0, (n - e->n_owner) * sizeof(*e->owner));
+    e->n_owner = n;
+}
+
+static int is_lost(const struct hb_fence_engine *e, uint32_t node)
+{
+    return node < e->n_owner && (e->owner[node] & LOST) != 0;
+}
+
+/* Edge number that reaches a node, or -1. */
+static int64_t edge_of_node(const struct hb_fence_engine *e, uint32_t node)
+{
+    return node < e->n_owner ? (int64_t)(e->owner[node] & ~LOST) - 1 : -1;
+}
+
+static int64_t edge_of_child(const struct hb_fence_engine *e, uint32_t child)
+{
+    for (uint32_t i = 0; i < e->n_edges; i++) {
+        if (e->edges[i].child == child) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Works out from whom a fence must still hear. */
+static void fence_refresh(const struct hb_fence_engine *e, struct fence *f)
+{
+    if (f->n_edges < e->n_edges) {
+        f->edges = hb_xrealloc(f->edges, e->n_edges);
+        memset(f->edges + f->n_edges, NOT_INVOLVED, e->n_edges - f->n_edges);
+        f->n_edges = e->n_edges;
+    }
+    for (uint32_t i = 0; i < f->n_edges; i++) {
+        if (f->edges[i] == EXPECTED) {
+            f->edges[i] = NOT_INVOLVED;
+        }
+    }
+    f->reaches_all = 1;
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        int64_t edge = edge_of_node(e, f->nodes[i]);
+
+        if (f->nodes[i] == e->self) {
+            f->self = f->self == NOT_INVOLVED ? EXPECTED : f->self;
+        } else if (edge < 0) {
+            f->reaches_all = 0;
+        } else if (f->edges[edge] == NOT_INVOLVED &&
+                   !is_lost(e, f->nodes[i])) {
+            f->edges[edge] = EXPECTED;
+        }
+    }
+}
+
+/* ---- the table -------------------------------------------------------- */
+
+static uint64_t hash_of(struct hb_bytes key)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    const unsigned char *p = key.data;
+
+    for (size_t i = 0; i < key.len; i++) {
+        h = (h ^ p[i]) * 0x100000001b3u;
+    }
+    return h;
+}
+
+static struct fence *fence_find(const struct hb_fence_engine *e,
+                                struct hb_bytes key)
+{
+    uint64_t hash = hash_of(key);
+    struct fence *f = e->table[hash % TABLE_BUCKETS];
+
+    while (f != NULL &&
+           (f->hash != hash || f->key.len != key.len ||
+            memcmp(f->key.data, key.data, key.len) != 0)) {
+        f = f->next;
+    }
+    return f;
+}
+
+static void fence_unlink(struct hb_fence_engine *e, struct fence *f)
+{
+    struct fence **at = &e->table[f->hash % TABLE_BUCKETS];
+
+    while (*at != f) {
+        at = &(*at)->next;
+    }
+    *at = f->next;
+}
+
+static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
+                               const uint32_t *nodes, uint32_t n_nodes)
+{
+    struct fence *f = hb_xcalloc(1, sizeof(*f));
+    void *copy = hb_xmalloc(key.len + 1);
+
+    memcpy(copy, key.data, key.len);
+    f->key.data = copy;
+    f->key.len = key.len;
+    f->hash = hash_of(key);
+    f->nodes = hb_xmalloc(n_nodes * sizeof(*nodes));
+    memcpy(f->nodes, nodes, n_nodes * sizeof(*nodes));
+    f->n_nodes = n_nodes;
+    hb_buf_init(&f->data, HB_FENCE_DATA_MAX);
+    fence_refresh(e, f);
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        f->status = is_lost(e, nodes[i]) ? HPCBOOT_ERR_PEER_DEAD : f->status;
+    }
+    if (f->status == 0 && e->is_root && !f->reaches_all) {
+        f->status = HPCBOOT_ERR_NOT_FOUND;
+    }
+    f->next = e->table[f->hash % TABLE_BUCKETS];
+    e->table[f->hash % TABLE_BUCKETS] = f;
+    return f;
+}
+
+/* ---- progress --------------------------------------------------------- */
+
+static int anybody(const struct fence *f, enum party state)
+{
+    return f->self == state ||
+           (f->n_edges > 0 && memchr(f->edges, state, f->n_edges) != NULL);
+}
+
+/* Gives everyone who has joined his answer. */
+static void answer(struct hb_fence_engine *e, struct fence *f, int status,
+                   struct hb_bytes data)
+{
+    for (uint32_t i = 0; i < f->n_edges; i++) {
+        if (f->edges[i] == JOINED) {
+            f->edges[i] = ANSWERED;
+            e->ops.down(e->arg, e->edges[i].child, f->key, status, data);
+        }
+    }
+    if (f->self == JOINED) {
+        f->self = ANSWERED;
+        e->ops.done(e->arg, f->key, status, data);
+    }
+}
+
+static void finish(struct hb_fence_engine *e, struct fence *f, int status,
+                   struct hb_bytes data)
+{
+    fence_unlink(e, f);
+    answer(e, f, status, data);
+    fence_free(f);
+}
+
+static void advance_failed(struct hb_fence_engine *e, struct fence *f)
+{
+    struct hb_bytes none = {NULL, 0};
+
+    if (f->busy) {
+        return; /* a callback of answer() has come back here */
+    }
+    hb_buf_destroy(&f->data);
+    f->busy = 1;
+    while (anybody(f, JOINED) && anybody(f, EXPECTED)) {
+        answer(e, f, f->status, none);
+    }
+    f->busy = 0;
+    if (!anybody(f, EXPECTED)) {
+        finish(e, f, f->status, none);
+    }
+}
+
+static void advance(struct hb_fence_engine *e, struct fence *f)
+{
+    f->dirty = 0;
+    if (hb_buf_failed(&f->data)) {
+        f->status = HPCBOOT_ERR_LIMIT;
+    }
+    if (f->status != 0) {
+        advance_failed(e, f);
+        return;
+    }
+    if (f->sent || anybody(f, EXPECTED)) {
+        return;
+    }
+
+    struct hb_bytes data = {f->data.data, f->data.len};
+
+    if (f->reaches_all) {
+        finish(e, f, HPCBOOT_OK, data);
+        return;
+    }
+    /* The collection is on its way and comes back from above: no copy of it
+     * is needed here. */
+    struct hb_buf taken = f->data;
+
+    hb_buf_init(&f->data, HB_FENCE_DATA_MAX);
+    f->sent = 1;
+    e->ops.up(e->arg, f->key, f->nodes, f->n_nodes, data);
+    hb_buf_destroy(&taken);
+}
+
+/* Advances all that is marked. A callback may add or remove fences, so the
+ * search begins anew after each. */
+static void advance_dirty(struct hb_fence_engine *e)
+{
+    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+        struct fence *f = e->table[i];
+
+        while (f != NULL) {
+            if (f->dirty) {
+                advance(e, f);
+                f = e->table[i];
+            } else {
+                f = f->next;
+            }
+        }
+    }
+}
+
+int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
+                       const uint32_t *subtree, uint32_t n,
+                       struct hpcboot_error *err)
+{
+    int64_t edge = edge_of_child(e, child);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (subtree[i] >= HB_MAX_NODES || subtree[i] == e->self) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                           "fence engine of node %u: node %u cannot be "
+                           "below child %u", e->self, subtree[i], child);
+        }
+    }
+    if (edge < 0) {
+        edge = e->n_edges++;
+        e->edges = hb_xrealloc(e->edges, e->n_edges * sizeof(*e->edges));
+        e->edges[edge].child = child;
+    }
+    for (uint32_t i = 0; i < e->n_owner; i++) {
+        if ((e->owner[i] & ~LOST) == (uint32_t)edge + 1) {
+            e->owner[i] &= LOST;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        owner_room(e, subtree[i]);
+        e->owner[subtree[i]] = (e->owner[subtree[i]] & LOST) |
+                               ((uint32_t)edge + 1);
+    }
+    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+        for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
+            fence_refresh(e, f);
+            f->dirty = 1;
+        }
+    }
+    advance_dirty(e);
+    return HPCBOOT_OK;
+}
+
+/* ---- contributions ---------------------------------------------------- */
+
+static int check_call(struct hb_bytes key, const uint32_t *nodes,
+                      uint32_t n_nodes, struct hpcboot_error *err)
+{
+    if (key.len == 0 || key.len > HB_FENCE_KEY_MAX) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: a key of %zu bytes (1 to %u are allowed)",
+                       key.len, HB_FENCE_KEY_MAX);
+    }
+    if (n_nodes == 0 || n_nodes > HB_MAX_NODES) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: %u participants (1 to %u are allowed)",
+                       n_nodes, HB_MAX_NODES);
+    }
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        if (nodes[i] >= HB_MAX_NODES || (i > 0 && nodes[i] <= nodes[i - 1])) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                           "fence: participant %u of the list (node %u) is "
+                           "out of order or range", i, nodes[i]);
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+/* The fence of that key, made on the way if it is new. */
+static int fence_get(struct hb_fence_engine *e, struct hb_bytes key,
+                     const uint32_t *nodes, uint32_t n_nodes,
+                     struct fence **out, struct hpcboot_error *err)
+{
+    int rc = check_call(key, nodes, n_nodes, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    struct fence *f = fence_find(e, key);
+
+    if (f == NULL) {
+        f = fence_new(e, key, nodes, n_nodes);
+    } else if (f->n_nodes != n_nodes ||
+               memcmp(f->nodes, nodes, n_nodes * sizeof(*nodes)) != 0) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: two nodes name different participants (%u "
+                       "and %u of them) for the same fence",
+                       f->n_nodes, n_nodes);
+    }
+    *out = f;
+    return HPCBOOT_OK;
+}
+
+static int names_self(const struct hb_fence_engine *e, const uint32_t *nodes,
+                      uint32_t n_nodes)
+{
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        if (nodes[i] == e->self) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
+                  const uint32_t *nodes, uint32_t n_nodes,
+                  struct hb_bytes data, struct hpcboot_error *err)
+{
+    struct fence *f;
+    int rc;
+
+    if (!names_self(e, nodes, n_nodes)) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: node %u joins a fence without being one of "
+                       "its participants", e->self);
+    }
+    rc = fence_get(e, key, nodes, n_nodes, &f, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (f->self != EXPECTED) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: node %u contributes twice", e->self);
+    }
+    f->self = JOINED;
+    if (data.len > 0 && f->status == 0) {
+        hb_buf_put_u32(&f->data, e->self);
+        hb_buf_put_blob(&f->data, data.data, data.len);
+    }
+    advance(e, f);
+    return HPCBOOT_OK;
+}
+
+/* A child may speak for the nodes it reaches, and for no other. */
+static int check_parts(const struct hb_fence_engine *e, int64_t edge,
+                       struct hb_bytes data, struct hpcboot_error *err)
+{
+    struct hb_buf view;
+    struct hb_bytes blob;
+    uint32_t node;
+    int rc;
+
+    hb_buf_view(&view, data.data, data.len);
+    while ((rc = hb_fence_data_next(&view, &node, &blob)) > 0) {
+        if (edge_of_node(e, node) != edge) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                           "fence: child %u speaks for node %u, which is "
+                           "not below it", e->edges[edge].child, node);
+        }
+    }
+    if (rc < 0) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: malformed collection from child %u",
+                       e->edges[edge].child);
+    }
+    return HPCBOOT_OK;
+}
+
+int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
+                        struct hb_bytes key, const uint32_t *nodes,
+                        uint32_t n_nodes, struct hb_bytes data,
+                        struct hpcboot_error *err)
+{
+    int64_t edge = edge_of_child(e, child);
+    struct fence *f;
+    int rc;
+
+    if (edge < 0) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: node %u is not a child of node %u", child,
+                       e->self);
+    }
+    rc = check_parts(e, edge, data, err);
+    if (rc == 0) {
+        rc = fence_get(e, key, nodes, n_nodes, &f, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    /* Where all it reaches was lost, the child may yet have sent this before
+     * it went: it is answered, not blamed. */
+    if (f->edges[edge] != EXPECTED &&
+        !(f->edges[edge] == NOT_INVOLVED && f->status != 0)) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: child %u contributes %s", child,
+                       f->edges[edge] == NOT_INVOLVED
+                           ? "to a fence without participants below it"
+                           : "twice");
+    }
+    f->edges[edge] = JOINED;
+    if (f->status == 0) {
+        hb_buf_put_raw(&f->data, data.data, data.len);
+    }
+    advance(e, f);
+    return HPCBOOT_OK;
+}
+
+int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
+                         int status, struct hb_bytes data,
+                         struct hpcboot_error *err)
+{
+    struct fence *f = fence_find(e, key);
+
+    if (f == NULL || !f->sent) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: node %u gets an answer it did not ask for",
+                       e->self);
+    }
+    finish(e, f, status, data);
+    return HPCBOOT_OK;
+}
+
+static int fence_names(const struct fence *f, uint32_t node)
+{
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        if (f->nodes[i] == node) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
+{
+    if (node >= HB_MAX_NODES || is_lost(e, node)) {
+        return;
+    }
+    owner_room(e, node);
+    e->owner[node] |= LOST;
+    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+        for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
+            /* What was passed up is decided above, alike for all. */
+            if (f->sent || !fence_names(f, node)) {
+                continue;
+            }
+            f->status = f->status != 0 ? f->status : HPCBOOT_ERR_PEER_DEAD;
+            fence_refresh(e, f);
+            f->dirty = 1;
+        }
+    }
+    advance_dirty(e);
+}
+
+size_t hb_fence_open_count(const struct hb_fence_engine *e)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+        for (const struct fence *f = e->table[i]; f != NULL; f = f->next) {
+            n += f->status == 0;
+        }
+    }
+    return n;
+}
+
+int hb_fence_data_next(struct hb_buf *view, uint32_t *node_out,
+                       struct hb_bytes *blob_out)
+{
+    if (hb_buf_left(view) == 0) {
+        return hb_buf_failed(view) ? HPCBOOT_ERR_PROTOCOL : 0;
+    }
+    uint32_t node = hb_buf_get_u32(view);
+    struct hb_bytes blob = hb_buf_get_blob(view, HB_FENCE_DATA_MAX);
+
+    if (hb_buf_failed(view)) {
+        return HPCBOOT_ERR_PROTOCOL;
+    }
+    *node_out = node;
+    *blob_out = blob;
+    return 1;
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The fence engine, run as whole trees inside one process: a launcher that
+ * takes no part and 1..64 nodes below it, k children each. Messages wait in
+ * one queue per tree edge and direction (an edge keeps order, edges overtake
+ * each other) and are delivered in an order drawn from a fixed seed. */
+#include "config.h"
+
+#include "lib/rdzv/fence.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/str.h"
+
+enum { MAX_NODES = 64, MAX_KEYS = 8 };
+
+struct message {
+    struct message *next;
+    int down;
+    char *key;
+    uint32_t *nodes;
+    uint32_t n_nodes;
+    int status;
+    char *data;
+    size_t len;
+};
+
+struct outcome {
+    int n; /* how often done was called */
+    int status;
+    uint64_t from; /* bit per node whose blob was in it */
+    int wrong;     /* a blob that is not what its node gave */
+};
+
+struct sim;
+struct node {
+    struct sim *sim;
+    uint32_t id, parent;
+    struct hb_fence_engine *engine;
+    struct message *up, *down; /* of the edge to the parent */
+    struct outcome outcome[MAX_KEYS];
+};
+
+struct sim {
+    uint32_t n, arity;
+    unsigned seed;
+    int broken; /* an engine refused what another sent */
+    unsigned long ups; /* messages that went to the launcher */
+    struct node node[MAX_NODES];
+    struct node root;
+};
+
+static struct hb_bytes text_bytes(const char *text)
+{
+    return (struct hb_bytes){text, strlen(text)};
+}
+
+static void append(struct message **list, struct message *m)
+{
+    while (*list != NULL) {
+        list = &(*list)->next;
+    }
+    *list = m;
+}
+
+static struct message *message(struct hb_bytes key, int status,
+                               struct hb_bytes data)
+{
+    struct message *m = hb_xcalloc(1, sizeof(*m));
+
+    m->key = hb_xstrndup(key.data, key.len);
+    m->status = status;
+    m->data = hb_xmalloc(data.len + 1);
+    m->len = data.len;
+    if (data.len > 0) {
+        memcpy(m->data, data.data, data.len);
+    }
+    return m;
+}
+
+static void message_free(struct message *m)
+{
+    free(m->key);
+    free(m->nodes);
+    free(m->data);
+    free(m);
+}
+
+static void on_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                  uint32_t n_nodes, struct hb_bytes data)
+{
+    struct node *node = arg;
+    struct message *m = message(key, 0, data);
+
+    m->n_nodes = n_nodes;
+    m->nodes = hb_xmalloc(n_nodes * sizeof(*nodes));
+    memcpy(m->nodes, nodes, n_nodes * sizeof(*nodes));
+    append(&node->up, m);
+    node->sim->ups += node->parent == HB_FENCE_ROOT;
+}
+
+static void on_down(void *arg, uint32_t child, struct hb_bytes key,
+                    int status, struct hb_bytes data)
+{
+    struct node *node = arg;
+
+    append(&node->sim->node[child].down, message(key, status, data));
+}
+
+static void blob_of(uint32_t node, int key, char out[32])
+{
+    snprintf(out, 32, "node %u key %d", node, key);
+}
+
+static void on_done(void *arg, struct hb_bytes key, int status,
+                    struct hb_bytes data)
+{
+    struct node *node = arg;
+    int k = *(const char *)key.data - '0';
+    struct outcome *o = &node->outcome[k];
+    struct hb_buf view;
+    struct hb_bytes blob;
+    uint32_t from;
+    char want[32];
+
+    o->n++;
+    o->status = status;
+    hb_buf_view(&view, data.data, data.len);
+    while (hb_fence_data_next(&view, &from, &blob) > 0) {
+        blob_of(from, k, want);
+        o->wrong |= from >= MAX_NODES || (o->from >> from & 1) ||
+                    blob.len != strlen(want) ||
+                    memcmp(blob.data, want, blob.len) != 0;
+        o->from |= (uint64_t)1 << (from % MAX_NODES);
+    }
+    o->wrong |= hb_buf_failed(&view);
+}
+
+static const struct hb_fence_ops sim_ops = {on_up, on_down, on_done};
+
+/* All nodes below node i, itself included. */
+static uint32_t subtree(const struct sim *s, uint32_t i, uint32_t *out)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < s->n; k++) {
+        uint32_t at = k;
+
+        while (at != i && at != HB_FENCE_ROOT) {
+            at = s->node[at].parent;
+        }
+        if (at == i) {
+            out[n++] = k;
+        }
+    }
+    return n;
+}
+
+static struct node *parent_of(struct sim *s, const struct node *node)
+{
+    return node->parent == HB_FENCE_ROOT ? &s->root : &s->node[node->parent];
+}
+
+static struct sim *sim_new(uint32_t n, uint32_t arity, unsigned seed)
+{
+    struct sim *s = hb_xcalloc(1, sizeof(*s));
+    uint32_t list[MAX_NODES];
+
+    s->n = n;
+    s->arity = arity;
+    s->seed = seed;
+    s->root.sim = s;
+    s->root.id = HB_FENCE_ROOT;
+    assert_int_equal(hb_fence_engine_create(&s->root.engine, HB_FENCE_ROOT, 1,
+                                            &sim_ops, &s->root, NULL), 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct node *node = &s->node[i];
+
+        node->sim = s;
+        node->id = i;
+        node->parent = i < arity ? HB_FENCE_ROOT : i / arity - 1;
+        assert_int_equal(hb_fence_engine_create(&node->engine, i, 0, &sim_ops,
+                                                node, NULL), 0);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = subtree(s, i, list);
+
+        assert_int_equal(
+            hb_fence_set_child(parent_of(s, &s->node[i])->engine, i, list, k,
+                               NULL), 0);
+    }
+    return s;
+}
+
+static void drop_messages(struct message **list)
+{
+    while (*list != NULL) {
+        struct message *m = *list;
+
+        *list = m->next;
+        message_free(m);
+    }
+}
+
+static void sim_free(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        hb_fence_engine_destroy(s->node[i].engine);
+        drop_messages(&s->node[i].up);
+        drop_messages(&s->node[i].down);
+    }
+    hb_fence_engine_destroy(s->root.engine);
+    free(s);
+}
+
+static struct message *pop(struct message **list)
+{
+    struct message *m = *list;
+
+    *list = m->next;
+    return m;
+}
+
+/* Delivers one message that waits somewhere; 0 when none does. */
+static int sim_step(struct sim *s)
+{
+    uint32_t start = (uint32_t)rand_r(&s->seed) % s->n;
+    struct hpcboot_error err;
+
+    for (uint32_t k = 0; k < s->n; k++) {
+        struct node *node = &s->node[(start + k) % s->n];
+        int rc;
+
+        if (node->up != NULL) {
+            struct message *m = pop(&node->up);
+
+            rc = hb_fence_from_child(parent_of(s, node)->engine, node->id,
+                                     text_bytes(m->key), m->nodes, m->n_nodes,
+                                     (struct hb_bytes){m->data, m->len}, &err);
+            message_free(m);
+        } else if (node->down != NULL) {
+            struct message *m = pop(&node->down);
+
+            rc = hb_fence_from_parent(node->engine, text_bytes(m->key),
+                                      m->status,
+                                      (struct hb_bytes){m->data, m->len},
+                                      &err);
+            message_free(m);
+        } else {
+            continue;
+        }
+        if (rc < 0) {
+            print_error("%s\n", err.text);
+            s->broken = 1;
+        }
+        return 1;
+    }
+    return 0;
+}
+
+static void sim_run(struct sim *s)
+{
+    while (sim_step(s)) {
+    }
+    assert_int_equal(s->broken, 0);
+}
+
+static uint32_t members(uint64_t set, uint32_t *out)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MAX_NODES; i++) {
+        if (set >> i & 1) {
+            out[n++] = i;
+        }
+    }
+    return n;
+}
+
+static int sim_join(struct sim *s, uint32_t node, int key, uint64_t set)
+{
+    uint32_t nodes[MAX_NODES], n = members(set, nodes);
+    char name[8], blob[32];
+
+    snprintf(name, sizeof(name), "%d", key);
+    blob_of(node, key, blob);
+    return hb_fence_join(s->node[node].engine, text_bytes(name), nodes, n,
+                         text_bytes(blob), NULL);
+}
+
+static uint64_t all_of(const struct sim *s)
+{
+    return s->n == MAX_NODES ? ~(uint64_t)0 : ((uint64_t)1 << s->n) - 1;
+}
+
+static void assert_complete(struct sim *s, int key, uint64_t set)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct outcome *o = &s->node[i].outcome[key];
+
+        assert_int_equal(o->n, set >> i & 1);
+        if (o->n > 0) {
+            assert_int_equal(o->status, HPCBOOT_OK);
+            assert_int_equal(o->wrong, 0);
+            assert_true(o->from == set);
+        }
+    }
+}
+
+static void assert_nothing_open(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        assert_int_equal(hb_fence_open_count(s->node[i].engine), 0);
+    }
+    assert_int_equal(hb_fence_open_count(s->root.engine), 0);
+}
+
+static void forget(struct sim *s, int key)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        memset(&s->node[i].outcome[key], 0, sizeof(struct outcome));
+    }
+}
+
+static void every_tree_gathers_all_blobs(void **state)
+{
+    for (uint32_t n = 1; n <= MAX_NODES; n++) {
+        struct sim *s = sim_new(n, 1 + n % 4, n);
+
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(sim_join(s, (i + n / 2) % n, 0, all_of(s)), 0);
+        }
+        sim_run(s);
+        assert_complete(s, 0, all_of(s));
+        assert_nothing_open(s);
+        sim_free(s);
+    }
+}
+
+static uint64_t random_set(struct sim *s)
+{
+    uint64_t set = 0;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        set |= (uint64_t)(rand_r(&s->seed) % 3 == 0) << i;
+    }
+    return set != 0 ? set : 1;
+}
+
+/* Several fences over random subsets, joined in any order while messages are
+ * already travelling. */
+static void overlapping_subsets_do_not_mix(void **state)
+{
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        struct sim *s = sim_new(1 + seed, 1 + seed % 5, seed);
+        uint64_t set[MAX_KEYS], todo[MAX_KEYS], left = 0;
+
+        for (int k = 0; k < MAX_KEYS; k++) {
+            todo[k] = set[k] = random_set(s);
+            left |= todo[k];
+        }
+        while (left != 0) {
+            int k = rand_r(&s->seed) % MAX_KEYS;
+            uint32_t i = (uint32_t)rand_r(&s->seed) % s->n;
+
+            if (todo[k] >> i & 1) {
+                todo[k] &= ~((uint64_t)1 << i);
+                assert_int_equal(sim_join(s, i, k, set[k]), 0);
+            } else {
+                (void)sim_step(s);
+            }
+            left = 0;
+            for (int j = 0; j < MAX_KEYS; j++) {
+                left |= todo[j];
+            }
+        }
+        sim_run(s);
+        for (int k = 0; k < MAX_KEYS; k++) {
+            assert_complete(s, k, set[k]);
+        }
+        assert_nothing_open(s);
+        sim_free(s);
+    }
+}
+
+static void a_key_serves_again_after_its_answer(void **state)
+{
+    struct sim *s = sim_new(20, 3, 5);
+
+    for (int round = 0; round < 5; round++) {
+        for (uint32_t i = 0; i < s->n; i++) {
+            assert_int_equal(sim_join(s, i, 0, all_of(s)), 0);
+        }
+        sim_run(s);
+        assert_complete(s, 0, all_of(s));
+        forget(s, 0);
+    }
+    sim_free(s);
+}
+
+static void children_may_arrive_long_before_their_parent(void **state)
+{
+    struct sim *s = sim_new(13, 3, 7);
+
+    for (uint32_t i = s->n; i-- > 1;) {
+        assert_int_equal(sim_join(s, i, 0, all_of(s)), 0);
+        sim_run(s);
+        assert_int_equal(s->node[i].outcome[0].n, 0);
+    }
+    assert_int_equal(sim_join(s, 0, 0, all_of(s)), 0);
+    sim_run(s);
+    assert_complete(s, 0, all_of(s));
+    sim_free(s);
+}
+
+static void a_fence_goes_no_higher_than_it_must(void **state)
+{
+    struct sim *s = sim_new(14, 2, 7);
+    uint32_t list[MAX_NODES];
+    uint64_t below = 0;
+
+    for (uint32_t i = subtree(s, 1, list); i-- > 0;) {
+        below |= (uint64_t)1 << list[i];
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (below >> i & 1) {
+            assert_int_equal(sim_join(s, i, 0, below), 0);
+        }
+    }
+    sim_run(s);
+    assert_complete(s, 0, below);
+    assert_int_equal(s->ups, 0);
+    sim_free(s);
+}
+
+static void a_second_contribution_is_refused(void **state)
+{
+    struct sim *s = sim_new(3, 2, 7);
+
+    assert_int_equal(sim_join(s, 0, 0, all_of(s)), 0);
+    assert_int_equal(sim_join(s, 0, 0, all_of(s)), HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(sim_join(s, 1, 0, all_of(s)), 0);
+    assert_int_equal(sim_join(s, 2, 0, all_of(s)), 0);
+    sim_run(s);
+    assert_complete(s, 0, all_of(s));
+    sim_free(s);
+}
+
+static void other_participants_for_the_same_key_are_refused(void **state)
+{
+    struct sim *s = sim_new(3, 2, 7);
+    uint32_t nodes[] = {0, 1};
+
+    assert_int_equal(sim_join(s, 2, 0, all_of(s)), 0);
+    assert_int_equal(hb_fence_from_child(s->node[0].engine, 2,
+                                         text_bytes("0"),
+                                         (uint32_t[]){0, 1, 2}, 3,
+                                         text_bytes(""), NULL), 0);
+    assert_int_equal(hb_fence_join(s->node[0].engine, text_bytes("0"), nodes,
+                                   2, text_bytes("x"), NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    sim_free(s);
+}
+
+static void malformed_contributions_are_refused(void **state)
+{
+    struct sim *s = sim_new(6, 2, 7);
+    struct hb_fence_engine *e = s->node[0].engine;
+    static const unsigned char foreign[] = {0, 0, 0, 1, 0, 0, 0, 1, 'x'};
+    static const uint32_t all[] = {0, 1, 2, 3, 4, 5}, unsorted[] = {2, 0};
+    struct hb_bytes key = text_bytes("0"), none = {NULL, 0};
+
+    assert_int_equal(hb_fence_from_child(e, 5, key, all, 6, none, NULL),
+                     HPCBOOT_ERR_PROTOCOL); /* not its child */
+    assert_int_equal(hb_fence_from_child(e, 2, key, unsorted, 2, none, NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(hb_fence_from_child(e, 2, key, all, 0, none, NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(hb_fence_from_child(e, 2, none, all, 6, none, NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(hb_fence_from_child(e, 2, key, all, 6,
+                                         text_bytes("short"), NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(hb_fence_from_child(e, 2, key, all, 6,
+                                         (struct hb_bytes){foreign,
+                                                           sizeof(foreign)},
+                                         NULL),
+                     HPCBOOT_ERR_PROTOCOL); /* node 1 is not below 2 */
+    assert_int_equal(hb_fence_join(e, key, all + 1, 5, none, NULL),
+                     HPCBOOT_ERR_PROTOCOL); /* without itself */
+    assert_int_equal(hb_fence_from_parent(e, key, 0, none, NULL),
+                     HPCBOOT_ERR_PROTOCOL); /* not asked for */
+    assert_int_equal(hb_fence_open_count(e), 0);
+    sim_free(s);
+}
+
+static void a_fence_with_an_unknown_node_fails(void **state)
+{
+    struct sim *s = sim_new(3, 3, 7);
+
+    assert_int_equal(sim_join(s, 0, 0, 0x9), 0);
+    sim_run(s);
+    assert_int_equal(s->node[0].outcome[0].n, 1);
+    assert_int_equal(s->node[0].outcome[0].status, HPCBOOT_ERR_NOT_FOUND);
+    sim_free(s);
+}
+
+/* As the job does it: the lost node's parent notices, the path up is told. */
+static void lose(struct sim *s, uint32_t lost)
+{
+    uint32_t list[MAX_NODES], n = subtree(s, lost, list);
+    uint32_t at = lost;
+
+    while (at != HB_FENCE_ROOT) {
+        at = s->node[at].parent;
+        for (uint32_t i = 0; i < n; i++) {
+            hb_fence_node_lost(at == HB_FENCE_ROOT ? s->root.engine
+                                                   : s->node[at].engine,
+                               list[i]);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        drop_messages(&s->node[list[i]].up);
+        drop_messages(&s->node[list[i]].down);
+    }
+}
+
+static void drop_dead_traffic(struct sim *s, uint64_t dead)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (dead >> i & 1) {
+            drop_messages(&s->node[i].down);
+            drop_messages(&s->node[i].up);
+        }
+    }
+}
+
+/* At any moment of a fence a random node and all below it vanish. Every
+ * survivor gets exactly one answer, whether it joins before or after. */
+static void a_lost_node_ends_its_fences(void **state)
+{
+    for (unsigned seed = 1; seed <= 300; seed++) {
+        struct sim *s = sim_new(2 + seed % 40, 1 + seed % 4, seed);
+        uint32_t list[MAX_NODES];
+        uint32_t victim = (uint32_t)rand_r(&s->seed) % s->n;
+        uint32_t when = (uint32_t)rand_r(&s->seed) % (s->n + 1);
+        uint64_t dead = 0;
+
+        for (uint32_t i = 0; i <= s->n; i++) {
+            if (i == when) {
+                lose(s, victim);
+                for (uint32_t k = subtree(s, victim, list); k-- > 0;) {
+                    dead |= (uint64_t)1 << list[k];
+                }
+            }
+            if (i < s->n && !(dead >> i & 1)) {
+                assert_int_equal(sim_join(s, i, 0, all_of(s)), 0);
+            }
+            drop_dead_traffic(s, dead);
+            (void)sim_step(s);
+            drop_dead_traffic(s, dead);
+        }
+        do {
+            drop_dead_traffic(s, dead);
+        } while (sim_step(s));
+        assert_int_equal(s->broken, 0);
+        for (uint32_t i = 0; i < s->n; i++) {
+            struct outcome *o = &s->node[i].outcome[0];
+
+            if (!(dead >> i & 1)) {
+                assert_int_equal(o->n, 1);
+                assert_true(o->status == HPCBOOT_ERR_PEER_DEAD ||
+                            o->from == all_of(s));
+            }
+        }
+        sim_free(s);
+    }
+}
+
+static void fences_without_the_lost_node_go_on(void **state)
+{
+    struct sim *s = sim_new(9, 2, 3);
+    uint64_t others = all_of(s) & ~((uint64_t)1 << 8);
+
+    lose(s, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(sim_join(s, i, 0, others), 0);
+    }
+    sim_run(s);
+    assert_complete(s, 0, others);
+    sim_free(s);
+}
+
+static void a_child_learnt_late_completes_the_fence(void **state)
+{
+    struct sim *s = sim_new(3, 1, 3); /* a chain: launcher, 0, 1, 2 */
+    uint32_t list[] = {1, 2};
+
+    assert_int_equal(sim_join(s, 0, 0, all_of(s)), 0);
+    assert_int_equal(sim_join(s, 1, 0, all_of(s)), 0);
+    assert_int_equal(hb_fence_set_child(s->node[0].engine, 1, list, 2, NULL),
+                     0);
+    assert_int_equal(sim_join(s, 2, 0, all_of(s)), 0);
+    sim_run(s);
+    assert_complete(s, 0, all_of(s));
+    sim_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tree_gathers_all_blobs),
+        cmocka_unit_test(overlapping_subsets_do_not_mix),
+        cmocka_unit_test(a_key_serves_again_after_its_answer),
+        cmocka_unit_test(children_may_arrive_long_before_their_parent),
+        cmocka_unit_test(a_fence_goes_no_higher_than_it_must),
+        cmocka_unit_test(a_second_contribution_is_refused),
+        cmocka_unit_test(other_participants_for_the_same_key_are_refused),
+        cmocka_unit_test(malformed_contributions_are_refused),
+        cmocka_unit_test(a_fence_with_an_unknown_node_fails),
+        cmocka_unit_test(a_lost_node_ends_its_fences),
+        cmocka_unit_test(fences_without_the_lost_node_go_on),
+        cmocka_unit_test(a_child_learnt_late_completes_the_fence),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

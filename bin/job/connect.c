@@ -131,6 +131,7 @@ static void host_give_up(struct job_host *h)
     struct job *j = h->job;
     uint32_t open = 0;
 
+    job_event_host(h, "host_lost", h->error.text);
     host_close(h);
     h->state = HOST_LOST;
     if (j->phase != JOB_CONNECTING) {
@@ -181,6 +182,7 @@ static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
     struct job_host *h = arg;
 
     h->stage = stage;
+    job_event_host(h, "host_stage", hb_boot_stage_name(stage));
     hb_log(HB_TRACE, "host %s: %s%s%s", h->spec->name,
            hb_boot_stage_name(stage), detail != NULL ? " " : "",
            detail != NULL ? detail : "");
@@ -271,6 +273,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
               .heartbeat_ms = beat, .dead_ms = beat * BEATS_TO_DEATH,
               .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
     hb_link_heartbeat(h->link, beat, beat * BEATS_TO_DEATH);
+    job_event_host(h, "host_ready", m->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
            m->slots_origin);
 }
@@ -465,6 +468,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         host_give_up(h);
         return;
     }
+    job_event_host(h, "host_lost", err->text);
     host_close(h);
     h->state = HOST_LOST;
     if (j->fences != NULL && h->node != HB_NODE_UNSET) {

@@ -23,6 +23,7 @@
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -351,6 +352,13 @@ static void write_termination_log(const struct job *j)
 
 void job_final_words(struct job *j)
 {
+    struct hb_json *js = job_event(j, "job_end");
+
+    if (js != NULL) {
+        hb_json_int(js, "status", j->verdict.status);
+        hb_json_str(js, "why", j->verdict.text);
+        job_event_end(j);
+    }
     tell_lonely(j);
     if (j->verdict.kind == HB_CAUSE_NONE) {
         return;

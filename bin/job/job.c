@@ -174,6 +174,9 @@ static int prepare(struct job *j, struct hpcboot_error *err)
         rc = set_up_boot(j, err);
     }
     if (rc == 0) {
+        rc = job_events_open(j, err);
+    }
+    if (rc == 0) {
         rc = job_carry_open(j, err);
     }
     if (rc == 0 && j->map != NULL) {
@@ -199,6 +202,7 @@ static void destroy(struct job *j)
     job_carry_close(j);
     job_signals_close(j);
     job_route_close(j);
+    job_events_close(j);
     if (j->base != NULL) {
         event_base_free(j->base);
     }

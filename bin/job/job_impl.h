@@ -119,6 +119,7 @@ struct job {
     enum hb_stdin_mode stdin_mode;
     uint32_t stdin_rank;
     struct hb_progress *progress;
+    struct job_events *events;
 };
 
 /* One message to one host's agent. */
@@ -178,6 +179,16 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason);
 void job_maybe_over(struct job *j);
 void job_timeout_start(struct job *j);
 void job_final_words(struct job *j);
+
+/* events.c: NULL where nobody listens; else add members, then _end */
+struct hb_json;
+int job_events_open(struct job *j, struct hpcboot_error *err);
+struct hb_json *job_event(struct job *j, const char *name);
+void job_event_end(struct job *j);
+void job_event_host(struct job_host *h, const char *name, const char *detail);
+void job_event_rank(struct job_host *h, const char *name, uint32_t rank,
+                    const char *what, int64_t value);
+void job_events_close(struct job *j);
 
 /* report.c */
 void job_report_plan(struct job *j); /* --dry-run */

@@ -49,6 +49,7 @@ static int on_started(struct job_host *h, const struct hb_frame *f,
         h->job->ranks[m.rank].started = 1;
         h->job->ranks[m.rank].pid = m.pid;
         h->job->n_started++;
+        job_event_rank(h, "rank_started", m.rank, "pid", m.pid);
         hb_log(HB_TRACE, "rank %u runs on %s, pid %u", m.rank, h->spec->name,
                m.pid);
     }
@@ -123,6 +124,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     j->ranks[m.rank].contact = m.contact;
     j->ranks[m.rank].wait_status = m.wait_status;
     cause.kind = exit_kind(j, m.rank);
+    job_event_rank(h, "rank_exit", m.rank, "wait_status", m.wait_status);
     hb_log(HB_TRACE, "rank %u on %s ended with wait status %d", m.rank,
            h->spec->name, m.wait_status);
     if (cause.kind != HB_CAUSE_NONE) {
@@ -198,6 +200,7 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
                    "behind were killed", h->spec->name, m.leftovers_killed);
         }
         h->state = HOST_DONE;
+        job_event_host(h, "host_done", NULL);
         h->job->hosts_done++;
         HOST_SEND(h, bye, .unused = 0);
         job_maybe_over(h->job);

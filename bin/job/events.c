@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* --events: one JSON object per line for every change of state, to a file or
+ * to an inherited descriptor. A reader that does not read is not waited for:
+ * lines queue here up to a limit, then whole lines are left out and counted
+ * in the next one that fits ("dropped"). */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define QUEUE_MAX ((size_t)16 << 20)
+#define LAST_WAIT_MS 2000
+
+struct job_events {
+    int fd;
+    struct hb_buf queue;
+    struct hb_str line;
+    struct hb_json json;
+    unsigned dropped;
+};
+
+static int open_target(const char *target, int *fd_out,
+                       struct hpcboot_error *err)
+{
+    int n;
+
+    if (hb_starts_with(target, "fd:")) {
+        if (hb_parse_int(target + 3, 0, 1 << 20, &n) < 0 ||
+            fcntl(n, F_GETFD) < 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--events %s: no such open "
+                           "descriptor", target);
+        }
+        *fd_out = fcntl(n, F_DUPFD_CLOEXEC, 3);
+    } else {
+        *fd_out = open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+                       O_NOCTTY, 0644);
+    }
+    if (*fd_out < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_USAGE, "--events %s", target);
+    }
+    return 0;
+}
+
+int job_events_open(struct job *j, struct hpcboot_error *err)
+{
+    struct job_events *e;
+    int fd, rc;
+
+    if (j->opt->events == NULL) {
+        return 0;
+    }
+    rc = open_target(j->opt->events, &fd, err);
+    if (rc < 0) {
+        return rc;
+    }
+    e = hb_xcalloc(1, sizeof *e);
+    e->fd = fd;
+    hb_buf_init(&e->queue, QUEUE_MAX);
+    j->events = e;
+    return 0;
+}
+
+static void write_queue(struct job *j)
+{
+    struct job_events *e = j->events;
+    struct pollfd p = {e->fd, POLLOUT, 0};
+
+    while (hb_buf_left(&e->queue) > 0 && poll(&p, 1, 0) > 0) {
+        /* a pipe that polls writable takes PIPE_BUF bytes without blocking */
+        size_t n = hb_buf_left(&e->queue);
+        ssize_t put = write(e->fd, hb_buf_next(&e->queue),
+                            n < 4096 ? n : 4096);
+
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            hb_log(HB_WARN, "--events %s: %s; no further events are written",
+                   j->opt->events, strerror(errno));
+            hb_fd_close(&e->fd);
+            hb_buf_clear(&e->queue);
+            return;
+        }
+        hb_buf_skip(&e->queue, (size_t)put);
+    }
+    if (hb_buf_left(&e->queue) == 0) {
+        hb_buf_clear(&e->queue);
+    }
+}
+
+struct hb_json *job_event(struct job *j, const char *name)
+{
+    struct job_events *e = j->events;
+
+    if (e == NULL || e->fd < 0) {
+        return NULL;
+    }
+    hb_str_destroy(&e->line);
+    hb_json_begin(&e->json, &e->line);
+    hb_json_object(&e->json, NULL);
+    hb_json_real(&e->json, "time", (double)hb_wall_ns() / 1e9);
+    hb_json_str(&e->json, "job", j->id);
+    hb_json_str(&e->json, "event", name);
+    if (e->dropped > 0) {
+        hb_json_int(&e->json, "dropped", e->dropped);
+    }
+    return &e->json;
+}
+
+void job_event_end(struct job *j)
+{
+    struct job_events *e = j->events;
+
+    hb_json_end_object(&e->json);
+    hb_str_putc(&e->line, '\n');
+    if (hb_buf_left(&e->queue) + e->line.len > QUEUE_MAX / 2) {
+        e->dropped++;
+        return;
+    }
+    e->dropped = 0;
+    hb_buf_compact(&e->queue);
+    hb_buf_put_raw(&e->queue, e->line.s, e->line.len);
+    write_queue(j);
+}
+
+void job_event_host(struct job_host *h, const char *name, const char *detail)
+{
+    struct hb_json *js = job_event(h->job, name);
+
+    if (js != NULL) {
+        hb_json_str(js, "host", h->spec->name);
+        if (detail != NULL) {
+            hb_json_str(js, "detail", detail);
+        }
+        job_event_end(h->job);
+    }
+}
+
+void job_event_rank(struct job_host *h, const char *name, uint32_t rank,
+                    const char *what, int64_t value)
+{
+    struct hb_json *js = job_event(h->job, name);
+
+    if (js != NULL) {
+        hb_json_int(js, "rank", rank);
+        hb_json_str(js, "host", h->spec->name);
+        hb_json_int(js, what, value);
+        job_event_end(h->job);
+    }
+}
+
+void job_events_close(struct job *j)
+{
+    struct job_events *e = j->events;
+    int64_t until = hb_deadline_in_ms(LAST_WAIT_MS);
+
+    if (e == NULL) {
+        return;
+    }
+    while (e->fd >= 0 && hb_buf_left(&e->queue) > 0 &&
+           hb_deadline_left_ms(until) > 0) {
+        struct pollfd p = {e->fd, POLLOUT, 0};
+
+        (void)poll(&p, 1, 100);
+        write_queue(j);
+    }
+    hb_fd_close(&e->fd);
+    hb_buf_destroy(&e->queue);
+    hb_str_destroy(&e->line);
+    free(e);
+    j->events = NULL;
+}

@@ -84,6 +84,14 @@ void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason)
     arm(a, &a->kill_timer, on_grace_over, grace_ms);
 }
 
+/* Orphans of ranks are children of this process by now, so its descendants
+ * are all there is; looking for the cookie too would cost a walk through
+ * /proc at the end of every job. */
+static int sweep(struct agent *a)
+{
+    return hb_reap_all(NULL, 0, REAP_MS);
+}
+
 static void on_linger_over(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -95,7 +103,7 @@ static void on_linger_over(evutil_socket_t fd, short what, void *arg)
         return;
     }
     a->linger_over = 1;
-    a->leftovers += hb_reap_all(a->cookie, 0, REAP_MS);
+    a->leftovers += sweep(a);
     agent_maybe_done(a);
 }
 
@@ -128,7 +136,7 @@ void agent_maybe_done(struct agent *a)
     }
     if (!a->linger_over) {
         a->linger_over = 1;
-        a->leftovers += hb_reap_all(a->cookie, 0, REAP_MS);
+        a->leftovers += sweep(a);
     }
     agent_pm_stop(a);
     a->done_sent = 1;
@@ -138,7 +146,7 @@ void agent_maybe_done(struct agent *a)
 
 void agent_leave(struct agent *a, int status)
 {
-    if (a->n_ended < a->n_ranks || !a->done_sent) {
+    if (a->ordered && !a->done_sent) {
         (void)hb_reap_all(a->cookie, 0, REAP_MS);
     }
     a->exit_status = status;

@@ -22,7 +22,9 @@ AM_TESTS_ENVIRONMENT = \
     MPICC_OPENMPI='$(MPICC_OPENMPI)'; export MPICC_OPENMPI; \
     MPICC_MPICH='$(MPICC_MPICH)'; export MPICC_MPICH;
 
-EXTRA_DIST += %D%/driver check tests/packages.sh
+EXTRA_DIST += %D%/driver %D%/common.bash %D%/coverage.sh %D%/packages.sh \
+    check quickstart README.md ARCHITECTURE.md SECURITY.md \
+    examples/hello_mpi.c
 
 UNIT_TESTS = $(filter tests/unit/% tests/fuzz/%,$(TESTS))
 CLI_TESTS = $(filter tests/cli/%,$(TESTS))
@@ -83,3 +85,4 @@ fuzz-program:
 clean-local:
 	rm -rf asan tsan coverage fuzz peers
 include %D%/lint/module.mk
+include %D%/pods/module.mk

@@ -6,6 +6,8 @@
 # demonstration and the tests need, how they are installed, and the build.
 # Sourced; the sourcing script has set `top` (the source tree) and `self` (the
 # name that stands before its messages).
+#
+# shellcheck disable=SC2034,SC2154
 
 build_packages="autoconf automake libtool pkg-config make gcc libc6-dev
     libevent-dev libssl-dev libssh-dev libpmix-dev libhwloc-dev"

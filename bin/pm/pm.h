@@ -36,6 +36,7 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
     const struct hb_pm_app *apps; /* [map->n_apps] */
     uint32_t uid, gid;
     int oversubscribed;      /* tell Open MPI to yield */
+    int flavour;             /* enum hb_mpi_flavour of family.h */
     uint32_t epoch;
 };
 

@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-TESTS += %D%/driver.sh
-EXTRA_DIST += %D%/driver.sh
+TESTS += %D%/driver.sh %D%/layers.sh %D%/headers.sh \
+    %D%/texts.sh %D%/shell.sh %D%/cppcheck.sh
+EXTRA_DIST += %D%/sizes.sh %D%/driver.sh %D%/layers.sh %D%/headers.sh \
+    %D%/texts.sh %D%/shell.sh %D%/cppcheck.sh %D%/layers.py %D%/lib.sh

@@ -1,0 +1,147 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What the command tests share. `make check` says where source and build are;
+# run by hand, bats is started in the source tree with HB_BUILDDIR set or the
+# build in ./build.
+#
+# No test measures time. What takes a while is waited for by asking again and
+# again, with a deadline that only a broken program reaches.
+
+: "${HB_SRCDIR:=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}"
+: "${HB_BUILDDIR:=$HB_SRCDIR/build}"
+: "${CC:=cc}"
+hbrun=$HB_BUILDDIR/hbrun
+podlab=$HB_SRCDIR/tests/pods/podlab
+fakes=$HB_SRCDIR/tests/fakes
+bats_require_minimum_version 1.5.0
+
+# A hang must fail its own test, not the whole run.
+: "${HB_LIMIT:=90}"
+
+# Nothing of the person's own configuration takes part. The mark is in the
+# environment of all that a test starts, so that its strays can be found.
+common_setup() {
+    export HOME=$BATS_TEST_TMPDIR/home
+    export HB_TEST_MARK=$BATS_TEST_TMPDIR
+    mkdir -p "$HOME"
+    cd "$BATS_TEST_TMPDIR" || return
+    unset "${!HPCBOOT_@}" "${!OMPI_@}" "${!HYDRA_@}" "${!SLURM_@}"
+    PATH=$HB_BUILDDIR:$PATH
+}
+
+# hbrun under a limit; -s KILL: its own clean-up is not what is waited for.
+hb() { timeout -s KILL "$HB_LIMIT" "$hbrun" "$@"; }
+
+# Compiles tests/fakes/$1.c once per test file; prints the program's path.
+fake() {
+    local program=$BATS_FILE_TMPDIR/$1
+    [ -x "$program" ] ||
+        "$CC" -O1 -pthread -o "$program" "$fakes/$1.c" || return 1
+    echo "$program"
+}
+
+# need COMMAND...: skips where one is missing.
+need() {
+    local command
+    for command; do
+        command -v "$command" > /dev/null || skip "$command is not installed"
+    done
+}
+need_root() { [ "$(id -u)" = 0 ] || skip 'root is needed'; }
+
+# wait_until COMMAND...: asks until it succeeds.
+wait_until() {
+    local deadline=$((SECONDS + HB_LIMIT))
+    until "$@"; do
+        if [ $SECONDS -ge $deadline ]; then
+            echo "still not true: $*"
+            return 1
+        fi
+        sleep 0.02
+    done
+}
+lines_in() { [ -e "$1" ] && [ "$(wc -l < "$1")" -ge "$2" ]; }
+is_gone() { ! kill -0 "$1" 2> /dev/null; }
+
+# The processes that carry this test's mark, but for bats' own.
+marked() {
+    local file pid
+    for file in /proc/[0-9]*/environ; do
+        pid=${file#/proc/}
+        pid=${pid%/environ}
+        grep -qsz "^HB_TEST_MARK=$HB_TEST_MARK$" "$file" || continue
+        case $(tr '\0' ' ' < "/proc/$pid/cmdline" 2> /dev/null) in
+            '' | *bats* | *"${BASH_SOURCE[0]}"*) ;;
+            *) echo "$pid" ;;
+        esac
+    done
+}
+none_marked() { [ -z "$(marked)" ]; }
+nothing_left() {
+    wait_until none_marked || {
+        marked | xargs -r ps -o pid,ppid,stat,args -p
+        return 1
+    }
+}
+
+# Fails unless $output has a line that matches the extended expression.
+says() {
+    grep -Eq -- "$1" <<< "$output" || {
+        echo "no line matches: $1"
+        echo "$output" | head -c 4000
+        return 1
+    }
+}
+says_not() {
+    ! grep -Eq -- "$1" <<< "$output" || {
+        echo "a line matches: $1"
+        echo "$output" | head -c 4000
+        return 1
+    }
+}
+ended_with() {
+    [ "$status" -eq "$1" ] || {
+        echo "status $status, expected $1"
+        echo "$output" | head -c 4000
+        return 1
+    }
+}
+
+# --- pods ---------------------------------------------------------------------
+
+# lab_up NAME N [OPTION...]: a lab of this test file, with source, build and
+# the file's folder in view. Skips where pods cannot be made.
+lab_up() {
+    local status=0 why
+    export PODLAB_NAME=$1-$$
+    shift
+    why=$("$podlab" up "$@" --see "$HB_SRCDIR" --see "$HB_BUILDDIR" \
+        --see "$BATS_RUN_TMPDIR" --owner $$ 2>&1) || status=$?
+    [ $status -ne 77 ] || skip "$why"
+    [ $status -eq 0 ] || { echo "$why"; return 1; }
+}
+lab_down() { [ -z "${PODLAB_NAME:-}" ] || "$podlab" down; }
+
+pod() { "$podlab" exec "$@"; }
+
+# hbrun from pod-0, in a folder that all pods see.
+pod_hb() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'cd "$0" && exec timeout -s KILL "$@"' "$BATS_FILE_TMPDIR" \
+        "$HB_LIMIT" "$hbrun" "$@"
+}
+
+# What runs in pod I besides its sshd (and the ps that asks).
+pod_processes() {
+    pod "$1" ps -eo pid=,args= |
+        grep -Ev '^ *1 |ps -eo|sshd: .*(listener|\[accepted\])' || true
+}
+pod_is_clean() { [ -z "$(pod_processes "$1")" ]; }
+pods_clean() { # I...
+    local i
+    for i; do
+        wait_until pod_is_clean "$i" || { pod_processes "$i"; return 1; }
+    done
+}

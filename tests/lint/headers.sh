@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Each header compiles alone; the public ones also as C++, and without what
+# configure found.
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+compiles() { # LANGUAGE FLAG... ; the source on stdin
+    local language=$1
+    shift
+    "$CC" -x "$language" -fsyntax-only -Wall -Wextra -Werror -I. -Iinclude \
+        -I"$HB_BUILDDIR" "$@" - 2>&1
+}
+alone() { # HEADER
+    case $1 in
+        include/hpcboot/*)
+            local name=${1#include/}
+            echo "#include <$name>" | compiles c -std=c11
+            echo "#include <$name>" | compiles c++ -std=c++17 ;;
+        *) echo "#include \"$1\"" |
+            compiles c -std=c11 -D_GNU_SOURCE -include config.h ;;
+    esac
+}
+mapfile -t headers < <(all_files '*.h')
+check_each 'compiles alone' alone "${headers[@]}"

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+TESTS += %D%/lab.bats
+EXTRA_DIST += %D%/lab.bats %D%/podlab

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Exit policy: which cause wins, which status and sentence come of it. */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bin/job/verdict.h"
+
+#define SECOND 1000000000LL
+#define MS 1000000LL
+
+static struct hb_cause cause(enum hb_cause_kind kind, int64_t t, int code)
+{
+    struct hb_cause c = {
+        .kind = kind, .time_ns = t, .rank = 3, .host = "pod-1", .code = code,
+    };
+
+    return c;
+}
+
+static void earliest_cause_wins_whatever_comes_in_first(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause late = cause(HB_CAUSE_EXIT, 5 * SECOND, 9);
+    struct hb_cause early = cause(HB_CAUSE_EXIT, 4 * SECOND, 3);
+
+    assert_int_equal(hb_verdict_add(&v, &late), 1);
+    assert_int_equal(hb_verdict_add(&v, &early), 1);
+    assert_int_equal(v.status, 3);
+    assert_int_equal(hb_verdict_add(&v, &late), 0);
+    assert_int_equal(v.status, 3);
+    assert_int_equal(v.n_causes, 3);
+}
+
+static void a_signal_outranks_an_exit_of_the_same_moment(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause ex = cause(HB_CAUSE_EXIT, SECOND, 1);
+    struct hb_cause sig = cause(HB_CAUSE_SIGNAL, SECOND + 5 * MS, SIGSEGV);
+
+    hb_verdict_add(&v, &ex);
+    hb_verdict_add(&v, &sig);
+    assert_int_equal(v.status, 128 + SIGSEGV);
+    hb_verdict_add(&v, &ex);
+    assert_int_equal(v.status, 128 + SIGSEGV);
+}
+
+static void an_exit_long_before_a_signal_stays_first(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause ex = cause(HB_CAUSE_EXIT, SECOND, 1);
+    struct hb_cause sig = cause(HB_CAUSE_SIGNAL, 2 * SECOND, SIGTERM);
+
+    hb_verdict_add(&v, &ex);
+    hb_verdict_add(&v, &sig);
+    assert_int_equal(v.status, 1);
+}
+
+static void statuses_are_the_documented_ones(void **state)
+{
+    static const struct {
+        enum hb_cause_kind kind;
+        int code, sys_errno, status;
+    } rows[] = {
+        {HB_CAUSE_EXIT, 7, 0, 7},
+        {HB_CAUSE_EXIT, 256, 0, 1},
+        {HB_CAUSE_ABORT, 7, 0, 7},
+        {HB_CAUSE_ABORT, 0, 0, 1},
+        {HB_CAUSE_SIGNAL, SIGKILL, 0, 137},
+        {HB_CAUSE_USER, SIGINT, 0, 130},
+        {HB_CAUSE_NO_FINALIZE, 0, 0, 1},
+        {HB_CAUSE_START, 0, ENOENT, 127},
+        {HB_CAUSE_START, 0, EACCES, 126},
+        {HB_CAUSE_HOST, 0, 0, 75},
+        {HB_CAUSE_TIMEOUT, 0, 0, 124},
+        {HB_CAUSE_OUTPUT, EPIPE, 0, 128 + SIGPIPE},
+        {HB_CAUSE_OUTPUT, ENOSPC, 0, 74},
+        {HB_CAUSE_USAGE, 0, 0, 2},
+        {HB_CAUSE_INTERNAL, 0, 0, 70},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hb_verdict v = {0};
+        struct hb_cause c = cause(rows[i].kind, SECOND, rows[i].code);
+
+        c.sys_errno = rows[i].sys_errno;
+        hb_verdict_add(&v, &c);
+        assert_int_equal(v.status, rows[i].status);
+    }
+}
+
+static void the_sentence_names_rank_host_signal_and_evidence(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause c = cause(HB_CAUSE_SIGNAL, SECOND, SIGKILL);
+
+    c.evidence = "out of memory";
+    hb_verdict_add(&v, &c);
+    assert_string_equal(v.text, "rank 3 on pod-1 was ended by signal 9: "
+                        "SIGKILL (Killed); out of memory");
+}
+
+static void an_abort_carries_its_own_words(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause c = cause(HB_CAUSE_ABORT, SECOND, 7);
+
+    c.text = "grid too small";
+    hb_verdict_add(&v, &c);
+    assert_string_equal(v.text, "rank 3 on pod-1 aborted the job with code 7: "
+                        "grid too small");
+}
+
+static void no_cause_is_success(void **state)
+{
+    struct hb_verdict v = {0};
+
+    assert_int_equal(v.status, 0);
+    assert_string_equal(v.text, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(earliest_cause_wins_whatever_comes_in_first),
+        cmocka_unit_test(a_signal_outranks_an_exit_of_the_same_moment),
+        cmocka_unit_test(an_exit_long_before_a_signal_stays_first),
+        cmocka_unit_test(statuses_are_the_documented_ones),
+        cmocka_unit_test(the_sentence_names_rank_host_signal_and_evidence),
+        cmocka_unit_test(an_abort_carries_its_own_words),
+        cmocka_unit_test(no_cause_is_success),
+    };
+
+    return cmocka_run_group_tests_name("job_verdict", tests, NULL, NULL);
+}

@@ -1,1 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
+libhbbin_a_SOURCES += \
+    %D%/apply.c \
+    %D%/completion.c \
+    %D%/conf.c %D%/conf.h \
+    %D%/files.c \
+    %D%/help.c \
+    %D%/mca.c %D%/mca.def \
+    %D%/optdef.h \
+    %D%/options.c %D%/options.h \
+    %D%/opts.c %D%/opts.def \
+    %D%/scan.c \
+    %D%/setters.c \
+    %D%/setters_env.c \
+    %D%/setters_io.c \
+    %D%/setters_start.c \
+    %D%/srun.c
+
+check_PROGRAMS += %D%/optdump
+bin_cli_optdump_SOURCES = %D%/optdump.c
+bin_cli_optdump_LDADD = libhbbin.a libhb.a
+
+if HAVE_CMOCKA
+cli_tests = tests/unit/test_cli_options tests/unit/test_cli_sources \
+    tests/unit/test_cli_dialects
+check_PROGRAMS += $(cli_tests)
+TESTS += $(cli_tests)
+tests_unit_test_cli_options_SOURCES = tests/unit/test_cli_options.c \
+    tests/unit/cli_parse.h
+tests_unit_test_cli_options_LDADD = $(UNIT_LDADD)
+tests_unit_test_cli_options_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_cli_sources_SOURCES = tests/unit/test_cli_sources.c \
+    tests/unit/cli_parse.h
+tests_unit_test_cli_sources_LDADD = $(UNIT_LDADD)
+tests_unit_test_cli_sources_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_cli_dialects_SOURCES = tests/unit/test_cli_dialects.c \
+    tests/unit/cli_parse.h
+tests_unit_test_cli_dialects_LDADD = $(UNIT_LDADD)
+tests_unit_test_cli_dialects_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+endif

@@ -3,6 +3,7 @@
 #ifndef HB_CLI_OPTIONS_H
 #define HB_CLI_OPTIONS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,43 +19,69 @@ struct hb_app_options { /* one MPMD segment */
     struct hb_strv env_rules; /* bin/proc/env.h */
     char *wdir;          /* NULL: the launcher's */
     char *path;          /* --path: where to look for the program */
-    char *host_list;     /* -H inside a later segment */
+    char *host_list;     /* this segment's own hosts, where a later segment
+                          * has some; hb_options.host_list is then all of
+                          * them. NULL: any host */
 };
 
 enum hb_dialect { HB_DIALECT_OPENMPI, HB_DIALECT_HYDRA, HB_DIALECT_SRUN };
+
+/* How lines are labelled: by the option that asked for it. */
+enum hb_tag {
+    HB_TAG_NONE,
+    HB_TAG_OPENMPI, /* "[1,RANK]<stdout>: " */
+    HB_TAG_HYDRA,   /* "[RANK] " */
+    HB_TAG_SRUN     /* "RANK: ", padded to the widest rank */
+};
 
 struct hb_options {
     enum hb_dialect dialect;
     /* hosts */
     char *host_list, *hostfile, *default_hostfile;
     int64_t wait_hosts_ms;     /* whole deadline for hosts to come up */
+    uint32_t default_slots;    /* of a host without a count; 0: counted */
+    uint32_t nodes;            /* use at most so many hosts; 0: all */
     /* start */
     char *launch_with, *prefix, *kex, *identity, *ssh_config, *user;
     int port;
     char *host_keys;           /* "strict", "pin" or NULL */
     int64_t connect_timeout_ms;
-    int64_t heartbeat_ms;      /* one beat; dead after 5 */
+    int64_t heartbeat_ms;      /* one beat; dead after 5; 0: none */
+    struct hb_strv ssh_args;   /* what operators add to ssh; what of it has a
+                                * meaning is in port, user, identity and
+                                * connect_timeout_ms already */
     /* placement */
     char *map_by, *rank_by, *bind_to; /* texts, checked by their modules */
     int oversubscribe;         /* 1, 0, -1 = forbidden */
     int nolocal, report_bindings;
     uint32_t per_node;         /* -N, -ppn; 0: not given */
+    uint32_t cpus_per_rank;    /* --cpus-per-rank, srun -c; 0: not given */
+    int use_hwthreads;         /* count hardware threads as slots */
     /* environment */
-    char *pmi;                 /* NULL: auto */
+    char *pmi;                 /* NULL: auto; "pmi1", "pmi2", "pmix", "none" */
     struct hb_strv env_rules;  /* for all segments */
-    struct hb_strv mca;        /* "name=value", for the ranks */
+    struct hb_strv env_files;  /* --env-file; their rules come before others */
+    struct hb_strv mca;        /* "name=value" as given, to be shown; the
+                                * ranks get them by env_rules already */
     /* output */
-    int tag_output, timestamp_output, merge_stderr, quiet, verbose;
+    int tag_output;            /* enum hb_tag */
+    int timestamp_output, merge_stderr, quiet, verbose;
     char *output_dir;          /* --output-filename */
+    char *out_pattern, *err_pattern; /* files by rank: %r; else NULL */
     char *stdin_target;        /* "0", "all", "none", "RANK"; NULL: rank 0 */
     char *events;              /* --events FILE or fd:N; NULL */
+    int print_exit_codes;      /* one line with every rank's status */
     /* life */
     int64_t timeout_ms;        /* 0: none */
     int64_t grace_ms;
-    struct hb_strv forward_signals;
+    int keep_going;            /* a failed rank does not end the others */
+    struct hb_strv forward_signals; /* "USR1", ...; empty: the usual ones */
+    int no_forward_signals;    /* none but those that end the job */
     /* looking */
-    int dry_run, json, explain, help, version, show_progress;
+    int dry_run, json, explain, help, version;
+    int show_progress;         /* 1: where stderr is a terminal; 0: never */
     char *help_topic;
+    char *completion;          /* --completion SHELL; NULL */
     /* programs */
     struct hb_app_options *apps;
     uint32_t n_apps;
@@ -63,22 +90,33 @@ struct hb_options {
 
 struct hb_options_source { /* everything but argv that decides */
     char *const *env;
-    const char *etc_dir;  /* where hpcboot.conf stands */
+    const char *etc_dir;  /* where hpcboot.conf stands; NULL: no such file */
     const char *home;     /* or NULL */
 };
 
+/* On success *out holds what was said; with help, version or completion set
+ * no program need be there. Errors are one sentence, ERR_USAGE or ERR_PARSE,
+ * and nothing was contacted. */
 int hb_options_parse(struct hb_options **out, int argc, char *const *argv,
                      const struct hb_options_source *src,
                      struct hpcboot_error *err);
 void hb_options_destroy(struct hb_options *o); /* NULL-safe */
 
 /* Where an option's value came from: "command line", "/etc/hpcboot.conf:3",
- * "variable HPCBOOT_GRACE", "default". By its long name without dashes. */
+ * "variable HPCBOOT_GRACE", "default". By its long name without dashes.
+ * Borrowed from `o`. */
 const char *hb_options_origin(const struct hb_options *o, const char *name);
 /* One line per option that is not at its default: name, value, origin. */
 void hb_options_explain(const struct hb_options *o, struct hb_strv *lines_out);
 
-void hb_options_help(FILE *out, const char *topic); /* NULL: all sections */
-void hb_options_completion(FILE *out, const char *shell); /* "bash", "zsh" */
+/* topic: a section's name, an option's name, "all", or NULL for the options
+ * of hbrun itself and the names of the others. */
+void hb_options_help(FILE *out, const char *topic);
+/* Does `topic` name something hb_options_help knows? */
+int hb_options_help_knows(const char *topic);
+/* "bash", "zsh"; writes nothing for another shell. */
+void hb_options_completion(FILE *out, const char *shell);
+/* Every name of every option with its dashes, one per line: for checks. */
+void hb_options_names(FILE *out);
 
 #endif

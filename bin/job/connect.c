@@ -459,10 +459,6 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     enum host_state was = h->state;
 
     h->error = *err;
-    if (err->code == HPCBOOT_ERR_CLOSED) {
-        (void)hb_error_prefix(&h->error, err->code, "its agent is gone");
-        cause.text = h->error.text;
-    }
     if (was == HOST_DONE) {
         host_close(h);
         job_maybe_over(j);
@@ -472,7 +468,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         host_give_up(h);
         return;
     }
-    job_event_host(h, "host_lost", h->error.text);
+    job_event_host(h, "host_lost", err->text);
     host_close(h);
     h->state = HOST_LOST;
     if (j->fences != NULL && h->node != HB_NODE_UNSET) {

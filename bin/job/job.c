@@ -13,13 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bin/cli/logsink.h"
 #include "bin/job/job_impl.h"
-#include "bin/proc/guard.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -28,7 +25,6 @@
 /* Outside an operator's gang hosts are expected to be up. */
 #define WAIT_PLAIN_MS 0
 #define WAIT_GANG_MS 300000
-#define REAP_ROUNDS 100 /* 2 ms each, and only while a child is left */
 
 static void hex(char *out, size_t n_bytes)
 {
@@ -165,17 +161,6 @@ static void drop_unused(struct job *j)
     }
 }
 
-/* Agents forked here are this process's to reap, also one whose guard was
- * killed and that has come to us as its next of kin. */
-static void reap_agents(void)
-{
-    static const struct timespec moment = {0, 2 * 1000 * 1000};
-
-    for (int i = 0; i < REAP_ROUNDS && waitpid(-1, NULL, WNOHANG) >= 0; i++) {
-        nanosleep(&moment, NULL);
-    }
-}
-
 static int prepare(struct job *j, struct hpcboot_error *err)
 {
     int rc;
@@ -184,10 +169,7 @@ static int prepare(struct job *j, struct hpcboot_error *err)
     if (j->base == NULL) {
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");
     }
-    rc = hb_become_subreaper(err);
-    if (rc == 0) {
-        rc = find_agent(j, err);
-    }
+    rc = find_agent(j, err);
     if (rc == 0) {
         rc = set_up_boot(j, err);
     }
@@ -276,6 +258,5 @@ int hb_job_run(const struct hb_options *opt, char *const *env)
         status = j.verdict.status;
     }
     destroy(&j);
-    reap_agents();
     return status;
 }

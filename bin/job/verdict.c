@@ -62,7 +62,7 @@ static int status_of(const struct hb_cause *c)
     case HB_CAUSE_NONE:
         return 0;
     case HB_CAUSE_START:
-        return c->program_missing ? HB_EXIT_NOT_FOUND : HB_EXIT_NOT_EXEC;
+        return c->sys_errno == ENOENT ? HB_EXIT_NOT_FOUND : HB_EXIT_NOT_EXEC;
     case HB_CAUSE_EXIT:
     case HB_CAUSE_ABORT:
         return never_zero(c->code & STATUS_MASK);

@@ -41,7 +41,7 @@ struct hb_cause {
     uint32_t rank;     /* where the kind has one */
     const char *host;  /* borrowed for the call; copied when it wins */
     int code;          /* exit status, signal number or abort code */
-    int program_missing; /* HB_CAUSE_START: there is no such file */
+    int sys_errno;     /* HB_CAUSE_START */
     int core_dumped;
     const char *text;  /* the agent's own words, or NULL */
     const char *evidence; /* what the cgroup says, or NULL or "" */

@@ -5,12 +5,10 @@
  * table. Every failure of a rank becomes a cause for the verdict. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
 #include "bin/job/job_impl.h"
-#include "bin/proc/proc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -78,9 +76,7 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
     if (rc == 0) {
         const struct hb_cause cause = {
             .kind = HB_CAUSE_START, .time_ns = host_time(h, m.time_ns),
-            .rank = m.rank, .host = h->spec->name,
-            .program_missing = m.stage == HB_PROC_EXEC &&
-                               m.sys_errno == ENOENT,
+            .rank = m.rank, .host = h->spec->name, .sys_errno = m.sys_errno,
             .text = m.text,
         };
 

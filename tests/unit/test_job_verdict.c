@@ -70,7 +70,7 @@ static void statuses_are_the_documented_ones(void **state)
 {
     static const struct {
         enum hb_cause_kind kind;
-        int code, missing, status;
+        int code, sys_errno, status;
     } rows[] = {
         {HB_CAUSE_EXIT, 7, 0, 7},
         {HB_CAUSE_EXIT, 256, 0, 1},
@@ -79,8 +79,8 @@ static void statuses_are_the_documented_ones(void **state)
         {HB_CAUSE_SIGNAL, SIGKILL, 0, 137},
         {HB_CAUSE_USER, SIGINT, 0, 130},
         {HB_CAUSE_NO_FINALIZE, 0, 0, 1},
-        {HB_CAUSE_START, 0, 1, 127},
-        {HB_CAUSE_START, 0, 0, 126},
+        {HB_CAUSE_START, 0, ENOENT, 127},
+        {HB_CAUSE_START, 0, EACCES, 126},
         {HB_CAUSE_HOST, 0, 0, 75},
         {HB_CAUSE_TIMEOUT, 0, 0, 124},
         {HB_CAUSE_OUTPUT, EPIPE, 0, 128 + SIGPIPE},
@@ -93,7 +93,7 @@ static void statuses_are_the_documented_ones(void **state)
         struct hb_verdict v = {0};
         struct hb_cause c = cause(rows[i].kind, SECOND, rows[i].code);
 
-        c.program_missing = rows[i].missing;
+        c.sys_errno = rows[i].sys_errno;
         hb_verdict_add(&v, &c);
         assert_int_equal(v.status, rows[i].status);
     }

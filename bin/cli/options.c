@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* All that was said to hbrun, put together.
+ *
+ * Strength rises in this order: defaults, /etc's hpcboot.conf, the user's,
+ * the chosen profile's sections of both, variables of other launchers,
+ * variables HPCBOOT_*, the command line. Each later value replaces an earlier
+ * one (lists add up), and the origin of each is kept.
+ *
+ * Nothing is contacted here and nothing is printed; what the user should know
+ * stands in `warnings`. */
+#include "config.h"
+
+#include "bin/cli/optdef.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/cli/conf.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+/* Long enough for an image that is already on the node to start; an operator
+ * that starts the launcher first needs more and gets it by --wait-hosts. */
+#define DEFAULT_WAIT_HOSTS_MS 60000
+#define DEFAULT_CONNECT_TIMEOUT_MS 30000
+#define DEFAULT_HEARTBEAT_MS 3000 /* 5 of them: a lost host in 15 s */
+#define DEFAULT_GRACE_MS 20000    /* below the 30 s a pod is given */
+
+static struct hb_parsed *behind(const struct hb_options *o)
+{
+    return (struct hb_parsed *)(void *)(uintptr_t)o;
+}
+
+static void set_defaults(struct hb_options *o)
+{
+    o->wait_hosts_ms = DEFAULT_WAIT_HOSTS_MS;
+    o->connect_timeout_ms = DEFAULT_CONNECT_TIMEOUT_MS;
+    o->heartbeat_ms = DEFAULT_HEARTBEAT_MS;
+    o->grace_ms = DEFAULT_GRACE_MS;
+    o->show_progress = 1;
+}
+
+/* --- configuration files -------------------------------------------------- */
+
+struct conf_pass {
+    struct hb_scan *s;
+    const char *profile; /* wanted; NULL: what stands outside sections */
+    int seen;            /* the profile was there */
+};
+
+static int unknown_key(const struct hb_conf_entry *e,
+                       struct hpcboot_error *err)
+{
+    char near[HB_OPT_NAME_MAX];
+
+    if (hb_opt_nearest(e->key, HB_DIALECT_OPENMPI, 1, near)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s:%u:%u: unknown key %s; did you mean %s?", e->path,
+                       e->line, e->column, e->key, near);
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "%s:%u:%u: unknown key %s",
+                   e->path, e->line, e->column, e->key);
+}
+
+static int conf_entry(void *arg, const struct hb_conf_entry *e,
+                      struct hpcboot_error *err)
+{
+    struct conf_pass *pass = arg;
+    const struct hb_optdef *opt = hb_opt_find_key(e->key, strlen(e->key));
+    char *origin;
+    int rc;
+
+    if (!opt) {
+        return unknown_key(e, err);
+    }
+    if (!hb_streq(e->profile, pass->profile)
+        && (e->profile || pass->profile)) {
+        return 0;
+    }
+    pass->seen = 1;
+    origin = hb_xasprintf("%s:%u", e->path, e->line);
+    pass->s->origin = origin;
+    pass->s->spelling = e->key;
+    rc = hb_opt_apply_text(pass->s, opt, e->value, err);
+    pass->s->origin = pass->s->spelling = "";
+    free(origin);
+    return rc < 0 ? hb_error_prefix(err, rc, "%s:%u:%u", e->path, e->line,
+                                    e->value_column)
+                  : 0;
+}
+
+struct conf_file {
+    char *path, *text;
+    size_t len;
+};
+
+/* A file that is not there says nothing; one that cannot be read is told. */
+static void load(struct hb_scan *s, struct conf_file *f, char *path)
+{
+    struct hpcboot_error err = {0};
+
+    f->path = path;
+    if (path
+        && hb_file_read(path, HB_CLI_FILE_MAX, &f->text, &f->len, &err) < 0
+        && err.sys_errno != ENOENT && err.sys_errno != ENOTDIR) {
+        hb_opt_warn(s, "%s; it is not used", err.text);
+    }
+}
+
+static char *user_conf_path(const struct hb_scan *s)
+{
+    const char *xdg = hb_scan_getenv(s, "XDG_CONFIG_HOME");
+
+    if (xdg && xdg[0] == '/') {
+        return hb_xasprintf("%s/hpcboot.conf", xdg);
+    }
+    if (s->src->home && s->src->home[0]) {
+        return hb_xasprintf("%s/.config/hpcboot.conf", s->src->home);
+    }
+    return NULL;
+}
+
+static int read_files(struct hb_scan *s, struct hpcboot_error *err)
+{
+    struct conf_file files[2] = {{0}};
+    struct conf_pass pass = {.s = s};
+    const char *etc = s->src->etc_dir;
+    int rc = 0;
+
+    load(s, &files[0], etc ? hb_xasprintf("%s/hpcboot.conf", etc) : NULL);
+    load(s, &files[1], user_conf_path(s));
+    for (int named = 0; named < 2 && rc == 0; named++) {
+        if (named && !s->profile) {
+            break;
+        }
+        pass.profile = named ? s->profile : NULL;
+        pass.seen = 0;
+        for (int i = 0; i < 2 && rc == 0; i++) {
+            if (files[i].text) {
+                rc = hb_conf_parse(files[i].path, files[i].text, files[i].len,
+                                   conf_entry, &pass, err);
+            }
+        }
+    }
+    if (rc == 0 && s->profile && !pass.seen) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE,
+                     "no configuration file has [profile %s] (looked in %s%s"
+                     "%s)", s->profile,
+                     files[0].path ? files[0].path : "",
+                     files[0].path && files[1].path ? " and " : "",
+                     files[1].path ? files[1].path : "");
+    }
+    for (int i = 0; i < 2; i++) {
+        free(files[i].path);
+        free(files[i].text);
+    }
+    return rc;
+}
+
+/* --- variables ------------------------------------------------------------- */
+
+static void variable_name(const struct hb_optdef *opt,
+                          char name[HB_OPT_NAME_MAX + 8])
+{
+    char key[HB_OPT_NAME_MAX];
+
+    hb_opt_key(opt, key);
+    for (char *p = key; *p; p++) {
+        *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+    }
+    snprintf(name, HB_OPT_NAME_MAX + 8, "HPCBOOT_%s", key);
+}
+
+/* A list may hold several values, one per line. */
+static int apply_variable(struct hb_scan *s, const struct hb_optdef *opt,
+                          const char *text, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    if (!(opt->flags & HB_O_MANY)) {
+        return hb_opt_apply_text(s, opt, text, err);
+    }
+    while (rc >= 0 && *text) {
+        size_t n = strcspn(text, "\n");
+        char *one = hb_xstrndup(text, n);
+
+        rc = n ? hb_opt_apply_text(s, opt, one, err) : 0;
+        free(one);
+        text += n + (text[n] == '\n');
+    }
+    return rc;
+}
+
+static int read_variables(struct hb_scan *s, struct hpcboot_error *err)
+{
+    char name[HB_OPT_NAME_MAX + 8];
+    int rc = 0;
+
+    for (size_t i = 0; rc >= 0 && i < hb_opts_n; i++) {
+        const char *value;
+        char *origin;
+
+        if (hb_opts[i].flags & HB_O_CMD) {
+            continue;
+        }
+        variable_name(&hb_opts[i], name);
+        value = hb_scan_getenv(s, name);
+        if (!value || !value[0]) {
+            continue;
+        }
+        origin = hb_xasprintf("variable %s", name);
+        s->origin = s->spelling = origin;
+        rc = apply_variable(s, &hb_opts[i], value, err);
+        s->origin = s->spelling = "";
+        free(origin);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* --- putting together ------------------------------------------------------- */
+
+static void inherit(char **field, const char *common)
+{
+    if (!*field && common) {
+        *field = hb_xstrdup(common);
+    }
+}
+
+/* Where segments have hosts of their own, the gang is all of them; a single
+ * list belongs to the whole job. */
+static void join_hosts(struct hb_options *o)
+{
+    struct hb_str all = HB_STR_INIT;
+    int later = 0, any = 0;
+
+    for (uint32_t i = 0; i < o->n_apps; i++) {
+        const char *list = o->apps[i].host_list;
+
+        later = later || (list && i > 0);
+        if (list) {
+            hb_str_putf(&all, "%s%s", any ? "," : "", list);
+            any = 1;
+        }
+    }
+    if (any) {
+        free(o->host_list);
+        o->host_list = hb_str_steal(&all);
+    }
+    if (!later && o->n_apps) {
+        hb_opt_replace(&o->apps[0].host_list, NULL);
+    }
+    hb_str_destroy(&all);
+}
+
+/* srun starts one task, or one on each node, where no number is given. */
+static uint32_t default_ranks(const struct hb_options *o)
+{
+    uint64_t n;
+
+    if (o->dialect != HB_DIALECT_SRUN) {
+        return 0;
+    }
+    n = (uint64_t)(o->nodes ? o->nodes : 1) * (o->per_node ? o->per_node : 1);
+    return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static int finish(struct hb_scan *s, struct hpcboot_error *err)
+{
+    struct hb_options *o = s->o;
+
+    for (uint32_t i = 0; i < o->n_apps; i++) {
+        struct hb_app_options *app = &o->apps[i];
+
+        if (app->argv.n == 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "no program was named: [options] PROGRAM "
+                           "[arguments]; --help lists the options");
+        }
+        if (!app->np) {
+            app->np = s->common.np ? s->common.np : default_ranks(o);
+        }
+        inherit(&app->wdir, s->common.wdir);
+        inherit(&app->path, s->common.path);
+    }
+    join_hosts(o);
+    if (o->dialect == HB_DIALECT_HYDRA && !o->oversubscribe) {
+        o->oversubscribe = 1; /* Hydra's list of hosts wraps around */
+    }
+    return 0;
+}
+
+static int read_all(struct hb_scan *s, int argc, char *const *argv,
+                    struct hpcboot_error *err)
+{
+    size_t n = argc > 1 ? (size_t)argc - 1 : 0;
+    int rc;
+
+    hb_opt_replace(&s->profile, hb_scan_getenv(s, "HPCBOOT_PROFILE"));
+    hb_scan_ahead(s, argc > 0 ? argv[0] : "hbrun", n, argv + 1);
+    if (!s->asking) { /* a wrong file must not hide the help */
+        rc = read_files(s, err);
+        if (rc < 0) {
+            return rc;
+        }
+        hb_foreign_variables(s);
+        rc = read_variables(s, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    s->origin = "command line";
+    rc = hb_scan_words(s, n, argv + 1, err);
+    if (rc < 0 || s->o->help || s->o->version || s->o->completion) {
+        return rc;
+    }
+    return finish(s, err);
+}
+
+int hb_options_parse(struct hb_options **out, int argc, char *const *argv,
+                     const struct hb_options_source *src,
+                     struct hpcboot_error *err)
+{
+    struct hb_parsed *p = hb_xcalloc(1, sizeof *p);
+    struct hb_scan s = {.p = p, .o = &p->o, .src = src, .origin = "",
+                        .spelling = ""};
+    int rc;
+
+    s.app = &s.common;
+    set_defaults(&p->o);
+    rc = read_all(&s, argc, argv, err);
+    free(s.profile);
+    free(s.common.wdir);
+    free(s.common.path);
+    hb_strv_destroy(&s.common.env_rules);
+    if (rc < 0) {
+        hb_options_destroy(&p->o);
+        return rc;
+    }
+    *out = &p->o;
+    return 0;
+}
+
+static void destroy_texts(struct hb_options *o)
+{
+    char *texts[] = {
+        o->host_list, o->hostfile, o->default_hostfile, o->launch_with,
+        o->prefix, o->kex, o->identity, o->ssh_config, o->user, o->host_keys,
+        o->map_by, o->rank_by, o->bind_to, o->pmi, o->output_dir,
+        o->out_pattern, o->err_pattern, o->stdin_target, o->events,
+        o->help_topic, o->completion,
+    };
+    struct hb_strv *lists[] = {
+        &o->ssh_args, &o->env_rules, &o->env_files, &o->mca,
+        &o->forward_signals, &o->warnings,
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        free(texts[i]);
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        hb_strv_destroy(lists[i]);
+    }
+}
+
+void hb_options_destroy(struct hb_options *o)
+{
+    struct hb_parsed *p;
+
+    if (!o) {
+        return;
+    }
+    p = behind(o);
+    destroy_texts(o);
+    for (uint32_t i = 0; i < o->n_apps; i++) {
+        hb_strv_destroy(&o->apps[i].argv);
+        hb_strv_destroy(&o->apps[i].env_rules);
+        free(o->apps[i].wdir);
+        free(o->apps[i].path);
+        free(o->apps[i].host_list);
+    }
+    free(o->apps);
+    for (size_t i = 0; i < p->n_settings; i++) {
+        free(p->settings[i].value);
+        free(p->settings[i].origin);
+    }
+    free(p->settings);
+    free(p);
+}
+
+/* --- origins ---------------------------------------------------------------- */
+
+const char *hb_options_origin(const struct hb_options *o, const char *name)
+{
+    const struct hb_parsed *p = behind(o);
+    const struct hb_optdef *opt = hb_opt_find_any(name, strlen(name));
+    const char *origin = "default";
+
+    for (size_t i = 0; i < p->n_settings; i++) {
+        if (p->settings[i].opt == opt) {
+            origin = p->settings[i].origin;
+        }
+    }
+    return origin;
+}
+
+void hb_options_explain(const struct hb_options *o, struct hb_strv *lines_out)
+{
+    const struct hb_parsed *p = behind(o);
+    char key[HB_OPT_NAME_MAX];
+
+    for (size_t i = 0; i < p->n_settings; i++) {
+        hb_opt_key(p->settings[i].opt, key);
+        hb_strv_pushf(lines_out, "%s = %s (%s)", key, p->settings[i].value,
+                      p->settings[i].origin);
+    }
+}

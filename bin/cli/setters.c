@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Setters of the plain kinds (text, switch, number, time) and of the options
+ * about programs, hosts, placement and looking. A setter checks what can be
+ * checked without knowing hosts or files, stores a copy, and says in a
+ * sentence what it wanted instead. The field to set comes from the table. */
+#include "config.h"
+
+#include "bin/cli/optdef.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/jobmap.h"
+#include "lib/base/str.h"
+
+#define FIELD(type, base, opt) ((type *)(void *)((char *)(base) + (opt)->field))
+
+static int switch_value(struct hb_scan *s, const char *text,
+                        struct hpcboot_error *err)
+{
+    int on = text ? hb_opt_bool(text) : 1;
+
+    return on < 0 ? hb_opt_bad(s, err, "\"%s\" is neither yes nor no", text)
+                  : on;
+}
+
+HB_SETTER(text)
+{
+    if (!values[0][0]) {
+        return hb_opt_bad(s, err, "needs %s, not an empty text", opt->args);
+    }
+    hb_opt_replace(FIELD(char *, s->o, opt), values[0]);
+    return 0;
+}
+
+HB_SETTER(list)
+{
+    hb_strv_push(FIELD(struct hb_strv, s->o, opt), values[0]);
+    return 0;
+}
+
+HB_SETTER(flag)
+{
+    int on = switch_value(s, values[0], err);
+
+    if (on >= 0) {
+        *FIELD(int, s->o, opt) = on;
+    }
+    return on < 0 ? on : 0;
+}
+
+static int count_value(struct hb_scan *s, const char *text, uint64_t max,
+                       uint32_t *out, struct hpcboot_error *err)
+{
+    uint64_t n;
+
+    if (hb_parse_u64(text, 1, max, &n) < 0) {
+        return hb_opt_bad(s, err, "needs a number from 1 to %llu, not \"%s\"",
+                          (unsigned long long)max, text);
+    }
+    *out = (uint32_t)n;
+    return 0;
+}
+
+HB_SETTER(count)
+{
+    return count_value(s, values[0], HB_MAX_RANKS,
+                       FIELD(uint32_t, s->o, opt), err);
+}
+
+HB_SETTER(nodes)
+{
+    const char *text = values[0];
+    const char *most = strchr(text, '-'); /* srun -N MIN-MAX: the most */
+
+    return count_value(s, most ? most + 1 : text, HB_MAX_NODES, &s->o->nodes,
+                       err);
+}
+
+HB_SETTER(duration)
+{
+    int64_t ms;
+
+    if (hb_parse_duration_ms(values[0], &ms) < 0) {
+        return hb_opt_bad(s, err,
+                          "needs a time (30, 30s, 250ms, 5m, 1h), not \"%s\"",
+                          values[0]);
+    }
+    *FIELD(int64_t, s->o, opt) = ms;
+    return 0;
+}
+
+HB_SETTER(port)
+{
+    uint64_t port;
+
+    if (hb_parse_u64(values[0], 1, 65535, &port) < 0) {
+        return hb_opt_bad(s, err, "needs a port from 1 to 65535, not \"%s\"",
+                          values[0]);
+    }
+    s->o->port = (int)port;
+    return 0;
+}
+
+/* --- programs ---------------------------------------------------------- */
+
+HB_SETTER(app_ranks)
+{
+    return count_value(s, values[0], HB_MAX_RANKS, &s->app->np, err);
+}
+
+HB_SETTER(app_text)
+{
+    if (!values[0][0]) {
+        return hb_opt_bad(s, err, "needs %s, not an empty text", opt->args);
+    }
+    hb_opt_replace(FIELD(char *, s->app, opt), values[0]);
+    return 0;
+}
+
+static int read_whole(struct hb_scan *s, const char *path, char **text_out,
+                      size_t *len_out, struct hpcboot_error *err)
+{
+    int rc;
+
+    if (s->in_file) {
+        return hb_opt_bad(s, err, "a file of options cannot name another");
+    }
+    rc = hb_file_read(path, HB_CLI_FILE_MAX, text_out, len_out, err);
+    return rc < 0 ? hb_error_prefix(err, rc, "%s", s->spelling) : 0;
+}
+
+HB_SETTER(app_file)
+{
+    char *text = NULL;
+    size_t len = 0;
+    int rc = read_whole(s, values[0], &text, &len, err);
+
+    if (rc == 0) {
+        s->app_file_used = 1;
+        rc = hb_app_text(s, values[0], text, len, err);
+    }
+    free(text);
+    return rc;
+}
+
+HB_SETTER(tune_file)
+{
+    const char *p = values[0];
+    int rc = 0;
+
+    while (rc == 0 && *p) { /* a list of files */
+        size_t n = strcspn(p, ",");
+        char *path = hb_xstrndup(p, n), *text = NULL;
+        size_t len = 0;
+
+        rc = read_whole(s, path, &text, &len, err);
+        if (rc == 0) {
+            rc = hb_tune_text(s, path, text, len, err);
+        }
+        free(text);
+        free(path);
+        p += n + (p[n] == ',');
+    }
+    return rc;
+}
+
+/* --- hosts and placement ------------------------------------------------ */
+
+/* Lists add up: -H a -H b is -H a,b. */
+HB_SETTER(host)
+{
+    char **field = s->in_segment ? &s->app->host_list : &s->o->host_list;
+    char *joined;
+
+    if (!values[0][0]) {
+        return hb_opt_bad(s, err, "needs a list of hosts");
+    }
+    joined = *field ? hb_xasprintf("%s,%s", *field, values[0])
+                    : hb_xstrdup(values[0]);
+    free(*field);
+    *field = joined;
+    return 0;
+}
+
+HB_SETTER(oversubscribe)
+{
+    int on = switch_value(s, values[0], err);
+
+    if (on >= 0) {
+        s->o->oversubscribe = on ? 1 : -1;
+    }
+    return on < 0 ? on : 0;
+}
+
+static const struct {
+    const char *hydra, *ours;
+} hydra_binds[] = {
+    {"none", "none"},       {"hwthread", "hwthread"}, {"core", "core"},
+    {"socket", "package"},  {"board", "package"},     {"package", "package"},
+    {"numa", "numa"},       {"machine", "none"},      {"rr", "hwthread"},
+    {"l1cache", "l1cache"}, {"l2cache", "l2cache"},   {"l3cache", "l3cache"},
+};
+
+HB_SETTER(bind_hydra)
+{
+    for (size_t i = 0; i < sizeof hydra_binds / sizeof hydra_binds[0]; i++) {
+        if (!strcmp(values[0], hydra_binds[i].hydra)) {
+            return hb_opt_apply_key(s, "bind-to", hydra_binds[i].ours, err);
+        }
+    }
+    return hb_opt_bad(s, err,
+                      "\"%s\" is not known; none, core, hwthread, socket, "
+                      "numa are", values[0]);
+}
+
+/* --- life -------------------------------------------------------------- */
+
+/* "USR1", "SIGUSR1" and numbers come out as they are; their reader knows
+ * the signals of this system. */
+HB_SETTER(signals)
+{
+    struct hb_strv list = HB_STRV_INIT;
+    const char *p = values[0];
+
+    while (*p) {
+        size_t n = strcspn(p, ", ");
+        char *name = hb_xstrndup(p, n);
+        int ok = n > 0;
+
+        for (size_t i = 0; i < n; i++) {
+            ok = ok && (isalnum((unsigned char)p[i]) || strchr("+-", p[i]));
+        }
+        if (!ok) {
+            int rc = hb_opt_bad(s, err, "\"%s\" is not a signal", name);
+
+            free(name);
+            hb_strv_destroy(&list);
+            return rc;
+        }
+        hb_strv_take(&list, name);
+        p += n + (p[n] != '\0');
+    }
+    hb_strv_destroy(&s->o->forward_signals);
+    s->o->forward_signals = list;
+    s->o->no_forward_signals = list.n == 1 && !strcmp(list.v[0], "none");
+    return 0;
+}
+
+/* --- looking ------------------------------------------------------------ */
+
+HB_SETTER(help)
+{
+    s->o->help = 1;
+    hb_opt_replace(&s->o->help_topic, values[0]);
+    if (values[0] && !hb_options_help_knows(values[0])) {
+        return hb_opt_bad(s, err, "there is no topic \"%s\"", values[0]);
+    }
+    return 0;
+}
+
+HB_SETTER(completion)
+{
+    hb_opt_replace(&s->o->completion, values[0]);
+    return 0;
+}
+
+/* --profile on the command line was found by hb_scan_ahead. */
+HB_SETTER(profile)
+{
+    return values[0][0] ? 0 : hb_opt_bad(s, err, "needs a name");
+}
+
+/* The same; what files and variables say comes before the words are read. */
+HB_SETTER(dialect)
+{
+    if (!s->in_segment && s->dialect_given != HB_DIALECT_SAID) {
+        hb_dialect_parse(values[0], &s->o->dialect);
+    }
+    return 0;
+}
+
+HB_SETTER(pmi)
+{
+    hb_opt_replace(&s->o->pmi, strcmp(values[0], "auto") ? values[0] : NULL);
+    return 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Setters that end as rules for the ranks' environment (bin/proc/env.h):
+ * "+NAME=value" set, "-NAME" unset, "=NAME" pass on, "<" and ">" prepend and
+ * append, "!" start from nothing. On the command line -x, -env and --mca
+ * belong to the program they stand before, -genv and --gmca to all; in files
+ * and variables all of them are for all programs. */
+#include "config.h"
+
+#include "bin/cli/optdef.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/* A variable's name may hold anything but '=' (and NUL). */
+static int name_of(struct hb_scan *s, const char *text, const char **eq_out,
+                   struct hpcboot_error *err)
+{
+    *eq_out = strchr(text, '=');
+    if (text[0] == '\0' || *eq_out == text) {
+        return hb_opt_bad(s, err, "\"%s\" does not begin with a name", text);
+    }
+    return 0;
+}
+
+static int add_export(struct hb_scan *s, struct hb_strv *rules,
+                      const char *text, struct hpcboot_error *err)
+{
+    const char *eq;
+    int rc = name_of(s, text, &eq, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (eq) {
+        hb_strv_pushf(rules, "+%s", text);
+        return 0;
+    }
+    if (!strpbrk(text, "*?[") && s->src && s->src->env
+        && !hb_scan_getenv(s, text)) {
+        hb_opt_warn(s, "%s %s: no such variable here, so none is passed on",
+                    s->spelling, text);
+        return 0;
+    }
+    hb_strv_pushf(rules, "=%s", text);
+    return 0;
+}
+
+HB_SETTER(export)
+{
+    return add_export(s, hb_opt_rules(s), values[0], err);
+}
+
+/* NAME=VALUE with a rule's letter; VALUE must be there. */
+static int add_pair(struct hb_scan *s, char letter, const char *text,
+                    struct hpcboot_error *err)
+{
+    const char *eq;
+    int rc = name_of(s, text, &eq, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (!eq) {
+        return hb_opt_bad(s, err, "\"%s\" needs NAME=VALUE", text);
+    }
+    hb_strv_pushf(hb_opt_rules(s), "%c%s", letter, text);
+    return 0;
+}
+
+HB_SETTER(set_env)
+{
+    return add_pair(s, '+', values[0], err);
+}
+
+/* Open MPI 5 lets a separator stand as NAME[c]=VALUE; only ':' is served. */
+static int add_joined(struct hb_scan *s, char letter, const char *text,
+                      struct hpcboot_error *err)
+{
+    const char *open = strchr(text, '[');
+    const char *eq = strchr(text, '=');
+    char *plain;
+    int rc;
+
+    if (!open || !eq || open > eq) {
+        return add_pair(s, letter, text, err);
+    }
+    if (strncmp(open, "[:]=", 4)) {
+        return hb_opt_bad(s, err, "\"%s\": the separator can only be ':'",
+                          text);
+    }
+    plain = hb_xasprintf("%.*s%s", (int)(open - text), text, eq);
+    rc = add_pair(s, letter, plain, err);
+    free(plain);
+    return rc;
+}
+
+HB_SETTER(prepend_env)
+{
+    return add_joined(s, '<', values[0], err);
+}
+
+HB_SETTER(append_env)
+{
+    return add_joined(s, '>', values[0], err);
+}
+
+HB_SETTER(unset_env)
+{
+    const char *eq;
+    int rc = name_of(s, values[0], &eq, err);
+
+    if (rc == 0 && eq) {
+        return hb_opt_bad(s, err, "\"%s\" is no name", values[0]);
+    }
+    if (rc == 0) {
+        hb_strv_pushf(hb_opt_rules(s), "-%s", values[0]);
+    }
+    return rc;
+}
+
+/* --- Hydra -------------------------------------------------------------- */
+
+static int add_named(struct hb_scan *s, struct hb_strv *rules,
+                     const char *const *values, struct hpcboot_error *err)
+{
+    const char *eq;
+    int rc = name_of(s, values[0], &eq, err);
+
+    if (rc == 0) {
+        hb_strv_pushf(rules, "+%s=%s", values[0], values[1]);
+    }
+    return rc;
+}
+
+HB_SETTER(genv)
+{
+    return add_named(s, &s->o->env_rules, values, err);
+}
+
+HB_SETTER(env)
+{
+    return add_named(s, hb_opt_rules(s), values, err);
+}
+
+/* Nothing but the names listed. */
+static int add_only(struct hb_scan *s, struct hb_strv *rules,
+                    const char *names, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    hb_strv_push(rules, "!");
+    while (rc == 0 && *names) {
+        size_t n = strcspn(names, ",");
+        char *name = hb_xstrndup(names, n);
+
+        rc = add_export(s, rules, name, err);
+        free(name);
+        names += n + (names[n] == ',');
+    }
+    return rc;
+}
+
+HB_SETTER(genvlist)
+{
+    return add_only(s, &s->o->env_rules, values[0], err);
+}
+
+HB_SETTER(envlist)
+{
+    return add_only(s, hb_opt_rules(s), values[0], err);
+}
+
+HB_SETTER(genvnone)
+{
+    hb_strv_push(&s->o->env_rules, "!");
+    return 0;
+}
+
+HB_SETTER(envnone)
+{
+    hb_strv_push(hb_opt_rules(s), "!");
+    return 0;
+}
+
+/* --- parameters of Open MPI and PMIx ------------------------------------- */
+
+static int add_parameter(struct hb_scan *s, struct hb_strv *rules,
+                         const char *prefix, const char *const *values,
+                         struct hpcboot_error *err)
+{
+    if (!values[0][0] || strpbrk(values[0], "= \t")) {
+        return hb_opt_bad(s, err, "\"%s\" is no parameter's name", values[0]);
+    }
+    hb_strv_pushf(&s->o->mca, "%s=%s", values[0], values[1]);
+    hb_strv_pushf(rules, "+%s%s=%s", prefix, values[0], values[1]);
+    return 0;
+}
+
+/* "A=1;B" */
+static int env_list(struct hb_scan *s, struct hb_strv *rules,
+                    const char *text, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && *text) {
+        size_t n = strcspn(text, ";");
+        char *one = hb_xstrndup(text, n);
+
+        rc = n ? add_export(s, rules, one, err) : 0;
+        free(one);
+        text += n + (text[n] == ';');
+    }
+    return rc;
+}
+
+static int parameter(struct hb_scan *s, struct hb_strv *rules,
+                     const char *const *values, struct hpcboot_error *err)
+{
+    int rc;
+
+    if (!strcmp(values[0], "mca_base_env_list")) {
+        return env_list(s, rules, values[1], err);
+    }
+    rc = hb_mca_launcher(s, values[0], values[1], err);
+    return rc ? rc : add_parameter(s, rules, "OMPI_MCA_", values, err);
+}
+
+HB_SETTER(mca)
+{
+    int rc = parameter(s, hb_opt_rules(s), values, err);
+
+    return rc < 0 ? rc : 0;
+}
+
+HB_SETTER(gmca)
+{
+    int rc = parameter(s, &s->o->env_rules, values, err);
+
+    return rc < 0 ? rc : 0;
+}
+
+HB_SETTER(pmixmca)
+{
+    return add_parameter(s, hb_opt_rules(s), "PMIX_MCA_", values, err);
+}
+
+HB_SETTER(prtemca)
+{
+    int rc = hb_mca_launcher(s, values[0], values[1], err);
+
+    if (rc == 0) {
+        hb_opt_warn(s, "%s %s is ignored: it concerns Open MPI's own daemons",
+                    s->spelling, values[0]);
+    }
+    return rc < 0 ? rc : 0;
+}

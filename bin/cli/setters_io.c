@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Setters about input and output, and Open MPI 5's options that hold a list
+ * of directives (--output, --display, --runtime-options): each directive is
+ * a row of a small table that stands for an option of our own. */
+#include "config.h"
+
+#include "bin/cli/optdef.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/jobmap.h"
+#include "lib/base/str.h"
+
+static int set_tag(struct hb_scan *s, const char *text, enum hb_tag tag,
+                   struct hpcboot_error *err)
+{
+    int on = text ? hb_opt_bool(text) : 1;
+
+    if (on < 0) {
+        return hb_opt_bad(s, err, "\"%s\" is neither yes nor no", text);
+    }
+    s->o->tag_output = on ? (int)tag : HB_TAG_NONE;
+    return 0;
+}
+
+HB_SETTER(tag_openmpi)
+{
+    return set_tag(s, values[0], HB_TAG_OPENMPI, err);
+}
+
+HB_SETTER(tag_hydra)
+{
+    return set_tag(s, values[0], HB_TAG_HYDRA, err);
+}
+
+HB_SETTER(tag_short)
+{
+    return set_tag(s, values[0],
+                   s->o->dialect == HB_DIALECT_SRUN ? HB_TAG_SRUN
+                                                    : HB_TAG_HYDRA, err);
+}
+
+/* "DIR" or Open MPI's "DIR:nocopy,pattern"; the words after ':' change how
+ * its daemons copy and are dropped where they are known. */
+HB_SETTER(output_dir)
+{
+    static const char *const modes[] = {":nocopy", ":copy", ":nojobid"};
+    char *dir = hb_xstrdup(values[0]);
+
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (hb_ends_with(dir, modes[i])) {
+            dir[strlen(dir) - strlen(modes[i])] = '\0';
+        }
+    }
+    if (!dir[0]) {
+        free(dir);
+        return hb_opt_bad(s, err, "needs a directory");
+    }
+    free(s->o->output_dir);
+    s->o->output_dir = dir;
+    return 0;
+}
+
+/* A file name with %r (rank) and %%; other letters cannot be told here. */
+static int check_pattern(struct hb_scan *s, const char *name,
+                         struct hpcboot_error *err)
+{
+    if (!name[0]) {
+        return hb_opt_bad(s, err, "needs a file's name");
+    }
+    for (const char *p = strchr(name, '%'); p; p = strchr(p + 2, '%')) {
+        if (p[1] != 'r' && p[1] != '%') {
+            return hb_opt_bad(s, err,
+                              "\"%s\": only %%r (the rank) and %%%% are known",
+                              name);
+        }
+    }
+    return 0;
+}
+
+HB_SETTER(pattern)
+{
+    char **field = (char **)(void *)((char *)s->o + opt->field);
+    int rc = check_pattern(s, values[0], err);
+
+    if (rc == 0) {
+        hb_opt_replace(field, values[0]);
+    }
+    return rc;
+}
+
+HB_SETTER(stdin)
+{
+    uint64_t rank;
+
+    if (strcmp(values[0], "all") && strcmp(values[0], "none")
+        && hb_parse_u64(values[0], 0, HB_MAX_RANKS - 1, &rank) < 0) {
+        return hb_opt_bad(s, err, "needs a rank, all or none, not \"%s\"",
+                          values[0]);
+    }
+    hb_opt_replace(&s->o->stdin_target, values[0]);
+    return 0;
+}
+
+HB_SETTER(verbose)
+{
+    int level = 0;
+
+    if (!values[0]) {
+        s->o->verbose++;
+    } else if (hb_parse_int(values[0], 0, 9, &level) >= 0) {
+        s->o->verbose = level;
+    } else if (hb_opt_bool(values[0]) >= 0) {
+        s->o->verbose = hb_opt_bool(values[0]);
+    } else {
+        return hb_opt_bad(s, err, "needs yes, no or a number, not \"%s\"",
+                          values[0]);
+    }
+    return 0;
+}
+
+HB_SETTER(progress)
+{
+    int on = values[0] ? hb_opt_bool(values[0]) : 1;
+
+    if (on < 0) {
+        return hb_opt_bad(s, err, "\"%s\" is neither yes nor no", values[0]);
+    }
+    s->o->show_progress = on;
+    return 0;
+}
+
+/* --- lists of directives -------------------------------------------------- */
+
+struct directive {
+    const char *name; /* in lower case */
+    const char *key;  /* option it stands for; NULL: ignored */
+    const char *text; /* its value; NULL: what follows '=' */
+};
+
+static const struct directive output_directives[] = {
+    {"tag", "tag-output", "yes"},
+    {"tag-detailed", "tag-output", "yes"},
+    {"tag-fullname", "tag-output", "yes"},
+    {"rank", "label", "yes"},
+    {"timestamp", "timestamp-output", "yes"},
+    {"merge", "merge-stderr-to-stdout", "yes"},
+    {"merge-stderr-to-stdout", "merge-stderr-to-stdout", "yes"},
+    {"dir", "output-filename", NULL},
+    {"directory", "output-filename", NULL},
+    {"file", "outfile-pattern", NULL},
+    {"filename", "outfile-pattern", NULL},
+    {"xml", NULL, NULL},
+    {"copy", NULL, NULL},
+    {"nocopy", NULL, NULL},
+    {"raw", NULL, NULL},
+    {"pattern", NULL, NULL},
+};
+
+static const struct directive display_directives[] = {
+    {"map", "explain", "yes"},
+    {"map-devel", "explain", "yes"},
+    {"alloc", "explain", "yes"},
+    {"allocation", "explain", "yes"},
+    {"topo", "explain", "yes"},
+    {"cpus", "explain", "yes"},
+    {"bind", "report-bindings", "yes"},
+    {"bindings", "report-bindings", "yes"},
+    {"parsable", NULL, NULL},
+    {"parseable", NULL, NULL},
+    {"physical", NULL, NULL},
+    {"logical", NULL, NULL},
+};
+
+static const struct directive runtime_directives[] = {
+    {"donotlaunch", "dry-run", "yes"},
+    {"do-not-launch", "dry-run", "yes"},
+    {"show-progress", "progress", "yes"},
+    {"continuous", "keep-going", "yes"},
+    {"recoverable", "keep-going", "yes"},
+    {"recover", "keep-going", "yes"},
+    {"timeout", "timeout", NULL},
+    {"merge-stderr-stdout", "merge-stderr-to-stdout", "yes"},
+    {"forward-environment", NULL, NULL},
+    {"error-nonzero-status", NULL, NULL},
+    {"notifyerrors", NULL, NULL},
+    {"autorestart", NULL, NULL},
+    {"max-restarts", NULL, NULL},
+    {"exec-agent", NULL, NULL},
+    {"default-exec-agent", NULL, NULL},
+    {"output-proctable", NULL, NULL},
+    {"stop-on-exec", NULL, NULL},
+    {"stop-in-init", NULL, NULL},
+    {"stop-in-app", NULL, NULL},
+    {"aggregate-help", NULL, NULL},
+    {"report-state-on-timeout", NULL, NULL},
+    {"get-stack-traces", NULL, NULL},
+    {"abort-nonzero-status", NULL, NULL},
+    {"spawn-timeout", NULL, NULL},
+};
+
+/* file=NAME of Open MPI 5 makes NAME.RANK. */
+static char *directive_value(const struct directive *d, const char *value)
+{
+    if (d->text) {
+        return hb_xstrdup(d->text);
+    }
+    if (!strcmp(d->key, "outfile-pattern") && !strchr(value, '%')) {
+        return hb_xasprintf("%s.%%r", value);
+    }
+    return hb_xstrdup(value);
+}
+
+static int apply_directive(struct hb_scan *s, const struct directive *d,
+                           char *value, struct hpcboot_error *err)
+{
+    char *text;
+    int rc;
+
+    if (!d->key) {
+        hb_opt_warn(s, "%s %s is ignored: it has no meaning here",
+                    s->spelling, d->name);
+        return 0;
+    }
+    if (!d->text && (!value || !value[0])) {
+        return hb_opt_bad(s, err, "%s needs =VALUE", d->name);
+    }
+    if (d->text && value && hb_opt_bool(value) == 0) {
+        return hb_opt_apply_key(s, d->key, "no", err);
+    }
+    text = directive_value(d, value);
+    rc = hb_opt_apply_key(s, d->key, text, err);
+    free(text);
+    return rc;
+}
+
+static int directives(struct hb_scan *s, const struct directive *table,
+                      size_t n, const char *list, struct hpcboot_error *err)
+{
+    char *copy = hb_xstrdup(list), *p = copy, *word;
+    int rc = 0;
+
+    while (rc == 0 && (word = strsep(&p, ",:"))) {
+        char *eq = strchr(word, '=');
+        size_t i = 0;
+
+        if (eq) {
+            *eq++ = '\0';
+        }
+        while (i < n && strcasecmp(word, table[i].name)) {
+            i++;
+        }
+        if (word[0] && i == n) {
+            rc = hb_opt_bad(s, err, "\"%s\" is not known", word);
+        } else if (word[0]) {
+            rc = apply_directive(s, &table[i], eq, err);
+        }
+    }
+    free(copy);
+    return rc;
+}
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+HB_SETTER(output)
+{
+    return directives(s, output_directives, COUNT(output_directives),
+                      values[0], err);
+}
+
+HB_SETTER(display)
+{
+    return directives(s, display_directives, COUNT(display_directives),
+                      values[0], err);
+}
+
+HB_SETTER(runtime_options)
+{
+    return directives(s, runtime_directives, COUNT(runtime_directives),
+                      values[0], err);
+}

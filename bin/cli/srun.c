@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* What of srun's options has another form here: each is turned into the
+ * option of our own that means it. hbrun allocates nothing, so options that
+ * ask a resource manager for something are only accepted by the table. */
+#include "config.h"
+
+#include "bin/cli/optdef.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/str.h"
+
+struct word_pair {
+    const char *theirs, *ours;
+};
+
+static const char *look_up(const struct word_pair *table, size_t n,
+                           const char *word)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!strcmp(table[i].theirs, word)) {
+            return table[i].ours;
+        }
+    }
+    return NULL;
+}
+
+#define LOOK_UP(table, word) \
+    look_up(table, sizeof(table) / sizeof((table)[0]), word)
+
+HB_SETTER(srun_mpi)
+{
+    static const struct word_pair types[] = {
+        {"pmix", "pmix"},    {"pmix_v3", "pmix"}, {"pmix_v4", "pmix"},
+        {"pmix_v5", "pmix"}, {"pmi2", "pmi2"},    {"pmi1", "pmi1"},
+        {"none", "none"},
+    };
+    const char *ours = LOOK_UP(types, values[0]);
+
+    return ours ? hb_opt_apply_key(s, "pmi", ours, err)
+                : hb_opt_bad(s, err, "\"%s\" is not one of pmix, pmi2, none",
+                             values[0]);
+}
+
+HB_SETTER(srun_export)
+{
+    const char *p = values[0];
+    struct hb_strv *rules = hb_opt_rules(s);
+    int all = 0;
+    int rc = 0;
+
+    if (!strcasecmp(p, "NONE") || !strcasecmp(p, "NIL")) {
+        hb_strv_push(rules, "!");
+        return 0;
+    }
+    for (const char *q = p; *q; q += strcspn(q, ",") + (strchr(q, ',') != NULL)) {
+        size_t n = strcspn(q, ",");
+
+        all = all || (n == 3 && !strncasecmp(q, "ALL", n));
+    }
+    if (!all) {
+        hb_strv_push(rules, "!");
+    }
+    while (rc == 0 && *p) {
+        size_t n = strcspn(p, ",");
+        char *one = hb_xstrndup(p, n);
+        const char *v[HB_OPT_ARGS] = {one, NULL};
+
+        if (n && strcasecmp(one, "ALL")) {
+            rc = hb_set_export(s, opt, v, err);
+        }
+        free(one);
+        p += n + (p[n] == ',');
+    }
+    return rc;
+}
+
+HB_SETTER(srun_cpu_bind)
+{
+    static const struct word_pair ways[] = {
+        {"none", "none"},    {"no", "none"},         {"cores", "core"},
+        {"rank", "core"},    {"threads", "hwthread"}, {"ldoms", "numa"},
+        {"sockets", "package"}, {"rank_ldom", "numa"},
+    };
+    const char *how = values[0], *ours;
+
+    for (;;) { /* "verbose,cores" */
+        size_t n = strcspn(how, ",");
+
+        if (!strncmp(how, "verbose", n) || !strncmp(how, "v", n)) {
+            s->o->report_bindings = 1;
+        } else if (strncmp(how, "quiet", n) && strncmp(how, "q", n)) {
+            break;
+        }
+        if (!how[n]) {
+            return 0;
+        }
+        how += n + 1;
+    }
+    ours = LOOK_UP(ways, how);
+    return ours ? hb_opt_apply_key(s, "bind-to", ours, err)
+                : hb_opt_bad(s, err,
+                             "\"%s\" is not served; none, cores, threads, "
+                             "sockets, ldoms are", how);
+}
+
+HB_SETTER(srun_distribution)
+{
+    static const struct word_pair ways[] = {
+        {"block", "slot"}, {"cyclic", "node"}, {"*", "slot"},
+    };
+    char *first = hb_xstrndup(values[0], strcspn(values[0], ":,"));
+    const char *ours = LOOK_UP(ways, first);
+
+    free(first);
+    return ours ? hb_opt_apply_key(s, "map-by", ours, err)
+                : hb_opt_bad(s, err, "\"%s\" is not served; block, cyclic are",
+                             values[0]);
+}
+
+/* minutes, minutes:seconds, hours:minutes:seconds, days-hours[:min[:sec]] */
+static int parse_time(const char *text, int64_t *seconds_out)
+{
+    static const int no_days[4][3] = {
+        {0}, {60, 0, 0}, {60, 1, 0}, {3600, 60, 1}};
+    static const int with_days[4][3] = {
+        {0}, {3600, 0, 0}, {3600, 60, 0}, {3600, 60, 1}};
+    const int(*unit)[3] = no_days;
+    char *copy = hb_xstrdup(text), *p = copy, *dash = strchr(copy, '-');
+    uint64_t days = 0, field[3] = {0};
+    size_t n = 0;
+    int ok = 1;
+
+    if (dash) {
+        *dash = '\0';
+        ok = hb_parse_u64(p, 0, 36500, &days) >= 0;
+        p = dash + 1;
+        unit = with_days;
+    }
+    while (ok && p) {
+        char *word = strsep(&p, ":");
+
+        ok = n < 3 && hb_parse_u64(word, 0, 100000000, &field[n++]) >= 0;
+    }
+    free(copy);
+    if (!ok) {
+        return -1;
+    }
+    *seconds_out = (int64_t)days * 86400;
+    for (size_t i = 0; i < n; i++) {
+        *seconds_out += (int64_t)field[i] * unit[n][i];
+    }
+    return 0;
+}
+
+HB_SETTER(srun_time)
+{
+    int64_t seconds;
+
+    if (parse_time(values[0], &seconds) < 0) {
+        return hb_opt_bad(s, err,
+                          "needs minutes or [days-]hours:minutes:seconds, "
+                          "not \"%s\"", values[0]);
+    }
+    s->o->timeout_ms = seconds * 1000;
+    return 0;
+}
+
+HB_SETTER(srun_kill)
+{
+    int on = values[0] ? hb_opt_bool(values[0]) : 1;
+
+    if (on < 0) {
+        return hb_opt_bad(s, err, "needs 0 or 1, not \"%s\"", values[0]);
+    }
+    s->o->keep_going = !on;
+    return 0;
+}
+
+/* %t is the rank; %%, and what this launcher cannot tell (%j %N ...). */
+static int set_pattern(struct hb_scan *s, const char *key, const char *text,
+                       struct hpcboot_error *err)
+{
+    struct hb_str ours = HB_STR_INIT;
+    int rc;
+
+    for (const char *p = text; *p; p++) {
+        if (p[0] == '%' && p[1] == 't') {
+            hb_str_put(&ours, "%r");
+            p++;
+        } else if (p[0] == '%' && p[1] == '%') {
+            hb_str_put(&ours, "%%");
+            p++;
+        } else if (p[0] == '%') {
+            hb_str_destroy(&ours);
+            return hb_opt_bad(s, err,
+                              "\"%s\": only %%t (the rank) and %%%% are known",
+                              text);
+        } else {
+            hb_str_putc(&ours, *p);
+        }
+    }
+    rc = hb_opt_apply_key(s, key, hb_str_text(&ours), err);
+    hb_str_destroy(&ours);
+    return rc;
+}
+
+HB_SETTER(srun_output)
+{
+    if (!strcmp(values[0], "all")) { /* the terminal, as always */
+        return 0;
+    }
+    return set_pattern(s, "outfile-pattern",
+                       strcmp(values[0], "none") ? values[0] : "/dev/null",
+                       err);
+}
+
+HB_SETTER(srun_error)
+{
+    if (!strcmp(values[0], "all")) {
+        return 0;
+    }
+    return set_pattern(s, "errfile-pattern",
+                       strcmp(values[0], "none") ? values[0] : "/dev/null",
+                       err);
+}
+
+HB_SETTER(srun_input)
+{
+    return hb_opt_apply_key(s, "stdin", values[0], err);
+}

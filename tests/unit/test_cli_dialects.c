@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Hydra's and srun's command lines, and how the dialect is told. */
+#include "config.h"
+
+#include "tests/unit/cli_parse.h"
+
+static enum hb_dialect dialect_of(const char *line)
+{
+    struct parsed p;
+    enum hb_dialect d = good(&p, line)->dialect;
+
+    parsed_free(&p);
+    return d;
+}
+
+static void dialect_is_told_by_name_option_and_use(void **state)
+{
+    assert_int_equal(dialect_of("hbrun -n 2 a"), HB_DIALECT_OPENMPI);
+    assert_int_equal(dialect_of("mpiexec -n 2 a"), HB_DIALECT_OPENMPI);
+    assert_int_equal(dialect_of("/x/mpiexec.hydra -n 2 a"),
+                     HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("/x/srun -n 2 a"), HB_DIALECT_SRUN);
+    assert_int_equal(dialect_of("hbrun --dialect=hydra a"), HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("hbrun -n 1 a : -genv A B b"),
+                     HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("hbrun -ppn 2 a"), HB_DIALECT_HYDRA);
+    assert_int_equal(dialect_of("hbrun -n 2 a -ppn 2"), HB_DIALECT_OPENMPI);
+    assert_int_equal(dialect_of("hbrun -ppn 2 --dialect openmpi a"),
+                     HB_DIALECT_OPENMPI);
+}
+
+static void hydra_environment_takes_two_words(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "mpiexec.hydra -genv A 1 -genv B=2 "
+                                    "-genvlist C=3 -n 2 -env D 4 a b : "
+                                    "-n 1 -envnone c");
+
+    assert_list(&o->env_rules, "+A=1|+B=2|!|+C=3");
+    assert_list(&o->apps[0].env_rules, "+D=4");
+    assert_list(&o->apps[0].argv, "a|b");
+    assert_list(&o->apps[1].env_rules, "!");
+    parsed_free(&p);
+}
+
+static void hydra_placement(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun -f /h -ppn 2 -bind-to socket "
+                                    "-map-by core -l -n 4 a");
+
+    assert_string_equal(o->hostfile, "/h");
+    assert_int_equal(o->per_node, 2);
+    assert_string_equal(o->bind_to, "package");
+    assert_null(o->map_by);
+    assert_int_equal(o->tag_output, HB_TAG_HYDRA);
+    assert_int_equal(o->oversubscribe, 1);
+    assert_int_equal(o->warnings.n, 1);
+    parsed_free(&p);
+}
+
+static void hydra_launchers(void **state)
+{
+    struct parsed p;
+
+    assert_null(good(&p, "hbrun -launcher ssh a")->launch_with);
+    parsed_free(&p);
+    assert_string_equal(good(&p, "hbrun -bootstrap slurm a")->launch_with,
+                        "srun --nodes=1 --ntasks=1 --nodelist=%h");
+    parsed_free(&p);
+    bad("hbrun -launcher ll a",
+        "-launcher: \"ll\" is not a launcher here; ssh, fork and slurm are, "
+        "and --launch-with takes any command");
+    bad("hbrun -ckpoint on a",
+        "-ckpoint is not supported: checkpoints are not served");
+}
+
+static void srun_words(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "srun -n4 -N 2 -c2 -l -wh1,h2 "
+                                    "--cpu-bind=verbose,cores -t 1:30 "
+                                    "--kill-on-bad-exit=0 -m cyclic -D /d "
+                                    "--mpi=pmi2 -o out.%t a");
+
+    assert_int_equal(o->apps[0].np, 4);
+    assert_int_equal(o->nodes, 2);
+    assert_int_equal(o->cpus_per_rank, 2);
+    assert_int_equal(o->tag_output, HB_TAG_SRUN);
+    assert_string_equal(o->host_list, "h1,h2");
+    assert_string_equal(o->bind_to, "core");
+    assert_int_equal(o->report_bindings, 1);
+    assert_int_equal(o->timeout_ms, 90000);
+    assert_int_equal(o->keep_going, 1);
+    assert_string_equal(o->map_by, "node");
+    assert_string_equal(o->apps[0].wdir, "/d");
+    assert_string_equal(o->pmi, "pmi2");
+    assert_string_equal(o->out_pattern, "out.%r");
+    parsed_free(&p);
+}
+
+static void srun_without_a_number_starts_one(void **state)
+{
+    struct parsed p;
+
+    assert_int_equal(good(&p, "srun a")->apps[0].np, 1);
+    parsed_free(&p);
+    assert_int_equal(
+        good(&p, "srun -N3 --ntasks-per-node=2 a")->apps[0].np, 6);
+    parsed_free(&p);
+}
+
+static void srun_environment(void **state)
+{
+    struct parsed p;
+
+    good(&p, "srun --export=NONE a");
+    assert_list(&p.o->apps[0].env_rules, "!");
+    parsed_free(&p);
+    good(&p, "srun --export=ALL,A=1 a");
+    assert_list(&p.o->apps[0].env_rules, "+A=1");
+    parsed_free(&p);
+    good(&p, "srun --export=A=1,B=2 a");
+    assert_list(&p.o->apps[0].env_rules, "!|+A=1|+B=2");
+    parsed_free(&p);
+}
+
+static void srun_times(void **state)
+{
+    static const struct {
+        const char *line;
+        int64_t ms;
+    } times[] = {
+        {"srun -t 5 a", 300000},
+        {"srun -t 1:2:3 a", 3723000},
+        {"srun -t 1-2 a", 93600000},
+        {"srun -t 1-2:3 a", 93780000},
+        {"srun -t 0-0:0:4 a", 4000},
+    };
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        struct parsed p;
+
+        assert_int_equal(good(&p, times[i].line)->timeout_ms, times[i].ms);
+        parsed_free(&p);
+    }
+    bad("srun -t 1:2:3:4 a", "-t: needs minutes or [days-]hours:minutes:"
+                             "seconds, not \"1:2:3:4\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dialect_is_told_by_name_option_and_use),
+        cmocka_unit_test(hydra_environment_takes_two_words),
+        cmocka_unit_test(hydra_placement),
+        cmocka_unit_test(hydra_launchers),
+        cmocka_unit_test(srun_words),
+        cmocka_unit_test(srun_without_a_number_starts_one),
+        cmocka_unit_test(srun_environment),
+        cmocka_unit_test(srun_times),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

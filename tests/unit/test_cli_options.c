@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The command line of hbrun in Open MPI's dialect: options, programs, their
+ * arguments, segments, and the sentences for what is wrong. */
+#include "config.h"
+
+#include "tests/unit/cli_parse.h"
+
+#include "bin/cli/optdef.h"
+#include "lib/base/fd.h"
+
+static void ranks_and_program(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun -n 4 ./prog -x --mca");
+
+    assert_int_equal(o->n_apps, 1);
+    assert_int_equal(o->apps[0].np, 4);
+    assert_list(&o->apps[0].argv, "./prog|-x|--mca");
+    parsed_free(&p);
+}
+
+static void every_spelling_of_ranks(void **state)
+{
+    static const char *const lines[] = {
+        "hbrun -np 4 a",   "hbrun --np 4 a", "hbrun --n 4 a",
+        "hbrun --np=4 a",  "hbrun -c 4 a",   "hbrun -n4 a",
+        "mpirun -np=4 a",
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct parsed p;
+
+        assert_int_equal(good(&p, lines[i])->apps[0].np, 4);
+        parsed_free(&p);
+    }
+}
+
+static void arguments_travel_byte_for_byte(void **state)
+{
+    static const char *const words[] = {
+        "hbrun", "--", "-odd", "", "a b\t\"'", "\xff\x01", "--help"};
+    static char *const env[] = {NULL};
+    struct hb_options_source src = {.env = env};
+    struct hb_strv argv = HB_STRV_INIT;
+    struct hb_options *o;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        hb_strv_push(&argv, words[i]);
+    }
+    assert_int_equal(hb_options_parse(&o, 7, argv.v, &src, NULL), 0);
+    assert_int_equal(o->apps[0].argv.n, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(o->apps[0].argv.v[i], words[2 + i]);
+    }
+    hb_options_destroy(o);
+    hb_strv_destroy(&argv);
+}
+
+static void colon_begins_a_segment(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun -n 1 -x A=1 a x : -n 2 --wdir /w "
+                                    "b : c");
+
+    assert_int_equal(o->n_apps, 3);
+    assert_int_equal(o->apps[1].np, 2);
+    assert_string_equal(o->apps[1].wdir, "/w");
+    assert_list(&o->apps[0].env_rules, "+A=1");
+    assert_list(&o->apps[1].env_rules, "");
+    assert_null(o->apps[0].wdir);
+    assert_int_equal(o->apps[2].np, 0);
+    parsed_free(&p);
+}
+
+static void hosts_of_one_segment_are_the_jobs(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun -H a:2,b --host c -n 2 x : y");
+
+    assert_string_equal(o->host_list, "a:2,b,c");
+    assert_null(o->apps[0].host_list);
+    parsed_free(&p);
+}
+
+static void hosts_of_later_segments_stay_theirs(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun -H a x : -H b:2 y");
+
+    assert_string_equal(o->host_list, "a,b:2");
+    assert_string_equal(o->apps[0].host_list, "a");
+    assert_string_equal(o->apps[1].host_list, "b:2");
+    parsed_free(&p);
+}
+
+static void mca_for_ranks_becomes_environment(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun --mca btl ^openib -mca pml ob1 "
+                                    "--gmca coll basic --pmixmca gds hash a");
+
+    assert_list(&o->apps[0].env_rules,
+                "+OMPI_MCA_btl=^openib|+OMPI_MCA_pml=ob1|+PMIX_MCA_gds=hash");
+    assert_list(&o->env_rules, "+OMPI_MCA_coll=basic");
+    assert_list(&o->mca, "btl=^openib|pml=ob1|coll=basic|gds=hash");
+    parsed_free(&p);
+}
+
+static void mca_for_the_launcher_is_understood(void **state)
+{
+    struct parsed p;
+    struct hb_options *o =
+        good(&p, "hbrun --mca orte_keep_fqdn_hostnames true --mca "
+                 "orte_default_hostfile /h --mca rmaps_base_oversubscribe 1 "
+                 "--mca plm_rsh_agent ssh:rsh a");
+
+    assert_string_equal(o->default_hostfile, "/h");
+    assert_int_equal(o->oversubscribe, 1);
+    assert_list(&o->apps[0].env_rules, "");
+    parsed_free(&p);
+}
+
+static void mca_without_a_meaning_is_noted_once(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun --mca oob_tcp_if_include eth0 "
+                                    "--mca oob_tcp_if_include eth1 a");
+
+    assert_list(&o->warnings, "the parameter oob_tcp_if_include is ignored: "
+                              "it concerns Open MPI's own launcher");
+    parsed_free(&p);
+}
+
+static void rsh_agent_becomes_a_command(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun --mca plm_rsh_agent "
+                                    "/etc/mpi/kubexec.sh a");
+
+    assert_string_equal(o->launch_with, "/etc/mpi/kubexec.sh %h");
+    parsed_free(&p);
+}
+
+static void exported_variables(void **state)
+{
+    static char here[] = "HERE=1";
+    static char *const env[] = {here, NULL};
+    struct hb_options_source src = {.env = env};
+    struct parsed p;
+
+    parse_words(&p, &src, "hbrun -x HERE -x NOT_HERE -x A=b=c -x P* a");
+    assert_int_equal(p.rc, 0);
+    assert_list(&p.o->apps[0].env_rules, "=HERE|+A=b=c|=P*");
+    assert_list(&p.o->warnings, "-x NOT_HERE: no such variable here, so none "
+                                "is passed on");
+    parsed_free(&p);
+}
+
+static void deprecated_placement_is_translated(void **state)
+{
+    struct parsed p;
+    struct hb_options *o;
+
+    o = good(&p, "hbrun --bynode --nooversubscribe --pernode a");
+    assert_string_equal(o->map_by, "node");
+    assert_int_equal(o->oversubscribe, -1);
+    assert_int_equal(o->per_node, 1);
+    parsed_free(&p);
+    o = good(&p, "hbrun --npersocket 2 -bind-to-core -rf /r a");
+    assert_string_equal(o->map_by, "rankfile:FILE=/r");
+    assert_string_equal(o->bind_to, "core");
+    parsed_free(&p);
+    o = good(&p, "hbrun --npernode 3 --oversubscribe --nolocal a");
+    assert_int_equal(o->per_node, 3);
+    assert_int_equal(o->oversubscribe, 1);
+    assert_int_equal(o->nolocal, 1);
+    parsed_free(&p);
+}
+
+static void output_directives(void **state)
+{
+    struct parsed p;
+    struct hb_options *o;
+
+    o = good(&p, "hbrun --output tag,timestamp,merge,dir=/d:nocopy a");
+    assert_int_equal(o->tag_output, HB_TAG_OPENMPI);
+    assert_int_equal(o->timestamp_output, 1);
+    assert_int_equal(o->merge_stderr, 1);
+    assert_string_equal(o->output_dir, "/d");
+    parsed_free(&p);
+    o = good(&p, "hbrun --output file=/t/f --display map,bind --rtos "
+                 "donotlaunch,timeout=5 a");
+    assert_string_equal(o->out_pattern, "/t/f.%r");
+    assert_int_equal(o->explain, 1);
+    assert_int_equal(o->report_bindings, 1);
+    assert_int_equal(o->dry_run, 1);
+    assert_int_equal(o->timeout_ms, 5000);
+    parsed_free(&p);
+}
+
+static void times_have_units(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun --timeout 5m --grace 250ms "
+                                    "--heartbeat 0 a");
+
+    assert_int_equal(o->timeout_ms, 300000);
+    assert_int_equal(o->grace_ms, 250);
+    assert_int_equal(o->heartbeat_ms, 0);
+    assert_int_equal(o->connect_timeout_ms, 30000);
+    parsed_free(&p);
+}
+
+static void root_needs_no_word(void **state)
+{
+    struct parsed p;
+
+    assert_int_equal(good(&p, "mpirun --allow-run-as-root a")->warnings.n, 0);
+    parsed_free(&p);
+}
+
+static void ignored_options_warn_once(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun --report-pid - --report-pid - a");
+
+    assert_list(&o->warnings,
+                "--report-pid is ignored: hbrun writes no such file");
+    parsed_free(&p);
+}
+
+/* Command lines of the operators' own sample jobs. */
+static void sample_jobs_are_understood(void **state)
+{
+    static const char *const lines[] = {
+        "mpirun -n 2 /home/mpiuser/pi",
+        "mpirun --allow-run-as-root -np 2 -bind-to none -map-by slot -x "
+        "NCCL_DEBUG=INFO -x LD_LIBRARY_PATH=/l -x PATH=/p -mca pml ob1 -mca "
+        "btl ^openib python a.py --model=resnet101 --batch_size=64",
+        "mpiexec --allow-run-as-root --host w-0.w,w-1.w -np 2 hello",
+        "mpirun -np 4 --hostfile /etc/mpi/hostfile -mca plm_rsh_no_tree_spawn "
+        "1 -mca orte_keep_fqdn_hostnames t --tag-output python a.py",
+        "mpiexec.hydra -f /etc/mpi/hostfile -launcher ssh -n 2 -genv "
+        "I_MPI_DEBUG 5 -ppn 1 ./a",
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct parsed p;
+
+        assert_int_equal(good(&p, lines[i])->warnings.n, 0);
+        parsed_free(&p);
+    }
+}
+
+static void programs_from_a_file(void **state)
+{
+    static const char text[] = "# two programs\n"
+                               "-n 2 -x A='b c' ./one \"x y\" : z\n"
+                               "\n"
+                               "-n 1 ./two \\\n  more # not this\n";
+    char path[] = "/tmp/hb-app-XXXXXX";
+    int fd = mkstemp(path);
+    struct parsed p;
+    char *line;
+
+    assert_true(fd >= 0);
+    assert_int_equal(hb_fd_write_all(fd, text, sizeof text - 1, NULL), 0);
+    close(fd);
+    line = hb_xasprintf("hbrun --wdir /w --app %s", path);
+    parse(&p, line);
+    unlink(path);
+    free(line);
+    assert_int_equal(p.rc, 0);
+    assert_int_equal(p.o->n_apps, 2);
+    assert_list(&p.o->apps[0].argv, "./one|x y|:|z");
+    assert_list(&p.o->apps[0].env_rules, "+A=b c");
+    assert_list(&p.o->apps[1].argv, "./two|more");
+    assert_string_equal(p.o->apps[1].wdir, "/w");
+    parsed_free(&p);
+}
+
+static void parameters_from_a_file(void **state)
+{
+    static const char text[] = "# tuned\nbtl = tcp,self\n-x A=1 -mca pml ob1\n";
+    char path[] = "/tmp/hb-tune-XXXXXX";
+    int fd = mkstemp(path);
+    struct parsed p;
+    char *line;
+
+    assert_true(fd >= 0);
+    assert_int_equal(hb_fd_write_all(fd, text, sizeof text - 1, NULL), 0);
+    close(fd);
+    line = hb_xasprintf("hbrun --tune %s a", path);
+    parse(&p, line);
+    unlink(path);
+    free(line);
+    assert_int_equal(p.rc, 0);
+    assert_list(&p.o->apps[0].env_rules,
+                "+OMPI_MCA_btl=tcp,self|+A=1|+OMPI_MCA_pml=ob1");
+    parsed_free(&p);
+}
+
+static void help_needs_no_program(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "hbrun --help hosts");
+
+    assert_int_equal(o->help, 1);
+    assert_string_equal(o->help_topic, "hosts");
+    parsed_free(&p);
+    assert_int_equal(good(&p, "hbrun -n 2 -h")->help, 1);
+    assert_null(p.o->help_topic);
+    parsed_free(&p);
+    assert_int_equal(good(&p, "hbrun -V")->version, 1);
+    parsed_free(&p);
+    assert_string_equal(good(&p, "hbrun --completion zsh")->completion,
+                        "zsh");
+    parsed_free(&p);
+}
+
+static void wrong_words_get_one_line(void **state)
+{
+    bad("hbrun --hotsfile f a",
+        "unknown option --hotsfile; did you mean --hostfile?");
+    bad("hbrun -hotsfile f a",
+        "unknown option -hotsfile; did you mean -hostfile?");
+    bad("hbrun --qqqqqqqqqq a",
+        "unknown option --qqqqqqqqqq; --help lists all");
+    bad("hbrun --export ALL a",
+        "unknown option --export among those of --dialect=openmpi; another "
+        "dialect (openmpi, hydra, srun) has it");
+    bad("hbrun -n 0 a",
+        "-n: needs a number from 1 to 16777216, not \"0\"");
+    bad("hbrun -n abc a",
+        "-n: needs a number from 1 to 16777216, not \"abc\"");
+    bad("hbrun -n", "-n needs an argument: N");
+    bad("hbrun --mca btl", "--mca needs two arguments: NAME VALUE");
+    bad("hbrun", "no program was named: [options] PROGRAM [arguments]; "
+                 "--help lists the options");
+    bad("hbrun -n 2 a : -n 2",
+        "part 2 of the command line (between ':') names no program");
+    bad("hbrun --pmi tcp a",
+        "--pmi: \"tcp\" is not one of auto|pmi1|pmi2|pmix|none");
+    bad("hbrun --grace soon a", "--grace: needs a time (30, 30s, 250ms, 5m, "
+                                "1h), not \"soon\"");
+    bad("hbrun --stdin some a",
+        "--stdin: needs a rank, all or none, not \"some\"");
+    bad("hbrun --port 70000 a",
+        "--port: needs a port from 1 to 65535, not \"70000\"");
+    bad("hbrun --tag-output=maybe a",
+        "--tag-output: \"maybe\" is neither yes nor no");
+    bad("hbrun -x =a b", "-x: \"=a\" does not begin with a name");
+    bad("hbrun --display nothing b", "--display: \"nothing\" is not known");
+}
+
+static void refused_options_say_why(void **state)
+{
+    bad("hbrun --ompi-server x a",
+        "--ompi-server is not supported: names are published at the "
+        "launcher; there is no separate server");
+    bad("hbrun --dvm x a",
+        "--dvm is not supported: hbrun starts its own agents and joins no "
+        "running daemons");
+}
+
+/* --- the table itself ---------------------------------------------------- */
+
+static void count_name(const char *wanted, unsigned wanted_set, int *n)
+{
+    char name[HB_OPT_NAME_MAX];
+
+    for (size_t i = 0; i < hb_opts_n; i++) {
+        const char *pos = hb_opts[i].names;
+        unsigned set;
+
+        while (hb_opt_next_name(&pos, name, &set)) {
+            *n += (set & wanted_set) && !strcmp(name, wanted);
+        }
+    }
+}
+
+static void no_dialect_has_a_name_twice(void **state)
+{
+    for (size_t i = 0; i < hb_opts_n; i++) {
+        const char *pos = hb_opts[i].names;
+        char name[HB_OPT_NAME_MAX];
+        unsigned set;
+
+        while (hb_opt_next_name(&pos, name, &set)) {
+            assert_true(strlen(name) < HB_OPT_NAME_MAX - 1);
+            for (unsigned bit = 1; bit < 8; bit <<= 1) {
+                int n = 0;
+
+                count_name(name, bit, &n);
+                if (n > 1) {
+                    fail_msg("%s is there %d times in dialect %u", name, n,
+                             bit);
+                }
+            }
+        }
+    }
+}
+
+static void translations_name_options_that_exist(void **state)
+{
+    for (size_t i = 0; i < hb_opts_n; i++) {
+        const char *p = hb_opts[i].text;
+
+        while (hb_opts[i].kind == HB_OPT_AS && *p) {
+            size_t n = strcspn(p, "=");
+
+            if (!hb_opt_find(p, n, HB_DIALECT_OPENMPI)) {
+                fail_msg("%s stands for %s, which is no option",
+                         hb_opts[i].names, p);
+            }
+            p += strcspn(p, " ");
+            p += strspn(p, " ");
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_and_program),
+        cmocka_unit_test(every_spelling_of_ranks),
+        cmocka_unit_test(arguments_travel_byte_for_byte),
+        cmocka_unit_test(colon_begins_a_segment),
+        cmocka_unit_test(hosts_of_one_segment_are_the_jobs),
+        cmocka_unit_test(hosts_of_later_segments_stay_theirs),
+        cmocka_unit_test(mca_for_ranks_becomes_environment),
+        cmocka_unit_test(mca_for_the_launcher_is_understood),
+        cmocka_unit_test(mca_without_a_meaning_is_noted_once),
+        cmocka_unit_test(rsh_agent_becomes_a_command),
+        cmocka_unit_test(exported_variables),
+        cmocka_unit_test(deprecated_placement_is_translated),
+        cmocka_unit_test(output_directives),
+        cmocka_unit_test(times_have_units),
+        cmocka_unit_test(root_needs_no_word),
+        cmocka_unit_test(ignored_options_warn_once),
+        cmocka_unit_test(sample_jobs_are_understood),
+        cmocka_unit_test(programs_from_a_file),
+        cmocka_unit_test(parameters_from_a_file),
+        cmocka_unit_test(help_needs_no_program),
+        cmocka_unit_test(wrong_words_get_one_line),
+        cmocka_unit_test(refused_options_say_why),
+        cmocka_unit_test(no_dialect_has_a_name_twice),
+        cmocka_unit_test(translations_name_options_that_exist),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

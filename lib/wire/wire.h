@@ -15,7 +15,10 @@
  *   u32 length of what follows   u16 type   u16 flags (0)
  *   u32 epoch   u32 source node   u32 destination node   payload
  *
- * All big-endian. */
+ * All big-endian. A payload is its message's fields in order and nothing
+ * else: numbers as they are; str: u32 length, bytes, NUL; blob: u32 length,
+ * bytes; strv: u32 count, u32 bytes, the strings end to end, each with its
+ * NUL; u32s: u32 count, the numbers. */
 #define HB_WIRE_MAGIC "\033hpcboot-link 1\n"
 #define HB_WIRE_MAGIC_LEN (sizeof(HB_WIRE_MAGIC) - 1)
 #define HB_WIRE_PROTOCOL 1u
@@ -94,7 +97,10 @@ struct hb_frame {
     struct hb_bytes payload; /* borrowed from the input */
 };
 
-/* Appends one whole frame to *out. A NULL str is sent as "". */
+/* put: appends one whole frame to *out, or nothing and HPCBOOT_ERR_LIMIT. A
+ * NULL str is sent as ""; a list that was read may be sent on as it is.
+ * get: HPCBOOT_ERR_PROTOCOL where the payload is not exactly such a message
+ * or the frame is of another type. */
 #define HB_MESSAGE(ID, name, number, fields)                                \
     int hb_wire_put_##name(struct hb_buf *out, uint32_t epoch, uint32_t src, \
                            uint32_t dst, const struct hb_msg_##name *msg,    \
@@ -116,6 +122,7 @@ const char *hb_wire_type_name(unsigned type); /* "HELLO"; never NULL */
 
 /* Reads a decoded list: start with *pos = 0; NULL at the end. */
 const char *hb_wire_strv_next(const struct hb_wire_strv *list, size_t *pos);
+/* The i-th number, 0 past the end; of a list as written or as read. */
 uint32_t hb_wire_u32s_at(const struct hb_wire_u32s *list, uint32_t i);
 struct hb_wire_strv hb_wire_strv_of(char *const *v); /* NULL-terminated; v may be NULL */
 

@@ -6,7 +6,8 @@
 #include "lib/base/error.h"
 #include "lib/base/strv.h"
 
-/* Which variables a rank gets. Pure, but for hb_env_read_pid1.
+/* Which variables a rank gets. Pure, but for hb_env_read_pid1 and
+ * hb_env_file_rules. The names behind it stand in env_names.c.
  *
  * Order, later wins: the host's login environment for the deny list's names
  * (HOSTNAME, HOME, SSH_*, ... are each host's own); the pod's PID 1
@@ -18,7 +19,12 @@
  * Rules are texts, in order: "+NAME=value" set, "-NAME" unset, "=NAME" pass
  * the launcher's value even where denied (globs: "=PRE*"), "<NAME=value"
  * prepend with ':', ">NAME=value" append with ':', "!" start from nothing
- * (-genvnone). */
+ * (-genvnone). "-" takes globs, too.
+ *
+ * Values are bytes: newlines, '=' and anything that is not text pass. Entries
+ * without '=' are dropped; of two with one name the first counts, as for
+ * getenv. The result has no set order. PWD is the login's: who starts the
+ * program in a directory of its own sets it. */
 struct hb_env_policy {
     char *const *launcher; /* what the launcher sent */
     char *const *host;     /* this agent's own environment */
@@ -38,10 +44,23 @@ int hb_env_is_denied(const char *name);
 const char *hb_env_scrubbed_family(const char *name);
 
 /* PID 1's environment when this is a container (its PID 1 is not an init
- * system and is this user's); ERR_NOT_FOUND otherwise. */
+ * system and is this user's); ERR_NOT_FOUND otherwise. Where PID 1 is the
+ * pause process of a pod that shares its process namespace, the first process
+ * above this one stands for it. */
 int hb_env_read_pid1(struct hb_strv *out, struct hpcboot_error *err);
-/* NAME=value lines, '#' comments; for --env-file. */
+/* The same with another directory for /proc and another process for this
+ * one; for tests. */
+int hb_env_read_pid1_at(const char *proc, int pid, struct hb_strv *out,
+                        struct hpcboot_error *err);
+/* For --env-file. A line is NAME=value (the value is the rest of the line,
+ * bytes as they are), NAME (the launcher's value: rule "=NAME"), blank, or a
+ * comment ("#" first). "export " before a name is skipped. Makes rules. */
 int hb_env_file_rules(const char *path, struct hb_strv *rules_out,
                       struct hpcboot_error *err);
+/* The same from memory; `name` is for error texts. */
+int hb_env_text_rules(const char *name, const char *text, size_t len,
+                      struct hb_strv *rules_out, struct hpcboot_error *err);
+/* A rule as users can get it wrong: checks its form. */
+int hb_env_check_rule(const char *rule, struct hpcboot_error *err);
 
 #endif

@@ -15,19 +15,39 @@
  *
  * Forks: returns 0 in the agent, with *watch_fd_out readable once the guard
  * is gone; in the guard it never returns. The guard leaves the caller's
- * session (setsid), ignores terminal signals, and passes TERM on. */
+ * session (setsid), ignores terminal signals, and passes TERM on. It lets go
+ * of all descriptors, so whoever reads from the agent sees its end at once.
+ * The agent has a session of its own, and is a subreaper, too. To be called
+ * early, while the process is small and has no threads. */
 int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
 
 /* The cookie by which strays are known; may be set late (the agent hears it
- * in WELCOME). Written by the agent for its guard through shared memory. */
+ * in WELCOME). Written by the agent for its guard through shared memory. A
+ * cookie is a long random text, one for each agent of a job: two agents on
+ * one machine must not take each other's ranks for strays. One of fewer than
+ * HB_COOKIE_MIN bytes is not used. */
 #define HB_COOKIE_VAR "HPCBOOT_COOKIE"
+#define HB_COOKIE_MIN 16
+#define HB_COOKIE_MAX 128
 void hb_guard_set_cookie(const char *cookie);
 
 /* Kills all descendants of the calling process (a subreaper) and, where a
  * cookie is set, all processes of this user that carry it, until none is
- * left or `timeout_ms` has passed; reaps what it can. Returns how many were
- * killed. `sparing` (may be 0): a pid to leave alone. */
+ * left or `timeout_ms` has passed; reaps what it can, so statuses of children
+ * are lost to others. Returns how many were killed. `sparing` (may be 0): a
+ * pid to leave alone; what runs below it is not spared. Blocks; costs a few
+ * passes over /proc, or one call where there is no child and no cookie. */
 int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms);
+
+struct hb_reap_report {
+    int killed;
+    int refused; /* could not be signalled: another user's (set-user-ID) */
+    int left;    /* killed, and not dead in time (uninterruptible sleep) */
+    int blind;   /* /proc is missing or another PID name space's: not done */
+};
+void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
+             struct hb_reap_report *out);
+
 /* Sends a signal to every descendant of this process. Returns how many. */
 int hb_signal_descendants(int signo, pid_t sparing);
 /* Makes the calling process a child subreaper. */

@@ -9,6 +9,7 @@
  * HB_LINE_MAX bytes stay whole; longer ones come in pieces marked partial and
  * continued. Several whole lines may come as one piece. Bytes pass unharmed. */
 #define HB_LINE_MAX 65536u /* what users are promised not to see torn */
+#define HB_PIECE_MAX (HB_LINE_MAX + 1) /* such a line and its end; the most */
 
 struct hb_lines {
     unsigned char *data; /* the line under way */
@@ -25,7 +26,8 @@ typedef void (*hb_lines_emit)(void *arg, const void *data, size_t len,
 void hb_lines_feed(struct hb_lines *l, const void *data, size_t len,
                    hb_lines_emit emit, void *arg);
 /* The stream has ended (or has paused for long): what is held is given out
- * as it is, without a line end being added. */
+ * as it is, marked partial, without a line end being added. What is fed
+ * later goes on with that line. */
 void hb_lines_finish(struct hb_lines *l, hb_lines_emit emit, void *arg);
 void hb_lines_destroy(struct hb_lines *l);
 

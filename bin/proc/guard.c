@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The process above an agent.
+ *
+ * Who cleans up after whom, for every order of SIGKILL:
+ *
+ *   agent          the kernel hands its children to the guard (the nearest
+ *                  subreaper above), ranks that asked for it are killed by
+ *                  their parent-death signal at once, the guard sweeps up the
+ *                  rest and ends as the agent did
+ *   guard          its end of a pipe closes; the agent sees that and sweeps
+ *   both at once   parent-death signals end the ranks
+ *   launcher       the agent sees the end of its link; not this file's matter
+ *
+ * A process below may have made itself a session, a process group, another
+ * parent, or be stopped; it stays a descendant. What has left the tree by way
+ * of a process outside of it is found by the cookie in its environment.
+ *
+ * The guard allocates nothing, opens nothing and listens to nobody until the
+ * agent has ended, so there is little that can go wrong with it. */
+#include "config.h"
+
+#include "bin/proc/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+
+/* What SIGKILL does not end sleeps in the kernel, on a dead file server or
+ * device; after this nobody waits for it any longer. */
+#define GUARD_SWEEP_MS 30000
+
+/* Descriptors closed one by one where the kernel has no close_range (before
+ * 5.9); an agent that has just been started has few. */
+#define SWEEP_FDS 1024
+
+/* A shell's way to say that a signal ended something. */
+#define EXIT_SIGNAL_BASE 128
+
+/* Shared by guard and agent. The text counts once `len` is not 0, so a
+ * half-written cookie of an agent that dies meanwhile is never used. */
+struct shared {
+    atomic_uint len;
+    char text[HB_COOKIE_MAX + 1];
+};
+
+static struct shared *shared;
+
+void hb_guard_set_cookie(const char *cookie)
+{
+    size_t len = strlen(cookie);
+
+    if (shared == NULL || len < HB_COOKIE_MIN || len > HB_COOKIE_MAX) {
+        return;
+    }
+    atomic_store(&shared->len, 0);
+    memcpy(shared->text, cookie, len + 1);
+    atomic_store(&shared->len, (unsigned)len);
+}
+
+int hb_become_subreaper(struct hpcboot_error *err)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1ul) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "cannot become a child subreaper");
+    }
+    return HPCBOOT_OK;
+}
+
+/* ---- the guard */
+
+/* Leaves `keep` and 0 to 2, which become /dev/null. */
+static void let_go_of_files(int keep)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; fd < 3; fd++) {
+        if (null >= 0) {
+            dup2(null, fd);
+        } else {
+            close(fd);
+        }
+    }
+    if (syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u) < 0
+        || (keep > 3 && syscall(SYS_close_range, 3u, keep - 1u, 0u) < 0)) {
+        for (int fd = 3; fd < SWEEP_FDS; fd++) {
+            if (fd != keep) {
+                close(fd);
+            }
+        }
+    }
+}
+
+/* Ends this process the way `status` says another one ended. */
+static void __attribute__((noreturn)) end_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        sigset_t none;
+
+        /* The core, if there is one, is the agent's. */
+        prctl(PR_SET_DUMPABLE, 0ul);
+        sigemptyset(&none);
+        signal(WTERMSIG(status), SIG_DFL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        raise(WTERMSIG(status));
+        _exit(EXIT_SIGNAL_BASE + WTERMSIG(status));
+    }
+    _exit(WEXITSTATUS(status));
+}
+
+/* Waits for the agent, reaps whoever else ends; passes TERM on. Everything
+ * else is blocked and, being taken by sigwaitinfo, without effect. */
+static int wait_for_agent(pid_t agent)
+{
+    sigset_t all;
+    int status;
+
+    sigfillset(&all);
+    for (;;) {
+        pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
+
+        if (pid == agent) {
+            return status;
+        }
+        if (pid < 0 && errno == ECHILD) {
+            /* Cannot be: the agent is a child. Nothing is left to guard. */
+            return EXIT_SIGNAL_BASE << 8;
+        }
+        if (pid == 0 && sigwaitinfo(&all, NULL) == SIGTERM) {
+            kill(agent, SIGTERM);
+        }
+    }
+}
+
+static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
+{
+    const char *cookie = NULL;
+    int status;
+
+    prctl(PR_SET_NAME, "hpcboot-guard");
+    (void)setsid(); /* fails for a group leader, which has a group anyway */
+    (void)!chdir("/");
+    let_go_of_files(alive_fd);
+    status = wait_for_agent(agent);
+    if (atomic_load(&shared->len) > 0) {
+        cookie = shared->text;
+    }
+    hb_reap_all(cookie, 0, GUARD_SWEEP_MS);
+    end_like(status);
+}
+
+/* ---- becoming two */
+
+static int map_shared(struct hpcboot_error *err)
+{
+    void *p = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "cannot share memory with the guard");
+    }
+    shared = p;
+    return HPCBOOT_OK;
+}
+
+/* A pipe clear of 0 to 2, which the starter may have left closed. */
+static int open_watch(int fds[2], struct hpcboot_error *err)
+{
+    int low[2];
+    int rc = hb_fd_pipe(low, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    for (int i = 0; i < 2; i++) {
+        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 3);
+        if (fds[i] < 0) {
+            rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                               "cannot watch the guard");
+        }
+        hb_fd_close(&low[i]);
+    }
+    return rc;
+}
+
+int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err)
+{
+    int fds[2] = {-1, -1};
+    sigset_t all, before;
+    pid_t agent;
+    int rc = hb_become_subreaper(err);
+
+    if (rc == HPCBOOT_OK) {
+        rc = map_shared(err);
+    }
+    if (rc == HPCBOOT_OK) {
+        rc = open_watch(fds, err);
+    }
+    if (rc < 0) {
+        goto out;
+    }
+    /* A starter that ignored SIGCHLD would have the kernel throw statuses
+     * away. */
+    signal(SIGCHLD, SIG_DFL);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    agent = fork();
+    if (agent > 0) {
+        guard_run(agent, fds[1]);
+    }
+    rc = agent < 0 ? hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                                   "cannot fork the agent from its guard")
+                   : hb_become_subreaper(err);
+    if (agent == 0) {
+        (void)setsid();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (rc == HPCBOOT_OK) {
+        *watch_fd_out = fds[0];
+        fds[0] = -1;
+    }
+out:
+    hb_fd_close(&fds[0]);
+    hb_fd_close(&fds[1]);
+    return rc;
+}

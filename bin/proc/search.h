@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_PROC_SEARCH_H
+#define HB_PROC_SEARCH_H
+
+#include "lib/base/strv.h"
+
+/* The paths an exec of `file` tries, in order: `file` itself when it has a
+ * '/', else one for each entry of the PATH in `env` (or the system's own
+ * where env has none). Relative results are relative to the program's
+ * directory. Pure: no file is looked at. */
+void hb_search_paths(const char *file, char *const *env, struct hb_strv *out);
+/* The value of `name` in a NULL-terminated environment; borrowed, or NULL. */
+const char *hb_search_env(char *const *env, const char *name);
+
+#endif

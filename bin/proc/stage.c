@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The session directory of a job on a host.
+ *
+ * Made by mkdtemp, so that it is new, private and not to be guessed, in the
+ * first place that will have it. Removed from the bottom up through directory
+ * descriptors: every step is relative to a directory that was opened without
+ * following links, so no one who may write into it can lead the removal
+ * somewhere else.
+ *
+ * The places that come from variables are used only when they are absolute
+ * and short enough for a socket path. */
+#include "config.h"
+
+#include "bin/proc/stage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+/* Of the job's name, so much is recognizable in the directory's. */
+#define JOB_PART_MAX 8
+
+/* Deeper trees are left alone: each level holds a descriptor. */
+#define MAX_DEPTH 64
+
+/* ---- making */
+
+/* The part of a job's name that is safe in a path. */
+static void job_part(const char *job_id, char part[JOB_PART_MAX + 1])
+{
+    size_t n = 0;
+
+    for (; job_id != NULL && *job_id != '\0' && n < JOB_PART_MAX; job_id++) {
+        int plain = (*job_id >= 'a' && *job_id <= 'z')
+                    || (*job_id >= 'A' && *job_id <= 'Z')
+                    || (*job_id >= '0' && *job_id <= '9');
+
+        part[n++] = plain ? *job_id : '-';
+    }
+    part[n] = '\0';
+}
+
+/* Makes the directory in one place; NULL and *why when that cannot be. */
+static char *make_in(const char *place, const char *name, const char **why)
+{
+    char *path;
+
+    if (place[0] != '/') {
+        *why = "not an absolute path";
+        return NULL;
+    }
+    path = hb_xasprintf("%s/%s", place, name);
+    if (strlen(path) > HB_SESSION_PATH_MAX) {
+        *why = "path too long for a socket";
+    } else if (mkdtemp(path) == NULL) {
+        *why = strerror(errno);
+    } else {
+        return path;
+    }
+    free(path);
+    return NULL;
+}
+
+int hb_session_dir_create_in(const char *const *places, size_t n,
+                             const char *job_id, uint32_t node,
+                             char **path_out, struct hpcboot_error *err)
+{
+    struct hb_str tried = HB_STR_INIT;
+    char part[JOB_PART_MAX + 1];
+    char *name, *path = NULL;
+    const char *why = "";
+    int rc = HPCBOOT_OK;
+
+    job_part(job_id, part);
+    name = hb_xasprintf("hpcboot-%s.%u.XXXXXX", part, (unsigned)node);
+    for (size_t i = 0; i < n && path == NULL; i++) {
+        if (places[i] == NULL || places[i][0] == '\0') {
+            continue;
+        }
+        path = make_in(places[i], name, &why);
+        if (path == NULL) {
+            hb_str_putf(&tried, "%s%s (%s)", tried.len > 0 ? ", " : "",
+                        places[i], why);
+        }
+    }
+    if (path == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_HOST,
+                     "no directory for the session's sockets could be made: "
+                     "%s; set HPCBOOT_TMPDIR on this host to a short path "
+                     "that can be written", hb_str_text(&tried));
+    } else {
+        *path_out = path;
+    }
+    free(name);
+    hb_str_destroy(&tried);
+    return rc;
+}
+
+int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
+                          struct hpcboot_error *err)
+{
+    char run_user[32];
+    const char *places[] = {
+        getenv("HPCBOOT_TMPDIR"), "/tmp", "/dev/shm", run_user,
+        getenv("TMPDIR"),
+    };
+
+    snprintf(run_user, sizeof(run_user), "/run/user/%u", (unsigned)geteuid());
+    return hb_session_dir_create_in(places, sizeof(places) / sizeof(places[0]),
+                                    job_id, node, path_out, err);
+}
+
+/* ---- removing */
+
+static int is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Opens a directory for removal: no link, and on the file system `dev`. */
+static DIR *open_dir(int parent, const char *name, dev_t dev)
+{
+    int fd = openat(parent, name,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    DIR *d;
+
+    if (fd < 0) {
+        return NULL;
+    }
+    if (fstat(fd, &st) < 0 || st.st_dev != dev) {
+        hb_fd_close(&fd);
+        return NULL;
+    }
+    /* Whoever made it read-only owns it, or the removal fails anyway. */
+    (void)fchmod(fd, S_IRWXU);
+    d = fdopendir(fd);
+    if (d == NULL) {
+        hb_fd_close(&fd);
+    }
+    return d;
+}
+
+static int remove_tree(int parent, const char *name, dev_t dev, int depth);
+
+/* One pass over an open directory. Returns how many entries went, and in
+ * *left_out how many below it could not. */
+static int remove_entries(DIR *d, dev_t dev, int depth, int *left_out)
+{
+    struct dirent *e;
+    int gone = 0, left = 0;
+
+    while ((e = readdir(d)) != NULL) {
+        if (is_dots(e->d_name)) {
+            continue;
+        }
+        if (unlinkat(dirfd(d), e->d_name, 0) == 0) {
+            gone++;
+        } else if (errno == EISDIR || errno == EPERM) {
+            int below = remove_tree(dirfd(d), e->d_name, dev, depth + 1);
+
+            gone += below == 0;
+            left += below;
+        } else if (errno != ENOENT) {
+            left++;
+        }
+    }
+    *left_out = left;
+    return gone;
+}
+
+/* Empties and removes parent/name. Returns how many entries stay. */
+static int remove_tree(int parent, const char *name, dev_t dev, int depth)
+{
+    DIR *d = depth < MAX_DEPTH ? open_dir(parent, name, dev) : NULL;
+    int left = 0;
+
+    /* Some file systems skip entries when others go: until none goes. */
+    while (d != NULL && remove_entries(d, dev, depth, &left) > 0) {
+        rewinddir(d);
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+        left++;
+    }
+    return left;
+}
+
+int hb_session_dir_remove(const char *path)
+{
+    struct stat st;
+
+    if (path == NULL || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        return 0;
+    }
+    return remove_tree(AT_FDCWD, path, st.st_dev, 0);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_PROC_STAGE_H
+#define HB_PROC_STAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* A private directory (0700) of one job on one host, for sockets, PMIx files
+ * and what is preloaded. It lies in the first of $HPCBOOT_TMPDIR, /tmp,
+ * /dev/shm, /run/user/UID and $TMPDIR in which it can be made; so a root file
+ * system that is read-only does not matter while one of them is writable.
+ *
+ * The path is short: at most HB_SESSION_PATH_MAX bytes, which leaves room in
+ * a socket address (108 bytes) for a name of HB_SESSION_NAME_ROOM. */
+#define HB_SESSION_PATH_MAX 63
+#define HB_SESSION_NAME_ROOM 43
+
+/* *path_out: free() it. The name is made of the job, the node and a random
+ * part, so two jobs, or two agents of one job on one machine, never meet.
+ * ERR_HOST: no place could be had; the text names each with its reason. */
+int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
+                          struct hpcboot_error *err);
+/* The same in places[n] alone; for tests. */
+int hb_session_dir_create_in(const char *const *places, size_t n,
+                             const char *job_id, uint32_t node,
+                             char **path_out, struct hpcboot_error *err);
+/* Removes the directory and all that is in it. Symbolic links are removed,
+ * not followed; what lies on another file system is left alone. Returns 0,
+ * or the number of entries that could not be removed. */
+int hb_session_dir_remove(const char *path);
+
+#endif

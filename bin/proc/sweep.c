@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Finds and kills what is left of a job.
+ *
+ * One pass reads the stat file of every process, marks those that descend
+ * from this one, and looks into the environment of the others of this user
+ * for the cookie. (/proc/PID/task/TID/children would be quicker, and is not
+ * there in every kernel, nor reliable while processes fork.) As this process
+ * is a subreaper, none of its descendants can leave by losing its parent.
+ *
+ * Processes may fork while they are looked at, so a sweep first stops what it
+ * finds until a pass finds nobody new, and kills then: a stopped process does
+ * not fork, and it still takes the place in the process limit that a fork
+ * bomb would use again. Killing is repeated until a pass finds nobody alive.
+ *
+ * Nobody else's process is ever hit: a pid is signalled only while it belongs
+ * to the process that was looked at (pidfd, start time), a process of another
+ * user that answers EPERM is counted and left, and where /proc shows the pids
+ * of another name space nothing is done at all. Programs are never known by
+ * their names. */
+#include "config.h"
+
+#include "bin/proc/guard.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bin/proc/procfs.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+/* Passes that stop newcomers before killing starts. A bomb is not faster
+ * than this for long; if it is, the killing passes go on. */
+#define FREEZE_PASSES 32
+
+/* Between killing passes: a killed process is usually gone in less. */
+#define PAUSE_FIRST_US 200
+#define PAUSE_MAX_US 20000
+
+/* Environments are read in steps; the overlap holds a cookie entry. */
+#define ENVIRON_STEP 16384
+#define COOKIE_ENTRY_MAX (sizeof(HB_COOKIE_VAR) + HB_COOKIE_MAX + 2)
+
+enum kin { KIN_UNKNOWN, KIN_PENDING, KIN_NO, KIN_YES };
+
+struct proc {
+    struct hb_procfs_stat st;
+    enum kin kin;
+};
+
+/* All processes at (nearly) one moment, ordered by pid. */
+struct snapshot {
+    struct proc *v;
+    size_t n, cap;
+};
+
+/* Processes that were dealt with: those of earlier passes are in order. */
+struct known {
+    struct hb_procfs_stat *v;
+    size_t n, cap, sorted;
+};
+
+struct sweep {
+    const char *entry; /* "HPCBOOT_COOKIE=...", or NULL */
+    pid_t self, sparing;
+    struct known stopped, killed, refused;
+};
+
+/* ---- looking */
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = ((const struct hb_procfs_stat *)a)->pid;
+    pid_t y = ((const struct hb_procfs_stat *)b)->pid;
+
+    return (x > y) - (x < y);
+}
+
+/* /proc/self leads to this process: the pids in /proc mean what kill means. */
+static int proc_is_ours(void)
+{
+    char link[32];
+    ssize_t n = readlink("/proc/self", link, sizeof(link) - 1);
+
+    if (n <= 0) {
+        return 0;
+    }
+    link[n] = '\0';
+    return strtol(link, NULL, 10) == (long)getpid();
+}
+
+static void snapshot_take(struct snapshot *s)
+{
+    DIR *d = opendir("/proc");
+    struct dirent *e;
+
+    s->n = 0;
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
+        if (s->n == s->cap) {
+            s->cap = s->cap ? s->cap * 2 : 256;
+            s->v = hb_xrealloc(s->v, s->cap * sizeof(*s->v));
+        }
+        if (pid > 0 && hb_procfs_read_stat("/proc", pid, &s->v[s->n].st) == 0) {
+            s->v[s->n++].kin = KIN_UNKNOWN;
+        }
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    if (s->n > 0) {
+        qsort(s->v, s->n, sizeof(*s->v), by_pid);
+    }
+}
+
+static struct proc *snapshot_find(const struct snapshot *s, pid_t pid)
+{
+    struct proc key = {.st.pid = pid};
+
+    if (s->n == 0) {
+        return NULL;
+    }
+    return bsearch(&key, s->v, s->n, sizeof(*s->v), by_pid);
+}
+
+/* Climbs until somebody's kinship is known, then tells all on the way. A
+ * loop, which a reused pid could make, ends at a pending one. */
+static int descends(const struct snapshot *s, struct proc *p, pid_t self)
+{
+    struct proc *at = p;
+    enum kin found = KIN_NO;
+
+    while (at != NULL && at->kin == KIN_UNKNOWN) {
+        at->kin = KIN_PENDING;
+        if (at->st.ppid == self) {
+            found = KIN_YES;
+            break;
+        }
+        at = snapshot_find(s, at->st.ppid);
+        if (at != NULL && at->kin == KIN_YES) {
+            found = KIN_YES;
+        }
+    }
+    for (at = p; at != NULL && at->kin == KIN_PENDING;
+         at = snapshot_find(s, at->st.ppid)) {
+        at->kin = found;
+    }
+    return p->kin == KIN_YES;
+}
+
+/* 1 when a NUL-terminated entry of data[len] is `entry`; `at_start` tells
+ * that data begins with a whole entry. */
+static int has_entry(const char *data, size_t len, const char *entry,
+                     int at_start)
+{
+    size_t want = strlen(entry) + 1;
+    const char *at = data;
+
+    while ((at = memmem(at, len - (size_t)(at - data), entry, want)) != NULL) {
+        if (at == data ? at_start : at[-1] == '\0') {
+            return 1;
+        }
+        at++;
+    }
+    return 0;
+}
+
+/* 1 when the process is this user's and carries the cookie. */
+static int carries(pid_t pid, const char *entry)
+{
+    char path[32], data[COOKIE_ENTRY_MAX + ENVIRON_STEP];
+    size_t kept = 0, want = strlen(entry) + 2;
+    int fd, first = 1, found = 0;
+    struct stat st;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    if (fstat(fd, &st) < 0 || st.st_uid != geteuid()) {
+        goto out;
+    }
+    while (!found && (n = read(fd, data + kept, ENVIRON_STEP)) > 0) {
+        size_t len = kept + (size_t)n;
+
+        found = has_entry(data, len, entry, first);
+        kept = len < want ? len : want;
+        first = first && kept == len;
+        memmove(data, data + len - kept, kept);
+    }
+out:
+    hb_fd_close(&fd);
+    return found;
+}
+
+/* ---- remembering */
+
+static int known_has(const struct known *k, const struct hb_procfs_stat *st)
+{
+    struct hb_procfs_stat *hit = NULL;
+
+    if (k->sorted > 0) {
+        hit = bsearch(st, k->v, k->sorted, sizeof(*k->v), by_pid);
+    }
+    return hit != NULL && hit->starttime == st->starttime;
+}
+
+static void known_add(struct known *k, const struct hb_procfs_stat *st)
+{
+    if (k->n == k->cap) {
+        k->cap = k->cap ? k->cap * 2 : 64;
+        k->v = hb_xrealloc(k->v, k->cap * sizeof(*k->v));
+    }
+    k->v[k->n++] = *st;
+}
+
+/* A pass never meets a pid twice, so sorting between passes is enough. Of a
+ * pid that was reused the newest process is kept. */
+static void known_settle(struct known *k)
+{
+    size_t to = 0;
+
+    if (k->sorted == k->n) {
+        return;
+    }
+    qsort(k->v, k->n, sizeof(*k->v), by_pid);
+    for (size_t i = 0; i < k->n; i++) {
+        if (to > 0 && k->v[to - 1].pid == k->v[i].pid) {
+            if (k->v[i].starttime > k->v[to - 1].starttime) {
+                k->v[to - 1] = k->v[i];
+            }
+        } else {
+            k->v[to++] = k->v[i];
+        }
+    }
+    k->n = k->sorted = to;
+}
+
+/* ---- signalling */
+
+static int still_it(const struct hb_procfs_stat *st)
+{
+    struct hb_procfs_stat now;
+
+    return hb_procfs_read_stat("/proc", st->pid, &now) == 0
+           && now.starttime == st->starttime;
+}
+
+/* Signals this very process. 0, or -1 with errno: EPERM, ESRCH. A child of
+ * ours keeps its pid until we reap it; any other pid is pinned first. */
+static int send_exact(const struct hb_procfs_stat *st, pid_t self, int signo)
+{
+    int fd, rc, saved;
+
+    if (st->ppid == self) {
+        return kill(st->pid, signo);
+    }
+    fd = (int)syscall(SYS_pidfd_open, st->pid, 0);
+    if (fd < 0 && errno == ESRCH) {
+        return -1;
+    }
+    if (!still_it(st)) {
+        hb_fd_close(&fd);
+        errno = ESRCH;
+        return -1;
+    }
+    if (fd < 0) {
+        return kill(st->pid, signo); /* a kernel without pidfds */
+    }
+    rc = (int)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
+    saved = errno;
+    hb_fd_close(&fd);
+    errno = saved;
+    return rc;
+}
+
+/* A process whose first thread has ended shows 'Z' while others run on. */
+static int is_dead(const struct hb_procfs_stat *st)
+{
+    return (st->state == 'Z' || st->state == 'X') && st->threads <= 1;
+}
+
+static int is_target(const struct sweep *w, const struct snapshot *s,
+                     struct proc *p)
+{
+    if (p->st.pid == w->self || p->st.pid == w->sparing) {
+        return 0;
+    }
+    return descends(s, p, w->self)
+           || (w->entry != NULL && !is_dead(&p->st)
+               && carries(p->st.pid, w->entry));
+}
+
+/* Stops everybody who is not stopped yet. Returns how many were new. */
+static int freeze_pass(struct sweep *w, struct snapshot *s)
+{
+    int fresh = 0;
+
+    snapshot_take(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct proc *p = &s->v[i];
+
+        if (is_dead(&p->st) || known_has(&w->stopped, &p->st)
+            || !is_target(w, s, p)) {
+            continue;
+        }
+        known_add(&w->stopped, &p->st);
+        (void)send_exact(&p->st, w->self, SIGSTOP);
+        fresh++;
+    }
+    known_settle(&w->stopped);
+    return fresh;
+}
+
+/* Kills everybody, reaps children. Returns how many are still there. */
+static int kill_pass(struct sweep *w, struct snapshot *s)
+{
+    int left = 0;
+
+    snapshot_take(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct proc *p = &s->v[i];
+
+        if (known_has(&w->refused, &p->st) || !is_target(w, s, p)) {
+            continue;
+        }
+        if (is_dead(&p->st)) {
+            if (p->st.ppid == w->self) {
+                (void)waitpid(p->st.pid, NULL, WNOHANG | __WALL);
+            }
+            continue;
+        }
+        if (known_has(&w->killed, &p->st)) {
+            left++;
+        } else if (send_exact(&p->st, w->self, SIGKILL) == 0) {
+            known_add(&w->killed, &p->st);
+            left++;
+        } else if (errno == EPERM) {
+            known_add(&w->refused, &p->st);
+        }
+    }
+    known_settle(&w->killed);
+    known_settle(&w->refused);
+    return left;
+}
+
+static void pause_us(long us)
+{
+    const struct timespec t = {.tv_nsec = us * 1000};
+
+    nanosleep(&t, NULL);
+}
+
+/* No child means no descendant, as orphans become children of a subreaper. */
+static int has_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+static void run_sweep(struct sweep *w, int timeout_ms,
+                      struct hb_reap_report *out)
+{
+    int64_t deadline = hb_deadline_in_ms(timeout_ms);
+    struct snapshot s = {0};
+    long pause = PAUSE_FIRST_US;
+    int passes = 0;
+
+    while (passes++ < FREEZE_PASSES && freeze_pass(w, &s) > 0) {
+    }
+    while (w->stopped.n > 0 && (out->left = kill_pass(w, &s)) > 0
+           && hb_deadline_left_ms(deadline) > 0) {
+        pause_us(pause);
+        pause = pause * 2 < PAUSE_MAX_US ? pause * 2 : PAUSE_MAX_US;
+    }
+    out->killed = (int)w->killed.n;
+    out->refused = (int)w->refused.n;
+    free(s.v);
+}
+
+/* Children that had ended before anybody looked. */
+static void reap_zombies(pid_t sparing)
+{
+    siginfo_t info;
+
+    for (;;) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0
+            || info.si_pid == 0 || info.si_pid == sparing
+            || waitpid(info.si_pid, NULL, WNOHANG | __WALL) <= 0) {
+            return;
+        }
+    }
+}
+
+void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
+             struct hb_reap_report *out)
+{
+    size_t len = cookie != NULL ? strlen(cookie) : 0;
+    struct sweep w = {.self = getpid(), .sparing = sparing};
+    char entry[COOKIE_ENTRY_MAX];
+
+    memset(out, 0, sizeof(*out));
+    if (len >= HB_COOKIE_MIN && len <= HB_COOKIE_MAX) {
+        snprintf(entry, sizeof(entry), "%s=%s", HB_COOKIE_VAR, cookie);
+        w.entry = entry;
+    }
+    if (!proc_is_ours()) {
+        out->blind = 1;
+    } else if (w.entry != NULL || has_children()) {
+        run_sweep(&w, timeout_ms, out);
+    }
+    reap_zombies(sparing);
+    free(w.stopped.v);
+    free(w.killed.v);
+    free(w.refused.v);
+}
+
+int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms)
+{
+    struct hb_reap_report report;
+
+    hb_reap(cookie, sparing, timeout_ms, &report);
+    return report.killed;
+}
+
+int hb_signal_descendants(int signo, pid_t sparing)
+{
+    struct sweep w = {.self = getpid(), .sparing = sparing};
+    struct snapshot s = {0};
+    int n = 0;
+
+    if (!has_children() || !proc_is_ours()) {
+        return 0;
+    }
+    snapshot_take(&s);
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_dead(&s.v[i].st) && is_target(&w, &s, &s.v[i])
+            && send_exact(&s.v[i].st, w.self, signo) == 0) {
+            n++;
+        }
+    }
+    free(s.v);
+    return n;
+}

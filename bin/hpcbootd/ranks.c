@@ -243,7 +243,24 @@ static int start_rank(struct rank *r, const struct app_start *start,
     return rc;
 }
 
-static int prepare_app(struct agent *a, const struct agent_app *app,
+/* A directory that nobody asked for need not be here: it is just where hbrun
+ * happened to be typed. */
+static void settle_wdir(struct agent *a, struct agent_app *app,
+                        const struct hb_strv *env)
+{
+    const char *home = hb_env_get(env, "HOME");
+
+    if (app->wdir == NULL || app->wdir_given || access(app->wdir, X_OK) == 0) {
+        return;
+    }
+    home = home != NULL && access(home, X_OK) == 0 ? home : "/";
+    agent_note(a, HB_WARN, "the launcher's working directory %s is not here; "
+               "ranks start in %s (--wdir names another)", app->wdir, home);
+    free(app->wdir);
+    app->wdir = hb_xstrdup(home);
+}
+
+static int prepare_app(struct agent *a, struct agent_app *app,
                        const struct hb_strv *pid1, struct app_start *out,
                        struct hpcboot_error *err)
 {
@@ -265,6 +282,9 @@ static int prepare_app(struct agent *a, const struct agent_app *app,
     if (rc == 0) {
         rc = hb_limits_parse(hb_strv_view(&a->job.limits), &out->limits,
                              &out->n_limits, &refused, err);
+    }
+    if (rc == 0) {
+        settle_wdir(a, app, &out->env);
     }
     for (size_t i = 0; i < refused.n; i++) {
         agent_note(a, HB_WARN, "%s", refused.v[i]);

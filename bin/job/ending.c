@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bin/job/job_impl.h"
@@ -335,6 +336,29 @@ static void tell_lonely(const struct job *j)
            j->map->n_ranks);
 }
 
+/* --print-exit-codes: how each rank ended, in rank order. */
+static void tell_exit_codes(const struct job *j)
+{
+    for (uint32_t r = 0; j->map != NULL && r < j->map->n_ranks; r++) {
+        const struct job_rank *rank = &j->ranks[r];
+        const char *host = j->map->node_names[j->map->node_of_rank[r]];
+        char name[64];
+
+        if (!rank->started) {
+            hb_log(HB_INFO, "rank %u on %s: was not started", r, host);
+        } else if (!rank->ended) {
+            hb_log(HB_INFO, "rank %u on %s: its end was not heard of", r,
+                   host);
+        } else if (WIFSIGNALED(rank->wait_status)) {
+            hb_signal_text(WTERMSIG(rank->wait_status), name, sizeof name);
+            hb_log(HB_INFO, "rank %u on %s: %s", r, host, name);
+        } else {
+            hb_log(HB_INFO, "rank %u on %s: status %d", r, host,
+                   WEXITSTATUS(rank->wait_status));
+        }
+    }
+}
+
 static void write_termination_log(const struct job *j)
 {
     struct hpcboot_error err = {0};
@@ -360,6 +384,9 @@ void job_final_words(struct job *j)
         job_event_end(j);
     }
     tell_lonely(j);
+    if (j->opt->print_exit_codes) {
+        tell_exit_codes(j);
+    }
     if (j->verdict.kind == HB_CAUSE_NONE) {
         return;
     }

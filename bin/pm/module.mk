@@ -1,1 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
+libhbbin_a_SOURCES += \
+    %D%/pm.c %D%/pm.h %D%/servers.h \
+    %D%/pmi.c %D%/pmi.h \
+    %D%/pmi1.c \
+    %D%/pmi2.c \
+    %D%/pmi_barrier.c \
+    %D%/pmi_store.c %D%/pmi_store.h \
+    %D%/pmi_wire.c %D%/pmi_wire.h
+
+pmi_lab = tests/unit/pmi_lab.c tests/unit/pmi_lab.h
+check_PROGRAMS += tests/fuzz/fuzz_pmi1 tests/fuzz/fuzz_pmi2
+TESTS += tests/fuzz/fuzz_pmi1 tests/fuzz/fuzz_pmi2
+tests_fuzz_fuzz_pmi1_SOURCES = tests/fuzz/fuzz_pmi1.c tests/fuzz/replay.c
+tests_fuzz_fuzz_pmi1_LDADD = libhbbin.a libhb.a
+tests_fuzz_fuzz_pmi2_SOURCES = tests/fuzz/fuzz_pmi2.c tests/fuzz/replay.c
+tests_fuzz_fuzz_pmi2_LDADD = libhbbin.a libhb.a
+EXTRA_DIST += tests/fuzz/corpus/pmi1 tests/fuzz/corpus/pmi2
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_pmi1 tests/unit/test_pmi2
+TESTS += tests/unit/test_pmi1 tests/unit/test_pmi2
+tests_unit_test_pmi1_SOURCES = tests/unit/test_pmi1.c $(pmi_lab)
+tests_unit_test_pmi1_LDADD = $(UNIT_LDADD)
+tests_unit_test_pmi1_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_pmi2_SOURCES = tests/unit/test_pmi2.c $(pmi_lab)
+tests_unit_test_pmi2_LDADD = $(UNIT_LDADD)
+tests_unit_test_pmi2_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+endif

@@ -52,7 +52,6 @@ int hb_kvs_create(struct hb_kvs **out, size_t max_bytes,
 {
     struct hb_kvs *kvs = hb_xcalloc(1, sizeof(*kvs));
 
-    (void)err;
     kvs->n_buckets = FIRST_BUCKETS;
     kvs->buckets = hb_xcalloc(kvs->n_buckets, sizeof(struct pair *));
     kvs->max_bytes = max_bytes;

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The PMI-2 server: the upgrade from a PMI-1 line, then frames. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/pmi_lab.h"
+
+static const uint32_t one_node[] = {0, 0, 0, 0};
+static const uint32_t two_nodes[] = {0, 0, 1, 1};
+
+/* All ranks past their init line. */
+static struct lab *upgraded(enum hb_pm_family family, uint32_t n_ranks,
+                            const uint32_t *node_of_rank, uint32_t n_nodes)
+{
+    struct lab *lab = lab_new(family, n_ranks, node_of_rank, n_nodes);
+
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        lab_say(lab, r, "cmd=init pmi_version=2 pmi_subversion=0\n");
+        assert_heard(lab, r, "cmd=response_to_init pmi_version=2 "
+                             "pmi_subversion=0 rc=0\n");
+    }
+    return lab;
+}
+
+/* One frame is expected, and its length is checked. */
+static void heard2(struct lab *lab, uint32_t rank, const char *payload)
+{
+    char *want = hb_xasprintf("%6zu%s", strlen(payload), payload);
+
+    assert_heard(lab, rank, want);
+    free(want);
+}
+
+struct exchange {
+    const char *say, *hear;
+};
+
+static void each_command_gets_its_answer(void **state)
+{
+    static const struct exchange list[] = {
+        {"cmd=fullinit;pmijobid=job.1;pmirank=1;threaded=FALSE;thrid=0x1f;",
+         "cmd=fullinit-response;thrid=0x1f;rc=0;pmi-version=2;"
+         "pmi-subversion=0;rank=1;size=2;appnum=0;debugged=FALSE;"
+         "pmiverbose=FALSE;"},
+        {"cmd=job-getid;thrid=1;",
+         "cmd=job-getid-response;thrid=1;rc=0;jobid=job.1;"},
+        {"cmd=info-putnodeattr;key=a;value=1;",
+         "cmd=info-putnodeattr-response;rc=0;"},
+        {"cmd=info-getnodeattr;key=a;",
+         "cmd=info-getnodeattr-response;rc=0;found=TRUE;value=1;"},
+        {"cmd=info-getnodeattr;key=b;wait=FALSE;",
+         "cmd=info-getnodeattr-response;rc=0;found=FALSE;"},
+        {"cmd=info-getjobattr;key=PMI_process_mapping;thrid=7;",
+         "cmd=info-getjobattr-response;thrid=7;rc=0;found=TRUE;"
+         "value=(vector,(0,1,2));"},
+        {"cmd=info-getjobattr;key=universeSize;",
+         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=32;"},
+        {"cmd=info-getjobattr;key=hasNameServ;",
+         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=TRUE;"},
+        {"cmd=info-getjobattr;key=physTopology;",
+         "cmd=info-getjobattr-response;rc=0;found=FALSE;"},
+        {"cmd=kvs-put;key=k;value=a b\\c;thrid=9;",
+         "cmd=kvs-put-response;thrid=9;rc=0;"},
+        {"cmd=kvs-get;jobid=job.1;srcid=-1;key=k;",
+         "cmd=kvs-get-response;rc=0;found=TRUE;value=a b\\c;"},
+        {"cmd=kvs-get;jobid=other;srcid=-1;key=k;",
+         "cmd=kvs-get-response;rc=0;found=FALSE;"},
+        {"cmd=kvs-put;key=PMI_k;value=1;",
+         "cmd=kvs-put-response;rc=-1;"
+         "errmsg=keys_with_PMI__prefix_are_reserved;"},
+        {"cmd=spawn;ncmds=1;preputcount=0;subcmd=/bin/true;maxprocs=1;",
+         "cmd=spawn-response;rc=-1;"
+         "errmsg=dynamic_processes_are_not_supported;"},
+        {"cmd=job-connect;jobid=x;",
+         "cmd=job-connect-response;rc=-1;errmsg=jobs_cannot_be_connected;"},
+        {"cmd=job-disconnect;jobid=x;",
+         "cmd=job-disconnect-response;rc=-1;"
+         "errmsg=jobs_cannot_be_connected;"},
+        {"cmd=dance;thrid=3;",
+         "cmd=dance-response;thrid=3;rc=-1;errmsg=unknown_command;"},
+        {"cmd=finalize;thrid=4;", "cmd=finalize-response;thrid=4;rc=0;"},
+    };
+    struct lab *lab = upgraded(HB_PM_PMI2, 2, one_node, 1);
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        assert_int_equal(lab_say2(lab, 1, list[i].say), 0);
+        heard2(lab, 1, list[i].hear);
+    }
+    assert_int_equal(lab->contact[1], 7);
+    lab_free(lab);
+}
+
+static void a_pmi1_server_takes_the_upgrade(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI1, 1, one_node, 1);
+
+    lab_say2(lab, 0, "cmd=job-getid;");
+    heard2(lab, 0, "cmd=job-getid-response;rc=0;jobid=job.1;");
+    lab_free(lab);
+}
+
+static void frames_may_come_cut_or_together(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
+
+    lab_say(lab, 0, "    2");
+    lab_say(lab, 0, "2cmd=job-getid;thr");
+    assert_heard(lab, 0, "");
+    lab_say(lab, 0, "id=1;    14cmd=job-getid;");
+    assert_heard(lab, 0,
+                 "    48cmd=job-getid-response;thrid=1;rc=0;jobid=job.1;"
+                 "    40cmd=job-getid-response;rc=0;jobid=job.1;");
+    lab_free(lab);
+}
+
+static void fence_carries_puts_to_the_other_nodes(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 4, two_nodes, 2);
+
+    lab_say2(lab, 2, "cmd=kvs-put;key=k;value=v;");
+    heard2(lab, 2, "cmd=kvs-put-response;rc=0;");
+    for (uint32_t r = 0; r < 4; r++) {
+        lab_say2(lab, r, "cmd=kvs-fence;thrid=5;");
+    }
+    assert_heard(lab, 0, "");
+    lab_run(lab);
+    heard2(lab, 0, "cmd=kvs-fence-response;thrid=5;rc=0;");
+    lab_say2(lab, 0, "cmd=kvs-get;key=k;");
+    heard2(lab, 0, "cmd=kvs-get-response;rc=0;found=TRUE;value=v;");
+    lab_free(lab);
+}
+
+static void waiting_for_an_attribute_parks_the_request(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 4, two_nodes, 2);
+
+    lab_say2(lab, 0, "cmd=info-getnodeattr;key=a;wait=TRUE;thrid=8;");
+    assert_heard(lab, 0, "");
+    lab_say2(lab, 0, "cmd=job-getid;");
+    heard2(lab, 0, "cmd=job-getid-response;rc=0;jobid=job.1;");
+    lab_say2(lab, 2, "cmd=info-putnodeattr;key=a;value=elsewhere;");
+    assert_heard(lab, 0, "");
+    lab_say2(lab, 1, "cmd=info-putnodeattr;key=a;value=here;");
+    heard2(lab, 0, "cmd=info-getnodeattr-response;thrid=8;rc=0;found=TRUE;"
+                   "value=here;");
+    lab_free(lab);
+}
+
+static void names_are_published_and_looked_up(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 4, two_nodes, 2);
+
+    lab_say2(lab, 0, "cmd=name-publish;name=s;port=p;thrid=1;");
+    lab_run(lab);
+    heard2(lab, 0, "cmd=name-publish-response;thrid=1;rc=0;");
+    lab_say2(lab, 3, "cmd=name-lookup;name=s;thrid=2;");
+    lab_run(lab);
+    heard2(lab, 3, "cmd=name-lookup-response;thrid=2;rc=0;port=p;");
+    lab_say2(lab, 3, "cmd=name-unpublish;name=other;thrid=3;");
+    lab_run(lab);
+    heard2(lab, 3, "cmd=name-unpublish-response;thrid=3;rc=-1;"
+                   "errmsg=ERR_NOT_FOUND;");
+    lab_free(lab);
+}
+
+static void abort_gets_no_reply(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
+
+    lab_say2(lab, 0, "cmd=abort;isworld=TRUE;msg=it went wrong;");
+    assert_heard(lab, 0, "");
+    assert_int_equal(lab->abort_code, 1);
+    assert_string_equal(lab->abort_text, "it went wrong");
+    lab_say2(lab, 0, "cmd=abort;exitcode=7;message=again;");
+    assert_int_equal(lab->abort_code, 7);
+    lab_free(lab);
+}
+
+static void broken_frames_cut_the_rank_off(void **state)
+{
+    static const char *const bad[] = {
+        "cmd=job-getid;", "      cmd=x;", "   -1 ", "1 2   ",
+        "     8key=valu",
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
+
+        assert_int_equal(lab_say(lab, 0, bad[i]), HPCBOOT_ERR_PROTOCOL);
+        assert_non_null(lab->violation);
+        lab_free(lab);
+    }
+}
+
+static void a_rank_that_died_waiting_is_forgotten(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 2, one_node, 1);
+
+    lab_say2(lab, 0, "cmd=info-getnodeattr;key=a;wait=TRUE;");
+    lab_say2(lab, 0, "cmd=name-lookup;name=s;");
+    lab->ops->rank_gone(lab->node[0].pm, 0);
+    lab_say2(lab, 1, "cmd=info-putnodeattr;key=a;value=1;");
+    lab_run(lab);
+    assert_heard(lab, 0, "");
+    lab_free(lab);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_command_gets_its_answer),
+        cmocka_unit_test(a_pmi1_server_takes_the_upgrade),
+        cmocka_unit_test(frames_may_come_cut_or_together),
+        cmocka_unit_test(fence_carries_puts_to_the_other_nodes),
+        cmocka_unit_test(waiting_for_an_attribute_parks_the_request),
+        cmocka_unit_test(names_are_published_and_looked_up),
+        cmocka_unit_test(abort_gets_no_reply),
+        cmocka_unit_test(broken_frames_cut_the_rank_off),
+        cmocka_unit_test(a_rank_that_died_waiting_is_forgotten),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

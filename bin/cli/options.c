@@ -22,9 +22,9 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-/* Long enough for an image that is already on the node to start; an operator
- * that starts the launcher first needs more and gets it by --wait-hosts. */
-#define DEFAULT_WAIT_HOSTS_MS 60000
+/* Not given: hosts that a user lists are up or mistyped, hosts that an
+ * operator makes come up in their own time; bin/job knows which. */
+#define DEFAULT_WAIT_HOSTS_MS (-1)
 #define DEFAULT_CONNECT_TIMEOUT_MS 30000
 #define DEFAULT_HEARTBEAT_MS 3000 /* 5 of them: a lost host in 15 s */
 #define DEFAULT_GRACE_MS 20000    /* below the 30 s a pod is given */

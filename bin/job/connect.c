@@ -22,6 +22,8 @@
 #define RETRY_MAX_MS 4000
 #define VERDICT_WAIT_MS 1000 /* from the first loss to the report */
 #define TICK_MS 200          /* of the progress line */
+#define SAY_MS 5000          /* of the waiting line where there is none */
+#define WAITING_NAMED 3u     /* hosts named in it */
 #define BEATS_TO_DEATH 5
 
 static void host_try(struct job_host *h);
@@ -56,14 +58,43 @@ static void show_progress(struct job *j)
                        j->wait_until_ns);
 }
 
+/* Where no terminal shows progress, a line now and then says that this is
+ * not a hang, and whom it is waiting for. */
+static void say_waiting(const struct job *j)
+{
+    struct hb_str names = HB_STR_INIT;
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->state >= HOST_READY) {
+            continue;
+        }
+        if (n++ < WAITING_NAMED) {
+            hb_str_putf(&names, "%s%s (%s)", n > 1 ? ", " : "", h->spec->name,
+                        h->error.code != 0 ? h->error.text
+                                           : hb_boot_stage_name(h->stage));
+        }
+    }
+    hb_log(HB_INFO, "waiting for %u of %u hosts: %s%s", n, j->n_wanted,
+           hb_str_text(&names), n > WAITING_NAMED ? ", ..." : "");
+    hb_str_destroy(&names);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    if (j->phase == JOB_CONNECTING) {
-        show_progress(j);
-        arm_ms(j->tick_timer, TICK_MS);
+    if (j->phase != JOB_CONNECTING) {
+        return;
     }
+    if (j->progress != NULL) {
+        show_progress(j);
+    } else {
+        say_waiting(j);
+    }
+    arm_ms(j->tick_timer, j->progress != NULL ? TICK_MS : SAY_MS);
 }
 
 /* The last line that the login of a host printed; "" when it was silent. */
@@ -428,9 +459,7 @@ int job_connect(struct job *j, struct hpcboot_error *err)
         j->hosts[i].timer = evtimer_new(j->base, on_host_timer, &j->hosts[i]);
     }
     start_more(j);
-    if (j->progress != NULL) {
-        arm_ms(j->tick_timer, TICK_MS);
-    }
+    arm_ms(j->tick_timer, j->progress != NULL ? TICK_MS : SAY_MS);
     return 0;
 }
 

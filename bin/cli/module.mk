@@ -9,11 +9,14 @@ libhbbin_a_SOURCES += \
     %D%/optdef.h \
     %D%/options.c %D%/options.h \
     %D%/opts.c %D%/opts.def \
+    %D%/output.c %D%/output.h \
+    %D%/rankfiles.c %D%/rankfiles.h \
     %D%/scan.c \
     %D%/setters.c \
     %D%/setters_env.c \
     %D%/setters_io.c \
     %D%/setters_start.c \
+    %D%/sink.c %D%/sink.h \
     %D%/srun.c
 
 check_PROGRAMS += %D%/optdump
@@ -22,7 +25,7 @@ bin_cli_optdump_LDADD = libhbbin.a libhb.a
 
 if HAVE_CMOCKA
 cli_tests = tests/unit/test_cli_options tests/unit/test_cli_sources \
-    tests/unit/test_cli_dialects
+    tests/unit/test_cli_dialects tests/unit/test_cli_output
 check_PROGRAMS += $(cli_tests)
 TESTS += $(cli_tests)
 tests_unit_test_cli_options_SOURCES = tests/unit/test_cli_options.c \
@@ -37,4 +40,7 @@ tests_unit_test_cli_dialects_SOURCES = tests/unit/test_cli_dialects.c \
     tests/unit/cli_parse.h
 tests_unit_test_cli_dialects_LDADD = $(UNIT_LDADD)
 tests_unit_test_cli_dialects_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_cli_output_SOURCES = tests/unit/test_cli_output.c
+tests_unit_test_cli_output_LDADD = $(UNIT_LDADD)
+tests_unit_test_cli_output_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 endif

@@ -286,6 +286,9 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
         inherit(&app->path, s->common.path);
     }
     join_hosts(o);
+    if (o->dialect == HB_DIALECT_SRUN && o->out_pattern && !o->err_pattern) {
+        o->err_pattern = hb_xstrdup(o->out_pattern); /* as srun has it */
+    }
     if (o->dialect == HB_DIALECT_HYDRA && !o->oversubscribe) {
         o->oversubscribe = 1; /* Hydra's list of hosts wraps around */
     }

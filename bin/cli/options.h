@@ -67,6 +67,8 @@ struct hb_options {
     int tag_output;            /* enum hb_tag */
     int timestamp_output, merge_stderr, quiet, verbose;
     char *output_dir;          /* --output-filename */
+    int output_dir_only;       /* not on the terminal too */
+    int output_dir_no_job;     /* without the level "1/" */
     char *out_pattern, *err_pattern; /* files by rank: %r; else NULL */
     char *stdin_target;        /* "0", "all", "none", "RANK"; NULL: rank 0 */
     char *events;              /* --events FILE or fd:N; NULL */

@@ -6,43 +6,68 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bin/cli/options.h"
 #include "lib/base/error.h"
 
-/* What the launcher does with the output of ranks: labels, time stamps, files
- * per rank, and its own stdout and stderr, which are never waited for: a pipe
- * or terminal that is full keeps its bytes queued here, and the caller gives
- * ranks no more credit until they have left. The open file descriptions of
- * the launcher's stdout and stderr are shared with other programs and are not
- * switched to non-blocking. */
+/* What the launcher does with the ranks' output: labels, timestamps, the
+ * terminal, files. No call blocks on a terminal, pipe or socket: what does
+ * not go at once is kept and goes by hb_output_flush, when the descriptor
+ * that hb_output_wait_fd names is writable. The memory this takes is what the
+ * caller has given credit for. SIGPIPE must be ignored.
+ *
+ * Labels stand once per line: a line that comes in pieces is labelled again
+ * only where another rank's output came between. Without labels and
+ * timestamps every byte passes as it is. */
 struct hb_output;
 
 struct hb_output_config {
-    int out_fd, err_fd;      /* borrowed */
-    int tag;                 /* enum hb_tag of options.h */
-    int timestamp;
-    uint32_t n_ranks;        /* for the width of srun's labels */
-    const char *dir;         /* --output-filename DIR; NULL */
-    const char *out_pattern, *err_pattern; /* Hydra's, %r; NULL */
+    uint32_t n_ranks;
+    enum hb_tag tag;
+    int timestamps;
+    int out_fd, err_fd;     /* borrowed, must stay open; 1 and 2 */
+    const char *dir;        /* DIR/1/rank.R/stdout and stderr; or NULL */
+    int dir_only;           /* not on the terminal too (":nocopy") */
+    int dir_no_job;         /* DIR/rank.R/... (":nojobid") */
+    const char *out_pattern, *err_pattern; /* instead of the terminal; %r is
+                             * the rank, %% a '%'; or NULL */
+    /* Bytes of a piece's data that need no memory any more: written, or lost
+     * to an error that was reported. May be called from inside the calls
+     * below. May be NULL. */
+    void (*done)(void *arg, uint32_t rank, size_t bytes);
+    void *arg;
+};
+
+/* As message OUTPUT carries it; whether a line goes on is seen from the
+ * bytes. `data` is borrowed. */
+struct hb_output_piece {
+    uint32_t rank;
+    int stream;        /* 1, 2 */
+    uint64_t wall_ns;  /* when its host read it */
+    const void *data;
+    size_t len;
 };
 
 int hb_output_create(struct hb_output **out,
                      const struct hb_output_config *config,
                      struct hpcboot_error *err);
-void hb_output_destroy(struct hb_output *o); /* NULL-safe; closes its files */
+/* What is still kept is lost: flush first. NULL-safe. */
+void hb_output_destroy(struct hb_output *o);
 
-/* Takes one piece (stream 1 or 2; flags HB_OUT_* of lib/wire; wall_ns when
- * the agent read it) and writes what can be written now. A failure (no reader
- * left, disk full) is returned once and names the target; later pieces for
- * that target are dropped. */
-int hb_output_write(struct hb_output *o, uint32_t rank, int stream,
-                    unsigned flags, uint64_t wall_ns, const void *data,
-                    size_t len, struct hpcboot_error *err);
-/* Bytes that wait for stdout or stderr (which: 1, 2, or 0 for both). */
-size_t hb_output_pending(const struct hb_output *o, int which);
-/* The descriptor to watch for writability while bytes are pending; -1: none
- * can be watched (it is then written without waiting). */
-int hb_output_watch_fd(const struct hb_output *o, int which);
-/* Writes what can be written now. */
+/* Takes a piece whole, also when it fails. A place that cannot be written is
+ * an error once (ERR_CLOSED for a reader that is gone, else ERR_SYSTEM with
+ * errno and the file's name); later output for it is dropped. */
+int hb_output_write(struct hb_output *o, const struct hb_output_piece *piece,
+                    struct hpcboot_error *err);
+/* Writes what can be written now: 1 when something is left, 0 when not, or
+ * an error as above. */
 int hb_output_flush(struct hb_output *o, struct hpcboot_error *err);
+/* Blocks until all is written or timeout_ms has passed (-1: no limit). As
+ * hb_output_flush. For the end of a job. */
+int hb_output_drain(struct hb_output *o, int timeout_ms,
+                    struct hpcboot_error *err);
+size_t hb_output_pending(const struct hb_output *o); /* bytes kept */
+/* The descriptor whose writability is waited for, for stream 1 or 2; -1:
+ * nothing waits there. The number is the same each time. */
+int hb_output_wait_fd(const struct hb_output *o, int stream);
 
 #endif

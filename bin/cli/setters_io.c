@@ -43,17 +43,35 @@ HB_SETTER(tag_short)
                                                     : HB_TAG_HYDRA, err);
 }
 
-/* "DIR" or Open MPI's "DIR:nocopy,pattern"; the words after ':' change how
- * its daemons copy and are dropped where they are known. */
+/* Open MPI's words after "DIR:". */
+static int dir_word(struct hb_scan *s, const char *word)
+{
+    if (!strcasecmp(word, "nocopy")) {
+        s->o->output_dir_only = 1;
+    } else if (!strcasecmp(word, "nojobid")) {
+        s->o->output_dir_no_job = 1;
+    } else if (strcasecmp(word, "copy") && strcasecmp(word, "pattern")) {
+        return -1;
+    }
+    return 0;
+}
+
+/* "DIR" or "DIR:nocopy,nojobid"; a name may hold ':' otherwise. */
 HB_SETTER(output_dir)
 {
-    static const char *const modes[] = {":nocopy", ":copy", ":nojobid"};
-    char *dir = hb_xstrdup(values[0]);
+    char *dir = hb_xstrdup(values[0]), *colon = strrchr(dir, ':'), *word;
+    int known = colon != NULL;
 
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (hb_ends_with(dir, modes[i])) {
-            dir[strlen(dir) - strlen(modes[i])] = '\0';
+    if (colon) {
+        char *words = hb_xstrdup(colon + 1), *p = words;
+
+        while (known && (word = strsep(&p, ","))) {
+            known = dir_word(s, word) == 0;
         }
+        free(words);
+    }
+    if (known) {
+        *colon = '\0';
     }
     if (!dir[0]) {
         free(dir);
@@ -61,6 +79,17 @@ HB_SETTER(output_dir)
     }
     free(s->o->output_dir);
     s->o->output_dir = dir;
+    return 0;
+}
+
+HB_SETTER(output_copy)
+{
+    int on = values[0] ? hb_opt_bool(values[0]) : 1;
+
+    if (on < 0) {
+        return hb_opt_bad(s, err, "\"%s\" is neither yes nor no", values[0]);
+    }
+    s->o->output_dir_only = !on;
     return 0;
 }
 
@@ -154,8 +183,8 @@ static const struct directive output_directives[] = {
     {"file", "outfile-pattern", NULL},
     {"filename", "outfile-pattern", NULL},
     {"xml", NULL, NULL},
-    {"copy", NULL, NULL},
-    {"nocopy", NULL, NULL},
+    {"copy", "output-copy", "yes"},
+    {"nocopy", "output-copy", "no"},
     {"raw", NULL, NULL},
     {"pattern", NULL, NULL},
 };

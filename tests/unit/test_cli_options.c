@@ -188,6 +188,15 @@ static void output_directives(void **state)
     assert_int_equal(o->timestamp_output, 1);
     assert_int_equal(o->merge_stderr, 1);
     assert_string_equal(o->output_dir, "/d");
+    assert_int_equal(o->output_dir_only, 1);
+    parsed_free(&p);
+    o = good(&p, "hbrun --output-filename /a:b:NOCOPY,nojobid a");
+    assert_string_equal(o->output_dir, "/a:b");
+    assert_int_equal(o->output_dir_only, 1);
+    assert_int_equal(o->output_dir_no_job, 1);
+    parsed_free(&p);
+    o = good(&p, "hbrun --output-filename /a:b a");
+    assert_string_equal(o->output_dir, "/a:b");
     parsed_free(&p);
     o = good(&p, "hbrun --output file=/t/f --display map,bind --rtos "
                  "donotlaunch,timeout=5 a");

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The files of --output-filename and the file patterns.
+ *
+ * A file's slot is its rank and stream; where a pattern does not name the
+ * rank, all ranks have one slot, and where both streams have one name they
+ * share it. The first opening of a slot makes the file empty, later ones
+ * append, so that only the last few used need be open: a job has more ranks
+ * than the launcher may have descriptors. A file that fails is named once and
+ * then left alone. */
+#include "config.h"
+
+#include "bin/cli/rankfiles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define OPEN_FILES 64 /* at a time; far below any limit on descriptors */
+
+/* Bits of a slot's state. */
+#define SLOT_MADE 0x1u
+#define SLOT_MID_LINE 0x2u
+#define SLOT_DEAD 0x4u
+
+struct open_file {
+    int fd; /* -1: free */
+    size_t slot;
+    uint64_t used;
+};
+
+struct hb_rankfiles {
+    struct hb_rankfiles_config config;
+    unsigned char *slots; /* [2 * n_ranks] */
+    struct open_file open[OPEN_FILES];
+    uint64_t clock;
+};
+
+struct hb_rankfiles *hb_rankfiles_create(const struct hb_rankfiles_config *c)
+{
+    struct hb_rankfiles *f = hb_xcalloc(1, sizeof *f);
+
+    f->config = *c;
+    f->slots = hb_xcalloc(2 * (size_t)(c->n_ranks ? c->n_ranks : 1), 1);
+    for (int i = 0; i < OPEN_FILES; i++) {
+        f->open[i].fd = -1;
+    }
+    return f;
+}
+
+void hb_rankfiles_destroy(struct hb_rankfiles *f)
+{
+    if (!f) {
+        return;
+    }
+    for (int i = 0; i < OPEN_FILES; i++) {
+        hb_fd_close(&f->open[i].fd);
+    }
+    free(f->slots);
+    free(f);
+}
+
+int hb_rankfiles_has(const struct hb_rankfiles *f, int stream)
+{
+    return f->config.pattern[stream - 1] || f->config.dir;
+}
+
+/* --- names ----------------------------------------------------------------- */
+
+static int names_rank(const char *pattern)
+{
+    for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
+        if (p[1] == 'r') {
+            return 1;
+        }
+        if (!p[1]) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static size_t slot_of(const struct hb_rankfiles *f, uint32_t rank, int stream)
+{
+    const char *const *pattern = f->config.pattern;
+
+    if (!pattern[stream - 1]) {
+        return 2 * (size_t)rank + (size_t)(stream - 1);
+    }
+    if (stream == 2 && hb_streq(pattern[0], pattern[1])) {
+        stream = 1;
+    }
+    return (names_rank(pattern[stream - 1]) ? 2 * (size_t)rank : 0)
+           + (size_t)(stream - 1);
+}
+
+static char *expand(const char *pattern, uint32_t rank)
+{
+    struct hb_str out = HB_STR_INIT;
+
+    for (const char *p = pattern; *p; p++) {
+        if (p[0] == '%' && p[1] == 'r') {
+            hb_str_putf(&out, "%u", rank);
+            p++;
+        } else {
+            hb_str_putc(&out, *p);
+            p += p[0] == '%' && p[1] == '%';
+        }
+    }
+    return hb_str_steal(&out);
+}
+
+/* Ranks are padded as Open MPI pads them: to the digits of their number. */
+static char *path_of(const struct hb_rankfiles *f, uint32_t rank, int stream)
+{
+    const struct hb_rankfiles_config *c = &f->config;
+    int width = snprintf(NULL, 0, "%u", c->n_ranks);
+
+    if (c->pattern[stream - 1]) {
+        return expand(c->pattern[stream - 1], rank);
+    }
+    return hb_xasprintf("%s/%srank.%0*u/%s", c->dir,
+                        c->dir_no_job ? "" : "1/", width, rank,
+                        stream == 1 ? "stdout" : "stderr");
+}
+
+static int make_directories(const char *path, struct hpcboot_error *err)
+{
+    char *copy = hb_xstrdup(path);
+    int rc = 0;
+
+    for (char *p = strchr(copy + 1, '/'); rc == 0 && p;
+         p = strchr(p + 1, '/')) {
+        *p = '\0';
+        if (mkdir(copy, 0777) < 0 && errno != EEXIST) {
+            rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                               "the directory %s cannot be made", copy);
+        }
+        *p = '/';
+    }
+    free(copy);
+    return rc;
+}
+
+/* --- opening and writing ------------------------------------------------------ */
+
+static struct open_file *least_used(struct hb_rankfiles *f)
+{
+    struct open_file *oldest = &f->open[0];
+
+    for (int i = 0; i < OPEN_FILES; i++) {
+        if (f->open[i].fd < 0) {
+            return &f->open[i];
+        }
+        if (f->open[i].used < oldest->used) {
+            oldest = &f->open[i];
+        }
+    }
+    return oldest;
+}
+
+static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
+                     int *fd_out, struct hpcboot_error *err)
+{
+    struct open_file *entry;
+    int made = (f->slots[slot] & SLOT_MADE) != 0, rc, fd;
+
+    for (int i = 0; i < OPEN_FILES; i++) {
+        if (f->open[i].fd >= 0 && f->open[i].slot == slot) {
+            f->open[i].used = ++f->clock;
+            *fd_out = f->open[i].fd;
+            return 0;
+        }
+    }
+    if (!made && (rc = make_directories(path, err)) < 0) {
+        return rc;
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY
+                        | (made ? 0 : O_TRUNC), 0666);
+    if (fd < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "the output file %s cannot be opened", path);
+    }
+    f->slots[slot] |= SLOT_MADE;
+    entry = least_used(f);
+    hb_fd_close(&entry->fd);
+    entry->fd = fd;
+    entry->slot = slot;
+    entry->used = ++f->clock;
+    *fd_out = fd;
+    return 0;
+}
+
+static int write_slot(struct hb_rankfiles *f, size_t slot, const char *path,
+                      const void *data, size_t len, struct hpcboot_error *err)
+{
+    const char *p = data;
+    int fd = -1, rc = open_slot(f, slot, path, &fd, err);
+
+    while (rc == 0 && len > 0) {
+        ssize_t n = write(fd, p, len);
+
+        if (n < 0 && errno != EINTR) {
+            rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                               "the output file %s cannot be written", path);
+        } else if (n > 0) {
+            p += n;
+            len -= (size_t)n;
+        }
+    }
+    return rc;
+}
+
+int hb_rankfiles_mid_line(const struct hb_rankfiles *f, uint32_t rank,
+                          int stream)
+{
+    return (f->slots[slot_of(f, rank, stream)] & SLOT_MID_LINE) != 0;
+}
+
+int hb_rankfiles_write(struct hb_rankfiles *f, uint32_t rank, int stream,
+                       const void *data, size_t len,
+                       struct hpcboot_error *err)
+{
+    size_t slot = slot_of(f, rank, stream);
+    char *path;
+    int rc;
+
+    if (f->slots[slot] & SLOT_DEAD) {
+        return 0;
+    }
+    path = path_of(f, rank, stream);
+    rc = write_slot(f, slot, path, data, len, err);
+    free(path);
+    if (rc < 0) {
+        f->slots[slot] |= SLOT_DEAD;
+    } else if (len > 0) {
+        f->slots[slot] &= (unsigned char)~SLOT_MID_LINE;
+        f->slots[slot] |= ((const char *)data)[len - 1] == '\n'
+                              ? 0 : SLOT_MID_LINE;
+    }
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_CLI_RANKFILES_H
+#define HB_CLI_RANKFILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* Output files, one for each rank and stream, made when first written. Only
+ * a few are open at a time. Private to bin/cli. */
+struct hb_rankfiles;
+
+struct hb_rankfiles_config {
+    uint32_t n_ranks;
+    const char *dir;  /* DIR/1/rank.R/stdout, stderr; or NULL */
+    int dir_no_job;   /* without "1/" */
+    const char *pattern[2]; /* by stream - 1, %r the rank; or NULL */
+};
+
+/* Texts are borrowed and must outlive it. */
+struct hb_rankfiles *hb_rankfiles_create(const struct hb_rankfiles_config *c);
+void hb_rankfiles_destroy(struct hb_rankfiles *f); /* NULL-safe */
+/* Is there a file for this stream? */
+int hb_rankfiles_has(const struct hb_rankfiles *f, int stream);
+/* Has a line of this file begun and not ended? */
+int hb_rankfiles_mid_line(const struct hb_rankfiles *f, uint32_t rank,
+                          int stream);
+/* Appends; an error (once for each file) names it. */
+int hb_rankfiles_write(struct hb_rankfiles *f, uint32_t rank, int stream,
+                       const void *data, size_t len,
+                       struct hpcboot_error *err);
+
+#endif

@@ -17,6 +17,7 @@ libhbbin_a_SOURCES += \
 if HAVE_CMOCKA
 proc_tests = \
     tests/unit/test_proc_env \
+    tests/unit/test_proc_guard \
     tests/unit/test_proc_lines \
     tests/unit/test_proc_spawn
 check_PROGRAMS += $(proc_tests)
@@ -24,6 +25,9 @@ TESTS += $(proc_tests)
 tests_unit_test_proc_env_SOURCES = tests/unit/test_proc_env.c
 tests_unit_test_proc_env_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_env_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_proc_guard_SOURCES = tests/unit/test_proc_guard.c
+tests_unit_test_proc_guard_LDADD = $(UNIT_LDADD)
+tests_unit_test_proc_guard_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_proc_lines_SOURCES = tests/unit/test_proc_lines.c
 tests_unit_test_proc_lines_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_lines_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

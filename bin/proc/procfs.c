@@ -19,6 +19,8 @@
 /* Fields by their number in proc(5). */
 #define FIELD_STATE 3
 #define FIELD_PPID 4
+#define FIELD_PGRP 5
+#define FIELD_SESSION 6
 #define FIELD_THREADS 20
 #define FIELD_STARTTIME 22
 
@@ -35,6 +37,30 @@ static char *next_word(char **at)
         *(*at)++ = '\0';
     }
     return word;
+}
+
+static void put_field(struct hb_procfs_stat *st, int field, const char *word)
+{
+    switch (field) {
+    case FIELD_STATE:
+        st->state = word[0];
+        break;
+    case FIELD_PPID:
+        st->ppid = (pid_t)strtol(word, NULL, 10);
+        break;
+    case FIELD_PGRP:
+        st->pgrp = (pid_t)strtol(word, NULL, 10);
+        break;
+    case FIELD_SESSION:
+        st->session = (pid_t)strtol(word, NULL, 10);
+        break;
+    case FIELD_THREADS:
+        st->threads = (int)strtol(word, NULL, 10);
+        break;
+    case FIELD_STARTTIME:
+        st->starttime = strtoull(word, NULL, 10);
+        break;
+    }
 }
 
 int hb_procfs_parse_stat(const char *text, size_t len,
@@ -58,15 +84,7 @@ int hb_procfs_parse_stat(const char *text, size_t len,
         if (word == NULL) {
             return -1;
         }
-        if (field == FIELD_STATE) {
-            st.state = word[0];
-        } else if (field == FIELD_PPID) {
-            st.ppid = (pid_t)strtol(word, NULL, 10);
-        } else if (field == FIELD_THREADS) {
-            st.threads = (int)strtol(word, NULL, 10);
-        } else if (field == FIELD_STARTTIME) {
-            st.starttime = strtoull(word, NULL, 10);
-        }
+        put_field(&st, field, word);
     }
     *out = st;
     return 0;

@@ -9,7 +9,7 @@
 
 /* One process as /proc/PID/stat has it. */
 struct hb_procfs_stat {
-    pid_t pid, ppid;
+    pid_t pid, ppid, pgrp, session;
     char state;         /* of its first thread: 'R', 'S', 'Z', ... */
     int threads;        /* a 'Z' with more than one is alive all the same */
     uint64_t starttime; /* with pid, the identity of a process */

@@ -11,10 +11,14 @@
  * Processes may fork while they are looked at, so a sweep first stops what it
  * finds until a pass finds nobody new, and kills then: a stopped process does
  * not fork, and it still takes the place in the process limit that a fork
- * bomb would use again. Killing is repeated until a pass finds nobody alive.
+ * bomb would use again. Whole process groups are signalled as well, as far as
+ * they lie in sessions that were made below this process: a process that
+ * forks and exits all the time is always gone when its pid has been read, but
+ * no fork slips past a signal to its group. Killing is repeated until a pass
+ * finds nobody alive.
  *
- * Nobody else's process is ever hit: a pid is signalled only while it belongs
- * to the process that was looked at (pidfd, start time), a process of another
+ * Nobody else's process is hit: a pid is signalled only while it belongs to
+ * the process that was looked at (pidfd, start time), a process of another
  * user that answers EPERM is counted and left, and where /proc shows the pids
  * of another name space nothing is done at all. Programs are never known by
  * their names. */
@@ -73,8 +77,9 @@ struct known {
 
 struct sweep {
     const char *entry; /* "HPCBOOT_COOKIE=...", or NULL */
-    pid_t self, sparing;
+    pid_t self, session, sparing;
     struct known stopped, killed, refused;
+    struct known groups; /* of this pass; pid is the group's number */
 };
 
 /* ---- looking */
@@ -305,6 +310,47 @@ static int is_target(const struct sweep *w, const struct snapshot *s,
                && carries(p->st.pid, w->entry));
 }
 
+/* Remembers the group of a descendant that is not in this process's session:
+ * sessions are only inherited, so such a one was made further down, and all
+ * who are in it are descendants. */
+static void note_group(struct sweep *w, const struct proc *p)
+{
+    const struct hb_procfs_stat group = {.pid = p->st.pgrp};
+
+    if (p->kin == KIN_YES && p->st.session != w->session && p->st.pgrp > 1
+        && (w->groups.n == 0
+            || w->groups.v[w->groups.n - 1].pid != group.pid)) {
+        known_add(&w->groups, &group);
+    }
+}
+
+/* Pids go round in a circle: a group seen in this pass is still that group,
+ * or gone. The one to be spared would be hit by a signal to its group. */
+static void signal_groups(struct sweep *w, int signo)
+{
+    pid_t spared = w->sparing > 0 ? getpgid(w->sparing) : 0;
+
+    known_settle(&w->groups);
+    for (size_t i = 0; i < w->groups.n; i++) {
+        if (w->groups.v[i].pid != spared) {
+            (void)kill(-w->groups.v[i].pid, signo);
+        }
+    }
+    w->groups.n = w->groups.sorted = 0;
+}
+
+/* A dead descendant. Its group may have living members that are never seen
+ * alive, so it counts, once, unless it is known why it died. */
+static int bury(struct sweep *w, const struct proc *p)
+{
+    if (p->kin != KIN_YES || p->st.ppid != w->self) {
+        return 0;
+    }
+    note_group(w, p);
+    (void)waitpid(p->st.pid, NULL, WNOHANG | __WALL);
+    return !known_has(&w->killed, &p->st);
+}
+
 /* Stops everybody who is not stopped yet. Returns how many were new. */
 static int freeze_pass(struct sweep *w, struct snapshot *s)
 {
@@ -314,19 +360,25 @@ static int freeze_pass(struct sweep *w, struct snapshot *s)
     for (size_t i = 0; i < s->n; i++) {
         struct proc *p = &s->v[i];
 
-        if (is_dead(&p->st) || known_has(&w->stopped, &p->st)
-            || !is_target(w, s, p)) {
+        if (known_has(&w->stopped, &p->st) || !is_target(w, s, p)) {
+            continue;
+        }
+        if (is_dead(&p->st)) {
+            fresh += bury(w, p);
             continue;
         }
         known_add(&w->stopped, &p->st);
+        note_group(w, p);
         (void)send_exact(&p->st, w->self, SIGSTOP);
         fresh++;
     }
+    signal_groups(w, SIGSTOP);
     known_settle(&w->stopped);
     return fresh;
 }
 
-/* Kills everybody, reaps children. Returns how many are still there. */
+/* Kills everybody, reaps children. Returns how many are still there, or have
+ * come and gone. */
 static int kill_pass(struct sweep *w, struct snapshot *s)
 {
     int left = 0;
@@ -339,11 +391,10 @@ static int kill_pass(struct sweep *w, struct snapshot *s)
             continue;
         }
         if (is_dead(&p->st)) {
-            if (p->st.ppid == w->self) {
-                (void)waitpid(p->st.pid, NULL, WNOHANG | __WALL);
-            }
+            left += bury(w, p);
             continue;
         }
+        note_group(w, p);
         if (known_has(&w->killed, &p->st)) {
             left++;
         } else if (send_exact(&p->st, w->self, SIGKILL) == 0) {
@@ -353,6 +404,7 @@ static int kill_pass(struct sweep *w, struct snapshot *s)
             known_add(&w->refused, &p->st);
         }
     }
+    signal_groups(w, SIGKILL);
     known_settle(&w->killed);
     known_settle(&w->refused);
     return left;
@@ -381,9 +433,10 @@ static void run_sweep(struct sweep *w, int timeout_ms,
     long pause = PAUSE_FIRST_US;
     int passes = 0;
 
-    while (passes++ < FREEZE_PASSES && freeze_pass(w, &s) > 0) {
+    while (passes < FREEZE_PASSES && freeze_pass(w, &s) > 0) {
+        passes++;
     }
-    while (w->stopped.n > 0 && (out->left = kill_pass(w, &s)) > 0
+    while (passes > 0 && (out->left = kill_pass(w, &s)) > 0
            && hb_deadline_left_ms(deadline) > 0) {
         pause_us(pause);
         pause = pause * 2 < PAUSE_MAX_US ? pause * 2 : PAUSE_MAX_US;
@@ -412,7 +465,9 @@ void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
              struct hb_reap_report *out)
 {
     size_t len = cookie != NULL ? strlen(cookie) : 0;
-    struct sweep w = {.self = getpid(), .sparing = sparing};
+    struct sweep w = {
+        .self = getpid(), .session = getsid(0), .sparing = sparing,
+    };
     char entry[COOKIE_ENTRY_MAX];
 
     memset(out, 0, sizeof(*out));
@@ -429,6 +484,7 @@ void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
     free(w.stopped.v);
     free(w.killed.v);
     free(w.refused.v);
+    free(w.groups.v);
 }
 
 int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms)

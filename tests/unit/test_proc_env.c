@@ -292,7 +292,7 @@ static void put_file(const char *dir, int pid, const char *name,
 
 static void put_process(const char *dir, int pid, int ppid, const char *comm)
 {
-    char *stat = hb_xasprintf("%d (%s) S %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 "
+    char *stat = hb_xasprintf("%d (%s) S %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 "
                               "0 77 0\n", pid, comm, ppid);
     char *line = hb_xasprintf("%s\n", comm);
 

@@ -3,12 +3,17 @@
 #ifndef HB_CLI_LOGSINK_H
 #define HB_CLI_LOGSINK_H
 
+#include "bin/cli/output.h"
 #include "bin/cli/progress.h"
 #include "lib/base/log.h"
 
 /* The programs' log sink: "hbrun: warning: ..." on stderr, each record one
- * write of whole lines, the progress line erased before it. */
+ * write of whole lines, the progress line erased before it. Control
+ * characters in a record (it may quote a host) are written as \ooo. */
 void hb_logsink_open(const char *program, enum hb_log_level max_level);
 void hb_logsink_progress(struct hb_progress *p); /* NULL: none any more */
+/* While ranks write, records go in order with their output and do not wait
+ * for a slow terminal. NULL before the output is destroyed. */
+void hb_logsink_output(struct hb_output *o);
 
 #endif

@@ -5,11 +5,13 @@ libhbbin_a_SOURCES += \
     %D%/conf.c %D%/conf.h \
     %D%/files.c \
     %D%/help.c \
+    %D%/logsink.c %D%/logsink.h \
     %D%/mca.c %D%/mca.def \
     %D%/optdef.h \
     %D%/options.c %D%/options.h \
     %D%/opts.c %D%/opts.def \
     %D%/output.c %D%/output.h \
+    %D%/progress.c %D%/progress.h \
     %D%/rankfiles.c %D%/rankfiles.h \
     %D%/scan.c \
     %D%/setters.c \
@@ -17,7 +19,8 @@ libhbbin_a_SOURCES += \
     %D%/setters_io.c \
     %D%/setters_start.c \
     %D%/sink.c %D%/sink.h \
-    %D%/srun.c
+    %D%/srun.c \
+    %D%/table.c %D%/table.h
 
 check_PROGRAMS += %D%/optdump
 bin_cli_optdump_SOURCES = %D%/optdump.c
@@ -25,7 +28,8 @@ bin_cli_optdump_LDADD = libhbbin.a libhb.a
 
 if HAVE_CMOCKA
 cli_tests = tests/unit/test_cli_options tests/unit/test_cli_sources \
-    tests/unit/test_cli_dialects tests/unit/test_cli_output
+    tests/unit/test_cli_dialects tests/unit/test_cli_output \
+    tests/unit/test_cli_screen
 check_PROGRAMS += $(cli_tests)
 TESTS += $(cli_tests)
 tests_unit_test_cli_options_SOURCES = tests/unit/test_cli_options.c \
@@ -43,4 +47,7 @@ tests_unit_test_cli_dialects_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_cli_output_SOURCES = tests/unit/test_cli_output.c
 tests_unit_test_cli_output_LDADD = $(UNIT_LDADD)
 tests_unit_test_cli_output_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_cli_screen_SOURCES = tests/unit/test_cli_screen.c
+tests_unit_test_cli_screen_LDADD = $(UNIT_LDADD)
+tests_unit_test_cli_screen_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 endif

@@ -35,6 +35,8 @@
 #define DIRECT_MIN (16u << 10)
 /* A queue this long is written without waiting for a flush. */
 #define FLUSH_AT (256u << 10)
+/* With so much waiting the launcher's own words are dropped. */
+#define SAY_MAX (1u << 20)
 
 struct line { /* the end of what a place holds */
     int open; /* a line has begun there and not ended */
@@ -281,7 +283,8 @@ static int to_sink(struct hb_output *o, const struct hb_output_piece *piece,
     }
     note_end(&o->lines[i], piece);
     hb_sink_mark(sink, piece->rank, piece->len);
-    if (rc >= 0 && hb_sink_waiting(sink) >= FLUSH_AT) {
+    if (rc >= 0 && (sink->way == HB_SINK_DIRECT
+                    || hb_sink_waiting(sink) >= FLUSH_AT)) {
         rc = hb_sink_flush(sink, err);
     }
     return rc < 0 ? rc : 0;
@@ -340,6 +343,22 @@ int hb_output_write(struct hb_output *o, const struct hb_output_piece *piece,
         o->config.done(o->config.arg, piece->rank, piece->len);
     }
     return file_rc < 0 ? file_rc : rc;
+}
+
+void hb_output_say(struct hb_output *o, const char *text, size_t len)
+{
+    int i = o->same ? 0 : 1;
+    struct hb_sink *sink = &o->sinks[i];
+
+    if (sink->dead || hb_sink_waiting(sink) > SAY_MAX) {
+        return;
+    }
+    if (o->lines[i].open) {
+        hb_sink_put(sink, "\n", 1);
+        o->lines[i].open = 0;
+    }
+    hb_sink_put(sink, text, len);
+    hb_sink_flush(sink, NULL);
 }
 
 /* --- the queues -------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #ifndef HB_CLI_PROGRESS_H
 #define HB_CLI_PROGRESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One quiet line on a terminal while hosts connect; nothing elsewhere. It is
@@ -10,14 +11,22 @@
  * accept NULL. */
 struct hb_progress;
 
-/* NULL when fd is no terminal. */
+/* NULL when fd is no terminal, or one that cannot erase a line. */
 struct hb_progress *hb_progress_create(int fd);
 void hb_progress_destroy(struct hb_progress *p);
-/* "hosts: 5 of 8 ready, pod-3 connect, 4 s of 60 s" */
+/* "hosts: 5 of 8 ready, pod-3: connect, 4 s of 60 s". Drawn again when
+ * something has changed or a second has passed, and not in the first moment:
+ * a quick start shows nothing. `slowest` may be NULL. */
 void hb_progress_update(struct hb_progress *p, unsigned n_ready,
                         unsigned n_wanted, const char *slowest,
                         const char *stage, int64_t deadline_ns);
 void hb_progress_erase(struct hb_progress *p); /* may be shown again */
 void hb_progress_done(struct hb_progress *p);  /* is not shown again */
+
+/* The line itself, cut to width - 1 columns; for tests. */
+void hb_progress_text(char *out, size_t size, unsigned width,
+                      unsigned n_ready, unsigned n_wanted,
+                      const char *slowest, const char *stage,
+                      int64_t elapsed_ns, int64_t whole_ns);
 
 #endif

@@ -91,7 +91,9 @@ size_t hb_sink_waiting(const struct hb_sink *s)
 
 char *hb_sink_reserve(struct hb_sink *s, size_t n)
 {
-    if (s->start > 0 && s->len + n > s->cap) {
+    /* Half of the buffer at least comes free, or it grows: what waits is not
+     * moved again and again by a reader that takes it in crumbs. */
+    if (s->start > s->len / 2 && s->len + n > s->cap) {
         memmove(s->data, s->data + s->start, s->len - s->start);
         s->len -= s->start;
         s->start = 0;

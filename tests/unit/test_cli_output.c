@@ -234,6 +234,20 @@ static void times_are_those_of_the_source(void **state)
     expect(p, 1, "2017-07-14 02:40:00.123456 [0] a\n");
 }
 
+static void a_file_need_not_be_flushed(void **state)
+{
+    struct place *p = *state;
+    char *path = hb_xasprintf("%s/file", p->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    start(p, (struct hb_output_config){.out_fd = fd});
+    put(p, 0, 1, "a\n");
+    assert_int_equal(hb_output_pending(p->o), 0);
+    expect_file(p, "file", "a\n");
+    close(fd);
+    free(path);
+}
+
 static void a_rank_that_is_not_there_is_refused(void **state)
 {
     struct place *p = *state;
@@ -385,8 +399,7 @@ static void a_full_disk_behind_standard_output_is_told(void **state)
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
     start(p, (struct hb_output_config){.out_fd = fd});
-    put(p, 1, 1, "lost\n");
-    assert_int_equal(hb_output_flush(p->o, &p->error), HPCBOOT_ERR_SYSTEM);
+    assert_int_equal(put(p, 1, 1, "lost\n"), HPCBOOT_ERR_SYSTEM);
     assert_int_equal(p->error.sys_errno, ENOSPC);
     close(fd);
 }
@@ -494,6 +507,7 @@ int main(void)
         IN_PLACE(streams_in_one_place_do_not_mix_in_a_line),
         IN_PLACE(order_is_kept_where_both_streams_are_one),
         IN_PLACE(times_are_those_of_the_source),
+        IN_PLACE(a_file_need_not_be_flushed),
         IN_PLACE(a_rank_that_is_not_there_is_refused),
         IN_PLACE(a_pipe_that_is_not_read_never_blocks),
         IN_PLACE(a_socket_that_is_not_read_never_blocks),

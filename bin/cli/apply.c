@@ -93,7 +93,7 @@ const char *hb_scan_getenv(const struct hb_scan *s, const char *name)
     return NULL;
 }
 
-/* --- what was set ------------------------------------------------------ */
+/* --- what was set ------------------------------------------------ */
 
 static struct hb_setting *setting_slot(struct hb_parsed *p,
                                        const struct hb_optdef *opt)
@@ -127,7 +127,7 @@ static void remember(struct hb_scan *s, const struct hb_optdef *opt,
     hb_opt_replace(&slot->origin, s->origin);
 }
 
-/* --- setting ----------------------------------------------------------- */
+/* --- setting ----------------------------------------------------- */
 
 static int check_choice(struct hb_scan *s, const struct hb_optdef *opt,
                         const char *value, struct hpcboot_error *err)

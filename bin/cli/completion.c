@@ -45,7 +45,7 @@ static int wants_file(const struct hb_optdef *opt)
     return !strncmp(opt->args, "FILE", 4) || !strcmp(opt->args, "DIR");
 }
 
-/* --- bash -------------------------------------------------------------- */
+/* --- bash -------------------------------------------------------- */
 
 static void bash_word(FILE *out, const struct hb_optdef *opt,
                       const char *name)
@@ -101,7 +101,8 @@ static void bash(FILE *out)
     each_name(out, bash_other);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
-          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" \\\n"
+          "            -- \"$cur\")\n"
           "    elif [ \"$kind\" = file ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
           "    elif [ \"$kind\" = none ]; then\n"
@@ -116,7 +117,7 @@ static void bash(FILE *out)
           "complete -o filenames -F _hbrun hbrun\n", out);
 }
 
-/* --- zsh --------------------------------------------------------------- */
+/* --- zsh --------------------------------------------------------- */
 
 /* Text inside '...' of an _arguments spec: no ':' '[' ']' or quote as such. */
 static void zsh_text(FILE *out, const char *text)

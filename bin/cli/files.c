@@ -90,7 +90,7 @@ int hb_cli_split(const char *line, size_t len, struct hb_strv *words_out,
     }
 }
 
-/* --- lines ------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------- */
 
 struct file_line {
     const char *path;
@@ -188,7 +188,7 @@ static int split_line(const struct file_line *line, struct hb_strv *words,
                   : 0;
 }
 
-/* --- programs ------------------------------------------------------------ */
+/* --- programs ---------------------------------------------------- */
 
 static int app_line(struct hb_scan *s, const struct file_line *line,
                     struct hpcboot_error *err)
@@ -219,7 +219,7 @@ int hb_app_text(struct hb_scan *s, const char *path, const char *text,
     return rc;
 }
 
-/* --- parameters ---------------------------------------------------------- */
+/* --- parameters -------------------------------------------------- */
 
 /* The options that may stand in a file of parameters. */
 static const char *const tune_options[] = {"x", "mca", "omca", "gmca",

@@ -59,7 +59,7 @@ int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,
     return 0;
 }
 
-/* --- variables ----------------------------------------------------------- */
+/* --- variables --------------------------------------------------- */
 
 /* In this order; what comes later wins. Both spellings of Hydra's extra
  * arguments are in the field: an operator writes the first, Hydra reads the

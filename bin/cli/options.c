@@ -43,7 +43,7 @@ static void set_defaults(struct hb_options *o)
     o->show_progress = 1;
 }
 
-/* --- configuration files -------------------------------------------------- */
+/* --- configuration files ----------------------------------------- */
 
 struct conf_pass {
     struct hb_scan *s;
@@ -160,7 +160,7 @@ static int read_files(struct hb_scan *s, struct hpcboot_error *err)
     return rc;
 }
 
-/* --- variables ------------------------------------------------------------- */
+/* --- variables --------------------------------------------------- */
 
 static void variable_name(const struct hb_optdef *opt,
                           char name[HB_OPT_NAME_MAX + 8])
@@ -220,7 +220,7 @@ static int read_variables(struct hb_scan *s, struct hpcboot_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* --- putting together ------------------------------------------------------- */
+/* --- putting together -------------------------------------------- */
 
 static void inherit(char **field, const char *common)
 {
@@ -393,7 +393,7 @@ void hb_options_destroy(struct hb_options *o)
     free(p);
 }
 
-/* --- origins ---------------------------------------------------------------- */
+/* --- origins ----------------------------------------------------- */
 
 const char *hb_options_origin(const struct hb_options *o, const char *name)
 {

@@ -127,7 +127,7 @@ void hb_output_destroy(struct hb_output *o)
     free(o);
 }
 
-/* --- time and label -------------------------------------------------------- */
+/* --- time and label ---------------------------------------------- */
 
 /* "2026-11-21 11:28:15.123456 ", local time; the second's text is kept. */
 static size_t put_time(struct hb_output *o, uint64_t wall_ns, char *out,
@@ -177,7 +177,7 @@ static size_t put_prefix(struct hb_output *o,
     return at;
 }
 
-/* --- rendering --------------------------------------------------------------- */
+/* --- rendering --------------------------------------------------- */
 
 static size_t count_lines(const char *p, size_t len)
 {
@@ -239,7 +239,7 @@ static size_t render_bound(const struct hb_output_piece *piece,
     return piece->len + count_lines(piece->data, piece->len) * prefix_len + 1;
 }
 
-/* --- places --------------------------------------------------------------------- */
+/* --- places ------------------------------------------------------ */
 
 /* 1 when all has been written from where it lay, 0 when *piece is what is
  * left to be queued. */
@@ -361,7 +361,7 @@ void hb_output_say(struct hb_output *o, const char *text, size_t len)
     hb_sink_flush(sink, NULL);
 }
 
-/* --- the queues -------------------------------------------------------------------- */
+/* --- the queues -------------------------------------------------- */
 
 int hb_output_flush(struct hb_output *o, struct hpcboot_error *err)
 {

@@ -72,7 +72,7 @@ int hb_rankfiles_has(const struct hb_rankfiles *f, int stream)
     return f->config.pattern[stream - 1] || f->config.dir;
 }
 
-/* --- names ----------------------------------------------------------------- */
+/* --- names ------------------------------------------------------- */
 
 static int names_rank(const char *pattern)
 {
@@ -149,7 +149,7 @@ static int make_directories(const char *path, struct hpcboot_error *err)
     return rc;
 }
 
-/* --- opening and writing ------------------------------------------------------ */
+/* --- opening and writing ----------------------------------------- */
 
 static struct open_file *least_used(struct hb_rankfiles *f)
 {

@@ -181,7 +181,7 @@ static int scan_option(struct hb_scan *s, struct words *in,
     return rc;
 }
 
-/* --- segments ---------------------------------------------------------- */
+/* --- segments ---------------------------------------------------- */
 
 static void segment_begin(struct hb_scan *s, struct hb_app_options *app)
 {
@@ -331,7 +331,7 @@ int hb_scan_words(struct hb_scan *s, size_t n, char *const *words,
     }
 }
 
-/* --- looking ahead ----------------------------------------------------- */
+/* --- looking ahead ----------------------------------------------- */
 
 struct ahead {
     const char *dialect, *profile;

@@ -105,7 +105,7 @@ HB_SETTER(port)
     return 0;
 }
 
-/* --- programs ---------------------------------------------------------- */
+/* --- programs ---------------------------------------------------- */
 
 HB_SETTER(app_ranks)
 {
@@ -168,7 +168,7 @@ HB_SETTER(tune_file)
     return rc;
 }
 
-/* --- hosts and placement ------------------------------------------------ */
+/* --- hosts and placement ----------------------------------------- */
 
 /* Lists add up: -H a -H b is -H a,b. */
 HB_SETTER(host)
@@ -217,7 +217,7 @@ HB_SETTER(bind_hydra)
                       "numa are", values[0]);
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life -------------------------------------------------------- */
 
 /* "USR1", "SIGUSR1" and numbers come out as they are; their reader knows
  * the signals of this system. */
@@ -250,7 +250,7 @@ HB_SETTER(signals)
     return 0;
 }
 
-/* --- looking ------------------------------------------------------------ */
+/* --- looking ----------------------------------------------------- */
 
 HB_SETTER(help)
 {

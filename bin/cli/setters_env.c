@@ -121,7 +121,7 @@ HB_SETTER(unset_env)
     return rc;
 }
 
-/* --- Hydra -------------------------------------------------------------- */
+/* --- Hydra ------------------------------------------------------- */
 
 static int add_named(struct hb_scan *s, struct hb_strv *rules,
                      const char *const *values, struct hpcboot_error *err)
@@ -185,7 +185,7 @@ HB_SETTER(envnone)
     return 0;
 }
 
-/* --- parameters of Open MPI and PMIx ------------------------------------- */
+/* --- parameters of Open MPI and PMIx ----------------------------- */
 
 static int add_parameter(struct hb_scan *s, struct hb_strv *rules,
                          const char *prefix, const char *const *values,

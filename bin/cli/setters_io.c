@@ -162,7 +162,7 @@ HB_SETTER(progress)
     return 0;
 }
 
-/* --- lists of directives -------------------------------------------------- */
+/* --- lists of directives ----------------------------------------- */
 
 struct directive {
     const char *name; /* in lower case */

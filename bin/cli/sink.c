@@ -82,7 +82,7 @@ void hb_sink_close(struct hb_sink *s)
     s->fd = -1;
 }
 
-/* --- the queue ----------------------------------------------------------- */
+/* --- the queue --------------------------------------------------- */
 
 size_t hb_sink_waiting(const struct hb_sink *s)
 {
@@ -176,7 +176,7 @@ static void gone(struct hb_sink *s, size_t n)
     }
 }
 
-/* --- writing --------------------------------------------------------------- */
+/* --- writing ----------------------------------------------------- */
 
 static ssize_t polled_write(int fd, const void *data, size_t n)
 {

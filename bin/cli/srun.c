@@ -56,10 +56,11 @@ HB_SETTER(srun_export)
         hb_strv_push(rules, "!");
         return 0;
     }
-    for (const char *q = p; *q; q += strcspn(q, ",") + (strchr(q, ',') != NULL)) {
+    for (const char *q = p; *q; q += q[0] == ',') {
         size_t n = strcspn(q, ",");
 
         all = all || (n == 3 && !strncasecmp(q, "ALL", n));
+        q += n;
     }
     if (!all) {
         hb_strv_push(rules, "!");

@@ -373,7 +373,7 @@ static void refused_options_say_why(void **state)
         "running daemons");
 }
 
-/* --- the table itself ---------------------------------------------------- */
+/* --- the table itself -------------------------------------------- */
 
 static void count_name(const char *wanted, unsigned wanted_set, int *n)
 {

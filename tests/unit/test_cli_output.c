@@ -131,7 +131,7 @@ static void expect_file(struct place *p, const char *name, const char *wanted)
     free(path);
 }
 
-/* --- bytes and labels ------------------------------------------------------- */
+/* --- bytes and labels -------------------------------------------- */
 
 static void bytes_pass_unharmed(void **state)
 {
@@ -257,7 +257,7 @@ static void a_rank_that_is_not_there_is_refused(void **state)
     assert_int_equal(put(p, 0, 3, "x"), HPCBOOT_ERR_PROTOCOL);
 }
 
-/* --- slow readers ------------------------------------------------------------ */
+/* --- slow readers ------------------------------------------------ */
 
 /* Writes 4 MiB of lines while nobody reads, then reads; all must be there,
  * in order, and be credited only as they go. */
@@ -360,7 +360,7 @@ static void drain_gives_up_in_time(void **state)
     free(data);
 }
 
-/* --- places that fail ----------------------------------------------------------- */
+/* --- places that fail -------------------------------------------- */
 
 static void a_reader_that_is_gone_is_told_once(void **state)
 {
@@ -415,7 +415,7 @@ static void a_directory_that_cannot_be_made_is_told(void **state)
     expect(p, 1, "x\n");
 }
 
-/* --- files ------------------------------------------------------------------------ */
+/* --- files ------------------------------------------------------- */
 
 static void files_as_open_mpi_names_them(void **state)
 {

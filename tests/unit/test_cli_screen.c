@@ -145,7 +145,7 @@ static void records_go_in_order_with_output(void **state)
     expect(s, "half\nhbrun: warning: careful\n");
 }
 
-/* --- progress ------------------------------------------------------------------ */
+/* --- progress ---------------------------------------------------- */
 
 static void progress_is_for_terminals_only(void **state)
 {
@@ -191,13 +191,15 @@ static void progress_text_says_who_and_how_long(void **state)
 static void show(struct screen *s, struct hb_progress *p)
 {
     struct pollfd fd = {.fd = s->read_fd, .events = POLLIN};
+    static const char wanted[] =
+        "\r\033[Khosts: 1 of 2 ready, a: connect, ";
     char got[256] = "";
 
     do {
         hb_progress_update(p, 1, 2, "a", "connect", HB_NEVER);
     } while (poll(&fd, 1, 20) == 0);
     assert_true(read(s->read_fd, got, sizeof got - 1) > 0);
-    assert_memory_equal(got, "\r\033[Khosts: 1 of 2 ready, a: connect, ", 38);
+    assert_memory_equal(got, wanted, sizeof wanted - 1);
 }
 
 static void progress_is_erased_before_a_record(void **state)
@@ -217,7 +219,7 @@ static void progress_is_erased_before_a_record(void **state)
     hb_progress_destroy(p);
 }
 
-/* --- tables --------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------ */
 
 static void tables_align_words_left_and_numbers_right(void **state)
 {

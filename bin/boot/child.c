@@ -36,7 +36,8 @@ struct hb_child {
     int pid_fd;
     struct event *end_event;
     struct event *term_event;
-    hb_child_gone gone;
+    int owned; /* not released yet */
+    hb_child_gone gone; /* or NULL */
     void *arg;
 };
 
@@ -115,10 +116,10 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
     }
     snprintf(how, sizeof how, "%s %s", name, end);
     event_del(child->end_event);
-    if (child->gone) {
-        child->gone(child->arg, how);
-    } else {
+    if (!child->owned) {
         destroy(child);
+    } else if (child->gone) {
+        child->gone(child->arg, how);
     }
 }
 
@@ -129,6 +130,7 @@ int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,
     struct hb_child *child = hb_xcalloc(1, sizeof *child);
 
     child->pid = pid;
+    child->owned = 1;
     child->gone = gone;
     child->arg = arg;
     child->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -158,7 +160,7 @@ void hb_child_release(struct hb_child *child, int term_after_ms)
     if (!child) {
         return;
     }
-    child->gone = NULL;
+    child->owned = 0;
     if (!event_pending(child->end_event, EV_READ | EV_TIMEOUT, NULL)) {
         destroy(child);
         return;

@@ -14,7 +14,7 @@ struct hb_child;
 
 /* `gone` is called from the loop once the child has been reaped; `how` is its
  * end in words: "ssh exited with status 255", "ssh was killed by signal 9
- * (KILL)". */
+ * (KILL)". NULL: only reap it. */
 typedef void (*hb_child_gone)(void *arg, const char *how);
 
 int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,

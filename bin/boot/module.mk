@@ -7,6 +7,32 @@ libhbbin_a_SOURCES += \
     %D%/remote.c %D%/remote.h \
     %D%/template.c %D%/template.h
 
+if HAVE_LIBSSH
+pkglib_LTLIBRARIES += hb_ssh.la
+hb_ssh_la_SOURCES = \
+    %D%/dial.c %D%/dial.h \
+    %D%/resolve.c %D%/resolve.h \
+    %D%/ssh_auth.c %D%/ssh_auth.h \
+    %D%/ssh_channel.c %D%/ssh_channel.h \
+    %D%/ssh_connect.c \
+    %D%/ssh_proxy.c %D%/ssh_proxy.h \
+    %D%/ssh_settings.c %D%/ssh_settings.h \
+    %D%/ssh_steps.c \
+    %D%/ssh_trust.c %D%/ssh_trust.h \
+    %D%/ssh_way.c %D%/ssh_way.h \
+    lib/trust/knownhosts.c lib/trust/knownhosts.h
+hb_ssh_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBSSH_CFLAGS) $(CRYPTO_CFLAGS)
+hb_ssh_la_LDFLAGS = $(MODULE_LDFLAGS)
+hb_ssh_la_LIBADD = $(LIBSSH_LIBS) $(CRYPTO_LIBS)
+
+check_PROGRAMS += tests/pods/bootdrive
+tests_pods_bootdrive_SOURCES = tests/pods/bootdrive.c
+tests_pods_bootdrive_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
+tests_pods_bootdrive_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_pods_bootdrive_LDADD = $(PROGRAM_LDADD)
+EXTRA_tests_pods_bootdrive_DEPENDENCIES = libhb.a libhbbin.a
+endif
+
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_boot_template tests/unit/test_boot_child
 tests_unit_test_boot_template_SOURCES = tests/unit/test_boot_template.c

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Logging in with keys. Key files are read as bytes by lib/trust and decoded
+ * from memory, so that their names and modes do not matter. Each key is
+ * offered with its signature at once, which saves a round trip over asking
+ * first. Servers count refused keys and hang up after a few (MaxAuthTries, 6
+ * by default); so a key that stands in two files is offered once, only so
+ * many are offered, and where there is an agent some attempts are left for it.
+ *
+ * libssh talks to ssh-agent in a blocking way: an agent that asks its owner
+ * before each signature makes the loop wait for that. */
+#include "config.h"
+
+#include "bin/boot/ssh_auth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/trust/keyfile.h"
+
+#define OFFERS_MAX 5        /* one below the default of MaxAuthTries */
+#define OFFERS_WITH_AGENT 3 /* leaves some for the agent's keys */
+#define KEYS_MAX 64
+
+enum phase {
+    PHASE_KEYS, PHASE_AGENT, PHASE_MORE_KEYS, PHASE_NONE, PHASE_OVER
+};
+
+struct hb_ssh_auth {
+    const struct hb_ssh_settings *settings;
+    ssh_key keys[KEYS_MAX];
+    const char *paths[KEYS_MAX]; /* of the settings */
+    size_t n_keys;
+    ssh_key gang[KEYS_MAX]; /* of `keys`, not owned */
+    size_t n_gang;
+    int agent;              /* there is one to ask */
+    enum phase phase;
+    size_t next;            /* of keys */
+    struct hb_str refused;  /* what was offered in vain */
+    struct hb_str unusable; /* files and why */
+};
+
+static void note_unusable(struct hb_ssh_auth *auth, const char *path,
+                          const char *why)
+{
+    hb_str_putf(&auth->unusable, "%s%s: %s", auth->unusable.len ? ", " : "",
+                path, why);
+}
+
+static int is_known_key(const struct hb_ssh_auth *auth, const ssh_key key)
+{
+    for (size_t i = 0; i < auth->n_keys; i++) {
+        if (ssh_key_cmp(auth->keys[i], key, SSH_KEY_CMP_PUBLIC) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
+                     int gang)
+{
+    struct hb_key_sniff sniff;
+    struct hpcboot_error err = {0};
+    char *pem = NULL;
+    ssh_key key = NULL;
+
+    if (hb_key_read(path, &pem, &sniff, &err) < 0) {
+        if (named || err.code != HPCBOOT_ERR_NOT_FOUND) {
+            hb_str_putf(&auth->unusable, "%s%s",
+                        auth->unusable.len ? ", " : "", err.text);
+        }
+        return;
+    }
+    if (sniff.encrypted) {
+        note_unusable(auth, path, "encrypted (add it to ssh-agent)");
+    } else if (ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &key)
+               != SSH_OK) {
+        note_unusable(auth, path, "not a key that can be read");
+    } else if (is_known_key(auth, key)) {
+        ssh_key_free(key);
+    } else {
+        auth->paths[auth->n_keys] = path;
+        auth->keys[auth->n_keys++] = key;
+        if (gang) {
+            auth->gang[auth->n_gang++] = key;
+        }
+    }
+    hb_key_text_free(pem);
+}
+
+struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
+                                       const struct hb_boot_config *config)
+{
+    struct hb_ssh_auth *auth = hb_xcalloc(1, sizeof *auth);
+    const char *socket = settings->agent_socket ? settings->agent_socket
+                                                : getenv("SSH_AUTH_SOCK");
+
+    auth->settings = settings;
+    auth->agent = settings->use_agent && socket && *socket;
+    for (size_t i = 0; i < settings->identities.n && auth->n_keys < KEYS_MAX;
+         i++) {
+        const char *path = settings->identities.v[i];
+
+        take_key(auth, path, i < settings->n_named,
+                 config->inside_gang || hb_streq(path, config->gang_key));
+    }
+    return auth;
+}
+
+void hb_ssh_auth_destroy(struct hb_ssh_auth *auth)
+{
+    if (!auth) {
+        return;
+    }
+    for (size_t i = 0; i < auth->n_keys; i++) {
+        ssh_key_free(auth->keys[i]);
+    }
+    hb_str_destroy(&auth->refused);
+    hb_str_destroy(&auth->unusable);
+    free(auth);
+}
+
+struct hb_ssh_gang hb_ssh_auth_gang(const struct hb_ssh_auth *auth)
+{
+    return (struct hb_ssh_gang){auth->gang, auth->n_gang};
+}
+
+static void note_refused(struct hb_ssh_auth *auth, const char *what)
+{
+    hb_str_putf(&auth->refused, "%s%s", auth->refused.len ? ", " : "", what);
+}
+
+static const char *methods_text(ssh_session session, char *text, size_t size)
+{
+    int methods = ssh_userauth_list(session, NULL);
+
+    snprintf(text, size, "%s%s%s%s",
+             methods & SSH_AUTH_METHOD_PUBLICKEY ? " publickey" : "",
+             methods & SSH_AUTH_METHOD_PASSWORD ? " password" : "",
+             methods & SSH_AUTH_METHOD_INTERACTIVE ? " keyboard-interactive"
+                                                   : "",
+             methods & SSH_AUTH_METHOD_HOSTBASED ? " hostbased" : "");
+    return *text ? text : " nothing";
+}
+
+static int give_up(struct hb_ssh_auth *auth, ssh_session session,
+                   const char *host, struct hpcboot_error *err)
+{
+    const char *user = auth->settings->user;
+    char methods[96];
+
+    methods_text(session, methods, sizeof methods);
+    if (auth->n_keys == 0 && !auth->agent) {
+        return hb_fail(err, HPCBOOT_ERR_AUTH,
+                       "%s: no private key to log in with as %s (no ssh-agent; "
+                       "looked in %s/.ssh%s%.200s); name one with --identity",
+                       host, user,
+                       auth->settings->home ? auth->settings->home : "(no HOME)",
+                       auth->unusable.len ? "; " : "",
+                       hb_str_text(&auth->unusable));
+    }
+    if (auth->next < auth->n_keys) {
+        hb_str_putf(&auth->unusable, "%s%zu more keys, since hosts hang up "
+                    "after a few: name one with --identity",
+                    auth->unusable.len ? ", " : "",
+                    auth->n_keys - auth->next);
+    }
+    return hb_fail(err, HPCBOOT_ERR_AUTH,
+                   "%s: login as %s refused (the host accepts:%s); offered: "
+                   "%.160s%s%.120s; is the public key in that user's "
+                   "authorized_keys there?", host, user, methods,
+                   hb_str_text(&auth->refused), auth->unusable.len
+                   ? "; not usable: " : "", hb_str_text(&auth->unusable));
+}
+
+static int broken(struct hb_ssh_auth *auth, ssh_session session,
+                  const char *host, struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_AUTH,
+                   "%s: login as %s failed: %.200s (offered: %.160s)", host,
+                   auth->settings->user, ssh_get_error(session),
+                   auth->refused.len ? hb_str_text(&auth->refused)
+                                     : "nothing yet");
+}
+
+/* A phase gives SSH_AUTH_DENIED when it is through. */
+static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
+{
+    size_t max = auth->agent && auth->phase == PHASE_KEYS ? OFFERS_WITH_AGENT
+                                                          : OFFERS_MAX;
+    int rc;
+
+    while (auth->next < auth->n_keys && auth->next < max) {
+        rc = ssh_userauth_publickey(session, NULL, auth->keys[auth->next]);
+        if (rc == SSH_AUTH_AGAIN || rc == SSH_AUTH_SUCCESS
+            || rc == SSH_AUTH_PARTIAL) {
+            return rc;
+        }
+        note_refused(auth, auth->paths[auth->next]);
+        auth->next++;
+        if (!ssh_is_connected(session)) {
+            return SSH_AUTH_ERROR;
+        }
+    }
+    return SSH_AUTH_DENIED;
+}
+
+static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
+{
+    int rc;
+
+    if (!auth->agent) {
+        return SSH_AUTH_DENIED;
+    }
+    rc = ssh_userauth_agent(session, NULL);
+    if (rc != SSH_AUTH_AGAIN && rc != SSH_AUTH_SUCCESS) {
+        note_refused(auth, "the keys of ssh-agent");
+    }
+    return rc == SSH_AUTH_ERROR && ssh_is_connected(session) ? SSH_AUTH_DENIED
+                                                             : rc;
+}
+
+/* Nothing was offered so far: some servers let everybody in, and the others
+ * say what they would take. */
+static int ask_nothing(struct hb_ssh_auth *auth, ssh_session session)
+{
+    return auth->refused.len ? SSH_AUTH_DENIED
+                             : ssh_userauth_none(session, NULL);
+}
+
+int hb_ssh_auth_step(struct hb_ssh_auth *auth, ssh_session session,
+                     const char *host, struct hpcboot_error *err)
+{
+    static int (*const phases[])(struct hb_ssh_auth *auth,
+                                 ssh_session session) = {
+        [PHASE_KEYS] = offer_keys,
+        [PHASE_AGENT] = ask_agent,
+        [PHASE_MORE_KEYS] = offer_keys,
+        [PHASE_NONE] = ask_nothing,
+    };
+
+    for (; auth->phase != PHASE_OVER; auth->phase++) {
+        int rc = phases[auth->phase](auth, session);
+
+        if (rc == SSH_AUTH_SUCCESS) {
+            return 1;
+        }
+        if (rc == SSH_AUTH_AGAIN) {
+            return 0;
+        }
+        if (rc == SSH_AUTH_PARTIAL) {
+            return hb_fail(err, HPCBOOT_ERR_AUTH,
+                           "%s: the key of %s is accepted, but the host wants "
+                           "a second proof, which a launcher cannot give",
+                           host, auth->settings->user);
+        }
+        if (rc == SSH_AUTH_ERROR) {
+            return broken(auth, session, host, err);
+        }
+    }
+    return give_up(auth, session, host, err);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* From options, target and ssh_config to the settings of one login.
+ *
+ * What was asked for in person wins over ssh_config, that over the defaults.
+ * Files that an operator writes to switch checks off have no such effect:
+ * StrictHostKeyChecking is not read at all, and a UserKnownHostsFile of
+ * /dev/null means the usual files.
+ *
+ * OpenSSH takes the home directory from passwd alone. Containers mount keys
+ * where HOME points as well as where passwd points, and run as a uid that
+ * passwd does not know; so both are looked at, HOME first, and neither need
+ * exist. */
+#include "config.h"
+
+#include "bin/boot/ssh_settings.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/boot/remote.h"
+#include "lib/base/str.h"
+#include "lib/trust/keyfile.h"
+#include "lib/trust/sshconfig.h"
+
+#define SSH_PORT 22
+#define SYSTEM_DIR "/etc/ssh"
+
+/* In the order OpenSSH 9 looks for them. */
+static const char *const default_keys[] = {"id_rsa", "id_ecdsa", "id_ed25519"};
+
+struct maker {
+    const struct hb_boot_config *config;
+    const struct hb_boot_target *target;
+    struct hb_ssh_settings *out;
+    struct hb_ssh_conf conf;
+    struct hb_strv homes;
+    char *local_user;
+    char local_host[256];
+};
+
+static void add_once(struct hb_strv *list, const char *text)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (hb_streq(list->v[i], text)) {
+            return;
+        }
+    }
+    hb_strv_push(list, text);
+}
+
+static void find_homes(struct maker *m)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+    const char *home = getenv("HOME");
+
+    if (home && home[0] == '/') {
+        add_once(&m->homes, home);
+    }
+    if (pw && pw->pw_dir && pw->pw_dir[0] == '/') {
+        add_once(&m->homes, pw->pw_dir);
+    }
+    if (m->homes.n > 0) {
+        m->out->home = hb_xstrdup(m->homes.v[0]);
+    }
+}
+
+/* A usual file that is not there or not readable says nothing. */
+static int read_usual(struct maker *m, const char *dir, const char *name,
+                      const struct hb_ssh_query *query,
+                      struct hpcboot_error *err)
+{
+    char *path = hb_xasprintf("%s/%s", dir, name);
+    int rc = hb_ssh_conf_file(&m->conf, path, dir, query, err);
+
+    free(path);
+    return rc == HPCBOOT_ERR_NOT_FOUND || rc == HPCBOOT_ERR_SYSTEM
+        ? HPCBOOT_OK : rc;
+}
+
+static int read_config(struct maker *m, struct hpcboot_error *err)
+{
+    struct hb_ssh_query query = {
+        .host = m->target->host, .user = m->out->user,
+        .local_user = m->local_user, .home = m->out->home,
+    };
+    const char *file = m->config->ssh_config;
+    int rc = HPCBOOT_OK;
+
+    if (file && hb_streq(file, "none")) {
+        return rc;
+    }
+    if (file) {
+        return hb_ssh_conf_file(&m->conf, file, SYSTEM_DIR, &query, err);
+    }
+    for (size_t i = 0; rc == HPCBOOT_OK && i < m->homes.n; i++) {
+        char *dir = hb_xasprintf("%s/.ssh", m->homes.v[i]);
+
+        rc = read_usual(m, dir, "config", &query, err);
+        free(dir);
+    }
+    if (rc == HPCBOOT_OK) {
+        rc = read_usual(m, SYSTEM_DIR, "ssh_config", &query, err);
+    }
+    return rc;
+}
+
+static struct hb_ssh_tokens tokens(const struct maker *m)
+{
+    return (struct hb_ssh_tokens){
+        .home = m->out->home, .host = m->out->hostname,
+        .original = m->target->host, .local_host = m->local_host,
+        .local_user = m->local_user, .user = m->out->user,
+        .port = m->out->port,
+    };
+}
+
+static int choose_user(struct maker *m, struct hpcboot_error *err)
+{
+    struct hb_ssh_settings *out = m->out;
+
+    if (!out->user) {
+        const char *name = m->conf.user ? m->conf.user : m->local_user;
+
+        if (!name) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "no user name to log in as: uid %u has no passwd "
+                           "entry and USER is not set; set USER, or write "
+                           "USER@%s or User in ~/.ssh/config",
+                           (unsigned)geteuid(), m->target->host);
+        }
+        out->user = hb_xstrdup(name);
+    }
+    return HPCBOOT_OK;
+}
+
+static void choose_place(struct maker *m)
+{
+    struct hb_ssh_settings *out = m->out;
+    const struct hb_ssh_conf *conf = &m->conf;
+    int ports[] = {m->target->port, m->config->port, conf->port};
+    const char *name = conf->hostname ? conf->hostname : m->target->host;
+
+    out->port = SSH_PORT;
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        if (ports[i] > 0) {
+            out->port = ports[i];
+            out->port_said = 1;
+            break;
+        }
+    }
+    out->hostname = hb_xstrdup(name);
+    out->known_as = hb_xstrdup(conf->host_key_alias ? conf->host_key_alias
+                                                    : name);
+}
+
+/* "none" and /dev/null as the place of known host keys. */
+static int is_nowhere(const char *path)
+{
+    return hb_streq(path, "none") || hb_streq(path, "/dev/null");
+}
+
+static void add_known_files(struct maker *m, const struct hb_strv *said)
+{
+    struct hb_ssh_tokens t = tokens(m);
+
+    for (size_t i = 0; i < said->n; i++) {
+        char *path = is_nowhere(said->v[i]) ? NULL
+            : hb_ssh_expand(said->v[i], &t, 1);
+
+        if (path) {
+            add_once(&m->out->known_files, path);
+        }
+        free(path);
+    }
+}
+
+static void choose_known_files(struct maker *m)
+{
+    struct hb_strv *files = &m->out->known_files;
+    size_t before;
+
+    add_known_files(m, &m->conf.user_known_hosts);
+    for (size_t i = 0; files->n == 0 && i < m->homes.n; i++) {
+        hb_strv_pushf(files, "%s/.ssh/known_hosts", m->homes.v[i]);
+        hb_strv_pushf(files, "%s/.ssh/known_hosts2", m->homes.v[i]);
+    }
+    before = files->n;
+    add_known_files(m, &m->conf.global_known_hosts);
+    if (files->n == before) {
+        hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts");
+        hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts2");
+    }
+}
+
+static void add_usual_keys(struct maker *m)
+{
+    struct hb_strv *keys = &m->out->identities;
+
+    for (size_t h = 0; h < m->homes.n; h++) {
+        struct hb_strv found = HB_STRV_INIT;
+        char *dir = hb_xasprintf("%s/.ssh", m->homes.v[h]);
+
+        hb_key_find(dir, &found);
+        for (size_t i = 0; i < sizeof default_keys / sizeof *default_keys;
+             i++) {
+            char *path = hb_xasprintf("%s/%s", dir, default_keys[i]);
+
+            if (access(path, F_OK) == 0) {
+                add_once(keys, path);
+            }
+            free(path);
+        }
+        for (size_t i = 0; i < found.n; i++) {
+            add_once(keys, found.v[i]);
+        }
+        hb_strv_destroy(&found);
+        free(dir);
+    }
+}
+
+static void choose_identities(struct maker *m)
+{
+    struct hb_ssh_settings *out = m->out;
+    struct hb_ssh_tokens t = tokens(m);
+
+    out->use_agent = !hb_streq(m->conf.identity_agent, "none");
+    if (out->use_agent && m->conf.identity_agent
+        && !hb_streq(m->conf.identity_agent, "SSH_AUTH_SOCK")) {
+        out->agent_socket = hb_ssh_expand(m->conf.identity_agent, &t, 1);
+    }
+    if (m->config->identity) {
+        hb_strv_push(&out->identities, m->config->identity);
+        out->n_named = out->identities.n;
+        return;
+    }
+    for (size_t i = 0; i < m->conf.identity_files.n; i++) {
+        char *path = hb_ssh_expand(m->conf.identity_files.v[i], &t, 1);
+
+        if (path && !hb_streq(path, "none")) {
+            add_once(&out->identities, path);
+        }
+        free(path);
+    }
+    if (m->config->gang_key) {
+        add_once(&out->identities, m->config->gang_key);
+    }
+    out->n_named = out->identities.n;
+    if (!m->conf.identities_only || out->n_named == 0) {
+        add_usual_keys(m);
+    }
+}
+
+/* The colon before the port in host[:port], or NULL. A host with several
+ * colons is an IPv6 address, whose port can only follow a bracket. */
+static const char *port_colon(const char *host)
+{
+    const char *colon = strrchr(host, ':');
+
+    if (colon && colon > host && colon[-1] != ']'
+        && colon != strchr(host, ':')) {
+        return NULL;
+    }
+    return colon;
+}
+
+/* One hop of ProxyJump, [user@]host[:port] or ssh://...: the words of an ssh
+ * that carries the stream from there. */
+static int jump_words(struct maker *m, struct hpcboot_error *err)
+{
+    struct hb_strv *words = &m->out->proxy;
+    const char *jump = m->conf.proxy_jump;
+    const char *comma = strrchr(jump, ',');
+    const char *hop = comma ? comma + 1 : jump;
+    const char *at, *colon, *end;
+
+    if (hb_starts_with(hop, "ssh://")) {
+        hop += strlen("ssh://");
+    }
+    at = strrchr(hop, '@');
+    end = hop + strcspn(hop, "/");
+    colon = port_colon(at ? at + 1 : hop);
+    if (*hop == '-' || *hop == '\0' || (at && at[1] == '-')) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: ProxyJump %s does not name a host",
+                       m->target->host, jump);
+    }
+    hb_strv_push(words, "ssh");
+    if (m->config->ssh_config) {
+        hb_strv_push(words, "-F");
+        hb_strv_push(words, m->config->ssh_config);
+    }
+    hb_strv_push(words, "-oBatchMode=yes");
+    if (comma) {
+        hb_strv_push(words, "-J");
+        hb_strv_take(words, hb_xstrndup(jump, (size_t)(comma - jump)));
+    }
+    if (colon) {
+        hb_strv_push(words, "-p");
+        hb_strv_take(words, hb_xstrndup(colon + 1, (size_t)(end - colon - 1)));
+        end = colon;
+    }
+    hb_strv_push(words, "-W");
+    hb_strv_pushf(words, "[%s]:%d", m->out->hostname, m->out->port);
+    hb_strv_take(words, hb_xstrndup(hop, (size_t)(end - hop)));
+    return HPCBOOT_OK;
+}
+
+static int choose_proxy(struct maker *m, struct hpcboot_error *err)
+{
+    struct hb_ssh_tokens t = tokens(m);
+    char *command;
+
+    if (m->conf.proxy_jump) {
+        m->out->proxy_from = "ProxyJump";
+        return jump_words(m, err);
+    }
+    if (!m->conf.proxy_command) {
+        return HPCBOOT_OK;
+    }
+    command = hb_ssh_expand(m->conf.proxy_command, &t, 0);
+    if (!command) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: ProxyCommand \"%s\" has a %% letter that is not "
+                       "known; try --launch-with ssh", m->target->host,
+                       m->conf.proxy_command);
+    }
+    m->out->proxy_from = "ProxyCommand";
+    hb_strv_push(&m->out->proxy, "/bin/sh");
+    hb_strv_push(&m->out->proxy, "-c");
+    hb_strv_pushf(&m->out->proxy, "%s%s",
+                  hb_starts_with(command, "exec ") ? "" : "exec ", command);
+    free(command);
+    return HPCBOOT_OK;
+}
+
+int hb_ssh_settings_make(struct hb_ssh_settings *out,
+                         const struct hb_boot_config *config,
+                         const struct hb_boot_target *target,
+                         struct hpcboot_error *err)
+{
+    struct maker m = {.config = config, .target = target, .out = out};
+    const char *user = target->user ? target->user : config->user;
+    int rc;
+
+    memset(out, 0, sizeof *out);
+    hb_ssh_conf_init(&m.conf);
+    m.local_user = hb_local_user();
+    if (gethostname(m.local_host, sizeof m.local_host - 1) != 0) {
+        m.local_host[0] = '\0';
+    }
+    out->user = user ? hb_xstrdup(user) : NULL;
+    find_homes(&m);
+    rc = read_config(&m, err);
+    if (rc == HPCBOOT_OK) {
+        rc = choose_user(&m, err);
+    }
+    if (rc == HPCBOOT_OK) {
+        choose_place(&m);
+        choose_known_files(&m);
+        choose_identities(&m);
+        rc = choose_proxy(&m, err);
+    }
+    free(m.local_user);
+    hb_strv_destroy(&m.homes);
+    hb_ssh_conf_destroy(&m.conf);
+    if (rc != HPCBOOT_OK) {
+        hb_ssh_settings_destroy(out);
+    }
+    return rc;
+}
+
+void hb_ssh_settings_destroy(struct hb_ssh_settings *s)
+{
+    free(s->hostname);
+    free(s->known_as);
+    free(s->user);
+    free(s->home);
+    free(s->agent_socket);
+    hb_strv_destroy(&s->proxy);
+    hb_strv_destroy(&s->known_files);
+    hb_strv_destroy(&s->identities);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BOOT_SSH_SETTINGS_H
+#define HB_BOOT_SSH_SETTINGS_H
+
+#include "bin/boot/boot.h"
+#include "lib/base/strv.h"
+
+/* How one host is to be reached: the job's options, the target's own, and
+ * what ssh_config files say, brought together. All strings are owned. */
+struct hb_ssh_settings {
+    char *hostname; /* to connect to */
+    char *known_as; /* its name in known_hosts */
+    int port;
+    int port_said;  /* somebody asked for this port */
+    char *user;
+    char *home;     /* NULL: there is none */
+    /* A command whose stdin and stdout lead to the host, as the words to
+     * execute; empty: connect directly. */
+    struct hb_strv proxy;
+    const char *proxy_from; /* "ProxyJump" */
+    struct hb_strv known_files; /* those of the user first */
+    /* Private keys in the order they are offered. The first n_named were asked
+     * for by name: that one is not there is worth saying. */
+    struct hb_strv identities;
+    size_t n_named;
+    int use_agent;
+    char *agent_socket; /* NULL: SSH_AUTH_SOCK */
+};
+
+int hb_ssh_settings_make(struct hb_ssh_settings *out,
+                         const struct hb_boot_config *config,
+                         const struct hb_boot_target *target,
+                         struct hpcboot_error *err);
+void hb_ssh_settings_destroy(struct hb_ssh_settings *settings);
+
+#endif

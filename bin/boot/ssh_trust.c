@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The decision on a host key. In this order:
+ *
+ *   revoked in known_hosts            refused
+ *   equal to a key of the gang        accepted: its holder has the secret
+ *   known_hosts has this key          accepted
+ *   known_hosts has another key       refused, in every mode
+ *   known_hosts trusts an authority   refused: libssh 0.10 knows no host
+ *                                     certificates; the ssh program does
+ *   seen before in this process       accepted or refused by comparison
+ *   nothing known                     refused, or pinned
+ *
+ * libssh's own look at known_hosts is not used: it does not know markers, and
+ * a marked line must never count as an ordinary one. */
+#include "config.h"
+
+#include "bin/boot/ssh_trust.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/trust/knownhosts.h"
+
+#define SSH_PORT 22
+
+/* Host keys accepted by `pin`, on the loop's thread. */
+struct pin {
+    struct pin *next;
+    char *host;
+    int port;
+    char *type, *blob;
+};
+
+static struct pin *pins;
+
+struct offered {
+    ssh_key key;
+    const char *type;
+    char *blob;        /* base64 */
+    char *fingerprint; /* "SHA256:..." */
+};
+
+struct judge {
+    const char *host;
+    const struct hb_ssh_settings *settings;
+    struct offered offered;
+    struct hb_known known;
+    struct hpcboot_error *err;
+};
+
+static const char *type_of(const ssh_key key)
+{
+    const char *ecdsa = ssh_pki_key_ecdsa_name(key);
+
+    switch (ssh_key_type(key)) {
+    case SSH_KEYTYPE_ECDSA_P256:
+    case SSH_KEYTYPE_ECDSA_P384:
+    case SSH_KEYTYPE_ECDSA_P521:
+        return ecdsa ? ecdsa : "ecdsa";
+    default:
+        return ssh_key_type_to_char(ssh_key_type(key));
+    }
+}
+
+static const struct pin *find_pin(const struct hb_ssh_settings *s)
+{
+    const struct pin *p = pins;
+
+    while (p && !(p->port == s->port && hb_streq(p->host, s->known_as))) {
+        p = p->next;
+    }
+    return p;
+}
+
+static void scan_known(const struct hb_ssh_settings *s, const char *type,
+                       const char *blob, struct hb_known *known)
+{
+    struct hb_known_query query = {
+        .host = s->known_as, .port = s->port, .key_type = type,
+        .key_blob = blob,
+    };
+
+    memset(known, 0, sizeof *known);
+    for (size_t i = 0; i < s->known_files.n; i++) {
+        hb_known_scan_file(s->known_files.v[i], &query, known);
+    }
+}
+
+struct key_kind {
+    const char *type;       /* of the key */
+    const char *algorithms; /* that sign with it */
+};
+
+static const struct key_kind kinds[] = {
+    {"ssh-ed25519", "ssh-ed25519"},
+    {"ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256"},
+    {"ecdsa-sha2-nistp384", "ecdsa-sha2-nistp384"},
+    {"ecdsa-sha2-nistp521", "ecdsa-sha2-nistp521"},
+    {"ssh-rsa", "rsa-sha2-512,rsa-sha2-256"},
+};
+#define N_KINDS (sizeof kinds / sizeof kinds[0])
+
+static void add_kind(struct hb_str *list, int used[N_KINDS], const char *type)
+{
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (!used[i] && hb_streq(kinds[i].type, type)) {
+            used[i] = 1;
+            hb_str_putf(list, "%s%s", list->len ? "," : "",
+                        kinds[i].algorithms);
+        }
+    }
+}
+
+char *hb_ssh_host_key_order(const struct hb_ssh_settings *settings,
+                            const struct hb_ssh_gang *gang)
+{
+    const struct pin *pin = find_pin(settings);
+    struct hb_str list = HB_STR_INIT;
+    int used[N_KINDS] = {0};
+    struct hb_known known;
+
+    scan_known(settings, NULL, NULL, &known);
+    for (size_t i = 0; i < known.n_types; i++) {
+        add_kind(&list, used, known.types[i]);
+    }
+    if (pin) {
+        add_kind(&list, used, pin->type);
+    }
+    for (size_t i = 0; i < gang->n; i++) {
+        add_kind(&list, used, type_of(gang->keys[i]));
+    }
+    for (size_t i = 0; i < N_KINDS; i++) {
+        add_kind(&list, used, kinds[i].type);
+    }
+    return hb_str_steal(&list);
+}
+
+static int get_offered(ssh_session session, struct judge *j)
+{
+    struct offered *o = &j->offered;
+    unsigned char *hash = NULL;
+    size_t hash_len = 0;
+    int rc = HPCBOOT_OK;
+
+    if (ssh_get_server_publickey(session, &o->key) != SSH_OK
+        || ssh_pki_export_pubkey_base64(o->key, &o->blob) != SSH_OK
+        || ssh_get_publickey_hash(o->key, SSH_PUBLICKEY_HASH_SHA256, &hash,
+                                  &hash_len) != SSH_OK) {
+        rc = hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                     "%s: the host key cannot be read", j->host);
+    } else {
+        o->type = type_of(o->key);
+        o->fingerprint = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256,
+                                                  hash, hash_len);
+        rc = o->fingerprint ? HPCBOOT_OK
+            : hb_fail(j->err, HPCBOOT_ERR_NOMEM, "no memory for a host key");
+    }
+    ssh_clean_pubkey_hash(&hash);
+    return rc;
+}
+
+static void free_offered(struct offered *o)
+{
+    ssh_key_free(o->key);
+    ssh_string_free_char(o->blob);
+    ssh_string_free_char(o->fingerprint);
+}
+
+static int is_gang_key(const struct judge *j, const struct hb_ssh_gang *gang)
+{
+    for (size_t i = 0; i < gang->n; i++) {
+        if (ssh_key_cmp(gang->keys[i], j->offered.key, SSH_KEY_CMP_PUBLIC)
+            == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int refuse_changed(const struct judge *j,
+                          const struct hb_known_place *place)
+{
+    int other_port = j->settings->port != SSH_PORT;
+
+    return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                   "%s: the host key has CHANGED: it shows %s %s, %s:%d says "
+                   "another; if the host was made anew, remove that line "
+                   "(ssh-keygen -f %s -R '%s%s%s%.0d'), else somebody stands "
+                   "between", j->host, j->offered.type, j->offered.fingerprint,
+                   place->file, place->line, place->file,
+                   other_port ? "[" : "", j->settings->known_as,
+                   other_port ? "]:" : "",
+                   other_port ? j->settings->port : 0);
+}
+
+/* What known_hosts says: 1 known, 0 nothing, or refused. */
+static int ask_known_hosts(const struct judge *j)
+{
+    const struct hb_known *known = &j->known;
+
+    if (known->match.line) {
+        return 1;
+    }
+    if (known->differs.line) {
+        return refuse_changed(j, &known->differs);
+    }
+    if (known->authority.line) {
+        return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                       "%s: %s:%d trusts a certificate authority "
+                       "(@cert-authority), and host certificates need the ssh "
+                       "program: use --launch-with ssh", j->host,
+                       known->authority.file, known->authority.line);
+    }
+    return known->other.line ? refuse_changed(j, &known->other) : 0;
+}
+
+/* The same for keys that were pinned before. */
+static int ask_pins(const struct judge *j)
+{
+    const struct pin *pin = find_pin(j->settings);
+
+    if (!pin) {
+        return 0;
+    }
+    if (hb_streq(pin->type, j->offered.type)
+        && hb_streq(pin->blob, j->offered.blob)) {
+        return 1;
+    }
+    return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                   "%s: the host key has CHANGED since this job first saw it: "
+                   "now %s %s", j->host, j->offered.type,
+                   j->offered.fingerprint);
+}
+
+static int refuse_unknown(const struct judge *j)
+{
+    const struct hb_ssh_settings *s = j->settings;
+    const char *file = s->known_files.n ? s->known_files.v[0]
+                                        : "~/.ssh/known_hosts";
+    char port[16] = "";
+
+    if (s->port != SSH_PORT) {
+        snprintf(port, sizeof port, "-p %d ", s->port);
+    }
+    return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                   "%s: the host key is not known: %s %s; when that is right, "
+                   "add it: ssh-keyscan %s%s >> %s (or accept keys unseen with "
+                   "--host-keys pin)", j->host, j->offered.type,
+                   j->offered.fingerprint, port, s->known_as, file);
+}
+
+static void add_pin(const struct judge *j)
+{
+    struct pin *pin = hb_xcalloc(1, sizeof *pin);
+
+    pin->host = hb_xstrdup(j->settings->known_as);
+    pin->port = j->settings->port;
+    pin->type = hb_xstrdup(j->offered.type);
+    pin->blob = hb_xstrdup(j->offered.blob);
+    pin->next = pins;
+    pins = pin;
+}
+
+static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
+                     enum hb_host_keys mode, char **pinned_out)
+{
+    int rc;
+
+    if (j->known.revoked.line) {
+        return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                       "%s: its host key %s %s is marked @revoked in %s:%d",
+                       j->host, j->offered.type, j->offered.fingerprint,
+                       j->known.revoked.file, j->known.revoked.line);
+    }
+    if (is_gang_key(j, gang)) {
+        return HPCBOOT_OK;
+    }
+    rc = ask_known_hosts(j);
+    if (rc == 0) {
+        rc = ask_pins(j);
+    }
+    if (rc == 0 && mode == HB_HOST_KEYS_STRICT) {
+        rc = refuse_unknown(j);
+    }
+    if (rc == 0) {
+        add_pin(j);
+        *pinned_out = hb_xasprintf("%s %s", j->offered.type,
+                                   j->offered.fingerprint);
+    }
+    return rc < 0 ? rc : HPCBOOT_OK;
+}
+
+int hb_ssh_host_key_check(ssh_session session, const char *host,
+                          const struct hb_ssh_settings *settings,
+                          const struct hb_ssh_gang *gang,
+                          enum hb_host_keys mode, char **pinned_out,
+                          struct hpcboot_error *err)
+{
+    struct judge j = {.host = host, .settings = settings, .err = err};
+    int rc = get_offered(session, &j);
+
+    if (rc == HPCBOOT_OK) {
+        scan_known(settings, j.offered.type, j.offered.blob, &j.known);
+        rc = judge_key(&j, gang, mode, pinned_out);
+    }
+    free_offered(&j.offered);
+    return rc;
+}

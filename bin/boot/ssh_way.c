@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* An agent started over SSH: the module hb_ssh.so.
+ *
+ *   resolve -> connect -> banner -> host key -> authenticate -> agent -> open
+ *
+ * Up to the banner the socket is ours; from there on libssh speaks, driven by
+ * the loop: each time the socket is ready, or something new is to be done,
+ * `step` calls the function of the present stage, which goes on as far as it
+ * can without waiting. Each stage has a deadline, and its passing is put into
+ * words that say what was and what was not seen.
+ *
+ * The server's small packets come 40 ms late when ours are acknowledged late,
+ * so quick acknowledgement is asked for again before each read (the kernel
+ * forgets it) until the agent's stream is open. */
+#include "config.h"
+
+#include "bin/boot/ssh_way.h"
+
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "bin/boot/dial.h"
+#include "bin/boot/resolve.h"
+#include "bin/boot/ssh_channel.h"
+#include "bin/boot/ssh_proxy.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define STAGE_TIMEOUT_MS 10000 /* where the configuration gives none */
+
+static void free_event(struct event **event)
+{
+    if (*event) {
+        event_free(*event);
+        *event = NULL;
+    }
+}
+
+void hb_ssh_quiet(struct hb_ssh_boot *b)
+{
+    free_event(&b->socket_event);
+    free_event(&b->write_event);
+    if (b->timer) {
+        evtimer_del(b->timer);
+    }
+}
+
+void hb_ssh_drop(struct hb_ssh_boot *b)
+{
+    hb_ssh_quiet(b);
+    hb_resolve_cancel(b->resolve);
+    b->resolve = NULL;
+    hb_dial_destroy(b->dial);
+    b->dial = NULL;
+    if (b->session) {
+        ssh_free(b->session); /* with the channel; closes the socket it has */
+        b->session = NULL;
+        b->channel = NULL;
+    }
+    if (b->fd_owned) {
+        hb_fd_close(&b->fd);
+    }
+    b->fd = -1;
+    b->fd_owned = 0;
+    hb_ssh_proxy_destroy(b->proxy);
+    b->proxy = NULL;
+}
+
+static void destroy(struct hb_boot *boot)
+{
+    struct hb_ssh_boot *b = (struct hb_ssh_boot *)boot;
+
+    if (b->open_channel) {
+        hb_ssh_channel_set_chatter(b->open_channel, NULL, NULL, NULL);
+    }
+    hb_ssh_drop(b);
+    free_event(&b->timer);
+    free_event(&b->retry_timer);
+    hb_ssh_auth_destroy(b->auth);
+    hb_ssh_settings_destroy(&b->settings);
+    hb_boot_fini(boot);
+    free(b->host);
+    free(b->command);
+    free(b);
+}
+
+void hb_ssh_fail(struct hb_ssh_boot *b, const struct hpcboot_error *err)
+{
+    struct hpcboot_error copy = *err;
+
+    hb_ssh_drop(b);
+    evtimer_del(b->retry_timer);
+    hb_boot_emit_failed(&b->boot, &copy);
+}
+
+void hb_ssh_failf(struct hb_ssh_boot *b, int code, const char *fmt, ...)
+{
+    struct hpcboot_error err = {0};
+    struct hb_str text = HB_STR_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    hb_str_vputf(&text, fmt, ap);
+    va_end(ap);
+    hb_fail(&err, code, "%s: %s", b->host, hb_str_text(&text));
+    hb_str_destroy(&text);
+    hb_ssh_fail(b, &err);
+}
+
+void hb_ssh_arm(struct event *timer, int64_t ms)
+{
+    struct timeval time = {ms / 1000, ms % 1000 * 1000};
+
+    evtimer_add(timer, &time);
+}
+
+static int stage_ms(const struct hb_ssh_boot *b)
+{
+    int ms = b->boot.config->connect_timeout_ms;
+
+    return ms > 0 ? ms : STAGE_TIMEOUT_MS;
+}
+
+int hb_ssh_enter_stage(struct hb_ssh_boot *b, enum hb_boot_stage stage,
+                       const char *detail)
+{
+    b->deadline_ns = hb_deadline_in_ms(stage_ms(b));
+    hb_ssh_arm(b->timer, stage_ms(b));
+    return hb_boot_emit_stage(&b->boot, stage, detail);
+}
+
+/* What has been seen of the host when the stage's time is over. */
+static void describe(const struct hb_ssh_boot *b, struct hb_str *text)
+{
+    char tried[320] = "";
+
+    switch (b->boot.stage) {
+    case HB_STAGE_RESOLVE:
+        hb_str_putf(text, "the name %.128s does not resolve: the name server "
+                    "gives no answer", b->settings.hostname);
+        break;
+    case HB_STAGE_CONNECT:
+        if (b->dial) {
+            hb_dial_explain(b->dial, tried, sizeof tried);
+        }
+        hb_str_put(text, tried);
+        break;
+    case HB_STAGE_BANNER:
+        hb_str_putf(text, "%s accepts connections but sends no SSH banner",
+                    b->address);
+        if (b->preface_bytes > 0) {
+            hb_str_putf(text, "; it sends: %.160s", b->preface);
+        }
+        break;
+    case HB_STAGE_HOST_KEY:
+        hb_str_putf(text, "%s stopped during the key exchange", b->address);
+        break;
+    case HB_STAGE_AUTH:
+        hb_str_putf(text, "%s does not answer the login of %.64s", b->address,
+                    b->settings.user);
+        break;
+    default:
+        hb_str_putf(text, "%s does not start the command", b->address);
+        break;
+    }
+}
+
+int64_t hb_ssh_left_ms(const struct hb_ssh_boot *b)
+{
+    return hb_deadline_left_ms(b->deadline_ns);
+}
+
+/* The deadline; or, before it, a second look at half a banner. */
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_ssh_boot *b = arg;
+    struct hb_str text = HB_STR_INIT;
+    int64_t left = hb_ssh_left_ms(b);
+
+    if (left > 0) {
+        hb_ssh_arm(b->timer, left);
+        if (b->boot.stage == HB_STAGE_BANNER) {
+            hb_ssh_step(b);
+        }
+        return;
+    }
+    describe(b, &text);
+    hb_str_putf(&text, " (within %d.%d s)", stage_ms(b) / 1000,
+                stage_ms(b) % 1000 / 100);
+    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s", hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
+static void retry_cb(evutil_socket_t fd, short what, void *arg)
+{
+    hb_ssh_connect(arg);
+}
+
+static void quick_ack(int fd)
+{
+    int on = 1;
+
+    /* Only TCP knows it; a proxy's socket pair refuses, which is fine. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
+typedef int (*step_fn)(struct hb_ssh_boot *b);
+
+void hb_ssh_step(struct hb_ssh_boot *b)
+{
+    static const step_fn steps[] = {
+        [HB_STAGE_BANNER] = hb_ssh_banner_step,
+        [HB_STAGE_HOST_KEY] = hb_ssh_kex_step,
+        [HB_STAGE_AUTH] = hb_ssh_auth_stage,
+        [HB_STAGE_AGENT] = hb_ssh_agent_step,
+    };
+    struct hb_boot *boot = &b->boot;
+    int rc;
+
+    hb_boot_enter(boot);
+    do {
+        quick_ack(b->fd);
+        rc = steps[boot->stage](b);
+    } while (rc > 0);
+    if (rc == 0 && b->session
+        && (ssh_get_poll_flags(b->session) & SSH_WRITE_PENDING)) {
+        event_add(b->write_event, NULL);
+    }
+    hb_boot_leave(boot);
+}
+
+static void start(struct hb_boot *boot)
+{
+    hb_ssh_connect((struct hb_ssh_boot *)boot);
+}
+
+static const struct hb_boot_ops ssh_boot_ops = {
+    .start = start, .destroy = destroy
+};
+
+static int create(struct hb_boot **out, const struct hb_boot_config *config,
+                  const struct hb_boot_target *target,
+                  const struct hb_boot_events *events, void *arg,
+                  struct hpcboot_error *err)
+{
+    struct hb_ssh_boot *b = hb_xcalloc(1, sizeof *b);
+    int rc;
+
+    b->fd = -1;
+    b->host = hb_xstrdup(target->host);
+    b->command = hb_boot_remote_command(config, target);
+    rc = hb_boot_init(&b->boot, &ssh_boot_ops, config, events, arg, err);
+    if (rc == HPCBOOT_OK) {
+        b->timer = evtimer_new(config->base, timer_cb, b);
+        b->retry_timer = evtimer_new(config->base, retry_cb, b);
+        rc = b->timer && b->retry_timer ? HPCBOOT_OK
+            : hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
+    }
+    if (rc == HPCBOOT_OK) {
+        rc = hb_ssh_settings_make(&b->settings, config, target, err);
+    }
+    if (rc < 0) {
+        destroy(&b->boot);
+        return rc;
+    }
+    b->auth = hb_ssh_auth_create(&b->settings, config);
+    *out = &b->boot;
+    return HPCBOOT_OK;
+}
+
+extern const struct hb_ssh_way hb_ssh_way;
+const struct hb_ssh_way hb_ssh_way = {.create = create};

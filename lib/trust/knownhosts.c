@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Reading known_hosts files, by the rules of sshd(8), "SSH_KNOWN_HOSTS FILE
+ * FORMAT": a line is `[@marker] names type base64 [comment]`, and names are
+ * patterns separated by commas or one hashed name `|1|salt|hash`. Under a port
+ * other than 22 a host is called `[host]:port`; as in OpenSSH, a plain name
+ * still vouches for a key there, but does not contradict one.
+ *
+ * A line that cannot be read says nothing; it never stops the scan. */
+#include "config.h"
+
+#include "lib/trust/knownhosts.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+#include "lib/trust/pattern.h"
+
+#define SSH_PORT 22
+#define SHA1_BYTES 20
+#define SHA1_BASE64 28 /* of 20 bytes, with padding */
+#define SHA1_PADDING 1
+#define HOST_MAX_BYTES 1024 /* DNS allows 253 */
+
+struct word {
+    const char *text;
+    size_t len;
+};
+
+struct scan {
+    const struct hb_known_query *query;
+    struct hb_known *known;
+    char exact[HOST_MAX_BYTES + 16]; /* host, or [host]:port */
+    char plain[HOST_MAX_BYTES];      /* host; empty under port 22 */
+    struct hb_known_place here;
+};
+
+/* How a line's names meet the host. */
+enum meets { MEETS_NOT, MEETS_PLAIN, MEETS_EXACT };
+
+static struct word next_word(const char **p, const char *end)
+{
+    struct word w;
+
+    while (*p < end && (**p == ' ' || **p == '\t')) {
+        (*p)++;
+    }
+    w.text = *p;
+    while (*p < end && **p != ' ' && **p != '\t' && **p != '\r') {
+        (*p)++;
+    }
+    w.len = (size_t)(*p - w.text);
+    return w;
+}
+
+static int word_is(struct word w, const char *text)
+{
+    return w.len == strlen(text) && memcmp(w.text, text, w.len) == 0;
+}
+
+/* Decodes exactly one SHA-1 value from base64. */
+static int decode_sha1(const char *text, size_t len, unsigned char *out)
+{
+    unsigned char bytes[SHA1_BASE64];
+
+    if (len != SHA1_BASE64
+        || EVP_DecodeBlock(bytes, (const unsigned char *)text, SHA1_BASE64)
+            != SHA1_BYTES + SHA1_PADDING) {
+        return 0;
+    }
+    memcpy(out, bytes, SHA1_BYTES);
+    return 1;
+}
+
+static int hashed_match(const char *host, struct word names)
+{
+    static const char magic[] = "|1|";
+    unsigned char salt[SHA1_BYTES], wanted[SHA1_BYTES], got[EVP_MAX_MD_SIZE];
+    const char *p = names.text + strlen(magic);
+    unsigned int got_len = 0;
+
+    if (!*host || names.len != strlen(magic) + 2 * SHA1_BASE64 + 1
+        || memcmp(names.text, magic, strlen(magic)) != 0
+        || p[SHA1_BASE64] != '|' || !decode_sha1(p, SHA1_BASE64, salt)
+        || !decode_sha1(p + SHA1_BASE64 + 1, SHA1_BASE64, wanted)) {
+        return 0;
+    }
+    return HMAC(EVP_sha1(), salt, sizeof salt, (const unsigned char *)host,
+                strlen(host), got, &got_len) != NULL
+        && got_len == SHA1_BYTES && memcmp(got, wanted, SHA1_BYTES) == 0;
+}
+
+static int names_match(const char *host, struct word names)
+{
+    if (names.len > 0 && names.text[0] == '|') {
+        return hashed_match(host, names);
+    }
+    return *host && hb_pattern_list(host, names.text, names.len, ",") > 0;
+}
+
+static enum meets meets_host(const struct scan *s, struct word names)
+{
+    if (names_match(s->exact, names)) {
+        return MEETS_EXACT;
+    }
+    return names_match(s->plain, names) ? MEETS_PLAIN : MEETS_NOT;
+}
+
+static void note(struct hb_known_place *place, const struct hb_known_place *here)
+{
+    if (place->line == 0) {
+        *place = *here;
+    }
+}
+
+static void add_type(struct hb_known *known, struct word type)
+{
+    for (size_t i = 0; i < known->n_types; i++) {
+        if (word_is(type, known->types[i])) {
+            return;
+        }
+    }
+    if (known->n_types < HB_KNOWN_TYPES_MAX
+        && type.len < HB_KNOWN_TYPE_BYTES) {
+        snprintf(known->types[known->n_types++], HB_KNOWN_TYPE_BYTES, "%.*s",
+                 (int)type.len, type.text);
+    }
+}
+
+static int is_key(const struct scan *s, struct word type, struct word blob)
+{
+    return s->query->key_type && word_is(type, s->query->key_type)
+        && word_is(blob, s->query->key_blob);
+}
+
+static void plain_line(struct scan *s, enum meets meets, struct word type,
+                       struct word blob)
+{
+    struct hb_known *known = s->known;
+
+    add_type(known, type);
+    if (is_key(s, type, blob)) {
+        note(&known->match, &s->here);
+    } else if (meets == MEETS_EXACT && s->query->key_type) {
+        note(word_is(type, s->query->key_type) ? &known->differs
+                                               : &known->other, &s->here);
+    }
+}
+
+static void scan_line(struct scan *s, const char *p, const char *end)
+{
+    struct word marker = {"", 0}, names = next_word(&p, end), type, blob;
+    enum meets meets;
+
+    if (names.len == 0 || names.text[0] == '#') {
+        return;
+    }
+    if (names.text[0] == '@') {
+        marker = names;
+        names = next_word(&p, end);
+    }
+    type = next_word(&p, end);
+    blob = next_word(&p, end);
+    meets = blob.len > 0 ? meets_host(s, names) : MEETS_NOT;
+    if (meets == MEETS_NOT) {
+        return;
+    }
+    if (marker.len == 0) {
+        plain_line(s, meets, type, blob);
+    } else if (word_is(marker, "@cert-authority")) {
+        note(&s->known->authority, &s->here);
+    } else if (word_is(marker, "@revoked") && is_key(s, type, blob)) {
+        note(&s->known->revoked, &s->here);
+    }
+}
+
+static void lower(char *text)
+{
+    for (; *text; text++) {
+        *text = (char)tolower((unsigned char)*text);
+    }
+}
+
+void hb_known_scan(const char *text, size_t len, const char *file,
+                   const struct hb_known_query *query, struct hb_known *known)
+{
+    struct scan s = {.query = query, .known = known};
+    const char *end = text + len;
+
+    if (query->port == 0 || query->port == SSH_PORT) {
+        snprintf(s.exact, sizeof s.exact, "%.*s", HOST_MAX_BYTES - 1,
+                 query->host);
+    } else {
+        snprintf(s.exact, sizeof s.exact, "[%.*s]:%d", HOST_MAX_BYTES - 1,
+                 query->host, query->port);
+        snprintf(s.plain, sizeof s.plain, "%s", query->host);
+    }
+    lower(s.exact); /* hashes are made of lower-case names */
+    lower(s.plain);
+    snprintf(s.here.file, sizeof s.here.file, "%s", file);
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+
+        s.here.line++;
+        stop = stop ? stop : end;
+        scan_line(&s, text, stop);
+        text = stop + 1;
+    }
+}
+
+void hb_known_scan_file(const char *path, const struct hb_known_query *query,
+                        struct hb_known *known)
+{
+    struct stat st;
+    char *text = NULL;
+    size_t len = 0;
+
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)
+        && hb_file_read(path, HB_KNOWN_FILE_MAX_BYTES, &text, &len, NULL)
+            == HPCBOOT_OK) {
+        hb_known_scan(text, len, path, query, known);
+    }
+    free(text);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Host patterns. The matcher goes back to the last star only, which is enough
+ * for this language and keeps a hostile pattern from costing more than the
+ * product of the two lengths. */
+#include "config.h"
+
+#include "lib/trust/pattern.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static int same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+int hb_pattern_match(const char *text, const char *pattern, size_t len)
+{
+    const char *end = pattern + len;
+    const char *star = NULL, *retry = NULL;
+
+    while (*text) {
+        if (pattern < end && *pattern == '*') {
+            star = pattern++;
+            retry = text;
+        } else if (pattern < end && (*pattern == '?' || same(*pattern, *text))) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star + 1;
+            text = ++retry;
+        } else {
+            return 0;
+        }
+    }
+    while (pattern < end && *pattern == '*') {
+        pattern++;
+    }
+    return pattern == end;
+}
+
+int hb_pattern_list(const char *text, const char *list, size_t len,
+                    const char *separators)
+{
+    const char *end = list + len;
+    int found = 0;
+
+    while (list < end) {
+        const char *start = list;
+        int negated = *start == '!';
+
+        while (list < end && !strchr(separators, *list)) {
+            list++;
+        }
+        start += negated;
+        if (list > start
+            && hb_pattern_match(text, start, (size_t)(list - start))) {
+            if (negated) {
+                return -1;
+            }
+            found = 1;
+        }
+        if (list < end) {
+            list++;
+        }
+    }
+    return found;
+}

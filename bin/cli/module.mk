@@ -26,6 +26,18 @@ check_PROGRAMS += %D%/optdump
 bin_cli_optdump_SOURCES = %D%/optdump.c
 bin_cli_optdump_LDADD = libhbbin.a libhb.a
 
+cli_fuzz = tests/fuzz/fuzz_cli tests/fuzz/fuzz_conf tests/fuzz/fuzz_tune
+check_PROGRAMS += $(cli_fuzz)
+TESTS += $(cli_fuzz)
+EXTRA_DIST += tests/fuzz/corpus/cli tests/fuzz/corpus/conf \
+    tests/fuzz/corpus/tune
+tests_fuzz_fuzz_cli_SOURCES = tests/fuzz/fuzz_cli.c tests/fuzz/replay.c
+tests_fuzz_fuzz_cli_LDADD = libhbbin.a libhb.a
+tests_fuzz_fuzz_conf_SOURCES = tests/fuzz/fuzz_conf.c tests/fuzz/replay.c
+tests_fuzz_fuzz_conf_LDADD = libhbbin.a libhb.a
+tests_fuzz_fuzz_tune_SOURCES = tests/fuzz/fuzz_tune.c tests/fuzz/replay.c
+tests_fuzz_fuzz_tune_LDADD = libhbbin.a libhb.a
+
 if HAVE_CMOCKA
 cli_tests = tests/unit/test_cli_options tests/unit/test_cli_sources \
     tests/unit/test_cli_dialects tests/unit/test_cli_output \

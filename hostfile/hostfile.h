@@ -20,13 +20,23 @@ struct hb_host {
     char *origin;   /* "/etc/mpi/hostfile:3", "-H"; never NULL */
 };
 
+/* One mention of a host in its source, in order: a host that is named twice
+ * is one entry of `hosts` and two mentions. */
+struct hb_mention {
+    uint32_t host;
+    uint32_t slots; /* it stands for; 0: not known */
+    int stated;     /* a count was written */
+};
+
 struct hb_gang {
     struct hb_host *hosts;
     size_t n;
+    struct hb_mention *mentions; /* [n_mentions], for seq and Hydra's turns */
+    size_t n_mentions;
     char *source;      /* "-H", "MPI Operator", "this host" */
     char *detail;      /* one sentence: what was found and read */
     char *gang_key;    /* private key file the operator mounted, or NULL */
-    int operator_made; /* an operator made these hosts: trust as inside a gang */
+    int operator_made; /* by an operator: trust as inside a gang */
     char **passed_over; /* [n_passed] "SOURCE: reason" */
     size_t n_passed;
 };
@@ -34,26 +44,35 @@ struct hb_gang {
 struct hb_gang_request {
     const char *host_list;    /* -H, may be NULL */
     const char *hostfile;     /* --hostfile, may be NULL */
-    const char *default_hostfile; /* configuration or variable, may be NULL */
+    const char *default_hostfile; /* from the configuration, may be NULL */
     char *const *env;         /* the launcher's environment */
     const char *root;         /* "" or a directory that stands for / in tests */
-    int filter;               /* -H selects from a hostfile when both are given */
+    int filter;               /* -H selects from the hosts of another source */
 };
 
 #define HB_MAX_HOSTS (1u << 20)
+#define HB_MAX_SLOTS (1u << 24) /* as many as a job may have ranks */
 
+/* On failure *out is empty, but for passed_over. */
 int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
                    struct hpcboot_error *err);
 void hb_gang_destroy(struct hb_gang *gang); /* leaves it empty; NULL-safe */
 
-/* Dialects, each its own file. Errors: "FILE:LINE:COLUMN: expected ...". */
+/* A text in a dialect by its name (hostfile/dialect.h), NULL: the one it looks
+ * like. Errors: "FILE:LINE:COLUMN: expected ...". */
+int hb_hostfile_parse(const char *dialect, const char *path, const char *text,
+                      size_t len, struct hb_gang *out,
+                      struct hpcboot_error *err);
 int hb_hostfile_parse_openmpi(const char *path, const char *text, size_t len,
                               struct hb_gang *out, struct hpcboot_error *err);
-/* "a,b:2,c:4"; Open MPI meaning: one slot per mention without a count. */
+/* "a,b:2,node[01-04]:4,[::1]:2"; Open MPI meaning: one slot per mention
+ * without a count. HOST:auto is counted on the host. */
 int hb_hostfile_parse_list(const char *list, struct hb_gang *out,
                            struct hpcboot_error *err);
 /* The host this runs on, by its own name, slots not stated. */
 void hb_gang_add_local(struct hb_gang *out);
+/* Keeps the first n hosts, and the mentions of them. */
+void hb_gang_cut(struct hb_gang *gang, size_t n);
 /* 1 when `name` certainly is this host: localhost, its own host name (short
  * or full), a loopback address. No network is asked. */
 int hb_host_is_self(const char *name);

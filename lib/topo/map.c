@@ -143,7 +143,8 @@ static void spread(struct plan *p, uint32_t left)
     }
 }
 
-static int count_by_slot(struct plan *p, uint32_t np, struct hpcboot_error *err)
+static int count_by_slot(struct plan *p, uint32_t np,
+                         struct hpcboot_error *err)
 {
     for (uint32_t i = 0; i < p->n_hosts && np > 0; i++) {
         uint32_t some = min_u32(room(p->offer, p->used, i), np);
@@ -190,8 +191,8 @@ static int count_by_ppr(struct plan *p, uint32_t np, struct hpcboot_error *err)
     }
     if (left > 0) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                       "--map-by ppr:%u: %u ranks asked for, %u have a place on "
-                       "%u hosts; ask for fewer, or more per object",
+                       "--map-by ppr:%u: %u ranks asked for, %u have a place "
+                       "on %u hosts; ask for fewer, or more per object",
                        p->policy->ppr, np, np - left, p->n_hosts);
     }
     return HPCBOOT_OK;

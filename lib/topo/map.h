@@ -18,7 +18,9 @@ enum hb_map_by {
     HB_MAP_HWTHREAD, HB_MAP_CORE, HB_MAP_L1CACHE, HB_MAP_L2CACHE,
     HB_MAP_L3CACHE, HB_MAP_NUMA, HB_MAP_PACKAGE, HB_MAP_PPR_OBJECT
 };
-enum hb_rank_by { HB_RANK_DEFAULT, HB_RANK_SLOT, HB_RANK_NODE, HB_RANK_FILL, HB_RANK_SPAN };
+enum hb_rank_by {
+    HB_RANK_DEFAULT, HB_RANK_SLOT, HB_RANK_NODE, HB_RANK_FILL, HB_RANK_SPAN
+};
 
 /* One mention of a host in a host list. */
 struct hb_map_turn {
@@ -31,7 +33,7 @@ struct hb_map_policy {
     uint32_t ppr;         /* HB_MAP_PPR_*: ranks per node or object */
     enum hb_map_by ppr_object; /* HB_MAP_PPR_OBJECT: of which kind */
     enum hb_rank_by rank_by;
-    int oversubscribe;    /* 1: beyond stated slots, -1: not even beyond counted */
+    int oversubscribe;    /* 1: beyond stated slots, -1: not beyond counted */
     int nolocal;          /* leave out the launcher's own host */
     int wrap;             /* Hydra: the list starts again when it is used up */
     uint32_t pe;          /* CPUs of each rank; 0: not given */

@@ -13,3 +13,9 @@ tests_unit_test_map_LDADD = $(UNIT_LDADD)
 tests_unit_test_map_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_allowed tests/unit/test_map
 endif
+
+check_PROGRAMS += tests/fuzz/fuzz_topo
+TESTS += tests/fuzz/fuzz_topo
+tests_fuzz_fuzz_topo_SOURCES = tests/fuzz/fuzz_topo.c tests/fuzz/replay.c
+tests_fuzz_fuzz_topo_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/topo

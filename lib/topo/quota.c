@@ -82,8 +82,8 @@ static char *own_group(const char *root, enum hierarchy which)
     if (text == NULL) {
         return NULL;
     }
-    for (char *line = strtok_r(text, "\n", &save); line != NULL && found == NULL;
-         line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(text, "\n", &save);
+         line != NULL && found == NULL; line = strtok_r(NULL, "\n", &save)) {
         char *list = strchr(line, ':');
         char *path = list != NULL ? strchr(list + 1, ':') : NULL;
         if (path == NULL) {

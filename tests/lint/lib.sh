@@ -10,12 +10,14 @@ cd "${HB_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}" || exit 99
 
 folders="lib bin hostfile include tests man share examples"
 
-# all_files PATTERN...: of the tree, without what a build left in it.
+# all_files PATTERN...: of the tree, without what a build left in it, and
+# without tests/data, which holds other programs' files byte for byte.
 all_files() {
     local expression=() pattern
     for pattern; do expression+=(-o -name "$pattern"); done
     # shellcheck disable=SC2086  # a list of words
-    find $folders -type f \( "${expression[@]:1}" \) 2> /dev/null |
+    find $folders -path tests/data -prune -o -type f \
+        \( "${expression[@]:1}" \) -print 2> /dev/null |
         LC_ALL=C sort
 }
 c_files() { all_files '*.c' '*.h'; }

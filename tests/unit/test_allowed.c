@@ -55,7 +55,7 @@ static void v2(const char *group, const char *mount_root)
     tree_write(root, "proc/self/cgroup", text);
     snprintf(text, sizeof(text),
              "22 1 0:5 / /proc rw - proc proc rw\n"
-             "31 23 0:28 %s /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 "
+             "31 23 0:28 %s /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 none "
              "rw\n", mount_root);
     tree_write(root, "proc/self/mountinfo", text);
 }

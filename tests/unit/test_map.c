@@ -184,7 +184,7 @@ static void placements_are_as_stated(void **state)
         struct outcome o;
         place(&p, c->hosts, c->apps, &o);
         if (o.rc < 0 || strcmp(o.ranks, c->ranks) != 0) {
-            fail_msg("map-by %s rank-by %s on %s, -n %s: got %s %s, expected %s",
+            fail_msg("map-by %s rank-by %s on %s, -n %s: got %s %s, not %s",
                      c->map_by, c->rank_by, c->hosts, c->apps, o.ranks,
                      o.rc < 0 ? o.err.text : "", c->ranks);
         }
@@ -276,7 +276,8 @@ static void the_table_has_a_line_per_host(void **state)
     uint32_t n = make_hosts("a2 b3!4", hosts, names);
     char *table = hb_map_slot_table(&p, hosts, n);
 
-    assert_string_equal(table, "  a  2  hosts:1\n  b  3  hosts:1 (at most 4)\n");
+    assert_string_equal(table,
+                        "  a  2  hosts:1\n  b  3  hosts:1 (at most 4)\n");
     free(table);
 }
 

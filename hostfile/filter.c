@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Cuts a gang down to the hosts that a list names (-H beside a hostfile).
+ *
+ * A list selects by name or by first label ("worker-0" means the gang's
+ * "worker-0.job.ns.svc"), as long as that is one host. It can lower the
+ * slots of a host but not raise them, because the gang says what there is.
+ * The order becomes that of the list.
+ *
+ * Names are looked up in two sorted tables, so that two lists of 10,000
+ * hosts cost no more than their sorting. */
+
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "hostfile/hostfile.h"
+#include "hostfile/source.h"
+#include "lib/base/str.h"
+
+struct entry {
+    const char *key; /* borrowed */
+    size_t len;
+    uint32_t host;
+};
+
+/* Entries sorted by their first `len` characters, without regard to case. */
+struct names {
+    struct entry *full, *labels;
+    size_t n;
+};
+
+static int compare(const void *va, const void *vb)
+{
+    const struct entry *a = va, *b = vb;
+    size_t n = a->len < b->len ? a->len : b->len;
+    int order = strncasecmp(a->key, b->key, n);
+
+    return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+static void names_create(struct names *s, const struct hb_gang *gang)
+{
+    s->n = gang->n;
+    s->full = hb_xcalloc(gang->n, sizeof(*s->full));
+    s->labels = hb_xcalloc(gang->n, sizeof(*s->labels));
+    for (size_t i = 0; i < gang->n; i++) {
+        const char *name = gang->hosts[i].name;
+        s->full[i] = (struct entry){name, strlen(name), (uint32_t)i};
+        s->labels[i] = (struct entry){name, strcspn(name, "."), (uint32_t)i};
+    }
+    qsort(s->full, s->n, sizeof(*s->full), compare);
+    qsort(s->labels, s->n, sizeof(*s->labels), compare);
+}
+
+static void names_destroy(struct names *s)
+{
+    free(s->full);
+    free(s->labels);
+}
+
+/* The host that `name` means, or -1 (none), or -2 (more than one). */
+static long find_host(const struct names *s, const char *name)
+{
+    struct entry key = {name, strlen(name), 0};
+    const struct entry *e = bsearch(&key, s->full, s->n, sizeof(key), compare);
+
+    if (e != NULL) {
+        return e->host;
+    }
+    e = bsearch(&key, s->labels, s->n, sizeof(key), compare);
+    if (e == NULL) {
+        return -1;
+    }
+    if ((e > s->labels && compare(e - 1, &key) == 0) ||
+        (e + 1 < s->labels + s->n && compare(e + 1, &key) == 0)) {
+        return -2;
+    }
+    return e->host;
+}
+
+static int match_all(const struct hb_gang *from, const struct names *names,
+                     const struct hb_gang *list, uint32_t *pick,
+                     struct hpcboot_error *err)
+{
+    const char *source = from->source != NULL ? from->source : "the gang";
+
+    for (size_t i = 0; i < list->n; i++) {
+        const char *name = list->hosts[i].name;
+        long at = find_host(names, name);
+        if (at == -1) {
+            return hb_fail(err, HPCBOOT_ERR_NOT_FOUND,
+                           "-H: host %s is not in %s", name, source);
+        }
+        if (at == -2) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "-H: %s means more than one host of %s; write its "
+                           "full name", name, source);
+        }
+        pick[i] = (uint32_t)at;
+    }
+    return HPCBOOT_OK;
+}
+
+/* For each host of the list, whether a mention of it stated a count, so that
+ * its slots are more than a number of mentions; free() it. */
+static unsigned char *stated_hosts(const struct hb_gang *list)
+{
+    unsigned char *stated = hb_xcalloc(list->n, sizeof(*stated));
+
+    for (size_t i = 0; i < list->n_mentions; i++) {
+        if (list->mentions[i].stated) {
+            stated[list->mentions[i].host] = 1;
+        }
+    }
+    return stated;
+}
+
+static void lower_slots(struct hb_host *h, int slots)
+{
+    if (h->slots == 0 || slots < h->slots) {
+        h->slots = slots;
+    }
+}
+
+/* Moves the picked hosts, each once, to the front, and follows the list's
+ * mentions. */
+static void keep(struct hb_gang *from, const struct hb_gang *list,
+                 const uint32_t *pick)
+{
+    struct hb_host *kept = hb_xcalloc(list->n, sizeof(*kept));
+    uint32_t *place = hb_xcalloc(list->n, sizeof(*place));
+    uint32_t *done = hb_xcalloc(from->n, sizeof(*done)); /* place + 1 */
+    unsigned char *stated = stated_hosts(list);
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        struct hb_host *h = &from->hosts[pick[i]];
+        if (done[pick[i]] == 0) {
+            kept[n] = *h;
+            memset(h, 0, sizeof(*h));
+            done[pick[i]] = ++n;
+        }
+        place[i] = done[pick[i]] - 1;
+        if (stated[i]) {
+            lower_slots(&kept[place[i]], list->hosts[i].slots);
+        }
+        if (list->hosts[i].user != NULL) {
+            free(kept[place[i]].user);
+            kept[place[i]].user = hb_xstrdup(list->hosts[i].user);
+        }
+    }
+    for (size_t i = 0; i < from->n; i++) {
+        free(from->hosts[i].name);
+        free(from->hosts[i].user);
+        free(from->hosts[i].origin);
+    }
+    free(from->hosts);
+    free(from->mentions);
+    from->hosts = kept;
+    from->n = n;
+    from->n_mentions = list->n_mentions;
+    from->mentions = hb_xcalloc(list->n_mentions, sizeof(*from->mentions));
+    for (size_t i = 0; i < list->n_mentions; i++) {
+        from->mentions[i] = list->mentions[i];
+        from->mentions[i].host = place[list->mentions[i].host];
+        if (!list->mentions[i].stated) {
+            from->mentions[i].slots = 0;
+        }
+    }
+    free(stated);
+    free(place);
+    free(done);
+}
+
+int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list,
+                   struct hpcboot_error *err)
+{
+    uint32_t *pick = hb_xcalloc(list->n, sizeof(*pick));
+    struct names names;
+    int rc;
+
+    names_create(&names, from);
+    rc = match_all(from, &names, list, pick, err);
+    names_destroy(&names);
+    if (rc >= 0) {
+        keep(from, list, pick);
+    }
+    free(pick);
+    return rc;
+}

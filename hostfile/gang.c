@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A gang as a value: emptied, marked, and the gang that is this host alone. */
+
+#include "config.h"
+
+#include "hostfile/hostfile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostfile/build.h"
+#include "hostfile/hostname.h"
+#include "hostfile/source.h"
+#include "lib/base/str.h"
+
+static void host_destroy(struct hb_host *h)
+{
+    free(h->name);
+    free(h->user);
+    free(h->origin);
+    memset(h, 0, sizeof(*h));
+}
+
+void hb_gang_destroy(struct hb_gang *gang)
+{
+    if (gang == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < gang->n; i++) {
+        host_destroy(&gang->hosts[i]);
+    }
+    for (size_t i = 0; i < gang->n_passed; i++) {
+        free(gang->passed_over[i]);
+    }
+    free(gang->hosts);
+    free(gang->mentions);
+    free(gang->passed_over);
+    free(gang->source);
+    free(gang->detail);
+    free(gang->gang_key);
+    memset(gang, 0, sizeof(*gang));
+}
+
+void hb_gang_cut(struct hb_gang *gang, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = n; i < gang->n; i++) {
+        host_destroy(&gang->hosts[i]);
+    }
+    for (size_t i = 0; i < gang->n_mentions; i++) {
+        if (gang->mentions[i].host < n) {
+            gang->mentions[kept++] = gang->mentions[i];
+        }
+    }
+    gang->n_mentions = kept;
+    gang->n = n < gang->n ? n : gang->n;
+}
+
+void hb_gang_mark_local(struct hb_gang *gang, const char *root)
+{
+    struct hb_self *self = hb_self_create(root);
+
+    for (size_t i = 0; i < gang->n; i++) {
+        gang->hosts[i].is_local = hb_self_is(self, gang->hosts[i].name);
+    }
+    hb_self_destroy(self);
+}
+
+void hb_gang_add_local_at(struct hb_gang *out, const char *root)
+{
+    struct hb_self *self = hb_self_create(root);
+    struct hb_host *h;
+
+    out->hosts = hb_xrealloc(out->hosts, (out->n + 1) * sizeof(*out->hosts));
+    h = &out->hosts[out->n];
+    memset(h, 0, sizeof(*h));
+    h->name = hb_xstrdup(hb_self_name(self));
+    h->is_local = 1;
+    h->origin = hb_xstrdup("this host");
+    out->mentions = hb_xrealloc(out->mentions, (out->n_mentions + 1) *
+                                                   sizeof(*out->mentions));
+    out->mentions[out->n_mentions++] = (struct hb_mention){
+        .host = (uint32_t)out->n};
+    out->n++;
+    hb_self_destroy(self);
+}
+
+void hb_gang_add_local(struct hb_gang *out)
+{
+    hb_gang_add_local_at(out, "");
+}

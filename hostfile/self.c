@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Which names certainly mean the host this runs on.
+ *
+ * Certain are: localhost and its variants, a loopback address, an address of
+ * one of the host's own interfaces (the kernel would route it here), the
+ * host's own name, and what /etc/hosts says on the line with that name. In a
+ * pod that line holds the full name which hostfiles of operators use, with
+ * the cluster's domain at its end or without. DNS is not asked: an answer
+ * could take seconds, or be that of another host.
+ *
+ * Not certain, and so not taken, is a name with another domain: "node1.a"
+ * need not be the "node1" that runs this. Such a host is then reached like
+ * any other, which works too. */
+
+#include "config.h"
+
+#include "hostfile/hostname.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "hostfile/hostfile.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+#include "lib/base/strv.h"
+
+#define HOSTS_MAX_BYTES (1u << 20)
+#define NAME_MAX_BYTES 256u
+
+struct hb_self {
+    char name[NAME_MAX_BYTES];
+    struct hb_strv full;      /* names of the host's line in /etc/hosts */
+    struct hb_strv addresses; /* of its interfaces, as text */
+};
+
+static size_t label_len(const char *name)
+{
+    return strcspn(name, ".");
+}
+
+static int same_label(const char *a, const char *b)
+{
+    return label_len(a) == label_len(b) &&
+           strncasecmp(a, b, label_len(a)) == 0;
+}
+
+/* 1 when `name` is `full`, or `full` goes on after it with a dot. */
+static int leads(const char *name, const char *full)
+{
+    size_t n = strlen(name);
+
+    return strncasecmp(name, full, n) == 0 &&
+           (full[n] == '\0' || full[n] == '.');
+}
+
+/* Keeps the names of a line of /etc/hosts that has our own name on it. */
+static void take_line(struct hb_self *self, char *line)
+{
+    struct hb_strv names = HB_STRV_INIT;
+    char *save = NULL, *word;
+    int ours = 0;
+
+    line[strcspn(line, "#")] = '\0';
+    word = strtok_r(line, " \t\r", &save); /* the address */
+    while (word != NULL && (word = strtok_r(NULL, " \t\r", &save)) != NULL) {
+        hb_strv_push(&names, word);
+        ours = ours || strcasecmp(word, self->name) == 0;
+    }
+    for (size_t i = 0; ours && i < names.n; i++) {
+        if (same_label(names.v[i], self->name)) {
+            hb_strv_push(&self->full, names.v[i]);
+        }
+    }
+    hb_strv_destroy(&names);
+}
+
+static void read_hosts(struct hb_self *self, const char *root)
+{
+    char *path = hb_xasprintf("%s/etc/hosts", root), *text = NULL, *save = NULL;
+    size_t len;
+
+    if (hb_file_read(path, HOSTS_MAX_BYTES, &text, &len, NULL) >= 0) {
+        for (char *line = strtok_r(text, "\n", &save); line != NULL;
+             line = strtok_r(NULL, "\n", &save)) {
+            take_line(self, line);
+        }
+    }
+    free(text);
+    free(path);
+}
+
+static void read_name(struct hb_self *self, const char *root)
+{
+    char *path = hb_xasprintf("%s/etc/hostname", root), *text = NULL;
+    size_t len;
+
+    if (root[0] == '\0') {
+        if (gethostname(self->name, sizeof(self->name)) != 0) {
+            self->name[0] = '\0';
+        }
+        self->name[sizeof(self->name) - 1] = '\0';
+    } else if (hb_file_read(path, NAME_MAX_BYTES - 1, &text, &len, NULL) >= 0) {
+        text[strcspn(text, " \t\r\n")] = '\0';
+        memcpy(self->name, text, strlen(text) + 1);
+    }
+    free(text);
+    free(path);
+}
+
+static void read_addresses(struct hb_self *self)
+{
+    struct ifaddrs *list = NULL;
+
+    if (getifaddrs(&list) != 0) {
+        return;
+    }
+    for (struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
+        char text[INET6_ADDRSTRLEN];
+        const void *bytes = NULL;
+        if (i->ifa_addr == NULL) {
+            continue;
+        }
+        if (i->ifa_addr->sa_family == AF_INET) {
+            bytes = &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr;
+        } else if (i->ifa_addr->sa_family == AF_INET6) {
+            bytes = &((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
+        }
+        if (bytes != NULL && inet_ntop(i->ifa_addr->sa_family, bytes, text,
+                                       sizeof(text)) != NULL) {
+            hb_strv_push(&self->addresses, text);
+        }
+    }
+    freeifaddrs(list);
+}
+
+struct hb_self *hb_self_create(const char *root)
+{
+    struct hb_self *self = hb_xcalloc(1, sizeof(*self));
+
+    read_name(self, root);
+    if (self->name[0] != '\0') {
+        read_hosts(self, root);
+    }
+    if (root[0] == '\0') {
+        read_addresses(self);
+    }
+    return self;
+}
+
+void hb_self_destroy(struct hb_self *self)
+{
+    if (self != NULL) {
+        hb_strv_destroy(&self->full);
+        hb_strv_destroy(&self->addresses);
+        free(self);
+    }
+}
+
+const char *hb_self_name(const struct hb_self *self)
+{
+    return self->name[0] != '\0' ? self->name : "localhost";
+}
+
+static int is_own_address(const struct hb_self *self, const char *name)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    char text[INET6_ADDRSTRLEN];
+
+    if (inet_pton(AF_INET, name, &v4) == 1) {
+        if (ntohl(v4.s_addr) >> 24 == 127) {
+            return 1;
+        }
+        inet_ntop(AF_INET, &v4, text, sizeof(text));
+    } else if (inet_pton(AF_INET6, name, &v6) == 1) {
+        if (IN6_IS_ADDR_LOOPBACK(&v6)) {
+            return 1;
+        }
+        inet_ntop(AF_INET6, &v6, text, sizeof(text));
+    } else {
+        return 0;
+    }
+    for (size_t i = 0; i < self->addresses.n; i++) {
+        if (strcmp(self->addresses.v[i], text) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int hb_self_is(const struct hb_self *self, const char *name)
+{
+    static const char *const loopback[] = {
+        "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"};
+
+    for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++) {
+        if (strcasecmp(name, loopback[i]) == 0) {
+            return 1;
+        }
+    }
+    if (is_own_address(self, name)) {
+        return 1;
+    }
+    if (self->name[0] == '\0') {
+        return 0;
+    }
+    /* The short form of an own name that is a full one is covered as well. */
+    if (leads(name, self->name) && label_len(name) == label_len(self->name)) {
+        return 1;
+    }
+    for (size_t i = 0; i < self->full.n; i++) {
+        if (leads(name, self->full.v[i]) &&
+            label_len(name) == label_len(self->full.v[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int hb_host_is_self(const char *name)
+{
+    struct hb_self *self = hb_self_create("");
+    int yes = hb_self_is(self, name);
+
+    hb_self_destroy(self);
+    return yes;
+}

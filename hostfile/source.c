@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What sources share: the launcher's environment, files below a movable
+ * root, and the key that an operator mounts into its pods. */
+
+#include "config.h"
+
+#include "hostfile/source.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hostfile/dialect.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+#include "lib/base/strv.h"
+
+/* A million hosts with long names. */
+#define MAX_FILE_BYTES (256u << 20)
+/* The largest RSA keys in PEM form are near 13 KiB. */
+#define MAX_KEY_BYTES (64u << 10)
+
+const char *hb_source_env(const struct hb_gang_request *req, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (char *const *e = req->env; e != NULL && *e != NULL; e++) {
+        if (strncmp(*e, name, n) == 0 && (*e)[n] == '=') {
+            return *e + n + 1;
+        }
+    }
+    return NULL;
+}
+
+const char *hb_source_root(const struct hb_gang_request *req)
+{
+    return req->root != NULL ? req->root : "";
+}
+
+int hb_source_exists(const struct hb_gang_request *req, const char *path)
+{
+    char *full = hb_xasprintf("%s%s", hb_source_root(req), path);
+    int yes = access(full, F_OK) == 0;
+
+    free(full);
+    return yes;
+}
+
+/* 1 when nothing but blanks stands in the text. */
+static int is_blank(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0') {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int hb_source_read(const char *root, const char *path, struct hb_gang *out,
+                   struct hpcboot_error *err)
+{
+    char *full = hb_xasprintf("%s%s", root, path), *text = NULL;
+    size_t len;
+    int rc = hb_file_read(full, MAX_FILE_BYTES, &text, &len, err);
+
+    if (rc >= 0 && !is_blank(text, len)) {
+        rc = hb_hostfile_parse(NULL, path, text, len, out, err);
+    }
+    if (rc >= 0 && root[0] != '\0') {
+        hb_gang_mark_local(out, root);
+    }
+    free(text);
+    free(full);
+    return rc;
+}
+
+static int is_private_key(const char *path)
+{
+    char *text = NULL, *line;
+    size_t len;
+    int yes = 0;
+
+    if (hb_file_read(path, MAX_KEY_BYTES, &text, &len, NULL) >= 0) {
+        line = text + strspn(text, " \t\r\n");
+        line[strcspn(line, "\r\n")] = '\0';
+        yes = hb_starts_with(line, "-----BEGIN ") &&
+              hb_ends_with(line, "PRIVATE KEY-----");
+    }
+    free(text);
+    return yes;
+}
+
+static int wanted_file(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && !hb_ends_with(e->d_name, ".pub");
+}
+
+/* The first private key of a directory, ssh's own name for it before others;
+ * what it is called says nothing about its kind. free() it. */
+static char *key_in(const char *dir)
+{
+    struct dirent **list = NULL;
+    char *found = hb_xasprintf("%s/id_rsa", dir);
+    int n;
+
+    if (is_private_key(found)) {
+        return found;
+    }
+    free(found);
+    found = NULL;
+    n = scandir(dir, &list, wanted_file, alphasort);
+    for (int i = 0; i < n; i++) {
+        char *path = hb_xasprintf("%s/%s", dir, list[i]->d_name);
+        if (found == NULL && is_private_key(path)) {
+            found = path;
+        } else {
+            free(path);
+        }
+        free(list[i]);
+    }
+    free(list);
+    return found;
+}
+
+/* Kubernetes fills a mounted Secret through a link of this name. */
+static int is_mounted(const char *dir)
+{
+    char *data = hb_xasprintf("%s/..data", dir);
+    int yes = access(data, F_OK) == 0;
+
+    free(data);
+    return yes;
+}
+
+char *hb_source_gang_key(const struct hb_gang_request *req)
+{
+    const char *root = hb_source_root(req), *home = hb_source_env(req, "HOME");
+    struct hb_strv dirs = HB_STRV_INIT;
+    char *found = NULL;
+
+    if (home != NULL && home[0] == '/') {
+        hb_strv_pushf(&dirs, "%s%s/.ssh", root, home);
+    }
+    hb_strv_pushf(&dirs, "%s/root/.ssh", root);
+    hb_strv_pushf(&dirs, "%s/home/mpiuser/.ssh", root);
+    /* A mounted key before one that may be the user's own. */
+    for (int mounted = 1; mounted >= 0; mounted--) {
+        for (size_t i = 0; found == NULL && i < dirs.n; i++) {
+            if (is_mounted(dirs.v[i]) == mounted) {
+                found = key_in(dirs.v[i]);
+            }
+        }
+    }
+    hb_strv_destroy(&dirs);
+    return found;
+}

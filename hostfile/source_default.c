@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The hostfile that is used when nobody names one: the one of the
+ * configuration, else the one that another MPI's variable names. A variable
+ * may be left over from elsewhere, so a file that is not there is passed over
+ * then; the configuration's own must exist. */
+
+#include "config.h"
+
+#include "hostfile/source.h"
+
+#include <stdlib.h>
+
+#include "lib/base/str.h"
+
+static const char *const variables[] = {
+    "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
+    "OMPI_MCA_prte_default_hostfile", "HYDRA_HOST_FILE",
+    "I_MPI_HYDRA_HOST_FILE",
+};
+
+static int take(const char *root, const char *path, const char *from,
+                struct hb_gang *out, char **reason_out,
+                struct hpcboot_error *err)
+{
+    int rc = hb_source_read(root, path, out, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (out->n == 0) {
+        *reason_out = hb_xasprintf("%s (%s) is empty", path, from);
+        return 0;
+    }
+    out->detail = hb_xasprintf("%zu hosts in %s (%s)", out->n, path, from);
+    return 1;
+}
+
+static int ask(const struct hb_gang_request *req, struct hb_gang *out,
+               char **reason_out, struct hpcboot_error *err)
+{
+    if (req->default_hostfile != NULL) {
+        return take("", req->default_hostfile, "configuration", out,
+                    reason_out, err);
+    }
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *path = hb_source_env(req, variables[i]);
+        if (path == NULL || path[0] == '\0') {
+            continue;
+        }
+        if (path[0] == '/' && !hb_source_exists(req, path)) {
+            *reason_out = hb_xasprintf("%s names %s, which is not there",
+                                       variables[i], path);
+            return 0;
+        }
+        return take(path[0] == '/' ? hb_source_root(req) : "", path,
+                    variables[i], out, reason_out, err);
+    }
+    *reason_out = hb_xstrdup("none is set");
+    return 0;
+}
+
+const struct hb_source hb_source_default = {
+    .name = "default hostfile", .own_hosts = 1, .ask = ask};

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += \
+    %D%/elf.c %D%/elf.h \
+    %D%/family.c %D%/family.h \
+    %D%/libpath.c %D%/libpath.h \
+    %D%/mpi4py.c %D%/mpi4py.h \
+    %D%/mpi_lib.c %D%/mpi_lib.h \
+    %D%/personality.c \
+    %D%/wrapper.c %D%/wrapper.h \
     %D%/pm.c %D%/pm.h %D%/servers.h \
     %D%/pmi.c %D%/pmi.h \
     %D%/pmi1.c \
@@ -15,11 +22,20 @@ tests_fuzz_fuzz_pmi1_SOURCES = tests/fuzz/fuzz_pmi1.c tests/fuzz/replay.c
 tests_fuzz_fuzz_pmi1_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_pmi2_SOURCES = tests/fuzz/fuzz_pmi2.c tests/fuzz/replay.c
 tests_fuzz_fuzz_pmi2_LDADD = libhbbin.a libhb.a
+check_PROGRAMS += tests/fuzz/fuzz_elf
+TESTS += tests/fuzz/fuzz_elf
+tests_fuzz_fuzz_elf_SOURCES = tests/fuzz/fuzz_elf.c tests/fuzz/replay.c
+tests_fuzz_fuzz_elf_LDADD = libhbbin.a libhb.a
+EXTRA_DIST += tests/fuzz/corpus/elf
 EXTRA_DIST += tests/fuzz/corpus/pmi1 tests/fuzz/corpus/pmi2
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_pmi1 tests/unit/test_pmi2
-TESTS += tests/unit/test_pmi1 tests/unit/test_pmi2
+pm_tests = tests/unit/test_family tests/unit/test_pmi1 tests/unit/test_pmi2
+check_PROGRAMS += $(pm_tests)
+TESTS += $(pm_tests)
+tests_unit_test_family_SOURCES = tests/unit/test_family.c
+tests_unit_test_family_LDADD = $(UNIT_LDADD)
+tests_unit_test_family_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_pmi1_SOURCES = tests/unit/test_pmi1.c $(pmi_lab)
 tests_unit_test_pmi1_LDADD = $(UNIT_LDADD)
 tests_unit_test_pmi1_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -25,6 +25,8 @@
 /* Longer than this, a list of ranks stands in the key as its digest. */
 #define LIST_IN_KEY_MAX 16384u
 #define TAG_MAX 256u
+/* Open at a time: a program has a handful; this many is a client gone mad. */
+#define BARRIERS_MAX 4096u
 #define GROUPS_MAX (16u << 20) /* bytes of groups remembered with their round */
 
 struct barrier {
@@ -40,6 +42,7 @@ struct barrier {
 
 struct hb_pmi_barriers {
     struct barrier *open, **open_end;
+    uint32_t n_open;
     struct hb_kvs *rounds; /* group -> u32 */
     uint32_t *nodes;       /* those with ranks, ascending */
     uint32_t n_nodes;
@@ -313,6 +316,7 @@ static struct barrier *barrier_of(struct hb_pmi_barriers *all,
     b->waiters = hb_xcalloc(g->n_local, sizeof(*b->waiters));
     *all->open_end = b;
     all->open_end = &b->next;
+    all->n_open++;
     return b;
 }
 
@@ -350,6 +354,11 @@ int hb_pmi_join(struct hb_pm *pm, struct hb_pmi_rank *rank,
     struct group g;
     int rc = group_parse(pm, rank, group != NULL ? group : WORLD, &g, err);
 
+    if (rc == 0 && pm->store->barriers->n_open >= BARRIERS_MAX) {
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                     "PMI: more than %u barriers open at a time",
+                     BARRIERS_MAX);
+    }
     if (rc == 0) {
         struct barrier *b = barrier_of(pm->store->barriers, rank, &g);
 
@@ -394,6 +403,7 @@ static struct barrier *take(struct hb_pmi_barriers *all, struct hb_bytes key)
     b = *at;
     if (b != NULL) {
         *at = b->next;
+        all->n_open--;
         if (all->open_end == &b->next) {
             all->open_end = at;
         }

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Choice of the process-management family for a command line. The program is
+ * found as execvp would find it, then unwrapped:
+ *
+ *     ELF file that links an MPI or a client library   -> that one's family
+ *     wrapper (env, numactl, timeout ...)              -> what it starts
+ *     script                                           -> its interpreter
+ *     Python                                           -> its mpi4py's MPI
+ *     shell, other interpreter, container runtime      -> default rule
+ *     ELF file without any                             -> none
+ *
+ * Default rule, wherever nothing certain can be said: PMIx when libmpi.so.40
+ * (Open MPI) is on the loader's path, else PMI-1. Serving both is not
+ * possible: MPICH 5 refuses to start when it sees two families. */
+#include "config.h"
+
+#include "bin/pm/family.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/pm/mpi4py.h"
+#include "bin/pm/mpi_lib.h"
+#include "bin/pm/wrapper.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define DEPTH_MAX 8 /* a script started by a wrapper started by a script ... */
+#define SHEBANG_MAX 256u /* what Linux reads of a script's first line */
+
+static const char *const flavour_names[] = {
+    [HB_MPI_UNKNOWN] = "unknown", [HB_MPI_NONE] = "none",
+    [HB_MPI_OPENMPI4] = "openmpi4", [HB_MPI_OPENMPI5] = "openmpi5",
+    [HB_MPI_MPICH] = "mpich", [HB_MPI_INTEL] = "intel",
+    [HB_MPI_MVAPICH] = "mvapich",
+};
+static const char *const flavour_words[] = {
+    [HB_MPI_UNKNOWN] = "an MPI", [HB_MPI_NONE] = "no MPI",
+    [HB_MPI_OPENMPI4] = "Open MPI up to 4", [HB_MPI_OPENMPI5] = "Open MPI 5",
+    [HB_MPI_MPICH] = "MPICH", [HB_MPI_INTEL] = "Intel MPI",
+    [HB_MPI_MVAPICH] = "MVAPICH",
+};
+#define N_FLAVOURS (sizeof(flavour_names) / sizeof(flavour_names[0]))
+
+const char *hb_mpi_flavour_name(enum hb_mpi_flavour flavour)
+{
+    return (size_t)flavour < N_FLAVOURS ? flavour_names[flavour] : "unknown";
+}
+
+int hb_mpi_flavour_parse(const char *name, enum hb_mpi_flavour *out)
+{
+    for (size_t i = 0; i < N_FLAVOURS; i++) {
+        if (hb_streq(name, flavour_names[i])) {
+            *out = (enum hb_mpi_flavour)i;
+            return HPCBOOT_OK;
+        }
+    }
+    return HPCBOOT_ERR_PARSE;
+}
+
+/* ---- the ends of the search ---------------------------------------------- */
+
+static void say(struct hb_family_choice *c, const char *fmt, ...)
+    HB_PRINTF(2, 3);
+
+static void say(struct hb_family_choice *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(c->why, sizeof(c->why), fmt, ap);
+    va_end(ap);
+}
+
+static void by_default(const struct hb_place *place, const char *because,
+                       struct hb_family_choice *c)
+{
+    char *open = hb_place_system_library(place, "libmpi.so.40");
+
+    c->certain = 0;
+    c->flavour = HB_MPI_UNKNOWN;
+    c->family = open != NULL ? HB_PM_PMIX : HB_PM_PMI1;
+    say(c, "%s; default rule: %s, because Open MPI's libmpi.so.40 is %s%s",
+        because, hb_pm_family_name(c->family),
+        open != NULL ? "on the loader's path: " : "not on the loader's path",
+        open != NULL ? open : "");
+    free(open);
+}
+
+static void by_link(const char *path, const struct hb_mpi_link *l,
+                    struct hb_family_choice *c)
+{
+    c->family = l->family;
+    c->flavour = l->flavour;
+    c->links_mpi = l->links_mpi;
+    c->certain = 1;
+    say(c, "%s links %s, which is %s%s%s%s", path, l->what,
+        l->links_mpi ? flavour_words[l->flavour] : "a client library",
+        l->where[0] != '\0' ? " (" : "", l->where,
+        l->where[0] != '\0' ? ")" : "");
+}
+
+static void by_absence(const struct hb_place *place, const char *path,
+                       const struct hb_mpi_link *l,
+                       struct hb_family_choice *c)
+{
+    char *because;
+
+    if (l->missing[0] != '\0') {
+        because = hb_xasprintf("%s needs %s, which is not on this host", path,
+                               l->missing);
+        by_default(place, because, c);
+        free(because);
+        return;
+    }
+    c->family = HB_PM_NONE;
+    c->flavour = HB_MPI_NONE;
+    c->certain = 1;
+    say(c, "%s and the %u libraries it needs hold no MPI", path,
+        l->n_libraries);
+}
+
+/* ---- Python ---------------------------------------------------------------- */
+
+/* Wheels carry several modules, one per MPI; those whose MPI is not there do
+ * not count, and if those that are there differ, nothing is certain. */
+static int mpi4py_link(const struct hb_place *place,
+                       const struct hb_strv *modules, struct hb_mpi_link *out)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < modules->n; i++) {
+        struct hb_mpi_link l;
+
+        if (hb_mpi_link_find(&l, place, modules->v[i], NULL) < 0 ||
+            !l.links_mpi || l.where[0] == '\0') {
+            continue;
+        }
+        if (n > 0 && l.family != out->family) {
+            return 0;
+        }
+        *out = l;
+        n++;
+    }
+    return n > 0;
+}
+
+static void by_python(const struct hb_place *place, const char *path,
+                      char *const *args, struct hb_family_choice *c)
+{
+    struct hb_strv modules = HB_STRV_INIT;
+    struct hb_mpi_link link;
+    char *because;
+
+    hb_mpi4py_find(place, path, &modules);
+    if (mpi4py_link(place, &modules, &link)) {
+        by_link(modules.v[0], &link, c);
+        c->links_mpi = hb_mpi4py_named(place, args);
+    } else {
+        because = hb_xasprintf("%s has %s", path,
+                               modules.n > 0
+                                   ? "an mpi4py for more than one MPI"
+                                   : "no mpi4py");
+        by_default(place, because, c);
+        free(because);
+    }
+    hb_strv_destroy(&modules);
+}
+
+/* ---- unwrapping ------------------------------------------------------------ */
+
+static void detect(const struct hb_place *place, char *const *argv, int depth,
+                   struct hb_family_choice *c);
+
+/* The words of a #! line, at most two as Linux has it; 0: no script. */
+static int shebang(const char *path, struct hb_strv *out)
+{
+    char line[SHEBANG_MAX + 1], *word, *end;
+    FILE *f = fopen(path, "re");
+    size_t n = f != NULL ? fread(line, 1, SHEBANG_MAX, f) : 0;
+
+    if (f != NULL) {
+        fclose(f);
+    }
+    line[n] = '\0';
+    if (strncmp(line, "#!", 2) != 0) {
+        return 0;
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    word = line + 2 + strspn(line + 2, " \t");
+    end = word + strcspn(word, " \t");
+    hb_strv_take(out, hb_xstrndup(word, (size_t)(end - word)));
+    word = end + strspn(end, " \t");
+    for (end = word + strlen(word); end > word && strchr(" \t", end[-1]);) {
+        *--end = '\0';
+    }
+    if (*word != '\0') {
+        hb_strv_push(out, word);
+    }
+    return out->v[0][0] != '\0';
+}
+
+/* `#!/usr/bin/env -S A=b python3 -u`: env cuts the words itself. */
+static void split_env_words(struct hb_strv *words)
+{
+    char *line, *save = NULL;
+
+    if (words->n != 2 || !hb_ends_with(words->v[0], "/env") ||
+        !hb_starts_with(words->v[1], "-S")) {
+        return;
+    }
+    line = hb_xstrdup(words->v[1] + strlen("-S"));
+    hb_strv_remove(words, 1);
+    for (char *w = strtok_r(line, " \t", &save); w != NULL;
+         w = strtok_r(NULL, " \t", &save)) {
+        hb_strv_push(words, w);
+    }
+    free(line);
+}
+
+static void by_script(const struct hb_place *place, const char *path,
+                      char *const *args, int depth,
+                      struct hb_family_choice *c)
+{
+    struct hb_strv words = HB_STRV_INIT;
+
+    if (shebang(path, &words)) {
+        split_env_words(&words);
+        hb_strv_push(&words, path);
+        hb_strv_extend(&words, args);
+        detect(place, words.v, depth + 1, c);
+    } else {
+        char *because = hb_xasprintf("%s is neither an ELF file nor names "
+                                     "an interpreter", path);
+
+        by_default(place, because, c);
+        free(because);
+    }
+    hb_strv_destroy(&words);
+}
+
+static void by_program(const struct hb_place *place, const char *path,
+                       char *const *argv, int depth,
+                       struct hb_family_choice *c)
+{
+    struct hb_mpi_link link;
+    char *because;
+    size_t next = 0;
+
+    if (hb_mpi_link_find(&link, place, path, NULL) < 0) {
+        by_script(place, path, argv + 1, depth, c);
+        return;
+    }
+    if (link.family != HB_PM_NONE) {
+        by_link(path, &link, c);
+        return;
+    }
+    if (hb_is_python(path)) {
+        by_python(place, path, argv + 1, c);
+        return;
+    }
+    switch (hb_wrapper_open(argv, &next)) {
+    case HB_WRAPPER_OPENED:
+        detect(place, argv + next, depth + 1, c);
+        return;
+    case HB_WRAPPER_OPAQUE:
+        because = hb_xasprintf("what %s starts cannot be told", path);
+        by_default(place, because, c);
+        free(because);
+        return;
+    case HB_WRAPPER_NO:
+        if (hb_mpi_link_inside(&link, path)) {
+            by_link(path, &link, c);
+        } else {
+            by_absence(place, path, &link, c);
+        }
+        return;
+    }
+}
+
+static void detect(const struct hb_place *place, char *const *argv, int depth,
+                   struct hb_family_choice *c)
+{
+    char *path = depth < DEPTH_MAX ? hb_place_program(place, argv[0]) : NULL;
+
+    if (path == NULL) {
+        char *because = depth < DEPTH_MAX
+            ? hb_xasprintf("%s is not on this host", argv[0])
+            : hb_xasprintf("%s is wrapped too deeply", argv[0]);
+
+        by_default(place, because, c);
+        free(because);
+        return;
+    }
+    c->found |= depth == 0;
+    by_program(place, path, argv, depth, c);
+    free(path);
+}
+
+int hb_family_detect(char *const *argv, const char *wdir, char *const *env,
+                     struct hb_family_choice *out, struct hpcboot_error *err)
+{
+    struct hb_family_choice choice;
+    struct hb_place place;
+
+    if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "no program is named");
+    }
+    memset(&choice, 0, sizeof(choice));
+    hb_place_init(&place, wdir, env);
+    detect(&place, argv, 0, &choice);
+    hb_place_destroy(&place);
+    *out = choice;
+    return HPCBOOT_OK;
+}

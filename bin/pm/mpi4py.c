@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* mpi4py of a Python interpreter, found the way Python's site module lays
+ * out its packages, without running Python:
+ *
+ *     PYTHONPATH entries
+ *     <venv>/lib/pythonX.Y/site-packages       pyvenv.cfg beside bin/
+ *     ~/.local/lib/pythonX.Y/site-packages
+ *     <prefix>/[local/]lib/pythonX.Y/{site,dist}-packages
+ *     <prefix>/lib/python3/dist-packages       Debian
+ *
+ * A virtual environment hides the places below it unless its pyvenv.cfg says
+ * include-system-site-packages = true. */
+#include "config.h"
+
+#include "bin/pm/mpi4py.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define CFG_MAX 65536u
+#define SCRIPT_MAX (1u << 20)
+
+/* Two steps up: <prefix>/bin/python -> <prefix>. free() it. */
+static char *prefix_of(const char *interpreter)
+{
+    char *prefix = hb_xstrdup(interpreter);
+
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(prefix, '/');
+
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+    }
+    return prefix;
+}
+
+/* Whether a pyvenv.cfg stands in `prefix`; *system_out: the system's packages
+ * are seen too. */
+static int is_venv(const char *prefix, int *system_out)
+{
+    char *path = hb_xasprintf("%s/pyvenv.cfg", prefix);
+    char *text = NULL, *at;
+    size_t len;
+    int found = hb_file_read(path, CFG_MAX, &text, &len, NULL) >= 0;
+
+    if (found) {
+        at = strstr(text, "include-system-site-packages");
+        at = at != NULL ? strchr(at, '=') : NULL;
+        *system_out = at != NULL &&
+                      strncasecmp(at + 1 + strspn(at + 1, " \t"), "true",
+                                  strlen("true")) == 0;
+    }
+    free(text);
+    free(path);
+    return found;
+}
+
+/* Adds the modules below `dir` (a glob pattern) and says whether any is. */
+static int add(const char *dir, struct hb_strv *out)
+{
+    char *pattern = hb_xasprintf("%s/mpi4py/MPI*.so", dir);
+    size_t before = out->n;
+    glob_t found;
+
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            hb_strv_push(out, found.gl_pathv[i]);
+        }
+        globfree(&found);
+    }
+    free(pattern);
+    return out->n > before;
+}
+
+static int add_below(const char *prefix, const char *const *layouts,
+                     struct hb_strv *out)
+{
+    int found = 0;
+
+    for (int i = 0; layouts[i] != NULL && !found; i++) {
+        char *dir = hb_xasprintf("%s%s", prefix, layouts[i]);
+
+        found = add(dir, out);
+        free(dir);
+    }
+    return found;
+}
+
+static int add_pythonpath(const struct hb_place *place, struct hb_strv *out)
+{
+    const char *list = hb_place_env(place, "PYTHONPATH");
+    char *copy, *save = NULL;
+    int found = 0;
+
+    if (list == NULL) {
+        return 0;
+    }
+    copy = hb_xstrdup(list);
+    for (char *dir = strtok_r(copy, ":", &save); dir != NULL && !found;
+         dir = strtok_r(NULL, ":", &save)) {
+        found = add(dir, out);
+    }
+    free(copy);
+    return found;
+}
+
+void hb_mpi4py_find(const struct hb_place *place, const char *interpreter,
+                    struct hb_strv *out)
+{
+    static const char *const venv_layouts[] = {
+        "/lib/python3*/site-packages", "/lib64/python3*/site-packages", NULL,
+    };
+    static const char *const user_layouts[] = {
+        "/.local/lib/python3*/site-packages", NULL,
+    };
+    static const char *const system_layouts[] = {
+        "/local/lib/python3*/dist-packages",
+        "/local/lib/python3*/site-packages",
+        "/lib/python3*/site-packages", "/lib64/python3*/site-packages",
+        "/lib/python3/dist-packages", "/lib/python3*/dist-packages", NULL,
+    };
+    const char *home = hb_place_env(place, "HOME");
+    char *prefix = prefix_of(interpreter);
+    char *real = realpath(interpreter, NULL);
+    char *system = prefix_of(real != NULL ? real : interpreter);
+    int see_system = 1, found = add_pythonpath(place, out);
+
+    if (!found && is_venv(prefix, &see_system)) {
+        found = add_below(prefix, venv_layouts, out);
+    }
+    if (!found && see_system && home != NULL) {
+        found = add_below(home, user_layouts, out);
+    }
+    if (!found && see_system) {
+        (void)add_below(system, system_layouts, out);
+    }
+    free(system);
+    free(real);
+    free(prefix);
+}
+
+static int script_names(const struct hb_place *place, const char *script)
+{
+    char *path, *text = NULL;
+    size_t len;
+    int named;
+
+    path = script[0] == '/' || place->wdir == NULL
+               ? hb_xstrdup(script)
+               : hb_xasprintf("%s/%s", place->wdir, script);
+    named = hb_file_read(path, SCRIPT_MAX, &text, &len, NULL) >= 0 &&
+            strstr(text, "mpi4py") != NULL;
+    free(text);
+    free(path);
+    return named;
+}
+
+int hb_mpi4py_named(const struct hb_place *place, char *const *args)
+{
+    for (size_t i = 0; args[i] != NULL; i++) {
+        if (strstr(args[i], "mpi4py") != NULL) {
+            return 1;
+        }
+        if (hb_ends_with(args[i], ".py") || args[i][0] != '-') {
+            return script_names(place, args[i]);
+        }
+    }
+    return 0;
+}

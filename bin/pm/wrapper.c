@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Launch wrappers: `numactl -N 0 ./prog`, `env A=b ./prog`. One row per
+ * wrapper says which of its options take a separate argument and how many
+ * words stand before the program. Shells, interpreters and container runtimes
+ * are opaque: what they start cannot be told from their command line. */
+#include "config.h"
+
+#include "bin/pm/wrapper.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+struct wrapper {
+    const char *name;
+    const char *valued; /* " -o -s ": options with a separate argument */
+    int n_words;        /* between the options and the program */
+    const char *until;  /* only this option opens it (gdb --args) */
+};
+
+static const struct wrapper wrappers[] = {
+    {"env", " -u --unset -C --chdir ", 0, NULL},
+    {"numactl", " -i -N -C -m -p -w -P --interleave --cpunodebind "
+                "--physcpubind --membind --preferred ", 0, NULL},
+    {"valgrind", " ", 0, NULL},
+    {"gdb", " -ex -x -iex -ix ", 0, "--args"},
+    {"cuda-gdb", " -ex -x -iex -ix ", 0, "--args"},
+    {"timeout", " -k -s --kill-after --signal ", 1, NULL},
+    {"nice", " -n --adjustment ", 0, NULL},
+    {"ionice", " -c -n ", 0, NULL},
+    {"taskset", " ", 1, NULL},
+    {"chrt", " -T -P -D ", 1, NULL},
+    {"stdbuf", " -i -o -e --input --output --error ", 0, NULL},
+    {"strace", " -o -e -s -O -S -P -E -a -b -I -u -U -X ", 0, NULL},
+    {"ltrace", " -o -e -s -a -n -l -x -A -D -F -u -w ", 0, NULL},
+    {"nohup", " ", 0, NULL},
+    {"setsid", " ", 0, NULL},
+    {"time", " -f -o --format --output ", 0, NULL},
+    {"catchsegv", " ", 0, NULL},
+    {"unbuffer", " ", 0, NULL},
+    {"hwloc-bind", " --mempolicy ", 1, NULL},
+};
+
+static const char *const opaque[] = {
+    "sh", "bash", "dash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish",
+    "busybox", "perl", "ruby", "lua", "luajit", "node", "julia", "R",
+    "Rscript", "octave", "octave-cli", "java", "tclsh", "wish", "awk", "gawk",
+    "apptainer", "singularity", "podman", "docker", "ch-run", "enroot",
+    "udocker", "shifter", "charliecloud", "srun", "xargs", "parallel", "make",
+    "su", "sudo", "runuser", "setpriv", "chroot", "unshare", "nsenter",
+    "flock", "ssh", "script", "watch", "xterm", "screen", "tmux", "perf",
+    "nsys", "ncu", "nvprof", "rocprof", "vtune", "map", "ddt", "tau_exec",
+    "conda", "micromamba", "spack", "uv", "tini", "dumb-init",
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+static int is_valued(const struct wrapper *w, const char *option)
+{
+    size_t len = strlen(option);
+
+    for (const char *at = w->valued; (at = strstr(at, option)) != NULL;
+         at += len) {
+        if (at > w->valued && at[-1] == ' ' && at[len] == ' ') {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_assignment(const char *word)
+{
+    size_t n = strcspn(word, "=");
+
+    return n > 0 && word[n] == '=';
+}
+
+static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
+                                         char *const *argv, size_t *next_out)
+{
+    int is_env = strcmp(w->name, "env") == 0, opened = w->until == NULL;
+    int words = w->n_words;
+    size_t i = 1;
+
+    for (; argv[i] != NULL; i++) {
+        const char *word = argv[i];
+
+        if (word[0] == '-' && word[1] != '\0') {
+            if (is_env && (hb_starts_with(word, "-S") ||
+                           hb_starts_with(word, "--split-string"))) {
+                return HB_WRAPPER_OPAQUE;
+            }
+            opened |= w->until != NULL && strcmp(word, w->until) == 0;
+            i += is_valued(w, word) && argv[i + 1] != NULL;
+        } else if (!(is_env && is_assignment(word)) && words-- == 0) {
+            break;
+        }
+    }
+    if (argv[i] == NULL || !opened) {
+        return HB_WRAPPER_OPAQUE;
+    }
+    *next_out = i;
+    return HB_WRAPPER_OPENED;
+}
+
+enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out)
+{
+    const char *name = base_name(argv[0]);
+
+    for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
+        if (strcmp(name, wrappers[i].name) == 0) {
+            return open_wrapper(&wrappers[i], argv, next_out);
+        }
+    }
+    for (size_t i = 0; i < sizeof(opaque) / sizeof(opaque[0]); i++) {
+        if (strcmp(name, opaque[i]) == 0) {
+            return HB_WRAPPER_OPAQUE;
+        }
+    }
+    return HB_WRAPPER_NO;
+}
+
+int hb_is_python(const char *path)
+{
+    static const char *const names[] = {"python", "pypy", "ipython"};
+    const char *name = base_name(path);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *rest = name + strlen(names[i]);
+
+        if (hb_starts_with(name, names[i])) {
+            while (isdigit((unsigned char)*rest) || *rest == '.') {
+                rest++;
+            }
+            if (*rest == '\0') {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The choice of a family, on files made for it: small ELF files with a
+ * dynamic section and nothing else, scripts, packages of a Python. */
+#include "config.h"
+
+#include "bin/pm/family.h"
+
+#include <elf.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bin/pm/wrapper.h"
+#include "lib/base/str.h"
+
+struct lab {
+    char dir[64];
+    struct hb_strv env;
+};
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *ftw)
+{
+    return remove(path);
+}
+
+static int setup(void **state)
+{
+    struct lab *lab = hb_xcalloc(1, sizeof(*lab));
+
+    snprintf(lab->dir, sizeof(lab->dir), "/tmp/hb-family.XXXXXX");
+    if (mkdtemp(lab->dir) == NULL) {
+        return -1;
+    }
+    hb_env_setf(&lab->env, "PATH", "%s/bin", lab->dir);
+    hb_env_setf(&lab->env, "LD_LIBRARY_PATH", "%s/lib", lab->dir);
+    hb_env_setf(&lab->env, "HOME", "%s/home", lab->dir);
+    *state = lab;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct lab *lab = *state;
+
+    nftw(lab->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    hb_strv_destroy(&lab->env);
+    free(lab);
+    return 0;
+}
+
+/* Makes the folders of a path below the lab and opens the file. */
+static FILE *create(struct lab *lab, const char *name, mode_t mode)
+{
+    char *path = hb_xasprintf("%s/%s", lab->dir, name);
+    FILE *f;
+
+    for (char *p = path + strlen(lab->dir) + 1; (p = strchr(p, '/')); p++) {
+        *p = '\0';
+        (void)mkdir(path, 0755);
+        *p = '/';
+    }
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(chmod(path, mode), 0);
+    free(path);
+    return f;
+}
+
+static void text_file(struct lab *lab, const char *name, const char *text)
+{
+    FILE *f = create(lab, name, 0755);
+
+    fputs(text, f);
+    fclose(f);
+}
+
+/* An ELF64 file of this machine: header, two segments, dynamic section,
+ * strings, and any text behind. `path_tag` is DT_RPATH or DT_RUNPATH. */
+struct image {
+    const char *needed[4];
+    Elf64_Sxword path_tag;
+    const char *path;
+    const char *text;
+    int big_endian;
+};
+
+static uint64_t order(const struct image *im, uint64_t v, int bytes)
+{
+    uint64_t out = 0;
+
+    if (!im->big_endian) {
+        return v;
+    }
+    for (int i = 0; i < bytes; i++) {
+        out = out << 8 | (v >> (8 * i) & 0xff);
+    }
+    return out;
+}
+
+static void elf_file(struct lab *lab, const char *name, struct image im)
+{
+    FILE *f = create(lab, name, 0755);
+    Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64,
+                                im.big_endian ? ELFDATA2MSB : ELFDATA2LSB}};
+    Elf64_Phdr p[2] = {{0}, {0}};
+    Elf64_Dyn dyn[16] = {{0}};
+    char strings[1024] = "";
+    size_t at = 1, n = 0, strings_at = sizeof(h) + sizeof(p) + sizeof(dyn);
+
+    for (int i = 0; i < 4 && im.needed[i] != NULL; i++) {
+        dyn[n].d_tag = DT_NEEDED;
+        dyn[n++].d_un.d_val = at;
+        strcpy(strings + at, im.needed[i]);
+        at += strlen(im.needed[i]) + 1;
+    }
+    if (im.path != NULL) {
+        dyn[n].d_tag = im.path_tag;
+        dyn[n++].d_un.d_val = at;
+        strcpy(strings + at, im.path);
+        at += strlen(im.path) + 1;
+    }
+    dyn[n].d_tag = DT_STRTAB;
+    dyn[n++].d_un.d_val = 0x1000 + strings_at;
+    dyn[n].d_tag = DT_STRSZ;
+    dyn[n++].d_un.d_val = at;
+    for (size_t i = 0; i < 16; i++) {
+        dyn[i].d_tag = (Elf64_Sxword)order(&im, (uint64_t)dyn[i].d_tag, 8);
+        dyn[i].d_un.d_val = order(&im, dyn[i].d_un.d_val, 8);
+    }
+    h.e_machine = (Elf64_Half)order(&im, EM_X86_64, 2);
+    h.e_phoff = order(&im, sizeof(h), 8);
+    h.e_phnum = (Elf64_Half)order(&im, 2, 2);
+    h.e_phentsize = (Elf64_Half)order(&im, sizeof(p[0]), 2);
+    p[0].p_type = (Elf64_Word)order(&im, PT_LOAD, 4);
+    p[0].p_vaddr = order(&im, 0x1000, 8);
+    p[0].p_filesz = order(&im, strings_at + sizeof(strings), 8);
+    p[1].p_type = (Elf64_Word)order(&im, PT_DYNAMIC, 4);
+    p[1].p_offset = order(&im, sizeof(h) + sizeof(p), 8);
+    p[1].p_filesz = order(&im, sizeof(dyn), 8);
+    fwrite(&h, sizeof(h), 1, f);
+    fwrite(p, sizeof(p), 1, f);
+    fwrite(dyn, sizeof(dyn), 1, f);
+    fwrite(strings, sizeof(strings), 1, f);
+    fputs(im.text != NULL ? im.text : "", f);
+    fclose(f);
+}
+
+#define ELF(lab, name, ...) \
+    elf_file((lab), (name), (struct image){__VA_ARGS__})
+
+static struct hb_family_choice detect(struct lab *lab, const char *line)
+{
+    struct hb_family_choice c;
+    struct hb_strv argv = HB_STRV_INIT;
+    char *copy = hb_xstrdup(line), *save = NULL;
+
+    for (char *w = strtok_r(copy, " ", &save); w != NULL;
+         w = strtok_r(NULL, " ", &save)) {
+        hb_strv_push(&argv, w);
+    }
+    assert_int_equal(hb_family_detect(argv.v, lab->dir,
+                                      hb_strv_view(&lab->env), &c, NULL), 0);
+    assert_true(c.why[0] != '\0');
+    hb_strv_destroy(&argv);
+    free(copy);
+    return c;
+}
+
+static void assert_choice(struct hb_family_choice c, enum hb_pm_family family,
+                          enum hb_mpi_flavour flavour)
+{
+    if (c.family != family || c.flavour != flavour || !c.certain) {
+        print_error("%s\n", c.why);
+    }
+    assert_int_equal(c.family, family);
+    assert_int_equal(c.flavour, flavour);
+    assert_int_equal(c.certain, 1);
+}
+
+static void openmpi4(struct lab *lab)
+{
+    ELF(lab, "lib/libmpi.so.40", .needed = {"libopen-rte.so.40"});
+    ELF(lab, "lib/libopen-rte.so.40");
+}
+
+static void mpich(struct lab *lab)
+{
+    ELF(lab, "lib/libmpi.so.12");
+}
+
+static void openmpi_by_its_soname(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+
+    openmpi4(lab);
+    ELF(lab, "prog", .needed = {"libm.so.none", "libmpi.so.40"});
+    c = detect(lab, "./prog");
+    assert_choice(c, HB_PM_PMIX, HB_MPI_OPENMPI4);
+    assert_int_equal(c.links_mpi, 1);
+    assert_int_equal(c.found, 1);
+}
+
+static void openmpi5_by_its_file_version(void **state)
+{
+    struct lab *lab = *state;
+    char *from = hb_xasprintf("%s/lib/libmpi.so.40", lab->dir);
+
+    ELF(lab, "lib/libmpi.so.40.40.5", .needed = {"libopen-pal.so.80"});
+    assert_int_equal(symlink("libmpi.so.40.40.5", from), 0);
+    ELF(lab, "prog", .needed = {"libmpi.so.40"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_OPENMPI5);
+    free(from);
+}
+
+static void fortran_layer_leads_to_the_library_below(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    ELF(lab, "lib/libmpifort.so.12", .needed = {"libmpi.so.12"});
+    ELF(lab, "prog", .needed = {"libmpifort.so.12"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+}
+
+static void mpi_behind_an_own_library_is_found(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    ELF(lab, "lib/libsolver.so", .needed = {"libmpi.so.12"});
+    ELF(lab, "prog", .needed = {"libsolver.so"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+}
+
+static void members_of_the_mpich_abi_are_told_apart(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "lib/libmpi.so.12", .text = "I_MPI_FABRICS");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_INTEL);
+    ELF(lab, "lib/libmpi.so.12", .text = "MVAPICH2");
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_MVAPICH);
+}
+
+static void mpich_built_for_a_client_library_gets_its_family(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    ELF(lab, "lib/libmpi.so.12", .needed = {"libpmix.so.2"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_MPICH);
+    ELF(lab, "lib/libmpi.so.12", .needed = {"libpmi2.so.0"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI2, HB_MPI_MPICH);
+}
+
+static void standard_abi_is_decided_by_what_stands_below(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "prog", .needed = {"libmpi_abi.so.0"});
+    ELF(lab, "lib/libmpi_abi.so.0", .text = "x");
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+    ELF(lab, "lib/libmpi_abi.so.0",
+        .needed = {"libopen-pal.so.80", "libpmix.so.2"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_OPENMPI5);
+}
+
+static void client_without_mpi_gets_its_family(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+
+    ELF(lab, "lib/libpmi2.so.0");
+    ELF(lab, "prog", .needed = {"libpmi2.so.0"});
+    c = detect(lab, "./prog");
+    assert_int_equal(c.family, HB_PM_PMI2);
+    assert_int_equal(c.links_mpi, 0);
+}
+
+static void static_mpi_is_found_by_its_text(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "prog", .text = "getenv PMI_FD");
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_UNKNOWN);
+    ELF(lab, "prog", .text = "PMIX_NAMESPACE");
+    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_UNKNOWN);
+}
+
+static void plain_program_needs_none(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "lib/libplain.so");
+    ELF(lab, "prog", .needed = {"libplain.so"});
+    assert_choice(detect(lab, "./prog"), HB_PM_NONE, HB_MPI_NONE);
+}
+
+static void unknown_library_leaves_it_uncertain(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+
+    ELF(lab, "prog", .needed = {"libnowhere.so.1"});
+    c = detect(lab, "./prog");
+    assert_int_equal(c.certain, 0);
+    assert_non_null(strstr(c.why, "libnowhere.so.1"));
+}
+
+static void absent_mpi_library_still_tells_by_name(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "prog", .needed = {"libmpich.so.777"});
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+}
+
+static void runpath_and_rpath_with_origin(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "opt/libmpi.so.40", .needed = {"libopen-rte.so.40"});
+    ELF(lab, "prog", .needed = {"libmpi.so.40"}, .path_tag = DT_RUNPATH,
+        .path = "$ORIGIN/nothing:${ORIGIN}/opt");
+    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+    /* RPATH holds for what the libraries need, too. */
+    ELF(lab, "opt/libsolver.so", .needed = {"libmpi.so.12"});
+    ELF(lab, "opt/libmpi.so.12", .text = "I_MPI_FABRICS");
+    ELF(lab, "prog", .needed = {"libsolver.so"}, .path_tag = DT_RPATH,
+        .path = "$ORIGIN/opt");
+    assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_INTEL);
+}
+
+static void other_byte_order_is_read(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "prog", .needed = {"libmpi.so.40"}, .big_endian = 1);
+    ELF(lab, "lib/libmpi.so.40", .needed = {"libopen-rte.so.40"},
+        .big_endian = 1);
+    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+}
+
+static void program_is_looked_up_in_path(void **state)
+{
+    struct lab *lab = *state;
+
+    openmpi4(lab);
+    ELF(lab, "bin/prog", .needed = {"libmpi.so.40"});
+    assert_choice(detect(lab, "prog"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+}
+
+static void missing_program_takes_the_default_rule(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+
+    openmpi4(lab);
+    c = detect(lab, "./nothing");
+    assert_int_equal(c.found, 0);
+    assert_int_equal(c.certain, 0);
+    assert_int_equal(c.family, HB_PM_PMIX); /* libmpi.so.40 is there */
+    assert_non_null(strstr(c.why, "default rule"));
+}
+
+static void wrappers_are_seen_through(void **state)
+{
+    static const char *const lines[] = {
+        "env A=b C= ./prog x", "env -u X A=b ./prog",
+        "numactl -N 0 --membind=0 ./prog", "timeout -k 5 60 ./prog -k",
+        "nice -n 5 ./prog", "taskset -c 0-3 ./prog", "nohup ./prog",
+        "valgrind --tool=none ./prog", "gdb -ex run --args ./prog 1 2",
+        "env A=b timeout 5 nice ./prog",
+    };
+    static const char *const names[] = {"env", "numactl", "timeout", "nice",
+                                        "taskset", "nohup", "valgrind",
+                                        "gdb"};
+    struct lab *lab = *state;
+
+    openmpi4(lab);
+    ELF(lab, "prog", .needed = {"libmpi.so.40"});
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = hb_xasprintf("bin/%s", names[i]);
+
+        ELF(lab, path);
+        free(path);
+    }
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_choice(detect(lab, lines[i]), HB_PM_PMIX, HB_MPI_OPENMPI4);
+    }
+    assert_int_equal(detect(lab, "gdb ./prog").certain, 0);
+}
+
+static void shells_take_the_default_rule(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "bin/bash");
+    ELF(lab, "bin/perl");
+    text_file(lab, "run.pl", "#!/usr/bin/env perl\n");
+    text_file(lab, "plain", "echo no interpreter named\n");
+    assert_int_equal(detect(lab, "bash -c ./prog").certain, 0);
+    assert_int_equal(detect(lab, "./plain").certain, 0);
+    hb_env_setf(&lab->env, "PATH", "/usr/bin:%s/bin", lab->dir);
+    assert_int_equal(detect(lab, "./run.pl").certain, 0);
+}
+
+static void a_program_named_like_a_wrapper_is_itself(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    ELF(lab, "time", .needed = {"libmpi.so.12"});
+    assert_choice(detect(lab, "./time 5"), HB_PM_PMI1, HB_MPI_MPICH);
+}
+
+static void scripts_that_call_each_other_end(void **state)
+{
+    struct lab *lab = *state;
+    char *line = hb_xasprintf("#!%s/loop\n", lab->dir);
+
+    text_file(lab, "loop", line);
+    assert_int_equal(detect(lab, "./loop").certain, 0);
+    free(line);
+}
+
+static void python_follows_its_mpi4py(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+    char *line = hb_xasprintf("#!%s/bin/python3\nfrom mpi4py import MPI\n",
+                              lab->dir);
+
+    mpich(lab);
+    ELF(lab, "bin/python3");
+    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.cpython.so",
+        .needed = {"libmpi.so.12"});
+    c = detect(lab, "python3 other.py");
+    assert_choice(c, HB_PM_PMI1, HB_MPI_MPICH);
+    assert_int_equal(c.links_mpi, 0);
+    text_file(lab, "prog.py", line);
+    c = detect(lab, "./prog.py");
+    assert_choice(c, HB_PM_PMI1, HB_MPI_MPICH);
+    assert_int_equal(c.links_mpi, 1);
+    assert_int_equal(detect(lab, "python3 -m mpi4py x.py").links_mpi, 1);
+    free(line);
+}
+
+static void virtual_environment_hides_the_system(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    ELF(lab, "bin/python3");
+    ELF(lab, "venv/bin/python3");
+    ELF(lab, "lib/python3/dist-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.12"});
+    text_file(lab, "venv/pyvenv.cfg",
+              "home = /usr/bin\ninclude-system-site-packages = false\n");
+    assert_int_equal(detect(lab, "venv/bin/python3 x.py").certain, 0);
+    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.so",
+        .needed = {"libmpi.so.40"});
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
+}
+
+static void a_wheel_for_both_is_decided_by_what_is_there(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "bin/python3");
+    ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.a.so",
+        .needed = {"libmpich.so.777"});
+    ELF(lab, "home/.local/lib/python3.11/site-packages/mpi4py/MPI.b.so",
+        .needed = {"libmpi.so.40"});
+    openmpi4(lab);
+    assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+    ELF(lab, "lib/libmpich.so.777");
+    assert_int_equal(detect(lab, "python3 x.py").certain, 0);
+}
+
+static void pythons_are_known_by_name(void **state)
+{
+    assert_true(hb_is_python("/usr/bin/python3.11"));
+    assert_true(hb_is_python("python"));
+    assert_false(hb_is_python("python-config"));
+    assert_false(hb_is_python("/opt/mypython"));
+}
+
+static void flavours_have_names(void **state)
+{
+    enum hb_mpi_flavour f;
+
+    for (int i = HB_MPI_UNKNOWN; i <= HB_MPI_MVAPICH; i++) {
+        const char *name = hb_mpi_flavour_name((enum hb_mpi_flavour)i);
+
+        assert_int_equal(hb_mpi_flavour_parse(name, &f), 0);
+        assert_int_equal(f, i);
+    }
+    assert_int_equal(hb_mpi_flavour_parse("lam", &f), HPCBOOT_ERR_PARSE);
+}
+
+static struct hb_jobmap *two_app_map(void)
+{
+    static const uint32_t nodes[] = {0, 0, 1};
+    static char *names[] = {(char *)"a", (char *)"b"};
+    static const struct hb_job_app apps[] = {{0, 1}, {1, 2}};
+    struct hb_jobmap *map;
+
+    assert_int_equal(hb_jobmap_create(&map, 3, nodes, 2, names, 2, apps, 8,
+                                      NULL), 0);
+    return map;
+}
+
+static void assert_env(const struct hb_strv *env, const char *name,
+                       const char *value)
+{
+    assert_string_equal(hb_env_get(env, name), value);
+}
+
+static void identity_follows_the_family(void **state)
+{
+    static char *argv[] = {(char *)"prog", (char *)"-x", (char *)"y", NULL};
+    struct hb_jobmap *map = two_app_map();
+    struct hb_strv env = HB_STRV_INIT;
+
+    hb_pm_personality_env(HB_PM_PMIX, HB_MPI_OPENMPI4, map, 1, argv, &env);
+    assert_env(&env, "HPCBOOT_RANK", "1");
+    assert_env(&env, "HPCBOOT_SIZE", "3");
+    assert_env(&env, "HPCBOOT_LOCAL_RANK", "1");
+    assert_env(&env, "HPCBOOT_LOCAL_SIZE", "2");
+    assert_env(&env, "HPCBOOT_NODE", "0");
+    assert_env(&env, "HPCBOOT_NODES", "2");
+    assert_env(&env, "OMPI_COMM_WORLD_RANK", "1");
+    assert_env(&env, "OMPI_UNIVERSE_SIZE", "8");
+    assert_env(&env, "OMPI_FIRST_RANKS", "0 1");
+    assert_env(&env, "OMPI_APP_CTX_NUM_PROCS", "1 2");
+    assert_env(&env, "OMPI_COMMAND", "prog");
+    assert_env(&env, "OMPI_ARGV", "-x y");
+    assert_null(hb_env_get(&env, "MPI_LOCALRANKID"));
+    hb_strv_destroy(&env);
+
+    hb_pm_personality_env(HB_PM_PMI1, HB_MPI_MVAPICH, map, 2, argv, &env);
+    assert_env(&env, "HPCBOOT_NODE", "1");
+    assert_env(&env, "MPI_LOCALRANKID", "0");
+    assert_env(&env, "MPI_LOCALNRANKS", "1");
+    assert_env(&env, "MV2_COMM_WORLD_RANK", "2");
+    assert_null(hb_env_get(&env, "OMPI_COMM_WORLD_RANK"));
+    hb_strv_destroy(&env);
+
+    hb_pm_personality_env(HB_PM_NONE, HB_MPI_NONE, map, 2, argv, &env);
+    assert_env(&env, "HPCBOOT_RANK", "2");
+    assert_null(hb_env_get(&env, "OMPI_COMM_WORLD_RANK"));
+    assert_null(hb_env_get(&env, "MPI_LOCALRANKID"));
+    hb_strv_destroy(&env);
+    hb_jobmap_destroy(map);
+}
+
+static void families_have_names(void **state)
+{
+    enum hb_pm_family f;
+    struct hpcboot_error err;
+
+    for (int i = HB_PM_NONE; i <= HB_PM_PMIX; i++) {
+        const char *name = hb_pm_family_name((enum hb_pm_family)i);
+
+        assert_int_equal(hb_pm_family_parse(name, &f, NULL), 0);
+        assert_int_equal(f, i);
+    }
+    assert_int_equal(hb_pm_family_parse("pmx", &f, &err), HPCBOOT_ERR_PARSE);
+    assert_non_null(strstr(err.text, "'pmix'"));
+}
+
+#define IN_LAB(test) cmocka_unit_test_setup_teardown((test), setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_LAB(openmpi_by_its_soname),
+        IN_LAB(openmpi5_by_its_file_version),
+        IN_LAB(fortran_layer_leads_to_the_library_below),
+        IN_LAB(mpi_behind_an_own_library_is_found),
+        IN_LAB(members_of_the_mpich_abi_are_told_apart),
+        IN_LAB(mpich_built_for_a_client_library_gets_its_family),
+        IN_LAB(standard_abi_is_decided_by_what_stands_below),
+        IN_LAB(client_without_mpi_gets_its_family),
+        IN_LAB(static_mpi_is_found_by_its_text),
+        IN_LAB(plain_program_needs_none),
+        IN_LAB(unknown_library_leaves_it_uncertain),
+        IN_LAB(absent_mpi_library_still_tells_by_name),
+        IN_LAB(runpath_and_rpath_with_origin),
+        IN_LAB(other_byte_order_is_read),
+        IN_LAB(program_is_looked_up_in_path),
+        IN_LAB(missing_program_takes_the_default_rule),
+        IN_LAB(wrappers_are_seen_through),
+        IN_LAB(shells_take_the_default_rule),
+        IN_LAB(a_program_named_like_a_wrapper_is_itself),
+        IN_LAB(scripts_that_call_each_other_end),
+        IN_LAB(python_follows_its_mpi4py),
+        IN_LAB(virtual_environment_hides_the_system),
+        IN_LAB(a_wheel_for_both_is_decided_by_what_is_there),
+        cmocka_unit_test(pythons_are_known_by_name),
+        cmocka_unit_test(flavours_have_names),
+        cmocka_unit_test(identity_follows_the_family),
+        cmocka_unit_test(families_have_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -45,8 +45,9 @@ void hb_buf_put_u32(struct hb_buf *b, uint32_t v);
 void hb_buf_put_u64(struct hb_buf *b, uint64_t v);
 void hb_buf_put_i32(struct hb_buf *b, int32_t v);
 void hb_buf_put_raw(struct hb_buf *b, const void *data, size_t len);
-void hb_buf_put_blob(struct hb_buf *b, const void *data, size_t len); /* u32 length first */
-void hb_buf_put_str(struct hb_buf *b, const char *s); /* u32 length, bytes, NUL */
+/* u32 length, bytes; a string (NULL: "") ends with its NUL, not counted. */
+void hb_buf_put_blob(struct hb_buf *b, const void *data, size_t len);
+void hb_buf_put_str(struct hb_buf *b, const char *s);
 void hb_buf_patch_u32(struct hb_buf *b, size_t at, uint32_t v);
 
 /* On failure these return 0 or an empty view. */
@@ -57,7 +58,7 @@ uint64_t hb_buf_get_u64(struct hb_buf *b);
 int32_t hb_buf_get_i32(struct hb_buf *b);
 struct hb_bytes hb_buf_get_raw(struct hb_buf *b, size_t len);
 struct hb_bytes hb_buf_get_blob(struct hb_buf *b, size_t max_len);
-/* Borrowed from the buffer, NUL-terminated, without a NUL inside; "" on failure. */
+/* Borrowed from the buffer, NUL-terminated, without a NUL inside. */
 const char *hb_buf_get_str(struct hb_buf *b, size_t max_len);
 
 #endif

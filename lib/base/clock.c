@@ -49,7 +49,7 @@ int64_t hb_deadline_in_ms(int64_t ms)
     return now + ms * NS_PER_MS;
 }
 
-/* Rounded up: a wait of the result ends after the deadline, not before. */
+/* Rounded up, so that a wait of the result does not end before it. */
 int64_t hb_deadline_left_ms(int64_t deadline_ns)
 {
     int64_t now = hb_now_ns();

@@ -12,6 +12,7 @@ int64_t hb_wall_ns(void);     /* CLOCK_REALTIME */
 /* A moment on the monotonic clock; HB_NEVER does not come. */
 #define HB_NEVER INT64_MAX
 int64_t hb_deadline_in_ms(int64_t ms); /* ms < 0: HB_NEVER */
-int64_t hb_deadline_left_ms(int64_t deadline_ns); /* >= 0; INT64_MAX for never */
+/* Rounded up; 0 when it has passed, INT64_MAX for HB_NEVER. */
+int64_t hb_deadline_left_ms(int64_t deadline_ns);
 
 #endif

@@ -12,14 +12,17 @@ void hb_fd_close(int *fd); /* closes if >= 0, sets -1, keeps errno */
 int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err);
 int hb_fd_set_cloexec(int fd, int on, struct hpcboot_error *err);
 int hb_fd_pipe(int out[2], struct hpcboot_error *err); /* CLOEXEC */
-int hb_fd_socketpair(int out[2], struct hpcboot_error *err); /* AF_UNIX STREAM, CLOEXEC */
+/* AF_UNIX, a stream, CLOEXEC. */
+int hb_fd_socketpair(int out[2], struct hpcboot_error *err);
 /* Writes all or fails; waits where the descriptor does not block. */
-int hb_fd_write_all(int fd, const void *data, size_t len, struct hpcboot_error *err);
+int hb_fd_write_all(int fd, const void *data, size_t len,
+                    struct hpcboot_error *err);
 /* Reads a regular or /proc file whole, at most max_bytes; *data_out is
  * NUL-terminated one past *len_out, free() it. */
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err);
-/* Absolute path of the running program, from /proc; free() it; NULL if unknown. */
+/* Absolute path of the running program, from /proc; free() it; NULL where it
+ * is not known. */
 char *hb_self_exe(void);
 
 #endif

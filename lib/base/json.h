@@ -19,7 +19,8 @@ void hb_json_object(struct hb_json *j, const char *key);
 void hb_json_end_object(struct hb_json *j);
 void hb_json_array(struct hb_json *j, const char *key);
 void hb_json_end_array(struct hb_json *j);
-void hb_json_str(struct hb_json *j, const char *key, const char *value); /* NULL: null */
+/* A NULL value is written as null. */
+void hb_json_str(struct hb_json *j, const char *key, const char *value);
 void hb_json_int(struct hb_json *j, const char *key, int64_t value);
 void hb_json_real(struct hb_json *j, const char *key, double value);
 void hb_json_bool(struct hb_json *j, const char *key, int value);

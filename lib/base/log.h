@@ -9,7 +9,8 @@
  * Without a sink records are dropped. */
 enum hb_log_level { HB_ERROR, HB_WARN, HB_INFO, HB_DEBUG, HB_TRACE };
 
-typedef void (*hb_log_sink)(void *arg, enum hb_log_level level, const char *text);
+typedef void (*hb_log_sink)(void *arg, enum hb_log_level level,
+                            const char *text);
 
 void hb_log_set_sink(hb_log_sink sink, void *arg, enum hb_log_level max_level);
 int hb_log_wanted(enum hb_log_level level);

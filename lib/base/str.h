@@ -35,14 +35,17 @@ void hb_str_destroy(struct hb_str *o);
 /* Whole-text number parsing: digits only, no blanks, no sign, within
  * [min, max]; else HPCBOOT_ERR_PARSE and *out untouched. */
 int hb_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
-int hb_parse_int(const char *text, int min, int max, int *out); /* '-' allowed */
+/* The same, and one '-' may stand in front. */
+int hb_parse_int(const char *text, int min, int max, int *out);
 /* "30", "30s", "5m", "1h", "250ms", "1.5" (seconds) -> milliseconds. */
 int hb_parse_duration_ms(const char *text, int64_t *ms_out);
 
 int hb_streq(const char *a, const char *b);            /* NULL-safe */
 int hb_starts_with(const char *s, const char *prefix);
 int hb_ends_with(const char *s, const char *suffix);
-/* The candidate nearest to `word` by edit distance, or NULL when none is near. */
-const char *hb_nearest(const char *word, const char *const *candidates, size_t n);
+/* The candidate nearest to `word` by edit distance, or NULL when none is
+ * near. */
+const char *hb_nearest(const char *word, const char *const *candidates,
+                       size_t n);
 
 #endif

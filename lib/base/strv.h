@@ -19,16 +19,19 @@ struct hb_strv {
 void hb_strv_push(struct hb_strv *s, const char *text); /* copies */
 void hb_strv_take(struct hb_strv *s, char *text);       /* takes ownership */
 void hb_strv_pushf(struct hb_strv *s, const char *fmt, ...) HB_PRINTF(2, 3);
-void hb_strv_extend(struct hb_strv *s, char *const *v); /* NULL-terminated, copies; v may be NULL */
+/* Copies a NULL-terminated vector; v may be NULL. */
+void hb_strv_extend(struct hb_strv *s, char *const *v);
 void hb_strv_remove(struct hb_strv *s, size_t i);
 void hb_strv_destroy(struct hb_strv *s);
 /* Never NULL: an empty vector gives a static {NULL}. */
 char *const *hb_strv_view(const struct hb_strv *s);
 
 /* Environments: NAME=value entries, unique by name. */
-const char *hb_env_get(const struct hb_strv *s, const char *name); /* borrowed or NULL */
+/* Borrowed, or NULL. */
+const char *hb_env_get(const struct hb_strv *s, const char *name);
 void hb_env_set(struct hb_strv *s, const char *name, const char *value);
-void hb_env_setf(struct hb_strv *s, const char *name, const char *fmt, ...) HB_PRINTF(3, 4);
+void hb_env_setf(struct hb_strv *s, const char *name, const char *fmt, ...)
+    HB_PRINTF(3, 4);
 void hb_env_put(struct hb_strv *s, const char *entry); /* "NAME=value" */
 void hb_env_unset(struct hb_strv *s, const char *name);
 

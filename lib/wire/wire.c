@@ -11,6 +11,9 @@
  *
  * Writing: a frame is appended whole or not at all. What a peer would refuse
  * to read is refused here, where the text can still say which message it was.
+ * The buffer stays failed after that: a caller that sends many messages looks
+ * once, and one that never looks cannot lose a message unnoticed, because the
+ * link that sends the buffer does look.
  *
  * Reading: bytes of a peer are never trusted. hb_wire_next takes a frame's
  * length, type and flags on bounds; a decoder takes a payload that is exactly
@@ -183,16 +186,12 @@ static struct hb_wire_u32s get_u32s(struct hb_buf *in)
 
 /* --- frames --- */
 
-/* Where a frame began, to take it back when it does not come out whole. */
-struct mark {
-    size_t start;
-    int failed;
-};
-
-static struct mark begin_frame(struct hb_buf *out, uint16_t type,
-                               uint32_t epoch, uint32_t src, uint32_t dst)
+/* Returns where the frame begins, to take it back when it does not come out
+ * whole. */
+static size_t begin_frame(struct hb_buf *out, uint16_t type, uint32_t epoch,
+                          uint32_t src, uint32_t dst)
 {
-    struct mark mark = {out->len, out->failed};
+    size_t start = out->len;
 
     hb_buf_put_u32(out, 0);
     hb_buf_put_u16(out, type);
@@ -200,20 +199,20 @@ static struct mark begin_frame(struct hb_buf *out, uint16_t type,
     hb_buf_put_u32(out, epoch);
     hb_buf_put_u32(out, src);
     hb_buf_put_u32(out, dst);
-    return mark;
+    return start;
 }
 
-static int end_frame(struct hb_buf *out, struct mark mark, uint16_t type,
+static int end_frame(struct hb_buf *out, size_t start, uint16_t type,
                      struct hpcboot_error *err)
 {
-    size_t size = out->len - mark.start;
+    size_t size = out->len - start;
 
     if (!hb_buf_failed(out) && size <= HB_WIRE_FRAME) {
-        hb_buf_patch_u32(out, mark.start, (uint32_t)(size - LENGTH_WORD));
+        hb_buf_patch_u32(out, start, (uint32_t)(size - LENGTH_WORD));
         return HPCBOOT_OK;
     }
-    out->len = mark.start;
-    out->failed = mark.failed;
+    out->len = start;
+    out->failed = 1;
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
                    "cannot send a %s message: it is larger than the control "
                    "link or the memory allows",
@@ -223,11 +222,11 @@ static int end_frame(struct hb_buf *out, struct mark mark, uint16_t type,
 int hb_wire_put_frame(struct hb_buf *out, const struct hb_frame *frame,
                       struct hpcboot_error *err)
 {
-    struct mark mark = begin_frame(out, frame->type, frame->epoch, frame->src,
-                                   frame->dst);
+    size_t start = begin_frame(out, frame->type, frame->epoch, frame->src,
+                               frame->dst);
 
     hb_buf_put_raw(out, frame->payload.data, frame->payload.len);
-    return end_frame(out, mark, frame->type, err);
+    return end_frame(out, start, frame->type, err);
 }
 
 /* What can be wrong with a header is found as soon as it is complete, long
@@ -317,10 +316,10 @@ static int end_message(const struct hb_buf *in, const struct hb_frame *frame,
                            uint32_t dst, const struct hb_msg_##name *msg,    \
                            struct hpcboot_error *err)                        \
     {                                                                        \
-        struct mark mark = begin_frame(out, HB_MSG_##ID, epoch, src, dst);   \
+        size_t start = begin_frame(out, HB_MSG_##ID, epoch, src, dst);       \
                                                                              \
         fields                                                               \
-        return end_frame(out, mark, HB_MSG_##ID, err);                       \
+        return end_frame(out, start, HB_MSG_##ID, err);                      \
     }
 #include "lib/wire/messages.def"
 #undef HB_MESSAGE

@@ -97,8 +97,9 @@ struct hb_frame {
     struct hb_bytes payload; /* borrowed from the input */
 };
 
-/* put: appends one whole frame to *out, or nothing and HPCBOOT_ERR_LIMIT. A
- * NULL str is sent as ""; a list that was read may be sent on as it is.
+/* put: appends one whole frame to *out, or nothing and HPCBOOT_ERR_LIMIT;
+ * *out has then failed (hb_buf_failed), and a link ends over it. A NULL str
+ * is sent as ""; a list that was read may be sent on as it is.
  * get: HPCBOOT_ERR_PROTOCOL where the payload is not exactly such a message
  * or the frame is of another type. */
 #define HB_MESSAGE(ID, name, number, fields)                                \
@@ -124,6 +125,7 @@ const char *hb_wire_type_name(unsigned type); /* "HELLO"; never NULL */
 const char *hb_wire_strv_next(const struct hb_wire_strv *list, size_t *pos);
 /* The i-th number, 0 past the end; of a list as written or as read. */
 uint32_t hb_wire_u32s_at(const struct hb_wire_u32s *list, uint32_t i);
-struct hb_wire_strv hb_wire_strv_of(char *const *v); /* NULL-terminated; v may be NULL */
+/* Of a NULL-terminated vector; v may be NULL. */
+struct hb_wire_strv hb_wire_strv_of(char *const *v);
 
 #endif

@@ -70,7 +70,7 @@ int hb_opt_nearest(const char *name, enum hb_dialect dialect, int keys,
 const char *hb_section_topic(enum hb_opt_section section); /* "hosts" */
 const char *hb_section_title(enum hb_opt_section section); /* "Hosts" */
 const char *hb_dialect_name(enum hb_dialect dialect);
-int hb_dialect_parse(const char *name, enum hb_dialect *out); /* 0, -1 */
+int hb_opt_dialect_parse(const char *name, enum hb_dialect *out); /* 0, -1 */
 
 struct hb_setting { /* one value that was given */
     const struct hb_optdef *opt;

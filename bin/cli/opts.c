@@ -78,7 +78,7 @@ const char *hb_dialect_name(enum hb_dialect dialect)
     return dialects[dialect];
 }
 
-int hb_dialect_parse(const char *name, enum hb_dialect *out)
+int hb_opt_dialect_parse(const char *name, enum hb_dialect *out)
 {
     for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
         if (!strcmp(name, dialects[i])) {

@@ -402,7 +402,7 @@ void hb_scan_ahead(struct hb_scan *s, const char *program, size_t n,
         s->dialect_given = HB_DIALECT_SAID;
     }
     look_ahead(n, words, dialect, &a);
-    if (a.dialect && hb_dialect_parse(a.dialect, &dialect) == 0) {
+    if (a.dialect && hb_opt_dialect_parse(a.dialect, &dialect) == 0) {
         s->dialect_given = HB_DIALECT_SAID;
     } else if (!s->dialect_given && a.hydra) {
         dialect = HB_DIALECT_HYDRA;

@@ -278,7 +278,7 @@ HB_SETTER(profile)
 HB_SETTER(dialect)
 {
     if (!s->in_segment && s->dialect_given != HB_DIALECT_SAID) {
-        hb_dialect_parse(values[0], &s->o->dialect);
+        hb_opt_dialect_parse(values[0], &s->o->dialect);
     }
     return 0;
 }

@@ -21,36 +21,27 @@
 #define STDIN_CHUNK 65536
 #define STDIN_WINDOW (256u << 10) /* bytes under way to the slowest reader */
 #define BACKGROUND_POLL_MS 500
+#define CREDIT_LUMPS 4u /* to a window */
 
-static void give_credit(struct job *j)
+/* Bytes that the output object needs to keep no longer are paid back to the
+ * host they came from, in lumps. */
+static void on_written(void *arg, uint32_t rank, size_t bytes)
 {
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        struct job_host *h = &j->hosts[i];
+    struct job *j = arg;
+    struct job_host *h = j->node_host[j->map->node_of_rank[rank]];
 
-        if (h->credit_owed >= j->window / 4) {
-            HOST_SEND(h, credit, .bytes = h->credit_owed);
-            h->credit_owed = 0;
-        }
+    h->credit_owed += (uint32_t)bytes;
+    if (h->credit_owed >= j->window / CREDIT_LUMPS) {
+        HOST_SEND(h, credit, .bytes = h->credit_owed);
+        h->credit_owed = 0;
     }
 }
 
 static void output_failed(struct job *j, const struct hpcboot_error *err)
 {
-    job_fail(j, HB_CAUSE_OUTPUT, err->sys_errno, "%s", err->text);
-}
-
-/* Watches the descriptors that have bytes waiting; pays credit when none
- * has. */
-static void settle(struct job *j)
-{
-    for (int k = 0; k < 2; k++) {
-        if (hb_output_pending(j->out, k + 1) > 0 && j->out_ev[k] != NULL) {
-            event_add(j->out_ev[k], NULL);
-        }
-    }
-    if (hb_output_pending(j->out, 0) == 0) {
-        give_credit(j);
-    }
+    job_fail(j, HB_CAUSE_OUTPUT,
+             err->code == HPCBOOT_ERR_CLOSED ? EPIPE : err->sys_errno, "%s",
+             err->text);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *arg)
@@ -61,24 +52,56 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     if (hb_output_flush(j->out, &err) < 0) {
         output_failed(j, &err);
     }
-    settle(j);
+    job_carry_watch(j);
     if (j->phase == JOB_ENDING) {
         job_maybe_over(j);
     }
+}
+
+/* Watches the descriptors for which bytes wait. */
+void job_carry_watch(struct job *j)
+{
+    for (int k = 0; k < 2; k++) {
+        int fd = hb_output_wait_fd(j->out, k + 1);
+
+        if (fd >= 0 && j->out_ev[k] == NULL) {
+            j->out_ev[k] = event_new(j->base, fd, EV_WRITE, on_writable, j);
+        }
+        if (fd >= 0) {
+            event_add(j->out_ev[k], NULL);
+        }
+    }
+}
+
+int job_carry_pending(struct job *j)
+{
+    struct hpcboot_error err = {0};
+
+    if (j->out == NULL) {
+        return 0;
+    }
+    if (hb_output_flush(j->out, &err) < 0) {
+        output_failed(j, &err);
+    }
+    job_carry_watch(j);
+    return hb_output_wait_fd(j->out, 1) >= 0 ||
+           hb_output_wait_fd(j->out, 2) >= 0;
 }
 
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
 {
     struct job *j = h->job;
     struct hpcboot_error err = {0};
+    const struct hb_output_piece piece = {
+        .rank = m->rank, .stream = m->stream, .wall_ns = m->wall_ns,
+        .data = m->data.data, .len = m->data.len,
+    };
 
-    h->credit_owed += (uint32_t)m->data.len;
     hb_progress_erase(j->progress);
-    if (hb_output_write(j->out, m->rank, m->stream, m->flags, m->wall_ns,
-                        m->data.data, m->data.len, &err) < 0) {
+    if (hb_output_write(j->out, &piece, &err) < 0) {
         output_failed(j, &err);
     }
-    settle(j);
+    job_carry_watch(j);
 }
 
 /* How much may be read now without running ahead of the slowest reader. */
@@ -195,7 +218,7 @@ void job_carry_stdin_begin(struct job *j)
     stdin_arm(j);
 }
 
-static int parse_stdin_target(struct job *j, struct hpcboot_error *err)
+int job_carry_parse(struct job *j, struct hpcboot_error *err)
 {
     const char *target = j->opt->stdin_target;
     uint64_t rank = 0;
@@ -224,28 +247,18 @@ int job_carry_check(const struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+/* The number of ranks is known by then: called when the job is placed. */
 int job_carry_open(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_output_config config = {
         .out_fd = STDOUT_FILENO, .err_fd = STDERR_FILENO,
-        .tag = j->opt->tag_output, .timestamp = j->opt->timestamp_output,
-        .n_ranks = j->map != NULL ? j->map->n_ranks : 0,
+        .tag = (enum hb_tag)j->opt->tag_output,
+        .timestamps = j->opt->timestamp_output, .n_ranks = j->map->n_ranks,
         .dir = j->opt->output_dir, .out_pattern = j->opt->out_pattern,
-        .err_pattern = j->opt->err_pattern,
+        .err_pattern = j->opt->err_pattern, .done = on_written, .arg = j,
     };
-    int rc = parse_stdin_target(j, err);
 
-    if (rc == 0) {
-        rc = hb_output_create(&j->out, &config, err);
-    }
-    for (int k = 0; rc == 0 && k < 2; k++) {
-        int fd = hb_output_watch_fd(j->out, k + 1);
-
-        if (fd >= 0) {
-            j->out_ev[k] = event_new(j->base, fd, EV_WRITE, on_writable, j);
-        }
-    }
-    return rc;
+    return hb_output_create(&j->out, &config, err);
 }
 
 void job_carry_close(struct job *j)

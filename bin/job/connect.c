@@ -98,22 +98,17 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 }
 
 /* The last line that the login of a host printed; "" when it was silent. */
-static const char *last_words(struct job_host *h, char *out, size_t size)
+static const char *last_words(struct job_host *h)
 {
     char *line, *end;
 
-    out[0] = '\0';
     h->chatter[h->chatter_len] = '\0';
     end = h->chatter + h->chatter_len;
     while (end > h->chatter && (end[-1] == '\n' || end[-1] == '\r')) {
         *--end = '\0';
     }
     line = strrchr(h->chatter, '\n');
-    line = line != NULL ? line + 1 : h->chatter;
-    if (*line != '\0') {
-        snprintf(out, size, "%s", line);
-    }
-    return out;
+    return line != NULL ? line + 1 : h->chatter;
 }
 
 static void host_chatter(struct job_host *h, const char *text, size_t len)
@@ -246,9 +241,8 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
 static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 {
     struct hpcboot_error err = {0};
-    char words[300];
+    const char *words = last_words(h);
 
-    last_words(h, words, sizeof words);
     hb_fail(&err, HPCBOOT_ERR_HOST, "the agent did not start: %s%s%s%s",
             why->text, words[0] != '\0' ? "; the login said: \"" : "", words,
             words[0] != '\0' ? "\"" : "");

@@ -160,7 +160,7 @@ void job_maybe_over(struct job *j)
     }
     j->phase = JOB_ENDING;
     if (!links_left(j)) {
-        if (hb_output_pending(j->out, 0) == 0) {
+        if (!job_carry_pending(j)) {
             over(j); /* else carry.c calls again when the reader has it all */
         }
     } else {

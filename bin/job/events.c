@@ -57,7 +57,7 @@ static int open_target(const char *target, int *fd_out,
 int job_events_open(struct job *j, struct hpcboot_error *err)
 {
     struct job_events *e;
-    int fd, rc;
+    int fd = -1, rc;
 
     if (j->opt->events == NULL) {
         return 0;

@@ -177,7 +177,7 @@ static int prepare(struct job *j, struct hpcboot_error *err)
         rc = job_events_open(j, err);
     }
     if (rc == 0) {
-        rc = job_carry_open(j, err);
+        rc = job_carry_parse(j, err);
     }
     if (rc == 0 && j->map != NULL) {
         rc = job_carry_check(j, err);

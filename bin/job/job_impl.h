@@ -162,7 +162,10 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
 void job_route_close(struct job *j);
 
 /* carry.c */
+int job_carry_parse(struct job *j, struct hpcboot_error *err);
 int job_carry_open(struct job *j, struct hpcboot_error *err);
+void job_carry_watch(struct job *j);
+int job_carry_pending(struct job *j); /* and being waited for */
 int job_carry_check(const struct job *j, struct hpcboot_error *err);
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m);
 void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);

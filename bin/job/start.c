@@ -206,7 +206,10 @@ static void go(struct job *j)
     tell_oversubscription(j);
     j->phase = JOB_RUNNING;
     job_explain(j);
-    rc = job_route_open(j, &err);
+    rc = job_carry_open(j, &err);
+    if (rc == 0) {
+        rc = job_route_open(j, &err);
+    }
     if (rc == 0) {
         rc = hand_out(j, &err);
     }

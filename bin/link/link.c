@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-
-/* Frames over a channel. Input: bytes before the magic are chatter; after it
- * whole frames are handed on straight from what was read, and only the rest
- * of a frame that is not yet complete is kept. Output: one buffer, written as
- * the channel takes it. Heartbeats: a PING every beat, and a link on which
- * nothing came for dead_ms is lost.
+/*
+ * A control link: frames over a channel, with heartbeats.
  *
- * Any callback may destroy the link: the memory goes when the outermost call
- * returns. A failure found while the caller is sending is told from the loop,
- * never from inside the caller's own call. */
+ * In: what comes before the magic is chatter (preamble.c). After it, whole
+ * frames are handed on straight from the bytes the channel gave; only the
+ * part of a frame that is not complete yet is copied and kept.
+ *
+ * Out: one buffer. Callers put frames there, hb_link_flush gives them to the
+ * channel, and what it does not take waits until it is writable again. Bytes
+ * that were sent are dropped when they are at least as many as those that
+ * wait, so that each byte is moved once at most, however long the queue.
+ *
+ * Life: a PING each beat; anything received is a sign of life. A watch looks
+ * several times per dead_ms: when it finds that it comes far too late itself,
+ * this process was stopped or starved, and the silence says nothing about
+ * the peer.
+ *
+ * The end is told once, by `lost`. A channel that cannot be written to may
+ * still hold the peer's last words and, in its `closed`, the better reason:
+ * they get a moment before the failed write is told. So `lost` never comes
+ * from inside hb_link_flush.
+ *
+ * Any callback may destroy the link: each event is between enter and leave,
+ * and memory goes when the outermost one is left.
+ */
 #include "config.h"
 
 #include "bin/link/link.h"
@@ -18,311 +33,267 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/link/preamble.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 /* Several of the largest frames: only a peer that has stopped reading gets
  * here, and the heartbeat finds that one first. */
-#define OUT_MAX ((size_t)HB_WIRE_FRAME * 4)
-#define LOW_MARK ((size_t)1 << 20) /* `drained` below this backlog */
-#define MOVE_FROM ((size_t)1 << 20) /* read bytes worth moving the rest down */
+#define OUT_MAX (4 * (size_t)HB_WIRE_FRAME)
+/* A frame under way, used bytes in front of it, and what one read brings. */
+#define IN_MAX (3 * (size_t)HB_WIRE_FRAME)
+#define LOW_MARK ((size_t)1 << 20)  /* `drained` below this backlog */
+#define MOVE_FROM ((size_t)1 << 20) /* used bytes worth a memmove */
+#define KEEP_CAP ((size_t)4 << 20)  /* memory an idle link may hold */
+#define LAST_WORDS_MS 300           /* see above: after a failed write */
+#define WATCHES_PER_DEATH 5         /* one starved beat is no sleep */
+#define NS_PER_MS 1000000
+/* Quartz clocks part by up to 100 ppm: so much does an old measurement of
+ * the clock offset lose. */
+#define DRIFT_DIVISOR 10000
+
+enum link_state { LINK_UP, LINK_BROKEN /* not told yet */, LINK_LOST };
 
 struct hb_link {
-    struct event_base *base;
     struct hb_channel *ch;
     struct hb_link_events events;
     void *arg;
+    enum link_state state;
+    int depth;  /* events under way */
+    int doomed; /* destroyed, to be freed when depth is 0 */
+    struct hpcboot_error why; /* while LINK_BROKEN */
+
+    struct hb_preamble preamble;
     struct hb_buf in, out;
-    size_t matched; /* bytes of the magic seen so far; all: frames follow */
-    int waiting;    /* the channel took less than it was given */
-    int above_mark;
-    int depth, doomed; /* calls under way; destroy when they have returned */
-    int broken;
-    struct hpcboot_error why;
-    struct event *tell, *beat, *death;
+    int writing;   /* inside the channel's write */
+    int waiting;   /* it took less than it was given */
+    int above_low; /* `drained` is due */
+
+    struct event *broken, *beat, *watch;
     uint32_t beat_ms, dead_ms;
-    int64_t heard_ns, beat_ns;
-    int64_t best_rtt_ns, offset_ns;
+    int64_t heard_ns, watched_ns; /* last received, last looked */
+
+    int64_t offset_ns, offset_error_ns, measured_ns;
 };
 
-static struct timeval in_ms(int64_t ms)
+static void link_free(struct hb_link *link)
+{
+    struct event *const timers[] = {link->broken, link->beat, link->watch};
+    size_t i;
+
+    for (i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+        if (timers[i] != NULL) {
+            event_free(timers[i]);
+        }
+    }
+    if (link->ch != NULL) {
+        link->ch->ops->close(link->ch);
+    }
+    hb_buf_destroy(&link->in);
+    hb_buf_destroy(&link->out);
+    free(link);
+}
+
+static void enter(struct hb_link *link)
+{
+    link->depth++;
+}
+
+/* The link may be gone after this. */
+static void leave(struct hb_link *link)
+{
+    link->depth--;
+    if (link->depth == 0 && link->doomed) {
+        link_free(link);
+    }
+}
+
+void hb_link_destroy(struct hb_link *link)
+{
+    if (link == NULL) {
+        return;
+    }
+    link->doomed = 1;
+    if (link->depth == 0) {
+        link_free(link);
+    }
+}
+
+static void start_timer(struct event *timer, int64_t ms)
 {
     struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
 
-    return t;
+    event_add(timer, &t);
 }
 
-static void link_free(struct hb_link *l)
+static int is_over(const struct hb_link *link)
 {
-    struct event *evs[] = {l->tell, l->beat, l->death};
-
-    for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
-        if (evs[i] != NULL) {
-            event_free(evs[i]);
-        }
-    }
-    if (l->ch != NULL) {
-        l->ch->ops->close(l->ch);
-    }
-    hb_buf_destroy(&l->in);
-    hb_buf_destroy(&l->out);
-    free(l);
+    return link->doomed || link->state == LINK_LOST;
 }
 
-static void enter(struct hb_link *l)
+/* The last event of this link. */
+static void tell_lost(struct hb_link *link, const struct hpcboot_error *err)
 {
-    l->depth++;
-}
-
-/* Returns 1 when the link is gone. */
-static int leave(struct hb_link *l)
-{
-    int gone = l->doomed;
-
-    if (--l->depth == 0 && gone) {
-        link_free(l);
-    }
-    return gone;
-}
-
-void hb_link_destroy(struct hb_link *l)
-{
-    if (l == NULL) {
+    if (is_over(link)) {
         return;
     }
-    l->doomed = 1;
-    if (l->depth == 0) {
-        link_free(l);
+    link->state = LINK_LOST;
+    event_del(link->broken);
+    event_del(link->beat);
+    event_del(link->watch);
+    link->events.lost(link->arg, err);
+}
+
+static void on_broken(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_link *link = arg;
+
+    enter(link);
+    tell_lost(link, &link->why);
+    leave(link);
+}
+
+/* What link->why holds is told then, unless the channel's end comes first. */
+static void break_later(struct hb_link *link, int64_t ms)
+{
+    link->state = LINK_BROKEN;
+    start_timer(link->broken, ms);
+}
+
+/* --- out --- */
+
+struct hb_buf *hb_link_out(struct hb_link *link)
+{
+    return &link->out;
+}
+
+size_t hb_link_backlog(const struct hb_link *link)
+{
+    return hb_buf_left(&link->out);
+}
+
+/* Drops what has been used, when that is cheap or due. */
+static void tidy(struct hb_buf *b)
+{
+    size_t left = hb_buf_left(b), max_bytes = b->max_bytes;
+
+    if (left == 0 && b->cap > KEEP_CAP) {
+        hb_buf_destroy(b);
+        hb_buf_init(b, max_bytes);
+    } else if (left == 0) {
+        hb_buf_clear(b);
+    } else if (b->pos >= MOVE_FROM && b->pos >= left) {
+        hb_buf_compact(b);
     }
 }
 
-static void stop_timers(struct hb_link *l)
+static void write_some(struct hb_link *link)
 {
-    event_del(l->beat);
-    event_del(l->death);
-}
+    size_t left = hb_buf_left(&link->out);
+    ssize_t n;
 
-/* The last word on this link. */
-static void tell_lost(struct hb_link *l, const struct hpcboot_error *why)
-{
-    struct hpcboot_error copy = *why;
-
-    if (l->broken == 2 || l->doomed) {
+    link->writing = 1;
+    n = link->ch->ops->write(link->ch, hb_buf_next(&link->out), left);
+    link->writing = 0;
+    if (link->state != LINK_UP) {
         return;
     }
-    l->broken = 2;
-    stop_timers(l);
-    l->events.lost(l->arg, &copy);
-}
-
-static void on_tell(evutil_socket_t fd, short what, void *arg)
-{
-    struct hb_link *l = arg;
-
-    enter(l);
-    tell_lost(l, &l->why);
-    (void)leave(l);
-}
-
-/* Broken, found inside the caller's own call: told by the loop. */
-static void break_later(struct hb_link *l, const struct hpcboot_error *why)
-{
-    if (l->broken == 0) {
-        l->broken = 1;
-        l->why = *why;
-        event_active(l->tell, EV_TIMEOUT, 1);
-    }
-}
-
-struct hb_buf *hb_link_out(struct hb_link *l)
-{
-    return &l->out;
-}
-
-size_t hb_link_backlog(const struct hb_link *l)
-{
-    return hb_buf_left(&l->out);
-}
-
-static void tidy_out(struct hb_link *l)
-{
-    if (hb_buf_left(&l->out) == 0) {
-        hb_buf_clear(&l->out);
-    } else if (l->out.pos > MOVE_FROM && l->out.pos > hb_buf_left(&l->out)) {
-        hb_buf_compact(&l->out);
-    }
-}
-
-void hb_link_flush(struct hb_link *l)
-{
-    struct hpcboot_error err = {0};
-
-    if (hb_buf_failed(&l->out)) {
-        hb_fail(&err, HPCBOOT_ERR_LIMIT, "more than %zu bytes wait to be sent",
-                OUT_MAX);
-        break_later(l, &err);
+    if (n < 0) {
+        hb_fail(&link->why, (int)n, "the link cannot be written to: %s",
+                hb_status_text((int)n));
+        break_later(link, LAST_WORDS_MS);
         return;
     }
-    while (!l->broken && !l->waiting && hb_buf_left(&l->out) > 0) {
-        size_t left = hb_buf_left(&l->out);
-        ssize_t n = l->ch->ops->write(l->ch, hb_buf_next(&l->out), left);
+    hb_buf_skip(&link->out, (size_t)n);
+    link->waiting = (size_t)n < left;
+}
 
-        if (n < 0) {
-            hb_fail(&err, (int)n, "the link cannot be written to: %s",
-                    hb_status_text((int)n));
-            break_later(l, &err);
-            return;
-        }
-        hb_buf_skip(&l->out, (size_t)n);
-        l->waiting = (size_t)n < left;
+void hb_link_flush(struct hb_link *link)
+{
+    if (link->state != LINK_UP || link->doomed) {
+        hb_buf_clear(&link->out);
+        return;
     }
-    l->above_mark |= hb_buf_left(&l->out) > LOW_MARK;
-    tidy_out(l);
+    if (hb_buf_failed(&link->out)) {
+        hb_fail(&link->why, HPCBOOT_ERR_LIMIT,
+                "a message could not be queued: it, or all that wait to be "
+                "sent, is larger than the link allows");
+        break_later(link, 0);
+        return;
+    }
+    if (!link->waiting && hb_buf_left(&link->out) > 0) {
+        write_some(link);
+    }
+    link->above_low |= hb_buf_left(&link->out) > LOW_MARK;
+    tidy(&link->out);
 }
 
 static void on_writable(void *arg)
 {
-    struct hb_link *l = arg;
+    struct hb_link *link = arg;
 
-    enter(l);
-    l->waiting = 0;
-    hb_link_flush(l);
-    if (l->above_mark && hb_buf_left(&l->out) <= LOW_MARK) {
-        l->above_mark = 0;
-        if (l->events.drained != NULL) {
-            l->events.drained(l->arg);
+    enter(link);
+    link->waiting = 0;
+    hb_link_flush(link);
+    if (link->above_low && hb_link_backlog(link) <= LOW_MARK
+        && !is_over(link)) {
+        link->above_low = 0;
+        if (link->events.drained != NULL) {
+            link->events.drained(link->arg);
         }
     }
-    (void)leave(l);
+    leave(link);
 }
 
 static void on_closed(void *arg, const struct hpcboot_error *err)
 {
-    struct hb_link *l = arg;
+    struct hb_link *link = arg;
 
-    enter(l);
-    tell_lost(l, err);
-    (void)leave(l);
-}
-
-static void give_chatter(struct hb_link *l, const void *text, size_t len)
-{
-    if (len > 0 && l->events.chatter != NULL && !l->doomed) {
-        l->events.chatter(l->arg, text, len);
-    }
-}
-
-/* Looks for the magic; returns how many bytes were used up by that. Its first
- * byte occurs nowhere else in it, so a mismatch begins anew. */
-static size_t skip_chatter(struct hb_link *l, const char *data, size_t len)
-{
-    size_t i = 0, from = 0;
-
-    while (i < len && l->matched < HB_WIRE_MAGIC_LEN) {
-        if (data[i] == HB_WIRE_MAGIC[l->matched]) {
-            l->matched++;
-            i++;
-            continue;
-        }
-        if (l->matched > i - from) { /* begun in an earlier read */
-            give_chatter(l, HB_WIRE_MAGIC, l->matched - (i - from));
-        }
-        if (l->matched == 0) {
-            i++;
-        }
-        l->matched = 0;
-        if (l->doomed) {
-            return len;
-        }
-    }
-    if (i - from > l->matched) {
-        give_chatter(l, data, i - l->matched);
-    }
-    return i;
-}
-
-static void on_ping(struct hb_link *l, const struct hb_frame *f)
-{
-    struct hb_msg_ping ping;
-
-    if (hb_wire_get_ping(f, &ping, NULL) == 0) {
-        const struct hb_msg_pong pong = {
-            .echo_ns = ping.time_ns, .time_ns = (uint64_t)hb_now_ns(),
-        };
-
-        (void)hb_wire_put_pong(&l->out, f->epoch, f->dst, f->src, &pong, NULL);
-        hb_link_flush(l);
-    }
-}
-
-static void on_pong(struct hb_link *l, const struct hb_frame *f)
-{
-    struct hb_msg_pong pong;
-    int64_t now = hb_now_ns(), rtt;
-
-    if (hb_wire_get_pong(f, &pong, NULL) < 0) {
+    if (link->writing) {
+        link->why = *err;
+        break_later(link, 0);
         return;
     }
-    rtt = now - (int64_t)pong.echo_ns;
-    if (rtt >= 0 && (l->best_rtt_ns == 0 || rtt < l->best_rtt_ns)) {
-        l->best_rtt_ns = rtt > 0 ? rtt : 1;
-        l->offset_ns = (int64_t)pong.time_ns - ((int64_t)pong.echo_ns + rtt / 2);
-    }
+    enter(link);
+    tell_lost(link, err);
+    leave(link);
 }
 
-static void one_frame(struct hb_link *l, const struct hb_frame *f)
+/* --- clock and heartbeats --- */
+
+int64_t hb_link_clock_offset_ns(const struct hb_link *link)
 {
-    if (f->type == HB_MSG_PING) {
-        on_ping(l, f);
-    } else if (f->type == HB_MSG_PONG) {
-        on_pong(l, f);
-    } else {
-        l->events.frame(l->arg, f);
-    }
+    return link->offset_ns;
 }
 
-/* Hands on every whole frame in b. */
-static void take_frames(struct hb_link *l, struct hb_buf *b)
+/* A guess that the first measurement replaces. */
+void hb_link_set_clock(struct hb_link *link, int64_t offset_ns)
 {
-    struct hpcboot_error err = {0};
-    struct hb_frame frame;
-    int rc = 0;
-
-    while (!l->doomed && l->broken < 2 &&
-           (rc = hb_wire_next(b, &frame, &err)) == 1) {
-        one_frame(l, &frame);
-    }
-    if (rc < 0 && !l->doomed) {
-        tell_lost(l, &err);
-    }
+    link->offset_ns = offset_ns;
+    link->offset_error_ns = 0;
+    link->measured_ns = 0;
 }
 
-static void on_data(void *arg, const void *data, size_t len)
+/* The peer read its clock between `echo` and `now` of ours; half of that is
+ * the most a guess in the middle can be wrong by. */
+static void measure_clock(struct hb_link *link, uint64_t echo_ns,
+                          uint64_t peer_ns)
 {
-    struct hb_link *l = arg;
-    const char *bytes = data;
-    struct hb_buf view;
-    size_t used = 0;
+    int64_t now = hb_now_ns(), half, old_error;
 
-    enter(l);
-    l->heard_ns = hb_now_ns();
-    if (l->matched < HB_WIRE_MAGIC_LEN) {
-        used = skip_chatter(l, bytes, len);
+    if (echo_ns > (uint64_t)now) {
+        return; /* not a moment of ours */
     }
-    if (hb_buf_left(&l->in) > 0) {
-        hb_buf_put_raw(&l->in, bytes + used, len - used);
-        take_frames(l, &l->in);
-    } else if (used < len) {
-        hb_buf_view(&view, bytes + used, len - used);
-        take_frames(l, &view);
-        hb_buf_clear(&l->in);
-        hb_buf_put_raw(&l->in, hb_buf_next(&view), hb_buf_left(&view));
+    half = (now - (int64_t)echo_ns) / 2;
+    old_error = link->offset_error_ns
+                + (now - link->measured_ns) / DRIFT_DIVISOR;
+    if (link->measured_ns != 0 && half >= old_error) {
+        return;
     }
-    if (hb_buf_left(&l->in) == 0 || l->in.pos > MOVE_FROM) {
-        hb_buf_compact(&l->in);
-    }
-    (void)leave(l);
+    link->offset_ns = (int64_t)(peer_ns - (echo_ns + (uint64_t)half));
+    link->offset_error_ns = half;
+    link->measured_ns = now;
 }
 
 static uint32_t load_milli(void)
@@ -332,75 +303,187 @@ static uint32_t load_milli(void)
     return getloadavg(&load, 1) == 1 ? (uint32_t)(load * 1000) : 0;
 }
 
+static int answer_ping(struct hb_link *link, const struct hb_frame *frame,
+                       struct hpcboot_error *err)
+{
+    struct hb_msg_pong pong = {0};
+    struct hb_msg_ping ping;
+    int rc = hb_wire_get_ping(frame, &ping, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    pong.echo_ns = ping.time_ns;
+    pong.time_ns = (uint64_t)hb_now_ns();
+    rc = hb_wire_put_pong(&link->out, frame->epoch, frame->dst, frame->src,
+                          &pong, err);
+    hb_link_flush(link);
+    return rc;
+}
+
+static int take_pong(struct hb_link *link, const struct hb_frame *frame,
+                     struct hpcboot_error *err)
+{
+    struct hb_msg_pong pong;
+    int rc = hb_wire_get_pong(frame, &pong, err);
+
+    if (rc == HPCBOOT_OK) {
+        measure_clock(link, pong.echo_ns, pong.time_ns);
+    }
+    return rc;
+}
+
 static void on_beat(evutil_socket_t fd, short what, void *arg)
 {
-    struct hb_link *l = arg;
-    struct timeval next = in_ms(l->beat_ms);
+    struct hb_link *link = arg;
     const struct hb_msg_ping ping = {
         .time_ns = (uint64_t)hb_now_ns(), .load_milli = load_milli(),
     };
 
-    l->beat_ns = hb_now_ns();
-    (void)hb_wire_put_ping(&l->out, 0, HB_NODE_UNSET, HB_NODE_UNSET, &ping,
-                           NULL);
-    hb_link_flush(l);
-    event_add(l->beat, &next);
-}
-
-/* This process itself was stopped or starved when its own beat is overdue:
- * then the silence says nothing about the peer. */
-static int was_asleep(const struct hb_link *l, int64_t now)
-{
-    return now - l->beat_ns > (int64_t)l->beat_ms * 2 * 1000000;
-}
-
-static void on_death(evutil_socket_t fd, short what, void *arg)
-{
-    struct hb_link *l = arg;
-    struct hpcboot_error err = {0};
-    int64_t now = hb_now_ns(), silent_ms;
-    struct timeval next;
-
-    if (was_asleep(l, now)) {
-        l->heard_ns = now;
+    /* Behind a long queue it says nothing about the line, and the queue's
+     * own bytes are signs of life enough. */
+    if (!link->waiting) {
+        (void)hb_wire_put_ping(&link->out, 0, HB_NODE_UNSET, HB_NODE_UNSET,
+                               &ping, NULL);
+        hb_link_flush(link);
     }
-    silent_ms = (now - l->heard_ns) / 1000000;
-    if (silent_ms < l->dead_ms) {
-        next = in_ms(l->dead_ms - silent_ms);
-        event_add(l->death, &next);
+    start_timer(link->beat, link->beat_ms);
+}
+
+static int64_t watch_period_ms(const struct hb_link *link)
+{
+    return link->dead_ms / WATCHES_PER_DEATH + 1;
+}
+
+static void on_watch(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_link *link = arg;
+    int64_t now = hb_now_ns(), period = watch_period_ms(link), silent, left;
+    struct hpcboot_error err;
+
+    if (now - link->watched_ns > 2 * period * NS_PER_MS) {
+        link->heard_ns = now;
+    }
+    link->watched_ns = now;
+    silent = (now - link->heard_ns) / NS_PER_MS;
+    left = link->dead_ms - silent;
+    if (left > 0) {
+        start_timer(link->watch, left < period ? left : period);
         return;
     }
     hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no sign of life for %.1f s",
-            (double)silent_ms / 1000);
-    enter(l);
-    tell_lost(l, &err);
-    (void)leave(l);
+            (double)silent / 1000);
+    enter(link);
+    tell_lost(link, &err);
+    leave(link);
 }
 
-void hb_link_heartbeat(struct hb_link *l, uint32_t beat_ms, uint32_t dead_ms)
+void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
+                       uint32_t dead_ms)
 {
-    struct timeval dead = in_ms(dead_ms);
-
-    stop_timers(l);
-    l->beat_ms = beat_ms;
-    l->dead_ms = dead_ms;
-    l->heard_ns = hb_now_ns();
-    if (beat_ms > 0 && !l->broken) {
-        on_beat(-1, 0, l);
+    event_del(link->beat);
+    event_del(link->watch);
+    link->beat_ms = heartbeat_ms;
+    link->dead_ms = dead_ms;
+    link->heard_ns = hb_now_ns();
+    link->watched_ns = link->heard_ns;
+    if (is_over(link)) {
+        return;
     }
-    if (dead_ms > 0 && beat_ms > 0 && !l->broken) {
-        event_add(l->death, &dead);
+    if (heartbeat_ms > 0) {
+        on_beat(-1, 0, link);
+    }
+    if (dead_ms > 0) {
+        start_timer(link->watch, watch_period_ms(link));
     }
 }
 
-int64_t hb_link_clock_offset_ns(const struct hb_link *l)
+/* --- in --- */
+
+static void give_chatter(void *arg, const char *text, size_t len)
 {
-    return l->offset_ns;
+    struct hb_link *link = arg;
+
+    if (link->events.chatter != NULL && !is_over(link)) {
+        link->events.chatter(link->arg, text, len);
+    }
 }
 
-void hb_link_set_clock(struct hb_link *l, int64_t offset_ns)
+static int take_frame(struct hb_link *link, const struct hb_frame *frame,
+                      struct hpcboot_error *err)
 {
-    l->offset_ns = offset_ns;
+    if (frame->type == HB_MSG_PING) {
+        return answer_ping(link, frame, err);
+    }
+    if (frame->type == HB_MSG_PONG) {
+        return take_pong(link, frame, err);
+    }
+    link->events.frame(link->arg, frame);
+    return HPCBOOT_OK;
+}
+
+/* Hands on every whole frame in b. */
+static void take_frames(struct hb_link *link, struct hb_buf *b)
+{
+    struct hpcboot_error err;
+    struct hb_frame frame;
+    int more = 1, rc = HPCBOOT_OK;
+
+    while (more > 0 && rc == HPCBOOT_OK && !is_over(link)) {
+        more = hb_wire_next(b, &frame, &err);
+        rc = more > 0 ? take_frame(link, &frame, &err) : more;
+    }
+    if (rc < 0) {
+        tell_lost(link, &err);
+    }
+}
+
+static void keep(struct hb_link *link, const void *data, size_t len)
+{
+    struct hpcboot_error err;
+
+    hb_buf_put_raw(&link->in, data, len);
+    if (hb_buf_failed(&link->in)) {
+        hb_fail(&err, HPCBOOT_ERR_NOMEM,
+                "no memory for what came over the link");
+        tell_lost(link, &err);
+    }
+}
+
+static void take_bytes(struct hb_link *link, const void *data, size_t len)
+{
+    struct hb_buf view;
+
+    if (hb_buf_left(&link->in) > 0) {
+        keep(link, data, len);
+        take_frames(link, &link->in);
+    } else {
+        hb_buf_view(&view, data, len);
+        take_frames(link, &view);
+        keep(link, hb_buf_next(&view), hb_buf_left(&view));
+    }
+    tidy(&link->in);
+}
+
+static void on_data(void *arg, const void *data, size_t len)
+{
+    struct hb_link *link = arg;
+    const char *bytes = data;
+    size_t used = 0;
+
+    if (is_over(link)) {
+        return;
+    }
+    enter(link);
+    link->heard_ns = hb_now_ns();
+    if (!hb_preamble_over(&link->preamble)) {
+        used = hb_preamble_feed(&link->preamble, bytes, len, give_chatter,
+                                link);
+    }
+    if (used < len && !is_over(link)) {
+        take_bytes(link, bytes + used, len - used);
+    }
+    leave(link);
 }
 
 int hb_link_create(struct hb_link **out, struct event_base *base,
@@ -408,26 +491,25 @@ int hb_link_create(struct hb_link **out, struct event_base *base,
                    const struct hb_link_events *events, void *arg,
                    struct hpcboot_error *err)
 {
-    struct hb_link *l = hb_xcalloc(1, sizeof *l);
+    struct hb_link *link = hb_xcalloc(1, sizeof(*link));
 
-    l->base = base;
-    l->events = *events;
-    l->arg = arg;
-    l->matched = parent ? 0 : HB_WIRE_MAGIC_LEN;
-    hb_buf_init(&l->in, HB_WIRE_FRAME + HB_WIRE_HEADER);
-    hb_buf_init(&l->out, OUT_MAX);
-    l->tell = evtimer_new(base, on_tell, l);
-    l->beat = evtimer_new(base, on_beat, l);
-    l->death = evtimer_new(base, on_death, l);
-    if (l->tell == NULL || l->beat == NULL || l->death == NULL) {
-        link_free(l);
+    link->events = *events;
+    link->arg = arg;
+    link->preamble.matched = parent ? 0 : HB_WIRE_MAGIC_LEN;
+    hb_buf_init(&link->in, IN_MAX);
+    hb_buf_init(&link->out, OUT_MAX);
+    link->broken = evtimer_new(base, on_broken, link);
+    link->beat = evtimer_new(base, on_beat, link);
+    link->watch = evtimer_new(base, on_watch, link);
+    if (link->broken == NULL || link->beat == NULL || link->watch == NULL) {
+        link_free(link);
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a link");
     }
-    l->ch = ch;
+    link->ch = ch;
     ch->events.data = on_data;
     ch->events.writable = on_writable;
     ch->events.closed = on_closed;
-    ch->arg = l;
-    *out = l;
-    return 0;
+    ch->arg = link;
+    *out = link;
+    return HPCBOOT_OK;
 }

@@ -29,14 +29,18 @@ struct hb_link_events {
     void (*lost)(void *arg, const struct hpcboot_error *err);
 };
 
-/* Takes ch. `parent` is 1 at the side that waits for the magic. */
+/* Takes ch, except when it fails. `parent` is 1 at the side that waits for
+ * the magic; the other side puts it into hb_link_out first. */
 int hb_link_create(struct hb_link **out, struct event_base *base,
                    struct hb_channel *ch, int parent,
                    const struct hb_link_events *events, void *arg,
                    struct hpcboot_error *err);
-void hb_link_destroy(struct hb_link *link); /* NULL-safe; closes the channel */
+/* NULL-safe; closes the channel. Allowed inside every event. */
+void hb_link_destroy(struct hb_link *link);
 
-/* Where encoded frames go: put messages here, then hb_link_flush. */
+/* Where encoded frames go: put messages here, then hb_link_flush. No event
+ * comes from inside hb_link_flush; a failed write, or a message that could
+ * not be put, is told from the loop. */
 struct hb_buf *hb_link_out(struct hb_link *link);
 void hb_link_flush(struct hb_link *link);
 size_t hb_link_backlog(const struct hb_link *link); /* bytes not yet taken */

@@ -231,10 +231,17 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
                       const struct hpcboot_error *err)
 {
     struct job_host *h = arg;
+    struct hpcboot_error own = *err;
+    size_t len = strlen(h->spec->name);
 
+    /* Every line about a host begins with its name already. */
+    if (hb_starts_with(err->text, h->spec->name) &&
+        hb_starts_with(err->text + len, ": ")) {
+        snprintf(own.text, sizeof own.text, "%s", err->text + len + 2);
+    }
     h->job->booting--;
     h->state = HOST_IDLE;
-    host_failed_try(h, stage, err);
+    host_failed_try(h, stage, &own);
 }
 
 /* The stream broke before HELLO: whatever the login said is the reason. */

@@ -140,7 +140,8 @@ static void put_sentence(struct hb_verdict *v, const struct hb_cause *c)
                  "while other ranks were still running");
         break;
     case HB_CAUSE_HOST:
-        snprintf(out, size, "host %s: %s", c->host != NULL ? c->host : "?",
+        snprintf(out, size, "%s%s%s%s", c->host != NULL ? "host " : "",
+                 c->host != NULL ? c->host : "", c->host != NULL ? ": " : "",
                  text);
         break;
     default:

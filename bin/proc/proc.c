@@ -56,6 +56,10 @@
  * descriptors of ours are close-on-exec anyway, those of libraries may not. */
 #define SWEEP_FDS 1024
 
+/* The kernel's signals, and the size of a set of them. */
+#define LAST_SIGNAL 64
+#define SIGNAL_SET_BYTES 8
+
 /* Bytes of a CPU mask: 32768 CPUs, four times what Linux can be built for. */
 #define MASK_BYTES 4096
 
@@ -91,13 +95,16 @@ const char *hb_proc_stage_name(enum hb_proc_stage stage)
 
 /* ---- in the child: async-signal-safe calls only */
 
+/* By the system call: the C library hides two signals that it uses itself,
+ * and whoever started us may have left those ignored, too. All zeros is the
+ * kernel's way to say SIG_DFL without flags. */
 static void reset_signals(void)
 {
-    struct sigaction dfl = {.sa_handler = SIG_DFL};
+    static const unsigned long dfl[8];
 
-    for (int signo = 1; signo <= SIGRTMAX; signo++) {
-        /* KILL, STOP and the C library's own say EINVAL: nothing to reset. */
-        (void)sigaction(signo, &dfl, NULL);
+    for (int signo = 1; signo <= LAST_SIGNAL; signo++) {
+        /* KILL and STOP say EINVAL: there is nothing to reset. */
+        (void)syscall(SYS_rt_sigaction, signo, dfl, NULL, SIGNAL_SET_BYTES);
     }
 }
 

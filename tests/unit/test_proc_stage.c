@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The session directory: where it is made, and that its removal takes all of
+ * it and nothing else. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bin/proc/stage.h"
+#include "lib/base/str.h"
+
+static char *make(const char *place, const char *job)
+{
+    const char *const places[] = {place};
+    char *path = NULL;
+
+    assert_int_equal(hb_session_dir_create_in(places, 1, job, 3, &path, NULL),
+                     HPCBOOT_OK);
+    return path;
+}
+
+static void drop(char *path)
+{
+    assert_int_equal(hb_session_dir_remove(path), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
+}
+
+static char *at(const char *dir, const char *name)
+{
+    return hb_xasprintf("%s/%s", dir, name);
+}
+
+static void put_file(const char *dir, const char *name)
+{
+    char *path = at(dir, name);
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0400);
+
+    assert_true(fd >= 0);
+    close(fd);
+    free(path);
+}
+
+static void put_dir(const char *dir, const char *name, mode_t mode)
+{
+    char *path = at(dir, name);
+
+    assert_int_equal(mkdir(path, mode), 0);
+    free(path);
+}
+
+static void it_is_private_and_new(void **state)
+{
+    char *a = make("/tmp", "job"), *b = make("/tmp", "job");
+    struct stat st;
+
+    assert_string_not_equal(a, b);
+    assert_int_equal(stat(a, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(st.st_uid, geteuid());
+    drop(a);
+    drop(b);
+}
+
+static void a_jobs_name_cannot_lead_elsewhere(void **state)
+{
+    char *path = make("/tmp", "../../etc/x y\n");
+
+    assert_null(strstr(path, ".."));
+    assert_null(strchr(path, ' '));
+    assert_int_equal(strncmp(path, "/tmp/hpcboot-", 13), 0);
+    drop(path);
+}
+
+static void a_socket_in_it_can_be_bound(void **state)
+{
+    char *path = make("/tmp", "a-very-long-name-of-a-job-from-an-operator");
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(strlen(path) <= HB_SESSION_PATH_MAX);
+    assert_true(HB_SESSION_PATH_MAX + 1 + HB_SESSION_NAME_ROOM
+                < sizeof(a.sun_path));
+    snprintf(a.sun_path, sizeof(a.sun_path), "%.63s/pmix.sock", path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    close(fd);
+    drop(path);
+}
+
+static void the_first_place_that_works_is_taken(void **state)
+{
+    static const char *const places[] = {
+        NULL, "", "relative/place", "/proc", "/nonexistent", "/tmp",
+        "/dev/shm",
+    };
+    char *path = NULL;
+
+    assert_int_equal(hb_session_dir_create_in(places, 7, "j", 0, &path, NULL),
+                     HPCBOOT_OK);
+    assert_int_equal(strncmp(path, "/tmp/", 5), 0);
+    drop(path);
+}
+
+static void no_place_at_all_is_explained(void **state)
+{
+    static const char *const places[] = {"rel", "/nonexistent", "/proc"};
+    struct hpcboot_error err = {0};
+    char *path = NULL;
+
+    assert_int_equal(hb_session_dir_create_in(places, 3, "j", 0, &path, &err),
+                     HPCBOOT_ERR_HOST);
+    assert_null(path);
+    assert_non_null(strstr(err.text, "rel (not an absolute path)"));
+    assert_non_null(strstr(err.text, "/nonexistent (No such file"));
+    assert_non_null(strstr(err.text, "HPCBOOT_TMPDIR"));
+}
+
+static void a_place_too_long_for_sockets_is_passed_over(void **state)
+{
+    char *base = make("/tmp", "long");
+    char *deep = hb_xasprintf("%s/%s", base, "directory-with-a-long-name");
+    const char *const places[] = {deep, "/tmp"};
+    char *path = NULL;
+
+    assert_int_equal(mkdir(deep, 0700), 0);
+    assert_int_equal(hb_session_dir_create_in(places, 2, "j", 0, &path, NULL),
+                     HPCBOOT_OK);
+    assert_int_equal(strncmp(path, "/tmp/hpcboot-j", 14), 0);
+    drop(path);
+    drop(base);
+    free(deep);
+}
+
+static void removal_takes_trees_and_leaves_link_targets(void **state)
+{
+    char *path = make("/tmp", "tree"), *other = make("/tmp", "other");
+    char *link = at(path, "sub/link"), *sub = at(path, "sub");
+    char *kept = at(other, "kept");
+
+    put_dir(path, "sub", 0700);
+    put_dir(sub, "empty", 0700);
+    put_file(sub, "file");
+    put_file(path, ".hidden");
+    put_file(other, "kept");
+    assert_int_equal(symlink(other, link), 0);
+    assert_int_equal(chmod(sub, 0500), 0);
+    drop(path);
+    assert_int_equal(access(kept, F_OK), 0);
+    drop(other);
+    free(link);
+    free(sub);
+    free(kept);
+}
+
+static void many_entries_are_all_removed(void **state)
+{
+    char *path = make("/tmp", "many");
+
+    for (int i = 0; i < 3000; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "file-%d", i);
+        put_file(path, name);
+    }
+    drop(path);
+}
+
+static void a_link_in_place_of_the_directory_is_left_alone(void **state)
+{
+    char *other = make("/tmp", "other");
+    char *link = hb_xasprintf("%s-link", other), *kept = at(other, "kept");
+
+    put_file(other, "kept");
+    assert_int_equal(symlink(other, link), 0);
+    assert_int_equal(hb_session_dir_remove(link), 0);
+    assert_int_equal(access(kept, F_OK), 0);
+    unlink(link);
+    drop(other);
+    free(link);
+    free(kept);
+}
+
+static void what_is_gone_already_is_fine(void **state)
+{
+    assert_int_equal(hb_session_dir_remove("/nonexistent/dir"), 0);
+    assert_int_equal(hb_session_dir_remove(NULL), 0);
+}
+
+static void the_variable_is_asked_first(void **state)
+{
+    char *base = make("/tmp", "var"), *path = NULL;
+
+    setenv("HPCBOOT_TMPDIR", base, 1);
+    assert_int_equal(hb_session_dir_create("j", 1, &path, NULL), HPCBOOT_OK);
+    unsetenv("HPCBOOT_TMPDIR");
+    assert_int_equal(strncmp(path, base, strlen(base)), 0);
+    drop(path);
+    drop(base);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_private_and_new),
+        cmocka_unit_test(a_jobs_name_cannot_lead_elsewhere),
+        cmocka_unit_test(a_socket_in_it_can_be_bound),
+        cmocka_unit_test(the_first_place_that_works_is_taken),
+        cmocka_unit_test(no_place_at_all_is_explained),
+        cmocka_unit_test(a_place_too_long_for_sockets_is_passed_over),
+        cmocka_unit_test(removal_takes_trees_and_leaves_link_targets),
+        cmocka_unit_test(many_entries_are_all_removed),
+        cmocka_unit_test(a_link_in_place_of_the_directory_is_left_alone),
+        cmocka_unit_test(what_is_gone_already_is_fine),
+        cmocka_unit_test(the_variable_is_asked_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -14,26 +14,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
-#include "lib/topo/map.h"
-
-/* The slots of a host, 0 while unknown. */
-static uint32_t slots_of(const struct job_host *h)
-{
-    if (h->spec->slots > 0) {
-        return (uint32_t)h->spec->slots;
-    }
-    return h->counted_slots;
-}
-
-int job_slots_known(const struct job *j)
-{
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (slots_of(&j->hosts[i]) == 0) {
-            return 0;
-        }
-    }
-    return 1;
-}
 
 /* What this very host may use needs no agent to be known. */
 static int count_local(struct job *j, struct hpcboot_error *err)
@@ -94,96 +74,6 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
     }
     j->n_wanted = (uint32_t)j->gang.n;
     return count_local(j, err);
-}
-
-static int read_policy(const struct job *j, struct hb_map_policy *p,
-                       struct hpcboot_error *err)
-{
-    const struct hb_options *o = j->opt;
-    int rc = 0;
-
-    memset(p, 0, sizeof *p);
-    if (o->per_node > 0) {
-        p->by = HB_MAP_PPR_NODE;
-        p->ppr = o->per_node;
-    }
-    if (o->map_by != NULL) {
-        rc = hb_map_by_parse(o->map_by, p, err);
-    }
-    if (rc == 0 && o->rank_by != NULL) {
-        rc = hb_rank_by_parse(o->rank_by, p, err);
-    }
-    if (o->oversubscribe != 0) {
-        p->oversubscribe = o->oversubscribe;
-    }
-    p->nolocal |= o->nolocal;
-    p->wrap = o->dialect == HB_DIALECT_HYDRA;
-    return rc;
-}
-
-static struct hb_map_host *map_hosts(const struct job *j)
-{
-    struct hb_map_host *hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
-
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-
-        hosts[i].name = h->spec->name;
-        hosts[i].slots = slots_of(h);
-        hosts[i].stated = h->spec->slots > 0;
-        hosts[i].max_slots = (uint32_t)h->spec->max_slots;
-        hosts[i].is_local = h->spec->is_local;
-        hosts[i].origin = h->spec->slots > 0 || h->slots_origin == NULL
-                              ? h->spec->origin : h->slots_origin;
-    }
-    return hosts;
-}
-
-/* More ranks than cores that may be used: ranks are told to yield. */
-static int is_oversubscribed(const struct job *j)
-{
-    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
-        uint32_t counted = j->node_host[n]->counted_slots;
-
-        if (counted > 0 && j->map->local_size[n] > counted) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int job_plan_map(struct job *j, struct hpcboot_error *err)
-{
-    struct hb_map_policy policy;
-    struct hb_map_host *hosts = NULL;
-    struct hb_map_app *apps = NULL;
-    uint32_t *host_of_node = NULL;
-    int rc = read_policy(j, &policy, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    hosts = map_hosts(j);
-    apps = hb_xcalloc(j->opt->n_apps, sizeof *apps);
-    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
-        apps[i].np = j->opt->apps[i].np;
-        apps[i].program = j->opt->apps[i].argv.v[0];
-    }
-    rc = hb_map_ranks(&policy, hosts, (uint32_t)j->gang.n, apps,
-                      j->opt->n_apps, &j->map, &host_of_node, err);
-    if (rc == 0) {
-        j->node_host = hb_xcalloc(j->map->n_nodes, sizeof *j->node_host);
-        for (uint32_t n = 0; n < j->map->n_nodes; n++) {
-            j->node_host[n] = &j->hosts[host_of_node[n]];
-            j->node_host[n]->node = n;
-        }
-        j->ranks = hb_xcalloc(j->map->n_ranks, sizeof *j->ranks);
-        j->oversubscribed = is_oversubscribed(j);
-    }
-    free(host_of_node);
-    free(hosts);
-    free(apps);
-    return rc;
 }
 
 /* Several programs may need different families; the first that is sure of

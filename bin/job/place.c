@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Places the ranks: turns options and gang into the arguments of the pure
+ * mapping of lib/topo, and its answer into the job's nodes. Segments that
+ * name hosts of their own (`-n 2 -H a x : -n 2 -H b y`) are mapped one after
+ * the other, each onto its hosts, less what earlier segments took there. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/str.h"
+#include "lib/topo/map.h"
+
+/* The slots of a host, 0 while unknown. */
+static uint32_t slots_of(const struct job_host *h)
+{
+    if (h->spec->slots > 0) {
+        return (uint32_t)h->spec->slots;
+    }
+    return h->counted_slots;
+}
+
+int job_slots_known(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (slots_of(&j->hosts[i]) == 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int read_policy(const struct job *j, struct hb_map_policy *p,
+                       struct hpcboot_error *err)
+{
+    const struct hb_options *o = j->opt;
+    int rc = 0;
+
+    memset(p, 0, sizeof *p);
+    if (o->per_node > 0) {
+        p->by = HB_MAP_PPR_NODE;
+        p->ppr = o->per_node;
+    }
+    if (o->map_by != NULL) {
+        rc = hb_map_by_parse(o->map_by, p, err);
+    }
+    if (rc == 0 && o->rank_by != NULL) {
+        rc = hb_rank_by_parse(o->rank_by, p, err);
+    }
+    if (o->oversubscribe != 0) {
+        p->oversubscribe = o->oversubscribe;
+    }
+    if (o->cpus_per_rank > 0) {
+        p->pe = o->cpus_per_rank;
+    }
+    p->nolocal |= o->nolocal;
+    p->wrap = o->dialect == HB_DIALECT_HYDRA;
+    return rc;
+}
+
+/* Hosts in the order they were mentioned, for seq and for Hydra's turns. */
+static struct hb_map_turn *turns_of(const struct job *j, uint32_t *n_out)
+{
+    struct hb_map_turn *turns = hb_xcalloc(j->gang.n_mentions + 1,
+                                           sizeof *turns);
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < j->gang.n_mentions; i++) {
+        if (j->gang.mentions[i].host < j->gang.n) {
+            turns[n].host = j->gang.mentions[i].host;
+            turns[n++].slots = j->gang.mentions[i].slots;
+        }
+    }
+    *n_out = n;
+    return turns;
+}
+
+static struct hb_map_host *map_hosts(const struct job *j)
+{
+    struct hb_map_host *hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        hosts[i].name = h->spec->name;
+        hosts[i].slots = slots_of(h);
+        hosts[i].stated = h->spec->slots > 0;
+        hosts[i].max_slots = (uint32_t)h->spec->max_slots;
+        hosts[i].is_local = h->spec->is_local;
+        hosts[i].origin = h->spec->slots > 0 || h->slots_origin == NULL
+                              ? h->spec->origin : h->slots_origin;
+    }
+    return hosts;
+}
+
+/* The hosts of one segment's own list, as a part of the gang's. */
+struct app_hosts {
+    struct hb_map_host *hosts;
+    uint32_t *index; /* [n] into the gang */
+    uint32_t n;
+};
+
+static void app_hosts_destroy(struct app_hosts *a)
+{
+    free(a->hosts);
+    free(a->index);
+}
+
+static int names_host(const struct hb_gang *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (hb_streq(list->hosts[i].name, name)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
+                          const uint32_t *used, const char *host_list,
+                          struct app_hosts *out, struct hpcboot_error *err)
+{
+    struct hb_gang list = {0};
+    int rc = 0;
+
+    out->hosts = hb_xcalloc(n, sizeof *out->hosts);
+    out->index = hb_xcalloc(n, sizeof *out->index);
+    if (host_list != NULL) {
+        rc = hb_hostfile_parse_list(host_list, &list, err);
+    }
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        int at = host_list != NULL ? names_host(&list, all[i].name) : -1;
+
+        if (host_list != NULL && at < 0) {
+            continue;
+        }
+        out->hosts[out->n] = all[i];
+        if (at >= 0 && list.hosts[at].slots > 0) {
+            out->hosts[out->n].slots = (uint32_t)list.hosts[at].slots;
+        } else if (all[i].stated) {
+            out->hosts[out->n].slots -= used[i] < all[i].slots ? used[i]
+                                                               : all[i].slots;
+        }
+        out->index[out->n++] = i;
+    }
+    hb_gang_destroy(&list);
+    return rc;
+}
+
+/* Where the ranks of all segments go, in hosts of the gang. */
+struct placing {
+    uint32_t *host_of_rank; /* [n_ranks] */
+    uint32_t n_ranks;
+    uint32_t *used;         /* [gang.n] ranks so far */
+    struct hb_job_app *apps;
+};
+
+static int place_app(struct job *j, const struct hb_map_policy *policy,
+                     const struct hb_map_host *all, uint32_t i,
+                     struct placing *p, struct hpcboot_error *err)
+{
+    const struct hb_app_options *o = &j->opt->apps[i];
+    const struct hb_map_app app = {.np = o->np, .program = o->argv.v[0]};
+    struct app_hosts part = {0};
+    struct hb_jobmap *map = NULL;
+    uint32_t *host_of_node = NULL;
+    int rc = app_hosts_make(all, (uint32_t)j->gang.n, p->used, o->host_list,
+                            &part, err);
+
+    if (rc == 0) {
+        rc = hb_map_ranks(policy, part.hosts, part.n, &app, 1, &map,
+                          &host_of_node, err);
+    }
+    if (rc == 0) {
+        p->apps[i].first_rank = p->n_ranks;
+        p->apps[i].n_ranks = map->n_ranks;
+        p->host_of_rank = hb_xrealloc(p->host_of_rank,
+                                      (p->n_ranks + map->n_ranks) *
+                                          sizeof *p->host_of_rank);
+        for (uint32_t r = 0; r < map->n_ranks; r++) {
+            uint32_t h = part.index[host_of_node[map->node_of_rank[r]]];
+
+            p->host_of_rank[p->n_ranks++] = h;
+            p->used[h]++;
+        }
+    }
+    hb_jobmap_destroy(map);
+    free(host_of_node);
+    app_hosts_destroy(&part);
+    return rc;
+}
+
+/* Numbers the hosts that got ranks, in the gang's order. */
+static int number_nodes(struct job *j, const struct placing *p,
+                        uint32_t **host_of_node_out, struct hpcboot_error *err)
+{
+    uint32_t n = 0, slots = 0;
+    uint32_t *node_of_host = hb_xcalloc(j->gang.n, sizeof *node_of_host);
+    uint32_t *host_of_node = hb_xcalloc(j->gang.n, sizeof *host_of_node);
+    uint32_t *node_of_rank = hb_xcalloc(p->n_ranks, sizeof *node_of_rank);
+    char **names = hb_xcalloc(j->gang.n, sizeof *names);
+    int rc;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        slots += slots_of(&j->hosts[i]);
+        if (p->used[i] > 0) {
+            names[n] = j->hosts[i].spec->name;
+            host_of_node[n] = i;
+            node_of_host[i] = n++;
+        }
+    }
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        node_of_rank[r] = node_of_host[p->host_of_rank[r]];
+    }
+    rc = hb_jobmap_create(&j->map, p->n_ranks, node_of_rank, n, names,
+                          j->opt->n_apps, p->apps, slots > 0 ? slots : 1, err);
+    free(node_of_host);
+    free(node_of_rank);
+    free(names);
+    if (rc < 0) {
+        free(host_of_node);
+        return rc;
+    }
+    *host_of_node_out = host_of_node;
+    return 0;
+}
+
+static int map_segments(struct job *j, const struct hb_map_policy *policy,
+                        const struct hb_map_host *hosts,
+                        uint32_t **host_of_node_out, struct hpcboot_error *err)
+{
+    struct placing p = {
+        .used = hb_xcalloc(j->gang.n, sizeof *p.used),
+        .apps = hb_xcalloc(j->opt->n_apps, sizeof *p.apps),
+    };
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < j->opt->n_apps; i++) {
+        rc = place_app(j, policy, hosts, i, &p, err);
+    }
+    if (rc == 0) {
+        rc = number_nodes(j, &p, host_of_node_out, err);
+    }
+    free(p.used);
+    free(p.apps);
+    free(p.host_of_rank);
+    return rc;
+}
+
+static int map_together(struct job *j, const struct hb_map_policy *policy,
+                        const struct hb_map_host *hosts,
+                        uint32_t **host_of_node_out, struct hpcboot_error *err)
+{
+    struct hb_map_app *apps = hb_xcalloc(j->opt->n_apps, sizeof *apps);
+    int rc;
+
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        apps[i].np = j->opt->apps[i].np;
+        apps[i].program = j->opt->apps[i].argv.v[0];
+    }
+    rc = hb_map_ranks(policy, hosts, (uint32_t)j->gang.n, apps, j->opt->n_apps,
+                      &j->map, host_of_node_out, err);
+    free(apps);
+    return rc;
+}
+
+/* More ranks than cores that may be used: ranks are told to yield. */
+static int is_oversubscribed(const struct job *j)
+{
+    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
+        uint32_t counted = j->node_host[n]->counted_slots;
+
+        if (counted > 0 && j->map->local_size[n] > counted) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void adopt_map(struct job *j, const uint32_t *host_of_node)
+{
+    j->node_host = hb_xcalloc(j->map->n_nodes, sizeof *j->node_host);
+    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
+        j->node_host[n] = &j->hosts[host_of_node[n]];
+        j->node_host[n]->node = n;
+    }
+    j->ranks = hb_xcalloc(j->map->n_ranks, sizeof *j->ranks);
+    j->oversubscribed = is_oversubscribed(j);
+}
+
+int job_plan_map(struct job *j, struct hpcboot_error *err)
+{
+    struct hb_map_policy policy;
+    struct hb_map_host *hosts;
+    struct hb_map_turn *turns;
+    uint32_t *host_of_node = NULL;
+    int own_lists = 0;
+    int rc = read_policy(j, &policy, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        own_lists |= j->opt->apps[i].host_list != NULL;
+    }
+    turns = turns_of(j, &policy.n_turns);
+    policy.turns = turns;
+    if (own_lists || policy.n_turns == 0) {
+        policy.turns = NULL;
+        policy.n_turns = 0;
+    }
+    hosts = map_hosts(j);
+    rc = (own_lists ? map_segments : map_together)(j, &policy, hosts,
+                                                   &host_of_node, err);
+    if (rc == 0) {
+        adopt_map(j, host_of_node);
+    }
+    free(host_of_node);
+    free(hosts);
+    free(turns);
+    return rc;
+}

@@ -32,8 +32,8 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
 void hb_guard_set_cookie(const char *cookie);
 
 /* Kills all descendants of the calling process (a subreaper) and, where a
- * cookie is set, all processes of this user that carry it, until none is
- * left or `timeout_ms` has passed; reaps what it can, so statuses of children
+ * cookie is set, all processes of this user that carry it and are not older
+ * than the caller, until none is left or `timeout_ms` has passed; reaps what it can, so statuses of children
  * are lost to others. Returns how many were killed. `sparing` (may be 0): a
  * pid to leave alone; what runs below it is not spared. Blocks; costs a few
  * passes over /proc, or one call where there is no child and no cookie. */

@@ -3,8 +3,8 @@
 /* Finds and kills what is left of a job.
  *
  * One pass reads the stat file of every process, marks those that descend
- * from this one, and looks into the environment of the others of this user
- * for the cookie. (/proc/PID/task/TID/children would be quicker, and is not
+ * from this one, and looks for the cookie into the environment of the others
+ * of this user that are younger than this one. (/proc/PID/task/TID/children would be quicker, and is not
  * there in every kernel, nor reliable while processes fork.) As this process
  * is a subreaper, none of its descendants can leave by losing its parent.
  *
@@ -78,6 +78,7 @@ struct known {
 struct sweep {
     const char *entry; /* "HPCBOOT_COOKIE=...", or NULL */
     pid_t self, session, sparing;
+    uint64_t born; /* start time of this process */
     struct known stopped, killed, refused;
     struct known groups; /* of this pass; pid is the group's number */
 };
@@ -103,6 +104,14 @@ static int proc_is_ours(void)
     }
     link[n] = '\0';
     return strtol(link, NULL, 10) == (long)getpid();
+}
+
+/* When this process was started; 0 (all others are younger) if unknown. */
+static uint64_t own_start(void)
+{
+    struct hb_procfs_stat st;
+
+    return hb_procfs_read_stat("/proc", getpid(), &st) == 0 ? st.starttime : 0;
 }
 
 static void snapshot_take(struct snapshot *s)
@@ -306,8 +315,8 @@ static int is_target(const struct sweep *w, const struct snapshot *s,
         return 0;
     }
     return descends(s, p, w->self)
-           || (w->entry != NULL && !is_dead(&p->st)
-               && carries(p->st.pid, w->entry));
+           || (w->entry != NULL && p->st.starttime >= w->born
+               && !is_dead(&p->st) && carries(p->st.pid, w->entry));
 }
 
 /* Remembers the group of a descendant that is not in this process's session:
@@ -474,6 +483,7 @@ void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
     if (len >= HB_COOKIE_MIN && len <= HB_COOKIE_MAX) {
         snprintf(entry, sizeof(entry), "%s=%s", HB_COOKIE_VAR, cookie);
         w.entry = entry;
+        w.born = own_start();
     }
     if (!proc_is_ours()) {
         out->blind = 1;

@@ -260,10 +260,10 @@ static void agent_with_cookie(int watch_fd)
 
 static void a_stray_with_the_cookie_is_found(void **state)
 {
+    pid_t guard = start(agent_with_cookie, 1);
     pid_t mine = stray(HB_COOKIE_VAR "=" COOKIE, 0);
     pid_t longer = stray(HB_COOKIE_VAR "=" COOKIE "0", 0);
     pid_t other = stray("X" HB_COOKIE_VAR "=" COOKIE, 0);
-    pid_t guard = start(agent_with_cookie, 1);
     int status;
 
     wait_entered();

@@ -19,6 +19,31 @@
 #include "bin/proc/guard.h"
 #include "tests/unit/proc_world.h"
 
+/* A process that sweeps once it is told to, and ends with the number killed.
+ * Strays are made meanwhile: only younger ones are looked at. */
+static pid_t sweeper(const char *cookie)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        while (!atomic_load(&world->flag)) {
+            short_pause();
+        }
+        _exit(hb_reap_all(cookie, 0, PATIENCE_MS));
+    }
+    return pid;
+}
+
+static void expect_killed(pid_t sweeping, int killed)
+{
+    int status;
+
+    atomic_store(&world->flag, 1);
+    reap_status(sweeping, &status);
+    assert_int_equal(WEXITSTATUS(status), killed);
+    atomic_store(&world->flag, 0);
+}
+
 /* Environments are read in steps of 16384 bytes: around two such borders. */
 static void the_cookie_is_found_anywhere_in_an_environment(void **state)
 {
@@ -26,31 +51,20 @@ static void the_cookie_is_found_anywhere_in_an_environment(void **state)
                                 32700, 32768, 100000};
 
     for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        pid_t sweeping = sweeper(COOKIE);
         pid_t pid = stray(HB_COOKIE_VAR "=" COOKIE, at[i] - 1);
-        struct hb_reap_report r;
-        pid_t agent = fork();
-        int status;
 
-        if (agent == 0) {
-            hb_reap(COOKIE, 0, PATIENCE_MS, &r);
-            _exit(r.killed);
-        }
-        reap_status(agent, &status);
-        assert_int_equal(WEXITSTATUS(status), 1);
+        expect_killed(sweeping, 1);
         end_stray(pid, SIGKILL);
     }
 }
 
-static int sweep_with_short_cookie(void)
-{
-    return hb_reap_all("short", 0, 0);
-}
-
 static void a_short_cookie_is_not_used(void **state)
 {
+    pid_t sweeping = sweeper("short");
     pid_t pid = stray(HB_COOKIE_VAR "=short", 0);
 
-    in_agent(sweep_with_short_cookie, 0);
+    expect_killed(sweeping, 0);
     end_stray(pid, SIGTERM);
 }
 

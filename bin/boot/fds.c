@@ -29,7 +29,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define READ_BYTES (64 * 1024) /* what a pipe holds by default */
+#define READ_BYTES (256 * 1024) /* what a socket holds; several frames */
 #define READ_ROUNDS 4          /* then the other hosts get their turn */
 #define ERR_BYTES 4096
 #define LINGER_MS 1000 /* for the exit status to follow the end of output */

@@ -19,8 +19,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-/* One read: as much as a line may be long, and as a pipe usually holds. */
-#define READ_CHUNK 65536
+/* One read: what a link's socket takes in one write. */
+#define READ_CHUNK (192 * 1024)
 /* A prompt without a line end is shown after this; only where one rank runs,
  * so that no other rank's text can come in between. */
 #define IDLE_FLUSH_MS 100

@@ -450,14 +450,41 @@ static void keep(struct hb_link *link, const void *data, size_t len)
     }
 }
 
-static void take_bytes(struct hb_link *link, const void *data, size_t len)
+/* How many bytes the frame that is kept still lacks; as long as its length
+ * is not known, those of its length word. */
+static size_t lacking(const struct hb_buf *in)
+{
+    const unsigned char *p = hb_buf_next(in);
+    size_t have = hb_buf_left(in);
+    uint64_t whole = HB_WIRE_LENGTH_WORD;
+
+    if (have >= HB_WIRE_LENGTH_WORD) {
+        whole += (uint64_t)p[0] << 24 | (uint64_t)p[1] << 16 |
+                 (uint64_t)p[2] << 8 | (uint64_t)p[3];
+    }
+    return whole > have ? (size_t)(whole - have) : 0;
+}
+
+/* Only the frame that was cut by the end of a read is copied; the others are
+ * handed on from where they lie. */
+static void take_bytes(struct hb_link *link, const char *data, size_t len)
 {
     struct hb_buf view;
+    size_t n;
 
-    if (hb_buf_left(&link->in) > 0) {
-        keep(link, data, len);
+    while (len > 0 && hb_buf_left(&link->in) > 0 && !is_over(link)) {
+        n = lacking(&link->in);
+        n = n < len ? n : len;
+        keep(link, data, n);
         take_frames(link, &link->in);
-    } else {
+        tidy(&link->in);
+        data += n;
+        len -= n;
+        if (n == 0) {
+            break; /* a frame that take_frames refused */
+        }
+    }
+    if (len > 0 && !is_over(link)) {
         hb_buf_view(&view, data, len);
         take_frames(link, &view);
         keep(link, hb_buf_next(&view), hb_buf_left(&view));

@@ -22,6 +22,7 @@
 #define HB_WIRE_MAGIC "\033hpcboot-link 1\n"
 #define HB_WIRE_MAGIC_LEN (sizeof(HB_WIRE_MAGIC) - 1)
 #define HB_WIRE_PROTOCOL 1u
+#define HB_WIRE_LENGTH_WORD 4u
 #define HB_WIRE_HEADER 20u /* bytes, the length word included */
 
 #define HB_WIRE_STR (1u << 20)   /* a program argument may be 128 KiB */

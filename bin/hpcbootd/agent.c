@@ -70,7 +70,9 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
     }
     if (a->job_id == NULL) {
         a->job_id = hb_xstrdup(m.job_id);
-        a->cookie = hb_xstrdup(m.cookie);
+        /* Two agents of a job on one machine must not take each other's
+         * ranks for strays. */
+        a->cookie = hb_xasprintf("%s.%u", m.cookie, m.node);
         a->node = m.node;
         a->epoch = f->epoch;
         hb_guard_set_cookie(a->cookie);

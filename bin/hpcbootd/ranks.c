@@ -343,6 +343,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     }
     rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
     if (rc == 0) {
+        hb_guard_set_session_dir(a->session_dir);
         rc = agent_pm_start(a, err);
     }
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {

@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/proc/stage.h"
 #include "lib/base/fd.h"
 
 /* What SIGKILL does not end sleeps in the kernel, on a dead file server or
@@ -47,25 +48,50 @@
 /* A shell's way to say that a signal ended something. */
 #define EXIT_SIGNAL_BASE 128
 
-/* Shared by guard and agent. The text counts once `len` is not 0, so a
- * half-written cookie of an agent that dies meanwhile is never used. */
-struct shared {
-    atomic_uint len;
+/* A text that the agent leaves for its guard. It counts once `set` is not 0,
+ * so what an agent has half written when it dies is never used. */
+struct note {
+    atomic_int set;
     char text[HB_COOKIE_MAX + 1];
 };
 
+/* Memory of both. */
+struct shared {
+    struct note cookie, session_dir;
+};
+
 static struct shared *shared;
+
+static void write_note(struct note *n, const char *text, size_t len)
+{
+    atomic_store(&n->set, 0);
+    memcpy(n->text, text, len);
+    n->text[len] = '\0';
+    atomic_store(&n->set, 1);
+}
+
+static const char *read_note(const struct note *n)
+{
+    return atomic_load(&n->set) ? n->text : NULL;
+}
 
 void hb_guard_set_cookie(const char *cookie)
 {
     size_t len = strlen(cookie);
 
-    if (shared == NULL || len < HB_COOKIE_MIN || len > HB_COOKIE_MAX) {
-        return;
+    if (shared != NULL && len >= HB_COOKIE_MIN && len <= HB_COOKIE_MAX) {
+        write_note(&shared->cookie, cookie, len);
     }
-    atomic_store(&shared->len, 0);
-    memcpy(shared->text, cookie, len + 1);
-    atomic_store(&shared->len, (unsigned)len);
+}
+
+void hb_guard_set_session_dir(const char *path)
+{
+    size_t len = strlen(path);
+
+    _Static_assert(HB_SESSION_PATH_MAX <= HB_COOKIE_MAX, "a note's room");
+    if (shared != NULL && len <= HB_SESSION_PATH_MAX) {
+        write_note(&shared->session_dir, path, len);
+    }
 }
 
 int hb_become_subreaper(struct hpcboot_error *err)
@@ -144,7 +170,6 @@ static int wait_for_agent(pid_t agent)
 
 static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
 {
-    const char *cookie = NULL;
     int status;
 
     prctl(PR_SET_NAME, "hpcboot-guard");
@@ -152,10 +177,8 @@ static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
     (void)!chdir("/");
     let_go_of_files(alive_fd);
     status = wait_for_agent(agent);
-    if (atomic_load(&shared->len) > 0) {
-        cookie = shared->text;
-    }
-    hb_reap_all(cookie, 0, GUARD_SWEEP_MS);
+    hb_reap_all(read_note(&shared->cookie), 0, GUARD_SWEEP_MS);
+    hb_session_dir_remove(read_note(&shared->session_dir));
     end_like(status);
 }
 

@@ -30,13 +30,17 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
 #define HB_COOKIE_MIN 16
 #define HB_COOKIE_MAX 128
 void hb_guard_set_cookie(const char *cookie);
+/* The session directory (stage.h), which the guard removes when the agent can
+ * not; a path of at most HB_SESSION_PATH_MAX bytes. */
+void hb_guard_set_session_dir(const char *path);
 
 /* Kills all descendants of the calling process (a subreaper) and, where a
  * cookie is set, all processes of this user that carry it and are not older
- * than the caller, until none is left or `timeout_ms` has passed; reaps what it can, so statuses of children
- * are lost to others. Returns how many were killed. `sparing` (may be 0): a
- * pid to leave alone; what runs below it is not spared. Blocks; costs a few
- * passes over /proc, or one call where there is no child and no cookie. */
+ * than the caller, until none is left or `timeout_ms` has passed; reaps what
+ * it can, so statuses of children are lost to others. Returns how many were
+ * killed. `sparing` (may be 0): a pid to leave alone; what runs below it is
+ * not spared. Blocks; costs a few passes over /proc, or one call where there
+ * is no child and no cookie. */
 int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms);
 
 struct hb_reap_report {

@@ -26,7 +26,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-/* Of the job's name, so much is recognizable in the directory's. */
+/* So much of a job's name stands in the directory's: its end, where names of
+ * jobs differ. */
 #define JOB_PART_MAX 8
 
 /* Deeper trees are left alone: each level holds a descriptor. */
@@ -34,17 +35,18 @@
 
 /* ---- making */
 
-/* The part of a job's name that is safe in a path. */
+/* The part of a job's name, made safe in a path. */
 static void job_part(const char *job_id, char part[JOB_PART_MAX + 1])
 {
-    size_t n = 0;
+    size_t len = job_id != NULL ? strlen(job_id) : 0, n = 0;
+    size_t at = len > JOB_PART_MAX ? len - JOB_PART_MAX : 0;
 
-    for (; job_id != NULL && *job_id != '\0' && n < JOB_PART_MAX; job_id++) {
-        int plain = (*job_id >= 'a' && *job_id <= 'z')
-                    || (*job_id >= 'A' && *job_id <= 'Z')
-                    || (*job_id >= '0' && *job_id <= '9');
+    for (; at < len; at++) {
+        char c = job_id[at];
+        int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+                    || (c >= '0' && c <= '9');
 
-        part[n++] = plain ? *job_id : '-';
+        part[n++] = plain ? c : '-';
     }
     part[n] = '\0';
 }
@@ -201,7 +203,8 @@ int hb_session_dir_remove(const char *path)
 {
     struct stat st;
 
-    if (path == NULL || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+    if (path == NULL || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)
+        || st.st_uid != geteuid()) {
         return 0;
     }
     return remove_tree(AT_FDCWD, path, st.st_dev, 0);

@@ -27,9 +27,10 @@ int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
 int hb_session_dir_create_in(const char *const *places, size_t n,
                              const char *job_id, uint32_t node,
                              char **path_out, struct hpcboot_error *err);
-/* Removes the directory and all that is in it. Symbolic links are removed,
- * not followed; what lies on another file system is left alone. Returns 0,
- * or the number of entries that could not be removed. */
+/* Removes the directory, which must be this user's, and all that is in it.
+ * Symbolic links are removed, not followed; what lies on another file system
+ * is left alone. NULL and what is not there are fine. Returns 0, or the number
+ * of entries that could not be removed. */
 int hb_session_dir_remove(const char *path);
 
 #endif

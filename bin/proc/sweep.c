@@ -4,9 +4,10 @@
  *
  * One pass reads the stat file of every process, marks those that descend
  * from this one, and looks for the cookie into the environment of the others
- * of this user that are younger than this one. (/proc/PID/task/TID/children would be quicker, and is not
- * there in every kernel, nor reliable while processes fork.) As this process
- * is a subreaper, none of its descendants can leave by losing its parent.
+ * of this user that are younger than this one.
+ * (/proc/PID/task/TID/children would be quicker, and is not there in every
+ * kernel, nor reliable while processes fork.) As this process is a subreaper,
+ * none of its descendants can leave by losing its parent.
  *
  * Processes may fork while they are looked at, so a sweep first stops what it
  * finds until a pass finds nobody new, and kills then: a stopped process does

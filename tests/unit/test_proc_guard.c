@@ -25,6 +25,7 @@
 
 #include "bin/proc/guard.h"
 #include "bin/proc/proc.h"
+#include "bin/proc/stage.h"
 #include "lib/base/str.h"
 #include "tests/unit/proc_world.h"
 
@@ -274,6 +275,32 @@ static void a_stray_with_the_cookie_is_found(void **state)
     end_stray(other, SIGTERM);
 }
 
+static char session_dir[HB_SESSION_PATH_MAX + 1];
+
+static void agent_with_session_dir(int watch_fd)
+{
+    hb_guard_set_session_dir(session_dir);
+    sleeper();
+}
+
+static void a_killed_agents_session_directory_is_removed(void **state)
+{
+    static const char *const places[] = {"/tmp"};
+    char *path = NULL;
+    pid_t guard;
+    int status;
+
+    assert_int_equal(hb_session_dir_create_in(places, 1, "guard", 0, &path,
+                                              NULL), HPCBOOT_OK);
+    memcpy(session_dir, path, strlen(path) + 1);
+    guard = start(agent_with_session_dir, 1);
+    wait_entered();
+    kill(world->agent, SIGKILL);
+    reap_status(guard, &status);
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
+}
+
 #define WORLD_TEST(f) \
     cmocka_unit_test_setup_teardown(f, make_world, drop_world)
 
@@ -287,6 +314,7 @@ int main(void)
         WORLD_TEST(only_term_is_passed_on),
         WORLD_TEST(the_guard_lets_go_of_all_files),
         WORLD_TEST(a_stray_with_the_cookie_is_found),
+        WORLD_TEST(a_killed_agents_session_directory_is_removed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,6 @@ static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
 {
     int status;
 
-    prctl(PR_SET_NAME, "hpcboot-guard");
     (void)setsid(); /* fails for a group leader, which has a group anyway */
     (void)!chdir("/");
     let_go_of_files(alive_fd);

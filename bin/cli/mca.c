@@ -69,8 +69,6 @@ static const struct {
 } variables[] = {
     {"MPIEXEC_TIMEOUT", "timeout"},
     {"I_MPI_JOB_TIMEOUT", "timeout"},
-    {"HYDRA_HOST_FILE", "default-hostfile"},
-    {"I_MPI_HYDRA_HOST_FILE", "default-hostfile"},
     {"I_MPI_PERHOST", "npernode"},
     {"HYDRA_LAUNCHER", "launcher"},
     {"I_MPI_HYDRA_BOOTSTRAP", "launcher"},
@@ -82,9 +80,14 @@ static const struct {
 };
 
 /* Values that other launchers know and that ask for what is done anyway, or
- * that a resource manager sets for launchers of its own. */
+ * that a resource manager sets for launchers of its own. Variables that name
+ * a hostfile are read where hosts are gathered: one left over from elsewhere
+ * must not count as a choice of the user. */
 static int means_nothing(const char *key, const char *value)
 {
+    if (!strcmp(key, "default-hostfile")) {
+        return 1;
+    }
     if (!strcmp(key, "npernode")) {
         return !strcmp(value, "all") || !strcmp(value, "allcores");
     }

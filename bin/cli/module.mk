@@ -26,6 +26,9 @@ check_PROGRAMS += %D%/optdump
 bin_cli_optdump_SOURCES = %D%/optdump.c
 bin_cli_optdump_LDADD = libhbbin.a libhb.a
 
+TESTS += tests/lint/options.sh tests/lint/protocol.sh
+EXTRA_DIST += tests/lint/options.sh tests/lint/protocol.sh
+
 cli_fuzz = tests/fuzz/fuzz_cli tests/fuzz/fuzz_conf tests/fuzz/fuzz_tune
 check_PROGRAMS += $(cli_fuzz)
 TESTS += $(cli_fuzz)

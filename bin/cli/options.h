@@ -118,7 +118,8 @@ void hb_options_help(FILE *out, const char *topic);
 int hb_options_help_knows(const char *topic);
 /* "bash", "zsh"; writes nothing for another shell. */
 void hb_options_completion(FILE *out, const char *shell);
-/* Every name of every option with its dashes, one per line: for checks. */
+/* For checks: every name of every option with its dashes, and "option",
+ * "alias", "ignored" or "refused"; one name per line. */
 void hb_options_names(FILE *out);
 
 #endif

@@ -243,6 +243,10 @@ int hb_opt_nearest(const char *name, enum hb_dialect dialect, int keys,
 
 void hb_options_names(FILE *out)
 {
+    static const char *const kinds[] = {
+        [HB_OPT_SET] = "option", [HB_OPT_AS] = "alias",
+        [HB_OPT_SKIP] = "ignored", [HB_OPT_NO] = "refused",
+    };
     char name[HB_OPT_NAME_MAX];
 
     for (size_t i = 0; i < hb_opts_n; i++) {
@@ -250,7 +254,8 @@ void hb_options_names(FILE *out)
         unsigned set;
 
         while (hb_opt_next_name(&pos, name, &set)) {
-            fprintf(out, "%s%s\n", name[1] ? "--" : "-", name);
+            fprintf(out, "%s%s %s\n", name[1] ? "--" : "-", name,
+                    kinds[hb_opts[i].kind]);
         }
     }
 }

@@ -429,6 +429,18 @@ static void translations_name_options_that_exist(void **state)
     }
 }
 
+/* HPCBOOT_<OPTION> must not be what a rank of another job inherits. */
+static void no_key_is_a_variable_of_ranks(void **state)
+{
+    static const char *const names[] = {
+        "rank", "size", "local-rank", "local-size", "node", "nodes",
+        "cookie", "tmpdir", "module-dir", "profile", "sysfs"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_null(hb_opt_find_key(names[i], strlen(names[i])));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +467,7 @@ int main(void)
         cmocka_unit_test(wrong_words_get_one_line),
         cmocka_unit_test(refused_options_say_why),
         cmocka_unit_test(no_dialect_has_a_name_twice),
+        cmocka_unit_test(no_key_is_a_variable_of_ranks),
         cmocka_unit_test(translations_name_options_that_exist),
     };
 

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Every option of bin/cli/opts.def stands in --help, in the man page and in
+# the completions; the man page names no other; the completions are good
+# shell; the man pages are good mdoc.
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+dump=$HB_BUILDDIR/bin/cli/optdump
+if [ ! -x "$dump" ]; then
+    echo "1..0 # SKIP $dump is not built"
+    exit 77
+fi
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+
+"$dump" names > "$work/names"
+cut -d ' ' -f 1 "$work/names" | sort -u > "$work/all"
+# A name may be refused in one dialect and known in another.
+grep -v ' refused$' "$work/names" | cut -d ' ' -f 1 | sort -u > "$work/offered"
+"$dump" completion bash > "$work/bash"
+"$dump" completion zsh > "$work/zsh"
+
+words() { grep -oE -- '--?[A-Za-z0-9][A-Za-z0-9_-]*' | sort -u; }
+in_help() { "$dump" help all | words; }
+in_bash() { sed -n "/^_hbrun_options='/,/^'/p" "$work/bash" | words; }
+in_zsh() { grep -oE "^    '\*[^[]+" "$work/zsh" | words; }
+# In mdoc an option is "Fl n" or "Fl Fl name".
+in_man() {
+    sed -n '/^\.Sh OPTIONS/,/^\.Sh ENVIRONMENT OF/p' man/hbrun.1 |
+        sed 's/Fl Fl /--/g; s/Fl /-/g' | words
+}
+
+n=0 failed=0
+verdict() { # WHAT WORDS: ok when there are no words
+    n=$((n + 1))
+    if [ -z "$2" ]; then
+        echo "ok $n - $1"
+    else
+        failed=1
+        echo "not ok $n - $1"
+        printf "%s\n" "$2" | while read -r line; do echo "# $line"; done
+    fi
+}
+missing() { comm -23 "$1" <("$2"); }
+
+verdict '--help has every option' "$(missing "$work/all" in_help)"
+verdict 'hbrun(1) has every option' "$(missing "$work/all" in_man)"
+verdict 'bash completes every option' "$(missing "$work/offered" in_bash)"
+verdict 'zsh completes every option' "$(missing "$work/offered" in_zsh)"
+verdict 'hbrun(1) describes no other option' "$(
+    grep -oE '^\.It .*' man/hbrun.1 | grep -oE 'Fl (Fl )?[A-Za-z0-9][^ ]*' |
+        sed 's/Fl Fl /--/; s/Fl /-/' | sort -u | comm -13 "$work/all" -)"
+verdict 'the completion is good bash' "$(bash -n "$work/bash" 2>&1)"
+if command -v zsh > /dev/null; then
+    verdict 'the completion is good zsh' "$(zsh -n "$work/zsh" 2>&1)"
+fi
+if command -v groff > /dev/null; then
+    for page in man/*.[1-9]; do
+        verdict "$page is good mdoc" "$(groff -mandoc -Tutf8 -ww -z "$page" 2>&1)"
+    done
+fi
+echo "1..$n"
+exit $failed

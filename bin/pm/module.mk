@@ -6,6 +6,7 @@ libhbbin_a_SOURCES += \
     %D%/mpi4py.c %D%/mpi4py.h \
     %D%/mpi_lib.c %D%/mpi_lib.h \
     %D%/personality.c \
+    %D%/rankset.c %D%/rankset.h \
     %D%/wrapper.c %D%/wrapper.h \
     %D%/pm.c %D%/pm.h %D%/servers.h \
     %D%/pmi.c %D%/pmi.h \
@@ -14,6 +15,15 @@ libhbbin_a_SOURCES += \
     %D%/pmi_barrier.c \
     %D%/pmi_store.c %D%/pmi_store.h \
     %D%/pmi_wire.c %D%/pmi_wire.h
+
+if HAVE_PMIX
+pkglib_LTLIBRARIES += hb_pmix.la
+hb_pmix_la_SOURCES = %D%/pmix.c %D%/pmix_impl.h %D%/pmix_fence.c \
+    %D%/pmix_job.c %D%/pmix_name.c %D%/pmix_upcall.c
+hb_pmix_la_CPPFLAGS = $(AM_CPPFLAGS) $(PMIX_CFLAGS)
+hb_pmix_la_LDFLAGS = $(MODULE_LDFLAGS) -export-symbols-regex '^hb_pmix_ops$$'
+hb_pmix_la_LIBADD = $(PMIX_LIBS)
+endif
 
 pmi_lab = tests/unit/pmi_lab.c tests/unit/pmi_lab.h
 check_PROGRAMS += tests/fuzz/fuzz_pmi1 tests/fuzz/fuzz_pmi2

@@ -133,11 +133,13 @@ static enum hb_mpi_flavour openmpi_version(const struct hb_elf *elf,
     return needs(elf, "libpmix.so") ? HB_MPI_OPENMPI5 : HB_MPI_OPENMPI4;
 }
 
-static enum hb_mpi_flavour mpich_kind(const char *path)
+/* Only MPICH itself is installed as libmpich; that saves reading its 40 MB. */
+static enum hb_mpi_flavour mpich_kind(const char *name, const char *path)
 {
     static const char *const texts[] = {"I_MPI_FABRICS", "MVAPICH", NULL};
     static const enum hb_mpi_flavour kinds[] = {HB_MPI_INTEL, HB_MPI_MVAPICH};
-    int found = hb_file_scan(path, texts);
+    int found = hb_starts_with(name, "libmpich.so")
+                    ? -1 : hb_file_scan(path, texts);
 
     return found >= 0 ? kinds[found] : HB_MPI_MPICH;
 }
@@ -170,7 +172,7 @@ static void judge(struct hb_mpi_link *out, enum abi abi, const char *name,
         settle(out, openmpi_version(&elf, path), HB_PM_PMIX);
     } else {
         enum hb_pm_family client = client_family(&elf);
-        enum hb_mpi_flavour kind = mpich_kind(path);
+        enum hb_mpi_flavour kind = mpich_kind(name, path);
 
         /* Without a client library it has PMI-1 built in; Intel's has it in
          * any case. */

@@ -18,12 +18,11 @@
 #include <string.h>
 
 #include "bin/pm/pmi_store.h"
+#include "bin/pm/rankset.h"
 #include "lib/base/str.h"
 
 #define WORLD "WORLD"
 #define NODE "NODE"
-/* Longer than this, a list of ranks stands in the key as its digest. */
-#define LIST_IN_KEY_MAX 16384u
 #define TAG_MAX 256u
 /* Open at a time: a program has a handful; this many is a client gone mad. */
 #define BARRIERS_MAX 4096u
@@ -109,28 +108,6 @@ void hb_pmi_barriers_destroy(struct hb_pmi_barriers *b)
 
 /* ---- what a group means ------------------------------------------------ */
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static uint32_t unique(uint32_t *list, uint32_t n)
-{
-    uint32_t kept = 0;
-
-    if (n > 0) {
-        qsort(list, n, sizeof(*list), by_number);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (kept == 0 || list[i] != list[kept - 1]) {
-            list[kept++] = list[i];
-        }
-    }
-    return kept;
-}
-
 /* "0,3,5" of `len` bytes to ranks in ascending order. */
 static int parse_ranks(const char *text, size_t len, uint32_t n_ranks,
                        uint32_t **out, uint32_t *n_out,
@@ -161,36 +138,9 @@ static int parse_ranks(const char *text, size_t len, uint32_t n_ranks,
         free(list);
         return rc;
     }
-    *n_out = unique(list, n);
+    *n_out = hb_rankset_unique(list, n);
     *out = list;
     return HPCBOOT_OK;
-}
-
-static uint64_t digest(const char *text, uint64_t h)
-{
-    for (; *text != '\0'; text++) {
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    }
-    return h;
-}
-
-/* Two FNV-1a of different beginnings: groups of one job that are open at the
- * same time are few, and all are made by the user's own program. */
-static void put_ranks(struct hb_str *out, const uint32_t *ranks, uint32_t n)
-{
-    struct hb_str list = HB_STR_INIT;
-
-    for (uint32_t i = 0; i < n; i++) {
-        hb_str_putf(&list, i > 0 ? ",%u" : "%u", ranks[i]);
-    }
-    if (list.len <= LIST_IN_KEY_MAX) {
-        hb_str_put(out, hb_str_text(&list));
-    } else {
-        hb_str_putf(out, "%u ranks %016llx%016llx", n,
-                    (unsigned long long)digest(list.s, 0xcbf29ce484222325u),
-                    (unsigned long long)digest(list.s, 0x9e3779b97f4a7c15u));
-    }
-    hb_str_destroy(&list);
 }
 
 static int group_of_list(const struct hb_pm *pm, uint32_t rank,
@@ -205,7 +155,7 @@ static int group_of_list(const struct hb_pm *pm, uint32_t rank,
     if (rc < 0) {
         return rc;
     }
-    put_ranks(identity, ranks, n);
+    hb_rankset_name(identity, ranks, n);
     for (uint32_t i = 0; i < n; i++) {
         member |= ranks[i] == rank;
         ranks[i] = map->node_of_rank[ranks[i]];
@@ -217,7 +167,7 @@ static int group_of_list(const struct hb_pm *pm, uint32_t rank,
                        "PMI: rank %u joins a barrier of a group that it is "
                        "not in", rank);
     }
-    out->n_nodes = unique(ranks, n);
+    out->n_nodes = hb_rankset_unique(ranks, n);
     out->nodes = ranks;
     return HPCBOOT_OK;
 }

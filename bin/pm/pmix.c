@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The PMIx server: an adapter around libpmix, built as the module hb_pmix.so
+ * whose one exported symbol is hb_pmix_ops. libpmix talks to the ranks by its
+ * own thread and its own socket on the loopback interface; what it cannot
+ * answer alone comes as an upcall (pmix_upcall.c), is queued here and run by
+ * dispatch on the loop thread:
+ *
+ *     libpmix thread: upcall -> copy -> queue -> eventfd
+ *     loop thread:    dispatch -> run -> host.fence / modex / name
+ *                     fence_done ... -> callback of libpmix
+ *
+ * The descriptor shown outside is an epoll of the eventfd and of a timer,
+ * which is armed while a lookup waits for a name that nobody has published.
+ *
+ * Settings of libpmix are given by environment variables around its start and
+ * taken back, so that no rank inherits them. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "bin/pm/family.h"
+#include "bin/pm/pmix_impl.h"
+#include "bin/pm/servers.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define LOOKUP_RETRY_MS 100
+
+/* The server of this process; upcalls have no other way to find it. */
+static struct hb_pm *the_server;
+static pthread_mutex_t the_server_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- waiting for libpmix ------------------------------------------------- */
+
+void hb_pmix_gate_add(struct hb_pmix_gate *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->open++;
+    pthread_mutex_unlock(&g->lock);
+}
+
+void hb_pmix_gate_done(pmix_status_t rc, void *gate)
+{
+    struct hb_pmix_gate *g = gate;
+
+    pthread_mutex_lock(&g->lock);
+    if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED &&
+        g->rc == PMIX_SUCCESS) {
+        g->rc = rc;
+    }
+    g->open--;
+    pthread_cond_signal(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void hb_pmix_gate_called(struct hb_pmix_gate *g, pmix_status_t rc)
+{
+    /* Only after PMIX_SUCCESS the callback comes by itself. */
+    if (rc != PMIX_SUCCESS) {
+        hb_pmix_gate_done(rc, g);
+    }
+}
+
+pmix_status_t hb_pmix_gate_wait(struct hb_pmix_gate *g)
+{
+    pmix_status_t rc;
+
+    pthread_mutex_lock(&g->lock);
+    while (g->open > 0) {
+        pthread_cond_wait(&g->changed, &g->lock);
+    }
+    rc = g->rc;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+int hb_pmix_fail(struct hpcboot_error *err, const char *what,
+                 pmix_status_t rc)
+{
+    return hb_fail(err, HPCBOOT_ERR_SYSTEM,
+                   "PMIx server: %s: %s (libpmix %s)", what,
+                   PMIx_Error_string(rc), PMIx_Get_version());
+}
+
+/* ---- the queue ----------------------------------------------------------- */
+
+void hb_pmix_event_free(struct hb_pmix_event *ev)
+{
+    free(ev->procs);
+    if (ev->infos != NULL) {
+        PMIX_INFO_FREE(ev->infos, ev->n_infos);
+    }
+    for (char **k = ev->keys; k != NULL && *k != NULL; k++) {
+        free(*k);
+    }
+    free(ev->keys);
+    free(ev->data);
+    free(ev);
+}
+
+void hb_pmix_post(struct hb_pmix_event *ev)
+{
+    static const uint64_t one = 1;
+
+    pthread_mutex_lock(&the_server_lock);
+    if (the_server == NULL) {
+        pthread_mutex_unlock(&the_server_lock);
+        hb_pmix_event_free(ev);
+        return;
+    }
+    pthread_mutex_lock(&the_server->lock);
+    ev->next = NULL;
+    *the_server->last = ev;
+    the_server->last = &ev->next;
+    pthread_mutex_unlock(&the_server->lock);
+    /* It can only fail when the counter is full, and then it is readable. */
+    (void)!write(the_server->event_fd, &one, sizeof(one));
+    pthread_mutex_unlock(&the_server_lock);
+}
+
+static struct hb_pmix_event *take_all(struct hb_pm *pm)
+{
+    struct hb_pmix_event *first;
+
+    pthread_mutex_lock(&pm->lock);
+    first = pm->first;
+    pm->first = NULL;
+    pm->last = &pm->first;
+    pthread_mutex_unlock(&pm->lock);
+    return first;
+}
+
+static void dispatch(struct hb_pm *pm)
+{
+    struct hb_pmix_event *ev, *next;
+    uint64_t count;
+
+    /* The counters are emptied before the queue is looked at: what comes
+     * later makes the descriptor readable again. */
+    (void)!read(pm->event_fd, &count, sizeof(count));
+    if (read(pm->timer_fd, &count, sizeof(count)) == sizeof(count)) {
+        hb_pmix_names_tick(pm);
+    }
+    for (ev = take_all(pm); ev != NULL; ev = next) {
+        next = ev->next;
+        ev->run(pm, ev);
+        hb_pmix_event_free(ev);
+    }
+}
+
+void hb_pmix_timer(struct hb_pm *pm, int on)
+{
+    struct itimerspec spec = {{0, 0}, {0, 0}};
+
+    if (on) {
+        spec.it_value.tv_nsec = LOOKUP_RETRY_MS * 1000000L;
+        spec.it_interval = spec.it_value;
+    }
+    (void)timerfd_settime(pm->timer_fd, 0, &spec, NULL);
+}
+
+static int watch(struct hb_pm *pm, int fd)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+
+    return epoll_ctl(pm->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static int open_queue(struct hb_pm *pm, struct hpcboot_error *err)
+{
+    pm->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pm->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    pm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (pm->event_fd < 0 || pm->timer_fd < 0 || pm->epoll_fd < 0 ||
+        watch(pm, pm->event_fd) < 0 || watch(pm, pm->timer_fd) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "PMIx server: cannot make its queue");
+    }
+    return HPCBOOT_OK;
+}
+
+/* ---- start and end ------------------------------------------------------- */
+
+/* What libpmix is told through the environment of this process, and only
+ * while it starts. The parameter of the interface list has had two names.
+ * psec: a munge that one side of a container has and the other has not would
+ * keep them apart. */
+static const char *const settings[][2] = {
+    {"PMIX_MCA_ptl_base_if_include", "lo"},
+    {"PMIX_MCA_ptl_tcp_if_include", "lo"},
+    {"PMIX_MCA_psec", "native"},
+};
+#define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static pmix_status_t start_library(struct hb_pm *pm)
+{
+    const char *node = pm->job->map->node_names[pm->job->node];
+    char *old[N_SETTINGS] = {NULL};
+    pmix_rank_t rank = pm->job->node;
+    pmix_info_t *info;
+    pmix_status_t rc;
+    enum { N_INFO = 4 };
+
+    PMIX_INFO_CREATE(info, N_INFO);
+    PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, pm->job->session_dir,
+                   PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, pm->job->session_dir,
+                   PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[3], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const char *value = getenv(settings[i][0]);
+
+        old[i] = value != NULL ? hb_xstrdup(value) : NULL;
+        setenv(settings[i][0], settings[i][1], 1);
+    }
+    rc = PMIx_server_init(&hb_pmix_module, info, N_INFO);
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        if (old[i] != NULL) {
+            setenv(settings[i][0], old[i], 1);
+        } else {
+            unsetenv(settings[i][0]);
+        }
+        free(old[i]);
+    }
+    PMIX_INFO_FREE(info, N_INFO);
+    return rc;
+}
+
+static void destroy(struct hb_pm *pm)
+{
+    struct hb_pmix_event *ev, *next;
+
+    if (pm == NULL) {
+        return;
+    }
+    if (pm->running) {
+        (void)PMIx_server_finalize();
+    }
+    pthread_mutex_lock(&the_server_lock);
+    the_server = the_server == pm ? NULL : the_server;
+    pthread_mutex_unlock(&the_server_lock);
+    for (ev = take_all(pm); ev != NULL; ev = next) {
+        next = ev->next;
+        hb_pmix_event_free(ev);
+    }
+    hb_pmix_fences_destroy(pm);
+    hb_pmix_names_destroy(pm);
+    hb_kvs_destroy(pm->rounds);
+    hb_fd_close(&pm->epoll_fd);
+    hb_fd_close(&pm->timer_fd);
+    hb_fd_close(&pm->event_fd);
+    pthread_mutex_destroy(&pm->lock);
+    free(pm);
+}
+
+static int become_the_server(struct hb_pm *pm, struct hpcboot_error *err)
+{
+    int taken;
+
+    pthread_mutex_lock(&the_server_lock);
+    taken = the_server != NULL;
+    if (!taken) {
+        the_server = pm;
+    }
+    pthread_mutex_unlock(&the_server_lock);
+    return !taken ? HPCBOOT_OK
+                  : hb_fail(err, HPCBOOT_ERR_INTERNAL,
+                            "PMIx server: there is one already in this "
+                            "process");
+}
+
+#define ROUNDS_MAX (16u << 20) /* bytes of fence signatures remembered */
+
+static int create(struct hb_pm **out, const struct hb_pm_job *job,
+                  const struct hb_pm_host *host, void *arg,
+                  struct hpcboot_error *err)
+{
+    struct hb_pm *pm = hb_xcalloc(1, sizeof(*pm));
+    pmix_status_t prc;
+    int rc;
+
+    pm->job = job;
+    pm->host = *host;
+    pm->arg = arg;
+    pm->event_fd = pm->timer_fd = pm->epoll_fd = -1;
+    pm->last = &pm->first;
+    pthread_mutex_init(&pm->lock, NULL);
+    if (strlen(job->job_id) > PMIX_MAX_NSLEN) {
+        rc = hb_fail(err, HPCBOOT_ERR_LIMIT,
+                     "PMIx server: a job id of more than %d bytes",
+                     PMIX_MAX_NSLEN);
+        goto fail;
+    }
+    snprintf(pm->nspace, sizeof(pm->nspace), "%s", job->job_id);
+    if ((rc = hb_kvs_create(&pm->rounds, ROUNDS_MAX, err)) < 0 ||
+        (rc = hb_pmix_names_create(pm, err)) < 0 ||
+        (rc = open_queue(pm, err)) < 0 ||
+        (rc = become_the_server(pm, err)) < 0) {
+        goto fail;
+    }
+    prc = start_library(pm);
+    if (prc != PMIX_SUCCESS) {
+        rc = hb_pmix_fail(err, "libpmix does not start", prc);
+        goto fail;
+    }
+    pm->running = 1;
+    rc = hb_pmix_register_job(pm, err);
+    if (rc < 0) {
+        goto fail;
+    }
+    *out = pm;
+    return HPCBOOT_OK;
+
+fail:
+    destroy(pm);
+    return rc;
+}
+
+/* ---- ranks ---------------------------------------------------------------- */
+
+int hb_pmix_is_local(const struct hb_pm *pm, const pmix_proc_t *proc)
+{
+    const struct hb_jobmap *map = pm->job->map;
+
+    return PMIX_CHECK_NSPACE(proc->nspace, pm->nspace) &&
+           proc->rank < map->n_ranks &&
+           map->node_of_rank[proc->rank] == pm->job->node;
+}
+
+pmix_status_t hb_pmix_status(int status)
+{
+    switch (status) {
+    case HPCBOOT_OK:
+        return PMIX_SUCCESS;
+    case HPCBOOT_ERR_NOT_FOUND:
+        return PMIX_ERR_NOT_FOUND;
+    case HPCBOOT_ERR_TIMED_OUT:
+        return PMIX_ERR_TIMEOUT;
+    case HPCBOOT_ERR_UNSUPPORTED:
+        return PMIX_ERR_NOT_SUPPORTED;
+    case HPCBOOT_ERR_PEER_DEAD:
+        return PMIX_ERR_UNREACH;
+    default:
+        return PMIX_ERROR;
+    }
+}
+
+/* Open MPI 4 does not take PMIx variables for a sign that it was launched:
+ * each rank would silently be rank 0 of 1. It asks a list of direct launchers
+ * by their variables; that of IBM's jsrun is part of every build, leaves the
+ * binding to the launcher, and only looks whether the variable is there. */
+static void flavour_env(const struct hb_pm *pm, struct hb_strv *env)
+{
+    int flavour = pm->job->flavour;
+
+    if (flavour == HB_MPI_OPENMPI4 || flavour == HB_MPI_UNKNOWN) {
+        hb_env_set(env, "JSM_JSRUN_PORT", "1");
+    } else if (flavour == HB_MPI_MPICH || flavour == HB_MPI_MVAPICH) {
+        hb_env_set(env, "MPIR_CVAR_PMI_VERSION", "x"); /* from 4.2 on */
+    }
+}
+
+static int rank_env(struct hb_pm *pm, uint32_t rank, int socket_fd,
+                    struct hb_strv *env, struct hpcboot_error *err)
+{
+    char **entries = NULL;
+    pmix_proc_t proc;
+    pmix_status_t rc;
+
+    PMIX_LOAD_PROCID(&proc, pm->nspace, rank);
+    rc = PMIx_server_setup_fork(&proc, &entries);
+    if (rc == PMIX_SUCCESS) {
+        for (char **e = entries; e != NULL && *e != NULL; e++) {
+            hb_env_put(env, *e);
+        }
+        flavour_env(pm, env);
+    }
+    for (char **e = entries; e != NULL && *e != NULL; e++) {
+        free(*e);
+    }
+    free(entries);
+    return rc == PMIX_SUCCESS
+               ? HPCBOOT_OK
+               : hb_pmix_fail(err, "no variables for a rank", rc);
+}
+
+static int feed(struct hb_pm *pm, uint32_t rank, const void *data, size_t len,
+                struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_INTERNAL,
+                   "PMIx server: ranks are not served through a socket of "
+                   "the agent");
+}
+
+/* libpmix sees the end of each client's connection by itself. */
+static void rank_gone(struct hb_pm *pm, uint32_t rank)
+{
+}
+
+static int get_fd(struct hb_pm *pm)
+{
+    return pm->epoll_fd;
+}
+
+const struct hb_pm_ops hb_pmix_ops = {
+    .family = HB_PM_PMIX,
+    .wants_socket = 0,
+    .create = create,
+    .rank_env = rank_env,
+    .feed = feed,
+    .rank_gone = rank_gone,
+    .fence_done = hb_pmix_fence_done,
+    .modex_done = hb_pmix_modex_done,
+    .modex_serve = hb_pmix_modex_serve,
+    .name_done = hb_pmix_name_done,
+    .fd = get_fd,
+    .dispatch = dispatch,
+    .destroy = destroy,
+};

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Collectives of PMIx carried by the job's fences. libpmix calls when all
+ * local participants have joined; participants may be any set of ranks, and
+ * several sets may be under way. A fence is named by kind, participants and a
+ * round counted per set, so that two fences of one set never share a name.
+ *
+ * The blobs of all nodes are handed back one after the other: a blob is a row
+ * of packed byte objects, and libpmix unpacks them until the end.
+ *
+ * Direct modex asks the node of one rank for what that rank has put; the
+ * other side lets libpmix answer, which waits until the rank has put it. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/pm/pmix_impl.h"
+#include "bin/pm/rankset.h"
+#include "lib/base/str.h"
+#include "lib/rdzv/fence.h"
+
+struct hb_pmix_fence {
+    struct hb_pmix_fence *next;
+    char *key;
+    pmix_op_cbfunc_t op;
+    pmix_modex_cbfunc_t modex;
+    void *cbdata;
+};
+
+struct hb_pmix_modex {
+    struct hb_pmix_modex *next;
+    uint64_t id;
+    pmix_modex_cbfunc_t cb;
+    void *cbdata;
+};
+
+void hb_pmix_fences_destroy(struct hb_pm *pm)
+{
+    while (pm->fences != NULL) {
+        struct hb_pmix_fence *f = pm->fences;
+
+        pm->fences = f->next;
+        free(f->key);
+        free(f);
+    }
+    while (pm->modexes != NULL) {
+        struct hb_pmix_modex *m = pm->modexes;
+
+        pm->modexes = m->next;
+        free(m);
+    }
+}
+
+/* ---- who takes part -------------------------------------------------------- */
+
+/* Ranks of the participants in ascending order; *all_out: every rank of the
+ * job. HPCBOOT_ERR_UNSUPPORTED: a process of another job is among them. */
+static int ranks_of(const struct hb_pm *pm, const struct hb_pmix_event *ev,
+                    uint32_t **ranks_out, uint32_t *n_out, int *all_out)
+{
+    uint32_t *ranks = hb_xcalloc(ev->n_procs + 1, sizeof(*ranks));
+    uint32_t n = 0;
+    int all = 0;
+
+    for (size_t i = 0; i < ev->n_procs; i++) {
+        const pmix_proc_t *p = &ev->procs[i];
+
+        if (!PMIX_CHECK_NSPACE(p->nspace, pm->nspace) ||
+            (p->rank >= pm->job->map->n_ranks &&
+             p->rank != PMIX_RANK_WILDCARD)) {
+            free(ranks);
+            return HPCBOOT_ERR_UNSUPPORTED;
+        }
+        if (p->rank == PMIX_RANK_WILDCARD) {
+            all = 1;
+        } else {
+            ranks[n++] = p->rank;
+        }
+    }
+    n = hb_rankset_unique(ranks, n);
+    *all_out = all || n == pm->job->map->n_ranks;
+    *ranks_out = ranks;
+    *n_out = n;
+    return HPCBOOT_OK;
+}
+
+/* Their nodes; *nodes_out is free()d by the caller. */
+static uint32_t nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
+                         uint32_t n, int all, uint32_t **nodes_out)
+{
+    const struct hb_jobmap *map = pm->job->map;
+    uint32_t *nodes, n_nodes = 0;
+
+    if (all) {
+        nodes = hb_xcalloc(map->n_nodes + 1, sizeof(*nodes));
+        for (uint32_t i = 0; i < map->n_nodes; i++) {
+            if (map->local_size[i] > 0) {
+                nodes[n_nodes++] = i;
+            }
+        }
+    } else {
+        nodes = hb_xcalloc(n + 1, sizeof(*nodes));
+        for (uint32_t i = 0; i < n; i++) {
+            nodes[i] = map->node_of_rank[ranks[i]];
+        }
+        n_nodes = hb_rankset_unique(nodes, n);
+    }
+    *nodes_out = nodes;
+    return n_nodes;
+}
+
+static uint32_t next_round(struct hb_pm *pm, const char *set)
+{
+    struct hb_bytes old;
+    uint32_t round = 0;
+
+    if (hb_kvs_get(pm->rounds, set, &old)) {
+        memcpy(&round, old.data, sizeof(round));
+    }
+    round++;
+    /* Where no more sets can be remembered, a name serves again, which is
+     * sound once its fence is complete. */
+    (void)hb_kvs_put(pm->rounds, set,
+                     (struct hb_bytes){&round, sizeof(round)}, HB_KVS_REPLACE,
+                     NULL);
+    return round;
+}
+
+static char *fence_key(struct hb_pm *pm, const char *kind,
+                       const uint32_t *ranks, uint32_t n, int all)
+{
+    struct hb_str set = HB_STR_INIT;
+    char *key;
+
+    hb_str_putf(&set, "pmix-%s/%u/", kind, pm->job->epoch);
+    if (all) {
+        hb_str_put(&set, "all");
+    } else {
+        hb_rankset_name(&set, ranks, n);
+    }
+    key = hb_xasprintf("%s/%u", hb_str_text(&set),
+                       next_round(pm, hb_str_text(&set)));
+    hb_str_destroy(&set);
+    return key;
+}
+
+/* ---- collectives ------------------------------------------------------------ */
+
+static void release(void *data)
+{
+    free(data);
+}
+
+/* Answers either kind of callback. `data` is taken; it may be NULL. */
+static void answer(pmix_op_cbfunc_t op, pmix_modex_cbfunc_t modex,
+                   void *cbdata, pmix_status_t rc, char *data, size_t len)
+{
+    if (modex != NULL) {
+        modex(rc, data, len, cbdata, data != NULL ? release : NULL, data);
+        return;
+    }
+    free(data);
+    if (op != NULL) {
+        op(rc, cbdata);
+    }
+}
+
+void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    uint32_t *ranks = NULL, *nodes = NULL, n = 0, n_nodes;
+    struct hb_pmix_fence *f;
+    int all = 0;
+    int rc = ranks_of(pm, ev, &ranks, &n, &all);
+
+    if (rc < 0) {
+        answer(ev->op, ev->modex, ev->cbdata, hb_pmix_status(rc), NULL, 0);
+        return;
+    }
+    f = hb_xcalloc(1, sizeof(*f));
+    f->key = fence_key(pm, ev->word, ranks, n, all);
+    f->op = ev->op;
+    f->modex = ev->modex;
+    f->cbdata = ev->cbdata;
+    f->next = pm->fences;
+    pm->fences = f;
+    n_nodes = nodes_of(pm, ranks, n, all, &nodes);
+    pm->host.fence(pm->arg, (struct hb_bytes){f->key, strlen(f->key)}, nodes,
+                   n_nodes, (struct hb_bytes){ev->data, ev->len});
+    free(nodes);
+    free(ranks);
+}
+
+/* All blobs in a row, in memory of malloc. Negative: malformed. */
+static int join_blobs(struct hb_bytes data, char **out, size_t *len_out)
+{
+    struct hb_buf view;
+    struct hb_bytes blob;
+    uint32_t node;
+    char *joined = hb_xmalloc(data.len + 1);
+    size_t len = 0;
+    int rc;
+
+    hb_buf_view(&view, data.data, data.len);
+    while ((rc = hb_fence_data_next(&view, &node, &blob)) > 0) {
+        if (blob.len > 0) {
+            memcpy(joined + len, blob.data, blob.len);
+        }
+        len += blob.len;
+    }
+    if (rc < 0 || len == 0) {
+        free(joined);
+        joined = NULL;
+    }
+    *out = joined;
+    *len_out = len;
+    return rc;
+}
+
+void hb_pmix_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
+                        struct hb_bytes data)
+{
+    struct hb_pmix_fence **at = &pm->fences, *f;
+    char *joined = NULL;
+    size_t len = 0;
+
+    while (*at != NULL && (strlen((*at)->key) != key.len ||
+                           memcmp((*at)->key, key.data, key.len) != 0)) {
+        at = &(*at)->next;
+    }
+    f = *at;
+    if (f == NULL) {
+        return;
+    }
+    *at = f->next;
+    if (status == HPCBOOT_OK) {
+        status = join_blobs(data, &joined, &len);
+    }
+    answer(f->op, f->modex, f->cbdata, hb_pmix_status(status), joined, len);
+    free(f->key);
+    free(f);
+}
+
+/* ---- direct modex ------------------------------------------------------------ */
+
+void hb_pmix_run_modex(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    struct hb_pmix_modex *m;
+
+    if (!PMIX_CHECK_NSPACE(ev->proc.nspace, pm->nspace) ||
+        ev->proc.rank >= pm->job->map->n_ranks ||
+        hb_pmix_is_local(pm, &ev->proc)) {
+        answer(NULL, ev->modex, ev->cbdata, PMIX_ERR_NOT_FOUND, NULL, 0);
+        return;
+    }
+    m = hb_xcalloc(1, sizeof(*m));
+    m->id = ++pm->last_id;
+    m->cb = ev->modex;
+    m->cbdata = ev->cbdata;
+    m->next = pm->modexes;
+    pm->modexes = m;
+    pm->host.modex(pm->arg, m->id, ev->proc.rank);
+}
+
+void hb_pmix_modex_done(struct hb_pm *pm, uint64_t id, int status,
+                        struct hb_bytes data)
+{
+    struct hb_pmix_modex **at = &pm->modexes, *m;
+    char *copy = NULL;
+
+    while (*at != NULL && (*at)->id != id) {
+        at = &(*at)->next;
+    }
+    m = *at;
+    if (m == NULL) {
+        return;
+    }
+    *at = m->next;
+    if (status == HPCBOOT_OK && data.len > 0) {
+        copy = hb_xmalloc(data.len);
+        memcpy(copy, data.data, data.len);
+    }
+    answer(NULL, m->cb, m->cbdata, hb_pmix_status(status), copy,
+           copy != NULL ? data.len : 0);
+    free(m);
+}
+
+static void run_serve(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    ev->reply(ev->reply_arg, ev->id, ev->status,
+              (struct hb_bytes){ev->data, ev->len});
+}
+
+/* On libpmix's thread; the data is its own. */
+static void served(pmix_status_t rc, char *data, size_t len, void *cbdata)
+{
+    struct hb_pmix_event *ev = cbdata;
+
+    ev->status = rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_NOT_FOUND;
+    if (rc == PMIX_SUCCESS && data != NULL) {
+        ev->data = hb_xmalloc(len + 1);
+        memcpy(ev->data, data, len);
+        ev->len = len;
+    }
+    hb_pmix_post(ev);
+}
+
+void hb_pmix_modex_serve(struct hb_pm *pm, uint64_t id, uint32_t rank,
+                         void (*reply)(void *arg, uint64_t id, int status,
+                                       struct hb_bytes data), void *arg)
+{
+    struct hb_pmix_event *ev = hb_xcalloc(1, sizeof(*ev));
+    pmix_status_t rc = PMIX_ERR_NOT_FOUND;
+
+    ev->run = run_serve;
+    ev->id = id;
+    ev->reply = reply;
+    ev->reply_arg = arg;
+    PMIX_LOAD_PROCID(&ev->proc, pm->nspace, rank);
+    if (hb_pmix_is_local(pm, &ev->proc)) {
+        rc = PMIx_server_dmodex_request(&ev->proc, served, ev);
+    }
+    if (rc != PMIX_SUCCESS) {
+        reply(arg, id, HPCBOOT_ERR_NOT_FOUND, (struct hb_bytes){NULL, 0});
+        hb_pmix_event_free(ev);
+    }
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_PM_PMIX_IMPL_H
+#define HB_PM_PMIX_IMPL_H
+
+#include <pmix.h>
+#include <pmix_server.h>
+#include <pthread.h>
+
+#include "bin/pm/pm.h"
+#include "lib/rdzv/kvs.h"
+
+/* Inside of the PMIx adapter (hb_pmix.so), shared by its files only:
+ * pmix.c        the ops, the queue between libpmix's thread and the loop
+ * pmix_job.c    what is registered of the job
+ * pmix_upcall.c what libpmix asks, copied and queued
+ * pmix_fence.c  fences, connect and disconnect, direct modex
+ * pmix_name.c   publish, lookup, unpublish
+ *
+ * Thread rule: upcalls run on libpmix's thread and do nothing but copy their
+ * arguments into an event and queue it; everything else runs on the loop
+ * thread. Callbacks of libpmix may be called from there: they hand over to
+ * its own thread themselves. */
+
+struct hb_pmix_event;
+typedef void (*hb_pmix_run)(struct hb_pm *pm, struct hb_pmix_event *ev);
+
+/* An upcall on its way to the loop. Whatever is not used is zero; all memory
+ * is owned. */
+struct hb_pmix_event {
+    struct hb_pmix_event *next;
+    hb_pmix_run run;
+    pmix_proc_t proc;
+    pmix_proc_t *procs;
+    size_t n_procs;
+    pmix_info_t *infos;
+    size_t n_infos;
+    char **keys; /* NULL-terminated, or NULL */
+    char *data;  /* a blob, or a text with its NUL not counted in len */
+    size_t len;
+    int status;
+    const char *word; /* constant; kind of a collective */
+    /* how to answer: the one that is set */
+    pmix_op_cbfunc_t op;
+    pmix_modex_cbfunc_t modex;
+    pmix_lookup_cbfunc_t lookup;
+    void *cbdata;
+    /* a request of another node for a local rank's data */
+    uint64_t id;
+    void (*reply)(void *arg, uint64_t id, int status, struct hb_bytes data);
+    void *reply_arg;
+};
+
+struct hb_pmix_fence;
+struct hb_pmix_modex;
+struct hb_pmix_names;
+
+struct hb_pm {
+    const struct hb_pm_job *job;
+    struct hb_pm_host host;
+    void *arg;
+    pmix_nspace_t nspace;
+    int running; /* libpmix is initialised */
+
+    pthread_mutex_t lock; /* of the queue */
+    struct hb_pmix_event *first, **last;
+    int event_fd, timer_fd, epoll_fd;
+
+    uint64_t last_id;
+    struct hb_pmix_fence *fences;
+    struct hb_pmix_modex *modexes;
+    struct hb_pmix_names *names;
+    struct hb_kvs *rounds;  /* of fences: signature -> u32 */
+};
+
+/* pmix.c */
+void hb_pmix_post(struct hb_pmix_event *ev); /* any thread; takes ev */
+void hb_pmix_event_free(struct hb_pmix_event *ev);
+int hb_pmix_is_local(const struct hb_pm *pm, const pmix_proc_t *proc);
+pmix_status_t hb_pmix_status(int status); /* ours to libpmix's */
+void hb_pmix_timer(struct hb_pm *pm, int on); /* calls hb_pmix_names_tick */
+int hb_pmix_fail(struct hpcboot_error *err, const char *what,
+                 pmix_status_t rc);
+
+/* A blocking wait for callbacks of libpmix, for the start only. */
+struct hb_pmix_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t open; /* callbacks still to come */
+    pmix_status_t rc; /* the first that is not a success */
+};
+#define HB_PMIX_GATE_INIT                                                    \
+    {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, PMIX_SUCCESS}
+void hb_pmix_gate_add(struct hb_pmix_gate *g);
+void hb_pmix_gate_done(pmix_status_t rc, void *gate); /* a pmix_op_cbfunc_t */
+/* Takes account of what the call that was given the gate returned. */
+void hb_pmix_gate_called(struct hb_pmix_gate *g, pmix_status_t rc);
+pmix_status_t hb_pmix_gate_wait(struct hb_pmix_gate *g);
+
+/* pmix_job.c */
+int hb_pmix_register_job(struct hb_pm *pm, struct hpcboot_error *err);
+
+/* pmix_upcall.c; pmix_server_init has no argument for upcalls, so there is
+ * one server in a process. */
+extern pmix_server_module_t hb_pmix_module;
+
+/* pmix_fence.c: `run` of events, and answers from the job */
+void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_run_modex(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
+                        struct hb_bytes data);
+void hb_pmix_modex_done(struct hb_pm *pm, uint64_t id, int status,
+                        struct hb_bytes data);
+void hb_pmix_modex_serve(struct hb_pm *pm, uint64_t id, uint32_t rank,
+                         void (*reply)(void *arg, uint64_t id, int status,
+                                       struct hb_bytes data), void *arg);
+void hb_pmix_fences_destroy(struct hb_pm *pm);
+
+/* pmix_name.c */
+int hb_pmix_names_create(struct hb_pm *pm, struct hpcboot_error *err);
+void hb_pmix_names_destroy(struct hb_pm *pm);
+void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_run_lookup(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
+                       struct hb_bytes value);
+void hb_pmix_names_tick(struct hb_pm *pm);
+
+#endif

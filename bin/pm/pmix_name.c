@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Publish, lookup and unpublish of PMIx on the job's name service. One call
+ * may carry many keys; each becomes a question of its own, and the caller is
+ * answered when the last of them is. A published value travels as libpmix
+ * packs it: the publisher, then the value.
+ *
+ * A lookup with PMIX_WAIT is parked until all its names are there or its
+ * PMIX_TIMEOUT is over: the service answers at once, so what was not found is
+ * asked for again in intervals. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/pm/pmix_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+#define RESERVED "pmix." /* keys that are directives, not names */
+
+/* A call of a client. */
+struct request {
+    struct request *next;
+    pmix_op_cbfunc_t op;
+    pmix_lookup_cbfunc_t lookup;
+    void *cbdata;
+    size_t n_open; /* questions that are under way */
+    int status;    /* the first failure */
+    int wait;
+    int64_t deadline; /* of a lookup that waits */
+    char **keys;      /* of a lookup; owned */
+    size_t n_keys;
+    pmix_pdata_t *found; /* [n_keys]; an empty key: not found yet */
+};
+
+struct question {
+    struct question *next;
+    uint64_t id;
+    struct request *request;
+    size_t key; /* index of a lookup's key */
+};
+
+/* Remembered for an unpublish without keys: everything of that rank. */
+struct published {
+    struct published *next;
+    pmix_rank_t rank;
+    char *key;
+};
+
+struct hb_pmix_names {
+    struct request *requests;
+    struct question *questions;
+    struct published *published;
+    size_t n_waiting; /* lookups that are parked; they keep the timer going */
+};
+
+int hb_pmix_names_create(struct hb_pm *pm, struct hpcboot_error *err)
+{
+    pm->names = hb_xcalloc(1, sizeof(*pm->names));
+    return HPCBOOT_OK;
+}
+
+static void request_free(struct request *r)
+{
+    for (size_t i = 0; i < r->n_keys; i++) {
+        free(r->keys[i]);
+    }
+    free(r->keys);
+    if (r->found != NULL) {
+        PMIX_PDATA_FREE(r->found, r->n_keys);
+    }
+    free(r);
+}
+
+void hb_pmix_names_destroy(struct hb_pm *pm)
+{
+    struct hb_pmix_names *n = pm->names;
+
+    if (n == NULL) {
+        return;
+    }
+    while (n->requests != NULL) {
+        struct request *r = n->requests;
+
+        n->requests = r->next;
+        request_free(r);
+    }
+    while (n->questions != NULL) {
+        struct question *q = n->questions;
+
+        n->questions = q->next;
+        free(q);
+    }
+    while (n->published != NULL) {
+        struct published *p = n->published;
+
+        n->published = p->next;
+        free(p->key);
+        free(p);
+    }
+    free(n);
+    pm->names = NULL;
+}
+
+/* ---- requests --------------------------------------------------------------- */
+
+static struct request *request_new(struct hb_pm *pm,
+                                   const struct hb_pmix_event *ev)
+{
+    struct request *r = hb_xcalloc(1, sizeof(*r));
+
+    r->op = ev->op;
+    r->lookup = ev->lookup;
+    r->cbdata = ev->cbdata;
+    r->n_open = 1; /* held until all questions are asked */
+    r->next = pm->names->requests;
+    pm->names->requests = r;
+    return r;
+}
+
+/* What was found stands first in the answer. */
+static size_t gather_found(struct request *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_keys; i++) {
+        if (r->found[i].key[0] != '\0') {
+            pmix_pdata_t moved = r->found[n];
+
+            r->found[n] = r->found[i];
+            r->found[i] = i == n ? r->found[i] : moved;
+            n++;
+        }
+    }
+    return n;
+}
+
+static void finish(struct hb_pm *pm, struct request *r)
+{
+    struct request **at = &pm->names->requests;
+    pmix_status_t rc = hb_pmix_status(r->status);
+
+    while (*at != r) {
+        at = &(*at)->next;
+    }
+    *at = r->next;
+    if (r->lookup != NULL) {
+        size_t n = gather_found(r);
+
+        if (n > 0 && n < r->n_keys) {
+            rc = PMIX_ERR_PARTIAL_SUCCESS;
+        } else if (n == 0 && rc == PMIX_SUCCESS) {
+            rc = PMIX_ERR_NOT_FOUND;
+        }
+        r->lookup(rc, n > 0 ? r->found : NULL, n, r->cbdata);
+    } else if (r->op != NULL) {
+        r->op(rc, r->cbdata);
+    }
+    request_free(r);
+}
+
+static void ask(struct hb_pm *pm, struct request *r, enum hb_pm_name_op op,
+                const char *key, size_t index, struct hb_bytes value)
+{
+    struct question *q = hb_xcalloc(1, sizeof(*q));
+
+    q->id = ++pm->last_id;
+    q->request = r;
+    q->key = index;
+    q->next = pm->names->questions;
+    pm->names->questions = q;
+    r->n_open++;
+    pm->host.name(pm->arg, q->id, op, key, value);
+}
+
+static void park(struct hb_pm *pm, struct request *r)
+{
+    r->wait = 2;
+    if (pm->names->n_waiting++ == 0) {
+        hb_pmix_timer(pm, 1);
+    }
+}
+
+/* One question less; the last one decides. */
+static void settle(struct hb_pm *pm, struct request *r)
+{
+    if (--r->n_open > 0) {
+        return;
+    }
+    if (r->lookup != NULL && r->wait && r->status == HPCBOOT_ERR_NOT_FOUND) {
+        if (hb_deadline_left_ms(r->deadline) > 0) {
+            park(pm, r);
+            return;
+        }
+        r->status = HPCBOOT_ERR_TIMED_OUT;
+    }
+    finish(pm, r);
+}
+
+/* ---- publish and unpublish ---------------------------------------------------- */
+
+static void remember(struct hb_pm *pm, pmix_rank_t rank, const char *key)
+{
+    struct published *p = hb_xcalloc(1, sizeof(*p));
+
+    p->rank = rank;
+    p->key = hb_xstrdup(key);
+    p->next = pm->names->published;
+    pm->names->published = p;
+}
+
+static int pack(const pmix_proc_t *proc, pmix_info_t *info,
+                pmix_byte_object_t *out)
+{
+    pmix_data_buffer_t buffer;
+    pmix_proc_t copy = *proc;
+    pmix_status_t rc;
+
+    PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
+    rc = PMIx_Data_pack(NULL, &buffer, &copy, 1, PMIX_PROC);
+    if (rc == PMIX_SUCCESS) {
+        rc = PMIx_Data_pack(NULL, &buffer, &info->value, 1, PMIX_VALUE);
+    }
+    if (rc == PMIX_SUCCESS) {
+        rc = PMIx_Data_unload(&buffer, out);
+    }
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
+    return rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_PROTOCOL;
+}
+
+void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    struct request *r = request_new(pm, ev);
+
+    for (size_t i = 0; i < ev->n_infos; i++) {
+        pmix_byte_object_t packed = {NULL, 0};
+        const char *key = ev->infos[i].key;
+
+        if (hb_starts_with(key, RESERVED)) {
+            continue;
+        }
+        if (pack(&ev->proc, &ev->infos[i], &packed) < 0) {
+            r->status = HPCBOOT_ERR_PROTOCOL;
+            continue;
+        }
+        remember(pm, ev->proc.rank, key);
+        ask(pm, r, HB_PM_PUBLISH, key, 0,
+            (struct hb_bytes){packed.bytes, packed.size});
+        PMIX_BYTE_OBJECT_DESTRUCT(&packed);
+    }
+    settle(pm, r);
+}
+
+void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    struct request *r = request_new(pm, ev);
+    struct published **at = &pm->names->published;
+    struct hb_bytes none = {NULL, 0};
+
+    for (char **k = ev->keys; k != NULL && *k != NULL; k++) {
+        ask(pm, r, HB_PM_UNPUBLISH, *k, 0, none);
+    }
+    while (ev->keys == NULL && *at != NULL) {
+        struct published *p = *at;
+
+        if (p->rank != ev->proc.rank) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        ask(pm, r, HB_PM_UNPUBLISH, p->key, 0, none);
+        free(p->key);
+        free(p);
+    }
+    settle(pm, r);
+}
+
+/* ---- lookup -------------------------------------------------------------------- */
+
+static void read_directives(struct request *r, const struct hb_pmix_event *ev)
+{
+    int timeout_s = 0;
+
+    for (size_t i = 0; i < ev->n_infos; i++) {
+        const pmix_info_t *info = &ev->infos[i];
+
+        if (PMIX_CHECK_KEY(info, PMIX_WAIT)) {
+            r->wait = 1;
+        } else if (PMIX_CHECK_KEY(info, PMIX_TIMEOUT) &&
+                   info->value.type == PMIX_INT) {
+            timeout_s = info->value.data.integer;
+        }
+    }
+    r->deadline = hb_deadline_in_ms(timeout_s > 0 ? timeout_s * 1000LL : -1);
+}
+
+static void ask_missing(struct hb_pm *pm, struct request *r)
+{
+    r->status = HPCBOOT_OK;
+    for (size_t i = 0; i < r->n_keys; i++) {
+        if (r->found[i].key[0] == '\0') {
+            ask(pm, r, HB_PM_LOOKUP, r->keys[i], i,
+                (struct hb_bytes){NULL, 0});
+        }
+    }
+}
+
+void hb_pmix_run_lookup(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    struct request *r = request_new(pm, ev);
+
+    while (ev->keys != NULL && ev->keys[r->n_keys] != NULL) {
+        r->n_keys++;
+    }
+    r->keys = ev->keys;
+    ev->keys = NULL;
+    if (r->n_keys > 0) {
+        PMIX_PDATA_CREATE(r->found, r->n_keys);
+    }
+    read_directives(r, ev);
+    ask_missing(pm, r);
+    settle(pm, r);
+}
+
+static int unpack(struct hb_bytes value, const char *key, pmix_pdata_t *out)
+{
+    pmix_byte_object_t packed = {(char *)value.data, value.len};
+    pmix_data_buffer_t buffer;
+    pmix_status_t rc;
+    int32_t one = 1;
+
+    PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
+    rc = PMIx_Data_embed(&buffer, &packed);
+    if (rc == PMIX_SUCCESS) {
+        rc = PMIx_Data_unpack(NULL, &buffer, &out->proc, &one, PMIX_PROC);
+    }
+    if (rc == PMIX_SUCCESS) {
+        one = 1;
+        rc = PMIx_Data_unpack(NULL, &buffer, &out->value, &one, PMIX_VALUE);
+    }
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
+    if (rc != PMIX_SUCCESS) {
+        return HPCBOOT_ERR_PROTOCOL;
+    }
+    PMIX_LOAD_KEY(out->key, key);
+    return HPCBOOT_OK;
+}
+
+void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
+                       struct hb_bytes value)
+{
+    struct question **at = &pm->names->questions, *q;
+    struct request *r;
+
+    while (*at != NULL && (*at)->id != id) {
+        at = &(*at)->next;
+    }
+    q = *at;
+    if (q == NULL) {
+        return;
+    }
+    *at = q->next;
+    r = q->request;
+    if (status == HPCBOOT_OK && r->lookup != NULL) {
+        status = unpack(value, r->keys[q->key], &r->found[q->key]);
+    }
+    if (status < 0 && r->status == HPCBOOT_OK) {
+        r->status = status;
+    }
+    free(q);
+    settle(pm, r);
+}
+
+void hb_pmix_names_tick(struct hb_pm *pm)
+{
+    struct request *r = pm->names->requests, *next;
+
+    for (; r != NULL; r = next) {
+        next = r->next;
+        if (r->wait != 2) {
+            continue;
+        }
+        r->wait = 1;
+        pm->names->n_waiting--;
+        r->n_open = 1;
+        ask_missing(pm, r);
+        settle(pm, r);
+    }
+    if (pm->names->n_waiting == 0) {
+        hb_pmix_timer(pm, 0);
+    }
+}

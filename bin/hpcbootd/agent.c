@@ -72,10 +72,13 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
         a->job_id = hb_xstrdup(m.job_id);
         /* Two agents of a job on one machine must not take each other's
          * ranks for strays. */
-        a->cookie = hb_xasprintf("%s.%u", m.cookie, m.node);
-        a->node = m.node;
+        a->cookie = hb_xasprintf("%s.%.16s", m.cookie, a->token);
         a->epoch = f->epoch;
+        a->is_local = m.local;
         hb_guard_set_cookie(a->cookie);
+    }
+    if (a->job.map == NULL) {
+        a->node = m.node; /* settled only when all hosts were counted */
     }
     /* Said again when the launcher is stopped and continued by its user. */
     hb_link_heartbeat(a->link, m.heartbeat_ms, m.dead_ms);

@@ -87,6 +87,7 @@ struct agent {
     struct event *contact_timer, *leave_timer;
     char *token, *job_id, *cookie, *session_dir;
     uint32_t node, epoch;
+    int is_local; /* the launcher's own host */
     struct hb_allowed allowed;
     struct hb_cgroup_marks marks;
     struct agent_job job;

@@ -124,6 +124,9 @@ static int rank_env(struct rank *r, const struct app_start *start,
     hb_strv_extend(env, hb_strv_view(&start->env));
     hb_pm_personality_env(a->job.family, a->job.flavour, a->job.map, r->rank,
                           app->argv.v, env);
+    if (app->wdir != NULL) {
+        hb_env_set(env, "PWD", app->wdir);
+    }
     hb_env_set(env, HB_COOKIE_VAR, a->cookie);
     return a->pm_ops->rank_env(a->pm, r->rank,
                                a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
@@ -338,7 +341,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     hb_cgroup_read_marks(&a->marks);
     make_ranks(a);
     starts = hb_xcalloc(n_apps, sizeof *starts);
-    if (a->job.flags & HB_JOB_USE_PID1_ENV) {
+    if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
         (void)hb_env_read_pid1(&pid1, NULL);
     }
     rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);

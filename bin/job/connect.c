@@ -289,6 +289,19 @@ static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
     return 0;
 }
 
+/* Also said again: when the node's number is settled, and to change the beat;
+ * 0: no heartbeat. */
+void host_send_welcome(struct job_host *h, uint32_t beat_ms)
+{
+    uint32_t dead_ms = beat_ms * BEATS_TO_DEATH;
+
+    HOST_SEND(h, welcome, .job_id = h->job->id, .node = h->node,
+              .heartbeat_ms = beat_ms, .dead_ms = dead_ms,
+              .time_ns = (uint64_t)hb_now_ns(), .cookie = h->job->cookie,
+              .local = (uint8_t)h->spec->is_local);
+    hb_link_heartbeat(h->link, beat_ms, dead_ms);
+}
+
 static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
 {
     struct job *j = h->job;
@@ -301,10 +314,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->counted_slots = m->slots;
     free(h->slots_origin);
     h->slots_origin = hb_xstrdup(m->slots_origin);
-    HOST_SEND(h, welcome, .job_id = j->id, .node = h->node,
-              .heartbeat_ms = beat, .dead_ms = beat * BEATS_TO_DEATH,
-              .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
-    hb_link_heartbeat(h->link, beat, beat * BEATS_TO_DEATH);
+    host_send_welcome(h, beat);
     job_event_host(h, "host_ready", m->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
            m->slots_origin);

@@ -224,10 +224,7 @@ static void set_heartbeats(struct job *j, uint32_t beat_ms)
         if (h->state != HOST_RUNNING) {
             continue;
         }
-        HOST_SEND(h, welcome, .job_id = j->id, .node = h->node,
-                  .heartbeat_ms = beat_ms, .dead_ms = beat_ms * 5,
-                  .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
-        hb_link_heartbeat(h->link, beat_ms, beat_ms * 5);
+        host_send_welcome(h, beat_ms);
     }
 }
 

@@ -144,6 +144,7 @@ int job_plan_family(struct job *j, struct hpcboot_error *err);
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
+void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
 int job_all_ready(const struct job *j);
 

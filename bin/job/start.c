@@ -144,7 +144,6 @@ static int hand_out(struct job *j, struct hpcboot_error *err)
     }
     for (uint32_t i = 0; rc == 0 && i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
-        uint32_t beat = (uint32_t)j->opt->heartbeat_ms;
 
         if (h->node == HB_NODE_UNSET || h->link == NULL) {
             if (h->state == HOST_READY) {
@@ -152,9 +151,7 @@ static int hand_out(struct job *j, struct hpcboot_error *err)
             }
             continue;
         }
-        HOST_SEND(h, welcome, .job_id = j->id, .node = h->node,
-                  .heartbeat_ms = beat, .dead_ms = beat * 5,
-                  .time_ns = (uint64_t)hb_now_ns(), .cookie = j->cookie);
+        host_send_welcome(h, (uint32_t)j->opt->heartbeat_ms);
         hb_buf_put_raw(hb_link_out(h->link), frames.data, frames.len);
         h->state = HOST_RUNNING;
         hb_link_flush(h->link);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/cli/logsink.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -21,6 +22,7 @@
 #define STDIN_CHUNK 65536
 #define STDIN_WINDOW (256u << 10) /* bytes under way to the slowest reader */
 #define BACKGROUND_POLL_MS 500
+#define LAST_WORDS_MS 2000
 #define CREDIT_LUMPS 4u /* to a window */
 
 /* Bytes that the output object needs to keep no longer are paid back to the
@@ -254,11 +256,17 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
         .out_fd = STDOUT_FILENO, .err_fd = STDERR_FILENO,
         .tag = (enum hb_tag)j->opt->tag_output,
         .timestamps = j->opt->timestamp_output, .n_ranks = j->map->n_ranks,
-        .dir = j->opt->output_dir, .out_pattern = j->opt->out_pattern,
+        .dir = j->opt->output_dir, .dir_only = j->opt->output_dir_only,
+        .dir_no_job = j->opt->output_dir_no_job,
+        .out_pattern = j->opt->out_pattern,
         .err_pattern = j->opt->err_pattern, .done = on_written, .arg = j,
     };
+    int rc = hb_output_create(&j->out, &config, err);
 
-    return hb_output_create(&j->out, &config, err);
+    if (rc == 0) {
+        hb_logsink_output(j->out);
+    }
+    return rc;
 }
 
 void job_carry_close(struct job *j)
@@ -270,6 +278,10 @@ void job_carry_close(struct job *j)
             event_free(*evs[i]);
             *evs[i] = NULL;
         }
+    }
+    if (j->out != NULL) { /* the last words may wait for a slow terminal */
+        hb_output_drain(j->out, LAST_WORDS_MS, NULL);
+        hb_logsink_output(NULL);
     }
     hb_output_destroy(j->out);
     j->out = NULL;

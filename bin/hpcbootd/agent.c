@@ -362,6 +362,7 @@ static void tear_down(struct agent *a)
     free(a->job_id);
     free(a->cookie);
     free(a->session_dir);
+    free(a->shm_dir);
 }
 
 int agent_run(const char *token, int in_fd, int out_fd, int guard_fd)

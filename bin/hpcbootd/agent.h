@@ -86,6 +86,7 @@ struct agent {
     struct event *guard_ev, *child_ev, *term_ev, *kill_timer, *linger_timer;
     struct event *contact_timer, *leave_timer;
     char *token, *job_id, *cookie, *session_dir;
+    char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
     uint32_t node, epoch;
     int is_local; /* the launcher's own host */
     struct hb_allowed allowed;

@@ -113,6 +113,24 @@ static void on_started(evutil_socket_t fd, short what, void *arg)
     agent_reap(a);
 }
 
+/* Open MPI names its shared-memory files by host and job alone, where two
+ * agents of one machine collide, and leaves them when it is killed: a
+ * directory of this agent's own mends both. The user's choice stands. */
+static void put_shm_dir(const struct agent *a, struct hb_strv *env)
+{
+    static const char *const names[] = {
+        "OMPI_MCA_btl_vader_backing_directory", /* 4.x */
+        "OMPI_MCA_btl_sm_backing_directory",    /* 5.x */
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (a->shm_dir != NULL && a->job.family == HB_PM_PMIX &&
+            hb_env_get(env, names[i]) == NULL) {
+            hb_env_set(env, names[i], a->shm_dir);
+        }
+    }
+}
+
 /* This rank's whole environment: the app's, the server's, the identity. */
 static int rank_env(struct rank *r, const struct app_start *start,
                     struct hb_strv *env, struct hpcboot_error *err)
@@ -127,6 +145,7 @@ static int rank_env(struct rank *r, const struct app_start *start,
     if (app->wdir != NULL) {
         hb_env_set(env, "PWD", app->wdir);
     }
+    put_shm_dir(a, env);
     hb_env_set(env, HB_COOKIE_VAR, a->cookie);
     return a->pm_ops->rank_env(a->pm, r->rank,
                                a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
@@ -329,6 +348,17 @@ static void make_ranks(struct agent *a)
     free(numbers);
 }
 
+static void make_shm_dir(struct agent *a)
+{
+    static const char *const places[] = {"/dev/shm"};
+
+    if (a->job.family == HB_PM_PMIX &&
+        hb_session_dir_create_in(places, 1, a->job_id, a->node, &a->shm_dir,
+                                 NULL) == 0) {
+        hb_guard_set_shm_dir(a->shm_dir);
+    }
+}
+
 int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
 {
     static const struct timeval due = {CONTACT_NOTE_MS / 1000, 0};
@@ -347,6 +377,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
     if (rc == 0) {
         hb_guard_set_session_dir(a->session_dir);
+        make_shm_dir(a);
         rc = agent_pm_start(a, err);
     }
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
@@ -445,5 +476,8 @@ void agent_ranks_destroy(struct agent *a)
     free(a->ranks);
     if (a->session_dir != NULL) {
         hb_session_dir_remove(a->session_dir);
+    }
+    if (a->shm_dir != NULL) {
+        hb_session_dir_remove(a->shm_dir);
     }
 }

@@ -57,7 +57,7 @@ struct note {
 
 /* Memory of both. */
 struct shared {
-    struct note cookie, session_dir;
+    struct note cookie, session_dir, shm_dir;
 };
 
 static struct shared *shared;
@@ -84,13 +84,27 @@ void hb_guard_set_cookie(const char *cookie)
     }
 }
 
-void hb_guard_set_session_dir(const char *path)
+static void set_dir(struct note *n, const char *path)
 {
     size_t len = strlen(path);
 
     _Static_assert(HB_SESSION_PATH_MAX <= HB_COOKIE_MAX, "a note's room");
-    if (shared != NULL && len <= HB_SESSION_PATH_MAX) {
-        write_note(&shared->session_dir, path, len);
+    if (len <= HB_SESSION_PATH_MAX) {
+        write_note(n, path, len);
+    }
+}
+
+void hb_guard_set_session_dir(const char *path)
+{
+    if (shared != NULL) {
+        set_dir(&shared->session_dir, path);
+    }
+}
+
+void hb_guard_set_shm_dir(const char *path)
+{
+    if (shared != NULL) {
+        set_dir(&shared->shm_dir, path);
     }
 }
 
@@ -178,6 +192,7 @@ static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
     status = wait_for_agent(agent);
     hb_reap_all(read_note(&shared->cookie), 0, GUARD_SWEEP_MS);
     hb_session_dir_remove(read_note(&shared->session_dir));
+    hb_session_dir_remove(read_note(&shared->shm_dir));
     end_like(status);
 }
 

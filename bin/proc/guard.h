@@ -33,6 +33,8 @@ void hb_guard_set_cookie(const char *cookie);
 /* The session directory (stage.h), which the guard removes when the agent can
  * not; a path of at most HB_SESSION_PATH_MAX bytes. */
 void hb_guard_set_session_dir(const char *path);
+/* The same for the job's directory for shared-memory files. */
+void hb_guard_set_shm_dir(const char *path);
 
 /* Kills all descendants of the calling process (a subreaper) and, where a
  * cookie is set, all processes of this user that carry it and are not older

@@ -12,19 +12,19 @@
 
 #include "hostfile/hostname.h"
 
-static const struct hb_dialect *const dialects[] = {
-    &hb_dialect_openmpi,
-    &hb_dialect_hydra,
-    &hb_dialect_list,
+static const struct hb_form *const dialects[] = {
+    &hb_form_openmpi,
+    &hb_form_hydra,
+    &hb_form_list,
     NULL,
 };
 
-const struct hb_dialect *const *hb_dialects(void)
+const struct hb_form *const *hb_forms(void)
 {
     return dialects;
 }
 
-const struct hb_dialect *hb_dialect_find(const char *name)
+const struct hb_form *hb_form_find(const char *name)
 {
     for (size_t i = 0; dialects[i] != NULL; i++) {
         if (strcmp(dialects[i]->name, name) == 0) {
@@ -45,16 +45,16 @@ static int has_count(char *line)
     return hb_host_word_cut(line, &word, &at) == NULL && word.slots != NULL;
 }
 
-const struct hb_dialect *hb_dialect_guess(const char *text, size_t len)
+const struct hb_form *hb_form_guess(const char *text, size_t len)
 {
-    const struct hb_dialect *found = &hb_dialect_openmpi;
+    const struct hb_form *found = &hb_form_openmpi;
     struct hb_lines lines;
 
     hb_lines_begin(&lines, "", text, len);
     while (hb_lines_next(&lines, NULL) > 0) {
         const char *first = lines.line + strspn(lines.line, " \t");
         if (*first != '\0' && *first != '#') {
-            found = has_count(lines.line) ? &hb_dialect_hydra : found;
+            found = has_count(lines.line) ? &hb_form_hydra : found;
             break;
         }
     }
@@ -62,7 +62,7 @@ const struct hb_dialect *hb_dialect_guess(const char *text, size_t len)
     return found;
 }
 
-int hb_dialect_parse(const struct hb_dialect *d, const char *path,
+int hb_form_parse(const struct hb_form *d, const char *path,
                      const char *text, size_t len, struct hb_gang *out,
                      struct hpcboot_error *err)
 {
@@ -89,18 +89,18 @@ int hb_hostfile_parse(const char *dialect, const char *path, const char *text,
                       size_t len, struct hb_gang *out,
                       struct hpcboot_error *err)
 {
-    const struct hb_dialect *d = dialect != NULL ? hb_dialect_find(dialect)
-                                                 : hb_dialect_guess(text, len);
+    const struct hb_form *d = dialect != NULL ? hb_form_find(dialect)
+                                                 : hb_form_guess(text, len);
 
     if (d == NULL) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
                        "%s: there is no hostfile form \"%s\"", path, dialect);
     }
-    return hb_dialect_parse(d, path, text, len, out, err);
+    return hb_form_parse(d, path, text, len, out, err);
 }
 
 int hb_hostfile_parse_openmpi(const char *path, const char *text, size_t len,
                               struct hb_gang *out, struct hpcboot_error *err)
 {
-    return hb_dialect_parse(&hb_dialect_openmpi, path, text, len, out, err);
+    return hb_form_parse(&hb_form_openmpi, path, text, len, out, err);
 }

@@ -10,7 +10,7 @@
 
 /* A form in which some launcher writes a list of hosts; each has a file of
  * its own, dialect_NAME.c. */
-struct hb_dialect {
+struct hb_form {
     const char *name;  /* "openmpi" */
     const char *title; /* "Open MPI hostfile" */
     enum hb_tally tally;
@@ -23,17 +23,17 @@ struct hb_dialect {
                   struct hb_strv *dropped);
 };
 
-const struct hb_dialect *hb_dialect_find(const char *name); /* NULL: none */
+const struct hb_form *hb_form_find(const char *name); /* NULL: none */
 /* All of them, ended by one without a name. */
-const struct hb_dialect *const *hb_dialects(void);
+const struct hb_form *const *hb_forms(void);
 /* What a file looks like: the Open MPI form, unless it begins with HOST:N. */
-const struct hb_dialect *hb_dialect_guess(const char *text, size_t len);
+const struct hb_form *hb_form_guess(const char *text, size_t len);
 
-int hb_dialect_parse(const struct hb_dialect *d, const char *path,
+int hb_form_parse(const struct hb_form *d, const char *path,
                      const char *text, size_t len, struct hb_gang *out,
                      struct hpcboot_error *err);
 
-extern const struct hb_dialect hb_dialect_openmpi, hb_dialect_hydra,
-    hb_dialect_list;
+extern const struct hb_form hb_form_openmpi, hb_form_hydra,
+    hb_form_list;
 
 #endif

@@ -117,7 +117,7 @@ static void hydra_write(const struct hb_gang *gang, struct hb_str *out,
     }
 }
 
-const struct hb_dialect hb_dialect_hydra = {
+const struct hb_form hb_form_hydra = {
     .name = "hydra",
     .title = "MPICH, Intel MPI and MVAPICH host file",
     .tally = HB_TALLY_EACH,

@@ -110,7 +110,7 @@ static void list_write(const struct hb_gang *gang, struct hb_str *out,
     }
 }
 
-const struct hb_dialect hb_dialect_list = {
+const struct hb_form hb_form_list = {
     .name = "list",
     .title = "host list of -H",
     .tally = HB_TALLY_EACH,

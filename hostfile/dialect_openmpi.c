@@ -288,7 +288,7 @@ static void openmpi_write(const struct hb_gang *gang, struct hb_str *out,
     }
 }
 
-const struct hb_dialect hb_dialect_openmpi = {
+const struct hb_form hb_form_openmpi = {
     .name = "openmpi",
     .title = "Open MPI hostfile",
     .tally = HB_TALLY_REPEATED,

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += %D%/cpus.c %D%/cpus.h %D%/quota.c %D%/quota.h \
     %D%/allowed.c %D%/allowed.h %D%/map.c %D%/map.h %D%/map_policy.c \
-    %D%/slots.c %D%/slots.h
+    %D%/slots.c %D%/slots.h %D%/topo.c %D%/topo.h %D%/bind.c %D%/bind.h \
+    %D%/bind_policy.c %D%/picture.c
+
+if HAVE_HWLOC
+pkglib_LTLIBRARIES += hb_hwloc.la
+hb_hwloc_la_SOURCES = %D%/hwloc.c %D%/topo.h
+hb_hwloc_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
+hb_hwloc_la_LDFLAGS = $(MODULE_LDFLAGS)
+hb_hwloc_la_LIBADD = $(HWLOC_LIBS)
+endif
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_allowed tests/unit/test_map
@@ -12,10 +21,18 @@ tests_unit_test_map_SOURCES = tests/unit/test_map.c
 tests_unit_test_map_LDADD = $(UNIT_LDADD)
 tests_unit_test_map_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_allowed tests/unit/test_map
+
+check_PROGRAMS += tests/unit/test_bind
+tests_unit_test_bind_SOURCES = tests/unit/test_bind.c
+tests_unit_test_bind_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_bind_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_bind_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_bind_DEPENDENCIES = libhb.a libhbbin.a
+TESTS += tests/unit/test_bind
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_topo
 TESTS += tests/fuzz/fuzz_topo
 tests_fuzz_fuzz_topo_SOURCES = tests/fuzz/fuzz_topo.c tests/fuzz/replay.c
 tests_fuzz_fuzz_topo_LDADD = libhb.a
-EXTRA_DIST += tests/fuzz/corpus/topo
+EXTRA_DIST += tests/fuzz/corpus/topo tests/data/topo

@@ -34,17 +34,17 @@ static int is_cheap(const uint8_t *data, size_t size)
     return brackets < 2;
 }
 
-static void check_again(const struct hb_dialect *d, const struct hb_gang *gang)
+static void check_again(const struct hb_form *d, const struct hb_gang *gang)
 {
     struct hb_str text = HB_STR_INIT;
     struct hb_strv dropped = HB_STRV_INIT;
     struct hb_gang again = {0};
 
     d->write(gang, &text, &dropped);
-    if (d == &hb_dialect_list && text.len > MAX_LIST_BYTES) {
+    if (d == &hb_form_list && text.len > MAX_LIST_BYTES) {
         goto done;
     }
-    if (hb_dialect_parse(d, "again", text.s, text.len, &again, NULL) < 0 ||
+    if (hb_form_parse(d, "again", text.s, text.len, &again, NULL) < 0 ||
         again.n != gang->n) {
         abort();
     }
@@ -64,15 +64,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!is_cheap(data, size)) {
         return 0;
     }
-    for (const struct hb_dialect *const *d = hb_dialects(); *d != NULL; d++) {
+    for (const struct hb_form *const *d = hb_forms(); *d != NULL; d++) {
         struct hb_gang gang = {0};
         struct hpcboot_error err;
-        if (hb_dialect_parse(*d, "fuzz", (const char *)data, size, &gang,
+        if (hb_form_parse(*d, "fuzz", (const char *)data, size, &gang,
                              &err) >= 0 && (*d)->write != NULL) {
             check_again(*d, &gang);
         }
         hb_gang_destroy(&gang);
     }
-    hb_dialect_guess((const char *)data, size);
+    hb_form_guess((const char *)data, size);
     return 0;
 }

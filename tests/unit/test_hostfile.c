@@ -257,7 +257,7 @@ static void the_form_is_guessed_from_the_first_host(void **state)
 
     for (size_t i = 0; i < N_OF(cases); i++) {
         assert_string_equal(
-            hb_dialect_guess(cases[i][0], strlen(cases[i][0]))->name,
+            hb_form_guess(cases[i][0], strlen(cases[i][0]))->name,
             cases[i][1]);
     }
 }
@@ -311,7 +311,7 @@ static void what_is_written_is_read_back(void **state)
 
     assert_int_equal(hb_hostfile_parse_openmpi("F", text, strlen(text), &g,
                                                NULL), HPCBOOT_OK);
-    hb_dialect_openmpi.write(&g, &o, &dropped);
+    hb_form_openmpi.write(&g, &o, &dropped);
     assert_int_equal(dropped.n, 0);
     assert_string_equal(hb_str_text(&o), text);
     assert_int_equal(hb_hostfile_parse_openmpi("F", o.s, o.len, &again, NULL),
@@ -335,7 +335,7 @@ static void what_a_form_cannot_carry_is_named(void **state)
 
     assert_int_equal(hb_hostfile_parse_openmpi("F", text, strlen(text), &g,
                                                NULL), HPCBOOT_OK);
-    hb_dialect_hydra.write(&g, &o, &dropped);
+    hb_form_hydra.write(&g, &o, &dropped);
     assert_string_equal(hb_str_text(&o), "a:2\nb:1\n");
     assert_int_equal(dropped.n, 3);
     hb_str_destroy(&o);

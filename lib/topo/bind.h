@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_TOPO_BIND_H
+#define HB_TOPO_BIND_H
+
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/topo/allowed.h"
+#include "lib/topo/cpus.h"
+#include "lib/topo/map.h"
+#include "lib/topo/topo.h"
+
+/* Which CPUs each rank of one host is bound to. Decided on that host, from
+ * its own topology; pure but for hb_bind_here. */
+enum hb_bind_to {
+    HB_BIND_DEFAULT, HB_BIND_NONE, HB_BIND_HWTHREAD, HB_BIND_CORE,
+    HB_BIND_L1CACHE, HB_BIND_L2CACHE, HB_BIND_L3CACHE, HB_BIND_NUMA,
+    HB_BIND_PACKAGE
+};
+
+struct hb_bind_policy {
+    enum hb_bind_to to;
+    int overload_allowed; /* more ranks than CPUs may be bound */
+    int if_supported;     /* where binding cannot be done, do without */
+    /* From the mapping: in which objects ranks stand, how they are numbered
+     * over them, CPUs per rank, and what a CPU is. */
+    enum hb_map_by by;
+    enum hb_map_by ppr_object;
+    uint32_t ppr;
+    enum hb_rank_by rank_by;
+    uint32_t pe;
+    int hwtcpus;
+};
+
+/* "core:overload-allowed", "none", "numa:if-supported", and what
+ * hb_bind_policy_text adds. NULL and "" leave everything as it is. */
+int hb_bind_to_parse(const char *text, struct hb_bind_policy *io,
+                     struct hpcboot_error *err);
+/* Takes over what the mapping decides about the inside of a host. */
+void hb_bind_policy_map(struct hb_bind_policy *io,
+                        const struct hb_map_policy *map);
+/* The whole policy as one text that hb_bind_to_parse reads back, for the way
+ * from launcher to agent; free() it. */
+char *hb_bind_policy_text(const struct hb_bind_policy *policy);
+
+struct hb_bind_plan {
+    uint32_t n_ranks;
+    int bound;            /* 0: no rank is bound */
+    struct hb_cpus *cpus; /* [n_ranks], when bound */
+    char **report;        /* [n_ranks] "bound to package 0[core 0[hwt 0]]:
+                           * [B/.] (CPU 0)", when bound */
+    char *why;            /* one sentence, never NULL */
+};
+
+/* n_ranks local ranks, in rank order. `topo` is cut down to what may be used.
+ * ERR_LIMIT: more ranks than CPUs and no overload-allowed; ERR_UNSUPPORTED:
+ * this host has no such object. */
+int hb_bind_plan(const struct hb_bind_policy *policy,
+                 const struct hb_topo *topo, uint32_t quota_milli,
+                 uint32_t n_ranks, struct hb_bind_plan *out,
+                 struct hpcboot_error *err);
+void hb_bind_plan_destroy(struct hb_bind_plan *plan); /* leaves it empty */
+
+/* The same on this very host: reads what is allowed, and loads the topology
+ * only when there is something to bind. Without hwloc nothing is bound,
+ * which is said, unless binding was asked for: then it is an error. */
+int hb_bind_here(const struct hb_bind_policy *policy, uint32_t n_ranks,
+                 struct hb_bind_plan *out, struct hpcboot_error *err);
+
+/* Open MPI's picture of a set within a topology; free() it. */
+char *hb_bind_picture(const struct hb_topo *topo, const struct hb_cpus *cpus);
+
+#endif

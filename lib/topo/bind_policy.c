@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Reads and writes binding policies.
+ *
+ *   bind-to := [object] { ":" modifier }
+ *   object  := "none" | "hwthread" | "core" | ... | "package"
+ *   modifier:= "overload-allowed" | "if-supported" | NAME "=" VALUE
+ *
+ * The NAME=VALUE modifiers carry what the mapping decided from the launcher
+ * to the agents, in the one text that travels anyway; they are numbers, and
+ * both ends are of one version. */
+
+#include "config.h"
+
+#include "lib/topo/bind.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/str.h"
+
+#define N_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const objects[] = {
+    [HB_BIND_NONE] = "none",       [HB_BIND_HWTHREAD] = "hwthread",
+    [HB_BIND_CORE] = "core",       [HB_BIND_L1CACHE] = "l1cache",
+    [HB_BIND_L2CACHE] = "l2cache", [HB_BIND_L3CACHE] = "l3cache",
+    [HB_BIND_NUMA] = "numa",       [HB_BIND_PACKAGE] = "package",
+};
+
+/* Other launchers' names for the same. */
+static const struct {
+    const char *name;
+    enum hb_bind_to to;
+} aliases[] = {
+    {"socket", HB_BIND_PACKAGE},
+    {"hwthreads", HB_BIND_HWTHREAD},
+    {"board", HB_BIND_NONE}, /* a whole host, as far as anyone can tell */
+};
+
+static int find_object(const char *word, enum hb_bind_to *out)
+{
+    for (size_t i = 1; i < N_OF(objects); i++) {
+        if (strcasecmp(objects[i], word) == 0) {
+            *out = (enum hb_bind_to)i;
+            return 1;
+        }
+    }
+    for (size_t i = 0; i < N_OF(aliases); i++) {
+        if (strcasecmp(aliases[i].name, word) == 0) {
+            *out = aliases[i].to;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int refuse(const char *word, struct hpcboot_error *err)
+{
+    const char *near = hb_nearest(word, objects + 1, N_OF(objects) - 1);
+
+    if (strncasecmp(word, "cpu-list", 8) == 0) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                       "--bind-to cpu-list: CPU lists are not taken; use core "
+                       "with --map-by core:PE=N");
+    }
+    return near != NULL
+               ? hb_fail(err, HPCBOOT_ERR_USAGE,
+                         "--bind-to: \"%.40s\" is not known; did you mean "
+                         "\"%s\"?", word, near)
+               : hb_fail(err, HPCBOOT_ERR_USAGE,
+                         "--bind-to: \"%.40s\" is not known; expected none, "
+                         "hwthread, core, l1cache, l2cache, l3cache, numa or "
+                         "package", word);
+}
+
+/* What the mapping adds, and the largest value of each. */
+struct carried {
+    const char *name;
+    uint64_t max;
+    size_t offset; /* of a 32-bit field */
+};
+#define FIELD(f) offsetof(struct hb_bind_policy, f)
+static const struct carried carried[] = {
+    {"by=", HB_MAP_PPR_OBJECT, FIELD(by)},
+    {"ppr-object=", HB_MAP_PPR_OBJECT, FIELD(ppr_object)},
+    {"ppr=", HB_MAX_RANKS, FIELD(ppr)},
+    {"rank-by=", HB_RANK_SPAN, FIELD(rank_by)},
+    {"pe=", HB_MAX_CPUS, FIELD(pe)},
+    {"hwtcpus=", 1, FIELD(hwtcpus)},
+};
+_Static_assert(sizeof(enum hb_map_by) == 4 && sizeof(enum hb_rank_by) == 4 &&
+                   sizeof(int) == 4, "carried fields are 32 bits wide");
+
+static int parse_carried(const char *word, struct hb_bind_policy *p,
+                         struct hpcboot_error *err)
+{
+    for (size_t i = 0; i < N_OF(carried); i++) {
+        const struct carried *c = &carried[i];
+        uint64_t n;
+        uint32_t v;
+        if (strncasecmp(word, c->name, strlen(c->name)) != 0) {
+            continue;
+        }
+        if (hb_parse_u64(word + strlen(c->name), 0, c->max, &n) < 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "--bind-to: %.40s: expected a number up to %llu",
+                           word, (unsigned long long)c->max);
+        }
+        v = (uint32_t)n;
+        memcpy((char *)p + c->offset, &v, sizeof(v));
+        return HPCBOOT_OK;
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "--bind-to: \"%.40s\" is not known; expected "
+                   "overload-allowed or if-supported", word);
+}
+
+static int parse_modifier(const char *word, struct hb_bind_policy *p,
+                          struct hpcboot_error *err)
+{
+    if (strcasecmp(word, "overload-allowed") == 0) {
+        p->overload_allowed = 1;
+        return HPCBOOT_OK;
+    }
+    if (strcasecmp(word, "if-supported") == 0) {
+        p->if_supported = 1;
+        return HPCBOOT_OK;
+    }
+    return parse_carried(word, p, err);
+}
+
+int hb_bind_to_parse(const char *text, struct hb_bind_policy *io,
+                     struct hpcboot_error *err)
+{
+    struct hb_bind_policy p = *io;
+    char *copy, *save = NULL, *word;
+    int rc = HPCBOOT_OK;
+
+    if (text == NULL || text[0] == '\0') {
+        return HPCBOOT_OK;
+    }
+    copy = hb_xstrdup(text);
+    word = strtok_r(copy, ":,", &save);
+    if (word == NULL) {
+        rc = refuse(text, err);
+    } else if (text[0] != ':' && !find_object(word, &p.to)) {
+        rc = refuse(word, err);
+    } else if (text[0] == ':') {
+        rc = parse_modifier(word, &p, err);
+    }
+    while (rc >= 0 && (word = strtok_r(NULL, ":,", &save)) != NULL) {
+        rc = parse_modifier(word, &p, err);
+    }
+    if (rc >= 0) {
+        *io = p;
+    }
+    free(copy);
+    return rc;
+}
+
+void hb_bind_policy_map(struct hb_bind_policy *io,
+                        const struct hb_map_policy *map)
+{
+    io->by = map->by;
+    io->ppr_object = map->ppr_object;
+    io->ppr = map->by == HB_MAP_PPR_OBJECT ? map->ppr : 0;
+    io->rank_by = map->rank_by == HB_RANK_DEFAULT && map->span
+                      ? HB_RANK_SPAN : map->rank_by;
+    io->pe = map->pe;
+    io->hwtcpus = map->cpu_kind > 0;
+}
+
+char *hb_bind_policy_text(const struct hb_bind_policy *policy)
+{
+    struct hb_str o = HB_STR_INIT;
+
+    hb_str_put(&o, policy->to == HB_BIND_DEFAULT ? "" : objects[policy->to]);
+    if (policy->overload_allowed) {
+        hb_str_put(&o, ":overload-allowed");
+    }
+    if (policy->if_supported) {
+        hb_str_put(&o, ":if-supported");
+    }
+    for (size_t i = 0; i < N_OF(carried); i++) {
+        uint32_t v;
+        memcpy(&v, (const char *)policy + carried[i].offset, sizeof(v));
+        if (v != 0) {
+            hb_str_putf(&o, ":%s%u", carried[i].name, v);
+        }
+    }
+    return hb_str_steal(&o);
+}

@@ -27,11 +27,13 @@ enum hb_host_keys { HB_HOST_KEYS_STRICT, HB_HOST_KEYS_PIN };
 struct hb_boot_config {
     struct event_base *base;
     const char *agent_path;    /* this installation's hpcbootd, absolute */
-    const char *prefix;        /* --prefix: look in PREFIX/sbin first; or NULL */
+    const char *prefix;        /* --prefix: look below it first; or NULL */
     const char *launch_with;   /* --launch-with: command template, or NULL.
                                 * %h host, %p port, %u user, %a the agent's
-                                * command line as one shell word; without %a
-                                * the agent's words follow the command. */
+                                * command line for a shell to read; without
+                                * %a ssh and the like get host and that line,
+                                * other commands the agent's words
+                                * (bin/boot/template.h). */
     const char *kex;           /* --kex; NULL: curve25519 */
     const char *identity;      /* --identity FILE; NULL: what is there */
     const char *ssh_config;    /* --ssh-config FILE, "none", or NULL: usual */

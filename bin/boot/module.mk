@@ -7,6 +7,7 @@ libhbbin_a_SOURCES += \
     %D%/remote.c %D%/remote.h \
     %D%/template.c %D%/template.h
 
+EXTRA_DIST += tests/pods/boot.bats
 if HAVE_LIBSSH
 pkglib_LTLIBRARIES += hb_ssh.la
 hb_ssh_la_SOURCES = \
@@ -20,7 +21,7 @@ hb_ssh_la_SOURCES = \
     %D%/ssh_steps.c \
     %D%/ssh_trust.c %D%/ssh_trust.h \
     %D%/ssh_way.c %D%/ssh_way.h \
-    lib/trust/knownhosts.c lib/trust/knownhosts.h
+    lib/trust/hash.c lib/trust/hash.h
 hb_ssh_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBSSH_CFLAGS) $(CRYPTO_CFLAGS)
 hb_ssh_la_LDFLAGS = $(MODULE_LDFLAGS)
 hb_ssh_la_LIBADD = $(LIBSSH_LIBS) $(CRYPTO_LIBS)
@@ -31,7 +32,15 @@ tests_pods_bootdrive_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 tests_pods_bootdrive_LDFLAGS = $(PROGRAM_LDFLAGS)
 tests_pods_bootdrive_LDADD = $(PROGRAM_LDADD)
 EXTRA_tests_pods_bootdrive_DEPENDENCIES = libhb.a libhbbin.a
+TESTS += tests/pods/boot.bats
 endif
+
+check_PROGRAMS += tests/fuzz/fuzz_template
+TESTS += tests/fuzz/fuzz_template
+tests_fuzz_fuzz_template_SOURCES = tests/fuzz/fuzz_template.c \
+    tests/fuzz/replay.c
+tests_fuzz_fuzz_template_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/template
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_boot_template tests/unit/test_boot_child

@@ -149,7 +149,7 @@ static const char *methods_text(ssh_session session, char *text, size_t size)
 static int give_up(struct hb_ssh_auth *auth, ssh_session session,
                    const char *host, struct hpcboot_error *err)
 {
-    const char *user = auth->settings->user;
+    const char *user = auth->settings->user, *home = auth->settings->home;
     char methods[96];
 
     methods_text(session, methods, sizeof methods);
@@ -157,8 +157,7 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
         return hb_fail(err, HPCBOOT_ERR_AUTH,
                        "%s: no private key to log in with as %s (no ssh-agent; "
                        "looked in %s/.ssh%s%.200s); name one with --identity",
-                       host, user,
-                       auth->settings->home ? auth->settings->home : "(no HOME)",
+                       host, user, home ? home : "(no HOME)",
                        auth->unusable.len ? "; " : "",
                        hb_str_text(&auth->unusable));
     }

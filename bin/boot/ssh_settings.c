@@ -154,6 +154,7 @@ static void choose_place(struct maker *m)
     out->hostname = hb_xstrdup(name);
     out->known_as = hb_xstrdup(conf->host_key_alias ? conf->host_key_alias
                                                     : name);
+    out->known_port_is_22 = conf->host_key_alias != NULL;
 }
 
 /* "none" and /dev/null as the place of known host keys. */

@@ -11,6 +11,7 @@
 struct hb_ssh_settings {
     char *hostname; /* to connect to */
     char *known_as; /* its name in known_hosts */
+    int known_port_is_22; /* a HostKeyAlias stands without a port */
     int port;
     int port_said;  /* somebody asked for this port */
     char *user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* The SSH way from the banner on: key exchange, host key, login, command. libssh
- * does the protocol; here are its options, what its answers mean, and the words
- * for them. Nothing is read from ssh_config or known_hosts by libssh: the
+/* The SSH way from the banner on: key exchange, host key, login, command.
+ * libssh does the protocol; here are its options, what its answers mean, and
+ * the words for them. libssh reads neither ssh_config nor known_hosts: the
  * settings have been made, and keys are judged by ssh_trust.c. */
 #include "config.h"
 
@@ -75,6 +75,9 @@ int hb_ssh_begin(struct hb_ssh_boot *b)
     struct hpcboot_error err = {0};
     int rc = HPCBOOT_OK;
 
+    if (hb_ssh_enter_stage(b, HB_STAGE_HOST_KEY, b->address)) {
+        return -1;
+    }
     b->session = ssh_new();
     if (!b->session) {
         rc = hb_fail(&err, HPCBOOT_ERR_NOMEM, "no memory for a session");
@@ -90,7 +93,7 @@ int hb_ssh_begin(struct hb_ssh_boot *b)
         return -1;
     }
     ssh_set_blocking(b->session, 0);
-    return hb_ssh_enter_stage(b, HB_STAGE_HOST_KEY, b->address) ? -1 : 1;
+    return 1;
 }
 
 int hb_ssh_kex_step(struct hb_ssh_boot *b)

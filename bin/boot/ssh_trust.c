@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/trust/hash.h"
 #include "lib/trust/knownhosts.h"
 
 #define SSH_PORT 22
@@ -65,11 +66,18 @@ static const char *type_of(const ssh_key key)
     }
 }
 
+/* The port that is part of the host's name. Not kept in the settings: the
+ * port may still change when 22 refuses. */
+static int known_port(const struct hb_ssh_settings *s)
+{
+    return s->known_port_is_22 ? SSH_PORT : s->port;
+}
+
 static const struct pin *find_pin(const struct hb_ssh_settings *s)
 {
     const struct pin *p = pins;
 
-    while (p && !(p->port == s->port && hb_streq(p->host, s->known_as))) {
+    while (p && !(p->port == known_port(s) && hb_streq(p->host, s->known_as))) {
         p = p->next;
     }
     return p;
@@ -79,8 +87,8 @@ static void scan_known(const struct hb_ssh_settings *s, const char *type,
                        const char *blob, struct hb_known *known)
 {
     struct hb_known_query query = {
-        .host = s->known_as, .port = s->port, .key_type = type,
-        .key_blob = blob,
+        .host = s->known_as, .port = known_port(s), .key_type = type,
+        .key_blob = blob, .hmac = hb_hmac_sha1,
     };
 
     memset(known, 0, sizeof *known);
@@ -183,7 +191,7 @@ static int is_gang_key(const struct judge *j, const struct hb_ssh_gang *gang)
 static int refuse_changed(const struct judge *j,
                           const struct hb_known_place *place)
 {
-    int other_port = j->settings->port != SSH_PORT;
+    int port = known_port(j->settings), other_port = port != SSH_PORT;
 
     return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                    "%s: the host key has CHANGED: it shows %s %s, %s:%d says "
@@ -193,7 +201,7 @@ static int refuse_changed(const struct judge *j,
                    place->file, place->line, place->file,
                    other_port ? "[" : "", j->settings->known_as,
                    other_port ? "]:" : "",
-                   other_port ? j->settings->port : 0);
+                   other_port ? port : 0);
 }
 
 /* What known_hosts says: 1 known, 0 nothing, or refused. */
@@ -257,7 +265,7 @@ static void add_pin(const struct judge *j)
     struct pin *pin = hb_xcalloc(1, sizeof *pin);
 
     pin->host = hb_xstrdup(j->settings->known_as);
-    pin->port = j->settings->port;
+    pin->port = known_port(j->settings);
     pin->type = hb_xstrdup(j->offered.type);
     pin->blob = hb_xstrdup(j->offered.blob);
     pin->next = pins;

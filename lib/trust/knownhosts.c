@@ -12,8 +12,6 @@
 #include "lib/trust/knownhosts.h"
 
 #include <ctype.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +22,7 @@
 #include "lib/trust/pattern.h"
 
 #define SSH_PORT 22
-#define SHA1_BYTES 20
-#define SHA1_BASE64 28 /* of 20 bytes, with padding */
-#define SHA1_PADDING 1
+#define SHA1_BASE64 28 /* of 20 bytes, one of the characters being padding */
 #define HOST_MAX_BYTES 1024 /* DNS allows 253 */
 
 struct word {
@@ -65,55 +61,76 @@ static int word_is(struct word w, const char *text)
     return w.len == strlen(text) && memcmp(w.text, text, w.len) == 0;
 }
 
-/* Decodes exactly one SHA-1 value from base64. */
-static int decode_sha1(const char *text, size_t len, unsigned char *out)
+/* The value of a base64 digit, or -1. */
+static int digit(char c)
 {
-    unsigned char bytes[SHA1_BASE64];
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *p = c ? strchr(digits, c) : NULL;
 
-    if (len != SHA1_BASE64
-        || EVP_DecodeBlock(bytes, (const unsigned char *)text, SHA1_BASE64)
-            != SHA1_BYTES + SHA1_PADDING) {
-        return 0;
-    }
-    memcpy(out, bytes, SHA1_BYTES);
-    return 1;
+    return p ? (int)(p - digits) : -1;
 }
 
-static int hashed_match(const char *host, struct word names)
+/* Decodes exactly one SHA-1 value. */
+static int decode_sha1(const char *text, unsigned char out[HB_SHA1_BYTES])
+{
+    unsigned bits = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < SHA1_BASE64 - 1; i++) {
+        int value = digit(text[i]);
+
+        if (value < 0) {
+            return 0;
+        }
+        bits = bits << 6 | (unsigned)value;
+        /* Each digit but the first of four completes a byte. */
+        if (i % 4 != 0) {
+            out[n++] = (unsigned char)(bits >> (6 - i % 4 * 2));
+        }
+    }
+    return text[SHA1_BASE64 - 1] == '=';
+}
+
+/* |1|salt|hash */
+static int hashed_match(const struct scan *s, const char *host,
+                        struct word names)
 {
     static const char magic[] = "|1|";
-    unsigned char salt[SHA1_BYTES], wanted[SHA1_BYTES], got[EVP_MAX_MD_SIZE];
+    unsigned char salt[HB_SHA1_BYTES], wanted[HB_SHA1_BYTES];
+    unsigned char got[HB_SHA1_BYTES];
     const char *p = names.text + strlen(magic);
-    unsigned int got_len = 0;
 
-    if (!*host || names.len != strlen(magic) + 2 * SHA1_BASE64 + 1
+    if (!*host || !s->query->hmac
+        || names.len != strlen(magic) + 2 * SHA1_BASE64 + 1
         || memcmp(names.text, magic, strlen(magic)) != 0
-        || p[SHA1_BASE64] != '|' || !decode_sha1(p, SHA1_BASE64, salt)
-        || !decode_sha1(p + SHA1_BASE64 + 1, SHA1_BASE64, wanted)) {
+        || p[SHA1_BASE64] != '|' || !decode_sha1(p, salt)
+        || !decode_sha1(p + SHA1_BASE64 + 1, wanted)) {
         return 0;
     }
-    return HMAC(EVP_sha1(), salt, sizeof salt, (const unsigned char *)host,
-                strlen(host), got, &got_len) != NULL
-        && got_len == SHA1_BYTES && memcmp(got, wanted, SHA1_BYTES) == 0;
+    return s->query->hmac(salt, sizeof salt, host, strlen(host), got)
+        && memcmp(got, wanted, sizeof got) == 0;
 }
 
-static int names_match(const char *host, struct word names)
+static int names_match(const struct scan *s, const char *host,
+                       struct word names)
 {
     if (names.len > 0 && names.text[0] == '|') {
-        return hashed_match(host, names);
+        return hashed_match(s, host, names);
     }
     return *host && hb_pattern_list(host, names.text, names.len, ",") > 0;
 }
 
 static enum meets meets_host(const struct scan *s, struct word names)
 {
-    if (names_match(s->exact, names)) {
+    if (names_match(s, s->exact, names)) {
         return MEETS_EXACT;
     }
-    return names_match(s->plain, names) ? MEETS_PLAIN : MEETS_NOT;
+    return names_match(s, s->plain, names) ? MEETS_PLAIN : MEETS_NOT;
 }
 
-static void note(struct hb_known_place *place, const struct hb_known_place *here)
+static void note(struct hb_known_place *place,
+                 const struct hb_known_place *here)
 {
     if (place->line == 0) {
         *place = *here;

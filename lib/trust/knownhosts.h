@@ -8,15 +8,23 @@
 
 #include "lib/base/error.h"
 
-/* What OpenSSH's known_hosts files say about a host. Part of the module that
- * uses libcrypto, not of libhb.a: names may be hashed.
- *
- * A scan gathers facts over any number of files; deciding is the caller's. */
+/* What OpenSSH's known_hosts files say about a host. A scan gathers facts over
+ * any number of files; deciding is the caller's. */
+
+#define HB_SHA1_BYTES 20
+
+/* HMAC-SHA1 of a text, for hashed names: hb_hmac_sha1 of hash.h where libcrypto
+ * is at hand. 1: done. */
+typedef int (*hb_known_hmac)(const unsigned char *key, size_t key_len,
+                             const char *text, size_t len,
+                             unsigned char out[HB_SHA1_BYTES]);
+
 struct hb_known_query {
     const char *host;     /* as it will be connected to */
     int port;
     const char *key_type; /* "ssh-ed25519"; NULL: no key is offered yet */
     const char *key_blob; /* base64 of the public key */
+    hb_known_hmac hmac;   /* NULL: hashed names match nothing */
 };
 
 /* Where a line stands, for an error's text. */

@@ -24,7 +24,8 @@ int hb_pattern_match(const char *text, const char *pattern, size_t len)
         if (pattern < end && *pattern == '*') {
             star = pattern++;
             retry = text;
-        } else if (pattern < end && (*pattern == '?' || same(*pattern, *text))) {
+        } else if (pattern < end
+                   && (*pattern == '?' || same(*pattern, *text))) {
             pattern++;
             text++;
         } else if (star) {

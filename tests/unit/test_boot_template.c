@@ -177,7 +177,8 @@ static int through_shell(const char *shell, const char *line, char *out,
         _exit(99);
     }
     close(fds[1]);
-    while (len < size - 1 && (n = read(fds[0], out + len, size - 1 - len)) > 0) {
+    while (len < size - 1
+           && (n = read(fds[0], out + len, size - 1 - len)) > 0) {
         len += (size_t)n;
     }
     out[len] = '\0';

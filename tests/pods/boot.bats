@@ -1,0 +1,608 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Starting agents through real SSH servers on this host: trust, keys, what goes
+# wrong on the way, and the stream itself. The agent is a stand-in; what is
+# tested is bin/boot, driven by bootdrive. Servers listen on 127.0.0.1 with
+# configuration, keys and processes of their own.
+#
+# shellcheck disable=SC2016  # Perl and remote shells expand these themselves
+
+load ../common
+
+drive=$HB_BUILDDIR/tests/pods/bootdrive
+
+setup_file() {
+    need_root
+    need ssh ssh-keygen perl "${SSHD:=/usr/sbin/sshd}"
+    [ -x "$drive" ] || skip 'built without libssh'
+    export SSHD
+    export F=$BATS_FILE_TMPDIR
+    mkdir -p /run/sshd "$F/keys" "$F/prefix/sbin"
+    chmod 755 "$F" "$F/keys"
+    key host -t ed25519
+    key other -t ed25519
+    key me -t ed25519
+    cp "$F/keys/me.pub" "$F/authorized"
+    agent 'exec cat'
+    server_up plain
+    server_up rekey 'RekeyLimit 1M'
+    known plain rekey
+}
+
+teardown_file() {
+    local pid
+    for pid in "$F"/*.pid; do
+        [ ! -e "$pid" ] || kill "$(cat "$pid")" 2> /dev/null || true
+    done
+}
+
+setup() {
+    common_setup
+    export HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs
+    mkdir -p "$HOME/.ssh"
+    cp "$F/keys/me" "$HOME/.ssh/id_ed25519"
+    cp "$F/known_hosts" "$HOME/.ssh/"
+}
+
+teardown() {
+    local pid
+    for pid in "$BATS_TEST_TMPDIR"/*.pid; do
+        [ ! -e "$pid" ] || kill "$(cat "$pid")" 2> /dev/null || true
+    done
+}
+
+# key NAME SSH-KEYGEN-OPTION...
+key() {
+    local name=$1
+    shift
+    ssh-keygen -q -N '' -C '' -f "$F/keys/$name" "$@"
+}
+
+# agent COMMAND...: what stands in for hpcbootd under the prefix.
+agent() {
+    printf '#!/bin/sh\n%s\n' "$*" > "$F/prefix/sbin/hpcbootd"
+    chmod 755 "$F/prefix/sbin/hpcbootd"
+}
+
+# server_up NAME [LINE...]: an sshd on a port that was free, which it notes in
+# NAME.port; lines come before the common ones, and so win.
+server_up() {
+    local name=$1 dir=${BATS_TEST_TMPDIR:-$F} port line
+    shift
+    for _ in 1 2 3 4 5 6 7 8; do
+        port=$((20000 + RANDOM % 12000))
+        {
+            for line; do echo "$line"; done
+            case "$*" in *HostKey*) ;; *) echo "HostKey $F/keys/host" ;; esac
+            echo "Port $port
+ListenAddress 0.0.0.0
+PidFile $dir/$name.pid
+AuthorizedKeysFile $F/authorized
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PasswordAuthentication no"
+        } > "$dir/$name.conf"
+        "$SSHD" -f "$dir/$name.conf" -E "$dir/$name.log" || return 1
+        if wait_for_server "$dir/$name"; then
+            echo "$port" > "$dir/$name.port"
+            return 0
+        fi
+    done
+    cat "$dir/$name.log"
+    return 1
+}
+wait_for_server() { # comes up, or gives up since the port is taken
+    wait_until grep -qE 'Server listening|Cannot bind' "$1.log" &&
+        grep -q 'Server listening' "$1.log" && wait_until test -s "$1.pid"
+}
+port() { cat "$BATS_TEST_TMPDIR/$1.port" 2> /dev/null || cat "$F/$1.port"; }
+
+# known SERVER...: known_hosts lines for the common host key.
+known() {
+    local server
+    for server; do
+        echo "[127.0.0.1]:$(port "$server") $(cut -d' ' -f1,2 "$F/keys/host.pub")"
+    done >> "$F/known_hosts"
+}
+
+# drive SERVER [OPTION...] [HOST...]: an agent there. 127.0.0.1 by default.
+drive() {
+    local server=$1 hosts=127.0.0.1
+    shift
+    case ${*: -1} in [0-9]*.*) hosts= ;; esac
+    # shellcheck disable=SC2086
+    timeout -s KILL "$HB_LIMIT" "$drive" --port "$(port "$server")" \
+        --prefix "$F/prefix" "$@" $hosts
+}
+
+# listener NAME PERL: a port where each connection $c meets that code.
+listener() {
+    local file=$BATS_TEST_TMPDIR/$1
+    perl -MIO::Socket::INET -e '
+        my $s = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1")
+            or die;
+        open my $f, ">", "$ARGV[0].tmp"; print $f $s->sockport, "\n"; close $f;
+        rename "$ARGV[0].tmp", $ARGV[0];
+        while (my $c = $s->accept) { $c->autoflush(1); eval $ARGV[1] }
+        ' "$file.port" "$2" 3>&- &
+    echo $! > "$file.pid"
+    wait_until test -s "$file.port"
+}
+
+# --- whom we talk to ----------------------------------------------------------
+
+@test "a known host key is accepted" {
+    run -0 drive plain --echo 1000
+    says '^echoed 1000 bytes'
+    says_not '^pinned'
+}
+
+@test "an unknown host key is refused, with fingerprint, file and command" {
+    : > "$HOME/.ssh/known_hosts"
+    run -0 drive plain
+    says "^failed host key: 127.0.0.1: the host key is not known: ssh-ed25519 SHA256:"
+    says "ssh-keyscan -p $(port plain) 127.0.0.1 >> $HOME/.ssh/known_hosts"
+    [[ $output == *"$(ssh-keygen -lf "$F/keys/host.pub" | cut -d' ' -f2)"* ]]
+}
+
+@test "ssh-keyscan as told makes it known" {
+    ssh-keyscan -p "$(port plain)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    run -0 drive plain --echo 10
+    says '^echoed'
+}
+
+@test "pin accepts an unknown key and says so" {
+    : > "$HOME/.ssh/known_hosts"
+    run -0 drive plain --pin --echo 10
+    says '^pinned ssh-ed25519 SHA256:'
+    says '^echoed'
+}
+
+@test "hashed names are understood" {
+    ssh-keygen -q -H -f "$HOME/.ssh/known_hosts"
+    grep -q '^|1|' "$HOME/.ssh/known_hosts"
+    run -0 drive plain --echo 10
+    says '^echoed'
+}
+
+@test "a changed key is an error in every mode" {
+    echo "[127.0.0.1]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/other.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    for mode in '' --pin; do
+        run -0 drive plain $mode
+        says "^failed host key: .*CHANGED.*$HOME/.ssh/known_hosts:1 says"
+        says "ssh-keygen -f .* -R '\[127.0.0.1\]:$(port plain)'"
+    done
+}
+
+@test "a host known by another type of key is not pinned" {
+    key ecdsa -t ecdsa
+    echo "[127.0.0.1]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/ecdsa.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    run -0 drive plain --pin
+    says '^failed host key: .*CHANGED'
+}
+
+@test "the type a host is known by is asked for first" {
+    key rsa_host -t rsa -b 2048
+    server_up two "HostKey $F/keys/host" "HostKey $F/keys/rsa_host"
+    echo "[127.0.0.1]:$(port two) $(cut -d' ' -f1,2 "$F/keys/rsa_host.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    run -0 drive two --echo 10
+    says '^echoed'
+}
+
+@test "a revoked key is refused, also by pin" {
+    echo "@revoked * $(cut -d' ' -f1,2 "$F/keys/host.pub")" \
+        >> "$HOME/.ssh/known_hosts"
+    run -0 drive plain --pin
+    says '^failed host key: .*@revoked in'
+}
+
+@test "a certificate authority is refused in words" {
+    echo "@cert-authority 127.* $(cut -d' ' -f1,2 "$F/keys/other.pub")
+@cert-authority [127.*]:* $(cut -d' ' -f1,2 "$F/keys/other.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    run -0 drive plain --pin
+    says '^failed host key: .*@cert-authority.*--launch-with ssh'
+}
+
+@test "a host that has the gang's key as its host key is trusted" {
+    openssl ecparam -name secp521r1 -genkey -noout -out "$F/keys/gang"
+    server_up gang "HostKey $F/keys/gang" "HostKey $F/keys/host"
+    : > "$HOME/.ssh/known_hosts"
+    run -0 drive gang --gang-key "$F/keys/gang" --echo 10
+    says '^echoed'
+    says_not '^pinned'
+    run -0 drive gang --echo 10
+    says '^failed host key'
+    cp "$F/keys/gang" "$HOME/.ssh/id_rsa"
+    run -0 drive gang --inside-gang --echo 10
+    says '^echoed'
+}
+
+@test "a host that changes its key within a job is refused" {
+    : > "$HOME/.ssh/known_hosts"
+    server_up second "HostKey $F/keys/other"
+    printf '%s\n' 'Host *' 'HostKeyAlias same' 'Host 127.0.0.2' \
+        "Port $(port second)" 'Host 127.0.0.1' "Port $(port plain)" \
+        > "$HOME/.ssh/config"
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" --pin --prefix "$F/prefix" \
+        --echo 10 127.0.0.1 127.0.0.2
+    says '^echoed'
+    says '^pinned'
+    says '^failed host key: .*CHANGED since this job first saw it'
+}
+
+@test "ssh_config cannot switch the check off" {
+    printf '%s\n' 'StrictHostKeyChecking no' 'UserKnownHostsFile /dev/null' \
+        > "$HOME/.ssh/config"
+    run -0 drive plain --echo 10
+    says '^echoed'
+    : > "$HOME/.ssh/known_hosts"
+    run -0 drive plain
+    says "^failed host key: .*not known.*>> $HOME/.ssh/known_hosts"
+}
+
+# --- ssh_config ---------------------------------------------------------------
+
+@test "names, ports, users and keys come from ssh_config" {
+    mv "$HOME/.ssh/id_ed25519" "$BATS_TEST_TMPDIR/key"
+    cat > "$HOME/.ssh/config" << END
+StrictHostKeyChecking no
+UserKnownHostsFile /dev/null
+Host lm-mpi-worker-0
+  HostName 127.0.0.1
+  Port $(port plain)
+  User root
+  IdentityFile $BATS_TEST_TMPDIR/key
+END
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" --prefix "$F/prefix" --echo 9 \
+        lm-mpi-worker-0
+    says '^echoed'
+}
+
+@test "ProxyJump leads to the host, and the host's key is still checked" {
+    cat > "$BATS_TEST_TMPDIR/config" << END
+Host jump
+  HostName 127.0.0.1
+  Port $(port rekey)
+  User root
+  IdentityFile $F/keys/me
+  UserKnownHostsFile $F/known_hosts
+Host 127.0.0.1
+  ProxyJump jump
+  IdentityFile $F/keys/me
+END
+    run -0 drive plain --ssh-config "$BATS_TEST_TMPDIR/config" --echo 100000
+    says '^stage connect the ProxyJump command'
+    says '^echoed 100000'
+    : > "$HOME/.ssh/known_hosts"
+    run -0 drive plain --ssh-config "$BATS_TEST_TMPDIR/config"
+    says '^failed host key: .*not known'
+}
+
+@test "ProxyCommand leads to the host; what it says when it fails is shown" {
+    echo "ProxyCommand ssh -oUserKnownHostsFile=$F/known_hosts -i $F/keys/me \
+-p $(port rekey) -W %h:%p root@127.0.0.1" > "$HOME/.ssh/config"
+    run -0 drive plain --echo 1000
+    says '^echoed'
+    echo 'ProxyCommand echo no way >&2; exit 1' > "$HOME/.ssh/config"
+    run -0 drive plain
+    says '^chatter no way'
+    says '^failed banner: .*ProxyCommand command hung up before the SSH banner'
+}
+
+@test "a mistake in ssh_config is named with file and line" {
+    printf '%s\n' '# mine' 'Port nine' > "$HOME/.ssh/config"
+    run -0 drive plain
+    says "^refused: $HOME/.ssh/config:2: not a port number"
+}
+
+# --- who we are ---------------------------------------------------------------
+
+# Every form a mounted key may have; the file's name and mode say nothing.
+key_forms() {
+    local k=$BATS_TEST_TMPDIR/k curve
+    rm -f "$k"*
+    ssh-keygen -q -N '' -t rsa -b 2048 -m PEM -f "$k-rsa-pkcs1"
+    ssh-keygen -q -N '' -t rsa -b 2048 -m PKCS8 -f "$k-rsa-pkcs8"
+    ssh-keygen -q -N '' -t rsa -b 2048 -f "$k-rsa-openssh"
+    ssh-keygen -q -N '' -t ecdsa -b 256 -f "$k-ecdsa-openssh"
+    ssh-keygen -q -N '' -t ed25519 -f "$k-ed25519-openssh"
+    for curve in prime256v1 secp384r1 secp521r1; do
+        openssl ecparam -name $curve -genkey -noout -out "$k-$curve-sec1"
+        openssl pkcs8 -topk8 -nocrypt -in "$k-$curve-sec1" \
+            -out "$k-$curve-pkcs8"
+        openssl ecparam -name $curve -genkey -out "$k-$curve-with-params"
+    done
+    sed 's/$/\r/' "$k-secp521r1-sec1" > "$k-crlf"
+    { echo 'Bag Attributes'; cat "$k-rsa-pkcs1"; echo; } > "$k-with-text"
+    printf %s "$(cat "$k-ed25519-openssh")" > "$k-no-newline"
+    for k in "$BATS_TEST_TMPDIR"/k-*; do
+        case $k in *.pub) continue ;; esac
+        chmod 600 "$k"
+        echo "$k"
+    done
+}
+
+@test "keys in every form log in" {
+    key_forms > forms
+    cat "$F/authorized" > authorized
+    while read -r file; do
+        tr -d '\r' < "$file" | sed '/^Bag/d' > clean
+        echo >> clean
+        chmod 600 clean
+        ssh-keygen -y -f clean >> authorized
+    done < forms
+    server_up form "AuthorizedKeysFile $PWD/authorized"
+    ssh-keyscan -p "$(port form)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    [ "$(wc -l < forms)" = 17 ]
+    while read -r file; do
+        chmod 644 "$file"
+        run -0 drive form --identity "$file" --echo 10 < /dev/null
+        says '^echoed' || { echo "$file"; return 1; }
+    done < forms
+}
+
+@test "a key is found whatever its file is called and whatever its mode" {
+    mv "$HOME/.ssh/id_ed25519" "$HOME/.ssh/ssh-privatekey"
+    chmod 644 "$HOME/.ssh/ssh-privatekey"
+    run -0 drive plain --echo 10
+    says '^echoed'
+}
+
+@test "a refused login names the user and the keys" {
+    cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
+    run -0 drive plain
+    says "^failed authenticate: 127.0.0.1: login as root refused .*publickey.*offered: $HOME/.ssh/id_ed25519"
+}
+
+@test "an encrypted key is said to be; ssh-agent makes it work" {
+    cp "$F/keys/me" secret
+    chmod 600 secret
+    ssh-keygen -q -p -N 'pass word' -f secret
+    cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
+    run -0 drive plain --identity "$PWD/secret"
+    says "^failed authenticate: .*$PWD/secret: encrypted"
+    eval "$(ssh-agent -s)" 3>&-
+    echo "$SSH_AGENT_PID" > agent.pid
+    ssh-add -q "$F/keys/me" < /dev/null
+    run -0 drive plain --identity "$PWD/secret" --echo 10
+    says '^echoed'
+}
+
+@test "many keys do not make the host hang up unheard" {
+    for i in 1 2 3 4 5 6 7 8; do
+        ssh-keygen -q -N '' -t ed25519 -f "$HOME/.ssh/a$i"
+    done
+    cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
+    run -0 drive plain
+    says '^failed authenticate: .*login as root refused'
+    says 'name one with --identity'
+    run -0 drive plain --identity "$F/keys/me" --echo 10
+    says '^echoed'
+}
+
+@test "a uid without a passwd entry and without HOME logs in" {
+    local uid=54321 port dir
+    port=$(port plain)
+    dir=$(mktemp -d) # all may pass; those of bats are private
+    cp "$F/keys/me" "$dir/key"
+    chown -R $uid "$dir"
+    as_nobody() {
+        env -u HOME -u USER -u LOGNAME setpriv --reuid "$uid" --regid "$uid" \
+            --clear-groups "$drive" --port "$port" --prefix "$F/prefix" --pin \
+            --identity "$dir/key" --echo 10 "$@" 127.0.0.1
+    }
+    setpriv --reuid $uid --regid $uid --clear-groups \
+        test -x "$drive" -a -r "$HPCBOOT_MODULE_DIR/hb_ssh.so" || {
+        rm -r "$dir"
+        skip 'the build is not readable for others'
+    }
+    run -0 as_nobody --user root
+    says '^echoed'
+    run -0 as_nobody
+    rm -r "$dir"
+    says "^refused: no user name to log in as: uid $uid has no passwd entry"
+}
+
+# --- what goes wrong on the way -----------------------------------------------
+
+@test "a name that does not resolve" {
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" no-such-host.invalid
+    says '^failed resolve: no-such-host.invalid: the name no-such-host.invalid does not resolve'
+}
+
+@test "a closed port" {
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" --port 1 127.0.0.1
+    says '^failed connect: 127.0.0.1: 127.0.0.1 refuses port 1 '
+}
+
+@test "an operator's port is tried after 22" {
+    ! (: < /dev/tcp/127.9.9.9/22) 2> /dev/null || skip 'something has port 22'
+    ! (: < /dev/tcp/127.9.9.9/2222) 2> /dev/null || skip 'port 2222 is taken'
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" --ssh-config none \
+        --inside-gang 127.9.9.9
+    says '^failed connect: .*refuses port 2222, and 22 as well'
+}
+
+@test "an address that does not work does not keep from one that does" {
+    getent ahosts localhost | grep -q ^::1 || skip 'localhost has no IPv6'
+    echo "[localhost]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/host.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" --port "$(port plain)" \
+        --prefix "$F/prefix" --echo 10 localhost
+    says '^echoed'
+}
+
+@test "a port that accepts and says nothing" {
+    listener silent 'push @keep, $c'
+    run -0 drive silent --timeout 300
+    says '^failed banner: .*accepts connections but sends no SSH banner'
+}
+
+@test "a port that is no SSH server" {
+    listener web 'print $c "HTTP/1.1 400 Bad Request\r\n\r\n"; push @keep, $c'
+    run -0 drive web --timeout 300
+    says '^failed banner: .*sends no SSH banner; it sends: '
+    listener noise 'local $SIG{PIPE} = "IGNORE"; for (1..9999) {
+        syswrite($c, "x" x 4096) or last }'
+    run -0 drive noise
+    says '^failed banner: .*is not an SSH server; it sends: xxx'
+}
+
+@test "lines before the banner and a banner in pieces are borne" {
+    listener relay 'use IO::Socket::INET; use IO::Select;
+        my $up = IO::Socket::INET->new("127.0.0.1:'"$(port plain)"'");
+        syswrite $c, "You are being watched.\r\n";
+        my $s = IO::Select->new($c, $up); my $first = 1;
+        LOOP: while (1) { for my $r ($s->can_read) {
+            sysread($r, my $b, 65536) or last LOOP;
+            if ($r == $up && $first) { $first = 0;
+                syswrite $c, substr($b, 0, 2); select undef, undef, undef, 0.1;
+                $b = substr $b, 2 }
+            syswrite($r == $c ? $up : $c, $b) } }'
+    echo "[127.0.0.1]:$(port relay) $(cut -d' ' -f1,2 "$F/keys/host.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    run -0 drive relay --echo 10
+    says '^echoed'
+}
+
+@test "a server that stops during the key exchange" {
+    listener half 'print $c "SSH-2.0-OpenSSH_9.2\r\n"; push @keep, $c'
+    run -0 drive half --timeout 300
+    says '^failed host key: .*stopped during the key exchange'
+}
+
+@test "a server that always hangs up is given up on, with its words" {
+    listener closed 'print $c "Go away\r\n"; shutdown $c, 1; sysread $c, $_, 9'
+    run -0 drive closed
+    says '^failed banner: .*hung up before the SSH banner and said: Go away'
+}
+
+@test "a busy server's MaxStartups is waited out" {
+    server_up busy 'MaxStartups 1:100:1'
+    run -0 drive busy --pin --echo 1000 --limit 60 127.0.0.1 127.0.0.2 \
+        127.0.0.3 127.0.0.4 127.0.0.5 127.0.0.6
+    [ "$(grep -c '^echoed 1000' <<< "$output")" = 6 ]
+}
+
+@test "a key exchange that the server does not know" {
+    server_up nist 'KexAlgorithms ecdh-sha2-nistp384'
+    run -0 drive nist --pin --echo 10
+    says '^echoed'
+    run -0 drive nist --pin --kex curve25519-sha256
+    says '^failed host key: .*key exchange'
+    run -0 drive nist --pin --kex nonsense
+    says '^failed host key: .*--kex nonsense'
+}
+
+# --- shells and commands ------------------------------------------------------
+
+@test "a missing agent is named by the host in one line, status 127" {
+    run -0 timeout -s KILL "$HB_LIMIT" "$drive" --port "$(port plain)" \
+        --prefix /nowhere 127.0.0.1
+    says '^chatter hpcbootd: not found on 127.0.0.1 \(looked in /nowhere/sbin/hpcbootd, '
+    says '^closed the remote command exited with status 127'
+}
+
+@test "the agent starts under tcsh" {
+    need tcsh
+    server_up tcsh 'ForceCommand tcsh -c "$SSH_ORIGINAL_COMMAND"'
+    run -0 drive tcsh --pin --echo 1000
+    says '^echoed'
+}
+
+@test "noise of a login shell comes as data and chatter" {
+    server_up noise 'ForceCommand echo welcome; echo beware >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"'
+    agent 'echo agent; exit 3'
+    run -0 drive noise --pin
+    agent 'exec cat'
+    says '^data welcome'
+    says '^chatter beware'
+    says '^closed the remote command exited with status 3'
+}
+
+@test "nologin and forced commands are seen" {
+    server_up nologin 'ForceCommand /usr/sbin/nologin'
+    run -0 drive nologin --pin
+    says '^data This account is currently not available'
+    says '^closed the remote command exited with status 1'
+    server_up forced 'ForceCommand echo only this'
+    run -0 drive forced --pin
+    says '^data only this'
+    says '^closed the remote command exited with status 0'
+}
+
+@test "a server's notice is shown" {
+    echo 'Authorized use only' > notice
+    server_up notice "Banner $PWD/notice"
+    run -0 drive notice --pin --echo 10
+    says '^chatter Authorized use only'
+    says '^echoed'
+}
+
+# --- the stream ---------------------------------------------------------------
+
+@test "bytes are the same after many key exchanges" {
+    local bytes=50000000
+    [ "${HB_LONG:-no}" = no ] || bytes=1100000000
+    run -0 drive rekey --echo $bytes --limit 300
+    says "^echoed $bytes bytes"
+}
+
+@test "a paused stream holds the sender, and nothing is lost" {
+    run -0 drive plain --echo 20000000 --hold 300
+    says '^held [0-9]{6,7} sent 0 got'
+    says '^echoed 20000000 bytes'
+}
+
+@test "an agent killed by a signal is told so" {
+    agent 'kill -KILL $$'
+    run -0 drive plain
+    agent 'exec cat'
+    says '^closed the remote command was killed by signal KILL'
+}
+
+@test "a connection that breaks is told so" {
+    agent 'kill -KILL $PPID; sleep 5'
+    run -0 drive plain
+    agent 'exec cat'
+    says '^closed the SSH connection was lost'
+}
+
+@test "the channel lives on when the boot is cancelled" {
+    run -0 drive plain --cancel-at-open --echo 100000
+    says '^echoed 100000'
+}
+
+@test "many logins at once" {
+    local hosts=() i
+    server_up many 'MaxStartups 200'
+    for i in {1..40}; do hosts+=("127.0.1.$i"); done
+    run -0 drive many --pin --echo 1000 --limit 60 --quiet "${hosts[@]}"
+    [ "$(grep -c '^echoed 1000' <<< "$output")" = 40 ]
+}
+
+# --- commands -----------------------------------------------------------------
+
+@test "--launch-with ssh" {
+    run -0 drive plain --echo 1000000 --command \
+        "ssh -oUserKnownHostsFile=$F/known_hosts -oIdentityFile=$F/keys/me"
+    says '^echoed 1000000'
+    run -0 drive plain --echo 1000 --command \
+        "ssh -p %p -i '$F/keys/me' -oUserKnownHostsFile=$F/known_hosts root@%h %a"
+    says '^echoed 1000 '
+}
+
+@test "--launch-with ssh tells ssh's own words and status" {
+    : > empty
+    run -0 drive plain --command "ssh -oBatchMode=yes \
+        -oStrictHostKeyChecking=yes -oUserKnownHostsFile=$PWD/empty"
+    says '^chatter .*Host key verification failed'
+    says '^closed ssh exited with status 255'
+}

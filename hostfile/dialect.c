@@ -16,6 +16,10 @@ static const struct hb_form *const dialects[] = {
     &hb_form_openmpi,
     &hb_form_hydra,
     &hb_form_list,
+    &hb_form_plain,
+    &hb_form_pbs,
+    &hb_form_deepspeed,
+    &hb_form_slurm,
     NULL,
 };
 
@@ -24,10 +28,26 @@ const struct hb_form *const *hb_forms(void)
     return dialects;
 }
 
+/* 1 when `name` is one of the words of `list` (NULL: none). */
+static int is_alias(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = list; p != NULL && *p != '\0'; p += strspn(p, " ")) {
+        size_t word = strcspn(p, " ");
+        if (word == n && strncmp(p, name, n) == 0) {
+            return 1;
+        }
+        p += word;
+    }
+    return 0;
+}
+
 const struct hb_form *hb_form_find(const char *name)
 {
     for (size_t i = 0; dialects[i] != NULL; i++) {
-        if (strcmp(dialects[i]->name, name) == 0) {
+        if (strcmp(dialects[i]->name, name) == 0 ||
+            is_alias(dialects[i]->aliases, name)) {
             return dialects[i];
         }
     }
@@ -60,6 +80,63 @@ const struct hb_form *hb_form_guess(const char *text, size_t len)
     }
     hb_lines_end(&lines);
     return found;
+}
+
+static int has(const struct hb_host *h, int what)
+{
+    return (what == HB_DROP_USER && h->user != NULL) ||
+           (what == HB_DROP_PORT && h->port > 0) ||
+           (what == HB_DROP_SLOTS && h->slots > 0) ||
+           (what == HB_DROP_MAX_SLOTS && h->max_slots > 0) ||
+           (what == HB_DROP_COUNTED && h->slots == 0);
+}
+
+void hb_form_dropped(const struct hb_gang *gang, int what,
+                     struct hb_strv *dropped)
+{
+    static const struct {
+        int what;
+        const char *text;
+    } facts[] = {
+        {HB_DROP_USER, "user"},
+        {HB_DROP_PORT, "port"},
+        {HB_DROP_SLOTS, "slots"},
+        {HB_DROP_MAX_SLOTS, "max_slots"},
+        {HB_DROP_COUNTED, "slots to be counted on the host (written as 1)"},
+    };
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+        size_t n = 0;
+        while ((what & facts[i].what) != 0 && n < gang->n &&
+               !has(&gang->hosts[n], facts[i].what)) {
+            n++;
+        }
+        if ((what & facts[i].what) != 0 && n < gang->n) {
+            hb_strv_push(dropped, facts[i].text);
+        }
+    }
+}
+
+int hb_form_read_words(struct hb_build *b, struct hb_lines *lines,
+                       struct hpcboot_error *err)
+{
+    int rc;
+
+    while ((rc = hb_lines_next(lines, err)) > 0) {
+        char *word = hb_lines_trim(lines);
+        struct hb_mentioned m;
+        if (*word == '\0') {
+            continue;
+        }
+        rc = hb_word_parse(lines, word, &m, err);
+        if (rc >= 0) {
+            rc = hb_build_add(b, lines, &m, err);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return rc;
 }
 
 int hb_form_parse(const struct hb_form *d, const char *path,

@@ -12,13 +12,13 @@
  * its own, dialect_NAME.c. */
 struct hb_form {
     const char *name;  /* "openmpi" */
+    const char *aliases; /* other names, parted by blanks, or NULL */
     const char *title; /* "Open MPI hostfile" */
     enum hb_tally tally;
     /* Adds every mention of the text. */
     int (*read)(struct hb_build *b, struct hb_lines *lines,
                 struct hpcboot_error *err);
-    /* Writes the gang; what the form cannot carry is named in `dropped`. NULL
-     * where it is only read. */
+    /* Writes the gang; what the form cannot carry is named in `dropped`. */
     void (*write)(const struct hb_gang *gang, struct hb_str *out,
                   struct hb_strv *dropped);
 };
@@ -33,7 +33,16 @@ int hb_form_parse(const struct hb_form *d, const char *path,
                      const char *text, size_t len, struct hb_gang *out,
                      struct hpcboot_error *err);
 
-extern const struct hb_form hb_form_openmpi, hb_form_hydra,
-    hb_form_list;
+extern const struct hb_form hb_form_openmpi, hb_form_hydra, hb_form_list,
+    hb_form_plain, hb_form_pbs, hb_form_deepspeed, hb_form_slurm;
+
+/* For forms without a place for them: names what the gang has of these. */
+enum { HB_DROP_USER = 1, HB_DROP_PORT = 2, HB_DROP_SLOTS = 4,
+       HB_DROP_MAX_SLOTS = 8, HB_DROP_COUNTED = 16 };
+void hb_form_dropped(const struct hb_gang *gang, int what,
+                     struct hb_strv *dropped);
+/* Reads a text of one [USER@]HOST[:SLOTS] per line. */
+int hb_form_read_words(struct hb_build *b, struct hb_lines *lines,
+                       struct hpcboot_error *err);
 
 #endif

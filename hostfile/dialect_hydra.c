@@ -71,9 +71,7 @@ static int hydra_read(struct hb_build *b, struct hb_lines *lines,
     int rc;
 
     while ((rc = hb_lines_next(lines, err)) > 0) {
-        char *p = lines->line;
-        p[strcspn(p, "#")] = '\0';
-        p += strspn(p, BLANKS);
+        char *p = hb_lines_trim(lines);
         if (*p != '\0') {
             rc = read_line(b, lines, p, err);
         }
@@ -87,7 +85,7 @@ static int hydra_read(struct hb_build *b, struct hb_lines *lines,
 static void hydra_write(const struct hb_gang *gang, struct hb_str *out,
                         struct hb_strv *dropped)
 {
-    int literal = 0, max_slots = 0, port = 0, counted = 0;
+    int literal = 0;
 
     for (size_t i = 0; i < gang->n; i++) {
         const struct hb_host *h = &gang->hosts[i];
@@ -99,26 +97,17 @@ static void hydra_write(const struct hb_gang *gang, struct hb_str *out,
         }
         hb_str_putc(out, '\n');
         literal = literal || v6;
-        counted = counted || h->slots == 0;
-        max_slots = max_slots || h->max_slots > 0;
-        port = port || h->port > 0;
     }
     if (literal) {
         hb_strv_push(dropped, "Hydra does not understand IPv6 addresses");
     }
-    if (counted) {
-        hb_strv_push(dropped, "slots to be counted on the host (written as 1)");
-    }
-    if (max_slots) {
-        hb_strv_push(dropped, "max_slots");
-    }
-    if (port) {
-        hb_strv_push(dropped, "port");
-    }
+    hb_form_dropped(gang, HB_DROP_COUNTED | HB_DROP_MAX_SLOTS | HB_DROP_PORT,
+                    dropped);
 }
 
 const struct hb_form hb_form_hydra = {
     .name = "hydra",
+    .aliases = "mpich intel mvapich",
     .title = "MPICH, Intel MPI and MVAPICH host file",
     .tally = HB_TALLY_EACH,
     .read = hydra_read,

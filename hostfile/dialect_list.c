@@ -85,8 +85,6 @@ static int list_read(struct hb_build *b, struct hb_lines *lines,
 static void list_write(const struct hb_gang *gang, struct hb_str *out,
                        struct hb_strv *dropped)
 {
-    int max_slots = 0, port = 0;
-
     for (size_t i = 0; i < gang->n; i++) {
         const struct hb_host *h = &gang->hosts[i];
         int literal = strchr(h->name, ':') != NULL;
@@ -98,20 +96,14 @@ static void list_write(const struct hb_gang *gang, struct hb_str *out,
         } else {
             hb_str_put(out, ":auto");
         }
-        max_slots = max_slots || h->max_slots > 0;
-        port = port || h->port > 0;
     }
     hb_str_putc(out, '\n');
-    if (max_slots) {
-        hb_strv_push(dropped, "max_slots");
-    }
-    if (port) {
-        hb_strv_push(dropped, "port");
-    }
+    hb_form_dropped(gang, HB_DROP_MAX_SLOTS | HB_DROP_PORT, dropped);
 }
 
 const struct hb_form hb_form_list = {
     .name = "list",
+    .aliases = "horovod",
     .title = "host list of -H",
     .tally = HB_TALLY_EACH,
     .read = list_read,

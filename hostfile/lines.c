@@ -69,6 +69,20 @@ int hb_lines_next(struct hb_lines *l, struct hpcboot_error *err)
     return 1;
 }
 
+char *hb_lines_trim(struct hb_lines *l)
+{
+    char *from = l->line, *end;
+
+    from[strcspn(from, "#")] = '\0';
+    from += strspn(from, " \t\r");
+    end = from + strlen(from);
+    while (end > from && strchr(" \t\r", end[-1]) != NULL) {
+        end--;
+    }
+    *end = '\0';
+    return from;
+}
+
 void hb_lines_end(struct hb_lines *l)
 {
     free(l->line);

@@ -23,6 +23,9 @@ void hb_lines_begin(struct hb_lines *l, const char *file, const char *text,
                     size_t len);
 /* 1: l->line is the next line; 0: no more; negative: a NUL, or too long. */
 int hb_lines_next(struct hb_lines *l, struct hpcboot_error *err);
+/* The current line without a "#" comment and blanks around it; "" when that
+ * is all there is. Points into the line. */
+char *hb_lines_trim(struct hb_lines *l);
 void hb_lines_end(struct hb_lines *l);
 /* "FILE:LINE:COLUMN: TEXT" with the column of `at`, a pointer into l->line. */
 int hb_lines_fail(const struct hb_lines *l, const char *at,

@@ -4,7 +4,8 @@ libhbbin_a_SOURCES += \
     %D%/build.c %D%/build.h %D%/lines.c %D%/lines.h %D%/range.c %D%/range.h \
     %D%/hostname.c %D%/hostname.h %D%/self.c \
     %D%/dialect.c %D%/dialect.h %D%/dialect_openmpi.c %D%/dialect_hydra.c \
-    %D%/dialect_list.c \
+    %D%/dialect_list.c %D%/dialect_plain.c %D%/dialect_pbs.c \
+    %D%/dialect_deepspeed.c %D%/dialect_slurm.c \
     %D%/source.c %D%/source.h %D%/source_list.c %D%/source_file.c \
     %D%/source_mpi_operator.c %D%/source_trainer.c %D%/source_default.c \
     %D%/source_local.c

@@ -34,6 +34,19 @@ static int is_cheap(const uint8_t *data, size_t size)
     return brackets < 2;
 }
 
+/* A node file has a line per slot. */
+#define MAX_NODE_FILE_SLOTS 10000
+
+static int is_long(const struct hb_form *d, const struct hb_gang *gang)
+{
+    long slots = 0;
+
+    for (size_t i = 0; i < gang->n; i++) {
+        slots += gang->hosts[i].slots;
+    }
+    return d == &hb_form_pbs && slots > MAX_NODE_FILE_SLOTS;
+}
+
 static void check_again(const struct hb_form *d, const struct hb_gang *gang)
 {
     struct hb_str text = HB_STR_INIT;
@@ -41,7 +54,8 @@ static void check_again(const struct hb_form *d, const struct hb_gang *gang)
     struct hb_gang again = {0};
 
     d->write(gang, &text, &dropped);
-    if (d == &hb_form_list && text.len > MAX_LIST_BYTES) {
+    if ((d == &hb_form_list || d == &hb_form_slurm) &&
+        text.len > MAX_LIST_BYTES) {
         goto done;
     }
     if (hb_form_parse(d, "again", text.s, text.len, &again, NULL) < 0 ||
@@ -68,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct hb_gang gang = {0};
         struct hpcboot_error err;
         if (hb_form_parse(*d, "fuzz", (const char *)data, size, &gang,
-                             &err) >= 0 && (*d)->write != NULL) {
+                             &err) >= 0 && !is_long(*d, &gang)) {
             check_again(*d, &gang);
         }
         hb_gang_destroy(&gang);

@@ -187,6 +187,84 @@ static void hydra_errors_name_line_and_column(void **state)
     check_errors("hydra", r, N_OF(r));
 }
 
+static void files_of_other_systems_are_read(void **state)
+{
+    static const struct reading plain[] = {
+        {"lm-0.lm\nlm-1.lm", "lm-0.lm 0; lm-1.lm 0"},
+        {"a\na\n\n# x\n b ", "a 0; b 0"},
+    };
+    static const struct reading pbs[] = {
+        {"n1\nn2\nn1\r\n\nn2\nn2\n", "n1 2; n2 3"},
+        {"n1:4\nn2:2\n", "n1 4; n2 2"},
+    };
+    static const struct reading deepspeed[] = {
+        {"a slots=8\n# x\nb  slots=4", "a 8; b 4"},
+    };
+    static const struct reading slurm[] = {
+        {"gpu[01-03,07],login2\n",
+         "gpu01 0; gpu02 0; gpu03 0; gpu07 0; login2 0"},
+    };
+
+    check_readings("plain", plain, N_OF(plain));
+    check_readings("pbs", pbs, N_OF(pbs));
+    check_readings("deepspeed", deepspeed, N_OF(deepspeed));
+    check_readings("slurm", slurm, N_OF(slurm));
+}
+
+static void files_of_other_systems_name_what_is_wrong(void **state)
+{
+    static const struct reading plain[] = {
+        {"a:2", "F:1:1: expected a host name without a count"},
+        {"a b", "F:1:2: expected a host name of letters"},
+    };
+    static const struct reading deepspeed[] = {
+        {"a slots=2\na slots=2", "F:2:1: expected each host once"},
+        {"a", "F:1:2: expected slots=N"},
+        {"a slots=2 x", "F:1:9: expected a number of slots"},
+        {"a:2 slots=2", "F:1:5: expected slots=N"},
+    };
+    static const struct reading slurm[] = {
+        {"n[1-2", "F:1:6: expected"},
+        {"n1,,n2", "F:1:4: expected a host name"},
+    };
+
+    check_errors("plain", plain, N_OF(plain));
+    check_errors("deepspeed", deepspeed, N_OF(deepspeed));
+    check_errors("slurm", slurm, N_OF(slurm));
+}
+
+static void a_gang_is_written_in_each_form(void **state)
+{
+    static const char text[] = "n1 slots=2\nn2 slots=1\nx max_slots=3\n";
+    static const struct {
+        const char *form, *text;
+        size_t dropped;
+    } cases[] = {
+        {"openmpi", text, 0},
+        {"mpich", "n1:2\nn2:1\nx:1\n", 2},
+        {"horovod", "n1:2,n2:1,x:auto\n", 1},
+        {"plain", "n1\nn2\nx\n", 2},
+        {"pbs", "n1\nn1\nn2\nx\n", 2},
+        {"deepspeed", "n1 slots=2\nn2 slots=1\nx slots=1\n", 2},
+        {"slurm", "n[1-2],x\n", 2},
+    };
+    struct hb_gang g = {0};
+
+    assert_int_equal(hb_hostfile_parse_openmpi("F", text, strlen(text), &g,
+                                               NULL), HPCBOOT_OK);
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hb_str o = HB_STR_INIT;
+        struct hb_strv dropped = HB_STRV_INIT;
+        hb_form_find(cases[i].form)->write(&g, &o, &dropped);
+        assert_string_equal(hb_str_text(&o), cases[i].text);
+        assert_int_equal(dropped.n, cases[i].dropped);
+        hb_str_destroy(&o);
+        hb_strv_destroy(&dropped);
+    }
+    hb_gang_destroy(&g);
+    assert_null(hb_form_find("nosuch"));
+}
+
 static void lists_are_read(void **state)
 {
     static const struct reading r[] = {
@@ -384,6 +462,9 @@ int main(void)
         cmocka_unit_test(openmpi_errors_name_line_and_column),
         cmocka_unit_test(hydra_files_are_read),
         cmocka_unit_test(hydra_errors_name_line_and_column),
+        cmocka_unit_test(files_of_other_systems_are_read),
+        cmocka_unit_test(files_of_other_systems_name_what_is_wrong),
+        cmocka_unit_test(a_gang_is_written_in_each_form),
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(list_errors_name_the_column),
         cmocka_unit_test(a_nul_byte_is_refused_with_its_place),

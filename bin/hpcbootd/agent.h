@@ -15,6 +15,7 @@
 #include "lib/base/strv.h"
 #include "lib/rdzv/fence.h"
 #include "lib/topo/allowed.h"
+#include "lib/topo/bind.h"
 #include "lib/wire/wire.h"
 
 /* The per-host agent. One loop thread owns everything here; main.c begins,
@@ -92,6 +93,7 @@ struct agent {
     struct hb_allowed allowed;
     struct hb_cgroup_marks marks;
     struct agent_job job;
+    struct hb_bind_plan bind;
     struct rank *ranks; /* [n_ranks] of this node, in rank order */
     uint32_t n_ranks, n_ended;
     const struct hb_pm_ops *pm_ops;
@@ -134,6 +136,10 @@ int agent_order_app(struct agent *a, const struct hb_msg_app *m,
 int agent_order_check(struct agent *a, const struct hb_msg_start *m,
                       struct hpcboot_error *err);
 void agent_order_destroy(struct agent_job *job);
+
+/* bind.c: which CPUs this host's ranks get */
+int agent_bind_plan(struct agent *a, struct hpcboot_error *err);
+void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 
 /* ranks.c */
 int agent_start_ranks(struct agent *a, struct hpcboot_error *err);

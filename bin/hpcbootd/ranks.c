@@ -252,6 +252,7 @@ static int start_rank(struct rank *r, const struct app_start *start,
         spec.n_limits = start->n_limits;
         spec.new_session = 1;
         spec.death_signal = SIGKILL;
+        agent_bind_spec(r, &spec);
         rc = hb_proc_spawn(&spec, &r->pid, &r->error_fd, err);
     }
     if (rc == 0) {
@@ -378,6 +379,9 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     if (rc == 0) {
         hb_guard_set_session_dir(a->session_dir);
         make_shm_dir(a);
+        rc = agent_bind_plan(a, err);
+    }
+    if (rc == 0) {
         rc = agent_pm_start(a, err);
     }
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
@@ -474,6 +478,7 @@ void agent_ranks_destroy(struct agent *a)
         rank_io_destroy(r);
     }
     free(a->ranks);
+    hb_bind_plan_destroy(&a->bind);
     if (a->session_dir != NULL) {
         hb_session_dir_remove(a->session_dir);
     }

@@ -311,7 +311,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->stage = HB_STAGE_READY;
     event_del(h->timer);
     h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
-    h->counted_slots = m->slots;
+    h->counted_slots = job_counted_slots(j, m->slots, m->pus, m->quota_milli);
     free(h->slots_origin);
     h->slots_origin = hb_xstrdup(m->slots_origin);
     host_send_welcome(h, beat);

@@ -207,6 +207,7 @@ static void destroy(struct job *j)
         event_base_free(j->base);
     }
     hb_jobmap_destroy(j->map);
+    free(j->bind_text);
     free(j->node_host);
     free(j->ranks);
     free(j->hosts);

@@ -94,6 +94,7 @@ struct job {
     struct hb_jobmap *map;      /* NULL until slots are known */
     struct job_host **node_host; /* [map->n_nodes] */
     int oversubscribed;
+    char *bind_text; /* binding policy, as it travels */
     struct hb_family_choice family;
     int family_known;
 
@@ -138,6 +139,8 @@ struct job {
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
+uint32_t job_counted_slots(const struct job *j, uint32_t slots, uint32_t pus,
+                           uint32_t quota_milli);
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 
 /* connect.c */

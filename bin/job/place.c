@@ -12,6 +12,7 @@
 
 #include "bin/job/job_impl.h"
 #include "lib/base/str.h"
+#include "lib/topo/bind.h"
 #include "lib/topo/map.h"
 
 /* The slots of a host, 0 while unknown. */
@@ -291,6 +292,23 @@ static void adopt_map(struct job *j, const uint32_t *host_of_node)
     j->oversubscribed = is_oversubscribed(j);
 }
 
+/* Which CPUs a rank gets is decided on its host; the wish is checked here. */
+static int plan_binding(struct job *j, const struct hb_map_policy *policy,
+                        struct hpcboot_error *err)
+{
+    struct hb_bind_policy bind = {0};
+    int rc = hb_bind_to_parse(j->opt->bind_to, &bind, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    hb_bind_policy_map(&bind, policy);
+    bind.hwtcpus |= j->opt->use_hwthreads;
+    free(j->bind_text);
+    j->bind_text = hb_bind_policy_text(&bind);
+    return 0;
+}
+
 int job_plan_map(struct job *j, struct hpcboot_error *err)
 {
     struct hb_map_policy policy;
@@ -300,6 +318,9 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
     int own_lists = 0;
     int rc = read_policy(j, &policy, err);
 
+    if (rc == 0) {
+        rc = plan_binding(j, &policy, err);
+    }
     if (rc < 0) {
         return rc;
     }

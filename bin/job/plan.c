@@ -15,6 +15,19 @@
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
 
+/* Cores, or hardware threads where those were asked for; never more than the
+ * quota is worth. */
+uint32_t job_counted_slots(const struct job *j, uint32_t slots, uint32_t pus,
+                           uint32_t quota_milli)
+{
+    uint32_t quota = (quota_milli + 999) / 1000;
+
+    if (!j->opt->use_hwthreads) {
+        return slots;
+    }
+    return quota_milli > 0 && quota < pus ? quota : pus;
+}
+
 /* What this very host may use needs no agent to be known. */
 static int count_local(struct job *j, struct hpcboot_error *err)
 {
@@ -31,7 +44,8 @@ static int count_local(struct job *j, struct hpcboot_error *err)
         if (rc < 0) {
             return rc;
         }
-        h->counted_slots = allowed.slots;
+        h->counted_slots = job_counted_slots(j, allowed.slots, allowed.pus,
+                                             allowed.quota_milli);
         h->slots_origin = hb_xstrdup(allowed.origin);
     }
     return 0;
@@ -59,7 +73,7 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
         return rc;
     }
     if (j->opt->nodes > 0 && j->opt->nodes < j->gang.n) {
-        j->gang.n = j->opt->nodes;
+        hb_gang_cut(&j->gang, j->opt->nodes);
     }
     apply_default_slots(j);
     j->hosts = hb_xcalloc(j->gang.n, sizeof *j->hosts);

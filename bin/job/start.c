@@ -29,6 +29,7 @@ static uint32_t job_flags(const struct job *j)
     return (o->merge_stderr ? HB_JOB_MERGE_STDERR : 0) |
            (j->oversubscribed ? HB_JOB_OVERSUBSCRIBED : 0) |
            (o->keep_going ? HB_JOB_KEEP_GOING : 0) |
+           (o->report_bindings ? HB_JOB_REPORT_BINDINGS : 0) |
            HB_JOB_USE_PID1_ENV;
 }
 
@@ -93,7 +94,7 @@ static int put_job(struct job *j, struct hb_buf *out,
             .grace_ms = (uint32_t)j->opt->grace_ms,
             .flavour = (uint32_t)j->family.flavour,
             .stdin_mode = j->stdin_mode, .stdin_rank = j->stdin_rank,
-            .credit_bytes = j->window, .bind_to = j->opt->bind_to,
+            .credit_bytes = j->window, .bind_to = j->bind_text,
         };
         rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
     }

@@ -190,7 +190,10 @@ static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
     (void)!chdir("/");
     let_go_of_files(alive_fd);
     status = wait_for_agent(agent);
-    hb_reap_all(read_note(&shared->cookie), 0, GUARD_SWEEP_MS);
+    /* An agent that ended well has swept: its last orphans are ours by now,
+     * and the walk through /proc for the cookie can be spared. */
+    hb_reap_all(status != 0 ? read_note(&shared->cookie) : NULL, 0,
+                GUARD_SWEEP_MS);
     hb_session_dir_remove(read_note(&shared->session_dir));
     hb_session_dir_remove(read_note(&shared->shm_dir));
     end_like(status);

@@ -41,6 +41,10 @@ int agent_bind_plan(struct agent *a, struct hpcboot_error *err)
     if (rc == 0 && leave_alone(a, &policy)) {
         policy.to = HB_BIND_NONE;
     }
+    if (rc == 0 && policy.to == HB_BIND_NONE &&
+        !(a->job.flags & HB_JOB_REPORT_BINDINGS)) {
+        return 0; /* nothing to look at, and nobody to tell */
+    }
     if (rc == 0) {
         rc = hb_bind_here(&policy, a->n_ranks, &a->bind, err);
     }

@@ -267,9 +267,11 @@ static void on_guard_gone(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
 
-    agent_note(a, HB_ERROR, "the guard process of this agent was killed");
-    agent_kill(a, 0, "the guard process was killed");
-    agent_leave(a, 1);
+    struct hpcboot_error err = {0};
+
+    hb_fail(&err, HPCBOOT_ERR_CLOSED, "the guard process of its agent was "
+            "killed; the agent has ended the ranks");
+    agent_fail(a, &err);
 }
 
 static void on_child(evutil_socket_t fd, short what, void *arg)
@@ -282,8 +284,16 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
 
-    agent_note(a, HB_WARN, "this host's agent was told to terminate (SIGTERM); "
-               "its ranks are being ended");
+    static const char text[] = "its agent was told to end (SIGTERM), as when "
+        "a pod is deleted or a step is cancelled";
+    struct hpcboot_error err = {0};
+
+    if (!a->ordered) {
+        hb_fail(&err, HPCBOOT_ERR_CLOSED, "%s", text);
+        agent_fail(a, &err);
+        return;
+    }
+    AGENT_SEND(a, leaving, .text = text, .time_ns = (uint64_t)hb_now_ns());
     agent_kill(a, a->job.grace_ms, "SIGTERM");
 }
 

@@ -427,7 +427,8 @@ static void rank_exited(struct rank *r)
                .contact = r->contact, .time_ns = (uint64_t)hb_now_ns(),
                .evidence = evidence,
                .core_dumped = WIFSIGNALED(r->wait_status) &&
-                              WCOREDUMP(r->wait_status));
+                              WCOREDUMP(r->wait_status),
+               .told = a->killing > 0);
     if (a->pm != NULL) {
         a->pm_ops->rank_gone(a->pm, r->rank);
     }

@@ -5,6 +5,7 @@
  * table. Every failure of a rank becomes a cause for the verdict. */
 #include "config.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -86,13 +87,26 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
-/* What, if anything, is wrong with how a rank ended. */
-static enum hb_cause_kind exit_kind(const struct job *j, uint32_t rank)
+/* A rank that was told to end and did so is no cause: what made its agent
+ * tell it is one. It says nothing about a signal of another kind. */
+static int did_as_told(const struct hb_msg_rank_exit *m)
 {
-    const struct job_rank *r = &j->ranks[rank];
+    return m->told && (WIFEXITED(m->wait_status) ||
+                       WTERMSIG(m->wait_status) == SIGTERM ||
+                       WTERMSIG(m->wait_status) == SIGKILL);
+}
+
+/* What, if anything, is wrong with how a rank ended. */
+static enum hb_cause_kind exit_kind(const struct job *j,
+                                    const struct hb_msg_rank_exit *m)
+{
+    const struct job_rank *r = &j->ranks[m->rank];
     int initialised = (r->contact & HB_CONTACT_INIT) != 0;
     int finalised = (r->contact & HB_CONTACT_FINALIZE) != 0;
 
+    if (did_as_told(m)) {
+        return HB_CAUSE_NONE;
+    }
     if (WIFSIGNALED(r->wait_status)) {
         return HB_CAUSE_SIGNAL;
     }
@@ -123,7 +137,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     rank_over(j, m.rank);
     j->ranks[m.rank].contact = m.contact;
     j->ranks[m.rank].wait_status = m.wait_status;
-    cause.kind = exit_kind(j, m.rank);
+    cause.kind = exit_kind(j, &m);
     job_event_rank(h, "rank_exit", m.rank, "wait_status", m.wait_status);
     hb_log(HB_TRACE, "rank %u on %s ended with wait status %d", m.rank,
            h->spec->name, m.wait_status);
@@ -248,6 +262,23 @@ static int on_host_failed(struct job_host *h, const struct hb_frame *f,
     return rc < 0 ? rc : hb_fail(err, m.code, "%s", m.text);
 }
 
+static int on_leaving(struct job_host *h, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_leaving m;
+    int rc = hb_wire_get_leaving(f, &m, err);
+
+    if (rc == 0) {
+        const struct hb_cause cause = {
+            .kind = HB_CAUSE_HOST, .time_ns = host_time(h, m.time_ns),
+            .host = h->spec->name, .text = m.text,
+        };
+
+        job_cause(h->job, &cause);
+    }
+    return rc;
+}
+
 static int on_inspected(struct job_host *h, const struct hb_frame *f,
                         struct hpcboot_error *err)
 {
@@ -271,6 +302,7 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_NOTE] = on_note,
     [HB_MSG_CONTACT] = on_contact,
     [HB_MSG_FAILED] = on_host_failed,
+    [HB_MSG_LEAVING] = on_leaving,
     [HB_MSG_INSPECTED] = on_inspected,
     [HB_MSG_FENCE_UP] = job_route_frame,
     [HB_MSG_MODEX] = job_route_frame,

@@ -160,6 +160,12 @@ static void end_politely(struct ssh_chan *c)
     c->chatter = NULL;
     c->chatter_ended = NULL;
     if (ssh_is_connected(c->parts.session)) {
+        if (c->exit_status < 0 && !c->exit_signal) {
+            /* A login shell that waits for something in its start-up files
+             * does not look at its input. An agent cares for the end of its
+             * stream and not for this. */
+            ssh_channel_request_send_signal(c->parts.channel, "HUP");
+        }
         ssh_channel_send_eof(c->parts.channel);
         ssh_channel_close(c->parts.channel);
     }

@@ -96,6 +96,14 @@ int hb_ssh_begin(struct hb_ssh_boot *b)
     return 1;
 }
 
+/* libssh has no words for a packet that it cannot make sense of. */
+static const char *last_error(ssh_session session)
+{
+    const char *text = ssh_get_error(session);
+
+    return text && *text ? text : "it sends what is not SSH";
+}
+
 int hb_ssh_kex_step(struct hb_ssh_boot *b)
 {
     struct hb_ssh_gang gang = hb_ssh_auth_gang(b->auth);
@@ -111,7 +119,7 @@ int hb_ssh_kex_step(struct hb_ssh_boot *b)
     if (rc != SSH_OK) {
         hb_ssh_failf(b, HPCBOOT_ERR_HOST,
                      "the key exchange with %s failed: %.300s", b->address,
-                     ssh_get_error(b->session));
+                     last_error(b->session));
         return -1;
     }
     if (hb_ssh_host_key_check(b->session, b->host, &b->settings, &gang,

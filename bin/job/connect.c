@@ -259,11 +259,13 @@ static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 static void on_link_lost(void *arg, const struct hpcboot_error *err)
 {
     struct job_host *h = arg;
+    struct hpcboot_error own = *err;
 
     if (h->state == HOST_LINKED) {
         no_agent(h, err);
     } else {
-        host_lost(h, err);
+        hb_error_prefix(&own, own.code, "the link to its agent is lost");
+        host_lost(h, &own);
     }
 }
 

@@ -161,10 +161,18 @@ static void drop_unused(struct job *j)
     }
 }
 
+/* libevent complains on stderr of its own accord. What matters to the user is
+ * told by whom it happened to. */
+static void log_of_loop(int severity, const char *text)
+{
+    hb_log(HB_DEBUG, "libevent: %s", text);
+}
+
 static int prepare(struct job *j, struct hpcboot_error *err)
 {
     int rc;
 
+    event_set_log_callback(log_of_loop);
     j->base = event_base_new();
     if (j->base == NULL) {
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");

@@ -77,8 +77,10 @@ static void say_waiting(const struct job *j)
                                            : hb_boot_stage_name(h->stage));
         }
     }
-    hb_log(HB_INFO, "waiting for %u of %u hosts: %s%s", n, j->n_wanted,
-           hb_str_text(&names), n > WAITING_NAMED ? ", ..." : "");
+    if (n > 0) {
+        hb_log(HB_INFO, "waiting for %u of %u hosts: %s%s", n, j->n_wanted,
+               hb_str_text(&names), n > WAITING_NAMED ? ", ..." : "");
+    }
     hb_str_destroy(&names);
 }
 

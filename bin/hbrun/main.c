@@ -6,6 +6,7 @@
  * and leaves the rest to bin/job. */
 #include "config.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 #include "bin/cli/options.h"
 #include "bin/job/job.h"
 #include "bin/job/verdict.h"
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 extern char **environ;
@@ -53,6 +55,19 @@ static int said_it_all(const struct hb_options *o, int *status_out)
     return 1;
 }
 
+/* Whatever started this process need not have left it in good order: closed
+ * descriptors, signals that are blocked. A file that may not grow is an error
+ * of its write. */
+static int settle(struct hpcboot_error *err)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    return hb_fd_fill_standard(err);
+}
+
 int main(int argc, char **argv)
 {
     const struct hb_options_source source = {
@@ -62,6 +77,9 @@ int main(int argc, char **argv)
     struct hpcboot_error err = {0};
     int status;
 
+    if (settle(&err) < 0) {
+        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
+    }
     hb_logsink_open("hbrun", HB_INFO);
     if (hb_options_parse(&opt, argc, argv, &source, &err) < 0) {
         hb_log(HB_ERROR, "%s", err.text);

@@ -21,6 +21,18 @@
 #include "lib/base/buf.h"
 #include "lib/base/str.h"
 
+int hb_fd_fill_standard(struct hpcboot_error *err)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        /* A new descriptor gets the lowest free number: this one. */
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+            return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "descriptor %d is "
+                                 "closed and /dev/null cannot be opened", fd);
+        }
+    }
+    return HPCBOOT_OK;
+}
+
 void hb_fd_close(int *fd)
 {
     int saved = errno;

@@ -72,7 +72,7 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
         a->job_id = hb_xstrdup(m.job_id);
         /* Two agents of a job on one machine must not take each other's
          * ranks for strays. */
-        a->cookie = hb_xasprintf("%s.%.16s", m.cookie, a->token);
+        a->cookie = hb_guard_cookie_of(m.cookie, a->token);
         a->epoch = f->epoch;
         a->is_local = m.local;
         hb_guard_set_cookie(a->cookie);
@@ -266,7 +266,6 @@ static const struct hb_link_events link_events = {
 static void on_guard_gone(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
-
     struct hpcboot_error err = {0};
 
     hb_fail(&err, HPCBOOT_ERR_CLOSED, "the guard process of its agent was "

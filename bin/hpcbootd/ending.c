@@ -149,6 +149,7 @@ void agent_leave(struct agent *a, int status)
     if (a->ordered && !a->done_sent) {
         (void)hb_reap_all(a->cookie, 0, REAP_MS);
     }
+    (void)kill(getppid(), SIGCONT); /* the guard must see it, also stopped */
     a->exit_status = status;
     event_base_loopbreak(a->base);
 }

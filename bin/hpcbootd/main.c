@@ -73,6 +73,7 @@ static int run_agent(const char *token)
     int guard_fd = -1, in = -1, out = -1;
 
     signal(SIGPIPE, SIG_IGN);
+    hb_guard_watch_link(STDOUT_FILENO);
     if (hb_guard_enter(&guard_fd, &err) < 0 || take_link(&in, &out, &err) < 0) {
         fprintf(stderr, "hpcbootd: %s\n", err.text);
         return EXIT_HOST;
@@ -95,6 +96,9 @@ int main(int argc, char **argv)
     }
     if (argc != 4 || !hb_streq(argv[2], "--token")) {
         return usage("agent needs --token TOKEN");
+    }
+    if (hb_fd_fill_standard(NULL) < 0) {
+        return EXIT_HOST; /* there may be nowhere to say it */
     }
     raise_descriptor_limit();
     return run_agent(argv[3]);

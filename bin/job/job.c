@@ -17,6 +17,7 @@
 
 #include "bin/cli/logsink.h"
 #include "bin/job/job_impl.h"
+#include "bin/proc/guard.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -25,6 +26,7 @@
 /* Outside an operator's gang hosts are expected to be up. */
 #define WAIT_PLAIN_MS 0
 #define WAIT_GANG_MS 300000
+#define SWEEP_MS 2000 /* for the ranks of a local agent that was lost */
 
 static void hex(char *out, size_t n_bytes)
 {
@@ -54,8 +56,9 @@ static int make_wdir(struct job *j, struct hpcboot_error *err)
     char path[PATH_MAX];
 
     if (getcwd(path, sizeof path) == NULL) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                             "the working directory cannot be told");
+        return hb_fail_errno(err, HPCBOOT_ERR_USAGE,
+                             "the working directory cannot be told; go to "
+                             "another one and start from there");
     }
     j->wdir = hb_xstrdup(path);
     return 0;
@@ -182,6 +185,9 @@ static int prepare(struct job *j, struct hpcboot_error *err)
         rc = set_up_boot(j, err);
     }
     if (rc == 0) {
+        rc = job_read_rules(j, err);
+    }
+    if (rc == 0) {
         rc = job_events_open(j, err);
     }
     if (rc == 0) {
@@ -222,6 +228,25 @@ static void destroy(struct job *j)
     hb_gang_destroy(&j->gang);
     free(j->agent_path);
     free(j->wdir);
+    hb_strv_destroy(&j->rules);
+}
+
+/* An agent that was lost on this machine may have been killed together with
+ * its guard, and then nobody else is left to look for its ranks. */
+static void sweep_up(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_LOST && h->spec->is_local) {
+            char *cookie = hb_guard_cookie_of(j->cookie, h->token);
+            int killed = hb_reap_strays(cookie, SWEEP_MS);
+
+            hb_log(HB_DEBUG, "host %s: %d processes of a lost agent were "
+                   "killed", h->spec->name, killed);
+            free(cookie);
+        }
+    }
 }
 
 static int exit_status_of(int code)
@@ -263,6 +288,7 @@ int hb_job_run(const struct hb_options *opt, char *const *env)
     } else {
         event_base_dispatch(j.base);
         hb_progress_done(j.progress);
+        sweep_up(&j);
         job_final_words(&j);
         status = j.verdict.status;
     }

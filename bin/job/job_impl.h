@@ -81,6 +81,7 @@ struct job {
     enum job_phase phase;
     char id[48], cookie[40];
     char *wdir;
+    struct hb_strv rules; /* for the environment of all programs */
 
     struct hb_gang gang;
     struct job_host *hosts; /* [gang.n] */
@@ -152,6 +153,7 @@ void job_connect_stop(struct job *j);
 int job_all_ready(const struct job *j);
 
 /* start.c */
+int job_read_rules(struct job *j, struct hpcboot_error *err);
 void job_begin(struct job *j); /* every wanted host is ready */
 void job_inspected(struct job *j, const struct hb_msg_inspected *m);
 

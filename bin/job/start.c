@@ -42,27 +42,27 @@ static mode_t current_umask(void)
 }
 
 /* Rules of --env-file come before those of the command line. */
-static int all_rules(const struct job *j, struct hb_strv *out,
-                     struct hpcboot_error *err)
+int job_read_rules(struct job *j, struct hpcboot_error *err)
 {
     for (size_t i = 0; i < j->opt->env_files.n; i++) {
-        int rc = hb_env_file_rules(j->opt->env_files.v[i], out, err);
+        int rc = hb_env_file_rules(j->opt->env_files.v[i], &j->rules, err);
 
         if (rc < 0) {
-            return rc;
+            /* Whatever is wrong with it: nothing has been started. */
+            err->code = HPCBOOT_ERR_USAGE;
+            return HPCBOOT_ERR_USAGE;
         }
     }
-    hb_strv_extend(out, hb_strv_view(&j->opt->env_rules));
+    hb_strv_extend(&j->rules, hb_strv_view(&j->opt->env_rules));
     return 0;
 }
 
 /* The environment that travels: what any app's rules may ask for. */
-static void outgoing_env(const struct job *j, const struct hb_strv *rules,
-                         struct hb_strv *out)
+static void outgoing_env(const struct job *j, struct hb_strv *out)
 {
     char *const **sets = hb_xcalloc(j->opt->n_apps + 1, sizeof *sets);
 
-    sets[0] = hb_strv_view(rules);
+    sets[0] = hb_strv_view(&j->rules);
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         sets[i + 1] = hb_strv_view(&j->opt->apps[i].env_rules);
     }
@@ -74,33 +74,29 @@ static void outgoing_env(const struct job *j, const struct hb_strv *rules,
 static int put_job(struct job *j, struct hb_buf *out,
                    struct hpcboot_error *err)
 {
-    struct hb_strv env = HB_STRV_INIT, rules = HB_STRV_INIT;
-    struct hb_strv limits = HB_STRV_INIT;
+    struct hb_strv env = HB_STRV_INIT, limits = HB_STRV_INIT;
     struct hb_buf map;
-    int rc = all_rules(j, &rules, err);
+    int rc;
 
     hb_buf_init(&map, HB_WIRE_BLOB);
-    if (rc == 0) {
-        outgoing_env(j, &rules, &env);
-        hb_limits_outgoing(&limits);
-        hb_jobmap_encode(j->map, &map);
-        const struct hb_msg_job m = {
-            .map = {map.data, map.len},
-            .family = hb_pm_family_name(j->family.family),
-            .env = hb_wire_strv_of(hb_strv_view(&env)),
-            .env_rules = hb_wire_strv_of(hb_strv_view(&rules)),
-            .limits = hb_wire_strv_of(hb_strv_view(&limits)),
-            .umask = (uint32_t)current_umask(), .flags = job_flags(j),
-            .grace_ms = (uint32_t)j->opt->grace_ms,
-            .flavour = (uint32_t)j->family.flavour,
-            .stdin_mode = j->stdin_mode, .stdin_rank = j->stdin_rank,
-            .credit_bytes = j->window, .bind_to = j->bind_text,
-        };
-        rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
-    }
+    outgoing_env(j, &env);
+    hb_limits_outgoing(&limits);
+    hb_jobmap_encode(j->map, &map);
+    const struct hb_msg_job m = {
+        .map = {map.data, map.len},
+        .family = hb_pm_family_name(j->family.family),
+        .env = hb_wire_strv_of(hb_strv_view(&env)),
+        .env_rules = hb_wire_strv_of(hb_strv_view(&j->rules)),
+        .limits = hb_wire_strv_of(hb_strv_view(&limits)),
+        .umask = (uint32_t)current_umask(), .flags = job_flags(j),
+        .grace_ms = (uint32_t)j->opt->grace_ms,
+        .flavour = (uint32_t)j->family.flavour,
+        .stdin_mode = j->stdin_mode, .stdin_rank = j->stdin_rank,
+        .credit_bytes = j->window, .bind_to = j->bind_text,
+    };
+    rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
     hb_buf_destroy(&map);
     hb_strv_destroy(&env);
-    hb_strv_destroy(&rules);
     hb_strv_destroy(&limits);
     return rc;
 }
@@ -202,12 +198,12 @@ static void go(struct job *j)
     }
     choose_window(j);
     tell_oversubscription(j);
-    j->phase = JOB_RUNNING;
     job_explain(j);
-    rc = job_carry_open(j, &err);
-    if (rc == 0) {
-        rc = job_route_open(j, &err);
+    if (job_carry_open(j, &err) < 0) {
+        job_fail(j, HB_CAUSE_OUTPUT, err.sys_errno, "%s", err.text);
+        return;
     }
+    rc = job_route_open(j, &err);
     if (rc == 0) {
         rc = hand_out(j, &err);
     }
@@ -215,6 +211,7 @@ static void go(struct job *j)
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
         return;
     }
+    j->phase = JOB_RUNNING;
     job_timeout_start(j);
     job_carry_stdin_begin(j);
 }
@@ -240,7 +237,7 @@ void job_begin(struct job *j)
 {
     struct job_host *h = j->node_host != NULL ? j->node_host[0]
                                               : &j->hosts[0];
-    struct hb_strv env = HB_STRV_INIT, rules = HB_STRV_INIT;
+    struct hb_strv env = HB_STRV_INIT;
     const struct hb_app_options *app = &j->opt->apps[0];
 
     event_del(j->verdict_timer);
@@ -248,7 +245,7 @@ void job_begin(struct job *j)
         go(j);
         return;
     }
-    outgoing_env(j, &rules, &env);
+    outgoing_env(j, &env);
     HOST_SEND(h, inspect, .argv = hb_wire_strv_of(hb_strv_view(&app->argv)),
               .wdir = app->wdir != NULL ? app->wdir : j->wdir,
               .env = hb_wire_strv_of(hb_strv_view(&env)));

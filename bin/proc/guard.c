@@ -10,7 +10,8 @@
  *                  rest and ends as the agent did
  *   guard          its end of a pipe closes; the agent sees that and sweeps
  *   both at once   parent-death signals end the ranks
- *   launcher       the agent sees the end of its link; not this file's matter
+ *   launcher       the agent sees the end of its link and leaves; when it does
+ *                  not, being stopped or hung, the guard kills it
  *
  * A process below may have made itself a session, a process group, another
  * parent, or be stopped; it stays a descendant. What has left the tree by way
@@ -24,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -36,6 +38,7 @@
 
 #include "bin/proc/stage.h"
 #include "lib/base/fd.h"
+#include "lib/base/str.h"
 
 /* What SIGKILL does not end sleeps in the kernel, on a dead file server or
  * device; after this nobody waits for it any longer. */
@@ -44,6 +47,11 @@
 /* Descriptors closed one by one where the kernel has no close_range (before
  * 5.9); an agent that has just been started has few. */
 #define SWEEP_FDS 1024
+
+/* How often the link is looked at, and after how many looks at a dead one an
+ * agent that is still there will not leave by itself. */
+#define LOOK_S 1
+#define LOOKS_AT_DEAD 4
 
 /* A shell's way to say that a signal ended something. */
 #define EXIT_SIGNAL_BASE 128
@@ -61,6 +69,12 @@ struct shared {
 };
 
 static struct shared *shared;
+static int link_fd = -1;
+
+void hb_guard_watch_link(int fd)
+{
+    link_fd = fd;
+}
 
 static void write_note(struct note *n, const char *text, size_t len)
 {
@@ -73,6 +87,11 @@ static void write_note(struct note *n, const char *text, size_t len)
 static const char *read_note(const struct note *n)
 {
     return atomic_load(&n->set) ? n->text : NULL;
+}
+
+char *hb_guard_cookie_of(const char *job_cookie, const char *token)
+{
+    return hb_xasprintf("%s.%.16s", job_cookie, token);
 }
 
 void hb_guard_set_cookie(const char *cookie)
@@ -119,8 +138,8 @@ int hb_become_subreaper(struct hpcboot_error *err)
 
 /* ---- the guard */
 
-/* Leaves `keep` and 0 to 2, which become /dev/null. */
-static void let_go_of_files(int keep)
+/* Leaves `keep` to `last` and 0 to 2, which become /dev/null. */
+static void let_go_of_files(int keep, int last)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -131,10 +150,10 @@ static void let_go_of_files(int keep)
             close(fd);
         }
     }
-    if (syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u) < 0
+    if (syscall(SYS_close_range, (unsigned)last + 1, ~0u, 0u) < 0
         || (keep > 3 && syscall(SYS_close_range, 3u, keep - 1u, 0u) < 0)) {
         for (int fd = 3; fd < SWEEP_FDS; fd++) {
-            if (fd != keep) {
+            if (fd < keep || fd > last) {
                 close(fd);
             }
         }
@@ -158,14 +177,30 @@ static void __attribute__((noreturn)) end_like(int status)
     _exit(WEXITSTATUS(status));
 }
 
-/* Waits for the agent, reaps whoever else ends; passes TERM on. Everything
- * else is blocked and, being taken by sigwaitinfo, without effect. */
-static int wait_for_agent(pid_t agent)
+static int link_is_dead(int fd)
 {
+    struct pollfd p = {.fd = fd}; /* asks for nothing but the end */
+
+    return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+/* Waits for a signal, not for ever where there is a link to be looked at. */
+static int next_signal(int link)
+{
+    const struct timespec look = {.tv_sec = LOOK_S};
     sigset_t all;
-    int status;
 
     sigfillset(&all);
+    return link >= 0 ? sigtimedwait(&all, NULL, &look)
+                     : sigwaitinfo(&all, NULL);
+}
+
+/* Waits for the agent, reaps whoever else ends; passes TERM on. Everything
+ * else is blocked and, being taken by sigwaitinfo, without effect. */
+static int wait_for_agent(pid_t agent, int link)
+{
+    int status, signo, dead = 0;
+
     for (;;) {
         pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
 
@@ -176,20 +211,38 @@ static int wait_for_agent(pid_t agent)
             /* Cannot be: the agent is a child. Nothing is left to guard. */
             return EXIT_SIGNAL_BASE << 8;
         }
-        if (pid == 0 && sigwaitinfo(&all, NULL) == SIGTERM) {
+        if (pid > 0) {
+            continue;
+        }
+        signo = next_signal(link);
+        if (signo == SIGTERM) {
             kill(agent, SIGTERM);
+        } else if (signo < 0 && errno == EAGAIN) {
+            dead = link_is_dead(link) ? dead + 1 : 0;
+        }
+        if (dead >= LOOKS_AT_DEAD) {
+            kill(agent, SIGKILL);
         }
     }
 }
 
+/* Puts the link behind the pipe that tells the agent of the guard; -1 where
+ * that cannot be. */
+static int keep_link(int alive_fd)
+{
+    return link_fd < 0 ? -1 : dup3(link_fd, alive_fd + 1, O_CLOEXEC);
+}
+
 static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
 {
-    int status;
+    int status, link;
 
     (void)setsid(); /* fails for a group leader, which has a group anyway */
     (void)!chdir("/");
-    let_go_of_files(alive_fd);
-    status = wait_for_agent(agent);
+    link = keep_link(alive_fd);
+    let_go_of_files(alive_fd, link < 0 ? alive_fd : link);
+    status = wait_for_agent(agent, link);
+    hb_fd_close(&link);
     /* An agent that ended well has swept: its last orphans are ours by now,
      * and the walk through /proc for the cookie can be spared. */
     hb_reap_all(status != 0 ? read_note(&shared->cookie) : NULL, 0,

@@ -16,10 +16,16 @@
  * Forks: returns 0 in the agent, with *watch_fd_out readable once the guard
  * is gone; in the guard it never returns. The guard leaves the caller's
  * session (setsid), ignores terminal signals, and passes TERM on. It lets go
- * of all descriptors, so whoever reads from the agent sees its end at once.
+ * of all descriptors, and of the link it watches when the agent ends, so
+ * whoever reads from the agent sees its end at once.
  * The agent has a session of its own, and is a subreaper, too. To be called
  * early, while the process is small and has no threads. */
 int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
+
+/* To be called before hb_guard_enter: the guard watches the other end of this
+ * descriptor too, and kills an agent that is still there some seconds after
+ * it was closed: one that was stopped, or hangs. Borrowed. */
+void hb_guard_watch_link(int fd);
 
 /* The cookie by which strays are known; may be set late (the agent hears it
  * in WELCOME). Written by the agent for its guard through shared memory. A
@@ -30,6 +36,8 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
 #define HB_COOKIE_MIN 16
 #define HB_COOKIE_MAX 128
 void hb_guard_set_cookie(const char *cookie);
+/* The cookie of the agent that was started with `token`; free() it. */
+char *hb_guard_cookie_of(const char *job_cookie, const char *token);
 /* The session directory (stage.h), which the guard removes when the agent can
  * not; a path of at most HB_SESSION_PATH_MAX bytes. */
 void hb_guard_set_session_dir(const char *path);
@@ -53,6 +61,10 @@ struct hb_reap_report {
 };
 void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
              struct hb_reap_report *out);
+
+/* The same for a process that is no agent: kills only what carries the
+ * cookie, whoever started it. Costs a walk through /proc at least. */
+int hb_reap_strays(const char *cookie, int timeout_ms);
 
 /* Sends a signal to every descendant of this process. Returns how many. */
 int hb_signal_descendants(int signo, pid_t sparing);

@@ -79,6 +79,7 @@ struct known {
 struct sweep {
     const char *entry; /* "HPCBOOT_COOKIE=...", or NULL */
     pid_t self, session, sparing;
+    int strays_only; /* descendants need the cookie like all others */
     uint64_t born; /* start time of this process */
     struct known stopped, killed, refused;
     struct known groups; /* of this pass; pid is the group's number */
@@ -315,7 +316,7 @@ static int is_target(const struct sweep *w, const struct snapshot *s,
     if (p->st.pid == w->self || p->st.pid == w->sparing) {
         return 0;
     }
-    return descends(s, p, w->self)
+    return (!w->strays_only && descends(s, p, w->self))
            || (w->entry != NULL && p->st.starttime >= w->born
                && !is_dead(&p->st) && carries(p->st.pid, w->entry));
 }
@@ -471,31 +472,48 @@ static void reap_zombies(pid_t sparing)
     }
 }
 
-void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
-             struct hb_reap_report *out)
+/* Sweeps unless there is nobody to be found, and frees what that took. */
+static void reap(struct sweep *w, const char *cookie, int timeout_ms,
+                 struct hb_reap_report *out)
 {
     size_t len = cookie != NULL ? strlen(cookie) : 0;
-    struct sweep w = {
-        .self = getpid(), .session = getsid(0), .sparing = sparing,
-    };
     char entry[COOKIE_ENTRY_MAX];
 
     memset(out, 0, sizeof(*out));
+    w->self = getpid();
+    w->session = getsid(0);
     if (len >= HB_COOKIE_MIN && len <= HB_COOKIE_MAX) {
         snprintf(entry, sizeof(entry), "%s=%s", HB_COOKIE_VAR, cookie);
-        w.entry = entry;
-        w.born = own_start();
+        w->entry = entry;
+        w->born = own_start();
     }
     if (!proc_is_ours()) {
         out->blind = 1;
-    } else if (w.entry != NULL || has_children()) {
-        run_sweep(&w, timeout_ms, out);
+    } else if (w->entry != NULL || (!w->strays_only && has_children())) {
+        run_sweep(w, timeout_ms, out);
     }
+    free(w->stopped.v);
+    free(w->killed.v);
+    free(w->refused.v);
+    free(w->groups.v);
+}
+
+void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
+             struct hb_reap_report *out)
+{
+    struct sweep w = {.sparing = sparing};
+
+    reap(&w, cookie, timeout_ms, out);
     reap_zombies(sparing);
-    free(w.stopped.v);
-    free(w.killed.v);
-    free(w.refused.v);
-    free(w.groups.v);
+}
+
+int hb_reap_strays(const char *cookie, int timeout_ms)
+{
+    struct sweep w = {.strays_only = 1};
+    struct hb_reap_report report;
+
+    reap(&w, cookie, timeout_ms, &report);
+    return report.killed;
 }
 
 int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms)

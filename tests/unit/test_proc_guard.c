@@ -26,6 +26,7 @@
 #include "bin/proc/guard.h"
 #include "bin/proc/proc.h"
 #include "bin/proc/stage.h"
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "tests/unit/proc_world.h"
 
@@ -98,6 +99,34 @@ static void a_killed_agent_leaves_nothing(void **state)
     reap_status(guard, &status);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_all_gone(fds);
+}
+
+static int far_end; /* of the link */
+
+static void agent_on_a_link(int watch_fd)
+{
+    hb_fd_close(&far_end);
+    make_family();
+    stay();
+}
+
+static void a_stopped_agent_ends_some_time_after_its_link(void **state)
+{
+    int fds[MAX_PIDS], status, link[2];
+    pid_t guard;
+
+    assert_int_equal(hb_fd_socketpair(link, NULL), 0);
+    far_end = link[0];
+    hb_guard_watch_link(link[1]);
+    guard = start(agent_on_a_link, FAMILY);
+    hb_guard_watch_link(-1);
+    hb_fd_close(&link[1]);
+    hold_all(fds);
+    kill(world->agent, SIGSTOP);
+    hb_fd_close(&far_end);
+    reap_status(guard, &status);
+    assert_true(WIFSIGNALED(status));
     assert_all_gone(fds);
 }
 
@@ -309,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(a_killed_agent_leaves_nothing),
         WORLD_TEST(a_killed_guard_is_noticed_by_the_agent),
+        WORLD_TEST(a_stopped_agent_ends_some_time_after_its_link),
         WORLD_TEST(both_killed_at_once_end_the_ranks),
         WORLD_TEST(the_guard_ends_with_the_agents_status),
         WORLD_TEST(only_term_is_passed_on),

@@ -68,6 +68,37 @@ static void a_short_cookie_is_not_used(void **state)
     end_stray(pid, SIGTERM);
 }
 
+/* A process that has a child of its own and sweeps strays only. */
+static pid_t stray_sweeper(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        child(sleeper);
+        while (!atomic_load(&world->flag)) {
+            short_pause();
+        }
+        _exit(hb_reap_strays(COOKIE, PATIENCE_MS));
+    }
+    return pid;
+}
+
+static void who_is_no_agent_kills_strays_alone(void **state)
+{
+    pid_t sweeping, pid;
+    int own;
+
+    atomic_store(&world->expected, 1);
+    sweeping = stray_sweeper();
+    wait_entered();
+    own = open_pid(world->pids[0]);
+    pid = stray(HB_COOKIE_VAR "=" COOKIE, 0);
+    expect_killed(sweeping, 1);
+    end_stray(pid, SIGKILL);
+    assert_false(gone(own, 0));
+    close(own);
+}
+
 /* ---- sweeping */
 
 static int sweep_nothing(void)
@@ -242,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(the_cookie_is_found_anywhere_in_an_environment),
         WORLD_TEST(a_short_cookie_is_not_used),
+        WORLD_TEST(who_is_no_agent_kills_strays_alone),
         WORLD_TEST(where_nothing_is_nothing_is_killed),
         WORLD_TEST(all_are_counted_and_reaped),
         WORLD_TEST(one_can_be_spared),

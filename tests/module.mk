@@ -84,5 +84,7 @@ fuzz-program:
 
 clean-local:
 	rm -rf asan tsan coverage fuzz peers
+TESTS += %D%/cli/hostile.bats
+EXTRA_DIST += %D%/cli/hostile.bats
 include %D%/lint/module.mk
 include %D%/pods/module.mk

@@ -92,6 +92,7 @@ int hb_output_create(struct hb_output **out,
                      struct hpcboot_error *err)
 {
     struct hb_output *o;
+    int rc;
 
     if (config->n_ranks == 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "a job has no ranks");
@@ -108,6 +109,11 @@ int hb_output_create(struct hb_output **out,
         o->sinks[i].arg = config->arg;
     }
     open_files(o);
+    rc = o->files ? hb_rankfiles_prepare(o->files, err) : 0;
+    if (rc < 0) {
+        hb_output_destroy(o);
+        return rc;
+    }
     *out = o;
     return 0;
 }

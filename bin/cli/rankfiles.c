@@ -149,6 +149,21 @@ static int make_directories(const char *path, struct hpcboot_error *err)
     return rc;
 }
 
+int hb_rankfiles_prepare(const struct hb_rankfiles *f,
+                         struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (int stream = 1; rc == 0 && stream <= 2; stream++) {
+        char *path = hb_rankfiles_has(f, stream) ? path_of(f, 0, stream)
+                                                 : NULL;
+
+        rc = path ? make_directories(path, err) : 0;
+        free(path);
+    }
+    return rc;
+}
+
 /* --- opening and writing ----------------------------------------- */
 
 static struct open_file *least_used(struct hb_rankfiles *f)

@@ -22,6 +22,10 @@ struct hb_rankfiles_config {
 /* Texts are borrowed and must outlive it. */
 struct hb_rankfiles *hb_rankfiles_create(const struct hb_rankfiles_config *c);
 void hb_rankfiles_destroy(struct hb_rankfiles *f); /* NULL-safe */
+/* Makes the directories of the first rank's files, so that a place where no
+ * file can be is known before ranks run. */
+int hb_rankfiles_prepare(const struct hb_rankfiles *f,
+                         struct hpcboot_error *err);
 /* Is there a file for this stream? */
 int hb_rankfiles_has(const struct hb_rankfiles *f, int stream);
 /* Has a line of this file begun and not ended? */

@@ -16,8 +16,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +41,7 @@ extern char **environ;
 /* Descriptor number of the server's socket in the rank: stable, clear of the
  * numbers that shells and wrappers use for redirections. */
 #define PM_SOCKET_FD 42
+#define RANK_FDS 5 /* that stay open here: stdio, server, exec's report */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
 
 /* What all ranks of one app share; made once per app. */
@@ -349,6 +352,31 @@ static void make_ranks(struct agent *a)
     free(numbers);
 }
 
+/* Pipes and a socket for each rank: the hard limit was taken already. */
+static void tell_descriptors(struct hpcboot_error *err)
+{
+    struct rlimit lim;
+    size_t len = strlen(err->text);
+
+    if (err->sys_errno == EMFILE && getrlimit(RLIMIT_NOFILE, &lim) == 0) {
+        snprintf(err->text + len, sizeof err->text - len, " (the agent may "
+                 "open %llu, and a rank takes up to %d: raise the hard limit, "
+                 "ulimit -Hn, or use more hosts)",
+                 (unsigned long long)lim.rlim_cur, RANK_FDS);
+    }
+}
+
+/* Only a PMIx server has files; others do on a host that is read-only. */
+static int make_session_dir(struct agent *a, struct hpcboot_error *err)
+{
+    int rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
+
+    if (rc == 0) {
+        hb_guard_set_session_dir(a->session_dir);
+    }
+    return a->job.family == HB_PM_PMIX ? rc : 0;
+}
+
 static void make_shm_dir(struct agent *a)
 {
     static const char *const places[] = {"/dev/shm"};
@@ -375,9 +403,8 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
         (void)hb_env_read_pid1(&pid1, NULL);
     }
-    rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
+    rc = make_session_dir(a, err);
     if (rc == 0) {
-        hb_guard_set_session_dir(a->session_dir);
         make_shm_dir(a);
         rc = agent_bind_plan(a, err);
     }
@@ -393,6 +420,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
 
         if (start_rank(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
                        &why) < 0) {
+            tell_descriptors(&why);
             rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
         }
     }

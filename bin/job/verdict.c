@@ -56,13 +56,29 @@ static int never_zero(int status)
     return status != 0 ? status : 1;
 }
 
+/* A host that is out of something is no fault of the program. */
+static int start_status(int sys_errno)
+{
+    switch (sys_errno) {
+    case ENOENT:
+        return HB_EXIT_NOT_FOUND;
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case ENOMEM:
+        return HB_EXIT_RETRY;
+    default:
+        return HB_EXIT_NOT_EXEC;
+    }
+}
+
 static int status_of(const struct hb_cause *c)
 {
     switch (c->kind) {
     case HB_CAUSE_NONE:
         return 0;
     case HB_CAUSE_START:
-        return c->sys_errno == ENOENT ? HB_EXIT_NOT_FOUND : HB_EXIT_NOT_EXEC;
+        return start_status(c->sys_errno);
     case HB_CAUSE_EXIT:
     case HB_CAUSE_ABORT:
         return never_zero(c->code & STATUS_MASK);

@@ -81,6 +81,8 @@ static void statuses_are_the_documented_ones(void **state)
         {HB_CAUSE_NO_FINALIZE, 0, 0, 1},
         {HB_CAUSE_START, 0, ENOENT, 127},
         {HB_CAUSE_START, 0, EACCES, 126},
+        {HB_CAUSE_START, 0, EMFILE, 75},
+        {HB_CAUSE_START, 0, EAGAIN, 75},
         {HB_CAUSE_HOST, 0, 0, 75},
         {HB_CAUSE_TIMEOUT, 0, 0, 124},
         {HB_CAUSE_OUTPUT, EPIPE, 0, 128 + SIGPIPE},

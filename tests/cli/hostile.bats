@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Bad surroundings: closed descriptors, blocked signals, limits, places that
+# cannot be written, agents that are killed or stopped.
+
+load ../common
+setup() { common_setup; }
+teardown() {
+    local pid
+    for pid in $(marked); do
+        kill -KILL "$pid" 2> /dev/null || true
+    done
+}
+
+# The end of a background process, in $status.
+end_of() {
+    status=0
+    wait "$1" || status=$?
+    output=$(cat out err)
+}
+
+@test "stdout that was closed takes nothing and breaks nothing" {
+    run -0 bash -c '"$@" >&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 \
+        sh -c 'echo words'
+    nothing_left
+}
+
+@test "stderr that was closed does not hide the status" {
+    run bash -c '"$@" 2>&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 \
+        sh -c 'echo words >&2; exit 3'
+    ended_with 3
+}
+
+@test "all three closed: the rank's status" {
+    run bash -c '"$@" <&- >&- 2>&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        -n 2 sh -c 'cat; exit 3'
+    ended_with 3
+}
+
+@test "blocked signals do not keep TERM from hbrun" {
+    need python3
+    python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
+        sh -c 'echo up; exec sleep 1000' > out 2> err 3>&- &
+    wait_until lines_in out 1
+    kill -TERM $!
+    end_of $!
+    ended_with 143
+}
+
+@test "a file that may not grow any more is told, with 74" {
+    run bash -c 'ulimit -f 8; "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        --output-filename here --output-copy=no -n 1 \
+        sh -c 'trap "" XFSZ; seq 1 20000'
+    ended_with 74
+    says 'rank.0/stdout cannot be written: File too large'
+}
+
+@test "a place for output files that cannot be is told before ranks run" {
+    run hb --output-filename /dev/null/x -n 2 touch ran
+    ended_with 74
+    says 'the directory /dev/null/x cannot be made'
+    [ ! -e ran ]
+}
+
+@test "an --env-file that cannot be read is a wrong command line" {
+    run hb --env-file missing -n 1 touch ran
+    ended_with 2
+    printf 'ODD NAME\n' > odd
+    run hb --env-file odd -n 1 touch ran
+    ended_with 2
+    says 'odd:1'
+    [ ! -e ran ]
+}
+
+@test "a working directory that is gone is the user's to mend" {
+    mkdir gone
+    run bash -c 'cd gone; rmdir ../gone; "$@"' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" -n 1 true
+    ended_with 2
+    says 'working directory'
+}
+
+@test "too few descriptors: a rank is named, and the limit, with 75" {
+    run bash -c 'ulimit -n 40; "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        -n 64 true
+    ended_with 75
+    says 'rank [0-9]+ on .* could not be started.*agent may open 40'
+    nothing_left
+}
+
+# The pids of guard and agent below hbrun, $1.
+agent_pids() {
+    guard=$(ps -o pid= --ppid "$1" | tr -d ' ')
+    agent=$(ps -o pid= --ppid "$guard" | tr -d ' ')
+    [ -n "$agent" ]
+}
+
+# Starts a job whose rank leaves a process in a session of its own.
+start_job() {
+    "$hbrun" --pmi none "$@" -n 1 \
+        sh -c 'setsid sleep 1000 & echo up; sleep 1000' > out 2> err 3>&- &
+    launcher=$!
+    wait_until lines_in out 1
+    agent_pids $launcher
+}
+
+@test "agent and guard killed together: hbrun sweeps this host" {
+    start_job
+    kill -STOP "$guard"
+    kill -KILL "$agent" "$guard"
+    end_of $launcher
+    ended_with 75
+    nothing_left
+}
+
+@test "a stopped agent is noticed and nothing stays" {
+    start_job --heartbeat 0.2
+    kill -STOP "$agent"
+    end_of $launcher
+    ended_with 75
+    nothing_left
+}
+
+@test "a stopped guard does not stay when the job is over" {
+    start_job
+    kill -STOP "$guard"
+    kill -TERM $launcher
+    end_of $launcher
+    ended_with 143
+    nothing_left
+}
+
+@test "a host where no file can be made runs what needs none" {
+    need_root
+    need unshare
+    [[ $HB_BUILDDIR != /tmp/* ]] || skip 'the build itself lies in /tmp'
+    unshare -m true || skip 'no mount name space can be made'
+    run unshare -m sh -c 'for d in /tmp /var/tmp /dev/shm /run; do
+            mount -t tmpfs -o ro none $d || exit 77
+        done
+        cd / && exec "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        --pmi pmi1 -n 2 echo here
+    [ "$status" -ne 77 ] || skip 'nothing can be mounted'
+    ended_with 0
+}

@@ -13,8 +13,8 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/proc/proc.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -176,50 +177,43 @@ void hb_child_release(struct hb_child *child, int term_after_ms)
     }
 }
 
-/* The launcher blocks and ignores signals for reasons of its own; a program
- * it starts begins with none blocked and all at their default. */
-static int spawn_attributes(posix_spawnattr_t *attr)
+/* Until exec has happened or failed: a moment, since nothing but exec is left
+ * for the child to do. */
+static int wait_started(int error_fd, enum hb_proc_stage *stage,
+                        int *sys_errno)
 {
-    sigset_t none, all;
-    short flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK
-        | POSIX_SPAWN_SETSIGDEF;
+    struct pollfd fd = {.fd = error_fd, .events = POLLIN};
+    int rc;
 
-    sigemptyset(&none);
-    sigfillset(&all);
-    sigdelset(&all, SIGKILL);
-    sigdelset(&all, SIGSTOP);
-    return posix_spawnattr_setflags(attr, flags)
-        || posix_spawnattr_setsigmask(attr, &none)
-        || posix_spawnattr_setsigdefault(attr, &all);
+    do {
+        while (poll(&fd, 1, -1) < 0 && errno == EINTR) {
+        }
+        rc = hb_proc_started(error_fd, stage, sys_errno);
+    } while (rc == HPCBOOT_ERR_AGAIN);
+    return rc;
 }
 
 int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
                    struct hpcboot_error *err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    int rc;
+    struct hb_proc_spec proc = {
+        .file = spec->argv[0], .argv = spec->argv, .env = spec->env ? spec->env : environ,
+        .stdio = {spec->in, spec->out, spec->err}, .umask = -1,
+        .new_session = 1, .death_signal = spec->death_signal,
+    };
+    enum hb_proc_stage stage;
+    int error_fd = -1, sys_errno = 0;
+    int rc = hb_proc_spawn(&proc, pid_out, &error_fd, err);
 
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attr);
-    rc = spawn_attributes(&attr);
-    if (rc == 0) {
-        rc = posix_spawn_file_actions_adddup2(&actions, spec->in, 0)
-            || posix_spawn_file_actions_adddup2(&actions, spec->out, 1)
-            || posix_spawn_file_actions_adddup2(&actions, spec->err, 2);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc != 0) {
-        rc = ENOMEM;
-    } else {
-        rc = posix_spawnp(pid_out, spec->argv[0], &actions, &attr, spec->argv,
-                          environ);
+    if (wait_started(error_fd, &stage, &sys_errno) != 0) {
+        hb_proc_explain(&proc, stage, sys_errno, err);
+        while (waitpid(*pid_out, NULL, 0) < 0 && errno == EINTR) {
+        }
+        rc = HPCBOOT_ERR_SPAWN;
     }
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc != 0) {
-        errno = rc;
-        return hb_fail_errno(err, HPCBOOT_ERR_SPAWN, "cannot start %s",
-                             spec->argv[0]);
-    }
-    return HPCBOOT_OK;
+    hb_fd_close(&error_fd);
+    return rc;
 }

@@ -28,7 +28,9 @@ void hb_child_release(struct hb_child *child, int term_after_ms);
 /* What the starter of a child gives it. */
 struct hb_child_spec {
     char *const *argv; /* argv[0] is looked up in PATH */
+    char *const *env;  /* NULL: this process's own */
     int in, out, err;  /* become 0, 1, 2 */
+    int death_signal;  /* what it gets when this process ends; 0: nothing */
 };
 
 /* Starts a program in a session of its own (a terminal's ^C is for the

@@ -5,9 +5,11 @@
  * pipe read here. They differ in the words that are executed. A forked agent
  * is never killed: the end of its stream makes it clean up behind itself. A
  * command that only carries the stream is told to end when it does not do so
- * by itself, since one that waits for a dead network stays for minutes. */
+ * by itself, and when the launcher is gone, since one that waits for a dead
+ * network stays for minutes. */
 #include "config.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +21,13 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
+extern char **environ;
+
 #define COMMAND_TERM_MS 2000 /* less than the 5 s in which all must be gone */
 
 struct child_boot {
     struct hb_boot boot;
-    struct hb_strv argv;
+    struct hb_strv argv, env;
     int term_after_ms;
     struct hb_channel *channel; /* handed over; NULL when it is gone */
 };
@@ -51,6 +55,7 @@ static void destroy(struct hb_boot *boot)
     }
     hb_boot_fini(boot);
     hb_strv_destroy(&b->argv);
+    hb_strv_destroy(&b->env);
     free(b);
 }
 
@@ -58,7 +63,10 @@ static int open_channel(struct child_boot *b, struct hpcboot_error *err)
 {
     int link[2] = {-1, -1}, chatter[2] = {-1, -1};
     struct hb_fd_spec fds = {.term_after_ms = b->term_after_ms};
-    struct hb_child_spec child = {.argv = b->argv.v};
+    struct hb_child_spec child = {
+        .argv = b->argv.v, .env = b->env.v,
+        .death_signal = b->term_after_ms < 0 ? 0 : SIGTERM,
+    };
     int rc = hb_fd_socketpair(link, err);
 
     if (rc >= 0) {
@@ -103,6 +111,14 @@ static const struct hb_boot_ops child_ops = {
     .start = start, .destroy = destroy
 };
 
+/* srun passes output on by lines unless it is told otherwise, and a link has no
+ * lines: without this the agent's first message would never come. */
+static void command_env(struct hb_strv *env)
+{
+    hb_strv_extend(env, environ);
+    hb_env_set(env, "SLURM_UNBUFFEREDIO", "1");
+}
+
 /* Takes argv, also when it fails. */
 static int create(struct hb_boot **out, const struct hb_boot_config *config,
                   const struct hb_boot_events *events, void *arg,
@@ -114,6 +130,9 @@ static int create(struct hb_boot **out, const struct hb_boot_config *config,
 
     b->argv = *argv;
     b->term_after_ms = term_after_ms;
+    if (term_after_ms >= 0) {
+        command_env(&b->env);
+    }
     rc = hb_boot_init(&b->boot, &child_ops, config, events, arg, err);
     if (rc < 0) {
         destroy(&b->boot);

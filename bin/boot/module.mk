@@ -7,7 +7,7 @@ libhbbin_a_SOURCES += \
     %D%/remote.c %D%/remote.h \
     %D%/template.c %D%/template.h
 
-EXTRA_DIST += tests/pods/boot.bats
+EXTRA_DIST += tests/pods/boot.bats tests/pods/srun.bats
 if HAVE_LIBSSH
 pkglib_LTLIBRARIES += hb_ssh.la
 hb_ssh_la_SOURCES = \
@@ -32,7 +32,7 @@ tests_pods_bootdrive_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 tests_pods_bootdrive_LDFLAGS = $(PROGRAM_LDFLAGS)
 tests_pods_bootdrive_LDADD = $(PROGRAM_LDADD)
 EXTRA_tests_pods_bootdrive_DEPENDENCIES = libhb.a libhbbin.a
-TESTS += tests/pods/boot.bats
+TESTS += tests/pods/boot.bats tests/pods/srun.bats
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_template

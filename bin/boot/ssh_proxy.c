@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -69,7 +70,7 @@ int hb_ssh_proxy_start(struct hb_ssh_proxy **out, int *fd_out,
 {
     struct hb_ssh_proxy *proxy = hb_xcalloc(1, sizeof *proxy);
     int link[2] = {-1, -1}, chatter[2] = {-1, -1};
-    struct hb_child_spec child = {.argv = argv};
+    struct hb_child_spec child = {.argv = argv, .death_signal = SIGTERM};
     pid_t pid = -1;
     int rc = hb_fd_socketpair(link, err);
 

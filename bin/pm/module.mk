@@ -53,3 +53,20 @@ tests_unit_test_pmi2_SOURCES = tests/unit/test_pmi2.c $(pmi_lab)
 tests_unit_test_pmi2_LDADD = $(UNIT_LDADD)
 tests_unit_test_pmi2_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 endif
+
+check_PROGRAMS += tests/peers/pmdrive
+tests_peers_pmdrive_SOURCES = tests/peers/pmdrive.c tests/peers/pmdrive.h \
+    tests/peers/pmdrive_node.c
+tests_peers_pmdrive_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_peers_pmdrive_LDADD = $(PROGRAM_LDADD)
+EXTRA_tests_peers_pmdrive_DEPENDENCIES = libhb.a libhbbin.a
+TESTS += tests/peers/servers.bats
+EXTRA_DIST += tests/peers/servers.bats tests/peers/mpihello.c \
+    tests/peers/mpiabort.c tests/peers/pmi2probe.c
+
+if HAVE_PMIX
+check_PROGRAMS += tests/peers/pmixprobe
+tests_peers_pmixprobe_SOURCES = tests/peers/pmixprobe.c
+tests_peers_pmixprobe_CPPFLAGS = $(AM_CPPFLAGS) $(PMIX_CFLAGS)
+tests_peers_pmixprobe_LDADD = $(PMIX_LIBS)
+endif

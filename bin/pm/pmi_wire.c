@@ -49,29 +49,45 @@ int hb_pmi_next_line(struct hb_buf *in, struct hb_bytes *out,
     return out->len > HB_PMI_MESSAGE_MAX ? too_long(err) : 1;
 }
 
+/* Six characters: digits with blanks before (MPICH) or behind (Slurm). */
+static int frame_length(const unsigned char *at, size_t *len_out,
+                        struct hpcboot_error *err)
+{
+    size_t i = 0, digits, len = 0;
+
+    while (i < HB_PMI2_HEADER && at[i] == ' ') {
+        i++;
+    }
+    digits = i;
+    while (i < HB_PMI2_HEADER && at[i] >= '0' && at[i] <= '9') {
+        len = len * 10 + (at[i] - '0');
+        i++;
+    }
+    digits = i - digits;
+    while (i < HB_PMI2_HEADER && at[i] == ' ') {
+        i++;
+    }
+    if (digits == 0 || i < HB_PMI2_HEADER) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "PMI-2: a frame that does not begin with its length");
+    }
+    *len_out = len;
+    return HPCBOOT_OK;
+}
+
 int hb_pmi_next_frame(struct hb_buf *in, struct hb_bytes *out,
                       struct hpcboot_error *err)
 {
     const unsigned char *start = hb_buf_next(in);
-    size_t left = hb_buf_left(in), at = 0, len = 0;
+    size_t left = hb_buf_left(in), len = 0;
+    int rc;
 
     if (left < HB_PMI2_HEADER) {
         return 0;
     }
-    while (at < HB_PMI2_HEADER && start[at] == ' ') {
-        at++;
-    }
-    if (at == HB_PMI2_HEADER) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                       "PMI-2: a frame without a length");
-    }
-    for (; at < HB_PMI2_HEADER; at++) {
-        if (start[at] < '0' || start[at] > '9') {
-            return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                           "PMI-2: byte 0x%02x in the length of a frame",
-                           start[at]);
-        }
-        len = len * 10 + (start[at] - '0');
+    rc = frame_length(start, &len, err);
+    if (rc < 0) {
+        return rc;
     }
     if (left - HB_PMI2_HEADER < len) {
         return 0;

@@ -12,7 +12,8 @@
  *     cmd=NAME key=value key=value\n      a backslash escapes in values
  *     mcmd=NAME\nkey=value\n...endcmd\n   values run to the end of their line
  *
- * PMI-2: six characters of decimal payload length, blanks first, then
+ * PMI-2: six characters of decimal payload length, padded with blanks (before
+ * the digits when sent), then
  *
  *     cmd=NAME;key=value;...;             nothing is escaped */
 #define HB_PMI_MESSAGE_MAX (1u << 20) /* a spawn block may carry many args */

@@ -190,20 +190,49 @@ static int open_queue(struct hb_pm *pm, struct hpcboot_error *err)
 /* ---- start and end ------------------------------------------------------- */
 
 /* What libpmix is told through the environment of this process, and only
- * while it starts. The parameter of the interface list has had two names.
- * psec: a munge that one side of a container has and the other has not would
- * keep them apart. */
-static const char *const settings[][2] = {
-    {"PMIX_MCA_ptl_base_if_include", "lo"},
-    {"PMIX_MCA_ptl_tcp_if_include", "lo"},
-    {"PMIX_MCA_psec", "native"},
+ * while it starts. */
+static const struct {
+    const char *name, *value;
+    int forced; /* also where the person has set another */
+} settings[] = {
+    /* nobody from another host may connect */
+    {"PMIX_MCA_ptl_base_if_include", "lo", 1},
+    /* a munge that one side of a container has and the other has not would
+     * keep them apart */
+    {"PMIX_MCA_psec", "native", 0},
+    /* ds21, which 4.2 prefers, answers "not found" for a local rank that has
+     * not put its data yet, where hash waits; and it lives in mapped files,
+     * which a full file system turns into SIGBUS */
+    {"PMIX_MCA_gds", "hash", 0},
 };
 #define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static void settings_apply(char *old[N_SETTINGS])
+{
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const char *value = getenv(settings[i].name);
+
+        old[i] = value != NULL ? hb_xstrdup(value) : NULL;
+        setenv(settings[i].name, settings[i].value, settings[i].forced);
+    }
+}
+
+static void settings_restore(char *old[N_SETTINGS])
+{
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        if (old[i] != NULL) {
+            setenv(settings[i].name, old[i], 1);
+        } else {
+            unsetenv(settings[i].name);
+        }
+        free(old[i]);
+    }
+}
 
 static pmix_status_t start_library(struct hb_pm *pm)
 {
     const char *node = pm->job->map->node_names[pm->job->node];
-    char *old[N_SETTINGS] = {NULL};
+    char *old[N_SETTINGS];
     pmix_rank_t rank = pm->job->node;
     pmix_info_t *info;
     pmix_status_t rc;
@@ -216,21 +245,9 @@ static pmix_status_t start_library(struct hb_pm *pm)
                    PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
-    for (size_t i = 0; i < N_SETTINGS; i++) {
-        const char *value = getenv(settings[i][0]);
-
-        old[i] = value != NULL ? hb_xstrdup(value) : NULL;
-        setenv(settings[i][0], settings[i][1], 1);
-    }
+    settings_apply(old);
     rc = PMIx_server_init(&hb_pmix_module, info, N_INFO);
-    for (size_t i = 0; i < N_SETTINGS; i++) {
-        if (old[i] != NULL) {
-            setenv(settings[i][0], old[i], 1);
-        } else {
-            unsetenv(settings[i][0]);
-        }
-        free(old[i]);
-    }
+    settings_restore(old);
     PMIX_INFO_FREE(info, N_INFO);
     return rc;
 }

@@ -21,6 +21,7 @@
 #define CONTACT_CONNECTED 1u
 #define CONTACT_INITIALISED 2u
 #define CONTACT_FINALISED 4u
+#define NO_TEXT "N/A" /* what Open MPI says where it has nothing to say */
 
 /* ---- making events --------------------------------------------------------- */
 
@@ -145,7 +146,10 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object,
 static void run_abort(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     if (hb_pmix_is_local(pm, &ev->proc)) {
-        pm->host.abort(pm->arg, ev->proc.rank, ev->status, ev->data);
+        int no_text = strcmp(ev->data, NO_TEXT) == 0;
+
+        pm->host.abort(pm->arg, ev->proc.rank, ev->status,
+                       no_text ? "" : ev->data);
     }
     answer_op(ev, PMIX_SUCCESS);
 }

@@ -12,6 +12,7 @@
 load ../common
 
 drive=$HB_BUILDDIR/tests/pods/bootdrive
+usual_path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 setup_file() {
     need_root
@@ -116,6 +117,11 @@ drive() {
     # shellcheck disable=SC2086
     timeout -s KILL "$HB_LIMIT" "$drive" --port "$(port "$server")" \
         --prefix "$F/prefix" "$@" $hosts
+}
+
+no_agent_installed() {
+    ! PATH=$usual_path command -v hpcbootd > /dev/null ||
+        skip 'hpcbootd is installed on this host'
 }
 
 # listener NAME PERL: a port where each connection $c meets that code.
@@ -504,6 +510,7 @@ key_forms() {
 # --- shells and commands ------------------------------------------------------
 
 @test "a missing agent is named by the host in one line, status 127" {
+    no_agent_installed
     run -0 timeout -s KILL "$HB_LIMIT" "$drive" --port "$(port plain)" \
         --prefix /nowhere 127.0.0.1
     says '^chatter hpcbootd: not found on 127.0.0.1 \(looked in /nowhere/sbin/hpcbootd, '
@@ -605,4 +612,12 @@ key_forms() {
         -oStrictHostKeyChecking=yes -oUserKnownHostsFile=$PWD/empty"
     says '^chatter .*Host key verification failed'
     says '^closed ssh exited with status 255'
+}
+
+@test "a command that carries a stream does not outlive the launcher" {
+    drive plain --command "sh -c 'echo \$\$ > pid; exec sleep 1000 < /dev/null' %a" \
+        3>&- &
+    wait_until test -s pid
+    kill -KILL $! "$(pgrep -P $!)" 2> /dev/null || true
+    wait_until is_gone "$(cat pid)"
 }

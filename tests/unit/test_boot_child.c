@@ -196,8 +196,8 @@ static void a_command_that_is_not_there_fails(void **state)
 
     run_command(r, "no-such-command-here %h");
     assert_int_equal(r->failed, 1);
-    assert_string_equal(r->err.text, "cannot start no-such-command-here: "
-                        "No such file or directory");
+    assert_non_null(strstr(r->err.text, "cannot start no-such-command-here: "));
+    assert_non_null(strstr(r->err.text, "No such file or directory"));
 }
 
 static void the_end_is_seen_while_a_grandchild_holds_the_stream(void **state)

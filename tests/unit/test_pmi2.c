@@ -121,6 +121,16 @@ static void frames_may_come_cut_or_together(void **state)
     lab_free(lab);
 }
 
+/* As libpmi2 of Slurm does. */
+static void length_may_stand_on_the_left(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
+
+    lab_say(lab, 0, "14    cmd=job-getid;");
+    heard2(lab, 0, "cmd=job-getid-response;rc=0;jobid=job.1;");
+    lab_free(lab);
+}
+
 static void fence_carries_puts_to_the_other_nodes(void **state)
 {
     struct lab *lab = upgraded(HB_PM_PMI2, 4, two_nodes, 2);
@@ -187,7 +197,7 @@ static void abort_gets_no_reply(void **state)
 static void broken_frames_cut_the_rank_off(void **state)
 {
     static const char *const bad[] = {
-        "cmd=job-getid;", "      cmd=x;", "   -1 ", "1 2   ",
+        "cmd=job-getid;", "      cmd=x;", "   -1 ", "1 2   ", "12   x",
         "     8key=valu",
     };
 
@@ -219,6 +229,7 @@ int main(void)
         cmocka_unit_test(each_command_gets_its_answer),
         cmocka_unit_test(a_pmi1_server_takes_the_upgrade),
         cmocka_unit_test(frames_may_come_cut_or_together),
+        cmocka_unit_test(length_may_stand_on_the_left),
         cmocka_unit_test(fence_carries_puts_to_the_other_nodes),
         cmocka_unit_test(waiting_for_an_attribute_parks_the_request),
         cmocka_unit_test(names_are_published_and_looked_up),

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* A PMIx client without an MPI that asks for what an MPI may ask for, on two
+ * ranks and more: job keys, direct modex, a collecting fence of all and one
+ * of the first and last rank, publish and a lookup that waits for it, connect
+ * and disconnect, events. Prints one line per rank when all of it was right,
+ * else what was wrong, and exits 1. */
+#include "config.h"
+
+#include <pmix.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pmix_proc_t me;
+static uint32_t size;
+
+static void check(pmix_status_t rc, const char *what)
+{
+    if (rc != PMIX_SUCCESS) {
+        printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(rc));
+        exit(1);
+    }
+}
+
+static uint32_t job_u32(const char *key)
+{
+    pmix_proc_t job;
+    pmix_value_t *v;
+    uint32_t value;
+
+    PMIX_LOAD_PROCID(&job, me.nspace, PMIX_RANK_WILDCARD);
+    check(PMIx_Get(&job, key, NULL, 0, &v), key);
+    value = v->data.uint32;
+    PMIX_VALUE_RELEASE(v);
+    return value;
+}
+
+static void put(const char *key)
+{
+    pmix_value_t v;
+    char text[64];
+
+    snprintf(text, sizeof(text), "%s of %u", key, me.rank);
+    PMIX_VALUE_LOAD(&v, text, PMIX_STRING);
+    check(PMIx_Put(PMIX_GLOBAL, key, &v), "put");
+    PMIX_VALUE_DESTRUCT(&v);
+    check(PMIx_Commit(), "commit");
+}
+
+static void expect(pmix_rank_t rank, const char *key)
+{
+    pmix_proc_t proc;
+    pmix_value_t *v;
+    char text[64];
+
+    PMIX_LOAD_PROCID(&proc, me.nspace, rank);
+    snprintf(text, sizeof(text), "%s of %u", key, rank);
+    check(PMIx_Get(&proc, key, NULL, 0, &v), key);
+    if (v->type != PMIX_STRING || strcmp(v->data.string, text) != 0) {
+        printf("rank %u: %s of rank %u is wrong\n", me.rank, key, rank);
+        exit(1);
+    }
+    PMIX_VALUE_RELEASE(v);
+}
+
+static void fence(const pmix_proc_t *procs, size_t n, bool collect)
+{
+    pmix_info_t info;
+
+    PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    check(PMIx_Fence(procs, n, &info, 1), "fence");
+    PMIX_INFO_DESTRUCT(&info);
+}
+
+static void modex(void)
+{
+    put("direct");
+    fence(NULL, 0, false);
+    expect((me.rank + 1) % size, "direct");
+    put("collected");
+    fence(NULL, 0, true);
+    for (uint32_t r = 0; r < size; r++) {
+        expect(r, "collected");
+    }
+}
+
+static void fence_of_two(void)
+{
+    pmix_proc_t procs[2];
+
+    PMIX_LOAD_PROCID(&procs[0], me.nspace, 0);
+    PMIX_LOAD_PROCID(&procs[1], me.nspace, size - 1);
+    if (me.rank == 0 || me.rank == size - 1) {
+        for (int i = 0; i < 3; i++) {
+            fence(procs, 2, i == 1);
+        }
+    }
+    fence(NULL, 0, false);
+}
+
+/* The last rank looks before the first has published. */
+static void names(void)
+{
+    pmix_info_t info;
+    pmix_pdata_t found;
+    int all = 0;
+
+    if (me.rank == 0) {
+        usleep(300000);
+        PMIX_INFO_LOAD(&info, "probe.port", "17", PMIX_STRING);
+        check(PMIx_Publish(&info, 1), "publish");
+        PMIX_INFO_DESTRUCT(&info);
+    } else if (me.rank == size - 1) {
+        PMIX_INFO_LOAD(&info, PMIX_WAIT, &all, PMIX_INT);
+        PMIX_PDATA_CONSTRUCT(&found);
+        PMIX_LOAD_KEY(found.key, "probe.port");
+        check(PMIx_Lookup(&found, 1, &info, 1), "lookup");
+        if (found.value.type != PMIX_STRING ||
+            strcmp(found.value.data.string, "17") != 0 ||
+            found.proc.rank != 0) {
+            printf("rank %u: looked up something else\n", me.rank);
+            exit(1);
+        }
+        PMIX_PDATA_DESTRUCT(&found);
+        PMIX_INFO_DESTRUCT(&info);
+        PMIX_PDATA_CONSTRUCT(&found);
+        PMIX_LOAD_KEY(found.key, "probe.absent");
+        if (PMIx_Lookup(&found, 1, NULL, 0) == PMIX_SUCCESS) {
+            printf("rank %u: found what nobody has published\n", me.rank);
+            exit(1);
+        }
+    }
+    fence(NULL, 0, false);
+}
+
+static void connect_all(void)
+{
+    pmix_proc_t job;
+
+    PMIX_LOAD_PROCID(&job, me.nspace, PMIX_RANK_WILDCARD);
+    check(PMIx_Connect(&job, 1, NULL, 0), "connect");
+    check(PMIx_Disconnect(&job, 1, NULL, 0), "disconnect");
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t peers;
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    size = job_u32(PMIX_JOB_SIZE);
+    peers = job_u32(PMIX_LOCAL_SIZE);
+    modex();
+    if (size > 1) {
+        fence_of_two();
+        names();
+    }
+    connect_all();
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    printf("rank %u of %u, %u here\n", me.rank, size, peers);
+    return 0;
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# The process-management servers (bin/pm) against real MPI libraries, under
+# pmdrive: one node, and several nodes simulated on this host. Peers can hang,
+# so each runs under a limit, and none is tried twice.
+
+load ../common.bash
+
+setup() {
+    common_setup
+    pmdrive=$HB_BUILDDIR/tests/peers/pmdrive
+    export HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs
+    # Simulated nodes share this host: Open MPI takes the loopback interface for
+    # the network, MPICH's UCX shared memory without /dev/shm, which may have no
+    # room. (Over TCP, UCX 1.13 hangs in MPI_Finalize, under mpiexec as well.)
+    export OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo
+    export OMPI_MCA_rmaps_base_oversubscribe=1
+    export UCX_TLS=self,sysv UCX_WARN_UNUSED_ENV_VARS=n
+    unset "${!PMI_@}" "${!PMIX_@}"
+}
+
+drive() { run -"${want:-0}" timeout -k 5 "$HB_LIMIT" "$pmdrive" "$@"; }
+
+# build WRAPPER NAME: compiles tests/peers/NAME.c once per file and MPI.
+build() {
+    local program=$BATS_FILE_TMPDIR/${1##*/}-$2
+    [ -n "$1" ] || skip 'this MPI is not installed'
+    [ -x "$program" ] || "$1" -o "$program" "$HB_SRCDIR/tests/peers/$2.c"
+    echo "$program"
+}
+need_pmix() {
+    [ -e "$HPCBOOT_MODULE_DIR/hb_pmix.so" ] || skip 'built without libpmix'
+}
+
+# all_are_there N: each rank of 0..N-1 said its line, with the right sum.
+all_are_there() {
+    local r sum=$(($1 * ($1 + 1) / 2))
+    for ((r = 0; r < $1; r++)); do
+        grep -qxF "rank $r of $1, sum $sum" <<< "$output" || {
+            echo "rank $r of $1 is missing in:" "$output"
+            return 1
+        }
+    done
+    [ "$(grep -c '^rank ' <<< "$output")" = "$1" ]
+}
+
+# hello PMI FLAVOUR PROGRAM: on one node and on several.
+hello() {
+    local n nodes
+    for n in 1 2 8; do
+        drive --pmi "$1" --flavour "$2" -n "$n" "$3"
+        all_are_there "$n"
+    done
+    for nodes in 2 3 4; do
+        drive --pmi "$1" --flavour "$2" --nodes $nodes -n 6 "$3"
+        all_are_there 6
+        drive --pmi "$1" --flavour "$2" --nodes $nodes --cyclic -n 5 "$3"
+        all_are_there 5
+    done
+}
+
+@test 'Open MPI: ranks, sizes and a sum, on 1 to 4 nodes' {
+    need_pmix
+    program=$(build "$MPICC_OPENMPI" mpihello)
+    hello pmix openmpi4 "$program"
+}
+
+@test 'Open MPI: endpoints fetched one by one, not in a fence' {
+    need_pmix
+    program=$(build "$MPICC_OPENMPI" mpihello)
+    export OMPI_MCA_pmix_base_async_modex=1
+    for nodes in 1 3; do
+        drive --nodes $nodes -n 6 "$program"
+        all_are_there 6
+    done
+}
+
+@test 'Open MPI: MPI_Abort(7) arrives, from another node too' {
+    need_pmix
+    program=$(build "$MPICC_OPENMPI" mpiabort)
+    want=7 drive -n 2 "$program"
+    [[ $output == *'pmdrive: rank 1 aborts with 7:'* ]]
+    want=7 drive --nodes 2 -n 4 "$program"
+    [[ $output == *'pmdrive: rank 3 aborts with 7:'* ]]
+}
+
+@test 'MPICH: ranks, sizes and a sum, on 1 to 4 nodes' {
+    program=$(build "$MPICC_MPICH" mpihello)
+    hello pmi1 mpich "$program"
+}
+
+@test 'MPICH: MPI_Abort(7) arrives, from another node too' {
+    program=$(build "$MPICC_MPICH" mpiabort)
+    want=7 drive --pmi pmi1 -n 2 "$program"
+    [[ $output == *'pmdrive: rank 1 aborts with 7:'* ]]
+    want=7 drive --pmi pmi1 --nodes 2 -n 4 "$program"
+    [[ $output == *'pmdrive: rank 3 aborts with 7:'* ]]
+}
+
+@test 'PMIx client: modex, fences of some ranks, names, connect' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    for nodes in 1 2 4; do
+        drive --nodes $nodes -n 4 "$HB_BUILDDIR/tests/peers/pmixprobe"
+        [ "$(grep -c "^rank . of 4, $((4 / nodes)) here$" <<< "$output")" = 4 ]
+    done
+}
+
+@test 'PMI-2: a client of libpmi2 meets its peers' {
+    program=$BATS_FILE_TMPDIR/pmi2
+    echo '#include <slurm/pmi2.h>' > has.c
+    "$CC" -c -o /dev/null has.c 2> /dev/null ||
+        skip 'slurm/pmi2.h (libpmi2-0-dev) is not installed'
+    "$CC" -o "$program" "$HB_SRCDIR/tests/peers/pmi2probe.c" -lpmi2
+    for nodes in 1 2; do
+        drive --pmi pmi2 --nodes $nodes -n 4 "$program"
+        [ "$(grep -c '^rank . of 4: right$' <<< "$output")" = 4 ]
+    done
+}

@@ -5,7 +5,7 @@
 
 #include "bin/pm/pm.h"
 #include "bin/pm/pmi_wire.h"
-#include "lib/rdzv/kvs.h"
+#include "lib/base/kvs.h"
 
 /* Inside of the PMI server, shared by its files only: pmi.c owns the ranks
  * and their input, pmi_store.c what was put and who waits for whom, pmi1.c

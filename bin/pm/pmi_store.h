@@ -4,7 +4,7 @@
 #define HB_PM_PMI_STORE_H
 
 #include "bin/pm/pmi.h"
-#include "lib/rdzv/fence.h"
+#include "lib/base/collected.h"
 
 /* Between pmi_store.c and pmi_barrier.c, and of no interest elsewhere. */
 struct hb_pmi_barriers;

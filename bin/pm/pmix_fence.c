@@ -17,8 +17,8 @@
 
 #include "bin/pm/pmix_impl.h"
 #include "bin/pm/rankset.h"
+#include "lib/base/collected.h"
 #include "lib/base/str.h"
-#include "lib/rdzv/fence.h"
 
 struct hb_pmix_fence {
     struct hb_pmix_fence *next;

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "bin/pm/pm.h"
-#include "lib/rdzv/kvs.h"
+#include "lib/base/kvs.h"
 
 /* Inside of the PMIx adapter (hb_pmix.so), shared by its files only:
  * pmix.c        the ops, the queue between libpmix's thread and the loop

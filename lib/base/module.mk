@@ -4,10 +4,12 @@ libhb_a_SOURCES += \
     %D%/buf.c %D%/buf.h \
     %D%/channel.h \
     %D%/clock.c %D%/clock.h \
+    %D%/collected.c %D%/collected.h \
     %D%/error.c %D%/error.h \
     %D%/fd.c %D%/fd.h \
     %D%/jobmap.c %D%/jobmap.h \
     %D%/json.c %D%/json.h \
+    %D%/kvs.c %D%/kvs.h \
     %D%/log.c %D%/log.h \
     %D%/module_load.c %D%/module_load.h \
     %D%/str.c %D%/str.h \
@@ -24,7 +26,8 @@ base_tests = \
     tests/unit/test_base_buf \
     tests/unit/test_base_jobmap \
     tests/unit/test_base_str \
-    tests/unit/test_base_system
+    tests/unit/test_base_system \
+    tests/unit/test_kvs
 check_PROGRAMS += $(base_tests)
 TESTS += $(base_tests)
 tests_unit_test_base_buf_SOURCES = tests/unit/test_base_buf.c
@@ -39,4 +42,7 @@ tests_unit_test_base_str_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_base_system_SOURCES = tests/unit/test_base_system.c
 tests_unit_test_base_system_LDADD = $(UNIT_LDADD)
 tests_unit_test_base_system_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_kvs_SOURCES = tests/unit/test_kvs.c
+tests_unit_test_kvs_LDADD = $(UNIT_LDADD)
+tests_unit_test_kvs_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 endif

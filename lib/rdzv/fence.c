@@ -593,20 +593,3 @@ size_t hb_fence_open_count(const struct hb_fence_engine *e)
     }
     return n;
 }
-
-int hb_fence_data_next(struct hb_buf *view, uint32_t *node_out,
-                       struct hb_bytes *blob_out)
-{
-    if (hb_buf_left(view) == 0) {
-        return hb_buf_failed(view) ? HPCBOOT_ERR_PROTOCOL : 0;
-    }
-    uint32_t node = hb_buf_get_u32(view);
-    struct hb_bytes blob = hb_buf_get_blob(view, HB_FENCE_DATA_MAX);
-
-    if (hb_buf_failed(view)) {
-        return HPCBOOT_ERR_PROTOCOL;
-    }
-    *node_out = node;
-    *blob_out = blob;
-    return 1;
-}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/collected.h"
 #include "lib/base/error.h"
 
 /* The one fence engine: collects a blob from each participating node up a
@@ -17,8 +18,8 @@
  * A fence is named by an opaque key (at most HB_FENCE_KEY_MAX bytes) that
  * every participant makes alike: kind, epoch, participants, round. Several
  * may be under way at once. Each participating node contributes once, when
- * all its own participating ranks have joined. Collected data is a sequence
- * of {u32 node, blob}, without those whose blob is empty; the engine never
+ * all its own participating ranks have joined. Collected data is in the form
+ * of lib/base/collected.h, at most HB_FENCE_DATA_MAX bytes; the engine never
  * looks inside a blob.
  *
  * An inner node passes on when every participating node of its subtree has
@@ -26,7 +27,6 @@
  * (a fence of one node never leaves it). Each contribution gets exactly one
  * answer, and a key may be used again as soon as that has come. */
 #define HB_FENCE_KEY_MAX 65536u
-#define HB_FENCE_DATA_MAX (256u << 20) /* as much as a frame of lib/wire holds */
 
 struct hb_fence_engine;
 
@@ -74,9 +74,5 @@ int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node);
 /* Fences that are neither complete nor failed. */
 size_t hb_fence_open_count(const struct hb_fence_engine *e);
-
-/* Walks collected data: 1 and the next part, 0 at the end, ERR_PROTOCOL. */
-int hb_fence_data_next(struct hb_buf *view, uint32_t *node_out,
-                       struct hb_bytes *blob_out);
 
 #endif

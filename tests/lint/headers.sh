@@ -7,11 +7,14 @@
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# Debian keeps PMIx's headers in a folder of their own.
+read -ra pmix < <(pkg-config --cflags pmix 2> /dev/null)
+
 compiles() { # LANGUAGE FLAG... ; the source on stdin
     local language=$1
     shift
     "$CC" -x "$language" -fsyntax-only -Wall -Wextra -Werror -I. -Iinclude \
-        -I"$HB_BUILDDIR" "$@" - 2>&1
+        -I"$HB_BUILDDIR" "${pmix[@]}" "$@" - 2>&1
 }
 alone() { # HEADER
     case $1 in

@@ -28,7 +28,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/fence.h"
-#include "lib/rdzv/kvs.h"
+#include "lib/base/kvs.h"
 
 #define NAMES_MAX (1u << 20)
 #define NODES_MAX 64u

@@ -106,6 +106,17 @@ static uint64_t order(const struct image *im, uint64_t v, int bytes)
     return out;
 }
 
+/* Where the next one goes. */
+static size_t put_string(char *strings, size_t size, size_t at,
+                         const char *text)
+{
+    size_t len = strlen(text) + 1;
+
+    assert_true(len <= size - at);
+    memcpy(strings + at, text, len);
+    return at + len;
+}
+
 static void elf_file(struct lab *lab, const char *name, struct image im)
 {
     FILE *f = create(lab, name, 0755);
@@ -119,14 +130,12 @@ static void elf_file(struct lab *lab, const char *name, struct image im)
     for (int i = 0; i < 4 && im.needed[i] != NULL; i++) {
         dyn[n].d_tag = DT_NEEDED;
         dyn[n++].d_un.d_val = at;
-        strcpy(strings + at, im.needed[i]);
-        at += strlen(im.needed[i]) + 1;
+        at = put_string(strings, sizeof(strings), at, im.needed[i]);
     }
     if (im.path != NULL) {
         dyn[n].d_tag = im.path_tag;
         dyn[n++].d_un.d_val = at;
-        strcpy(strings + at, im.path);
-        at += strlen(im.path) + 1;
+        at = put_string(strings, sizeof(strings), at, im.path);
     }
     dyn[n].d_tag = DT_STRTAB;
     dyn[n++].d_un.d_val = 0x1000 + strings_at;

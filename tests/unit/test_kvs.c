@@ -4,7 +4,7 @@
  * wins as asked, and the limit holds. */
 #include "config.h"
 
-#include "lib/rdzv/kvs.h"
+#include "lib/base/kvs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-#ifndef HB_RDZV_KVS_H
-#define HB_RDZV_KVS_H
+#ifndef HB_BASE_KVS_H
+#define HB_BASE_KVS_H
 
 #include <stddef.h>
 

@@ -12,7 +12,7 @@
  * (after a fence, to this node alone) is the business of its user. */
 #include "config.h"
 
-#include "lib/rdzv/kvs.h"
+#include "lib/base/kvs.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -197,7 +197,8 @@ int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
                    struct hpcboot_error *err)
 {
     struct hb_proc_spec proc = {
-        .file = spec->argv[0], .argv = spec->argv, .env = spec->env ? spec->env : environ,
+        .file = spec->argv[0], .argv = spec->argv,
+        .env = spec->env ? spec->env : environ,
         .stdio = {spec->in, spec->out, spec->err}, .umask = -1,
         .new_session = 1, .death_signal = spec->death_signal,
     };

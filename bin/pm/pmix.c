@@ -381,6 +381,9 @@ static void flavour_env(const struct hb_pm *pm, struct hb_strv *env)
 
     if (flavour == HB_MPI_OPENMPI4 || flavour == HB_MPI_UNKNOWN) {
         hb_env_set(env, "JSM_JSRUN_PORT", "1");
+        if (pm->job->oversubscribed) { /* version 5 asks for a PMIx key */
+            hb_env_set(env, "OMPI_MCA_mpi_oversubscribe", "1");
+        }
     } else if (flavour == HB_MPI_MPICH || flavour == HB_MPI_MVAPICH) {
         hb_env_set(env, "MPIR_CVAR_PMI_VERSION", "x"); /* from 4.2 on */
     }

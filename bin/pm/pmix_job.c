@@ -9,7 +9,9 @@
  *
  * No personality is named: with one, libpmix's plug-in for Open MPI insists on
  * keys that only its own launcher has. What that plug-in would put into the
- * environment is made in personality.c. */
+ * environment is made in personality.c. No place for shared-memory files is
+ * named either: Open MPI puts a number made of the namespace into their names,
+ * and a namespace is unique to its job. */
 #include "config.h"
 
 #include <stdlib.h>

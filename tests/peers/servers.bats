@@ -99,6 +99,18 @@ hello() {
     [[ $output == *'pmdrive: rank 3 aborts with 7:'* ]]
 }
 
+@test 'PMIx: ranks get one family, the sign Open MPI 4 looks for, no settings' {
+    need_pmix
+    drive --flavour openmpi4 -n 1 env
+    grep -qx 'PMIX_RANK=0' <<< "$output"
+    grep -qx 'JSM_JSRUN_PORT=1' <<< "$output"
+    grep -qx 'OMPI_MCA_mpi_oversubscribe=1' <<< "$output"
+    ! grep -E '^(PMI_|PMIX_MCA_)' <<< "$output"
+    ! grep '^PMIX_SERVER_URI' <<< "$output" | grep -v '//127\.0\.0\.1:'
+    drive --flavour openmpi5 -n 1 env
+    ! grep -E '^(JSM_JSRUN_PORT|OMPI_MCA_mpi_oversubscribe)=' <<< "$output"
+}
+
 @test 'PMIx client: modex, fences of some ranks, names, connect' {
     need_pmix
     [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'

@@ -168,8 +168,10 @@ static void output_over(struct fd_channel *c)
 
 static void read_cb(evutil_socket_t fd, short what, void *arg)
 {
+    /* One loop thread reads, one channel at a time; too much for the stack
+     * of somebody who has made his small. */
+    static char data[READ_BYTES];
     struct fd_channel *c = arg;
-    char data[READ_BYTES];
 
     for (int round = 0; round < READ_ROUNDS; round++) {
         ssize_t n = read(c->read_fd, data, sizeof data);

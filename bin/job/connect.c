@@ -294,13 +294,15 @@ static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
 }
 
 /* Also said again: when the node's number is settled, and to change the beat;
- * 0: no heartbeat. */
+ * 0: no heartbeat. An agent on this host learns of the launcher's end from the
+ * kernel; silence only means that somebody stopped it, as a debugger does. */
 void host_send_welcome(struct job_host *h, uint32_t beat_ms)
 {
     uint32_t dead_ms = beat_ms * BEATS_TO_DEATH;
 
     HOST_SEND(h, welcome, .job_id = h->job->id, .node = h->node,
-              .heartbeat_ms = beat_ms, .dead_ms = dead_ms,
+              .heartbeat_ms = beat_ms,
+              .dead_ms = h->spec->is_local ? 0 : dead_ms,
               .time_ns = (uint64_t)hb_now_ns(), .cookie = h->job->cookie,
               .local = (uint8_t)h->spec->is_local);
     hb_link_heartbeat(h->link, beat_ms, dead_ms);

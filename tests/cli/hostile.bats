@@ -125,6 +125,26 @@ start_job() {
     nothing_left
 }
 
+# Twenty beats of silence are four deaths of a host elsewhere.
+@test "a stopped hbrun finds its ranks on this host as they were" {
+    "$hbrun" --pmi none --heartbeat 0.1 -n 1 \
+        sh -c 'echo up; until [ -e over ]; do sleep 0.1; done' \
+        > out 2> err 3>&- &
+    launcher=$!
+    wait_until lines_in out 1
+    kill -STOP $launcher
+    sleep 2
+    touch over
+    kill -CONT $launcher
+    end_of $launcher
+    ended_with 0
+}
+
+@test "a stack of 128 KiB is enough" {
+    run -0 bash -c 'ulimit -s 128; "$@"' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" --pmi pmi1 -n 2 sh -c 'head -c 300000 /dev/zero > /dev/null'
+}
+
 @test "a stopped guard does not stay when the job is over" {
     start_job
     kill -STOP "$guard"

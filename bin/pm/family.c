@@ -7,7 +7,8 @@
  *     wrapper (env, numactl, timeout ...)              -> what it starts
  *     script                                           -> its interpreter
  *     Python                                           -> its mpi4py's MPI
- *     shell, other interpreter, container runtime      -> default rule
+ *     shell script, sh -c TEXT                         -> what it names
+ *     other interpreter, container runtime             -> default rule
  *     ELF file without any                             -> none
  *
  * Default rule, wherever nothing certain can be said: PMIx when libmpi.so.40
@@ -23,11 +24,14 @@
 
 #include "bin/pm/mpi4py.h"
 #include "bin/pm/mpi_lib.h"
+#include "bin/pm/shelltext.h"
 #include "bin/pm/wrapper.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 #define DEPTH_MAX 8 /* a script started by a wrapper started by a script ... */
+#define SHELL_DEPTH 3 /* a shell counts as so many: it may name many programs */
+#define SCRIPT_MAX (256u << 10) /* of a shell script that is looked through */
 #define SHEBANG_MAX 256u /* what Linux reads of a script's first line */
 
 static const char *const flavour_names[] = {
@@ -124,10 +128,11 @@ static void by_absence(const struct hb_place *place, const char *path,
 
 /* ---- Python ---------------------------------------------------------------- */
 
-/* Wheels carry several modules, one per MPI; those whose MPI is not there do
- * not count, and if those that are there differ, nothing is certain. */
+/* Where there are several modules, one per MPI, those whose MPI is not there
+ * do not count, and if those that are there differ, nothing is certain. */
 static int mpi4py_link(const struct hb_place *place,
-                       const struct hb_strv *modules, struct hb_mpi_link *out)
+                       const struct hb_strv *modules, struct hb_mpi_link *out,
+                       const char **module_out)
 {
     int n = 0;
 
@@ -142,6 +147,7 @@ static int mpi4py_link(const struct hb_place *place,
             return 0;
         }
         *out = l;
+        *module_out = modules->v[i];
         n++;
     }
     return n > 0;
@@ -152,11 +158,18 @@ static void by_python(const struct hb_place *place, const char *path,
 {
     struct hb_strv modules = HB_STRV_INIT;
     struct hb_mpi_link link;
-    char *because;
+    const char *module = NULL;
+    char *because, *library;
 
     hb_mpi4py_find(place, path, &modules);
-    if (mpi4py_link(place, &modules, &link)) {
+    library = hb_mpi4py_library(place, path, &modules);
+    if (library != NULL) {
+        hb_mpi_link_library(&link, library);
+        *strrchr(modules.v[0], '/') = '\0';
         by_link(modules.v[0], &link, c);
+        c->links_mpi = hb_mpi4py_named(place, args);
+    } else if (mpi4py_link(place, &modules, &link, &module)) {
+        by_link(module, &link, c);
         c->links_mpi = hb_mpi4py_named(place, args);
     } else {
         because = hb_xasprintf("%s has %s", path,
@@ -166,6 +179,7 @@ static void by_python(const struct hb_place *place, const char *path,
         by_default(place, because, c);
         free(because);
     }
+    free(library);
     hb_strv_destroy(&modules);
 }
 
@@ -241,6 +255,73 @@ static void by_script(const struct hb_place *place, const char *path,
     hb_strv_destroy(&words);
 }
 
+/* ---- shells ---------------------------------------------------------------- */
+
+struct shell_search {
+    const struct hb_place *place;
+    int depth;
+    int n_found;
+    int differ; /* programs of two families are named */
+    struct hb_family_choice found;
+};
+
+static int shell_command(void *arg, char *const *argv)
+{
+    struct shell_search *s = arg;
+    struct hb_family_choice c = {0};
+
+    detect(s->place, argv, s->depth, &c);
+    if (c.certain && c.family != HB_PM_NONE) {
+        s->differ = s->n_found > 0 && c.family != s->found.family;
+        s->found = s->n_found++ == 0 ? c : s->found;
+    }
+    return s->differ;
+}
+
+static void shell_search(struct shell_search *s, char *const *argv)
+{
+    const char *text, *script;
+    size_t rest = hb_shell_open(argv, &text, &script), len;
+    char *path = NULL, *read = NULL;
+
+    if (script != NULL) {
+        path = strchr(script, '/') != NULL || s->place->wdir == NULL
+                   ? hb_place_program(s->place, script)
+                   : hb_xasprintf("%s/%s", s->place->wdir, script);
+        (void)hb_file_read(path != NULL ? path : script, SCRIPT_MAX, &read,
+                           &len, NULL);
+        text = read;
+    }
+    if (text != NULL) {
+        hb_shell_commands(text, argv + rest, s->place->env, shell_command, s);
+    }
+    free(read);
+    free(path);
+}
+
+/* What a shell's text names counts, whether or not it comes to it. */
+static void by_shell(const struct hb_place *place, const char *path,
+                     char *const *argv, int depth, struct hb_family_choice *c)
+{
+    struct shell_search s = {.place = place, .depth = depth + SHELL_DEPTH};
+    char *because;
+
+    shell_search(&s, argv);
+    if (s.n_found > 0 && !s.differ) {
+        int found = c->found;
+
+        *c = s.found;
+        c->found = found;
+        say(c, "what %s runs names a program: %.400s", path, s.found.why);
+        return;
+    }
+    because = hb_xasprintf(s.differ ? "what %s runs names programs of two "
+                                      "families"
+                                    : "what %s starts cannot be told", path);
+    by_default(place, because, c);
+    free(because);
+}
+
 static void by_program(const struct hb_place *place, const char *path,
                        char *const *argv, int depth,
                        struct hb_family_choice *c)
@@ -259,6 +340,10 @@ static void by_program(const struct hb_place *place, const char *path,
     }
     if (hb_is_python(path)) {
         by_python(place, path, argv + 1, c);
+        return;
+    }
+    if (hb_is_shell(path)) {
+        by_shell(place, path, argv, depth, c);
         return;
     }
     switch (hb_wrapper_open(argv, &next)) {

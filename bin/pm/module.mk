@@ -7,6 +7,7 @@ libhbbin_a_SOURCES += \
     %D%/mpi_lib.c %D%/mpi_lib.h \
     %D%/personality.c \
     %D%/rankset.c %D%/rankset.h \
+    %D%/shelltext.c %D%/shelltext.h \
     %D%/wrapper.c %D%/wrapper.h \
     %D%/pm.c %D%/pm.h %D%/servers.h \
     %D%/pmi.c %D%/pmi.h \
@@ -37,6 +38,12 @@ TESTS += tests/fuzz/fuzz_elf
 tests_fuzz_fuzz_elf_SOURCES = tests/fuzz/fuzz_elf.c tests/fuzz/replay.c
 tests_fuzz_fuzz_elf_LDADD = libhbbin.a libhb.a
 EXTRA_DIST += tests/fuzz/corpus/elf
+check_PROGRAMS += tests/fuzz/fuzz_shelltext
+TESTS += tests/fuzz/fuzz_shelltext
+tests_fuzz_fuzz_shelltext_SOURCES = tests/fuzz/fuzz_shelltext.c \
+    tests/fuzz/replay.c
+tests_fuzz_fuzz_shelltext_LDADD = libhbbin.a libhb.a
+EXTRA_DIST += tests/fuzz/corpus/shelltext
 EXTRA_DIST += tests/fuzz/corpus/pmi1 tests/fuzz/corpus/pmi2
 
 if HAVE_CMOCKA

@@ -10,7 +10,11 @@
  *     <prefix>/lib/python3/dist-packages       Debian
  *
  * A virtual environment hides the places below it unless its pyvenv.cfg says
- * include-system-site-packages = true. */
+ * include-system-site-packages = true.
+ *
+ * The wheels of mpi4py 4 hold a module per ABI and load the MPI by themselves
+ * (their _mpiabi.py): the first libmpi of <venv>/lib, ~/.local/lib,
+ * <prefix>/lib, the loader's path. That search is done alike here. */
 #include "config.h"
 
 #include "bin/pm/mpi4py.h"
@@ -18,6 +22,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -144,6 +149,120 @@ void hb_mpi4py_find(const struct hb_place *place, const char *interpreter,
     free(real);
     free(prefix);
 }
+
+/* ---- wheels with a module per ABI ----------------------------------------- */
+
+static int is_per_abi(const struct hb_strv *modules)
+{
+    static const char *const marks[] = {
+        "/MPI.mpich.", "/MPI.openmpi.", "/MPI.mpiabi.", "/MPI.impi.",
+    };
+
+    for (size_t i = 0; i < modules->n; i++) {
+        for (size_t k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
+            if (strstr(modules->v[i], marks[k]) != NULL) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static const char *const libmpi_names[] = {
+    "libmpi.so", "libmpi.so.12", "libmpi.so.40",
+};
+#define N_NAMES (sizeof(libmpi_names) / sizeof(libmpi_names[0]))
+
+/* A wheel's libmpi.so is a line for the linker, which cannot be loaded. */
+static int is_elf(const char *path)
+{
+    struct hb_elf elf;
+
+    if (hb_elf_open(&elf, path, NULL) < 0) {
+        return 0;
+    }
+    hb_elf_destroy(&elf);
+    return 1;
+}
+
+static char *libmpi_below(const char *prefix, const char *below)
+{
+    for (size_t i = 0; i < N_NAMES; i++) {
+        char *path = hb_xasprintf("%s%s/%s", prefix, below, libmpi_names[i]);
+
+        if (is_elf(path)) {
+            return path;
+        }
+        free(path);
+    }
+    return NULL;
+}
+
+static char *libmpi_of_system(const struct hb_place *place)
+{
+    char *path = NULL;
+
+    for (size_t i = 0; i < N_NAMES && path == NULL; i++) {
+        path = hb_place_system_library(place, libmpi_names[i]);
+    }
+    return path;
+}
+
+/* MPI4PY_LIBMPI: files and folders; an empty entry is the loader's path. */
+static char *libmpi_named(const struct hb_place *place, const char *list)
+{
+    char *copy = hb_xstrdup(list), *rest = copy, *found = NULL, *entry;
+
+    while (found == NULL && (entry = strsep(&rest, ":")) != NULL) {
+        struct stat st;
+
+        if (entry[0] == '\0') {
+            found = libmpi_of_system(place);
+        } else if (stat(entry, &st) == 0 && S_ISDIR(st.st_mode)) {
+            found = libmpi_below(entry, "");
+        } else if (strchr(entry, '/') == NULL) {
+            found = hb_place_system_library(place, entry);
+        } else if (is_elf(entry)) {
+            found = hb_xstrdup(entry);
+        }
+    }
+    free(copy);
+    return found;
+}
+
+char *hb_mpi4py_library(const struct hb_place *place, const char *interpreter,
+                        const struct hb_strv *modules)
+{
+    const char *list = hb_place_env(place, "MPI4PY_LIBMPI");
+    const char *home = hb_place_env(place, "HOME");
+    char *real, *prefix, *system, *found = NULL;
+    int see_system = 1;
+
+    if (!is_per_abi(modules)) {
+        return NULL;
+    }
+    if (list != NULL) {
+        return libmpi_named(place, list);
+    }
+    real = realpath(interpreter, NULL);
+    prefix = prefix_of(interpreter);
+    system = prefix_of(real != NULL ? real : interpreter);
+    if (is_venv(prefix, &see_system)) {
+        found = libmpi_below(prefix, "/lib");
+    }
+    if (found == NULL && see_system && home != NULL) {
+        found = libmpi_below(home, "/.local/lib");
+    }
+    if (found == NULL && see_system && strcmp(system, "/usr") != 0) {
+        found = libmpi_below(system, "/lib");
+    }
+    free(system);
+    free(prefix);
+    free(real);
+    return found != NULL ? found : libmpi_of_system(place);
+}
+
+/* ---- command lines ---------------------------------------------------------- */
 
 static int script_names(const struct hb_place *place, const char *script)
 {

@@ -12,6 +12,13 @@
 void hb_mpi4py_find(const struct hb_place *place, const char *interpreter,
                     struct hb_strv *out);
 
+/* The MPI library that an mpi4py with a module per MPI (the wheels of mpi4py 4)
+ * would load: of MPI4PY_LIBMPI, of the environment the interpreter stands in,
+ * of the user, of the system. NULL: it is not of that kind, or finds none.
+ * free() it. */
+char *hb_mpi4py_library(const struct hb_place *place, const char *interpreter,
+                        const struct hb_strv *modules);
+
 /* Whether a Python command line speaks of mpi4py: in its words, or in the
  * script it names. `args` begin behind the interpreter. */
 int hb_mpi4py_named(const struct hb_place *place, char *const *args);

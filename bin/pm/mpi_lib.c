@@ -184,6 +184,15 @@ static void judge(struct hb_mpi_link *out, enum abi abi, const char *name,
     hb_elf_destroy(&elf);
 }
 
+void hb_mpi_link_library(struct hb_mpi_link *out, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+
+    memset(out, 0, sizeof(*out));
+    judge(out, abi_of(name), name, path);
+}
+
 /* Fortran and C++ bindings are a layer: the library below decides. */
 static int is_layer(const char *name)
 {

@@ -411,7 +411,7 @@ static void wrappers_are_seen_through(void **state)
     assert_int_equal(detect(lab, "gdb ./prog").certain, 0);
 }
 
-static void shells_take_the_default_rule(void **state)
+static void other_interpreters_take_the_default_rule(void **state)
 {
     struct lab *lab = *state;
 
@@ -419,10 +419,69 @@ static void shells_take_the_default_rule(void **state)
     ELF(lab, "bin/perl");
     text_file(lab, "run.pl", "#!/usr/bin/env perl\n");
     text_file(lab, "plain", "echo no interpreter named\n");
-    assert_int_equal(detect(lab, "bash -c ./prog").certain, 0);
+    assert_int_equal(detect(lab, "bash -c ./other").certain, 0);
+    assert_int_equal(detect(lab, "bash").certain, 0);
     assert_int_equal(detect(lab, "./plain").certain, 0);
     hb_env_setf(&lab->env, "PATH", "/usr/bin:%s/bin", lab->dir);
     assert_int_equal(detect(lab, "./run.pl").certain, 0);
+}
+
+static void shell_scripts_are_looked_through(void **state)
+{
+    static const char *const texts[] = {
+        "./prog -in file\n",
+        "# words\nif [ -n \"$A\" ]; then\n  exec \"./prog\" \"$@\"\nfi\n",
+        "P=./prog\nOMP_NUM_THREADS=2 ${P} > log 2>&1\n",
+        "cd \"$(dirname \"$0\")\" && numactl -N 0 \\\n    ./prog\n",
+        "export X=1; exec env A=b ./prog",
+        "(true; ./prog) &\nwait\n",
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    ELF(lab, "bin/bash");
+    ELF(lab, "bin/env");
+    ELF(lab, "bin/numactl");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        text_file(lab, "run", texts[i]);
+        assert_choice(detect(lab, "bash -eu run"), HB_PM_PMI1, HB_MPI_MPICH);
+    }
+    text_file(lab, "run", "#x\nshift; exec \"$@\"\n");
+    assert_choice(detect(lab, "bash run ./prog 5"), HB_PM_PMI1, HB_MPI_MPICH);
+    text_file(lab, "run", "exec numactl -N 0 $1 --fast\n");
+    assert_choice(detect(lab, "bash run ./prog 5"), HB_PM_PMI1, HB_MPI_MPICH);
+    assert_choice(detect(lab, "bash -c ./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+    assert_int_equal(detect(lab, "bash run ./prog").links_mpi, 1);
+}
+
+static void shell_script_for_two_families_is_uncertain(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    openmpi4(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "one", .needed = {"libmpi.so.12"});
+    ELF(lab, "two", .needed = {"libmpi.so.40"});
+    text_file(lab, "run", "./one; ./two\n");
+    assert_int_equal(detect(lab, "sh run").certain, 0);
+    text_file(lab, "run", "# ./one\necho './one'; ./two\n");
+    assert_choice(detect(lab, "sh run"), HB_PM_PMIX, HB_MPI_OPENMPI4);
+}
+
+static void shells_that_call_each_other_end(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_str text = HB_STR_INIT;
+
+    ELF(lab, "bin/sh");
+    for (int i = 0; i < 1000; i++) {
+        hb_str_put(&text, "sh run; ");
+    }
+    text_file(lab, "run", hb_str_text(&text));
+    assert_int_equal(detect(lab, "sh run").certain, 0);
+    hb_str_destroy(&text);
 }
 
 static void a_program_named_like_a_wrapper_is_itself(void **state)
@@ -498,6 +557,30 @@ static void a_wheel_for_both_is_decided_by_what_is_there(void **state)
     assert_choice(detect(lab, "python3 x.py"), HB_PM_PMIX, HB_MPI_OPENMPI4);
     ELF(lab, "lib/libmpich.so.777");
     assert_int_equal(detect(lab, "python3 x.py").certain, 0);
+}
+
+/* mpi4py 4 brings its modules, its MPI is a wheel beside it. */
+static void a_wheel_per_abi_takes_the_mpi_of_its_environment(void **state)
+{
+    struct lab *lab = *state;
+
+    openmpi4(lab);
+    ELF(lab, "bin/python3");
+    ELF(lab, "venv/bin/python3");
+    text_file(lab, "venv/pyvenv.cfg", "home = /usr/bin\n");
+    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.mpich.x.so",
+        .needed = {"libmpi.so.12"});
+    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.openmpi.x.so",
+        .needed = {"libmpi.so.40"});
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
+    text_file(lab, "venv/lib/libmpi.so", "INPUT(libmpi.so.12)\n");
+    ELF(lab, "venv/lib/libmpi.so.12");
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMI1,
+                  HB_MPI_MPICH);
+    hb_env_setf(&lab->env, "MPI4PY_LIBMPI", "%s/lib/libmpi.so.40", lab->dir);
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
 }
 
 static void pythons_are_known_by_name(void **state)
@@ -614,12 +697,16 @@ int main(void)
         IN_LAB(program_is_looked_up_in_path),
         IN_LAB(missing_program_takes_the_default_rule),
         IN_LAB(wrappers_are_seen_through),
-        IN_LAB(shells_take_the_default_rule),
+        IN_LAB(other_interpreters_take_the_default_rule),
+        IN_LAB(shell_scripts_are_looked_through),
+        IN_LAB(shell_script_for_two_families_is_uncertain),
+        IN_LAB(shells_that_call_each_other_end),
         IN_LAB(a_program_named_like_a_wrapper_is_itself),
         IN_LAB(scripts_that_call_each_other_end),
         IN_LAB(python_follows_its_mpi4py),
         IN_LAB(virtual_environment_hides_the_system),
         IN_LAB(a_wheel_for_both_is_decided_by_what_is_there),
+        IN_LAB(a_wheel_per_abi_takes_the_mpi_of_its_environment),
         cmocka_unit_test(pythons_are_known_by_name),
         cmocka_unit_test(flavours_have_names),
         cmocka_unit_test(identity_follows_the_family),

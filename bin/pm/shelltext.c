@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Enough of the shell's grammar to see which programs a wrapper script names:
+ * words, quotes, comments, separators, assignments, positional parameters.
+ * Control structures are not followed: what stands behind `then` or `do` is a
+ * command like any other. A word with something in it that only running would
+ * tell (command substitution, an unknown variable) ends its command, because
+ * what follows it cannot be placed.
+ *
+ * Nothing is run and no file is looked at here. */
+#include "config.h"
+
+#include "bin/pm/shelltext.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+#define COMMANDS_MAX 256u /* of one text that are looked at */
+
+struct reader {
+    const char *at;
+    char *const *args;
+    struct hb_strv vars; /* environment and the text's own assignments */
+    struct hb_strv command;
+    struct hb_str word;
+    int in_word;   /* a word is open, be it an empty one */
+    int unknown;   /* it holds what cannot be known */
+    int ended;     /* the rest of this command is not taken */
+    int skip_word; /* behind < or > */
+    unsigned n_commands;
+    hb_shell_visit visit;
+    void *arg;
+    int stop;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+static int is_one_of(const char *word, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (strcmp(word, *list) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int hb_is_shell(const char *path)
+{
+    static const char *const names[] = {
+        "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", NULL,
+    };
+
+    return is_one_of(base_name(path), names);
+}
+
+size_t hb_shell_open(char *const *argv, const char **text_out,
+                     const char **script_out)
+{
+    static const char *const valued[] = {
+        "-o", "+o", "-O", "+O", "--rcfile", "--init-file", NULL,
+    };
+    int wants_text = 0;
+    size_t i = 1;
+
+    *text_out = *script_out = NULL;
+    for (; argv[i] != NULL && (argv[i][0] == '-' || argv[i][0] == '+'); i++) {
+        if (strcmp(argv[i], "--") == 0 || strcmp(argv[i], "-") == 0) {
+            i++;
+            break;
+        }
+        wants_text |= argv[i][0] == '-' && argv[i][1] != '-' &&
+                      strchr(argv[i], 'c') != NULL;
+        i += is_one_of(argv[i], valued) && argv[i + 1] != NULL;
+    }
+    if (argv[i] == NULL) {
+        return i;
+    }
+    if (!wants_text) {
+        *script_out = argv[i];
+        return i + 1;
+    }
+    *text_out = argv[i];
+    return argv[i + 1] != NULL ? i + 2 : i + 1; /* $0 stands in between */
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+/* Length of the NAME of "NAME=value", 0 for any other word. */
+static size_t assigned_name(const char *word)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)word[n]) || word[n] == '_') {
+        n++;
+    }
+    return word[n] == '=' && !isdigit((unsigned char)word[0]) ? n : 0;
+}
+
+/* Words that stand before a command and are none. */
+static int is_prefix(struct reader *r, const char *word)
+{
+    static const char *const words[] = {
+        "if", "then", "else", "elif", "while", "until", "do", "!", "{",
+        "exec", "command", "builtin", "export", NULL,
+    };
+
+    if (assigned_name(word) > 0) {
+        hb_env_put(&r->vars, word);
+        return 1;
+    }
+    return is_one_of(word, words);
+}
+
+static void end_word(struct reader *r)
+{
+    const char *word = hb_str_text(&r->word);
+
+    if (!r->in_word) {
+        return;
+    }
+    r->in_word = 0;
+    if (r->skip_word) {
+        r->skip_word = 0;
+    } else if (r->unknown) {
+        r->ended = r->ended || assigned_name(word) == 0 || r->command.n > 0;
+    } else if (!r->ended && (r->command.n > 0 || !is_prefix(r, word))) {
+        hb_strv_push(&r->command, word);
+    }
+    r->unknown = 0;
+    hb_str_destroy(&r->word);
+}
+
+static void end_command(struct reader *r)
+{
+    end_word(r);
+    r->ended = r->skip_word = 0;
+    if (r->command.n > 0) {
+        r->stop = r->visit(r->arg, r->command.v) != 0 ||
+                  ++r->n_commands >= COMMANDS_MAX;
+    }
+    hb_strv_destroy(&r->command);
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+static void put(struct reader *r, const char *text, size_t n)
+{
+    hb_str_putn(&r->word, text, n);
+    r->in_word = 1;
+}
+
+/* "$@" gives as many words as there are arguments. */
+static void put_all_args(struct reader *r)
+{
+    for (size_t i = 0; r->args[i] != NULL; i++) {
+        put(r, r->args[i], strlen(r->args[i]));
+        if (r->args[i + 1] != NULL) {
+            end_word(r);
+        }
+    }
+}
+
+static void put_arg(struct reader *r, unsigned number)
+{
+    size_t i = 0;
+
+    while (r->args[i] != NULL && i + 1 < number) {
+        i++;
+    }
+    r->in_word = 1;
+    if (number > 0 && r->args[i] != NULL) {
+        put(r, r->args[i], strlen(r->args[i]));
+    } else {
+        r->unknown = 1;
+    }
+}
+
+static void put_variable(struct reader *r, const char *name, size_t n)
+{
+    char *copy = hb_xstrndup(name, n);
+    const char *value = hb_env_get(&r->vars, copy);
+
+    r->in_word = 1;
+    if (value != NULL) {
+        put(r, value, strlen(value));
+    } else {
+        r->unknown = 1;
+    }
+    free(copy);
+}
+
+/* Behind a '$'. */
+static void expand(struct reader *r)
+{
+    int braced = *r->at == '{';
+    const char *name = r->at + braced, *end = name;
+
+    while (isalnum((unsigned char)*end) || *end == '_') {
+        end++;
+    }
+    if (end == name && (*name == '@' || *name == '*')) {
+        put_all_args(r);
+        r->at = name + 1;
+    } else if (end > name && isdigit((unsigned char)*name)) {
+        end = braced ? end : name + 1;
+        put_arg(r, (unsigned)(*name - '0'));
+        r->at = end;
+    } else if (end > name) {
+        put_variable(r, name, (size_t)(end - name));
+        r->at = end;
+    } else {
+        r->in_word = r->unknown = 1;
+        return;
+    }
+    if (braced) {
+        r->unknown |= *r->at != '}'; /* ${A:-b}: not followed */
+        r->at += strcspn(r->at, "}\n");
+        r->at += *r->at == '}';
+    }
+}
+
+static void read_single_quoted(struct reader *r)
+{
+    size_t n = strcspn(r->at, "'");
+
+    put(r, r->at, n);
+    r->at += n + (r->at[n] != '\0');
+}
+
+static void read_double_quoted(struct reader *r)
+{
+    r->in_word = 1;
+    while (*r->at != '\0' && *r->at != '"') {
+        char c = *r->at++;
+
+        if (c == '$') {
+            expand(r);
+        } else if (c == '`') {
+            r->unknown = 1;
+        } else if (c == '\\' && *r->at != '\0') {
+            put(r, r->at++, 1);
+        } else {
+            put(r, &c, 1);
+        }
+    }
+    r->at += *r->at == '"';
+}
+
+static void read_escaped(struct reader *r)
+{
+    if (*r->at != '\0' && *r->at != '\n') {
+        put(r, r->at, 1);
+    }
+    r->at += *r->at != '\0';
+}
+
+static void read_redirection(struct reader *r)
+{
+    end_word(r);
+    r->at += strspn(r->at, "<>&|");
+    r->skip_word = 1;
+}
+
+static void read_one(struct reader *r)
+{
+    char c = *r->at++;
+
+    if (c == '#' && !r->in_word) {
+        r->at += strcspn(r->at, "\n");
+    } else if (c == ' ' || c == '\t') {
+        end_word(r);
+    } else if (strchr("\n\r;&|()`", c) != NULL) {
+        end_command(r);
+    } else if (c == '<' || c == '>') {
+        read_redirection(r);
+    } else if (c == '\'') {
+        read_single_quoted(r);
+    } else if (c == '"') {
+        read_double_quoted(r);
+    } else if (c == '\\') {
+        read_escaped(r);
+    } else if (c == '$') {
+        expand(r);
+    } else {
+        put(r, &c, 1);
+    }
+}
+
+void hb_shell_commands(const char *text, char *const *args, char *const *env,
+                       hb_shell_visit visit, void *arg)
+{
+    struct reader r = {.at = text, .args = args, .visit = visit, .arg = arg};
+
+    hb_strv_extend(&r.vars, env);
+    while (*r.at != '\0' && !r.stop) {
+        read_one(&r);
+    }
+    if (!r.stop) {
+        end_command(&r);
+    }
+    hb_str_destroy(&r.word);
+    hb_strv_destroy(&r.command);
+    hb_strv_destroy(&r.vars);
+}

@@ -87,4 +87,6 @@ clean-local:
 TESTS += %D%/cli/hostile.bats
 EXTRA_DIST += %D%/cli/hostile.bats
 include %D%/lint/module.mk
+include %D%/cli/module.mk
 include %D%/pods/module.mk
+include %D%/peers/module.mk

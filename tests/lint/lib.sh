@@ -34,7 +34,7 @@ scripts() {
 
 # check_each WHAT FUNCTION FILE...: the function prints what is wrong.
 check_each() {
-    local what=$1 function=$2 n=0 failed=0 file words
+    local what=$1 function=$2 n=0 failed=0 file words line
     shift 2
     echo "1..$#"
     for file; do
@@ -45,7 +45,7 @@ check_each() {
         else
             failed=1
             echo "not ok $n - $file $what"
-            sed 's/^/# /' <<< "$words"
+            while IFS= read -r line; do echo "# $line"; done <<< "$words"
         fi
     done
     exit $failed

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-TESTS += %D%/lab.bats
-EXTRA_DIST += %D%/lab.bats %D%/podlab
+POD_BATS = %D%/lab.bats %D%/gang.bats %D%/faults.bats %D%/ways.bats
+TESTS += $(POD_BATS)
+EXTRA_DIST += $(POD_BATS) %D%/podlab

@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What a rank finds: arguments, environment, directory, mask, limits.
+
+load ../common
+setup() { common_setup; }
+
+@test "arguments reach the rank byte for byte" {
+    local odd=$'a b\tc\n"\\$(x)\x01\xff;*' bytes
+    bytes=$(fake bytes)
+    run hb -n 1 "$bytes" "$odd" '' '--np' '-n' '%h'
+    ended_with 0
+    "$bytes" "$odd" '' '--np' '-n' '%h' > expected
+    [ "$output" = "$(cat expected)" ]
+}
+
+@test "the environment reaches the rank byte for byte" {
+    local bytes
+    bytes=$(fake bytes)
+    export ODD=$'a b\n"\\$(x)\x01\xff=;*' EMPTY='' BYTES_SHOW=ODD,EMPTY,NOT
+    run hb -n 1 "$bytes"
+    ended_with 0
+    [ "$output" = "$("$bytes")" ]
+}
+
+@test "a big environment and long arguments arrive whole" {
+    local bytes long
+    bytes=$(fake bytes)
+    long=$(head -c 100000 /dev/zero | tr '\0' x)
+    export BIG=$long BYTES_SHOW=BIG
+    "$bytes" "$long" > expected
+    hb -n 1 "$bytes" "$long" > got
+    cmp got expected
+}
+
+@test "-x sets, names, and takes patterns" {
+    export PRE_ONE=1 PRE_TWO=2
+    run hb -n 1 -x COLOUR=green -x 'PRE*' \
+        sh -c 'echo $COLOUR $PRE_ONE $PRE_TWO'
+    ended_with 0
+    says '^green 1 2$'
+}
+
+@test "--env-file adds variables" {
+    printf '# colours\nCOLOUR=dark green\n' > colours
+    run hb -n 1 --env-file colours sh -c 'echo "$COLOUR"'
+    ended_with 0
+    says '^dark green$'
+}
+
+@test "a foreign launcher's variables do not reach the ranks" {
+    export PMI_RANK=7 SLURM_PROCID=7 OMPI_COMM_WORLD_RANK=7 PMIX_RANK=7
+    run hb -n 1 --pmi none sh -c \
+        'echo "$PMI_RANK$SLURM_PROCID$PMIX_RANK."'
+    ended_with 0
+    says '^\.$'
+}
+
+@test "each rank knows its place" {
+    run hb -n 3 sh -c 'echo $HPCBOOT_RANK/$HPCBOOT_SIZE \
+        $HPCBOOT_LOCAL_RANK/$HPCBOOT_LOCAL_SIZE \
+        $HPCBOOT_NODE/$HPCBOOT_NODES'
+    ended_with 0
+    [ "$(sort <<< "$output")" = $'0/3 0/3 0/1\n1/3 1/3 0/1\n2/3 2/3 0/1' ]
+}
+
+@test "ranks start in the launcher's directory, or in --wdir" {
+    run hb -n 1 pwd
+    says "^$BATS_TEST_TMPDIR$"
+    mkdir there
+    run hb -n 1 --wdir "$PWD/there" pwd
+    ended_with 0
+    says "^$BATS_TEST_TMPDIR/there$"
+}
+
+@test "MPMD: programs of one world, each with its own ranks" {
+    run hb -n 1 sh -c 'echo one $HPCBOOT_RANK/$HPCBOOT_SIZE' : \
+        -n 2 -x COLOUR=green sh -c \
+        'echo two $HPCBOOT_RANK/$HPCBOOT_SIZE $COLOUR'
+    ended_with 0
+    [ "$(sort <<< "$output")" = $'one 0/3\ntwo 1/3 green\ntwo 2/3 green' ]
+}
+
+@test "MPMD from --app FILE" {
+    printf -- '-n 1 echo one\n-n 1 echo two\n' > apps
+    run hb --app apps
+    ended_with 0
+    [ "$(sort <<< "$output")" = $'one\ntwo' ]
+}
+
+@test "the umask is carried" {
+    umask 027
+    run hb -n 1 sh -c umask
+    says '^0?027$'
+}
+
+@test "soft limits are raised to the hard ones" {
+    ulimit -S -n 256
+    ulimit -H -n 512
+    run hb -n 1 sh -c 'ulimit -n'
+    says '^512$'
+}
+
+@test "a rank inherits no descriptor but the three, and its server's" {
+    exec 9< /dev/null
+    run hb -n 1 --pmi none sh -c 'ls /proc/self/fd | tr "\n" " "'
+    exec 9<&-
+    ended_with 0
+    # ls itself has 3 open while it reads.
+    says '^0 1 2 3 *$'
+}
+
+@test "without HOME and without a passwd entry it runs" {
+    need_root
+    need setpriv
+    chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" || true
+    [ -x /usr/bin/true ]
+    # Another user must be able to reach the program.
+    setpriv --reuid 54321 --clear-groups test -x "$hbrun" ||
+        skip 'the build cannot be read by another user'
+    run env -u HOME -u USER setpriv --reuid 54321 --clear-groups \
+        timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 id -u
+    ended_with 0
+    [ "$(grep -c '^54321$' <<< "$output")" -eq 2 ]
+}
+
+@test "with no place to write but /dev it runs" {
+    need_root
+    unshare --mount true || skip 'no mount namespace can be made'
+    run unshare --mount bash -c 'mount -o remount,bind,ro / &&
+        mount -t tmpfs -o ro tmpfs /tmp && mount -t tmpfs -o ro tmpfs /run || {
+            echo "cannot remount"; exit 77; }
+        cd / && exec timeout -s KILL "$0" "$@"' "$HB_LIMIT" "$hbrun" -n 2 pwd
+    [ "$status" -ne 77 ] || skip 'nothing can be remounted here'
+    case $HB_BUILDDIR in /tmp/* | /run/*) skip 'the build is in /tmp' ;; esac
+    ended_with 0
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What hbrun's exit status and last line say about how a job ended.
+
+load ../common
+setup() { common_setup; }
+
+@test "a job whose ranks end well is silent and has status 0" {
+    run hb -n 4 true
+    ended_with 0
+    [ -z "$output" ]
+}
+
+@test "a rank that exits 3 gives status 3 and is named" {
+    run hb -n 2 sh -c '[ "$HPCBOOT_RANK" = 0 ] || exit 3; sleep 1000'
+    ended_with 3
+    says 'rank 1 on .* exited with status 3'
+    nothing_left
+}
+
+@test "a rank that segfaults gives 139 and names the signal" {
+    run hb -n 2 sh -c '[ "$HPCBOOT_RANK" = 1 ] || kill -SEGV $$; sleep 1000'
+    ended_with 139
+    says 'rank 0 on .*SIGSEGV'
+    nothing_left
+}
+
+@test "a rank killed from outside gives 137 and is named" {
+    "$hbrun" -n 2 sh -c 'echo $$ > "pid.$HPCBOOT_RANK"; exec sleep 1000' \
+        2> err &
+    wait_until lines_in pid.1 1
+    kill -KILL "$(cat pid.1)"
+    run wait $!
+    output=$(cat err)
+    ended_with 137
+    says 'rank 1 on .*SIGKILL'
+    nothing_left
+}
+
+@test "a program that is not there gives 127 and says which" {
+    run hb -n 2 ./nosuch-program
+    ended_with 127
+    says 'nosuch-program.*No such file'
+    nothing_left
+}
+
+@test "a program that is not in PATH gives 127 and says which" {
+    run hb -n 1 nosuch-program
+    ended_with 127
+    says 'nosuch-program'
+}
+
+@test "a file that is not executable gives 126 and says so" {
+    echo text > plain
+    run hb -n 1 ./plain
+    ended_with 126
+    says 'plain.*(ermission denied|not executable)'
+}
+
+@test "a script whose interpreter is missing is explained" {
+    printf '#!/nosuch/interpreter\n' > script
+    chmod +x script
+    run hb -n 1 ./script
+    says '/nosuch/interpreter|interpreter'
+    [ "$status" -eq 126 ] || [ "$status" -eq 127 ]
+}
+
+@test "a directory in place of a program is refused in words" {
+    mkdir folder
+    run hb -n 1 ./folder
+    ended_with 126
+    says 'folder.*directory'
+}
+
+@test "a working directory that is missing is named" {
+    run hb -n 2 --wdir /nosuch/folder true
+    [ "$status" -eq 126 ] || [ "$status" -eq 127 ]
+    says '/nosuch/folder'
+    nothing_left
+}
+
+@test "the first cause decides, not the ones that follow from it" {
+    run hb -n 4 sh -c 'if [ "$HPCBOOT_RANK" = 2 ]; then exit 5; fi
+        trap "exit 9" TERM; while :; do sleep 0.1; done'
+    ended_with 5
+    says 'rank 2 on .* exited with status 5'
+}
+
+@test "an exit status beyond all signals comes through as it is" {
+    run hb -n 1 sh -c 'exit 255'
+    ended_with 255
+}
+
+@test "--timeout gives 124, says so, and leaves nothing" {
+    run hb -n 2 --timeout 1 sleep 1000
+    ended_with 124
+    says 'time'
+    nothing_left
+}
+
+@test "a rank that ignores TERM is killed after --grace" {
+    run hb -n 1 --timeout 1 --grace 1 sh -c 'trap "" TERM; sleep 1000'
+    ended_with 124
+    nothing_left
+}
+
+@test "--timeout does not end a job that is quick" {
+    run hb -n 2 --timeout 1000 true
+    ended_with 0
+}
+
+@test "TERM to hbrun ends the ranks with TERM, status 143" {
+    "$hbrun" -n 2 sh -c 'trap "echo $HPCBOOT_RANK >> told; exit 0" TERM
+        echo $$ >> started; while :; do sleep 0.1; done' 2> err &
+    wait_until lines_in started 2
+    kill -TERM $!
+    run wait $!
+    output=$(cat err)
+    ended_with 143
+    lines_in told 2
+    nothing_left
+}
+
+@test "a second INT ends stubborn ranks at once, status 130" {
+    # A background job of a script ignores INT unless told otherwise.
+    env --default-signal=INT "$hbrun" -n 2 --grace 1000 sh -c \
+        'trap "echo told >> told" TERM INT
+        echo $$ >> started; while :; do sleep 0.1; done' 2> err &
+    wait_until lines_in started 2
+    kill -INT $!
+    wait_until lines_in told 2
+    kill -INT $!
+    run wait $!
+    output=$(cat err)
+    ended_with 130
+    nothing_left
+}
+
+@test "USR1 is passed on to the ranks" {
+    "$hbrun" -n 2 sh -c 'trap "echo told >> told; exit 0" USR1
+        echo $$ >> started; while :; do sleep 0.1; done' &
+    wait_until lines_in started 2
+    kill -USR1 $!
+    run wait $!
+    ended_with 0
+    lines_in told 2
+}
+
+stopped() { grep -q '^State:.*T' "/proc/$1/status"; }
+not_stopped() { ! stopped "$1"; }
+@test "TSTP stops the ranks, CONT continues them" {
+    local launcher rank
+    "$hbrun" -n 1 sh -c 'echo $$ > started; exec sleep 1000' &
+    launcher=$!
+    wait_until lines_in started 1
+    rank=$(cat started)
+    kill -TSTP $launcher
+    wait_until stopped "$rank"
+    kill -CONT $launcher
+    wait_until not_stopped "$rank"
+    kill -TERM $launcher
+    wait $launcher || true
+    nothing_left
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Nothing stays behind, whoever is killed and whatever ranks have started.
+
+load ../common
+setup() { common_setup; }
+
+start_sleepers() { # N
+    "$hbrun" -n "$1" sh -c 'echo $$ >> started; exec sleep 1000' 2> err &
+    launcher=$!
+    wait_until lines_in started "$1"
+}
+
+# Those of this test's processes that run the agent's program.
+agents() {
+    local pid
+    for pid in $(marked); do
+        ! grep -qsz 'hpcbootd$' "/proc/$pid/cmdline" || echo "$pid"
+    done
+}
+parent_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f2; }
+# The guard is the agent's parent.
+guard() {
+    local pid
+    for pid in $(agents); do
+        [ "$(parent_of "$pid")" = "$launcher" ] && echo "$pid"
+    done
+}
+agent() {
+    local pid above
+    above=$(guard)
+    for pid in $(agents); do
+        [ "$(parent_of "$pid")" = "$above" ] && echo "$pid"
+    done
+}
+
+@test "SIGKILL to the launcher" {
+    start_sleepers 2
+    kill -KILL $launcher
+    wait $launcher || true
+    nothing_left
+}
+
+@test "SIGKILL to the agent: status 75, the host is named" {
+    start_sleepers 2
+    kill -KILL "$(agent)"
+    run wait $launcher
+    output=$(cat err)
+    ended_with 75
+    says 'host'
+    nothing_left
+}
+
+@test "SIGKILL to the guard" {
+    start_sleepers 2
+    kill -KILL "$(guard)"
+    run wait $launcher
+    output=$(cat err)
+    [ "$status" -ne 0 ]
+    nothing_left
+}
+
+@test "SIGKILL to guard and agent" {
+    start_sleepers 2
+    kill -KILL $(agents)
+    run wait $launcher
+    ended_with 75
+    nothing_left
+}
+
+@test "SIGKILL to launcher, guard and agent" {
+    start_sleepers 2
+    kill -KILL $launcher $(agents)
+    wait $launcher || true
+    nothing_left
+}
+
+@test "a grandchild in a session of its own" {
+    run hb -n 2 sh -c 'setsid sleep 1000 & exit 0'
+    ended_with 0
+    nothing_left
+}
+
+@test "a grandchild that holds no output and has another environment" {
+    run hb -n 1 sh -c 'setsid env -i sh -c "echo \$\$ > pid; exec sleep 1000" \
+        < /dev/null > /dev/null 2>&1 & until [ -s pid ]; do :; done'
+    ended_with 0
+    wait_until is_gone "$(cat pid)"
+}
+
+@test "a rank in another process group, when a neighbour fails" {
+    run hb -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
+            until [ -s pid ]; do :; done; exit 4; fi
+        setsid sh -c "echo \$\$ > pid; exec sleep 1000"'
+    ended_with 4
+    wait_until is_gone "$(cat pid)"
+    nothing_left
+}
+
+@test "a rank that cannot be started ends those that were" {
+    printf '#!/bin/sh\nexec sleep 1000\n' > good
+    chmod +x good
+    run hb -n 1 ./good : -n 1 ./nosuch
+    ended_with 127
+    nothing_left
+}
+
+@test "few descriptors: an error, no hang, nothing left" {
+    local limit
+    for limit in 6 8 10 12 14 16 18 20 24 28 32; do
+        run bash -c 'ulimit -n "$0" && exec timeout -s KILL "$@"' $limit \
+            "$HB_LIMIT" "$hbrun" -n 8 true
+        case $status in
+            137 | 134 | 139) echo "$limit: $status: $output"; return 1 ;;
+            0) ;;
+            *) [ -n "$output" ] || { echo "$limit: $status"; return 1; } ;;
+        esac
+        nothing_left
+    done
+}
+
+@test "no folder of a session stays in TMPDIR" {
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp
+    mkdir tmp
+    run hb -n 2 true
+    ended_with 0
+    run find tmp -mindepth 1
+    [ -z "$output" ]
+    start_sleepers 2
+    kill -KILL $launcher
+    wait $launcher || true
+    nothing_left
+    run find tmp -mindepth 1
+    [ -z "$output" ]
+}

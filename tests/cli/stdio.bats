@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Bytes in and out of ranks: whole, in order, bounded, to where they belong.
+
+load ../common
+setup() { common_setup; }
+
+@test "stdin goes to rank 0, the others are at its end" {
+    printf 'line 1\nline 2' > in
+    hb -n 2 sh -c 'cat > got.$HPCBOOT_RANK' < in
+    cmp in got.0
+    [ ! -s got.1 ]
+}
+
+@test "--stdin all, none, and a rank" {
+    printf 'words\n' > in
+    hb -n 2 --stdin all sh -c 'cat > all.$HPCBOOT_RANK' < in
+    cmp in all.0 && cmp in all.1
+    hb -n 2 --stdin none sh -c 'cat > none.$HPCBOOT_RANK' < in
+    [ ! -s none.0 ] && [ ! -s none.1 ]
+    hb -n 2 --stdin 1 sh -c 'cat > one.$HPCBOOT_RANK' < in
+    [ ! -s one.0 ] && cmp in one.1
+}
+
+@test "stdin that is at its end at once is no trouble" {
+    run hb -n 2 cat < /dev/null
+    ended_with 0
+}
+
+@test "a closed stdin is no trouble" {
+    run hb -n 2 cat <&-
+    ended_with 0
+}
+
+@test "20 MB of stdin arrive whole" {
+    "$(fake flood)" raw 20000000 > in
+    hb -n 1 sh -c 'cat > got' < in
+    cmp in got
+}
+
+@test "a rank that reads no stdin does not hold the job" {
+    run bash -c 'yes | timeout -s KILL "$0" "$@"' "$HB_LIMIT" "$hbrun" \
+        -n 2 echo here
+    ended_with 0
+}
+
+@test "bytes that are not text and a last line without an end are unharmed" {
+    head -c 300000 /dev/urandom > in
+    printf 'no end' >> in
+    hb -n 1 cat in > got
+    cmp in got
+}
+
+@test "stdout and stderr are kept apart" {
+    hb -n 1 sh -c 'echo out; echo err >&2' > out 2> err
+    [ "$(cat out)" = out ]
+    [ "$(cat err)" = err ]
+}
+
+@test "--merge-stderr-to-stdout puts both into stdout" {
+    hb -n 1 --merge-stderr-to-stdout sh -c 'echo out; echo err >&2' \
+        > out 2> err
+    [ "$(sort out)" = $'err\nout' ]
+    [ ! -s err ]
+}
+
+@test "--tag-output says rank and stream" {
+    hb -n 2 --tag-output sh -c 'echo out; echo err >&2' > out 2> err
+    grep -Eq '^\[1,0\]<stdout>: ?out$' out
+    grep -Eq '^\[1,1\]<stdout>: ?out$' out
+    grep -Eq '^\[1,1\]<stderr>: ?err$' err
+}
+
+@test "--timestamp-output puts a time before each line" {
+    run hb -n 1 --timestamp-output echo here
+    ended_with 0
+    says '[0-9]:[0-9][0-9].*here$'
+}
+
+@test "--output-filename writes a file per rank and stream" {
+    hb -n 2 --output-filename out sh -c 'echo $HPCBOOT_RANK; echo err >&2' \
+        > /dev/null 2>&1
+    [ "$(cat out/1/rank.0/stdout)" = 0 ]
+    [ "$(cat out/1/rank.1/stdout)" = 1 ]
+    [ "$(cat out/1/rank.1/stderr)" = err ]
+}
+
+@test "a full disk under --output-filename is said, and ends the job" {
+    need_root
+    unshare --mount true || skip 'no mount namespace can be made'
+    mkdir out
+    run unshare --mount bash -c 'mount -t tmpfs -o size=64k tmpfs out &&
+        exec timeout -s KILL "$@"' - "$HB_LIMIT" "$hbrun" -n 2 \
+        --output-filename out "$(fake flood)" raw 1000000
+    ended_with 74
+    says 'No space left'
+    nothing_left
+}
+
+@test "output that cannot be written is said, and ends the job" {
+    [ -e /dev/full ] || skip 'no /dev/full here'
+    run bash -c '"$@" > /dev/full' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        -n 2 sh -c 'while echo words; do :; done'
+    ended_with 74
+    says 'No space left'
+    nothing_left
+}
+
+@test "a reader that goes away ends the job" {
+    run bash -c 'set -o pipefail
+        timeout -s KILL "$0" "$@" | head -n 1 > first' "$HB_LIMIT" \
+        "$hbrun" -n 2 yes
+    ended_with 141
+    [ "$(cat first)" = y ]
+    nothing_left
+}
+
+@test "a closed stdout of hbrun: no hang, nothing left" {
+    run bash -c '"$@" >&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        -n 2 echo words
+    [ "$status" -ne 137 ]
+    nothing_left
+}
+
+@test "a rank that closes its stdout goes on" {
+    run hb -n 2 sh -c 'exec >&-; exec 2>&-; exit 0'
+    ended_with 0
+}
+
+@test "100 MB without a line end arrive whole" {
+    local flood
+    flood=$(fake flood)
+    hb -n 1 "$flood" raw 100000000 | cmp - <("$flood" raw 100000000)
+}
+
+@test "lines of 60000 bytes written in pieces by 4 ranks are not torn" {
+    hb -n 4 "$(fake flood)" long 50 60000 > got
+    [ "$(wc -l < got)" -eq 200 ]
+    run grep -cvE '^(a{30000}a{30000}|b{30000}b{30000}|c{30000}c{30000}|d{30000}d{30000})$' got
+    [ "$output" -eq 0 ]
+}
+
+@test "lines longer than can be kept whole come in labelled pieces" {
+    hb -n 2 --label "$(fake flood)" long 3 200000 > got
+    run grep -cvE '^\[[01]\]' got
+    [ "$output" -eq 0 ]
+    run tr -cd ab < got
+    [ "${#output}" -eq 1200000 ]
+}
+
+@test "a million short lines from 8 ranks while the reader sleeps" {
+    # The sleep is the reader's, the thing under test.
+    hb -n 8 "$(fake flood)" lines 125000 | {
+        sleep 2
+        awk '$2 != next_of[$1] + 0 { bad++ } { next_of[$1] = $2 + 1; n++ }
+            END { print n, bad + 0 }' > sums
+    }
+    [ "$(cat sums)" = '1000000 0' ]
+}
+
+@test "while the reader sleeps, memory is bounded" {
+    local launcher reader peak=0 kb
+    mkfifo pipe
+    exec 8<> pipe
+    "$hbrun" -n 4 "$(fake flood)" raw 100000000 > pipe &
+    launcher=$!
+    # As long as ranks would need to fill memory, were they not slowed down.
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 0.2
+        for reader in $(marked); do
+            kb=$(sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' "/proc/$reader/status")
+            [ "${kb:-0}" -le $peak ] || peak=$kb
+        done
+    done
+    kill -KILL $launcher
+    wait $launcher || true
+    exec 8>&-
+    # The sanitizers keep memory that was given back.
+    echo "peak $peak KiB"
+    [ $peak -gt 0 ] && [ $peak -lt 200000 ]
+    nothing_left
+}
+
+@test "a launcher in the background does not touch the terminal" {
+    need script
+    run script -qec "$hbrun -n 1 echo here" /dev/null
+    ended_with 0
+    says 'here'
+}

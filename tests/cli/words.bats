@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# The command line: what is refused before anything starts, what is taken from
+# where, and what is shown without starting anything.
+
+load ../common
+setup() { common_setup; }
+
+@test "--version names program and version" {
+    run hb --version
+    ended_with 0
+    says '^(hbrun|hpcboot).* [0-9]+\.[0-9]+'
+}
+
+@test "--help shows the options, with status 0" {
+    run hb --help
+    ended_with 0
+    says '--hostfile'
+}
+
+@test "without a program: status 2 and what is missing" {
+    run hb -n 2
+    ended_with 2
+    says '[Pp]rogram'
+}
+
+@test "an unknown option: status 2, the nearest match, nothing started" {
+    run hb --tiemout 5 touch started
+    ended_with 2
+    says '--timeout'
+    [ ! -e started ]
+}
+
+@test "a value that is no number: status 2, option and value named" {
+    run hb -n four touch started
+    ended_with 2
+    says 'four'
+    [ ! -e started ]
+}
+
+@test "an option whose value is missing is named" {
+    run hb --hostfile
+    ended_with 2
+    says 'hostfile'
+}
+
+@test "a hostfile that is missing is named" {
+    run hb --hostfile /nosuch/hosts true
+    [ "$status" -ne 0 ]
+    says '/nosuch/hosts'
+}
+
+@test "--dry-run starts nothing and contacts nobody" {
+    run hb --dry-run --launch-with 'touch contacted' \
+        -H node1.invalid:2,node2.invalid:2 -n 4 touch started
+    ended_with 0
+    says 'node1.invalid'
+    says 'node2.invalid'
+    [ ! -e started ] && [ ! -e contacted ]
+}
+
+@test "--dry-run --json is JSON" {
+    need python3
+    hb --dry-run --json -H node1.invalid:2,node2.invalid:2 -n 4 true > plan
+    run python3 -c 'import json; print(json.load(open("plan")))'
+    ended_with 0
+    says 'node2.invalid'
+}
+
+@test "--explain says which family and which hosts, and why" {
+    run hb --explain -n 1 true
+    ended_with 0
+    says '[Pp][Mm][Ii]'
+}
+
+@test "--explain says where an option came from" {
+    HPCBOOT_GRACE=7 run hb --explain -n 1 true
+    says 'grace.*HPCBOOT_GRACE'
+}
+
+@test "a variable sets an option, the command line wins" {
+    HPCBOOT_TIMEOUT=1 run hb -n 1 sleep 1000
+    ended_with 124
+    HPCBOOT_TIMEOUT=1 run hb --timeout 0 -n 1 sh -c 'sleep 2'
+    ended_with 0
+}
+
+@test "stated slots are a limit" {
+    run hb -H localhost:2 -n 3 touch started
+    ended_with 2
+    says 'slots'
+    [ ! -e started ]
+    run hb -H localhost:2 --oversubscribe -n 3 true
+    ended_with 0
+}
+
+@test "counted slots are none: more ranks than cores run" {
+    run hb -n $(($(nproc) * 2 + 1)) sh -c 'echo rank $HPCBOOT_RANK'
+    ended_with 0
+    [ "$(grep -c '^rank' <<< "$output")" -eq $(($(nproc) * 2 + 1)) ]
+}
+
+@test "without -n each slot gets a rank" {
+    run hb -H localhost:3 echo here
+    ended_with 0
+    [ "$(grep -c '^here$' <<< "$output")" -eq 3 ]
+}
+
+# Command lines of the operators' sample jobs, as far as one host goes.
+@test "mpi-operator: mpirun -n 2 -bind-to none -map-by slot -x ... -mca ..." {
+    run hb -n 2 -bind-to none -map-by slot -x LD_LIBRARY_PATH -x PATH \
+        -mca pml ob1 -mca btl ^openib \
+        sh -c 'echo $OMPI_MCA_pml $OMPI_MCA_btl'
+    ended_with 0
+    [ "$(grep -c '^ob1 ^openib$' <<< "$output")" -eq 2 ]
+}
+
+@test "volcano: mpirun --allow-run-as-root -np 2 --host HOSTS" {
+    MPI_HOST=localhost:2
+    run hb --allow-run-as-root -np 2 --host $MPI_HOST echo here
+    ended_with 0
+    [ "$(grep -c '^here$' <<< "$output")" -eq 2 ]
+}
+
+@test "horovod: mpirun with NCCL settings and a plm argument" {
+    run hb --allow-run-as-root --tag-output -np 2 -H localhost:2 -bind-to none \
+        -map-by slot -mca pml ob1 -mca btl ^openib \
+        -mca btl_tcp_if_exclude lo,docker0 -mca plm_rsh_no_tree_spawn true \
+        -x NCCL_DEBUG=INFO sh -c 'echo $NCCL_DEBUG'
+    ended_with 0
+    says '^\[1,0\]<stdout>: ?INFO$'
+    says '^\[1,1\]<stdout>: ?INFO$'
+}
+
+@test "mpiexec.hydra: -n 2 -ppn 2 -genv A B -hosts" {
+    run hb -n 2 -ppn 2 -genv COLOUR green -hosts localhost \
+        sh -c 'echo $COLOUR'
+    ended_with 0
+    [ "$(grep -c '^green$' <<< "$output")" -eq 2 ]
+}
+
+@test "under the name mpiexec.hydra Hydra's words are understood" {
+    ln -s "$hbrun" mpiexec.hydra
+    run timeout -s KILL "$HB_LIMIT" ./mpiexec.hydra -l -n 2 echo here
+    ended_with 0
+    says '^\[?0\]?:? *here'
+}
+
+@test "under the names mpirun and mpiexec it is hbrun" {
+    ln -s "$hbrun" mpirun
+    ln -s "$hbrun" mpiexec
+    run timeout -s KILL "$HB_LIMIT" ./mpirun -np 2 echo here
+    ended_with 0
+    run timeout -s KILL "$HB_LIMIT" ./mpiexec -n 2 echo here
+    ended_with 0
+}
+
+@test "an option without meaning here is warned about once, and ignored" {
+    run hb --hetero-nodes --hetero-nodes -n 1 echo here
+    ended_with 0
+    says '^here$'
+    [ "$(grep -c 'hetero-nodes' <<< "$output")" -le 1 ]
+}

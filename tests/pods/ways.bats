@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Pods that are made in other ways: another port, Debian's sshd configuration,
+# an environment of PID 1, nothing shared but the installation.
+
+load ../common
+
+teardown() { lab_down; }
+
+@test "Debian's sshd configuration, with PAM" {
+    lab_up pam 2 --sshd debian
+    run pod_hb -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+    pods_clean 1
+}
+
+@test "another port, by option and by ~/.ssh/config" {
+    lab_up port 2 --port 2222
+    run pod_hb --port 2222 -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+    pod 0 bash -c 'printf "Host pod-*\n Port 2222\n" > .ssh/config'
+    run pod_hb -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+}
+
+@test "the environment of a pod's PID 1 reaches its ranks" {
+    lab_up env 2 --env COLOUR=green
+    run pod_hb -H pod-1 sh -c 'echo "colour $COLOUR"'
+    ended_with 0
+    says '^colour green$'
+}
+
+@test "a CPU quota is counted, with no more than a notice" {
+    lab_up quota 2 --cpus 1
+    run pod_hb -H pod-0,pod-1 -n 4 --oversubscribe hostname
+    ended_with 0
+    [ "$(grep -c '^pod-1$' <<< "$output")" -eq 2 ]
+}

@@ -214,6 +214,7 @@ static int feed(struct hb_pm *pm, uint32_t number, const void *data,
         return hb_fail(err, HPCBOOT_ERR_NOT_FOUND,
                        "PMI: rank %u is not on this node", number);
     }
+    /* cppcheck-suppress uninitvar */
     err = err != NULL ? err : &local;
     hb_pmi_contact(pm, rank, HB_PMI_CONNECTED);
     rc = take(pm, rank, data, len, err);

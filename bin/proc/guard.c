@@ -256,8 +256,8 @@ static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
 
 static int map_shared(struct hpcboot_error *err)
 {
-    /* cppcheck-suppress invalidFunctionArg */
     void *p = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                   /* cppcheck-suppress invalidFunctionArg */
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED) {

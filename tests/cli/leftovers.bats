@@ -64,7 +64,7 @@ agent() {
 
 @test "SIGKILL to guard and agent" {
     start_sleepers 2
-    kill -KILL $(agents)
+    agents | xargs kill -KILL
     run wait $launcher
     ended_with 75
     nothing_left
@@ -72,7 +72,7 @@ agent() {
 
 @test "SIGKILL to launcher, guard and agent" {
     start_sleepers 2
-    kill -KILL $launcher $(agents)
+    { echo $launcher; agents; } | xargs kill -KILL
     wait $launcher || true
     nothing_left
 }

@@ -171,7 +171,7 @@ setup() { common_setup; }
         sleep 0.2
         for reader in $(marked); do
             kb=$(sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' "/proc/$reader/status")
-            [ "${kb:-0}" -le $peak ] || peak=$kb
+            [ "${kb:-0}" -le "$peak" ] || peak=$kb
         done
     done
     kill -KILL $launcher
@@ -179,7 +179,7 @@ setup() { common_setup; }
     exec 8>&-
     # The sanitizers keep memory that was given back.
     echo "peak $peak KiB"
-    [ $peak -gt 0 ] && [ $peak -lt 200000 ]
+    [ "$peak" -gt 0 ] && [ "$peak" -lt 200000 ]
     nothing_left
 }
 

@@ -109,6 +109,21 @@ ended_with() {
     }
 }
 
+# whole_lines LENGTH FILE: prints how many lines there are, and how many are
+# not LENGTH times one letter.
+whole_lines() {
+    awk -v n="$1" '{ wrong = length($0) != n; c = substr($0, 1, 1)
+            gsub(c, ""); bad += wrong || length($0) > 0 }
+        END { print NR, bad + 0 }' "$2"
+}
+
+# Waits for a background job; its status and what it wrote to `err`.
+ends() {
+    status=0
+    wait "$1" || status=$?
+    [ ! -e err ] || output=$(cat err)
+}
+
 # --- pods ---------------------------------------------------------------------
 
 # lab_up NAME N [OPTION...]: a lab of this test file, with source, build and
@@ -133,10 +148,11 @@ pod_hb() {
         "$HB_LIMIT" "$hbrun" "$@"
 }
 
-# What runs in pod I besides its sshd (and the ps that asks).
+# What runs in pod I besides its sshd (and the ps that asks). A session of sshd
+# whose peer is gone without a word is sshd's own matter.
 pod_processes() {
     pod "$1" ps -eo pid=,args= |
-        grep -Ev '^ *1 |ps -eo|sshd: .*(listener|\[accepted\])' || true
+        grep -Ev '^ *1 |ps -eo|sshd: ' || true
 }
 pod_is_clean() { [ -z "$(pod_processes "$1")" ]; }
 pods_clean() { # I...

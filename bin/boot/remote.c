@@ -36,7 +36,8 @@ static const char script[] =
     "esac; "
     "w=\"$w${w:+, }$p\"; "
     "done; "
-    "echo \"" AGENT ": not found on $h (looked in $w)\" >&2; "
+    "echo \"" AGENT ": not found on $h (looked in $w); install hpcboot there, "
+    "or say where it is with --prefix\" >&2; "
     "exit 127";
 
 static char *encode(const char *text)

@@ -8,7 +8,7 @@ load ../common
 setup() { common_setup; }
 
 @test "a job whose ranks end well is silent and has status 0" {
-    run hb -n 4 true
+    run hb -n 1 true
     ended_with 0
     [ -z "$output" ]
 }
@@ -32,8 +32,7 @@ setup() { common_setup; }
         2> err &
     wait_until lines_in pid.1 1
     kill -KILL "$(cat pid.1)"
-    run wait $!
-    output=$(cat err)
+    ends $!
     ended_with 137
     says 'rank 1 on .*SIGKILL'
     nothing_left
@@ -116,8 +115,7 @@ setup() { common_setup; }
         echo $$ >> started; while :; do sleep 0.1; done' 2> err &
     wait_until lines_in started 2
     kill -TERM $!
-    run wait $!
-    output=$(cat err)
+    ends $!
     ended_with 143
     lines_in told 2
     nothing_left
@@ -132,8 +130,7 @@ setup() { common_setup; }
     kill -INT $!
     wait_until lines_in told 2
     kill -INT $!
-    run wait $!
-    output=$(cat err)
+    ends $!
     ended_with 130
     nothing_left
 }
@@ -143,7 +140,7 @@ setup() { common_setup; }
         echo $$ >> started; while :; do sleep 0.1; done' &
     wait_until lines_in started 2
     kill -USR1 $!
-    run wait $!
+    ends $!
     ended_with 0
     lines_in told 2
 }

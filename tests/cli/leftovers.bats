@@ -46,8 +46,7 @@ agent() {
 @test "SIGKILL to the agent: status 75, the host is named" {
     start_sleepers 2
     kill -KILL "$(agent)"
-    run wait $launcher
-    output=$(cat err)
+    ends $launcher
     ended_with 75
     says 'host'
     nothing_left
@@ -56,8 +55,7 @@ agent() {
 @test "SIGKILL to the guard" {
     start_sleepers 2
     kill -KILL "$(guard)"
-    run wait $launcher
-    output=$(cat err)
+    ends $launcher
     [ "$status" -ne 0 ]
     nothing_left
 }
@@ -65,7 +63,7 @@ agent() {
 @test "SIGKILL to guard and agent" {
     start_sleepers 2
     agents | xargs kill -KILL
-    run wait $launcher
+    ends $launcher
     ended_with 75
     nothing_left
 }

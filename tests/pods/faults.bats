@@ -23,7 +23,7 @@ start_sleepers() {
 }
 launcher() { pod 0 cat /tmp/launcher; }
 job_ends() {
-    run wait $job
+    ends $job
     output=$(pod 0 cat /tmp/err)
 }
 # The agent is the child of its guard; both run the agent's program.
@@ -40,7 +40,7 @@ guard_in() { pod "$1" pgrep -o -x hpcbootd; }
 @test "a host that refuses" {
     run pod_hb --wait-hosts 3 --port 4444 -H pod-1 true
     ended_with 75
-    says 'pod-1.*refused'
+    says 'pod-1.*refuses'
 }
 
 @test "a host whose network is down" {
@@ -92,7 +92,7 @@ time.sleep(1000)' &
     for keys in strict pin; do
         run pod_hb --wait-hosts 3 --host-keys $keys -H pod-1 true
         ended_with 75
-        says 'pod-1.*changed'
+        says 'pod-1.*(changed|CHANGED)'
     done
     pod 0 bash -c 'printf "%s\n" "Host *" " StrictHostKeyChecking no" \
         " UserKnownHostsFile /dev/null" > .ssh/config'

@@ -98,9 +98,9 @@ teardown_file() { lab_down; }
 }
 
 @test "output from many ranks on three hosts keeps its lines" {
-    run -0 pod_hb -H pod-1:4,pod-2:4,pod-3:4 "$(fake flood)" long 5 60000
-    [ "$(grep -cE '^(.)\1*$' <<< "$output")" -eq 60 ]
-    [ "$(grep -cE '^.{60000}$' <<< "$output")" -eq 60 ]
+    pod_hb -H pod-1:4,pod-2:4,pod-3:4 "$(fake flood)" long 5 60000 > got
+    run -0 whole_lines 60000 got
+    [ "$output" = '60 0' ]
 }
 
 @test "--launch-with ssh carries the link" {
@@ -190,5 +190,5 @@ own_etc() {
     ended_with 0
     says '^pod-1$'
     says '^pod-2$'
-    [ "$(grep -c 'pin' <<< "$output")" -le 1 ]
+    [ "$(grep -c pin <<< "$output")" -le 1 ] || { echo "$output"; return 1; }
 }

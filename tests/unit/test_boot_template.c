@@ -231,7 +231,8 @@ static void a_missing_agent_is_said_in_one_line_with_127(void **state)
                             "/nowhere/p/sbin/hpcbootd, "
                             "/nowhere/p/bin/hpcbootd, /nowhere/hpcbootd, "
                             "PATH, /usr/local/sbin/hpcbootd, "
-                            "/usr/sbin/hpcbootd)\n");
+                            "/usr/sbin/hpcbootd); install hpcboot there, or "
+                            "say where it is with --prefix\n");
         assert_int_equal(rc, 127);
     }
     free(line);

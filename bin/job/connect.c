@@ -225,8 +225,27 @@ static void on_pinned(void *arg, const char *fingerprint)
 {
     struct job_host *h = arg;
 
-    hb_log(HB_WARN, "host %s: its host key %s is not known and was accepted "
-           "(--host-keys pin)", h->spec->name, fingerprint);
+    h->pinned = 1;
+    hb_log(HB_INFO, "host %s: its host key %s is not known and was accepted",
+           h->spec->name, fingerprint);
+}
+
+void job_warn_pinned(const struct job *j)
+{
+    struct hb_str names = HB_STR_INIT;
+    unsigned n = 0;
+
+    for (size_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].pinned) {
+            hb_str_putf(&names, "%s%s", n++ > 0 ? ", " : "",
+                        j->hosts[i].spec->name);
+        }
+    }
+    if (n > 0) {
+        hb_log(HB_WARN, "host keys that are not known were accepted "
+               "(--host-keys pin; -v shows them): %s", hb_str_text(&names));
+    }
+    hb_str_destroy(&names);
 }
 
 static void on_failed(void *arg, enum hb_boot_stage stage,

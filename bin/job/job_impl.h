@@ -56,6 +56,7 @@ struct job_host {
     int64_t clock_offset_ns; /* host's clock minus ours, first guess */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
+    int pinned; /* its key was accepted unseen */
     struct hpcboot_error error; /* why it was given up, or the last try */
     char chatter[HOST_CHATTER_MAX];
     size_t chatter_len;
@@ -150,6 +151,8 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
 void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
+/* One line for all hosts whose key was accepted unseen. */
+void job_warn_pinned(const struct job *j);
 int job_all_ready(const struct job *j);
 
 /* start.c */

@@ -241,6 +241,7 @@ void job_begin(struct job *j)
     const struct hb_app_options *app = &j->opt->apps[0];
 
     event_del(j->verdict_timer);
+    job_warn_pinned(j);
     if (j->family_known || h->spec->is_local) {
         go(j);
         return;

@@ -107,7 +107,7 @@ agent() {
 
 @test "few descriptors: an error, no hang, nothing left" {
     local limit
-    for limit in 6 8 10 12 14 16 18 20 24 28 32; do
+    for limit in 7 8 10 12 14 16 18 20 24 28 32; do
         run bash -c 'ulimit -n "$0" && exec timeout -s KILL "$@"' $limit \
             "$HB_LIMIT" "$hbrun" -n 8 true
         case $status in

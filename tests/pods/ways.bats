@@ -29,7 +29,10 @@ teardown() { lab_down; }
 }
 
 @test "the environment of a pod's PID 1 reaches its ranks" {
-    lab_up env 2 --env COLOUR=green
+    # Not sshd itself: it writes its title over its environment.
+    lab_up env 2 --env COLOUR=green \
+        --init 'bash -c "/usr/sbin/sshd -D -e & exec sleep infinity"'
+    wait_until pod 0 ssh -o BatchMode=yes pod-1 true
     run pod_hb -H pod-1 sh -c 'echo "colour $COLOUR"'
     ended_with 0
     says '^colour green$'

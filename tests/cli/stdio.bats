@@ -30,7 +30,7 @@ setup() { common_setup; }
 }
 
 @test "a closed stdin is no trouble" {
-    run hb -n 2 cat <&-
+    run bash -c '"$@" <&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 cat
     ended_with 0
 }
 

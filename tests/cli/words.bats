@@ -72,7 +72,7 @@ setup() { common_setup; }
 @test "--explain says which family and which hosts, and why" {
     run hb --explain -n 1 true
     ended_with 0
-    says '[Pp][Mm][Ii]'
+    says 'process management: none.*MPI'
 }
 
 @test "--explain says where an option came from" {

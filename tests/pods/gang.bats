@@ -8,6 +8,7 @@
 load ../common
 
 setup_file() { lab_up gang 4; }
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
 teardown_file() { lab_down; }
 
 @test "-H: one rank on each host, in the order given" {

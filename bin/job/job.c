@@ -165,10 +165,17 @@ static void drop_unused(struct job *j)
 }
 
 /* libevent complains on stderr of its own accord. What matters to the user is
- * told by whom it happened to. */
+ * told by whom it happened to; but after an error it ends the program, as when
+ * there is no descriptor left for its signal pipe. */
 static void log_of_loop(int severity, const char *text)
 {
-    hb_log(HB_DEBUG, "libevent: %s", text);
+    hb_log(severity == EVENT_LOG_ERR ? HB_ERROR : HB_DEBUG,
+           "libevent: %s", text);
+}
+
+static void loop_cannot_go_on(int code)
+{
+    exit(HB_EXIT_INTERNAL);
 }
 
 static int prepare(struct job *j, struct hpcboot_error *err)
@@ -176,6 +183,7 @@ static int prepare(struct job *j, struct hpcboot_error *err)
     int rc;
 
     event_set_log_callback(log_of_loop);
+    event_set_fatal_callback(loop_cannot_go_on);
     j->base = event_base_new();
     if (j->base == NULL) {
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");

@@ -33,6 +33,10 @@ int hb_form_parse(const struct hb_form *d, const char *path,
                      const char *text, size_t len, struct hb_gang *out,
                      struct hpcboot_error *err);
 
+/* A value of one line, "a,b:2,n[1-4]", that stands in `what`. */
+int hb_form_parse_value(const char *what, const char *text, enum hb_tally tally,
+                        struct hb_gang *out, struct hpcboot_error *err);
+
 extern const struct hb_form hb_form_openmpi, hb_form_hydra, hb_form_list,
     hb_form_plain, hb_form_pbs, hb_form_deepspeed, hb_form_slurm;
 

@@ -110,18 +110,28 @@ const struct hb_form hb_form_list = {
     .write = list_write,
 };
 
-int hb_hostfile_parse_list(const char *list, struct hb_gang *out,
-                           struct hpcboot_error *err)
+int hb_form_parse_value(const char *what, const char *text, enum hb_tally tally,
+                        struct hb_gang *out, struct hpcboot_error *err)
 {
-    struct hb_build *b = hb_build_create(HB_TALLY_EACH);
-    struct hb_lines lines = {.file = "-H", .line = hb_xstrdup(list)};
+    struct hb_build *b = hb_build_create(tally);
+    struct hb_lines lines = {.file = what, .line = hb_xstrdup(text)};
     int rc = read_items(b, &lines, err);
 
     if (rc >= 0) {
         hb_build_finish(b, out);
-        hb_gang_mark_local(out, "");
     }
     hb_lines_end(&lines);
     hb_build_destroy(b);
+    return rc;
+}
+
+int hb_hostfile_parse_list(const char *list, struct hb_gang *out,
+                           struct hpcboot_error *err)
+{
+    int rc = hb_form_parse_value("-H", list, HB_TALLY_EACH, out, err);
+
+    if (rc >= 0) {
+        hb_gang_mark_local(out, "");
+    }
     return rc;
 }

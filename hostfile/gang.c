@@ -7,6 +7,7 @@
 
 #include "hostfile/hostfile.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,11 @@ void hb_gang_destroy(struct hb_gang *gang)
     for (size_t i = 0; i < gang->n_passed; i++) {
         free(gang->passed_over[i]);
     }
+    for (size_t i = 0; i < gang->n_notes; i++) {
+        free(gang->notes[i]);
+    }
+    free(gang->notes);
+    free(gang->launch_with);
     free(gang->hosts);
     free(gang->mentions);
     free(gang->passed_over);
@@ -41,6 +47,19 @@ void hb_gang_destroy(struct hb_gang *gang)
     free(gang->detail);
     free(gang->gang_key);
     memset(gang, 0, sizeof(*gang));
+}
+
+void hb_gang_note(struct hb_gang *gang, const char *fmt, ...)
+{
+    struct hb_str text = HB_STR_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    hb_str_vputf(&text, fmt, ap);
+    va_end(ap);
+    gang->notes = hb_xrealloc(gang->notes,
+                              (gang->n_notes + 1) * sizeof(*gang->notes));
+    gang->notes[gang->n_notes++] = hb_str_steal(&text);
 }
 
 void hb_gang_cut(struct hb_gang *gang, size_t n)

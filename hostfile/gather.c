@@ -15,6 +15,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hostfile/hostfile.h"
 #include "hostfile/source.h"
@@ -22,35 +23,113 @@
 #include "lib/base/strv.h"
 
 static const struct hb_source *const sources[] = {
-    &hb_source_list,    &hb_source_file,    &hb_source_mpi_operator,
-    &hb_source_trainer, &hb_source_default, &hb_source_local,
+    &hb_source_list,
+    &hb_source_file,
+    &hb_source_volcano,
+    &hb_source_mpi_operator,
+    &hb_source_mpijob_v1,
+    &hb_source_trainer,
+    &hb_source_trainer_torch,
+    &hb_source_trainer_jax,
+    &hb_source_jobset,
+    &hb_source_indexed_job,
+    &hb_source_lws,
+    &hb_source_pytorchjob,
+    &hb_source_tfjob,
+    &hb_source_paddlejob,
+    &hb_source_xgboostjob,
+    &hb_source_jaxjob,
+    &hb_source_kuberay,
+    &hb_source_slurm,
+    &hb_source_pbs,
+    &hb_source_lsf,
+    &hb_source_sge,
+    &hb_source_flux,
+    &hb_source_cobalt,
+    &hb_source_default,
+    &hb_source_local,
 };
 #define N_SOURCES (sizeof(sources) / sizeof(sources[0]))
+/* The first of them are the command line's. */
+#define N_NAMED 2
 
-/* Asks those sources that `own_hosts` (or all) until one answers. */
+static void drop_notes(struct hb_gang *gang)
+{
+    for (size_t i = 0; i < gang->n_notes; i++) {
+        free(gang->notes[i]);
+    }
+    free(gang->notes);
+    gang->notes = NULL;
+    gang->n_notes = 0;
+}
+
+/* Asks those sources that `own_hosts` (or all) until one answers. Notes of
+ * those that could name no hosts stay when nobody else can. */
 static int ask_all(const struct hb_gang_request *req, int own_hosts,
                    struct hb_gang *out, struct hb_strv *passed,
+                   const struct hb_source *const **winner_out,
                    struct hpcboot_error *err)
 {
-    for (size_t i = 0; i < N_SOURCES; i++) {
+    struct hb_gang notes = {0};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < N_SOURCES; i++) {
         const struct hb_source *s = sources[i];
         char *reason = NULL;
-        int rc;
         if (own_hosts && !s->own_hosts) {
             continue;
         }
         rc = s->ask(req, out, &reason, err);
-        if (rc < 0) {
-            return rc;
-        }
         if (rc > 0) {
             out->source = hb_xstrdup(s->name);
-            return 1;
+            *winner_out = &sources[i];
+        } else if (rc == 0) {
+            hb_strv_pushf(passed, "%s: %s", s->name, reason);
+            for (size_t k = 0; k < out->n_notes; k++) {
+                hb_gang_note(&notes, "%s", out->notes[k]);
+            }
+            drop_notes(out);
         }
-        hb_strv_pushf(passed, "%s: %s", s->name, reason);
         free(reason);
     }
-    return 0;
+    for (size_t k = 0; rc > 0 && *winner_out == &sources[N_SOURCES - 1] &&
+                       k < notes.n_notes; k++) {
+        hb_gang_note(out, "%s", notes.notes[k]);
+    }
+    drop_notes(&notes);
+    return rc;
+}
+
+static int same_hosts(const struct hb_gang *a, const struct hb_gang *b)
+{
+    size_t i = 0;
+
+    while (i < a->n && i < b->n &&
+           strcasecmp(a->hosts[i].name, b->hosts[i].name) == 0) {
+        i++;
+    }
+    return i == a->n && i == b->n;
+}
+
+/* Says which weaker sources name other hosts than the one that was believed,
+ * for the user who meant them. On the command line hosts are named on
+ * purpose, so nothing else is asked then. */
+static void ask_weaker(const struct hb_gang_request *req,
+                       const struct hb_gang *gang, struct hb_strv *passed,
+                       const struct hb_source *const *winner)
+{
+    for (; winner < &sources[N_SOURCES - 2]; winner++) {
+        const struct hb_source *s = winner[1];
+        struct hb_gang other = {0};
+        char *reason = NULL;
+        if (s->ask(req, &other, &reason, NULL) > 0 &&
+            !same_hosts(gang, &other)) {
+            hb_strv_pushf(passed, "%s: %s, which %s is believed over", s->name,
+                          other.detail, gang->source);
+        }
+        free(reason);
+        hb_gang_destroy(&other);
+    }
 }
 
 /* 1: *out holds the part of another source's hosts that -H selects. 0: there
@@ -58,6 +137,7 @@ static int ask_all(const struct hb_gang_request *req, int own_hosts,
 static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
                         struct hb_strv *passed, struct hpcboot_error *err)
 {
+    const struct hb_source *const *winner;
     struct hb_gang list = {0};
     struct hpcboot_error why;
     char *detail;
@@ -67,7 +147,7 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
     if (rc < 0) {
         return rc;
     }
-    rc = ask_all(req, 1, out, passed, &why);
+    rc = ask_all(req, 1, out, passed, &winner, &why);
     if (rc > 0) {
         rc = hb_gang_filter(out, &list, &why);
         rc = rc < 0 ? rc : 1;
@@ -95,6 +175,7 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
 int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
                    struct hpcboot_error *err)
 {
+    const struct hb_source *const *winner = NULL;
     struct hb_strv passed = HB_STRV_INIT;
     int rc = 0;
 
@@ -103,7 +184,10 @@ int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
         rc = select_hosts(req, out, &passed, err);
     }
     if (rc == 0) {
-        rc = ask_all(req, 0, out, &passed, err);
+        rc = ask_all(req, 0, out, &passed, &winner, err);
+    }
+    if (rc > 0 && winner >= &sources[N_NAMED]) {
+        ask_weaker(req, out, &passed, winner);
     }
     if (rc < 0) {
         hb_gang_destroy(out);

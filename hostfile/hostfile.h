@@ -37,13 +37,19 @@ struct hb_gang {
     char *detail;      /* one sentence: what was found and read */
     char *gang_key;    /* private key file the operator mounted, or NULL */
     int operator_made; /* by an operator: trust as inside a gang */
+    char *launch_with; /* a command that starts agents there, as --launch-with
+                        * reads it, for hosts without SSH servers; or NULL */
     char **passed_over; /* [n_passed] "SOURCE: reason" */
     size_t n_passed;
+    char **notes; /* [n_notes] what the user should know: which of two sources
+                   * was believed, hosts that cannot be named */
+    size_t n_notes;
 };
 
 struct hb_gang_request {
     const char *host_list;    /* -H, may be NULL */
     const char *hostfile;     /* --hostfile, may be NULL */
+    const char *hostfile_form; /* its dialect; NULL: the one it looks like */
     const char *default_hostfile; /* from the configuration, may be NULL */
     char *const *env;         /* the launcher's environment */
     const char *root;         /* "" or a directory that stands for / in tests */

@@ -30,5 +30,8 @@ struct hb_self *hb_self_create(const char *root);
 void hb_self_destroy(struct hb_self *self);
 int hb_self_is(const struct hb_self *self, const char *name);
 const char *hb_self_name(const struct hb_self *self);
+/* What follows the own name in /etc/hosts, "sub.ns.svc.cluster.local" in a
+ * pod with a subdomain; NULL when it stands there alone. Borrowed. */
+const char *hb_self_domain(const struct hb_self *self);
 
 #endif

@@ -7,8 +7,25 @@ libhbbin_a_SOURCES += \
     %D%/dialect_list.c %D%/dialect_plain.c %D%/dialect_pbs.c \
     %D%/dialect_deepspeed.c %D%/dialect_slurm.c \
     %D%/source.c %D%/source.h %D%/source_list.c %D%/source_file.c \
-    %D%/source_mpi_operator.c %D%/source_trainer.c %D%/source_default.c \
-    %D%/source_local.c
+    %D%/source_volcano.c %D%/volcano.h %D%/volcano_choose.c \
+    %D%/volcano_ssh.c %D%/source_mpi_operator.c %D%/source_mpijob_v1.c \
+    %D%/mpijob_v1.h %D%/source_trainer.c %D%/source_trainer_torch.c \
+    %D%/source_trainer_jax.c %D%/pod.c %D%/pod.h %D%/indexed.c %D%/indexed.h \
+    %D%/source_jobset.c %D%/source_indexed_job.c %D%/source_lws.c \
+    %D%/source_pytorchjob.c %D%/source_tfjob.c %D%/source_paddlejob.c \
+    %D%/source_xgboostjob.c %D%/source_jaxjob.c %D%/source_kuberay.c \
+    %D%/source_slurm.c %D%/slurm.h %D%/source_pbs.c %D%/source_lsf.c \
+    %D%/lsf.h %D%/source_sge.c %D%/sge.h %D%/source_flux.c %D%/flux.h \
+    %D%/source_cobalt.c %D%/source_default.c %D%/source_local.c \
+    %D%/command.c %D%/command.h %D%/json_open.c %D%/json.h
+
+if HAVE_JANSSON
+pkglib_LTLIBRARIES += hb_gangjson.la
+hb_gangjson_la_SOURCES = %D%/json.c %D%/json.h
+hb_gangjson_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+hb_gangjson_la_LDFLAGS = $(MODULE_LDFLAGS)
+hb_gangjson_la_LIBADD = $(JANSSON_LIBS)
+endif
 
 hostfile_fuzzers = tests/fuzz/fuzz_hostfile tests/fuzz/fuzz_hostlist
 check_PROGRAMS += $(hostfile_fuzzers)
@@ -22,7 +39,7 @@ EXTRA_DIST += tests/fuzz/corpus/hostfile tests/fuzz/corpus/hostlist \
 
 if HAVE_CMOCKA
 hostfile_tests = tests/unit/test_hostfile tests/unit/test_range \
-    tests/unit/test_gang
+    tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_batch
 check_PROGRAMS += $(hostfile_tests)
 TESTS += $(hostfile_tests)
 tests_unit_test_hostfile_SOURCES = tests/unit/test_hostfile.c
@@ -34,4 +51,16 @@ tests_unit_test_range_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_SOURCES = tests/unit/test_gang.c tests/unit/tree.h
 tests_unit_test_gang_LDADD = $(UNIT_LDADD)
 tests_unit_test_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_pods_SOURCES = tests/unit/test_gang_pods.c tests/unit/tree.h \
+    tests/unit/gang_pod.h
+tests_unit_test_gang_pods_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_pods_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_gang_pods_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_gang_pods_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_gang_batch_SOURCES = tests/unit/test_gang_batch.c tests/unit/tree.h \
+    tests/unit/gang_pod.h
+tests_unit_test_gang_batch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_batch_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_gang_batch_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_gang_batch_DEPENDENCIES = libhb.a libhbbin.a
 endif

@@ -168,6 +168,17 @@ const char *hb_self_name(const struct hb_self *self)
     return self->name[0] != '\0' ? self->name : "localhost";
 }
 
+const char *hb_self_domain(const struct hb_self *self)
+{
+    for (size_t i = 0; i < self->full.n; i++) {
+        const char *dot = strchr(self->full.v[i], '.');
+        if (dot != NULL && dot[1] != '\0') {
+            return dot + 1;
+        }
+    }
+    return NULL;
+}
+
 static int is_own_address(const struct hb_self *self, const char *name)
 {
     struct in_addr v4;

@@ -35,6 +35,26 @@ const char *hb_source_env(const struct hb_gang_request *req, const char *name)
     return NULL;
 }
 
+const char *hb_source_env_of(const struct hb_gang_request *req,
+                             const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        const char *value = hb_source_env(req, *names);
+        if (value != NULL && value[0] != '\0') {
+            return value;
+        }
+    }
+    return NULL;
+}
+
+int hb_source_number(const struct hb_gang_request *req, const char *name,
+                     uint64_t min, uint64_t max, uint64_t *out)
+{
+    const char *text = hb_source_env(req, name);
+
+    return text != NULL && hb_parse_u64(text, min, max, out) >= 0;
+}
+
 const char *hb_source_root(const struct hb_gang_request *req)
 {
     return req->root != NULL ? req->root : "";
@@ -49,6 +69,18 @@ int hb_source_exists(const struct hb_gang_request *req, const char *path)
     return yes;
 }
 
+char *hb_source_text(const struct hb_gang_request *req, const char *path,
+                     size_t *len_out)
+{
+    char *full = hb_xasprintf("%s%s", hb_source_root(req), path), *text = NULL;
+
+    if (hb_file_read(full, MAX_FILE_BYTES, &text, len_out, NULL) < 0) {
+        text = NULL;
+    }
+    free(full);
+    return text;
+}
+
 /* 1 when nothing but blanks stands in the text. */
 static int is_blank(const char *text, size_t len)
 {
@@ -60,15 +92,18 @@ static int is_blank(const char *text, size_t len)
     return 1;
 }
 
-int hb_source_read(const char *root, const char *path, struct hb_gang *out,
-                   struct hpcboot_error *err)
+/* `form` NULL: the one it looks like. */
+static int read_form(const char *root, const struct hb_form *form,
+                               const char *path, struct hb_gang *out,
+                               struct hpcboot_error *err)
 {
     char *full = hb_xasprintf("%s%s", root, path), *text = NULL;
     size_t len;
     int rc = hb_file_read(full, MAX_FILE_BYTES, &text, &len, err);
 
     if (rc >= 0 && !is_blank(text, len)) {
-        rc = hb_hostfile_parse(NULL, path, text, len, out, err);
+        rc = hb_form_parse(form != NULL ? form : hb_form_guess(text, len), path,
+                           text, len, out, err);
     }
     if (rc >= 0 && root[0] != '\0') {
         hb_gang_mark_local(out, root);
@@ -76,6 +111,82 @@ int hb_source_read(const char *root, const char *path, struct hb_gang *out,
     free(text);
     free(full);
     return rc;
+}
+
+int hb_source_read(const char *root, const char *form, const char *path,
+                   struct hb_gang *out, struct hpcboot_error *err)
+{
+    const struct hb_form *d = form != NULL ? hb_form_find(form) : NULL;
+
+    if (form != NULL && d == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: there is no hostfile form \"%s\"", path, form);
+    }
+    return read_form(root, d, path, out, err);
+}
+
+int hb_source_read_value(const struct hb_gang_request *req, const char *what,
+                         const char *text, enum hb_tally tally,
+                         struct hb_gang *out, struct hpcboot_error *err)
+{
+    int rc = hb_form_parse_value(what, text, tally, out, err);
+
+    if (rc >= 0) {
+        hb_gang_mark_local(out, hb_source_root(req));
+    }
+    return rc;
+}
+
+int hb_source_read_named(const struct hb_gang_request *req,
+                         const char *variable, const struct hb_form *form,
+                         struct hb_gang *out, char **reason_out,
+                         struct hpcboot_error *err)
+{
+    const char *path = hb_source_env(req, variable);
+    const char *root = path != NULL && path[0] == '/' ? hb_source_root(req)
+                                                      : "";
+    int rc;
+
+    if (path == NULL || path[0] == '\0') {
+        *reason_out = hb_xasprintf("%s is not set", variable);
+        return 0;
+    }
+    if (path[0] == '/' && !hb_source_exists(req, path)) {
+        *reason_out = hb_xasprintf("%s names %.200s, which is not there",
+                                   variable, path);
+        return 0;
+    }
+    rc = read_form(root, form, path, out, err);
+    if (rc < 0) {
+        return hb_error_prefix(err, rc, "%s", variable);
+    }
+    if (out->n == 0) {
+        *reason_out = hb_xasprintf("%s names %.200s, which is empty", variable,
+                                   path);
+        return 0;
+    }
+    out->detail = hb_xasprintf("%zu hosts in %s (%s)", out->n, path, variable);
+    return 1;
+}
+
+void hb_source_operator_made(const struct hb_gang_request *req,
+                             struct hb_gang *out, const char *where)
+{
+    out->operator_made = 1;
+    out->gang_key = hb_source_gang_key(req);
+    out->detail = hb_xasprintf("%zu hosts in %s, %s%s", out->n, where,
+                               out->gang_key != NULL ? "the job's key is " :
+                               "no key of the job was found",
+                               out->gang_key != NULL ? out->gang_key : "");
+}
+
+void hb_gang_default_slots(struct hb_gang *gang, int slots)
+{
+    for (size_t i = 0; i < gang->n; i++) {
+        if (gang->hosts[i].slots == 0) {
+            gang->hosts[i].slots = slots;
+        }
+    }
 }
 
 static int is_private_key(const char *path)

@@ -3,6 +3,7 @@
 #ifndef HB_HOSTFILE_SOURCE_H
 #define HB_HOSTFILE_SOURCE_H
 
+#include "hostfile/build.h"
 #include "hostfile/hostfile.h"
 
 /* One place where a gang can be found; each has a file of its own,
@@ -11,27 +12,62 @@ struct hb_source {
     const char *name; /* as hb_gang.source shows it */
     int own_hosts; /* knows hosts that -H can select from */
     /* 1: *out (empty before) has hosts and a detail. 0: nothing there, and
-     * *reason_out says why in a few words (free() it). Negative: this source
+     * *reason_out says why in a few words (free() it); notes may be left in
+     * *out for the case that nobody else knows hosts. Negative: this source
      * was meant and cannot be used. */
     int (*ask)(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err);
 };
 
 extern const struct hb_source hb_source_list, hb_source_file,
-    hb_source_mpi_operator, hb_source_trainer, hb_source_default,
-    hb_source_local;
+    hb_source_volcano, hb_source_mpi_operator, hb_source_mpijob_v1,
+    hb_source_trainer, hb_source_trainer_torch, hb_source_trainer_jax,
+    hb_source_lws, hb_source_pytorchjob, hb_source_tfjob, hb_source_paddlejob,
+    hb_source_xgboostjob, hb_source_jaxjob, hb_source_jobset,
+    hb_source_indexed_job, hb_source_kuberay, hb_source_slurm, hb_source_pbs,
+    hb_source_lsf, hb_source_sge, hb_source_flux, hb_source_cobalt,
+    hb_source_default, hb_source_local;
 
 /* For the sources. */
 const char *hb_source_env(const struct hb_gang_request *req, const char *name);
+/* The first of several variables that is set and not empty, or NULL. */
+const char *hb_source_env_of(const struct hb_gang_request *req,
+                             const char *const *names);
+/* 1 when the variable is a whole number within [min, max]. */
+int hb_source_number(const struct hb_gang_request *req, const char *name,
+                     uint64_t min, uint64_t max, uint64_t *out);
 /* "", or the directory that stands for /. */
 const char *hb_source_root(const struct hb_gang_request *req);
 int hb_source_exists(const struct hb_gang_request *req, const char *path);
-/* Reads the file at ROOT/PATH in the form it looks like; messages say PATH.
- * ERR_NOT_FOUND when it is not there. An empty file gives no hosts. */
-int hb_source_read(const char *root, const char *path, struct hb_gang *out,
-                   struct hpcboot_error *err);
+/* The text of the file at ROOT/PATH, free() it; NULL when it cannot be read. */
+char *hb_source_text(const struct hb_gang_request *req, const char *path,
+                     size_t *len_out);
+/* Reads the file at ROOT/PATH in the form of that name (NULL: the one it looks
+ * like); messages say PATH. ERR_NOT_FOUND when it is not there. An empty file
+ * gives no hosts. */
+int hb_source_read(const char *root, const char *form, const char *path,
+                   struct hb_gang *out, struct hpcboot_error *err);
+/* The same for a value of one line, whose origin is `what`. */
+int hb_source_read_value(const struct hb_gang_request *req, const char *what,
+                         const char *text, enum hb_tally tally,
+                         struct hb_gang *out, struct hpcboot_error *err);
+/* The file that a variable of a batch system names, in the form `form`. 0: not
+ * set, not there, or empty; *reason_out says so. */
+struct hb_form;
+int hb_source_read_named(const struct hb_gang_request *req,
+                         const char *variable, const struct hb_form *form,
+                         struct hb_gang *out, char **reason_out,
+                         struct hpcboot_error *err);
 /* The key an operator mounted for its gang, or NULL; free() it. */
 char *hb_source_gang_key(const struct hb_gang_request *req);
+/* Marks a gang as made by an operator, finds its key, and says so: the detail
+ * becomes "N hosts in WHERE, the job's key is FILE". */
+void hb_source_operator_made(const struct hb_gang_request *req,
+                             struct hb_gang *out, const char *where);
+/* Gives every host without slots `slots`. */
+void hb_gang_default_slots(struct hb_gang *gang, int slots);
+void hb_gang_note(struct hb_gang *gang, const char *fmt, ...)
+    HB_PRINTF(2, 3);
 
 void hb_gang_add_local_at(struct hb_gang *out, const char *root);
 /* Keeps the hosts of `from` that `list` names, in the list's order, each

@@ -24,7 +24,7 @@ static int take(const char *root, const char *path, const char *from,
                 struct hb_gang *out, char **reason_out,
                 struct hpcboot_error *err)
 {
-    int rc = hb_source_read(root, path, out, err);
+    int rc = hb_source_read(root, NULL, path, out, err);
 
     if (rc < 0) {
         return rc;

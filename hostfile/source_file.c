@@ -18,7 +18,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("not given");
         return 0;
     }
-    rc = hb_source_read("", req->hostfile, out, err);
+    rc = hb_source_read("", req->hostfile_form, req->hostfile, out, err);
     if (rc < 0) {
         return rc;
     }

@@ -13,8 +13,8 @@
  * a variable as well.
  *
  * A launcher pod without its list is an error rather than passed over: to run
- * everything in the launcher alone would look like success. The same holds
- * for MPIJob v1, whose pods have no sshd. */
+ * everything in the launcher alone would look like success. MPIJob v1 has a
+ * source of its own. */
 
 #include "config.h"
 
@@ -29,24 +29,12 @@
 #define DISCOVER_PATH "/etc/mpi/discover_hosts.sh"
 #define KUBEXEC_PATH "/etc/mpi/kubexec.sh"
 
-static const char *first_of(const struct hb_gang_request *req,
-                            const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        const char *value = hb_source_env(req, *names);
-        if (value != NULL && value[0] != '\0') {
-            return value;
-        }
-    }
-    return NULL;
-}
-
 static const char *hostfile_path(const struct hb_gang_request *req)
 {
     static const char *const names[] = {"OMPI_MCA_orte_default_hostfile",
                                         "HYDRA_HOST_FILE",
                                         "I_MPI_HYDRA_HOST_FILE", NULL};
-    const char *path = first_of(req, names);
+    const char *path = hb_source_env_of(req, names);
 
     return path != NULL && path[0] == '/' ? path : DEFAULT_PATH;
 }
@@ -57,17 +45,13 @@ static void default_slots(const struct hb_gang_request *req,
 {
     static const char *const names[] = {"OMPI_MCA_orte_set_default_slots",
                                         "I_MPI_PERHOST", NULL};
-    const char *text = first_of(req, names);
+    const char *text = hb_source_env_of(req, names);
     uint64_t n;
 
     if (text == NULL || hb_parse_u64(text, 1, HB_MAX_SLOTS, &n) < 0) {
         return;
     }
-    for (size_t i = 0; i < gang->n; i++) {
-        if (gang->hosts[i].slots == 0) {
-            gang->hosts[i].slots = (int)n;
-        }
-    }
+    hb_gang_default_slots(gang, (int)n);
 }
 
 /* NULL when this is a launcher pod, else why not. */
@@ -93,7 +77,7 @@ static int read_gang(const struct hb_gang_request *req, struct hb_gang *out,
                      char **reason_out, struct hpcboot_error *err)
 {
     const char *path = hostfile_path(req);
-    int rc = hb_source_read(hb_source_root(req), path, out, err);
+    int rc = hb_source_read(hb_source_root(req), NULL, path, out, err);
 
     if (rc < 0) {
         return hb_error_prefix(err, rc, "the launcher of an MPIJob needs its "
@@ -105,12 +89,7 @@ static int read_gang(const struct hb_gang_request *req, struct hb_gang *out,
         return 0;
     }
     default_slots(req, out);
-    out->operator_made = 1;
-    out->gang_key = hb_source_gang_key(req);
-    out->detail = hb_xasprintf("%zu hosts in %s, %s%s", out->n, path,
-                               out->gang_key != NULL ? "the job's key is " :
-                               "no key of the job was found",
-                               out->gang_key != NULL ? out->gang_key : "");
+    hb_source_operator_made(req, out, path);
     return 1;
 }
 
@@ -120,11 +99,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     const char *why;
 
     if (hb_source_exists(req, KUBEXEC_PATH)) {
-        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                       "this is an MPIJob of API v1 (" KUBEXEC_PATH "): its "
-                       "pods have no sshd and are reached by kubectl exec "
-                       "alone, which is not supported; -H localhost runs in "
-                       "this pod");
+        *reason_out = hb_xstrdup("there is " KUBEXEC_PATH ": this is an "
+                                 "MPIJob of API v1");
+        return 0;
     }
     why = not_a_launcher(req);
     if (why != NULL) {

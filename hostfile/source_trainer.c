@@ -27,7 +27,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("there is no " PATH);
         return 0;
     }
-    rc = hb_source_read(hb_source_root(req), PATH, out, err);
+    rc = hb_source_read(hb_source_root(req), NULL, PATH, out, err);
     if (rc < 0) {
         return rc;
     }
@@ -35,12 +35,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup(PATH " is empty");
         return 0;
     }
-    out->operator_made = 1;
-    out->gang_key = hb_source_gang_key(req);
-    out->detail = hb_xasprintf("%zu hosts in " PATH ", %s%s", out->n,
-                               out->gang_key != NULL ? "the job's key is " :
-                               "no key of the job was found",
-                               out->gang_key != NULL ? out->gang_key : "");
+    hb_source_operator_made(req, out, PATH);
     return 1;
 }
 

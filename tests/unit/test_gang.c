@@ -193,21 +193,6 @@ static void a_launcher_without_its_list_is_an_error(void **state)
     hb_gang_destroy(&g);
 }
 
-static void an_mpijob_v1_is_refused_in_words(void **state)
-{
-    struct hb_gang g;
-    struct hpcboot_error err;
-
-    assert_int_equal(gather_in("mpijob-v1", launcher, NULL, &g, &err),
-                     HPCBOOT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "no sshd"));
-    hb_gang_destroy(&g);
-    assert_int_equal(gather_in("mpijob-v1", launcher, "localhost", &g, &err),
-                     HPCBOOT_OK);
-    assert_string_equal(g.source, "-H");
-    hb_gang_destroy(&g);
-}
-
 static void a_trainjob_is_found(void **state)
 {
     struct hb_gang g;
@@ -448,7 +433,6 @@ int main(void)
         T(an_mpijob_without_workers_is_passed_over),
         T(a_worker_pod_is_not_a_launcher),
         T(a_launcher_without_its_list_is_an_error),
-        T(an_mpijob_v1_is_refused_in_words),
         T(a_trainjob_is_found),
         T(the_mounted_key_is_found_by_its_content),
         T(a_mounted_key_goes_before_the_users_own),

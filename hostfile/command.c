@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* One command, its output and its end: what a source does whose batch system
+ * keeps its hosts to itself. stdin is empty, and stderr goes nowhere, as the
+ * caller has words of its own for a failure. */
+
+#include "config.h"
+
+#include "hostfile/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+/* A busy broker answers within a second or two. */
+#define MAX_WAIT_MS 10000
+
+static int start(char *const *argv, char *const *env, int out_fd, pid_t *pid)
+{
+    posix_spawn_file_actions_t fds;
+    int rc;
+
+    posix_spawn_file_actions_init(&fds);
+    posix_spawn_file_actions_addopen(&fds, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&fds, out_fd, 1);
+    posix_spawn_file_actions_addopen(&fds, 2, "/dev/null", O_WRONLY, 0);
+    rc = posix_spawnp(pid, argv[0], &fds, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&fds);
+    return rc;
+}
+
+/* 1: the end was seen; 0: too long; negative: too much. */
+static int collect(int fd, size_t max_bytes, struct hb_str *out)
+{
+    int64_t until = hb_deadline_in_ms(MAX_WAIT_MS);
+    char chunk[8192];
+
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int left = (int)hb_deadline_left_ms(until);
+        ssize_t n;
+        if (left <= 0) {
+            return 0;
+        }
+        if (poll(&p, 1, left) <= 0) {
+            continue;
+        }
+        n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return 1;
+        }
+        if (out->len + (size_t)n > max_bytes) {
+            return -1;
+        }
+        hb_str_putn(out, chunk, (size_t)n);
+    }
+}
+
+static int wait_for(pid_t pid)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return status;
+}
+
+int hb_command_output(char *const *argv, char *const *env, size_t max_bytes,
+                      char **text_out, size_t *len_out,
+                      struct hpcboot_error *err)
+{
+    struct hb_str out = HB_STR_INIT;
+    int fds[2], rc, end, status;
+    pid_t pid;
+
+    rc = hb_fd_pipe(fds, err);
+    if (rc < 0) {
+        return rc;
+    }
+    end = start(argv, env, fds[1], &pid);
+    hb_fd_close(&fds[1]);
+    if (end != 0) {
+        hb_fd_close(&fds[0]);
+        return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s cannot be started: %s",
+                       argv[0], strerror(end));
+    }
+    end = collect(fds[0], max_bytes, &out);
+    hb_fd_close(&fds[0]);
+    if (end <= 0) {
+        kill(pid, SIGKILL);
+    }
+    status = wait_for(pid);
+    if (end <= 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        hb_str_destroy(&out);
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s %s", argv[0],
+                       end == 0 ? "does not answer" :
+                       end < 0 ? "answers more than can be" : "failed");
+    }
+    *len_out = out.len;
+    hb_str_put(&out, "");
+    *text_out = hb_str_steal(&out);
+    return HPCBOOT_OK;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Pods that know their index: see indexed.h. Peers can be named only where a
+ * headless Service gives the pods a subdomain, which the pod's own /etc/hosts
+ * shows. */
+
+#include "config.h"
+
+#include "hostfile/indexed.h"
+
+#include <string.h>
+
+#include "lib/base/str.h"
+
+const char *hb_indexed_pod(const struct hb_gang_request *req,
+                           struct hb_pod *pod)
+{
+    uint64_t index;
+    size_t stem;
+
+    memset(pod, 0, sizeof(*pod));
+    if (!hb_source_number(req, "JOB_COMPLETION_INDEX", 0, HB_MAX_HOSTS,
+                          &index)) {
+        return "JOB_COMPLETION_INDEX is not set";
+    }
+    hb_pod_read(pod, req);
+    if (hb_pod_index(pod->name, &stem) != (long)index) {
+        return "the host name does not end in JOB_COMPLETION_INDEX";
+    }
+    return NULL;
+}
+
+int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
+                   const char *kind, struct hb_gang *out, char **reason_out,
+                   struct hpcboot_error *err)
+{
+    uint64_t size;
+    size_t stem;
+    int rc;
+
+    if (pod->subdomain == NULL) {
+        *reason_out = hb_xasprintf("the pods of %s have no names", kind);
+        hb_gang_note(out, "this is a pod of %s without a subdomain, so its "
+                     "peers have no names: add a headless Service and set "
+                     "spec.subdomain in the pod template to its name", kind);
+        return 0;
+    }
+    if (!hb_source_number(req, HB_GANG_SIZE_VARIABLE, 1, HB_MAX_HOSTS,
+                          &size)) {
+        hb_pod_index(pod->name, &stem);
+        *reason_out = hb_xasprintf("%s does not tell how many pods it has",
+                                   kind);
+        hb_gang_note(out, "this is a pod of %s, which tells a pod its index "
+                     "but not how many there are: set " HB_GANG_SIZE_VARIABLE
+                     " in the pod template, or use -H '%.*s-[0-N].%s'", kind,
+                     (int)stem, pod->name, pod->subdomain);
+        return 0;
+    }
+    rc = hb_pod_peers(req, pod, size, HB_GANG_SIZE_VARIABLE, out, err);
+    if (rc < 0) {
+        return rc;
+    }
+    hb_source_operator_made(req, out, "the size of this job in "
+                            HB_GANG_SIZE_VARIABLE);
+    return 1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HOSTFILE_INDEXED_H
+#define HB_HOSTFILE_INDEXED_H
+
+#include "hostfile/pod.h"
+
+/* What JobSets and Indexed Jobs share: JOB_COMPLETION_INDEX, which is the
+ * number at the end of the pod's host name, and nothing about how many there
+ * are; the user can say that in HPCBOOT_GANG_SIZE. */
+#define HB_GANG_SIZE_VARIABLE "HPCBOOT_GANG_SIZE"
+
+/* NULL: an indexed pod, *pod holds its names (destroy it in any case); else
+ * why not, a static text. */
+const char *hb_indexed_pod(const struct hb_gang_request *req,
+                           struct hb_pod *pod);
+/* Its peers, when their number is known; else a note that says what would
+ * help, in the name of `kind` ("JobSet lm"). */
+int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
+                   const char *kind, struct hb_gang *out, char **reason_out,
+                   struct hpcboot_error *err);
+
+#endif

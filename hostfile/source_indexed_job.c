@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The gang of an Indexed Job of Kubernetes: pods JOB-0 to JOB-(n-1), with
+ * names where the pod template has a subdomain. How many there are is told by
+ * the user alone (indexed.h). JobSets are made of such Jobs and are asked for
+ * before. */
+
+#include "config.h"
+
+#include "hostfile/source.h"
+
+#include <stdlib.h>
+
+#include "hostfile/indexed.h"
+#include "lib/base/str.h"
+
+static int ask(const struct hb_gang_request *req, struct hb_gang *out,
+               char **reason_out, struct hpcboot_error *err)
+{
+    struct hb_pod pod;
+    const char *why = hb_indexed_pod(req, &pod);
+    size_t stem;
+    char *kind;
+    int rc = 0;
+
+    if (why != NULL) {
+        *reason_out = hb_xstrdup(why);
+    } else {
+        hb_pod_index(pod.name, &stem);
+        kind = hb_xasprintf("Indexed Job %.*s", (int)stem, pod.name);
+        rc = hb_indexed_ask(req, &pod, kind, out, reason_out, err);
+        free(kind);
+    }
+    hb_pod_destroy(&pod);
+    return rc;
+}
+
+const struct hb_source hb_source_indexed_job = {
+    .name = "Indexed Job", .own_hosts = 1, .ask = ask};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The gang of a TFJob (Training Operator v1), out of TF_CONFIG: every member
+ * of every role, the chief first. "environment":"cloud" is the operator's
+ * mark; a cluster with dynamic workers has none but lists workers by index.
+ * TF_CONFIG of other origin is the program's own and is passed over. (Jobs of
+ * Volcano's tensorflow plugin have Volcano's lists.) */
+
+#include "config.h"
+
+#include "hostfile/source.h"
+
+#include <string.h>
+
+#include "hostfile/json.h"
+#include "hostfile/pod.h"
+#include "lib/base/str.h"
+
+static int add_members(const struct hb_gang_request *req,
+                       const struct hb_tf_config *c, struct hb_gang *out,
+                       struct hpcboot_error *err)
+{
+    struct hb_members m;
+
+    hb_members_begin(&m, "TF_CONFIG", 0);
+    for (size_t i = 0; i < c->members.n; i++) {
+        hb_members_add(&m, err, "%s", c->members.v[i]);
+    }
+    return hb_members_end(&m, req, out);
+}
+
+static int ask(const struct hb_gang_request *req, struct hb_gang *out,
+               char **reason_out, struct hpcboot_error *err)
+{
+    const char *text = hb_source_env(req, "TF_CONFIG");
+    const struct hb_gang_json *json;
+    struct hb_tf_config config;
+    struct hpcboot_error why = {0};
+    int rc;
+
+    if (text == NULL || hb_source_env(req, "PYTHONUNBUFFERED") == NULL) {
+        *reason_out = hb_xstrdup("TF_CONFIG and PYTHONUNBUFFERED are not both "
+                                 "set");
+        return 0;
+    }
+    rc = hb_gang_json_open(&json, &why);
+    if (rc >= 0) {
+        rc = json->tf_config(text, &config, &why);
+    }
+    if (rc < 0) {
+        *reason_out = hb_xstrdup(why.text);
+        return 0;
+    }
+    if (config.members.n == 0 ||
+        (!config.sparse && strstr(text, "\"environment\"") == NULL)) {
+        *reason_out = hb_xstrdup("TF_CONFIG is not a TFJob's");
+        hb_tf_config_destroy(&config);
+        return 0;
+    }
+    rc = add_members(req, &config, out, err);
+    if (rc >= 0 && config.sparse) {
+        hb_gang_note(out, "TF_CONFIG has dynamic workers: only the %zu hosts "
+                     "it names are used", out->n);
+    }
+    hb_tf_config_destroy(&config);
+    if (rc < 0) {
+        return rc;
+    }
+    hb_source_operator_made(req, out, "TF_CONFIG");
+    return 1;
+}
+
+const struct hb_source hb_source_tfjob = {
+    .name = "TFJob", .own_hosts = 1, .ask = ask};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The gang of a Kubeflow TrainJob with the torch runtime. Each pod has
+ * PET_NNODES, PET_NODE_RANK, PET_NPROC_PER_NODE and PET_MASTER_ADDR, which is
+ * "JOB-node-0-0.JOB"; the others differ in the last number. A PyTorchJob of
+ * Training Operator v1 has MASTER_ADDR as well and is asked for elsewhere. */
+
+#include "config.h"
+
+#include "hostfile/source.h"
+
+#include "hostfile/pod.h"
+#include "lib/base/str.h"
+
+#define WHERE "PET_NNODES and PET_MASTER_ADDR"
+
+static int ask(const struct hb_gang_request *req, struct hb_gang *out,
+               char **reason_out, struct hpcboot_error *err)
+{
+    const char *master = hb_source_env(req, "PET_MASTER_ADDR");
+    uint64_t nodes, rank, slots = 0;
+    size_t stem;
+    int rc;
+
+    if (!hb_source_number(req, "PET_NNODES", 1, HB_MAX_HOSTS, &nodes) ||
+        !hb_source_number(req, "PET_NODE_RANK", 0, HB_MAX_HOSTS, &rank) ||
+        master == NULL) {
+        *reason_out = hb_xstrdup("PET_NNODES, PET_NODE_RANK and "
+                                 "PET_MASTER_ADDR are not all set");
+        return 0;
+    }
+    if (hb_source_env(req, "MASTER_ADDR") != NULL) {
+        *reason_out = hb_xstrdup("MASTER_ADDR is set beside PET_MASTER_ADDR");
+        return 0;
+    }
+    if (hb_pod_index(master, &stem) != 0) {
+        *reason_out = hb_xasprintf("PET_MASTER_ADDR is %.100s, not the name of "
+                                   "a first pod", master);
+        return 0;
+    }
+    hb_source_number(req, "PET_NPROC_PER_NODE", 1, HB_MAX_SLOTS, &slots);
+    rc = hb_pod_series(req, master, nodes, (int)slots, "PET_NNODES", out, err);
+    if (rc < 0) {
+        return rc;
+    }
+    hb_source_operator_made(req, out, WHERE);
+    return 1;
+}
+
+const struct hb_source hb_source_trainer_torch = {
+    .name = "Kubeflow Trainer, torch", .own_hosts = 1, .ask = ask};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Which tasks of a Volcano Job run ranks. A Job has tasks of any names, and
+ * the one with the launcher in it may or may not be meant to compute. In this
+ * order:
+ *
+ *   1. HPCBOOT_TASKS=a,b names them.
+ *   2. MPI_HOST, which the mpi plugin sets in the master, names the hosts of
+ *      the worker task: that task, and the master runs no ranks.
+ *   3. The only task with hosts.
+ *   4. This pod is alone in its task: it is the master of the others, which
+ *      run the ranks. Of two tasks with one pod each, the one that is called
+ *      a master is it.
+ *   5. This pod is one of several of its task: that task.
+ *   6. This pod is in none of the lists: all tasks. */
+
+#include "config.h"
+
+#include "hostfile/volcano.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostfile/pod.h"
+
+static size_t choose_where(struct hb_vc_job *job, int own)
+{
+    size_t chosen = 0;
+
+    for (size_t i = 0; i < job->n; i++) {
+        struct hb_vc_task *t = &job->tasks[i];
+        t->chosen = t->n > 0 && (own < 0 || t->own == own);
+        chosen += (size_t)t->chosen;
+    }
+    return chosen;
+}
+
+static struct hb_vc_task *find(struct hb_vc_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->n; i++) {
+        if (strcmp(job->tasks[i].name, name) == 0) {
+            return &job->tasks[i];
+        }
+    }
+    return NULL;
+}
+
+static int choose_named(struct hb_vc_job *job, const char *wanted,
+                        struct hpcboot_error *err)
+{
+    char *list = hb_xstrdup(wanted), *save = NULL;
+    int n = 0;
+
+    for (char *name = strtok_r(list, ", ", &save); n >= 0 && name != NULL;
+         name = strtok_r(NULL, ", ", &save)) {
+        struct hb_vc_task *t = find(job, name);
+        if (t == NULL) {
+            n = hb_fail(err, HPCBOOT_ERR_NOT_FOUND,
+                        "HPCBOOT_TASKS: this Volcano Job has no task %.64s",
+                        name);
+        } else {
+            t->chosen = 1;
+            n++;
+        }
+    }
+    free(list);
+    return n;
+}
+
+int hb_vc_same_task(const char *a, const char *b)
+{
+    size_t na, nb;
+
+    return hb_pod_index(a, &na) >= 0 && hb_pod_index(b, &nb) >= 0 &&
+           na == nb && strncmp(a, b, na) == 0 &&
+           strcmp(a + strcspn(a, "."), b + strcspn(b, ".")) == 0;
+}
+
+static int choose_mpi(struct hb_vc_job *job, const char *mpi_host)
+{
+    char *first = hb_xstrndup(mpi_host, strcspn(mpi_host, ","));
+    int n = 0;
+
+    for (size_t i = 0; i < job->n; i++) {
+        struct hb_vc_task *t = &job->tasks[i];
+        t->chosen = t->first != NULL && hb_vc_same_task(t->first, first);
+        n += t->chosen;
+    }
+    free(first);
+    return n;
+}
+
+static int is_called_master(const char *name)
+{
+    static const char *const words[] = {"master", "launcher", "head", "driver",
+                                        "chief"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strstr(name, words[i]) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* 1 when this pod is the master of other tasks: alone in its own task, and
+ * not the one pod that another single pod, called a master, is master of. */
+static int is_master(const struct hb_vc_job *job)
+{
+    const struct hb_vc_task *own = NULL, *other = NULL;
+    size_t others = 0;
+
+    for (size_t i = 0; i < job->n; i++) {
+        const struct hb_vc_task *t = &job->tasks[i];
+        own = t->own ? t : own;
+        if (!t->own && t->n > 0) {
+            other = t;
+            others += t->n;
+        }
+    }
+    if (own == NULL || own->n != 1 || others == 0) {
+        return 0;
+    }
+    return others > 1 || is_called_master(own->name) ||
+           !is_called_master(other->name);
+}
+
+int hb_vc_choose(struct hb_vc_job *job, const char *wanted,
+                 const char *mpi_host, const char **why_out,
+                 struct hpcboot_error *err)
+{
+    int n;
+
+    if (wanted != NULL && wanted[0] != '\0') {
+        *why_out = "HPCBOOT_TASKS names them";
+        return choose_named(job, wanted, err);
+    }
+    if (mpi_host != NULL && mpi_host[0] != '\0') {
+        *why_out = "MPI_HOST names them";
+        n = choose_mpi(job, mpi_host);
+        if (n > 0) {
+            return n;
+        }
+    }
+    n = (int)choose_where(job, -1);
+    *why_out = "the only task with pods";
+    if (n <= 1) {
+        return n;
+    }
+    if (is_master(job)) {
+        *why_out = "this pod is their master and runs no ranks";
+        return (int)choose_where(job, 0);
+    }
+    *why_out = "this pod's own task";
+    n = (int)choose_where(job, 1);
+    if (n > 0) {
+        return n;
+    }
+    *why_out = "all tasks, as this pod is in none of the lists";
+    return (int)choose_where(job, -1);
+}

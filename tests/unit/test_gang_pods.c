@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Gangs of Kubernetes operators, found from the files and variables that they
+ * give their pods. */
+
+#include "config.h"
+
+#include "tests/unit/gang_pod.h"
+
+#include "hostfile/mpijob_v1.h"
+#include "hostfile/volcano.h"
+#include "tests/unit/tree.h"
+
+static char root[256];
+
+static int setup(void **state)
+{
+    tree_create(root, sizeof(root));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    tree_remove(root);
+    return 0;
+}
+
+#define VC_ENV "VC_TASK_INDEX=0 VC_MPIMASTER_HOSTS=lm-mpimaster-0.lm "      \
+    "VC_MPI_WORKER_HOSTS=lm-mpi-worker-0.lm,lm-mpi-worker-1.lm"
+
+static void a_volcano_master_finds_its_workers(void **state)
+{
+    struct hb_gang g = gather_pod("volcano", "HOME=/root VC_TASK_INDEX=0");
+
+    assert_gang(&g, "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm");
+    assert_int_equal(g.operator_made, 1);
+    assert_true(hb_ends_with(g.gang_key, "/volcano/root/.ssh/id_rsa"));
+    assert_int_equal(g.hosts[0].port, 0);
+    assert_int_equal(g.n_notes, 0);
+    assert_string_equal(g.hosts[1].origin, "/etc/volcano/mpi_worker.host:2");
+    hb_gang_destroy(&g);
+}
+
+static void the_ssh_plugins_port_is_that_of_every_host(void **state)
+{
+    struct hb_gang g = gather_pod("volcano-port", "HOME=/root");
+
+    assert_int_equal(g.hosts[0].port, 2222);
+    assert_int_equal(g.hosts[1].port, 2222);
+    hb_gang_destroy(&g);
+}
+
+static void a_volcano_worker_finds_its_own_task(void **state)
+{
+    assert_pod("volcano-worker", "", "Volcano Job",
+               "lm-mpi-worker-0.lm lm-mpi-worker-1.lm*");
+}
+
+static void volcano_tasks_can_be_named(void **state)
+{
+    struct hb_gang g;
+    struct hpcboot_error err;
+    char *pod = pod_path("volcano");
+
+    assert_pod("volcano", "HPCBOOT_TASKS=mpimaster,mpi-worker", "Volcano Job",
+               "lm-mpi-worker-0.lm lm-mpi-worker-1.lm lm-mpimaster-0.lm*");
+    assert_int_equal(gather_at(pod, "HPCBOOT_TASKS=none", NULL, &g, &err),
+                     HPCBOOT_ERR_NOT_FOUND);
+    assert_has(err.text, "no task none");
+    hb_gang_destroy(&g);
+    free(pod);
+}
+
+static void volcano_variables_do_without_files(void **state)
+{
+    struct hb_gang g;
+
+    tree_write(root, "etc/hostname", "lm-mpimaster-0\n");
+    tree_write(root, "etc/hosts", "10.1.0.7 lm-mpimaster-0.lm.hpc.svc.x "
+                                  "lm-mpimaster-0\n");
+    assert_int_equal(gather_at(root, VC_ENV, NULL, &g, NULL), HPCBOOT_OK);
+    assert_gang(&g, "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm");
+    assert_string_equal(g.hosts[1].origin, "VC_MPI_WORKER_HOSTS:2");
+    hb_gang_destroy(&g);
+}
+
+static void mpi_host_names_the_workers_of_any_pod(void **state)
+{
+    assert_pod("volcano-worker",
+               "MPI_HOST=lm-mpi-worker-0.lm,lm-mpi-worker-1.lm", "Volcano Job",
+               "lm-mpi-worker-0.lm lm-mpi-worker-1.lm*");
+    assert_pod("mpijob-v1-container/none",
+               "MPI_HOST=lm-worker-0.lm,lm-worker-1.lm", "Volcano Job",
+               "lm-worker-0.lm lm-worker-1.lm");
+}
+
+static void an_mpi_host_of_other_origin_is_passed_over(void **state)
+{
+    struct hb_gang g = gather_pod("none", "MPI_HOST=a,b.c");
+
+    assert_string_equal(g.source, "this host");
+    hb_gang_destroy(&g);
+}
+
+static void volcanos_files_are_believed_over_variables(void **state)
+{
+    struct hb_gang g = gather_pod("volcano", "MPI_HOST=lm-mpi-worker-0.lm");
+
+    assert_gang(&g, "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "/etc/volcano/mpi_worker.host and MPI_HOST name "
+               "different hosts; the file is believed");
+    hb_gang_destroy(&g);
+}
+
+static void a_shared_host_name_is_told(void **state)
+{
+    struct hb_gang g = gather_pod("volcano-shared-name", "");
+
+    assert_gang(&g, "Volcano Job", "node.lm");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "task worker sets a host name of its own, node.lm");
+    hb_gang_destroy(&g);
+}
+
+static void a_volcano_pod_without_names_says_what_would_help(void **state)
+{
+    struct hb_gang g = gather_pod("none", "VC_TASK_INDEX=2 VK_TASK_INDEX=2");
+
+    assert_string_equal(g.source, "this host");
+    assert_has(passed_over(&g, "Volcano Job"), "VC_TASK_INDEX is set");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "\"svc: []\"");
+    hb_gang_destroy(&g);
+}
+
+static struct hb_vc_task task(const char *name, const char *first, size_t n,
+                              int own)
+{
+    return (struct hb_vc_task){.name = (char *)name, .first = (char *)first,
+                               .n = n, .own = own};
+}
+
+static void of_two_single_pods_the_one_called_master_is_it(void **state)
+{
+    struct hb_vc_task tasks[] = {task("launcher", "j-launcher-0.j", 1, 0),
+                                 task("w", "j-w-0.j", 1, 1)};
+    struct hb_vc_job job = {.tasks = tasks, .n = 2};
+    const char *why;
+
+    assert_int_equal(hb_vc_choose(&job, NULL, NULL, &why, NULL), 1);
+    assert_int_equal(tasks[1].chosen, 1);
+    tasks[0].own = 1;
+    tasks[1].own = 0;
+    assert_int_equal(hb_vc_choose(&job, NULL, "", &why, NULL), 1);
+    assert_int_equal(tasks[1].chosen, 1);
+}
+
+static void a_pod_outside_the_job_sees_all_tasks(void **state)
+{
+    struct hb_vc_task tasks[] = {task("a", "j-a-0.j", 2, 0),
+                                 task("b", "j-b-0.j", 3, 0)};
+    struct hb_vc_job job = {.tasks = tasks, .n = 2};
+    const char *why;
+
+    assert_int_equal(hb_vc_choose(&job, NULL, NULL, &why, NULL), 2);
+}
+
+static void an_mpijob_v1_is_reached_by_its_own_command(void **state)
+{
+    struct hb_gang g = gather_pod("mpijob-v1", "");
+
+    assert_gang(&g, "MPIJob v1", "pi-worker-0:4 pi-worker-1:4");
+    assert_string_equal(g.launch_with, "/opt/kube/kubectl exec -i %h -- "
+                                       "/bin/sh -c %a");
+    hb_gang_destroy(&g);
+    g = gather_pod("mpijob-v1-container", "");
+    assert_string_equal(g.launch_with, "/opt/kube/kubectl exec -i %h "
+                                       "--container main -- /bin/sh -c %a");
+    hb_gang_destroy(&g);
+}
+
+static void assert_template(const char *script, const char *expected)
+{
+    char *text = hb_kubexec_template(script, strlen(script));
+
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void a_kubexec_that_carries_input_is_used_itself(void **state)
+{
+    assert_template("kubectl exec -i ${POD_NAME} -- sh -c \"$*\"\n",
+                    "/etc/mpi/kubexec.sh");
+    assert_template("", "/etc/mpi/kubexec.sh");
+    assert_template("my-exec $1\n", "/etc/mpi/kubexec.sh");
+}
+
+static void the_last_command_of_a_kubexec_counts(void **state)
+{
+    assert_template("/k cp /etc/hosts ${POD_NAME}:/etc/hosts_of_nodes\n"
+                    "/k exec ${POD_NAME} -- /bin/sh -c \"cat x; $*\"",
+                    "/k exec -i %h -- /bin/sh -c %a");
+}
+
+#define TORCH "PET_NNODES=3 PET_NPROC_PER_NODE=2 PET_NODE_RANK=1 "          \
+    "PET_MASTER_ADDR=llm-node-0-0.llm PET_MASTER_PORT=29500"
+
+static void a_trainjob_of_torch_is_found(void **state)
+{
+    assert_pod("trainer-torch", TORCH, "Kubeflow Trainer, torch",
+               "llm-node-0-0.llm:2 llm-node-0-1.llm:2* llm-node-0-2.llm:2");
+    assert_pod("trainer-torch",
+               "PET_NNODES=2 PET_NPROC_PER_NODE=auto PET_NODE_RANK=1 "
+               "PET_MASTER_ADDR=llm-node-0-0.llm", "Kubeflow Trainer, torch",
+               "llm-node-0-0.llm llm-node-0-1.llm*");
+}
+
+static void a_trainjob_of_jax_is_found(void **state)
+{
+    assert_pod("trainer-torch",
+               "JAX_NUM_PROCESSES=2 JAX_PROCESS_ID=1 "
+               "JAX_COORDINATOR_ADDRESS=llm-node-0-0.llm:29500",
+               "Kubeflow Trainer, jax", "llm-node-0-0.llm llm-node-0-1.llm*");
+}
+
+static void a_jobset_needs_to_be_told_its_size(void **state)
+{
+    struct hb_gang g = gather_pod("jobset", "JOB_COMPLETION_INDEX=2");
+
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 2);
+    assert_has(g.notes[0], "a pod of JobSet js, which tells a pod its index "
+               "but not how many there are: set HPCBOOT_GANG_SIZE");
+    assert_has(g.notes[0], "-H 'js-work-0-[0-N].js'");
+    hb_gang_destroy(&g);
+    assert_pod("jobset", "JOB_COMPLETION_INDEX=2 HPCBOOT_GANG_SIZE=3", "JobSet",
+               "js-work-0-0.js js-work-0-1.js js-work-0-2.js*");
+}
+
+static void an_indexed_job_is_found(void **state)
+{
+    assert_pod("indexed-job", "JOB_COMPLETION_INDEX=3 HPCBOOT_GANG_SIZE=4",
+               "Indexed Job", "sim-0.sim-peers sim-1.sim-peers "
+               "sim-2.sim-peers sim-3.sim-peers*");
+}
+
+static void an_indexed_job_without_names_says_so(void **state)
+{
+    struct hb_gang g = gather_pod("indexed-job-nameless",
+                                  "JOB_COMPLETION_INDEX=3 HPCBOOT_GANG_SIZE=4");
+
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "add a headless Service");
+    hb_gang_destroy(&g);
+}
+
+static void a_leader_worker_group_is_found(void **state)
+{
+    assert_pod("lws", "LWS_LEADER_ADDRESS=lws-0.lws.hpc LWS_GROUP_SIZE=3 "
+               "LWS_WORKER_INDEX=1", "LeaderWorkerSet",
+               "lws-0.lws.hpc lws-0-1.lws.hpc* lws-0-2.lws.hpc");
+}
+
+static void a_pytorchjob_is_found(void **state)
+{
+    assert_pod("pytorchjob",
+               "PYTHONUNBUFFERED=1 MASTER_PORT=23456 PET_MASTER_PORT=23456 "
+               "MASTER_ADDR=pt-master-0 PET_MASTER_ADDR=pt-master-0 "
+               "WORLD_SIZE=32 RANK=2 PET_NODE_RANK=2 PET_NPROC_PER_NODE=8 "
+               "PET_NNODES=4", "PyTorchJob",
+               "pt-master-0:8 pt-worker-0:8 pt-worker-1:8* pt-worker-2:8");
+}
+
+static void an_elastic_pytorchjob_is_as_large_as_it_may_be(void **state)
+{
+    struct hb_gang g = gather_pod("pytorchjob",
+        "PYTHONUNBUFFERED=1 PET_RDZV_ENDPOINT=pt-worker-0:23456 "
+        "PET_RDZV_BACKEND=c10d PET_NNODES=1:2 PET_STANDALONE=");
+
+    assert_gang(&g, "PyTorchJob", "pt-worker-0 pt-worker-1*");
+    assert_int_equal(g.n_notes, 1);
+    hb_gang_destroy(&g);
+}
+
+static void torch_variables_of_other_origin_are_passed_over(void **state)
+{
+    struct hb_gang g = gather_pod("none",
+        "PYTHONUNBUFFERED=1 MASTER_ADDR=10.0.0.1 PET_NNODES=4 RANK=0 "
+        "WORLD_SIZE=4");
+
+    assert_string_equal(g.source, "this host");
+    assert_has(passed_over(&g, "PyTorchJob"), "10.0.0.1");
+    hb_gang_destroy(&g);
+}
+
+static void an_xgboostjob_is_found(void **state)
+{
+    assert_pod("none", "MASTER_PORT=9999 MASTER_ADDR=xg-master-0 WORLD_SIZE=3 "
+               "RANK=0 PYTHONUNBUFFERED=1 WORKER_PORT=9999 "
+               "WORKER_ADDRS=xg-worker-0,xg-worker-1", "XGBoostJob",
+               "xg-master-0 xg-worker-0 xg-worker-1");
+}
+
+static void a_jaxjob_is_found(void **state)
+{
+    assert_pod("none", "COORDINATOR_PORT=6666 COORDINATOR_ADDRESS=jj-worker-0 "
+               "NUM_PROCESSES=2 PROCESS_ID=1", "JAXJob",
+               "jj-worker-0 jj-worker-1");
+}
+
+static void a_paddlejob_is_found_on_any_rank(void **state)
+{
+    assert_pod("none", "PADDLE_JOB_ID=pd PADDLE_NNODES=2 "
+               "PADDLE_MASTER=10.1.2.3:36543 POD_IP_DUMMY=10.1.2.3",
+               "PaddleJob", "pd-worker-0 pd-worker-1");
+    assert_pod("none", "PADDLE_JOB_ID=pd PADDLE_NNODES=2 "
+               "PADDLE_MASTER=pd-worker-0:36543", "PaddleJob",
+               "pd-worker-0 pd-worker-1");
+}
+
+static void a_paddlejob_with_servers_says_what_is_unknown(void **state)
+{
+    struct hb_gang g = gather_pod("none",
+        "PADDLE_JOB_ID=pd PADDLE_NNODES=3 PADDLE_MASTER=pd-master-0:36543 "
+        "PADDLE_TRAINER_NUM=1");
+
+    assert_string_equal(g.source, "this host");
+    assert_has(g.notes[0], "how many of its 3 pods are masters");
+    hb_gang_destroy(&g);
+}
+
+static void a_ray_pod_says_that_only_the_head_has_a_name(void **state)
+{
+    struct hb_gang g = gather_pod("none",
+        "RAY_CLUSTER_NAME=rc KUBERAY_GEN_RAY_START_CMD=ray-start "
+        "FQ_RAY_IP=rc-head-svc.hpc.svc.cluster.local");
+
+    assert_string_equal(g.source, "this host");
+    assert_has(passed_over(&g, "KubeRay"), "only the head has a name");
+    assert_has(g.notes[0], "rc-head-svc");
+    assert_has(g.notes[0], "verbs get, list and watch on pods");
+    hb_gang_destroy(&g);
+}
+
+#ifdef HAVE_JANSSON
+static void a_tfjob_is_found(void **state)
+{
+    assert_pod("none", "PYTHONUNBUFFERED=1 TF_CONFIG={\"cluster\":{\"ps\":["
+               "\"tf-ps-0.hpc.svc:2222\"],\"worker\":[\"tf-worker-0.hpc.svc:"
+               "2222\",\"tf-worker-1.hpc.svc:2222\"]},\"task\":{\"type\":"
+               "\"worker\",\"index\":0},\"environment\":\"cloud\"}", "TFJob",
+               "tf-worker-0.hpc.svc tf-worker-1.hpc.svc tf-ps-0.hpc.svc");
+}
+
+static void a_tfjob_with_dynamic_workers_is_found(void **state)
+{
+    struct hb_gang g = gather_pod("none",
+        "PYTHONUNBUFFERED=1 TF_CONFIG={\"cluster\":{\"worker\":{\"1\":"
+        "\"tf-worker-1.hpc.svc:2222\"},\"ps\":[\"tf-ps-0.hpc.svc:2222\"]},"
+        "\"task\":{\"type\":\"worker\",\"index\":1}}");
+
+    assert_gang(&g, "TFJob", "tf-worker-1.hpc.svc tf-ps-0.hpc.svc");
+    assert_int_equal(g.n_notes, 1);
+    hb_gang_destroy(&g);
+}
+
+static void a_tf_config_that_is_no_json_is_passed_over(void **state)
+{
+    static const char *const texts[] = {
+        "{", "[]", "{}", "{\"cluster\":1,\"task\":{}}",
+        "{\"cluster\":{\"worker\":1},\"task\":{},\"environment\":1}",
+        "{\"cluster\":{\"worker\":[1]},\"task\":{},\"environment\":1}",
+        "{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{}}"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char *env = hb_xasprintf("PYTHONUNBUFFERED=1 TF_CONFIG=%s", texts[i]);
+        struct hb_gang g = gather_pod("none", env);
+        assert_string_equal(g.source, "this host");
+        assert_has(passed_over(&g, "TFJob"), "TF_CONFIG");
+        hb_gang_destroy(&g);
+        free(env);
+    }
+}
+#endif
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_volcano_master_finds_its_workers),
+        T(the_ssh_plugins_port_is_that_of_every_host),
+        T(a_volcano_worker_finds_its_own_task),
+        T(volcano_tasks_can_be_named),
+        T(volcano_variables_do_without_files),
+        T(mpi_host_names_the_workers_of_any_pod),
+        T(an_mpi_host_of_other_origin_is_passed_over),
+        T(volcanos_files_are_believed_over_variables),
+        T(a_shared_host_name_is_told),
+        T(a_volcano_pod_without_names_says_what_would_help),
+        T(of_two_single_pods_the_one_called_master_is_it),
+        T(a_pod_outside_the_job_sees_all_tasks),
+        T(an_mpijob_v1_is_reached_by_its_own_command),
+        T(a_kubexec_that_carries_input_is_used_itself),
+        T(the_last_command_of_a_kubexec_counts),
+        T(a_trainjob_of_torch_is_found),
+        T(a_trainjob_of_jax_is_found),
+        T(a_jobset_needs_to_be_told_its_size),
+        T(an_indexed_job_is_found),
+        T(an_indexed_job_without_names_says_so),
+        T(a_leader_worker_group_is_found),
+        T(a_pytorchjob_is_found),
+        T(an_elastic_pytorchjob_is_as_large_as_it_may_be),
+        T(torch_variables_of_other_origin_are_passed_over),
+        T(an_xgboostjob_is_found),
+        T(a_jaxjob_is_found),
+        T(a_paddlejob_is_found_on_any_rank),
+        T(a_paddlejob_with_servers_says_what_is_unknown),
+        T(a_ray_pod_says_that_only_the_head_has_a_name),
+#ifdef HAVE_JANSSON
+        T(a_tfjob_is_found),
+        T(a_tfjob_with_dynamic_workers_is_found),
+        T(a_tf_config_that_is_no_json_is_passed_over),
+#endif
+    };
+
+    use_built_modules();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

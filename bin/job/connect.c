@@ -411,7 +411,11 @@ static enum hb_boot_way way_of(const struct job_host *h)
     if (command != NULL && !hb_streq(h->spec->origin, "localhost")) {
         return HB_BOOT_COMMAND;
     }
-    return h->spec->is_local ? HB_BOOT_FORK : HB_BOOT_SSH;
+    if (h->spec->is_local) {
+        return HB_BOOT_FORK;
+    }
+    /* An operator's own command stands in for SSH, and for nothing else. */
+    return h->job->gang.launch_with != NULL ? HB_BOOT_COMMAND : HB_BOOT_SSH;
 }
 
 static void make_token(char *out, size_t size)

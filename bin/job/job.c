@@ -125,7 +125,8 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     b->base = j->base;
     b->agent_path = j->agent_path;
     b->prefix = o->prefix;
-    b->launch_with = o->launch_with;
+    b->launch_with = o->launch_with != NULL ? o->launch_with
+                                            : j->gang.launch_with;
     b->kex = o->kex;
     b->identity = o->identity;
     b->ssh_config = o->ssh_config;

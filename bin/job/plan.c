@@ -72,6 +72,9 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
     if (rc < 0) {
         return rc;
     }
+    for (size_t i = 0; i < j->gang.n_notes; i++) {
+        hb_log(HB_WARN, "%s", j->gang.notes[i]);
+    }
     if (j->opt->nodes > 0 && j->opt->nodes < j->gang.n) {
         hb_gang_cut(&j->gang, j->opt->nodes);
     }

@@ -15,7 +15,10 @@
 static const struct hb_form *const dialects[] = {
     &hb_form_openmpi,
     &hb_form_hydra,
+    &hb_form_intel,
+    &hb_form_mvapich,
     &hb_form_list,
+    &hb_form_horovod,
     &hb_form_plain,
     &hb_form_pbs,
     &hb_form_deepspeed,
@@ -114,6 +117,24 @@ void hb_form_dropped(const struct hb_gang *gang, int what,
         if ((what & facts[i].what) != 0 && n < gang->n) {
             hb_strv_push(dropped, facts[i].text);
         }
+    }
+}
+
+void hb_form_write_counts(const struct hb_gang *gang, const char *separator,
+                          struct hb_str *out, struct hb_strv *dropped)
+{
+    int ends = strcmp(separator, "\n") == 0, literal = 0;
+
+    for (size_t i = 0; i < gang->n; i++) {
+        const struct hb_host *h = &gang->hosts[i];
+        int v6 = strchr(h->name, ':') != NULL;
+        hb_str_putf(out, "%s%s%s%s:%d%s", i > 0 && !ends ? separator : "",
+                    v6 ? "[" : "", h->name, v6 ? "]" : "",
+                    h->slots > 0 ? h->slots : 1, ends ? separator : "");
+        literal = literal || v6;
+    }
+    if (literal) {
+        hb_strv_push(dropped, "IPv6 addresses");
     }
 }
 

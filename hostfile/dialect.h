@@ -38,13 +38,19 @@ int hb_form_parse_value(const char *what, const char *text, enum hb_tally tally,
                         struct hb_gang *out, struct hpcboot_error *err);
 
 extern const struct hb_form hb_form_openmpi, hb_form_hydra, hb_form_list,
-    hb_form_plain, hb_form_pbs, hb_form_deepspeed, hb_form_slurm;
+    hb_form_plain, hb_form_pbs, hb_form_deepspeed, hb_form_slurm,
+    hb_form_intel, hb_form_mvapich, hb_form_horovod;
 
 /* For forms without a place for them: names what the gang has of these. */
 enum { HB_DROP_USER = 1, HB_DROP_PORT = 2, HB_DROP_SLOTS = 4,
        HB_DROP_MAX_SLOTS = 8, HB_DROP_COUNTED = 16 };
 void hb_form_dropped(const struct hb_gang *gang, int what,
                      struct hb_strv *dropped);
+/* Writes HOST:N, one for slots that are not stated, an IPv6 address in
+ * brackets (and named as something the form's own reader does not take). A
+ * separator of "\n" ends each host, another stands between two. */
+void hb_form_write_counts(const struct hb_gang *gang, const char *separator,
+                          struct hb_str *out, struct hb_strv *dropped);
 /* Reads a text of one [USER@]HOST[:SLOTS] per line. */
 int hb_form_read_words(struct hb_build *b, struct hb_lines *lines,
                        struct hpcboot_error *err);

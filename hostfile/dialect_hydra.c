@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The host file of Hydra: MPICH, Intel MPI's machine file, MVAPICH.
+/* The host file of Hydra, MPICH's launcher.
  *
  *   line := [host [":" slots] { key "=" value }] [comment]
  *   key  := "user" | "binding" | "ifhn"
@@ -99,7 +99,7 @@ static void hydra_write(const struct hb_gang *gang, struct hb_str *out,
         literal = literal || v6;
     }
     if (literal) {
-        hb_strv_push(dropped, "Hydra does not understand IPv6 addresses");
+        hb_strv_push(dropped, "IPv6 addresses");
     }
     hb_form_dropped(gang, HB_DROP_COUNTED | HB_DROP_MAX_SLOTS | HB_DROP_PORT,
                     dropped);
@@ -107,8 +107,8 @@ static void hydra_write(const struct hb_gang *gang, struct hb_str *out,
 
 const struct hb_form hb_form_hydra = {
     .name = "hydra",
-    .aliases = "mpich intel mvapich",
-    .title = "MPICH, Intel MPI and MVAPICH host file",
+    .aliases = "mpich",
+    .title = "MPICH (Hydra) host file",
     .tally = HB_TALLY_EACH,
     .read = hydra_read,
     .write = hydra_write,

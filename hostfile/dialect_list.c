@@ -103,7 +103,6 @@ static void list_write(const struct hb_gang *gang, struct hb_str *out,
 
 const struct hb_form hb_form_list = {
     .name = "list",
-    .aliases = "horovod",
     .title = "host list of -H",
     .tally = HB_TALLY_EACH,
     .read = list_read,

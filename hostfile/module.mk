@@ -5,7 +5,8 @@ libhbbin_a_SOURCES += \
     %D%/hostname.c %D%/hostname.h %D%/self.c \
     %D%/dialect.c %D%/dialect.h %D%/dialect_openmpi.c %D%/dialect_hydra.c \
     %D%/dialect_list.c %D%/dialect_plain.c %D%/dialect_pbs.c \
-    %D%/dialect_deepspeed.c %D%/dialect_slurm.c \
+    %D%/dialect_deepspeed.c %D%/dialect_slurm.c %D%/dialect_intel.c \
+    %D%/dialect_mvapich.c %D%/dialect_horovod.c \
     %D%/source.c %D%/source.h %D%/source_list.c %D%/source_file.c \
     %D%/source_volcano.c %D%/volcano.h %D%/volcano_choose.c \
     %D%/volcano_ssh.c %D%/source_mpi_operator.c %D%/source_mpijob_v1.c \

@@ -18,12 +18,19 @@ uninstall-hook:
 	    rm -f "$(DESTDIR)$(dropindir)/$$name"; \
 	done
 	-rmdir "$(DESTDIR)$(dropindir)" "$(DESTDIR)$(pkglibdir)"
-	rm -f "$(DESTDIR)$(bashcompdir)/hbrun" "$(DESTDIR)$(zshcompdir)/_hbrun"
+	for name in $(COMPLETED); do \
+	    rm -f "$(DESTDIR)$(bashcompdir)/$$name" \
+	        "$(DESTDIR)$(zshcompdir)/_$$name"; \
+	done
 
 # Completion comes out of the program itself, so it cannot lag behind.
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions
-install-data-hook: hbrun$(EXEEXT)
+COMPLETED = hbrun hpcboot
+install-data-hook: hbrun$(EXEEXT) hpcboot$(EXEEXT)
 	$(MKDIR_P) "$(DESTDIR)$(bashcompdir)" "$(DESTDIR)$(zshcompdir)"
-	./hbrun --completion bash > "$(DESTDIR)$(bashcompdir)/hbrun"
-	./hbrun --completion zsh > "$(DESTDIR)$(zshcompdir)/_hbrun"
+	for name in $(COMPLETED); do \
+	    ./$$name --completion bash > "$(DESTDIR)$(bashcompdir)/$$name" && \
+	    ./$$name --completion zsh > "$(DESTDIR)$(zshcompdir)/_$$name" || \
+	        exit 1; \
+	done

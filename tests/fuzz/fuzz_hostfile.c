@@ -54,7 +54,8 @@ static void check_again(const struct hb_form *d, const struct hb_gang *gang)
     struct hb_gang again = {0};
 
     d->write(gang, &text, &dropped);
-    if ((d == &hb_form_list || d == &hb_form_slurm) &&
+    if ((d == &hb_form_list || d == &hb_form_slurm ||
+         d == &hb_form_horovod) &&
         text.len > MAX_LIST_BYTES) {
         goto done;
     }

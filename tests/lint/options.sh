@@ -3,8 +3,8 @@
 # Copyright (c) 2026 the hpcboot authors
 #
 # Every option of bin/cli/opts.def stands in --help, in the man page and in
-# the completions; the man page names no other; the completions are good
-# shell; the man pages are good mdoc.
+# the completions; the man page names no other; the same for the commands of
+# hpcboot; the completions are good shell; the man pages are good mdoc.
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -53,10 +53,44 @@ verdict 'zsh completes every option' "$(missing "$work/offered" in_zsh)"
 verdict 'hbrun(1) describes no other option' "$(
     grep -oE '^\.It .*' man/hbrun.1 | grep -oE 'Fl (Fl )?[A-Za-z0-9][^ ]*' |
         sed 's/Fl Fl /--/; s/Fl /-/' | sort -u | comm -13 "$work/all" -)"
-verdict 'the completion is good bash' "$(bash -n "$work/bash" 2>&1)"
-if command -v zsh > /dev/null; then
-    verdict 'the completion is good zsh' "$(zsh -n "$work/zsh" 2>&1)"
-fi
+good_shell() { # PROGRAM, with completions in $work/bash and $work/zsh
+    verdict "$1's completion is good bash" "$(bash -n "$work/bash" 2>&1)"
+    if command -v zsh > /dev/null; then
+        verdict "$1's completion is good zsh" "$(zsh -n "$work/zsh" 2>&1)"
+    fi
+}
+good_shell hbrun
+
+# hpcboot prints help and completions from one table per command.
+hpcboot=$HB_BUILDDIR/hpcboot
+"$hpcboot" --completion bash > "$work/bash"
+"$hpcboot" --completion zsh > "$work/zsh"
+good_shell hpcboot
+commands() { sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+"$hpcboot" --help | commands > "$work/commands"
+section() { # COMMAND: of the man page
+    sed -n "/^\.Ss hpcboot $1\$/,/^\.S[sh] /p" man/hpcboot.1
+}
+in_section() {
+    section "$1" | grep -E '^\.It Fl' | sed 's/Fl Fl /--/g; s/Fl /-/g' | words
+}
+in_command_help() {
+    "$hpcboot" "$1" --help | sed -n '/^Options:/,/^$/p' |
+        sed -nE 's/^  (-.*)/\1/p' | cut -c 1-26 | words
+}
+verdict 'hpcboot(1) has every command, and no other' "$(
+    comm -3 <(sort "$work/commands") \
+        <(sed -n 's/^\.Ss hpcboot //p' man/hpcboot.1 | sort))"
+while read -r command; do
+    in_command_help "$command" > "$work/all"
+    verdict "hpcboot(1) has every option of $command, and no other" \
+        "$(comm -3 "$work/all" <(in_section "$command"))"
+    for shell in bash zsh; do
+        verdict "$shell completes every option of $command" \
+            "$(words < "$work/$shell" | comm -23 "$work/all" -)"
+    done
+done < "$work/commands"
+
 if command -v groff > /dev/null; then
     for page in man/*.[1-9]; do
         verdict "$page is good mdoc" "$(groff -mandoc -Tutf8 -ww -z "$page" 2>&1)"

@@ -242,7 +242,10 @@ static void a_gang_is_written_in_each_form(void **state)
     } cases[] = {
         {"openmpi", text, 0},
         {"mpich", "n1:2\nn2:1\nx:1\n", 2},
-        {"horovod", "n1:2,n2:1,x:auto\n", 1},
+        {"intel", "n1:2\nn2:1\nx:1\n", 2},
+        {"mvapich", "n1:2\nn2:1\nx:1\n", 2},
+        {"list", "n1:2,n2:1,x:auto\n", 1},
+        {"horovod", "n1:2,n2:1,x:1\n", 2},
         {"plain", "n1\nn2\nx\n", 2},
         {"pbs", "n1\nn1\nn2\nx\n", 2},
         {"deepspeed", "n1 slots=2\nn2 slots=1\nx slots=1\n", 2},

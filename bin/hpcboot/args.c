@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Options of subcommands, scanned and shown from one table each. hbrun's own
+ * scanner has dialects, segments and configuration behind every option, and
+ * none of that is wanted here. */
+
+#include "config.h"
+
+#include "bin/hpcboot/args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/base/strv.h"
+
+/* Where help texts begin. */
+#define HELP_COLUMN 28
+
+const char *hb_arg_name(const struct hb_arg *arg, size_t *state, char *buffer,
+                        size_t size)
+{
+    const char *p = arg->names + *state;
+    size_t n = strcspn(p, " ");
+
+    if (n == 0) {
+        return NULL;
+    }
+    snprintf(buffer, size, "%s%.*s", n == 1 ? "-" : "--", (int)n, p);
+    *state += n + strspn(p + n, " ");
+    return buffer;
+}
+
+static size_t dashes(const char *word)
+{
+    return word[0] == '-' ? 1 + (word[1] == '-') : 0;
+}
+
+/* The option whose name is the first n bytes of `word`. */
+static const struct hb_arg *find(const struct hb_arg *args, const char *word,
+                                 size_t n)
+{
+    char buffer[HB_ARG_NAME_MAX];
+
+    for (; args->names != NULL; args++) {
+        size_t state = 0;
+        const char *name;
+        while ((name = hb_arg_name(args, &state, buffer, sizeof(buffer)))) {
+            name += dashes(name);
+            if (strlen(name) == n && strncmp(name, word, n) == 0) {
+                return args;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int unknown(const struct hb_arg *args, const char *word,
+                   struct hpcboot_error *err)
+{
+    struct hb_strv names = HB_STRV_INIT;
+    char buffer[HB_ARG_NAME_MAX];
+    const char *near, *name;
+    int rc;
+
+    for (; args->names != NULL; args++) {
+        size_t state = 0;
+        while ((name = hb_arg_name(args, &state, buffer, sizeof(buffer)))) {
+            hb_strv_push(&names, name);
+        }
+    }
+    hb_strv_push(&names, "--help");
+    near = hb_nearest(word, (const char *const *)names.v, names.n);
+    rc = hb_fail(err, HPCBOOT_ERR_USAGE, "unknown option %s%s%s%s", word,
+                 near != NULL ? " (did you mean " : "",
+                 near != NULL ? near : "", near != NULL ? "?)" : "");
+    hb_strv_destroy(&names);
+    return rc;
+}
+
+static int is_choice(const struct hb_arg *arg, const char *value)
+{
+    size_t i = 0;
+
+    while (arg->choice(i) != NULL && strcmp(arg->choice(i), value) != 0) {
+        i++;
+    }
+    return arg->choice(i) != NULL;
+}
+
+static int not_a_choice(const struct hb_arg *arg, const char *value,
+                        struct hpcboot_error *err)
+{
+    struct hb_str list = HB_STR_INIT;
+    int rc;
+
+    for (size_t i = 0; arg->choice(i) != NULL; i++) {
+        hb_str_putf(&list, "%s%s", i > 0 ? ", " : "", arg->choice(i));
+    }
+    rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--%.*s %s: expected one of %s",
+                 (int)strcspn(arg->names, " "), arg->names, value, list.s);
+    hb_str_destroy(&list);
+    return rc;
+}
+
+/* The option at argv[*i], and its value where it takes one. */
+static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
+                    struct hpcboot_error *err)
+{
+    const char *word = argv[*i] + dashes(argv[*i]);
+    size_t n = strcspn(word, "=");
+    const char *value = word[n] == '=' ? word + n + 1 : NULL;
+    const struct hb_arg *arg = find(args, word, n);
+
+    if (arg == NULL) {
+        return unknown(args, argv[*i], err);
+    }
+    if (arg->value == NULL) {
+        if (value != NULL) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: takes no value",
+                           argv[*i]);
+        }
+        *(int *)(void *)((char *)into + arg->offset) = 1;
+        return HPCBOOT_OK;
+    }
+    if (value == NULL) {
+        value = argv[*i + 1];
+        (*i)++;
+    }
+    if (value == NULL || value[0] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--%.*s: expected %s after it",
+                       (int)strcspn(arg->names, " "), arg->names, arg->value);
+    }
+    if (arg->choice != NULL && !is_choice(arg, value)) {
+        return not_a_choice(arg, value, err);
+    }
+    *(const char **)(void *)((char *)into + arg->offset) = value;
+    return HPCBOOT_OK;
+}
+
+int hb_args_scan(const struct hb_arg *args, void *into, int argc, char **argv,
+                 int *help_out, struct hpcboot_error *err)
+{
+    *help_out = 0;
+    for (int i = 1; i < argc; i++) {
+        int rc;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            *help_out = 1;
+            return HPCBOOT_OK;
+        }
+        if (dashes(argv[i]) == 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: expected an option",
+                           argv[i]);
+        }
+        rc = scan_one(args, into, argv, &i, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+void hb_args_help(const struct hb_arg *args, FILE *out)
+{
+    for (; args->names != NULL; args++) {
+        char buffer[HB_ARG_NAME_MAX];
+        struct hb_str left = HB_STR_INIT;
+        size_t state = 0;
+        const char *name;
+        while ((name = hb_arg_name(args, &state, buffer, sizeof(buffer)))) {
+            hb_str_putf(&left, "%s%s", left.len > 0 ? ", " : "  ", name);
+        }
+        if (args->value != NULL) {
+            hb_str_putf(&left, " %s", args->value);
+        }
+        fprintf(out, "%-*s %s\n", HELP_COLUMN - 1, left.s, args->help);
+        hb_str_destroy(&left);
+    }
+    fprintf(out, "%-*s %s\n", HELP_COLUMN - 1, "  --help, -h", "this text");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HPCBOOT_ARGS_H
+#define HB_HPCBOOT_ARGS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/base/error.h"
+
+/* One option of a subcommand. Names are written with one dash or two, values
+ * as the next word or behind "=", as with hbrun. */
+struct hb_arg {
+    const char *names;  /* "host H": the first one is shown first */
+    const char *value;  /* "LIST": takes one; NULL: a switch */
+    const char *help;
+    size_t offset;      /* of a const char * (value) or an int (switch) */
+    const char *(*choice)(size_t i); /* the words it may be, or NULL */
+};
+
+/* Every name of the option that has dashes, in turn: *state is 0 at first.
+ * Returns NULL after the last. The text holds until the next call. */
+const char *hb_arg_name(const struct hb_arg *arg, size_t *state, char *buffer,
+                        size_t size);
+#define HB_ARG_NAME_MAX 64
+
+/* Fills `into` from argv[1] on; values are borrowed from argv. ERR_USAGE says
+ * what is wrong with which word; --help sets *help_out and ends the scan. */
+int hb_args_scan(const struct hb_arg *args, void *into, int argc, char **argv,
+                 int *help_out, struct hpcboot_error *err);
+void hb_args_help(const struct hb_arg *args, FILE *out);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HPCBOOT_COMMAND_H
+#define HB_HPCBOOT_COMMAND_H
+
+#include "bin/hpcboot/args.h"
+
+/* A subcommand: hpcboot NAME [options]. Each has a file of its own and a row
+ * in the table of main.c; help and completion come out of these tables. */
+struct hb_command {
+    const char *name;
+    const char *summary;        /* a few words, for hpcboot --help */
+    const struct hb_arg *args;  /* ended by one without names */
+    const char *(*more)(void);  /* text below the options, or NULL; static */
+    /* The exit status. argv[0] is the command's name. */
+    int (*run)(const struct hb_command *self, int argc, char **argv);
+};
+
+extern const struct hb_command hb_command_hostfile;
+/* Ended by NULL. */
+extern const struct hb_command *const hb_commands[];
+
+/* Scans a command's options into `into`. 1: go on; 0: --help was answered;
+ * negative: the line was wrong and that was said. */
+int hb_command_scan(const struct hb_command *command, void *into, int argc,
+                    char **argv);
+
+/* settings.c: the options of hbrun as its configuration files and HPCBOOT_
+ * variables set them, so that a command looks at the gang as hbrun would.
+ * Warnings are logged. Destroy with hb_options_destroy(). */
+struct hb_options;
+int hb_command_settings(struct hb_options **out, struct hpcboot_error *err);
+
+/* completion.c: what "hpcboot --completion SHELL" prints; 0: no such shell. */
+int hb_completion_print(const char *shell);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Completion of hpcboot for bash and zsh, written from the tables of commands
+ * and options: names, the words of options that take one of a few, files
+ * otherwise. */
+
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/hpcboot/command.h"
+
+static void bash_names(const struct hb_command *c)
+{
+    char buffer[HB_ARG_NAME_MAX];
+
+    for (const struct hb_arg *a = c->args; a->names != NULL; a++) {
+        size_t state = 0;
+        const char *name;
+        while ((name = hb_arg_name(a, &state, buffer, sizeof(buffer)))) {
+            printf("%s ", name);
+        }
+    }
+    fputs("--help -h", stdout);
+}
+
+/* "    'CMD:--name'|'CMD:-n') words" for an option with a few words. */
+static void bash_choices(const struct hb_command *c)
+{
+    char buffer[HB_ARG_NAME_MAX];
+
+    for (const struct hb_arg *a = c->args; a->names != NULL; a++) {
+        size_t state = 0;
+        const char *name, *bar = "    ";
+        if (a->choice == NULL) {
+            continue;
+        }
+        while ((name = hb_arg_name(a, &state, buffer, sizeof(buffer)))) {
+            printf("%s%s:%s", bar, c->name, name);
+            bar = "|";
+        }
+        fputs(") words='", stdout);
+        for (size_t i = 0; a->choice(i) != NULL; i++) {
+            printf("%s%s", i > 0 ? " " : "", a->choice(i));
+        }
+        fputs("';;\n", stdout);
+    }
+}
+
+static void print_bash(void)
+{
+    fputs("# bash completion for hpcboot\n_hpcboot() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
+          "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local command=${COMP_WORDS[1]}\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        printf("%s ", hb_commands[i]->name);
+    }
+    fputs("--help --version --completion'\n"
+          "    else case $command:$before in\n", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        bash_choices(hb_commands[i]);
+    }
+    fputs("    --completion:*) words='bash zsh';;\n"
+          "    *) case $command:$word in\n", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        printf("        %s:-*) words='", hb_commands[i]->name);
+        bash_names(hb_commands[i]);
+        fputs("';;\n", stdout);
+    }
+    fputs("        esac;;\n    esac; fi\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+          "}\ncomplete -o default -F _hpcboot hpcboot\n", stdout);
+}
+
+/* "        '--name[help]:VALUE:(words)'" */
+static void zsh_option(const struct hb_arg *a)
+{
+    char buffer[HB_ARG_NAME_MAX];
+    size_t state = 0;
+    const char *name;
+
+    while ((name = hb_arg_name(a, &state, buffer, sizeof(buffer)))) {
+        printf("        '%s[%s]", name, a->help);
+        if (a->choice != NULL) {
+            printf(":%s:(", a->value);
+            for (size_t i = 0; a->choice(i) != NULL; i++) {
+                printf("%s%s", i > 0 ? " " : "", a->choice(i));
+            }
+            fputs(")", stdout);
+        } else if (a->value != NULL) {
+            printf(":%s:%s", a->value,
+                   strcmp(a->value, "FILE") == 0 ? "_files" : "");
+        }
+        fputs("' \\\n", stdout);
+    }
+}
+
+static void print_zsh(void)
+{
+    fputs("#compdef hpcboot\n_hpcboot() {\n  if (( CURRENT == 2 )); then\n"
+          "    compadd -- --help --version --completion", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        printf(" %s", hb_commands[i]->name);
+    }
+    fputs("\n    return\n  fi\n  local command=$words[2]\n"
+          "  shift words; (( CURRENT-- ))\n  case $command in\n", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        printf("    %s)\n      _arguments \\\n", hb_commands[i]->name);
+        for (const struct hb_arg *a = hb_commands[i]->args; a->names != NULL;
+             a++) {
+            zsh_option(a);
+        }
+        fputs("        '--help[this text]' '-h[this text]';;\n", stdout);
+    }
+    fputs("    --completion) compadd bash zsh;;\n  esac\n}\n"
+          "_hpcboot \"$@\"\n", stdout);
+}
+
+int hb_completion_print(const char *shell)
+{
+    if (strcmp(shell, "bash") == 0) {
+        print_bash();
+    } else if (strcmp(shell, "zsh") == 0) {
+        print_zsh();
+    } else {
+        return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* hpcboot hostfile: which hosts hbrun would use here, in the form of any
+ * launcher. Hosts come from the same sources in the same order, and options
+ * that are left out from the same configuration and variables. What a form
+ * cannot carry is said on stderr; --why adds where every host and number is
+ * from, and why stronger sources were passed over. Nobody is contacted. */
+
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/cli/options.h"
+#include "bin/hpcboot/command.h"
+#include "bin/hpcboot/result.h"
+#include "bin/job/verdict.h"
+#include "hostfile/dialect.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+extern char **environ;
+
+struct wanted {
+    const char *format, *from, *output, *host_list, *hostfile;
+    int why;
+};
+
+static const char *form_name(size_t i)
+{
+    return hb_forms()[i] != NULL ? hb_forms()[i]->name : NULL;
+}
+
+#define AT(field) offsetof(struct wanted, field)
+static const struct hb_arg args[] = {
+    {"format f", "FORM", "write this form (default openmpi)", AT(format),
+     form_name},
+    {"output o", "FILE", "write to FILE, in one step", AT(output), NULL},
+    {"why", NULL, "say where each host is from, and what was passed over",
+     AT(why), NULL},
+    {"host H", "LIST", "hosts to use: a,b:4,n[01-16]", AT(host_list), NULL},
+    {"hostfile machinefile", "FILE", "hosts to use, from FILE", AT(hostfile),
+     NULL},
+    {"from", "FORM", "the form of --hostfile (default: as it looks)", AT(from),
+     form_name},
+    {NULL, NULL, NULL, 0, NULL},
+};
+
+static const char *forms_text(void)
+{
+    static struct hb_str text = HB_STR_INIT;
+
+    if (text.len == 0) {
+        hb_str_put(&text, "Forms:\n");
+        for (size_t i = 0; form_name(i) != NULL; i++) {
+            hb_str_putf(&text, "  %-12s %s\n", form_name(i),
+                        hb_forms()[i]->title);
+        }
+    }
+    return text.s;
+}
+
+static int gather(const struct wanted *w, struct hb_gang *gang,
+                  struct hpcboot_error *err)
+{
+    struct hb_gang_request req = {
+        .host_list = w->host_list, .hostfile = w->hostfile,
+        .hostfile_form = w->from, .env = environ, .root = "", .filter = 1,
+    };
+    struct hb_options *opt = NULL;
+    int rc = hb_command_settings(&opt, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (w->host_list == NULL && w->hostfile == NULL) {
+        req.host_list = opt->host_list;
+        req.hostfile = opt->hostfile;
+    }
+    req.default_hostfile = opt->default_hostfile;
+    rc = hb_gang_gather(&req, gang, err);
+    for (size_t i = 0; rc >= 0 && opt->default_slots > 0 && i < gang->n; i++) {
+        if (gang->hosts[i].slots == 0) {
+            gang->hosts[i].slots = (int)opt->default_slots;
+        }
+    }
+    hb_options_destroy(opt);
+    return rc;
+}
+
+static void say_why(const struct hb_gang *gang)
+{
+    for (size_t i = 0; i < gang->n_passed; i++) {
+        fprintf(stderr, "passed over: %s\n", gang->passed_over[i]);
+    }
+    if (gang->source == NULL) {
+        return;
+    }
+    fprintf(stderr, "found: %s: %s\n", gang->source, gang->detail);
+    if (gang->launch_with != NULL) {
+        fprintf(stderr, "started with: %s\n", gang->launch_with);
+    }
+    for (size_t i = 0; i < gang->n; i++) {
+        const struct hb_host *h = &gang->hosts[i];
+        fprintf(stderr, "host: %s: ", h->name);
+        if (h->slots > 0) {
+            fprintf(stderr, "%d slots", h->slots);
+        } else {
+            fputs("slots to be counted there", stderr);
+        }
+        fprintf(stderr, " (%s)%s\n", h->origin,
+                h->is_local ? ", this host" : "");
+    }
+}
+
+static int write_form(const struct wanted *w, const struct hb_gang *gang,
+                      struct hpcboot_error *err)
+{
+    const struct hb_form *form = hb_form_find(w->format != NULL ? w->format
+                                                                : "openmpi");
+    struct hb_str text = HB_STR_INIT;
+    struct hb_strv dropped = HB_STRV_INIT;
+    int rc;
+
+    form->write(gang, &text, &dropped);
+    for (size_t i = 0; i < dropped.n; i++) {
+        hb_log(HB_WARN, "the %s cannot carry: %s", form->title, dropped.v[i]);
+    }
+    rc = hb_result_write(w->output, hb_str_text(&text), text.len, err);
+    hb_strv_destroy(&dropped);
+    hb_str_destroy(&text);
+    return rc;
+}
+
+static int run(const struct hb_command *self, int argc, char **argv)
+{
+    struct wanted w = {0};
+    struct hb_gang gang = {0};
+    struct hpcboot_error err = {0};
+    int rc = hb_command_scan(self, &w, argc, argv), status = 0;
+
+    if (rc <= 0) {
+        return rc < 0 ? HB_EXIT_USAGE : 0;
+    }
+    rc = gather(&w, &gang, &err);
+    if (w.why) {
+        say_why(&gang);
+    }
+    for (size_t i = 0; i < gang.n_notes; i++) {
+        hb_log(HB_WARN, "%s", gang.notes[i]);
+    }
+    if (rc < 0) {
+        status = HB_EXIT_USAGE;
+    } else {
+        rc = write_form(&w, &gang, &err);
+        status = rc < 0 ? HB_EXIT_OUTPUT : 0;
+    }
+    if (rc < 0) {
+        hb_log(HB_ERROR, "%s", err.text);
+    }
+    hb_gang_destroy(&gang);
+    return status;
+}
+
+const struct hb_command hb_command_hostfile = {
+    .name = "hostfile",
+    .summary = "print the gang's hosts in the form of any launcher",
+    .args = args,
+    .more = forms_text,
+    .run = run,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* hpcboot: looks at and prepares what hbrun does, one subcommand at a time.
+ * Here is their table; a subcommand is a file of its own. */
+
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/cli/logsink.h"
+#include "bin/hpcboot/command.h"
+#include "bin/job/verdict.h"
+#include "lib/base/str.h"
+
+const struct hb_command *const hb_commands[] = {
+    &hb_command_hostfile,
+    NULL,
+};
+
+static void help(FILE *out)
+{
+    fputs("usage: hpcboot COMMAND [options]\n\nCommands:\n", out);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        fprintf(out, "  %-12s %s\n", hb_commands[i]->name,
+                hb_commands[i]->summary);
+    }
+    fputs("\nhpcboot COMMAND --help lists a command's options.\n"
+          "hpcboot --version, --completion bash|zsh. More: hpcboot(1).\n",
+          out);
+}
+
+int hb_command_scan(const struct hb_command *command, void *into, int argc,
+                    char **argv)
+{
+    struct hpcboot_error err;
+    int wants_help;
+
+    if (hb_args_scan(command->args, into, argc, argv, &wants_help, &err) < 0) {
+        hb_log(HB_ERROR, "%s: %s; hpcboot %s --help lists the options",
+               command->name, err.text, command->name);
+        return HPCBOOT_ERR_USAGE;
+    }
+    if (!wants_help) {
+        return 1;
+    }
+    printf("usage: hpcboot %s [options]\n%s\n\nOptions:\n", command->name,
+           command->summary);
+    hb_args_help(command->args, stdout);
+    if (command->more != NULL) {
+        printf("\n%s", command->more());
+    }
+    return 0;
+}
+
+static int complete(const char *shell)
+{
+    if (shell == NULL || !hb_completion_print(shell)) {
+        hb_log(HB_ERROR, "--completion: expected bash or zsh after it");
+        return HB_EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int unknown(const char *word)
+{
+    const char *names[sizeof(hb_commands) / sizeof(hb_commands[0])];
+    const char *near;
+    size_t n = 0;
+
+    for (; hb_commands[n] != NULL; n++) {
+        names[n] = hb_commands[n]->name;
+    }
+    near = hb_nearest(word, names, n);
+    hb_log(HB_ERROR, "there is no command %s%s%s%s; hpcboot --help lists them",
+           word, near != NULL ? " (did you mean " : "",
+           near != NULL ? near : "", near != NULL ? "?)" : "");
+    return HB_EXIT_USAGE;
+}
+
+/* Output that was cut short is an error of its own. */
+static int finish(int status)
+{
+    if (fflush(stdout) != 0 && status == 0) {
+        hb_log(HB_ERROR, "stdout cannot be written");
+        return HB_EXIT_OUTPUT;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+
+    hb_logsink_open("hpcboot", HB_INFO);
+    if (argc < 2) {
+        help(stderr);
+        return HB_EXIT_USAGE;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        help(stdout);
+        return finish(0);
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("hpcboot %s\n", PACKAGE_VERSION);
+        return finish(0);
+    }
+    if (strcmp(word, "--completion") == 0) {
+        return finish(complete(argv[2]));
+    }
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        if (strcmp(hb_commands[i]->name, word) == 0) {
+            return finish(hb_commands[i]->run(hb_commands[i], argc - 1,
+                                              argv + 1));
+        }
+    }
+    return unknown(word);
+}

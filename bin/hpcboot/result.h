@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HPCBOOT_RESULT_H
+#define HB_HPCBOOT_RESULT_H
+
+#include <stddef.h>
+
+#include "lib/base/error.h"
+
+/* Writes a result to stdout (path NULL or "-"), or to a file in one step: a
+ * reader sees the file that was there before or the new one whole, and on
+ * failure the old one stays. What is no regular file is written to as it is. */
+int hb_result_write(const char *path, const char *data, size_t len,
+                    struct hpcboot_error *err);
+
+#endif

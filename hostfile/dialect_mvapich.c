@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The hostfile of MVAPICH's mpirun_rsh:
+ *
+ *   line := host [":" count [":" adapter]] [comment]
+ *
+ * A host without a count has one slot per mention. Which adapter a host uses
+ * is decided elsewhere here, so it is read and not used. mpirun_rsh knows no
+ * IPv6 literals; they are understood in brackets. (MVAPICH's mpiexec is Hydra
+ * and reads Hydra's form.) */
+
+#include "config.h"
+
+#include "hostfile/dialect.h"
+
+#include <string.h>
+
+/* Cuts the third field of "host:count:adapter" off. An address has colons
+ * side by side, or more than two. */
+static void cut_adapter(char *word)
+{
+    char *first = strchr(word, ':');
+    char *second = first != NULL ? strchr(first + 1, ':') : NULL;
+
+    if (word[0] == '[' || second == NULL || second == first + 1 ||
+        strchr(second + 1, ':') != NULL) {
+        return;
+    }
+    *second = '\0';
+}
+
+static int mvapich_read(struct hb_build *b, struct hb_lines *lines,
+                        struct hpcboot_error *err)
+{
+    int rc;
+
+    while ((rc = hb_lines_next(lines, err)) > 0) {
+        char *word = hb_lines_trim(lines);
+        struct hb_mentioned m;
+        if (*word == '\0') {
+            continue;
+        }
+        cut_adapter(word);
+        rc = hb_word_parse(lines, word, &m, err);
+        if (rc >= 0) {
+            rc = hb_build_add(b, lines, &m, err);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return rc;
+}
+
+static void mvapich_write(const struct hb_gang *gang, struct hb_str *out,
+                          struct hb_strv *dropped)
+{
+    hb_form_write_counts(gang, "\n", out, dropped);
+    hb_form_dropped(gang, HB_DROP_USER | HB_DROP_PORT | HB_DROP_MAX_SLOTS |
+                              HB_DROP_COUNTED, dropped);
+}
+
+const struct hb_form hb_form_mvapich = {
+    .name = "mvapich",
+    .aliases = "mvapich2 mpirun_rsh",
+    .title = "MVAPICH hostfile of mpirun_rsh",
+    .tally = HB_TALLY_EACH,
+    .read = mvapich_read,
+    .write = mvapich_write,
+};

@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot and its command hostfile, as a person types them.
+
+load ../common
+setup() { common_setup; }
+
+hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
+
+@test "hpcboot without a command lists them, with status 2" {
+    run hpcboot
+    ended_with 2
+    says '^  hostfile '
+}
+
+@test "hpcboot --help and --version" {
+    run hpcboot --help
+    ended_with 0
+    says '^  hostfile '
+    run hpcboot --version
+    ended_with 0
+    says '^hpcboot [0-9]+\.[0-9]+'
+}
+
+@test "a command that is not there: status 2 and the nearest one" {
+    run hpcboot hostfil
+    ended_with 2
+    says 'did you mean hostfile'
+}
+
+@test "an option that is not there: status 2 and the nearest one" {
+    run hpcboot hostfile --formt plain
+    ended_with 2
+    says 'did you mean --format'
+}
+
+@test "a form that is not there: status 2 and those there are" {
+    run hpcboot hostfile --format json
+    ended_with 2
+    says 'expected one of openmpi, .*slurm'
+}
+
+@test "hostfile: without a gang it is this host" {
+    run --separate-stderr hpcboot hostfile
+    ended_with 0
+    [ "$output" = "$(uname -n)" ]
+}
+
+@test "hostfile: -H in several forms" {
+    run hpcboot hostfile -H 'a:2,n[01-02]:4'
+    ended_with 0
+    [ "$output" = $'a slots=2\nn01 slots=4\nn02 slots=4' ]
+    run hpcboot hostfile --host='a:2,n[01-02]:4' -format=horovod
+    [ "$output" = 'a:2,n01:4,n02:4' ]
+    run hpcboot hostfile -H 'a:2,n[01-02]:4' -f intel
+    [ "$output" = $'a:2\nn01:4\nn02:4' ]
+}
+
+@test "hostfile: what a form cannot carry is said on stderr" {
+    echo 'a slots=2 max_slots=3 port=2222' > hosts
+    run --separate-stderr hpcboot hostfile --hostfile hosts -f slurm
+    ended_with 0
+    [ "$output" = a ]
+    output=$stderr
+    says 'cannot carry: port'
+    says 'cannot carry: slots'
+    says 'cannot carry: max_slots'
+}
+
+@test "hostfile: a list of -H is believed over one of the configuration" {
+    HPCBOOT_HOST=x:3 run hpcboot hostfile
+    [ "$output" = 'x slots=3' ]
+    HPCBOOT_HOST=x:3 run hpcboot hostfile -H y:2
+    [ "$output" = 'y slots=2' ]
+}
+
+@test "hostfile --why says what was found and what was passed over" {
+    echo 'a slots=2' > hosts
+    run --separate-stderr hpcboot hostfile --hostfile hosts --why
+    ended_with 0
+    [ "$output" = 'a slots=2' ]
+    output=$stderr
+    says '^passed over: -H: not given'
+    says '^found: --hostfile: '
+    says '^host: a: 2 slots \(hosts:1\)'
+}
+
+@test "hostfile --output is whole or not there, and keeps links and modes" {
+    echo old > real
+    chmod 600 real
+    ln -s real link
+    run hpcboot hostfile -H a:2 -o link
+    ended_with 0
+    [ -L link ]
+    [ "$(cat real)" = 'a slots=2' ]
+    [ "$(stat -c %a real)" = 600 ]
+    run hpcboot hostfile -H a:2 -o nosuch/file
+    ended_with 74
+    says 'nosuch/file'
+    [ "$(ls)" = "$(printf '%s\n' home link real)" ]
+}
+
+@test "hostfile: a full disk is an error" {
+    [ -w /dev/full ] || skip 'there is no /dev/full'
+    run hpcboot hostfile -H a:2 -o /dev/full
+    ended_with 74
+    says '/dev/full.*No space left'
+    run bash -c '"$1" hostfile -H a:2 > /dev/full' - "$HB_BUILDDIR/hpcboot"
+    ended_with 74
+}
+
+@test "hostfile: an error names file, line, column and what was expected" {
+    printf 'a slots=2\nb slots=x\n' > hosts
+    run hpcboot hostfile --hostfile hosts
+    ended_with 2
+    says 'hosts:2:9: expected '
+}

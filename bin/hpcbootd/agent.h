@@ -105,6 +105,7 @@ struct agent {
     int reading;    /* rank streams are being read */
     uint64_t stdin_received, stdin_acked;
     int ordered, done_sent;
+    int init_told; /* the launcher knows that a rank here has initialised */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
     int leftovers;
@@ -157,6 +158,8 @@ void rank_stdin(struct rank *r, const struct hb_msg_stdin *m);
 void rank_stdin_open(struct rank *r, int fd);
 void rank_pm_open(struct rank *r, int fd);
 void rank_io_destroy(struct rank *r);
+/* Text of a rank that did not come through its own pipes. */
+void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text);
 int rank_drained(const struct rank *r);
 void agent_credit(struct agent *a, uint32_t bytes);
 

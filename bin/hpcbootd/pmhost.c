@@ -96,10 +96,18 @@ static void pm_abort(void *arg, uint32_t rank, int code, const char *text)
 
 static void pm_contact(void *arg, uint32_t rank, unsigned bits)
 {
-    struct rank *r = agent_rank(arg, rank);
+    struct agent *a = arg;
+    struct rank *r = agent_rank(a, rank);
 
-    if (r != NULL) {
-        r->contact |= bits;
+    if (r == NULL) {
+        return;
+    }
+    r->contact |= bits;
+    /* The launcher hears of the first: from then on a rank that ends without
+     * having come here leaves others waiting for it. */
+    if ((bits & HB_CONTACT_INIT) && !a->init_told) {
+        a->init_told = 1;
+        AGENT_SEND(a, contact, .rank = rank, .contact = r->contact);
     }
 }
 
@@ -129,10 +137,25 @@ static void pm_violation(void *arg, uint32_t rank, const char *text)
                hb_pm_family_name(((struct agent *)arg)->job.family), text);
 }
 
+static void pm_refused(void *arg, uint32_t rank, const char *text)
+{
+    agent_note(arg, HB_WARN, "rank %u %s", rank, text);
+}
+
+static void pm_output(void *arg, uint32_t rank, unsigned stream,
+                      struct hb_bytes text)
+{
+    struct rank *r = agent_rank(arg, rank);
+
+    if (r != NULL) {
+        rank_put_output(r, stream, text);
+    }
+}
+
 static const struct hb_pm_host pm_host = {
     .send = pm_send, .fence = pm_fence, .abort = pm_abort,
     .contact = pm_contact, .modex = pm_modex, .name = pm_name,
-    .violation = pm_violation,
+    .violation = pm_violation, .refused = pm_refused, .output = pm_output,
 };
 
 static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,

@@ -142,6 +142,25 @@ void rank_stream_open(struct rank *r, int which, int fd)
     }
 }
 
+/* Whole pieces of their own, which no line under way is torn by. Credit may
+ * go below zero for it: a server's texts are short. */
+void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text)
+{
+    struct agent *a = r->agent;
+    int merged = (a->job.flags & HB_JOB_MERGE_STDERR) != 0;
+    struct rank_stream s = {
+        .rank = r, .stream = merged ? 1 : (uint8_t)stream,
+    };
+
+    if (a->job.flags & HB_JOB_RAW_OUTPUT) {
+        send_piece(&s, text.data, text.len, 0);
+        return;
+    }
+    hb_lines_feed(&s.lines, text.data, text.len, send_piece, &s);
+    hb_lines_finish(&s.lines, send_piece, &s);
+    hb_lines_destroy(&s.lines);
+}
+
 void agent_credit(struct agent *a, uint32_t bytes)
 {
     a->credit += bytes;

@@ -101,7 +101,8 @@ static int goes_on(const struct job *j, enum hb_cause_kind kind)
 {
     return j->opt->keep_going &&
            (kind == HB_CAUSE_START || kind == HB_CAUSE_EXIT ||
-            kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_FINALIZE);
+            kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_INIT ||
+            kind == HB_CAUSE_NO_FINALIZE);
 }
 
 void job_cause(struct job *j, const struct hb_cause *cause)
@@ -315,9 +316,14 @@ void job_signals_close(struct job *j)
     }
 }
 
-/* Every rank links an MPI and none of them ever called its server. */
+/* Every rank links an MPI and none of them ever called its server. Where the
+ * job was ended before its ranks came to their own end, that may be because
+ * they had no time to. */
 static void tell_lonely(const struct job *j)
 {
+    const char *family = hb_pm_family_name(j->family.family);
+    uint32_t told = 0;
+
     if (!j->family.links_mpi || j->map == NULL || j->map->n_ranks < 2 ||
         j->n_started < j->map->n_ranks) {
         return;
@@ -326,11 +332,21 @@ static void tell_lonely(const struct job *j)
         if (j->ranks[r].contact != 0 || !j->ranks[r].ended) {
             return;
         }
+        told += j->ranks[r].told;
     }
-    hb_log(HB_WARN, "none of the %u ranks called its %s server: each of your "
-           "%u ranks believed it was alone; choose another family with --pmi",
-           j->map->n_ranks, hb_pm_family_name(j->family.family),
-           j->map->n_ranks);
+    if (j->family.family == HB_PM_NONE) {
+        hb_log(HB_WARN, "with --pmi none each of your %u ranks believed it "
+               "was alone", j->map->n_ranks);
+    } else if (told == 0) {
+        hb_log(HB_WARN, "none of the %u ranks called its %s server: each of "
+               "your %u ranks believed it was alone; choose another family "
+               "with --pmi", j->map->n_ranks, family, j->map->n_ranks);
+    } else if (j->verdict.kind == HB_CAUSE_EXIT) {
+        hb_log(HB_WARN, "none of the %u ranks had called its %s server when "
+               "the job ended; if MPI_Init was behind them, each believed it "
+               "was alone, and --pmi chooses another family",
+               j->map->n_ranks, family);
+    }
 }
 
 /* --print-exit-codes: how each rank ended, in rank order. */

@@ -66,7 +66,7 @@ struct job_rank {
     uint32_t pid;
     unsigned contact;
     int wait_status;
-    uint8_t started, ended;
+    uint8_t started, ended, told;
 };
 
 struct job_name { /* one published name */
@@ -105,6 +105,7 @@ struct job {
     struct hb_verdict verdict;
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
     int contact_noted;
+    int initialised; /* a rank has called its server's init */
     unsigned interrupts;
     struct event *signals[16];
     unsigned n_signals;

@@ -85,6 +85,7 @@ static int status_of(const struct hb_cause *c)
     case HB_CAUSE_SIGNAL:
     case HB_CAUSE_USER:
         return SIGNAL_STATUS + c->code;
+    case HB_CAUSE_NO_INIT:
     case HB_CAUSE_NO_FINALIZE:
         return 1;
     case HB_CAUSE_HOST:
@@ -150,6 +151,10 @@ static void put_sentence(struct hb_verdict *v, const struct hb_cause *c)
         break;
     case HB_CAUSE_ABORT:
         put_abort(out, size, c);
+        break;
+    case HB_CAUSE_NO_INIT:
+        snprintf(out, size, "exited with status 0 and never called MPI_Init, "
+                 "where other ranks wait for it");
         break;
     case HB_CAUSE_NO_FINALIZE:
         snprintf(out, size, "exited with status 0 without finalizing MPI "

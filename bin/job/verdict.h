@@ -17,6 +17,7 @@ enum hb_cause_kind {
     HB_CAUSE_EXIT,        /* a rank exited with a status other than 0 */
     HB_CAUSE_SIGNAL,      /* a rank was ended by a signal */
     HB_CAUSE_ABORT,       /* a rank called abort */
+    HB_CAUSE_NO_INIT,     /* a rank exited 0, others wait for it in MPI_Init */
     HB_CAUSE_NO_FINALIZE, /* a rank exited 0 inside a running MPI job */
     HB_CAUSE_HOST,        /* a host was lost or of no use */
     HB_CAUSE_TIMEOUT,     /* --timeout */

@@ -113,6 +113,9 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     if (WEXITSTATUS(r->wait_status) != 0) {
         return HB_CAUSE_EXIT;
     }
+    if (!initialised && j->initialised && j->n_ended < j->map->n_ranks) {
+        return HB_CAUSE_NO_INIT;
+    }
     if (initialised && !finalised && j->map->n_ranks > 1 &&
         j->n_ended < j->map->n_ranks) {
         return HB_CAUSE_NO_FINALIZE;
@@ -137,6 +140,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     rank_over(j, m.rank);
     j->ranks[m.rank].contact = m.contact;
     j->ranks[m.rank].wait_status = m.wait_status;
+    j->ranks[m.rank].told = m.told != 0;
     cause.kind = exit_kind(j, &m);
     job_event_rank(h, "rank_exit", m.rank, "wait_status", m.wait_status);
     hb_log(HB_TRACE, "rank %u on %s ended with wait status %d", m.rank,
@@ -235,7 +239,28 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
-/* Ten seconds on, and a rank that links an MPI has not called its server. */
+/* MPI_Init waits for all ranks of the job: those that have ended without it
+ * will not come. */
+static void on_first_init(struct job *j)
+{
+    j->initialised = 1;
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        const struct job_rank *rank = &j->ranks[r];
+
+        if (rank->ended && rank->wait_status == 0 && !rank->told &&
+            (rank->contact & HB_CONTACT_INIT) == 0) {
+            const struct hb_cause cause = {
+                .kind = HB_CAUSE_NO_INIT, .time_ns = hb_now_ns(), .rank = r,
+                .host = j->map->node_names[j->map->node_of_rank[r]],
+            };
+
+            job_cause(j, &cause);
+        }
+    }
+}
+
+/* The first rank of a host has initialised; or ten seconds are over, and a
+ * rank that links an MPI has not called its server. */
 static int on_contact(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -243,7 +268,9 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_contact m;
     int rc = hb_wire_get_contact(f, &m, err);
 
-    if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
+    if (rc == 0 && (m.contact & HB_CONTACT_INIT) != 0) {
+        on_first_init(j);
+    } else if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
         j->contact_noted = 1;
         hb_log(HB_WARN, "rank %u on %s links an MPI library and has not "
                "called its %s server for 10 s: if it takes itself for rank 0 "

@@ -62,6 +62,12 @@ struct hb_pm_host {
                  const char *name, struct hb_bytes value);
     /* A rank broke the protocol: it is cut off, the text says why. */
     void (*violation)(void *arg, uint32_t rank, const char *text);
+    /* The rank asked for something that cannot be given: a sentence that the
+     * user should hear, because its MPI may not say why. */
+    void (*refused)(void *arg, uint32_t rank, const char *text);
+    /* Text that the rank has its server write for it: stream 1 or 2. */
+    void (*output)(void *arg, uint32_t rank, unsigned stream,
+                   struct hb_bytes text);
 };
 
 struct hb_pm;
@@ -102,6 +108,11 @@ struct hb_pm_ops {
  * HB_PM_NONE gives a server that only hands out variables. */
 int hb_pm_ops_get(enum hb_pm_family family, const struct hb_pm_ops **out,
                   struct hpcboot_error *err);
+
+/* What a rank's user hears when it asks for more processes. */
+#define HB_PM_NO_SPAWN                                                       \
+    "asked for more processes (MPI_Comm_spawn), which cannot be started "    \
+    "yet: the call fails"
 
 /* What users' wrappers read (OMPI_COMM_WORLD_*, MPI_LOCALRANKID, MV2_*),
  * following the family, and HPCBOOT_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/NODE/NODES

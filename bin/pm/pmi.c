@@ -112,6 +112,13 @@ void hb_pmi_contact(struct hb_pm *pm, struct hb_pmi_rank *rank,
     }
 }
 
+const char *hb_pmi_refuse_spawn(struct hb_pm *pm,
+                                const struct hb_pmi_rank *rank)
+{
+    pm->host.refused(pm->arg, rank->rank, HB_PM_NO_SPAWN);
+    return "dynamic_processes_are_not_supported";
+}
+
 uint32_t hb_pmi_universe(const struct hb_pm *pm)
 {
     const struct hb_jobmap *map = pm->job->map;

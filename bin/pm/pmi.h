@@ -77,6 +77,9 @@ void hb_pmi_contact(struct hb_pm *pm, struct hb_pmi_rank *rank,
 #define HB_PMI_CONNECTED 1u
 #define HB_PMI_INITIALISED 2u
 #define HB_PMI_FINALISED 4u
+/* Tells the user, and gives the reason for the client: one word. */
+const char *hb_pmi_refuse_spawn(struct hb_pm *pm,
+                                const struct hb_pmi_rank *rank);
 uint32_t hb_pmi_universe(const struct hb_pm *pm);
 /* The command's code, or 1 where it gave none that can be read. */
 int hb_pmi_exit_code(const char *text);

@@ -17,6 +17,7 @@
 
 #define OUR_VERSION 1
 #define OUR_SUBVERSION 2 /* 1.2: barriers of groups */
+#define NO_TEXT "abort" /* what MPICH 5 says where it has nothing to say */
 
 static int reply(struct hb_pm *pm, struct hb_pmi_rank *rank,
                  struct hb_str *line)
@@ -238,7 +239,8 @@ static int on_abort(struct hb_pm *pm, struct hb_pmi_rank *rank,
     code = code != NULL ? code : hb_pmi_value(msg, "exit_code");
     whole_message(msg, &text);
     pm->host.abort(pm->arg, rank->rank, hb_pmi_exit_code(code),
-                   hb_str_text(&text));
+                   hb_streq(hb_str_text(&text), NO_TEXT)
+                       ? "" : hb_str_text(&text));
     hb_str_destroy(&text);
     return HPCBOOT_OK;
 }
@@ -310,7 +312,7 @@ static int on_spawn(struct hb_pm *pm, struct hb_pmi_rank *rank,
         return HPCBOOT_OK;
     }
     return reply_rc(pm, rank, "spawn_result",
-                    "dynamic_processes_are_not_supported");
+                    hb_pmi_refuse_spawn(pm, rank));
 }
 
 /* A process without a launcher asks to be adopted; ours all have one. */

@@ -247,7 +247,7 @@ static void name_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
 static int on_spawn(struct hb_pm *pm, struct hb_pmi_rank *rank,
                     const struct hb_pmi_msg *msg, struct hpcboot_error *err)
 {
-    return reply_rc(pm, rank, msg, "dynamic_processes_are_not_supported");
+    return reply_rc(pm, rank, msg, hb_pmi_refuse_spawn(pm, rank));
 }
 
 static int on_connect(struct hb_pm *pm, struct hb_pmi_rank *rank,

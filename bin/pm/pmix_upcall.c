@@ -7,13 +7,14 @@
  * error, and versions of libpmix differ in where they accept it.
  *
  * What is not offered is left NULL, or refused by its return value; libpmix
- * then tells the client. Left out on purpose: spawn (dynamic processes), and
- * log, without which Open MPI prints its own help texts on stderr, where they
- * are labelled as the rank's. */
+ * then tells the client. Spawn is refused, but the user hears of it. Log must
+ * be served: Open MPI 5 gives all its error texts to it, and where it is
+ * refused they are lost. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/pm/pmix_impl.h"
 #include "lib/base/str.h"
@@ -254,6 +255,62 @@ static pmix_status_t unpublish(const pmix_proc_t *proc, char **keys,
     return post_op(ev, cb, cbdata);
 }
 
+/* ---- spawn and log ------------------------------------------------------------- */
+
+static void run_spawn(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    if (hb_pmix_is_local(pm, &ev->proc)) {
+        pm->host.refused(pm->arg, ev->proc.rank, HB_PM_NO_SPAWN);
+    }
+}
+
+static pmix_status_t spawn(const pmix_proc_t *proc, const pmix_info_t info[],
+                           size_t n_info, const pmix_app_t apps[],
+                           size_t n_apps, pmix_spawn_cbfunc_t cb,
+                           void *cbdata)
+{
+    hb_pmix_post(event(run_spawn, proc));
+    return PMIX_ERR_NOT_SUPPORTED;
+}
+
+static unsigned log_stream(const pmix_info_t *info)
+{
+    if (info->value.type != PMIX_STRING || info->value.data.string == NULL) {
+        return 0;
+    }
+    return PMIX_CHECK_KEY(info, PMIX_LOG_STDERR)   ? STDERR_FILENO
+           : PMIX_CHECK_KEY(info, PMIX_LOG_STDOUT) ? STDOUT_FILENO
+                                                   : 0;
+}
+
+static void run_log(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    int local = hb_pmix_is_local(pm, &ev->proc);
+
+    for (size_t i = 0; local && i < ev->n_infos; i++) {
+        unsigned stream = log_stream(&ev->infos[i]);
+
+        if (stream != 0) {
+            const char *text = ev->infos[i].value.data.string;
+
+            pm->host.output(pm->arg, ev->proc.rank, stream,
+                            (struct hb_bytes){text, strlen(text)});
+        }
+    }
+    answer_op(ev, PMIX_SUCCESS);
+}
+
+/* Other targets (a mail, a system log) have nobody here who would write. */
+static void log_text(const pmix_proc_t *proc, const pmix_info_t data[],
+                     size_t n_data, const pmix_info_t directives[], size_t n,
+                     pmix_op_cbfunc_t cb, void *cbdata)
+{
+    struct hb_pmix_event *ev = event(run_log, proc);
+
+    take_infos(ev, data, n_data);
+    (void)post_op(ev, cb, cbdata);
+}
+
 /* ---- events and control --------------------------------------------------------- */
 
 /* libpmix itself tells the clients of this node; events of other nodes do not
@@ -306,6 +363,8 @@ pmix_server_module_t hb_pmix_module = {
     .publish = publish,
     .lookup = lookup,
     .unpublish = unpublish,
+    .spawn = spawn,
+    .log = log_text,
     .connect = connect_procs,
     .disconnect = disconnect_procs,
     .register_events = register_events,

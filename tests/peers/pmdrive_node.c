@@ -122,10 +122,17 @@ static void on_violation(void *arg, uint32_t rank, const char *text)
     fprintf(stderr, "pmdrive: rank %u: %s\n", rank, text);
 }
 
+static void on_output(void *arg, uint32_t rank, unsigned stream,
+                      struct hb_bytes text)
+{
+    fprintf(stderr, "%.*s", (int)text.len, (const char *)text.data);
+}
+
 static const struct hb_pm_host node_host = {
     .send = on_send, .fence = on_fence, .abort = on_abort,
     .contact = on_contact, .modex = on_modex, .name = on_name,
-    .violation = on_violation,
+    .violation = on_violation, .refused = on_violation,
+    .output = on_output,
 };
 
 static void on_up(void *arg, struct hb_bytes key, const uint32_t *nodes,

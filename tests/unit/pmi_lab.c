@@ -103,10 +103,15 @@ static void on_violation(void *arg, uint32_t rank, const char *text)
     lab->violation = hb_xstrdup(text);
 }
 
+static void on_refused(void *arg, uint32_t rank, const char *text)
+{
+    ((struct lab_node *)arg)->lab->n_refused++;
+}
+
 static const struct hb_pm_host lab_host = {
     .send = on_send, .fence = on_fence, .abort = on_abort,
     .contact = on_contact, .modex = on_modex, .name = on_name,
-    .violation = on_violation,
+    .violation = on_violation, .refused = on_refused,
 };
 
 struct lab *lab_new(enum hb_pm_family family, uint32_t n_ranks,

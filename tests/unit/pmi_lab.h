@@ -46,6 +46,7 @@ struct lab {
     uint32_t abort_rank;
     char *abort_text;
     char *violation;
+    int n_refused;
 };
 
 /* Rank r runs on node node_of_rank[r]. */

@@ -78,6 +78,7 @@ static void statuses_are_the_documented_ones(void **state)
         {HB_CAUSE_ABORT, 0, 0, 1},
         {HB_CAUSE_SIGNAL, SIGKILL, 0, 137},
         {HB_CAUSE_USER, SIGINT, 0, 130},
+        {HB_CAUSE_NO_INIT, 0, 0, 1},
         {HB_CAUSE_NO_FINALIZE, 0, 0, 1},
         {HB_CAUSE_START, 0, ENOENT, 127},
         {HB_CAUSE_START, 0, EACCES, 126},

@@ -340,6 +340,7 @@ static void spawn_is_refused_after_its_last_block(void **state)
     assert_heard(lab, 0, "cmd=spawn_result rc=-1 "
                          "msg=dynamic_processes_are_not_supported\n"
                          "cmd=appnum rc=0 appnum=0\n");
+    assert_int_equal(lab->n_refused, 1);
     lab_free(lab);
 }
 

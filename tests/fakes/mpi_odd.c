@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/*
+ * An MPI program that does what few do. Rank 1 is the odd one, by
+ * HPCBOOT_RANK where MPI is not initialised yet:
+ *   mpi_odd absent    rank 1 exits with status 0 and never calls MPI_Init
+ *   mpi_odd early     rank 1 exits with status 4 before MPI_Init
+ *   mpi_odd names     rank 0 publishes a name, all look it up
+ *   mpi_odd spawn     asks for more processes; ends well when that fails
+ *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
+ *   mpi_odd wait      all wait in MPI, to be killed from outside
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PORT "tag#0$connentry#1$"
+#define EARLY_STATUS 4
+
+static int rank, size;
+
+static int leaves(const char *kind)
+{
+    const char *own = getenv("HPCBOOT_RANK");
+
+    return own != NULL && atoi(own) == 1 &&
+           (strcmp(kind, "absent") == 0 || strcmp(kind, "early") == 0);
+}
+
+static void names(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+
+    if (rank == 0) {
+        MPI_Publish_name("hb-odd", MPI_INFO_NULL, PORT);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Lookup_name("hb-odd", MPI_INFO_NULL, port);
+    printf("rank %d found %s\n", rank, strcmp(port, PORT) == 0 ? "it" : port);
+    fflush(stdout);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Unpublish_name("hb-odd", MPI_INFO_NULL, PORT);
+    }
+}
+
+static void spawn(char *self)
+{
+    MPI_Comm parent;
+
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (rank == 0 &&
+        MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0,
+                       MPI_COMM_SELF, &parent,
+                       MPI_ERRCODES_IGNORE) != MPI_SUCCESS) {
+        printf("spawn failed\n");
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *kind = argc > 1 ? argv[1] : "";
+
+    if (leaves(kind)) {
+        return strcmp(kind, "early") == 0 ? EARLY_STATUS : 0;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(kind, "names") == 0) {
+        names();
+    } else if (strcmp(kind, "spawn") == 0) {
+        spawn(argv[0]);
+    } else if (strcmp(kind, "fatal") == 0 && rank == 1) {
+        MPI_Send(&rank, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+    } else if (strcmp(kind, "fatal") == 0 || strcmp(kind, "wait") == 0) {
+        printf("rank %d waits\n", rank);
+        fflush(stdout);
+        sleep(1000);
+    }
+    MPI_Finalize();
+    return 0;
+}

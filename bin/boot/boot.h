@@ -74,6 +74,10 @@ struct hb_boot_events {
 
 enum hb_boot_way { HB_BOOT_FORK, HB_BOOT_SSH, HB_BOOT_COMMAND };
 
+/* Whether a --launch-with command can be used at all: its quotes and signs, and
+ * that its program is on this host. Every host would fail in the same way. */
+int hb_boot_check_command(const char *text, struct hpcboot_error *err);
+
 /* Begins; events come from the loop only, never from inside this call. */
 int hb_boot_start(struct hb_boot **out, enum hb_boot_way way,
                   const struct hb_boot_config *config,
@@ -83,6 +87,12 @@ int hb_boot_start(struct hb_boot **out, enum hb_boot_way way,
 /* Frees a boot; what is under way is given up. The channel that was handed
  * over lives on. NULL-safe. */
 void hb_boot_cancel(struct hb_boot *boot);
+
+/* The end of all that was started: waits a moment for forked agents, ends the
+ * commands of --launch-with and of proxies that do not end by themselves, with
+ * what they have started. Blocks, 2.5 s at most. Before the loop is freed, when
+ * all channels are closed. */
+void hb_boot_settle(void);
 
 /* A channel over descriptors that the caller hands over (they may be the
  * same); `pid` > 0: the command behind them, reaped and named in `closed`. */

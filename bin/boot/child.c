@@ -22,12 +22,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/boot/boot.h"
 #include "bin/proc/proc.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 #define POLL_MS 50 /* without pidfd: a person does not notice this delay */
 #define NAME_MAX_BYTES 64
+/* A forked agent has its ranks to see to, a command the way to its host. */
+#define SETTLE_MS 2000
+#define SETTLE_KILL_MS 500 /* a killed process goes unless the kernel is stuck */
+#define SETTLE_LOOK_MS 1
 
 extern char **environ;
 
@@ -38,6 +44,7 @@ struct hb_child {
     struct event *end_event;
     struct event *term_event;
     int owned; /* not released yet */
+    int may_end; /* released, and to be ended if it does not do so itself */
     hb_child_gone gone; /* or NULL */
     void *arg;
 };
@@ -147,11 +154,18 @@ int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,
     return HPCBOOT_OK;
 }
 
+/* A command that is a script has children of its own. Its group bears its
+ * number, and nobody else's as long as it has not been reaped. */
+static void signal_group(const struct hb_child *child, int signo)
+{
+    if (kill(-child->pid, signo) < 0) {
+        kill(child->pid, signo);
+    }
+}
+
 static void term_cb(evutil_socket_t fd, short what, void *arg)
 {
-    struct hb_child *child = arg;
-
-    kill(child->pid, SIGTERM);
+    signal_group(arg, SIGTERM);
 }
 
 void hb_child_release(struct hb_child *child, int term_after_ms)
@@ -168,12 +182,51 @@ void hb_child_release(struct hb_child *child, int term_after_ms)
     }
     child->next = released;
     released = child;
-    if (term_after_ms >= 0) {
+    child->may_end = term_after_ms >= 0;
+    if (child->may_end) {
         child->term_event = evtimer_new(event_get_base(child->end_event),
                                         term_cb, child);
         if (child->term_event) {
             evtimer_add(child->term_event, &wait);
         }
+    }
+}
+
+/* Reaps those that have ended, for so long or until none is left. */
+static void reap_released(int64_t until_ns)
+{
+    for (;;) {
+        struct hb_child *next;
+
+        for (struct hb_child *c = released; c; c = next) {
+            next = c->next;
+            if (waitpid(c->pid, NULL, WNOHANG) != 0) {
+                destroy(c);
+            }
+        }
+        if (!released || hb_deadline_left_ms(until_ns) <= 0) {
+            return;
+        }
+        (void)poll(NULL, 0, SETTLE_LOOK_MS);
+    }
+}
+
+void hb_boot_settle(void)
+{
+    for (struct hb_child *c = released; c; c = c->next) {
+        if (c->may_end) {
+            signal_group(c, SIGTERM);
+        }
+    }
+    reap_released(hb_deadline_in_ms(SETTLE_MS));
+    for (struct hb_child *c = released; c; c = c->next) {
+        if (c->may_end) {
+            signal_group(c, SIGKILL);
+        }
+    }
+    reap_released(hb_deadline_in_ms(SETTLE_KILL_MS));
+    while (released) {
+        destroy(released);
     }
 }
 

@@ -12,12 +12,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/boot/boot_impl.h"
 #include "bin/boot/child.h"
 #include "bin/boot/fds.h"
 #include "bin/boot/remote.h"
 #include "bin/boot/template.h"
+#include "bin/proc/search.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -185,5 +187,32 @@ int hb_boot_command_create(struct hb_boot **out,
     hb_strv_destroy(&words);
     free(user);
     free(line);
+    return rc;
+}
+
+int hb_boot_check_command(const char *text, struct hpcboot_error *err)
+{
+    char *no_words[] = {NULL};
+    const struct hb_template_values values = {
+        .host = "", .user_default = "", .agent_line = "",
+        .agent_words = no_words,
+    };
+    struct hb_strv argv = HB_STRV_INIT, paths = HB_STRV_INIT;
+    int rc = hb_template_expand(text, &values, &argv, err);
+    int found = 0;
+
+    if (rc < 0) {
+        return rc;
+    }
+    hb_search_paths(argv.v[0], environ, &paths);
+    for (size_t i = 0; i < paths.n && !found; i++) {
+        found = access(paths.v[i], X_OK) == 0;
+    }
+    if (!found) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--launch-with: %s is not a "
+                     "program that can be run on this host", argv.v[0]);
+    }
+    hb_strv_destroy(&paths);
+    hb_strv_destroy(&argv);
     return rc;
 }

@@ -194,7 +194,10 @@ int hb_template_expand(const char *text, const struct hb_template_values *v,
     struct seen seen = {0};
     int rc = hb_words_split(text, &words, err);
 
-    if (rc == HPCBOOT_OK && words.n == 0) {
+    if (rc < 0) {
+        return hb_error_prefix(err, HPCBOOT_ERR_USAGE, "--launch-with");
+    }
+    if (words.n == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--launch-with: no command");
     }
     for (size_t i = 0; rc == HPCBOOT_OK && i < words.n; i++) {

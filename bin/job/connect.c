@@ -408,7 +408,7 @@ static enum hb_boot_way way_of(const struct job_host *h)
     if (hb_streq(command, "fork")) {
         return HB_BOOT_FORK;
     }
-    if (command != NULL && !hb_streq(h->spec->origin, "localhost")) {
+    if (command != NULL && !hb_streq(h->spec->origin, HB_ORIGIN_THIS_HOST)) {
         return HB_BOOT_COMMAND;
     }
     if (h->spec->is_local) {

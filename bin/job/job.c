@@ -135,6 +135,13 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     b->port = o->port;
     b->inside_gang = j->gang.operator_made;
     b->connect_timeout_ms = (int)o->connect_timeout_ms;
+    if (b->launch_with != NULL && !hb_streq(b->launch_with, "fork")) {
+        int rc = hb_boot_check_command(b->launch_with, err);
+
+        if (rc < 0) {
+            return rc;
+        }
+    }
     return host_keys_of(j, &b->host_keys, err);
 }
 
@@ -226,6 +233,7 @@ static void destroy(struct job *j)
     job_signals_close(j);
     job_route_close(j);
     job_events_close(j);
+    hb_boot_settle();
     if (j->base != NULL) {
         event_base_free(j->base);
     }

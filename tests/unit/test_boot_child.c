@@ -312,6 +312,69 @@ static void no_descriptor_is_left(void **state)
     assert_int_equal(open_fds(), before);
 }
 
+/* The number that a script writes; waits until it has. */
+static pid_t number_in(const char *path)
+{
+    int n = 0;
+
+    for (;;) {
+        FILE *f = fopen(path, "r");
+        int got = f ? fscanf(f, "%d.", &n) : 0;
+
+        if (f) {
+            got = got == 1 && fgetc(f) == '\n';
+            fclose(f);
+        }
+        if (got) {
+            return n;
+        }
+        usleep(1000);
+    }
+}
+
+/* Dead and not yet collected by init counts as ended. */
+static int has_ended(pid_t pid)
+{
+    char path[64], state = 'X';
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    f = fopen(path, "r");
+    if (f) {
+        (void)!fscanf(f, "%*d (%*[^)]) %c", &state);
+        fclose(f);
+    }
+    return state == 'X' || state == 'Z';
+}
+
+static void settling_ends_a_command_and_its_children(void **state)
+{
+    struct run *r = *state;
+    struct hb_boot_config config = {0};
+    char dir[] = "/tmp/hb-settle-XXXXXX", path[64], command[256];
+    pid_t child;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/pid", dir);
+    snprintf(command, sizeof command, "sh -c 'trap \"\" TERM; sleep 1000 & "
+             "echo $!. > %s; wait; wait; sleep 1000'", path);
+    begin(r, HB_BOOT_COMMAND, command, &config);
+    while (!r->channel) {
+        event_base_loop(r->base, EVLOOP_ONCE);
+    }
+    child = number_in(path);
+    r->channel->ops->close(r->channel);
+    r->channel = NULL;
+    hb_boot_cancel(r->boot);
+    r->boot = NULL;
+    hb_boot_settle();
+    while (!has_ended(child)) {
+        usleep(1000);
+    }
+    unlink(path);
+    rmdir(dir);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -328,6 +391,7 @@ int main(void)
         T(a_forked_agent_gets_its_token),
         T(a_host_that_looks_like_an_option_is_refused),
         T(no_descriptor_is_left),
+        T(settling_ends_a_command_and_its_children),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,8 @@ static void a_value_adds_no_word(void **state)
 static void mistakes_are_named(void **state)
 {
     assert_expands("ssh 'x", &plain,
-                   "error: a quote is not closed in: ssh 'x");
+                   "error: --launch-with: a quote is not closed in: "
+                   "ssh 'x");
     assert_expands("ssh %q", &plain,
                    "error: --launch-with: \"%q\" in \"%q\" is not one of "
                    "%h %p %u %a %%");

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "bin/boot/boot_impl.h"
+#include "bin/boot/child.h"
 
 #include <event2/event.h>
 #include <string.h>
@@ -27,21 +28,30 @@ const char *hb_boot_stage_name(enum hb_boot_stage stage)
     return (size_t)stage < sizeof names / sizeof names[0] ? names[stage] : "?";
 }
 
+static const struct hb_ssh_way *ssh_way; /* once it has been needed */
+
 static int ssh_create(struct hb_boot **out, const struct hb_boot_config *config,
                       const struct hb_boot_target *target,
                       const struct hb_boot_events *events, void *arg,
                       struct hpcboot_error *err)
 {
     const void *symbol;
-    const struct hb_ssh_way *way;
     int rc = hb_module_open(HB_SSH_MODULE, HB_SSH_SYMBOL, &symbol, err);
 
     if (rc < 0) {
         return hb_error_prefix(err, rc, "%s: cannot log in over SSH",
                                target->host);
     }
-    way = symbol;
-    return way->create(out, config, target, events, arg, err);
+    ssh_way = symbol;
+    return ssh_way->create(out, config, target, events, arg, err);
+}
+
+void hb_boot_settle(void)
+{
+    if (ssh_way) {
+        ssh_way->settle();
+    }
+    hb_children_settle();
 }
 
 typedef int (*create_fn)(struct hb_boot **out,

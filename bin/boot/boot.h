@@ -90,7 +90,8 @@ void hb_boot_cancel(struct hb_boot *boot);
 
 /* The end of all that was started: waits a moment for forked agents, ends the
  * commands of --launch-with and of proxies that do not end by themselves, with
- * what they have started. Blocks, 2.5 s at most. Before the loop is freed, when
+ * what they have started, and sends the last bytes of SSH channels. Blocks,
+ * 3.5 s at most. Before the loop is freed, when
  * all channels are closed. */
 void hb_boot_settle(void);
 

@@ -67,6 +67,7 @@ struct hb_ssh_way {
                   const struct hb_boot_target *target,
                   const struct hb_boot_events *events, void *arg,
                   struct hpcboot_error *err);
+    void (*settle)(void); /* ends closed channels; blocks, a second at most */
 };
 #define HB_SSH_MODULE "hb_ssh"
 #define HB_SSH_SYMBOL "hb_ssh_way"

@@ -22,7 +22,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bin/boot/boot.h"
 #include "bin/proc/proc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -211,7 +210,7 @@ static void reap_released(int64_t until_ns)
     }
 }
 
-void hb_boot_settle(void)
+void hb_children_settle(void)
 {
     for (struct hb_child *c = released; c; c = c->next) {
         if (c->may_end) {

@@ -25,6 +25,10 @@ int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,
  * term_after_ms later (< 0: never). NULL-safe. */
 void hb_child_release(struct hb_child *child, int term_after_ms);
 
+/* Waits a moment for released children, ends those that had a time set and
+ * what they have started, and reaps them. Blocks, 2.5 s at most. */
+void hb_children_settle(void);
+
 /* What the starter of a child gives it. */
 struct hb_child_spec {
     char *const *argv; /* argv[0] is looked up in PATH */

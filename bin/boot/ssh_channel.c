@@ -16,7 +16,10 @@
  *
  * libssh makes the socket blocking when it takes it; here it is nonblocking
  * again, which libssh handles as long as it only writes after poll has said
- * so, and it does. */
+ * so, and it does.
+ *
+ * A channel that its callee has closed lingers until its last bytes are out;
+ * hb_ssh_channels_end() ends those of a program that leaves its loop. */
 #include "config.h"
 
 #include "bin/boot/ssh_channel.h"
@@ -28,6 +31,7 @@
 #include <string.h>
 
 #include "bin/boot/ssh_proxy.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -54,7 +58,10 @@ struct ssh_chan {
     hb_ssh_chatter chatter;
     void (*chatter_ended)(void *arg);
     void *chatter_arg;
+    struct ssh_chan *prev, *next; /* among those that linger */
 };
+
+static struct ssh_chan *lingering;
 
 static void free_event(struct event **event)
 {
@@ -64,8 +71,31 @@ static void free_event(struct event **event)
     }
 }
 
+static void keep_lingering(struct ssh_chan *c)
+{
+    c->lingering = 1;
+    c->next = lingering;
+    if (lingering) {
+        lingering->prev = c;
+    }
+    lingering = c;
+}
+
+static void forget_lingering(struct ssh_chan *c)
+{
+    if (c->prev) {
+        c->prev->next = c->next;
+    } else if (c->lingering) {
+        lingering = c->next;
+    }
+    if (c->next) {
+        c->next->prev = c->prev;
+    }
+}
+
 static void destroy(struct ssh_chan *c)
 {
+    forget_lingering(c);
     free_event(&c->read_event);
     free_event(&c->write_event);
     free_event(&c->look_event);
@@ -173,9 +203,23 @@ static void end_politely(struct ssh_chan *c)
         destroy(c);
         return;
     }
-    c->lingering = 1;
+    keep_lingering(c);
     event_add(c->write_event, NULL);
     linger(c);
+}
+
+void hb_ssh_channels_end(void)
+{
+    int64_t deadline = hb_deadline_in_ms(LINGER_MS);
+
+    while (lingering) {
+        int left_ms = (int)hb_deadline_left_ms(deadline);
+
+        if (left_ms > 0 && ssh_is_connected(lingering->parts.session)) {
+            (void)ssh_blocking_flush(lingering->parts.session, left_ms);
+        }
+        destroy(lingering);
+    }
 }
 
 static void say_how(const struct ssh_chan *c, struct hpcboot_error *err)

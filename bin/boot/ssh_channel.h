@@ -27,5 +27,8 @@ int hb_ssh_channel_create(struct hb_channel **out, struct event_base *base,
  * channel is freed. */
 void hb_ssh_channel_set_chatter(struct hb_channel *ch, hb_ssh_chatter chatter,
                                 void (*ended)(void *arg), void *arg);
+/* Ends the channels that were closed and still have bytes to send: a second
+ * for all of them together, without the loop. */
+void hb_ssh_channels_end(void);
 
 #endif

@@ -66,10 +66,11 @@ all_idle() {
         grep -c '^idle')" -eq 2 ]
 }
 
-# hbrun in an allocation of both nodes.
+# hbrun in an allocation of both nodes, for $TASKS tasks in all.
 slurm_hb() {
     pod 0 env SLURM_CONF="$SLURM_CONF" bash -c 'cd "$0" &&
-        exec timeout -s KILL "$@"' "$F" "$HB_LIMIT" salloc -Q -N2 "$hbrun" "$@"
+        exec timeout -s KILL "$@"' "$F" "$HB_LIMIT" salloc -Q -N2 \
+        -n "${TASKS:-2}" -O "$hbrun" "$@"
 }
 
 # What runs in pod I besides sshd, munge and Slurm.
@@ -101,7 +102,7 @@ nodes_clean() {
 @test "an MPI program over srun" {
     need mpicc.openmpi
     mpicc.openmpi -o "$F/hello" "$HB_SRCDIR/examples/hello_mpi.c"
-    run slurm_hb --launch-with "$carrier" -H pod-1:2,pod-2:2 "$F/hello"
+    TASKS=4 run slurm_hb --launch-with "$carrier" -H pod-1:2,pod-2:2 "$F/hello"
     ended_with 0
     says '^rank 3 of 4 on pod-2$'
     says 'right$'

@@ -28,23 +28,11 @@ static enum hb_log_level level_of(const struct hb_options *o)
     return o->quiet ? HB_ERROR : levels[v];
 }
 
-static int show_help(const struct hb_options *o)
-{
-    if (o->help_topic != NULL && !hb_options_help_knows(o->help_topic)) {
-        fprintf(stderr, "hbrun: --help knows no topic %s; hbrun --help lists "
-                "them\n", o->help_topic);
-        return HB_EXIT_USAGE;
-    }
-    hb_options_help(stdout, o->help_topic);
-    return 0;
-}
-
 /* 1: the command line asked for words only, and they were printed. */
-static int said_it_all(const struct hb_options *o, int *status_out)
+static int said_it_all(const struct hb_options *o)
 {
-    *status_out = 0;
     if (o->help) {
-        *status_out = show_help(o);
+        hb_options_help(stdout, o->help_topic);
     } else if (o->version) {
         printf("hbrun (hpcboot) %s\n", PACKAGE_VERSION);
     } else if (o->completion != NULL) {
@@ -75,7 +63,7 @@ int main(int argc, char **argv)
     };
     struct hb_options *opt = NULL;
     struct hpcboot_error err = {0};
-    int status;
+    int status = 0;
 
     if (settle(&err) < 0) {
         return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
@@ -89,7 +77,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < opt->warnings.n; i++) {
         hb_log(HB_WARN, "%s", opt->warnings.v[i]);
     }
-    if (!said_it_all(opt, &status)) {
+    if (!said_it_all(opt)) {
         status = hb_job_run(opt, environ);
     }
     hb_options_destroy(opt);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,8 +185,8 @@ static void on_stdin(evutil_socket_t fd, short what, void *arg)
         return;
     }
     if (n < 0) {
-        hb_log(HB_WARN, "standard input cannot be read any further (errno "
-               "%d); the ranks see its end", errno);
+        hb_log(HB_WARN, "standard input cannot be read any further: %s; "
+               "the ranks see its end", strerror(errno));
     }
     stdin_send(j, chunk, n > 0 ? (size_t)n : 0, n <= 0);
     j->stdin_open = n > 0;

@@ -474,8 +474,8 @@ static void on_host_timer(evutil_socket_t fd, short what, void *arg)
     if (h->state == HOST_IDLE) {
         start_more(h->job);
     } else if (h->state == HOST_LINKED) {
-        hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no answer within %lld s",
-                (long long)h->job->opt->connect_timeout_ms / 1000);
+        hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no answer within %.10g s",
+                (double)h->job->opt->connect_timeout_ms / 1000);
         no_agent(h, &err);
     }
 }

@@ -173,8 +173,8 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    job_fail(j, HB_CAUSE_TIMEOUT, 0, "the job did not end within %lld s "
-             "(--timeout)", (long long)(j->opt->timeout_ms / 1000));
+    job_fail(j, HB_CAUSE_TIMEOUT, 0, "the job did not end within %.10g s "
+             "(--timeout)", (double)j->opt->timeout_ms / 1000);
 }
 
 void job_timeout_start(struct job *j)

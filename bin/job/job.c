@@ -112,6 +112,26 @@ static int host_keys_of(const struct job *j, enum hb_host_keys *out,
     return 0;
 }
 
+/* Files that options name: every host would fail by them in the same way. */
+static int check_files(const struct hb_options *o, struct hpcboot_error *err)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = {
+        {"--identity", o->identity},
+        {"--ssh-config",
+         hb_streq(o->ssh_config, "none") ? NULL : o->ssh_config},
+    };
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i].path != NULL && access(files[i].path, R_OK) != 0) {
+            return hb_fail_errno(err, HPCBOOT_ERR_USAGE, "%s %s: cannot be "
+                                 "read", files[i].option, files[i].path);
+        }
+    }
+    return 0;
+}
+
 static int set_up_boot(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_options *o = j->opt;
@@ -149,6 +169,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
 {
     int rc = make_wdir(j, err);
 
+    if (rc == 0) {
+        rc = check_files(j->opt, err);
+    }
     if (rc == 0) {
         rc = job_plan_gang(j, err);
     }

@@ -280,13 +280,22 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
+/* A host that cannot do what was asked for is no broken host: another try
+ * would end the same way. */
 static int on_host_failed(struct job_host *h, const struct hb_frame *f,
                           struct hpcboot_error *err)
 {
     struct hb_msg_failed m;
     int rc = hb_wire_get_failed(f, &m, err);
 
-    return rc < 0 ? rc : hb_fail(err, m.code, "%s", m.text);
+    if (rc < 0) {
+        return rc;
+    }
+    if (hb_status_damage(m.code) == HB_DAMAGE_USAGE) {
+        job_fail(h->job, HB_CAUSE_USAGE, 0, "host %s: %s", h->spec->name,
+                 m.text);
+    }
+    return hb_fail(err, m.code, "%s", m.text);
 }
 
 static int on_leaving(struct job_host *h, const struct hb_frame *f,

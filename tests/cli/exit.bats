@@ -105,6 +105,12 @@ setup() { common_setup; }
     nothing_left
 }
 
+@test "--timeout below a second is told as it was given" {
+    run hb -n 1 --timeout 250ms sleep 1000
+    ended_with 124
+    says 'within 0\.25 s'
+}
+
 @test "--timeout does not end a job that is quick" {
     run hb -n 2 --timeout 1000 true
     ended_with 0

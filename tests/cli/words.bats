@@ -52,6 +52,23 @@ setup() { common_setup; }
     says '/nosuch/hosts'
 }
 
+@test "files that a login needs are looked at before anybody is contacted" {
+    for option in --identity --ssh-config; do
+        run hb --dry-run $option /nosuch/file -H node1.invalid true
+        ended_with 2
+        says "$option /nosuch/file: cannot be read: No such file"
+    done
+    run hb --dry-run --ssh-config none -H node1.invalid true
+    ended_with 0
+}
+
+@test "a binding that a host cannot give is the user's to mend: 2, not 75" {
+    run hb -n 4096 --oversubscribe --bind-to core true
+    ended_with 2
+    says 'host .*: 4096 ranks of 1 cores each'
+    nothing_left
+}
+
 @test "--dry-run starts nothing and contacts nobody" {
     run hb --dry-run --launch-with 'touch contacted' \
         -H node1.invalid:2,node2.invalid:2 -n 4 touch started

@@ -229,6 +229,13 @@ static void inherit(char **field, const char *common)
     }
 }
 
+static void inherit_flag(int *field, int common)
+{
+    if (*field == 0) {
+        *field = common;
+    }
+}
+
 /* Where segments have hosts of their own, the gang is all of them; a single
  * list belongs to the whole job. */
 static void join_hosts(struct hb_options *o)
@@ -284,6 +291,10 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
         }
         inherit(&app->wdir, s->common.wdir);
         inherit(&app->path, s->common.path);
+        inherit_flag(&app->preload_binary, s->common.preload_binary);
+        inherit_flag(&app->session_wdir, s->common.session_wdir);
+        hb_strv_extend(&app->preload_files,
+                       hb_strv_view(&s->common.preload_files));
     }
     join_hosts(o);
     if (o->dialect == HB_DIALECT_SRUN && o->out_pattern && !o->err_pattern) {
@@ -338,6 +349,7 @@ int hb_options_parse(struct hb_options **out, int argc, char *const *argv,
     free(s.common.wdir);
     free(s.common.path);
     hb_strv_destroy(&s.common.env_rules);
+    hb_strv_destroy(&s.common.preload_files);
     if (rc < 0) {
         hb_options_destroy(&p->o);
         return rc;
@@ -380,6 +392,7 @@ void hb_options_destroy(struct hb_options *o)
     for (uint32_t i = 0; i < o->n_apps; i++) {
         hb_strv_destroy(&o->apps[i].argv);
         hb_strv_destroy(&o->apps[i].env_rules);
+        hb_strv_destroy(&o->apps[i].preload_files);
         free(o->apps[i].wdir);
         free(o->apps[i].path);
         free(o->apps[i].host_list);

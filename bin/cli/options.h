@@ -19,6 +19,9 @@ struct hb_app_options { /* one MPMD segment */
     struct hb_strv env_rules; /* bin/proc/env.h */
     char *wdir;          /* NULL: the launcher's */
     char *path;          /* --path: where to look for the program */
+    int preload_binary;  /* > 0: copy the program to the hosts */
+    struct hb_strv preload_files; /* copy these, too */
+    int session_wdir;    /* > 0: start where such copies are */
     char *host_list;     /* this segment's own hosts, where a later segment
                           * has some; hb_options.host_list is then all of
                           * them. NULL: any host */

@@ -194,6 +194,7 @@ static void segment_drop(struct hb_app_options *app)
 {
     hb_strv_destroy(&app->argv);
     hb_strv_destroy(&app->env_rules);
+    hb_strv_destroy(&app->preload_files);
     free(app->wdir);
     free(app->path);
     free(app->host_list);
@@ -229,6 +230,13 @@ static void segment_to_common(struct hb_scan *s, struct hb_app_options *app)
     if (app->path) {
         hb_opt_replace(&all->path, app->path);
     }
+    if (app->preload_binary) {
+        all->preload_binary = app->preload_binary;
+    }
+    if (app->session_wdir) {
+        all->session_wdir = app->session_wdir;
+    }
+    hb_strv_extend(&all->preload_files, hb_strv_view(&app->preload_files));
     if (app->host_list) {
         hb_opt_replace(&s->o->host_list, app->host_list);
     }

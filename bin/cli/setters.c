@@ -121,6 +121,33 @@ HB_SETTER(app_text)
     return 0;
 }
 
+/* 1, or -1 where a segment says no to what a file or variable says. */
+HB_SETTER(app_flag)
+{
+    int on = switch_value(s, values[0], err);
+
+    if (on >= 0) {
+        *FIELD(int, s->app, opt) = on ? 1 : -1;
+    }
+    return on < 0 ? on : 0;
+}
+
+HB_SETTER(app_names)
+{
+    struct hb_strv *names = FIELD(struct hb_strv, s->app, opt);
+    char *copy = hb_xstrdup(values[0]), *p = copy, *word;
+    size_t before = names->n;
+
+    while ((word = strsep(&p, ","))) {
+        if (word[0]) {
+            hb_strv_push(names, word);
+        }
+    }
+    free(copy);
+    return names->n > before ? 0
+           : hb_opt_bad(s, err, "needs %s, not an empty list", opt->args);
+}
+
 static int read_whole(struct hb_scan *s, const char *path, char **text_out,
                       size_t *len_out, struct hpcboot_error *err)
 {

@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The agent's talk with its parent. It says HELLO, is WELCOMEd, receives the
- * job (JOB, one APP per segment, START) and from then on is driven by frames,
- * by its ranks and by its guard. Each frame type has one handler in a table;
+ * job (files, JOB, one APP per segment, START) and from then on is driven by
+ * frames, by its ranks and by its guard. Each frame type has one handler in a table;
  * a frame out of turn is a protocol error and ends the agent.
  *
  * Whatever ends the link ends the ranks: an agent without a parent kills at
@@ -221,6 +221,8 @@ static const struct {
     [HB_MSG_JOB] = {on_job, 1},
     [HB_MSG_APP] = {on_app, 1},
     [HB_MSG_START] = {on_start, 1},
+    [HB_MSG_FILE] = {agent_file_frame, 1},
+    [HB_MSG_FILE_DATA] = {agent_file_data_frame, 1},
     [HB_MSG_CREDIT] = {on_credit, 1},
     [HB_MSG_STDIN] = {on_stdin, 1},
     [HB_MSG_SIGNAL] = {on_signal, 1},
@@ -239,6 +241,9 @@ static void on_frame(void *arg, const struct hb_frame *f)
     struct hpcboot_error err = {0};
     int rc;
 
+    if (a->refused && f->type != HB_MSG_BYE) {
+        return;
+    }
     if (f->type >= HB_MSG_TYPES || frames[f->type].handler == NULL ||
         (frames[f->type].welcomed && a->job_id == NULL)) {
         rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL,
@@ -353,6 +358,7 @@ static void tear_down(struct agent *a)
 {
     agent_pm_stop(a);
     agent_ranks_destroy(a);
+    agent_session_destroy(a);
     agent_order_destroy(&a->job);
     hb_fence_engine_destroy(a->fences);
     hb_link_destroy(a->link);
@@ -371,12 +377,14 @@ static void tear_down(struct agent *a)
     free(a->job_id);
     free(a->cookie);
     free(a->session_dir);
+    free(a->files_dir);
     free(a->shm_dir);
 }
 
 int agent_run(const char *token, int in_fd, int out_fd, int guard_fd)
 {
-    struct agent a = {.guard_fd = guard_fd, .node = HB_NODE_UNSET};
+    struct agent a = {.guard_fd = guard_fd, .node = HB_NODE_UNSET,
+                      .files = HB_DEPOSIT_INIT};
     struct hpcboot_error err = {0};
 
     a.token = hb_xstrdup(token);

@@ -10,6 +10,7 @@
 #include "bin/link/link.h"
 #include "bin/pm/pm.h"
 #include "bin/proc/cgroup.h"
+#include "bin/proc/deposit.h"
 #include "bin/proc/lines.h"
 #include "bin/proc/proc.h"
 #include "lib/base/strv.h"
@@ -19,9 +20,10 @@
 #include "lib/wire/wire.h"
 
 /* The per-host agent. One loop thread owns everything here; main.c begins,
- * agent.c talks to the parent, order.c receives the job, ranks.c starts and
- * reaps ranks, rankio.c carries their bytes, pmhost.c serves their
- * process-management server, ending.c makes an end. */
+ * agent.c talks to the parent, session.c keeps the job's directory and files,
+ * order.c receives the job, ranks.c starts and reaps ranks, rankio.c carries
+ * their bytes, pmhost.c serves their process-management server, ending.c makes
+ * an end. */
 
 struct agent;
 
@@ -62,7 +64,8 @@ struct rank {
 struct agent_app {
     struct hb_strv argv, env_rules;
     char *wdir, *path;
-    int wdir_given;
+    char *program; /* name of the copied file to start; NULL: argv[0] */
+    int wdir_given, session_wdir;
 };
 
 /* What JOB, APP and START said. */
@@ -87,6 +90,9 @@ struct agent {
     struct event *guard_ev, *child_ev, *term_ev, *kill_timer, *linger_timer;
     struct event *contact_timer, *leave_timer;
     char *token, *job_id, *cookie, *session_dir;
+    char *files_dir; /* below it: copied files; HPCBOOT_SESSION_DIR */
+    struct hb_deposit files;
+    int refused; /* FAILED was said; only the end of the link is awaited */
     char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
     uint32_t node, epoch;
     int is_local; /* the launcher's own host */
@@ -128,6 +134,15 @@ void agent_flush(struct agent *a);
                                  (a)->node, HB_NODE_LAUNCHER, &msg_, NULL); \
         agent_flush(a);                                                   \
     } while (0)
+
+/* session.c */
+/* When the whole job is known, and before its servers start. */
+int agent_session_settle(struct agent *a, struct hpcboot_error *err);
+int agent_file_frame(struct agent *a, const struct hb_frame *f,
+                     struct hpcboot_error *err);
+int agent_file_data_frame(struct agent *a, const struct hb_frame *f,
+                          struct hpcboot_error *err);
+void agent_session_destroy(struct agent *a);
 
 /* order.c: HPCBOOT_* status */
 int agent_order_job(struct agent *a, const struct hb_msg_job *m,

@@ -9,10 +9,11 @@
 #include "bin/hpcbootd/agent.h"
 #include "lib/base/log.h"
 
-static void report(struct agent *a)
+static void report(struct agent *a, int unasked)
 {
     if (!a->bind.bound) {
-        agent_note(a, HB_INFO, "ranks are not bound: %s", a->bind.why);
+        agent_note(a, HB_INFO, "ranks are not bound: %s",
+                   unasked ? "nothing asks for it (--bind-to)" : a->bind.why);
         return;
     }
     for (uint32_t i = 0; i < a->n_ranks; i++) {
@@ -36,10 +37,12 @@ static int leave_alone(const struct agent *a, const struct hb_bind_policy *p)
 int agent_bind_plan(struct agent *a, struct hpcboot_error *err)
 {
     struct hb_bind_policy policy = {0};
+    int unasked = 0;
     int rc = hb_bind_to_parse(a->job.bind_to, &policy, err);
 
     if (rc == 0 && leave_alone(a, &policy)) {
         policy.to = HB_BIND_NONE;
+        unasked = 1;
     }
     if (rc == 0 && policy.to == HB_BIND_NONE &&
         !(a->job.flags & HB_JOB_REPORT_BINDINGS)) {
@@ -49,7 +52,7 @@ int agent_bind_plan(struct agent *a, struct hpcboot_error *err)
         rc = hb_bind_here(&policy, a->n_ranks, &a->bind, err);
     }
     if (rc == 0 && (a->job.flags & HB_JOB_REPORT_BINDINGS)) {
-        report(a);
+        report(a, unasked);
     }
     return rc;
 }

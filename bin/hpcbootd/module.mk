@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 sbin_PROGRAMS += hpcbootd
-hpcbootd_SOURCES = %D%/main.c %D%/agent.c %D%/agent.h %D%/order.c \
+hpcbootd_SOURCES = %D%/main.c %D%/agent.c %D%/agent.h %D%/order.c %D%/session.c \
     %D%/ranks.c %D%/bind.c %D%/rankio.c %D%/ending.c %D%/pmhost.c
 hpcbootd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 hpcbootd_LDFLAGS = $(PROGRAM_LDFLAGS)

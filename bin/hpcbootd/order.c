@@ -70,7 +70,8 @@ int agent_order_app(struct agent *a, const struct hb_msg_app *m,
     struct agent_app *app;
 
     if (job->map == NULL || m->index != job->n_apps_known ||
-        m->index >= job->map->n_apps || m->argv.n == 0) {
+        m->index >= job->map->n_apps || m->argv.n == 0 ||
+        (m->program[0] != '\0' && !hb_deposit_name_ok(m->program))) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                        "APP %u does not fit the job", m->index);
     }
@@ -79,7 +80,9 @@ int agent_order_app(struct agent *a, const struct hb_msg_app *m,
     copy_list(&app->env_rules, &m->env_rules);
     app->wdir = m->wdir[0] != '\0' ? hb_xstrdup(m->wdir) : NULL;
     app->path = m->path[0] != '\0' ? hb_xstrdup(m->path) : NULL;
+    app->program = m->program[0] != '\0' ? hb_xstrdup(m->program) : NULL;
     app->wdir_given = m->wdir_given;
+    app->session_wdir = m->session_wdir;
     job->pm_apps[m->index].argv = app->argv.v;
     job->pm_apps[m->index].wdir = app->wdir;
     return 0;
@@ -88,7 +91,7 @@ int agent_order_app(struct agent *a, const struct hb_msg_app *m,
 int agent_order_check(struct agent *a, const struct hb_msg_start *m,
                       struct hpcboot_error *err)
 {
-    if (a->job.map == NULL || a->ordered ||
+    if (a->job.map == NULL || a->ordered || !hb_deposit_whole(&a->files) ||
         m->n_apps != a->job.n_apps_known ||
         m->n_apps != a->job.map->n_apps) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "START came out of turn");
@@ -104,6 +107,7 @@ void agent_order_destroy(struct agent_job *job)
         hb_strv_destroy(&job->apps[i].env_rules);
         free(job->apps[i].wdir);
         free(job->apps[i].path);
+        free(job->apps[i].program);
     }
     free(job->apps);
     free(job->pm_apps);

@@ -83,7 +83,7 @@ static void rank_spec_of(const struct rank *r, struct hb_proc_spec *spec)
         &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
 
     memset(spec, 0, sizeof *spec);
-    spec->file = app->argv.v[0];
+    spec->file = app->program != NULL ? app->program : app->argv.v[0];
     spec->argv = app->argv.v;
     spec->wdir = app->wdir;
 }
@@ -147,6 +147,9 @@ static int rank_env(struct rank *r, const struct app_start *start,
                           app->argv.v, env);
     if (app->wdir != NULL) {
         hb_env_set(env, "PWD", app->wdir);
+    }
+    if (a->files_dir != NULL) {
+        hb_env_set(env, "HPCBOOT_SESSION_DIR", a->files_dir);
     }
     put_shm_dir(a, env);
     hb_env_set(env, HB_COOKIE_VAR, a->cookie);
@@ -366,17 +369,6 @@ static void tell_descriptors(struct hpcboot_error *err)
     }
 }
 
-/* Only a PMIx server has files; others do on a host that is read-only. */
-static int make_session_dir(struct agent *a, struct hpcboot_error *err)
-{
-    int rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
-
-    if (rc == 0) {
-        hb_guard_set_session_dir(a->session_dir);
-    }
-    return a->job.family == HB_PM_PMIX ? rc : 0;
-}
-
 static void make_shm_dir(struct agent *a)
 {
     static const char *const places[] = {"/dev/shm"};
@@ -403,7 +395,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
         (void)hb_env_read_pid1(&pid1, NULL);
     }
-    rc = make_session_dir(a, err);
+    rc = agent_session_settle(a, err);
     if (rc == 0) {
         make_shm_dir(a);
         rc = agent_bind_plan(a, err);
@@ -508,10 +500,4 @@ void agent_ranks_destroy(struct agent *a)
     }
     free(a->ranks);
     hb_bind_plan_destroy(&a->bind);
-    if (a->session_dir != NULL) {
-        hb_session_dir_remove(a->session_dir);
-    }
-    if (a->shm_dir != NULL) {
-        hb_session_dir_remove(a->shm_dir);
-    }
 }

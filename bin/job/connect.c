@@ -372,8 +372,14 @@ static void on_link_frame(void *arg, const struct hb_frame *f)
     }
 }
 
+static void on_link_drained(void *arg)
+{
+    host_go_on(arg);
+}
+
 static const struct hb_link_events link_events = {
-    .frame = on_link_frame, .chatter = on_link_chatter, .lost = on_link_lost,
+    .frame = on_link_frame, .chatter = on_link_chatter,
+    .drained = on_link_drained, .lost = on_link_lost,
 };
 
 static void on_open(void *arg, struct hb_channel *ch)

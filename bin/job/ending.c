@@ -90,6 +90,8 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
 
         if (h->state == HOST_RUNNING) {
             HOST_SEND(h, kill, .grace_ms = grace_ms, .reason = reason);
+        } else if (h->state == HOST_READY) {
+            host_let_go(h); /* files were being copied to it */
         }
     }
     give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
@@ -143,10 +145,14 @@ static int links_left(const struct job *j)
     return 0;
 }
 
+/* A host that still receives files is about to run. */
 static int hosts_running(const struct job *j)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].state == HOST_RUNNING) {
+        enum host_state s = j->hosts[i].state;
+
+        if (s == HOST_RUNNING ||
+            (s == HOST_READY && j->phase == JOB_RUNNING)) {
             return 1;
         }
     }
@@ -222,7 +228,7 @@ static void set_heartbeats(struct job *j, uint32_t beat_ms)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
-        if (h->state != HOST_RUNNING) {
+        if (h->state != HOST_RUNNING && h->state != HOST_READY) {
             continue;
         }
         host_send_welcome(h, beat_ms);

@@ -176,6 +176,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
         rc = job_plan_gang(j, err);
     }
     if (rc == 0) {
+        rc = job_plan_files(j, err);
+    }
+    if (rc == 0) {
         rc = job_plan_family(j, err);
     }
     if (rc == 0 && job_slots_known(j)) {
@@ -260,6 +263,8 @@ static void destroy(struct job *j)
     if (j->base != NULL) {
         event_base_free(j->base);
     }
+    job_files_close(j);
+    hb_buf_destroy(&j->orders);
     hb_jobmap_destroy(j->map);
     free(j->bind_text);
     free(j->node_host);
@@ -308,6 +313,7 @@ int hb_job_run(const struct hb_options *opt, char *const *env)
     struct hpcboot_error err = {0};
     int rc, status;
 
+    hb_buf_init(&j.orders, HB_WIRE_FRAME);
     make_names(&j);
     rc = plan(&j, &err);
     if (rc == 0 && opt->dry_run) {

@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bin/boot/boot.h"
 #include "bin/cli/options.h"
@@ -20,8 +21,8 @@
 #include "lib/rdzv/fence.h"
 #include "lib/wire/wire.h"
 
-/* A job in the launcher. plan.c decides, connect.c brings agents up, start.c
- * hands out the job, watch.c hears what agents say, route.c carries fences,
+/* A job in the launcher. plan.c decides, connect.c brings agents up, files.c
+ * copies files, start.c hands out the job, watch.c hears what agents say, route.c carries fences,
  * modex and names between them, carry.c carries output and input, ending.c
  * makes an end, report.c shows decisions. */
 
@@ -57,6 +58,9 @@ struct job_host {
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
     int pinned; /* its key was accepted unseen */
+    uint32_t file;      /* of the job's files: the one to be sent next */
+    uint64_t file_sent; /* bytes of it */
+    int file_begun;
     struct hpcboot_error error; /* why it was given up, or the last try */
     char chatter[HOST_CHATTER_MAX];
     size_t chatter_len;
@@ -73,6 +77,16 @@ struct job_name { /* one published name */
     char *name;
     void *value;
     size_t len;
+};
+
+struct job_file { /* to be copied to every host that gets ranks */
+    char *path;
+    const char *name; /* the end of it */
+    int fd;
+    dev_t dev;
+    ino_t ino;
+    uint32_t mode;
+    uint64_t size;
 };
 
 struct job {
@@ -97,6 +111,10 @@ struct job {
     struct job_host **node_host; /* [map->n_nodes] */
     int oversubscribed;
     char *bind_text; /* binding policy, as it travels */
+    struct job_file *files;
+    uint32_t n_files;
+    char **programs;      /* [opt->n_apps] that are copied; NULL: is not */
+    struct hb_buf orders; /* JOB to START, encoded once */
     struct hb_family_choice family;
     int family_known;
 
@@ -156,9 +174,19 @@ void job_connect_stop(struct job *j);
 void job_warn_pinned(const struct job *j);
 int job_all_ready(const struct job *j);
 
+/* files.c */
+int job_plan_files(struct job *j, struct hpcboot_error *err);
+const char *job_file_program(const struct job *j, uint32_t app); /* or "" */
+/* 1: all has been queued; 0: to be called again when the link has drained. */
+int job_files_send(struct job_host *h, struct hpcboot_error *err);
+void job_files_explain(const struct job *j, struct hb_strv *lines);
+void job_files_close(struct job *j);
+
 /* start.c */
 int job_read_rules(struct job *j, struct hpcboot_error *err);
 void job_begin(struct job *j); /* every wanted host is ready */
+void host_let_go(struct job_host *h);
+void host_go_on(struct job_host *h); /* its link has drained */
 void job_inspected(struct job *j, const struct hb_msg_inspected *m);
 
 /* watch.c */

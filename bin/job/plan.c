@@ -93,6 +93,24 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
     return count_local(j, err);
 }
 
+/* What one segment needs. A program that is copied is looked at here, where
+ * it is copied from. */
+static int detect_app(struct job *j, uint32_t i, struct hb_family_choice *out,
+                      struct hpcboot_error *err)
+{
+    const struct hb_app_options *app = &j->opt->apps[i];
+    const char *copied = j->programs[i];
+    struct hb_strv argv = HB_STRV_INIT;
+    int rc;
+
+    hb_strv_push(&argv, copied != NULL ? copied : app->argv.v[0]);
+    hb_strv_extend(&argv, app->argv.v + 1);
+    rc = hb_family_detect(argv.v, app->wdir != NULL && copied == NULL
+                          ? app->wdir : j->wdir, j->env, out, err);
+    hb_strv_destroy(&argv);
+    return rc;
+}
+
 /* Several programs may need different families; the first that is sure of
  * one decides, as one job can speak but one. */
 static int detect(struct job *j, struct hb_family_choice *best,
@@ -101,8 +119,7 @@ static int detect(struct job *j, struct hb_family_choice *best,
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         const struct hb_app_options *app = &j->opt->apps[i];
         struct hb_family_choice c = {0};
-        int rc = hb_family_detect(app->argv.v, app->wdir != NULL ? app->wdir
-                                  : j->wdir, j->env, &c, err);
+        int rc = detect_app(j, i, &c, err);
 
         if (rc < 0) {
             return rc;

@@ -34,30 +34,8 @@ static void put_decisions(const struct job *j, struct hb_strv *lines)
                   hb_pm_family_name(j->family.family),
                   j->family.certain ? "" : " (by default rule)",
                   j->family.why);
+    job_files_explain(j, lines);
     hb_options_explain(j->opt, lines);
-}
-
-void job_explain(struct job *j)
-{
-    struct hb_strv lines = HB_STRV_INIT;
-
-    if (!j->opt->explain) {
-        return;
-    }
-    put_decisions(j, &lines);
-    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
-        struct hb_str slots = HB_STR_INIT;
-
-        put_slots(&slots, j->node_host[n]);
-        hb_strv_pushf(&lines, "node %u: %s, %u ranks, slots %s", n,
-                      j->map->node_names[n], j->map->local_size[n],
-                      hb_str_text(&slots));
-        hb_str_destroy(&slots);
-    }
-    for (size_t i = 0; i < lines.n; i++) {
-        hb_log(HB_INFO, "%s", lines.v[i]);
-    }
-    hb_strv_destroy(&lines);
 }
 
 /* "0-3,6": the ranks of one node. */
@@ -82,6 +60,31 @@ static void put_ranks(struct hb_str *o, const struct job *j, uint32_t node)
         }
         comma = ",";
     }
+}
+
+void job_explain(struct job *j)
+{
+    struct hb_strv lines = HB_STRV_INIT;
+
+    if (!j->opt->explain) {
+        return;
+    }
+    put_decisions(j, &lines);
+    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
+        struct hb_str ranks = HB_STR_INIT, slots = HB_STR_INIT;
+
+        put_ranks(&ranks, j, n);
+        put_slots(&slots, j->node_host[n]);
+        hb_strv_pushf(&lines, "node %u: %s, ranks %s, slots %s", n,
+                      j->map->node_names[n], hb_str_text(&ranks),
+                      hb_str_text(&slots));
+        hb_str_destroy(&ranks);
+        hb_str_destroy(&slots);
+    }
+    for (size_t i = 0; i < lines.n; i++) {
+        hb_log(HB_INFO, "%s", lines.v[i]);
+    }
+    hb_strv_destroy(&lines);
 }
 
 static void plan_host_json(struct hb_json *js, const struct job *j,

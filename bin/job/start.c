@@ -4,7 +4,7 @@
 /* Every wanted host is ready: places the ranks if that had to wait for the
  * hosts' own counts, asks one host about a program that this one does not
  * have, and hands out the job. The large part is encoded once and copied into
- * each link. */
+ * each link, behind the files that travel with the job. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -115,6 +115,8 @@ static int put_apps(struct job *j, struct hb_buf *out,
             .wdir_given = app->wdir != NULL,
             .env_rules = hb_wire_strv_of(hb_strv_view(&app->env_rules)),
             .path = app->path,
+            .program = job_file_program(j, i),
+            .session_wdir = app->wdir == NULL && app->session_wdir > 0,
         };
 
         rc = hb_wire_put_app(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
@@ -123,38 +125,56 @@ static int put_apps(struct job *j, struct hb_buf *out,
                                            HB_NODE_ALL, &start, err);
 }
 
-static void let_go(struct job_host *h)
+void host_let_go(struct job_host *h)
 {
     HOST_SEND(h, bye, .unused = 0);
     h->state = HOST_DONE;
 }
 
-static int hand_out(struct job *j, struct hpcboot_error *err)
+/* The files, as fast as the link takes them, and then the orders. */
+static void host_feed(struct job_host *h)
 {
-    struct hb_buf frames;
-    int rc;
+    struct hpcboot_error err = {0};
+    const struct hb_buf *orders = &h->job->orders;
+    int rc = job_files_send(h, &err);
 
-    hb_buf_init(&frames, HB_WIRE_FRAME);
-    rc = put_job(j, &frames, err);
-    if (rc == 0) {
-        rc = put_apps(j, &frames, err);
+    if (rc < 0) {
+        job_fail(h->job, HB_CAUSE_INTERNAL, 0, "%s", err.text);
+    } else if (rc == 1) {
+        hb_buf_put_raw(hb_link_out(h->link), orders->data, orders->len);
+        h->state = HOST_RUNNING;
+        hb_link_flush(h->link);
     }
-    for (uint32_t i = 0; rc == 0 && i < j->gang.n; i++) {
+}
+
+void host_go_on(struct job_host *h)
+{
+    if (h->job->phase == JOB_RUNNING && h->state == HOST_READY) {
+        host_feed(h);
+    }
+}
+
+static int write_orders(struct job *j, struct hpcboot_error *err)
+{
+    int rc = put_job(j, &j->orders, err);
+
+    return rc < 0 ? rc : put_apps(j, &j->orders, err);
+}
+
+static void hand_out(struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
         if (h->node == HB_NODE_UNSET || h->link == NULL) {
             if (h->state == HOST_READY) {
-                let_go(h);
+                host_let_go(h);
             }
             continue;
         }
         host_send_welcome(h, (uint32_t)j->opt->heartbeat_ms);
-        hb_buf_put_raw(hb_link_out(h->link), frames.data, frames.len);
-        h->state = HOST_RUNNING;
-        hb_link_flush(h->link);
+        host_go_on(h);
     }
-    hb_buf_destroy(&frames);
-    return rc;
 }
 
 static void choose_window(struct job *j)
@@ -205,13 +225,14 @@ static void go(struct job *j)
     }
     rc = job_route_open(j, &err);
     if (rc == 0) {
-        rc = hand_out(j, &err);
+        rc = write_orders(j, &err);
     }
     if (rc < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
         return;
     }
     j->phase = JOB_RUNNING;
+    hand_out(j);
     job_timeout_start(j);
     job_carry_stdin_begin(j);
 }

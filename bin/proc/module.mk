@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += \
     %D%/cgroup.c %D%/cgroup.h \
+    %D%/deposit.c %D%/deposit.h \
     %D%/env.c %D%/env.h \
     %D%/env_names.c %D%/env_names.h \
     %D%/env_read.c \
@@ -46,6 +47,7 @@ EXTRA_DIST += tests/data/cgroup \
 if HAVE_CMOCKA
 proc_tests = \
     tests/unit/test_proc_cgroup \
+    tests/unit/test_proc_deposit \
     tests/unit/test_proc_env \
     tests/unit/test_proc_explain \
     tests/unit/test_proc_guard \
@@ -60,6 +62,9 @@ tests_unit_test_proc_cgroup_SOURCES = tests/unit/test_proc_cgroup.c
 tests_unit_test_proc_cgroup_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_cgroup_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -DHB_TESTS_TOP='"$(abs_top_srcdir)"'
+tests_unit_test_proc_deposit_SOURCES = tests/unit/test_proc_deposit.c
+tests_unit_test_proc_deposit_LDADD = $(UNIT_LDADD)
+tests_unit_test_proc_deposit_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_proc_env_SOURCES = tests/unit/test_proc_env.c
 tests_unit_test_proc_env_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_env_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -28,6 +28,7 @@
 #define HB_WIRE_STR (1u << 20)   /* a program argument may be 128 KiB */
 #define HB_WIRE_BLOB (256u << 20) /* a fence of a large job */
 #define HB_WIRE_LIST (1u << 20)  /* entries of a strv or u32s */
+#define HB_WIRE_FILE_CHUNK (256u << 10) /* others get their turn between */
 #define HB_WIRE_FRAME (HB_WIRE_BLOB + (64u << 20))
 
 #define HB_NODE_LAUNCHER 0xffffffffu /* the launcher's own address */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* An agent on this host, and an agent behind a command: both are a child
- * whose stdin and stdout are one end of a socket pair and whose stderr is a
- * pipe read here. They differ in the words that are executed. A forked agent
+ * whose stdin and stdout are ends of two socket pairs and whose stderr is a
+ * pipe read here. Two, because what is set on a descriptor that is both holds
+ * for both: an agent at the end of `filter | agent` that makes its stdout
+ * non-blocking would do so to the filter's stdin. They differ in the words
+ * that are executed. A forked agent
  * is never killed: the end of its stream makes it clean up behind itself. A
  * command that only carries the stream is told to end when it does not do so
  * by itself, and when the launcher is gone, since one that waits for a dead
@@ -63,31 +66,38 @@ static void destroy(struct hb_boot *boot)
 
 static int open_channel(struct child_boot *b, struct hpcboot_error *err)
 {
-    int link[2] = {-1, -1}, chatter[2] = {-1, -1};
+    int down[2] = {-1, -1}, up[2] = {-1, -1}, chatter[2] = {-1, -1};
     struct hb_fd_spec fds = {.term_after_ms = b->term_after_ms};
     struct hb_child_spec child = {
         .argv = b->argv.v, .env = b->env.v,
         .death_signal = b->term_after_ms < 0 ? 0 : SIGTERM,
     };
-    int rc = hb_fd_socketpair(link, err);
+    int rc = hb_fd_socketpair(down, err);
 
+    if (rc >= 0) {
+        rc = hb_fd_socketpair(up, err);
+    }
     if (rc >= 0) {
         rc = hb_fd_pipe(chatter, err);
     }
     if (rc >= 0) {
-        child.in = child.out = link[1];
+        child.in = down[1];
+        child.out = up[1];
         child.err = chatter[1];
         rc = hb_child_spawn(&child, &fds.pid, err);
     }
     if (rc >= 0) {
-        fds.read_fd = fds.write_fd = link[0];
+        fds.read_fd = up[0];
+        fds.write_fd = down[0];
         fds.err_fd = chatter[0];
-        link[0] = chatter[0] = -1;
+        up[0] = down[0] = chatter[0] = -1;
         rc = hb_fd_channel_create(&b->channel, b->boot.config->base, &fds,
                                   err);
     }
-    hb_fd_close(&link[0]);
-    hb_fd_close(&link[1]);
+    hb_fd_close(&down[0]);
+    hb_fd_close(&down[1]);
+    hb_fd_close(&up[0]);
+    hb_fd_close(&up[1]);
     hb_fd_close(&chatter[0]);
     hb_fd_close(&chatter[1]);
     return rc;

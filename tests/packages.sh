@@ -16,7 +16,7 @@ demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
     iproute2 util-linux procps"
 test_packages="libcmocka-dev bats mpich libmpich-dev python3 python3-mpi4py
     python3-venv slurm-wlm munge tcsh shellcheck cppcheck g++ groff-base
-    strace git"
+    mandoc strace git"
 
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }

@@ -15,10 +15,11 @@
 
 static void put_slots(struct hb_str *o, const struct job_host *h)
 {
-    if (h->spec->slots > 0) {
-        hb_str_putf(o, "%d (%s)", h->spec->slots, h->spec->origin);
-    } else if (h->counted_slots > 0) {
-        hb_str_putf(o, "%u (%s)", h->counted_slots, h->slots_origin);
+    const char *origin;
+    uint32_t slots = job_slots_of(h, &origin);
+
+    if (slots > 0) {
+        hb_str_putf(o, "%u (%s)", slots, origin);
     } else {
         hb_str_put(o, "unknown until the host is asked");
     }
@@ -27,7 +28,7 @@ static void put_slots(struct hb_str *o, const struct job_host *h)
 static void put_decisions(const struct job *j, struct hb_strv *lines)
 {
     hb_strv_pushf(lines, "gang: %s: %s", j->gang.source, j->gang.detail);
-    for (size_t i = 0; i < j->gang.n_passed && j->opt->explain; i++) {
+    for (size_t i = 0; i < j->gang.n_passed; i++) {
         hb_strv_pushf(lines, "gang: passed over: %s", j->gang.passed_over[i]);
     }
     hb_strv_pushf(lines, "process management: %s%s: %s",
@@ -91,13 +92,15 @@ static void plan_host_json(struct hb_json *js, const struct job *j,
                            const struct job_host *h)
 {
     struct hb_str ranks = HB_STR_INIT;
+    const char *slots_origin;
+    uint32_t slots = job_slots_of(h, &slots_origin);
 
     hb_json_object(js, NULL);
     hb_json_str(js, "host", h->spec->name);
     hb_json_str(js, "origin", h->spec->origin);
-    if (h->spec->slots > 0 || h->counted_slots > 0) {
-        hb_json_int(js, "slots", h->spec->slots > 0 ? h->spec->slots
-                                                    : (int)h->counted_slots);
+    if (slots > 0) {
+        hb_json_int(js, "slots", slots);
+        hb_json_str(js, "slots_origin", slots_origin);
     } else {
         hb_json_null(js, "slots");
     }
@@ -151,23 +154,6 @@ static void plan_json(const struct job *j, struct hb_str *out)
     hb_str_putc(out, '\n');
 }
 
-/* How many ranks a program will have, as far as that can be told. */
-static void put_rank_count(struct hb_str *out, const struct job *j, uint32_t i)
-{
-    uint32_t np = j->map != NULL ? j->map->apps[i].n_ranks : j->opt->apps[i].np;
-
-    if (np > 0) {
-        hb_str_putf(out, "%u rank%s", np, np == 1 ? "" : "s");
-    } else if (j->opt->per_node > 0) {
-        hb_str_putf(out, "%u on each host", j->opt->per_node);
-    } else if (hb_starts_with(j->opt->map_by != NULL ? j->opt->map_by : "",
-                              "ppr:")) {
-        hb_str_put(out, "as many as --map-by gives places to");
-    } else {
-        hb_str_put(out, "one rank per slot");
-    }
-}
-
 static void plan_text(const struct job *j, struct hb_str *out)
 {
     struct hb_strv lines = HB_STRV_INIT;
@@ -197,9 +183,12 @@ static void plan_text(const struct job *j, struct hb_str *out)
         for (size_t k = 0; k < app->argv.n; k++) {
             hb_str_putf(out, " %s", app->argv.v[k]);
         }
-        hb_str_put(out, ", ");
-        put_rank_count(out, j, i);
-        hb_str_putc(out, '\n');
+        if (j->map == NULL && app->np == 0) {
+            hb_str_put(out, ", one rank per slot\n");
+        } else {
+            hb_str_putf(out, ", %u ranks\n", j->map != NULL
+                        ? j->map->apps[i].n_ranks : app->np);
+        }
     }
 }
 

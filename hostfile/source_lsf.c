@@ -9,8 +9,7 @@
  *
  * Where the site has a launch node, the job's first host is that one, with
  * one slot, and nothing tells it from a host to compute on. It is kept, and
- * --nolocal leaves it out. Variables that name other hosts, where there is no
- * blaunch, are left over from elsewhere. */
+ * --nolocal leaves it out. */
 
 #include "config.h"
 
@@ -83,12 +82,7 @@ static int from_variable(const struct hb_gang_request *req, const char *name,
     } else {
         each_word(text, &m, err);
     }
-    rc = hb_members_end(&m, req, out);
-    if (rc < 0) {
-        return rc;
-    }
-    out->detail = hb_xasprintf("%zu hosts in %s", out->n, name);
-    return 1;
+    return hb_members_end(&m, req, out);
 }
 
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
@@ -105,18 +99,17 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                               reason_out, err);
     for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
         const char *text = hb_source_env(req, names[i]);
-        struct hpcboot_error why = {0};
         if (text == NULL || text[strspn(text, BLANKS)] == '\0') {
             continue;
         }
         free(*reason_out);
         *reason_out = NULL;
-        rc = from_variable(req, names[i], text, out, &why);
-        if (!hb_source_is_here(req, "LSF", "blaunch", rc, out, reason_out,
-                               &why)) {
-            return 0;
+        rc = from_variable(req, names[i], text, out, err);
+        if (rc < 0) {
+            return rc;
         }
-        return rc < 0 ? hb_fail(err, rc, "%s", why.text) : rc;
+        out->detail = hb_xasprintf("%zu hosts in %s", out->n, names[i]);
+        return 1;
     }
     return rc;
 }

@@ -145,6 +145,21 @@ void hb_boot_cancel(struct hb_boot *boot)
     }
 }
 
+const struct hb_boot_reason *hb_boot_reason(const struct hb_boot *boot)
+{
+    return &boot->reason;
+}
+
+int hb_boot_explain(struct hb_boot *boot, struct hpcboot_error *err)
+{
+    if (!boot->ops->explain) {
+        return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "no answer yet (%s)",
+                       hb_boot_stage_name(boot->stage));
+    }
+    boot->ops->explain(boot, err);
+    return err->code;
+}
+
 int hb_boot_emit_stage(struct hb_boot *boot, enum hb_boot_stage stage,
                        const char *detail)
 {

@@ -21,6 +21,30 @@ enum hb_boot_stage {
 };
 const char *hb_boot_stage_name(enum hb_boot_stage stage); /* "resolve" */
 
+/* What is wrong with a host, in words that suit every host it happens to:
+ * whoever waits for many of them counts and groups by these. */
+enum hb_boot_why {
+    HB_WHY_OTHER,       /* see the error's text */
+    HB_WHY_NO_NAME,     /* the name does not exist */
+    HB_WHY_NAME_SILENT, /* the name servers do not answer, or fail */
+    HB_WHY_UNREACHABLE, /* no way to its addresses */
+    HB_WHY_SILENT,      /* no answer from its addresses */
+    HB_WHY_REFUSED,     /* the port is closed */
+    HB_WHY_HUNG_UP,     /* it hangs up before the banner */
+    HB_WHY_BANNER,      /* it sends no banner, or another protocol's */
+    HB_WHY_BROKE_OFF,   /* it stops in the middle of the login */
+    HB_WHY_HOST_KEY,    /* its key is not trusted */
+    HB_WHY_LOGIN,       /* it refuses the login */
+    HB_WHY_AGENT,       /* it does not start the agent */
+    HB_WHY_VANISHED,    /* it was ready, and is gone again */
+    HB_WHY_N
+};
+
+struct hb_boot_reason {
+    enum hb_boot_why why;
+    char where[24]; /* "port 22", "ports 22 and 2222", or "" */
+};
+
 enum hb_host_keys { HB_HOST_KEYS_STRICT, HB_HOST_KEYS_PIN };
 
 /* Shared by all hosts of a job; borrowed, must outlive the boots. */
@@ -40,10 +64,12 @@ struct hb_boot_config {
     enum hb_host_keys host_keys;
     const char *gang_key;      /* private key file of the gang, or NULL */
     const char *user;          /* default remote user, or NULL: this one */
-    int port;                  /* 0: configuration, else 22 (2222 is tried
-                                * when 22 refuses and inside_gang is set) */
+    int port;                  /* 0: configuration, else 22 and, when that
+                                * is refused, 2222 */
     int inside_gang;           /* an operator made these hosts */
     int connect_timeout_ms;    /* for each stage */
+    int dial_timeout_ms;       /* shorter than that for addresses that do not
+                                * answer; 0: as all stages */
     int keepalive_verbose;
 };
 
@@ -84,6 +110,11 @@ int hb_boot_start(struct hb_boot **out, enum hb_boot_way way,
                   const struct hb_boot_target *target,
                   const struct hb_boot_events *events, void *arg,
                   struct hpcboot_error *err);
+/* Why it failed; as long as the boot lives. */
+const struct hb_boot_reason *hb_boot_reason(const struct hb_boot *boot);
+/* What a boot that is under way is waiting for, as if it failed now; returns
+ * err->code. */
+int hb_boot_explain(struct hb_boot *boot, struct hpcboot_error *err);
 /* Frees a boot; what is under way is given up. The channel that was handed
  * over lives on. NULL-safe. */
 void hb_boot_cancel(struct hb_boot *boot);

@@ -15,6 +15,8 @@
 struct hb_boot_ops {
     void (*start)(struct hb_boot *boot);   /* from the loop, once */
     void (*destroy)(struct hb_boot *boot); /* frees all, also half-built */
+    /* Fills err and boot->reason with what is being waited for; or NULL. */
+    void (*explain)(struct hb_boot *boot, struct hpcboot_error *err);
 };
 
 struct event;
@@ -26,6 +28,7 @@ struct hb_boot {
     void *arg;
     struct event *start_event;
     enum hb_boot_stage stage;
+    struct hb_boot_reason reason; /* set before `failed` is emitted */
     int depth;     /* events under way */
     int cancelled; /* freed when depth is 0 again */
 };

@@ -121,11 +121,20 @@ static void wait_ms(struct hb_dial *dial, int ms)
     evtimer_add(dial->timer, &time);
 }
 
+int hb_dial_refused(const struct hb_dial *dial)
+{
+    int refused = 0;
+
+    for (size_t i = 0; i < dial->n; i++) {
+        refused |= dial->attempts[i].error == ECONNREFUSED;
+    }
+    return refused;
+}
+
 /* An attempt has ended without a connection: the next one need not wait. */
 static void attempt_failed(struct attempt *a, int error)
 {
     struct hb_dial *dial = a->dial;
-    int refused = 1;
 
     a->error = error;
     drop(a);
@@ -137,9 +146,8 @@ static void attempt_failed(struct attempt *a, int error)
         if (dial->attempts[i].error == 0) {
             return;
         }
-        refused &= dial->attempts[i].error == ECONNREFUSED;
     }
-    dial->events.failed(dial->arg, refused);
+    dial->events.failed(dial->arg, hb_dial_refused(dial));
 }
 
 static void attempt_cb(evutil_socket_t fd, short what, void *arg)
@@ -228,6 +236,20 @@ int hb_dial_start(struct hb_dial **out, struct event_base *base,
     wait_ms(dial, 0);
     *out = dial;
     return HPCBOOT_OK;
+}
+
+void hb_dial_again(struct hb_dial *dial, int port)
+{
+    dial->port = port;
+    dial->next = 0;
+    for (size_t i = 0; i < dial->n; i++) {
+        struct attempt *a = &dial->attempts[i];
+
+        drop(a);
+        a->error = a->begun = 0;
+        set_port(&a->addr, port);
+    }
+    wait_ms(dial, 0);
 }
 
 void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size)

@@ -20,8 +20,8 @@ struct hb_dial_events {
     /* fd is handed over: nonblocking, CLOEXEC, TCP_NODELAY. `address` is
      * "10.0.0.1" or "fd00::1". */
     void (*connected)(void *arg, int fd, const char *address);
-    /* Every address failed. all_refused: each of them refused the port. */
-    void (*failed)(void *arg, int all_refused);
+    /* Every address failed. refused: at least one refused the port. */
+    void (*failed)(void *arg, int refused);
 };
 
 /* `list` is copied. Neither event is called from inside. */
@@ -32,6 +32,11 @@ int hb_dial_start(struct hb_dial **out, struct event_base *base,
 /* "10.0.0.1 refuses port 22 (...)", "fd00::1 gives no answer", separated by
  * "; ": what is known now, for an error's text. */
 void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size);
+/* An address has refused the port. */
+int hb_dial_refused(const struct hb_dial *dial);
+/* Begins anew with the same addresses and another port; also from inside
+ * `failed`. */
+void hb_dial_again(struct hb_dial *dial, int port);
 /* Closes what was not handed over. NULL-safe. */
 void hb_dial_destroy(struct hb_dial *dial);
 

@@ -178,7 +178,10 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
 static int broken(struct hb_ssh_auth *auth, ssh_session session,
                   const char *host, struct hpcboot_error *err)
 {
-    return hb_fail(err, HPCBOOT_ERR_AUTH,
+    /* Servers also hang up after keys that they refused; one that does so
+     * before that is on its way out, or up. */
+    return hb_fail(err, auth->refused.len ? HPCBOOT_ERR_AUTH
+                                          : HPCBOOT_ERR_HOST,
                    "%s: login as %s failed: %.200s (offered: %.160s)", host,
                    auth->settings->user, ssh_get_error(session),
                    auth->refused.len ? hb_str_text(&auth->refused)

@@ -23,7 +23,7 @@
 #include "lib/base/str.h"
 
 #define BANNER "SSH-"
-#define GANG_PORT 2222   /* of the MPI Operator's images */
+#define OTHER_PORT 2222  /* of images whose sshd runs without root */
 #define PEEK_AGAIN_MS 20 /* half a line has come */
 #define PREFACE_MAX_BYTES 65536 /* a legal notice; not a stream */
 #define RETRIES_MAX 8    /* logins a busy host may turn away: 5 s in all */
@@ -41,6 +41,7 @@ static void turned_away(struct hb_ssh_boot *b, const char *how)
 
     wait += hb_now_ns() / 1000 % (wait + 1); /* as good as a die */
     if (!worth_it || b->retries >= RETRIES_MAX) {
+        hb_ssh_because(b, HB_WHY_HUNG_UP);
         hb_ssh_failf(b, HPCBOOT_ERR_HOST,
                      "%s %s before the SSH banner%s%.160s%s", b->address, how,
                      b->preface[0] ? " and said: " : "", b->preface,
@@ -166,25 +167,34 @@ static void dial_connected(void *arg, int fd, const char *address)
     have_socket(b, fd, text);
 }
 
-static void dial_failed(void *arg, int all_refused)
+int hb_ssh_other_port(struct hb_ssh_boot *b)
+{
+    if (b->settings.port_said || b->port_refused) {
+        return 0;
+    }
+    b->port_refused = b->settings.port;
+    b->settings.port = OTHER_PORT;
+    hb_dial_again(b->dial, OTHER_PORT);
+    hb_ssh_stage_anew(b);
+    return 1;
+}
+
+static void dial_failed(void *arg, int refused)
 {
     struct hb_ssh_boot *b = arg;
-    char text[320];
-    int second = all_refused && b->boot.config->inside_gang
-        && !b->settings.port_said && !b->tried_gang_port;
+    char text[320], usual[32] = "";
 
     hb_dial_explain(b->dial, text, sizeof text);
-    if (second) {
-        b->tried_gang_port = 1;
-        b->settings.port = GANG_PORT;
-        hb_ssh_drop(b);
-        hb_ssh_arm(b->retry_timer, 0);
+    if (refused && hb_ssh_other_port(b)) {
         return;
     }
-    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s%s%s", text,
-                 b->tried_gang_port ? ", and 22 as well" : "",
-                 all_refused ? " (is sshd running there? a command given to a "
-                               "worker replaces it)" : "");
+    if (b->port_refused) {
+        snprintf(usual, sizeof usual, ", and %d as well", b->port_refused);
+    }
+    hb_ssh_because(b, refused ? HB_WHY_REFUSED : HB_WHY_UNREACHABLE);
+    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s%s%s", text, usual,
+                 refused ? " (is sshd running there? a command given to a "
+                           "worker replaces it)" : "");
 }
 
 static void dial(struct hb_ssh_boot *b, const struct addrinfo *list)
@@ -213,10 +223,14 @@ static void resolved(void *arg, int gai_error, int sys_errno,
         hb_ssh_failf(b, HPCBOOT_ERR_HOST, "the name %.200s does not resolve "
                      "(NXDOMAIN: no such name)", name);
     } else if (gai_error == EAI_SYSTEM) {
+        hb_ssh_because(b, HB_WHY_NAME_SILENT);
         hb_ssh_failf(b, HPCBOOT_ERR_HOST,
                      "the name %.200s does not resolve: %s", name,
                      strerror(sys_errno));
     } else {
+        if (gai_error == EAI_AGAIN || gai_error == EAI_FAIL) {
+            hb_ssh_because(b, HB_WHY_NAME_SILENT);
+        }
         hb_ssh_failf(b, HPCBOOT_ERR_HOST,
                      "the name %.200s does not resolve: %s", name,
                      gai_strerror(gai_error));

@@ -20,6 +20,7 @@
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -89,10 +90,45 @@ static void destroy(struct hb_boot *boot)
     free(b);
 }
 
+void hb_ssh_because(struct hb_ssh_boot *b, enum hb_boot_why why)
+{
+    struct hb_boot_reason *r = &b->boot.reason;
+
+    r->why = why;
+    r->where[0] = '\0';
+    if (b->port_refused && why == HB_WHY_REFUSED) {
+        snprintf(r->where, sizeof r->where, "ports %d and %d", b->port_refused,
+                 b->settings.port);
+    } else if (!b->proxy) {
+        snprintf(r->where, sizeof r->where, "port %d", b->settings.port);
+    }
+}
+
+/* Where the place of the failure has not said more. */
+static enum hb_boot_why usual_why(enum hb_boot_stage stage, int code)
+{
+    static const enum hb_boot_why whys[HB_STAGE_READY + 1] = {
+        [HB_STAGE_RESOLVE] = HB_WHY_NO_NAME,
+        [HB_STAGE_CONNECT] = HB_WHY_SILENT,
+        [HB_STAGE_BANNER] = HB_WHY_BANNER,
+        [HB_STAGE_HOST_KEY] = HB_WHY_BROKE_OFF,
+        [HB_STAGE_AUTH] = HB_WHY_BROKE_OFF,
+        [HB_STAGE_AGENT] = HB_WHY_AGENT,
+    };
+
+    if (code == HPCBOOT_ERR_AUTH) {
+        return stage == HB_STAGE_HOST_KEY ? HB_WHY_HOST_KEY : HB_WHY_LOGIN;
+    }
+    return code == HPCBOOT_ERR_HOST ? whys[stage] : HB_WHY_OTHER;
+}
+
 void hb_ssh_fail(struct hb_ssh_boot *b, const struct hpcboot_error *err)
 {
     struct hpcboot_error copy = *err;
 
+    if (b->boot.reason.why == HB_WHY_OTHER) {
+        hb_ssh_because(b, usual_why(b->boot.stage, err->code));
+    }
     hb_ssh_drop(b);
     evtimer_del(b->retry_timer);
     hb_boot_emit_failed(&b->boot, &copy);
@@ -119,28 +155,46 @@ void hb_ssh_arm(struct event *timer, int64_t ms)
     evtimer_add(timer, &time);
 }
 
-static int stage_ms(const struct hb_ssh_boot *b)
+static int stage_ms(const struct hb_ssh_boot *b, enum hb_boot_stage stage)
 {
-    int ms = b->boot.config->connect_timeout_ms;
+    const struct hb_boot_config *config = b->boot.config;
+    int ms = config->connect_timeout_ms;
 
-    return ms > 0 ? ms : STAGE_TIMEOUT_MS;
+    ms = ms > 0 ? ms : STAGE_TIMEOUT_MS;
+    if (stage == HB_STAGE_CONNECT && config->dial_timeout_ms > 0
+        && config->dial_timeout_ms < ms) {
+        ms = config->dial_timeout_ms;
+    }
+    return ms;
+}
+
+static void begin_deadline(struct hb_ssh_boot *b, enum hb_boot_stage stage)
+{
+    b->deadline_ns = hb_deadline_in_ms(stage_ms(b, stage));
+    hb_ssh_arm(b->timer, stage_ms(b, stage));
+}
+
+void hb_ssh_stage_anew(struct hb_ssh_boot *b)
+{
+    begin_deadline(b, b->boot.stage);
 }
 
 int hb_ssh_enter_stage(struct hb_ssh_boot *b, enum hb_boot_stage stage,
                        const char *detail)
 {
-    b->deadline_ns = hb_deadline_in_ms(stage_ms(b));
-    hb_ssh_arm(b->timer, stage_ms(b));
+    begin_deadline(b, stage);
     return hb_boot_emit_stage(&b->boot, stage, detail);
 }
 
-/* What has been seen of the host when the stage's time is over. */
-static void describe(const struct hb_ssh_boot *b, struct hb_str *text)
+/* What has been seen of the host in this stage, and is missing. */
+static void describe(struct hb_ssh_boot *b, struct hb_str *text)
 {
     char tried[320] = "";
 
+    hb_ssh_because(b, usual_why(b->boot.stage, HPCBOOT_ERR_HOST));
     switch (b->boot.stage) {
     case HB_STAGE_RESOLVE:
+        b->boot.reason.why = HB_WHY_NAME_SILENT;
         hb_str_putf(text, "the name %.128s does not resolve: the name server "
                     "gives no answer", b->settings.hostname);
         break;
@@ -181,6 +235,7 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
     struct hb_ssh_boot *b = arg;
     struct hb_str text = HB_STR_INIT;
     int64_t left = hb_ssh_left_ms(b);
+    int limit;
 
     if (left > 0) {
         hb_ssh_arm(b->timer, left);
@@ -189,9 +244,13 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
         }
         return;
     }
+    if (b->boot.stage == HB_STAGE_CONNECT && b->dial
+        && hb_dial_refused(b->dial) && hb_ssh_other_port(b)) {
+        return;
+    }
     describe(b, &text);
-    hb_str_putf(&text, " (within %d.%d s)", stage_ms(b) / 1000,
-                stage_ms(b) % 1000 / 100);
+    limit = stage_ms(b, b->boot.stage);
+    hb_str_putf(&text, " (within %d.%d s)", limit / 1000, limit % 1000 / 100);
     hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s", hb_str_text(&text));
     hb_str_destroy(&text);
 }
@@ -239,8 +298,18 @@ static void start(struct hb_boot *boot)
     hb_ssh_connect((struct hb_ssh_boot *)boot);
 }
 
+static void explain(struct hb_boot *boot, struct hpcboot_error *err)
+{
+    struct hb_ssh_boot *b = (struct hb_ssh_boot *)boot;
+    struct hb_str text = HB_STR_INIT;
+
+    describe(b, &text);
+    hb_fail(err, HPCBOOT_ERR_HOST, "%s", hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
 static const struct hb_boot_ops ssh_boot_ops = {
-    .start = start, .destroy = destroy
+    .start = start, .destroy = destroy, .explain = explain
 };
 
 static int create(struct hb_boot **out, const struct hb_boot_config *config,

@@ -29,7 +29,7 @@ struct hb_ssh_boot {
     int exec_asked;
     struct event *socket_event, *write_event, *timer, *retry_timer;
     int64_t deadline_ns; /* of the stage */
-    int tried_gang_port;
+    int port_refused; /* the usual one; another is being tried */
     int retries;
     size_t preface_bytes;
     char preface[HB_SSH_PEEK_BYTES]; /* the last line before the banner */
@@ -46,6 +46,9 @@ int hb_ssh_agent_step(struct hb_ssh_boot *b);
 
 /* Resolve, connect, and on to the banner. */
 void hb_ssh_connect(struct hb_ssh_boot *b);
+/* Nobody has said a port and the usual one is refused: tries the other one.
+ * 0: there is no other. */
+int hb_ssh_other_port(struct hb_ssh_boot *b);
 /* The banner is there: libssh takes over. As a stage's function. */
 int hb_ssh_begin(struct hb_ssh_boot *b);
 /* Goes on with the present stage. */
@@ -54,8 +57,11 @@ void hb_ssh_step(struct hb_ssh_boot *b);
 /* Begins a stage and its deadline. 1: the boot was cancelled. */
 int hb_ssh_enter_stage(struct hb_ssh_boot *b, enum hb_boot_stage stage,
                        const char *detail);
+void hb_ssh_stage_anew(struct hb_ssh_boot *b); /* its deadline */
 int64_t hb_ssh_left_ms(const struct hb_ssh_boot *b); /* of the stage */
 void hb_ssh_arm(struct event *timer, int64_t ms);
+/* What the host will be counted under when the boot fails. */
+void hb_ssh_because(struct hb_ssh_boot *b, enum hb_boot_why why);
 /* Ends the attempt: connection, session, events. */
 void hb_ssh_drop(struct hb_ssh_boot *b);
 /* No event of the attempt comes any more; its connection stays. */

@@ -72,30 +72,40 @@ static void put(const struct hb_progress *p, const char *text)
     }
 }
 
+/* What a remote side or a file said may hold bytes that move a cursor. */
+static void plain(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 127) {
+            *text = ' ';
+        }
+    }
+}
+
 void hb_progress_text(char *out, size_t size, unsigned width,
-                      unsigned n_ready, unsigned n_wanted,
-                      const char *slowest, const char *stage,
+                      const struct hb_progress_view *view,
                       int64_t elapsed_ns, int64_t whole_ns)
 {
     char where[LINE_MAX_BYTES] = "", limit[32] = "";
 
-    if (slowest) {
-        snprintf(where, sizeof where, ", %s: %s", slowest,
-                 stage ? stage : "?");
+    if (view->slowest) {
+        snprintf(where, sizeof where, "; %s: %s", view->slowest,
+                 view->why ? view->why : "?");
     }
     if (whole_ns > 0) {
         snprintf(limit, sizeof limit, " of %lld s",
                  (long long)(whole_ns / SECOND_NS));
     }
-    snprintf(out, size < width ? size : width, "hosts: %u of %u ready%s, "
-             "%lld s%s", n_ready, n_wanted, where,
-             (long long)(elapsed_ns / SECOND_NS),
-             limit[0] ? limit : "");
+    snprintf(out, size < width ? size : width, "hosts: %u of %u ready%s%s, "
+             "%lld s%s%s", view->n_ready, view->n_wanted,
+             view->stages && *view->stages ? ", " : "",
+             view->stages ? view->stages : "",
+             (long long)(elapsed_ns / SECOND_NS), limit, where);
+    plain(out);
 }
 
-void hb_progress_update(struct hb_progress *p, unsigned n_ready,
-                        unsigned n_wanted, const char *slowest,
-                        const char *stage, int64_t deadline_ns)
+void hb_progress_update(struct hb_progress *p,
+                        const struct hb_progress_view *view)
 {
     int64_t now = hb_now_ns(), whole = 0;
     char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + sizeof ERASE];
@@ -103,11 +113,11 @@ void hb_progress_update(struct hb_progress *p, unsigned n_ready,
     if (!p || p->over || now - p->begun_ns < QUIET_NS) {
         return;
     }
-    if (deadline_ns != HB_NEVER && deadline_ns > p->begun_ns) {
-        whole = deadline_ns - p->begun_ns;
+    if (view->deadline_ns != HB_NEVER && view->deadline_ns > p->begun_ns) {
+        whole = view->deadline_ns - p->begun_ns;
     }
-    hb_progress_text(text, sizeof text, width_of(p->fd), n_ready, n_wanted,
-                     slowest, stage, now - p->begun_ns, whole);
+    hb_progress_text(text, sizeof text, width_of(p->fd), view,
+                     now - p->begun_ns, whole);
     if (p->shown && !strcmp(text, p->text)
         && now - p->drawn_ns < REDRAW_NS) {
         return;

@@ -17,6 +17,7 @@ struct hb_command {
 };
 
 extern const struct hb_command hb_command_hostfile;
+extern const struct hb_command hb_command_wait;
 /* Ended by NULL. */
 extern const struct hb_command *const hb_commands[];
 

@@ -2,10 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Brings one agent up on each wanted host: starts the login, watches its
- * stages, takes HELLO and answers WELCOME. Hosts that are not there yet are
- * tried again until the waiting deadline; a host that will never do is given
- * up at once. After the first loss others get a moment to report theirs, so
- * that one run tells everything that is wrong. */
+ * stages, takes HELLO and answers WELCOME. What a try that has failed means,
+ * and when all of this is over, is decided in wait.c. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -18,86 +16,10 @@
 #include "lib/base/str.h"
 
 #define MAX_BOOTING 128u     /* logins at a time; bounds descriptors */
-#define RETRY_FIRST_MS 250
-#define RETRY_MAX_MS 4000
-#define VERDICT_WAIT_MS 1000 /* from the first loss to the report */
-#define TICK_MS 200          /* of the progress line */
-#define SAY_MS 5000          /* of the waiting line where there is none */
-#define WAITING_NAMED 3u     /* hosts named in it */
 #define BEATS_TO_DEATH 5
 
-static void host_try(struct job_host *h);
 static void start_more(struct job *j);
-
-static void arm_ms(struct event *ev, int64_t ms)
-{
-    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
-
-    event_add(ev, &t);
-}
-
-static void show_progress(struct job *j)
-{
-    unsigned by_stage[HB_STAGE_READY + 1] = {0};
-    const struct job_host *slowest = NULL;
-
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-        int ready = h->state >= HOST_READY && h->state < HOST_LOST;
-
-        by_stage[ready ? HB_STAGE_READY : h->stage]++;
-        if (!ready && h->state != HOST_LOST &&
-            (slowest == NULL || h->stage < slowest->stage)) {
-            slowest = h;
-        }
-    }
-    hb_progress_update(j->progress, by_stage[HB_STAGE_READY], j->n_wanted,
-                       slowest != NULL ? slowest->spec->name : NULL,
-                       slowest != NULL ? hb_boot_stage_name(slowest->stage)
-                                       : NULL,
-                       j->wait_until_ns);
-}
-
-/* Where no terminal shows progress, a line now and then says that this is
- * not a hang, and whom it is waiting for. */
-static void say_waiting(const struct job *j)
-{
-    struct hb_str names = HB_STR_INIT;
-    unsigned n = 0;
-
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-
-        if (h->state >= HOST_READY) {
-            continue;
-        }
-        if (n++ < WAITING_NAMED) {
-            hb_str_putf(&names, "%s%s (%s)", n > 1 ? ", " : "", h->spec->name,
-                        h->error.code != 0 ? h->error.text
-                                           : hb_boot_stage_name(h->stage));
-        }
-    }
-    if (n > 0) {
-        hb_log(HB_INFO, "waiting for %u of %u hosts: %s%s", n, j->n_wanted,
-               hb_str_text(&names), n > WAITING_NAMED ? ", ..." : "");
-    }
-    hb_str_destroy(&names);
-}
-
-static void on_tick(evutil_socket_t fd, short what, void *arg)
-{
-    struct job *j = arg;
-
-    if (j->phase != JOB_CONNECTING) {
-        return;
-    }
-    if (j->progress != NULL) {
-        show_progress(j);
-    } else {
-        say_waiting(j);
-    }
-    arm_ms(j->tick_timer, j->progress != NULL ? TICK_MS : SAY_MS);
-}
+static enum hb_boot_way way_of(const struct job_host *h);
 
 /* The last line that the login of a host printed; "" when it was silent. */
 static const char *last_words(struct job_host *h)
@@ -132,76 +54,34 @@ static void host_chatter(struct job_host *h, const char *text, size_t len)
     }
 }
 
-/* Once somebody is lost the job cannot begin; who else is lost is told in
- * the same report. */
-static void on_verdict_due(evutil_socket_t fd, short what, void *arg)
+void host_forget(struct job_host *h)
 {
-    struct job *j = arg;
-    uint32_t n_lost = 0, n_waiting = 0;
-
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        struct job_host *h = &j->hosts[i];
-
-        if (h->state == HOST_LOST && h->error.code != 0) {
-            hb_log(HB_ERROR, "host %s: %s", h->spec->name, h->error.text);
-            n_lost++;
-        } else if (h->state < HOST_READY) {
-            n_waiting++;
-        }
-    }
-    job_fail(j, HB_CAUSE_HOST, 0, "%u of %u hosts could not be used%s",
-             n_lost, j->n_wanted,
-             n_waiting > 0 ? "; others had not answered yet" : "");
+    job_event_host(h, "host_lost", h->error.text);
+    host_close(h);
+    h->state = HOST_LOST;
 }
 
 static void host_give_up(struct job_host *h)
 {
     struct job *j = h->job;
-    uint32_t open = 0;
 
-    job_event_host(h, "host_lost", h->error.text);
-    host_close(h);
-    h->state = HOST_LOST;
-    if (j->phase != JOB_CONNECTING) {
-        return;
-    }
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        open += j->hosts[i].state < HOST_READY;
-    }
-    if (open == 0) {
-        arm_ms(j->verdict_timer, 0);
-    } else if (!evtimer_pending(j->verdict_timer, NULL)) {
-        arm_ms(j->verdict_timer, VERDICT_WAIT_MS);
+    host_forget(h);
+    if (j->phase == JOB_CONNECTING) {
+        job_wait_check(j);
     }
 }
 
-/* Worth another try: the host may just not be there yet. */
-static int may_come(const struct job_host *h, enum hb_boot_stage stage)
+static void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
 {
-    return stage <= HB_STAGE_BANNER &&
-           hb_deadline_left_ms(h->job->wait_until_ns) > 0;
-}
+    int64_t wait_ms = host_wait_again(h, stage);
 
-static void host_failed_try(struct job_host *h, enum hb_boot_stage stage,
-                            const struct hpcboot_error *err)
-{
-    int64_t wait_ms = RETRY_FIRST_MS;
-
-    h->error = *err;
-    host_close(h);
-    if (!may_come(h, stage)) {
+    if (wait_ms < 0) {
         host_give_up(h);
-        start_more(h->job);
-        return;
+    } else {
+        host_close(h);
+        h->state = HOST_IDLE;
+        arm_ms(h->timer, wait_ms);
     }
-    for (unsigned i = 1; i < h->attempts && wait_ms < RETRY_MAX_MS; i++) {
-        wait_ms *= 2;
-    }
-    wait_ms += random() % (wait_ms / 2); /* hosts of a gang come up together */
-    h->state = HOST_IDLE;
-    hb_log(HB_DEBUG, "host %s: %s; trying again in %lld ms", h->spec->name,
-           err->text, (long long)wait_ms);
-    arm_ms(h->timer, wait_ms);
     start_more(h->job);
 }
 
@@ -252,29 +132,35 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
                       const struct hpcboot_error *err)
 {
     struct job_host *h = arg;
-    struct hpcboot_error own = *err;
     size_t len = strlen(h->spec->name);
 
+    h->error = *err;
     /* Every line about a host begins with its name already. */
     if (hb_starts_with(err->text, h->spec->name) &&
         hb_starts_with(err->text + len, ": ")) {
-        snprintf(own.text, sizeof own.text, "%s", err->text + len + 2);
+        snprintf(h->error.text, sizeof h->error.text, "%s",
+                 err->text + len + 2);
     }
+    h->reason = *hb_boot_reason(h->boot);
     h->job->booting--;
     h->state = HOST_IDLE;
-    host_failed_try(h, stage, &own);
+    host_failed_try(h, stage);
 }
 
 /* The stream broke before HELLO: whatever the login said is the reason. */
 static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 {
-    struct hpcboot_error err = {0};
     const char *words = last_words(h);
 
-    hb_fail(&err, HPCBOOT_ERR_HOST, "the agent did not start: %s%s%s%s",
+    hb_fail(&h->error, HPCBOOT_ERR_HOST, "the agent did not start: %s%s%s%s",
             why->text, words[0] != '\0' ? "; the login said: \"" : "", words,
             words[0] != '\0' ? "\"" : "");
-    host_failed_try(h, HB_STAGE_AGENT, &err);
+    h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
+    /* A command that carries the link ends like this also where the host is
+     * not up yet; only our own words show that it was. */
+    h->stubborn = way_of(h) == HB_BOOT_COMMAND &&
+                  !hb_starts_with(words, "hpcbootd: ");
+    host_failed_try(h, HB_STAGE_AGENT);
 }
 
 static void on_link_lost(void *arg, const struct hpcboot_error *err)
@@ -293,19 +179,6 @@ static void on_link_lost(void *arg, const struct hpcboot_error *err)
 static void on_link_chatter(void *arg, const char *text, size_t len)
 {
     host_chatter(arg, text, len);
-}
-
-/* What its agent counted there. */
-static int take_counts(struct job_host *h, const struct hb_msg_hello *m,
-                       struct hpcboot_error *err)
-{
-    const struct job_counts counts = {
-        .slots = m->slots, .pus = m->pus, .quota_milli = m->quota_milli,
-        .origin = m->slots_origin, .gpus = m->gpus,
-        .gpus_origin = m->gpus_origin,
-    };
-
-    return job_host_counted(h, &counts, err);
 }
 
 static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
@@ -347,8 +220,12 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
 
     h->state = HOST_READY;
     h->stage = HB_STAGE_READY;
+    h->failed_in_row = 0;
     event_del(h->timer);
     h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
+    h->counted_slots = job_counted_slots(j, m->slots, m->pus, m->quota_milli);
+    free(h->slots_origin);
+    h->slots_origin = hb_xstrdup(m->slots_origin);
     host_send_welcome(h, beat);
     job_event_host(h, "host_ready", m->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
@@ -369,17 +246,16 @@ static void on_link_frame(void *arg, const struct hb_frame *f)
         hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                 hb_wire_type_name(f->type));
     } else if (hb_wire_get_hello(f, &m, &err) == 0) {
-        (void)(check_hello(h, &m, &err) < 0 || take_counts(h, &m, &err));
+        (void)check_hello(h, &m, &err);
     }
     if (err.code != 0) {
         h->error = err;
+        h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
         host_give_up(h);
         return;
     }
     host_welcome(h, &m);
-    if (job_all_ready(h->job)) {
-        job_begin(h->job);
-    }
+    job_wait_check(h->job);
 }
 
 static void on_link_drained(void *arg)
@@ -496,26 +372,20 @@ static void on_host_timer(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-int job_all_ready(const struct job *j)
-{
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].state != HOST_READY &&
-            j->hosts[i].state != HOST_DONE) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 int job_connect(struct job *j, struct hpcboot_error *err)
 {
-    j->verdict_timer = evtimer_new(j->base, on_verdict_due, j);
-    j->tick_timer = evtimer_new(j->base, on_tick, j);
+    int rc = job_wait_open(j, err);
+
+    if (rc == 0) {
+        rc = job_wait_view_open(j, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
     for (uint32_t i = 0; i < j->gang.n; i++) {
         j->hosts[i].timer = evtimer_new(j->base, on_host_timer, &j->hosts[i]);
     }
     start_more(j);
-    arm_ms(j->tick_timer, j->progress != NULL ? TICK_MS : SAY_MS);
     return 0;
 }
 
@@ -550,7 +420,8 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         return;
     }
     if (j->phase == JOB_CONNECTING) {
-        host_give_up(h);
+        h->reason = (struct hb_boot_reason){HB_WHY_VANISHED, ""};
+        host_failed_try(h, HB_STAGE_AGENT);
         return;
     }
     job_event_host(h, "host_lost", err->text);
@@ -565,7 +436,8 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
 
 void job_connect_stop(struct job *j)
 {
-    struct event **timers[] = {&j->verdict_timer, &j->tick_timer};
+    struct event **timers[] = {&j->verdict_timer, &j->tick_timer,
+                               &j->wait_timer};
 
     for (uint32_t i = 0; i < j->gang.n && j->hosts != NULL; i++) {
         struct job_host *h = &j->hosts[i];
@@ -575,7 +447,6 @@ void job_connect_stop(struct job *j)
             event_free(h->timer);
         }
         free(h->slots_origin);
-        free(h->gpus_origin);
     }
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         if (*timers[i] != NULL) {

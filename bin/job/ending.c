@@ -34,13 +34,6 @@
 #define FAREWELL_MS 2000
 #define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
 
-static void arm_ms(struct event *ev, int64_t ms)
-{
-    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
-
-    event_add(ev, &t);
-}
-
 static void over(struct job *j)
 {
     j->phase = JOB_OVER;
@@ -197,6 +190,10 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
     char name[64];
 
     hb_signal_text((int)signo, name, sizeof name);
+    if (j->phase == JOB_CONNECTING && j->tick_timer != NULL) {
+        hb_progress_done(j->progress);
+        job_wait_say(j);
+    }
     if (++j->interrupts > 1) {
         job_kill(j, 0, "a second signal");
         if (!hosts_running(j)) {

@@ -26,6 +26,9 @@
 /* Outside an operator's gang hosts are expected to be up. */
 #define WAIT_PLAIN_MS 0
 #define WAIT_GANG_MS 300000
+/* A pod that has moved leaves an address behind that nobody answers at; its
+ * name must be looked up again soon. */
+#define DIAL_MS 5000
 #define SWEEP_MS 2000 /* for the ranks of a local agent that was lost */
 
 static void hex(char *out, size_t n_bytes)
@@ -139,9 +142,11 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     int64_t wait_ms = o->wait_hosts_ms;
 
     if (wait_ms < 0) {
-        wait_ms = j->gang.operator_made ? WAIT_GANG_MS : WAIT_PLAIN_MS;
+        wait_ms = j->gang.operator_made || j->only_wait ? WAIT_GANG_MS
+                                                        : WAIT_PLAIN_MS;
     }
-    j->wait_until_ns = hb_deadline_in_ms(wait_ms);
+    j->wait_ms = wait_ms;
+    b->dial_timeout_ms = wait_ms > 0 ? DIAL_MS : 0;
     b->base = j->base;
     b->agent_path = j->agent_path;
     b->prefix = o->prefix;
@@ -175,13 +180,16 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_plan_gang(j, err);
     }
-    if (rc == 0) {
-        rc = job_plan_files(j, err);
+    if (rc < 0 || j->only_wait) {
+        return rc;
     }
+    rc = job_plan_files(j, err);
     if (rc == 0) {
         rc = job_plan_family(j, err);
     }
-    if (rc == 0 && job_slots_known(j)) {
+    /* With --min-hosts the ranks go to the hosts that come up. */
+    if (rc == 0 && job_slots_known(j) &&
+        (j->opt->min_hosts == 0 || j->opt->dry_run)) {
         rc = job_plan_map(j, err);
     }
     return rc;
@@ -307,37 +315,50 @@ static int exit_status_of(int code)
     }
 }
 
-int hb_job_run(const struct hb_options *opt, char *const *env)
+static int run(struct job *j)
 {
-    struct job j = {.opt = opt, .env = env};
     struct hpcboot_error err = {0};
-    int rc, status;
+    int rc;
 
-    hb_buf_init(&j.orders, HB_WIRE_FRAME);
-    make_names(&j);
-    rc = plan(&j, &err);
-    if (rc == 0 && opt->dry_run) {
-        job_report_plan(&j);
-        destroy(&j);
+    hb_buf_init(&j->orders, HB_WIRE_FRAME);
+    make_names(j);
+    rc = plan(j, &err);
+    if (rc == 0 && j->opt->dry_run) {
+        job_report_plan(j);
         return 0;
     }
     if (rc == 0) {
-        rc = prepare(&j, &err);
+        rc = prepare(j, &err);
     }
     if (rc == 0) {
-        drop_unused(&j);
-        rc = job_connect(&j, &err);
+        drop_unused(j);
+        rc = job_connect(j, &err);
     }
     if (rc < 0) {
         hb_log(HB_ERROR, "%s", err.text);
-        status = exit_status_of(rc);
-    } else {
-        event_base_dispatch(j.base);
-        hb_progress_done(j.progress);
-        sweep_up(&j);
-        job_final_words(&j);
-        status = j.verdict.status;
+        return exit_status_of(rc);
     }
+    event_base_dispatch(j->base);
+    hb_progress_done(j->progress);
+    sweep_up(j);
+    job_final_words(j);
+    return j->verdict.status;
+}
+
+int hb_job_run(const struct hb_options *opt, char *const *env)
+{
+    struct job j = {.opt = opt, .env = env};
+    int status = run(&j);
+
+    destroy(&j);
+    return status;
+}
+
+int hb_job_wait(const struct hb_options *opt, char *const *env)
+{
+    struct job j = {.opt = opt, .env = env, .only_wait = 1};
+    int status = run(&j);
+
     destroy(&j);
     return status;
 }

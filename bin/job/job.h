@@ -10,4 +10,8 @@
  * its output object; returns the exit status hbrun ends with. */
 int hb_job_run(const struct hb_options *opt, char *const *env);
 
+/* The same as far as the agents: waits until the hosts are ready, and lets
+ * them go. 0 when a job could begin; programs in `opt` are not looked at. */
+int hb_job_wait(const struct hb_options *opt, char *const *env);
+
 #endif

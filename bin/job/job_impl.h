@@ -21,8 +21,9 @@
 #include "lib/rdzv/fence.h"
 #include "lib/wire/wire.h"
 
-/* A job in the launcher. plan.c decides, connect.c brings agents up, files.c
- * copies files, start.c hands out the job, watch.c hears what agents say, route.c carries fences,
+/* A job in the launcher. plan.c decides, connect.c brings agents up, wait.c
+ * knows for how long and waitview.c shows it, files.c copies files, start.c
+ * hands out the job, watch.c hears what agents say, route.c carries fences,
  * modex and names between them, carry.c carries output and input, ending.c
  * makes an end, report.c shows decisions. */
 
@@ -52,10 +53,13 @@ struct job_host {
     struct event *timer; /* next try, or HELLO overdue */
     char token[40];
     unsigned attempts;
+    enum hb_boot_stage failed_stage; /* of the last try that failed */
+    unsigned failed_in_row;
+    enum hb_boot_why last_why;
+    unsigned same_answers; /* failures in a row for the same reason */
+    int stubborn; /* its answers may be its way's own: asked to the deadline */
     uint32_t counted_slots; /* from HELLO */
     char *slots_origin;
-    uint32_t gpus; /* from HELLO, where they are to be the slots */
-    char *gpus_origin;
     int64_t clock_offset_ns; /* host's clock minus ours, first guess */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
@@ -64,6 +68,7 @@ struct job_host {
     uint64_t file_sent; /* bytes of it */
     int file_begun;
     struct hpcboot_error error; /* why it was given up, or the last try */
+    struct hb_boot_reason reason; /* that, in short */
     char chatter[HOST_CHATTER_MAX];
     size_t chatter_len;
 };
@@ -91,6 +96,22 @@ struct job_file { /* to be copied to every host that gets ranks */
     uint64_t size;
 };
 
+/* How many hosts are how far. */
+struct job_tally {
+    unsigned at[HB_STAGE_READY + 1]; /* of those that are open */
+    unsigned ready, lost, open;
+    const struct job_host *slowest; /* of those that are open, or NULL */
+};
+
+/* What somebody else knows of hosts that did not come up, as the cluster does
+ * of their pods: fills words[i] with a sentence about hosts[i], to be freed,
+ * or leaves it NULL. It may block for limit_ms. */
+struct job_reasons {
+    void (*ask)(void *arg, const char *const *hosts, size_t n, int limit_ms,
+                char **words);
+    void *arg;
+};
+
 struct job {
     const struct hb_options *opt;
     char *const *env;
@@ -105,7 +126,12 @@ struct job {
     uint32_t n_wanted;      /* hosts that take part */
     struct hb_boot_config boot;
     char *agent_path;
-    int64_t wait_until_ns;
+    int only_wait; /* `hpcboot wait`: no ranks */
+    int64_t wait_ms, wait_begun_ns, wait_until_ns; /* wait_ms 0: one try */
+    int wait_over, waiting_said;
+    struct job_tally shown;
+    int64_t say_from_ns;
+    struct job_reasons reasons; /* .ask NULL: nobody knows more */
     struct event *wait_timer, *verdict_timer, *tick_timer;
     unsigned booting; /* logins under way */
 
@@ -158,22 +184,19 @@ struct job {
         }                                                                  \
     } while (0)
 
+static inline void arm_ms(struct event *timer, int64_t ms)
+{
+    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
+
+    event_add(timer, &t);
+}
+
 /* plan.c */
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
-/* What was counted on a host, there or here. */
-struct job_counts {
-    uint32_t slots, pus, quota_milli;
-    const char *origin;
-    uint32_t gpus;
-    const char *gpus_origin;
-};
-/* Negative when GPUs are to be its slots and it has none. */
-int job_host_counted(struct job_host *h, const struct job_counts *counts,
-                     struct hpcboot_error *err);
-/* place.c: its slots, and who says so; 0 while unknown. */
-uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
+uint32_t job_counted_slots(const struct job *j, uint32_t slots, uint32_t pus,
+                           uint32_t quota_milli);
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 
 /* connect.c */
@@ -184,7 +207,22 @@ void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
 /* One line for all hosts whose key was accepted unseen. */
 void job_warn_pinned(const struct job *j);
-int job_all_ready(const struct job *j);
+/* Gives a host up: closes it and tells the events. */
+void host_forget(struct job_host *h);
+
+/* wait.c */
+int job_wait_open(struct job *j, struct hpcboot_error *err);
+/* After a host has become ready or was given up: goes on, or ends the job, when
+ * that decides it. */
+void job_wait_check(struct job *j);
+/* A try has failed with h->error and h->reason: milliseconds to the next one,
+ * or -1 when there is none. */
+int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage);
+
+/* waitview.c */
+int job_wait_view_open(struct job *j, struct hpcboot_error *err);
+void job_wait_say(struct job *j); /* in a line of the log */
+void job_tally(const struct job *j, struct job_tally *t);
 
 /* files.c */
 int job_plan_files(struct job *j, struct hpcboot_error *err);
@@ -196,7 +234,7 @@ void job_files_close(struct job *j);
 
 /* start.c */
 int job_read_rules(struct job *j, struct hpcboot_error *err);
-void job_begin(struct job *j); /* every wanted host is ready */
+void job_begin(struct job *j); /* the hosts are ready */
 void host_let_go(struct job_host *h);
 void host_go_on(struct job_host *h); /* its link has drained */
 void job_inspected(struct job *j, const struct hb_msg_inspected *m);

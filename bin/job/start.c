@@ -131,6 +131,18 @@ void host_let_go(struct job_host *h)
     h->state = HOST_DONE;
 }
 
+static void let_all_go(struct job *j)
+{
+    hb_progress_done(j->progress);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_READY) {
+            host_let_go(&j->hosts[i]);
+        }
+    }
+    j->phase = JOB_ENDING;
+    job_maybe_over(j);
+}
+
 /* The files, as fast as the link takes them, and then the orders. */
 static void host_feed(struct job_host *h)
 {
@@ -241,8 +253,11 @@ void job_inspected(struct job *j, const struct hb_msg_inspected *m)
 {
     enum hb_pm_family family;
 
-    if (j->phase != JOB_CONNECTING) {
-        return;
+    struct job_tally t;
+
+    job_tally(j, &t);
+    if (j->phase != JOB_CONNECTING || t.open > 0) {
+        return; /* a host was lost meanwhile: it is asked again */
     }
     if (m->found && hb_pm_family_parse(m->family, &family, NULL) == 0) {
         j->family.family = family;
@@ -254,15 +269,31 @@ void job_inspected(struct job *j, const struct hb_msg_inspected *m)
     go(j);
 }
 
+/* Where the first ranks will be, as far as it is known. */
+static struct job_host *first_host(const struct job *j)
+{
+    uint32_t i = 0;
+
+    if (j->node_host != NULL) {
+        return j->node_host[0];
+    }
+    while (i + 1 < j->gang.n && j->hosts[i].state != HOST_READY) {
+        i++;
+    }
+    return &j->hosts[i];
+}
+
 void job_begin(struct job *j)
 {
-    struct job_host *h = j->node_host != NULL ? j->node_host[0]
-                                              : &j->hosts[0];
+    struct job_host *h = first_host(j);
     struct hb_strv env = HB_STRV_INIT;
     const struct hb_app_options *app = &j->opt->apps[0];
 
-    event_del(j->verdict_timer);
     job_warn_pinned(j);
+    if (j->only_wait) {
+        let_all_go(j);
+        return;
+    }
     if (j->family_known || h->spec->is_local) {
         go(j);
         return;

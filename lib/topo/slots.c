@@ -26,6 +26,12 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+static int left_out(const struct hb_map_policy *policy,
+                    const struct hb_map_host *h)
+{
+    return h->absent || (policy->nolocal && h->is_local);
+}
+
 /* Slots of a host before anything is exceeded. Cores were counted for one
  * CPU per rank; with PE=n fewer ranks have room. Stated slots are ranks. */
 uint32_t hb_slots_offer(const struct hb_map_policy *policy,
@@ -33,7 +39,7 @@ uint32_t hb_slots_offer(const struct hb_map_policy *policy,
 {
     uint32_t n = h->slots;
 
-    if (policy->nolocal && h->is_local) {
+    if (left_out(policy, h)) {
         return 0;
     }
     if (!h->stated) {
@@ -49,7 +55,7 @@ uint32_t hb_slots_limit(const struct hb_map_policy *policy,
     int may_exceed = policy->oversubscribe > 0 || policy->wrap ||
                      (!h->stated && policy->oversubscribe == 0);
 
-    if (policy->nolocal && h->is_local) {
+    if (left_out(policy, h)) {
         return 0;
     }
     if (!may_exceed) {
@@ -76,8 +82,9 @@ static void table_line(struct hb_str *o, const struct hb_map_policy *policy,
     if (h->max_slots > 0) {
         hb_str_putf(o, " (at most %u)", h->max_slots);
     }
-    if (policy->nolocal && h->is_local) {
-        hb_str_put(o, " (left out: NOLOCAL)");
+    if (left_out(policy, h)) {
+        hb_str_put(o, h->absent ? " (did not come up)"
+                                : " (left out: NOLOCAL)");
     }
 }
 

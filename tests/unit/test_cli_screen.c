@@ -147,10 +147,15 @@ static void records_go_in_order_with_output(void **state)
 
 /* --- progress ---------------------------------------------------- */
 
+static const struct hb_progress_view start = {
+    .n_ready = 1, .n_wanted = 2, .stages = "1 at connect", .slowest = "a",
+    .why = "no answer", .deadline_ns = HB_NEVER,
+};
+
 static void progress_is_for_terminals_only(void **state)
 {
     assert_null(hb_progress_create(STDERR_FILENO));
-    hb_progress_update(NULL, 0, 1, NULL, NULL, HB_NEVER);
+    hb_progress_update(NULL, &start);
     hb_progress_erase(NULL);
     hb_progress_done(NULL);
     hb_progress_destroy(NULL);
@@ -168,7 +173,7 @@ static void a_quick_start_shows_nothing(void **state)
     struct hb_progress *p = hb_progress_create(STDERR_FILENO);
 
     assert_non_null(p);
-    hb_progress_update(p, 0, 2, "a", "connect", HB_NEVER);
+    hb_progress_update(p, &start);
     hb_progress_destroy(p);
     expect(s, "");
 }
@@ -176,15 +181,30 @@ static void a_quick_start_shows_nothing(void **state)
 static void progress_text_says_who_and_how_long(void **state)
 {
     char text[128];
+    const struct hb_progress_view some = {
+        .n_ready = 5, .n_wanted = 8, .stages = "2 at connect, 1 at resolve",
+        .slowest = "pod-3", .why = "no answer",
+    };
+    const struct hb_progress_view all = {.n_ready = 8, .n_wanted = 8};
 
-    hb_progress_text(text, sizeof text, 80, 5, 8, "pod-3", "connect",
-                     4100000000, 60000000000);
-    assert_string_equal(text,
-                        "hosts: 5 of 8 ready, pod-3: connect, 4 s of 60 s");
-    hb_progress_text(text, sizeof text, 80, 8, 8, NULL, NULL, 0, 0);
+    hb_progress_text(text, sizeof text, 80, &some, 4100000000, 60000000000);
+    assert_string_equal(text, "hosts: 5 of 8 ready, 2 at connect, 1 at "
+                        "resolve, 4 s of 60 s; pod-3: no answer");
+    hb_progress_text(text, sizeof text, 80, &all, 0, 0);
     assert_string_equal(text, "hosts: 8 of 8 ready, 0 s");
-    hb_progress_text(text, sizeof text, 10, 8, 8, NULL, NULL, 0, 0);
+    hb_progress_text(text, sizeof text, 10, &all, 0, 0);
     assert_string_equal(text, "hosts: 8 ");
+}
+
+static void progress_text_moves_no_cursor(void **state)
+{
+    char text[128];
+    const struct hb_progress_view odd = {
+        .n_wanted = 1, .slowest = "a", .why = "it said \033[2J\n",
+    };
+
+    hb_progress_text(text, sizeof text, 80, &odd, 0, 0);
+    assert_string_equal(text, "hosts: 0 of 1 ready, 0 s; a: it said  [2J ");
 }
 
 /* Updates until the line has come, which is not at once. */
@@ -192,11 +212,11 @@ static void show(struct screen *s, struct hb_progress *p)
 {
     struct pollfd fd = {.fd = s->read_fd, .events = POLLIN};
     static const char wanted[] =
-        "\r\033[Khosts: 1 of 2 ready, a: connect, ";
+        "\r\033[Khosts: 1 of 2 ready, 1 at connect, ";
     char got[256] = "";
 
     do {
-        hb_progress_update(p, 1, 2, "a", "connect", HB_NEVER);
+        hb_progress_update(p, &start);
     } while (poll(&fd, 1, 20) == 0);
     assert_true(read(s->read_fd, got, sizeof got - 1) > 0);
     assert_memory_equal(got, wanted, sizeof wanted - 1);
@@ -213,7 +233,7 @@ static void progress_is_erased_before_a_record(void **state)
     hb_log(HB_WARN, "careful");
     expect(s, "\r\033[Khbrun: warning: careful\n");
     hb_progress_done(p);
-    hb_progress_update(p, 2, 2, NULL, NULL, HB_NEVER);
+    hb_progress_update(p, &start);
     expect(s, "");
     hb_logsink_progress(NULL);
     hb_progress_destroy(p);
@@ -257,6 +277,7 @@ int main(void)
         ON_TERMINAL(progress_is_for_capable_terminals_only),
         ON_TERMINAL(a_quick_start_shows_nothing),
         cmocka_unit_test(progress_text_says_who_and_how_long),
+        cmocka_unit_test(progress_text_moves_no_cursor),
         ON_TERMINAL(progress_is_erased_before_a_record),
         cmocka_unit_test(tables_align_words_left_and_numbers_right),
     };

@@ -138,26 +138,37 @@ void hb_form_write_counts(const struct hb_gang *gang, const char *separator,
     }
 }
 
-int hb_form_read_words(struct hb_build *b, struct hb_lines *lines,
-                       struct hpcboot_error *err)
+int hb_form_each_line(struct hb_build *b, struct hb_lines *lines,
+                      hb_form_line read_line, struct hpcboot_error *err)
 {
     int rc;
 
     while ((rc = hb_lines_next(lines, err)) > 0) {
-        char *word = hb_lines_trim(lines);
-        struct hb_mentioned m;
-        if (*word == '\0') {
-            continue;
-        }
-        rc = hb_word_parse(lines, word, &m, err);
-        if (rc >= 0) {
-            rc = hb_build_add(b, lines, &m, err);
+        char *line = hb_lines_trim(lines);
+
+        if (*line != '\0') {
+            rc = read_line(b, lines, line, err);
         }
         if (rc < 0) {
             return rc;
         }
     }
     return rc;
+}
+
+int hb_form_read_word(struct hb_build *b, const struct hb_lines *lines,
+                      char *word, struct hpcboot_error *err)
+{
+    struct hb_mentioned m;
+    int rc = hb_word_parse(lines, word, &m, err);
+
+    return rc < 0 ? rc : hb_build_add(b, lines, &m, err);
+}
+
+int hb_form_read_words(struct hb_build *b, struct hb_lines *lines,
+                       struct hpcboot_error *err)
+{
+    return hb_form_each_line(b, lines, hb_form_read_word, err);
 }
 
 int hb_form_parse(const struct hb_form *d, const char *path,

@@ -51,6 +51,15 @@ void hb_form_dropped(const struct hb_gang *gang, int what,
  * separator of "\n" ends each host, another stands between two. */
 void hb_form_write_counts(const struct hb_gang *gang, const char *separator,
                           struct hb_str *out, struct hb_strv *dropped);
+/* Hands every line that is not blank, without the blanks around it, to a
+ * reader that adds what it mentions; ends with the first error. */
+typedef int (*hb_form_line)(struct hb_build *b, const struct hb_lines *lines,
+                            char *line, struct hpcboot_error *err);
+int hb_form_each_line(struct hb_build *b, struct hb_lines *lines,
+                      hb_form_line read_line, struct hpcboot_error *err);
+/* Reads one [USER@]HOST[:SLOTS]. */
+int hb_form_read_word(struct hb_build *b, const struct hb_lines *lines,
+                      char *word, struct hpcboot_error *err);
 /* Reads a text of one [USER@]HOST[:SLOTS] per line. */
 int hb_form_read_words(struct hb_build *b, struct hb_lines *lines,
                        struct hpcboot_error *err);

@@ -46,18 +46,7 @@ static int read_line(struct hb_build *b, const struct hb_lines *lines,
 static int deepspeed_read(struct hb_build *b, struct hb_lines *lines,
                           struct hpcboot_error *err)
 {
-    int rc;
-
-    while ((rc = hb_lines_next(lines, err)) > 0) {
-        char *word = hb_lines_trim(lines);
-        if (*word != '\0') {
-            rc = read_line(b, lines, word, err);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return rc;
+    return hb_form_each_line(b, lines, read_line, err);
 }
 
 static void deepspeed_write(const struct hb_gang *gang, struct hb_str *out,

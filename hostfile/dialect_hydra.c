@@ -68,18 +68,7 @@ static int read_line(struct hb_build *b, const struct hb_lines *lines, char *p,
 static int hydra_read(struct hb_build *b, struct hb_lines *lines,
                       struct hpcboot_error *err)
 {
-    int rc;
-
-    while ((rc = hb_lines_next(lines, err)) > 0) {
-        char *p = hb_lines_trim(lines);
-        if (*p != '\0') {
-            rc = read_line(b, lines, p, err);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return rc;
+    return hb_form_each_line(b, lines, read_line, err);
 }
 
 static void hydra_write(const struct hb_gang *gang, struct hb_str *out,

@@ -30,27 +30,17 @@ static void cut_adapter(char *word)
     *second = '\0';
 }
 
+static int read_line(struct hb_build *b, const struct hb_lines *lines,
+                     char *word, struct hpcboot_error *err)
+{
+    cut_adapter(word);
+    return hb_form_read_word(b, lines, word, err);
+}
+
 static int mvapich_read(struct hb_build *b, struct hb_lines *lines,
                         struct hpcboot_error *err)
 {
-    int rc;
-
-    while ((rc = hb_lines_next(lines, err)) > 0) {
-        char *word = hb_lines_trim(lines);
-        struct hb_mentioned m;
-        if (*word == '\0') {
-            continue;
-        }
-        cut_adapter(word);
-        rc = hb_word_parse(lines, word, &m, err);
-        if (rc >= 0) {
-            rc = hb_build_add(b, lines, &m, err);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return rc;
+    return hb_form_each_line(b, lines, read_line, err);
 }
 
 static void mvapich_write(const struct hb_gang *gang, struct hb_str *out,

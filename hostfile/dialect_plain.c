@@ -10,30 +10,23 @@
 
 #include "hostfile/dialect.h"
 
+static int read_line(struct hb_build *b, const struct hb_lines *lines,
+                     char *word, struct hpcboot_error *err)
+{
+    struct hb_mentioned m;
+    int rc = hb_word_parse(lines, word, &m, err);
+
+    if (rc >= 0 && m.slots != HB_SLOTS_NOT_STATED) {
+        return hb_lines_fail(lines, word, err,
+                             "expected a host name without a count");
+    }
+    return rc < 0 ? rc : hb_build_add(b, lines, &m, err);
+}
+
 static int plain_read(struct hb_build *b, struct hb_lines *lines,
                       struct hpcboot_error *err)
 {
-    int rc;
-
-    while ((rc = hb_lines_next(lines, err)) > 0) {
-        char *word = hb_lines_trim(lines);
-        struct hb_mentioned m;
-        if (*word == '\0') {
-            continue;
-        }
-        rc = hb_word_parse(lines, word, &m, err);
-        if (rc >= 0 && m.slots != HB_SLOTS_NOT_STATED) {
-            rc = hb_lines_fail(lines, word, err,
-                               "expected a host name without a count");
-        }
-        if (rc >= 0) {
-            rc = hb_build_add(b, lines, &m, err);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return rc;
+    return hb_form_each_line(b, lines, read_line, err);
 }
 
 static void plain_write(const struct hb_gang *gang, struct hb_str *out,

@@ -106,8 +106,3 @@ void hb_gang_add_local_at(struct hb_gang *out, const char *root)
     out->n++;
     hb_self_destroy(self);
 }
-
-void hb_gang_add_local(struct hb_gang *out)
-{
-    hb_gang_add_local_at(out, "");
-}

@@ -78,8 +78,6 @@ int hb_hostfile_parse_openmpi(const char *path, const char *text, size_t len,
  * without a count. HOST:auto is counted on the host. */
 int hb_hostfile_parse_list(const char *list, struct hb_gang *out,
                            struct hpcboot_error *err);
-/* The host this runs on, by its own name, slots not stated. */
-void hb_gang_add_local(struct hb_gang *out);
 /* Keeps the first n hosts, and the mentions of them. */
 void hb_gang_cut(struct hb_gang *gang, size_t n);
 /* 1 when `name` certainly is this host: localhost, its own host name (short

@@ -98,18 +98,6 @@ static const struct hb_env_row family_rows[] = {
     {"mvapich", "MV2_COMM_WORLD_* MPIRUN_* MPISPAWN_* PMGR_*", NULL},
 };
 
-const struct hb_env_row *hb_env_denied_rows(size_t *n_out)
-{
-    *n_out = sizeof(denied_rows) / sizeof(denied_rows[0]);
-    return denied_rows;
-}
-
-const struct hb_env_row *hb_env_family_rows(size_t *n_out)
-{
-    *n_out = sizeof(family_rows) / sizeof(family_rows[0]);
-    return family_rows;
-}
-
 /* On a mismatch the last '*' takes one byte more: linear space, no
  * recursion, and no blow-up with many stars. */
 int hb_env_match(const char *pattern, size_t pattern_len, const char *name,

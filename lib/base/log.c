@@ -51,15 +51,3 @@ void hb_log(enum hb_log_level level, const char *fmt, ...)
     errno = saved;
 }
 
-const char *hb_log_level_name(enum hb_log_level level)
-{
-    static const char *const names[] = {
-        [HB_ERROR] = "error", [HB_WARN] = "warn",   [HB_INFO] = "info",
-        [HB_DEBUG] = "debug", [HB_TRACE] = "trace",
-    };
-
-    if ((size_t)level >= sizeof(names) / sizeof(names[0])) {
-        return "unknown";
-    }
-    return names[level];
-}

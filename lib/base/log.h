@@ -15,6 +15,5 @@ typedef void (*hb_log_sink)(void *arg, enum hb_log_level level,
 void hb_log_set_sink(hb_log_sink sink, void *arg, enum hb_log_level max_level);
 int hb_log_wanted(enum hb_log_level level);
 void hb_log(enum hb_log_level level, const char *fmt, ...) HB_PRINTF(2, 3);
-const char *hb_log_level_name(enum hb_log_level level);
 
 #endif

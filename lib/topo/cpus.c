@@ -49,16 +49,6 @@ unsigned hb_cpus_count(const struct hb_cpus *c)
     return (unsigned)CPU_COUNT_S(sizeof(*c), c->set);
 }
 
-int hb_cpus_first(const struct hb_cpus *c)
-{
-    for (unsigned i = 0; i < HB_MAX_CPUS; i++) {
-        if (hb_cpus_has(c, i)) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
 int hb_cpus_equal(const struct hb_cpus *a, const struct hb_cpus *b)
 {
     return CPU_EQUAL_S(sizeof(*a), a->set, b->set);

@@ -23,7 +23,6 @@ void hb_cpus_or(struct hb_cpus *c, const struct hb_cpus *other);
 void hb_cpus_and(struct hb_cpus *c, const struct hb_cpus *other);
 int hb_cpus_has(const struct hb_cpus *c, unsigned cpu);
 unsigned hb_cpus_count(const struct hb_cpus *c);
-int hb_cpus_first(const struct hb_cpus *c); /* -1 when empty */
 int hb_cpus_equal(const struct hb_cpus *a, const struct hb_cpus *b);
 
 /* The kernel's list format, "0-3,8"; blanks around it and an empty list are

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/boot/ssh_known.h"
 #include "lib/base/str.h"
 #include "lib/trust/hash.h"
 #include "lib/trust/knownhosts.h"
@@ -92,9 +93,7 @@ static void scan_known(const struct hb_ssh_settings *s, const char *type,
     };
 
     memset(known, 0, sizeof *known);
-    for (size_t i = 0; i < s->known_files.n; i++) {
-        hb_known_scan_file(s->known_files.v[i], &query, known);
-    }
+    hb_ssh_known_scan(&s->known_files, &query, known);
 }
 
 struct key_kind {

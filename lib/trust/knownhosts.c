@@ -15,9 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/trust/pattern.h"
 
@@ -230,19 +228,4 @@ void hb_known_scan(const char *text, size_t len, const char *file,
         scan_line(&s, text, stop);
         text = stop + 1;
     }
-}
-
-void hb_known_scan_file(const char *path, const struct hb_known_query *query,
-                        struct hb_known *known)
-{
-    struct stat st;
-    char *text = NULL;
-    size_t len = 0;
-
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)
-        && hb_file_read(path, HB_KNOWN_FILE_MAX_BYTES, &text, &len, NULL)
-            == HPCBOOT_OK) {
-        hb_known_scan(text, len, path, query, known);
-    }
-    free(text);
 }

@@ -53,8 +53,4 @@ struct hb_known {
 void hb_known_scan(const char *text, size_t len, const char *file,
                    const struct hb_known_query *query, struct hb_known *known);
 
-/* The same for a file. One that is not there says nothing. */
-void hb_known_scan_file(const char *path, const struct hb_known_query *query,
-                        struct hb_known *known);
-
 #endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The known_hosts files of this process, kept in memory. Each login asks them
+ * twice, before and after the host has shown its key, and a gang has many
+ * hosts: read each time, a site's file of a megabyte on a file server would be
+ * most of what hbrun does.
+ *
+ * A job may wait for its hosts for minutes while somebody adds the key that is
+ * missing, so a file is read again when its inode, size or time has changed. */
+#include "config.h"
+
+#include "bin/boot/ssh_known.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+struct kept {
+    struct kept *next;
+    char *path, *text; /* text NULL: has not been read */
+    size_t len;
+    struct stat st; /* of the file that was read */
+};
+
+/* They live as long as the process, like the pins. */
+static struct kept *files;
+
+static struct kept *find(const char *path)
+{
+    struct kept *k = files;
+
+    while (k && !hb_streq(k->path, path)) {
+        k = k->next;
+    }
+    if (!k) {
+        k = hb_xcalloc(1, sizeof *k);
+        k->path = hb_xstrdup(path);
+        k->next = files;
+        files = k;
+    }
+    return k;
+}
+
+static int is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino
+        && a->st_size == b->st_size
+        && a->st_mtim.tv_sec == b->st_mtim.tv_sec
+        && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* One that is not there, or no file, says nothing. */
+static void refresh(struct kept *k)
+{
+    struct stat st;
+    int is_file = stat(k->path, &st) == 0 && S_ISREG(st.st_mode);
+
+    if (is_file && k->text && is_same(&k->st, &st)) {
+        return;
+    }
+    free(k->text);
+    k->text = NULL;
+    k->len = 0;
+    if (is_file && hb_file_read(k->path, HB_KNOWN_FILE_MAX_BYTES, &k->text,
+                                &k->len, NULL) == HPCBOOT_OK) {
+        k->st = st;
+    }
+}
+
+void hb_ssh_known_scan(const struct hb_strv *paths,
+                       const struct hb_known_query *query,
+                       struct hb_known *known)
+{
+    for (size_t i = 0; i < paths->n; i++) {
+        struct kept *k = find(paths->v[i]);
+
+        refresh(k);
+        if (k->text) {
+            hb_known_scan(k->text, k->len, k->path, query, known);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BOOT_SSH_KNOWN_H
+#define HB_BOOT_SSH_KNOWN_H
+
+#include "lib/base/strv.h"
+#include "lib/trust/knownhosts.h"
+
+/* Adds what these known_hosts files say (lib/trust/knownhosts.h); `known`
+ * starts as all zeros. A file is read once, and again when it has changed,
+ * whatever the number of hosts that are asked about. Loop thread only. */
+void hb_ssh_known_scan(const struct hb_strv *paths,
+                       const struct hb_known_query *query,
+                       struct hb_known *known);
+
+#endif

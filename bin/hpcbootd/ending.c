@@ -45,28 +45,37 @@ static void arm(struct agent *a, struct event **ev, event_callback_fn fn,
     event_add(*ev, &t);
 }
 
+void agent_signal(struct agent *a, uint32_t rank, int signo)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid > 0 && (rank == HB_ALL_RANKS || rank == r->rank) &&
+            kill(-r->pid, signo) < 0) {
+            (void)kill(r->pid, signo); /* it has no group of its own yet */
+        }
+    }
+}
+
+/* To everything below; where that cannot be seen, to the ranks' groups. */
+static void signal_all(struct agent *a, int signo)
+{
+    if (hb_signal_descendants(signo, 0) < 0) {
+        agent_signal(a, HB_ALL_RANKS, signo);
+    }
+}
+
 /* Kills everything below; ranks' ends are noticed by the reaper as usual. */
 static void kill_now(struct agent *a)
 {
     a->killing = 2;
-    hb_signal_descendants(SIGKILL, 0);
+    signal_all(a, SIGKILL);
     agent_reap(a);
 }
 
 static void on_grace_over(evutil_socket_t fd, short what, void *arg)
 {
     kill_now(arg);
-}
-
-void agent_signal(struct agent *a, uint32_t rank, int signo)
-{
-    for (uint32_t i = 0; i < a->n_ranks; i++) {
-        struct rank *r = &a->ranks[i];
-
-        if (r->pid > 0 && (rank == HB_ALL_RANKS || rank == r->rank)) {
-            (void)kill(-r->pid, signo);
-        }
-    }
 }
 
 void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason)
@@ -79,17 +88,41 @@ void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason)
         return;
     }
     a->killing = 1;
-    hb_signal_descendants(SIGTERM, 0);
-    hb_signal_descendants(SIGCONT, 0); /* a stopped rank hears it as well */
+    signal_all(a, SIGTERM);
+    signal_all(a, SIGCONT); /* a stopped rank hears it as well */
     arm(a, &a->kill_timer, on_grace_over, grace_ms);
 }
 
 /* Orphans of ranks are children of this process by now, so its descendants
  * are all there is; looking for the cookie too would cost a walk through
  * /proc at the end of every job. */
-static int sweep(struct agent *a)
+static void sweep(struct agent *a)
 {
-    return hb_reap_all(NULL, 0, REAP_MS);
+    struct hb_reap_report report;
+    const char *why = NULL;
+
+    hb_reap(NULL, 0, REAP_MS, &report);
+    a->leftovers += report.killed;
+    a->linger_over = 1;
+    if (report.blind) {
+        why = "they cannot be found without /proc";
+    } else if (report.refused > 0) {
+        why = "they belong to another user";
+    } else if (report.left > 0) {
+        why = "they sleep in the kernel";
+    }
+    if (why != NULL) {
+        agent_note(a, HB_WARN, "processes that ranks left behind run on: %s",
+                   why);
+    }
+}
+
+/* What cannot be killed keeps the pipes of its rank open for ever. */
+static void give_up_output(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        rank_output_end(&a->ranks[i]);
+    }
 }
 
 static void on_linger_over(evutil_socket_t fd, short what, void *arg)
@@ -98,12 +131,14 @@ static void on_linger_over(evutil_socket_t fd, short what, void *arg)
     int busy = a->output_seen || a->credit <= 0;
 
     a->output_seen = 0;
-    if (busy && a->linger_rounds++ < LINGER_ROUNDS) {
+    if (a->linger_over) {
+        give_up_output(a);
+    } else if (busy && a->linger_rounds++ < LINGER_ROUNDS) {
         arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
         return;
+    } else {
+        sweep(a);
     }
-    a->linger_over = 1;
-    a->leftovers += sweep(a);
     agent_maybe_done(a);
 }
 
@@ -128,15 +163,14 @@ void agent_maybe_done(struct agent *a)
         return;
     }
     if (!all_drained(a)) {
-        if (!a->linger_over && (a->linger_timer == NULL ||
-                                !evtimer_pending(a->linger_timer, NULL))) {
+        if (a->linger_timer == NULL ||
+            !evtimer_pending(a->linger_timer, NULL)) {
             arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
         }
         return;
     }
     if (!a->linger_over) {
-        a->linger_over = 1;
-        a->leftovers += sweep(a);
+        sweep(a);
     }
     agent_pm_stop(a);
     a->done_sent = 1;

@@ -169,6 +169,15 @@ void agent_credit(struct agent *a, uint32_t bytes)
     }
 }
 
+void rank_output_end(struct rank *r)
+{
+    for (int k = 0; k < 2; k++) {
+        if (r->out[k].ev != NULL) {
+            stream_end(&r->out[k]);
+        }
+    }
+}
+
 int rank_drained(const struct rank *r)
 {
     return r->out[0].ev == NULL && r->out[1].ev == NULL;

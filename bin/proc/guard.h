@@ -66,7 +66,8 @@ void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
  * cookie, whoever started it. Costs a walk through /proc at least. */
 int hb_reap_strays(const char *cookie, int timeout_ms);
 
-/* Sends a signal to every descendant of this process. Returns how many. */
+/* Sends a signal to every descendant of this process. Returns how many;
+ * HPCBOOT_ERR_SYSTEM: it cannot see them, /proc is missing or another's. */
 int hb_signal_descendants(int signo, pid_t sparing);
 /* Makes the calling process a child subreaper. */
 int hb_become_subreaper(struct hpcboot_error *err);

@@ -488,7 +488,7 @@ static void reap(struct sweep *w, const char *cookie, int timeout_ms,
         w->born = own_start();
     }
     if (!proc_is_ours()) {
-        out->blind = 1;
+        out->blind = w->entry != NULL || has_children();
     } else if (w->entry != NULL || (!w->strays_only && has_children())) {
         run_sweep(w, timeout_ms, out);
     }
@@ -530,8 +530,11 @@ int hb_signal_descendants(int signo, pid_t sparing)
     struct snapshot s = {0};
     int n = 0;
 
-    if (!has_children() || !proc_is_ours()) {
+    if (!has_children()) {
         return 0;
+    }
+    if (!proc_is_ours()) {
+        return HPCBOOT_ERR_SYSTEM;
     }
     snapshot_take(&s);
     for (size_t i = 0; i < s.n; i++) {

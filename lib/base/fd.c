@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -192,6 +193,15 @@ out:
     return rc;
 }
 
+/* Where there is no /proc: the name that was executed, seen from the directory
+ * in which that happened. */
+static char *executed_name(void)
+{
+    const char *name = (const char *)getauxval(AT_EXECFN);
+
+    return name != NULL ? realpath(name, NULL) : NULL;
+}
+
 char *hb_self_exe(void)
 {
     size_t cap = 256;
@@ -203,7 +213,7 @@ char *hb_self_exe(void)
         n = readlink("/proc/self/exe", path, cap);
         if (n < 0) {
             free(path);
-            return NULL;
+            return executed_name();
         }
         if ((size_t)n < cap) {
             path[n] = '\0';

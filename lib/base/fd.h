@@ -24,7 +24,7 @@ int hb_fd_write_all(int fd, const void *data, size_t len,
  * NUL-terminated one past *len_out, free() it. */
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err);
-/* Absolute path of the running program, from /proc; free() it; NULL where it
+/* Absolute path of the running program, free() it; NULL where it
  * is not known. */
 char *hb_self_exe(void);
 

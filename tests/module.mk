@@ -84,8 +84,8 @@ fuzz-program:
 
 clean-local:
 	rm -rf asan tsan coverage fuzz peers
-TESTS += %D%/cli/hostile.bats %D%/cli/preload.bats
-EXTRA_DIST += %D%/cli/hostile.bats %D%/cli/preload.bats
+TESTS += %D%/cli/hostile.bats
+EXTRA_DIST += %D%/cli/hostile.bats
 include %D%/lint/module.mk
 include %D%/cli/module.mk
 include %D%/pods/module.mk

@@ -32,6 +32,7 @@ struct option_word {
     const char *name; /* after the dashes */
     size_t name_len;
     const char *value; /* after '=' or attached, or NULL */
+    size_t times; /* how often it is meant: 2 for -vv */
 };
 
 static int is_option(const char *word)
@@ -60,10 +61,24 @@ static void split_attached(struct option_word *w, enum hb_dialect dialect)
     w->name_len = 1;
 }
 
+/* -vv: a letter that counts, written several times. */
+static void split_repeated(struct option_word *w, enum hb_dialect dialect)
+{
+    const char letter[2] = {w->name[0], '\0'};
+    const struct hb_optdef *opt = hb_opt_find(w->name, 1, dialect);
+
+    if (opt != NULL && (opt->flags & HB_O_MANY) && hb_opt_n_args(opt) == 0 &&
+        w->value == NULL && strspn(w->name, letter) == w->name_len) {
+        w->opt = opt;
+        w->times = w->name_len;
+        w->name_len = 1;
+    }
+}
+
 static struct option_word read_option(const char *word,
                                       enum hb_dialect dialect)
 {
-    struct option_word w = {0};
+    struct option_word w = {.times = 1};
     int one_dash = word[1] != '-';
 
     w.name = word + (one_dash ? 1 : 2);
@@ -74,6 +89,9 @@ static struct option_word read_option(const char *word,
     }
     if (!w.opt && one_dash) {
         split_attached(&w, dialect);
+    }
+    if (!w.opt && one_dash && w.name_len > 1) {
+        split_repeated(&w, dialect);
     }
     return w;
 }
@@ -174,7 +192,10 @@ static int scan_option(struct hb_scan *s, struct words *in,
         rc = split_pair(s, w.opt, values[0], err);
     } else {
         take_topic(in, &w, values);
-        rc = hb_opt_apply(s, w.opt, values, err);
+        rc = 0;
+        for (size_t i = 0; rc >= 0 && i < w.times; i++) {
+            rc = hb_opt_apply(s, w.opt, values, err);
+        }
     }
     s->spelling = "";
     free(spelling);

@@ -66,6 +66,7 @@ struct agent_app {
     char *wdir, *path;
     char *program; /* name of the copied file to start; NULL: argv[0] */
     int wdir_given, session_wdir;
+    struct hb_strv env; /* composed on this host; ranks add their own */
 };
 
 /* What JOB, APP and START said. */
@@ -175,6 +176,8 @@ void rank_pm_open(struct rank *r, int fd);
 void rank_io_destroy(struct rank *r);
 /* Text of a rank that did not come through its own pipes. */
 void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text);
+/* Takes no more of its output, wherever it may still come from. */
+void rank_output_end(struct rank *r);
 int rank_drained(const struct rank *r);
 void agent_credit(struct agent *a, uint32_t bytes);
 

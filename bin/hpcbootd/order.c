@@ -105,6 +105,7 @@ void agent_order_destroy(struct agent_job *job)
     for (uint32_t i = 0; i < job->n_apps_known; i++) {
         hb_strv_destroy(&job->apps[i].argv);
         hb_strv_destroy(&job->apps[i].env_rules);
+        hb_strv_destroy(&job->apps[i].env);
         free(job->apps[i].wdir);
         free(job->apps[i].path);
         free(job->apps[i].program);

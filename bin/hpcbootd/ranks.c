@@ -44,9 +44,8 @@ extern char **environ;
 #define RANK_FDS 5 /* that stay open here: stdio, server, exec's report */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
 
-/* What all ranks of one app share; made once per app. */
+/* What all ranks of one app share beside its environment. */
 struct app_start {
-    struct hb_strv env;
     struct hb_proc_limit *limits;
     size_t n_limits;
 };
@@ -85,6 +84,7 @@ static void rank_spec_of(const struct rank *r, struct hb_proc_spec *spec)
     memset(spec, 0, sizeof *spec);
     spec->file = app->program != NULL ? app->program : app->argv.v[0];
     spec->argv = app->argv.v;
+    spec->env = hb_strv_view(&app->env);
     spec->wdir = app->wdir;
 }
 
@@ -135,14 +135,14 @@ static void put_shm_dir(const struct agent *a, struct hb_strv *env)
 }
 
 /* This rank's whole environment: the app's, the server's, the identity. */
-static int rank_env(struct rank *r, const struct app_start *start,
-                    struct hb_strv *env, struct hpcboot_error *err)
+static int rank_env(struct rank *r, struct hb_strv *env,
+                    struct hpcboot_error *err)
 {
     struct agent *a = r->agent;
     const struct agent_app *app =
         &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
 
-    hb_strv_extend(env, hb_strv_view(&start->env));
+    hb_strv_extend(env, hb_strv_view(&app->env));
     hb_pm_personality_env(a->job.family, a->job.flavour, a->job.map, r->rank,
                           app->argv.v, env);
     if (app->wdir != NULL) {
@@ -242,7 +242,7 @@ static int start_rank(struct rank *r, const struct app_start *start,
     int rc = fds_open(r, &f, err);
 
     if (rc == 0) {
-        rc = rank_env(r, start, &env, err);
+        rc = rank_env(r, &env, err);
     }
     if (rc == 0) {
         rank_spec_of(r, &spec);
@@ -274,10 +274,9 @@ static int start_rank(struct rank *r, const struct app_start *start,
 
 /* A directory that nobody asked for need not be here: it is just where hbrun
  * happened to be typed. */
-static void settle_wdir(struct agent *a, struct agent_app *app,
-                        const struct hb_strv *env)
+static void settle_wdir(struct agent *a, struct agent_app *app)
 {
-    const char *home = hb_env_get(env, "HOME");
+    const char *home = hb_env_get(&app->env, "HOME");
 
     if (app->wdir == NULL || app->wdir_given || access(app->wdir, X_OK) == 0) {
         return;
@@ -300,12 +299,12 @@ static int prepare_app(struct agent *a, struct agent_app *app,
         .job_rules = hb_strv_view(&a->job.env_rules),
         .app_rules = hb_strv_view(&app->env_rules),
     };
-    int rc = hb_env_compose(&policy, &out->env, err);
+    int rc = hb_env_compose(&policy, &app->env, err);
 
     if (rc == 0 && app->path != NULL) {
-        const char *path = hb_env_get(&out->env, "PATH");
+        const char *path = hb_env_get(&app->env, "PATH");
 
-        hb_env_setf(&out->env, "PATH", "%s:%s", app->path,
+        hb_env_setf(&app->env, "PATH", "%s:%s", app->path,
                     path != NULL ? path : "/usr/bin:/bin");
     }
     if (rc == 0) {
@@ -313,7 +312,7 @@ static int prepare_app(struct agent *a, struct agent_app *app,
                              &out->n_limits, &refused, err);
     }
     if (rc == 0) {
-        settle_wdir(a, app, &out->env);
+        settle_wdir(a, app);
     }
     for (size_t i = 0; i < refused.n; i++) {
         agent_note(a, HB_WARN, "%s", refused.v[i]);
@@ -421,7 +420,6 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
         event_add(a->contact_timer, &due);
     }
     for (uint32_t i = 0; i < n_apps; i++) {
-        hb_strv_destroy(&starts[i].env);
         free(starts[i].limits);
     }
     free(starts);

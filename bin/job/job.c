@@ -147,8 +147,6 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     }
     j->wait_ms = wait_ms;
     b->dial_timeout_ms = wait_ms > 0 ? DIAL_MS : 0;
-    b->base = j->base;
-    b->agent_path = j->agent_path;
     b->prefix = o->prefix;
     b->launch_with = o->launch_with != NULL ? o->launch_with
                                             : j->gang.launch_with;
@@ -220,6 +218,24 @@ static void loop_cannot_go_on(int code)
     exit(HB_EXIT_INTERNAL);
 }
 
+/* What was asked for in words, beside hosts and programs; a dry run tells of
+ * mistakes there, too. */
+static int read_requests(struct job *j, struct hpcboot_error *err)
+{
+    int rc = set_up_boot(j, err);
+
+    if (rc == 0) {
+        rc = job_read_rules(j, err);
+    }
+    if (rc == 0) {
+        rc = job_carry_parse(j, err);
+    }
+    if (rc == 0 && j->map != NULL) {
+        rc = job_carry_check(j, err);
+    }
+    return rc;
+}
+
 static int prepare(struct job *j, struct hpcboot_error *err)
 {
     int rc;
@@ -231,20 +247,10 @@ static int prepare(struct job *j, struct hpcboot_error *err)
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");
     }
     rc = find_agent(j, err);
-    if (rc == 0) {
-        rc = set_up_boot(j, err);
-    }
-    if (rc == 0) {
-        rc = job_read_rules(j, err);
-    }
+    j->boot.base = j->base;
+    j->boot.agent_path = j->agent_path;
     if (rc == 0) {
         rc = job_events_open(j, err);
-    }
-    if (rc == 0) {
-        rc = job_carry_parse(j, err);
-    }
-    if (rc == 0 && j->map != NULL) {
-        rc = job_carry_check(j, err);
     }
     if (rc == 0) {
         rc = job_signals_open(j, err);
@@ -323,6 +329,9 @@ static int run(struct job *j)
     hb_buf_init(&j->orders, HB_WIRE_FRAME);
     make_names(j);
     rc = plan(j, &err);
+    if (rc == 0) {
+        rc = read_requests(j, &err);
+    }
     if (rc == 0 && j->opt->dry_run) {
         job_report_plan(j);
         return 0;

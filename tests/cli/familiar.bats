@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What people type who have typed it for other launchers, and what they are
+# told when it is wrong.
+
+load ../common
+setup() { common_setup; }
+
+@test "-vv is -v -v" {
+    run hb -vv -n 1 true
+    ended_with 0
+    says 'debug: host'
+    run hb -vvx -n 1 true
+    ended_with 2
+    says 'unknown option -vvx'
+}
+
+@test "--dry-run tells of what a run would be refused for" {
+    local words
+    echo 'ODD NAME' > odd
+    for words in '--env-file missing' '--env-file odd' '--stdin 7' \
+        '--launch-with ./missing' '--host-keys never' '--identity missing'; do
+        # shellcheck disable=SC2086
+        run hb --dry-run $words -n 1 true
+        ended_with 2
+        says '^hbrun: error: '
+    done
+}
+
+@test "a program that is not found: the PATH it was looked for in" {
+    run hb -x PATH=/opt/none -n 1 nosuch
+    ended_with 127
+    says "it is not in this host's PATH, /opt/none\)"
+}

@@ -615,9 +615,11 @@ key_forms() {
 }
 
 @test "a command that carries a stream does not outlive the launcher" {
-    drive plain --command "sh -c 'echo \$\$ > pid; exec sleep 1000 < /dev/null' %a" \
-        3>&- &
+    drive plain --command \
+        "sh -c 'echo \$PPID > launcher; echo \$\$ > pid; exec sleep 1000 \
+            < /dev/null' %a" 3>&- &
     wait_until test -s pid
-    kill -KILL $! "$(pgrep -P $!)" 2> /dev/null || true
+    kill -KILL "$(cat launcher)"
+    wait $! || true
     wait_until is_gone "$(cat pid)"
 }

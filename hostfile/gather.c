@@ -63,6 +63,22 @@ static void drop_notes(struct hb_gang *gang)
     gang->n_notes = 0;
 }
 
+/* A file that cannot be read is named; who wanted it is not. The user's own
+ * file is the user's to mend. */
+static int unreadable(const struct hb_source *s, int rc,
+                      struct hpcboot_error *err)
+{
+    if (rc != HPCBOOT_ERR_NOT_FOUND && rc != HPCBOOT_ERR_SYSTEM) {
+        return rc;
+    }
+    rc = s == &hb_source_file ? HPCBOOT_ERR_USAGE : rc;
+    if (err != NULL) {
+        hb_error_prefix(err, rc, "%s", s->name);
+        err->code = rc;
+    }
+    return rc;
+}
+
 /* Asks those sources that `own_hosts` (or all) until one answers. Notes of
  * those that could name no hosts stay when nobody else can. */
 static int ask_all(const struct hb_gang_request *req, int own_hosts,
@@ -89,6 +105,8 @@ static int ask_all(const struct hb_gang_request *req, int own_hosts,
                 hb_gang_note(&notes, "%s", out->notes[k]);
             }
             drop_notes(out);
+        } else {
+            rc = unreadable(s, rc, err);
         }
         free(reason);
     }

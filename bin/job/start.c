@@ -49,6 +49,7 @@ int job_read_rules(struct job *j, struct hpcboot_error *err)
 
         if (rc < 0) {
             /* Whatever is wrong with it: nothing has been started. */
+            hb_error_prefix(err, rc, "--env-file");
             err->code = HPCBOOT_ERR_USAGE;
             return HPCBOOT_ERR_USAGE;
         }

@@ -48,8 +48,11 @@ setup() { common_setup; }
 
 @test "a hostfile that is missing is named" {
     run hb --hostfile /nosuch/hosts true
-    [ "$status" -ne 0 ]
-    says '/nosuch/hosts'
+    ended_with 2
+    says '--hostfile: cannot open /nosuch/hosts: No such file'
+    run hb --default-hostfile /nosuch/hosts true
+    ended_with 2
+    says 'default hostfile: cannot open /nosuch/hosts: No such file'
 }
 
 @test "files that a login needs are looked at before anybody is contacted" {

@@ -370,8 +370,9 @@ static void a_missing_hostfile_is_an_error(void **state)
     struct hb_gang g;
     struct hpcboot_error err;
 
-    assert_int_equal(hb_gang_gather(&req, &g, &err), HPCBOOT_ERR_NOT_FOUND);
-    assert_non_null(strstr(err.text, "/no/such/file"));
+    assert_int_equal(hb_gang_gather(&req, &g, &err), HPCBOOT_ERR_USAGE);
+    assert_non_null(strstr(err.text, "--hostfile: cannot open "
+                                         "/no/such/file"));
     hb_gang_destroy(&g);
 }
 

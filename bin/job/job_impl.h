@@ -198,6 +198,7 @@ int job_slots_known(const struct job *j);
 uint32_t job_counted_slots(const struct job *j, uint32_t slots, uint32_t pus,
                            uint32_t quota_milli);
 int job_plan_family(struct job *j, struct hpcboot_error *err);
+void job_settle_family(struct job *j);
 
 /* connect.c */
 int job_connect(struct job *j, struct hpcboot_error *err);

@@ -143,6 +143,27 @@ static int detect(struct job *j, struct hb_family_choice *best,
     return 0;
 }
 
+/* A guess that cannot be served must not keep a program from running that may
+ * need no server at all. */
+void job_settle_family(struct job *j)
+{
+    const struct hb_pm_ops *ops;
+    struct hpcboot_error err;
+    char was[sizeof j->family.why];
+
+    if (j->family.certain ||
+        hb_pm_ops_get(j->family.family, &ops, &err) == 0) {
+        return;
+    }
+    hb_log(HB_WARN, "%s; the family is not certain: %s is used instead",
+           err.text, hb_pm_family_name(HB_PM_PMI1));
+    memcpy(was, j->family.why, sizeof was);
+    snprintf(j->family.why, sizeof j->family.why,
+             "pmix cannot be served, else: %.*s",
+             (int)sizeof j->family.why - 64, was);
+    j->family.family = HB_PM_PMI1;
+}
+
 int job_plan_family(struct job *j, struct hpcboot_error *err)
 {
     int rc = detect(j, &j->family, err);
@@ -157,6 +178,9 @@ int job_plan_family(struct job *j, struct hpcboot_error *err)
         j->family_known = 1;
         snprintf(j->family.why, sizeof j->family.why, "--pmi %s (%s)",
                  j->opt->pmi, hb_options_origin(j->opt, "pmi"));
+    }
+    if (j->family_known) {
+        job_settle_family(j);
     }
     return rc;
 }

@@ -32,7 +32,7 @@ static void put_decisions(const struct job *j, struct hb_strv *lines)
     }
     hb_strv_pushf(lines, "process management: %s%s: %s",
                   hb_pm_family_name(j->family.family),
-                  j->family.certain ? "" : " (by default rule)",
+                  j->family.certain ? "" : " (not certain)",
                   j->family.why);
     job_files_explain(j, lines);
     hb_options_explain(j->opt, lines);

@@ -267,6 +267,7 @@ void job_inspected(struct job *j, const struct hb_msg_inspected *m)
         j->family.links_mpi = m->links_mpi;
         snprintf(j->family.why, sizeof j->family.why, "%s", m->why);
     }
+    job_settle_family(j);
     go(j);
 }
 
@@ -296,6 +297,7 @@ void job_begin(struct job *j)
         return;
     }
     if (j->family_known || h->spec->is_local) {
+        job_settle_family(j);
         go(j);
         return;
     }

@@ -8,6 +8,7 @@
  *     script                                           -> its interpreter
  *     Python                                           -> its mpi4py's MPI
  *     shell script, sh -c TEXT                         -> what it names
+ *     anything with an argument that links an MPI      -> that one's, a guess
  *     other interpreter, container runtime             -> default rule
  *     ELF file without any                             -> none
  *
@@ -32,6 +33,7 @@
 #define DEPTH_MAX 8 /* a script started by a wrapper started by a script ... */
 #define SHELL_DEPTH 3 /* a shell counts as so many: it may name many programs */
 #define SCRIPT_MAX (256u << 10) /* of a shell script that is looked through */
+#define ARGS_MAX 32 /* a program stands among the first arguments of a wrapper */
 #define SHEBANG_MAX 256u /* what Linux reads of a script's first line */
 
 static const char *const flavour_names[] = {
@@ -124,6 +126,35 @@ static void by_absence(const struct hb_place *place, const char *path,
     c->certain = 1;
     say(c, "%s and the %u libraries it needs hold no MPI", path,
         l->n_libraries);
+}
+
+/* A program that nobody knows, given a path to one that links an MPI: it may
+ * be a wrapper. It may as well copy that file, so nothing is expected of it. */
+static int by_argument(const struct hb_place *place, const char *path,
+                       char *const *args, struct hb_family_choice *c)
+{
+    struct hb_mpi_link l;
+
+    for (int i = 0; args[i] != NULL && i < ARGS_MAX; i++) {
+        char *found = strchr(args[i], '/') != NULL
+                          ? hb_place_program(place, args[i]) : NULL;
+        int is_one = found != NULL &&
+                     hb_mpi_link_find(&l, place, found, NULL) >= 0 &&
+                     l.links_mpi;
+
+        if (is_one) {
+            c->family = l.family;
+            c->flavour = l.flavour;
+            c->links_mpi = c->certain = 0;
+            say(c, "%s may start its argument %s, which links %s (%s)", path,
+                found, l.what, flavour_words[l.flavour]);
+        }
+        free(found);
+        if (is_one) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* ---- Python ---------------------------------------------------------------- */
@@ -322,46 +353,49 @@ static void by_shell(const struct hb_place *place, const char *path,
     free(because);
 }
 
+/* An ELF file that links no MPI itself. */
+static void by_other(const struct hb_place *place, const char *path,
+                     char *const *argv, const struct hb_mpi_link *link,
+                     struct hb_family_choice *c)
+{
+    struct hb_mpi_link inside;
+    size_t next;
+    int opaque = hb_wrapper_open(argv, &next) == HB_WRAPPER_OPAQUE;
+
+    if (!opaque && hb_mpi_link_inside(&inside, path)) {
+        by_link(path, &inside, c);
+    } else if (by_argument(place, path, argv + 1, c)) {
+        return;
+    } else if (opaque) {
+        char *because = hb_xasprintf("what %s starts cannot be told", path);
+
+        by_default(place, because, c);
+        free(because);
+    } else {
+        by_absence(place, path, link, c);
+    }
+}
+
 static void by_program(const struct hb_place *place, const char *path,
                        char *const *argv, int depth,
                        struct hb_family_choice *c)
 {
     struct hb_mpi_link link;
-    char *because;
     size_t next = 0;
+    int is_elf = hb_mpi_link_find(&link, place, path, NULL) >= 0;
 
-    if (hb_mpi_link_find(&link, place, path, NULL) < 0) {
-        by_script(place, path, argv + 1, depth, c);
-        return;
-    }
-    if (link.family != HB_PM_NONE) {
+    if (is_elf && link.family != HB_PM_NONE) {
         by_link(path, &link, c);
-        return;
-    }
-    if (hb_is_python(path)) {
+    } else if (is_elf && hb_is_python(path)) {
         by_python(place, path, argv + 1, c);
-        return;
-    }
-    if (hb_is_shell(path)) {
+    } else if (is_elf && hb_is_shell(path)) {
         by_shell(place, path, argv, depth, c);
-        return;
-    }
-    switch (hb_wrapper_open(argv, &next)) {
-    case HB_WRAPPER_OPENED:
+    } else if (hb_wrapper_open(argv, &next) == HB_WRAPPER_OPENED) {
         detect(place, argv + next, depth + 1, c);
-        return;
-    case HB_WRAPPER_OPAQUE:
-        because = hb_xasprintf("what %s starts cannot be told", path);
-        by_default(place, because, c);
-        free(because);
-        return;
-    case HB_WRAPPER_NO:
-        if (hb_mpi_link_inside(&link, path)) {
-            by_link(path, &link, c);
-        } else {
-            by_absence(place, path, &link, c);
-        }
-        return;
+    } else if (!is_elf) {
+        by_script(place, path, argv + 1, depth, c);
+    } else {
+        by_other(place, path, argv, &link, c);
     }
 }
 

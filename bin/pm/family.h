@@ -17,7 +17,7 @@ struct hb_family_choice {
     enum hb_pm_family family;
     enum hb_mpi_flavour flavour;
     int links_mpi;   /* an MPI library was found in the program */
-    int certain;     /* 0: a stated default rule was used */
+    int certain;     /* 0: a stated rule was used, `why` says it */
     int found;       /* the program file was found on this host */
     char why[512];   /* one sentence for --explain */
 };

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -33,6 +34,9 @@
 #include "lib/base/str.h"
 
 #define LOOKUP_RETRY_MS 100
+/* Below the first libpmix was seen to run out of stack. */
+#define STACK_NEED (256ULL << 10)
+#define STACK_WANT (1ULL << 20)
 
 /* The server of this process; upcalls have no other way to find it. */
 static struct hb_pm *the_server;
@@ -229,6 +233,45 @@ static void settings_restore(char *old[N_SETTINGS])
     }
 }
 
+/* Threads get the size that `ulimit -s` had when the process began. */
+static void widen_thread_stacks(void)
+{
+    pthread_attr_t attr;
+    size_t size = 0;
+
+    if (pthread_getattr_default_np(&attr) != 0) {
+        return;
+    }
+    pthread_attr_getstacksize(&attr, &size);
+    if (size < STACK_WANT &&
+        pthread_attr_setstacksize(&attr, STACK_WANT) == 0) {
+        pthread_setattr_default_np(&attr);
+    }
+    pthread_attr_destroy(&attr);
+}
+
+/* libpmix keeps large buffers on its stacks: the caller's and those of its own
+ * threads. Ranks have limits of their own. */
+static int widen_stacks(struct hpcboot_error *err)
+{
+    struct rlimit l;
+
+    widen_thread_stacks();
+    if (getrlimit(RLIMIT_STACK, &l) < 0 || l.rlim_cur >= STACK_WANT) {
+        return HPCBOOT_OK;
+    }
+    l.rlim_cur = l.rlim_max < STACK_WANT ? l.rlim_max : STACK_WANT;
+    (void)setrlimit(RLIMIT_STACK, &l);
+    if (l.rlim_cur < STACK_NEED) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                       "the PMIx server needs a stack of %llu KiB, and the "
+                       "hard limit is %llu KiB: raise it (ulimit -Hs), or "
+                       "choose another family with --pmi", STACK_NEED >> 10,
+                       (unsigned long long)l.rlim_max >> 10);
+    }
+    return HPCBOOT_OK;
+}
+
 static pmix_status_t start_library(struct hb_pm *pm)
 {
     const char *node = pm->job->map->node_names[pm->job->node];
@@ -320,7 +363,7 @@ static int create(struct hb_pm **out, const struct hb_pm_job *job,
     snprintf(pm->nspace, sizeof(pm->nspace), "%s", job->job_id);
     if ((rc = hb_kvs_create(&pm->rounds, ROUNDS_MAX, err)) < 0 ||
         (rc = hb_pmix_names_create(pm, err)) < 0 ||
-        (rc = open_queue(pm, err)) < 0 ||
+        (rc = open_queue(pm, err)) < 0 || (rc = widen_stacks(err)) < 0 ||
         (rc = become_the_server(pm, err)) < 0) {
         goto fail;
     }

@@ -411,6 +411,37 @@ static void wrappers_are_seen_through(void **state)
     assert_int_equal(detect(lab, "gdb ./prog").certain, 0);
 }
 
+static void an_argument_that_links_an_mpi_is_a_guess(void **state)
+{
+    struct lab *lab = *state;
+    struct hb_family_choice c;
+
+    mpich(lab);
+    ELF(lab, "bin/setarch");
+    ELF(lab, "bin/sudo");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    ELF(lab, "plain");
+    c = detect(lab, "setarch -R ./prog");
+    assert_int_equal(c.family, HB_PM_PMI1);
+    assert_int_equal(c.flavour, HB_MPI_MPICH);
+    assert_int_equal(c.certain, 0);
+    assert_int_equal(c.links_mpi, 0);
+    assert_non_null(strstr(c.why, "/prog"));
+    assert_int_equal(detect(lab, "sudo -n ./prog").flavour, HB_MPI_MPICH);
+    assert_choice(detect(lab, "setarch -R ./plain"), HB_PM_NONE, HB_MPI_NONE);
+    assert_choice(detect(lab, "./plain prog"), HB_PM_NONE, HB_MPI_NONE);
+}
+
+static void a_wrapper_that_is_a_script_is_seen_through(void **state)
+{
+    struct lab *lab = *state;
+
+    mpich(lab);
+    text_file(lab, "bin/valgrind", "#!/bin/sh\nexec real.bin \"$@\"\n");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    assert_choice(detect(lab, "valgrind ./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+}
+
 static void other_interpreters_take_the_default_rule(void **state)
 {
     struct lab *lab = *state;
@@ -697,6 +728,8 @@ int main(void)
         IN_LAB(program_is_looked_up_in_path),
         IN_LAB(missing_program_takes_the_default_rule),
         IN_LAB(wrappers_are_seen_through),
+        IN_LAB(an_argument_that_links_an_mpi_is_a_guess),
+        IN_LAB(a_wrapper_that_is_a_script_is_seen_through),
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),
         IN_LAB(shell_script_for_two_families_is_uncertain),

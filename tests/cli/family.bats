@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Families of process management where their server cannot be had.
+
+load ../common
+
+setup() { common_setup; }
+
+# The programs without their module of libpmix, wherever it may be installed.
+without_pmix() {
+    mkdir -p bare/empty
+    cp "$HB_BUILDDIR/hbrun" "$HB_BUILDDIR/hpcbootd" bare/
+    touch bare/empty/hb_pmix.so
+    export HPCBOOT_MODULE_DIR=$PWD/bare/empty
+    export hbrun=$PWD/bare/hbrun
+}
+
+@test "without PMIx a program of uncertain family runs, with a note" {
+    without_pmix
+    # shellcheck disable=SC2016  # expanded by the ranks
+    printf '#!/bin/sh\necho "rank $HPCBOOT_RANK"\n' > script
+    chmod +x script
+    LD_LIBRARY_PATH=$PWD run hb -n 2 ./script
+    ended_with 0
+    says '^rank 0$'
+    says '^rank 1$'
+    touch libmpi.so.40 # what makes the default rule choose PMIx
+    LD_LIBRARY_PATH=$PWD run hb -n 2 ./script
+    ended_with 0
+    says '^rank 1$'
+    says 'warning: PMIx programs.* pmi1 is used instead'
+    LD_LIBRARY_PATH=$PWD run hb --explain -n 2 ./script
+    says 'process management: pmi1 .not certain.: pmix cannot be served'
+}
+
+@test "without PMIx a plain program runs, and says nothing" {
+    without_pmix
+    run hb -n 2 true
+    ended_with 0
+    [ -z "$output" ]
+}
+
+@test "without PMIx, --pmi pmix is refused in words" {
+    without_pmix
+    run hb --pmi pmix -n 2 true
+    ended_with 75
+    says 'cannot be served.*--pmi pmi1'
+}
+
+@test "a stack too small for PMIx is refused in words" {
+    [ -e "$HB_BUILDDIR/.libs/hb_pmix.so" ] || skip 'built without libpmix'
+    ulimit -s 128
+    run hb --pmi pmix -n 2 true
+    ended_with 75
+    says 'PMIx server needs a stack .*ulimit'
+    run hb -n 2 true
+    ended_with 0
+}
+
+@test "a small stack is widened where that is allowed, the ranks' is not" {
+    [ -e "$HB_BUILDDIR/.libs/hb_pmix.so" ] || skip 'built without libpmix'
+    ulimit -Ss 128
+    run hb --pmi pmix -n 1 sh -c 'ulimit -Ss'
+    ended_with 0
+    says '^128$'
+}

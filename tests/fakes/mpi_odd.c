@@ -8,7 +8,6 @@
  *   mpi_odd names     rank 0 publishes a name, all look it up
  *   mpi_odd spawn     asks for more processes; ends well when that fails
  *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
- *   mpi_odd wait      all wait in MPI, to be killed from outside
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -76,9 +75,7 @@ int main(int argc, char **argv)
         spawn(argv[0]);
     } else if (strcmp(kind, "fatal") == 0 && rank == 1) {
         MPI_Send(&rank, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
-    } else if (strcmp(kind, "fatal") == 0 || strcmp(kind, "wait") == 0) {
-        printf("rank %d waits\n", rank);
-        fflush(stdout);
+    } else if (strcmp(kind, "fatal") == 0) {
         sleep(1000);
     }
     MPI_Finalize();

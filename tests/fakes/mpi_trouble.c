@@ -4,7 +4,9 @@
  * An MPI program in which rank 1 makes trouble while the others wait:
  *   mpi_trouble abort    calls MPI_Abort with code 7
  *   mpi_trouble leave    exits with status 0 without MPI_Finalize
+ *   mpi_trouble exit     exits with status 3
  *   mpi_trouble segv     dies of SIGSEGV
+ *   mpi_trouble wait     says so and waits, to be killed from outside
  *   mpi_trouble noinit   no rank calls MPI_Init; all end well
  */
 #include <mpi.h>
@@ -15,6 +17,8 @@
 #include <unistd.h>
 
 #define ABORT_CODE 7
+#define EXIT_STATUS 3
+#define LONG_S 1000
 
 static void trouble(const char *kind)
 {
@@ -22,6 +26,12 @@ static void trouble(const char *kind)
         MPI_Abort(MPI_COMM_WORLD, ABORT_CODE);
     } else if (strcmp(kind, "leave") == 0) {
         _exit(0);
+    } else if (strcmp(kind, "exit") == 0) {
+        exit(EXIT_STATUS);
+    } else if (strcmp(kind, "wait") == 0) {
+        printf("rank 1 waits\n");
+        fflush(stdout);
+        sleep(LONG_S);
     } else {
         raise(SIGSEGV);
     }
@@ -41,7 +51,7 @@ int main(int argc, char **argv)
     if (rank == 1) {
         trouble(kind);
     }
-    sleep(1000);
+    sleep(LONG_S);
     MPI_Finalize();
     return 0;
 }

@@ -7,19 +7,8 @@
 load peers
 
 setup() { common_setup; }
-setup_file() {
-    # Pods are for some of the tests; where there can be none, those skip.
-    export PODLAB_NAME=peers-$$
-    "$podlab" up 2 --see "$HB_SRCDIR" --see "$HB_BUILDDIR" --owner $$ \
-        > "$BATS_FILE_TMPDIR/lab" 2>&1 || true
-}
+setup_file() { two_pods; }
 teardown_file() { "$podlab" down; }
-need_pods() {
-    "$podlab" list > /dev/null 2>&1 || skip "$(cat "$BATS_FILE_TMPDIR/lab")"
-}
-over_pods() { # COMMAND...
-    pod 0 timeout -s KILL "$HB_LIMIT" "$hbrun" -H pod-0:2,pod-1:2 "$@"
-}
 
 @test "Open MPI 4: 1, 2 and 5 ranks find each other" {
     need mpicc.openmpi
@@ -80,46 +69,6 @@ if w.rank == 0:
     print(f"sum of all ranks: {total}:", "right" if total == 3 else "WRONG")'
     world 3
 }
-
-each_mpi() { # TEST-FUNCTION
-    local mpi
-    for mpi in debian-openmpi debian-mpich; do
-        command -v "mpicc.${mpi#debian-}" > /dev/null || continue
-        "$1" "$mpi"
-    done
-}
-
-abort_7() {
-    run hb -n 3 "$(trouble "$1")" abort
-    ended_with 7
-    says 'rank 1 on .*aborted.* 7'
-    nothing_left
-}
-@test "MPI_Abort(7): status 7, the rank is named" { each_mpi abort_7; }
-
-abort_over_pods() {
-    run over_pods "$(trouble "$1")" abort
-    ended_with 7
-    says 'rank 1 on pod-0.*aborted.* 7'
-    pods_clean 0 1
-}
-@test "MPI_Abort(7) over pods" { need_pods; each_mpi abort_over_pods; }
-
-leave_early() {
-    run hb -n 3 "$(trouble "$1")" leave
-    [ "$status" -ne 0 ]
-    says 'rank 1 on .*without finaliz'
-    nothing_left
-}
-@test "a rank that leaves without MPI_Finalize" { each_mpi leave_early; }
-
-segv() {
-    run hb -n 3 "$(trouble "$1")" segv
-    ended_with 139
-    says 'rank 1 on .*SIGSEGV'
-    nothing_left
-}
-@test "a rank of an MPI program that segfaults" { each_mpi segv; }
 
 alone() {
     run hb -n 2 --pmi none "$(hello "$1")"

@@ -8,29 +8,34 @@
 load ../common
 venvs=$HB_BUILDDIR/peers
 
-# wheel_env MPI: makes its environment; where it cannot, skips with a reason.
-# All wheels are got by one test file, so two never write the same folder.
+# wheel_env MPI: makes its environment, with mpi4py; where it cannot, skips with
+# a reason. Test files that run at once wait for the one that makes it.
 wheel_env() {
-    local mpi=$1 packages log
+    local mpi=$1 packages log lock
     case $mpi in
         impi) packages='impi-rt impi-devel' ;;
         *) packages=$mpi ;;
     esac
     [ "${HB_PEERS:-no}" = yes ] ||
-        skip "wheels are not asked for (make check-peers, ./check)"
+        skip "wheels are not asked for (make check-peers, ./check --peers)"
     need python3
-    [ ! -e "$venvs/$mpi/ready" ] || return 0
     log=$venvs/$mpi.log
     mkdir -p "$venvs"
+    exec {lock}> "$venvs/$mpi.lock"
+    flock "$lock"
     # shellcheck disable=SC2086  # a list of words
-    { python3 -m venv --clear "$venvs/$mpi" &&
-        timeout -k 5 300 "$venvs/$mpi/bin/pip" install $packages; } \
-        > "$log" 2>&1 < /dev/null ||
-        skip "$packages cannot be installed by pip: $(tail -n 1 "$log")"
-    touch "$venvs/$mpi/ready"
+    [ -e "$venvs/$mpi/ready" ] || {
+        { python3 -m venv --clear "$venvs/$mpi" && timeout -k 5 300 \
+            "$venvs/$mpi/bin/pip" install $packages mpi4py; } \
+            > "$log" 2>&1 < /dev/null ||
+            skip "$packages cannot be installed by pip: $(tail -n 1 "$log")"
+        touch "$venvs/$mpi/ready"
+    }
+    exec {lock}>&-
 }
 
-# compile MPI SOURCE: prints the program's path.
+# compile MPI SOURCE: prints the program's path. Files that run at once may make
+# it twice, and never see half of it.
 compile() {
     local mpi=$1 source=$2 program compiler
     program=$venvs/bin/$mpi-$(basename "$source" .c)
@@ -40,9 +45,10 @@ compile() {
         debian-mpich) compiler=${MPICC_MPICH:-mpicc.mpich} ;;
         *) compiler=$venvs/$mpi/bin/mpicc ;;
     esac
-    [ "$program" -nt "$source" ] ||
-        I_MPI_ROOT=$venvs/$mpi "$compiler" -O1 -o "$program" "$source" ||
-        return 1
+    [ "$program" -nt "$source" ] || {
+        I_MPI_ROOT=$venvs/$mpi "$compiler" -O1 -o "$program.$$" "$source" &&
+            mv "$program.$$" "$program"
+    } || return 1
     echo "$program"
 }
 hello() { compile "$1" "$HB_SRCDIR/examples/hello_mpi.c"; }
@@ -60,4 +66,71 @@ world() {
         }
     done
     says '^sum of all ranks: .*: right$'
+}
+
+# two_pods: a lab for a whole file, of whose tests only some need it: they say
+# need_pods, and skip where there can be none.
+two_pods() {
+    export PODLAB_NAME=peers-$$
+    "$podlab" up 2 --see "$HB_SRCDIR" --see "$HB_BUILDDIR" --owner $$ \
+        > "$BATS_FILE_TMPDIR/lab" 2>&1 || true
+}
+need_pods() {
+    "$podlab" list > /dev/null 2>&1 || skip "$(cat "$BATS_FILE_TMPDIR/lab")"
+}
+over_pods() { # COMMAND...
+    pod 0 timeout -s KILL "$HB_LIMIT" "$hbrun" -H pod-0:2,pod-1:2 "$@"
+}
+
+# each_mpi FUNCTION [ARGUMENT...]: with each of Debian's MPIs that is there.
+each_mpi() {
+    local mpi n=0
+    for mpi in debian-openmpi debian-mpich; do
+        command -v "mpicc.${mpi#debian-}" > /dev/null || continue
+        "$1" "$mpi" "${@:2}"
+        n=$((n + 1))
+    done
+    [ $n -gt 0 ] || skip 'neither mpicc.openmpi nor mpicc.mpich is installed'
+}
+
+# rank_process PROGRAM RANK: its pid, also where it runs in a pod.
+rank_process() {
+    local file pid
+    for file in /proc/[0-9]*/environ; do
+        pid=${file//[!0-9]/}
+        [ "/proc/$pid/exe" -ef "$1" ] || continue
+        ! grep -qsz "^HPCBOOT_RANK=$2$" "$file" || echo "$pid"
+    done
+}
+
+# ending KIND: the status, and the final line after "rank 1 on HOST ".
+ending() {
+    case $1 in
+        abort) echo 7 'aborted the job with code 7' ;;
+        exit) echo 3 'exited with status 3' ;;
+        segv) echo 139 'was ended by signal 11: SIGSEGV.*' ;;
+        kill) echo 137 'was ended by signal 9: SIGKILL.*' ;;
+        leave) echo 1 'exited with status 0 without finalizing MPI.*' ;;
+    esac
+}
+
+# ends_by MPI KIND HOST COMMAND...: rank 1 of COMMAND ends so.
+ends_by() {
+    local program kind=$2 host=$3 want words job
+    program=$(trouble "$1")
+    read -r want words <<< "$(ending "$kind")"
+    [ "$kind" != kill ] || kind=wait
+    "${@:4}" "$program" $kind > out 2> err < /dev/null &
+    job=$!
+    if [ "$kind" = wait ]; then
+        wait_until grep -q 'rank 1 waits' out
+        kill -KILL "$(rank_process "$program" 1)"
+    fi
+    ends $job
+    ended_with "$want"
+    [[ $(tail -n 1 err) =~ ^"hbrun: error: rank 1 on "$host" "$words$ ]] || {
+        echo "not the last line: rank 1 on $host $words"
+        tail -n 5 err
+        return 1
+    }
 }

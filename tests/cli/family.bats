@@ -45,7 +45,7 @@ without_pmix() {
 @test "without PMIx, --pmi pmix is refused in words" {
     without_pmix
     run hb --pmi pmix -n 2 true
-    ended_with 75
+    ended_with 2
     says 'cannot be served.*--pmi pmi1'
 }
 
@@ -53,7 +53,7 @@ without_pmix() {
     [ -e "$HB_BUILDDIR/.libs/hb_pmix.so" ] || skip 'built without libpmix'
     ulimit -s 128
     run hb --pmi pmix -n 2 true
-    ended_with 75
+    ended_with 2
     says 'PMIx server needs a stack .*ulimit'
     run hb -n 2 true
     ended_with 0

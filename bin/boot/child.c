@@ -31,7 +31,7 @@
 #define NAME_MAX_BYTES 64
 /* A forked agent has its ranks to see to, a command the way to its host. */
 #define SETTLE_MS 2000
-#define SETTLE_KILL_MS 500 /* a killed process goes unless the kernel is stuck */
+#define SETTLE_KILL_MS 500 /* the killed go, unless the kernel is stuck */
 #define SETTLE_LOOK_MS 1
 
 extern char **environ;

@@ -3,8 +3,8 @@
 
 /* The agent's talk with its parent. It says HELLO, is WELCOMEd, receives the
  * job (files, JOB, one APP per segment, START) and from then on is driven by
- * frames, by its ranks and by its guard. Each frame type has one handler in a table;
- * a frame out of turn is a protocol error and ends the agent.
+ * frames, by its ranks and by its guard. Each frame type has one handler in a
+ * table; a frame out of turn is a protocol error and ends the agent.
  *
  * Whatever ends the link ends the ranks: an agent without a parent kills at
  * once and leaves, so that a dead launcher leaves nothing running. */

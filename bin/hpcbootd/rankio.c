@@ -257,7 +257,8 @@ static void stdin_ack(struct agent *a)
         }
     }
     if (least > a->stdin_acked) {
-        AGENT_SEND(a, stdin_credit, .bytes = (uint32_t)(least - a->stdin_acked));
+        AGENT_SEND(a, stdin_credit,
+                   .bytes = (uint32_t)(least - a->stdin_acked));
         a->stdin_acked = least;
     }
 }

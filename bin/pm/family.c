@@ -33,7 +33,7 @@
 #define DEPTH_MAX 8 /* a script started by a wrapper started by a script ... */
 #define SHELL_DEPTH 3 /* a shell counts as so many: it may name many programs */
 #define SCRIPT_MAX (256u << 10) /* of a shell script that is looked through */
-#define ARGS_MAX 32 /* a program stands among the first arguments of a wrapper */
+#define ARGS_MAX 32 /* a wrapper has its program among the first */
 #define SHEBANG_MAX 256u /* what Linux reads of a script's first line */
 
 static const char *const flavour_names[] = {
@@ -157,7 +157,7 @@ static int by_argument(const struct hb_place *place, const char *path,
     return 0;
 }
 
-/* ---- Python ---------------------------------------------------------------- */
+/* ---- Python -------------------------------------------------------------- */
 
 /* Where there are several modules, one per MPI, those whose MPI is not there
  * do not count, and if those that are there differ, nothing is certain. */
@@ -214,7 +214,7 @@ static void by_python(const struct hb_place *place, const char *path,
     hb_strv_destroy(&modules);
 }
 
-/* ---- unwrapping ------------------------------------------------------------ */
+/* ---- unwrapping ---------------------------------------------------------- */
 
 static void detect(const struct hb_place *place, char *const *argv, int depth,
                    struct hb_family_choice *c);
@@ -286,7 +286,7 @@ static void by_script(const struct hb_place *place, const char *path,
     hb_strv_destroy(&words);
 }
 
-/* ---- shells ---------------------------------------------------------------- */
+/* ---- shells -------------------------------------------------------------- */
 
 struct shell_search {
     const struct hb_place *place;

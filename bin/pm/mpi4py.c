@@ -150,7 +150,7 @@ void hb_mpi4py_find(const struct hb_place *place, const char *interpreter,
     free(prefix);
 }
 
-/* ---- wheels with a module per ABI ----------------------------------------- */
+/* ---- wheels with a module per ABI ---------------------------------------- */
 
 static int is_per_abi(const struct hb_strv *modules)
 {
@@ -262,7 +262,7 @@ char *hb_mpi4py_library(const struct hb_place *place, const char *interpreter,
     return found != NULL ? found : libmpi_of_system(place);
 }
 
-/* ---- command lines ---------------------------------------------------------- */
+/* ---- command lines ------------------------------------------------------- */
 
 static int script_names(const struct hb_place *place, const char *script)
 {

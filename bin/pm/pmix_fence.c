@@ -52,7 +52,7 @@ void hb_pmix_fences_destroy(struct hb_pm *pm)
     }
 }
 
-/* ---- who takes part -------------------------------------------------------- */
+/* ---- who takes part ------------------------------------------------------ */
 
 /* Ranks of the participants in ascending order; *all_out: every rank of the
  * job. HPCBOOT_ERR_UNSUPPORTED: a process of another job is among them. */
@@ -145,7 +145,7 @@ static char *fence_key(struct hb_pm *pm, const char *kind,
     return key;
 }
 
-/* ---- collectives ------------------------------------------------------------ */
+/* ---- collectives --------------------------------------------------------- */
 
 static void release(void *data)
 {
@@ -241,7 +241,7 @@ void hb_pmix_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
     free(f);
 }
 
-/* ---- direct modex ------------------------------------------------------------ */
+/* ---- direct modex -------------------------------------------------------- */
 
 void hb_pmix_run_modex(struct hb_pm *pm, struct hb_pmix_event *ev)
 {

@@ -99,7 +99,7 @@ static void add_bag(struct bag *b, const char *key, struct bag *inner)
     }
 }
 
-/* ---- texts ------------------------------------------------------------------ */
+/* ---- texts --------------------------------------------------------------- */
 
 static char *rank_list(const struct maker *m, uint32_t node)
 {
@@ -162,7 +162,7 @@ static void add_app_lists(const struct maker *m, struct bag *b)
     hb_str_destroy(&sizes);
 }
 
-/* ---- levels ------------------------------------------------------------------ */
+/* ---- levels -------------------------------------------------------------- */
 
 static void add_job(const struct maker *m, struct bag *b)
 {
@@ -274,7 +274,7 @@ static void add_all(const struct maker *m, struct bag *b)
     }
 }
 
-/* ---- handing it over ------------------------------------------------------------ */
+/* ---- handing it over ----------------------------------------------------- */
 
 static pmix_status_t register_nspace(const struct maker *m)
 {

@@ -103,7 +103,7 @@ void hb_pmix_names_destroy(struct hb_pm *pm)
     pm->names = NULL;
 }
 
-/* ---- requests --------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static struct request *request_new(struct hb_pm *pm,
                                    const struct hb_pmix_event *ev)
@@ -198,7 +198,7 @@ static void settle(struct hb_pm *pm, struct request *r)
     finish(pm, r);
 }
 
-/* ---- publish and unpublish ---------------------------------------------------- */
+/* ---- publish and unpublish ----------------------------------------------- */
 
 static void remember(struct hb_pm *pm, pmix_rank_t rank, const char *key)
 {
@@ -276,7 +276,7 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
     settle(pm, r);
 }
 
-/* ---- lookup -------------------------------------------------------------------- */
+/* ---- lookup -------------------------------------------------------------- */
 
 static void read_directives(struct request *r, const struct hb_pmix_event *ev)
 {

@@ -24,7 +24,7 @@
 #define CONTACT_FINALISED 4u
 #define NO_TEXT "N/A" /* what Open MPI says where it has nothing to say */
 
-/* ---- making events --------------------------------------------------------- */
+/* ---- making events ------------------------------------------------------- */
 
 static struct hb_pmix_event *event(hb_pmix_run run, const pmix_proc_t *proc)
 {
@@ -108,7 +108,7 @@ static void run_success(struct hb_pm *pm, struct hb_pmix_event *ev)
     answer_op(ev, PMIX_SUCCESS);
 }
 
-/* ---- life of a rank --------------------------------------------------------- */
+/* ---- life of a rank ------------------------------------------------------ */
 
 static void run_connected(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
@@ -167,7 +167,7 @@ static pmix_status_t client_abort(const pmix_proc_t *proc, void *object,
     return post_op(ev, cb, cbdata);
 }
 
-/* ---- collectives and data ---------------------------------------------------- */
+/* ---- collectives and data ------------------------------------------------ */
 
 static pmix_status_t fence_nb(const pmix_proc_t procs[], size_t n_procs,
                               const pmix_info_t info[], size_t n_info,
@@ -220,7 +220,7 @@ static pmix_status_t direct_modex(const pmix_proc_t *proc,
     return PMIX_SUCCESS;
 }
 
-/* ---- names -------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 static pmix_status_t publish(const pmix_proc_t *proc, const pmix_info_t info[],
                              size_t n_info, pmix_op_cbfunc_t cb, void *cbdata)
@@ -255,7 +255,7 @@ static pmix_status_t unpublish(const pmix_proc_t *proc, char **keys,
     return post_op(ev, cb, cbdata);
 }
 
-/* ---- spawn and log ------------------------------------------------------------- */
+/* ---- spawn and log ------------------------------------------------------- */
 
 static void run_spawn(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
@@ -311,7 +311,7 @@ static void log_text(const pmix_proc_t *proc, const pmix_info_t data[],
     (void)post_op(ev, cb, cbdata);
 }
 
-/* ---- events and control --------------------------------------------------------- */
+/* ---- events and control -------------------------------------------------- */
 
 /* libpmix itself tells the clients of this node; events of other nodes do not
  * come here, so there is nothing to subscribe to. */

@@ -10,7 +10,7 @@
 /* What a fence has collected from its nodes: a sequence of {u32 node, blob},
  * without those whose blob is empty. The engine (lib/rdzv/fence.h) makes it,
  * the process-management servers read it. */
-#define HB_FENCE_DATA_MAX (256u << 20) /* as much as a frame of lib/wire holds */
+#define HB_FENCE_DATA_MAX (256u << 20) /* what a frame of lib/wire holds */
 
 /* The next part of a view: 1, 0 at the end, HPCBOOT_ERR_PROTOCOL where it is
  * malformed. The blob points into the view. */

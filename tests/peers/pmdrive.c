@@ -49,7 +49,7 @@ void die(const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* ---- streams ----------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------- */
 
 void conn_open(struct conn *c, int fd)
 {
@@ -97,7 +97,7 @@ int conn_pump(struct conn *c)
     return n < 0 && errno == EAGAIN;
 }
 
-/* ---- fences ------------------------------------------------------------------- */
+/* ---- fences -------------------------------------------------------------- */
 
 static void on_down(void *arg, uint32_t child, struct hb_bytes key,
                     int status, struct hb_bytes data)
@@ -128,7 +128,7 @@ static int on_fence_up(struct hub *h, const struct hb_frame *f,
                                m.data, err);
 }
 
-/* ---- everything else ------------------------------------------------------------ */
+/* ---- everything else ----------------------------------------------------- */
 
 static int on_forward(struct hub *h, const struct hb_frame *f,
                       struct hpcboot_error *err)
@@ -317,7 +317,7 @@ static void hub_end(struct hub *h)
     hb_kvs_destroy(h->names);
 }
 
-/* ---- command line ----------------------------------------------------------------- */
+/* ---- command line -------------------------------------------------------- */
 
 static int usage(void)
 {

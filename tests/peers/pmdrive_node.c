@@ -67,7 +67,7 @@ static struct rank *find(struct node *n, uint32_t rank)
     return NULL;
 }
 
-/* ---- what the server asks --------------------------------------------------- */
+/* ---- what the server asks ------------------------------------------------ */
 
 static void on_send(void *arg, uint32_t rank, const void *data, size_t len)
 {
@@ -156,7 +156,7 @@ static void on_done(void *arg, struct hb_bytes key, int status,
 
 static const struct hb_fence_ops node_fences = {.up = on_up, .done = on_done};
 
-/* ---- what the hub says -------------------------------------------------------- */
+/* ---- what the hub says --------------------------------------------------- */
 
 /* The id of a modex is only unique on the node that asks; the node goes into
  * its upper half on the way through libpmix. */
@@ -241,7 +241,7 @@ static void pump_hub(struct node *n)
     }
 }
 
-/* ---- ranks ---------------------------------------------------------------------- */
+/* ---- ranks --------------------------------------------------------------- */
 
 static int keep(const char *entry)
 {
@@ -360,7 +360,7 @@ static void reap(struct node *n)
     }
 }
 
-/* ---- the loop ---------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------ */
 
 static void loop(struct node *n)
 {

@@ -29,7 +29,8 @@
 struct tally {
     uint32_t mentions;
     uint32_t unstated; /* mentions without a count */
-    uint32_t autos;    /* mentions that ask for counting */
+    uint32_t autos;    /* mentions that ask for counting cores */
+    uint32_t gpus;     /* mentions that ask for counting GPUs */
 };
 
 struct hb_build {
@@ -177,6 +178,12 @@ static int merge(struct hb_host *h, struct tally *t,
     t->mentions++;
     t->unstated += m->slots == HB_SLOTS_NOT_STATED;
     t->autos += m->slots == HB_SLOTS_AUTO;
+    t->gpus += m->slots == HB_SLOTS_GPUS;
+    if (t->autos > 0 && t->gpus > 0) {
+        return hb_lines_fail(lines, m->name, err,
+                             "expected the same to be counted on %.60s as in "
+                             "%.60s: cores or GPUs", h->name, h->origin);
+    }
     return add_slots(h, t, lines, m, err);
 }
 
@@ -253,8 +260,9 @@ static void settle(struct hb_host *h, const struct tally *t, enum hb_tally how)
     int each = how == HB_TALLY_EACH ||
                (how == HB_TALLY_REPEATED && t->mentions > 1);
 
-    if (t->autos > 0) {
+    if (t->autos > 0 || t->gpus > 0) {
         h->slots = 0;
+        h->count = t->gpus > 0 ? HB_COUNT_GPUS : HB_COUNT_CORES;
     } else if (each) {
         h->slots += (int)t->unstated;
     }
@@ -278,26 +286,16 @@ void hb_build_finish(struct hb_build *b, struct hb_gang *out)
 int hb_slots_parse(const struct hb_lines *lines, const char *text, int *out,
                    struct hpcboot_error *err)
 {
-    static const char *const counted[] = {"auto", "cpu", "*"};
-    uint64_t n;
+    enum hb_count count;
+    int slots;
 
-    for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
-        if (strcasecmp(text, counted[i]) == 0) {
-            *out = HB_SLOTS_AUTO;
-            return HPCBOOT_OK;
-        }
-    }
-    if (strcasecmp(text, "gpu") == 0) {
-        return hb_lines_fail(lines, text, err,
-                             "expected a number of slots, or \"auto\": GPUs "
-                             "are not counted here");
-    }
-    if (hb_parse_u64(text, 1, HB_MAX_SLOTS, &n) < 0) {
+    if (!hb_slots_word(text, &slots, &count)) {
         return hb_lines_fail(lines, text, err,
                              "expected a number of slots from 1 to %u, or "
-                             "\"auto\"", HB_MAX_SLOTS);
+                             "\"auto\", \"cpu\" or \"gpu\"", HB_MAX_SLOTS);
     }
-    *out = (int)n;
+    *out = slots > 0 ? slots
+                     : count == HB_COUNT_GPUS ? HB_SLOTS_GPUS : HB_SLOTS_AUTO;
     return HPCBOOT_OK;
 }
 

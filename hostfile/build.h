@@ -7,13 +7,13 @@
 #include "hostfile/lines.h"
 
 /* Makes a gang out of mentions: what every dialect ends in. */
-enum { HB_SLOTS_NOT_STATED = 0, HB_SLOTS_AUTO = -1 };
+enum { HB_SLOTS_NOT_STATED = 0, HB_SLOTS_AUTO = -1, HB_SLOTS_GPUS = -2 };
 
 struct hb_mentioned {
     char *user;    /* or NULL; borrowed */
     char *name;    /* a name, an address, or a name with ranges; borrowed */
     int literal;   /* `name` stood in the brackets of an IPv6 address */
-    int slots;     /* > 0, or one of the two above */
+    int slots;     /* > 0, or one of the three above */
     int max_slots; /* 0: none */
     int port;      /* 0: none */
 };
@@ -37,7 +37,8 @@ void hb_build_finish(struct hb_build *b, struct hb_gang *out);
 /* Sets is_local of every host; `root` as in hb_gang_request. */
 void hb_gang_mark_local(struct hb_gang *gang, const char *root);
 
-/* Reads a slot count: 1 to HB_MAX_SLOTS, "auto", "cpu" or "*" for counted. */
+/* Reads a slot count: 1 to HB_MAX_SLOTS, or "auto", "cpu", "*", "gpu" for what
+ * is counted on the host. */
 int hb_slots_parse(const struct hb_lines *lines, const char *text, int *out,
                    struct hpcboot_error *err);
 /* The word at `text` in the current line as [USER@]HOST[:SLOTS], into *out,

@@ -91,7 +91,9 @@ static int has(const struct hb_host *h, int what)
            (what == HB_DROP_PORT && h->port > 0) ||
            (what == HB_DROP_SLOTS && h->slots > 0) ||
            (what == HB_DROP_MAX_SLOTS && h->max_slots > 0) ||
-           (what == HB_DROP_COUNTED && h->slots == 0);
+           (what == HB_DROP_COUNTED && h->slots == 0) ||
+           (what == HB_DROP_GPUS && h->slots == 0 &&
+            h->count == HB_COUNT_GPUS);
 }
 
 void hb_form_dropped(const struct hb_gang *gang, int what,
@@ -106,6 +108,7 @@ void hb_form_dropped(const struct hb_gang *gang, int what,
         {HB_DROP_SLOTS, "slots"},
         {HB_DROP_MAX_SLOTS, "max_slots"},
         {HB_DROP_COUNTED, "slots to be counted on the host (written as 1)"},
+        {HB_DROP_GPUS, "slots=gpu, the GPUs of the host as its slots"},
     };
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {

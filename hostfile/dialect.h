@@ -15,6 +15,7 @@ struct hb_form {
     const char *aliases; /* other names, parted by blanks, or NULL */
     const char *title; /* "Open MPI hostfile" */
     enum hb_tally tally;
+    int needs_slots; /* has a number for each host, and no word for "count" */
     /* Adds every mention of the text. */
     int (*read)(struct hb_build *b, struct hb_lines *lines,
                 struct hpcboot_error *err);
@@ -43,7 +44,8 @@ extern const struct hb_form hb_form_openmpi, hb_form_hydra, hb_form_list,
 
 /* For forms without a place for them: names what the gang has of these. */
 enum { HB_DROP_USER = 1, HB_DROP_PORT = 2, HB_DROP_SLOTS = 4,
-       HB_DROP_MAX_SLOTS = 8, HB_DROP_COUNTED = 16 };
+       HB_DROP_MAX_SLOTS = 8, HB_DROP_COUNTED = 16,
+       HB_DROP_GPUS = 32 /* slots=gpu; COUNTED covers it */ };
 void hb_form_dropped(const struct hb_gang *gang, int what,
                      struct hb_strv *dropped);
 /* Writes HOST:N, one for slots that are not stated, an IPv6 address in

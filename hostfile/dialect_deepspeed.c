@@ -65,6 +65,7 @@ const struct hb_form hb_form_deepspeed = {
     .name = "deepspeed",
     .title = "DeepSpeed hostfile",
     .tally = HB_TALLY_REPEATED,
+    .needs_slots = 1,
     .read = deepspeed_read,
     .write = deepspeed_write,
 };

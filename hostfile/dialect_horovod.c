@@ -27,6 +27,7 @@ const struct hb_form hb_form_horovod = {
     .name = "horovod",
     .title = "host list of horovodrun -H",
     .tally = HB_TALLY_EACH,
+    .needs_slots = 1,
     .read = horovod_read,
     .write = horovod_write,
 };

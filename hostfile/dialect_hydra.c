@@ -99,6 +99,7 @@ const struct hb_form hb_form_hydra = {
     .aliases = "mpich",
     .title = "MPICH (Hydra) host file",
     .tally = HB_TALLY_EACH,
+    .needs_slots = 1,
     .read = hydra_read,
     .write = hydra_write,
 };

@@ -30,6 +30,7 @@ const struct hb_form hb_form_intel = {
     .aliases = "impi",
     .title = "Intel MPI machine file",
     .tally = HB_TALLY_EACH,
+    .needs_slots = 1,
     .read = intel_read,
     .write = intel_write,
 };

@@ -4,7 +4,8 @@
 /* A host list as it stands on a command line: "a,b:2,node[01-04]:4,[::1]:2".
  *
  * Commas separate, except inside brackets. A host without a count has one
- * slot per mention, HOST:auto is counted on the host. Blanks around a host
+ * slot per mention, HOST:auto and HOST:gpu are counted on the
+ * host. Blanks around a host
  * are dropped, an empty place between two commas is an error. A list that
  * stands in a file may go over several lines. */
 
@@ -94,7 +95,7 @@ static void list_write(const struct hb_gang *gang, struct hb_str *out,
         if (h->slots > 0) {
             hb_str_putf(out, ":%d", h->slots);
         } else {
-            hb_str_put(out, ":auto");
+            hb_str_put(out, h->count == HB_COUNT_GPUS ? ":gpu" : ":auto");
         }
     }
     hb_str_putc(out, '\n');

@@ -56,6 +56,7 @@ const struct hb_form hb_form_mvapich = {
     .aliases = "mvapich2 mpirun_rsh",
     .title = "MVAPICH hostfile of mpirun_rsh",
     .tally = HB_TALLY_EACH,
+    .needs_slots = 1,
     .read = mvapich_read,
     .write = mvapich_write,
 };

@@ -250,10 +250,12 @@ static int read_line(struct hb_build *b, const struct hb_lines *lines, char *p,
 static int openmpi_read(struct hb_build *b, struct hb_lines *lines,
                         struct hpcboot_error *err)
 {
+    unsigned opened = 0;
     int open = 0, rc;
 
     while ((rc = hb_lines_next(lines, err)) > 0) {
         char *p;
+        opened = open ? opened : lines->number;
         blank_comments(lines->line, lines->len, &open);
         p = lines->line + strspn(lines->line, BLANKS);
         if (*p != '\0') {
@@ -262,6 +264,11 @@ static int openmpi_read(struct hb_build *b, struct hb_lines *lines,
         if (rc < 0) {
             return rc;
         }
+    }
+    if (rc >= 0 && open) {
+        return hb_fail(err, HPCBOOT_ERR_PARSE,
+                       "%s:%u:1: expected */ for the comment that begins in "
+                       "line %u", lines->file, lines->number, opened);
     }
     return rc;
 }
@@ -286,6 +293,7 @@ static void openmpi_write(const struct hb_gang *gang, struct hb_str *out,
         }
         hb_str_putc(out, '\n');
     }
+    hb_form_dropped(gang, HB_DROP_GPUS, dropped);
 }
 
 const struct hb_form hb_form_openmpi = {

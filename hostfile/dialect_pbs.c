@@ -27,6 +27,7 @@ const struct hb_form hb_form_pbs = {
     .aliases = "torque cobalt",
     .title = "PBS node file",
     .tally = HB_TALLY_EACH,
+    .needs_slots = 1,
     .read = hb_form_read_words,
     .write = pbs_write,
 };

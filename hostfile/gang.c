@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hostfile/build.h"
 #include "hostfile/hostname.h"
@@ -47,6 +48,54 @@ void hb_gang_destroy(struct hb_gang *gang)
     free(gang->detail);
     free(gang->gang_key);
     memset(gang, 0, sizeof(*gang));
+}
+
+int hb_slots_word(const char *text, int *slots_out, enum hb_count *count_out)
+{
+    static const struct {
+        const char *word;
+        enum hb_count count;
+    } words[] = {
+        {"auto", HB_COUNT_CORES}, {"cpu", HB_COUNT_CORES},
+        {"*", HB_COUNT_CORES},    {"gpu", HB_COUNT_GPUS},
+    };
+    uint64_t n;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(text, words[i].word) == 0) {
+            *slots_out = 0;
+            *count_out = words[i].count;
+            return 1;
+        }
+    }
+    if (hb_parse_u64(text, 1, HB_MAX_SLOTS, &n) < 0) {
+        return 0;
+    }
+    *slots_out = (int)n;
+    *count_out = HB_COUNT_UNSAID;
+    return 1;
+}
+
+void hb_gang_default_slots(struct hb_gang *gang, int slots,
+                           enum hb_count count)
+{
+    for (size_t i = 0; i < gang->n; i++) {
+        struct hb_host *h = &gang->hosts[i];
+        if (h->slots == 0 && h->count == HB_COUNT_UNSAID) {
+            h->slots = slots;
+            h->count = count;
+        }
+    }
+}
+
+void hb_gang_default_word(struct hb_gang *gang, const char *text)
+{
+    enum hb_count count;
+    int slots;
+
+    if (text != NULL && hb_slots_word(text, &slots, &count)) {
+        hb_gang_default_slots(gang, slots, count);
+    }
 }
 
 void hb_gang_note(struct hb_gang *gang, const char *fmt, ...)

@@ -131,9 +131,10 @@ static int same_hosts(const struct hb_gang *a, const struct hb_gang *b)
 
 /* Says which weaker sources name other hosts than the one that was believed,
  * for the user who meant them. On the command line hosts are named on
- * purpose, so nothing else is asked then. */
-static void ask_weaker(const struct hb_gang_request *req,
-                       const struct hb_gang *gang, struct hb_strv *passed,
+ * purpose, so nothing else is asked then; and the default hostfile is there to
+ * be overruled, so of that only the list of reasons tells. */
+static void ask_weaker(const struct hb_gang_request *req, struct hb_gang *gang,
+                       struct hb_strv *passed,
                        const struct hb_source *const *winner)
 {
     for (; winner < &sources[N_SOURCES - 2]; winner++) {
@@ -144,6 +145,12 @@ static void ask_weaker(const struct hb_gang_request *req,
             !same_hosts(gang, &other)) {
             hb_strv_pushf(passed, "%s: %s, which %s is believed over", s->name,
                           other.detail, gang->source);
+            if (s != &hb_source_default) {
+                hb_gang_note(gang, "%s names other hosts (%s), but %s is "
+                             "believed (%s); -H or --hostfile decides",
+                             s->name, other.detail, gang->source,
+                             gang->detail);
+            }
         }
         free(reason);
         hb_gang_destroy(&other);

@@ -12,11 +12,21 @@
  * first that can answer wins, and each that was passed over says why. */
 #define HB_ORIGIN_THIS_HOST "this host"
 
+
+/* What is counted on a host whose slots are not stated. */
+enum hb_count {
+    HB_COUNT_UNSAID = 0, /* cores, unless there is a default */
+    HB_COUNT_CORES,      /* "auto", "cpu" */
+    HB_COUNT_GPUS,       /* "gpu" */
+    HB_COUNT_GPUS_ELSE_CORES /* torchrun's "auto" */
+};
+
 struct hb_host {
     char *name;     /* as its source spells it; also its node name */
     char *user;     /* or NULL */
     int port;       /* or 0 */
     int slots;      /* > 0: stated; 0: not stated, to be counted on the host */
+    enum hb_count count; /* what to count there then */
     int max_slots;  /* 0: none */
     int is_local;   /* this very host: start by fork */
     char *origin;   /* "/etc/mpi/hostfile:3", "-H"; never NULL; for the host
@@ -78,6 +88,13 @@ int hb_hostfile_parse_openmpi(const char *path, const char *text, size_t len,
  * without a count. HOST:auto is counted on the host. */
 int hb_hostfile_parse_list(const char *list, struct hb_gang *out,
                            struct hpcboot_error *err);
+/* "auto", "cpu", "gpu" or a number: what is understood wherever a number of
+ * slots is. 0 when the text is none of these. *slots_out is 0 for the words. */
+int hb_slots_word(const char *text, int *slots_out, enum hb_count *count_out);
+/* For hosts whose source says nothing about slots. */
+void hb_gang_default_slots(struct hb_gang *gang, int slots,
+                           enum hb_count count);
+void hb_gang_default_word(struct hb_gang *gang, const char *text); /* or NULL */
 /* Keeps the first n hosts, and the mentions of them. */
 void hb_gang_cut(struct hb_gang *gang, size_t n);
 /* 1 when `name` certainly is this host: localhost, its own host name (short

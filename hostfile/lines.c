@@ -19,8 +19,9 @@
 
 #include "lib/base/str.h"
 
-/* User, host, slots and a comment; a range or a list of a few hundred names. */
-#define MAX_LINE_BYTES 65536u
+/* A list of 10,000 long names is one line; a megabyte of one line is a mistake,
+ * and this much of it says so. */
+#define MAX_LINE_BYTES (512u << 10)
 
 void hb_lines_begin(struct hb_lines *l, const char *file, const char *text,
                     size_t len)

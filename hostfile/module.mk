@@ -26,26 +26,42 @@ hb_gangjson_la_SOURCES = %D%/json.c %D%/json.h
 hb_gangjson_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 hb_gangjson_la_LDFLAGS = $(MODULE_LDFLAGS)
 hb_gangjson_la_LIBADD = $(JANSSON_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_gangjson
+TESTS += tests/fuzz/fuzz_gangjson
+tests_fuzz_fuzz_gangjson_SOURCES = tests/fuzz/fuzz_gangjson.c %D%/json.c \
+    tests/fuzz/replay.c
+tests_fuzz_fuzz_gangjson_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_gangjson_LDADD = libhbbin.a libhb.a $(JANSSON_LIBS)
+FUZZ_EXTRA_gangjson = $(top_srcdir)/%D%/json.c $(JANSSON_CFLAGS) $(JANSSON_LIBS)
 endif
 
-hostfile_fuzzers = tests/fuzz/fuzz_hostfile tests/fuzz/fuzz_hostlist
+hostfile_fuzzers = tests/fuzz/fuzz_hostfile tests/fuzz/fuzz_hostlist \
+    tests/fuzz/fuzz_gang
 check_PROGRAMS += $(hostfile_fuzzers)
 TESTS += $(hostfile_fuzzers)
 tests_fuzz_fuzz_hostfile_SOURCES = tests/fuzz/fuzz_hostfile.c tests/fuzz/replay.c
 tests_fuzz_fuzz_hostfile_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_hostlist_SOURCES = tests/fuzz/fuzz_hostlist.c tests/fuzz/replay.c
 tests_fuzz_fuzz_hostlist_LDADD = libhbbin.a libhb.a
+tests_fuzz_fuzz_gang_SOURCES = tests/fuzz/fuzz_gang.c tests/fuzz/replay.c
+tests_fuzz_fuzz_gang_LDADD = libhbbin.a libhb.a -ldl
 EXTRA_DIST += tests/fuzz/corpus/hostfile tests/fuzz/corpus/hostlist \
+    tests/fuzz/corpus/gang tests/fuzz/corpus/gangjson \
     tests/data/gang
 
 if HAVE_CMOCKA
-hostfile_tests = tests/unit/test_hostfile tests/unit/test_range \
+hostfile_tests = tests/unit/test_hostfile tests/unit/test_hostfile_forms \
+    tests/unit/test_range \
     tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_batch
 check_PROGRAMS += $(hostfile_tests)
 TESTS += $(hostfile_tests)
 tests_unit_test_hostfile_SOURCES = tests/unit/test_hostfile.c
 tests_unit_test_hostfile_LDADD = $(UNIT_LDADD)
 tests_unit_test_hostfile_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_hostfile_forms_SOURCES = tests/unit/test_hostfile_forms.c
+tests_unit_test_hostfile_forms_LDADD = $(UNIT_LDADD)
+tests_unit_test_hostfile_forms_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_range_SOURCES = tests/unit/test_range.c
 tests_unit_test_range_LDADD = $(UNIT_LDADD)
 tests_unit_test_range_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

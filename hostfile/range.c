@@ -8,9 +8,9 @@
  * caller's limit before a single name is made, so "n[0-999999999]" costs
  * nothing. Then the names are counted off like an odometer.
  *
- * Compressing is local: it joins a run of names only while each next one has
- * the same text around a number that is one larger and as wide. That keeps
- * the order, which is the order of ranks. */
+ * Compressing is local: neighbours with the same text around their last number
+ * share a bracket, and in it a run of names whose numbers follow one another
+ * is one range. That keeps the order, which is the order of ranks. */
 
 #include "config.h"
 
@@ -199,7 +199,8 @@ int hb_range_expand(const char *expr, size_t max, struct hb_strv *out,
     uint64_t total = wrong == NULL ? product(&ps, max) : 0;
 
     if (wrong == NULL && total > max) {
-        wrong = "a range of fewer hosts";
+        wrong = max < HB_RANGE_MAX ? "a list of fewer hosts"
+                                   : "at most 1048576 hosts in a range";
         p = expr;
     }
     if (wrong != NULL) {
@@ -279,22 +280,62 @@ static size_t run_of(char *const *names, size_t n, struct number *first)
     return len;
 }
 
-void hb_range_compress(char *const *names, size_t n, struct hb_str *out)
+/* 1 when two names differ in their last number alone. */
+static int same_around(const char *a, const struct number *na, const char *b,
+                       const struct number *nb)
+{
+    return na->len > 0 && nb->len > 0 && na->at == nb->at &&
+           strncmp(a, b, na->at) == 0 &&
+           strcmp(a + na->at + na->len, b + nb->at + nb->len) == 0;
+}
+
+/* The names at the front that one bracket can hold, and its ranges. */
+static size_t bracket_of(char *const *names, size_t n, struct number *first,
+                         size_t *ranges_out)
+{
+    size_t len = run_of(names, n, first), ranges = 1;
+    struct number next;
+
+    while (len < n && ranges < MAX_RANGES && first->len > 0 &&
+           last_number(names[len], &next) &&
+           same_around(names[0], first, names[len], &next)) {
+        len += run_of(names + len, n - len, &next);
+        ranges++;
+    }
+    *ranges_out = ranges;
+    return len;
+}
+
+static void put_ranges(char *const *names, size_t n, struct hb_str *out)
 {
     for (size_t i = 0; i < n;) {
         struct number first, last;
         size_t run = run_of(names + i, n - i, &first);
-        hb_str_put(out, i > 0 ? "," : "");
-        if (run == 1) {
-            hb_str_put(out, names[i]);
-        } else {
+        hb_str_putf(out, "%s%.*s", i > 0 ? "," : "", (int)first.len,
+                    names[i] + first.at);
+        if (run > 1) {
             last_number(names[i + run - 1], &last);
-            hb_str_putn(out, names[i], first.at);
-            hb_str_putf(out, "[%.*s-%.*s]%s", (int)first.len,
-                        names[i] + first.at, (int)last.len,
-                        names[i + run - 1] + last.at,
-                        names[i] + first.at + first.len);
+            hb_str_putf(out, "-%.*s", (int)last.len,
+                        names[i + run - 1] + last.at);
         }
         i += run;
+    }
+}
+
+void hb_range_compress(char *const *names, size_t n, struct hb_str *out)
+{
+    for (size_t i = 0; i < n;) {
+        struct number first;
+        size_t ranges, len = bracket_of(names + i, n - i, &first, &ranges);
+        hb_str_put(out, i > 0 ? "," : "");
+        if (len == 1) {
+            hb_str_put(out, names[i]);
+        } else {
+            hb_str_putn(out, names[i], first.at);
+            hb_str_put(out, "[");
+            put_ranges(names + i, len, out);
+            hb_str_putf(out, "]%s", names[i] + first.at + first.len);
+        }
+        i += len;
     }
 }

@@ -20,6 +20,8 @@
 
 /* A million hosts with long names. */
 #define MAX_FILE_BYTES (256u << 20)
+/* Where programs are when no PATH says so. */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 /* The largest RSA keys in PEM form are near 13 KiB. */
 #define MAX_KEY_BYTES (64u << 10)
 
@@ -169,6 +171,56 @@ int hb_source_read_named(const struct hb_gang_request *req,
     return 1;
 }
 
+/* 1 when the program is in one of the directories of PATH. */
+static int is_installed(const struct hb_gang_request *req, const char *command)
+{
+    const char *path = hb_source_env(req, "PATH");
+    int found = 0;
+
+    for (path = path != NULL ? path : DEFAULT_PATH; *path != '\0' && !found;
+         path += *path == ':') {
+        size_t n = strcspn(path, ":");
+        char *full = hb_xasprintf("%s%.*s/%s", hb_source_root(req), (int)n,
+                                  path, command);
+        found = path[0] == '/' && access(full, X_OK) == 0;
+        free(full);
+        path += n;
+    }
+    return found;
+}
+
+static int has_this_host(const struct hb_gang *gang)
+{
+    size_t i = 0;
+
+    while (i < gang->n && !gang->hosts[i].is_local) {
+        i++;
+    }
+    return i < gang->n;
+}
+
+int hb_source_is_here(const struct hb_gang_request *req, const char *system,
+                      const char *command, int rc, struct hb_gang *out,
+                      char **reason_out, const struct hpcboot_error *err)
+{
+    char *found;
+
+    if (is_installed(req, command) || (rc > 0 && has_this_host(out))) {
+        return 1;
+    }
+    found = hb_xstrdup(rc < 0 ? err->text : out->detail);
+    hb_gang_destroy(out);
+    *reason_out = hb_xasprintf("%s; but this host is none of them and there is "
+                               "no %s here: left over from elsewhere", found,
+                               command);
+    hb_gang_note(out, "variables of %s are set (%s), but this host is none of "
+                 "its hosts and there is no %s here, so they are taken as left "
+                 "over from elsewhere; if those hosts are meant, name them "
+                 "with -H", system, found, command);
+    free(found);
+    return 0;
+}
+
 void hb_source_operator_made(const struct hb_gang_request *req,
                              struct hb_gang *out, const char *where)
 {
@@ -180,13 +232,17 @@ void hb_source_operator_made(const struct hb_gang_request *req,
                                out->gang_key != NULL ? out->gang_key : "");
 }
 
-void hb_gang_default_slots(struct hb_gang *gang, int slots)
+void hb_torch_slots(const struct hb_gang_request *req, struct hb_gang *gang)
 {
-    for (size_t i = 0; i < gang->n; i++) {
-        if (gang->hosts[i].slots == 0) {
-            gang->hosts[i].slots = slots;
-        }
+    const char *text = hb_source_env(req, "PET_NPROC_PER_NODE");
+    enum hb_count count;
+    int slots;
+
+    if (text == NULL || !hb_slots_word(text, &slots, &count)) {
+        return;
     }
+    hb_gang_default_slots(gang, slots, strcmp(text, "auto") == 0
+                                           ? HB_COUNT_GPUS_ELSE_CORES : count);
 }
 
 static int is_private_key(const char *path)

@@ -58,14 +58,22 @@ int hb_source_read_named(const struct hb_gang_request *req,
                          const char *variable, const struct hb_form *form,
                          struct hb_gang *out, char **reason_out,
                          struct hpcboot_error *err);
+/* For a batch system whose hosts stand in variables, which images and shells
+ * carry along: 1 when it is here, because this host is one of them or its
+ * program `command` is installed. Else 0 after a look at what its source has
+ * found (rc, *out, err): *out is emptied, *reason_out and a note say why. */
+int hb_source_is_here(const struct hb_gang_request *req, const char *system,
+                      const char *command, int rc, struct hb_gang *out,
+                      char **reason_out, const struct hpcboot_error *err);
 /* The key an operator mounted for its gang, or NULL; free() it. */
 char *hb_source_gang_key(const struct hb_gang_request *req);
 /* Marks a gang as made by an operator, finds its key, and says so: the detail
  * becomes "N hosts in WHERE, the job's key is FILE". */
 void hb_source_operator_made(const struct hb_gang_request *req,
                              struct hb_gang *out, const char *where);
-/* Gives every host without slots `slots`. */
-void hb_gang_default_slots(struct hb_gang *gang, int slots);
+/* PET_NPROC_PER_NODE as torchrun reads it: a number, gpu, cpu, or auto for
+ * GPUs where there are some, else cores. */
+void hb_torch_slots(const struct hb_gang_request *req, struct hb_gang *gang);
 void hb_gang_note(struct hb_gang *gang, const char *fmt, ...)
     HB_PRINTF(2, 3);
 

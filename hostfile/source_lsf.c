@@ -9,7 +9,8 @@
  *
  * Where the site has a launch node, the job's first host is that one, with
  * one slot, and nothing tells it from a host to compute on. It is kept, and
- * --nolocal leaves it out. */
+ * --nolocal leaves it out. Variables that name other hosts, where there is no
+ * blaunch, are left over from elsewhere. */
 
 #include "config.h"
 
@@ -82,7 +83,12 @@ static int from_variable(const struct hb_gang_request *req, const char *name,
     } else {
         each_word(text, &m, err);
     }
-    return hb_members_end(&m, req, out);
+    rc = hb_members_end(&m, req, out);
+    if (rc < 0) {
+        return rc;
+    }
+    out->detail = hb_xasprintf("%zu hosts in %s", out->n, name);
+    return 1;
 }
 
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
@@ -99,17 +105,18 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                               reason_out, err);
     for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
         const char *text = hb_source_env(req, names[i]);
+        struct hpcboot_error why = {0};
         if (text == NULL || text[strspn(text, BLANKS)] == '\0') {
             continue;
         }
         free(*reason_out);
         *reason_out = NULL;
-        rc = from_variable(req, names[i], text, out, err);
-        if (rc < 0) {
-            return rc;
+        rc = from_variable(req, names[i], text, out, &why);
+        if (!hb_source_is_here(req, "LSF", "blaunch", rc, out, reason_out,
+                               &why)) {
+            return 0;
         }
-        out->detail = hb_xasprintf("%zu hosts in %s", out->n, names[i]);
-        return 1;
+        return rc < 0 ? hb_fail(err, rc, "%s", why.text) : rc;
     }
     return rc;
 }

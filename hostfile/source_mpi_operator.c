@@ -51,7 +51,7 @@ static void default_slots(const struct hb_gang_request *req,
     if (text == NULL || hb_parse_u64(text, 1, HB_MAX_SLOTS, &n) < 0) {
         return;
     }
-    hb_gang_default_slots(gang, (int)n);
+    hb_gang_default_slots(gang, (int)n, HB_COUNT_UNSAID);
 }
 
 /* NULL when this is a launcher pod, else why not. */

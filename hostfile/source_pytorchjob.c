@@ -42,11 +42,10 @@ static int add_members(const struct hb_gang_request *req, const char *master,
 {
     int job = (int)(strlen(master) - strlen(MASTER));
     int has_master = hb_ends_with(master, MASTER);
-    uint64_t slots = 0;
     struct hb_members m;
+    int rc;
 
-    hb_source_number(req, "PET_NPROC_PER_NODE", 1, HB_MAX_SLOTS, &slots);
-    hb_members_begin(&m, "PET_NNODES", (int)slots);
+    hb_members_begin(&m, "PET_NNODES", 0);
     if (has_master) {
         hb_members_add(&m, err, "%s", master);
     }
@@ -55,7 +54,9 @@ static int add_members(const struct hb_gang_request *req, const char *master,
         hb_members_add(&m, err, "%.*s-worker-%llu", job, master,
                        (unsigned long long)i);
     }
-    return hb_members_end(&m, req, out);
+    rc = hb_members_end(&m, req, out);
+    hb_torch_slots(req, out);
+    return rc;
 }
 
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,

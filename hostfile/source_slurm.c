@@ -8,7 +8,8 @@
  * beside the job's counts): the first ones hold. Without tasks per node the
  * CPUs per node are the slots.
  *
- * A list without a job, as images and shells carry around, is passed over. */
+ * Variables that images and shells carry around are passed over: a list
+ * without a job, or one that this host is not in where there is no srun. */
 
 #include "config.h"
 
@@ -171,9 +172,17 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     for (size_t i = 0; i < N_LISTS; i++) {
         const char *text = hb_source_env(req, lists[i].nodes);
-        if (text != NULL && text[0] != '\0') {
-            return read_list(req, i, text, out, err);
+        struct hpcboot_error why = {0};
+        int rc;
+        if (text == NULL || text[0] == '\0') {
+            continue;
         }
+        rc = read_list(req, i, text, out, &why);
+        if (!hb_source_is_here(req, "Slurm", "srun", rc, out, reason_out,
+                               &why)) {
+            return 0;
+        }
+        return rc < 0 ? hb_fail(err, rc, "%s", why.text) : rc;
     }
     *reason_out = hb_xstrdup("SLURM_JOB_ID is set, but no node list");
     return 0;

@@ -19,7 +19,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
     const char *master = hb_source_env(req, "PET_MASTER_ADDR");
-    uint64_t nodes, rank, slots = 0;
+    uint64_t nodes, rank;
     size_t stem;
     int rc;
 
@@ -39,11 +39,11 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                                    "a first pod", master);
         return 0;
     }
-    hb_source_number(req, "PET_NPROC_PER_NODE", 1, HB_MAX_SLOTS, &slots);
-    rc = hb_pod_series(req, master, nodes, (int)slots, "PET_NNODES", out, err);
+    rc = hb_pod_series(req, master, nodes, 0, "PET_NNODES", out, err);
     if (rc < 0) {
         return rc;
     }
+    hb_torch_slots(req, out);
     hb_source_operator_made(req, out, WHERE);
     return 1;
 }

@@ -80,7 +80,8 @@ fuzz:
 fuzz-program:
 	$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) \
 	    -fsanitize=fuzzer -o fuzz_$(FUZZ) \
-	    $(top_srcdir)/tests/fuzz/fuzz_$(FUZZ).c $(UNIT_LDADD)
+	    $(top_srcdir)/tests/fuzz/fuzz_$(FUZZ).c $(FUZZ_EXTRA_$(FUZZ)) \
+	    $(UNIT_LDADD)
 
 clean-local:
 	rm -rf asan tsan coverage fuzz peers

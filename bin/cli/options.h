@@ -41,9 +41,10 @@ struct hb_options {
     enum hb_dialect dialect;
     /* hosts */
     char *host_list, *hostfile, *default_hostfile;
+    char *default_slots;       /* of a host without a count: a number, auto,
+                                * cpu or gpu; NULL: auto */
     int64_t wait_hosts_ms;     /* deadline for hosts to come up; < 0: by gang */
     uint32_t min_hosts;        /* as many will do; 0: all of them */
-    uint32_t default_slots;    /* of a host without a count; 0: counted */
     uint32_t nodes;            /* use at most so many hosts; 0: all */
     /* start */
     char *launch_with, *prefix, *kex, *identity, *ssh_config, *user;

@@ -80,6 +80,21 @@ HB_SETTER(nodes)
                        err);
 }
 
+HB_SETTER(default_slots)
+{
+    const char *text = values[0];
+    uint64_t n;
+
+    if (strcmp(text, "auto") != 0 && strcmp(text, "cpu") != 0 &&
+        strcmp(text, "gpu") != 0 &&
+        hb_parse_u64(text, 1, HB_MAX_RANKS, &n) < 0) {
+        return hb_opt_bad(s, err, "needs a number from 1 to %u, auto, cpu or "
+                          "gpu, not \"%s\"", HB_MAX_RANKS, text);
+    }
+    hb_opt_replace(&s->o->default_slots, text);
+    return 0;
+}
+
 HB_SETTER(duration)
 {
     int64_t ms;

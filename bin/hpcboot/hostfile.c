@@ -20,6 +20,8 @@
 #include "hostfile/dialect.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
+#include "lib/topo/allowed.h"
+#include "lib/topo/gpus.h"
 
 extern char **environ;
 
@@ -81,13 +83,47 @@ static int gather(const struct wanted *w, struct hb_gang *gang,
     }
     req.default_hostfile = opt->default_hostfile;
     rc = hb_gang_gather(&req, gang, err);
-    for (size_t i = 0; rc >= 0 && opt->default_slots > 0 && i < gang->n; i++) {
-        if (gang->hosts[i].slots == 0) {
-            gang->hosts[i].slots = (int)opt->default_slots;
-        }
+    if (rc >= 0) {
+        hb_gang_default_word(gang, opt->default_slots);
     }
     hb_options_destroy(opt);
     return rc;
+}
+
+/* What this very host would be counted as, if it is one of the gang's and
+ * nobody states its slots. *origin_out says how; 0 when it is not known. */
+static int count_here(const struct hb_host *h, struct hb_str *origin_out)
+{
+    struct hb_allowed cores;
+    struct hb_gpus gpus;
+
+    hb_gpus_count("", environ, &gpus);
+    if (h->count == HB_COUNT_GPUS ||
+        (h->count == HB_COUNT_GPUS_ELSE_CORES && gpus.n > 0)) {
+        hb_str_put(origin_out, gpus.origin);
+        return (int)gpus.n;
+    }
+    if (hb_topo_allowed("", &cores, NULL) < 0) {
+        return 0;
+    }
+    hb_str_put(origin_out, cores.origin);
+    return (int)cores.slots;
+}
+
+static void say_slots(const struct hb_host *h)
+{
+    struct hb_str origin = HB_STR_INIT;
+
+    if (h->slots > 0) {
+        fprintf(stderr, "%d slots", h->slots);
+    } else if (h->is_local) {
+        int slots = count_here(h, &origin);
+        fprintf(stderr, "%d slots: %s", slots, hb_str_text(&origin));
+    } else {
+        fprintf(stderr, "%s to be counted there",
+                h->count == HB_COUNT_GPUS ? "GPUs" : "slots");
+    }
+    hb_str_destroy(&origin);
 }
 
 static void say_why(const struct hb_gang *gang)
@@ -105,17 +141,28 @@ static void say_why(const struct hb_gang *gang)
     for (size_t i = 0; i < gang->n; i++) {
         const struct hb_host *h = &gang->hosts[i];
         fprintf(stderr, "host: %s: ", h->name);
-        if (h->slots > 0) {
-            fprintf(stderr, "%d slots", h->slots);
-        } else {
-            fputs("slots to be counted there", stderr);
-        }
+        say_slots(h);
         fprintf(stderr, " (%s)%s\n", h->origin,
-                h->is_local ? ", this host" : "");
+                h->is_local && !hb_streq(h->origin, HB_ORIGIN_THIS_HOST)
+                    ? ", this host" : "");
     }
 }
 
-static int write_form(const struct wanted *w, const struct hb_gang *gang,
+/* A form without a word for "count there" gets the number where it can be had
+ * without asking anybody: for this host. */
+static void fill_in(struct hb_gang *gang)
+{
+    for (size_t i = 0; i < gang->n; i++) {
+        struct hb_str origin = HB_STR_INIT;
+        struct hb_host *h = &gang->hosts[i];
+        if (h->is_local && h->slots == 0) {
+            h->slots = count_here(h, &origin);
+        }
+        hb_str_destroy(&origin);
+    }
+}
+
+static int write_form(const struct wanted *w, struct hb_gang *gang,
                       struct hpcboot_error *err)
 {
     const struct hb_form *form = hb_form_find(w->format != NULL ? w->format
@@ -124,6 +171,9 @@ static int write_form(const struct wanted *w, const struct hb_gang *gang,
     struct hb_strv dropped = HB_STRV_INIT;
     int rc;
 
+    if (form->needs_slots) {
+        fill_in(gang);
+    }
     form->write(gang, &text, &dropped);
     for (size_t i = 0; i < dropped.n; i++) {
         hb_log(HB_WARN, "the %s cannot carry: %s", form->title, dropped.v[i]);

@@ -24,6 +24,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
+#include "lib/topo/gpus.h"
 
 #define MILLI 1000
 #define HOST_NAME_SIZE 256
@@ -313,8 +314,10 @@ static void on_no_welcome(evutil_socket_t fd, short what, void *arg)
 static void say_hello(struct agent *a)
 {
     char host[HOST_NAME_SIZE] = "";
+    struct hb_gpus gpus;
 
     gethostname(host, sizeof host - 1);
+    hb_gpus_count("", environ, &gpus);
     hb_buf_put_raw(hb_link_out(a->link), HB_WIRE_MAGIC, HB_WIRE_MAGIC_LEN);
     AGENT_SEND(a, hello, .protocol = HB_WIRE_PROTOCOL,
                .version = PACKAGE_VERSION, .token = a->token,
@@ -322,7 +325,8 @@ static void say_hello(struct agent *a)
                .uid = (uint32_t)getuid(), .cores = a->allowed.cores,
                .pus = a->allowed.pus, .slots = a->allowed.slots,
                .quota_milli = a->allowed.quota_milli,
-               .slots_origin = a->allowed.origin,
+               .slots_origin = a->allowed.origin, .gpus = gpus.n,
+               .gpus_origin = gpus.origin,
                .time_ns = (uint64_t)hb_now_ns());
 }
 

@@ -181,6 +181,19 @@ static void on_link_chatter(void *arg, const char *text, size_t len)
     host_chatter(arg, text, len);
 }
 
+/* What its agent counted there. */
+static int take_counts(struct job_host *h, const struct hb_msg_hello *m,
+                       struct hpcboot_error *err)
+{
+    const struct job_counts counts = {
+        .slots = m->slots, .pus = m->pus, .quota_milli = m->quota_milli,
+        .origin = m->slots_origin, .gpus = m->gpus,
+        .gpus_origin = m->gpus_origin,
+    };
+
+    return job_host_counted(h, &counts, err);
+}
+
 static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
                        struct hpcboot_error *err)
 {
@@ -223,9 +236,6 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->failed_in_row = 0;
     event_del(h->timer);
     h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
-    h->counted_slots = job_counted_slots(j, m->slots, m->pus, m->quota_milli);
-    free(h->slots_origin);
-    h->slots_origin = hb_xstrdup(m->slots_origin);
     host_send_welcome(h, beat);
     job_event_host(h, "host_ready", m->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
@@ -246,7 +256,7 @@ static void on_link_frame(void *arg, const struct hb_frame *f)
         hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                 hb_wire_type_name(f->type));
     } else if (hb_wire_get_hello(f, &m, &err) == 0) {
-        (void)check_hello(h, &m, &err);
+        (void)(check_hello(h, &m, &err) < 0 || take_counts(h, &m, &err));
     }
     if (err.code != 0) {
         h->error = err;
@@ -447,6 +457,7 @@ void job_connect_stop(struct job *j)
             event_free(h->timer);
         }
         free(h->slots_origin);
+        free(h->gpus_origin);
     }
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         if (*timers[i] != NULL) {

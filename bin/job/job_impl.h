@@ -60,6 +60,8 @@ struct job_host {
     int stubborn; /* its answers may be its way's own: asked to the deadline */
     uint32_t counted_slots; /* from HELLO */
     char *slots_origin;
+    uint32_t gpus; /* from HELLO, where they are to be the slots */
+    char *gpus_origin;
     int64_t clock_offset_ns; /* host's clock minus ours, first guess */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
@@ -195,8 +197,18 @@ static inline void arm_ms(struct event *timer, int64_t ms)
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
-uint32_t job_counted_slots(const struct job *j, uint32_t slots, uint32_t pus,
-                           uint32_t quota_milli);
+/* What was counted on a host, there or here. */
+struct job_counts {
+    uint32_t slots, pus, quota_milli;
+    const char *origin;
+    uint32_t gpus;
+    const char *gpus_origin;
+};
+/* Negative when GPUs are to be its slots and it has none. */
+int job_host_counted(struct job_host *h, const struct job_counts *counts,
+                     struct hpcboot_error *err);
+/* place.c: its slots, and who says so; 0 while unknown. */
+uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 void job_settle_family(struct job *j);
 

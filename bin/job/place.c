@@ -15,19 +15,28 @@
 #include "lib/topo/bind.h"
 #include "lib/topo/map.h"
 
-/* The slots of a host, 0 while unknown. */
-static uint32_t slots_of(const struct job_host *h)
+uint32_t job_slots_of(const struct job_host *h, const char **origin_out)
 {
-    if (h->spec->slots > 0) {
-        return (uint32_t)h->spec->slots;
+    const char *origin = h->spec->origin;
+    uint32_t slots = (uint32_t)h->spec->slots;
+
+    if (slots == 0 && h->gpus > 0) {
+        slots = h->gpus;
+        origin = h->gpus_origin;
+    } else if (slots == 0) {
+        slots = h->counted_slots;
+        origin = h->slots_origin != NULL ? h->slots_origin : origin;
     }
-    return h->counted_slots;
+    if (origin_out != NULL) {
+        *origin_out = origin;
+    }
+    return slots;
 }
 
 int job_slots_known(const struct job *j)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (slots_of(&j->hosts[i]) == 0) {
+        if (job_slots_of(&j->hosts[i], NULL) == 0) {
             return 0;
         }
     }
@@ -87,13 +96,11 @@ static struct hb_map_host *map_hosts(const struct job *j)
         const struct job_host *h = &j->hosts[i];
 
         hosts[i].name = h->spec->name;
-        hosts[i].slots = slots_of(h);
+        hosts[i].slots = job_slots_of(h, &hosts[i].origin);
         hosts[i].stated = h->spec->slots > 0;
         hosts[i].max_slots = (uint32_t)h->spec->max_slots;
         hosts[i].is_local = h->spec->is_local;
         hosts[i].absent = h->state == HOST_LOST;
-        hosts[i].origin = h->spec->slots > 0 || h->slots_origin == NULL
-                              ? h->spec->origin : h->slots_origin;
     }
     return hosts;
 }
@@ -207,7 +214,8 @@ static int number_nodes(struct job *j, const struct placing *p,
     int rc;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        slots += j->hosts[i].state == HOST_LOST ? 0 : slots_of(&j->hosts[i]);
+        slots += j->hosts[i].state == HOST_LOST
+                     ? 0 : job_slots_of(&j->hosts[i], NULL);
         if (p->used[i] > 0) {
             names[n] = j->hosts[i].spec->name;
             host_of_node[n] = i;

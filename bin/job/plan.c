@@ -14,24 +14,47 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
+#include "lib/topo/gpus.h"
 
 /* Cores, or hardware threads where those were asked for; never more than the
  * quota is worth. */
-uint32_t job_counted_slots(const struct job *j, uint32_t slots, uint32_t pus,
-                           uint32_t quota_milli)
+static uint32_t counted_slots(const struct job *j, const struct job_counts *c)
 {
-    uint32_t quota = (quota_milli + 999) / 1000;
+    uint32_t quota = (c->quota_milli + 999) / 1000;
 
     if (!j->opt->use_hwthreads) {
-        return slots;
+        return c->slots;
     }
-    return quota_milli > 0 && quota < pus ? quota : pus;
+    return c->quota_milli > 0 && quota < c->pus ? quota : c->pus;
+}
+
+int job_host_counted(struct job_host *h, const struct job_counts *counts,
+                     struct hpcboot_error *err)
+{
+    enum hb_count what = h->spec->slots > 0 ? HB_COUNT_UNSAID : h->spec->count;
+
+    h->counted_slots = counted_slots(h->job, counts);
+    free(h->slots_origin);
+    h->slots_origin = hb_xstrdup(counts->origin);
+    if (what != HB_COUNT_GPUS && what != HB_COUNT_GPUS_ELSE_CORES) {
+        return HPCBOOT_OK;
+    }
+    if (counts->gpus == 0 && what == HB_COUNT_GPUS) {
+        return hb_fail(err, HPCBOOT_ERR_HOST, "its slots are to be its GPUs "
+                       "(%s), and it has none: %s", h->spec->origin,
+                       counts->gpus_origin);
+    }
+    h->gpus = counts->gpus;
+    free(h->gpus_origin);
+    h->gpus_origin = hb_xstrdup(counts->gpus_origin);
+    return HPCBOOT_OK;
 }
 
 /* What this very host may use needs no agent to be known. */
 static int count_local(struct job *j, struct hpcboot_error *err)
 {
     struct hb_allowed allowed;
+    struct hb_gpus gpus;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
@@ -44,20 +67,15 @@ static int count_local(struct job *j, struct hpcboot_error *err)
         if (rc < 0) {
             return rc;
         }
-        h->counted_slots = job_counted_slots(j, allowed.slots, allowed.pus,
-                                             allowed.quota_milli);
-        h->slots_origin = hb_xstrdup(allowed.origin);
-    }
-    return 0;
-}
-
-static void apply_default_slots(struct job *j)
-{
-    for (uint32_t i = 0; i < j->gang.n && j->opt->default_slots > 0; i++) {
-        if (j->gang.hosts[i].slots == 0) {
-            j->gang.hosts[i].slots = (int)j->opt->default_slots;
+        hb_gpus_count("", j->env, &gpus);
+        rc = job_host_counted(h, &(struct job_counts){
+            allowed.slots, allowed.pus, allowed.quota_milli, allowed.origin,
+            gpus.n, gpus.origin}, err);
+        if (rc < 0) {
+            return hb_error_prefix(err, rc, "host %s", h->spec->name);
         }
     }
+    return 0;
 }
 
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
@@ -83,7 +101,7 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
                        "%zu (%s)", j->opt->min_hosts, j->gang.n,
                        j->gang.source);
     }
-    apply_default_slots(j);
+    hb_gang_default_word(&j->gang, j->opt->default_slots);
     j->hosts = hb_xcalloc(j->gang.n, sizeof *j->hosts);
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];

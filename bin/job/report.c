@@ -15,10 +15,11 @@
 
 static void put_slots(struct hb_str *o, const struct job_host *h)
 {
-    if (h->spec->slots > 0) {
-        hb_str_putf(o, "%d (%s)", h->spec->slots, h->spec->origin);
-    } else if (h->counted_slots > 0) {
-        hb_str_putf(o, "%u (%s)", h->counted_slots, h->slots_origin);
+    const char *origin;
+    uint32_t slots = job_slots_of(h, &origin);
+
+    if (slots > 0) {
+        hb_str_putf(o, "%u (%s)", slots, origin);
     } else {
         hb_str_put(o, "unknown until the host is asked");
     }
@@ -91,13 +92,15 @@ static void plan_host_json(struct hb_json *js, const struct job *j,
                            const struct job_host *h)
 {
     struct hb_str ranks = HB_STR_INIT;
+    const char *slots_origin;
+    uint32_t slots = job_slots_of(h, &slots_origin);
 
     hb_json_object(js, NULL);
     hb_json_str(js, "host", h->spec->name);
     hb_json_str(js, "origin", h->spec->origin);
-    if (h->spec->slots > 0 || h->counted_slots > 0) {
-        hb_json_int(js, "slots", h->spec->slots > 0 ? h->spec->slots
-                                                    : (int)h->counted_slots);
+    if (slots > 0) {
+        hb_json_int(js, "slots", slots);
+        hb_json_str(js, "slots_origin", slots_origin);
     } else {
         hb_json_null(js, "slots");
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libhb_a_SOURCES += %D%/cpus.c %D%/cpus.h %D%/quota.c %D%/quota.h \
-    %D%/allowed.c %D%/allowed.h %D%/map.c %D%/map.h %D%/map_policy.c \
+libhb_a_SOURCES += \
+    %D%/cpus.c %D%/cpus.h %D%/quota.c %D%/quota.h \
+    %D%/allowed.c %D%/allowed.h %D%/gpus.c %D%/gpus.h %D%/map.c %D%/map.h %D%/map_policy.c \
     %D%/slots.c %D%/slots.h %D%/topo.c %D%/topo.h %D%/bind.c %D%/bind.h \
     %D%/bind_policy.c %D%/picture.c
 
@@ -13,14 +14,18 @@ hb_hwloc_la_LIBADD = $(HWLOC_LIBS)
 endif
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_allowed tests/unit/test_map
+check_PROGRAMS += tests/unit/test_allowed tests/unit/test_gpus \
+    tests/unit/test_map
+tests_unit_test_gpus_SOURCES = tests/unit/test_gpus.c tests/unit/tree.h
+tests_unit_test_gpus_LDADD = $(UNIT_LDADD)
+tests_unit_test_gpus_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_allowed_SOURCES = tests/unit/test_allowed.c tests/unit/tree.h
 tests_unit_test_allowed_LDADD = $(UNIT_LDADD)
 tests_unit_test_allowed_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_map_SOURCES = tests/unit/test_map.c
 tests_unit_test_map_LDADD = $(UNIT_LDADD)
 tests_unit_test_map_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-TESTS += tests/unit/test_allowed tests/unit/test_map
+TESTS += tests/unit/test_allowed tests/unit/test_gpus tests/unit/test_map
 
 check_PROGRAMS += tests/unit/test_bind
 tests_unit_test_bind_SOURCES = tests/unit/test_bind.c
@@ -35,4 +40,9 @@ check_PROGRAMS += tests/fuzz/fuzz_topo
 TESTS += tests/fuzz/fuzz_topo
 tests_fuzz_fuzz_topo_SOURCES = tests/fuzz/fuzz_topo.c tests/fuzz/replay.c
 tests_fuzz_fuzz_topo_LDADD = libhb.a
-EXTRA_DIST += tests/fuzz/corpus/topo tests/data/topo
+check_PROGRAMS += tests/fuzz/fuzz_quota
+TESTS += tests/fuzz/fuzz_quota
+tests_fuzz_fuzz_quota_SOURCES = tests/fuzz/fuzz_quota.c tests/fuzz/replay.c \
+    tests/unit/tree.h
+tests_fuzz_fuzz_quota_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/topo tests/fuzz/corpus/quota tests/data/topo

@@ -296,7 +296,7 @@ static void the_mpi_operators_variables_have_an_effect(void **state)
     set(p, "OMPI_MCA_orte_set_default_slots=3");
     o = run(p, &out, "mpirun -n 2 a");
     assert_null(o->default_hostfile); /* read where hosts are gathered */
-    assert_int_equal(o->default_slots, 3);
+    assert_string_equal(o->default_slots, "3");
     assert_int_equal(o->port, 2222);
     assert_list(&o->ssh_args, "-o|-p");
     assert_int_equal(o->warnings.n, 0);

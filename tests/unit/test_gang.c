@@ -387,6 +387,29 @@ static void a_directory_is_no_hostfile(void **state)
     hb_gang_destroy(&g);
 }
 
+static void an_unreadable_hostfile_is_an_error(void **state)
+{
+    struct hb_gang_request req = {.env = nothing};
+    struct hb_gang g;
+    struct hpcboot_error err;
+    char path[512];
+    int rc;
+
+    tree_write(root, "hosts", "a\n");
+    snprintf(path, sizeof(path), "%s/hosts", root);
+    chmod(path, 0);
+    req.hostfile = path;
+    if (geteuid() == 0 && seteuid(65534) != 0) {
+        skip();
+    }
+    rc = hb_gang_gather(&req, &g, &err);
+    assert_int_equal(seteuid(getuid()), 0);
+    assert_true(rc < 0);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "Permission denied"));
+    hb_gang_destroy(&g);
+}
+
 static void an_empty_hostfile_is_an_error(void **state)
 {
     struct hpcboot_error err;
@@ -448,6 +471,7 @@ int main(void)
         T(a_list_of_other_hosts_stands_for_itself),
         T(a_missing_hostfile_is_an_error),
         T(a_directory_is_no_hostfile),
+        T(an_unreadable_hostfile_is_an_error),
         T(an_empty_hostfile_is_an_error),
         T(a_default_hostfile_is_used_when_none_is_named),
         T(a_leftover_variable_does_not_win),

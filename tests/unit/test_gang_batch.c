@@ -42,12 +42,12 @@ static void assert_refused(const char *pod, const char *env, int code,
 
 static void a_slurm_job_has_hosts_and_tasks(void **state)
 {
-    assert_pod("none", "SLURM_JOB_ID=4711 SLURM_JOB_NODELIST=gpu[01-03,07],"
+    assert_pod("slurm", "SLURM_JOB_ID=4711 SLURM_JOB_NODELIST=gpu[01-03,07],"
                "login2 SLURM_TASKS_PER_NODE=8(x3),4,2", "Slurm",
                "gpu01:8 gpu02:8 gpu03:8 gpu07:4 login2:2");
-    assert_pod("none", "SLURM_JOBID=4711 SLURM_NODELIST=n[1-2] "
+    assert_pod("slurm", "SLURM_JOBID=4711 SLURM_NODELIST=n[1-2] "
                "SLURM_JOB_CPUS_PER_NODE=64(x2)", "Slurm", "n1:64 n2:64");
-    assert_pod("none", "SLURM_JOB_ID=1 SLURM_STEP_NODELIST=n1 "
+    assert_pod("slurm", "SLURM_JOB_ID=1 SLURM_STEP_NODELIST=n1 "
                "SLURM_STEP_TASKS_PER_NODE=2(x3),1", "Slurm", "n1:2");
 }
 
@@ -67,7 +67,7 @@ static void slurms_node_lists_expand(void **state)
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         char *env = hb_xasprintf("SLURM_JOB_ID=1 SLURM_JOB_NODELIST=%s",
                                  vectors[i][0]);
-        assert_pod("none", env, "Slurm", vectors[i][1]);
+        assert_pod("slurm", env, "Slurm", vectors[i][1]);
         free(env);
     }
 }
@@ -79,13 +79,13 @@ static void a_bad_slurm_list_is_named_with_its_place(void **state)
         {"n[1", "SLURM_JOB_NODELIST, column 4: expected"},
         {"n]", "SLURM_JOB_NODELIST, column 2: expected"},
         {",", "SLURM_JOB_NODELIST, column 1: expected a host name"},
-        {"n[0-99999999]", "expected a range of fewer hosts"},
+        {"n[0-99999999]", "expected at most 1048576 hosts"},
     };
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         char *env = hb_xasprintf("SLURM_JOB_ID=1 SLURM_JOB_NODELIST=%s",
                                  vectors[i][0]);
-        assert_refused("none", env, HPCBOOT_ERR_PARSE, vectors[i][1]);
+        assert_refused("slurm", env, HPCBOOT_ERR_PARSE, vectors[i][1]);
         free(env);
     }
 }
@@ -136,14 +136,85 @@ static void leftover_slurm_variables_do_not_win(void **state)
     hb_gang_destroy(&g);
 }
 
+/* An executable file of the tree. */
+static void install(const char *path, const char *text)
+{
+    char full[512];
+
+    tree_write(root, path, text);
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    chmod(full, 0755);
+}
+
+static void variables_of_a_slurm_that_is_not_here_do_not_win(void **state)
+{
+    static const char *const lists[] = {"n[1-4]", "n[1-"};
+
+    for (size_t i = 0; i < 2; i++) {
+        char *env = hb_xasprintf("SLURM_JOB_ID=1 SLURM_TASKS_PER_NODE=8(x4) "
+                                 "PATH=/bin:/usr/bin SLURM_JOB_NODELIST=%s",
+                                 lists[i]);
+        struct hb_gang g = gather_pod("none", env);
+        assert_string_equal(g.source, "this host");
+        assert_has(passed_over(&g, "Slurm"), "there is no srun here");
+        assert_int_equal(g.n_notes, 1);
+        assert_has(g.notes[0], "left over from elsewhere");
+        hb_gang_destroy(&g);
+        free(env);
+    }
+}
+
+static void a_slurm_node_without_srun_is_believed(void **state)
+{
+    struct hb_gang g;
+
+    tree_write(root, "etc/hostname", "n2.cluster\n");
+    assert_int_equal(gather_at(root, "SLURM_JOB_ID=1 SLURM_JOB_NODELIST=n[1-2]",
+                               NULL, &g, NULL), HPCBOOT_OK);
+    assert_gang(&g, "Slurm", "n1 n2*");
+    hb_gang_destroy(&g);
+}
+
+static void variables_of_an_lsf_that_is_not_here_do_not_win(void **state)
+{
+    struct hb_gang g = gather_pod("none", "LSB_JOBID=1 LSB_HOSTS=h1");
+
+    assert_string_equal(g.source, "this host");
+    assert_has(passed_over(&g, "LSF"), "there is no blaunch here");
+    hb_gang_destroy(&g);
+}
+
 static void a_pods_operator_is_believed_over_slurm(void **state)
 {
-    struct hb_gang g = gather_pod("volcano",
-        "SLURM_JOB_ID=1 SLURM_JOB_NODELIST=n[1-4]");
+    struct hb_gang g;
 
+    install("usr/bin/srun", "");
+    tree_write(root, "etc/hostname", "pod\n");
+    tree_write(root, "etc/volcano/w.host", "lm-w-0.lm\nlm-w-1.lm");
+    assert_int_equal(gather_at(root, "SLURM_JOB_ID=1 "
+                               "SLURM_JOB_NODELIST=n[1-4]", NULL, &g, NULL),
+                     HPCBOOT_OK);
     assert_string_equal(g.source, "Volcano Job");
     assert_has(passed_over(&g, "Slurm"), "4 hosts in SLURM_JOB_NODELIST, slots "
                "are not told, which Volcano Job is believed over");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "Slurm names other hosts (4 hosts in "
+               "SLURM_JOB_NODELIST, slots are not told), but Volcano Job is "
+               "believed (2 hosts in ");
+    hb_gang_destroy(&g);
+}
+
+static void a_default_hostfile_is_overruled_without_a_word(void **state)
+{
+    struct hb_gang g;
+
+    tree_write(root, "hosts", "a\nb\n");
+    tree_write(root, "etc/volcano/w.host", "lm-w-0.lm\nlm-w-1.lm");
+    assert_int_equal(gather_at(root, "HYDRA_HOST_FILE=/hosts", NULL, &g, NULL),
+                     HPCBOOT_OK);
+    assert_string_equal(g.source, "Volcano Job");
+    assert_int_equal(g.n_notes, 0);
+    assert_has(passed_over(&g, "default hostfile"), "2 hosts in /hosts");
     hb_gang_destroy(&g);
 }
 
@@ -210,6 +281,7 @@ static void lsf_prefers_the_file_then_the_counts(void **state)
     struct hb_gang g;
     char *file = env_with("LSB_DJOB_HOSTFILE=%s", "lsf/hostfile");
 
+    install("usr/bin/blaunch", "");
     hb_strv_push(&env, "LSB_JOBID=1");
     hb_strv_push(&env, "LSB_HOSTS=h9 h9 h8");
     req.env = hb_strv_view(&env);
@@ -239,6 +311,7 @@ static void an_lsf_host_without_its_count_is_an_error(void **state)
     struct hpcboot_error err = {0};
     struct hb_gang g;
 
+    install("usr/bin/blaunch", "");
     assert_int_equal(hb_gang_gather(&req, &g, &err), HPCBOOT_ERR_PARSE);
     assert_string_equal(err.text, "LSB_MCPU_HOSTS, column 8: expected a number "
                                   "of slots after h2");
@@ -282,9 +355,7 @@ static void fake_flux(const char *script)
 {
     char path[512];
 
-    tree_write(root, "bin/flux", script);
-    snprintf(path, sizeof(path), "%s/bin/flux", root);
-    chmod(path, 0755);
+    install("bin/flux", script);
     snprintf(path, sizeof(path), "%s/bin:/bin:/usr/bin", root);
     setenv("PATH", path, 1);
 }
@@ -356,7 +427,11 @@ int main(void)
         T(slurm_counts_must_suffice),
         T(bad_slurm_counts_are_named_with_their_place),
         T(leftover_slurm_variables_do_not_win),
+        T(variables_of_a_slurm_that_is_not_here_do_not_win),
+        T(a_slurm_node_without_srun_is_believed),
+        T(variables_of_an_lsf_that_is_not_here_do_not_win),
         T(a_pods_operator_is_believed_over_slurm),
+        T(a_default_hostfile_is_overruled_without_a_word),
         T(a_pbs_node_file_has_a_line_per_slot),
         T(a_cobalt_node_file_is_read),
         T(grid_engine_adds_up_the_queues_of_a_host),

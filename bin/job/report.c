@@ -28,7 +28,7 @@ static void put_slots(struct hb_str *o, const struct job_host *h)
 static void put_decisions(const struct job *j, struct hb_strv *lines)
 {
     hb_strv_pushf(lines, "gang: %s: %s", j->gang.source, j->gang.detail);
-    for (size_t i = 0; i < j->gang.n_passed; i++) {
+    for (size_t i = 0; i < j->gang.n_passed && j->opt->explain; i++) {
         hb_strv_pushf(lines, "gang: passed over: %s", j->gang.passed_over[i]);
     }
     hb_strv_pushf(lines, "process management: %s%s: %s",
@@ -154,6 +154,23 @@ static void plan_json(const struct job *j, struct hb_str *out)
     hb_str_putc(out, '\n');
 }
 
+/* How many ranks a program will have, as far as that can be told. */
+static void put_rank_count(struct hb_str *out, const struct job *j, uint32_t i)
+{
+    uint32_t np = j->map != NULL ? j->map->apps[i].n_ranks : j->opt->apps[i].np;
+
+    if (np > 0) {
+        hb_str_putf(out, "%u rank%s", np, np == 1 ? "" : "s");
+    } else if (j->opt->per_node > 0) {
+        hb_str_putf(out, "%u on each host", j->opt->per_node);
+    } else if (hb_starts_with(j->opt->map_by != NULL ? j->opt->map_by : "",
+                              "ppr:")) {
+        hb_str_put(out, "as many as --map-by gives places to");
+    } else {
+        hb_str_put(out, "one rank per slot");
+    }
+}
+
 static void plan_text(const struct job *j, struct hb_str *out)
 {
     struct hb_strv lines = HB_STRV_INIT;
@@ -183,12 +200,9 @@ static void plan_text(const struct job *j, struct hb_str *out)
         for (size_t k = 0; k < app->argv.n; k++) {
             hb_str_putf(out, " %s", app->argv.v[k]);
         }
-        if (j->map == NULL && app->np == 0) {
-            hb_str_put(out, ", one rank per slot\n");
-        } else {
-            hb_str_putf(out, ", %u ranks\n", j->map != NULL
-                        ? j->map->apps[i].n_ranks : app->np);
-        }
+        hb_str_put(out, ", ");
+        put_rank_count(out, j, i);
+        hb_str_putc(out, '\n');
     }
 }
 

@@ -81,6 +81,17 @@ setup() { common_setup; }
     [ ! -e started ] && [ ! -e contacted ]
 }
 
+@test "--dry-run tells why only when it is asked to" {
+    run hb --dry-run -H node1.invalid,node2.invalid:auto -npernode 3 prog
+    ended_with 0
+    says_not 'passed over'
+    says 'host node2.invalid: slots unknown'
+    says 'program 0: prog, 3 on each host'
+    run hb --dry-run --explain -n 1 prog
+    says 'passed over: '
+    says 'program 0: prog, 1 rank$'
+}
+
 @test "--dry-run --json is JSON" {
     need python3
     hb --dry-run --json -H node1.invalid:2,node2.invalid:2 -n 4 true > plan

@@ -38,6 +38,7 @@ struct hb_build {
     struct hb_host *hosts;
     struct tally *tallies;
     size_t n, cap;
+    uint32_t last; /* the host of the last mention, when n > 0 */
     struct hb_mention *mentions;
     size_t n_mentions, cap_mentions;
     uint32_t *index; /* [n_index] host + 1, or 0; open addressing */
@@ -204,14 +205,13 @@ static void note_mention(struct hb_build *b, uint32_t host, int slots)
                                b->tally == HB_TALLY_EACH;
 }
 
-static int add_name(struct hb_build *b, const struct hb_lines *lines,
-                    const struct hb_mentioned *m, const char *name,
-                    struct hpcboot_error *err)
+/* The host that `name` is, in *host_out; an error when it is no name. */
+static int name_host(struct hb_build *b, const struct hb_lines *lines,
+                     const struct hb_mentioned *m, const char *name,
+                     uint32_t *host_out, struct hpcboot_error *err)
 {
     size_t at;
     const char *wrong = hb_hostname_wrong(name, &at);
-    uint32_t host;
-    int rc;
 
     if (wrong == NULL && m->literal && strchr(name, ':') == NULL) {
         wrong = "an IPv6 address in brackets";
@@ -221,12 +221,29 @@ static int add_name(struct hb_build *b, const struct hb_lines *lines,
         return hb_lines_fail(lines, m->name + (name == m->name ? at : 0), err,
                              "expected %s", wrong);
     }
+    *host_out = find_or_add(b, lines, name);
+    return HPCBOOT_OK;
+}
+
+static int add_name(struct hb_build *b, const struct hb_lines *lines,
+                    const struct hb_mentioned *m, const char *name,
+                    struct hpcboot_error *err)
+{
+    uint32_t host = b->last;
+    int rc = HPCBOOT_OK;
+
     if (b->n >= HB_MAX_HOSTS || b->n_mentions >= HB_MAX_SLOTS) {
         return hb_lines_fail(lines, m->name, err, "expected at most %u hosts",
                              HB_MAX_HOSTS);
     }
-    host = find_or_add(b, lines, name);
-    rc = merge(&b->hosts[host], &b->tallies[host], lines, m, err);
+    /* Node files have a line per slot: mostly it is the same host again. */
+    if (b->n == 0 || strcmp(b->hosts[host].name, name) != 0) {
+        rc = name_host(b, lines, m, name, &host, err);
+    }
+    if (rc >= 0) {
+        b->last = host;
+        rc = merge(&b->hosts[host], &b->tallies[host], lines, m, err);
+    }
     if (rc >= 0) {
         note_mention(b, host, m->slots);
     }

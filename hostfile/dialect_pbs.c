@@ -9,13 +9,17 @@
 
 #include "hostfile/dialect.h"
 
+#include <string.h>
+
 static void pbs_write(const struct hb_gang *gang, struct hb_str *out,
                       struct hb_strv *dropped)
 {
     for (size_t i = 0; i < gang->n; i++) {
         int slots = gang->hosts[i].slots > 0 ? gang->hosts[i].slots : 1;
+        size_t len = strlen(gang->hosts[i].name);
         for (int k = 0; k < slots; k++) {
-            hb_str_putf(out, "%s\n", gang->hosts[i].name);
+            hb_str_putn(out, gang->hosts[i].name, len);
+            hb_str_putc(out, '\n');
         }
     }
     hb_form_dropped(gang, HB_DROP_USER | HB_DROP_PORT | HB_DROP_MAX_SLOTS |

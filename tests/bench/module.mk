@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# make bench: hbrun beside the launchers that are installed. BENCH_FLAGS goes
-# to the harness, e.g. BENCH_FLAGS='--rounds 11 --only true'.
-EXTRA_DIST += %D%/bench.py
-.PHONY: bench
-bench: all
+# make bench: hbrun beside the launchers that are installed, and how long large
+# gangs take to be found. BENCH_FLAGS goes to the first harness, e.g.
+# BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second.
+EXTRA_DIST += %D%/bench.py %D%/gather.py
+.PHONY: bench bench-gather
+bench: all bench-gather
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    CC='$(CC)' python3 $(top_srcdir)/tests/bench/bench.py $(BENCH_FLAGS)
+bench-gather: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/gather.py

@@ -117,3 +117,78 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     ended_with 2
     says 'hosts:2:9: expected '
 }
+
+@test "hostfile: slots that are to be counted on this host are, where a form needs a number" {
+    run --separate-stderr hpcboot hostfile -H localhost:auto
+    ended_with 0
+    [ "$output" = localhost ]
+    run --separate-stderr hpcboot hostfile -H localhost:auto -f intel
+    ended_with 0
+    [[ $output =~ ^localhost:[1-9][0-9]*$ ]]
+    [ -z "$stderr" ]
+}
+
+@test "hostfile --why says how the slots of this host are counted" {
+    run --separate-stderr hpcboot hostfile --why
+    ended_with 0
+    output=$stderr
+    says '^host: .*: [0-9]+ slots: [0-9]+ cores? in the CPU set'
+}
+
+@test "auto, cpu, gpu or a number may stand where a number of slots may" {
+    for word in auto cpu gpu 3; do
+        run --separate-stderr hpcboot hostfile -H "a:$word" -f list
+        ended_with 0
+        [ -z "$stderr" ]
+    done
+    [ "$output" = a:3 ]
+    echo b > hosts
+    HPCBOOT_DEFAULT_SLOTS=gpu run --separate-stderr \
+        hpcboot hostfile --hostfile hosts -f list
+    [ "$output" = b:gpu ]
+    run hb --default-slots many true
+    ended_with 2
+    says 'default-slots.*auto, cpu or gpu'
+}
+
+@test "a host without GPUs cannot have them as slots" {
+    [ -z "$(ls /dev/nvidia[0-9]* /dev/dri/renderD* 2> /dev/null)" ] ||
+        skip 'there is a GPU'
+    run hb -H localhost:gpu touch started
+    [ "$status" -ne 0 ]
+    says 'its slots are to be its GPUs.*no GPU in /dev'
+    [ ! -e started ]
+}
+
+@test "a short name selects a host of the gang, and brackets do too" {
+    printf 'w-%d.job.ns.svc slots=4\n' 0 1 2 > hosts
+    run hpcboot hostfile --hostfile hosts -H 'w-[1-2]:2'
+    ended_with 0
+    [ "$output" = $'w-1.job.ns.svc slots=2\nw-2.job.ns.svc slots=2' ]
+}
+
+@test "variables of a batch system that is not here do not win" {
+    run --separate-stderr env SLURM_JOB_ID=1 SLURM_JOB_NODELIST='n[1-4]' \
+        PATH=/nonexistent "$HB_BUILDDIR/hpcboot" hostfile --why
+    ended_with 0
+    [ "$output" = "$(uname -n)" ]
+    output=$stderr
+    says '^passed over: Slurm: 4 hosts .* no srun here'
+    says 'warning: variables of Slurm are set .*-H'
+}
+
+@test "what one program writes another reads: every form, through a file" {
+    printf 'w-%d slots=2\n' {0..11} > hosts
+    for form in openmpi hydra intel mvapich list horovod pbs deepspeed; do
+        hpcboot hostfile --hostfile hosts -f $form -o out
+        run hpcboot hostfile --hostfile out --from $form
+        ended_with 0
+        [ "$output" = "$(cat hosts)" ]
+    done
+    for form in plain slurm; do
+        hpcboot hostfile --hostfile hosts -f $form -o out 2> /dev/null
+        run hpcboot hostfile --hostfile out --from $form
+        [ "$output" = "$(cut -d ' ' -f 1 hosts)" ]
+    done
+    [ "$(cat out)" = 'w-[0-11]' ]
+}

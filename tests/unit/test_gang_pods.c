@@ -345,6 +345,41 @@ static void a_ray_pod_says_that_only_the_head_has_a_name(void **state)
     hb_gang_destroy(&g);
 }
 
+static void a_volcano_job_with_the_ray_plugin_has_names(void **state)
+{
+    assert_pod("volcano-ray", "", "Volcano Job", "rj-worker-0.rj "
+               "rj-worker-1.rj");
+    assert_pod("volcano-ray", "HPCBOOT_TASKS=head,worker", "Volcano Job",
+               "rj-head-0.rj* rj-worker-0.rj rj-worker-1.rj");
+}
+
+/* What torchrun's words for a number of processes mean. */
+static void torchs_words_for_slots_are_understood(void **state)
+{
+    static const struct {
+        const char *text;
+        int slots;
+        enum hb_count count;
+    } cases[] = {
+        {"8", 8, HB_COUNT_UNSAID},
+        {"auto", 0, HB_COUNT_GPUS_ELSE_CORES},
+        {"gpu", 0, HB_COUNT_GPUS},
+        {"cpu", 0, HB_COUNT_CORES},
+        {"xpu", 0, HB_COUNT_UNSAID},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *env = hb_xasprintf("PET_NNODES=2 PET_NODE_RANK=1 "
+                                 "PET_MASTER_ADDR=llm-node-0-0.llm "
+                                 "PET_NPROC_PER_NODE=%s", cases[i].text);
+        struct hb_gang g = gather_pod("trainer-torch", env);
+        assert_int_equal(g.hosts[1].slots, cases[i].slots);
+        assert_int_equal(g.hosts[1].count, cases[i].count);
+        hb_gang_destroy(&g);
+        free(env);
+    }
+}
+
 #ifdef HAVE_JANSSON
 static void a_tfjob_is_found(void **state)
 {
@@ -419,6 +454,8 @@ int main(void)
         T(a_paddlejob_is_found_on_any_rank),
         T(a_paddlejob_with_servers_says_what_is_unknown),
         T(a_ray_pod_says_that_only_the_head_has_a_name),
+        T(a_volcano_job_with_the_ray_plugin_has_names),
+        T(torchs_words_for_slots_are_understood),
 #ifdef HAVE_JANSSON
         T(a_tfjob_is_found),
         T(a_tfjob_with_dynamic_workers_is_found),

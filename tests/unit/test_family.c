@@ -4,196 +4,18 @@
  * dynamic section and nothing else, scripts, packages of a Python. */
 #include "config.h"
 
-#include "bin/pm/family.h"
-
-#include <elf.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "bin/pm/family.h"
 #include "bin/pm/wrapper.h"
 #include "lib/base/str.h"
-
-struct lab {
-    char dir[64];
-    struct hb_strv env;
-};
-
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *ftw)
-{
-    return remove(path);
-}
-
-static int setup(void **state)
-{
-    struct lab *lab = hb_xcalloc(1, sizeof(*lab));
-
-    snprintf(lab->dir, sizeof(lab->dir), "/tmp/hb-family.XXXXXX");
-    if (mkdtemp(lab->dir) == NULL) {
-        return -1;
-    }
-    hb_env_setf(&lab->env, "PATH", "%s/bin", lab->dir);
-    hb_env_setf(&lab->env, "LD_LIBRARY_PATH", "%s/lib", lab->dir);
-    hb_env_setf(&lab->env, "HOME", "%s/home", lab->dir);
-    *state = lab;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct lab *lab = *state;
-
-    nftw(lab->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    hb_strv_destroy(&lab->env);
-    free(lab);
-    return 0;
-}
-
-/* Makes the folders of a path below the lab and opens the file. */
-static FILE *create(struct lab *lab, const char *name, mode_t mode)
-{
-    char *path = hb_xasprintf("%s/%s", lab->dir, name);
-    FILE *f;
-
-    for (char *p = path + strlen(lab->dir) + 1; (p = strchr(p, '/')); p++) {
-        *p = '\0';
-        (void)mkdir(path, 0755);
-        *p = '/';
-    }
-    f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(chmod(path, mode), 0);
-    free(path);
-    return f;
-}
-
-static void text_file(struct lab *lab, const char *name, const char *text)
-{
-    FILE *f = create(lab, name, 0755);
-
-    fputs(text, f);
-    fclose(f);
-}
-
-/* An ELF64 file of this machine: header, two segments, dynamic section,
- * strings, and any text behind. `path_tag` is DT_RPATH or DT_RUNPATH. */
-struct image {
-    const char *needed[4];
-    Elf64_Sxword path_tag;
-    const char *path;
-    const char *text;
-    int big_endian;
-};
-
-static uint64_t order(const struct image *im, uint64_t v, int bytes)
-{
-    uint64_t out = 0;
-
-    if (!im->big_endian) {
-        return v;
-    }
-    for (int i = 0; i < bytes; i++) {
-        out = out << 8 | (v >> (8 * i) & 0xff);
-    }
-    return out;
-}
-
-/* Where the next one goes. */
-static size_t put_string(char *strings, size_t size, size_t at,
-                         const char *text)
-{
-    size_t len = strlen(text) + 1;
-
-    assert_true(len <= size - at);
-    memcpy(strings + at, text, len);
-    return at + len;
-}
-
-static void elf_file(struct lab *lab, const char *name, struct image im)
-{
-    FILE *f = create(lab, name, 0755);
-    Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64,
-                                im.big_endian ? ELFDATA2MSB : ELFDATA2LSB}};
-    Elf64_Phdr p[2] = {{0}, {0}};
-    Elf64_Dyn dyn[16] = {{0}};
-    char strings[1024] = "";
-    size_t at = 1, n = 0, strings_at = sizeof(h) + sizeof(p) + sizeof(dyn);
-
-    for (int i = 0; i < 4 && im.needed[i] != NULL; i++) {
-        dyn[n].d_tag = DT_NEEDED;
-        dyn[n++].d_un.d_val = at;
-        at = put_string(strings, sizeof(strings), at, im.needed[i]);
-    }
-    if (im.path != NULL) {
-        dyn[n].d_tag = im.path_tag;
-        dyn[n++].d_un.d_val = at;
-        at = put_string(strings, sizeof(strings), at, im.path);
-    }
-    dyn[n].d_tag = DT_STRTAB;
-    dyn[n++].d_un.d_val = 0x1000 + strings_at;
-    dyn[n].d_tag = DT_STRSZ;
-    dyn[n++].d_un.d_val = at;
-    for (size_t i = 0; i < 16; i++) {
-        dyn[i].d_tag = (Elf64_Sxword)order(&im, (uint64_t)dyn[i].d_tag, 8);
-        dyn[i].d_un.d_val = order(&im, dyn[i].d_un.d_val, 8);
-    }
-    h.e_machine = (Elf64_Half)order(&im, EM_X86_64, 2);
-    h.e_phoff = order(&im, sizeof(h), 8);
-    h.e_phnum = (Elf64_Half)order(&im, 2, 2);
-    h.e_phentsize = (Elf64_Half)order(&im, sizeof(p[0]), 2);
-    p[0].p_type = (Elf64_Word)order(&im, PT_LOAD, 4);
-    p[0].p_vaddr = order(&im, 0x1000, 8);
-    p[0].p_filesz = order(&im, strings_at + sizeof(strings), 8);
-    p[1].p_type = (Elf64_Word)order(&im, PT_DYNAMIC, 4);
-    p[1].p_offset = order(&im, sizeof(h) + sizeof(p), 8);
-    p[1].p_filesz = order(&im, sizeof(dyn), 8);
-    fwrite(&h, sizeof(h), 1, f);
-    fwrite(p, sizeof(p), 1, f);
-    fwrite(dyn, sizeof(dyn), 1, f);
-    fwrite(strings, sizeof(strings), 1, f);
-    fputs(im.text != NULL ? im.text : "", f);
-    fclose(f);
-}
-
-#define ELF(lab, name, ...) \
-    elf_file((lab), (name), (struct image){__VA_ARGS__})
-
-static struct hb_family_choice detect(struct lab *lab, const char *line)
-{
-    struct hb_family_choice c;
-    struct hb_strv argv = HB_STRV_INIT;
-    char *copy = hb_xstrdup(line), *save = NULL;
-
-    for (char *w = strtok_r(copy, " ", &save); w != NULL;
-         w = strtok_r(NULL, " ", &save)) {
-        hb_strv_push(&argv, w);
-    }
-    assert_int_equal(hb_family_detect(argv.v, lab->dir,
-                                      hb_strv_view(&lab->env), &c, NULL), 0);
-    assert_true(c.why[0] != '\0');
-    hb_strv_destroy(&argv);
-    free(copy);
-    return c;
-}
-
-static void assert_choice(struct hb_family_choice c, enum hb_pm_family family,
-                          enum hb_mpi_flavour flavour)
-{
-    if (c.family != family || c.flavour != flavour || !c.certain) {
-        print_error("%s\n", c.why);
-    }
-    assert_int_equal(c.family, family);
-    assert_int_equal(c.flavour, flavour);
-    assert_int_equal(c.certain, 1);
-}
+#include "tests/unit/family_lab.h"
 
 static void openmpi4(struct lab *lab)
 {
@@ -622,92 +444,6 @@ static void pythons_are_known_by_name(void **state)
     assert_false(hb_is_python("/opt/mypython"));
 }
 
-static void flavours_have_names(void **state)
-{
-    enum hb_mpi_flavour f;
-
-    for (int i = HB_MPI_UNKNOWN; i <= HB_MPI_MVAPICH; i++) {
-        const char *name = hb_mpi_flavour_name((enum hb_mpi_flavour)i);
-
-        assert_int_equal(hb_mpi_flavour_parse(name, &f), 0);
-        assert_int_equal(f, i);
-    }
-    assert_int_equal(hb_mpi_flavour_parse("lam", &f), HPCBOOT_ERR_PARSE);
-}
-
-static struct hb_jobmap *two_app_map(void)
-{
-    static const uint32_t nodes[] = {0, 0, 1};
-    static char *names[] = {(char *)"a", (char *)"b"};
-    static const struct hb_job_app apps[] = {{0, 1}, {1, 2}};
-    struct hb_jobmap *map;
-
-    assert_int_equal(hb_jobmap_create(&map, 3, nodes, 2, names, 2, apps, 8,
-                                      NULL), 0);
-    return map;
-}
-
-static void assert_env(const struct hb_strv *env, const char *name,
-                       const char *value)
-{
-    assert_string_equal(hb_env_get(env, name), value);
-}
-
-static void identity_follows_the_family(void **state)
-{
-    static char *argv[] = {(char *)"prog", (char *)"-x", (char *)"y", NULL};
-    struct hb_jobmap *map = two_app_map();
-    struct hb_strv env = HB_STRV_INIT;
-
-    hb_pm_personality_env(HB_PM_PMIX, HB_MPI_OPENMPI4, map, 1, argv, &env);
-    assert_env(&env, "HPCBOOT_RANK", "1");
-    assert_env(&env, "HPCBOOT_SIZE", "3");
-    assert_env(&env, "HPCBOOT_LOCAL_RANK", "1");
-    assert_env(&env, "HPCBOOT_LOCAL_SIZE", "2");
-    assert_env(&env, "HPCBOOT_NODE", "0");
-    assert_env(&env, "HPCBOOT_NODES", "2");
-    assert_env(&env, "OMPI_COMM_WORLD_RANK", "1");
-    assert_env(&env, "OMPI_UNIVERSE_SIZE", "8");
-    assert_env(&env, "OMPI_FIRST_RANKS", "0 1");
-    assert_env(&env, "OMPI_APP_CTX_NUM_PROCS", "1 2");
-    assert_env(&env, "OMPI_COMMAND", "prog");
-    assert_env(&env, "OMPI_ARGV", "-x y");
-    assert_null(hb_env_get(&env, "MPI_LOCALRANKID"));
-    hb_strv_destroy(&env);
-
-    hb_pm_personality_env(HB_PM_PMI1, HB_MPI_MVAPICH, map, 2, argv, &env);
-    assert_env(&env, "HPCBOOT_NODE", "1");
-    assert_env(&env, "MPI_LOCALRANKID", "0");
-    assert_env(&env, "MPI_LOCALNRANKS", "1");
-    assert_env(&env, "MV2_COMM_WORLD_RANK", "2");
-    assert_null(hb_env_get(&env, "OMPI_COMM_WORLD_RANK"));
-    hb_strv_destroy(&env);
-
-    hb_pm_personality_env(HB_PM_NONE, HB_MPI_NONE, map, 2, argv, &env);
-    assert_env(&env, "HPCBOOT_RANK", "2");
-    assert_null(hb_env_get(&env, "OMPI_COMM_WORLD_RANK"));
-    assert_null(hb_env_get(&env, "MPI_LOCALRANKID"));
-    hb_strv_destroy(&env);
-    hb_jobmap_destroy(map);
-}
-
-static void families_have_names(void **state)
-{
-    enum hb_pm_family f;
-    struct hpcboot_error err;
-
-    for (int i = HB_PM_NONE; i <= HB_PM_PMIX; i++) {
-        const char *name = hb_pm_family_name((enum hb_pm_family)i);
-
-        assert_int_equal(hb_pm_family_parse(name, &f, NULL), 0);
-        assert_int_equal(f, i);
-    }
-    assert_int_equal(hb_pm_family_parse("pmx", &f, &err), HPCBOOT_ERR_PARSE);
-    assert_non_null(strstr(err.text, "'pmix'"));
-}
-
-#define IN_LAB(test) cmocka_unit_test_setup_teardown((test), setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -741,9 +477,6 @@ int main(void)
         IN_LAB(a_wheel_for_both_is_decided_by_what_is_there),
         IN_LAB(a_wheel_per_abi_takes_the_mpi_of_its_environment),
         cmocka_unit_test(pythons_are_known_by_name),
-        cmocka_unit_test(flavours_have_names),
-        cmocka_unit_test(identity_follows_the_family),
-        cmocka_unit_test(families_have_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@ EXTRA_DIST += tests/fuzz/corpus/fence
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_fence
-tests_unit_test_fence_SOURCES = tests/unit/test_fence.c
+tests_unit_test_fence_SOURCES = tests/unit/test_fence.c \
+    tests/unit/fence_sim.c tests/unit/fence_sim.h
 tests_unit_test_fence_LDADD = $(UNIT_LDADD)
 tests_unit_test_fence_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fence

@@ -3,7 +3,7 @@
 /* Which variables stay on their host, and which are leftovers.
  *
  * Two tables, the only place where such names stand; the man page hbrun(1),
- * "ENVIRONMENT OF THE RANKS", repeats them row by row. What is in neither
+ * "ENVIRONMENT OF THE RANKS", repeats them name by name. What is in neither
  * travels: PATH, LD_LIBRARY_PATH, LD_PRELOAD, LANG, OMP_*, UCX_*, NCCL_*, most
  * of OMPI_MCA_*, I_MPI_*, MV2_*, and whatever users invent.
  *

@@ -398,7 +398,7 @@ static int check_hosts(const struct plan *p, struct hpcboot_error *err)
     }
     if (hb_slots_sum(p->limit, p->n_hosts) == 0 && p->policy->nolocal) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                       "NOLOCAL leaves no host: %s is the launcher's own",
+                       "--nolocal leaves no host: %s is the launcher's own",
                        p->hosts[0].name);
     }
     for (uint32_t i = 0; i < p->n_hosts; i++) {

@@ -96,5 +96,11 @@ if command -v groff > /dev/null; then
         verdict "$page is good mdoc" "$(groff -mandoc -Tutf8 -ww -z "$page" 2>&1)"
     done
 fi
+if command -v mandoc > /dev/null; then
+    for page in man/*.[1-9]; do
+        verdict "$page is clean to mandoc" \
+            "$(mandoc -Tlint -Wwarning "$page" 2>&1)"
+    done
+fi
 echo "1..$n"
 exit $failed

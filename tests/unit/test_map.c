@@ -210,7 +210,7 @@ static const struct refusal refusals[] = {
      "3 ranks asked for, 2 have a place"},
     {"ppr:1:numa", "a2 b2", "3", HPCBOOT_ERR_UNSUPPORTED, "is not known"},
     {"seq", "a2 b2", "3", HPCBOOT_ERR_LIMIT, "the host list has 2 entries"},
-    {":NOLOCAL", "a2*", "1", HPCBOOT_ERR_LIMIT, "NOLOCAL leaves no host"},
+    {":NOLOCAL", "a2*", "1", HPCBOOT_ERR_LIMIT, "--nolocal leaves no host"},
     {NULL, "a2 b2", "-:1", HPCBOOT_ERR_USAGE, "say -n for each"},
     {NULL, "", "1", HPCBOOT_ERR_LIMIT, "0 hosts"},
     {NULL, "a2", "", HPCBOOT_ERR_LIMIT, "0 programs"},

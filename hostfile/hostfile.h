@@ -67,6 +67,12 @@ struct hb_gang_request {
     char *const *env;         /* the launcher's environment */
     const char *root;         /* "" or a directory that stands for / in tests */
     int filter;               /* -H selects from the hosts of another source */
+    const char *pod_selector; /* --pod-selector, "none": ask no API; or NULL */
+    const char *pod_group;    /* --pod-group, may be NULL */
+    int64_t wait_ms; /* for pods that have no address yet; 0: take the others */
+    /* Called now and then while that lasts; may be NULL. */
+    void (*progress)(void *arg, const char *text);
+    void *progress_arg;
 };
 
 #define HB_MAX_HOSTS (1u << 20)

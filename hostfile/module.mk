@@ -18,6 +18,9 @@ libhbbin_a_SOURCES += \
     %D%/source_slurm.c %D%/slurm.h %D%/source_pbs.c %D%/source_lsf.c \
     %D%/lsf.h %D%/source_sge.c %D%/sge.h %D%/source_flux.c %D%/flux.h \
     %D%/source_cobalt.c %D%/source_default.c %D%/source_local.c \
+    %D%/source_kubernetes.c %D%/k8s.h %D%/k8s_open.c %D%/k8s_module.h \
+    %D%/k8s_login.c %D%/k8s_pod.c %D%/k8s_pod.h %D%/k8s_reason.c \
+    %D%/k8s_reasons.c %D%/k8s_gang.c %D%/k8s_gang.h \
     %D%/command.c %D%/command.h %D%/json_open.c %D%/json.h
 
 if HAVE_JANSSON
@@ -36,6 +39,23 @@ tests_fuzz_fuzz_gangjson_LDADD = libhbbin.a libhb.a $(JANSSON_LIBS)
 FUZZ_EXTRA_gangjson = $(top_srcdir)/%D%/json.c $(JANSSON_CFLAGS) $(JANSSON_LIBS)
 endif
 
+if HAVE_KUBERNETES
+pkglib_LTLIBRARIES += hb_k8s.la
+hb_k8s_la_SOURCES = %D%/k8s_api.c %D%/k8s_http.c %D%/k8s_http.h \
+    %D%/k8s_cut.c %D%/k8s_cut.h %D%/k8s_json.c %D%/k8s_json.h \
+    %D%/k8s_module.h
+hb_k8s_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CURL_CFLAGS)
+hb_k8s_la_LDFLAGS = $(MODULE_LDFLAGS)
+hb_k8s_la_LIBADD = $(CURL_LIBS) $(JANSSON_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_k8s
+TESTS += tests/fuzz/fuzz_k8s
+tests_fuzz_fuzz_k8s_SOURCES = tests/fuzz/fuzz_k8s.c tests/fuzz/replay.c \
+    %D%/k8s_cut.c %D%/k8s_json.c
+tests_fuzz_fuzz_k8s_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_k8s_LDADD = libhbbin.a libhb.a $(JANSSON_LIBS)
+endif
+
 hostfile_fuzzers = tests/fuzz/fuzz_hostfile tests/fuzz/fuzz_hostlist \
     tests/fuzz/fuzz_gang
 check_PROGRAMS += $(hostfile_fuzzers)
@@ -48,7 +68,10 @@ tests_fuzz_fuzz_gang_SOURCES = tests/fuzz/fuzz_gang.c tests/fuzz/replay.c
 tests_fuzz_fuzz_gang_LDADD = libhbbin.a libhb.a -ldl
 EXTRA_DIST += tests/fuzz/corpus/hostfile tests/fuzz/corpus/hostlist \
     tests/fuzz/corpus/gang tests/fuzz/corpus/gangjson \
-    tests/data/gang
+    tests/data/gang tests/fakes/kubeapi.py tests/fuzz/corpus/k8s \
+    tests/cli/kubernetes.bats
+FUZZ_EXTRA_k8s = $(top_srcdir)/%D%/k8s_cut.c $(top_srcdir)/%D%/k8s_json.c \
+    $(JANSSON_CFLAGS) $(JANSSON_LIBS)
 
 if HAVE_CMOCKA
 hostfile_tests = tests/unit/test_hostfile tests/unit/test_hostfile_forms \
@@ -80,4 +103,21 @@ tests_unit_test_gang_batch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_batch_LDFLAGS = $(PROGRAM_LDFLAGS)
 tests_unit_test_gang_batch_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_batch_DEPENDENCIES = libhb.a libhbbin.a
+if HAVE_KUBERNETES
+kubernetes_tests = tests/unit/test_k8s_api tests/unit/test_k8s_gang
+check_PROGRAMS += $(kubernetes_tests)
+TESTS += $(kubernetes_tests)
+tests_unit_test_k8s_api_SOURCES = tests/unit/test_k8s_api.c tests/unit/tree.h \
+    tests/unit/gang_pod.h tests/unit/kubeapi.h
+tests_unit_test_k8s_api_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_k8s_api_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_k8s_api_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_k8s_api_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_k8s_gang_SOURCES = tests/unit/test_k8s_gang.c \
+    tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
+tests_unit_test_k8s_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_k8s_gang_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_k8s_gang_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_k8s_gang_DEPENDENCIES = libhb.a libhbbin.a
+endif
 endif

@@ -11,6 +11,7 @@
 struct hb_source {
     const char *name; /* as hb_gang.source shows it */
     int own_hosts; /* knows hosts that -H can select from */
+    int is_slow;   /* asks a server; not to compare its hosts with others' */
     /* 1: *out (empty before) has hosts and a detail. 0: nothing there, and
      * *reason_out says why in a few words (free() it); notes may be left in
      * *out for the case that nobody else knows hosts. Negative: this source
@@ -26,7 +27,8 @@ extern const struct hb_source hb_source_list, hb_source_file,
     hb_source_xgboostjob, hb_source_jaxjob, hb_source_jobset,
     hb_source_indexed_job, hb_source_kuberay, hb_source_slurm, hb_source_pbs,
     hb_source_lsf, hb_source_sge, hb_source_flux, hb_source_cobalt,
-    hb_source_default, hb_source_local;
+    hb_source_pods,
+    hb_source_kubernetes, hb_source_default, hb_source_local;
 
 /* For the sources. */
 const char *hb_source_env(const struct hb_gang_request *req, const char *name);

@@ -27,11 +27,10 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     *reason_out = hb_xasprintf("in RayCluster %.64s only the head has a name",
                                cluster);
     hb_gang_note(out, "this is a pod of RayCluster %.64s: only its head has a "
-                 "name (%.64s-head-svc), its workers have none; the list of "
-                 "pods would name them, which needs a Role with verbs get, "
-                 "list and watch on pods for this pod's service account; "
-                 "without it give the workers' addresses with -H", cluster,
-                 cluster);
+                 "name (%.64s-head-svc), its workers have none; the "
+                 "Kubernetes API can list them for an account with the verbs "
+                 "get, list and watch on pods, or give the workers' addresses "
+                 "with -H", cluster, cluster);
     return 0;
 }
 

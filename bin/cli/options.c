@@ -362,7 +362,7 @@ static void destroy_texts(struct hb_options *o)
 {
     char *texts[] = {
         o->host_list, o->hostfile, o->default_hostfile, o->default_slots,
-        o->launch_with,
+        o->pod_selector, o->pod_group, o->launch_with,
         o->prefix, o->kex, o->identity, o->ssh_config, o->user, o->host_keys,
         o->map_by, o->rank_by, o->bind_to, o->pmi, o->output_dir,
         o->out_pattern, o->err_pattern, o->stdin_target, o->events,

@@ -41,6 +41,7 @@ struct hb_options {
     enum hb_dialect dialect;
     /* hosts */
     char *host_list, *hostfile, *default_hostfile;
+    char *pod_selector, *pod_group;
     char *default_slots;       /* of a host without a count: a number, auto,
                                 * cpu or gpu; NULL: auto */
     int64_t wait_hosts_ms;     /* deadline for hosts to come up; < 0: by gang */

@@ -27,6 +27,7 @@ extern char **environ;
 
 struct wanted {
     const char *format, *from, *output, *host_list, *hostfile;
+    const char *pod_selector, *pod_group;
     int why;
 };
 
@@ -45,6 +46,10 @@ static const struct hb_arg args[] = {
     {"host H", "LIST", "hosts to use: a,b:4,n[01-16]", AT(host_list), NULL},
     {"hostfile machinefile", "FILE", "hosts to use, from FILE", AT(hostfile),
      NULL},
+    {"pod-selector", "LABELS", "hosts to use: the pods with these labels",
+     AT(pod_selector), NULL},
+    {"pod-group", "NAME", "hosts to use: the pods of this pod group",
+     AT(pod_group), NULL},
     {"from", "FORM", "the form of --hostfile (default: as it looks)", AT(from),
      form_name},
     {NULL, NULL, NULL, 0, NULL},
@@ -70,6 +75,7 @@ static int gather(const struct wanted *w, struct hb_gang *gang,
     struct hb_gang_request req = {
         .host_list = w->host_list, .hostfile = w->hostfile,
         .hostfile_form = w->from, .env = environ, .root = "", .filter = 1,
+        .pod_selector = w->pod_selector, .pod_group = w->pod_group,
     };
     struct hb_options *opt = NULL;
     int rc = hb_command_settings(&opt, err);
@@ -77,9 +83,12 @@ static int gather(const struct wanted *w, struct hb_gang *gang,
     if (rc < 0) {
         return rc;
     }
-    if (w->host_list == NULL && w->hostfile == NULL) {
+    if (w->host_list == NULL && w->hostfile == NULL &&
+        w->pod_selector == NULL && w->pod_group == NULL) {
         req.host_list = opt->host_list;
         req.hostfile = opt->hostfile;
+        req.pod_selector = opt->pod_selector;
+        req.pod_group = opt->pod_group;
     }
     req.default_hostfile = opt->default_hostfile;
     rc = hb_gang_gather(&req, gang, err);

@@ -25,7 +25,6 @@
 
 /* Outside an operator's gang hosts are expected to be up. */
 #define WAIT_PLAIN_MS 0
-#define WAIT_GANG_MS 300000
 /* A pod that has moved leaves an address behind that nobody answers at; its
  * name must be looked up again soon. */
 #define DIAL_MS 5000

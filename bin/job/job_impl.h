@@ -39,6 +39,8 @@ enum host_state {
     HOST_LOST     /* given up */
 };
 
+/* How long an operator's gang may take to come up: images are pulled. */
+#define WAIT_GANG_MS 300000
 #define HOST_CHATTER_MAX 2048 /* the last words of a login, for messages */
 
 struct job_host {

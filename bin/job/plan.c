@@ -78,12 +78,21 @@ static int count_local(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+static void say_waiting(void *arg, const char *text)
+{
+    (void)arg;
+    hb_log(HB_WARN, "waiting for pods: %s", text);
+}
+
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_gang_request req = {
         .host_list = j->opt->host_list, .hostfile = j->opt->hostfile,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
-        .root = "", .filter = 1,
+        .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
+        .pod_group = j->opt->pod_group, .progress = say_waiting,
+        .wait_ms = j->opt->wait_hosts_ms < 0 ? WAIT_GANG_MS
+                                             : j->opt->wait_hosts_ms,
     };
     int rc = hb_gang_gather(&req, &j->gang, err);
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # make bench: hbrun beside the launchers that are installed, and how long large
 # gangs take to be found. BENCH_FLAGS goes to the first harness, e.g.
-# BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second.
+# BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second,
+# and make bench-kubernetes what lists pods by the API.
 EXTRA_DIST += %D%/bench.py %D%/gather.py
 .PHONY: bench bench-gather
 bench: all bench-gather
@@ -10,3 +11,16 @@ bench: all bench-gather
 bench-gather: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/gather.py
+
+EXTRA_DIST += %D%/kubernetes.py %D%/k8slist.c
+.PHONY: bench-kubernetes
+if HAVE_KUBERNETES
+EXTRA_PROGRAMS += tests/bench/k8slist
+tests_bench_k8slist_SOURCES = %D%/k8slist.c
+tests_bench_k8slist_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_bench_k8slist_LDADD = $(PROGRAM_LDADD)
+EXTRA_tests_bench_k8slist_DEPENDENCIES = libhb.a libhbbin.a
+bench-kubernetes: all tests/bench/k8slist
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/kubernetes.py $(BENCH_FLAGS)
+endif

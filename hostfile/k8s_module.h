@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HOSTFILE_K8S_MODULE_H
+#define HB_HOSTFILE_K8S_MODULE_H
+
+#include "hostfile/k8s.h"
+
+/* What the module hb_k8s exports; hostfile/k8s.h has the meaning. */
+#define HB_K8S_MODULE "hb_k8s"
+#define HB_K8S_SYMBOL "hb_k8s_ops"
+
+struct hb_k8s_ops {
+    int (*open)(const struct hb_k8s_login *login,
+                const struct hb_k8s_query *query, struct hb_k8s **out,
+                struct hpcboot_error *err);
+    /* One object, of which `field` of its spec is wanted. */
+    int (*open_object)(const struct hb_k8s_login *login, const char *path,
+                       const char *field, struct hb_k8s **out,
+                       struct hpcboot_error *err);
+    void (*close)(struct hb_k8s *k);
+    int (*fd)(const struct hb_k8s *k);
+    int (*step)(struct hb_k8s *k, struct hpcboot_error *err);
+    const struct hb_k8s_pods *(*pods)(const struct hb_k8s *k);
+    const char *(*trouble)(const struct hb_k8s *k);
+    /* 1: the object's number; 0: it has none. */
+    int (*number)(const struct hb_k8s *k, uint64_t *out);
+};
+
+#endif

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Gangs that the Kubernetes API lists: which pods are members, how they are
+ * called, who is waited for, and what is said of those that do not come. */
+
+#include "config.h"
+
+#include "tests/unit/kubeapi.h"
+
+#include "hostfile/k8s.h"
+#include "lib/base/clock.h"
+
+#define RAY "RAY_CLUSTER_NAME=rc KUBERAY_GEN_RAY_START_CMD=x "
+
+static struct hb_gang gang;
+static struct hpcboot_error err;
+
+static int group_setup(void **state)
+{
+    use_built_modules();
+    return server_start();
+}
+
+static int group_teardown(void **state)
+{
+    server_stop();
+    return 0;
+}
+
+static int setup(void **state)
+{
+    memset(&err, 0, sizeof(err));
+    memset(&gang, 0, sizeof(gang));
+    pod_create("own");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    hb_gang_destroy(&gang);
+    tree_remove(pod_root);
+    return 0;
+}
+
+struct asked {
+    const char *env, *selector, *group;
+    int64_t wait_ms;
+};
+
+static int gather(struct asked a)
+{
+    struct hb_strv vars = HB_STRV_INIT;
+    char *text = pod_env(a.env != NULL ? a.env : ""), *save = NULL;
+    struct hb_gang_request req = {
+        .root = pod_root, .filter = 1, .pod_selector = a.selector,
+        .pod_group = a.group, .wait_ms = a.wait_ms};
+    int rc;
+
+    for (char *v = strtok_r(text, " ", &save); v != NULL;
+         v = strtok_r(NULL, " ", &save)) {
+        hb_strv_push(&vars, v);
+    }
+    req.env = hb_strv_view(&vars);
+    rc = hb_gang_gather(&req, &gang, &err);
+    hb_strv_destroy(&vars);
+    free(text);
+    return rc;
+}
+
+/* A pod: name, marks, more of its metadata, spec, status. */
+static char *pod(const char *name, const char *labels, const char *spec,
+                 const char *status)
+{
+    return hb_xasprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"uid-%s\","
+                        "\"resourceVersion\":\"1\",\"creationTimestamp\":"
+                        "\"2026-01-01T00:00:00Z\",%s},\"spec\":{%s},"
+                        "\"status\":{%s}}", name, name, labels, spec, status);
+}
+
+#define RUNS(ip) "\"phase\":\"Running\",\"podIP\":\"" ip "\",\"conditions\":" \
+    "[{\"type\":\"Ready\",\"status\":\"True\"}]"
+#define LABELS(more) "\"labels\":{" more "}"
+#define VC(task, index) LABELS("\"volcano.sh/job-name\":\"lm\","             \
+    "\"volcano.sh/task-spec\":\"" task "\",\"volcano.sh/task-index\":\"" index \
+    "\"")
+#define RAY_POD(type) LABELS("\"ray.io/cluster\":\"rc\"," \
+    "\"ray.io/node-type\":\"" type "\"")
+#define GROUP LABELS("\"scheduling.x-k8s.io/pod-group\":\"pg\"")
+
+static void plan_pods(char *const *pods, const char *more)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    hb_str_put(&text, "{\"pods\":[");
+    for (size_t i = 0; pods[i] != NULL; i++) {
+        hb_str_putf(&text, "%s%s", i > 0 ? "," : "", pods[i]);
+        free(pods[i]);
+    }
+    hb_str_putf(&text, "]%s}", more);
+    plan(text.s);
+    hb_str_destroy(&text);
+}
+
+static void assert_found(struct asked a, const char *source, const char *hosts)
+{
+    if (gather(a) < 0) {
+        fail_msg("%s", err.text);
+    }
+    assert_gang(&gang, source, hosts);
+}
+
+static void a_volcano_job_without_names_is_found_by_address(void **state)
+{
+    char *pods[] = {
+        pod("lm-w-10", VC("w", "10"), "", RUNS("10.0.0.10")),
+        pod("lm-w-2", VC("w", "2"), "", RUNS("10.0.0.2")),
+        pod("lm-x-0", LABELS("\"volcano.sh/job-name\":\"lx\""), "",
+            RUNS("10.0.0.3")),
+        pod("own", VC("master", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.env = "VC_TASK_INDEX=0"}, "Kubernetes API",
+                 "10.0.0.2 10.0.0.10");
+    assert_int_equal(gang.operator_made, 1);
+    assert_has(gang.detail, "2 hosts in Volcano Job lm as https://127.0.0.1:");
+    assert_has(gang.detail, "this pod is their master");
+}
+
+static void a_worker_finds_its_own_task_and_itself(void **state)
+{
+    char *pods[] = {
+        pod("lm-w-1", VC("w", "1"), "", RUNS("10.0.0.2")),
+        pod("lm-m-0", VC("m", "0"), "", RUNS("10.0.0.3")),
+        pod("own", VC("w", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "Kubernetes API", "10.0.0.9* 10.0.0.2");
+}
+
+static void tasks_can_be_named(void **state)
+{
+    char *pods[] = {
+        pod("lm-w-1", VC("w", "1"), "", RUNS("10.0.0.2")),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.env = "HPCBOOT_TASKS=m,w"}, "Kubernetes API",
+                 "10.0.0.9* 10.0.0.2");
+}
+
+static void ray_workers_without_names_are_found(void **state)
+{
+    char *pods[] = {
+        pod("rc-head-x", RAY_POD("head"), "", RUNS("10.0.0.7")),
+        pod("rc-w-b", RAY_POD("worker"), "", RUNS("10.0.0.8")),
+        pod("own", RAY_POD("worker"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.env = RAY}, "Kubernetes API",
+                 "10.0.0.9* 10.0.0.8");
+}
+
+#define JS(index) LABELS("\"jobset.sigs.k8s.io/jobset-name\":\"js\","        \
+    "\"jobset.sigs.k8s.io/replicatedjob-name\":\"node\","                    \
+    "\"jobset.sigs.k8s.io/job-index\":\"0\","                                \
+    "\"batch.kubernetes.io/job-completion-index\":\"" index "\"")
+#define NAMED(host) "\"hostname\":\"" host "\",\"subdomain\":\"js\""
+
+static void a_jobset_of_unknown_size_is_found_by_the_pods_address(void **state)
+{
+    char *pods[] = {
+        pod("js-node-0-1-abcde", JS("1"), NAMED("js-node-0-1"), RUNS("10.0.0.5")),
+        pod("js-node-0-0-fghij", JS("0"), NAMED("js-node-0-0"), RUNS("10.0.0.4")),
+        NULL};
+
+    plan_pods(pods, "");
+    tree_write(pod_root, "etc/hostname", "js-node-0-0");
+    tree_write(pod_root, "etc/hosts",
+               "127.0.0.1 localhost\n10.0.0.4 js-node-0-0.js.hpc.svc.x "
+               "js-node-0-0\n");
+    assert_found((struct asked){.env = "JOB_COMPLETION_INDEX=0"},
+                 "Kubernetes API", "js-node-0-0.js* js-node-0-1.js");
+}
+
+static void pods_with_a_service_each_are_called_by_name(void **state)
+{
+#define PT(type, index) LABELS("\"training.kubeflow.org/job-name\":\"pt\","   \
+    "\"training.kubeflow.org/operator-name\":\"pytorchjob-controller\","      \
+    "\"training.kubeflow.org/replica-type\":\"" type "\","                    \
+    "\"training.kubeflow.org/replica-index\":\"" index "\"")
+    char *pods[] = {
+        pod("pt-worker-0", PT("worker", "0"), "", RUNS("10.0.0.5")),
+        pod("own", PT("master", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "Kubernetes API", "own* pt-worker-0");
+}
+
+static void a_plain_job_is_no_gang(void **state)
+{
+    char *pods[] = {
+        pod("j-b", LABELS("\"batch.kubernetes.io/job-name\":\"j\""), "",
+            RUNS("10.0.0.5")),
+        pod("own", LABELS("\"batch.kubernetes.io/job-name\":\"j\""), "",
+            RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "this host", "own*");
+    assert_has(passed_over(&gang, "Kubernetes API"),
+               "carries no mark of a gang; --pod-selector selects pods");
+}
+
+static void pods_of_an_earlier_run_are_not_members(void **state)
+{
+#define OWNED(uid) ",\"ownerReferences\":[{\"controller\":true,\"kind\":"     \
+    "\"Job\",\"name\":\"lm\",\"uid\":\"" uid "\"}]"
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0") OWNED("old"), "", RUNS("10.0.0.1")),
+        pod("lm-w-1", VC("w", "1") OWNED("new"), "", RUNS("10.0.0.2")),
+        pod("lm-w-2", VC("w", "2") OWNED("new")
+            ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"", "",
+            RUNS("10.0.0.3")),
+        pod("own", VC("m", "0") OWNED("new"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "Kubernetes API", "10.0.0.2");
+    assert_int_equal(gang.n_notes, 1);
+    assert_has(gang.notes[0], "not used are lm-w-2: deleted on purpose");
+}
+
+static void a_pod_that_replaces_another_takes_its_place(void **state)
+{
+    char *pods[] = {
+        pod("own", JS("0"), NAMED("own"), RUNS("10.0.0.9")),
+        pod("w-aaaaa", JS("1"), NAMED("w"), "\"phase\":\"Failed\","
+            "\"reason\":\"Evicted\""),
+        pod("w-bbbbb", JS("1"), NAMED("w"), RUNS("10.0.0.6")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "Kubernetes API", "own.js* w.js");
+    assert_int_equal(gang.n_notes, 0);
+}
+
+static void selected_pods_are_the_hosts(void **state)
+{
+    char *pods[] = {
+        pod("a", LABELS("\"app\":\"x\""), "", RUNS("fd00::5")),
+        pod("b", LABELS("\"app\":\"y\""), "", RUNS("10.0.0.6")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.selector = "app=x"}, "--pod-selector",
+                 "fd00::5");
+}
+
+static void a_selection_that_is_empty_is_an_error(void **state)
+{
+    plan("{\"pods\":[]}");
+    assert_int_equal(gather((struct asked){.selector = "app=x"}),
+                     HPCBOOT_ERR_NOT_FOUND);
+    assert_has(err.text, "namespace hpc, pods with app=x: it lists no such");
+}
+
+static void pods_of_a_group_are_the_hosts(void **state)
+{
+    char *pods[] = {
+        pod("a", GROUP, "", RUNS("10.0.0.5")),
+        pod("b", LABELS("\"kueue.x-k8s.io/pod-group-name\":\"pg\""), "",
+            RUNS("10.0.0.6")),
+        pod("c", "\"annotations\":{\"scheduling.k8s.io/group-name\":\"pg\"}",
+            "", RUNS("10.0.0.7")),
+        pod("d", LABELS("\"kueue.x-k8s.io/pod-group-name\":\"other\""), "",
+            RUNS("10.0.0.8")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.group = "pg"}, "--pod-selector",
+                 "10.0.0.5 10.0.0.6 10.0.0.7");
+}
+
+static void a_selector_outside_of_a_cluster_is_an_error(void **state)
+{
+    char *path = hb_xasprintf("%s/" ACCOUNT "token", pod_root);
+
+    remove(path);
+    free(path);
+    assert_int_equal(gather((struct asked){.selector = "app=x"}),
+                     HPCBOOT_ERR_UNSUPPORTED);
+    assert_has(err.text, "automountServiceAccountToken may be false");
+}
+
+static void the_api_is_not_asked_when_told_so(void **state)
+{
+    char *log;
+
+    plan("{\"pods\":[]}");
+    assert_found((struct asked){.selector = "none"}, "this host", "own*");
+    log = server_file("log");
+    assert_string_equal(log, "");
+    free(log);
+}
+
+static void a_refusal_where_it_matters_says_what_would_help(void **state)
+{
+    plan("{\"faults\":[{\"path\":\"pods\",\"times\":9,\"do\":\"status\","
+         "\"code\":403,\"message\":\"pods is forbidden\"}]}");
+    assert_found((struct asked){.env = RAY}, "this host", "own*");
+    assert_int_equal(gang.n_notes, 2);
+    assert_has(gang.notes[0], "only its head has a name (rc-head-svc)");
+    assert_has(gang.notes[1], "refuses (403 pods is forbidden)");
+    assert_has(gang.notes[1], "{apiGroups: [\"\"], resources: [pods], verbs: "
+               "[get, list, watch]}");
+    assert_has(gang.notes[1], "kubectl -n hpc create role hpcboot "
+               "--verb=get,list,watch --resource=pods");
+}
+
+static void a_refusal_in_any_other_pod_is_no_news(void **state)
+{
+    plan("{\"faults\":[{\"path\":\"pods\",\"times\":9,\"do\":\"status\","
+         "\"code\":403}]}");
+    assert_found((struct asked){0}, "this host", "own*");
+    assert_int_equal(gang.n_notes, 0);
+    assert_has(passed_over(&gang, "Kubernetes API"), "refuses (403");
+}
+
+static void a_stronger_source_spares_the_api(void **state)
+{
+    char *log;
+
+    plan("{\"pods\":[]}");
+    tree_write(pod_root, "etc/volcano/w.host", "lm-w-0.lm\nlm-w-1.lm");
+    assert_found((struct asked){0}, "Volcano Job", "lm-w-0.lm lm-w-1.lm");
+    log = server_file("log");
+    assert_string_equal(log, "");
+    free(log);
+}
+
+#define EVENT(type) "{\"type\":\"" type "\",\"object\":%s}"
+
+/* What a watch brings after the list. */
+static void plan_event(char *const *pods, char *event)
+{
+    char *more = hb_xasprintf(",\"watches\":[[" EVENT("MODIFIED")
+                              ",\"hold\"]]", event);
+
+    plan_pods(pods, more);
+    free(more);
+    free(event);
+}
+
+static void a_pod_without_an_address_is_waited_for(void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "", "\"phase\":\"Pending\""),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_event(pods, pod("lm-w-1", VC("w", "1"), "", RUNS("10.0.0.3")));
+    assert_found((struct asked){.wait_ms = 20000}, "Kubernetes API",
+                 "10.0.0.2 10.0.0.3");
+}
+
+static void so_many_pods_are_waited_for_as_the_group_has(void **state)
+{
+#define VCG(index) VC("w", index) ",\"annotations\":{" \
+    "\"scheduling.k8s.io/group-name\":\"lm-u\"}"
+    char *pods[] = {pod("own", VCG("0"), "", RUNS("10.0.0.9")), NULL};
+    char *late = pod("lm-w-1", VCG("1"), "", RUNS("10.0.0.3"));
+    char *more = hb_xasprintf(
+        ",\"objects\":{\"/apis/scheduling.volcano.sh/v1beta1/namespaces/hpc/"
+        "podgroups/lm-u\":{\"spec\":{\"minMember\":2}}},\"watches\":[["
+        EVENT("ADDED") ",\"hold\"]]", late);
+
+    plan_pods(pods, more);
+    free(more);
+    free(late);
+    assert_found((struct asked){.wait_ms = 20000}, "Kubernetes API",
+                 "10.0.0.9* 10.0.0.3");
+}
+
+static void pods_that_do_not_come_are_named_with_their_reason(void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "",
+            "\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\","
+            "\"status\":\"False\",\"reason\":\"Unschedulable\",\"message\":"
+            "\"0/12 nodes are available: 12 Insufficient nvidia.com/gpu.\"}]"),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, ",\"watches\":[[\"hold\"]]");
+    assert_int_equal(gather((struct asked){.wait_ms = 100}),
+                     HPCBOOT_ERR_TIMED_OUT);
+    assert_has(err.text, "1 of 2 pods have an address; lm-w-1: Unschedulable: "
+               "0/12 nodes are available: 12 Insufficient nvidia.com/gpu.");
+}
+
+static void pods_without_an_address_are_left_out_where_nobody_waits(
+    void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "", "\"phase\":\"Pending\""),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){0}, "Kubernetes API", "10.0.0.2");
+    assert_has(gang.notes[0], "1 of 2 pods have an address; lm-w-1: no "
+               "scheduler has looked at it yet; only those that are there");
+}
+
+/* The text for the pod w-0 of a status. */
+static void assert_reason(const char *status, const char *expected)
+{
+    char *pods[] = {pod("w-0", LABELS("\"a\":\"b\""),
+                        "\"containers\":[{\"name\":\"main\",\"resources\":"
+                        "{\"limits\":{\"memory\":\"100Mi\"}}}]", status),
+                    NULL};
+    const char *const hosts[] = {"w-0.lm"};
+    char *env = pod_env(""), *save = NULL, *text = NULL;
+    char *vars[3] = {strtok_r(env, " ", &save), strtok_r(NULL, " ", &save)};
+    const struct hb_gang_request req = {.root = pod_root, .env = vars};
+
+    plan_pods(pods, "");
+    if (hb_k8s_reasons(&req, hosts, 1, 20000, &text, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    if (expected == NULL) {
+        assert_null(text);
+    } else {
+        assert_non_null(text);
+        assert_string_equal(text, expected);
+    }
+    free(text);
+    free(env);
+}
+
+#define WAITING(reason, message) "\"phase\":\"Pending\",\"containerStatuses\":" \
+    "[{\"name\":\"main\",\"restartCount\":4,\"state\":{\"waiting\":{"           \
+    "\"reason\":\"" reason "\",\"message\":\"" message "\"}}"
+#define CONDITION(type, status, reason, message) "\"conditions\":[{\"type\":" \
+    "\"" type "\",\"status\":\"" status "\",\"reason\":\"" reason             \
+    "\",\"message\":\"" message "\"}]"
+
+static void a_pods_own_reason_is_told(void **state)
+{
+    assert_reason(RUNS("10.0.0.1"), NULL);
+    assert_reason("\"phase\":\"Pending\"," CONDITION("PodScheduled", "False",
+                  "Unschedulable", "0/3 nodes are available"),
+                  "pod w-0: Unschedulable: 0/3 nodes are available");
+    assert_reason("\"phase\":\"Pending\"," CONDITION("PodScheduled", "False",
+                  "SchedulingGated", "held by kueue"),
+                  "pod w-0: SchedulingGated: held by kueue");
+    assert_reason(WAITING("ImagePullBackOff", "Back-off pulling image x") "}]",
+                  "pod w-0: ImagePullBackOff: Back-off pulling image x");
+    assert_reason(WAITING("CreateContainerConfigError", "secret y not found")
+                  "}]",
+                  "pod w-0: CreateContainerConfigError: secret y not found");
+    assert_reason(WAITING("CrashLoopBackOff", "back-off 5m0s") ",\"lastState\":"
+                  "{\"terminated\":{\"exitCode\":127,\"reason\":\"Error\"}}}]",
+                  "pod w-0: CrashLoopBackOff: container main ends again and "
+                  "again (4 restarts), last with exit status 127 (its command "
+                  "was not found)");
+    assert_reason(WAITING("CrashLoopBackOff", "") ",\"lastState\":{"
+                  "\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\"}}"
+                  "}]", "pod w-0: OOMKilled: container main went over its "
+                  "memory limit of 100Mi (4 restarts)");
+}
+
+static void pods_that_were_taken_away_say_by_whom(void **state)
+{
+    assert_reason("\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":"
+                  "\"The node was low on resource: memory.\"", "pod w-0: "
+                  "Evicted: The node was low on resource: memory.");
+    assert_reason("\"phase\":\"Running\"," CONDITION("DisruptionTarget", "True",
+                  "PreemptionByScheduler", "preempted by a"), "pod w-0: "
+                  "preempted for a pod of higher priority "
+                  "(PreemptionByScheduler): preempted by a");
+    assert_reason("\"phase\":\"Succeeded\"", "pod w-0: its command has ended "
+                  "with status 0; a worker's command must keep running");
+    assert_reason("\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
+                  "\"main\",\"state\":{\"terminated\":{\"exitCode\":143,"
+                  "\"reason\":\"Error\"}}}]", "pod w-0: failed: container "
+                  "main: exit status 143 (ended by SIGTERM)");
+}
+
+static void texts_of_the_cluster_cannot_steer_a_terminal(void **state)
+{
+    assert_reason(WAITING("ErrImagePull", "a\\u001b[2Jb\\nc") "}]",
+                  "pod w-0: ErrImagePull: a [2Jb c");
+}
+
+static void a_pod_that_is_not_there_is_told(void **state)
+{
+    const char *const hosts[] = {"lm-worker-7.lm", "lm-worker-0.lm",
+                                 "10.0.0.1"};
+    char *env = pod_env(""), *save = NULL, *texts[3];
+    char *vars[3] = {strtok_r(env, " ", &save), strtok_r(NULL, " ", &save)};
+    const struct hb_gang_request req = {.root = pod_root, .env = vars};
+
+    plan("{\"make\":{\"count\":2}}");
+    assert_int_equal(hb_k8s_reasons(&req, hosts, 3, 20000, texts, &err), 1);
+    assert_string_equal(texts[0], "no pod of namespace hpc is called so: it "
+                        "was deleted, or not made yet");
+    assert_null(texts[1]);
+    assert_null(texts[2]);
+    free(texts[0]);
+    free(env);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_volcano_job_without_names_is_found_by_address),
+        T(a_worker_finds_its_own_task_and_itself),
+        T(tasks_can_be_named),
+        T(ray_workers_without_names_are_found),
+        T(a_jobset_of_unknown_size_is_found_by_the_pods_address),
+        T(pods_with_a_service_each_are_called_by_name),
+        T(a_plain_job_is_no_gang),
+        T(pods_of_an_earlier_run_are_not_members),
+        T(a_pod_that_replaces_another_takes_its_place),
+        T(selected_pods_are_the_hosts),
+        T(a_selection_that_is_empty_is_an_error),
+        T(pods_of_a_group_are_the_hosts),
+        T(a_selector_outside_of_a_cluster_is_an_error),
+        T(the_api_is_not_asked_when_told_so),
+        T(a_refusal_where_it_matters_says_what_would_help),
+        T(a_refusal_in_any_other_pod_is_no_news),
+        T(a_stronger_source_spares_the_api),
+        T(a_pod_without_an_address_is_waited_for),
+        T(so_many_pods_are_waited_for_as_the_group_has),
+        T(pods_that_do_not_come_are_named_with_their_reason),
+        T(pods_without_an_address_are_left_out_where_nobody_waits),
+        T(a_pods_own_reason_is_told),
+        T(pods_that_were_taken_away_say_by_whom),
+        T(texts_of_the_cluster_cannot_steer_a_terminal),
+        T(a_pod_that_is_not_there_is_told),
+    };
+
+    if (!server_is_possible()) {
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

@@ -155,7 +155,8 @@ int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
 const struct hb_k8s_pod *hb_k8s_pod_of(const struct hb_k8s_pods *pods,
                                        const char *host);
 /* Why each host is not there, in the cluster's own words: texts_out[n], free()
- * each; NULL where nothing is known or the pod is ready. Blocks for at most
+ * each, with the pod's name where the host's does not say it; NULL where
+ * nothing is known or the pod is ready. Blocks for at most
  * timeout_ms. Returns how many texts there are; negative: the API could not be
  * asked (ERR_UNSUPPORTED: this is no pod, or no client was built), all NULL. */
 int hb_k8s_reasons(const struct hb_gang_request *req,

@@ -24,8 +24,11 @@ static char *reason_of(const struct hb_k8s_names *names, const char *host,
         return hb_xasprintf("no pod of namespace %s is called so: it was "
                             "deleted, or not made yet", space);
     }
-    return pod->why != NULL ? hb_xasprintf("pod %s: %s", pod->name, pod->why)
-                            : NULL;
+    if (pod->why == NULL || (strcspn(host, ".") == strlen(pod->name) &&
+                             hb_starts_with(host, pod->name))) {
+        return pod->why != NULL ? hb_xstrdup(pod->why) : NULL;
+    }
+    return hb_xasprintf("%s: %s", pod->name, pod->why);
 }
 
 int hb_k8s_reasons(const struct hb_gang_request *req,

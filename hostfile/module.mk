@@ -49,7 +49,7 @@ hb_k8s_la_LDFLAGS = $(MODULE_LDFLAGS)
 hb_k8s_la_LIBADD = $(CURL_LIBS) $(JANSSON_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_k8s
-TESTS += tests/fuzz/fuzz_k8s
+TESTS += tests/fuzz/fuzz_k8s tests/cli/kubernetes.bats
 tests_fuzz_fuzz_k8s_SOURCES = tests/fuzz/fuzz_k8s.c tests/fuzz/replay.c \
     %D%/k8s_cut.c %D%/k8s_json.c
 tests_fuzz_fuzz_k8s_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

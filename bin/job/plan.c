@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bin/job/job_impl.h"
+#include "hostfile/k8s.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
@@ -84,6 +85,20 @@ static void say_waiting(void *arg, const char *text)
     hb_log(HB_WARN, "waiting for pods: %s", text);
 }
 
+/* Of a struct job_reasons; `arg` is the job. */
+static void ask_pods(void *arg, const char *const *hosts, size_t n,
+                     int limit_ms, char **words)
+{
+    const struct job *j = arg;
+    const struct hb_gang_request req = {.env = j->env, .root = ""};
+    struct hpcboot_error why = {0};
+    int rc = hb_k8s_reasons(&req, hosts, n, limit_ms, words, &why);
+
+    if (rc < 0 && rc != HPCBOOT_ERR_UNSUPPORTED) {
+        hb_log(HB_WARN, "the pods' own reasons are not known: %s", why.text);
+    }
+}
+
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_gang_request req = {
@@ -122,6 +137,10 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
         h->state = HOST_IDLE;
     }
     j->n_wanted = (uint32_t)j->gang.n;
+    j->reasons = (struct job_reasons){.ask = hb_streq(j->opt->pod_selector,
+                                                      "none") ? NULL
+                                                              : ask_pods,
+                                      .arg = j};
     return count_local(j, err);
 }
 

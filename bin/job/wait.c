@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "bin/job/job_impl.h"
@@ -157,6 +158,27 @@ static void show_examples(const struct job *j)
     }
 }
 
+/* Each thing that is said once, with the first host it is said of. */
+static void show_words(const char *const *hosts, char **words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned others = 0;
+        for (size_t k = i + 1; words[i] != NULL && k < n; k++) {
+            if (words[k] != NULL && strcmp(words[i], words[k]) == 0) {
+                free(words[k]);
+                words[k] = NULL;
+                others++;
+            }
+        }
+        if (words[i] != NULL && others > 0) {
+            hb_log(HB_ERROR, "host %s and %u other%s: their pods: %s",
+                   hosts[i], others, others > 1 ? "s" : "", words[i]);
+        } else if (words[i] != NULL) {
+            hb_log(HB_ERROR, "host %s: its pod: %s", hosts[i], words[i]);
+        }
+    }
+}
+
 /* What the cluster itself knows of hosts that are missing. */
 static void ask_cluster(const struct job *j)
 {
@@ -170,10 +192,8 @@ static void ask_cluster(const struct job *j)
         }
     }
     j->reasons.ask(j->reasons.arg, hosts, n, REASONS_WAIT_MS, words);
+    show_words(hosts, words, n);
     for (size_t i = 0; i < n; i++) {
-        if (words[i] != NULL) {
-            hb_log(HB_ERROR, "host %s: its pod: %s", hosts[i], words[i]);
-        }
         free(words[i]);
     }
     free(words);

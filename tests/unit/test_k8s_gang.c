@@ -446,47 +446,47 @@ static void a_pods_own_reason_is_told(void **state)
     assert_reason(RUNS("10.0.0.1"), NULL);
     assert_reason("\"phase\":\"Pending\"," CONDITION("PodScheduled", "False",
                   "Unschedulable", "0/3 nodes are available"),
-                  "pod w-0: Unschedulable: 0/3 nodes are available");
+                  "Unschedulable: 0/3 nodes are available");
     assert_reason("\"phase\":\"Pending\"," CONDITION("PodScheduled", "False",
                   "SchedulingGated", "held by kueue"),
-                  "pod w-0: SchedulingGated: held by kueue");
+                  "SchedulingGated: held by kueue");
     assert_reason(WAITING("ImagePullBackOff", "Back-off pulling image x") "}]",
-                  "pod w-0: ImagePullBackOff: Back-off pulling image x");
+                  "ImagePullBackOff: Back-off pulling image x");
     assert_reason(WAITING("CreateContainerConfigError", "secret y not found")
                   "}]",
-                  "pod w-0: CreateContainerConfigError: secret y not found");
+                  "CreateContainerConfigError: secret y not found");
     assert_reason(WAITING("CrashLoopBackOff", "back-off 5m0s") ",\"lastState\":"
                   "{\"terminated\":{\"exitCode\":127,\"reason\":\"Error\"}}}]",
-                  "pod w-0: CrashLoopBackOff: container main ends again and "
+                  "CrashLoopBackOff: container main ends again and "
                   "again (4 restarts), last with exit status 127 (its command "
                   "was not found)");
     assert_reason(WAITING("CrashLoopBackOff", "") ",\"lastState\":{"
                   "\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\"}}"
-                  "}]", "pod w-0: OOMKilled: container main went over its "
+                  "}]", "OOMKilled: container main went over its "
                   "memory limit of 100Mi (4 restarts)");
 }
 
 static void pods_that_were_taken_away_say_by_whom(void **state)
 {
     assert_reason("\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":"
-                  "\"The node was low on resource: memory.\"", "pod w-0: "
+                  "\"The node was low on resource: memory.\"",
                   "Evicted: The node was low on resource: memory.");
     assert_reason("\"phase\":\"Running\"," CONDITION("DisruptionTarget", "True",
-                  "PreemptionByScheduler", "preempted by a"), "pod w-0: "
+                  "PreemptionByScheduler", "preempted by a"),
                   "preempted for a pod of higher priority "
                   "(PreemptionByScheduler): preempted by a");
-    assert_reason("\"phase\":\"Succeeded\"", "pod w-0: its command has ended "
+    assert_reason("\"phase\":\"Succeeded\"", "its command has ended "
                   "with status 0; a worker's command must keep running");
     assert_reason("\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
                   "\"main\",\"state\":{\"terminated\":{\"exitCode\":143,"
-                  "\"reason\":\"Error\"}}}]", "pod w-0: failed: container "
+                  "\"reason\":\"Error\"}}}]", "failed: container "
                   "main: exit status 143 (ended by SIGTERM)");
 }
 
 static void texts_of_the_cluster_cannot_steer_a_terminal(void **state)
 {
     assert_reason(WAITING("ErrImagePull", "a\\u001b[2Jb\\nc") "}]",
-                  "pod w-0: ErrImagePull: a [2Jb c");
+                  "ErrImagePull: a [2Jb c");
 }
 
 static void a_pod_that_is_not_there_is_told(void **state)

@@ -60,8 +60,10 @@ static char *host_at(const json_t *object, const char *key)
     const char *text = text_at(object, key);
     size_t at;
 
-    return text != NULL && text[0] != '\0' && hb_hostname_wrong(text, &at) == NULL
-               ? hb_xstrdup(text) : NULL;
+    if (text == NULL || text[0] == '\0' || hb_hostname_wrong(text, &at) != NULL) {
+        return NULL;
+    }
+    return hb_xstrdup(text);
 }
 
 static int read_name(const json_t *meta, struct hb_k8s_pod *out,

@@ -205,7 +205,8 @@ static int judge_ended(const struct hb_k8s_facts *f, struct hb_k8s_pod *pod)
                               "command must keep running");
         return 1;
     }
-    if (f->container != NULL && (f->ended_reason != NULL || f->exit_code != 0)) {
+    if (f->container != NULL &&
+        (f->ended_reason != NULL || f->exit_code != 0)) {
         hb_str_putf(&text, "failed: container %s: ", f->container);
         put_ending(f, &text);
     } else {

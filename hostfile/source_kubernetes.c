@@ -186,7 +186,8 @@ static int64_t age_s(const char *created)
 {
     struct tm tm = {0};
 
-    if (created == NULL || strptime(created, "%Y-%m-%dT%H:%M:%SZ", &tm) == NULL) {
+    if (created == NULL ||
+        strptime(created, "%Y-%m-%dT%H:%M:%SZ", &tm) == NULL) {
         return INT64_MAX;
     }
     return hb_wall_ns() / 1000000000 - (int64_t)timegm(&tm);

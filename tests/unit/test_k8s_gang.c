@@ -170,8 +170,10 @@ static void ray_workers_without_names_are_found(void **state)
 static void a_jobset_of_unknown_size_is_found_by_the_pods_address(void **state)
 {
     char *pods[] = {
-        pod("js-node-0-1-abcde", JS("1"), NAMED("js-node-0-1"), RUNS("10.0.0.5")),
-        pod("js-node-0-0-fghij", JS("0"), NAMED("js-node-0-0"), RUNS("10.0.0.4")),
+        pod("js-node-0-1-abcde", JS("1"), NAMED("js-node-0-1"),
+            RUNS("10.0.0.5")),
+        pod("js-node-0-0-fghij", JS("0"), NAMED("js-node-0-0"),
+            RUNS("10.0.0.4")),
         NULL};
 
     plan_pods(pods, "");
@@ -434,8 +436,9 @@ static void assert_reason(const char *status, const char *expected)
     free(env);
 }
 
-#define WAITING(reason, message) "\"phase\":\"Pending\",\"containerStatuses\":" \
-    "[{\"name\":\"main\",\"restartCount\":4,\"state\":{\"waiting\":{"           \
+#define WAITING(reason, message)                                            \
+    "\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"main\","      \
+    "\"restartCount\":4,\"state\":{\"waiting\":{"                           \
     "\"reason\":\"" reason "\",\"message\":\"" message "\"}}"
 #define CONDITION(type, status, reason, message) "\"conditions\":[{\"type\":" \
     "\"" type "\",\"status\":\"" status "\",\"reason\":\"" reason             \

@@ -4,10 +4,10 @@
 /* A host list as it stands on a command line: "a,b:2,node[01-04]:4,[::1]:2".
  *
  * Commas separate, except inside brackets. A host without a count has one
- * slot per mention, HOST:auto and HOST:gpu are counted on the
- * host. Blanks around a host
- * are dropped, an empty place between two commas is an error. A list that
- * stands in a file may go over several lines. */
+ * slot per mention, HOST:auto and HOST:gpu are counted on the host. Blanks
+ * around a host are dropped, an empty place between two commas is an error. A
+ * comma at the end is not: it is what scripts leave that join lines by commas.
+ * A list that stands in a file may go over several lines. */
 
 #include "config.h"
 
@@ -64,6 +64,9 @@ static int read_items(struct hb_build *b, const struct hb_lines *lines,
             return rc;
         }
         p = end + 1;
+        if (p[strspn(p, BLANKS)] == '\0') {
+            return rc;
+        }
     }
 }
 

@@ -247,16 +247,40 @@ static const struct {
     {"l1cache", "l1cache"}, {"l2cache", "l2cache"},   {"l3cache", "l3cache"},
 };
 
+/* core:N, hwthread:N: so many of them for each rank. */
+static int bind_several(struct hb_scan *s, const char *object,
+                        const char *count, struct hpcboot_error *err)
+{
+    int rc = hb_opt_apply_key(s, "cpus-per-rank", count, err);
+
+    if (rc >= 0 && !strcmp(object, "hwthread")) {
+        rc = hb_opt_apply_key(s, "use-hwthread-cpus", "yes", err);
+    }
+    return rc < 0 ? rc : hb_opt_apply_key(s, "bind-to", object, err);
+}
+
 HB_SETTER(bind_hydra)
 {
+    size_t len = strcspn(values[0], ":");
+    const char *count = values[0][len] ? values[0] + len + 1 : "1";
+
     for (size_t i = 0; i < sizeof hydra_binds / sizeof hydra_binds[0]; i++) {
-        if (!strcmp(values[0], hydra_binds[i].hydra)) {
-            return hb_opt_apply_key(s, "bind-to", hydra_binds[i].ours, err);
+        const char *ours = hydra_binds[i].ours;
+
+        if (strlen(hydra_binds[i].hydra) != len ||
+            strncmp(values[0], hydra_binds[i].hydra, len) != 0) {
+            continue;
+        }
+        if (!strcmp(count, "1")) {
+            return hb_opt_apply_key(s, "bind-to", ours, err);
+        }
+        if (!strcmp(ours, "core") || !strcmp(ours, "hwthread")) {
+            return bind_several(s, ours, count, err);
         }
     }
     return hb_opt_bad(s, err,
-                      "\"%s\" is not known; none, core, hwthread, socket, "
-                      "numa are", values[0]);
+                      "\"%s\" is not known; none, core, hwthread, core:N, "
+                      "hwthread:N, socket, numa are", values[0]);
 }
 
 /* --- life -------------------------------------------------------- */

@@ -76,6 +76,8 @@ char *hb_map_slot_table(const struct hb_map_policy *policy,
  * Only what the text names is set. */
 int hb_map_by_parse(const char *text, struct hb_map_policy *io,
                     struct hpcboot_error *err);
+/* "slot", "fill", ...; or an object ("core") not larger than the places, which
+ * are to be known by then. */
 int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
                      struct hpcboot_error *err);
 

@@ -268,6 +268,36 @@ int hb_map_by_parse(const char *text, struct hb_map_policy *io,
     return rc;
 }
 
+/* The kind of object ranks are placed on; HB_MAP_NODE: on whole nodes. */
+static enum hb_map_by placed_on(const struct hb_map_policy *p)
+{
+    enum hb_map_by by = p->by == HB_MAP_PPR_OBJECT ? p->ppr_object : p->by;
+
+    return by >= HB_MAP_HWTHREAD ? by : HB_MAP_NODE;
+}
+
+/* Open MPI's numbering by object, as far as it is one of ours: finer than the
+ * places, it fills place after place; by the places themselves, it is what is
+ * done anyway. */
+static int rank_by_object(const char *text, enum hb_map_by object,
+                          struct hb_map_policy *io, struct hpcboot_error *err)
+{
+    enum hb_map_by place = placed_on(io);
+
+    if (object < HB_MAP_HWTHREAD || (place != HB_MAP_NODE && object > place)) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                       "--rank-by %s: ranks are not numbered over objects "
+                       "larger than those they are placed on; use fill "
+                       "(object after object) or span (in turn)", text);
+    }
+    if (place == HB_MAP_NODE) {
+        io->rank_by = HB_RANK_SLOT;
+    } else if (object < place) {
+        io->rank_by = HB_RANK_FILL;
+    }
+    return HPCBOOT_OK;
+}
+
 int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
                      struct hpcboot_error *err)
 {
@@ -278,10 +308,9 @@ int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
         io->rank_by = (enum hb_rank_by)w->value;
         return HPCBOOT_OK;
     }
-    if (find_word(places, N_OF(places), text) != NULL) {
-        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                       "--rank-by %s: ranks are not numbered by object; use "
-                       "fill (object after object) or span (in turn)", text);
+    w = find_word(places, N_OF(places), text);
+    if (w != NULL) {
+        return rank_by_object(text, (enum hb_map_by)w->value, io, err);
     }
     for (size_t i = 0; i < N_OF(rankings); i++) {
         names[i] = rankings[i].name;

@@ -34,3 +34,20 @@ setup() { common_setup; }
     ended_with 127
     says "it is not in this host's PATH, /opt/none\)"
 }
+
+@test "Hydra: -bind-to core:N is N cores for each rank" {
+    [ "$(nproc)" -ge 2 ] || skip 'there is but one core'
+    run hb -ppn 1 -bind-to core:2 --report-bindings -n 1 true
+    ended_with 0
+    says '2 CPUs for each rank'
+    run hb -ppn 1 -bind-to socket:2 -n 1 true
+    ended_with 2
+}
+
+@test "--rank-by an object: what Open MPI 4 takes" {
+    run hb -H localhost:2 --map-by core --rank-by core -n 2 true
+    ended_with 0
+    run hb -H localhost:2 --map-by core --rank-by socket -n 2 true
+    ended_with 2
+    says 'rank-by socket'
+}

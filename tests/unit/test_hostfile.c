@@ -274,6 +274,8 @@ static void lists_are_read(void **state)
     static const struct reading r[] = {
         {"a,b:2,c:4", "a 1; b 2; c 4"},
         {"a,a,b,a", "a 3; b 1"},
+        {"a,b,", "a 1; b 1"},
+        {"a,b:2, ", "a 1; b 2"},
         {"a:2,a", "a 3"},
         {"a:auto,b:*", "a 0; b 0"},
         {" a , b:2 ", "a 1; b 2"},
@@ -293,7 +295,8 @@ static void list_errors_name_the_column(void **state)
     static const struct reading r[] = {
         {"", "-H, column 1: expected a host name"},
         {"a,,b", "-H, column 3: expected a host name"},
-        {"a,", "-H, column 3: expected a host name"},
+        {",", "-H, column 1: expected a host name"},
+        {"a,,", "-H, column 3: expected a host name"},
         {"a,b:x", "-H, column 5: expected a number of slots"},
         {"a,+n1", "-H, column 3: expected a host name; relative"},
         {"a,b c", "-H, column 4: expected a host name of letters"},

@@ -147,6 +147,11 @@ static const struct placing placings[] = {
     {"node", NULL, "a2 b2 c2", "5", "abcab"},
     {"node", NULL, "a1 b3", "4", "abbb"},
     {"node", "slot", "a2 b2", "4", "aabb"},
+    /* by objects finer than the places: place after place */
+    {"node", "core", "a2 b2", "4", "aabb"},
+    {"ppr:2:node", "core", "a4 b4", "-", "aabb"},
+    {"numa:SPAN", "core", "a4/2 b4/2", "6", "aaaabb"},
+    {"core", "core", "a2 b2", "3", "aab"},
     {"node", NULL, "a1+ b1+", "5", "ababa"},
     {"NODE", NULL, "a2 b2", "1", "a"},
     /* ppr */
@@ -338,7 +343,10 @@ static void wrong_rank_by_texts_are_refused(void **state)
 
     assert_int_equal(hb_rank_by_parse("slots", &p, &err), HPCBOOT_ERR_USAGE);
     assert_non_null(strstr(err.text, "did you mean \"slot\""));
-    assert_int_equal(hb_rank_by_parse("core", &p, &err),
+    p.by = HB_MAP_CORE;
+    assert_int_equal(hb_rank_by_parse("package", &p, &err),
+                     HPCBOOT_ERR_UNSUPPORTED);
+    assert_int_equal(hb_rank_by_parse("seq", &p, &err),
                      HPCBOOT_ERR_UNSUPPORTED);
     assert_int_equal(hb_rank_by_parse("Fill", &p, &err), HPCBOOT_OK);
     assert_int_equal(p.rank_by, HB_RANK_FILL);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Memory for secrets: pages of their own, so that what is said about them to
+ * the kernel concerns nothing else. Kernels that do not know one of the
+ * advices go without it. */
+#include "config.h"
+
+#include "lib/trust/secret.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+void hb_secret_alloc(struct hb_secret *s, size_t len)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *p;
+
+    s->mapped = (len / page + 1) * page;
+    p = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE,
+             /* cppcheck-suppress invalidFunctionArg */
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        abort();
+    }
+    (void)madvise(p, s->mapped, MADV_DONTDUMP);
+    (void)madvise(p, s->mapped, MADV_WIPEONFORK);
+    (void)mlock(p, s->mapped);
+    s->data = p;
+    s->len = len;
+}
+
+void hb_secret_copy(struct hb_secret *s, const void *data, size_t len)
+{
+    hb_secret_alloc(s, len);
+    memcpy(s->data, data, len);
+}
+
+void hb_secret_free(struct hb_secret *s)
+{
+    if (s->data) {
+        explicit_bzero(s->data, s->len);
+        (void)munmap(s->data, s->mapped);
+    }
+    memset(s, 0, sizeof *s);
+}
+
+int hb_secret_equal(const void *a, const void *b, size_t len)
+{
+    const volatile unsigned char *x = a, *y = b;
+    unsigned char differs = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        differs |= x[i] ^ y[i];
+    }
+    return differs == 0;
+}
+
+void hb_secret_shut_process(void)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0ul);
+}

@@ -180,13 +180,31 @@ int hb_boot_emit_chatter(struct hb_boot *boot, const char *text, size_t len)
     return hb_boot_leave(boot);
 }
 
-int hb_boot_emit_pinned(struct hb_boot *boot, const char *fingerprint)
+int hb_boot_emit_unverified(struct hb_boot *boot,
+                            const struct hb_boot_unverified *host)
 {
     hb_boot_enter(boot);
-    if (!boot->cancelled && boot->events.pinned) {
-        boot->events.pinned(boot->arg, fingerprint);
+    if (!boot->cancelled && boot->events.unverified) {
+        boot->events.unverified(boot->arg, host);
     }
     return hb_boot_leave(boot);
+}
+
+int hb_boot_emit_reached(struct hb_boot *boot, const char *member)
+{
+    hb_boot_enter(boot);
+    if (!boot->cancelled && boot->events.reached) {
+        boot->events.reached(boot->arg, member);
+    }
+    return hb_boot_leave(boot);
+}
+
+int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
+                   const char *token, struct hb_bytes host_key,
+                   struct hb_bytes proofs)
+{
+    return boot && boot->ops->proves
+        && boot->ops->proves(boot, nonce, token, host_key, proofs);
 }
 
 int hb_boot_emit_open(struct hb_boot *boot, struct hb_channel *ch)

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/channel.h"
 #include "lib/base/error.h"
 
@@ -71,6 +72,9 @@ struct hb_boot_config {
     int dial_timeout_ms;       /* shorter than that for addresses that do not
                                 * answer; 0: as all stages */
     int keepalive_verbose;
+    /* Names of the gang's hosts, NULL-terminated, or NULL: the key of any of
+     * them is trusted under the name of each. */
+    const char *const *members;
 };
 
 struct hb_boot_target {
@@ -82,13 +86,22 @@ struct hb_boot_target {
 
 struct hb_boot;
 
+/* A host whose key nothing vouches for, and that was logged in to all the
+ * same: before it is told anything it has to prove that it holds the gang's
+ * secret (hb_boot_proves). */
+struct hb_boot_unverified {
+    const char *fingerprint;  /* "ssh-ed25519 SHA256:..." */
+    struct hb_bytes host_key; /* as SSH writes it; borrowed for the call */
+};
+
 struct hb_boot_events {
     void (*stage)(void *arg, enum hb_boot_stage stage, const char *detail);
     /* Text the login printed beside the link (stderr of the remote shell or
      * command); a line or a piece of one, not NUL-terminated. */
     void (*chatter)(void *arg, const char *text, size_t len);
-    /* The host key could not be verified and was accepted by `pin`. */
-    void (*pinned)(void *arg, const char *fingerprint);
+    void (*unverified)(void *arg, const struct hb_boot_unverified *host);
+    /* The host's key is that of another member of the gang. */
+    void (*reached)(void *arg, const char *member);
     /* The stream is open (the agent has not spoken yet). The callee owns ch
      * and sets its events and arg before it returns. */
     void (*open)(void *arg, struct hb_channel *ch);
@@ -118,6 +131,12 @@ int hb_boot_explain(struct hb_boot *boot, struct hpcboot_error *err);
 /* Frees a boot; what is under way is given up. The channel that was handed
  * over lives on. NULL-safe. */
 void hb_boot_cancel(struct hb_boot *boot);
+
+/* 1: one of `proofs`, HB_PROOF_BYTES each, was made with a private key that this
+ * login has (lib/trust/derive.h). Of a boot that said `unverified`. */
+int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
+                   const char *token, struct hb_bytes host_key,
+                   struct hb_bytes proofs);
 
 /* The end of all that was started: waits a moment for forked agents, ends the
  * commands of --launch-with and of proxies that do not end by themselves, with

@@ -17,6 +17,10 @@ struct hb_boot_ops {
     void (*destroy)(struct hb_boot *boot); /* frees all, also half-built */
     /* Fills err and boot->reason with what is being waited for; or NULL. */
     void (*explain)(struct hb_boot *boot, struct hpcboot_error *err);
+    /* As hb_boot_proves; NULL: this way needs no proof. */
+    int (*proves)(const struct hb_boot *boot, struct hb_bytes nonce,
+                  const char *token, struct hb_bytes host_key,
+                  struct hb_bytes proofs);
 };
 
 struct event;
@@ -49,7 +53,9 @@ int hb_boot_leave(struct hb_boot *boot);
 int hb_boot_emit_stage(struct hb_boot *boot, enum hb_boot_stage stage,
                        const char *detail);
 int hb_boot_emit_chatter(struct hb_boot *boot, const char *text, size_t len);
-int hb_boot_emit_pinned(struct hb_boot *boot, const char *fingerprint);
+int hb_boot_emit_unverified(struct hb_boot *boot,
+                            const struct hb_boot_unverified *host);
+int hb_boot_emit_reached(struct hb_boot *boot, const char *member);
 int hb_boot_emit_open(struct hb_boot *boot, struct hb_channel *ch);
 int hb_boot_emit_failed(struct hb_boot *boot, const struct hpcboot_error *err);
 

@@ -248,11 +248,14 @@ static int wait_started(int error_fd, enum hb_proc_stage *stage,
 int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
                    struct hpcboot_error *err)
 {
+    static const int keep_as[] = {HB_CHILD_KEPT_FD};
     struct hb_proc_spec proc = {
         .file = spec->argv[0], .argv = spec->argv,
         .env = spec->env ? spec->env : environ,
         .stdio = {spec->in, spec->out, spec->err}, .umask = -1,
-        .new_session = 1, .death_signal = spec->death_signal,
+        .keep_fds = &spec->keep, .keep_as = keep_as,
+        .n_keep = spec->keep > 0, .new_session = 1,
+        .death_signal = spec->death_signal,
     };
     enum hb_proc_stage stage;
     int error_fd = -1, sys_errno = 0;

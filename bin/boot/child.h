@@ -29,11 +29,14 @@ void hb_child_release(struct hb_child *child, int term_after_ms);
  * what they have started, and reaps them. Blocks, 2.5 s at most. */
 void hb_children_settle(void);
 
+#define HB_CHILD_KEPT_FD 3
+
 /* What the starter of a child gives it. */
 struct hb_child_spec {
     char *const *argv; /* argv[0] is looked up in PATH */
     char *const *env;  /* NULL: this process's own */
     int in, out, err;  /* become 0, 1, 2 */
+    int keep;          /* becomes HB_CHILD_KEPT_FD; 0: there is none */
     int death_signal;  /* what it gets when this process ends; 0: nothing */
 };
 

@@ -4,7 +4,10 @@ libhbbin_a_SOURCES += \
     %D%/child.c %D%/child.h \
     %D%/fds.c %D%/fds.h \
     %D%/fork.c \
+    %D%/relay.c %D%/relay.h \
     %D%/remote.c %D%/remote.h \
+    %D%/serve_limit.c %D%/serve_limit.h \
+    %D%/serve_line.c %D%/serve_line.h \
     %D%/template.c %D%/template.h
 
 EXTRA_DIST += tests/pods/boot.bats tests/pods/srun.bats
@@ -13,15 +16,19 @@ pkglib_LTLIBRARIES += hb_ssh.la
 hb_ssh_la_SOURCES = \
     %D%/dial.c %D%/dial.h \
     %D%/resolve.c %D%/resolve.h \
+    %D%/serve.c %D%/serve.h %D%/serve_impl.h \
+    %D%/serve_agent.c %D%/serve_keys.c %D%/serve_session.c \
     %D%/ssh_auth.c %D%/ssh_auth.h \
     %D%/ssh_channel.c %D%/ssh_channel.h \
     %D%/ssh_connect.c \
+    %D%/ssh_gang.c %D%/ssh_gang.h \
     %D%/ssh_known.c %D%/ssh_known.h \
     %D%/ssh_proxy.c %D%/ssh_proxy.h \
     %D%/ssh_settings.c %D%/ssh_settings.h \
     %D%/ssh_steps.c \
     %D%/ssh_trust.c %D%/ssh_trust.h \
     %D%/ssh_way.c %D%/ssh_way.h \
+    lib/trust/derive.c lib/trust/derive.h \
     lib/trust/hash.c lib/trust/hash.h
 hb_ssh_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBSSH_CFLAGS) $(CRYPTO_CFLAGS)
 hb_ssh_la_LDFLAGS = $(MODULE_LDFLAGS)
@@ -36,20 +43,28 @@ EXTRA_tests_pods_bootdrive_DEPENDENCIES = libhb.a libhbbin.a
 TESTS += tests/pods/boot.bats tests/pods/srun.bats
 endif
 
-check_PROGRAMS += tests/fuzz/fuzz_template
-TESTS += tests/fuzz/fuzz_template
+check_PROGRAMS += tests/fuzz/fuzz_template tests/fuzz/fuzz_serveline
+TESTS += tests/fuzz/fuzz_template tests/fuzz/fuzz_serveline
+tests_fuzz_fuzz_serveline_SOURCES = tests/fuzz/fuzz_serveline.c \
+    tests/fuzz/replay.c
+tests_fuzz_fuzz_serveline_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
 tests_fuzz_fuzz_template_SOURCES = tests/fuzz/fuzz_template.c \
     tests/fuzz/replay.c
 tests_fuzz_fuzz_template_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/template
+EXTRA_DIST += tests/fuzz/corpus/template tests/fuzz/corpus/serveline
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_boot_template tests/unit/test_boot_child
+check_PROGRAMS += tests/unit/test_boot_template tests/unit/test_boot_child \
+    tests/unit/test_boot_serve
+tests_unit_test_boot_serve_SOURCES = tests/unit/test_boot_serve.c
+tests_unit_test_boot_serve_LDADD = $(UNIT_LDADD)
+tests_unit_test_boot_serve_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_boot_template_SOURCES = tests/unit/test_boot_template.c
 tests_unit_test_boot_template_LDADD = $(UNIT_LDADD)
 tests_unit_test_boot_template_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_boot_child_SOURCES = tests/unit/test_boot_child.c
 tests_unit_test_boot_child_LDADD = $(UNIT_LDADD)
 tests_unit_test_boot_child_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-TESTS += tests/unit/test_boot_template tests/unit/test_boot_child
+TESTS += tests/unit/test_boot_template tests/unit/test_boot_child \
+    tests/unit/test_boot_serve
 endif

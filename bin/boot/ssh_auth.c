@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/trust/gangkey.h"
 #include "lib/trust/keyfile.h"
 
 #define OFFERS_MAX 5        /* one below the default of MaxAuthTries */
@@ -35,6 +36,9 @@ struct hb_ssh_auth {
     size_t n_keys;
     ssh_key gang[KEYS_MAX]; /* of `keys`, not owned */
     size_t n_gang;
+    struct hb_secret secrets[KEYS_MAX]; /* of all keys */
+    size_t n_secrets;
+    const struct hb_boot_config *config;
     int agent;              /* there is one to ask */
     enum phase phase;
     size_t next;            /* of keys */
@@ -84,6 +88,10 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
     } else {
         auth->paths[auth->n_keys] = path;
         auth->keys[auth->n_keys++] = key;
+        if (hb_gang_secret(pem, &sniff, path,
+                           &auth->secrets[auth->n_secrets], NULL) == 0) {
+            auth->n_secrets++;
+        }
         if (gang) {
             auth->gang[auth->n_gang++] = key;
         }
@@ -99,6 +107,7 @@ struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
                                                 : getenv("SSH_AUTH_SOCK");
 
     auth->settings = settings;
+    auth->config = config;
     auth->agent = settings->use_agent && socket && *socket;
     for (size_t i = 0; i < settings->identities.n && auth->n_keys < KEYS_MAX;
          i++) {
@@ -118,6 +127,9 @@ void hb_ssh_auth_destroy(struct hb_ssh_auth *auth)
     for (size_t i = 0; i < auth->n_keys; i++) {
         ssh_key_free(auth->keys[i]);
     }
+    for (size_t i = 0; i < auth->n_secrets; i++) {
+        hb_secret_free(&auth->secrets[i]);
+    }
     hb_str_destroy(&auth->refused);
     hb_str_destroy(&auth->unusable);
     free(auth);
@@ -125,7 +137,12 @@ void hb_ssh_auth_destroy(struct hb_ssh_auth *auth)
 
 struct hb_ssh_gang hb_ssh_auth_gang(const struct hb_ssh_auth *auth)
 {
-    return (struct hb_ssh_gang){auth->gang, auth->n_gang};
+    return (struct hb_ssh_gang){
+        .keys = auth->gang, .n = auth->n_gang,
+        .secrets = auth->secrets, .n_secrets = auth->n_secrets,
+        .members = auth->config->members,
+        .operator_made = auth->config->inside_gang,
+    };
 }
 
 static void note_refused(struct hb_ssh_auth *auth, const char *what)

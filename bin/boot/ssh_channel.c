@@ -26,6 +26,7 @@
 
 #include <event2/event.h>
 #include <libssh/callbacks.h>
+#include <libssh/server.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@
 #define ROUNDS 32 /* libssh reads 4 KiB in each; then others get their turn */
 #define QUEUE_BYTES (512 * 1024) /* encrypted and waiting for the socket */
 #define PIECE_BYTES (64 * 1024)
+#define EXIT_NOT_SAID 255 /* as a client shows an end without a status */
 #define LINGER_MS 1000 /* for the exit status, and for the last bytes out */
 
 struct ssh_chan {
@@ -512,6 +514,29 @@ int hb_ssh_channel_create(struct hb_channel **out, struct event_base *base,
     event_active(c->look_event, EV_TIMEOUT, 1);
     *out = &c->ch;
     return HPCBOOT_OK;
+}
+
+void hb_ssh_channel_stderr(struct hb_channel *ch, const char *text,
+                           size_t len)
+{
+    struct ssh_chan *c = (struct ssh_chan *)ch;
+    size_t window = ssh_channel_window_size(c->parts.channel);
+
+    len = len < window ? len : window;
+    if (ssh_is_connected(c->parts.session) && len > 0) {
+        (void)ssh_channel_write_stderr(c->parts.channel, text, (uint32_t)len);
+        event_active(c->look_event, EV_TIMEOUT, 1);
+    }
+}
+
+void hb_ssh_channel_exit(struct hb_channel *ch, int status)
+{
+    struct ssh_chan *c = (struct ssh_chan *)ch;
+
+    c->exit_status = status < 0 ? EXIT_NOT_SAID : status;
+    if (ssh_is_connected(c->parts.session) && status >= 0) {
+        (void)ssh_channel_request_send_exit_status(c->parts.channel, status);
+    }
 }
 
 void hb_ssh_channel_set_chatter(struct hb_channel *ch, hb_ssh_chatter chatter,

@@ -27,6 +27,12 @@ int hb_ssh_channel_create(struct hb_channel **out, struct event_base *base,
  * channel is freed. */
 void hb_ssh_channel_set_chatter(struct hb_channel *ch, hb_ssh_chatter chatter,
                                 void (*ended)(void *arg), void *arg);
+/* The server's end of a channel: text for the client's stderr, as much as the
+ * client takes now; and the status of the command, before the channel is
+ * closed (negative: none, and the client hears of no end but this one). */
+void hb_ssh_channel_stderr(struct hb_channel *ch, const char *text,
+                           size_t len);
+void hb_ssh_channel_exit(struct hb_channel *ch, int status);
 /* Ends the channels that were closed and still have bytes to send: a second
  * for all of them together, without the loop. */
 void hb_ssh_channels_end(void);

@@ -15,6 +15,7 @@
 #include "bin/boot/ssh_proxy.h"
 #include "bin/boot/ssh_trust.h"
 #include "lib/base/str.h"
+#include "lib/trust/base64.h"
 
 #define FD_MAX 65535 /* libssh 0.10 keeps 16 bits of a descriptor */
 
@@ -104,11 +105,27 @@ static const char *last_error(ssh_session session)
     return text && *text ? text : "it sends what is not SSH";
 }
 
+static int tell_unverified(struct hb_ssh_boot *b,
+                           const struct hb_ssh_verdict *verdict)
+{
+    size_t len = strlen(verdict->host_key);
+    unsigned char *key = hb_xmalloc(HB_BASE64_ROOM(len));
+    long n = hb_base64_decode(verdict->host_key, len, key);
+    struct hb_boot_unverified host = {
+        .fingerprint = verdict->unverified,
+        .host_key = {key, n > 0 ? (size_t)n : 0},
+    };
+    int gone = hb_boot_emit_unverified(&b->boot, &host);
+
+    free(key);
+    return gone;
+}
+
 int hb_ssh_kex_step(struct hb_ssh_boot *b)
 {
     struct hb_ssh_gang gang = hb_ssh_auth_gang(b->auth);
     struct hpcboot_error err = {0};
-    char *pinned = NULL;
+    struct hb_ssh_verdict verdict = {0};
     int rc, gone = 0;
 
     b->fd_owned = 0;
@@ -123,14 +140,16 @@ int hb_ssh_kex_step(struct hb_ssh_boot *b)
         return -1;
     }
     if (hb_ssh_host_key_check(b->session, b->host, &b->settings, &gang,
-                              b->boot.config->host_keys, &pinned, &err) < 0) {
+                              b->boot.config->host_keys, &verdict, &err) < 0) {
         hb_ssh_fail(b, &err);
         return -1;
     }
-    if (pinned) {
-        gone = hb_boot_emit_pinned(&b->boot, pinned);
-        free(pinned);
+    if (verdict.unverified) {
+        gone = tell_unverified(b, &verdict);
+    } else if (verdict.reached) {
+        gone = hb_boot_emit_reached(&b->boot, verdict.reached);
     }
+    hb_ssh_verdict_destroy(&verdict);
     return gone || hb_ssh_enter_stage(b, HB_STAGE_AUTH, b->settings.user) ? -1
                                                                           : 1;
 }

@@ -4,12 +4,14 @@
  *
  *   revoked in known_hosts            refused
  *   equal to a key of the gang        accepted: its holder has the secret
+ *   derived from a key of ours        accepted: the same
  *   known_hosts has this key          accepted
  *   known_hosts has another key       refused, in every mode
  *   known_hosts trusts an authority   refused: libssh 0.10 knows no host
  *                                     certificates; the ssh program does
  *   seen before in this process       accepted or refused by comparison
- *   nothing known                     refused, or pinned
+ *   nothing known                     refused; or unverified, where the host
+ *                                     can be asked for a proof, and by `pin`
  *
  * libssh's own look at known_hosts is not used: it does not know markers, and
  * a marked line must never count as an ordinary one. */
@@ -21,12 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/boot/ssh_gang.h"
 #include "bin/boot/ssh_known.h"
 #include "lib/base/str.h"
 #include "lib/trust/hash.h"
 #include "lib/trust/knownhosts.h"
 
 #define SSH_PORT 22
+#define SERVE_BANNER "SSH-2.0-hpcbootd"
 
 /* Host keys accepted by `pin`, on the loop's thread. */
 struct pin {
@@ -46,6 +50,7 @@ struct offered {
 };
 
 struct judge {
+    ssh_session session;
     const char *host;
     const struct hb_ssh_settings *settings;
     struct offered offered;
@@ -224,6 +229,8 @@ static int ask_known_hosts(const struct judge *j)
     return known->other.line ? refuse_changed(j, &known->other) : 0;
 }
 
+#define HB_PINNED 2 /* seen before, and still not verified */
+
 /* The same for keys that were pinned before. */
 static int ask_pins(const struct judge *j)
 {
@@ -234,7 +241,7 @@ static int ask_pins(const struct judge *j)
     }
     if (hb_streq(pin->type, j->offered.type)
         && hb_streq(pin->blob, j->offered.blob)) {
-        return 1;
+        return HB_PINNED;
     }
     return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                    "%s: the host key has CHANGED since this job first saw it: "
@@ -259,6 +266,47 @@ static int refuse_unknown(const struct judge *j)
                    j->offered.fingerprint, port, s->known_as, file);
 }
 
+void hb_ssh_verdict_destroy(struct hb_ssh_verdict *v)
+{
+    free(v->unverified);
+    free(v->host_key);
+    free(v->reached);
+    memset(v, 0, sizeof *v);
+}
+
+/* A proof after the login is worth asking for: in the gang of an operator, and
+ * of a server that can always give it. Elsewhere an unknown host is not even
+ * shown our public keys. */
+static int may_prove(const struct judge *j, const struct hb_ssh_gang *gang)
+{
+    const char *banner = ssh_get_serverbanner(j->session);
+
+    return gang->n_secrets > 0
+        && (gang->operator_made
+            || (banner && hb_starts_with(banner, SERVE_BANNER)));
+}
+
+/* By the name that ssh_config has for the host, by the one the gang has, by
+ * the names of all others. */
+static int is_derived_key(const struct judge *j, const struct hb_ssh_gang *gang,
+                          struct hb_ssh_verdict *out)
+{
+    const char *member;
+
+    if (!hb_streq(j->offered.type, "ssh-ed25519")) {
+        return 0;
+    }
+    member = hb_ssh_gang_member(gang, j->settings->hostname, j->offered.blob);
+    if (member == j->settings->hostname) {
+        return 1;
+    }
+    member = hb_ssh_gang_member(gang, j->host, j->offered.blob);
+    if (member && member != j->host) {
+        out->reached = hb_xstrdup(member);
+    }
+    return member != NULL;
+}
+
 static void add_pin(const struct judge *j)
 {
     struct pin *pin = hb_xcalloc(1, sizeof *pin);
@@ -272,7 +320,7 @@ static void add_pin(const struct judge *j)
 }
 
 static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
-                     enum hb_host_keys mode, char **pinned_out)
+                     enum hb_host_keys mode, struct hb_ssh_verdict *out)
 {
     int rc;
 
@@ -282,20 +330,23 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
                        j->host, j->offered.type, j->offered.fingerprint,
                        j->known.revoked.file, j->known.revoked.line);
     }
-    if (is_gang_key(j, gang)) {
+    if (is_gang_key(j, gang) || is_derived_key(j, gang, out)) {
         return HPCBOOT_OK;
     }
     rc = ask_known_hosts(j);
     if (rc == 0) {
         rc = ask_pins(j);
     }
-    if (rc == 0 && mode == HB_HOST_KEYS_STRICT) {
+    if (rc == 0 && mode == HB_HOST_KEYS_STRICT && !may_prove(j, gang)) {
         rc = refuse_unknown(j);
     }
     if (rc == 0) {
         add_pin(j);
-        *pinned_out = hb_xasprintf("%s %s", j->offered.type,
-                                   j->offered.fingerprint);
+    }
+    if (rc == 0 || rc == HB_PINNED) {
+        out->unverified = hb_xasprintf("%s %s", j->offered.type,
+                                       j->offered.fingerprint);
+        out->host_key = hb_xstrdup(j->offered.blob);
     }
     return rc < 0 ? rc : HPCBOOT_OK;
 }
@@ -303,15 +354,18 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
 int hb_ssh_host_key_check(ssh_session session, const char *host,
                           const struct hb_ssh_settings *settings,
                           const struct hb_ssh_gang *gang,
-                          enum hb_host_keys mode, char **pinned_out,
+                          enum hb_host_keys mode,
+                          struct hb_ssh_verdict *out,
                           struct hpcboot_error *err)
 {
-    struct judge j = {.host = host, .settings = settings, .err = err};
+    struct judge j = {
+        .session = session, .host = host, .settings = settings, .err = err,
+    };
     int rc = get_offered(session, &j);
 
     if (rc == HPCBOOT_OK) {
         scan_known(settings, j.offered.type, j.offered.blob, &j.known);
-        rc = judge_key(&j, gang, mode, pinned_out);
+        rc = judge_key(&j, gang, mode, out);
     }
     free_offered(&j.offered);
     return rc;

@@ -6,15 +6,29 @@
 #include <libssh/libssh.h>
 
 #include "bin/boot/ssh_settings.h"
+#include "lib/trust/secret.h"
 
 /* Whether a host is the one it should be. */
 
-/* A host key equal to one of these is trusted: who has it holds the gang's
- * secret. Borrowed. */
+/* What vouches for a host; borrowed. A host key equal to one of `keys` is
+ * trusted, and one that is derived from one of `secrets` for a member's name:
+ * who has it holds that private key. */
 struct hb_ssh_gang {
     const ssh_key *keys;
     size_t n;
+    const struct hb_secret *secrets;
+    size_t n_secrets;
+    const char *const *members; /* NULL-terminated, or NULL */
+    int operator_made; /* hosts may prove themselves after the login */
 };
+
+/* What was found. Strings are owned. */
+struct hb_ssh_verdict {
+    char *unverified; /* the key's fingerprint: nothing vouches for it */
+    char *host_key;   /* and the key itself, in base64 */
+    char *reached;    /* it is the key of this other member */
+};
+void hb_ssh_verdict_destroy(struct hb_ssh_verdict *v);
 
 /* The host key algorithms to ask for: kinds this host is known by first, then
  * the gang key's, then the rest. free() it. */
@@ -22,13 +36,15 @@ char *hb_ssh_host_key_order(const struct hb_ssh_settings *settings,
                             const struct hb_ssh_gang *gang);
 
 /* Looks at the key a session was set up with. OK, or ERR_AUTH with what is
- * wrong and what to do. *pinned_out is the fingerprint (free() it) when the
- * key was accepted unverified, under HB_HOST_KEYS_PIN; it is remembered for
- * the life of the process, and another key of that host is then refused. */
+ * wrong and what to do. A key that is not known is accepted unverified under
+ * HB_HOST_KEYS_PIN, and where the host can be asked for a proof; it is
+ * remembered for the life of the process, and another key of that host is
+ * then refused. */
 int hb_ssh_host_key_check(ssh_session session, const char *host,
                           const struct hb_ssh_settings *settings,
                           const struct hb_ssh_gang *gang,
-                          enum hb_host_keys mode, char **pinned_out,
+                          enum hb_host_keys mode,
+                          struct hb_ssh_verdict *out,
                           struct hpcboot_error *err);
 
 #endif

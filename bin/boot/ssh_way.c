@@ -27,6 +27,7 @@
 #include "bin/boot/dial.h"
 #include "bin/boot/resolve.h"
 #include "bin/boot/ssh_channel.h"
+#include "bin/boot/ssh_gang.h"
 #include "bin/boot/ssh_proxy.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -308,8 +309,19 @@ static void explain(struct hb_boot *boot, struct hpcboot_error *err)
     hb_str_destroy(&text);
 }
 
+static int proves(const struct hb_boot *boot, struct hb_bytes nonce,
+                  const char *token, struct hb_bytes host_key,
+                  struct hb_bytes proofs)
+{
+    const struct hb_ssh_boot *b = (const struct hb_ssh_boot *)boot;
+    struct hb_ssh_gang gang = hb_ssh_auth_gang(b->auth);
+
+    return hb_ssh_gang_proves(&gang, nonce, token, host_key, proofs);
+}
+
 static const struct hb_boot_ops ssh_boot_ops = {
-    .start = start, .destroy = destroy, .explain = explain
+    .start = start, .destroy = destroy, .explain = explain,
+    .proves = proves,
 };
 
 static int create(struct hb_boot **out, const struct hb_boot_config *config,

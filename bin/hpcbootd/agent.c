@@ -114,6 +114,7 @@ static int on_start(struct agent *a, const struct hb_frame *f,
         rc = agent_order_check(a, &m, err);
     }
     if (rc == 0) {
+        agent_served_job(a);
         struct hpcboot_error why = {0};
 
         if (agent_start_ranks(a, &why) < 0) {
@@ -176,8 +177,14 @@ static int on_kill(struct agent *a, const struct hb_frame *f,
 static int on_bye(struct agent *a, const struct hb_frame *f,
                   struct hpcboot_error *err)
 {
-    agent_leave(a, 0);
-    return 0;
+    struct hb_msg_bye m;
+    int rc = hb_wire_get_bye(f, &m, err);
+
+    if (rc == 0) {
+        agent_served_end(a, m.status);
+        agent_leave(a, 0);
+    }
+    return rc;
 }
 
 static int on_inspect(struct agent *a, const struct hb_frame *f,
@@ -219,6 +226,8 @@ static const struct {
     int welcomed; /* only after WELCOME */
 } frames[HB_MSG_TYPES] = {
     [HB_MSG_WELCOME] = {on_welcome, 0},
+    [HB_MSG_PROVE] = {agent_prove_frame, 0},
+    [HB_MSG_SESSION] = {agent_session_key_frame, 1},
     [HB_MSG_JOB] = {on_job, 1},
     [HB_MSG_APP] = {on_app, 1},
     [HB_MSG_START] = {on_start, 1},
@@ -377,6 +386,7 @@ static void tear_down(struct agent *a)
     if (a->base != NULL) {
         event_base_free(a->base);
     }
+    hb_secret_free(&a->session_key);
     free(a->token);
     free(a->job_id);
     free(a->cookie);
@@ -385,10 +395,11 @@ static void tear_down(struct agent *a)
     free(a->shm_dir);
 }
 
-int agent_run(const char *token, int in_fd, int out_fd, int guard_fd)
+int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,
+              int served)
 {
     struct agent a = {.guard_fd = guard_fd, .node = HB_NODE_UNSET,
-                      .files = HB_DEPOSIT_INIT};
+                      .served = served, .files = HB_DEPOSIT_INIT};
     struct hpcboot_error err = {0};
 
     a.token = hb_xstrdup(token);

@@ -17,6 +17,7 @@
 #include "lib/rdzv/fence.h"
 #include "lib/topo/allowed.h"
 #include "lib/topo/bind.h"
+#include "lib/trust/secret.h"
 #include "lib/wire/wire.h"
 
 /* The per-host agent. One loop thread owns everything here; main.c begins,
@@ -97,6 +98,8 @@ struct agent {
     char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
     uint32_t node, epoch;
     int is_local; /* the launcher's own host */
+    int served;   /* `hpcbootd serve` started it */
+    struct hb_secret session_key;
     struct hb_allowed allowed;
     struct hb_cgroup_marks marks;
     struct agent_job job;
@@ -120,7 +123,8 @@ struct agent {
 };
 
 /* agent.c */
-int agent_run(const char *token, int in_fd, int out_fd, int guard_fd);
+int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,
+              int served);
 void agent_note(struct agent *a, int level, const char *fmt, ...)
     HB_PRINTF(3, 4);
 /* The host is of no use for this job: say so and leave. */
@@ -135,6 +139,19 @@ void agent_flush(struct agent *a);
                                  (a)->node, HB_NODE_LAUNCHER, &msg_, NULL); \
         agent_flush(a);                                                   \
     } while (0)
+
+/* served.c: words for the `hpcbootd serve` that started this agent */
+int agent_served_open(void); /* 1: its socket is there */
+void agent_served_job(const struct agent *a);
+void agent_served_end(const struct agent *a, uint32_t status);
+void agent_served_session(const struct agent *a, const void *key, size_t len);
+
+/* prove.c */
+void agent_take_key_file(void); /* from the environment, for good */
+int agent_prove_frame(struct agent *a, const struct hb_frame *f,
+                      struct hpcboot_error *err);
+int agent_session_key_frame(struct agent *a, const struct hb_frame *f,
+                            struct hpcboot_error *err);
 
 /* session.c */
 /* When the whole job is known, and before its servers start. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* hpcbootd: the per-host agent. Nobody types `hpcbootd agent`: hbrun starts it
- * on each host of a job, over SSH or by fork, with the control link on its
- * standard input and output.
+/* hpcbootd: the per-host agent, and the server that starts it in pods without
+ * sshd. Nobody types `hpcbootd agent`: hbrun starts it on each host of a job,
+ * over SSH or by fork, with the control link on its standard input and output.
  *
  * Two processes come of it. The first becomes the guard, which only waits and
  * makes sure that nothing survives; the second is the agent proper. */
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/serve.h"
 #include "bin/proc/guard.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -25,7 +26,9 @@
 #define EXIT_HOST 75 /* EX_TEMPFAIL: worth another try */
 
 static const char usage_text[] =
-    "usage: hpcbootd agent --token TOKEN    started by hbrun, not by hand\n"
+    "usage: hpcbootd serve [options]        a pod's entry point, without sshd\n"
+    "       hpcbootd health [--port N]      how it is, for a probe\n"
+    "       hpcbootd agent --token TOKEN    started by hbrun, not by hand\n"
     "       hpcbootd --version | --help\n"
     "See hpcbootd(8).\n";
 
@@ -67,22 +70,44 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static int run_agent(const char *token)
+static int run_agent(const char *token, int served)
 {
     struct hpcboot_error err = {0};
     int guard_fd = -1, in = -1, out = -1;
 
+    agent_take_key_file();
     signal(SIGPIPE, SIG_IGN);
     hb_guard_watch_link(STDOUT_FILENO);
     if (hb_guard_enter(&guard_fd, &err) < 0 || take_link(&in, &out, &err) < 0) {
         fprintf(stderr, "hpcbootd: %s\n", err.text);
         return EXIT_HOST;
     }
-    return agent_run(token, in, out, guard_fd);
+    return agent_run(token, in, out, guard_fd, served);
 }
+
+static int agent_main(int argc, char **argv)
+{
+    int served = argc == 4 && hb_streq(argv[3], "--served");
+
+    if (argc != 3 + served || !hb_streq(argv[1], "--token")) {
+        return usage("agent needs --token TOKEN");
+    }
+    return run_agent(argv[2], served && agent_served_open());
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+} commands[] = {
+    {"agent", agent_main},
+    {"health", health_main},
+    {"serve", serve_main},
+};
 
 int main(int argc, char **argv)
 {
+    size_t i = 0;
+
     if (argc == 2 && hb_streq(argv[1], "--version")) {
         printf("hpcbootd (hpcboot) %s\n", PACKAGE_VERSION);
         return 0;
@@ -91,15 +116,16 @@ int main(int argc, char **argv)
         fputs(usage_text, stdout);
         return 0;
     }
-    if (argc < 2 || !hb_streq(argv[1], "agent")) {
-        return usage(argc < 2 ? "a command is missing" : "unknown command");
+    while (argc > 1 && i < sizeof commands / sizeof *commands
+           && !hb_streq(commands[i].name, argv[1])) {
+        i++;
     }
-    if (argc != 4 || !hb_streq(argv[2], "--token")) {
-        return usage("agent needs --token TOKEN");
+    if (argc < 2 || i == sizeof commands / sizeof *commands) {
+        return usage(argc < 2 ? "a command is missing" : "unknown command");
     }
     if (hb_fd_fill_standard(NULL) < 0) {
         return EXIT_HOST; /* there may be nowhere to say it */
     }
     raise_descriptor_limit();
-    return run_agent(argv[3]);
+    return commands[i].run(argc - 1, argv + 1);
 }

@@ -101,13 +101,17 @@ static void on_boot_chatter(void *arg, const char *text, size_t len)
     host_chatter(arg, text, len);
 }
 
-static void on_pinned(void *arg, const char *fingerprint)
+static void on_unverified(void *arg, const struct hb_boot_unverified *key)
 {
-    struct job_host *h = arg;
+    host_doubt(arg, key);
+}
 
-    h->pinned = 1;
-    hb_log(HB_INFO, "host %s: its host key %s is not known and was accepted",
-           h->spec->name, fingerprint);
+static void on_reached(void *arg, const char *member)
+{
+    const struct job_host *h = arg;
+
+    hb_log(HB_WARN, "host %s: you reached %s: the host key there is that of "
+           "another member of the gang", h->spec->name, member);
 }
 
 void job_warn_pinned(const struct job *j)
@@ -245,11 +249,21 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
 static void on_link_frame(void *arg, const struct hb_frame *f)
 {
     struct job_host *h = arg;
+    struct hb_frame hello;
     struct hb_msg_hello m;
     struct hpcboot_error err = {0};
 
     if (h->state != HOST_LINKED) {
         job_frame(h, f);
+        return;
+    }
+    if (f->type == HB_MSG_PROOF
+        && host_judge_proof(h, f, &hello, &err) > 0) {
+        f = &hello;
+    }
+    if (err.code != 0) {
+        h->error = err;
+        host_give_up(h);
         return;
     }
     if (f->type != HB_MSG_HELLO) {
@@ -264,6 +278,11 @@ static void on_link_frame(void *arg, const struct hb_frame *f)
         host_give_up(h);
         return;
     }
+    if (h->doubt != NULL && !h->pinned && !h->proven) {
+        host_ask_proof(h, f);
+        return;
+    }
+    host_doubt_over(h);
     host_welcome(h, &m);
     job_wait_check(h->job);
 }
@@ -297,8 +316,8 @@ static void on_open(void *arg, struct hb_channel *ch)
 }
 
 static const struct hb_boot_events boot_events = {
-    .stage = on_stage, .chatter = on_boot_chatter, .pinned = on_pinned,
-    .open = on_open, .failed = on_failed,
+    .stage = on_stage, .chatter = on_boot_chatter, 
+    .unverified = on_unverified, .reached = on_reached, .open = on_open, .failed = on_failed,
 };
 
 /* The way in: an explicit command goes before everything, so that it can be
@@ -408,6 +427,7 @@ void host_close(struct job_host *h)
     h->boot = NULL;
     hb_link_destroy(h->link);
     h->link = NULL;
+    host_doubt_over(h);
     if (h->timer != NULL) {
         event_del(h->timer);
     }

@@ -102,7 +102,9 @@ static int host_keys_of(const struct job *j, enum hb_host_keys *out,
 {
     const char *text = j->opt->host_keys;
 
-    *out = j->gang.operator_made ? HB_HOST_KEYS_PIN : HB_HOST_KEYS_STRICT;
+    /* In a gang that has a key its hosts can prove themselves. */
+    *out = j->gang.operator_made && j->gang.gang_key == NULL
+        ? HB_HOST_KEYS_PIN : HB_HOST_KEYS_STRICT;
     if (text == NULL) {
         return 0;
     }
@@ -153,6 +155,11 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     b->identity = o->identity;
     b->ssh_config = o->ssh_config;
     b->gang_key = j->gang.gang_key;
+    j->members = hb_xcalloc(j->gang.n + 1, sizeof *j->members);
+    for (size_t i = 0; i < j->gang.n; i++) {
+        j->members[i] = j->gang.hosts[i].name;
+    }
+    b->members = j->members;
     b->user = o->user;
     b->port = o->port;
     b->inside_gang = j->gang.operator_made;
@@ -285,6 +292,7 @@ static void destroy(struct job *j)
     free(j->hosts);
     hb_gang_destroy(&j->gang);
     free(j->agent_path);
+    free(j->members);
     free(j->wdir);
     hb_strv_destroy(&j->rules);
 }

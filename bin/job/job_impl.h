@@ -68,6 +68,8 @@ struct job_host {
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
     int pinned; /* its key was accepted unseen */
+    int proven; /* it holds a key of ours */
+    struct job_doubt *doubt; /* nothing vouches for its key; prove.c */
     uint32_t file;      /* of the job's files: the one to be sent next */
     uint64_t file_sent; /* bytes of it */
     int file_begun;
@@ -136,6 +138,7 @@ struct job {
     struct job_tally shown;
     int64_t say_from_ns;
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
+    const char **members; /* names of the gang's hosts, NULL-terminated */
     struct event *wait_timer, *verdict_timer, *tick_timer;
     unsigned booting; /* logins under way */
 
@@ -246,6 +249,15 @@ const char *job_file_program(const struct job *j, uint32_t app); /* or "" */
 int job_files_send(struct job_host *h, struct hpcboot_error *err);
 void job_files_explain(const struct job *j, struct hb_strv *lines);
 void job_files_close(struct job *j);
+
+/* prove.c: hosts whose key nothing vouches for */
+void host_doubt(struct job_host *h, const struct hb_boot_unverified *key);
+void host_doubt_over(struct job_host *h); /* it is vouched for, or gone */
+/* Asks for the proof; the HELLO is kept until it comes. */
+void host_ask_proof(struct job_host *h, const struct hb_frame *hello);
+/* The answer. 1: *hello_out is the HELLO, to go on with; negative: *err. */
+int host_judge_proof(struct job_host *h, const struct hb_frame *f,
+                     struct hb_frame *hello_out, struct hpcboot_error *err);
 
 /* start.c */
 int job_read_rules(struct job *j, struct hpcboot_error *err);

@@ -128,7 +128,7 @@ static int put_apps(struct job *j, struct hb_buf *out,
 
 void host_let_go(struct job_host *h)
 {
-    HOST_SEND(h, bye, .unused = 0);
+    HOST_SEND(h, bye, .status = 0);
     h->state = HOST_DONE;
 }
 

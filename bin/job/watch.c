@@ -220,7 +220,7 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
         h->state = HOST_DONE;
         job_event_host(h, "host_done", NULL);
         h->job->hosts_done++;
-        HOST_SEND(h, bye, .unused = 0);
+        HOST_SEND(h, bye, .status = (uint32_t)h->job->verdict.status);
         job_maybe_over(h->job);
     }
     return rc;

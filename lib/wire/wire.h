@@ -36,6 +36,8 @@
 #define HB_NODE_UNSET 0xfffffffdu    /* an agent that was not welcomed yet */
 #define HB_ALL_RANKS 0xffffffffu
 
+#define HB_WIRE_PROOFS 8u /* keys an agent proves that it holds, at most */
+
 /* JOB.flags */
 #define HB_JOB_MERGE_STDERR 0x1u   /* stderr of ranks goes to stdout's pipe */
 #define HB_JOB_OVERSUBSCRIBED 0x2u /* more ranks than counted slots here */

@@ -143,7 +143,7 @@ listener() {
 @test "a known host key is accepted" {
     run -0 drive plain --echo 1000
     says '^echoed 1000 bytes'
-    says_not '^pinned'
+    says_not '^unverified'
 }
 
 @test "an unknown host key is refused, with fingerprint, file and command" {
@@ -163,7 +163,7 @@ listener() {
 @test "pin accepts an unknown key and says so" {
     : > "$HOME/.ssh/known_hosts"
     run -0 drive plain --pin --echo 10
-    says '^pinned ssh-ed25519 SHA256:'
+    says '^unverified ssh-ed25519 SHA256:'
     says '^echoed'
 }
 
@@ -222,7 +222,7 @@ listener() {
     : > "$HOME/.ssh/known_hosts"
     run -0 drive gang --gang-key "$F/keys/gang" --echo 10
     says '^echoed'
-    says_not '^pinned'
+    says_not '^unverified'
     run -0 drive gang --echo 10
     says '^failed host key'
     cp "$F/keys/gang" "$HOME/.ssh/id_rsa"
@@ -239,7 +239,7 @@ listener() {
     run -0 timeout -s KILL "$HB_LIMIT" "$drive" --pin --prefix "$F/prefix" \
         --echo 10 127.0.0.1 127.0.0.2
     says '^echoed'
-    says '^pinned'
+    says '^unverified'
     says '^failed host key: .*CHANGED since this job first saw it'
 }
 

@@ -5,7 +5,7 @@
  *
  *   bootdrive [OPTION...] HOST...
  *
- *   stage NAME DETAIL | chatter TEXT | pinned FINGERPRINT | open | data TEXT |
+ *   stage NAME DETAIL | chatter TEXT | unverified FINGERPRINT | open | data TEXT |
  *   closed TEXT | failed STAGE: TEXT | echoed N bytes | CORRUPT at N
  *
  * With --echo N the agent is expected to send back what it is sent: N bytes
@@ -199,9 +199,11 @@ static void on_chatter(void *arg, const char *text, size_t len)
     say(arg, "chatter", text, len);
 }
 
-static void on_pinned(void *arg, const char *fingerprint)
+static void on_unverified(void *arg, const struct hb_boot_unverified *host)
 {
-    say(arg, "pinned", fingerprint, strlen(fingerprint));
+    const char *fingerprint = host->fingerprint;
+
+    say(arg, "unverified", fingerprint, strlen(fingerprint));
 }
 
 static void on_failed(void *arg, enum hb_boot_stage stage,
@@ -212,7 +214,8 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
 }
 
 static const struct hb_boot_events events = {
-    on_stage, on_chatter, on_pinned, on_open, on_failed
+    .stage = on_stage, .chatter = on_chatter, .unverified = on_unverified,
+    .open = on_open, .failed = on_failed,
 };
 
 static void begin(struct host *h, const char *name)

@@ -81,10 +81,18 @@ time.sleep(1000)' &
 
 @test "a host key that is not known, under pin: a warning, and it runs" {
     pod 0 rm .ssh/known_hosts
+    pod 1 rm .ssh/id_ed25519
     run pod_hb --host-keys pin -H pod-1 hostname
     ended_with 0
     says '^pod-1$'
     says 'pin'
+}
+
+@test "under pin a host that proves itself needs no warning" {
+    pod 0 rm .ssh/known_hosts
+    run pod_hb --host-keys pin -H pod-1 hostname
+    ended_with 0
+    [ "$output" = pod-1 ]
 }
 
 @test "a host key that has changed is an error, whatever was asked for" {

@@ -299,6 +299,33 @@ static void bytes_of_hello(void **state)
     hb_buf_destroy(&b);
 }
 
+static void bytes_of_proving(void **state)
+{
+    const struct hb_msg_prove ask = {
+        .nonce = {"\1\2\3\4", 4}, .host_key = {"\xaa\xbb", 2},
+        .key_file = "/k",
+    };
+    const struct hb_msg_proof answer = {.proofs = {"\xcc\xdd\xee", 3}};
+    const struct hb_msg_session session = {.key = {"\x11\x22", 2}};
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    assert_int_equal(hb_wire_put_prove(&b, 0, HB_NODE_LAUNCHER, HB_NODE_UNSET,
+                                       &ask, NULL), 0);
+    assert_int_equal(hb_wire_put_proof(&b, 0, HB_NODE_UNSET, HB_NODE_LAUNCHER,
+                                       &answer, NULL), 0);
+    assert_int_equal(hb_wire_put_session(&b, 0, HB_NODE_LAUNCHER, 1, &session,
+                                         NULL), 0);
+    expect_hex(&b,
+               "00000025 0022 0000 00000000 ffffffff fffffffd"
+               "00000004 01020304 00000002 aabb 00000002 2f6b00"
+               "0000001c 0023 0000 00000000 fffffffd ffffffff"
+               "00000003 ccddee 00000000 00"
+               "00000016 0024 0000 00000000 ffffffff 00000001"
+               "00000002 1122");
+    hb_buf_destroy(&b);
+}
+
 static void bytes_of_job(void **state)
 {
     static char *const env[] = {(char *)"A=1", (char *)"B=", NULL};
@@ -560,6 +587,7 @@ int main(void)
 #include "lib/wire/messages.def"
 #undef HB_MESSAGE
         cmocka_unit_test(bytes_of_hello),
+        cmocka_unit_test(bytes_of_proving),
         cmocka_unit_test(bytes_of_job),
         cmocka_unit_test(bytes_of_output),
         cmocka_unit_test(bytes_of_fence_up),

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Who is let in by `hpcbootd serve`, and the key this host shows.
+ *
+ * With the gang's private key at hand its public half is the one key that
+ * logs in, and the host key is derived from it. Without one the host key is
+ * made anew by each start, and the keys of an authorized_keys file log in.
+ *
+ * A mount of Kubernetes may change under a running pod: the file is looked at
+ * before each login, and a new key takes the place of the old one whole. Jobs
+ * that run have their session keys and do not need either. */
+#include "config.h"
+
+#include "bin/boot/serve_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/trust/gangkey.h"
+
+#define SESSIONS_MAX 64     /* session keys remembered, the newest ones */
+/* A launcher that lost an agent comes back within this time, or never. */
+#define SESSION_KEPT_MS (10 * 60 * 1000)
+#define AUTHORIZED_MAX 64   /* keys of a file */
+#define AUTHORIZED_MAX_BYTES 65536
+
+/* Elliptic curves alone: a client that knows none of them is fifteen years
+ * old, and finite fields cost a hundred times as much, before any login. */
+#define KEX "curve25519-sha256,curve25519-sha256@libssh.org," \
+    "ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521"
+#define CIPHERS "aes128-gcm@openssh.com,aes256-gcm@openssh.com," \
+    "chacha20-poly1305@openssh.com,aes128-ctr,aes256-ctr"
+#define BANNER "hpcbootd"
+
+/* What is in force; made whole or not at all. */
+struct key_set {
+    char *path; /* of the private key, or NULL */
+    struct stat stat;
+    ssh_bind bind;
+    ssh_key accepted[AUTHORIZED_MAX];
+    size_t n_accepted;
+};
+
+struct session {
+    ssh_key key; /* NULL: none */
+    unsigned number;
+    int64_t until_ns;
+};
+
+struct hb_serve_keys {
+    const struct hb_serve_config *config;
+    struct key_set set;
+    struct session sessions[SESSIONS_MAX];
+    unsigned n_sessions; /* ever added */
+};
+
+static void destroy_set(struct key_set *set)
+{
+    for (size_t i = 0; i < set->n_accepted; i++) {
+        ssh_key_free(set->accepted[i]);
+    }
+    if (set->bind) {
+        ssh_bind_free(set->bind); /* with its host key */
+    }
+    free(set->path);
+    memset(set, 0, sizeof *set);
+}
+
+static int import_ed25519(struct hb_ed25519 *key, ssh_key *out)
+{
+    char *pem = hb_ed25519_private_text(key, "");
+    int rc = ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, out);
+
+    hb_key_text_free(pem);
+    explicit_bzero(key, sizeof *key);
+    return rc == SSH_OK;
+}
+
+static int host_name(char label[HB_HOST_LABEL_MAX + 1])
+{
+    char name[256] = "";
+
+    return gethostname(name, sizeof name - 1) == 0
+        && hb_host_label(name, label);
+}
+
+static int make_host_key(const struct hb_secret *gang, ssh_key *out,
+                         struct hpcboot_error *err)
+{
+    char label[HB_HOST_LABEL_MAX + 1];
+    struct hb_ed25519 key;
+    int derived = gang->data && host_name(label);
+    int ok = derived ? hb_derive_host_key(gang, label, &key)
+                     : hb_ed25519_generate(&key);
+
+    if (!ok || !import_ed25519(&key, out)) {
+        return hb_fail(err, HPCBOOT_ERR_INTERNAL,
+                       "no host key could be made: libcrypto refuses");
+    }
+    return HPCBOOT_OK;
+}
+
+static char *fingerprint_of(const ssh_key key)
+{
+    unsigned char *hash = NULL;
+    size_t len = 0;
+    char *text = NULL, *copy;
+
+    if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &len)
+        == SSH_OK) {
+        text = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, len);
+    }
+    copy = hb_xstrdup(text ? text : "?");
+    ssh_clean_pubkey_hash(&hash);
+    ssh_string_free_char(text);
+    return copy;
+}
+
+/* libssh takes the host key. */
+static int make_bind(struct key_set *set, ssh_key host_key,
+                     struct hpcboot_error *err)
+{
+    int no = 0;
+    const struct {
+        enum ssh_bind_options_e option;
+        const void *value;
+    } options[] = {
+        {SSH_BIND_OPTIONS_PROCESS_CONFIG, &no},
+        {SSH_BIND_OPTIONS_BANNER, BANNER "_" PACKAGE_VERSION},
+        {SSH_BIND_OPTIONS_KEY_EXCHANGE, KEX},
+        {SSH_BIND_OPTIONS_CIPHERS_C_S, CIPHERS},
+        {SSH_BIND_OPTIONS_CIPHERS_S_C, CIPHERS},
+        {SSH_BIND_OPTIONS_HOSTKEY_ALGORITHMS, "ssh-ed25519"},
+        {SSH_BIND_OPTIONS_IMPORT_KEY, host_key},
+    };
+    int rc = 0;
+
+    set->bind = ssh_bind_new();
+    for (size_t i = 0; set->bind && rc == 0
+         && i < sizeof options / sizeof *options; i++) {
+        rc = ssh_bind_options_set(set->bind, options[i].option,
+                                  options[i].value);
+    }
+    if (!set->bind || rc != 0) {
+        ssh_key_free(host_key);
+        return hb_fail(err, HPCBOOT_ERR_INTERNAL, "libssh: no server: %s",
+                       set->bind ? ssh_get_error(set->bind) : "no memory");
+    }
+    return HPCBOOT_OK;
+}
+
+/* A line of authorized_keys: type and key; one with options in front is left
+ * out, since they restrict what may be done in ways not known here. */
+static void take_line(struct key_set *set, char *line)
+{
+    char *save = NULL;
+    const char *type = strtok_r(line, " \t\r", &save);
+    const char *blob = strtok_r(NULL, " \t\r", &save);
+    enum ssh_keytypes_e kind = type ? ssh_key_type_from_name(type)
+                                    : SSH_KEYTYPE_UNKNOWN;
+    ssh_key key = NULL;
+
+    if (blob && kind != SSH_KEYTYPE_UNKNOWN && type[0] != '#'
+        && set->n_accepted < AUTHORIZED_MAX
+        && ssh_pki_import_pubkey_base64(blob, kind, &key) == SSH_OK) {
+        set->accepted[set->n_accepted++] = key;
+    }
+}
+
+static int read_authorized(struct key_set *set, const char *path,
+                           struct hpcboot_error *err)
+{
+    char *text = NULL, *save = NULL;
+    size_t len = 0;
+    int rc = hb_file_read(path, AUTHORIZED_MAX_BYTES, &text, &len, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    for (char *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
+        take_line(set, line);
+    }
+    free(text);
+    return HPCBOOT_OK;
+}
+
+/* The private key's own public half. */
+static int take_private(struct key_set *set, const char *path,
+                        struct hb_secret *gang, struct hpcboot_error *err)
+{
+    struct hb_key_sniff sniff;
+    char *pem = NULL;
+    ssh_key private = NULL, public = NULL;
+    int rc = hb_key_read(path, &pem, &sniff, err);
+
+    if (rc == HPCBOOT_OK) {
+        rc = hb_gang_secret(pem, &sniff, path, gang, err);
+    }
+    if (rc == HPCBOOT_OK
+        && (ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &private)
+                != SSH_OK
+            || ssh_pki_export_privkey_to_pubkey(private, &public) != SSH_OK)) {
+        rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: its key cannot be read",
+                     path);
+    }
+    if (rc == HPCBOOT_OK) {
+        set->accepted[set->n_accepted++] = public;
+        set->path = hb_xstrdup(path);
+        (void)stat(path, &set->stat);
+    }
+    ssh_key_free(private);
+    hb_key_text_free(pem);
+    return rc;
+}
+
+/* The first of the keys there that can be used. What a person named and cannot
+ * be used is an error; what was found is passed over. */
+static int find_private(struct key_set *set,
+                        const struct hb_serve_config *config,
+                        struct hb_secret *gang, struct hpcboot_error *err)
+{
+    struct hb_strv paths = HB_STRV_INIT;
+    int rc = HPCBOOT_ERR_NOT_FOUND;
+
+    hb_gang_keys_find(config->key, config->home, &paths);
+    for (size_t i = 0; i < paths.n && rc != HPCBOOT_OK; i++) {
+        struct hpcboot_error why = {0};
+
+        hb_secret_free(gang);
+        rc = take_private(set, paths.v[i], gang, &why);
+        if (rc < 0 && config->key) {
+            rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--key: %s", why.text);
+        } else if (rc < 0) {
+            hb_log(HB_WARN, "%s", why.text);
+        }
+    }
+    if (paths.n == 0 && config->key) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE,
+                     "--key: there is no private key in %s", config->key);
+    }
+    hb_strv_destroy(&paths);
+    return config->key || rc == HPCBOOT_OK ? rc : HPCBOOT_ERR_AGAIN;
+}
+
+/* authorized_keys where no private key is: beside where one would be. */
+static int find_authorized(struct key_set *set,
+                           const struct hb_serve_config *config,
+                           struct hpcboot_error *err)
+{
+    struct hb_strv dirs = HB_STRV_INIT;
+    struct hb_str looked = HB_STR_INIT;
+    struct hpcboot_error why = {0};
+    int rc = HPCBOOT_OK;
+
+    if (config->authorized_keys) {
+        rc = read_authorized(set, config->authorized_keys, &why) < 0
+            ? hb_fail(err, HPCBOOT_ERR_USAGE, "--authorized-keys: %s",
+                      why.text) : HPCBOOT_OK;
+    } else if (set->n_accepted == 0) {
+        hb_gang_key_dirs(config->home, &dirs);
+    }
+    for (size_t i = 0; set->n_accepted == 0 && i < dirs.n; i++) {
+        char *path = hb_xasprintf("%s/authorized_keys", dirs.v[i]);
+
+        (void)read_authorized(set, path, NULL);
+        hb_str_putf(&looked, "%s%s", i > 0 ? ", " : "", dirs.v[i]);
+        free(path);
+    }
+    if (rc == HPCBOOT_OK && set->n_accepted == 0) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "nobody could log in: no key in "
+                     "%s; mount the gang's key there, or say where it is with "
+                     "--key", config->authorized_keys ? config->authorized_keys
+                     : hb_str_text(&looked));
+    }
+    hb_strv_destroy(&dirs);
+    hb_str_destroy(&looked);
+    return rc;
+}
+
+static void announce(const struct key_set *set, const ssh_key host_key)
+{
+    char *own = fingerprint_of(host_key);
+    char *first = fingerprint_of(set->accepted[0]);
+
+    hb_log(HB_INFO, "lets in %s%s%s; host key %s (%s)",
+           set->n_accepted > 1 ? "keys of authorized_keys, the first is "
+           : "the key ", first, set->path ? ", the gang's" : "", own,
+           set->path ? "derived from it" : "made anew");
+    if (set->path) {
+        hb_log(HB_DEBUG, "the gang's key is %s", set->path);
+    }
+    free(own);
+    free(first);
+}
+
+static int make_set(struct key_set *set, const struct hb_serve_config *config,
+                    struct hpcboot_error *err)
+{
+    struct hb_secret gang = {0};
+    ssh_key host_key = NULL;
+    int rc = find_private(set, config, &gang, err);
+
+    if (rc == HPCBOOT_OK || rc == HPCBOOT_ERR_AGAIN) {
+        rc = find_authorized(set, config, err);
+    }
+    if (rc == HPCBOOT_OK) {
+        rc = make_host_key(&gang, &host_key, err);
+    }
+    if (rc == HPCBOOT_OK) {
+        announce(set, host_key);
+        rc = make_bind(set, host_key, err);
+    }
+    hb_secret_free(&gang);
+    if (rc < 0) {
+        destroy_set(set);
+    }
+    return rc;
+}
+
+int hb_serve_keys_open(struct hb_serve_keys **out,
+                       const struct hb_serve_config *config,
+                       struct hpcboot_error *err)
+{
+    struct hb_serve_keys *keys = hb_xcalloc(1, sizeof *keys);
+    int rc;
+
+    keys->config = config;
+    rc = make_set(&keys->set, config, err);
+    if (rc < 0) {
+        free(keys);
+        return rc;
+    }
+    *out = keys;
+    return HPCBOOT_OK;
+}
+
+void hb_serve_keys_close(struct hb_serve_keys *keys)
+{
+    if (!keys) {
+        return;
+    }
+    destroy_set(&keys->set);
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        ssh_key_free(keys->sessions[i].key);
+    }
+    free(keys);
+}
+
+static int is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino
+        && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec
+        && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+void hb_serve_keys_refresh(struct hb_serve_keys *keys)
+{
+    struct key_set fresh = {0};
+    struct hpcboot_error err = {0};
+    struct stat st;
+
+    /* A file that is gone leaves what was read of it in force. */
+    if (!keys->set.path || stat(keys->set.path, &st) != 0
+        || is_same_file(&st, &keys->set.stat)) {
+        return;
+    }
+    keys->set.stat = st;
+    if (make_set(&fresh, keys->config, &err) < 0) {
+        hb_log(HB_WARN, "the key has changed and cannot be used, the one read "
+               "before stays: %s", err.text);
+        return;
+    }
+    destroy_set(&keys->set);
+    keys->set = fresh;
+}
+
+ssh_bind hb_serve_keys_bind(const struct hb_serve_keys *keys)
+{
+    return keys->set.bind;
+}
+
+const char *hb_serve_keys_path(const struct hb_serve_keys *keys)
+{
+    return keys->set.path;
+}
+
+static int is_key(const ssh_key a, const ssh_key b)
+{
+    return a && ssh_key_cmp(a, b, SSH_KEY_CMP_PUBLIC) == 0;
+}
+
+int hb_serve_keys_accepts(const struct hb_serve_keys *keys, const ssh_key key)
+{
+    for (size_t i = 0; i < keys->set.n_accepted; i++) {
+        if (is_key(keys->set.accepted[i], key)) {
+            return 1;
+        }
+    }
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        const struct session *s = &keys->sessions[i];
+
+        if (is_key(s->key, key) && hb_deadline_left_ms(s->until_ns) > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+unsigned hb_serve_keys_add_session(struct hb_serve_keys *keys,
+                                   const unsigned char *session, size_t len)
+{
+    struct session *s = &keys->sessions[keys->n_sessions % SESSIONS_MAX];
+    struct hb_secret secret = {0};
+    struct hb_ed25519 login;
+    ssh_key private = NULL, public = NULL;
+
+    hb_secret_copy(&secret, session, len);
+    if (hb_derive_session_login(&secret, &login)
+        && import_ed25519(&login, &private)
+        && ssh_pki_export_privkey_to_pubkey(private, &public) == SSH_OK) {
+        ssh_key_free(s->key);
+        s->key = public;
+        s->until_ns = HB_NEVER;
+        s->number = ++keys->n_sessions;
+    }
+    ssh_key_free(private);
+    hb_secret_free(&secret);
+    return public ? s->number : 0;
+}
+
+void hb_serve_keys_end_session(struct hb_serve_keys *keys, unsigned number)
+{
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        if (number > 0 && keys->sessions[i].number == number) {
+            keys->sessions[i].until_ns = hb_deadline_in_ms(SESSION_KEPT_MS);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The health of `hpcbootd serve`, for exec probes of Kubernetes: both ends.
+ *
+ * The name of the socket holds the PID namespace and the port, so that pods in
+ * one network namespace do not answer for each other. An answer is believed
+ * only from this user's process or root's. */
+#include "config.h"
+
+#include <event2/event.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/serve.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define BACKLOG 8
+#define ANSWER_MS 2000 /* a probe's own limit is 1 s by default */
+#define LINE_MAX_BYTES 256
+#define EXIT_ILL 1
+#define EXIT_USAGE 2
+#define PORT_MAX 65535
+
+static const unsigned usual_ports[] = {22, 2222};
+
+struct health {
+    int fd;
+    struct event *ev;
+    health_words words;
+    void *arg;
+};
+
+static socklen_t make_name(struct sockaddr_un *at, unsigned port)
+{
+    struct stat st = {0};
+    int n;
+
+    (void)stat("/proc/self/ns/pid", &st);
+    memset(at, 0, sizeof *at);
+    at->sun_family = AF_UNIX;
+    n = snprintf(at->sun_path + 1, sizeof at->sun_path - 1,
+                 "hpcbootd/%llu/%u", (unsigned long long)st.st_ino, port);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1
+                       + (size_t)n);
+}
+
+static void on_probe(evutil_socket_t listener, short what, void *arg)
+{
+    struct health *h = arg;
+    char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 16];
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int well, n;
+
+    if (fd < 0) {
+        return;
+    }
+    well = h->words(h->arg, text, sizeof text);
+    n = snprintf(line, sizeof line, "%s %s\n", well ? "ok" : "no", text);
+    (void)!send(fd, line, (size_t)n, MSG_NOSIGNAL);
+    close(fd);
+}
+
+int health_open(struct health **out, struct event_base *base, unsigned port,
+                health_words words, void *arg, struct hpcboot_error *err)
+{
+    struct health *h = hb_xcalloc(1, sizeof *h);
+    struct sockaddr_un at;
+    socklen_t len = make_name(&at, port);
+
+    h->words = words;
+    h->arg = arg;
+    h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (h->fd >= 0 && bind(h->fd, (struct sockaddr *)&at, len) == 0
+        && listen(h->fd, BACKLOG) == 0) {
+        h->ev = event_new(base, h->fd, EV_READ | EV_PERSIST, on_probe, h);
+    }
+    if (!h->ev || event_add(h->ev, NULL) != 0) {
+        health_close(h);
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "the socket for health probes cannot be had");
+    }
+    *out = h;
+    return HPCBOOT_OK;
+}
+
+void health_close(struct health *h)
+{
+    if (!h) {
+        return;
+    }
+    if (h->ev) {
+        event_free(h->ev);
+    }
+    hb_fd_close(&h->fd);
+    free(h);
+}
+
+static int is_trusted(int fd)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0
+        && (peer.uid == 0 || peer.uid == geteuid());
+}
+
+/* The line of the server on that port; 0: there is none. */
+static int ask(unsigned port, char *line, size_t size)
+{
+    struct sockaddr_un at;
+    socklen_t len = make_name(&at, port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    ssize_t n = -1;
+
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, len) == 0
+        && is_trusted(fd)) {
+        n = poll(&p, 1, ANSWER_MS) > 0 ? recv(fd, line, size - 1, 0) : 0;
+    }
+    hb_fd_close(&fd);
+    if (n < 0) {
+        return 0;
+    }
+    line[n] = '\0';
+    return 1;
+}
+
+int health_main(int argc, char **argv)
+{
+    char line[LINE_MAX_BYTES + 16];
+    uint64_t port = 0;
+    int found = 0;
+
+    if (argc != 1 && (argc != 3 || !hb_streq(argv[1], "--port")
+                      || hb_parse_u64(argv[2], 1, PORT_MAX, &port) < 0)) {
+        fputs("hpcbootd: usage: hpcbootd health [--port N]\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (port > 0) {
+        found = ask((unsigned)port, line, sizeof line);
+    }
+    for (size_t i = 0; port == 0 && !found
+         && i < sizeof usual_ports / sizeof *usual_ports; i++) {
+        found = ask(usual_ports[i], line, sizeof line);
+    }
+    if (!found) {
+        fputs("hpcbootd: nobody serves in this pod\n", stderr);
+        return EXIT_ILL;
+    }
+    if (line[0] == '\0') {
+        fputs("hpcbootd: the server does not answer\n", stderr);
+        return EXIT_ILL;
+    }
+    fputs(line, stdout);
+    return hb_starts_with(line, "ok ") ? 0 : EXIT_ILL;
+}

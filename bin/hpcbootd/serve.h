@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_HPCBOOTD_SERVE_H
+#define HB_HPCBOOTD_SERVE_H
+
+#include <stddef.h>
+
+#include "lib/base/error.h"
+
+struct event_base;
+
+/* serve.c: `hpcbootd serve`, a pod's entry point. argv[0] is the command's
+ * name. Returns the exit status. */
+int serve_main(int argc, char **argv);
+/* `hpcbootd health`: asks the server of this pod how it is. */
+int health_main(int argc, char **argv);
+
+/* health.c: a socket that whoever connects to reads a line from. It has a name
+ * and no file, so that nothing need be writable, and is seen in this network
+ * namespace alone. */
+struct health;
+
+/* What the line says; 1: well. */
+typedef int (*health_words)(void *arg, char *text, size_t size);
+
+int health_open(struct health **out, struct event_base *base, unsigned port,
+                health_words words, void *arg, struct hpcboot_error *err);
+void health_close(struct health *h); /* NULL-safe */
+
+#endif

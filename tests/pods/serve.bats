@@ -1,0 +1,346 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Pods without sshd: PID 1 is `hpcbootd serve`. Nothing is known of their host
+# keys; what vouches for them is the gang's key alone.
+#
+# shellcheck disable=SC2016  # expanded in the pod
+
+load ../common
+
+hpcbootd=$HB_BUILDDIR/hpcbootd
+
+setup_file() {
+    need_root
+    need ssh ssh-keygen
+    [ -e "$HB_BUILDDIR/.libs/hb_ssh.so" ] || skip 'built without libssh'
+    export F=$BATS_FILE_TMPDIR
+    chmod a+rx "$BATS_RUN_TMPDIR" "$F"
+    lab_up serve 3 --init "$HB_BUILDDIR/hpcbootd serve 2> /run/serve.log"
+    for i in 0 1 2; do
+        wait_until pod $i grep -q 'serves on port' /run/serve.log
+        pod $i rm /root/.ssh/known_hosts
+    done
+    ssh-keygen -q -t ed25519 -N '' -f "$F/stranger"
+}
+teardown_file() { lab_down; }
+teardown() {
+    local i
+    for i in 0 1 2; do
+        [ ! -e "$F/serve$i.pid" ] || pod $i bash -c \
+            "kill -9 \$(cat /run/more.pid)" 2> /dev/null || true
+        rm -f "$F/serve$i.pid"
+    done
+}
+
+ssh_from_0() { # HOST [COMMAND...]
+    pod 0 timeout -s KILL "$HB_LIMIT" ssh -o BatchMode=yes \
+        -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+        -o LogLevel=ERROR "$@" < /dev/null
+}
+
+# serve_more I [OPTION...]: a second server in pod I, in the background. Its
+# words in /run/more.log, its status in /run/more.status.
+serve_more() {
+    local i=$1
+    shift
+    pod "$i" bash -c 'rm -f /run/more.*; cd /run
+        { "$@" 2> more.log & echo $! > more.pid; wait $!; echo $? > more.status
+        } < /dev/null > /dev/null 2>&1 3>&- &
+        ' - "$hpcbootd" serve "$@"
+    touch "$F/serve$i.pid"
+    wait_until pod "$i" grep -q 'serves on port' /run/more.log
+}
+
+@test "derived host keys: no option, no known_hosts, no warning" {
+    run pod_hb -H pod-1,pod-2 sh -c 'echo "$HPCBOOT_RANK on $(hostname)"'
+    ended_with 0
+    says '^0 on pod-1$'
+    says '^1 on pod-2$'
+    [ "${#lines[@]}" -eq 2 ]
+    pods_clean 1 2
+}
+
+@test "an address in place of a name: the host proves itself" {
+    run pod_hb -v -v -H 10.77.0.2 hostname
+    ended_with 0
+    says '^pod-1$'
+    says '10\.77\.0\.2: has proven that it holds the gang.s key'
+    says_not 'warning'
+}
+
+@test "a name that leads to another member: it is told" {
+    pod 0 bash -c 'cp /etc/hosts /run/hosts
+        sed "s/pod-1/X/; s/pod-2/pod-1/; s/X/pod-2/" /run/hosts > /etc/hosts'
+    run pod_hb -H pod-1,pod-2 hostname
+    pod 0 bash -c 'cat /run/hosts > /etc/hosts'
+    ended_with 0
+    says 'warning: host pod-1: you reached pod-2'
+    says 'warning: host pod-2: you reached pod-1'
+}
+
+@test "a plain ssh client is told what this is" {
+    run ssh_from_0 pod-1
+    ended_with 0
+    says 'hpcbootd .* on pod-1: your key is the gang.s'
+    says 'there is no shell'
+    run ssh_from_0 -tt pod-1
+    ended_with 0
+    says 'there is no shell'
+}
+
+@test "a command is not run, sftp and forwarding are refused" {
+    run ssh_from_0 pod-1 'touch /run/was-here'
+    ended_with 126
+    says 'Here agents of hbrun are started, and nothing else'
+    run pod 1 test -e /run/was-here
+    ended_with 1
+    run pod 0 bash -c 'sftp -o StrictHostKeyChecking=no -b /dev/null pod-1'
+    [ "$status" -ne 0 ]
+    run pod 0 bash -c 'ssh -o StrictHostKeyChecking=no -o BatchMode=yes \
+        -o UserKnownHostsFile=/dev/null -W 127.0.0.1:22 pod-1 < /dev/null'
+    [ "$status" -ne 0 ]
+    says_not '^SSH-2'
+}
+
+@test "a line that only looks like the agent's is not run" {
+    local line
+    for line in "hpcbootd agent --token 'x;touch /run/was-here'" \
+        "exec '/bin/sh' '-c' 'touch /run/was-here'" \
+        "hpcbootd agent --token x; touch /run/was-here" \
+        "hpcbootd --version" "hpcbootd serve --port 7"; do
+        run ssh_from_0 pod-1 "$line"
+        ended_with 126
+    done
+    run pod 1 test -e /run/was-here
+    ended_with 1
+}
+
+# The script that stands in the line is not what is executed.
+@test "the agent's line starts the agent and not what it says" {
+    run ssh_from_0 pod-1 "exec '/bin/sh' '-c' 'touch /run/was-here' \
+'hpcbootd' 'token7' 'x'"
+    says 'hpcboot-link'
+    run pod 1 test -e /run/was-here
+    ended_with 1
+}
+
+@test "a stranger gets nothing" {
+    run ssh_from_0 -i "$F/stranger" -o IdentitiesOnly=yes pod-1
+    ended_with 255
+    says 'Permission denied \(publickey\)'
+    [ "${#lines[@]}" -eq 1 ]
+}
+
+@test "--launch-with ssh starts agents here too" {
+    run pod_hb --launch-with 'ssh -oStrictHostKeyChecking=no' -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+}
+
+@test "health of a pod" {
+    run pod 1 "$hpcbootd" health
+    ended_with 0
+    says '^ok serving port=22 logins=0 agents=0$'
+    run pod 1 "$hpcbootd" health --port 2222
+    ended_with 1
+    says 'nobody serves'
+    run pod 1 "$hpcbootd" health --what
+    ended_with 2
+    run "$hpcbootd" health
+    ended_with 1
+}
+
+@test "orphans are reaped by the first process of a pod" {
+    run pod_hb -H pod-1 bash -c '(setsid bash -c "exec true" &) ; exit 0'
+    ended_with 0
+    pod 1 bash -c 'for i in 1 2 3; do (true &) ; done'
+    no_zombies() { ! pod 1 ps -eo stat= | grep -q '^Z'; }
+    wait_until no_zombies
+}
+
+@test "both families" {
+    pod 1 ip addr add fd00:77::2/64 dev eth0 nodad 2> /dev/null ||
+        skip 'no IPv6 here'
+    pod 0 ip addr add fd00:77::1/64 dev eth0 nodad
+    pod 0 bash -c 'cp /etc/hosts /run/hosts
+        sed "s/^.* pod-1$/fd00:77::2 pod-1/" /run/hosts > /etc/hosts'
+    run pod_hb -H pod-1 hostname
+    pod 0 bash -c 'cat /run/hosts > /etc/hosts'
+    ended_with 0
+    says '^pod-1$'
+    run pod 0 bash -c 'exec 3<> /dev/tcp/10.77.0.2/22; head -c 7 <&3'
+    says '^SSH-2.0$'
+}
+
+@test "no root, no passwd entry, no HOME, nothing writable: port 2222" {
+    pod 1 bash -c 'mkdir -p /run/key && cp /root/.ssh/id_ed25519 /run/key/ &&
+        chmod 755 /run/key && chmod 644 /run/key/*
+        sysctl -qw net.ipv4.ip_unprivileged_port_start=1024'
+    pod 1 bash -c 'cd /; rm -f /tmp/log
+        exec env -i setpriv --reuid 4321 --regid 4321 --clear-groups \
+            --bounding-set=-all --inh-caps=-all --no-new-privs \
+            "$0" serve --key /run/key > /tmp/log 2>&1 3>&- & echo $! > /run/more.pid
+        ' "$hpcbootd"
+    touch "$F/serve1.pid"
+    wait_until pod 1 grep -q 'serves on port 2222' /tmp/log
+    run pod_hb --port 2222 -H pod-1 id -u
+    ended_with 0
+    says '^4321$'
+    says_not 'warning'
+    run pod 1 setpriv --reuid 4321 --clear-groups "$hpcbootd" health --port 2222
+    ended_with 0
+}
+
+@test "--once ends with the job, and with its status" {
+    serve_more 1 --port 2001 --once
+    run pod_hb --port 2001 -H pod-1 true
+    ended_with 0
+    wait_until pod 1 grep -qx 0 /run/more.status
+    serve_more 1 --port 2001 --once
+    run pod_hb --port 2001 -H pod-1 sh -c 'exit 7'
+    ended_with 7
+    wait_until pod 1 grep -qx 7 /run/more.status
+}
+
+@test "--once waits for a job, not for a login" {
+    serve_more 1 --port 2001 --once
+    run ssh_from_0 -p 2001 pod-1
+    ended_with 0
+    run ssh_from_0 -p 2001 pod-1 'hpcbootd agent --token t'
+    run pod_hb --port 2001 -H pod-1 sh -c 'exit 3'
+    ended_with 3
+    wait_until pod 1 grep -qx 3 /run/more.status
+}
+
+@test "SIGTERM drains: no more logins, ranks get their grace, status 0" {
+    serve_more 1 --port 2001
+    cat > "$F/graceful" <<'END'
+#!/bin/bash
+trap 'echo said goodbye; exit 0' TERM
+echo up > "$1"
+while :; do sleep 0.05; done
+END
+    chmod 755 "$F/graceful"
+    rm -f "$F/up"
+    pod_hb --port 2001 -H pod-1 "$F/graceful" "$F/up" > "$F/out" 2>&1 3>&- &
+    wait_until test -s "$F/up"
+    pod 1 bash -c 'kill -TERM $(cat /run/more.pid)'
+    wait_until pod 1 test -e /run/more.status
+    run pod 1 cat /run/more.status
+    [ "$output" = 0 ]
+    wait $! || true
+    output=$(cat "$F/out")
+    says '^said goodbye$'
+    says 'its agent was told to end \(SIGTERM\)'
+}
+
+@test "while draining, a probe fails and new logins are refused" {
+    serve_more 1 --port 2001
+    rm -f "$F/up"
+    pod_hb --port 2001 --grace 20 -H pod-1 \
+        bash -c 'trap "" TERM; echo up > '"$F/up"'; sleep 60' \
+        > /dev/null 2>&1 3>&- &
+    wait_until test -s "$F/up"
+    pod 1 bash -c 'kill -TERM $(cat /run/more.pid)'
+    is_draining() {
+        pod 1 "$hpcbootd" health --port 2001 | grep -q '^no draining'
+    }
+    wait_until is_draining
+    run pod 1 "$hpcbootd" health --port 2001
+    ended_with 1
+    run ssh_from_0 -p 2001 pod-1
+    ended_with 255
+    pod 1 bash -c 'kill -TERM $(cat /run/more.pid)'
+    wait_until pod 1 test -e /run/more.status
+    wait $! || true
+    pods_clean 1
+}
+
+@test "the client is killed: the agent cleans up behind itself" {
+    rm -f "$F/up"
+    pod_hb -H pod-1 bash -c 'echo up > '"$F/up"'; exec sleep 777' \
+        > /dev/null 2>&1 3>&- &
+    wait_until test -s "$F/up"
+    pod 0 pkill -KILL -x hbrun
+    pods_clean 1
+    wait $! || true
+    run pod 1 "$hpcbootd" health
+    says 'agents=0$'
+}
+
+@test "a connection that says nothing is hung up on" {
+    serve_more 1 --port 2001 --login-timeout 1
+    run pod 0 timeout -s KILL "$HB_LIMIT" bash -c \
+        'exec 3<> /dev/tcp/10.77.0.2/2001; cat <&3 | wc -l'
+    ended_with 0
+    says '^1$'
+}
+
+@test "a flood of logins does not keep others out" {
+    serve_more 1 --port 2001 --max-logins 8
+    pod 2 timeout -s KILL "$HB_LIMIT" bash -c 'touch /run/flooding
+        while [ -e /run/flooding ]; do
+            for i in 1 2 3 4 5 6 7 8 9 10; do
+                (exec 3<> /dev/tcp/10.77.0.2/2001; read -t 1 -r x <&3; sleep 0.2
+                ) 2> /dev/null &
+            done; sleep 0.05
+        done; wait' > /dev/null 2>&1 3>&- &
+    wait_until pod 1 grep -q 'too many logins' /run/more.log
+    run pod_hb --port 2001 -H pod-1 hostname
+    pod 2 rm /run/flooding
+    wait $! || true
+    ended_with 0
+    says '^pod-1$'
+}
+
+@test "a mounted key that changes takes the place of the old one" {
+    pod 1 bash -c 'mkdir -p /run/k && cp /root/.ssh/id_ed25519 /run/k/'
+    serve_more 1 --port 2001 --key /run/k
+    run pod_hb --port 2001 -H pod-1 true
+    ended_with 0
+    ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f "$F/new"
+    pod 1 bash -c 'cp "$0" /run/k/new; mv /run/k/new /run/k/id_ed25519' "$F/new"
+    run pod_hb --port 2001 -H pod-1 true
+    ended_with 75
+    run pod_hb --port 2001 --identity "$F/new" -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+    rm "$F/new" "$F/new.pub"
+}
+
+@test "without a private key: authorized_keys, and the host is not known" {
+    pod 1 bash -c 'mkdir -p /run/none/.ssh && cp /root/.ssh/id_ed25519.pub \
+        /run/none/.ssh/authorized_keys && rm -rf /run/r && mv /root/.ssh /run/r'
+    pod 1 bash -c 'HOME=/run/none exec "$0" serve --port 2001 \
+        2> /run/more.log > /dev/null 3>&- & echo $! > /run/more.pid' "$hpcbootd"
+    touch "$F/serve1.pid"
+    wait_until pod 1 grep -q 'serves on port' /run/more.log
+    run pod_hb --port 2001 -H pod-1 hostname
+    local first=$status words=$output
+    run pod_hb --port 2001 --host-keys pin -H pod-1 hostname
+    pod 1 mv /run/r /root/.ssh
+    ended_with 0
+    says 'warning: host keys that are not known were accepted'
+    output=$words
+    [ "$first" -eq 75 ]
+    says 'does not prove that it holds a key of ours: no private key is mounted'
+}
+
+@test "what cannot serve is said, and how to mend it" {
+    run pod 1 "$hpcbootd" serve --port 22
+    ended_with 75
+    says 'cannot listen on port 22: Address already in use'
+    run pod 1 "$hpcbootd" serve --key /nowhere
+    ended_with 2
+    says 'cannot read the key /nowhere'
+    run pod 1 bash -c 'echo x > /run/x; exec "$0" serve --key /run/x' "$hpcbootd"
+    ended_with 2
+    says '/run/x holds no private key'
+    run pod 1 "$hpcbootd" serve --port 0
+    ended_with 2
+    run pod 1 "$hpcbootd" serve --prot 7
+    ended_with 2
+    says 'unknown option --prot'
+}

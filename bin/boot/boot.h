@@ -132,8 +132,8 @@ int hb_boot_explain(struct hb_boot *boot, struct hpcboot_error *err);
  * over lives on. NULL-safe. */
 void hb_boot_cancel(struct hb_boot *boot);
 
-/* 1: one of `proofs`, HB_PROOF_BYTES each, was made with a private key that this
- * login has (lib/trust/derive.h). Of a boot that said `unverified`. */
+/* 1: one of `proofs`, HB_PROOF_BYTES each, was made with a private key that
+ * this login has (lib/trust/derive.h). Of a boot that said `unverified`. */
 int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
                    const char *token, struct hb_bytes host_key,
                    struct hb_bytes proofs);

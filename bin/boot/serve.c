@@ -35,7 +35,7 @@
 #define AGAIN_MS 100      /* after descriptors had run out */
 #define AGENTS_MAX 256    /* at a time; a pod has one or two */
 #define TELL_EVERY_MS 10000 /* a line about a flood, not a flood of lines */
-#define KEEPALIVE_S 60    /* until a peer that is gone without a word is asked */
+#define KEEPALIVE_S 60    /* until a silent peer is asked */
 
 static const char busy[] = "Exceeded MaxStartups\r\n";
 

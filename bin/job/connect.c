@@ -316,8 +316,9 @@ static void on_open(void *arg, struct hb_channel *ch)
 }
 
 static const struct hb_boot_events boot_events = {
-    .stage = on_stage, .chatter = on_boot_chatter, 
-    .unverified = on_unverified, .reached = on_reached, .open = on_open, .failed = on_failed,
+    .stage = on_stage, .chatter = on_boot_chatter,
+    .unverified = on_unverified, .reached = on_reached, .open = on_open,
+    .failed = on_failed,
 };
 
 /* The way in: an explicit command goes before everything, so that it can be

@@ -6,7 +6,8 @@
  *   bootdrive [OPTION...] HOST...
  *
  *   stage NAME DETAIL | chatter TEXT | unverified FINGERPRINT | open |
- *   data TEXT | closed TEXT | failed STAGE: TEXT | echoed N bytes | CORRUPT at N
+ *   data TEXT | closed TEXT | failed STAGE: TEXT |
+ *   echoed N bytes | CORRUPT at N
  *
  * With --echo N the agent is expected to send back what it is sent: N bytes
  * whose value follows from their place are sent and compared. --hold MS keeps

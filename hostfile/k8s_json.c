@@ -60,7 +60,8 @@ static char *host_at(const json_t *object, const char *key)
     const char *text = text_at(object, key);
     size_t at;
 
-    if (text == NULL || text[0] == '\0' || hb_hostname_wrong(text, &at) != NULL) {
+    if (text == NULL || text[0] == '\0' ||
+        hb_hostname_wrong(text, &at) != NULL) {
         return NULL;
     }
     return hb_xstrdup(text);

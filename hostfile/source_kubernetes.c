@@ -201,7 +201,8 @@ static int is_settled(const struct search *s, const struct hb_k8s_members *m)
     if (s->expected > 0) {
         return m->n_all >= s->expected;
     }
-    if (hb_now_ms() - s->changed_ms >= SETTLED_QUIET_MS) {
+    if (s->req->wait_ms == 0 ||
+        hb_now_ms() - s->changed_ms >= SETTLED_QUIET_MS) {
         return 1;
     }
     for (size_t i = 0; i < m->n; i++) {

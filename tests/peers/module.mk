@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-PEER_BATS = %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats
+PEER_BATS = %D%/kubernetes.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats
 TESTS += $(PEER_BATS)
-EXTRA_DIST += $(PEER_BATS) %D%/peers.bash \
+EXTRA_DIST += $(PEER_BATS) %D%/peers.bash %D%/apiserver.sh \
+    %D%/kubeadmin.py \
     tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c

@@ -410,6 +410,19 @@ static void pods_without_an_address_are_left_out_where_nobody_waits(
                "scheduler has looked at it yet; only those that are there");
 }
 
+static void pods_that_are_young_are_complete_where_nobody_waits(void **state)
+{
+    char *pods[] = {
+        hb_xstrdup("{\"metadata\":{\"name\":\"a\",\"uid\":\"a\","
+                   "\"creationTimestamp\":\"2999-01-01T00:00:00Z\"},"
+                   "\"status\":{" RUNS("10.0.0.2") "}}"), NULL};
+
+    plan_pods(pods, "");
+    assert_found((struct asked){.selector = "a!=b"}, "--pod-selector",
+                 "10.0.0.2");
+    assert_int_equal(gang.n_notes, 0);
+}
+
 /* The text for the pod w-0 of a status. */
 static void assert_reason(const char *status, const char *expected)
 {
@@ -535,6 +548,7 @@ int main(void)
         T(so_many_pods_are_waited_for_as_the_group_has),
         T(pods_that_do_not_come_are_named_with_their_reason),
         T(pods_without_an_address_are_left_out_where_nobody_waits),
+        T(pods_that_are_young_are_complete_where_nobody_waits),
         T(a_pods_own_reason_is_told),
         T(pods_that_were_taken_away_say_by_whom),
         T(texts_of_the_cluster_cannot_steer_a_terminal),

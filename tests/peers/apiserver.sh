@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# A real Kubernetes API server on loopback: kube-apiserver over etcd, without
+# any scheduler or kubelet, so that pods are what a test says they are.
+#
+#   apiserver.sh build       prints the program; it is built from the Go module
+#                            proxy once (15 minutes of a core) and kept outside
+#                            of the tree
+#   apiserver.sh up DIR PROGRAM    starts both; DIR/port, DIR/ca.crt
+#   apiserver.sh down DIR    ends both
+set -euo pipefail
+
+version=31.4 # of 1.x and 0.x: Kubernetes numbers its modules twice
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/hpcboot-check/kube-apiserver-1.$version
+
+# The module of Kubernetes names its parts by paths of its own tree.
+write_module() {
+    local part
+    cat <<END
+module apiserver
+
+go 1.22
+
+require (
+	k8s.io/component-base v0.$version
+	k8s.io/kubernetes v1.$version
+)
+
+replace (
+END
+    for part in api apiextensions-apiserver apimachinery apiserver \
+        cli-runtime client-go cloud-provider cluster-bootstrap \
+        code-generator component-base component-helpers controller-manager \
+        cri-api cri-client csi-translation-lib dynamic-resource-allocation \
+        endpointslice kms kube-aggregator kube-controller-manager kube-proxy \
+        kube-scheduler kubectl kubelet metrics mount-utils \
+        pod-security-admission sample-apiserver sample-cli-plugin \
+        sample-controller; do
+        echo "	k8s.io/$part => k8s.io/$part v0.$version"
+    done
+    echo ')'
+}
+
+build() {
+    local folder=$cache.building
+    if [ ! -x "$cache" ]; then
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        write_module > "$folder/go.mod"
+        cat > "$folder/main.go" <<'END'
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() {
+	os.Exit(cli.Run(app.NewAPIServerCommand()))
+}
+END
+        (cd "$folder" && go mod tidy && CGO_ENABLED=0 nice go build \
+            -trimpath -ldflags '-s -w' -o program .) >&2
+        mv "$folder/program" "$cache"
+        rm -rf "$folder"
+    fi
+    echo "$cache"
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket()
+s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+request() {
+    openssl req "$@" -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 \
+        -nodes -days 30 2> /dev/null
+}
+
+up() {
+    local program=$2 etcd peers port
+    mkdir -p "$1"
+    cd "$1"
+    request -x509 -subj /CN=ca -keyout ca.key -out ca.crt
+    request -subj /CN=kube-apiserver -keyout server.key -out server.csr
+    echo 'subjectAltName=IP:127.0.0.1,DNS:kubernetes.default.svc' > san
+    openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key \
+        -CAcreateserial -days 30 -extfile san -out server.crt 2> /dev/null
+    openssl genrsa -out sa.key 2048 2> /dev/null
+    echo 'admin,admin,1,system:masters' > tokens
+    etcd=$(free_port) peers=$(free_port) port=$(free_port)
+    etcd --data-dir etcd --listen-client-urls "http://127.0.0.1:$etcd" \
+        --advertise-client-urls "http://127.0.0.1:$etcd" \
+        --listen-peer-urls "http://127.0.0.1:$peers" \
+        > etcd.log 2>&1 < /dev/null 3>&- &
+    echo $! > pids
+    # Nobody here makes the default accounts that one plugin insists on.
+    "$program" --etcd-servers "http://127.0.0.1:$etcd" \
+        --bind-address 127.0.0.1 --advertise-address 127.0.0.1 \
+        --secure-port "$port" --tls-cert-file server.crt \
+        --tls-private-key-file server.key --token-auth-file tokens \
+        --service-account-issuer https://kubernetes.default.svc \
+        --service-account-signing-key-file sa.key \
+        --service-account-key-file sa.key \
+        --service-cluster-ip-range 10.0.0.0/24 --authorization-mode RBAC \
+        --disable-admission-plugins ServiceAccount \
+        > apiserver.log 2>&1 < /dev/null 3>&- &
+    echo $! >> pids
+    echo "$port" > port
+}
+
+down() {
+    local pid
+    for pid in $(cat "$1/pids"); do
+        kill "$pid" 2> /dev/null || true
+        while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done
+    done
+}
+
+"$@"

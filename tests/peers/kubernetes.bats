@@ -1,0 +1,117 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# The client of the Kubernetes API against a real API server: its TLS, tokens
+# and rights, its pages, its watches, its words.
+
+load peers
+
+setup_file() {
+    [ "${HB_PEERS:-no}" = yes ] ||
+        skip 'a real API server is not asked for (make check-peers, ./check)'
+    need python3 openssl unshare etcd
+    need_root
+    local program
+    program=$(cached_server) || skip "kube-apiserver cannot be built"
+    export cluster=$BATS_FILE_TMPDIR/cluster
+    "$HB_SRCDIR/tests/peers/apiserver.sh" up "$cluster" "$program"
+    admin ready
+    admin account reader reads > "$cluster/reader"
+    admin account stranger > "$cluster/stranger"
+}
+
+teardown_file() {
+    [ ! -e "${cluster:-}/pids" ] ||
+        "$HB_SRCDIR/tests/peers/apiserver.sh" down "$cluster"
+}
+
+# It takes long to build, so that is done where a compiler is there already.
+cached_server() {
+    command -v go > /dev/null || [ -d "$HOME/.cache/hpcboot-check" ] ||
+        return 1
+    timeout -k 5 1800 "$HB_SRCDIR/tests/peers/apiserver.sh" build \
+        2> "$BATS_FILE_TMPDIR/build.log"
+}
+
+admin() { python3 "$HB_SRCDIR/tests/peers/kubeadmin.py" "$cluster" "$@"; }
+
+setup() {
+    common_setup
+    export KUBERNETES_SERVICE_HOST=127.0.0.1
+    KUBERNETES_SERVICE_PORT=$(cat "$cluster/port")
+    export KUBERNETES_SERVICE_PORT
+    token=$cluster/reader
+}
+
+in_pod() {
+    # shellcheck disable=SC2016  # it is the inner shell's
+    timeout -s KILL "$HB_LIMIT" unshare -m sh -c '
+        account=/run/secrets/kubernetes.io/serviceaccount token=$1 ca=$2
+        shift 2
+        mount -t tmpfs none /run && mkdir -p $account &&
+        cp "$ca" $account/ca.crt && cp "$token" $account/token &&
+        printf hpc > $account/namespace && exec "$@"' sh "$token" \
+        "$cluster/ca.crt" "$@"
+}
+
+@test "600 pods are listed by two pages" {
+    admin pods many 600 'app=many,named=yes'
+    run in_pod hpcboot hostfile --pod-selector app=many --format plain
+    ended_with 0
+    [ "${#lines[@]}" -eq 600 ]
+    [ "${lines[0]}" = many-0.many ]
+    [ "${lines[599]}" = many-599.many ]
+}
+
+@test "an account without rights hears the server's words and which Role helps" {
+    token=$cluster/stranger
+    run in_pod hpcboot hostfile --pod-selector app=x
+    [ "$status" -ne 0 ]
+    says 'User "system:serviceaccount:hpc:stranger" cannot list resource "pods"'
+    says 'verbs: .get, list, watch.'
+}
+
+@test "a token of another cluster is refused" {
+    echo wrong > "$BATS_TEST_TMPDIR/wrong"
+    token=$BATS_TEST_TMPDIR/wrong
+    run in_pod hpcboot hostfile --pod-selector app=x
+    [ "$status" -ne 0 ]
+    says 'does not accept the token in'
+}
+
+@test "a selector that is none is refused in the server's words" {
+    run in_pod hpcboot hostfile --pod-selector '=='
+    [ "$status" -ne 0 ]
+    says "400 found .==., expected"
+}
+
+@test "a pod whose address comes while it is waited for gets its ranks" {
+    admin pods late 1 app=late
+    in_pod "$hbrun" --pod-selector app=late --wait-hosts 60 -n 2 echo ran \
+        > out 2> err 3>&- &
+    sleep 1 # either order must work; this one is the watch
+    admin status late-0 '{"phase": "Running", "podIP": "127.0.0.1",
+                          "podIPs": [{"ip": "127.0.0.1"}]}'
+    wait $!
+    [ "$(cat out)" = "ran
+ran" ]
+}
+
+@test "a pod that no node fits is told in the scheduler's words" {
+    admin pods big 1 app=big
+    admin status big-0 '{"conditions": [{"type": "PodScheduled",
+        "status": "False", "reason": "Unschedulable",
+        "message": "0/12 nodes are available: 12 Insufficient cpu."}]}'
+    run in_pod "$hbrun" --pod-selector app=big --wait-hosts 0.5 -n 1 true
+    ended_with 75
+    says 'big-0: Unschedulable: 0/12 nodes are available: 12 Insufficient cpu.'
+}
+
+@test "a pod that is deleted is missing, and that is said" {
+    admin pods gone 1 'app=gone,named=yes'
+    admin delete gone-0
+    run in_pod "$hbrun" -H gone-0.invalid -n 1 true
+    ended_with 75
+    says 'gone-0.invalid: its pod: no pod of namespace hpc is called so'
+}

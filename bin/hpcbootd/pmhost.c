@@ -133,7 +133,8 @@ static void pm_name(void *arg, uint64_t id, enum hb_pm_name_op op,
 
 static void pm_violation(void *arg, uint32_t rank, const char *text)
 {
-    agent_note(arg, HB_WARN, "rank %u broke the %s protocol: %s", rank,
+    agent_note(arg, HB_WARN, "rank %u broke the %s protocol and is cut "
+               "off from its server: %s", rank,
                hb_pm_family_name(((struct agent *)arg)->job.family), text);
 }
 

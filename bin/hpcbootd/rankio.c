@@ -21,6 +21,8 @@
 
 /* One read: what a link's socket takes in one write. */
 #define READ_CHUNK (192 * 1024)
+/* Answers that a rank may leave unread before its next requests wait. */
+#define PM_UNREAD_MAX (1u << 20)
 /* A prompt without a line end is shown after this; only where one rank runs,
  * so that no other rank's text can come in between. */
 #define IDLE_FLUSH_MS 100
@@ -300,6 +302,9 @@ static void on_pm_writable(evutil_socket_t fd, short what, void *arg)
     struct rank *r = arg;
 
     (void)sink_write(&r->pm);
+    if (r->pm_read != NULL && hb_buf_left(&r->pm.queue) <= PM_UNREAD_MAX) {
+        event_add(r->pm_read, NULL);
+    }
 }
 
 static void pm_close(struct rank *r)
@@ -315,7 +320,6 @@ static void on_pm_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct rank *r = arg;
     struct agent *a = r->agent;
-    struct hpcboot_error err = {0};
     static char chunk[READ_CHUNK];
     ssize_t n = read(fd, chunk, sizeof chunk);
 
@@ -323,12 +327,11 @@ static void on_pm_readable(evutil_socket_t fd, short what, void *arg)
         return;
     }
     if (n > 0 && a->pm != NULL &&
-        a->pm_ops->feed(a->pm, r->rank, chunk, (size_t)n, &err) >= 0) {
+        a->pm_ops->feed(a->pm, r->rank, chunk, (size_t)n, NULL) >= 0) {
+        if (hb_buf_left(&r->pm.queue) > PM_UNREAD_MAX) {
+            event_del(r->pm_read);
+        }
         return;
-    }
-    if (err.code != 0) {
-        agent_note(a, 1, "rank %u was cut off from its %s server: %s", r->rank,
-                   hb_pm_family_name(a->job.family), err.text);
     }
     pm_close(r);
     if (a->pm != NULL) {

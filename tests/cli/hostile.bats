@@ -167,3 +167,27 @@ start_job() {
     [ "$status" -ne 77 ] || skip 'nothing can be mounted'
     ended_with 0
 }
+
+@test "a rank that asks its server and never reads is made to wait" {
+    need python3
+    run hb --pmi pmi1 -n 1 python3 -c '
+import os, select, socket
+s = socket.socket(fileno=int(os.environ["PMI_FD"]))
+s.setblocking(False)
+sent = 0
+while sent < 64 << 20 and select.select([], [s], [], 1)[1]:
+    sent += s.send(b"cmd=get_maxes\n" * 1000)
+print("waits" if sent < 16 << 20 else "never waits")'
+    says '^waits$'
+}
+
+@test "a rank that breaks its protocol is cut off, and one line says so" {
+    need python3
+    run hb --pmi pmi1 -n 1 python3 -c '
+import os, socket
+s = socket.socket(fileno=int(os.environ["PMI_FD"]))
+s.sendall(b"cmd=barrier_in group=7\n")
+print("cut off" if s.recv(1) == b"" else "answered")'
+    says '^cut off$'
+    [ "$(grep -c 'rank 0 broke the pmi1 protocol' <<< "$output")" -eq 1 ]
+}

@@ -115,10 +115,10 @@ up() {
 
 down() {
     local pid
-    for pid in $(cat "$1/pids"); do
+    while read -r pid; do
         kill "$pid" 2> /dev/null || true
         while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done
-    done
+    done < "$1/pids"
 }
 
 "$@"

@@ -7,23 +7,38 @@
 
 load peers
 
-setup_file() {
-    [ "${HB_PEERS:-no}" = yes ] ||
-        skip 'a real API server is not asked for (make check-peers, ./check)'
-    need python3 openssl unshare etcd
-    need_root
-    local program
-    program=$(cached_server) || skip "kube-apiserver cannot be built"
-    export cluster=$BATS_FILE_TMPDIR/cluster
+# Starts the server; where that cannot be, prints why.
+begin() {
+    local program command
+    [ "${HB_PEERS:-no}" = yes ] || {
+        echo 'a real API server is not asked for (make check-peers, ./check)'
+        return
+    }
+    for command in python3 openssl unshare etcd; do
+        command -v "$command" > /dev/null || {
+            echo "$command is not installed"
+            return
+        }
+    done
+    program=$(cached_server) || {
+        echo 'kube-apiserver cannot be built'
+        return
+    }
     "$HB_SRCDIR/tests/peers/apiserver.sh" up "$cluster" "$program"
     admin ready
     admin account reader reads > "$cluster/reader"
     admin account stranger > "$cluster/stranger"
 }
 
+setup_file() {
+    export cluster=$BATS_FILE_TMPDIR/cluster
+    begin > "$BATS_FILE_TMPDIR/why-not"
+}
+
 teardown_file() {
-    [ ! -e "${cluster:-}/pids" ] ||
+    if [ -e "$cluster/pids" ]; then
         "$HB_SRCDIR/tests/peers/apiserver.sh" down "$cluster"
+    fi
 }
 
 # It takes long to build, so that is done where a compiler is there already.
@@ -37,6 +52,9 @@ cached_server() {
 admin() { python3 "$HB_SRCDIR/tests/peers/kubeadmin.py" "$cluster" "$@"; }
 
 setup() {
+    [ ! -s "$BATS_FILE_TMPDIR/why-not" ] ||
+        skip "$(cat "$BATS_FILE_TMPDIR/why-not")"
+    need_root
     common_setup
     export KUBERNETES_SERVICE_HOST=127.0.0.1
     KUBERNETES_SERVICE_PORT=$(cat "$cluster/port")

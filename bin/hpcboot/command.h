@@ -17,6 +17,7 @@ struct hb_command {
 };
 
 extern const struct hb_command hb_command_hostfile;
+extern const struct hb_command hb_command_keys;
 extern const struct hb_command hb_command_wait;
 /* Ended by NULL. */
 extern const struct hb_command *const hb_commands[];
@@ -31,6 +32,12 @@ int hb_command_scan(const struct hb_command *command, void *into, int argc,
  * Warnings are logged. Destroy with hb_options_destroy(). */
 struct hb_options;
 int hb_command_settings(struct hb_options **out, struct hpcboot_error *err);
+/* The gang hbrun would find here: with the hosts that `wanted` names, or those
+ * of the settings. */
+struct hb_gang;
+struct hb_gang_request;
+int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
+                    struct hpcboot_error *err);
 
 /* completion.c: what "hpcboot --completion SHELL" prints; 0: no such shell. */
 int hb_completion_print(const char *shell);

@@ -69,36 +69,6 @@ static const char *forms_text(void)
     return text.s;
 }
 
-static int gather(const struct wanted *w, struct hb_gang *gang,
-                  struct hpcboot_error *err)
-{
-    struct hb_gang_request req = {
-        .host_list = w->host_list, .hostfile = w->hostfile,
-        .hostfile_form = w->from, .env = environ, .root = "", .filter = 1,
-        .pod_selector = w->pod_selector, .pod_group = w->pod_group,
-    };
-    struct hb_options *opt = NULL;
-    int rc = hb_command_settings(&opt, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    if (w->host_list == NULL && w->hostfile == NULL &&
-        w->pod_selector == NULL && w->pod_group == NULL) {
-        req.host_list = opt->host_list;
-        req.hostfile = opt->hostfile;
-        req.pod_selector = opt->pod_selector;
-        req.pod_group = opt->pod_group;
-    }
-    req.default_hostfile = opt->default_hostfile;
-    rc = hb_gang_gather(&req, gang, err);
-    if (rc >= 0) {
-        hb_gang_default_word(gang, opt->default_slots);
-    }
-    hb_options_destroy(opt);
-    return rc;
-}
-
 /* What this very host would be counted as, if it is one of the gang's and
  * nobody states its slots. *origin_out says how; 0 when it is not known. */
 static int count_here(const struct hb_host *h, struct hb_str *origin_out)
@@ -203,7 +173,12 @@ static int run(const struct hb_command *self, int argc, char **argv)
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
-    rc = gather(&w, &gang, &err);
+    const struct hb_gang_request req = {
+        .host_list = w.host_list, .hostfile = w.hostfile,
+        .hostfile_form = w.from, .pod_selector = w.pod_selector,
+        .pod_group = w.pod_group,
+    };
+    rc = hb_command_gang(&req, &gang, &err);
     if (w.why) {
         say_why(&gang);
     }

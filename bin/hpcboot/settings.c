@@ -10,6 +10,7 @@
 
 #include "bin/cli/options.h"
 #include "bin/hpcboot/command.h"
+#include "hostfile/hostfile.h"
 #include "lib/base/log.h"
 
 extern char **environ;
@@ -27,5 +28,34 @@ int hb_command_settings(struct hb_options **out, struct hpcboot_error *err)
     for (size_t i = 0; rc >= 0 && i < (*out)->warnings.n; i++) {
         hb_log(HB_WARN, "%s", (*out)->warnings.v[i]);
     }
+    return rc;
+}
+
+int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
+                    struct hpcboot_error *err)
+{
+    struct hb_gang_request req = *wanted;
+    struct hb_options *opt = NULL;
+    int rc = hb_command_settings(&opt, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    req.env = environ;
+    req.root = "";
+    req.filter = 1;
+    if (req.host_list == NULL && req.hostfile == NULL &&
+        req.pod_selector == NULL && req.pod_group == NULL) {
+        req.host_list = opt->host_list;
+        req.hostfile = opt->hostfile;
+        req.pod_selector = opt->pod_selector;
+        req.pod_group = opt->pod_group;
+    }
+    req.default_hostfile = opt->default_hostfile;
+    rc = hb_gang_gather(&req, out, err);
+    if (rc >= 0) {
+        hb_gang_default_word(out, opt->default_slots);
+    }
+    hb_options_destroy(opt);
     return rc;
 }

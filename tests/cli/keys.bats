@@ -1,0 +1,238 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot keys: a gang's key is made, handed out, and looked at.
+
+load ../common
+
+setup() {
+    common_setup
+    need ssh-keygen
+    [ -e "$HB_BUILDDIR/.libs/hb_ssh.so" ] || skip 'built without libssh'
+    mkdir -p "$HOME/.ssh"
+    chmod 700 "$HOME/.ssh"
+}
+keys() { hpcboot keys "$@"; }
+new_key() { # PATH OPTION...
+    local path=$1
+    shift
+    ssh-keygen -q -N '' -C '' -f "$path" "$@"
+}
+
+@test "keys --make: files that ssh itself is content with" {
+    umask 0
+    run keys --make gang
+    ended_with 0
+    [ "$(stat -c %a gang gang/*)" = "$(printf '%s\n' 700 600 600 644)" ]
+    [ "$(ssh-keygen -y -f gang/id_ed25519 | cut -d' ' -f2)" = \
+        "$(cut -d' ' -f2 gang/id_ed25519.pub)" ]
+    cmp gang/id_ed25519.pub gang/authorized_keys
+    ssh-keygen -l -f gang/id_ed25519.pub | grep -q '256 .*ED25519'
+    run keys --check --key gang
+    ended_with 0
+    says '^key: gang/id_ed25519: ssh-ed25519'
+    says_not '^(error|warning)'
+}
+
+@test "keys --make never replaces a key" {
+    keys --make gang
+    cp gang/id_ed25519 before
+    run keys --make gang
+    ended_with 74
+    says 'gang/id_ed25519 cannot be made: File exists'
+    cmp gang/id_ed25519 before
+}
+
+@test "keys --secret: YAML that holds a key, its public half and its files" {
+    need python3
+    run --separate-stderr keys --secret gang-key --namespace hpc
+    ended_with 0
+    echo "$output" > secret.yaml
+    python3 - <<'END'
+import base64, re
+text = open("secret.yaml").read()
+assert re.search(r"^kind: Secret$", text, re.M)
+assert re.search(r"^  name: gang-key$", text, re.M)
+assert re.search(r"^  namespace: hpc$", text, re.M)
+assert re.search(r"^type: kubernetes.io/ssh-auth$", text, re.M)
+data = dict(re.findall(r"^  ([a-z0-9_.-]+): ([A-Za-z0-9+/=]{60,})$", text, re.M))
+assert data["ssh-privatekey"] == data["id_ed25519"], data.keys()
+assert data["ssh-publickey"] == data["authorized_keys"]
+open("key", "wb").write(base64.b64decode(data["id_ed25519"]))
+open("pub", "wb").write(base64.b64decode(data["ssh-publickey"]))
+END
+    chmod 600 key
+    [ "$(ssh-keygen -y -f key | cut -d' ' -f2)" = "$(cut -d' ' -f2 pub)" ]
+}
+
+@test "keys --secret of a key that is there, into a file nobody else may read" {
+    new_key k -t ecdsa -b 521 -m PEM
+    umask 0
+    run keys --secret a.b-c --key k -o secret.yaml
+    ended_with 0
+    [ "$(stat -c %a secret.yaml)" = 600 ]
+    sed -n 's/^  ssh-publickey: //p' secret.yaml | base64 -d > pub
+    [ "$(cut -d' ' -f1,2 pub)" = "$(cut -d' ' -f1,2 k.pub)" ]
+    sed -n 's/^  ssh-privatekey: //p' secret.yaml | base64 -d | cmp - k
+    run keys --secret a.b-c --key k -o secret.yaml
+    ended_with 74
+}
+
+@test "keys: names that are none, actions that do not go together" {
+    local name
+    for name in Gang -x x- a_b .a ''; do
+        run keys "--secret=$name"
+        ended_with 2
+    done
+    run keys --secret x --make y
+    ended_with 2
+    says 'at a time'
+    [ ! -e y ]
+}
+
+@test "keys --known-hosts: what hpcbootd serve will show" {
+    run keys --known-hosts --key "$HB_SRCDIR/tests/data/trust/ed25519" \
+        -H Worker-0.sub,worker-0:2
+    ended_with 0
+    local key='ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFD0IXDKYAMcabrLyvlIKQF98z039DvHxULr5IOxv/xH'
+    [ "${lines[0]}" = "Worker-0.sub $key" ]
+    [ "${lines[1]}" = "worker-0 $key" ]
+    run keys --known-hosts --key "$HB_SRCDIR/tests/data/trust/sec1" \
+        -H worker-0 --port 2222
+    says '^\[worker-0\]:2222 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB3DQ79wDVwQPqqPLi/MxdqQs96t/KPtRG7HBp1ZmKZM$'
+    run keys --known-hosts --key "$HB_SRCDIR/tests/data/trust/sec1" -H 10.0.0.1
+    says 'an address has no derived host key'
+}
+
+@test "keys: nothing is mounted" {
+    [ ! -e /root/.ssh ] || [ "$(id -u)" != 0 ] || skip 'root has keys here'
+    run keys
+    ended_with 1
+    says '^error: there is no private key in .*: mount the gang.s Secret'
+}
+
+check_of() { # FILE: the findings for it alone
+    run keys --check --key "$1"
+}
+
+@test "keys: forms of a key that is there" {
+    new_key rsa -t rsa -b 2048 -m PEM
+    new_key ec -t ecdsa -b 521 -m PEM
+    new_key new -t ed25519
+    for key in rsa ec new; do
+        check_of $key
+        ended_with 0
+        says "^key: $key: "
+    done
+}
+
+@test "keys: bytes that are no key, each with what to do" {
+    new_key k -t ed25519
+    base64 -w0 k > ./twice
+    check_of twice
+    ended_with 1
+    says '^error: twice is encoded in base64 twice: put the text itself under'
+    cp k.pub public
+    check_of public
+    ended_with 1
+    says '^error: public is a public key'
+    : > empty
+    check_of empty
+    ended_with 1
+    says '^error: empty is empty'
+    head -c 200 k > cut
+    check_of cut
+    ended_with 1
+    says '^error: cut holds no private key'
+    { printf '\xef\xbb\xbf'; head -c 100 k; } > bom
+    check_of bom
+    says 'byte order mark'
+    ssh-keygen -q -t ed25519 -N secret -C '' -f locked
+    check_of locked
+    ended_with 1
+    says '^error: locked is encrypted.*ssh-keygen -p'
+    check_of nosuch
+    ended_with 1
+    says 'nosuch'
+    check_of "$HOME/.ssh"
+    ended_with 1
+    says '^error: there is no private key'
+}
+
+@test "keys: what only ssh minds is a warning" {
+    new_key k -t ed25519
+    chmod 640 k
+    check_of k
+    ended_with 0
+    says '^warning: k has mode 0640, and ssh ignores .*fsGroup'
+    chmod 600 k
+    sed 's/$/\r/' k > ./crlf && chmod 600 crlf
+    check_of crlf
+    ended_with 0
+    says '^warning: crlf has the line ends of Windows'
+    printf %s "$(cat k)" > noend && chmod 600 noend
+    check_of noend
+    ended_with 0
+    says '^warning: noend has no line end'
+    { echo; cat k; } > blank && chmod 600 blank
+    check_of blank
+    says '^warning: blank has text before its key'
+}
+
+@test "keys: what goes with a key has to fit to it" {
+    mkdir -m 700 d
+    new_key d/k -t ed25519
+    new_key other -t ed25519
+    cp other.pub d/authorized_keys
+    check_of d/k
+    ended_with 0
+    says '^warning: d/authorized_keys does not hold the public half of d/k'
+    cp other.pub d/k.pub
+    check_of d/k
+    says '^warning: d/k.pub is not the public half of d/k.*ssh-keygen -y'
+    rm d/authorized_keys
+    check_of d/k
+    says '^note: d/authorized_keys is not there'
+}
+
+@test "keys: a folder that sshd's StrictModes refuses" {
+    mkdir -m 700 d
+    new_key d/k -t ed25519
+    cp d/k.pub d/authorized_keys
+    chmod 777 d
+    check_of d/k
+    ended_with 0
+    says '^warning: .*/d has mode 0777 .*StrictModes'
+}
+
+@test "keys: a Secret's mount is told from a stale subPath" {
+    need_root
+    new_key k -t ed25519
+    mkdir -m 700 s sub
+    mkdir s/..data && cp k s/..data/ && ln -s ..data/k s/id_rsa
+    run keys --key s
+    ended_with 0
+    says '^note: s is a mounted volume'
+    cp k sub/id_rsa
+    run unshare --mount bash -c 'mount --bind sub sub && "$0" keys --key sub' \
+        "$HB_BUILDDIR/hpcboot"
+    [[ $output != *denied* ]] || skip 'nothing can be mounted here'
+    ended_with 0
+    says '^warning: sub is mounted by subPath'
+}
+
+@test "keys: a key of another user with mode 0600" {
+    need_root
+    need setpriv
+    new_key k -t ed25519
+    chmod 600 k
+    chmod -R a+rX "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+    chmod 600 k
+    run setpriv --reuid 4321 --regid 4321 --clear-groups env -i HOME=/ \
+        "$HB_BUILDDIR/hpcboot" keys --key "$PWD/k"
+    ended_with 1
+    says '^error: .*/k belongs to uid 0 with mode 0600 and uid 4321 cannot read'
+    says 'fsGroup'
+    says '^note: uid 4321 has no passwd entry'
+}

@@ -26,9 +26,10 @@ static int load(struct hpcboot_error *err)
     if (ops == NULL) {
         rc = hb_module_open(HB_K8S_MODULE, HB_K8S_SYMBOL, &found, err);
     }
-    if (rc >= 0) {
-        ops = found;
+    if (rc < 0) {
+        return hb_error_prefix(err, rc, "the client of the Kubernetes API");
     }
+    ops = found;
     return rc;
 }
 

@@ -29,6 +29,7 @@
 #include "bin/proc/guard.h"
 #include "bin/proc/limits.h"
 #include "bin/proc/stage.h"
+#include "bin/proc/stale.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -42,6 +43,7 @@ extern char **environ;
  * numbers that shells and wrappers use for redirections. */
 #define PM_SOCKET_FD 42
 #define RANK_FDS 5 /* that stay open here: stdio, server, exec's report */
+#define STALE_MS 1000 /* for what dead agents left; SIGKILL is quick */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
 
 /* What all ranks of one app share beside its environment. */
@@ -376,6 +378,19 @@ static void make_shm_dir(struct agent *a)
         hb_session_dir_create_in(places, 1, a->job_id, a->node, &a->shm_dir,
                                  NULL) == 0) {
         hb_guard_set_shm_dir(a->shm_dir);
+        (void)hb_owner_write(a->shm_dir, a->cookie, NULL);
+    }
+}
+
+/* They may hold memory and devices that this job needs. */
+static void clear_stale(struct agent *a)
+{
+    struct hb_stale_report report;
+
+    hb_stale_clear(STALE_MS, &report);
+    if (report.killed > 0) {
+        agent_note(a, HB_WARN, "%d processes were killed that a job left here "
+                   "whose launcher and agent had been killed", report.killed);
     }
 }
 
@@ -390,6 +405,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     a->reading = a->credit > 0;
     hb_cgroup_read_marks(&a->marks);
     make_ranks(a);
+    clear_stale(a);
     starts = hb_xcalloc(n_apps, sizeof *starts);
     if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
         (void)hb_env_read_pid1(&pid1, NULL);

@@ -17,6 +17,7 @@
 #include "bin/hpcbootd/agent.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/stage.h"
+#include "bin/proc/stale.h"
 #include "lib/base/str.h"
 
 static int make_files_dir(struct agent *a, struct hpcboot_error *err)
@@ -43,6 +44,7 @@ static int session_open(struct agent *a, struct hpcboot_error *err)
         rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
         if (rc == 0) {
             hb_guard_set_session_dir(a->session_dir);
+            (void)hb_owner_write(a->session_dir, a->cookie, NULL);
         }
     }
     return rc == 0 && a->files_dir == NULL ? make_files_dir(a, err) : rc;

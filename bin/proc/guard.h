@@ -3,6 +3,7 @@
 #ifndef HB_PROC_GUARD_H
 #define HB_PROC_GUARD_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/base/error.h"
@@ -65,6 +66,8 @@ void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
 /* The same for a process that is no agent: kills only what carries the
  * cookie, whoever started it. Costs a walk through /proc at least. */
 int hb_reap_strays(const char *cookie, int timeout_ms);
+/* Also those older than the caller, but not than `born` (as in procfs.h). */
+int hb_reap_strays_since(const char *cookie, uint64_t born, int timeout_ms);
 
 /* Sends a signal to every descendant of this process. Returns how many;
  * HPCBOOT_ERR_SYSTEM: it cannot see them, /proc is missing or another's. */

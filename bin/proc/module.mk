@@ -13,6 +13,7 @@ libhbbin_a_SOURCES += \
     %D%/procfs.c %D%/procfs.h \
     %D%/search.c %D%/search.h \
     %D%/stage.c %D%/stage.h \
+    %D%/stale.c %D%/stale.h \
     %D%/sweep.c
 
 proc_fuzz = \
@@ -21,6 +22,7 @@ proc_fuzz = \
     tests/fuzz/fuzz_envfile \
     tests/fuzz/fuzz_limits \
     tests/fuzz/fuzz_lines \
+    tests/fuzz/fuzz_owner \
     tests/fuzz/fuzz_procstat
 check_PROGRAMS += $(proc_fuzz)
 TESTS += $(proc_fuzz)
@@ -34,6 +36,8 @@ tests_fuzz_fuzz_limits_SOURCES = tests/fuzz/fuzz_limits.c tests/fuzz/replay.c
 tests_fuzz_fuzz_limits_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_lines_SOURCES = tests/fuzz/fuzz_lines.c tests/fuzz/replay.c
 tests_fuzz_fuzz_lines_LDADD = libhbbin.a libhb.a
+tests_fuzz_fuzz_owner_SOURCES = tests/fuzz/fuzz_owner.c tests/fuzz/replay.c
+tests_fuzz_fuzz_owner_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_procstat_SOURCES = tests/fuzz/fuzz_procstat.c tests/fuzz/replay.c
 tests_fuzz_fuzz_procstat_LDADD = libhbbin.a libhb.a
 EXTRA_DIST += tests/data/cgroup \
@@ -42,6 +46,7 @@ EXTRA_DIST += tests/data/cgroup \
     tests/fuzz/corpus/envfile \
     tests/fuzz/corpus/limits \
     tests/fuzz/corpus/lines \
+    tests/fuzz/corpus/owner \
     tests/fuzz/corpus/procstat
 
 if HAVE_CMOCKA

@@ -83,7 +83,8 @@ int hb_session_dir_create_in(const char *const *places, size_t n,
     int rc = HPCBOOT_OK;
 
     job_part(job_id, part);
-    name = hb_xasprintf("hpcboot-%s.%u.XXXXXX", part, (unsigned)node);
+    name = hb_xasprintf(HB_SESSION_PREFIX "%s.%u.XXXXXX", part,
+                         (unsigned)node);
     for (size_t i = 0; i < n && path == NULL; i++) {
         if (places[i] == NULL || places[i][0] == '\0') {
             continue;
@@ -107,18 +108,25 @@ int hb_session_dir_create_in(const char *const *places, size_t n,
     return rc;
 }
 
+void hb_session_places(struct hb_session_places *out)
+{
+    snprintf(out->run_user, sizeof(out->run_user), "/run/user/%u",
+             (unsigned)geteuid());
+    out->v[0] = getenv("HPCBOOT_TMPDIR");
+    out->v[1] = "/tmp";
+    out->v[2] = "/dev/shm";
+    out->v[3] = out->run_user;
+    out->v[4] = getenv("TMPDIR");
+}
+
 int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
                           struct hpcboot_error *err)
 {
-    char run_user[32];
-    const char *places[] = {
-        getenv("HPCBOOT_TMPDIR"), "/tmp", "/dev/shm", run_user,
-        getenv("TMPDIR"),
-    };
+    struct hb_session_places p;
 
-    snprintf(run_user, sizeof(run_user), "/run/user/%u", (unsigned)geteuid());
-    return hb_session_dir_create_in(places, sizeof(places) / sizeof(places[0]),
-                                    job_id, node, path_out, err);
+    hb_session_places(&p);
+    return hb_session_dir_create_in(p.v, HB_SESSION_PLACES, job_id, node,
+                                    path_out, err);
 }
 
 /* ---- removing */

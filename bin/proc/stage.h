@@ -17,6 +17,15 @@
  * a socket address (108 bytes) for a name of HB_SESSION_NAME_ROOM. */
 #define HB_SESSION_PATH_MAX 63
 #define HB_SESSION_NAME_ROOM 43
+#define HB_SESSION_PREFIX "hpcboot-" /* their names begin so */
+
+/* The places, in that order; NULL for a variable that is not set. */
+#define HB_SESSION_PLACES 5
+struct hb_session_places {
+    const char *v[HB_SESSION_PLACES];
+    char run_user[32];
+};
+void hb_session_places(struct hb_session_places *out);
 
 /* *path_out: free() it. The name is made of the job, the node and a random
  * part, so two jobs, or two agents of one job on one machine, never meet.

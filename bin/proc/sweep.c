@@ -80,7 +80,7 @@ struct sweep {
     const char *entry; /* "HPCBOOT_COOKIE=...", or NULL */
     pid_t self, session, sparing;
     int strays_only; /* descendants need the cookie like all others */
-    uint64_t born; /* start time of this process */
+    uint64_t born; /* strays are not older; 0: start time of this process */
     struct known stopped, killed, refused;
     struct known groups; /* of this pass; pid is the group's number */
 };
@@ -485,7 +485,7 @@ static void reap(struct sweep *w, const char *cookie, int timeout_ms,
     if (len >= HB_COOKIE_MIN && len <= HB_COOKIE_MAX) {
         snprintf(entry, sizeof(entry), "%s=%s", HB_COOKIE_VAR, cookie);
         w->entry = entry;
-        w->born = own_start();
+        w->born = w->born > 0 ? w->born : own_start();
     }
     if (!proc_is_ours()) {
         out->blind = w->entry != NULL || has_children();
@@ -509,7 +509,12 @@ void hb_reap(const char *cookie, pid_t sparing, int timeout_ms,
 
 int hb_reap_strays(const char *cookie, int timeout_ms)
 {
-    struct sweep w = {.strays_only = 1};
+    return hb_reap_strays_since(cookie, 0, timeout_ms);
+}
+
+int hb_reap_strays_since(const char *cookie, uint64_t born, int timeout_ms)
+{
+    struct sweep w = {.strays_only = 1, .born = born};
     struct hb_reap_report report;
 
     reap(&w, cookie, timeout_ms, &report);

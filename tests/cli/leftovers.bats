@@ -75,6 +75,37 @@ agent() {
     nothing_left
 }
 
+session_dirs() { find /tmp /dev/shm -maxdepth 1 -name "hpcboot-$1.*"; }
+
+@test "SIGKILL to launcher, guard and agent: the next job ends what escaped" {
+    local part
+    # shellcheck disable=SC2016  # for the ranks
+    "$hbrun" -n 2 sh -c 'setsid sh -c "echo \$\$ >> escaped
+        exec sleep 1000" & echo "$HPCBOOT_SESSION_DIR" > dir; wait' &
+    launcher=$!
+    wait_until lines_in escaped 2
+    { echo $launcher; agents; } | xargs kill -KILL
+    wait $launcher || true
+    part=$(sed 's|.*/hpcboot-||; s|\..*||' dir)
+    [ -n "$(session_dirs "$part")" ]
+    run hb -n 1 true
+    ended_with 0
+    says 'warning: .* 2 processes were killed that a job left here'
+    [ -z "$(session_dirs "$part")" ]
+    nothing_left
+}
+
+@test "what runs is no stale job to another that starts" {
+    start_sleepers 2
+    run hb -n 1 true
+    ended_with 0
+    says_not 'left here'
+    kill -0 "$(head -n 1 started)"
+    kill -KILL $launcher
+    wait $launcher || true
+    nothing_left
+}
+
 @test "a grandchild in a session of its own" {
     run hb -n 2 sh -c 'setsid sleep 1000 & exit 0'
     ended_with 0

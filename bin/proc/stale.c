@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* What the dead have left: ranks of a job whose launcher, guard and agent were
+ * all killed, in so far as they have sessions of their own and so outlive
+ * their parents, and the job's directories.
+ *
+ * Each directory holds a file that names guard and agent by pid and start
+ * time, the PID name space in which that means something, and the cookie by
+ * which their ranks are known. Only directories of this user that were made by
+ * mkdtemp are believed, so what is in them was written by this user.
+ *
+ * A pid and a start time may be met again after the machine was started anew.
+ * Then the directory stays until the next time. */
+#include "config.h"
+
+#include "bin/proc/stale.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/proc/procfs.h"
+#include "bin/proc/stage.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define OWNER ".owner"
+#define OWNER_MAX_BYTES 512 /* five numbers and a cookie */
+
+/* 0: not known, as where there is no /proc. */
+static uint64_t own_name_space(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+int hb_owner_parse(const char *text, size_t len, struct hb_owner *out)
+{
+    char copy[OWNER_MAX_BYTES + 1];
+    int end = -1;
+
+    if (len == 0 || len > OWNER_MAX_BYTES) {
+        return -1;
+    }
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    _Static_assert(HB_COOKIE_MAX == 128, "the width below");
+    if (sscanf(copy, "%" SCNu64 " %d %" SCNu64 " %d %" SCNu64 " %128s%n",
+               &out->name_space, &out->pids[0], &out->starts[0],
+               &out->pids[1], &out->starts[1], out->cookie, &end) != 6
+        || end < 0 || copy[end] != '\n' || copy[end + 1] != '\0'
+        || strlen(copy) != len || out->name_space == 0 || out->pids[0] <= 0
+        || out->pids[1] <= 0 || strlen(out->cookie) < HB_COOKIE_MIN) {
+        return -1;
+    }
+    return 0;
+}
+
+int hb_owner_write(const char *dir, const char *cookie,
+                   struct hpcboot_error *err)
+{
+    struct hb_procfs_stat guard, agent;
+    char *path = hb_xasprintf("%s/" OWNER, dir), *text = NULL;
+    int fd = -1, rc = 0;
+
+    if (own_name_space() == 0
+        || hb_procfs_read_stat("/proc", getppid(), &guard) < 0
+        || hb_procfs_read_stat("/proc", getpid(), &agent) < 0) {
+        rc = hb_fail(err, HPCBOOT_ERR_SYSTEM,
+                     "whose %s is cannot be said without /proc", dir);
+        goto out;
+    }
+    text = hb_xasprintf("%" PRIu64 " %d %" PRIu64 " %d %" PRIu64 " %s\n",
+                        own_name_space(), (int)guard.pid, guard.starttime,
+                        (int)agent.pid, agent.starttime, cookie);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+              S_IRUSR | S_IWUSR);
+    if (fd < 0) {
+        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s cannot be made",
+                           path);
+    } else {
+        rc = hb_fd_write_all(fd, text, strlen(text), err);
+    }
+out:
+    hb_fd_close(&fd);
+    free(text);
+    free(path);
+    return rc;
+}
+
+static int lives(const struct hb_owner *o, int which)
+{
+    struct hb_procfs_stat st;
+
+    return hb_procfs_read_stat("/proc", o->pids[which], &st) == 0
+           && st.starttime == o->starts[which] && st.state != 'Z';
+}
+
+/* 1: a directory of this user whose owners are dead. */
+static int is_stale(const char *path, struct hb_owner *o)
+{
+    char *file = hb_xasprintf("%s/" OWNER, path), *text = NULL;
+    struct stat st;
+    size_t len = 0;
+    int stale = lstat(path, &st) == 0 && S_ISDIR(st.st_mode)
+                && st.st_uid == geteuid()
+                && hb_file_read(file, OWNER_MAX_BYTES, &text, &len, NULL) == 0
+                && hb_owner_parse(text, len, o) == 0
+                && o->name_space == own_name_space() && !lives(o, 0)
+                && !lives(o, 1);
+
+    free(text);
+    free(file);
+    return stale;
+}
+
+static void clear_place(const char *place, int timeout_ms,
+                        struct hb_stale_report *out)
+{
+    DIR *d = opendir(place);
+    struct dirent *e;
+
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        struct hb_owner owner;
+        char *path;
+
+        if (strncmp(e->d_name, HB_SESSION_PREFIX,
+                    strlen(HB_SESSION_PREFIX)) != 0) {
+            continue;
+        }
+        path = hb_xasprintf("%s/%s", place, e->d_name);
+        if (is_stale(path, &owner)) {
+            out->killed += hb_reap_strays_since(owner.cookie, owner.starts[0],
+                                                timeout_ms);
+            out->dirs += hb_session_dir_remove(path) == 0;
+        }
+        free(path);
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+}
+
+void hb_stale_clear_in(const char *const *places, size_t n, int timeout_ms,
+                       struct hb_stale_report *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; i < n; i++) {
+        if (places[i] != NULL && places[i][0] == '/') {
+            clear_place(places[i], timeout_ms, out);
+        }
+    }
+}
+
+void hb_stale_clear(int timeout_ms, struct hb_stale_report *out)
+{
+    struct hb_session_places p;
+
+    hb_session_places(&p);
+    hb_stale_clear_in(p.v, HB_SESSION_PLACES, timeout_ms, out);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_PROC_STALE_H
+#define HB_PROC_STALE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bin/proc/guard.h"
+#include "lib/base/error.h"
+
+/* Where an agent and its guard were killed together with the launcher, nobody
+ * is left to clean up. Directories of a job say whose they are, and the next
+ * agent of the same user on the same host finds what the dead ones left. */
+
+struct hb_owner {
+    uint64_t name_space; /* of pids: inode of /proc/self/ns/pid */
+    pid_t pids[2];       /* guard and agent */
+    uint64_t starts[2];  /* with its pid, the identity of each */
+    char cookie[HB_COOKIE_MAX + 1];
+};
+
+/* The text of an owner file; 0 or -1. */
+int hb_owner_parse(const char *text, size_t len, struct hb_owner *out);
+
+/* To be called by an agent, below its guard: this directory (stage.h) is
+ * theirs. ERR_SYSTEM: it could not be said; a later agent will not know. */
+int hb_owner_write(const char *dir, const char *cookie,
+                   struct hpcboot_error *err);
+
+struct hb_stale_report {
+    int dirs;   /* removed */
+    int killed; /* processes that carried the cookie of their owners */
+};
+
+/* Ends and removes what agents of this user left in the places where
+ * directories of jobs are made, if neither agent nor guard is alive. Those of
+ * another PID name space are left alone: here nobody can tell. Costs a look
+ * into those places; blocks for at most timeout_ms where there is something to
+ * be killed. */
+void hb_stale_clear(int timeout_ms, struct hb_stale_report *out);
+/* The same in places[n] alone; for tests. */
+void hb_stale_clear_in(const char *const *places, size_t n, int timeout_ms,
+                       struct hb_stale_report *out);
+
+#endif

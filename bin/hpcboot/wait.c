@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-#define N_TEXTS 15
+#define N_TEXTS 17
 #define N_SWITCHES 2
 
 struct wanted {
@@ -58,6 +58,10 @@ static const struct hb_arg args[] = {
      TEXT(13), NULL},
     {"default-hostfile", "FILE", "hosts where nothing else names any",
      TEXT(14), NULL},
+    {"pod-selector", "LABELS", "hosts to wait for: the pods with these labels",
+     TEXT(15), NULL},
+    {"pod-group", "NAME", "hosts to wait for: the pods of this PodGroup",
+     TEXT(16), NULL},
     {"quiet q", NULL, "errors only", SWITCH(0), NULL},
     {"verbose v", NULL, "say more", SWITCH(1), NULL},
     {NULL, NULL, NULL, 0, NULL},

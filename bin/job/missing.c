@@ -9,6 +9,7 @@
 
 #include "bin/job/missing.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,18 +95,40 @@ static void put_names(char *const *names, size_t n, struct hb_str *out)
     hb_str_destroy(&ranges);
 }
 
+/* "port 22", behind the verbs that need it. */
+static const char *place(const struct hb_boot_reason *r)
+{
+    if (!phrases[r->why].has_where) {
+        return "";
+    }
+    return r->where[0] != '\0' ? r->where : "its port";
+}
+
+static const char *blank(const struct hb_boot_reason *r)
+{
+    return phrases[r->why].has_where ? " " : "";
+}
+
 static void put_group(const struct hb_missing *head, char *const *names,
                       size_t n, struct hb_str *out, int is_first)
 {
-    const struct phrase *p = &phrases[head->reason->why];
+    const struct hb_boot_reason *r = head->reason;
 
     hb_str_putf(out, "%s%zu%s %s%s%s: ", is_first ? "" : "; ", n,
                 !is_first ? "" : n == 1 ? " host" : " hosts",
-                n == 1 ? p->one : p->many, p->has_where ? " " : "",
-                !p->has_where ? ""
-                : head->reason->where[0] != '\0' ? head->reason->where
-                                                 : "its port");
+                n == 1 ? phrases[r->why].one : phrases[r->why].many, blank(r),
+                place(r));
     put_names(names, n, out);
+}
+
+const char *hb_missing_words(const struct hb_boot_reason *r, char *text,
+                             size_t size)
+{
+    if (r->why == HB_WHY_OTHER || r->why == HB_WHY_AGENT) {
+        return NULL;
+    }
+    snprintf(text, size, "%s%s%s", phrases[r->why].one, blank(r), place(r));
+    return text;
 }
 
 void hb_missing_text(const struct hb_missing *m, size_t n, struct hb_str *out)

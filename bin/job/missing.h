@@ -19,6 +19,10 @@ struct hb_missing {
 void hb_missing_text(const struct hb_missing *m, size_t n, struct hb_str *out);
 /* Both are told in the same breath. */
 int hb_missing_alike(const struct hb_missing *a, const struct hb_missing *b);
+/* What is wrong with one host: "refuses port 22"; NULL where only its own
+ * words can tell. */
+const char *hb_missing_words(const struct hb_boot_reason *reason, char *text,
+                             size_t size);
 /* The reason as one word for programs: "no-name", "refused". */
 const char *hb_missing_key(enum hb_boot_why why);
 

@@ -216,6 +216,7 @@ static void tell_oversubscription(const struct job *j)
 static void go(struct job *j)
 {
     struct hpcboot_error err = {0};
+    struct job_tally t;
     int rc = 0;
 
     hb_progress_done(j->progress);
@@ -226,7 +227,11 @@ static void go(struct job *j)
         rc = job_carry_check(j, &err);
     }
     if (rc < 0) {
-        job_fail(j, HB_CAUSE_USAGE, 0, "%s", err.text);
+        /* What the hosts that are missing would have had room for is no
+         * mistake of the request. */
+        job_tally(j, &t);
+        job_fail(j, t.lost > 0 ? HB_CAUSE_HOST : HB_CAUSE_USAGE, 0, "%s",
+                 err.text);
         return;
     }
     choose_window(j);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/job/missing.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
@@ -18,6 +19,7 @@
 #define TICK_MS 200 /* of the live line */
 #define SAY_MS 5000 /* between two lines where there is none */
 #define NAMED 3u    /* hosts named in such a line */
+#define WHY_MAX_BYTES 80
 
 static enum hb_boot_stage shown_stage(const struct job_host *h)
 {
@@ -29,11 +31,17 @@ static enum hb_boot_stage shown_stage(const struct job_host *h)
     return h->stage;
 }
 
-/* What the host is waited for, in words. */
-static const char *shown_why(const struct job_host *h)
+/* What the host is waited for, in a few words where that can be. */
+static const char *shown_why(const struct job_host *h, char *text,
+                             size_t size)
 {
-    return h->failed_in_row > 0 && shown_stage(h) == h->failed_stage
-               ? h->error.text : hb_boot_stage_name(h->stage);
+    const char *words;
+
+    if (h->failed_in_row == 0 || shown_stage(h) != h->failed_stage) {
+        return hb_boot_stage_name(h->stage);
+    }
+    words = hb_missing_words(&h->reason, text, size);
+    return words != NULL ? words : h->error.text;
 }
 
 void job_tally(const struct job *j, struct job_tally *t)
@@ -78,6 +86,7 @@ static void put_stages(const struct job_tally *t, struct hb_str *out)
 static void show_progress(struct job *j, const struct job_tally *t)
 {
     struct hb_str stages = HB_STR_INIT;
+    char why[WHY_MAX_BYTES];
     struct hb_progress_view view = {
         .n_ready = t->ready, .n_wanted = j->n_wanted,
         .deadline_ns = j->wait_ms > 0 ? j->wait_until_ns : HB_NEVER,
@@ -87,7 +96,7 @@ static void show_progress(struct job *j, const struct job_tally *t)
     view.stages = hb_str_text(&stages);
     if (t->slowest != NULL) {
         view.slowest = t->slowest->spec->name;
-        view.why = shown_why(t->slowest);
+        view.why = shown_why(t->slowest, why, sizeof why);
     }
     hb_progress_update(j->progress, &view);
     hb_str_destroy(&stages);
@@ -96,6 +105,7 @@ static void show_progress(struct job *j, const struct job_tally *t)
 void job_wait_say(struct job *j)
 {
     struct hb_str text = HB_STR_INIT;
+    char why[WHY_MAX_BYTES];
     struct job_tally t;
     unsigned n = 0;
 
@@ -117,7 +127,8 @@ void job_wait_say(struct job *j)
             continue;
         }
         if (n++ < NAMED) {
-            hb_str_putf(&text, "; %s: %s", h->spec->name, shown_why(h));
+            hb_str_putf(&text, "; %s: %s", h->spec->name,
+                        shown_why(h, why, sizeof why));
         }
     }
     hb_log(HB_INFO, "waiting for hosts: %s%s", hb_str_text(&text),

@@ -387,6 +387,23 @@ static int size_apps(struct plan *p, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+static int nolocal_leaves_none(const struct plan *p, struct hpcboot_error *err)
+{
+    uint32_t absent = 0, own = 0;
+
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        absent += p->hosts[i].absent != 0;
+        own = p->hosts[i].is_local ? i : own;
+    }
+    if (absent == p->n_hosts) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "no host came up");
+    }
+    return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                   "--nolocal leaves no host: %s is the launcher's own%s",
+                   p->hosts[own].name,
+                   absent > 0 ? ", and no other one came up" : "");
+}
+
 static int check_hosts(const struct plan *p, struct hpcboot_error *err)
 {
     if (p->n_hosts == 0 || p->n_hosts > HB_MAX_NODES || p->n_apps == 0 ||
@@ -397,9 +414,7 @@ static int check_hosts(const struct plan *p, struct hpcboot_error *err)
                        HB_MAX_APPS);
     }
     if (hb_slots_sum(p->limit, p->n_hosts) == 0 && p->policy->nolocal) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                       "--nolocal leaves no host: %s is the launcher's own",
-                       p->hosts[0].name);
+        return nolocal_leaves_none(p, err);
     }
     for (uint32_t i = 0; i < p->n_hosts; i++) {
         if (p->policy->by == HB_MAP_PPR_OBJECT && p->hosts[i].objects == 0) {

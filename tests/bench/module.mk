@@ -2,15 +2,19 @@
 # make bench: hbrun beside the launchers that are installed, and how long large
 # gangs take to be found. BENCH_FLAGS goes to the first harness, e.g.
 # BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second,
-# and make bench-kubernetes what lists pods by the API.
-EXTRA_DIST += %D%/bench.py %D%/gather.py
-.PHONY: bench bench-gather
+# make bench-kubernetes what lists pods by the API, and make bench-waiting what
+# waiting for a gang that is ready costs.
+EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/waiting.py
+.PHONY: bench bench-gather bench-waiting
 bench: all bench-gather
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    CC='$(CC)' python3 $(top_srcdir)/tests/bench/bench.py $(BENCH_FLAGS)
 bench-gather: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/gather.py
+bench-waiting: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/waiting.py $(BENCH_FLAGS)
 
 EXTRA_DIST += %D%/kubernetes.py %D%/k8slist.c
 .PHONY: bench-kubernetes

@@ -83,14 +83,25 @@ def made_pod(i, size):
                    "containerStatuses": [{"name": "main", "ready": True,
                                           "restartCount": 0,
                                           "state": {"running": {}}}]}}
-    # What makes real pods large: field sets, and what is mounted.
+    fill(pod, size - len(dump(pod)))
+    return pod
+
+
+def dump(value):
+    return json.dumps(value, separators=(",", ":"))
+
+
+def fill(pod, size):
+    """What makes real pods large: field sets, and what is mounted."""
     fields = pod["metadata"]["managedFields"][0]["fieldsV1"]["f:status"]
     volumes = pod["spec"]["volumes"] = []
-    while size and len(json.dumps(pod, separators=(",", ":"))) < size:
-        fields[f"f:field{len(fields)}"] = {".": {}, "f:ip": {}}
-        volumes.append({"name": f"v{len(volumes)}",
-                        "configMap": {"name": "lm-svc", "defaultMode": 420}})
-    return pod
+    while size > 0:
+        field = {f"f:field{len(fields)}": {".": {}, "f:ip": {}}}
+        volume = {"name": f"v{len(volumes)}",
+                  "configMap": {"name": "lm-svc", "defaultMode": 420}}
+        fields.update(field)
+        volumes.append(volume)
+        size -= len(dump(field)) + len(dump(volume))
 
 
 class Plan:
@@ -112,8 +123,7 @@ class Plan:
                 cls.plan.setdefault("pods", [
                     made_pod(i, make.get("bytes", 0))
                     for i in range(make["count"])])
-                cls.texts = [json.dumps(p, separators=(",", ":"))
-                             for p in cls.plan["pods"]]
+                cls.texts = [dump(p) for p in cls.plan["pods"]]
             return cls.plan
 
     @classmethod

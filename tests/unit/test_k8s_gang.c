@@ -357,7 +357,7 @@ static void a_pod_without_an_address_is_waited_for(void **state)
         pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
 
     plan_event(pods, pod("lm-w-1", VC("w", "1"), "", RUNS("10.0.0.3")));
-    assert_found((struct asked){.wait_ms = 20000}, "Kubernetes API",
+    assert_found((struct asked){.wait_ms = 60000}, "Kubernetes API",
                  "10.0.0.2 10.0.0.3");
 }
 
@@ -375,7 +375,7 @@ static void so_many_pods_are_waited_for_as_the_group_has(void **state)
     plan_pods(pods, more);
     free(more);
     free(late);
-    assert_found((struct asked){.wait_ms = 20000}, "Kubernetes API",
+    assert_found((struct asked){.wait_ms = 60000}, "Kubernetes API",
                  "10.0.0.9* 10.0.0.3");
 }
 
@@ -436,7 +436,7 @@ static void assert_reason(const char *status, const char *expected)
     const struct hb_gang_request req = {.root = pod_root, .env = vars};
 
     plan_pods(pods, "");
-    if (hb_k8s_reasons(&req, hosts, 1, 20000, &text, &err) < 0) {
+    if (hb_k8s_reasons(&req, hosts, 1, 60000, &text, &err) < 0) {
         fail_msg("%s", err.text);
     }
     if (expected == NULL) {
@@ -514,7 +514,7 @@ static void a_pod_that_is_not_there_is_told(void **state)
     const struct hb_gang_request req = {.root = pod_root, .env = vars};
 
     plan("{\"make\":{\"count\":2}}");
-    assert_int_equal(hb_k8s_reasons(&req, hosts, 3, 20000, texts, &err), 1);
+    assert_int_equal(hb_k8s_reasons(&req, hosts, 3, 60000, texts, &err), 1);
     assert_string_equal(texts[0], "no pod of namespace hpc is called so: it "
                         "was deleted, or not made yet");
     assert_null(texts[1]);

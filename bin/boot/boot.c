@@ -30,20 +30,43 @@ const char *hb_boot_stage_name(enum hb_boot_stage stage)
 
 static const struct hb_ssh_way *ssh_way; /* once it has been needed */
 
-static int ssh_create(struct hb_boot **out, const struct hb_boot_config *config,
-                      const struct hb_boot_target *target,
-                      const struct hb_boot_events *events, void *arg,
-                      struct hpcboot_error *err)
+static int open_ssh(const char *host, struct hpcboot_error *err)
 {
     const void *symbol;
     int rc = hb_module_open(HB_SSH_MODULE, HB_SSH_SYMBOL, &symbol, err);
 
     if (rc < 0) {
-        return hb_error_prefix(err, rc, "%s: cannot log in over SSH",
-                               target->host);
+        return hb_error_prefix(err, rc, "%s: cannot log in over SSH", host);
     }
     ssh_way = symbol;
-    return ssh_way->create(out, config, target, events, arg, err);
+    return HPCBOOT_OK;
+}
+
+static int ssh_create(struct hb_boot **out, const struct hb_boot_config *config,
+                      const struct hb_boot_target *target,
+                      const struct hb_boot_events *events, void *arg,
+                      struct hpcboot_error *err)
+{
+    int rc = open_ssh(target->host, err);
+
+    return rc < 0 ? rc : ssh_way->create(out, config, target, events, arg, err);
+}
+
+int hb_boot_by_others(const struct hb_boot_config *config,
+                      const struct hb_boot_target *target, char **user_out,
+                      int *port_out)
+{
+    return open_ssh(target->host, NULL) == HPCBOOT_OK
+           && ssh_way->by_others(config, target, user_out, port_out);
+}
+
+void hb_boot_known_hosts(const struct hb_boot_config *config,
+                         const struct hb_boot_target *target,
+                         struct hb_buf *out)
+{
+    if (open_ssh(target->host, NULL) == HPCBOOT_OK) {
+        ssh_way->known_hosts(config, target, out);
+    }
 }
 
 void hb_boot_settle(void)

@@ -64,6 +64,7 @@ struct hb_boot_config {
     const char *ssh_config;    /* --ssh-config FILE, "none", or NULL: usual */
     enum hb_host_keys host_keys;
     const char *gang_key;      /* private key file of the gang, or NULL */
+    const char *known_hosts;   /* one more known_hosts file, or NULL */
     const char *user;          /* default remote user, or NULL: this one */
     int port;                  /* 0: configuration, else 22 and, when that
                                 * is refused, 2222 */
@@ -137,6 +138,20 @@ void hb_boot_cancel(struct hb_boot *boot);
 int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
                    const char *token, struct hb_bytes host_key,
                    struct hb_bytes proofs);
+
+/* Whether another member of the gang could log in to a host as this one would,
+ * knowing no more than its name, user and port: no named key, no other name or
+ * proxy comes from ssh_config. 0: only this host can. On 1 *user_out (free()
+ * it) and *port_out (0: the usual one) are those to use. */
+int hb_boot_by_others(const struct hb_boot_config *config,
+                      const struct hb_boot_target *target, char **user_out,
+                      int *port_out);
+/* What this host knows of host keys, for others: the text of the known_hosts
+ * files for `target`, at most HB_BOOT_KNOWN_MAX bytes. */
+#define HB_BOOT_KNOWN_MAX (4u << 20)
+void hb_boot_known_hosts(const struct hb_boot_config *config,
+                         const struct hb_boot_target *target,
+                         struct hb_buf *out);
 
 /* The end of all that was started: waits a moment for forked agents, ends the
  * commands of --launch-with and of proxies that do not end by themselves, with

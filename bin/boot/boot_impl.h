@@ -76,6 +76,12 @@ struct hb_ssh_way {
                   const struct hb_boot_target *target,
                   const struct hb_boot_events *events, void *arg,
                   struct hpcboot_error *err);
+    int (*by_others)(const struct hb_boot_config *config,
+                     const struct hb_boot_target *target, char **user_out,
+                     int *port_out);
+    void (*known_hosts)(const struct hb_boot_config *config,
+                        const struct hb_boot_target *target,
+                        struct hb_buf *out);
     void (*settle)(void); /* ends closed channels; blocks, a second at most */
 };
 #define HB_SSH_MODULE "hb_ssh"

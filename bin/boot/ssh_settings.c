@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bin/boot/remote.h"
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/trust/keyfile.h"
 #include "lib/trust/sshconfig.h"
@@ -193,6 +194,9 @@ static void choose_known_files(struct maker *m)
     if (files->n == before) {
         hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts");
         hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts2");
+    }
+    if (m->config->known_hosts) {
+        hb_strv_push(files, m->config->known_hosts);
     }
 }
 
@@ -384,4 +388,51 @@ void hb_ssh_settings_destroy(struct hb_ssh_settings *s)
     hb_strv_destroy(&s->known_files);
     hb_strv_destroy(&s->identities);
     memset(s, 0, sizeof *s);
+}
+
+int hb_ssh_by_others(const struct hb_boot_config *config,
+                     const struct hb_boot_target *target, char **user_out,
+                     int *port_out)
+{
+    size_t gang_keys = config->gang_key ? 1 : 0;
+    struct hb_ssh_settings s;
+    int usual;
+
+    if (config->identity || config->ssh_config
+        || hb_ssh_settings_make(&s, config, target, NULL) != HPCBOOT_OK) {
+        return 0;
+    }
+    usual = s.proxy.n == 0 && s.n_named <= gang_keys
+            && hb_streq(s.hostname, target->host)
+            && hb_streq(s.known_as, target->host) && !s.known_port_is_22;
+    if (usual) {
+        *user_out = hb_xstrdup(s.user);
+        *port_out = s.port_said ? s.port : 0;
+    }
+    hb_ssh_settings_destroy(&s);
+    return usual;
+}
+
+void hb_ssh_known_hosts(const struct hb_boot_config *config,
+                        const struct hb_boot_target *target,
+                        struct hb_buf *out)
+{
+    struct hb_ssh_settings s;
+
+    if (hb_ssh_settings_make(&s, config, target, NULL) != HPCBOOT_OK) {
+        return;
+    }
+    for (size_t i = 0; i < s.known_files.n; i++) {
+        char *text = NULL;
+        size_t len = 0;
+
+        if (hb_file_read(s.known_files.v[i], HB_BOOT_KNOWN_MAX, &text, &len,
+                         NULL) == HPCBOOT_OK
+            && out->len + len < HB_BOOT_KNOWN_MAX) {
+            hb_buf_put_raw(out, text, len);
+            hb_buf_put_raw(out, "\n", 1);
+        }
+        free(text);
+    }
+    hb_ssh_settings_destroy(&s);
 }

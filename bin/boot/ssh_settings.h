@@ -33,6 +33,13 @@ int hb_ssh_settings_make(struct hb_ssh_settings *out,
                          const struct hb_boot_config *config,
                          const struct hb_boot_target *target,
                          struct hpcboot_error *err);
+/* See hb_boot_by_others and hb_boot_known_hosts. */
+int hb_ssh_by_others(const struct hb_boot_config *config,
+                     const struct hb_boot_target *target, char **user_out,
+                     int *port_out);
+void hb_ssh_known_hosts(const struct hb_boot_config *config,
+                        const struct hb_boot_target *target,
+                        struct hb_buf *out);
 void hb_ssh_settings_destroy(struct hb_ssh_settings *settings);
 
 #endif

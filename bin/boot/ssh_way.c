@@ -356,5 +356,6 @@ static int create(struct hb_boot **out, const struct hb_boot_config *config,
 
 extern const struct hb_ssh_way hb_ssh_way;
 const struct hb_ssh_way hb_ssh_way = {
-    .create = create, .settle = hb_ssh_channels_end
+    .create = create, .by_others = hb_ssh_by_others,
+    .known_hosts = hb_ssh_known_hosts, .settle = hb_ssh_channels_end
 };

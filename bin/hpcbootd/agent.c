@@ -10,6 +10,7 @@
  * once and leaves, so that a dead launcher leaves nothing running. */
 #include "config.h"
 
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/gpus.h"
+#include "lib/trust/keyfile.h"
 
 #define MILLI 1000
 #define HOST_NAME_SIZE 256
@@ -78,9 +80,7 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
         a->is_local = m.local;
         hb_guard_set_cookie(a->cookie);
     }
-    if (a->job.map == NULL) {
-        a->node = m.node; /* settled only when all hosts were counted */
-    }
+    a->host = m.host;
     /* Said again when the launcher is stopped and continued by its user. */
     hb_link_heartbeat(a->link, m.heartbeat_ms, m.dead_ms);
     return 0;
@@ -114,7 +114,12 @@ static int on_start(struct agent *a, const struct hb_frame *f,
         rc = agent_order_check(a, &m, err);
     }
     if (rc == 0) {
+        rc = agent_fences_start(a, err);
+    }
+    if (rc == 0) {
         agent_served_job(a);
+    }
+    if (rc == 0 && a->node != HB_NODE_UNSET) {
         struct hpcboot_error why = {0};
 
         if (agent_start_ranks(a, &why) < 0) {
@@ -239,6 +244,9 @@ static const struct {
     [HB_MSG_KILL] = {on_kill, 1},
     [HB_MSG_BYE] = {on_bye, 0},
     [HB_MSG_INSPECT] = {on_inspect, 1},
+    [HB_MSG_PARENT] = {agent_on_parent, 1},
+    [HB_MSG_BOOT] = {agent_on_boot, 1},
+    [HB_MSG_BOOT_CANCEL] = {agent_on_boot_cancel, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},
@@ -251,7 +259,7 @@ static void on_frame(void *arg, const struct hb_frame *f)
     struct hpcboot_error err = {0};
     int rc;
 
-    if (a->refused && f->type != HB_MSG_BYE) {
+    if (agent_pass_down(a, f) || (a->refused && f->type != HB_MSG_BYE)) {
         return;
     }
     if (f->type >= HB_MSG_TYPES || frames[f->type].handler == NULL ||
@@ -320,6 +328,28 @@ static void on_no_welcome(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* Whether this host holds a private key, and so may log in to others. */
+static uint8_t has_key(void)
+{
+    const struct passwd *pw = getpwuid(getuid());
+    const char *homes[] = {getenv("HOME"), pw != NULL ? pw->pw_dir : NULL};
+    struct hb_strv found = HB_STRV_INIT;
+    uint8_t n;
+
+    for (size_t i = 0; i < sizeof homes / sizeof *homes && found.n == 0; i++) {
+        char *dir = homes[i] != NULL ? hb_xasprintf("%s/.ssh", homes[i])
+                                     : NULL;
+
+        if (dir != NULL) {
+            hb_key_find(dir, &found);
+        }
+        free(dir);
+    }
+    n = found.n > 0;
+    hb_strv_destroy(&found);
+    return n;
+}
+
 static void say_hello(struct agent *a)
 {
     char host[HOST_NAME_SIZE] = "";
@@ -336,7 +366,7 @@ static void say_hello(struct agent *a)
                .quota_milli = a->allowed.quota_milli,
                .slots_origin = a->allowed.origin, .gpus = gpus.n,
                .gpus_origin = gpus.origin,
-               .time_ns = (uint64_t)hb_now_ns());
+               .time_ns = (uint64_t)hb_now_ns(), .has_key = has_key());
 }
 
 static int set_up(struct agent *a, int in_fd, int out_fd,
@@ -369,6 +399,7 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
 
 static void tear_down(struct agent *a)
 {
+    agent_children_destroy(a);
     agent_pm_stop(a);
     agent_ranks_destroy(a);
     agent_session_destroy(a);
@@ -398,7 +429,8 @@ static void tear_down(struct agent *a)
 int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,
               int served)
 {
-    struct agent a = {.guard_fd = guard_fd, .node = HB_NODE_UNSET,
+    struct agent a = {.guard_fd = guard_fd, .host = HB_NODE_UNSET,
+                      .node = HB_NODE_UNSET,
                       .served = served, .files = HB_DEPOSIT_INIT};
     struct hpcboot_error err = {0};
 

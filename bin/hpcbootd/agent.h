@@ -24,9 +24,10 @@
  * agent.c talks to the parent, session.c keeps the job's directory and files,
  * order.c receives the job, ranks.c starts and reaps ranks, rankio.c carries
  * their bytes, pmhost.c serves their process-management server, ending.c makes
- * an end. */
+ * an end; children.c is the tree below. */
 
 struct agent;
+struct agent_tree;
 
 /* One end of a rank's stdout or stderr. */
 struct rank_stream {
@@ -80,6 +81,7 @@ struct agent_job {
     enum hb_stdin_mode stdin_mode;
     uint32_t stdin_rank;
     char *bind_to;
+    uint32_t *nodes, n_hosts; /* node of each host of the gang */
     struct agent_app *apps;
     struct hb_pm_app *pm_apps;
     uint32_t n_apps_known;
@@ -96,7 +98,10 @@ struct agent {
     struct hb_deposit files;
     int refused; /* FAILED was said; only the end of the link is awaited */
     char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
-    uint32_t node, epoch;
+    uint32_t host; /* this agent's address; HB_NODE_UNSET until WELCOME */
+    uint32_t node; /* HB_NODE_UNSET: no ranks here, only below */
+    uint32_t epoch;
+    struct agent_tree *tree; /* NULL: starts no others */
     int is_local; /* the launcher's own host */
     int served;   /* `hpcbootd serve` started it */
     struct hb_secret session_key;
@@ -136,7 +141,7 @@ void agent_flush(struct agent *a);
     do {                                                                  \
         const struct hb_msg_##name msg_ = {__VA_ARGS__};                  \
         (void)hb_wire_put_##name(hb_link_out((a)->link), (a)->epoch,      \
-                                 (a)->node, HB_NODE_LAUNCHER, &msg_, NULL); \
+                                 (a)->host, HB_NODE_LAUNCHER, &msg_, NULL); \
         agent_flush(a);                                                   \
     } while (0)
 
@@ -199,10 +204,26 @@ int rank_drained(const struct rank *r);
 void agent_credit(struct agent *a, uint32_t bytes);
 
 /* pmhost.c */
+int agent_fences_start(struct agent *a, struct hpcboot_error *err);
 int agent_pm_start(struct agent *a, struct hpcboot_error *err);
 void agent_pm_stop(struct agent *a);
 int agent_pm_frame(struct agent *a, const struct hb_frame *f,
                    struct hpcboot_error *err);
+
+/* children.c */
+int agent_on_parent(struct agent *a, const struct hb_frame *f,
+                    struct hpcboot_error *err);
+int agent_on_boot(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err);
+int agent_on_boot_cancel(struct agent *a, const struct hb_frame *f,
+                         struct hpcboot_error *err);
+/* Sends a frame of the parent to whom below it is for. 1: to others alone. */
+int agent_pass_down(struct agent *a, const struct hb_frame *f);
+void agent_fence_down(struct agent *a, uint32_t child,
+                      const struct hb_msg_fence_down *m);
+/* Tells the fence engine which nodes are below each child. */
+int agent_fence_children(struct agent *a, struct hpcboot_error *err);
+void agent_children_destroy(struct agent *a);
 
 /* ending.c */
 void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason);

@@ -23,6 +23,31 @@ static void copy_list(struct hb_strv *out, const struct hb_wire_strv *list)
     }
 }
 
+/* Which node each host is; this one may be none, and only pass on. */
+static int find_node(struct agent *a, const struct hb_msg_job *m,
+                     struct hpcboot_error *err)
+{
+    struct agent_job *job = &a->job;
+
+    job->n_hosts = m->nodes.n;
+    job->nodes = hb_xcalloc(job->n_hosts + 1, sizeof *job->nodes);
+    for (uint32_t i = 0; i < job->n_hosts; i++) {
+        job->nodes[i] = hb_wire_u32s_at(&m->nodes, i);
+        if (job->nodes[i] >= job->map->n_nodes &&
+            job->nodes[i] != HB_NODE_UNSET) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "host %u is node %u of "
+                           "a job of %u nodes", i, job->nodes[i],
+                           job->map->n_nodes);
+        }
+    }
+    if (a->host >= job->n_hosts) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "this is host %u of a job "
+                       "of %u hosts", a->host, job->n_hosts);
+    }
+    a->node = job->nodes[a->host];
+    return 0;
+}
+
 int agent_order_job(struct agent *a, const struct hb_msg_job *m,
                     struct hpcboot_error *err)
 {
@@ -42,10 +67,9 @@ int agent_order_job(struct agent *a, const struct hb_msg_job *m,
     if (rc < 0) {
         return rc;
     }
-    if (a->node >= job->map->n_nodes) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                       "this is node %u of a job of %u nodes", a->node,
-                       job->map->n_nodes);
+    rc = find_node(a, m, err);
+    if (rc < 0) {
+        return rc;
     }
     copy_list(&job->env, &m->env);
     copy_list(&job->env_rules, &m->env_rules);
@@ -113,6 +137,7 @@ void agent_order_destroy(struct agent_job *job)
     free(job->apps);
     free(job->pm_apps);
     free(job->bind_to);
+    free(job->nodes);
     hb_strv_destroy(&job->env);
     hb_strv_destroy(&job->env_rules);
     hb_strv_destroy(&job->limits);

@@ -114,12 +114,8 @@ static void pm_contact(void *arg, uint32_t rank, unsigned bits)
 static void pm_modex(void *arg, uint64_t id, uint32_t rank)
 {
     struct agent *a = arg;
-    const struct hb_jobmap *map = a->job.map;
-    const struct hb_msg_modex m = {.id = id, .rank = rank};
 
-    (void)hb_wire_put_modex(hb_link_out(a->link), a->epoch, a->node,
-                            map->node_of_rank[rank], &m, NULL);
-    agent_flush(a);
+    AGENT_SEND(a, modex, .id = id, .rank = rank);
 }
 
 static void pm_name(void *arg, uint64_t id, enum hb_pm_name_op op,
@@ -168,10 +164,14 @@ static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
                .data = data);
 }
 
-/* A flat start has no children below an agent. */
 static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
                        int status, struct hb_bytes data)
 {
+    const struct hb_msg_fence_down m = {
+        .key = key, .status = status, .data = data,
+    };
+
+    agent_fence_down(arg, child, &m);
 }
 
 static void fence_done(void *arg, struct hb_bytes key, int status,
@@ -195,6 +195,14 @@ static void on_pm_work(evutil_socket_t fd, short what, void *arg)
     a->pm_ops->dispatch(a->pm);
 }
 
+int agent_fences_start(struct agent *a, struct hpcboot_error *err)
+{
+    uint32_t self = a->node != HB_NODE_UNSET ? a->node : HB_FENCE_ROOT;
+    int rc = hb_fence_engine_create(&a->fences, self, 0, &fence_ops, a, err);
+
+    return rc < 0 ? rc : agent_fence_children(a, err);
+}
+
 int agent_pm_start(struct agent *a, struct hpcboot_error *err)
 {
     const struct hb_pm_job job = {
@@ -206,10 +214,7 @@ int agent_pm_start(struct agent *a, struct hpcboot_error *err)
     };
     int fd, rc;
 
-    rc = hb_fence_engine_create(&a->fences, a->node, 0, &fence_ops, a, err);
-    if (rc == 0) {
-        rc = hb_pm_ops_get(a->job.family, &a->pm_ops, err);
-    }
+    rc = hb_pm_ops_get(a->job.family, &a->pm_ops, err);
     if (rc == 0) {
         a->pm_job = job;
         rc = a->pm_ops->create(&a->pm, &a->pm_job, &pm_host, a, err);
@@ -241,7 +246,7 @@ void agent_pm_stop(struct agent *a)
  * the request, as several may be under way. */
 struct modex_question {
     struct agent *agent;
-    uint32_t node;
+    uint32_t host;
 };
 
 static void modex_answer(void *arg, uint64_t id, int status,
@@ -253,7 +258,7 @@ static void modex_answer(void *arg, uint64_t id, int status,
     };
 
     (void)hb_wire_put_modex_reply(hb_link_out(q->agent->link),
-                                  q->agent->epoch, q->agent->node, q->node,
+                                  q->agent->epoch, q->agent->host, q->host,
                                   &m, NULL);
     agent_flush(q->agent);
     free(q);
@@ -271,7 +276,7 @@ static int on_modex(struct agent *a, const struct hb_frame *f,
     }
     q = hb_xmalloc(sizeof *q);
     q->agent = a;
-    q->node = f->src;
+    q->host = f->src;
     if (a->pm == NULL || agent_rank(a, m.rank) == NULL) {
         modex_answer(q, m.id, HPCBOOT_ERR_NOT_FOUND, (struct hb_bytes){0});
     } else {

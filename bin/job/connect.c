@@ -15,48 +15,15 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-#define MAX_BOOTING 128u     /* logins at a time; bounds descriptors */
 #define BEATS_TO_DEATH 5
 
 static void start_more(struct job *j);
 static enum hb_boot_way way_of(const struct job_host *h);
 
-/* The last line that the login of a host printed; "" when it was silent. */
-static const char *last_words(struct job_host *h)
-{
-    char *line, *end;
-
-    h->chatter[h->chatter_len] = '\0';
-    end = h->chatter + h->chatter_len;
-    while (end > h->chatter && (end[-1] == '\n' || end[-1] == '\r')) {
-        *--end = '\0';
-    }
-    line = strrchr(h->chatter, '\n');
-    return line != NULL ? line + 1 : h->chatter;
-}
-
-static void host_chatter(struct job_host *h, const char *text, size_t len)
-{
-    size_t keep = HOST_CHATTER_MAX / 2;
-
-    while (len > 0) {
-        size_t room = HOST_CHATTER_MAX - 1 - h->chatter_len;
-        size_t n = len < room ? len : room;
-
-        memcpy(h->chatter + h->chatter_len, text, n);
-        h->chatter_len += n;
-        text += n;
-        len -= n;
-        if (len > 0) {
-            memmove(h->chatter, h->chatter + h->chatter_len - keep, keep);
-            h->chatter_len = keep;
-        }
-    }
-}
-
 void host_forget(struct job_host *h)
 {
     job_event_host(h, "host_lost", h->error.text);
+    host_leave_tree(h);
     host_close(h);
     h->state = HOST_LOST;
 }
@@ -73,11 +40,19 @@ static void host_give_up(struct job_host *h)
 
 static void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
 {
-    int64_t wait_ms = host_wait_again(h, stage);
+    int by_agent = hb_grow_failed(h->job->grow, h->index);
+    int64_t wait_ms = by_agent ? 0 : host_wait_again(h, stage);
 
-    if (wait_ms < 0) {
+    if (by_agent) {
+        h->failed_by = h->via;
+        host_close(h);
+        h->state = HOST_IDLE;
+        h->direct = 1; /* the launcher itself may do better */
+        host_queue(h);
+    } else if (wait_ms < 0) {
         host_give_up(h);
     } else {
+        h->failed_by = NULL;
         host_close(h);
         h->state = HOST_IDLE;
         arm_ms(h->timer, wait_ms);
@@ -85,10 +60,9 @@ static void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
     start_more(h->job);
 }
 
-static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
+void host_stage(struct job_host *h, enum hb_boot_stage stage,
+                const char *detail)
 {
-    struct job_host *h = arg;
-
     h->stage = stage;
     job_event_host(h, "host_stage", hb_boot_stage_name(stage));
     hb_log(HB_TRACE, "host %s: %s%s%s", h->spec->name,
@@ -96,9 +70,16 @@ static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
            detail != NULL ? detail : "");
 }
 
+static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
+{
+    host_stage(arg, stage, detail);
+}
+
 static void on_boot_chatter(void *arg, const char *text, size_t len)
 {
-    host_chatter(arg, text, len);
+    struct job_host *h = arg;
+
+    hb_words_add(&h->words, text, len);
 }
 
 static void on_unverified(void *arg, const struct hb_boot_unverified *key)
@@ -132,10 +113,9 @@ void job_warn_pinned(const struct job *j)
     hb_str_destroy(&names);
 }
 
-static void on_failed(void *arg, enum hb_boot_stage stage,
-                      const struct hpcboot_error *err)
+void host_failed(struct job_host *h, enum hb_boot_stage stage,
+                 const struct hpcboot_error *err)
 {
-    struct job_host *h = arg;
     size_t len = strlen(h->spec->name);
 
     h->error = *err;
@@ -145,20 +125,25 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
         snprintf(h->error.text, sizeof h->error.text, "%s",
                  err->text + len + 2);
     }
-    h->reason = *hb_boot_reason(h->boot);
-    h->job->booting--;
-    h->state = HOST_IDLE;
+    if (h->boot != NULL) {
+        h->reason = *hb_boot_reason(h->boot);
+    }
     host_failed_try(h, stage);
+}
+
+static void on_failed(void *arg, enum hb_boot_stage stage,
+                      const struct hpcboot_error *err)
+{
+    host_failed(arg, stage, err);
 }
 
 /* The stream broke before HELLO: whatever the login said is the reason. */
 static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 {
-    const char *words = last_words(h);
+    const char *words;
 
-    hb_fail(&h->error, HPCBOOT_ERR_HOST, "the agent did not start: %s%s%s%s",
-            why->text, words[0] != '\0' ? "; the login said: \"" : "", words,
-            words[0] != '\0' ? "\"" : "");
+    hb_words_no_agent(&h->words, why, &h->error);
+    words = hb_words_last(&h->words);
     h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
     /* A command that carries the link ends like this also where the host is
      * not up yet; only our own words show that it was. */
@@ -167,9 +152,8 @@ static void no_agent(struct job_host *h, const struct hpcboot_error *why)
     host_failed_try(h, HB_STAGE_AGENT);
 }
 
-static void on_link_lost(void *arg, const struct hpcboot_error *err)
+void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
 {
-    struct job_host *h = arg;
     struct hpcboot_error own = *err;
 
     if (h->state == HOST_LINKED) {
@@ -180,9 +164,9 @@ static void on_link_lost(void *arg, const struct hpcboot_error *err)
     }
 }
 
-static void on_link_chatter(void *arg, const char *text, size_t len)
+static void on_link_lost(void *arg, const struct hpcboot_error *err)
 {
-    host_chatter(arg, text, len);
+    host_link_lost(arg, err);
 }
 
 /* What its agent counted there. */
@@ -215,19 +199,20 @@ static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
     return 0;
 }
 
-/* Also said again: when the node's number is settled, and to change the beat;
- * 0: no heartbeat. An agent on this host learns of the launcher's end from the
+/* Also said again to change the beat; 0: no heartbeat. An agent on this host learns of the launcher's end from the
  * kernel; silence only means that somebody stopped it, as a debugger does. */
 void host_send_welcome(struct job_host *h, uint32_t beat_ms)
 {
     uint32_t dead_ms = beat_ms * BEATS_TO_DEATH;
 
-    HOST_SEND(h, welcome, .job_id = h->job->id, .node = h->node,
+    HOST_SEND(h, welcome, .job_id = h->job->id, .host = h->index,
               .heartbeat_ms = beat_ms,
               .dead_ms = h->spec->is_local ? 0 : dead_ms,
               .time_ns = (uint64_t)hb_now_ns(), .cookie = h->job->cookie,
               .local = (uint8_t)h->spec->is_local);
-    hb_link_heartbeat(h->link, beat_ms, dead_ms);
+    if (h->link != NULL) {
+        hb_link_heartbeat(h->link, beat_ms, dead_ms);
+    }
 }
 
 static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
@@ -238,25 +223,27 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->state = HOST_READY;
     h->stage = HB_STAGE_READY;
     h->failed_in_row = 0;
+    h->told_parent = 0;
     event_del(h->timer);
     h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
     host_send_welcome(h, beat);
+    hb_grow_ready(j->grow, h->index, m->has_key && !h->spec->is_local);
+    if (h->failed_by != NULL) {
+        hb_grow_forbid(j->grow, h->failed_by->index); /* it lacks something */
+        h->failed_by = NULL;
+    }
     job_event_host(h, "host_ready", m->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
            m->slots_origin);
 }
 
-static void on_link_frame(void *arg, const struct hb_frame *f)
+/* Its agent has spoken for the first time. */
+static void host_hello(struct job_host *h, const struct hb_frame *f)
 {
-    struct job_host *h = arg;
     struct hb_frame hello;
     struct hb_msg_hello m;
     struct hpcboot_error err = {0};
 
-    if (h->state != HOST_LINKED) {
-        job_frame(h, f);
-        return;
-    }
     if (f->type == HB_MSG_PROOF
         && host_judge_proof(h, f, &hello, &err) > 0) {
         f = &hello;
@@ -284,7 +271,26 @@ static void on_link_frame(void *arg, const struct hb_frame *f)
     }
     host_doubt_over(h);
     host_welcome(h, &m);
+    start_more(h->job);
     job_wait_check(h->job);
+}
+
+static void on_link_frame(void *arg, const struct hb_frame *f)
+{
+    struct job_host *top = arg, *h = host_of_frame(top, f);
+    struct hpcboot_error err = {0};
+
+    if (h == NULL) {
+        hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "its agent spoke for host %u, "
+                "which is not below it", f->src);
+        host_link_lost(top, &err);
+    } else if (h->state == HOST_LINKED ||
+               (h->via != NULL && h->state == HOST_BOOTING &&
+                (f->type == HB_MSG_HELLO || f->type == HB_MSG_PROOF))) {
+        host_hello(h, f);
+    } else {
+        job_frame(h, f);
+    }
 }
 
 static void on_link_drained(void *arg)
@@ -293,7 +299,7 @@ static void on_link_drained(void *arg)
 }
 
 static const struct hb_link_events link_events = {
-    .frame = on_link_frame, .chatter = on_link_chatter,
+    .frame = on_link_frame, .chatter = on_boot_chatter,
     .drained = on_link_drained, .lost = on_link_lost,
 };
 
@@ -303,7 +309,6 @@ static void on_open(void *arg, struct hb_channel *ch)
     struct job *j = h->job;
     struct hpcboot_error err = {0};
 
-    j->booting--;
     h->stage = HB_STAGE_AGENT;
     h->state = HOST_LINKED;
     if (hb_link_create(&h->link, j->base, ch, 1, &link_events, h, &err) < 0) {
@@ -352,7 +357,7 @@ static void make_token(char *out, size_t size)
     }
 }
 
-static void host_try(struct job_host *h)
+static void host_try(struct job_host *h, struct job_host *parent)
 {
     struct job *j = h->job;
     struct hpcboot_error err = {0};
@@ -363,27 +368,28 @@ static void host_try(struct job_host *h)
 
     h->attempts++;
     h->stage = HB_STAGE_RESOLVE;
-    h->chatter_len = 0;
+    h->words.len = 0;
     make_token(h->token, sizeof h->token);
     h->state = HOST_BOOTING;
+    if (parent != NULL) {
+        host_try_below(h, parent);
+        return;
+    }
     if (hb_boot_start(&h->boot, way_of(h), &j->boot, &target, &boot_events, h,
                       &err) < 0) {
         h->error = err;
         host_give_up(h);
-        return;
     }
-    j->booting++;
 }
 
 static void start_more(struct job *j)
 {
-    for (uint32_t i = 0; i < j->gang.n && j->booting < MAX_BOOTING; i++) {
-        struct job_host *h = &j->hosts[i];
+    uint32_t host, parent;
 
-        if (h->state == HOST_IDLE && j->phase == JOB_CONNECTING &&
-            !evtimer_pending(h->timer, NULL)) {
-            host_try(h);
-        }
+    while (j->phase == JOB_CONNECTING &&
+           hb_grow_next(j->grow, &host, &parent)) {
+        host_try(&j->hosts[host],
+                 parent == HB_GROW_ROOT ? NULL : &j->hosts[parent]);
     }
 }
 
@@ -394,7 +400,10 @@ static void on_host_timer(evutil_socket_t fd, short what, void *arg)
     struct hpcboot_error err = {0};
 
     if (h->state == HOST_IDLE) {
+        host_queue(h);
         start_more(h->job);
+    } else if (h->state == HOST_BOOTING) {
+        host_failed_try(h, h->stage); /* another host has it too long */
     } else if (h->state == HOST_LINKED) {
         hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no answer within %.10g s",
                 (double)h->job->opt->connect_timeout_ms / 1000);
@@ -412,8 +421,12 @@ int job_connect(struct job *j, struct hpcboot_error *err)
     if (rc < 0) {
         return rc;
     }
+    job_tree_open(j);
     for (uint32_t i = 0; i < j->gang.n; i++) {
         j->hosts[i].timer = evtimer_new(j->base, on_host_timer, &j->hosts[i]);
+        if (j->hosts[i].state == HOST_IDLE) {
+            host_queue(&j->hosts[i]);
+        }
     }
     start_more(j);
     return 0;
@@ -421,8 +434,11 @@ int job_connect(struct job *j, struct hpcboot_error *err)
 
 void host_close(struct job_host *h)
 {
-    if (h->state == HOST_BOOTING && h->job->booting > 0) {
-        h->job->booting--;
+    if (h->via != NULL) {
+        struct job_host *up = h->via;
+
+        HOST_SEND(up, boot_cancel, .host = h->index);
+        h->via = NULL;
     }
     hb_boot_cancel(h->boot);
     h->boot = NULL;
@@ -450,6 +466,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         job_maybe_over(j);
         return;
     }
+    host_leave_tree(h);
     if (j->phase == JOB_CONNECTING) {
         h->reason = (struct hb_boot_reason){HB_WHY_VANISHED, ""};
         host_failed_try(h, HB_STAGE_AGENT);
@@ -463,6 +480,30 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     job_cause(j, &cause);
     job_maybe_over(j);
+}
+
+/* What it hung below is gone. Before the job runs it is started anew;
+ * afterwards its agent, left alone, ends its ranks. */
+void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+
+    h->via = NULL;
+    if (h->state == HOST_DONE || h->state == HOST_LOST) {
+        return;
+    }
+    host_close(h);
+    if (j->phase == JOB_CONNECTING) {
+        h->state = HOST_IDLE;
+        arm_ms(h->timer, 0);
+        return;
+    }
+    job_event_host(h, "host_lost", err->text);
+    h->error = *err;
+    h->state = HOST_LOST;
+    if (j->fences != NULL && h->node != HB_NODE_UNSET) {
+        hb_fence_node_lost(j->fences, h->node);
+    }
 }
 
 void job_connect_stop(struct job *j)
@@ -479,7 +520,9 @@ void job_connect_stop(struct job *j)
         }
         free(h->slots_origin);
         free(h->gpus_origin);
+        free(h->boot_user);
     }
+    job_tree_close(j);
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         if (*timers[i] != NULL) {
             event_free(*timers[i]);

@@ -11,9 +11,11 @@
 #include "bin/cli/options.h"
 #include "bin/cli/output.h"
 #include "bin/cli/progress.h"
+#include "bin/job/grow.h"
 #include "bin/job/job.h"
 #include "bin/job/verdict.h"
 #include "bin/link/link.h"
+#include "bin/link/words.h"
 #include "bin/pm/family.h"
 #include "hostfile/hostfile.h"
 #include "lib/base/jobmap.h"
@@ -35,13 +37,13 @@ enum host_state {
     HOST_LINKED,  /* the stream is open, HELLO has not come */
     HOST_READY,   /* welcomed */
     HOST_RUNNING, /* its ranks were ordered */
+    HOST_RELAY,   /* has no ranks; others hang below it */
     HOST_DONE,    /* clean, or let go */
     HOST_LOST     /* given up */
 };
 
 /* How long an operator's gang may take to come up: images are pulled. */
 #define WAIT_GANG_MS 300000
-#define HOST_CHATTER_MAX 2048 /* the last words of a login, for messages */
 
 struct job_host {
     struct job *job;
@@ -75,8 +77,13 @@ struct job_host {
     int file_begun;
     struct hpcboot_error error; /* why it was given up, or the last try */
     struct hb_boot_reason reason; /* that, in short */
-    char chatter[HOST_CHATTER_MAX];
-    size_t chatter_len;
+    struct hb_words words;
+    struct job_host *via;     /* whose agent started it; NULL: the launcher */
+    struct job_host *failed_by; /* whose agent could not, the last time */
+    int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
+    char *boot_user;          /* how an agent logs in to it */
+    int boot_port;
+    uint8_t queued_once, direct, told_parent, bye_sent;
 };
 
 struct job_rank {
@@ -140,7 +147,7 @@ struct job {
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
     const char **members; /* names of the gang's hosts, NULL-terminated */
     struct event *wait_timer, *verdict_timer, *tick_timer;
-    unsigned booting; /* logins under way */
+    struct hb_grow *grow; /* who starts whom */
 
     struct hb_jobmap *map;      /* NULL until slots are known */
     struct job_host **node_host; /* [map->n_nodes] */
@@ -183,11 +190,12 @@ struct job {
 #define HOST_SEND(h, name, ...)                                            \
     do {                                                                   \
         const struct hb_msg_##name msg_ = {__VA_ARGS__};                   \
-        if ((h)->link != NULL) {                                           \
-            (void)hb_wire_put_##name(hb_link_out((h)->link), 0,            \
-                                     HB_NODE_LAUNCHER, (h)->node, &msg_,   \
+        struct hb_link *link_ = host_link(h);                              \
+        if (link_ != NULL) {                                               \
+            (void)hb_wire_put_##name(hb_link_out(link_), 0,                \
+                                     HB_NODE_LAUNCHER, (h)->index, &msg_,  \
                                      NULL);                                \
-            hb_link_flush((h)->link);                                      \
+            hb_link_flush(link_);                                          \
         }                                                                  \
     } while (0)
 
@@ -217,7 +225,13 @@ uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 void job_settle_family(struct job *j);
 
-/* connect.c */
+/* connect.c: what happens to a host, whoever starts it */
+void host_stage(struct job_host *h, enum hb_boot_stage stage,
+                const char *detail);
+void host_failed(struct job_host *h, enum hb_boot_stage stage,
+                 const struct hpcboot_error *err);
+void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
+void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
@@ -258,6 +272,22 @@ void host_ask_proof(struct job_host *h, const struct hb_frame *hello);
 /* The answer. 1: *hello_out is the HELLO, to go on with; negative: *err. */
 int host_judge_proof(struct job_host *h, const struct hb_frame *f,
                      struct hb_frame *hello_out, struct hpcboot_error *err);
+
+/* tree.c */
+void job_tree_open(struct job *j);
+void job_tree_close(struct job *j);
+void host_queue(struct job_host *h); /* to be started */
+void host_try_below(struct job_host *h, struct job_host *parent);
+struct hb_link *host_link(const struct job_host *h); /* the way to it; NULL */
+/* The login that can judge its proof: its own, or that of the host of the
+ * launcher's that it hangs below. */
+const struct hb_boot *host_judge(const struct job_host *h);
+struct job_host *host_of_frame(struct job_host *top, const struct hb_frame *f);
+int job_tree_frame(struct job_host *h, const struct hb_frame *f,
+                   struct hpcboot_error *err);
+int64_t host_clock_offset(const struct job_host *h);
+void host_leave_tree(struct job_host *h);
+void host_release(struct job_host *h);
 
 /* start.c */
 int job_read_rules(struct job *j, struct hpcboot_error *err);

@@ -31,11 +31,10 @@ static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
 static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
                        int status, struct hb_bytes data)
 {
-    struct job_host *h = host_of_node(arg, child);
+    struct job *j = arg;
 
-    if (h != NULL) {
-        HOST_SEND(h, fence_down, .key = key, .status = status, .data = data);
-    }
+    HOST_SEND(&j->hosts[child], fence_down, .key = key, .status = status,
+              .data = data);
 }
 
 static void fence_done(void *arg, struct hb_bytes key, int status,
@@ -47,13 +46,35 @@ static const struct hb_fence_ops fence_ops = {
     .up = fence_up, .down = fence_down, .done = fence_done,
 };
 
+/* Which nodes answer over the link of one host. */
+static int fence_set_child(struct job *j, const struct job_host *top,
+                           struct hpcboot_error *err)
+{
+    uint32_t *below = hb_xcalloc(j->gang.n, sizeof *below);
+    uint32_t n = 0;
+    int rc;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->node != HB_NODE_UNSET && host_link(h) == top->link) {
+            below[n++] = h->node;
+        }
+    }
+    rc = hb_fence_set_child(j->fences, top->index, below, n, err);
+    free(below);
+    return rc;
+}
+
 int job_route_open(struct job *j, struct hpcboot_error *err)
 {
     int rc = hb_fence_engine_create(&j->fences, HB_FENCE_ROOT, 1, &fence_ops,
                                     j, err);
 
-    for (uint32_t n = 0; rc == 0 && n < j->map->n_nodes; n++) {
-        rc = hb_fence_set_child(j->fences, n, &n, 1, err);
+    for (uint32_t i = 0; rc == 0 && i < j->gang.n; i++) {
+        if (j->hosts[i].link != NULL) {
+            rc = fence_set_child(j, &j->hosts[i], err);
+        }
     }
     return rc;
 }
@@ -68,43 +89,63 @@ static int on_fence_up(struct job_host *h, const struct hb_frame *f,
     if (rc < 0) {
         return rc;
     }
-    if (h->job->fences == NULL || h->node == HB_NODE_UNSET) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came too early");
+    if (h->job->fences == NULL || h->via != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came out of turn");
     }
     nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
     for (uint32_t i = 0; i < m.nodes.n; i++) {
         nodes[i] = hb_wire_u32s_at(&m.nodes, i);
     }
-    rc = hb_fence_from_child(h->job->fences, h->node, m.key, nodes, m.nodes.n,
+    rc = hb_fence_from_child(h->job->fences, h->index, m.key, nodes, m.nodes.n,
                              m.data, err);
     free(nodes);
     return rc;
 }
 
-/* Passed on as it is; an unreachable node is answered for. */
+/* Passed on as it is. */
+static int pass_on(const struct job_host *from, const struct job_host *to,
+                   const struct hb_frame *f, struct hpcboot_error *err)
+{
+    struct hb_link *link = host_link(to);
+    struct hb_frame copy = *f;
+    int rc;
+
+    copy.src = from->index;
+    copy.dst = to->index;
+    rc = hb_wire_put_frame(hb_link_out(link), &copy, err);
+    hb_link_flush(link);
+    return rc;
+}
+
+/* To the node that has the rank; an unreachable one is answered for. */
 static int on_modex(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
-    struct job_host *to = host_of_node(h->job, f->dst);
-    struct hb_frame copy = *f;
+    const struct hb_jobmap *map = h->job->map;
+    struct job_host *to = NULL;
     struct hb_msg_modex m;
-    int rc;
+    int rc = hb_wire_get_modex(f, &m, err);
 
-    copy.src = h->node;
-    if (to != NULL && to->link != NULL && to->state == HOST_RUNNING) {
-        rc = hb_wire_put_frame(hb_link_out(to->link), &copy, err);
-        hb_link_flush(to->link);
-        return rc;
+    if (rc == 0 && map != NULL && m.rank < map->n_ranks) {
+        to = host_of_node(h->job, map->node_of_rank[m.rank]);
     }
-    if (f->type != HB_MSG_MODEX) {
-        return 0;
+    if (to != NULL && to->state == HOST_RUNNING && host_link(to) != NULL) {
+        return pass_on(h, to, f, err);
     }
-    rc = hb_wire_get_modex(f, &m, err);
     if (rc == 0) {
         HOST_SEND(h, modex_reply, .id = m.id,
                   .status = HPCBOOT_ERR_PEER_DEAD);
     }
     return rc;
+}
+
+static int on_modex_reply(struct job_host *h, const struct hb_frame *f,
+                          struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct job_host *to = f->dst < j->gang.n ? &j->hosts[f->dst] : NULL;
+
+    return to != NULL && host_link(to) != NULL ? pass_on(h, to, f, err) : 0;
 }
 
 static struct job_name *name_find(struct job *j, const char *name)
@@ -177,6 +218,8 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
         return on_fence_up(h, f, err);
     case HB_MSG_NAME:
         return on_name(h, f, err);
+    case HB_MSG_MODEX_REPLY:
+        return on_modex_reply(h, f, err);
     default:
         return on_modex(h, f, err);
     }

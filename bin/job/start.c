@@ -76,8 +76,13 @@ static int put_job(struct job *j, struct hb_buf *out,
                    struct hpcboot_error *err)
 {
     struct hb_strv env = HB_STRV_INIT, limits = HB_STRV_INIT;
+    uint32_t *nodes = hb_xcalloc(j->gang.n, sizeof *nodes);
     struct hb_buf map;
     int rc;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        nodes[i] = j->hosts[i].node;
+    }
 
     hb_buf_init(&map, HB_WIRE_BLOB);
     outgoing_env(j, &env);
@@ -94,9 +99,11 @@ static int put_job(struct job *j, struct hb_buf *out,
         .flavour = (uint32_t)j->family.flavour,
         .stdin_mode = j->stdin_mode, .stdin_rank = j->stdin_rank,
         .credit_bytes = j->window, .bind_to = j->bind_text,
+        .nodes = {.v = nodes, .n = (uint32_t)j->gang.n},
     };
     rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
     hb_buf_destroy(&map);
+    free(nodes);
     hb_strv_destroy(&env);
     hb_strv_destroy(&limits);
     return rc;
@@ -155,7 +162,7 @@ static void host_feed(struct job_host *h)
         job_fail(h->job, HB_CAUSE_INTERNAL, 0, "%s", err.text);
     } else if (rc == 1) {
         hb_buf_put_raw(hb_link_out(h->link), orders->data, orders->len);
-        h->state = HOST_RUNNING;
+        h->state = h->node != HB_NODE_UNSET ? HOST_RUNNING : HOST_RELAY;
         hb_link_flush(h->link);
     }
 }
@@ -174,19 +181,26 @@ static int write_orders(struct job *j, struct hpcboot_error *err)
     return rc < 0 ? rc : put_apps(j, &j->orders, err);
 }
 
+/* The orders go down each link of the launcher and from there to all below. */
 static void hand_out(struct job *j)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
-        if (h->node == HB_NODE_UNSET || h->link == NULL) {
-            if (h->state == HOST_READY) {
-                host_let_go(h);
-            }
+        if (h->state != HOST_READY) {
             continue;
         }
-        host_send_welcome(h, (uint32_t)j->opt->heartbeat_ms);
-        host_go_on(h);
+        if (h->via != NULL) {
+            h->state = h->node != HB_NODE_UNSET ? HOST_RUNNING : HOST_RELAY;
+        } else if (h->node != HB_NODE_UNSET ||
+                   hb_grow_children(j->grow, i) > 0) {
+            host_go_on(h);
+        } else {
+            host_let_go(h);
+        }
+    }
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        host_release(&j->hosts[i]);
     }
 }
 

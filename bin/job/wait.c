@@ -317,7 +317,11 @@ static void look_at(struct job_host *h)
 {
     struct hpcboot_error err = {0};
 
-    if (h->state == HOST_BOOTING &&
+    if (h->via != NULL) {
+        hb_fail(&h->error, HPCBOOT_ERR_TIMED_OUT, "host %s was starting it: "
+                "%s", h->via->spec->name, hb_boot_stage_name(h->stage));
+        h->reason = (struct hb_boot_reason){HB_WHY_OTHER, ""};
+    } else if (h->state == HOST_BOOTING &&
         (h->attempts == 1 || h->stage > h->failed_stage)) {
         hb_boot_explain(h->boot, &err);
         h->error = err;

@@ -18,9 +18,7 @@ typedef int (*frame_handler)(struct job_host *h, const struct hb_frame *f,
 
 int64_t host_time(const struct job_host *h, uint64_t agent_ns)
 {
-    int64_t offset = h->link != NULL ? hb_link_clock_offset_ns(h->link) : 0;
-
-    return (int64_t)agent_ns - (offset != 0 ? offset : h->clock_offset_ns);
+    return (int64_t)agent_ns - host_clock_offset(h);
 }
 
 /* The rank a frame speaks of; it must live on the host that sent it. */
@@ -220,7 +218,7 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
         h->state = HOST_DONE;
         job_event_host(h, "host_done", NULL);
         h->job->hosts_done++;
-        HOST_SEND(h, bye, .status = (uint32_t)h->job->verdict.status);
+        host_release(h);
         job_maybe_over(h->job);
     }
     return rc;
@@ -340,6 +338,11 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_FAILED] = on_host_failed,
     [HB_MSG_LEAVING] = on_leaving,
     [HB_MSG_INSPECTED] = on_inspected,
+    [HB_MSG_BOOT_STAGE] = job_tree_frame,
+    [HB_MSG_BOOT_DOUBT] = job_tree_frame,
+    [HB_MSG_BOOT_FAILED] = job_tree_frame,
+    [HB_MSG_CHILD_LOST] = job_tree_frame,
+    [HB_MSG_CLOCK] = job_tree_frame,
     [HB_MSG_FENCE_UP] = job_route_frame,
     [HB_MSG_MODEX] = job_route_frame,
     [HB_MSG_MODEX_REPLY] = job_route_frame,

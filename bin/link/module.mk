@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += %D%/link.c %D%/link.h
-libhbbin_a_SOURCES += %D%/preamble.c %D%/preamble.h
+libhbbin_a_SOURCES += %D%/preamble.c %D%/preamble.h %D%/words.c %D%/words.h
 
 check_PROGRAMS += tests/fuzz/fuzz_preamble
 TESTS += tests/fuzz/fuzz_preamble

@@ -13,7 +13,7 @@
  * host's login and not for us), then frames in both directions:
  *
  *   u32 length of what follows   u16 type   u16 flags (0)
- *   u32 epoch   u32 source node   u32 destination node   payload
+ *   u32 epoch   u32 source   u32 destination   payload
  *
  * All big-endian. A payload is its message's fields in order and nothing
  * else: numbers as they are; str: u32 length, bytes, NUL; blob: u32 length,
@@ -31,6 +31,7 @@
 #define HB_WIRE_FILE_CHUNK (256u << 10) /* others get their turn between */
 #define HB_WIRE_FRAME (HB_WIRE_BLOB + (64u << 20))
 
+/* Source and destination are the numbers of hosts in the gang, or: */
 #define HB_NODE_LAUNCHER 0xffffffffu /* the launcher's own address */
 #define HB_NODE_ALL 0xfffffffeu      /* every agent below */
 #define HB_NODE_UNSET 0xfffffffdu    /* an agent that was not welcomed yet */

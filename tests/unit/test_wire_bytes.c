@@ -41,7 +41,7 @@ static void bytes_of_hello(void **state)
         .host_name = "pod-0", .pid = 4711, .uid = 1000, .cores = 2, .pus = 4,
         .quota_milli = 1500, .slots = 2, .slots_origin = "quota", .gpus = 8,
         .gpus_origin = "dev",
-        .time_ns = 0x0102030405060708u,
+        .time_ns = 0x0102030405060708u, .has_key = 1,
     };
     struct hb_buf b;
 
@@ -49,11 +49,11 @@ static void bytes_of_hello(void **state)
     assert_int_equal(hb_wire_put_hello(&b, 0, HB_NODE_UNSET,
                                        HB_NODE_LAUNCHER, &msg, NULL), 0);
     expect_hex(&b,
-               "00000065 0001 0000 00000000 fffffffd ffffffff"
+               "00000066 0001 0000 00000000 fffffffd ffffffff"
                "00000001 00000005 302e312e3000 00000002 743700"
                "00000005 706f642d3000 00001267 000003e8 00000002 00000004"
                "000005dc 00000002 00000005 71756f746100 00000008"
-               "00000003 64657600 0102030405060708");
+               "00000003 64657600 0102030405060708 01");
     hb_buf_destroy(&b);
 }
 
@@ -88,6 +88,7 @@ static void bytes_of_job(void **state)
 {
     static char *const env[] = {(char *)"A=1", (char *)"B=", NULL};
     static char *const limits[] = {(char *)"core=0:0", NULL};
+    static const uint32_t nodes[] = {0, HB_NODE_UNSET};
     const struct hb_msg_job msg = {
         .map = {"\1\2", 2}, .family = "pmix", .env = hb_wire_strv_of(env),
         .env_rules = hb_wire_strv_of(NULL),
@@ -95,6 +96,7 @@ static void bytes_of_job(void **state)
         .flags = HB_JOB_MERGE_STDERR | HB_JOB_KEEP_GOING, .grace_ms = 20000,
         .flavour = 1, .stdin_mode = HB_STDIN_NONE, .stdin_rank = 0,
         .credit_bytes = 1u << 20, .bind_to = "core",
+        .nodes = {.v = nodes, .n = 2},
     };
     struct hb_buf b;
 
@@ -102,13 +104,13 @@ static void bytes_of_job(void **state)
     assert_int_equal(
         hb_wire_put_job(&b, 3, HB_NODE_LAUNCHER, 5, &msg, NULL), 0);
     expect_hex(&b,
-               "0000006c 0005 0000 00000003 ffffffff 00000005"
+               "00000078 0005 0000 00000003 ffffffff 00000005"
                "00000002 0102 00000004 706d697800"
                "00000002 00000007 413d3100 423d00"
                "00000000 00000000"
                "00000001 00000009 636f72653d303a3000"
                "00000012 00000009 00004e20 00000001 00000002 00000000"
-               "00100000 00000004 636f726500");
+               "00100000 00000004 636f726500 00000002 00000000 fffffffd");
     hb_buf_destroy(&b);
 }
 

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The launcher's view of the tree of agents. grow.c says who starts which
+ * host; here that becomes BOOT messages to the agent chosen, and what agents
+ * say of their children becomes the same steps that a login of the launcher's
+ * own goes through. A frame of a host deep in the tree comes over the link of
+ * the host it hangs below, and is believed only where that is its place.
+ *
+ * A host that an agent cannot start, or not in good time, is tried by the
+ * launcher itself: nothing fails in a tree that works without one. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+/* From here on hosts start each other: below, the launcher has logged in to
+ * all before a second level would have begun. */
+#define TREE_FROM 24u
+#define WIDTH 32u
+/* Logins at a time per core: one waits for its host most of its time. */
+#define PER_CORE 4u
+#define AT_ONCE_MIN 8u
+#define AT_ONCE_MAX 64u
+#define FLAT_AT_ONCE 128u /* bounds descriptors and the burst at a name server */
+/* An agent that has not started a host by now does so no more. */
+#define HAND_BACK_MS 5000
+
+static uint32_t within(uint32_t value, uint32_t low, uint32_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* What only the launcher can do, or does better alone. */
+static int is_flat(const struct job *j)
+{
+    uint32_t width = (uint32_t)j->opt->tree_width;
+
+    return width == 1 || j->boot.launch_with != NULL || j->n_files > 0 ||
+           (width == 0 && j->gang.n < TREE_FROM);
+}
+
+void job_tree_open(struct job *j)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t at_once = within((uint32_t)(cores > 0 ? cores : 1) * PER_CORE,
+                              AT_ONCE_MIN, AT_ONCE_MAX);
+    struct hb_grow_limits limits = {
+        .width = j->opt->tree_width > 0 ? (uint32_t)j->opt->tree_width : WIDTH,
+        .at_once = at_once, .root_at_once = at_once, .flat = is_flat(j),
+    };
+
+    if (limits.flat) {
+        limits.root_at_once = FLAT_AT_ONCE;
+    }
+    j->grow = hb_grow_create(j->gang.n, &limits);
+}
+
+static void gone_quietly(void *arg, uint32_t host)
+{
+}
+
+void job_tree_close(struct job *j)
+{
+    hb_grow_destroy(j->grow);
+    j->grow = NULL;
+}
+
+/* A host for whom ssh_config says more than its name stays with the launcher;
+ * the others get user and port as the launcher would use them. */
+static int needs_launcher(struct job_host *h)
+{
+    const struct hb_boot_target target = {
+        .host = h->spec->name, .user = h->spec->user, .port = h->spec->port,
+    };
+
+    if (h->spec->is_local) {
+        return 1;
+    }
+    free(h->boot_user);
+    h->boot_user = NULL;
+    return !hb_boot_by_others(&h->job->boot, &target, &h->boot_user,
+                              &h->boot_port);
+}
+
+void host_queue(struct job_host *h)
+{
+    struct job *j = h->job;
+
+    if (!h->queued_once && !is_flat(j)) {
+        h->queued_once = 1;
+        h->direct = (uint8_t)needs_launcher(h);
+    }
+    hb_grow_put(j->grow, h->index, h->direct);
+}
+
+static void tell_parent(struct job_host *p, const struct job_host *child)
+{
+    const struct hb_boot_config *b = &p->job->boot;
+    const struct hb_boot_target target = {.host = child->spec->name};
+    struct hb_buf known;
+
+    if (p->told_parent) {
+        return;
+    }
+    p->told_parent = 1;
+    hb_buf_init(&known, HB_BOOT_KNOWN_MAX);
+    hb_boot_known_hosts(b, &target, &known);
+    HOST_SEND(p, parent, .agent_path = b->agent_path, .prefix = b->prefix,
+              .kex = b->kex, .gang_key = b->gang_key,
+              .host_keys = (uint8_t)b->host_keys,
+              .inside_gang = (uint8_t)b->inside_gang,
+              .connect_timeout_ms = (uint32_t)b->connect_timeout_ms,
+              .known_hosts = {known.data, known.len},
+              .members = hb_wire_strv_of((char *const *)b->members));
+    hb_buf_destroy(&known);
+}
+
+/* The agent of `parent` is to start a host. */
+void host_try_below(struct job_host *h, struct job_host *parent)
+{
+    static const struct timeval due = {HAND_BACK_MS / 1000, 0};
+
+    h->via = parent;
+    tell_parent(parent, h);
+    HOST_SEND(parent, boot, .host = h->index, .name = h->spec->name,
+              .user = h->boot_user, .port = (uint32_t)h->boot_port,
+              .token = h->token);
+    event_add(h->timer, &due);
+    job_event_host(h, "host_started_by", parent->spec->name);
+    hb_log(HB_TRACE, "host %s: started by %s", h->spec->name,
+           parent->spec->name);
+}
+
+struct hb_link *host_link(const struct job_host *h)
+{
+    while (h->via != NULL) {
+        h = h->via;
+    }
+    return h->link;
+}
+
+const struct hb_boot *host_judge(const struct job_host *h)
+{
+    while (h->via != NULL) {
+        h = h->via;
+    }
+    return h->boot;
+}
+
+/* The host whose frame came over the link of `top`; NULL: that is no place
+ * for it. */
+struct job_host *host_of_frame(struct job_host *top, const struct hb_frame *f)
+{
+    struct job *j = top->job;
+    struct job_host *h, *at;
+
+    if (f->src == HB_NODE_UNSET || f->src == top->index) {
+        return top;
+    }
+    if (f->src >= j->gang.n) {
+        return NULL;
+    }
+    h = at = &j->hosts[f->src];
+    while (at->via != NULL) {
+        at = at->via;
+    }
+    return at == top ? h : NULL;
+}
+
+/* The host that an agent speaks of, if it is the one that starts it. */
+static struct job_host *child_of(const struct job_host *p, uint32_t host)
+{
+    struct job *j = p->job;
+
+    return host < j->gang.n && j->hosts[host].via == p ? &j->hosts[host]
+                                                       : NULL;
+}
+
+static int on_boot_stage(struct job_host *p, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_boot_stage m;
+    int rc = hb_wire_get_boot_stage(f, &m, err);
+    struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
+
+    if (h != NULL && h->state == HOST_BOOTING &&
+        m.stage <= HB_STAGE_AGENT) {
+        host_stage(h, (enum hb_boot_stage)m.stage, m.detail);
+    }
+    return rc;
+}
+
+static int on_boot_doubt(struct job_host *p, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_boot_doubt m;
+    int rc = hb_wire_get_boot_doubt(f, &m, err);
+    struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
+
+    if (h != NULL && h->state == HOST_BOOTING) {
+        const struct hb_boot_unverified key = {
+            .fingerprint = m.fingerprint, .host_key = m.host_key,
+        };
+
+        host_doubt(h, &key);
+    }
+    return rc;
+}
+
+static int on_boot_failed(struct job_host *p, const struct hb_frame *f,
+                          struct hpcboot_error *err)
+{
+    struct hb_msg_boot_failed m;
+    int rc = hb_wire_get_boot_failed(f, &m, err);
+    struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
+    struct hpcboot_error why = {0};
+
+    if (h == NULL || h->state != HOST_BOOTING) {
+        return rc;
+    }
+    hb_fail(&why, m.code, "%s", m.text);
+    hb_log(HB_DEBUG, "host %s: %s cannot start it: %s", h->spec->name,
+           p->spec->name, why.text);
+    host_failed(h, (enum hb_boot_stage)m.stage, &why);
+    return 0;
+}
+
+static int on_child_lost(struct job_host *p, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_child_lost m;
+    int rc = hb_wire_get_child_lost(f, &m, err);
+    struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
+
+    if (h != NULL) {
+        struct hpcboot_error why = {0};
+
+        hb_fail(&why, m.code, "%s", m.text);
+        host_link_lost(h, &why);
+    }
+    return rc;
+}
+
+static int on_clock(struct job_host *p, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_clock m;
+    int rc = hb_wire_get_clock(f, &m, err);
+    struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
+
+    if (h != NULL) {
+        h->edge_clock_ns = (int64_t)m.offset_ns;
+    }
+    return rc;
+}
+
+int job_tree_frame(struct job_host *h, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    switch (f->type) {
+    case HB_MSG_BOOT_STAGE:
+        return on_boot_stage(h, f, err);
+    case HB_MSG_BOOT_DOUBT:
+        return on_boot_doubt(h, f, err);
+    case HB_MSG_BOOT_FAILED:
+        return on_boot_failed(h, f, err);
+    case HB_MSG_CHILD_LOST:
+        return on_child_lost(h, f, err);
+    default:
+        return on_clock(h, f, err);
+    }
+}
+
+/* A host's clock minus ours: measured edge by edge, or guessed from HELLO as
+ * long as an edge has not been. */
+int64_t host_clock_offset(const struct job_host *h)
+{
+    int64_t sum = 0;
+
+    for (const struct job_host *at = h; at != NULL; at = at->via) {
+        int64_t edge = at->via != NULL ? at->edge_clock_ns
+                       : at->link != NULL ? hb_link_clock_offset_ns(at->link)
+                                          : 0;
+
+        if (edge == 0) {
+            return h->clock_offset_ns;
+        }
+        sum += edge;
+    }
+    return sum;
+}
+
+/* A host that hung below one that is gone. Before the job runs it is started
+ * anew; afterwards its agent, left alone, ends its ranks. */
+static void orphan(void *arg, uint32_t index)
+{
+    const struct job_host *lost = arg;
+    struct job_host *h = &lost->job->hosts[index];
+    struct hpcboot_error err = {0};
+
+    if (h == lost) {
+        return;
+    }
+    hb_fail(&err, HPCBOOT_ERR_CLOSED, "it was reached through %s",
+            lost->spec->name);
+    host_orphaned(h, &err);
+}
+
+void host_leave_tree(struct job_host *h)
+{
+    if (h->job->grow != NULL) {
+        hb_grow_lost(h->job->grow, h->index, orphan, h);
+    }
+}
+
+/* Ends a host that has no more to do and nobody below it that has; then maybe
+ * the one above it. */
+void host_release(struct job_host *h)
+{
+    while (h != NULL && (h->state == HOST_DONE || h->state == HOST_RELAY) &&
+           !h->bye_sent && hb_grow_children(h->job->grow, h->index) == 0) {
+        struct job_host *up = h->via;
+
+        HOST_SEND(h, bye, .status = (uint32_t)h->job->verdict.status);
+        h->bye_sent = 1;
+        h->state = HOST_DONE;
+        if (up == NULL) {
+            return;
+        }
+        hb_grow_lost(h->job->grow, h->index, gone_quietly, NULL);
+        h = up;
+    }
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Hosts that start each other: a tree of width 2 over nine pods, three levels
+# deep, and what happens when one of its inner hosts fails at any stage.
+
+load ../common
+
+workers=pod-1,pod-2,pod-3,pod-4,pod-5,pod-6,pod-7,pod-8,pod-9
+
+setup_file() { lab_up tree 10; }
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+teardown_file() { lab_down; }
+
+all_clean() { pods_clean 0 1 2 3 4 5 6 7 8 9; }
+
+# A job that sleeps on all workers; its words are in pod-0's /tmp/err, its
+# events in /tmp/events.
+start_sleepers() {
+    local i
+    for i in 1 2 3 4 5 6 7 8 9; do pod "$i" rm -f /tmp/started; done
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'echo $$ > /tmp/launcher; exec "$@" 2> /tmp/err' - "$hbrun" \
+        --tree-width 2 --events /tmp/events "$@" -H "$workers" bash -c \
+        'echo $$ > /tmp/started; exec sleep 1000' &
+    job=$!
+    for i in 1 2 3 4 5 6 7 8 9; do
+        wait_until pod "$i" test -s /tmp/started
+    done
+}
+job_ends() {
+    ends $job
+    output=$(pod 0 cat /tmp/err)
+}
+# The number of a pod that has started another one and was itself started by
+# one; `parents` of all is CHILD PARENT per line.
+parents() {
+    pod 0 cat /tmp/events | sed -n \
+        's/.*"host_started_by","host":"pod-\([0-9]*\)","detail":"pod-\([0-9]*\)".*/\1 \2/p'
+}
+inner() { parents | awk '{ by[$1] = $2 } END { for (h in by) print by[h] }' |
+    sort -n | head -n 1; }
+agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+
+@test "every host runs its rank, and most were started by another host" {
+    run pod_hb --tree-width 2 --events events --label -H "$workers" hostname
+    ended_with 0
+    for i in 1 2 3 4 5 6 7 8 9; do
+        says "^\[$((i - 1))\] ?pod-$i\$"
+    done
+    [ "$(grep -c host_started_by "$BATS_FILE_TMPDIR/events")" -ge 3 ]
+    all_clean
+}
+
+@test "--tree-width 1: the launcher starts all" {
+    run pod_hb --tree-width 1 --events flat -H "$workers" true
+    ended_with 0
+    [ "$(grep -c host_started_by "$BATS_FILE_TMPDIR/flat")" -eq 0 ]
+}
+
+@test "an Open MPI program meets through the tree" {
+    need mpicc.openmpi
+    mpicc.openmpi -o "$BATS_FILE_TMPDIR/hello" "$HB_SRCDIR/examples/hello_mpi.c"
+    run pod_hb --tree-width 2 -H "$workers" "$BATS_FILE_TMPDIR/hello"
+    ended_with 0
+    says '^rank 8 of 9 on pod-9$'
+    says 'right$'
+    all_clean
+}
+
+@test "stdin reaches all, output of all comes, byte for byte" {
+    head -c 3000000 /dev/urandom > "$BATS_FILE_TMPDIR/bytes"
+    # shellcheck disable=SC2016  # expanded in the pod
+    run pod 0 bash -c 'cd "$0"; exec "$@" < bytes' "$BATS_FILE_TMPDIR" \
+        "$hbrun" --tree-width 2 --stdin all -H "$workers" sha256sum
+    ended_with 0
+    want=$(sha256sum < "$BATS_FILE_TMPDIR/bytes")
+    [ "$(grep -cFx "$want" <<< "$output")" -eq 9 ]
+}
+
+@test "a host that is used as a relay only stays until those below are done" {
+    run pod_hb --tree-width 2 -n 3 -H "$workers" --label hostname
+    ended_with 0
+    says '^\[2\] ?pod-3$'
+    printf 'pod-%d\n' 1 2 3 4 5 6 7 8 9 > "$BATS_FILE_TMPDIR/hosts"
+    run pod_hb --tree-width 2 --hostfile hosts --map-by ppr:1:node -n 9 true
+    ended_with 0
+    all_clean
+}
+
+@test "a rank that fails below: its host is named, all ends" {
+    # shellcheck disable=SC2016  # expanded by the rank
+    run pod_hb --tree-width 2 -H "$workers" bash -c \
+        'test $HPCBOOT_RANK != 8 || exit 3; exec sleep 1000'
+    ended_with 3
+    says 'rank 8 on pod-9 exited with status 3'
+    all_clean
+}
+
+@test "a host without a key starts no others" {
+    pod 1 mv /root/.ssh/id_ed25519 /tmp/away
+    run pod_hb --tree-width 2 --events keyless -H "$workers" true
+    pod 1 mv /tmp/away /root/.ssh/id_ed25519
+    ended_with 0
+    ! grep -q 'host_started_by.*"detail":"pod-1"' "$BATS_FILE_TMPDIR/keyless"
+}
+
+@test "a host that no other host can reach is started by the launcher" {
+    for i in 1 2 3 4 5 6 7 8; do
+        pod "$i" sh -c 'sed "/pod-9/d" /etc/hosts > /tmp/hosts
+            mount --bind /tmp/hosts /etc/hosts'
+    done
+    run pod_hb --tree-width 2 --label -H "$workers" hostname
+    for i in 1 2 3 4 5 6 7 8; do
+        pod "$i" umount /etc/hosts
+    done
+    ended_with 0
+    says '^\[8\] ?pod-9$'
+}
+
+@test "unknown hosts are told as without a tree" {
+    run pod_hb --tree-width 2 --wait-hosts 0 -H "$workers,nosuch.invalid" true
+    ended_with 75
+    says 'nosuch\.invalid'
+    all_clean
+}
+
+@test "host keys that the launcher alone knows are good for parents" {
+    for i in 1 2 3 4 5 6 7 8 9; do
+        pod "$i" mv /root/.ssh/known_hosts /tmp/known
+    done
+    run pod_hb --tree-width 2 --host-keys strict --events trust \
+        -H "$workers" true
+    for i in 1 2 3 4 5 6 7 8 9; do
+        pod "$i" mv /tmp/known /root/.ssh/known_hosts
+    done
+    ended_with 0
+    [ "$(grep -c host_started_by "$BATS_FILE_TMPDIR/trust")" -ge 3 ]
+}
+
+@test "an inner agent is killed" {
+    start_sleepers
+    i=$(inner)
+    pod "$i" kill -KILL "$(agent_in "$i")"
+    job_ends
+    ended_with 75
+    says "host pod-$i"
+    all_clean
+}
+
+@test "an inner host is stopped: noticed, and all others end" {
+    start_sleepers --heartbeat 1
+    i=$(inner)
+    pod "$i" kill -STOP "$(agent_in "$i")"
+    job_ends
+    ended_with 75
+    says "host pod-$i"
+    all_clean
+}
+
+@test "the network of an inner host is cut: noticed, all below clean up" {
+    start_sleepers --heartbeat 1
+    i=$(inner)
+    "$podlab" link "$i" down
+    job_ends
+    "$podlab" link "$i" up
+    ended_with 75
+    says "host pod-$i"
+    all_clean
+}
+
+@test "the launcher is killed by SIGKILL" {
+    start_sleepers
+    pod 0 sh -c 'kill -KILL $(cat /tmp/launcher)'
+    wait $job || true
+    all_clean
+}
+
+@test "INT ends all" {
+    start_sleepers
+    pod 0 sh -c 'kill -INT $(cat /tmp/launcher)'
+    job_ends
+    ended_with 130
+    all_clean
+}
+
+@test "an agent dies while the gang connects: a host is named, or all run" {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 1 bash -c 'nohup bash -c "until pid=\$(pgrep -n -x hpcbootd); do
+        :; done; sleep 0.05; kill -KILL \$pid" > /dev/null 2>&1 &'
+    run pod_hb --tree-width 2 --wait-hosts 20 --label -H "$workers" hostname
+    [ "$status" -eq 0 ] || { ended_with 75; says 'pod-1'; }
+    all_clean
+}

@@ -31,6 +31,7 @@
 #include "lib/base/str.h"
 
 #define DEPTH_MAX 8 /* a script started by a wrapper started by a script ... */
+#define LOOKS_MAX 1024 /* programs in all: texts may name each other */
 #define SHELL_DEPTH 3 /* a shell counts as so many: it may name many programs */
 #define SCRIPT_MAX (256u << 10) /* of a shell script that is looked through */
 #define ARGS_MAX 32 /* a wrapper has its program among the first */
@@ -301,6 +302,9 @@ static int shell_command(void *arg, char *const *argv)
     struct shell_search *s = arg;
     struct hb_family_choice c = {0};
 
+    if (--*s->place->looks <= 0) {
+        return 1;
+    }
     detect(s->place, argv, s->depth, &c);
     if (c.certain && c.family != HB_PM_NONE) {
         s->differ = s->n_found > 0 && c.family != s->found.family;
@@ -338,7 +342,7 @@ static void by_shell(const struct hb_place *place, const char *path,
     char *because;
 
     shell_search(&s, argv);
-    if (s.n_found > 0 && !s.differ) {
+    if (s.n_found > 0 && !s.differ && *place->looks > 0) {
         int found = c->found;
 
         *c = s.found;
@@ -423,12 +427,14 @@ int hb_family_detect(char *const *argv, const char *wdir, char *const *env,
 {
     struct hb_family_choice choice;
     struct hb_place place;
+    int looks = LOOKS_MAX;
 
     if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0') {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "no program is named");
     }
     memset(&choice, 0, sizeof(choice));
     hb_place_init(&place, wdir, env);
+    place.looks = &looks;
     detect(&place, argv, 0, &choice);
     hb_place_destroy(&place);
     *out = choice;

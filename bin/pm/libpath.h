@@ -12,6 +12,7 @@ struct hb_place {
     const char *wdir;  /* borrowed; NULL: the current directory */
     char *const *env;  /* borrowed, NULL-terminated; may be NULL */
     struct hb_strv system_dirs; /* of /etc/ld.so.conf and built in */
+    int *looks; /* programs of shell texts that may still be looked at */
 };
 
 void hb_place_init(struct hb_place *p, const char *wdir, char *const *env);

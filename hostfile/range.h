@@ -25,7 +25,8 @@ int hb_range_expand(const char *expr, size_t max, struct hb_strv *out,
 int hb_range_is(const char *expr);
 
 /* Writes names as a list with ranges: neighbours in order that differ in their
- * last number share a bracket. Expanding it again gives the same names in order. */
+ * last number share a bracket. Expanding it again gives the same names in
+ * order. */
 void hb_range_compress(char *const *names, size_t n, struct hb_str *out);
 
 #endif

@@ -199,8 +199,9 @@ static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
     return 0;
 }
 
-/* Also said again to change the beat; 0: no heartbeat. An agent on this host learns of the launcher's end from the
- * kernel; silence only means that somebody stopped it, as a debugger does. */
+/* Also said again to change the beat; 0: no heartbeat. An agent on this host
+ * learns of the launcher's end from the kernel; silence only means that
+ * somebody stopped it, as a debugger does. */
 void host_send_welcome(struct job_host *h, uint32_t beat_ms)
 {
     uint32_t dead_ms = beat_ms * BEATS_TO_DEATH;

@@ -110,9 +110,9 @@ int host_judge_proof(struct job_host *h, const struct hb_frame *f,
         return rc;
     }
     d->asked = 0;
-    if (hb_boot_proves(host_judge(h), (struct hb_bytes){d->nonce, sizeof d->nonce},
-                       h->token, (struct hb_bytes){d->host_key,
-                                                   d->host_key_len},
+    if (hb_boot_proves(host_judge(h),
+                       (struct hb_bytes){d->nonce, sizeof d->nonce}, h->token,
+                       (struct hb_bytes){d->host_key, d->host_key_len},
                        m.proofs)) {
         hb_log(HB_DEBUG, "host %s: has proven that it holds the gang's key",
                h->spec->name);

@@ -27,7 +27,7 @@
 #define PER_CORE 4u
 #define AT_ONCE_MIN 8u
 #define AT_ONCE_MAX 64u
-#define FLAT_AT_ONCE 128u /* bounds descriptors and the burst at a name server */
+#define FLAT_AT_ONCE 128u /* bounds descriptors, and bursts at name servers */
 /* An agent that has not started a host by now does so no more. */
 #define HAND_BACK_MS 5000
 

@@ -141,7 +141,7 @@ check_of() { # FILE: the findings for it alone
     check_of empty
     ended_with 1
     says '^error: empty is empty'
-    head -c 200 k > cut
+    head -c 200 k > ./cut
     check_of cut
     ended_with 1
     says '^error: cut holds no private key'

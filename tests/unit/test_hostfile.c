@@ -129,7 +129,8 @@ static void openmpi_errors_name_line_and_column(void **state)
         {"a slots=16777216\na", "F:2:1: expected the slots of one"},
         {"a slots=", "F:1:9: expected a number"},
         {"a slots=2x", "F:1:9: expected a number"},
-        {"a slots=x", "F:1:9: expected a number of slots from 1 to 16777216, or "
+        {"a slots=x", "F:1:9: expected a number of slots from 1 to 16777216, "
+                        "or "
          "\"auto\", \"cpu\" or \"gpu\""},
         {"a slots", "F:1:3: expected KEY=VALUE"},
         {"a slot=2", "F:1:3: expected \"slots=\", found \"slot\""},
@@ -327,7 +328,8 @@ static void a_line_of_a_megabyte_is_refused(void **state)
     memset(text, 'a', n);
     assert_int_equal(hb_hostfile_parse_openmpi("F", text, n, &g, &err),
                      HPCBOOT_ERR_LIMIT);
-    assert_string_equal(err.text, "F:1:524289: expected the line to end by now");
+    assert_string_equal(err.text,
+                        "F:1:524289: expected the line to end by now");
     free(text);
 }
 

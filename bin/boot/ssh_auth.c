@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/trust/gangkey.h"
@@ -63,6 +64,32 @@ static int is_known_key(const struct hb_ssh_auth *auth, const ssh_key key)
     return 0;
 }
 
+/* KEY-cert.pub beside KEY, as ssh has it: offered before the bare key, which
+ * may be authorized where the certificate's authority is not. */
+static void take_certificate(struct hb_ssh_auth *auth, const char *path,
+                             const char *pem)
+{
+    char *cert_path = hb_xasprintf("%s-cert.pub", path);
+    ssh_key cert = NULL, key = NULL;
+
+    if (access(cert_path, R_OK) != 0 || auth->n_keys + 1 >= KEYS_MAX) {
+        free(cert_path);
+        return;
+    }
+    if (ssh_pki_import_cert_file(cert_path, &cert) == SSH_OK
+        && ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &key) == SSH_OK
+        && ssh_pki_copy_cert_to_privkey(cert, key) == SSH_OK) {
+        auth->paths[auth->n_keys] = path;
+        auth->keys[auth->n_keys++] = key;
+        key = NULL;
+    } else {
+        note_unusable(auth, path, "its certificate cannot be used");
+    }
+    ssh_key_free(key);
+    ssh_key_free(cert);
+    free(cert_path);
+}
+
 static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
                      int gang)
 {
@@ -86,6 +113,7 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
     } else if (is_known_key(auth, key)) {
         ssh_key_free(key);
     } else {
+        take_certificate(auth, path, pem);
         auth->paths[auth->n_keys] = path;
         auth->keys[auth->n_keys++] = key;
         if (hb_gang_secret(pem, &sniff, path,

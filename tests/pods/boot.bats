@@ -361,6 +361,31 @@ key_forms() {
     says '^echoed'
 }
 
+@test "a user certificate beside its key logs in" {
+    local type
+    key authority -t ed25519
+    : > nobody
+    server_up certs "AuthorizedKeysFile $PWD/nobody" \
+        "TrustedUserCAKeys $F/keys/authority.pub"
+    ssh-keyscan -p "$(port certs)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    for type in ed25519 ecdsa rsa; do
+        rm -f "$HOME"/.ssh/id_* one one.pub one-cert.pub
+        ssh-keygen -q -N '' -t $type -f one
+        run -0 drive certs --identity "$PWD/one"
+        says '^failed authenticate'
+        ssh-keygen -q -s "$F/keys/authority" -I me -n root one.pub
+        run -0 drive certs --identity "$PWD/one" --echo 10
+        says '^echoed' || { echo "$type"; return 1; }
+    done
+    # Where the key itself is authorized, a foreign certificate does no harm.
+    ssh-keygen -q -s "$F/keys/other" -I me -n root one.pub
+    cp one.pub authorized
+    server_up both "AuthorizedKeysFile $PWD/authorized"
+    ssh-keyscan -p "$(port both)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    run -0 drive both --identity "$PWD/one" --echo 10
+    says '^echoed'
+}
+
 @test "a refused login names the user and the keys" {
     cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
     run -0 drive plain

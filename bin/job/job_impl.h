@@ -275,6 +275,7 @@ int host_judge_proof(struct job_host *h, const struct hb_frame *f,
 
 /* tree.c */
 void job_tree_open(struct job *j);
+void job_tree_explain(const struct job *j, struct hb_strv *lines);
 void job_tree_close(struct job *j);
 void host_queue(struct job_host *h); /* to be started */
 void host_try_below(struct job_host *h, struct job_host *parent);

@@ -71,6 +71,7 @@ void job_explain(struct job *j)
         return;
     }
     put_decisions(j, &lines);
+    job_tree_explain(j, &lines);
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
         struct hb_str ranks = HB_STR_INIT, slots = HB_STR_INIT;
 

@@ -36,13 +36,16 @@ static uint32_t within(uint32_t value, uint32_t low, uint32_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* What only the launcher can do, or does better alone. */
-static int is_flat(const struct job *j)
+/* Why the launcher starts all hosts itself; NULL: it does not. */
+static const char *why_flat(const struct job *j)
 {
-    uint32_t width = (uint32_t)j->opt->tree_width;
+    uint32_t width = j->opt->tree_width;
 
-    return width == 1 || j->boot.launch_with != NULL || j->n_files > 0 ||
-           (width == 0 && j->gang.n < TREE_FROM);
+    return width == 1                    ? "--tree-width 1"
+           : j->boot.launch_with != NULL ? "--launch-with"
+           : j->n_files > 0              ? "files are copied to them"
+           : width == 0 && j->gang.n < TREE_FROM ? "they are few"
+                                                 : NULL;
 }
 
 void job_tree_open(struct job *j)
@@ -51,14 +54,30 @@ void job_tree_open(struct job *j)
     uint32_t at_once = within((uint32_t)(cores > 0 ? cores : 1) * PER_CORE,
                               AT_ONCE_MIN, AT_ONCE_MAX);
     struct hb_grow_limits limits = {
-        .width = j->opt->tree_width > 0 ? (uint32_t)j->opt->tree_width : WIDTH,
-        .at_once = at_once, .root_at_once = at_once, .flat = is_flat(j),
+        .width = j->opt->tree_width > 0 ? j->opt->tree_width : WIDTH,
+        .at_once = at_once, .root_at_once = at_once,
+        .flat = why_flat(j) != NULL,
     };
 
     if (limits.flat) {
         limits.root_at_once = FLAT_AT_ONCE;
     }
     j->grow = hb_grow_create(j->gang.n, &limits);
+}
+
+void job_tree_explain(const struct job *j, struct hb_strv *lines)
+{
+    const char *flat = why_flat(j);
+
+    if (flat != NULL) {
+        hb_strv_pushf(lines, "tree: none, hbrun has started all hosts (%s)",
+                      flat);
+    } else {
+        hb_strv_pushf(lines, "tree: hosts start others; hbrun has started "
+                      "%u of %zu, the farthest is %u logins away",
+                      hb_grow_children(j->grow, HB_GROW_ROOT), j->gang.n,
+                      hb_grow_depth(j->grow));
+    }
 }
 
 static void gone_quietly(void *arg, uint32_t host)
@@ -92,7 +111,7 @@ void host_queue(struct job_host *h)
 {
     struct job *j = h->job;
 
-    if (!h->queued_once && !is_flat(j)) {
+    if (!h->queued_once && why_flat(j) == NULL) {
         h->queued_once = 1;
         h->direct = (uint8_t)needs_launcher(h);
     }

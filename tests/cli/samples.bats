@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
 #
-# The options of the sample jobs that operators and frameworks publish, word
-# for word, under the names they call; only hosts and programs are this
-# machine's.
+# The command lines of the sample jobs that operators and frameworks publish,
+# under the names they call, option by option. Hosts, programs and, where a
+# sample has more ranks than a test needs, their number are this machine's.
 
 load ../common
 setup() {

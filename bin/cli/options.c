@@ -366,11 +366,12 @@ static void destroy_texts(struct hb_options *o)
         o->prefix, o->kex, o->identity, o->ssh_config, o->user, o->host_keys,
         o->map_by, o->rank_by, o->bind_to, o->pmi, o->output_dir,
         o->out_pattern, o->err_pattern, o->stdin_target, o->events,
-        o->help_topic, o->completion,
+        o->help_topic, o->completion, o->mem_bind, o->grid, o->order,
+        o->topology,
     };
     struct hb_strv *lists[] = {
         &o->ssh_args, &o->env_rules, &o->env_files, &o->mca,
-        &o->forward_signals, &o->warnings,
+        &o->forward_signals, &o->warnings, &o->topo_of,
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -64,6 +64,12 @@ struct hb_options {
     uint32_t per_node;         /* -N, -ppn; 0: not given */
     uint32_t cpus_per_rank;    /* --cpus-per-rank, srun -c; 0: not given */
     int use_hwthreads;         /* count hardware threads as slots */
+    uint32_t gpus_per_rank;    /* GPUs that each rank sees; 0: all */
+    char *mem_bind;            /* "none", "preferred", "bind"; NULL */
+    char *grid;                /* "tp=8,dp=4"; NULL */
+    char *order;               /* "topology", "given"; NULL: as given */
+    char *topology;            /* file that says how hosts are connected */
+    struct hb_strv topo_of;    /* "HOST=FILE", for --dry-run */
     /* environment */
     char *pmi;                 /* NULL: auto; "pmi1", "pmi2", "pmix", "none" */
     struct hb_strv env_rules;  /* for all segments */

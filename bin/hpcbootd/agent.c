@@ -247,6 +247,7 @@ static const struct {
     [HB_MSG_PARENT] = {agent_on_parent, 1},
     [HB_MSG_BOOT] = {agent_on_boot, 1},
     [HB_MSG_BOOT_CANCEL] = {agent_on_boot_cancel, 1},
+    [HB_MSG_SURVEY] = {agent_survey, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},

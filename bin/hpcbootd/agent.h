@@ -82,6 +82,7 @@ struct agent_job {
     uint32_t stdin_rank;
     char *bind_to;
     uint32_t *nodes, n_hosts; /* node of each host of the gang */
+    struct hb_strv rank_slots;
     struct agent_app *apps;
     struct hb_pm_app *pm_apps;
     uint32_t n_apps_known;
@@ -108,7 +109,14 @@ struct agent {
     struct hb_allowed allowed;
     struct hb_cgroup_marks marks;
     struct agent_job job;
+    struct hb_bind_policy bind_policy;
     struct hb_bind_plan bind;
+    struct hb_here here;      /* topology, once somebody needed it */
+    struct hb_bind_mem *mem;  /* [n_ranks] where memory comes from, or NULL */
+    uint32_t *gpus;           /* [n_ranks * bind_policy.gpus], or NULL */
+    const char **slots;       /* [n_ranks] of a rankfile, or NULL */
+    char *topo_file;          /* the topology as XML, for the ranks; or NULL */
+    struct hb_strv places, localities; /* [n_ranks] for PMIx, when bound */
     struct rank *ranks; /* [n_ranks] of this node, in rank order */
     uint32_t n_ranks, n_ended;
     const struct hb_pm_ops *pm_ops;
@@ -178,6 +186,14 @@ void agent_order_destroy(struct agent_job *job);
 
 /* bind.c: which CPUs this host's ranks get */
 int agent_bind_plan(struct agent *a, struct hpcboot_error *err);
+/* What a rank is told of its place: threads, GPUs, the topology's file. */
+void agent_bind_env(const struct rank *r, struct hb_strv *env);
+/* Are ranks so many that they must yield to each other? */
+int agent_oversubscribed(const struct agent *a);
+void agent_bind_destroy(struct agent *a);
+/* survey.c: the launcher asks what the host looks like inside */
+int agent_survey(struct agent *a, const struct hb_frame *f,
+                 struct hpcboot_error *err);
 void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 
 /* ranks.c */

@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Binding on this host: the launcher's policy and this host's topology make a
+/* Places on this host: the launcher's policy and this host's topology make a
  * plan for all its ranks; each rank's part goes into its start, where it is
- * applied and read back before exec. */
+ * applied and read back before exec, and into what the rank is told: the
+ * number of its threads, its GPUs, and the topology, which this process has
+ * read once, so that no rank need read it again. */
 #include "config.h"
 
-#include "bin/hpcbootd/agent.h"
-#include "lib/base/log.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-static void report(struct agent *a, int unasked)
+#include "bin/hpcbootd/agent.h"
+#include "bin/pm/family.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/topo/gpu_share.h"
+
+#define TOPO_FILE "topology.xml"
+
+static void report(struct agent *a)
 {
     if (!a->bind.bound) {
-        agent_note(a, HB_INFO, "ranks are not bound: %s",
-                   unasked ? "nothing asks for it (--bind-to)" : a->bind.why);
+        agent_note(a, HB_INFO, "ranks are not bound: %s", a->bind.why);
         return;
     }
     for (uint32_t i = 0; i < a->n_ranks; i++) {
@@ -34,37 +47,233 @@ static int leave_alone(const struct agent *a, const struct hb_bind_policy *p)
     return !asked && a->job.family != HB_PM_PMIX;
 }
 
-int agent_bind_plan(struct agent *a, struct hpcboot_error *err)
+/* Whose MPI reads a topology of hwloc 2 where it is told of one; an older
+ * hwloc inside another library would stumble over it. */
+static int reads_topology(const struct agent *a)
 {
-    struct hb_bind_policy policy = {0};
-    int unasked = 0;
-    int rc = hb_bind_to_parse(a->job.bind_to, &policy, err);
-
-    if (rc == 0 && leave_alone(a, &policy)) {
-        policy.to = HB_BIND_NONE;
-        unasked = 1;
+    switch (a->job.flavour) {
+    case HB_MPI_OPENMPI4:
+    case HB_MPI_OPENMPI5:
+    case HB_MPI_MPICH:
+        return a->job.family != HB_PM_NONE;
+    default:
+        return 0;
     }
-    if (rc == 0 && policy.to == HB_BIND_NONE &&
+}
+
+/* "RANK SLOTS" of the ranks that are here. */
+static void take_slots(struct agent *a)
+{
+    for (size_t i = 0; i < a->job.rank_slots.n; i++) {
+        const char *text = a->job.rank_slots.v[i];
+        const char *blank = strchr(text, ' ');
+        char *number = hb_xstrndup(text, blank != NULL ? (size_t)(blank - text)
+                                                       : 0);
+        uint64_t rank;
+        struct rank *r;
+
+        if (hb_parse_u64(number, 0, HB_MAX_RANKS, &rank) == 0 &&
+            (r = agent_rank(a, (uint32_t)rank)) != NULL) {
+            if (a->slots == NULL) {
+                a->slots = hb_xcalloc(a->n_ranks, sizeof *a->slots);
+            }
+            a->slots[r - a->ranks] = blank + 1;
+        }
+        free(number);
+    }
+    a->bind_policy.slots = a->slots;
+}
+
+/* Memory policies are tried once; a container that refuses them (seccomp) is
+ * no reason to worry anybody. */
+static void plan_memory(struct agent *a)
+{
+    int refused;
+
+    if (!a->bind.bound || a->bind_policy.memory == HB_MEM_NONE ||
+        a->here.topo->level[HB_TOPO_NUMA].n < 2) {
+        return;
+    }
+    refused = hb_bind_memory_probe();
+    if (refused != 0) {
+        agent_note(a, HB_DEBUG, "memory does not follow the ranks' CPUs: %s "
+                   "(the container forbids set_mempolicy)", strerror(refused));
+        return;
+    }
+    a->mem = hb_xcalloc(a->n_ranks, sizeof *a->mem);
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        hb_bind_memory_of(&a->bind_policy, a->here.topo, &a->bind.cpus[i],
+                          &a->mem[i]);
+    }
+}
+
+static int plan_gpus(struct agent *a, struct hpcboot_error *err)
+{
+    uint32_t each = a->bind_policy.gpus;
+    int rc;
+
+    if (each == 0 || a->n_ranks == 0) {
+        return 0;
+    }
+    rc = hb_here_load(&a->here, err);
+    if (rc < 0) {
+        return rc;
+    }
+    a->gpus = hb_xcalloc((size_t)a->n_ranks * each, sizeof *a->gpus);
+    return hb_gpus_assign(a->here.topo, a->bind.bound ? a->bind.cpus : NULL,
+                          a->n_ranks, each, a->gpus, err);
+}
+
+/* The topology in the session directory, for hwloc in the ranks. */
+static void export_topology(struct agent *a)
+{
+    struct hpcboot_error why = {0};
+    char *path;
+    int fd;
+
+    if (!reads_topology(a) || a->session_dir == NULL) {
+        return;
+    }
+    if (hb_here_load(&a->here, &why) < 0) {
+        agent_note(a, HB_DEBUG, "ranks look at the topology themselves: %s",
+                   why.text);
+        return;
+    }
+    path = hb_xasprintf("%s/" TOPO_FILE, a->session_dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+              S_IRUSR | S_IWUSR);
+    if (fd >= 0 && hb_fd_write_all(fd, a->here.xml, strlen(a->here.xml),
+                                   NULL) >= 0) {
+        a->topo_file = path;
+        path = NULL;
+    }
+    hb_fd_close(&fd);
+    free(path);
+}
+
+static void describe_places(struct agent *a)
+{
+    for (uint32_t i = 0; a->bind.bound && i < a->n_ranks; i++) {
+        hb_strv_take(&a->places, hb_cpus_text(&a->bind.cpus[i]));
+        hb_strv_take(&a->localities, hb_bind_locality(a->here.topo,
+                                                      &a->bind.cpus[i]));
+    }
+}
+
+static int plan(struct agent *a, struct hpcboot_error *err)
+{
+    struct hb_bind_policy *policy = &a->bind_policy;
+    int rc = hb_bind_to_parse(a->job.bind_to, policy, err);
+
+    if (rc == 0) {
+        take_slots(a);
+    }
+    if (rc == 0 && leave_alone(a, policy)) {
+        policy->to = HB_BIND_NONE;
+    }
+    if (rc == 0 && policy->to == HB_BIND_NONE &&
         !(a->job.flags & HB_JOB_REPORT_BINDINGS)) {
         return 0; /* nothing to look at, and nobody to tell */
     }
     if (rc == 0) {
-        rc = hb_bind_here(&policy, a->n_ranks, &a->bind, err);
+        rc = hb_bind_here(policy, a->n_ranks, &a->here, &a->bind, err);
     }
     if (rc == 0 && (a->job.flags & HB_JOB_REPORT_BINDINGS)) {
-        report(a, unasked);
+        report(a);
     }
     return rc;
+}
+
+int agent_bind_plan(struct agent *a, struct hpcboot_error *err)
+{
+    int rc = plan(a, err);
+
+    if (rc == 0) {
+        plan_memory(a);
+        rc = plan_gpus(a, err);
+    }
+    if (rc == 0) {
+        export_topology(a);
+        describe_places(a);
+    }
+    if (a->here.topo != NULL) {
+        agent_note(a, HB_DEBUG, "the topology came from %s in %u.%03u ms",
+                   a->here.from_cache ? "an earlier look" : "hwloc",
+                   a->here.us / 1000, a->here.us % 1000);
+    }
+    return rc;
+}
+
+int agent_oversubscribed(const struct agent *a)
+{
+    uint32_t slots = a->allowed.slots;
+
+    /* Hardware threads may have been asked for, or several CPUs for each. */
+    if (a->bind_policy.hwtcpus && a->allowed.quota_milli == 0) {
+        slots = a->allowed.pus;
+    }
+    return (a->job.flags & HB_JOB_OVERSUBSCRIBED) != 0 || a->n_ranks > slots;
 }
 
 void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec)
 {
     const struct agent *a = r->agent;
+    size_t i = (size_t)(r - a->ranks);
 
     if (a->bind.bound) {
-        const struct hb_cpus *cpus = &a->bind.cpus[r - a->ranks];
+        const struct hb_cpus *cpus = &a->bind.cpus[i];
 
         spec->cpuset = cpus->set;
         spec->cpuset_size = sizeof cpus->set;
     }
+    if (a->mem != NULL) {
+        spec->mem_mode = a->mem[i].mode;
+        spec->mem_nodes = a->mem[i].nodes;
+        spec->mem_bits = HB_MAX_NUMA;
+    }
+}
+
+/* Threads of a rank that has several CPUs; what the user set stays. */
+static void put_threads(const struct agent *a, struct hb_strv *env)
+{
+    uint32_t pe = a->bind_policy.pe;
+
+    if (pe < 2) {
+        return;
+    }
+    if (hb_env_get(env, "OMP_NUM_THREADS") == NULL) {
+        hb_env_setf(env, "OMP_NUM_THREADS", "%u", pe);
+    }
+    if (hb_env_get(env, "OMP_PLACES") == NULL) {
+        hb_env_set(env, "OMP_PLACES",
+                   a->bind_policy.hwtcpus ? "threads" : "cores");
+    }
+}
+
+void agent_bind_env(const struct rank *r, struct hb_strv *env)
+{
+    const struct agent *a = r->agent;
+    size_t i = (size_t)(r - a->ranks), each = a->bind_policy.gpus;
+
+    put_threads(a, env);
+    if (a->gpus != NULL) {
+        hb_gpus_env(a->here.topo, a->gpus + i * each, (uint32_t)each, env);
+    }
+    if (a->topo_file != NULL && hb_env_get(env, "HWLOC_XMLFILE") == NULL) {
+        hb_env_set(env, "HWLOC_XMLFILE", a->topo_file);
+        hb_env_set(env, "HWLOC_THISSYSTEM", "1");
+        hb_env_unset(env, "HWLOC_COMPONENTS"); /* could keep XML out */
+    }
+}
+
+void agent_bind_destroy(struct agent *a)
+{
+    hb_bind_plan_destroy(&a->bind);
+    hb_here_clear(&a->here);
+    hb_strv_destroy(&a->places);
+    hb_strv_destroy(&a->localities);
+    free(a->mem);
+    free(a->gpus);
+    free(a->slots);
+    free(a->topo_file);
 }

@@ -74,6 +74,7 @@ int agent_order_job(struct agent *a, const struct hb_msg_job *m,
     copy_list(&job->env, &m->env);
     copy_list(&job->env_rules, &m->env_rules);
     copy_list(&job->limits, &m->limits);
+    copy_list(&job->rank_slots, &m->rank_slots);
     job->umask = m->umask;
     job->flags = m->flags;
     job->flavour = (int)m->flavour;
@@ -141,5 +142,6 @@ void agent_order_destroy(struct agent_job *job)
     hb_strv_destroy(&job->env);
     hb_strv_destroy(&job->env_rules);
     hb_strv_destroy(&job->limits);
+    hb_strv_destroy(&job->rank_slots);
     hb_jobmap_destroy(job->map);
 }

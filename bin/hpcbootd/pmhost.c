@@ -209,7 +209,10 @@ int agent_pm_start(struct agent *a, struct hpcboot_error *err)
         .job_id = a->job_id, .session_dir = a->session_dir,
         .map = a->job.map, .node = a->node, .apps = a->job.pm_apps,
         .uid = (uint32_t)getuid(), .gid = (uint32_t)getgid(),
-        .oversubscribed = (a->job.flags & HB_JOB_OVERSUBSCRIBED) != 0,
+        .oversubscribed = agent_oversubscribed(a),
+        .topology_xml = a->here.xml, .topology_file = a->topo_file,
+        .cpusets = a->places.n > 0 ? hb_strv_view(&a->places) : NULL,
+        .localities = a->places.n > 0 ? hb_strv_view(&a->localities) : NULL,
         .flavour = a->job.flavour, .epoch = a->epoch,
     };
     int fd, rc;

@@ -154,6 +154,7 @@ static int rank_env(struct rank *r, struct hb_strv *env,
         hb_env_set(env, "HPCBOOT_SESSION_DIR", a->files_dir);
     }
     put_shm_dir(a, env);
+    agent_bind_env(r, env);
     hb_env_set(env, HB_COOKIE_VAR, a->cookie);
     return a->pm_ops->rank_env(a->pm, r->rank,
                                a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
@@ -513,5 +514,5 @@ void agent_ranks_destroy(struct agent *a)
         rank_io_destroy(r);
     }
     free(a->ranks);
-    hb_bind_plan_destroy(&a->bind);
+    agent_bind_destroy(a);
 }

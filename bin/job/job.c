@@ -189,6 +189,12 @@ static int plan(struct job *j, struct hpcboot_error *err)
     }
     rc = job_plan_files(j, err);
     if (rc == 0) {
+        rc = job_policy_read(j, err);
+    }
+    if (rc == 0) {
+        rc = job_topo_known(j, err);
+    }
+    if (rc == 0) {
         rc = job_plan_family(j, err);
     }
     /* With --min-hosts the ranks go to the hosts that come up. */
@@ -286,7 +292,8 @@ static void destroy(struct job *j)
     job_files_close(j);
     hb_buf_destroy(&j->orders);
     hb_jobmap_destroy(j->map);
-    free(j->bind_text);
+    job_policy_destroy(j);
+    job_survey_destroy(j);
     free(j->node_host);
     free(j->ranks);
     free(j->hosts);

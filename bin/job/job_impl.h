@@ -21,6 +21,8 @@
 #include "lib/base/jobmap.h"
 #include "lib/base/strv.h"
 #include "lib/rdzv/fence.h"
+#include "lib/topo/bind.h"
+#include "lib/topo/rankfile.h"
 #include "lib/wire/wire.h"
 
 /* A job in the launcher. plan.c decides, connect.c brings agents up, wait.c
@@ -63,6 +65,10 @@ struct job_host {
     unsigned same_answers; /* failures in a row for the same reason */
     int stubborn; /* its answers may be its way's own: asked to the deadline */
     uint32_t counted_slots; /* from HELLO */
+    uint32_t quota_milli;
+    const struct hb_topo *topo; /* of the job; NULL: not known */
+    uint64_t signature;         /* of topo, as the host said it */
+    int surveying;              /* 1: asked, 2: asked for the whole */
     char *slots_origin;
     uint32_t gpus; /* from HELLO, where they are to be the slots */
     char *gpus_origin;
@@ -152,7 +158,14 @@ struct job {
     struct hb_jobmap *map;      /* NULL until slots are known */
     struct job_host **node_host; /* [map->n_nodes] */
     int oversubscribed;
-    char *bind_text; /* binding policy, as it travels */
+    struct hb_map_policy policy; /* placement as the options say */
+    struct hb_bind_policy bind;
+    char *bind_text; /* the same, as it travels */
+    struct hb_rankfile rankfile;
+    struct hb_map_turn *seq; /* [n_seq] of --map-by seq:FILE=; or NULL */
+    uint32_t n_seq;
+    struct job_topo *topos;  /* one for each kind of host */
+    uint32_t n_topos;
     struct job_file *files;
     uint32_t n_files;
     char **programs;      /* [opt->n_apps] that are copied; NULL: is not */
@@ -206,10 +219,26 @@ static inline void arm_ms(struct event *timer, int64_t ms)
     event_add(timer, &t);
 }
 
+/* policy.c: what the options say about placement */
+int job_policy_read(struct job *j, struct hpcboot_error *err);
+void job_policy_destroy(struct job *j);
+void job_policy_slots(const struct job *j, struct hb_strv *out);
+
+/* survey.c: what hosts look like inside */
+int job_topo_known(struct job *j, struct hpcboot_error *err);
+int job_survey(struct job *j); /* 1: hosts were asked; job_begin comes again */
+int job_surveyed(struct job_host *h, const struct hb_frame *f,
+                 struct hpcboot_error *err);
+void job_survey_destroy(struct job *j);
+
+/* order.c: hosts in the order of the network */
+int job_order_hosts(struct job *j, struct hpcboot_error *err);
+
 /* plan.c */
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
+int job_oversubscribed(const struct job *j);
 /* What was counted on a host, there or here. */
 struct job_counts {
     uint32_t slots, pus, quota_milli;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/plan.c %D%/place.c \
+libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/plan.c %D%/place.c %D%/policy.c \
+    %D%/survey.c %D%/order.c %D%/network.c %D%/network.h \
     %D%/grow.c %D%/grow.h %D%/tree.c %D%/connect.c \
     %D%/wait.c %D%/waitview.c %D%/missing.c %D%/missing.h \
     %D%/prove.c %D%/files.c %D%/start.c %D%/watch.c %D%/route.c %D%/carry.c \
@@ -20,4 +21,15 @@ tests_unit_test_job_missing_SOURCES = tests/unit/test_job_missing.c
 tests_unit_test_job_missing_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_job_missing_LDADD = $(UNIT_LDADD)
 TESTS += tests/unit/test_job_missing
+check_PROGRAMS += tests/unit/test_network
+tests_unit_test_network_SOURCES = tests/unit/test_network.c
+tests_unit_test_network_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_network_LDADD = $(UNIT_LDADD)
+TESTS += tests/unit/test_network
 endif
+
+check_PROGRAMS += tests/fuzz/fuzz_network
+TESTS += tests/fuzz/fuzz_network
+tests_fuzz_fuzz_network_SOURCES = tests/fuzz/fuzz_network.c tests/fuzz/replay.c
+tests_fuzz_fuzz_network_LDADD = libhbbin.a libhb.a
+EXTRA_DIST += tests/fuzz/corpus/network

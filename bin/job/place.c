@@ -35,40 +35,15 @@ uint32_t job_slots_of(const struct job_host *h, const char **origin_out)
 
 int job_slots_known(const struct job *j)
 {
+    int inside = hb_map_needs_inside(&j->policy);
+
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (job_slots_of(&j->hosts[i], NULL) == 0) {
+        if (job_slots_of(&j->hosts[i], NULL) == 0 ||
+            (inside && j->hosts[i].topo == NULL)) {
             return 0;
         }
     }
     return 1;
-}
-
-static int read_policy(const struct job *j, struct hb_map_policy *p,
-                       struct hpcboot_error *err)
-{
-    const struct hb_options *o = j->opt;
-    int rc = 0;
-
-    memset(p, 0, sizeof *p);
-    if (o->per_node > 0) {
-        p->by = HB_MAP_PPR_NODE;
-        p->ppr = o->per_node;
-    }
-    if (o->map_by != NULL) {
-        rc = hb_map_by_parse(o->map_by, p, err);
-    }
-    if (rc == 0 && o->rank_by != NULL) {
-        rc = hb_rank_by_parse(o->rank_by, p, err);
-    }
-    if (o->oversubscribe != 0) {
-        p->oversubscribe = o->oversubscribe;
-    }
-    if (o->cpus_per_rank > 0) {
-        p->pe = o->cpus_per_rank;
-    }
-    p->nolocal |= o->nolocal;
-    p->wrap = o->dialect == HB_DIALECT_HYDRA;
-    return rc;
 }
 
 /* Hosts in the order they were mentioned, for seq and for Hydra's turns. */
@@ -100,6 +75,10 @@ static struct hb_map_host *map_hosts(const struct job *j)
         hosts[i].stated = h->spec->slots > 0;
         hosts[i].max_slots = (uint32_t)h->spec->max_slots;
         hosts[i].is_local = h->spec->is_local;
+        if (h->topo != NULL) {
+            hosts[i].objects = hb_bind_objects(&j->bind, h->topo);
+            hosts[i].room = hb_bind_room(&j->bind, h->topo);
+        }
         hosts[i].absent = h->state == HOST_LOST;
     }
     return hosts;
@@ -277,8 +256,9 @@ static int map_together(struct job *j, const struct hb_map_policy *policy,
     return rc;
 }
 
-/* More ranks than cores that may be used: ranks are told to yield. */
-static int is_oversubscribed(const struct job *j)
+/* More ranks than cores that may be used: ranks are told to yield. What a host
+ * counted is known for certain once it has answered. */
+int job_oversubscribed(const struct job *j)
 {
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
         uint32_t counted = j->node_host[n]->counted_slots;
@@ -298,54 +278,33 @@ static void adopt_map(struct job *j, const uint32_t *host_of_node)
         j->node_host[n]->node = n;
     }
     j->ranks = hb_xcalloc(j->map->n_ranks, sizeof *j->ranks);
-    j->oversubscribed = is_oversubscribed(j);
-}
-
-/* Which CPUs a rank gets is decided on its host; the wish is checked here. */
-static int plan_binding(struct job *j, const struct hb_map_policy *policy,
-                        struct hpcboot_error *err)
-{
-    struct hb_bind_policy bind = {0};
-    int rc = hb_bind_to_parse(j->opt->bind_to, &bind, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    hb_bind_policy_map(&bind, policy);
-    bind.hwtcpus |= j->opt->use_hwthreads;
-    free(j->bind_text);
-    j->bind_text = hb_bind_policy_text(&bind);
-    return 0;
+    j->oversubscribed = job_oversubscribed(j);
 }
 
 int job_plan_map(struct job *j, struct hpcboot_error *err)
 {
-    struct hb_map_policy policy;
+    struct hb_map_policy policy = j->policy;
     struct hb_map_host *hosts;
     struct hb_map_turn *turns;
     uint32_t *host_of_node = NULL;
-    int own_lists = 0;
-    int rc = read_policy(j, &policy, err);
+    int own_lists = 0, rc;
 
-    if (rc == 0) {
-        rc = plan_binding(j, &policy, err);
-    }
-    if (rc < 0) {
-        return rc;
-    }
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         own_lists |= j->opt->apps[i].host_list != NULL;
     }
-    turns = turns_of(j, &policy.n_turns);
+    turns = j->seq != NULL ? NULL : turns_of(j, &policy.n_turns);
     policy.turns = turns;
-    if (own_lists || policy.n_turns == 0) {
+    if (j->seq != NULL) {
+        policy.turns = j->seq;
+        policy.n_turns = j->n_seq;
+    } else if (own_lists || policy.n_turns == 0) {
         policy.turns = NULL;
         policy.n_turns = 0;
     }
     hosts = map_hosts(j);
     rc = (own_lists ? map_segments : map_together)(j, &policy, hosts,
                                                    &host_of_node, err);
-    if (rc == 0) {
+    if (rc == 0 && host_of_node != NULL) {
         adopt_map(j, host_of_node);
     }
     free(host_of_node);

@@ -34,6 +34,7 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
 {
     enum hb_count what = h->spec->slots > 0 ? HB_COUNT_UNSAID : h->spec->count;
 
+    h->quota_milli = counts->quota_milli;
     h->counted_slots = counted_slots(h->job, counts);
     free(h->slots_origin);
     h->slots_origin = hb_xstrdup(counts->origin);
@@ -116,6 +117,10 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
     }
     for (size_t i = 0; i < j->gang.n_notes; i++) {
         hb_log(HB_WARN, "%s", j->gang.notes[i]);
+    }
+    rc = job_order_hosts(j, err);
+    if (rc < 0) {
+        return rc;
     }
     if (j->opt->nodes > 0 && j->opt->nodes < j->gang.n) {
         hb_gang_cut(&j->gang, j->opt->nodes);

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "bin/job/job_impl.h"
 #include "lib/base/json.h"
@@ -172,6 +173,36 @@ static void put_rank_count(struct hb_str *out, const struct job *j, uint32_t i)
     }
 }
 
+/* What the host would do, where it is known what it looks like. */
+static void put_bindings(const struct job *j, const struct job_host *h,
+                         struct hb_str *out)
+{
+    struct hb_bind_policy policy = j->bind;
+    struct hb_bind_plan plan = {0};
+    struct hpcboot_error err = {0};
+    uint32_t *ranks = NULL, n = j->map->local_size[h->node];
+    const char **slots;
+
+    hb_jobmap_ranks_of_node(j->map, h->node, &ranks);
+    slots = hb_xcalloc(n + 1, sizeof *slots);
+    for (uint32_t i = 0; i < n && j->rankfile.n > 0; i++) {
+        slots[i] = j->rankfile.v[ranks[i]].slots;
+        policy.slots = slots;
+    }
+    if (hb_bind_plan(&policy, h->topo, h->quota_milli, n, &plan, &err) < 0) {
+        hb_str_putf(out, "  cannot be bound: %s\n", err.text);
+    } else {
+        for (uint32_t i = 0; i < n && plan.bound; i++) {
+            hb_str_putf(out, "  rank %u %s\n", ranks[i], plan.report[i]);
+        }
+        hb_str_putf(out, "  %s: %s\n", plan.bound ? "binding" : "not bound",
+                    plan.why);
+    }
+    hb_bind_plan_destroy(&plan);
+    free(slots);
+    free(ranks);
+}
+
 static void plan_text(const struct job *j, struct hb_str *out)
 {
     struct hb_strv lines = HB_STRV_INIT;
@@ -193,6 +224,9 @@ static void plan_text(const struct job *j, struct hb_str *out)
             hb_str_put(out, ", no ranks");
         }
         hb_str_putc(out, '\n');
+        if (j->map != NULL && h->node != HB_NODE_UNSET && h->topo != NULL) {
+            put_bindings(j, h, out);
+        }
     }
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         const struct hb_app_options *app = &j->opt->apps[i];

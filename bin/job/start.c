@@ -77,6 +77,7 @@ static int put_job(struct job *j, struct hb_buf *out,
 {
     struct hb_strv env = HB_STRV_INIT, limits = HB_STRV_INIT;
     uint32_t *nodes = hb_xcalloc(j->gang.n, sizeof *nodes);
+    struct hb_strv slots = HB_STRV_INIT;
     struct hb_buf map;
     int rc;
 
@@ -88,6 +89,7 @@ static int put_job(struct job *j, struct hb_buf *out,
     outgoing_env(j, &env);
     hb_limits_outgoing(&limits);
     hb_jobmap_encode(j->map, &map);
+    job_policy_slots(j, &slots);
     const struct hb_msg_job m = {
         .map = {map.data, map.len},
         .family = hb_pm_family_name(j->family.family),
@@ -100,12 +102,14 @@ static int put_job(struct job *j, struct hb_buf *out,
         .stdin_mode = j->stdin_mode, .stdin_rank = j->stdin_rank,
         .credit_bytes = j->window, .bind_to = j->bind_text,
         .nodes = {.v = nodes, .n = (uint32_t)j->gang.n},
+        .rank_slots = hb_wire_strv_of(hb_strv_view(&slots)),
     };
     rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
     hb_buf_destroy(&map);
     free(nodes);
     hb_strv_destroy(&env);
     hb_strv_destroy(&limits);
+    hb_strv_destroy(&slots);
     return rc;
 }
 
@@ -212,16 +216,31 @@ static void choose_window(struct job *j)
                 : share < WINDOW_MIN ? WINDOW_MIN : share;
 }
 
-static void tell_oversubscription(const struct job *j)
+/* What an MPI does with more ranks than CPUs. Open MPI and libhpcboot yield;
+ * MPICH and its kin have no such mode, and each waiting rank burns its turn. */
+static const char *what_they_do(const struct job *j)
 {
+    switch (j->family.flavour) {
+    case HB_MPI_MPICH:
+    case HB_MPI_MVAPICH:
+        return "MPICH cannot be told to yield: ranks that wait will hold up "
+               "the others; start as many as there are CPUs";
+    default:
+        return "they are told to yield";
+    }
+}
+
+static void tell_oversubscription(struct job *j)
+{
+    j->oversubscribed = job_oversubscribed(j);
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
         const struct job_host *h = j->node_host[n];
 
-        if (h->counted_slots > 0 && h->spec->slots == 0 &&
+        if (h->counted_slots > 0 &&
             j->map->local_size[n] > h->counted_slots) {
-            hb_log(HB_INFO, "%u ranks share %u slots on %s (%s): they are "
-                   "told to yield", j->map->local_size[n], h->counted_slots,
-                   h->spec->name, h->slots_origin);
+            hb_log(HB_INFO, "%u ranks share %u slots on %s (%s): %s",
+                   j->map->local_size[n], h->counted_slots, h->spec->name,
+                   h->slots_origin, what_they_do(j));
             return;
         }
     }
@@ -310,11 +329,15 @@ void job_begin(struct job *j)
     struct hb_strv env = HB_STRV_INIT;
     const struct hb_app_options *app = &j->opt->apps[0];
 
-    job_warn_pinned(j);
     if (j->only_wait) {
+        job_warn_pinned(j);
         let_all_go(j);
         return;
     }
+    if (job_survey(j)) {
+        return;
+    }
+    job_warn_pinned(j);
     if (j->family_known || h->spec->is_local) {
         job_settle_family(j);
         go(j);

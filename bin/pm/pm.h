@@ -36,6 +36,11 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
     const struct hb_pm_app *apps; /* [map->n_apps] */
     uint32_t uid, gid;
     int oversubscribed;      /* tell Open MPI to yield */
+    const char *topology_xml;  /* of this node, or NULL */
+    const char *topology_file; /* the same in a file, or NULL */
+    /* [local ranks] what each is bound to and near, or NULL: not bound */
+    char *const *cpusets;
+    char *const *localities;
     int flavour;             /* enum hb_mpi_flavour of family.h */
     uint32_t epoch;
 };

@@ -169,7 +169,9 @@ const char *hb_pmi_get(const struct hb_pm *pm, const char *key)
         return fitting(pm->store->mapping);
     }
     if (strcmp(key, "PMI_hwloc_xmlfile") == 0) {
-        return "unavailable"; /* MPICH then discovers by itself */
+        /* Without one MPICH discovers by itself. */
+        return pm->job->topology_file != NULL
+                   ? fitting(pm->job->topology_file) : "unavailable";
     }
     return hb_kvs_get(pm->store->kvs, key, &value) ? value.data : NULL;
 }

@@ -17,12 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/pm/family.h"
 #include "bin/pm/pmix_impl.h"
 #include "lib/base/str.h"
 
 /* Arrays of foreign ranks are left out above this: libpmix derives their node
  * and local rank from the maps, and an array takes 5 KB. */
 #define ALL_RANKS_MAX 4096u
+
+/* Every client gets the topology with the job's keys up to this size; a larger
+ * one it finds by HWLOC_XMLFILE alone. */
+#define TOPOLOGY_BYTES_MAX (256u << 10)
 
 /* A growing list of infos; the first failure sticks. */
 struct bag {
@@ -184,6 +189,10 @@ static void add_job(const struct maker *m, struct bag *b)
     add_true(b, PMIX_TDIR_RMCLEAN);
     add_text(b, PMIX_RM_NAME, PACKAGE_NAME);
     add_text(b, PMIX_RM_VERSION, PACKAGE_VERSION);
+    if (job->topology_xml != NULL &&
+        strlen(job->topology_xml) <= TOPOLOGY_BYTES_MAX) {
+        add_text(b, PMIX_HWLOC_XML_V2, job->topology_xml);
+    }
 }
 
 static void add_node_facts(const struct maker *m, uint32_t node,
@@ -233,6 +242,25 @@ static void add_app(const struct maker *m, uint32_t app, struct bag *b)
     hb_str_destroy(&argv);
 }
 
+/* What a local rank is bound to, and near. Version 4 of Open MPI reads the
+ * bare texts, PMIx's own functions want to see whose they are. */
+static void add_place(const struct maker *m, uint32_t local, struct bag *b)
+{
+    const struct hb_pm_job *job = m->pm->job;
+    const char *whose = job->flavour == HB_MPI_OPENMPI4 ? "" : "hwloc:";
+    char *text;
+
+    if (job->cpusets == NULL) {
+        return;
+    }
+    text = hb_xasprintf("%s%s", whose, job->cpusets[local]);
+    add_text(b, PMIX_CPUSET, text);
+    free(text);
+    text = hb_xasprintf("%s%s", whose, job->localities[local]);
+    add_text(b, PMIX_LOCALITY_STRING, text);
+    free(text);
+}
+
 static void add_proc(const struct maker *m, uint32_t rank, struct bag *b)
 {
     uint32_t node = m->map->node_of_rank[rank];
@@ -249,6 +277,9 @@ static void add_proc(const struct maker *m, uint32_t rank, struct bag *b)
     add_u32(&inner, PMIX_NODEID, m->node_id[node]);
     add_text(&inner, PMIX_HOSTNAME, m->map->node_names[node]);
     add_u32(&inner, PMIX_REINCARNATION, 0);
+    if (node == m->pm->job->node) {
+        add_place(m, m->map->local_rank[rank], &inner);
+    }
     add_bag(b, PMIX_PROC_INFO_ARRAY, &inner);
 }
 

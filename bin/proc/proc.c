@@ -265,6 +265,10 @@ static int bind_cpus(const struct hb_proc_spec *spec, struct plan *plan)
             return -1;
         }
     }
+    if (spec->mem_mode != 0) {
+        (void)syscall(SYS_set_mempolicy, spec->mem_mode, spec->mem_nodes,
+                      spec->mem_bits);
+    }
     return 0;
 }
 

@@ -37,6 +37,10 @@ struct hb_proc_spec {
     size_t n_limits;
     const cpu_set_t *cpuset; /* NULL: not bound */
     size_t cpuset_size;      /* bytes */
+    int mem_mode;            /* MPOL_*: where memory comes from; 0: anywhere.
+                              * Refused by the system: go on */
+    const unsigned long *mem_nodes;
+    size_t mem_bits;
     int new_session;        /* 1: own session and process group */
     int death_signal;       /* PR_SET_PDEATHSIG, 0: none; it comes when the
                              * thread ends that called hb_proc_spawn */

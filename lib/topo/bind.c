@@ -21,38 +21,14 @@
 
 #include "config.h"
 
-#include "lib/topo/bind.h"
+#include "lib/topo/bind_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
 
-/* A run of units that ranks are seated in. */
-struct run {
-    uint32_t first, n; /* units */
-    uint32_t seats;    /* ranks that fit without sharing */
-    uint32_t ranks;
-};
-
-struct seat {
-    uint32_t run;
-    uint32_t place; /* the rank is the place-th of its run */
-};
-
-struct planner {
-    const struct hb_bind_policy *policy;
-    const struct hb_topo *topo;
-    const struct hb_topo_level *units;
-    uint32_t n_ranks, pe;
-    uint32_t quota_milli;
-    struct run *runs;
-    uint32_t n_runs;
-    struct seat *seats; /* [n_ranks] */
-    struct hb_bind_plan *out;
-};
-
-static int unbound(struct hb_bind_plan *out, uint32_t n_ranks, char *why)
+int hb_bind_unbound(struct hb_bind_plan *out, uint32_t n_ranks, char *why)
 {
     memset(out, 0, sizeof(*out));
     out->n_ranks = n_ranks;
@@ -79,29 +55,9 @@ static uint32_t whole_cpus(uint32_t quota_milli)
     return quota_milli / 1000 + (quota_milli % 1000 != 0);
 }
 
-/* The kind of object a way of mapping names, or -1. */
-static int kind_of_map(enum hb_map_by by)
-{
-    switch (by) {
-    case HB_MAP_HWTHREAD: return HB_TOPO_PU;
-    case HB_MAP_CORE: return HB_TOPO_CORE;
-    case HB_MAP_L1CACHE: return HB_TOPO_L1CACHE;
-    case HB_MAP_L2CACHE: return HB_TOPO_L2CACHE;
-    case HB_MAP_L3CACHE: return HB_TOPO_L3CACHE;
-    case HB_MAP_NUMA: return HB_TOPO_NUMA;
-    case HB_MAP_PACKAGE: return HB_TOPO_PACKAGE;
-    default: return -1;
-    }
-}
-
-static int mapped_kind(const struct hb_bind_policy *p)
-{
-    return kind_of_map(p->by == HB_MAP_PPR_OBJECT ? p->ppr_object : p->by);
-}
-
 /* What ranks are bound to under a wish: what --bind-to says, else CPUs when a
  * number of them was asked for, else the object they were mapped by. */
-static int target_kind(const struct hb_bind_policy *p)
+int hb_bind_target_kind(const struct hb_bind_policy *p)
 {
     if (p->to != HB_BIND_DEFAULT) {
         return p->to - HB_BIND_HWTHREAD + HB_TOPO_PU;
@@ -109,158 +65,16 @@ static int target_kind(const struct hb_bind_policy *p)
     if (p->pe > 0) {
         return p->hwtcpus ? HB_TOPO_PU : HB_TOPO_CORE;
     }
-    return mapped_kind(p);
+    if (p->by == HB_MAP_PE_LIST || p->slots != NULL) {
+        return p->hwtcpus ? HB_TOPO_PU : HB_TOPO_CORE;
+    }
+    return hb_bind_by_device(p) ? HB_BIND_TARGET_DEVICE : hb_bind_mapped_kind(p);
 }
 _Static_assert(HB_BIND_PACKAGE - HB_BIND_HWTHREAD ==
                    HB_TOPO_PACKAGE - HB_TOPO_PU,
                "binding objects follow the kinds of the topology");
 
-static void add_cpus(const struct hb_topo *topo, const struct hb_topo_span *s,
-                     struct hb_cpus *set)
-{
-    for (uint32_t i = s->first; i < s->first + s->n; i++) {
-        hb_cpus_add(set, topo->pu_os[i]);
-    }
-}
-
-/* Units whose first CPU lies in the span. */
-static struct run run_of(const struct planner *p, const struct hb_topo_span *s)
-{
-    struct run r = {0};
-
-    for (uint32_t i = 0; i < p->units->n; i++) {
-        uint32_t pu = p->units->v[i].first;
-        if (pu < s->first || pu - s->first >= s->n) {
-            continue;
-        }
-        r.first = r.n == 0 ? i : r.first;
-        r.n++;
-    }
-    r.seats = r.n / p->pe;
-    return r;
-}
-
-/* Runs are the objects of a kind, or (-1) the whole host. */
-static int make_runs(struct planner *p, int kind, struct hpcboot_error *err)
-{
-    struct hb_topo_span all = {0, p->topo->n_pus, 0};
-    const struct hb_topo_level *level;
-    uint32_t n;
-
-    level = kind >= 0 ? &p->topo->level[kind] : NULL;
-    n = level != NULL ? level->n : 1;
-    if (n == 0) {
-        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                       "ranks cannot be placed by %s: this host has none",
-                       hb_topo_kind_name((enum hb_topo_kind)kind));
-    }
-    p->runs = hb_xcalloc(n, sizeof(*p->runs));
-    for (uint32_t i = 0; i < n; i++) {
-        struct run r = run_of(p, level != NULL ? &level->v[i] : &all);
-        if (r.n > 0) {
-            p->runs[p->n_runs++] = r;
-        }
-    }
-    return HPCBOOT_OK;
-}
-
-/* Deals ranks over the runs in turn; with `full` beyond their seats. */
-static uint32_t deal(struct planner *p, uint32_t left, int full)
-{
-    uint32_t before = left + 1;
-
-    while (left > 0 && left != before) {
-        before = left;
-        for (uint32_t i = 0; i < p->n_runs && left > 0; i++) {
-            if (full || p->runs[i].ranks < p->runs[i].seats) {
-                p->runs[i].ranks++;
-                left--;
-            }
-        }
-    }
-    return left;
-}
-
-static void seat_counts(struct planner *p)
-{
-    uint32_t left = p->n_ranks;
-
-    for (uint32_t i = 0; p->policy->ppr > 0 && i < p->n_runs; i++) {
-        uint32_t some = p->policy->ppr < left ? p->policy->ppr : left;
-        p->runs[i].ranks = some;
-        left -= some;
-    }
-    deal(p, deal(p, left, 0), 1);
-}
-
-/* Numbers the seats: run after run, or (span) one of each run in turn. */
-static void seat_ranks(struct planner *p)
-{
-    int in_turn = p->policy->rank_by == HB_RANK_SPAN;
-    uint32_t rank = 0;
-
-    for (uint32_t place = 0; in_turn && rank < p->n_ranks; place++) {
-        for (uint32_t i = 0; i < p->n_runs; i++) {
-            if (place < p->runs[i].ranks) {
-                p->seats[rank++] = (struct seat){i, place};
-            }
-        }
-    }
-    for (uint32_t i = 0; !in_turn && i < p->n_runs; i++) {
-        for (uint32_t place = 0; place < p->runs[i].ranks; place++) {
-            p->seats[rank++] = (struct seat){i, place};
-        }
-    }
-}
-
-/* Adds what a rank with this unit is bound to. */
-static int bind_unit(const struct planner *p, uint32_t unit, int target,
-                     struct hb_cpus *set, struct hpcboot_error *err)
-{
-    const struct hb_topo_span *s = &p->units->v[unit];
-
-    if ((int)(p->units - p->topo->level) != target) {
-        s = hb_topo_around(p->topo, (enum hb_topo_kind)target, s->first);
-    }
-    if (s == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                       "--bind-to %s: this host has no such object around "
-                       "CPU %u; choose another, or add :if-supported",
-                       hb_topo_kind_name((enum hb_topo_kind)target),
-                       p->topo->pu_os[p->units->v[unit].first]);
-    }
-    add_cpus(p->topo, s, set);
-    return HPCBOOT_OK;
-}
-
-static int bind_seats(struct planner *p, int target, struct hpcboot_error *err)
-{
-    for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
-        const struct run *r = &p->runs[p->seats[rank].run];
-        uint32_t seats = r->seats > 0 ? r->seats : 1;
-        uint32_t from = p->seats[rank].place % seats * p->pe;
-        for (uint32_t k = 0; k < p->pe && from + k < r->n; k++) {
-            int rc = bind_unit(p, r->first + from + k, target,
-                               &p->out->cpus[rank], err);
-            if (rc < 0) {
-                return rc;
-            }
-        }
-    }
-    return HPCBOOT_OK;
-}
-
-static uint32_t count_seats(const struct planner *p)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < p->n_runs; i++) {
-        n += p->runs[i].seats;
-    }
-    return n;
-}
-
-static int too_many(const struct planner *p, uint32_t seats,
+static int too_many(const struct hb_bind_planner *p, uint32_t seats,
                     struct hpcboot_error *err)
 {
     const char *unit = p->units == &p->topo->level[HB_TOPO_PU]
@@ -274,30 +88,25 @@ static int too_many(const struct planner *p, uint32_t seats,
 }
 
 /* Binding as it was wished for. */
-static int plan_wish(struct planner *p, int target, struct hpcboot_error *err)
+static int plan_wish(struct hb_bind_planner *p, int target, struct hpcboot_error *err)
 {
-    int kind = mapped_kind(p->policy), rc;
+    int kind = hb_bind_mapped_kind(p->policy), rc;
 
-    /* Without a mapping by object, more than two ranks are spread over the
-     * packages, or over the objects they are bound to when those are wider
-     * than a core; one or two, and those mapped by slot, sit side by side. */
-    if (kind < 0 && p->policy->by == HB_MAP_DEFAULT) {
-        if (target > HB_TOPO_CORE) {
-            kind = target;
-        } else if (p->n_ranks > 2 && p->topo->level[HB_TOPO_PACKAGE].n > 1) {
-            kind = HB_TOPO_PACKAGE;
-        }
+    /* Without a mapping by object ranks sit side by side, or are spread over
+     * the objects they are bound to when those are wider than a core. */
+    if (kind < 0 && p->policy->by == HB_MAP_DEFAULT &&
+        target > HB_TOPO_CORE) {
+        kind = target;
     }
-    rc = make_runs(p, kind, err);
+    rc = hb_bind_make_runs(p, kind, err);
     if (rc < 0) {
         return rc;
     }
-    if (p->n_ranks > count_seats(p) && !p->policy->overload_allowed) {
-        return too_many(p, count_seats(p), err);
+    if (p->n_ranks > hb_bind_count_seats(p) && !p->policy->overload_allowed) {
+        return too_many(p, hb_bind_count_seats(p), err);
     }
-    seat_counts(p);
-    seat_ranks(p);
-    rc = bind_seats(p, target, err);
+    hb_bind_seat_all(p);
+    rc = hb_bind_seats(p, target, err);
     if (rc >= 0) {
         p->out->why = p->pe > 1
                           ? hb_xasprintf("%u CPUs for each rank", p->pe)
@@ -309,13 +118,13 @@ static int plan_wish(struct planner *p, int target, struct hpcboot_error *err)
 }
 
 /* The units first..end-1 of a rank when units are shared out. */
-static uint32_t share_start(const struct planner *p, uint32_t rank)
+static uint32_t share_start(const struct hb_bind_planner *p, uint32_t rank)
 {
     return (uint32_t)((uint64_t)rank * p->units->n / p->n_ranks);
 }
 
 /* 1 when no rank's part lies across two objects of a kind. */
-static int shares_fit(const struct planner *p, enum hb_topo_kind kind)
+static int shares_fit(const struct hb_bind_planner *p, enum hb_topo_kind kind)
 {
     if (p->topo->level[kind].n < 2) {
         return 1;
@@ -332,24 +141,24 @@ static int shares_fit(const struct planner *p, enum hb_topo_kind kind)
 }
 
 /* 1 when each object of the kind holds at least a rank's part of cores. */
-static int holds_share(const struct planner *p, enum hb_topo_kind kind)
+static int holds_share(const struct hb_bind_planner *p, enum hb_topo_kind kind)
 {
     const struct hb_topo_level *level = &p->topo->level[kind];
 
     for (uint32_t i = 0; i < level->n; i++) {
-        if (run_of(p, &level->v[i]).n < p->units->n / p->n_ranks) {
+        if (hb_bind_run_of(p, &level->v[i]).n < p->units->n / p->n_ranks) {
             return 0;
         }
     }
     return level->n > 1;
 }
 
-static void bind_shares(struct planner *p)
+static void bind_shares(struct hb_bind_planner *p)
 {
     for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
         for (uint32_t u = share_start(p, rank); u < share_start(p, rank + 1);
              u++) {
-            add_cpus(p->topo, &p->units->v[u], &p->out->cpus[rank]);
+            hb_bind_add_cpus(p->topo, &p->units->v[u], &p->out->cpus[rank]);
         }
     }
     p->out->why = hb_xasprintf("%u cores shared out to %u ranks", p->units->n,
@@ -357,11 +166,11 @@ static void bind_shares(struct planner *p)
 }
 
 /* Each rank to the node or package in which its part begins. */
-static int bind_share_objects(struct planner *p, enum hb_topo_kind kind,
+static int bind_share_objects(struct hb_bind_planner *p, enum hb_topo_kind kind,
                               struct hpcboot_error *err)
 {
     for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
-        int rc = bind_unit(p, share_start(p, rank), (int)kind,
+        int rc = hb_bind_unit(p, share_start(p, rank), (int)kind,
                            &p->out->cpus[rank], err);
         if (rc < 0) {
             return rc;
@@ -374,7 +183,7 @@ static int bind_share_objects(struct planner *p, enum hb_topo_kind kind,
 }
 
 /* 0: bound. 1: better not, *why_out says so. */
-static int plan_default(struct planner *p, char **why_out,
+static int plan_default(struct hb_bind_planner *p, char **why_out,
                         struct hpcboot_error *err)
 {
     uint32_t cpus = whole_cpus(p->quota_milli);
@@ -407,7 +216,7 @@ static int plan_default(struct planner *p, char **why_out,
     return *why_out != NULL;
 }
 
-static void write_reports(struct planner *p)
+static void write_reports(struct hb_bind_planner *p)
 {
     p->out->report = hb_xcalloc(p->n_ranks, sizeof(*p->out->report));
     for (uint32_t i = 0; i < p->n_ranks; i++) {
@@ -423,34 +232,111 @@ static void write_reports(struct planner *p)
 
 /* Oversubscription and objects that are not there are no error for a wish
  * that only the mapping made, or that said if-supported. */
-static int may_do_without(const struct hb_bind_policy *policy)
+int hb_bind_may_do_without(const struct hb_bind_policy *policy)
 {
     return policy->if_supported || policy->to == HB_BIND_DEFAULT;
 }
 
-static int run_plan(struct planner *p, struct hpcboot_error *err)
+/* Each rank to its part of what is next to its device. */
+static int plan_devices(struct hb_bind_planner *p, struct hpcboot_error *err)
 {
-    int target = target_kind(p->policy), rc;
+    int rc = hb_bind_make_runs(p, -1, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    hb_bind_seat_all(p);
+    hb_bind_run_parts(p);
+    p->out->why = hb_xasprintf("each rank to the cores next to its device");
+    return HPCBOOT_OK;
+}
+
+static int plan_as_asked(struct hb_bind_planner *p, int target,
+                         struct hpcboot_error *err)
+{
+    if (p->policy->by == HB_MAP_PE_LIST) {
+        return hb_bind_list(p, err);
+    }
+    if (p->policy->by == HB_MAP_RANKFILE && p->policy->slots != NULL) {
+        return hb_bind_slots(p, err);
+    }
+    if (target == HB_BIND_TARGET_DEVICE) {
+        return plan_devices(p, err);
+    }
+    return plan_wish(p, target, err);
+}
+
+static int run_plan(struct hb_bind_planner *p, struct hpcboot_error *err)
+{
+    int target = hb_bind_target_kind(p->policy), rc;
     struct hpcboot_error why;
     char *better_not = NULL;
 
-    if (target < 0) {
+    if (target == HB_BIND_TARGET_DEFAULT) {
         rc = plan_default(p, &better_not, err);
         if (rc <= 0) {
             return rc;
         }
     } else {
-        rc = plan_wish(p, target, &why);
+        rc = plan_as_asked(p, target, &why);
         if (rc >= 0) {
             return rc;
         }
-        if (!may_do_without(p->policy)) {
+        if (rc == HPCBOOT_ERR_USAGE || !hb_bind_may_do_without(p->policy)) {
             return hb_fail(err, rc, "%s", why.text);
         }
         better_not = hb_xasprintf("%.200s", why.text);
     }
     hb_bind_plan_destroy(p->out);
-    return unbound(p->out, p->n_ranks, better_not);
+    return hb_bind_unbound(p->out, p->n_ranks, better_not);
+}
+
+struct hb_bind_planner hb_bind_planner_of(const struct hb_bind_policy *policy,
+                                          const struct hb_topo *topo)
+{
+    int threads = policy->hwtcpus || policy->to == HB_BIND_HWTHREAD ||
+                  hb_bind_mapped_kind(policy) == HB_TOPO_PU;
+    struct hb_bind_planner p = {
+        .policy = policy, .topo = topo, .pe = policy->pe > 0 ? policy->pe : 1,
+        .units = &topo->level[threads ? HB_TOPO_PU : HB_TOPO_CORE],
+    };
+
+    return p;
+}
+
+uint32_t hb_bind_room(const struct hb_bind_policy *policy,
+                      const struct hb_topo *topo)
+{
+    struct hb_bind_planner p = hb_bind_planner_of(policy, topo);
+    uint32_t n;
+
+    if (hb_bind_by_device(policy)) {
+        return hb_bind_objects(policy, topo);
+    }
+    if (policy->to == HB_BIND_NONE) {
+        return 0;
+    }
+    if (policy->by == HB_MAP_PE_LIST) {
+        n = hb_bind_list_length(policy);
+        return n > p.pe ? n / p.pe : 1;
+    }
+    n = hb_bind_make_runs(&p, hb_bind_mapped_kind(policy), NULL) >= 0
+            ? hb_bind_count_seats(&p) : 0;
+    free(p.runs);
+    return n;
+}
+
+uint32_t hb_bind_objects(const struct hb_bind_policy *policy,
+                         const struct hb_topo *topo)
+{
+    enum hb_map_by by = policy->by == HB_MAP_PPR_OBJECT ? policy->ppr_object
+                                                        : policy->by;
+    int kind = hb_bind_mapped_kind(policy);
+
+    if (hb_bind_by_device(policy)) {
+        return topo->device[by == HB_MAP_GPU ? HB_TOPO_GPU : HB_TOPO_NIC].n;
+    }
+    return kind >= 0 ? topo->level[kind].n : 0;
 }
 
 int hb_bind_plan(const struct hb_bind_policy *policy,
@@ -458,21 +344,18 @@ int hb_bind_plan(const struct hb_bind_policy *policy,
                  uint32_t n_ranks, struct hb_bind_plan *out,
                  struct hpcboot_error *err)
 {
-    int threads = policy->hwtcpus || policy->to == HB_BIND_HWTHREAD ||
-                  mapped_kind(policy) == HB_TOPO_PU;
     struct hb_bind_plan plan = {.n_ranks = n_ranks, .bound = 1};
-    struct planner p = {
-        .policy = policy, .topo = topo, .n_ranks = n_ranks, .out = &plan,
-        .quota_milli = quota_milli, .pe = policy->pe > 0 ? policy->pe : 1,
-        .units = &topo->level[threads ? HB_TOPO_PU : HB_TOPO_CORE],
-    };
+    struct hb_bind_planner p = hb_bind_planner_of(policy, topo);
     int rc;
 
     if (n_ranks == 0 || policy->to == HB_BIND_NONE) {
-        return unbound(out, n_ranks,
+        return hb_bind_unbound(out, n_ranks,
                        hb_xstrdup(n_ranks == 0 ? "no ranks here"
                                                : "--bind-to none"));
     }
+    p.n_ranks = n_ranks;
+    p.quota_milli = quota_milli;
+    p.out = &plan;
     plan.cpus = hb_xcalloc(n_ranks, sizeof(*plan.cpus));
     p.seats = hb_xcalloc(n_ranks, sizeof(*p.seats));
     rc = run_plan(&p, err);
@@ -487,52 +370,4 @@ int hb_bind_plan(const struct hb_bind_policy *policy,
     }
     *out = plan;
     return HPCBOOT_OK;
-}
-
-/* What can be said without a topology: oversubscribed by default. */
-static char *why_not_at_all(const struct hb_bind_policy *policy,
-                            const struct hb_allowed *allowed, uint32_t n_ranks)
-{
-    if (n_ranks == 0) {
-        return hb_xstrdup("no ranks here");
-    }
-    if (policy->to == HB_BIND_NONE) {
-        return hb_xstrdup("--bind-to none");
-    }
-    if (target_kind(policy) < 0 && !policy->hwtcpus &&
-        n_ranks > allowed->slots) {
-        return hb_xasprintf("%u ranks share %s", n_ranks, allowed->origin);
-    }
-    return NULL;
-}
-
-int hb_bind_here(const struct hb_bind_policy *policy, uint32_t n_ranks,
-                 struct hb_bind_plan *out, struct hpcboot_error *err)
-{
-    struct hb_allowed allowed;
-    struct hb_cpus cpus;
-    struct hb_topo *topo = NULL;
-    struct hpcboot_error why;
-    char *reason;
-    int rc = hb_topo_allowed("", &allowed, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    reason = why_not_at_all(policy, &allowed, n_ranks);
-    if (reason != NULL) {
-        return unbound(out, n_ranks, reason);
-    }
-    rc = hb_allowed_cpus("", &cpus, &why);
-    if (rc >= 0) {
-        rc = hb_topo_load(NULL, &cpus, &topo, &why);
-    }
-    if (rc < 0) {
-        return may_do_without(policy)
-                   ? unbound(out, n_ranks, hb_xasprintf("%.300s", why.text))
-                   : hb_fail(err, rc, "cannot bind: %s", why.text);
-    }
-    rc = hb_bind_plan(policy, topo, allowed.quota_milli, n_ranks, out, err);
-    hb_topo_destroy(topo);
-    return rc;
 }

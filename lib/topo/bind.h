@@ -8,6 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/topo/allowed.h"
 #include "lib/topo/cpus.h"
+#include "lib/topo/here.h"
 #include "lib/topo/map.h"
 #include "lib/topo/topo.h"
 
@@ -17,6 +18,10 @@ enum hb_bind_to {
     HB_BIND_DEFAULT, HB_BIND_NONE, HB_BIND_HWTHREAD, HB_BIND_CORE,
     HB_BIND_L1CACHE, HB_BIND_L2CACHE, HB_BIND_L3CACHE, HB_BIND_NUMA,
     HB_BIND_PACKAGE
+};
+
+enum hb_bind_memory {
+    HB_MEM_DEFAULT, HB_MEM_NONE, HB_MEM_PREFERRED, HB_MEM_BIND
 };
 
 struct hb_bind_policy {
@@ -31,6 +36,13 @@ struct hb_bind_policy {
     enum hb_rank_by rank_by;
     uint32_t pe;
     int hwtcpus;
+    int ordered;
+    enum hb_bind_memory memory;
+    uint32_t gpus; /* that each rank shall see; 0: all */
+    char list[HB_MAP_LIST_MAX]; /* HB_MAP_PE_LIST */
+    /* HB_MAP_RANKFILE: for each rank of the host what its line says, or NULL;
+     * borrowed. NULL: the file names no cores. */
+    const char *const *slots;
 };
 
 /* "core:overload-allowed", "none", "numa:if-supported", and what
@@ -53,6 +65,14 @@ struct hb_bind_plan {
     char *why;            /* one sentence, never NULL */
 };
 
+/* Ranks that have CPUs of their own on such a host; 0: as many as you like,
+ * because nobody is bound. */
+uint32_t hb_bind_room(const struct hb_bind_policy *policy,
+                      const struct hb_topo *topo);
+/* Objects or devices that the mapping places at; 0: the host has none. */
+uint32_t hb_bind_objects(const struct hb_bind_policy *policy,
+                         const struct hb_topo *topo);
+
 /* n_ranks local ranks, in rank order. `topo` is cut down to what may be used.
  * ERR_LIMIT: more ranks than CPUs and no overload-allowed; ERR_UNSUPPORTED:
  * this host has no such object. */
@@ -62,11 +82,32 @@ int hb_bind_plan(const struct hb_bind_policy *policy,
                  struct hpcboot_error *err);
 void hb_bind_plan_destroy(struct hb_bind_plan *plan); /* leaves it empty */
 
-/* The same on this very host: reads what is allowed, and loads the topology
- * only when there is something to bind. Without hwloc nothing is bound,
- * which is said, unless binding was asked for: then it is an error. */
+/* The same on this very host, whose topology is loaded into `here` only when
+ * there is something to bind. Where hwloc is not there, or the container may
+ * not set affinities, nothing is bound, which is said, unless binding was
+ * asked for: then it is an error. */
 int hb_bind_here(const struct hb_bind_policy *policy, uint32_t n_ranks,
-                 struct hb_bind_plan *out, struct hpcboot_error *err);
+                 struct hb_here *here, struct hb_bind_plan *out,
+                 struct hpcboot_error *err);
+
+/* memory.c: the NUMA nodes that a rank's memory comes from. */
+#define HB_MAX_NUMA 1024u
+struct hb_bind_mem {
+    int mode; /* MPOL_*; 0: nothing to set */
+    unsigned long nodes[HB_MAX_NUMA / (8 * sizeof(unsigned long))];
+};
+/* Memory follows the CPUs where they lie within the host's NUMA nodes, of
+ * which there must be more than one. */
+void hb_bind_memory_of(const struct hb_bind_policy *policy,
+                       const struct hb_topo *topo, const struct hb_cpus *cpus,
+                       struct hb_bind_mem *out);
+/* Tries it once in this process: 0, or the errno with which a container
+ * refuses memory policies. */
+int hb_bind_memory_probe(void);
+
+/* locality.c: where a rank is, in the words of PMIx, "SK0:L30:CR0-1:HT0-3";
+ * free() it. */
+char *hb_bind_locality(const struct hb_topo *topo, const struct hb_cpus *cpus);
 
 /* Open MPI's picture of a set within a topology; free() it. */
 char *hb_bind_picture(const struct hb_topo *topo, const struct hb_cpus *cpus);

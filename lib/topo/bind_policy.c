@@ -16,6 +16,7 @@
 #include "lib/topo/bind.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -64,8 +65,7 @@ static int refuse(const char *word, struct hpcboot_error *err)
 
     if (strncasecmp(word, "cpu-list", 8) == 0) {
         return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                       "--bind-to cpu-list: CPU lists are not taken; use core "
-                       "with --map-by core:PE=N");
+                       "--bind-to cpu-list: use --map-by pe-list=CORES");
     }
     return near != NULL
                ? hb_fail(err, HPCBOOT_ERR_USAGE,
@@ -85,13 +85,35 @@ struct carried {
 };
 #define FIELD(f) offsetof(struct hb_bind_policy, f)
 static const struct carried carried[] = {
-    {"by=", HB_MAP_PPR_OBJECT, FIELD(by)},
-    {"ppr-object=", HB_MAP_PPR_OBJECT, FIELD(ppr_object)},
+    {"by=", HB_MAP_PE_LIST, FIELD(by)},
+    {"ppr-object=", HB_MAP_PE_LIST, FIELD(ppr_object)},
     {"ppr=", HB_MAX_RANKS, FIELD(ppr)},
     {"rank-by=", HB_RANK_SPAN, FIELD(rank_by)},
     {"pe=", HB_MAX_CPUS, FIELD(pe)},
     {"hwtcpus=", 1, FIELD(hwtcpus)},
+    {"ordered=", 1, FIELD(ordered)},
+    {"memory=", HB_MEM_BIND, FIELD(memory)},
+    {"gpus=", 1024, FIELD(gpus)},
 };
+
+/* In the text a list's commas are '+', because commas part words. */
+#define LIST_IS "list="
+
+static int parse_list(const char *value, struct hb_bind_policy *p,
+                      struct hpcboot_error *err)
+{
+    if (strlen(value) >= sizeof(p->list) ||
+        value[strspn(value, "0123456789+-")] != '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--bind-to: %.40s is no list of cores", value);
+    }
+    snprintf(p->list, sizeof(p->list), "%s", value);
+    for (char *c = p->list; *c != '\0'; c++) {
+        *c = *c == '+' ? ',' : *c;
+    }
+    return HPCBOOT_OK;
+}
+
 _Static_assert(sizeof(enum hb_map_by) == 4 && sizeof(enum hb_rank_by) == 4 &&
                    sizeof(int) == 4, "carried fields are 32 bits wide");
 
@@ -129,6 +151,9 @@ static int parse_modifier(const char *word, struct hb_bind_policy *p,
     if (strcasecmp(word, "if-supported") == 0) {
         p->if_supported = 1;
         return HPCBOOT_OK;
+    }
+    if (hb_starts_with(word, LIST_IS)) {
+        return parse_list(word + strlen(LIST_IS), p, err);
     }
     return parse_carried(word, p, err);
 }
@@ -172,6 +197,8 @@ void hb_bind_policy_map(struct hb_bind_policy *io,
                       ? HB_RANK_SPAN : map->rank_by;
     io->pe = map->pe;
     io->hwtcpus = map->cpu_kind > 0;
+    io->ordered = map->ordered;
+    snprintf(io->list, sizeof(io->list), "%s", map->list);
 }
 
 char *hb_bind_policy_text(const struct hb_bind_policy *policy)
@@ -190,6 +217,12 @@ char *hb_bind_policy_text(const struct hb_bind_policy *policy)
         memcpy(&v, (const char *)policy + carried[i].offset, sizeof(v));
         if (v != 0) {
             hb_str_putf(&o, ":%s%u", carried[i].name, v);
+        }
+    }
+    if (policy->list[0] != '\0') {
+        hb_str_put(&o, ":" LIST_IS);
+        for (const char *c = policy->list; *c != '\0'; c++) {
+            hb_str_putc(&o, *c == ',' ? '+' : *c);
         }
     }
     return hb_str_steal(&o);

@@ -11,12 +11,18 @@
  * topology from a file are not its business, so each processing unit is
  * compared with the allowed set again, and objects shrink to what is left of
  * them; an object without any is gone. NUMA nodes that share their CPUs with
- * another (two kinds of memory beside the same cores) are one here. */
+ * another (two kinds of memory beside the same cores) are one here.
+ *
+ * Devices are PCI functions of the display classes (GPUs) and OpenFabrics
+ * devices (NICs); what is next to one is what its first parent that is no I/O
+ * object covers. Plug-ins that open vendors' drivers are kept out: they start
+ * a context on every GPU, and take longer than all the rest. */
 
 #include "config.h"
 
 #include <errno.h>
 #include <hwloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +63,65 @@ static int set_source(hwloc_topology_t t, const char *source,
     return HPCBOOT_OK;
 }
 
-static int open_topology(const char *source, hwloc_topology_t *out,
-                         struct hpcboot_error *err)
+/* For others nothing is left out but caches of instructions; for this
+ * program only what placement knows. */
+static void set_filters(hwloc_topology_t t, const struct hb_topo_request *req)
+{
+    if (req->xml_out == NULL) {
+        hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
+        for (int kind = 0; kind < HB_TOPO_KINDS; kind++) {
+            hwloc_topology_set_type_filter(t, types[kind],
+                                           HWLOC_TYPE_FILTER_KEEP_ALL);
+        }
+        /* A NUMA node that is part of a package hangs below a group. */
+        hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP,
+                                       HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    }
+    if (req->devices) {
+        hwloc_topology_set_io_types_filter(t,
+                                           HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    }
+    hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                  "x86");
+}
+
+/* What hwloc's plug-ins cost, and libxml, is spared: see above. */
+#define PLUGINS_OUT "HWLOC_PLUGINS_BLACKLIST"
+#define PLUGIN_NAMES "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,"            \
+    "hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_xml_libxml.so"
+
+/* hwloc is steered by variables, which are about what a user wants to see of
+ * a machine, and not about where ranks may run. They are put back, because
+ * the environment of this process becomes that of the ranks. */
+static const char *const variables[] = {
+    PLUGINS_OUT, "HWLOC_COMPONENTS", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",
+    "HWLOC_THISSYSTEM",
+};
+#define N_VARIABLES (sizeof(variables) / sizeof(variables[0]))
+
+static void hide_variables(char *saved[N_VARIABLES])
+{
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        const char *v = getenv(variables[i]);
+        saved[i] = v != NULL ? hb_xstrdup(v) : NULL;
+        unsetenv(variables[i]);
+    }
+    setenv(PLUGINS_OUT, PLUGIN_NAMES, 1);
+}
+
+static void restore_variables(char *saved[N_VARIABLES])
+{
+    unsetenv(PLUGINS_OUT);
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        if (saved[i] != NULL) {
+            setenv(variables[i], saved[i], 1);
+        }
+        free(saved[i]);
+    }
+}
+
+static int open_topology(const struct hb_topo_request *req,
+                         hwloc_topology_t *out, struct hpcboot_error *err)
 {
     hwloc_topology_t t = NULL;
     int rc;
@@ -66,21 +129,12 @@ static int open_topology(const char *source, hwloc_topology_t *out,
     if (hwloc_topology_init(&t) != 0) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "hwloc does not start");
     }
-    hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
-    for (int kind = 0; kind < HB_TOPO_KINDS; kind++) {
-        hwloc_topology_set_type_filter(t, types[kind],
-                                       HWLOC_TYPE_FILTER_KEEP_ALL);
-    }
-    /* A NUMA node that is part of a package hangs below a group. */
-    hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP,
-                                   HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-    hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-                                  "x86");
-    rc = set_source(t, source, err);
+    set_filters(t, req);
+    rc = set_source(t, req->source, err);
     if (rc >= 0 && hwloc_topology_load(t) != 0) {
         rc = hb_fail(err, HPCBOOT_ERR_PARSE,
                      "hwloc cannot read the topology of %s",
-                     source != NULL ? source : "this host");
+                     req->source != NULL ? req->source : "this host");
     }
     if (rc < 0) {
         hwloc_topology_destroy(t);
@@ -177,16 +231,132 @@ static void cores_from_pus(struct hb_topo *out)
     }
 }
 
-static int load(const char *source, const struct hb_cpus *allowed,
-                struct hb_topo *out, struct hpcboot_error *err)
+/* The processing units next to a device; all of them when that is unknown or
+ * none of its own may be used. */
+static struct hb_topo_span span_near(hwloc_topology_t t, hwloc_obj_t obj,
+                                     const struct hb_topo *topo)
+{
+    hwloc_obj_t parent = hwloc_get_non_io_ancestor_obj(t, obj);
+    struct hb_topo_span s = {0, 0, UINT32_MAX};
+
+    if (parent != NULL && parent->cpuset != NULL) {
+        s = span_of(topo, parent);
+    }
+    if (s.n == 0) {
+        s.first = 0;
+        s.n = topo->n_pus;
+    }
+    s.os_index = UINT32_MAX;
+    return s;
+}
+
+static hwloc_obj_t pci_of(hwloc_obj_t obj)
+{
+    while (obj != NULL && obj->type != HWLOC_OBJ_PCI_DEVICE) {
+        obj = obj->parent;
+    }
+    return obj;
+}
+
+static void add_device(hwloc_topology_t t, hwloc_obj_t obj, const char *name,
+                       const struct hb_topo *topo, struct hb_topo_devices *d)
+{
+    hwloc_obj_t pci = pci_of(obj);
+    struct hb_topo_device v = {.near = span_near(t, obj, topo)};
+
+    if (pci != NULL) {
+        snprintf(v.pci, sizeof(v.pci), "%04x:%02x:%02x.%x",
+                 (unsigned)pci->attr->pcidev.domain & 0xffffffffu,
+                 (unsigned)pci->attr->pcidev.bus,
+                 (unsigned)pci->attr->pcidev.dev,
+                 (unsigned)pci->attr->pcidev.func);
+        v.vendor = pci->attr->pcidev.vendor_id;
+    }
+    snprintf(v.name, sizeof(v.name), "%s", name != NULL ? name : v.pci);
+    d->v = hb_xrealloc(d->v, (d->n + 1) * sizeof(*d->v));
+    d->v[d->n++] = v;
+}
+
+static int by_pci(const void *va, const void *vb)
+{
+    const struct hb_topo_device *a = va, *b = vb;
+    int order = strcmp(a->pci, b->pci);
+
+    return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+/* Display controllers (class 03xx) of those who make GPUs for computing, and
+ * processing accelerators (12xx); not the text console of a server. */
+static int is_gpu(const struct hwloc_pcidev_attr_s *pci)
+{
+    unsigned class = pci->class_id >> 8;
+    int maker = pci->vendor_id == HB_PCI_NVIDIA ||
+                pci->vendor_id == HB_PCI_AMD || pci->vendor_id == HB_PCI_INTEL;
+
+    return maker && (class == 0x03 || class == 0x12);
+}
+
+static void take_devices(hwloc_topology_t t, struct hb_topo *out)
+{
+    hwloc_obj_t obj = NULL;
+
+    while ((obj = hwloc_get_next_pcidev(t, obj)) != NULL) {
+        if (is_gpu(&obj->attr->pcidev)) {
+            add_device(t, obj, NULL, out, &out->device[HB_TOPO_GPU]);
+        }
+    }
+    while ((obj = hwloc_get_next_osdev(t, obj)) != NULL) {
+        if (obj->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS) {
+            add_device(t, obj, obj->name, out, &out->device[HB_TOPO_NIC]);
+        }
+    }
+    for (int kind = 0; kind < HB_TOPO_DEVICE_KINDS; kind++) {
+        if (out->device[kind].n > 1) {
+            qsort(out->device[kind].v, out->device[kind].n,
+                  sizeof(*out->device[kind].v), by_pci);
+        }
+    }
+}
+
+/* Restricting comes last: it changes what the reading above relies on. */
+static int take_xml(hwloc_topology_t t, const struct hb_cpus *allowed,
+                    char **out, struct hpcboot_error *err)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    char *text = NULL;
+    int len = 0, rc = HPCBOOT_OK;
+
+    for (unsigned i = 0; allowed != NULL && i < HB_MAX_CPUS; i++) {
+        if (hb_cpus_has(allowed, i)) {
+            hwloc_bitmap_set(set, i);
+        }
+    }
+    if ((allowed != NULL && hwloc_topology_restrict(t, set, 0) != 0) ||
+        hwloc_topology_export_xmlbuffer(t, &text, &len, 0) != 0) {
+        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                           "hwloc cannot write the topology as XML");
+    } else {
+        *out = hb_xstrdup(text);
+        hwloc_free_xmlbuffer(t, text);
+    }
+    hwloc_bitmap_free(set);
+    return rc;
+}
+
+static int load(const struct hb_topo_request *req, struct hb_topo *out,
+                struct hpcboot_error *err)
 {
     hwloc_topology_t t = NULL;
-    int rc = open_topology(source, &t, err);
+    char *saved[N_VARIABLES];
+    int rc;
 
+    hide_variables(saved);
+    rc = open_topology(req, &t, err);
+    restore_variables(saved);
     if (rc < 0) {
         return rc;
     }
-    take_pus(t, allowed, out);
+    take_pus(t, req->allowed, out);
     if (out->n_pus == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
                      "none of the allowed CPUs is in the topology that hwloc "
@@ -197,6 +367,12 @@ static int load(const char *source, const struct hb_cpus *allowed,
     }
     if (rc >= 0) {
         cores_from_pus(out);
+        if (req->devices) {
+            take_devices(t, out);
+        }
+    }
+    if (rc >= 0 && req->xml_out != NULL) {
+        rc = take_xml(t, req->allowed, req->xml_out, err);
     }
     hwloc_topology_destroy(t);
     return rc;

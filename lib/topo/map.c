@@ -29,66 +29,36 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/topo/map_impl.h"
 #include "lib/topo/slots.h"
-
-struct plan {
-    const struct hb_map_policy *policy;
-    const struct hb_map_host *hosts;
-    uint32_t n_hosts;
-    uint32_t *offer;  /* [n_hosts] filled first */
-    uint32_t *limit;  /* [n_hosts] never exceeded */
-    uint32_t *used;   /* [n_hosts] ranks of all apps so far */
-    uint32_t *count;  /* [n_hosts] ranks of the app at hand */
-    uint32_t *ring;   /* [n_hosts] hosts that still take part in a deal */
-    struct hb_map_turn *turns; /* mentions, for seq and wrap */
-    uint32_t n_turns;
-    uint32_t next;      /* the host a deal starts with */
-    uint32_t turn;      /* the mention that is next */
-    uint32_t turn_used; /* ranks it has taken in this turn */
-    uint32_t *host_of_rank;
-    struct hb_job_app *apps;
-    uint32_t n_apps, n_ranks;
-    const struct hb_map_app *asked;
-};
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-static int too_few(const struct plan *p, struct hpcboot_error *err)
-{
-    return hb_slots_fail(p->policy, p->hosts, p->n_hosts, p->asked, p->n_apps,
-                         p->n_ranks, err);
-}
-
 /* Objects a host counts for in one turn. */
-static uint32_t chunk_of(const struct plan *p, uint32_t host)
+static uint32_t chunk_of(const struct hb_map_plan *p, uint32_t host)
 {
     uint32_t n = p->hosts[host].objects;
 
     return n > 0 ? n : 1;
 }
 
-static void give(struct plan *p, uint32_t host, uint32_t n)
+static void give(struct hb_map_plan *p, uint32_t host, uint32_t n)
 {
     p->count[host] += n;
     p->used[host] += n;
 }
 
-static uint32_t room(const uint32_t *cap, const uint32_t *used, uint32_t host)
-{
-    return cap[host] > used[host] ? cap[host] - used[host] : 0;
-}
-
 /* Fills the ring with the hosts that have room, from `next` on. */
-static uint32_t ring_fill(struct plan *p, const uint32_t *cap)
+static uint32_t ring_fill(struct hb_map_plan *p, const uint32_t *cap)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->n_hosts; i++) {
         uint32_t host = (p->next + i) % p->n_hosts;
-        if (room(cap, p->used, host) > 0) {
+        if (hb_map_room(cap, p->used, host) > 0) {
             p->ring[n++] = host;
         }
     }
@@ -97,7 +67,7 @@ static uint32_t ring_fill(struct plan *p, const uint32_t *cap)
 
 /* Deals ranks in turn, each host one (or one per object), up to `cap`.
  * Returns how many are left. */
-static uint32_t deal(struct plan *p, const uint32_t *cap, int by_object,
+static uint32_t deal(struct hb_map_plan *p, const uint32_t *cap, int by_object,
                      uint32_t left)
 {
     uint32_t n = ring_fill(p, cap);
@@ -107,11 +77,11 @@ static uint32_t deal(struct plan *p, const uint32_t *cap, int by_object,
         for (uint32_t i = 0; i < n && left > 0; i++) {
             uint32_t host = p->ring[i];
             uint32_t some = by_object ? chunk_of(p, host) : 1;
-            some = min_u32(min_u32(some, room(cap, p->used, host)), left);
+            some = min_u32(min_u32(some, hb_map_room(cap, p->used, host)), left);
             give(p, host, some);
             left -= some;
             p->next = (host + 1) % p->n_hosts;
-            if (room(cap, p->used, host) > 0) {
+            if (hb_map_room(cap, p->used, host) > 0) {
                 p->ring[kept++] = host;
             }
         }
@@ -122,7 +92,7 @@ static uint32_t deal(struct plan *p, const uint32_t *cap, int by_object,
 
 /* Spreads ranks beyond the offers evenly over hosts that may exceed theirs,
  * the first ones taking the odd ones. Open MPI does it like this. */
-static void spread(struct plan *p, uint32_t left)
+static void spread(struct hb_map_plan *p, uint32_t left)
 {
     p->next = 0;
     while (left > 0) {
@@ -136,18 +106,18 @@ static void spread(struct plan *p, uint32_t left)
         for (uint32_t i = 0; i < n; i++) {
             uint32_t host = p->ring[i];
             uint32_t some = min_u32(each + (i < odd),
-                                    room(p->limit, p->used, host));
+                                    hb_map_room(p->limit, p->used, host));
             give(p, host, some);
             left -= some;
         }
     }
 }
 
-static int count_by_slot(struct plan *p, uint32_t np,
+static int count_by_slot(struct hb_map_plan *p, uint32_t np,
                          struct hpcboot_error *err)
 {
     for (uint32_t i = 0; i < p->n_hosts && np > 0; i++) {
-        uint32_t some = min_u32(room(p->offer, p->used, i), np);
+        uint32_t some = min_u32(hb_map_room(p->offer, p->used, i), np);
         give(p, i, some);
         np -= some;
     }
@@ -155,36 +125,36 @@ static int count_by_slot(struct plan *p, uint32_t np,
     return HPCBOOT_OK;
 }
 
-static int count_by_node(struct plan *p, uint32_t np, struct hpcboot_error *err)
+static int count_by_node(struct hb_map_plan *p, uint32_t np, struct hpcboot_error *err)
 {
     np = deal(p, p->offer, p->policy->span, np);
     deal(p, p->limit, p->policy->span, np);
     return HPCBOOT_OK;
 }
 
-static int count_by_object(struct plan *p, uint32_t np,
+static int count_by_object(struct hb_map_plan *p, uint32_t np,
                            struct hpcboot_error *err)
 {
     return p->policy->span ? count_by_node(p, np, err)
                            : count_by_slot(p, np, err);
 }
 
-static uint64_t ppr_of(const struct plan *p, uint32_t host)
+static uint64_t ppr_of(const struct hb_map_plan *p, uint32_t host)
 {
     uint64_t n = p->policy->by == HB_MAP_PPR_NODE ? 1 : p->hosts[host].objects;
 
     return p->limit[host] > 0 ? n * p->policy->ppr : 0;
 }
 
-static int count_by_ppr(struct plan *p, uint32_t np, struct hpcboot_error *err)
+static int count_by_ppr(struct hb_map_plan *p, uint32_t np, struct hpcboot_error *err)
 {
     uint32_t left = np;
 
     for (uint32_t i = 0; i < p->n_hosts && left > 0; i++) {
         uint64_t share = ppr_of(p, i);
         uint32_t some = share < left ? (uint32_t)share : left;
-        if (some > room(p->limit, p->used, i)) {
-            return too_few(p, err);
+        if (some > hb_map_room(p->limit, p->used, i)) {
+            return hb_map_too_few(p, err);
         }
         give(p, i, some);
         left -= some;
@@ -199,7 +169,7 @@ static int count_by_ppr(struct plan *p, uint32_t np, struct hpcboot_error *err)
 }
 
 /* Numbers the counted ranks host after host. */
-static void number_by_slot(struct plan *p, uint32_t first)
+static void number_by_slot(struct hb_map_plan *p, uint32_t first)
 {
     for (uint32_t i = 0; i < p->n_hosts; i++) {
         for (uint32_t k = 0; k < p->count[i]; k++) {
@@ -209,7 +179,7 @@ static void number_by_slot(struct plan *p, uint32_t first)
 }
 
 /* Numbers in turn: one per host, or one per object of it. */
-static void number_in_turn(struct plan *p, uint32_t first, uint32_t start,
+static void number_in_turn(struct hb_map_plan *p, uint32_t first, uint32_t start,
                            int by_object)
 {
     uint32_t n = 0;
@@ -249,59 +219,7 @@ static enum hb_rank_by ranking(const struct hb_map_policy *policy)
     return policy->span ? HB_RANK_SPAN : HB_RANK_SLOT;
 }
 
-/* The next mention that still has room, or -1. */
-static int64_t next_turn(struct plan *p)
-{
-    for (uint32_t tried = 0; tried <= p->n_turns; tried++) {
-        const struct hb_map_turn *t = &p->turns[p->turn];
-        uint32_t slots = t->slots > 0 ? t->slots : p->offer[t->host];
-        if (p->turn_used < slots && room(p->limit, p->used, t->host) > 0) {
-            p->turn_used++;
-            return t->host;
-        }
-        p->turn = (p->turn + 1) % p->n_turns;
-        p->turn_used = 0;
-    }
-    return -1;
-}
-
-/* Hydra: each mention takes its slots, then the list starts again. */
-static int place_wrapping(struct plan *p, uint32_t first, uint32_t np,
-                          struct hpcboot_error *err)
-{
-    for (uint32_t i = 0; i < np; i++) {
-        int64_t host = next_turn(p);
-        if (host < 0) {
-            return too_few(p, err);
-        }
-        p->used[host]++;
-        p->host_of_rank[first + i] = (uint32_t)host;
-    }
-    return HPCBOOT_OK;
-}
-
-/* One rank per mention, in order. */
-static int place_seq(struct plan *p, uint32_t first, uint32_t np,
-                     struct hpcboot_error *err)
-{
-    for (uint32_t i = 0; i < np; i++) {
-        uint32_t host;
-        if (p->turn >= p->n_turns) {
-            return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                           "--map-by seq: %u ranks asked for, the host list "
-                           "has %u entries", p->n_ranks, p->n_turns);
-        }
-        host = p->turns[p->turn++].host;
-        if (room(p->limit, p->used, host) == 0) {
-            return too_few(p, err);
-        }
-        p->used[host]++;
-        p->host_of_rank[first + i] = host;
-    }
-    return HPCBOOT_OK;
-}
-
-typedef int (*count_fn)(struct plan *p, uint32_t np, struct hpcboot_error *err);
+typedef int (*count_fn)(struct hb_map_plan *p, uint32_t np, struct hpcboot_error *err);
 static const count_fn count_table[] = {
     [HB_MAP_DEFAULT] = count_by_object,  [HB_MAP_SLOT] = count_by_object,
     [HB_MAP_NODE] = count_by_node,       [HB_MAP_PPR_NODE] = count_by_ppr,
@@ -309,21 +227,20 @@ static const count_fn count_table[] = {
     [HB_MAP_CORE] = count_by_object,     [HB_MAP_L1CACHE] = count_by_object,
     [HB_MAP_L2CACHE] = count_by_object,  [HB_MAP_L3CACHE] = count_by_object,
     [HB_MAP_NUMA] = count_by_object,     [HB_MAP_PACKAGE] = count_by_object,
+    [HB_MAP_GPU] = count_by_object,      [HB_MAP_NIC] = count_by_object,
+    [HB_MAP_PE_LIST] = count_by_object,
 };
 
-static int place_app(struct plan *p, const struct hb_job_app *app,
+static int place_app(struct hb_map_plan *p, const struct hb_job_app *app,
                      struct hpcboot_error *err)
 {
     enum hb_rank_by rank_by = ranking(p->policy);
+    hb_map_place_fn place = hb_map_special(p->policy);
     uint32_t start = p->next;
     int rc;
 
-    if (p->policy->by == HB_MAP_SEQ) {
-        return place_seq(p, app->first_rank, app->n_ranks, err);
-    }
-    if (p->policy->wrap && (p->policy->by == HB_MAP_DEFAULT ||
-                            p->policy->by == HB_MAP_SLOT)) {
-        return place_wrapping(p, app->first_rank, app->n_ranks, err);
+    if (place != NULL) {
+        return place(p, app->first_rank, app->n_ranks, err);
     }
     memset(p->count, 0, p->n_hosts * sizeof(*p->count));
     rc = count_table[p->policy->by](p, app->n_ranks, err);
@@ -339,13 +256,17 @@ static int place_app(struct plan *p, const struct hb_job_app *app,
 }
 
 /* What one app without a number of ranks gets. */
-static int default_np(const struct plan *p, uint64_t *np,
+static int default_np(const struct hb_map_plan *p, uint64_t *np,
                       struct hpcboot_error *err)
 {
     enum hb_map_by by = p->policy->by;
 
     *np = 0;
-    if (by == HB_MAP_SEQ) {
+    if (p->policy->n_grid > 0) {
+        *np = hb_grid_ranks(p->policy);
+    } else if (by == HB_MAP_RANKFILE) {
+        *np = p->policy->rankfile->n;
+    } else if (by == HB_MAP_SEQ) {
         *np = p->n_turns;
     } else if (by == HB_MAP_PPR_NODE || by == HB_MAP_PPR_OBJECT) {
         for (uint32_t i = 0; i < p->n_hosts; i++) {
@@ -361,7 +282,7 @@ static int default_np(const struct plan *p, uint64_t *np,
     return HPCBOOT_OK;
 }
 
-static int size_apps(struct plan *p, struct hpcboot_error *err)
+static int size_apps(struct hb_map_plan *p, struct hpcboot_error *err)
 {
     uint64_t total = 0;
 
@@ -381,13 +302,20 @@ static int size_apps(struct plan *p, struct hpcboot_error *err)
         total += np;
     }
     p->n_ranks = (uint32_t)total;
+    if (p->policy->n_grid > 0 && total != hb_grid_ranks(p->policy)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--grid has room for %llu ranks, and %llu are asked "
+                       "for: the numbers must be the same",
+                       (unsigned long long)hb_grid_ranks(p->policy),
+                       (unsigned long long)total);
+    }
     if (total > hb_slots_sum(p->limit, p->n_hosts)) {
-        return too_few(p, err);
+        return hb_map_too_few(p, err);
     }
     return HPCBOOT_OK;
 }
 
-static int nolocal_leaves_none(const struct plan *p, struct hpcboot_error *err)
+static int nolocal_leaves_none(const struct hb_map_plan *p, struct hpcboot_error *err)
 {
     uint32_t absent = 0, own = 0;
 
@@ -404,7 +332,28 @@ static int nolocal_leaves_none(const struct plan *p, struct hpcboot_error *err)
                    absent > 0 ? ", and no other one came up" : "");
 }
 
-static int check_hosts(const struct plan *p, struct hpcboot_error *err)
+/* Hosts that must have the objects which ranks are placed by. */
+static int check_objects(const struct hb_map_policy *policy,
+                         const struct hb_map_host *h,
+                         struct hpcboot_error *err)
+{
+    static const char *const names[] = {
+        [HB_MAP_PPR_OBJECT] = "ppr", [HB_MAP_GPU] = "gpu",
+        [HB_MAP_NIC] = "nic",
+    };
+    enum hb_map_by by = policy->by;
+
+    if (h->objects > 0 || (by != HB_MAP_PPR_OBJECT && by != HB_MAP_GPU &&
+                           by != HB_MAP_NIC)) {
+        return HPCBOOT_OK;
+    }
+    return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                   "--map-by %s: host %s has no such object that this job may "
+                   "use; choose another way, or leave the host out",
+                   names[by], h->name);
+}
+
+static int check_hosts(const struct hb_map_plan *p, struct hpcboot_error *err)
 {
     if (p->n_hosts == 0 || p->n_hosts > HB_MAX_NODES || p->n_apps == 0 ||
         p->n_apps > HB_MAX_APPS) {
@@ -417,11 +366,9 @@ static int check_hosts(const struct plan *p, struct hpcboot_error *err)
         return nolocal_leaves_none(p, err);
     }
     for (uint32_t i = 0; i < p->n_hosts; i++) {
-        if (p->policy->by == HB_MAP_PPR_OBJECT && p->hosts[i].objects == 0) {
-            return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                           "--map-by ppr:%u: how many such objects host %s has "
-                           "is not known; use ppr:N:node", p->policy->ppr,
-                           p->hosts[i].name);
+        int rc = check_objects(p->policy, &p->hosts[i], err);
+        if (rc < 0) {
+            return rc;
         }
     }
     for (uint32_t i = 0; i < p->policy->n_turns; i++) {
@@ -435,7 +382,7 @@ static int check_hosts(const struct plan *p, struct hpcboot_error *err)
 }
 
 /* The mentions of hosts that take part. */
-static void take_turns(struct plan *p)
+static void take_turns(struct hb_map_plan *p)
 {
     const struct hb_map_policy *policy = p->policy;
     uint32_t n = policy->n_turns > 0 ? policy->n_turns : p->n_hosts;
@@ -452,7 +399,7 @@ static void take_turns(struct plan *p)
     }
 }
 
-static void plan_create(struct plan *p, const struct hb_map_policy *policy,
+static void plan_create(struct hb_map_plan *p, const struct hb_map_policy *policy,
                         const struct hb_map_host *hosts, uint32_t n_hosts,
                         const struct hb_map_app *apps, uint32_t n_apps)
 {
@@ -477,7 +424,7 @@ static void plan_create(struct plan *p, const struct hb_map_policy *policy,
     take_turns(p);
 }
 
-static void plan_destroy(struct plan *p)
+static void plan_destroy(struct hb_map_plan *p)
 {
     free(p->offer);
     free(p->limit);
@@ -491,7 +438,7 @@ static void plan_destroy(struct plan *p)
 
 /* Gives the hosts that have ranks their node numbers, in host order, and
  * turns host_of_rank into node_of_rank. */
-static int build_map(struct plan *p, struct hb_jobmap **out,
+static int build_map(struct hb_map_plan *p, struct hb_jobmap **out,
                      uint32_t **host_of_node_out, struct hpcboot_error *err)
 {
     uint32_t *node_of_host = p->count, *host_of_node;
@@ -530,7 +477,7 @@ int hb_map_ranks(const struct hb_map_policy *policy,
                  struct hb_jobmap **out, uint32_t **host_of_node_out,
                  struct hpcboot_error *err)
 {
-    struct plan p;
+    struct hb_map_plan p;
     int rc;
 
     plan_create(&p, policy, hosts, n_hosts, apps, n_apps);

@@ -16,7 +16,9 @@
 enum hb_map_by {
     HB_MAP_DEFAULT, HB_MAP_SLOT, HB_MAP_NODE, HB_MAP_PPR_NODE, HB_MAP_SEQ,
     HB_MAP_HWTHREAD, HB_MAP_CORE, HB_MAP_L1CACHE, HB_MAP_L2CACHE,
-    HB_MAP_L3CACHE, HB_MAP_NUMA, HB_MAP_PACKAGE, HB_MAP_PPR_OBJECT
+    HB_MAP_L3CACHE, HB_MAP_NUMA, HB_MAP_PACKAGE, HB_MAP_PPR_OBJECT,
+    HB_MAP_GPU, HB_MAP_NIC, /* a rank for each device */
+    HB_MAP_RANKFILE, HB_MAP_PE_LIST
 };
 enum hb_rank_by {
     HB_RANK_DEFAULT, HB_RANK_SLOT, HB_RANK_NODE, HB_RANK_FILL, HB_RANK_SPAN
@@ -27,6 +29,10 @@ struct hb_map_turn {
     uint32_t host;
     uint32_t slots; /* ranks it takes per turn under `wrap`; 0: the host's */
 };
+
+#define HB_MAP_LIST_MAX 512u /* bytes of a CPU list, with its NUL */
+#define HB_MAP_FILE_MAX 1024u
+#define HB_GRID_MAX 8u       /* dimensions */
 
 struct hb_map_policy {
     enum hb_map_by by;
@@ -40,7 +46,12 @@ struct hb_map_policy {
     int span;             /* SPAN */
     int cpu_kind;         /* 1: HWTCPUS, -1: CORECPUS, 0: not given */
     int inherit;          /* 1: INHERIT, -1: NOINHERIT, 0: not given */
-    int ordered;          /* ORDERED */
+    int ordered;          /* ORDERED: with pe-list, one of it for each rank */
+    char list[HB_MAP_LIST_MAX]; /* HB_MAP_PE_LIST: logical cores, in order */
+    char file[HB_MAP_FILE_MAX]; /* FILE= of seq and rankfile */
+    const struct hb_rankfile *rankfile; /* HB_MAP_RANKFILE: read, borrowed */
+    uint32_t grid[HB_GRID_MAX]; /* sizes from the innermost dimension on */
+    uint32_t n_grid;      /* 0: no grid */
     /* HB_MAP_SEQ and wrap: hosts as they were mentioned, borrowed. NULL: each
      * host once. */
     const struct hb_map_turn *turns;
@@ -56,6 +67,8 @@ struct hb_map_host {
     const char *origin; /* for messages: where `slots` came from */
     uint32_t objects;   /* allowed objects of the kind the policy names; 0:
                          * not known */
+    uint32_t room;      /* ranks that have CPUs of their own under the policy;
+                         * 0: not known */
 };
 struct hb_map_app { uint32_t np; /* 0: not given */ const char *program; };
 
@@ -72,6 +85,10 @@ int hb_map_ranks(const struct hb_map_policy *policy,
 char *hb_map_slot_table(const struct hb_map_policy *policy,
                         const struct hb_map_host *hosts, uint32_t n_hosts);
 
+/* Does the policy place by what is inside of hosts, so that `objects` and
+ * `room` must be known? */
+int hb_map_needs_inside(const struct hb_map_policy *policy);
+
 /* "slot", "node:OVERSUBSCRIBE", "ppr:2:node", "numa:PE=4,SPAN", ":NOLOCAL".
  * Only what the text names is set. */
 int hb_map_by_parse(const char *text, struct hb_map_policy *io,
@@ -80,5 +97,9 @@ int hb_map_by_parse(const char *text, struct hb_map_policy *io,
  * are to be known by then. */
 int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
                      struct hpcboot_error *err);
+/* "tp=8,dp=4": names are for people, the first one is the innermost. */
+int hb_grid_parse(const char *text, struct hb_map_policy *io,
+                  struct hpcboot_error *err);
+uint64_t hb_grid_ranks(const struct hb_map_policy *policy); /* 0: no grid */
 
 #endif

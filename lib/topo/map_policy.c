@@ -4,8 +4,8 @@
 /* Reads --map-by and --rank-by.
  *
  *   map-by  := [place] { (":" | ",") modifier }
- *   place   := "slot" | "node" | ... | "ppr:N:object"
- *   modifier:= "PE=N" | "SPAN" | "OVERSUBSCRIBE" | ...
+ *   place   := "slot" | "node" | ... | "ppr:N:object" | "pe-list=0-3,7"
+ *   modifier:= "PE=N" | "FILE=NAME" | "SPAN" | "OVERSUBSCRIBE" | ...
  *
  * Words are compared without regard to case, as Open MPI does; "socket" is
  * its older name for "package". A text is read into a policy of its own
@@ -18,6 +18,7 @@
 #include "lib/topo/map.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,6 +29,8 @@
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_PPR HB_MAX_RANKS
+#define FILE_IS "FILE="
+#define LIST_IS "pe-list="
 
 struct word {
     const char *name;
@@ -40,7 +43,9 @@ static const struct word places[] = {
     {"core", HB_MAP_CORE},       {"l1cache", HB_MAP_L1CACHE},
     {"l2cache", HB_MAP_L2CACHE}, {"l3cache", HB_MAP_L3CACHE},
     {"numa", HB_MAP_NUMA},       {"package", HB_MAP_PACKAGE},
-    {"socket", HB_MAP_PACKAGE},
+    {"socket", HB_MAP_PACKAGE}, {"gpu", HB_MAP_GPU},
+    {"nic", HB_MAP_NIC},         {"rankfile", HB_MAP_RANKFILE},
+    {"pe-list", HB_MAP_PE_LIST},
 };
 
 static const struct word rankings[] = {
@@ -75,11 +80,8 @@ struct refused {
     const char *reason;
 };
 static const struct refused refusals[] = {
-    {"rankfile", "rank files are not read; use seq, ppr or a host list"},
-    {"pe-list", "CPU lists are not taken; use core:PE=N"},
     {"dist", "placement by distance is not done; use numa"},
     {"board", "boards are not told apart; use package"},
-    {"FILE", "files are not read; use -H or --hostfile with seq"},
     {"DISPLAY", "not a placement; use --dry-run or --explain"},
     {"DONOTLAUNCH", "not a placement; use --dry-run"},
 };
@@ -157,11 +159,62 @@ static int parse_pe(const char *value, struct hb_map_policy *p,
     return HPCBOOT_OK;
 }
 
+static int parse_file(const char *value, struct hb_map_policy *p,
+                      struct hpcboot_error *err)
+{
+    if (value[0] == '\0' || strlen(value) >= sizeof(p->file)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by FILE=%.40s: expected the name of a file",
+                       value);
+    }
+    snprintf(p->file, sizeof(p->file), "%s", value);
+    return HPCBOOT_OK;
+}
+
+static int parse_list(const char *value, struct hb_map_policy *p,
+                      struct hpcboot_error *err)
+{
+    if (value[0] == '\0' || strlen(value) >= sizeof(p->list) ||
+        value[strspn(value, "0123456789,-")] != '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by pe-list=%.40s: expected a list of cores, as "
+                       "0-3,7, of up to %u bytes", value, HB_MAP_LIST_MAX - 1);
+    }
+    snprintf(p->list, sizeof(p->list), "%s", value);
+    p->by = HB_MAP_PE_LIST;
+    return HPCBOOT_OK;
+}
+
+/* A way of placing must have what it needs. */
+static int check_whole(const struct hb_map_policy *p,
+                       struct hpcboot_error *err)
+{
+    if (p->by == HB_MAP_RANKFILE && p->file[0] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by rankfile: expected rankfile:FILE=NAME");
+    }
+    if (p->by == HB_MAP_PE_LIST && p->list[0] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by pe-list: expected pe-list=CORES, as in "
+                       "pe-list=0-3,7");
+    }
+    if (p->file[0] != '\0' && p->by != HB_MAP_RANKFILE &&
+        p->by != HB_MAP_SEQ) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "--map-by FILE=%.40s: only rankfile and seq read a "
+                       "file", p->file);
+    }
+    return HPCBOOT_OK;
+}
+
 static int parse_modifier(const char *word, struct hb_map_policy *p,
                           struct hpcboot_error *err)
 {
     if (strncasecmp(word, "PE=", 3) == 0) {
         return parse_pe(word + 3, p, err);
+    }
+    if (strncasecmp(word, FILE_IS, strlen(FILE_IS)) == 0) {
+        return parse_file(word + strlen(FILE_IS), p, err);
     }
     for (size_t i = 0; i < N_OF(modifiers); i++) {
         const struct modifier *m = &modifiers[i];
@@ -198,7 +251,7 @@ static int parse_ppr(const struct hb_strv *words, struct hb_map_policy *p,
     }
     object = find_word(places, N_OF(places), words->v[2]);
     if (object == NULL || object->value == HB_MAP_SLOT ||
-        object->value == HB_MAP_SEQ) {
+        object->value == HB_MAP_SEQ || object->value > HB_MAP_NIC) {
         return refuse_place(words->v[2], err);
     }
     p->ppr = (uint32_t)n;
@@ -207,11 +260,14 @@ static int parse_ppr(const struct hb_strv *words, struct hb_map_policy *p,
     return HPCBOOT_OK;
 }
 
-/* Cuts at ':' and ','; empty words stay, so that ":SPAN" has an empty place. */
+/* Cuts at ':' and ','; empty words stay, so that ":SPAN" has an empty place.
+ * A list and a file's name go on over commas. */
 static void split(const char *text, struct hb_strv *words)
 {
     for (;;) {
-        size_t n = strcspn(text, ":,");
+        int whole = strncasecmp(text, FILE_IS, strlen(FILE_IS)) == 0 ||
+                    strncasecmp(text, LIST_IS, strlen(LIST_IS)) == 0;
+        size_t n = strcspn(text, whole ? ":" : ":,");
         hb_strv_take(words, hb_xstrndup(text, n));
         if (text[n] == '\0') {
             return;
@@ -226,6 +282,8 @@ static void lay_over(const struct hb_map_policy *p, struct hb_map_policy *io)
         io->by = p->by;
         io->ppr = p->ppr;
         io->ppr_object = p->ppr_object;
+        snprintf(io->list, sizeof(io->list), "%s", p->list);
+        snprintf(io->file, sizeof(io->file), "%s", p->file);
     }
     for (size_t i = 0; i < N_OF(modifiers); i++) {
         const int *from = (const int *)((const char *)p + modifiers[i].offset);
@@ -252,6 +310,8 @@ int hb_map_by_parse(const char *text, struct hb_map_policy *io,
     place = find_word(places, N_OF(places), words.v[0]);
     if (place != NULL) {
         p.by = (enum hb_map_by)place->value;
+    } else if (strncasecmp(words.v[0], LIST_IS, strlen(LIST_IS)) == 0) {
+        rc = parse_list(words.v[0] + strlen(LIST_IS), &p, err);
     } else if (strcasecmp(words.v[0], "ppr") == 0) {
         rc = parse_ppr(&words, &p, err);
         next = 3;
@@ -260,6 +320,9 @@ int hb_map_by_parse(const char *text, struct hb_map_policy *io,
     }
     for (size_t i = next; rc >= 0 && i < words.n; i++) {
         rc = parse_modifier(words.v[i], &p, err);
+    }
+    if (rc >= 0) {
+        rc = check_whole(&p, err);
     }
     if (rc >= 0) {
         lay_over(&p, io);
@@ -316,4 +379,13 @@ int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
         names[i] = rankings[i].name;
     }
     return refuse("--rank-by", text, names, N_OF(names), err);
+}
+
+int hb_map_needs_inside(const struct hb_map_policy *policy)
+{
+    int object = policy->by >= HB_MAP_HWTHREAD && policy->by <= HB_MAP_PACKAGE;
+
+    return policy->by == HB_MAP_PPR_OBJECT || policy->by == HB_MAP_GPU ||
+           policy->by == HB_MAP_NIC || policy->pe > 1 ||
+           (object && (policy->span || policy->rank_by == HB_RANK_SPAN));
 }

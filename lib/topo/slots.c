@@ -34,7 +34,7 @@ static int left_out(const struct hb_map_policy *policy,
 
 /* Slots of a host before anything is exceeded. Cores were counted for one
  * CPU per rank; with PE=n fewer ranks have room. Stated slots are ranks. */
-uint32_t hb_slots_offer(const struct hb_map_policy *policy,
+static uint32_t slots_of(const struct hb_map_policy *policy,
                          const struct hb_map_host *h)
 {
     uint32_t n = h->slots;
@@ -49,6 +49,23 @@ uint32_t hb_slots_offer(const struct hb_map_policy *policy,
     return h->max_slots > 0 ? min_u32(n, h->max_slots) : n;
 }
 
+/* Where it is known how many ranks have CPUs (or a device) of their own, no
+ * more than that are put on a host while others have room. */
+uint32_t hb_slots_offer(const struct hb_map_policy *policy,
+                        const struct hb_map_host *h)
+{
+    int devices = policy->by == HB_MAP_GPU || policy->by == HB_MAP_NIC;
+    uint32_t n = slots_of(policy, h);
+
+    if (h->room == 0 || n == 0) {
+        return n;
+    }
+    if (devices && !h->stated && h->max_slots == 0) {
+        return h->room;
+    }
+    return min_u32(n, h->room);
+}
+
 uint32_t hb_slots_limit(const struct hb_map_policy *policy,
                          const struct hb_map_host *h)
 {
@@ -59,7 +76,7 @@ uint32_t hb_slots_limit(const struct hb_map_policy *policy,
         return 0;
     }
     if (!may_exceed) {
-        return hb_slots_offer(policy, h);
+        return slots_of(policy, h);
     }
     return h->max_slots > 0 ? h->max_slots : NO_LIMIT;
 }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/error.h"
 #include "lib/topo/cpus.h"
 
@@ -28,29 +29,72 @@ struct hb_topo_level {
     uint32_t n;
 };
 
+/* Devices that ranks can be placed at, in the order of their PCI addresses,
+ * in which the vendors' variables count them too. */
+enum hb_topo_device_kind { HB_TOPO_GPU, HB_TOPO_NIC, HB_TOPO_DEVICE_KINDS };
+
+#define HB_TOPO_NAME_MAX 32
+#define HB_PCI_NVIDIA 0x10deu
+#define HB_PCI_AMD 0x1002u
+#define HB_PCI_INTEL 0x8086u
+struct hb_topo_device {
+    char name[HB_TOPO_NAME_MAX]; /* "mlx5_0", or the PCI address */
+    char pci[HB_TOPO_NAME_MAX];  /* "0000:1b:00.0" */
+    uint32_t vendor;             /* PCI vendor; 0: not known */
+    struct hb_topo_span near;    /* the processing units next to it */
+};
+
+struct hb_topo_devices {
+    struct hb_topo_device *v;
+    uint32_t n;
+};
+
 struct hb_topo {
     uint32_t n_pus;
     uint32_t *pu_os; /* [n_pus] the kernel's CPU numbers */
     struct hb_topo_level level[HB_TOPO_KINDS]; /* PU and CORE never empty */
+    struct hb_topo_devices device[HB_TOPO_DEVICE_KINDS];
 };
 
-/* `source`: NULL for this machine, "synthetic:DESCRIPTION" in hwloc's words,
- * else an XML file as lstopo writes it. `allowed`: NULL for all of it.
- * ERR_UNSUPPORTED: hwloc is not there. Takes milliseconds. */
-int hb_topo_load(const char *source, const struct hb_cpus *allowed,
-                 struct hb_topo **out, struct hpcboot_error *err);
+struct hb_topo_request {
+    const char *source; /* NULL: this machine; "synthetic:DESCRIPTION" in
+                         * hwloc's words; else an XML file as lstopo writes
+                         * it */
+    const struct hb_cpus *allowed; /* NULL: all of it */
+    int devices;        /* also look for GPUs and NICs; takes longer */
+    char **xml_out;     /* or NULL: the whole topology as XML for others,
+                         * cut down to `allowed`; free() it */
+};
+
+/* ERR_UNSUPPORTED: hwloc is not there. Takes milliseconds. */
+int hb_topo_load(const struct hb_topo_request *req, struct hb_topo **out,
+                 struct hpcboot_error *err);
 void hb_topo_destroy(struct hb_topo *topo);
+/* The same machine without the CPUs that are not in `allowed`; ERR_UNSUPPORTED
+ * when none is left. */
+int hb_topo_restrict(const struct hb_topo *topo, const struct hb_cpus *allowed,
+                     struct hb_topo **out, struct hpcboot_error *err);
 /* Checks what a module or a peer handed over: bounds, order, no overlap. */
 int hb_topo_check(const struct hb_topo *topo, struct hpcboot_error *err);
 /* The object of a kind around a processing unit, or NULL. */
 const struct hb_topo_span *hb_topo_around(const struct hb_topo *topo,
                                           enum hb_topo_kind kind, uint32_t pu);
 const char *hb_topo_kind_name(enum hb_topo_kind kind); /* "core" */
+const char *hb_topo_device_name(enum hb_topo_device_kind kind); /* "gpu" */
+
+/* describe.c: a topology as bytes, for the way to the launcher and for a
+ * cache; equal machines give equal bytes. decode checks all of it. */
+#define HB_TOPO_BYTES_MAX (1u << 20)
+void hb_topo_encode(const struct hb_topo *topo, struct hb_buf *out);
+int hb_topo_decode(struct hb_topo **out, struct hb_buf *in,
+                   struct hpcboot_error *err);
+/* "2 packages, 2 numa, 16 cores, 32 hwthreads, 4 gpus"; free() it. */
+char *hb_topo_words(const struct hb_topo *topo);
 
 /* What the module hb_hwloc exports under the name hb_hwloc_source. */
 struct hb_topo_source {
-    int (*load)(const char *source, const struct hb_cpus *allowed,
-                struct hb_topo *out, struct hpcboot_error *err);
+    int (*load)(const struct hb_topo_request *req, struct hb_topo *out,
+                struct hpcboot_error *err);
 };
 
 #endif

@@ -11,7 +11,10 @@
 
 #include "lib/base/str.h"
 #include "lib/topo/cpus.h"
+#include "lib/topo/bind.h"
 #include "lib/topo/map.h"
+#include "lib/topo/rankfile.h"
+#include "lib/topo/topo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = hb_xstrndup((const char *)data, size), *again;
     struct hb_cpus cpus, same;
     struct hb_map_policy policy = {0};
+    struct hb_bind_policy bind = {0};
+    struct hb_rankfile file = {0};
+    struct hb_topo *topo = NULL;
+    struct hb_buf view;
     struct hpcboot_error err;
 
     if (hb_cpus_parse(text, &cpus, &err) >= 0) {
@@ -32,6 +39,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     hb_map_by_parse(text, &policy, &err);
     hb_rank_by_parse(text, &policy, &err);
+    hb_grid_parse(text, &policy, &err);
+    hb_bind_to_parse(text, &bind, &err);
+    if (hb_rankfile_parse("f", text, &file, &err) >= 0) {
+        hb_rankfile_clear(&file);
+    }
+    hb_buf_view(&view, data, size);
+    if (hb_topo_decode(&topo, &view, &err) >= 0) {
+        hb_topo_destroy(topo);
+    }
     free(text);
     return 0;
 }

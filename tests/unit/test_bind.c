@@ -29,6 +29,14 @@
 
 static int no_hwloc;
 
+static int load(const char *source, const struct hb_cpus *allowed,
+                struct hb_topo **out, struct hpcboot_error *err)
+{
+    struct hb_topo_request req = {.source = source, .allowed = allowed};
+
+    return hb_topo_load(&req, out, err);
+}
+
 static int setup(void **state)
 {
     const char *build = getenv("HB_BUILDDIR");
@@ -38,8 +46,9 @@ static int setup(void **state)
 
     dir = hb_xasprintf("%s/.libs", build != NULL ? build : ".");
     setenv("HPCBOOT_MODULE_DIR", dir, 0);
+    setenv("HPCBOOT_TOPO_CACHE", "off", 1);
     free(dir);
-    if (hb_topo_load("synthetic:pu:1", NULL, &topo, &err) < 0) {
+    if (load("synthetic:pu:1", NULL, &topo, &err) < 0) {
         no_hwloc = err.code == HPCBOOT_ERR_UNSUPPORTED;
         if (!no_hwloc) {
             fail_msg("%s", err.text);
@@ -58,7 +67,7 @@ static struct hb_topo *machine(const char *source, const char *allowed)
     if (allowed != NULL) {
         assert_int_equal(hb_cpus_parse(allowed, &cpus, NULL), HPCBOOT_OK);
     }
-    if (hb_topo_load(source, allowed != NULL ? &cpus : NULL, &topo, &err) < 0) {
+    if (load(source, allowed != NULL ? &cpus : NULL, &topo, &err) < 0) {
         fail_msg("%s: %s", source, err.text);
     }
     return topo;
@@ -112,12 +121,11 @@ static const struct binding bindings[] = {
     /* only what is allowed; a core with one thread counts */
     {XEON, "0-3", NULL, NULL, NULL, 0, 2, "[BB/..] [../BB]"},
     {XEON, "0,3,8-9", NULL, NULL, NULL, 0, 3, "[B/.][..] [./B][..] [./.][BB]"},
-    /* core: side by side for two, spread over packages for more */
+    /* core: side by side */
     {XEON, NULL, "core", NULL, NULL, 0, 2,
      "[BB/../../..][../../../..] [../BB/../..][../../../..]"},
-    {XEON, NULL, "core", NULL, NULL, 0, 4,
-     "[BB/../../..][../../../..] [../BB/../..][../../../..] "
-     "[../../../..][BB/../../..] [../../../..][../BB/../..]"},
+    {SMT, NULL, "core", NULL, NULL, 0, 3,
+     "[BB/..][../..] [../BB][../..] [../..][BB/..]"},
     {SMT, NULL, "core", "slot", NULL, 0, 3,
      "[BB/..][../..] [../BB][../..] [../..][BB/..]"},
     {SMT, NULL, "core", "package", "span", 0, 4,
@@ -137,7 +145,22 @@ static const struct binding bindings[] = {
      "[BB/..][../..] [../BB][../..]"},
     /* PE=n binds to n cores */
     {XEON, NULL, NULL, "core:PE=2", NULL, 0, 3,
-     "2 cores each"},
+     "[BB/BB/../..][../../../..] [../../BB/BB][../../../..] "
+     "[../../../..][BB/BB/../..]"},
+    {XEON, NULL, NULL, "core:PE=2", NULL, 0, 5, "2 cores each"},
+    /* three cores and two: no rank of two over the edge, but when it must */
+    {XEON, "0-5,8-11", NULL, "slot:PE=2", NULL, 0, 2,
+     "[BB/BB/..][../..] [../../..][BB/BB]"},
+    {XEON, "0-5,8-13", NULL, "slot:PE=2", NULL, 0, 3,
+     "[BB/BB/..][../../..] [../../BB][BB/../..] [../../..][../BB/BB]"},
+    /* by number */
+    {XEON, NULL, NULL, "pe-list=5,2,1", NULL, 0, 2,
+     "[../BB/BB/..][../BB/../..] [../BB/BB/..][../BB/../..]"},
+    {XEON, NULL, NULL, "pe-list=5,2,1:ORDERED", NULL, 0, 2,
+     "[../../../..][../BB/../..] [../../BB/..][../../../..]"},
+    {XEON, NULL, NULL, "pe-list=5,2:HWTCPUS,ORDERED", NULL, 0, 2,
+     "[../../.B/..][../../../..] [../B./../..][../../../..]"},
+    {XEON, NULL, NULL, "pe-list=0-1", NULL, 0, 3, "3 ranks of 1 CPUs each"},
     {XEON, NULL, NULL, "slot:PE=2", NULL, 0, 3,
      "[BB/BB/../..][../../../..] [../../BB/BB][../../../..] "
      "[../../../..][BB/BB/../..]"},
@@ -280,7 +303,8 @@ static void wrong_texts_are_refused(void **state)
         {"core:overload", "expected overload-allowed or if-supported"},
         {"core:pe=x", "expected a number"},
         {"zzzzzzzz", "expected none, hwthread, core"},
-        {"cpu-list", "CPU lists are not taken"},
+        {"cpu-list", "use --map-by pe-list=CORES"},
+        {"core:list=x", "is no list of cores"},
         {":", "is not known"},
     };
 
@@ -390,9 +414,9 @@ static void bad_descriptions_are_refused(void **state)
     if (no_hwloc) {
         skip();
     }
-    assert_int_equal(hb_topo_load("synthetic:nonsense", NULL, &topo, &err),
+    assert_int_equal(load("synthetic:nonsense", NULL, &topo, &err),
                      HPCBOOT_ERR_PARSE);
-    assert_int_equal(hb_topo_load("/no/such.xml", NULL, &topo, &err),
+    assert_int_equal(load("/no/such.xml", NULL, &topo, &err),
                      HPCBOOT_ERR_PARSE);
     assert_non_null(strstr(err.text, "/no/such.xml"));
     assert_null(topo);
@@ -433,7 +457,7 @@ static void a_file_that_is_cut_short_is_refused(void **state)
     assert_int_equal(write(fd, "<?xml version=\"1.0\"?>\n<topology>", 33), 33);
     close(fd);
     if (!no_hwloc) {
-        assert_true(hb_topo_load(path, NULL, &topo, NULL) < 0);
+        assert_true(load(path, NULL, &topo, NULL) < 0);
     }
     unlink(path);
     assert_null(topo);
@@ -449,7 +473,7 @@ static void no_allowed_cpu_in_the_topology_is_an_error(void **state)
         skip();
     }
     hb_cpus_parse("100", &cpus, NULL);
-    assert_int_equal(hb_topo_load(FLAT, &cpus, &topo, &err),
+    assert_int_equal(load(FLAT, &cpus, &topo, &err),
                      HPCBOOT_ERR_UNSUPPORTED);
     assert_null(topo);
 }
@@ -473,10 +497,13 @@ static void levels_that_overlap_are_refused(void **state)
 static void this_host_is_bound_within_its_mask(void **state)
 {
     struct hb_bind_policy policy = {.to = HB_BIND_CORE, .if_supported = 1};
+    struct hb_here here = {0};
     struct hb_bind_plan plan;
     struct hb_cpus allowed, in;
 
-    assert_int_equal(hb_bind_here(&policy, 1, &plan, NULL), HPCBOOT_OK);
+    assert_int_equal(hb_bind_here(&policy, 1, &here, &plan, NULL),
+                     HPCBOOT_OK);
+    hb_here_clear(&here);
     assert_int_equal(hb_allowed_cpus("", &allowed, NULL), HPCBOOT_OK);
     assert_non_null(plan.why);
     if (plan.bound) {
@@ -489,6 +516,7 @@ static void this_host_is_bound_within_its_mask(void **state)
 
 static void without_the_module_a_wish_is_an_error(void **state)
 {
+    struct hb_here here = {0};
     struct hb_bind_policy policy = {.by = HB_MAP_CORE};
     struct hb_bind_plan plan;
     struct hb_topo *topo = NULL;
@@ -496,18 +524,19 @@ static void without_the_module_a_wish_is_an_error(void **state)
     char *before = hb_xstrdup(getenv("HPCBOOT_MODULE_DIR"));
 
     setenv("HPCBOOT_MODULE_DIR", "/no/such/directory", 1);
-    if (hb_topo_load(NULL, NULL, &topo, NULL) >= 0) {
+    if (load(NULL, NULL, &topo, NULL) >= 0) {
         /* An installed module is found all the same. */
         hb_topo_destroy(topo);
         setenv("HPCBOOT_MODULE_DIR", before, 1);
         free(before);
         skip();
     }
-    assert_int_equal(hb_bind_here(&policy, 1, &plan, &err), HPCBOOT_OK);
+    assert_int_equal(hb_bind_here(&policy, 1, &here, &plan, &err),
+                     HPCBOOT_OK);
     assert_int_equal(plan.bound, 0);
     hb_bind_plan_destroy(&plan);
     policy.to = HB_BIND_CORE;
-    assert_int_equal(hb_bind_here(&policy, 1, &plan, &err),
+    assert_int_equal(hb_bind_here(&policy, 1, &here, &plan, &err),
                      HPCBOOT_ERR_UNSUPPORTED);
     setenv("HPCBOOT_MODULE_DIR", before, 1);
     free(before);

@@ -213,7 +213,7 @@ static const struct refusal refusals[] = {
     {"ppr:3:node", "a2 b9", "-", HPCBOOT_ERR_LIMIT, "not enough slots"},
     {"ppr:1:node", "a2 b2", "3", HPCBOOT_ERR_LIMIT,
      "3 ranks asked for, 2 have a place"},
-    {"ppr:1:numa", "a2 b2", "3", HPCBOOT_ERR_UNSUPPORTED, "is not known"},
+    {"ppr:1:numa", "a2 b2", "3", HPCBOOT_ERR_UNSUPPORTED, "no such object"},
     {"seq", "a2 b2", "3", HPCBOOT_ERR_LIMIT, "the host list has 2 entries"},
     {":NOLOCAL", "a2*", "1", HPCBOOT_ERR_LIMIT, "--nolocal leaves no host"},
     {NULL, "a2 b2", "-:1", HPCBOOT_ERR_USAGE, "say -n for each"},
@@ -304,9 +304,12 @@ static void wrong_map_by_texts_name_the_nearest(void **state)
         {"core:PE=0", "expected CPUs per rank"},
         {"core:PE=", "expected CPUs per rank"},
         {":OVERSUBSCRIBE,NOOVERSUBSCRIBE", "contradicts"},
-        {"rankfile:FILE=x", "rank files are not read"},
-        {"pe-list=0", "is not known"},
-        {"pe-list:0", "CPU lists are not taken"},
+        {"rankfile", "expected rankfile:FILE=NAME"},
+        {"rankfile:FILE=", "expected the name of a file"},
+        {"core:FILE=x", "only rankfile and seq read"},
+        {"pe-list=a", "expected a list of cores"},
+        {"pe-list:0", "is not known"},
+        {"ppr:1:rankfile", "is not known"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

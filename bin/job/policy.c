@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What the options say about placement, read once and before anybody is
+ * contacted: the policy of the mapping, that of the binding, which goes to the
+ * agents as a text, and the files that they name. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define SEQ_FILE_MAX (64u << 20)
+
+static int read_map(const struct job *j, struct hb_map_policy *p,
+                    struct hpcboot_error *err)
+{
+    const struct hb_options *o = j->opt;
+    int rc = 0;
+
+    memset(p, 0, sizeof *p);
+    if (o->per_node > 0) {
+        p->by = HB_MAP_PPR_NODE;
+        p->ppr = o->per_node;
+    }
+    if (o->map_by != NULL) {
+        rc = hb_map_by_parse(o->map_by, p, err);
+    }
+    if (rc == 0 && o->rank_by != NULL) {
+        rc = hb_rank_by_parse(o->rank_by, p, err);
+    }
+    if (rc == 0 && o->grid != NULL) {
+        rc = hb_grid_parse(o->grid, p, err);
+    }
+    if (o->oversubscribe != 0) {
+        p->oversubscribe = o->oversubscribe;
+    }
+    if (o->cpus_per_rank > 0) {
+        p->pe = o->cpus_per_rank;
+    }
+    p->nolocal |= o->nolocal;
+    p->wrap = o->dialect == HB_DIALECT_HYDRA;
+    return rc;
+}
+
+static int read_memory(const char *text, enum hb_bind_memory *out,
+                       struct hpcboot_error *err)
+{
+    static const char *const names[] = {
+        [HB_MEM_NONE] = "none", [HB_MEM_PREFERRED] = "preferred",
+        [HB_MEM_BIND] = "bind",
+    };
+
+    for (int i = HB_MEM_NONE; text != NULL && i <= HB_MEM_BIND; i++) {
+        if (hb_streq(text, names[i])) {
+            *out = (enum hb_bind_memory)i;
+            return 0;
+        }
+    }
+    return text == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE,
+                                      "--mem-bind %s: expected none, preferred "
+                                      "or bind", text);
+}
+
+/* Which CPUs a rank gets is decided on its host; the wish is checked here. */
+static int read_binding(struct job *j, struct hpcboot_error *err)
+{
+    int rc = hb_bind_to_parse(j->opt->bind_to, &j->bind, err);
+
+    if (rc == 0) {
+        rc = read_memory(j->opt->mem_bind, &j->bind.memory, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    hb_bind_policy_map(&j->bind, &j->policy);
+    j->bind.hwtcpus |= j->opt->use_hwthreads;
+    j->bind.gpus = j->opt->gpus_per_rank;
+    j->bind_text = hb_bind_policy_text(&j->bind);
+    return 0;
+}
+
+static int host_named(const struct job *j, const char *name)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (hb_rankfile_same_host(name, j->gang.hosts[i].name)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* A line a rank, the first word is its host; '#' begins a comment. */
+static int read_seq(struct job *j, char *text, struct hpcboot_error *err)
+{
+    const char *file = j->policy.file;
+    char *line, *save = NULL;
+    uint32_t number = 0;
+
+    for (line = text; line != NULL; line = save) {
+        size_t blanks;
+        int host;
+
+        number++;
+        save = strchr(line, '\n');
+        if (save != NULL) {
+            *save++ = '\0';
+        }
+        line[strcspn(line, "#\r")] = '\0';
+        blanks = strspn(line, " \t");
+        line += blanks;
+        line[strcspn(line, " \t")] = '\0';
+        if (line[0] == '\0') {
+            continue;
+        }
+        host = host_named(j, line);
+        if (host < 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "%s:%u:%zu: %.80s is no host of this job", file,
+                           number, blanks + 1, line);
+        }
+        j->seq = hb_xrealloc(j->seq, (j->n_seq + 1) * sizeof *j->seq);
+        j->seq[j->n_seq++] = (struct hb_map_turn){(uint32_t)host, 0};
+    }
+    return j->n_seq > 0 ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE,
+                                      "%s: no host in it; --map-by seq wants "
+                                      "one a line", file);
+}
+
+static int read_files(struct job *j, struct hpcboot_error *err)
+{
+    char *text = NULL;
+    size_t len;
+    int rc = 0;
+
+    if (j->policy.by == HB_MAP_RANKFILE) {
+        rc = hb_rankfile_read(j->policy.file, &j->rankfile, err);
+        j->policy.rankfile = &j->rankfile;
+    } else if (j->policy.by == HB_MAP_SEQ && j->policy.file[0] != '\0') {
+        rc = hb_file_read(j->policy.file, SEQ_FILE_MAX, &text, &len, err);
+        if (rc >= 0) {
+            rc = read_seq(j, text, err);
+        }
+        free(text);
+    }
+    if (rc < 0) { /* nothing was started: the request is wrong */
+        err->code = HPCBOOT_ERR_USAGE;
+        return HPCBOOT_ERR_USAGE;
+    }
+    return 0;
+}
+
+int job_policy_read(struct job *j, struct hpcboot_error *err)
+{
+    int rc = read_map(j, &j->policy, err);
+
+    if (rc == 0) {
+        rc = read_binding(j, err);
+    }
+    return rc == 0 ? read_files(j, err) : rc;
+}
+
+void job_policy_destroy(struct job *j)
+{
+    hb_rankfile_clear(&j->rankfile);
+    free(j->seq);
+    free(j->bind_text);
+}
+
+void job_policy_slots(const struct job *j, struct hb_strv *out)
+{
+    for (uint32_t r = 0; r < j->rankfile.n && r < j->map->n_ranks; r++) {
+        if (j->rankfile.v[r].slots != NULL) {
+            hb_strv_pushf(out, "%u %s", r, j->rankfile.v[r].slots);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* CPUs by number: pe-list, and the lines of a rankfile.
+ *
+ * Numbers are logical ones, as in Open MPI: core 0 is the first core that the
+ * job may use on the host, in hwloc's order; with HWTCPUS they count hardware
+ * threads. "1:0-3" are cores 0 to 3 of package 1. A pe-list binds every rank
+ * to all of it; ORDERED gives each rank its own, in the order of the list. */
+
+#include "config.h"
+
+#include "lib/topo/bind_impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+/* "N" or "N-M" at *text; moves behind it and a comma. 0: not understood. */
+static int next_range(const char **text, uint32_t *first, uint32_t *last)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)**text)) {
+        return 0;
+    }
+    *first = *last = (uint32_t)strtoul(*text, &end, 10);
+    if (*end == '-' && isdigit((unsigned char)end[1])) {
+        *last = (uint32_t)strtoul(end + 1, &end, 10);
+    }
+    if (*end == ',' && end[1] != '\0') {
+        end++;
+    } else if (*end != '\0') {
+        return 0;
+    }
+    *text = end;
+    return *last >= *first && *last < HB_MAX_CPUS;
+}
+
+uint32_t hb_bind_list_length(const struct hb_bind_policy *policy)
+{
+    const char *text = policy->list;
+    uint32_t first, last, n = 0;
+
+    while (*text != '\0' && n < HB_MAX_CPUS &&
+           next_range(&text, &first, &last)) {
+        n += last - first + 1;
+    }
+    return n;
+}
+
+static int bad_list(const char *what, const char *list,
+                    struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "%s %.80s: expected a list of cores, as 0-3,7", what, list);
+}
+
+static int not_there(const struct hb_bind_planner *p, const char *what,
+                     const char *list, uint32_t unit, uint32_t n,
+                     struct hpcboot_error *err)
+{
+    const char *name = p->units == &p->topo->level[HB_TOPO_PU]
+                           ? "hardware thread" : "core";
+
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "%s %.80s: there is no %s %u among those that the job may "
+                   "use here (0 to %u)", what, list, name, unit,
+                   n > 0 ? n - 1 : 0);
+}
+
+/* Appends the units of a list, which count from `base`, of which there are
+ * n; *count_io of them are in `units` so far, at most HB_MAX_CPUS. */
+static int take_units(const struct hb_bind_planner *p, const char *what,
+                      const char *list, struct hb_bind_run within,
+                      uint32_t *units, uint32_t *count_io,
+                      struct hpcboot_error *err)
+{
+    const char *text = list;
+    uint32_t first, last;
+
+    while (*text != '\0') {
+        if (!next_range(&text, &first, &last)) {
+            return bad_list(what, list, err);
+        }
+        for (uint32_t u = first; u <= last; u++) {
+            if (u >= within.n || *count_io == HB_MAX_CPUS) {
+                return not_there(p, what, list, u, within.n, err);
+            }
+            units[(*count_io)++] = within.first + u;
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+static int too_long(const struct hb_bind_planner *p, uint32_t n,
+                    struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                   "%u ranks of %u CPUs each on the %u of pe-list=%.80s. Name "
+                   "more, start fewer here, or let them share with --bind-to "
+                   "core:overload-allowed", p->n_ranks, p->pe, n,
+                   p->policy->list);
+}
+
+int hb_bind_list(struct hb_bind_planner *p, struct hpcboot_error *err)
+{
+    struct hb_bind_run all = {.n = p->units->n};
+    uint32_t *units = hb_xcalloc(HB_MAX_CPUS, sizeof(*units));
+    uint32_t n = 0;
+    int rc = take_units(p, "pe-list", p->policy->list, all, units, &n, err);
+
+    if (rc >= 0 && n == 0) {
+        rc = bad_list("pe-list", p->policy->list, err);
+    }
+    if (rc >= 0 && (uint64_t)p->n_ranks * p->pe > n &&
+        !p->policy->overload_allowed) {
+        rc = too_long(p, n, err);
+    }
+    for (uint32_t rank = 0; rc >= 0 && rank < p->n_ranks; rank++) {
+        uint32_t take = p->policy->ordered ? p->pe : n;
+        for (uint32_t k = 0; k < take; k++) {
+            uint32_t at = p->policy->ordered ? rank * p->pe + k : k;
+            hb_bind_add_cpus(p->topo, &p->units->v[units[at % n]],
+                             &p->out->cpus[rank]);
+        }
+    }
+    if (rc >= 0) {
+        p->out->why = hb_xasprintf("pe-list=%s", p->policy->list);
+    }
+    free(units);
+    return rc;
+}
+
+/* The part of the host that a line's list counts in, and the list. */
+static int find_part(const struct hb_bind_planner *p, const char *slots,
+                     struct hb_bind_run *within, const char **list,
+                     struct hpcboot_error *err)
+{
+    const struct hb_topo_level *packages = &p->topo->level[HB_TOPO_PACKAGE];
+    const char *colon = strchr(slots, ':');
+    char *end;
+    unsigned long package;
+
+    *within = (struct hb_bind_run){.n = p->units->n};
+    *list = slots;
+    if (colon == NULL) {
+        return HPCBOOT_OK;
+    }
+    package = strtoul(slots, &end, 10);
+    if (end != colon || end == slots) {
+        return bad_list("rankfile slot", slots, err);
+    }
+    if (package >= packages->n) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "rankfile slot %.80s: this host has %u packages", slots,
+                       packages->n);
+    }
+    *within = hb_bind_run_of(p, &packages->v[package]);
+    *list = colon + 1;
+    return HPCBOOT_OK;
+}
+
+static int bind_line(struct hb_bind_planner *p, uint32_t rank, uint32_t *units,
+                     struct hpcboot_error *err)
+{
+    struct hb_bind_run within;
+    const char *list;
+    uint32_t n = 0;
+    int rc = find_part(p, p->policy->slots[rank], &within, &list, err);
+
+    if (rc >= 0) {
+        rc = take_units(p, "rankfile slot", list, within, units, &n, err);
+    }
+    if (rc >= 0 && n == 0) {
+        rc = bad_list("rankfile slot", p->policy->slots[rank], err);
+    }
+    for (uint32_t k = 0; rc >= 0 && k < n; k++) {
+        hb_bind_add_cpus(p->topo, &p->units->v[units[k]], &p->out->cpus[rank]);
+    }
+    return rc;
+}
+
+/* A rank whose line names no cores has all of them. */
+int hb_bind_slots(struct hb_bind_planner *p, struct hpcboot_error *err)
+{
+    uint32_t *units = hb_xcalloc(HB_MAX_CPUS, sizeof(*units));
+    int rc = HPCBOOT_OK;
+
+    for (uint32_t rank = 0; rc >= 0 && rank < p->n_ranks; rank++) {
+        if (p->policy->slots[rank] != NULL) {
+            rc = bind_line(p, rank, units, err);
+            continue;
+        }
+        for (uint32_t u = 0; u < p->units->n; u++) {
+            hb_bind_add_cpus(p->topo, &p->units->v[u], &p->out->cpus[rank]);
+        }
+    }
+    if (rc >= 0) {
+        p->out->why = hb_xstrdup("as the rankfile says");
+    }
+    free(units);
+    return rc;
+}

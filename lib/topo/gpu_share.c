@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* GPUs for ranks.
+ *
+ * Distance has two steps only: next to a CPU of the rank, or not; the depth of
+ * the PCI tree is no distance. A rank takes the least used of the near ones,
+ * the first of them when equal, and of the far ones when no near one is left.
+ *
+ * sysfs shows every GPU of the machine, also to a container that was given
+ * one; what was given is known by the device nodes. */
+
+#include "config.h"
+
+#include "lib/topo/gpu_share.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define PROC_FILE_BYTES 4096u
+#define FAR 0x80000000u /* more than any use count */
+
+static int is_there(const char *root, const char *name)
+{
+    char *path = hb_xasprintf("%s%s", root, name);
+    int there = access(path, F_OK) == 0;
+
+    free(path);
+    return there;
+}
+
+/* The driver says which /dev/nvidiaN a PCI function is. */
+static int nvidia_given(const char *root, const char *pci)
+{
+    char *path = hb_xasprintf("%s/proc/driver/nvidia/gpus/%s/information", root,
+                              pci);
+    char *text = NULL, *at, node[64];
+    size_t len;
+    int given = 0;
+
+    if (hb_file_read(path, PROC_FILE_BYTES, &text, &len, NULL) >= 0) {
+        at = strstr(text, "Device Minor:");
+        if (at != NULL) {
+            snprintf(node, sizeof(node), "/dev/nvidia%u",
+                     (unsigned)strtoul(at + strlen("Device Minor:"), NULL, 10));
+            given = is_there(root, node);
+        }
+    }
+    free(text);
+    free(path);
+    return given;
+}
+
+/* The others are known by their render nodes. */
+static int render_given(const char *root, const char *pci)
+{
+    char *path = hb_xasprintf("%s/sys/bus/pci/devices/%s/drm", root, pci);
+    DIR *d = opendir(path);
+    struct dirent *e;
+    int given = 0;
+
+    while (d != NULL && !given && (e = readdir(d)) != NULL) {
+        if (hb_starts_with(e->d_name, "renderD")) {
+            char *node = hb_xasprintf("/dev/dri/%s", e->d_name);
+            given = is_there(root, node);
+            free(node);
+        }
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    free(path);
+    return given;
+}
+
+void hb_gpus_cut(struct hb_topo *topo, const char *root)
+{
+    struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < d->n; i++) {
+        const struct hb_topo_device *g = &d->v[i];
+        if (g->vendor == HB_PCI_NVIDIA ? nvidia_given(root, g->pci)
+                                       : render_given(root, g->pci)) {
+            d->v[kept++] = *g;
+        }
+    }
+    d->n = kept;
+}
+
+static int is_near(const struct hb_topo *topo, const struct hb_topo_span *s,
+                   const struct hb_cpus *cpus)
+{
+    for (uint32_t i = s->first; cpus != NULL && i < s->first + s->n; i++) {
+        if (hb_cpus_has(cpus, topo->pu_os[i])) {
+            return 1;
+        }
+    }
+    return cpus == NULL;
+}
+
+int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
+                   uint32_t n_ranks, uint32_t each_gets, uint32_t *gpus_out,
+                   struct hpcboot_error *err)
+{
+    const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+    uint32_t *used;
+
+    if (d->n < each_gets) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                       "%u GPUs for each rank asked for, this host has %u that "
+                       "may be used", each_gets, d->n);
+    }
+    used = hb_xcalloc(d->n > 0 ? d->n : 1, sizeof(*used));
+    for (uint32_t i = 0; i < n_ranks * each_gets; i++) {
+        const struct hb_cpus *own = cpus != NULL ? &cpus[i / each_gets] : NULL;
+        uint32_t best = 0, least = UINT32_MAX;
+        for (uint32_t g = 0; g < d->n; g++) {
+            uint32_t cost = used[g] + (is_near(topo, &d->v[g].near, own)
+                                           ? 0 : FAR);
+            /* A free one far away before one that is taken. */
+            cost = used[g] > 0 ? used[g] + FAR : cost & FAR ? FAR : cost;
+            for (uint32_t k = i - i % each_gets; k < i; k++) {
+                cost = gpus_out[k] == g ? UINT32_MAX : cost;
+            }
+            if (cost < least) {
+                least = cost;
+                best = g;
+            }
+        }
+        used[best]++;
+        gpus_out[i] = best;
+    }
+    free(used);
+    return HPCBOOT_OK;
+}
+
+static const struct maker {
+    uint32_t vendor;
+    const char *variable;
+    const char *order; /* "NAME=VALUE" that goes with it, or NULL */
+} makers[] = {
+    {HB_PCI_NVIDIA, "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
+    {HB_PCI_AMD, "ROCR_VISIBLE_DEVICES", NULL},
+    {HB_PCI_INTEL, "ZE_AFFINITY_MASK", NULL},
+};
+
+/* The number of a GPU among those of its maker. */
+static uint32_t ordinal(const struct hb_topo_devices *d, uint32_t gpu)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < gpu; i++) {
+        n += d->v[i].vendor == d->v[gpu].vendor;
+    }
+    return n;
+}
+
+void hb_gpus_env(const struct hb_topo *topo, const uint32_t *gpus, uint32_t n,
+                 struct hb_strv *env)
+{
+    const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+
+    for (size_t m = 0; m < sizeof(makers) / sizeof(makers[0]); m++) {
+        struct hb_str list = HB_STR_INIT;
+        for (uint32_t i = 0; i < n; i++) {
+            if (gpus[i] < d->n && d->v[gpus[i]].vendor == makers[m].vendor) {
+                hb_str_putf(&list, "%s%u", list.len > 0 ? "," : "",
+                            ordinal(d, gpus[i]));
+            }
+        }
+        if (list.len > 0 && hb_env_get(env, makers[m].variable) == NULL) {
+            hb_env_set(env, makers[m].variable, list.s);
+            if (makers[m].order != NULL) {
+                hb_env_put(env, makers[m].order);
+            }
+        }
+        hb_str_destroy(&list);
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_TOPO_GPU_SHARE_H
+#define HB_TOPO_GPU_SHARE_H
+
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/strv.h"
+#include "lib/topo/cpus.h"
+#include "lib/topo/topo.h"
+
+/* Which GPUs each rank of one host shall see. */
+
+/* Takes out the GPUs that this container was not given: those without a
+ * device node of their vendor's driver. `root`: "" or a directory that stands
+ * for / in tests. */
+void hb_gpus_cut(struct hb_topo *topo, const char *root);
+
+/* The nearest free GPUs, each_gets of them for every rank, in rank order; when
+ * all are taken they are shared. cpus: [n_ranks], or NULL when ranks are not
+ * bound. gpus_out: [n_ranks * each_gets] numbers within topo->device.
+ * ERR_LIMIT: the host has fewer than each_gets. */
+int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
+                   uint32_t n_ranks, uint32_t each_gets, uint32_t *gpus_out,
+                   struct hpcboot_error *err);
+
+/* Sets the variables by which the makers' libraries know what to show:
+ * CUDA_VISIBLE_DEVICES (with CUDA_DEVICE_ORDER=PCI_BUS_ID),
+ * ROCR_VISIBLE_DEVICES, ZE_AFFINITY_MASK. GPUs of a maker are counted from 0
+ * in the order of their PCI addresses. A variable that is set stays. */
+void hb_gpus_env(const struct hb_topo *topo, const uint32_t *gpus, uint32_t n,
+                 struct hb_strv *env);
+
+#endif

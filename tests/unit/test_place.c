@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Placement by name and by number: rank files, grids, devices; and a topology
+ * as bytes. The machines are made up by hwloc or come from tests/data/topo. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/str.h"
+#include "lib/topo/bind.h"
+#include "lib/topo/gpu_share.h"
+#include "lib/topo/map.h"
+#include "lib/topo/rankfile.h"
+
+static int no_hwloc;
+
+static struct hb_topo *machine(const char *source)
+{
+    const char *src = getenv("HB_SRCDIR");
+    char *path = strchr(source, ':') != NULL
+                     ? hb_xstrdup(source)
+                     : hb_xasprintf("%s/tests/data/topo/%s",
+                                    src != NULL ? src : ".", source);
+    struct hb_topo_request req = {.source = path, .devices = 1};
+    struct hb_topo *topo = NULL;
+    struct hpcboot_error err;
+
+    if (hb_topo_load(&req, &topo, &err) < 0) {
+        no_hwloc = err.code == HPCBOOT_ERR_UNSUPPORTED;
+        if (!no_hwloc) {
+            fail_msg("%s: %s", source, err.text);
+        }
+    }
+    free(path);
+    return topo;
+}
+
+static int setup(void **state)
+{
+    const char *build = getenv("HB_BUILDDIR");
+    char *dir = hb_xasprintf("%s/.libs", build != NULL ? build : ".");
+
+    setenv("HPCBOOT_MODULE_DIR", dir, 0);
+    free(dir);
+    hb_topo_destroy(machine("synthetic:pu:1"));
+    return 0;
+}
+
+/* ---- rank files ----------------------------------------------------------- */
+
+static void rankfiles_are_read(void **state)
+{
+    struct hb_rankfile f = {0};
+    struct hpcboot_error err;
+
+    assert_int_equal(hb_rankfile_parse("rf", "# by hand\n"
+                     "rank 1 = b slot = 1:0-3 # second\n\n"
+                     "RANK 0=a.x.y slots=0,2\n"
+                     "rank 2=+n1\n", &f, &err), HPCBOOT_OK);
+    assert_int_equal(f.n, 3);
+    assert_string_equal(f.v[0].host, "a.x.y");
+    assert_string_equal(f.v[0].slots, "0,2");
+    assert_string_equal(f.v[1].slots, "1:0-3");
+    assert_int_equal(f.v[1].line, 2);
+    assert_null(f.v[2].slots);
+    assert_int_equal(f.v[2].relative, 1);
+    hb_rankfile_clear(&f);
+}
+
+static void wrong_rankfiles_name_the_place(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", "no rank in it"},
+        {"node 0=a\n", "rf:1:1: expected \"rank\""},
+        {"rank x=a\n", "rf:1:6: expected the number of a rank"},
+        {"rank 99999999999=a\n", "rf:1:6: expected the number of a rank"},
+        {"rank 0\n", "rf:1:7: expected = and a host"},
+        {"rank 0=\n", "rf:1:8: expected a host"},
+        {"rank 0=a core=1\n", "rf:1:10: expected slot=CORES"},
+        {"rank 0=a slot=\n", "rf:1:15: expected a list of cores"},
+        {"rank 0=a slot=x\n", "rf:1:15: expected a list of cores"},
+        {"rank 0=a slot=1 2\n", "rf:1:17: expected the end"},
+        {"rank 0=a\nrank 1=b\nrank 0=c\n",
+         "rf:3:6: rank 0 is here again; it had its host in line 1"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hb_rankfile f = {0};
+        struct hpcboot_error err = {0};
+        assert_int_equal(hb_rankfile_parse("rf", cases[i][0], &f, &err),
+                         HPCBOOT_ERR_PARSE);
+        if (strstr(err.text, cases[i][1]) == NULL) {
+            fail_msg("%s: %s", cases[i][0], err.text);
+        }
+    }
+}
+
+/* Host letters of all ranks, or the error's text; free() it. */
+static char *place(const struct hb_map_policy *policy, const char *letters,
+                   uint32_t slots, uint32_t np)
+{
+    struct hb_map_host hosts[16] = {{0}};
+    char names[16][16];
+    const struct hb_map_app app = {.np = np, .program = "x"};
+    struct hb_jobmap *map = NULL;
+    uint32_t *host_of_node = NULL, n = 0;
+    struct hb_str o = HB_STR_INIT;
+    struct hpcboot_error err;
+
+    for (; letters[n] != '\0'; n++) {
+        snprintf(names[n], sizeof(names[n]), "%c.example", letters[n]);
+        hosts[n].name = names[n];
+        hosts[n].slots = slots;
+        hosts[n].stated = 1;
+    }
+    if (hb_map_ranks(policy, hosts, n, &app, 1, &map, &host_of_node, &err) <
+        0) {
+        return hb_xstrdup(err.text);
+    }
+    for (uint32_t r = 0; r < map->n_ranks; r++) {
+        hb_str_putc(&o, map->node_names[map->node_of_rank[r]][0]);
+    }
+    hb_jobmap_destroy(map);
+    free(host_of_node);
+    return hb_str_steal(&o);
+}
+
+static void expect_in(char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("\"%s\" is not in: %s", part, text);
+    }
+    free(text);
+}
+
+static void ranks_go_where_the_rankfile_says(void **state)
+{
+    static const struct {
+        const char *file;
+        uint32_t np, slots;
+        const char *result;
+    } cases[] = {
+        {"rank 0=b\nrank 1=a\nrank 2=b.example\n", 0, 2, "bab"},
+        {"rank 0=b\nrank 1=a\nrank 2=b\n", 2, 2, "ba"},
+        {"rank 0=+n1\nrank 1=+n0\n", 0, 1, "ba"},
+        {"rank 0=+n2\n", 0, 1, "rf:1: rank 0: there is no host +n2"},
+        {"rank 0=nowhere\n", 0, 1, "rf:1: rank 0: nowhere is no host"},
+        {"rank 0=a\nrank 2=b\n", 0, 2, "rf: rank 1 has no line"},
+        {"rank 0=a\n", 2, 2, "rf: rank 1 has no line"},
+        {"rank 0=a\nrank 1=a\n", 0, 1, "not enough slots"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hb_rankfile f = {0};
+        struct hb_map_policy p = {.by = HB_MAP_RANKFILE, .rankfile = &f};
+        assert_int_equal(hb_rankfile_parse("rf", cases[i].file, &f, NULL),
+                         HPCBOOT_OK);
+        expect_in(place(&p, "ab", cases[i].slots, cases[i].np),
+                  cases[i].result);
+        hb_rankfile_clear(&f);
+    }
+}
+
+/* ---- grids ---------------------------------------------------------------- */
+
+static void a_grid_keeps_inner_groups_together(void **state)
+{
+    static const struct {
+        const char *grid;
+        uint32_t slots, np;
+        const char *result;
+    } cases[] = {
+        {"tp=2,dp=3", 3, 0, "aabbcc"},
+        {"tp=2,dp=3", 4, 0, "aaaabb"},
+        {"tp=4,dp=2", 3, 0, "aaabbbcc"}, /* no host holds one whole */
+        {"tp=2,dp=4", 3, 8, "aabbccab"}, /* the last one on what is left */
+        {"tp=2,dp=3", 4, 5, "the numbers must be the same"},
+        {"tp=4,dp=4", 4, 0, "not enough slots"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hb_map_policy p = {0};
+        assert_int_equal(hb_grid_parse(cases[i].grid, &p, NULL), HPCBOOT_OK);
+        expect_in(place(&p, "abc", cases[i].slots, cases[i].np),
+                  cases[i].result);
+    }
+}
+
+static void wrong_grids_are_refused(void **state)
+{
+    static const char *const cases[] = {
+        "", "tp", "tp=", "tp=0", "=4", "tp=4,", "tp=x", "tp=4,,dp=2",
+        "a=16777216,b=2", "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1",
+        "tp=99999999999999999999",
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hb_map_policy p = {0};
+        struct hpcboot_error err = {0};
+        assert_int_equal(hb_grid_parse(cases[i], &p, &err),
+                         HPCBOOT_ERR_USAGE);
+        assert_non_null(strstr(err.text, "expected NAME=SIZE"));
+        assert_int_equal(p.n_grid, 0);
+    }
+}
+
+/* ---- inside a host -------------------------------------------------------- */
+
+/* The CPU lists of n ranks, blanks between, or why not; free() it. */
+static char *bind(const struct hb_topo *topo, const char *bind_to,
+                  const char *map_by, const char *const *slots, uint32_t n)
+{
+    struct hb_map_policy map = {0};
+    struct hb_bind_policy policy = {.slots = slots};
+    struct hb_bind_plan plan = {0};
+    struct hpcboot_error err;
+    struct hb_str o = HB_STR_INIT;
+
+    if (hb_map_by_parse(map_by, &map, &err) < 0 ||
+        hb_bind_to_parse(bind_to, &policy, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    hb_bind_policy_map(&policy, &map);
+    if (hb_bind_plan(&policy, topo, 0, n, &plan, &err) < 0) {
+        return hb_xstrdup(err.text);
+    }
+    for (uint32_t i = 0; plan.bound && i < n; i++) {
+        char *list = hb_cpus_text(&plan.cpus[i]);
+        hb_str_putf(&o, "%s%s", i > 0 ? " " : "", list);
+        free(list);
+    }
+    hb_str_put(&o, plan.bound ? "" : plan.why);
+    hb_bind_plan_destroy(&plan);
+    return hb_str_steal(&o);
+}
+
+static void rankfile_slots_are_logical_cores(void **state)
+{
+    static const char *const lines[] = {"1:0-1", "0,2", NULL};
+    static const char *const wrong[][2] = {
+        {"4", "there is no core 4 among those that the job may use"},
+        {"1:2", "there is no core 2"}, {"2:0", "this host has 2 packages"},
+        {"x", "expected a list of cores"}, {"0-", "expected a list of cores"},
+        {"1:", "expected a list of cores"},
+    };
+    struct hb_topo *topo = machine("synthetic:pack:2 core:2 pu:2");
+
+    if (no_hwloc) {
+        skip();
+    }
+    expect_in(bind(topo, NULL, "rankfile:FILE=x", lines, 3), "4-7 0-1,4-5 0-7");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        expect_in(bind(topo, NULL, "rankfile:FILE=x", &wrong[i][0], 1),
+                  wrong[i][1]);
+    }
+    hb_topo_destroy(topo);
+}
+
+static void a_rank_for_each_device_gets_the_cores_beside_it(void **state)
+{
+    struct hb_topo *topo = machine("gpu-8nic.xml");
+
+    if (no_hwloc) {
+        skip();
+    }
+    expect_in(bind(topo, NULL, "gpu", NULL, 8),
+              "0-3 4-7 8-11 12-15 16-19 20-23 24-27 28-31");
+    expect_in(bind(topo, NULL, "nic", NULL, 2), "0-3 4-7");
+    expect_in(bind(topo, NULL, "ppr:2:gpu", NULL, 16), "0-1 2-3 4-5 6-7 8-9");
+    expect_in(bind(topo, "core", "nic", NULL, 3), "0 4 8");
+    expect_in(bind(topo, "numa", "nic", NULL, 5), "0-15 0-15 0-15 0-15 16-31");
+    hb_topo_destroy(topo);
+    topo = machine("synthetic:pack:2 core:2 pu:2");
+    expect_in(bind(topo, NULL, "gpu", NULL, 2), "this host has none");
+    hb_topo_destroy(topo);
+}
+
+static void a_rank_sees_the_nearest_gpus(void **state)
+{
+    struct hb_topo *topo = machine("gpu-8nic.xml");
+    struct hb_cpus cpus[3];
+    uint32_t gpus[6];
+
+    if (no_hwloc) {
+        skip();
+    }
+    assert_int_equal(hb_cpus_parse("16-17", &cpus[0], NULL), HPCBOOT_OK);
+    assert_int_equal(hb_cpus_parse("0-3", &cpus[1], NULL), HPCBOOT_OK);
+    assert_int_equal(hb_cpus_parse("18-31", &cpus[2], NULL), HPCBOOT_OK);
+    assert_int_equal(hb_gpus_assign(topo, cpus, 3, 2, gpus, NULL), HPCBOOT_OK);
+    assert_int_equal(gpus[0], 4);
+    assert_int_equal(gpus[1], 5);
+    assert_int_equal(gpus[2], 0);
+    assert_int_equal(gpus[3], 1);
+    assert_int_equal(gpus[4], 6);
+    assert_int_equal(gpus[5], 7);
+    /* without bindings: in turn; more than there are are shared */
+    assert_int_equal(hb_gpus_assign(topo, NULL, 3, 1, gpus, NULL), HPCBOOT_OK);
+    assert_int_equal(gpus[2], 2);
+    assert_true(hb_gpus_assign(topo, NULL, 1, 9, gpus, NULL) < 0);
+    hb_topo_destroy(topo);
+}
+
+/* ---- as bytes -------------------------------------------------------------- */
+
+static void a_topology_comes_back_from_its_bytes(void **state)
+{
+    static const char *const sources[] = {
+        "gpu-8nic.xml", "hybrid.xml", "synthetic:pack:2 numa:2 core:4 pu:2",
+    };
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        struct hb_topo *topo = machine(sources[i]), *again = NULL;
+        struct hb_buf a, b, view;
+        if (no_hwloc) {
+            skip();
+        }
+        hb_buf_init(&a, HB_TOPO_BYTES_MAX);
+        hb_buf_init(&b, HB_TOPO_BYTES_MAX);
+        hb_topo_encode(topo, &a);
+        hb_buf_view(&view, a.data, a.len);
+        assert_int_equal(hb_topo_decode(&again, &view, NULL), HPCBOOT_OK);
+        hb_topo_encode(again, &b);
+        assert_int_equal(a.len, b.len);
+        assert_memory_equal(a.data, b.data, a.len);
+        for (size_t cut = 0; cut < a.len; cut += 7) {
+            struct hb_topo *none = NULL;
+            hb_buf_view(&view, a.data, cut);
+            assert_int_equal(hb_topo_decode(&none, &view, NULL),
+                             HPCBOOT_ERR_PARSE);
+            assert_null(none);
+        }
+        hb_buf_destroy(&a);
+        hb_buf_destroy(&b);
+        hb_topo_destroy(topo);
+        hb_topo_destroy(again);
+    }
+}
+
+static void restricting_leaves_what_is_allowed(void **state)
+{
+    struct hb_topo *topo = machine("gpu-8nic.xml"), *part = NULL;
+    struct hb_cpus cpus;
+    struct hpcboot_error err;
+    char *words;
+
+    if (no_hwloc) {
+        skip();
+    }
+    assert_int_equal(hb_cpus_parse("14-15,20", &cpus, NULL), HPCBOOT_OK);
+    assert_int_equal(hb_topo_restrict(topo, &cpus, &part, &err), HPCBOOT_OK);
+    words = hb_topo_words(part);
+    assert_string_equal(words, "2 packages, 2 numas, 2 l3caches, 3 l2caches, "
+                               "3 cores, 3 hwthreads, 8 GPUs, 8 NICs");
+    free(words);
+    assert_int_equal(part->device[HB_TOPO_GPU].v[7].near.first, 2);
+    hb_topo_destroy(part);
+    assert_int_equal(hb_cpus_parse("99", &cpus, NULL), HPCBOOT_OK);
+    assert_true(hb_topo_restrict(topo, &cpus, &part, &err) < 0);
+    hb_topo_destroy(topo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rankfiles_are_read),
+        cmocka_unit_test(wrong_rankfiles_name_the_place),
+        cmocka_unit_test(ranks_go_where_the_rankfile_says),
+        cmocka_unit_test(a_grid_keeps_inner_groups_together),
+        cmocka_unit_test(wrong_grids_are_refused),
+        cmocka_unit_test(rankfile_slots_are_logical_cores),
+        cmocka_unit_test(a_rank_for_each_device_gets_the_cores_beside_it),
+        cmocka_unit_test(a_rank_sees_the_nearest_gpus),
+        cmocka_unit_test(a_topology_comes_back_from_its_bytes),
+        cmocka_unit_test(restricting_leaves_what_is_allowed),
+    };
+
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

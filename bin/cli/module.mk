@@ -3,6 +3,7 @@ libhbbin_a_SOURCES += \
     %D%/apply.c \
     %D%/completion.c \
     %D%/conf.c %D%/conf.h \
+    %D%/drawing.c %D%/drawing.h \
     %D%/files.c \
     %D%/help.c \
     %D%/logsink.c %D%/logsink.h \
@@ -21,6 +22,14 @@ libhbbin_a_SOURCES += \
     %D%/sink.c %D%/sink.h \
     %D%/srun.c \
     %D%/table.c %D%/table.h
+
+if HAVE_CAIRO
+pkglib_LTLIBRARIES += hb_cairo.la
+hb_cairo_la_SOURCES = %D%/cairo.c %D%/drawing.h
+hb_cairo_la_CPPFLAGS = $(AM_CPPFLAGS) $(CAIRO_CFLAGS)
+hb_cairo_la_LDFLAGS = $(MODULE_LDFLAGS)
+hb_cairo_la_LIBADD = $(CAIRO_LIBS)
+endif
 
 check_PROGRAMS += %D%/optdump
 bin_cli_optdump_SOURCES = %D%/optdump.c

@@ -18,6 +18,7 @@ struct hb_command {
 
 extern const struct hb_command hb_command_hostfile;
 extern const struct hb_command hb_command_keys;
+extern const struct hb_command hb_command_topo;
 extern const struct hb_command hb_command_wait;
 /* Ended by NULL. */
 extern const struct hb_command *const hb_commands[];

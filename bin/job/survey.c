@@ -178,7 +178,7 @@ static const struct hb_topo *known(const struct job *j, uint64_t signature)
 
 static int is_missing(const struct job_host *h)
 {
-    return h->state == HOST_READY && h->link != NULL && h->topo == NULL;
+    return h->state == HOST_READY && h->topo == NULL;
 }
 
 int job_survey(struct job *j)

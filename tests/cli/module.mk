@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/leftovers.bats %D%/hostfile.bats %D%/keys.bats %D%/preload.bats \
-    %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats
+    %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats \
+    %D%/place.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/bytes.c

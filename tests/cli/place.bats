@@ -1,0 +1,220 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Placement as a person sees it: plans on machines that are files, wrong wishes,
+# what ranks are told, and hpcboot topo.
+
+load ../common
+setup() {
+    common_setup
+    export HPCBOOT_TOPO_CACHE=$BATS_TEST_TMPDIR/cache
+}
+
+machines=$HB_SRCDIR/tests/data/topo
+plan() { hb --dry-run "$@" true; }
+topo() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" topo "$@"; }
+hwloc_is_there() {
+    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
+}
+cpus_of_ranks() { # of a plan in $output
+    sed -n 's/^ *rank [0-9]* bound to .*(CPUs* \(.*\))$/\1/p' <<< "$output" |
+        tr '\n' ' '
+}
+
+@test "a plan on a machine that is a file says what ranks are bound to" {
+    hwloc_is_there
+    run plan -H a:8 -n 8 --map-by gpu --topo-of "a=$machines/gpu-8nic.xml"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-3 4-7 8-11 12-15 16-19 20-23 24-27 28-31 ' ]
+    run plan -H a:2,b:2 --map-by ppr:1:package \
+        --topo-of '*=synthetic:pack:2 core:2 pu:1'
+    ended_with 0
+    says 'host b: .*ranks 2-3'
+    [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 2-3 ' ]
+}
+
+@test "hosts that are not alike are each placed by their own inside" {
+    hwloc_is_there
+    run plan -H a:4,b:4 --map-by ppr:1:package \
+        --topo-of 'a=synthetic:pack:2 core:2 pu:1' \
+        --topo-of 'b=synthetic:pack:1 core:2 pu:1'
+    ended_with 0
+    says 'host a: .*ranks 0-1$'
+    says 'host b: .*ranks 2$'
+}
+
+@test "a captured system: its CPU set and quota are those of the plan" {
+    hwloc_is_there
+    mkdir -p pod/etc pod/proc/self pod/sys/fs/cgroup
+    cp "$machines/hybrid.xml" pod/topology.xml
+    echo 0-7 > pod/etc/cpus
+    echo 0::/ > pod/proc/self/cgroup
+    echo '1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' \
+        > pod/proc/self/mountinfo
+    echo '150000 100000' > pod/sys/fs/cgroup/cpu.max
+    run plan -H a -n 3 --map-by :OVERSUBSCRIBE --topo-of a=pod
+    ended_with 0
+    says 'not bound: 3 ranks share a quota of 1.5 CPUs'
+    run topo --machine pod
+    ended_with 0
+    says 'allowed: CPUs 0-7; .*quota 1.5 CPUs'
+    says '^slots: 2$'
+}
+
+@test "--topo-of: wrong words, files cut short" {
+    hwloc_is_there
+    run plan -H a -n 1 --topo-of a
+    ended_with 2
+    says 'expected HOST=FILE'
+    run plan -H a -n 1 --topo-of "b=$machines/hybrid.xml"
+    ended_with 2
+    says 'no host of this job has that name'
+    head -c 3000 "$machines/hybrid.xml" > short.xml
+    run plan -H a -n 1 --topo-of a=short.xml
+    ended_with 2
+    says 'short.xml'
+    run hb -n 1 --topo-of "a=$machines/hybrid.xml" true
+    ended_with 2
+    says 'goes with --dry-run'
+}
+
+@test "a rankfile places and binds; what is wrong in it is named" {
+    hwloc_is_there
+    printf 'rank 0=b slot=1:0\nrank 1=a slot=0-1\n' > rf
+    run plan -H a:2,b:2 --rankfile rf \
+        --topo-of '*=synthetic:pack:2 core:2 pu:1'
+    ended_with 0
+    says 'host a: .*ranks 1$'
+    [ "$(cpus_of_ranks)" = '0-1 2 ' ]
+    printf 'rank 0=nowhere\n' > rf
+    run plan -H a:2 --rankfile rf
+    ended_with 2
+    says 'rf:1: rank 0: nowhere is no host of this job'
+    printf 'rank 0=a\nrank 0=a\n' > rf
+    run plan -H a:2 --rankfile rf
+    ended_with 2
+    says 'rf:2:6: rank 0 is here again'
+    printf 'rank 0=%s slot=4711\n' "$(hostname)" > rf
+    run hb --rankfile rf true
+    ended_with 2
+    says 'there is no core 4711 among those that the job may use'
+    run plan -H a --rankfile missing
+    ended_with 2
+    says missing
+}
+
+@test "seq with a file: a rank for each line" {
+    printf 'b\n# none\na\nb\n' > seq
+    run plan -H a:2,b:2 --map-by seq:FILE=seq
+    ended_with 0
+    says 'host a: .*ranks 1$'
+    says 'host b: .*ranks 0,2$'
+    echo c > seq
+    run plan -H a:2,b:2 --map-by seq:FILE=seq
+    ended_with 2
+    says 'seq:1:1: c is no host of this job'
+}
+
+@test "--grid keeps groups on a host; its size must be right" {
+    run plan -H a:6,b:4,c:4 --grid tp=4,dp=3
+    ended_with 0
+    says 'host a: .*ranks 0-3$'
+    says 'host c: .*ranks 8-11$'
+    run plan -H a:6 -n 5 --grid tp=2,dp=2
+    ended_with 2
+    says 'the numbers must be the same'
+}
+
+@test "--order topology: neighbours side by side" {
+    printf 'SwitchName=x Nodes=a,c\nSwitchName=y Nodes=b\n' > net
+    run plan -H a:1,b:1,c:1 -n 2 --order topology --topology net
+    ended_with 0
+    says 'host c: .*ranks 1$'
+    run plan -H a:1 -n 1 --order topology --topology missing
+    ended_with 2
+    run plan -H a:1 -n 1 --order near
+    ended_with 2
+}
+
+@test "wishes that this host cannot grant end with status 2" {
+    hwloc_is_there
+    run hb -n 1 --map-by ppr:1:nic true
+    [ -e /sys/class/infiniband ] || ended_with 2
+    run hb -n 1 --map-by slot:PE=9999 --bind-to core true
+    ended_with 2
+    says '9999 cores each'
+    run hb -n 1 --map-by pe-list=9999 true
+    ended_with 2
+    run hb -n 1 --gpus-per-rank 99 true
+    ended_with 2
+    says '99 GPUs for each rank asked for'
+    run hb -n 1 --mem-bind most true
+    ended_with 2
+}
+
+@test "ranks of several CPUs are told the number of threads, unless it is set" {
+    hwloc_is_there
+    [ "$(nproc)" -ge 2 ] || skip 'one CPU'
+    run hb -n 1 --map-by slot:PE=2 sh -c 'echo $OMP_NUM_THREADS $OMP_PLACES'
+    ended_with 0
+    says '^2 cores$'
+    run hb -n 1 --map-by slot:PE=2 -x OMP_NUM_THREADS=7 \
+        sh -c 'echo $OMP_NUM_THREADS'
+    says '^7$'
+    run hb -n 1 sh -c 'echo "none${OMP_NUM_THREADS-}"'
+    says '^none$'
+}
+
+@test "what is bound is what the rank's kernel says" {
+    hwloc_is_there
+    run hb -n 1 --bind-to core --report-bindings \
+        grep Cpus_allowed_list: /proc/self/status
+    ended_with 0
+    local told
+    told=$(sed -n 's/.*(CPUs* \(.*\))$/\1/p' <<< "$output")
+    says "^Cpus_allowed_list:[[:space:]]*$told$"
+}
+
+@test "the topology is read once: the second job finds it in the cache" {
+    hwloc_is_there
+    run hb -vv -n 1 --bind-to core true
+    ended_with 0
+    says 'the topology came from hwloc in'
+    run hb -vv -n 1 --bind-to core true
+    says 'the topology came from an earlier look in'
+    # Damaged, or somebody else's: hwloc is asked again.
+    local file
+    file=$(echo "$HPCBOOT_TOPO_CACHE"/*)
+    head -c 100 "$file" > "$file.cut" && mv "$file.cut" "$file"
+    run hb -vv -n 1 --bind-to core true
+    ended_with 0
+    says 'the topology came from hwloc in'
+    chmod 777 "$HPCBOOT_TOPO_CACHE"
+    run hb -vv -n 1 --bind-to core true
+    says 'the topology came from hwloc in'
+}
+
+@test "hpcboot topo: text, JSON, SVG, PNG, and wrong words" {
+    hwloc_is_there
+    run topo
+    ended_with 0
+    says '^allowed: CPUs '
+    topo --format json -n 2 --machine "$machines/gpu-8nic.xml" --map-by gpu \
+        > t.json
+    python3 -c 'import json; t = json.load(open("t.json"))
+assert [r["cpus"] for r in t["ranks"]] == ["0-3", "4-7"]
+assert len(t["devices"]["nic"]) == 8 and t["quota"] is None'
+    topo --format svg --output t.svg --machine "$machines/hybrid.xml"
+    python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("t.svg")'
+    if [ -e "$HB_BUILDDIR/.libs/hb_cairo.so" ]; then
+        topo --format png --output t.png --machine "$machines/hybrid.xml"
+        [ "$(head -c 4 t.png | tail -c 3)" = PNG ]
+    fi
+    run topo --machine missing.xml
+    ended_with 2
+    run topo --np 0
+    ended_with 2
+    run topo --np 2 --bind-to nothing
+    ended_with 2
+}

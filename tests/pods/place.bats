@@ -1,0 +1,52 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Placement in pods that were given less than the machine: affinity masks,
+# quotas, a CPU set where the machine has that controller.
+
+load ../common
+
+teardown() { lab_down; }
+setup() {
+    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
+    [ "$(nproc)" -ge 2 ] || skip 'one CPU'
+}
+allowed='grep Cpus_allowed_list: /proc/self/status'
+
+@test "bindings stay inside the mask of a pod, and are read back there" {
+    lab_up mask 2 --init 'taskset -c 1 /usr/sbin/sshd -D -e'
+    # shellcheck disable=SC2086
+    run pod_hb -H pod-1:2 -n 1 --bind-to core --report-bindings $allowed
+    ended_with 0
+    says '^Cpus_allowed_list:[[:space:]]*1$'
+    says 'rank 0 bound to .*\(CPU 1\)'
+    run pod_hb -H pod-1:2 -n 2 --bind-to core true
+    ended_with 2
+    says '2 ranks of 1 cores each on 1 cores'
+    run pod_hb -H pod-1:2 -n 1 --map-by pe-list=1 true
+    ended_with 2
+    says 'there is no core 1 among those that the job may use here'
+}
+
+@test "a quota below the ranks' number: nobody is bound, all are told to yield" {
+    lab_up quota 2
+    "$podlab" limit 1 1 || skip 'no CPU quota here'
+    run pod_hb -H pod-1:8 -n 2 --pmi pmix --report-bindings \
+        sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe; '"$allowed"
+    ended_with 0
+    says 'ranks are not bound: 2 ranks share .*quota 1 CPU'
+    says 'ranks share 1 slots on pod-1'
+    says '^yield 1$'
+    says '^Cpus_allowed_list:[[:space:]]*0-'
+}
+
+@test "by objects: pods that are not alike are told of" {
+    lab_up unlike 2 --init 'taskset -c 1 /usr/sbin/sshd -D -e'
+    pod 0 sh -c true
+    run pod_hb -H pod-0:2,pod-1:2 --map-by ppr:1:core hostname
+    ended_with 0
+    # pod-0's agent is this launcher's own child, which has all CPUs.
+    [ "$(grep -c '^pod-1$' <<< "$output")" -eq 1 ]
+    says 'hosts differ inside: '
+}

@@ -68,7 +68,8 @@ int hb_bind_target_kind(const struct hb_bind_policy *p)
     if (p->by == HB_MAP_PE_LIST || p->slots != NULL) {
         return p->hwtcpus ? HB_TOPO_PU : HB_TOPO_CORE;
     }
-    return hb_bind_by_device(p) ? HB_BIND_TARGET_DEVICE : hb_bind_mapped_kind(p);
+    return hb_bind_by_device(p) ? HB_BIND_TARGET_DEVICE
+                                : hb_bind_mapped_kind(p);
 }
 _Static_assert(HB_BIND_PACKAGE - HB_BIND_HWTHREAD ==
                    HB_TOPO_PACKAGE - HB_TOPO_PU,
@@ -88,7 +89,8 @@ static int too_many(const struct hb_bind_planner *p, uint32_t seats,
 }
 
 /* Binding as it was wished for. */
-static int plan_wish(struct hb_bind_planner *p, int target, struct hpcboot_error *err)
+static int plan_wish(struct hb_bind_planner *p, int target,
+                     struct hpcboot_error *err)
 {
     int kind = hb_bind_mapped_kind(p->policy), rc;
 

@@ -52,7 +52,8 @@ void hb_bind_add_cpus(const struct hb_topo *topo, const struct hb_topo_span *s,
 }
 
 /* Units whose first CPU lies in the span. */
-struct hb_bind_run hb_bind_run_of(const struct hb_bind_planner *p, const struct hb_topo_span *s)
+struct hb_bind_run hb_bind_run_of(const struct hb_bind_planner *p,
+                                  const struct hb_topo_span *s)
 {
     struct hb_bind_run r = {0};
 
@@ -137,7 +138,8 @@ static int object_runs(struct hb_bind_planner *p, int kind,
     }
     p->runs = hb_xcalloc(n, sizeof(*p->runs));
     for (uint32_t i = 0; i < n; i++) {
-        struct hb_bind_run r = hb_bind_run_of(p, level != NULL ? &level->v[i] : &all);
+        struct hb_bind_run r =
+            hb_bind_run_of(p, level != NULL ? &level->v[i] : &all);
         if (r.n > 0) {
             p->runs[p->n_runs++] = r;
         }
@@ -287,7 +289,8 @@ int hb_bind_unit(const struct hb_bind_planner *p, uint32_t unit, int target,
     return HPCBOOT_OK;
 }
 
-int hb_bind_seats(struct hb_bind_planner *p, int target, struct hpcboot_error *err)
+int hb_bind_seats(struct hb_bind_planner *p, int target,
+                  struct hpcboot_error *err)
 {
     for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
         const struct hb_bind_run *r = &p->runs[p->seats[rank].run];

@@ -77,7 +77,8 @@ static uint32_t deal(struct hb_map_plan *p, const uint32_t *cap, int by_object,
         for (uint32_t i = 0; i < n && left > 0; i++) {
             uint32_t host = p->ring[i];
             uint32_t some = by_object ? chunk_of(p, host) : 1;
-            some = min_u32(min_u32(some, hb_map_room(cap, p->used, host)), left);
+            some = min_u32(some, hb_map_room(cap, p->used, host));
+            some = min_u32(some, left);
             give(p, host, some);
             left -= some;
             p->next = (host + 1) % p->n_hosts;
@@ -125,7 +126,8 @@ static int count_by_slot(struct hb_map_plan *p, uint32_t np,
     return HPCBOOT_OK;
 }
 
-static int count_by_node(struct hb_map_plan *p, uint32_t np, struct hpcboot_error *err)
+static int count_by_node(struct hb_map_plan *p, uint32_t np,
+                         struct hpcboot_error *err)
 {
     np = deal(p, p->offer, p->policy->span, np);
     deal(p, p->limit, p->policy->span, np);
@@ -146,7 +148,8 @@ static uint64_t ppr_of(const struct hb_map_plan *p, uint32_t host)
     return p->limit[host] > 0 ? n * p->policy->ppr : 0;
 }
 
-static int count_by_ppr(struct hb_map_plan *p, uint32_t np, struct hpcboot_error *err)
+static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
+                        struct hpcboot_error *err)
 {
     uint32_t left = np;
 
@@ -179,8 +182,8 @@ static void number_by_slot(struct hb_map_plan *p, uint32_t first)
 }
 
 /* Numbers in turn: one per host, or one per object of it. */
-static void number_in_turn(struct hb_map_plan *p, uint32_t first, uint32_t start,
-                           int by_object)
+static void number_in_turn(struct hb_map_plan *p, uint32_t first,
+                           uint32_t start, int by_object)
 {
     uint32_t n = 0;
 
@@ -219,7 +222,8 @@ static enum hb_rank_by ranking(const struct hb_map_policy *policy)
     return policy->span ? HB_RANK_SPAN : HB_RANK_SLOT;
 }
 
-typedef int (*count_fn)(struct hb_map_plan *p, uint32_t np, struct hpcboot_error *err);
+typedef int (*count_fn)(struct hb_map_plan *p, uint32_t np,
+                        struct hpcboot_error *err);
 static const count_fn count_table[] = {
     [HB_MAP_DEFAULT] = count_by_object,  [HB_MAP_SLOT] = count_by_object,
     [HB_MAP_NODE] = count_by_node,       [HB_MAP_PPR_NODE] = count_by_ppr,
@@ -315,7 +319,8 @@ static int size_apps(struct hb_map_plan *p, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-static int nolocal_leaves_none(const struct hb_map_plan *p, struct hpcboot_error *err)
+static int nolocal_leaves_none(const struct hb_map_plan *p,
+                               struct hpcboot_error *err)
 {
     uint32_t absent = 0, own = 0;
 
@@ -399,7 +404,8 @@ static void take_turns(struct hb_map_plan *p)
     }
 }
 
-static void plan_create(struct hb_map_plan *p, const struct hb_map_policy *policy,
+static void plan_create(struct hb_map_plan *p,
+                        const struct hb_map_policy *policy,
                         const struct hb_map_host *hosts, uint32_t n_hosts,
                         const struct hb_map_app *apps, uint32_t n_apps)
 {

@@ -40,7 +40,8 @@ static int64_t next_turn(struct hb_map_plan *p)
     for (uint32_t tried = 0; tried <= p->n_turns; tried++) {
         const struct hb_map_turn *t = &p->turns[p->turn];
         uint32_t slots = t->slots > 0 ? t->slots : p->offer[t->host];
-        if (p->turn_used < slots && hb_map_room(p->limit, p->used, t->host) > 0) {
+        if (p->turn_used < slots &&
+            hb_map_room(p->limit, p->used, t->host) > 0) {
             p->turn_used++;
             return t->host;
         }
@@ -196,7 +197,7 @@ hb_map_place_fn hb_map_special(const struct hb_map_policy *policy)
     }
 }
 
-/* ---- the words of --grid -------------------------------------------------- */
+/* ---- the words of --grid ---- */
 
 static int bad_grid(const char *text, const char *at, struct hpcboot_error *err)
 {

@@ -55,7 +55,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* ---- rank files ----------------------------------------------------------- */
+/* ---- rank files ---- */
 
 static void rankfiles_are_read(void **state)
 {
@@ -170,7 +170,7 @@ static void ranks_go_where_the_rankfile_says(void **state)
     }
 }
 
-/* ---- grids ---------------------------------------------------------------- */
+/* ---- grids ---- */
 
 static void a_grid_keeps_inner_groups_together(void **state)
 {
@@ -213,7 +213,7 @@ static void wrong_grids_are_refused(void **state)
     }
 }
 
-/* ---- inside a host -------------------------------------------------------- */
+/* ---- inside a host ---- */
 
 /* The CPU lists of n ranks, blanks between, or why not; free() it. */
 static char *bind(const struct hb_topo *topo, const char *bind_to,
@@ -310,7 +310,7 @@ static void a_rank_sees_the_nearest_gpus(void **state)
     hb_topo_destroy(topo);
 }
 
-/* ---- as bytes -------------------------------------------------------------- */
+/* ---- as bytes ---- */
 
 static void a_topology_comes_back_from_its_bytes(void **state)
 {

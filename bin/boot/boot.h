@@ -10,6 +10,7 @@
 #include "lib/base/error.h"
 
 struct event_base;
+struct hb_secret;
 
 /* Starts one agent on one host and hands over the byte stream to it. Three
  * ways in: fork (this host), libssh in-process (loaded from hb_ssh.so at
@@ -76,6 +77,7 @@ struct hb_boot_config {
     /* Names of the gang's hosts, NULL-terminated, or NULL: the key of any of
      * them is trusted under the name of each. */
     const char *const *members;
+    const struct hb_secret *session; /* the job's session key, or NULL */
 };
 
 struct hb_boot_target {
@@ -83,6 +85,7 @@ struct hb_boot_target {
     const char *user; /* or NULL */
     int port;         /* or 0 */
     const char *token; /* the login's token: passed as the agent's argument */
+    int in_session;    /* it was given the session key: that logs in, too */
 };
 
 struct hb_boot;

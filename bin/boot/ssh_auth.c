@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
 #include "lib/trust/keyfile.h"
 
@@ -127,8 +128,29 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
     hb_key_text_free(pem);
 }
 
+static void take_session(struct hb_ssh_auth *auth,
+                         const struct hb_secret *session)
+{
+    struct hb_ed25519 login;
+    ssh_key key = NULL;
+    char *pem;
+
+    if (!session || !hb_derive_session_login(session, &login)) {
+        return;
+    }
+    pem = hb_ed25519_private_text(&login, "");
+    if (ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &key)
+        == SSH_OK) {
+        auth->paths[auth->n_keys] = "the job's session key";
+        auth->keys[auth->n_keys++] = key;
+    }
+    hb_key_text_free(pem);
+    explicit_bzero(&login, sizeof login);
+}
+
 struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
-                                       const struct hb_boot_config *config)
+                                       const struct hb_boot_config *config,
+                                       const struct hb_secret *session)
 {
     struct hb_ssh_auth *auth = hb_xcalloc(1, sizeof *auth);
     const char *socket = settings->agent_socket ? settings->agent_socket
@@ -137,6 +159,7 @@ struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
     auth->settings = settings;
     auth->config = config;
     auth->agent = settings->use_agent && socket && *socket;
+    take_session(auth, session);
     for (size_t i = 0; i < settings->identities.n && auth->n_keys < KEYS_MAX;
          i++) {
         const char *path = settings->identities.v[i];

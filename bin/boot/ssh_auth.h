@@ -13,9 +13,11 @@
 struct hb_ssh_auth;
 
 /* Reads the keys of the settings; one that cannot be used is noted for the
- * error text, not an error. Settings are borrowed. */
+ * error text, not an error. Settings are borrowed. `session`: the key of this
+ * job's session, offered first to a host that has it; or NULL. */
 struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
-                                       const struct hb_boot_config *config);
+                                       const struct hb_boot_config *config,
+                                       const struct hb_secret *session);
 void hb_ssh_auth_destroy(struct hb_ssh_auth *auth); /* NULL-safe */
 
 /* The keys that vouch for a host that has one of them as its host key. */

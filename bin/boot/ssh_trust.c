@@ -32,12 +32,13 @@
 #define SSH_PORT 22
 #define SERVE_BANNER "SSH-2.0-hpcbootd"
 
-/* Host keys accepted by `pin`, on the loop's thread. */
+/* Host keys that were accepted, on the loop's thread. */
 struct pin {
     struct pin *next;
     char *host;
     int port;
     char *type, *blob;
+    int verified; /* it was vouched for, or has proven itself */
 };
 
 static struct pin *pins;
@@ -79,9 +80,9 @@ static int known_port(const struct hb_ssh_settings *s)
     return s->known_port_is_22 ? SSH_PORT : s->port;
 }
 
-static const struct pin *find_pin(const struct hb_ssh_settings *s)
+static struct pin *find_pin(const struct hb_ssh_settings *s)
 {
-    const struct pin *p = pins;
+    struct pin *p = pins;
 
     while (p && !(p->port == known_port(s) && hb_streq(p->host, s->known_as))) {
         p = p->next;
@@ -241,7 +242,7 @@ static int ask_pins(const struct judge *j)
     }
     if (hb_streq(pin->type, j->offered.type)
         && hb_streq(pin->blob, j->offered.blob)) {
-        return HB_PINNED;
+        return pin->verified ? 1 : HB_PINNED;
     }
     return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                    "%s: the host key has CHANGED since this job first saw it: "
@@ -307,16 +308,33 @@ static int is_derived_key(const struct judge *j, const struct hb_ssh_gang *gang,
     return member != NULL;
 }
 
-static void add_pin(const struct judge *j)
+/* What was decided holds for later logins to the host, whatever has become of
+ * the files by then. */
+static void remember(const struct judge *j, int verified)
 {
-    struct pin *pin = hb_xcalloc(1, sizeof *pin);
+    struct pin *pin = find_pin(j->settings);
 
-    pin->host = hb_xstrdup(j->settings->known_as);
-    pin->port = known_port(j->settings);
+    if (!pin) {
+        pin = hb_xcalloc(1, sizeof *pin);
+        pin->host = hb_xstrdup(j->settings->known_as);
+        pin->port = known_port(j->settings);
+        pin->next = pins;
+        pins = pin;
+    }
+    free(pin->type);
+    free(pin->blob);
     pin->type = hb_xstrdup(j->offered.type);
     pin->blob = hb_xstrdup(j->offered.blob);
-    pin->next = pins;
-    pins = pin;
+    pin->verified = verified;
+}
+
+void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings)
+{
+    struct pin *pin = find_pin(settings);
+
+    if (pin) {
+        pin->verified = 1;
+    }
 }
 
 static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
@@ -331,6 +349,7 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
                        j->known.revoked.file, j->known.revoked.line);
     }
     if (is_gang_key(j, gang) || is_derived_key(j, gang, out)) {
+        remember(j, 1);
         return HPCBOOT_OK;
     }
     rc = ask_known_hosts(j);
@@ -341,7 +360,7 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
         rc = refuse_unknown(j);
     }
     if (rc == 0) {
-        add_pin(j);
+        remember(j, 0);
     }
     if (rc == 0 || rc == HB_PINNED) {
         out->unverified = hb_xasprintf("%s %s", j->offered.type,

@@ -47,4 +47,7 @@ int hb_ssh_host_key_check(ssh_session session, const char *host,
                           struct hb_ssh_verdict *out,
                           struct hpcboot_error *err);
 
+/* The host has proven itself after the login: its key counts as known. */
+void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings);
+
 #endif

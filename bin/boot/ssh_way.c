@@ -316,7 +316,11 @@ static int proves(const struct hb_boot *boot, struct hb_bytes nonce,
     const struct hb_ssh_boot *b = (const struct hb_ssh_boot *)boot;
     struct hb_ssh_gang gang = hb_ssh_auth_gang(b->auth);
 
-    return hb_ssh_gang_proves(&gang, nonce, token, host_key, proofs);
+    if (!hb_ssh_gang_proves(&gang, nonce, token, host_key, proofs)) {
+        return 0;
+    }
+    hb_ssh_host_key_proven(&b->settings);
+    return 1;
 }
 
 static const struct hb_boot_ops ssh_boot_ops = {
@@ -349,7 +353,8 @@ static int create(struct hb_boot **out, const struct hb_boot_config *config,
         destroy(&b->boot);
         return rc;
     }
-    b->auth = hb_ssh_auth_create(&b->settings, config);
+    b->auth = hb_ssh_auth_create(&b->settings, config,
+                                 target->in_session ? config->session : NULL);
     *out = &b->boot;
     return HPCBOOT_OK;
 }

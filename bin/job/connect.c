@@ -233,6 +233,9 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
         hb_grow_forbid(j->grow, h->failed_by->index); /* it lacks something */
         h->failed_by = NULL;
     }
+    if (way_of(h) == HB_BOOT_SSH) {
+        host_send_session(h);
+    }
     job_event_host(h, "host_ready", m->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
            m->slots_origin);
@@ -364,7 +367,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     struct hpcboot_error err = {0};
     struct hb_boot_target target = {
         .host = h->spec->name, .user = h->spec->user, .port = h->spec->port,
-        .token = h->token,
+        .token = h->token, .in_session = h->in_session,
     };
 
     h->attempts++;

@@ -262,6 +262,9 @@ static int prepare(struct job *j, struct hpcboot_error *err)
     j->boot.base = j->base;
     j->boot.agent_path = j->agent_path;
     if (rc == 0) {
+        rc = job_session_make(j, err);
+    }
+    if (rc == 0) {
         rc = job_events_open(j, err);
     }
     if (rc == 0) {
@@ -300,6 +303,7 @@ static void destroy(struct job *j)
     hb_gang_destroy(&j->gang);
     free(j->agent_path);
     free(j->members);
+    hb_secret_free(&j->session);
     free(j->wdir);
     hb_strv_destroy(&j->rules);
 }

@@ -23,6 +23,7 @@
 #include "lib/rdzv/fence.h"
 #include "lib/topo/bind.h"
 #include "lib/topo/rankfile.h"
+#include "lib/trust/secret.h"
 #include "lib/wire/wire.h"
 
 /* A job in the launcher. plan.c decides, connect.c brings agents up, wait.c
@@ -77,6 +78,7 @@ struct job_host {
     uint64_t stdin_sent, stdin_taken;
     int pinned; /* its key was accepted unseen */
     int proven; /* it holds a key of ours */
+    int in_session; /* it was given the session key */
     struct job_doubt *doubt; /* nothing vouches for its key; prove.c */
     uint32_t file;      /* of the job's files: the one to be sent next */
     uint64_t file_sent; /* bytes of it */
@@ -151,6 +153,7 @@ struct job {
     struct job_tally shown;
     int64_t say_from_ns;
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
+    struct hb_secret session; /* made for this job; lets it in again */
     const char **members; /* names of the gang's hosts, NULL-terminated */
     struct event *wait_timer, *verdict_timer, *tick_timer;
     struct hb_grow *grow; /* who starts whom */
@@ -298,6 +301,9 @@ void host_doubt(struct job_host *h, const struct hb_boot_unverified *key);
 void host_doubt_over(struct job_host *h); /* it is vouched for, or gone */
 /* Asks for the proof; the HELLO is kept until it comes. */
 void host_ask_proof(struct job_host *h, const struct hb_frame *hello);
+/* Gives a host that is trusted the session key. */
+void host_send_session(struct job_host *h);
+int job_session_make(struct job *j, struct hpcboot_error *err);
 /* The answer. 1: *hello_out is the HELLO, to go on with; negative: *err. */
 int host_judge_proof(struct job_host *h, const struct hb_frame *f,
                      struct hb_frame *hello_out, struct hpcboot_error *err);

@@ -9,7 +9,11 @@
  * key or login is of no use to it.
  *
  * Where the answer is none: `--host-keys pin` goes on with a warning, and
- * otherwise the host is not used. */
+ * otherwise the host is not used.
+ *
+ * A host that is trusted is given the job's session key. From then on a lost
+ * login is taken up again with that, and what becomes of the mounted key is of
+ * no matter to the job. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -126,4 +130,27 @@ int host_judge_proof(struct job_host *h, const struct hb_frame *f,
     }
     *hello_out = d->hello;
     return 1;
+}
+
+int job_session_make(struct job *j, struct hpcboot_error *err)
+{
+    hb_secret_alloc(&j->session, HB_SESSION_KEY_BYTES);
+    if (getrandom(j->session.data, j->session.len, 0)
+        != (ssize_t)j->session.len) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no random numbers");
+    }
+    j->boot.session = &j->session;
+    return 0;
+}
+
+/* A host that was only pinned gets none: with the key one can log in to the
+ * job's other hosts. */
+void host_send_session(struct job_host *h)
+{
+    const struct job *j = h->job;
+
+    if (!h->pinned) {
+        HOST_SEND(h, session, .key = {j->session.data, j->session.len});
+        h->in_session = 1;
+    }
 }

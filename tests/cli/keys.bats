@@ -3,6 +3,8 @@
 # Copyright (c) 2026 the hpcboot authors
 #
 # hpcboot keys: a gang's key is made, handed out, and looked at.
+#
+# shellcheck disable=SC2016  # expanded in another name space
 
 load ../common
 
@@ -141,10 +143,10 @@ check_of() { # FILE: the findings for it alone
     check_of empty
     ended_with 1
     says '^error: empty is empty'
-    head -c 200 k > ./cut
-    check_of cut
+    head -c 200 k > short
+    check_of short
     ended_with 1
-    says '^error: cut holds no private key'
+    says '^error: short holds no private key'
     { printf '\xef\xbb\xbf'; head -c 100 k; } > bom
     check_of bom
     says 'byte order mark'

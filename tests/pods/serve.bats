@@ -344,3 +344,50 @@ END
     ended_with 2
     says 'unknown option --prot'
 }
+
+# As Volcano restarts one pod of a job: a new Secret for the new pod, the old
+# one in those that stay.
+@test "the mounted key is made anew while a job gathers: hosts it has, stay" {
+    ssh-keygen -q -t ed25519 -N '' -f "$F/fresh"
+    serve_more 1 --port 2001
+    pod_hb --port 2001 --wait-hosts 60 --events "$F/events" \
+        -H pod-1,pod-2 sh -c 'hostname' > "$F/out" 2>&1 3>&- &
+    local job=$!
+    is_ready() { grep -q '"host_ready".*pod-1' "$F/events"; }
+    wait_until is_ready
+    # Nobody has the key that pod-1's server was started with any more.
+    for i in 0 1 2; do
+        pod $i bash -c 'cp "$0" /root/.ssh/new && chmod 600 /root/.ssh/new &&
+            mv /root/.ssh/id_ed25519 /run/old-key &&
+            mv /root/.ssh/new /root/.ssh/id_ed25519' "$F/fresh"
+    done
+    pod 1 rm /root/.ssh/id_ed25519
+    pod 1 pkill -KILL -f 'hpcbootd agent'
+    is_ready_again() { [ "$(grep -c '"host_ready".*pod-1' "$F/events")" = 2 ]; }
+    wait_until is_ready_again
+    serve_more 2 --port 2001
+    ends $job
+    for i in 0 1 2; do
+        pod $i mv /run/old-key /root/.ssh/id_ed25519
+    done
+    output=$(cat "$F/out")
+    ended_with 0
+    says '^pod-1$'
+    says '^pod-2$'
+}
+
+@test "a job that runs does not need the mounted key" {
+    rm -f "$F/up"
+    pod_hb -H pod-1 bash -c 'echo up > '"$F/up"'
+        while [ -e '"$F/up"' ]; do sleep 0.05; done; hostname' \
+        > "$F/out" 2>&1 3>&- &
+    local job=$!
+    wait_until test -s "$F/up"
+    for i in 0 1; do pod $i mv /root/.ssh/id_ed25519 /run/old-key; done
+    rm "$F/up"
+    ends $job
+    for i in 0 1; do pod $i mv /run/old-key /root/.ssh/id_ed25519; done
+    output=$(cat "$F/out")
+    ended_with 0
+    says '^pod-1$'
+}

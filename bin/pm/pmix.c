@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bin/pm/family.h"
@@ -34,6 +35,7 @@
 #include "lib/base/str.h"
 
 #define LOOKUP_RETRY_MS 100
+#define FINALIZE_S 2 /* the end of libpmix takes milliseconds */
 /* Below the first libpmix was seen to run out of stack. */
 #define STACK_NEED (256ULL << 10)
 #define STACK_WANT (1ULL << 20)
@@ -295,6 +297,52 @@ static pmix_status_t start_library(struct hb_pm *pm)
     return rc;
 }
 
+/* The end of libpmix, in a thread of its own: in 4.2 a client that failed the
+ * handshake, as somebody else's process on this host does, can leave a lock
+ * that its end then waits for. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    int done;
+} finalizing = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+
+static void *finalize(void *arg)
+{
+    (void)PMIx_server_finalize();
+    pthread_mutex_lock(&finalizing.lock);
+    finalizing.done = 1;
+    pthread_cond_signal(&finalizing.over);
+    pthread_mutex_unlock(&finalizing.lock);
+    return NULL;
+}
+
+/* Waits so long and no longer: what is left of libpmix ends with the agent. */
+static void stop_library(void)
+{
+    struct timespec until;
+    pthread_t thread;
+    int rc = 0;
+
+    finalizing.done = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += FINALIZE_S;
+    if (pthread_create(&thread, NULL, finalize, NULL) != 0) {
+        return;
+    }
+    pthread_mutex_lock(&finalizing.lock);
+    while (!finalizing.done && rc == 0) {
+        rc = pthread_cond_timedwait(&finalizing.over, &finalizing.lock,
+                                    &until);
+    }
+    rc = finalizing.done;
+    pthread_mutex_unlock(&finalizing.lock);
+    if (rc) {
+        pthread_join(thread, NULL);
+    } else {
+        pthread_detach(thread);
+    }
+}
+
 static void destroy(struct hb_pm *pm)
 {
     struct hb_pmix_event *ev, *next;
@@ -303,7 +351,7 @@ static void destroy(struct hb_pm *pm)
         return;
     }
     if (pm->running) {
-        (void)PMIx_server_finalize();
+        stop_library();
     }
     pthread_mutex_lock(&the_server_lock);
     the_server = the_server == pm ? NULL : the_server;

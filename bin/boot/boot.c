@@ -230,6 +230,13 @@ int hb_boot_proves(const struct hb_boot *boot, struct hb_bytes nonce,
         && boot->ops->proves(boot, nonce, token, host_key, proofs);
 }
 
+void hb_boot_proven(const struct hb_boot *boot)
+{
+    if (boot && boot->ops->proven) {
+        boot->ops->proven(boot);
+    }
+}
+
 int hb_boot_emit_open(struct hb_boot *boot, struct hb_channel *ch)
 {
     hb_boot_enter(boot);

@@ -316,16 +316,17 @@ static int proves(const struct hb_boot *boot, struct hb_bytes nonce,
     const struct hb_ssh_boot *b = (const struct hb_ssh_boot *)boot;
     struct hb_ssh_gang gang = hb_ssh_auth_gang(b->auth);
 
-    if (!hb_ssh_gang_proves(&gang, nonce, token, host_key, proofs)) {
-        return 0;
-    }
-    hb_ssh_host_key_proven(&b->settings);
-    return 1;
+    return hb_ssh_gang_proves(&gang, nonce, token, host_key, proofs);
+}
+
+static void proven(const struct hb_boot *boot)
+{
+    hb_ssh_host_key_proven(&((const struct hb_ssh_boot *)boot)->settings);
 }
 
 static const struct hb_boot_ops ssh_boot_ops = {
     .start = start, .destroy = destroy, .explain = explain,
-    .proves = proves,
+    .proves = proves, .proven = proven,
 };
 
 static int create(struct hb_boot **out, const struct hb_boot_config *config,

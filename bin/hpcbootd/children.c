@@ -334,6 +334,7 @@ int agent_on_parent(struct agent *a, const struct hb_frame *f,
     if (rc < 0 || a->tree != NULL) {
         return rc;
     }
+    hb_secret_shut_process(); /* the gang's key will be in its memory */
     t = a->tree = hb_xcalloc(1, sizeof *t);
     t->agent_path = copy_or_null(m.agent_path);
     t->prefix = copy_or_null(m.prefix);

@@ -121,6 +121,9 @@ int host_judge_proof(struct job_host *h, const struct hb_frame *f,
         hb_log(HB_DEBUG, "host %s: has proven that it holds the gang's key",
                h->spec->name);
         h->proven = 1;
+        if (h->via == NULL) {
+            hb_boot_proven(h->boot);
+        }
     } else if (h->job->boot.host_keys != HB_HOST_KEYS_PIN) {
         return refuse(h, m.text, err);
     } else {

@@ -3,9 +3,13 @@
 # gangs take to be found. BENCH_FLAGS goes to the first harness, e.g.
 # BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second,
 # make bench-kubernetes what lists pods by the API, and make bench-waiting what
-# waiting for a gang that is ready costs.
-EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/waiting.py
-.PHONY: bench bench-gather bench-waiting
+# waiting for a gang that is ready costs; make bench-serve starts over pods with
+# hpcbootd serve beside mpirun over sshd.
+EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/serve.py %D%/waiting.py
+.PHONY: bench bench-gather bench-serve bench-waiting
+bench-serve: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/serve.py $(BENCH_FLAGS)
 bench: all bench-gather
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    CC='$(CC)' python3 $(top_srcdir)/tests/bench/bench.py $(BENCH_FLAGS)

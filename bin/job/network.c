@@ -230,9 +230,13 @@ static int by_name(const void *va, const void *vb)
 static struct place *find(const struct network *w, const char *name)
 {
     struct place key = {.name = (char *)name};
-    struct place *p = bsearch(&key, w->v, w->n, sizeof *w->v, by_name);
+    struct place *p;
     size_t n = strcspn(name, ".");
 
+    if (w->n == 0) {
+        return NULL;
+    }
+    p = bsearch(&key, w->v, w->n, sizeof *w->v, by_name);
     if (p == NULL && name[n] == '.' && strspn(name, "0123456789.") !=
                                            strlen(name)) {
         key.name = hb_xstrndup(name, n);

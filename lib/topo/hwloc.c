@@ -41,6 +41,29 @@ static const hwloc_obj_type_t types[HB_TOPO_KINDS] = {
 
 #define SYNTHETIC "synthetic:"
 
+#define XML_END "</topology>"
+#define TAIL_BYTES 64
+
+/* Does the file end as hwloc ends one? A file that is not there is its
+ * business. */
+static int is_whole(const char *path)
+{
+    char tail[TAIL_BYTES + 1];
+    FILE *f = fopen(path, "re");
+    size_t n;
+
+    if (f == NULL) {
+        return 1;
+    }
+    if (fseek(f, -TAIL_BYTES, SEEK_END) != 0) {
+        rewind(f);
+    }
+    n = fread(tail, 1, TAIL_BYTES, f);
+    fclose(f);
+    tail[n] = '\0';
+    return strstr(tail, XML_END) != NULL;
+}
+
 static int set_source(hwloc_topology_t t, const char *source,
                       struct hpcboot_error *err)
 {
@@ -54,6 +77,11 @@ static int set_source(hwloc_topology_t t, const char *source,
                            source);
         }
         return HPCBOOT_OK;
+    }
+    if (!is_whole(source)) {
+        return hb_fail(err, HPCBOOT_ERR_PARSE, "topology %s: it is cut short, "
+                       "or no XML of hwloc: it does not end with " XML_END,
+                       source);
     }
     if (hwloc_topology_set_xml(t, source) != 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_PARSE,

@@ -4,8 +4,8 @@
 # BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second,
 # make bench-kubernetes what lists pods by the API, and make bench-waiting what
 # waiting for a gang that is ready costs; make bench-serve starts over pods with
-# hpcbootd serve beside mpirun over sshd.
-EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/serve.py %D%/waiting.py
+# hpcbootd serve beside mpirun over sshd; make bench-place: placement.
+EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/place.py %D%/serve.py %D%/waiting.py
 .PHONY: bench bench-gather bench-serve bench-waiting
 bench-serve: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
@@ -32,3 +32,7 @@ bench-kubernetes: all tests/bench/k8slist
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/kubernetes.py $(BENCH_FLAGS)
 endif
+.PHONY: bench-place
+bench-place: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/place.py

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-PEER_BATS = %D%/kubernetes.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats
+PEER_BATS = %D%/kubernetes.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats \
+    %D%/place.bats
 TESTS += $(PEER_BATS)
-EXTRA_DIST += $(PEER_BATS) %D%/peers.bash %D%/apiserver.sh \
+EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/peers.bash %D%/apiserver.sh \
     %D%/kubeadmin.py \
     tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c

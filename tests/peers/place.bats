@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Programs of other MPIs report where they run: what was bound stays, also
+# after MPI_Init, and the topology is there for them.
+
+load peers
+setup() {
+    common_setup
+    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
+    [ "$(nproc)" -ge 2 ] || skip 'one CPU'
+}
+
+reports() { # MPI
+    local program
+    program=$(compile "$1" "$HB_SRCDIR/tests/peers/mpiplace.c")
+    run hb -n 2 --map-by pe-list=1,0:ORDERED "$program"
+    ended_with 0
+    says '^rank 0 cpus 1 xml 1$'
+    says '^rank 1 cpus 0 xml 1$'
+    run hb -n 3 --oversubscribe --bind-to none "$program"
+    ended_with 0
+    says '^rank 2 cpus 0,1(,[0-9]+)* xml 1$'
+}
+
+@test "Open MPI 4 reports the binding it was given" {
+    need mpicc.openmpi
+    reports debian-openmpi
+}
+
+@test "MPICH 4 reports the binding it was given, and is said to spin" {
+    need mpicc.mpich
+    reports debian-mpich
+    says 'MPICH cannot be told to yield' || [ "$(nproc)" -ge 3 ]
+}

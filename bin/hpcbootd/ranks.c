@@ -376,7 +376,7 @@ static void make_shm_dir(struct agent *a)
     static const char *const places[] = {"/dev/shm"};
 
     if (a->job.family == HB_PM_PMIX &&
-        hb_session_dir_create_in(places, 1, a->job_id, a->node, &a->shm_dir,
+        hb_session_dir_create_in(places, 1, a->job_id, a->host, &a->shm_dir,
                                  NULL) == 0) {
         hb_guard_set_shm_dir(a->shm_dir);
         (void)hb_owner_write(a->shm_dir, a->cookie, NULL);

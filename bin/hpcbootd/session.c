@@ -41,7 +41,7 @@ static int session_open(struct agent *a, struct hpcboot_error *err)
     int rc = 0;
 
     if (a->session_dir == NULL) {
-        rc = hb_session_dir_create(a->job_id, a->node, &a->session_dir, err);
+        rc = hb_session_dir_create(a->job_id, a->host, &a->session_dir, err);
         if (rc == 0) {
             hb_guard_set_session_dir(a->session_dir);
             (void)hb_owner_write(a->session_dir, a->cookie, NULL);

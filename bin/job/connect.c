@@ -273,8 +273,8 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
         host_ask_proof(h, f);
         return;
     }
-    host_doubt_over(h);
     host_welcome(h, &m);
+    host_doubt_over(h); /* which may have kept the HELLO */
     start_more(h->job);
     job_wait_check(h->job);
 }

@@ -21,9 +21,11 @@ from_mine() {
     pod 0 bash -c 'cd /tmp/mine && exec timeout -s KILL "$@"' - "$HB_LIMIT" \
         "$hbrun" -H pod-1,pod-2 "$@"
 }
-# Sessions of jobs; the pods' /tmp and /dev/shm are their own.
+# Sessions of jobs, and not what is known of the host's topology; the pods' /tmp
+# and /dev/shm are their own.
 sessions() {
-    pod "$1" bash -c 'ls -d /tmp/hpcboot* /dev/shm/hpcboot*' 2> /dev/null
+    pod "$1" bash -c 'ls -d /tmp/hpcboot* /dev/shm/hpcboot*' 2> /dev/null |
+        grep -v topo
 }
 has_session() { [ -n "$(sessions "$1")" ]; }
 no_session() { [ -z "$(sessions "$1")" ]; }

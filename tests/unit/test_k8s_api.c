@@ -66,8 +66,11 @@ static int list(const char *labels, int64_t within_ms, size_t *n_out)
 {
     const struct hb_k8s_query query = {.labels = labels};
     struct hb_k8s *k = NULL;
-    int rc = hb_k8s_open(&login, &query, &k, &err);
+    int rc;
 
+    /* Nobody should wait for a server that is gone. */
+    assert_int_equal(waitpid(server_pid, NULL, WNOHANG), 0);
+    rc = hb_k8s_open(&login, &query, &k, &err);
     if (rc >= 0) {
         rc = hb_k8s_wait(k, hb_deadline_in_ms(within_ms), &err);
     }

@@ -53,6 +53,8 @@ struct rank {
     pid_t pid; /* 0: not running */
     int started, ended;
     int wait_status;
+    int64_t end_ns;   /* when its end was seen */
+    struct event *hold; /* its end is held back; ranks.c */
     unsigned contact; /* HB_CONTACT_* */
     struct event *error_ev;
     int error_fd;

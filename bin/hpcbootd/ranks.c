@@ -42,6 +42,10 @@ extern char **environ;
 /* Descriptor number of the server's socket in the rank: stable, clear of the
  * numbers that shells and wrappers use for redirections. */
 #define PM_SOCKET_FD 42
+/* What kills all of a pod or a step at once kills its ranks a moment before
+ * or after the agent. A rank's death that may be a part of that is told when
+ * the agent has survived it; a host that is lost speaks for itself. */
+#define HOLD_MS 100
 #define RANK_FDS 5 /* that stay open here: stdio, server, exec's report */
 #define STALE_MS 1000 /* for what dead agents left; SIGKILL is quick */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
@@ -459,7 +463,7 @@ static void rank_exited(struct rank *r)
         hb_cgroup_evidence(&a->marks, &now, evidence, sizeof evidence);
     }
     AGENT_SEND(a, rank_exit, .rank = r->rank, .wait_status = r->wait_status,
-               .contact = r->contact, .time_ns = (uint64_t)hb_now_ns(),
+               .contact = r->contact, .time_ns = (uint64_t)r->end_ns,
                .evidence = evidence,
                .core_dumped = WIFSIGNALED(r->wait_status) &&
                               WCOREDUMP(r->wait_status),
@@ -478,10 +482,33 @@ static void note_exit(struct agent *a, pid_t pid, int status)
 
         if (r->pid == pid) {
             r->wait_status = status;
+            r->end_ns = hb_now_ns();
             r->pid = -1;
             return;
         }
     }
+}
+
+static void on_held(evutil_socket_t fd, short what, void *arg)
+{
+    agent_reap(arg);
+}
+
+/* Whether the rank's end is not to be told yet. */
+static int held_back(struct rank *r)
+{
+    static const struct timeval hold = {0, HOLD_MS * 1000};
+    struct agent *a = r->agent;
+
+    if (a->killing || !WIFSIGNALED(r->wait_status) ||
+        WTERMSIG(r->wait_status) != SIGKILL) {
+        return 0;
+    }
+    if (r->hold == NULL) {
+        r->hold = evtimer_new(a->base, on_held, a);
+        event_add(r->hold, &hold);
+    }
+    return evtimer_pending(r->hold, NULL);
 }
 
 void agent_reap(struct agent *a)
@@ -495,7 +522,8 @@ void agent_reap(struct agent *a)
     for (uint32_t i = 0; i < a->n_ranks; i++) {
         struct rank *r = &a->ranks[i];
 
-        if (r->pid == -1 && r->error_ev == NULL && !r->ended) {
+        if (r->pid == -1 && r->error_ev == NULL && !r->ended &&
+            !held_back(r)) {
             rank_exited(r);
         }
     }
@@ -509,6 +537,9 @@ void agent_ranks_destroy(struct agent *a)
 
         if (r->error_ev != NULL) {
             event_free(r->error_ev);
+        }
+        if (r->hold != NULL) {
+            event_free(r->hold);
         }
         hb_fd_close(&r->error_fd);
         rank_io_destroy(r);

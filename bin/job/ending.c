@@ -103,7 +103,8 @@ static int goes_on(const struct job *j, enum hb_cause_kind kind)
 void job_cause(struct job *j, const struct hb_cause *cause)
 {
     /* What happens after the agents were told to end follows from that. */
-    if (!j->grace_given || cause->time_ns < j->verdict.time_ns) {
+    if (!j->grace_given || cause->time_ns < j->verdict.time_ns ||
+        hb_verdict_explained_by(&j->verdict, cause)) {
         (void)hb_verdict_add(&j->verdict, cause);
     }
     if (!goes_on(j, cause->kind)) {

@@ -37,11 +37,32 @@ static int outranks(enum hb_cause_kind kind)
            kind == HB_CAUSE_START;
 }
 
+static int has_evidence(const struct hb_cause *c)
+{
+    return c->evidence != NULL && c->evidence[0] != '\0';
+}
+
+int hb_verdict_explained_by(const struct hb_verdict *v,
+                            const struct hb_cause *c)
+{
+    return c->kind == HB_CAUSE_HOST && c->host != NULL &&
+           v->killed_on[0] != '\0' && strcmp(v->killed_on, c->host) == 0;
+}
+
+static void note_killed(struct hb_verdict *v, const struct hb_cause *c)
+{
+    int out_of_nowhere = c->kind == HB_CAUSE_SIGNAL && c->code == SIGKILL &&
+                         !has_evidence(c) && c->host != NULL;
+
+    snprintf(v->killed_on, sizeof v->killed_on, "%s",
+             out_of_nowhere ? c->host : "");
+}
+
 static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
 {
     int64_t earlier_ns = v->time_ns - c->time_ns;
 
-    if (v->kind == HB_CAUSE_NONE) {
+    if (v->kind == HB_CAUSE_NONE || hb_verdict_explained_by(v, c)) {
         return 1;
     }
     if (earlier_ns > -SAME_MOMENT_NS && earlier_ns < SAME_MOMENT_NS &&
@@ -182,9 +203,10 @@ int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *c)
     v->kind = c->kind;
     v->time_ns = c->time_ns;
     v->status = status_of(c);
+    note_killed(v, c);
     put_sentence(v, c);
     len = strlen(v->text);
-    if (c->evidence != NULL && c->evidence[0] != '\0') {
+    if (has_evidence(c)) {
         snprintf(v->text + len, sizeof v->text - len, "; %s", c->evidence);
     }
     return 1;

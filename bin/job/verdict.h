@@ -10,7 +10,9 @@
  * exit status and a sentence. No I/O. The first cause wins, by the agents'
  * clocks corrected to the launcher's; what follows it is collateral. Where
  * two moments are too close to be told apart, a signal or an abort outranks
- * an exit, because exits follow from them and not the other way round. */
+ * an exit, because exits follow from them and not the other way round. A rank
+ * that was killed by SIGKILL, nobody knows by whom, on a host that is lost
+ * before it could confirm its end was killed by what took the host. */
 enum hb_cause_kind {
     HB_CAUSE_NONE,
     HB_CAUSE_START,       /* a rank could not be started */
@@ -49,16 +51,22 @@ struct hb_cause {
 };
 
 #define HB_VERDICT_TEXT_MAX 1024
+#define HB_VERDICT_HOST_MAX 256
 struct hb_verdict {
     enum hb_cause_kind kind; /* of the first cause */
     int64_t time_ns;
     int status;              /* exit status; 0 while nothing has failed */
     unsigned n_causes;       /* how many were told, the first included */
+    char killed_on[HB_VERDICT_HOST_MAX]; /* where a rank was killed by SIGKILL
+                                without evidence of why; else "" */
     char text[HB_VERDICT_TEXT_MAX]; /* one sentence; "" without a cause */
 };
 
 /* Takes one cause into account. Returns 1 when it is the first so far. */
 int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *cause);
+/* Whether the cause tells why the first one happened, though it came later. */
+int hb_verdict_explained_by(const struct hb_verdict *v,
+                            const struct hb_cause *cause);
 /* "SIGSEGV (Segmentation fault)"; static per call site's buffer. */
 void hb_signal_text(int signo, char *text, size_t size);
 

@@ -267,6 +267,17 @@ time.sleep(1000)' &
     pods_clean 0 1 2
 }
 
+@test "a rank is killed, and then all of its host: the host is named" {
+    start_sleepers
+    guard=$(guard_in 2) agent=$(agent_in 2)
+    pod 2 bash -c 'kill -KILL $(cat /tmp/started) && kill -KILL "$@"' - \
+        "$agent" "$guard"
+    job_ends
+    ended_with 75
+    says 'host pod-2'
+    pods_clean 0 1 2
+}
+
 @test "a guard is killed by SIGKILL" {
     start_sleepers
     pod 1 kill -KILL "$(guard_in 1)"

@@ -124,6 +124,37 @@ static void an_abort_carries_its_own_words(void **state)
                         "grid too small");
 }
 
+/* A step that is cancelled, a pod that is deleted: SIGKILL to all of it. */
+static void a_host_that_is_lost_explains_its_killed_rank(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause killed = cause(HB_CAUSE_SIGNAL, SECOND, SIGKILL);
+    struct hb_cause other = cause(HB_CAUSE_HOST, 2 * SECOND, 0);
+    struct hb_cause lost = cause(HB_CAUSE_HOST, 3 * SECOND, 0);
+
+    other.host = "pod-2";
+    other.text = lost.text = "its link was closed";
+    hb_verdict_add(&v, &killed);
+    assert_int_equal(hb_verdict_add(&v, &other), 0);
+    assert_int_equal(hb_verdict_add(&v, &lost), 1);
+    assert_int_equal(v.status, 75);
+    assert_string_equal(v.text, "host pod-1: its link was closed");
+}
+
+static void a_host_that_is_lost_later_explains_nothing_else(void **state)
+{
+    struct hb_cause lost = cause(HB_CAUSE_HOST, 3 * SECOND, 0);
+    struct hb_cause oom = cause(HB_CAUSE_SIGNAL, SECOND, SIGKILL);
+    struct hb_cause fault = cause(HB_CAUSE_SIGNAL, SECOND, SIGSEGV);
+    struct hb_verdict v = {0}, w = {0};
+
+    oom.evidence = "out of memory";
+    hb_verdict_add(&v, &oom);
+    assert_int_equal(hb_verdict_add(&v, &lost), 0);
+    hb_verdict_add(&w, &fault);
+    assert_int_equal(hb_verdict_add(&w, &lost), 0);
+}
+
 static void no_cause_is_success(void **state)
 {
     struct hb_verdict v = {0};
@@ -141,6 +172,8 @@ int main(void)
         cmocka_unit_test(statuses_are_the_documented_ones),
         cmocka_unit_test(the_sentence_names_rank_host_signal_and_evidence),
         cmocka_unit_test(an_abort_carries_its_own_words),
+        cmocka_unit_test(a_host_that_is_lost_explains_its_killed_rank),
+        cmocka_unit_test(a_host_that_is_lost_later_explains_nothing_else),
         cmocka_unit_test(no_cause_is_success),
     };
 

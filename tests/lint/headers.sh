@@ -14,7 +14,7 @@ compiles() { # LANGUAGE FLAG... ; the source on stdin
     local language=$1
     shift
     "$CC" -x "$language" -fsyntax-only -Wall -Wextra -Werror -I. -Iinclude \
-        -I"$HB_BUILDDIR" "${pmix[@]}" "$@" - 2>&1
+        -I"$HB_BUILDDIR" -I"$HB_BUILDDIR/include" "${pmix[@]}" "$@" - 2>&1
 }
 alone() { # HEADER
     case $1 in

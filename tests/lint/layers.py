@@ -27,7 +27,8 @@ OUTSIDE = {
 }
 # The columns say what a part of a library is used for; its headers are one.
 ALIAS = {"PMIx client": "PMIx", "PMIx server": "PMIx"}
-EVERYWHERE = {"include/hpcboot/status.h", "hpcboot/status.h", "config.h"}
+# What the library promises its users, its own parts may name.
+EVERYWHERE = ("include/hpcboot/", "hpcboot/", "config.h")
 
 
 def cells(line):
@@ -108,7 +109,7 @@ def is_private(path, module):
 
 def check_include(path, module, quote, header, table):
     may, libraries = table[module]
-    if header in EVERYWHERE:
+    if header.startswith(EVERYWHERE):
         return None
     if quote == "<":
         library = library_of(header)

@@ -36,17 +36,6 @@ static void report(struct agent *a)
     agent_note(a, HB_INFO, "binding: %s", a->bind.why);
 }
 
-/* Users of Open MPI expect ranks to be bound where nothing is said, users of
- * Hydra do not; a plain program is left alone, and is not made to wait until
- * the topology has been read. */
-static int leave_alone(const struct agent *a, const struct hb_bind_policy *p)
-{
-    int asked = p->to != HB_BIND_DEFAULT || p->pe > 0 ||
-                p->by > HB_MAP_SEQ;
-
-    return !asked && a->job.family != HB_PM_PMIX;
-}
-
 /* Whose MPI reads a topology of hwloc 2 where it is told of one; an older
  * hwloc inside another library would stumble over it. */
 static int reads_topology(const struct agent *a)
@@ -90,8 +79,8 @@ static void plan_memory(struct agent *a)
 {
     int refused;
 
-    if (!a->bind.bound || a->bind_policy.memory == HB_MEM_NONE ||
-        a->here.topo->level[HB_TOPO_NUMA].n < 2) {
+    if (!a->bind.bound ||
+        !hb_bind_memory_matters(&a->bind_policy, a->here.topo)) {
         return;
     }
     refused = hb_bind_memory_probe();
@@ -163,22 +152,20 @@ static void describe_places(struct agent *a)
 static int plan(struct agent *a, struct hpcboot_error *err)
 {
     struct hb_bind_policy *policy = &a->bind_policy;
+    int tell = (a->job.flags & HB_JOB_REPORT_BINDINGS) != 0;
     int rc = hb_bind_to_parse(a->job.bind_to, policy, err);
 
     if (rc == 0) {
         take_slots(a);
     }
-    if (rc == 0 && leave_alone(a, policy)) {
-        policy->to = HB_BIND_NONE;
-    }
-    if (rc == 0 && policy->to == HB_BIND_NONE &&
-        !(a->job.flags & HB_JOB_REPORT_BINDINGS)) {
+    if (rc == 0 && policy->to == HB_BIND_NONE && !tell) {
         return 0; /* nothing to look at, and nobody to tell */
     }
-    if (rc == 0) {
+    if (rc == 0 && !hb_bind_leave_alone(policy, a->job.family == HB_PM_PMIX,
+                                        a->n_ranks, &a->bind)) {
         rc = hb_bind_here(policy, a->n_ranks, &a->here, &a->bind, err);
     }
-    if (rc == 0 && (a->job.flags & HB_JOB_REPORT_BINDINGS)) {
+    if (rc == 0 && tell) {
         report(a);
     }
     return rc;

@@ -351,8 +351,10 @@ static int run(struct job *j)
         rc = read_requests(j, &err);
     }
     if (rc == 0 && j->opt->dry_run) {
-        job_report_plan(j);
-        return 0;
+        rc = job_preview(j, &err);
+        if (rc == 0) {
+            return 0;
+        }
     }
     if (rc == 0) {
         rc = prepare(j, &err);

@@ -19,6 +19,7 @@
 #include "bin/pm/family.h"
 #include "hostfile/hostfile.h"
 #include "lib/base/jobmap.h"
+#include "lib/base/str.h"
 #include "lib/base/strv.h"
 #include "lib/rdzv/fence.h"
 #include "lib/topo/bind.h"
@@ -375,7 +376,21 @@ void job_event_rank(struct job_host *h, const char *name, uint32_t rank,
 void job_events_close(struct job *j);
 
 /* report.c */
-void job_report_plan(struct job *j); /* --dry-run */
 void job_explain(struct job *j);
+void job_put_decisions(const struct job *j, struct hb_strv *lines);
+/* "4 (-H)" */
+void job_put_slots(struct hb_str *o, const struct job_host *h);
+/* Ranks in the order of their nodes: those of node n are
+ * ranks[first[n]..first[n + 1] - 1]. */
+struct job_by_node {
+    uint32_t *first, *ranks;
+};
+void job_by_node(const struct job *j, struct job_by_node *out);
+void job_by_node_clear(struct job_by_node *by);
+void job_put_ranks(struct hb_str *o, const struct job_by_node *by,
+                   uint32_t node); /* "0-3,6" */
+
+/* preview.c: --dry-run. ERR_USAGE: a host could not bind its ranks so. */
+int job_preview(const struct job *j, struct hpcboot_error *err);
 
 #endif

@@ -93,12 +93,23 @@ static int load_file(struct job_host *h, const char *file,
     return rc;
 }
 
+/* What a host has, from another one that --topo-of describes with the same
+ * words. */
+static void as_other(struct job_host *h, const struct job_host *other)
+{
+    h->topo = other->topo;
+    h->counted_slots = other->counted_slots;
+    h->quota_milli = other->quota_milli;
+    free(h->slots_origin);
+    h->slots_origin = hb_xstrdup(other->slots_origin);
+}
+
 /* HOST=FILE, "*" for every host. */
 static int topo_of(struct job *j, const char *text, struct hpcboot_error *err)
 {
     const char *equals = strchr(text, '=');
     size_t n = equals != NULL ? (size_t)(equals - text) : 0;
-    int found = 0;
+    const struct job_host *found = NULL;
 
     if (n == 0 || equals[1] == '\0') {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
@@ -114,7 +125,11 @@ static int topo_of(struct job *j, const char *text, struct hpcboot_error *err)
              h->spec->name[n] != '\0')) {
             continue;
         }
-        found = 1;
+        if (found != NULL) {
+            as_other(h, found);
+            continue;
+        }
+        found = h;
         rc = load_file(h, equals + 1, &topo, err);
         if (rc < 0) {
             hb_error_prefix(err, rc, "--topo-of %s", text);
@@ -123,8 +138,9 @@ static int topo_of(struct job *j, const char *text, struct hpcboot_error *err)
         }
         h->topo = keep(j, 0, topo);
     }
-    return found ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "--topo-of %s: no host "
-                               "of this job has that name", text);
+    return found != NULL ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "--topo-of %s: "
+                                       "no host of this job has that name",
+                                       text);
 }
 
 /* This very host in a dry run, where no agent will tell. */
@@ -158,7 +174,8 @@ int job_topo_known(struct job *j, struct hpcboot_error *err)
             return rc;
         }
     }
-    if (j->opt->dry_run && hb_map_needs_inside(&j->policy)) {
+    if (j->opt->dry_run && (hb_map_needs_inside(&j->policy) ||
+                            j->bind.to != HB_BIND_NONE)) {
         look_here(j);
     }
     return 0;

@@ -300,6 +300,12 @@ static void hint_wdir(const struct hb_proc_spec *spec, struct hb_str *hint)
                "--wdir");
 }
 
+static void hint_nodes(const struct hb_proc_spec *spec, struct hb_str *hint)
+{
+    hb_str_put(hint, "this container may not have memory of the NUMA nodes "
+               "of its CPUs; --mem-bind preferred starts it all the same");
+}
+
 static void hint_wdir_access(const struct hb_proc_spec *spec,
                              struct hb_str *hint)
 {
@@ -319,6 +325,7 @@ static const struct {
     {HB_PROC_LIMITS, EPERM, hint_raise},
     {HB_PROC_BIND, ENXIO, hint_cpus},
     {HB_PROC_BIND, EINVAL, hint_cpus},
+    {HB_PROC_MEMORY, EINVAL, hint_nodes},
     {HB_PROC_CHDIR, ENOENT, hint_wdir},
     {HB_PROC_CHDIR, EACCES, hint_wdir_access},
     {HB_PROC_EXEC, ENOENT, hint_enoent},

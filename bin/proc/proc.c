@@ -27,6 +27,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,8 @@ typedef int (*step)(const struct hb_proc_spec *spec, struct plan *plan);
 static const char *const stage_names[] = {
     [HB_PROC_FORK] = "fork",     [HB_PROC_STDIO] = "stdio",
     [HB_PROC_SESSION] = "session", [HB_PROC_LIMITS] = "limits",
-    [HB_PROC_BIND] = "bind",     [HB_PROC_CHDIR] = "chdir",
-    [HB_PROC_EXEC] = "exec",
+    [HB_PROC_BIND] = "bind",     [HB_PROC_MEMORY] = "memory",
+    [HB_PROC_CHDIR] = "chdir",   [HB_PROC_EXEC] = "exec",
 };
 
 const char *hb_proc_stage_name(enum hb_proc_stage stage)
@@ -265,9 +266,16 @@ static int bind_cpus(const struct hb_proc_spec *spec, struct plan *plan)
             return -1;
         }
     }
-    if (spec->mem_mode != 0) {
-        (void)syscall(SYS_set_mempolicy, spec->mem_mode, spec->mem_nodes,
-                      spec->mem_bits);
+    return 0;
+}
+
+/* What is only preferred may be refused. */
+static int bind_memory(const struct hb_proc_spec *spec, struct plan *plan)
+{
+    if (spec->mem_mode != 0 &&
+        syscall(SYS_set_mempolicy, spec->mem_mode, spec->mem_nodes,
+                spec->mem_bits) < 0 && spec->mem_mode == MPOL_BIND) {
+        return -1;
     }
     return 0;
 }
@@ -352,6 +360,7 @@ static const struct {
 } steps[] = {
     {HB_PROC_STDIO, place_fds},     {HB_PROC_SESSION, enter_session},
     {HB_PROC_LIMITS, set_limits},   {HB_PROC_BIND, bind_cpus},
+    {HB_PROC_MEMORY, bind_memory},
     {HB_PROC_CHDIR, change_dir},    {HB_PROC_EXEC, exec_program},
 };
 

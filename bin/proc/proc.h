@@ -13,7 +13,7 @@
  * are made; a step that fails comes back as (stage, errno) through a pipe. */
 enum hb_proc_stage {
     HB_PROC_FORK, HB_PROC_STDIO, HB_PROC_SESSION, HB_PROC_LIMITS,
-    HB_PROC_BIND, HB_PROC_CHDIR, HB_PROC_EXEC
+    HB_PROC_BIND, HB_PROC_MEMORY, HB_PROC_CHDIR, HB_PROC_EXEC
 };
 const char *hb_proc_stage_name(enum hb_proc_stage stage); /* "chdir" */
 
@@ -38,7 +38,7 @@ struct hb_proc_spec {
     const cpu_set_t *cpuset; /* NULL: not bound */
     size_t cpuset_size;      /* bytes */
     int mem_mode;            /* MPOL_*: where memory comes from; 0: anywhere.
-                              * Refused by the system: go on */
+                              * Refused: an error for MPOL_BIND only */
     const unsigned long *mem_nodes;
     size_t mem_bits;
     int new_session;        /* 1: own session and process group */

@@ -36,6 +36,21 @@ int hb_bind_unbound(struct hb_bind_plan *out, uint32_t n_ranks, char *why)
     return HPCBOOT_OK;
 }
 
+int hb_bind_leave_alone(const struct hb_bind_policy *policy, int by_pmix,
+                        uint32_t n_ranks, struct hb_bind_plan *out)
+{
+    int asked = policy->to != HB_BIND_DEFAULT || policy->pe > 0 ||
+                policy->by > HB_MAP_SEQ;
+
+    if (asked || by_pmix) {
+        return 0;
+    }
+    hb_bind_unbound(out, n_ranks,
+                    hb_xstrdup("nobody asked, and only ranks that find each "
+                               "other by PMIx are bound unasked"));
+    return 1;
+}
+
 void hb_bind_plan_destroy(struct hb_bind_plan *plan)
 {
     if (plan == NULL) {

@@ -82,9 +82,15 @@ int hb_bind_plan(const struct hb_bind_policy *policy,
                  struct hpcboot_error *err);
 void hb_bind_plan_destroy(struct hb_bind_plan *plan); /* leaves it empty */
 
-/* The same on this very host, whose topology is loaded into `here` only when
- * there is something to bind. Where hwloc is not there, or the container may
- * not set affinities, nothing is bound, which is said, unless binding was
+/* Users of Open MPI expect ranks to be bound where nothing is said, users of
+ * Hydra do not, and a plain program is left alone. 1: so it is with these ranks
+ * (by_pmix: they find each other by PMIx), *out says so. 0: make a plan. */
+int hb_bind_leave_alone(const struct hb_bind_policy *policy, int by_pmix,
+                        uint32_t n_ranks, struct hb_bind_plan *out);
+
+/* hb_bind_plan on this very host, whose topology is loaded into `here` only
+ * when there is something to bind. Where hwloc is not there, or the container
+ * may not set affinities, nothing is bound, which is said, unless binding was
  * asked for: then it is an error. */
 int hb_bind_here(const struct hb_bind_policy *policy, uint32_t n_ranks,
                  struct hb_here *here, struct hb_bind_plan *out,
@@ -96,8 +102,10 @@ struct hb_bind_mem {
     int mode; /* MPOL_*; 0: nothing to set */
     unsigned long nodes[HB_MAX_NUMA / (8 * sizeof(unsigned long))];
 };
-/* Memory follows the CPUs where they lie within the host's NUMA nodes, of
- * which there must be more than one. */
+/* Unasked, only where there are several NUMA nodes. */
+int hb_bind_memory_matters(const struct hb_bind_policy *policy,
+                           const struct hb_topo *topo);
+/* Memory follows the CPUs where they lie within the host's NUMA nodes. */
 void hb_bind_memory_of(const struct hb_bind_policy *policy,
                        const struct hb_topo *topo, const struct hb_cpus *cpus,
                        struct hb_bind_mem *out);

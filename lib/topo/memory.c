@@ -41,6 +41,14 @@ static uint32_t nodes_of(const struct hb_topo *topo, const struct hb_cpus *cpus,
     return n;
 }
 
+int hb_bind_memory_matters(const struct hb_bind_policy *policy,
+                           const struct hb_topo *topo)
+{
+    return policy->memory != HB_MEM_NONE &&
+           (policy->memory != HB_MEM_DEFAULT ||
+            topo->level[HB_TOPO_NUMA].n > 1);
+}
+
 void hb_bind_memory_of(const struct hb_bind_policy *policy,
                        const struct hb_topo *topo, const struct hb_cpus *cpus,
                        struct hb_bind_mem *out)
@@ -48,7 +56,7 @@ void hb_bind_memory_of(const struct hb_bind_policy *policy,
     uint32_t n;
 
     memset(out, 0, sizeof(*out));
-    if (policy->memory == HB_MEM_NONE || topo->level[HB_TOPO_NUMA].n < 2) {
+    if (!hb_bind_memory_matters(policy, topo)) {
         return;
     }
     n = nodes_of(topo, cpus, out);

@@ -22,15 +22,19 @@ static int put_threads(const struct hb_topo *topo, const struct hb_cpus *cpus,
 {
     struct hb_cpus threads;
     char *list;
+    uint32_t i = 0;
 
+    while (i < core->n && !hb_cpus_has(cpus, topo->pu_os[core->first + i])) {
+        i++;
+    }
+    if (i == core->n) { /* as most cores of a large machine */
+        return 0;
+    }
     hb_cpus_zero(&threads);
-    for (uint32_t i = 0; i < core->n; i++) {
+    for (; i < core->n; i++) {
         if (hb_cpus_has(cpus, topo->pu_os[core->first + i])) {
             hb_cpus_add(&threads, i);
         }
-    }
-    if (hb_cpus_count(&threads) == 0) {
-        return 0;
     }
     list = hb_cpus_text(&threads);
     hb_str_put(o, list);

@@ -4,4 +4,4 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats \
     %D%/place.bats
 TESTS += $(CLI_BATS)
-EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/bytes.c
+EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c

@@ -34,6 +34,36 @@ cpus_of_ranks() { # of a plan in $output
     [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 2-3 ' ]
 }
 
+@test "a plan for programs lists every binding; one that cannot be kept is 2" {
+    hwloc_is_there
+    run plan --json -H a:2,b:2 --map-by ppr:1:package --bind-to core \
+        --topo-of '*=synthetic:pack:2 core:2 pu:2'
+    ended_with 0
+    python3 -c 'import json, sys
+a, b = json.loads(sys.argv[1])["hosts"]
+assert [x["rank"] for x in a["bindings"] + b["bindings"]] == [0, 1, 2, 3]
+assert [x["cpus"] for x in b["bindings"]] == ["0-1", "4-5"]
+assert b["bound"] and b["binding_why"]' "$output"
+    run plan --json -H a:2 -n 2 --bind-to core --map-by slot:PE=3 \
+        --topo-of '*=synthetic:pack:2 core:2 pu:2'
+    ended_with 2
+    says '"binding_error":"2 ranks of 3 cores each on 4 cores'
+    says 'host a: 2 ranks of 3 cores each on 4 cores: there is room for 1'
+}
+
+@test "unasked, a plan binds those that a job would" {
+    hwloc_is_there
+    run plan -H a:2 -n 2 --pmi pmix --topo-of '*=synthetic:core:4 pu:1'
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-1 2-3 ' ]
+    run plan -H a:2 -n 2 --pmi pmi1 --topo-of '*=synthetic:core:4 pu:1'
+    ended_with 0
+    says 'not bound: nobody asked'
+    run hb -n 1 --pmi pmi1 --report-bindings true
+    ended_with 0
+    says 'ranks are not bound: nobody asked'
+}
+
 @test "hosts that are not alike are each placed by their own inside" {
     hwloc_is_there
     run plan -H a:4,b:4 --map-by ppr:1:package \
@@ -53,7 +83,7 @@ cpus_of_ranks() { # of a plan in $output
     echo '1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' \
         > pod/proc/self/mountinfo
     echo '150000 100000' > pod/sys/fs/cgroup/cpu.max
-    run plan -H a -n 3 --map-by :OVERSUBSCRIBE --topo-of a=pod
+    run plan -H a -n 3 --pmi pmix --map-by :OVERSUBSCRIBE --topo-of a=pod
     ended_with 0
     says 'not bound: 3 ranks share a quota of 1.5 CPUs'
     run topo --machine pod
@@ -174,6 +204,53 @@ cpus_of_ranks() { # of a plan in $output
     local told
     told=$(sed -n 's/.*(CPUs* \(.*\))$/\1/p' <<< "$output")
     says "^Cpus_allowed_list:[[:space:]]*$told$"
+}
+
+need_refusals() {
+    refuse=$(fake refuse)
+    "$refuse" mbind true || skip 'no seccomp filter can be set here'
+}
+refusing() { # CALLS COMMAND...: as in a container with a seccomp profile
+    timeout -s KILL "$HB_LIMIT" "$refuse" "$@"
+}
+
+@test "a container that refuses sched_setaffinity: unbound, or status 2" {
+    hwloc_is_there
+    need_refusals
+    run refusing sched_setaffinity "$hbrun" -n 1 --pmi pmix true
+    ended_with 0
+    [ -z "$output" ]
+    run refusing sched_setaffinity "$hbrun" -n 1 --report-bindings \
+        --bind-to core:if-supported echo ran
+    ended_with 0
+    says '^ran$'
+    says 'not bound: this container may not set CPU affinities'
+    run refusing sched_setaffinity "$hbrun" -n 1 --bind-to core true
+    ended_with 2
+    says 'cannot bind: this container may not set CPU affinities'
+}
+
+@test "memory follows the CPUs; a container that refuses it is told verbosely" {
+    hwloc_is_there
+    need_refusals
+    [ -r /proc/self/numa_maps ] || skip 'this kernel has no NUMA'
+    local bound='grep -o -m 1 -E (bind|prefer[^:]*):[0-9]+ /proc/self/numa_maps'
+    # shellcheck disable=SC2086
+    run hb -n 1 --bind-to core --mem-bind bind $bound
+    ended_with 0
+    says '^bind:[0-9]+$'
+    # shellcheck disable=SC2086
+    run hb -n 1 --bind-to core --mem-bind preferred $bound
+    ended_with 0
+    says '^prefer.*:[0-9]+$'
+    run refusing mbind,set_mempolicy "$hbrun" -n 1 --bind-to core \
+        --mem-bind bind echo ran
+    ended_with 0
+    [ "$output" = ran ]
+    run refusing mbind,set_mempolicy "$hbrun" -vv -n 1 --bind-to core \
+        --mem-bind bind echo ran
+    ended_with 0
+    says 'memory does not follow .*the container forbids set_mempolicy'
 }
 
 @test "the topology is read once: the second job finds it in the cache" {

@@ -15,7 +15,8 @@ setup() {
 allowed='grep Cpus_allowed_list: /proc/self/status'
 
 @test "bindings stay inside the mask of a pod, and are read back there" {
-    lab_up mask 2 --init 'taskset -c 1 /usr/sbin/sshd -D -e'
+    lab_up mask 2
+    pod 1 taskset -pc 1 1 # sshd, and all that it starts
     # shellcheck disable=SC2086
     run pod_hb -H pod-1:2 -n 1 --bind-to core --report-bindings $allowed
     ended_with 0
@@ -42,11 +43,28 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
 }
 
 @test "by objects: pods that are not alike are told of" {
-    lab_up unlike 2 --init 'taskset -c 1 /usr/sbin/sshd -D -e'
-    pod 0 sh -c true
+    lab_up unlike 2
+    pod 1 taskset -pc 1 1
     run pod_hb -H pod-0:2,pod-1:2 --map-by ppr:1:core hostname
     ended_with 0
     # pod-0's agent is this launcher's own child, which has all CPUs.
     [ "$(grep -c '^pod-1$' <<< "$output")" -eq 1 ]
     says 'hosts differ inside: '
+}
+
+@test "a CPU set of the pod: slots are counted in it, ranks stay in it" {
+    lab_up cpuset 2
+    "$podlab" cpuset 1 1 || skip 'no cpuset controller here'
+    # shellcheck disable=SC2086
+    run pod_hb -H pod-1 --bind-to core --report-bindings $allowed
+    ended_with 0
+    says '^Cpus_allowed_list:[[:space:]]*1$'
+    says 'rank 0 bound to .*\(CPU 1\)'
+    [ "$(grep -c '^Cpus_allowed' <<< "$output")" -eq 1 ]
+    run pod_hb -H pod-1:2 -n 2 --bind-to core true
+    ended_with 2
+    says '2 ranks of 1 cores each on 1 cores'
+    run pod_hb -H pod-1 -n 1 --rankfile /dev/stdin true <<< 'rank 0=pod-1 slot=1'
+    ended_with 2
+    says 'there is no core 1 among those that the job may use here'
 }

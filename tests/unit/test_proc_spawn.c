@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -248,6 +249,38 @@ static void cpus_that_are_not_there_are_an_error(void **state)
     expect_failure(&s, HB_PROC_BIND, ENXIO, "--bind-to none");
 }
 
+static void memory_comes_from_where_it_is_bound_to(void **state)
+{
+    struct hb_proc_spec s = spec_of(LIST("sh", "-c", "grep -o -m 1 bind:0 "
+                                         "/proc/self/numa_maps"));
+    unsigned long nodes = 1;
+
+    if (access("/proc/self/numa_maps", R_OK) != 0 ||
+        syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0) != 0) {
+        skip();
+    }
+    s.mem_mode = MPOL_BIND;
+    s.mem_nodes = &nodes;
+    s.mem_bits = sizeof(nodes) * 8;
+    expect_output(&s, "bind:0\n");
+}
+
+static void memory_that_may_not_be_had_is_an_error_only_when_bound(void **state)
+{
+    struct hb_proc_spec s = spec_of(LIST("echo", "ran"));
+    unsigned long nodes = 1ul << 62; /* no machine here has so many */
+
+    if (syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0) != 0) {
+        skip();
+    }
+    s.mem_nodes = &nodes;
+    s.mem_bits = sizeof(nodes) * 8;
+    s.mem_mode = MPOL_PREFERRED;
+    expect_output(&s, "ran\n");
+    s.mem_mode = MPOL_BIND;
+    expect_failure(&s, HB_PROC_MEMORY, EINVAL, "--mem-bind preferred");
+}
+
 /* ---- finding the program */
 
 static void path_is_the_childs_and_seen_from_its_directory(void **state)
@@ -360,6 +393,8 @@ int main(void)
         RUN_TEST(limits_are_set_and_optional_ones_may_fail),
         RUN_TEST(a_program_is_bound_to_its_cpus),
         RUN_TEST(cpus_that_are_not_there_are_an_error),
+        RUN_TEST(memory_comes_from_where_it_is_bound_to),
+        RUN_TEST(memory_that_may_not_be_had_is_an_error_only_when_bound),
         RUN_TEST(path_is_the_childs_and_seen_from_its_directory),
         RUN_TEST(a_script_without_a_first_line_runs_in_sh),
         RUN_TEST(a_file_that_is_being_written_is_waited_for),

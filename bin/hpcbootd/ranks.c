@@ -392,7 +392,7 @@ static void clear_stale(struct agent *a)
 {
     struct hb_stale_report report;
 
-    hb_stale_clear(STALE_MS, &report);
+    hb_stale_clear(a->job_id, a->host, STALE_MS, &report);
     if (report.killed > 0) {
         agent_note(a, HB_WARN, "%d processes were killed that a job left here "
                    "whose launcher and agent had been killed", report.killed);

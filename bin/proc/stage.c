@@ -51,6 +51,30 @@ static void job_part(const char *job_id, char part[JOB_PART_MAX + 1])
     part[n] = '\0';
 }
 
+/* "hpcboot-JOB.NODE." */
+static char *name_begins(const char *job_id, uint32_t node)
+{
+    char part[JOB_PART_MAX + 1];
+
+    job_part(job_id, part);
+    return hb_xasprintf(HB_SESSION_PREFIX "%s.%u.", part, (unsigned)node);
+}
+
+int hb_session_is_neighbour(const char *name, const char *job_id,
+                            uint32_t node)
+{
+    char *own = name_begins(job_id, node);
+    size_t whole = strlen(own), job = whole - 1;
+    int is;
+
+    while (own[job - 1] != '.') {
+        job--;
+    }
+    is = strncmp(name, own, job) == 0 && strncmp(name, own, whole) != 0;
+    free(own);
+    return is;
+}
+
 /* Makes the directory in one place; NULL and *why when that cannot be. */
 static char *make_in(const char *place, const char *name, const char **why)
 {
@@ -77,14 +101,11 @@ int hb_session_dir_create_in(const char *const *places, size_t n,
                              char **path_out, struct hpcboot_error *err)
 {
     struct hb_str tried = HB_STR_INIT;
-    char part[JOB_PART_MAX + 1];
-    char *name, *path = NULL;
+    char *own = name_begins(job_id, node);
+    char *name = hb_xasprintf("%sXXXXXX", own), *path = NULL;
     const char *why = "";
     int rc = HPCBOOT_OK;
 
-    job_part(job_id, part);
-    name = hb_xasprintf(HB_SESSION_PREFIX "%s.%u.XXXXXX", part,
-                         (unsigned)node);
     for (size_t i = 0; i < n && path == NULL; i++) {
         if (places[i] == NULL || places[i][0] == '\0') {
             continue;
@@ -104,6 +125,7 @@ int hb_session_dir_create_in(const char *const *places, size_t n,
         *path_out = path;
     }
     free(name);
+    free(own);
     hb_str_destroy(&tried);
     return rc;
 }

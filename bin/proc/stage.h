@@ -36,6 +36,11 @@ int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
 int hb_session_dir_create_in(const char *const *places, size_t n,
                              const char *job_id, uint32_t node,
                              char **path_out, struct hpcboot_error *err);
+/* 1: a directory of this name belongs to another node of the same job, on the
+ * same machine. Thousands of them may begin together, and need not look at
+ * each other. */
+int hb_session_is_neighbour(const char *name, const char *job_id,
+                            uint32_t node);
 /* Removes the directory, which must be this user's, and all that is in it.
  * Symbolic links are removed, not followed; what lies on another file system
  * is left alone. NULL and what is not there are fine. Returns 0, or the number

@@ -120,8 +120,8 @@ static int is_stale(const char *path, struct hb_owner *o)
     return stale;
 }
 
-static void clear_place(const char *place, int timeout_ms,
-                        struct hb_stale_report *out)
+static void clear_place(const char *place, const char *job_id, uint32_t node,
+                        int timeout_ms, struct hb_stale_report *out)
 {
     DIR *d = opendir(place);
     struct dirent *e;
@@ -131,7 +131,8 @@ static void clear_place(const char *place, int timeout_ms,
         char *path;
 
         if (strncmp(e->d_name, HB_SESSION_PREFIX,
-                    strlen(HB_SESSION_PREFIX)) != 0) {
+                    strlen(HB_SESSION_PREFIX)) != 0 ||
+            hb_session_is_neighbour(e->d_name, job_id, node)) {
             continue;
         }
         path = hb_xasprintf("%s/%s", place, e->d_name);
@@ -147,21 +148,23 @@ static void clear_place(const char *place, int timeout_ms,
     }
 }
 
-void hb_stale_clear_in(const char *const *places, size_t n, int timeout_ms,
+void hb_stale_clear_in(const char *const *places, size_t n,
+                       const char *job_id, uint32_t node, int timeout_ms,
                        struct hb_stale_report *out)
 {
     memset(out, 0, sizeof(*out));
     for (size_t i = 0; i < n; i++) {
         if (places[i] != NULL && places[i][0] == '/') {
-            clear_place(places[i], timeout_ms, out);
+            clear_place(places[i], job_id, node, timeout_ms, out);
         }
     }
 }
 
-void hb_stale_clear(int timeout_ms, struct hb_stale_report *out)
+void hb_stale_clear(const char *job_id, uint32_t node, int timeout_ms,
+                    struct hb_stale_report *out)
 {
     struct hb_session_places p;
 
     hb_session_places(&p);
-    hb_stale_clear_in(p.v, HB_SESSION_PLACES, timeout_ms, out);
+    hb_stale_clear_in(p.v, HB_SESSION_PLACES, job_id, node, timeout_ms, out);
 }

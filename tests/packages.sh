@@ -16,8 +16,8 @@ build_packages="autoconf automake libtool pkg-config make gcc libc6-dev
 demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
     iproute2 util-linux procps"
 test_packages="libcmocka-dev bats mpich libmpich-dev libpmi2-0-dev python3
-    python3-mpi4py python3-venv dnsmasq-base slurm-wlm munge tcsh shellcheck
-    cppcheck g++ groff-base mandoc strace git openssl etcd-server"
+    python3-mpi4py python3-venv python3-prometheus-client dnsmasq-base slurm-wlm
+    munge tcsh shellcheck cppcheck g++ groff-base mandoc strace git openssl etcd-server"
 
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }

@@ -85,6 +85,8 @@ struct hb_options {
     char *out_pattern, *err_pattern; /* files by rank: %r; else NULL */
     char *stdin_target;        /* "0", "all", "none", "RANK"; NULL: rank 0 */
     char *events;              /* --events FILE or fd:N; NULL */
+    char *metrics;             /* --metrics FILE; NULL */
+    int report_timing;         /* a table of phases at the end */
     int print_exit_codes;      /* one line with every rank's status */
     /* life */
     int64_t timeout_ms;        /* 0: none */

@@ -130,6 +130,7 @@ struct agent {
     int reading;    /* rank streams are being read */
     uint64_t stdin_received, stdin_acked;
     int ordered, done_sent;
+    int64_t fence_ns, output_ns; /* the first one was over, was sent; 0: none */
     int init_told; /* the launcher knows that a rank here has initialised */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;

@@ -20,6 +20,7 @@
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
 #include "bin/link/words.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -123,7 +124,8 @@ static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
 
     c->stage = stage;
     AGENT_SEND(c->agent, boot_stage, .host = c->host,
-               .stage = (uint8_t)stage, .detail = detail);
+               .stage = (uint8_t)stage, .detail = detail,
+               .time_ns = (uint64_t)hb_now_ns());
 }
 
 static void on_unverified(void *arg, const struct hb_boot_unverified *key)
@@ -175,6 +177,15 @@ static int is_below(struct child *c, uint32_t host, int is_hello)
         t->routes[host] = c;
     }
     return host < t->n_routes && t->routes[host] == c;
+}
+
+/* Whether a frame speaks of a moment on its sender's clock. */
+static int has_time(unsigned type)
+{
+    return type == HB_MSG_RANK_STARTED || type == HB_MSG_RANK_EXIT ||
+           type == HB_MSG_RANK_FAILED || type == HB_MSG_ABORT ||
+           type == HB_MSG_LEAVING || type == HB_MSG_BOOT_STAGE ||
+           type == HB_MSG_DONE;
 }
 
 /* The launcher turns times into its own by the clocks along the path. */
@@ -231,13 +242,15 @@ static int pass_up(struct child *c, const struct hb_frame *f,
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent spoke for host "
                        "%u, which is not below it", copy.src);
     }
+    if (!c->is_up) {
+        on_stage(c, HB_STAGE_READY, NULL);
+    }
     c->is_up = 1;
     event_del(c->timer);
     if (f->type == HB_MSG_FENCE_UP) {
         return gather(c, f, err);
     }
-    if (f->type == HB_MSG_RANK_EXIT || f->type == HB_MSG_RANK_FAILED ||
-        f->type == HB_MSG_ABORT || f->type == HB_MSG_LEAVING) {
+    if (has_time(f->type)) {
         tell_clock(c);
     }
     rc = hb_wire_put_frame(hb_link_out(a->link), &copy, err);

@@ -174,7 +174,9 @@ void agent_maybe_done(struct agent *a)
     }
     agent_pm_stop(a);
     a->done_sent = 1;
-    AGENT_SEND(a, done, .leftovers_killed = (uint32_t)a->leftovers);
+    AGENT_SEND(a, done, .leftovers_killed = (uint32_t)a->leftovers,
+               .fence_ns = (uint64_t)a->fence_ns,
+               .output_ns = (uint64_t)a->output_ns);
     arm(a, &a->leave_timer, on_leave, LEAVE_MS);
 }
 

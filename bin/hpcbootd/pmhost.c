@@ -35,12 +35,20 @@ static void pm_send(void *arg, uint32_t rank, const void *data, size_t len)
     }
 }
 
+static void note_fence(struct agent *a)
+{
+    if (a->fence_ns == 0) {
+        a->fence_ns = hb_now_ns();
+    }
+}
+
 static void deliver_local_fence(evutil_socket_t fd, short what, void *arg)
 {
     struct local_fence *f = arg;
     struct hb_bytes key = {f->key.data, f->key.len};
     struct hb_bytes data = {f->data.data, f->data.len};
 
+    note_fence(f->agent);
     if (f->agent->pm != NULL) {
         f->agent->pm_ops->fence_done(f->agent->pm, key, f->status, data);
     }
@@ -179,6 +187,7 @@ static void fence_done(void *arg, struct hb_bytes key, int status,
 {
     struct agent *a = arg;
 
+    note_fence(a);
     if (a->pm != NULL) {
         a->pm_ops->fence_done(a->pm, key, status, data);
     }

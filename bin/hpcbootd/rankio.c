@@ -54,6 +54,9 @@ static void send_piece(void *arg, const void *data, size_t len,
     struct rank_stream *s = arg;
     struct agent *a = s->rank->agent;
 
+    if (a->output_ns == 0) {
+        a->output_ns = hb_now_ns();
+    }
     AGENT_SEND(a, output, .rank = s->rank->rank, .stream = s->stream,
                .flags = (uint8_t)flags, .wall_ns = (uint64_t)hb_wall_ns(),
                .data = {data, len});

@@ -100,6 +100,7 @@ void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
         .data = m->data.data, .len = m->data.len,
     };
 
+    j->output_bytes[m->stream == 2] += m->data.len;
     hb_progress_erase(j->progress);
     if (hb_output_write(j->out, &piece, &err) < 0) {
         output_failed(j, &err);

@@ -72,6 +72,7 @@ void host_stage(struct job_host *h, enum hb_boot_stage stage,
 
 static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
 {
+    host_timed_stage(arg, stage, hb_now_ns());
     host_stage(arg, stage, detail);
 }
 
@@ -223,6 +224,9 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
 
     h->state = HOST_READY;
     h->stage = HB_STAGE_READY;
+    if (h->times.stage_ns[HB_STAGE_READY] == 0) {
+        host_timed_stage(h, HB_STAGE_READY, hb_now_ns());
+    }
     h->failed_in_row = 0;
     h->told_parent = 0;
     event_del(h->timer);
@@ -371,6 +375,8 @@ static void host_try(struct job_host *h, struct job_host *parent)
     };
 
     h->attempts++;
+    j->tries++;
+    host_timed_anew(h);
     h->stage = HB_STAGE_RESOLVE;
     h->words.len = 0;
     make_token(h->token, sizeof h->token);

@@ -78,6 +78,7 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
     }
     j->grace_given = level;
     j->phase = JOB_ENDING;
+    job_event_ending(j, grace_ms, reason);
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
@@ -397,6 +398,8 @@ void job_final_words(struct job *j)
 
     if (js != NULL) {
         hb_json_int(js, "status", j->verdict.status);
+        hb_json_real(js, "seconds",
+                     (double)(hb_now_ns() - j->begun_ns) / 1e9);
         hb_json_str(js, "why", j->verdict.text);
         job_event_end(j);
     }

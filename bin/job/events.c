@@ -162,6 +162,65 @@ void job_event_rank(struct job_host *h, const char *name, uint32_t rank,
     }
 }
 
+void job_event_rank_text(struct job_host *h, const char *name, uint32_t rank,
+                         const char *detail)
+{
+    struct hb_json *js = job_event(h->job, name);
+
+    if (js != NULL) {
+        hb_json_int(js, "rank", rank);
+        hb_json_str(js, "host", h->spec->name);
+        hb_json_str(js, "detail", detail);
+        job_event_end(h->job);
+    }
+}
+
+/* The job has begun: what hbrun was asked to start, and where. */
+void job_event_begin(struct job *j)
+{
+    struct hb_json *js = job_event(j, "job_begin");
+
+    if (js == NULL) {
+        return;
+    }
+    hb_json_str(js, "version", PACKAGE_VERSION);
+    hb_json_int(js, "pid", getpid());
+    hb_json_str(js, "source", j->gang.source);
+    hb_json_int(js, "hosts", (int64_t)j->gang.n);
+    hb_json_array(js, "programs");
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        hb_json_str(js, NULL, j->opt->apps[i].argv.v[0]);
+    }
+    hb_json_end_array(js);
+    job_event_end(j);
+}
+
+/* Its ranks are placed and ordered. */
+void job_event_run(struct job *j)
+{
+    struct hb_json *js = job_event(j, "job_run");
+
+    if (js != NULL) {
+        hb_json_int(js, "ranks", j->map->n_ranks);
+        hb_json_int(js, "nodes", j->map->n_nodes);
+        hb_json_str(js, "pmi", hb_pm_family_name(j->family.family));
+        hb_json_int(js, "tree_depth", hb_grow_depth(j->grow));
+        job_event_end(j);
+    }
+}
+
+/* All ranks are told to end. */
+void job_event_ending(struct job *j, uint32_t grace_ms, const char *why)
+{
+    struct hb_json *js = job_event(j, "job_ending");
+
+    if (js != NULL) {
+        hb_json_int(js, "grace_ms", grace_ms);
+        hb_json_str(js, "why", why);
+        job_event_end(j);
+    }
+}
+
 void job_events_close(struct job *j)
 {
     struct job_events *e = j->events;

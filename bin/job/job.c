@@ -268,6 +268,10 @@ static int prepare(struct job *j, struct hpcboot_error *err)
         rc = job_events_open(j, err);
     }
     if (rc == 0) {
+        job_event_begin(j);
+        rc = job_metrics_open(j, err);
+    }
+    if (rc == 0) {
         rc = job_signals_open(j, err);
     }
     if (rc == 0 && j->opt->show_progress && !j->opt->quiet) {
@@ -288,6 +292,7 @@ static void destroy(struct job *j)
     job_signals_close(j);
     job_route_close(j);
     job_events_close(j);
+    job_metrics_close(j);
     hb_boot_settle();
     if (j->base != NULL) {
         event_base_free(j->base);
@@ -344,9 +349,11 @@ static int run(struct job *j)
     struct hpcboot_error err = {0};
     int rc;
 
+    j->begun_ns = hb_now_ns();
     hb_buf_init(&j->orders, HB_WIRE_FRAME);
     make_names(j);
     rc = plan(j, &err);
+    j->gathered_ns = hb_now_ns();
     if (rc == 0) {
         rc = read_requests(j, &err);
     }
@@ -370,7 +377,9 @@ static int run(struct job *j)
     event_base_dispatch(j->base);
     hb_progress_done(j->progress);
     sweep_up(j);
+    job_report_timing(j);
     job_final_words(j);
+    job_metrics_last(j);
     return j->verdict.status;
 }
 

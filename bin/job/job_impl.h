@@ -13,6 +13,7 @@
 #include "bin/cli/progress.h"
 #include "bin/job/grow.h"
 #include "bin/job/job.h"
+#include "bin/job/timing.h"
 #include "bin/job/verdict.h"
 #include "bin/link/link.h"
 #include "bin/link/words.h"
@@ -48,6 +49,13 @@ enum host_state {
 
 /* How long an operator's gang may take to come up: images are pulled. */
 #define WAIT_GANG_MS 300000
+
+/* When things happened to a host, on the launcher's clock; 0: not yet. */
+struct job_times {
+    int64_t stage_ns[HB_STAGE_READY + 1]; /* of the present try */
+    int64_t spawned_ns;          /* its last rank began to run */
+    int64_t fence_ns, output_ns; /* the first one of its ranks */
+};
 
 struct job_host {
     struct job *job;
@@ -89,6 +97,7 @@ struct job_host {
     struct hb_words words;
     struct job_host *via;     /* whose agent started it; NULL: the launcher */
     struct job_host *failed_by; /* whose agent could not, the last time */
+    struct job_times times;
     int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
     char *boot_user;          /* how an agent logs in to it */
     int boot_port;
@@ -152,6 +161,7 @@ struct job {
     int64_t wait_ms, wait_begun_ns, wait_until_ns; /* wait_ms 0: one try */
     int wait_over, waiting_said;
     struct job_tally shown;
+    int64_t begun_ns, gathered_ns, ordered_ns; /* hbrun, its gang, the ranks */
     int64_t say_from_ns;
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
     struct hb_secret session; /* made for this job; lets it in again */
@@ -201,6 +211,9 @@ struct job {
     uint32_t stdin_rank;
     struct hb_progress *progress;
     struct job_events *events;
+    struct job_metrics *metrics;
+    uint64_t tries;           /* to start an agent, of all hosts */
+    uint64_t output_bytes[2]; /* of stdout and stderr */
 };
 
 /* One message to one host's agent. */
@@ -373,7 +386,17 @@ void job_event_end(struct job *j);
 void job_event_host(struct job_host *h, const char *name, const char *detail);
 void job_event_rank(struct job_host *h, const char *name, uint32_t rank,
                     const char *what, int64_t value);
+void job_event_rank_text(struct job_host *h, const char *name, uint32_t rank,
+                         const char *detail);
+void job_event_begin(struct job *j);
+void job_event_run(struct job *j);
+void job_event_ending(struct job *j, uint32_t grace_ms, const char *why);
 void job_events_close(struct job *j);
+
+/* metrics.c */
+int job_metrics_open(struct job *j, struct hpcboot_error *err);
+void job_metrics_last(struct job *j); /* the job is over */
+void job_metrics_close(struct job *j);
 
 /* report.c */
 void job_explain(struct job *j);

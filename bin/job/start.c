@@ -283,6 +283,7 @@ static void go(struct job *j)
         return;
     }
     j->phase = JOB_RUNNING;
+    job_timed_orders(j);
     hand_out(j);
     job_timeout_start(j);
     job_carry_stdin_begin(j);

@@ -208,8 +208,11 @@ static int on_boot_stage(struct job_host *p, const struct hb_frame *f,
     int rc = hb_wire_get_boot_stage(f, &m, err);
     struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
 
-    if (h != NULL && h->state == HOST_BOOTING &&
-        m.stage <= HB_STAGE_AGENT) {
+    if (h == NULL || h->state != HOST_BOOTING || m.stage > HB_STAGE_READY) {
+        return rc;
+    }
+    host_timed_stage(h, m.stage, host_time(p, m.time_ns));
+    if (m.stage < HB_STAGE_READY) { /* HELLO itself says that */
         host_stage(h, (enum hb_boot_stage)m.stage, m.detail);
     }
     return rc;

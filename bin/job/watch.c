@@ -45,6 +45,10 @@ static int on_started(struct job_host *h, const struct hb_frame *f,
         rc = check_rank(h, m.rank, err);
     }
     if (rc == 0) {
+        int64_t at = host_time(h, m.time_ns);
+
+        h->times.spawned_ns = at > h->times.spawned_ns ? at
+                                                       : h->times.spawned_ns;
         h->job->ranks[m.rank].started = 1;
         h->job->ranks[m.rank].pid = m.pid;
         h->job->n_started++;
@@ -80,6 +84,7 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
         };
 
         rank_over(h->job, m.rank);
+        job_event_rank_text(h, "rank_failed", m.rank, m.text);
         job_cause(h->job, &cause);
     }
     return rc;
@@ -172,6 +177,7 @@ static int on_abort(struct job_host *h, const struct hb_frame *f,
             .text = m.text,
         };
 
+        job_event_rank(h, "rank_abort", m.rank, "code", m.code);
         job_cause(h->job, &cause);
     }
     return rc;
@@ -211,6 +217,8 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
     int rc = hb_wire_get_done(f, &m, err);
 
     if (rc == 0 && h->state == HOST_RUNNING) {
+        h->times.fence_ns = m.fence_ns > 0 ? host_time(h, m.fence_ns) : 0;
+        h->times.output_ns = m.output_ns > 0 ? host_time(h, m.output_ns) : 0;
         if (m.leftovers_killed > 0) {
             hb_log(HB_INFO, "host %s: %u processes that ranks had left "
                    "behind were killed", h->spec->name, m.leftovers_killed);
@@ -267,6 +275,7 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
     int rc = hb_wire_get_contact(f, &m, err);
 
     if (rc == 0 && (m.contact & HB_CONTACT_INIT) != 0) {
+        job_event_host(h, "host_initialised", NULL);
         on_first_init(j);
     } else if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
         j->contact_noted = 1;
@@ -308,6 +317,7 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
             .host = h->spec->name, .text = m.text,
         };
 
+        job_event_host(h, "host_leaving", m.text);
         job_cause(h->job, &cause);
     }
     return rc;

@@ -79,6 +79,38 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     [ "$(grep -cFx "$want" <<< "$output")" -eq 9 ]
 }
 
+@test "--report-timing through the tree, of hosts whose clocks are days apart" {
+    need python3
+    unshare --fork --time --monotonic 1000 true || skip 'no time namespaces'
+    # shellcheck disable=SC2016  # expanded in the pod
+    printf '%s\n' '#!/bin/bash' 'n=${HOSTNAME#pod-}' \
+        'exec unshare --fork --time --monotonic $((n * 100000)) \
+            bash -c "$SSH_ORIGINAL_COMMAND"' > "$BATS_FILE_TMPDIR/shift"
+    chmod +x "$BATS_FILE_TMPDIR/shift"
+    for i in 1 2 3 4 5 6 7 8 9; do
+        pod "$i" cp .ssh/authorized_keys /tmp/keys
+        "$podlab" vary "$i" forced "$BATS_FILE_TMPDIR/shift"
+    done
+    run pod_hb --tree-width 2 --report-timing --events timing -H "$workers" \
+        python3 -c 'import time; print(int(time.monotonic()))'
+    for i in 1 2 3 4 5 6 7 8 9; do
+        pod "$i" cp /tmp/keys .ssh/authorized_keys
+    done
+    ended_with 0
+    grep -q host_started_by "$BATS_FILE_TMPDIR/timing"
+    for phase in resolve connect authenticate agent spawn 'first output'; do
+        says "^hbrun: $phase +9 "
+    done
+    # Not one phase took a day; and the clocks were days apart.
+    python3 -c '
+import json, sys
+rows = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "timing"]
+assert len(rows) == 8, rows
+assert all(0 <= e["min_ms"] <= e["median_ms"] <= e["p99_ms"] <= e["max_ms"]
+           < 90_000 for e in rows), rows' "$BATS_FILE_TMPDIR/timing"
+    says '^9[0-9]{5}$'
+}
+
 @test "a host that is used as a relay only stays until those below are done" {
     run pod_hb --tree-width 2 -n 3 -H "$workers" --label hostname
     ended_with 0

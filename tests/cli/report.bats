@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What a job tells about itself: events, the table of phases, metrics.
+
+load ../common
+setup() { common_setup; }
+
+two=(--launch-with fork -H "one,two")
+
+# Names of events, each once, in the order in which they came first.
+event_names() {
+    python3 -c '
+import json, sys
+seen = dict.fromkeys(json.loads(line)["event"] for line in open(sys.argv[1]))
+print(*seen)' "$1"
+}
+# The metrics as the Prometheus project'"'"'s own library for Python reads them:
+# NAME{LABEL=VALUE,...} VALUE.
+metrics() {
+    /usr/bin/python3 -c '
+import sys
+from prometheus_client.parser import text_string_to_metric_families as parse
+for family in parse(open(sys.argv[1]).read()):
+    assert family.documentation and family.type != "unknown", family
+    for s in family.samples:
+        labels = ",".join(f"{k}={v}" for k, v in sorted(s.labels.items()))
+        print(f"{s.name}{{{labels}}} {s.value:g}")' "$1"
+}
+need_parser() {
+    /usr/bin/python3 -c 'import prometheus_client' 2> /dev/null ||
+        skip 'python3-prometheus-client is not installed'
+}
+
+@test "--events: each step of a job that works" {
+    need python3
+    run hb "${two[@]}" --events e true
+    ended_with 0
+    output=$(event_names e)
+    for name in job_begin wait_begin host_stage host_ready wait_end job_run \
+        rank_started rank_exit host_done job_end; do
+        says "\b$name\b"
+    done
+}
+
+@test "--events: a rank that cannot be started, and the end of the others" {
+    need python3
+    run hb --events e -n 1 sleep 1000 : -n 1 ./nosuch
+    ended_with 127
+    output=$(event_names e)
+    says '\brank_failed\b'
+    says '\bjob_ending\b'
+    output=$(grep '"rank_failed"' e)
+    says '"rank":1,.*nosuch'
+}
+
+@test "--events fd:N: each line is an object with time, job and event" {
+    need python3
+    run hb --events fd:3 true 3> e
+    ended_with 0
+    python3 -c '
+import json
+for line in open("e"):
+    event = json.loads(line)
+    assert event["time"] > 1e9 and event["job"] and event["event"]'
+}
+
+@test "--report-timing: a row for each phase, with the slowest hosts" {
+    run hb "${two[@]}" --report-timing echo x
+    ended_with 0
+    says '^hbrun: phase.*hosts.*min.*median.*p99.*max.*slowest'
+    says '^hbrun: gather +1 '
+    says '^hbrun: authenticate +0 +- '
+    says '^hbrun: agent +2 .*(one|two)'
+    says '^hbrun: spawn +2 .*(one|two)'
+    says '^hbrun: first fence +0 '
+    says '^hbrun: first output +2 .*(one|two)'
+}
+
+@test "--report-timing: the first fence of ranks that meet" {
+    fence=$(fake pmi_fence)
+    run hb "${two[@]}" --report-timing --pmi pmi1 "$fence" 3 64
+    ended_with 0
+    says '^fence of 2: '
+    says '^hbrun: first fence +2 '
+}
+
+@test "--metrics: read by Prometheus' parser, the figures of the job" {
+    need_parser
+    run hb "${two[@]}" --metrics m.prom --pmi none sh -c 'echo four; exit 3'
+    ended_with 3
+    output=$(metrics m.prom)
+    says '^hpcboot_job_info\{id=hpcboot-[^ ]*,pmi=none,.*\} 1$'
+    says '^hpcboot_job_exit_status\{\} 3$'
+    says '^hpcboot_job_phase\{phase=over\} 1$'
+    says '^hpcboot_ranks\{state=ended\} 2$'
+    says '^hpcboot_host_start_attempts_total\{\} 2$'
+    says '^hpcboot_host_phase_seconds_count\{phase=agent\} 2$'
+    says '^hpcboot_host_phase_seconds\{phase=spawn,quantile=0\.5\} '
+    [ "$(ls)" = 'home
+m.prom' ]
+}
+
+@test "--metrics: a reader never sees a part of the file" {
+    need_parser
+    mkfifo go
+    hb --metrics m.prom sh -c 'cat go; echo done' > out &
+    job=$!
+    wait_until test -s m.prom
+    output=$(metrics m.prom)
+    says '^hpcboot_job_phase\{phase=(connecting|running)\} 1$'
+    first=$(stat -c %i m.prom)
+    echo > go
+    ends $job
+    ended_with 0
+    [ "$(stat -c %i m.prom)" != "$first" ]
+}
+
+@test "--metrics: a place that cannot be written is a mistake, told at once" {
+    run hb --metrics /proc/nosuch/m touch started
+    ended_with 2
+    says '--metrics /proc/nosuch/m'
+    [ ! -e started ]
+}

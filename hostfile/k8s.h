@@ -150,6 +150,27 @@ int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
                        const char *field, int64_t deadline_ns, uint64_t *out,
                        struct hpcboot_error *err);
 
+/* Objects of the whole cluster: those listed at `path`, Nodes or HyperNodes
+ * (hostfile/k8s_tree.h). `rule` is what a ClusterRole must grant for that.
+ * hb_k8s_step, _wait and _close as for pods. */
+struct hb_k8s_things;
+int hb_k8s_open_things(const struct hb_k8s_login *login, const char *path,
+                       const char *rule, int only_metadata,
+                       struct hb_k8s **out, struct hpcboot_error *err);
+const struct hb_k8s_things *hb_k8s_things(const struct hb_k8s *k); /* sorted */
+
+/* How hosts of the gang are connected, as the cluster says it: a line for each
+ * that it knows, "HOST far/.../near". `labels` are keys of labels of nodes,
+ * from far to near with commas between; NULL: the HyperNodes of Volcano. Blocks
+ * for at most timeout_ms. Returns how many hosts; free() *text_out.
+ * ERR_NOT_FOUND: there is no such thing in the cluster; ERR_AUTH: it may not be
+ * read, with the ClusterRole that would help; ERR_UNSUPPORTED: this is no pod,
+ * or no client was built. */
+int hb_k8s_network(const struct hb_gang_request *req,
+                   const char *const *hosts, size_t n, const char *labels,
+                   int64_t timeout_ms, char **text_out,
+                   struct hpcboot_error *err);
+
 /* The pod that a host of the gang is, by address, host name or pod name;
  * NULL: none is. */
 const struct hb_k8s_pod *hb_k8s_pod_of(const struct hb_k8s_pods *pods,

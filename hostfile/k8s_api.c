@@ -56,6 +56,8 @@ struct hb_k8s {
     struct hb_k8s_query query;
     char *labels, *fields;     /* of the query; or NULL */
     char *path, *field;        /* of one object, instead of a list; or NULL */
+    char *rule;                /* a list at `path` of other things; or NULL */
+    struct hb_k8s_things things;
     struct hb_http *http;
     struct hb_k8s_cut cut;
     enum phase phase;
@@ -67,7 +69,7 @@ struct hb_k8s {
     int64_t watch_began_ms;
     unsigned tries;            /* in a row that failed */
     unsigned expired;          /* lists in a row that were too slow */
-    int token_reread, relist, complete, failed, has_number;
+    int token_reread, relist, complete, failed, has_number, only_metadata;
     uint64_t number;
     struct hpcboot_error error; /* why no more is tried */
     char trouble[HPCBOOT_ERROR_TEXT_MAX];
@@ -110,6 +112,15 @@ static void told(struct hb_k8s *k, const struct hb_k8s_pod *before,
     }
 }
 
+static int take_thing(struct hb_k8s *k, const char *json, size_t len,
+                      struct hpcboot_error *err)
+{
+    struct hb_k8s_thing thing;
+    int rc = hb_k8s_read_thing(json, len, &thing, err);
+
+    return rc < 0 ? rc : hb_k8s_things_append(&k->things, &thing, err);
+}
+
 static int take_listed(void *arg, const char *json, size_t len,
                        struct hpcboot_error *err)
 {
@@ -117,6 +128,9 @@ static int take_listed(void *arg, const char *json, size_t len,
     struct hb_k8s_pod pod;
     int rc;
 
+    if (k->rule != NULL) {
+        return take_thing(k, json, len, err);
+    }
     if (k->path != NULL) {
         k->has_number = hb_k8s_read_spec_number(json, len, k->field,
                                                 &k->number);
@@ -234,10 +248,14 @@ static char *path_of(struct hb_k8s *k)
     struct hb_str path = HB_STR_INIT;
     char number[24];
 
-    if (k->path != NULL) {
+    if (k->field != NULL) {
         return hb_xstrdup(k->path);
     }
-    hb_str_putf(&path, "/api/v1/namespaces/%s/pods", k->login.space);
+    if (k->path != NULL) {
+        hb_str_put(&path, k->path);
+    } else {
+        hb_str_putf(&path, "/api/v1/namespaces/%s/pods", k->login.space);
+    }
     put_parameter(k, &path, "labelSelector", k->labels);
     put_parameter(k, &path, "fieldSelector", k->fields);
     if (k->phase == WATCHING) {
@@ -256,7 +274,7 @@ static char *path_of(struct hb_k8s *k)
 
 static void request(struct hb_k8s *k)
 {
-    int streams = k->phase == WATCHING || k->path != NULL;
+    int streams = k->phase == WATCHING || k->field != NULL;
     char *path = path_of(k);
 
     hb_k8s_cut_destroy(&k->cut);
@@ -265,8 +283,8 @@ static void request(struct hb_k8s *k)
     hb_str_destroy(&k->refusal);
     k->relist = 0;
     k->watch_began_ms = hb_now_ms();
-    if (hb_http_get(k->http, path, k->phase == WATCHING ? WATCH_TIMEOUT_MS
-                                                        : PAGE_TIMEOUT_MS,
+    if (hb_http_get(k->http, path, k->only_metadata,
+                    k->phase == WATCHING ? WATCH_TIMEOUT_MS : PAGE_TIMEOUT_MS,
                     &k->error) < 0) {
         give_up(k);
     }
@@ -280,10 +298,12 @@ static void begin_list(struct hb_k8s *k)
     free(k->more);
     k->more = NULL;
     hb_k8s_pods_destroy(&k->fresh);
+    hb_k8s_things_destroy(&k->things);
 }
 
 static void end_list(struct hb_k8s *k)
 {
+    hb_k8s_things_sort(&k->things);
     hb_k8s_pods_sort(&k->fresh);
     hb_k8s_pods_renew(&k->pods, &k->fresh,
                       k->complete ? k->query.changed : NULL, k->query.arg);
@@ -300,7 +320,7 @@ static void end_page(struct hb_k8s *k)
     struct hb_k8s_head head;
     int rc = hb_k8s_cut_end(&k->cut, &k->error);
 
-    if (rc >= 0 && k->path != NULL) {
+    if (rc >= 0 && k->field != NULL) {
         k->complete = 1;
         return;
     }
@@ -346,8 +366,11 @@ static void refuse(struct hb_k8s *k, const struct hb_http_result *result)
     if (result->status == 403) {
         hb_fail(&k->error, HPCBOOT_ERR_AUTH,
                 "the Kubernetes API refuses (%s): give this pod's service "
-                "account a Role with the rule {apiGroups: [\"\"], resources: "
-                "[pods], verbs: [get, list, watch]}", words);
+                "account a %s with the rule {%s, verbs: [get, list%s]}", words,
+                k->rule != NULL ? "ClusterRole" : "Role",
+                k->rule != NULL ? k->rule
+                                : "apiGroups: [\"\"], resources: [pods]",
+                k->rule != NULL ? "" : ", watch");
     } else if (result->status == 401) {
         hb_fail(&k->error, HPCBOOT_ERR_AUTH,
                 "the Kubernetes API does not accept the token in %s (%s): it "
@@ -453,12 +476,14 @@ static void k8s_close(struct hb_k8s *k)
     hb_k8s_cut_destroy(&k->cut);
     hb_k8s_pods_destroy(&k->pods);
     hb_k8s_pods_destroy(&k->fresh);
+    hb_k8s_things_destroy(&k->things);
     hb_k8s_login_destroy(&k->login);
     hb_str_destroy(&k->refusal);
     free(k->labels);
     free(k->fields);
     free(k->path);
     free(k->field);
+    free(k->rule);
     free(k->version);
     free(k->more);
     free(k);
@@ -508,14 +533,16 @@ static int k8s_open(const struct hb_k8s_login *login,
     return start(k, login, out, err);
 }
 
-static int k8s_open_object(const struct hb_k8s_login *login, const char *path,
-                           const char *field, struct hb_k8s **out,
-                           struct hpcboot_error *err)
+static int k8s_open_path(const struct hb_k8s_login *login,
+                         const struct hb_k8s_path *path, struct hb_k8s **out,
+                         struct hpcboot_error *err)
 {
     struct hb_k8s *k = hb_xcalloc(1, sizeof(*k));
 
-    k->path = hb_xstrdup(path);
-    k->field = hb_xstrdup(field);
+    k->path = hb_xstrdup(path->path);
+    k->field = copy(path->field);
+    k->rule = copy(path->rule);
+    k->only_metadata = path->only_metadata;
     return start(k, login, out, err);
 }
 
@@ -540,6 +567,11 @@ static const struct hb_k8s_pods *k8s_pods(const struct hb_k8s *k)
     return &k->pods;
 }
 
+static const struct hb_k8s_things *k8s_things(const struct hb_k8s *k)
+{
+    return &k->things;
+}
+
 static const char *k8s_trouble(const struct hb_k8s *k)
 {
     return k->trouble;
@@ -555,7 +587,7 @@ static int k8s_number(const struct hb_k8s *k, uint64_t *out)
 
 extern const struct hb_k8s_ops hb_k8s_ops;
 const struct hb_k8s_ops hb_k8s_ops = {
-    .open = k8s_open, .open_object = k8s_open_object, .close = k8s_close,
-    .fd = k8s_fd, .step = k8s_step, .pods = k8s_pods,
+    .open = k8s_open, .open_path = k8s_open_path, .close = k8s_close,
+    .fd = k8s_fd, .step = k8s_step, .pods = k8s_pods, .things = k8s_things,
     .trouble = k8s_trouble, .number = k8s_number,
 };

@@ -25,6 +25,11 @@
 
 #include "lib/base/fd.h"
 
+#define ACCEPT_ALL "Accept: application/json"
+/* A server that cannot cut its objects down sends them whole. */
+#define ACCEPT_METADATA                                                     \
+    "Accept: application/json;as=PartialObjectMetadataList;"                \
+    "g=meta.k8s.io;v=v1, application/json"
 #define USER_AGENT "hpcboot/" PACKAGE_VERSION
 /* The API is near; a name that goes nowhere should be told soon. */
 #define CONNECT_TIMEOUT_MS 5000L
@@ -214,7 +219,8 @@ char *hb_http_escape(struct hb_http *h, const char *text)
 }
 
 /* "Authorization: Bearer TOKEN" and what answers may be. */
-static int set_headers(struct hb_http *h, struct hpcboot_error *err)
+static int set_headers(struct hb_http *h, int only_metadata,
+                       struct hpcboot_error *err)
 {
     struct curl_slist *list, *more;
     char *token = NULL, *line;
@@ -226,7 +232,8 @@ static int set_headers(struct hb_http *h, struct hpcboot_error *err)
     }
     token[strcspn(token, "\r\n")] = '\0';
     line = hb_xasprintf("Authorization: Bearer %s", token);
-    list = curl_slist_append(NULL, "Accept: application/json");
+    list = curl_slist_append(NULL, only_metadata ? ACCEPT_METADATA
+                                                 : ACCEPT_ALL);
     more = list != NULL ? curl_slist_append(list, line) : NULL;
     explicit_bzero(line, strlen(line));
     explicit_bzero(token, len);
@@ -242,11 +249,11 @@ static int set_headers(struct hb_http *h, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-int hb_http_get(struct hb_http *h, const char *path, int64_t within_ms,
-                struct hpcboot_error *err)
+int hb_http_get(struct hb_http *h, const char *path, int only_metadata,
+                int64_t within_ms, struct hpcboot_error *err)
 {
     char *url;
-    int rc = set_headers(h, err);
+    int rc = set_headers(h, only_metadata, err);
 
     if (rc < 0) {
         return rc;

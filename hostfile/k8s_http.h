@@ -33,10 +33,11 @@ int hb_http_create(const struct hb_k8s_login *login, /* borrowed */
                    struct hpcboot_error *err);
 void hb_http_destroy(struct hb_http *h); /* `done` is not called */
 int hb_http_fd(const struct hb_http *h);
-/* Begins a GET of a path below the server; within_ms is for all of it. No
- * other may be under way. `done` is called from a later step. */
-int hb_http_get(struct hb_http *h, const char *path, int64_t within_ms,
-                struct hpcboot_error *err);
+/* Begins a GET of a path below the server; within_ms is for all of it. Of a
+ * list only_metadata asks for no more of its objects. No other may be under
+ * way. `done` is called from a later step. */
+int hb_http_get(struct hb_http *h, const char *path, int only_metadata,
+                int64_t within_ms, struct hpcboot_error *err);
 /* Calls `alarm` from a step after so many milliseconds. */
 void hb_http_alarm(struct hb_http *h, int64_t ms);
 /* Does what is ready. The user's functions may begin the next request. */

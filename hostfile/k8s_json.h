@@ -4,6 +4,7 @@
 #define HB_HOSTFILE_K8S_JSON_H
 
 #include "hostfile/k8s_pod.h"
+#include "hostfile/k8s_tree.h"
 
 /* The API's objects, read by jansson. Outputs are zeroed on failure. Texts
  * that are kept are cut to HB_K8S_MAX_TEXT and hold no control characters. */
@@ -38,5 +39,9 @@ char *hb_k8s_read_refusal(const char *json, size_t len);
 /* A whole number at spec.FIELD; 0: it is not there. */
 int hb_k8s_read_spec_number(const char *json, size_t len, const char *field,
                             uint64_t *out);
+
+/* k8s_thing.c: a Node or a HyperNode. */
+int hb_k8s_read_thing(const char *json, size_t len, struct hb_k8s_thing *out,
+                      struct hpcboot_error *err);
 
 #endif

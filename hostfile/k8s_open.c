@@ -70,6 +70,22 @@ const char *hb_k8s_trouble(const struct hb_k8s *k)
     return ops->trouble(k);
 }
 
+int hb_k8s_open_things(const struct hb_k8s_login *login, const char *path,
+                       const char *rule, int only_metadata,
+                       struct hb_k8s **out, struct hpcboot_error *err)
+{
+    const struct hb_k8s_path what = {.path = path, .rule = rule,
+                                     .only_metadata = only_metadata};
+    int rc = load(err);
+
+    return rc < 0 ? rc : ops->open_path(login, &what, out, err);
+}
+
+const struct hb_k8s_things *hb_k8s_things(const struct hb_k8s *k)
+{
+    return ops->things(k);
+}
+
 int hb_k8s_wait(struct hb_k8s *k, int64_t deadline_ns,
                 struct hpcboot_error *err)
 {
@@ -98,13 +114,14 @@ int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
                        const char *field, int64_t deadline_ns, uint64_t *out,
                        struct hpcboot_error *err)
 {
+    const struct hb_k8s_path what = {.path = path, .field = field};
     struct hb_k8s *k = NULL;
     int rc = load(err);
 
     if (rc < 0) {
         return rc;
     }
-    rc = ops->open_object(login, path, field, &k, err);
+    rc = ops->open_path(login, &what, &k, err);
     if (rc >= 0) {
         rc = hb_k8s_wait(k, deadline_ns, err);
     }

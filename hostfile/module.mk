@@ -20,7 +20,8 @@ libhbbin_a_SOURCES += \
     %D%/source_cobalt.c %D%/source_default.c %D%/source_local.c \
     %D%/source_kubernetes.c %D%/k8s.h %D%/k8s_open.c %D%/k8s_module.h \
     %D%/k8s_login.c %D%/k8s_pod.c %D%/k8s_pod.h %D%/k8s_reason.c \
-    %D%/k8s_reasons.c %D%/k8s_gang.c %D%/k8s_gang.h \
+    %D%/k8s_reasons.c %D%/k8s_tree.c %D%/k8s_tree.h %D%/k8s_network.c \
+    %D%/k8s_gang.c %D%/k8s_gang.h \
     %D%/command.c %D%/command.h %D%/json_open.c %D%/json.h
 
 if HAVE_JANSSON
@@ -43,6 +44,7 @@ if HAVE_KUBERNETES
 pkglib_LTLIBRARIES += hb_k8s.la
 hb_k8s_la_SOURCES = %D%/k8s_api.c %D%/k8s_http.c %D%/k8s_http.h \
     %D%/k8s_cut.c %D%/k8s_cut.h %D%/k8s_json.c %D%/k8s_json.h \
+    %D%/k8s_thing.c \
     %D%/k8s_module.h
 hb_k8s_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CURL_CFLAGS)
 hb_k8s_la_LDFLAGS = $(MODULE_LDFLAGS)
@@ -51,7 +53,7 @@ hb_k8s_la_LIBADD = $(CURL_LIBS) $(JANSSON_LIBS)
 check_PROGRAMS += tests/fuzz/fuzz_k8s
 TESTS += tests/fuzz/fuzz_k8s tests/cli/kubernetes.bats
 tests_fuzz_fuzz_k8s_SOURCES = tests/fuzz/fuzz_k8s.c tests/fuzz/replay.c \
-    %D%/k8s_cut.c %D%/k8s_json.c
+    %D%/k8s_cut.c %D%/k8s_json.c %D%/k8s_thing.c
 tests_fuzz_fuzz_k8s_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_k8s_LDADD = libhbbin.a libhb.a $(JANSSON_LIBS)
 endif

@@ -3,20 +3,42 @@
 
 /* --order topology: puts the hosts of the gang into the order of the network
  * before anything counts on it, so that ranks which follow each other run near
- * each other, and --nodes takes neighbours. */
+ * each other, and --nodes takes neighbours.
+ *
+ * The network is described by a file, or by the Kubernetes API: Volcano's
+ * HyperNodes, or labels of nodes. Where nobody says by which, it is Slurm's
+ * own file where there is one, and in a pod whatever the cluster has. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/job/job_impl.h"
 #include "bin/job/network.h"
+#include "hostfile/k8s.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
 #define TOPOLOGY_BYTES_MAX (64u << 20)
 #define SLURM_TOPOLOGY "/etc/slurm/topology.conf"
+#define HYPERNODES "hypernodes"
+#define LABELS "labels"
+#define CLUSTER_MS 30000
+/* Keys by which clusters are labelled, from far to near: Kubernetes' own, those
+ * of NVIDIA's topograph, of EKS, and of GKE. */
+#define KNOWN_LABELS                                                        \
+    "topology.kubernetes.io/region,topology.kubernetes.io/zone,"            \
+    "network.topology.nvidia.com/core,network.topology.nvidia.com/spine,"   \
+    "network.topology.nvidia.com/leaf,"                                     \
+    "network.topology.nvidia.com/accelerator,"                              \
+    "topology.k8s.aws/network-node-layer-1,"                                \
+    "topology.k8s.aws/network-node-layer-2,"                                \
+    "topology.k8s.aws/network-node-layer-3,"                                \
+    "cloud.google.com/gce-topology-block,"                                  \
+    "cloud.google.com/gce-topology-subblock,"                               \
+    "cloud.google.com/gce-topology-host"
 
 static void apply(struct job *j, const uint32_t *order)
 {
@@ -37,36 +59,99 @@ static void apply(struct job *j, const uint32_t *order)
     free(at);
 }
 
-static int order_by(struct job *j, const char *file, const char *text,
-                    struct hpcboot_error *err)
+/* The names of the hosts, borrowed; free() the vector. */
+static const char **host_names(const struct job *j)
 {
-    const char **names = hb_xcalloc(j->gang.n, sizeof *names);
-    uint32_t *order = hb_xcalloc(j->gang.n, sizeof *order);
-    uint32_t unknown = 0;
-    int rc;
+    const char **names = hb_xcalloc(j->gang.n + 1, sizeof *names);
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         names[i] = j->gang.hosts[i].name;
     }
-    rc = hb_network_order(file, text, names, (uint32_t)j->gang.n, order,
-                          &unknown, err);
+    return names;
+}
+
+static int order_by(struct job *j, const char *source, const char *text,
+                    struct hpcboot_error *err)
+{
+    const char **names = host_names(j);
+    uint32_t *order = hb_xcalloc(j->gang.n + 1, sizeof *order);
+    uint32_t unknown = 0;
+    int rc = hb_network_order(source, text, names, (uint32_t)j->gang.n, order,
+                              &unknown, err);
+
     if (rc == 0) {
         apply(j, order);
     }
     if (rc == 0 && unknown > 0) {
         hb_log(HB_WARN, "%u of %zu hosts are not in %s; they come last",
-               unknown, j->gang.n, file);
+               unknown, j->gang.n, source);
     }
     free(names);
     free(order);
     return rc;
 }
 
-int job_order_hosts(struct job *j, struct hpcboot_error *err)
+/* labels NULL: by HyperNodes. */
+static int order_by_cluster(struct job *j, const char *labels,
+                            struct hpcboot_error *err)
 {
-    const char *order = j->opt->order, *file = j->opt->topology;
+    const struct hb_gang_request req = {.env = j->env, .root = ""};
+    const char **names = host_names(j);
+    char *text = NULL;
+    int rc = hb_k8s_network(&req, names, j->gang.n, labels, CLUSTER_MS, &text,
+                            err);
+
+    if (rc > 0) {
+        hb_log(HB_DEBUG, "the network by %s:\n%s",
+               labels != NULL ? labels : HYPERNODES, text);
+        rc = order_by(j, labels != NULL ? "the labels of their nodes"
+                                        : "the HyperNodes", text, err);
+    }
+    free(names);
+    free(text);
+    return rc;
+}
+
+static int order_by_file(struct job *j, const char *file,
+                         struct hpcboot_error *err)
+{
     char *text = NULL;
     size_t len;
+    int rc = hb_file_read(file, TOPOLOGY_BYTES_MAX, &text, &len, err);
+
+    if (rc >= 0) {
+        rc = order_by(j, file, text, err);
+    }
+    free(text);
+    return rc;
+}
+
+static int order_by_what_is_there(struct job *j, struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+
+    if (access(SLURM_TOPOLOGY, F_OK) == 0) {
+        return order_by_file(j, SLURM_TOPOLOGY, err);
+    }
+    if (order_by_cluster(j, NULL, &why) >= 0) {
+        return 0;
+    }
+    if (why.code == HPCBOOT_ERR_UNSUPPORTED) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--order topology: there is no "
+                       SLURM_TOPOLOGY ", and %.300s; name another file with "
+                       "--topology", why.text);
+    }
+    if (order_by_cluster(j, KNOWN_LABELS, err) >= 0) {
+        return 0;
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "--order topology: by HyperNodes: "
+                   "%.400s; by labels: %.400s", why.text,
+                   err != NULL ? err->text : "");
+}
+
+int job_order_hosts(struct job *j, struct hpcboot_error *err)
+{
+    const char *order = j->opt->order, *from = j->opt->topology;
     int rc;
 
     if (order != NULL && !hb_streq(order, "given") &&
@@ -77,19 +162,19 @@ int job_order_hosts(struct job *j, struct hpcboot_error *err)
     if (!hb_streq(order, "topology")) {
         return 0;
     }
-    file = file != NULL ? file : SLURM_TOPOLOGY;
-    rc = hb_file_read(file, TOPOLOGY_BYTES_MAX, &text, &len, err);
-    if (rc < 0 && j->opt->topology == NULL) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--order topology: there is no "
-                     "%s; name another file with --topology", file);
+    if (from == NULL) {
+        rc = order_by_what_is_there(j, err);
+    } else if (hb_streq(from, HYPERNODES)) {
+        rc = order_by_cluster(j, NULL, err);
+    } else if (hb_streq(from, LABELS)) {
+        rc = order_by_cluster(j, KNOWN_LABELS, err);
+    } else if (hb_starts_with(from, LABELS ":")) {
+        rc = order_by_cluster(j, from + strlen(LABELS ":"), err);
+    } else {
+        rc = order_by_file(j, from, err);
     }
-    if (rc >= 0) {
-        rc = order_by(j, file, text, err);
-    }
-    free(text);
-    if (rc < 0) { /* nothing was started: the request is wrong */
+    if (rc < 0 && err != NULL) { /* nothing was started: the request is wrong */
         err->code = HPCBOOT_ERR_USAGE;
-        return HPCBOOT_ERR_USAGE;
     }
-    return 0;
+    return rc < 0 ? HPCBOOT_ERR_USAGE : 0;
 }

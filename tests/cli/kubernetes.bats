@@ -110,3 +110,91 @@ END
     says openat
     run ! grep -E 'hb_k8s|libcurl' <<< "$output"
 }
+
+# Four pods on n-1 ... n-4; HyperNodes or labels say which are neighbours.
+cluster_of() { # HYPERNODES NODES [FAULTS]
+    python3 - "$@" > api/plan.new <<'END'
+import json, sys
+pods = [{"metadata": {"name": f"p-{i}", "uid": f"u{i}"},
+         "spec": {"nodeName": f"n-{i}"},
+         "status": {"phase": "Running", "podIP": f"10.0.0.{i}"}}
+        for i in range(1, 5)]
+objects = {"/apis/topology.volcano.sh/v1alpha1/hypernodes": sys.argv[1],
+           "/api/v1/nodes": sys.argv[2]}
+print(json.dumps({"pods": pods, "objects": {
+    path: {"metadata": {"resourceVersion": "1"}, "items": json.loads(text)}
+    for path, text in objects.items() if text},
+    "faults": json.loads((sys.argv + ["[]"])[3])}))
+END
+    mv api/plan.new api/plan.json
+}
+hypernode() { # NAME TIER MEMBER-TYPE SELECTOR
+    printf '{"metadata":{"name":"%s"},"spec":{"tier":%d,"members":[' "$1" "$2"
+    printf '{"type":"%s","selector":%s}]}}' "$3" "$4"
+}
+node() { # NAME LABELS
+    printf '{"metadata":{"name":"%s","labels":{%s}}}' "$1" "$2"
+}
+ordered() { # OPTION...: the order of the hosts
+    run in_pod "$hbrun" -H p-1:1,p-2:1,p-3:1,p-4:1 --dry-run --order topology \
+        "$@" true
+}
+hosts_are() {
+    [ "$(sed -n 's/^host \(p-.\): slots.*/\1/p' <<< "$output" |
+        tr '\n' ' ')" = "$1 " ]
+}
+
+@test "--order topology by HyperNodes: exact, patterns, labels, two tiers" {
+    cluster_of "[$(hypernode leaf-0 1 Node \
+        '{"exactMatch":{"name":"n-1"}}'),$(hypernode leaf-1 1 Node \
+        '{"regexMatch":{"pattern":"^n-(?:2|\\d{2})$"}}'),$(hypernode leaf-2 1 \
+        Node '{"labelMatch":{"matchLabels":{"row":"far"},"matchExpressions":[
+            {"key":"row","operator":"In","values":["far","further"]},
+            {"key":"row","operator":"NotIn","values":["near"]},
+            {"key":"row","operator":"Exists"},
+            {"key":"off","operator":"DoesNotExist"}]}}'),$(hypernode s-0 2 \
+        HyperNode '{"regexMatch":{"pattern":"leaf-[02]"}}'),$(hypernode s-1 2 \
+        HyperNode '{"exactMatch":{"name":"leaf-1"}}')]" \
+        "[$(node n-3 '"row":"far"'),$(node n-4 '"row":"near"')]"
+    ordered --topology hypernodes
+    ended_with 0
+    hosts_are 'p-1 p-3 p-2 p-4'
+    says '1 of 4 hosts are not in the HyperNodes'
+}
+
+@test "--order topology by labels that are named, and by those that are known" {
+    cluster_of '' "[$(node n-1 '"rack":"r1","row":"x"'),$(node n-2 \
+        '"rack":"r2","row":"y"'),$(node n-3 '"rack":"r3","row":"y"'),$(node \
+        n-4 '"rack":"r1","row":"x","topology.kubernetes.io/zone":"z"')]"
+    ordered --topology labels:row,rack
+    ended_with 0
+    hosts_are 'p-1 p-4 p-2 p-3'
+    ordered # no HyperNodes: what the cluster has
+    ended_with 0
+    hosts_are 'p-4 p-1 p-2 p-3'
+    ordered --topology labels:shelf
+    ended_with 2
+    says 'no node of these hosts has a label of shelf'
+}
+
+@test "--order topology: a cluster that says nothing, or refuses, is told" {
+    local forbidden='[{"path": "hypernodes|nodes", "times": 9, "do": "status",
+        "code": 403, "message": "it is forbidden"}]'
+    cluster_of '' ''
+    ordered --topology hypernodes
+    ended_with 2
+    says 'answers 404'
+    cluster_of '[]' '[]' "$forbidden"
+    ordered
+    ended_with 2
+    says 'ClusterRole with the rule .apiGroups: .topology.volcano.sh., resources: .hypernodes., verbs: .get, list.'
+    says 'resources: .nodes., verbs: .get, list.'
+    cluster_of "[$(hypernode x 1 Node '{"regexMatch":{"pattern":"n-("}}')]" ''
+    ordered --topology hypernodes
+    ended_with 2
+    says 'HyperNode x: the pattern "n-\(" is not understood'
+    cluster_of '[{"metadata":{"name":"x"},"spec":{"tier":1,"members":7}}]' ''
+    ordered --topology hypernodes
+    ended_with 2
+    says 'x: expected spec.members to be a list'
+}

@@ -2,9 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Any bytes as an answer of the Kubernetes API: a list, a watch, an object, a
- * refusal. However the bytes are cut into pieces, the same objects come out;
- * what was read as a pod has a name that a host can have, and texts that a
- * terminal can show. */
+ * refusal, a part of the network. However the bytes are cut into pieces, the
+ * same objects come out; what was read as a pod has a name that a host can
+ * have, and texts that a terminal can show. */
 
 #include "config.h"
 
@@ -128,6 +128,27 @@ static void run_destroy(struct run *run)
     hb_str_destroy(&run->objects);
 }
 
+/* The object as a part of a cluster's network that holds itself. */
+static void look_at_network(const char *json, size_t len)
+{
+    struct hb_k8s_things things = {0};
+    struct hb_k8s_tree *tree = NULL;
+    struct hb_k8s_thing thing;
+
+    if (hb_k8s_read_thing(json, len, &thing, NULL) < 0) {
+        return;
+    }
+    free(hb_k8s_labels_path(&thing, "a,b,topology.kubernetes.io/zone"));
+    hb_k8s_things_append(&things, &thing, NULL);
+    hb_k8s_things_sort(&things);
+    if (hb_k8s_tree_create(&things, &things, &tree, NULL) >= 0) {
+        free(hb_k8s_tree_path(tree, things.v[0].name));
+        free(hb_k8s_tree_path(tree, "n-1"));
+    }
+    hb_k8s_tree_destroy(tree);
+    hb_k8s_things_destroy(&things);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint64_t number;
@@ -146,6 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run_destroy(&whole);
         run_destroy(&pieces);
     }
+    look_at_network((const char *)data, size);
     free(hb_k8s_read_refusal((const char *)data, size));
     hb_k8s_read_spec_number((const char *)data, size, "minMember", &number);
     return 0;

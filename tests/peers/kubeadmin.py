@@ -9,7 +9,10 @@ kubeadmin.py DIR COMMAND..., DIR as tests/peers/apiserver.sh fills it:
                             pods or not; prints a token of it
   pods NAME COUNT LABELS    makes pods NAME-0 and on
   status POD JSON           sets the status of a pod
-  delete POD"""
+  delete POD
+  network ACCOUNT           makes pods at-1 ... at-4 on nodes n-1 ... n-4, of
+                            which 1 and 3, 2 and 4 share a rack: as labels and
+                            as HyperNodes; ACCOUNT may read both"""
 import http.client
 import json
 import ssl
@@ -108,5 +111,58 @@ def delete(pod):
     Server().must("DELETE", f"{HPC}/pods/{pod}", {"gracePeriodSeconds": 0})
 
 
+RACKS = {"n-1": "r-0", "n-2": "r-1", "n-3": "r-0", "n-4": "r-1"}
+VOLCANO = "topology.volcano.sh"
+
+
+def make_hypernodes(server):
+    any_object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    server.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+        "metadata": {"name": f"hypernodes.{VOLCANO}"},
+        "spec": {"group": VOLCANO, "scope": "Cluster",
+                 "names": {"kind": "HyperNode", "plural": "hypernodes",
+                           "singular": "hypernode", "listKind": "HyperNodeList"},
+                 "versions": [{"name": "v1alpha1", "served": True,
+                               "storage": True, "schema": {
+                                   "openAPIV3Schema": any_object}}]}})
+    path = f"/apis/{VOLCANO}/v1alpha1/hypernodes"
+    deadline = time.monotonic() + LIMIT_S
+    while server.ask("GET", path)[0] != 200:
+        if time.monotonic() > deadline:
+            sys.exit("HyperNodes are not served")
+        time.sleep(0.1)
+    for rack in set(RACKS.values()):
+        nodes = [n for n, r in RACKS.items() if r == rack]
+        server.must("POST", path, {
+            "apiVersion": f"{VOLCANO}/v1alpha1", "kind": "HyperNode",
+            "metadata": {"name": rack}, "spec": {"tier": 1, "members": [
+                {"type": "Node", "selector": {"exactMatch": {"name": nodes[0]}}},
+                {"type": "Node", "selector": {"labelMatch": {
+                    "matchLabels": {"rack": rack}}}}]}})
+
+
+def network(account_name):
+    server = Server()
+    for name, rack in RACKS.items():
+        server.must("POST", "/api/v1/nodes", {
+            "metadata": {"name": name, "labels": {"rack": rack}}})
+        server.must("POST", f"{HPC}/pods", {
+            "metadata": {"name": name.replace("n-", "at-")},
+            "spec": {"nodeName": name, "automountServiceAccountToken": False,
+                     "containers": [{"name": "main", "image": "mpi"}]}})
+    make_hypernodes(server)
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterrole"
+    server.must("POST", f"{roles}s", {"metadata": {"name": "network"}, "rules": [
+        {"apiGroups": [VOLCANO], "resources": ["hypernodes"],
+         "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]})
+    server.must("POST", f"{roles}bindings", {
+        "metadata": {"name": "network"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole", "name": "network"},
+        "subjects": [{"kind": "ServiceAccount", "name": account_name,
+                      "namespace": "hpc"}]})
+
+
 {"ready": ready, "account": account, "pods": pods, "status": status,
- "delete": delete}[sys.argv[2]](*sys.argv[3:])
+ "delete": delete, "network": network}[sys.argv[2]](*sys.argv[3:])

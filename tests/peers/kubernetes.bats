@@ -133,3 +133,22 @@ ran" ]
     ended_with 75
     says 'gone-0.invalid: its pod: no pod of namespace hpc is called so'
 }
+
+@test "hosts stand in the order of HyperNodes, and of labels" {
+    ordered() {
+        run in_pod "$hbrun" -H at-1:1,at-2:1,at-3:1,at-4:1 --dry-run \
+            --order topology "$@" true
+    }
+    hosts() { sed -n 's/^host \(at-.\): slots.*/\1/p' <<< "$output"; }
+    ordered --topology labels:rack
+    ended_with 2
+    says 'cannot list resource "nodes"'
+    says 'a ClusterRole with the rule'
+    admin network reader
+    ordered --topology labels:rack
+    ended_with 0
+    [ "$(hosts | tr '\n' ' ')" = 'at-1 at-3 at-2 at-4 ' ]
+    ordered
+    ended_with 0
+    [ "$(hosts | tr '\n' ' ')" = 'at-1 at-3 at-2 at-4 ' ]
+}

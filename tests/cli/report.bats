@@ -46,7 +46,7 @@ need_parser() {
 
 @test "--events: a rank that cannot be started, and the end of the others" {
     need python3
-    run hb --events e -n 1 sleep 1000 : -n 1 ./nosuch
+    run -127 hb --events e -n 1 sleep 1000 : -n 1 ./nosuch
     ended_with 127
     output=$(event_names e)
     says '\brank_failed\b'
@@ -105,7 +105,7 @@ m.prom' ]
 @test "--metrics: a reader never sees a part of the file" {
     need_parser
     mkfifo go
-    hb --metrics m.prom sh -c 'cat go; echo done' > out &
+    hb -n 1 --metrics m.prom sh -c 'cat go; echo done' > out &
     job=$!
     wait_until test -s m.prom
     output=$(metrics m.prom)

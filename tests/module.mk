@@ -30,9 +30,10 @@ UNIT_TESTS = $(filter tests/unit/% tests/fuzz/%,$(TESTS))
 CLI_TESTS = $(filter tests/cli/%,$(TESTS))
 POD_TESTS = $(filter tests/pods/%,$(TESTS))
 PEER_TESTS = $(filter tests/peers/%,$(TESTS))
+RDMA_TESTS = $(filter tests/rdma/%,$(TESTS))
 LINT_TESTS = $(filter tests/lint/%,$(TESTS))
 
-.PHONY: check-unit check-cli check-pods check-peers lint
+.PHONY: check-unit check-cli check-pods check-peers check-rdma lint
 check-unit:
 	$(MAKE) check TESTS='$(UNIT_TESTS)'
 check-cli:
@@ -41,6 +42,8 @@ check-pods:
 	$(MAKE) check TESTS='$(POD_TESTS)'
 check-peers:
 	HB_PEERS=yes $(MAKE) check TESTS='$(PEER_TESTS)'
+check-rdma:
+	$(MAKE) check TESTS='$(RDMA_TESTS)'
 lint:
 	$(MAKE) check TESTS='$(LINT_TESTS)'
 
@@ -91,3 +94,4 @@ include %D%/lint/module.mk
 include %D%/cli/module.mk
 include %D%/pods/module.mk
 include %D%/peers/module.mk
+include %D%/rdma/module.mk

@@ -10,14 +10,15 @@
 # shellcheck disable=SC2034,SC2154
 
 build_packages="autoconf automake libtool pkg-config make gcc libc6-dev
-    libevent-dev libssl-dev libssh-dev libpmix-dev libhwloc-dev libcairo2-dev libjansson-dev
+    libevent-dev libssl-dev libssh-dev libpmix-dev libhwloc-dev libibverbs-dev libcairo2-dev libjansson-dev
     libcurl4-openssl-dev"
 # Pods and a real MPI program over them.
 demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
     iproute2 util-linux procps"
 test_packages="libcmocka-dev bats mpich libmpich-dev libpmi2-0-dev python3
     python3-mpi4py python3-venv python3-prometheus-client dnsmasq-base slurm-wlm
-    munge tcsh shellcheck cppcheck g++ groff-base mandoc strace git openssl etcd-server"
+    munge tcsh shellcheck cppcheck g++ groff-base mandoc strace git openssl etcd-server
+    qemu-system-x86 busybox-static"
 
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }

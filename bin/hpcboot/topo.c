@@ -24,6 +24,7 @@
 
 struct wanted {
     const char *format, *output, *machine, *np, *map_by, *rank_by, *bind_to;
+    int fabric;
 };
 #define AT(f) offsetof(struct wanted, f)
 
@@ -43,6 +44,8 @@ static const struct hb_arg args[] = {
     {"map-by", "POLICY", "as hbrun's", AT(map_by), NULL},
     {"rank-by", "ORDER", "as hbrun's", AT(rank_by), NULL},
     {"bind-to", "OBJECT", "as hbrun's", AT(bind_to), NULL},
+    {"fabric", NULL, "also RDMA and net devices, GPUs, and what may be opened",
+     AT(fabric), NULL},
     {NULL, NULL, NULL, 0, NULL},
 };
 
@@ -84,6 +87,10 @@ static int look(const struct wanted *w, struct hb_topo_view *v,
     free(xml);
     if (rc >= 0 && w->machine == NULL) {
         hb_gpus_cut(v->machine, "");
+    }
+    if (rc >= 0 && w->fabric && root != NULL) {
+        v->with_fabric = 1;
+        hb_fabric_read(root, 1, &v->fabric, &v->differences);
     }
     if (rc >= 0 && root == NULL) {
         allow_all(v);
@@ -175,7 +182,13 @@ static int run(const struct hb_command *self, int argc, char **argv)
     } else if (gethostname(v.name, sizeof v.name - 1) != 0) {
         snprintf(v.name, sizeof v.name, "this host");
     }
-    rc = look(&w, &v, &err);
+    if (w.fabric && root_of(w.machine) == NULL) {
+        rc = hb_fail(&err, HPCBOOT_ERR_USAGE, "--fabric goes with this host "
+                     "or a captured directory; %s tells of no fabric",
+                     w.machine);
+    } else {
+        rc = look(&w, &v, &err);
+    }
     if (rc >= 0) {
         rc = place(&w, &v, &err);
     }
@@ -188,6 +201,8 @@ static int run(const struct hb_command *self, int argc, char **argv)
     hb_bind_plan_destroy(&v.plan);
     hb_topo_destroy(v.machine);
     hb_topo_destroy(v.part);
+    hb_fabric_clear(&v.fabric);
+    hb_strv_destroy(&v.differences);
     return rc < 0 ? HB_EXIT_USAGE : 0;
 }
 

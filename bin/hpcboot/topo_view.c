@@ -92,6 +92,12 @@ void hb_topo_view_text(const struct hb_topo_view *v, struct hb_str *out)
     text_objects(v, HB_TOPO_L3CACHE, out);
     text_devices(v, HB_TOPO_GPU, out);
     text_devices(v, HB_TOPO_NIC, out);
+    if (v->with_fabric) {
+        hb_fabric_text(&v->fabric, out);
+    }
+    for (size_t i = 0; i < v->differences.n; i++) {
+        hb_str_putf(out, "differs: %s\n", v->differences.v[i]);
+    }
     if (v->n_ranks == 0) {
         return;
     }
@@ -153,6 +159,18 @@ static void json_ranks(const struct hb_topo_view *v, struct hb_json *j)
     hb_json_str(j, "why", v->n_ranks > 0 ? v->plan.why : NULL);
 }
 
+static void json_fabric(const struct hb_topo_view *v, struct hb_json *j)
+{
+    hb_json_object(j, "fabric");
+    hb_fabric_json(&v->fabric, j);
+    hb_json_array(j, "differences");
+    for (size_t i = 0; i < v->differences.n; i++) {
+        hb_json_str(j, NULL, v->differences.v[i]);
+    }
+    hb_json_end_array(j);
+    hb_json_end_object(j);
+}
+
 void hb_topo_view_json(const struct hb_topo_view *v, struct hb_str *out)
 {
     struct hb_json j;
@@ -176,6 +194,9 @@ void hb_topo_view_json(const struct hb_topo_view *v, struct hb_str *out)
     json_devices(v, &j);
     hb_json_end_object(&j);
     json_ranks(v, &j);
+    if (v->with_fabric) {
+        json_fabric(v, &j);
+    }
     hb_json_end_object(&j);
     hb_str_putc(out, '\n');
 }
@@ -333,6 +354,67 @@ static double draw_devices(const struct hb_topo_view *v,
     return y + (d->n + 3) / 4 * (2 * TITLE + GAP);
 }
 
+#define FABRIC_WIDTH (2 * DEVICE_WIDTH + GAP)
+#define USABLE_FILL 0xd9ead3u
+#define UNUSABLE_FILL 0xf4cccc
+
+/* A box for each RDMA port and each net device: green where it can be used. */
+static void draw_box(const char *line, const char *more, int usable, uint32_t i,
+                     double y, struct hb_drawing *out)
+{
+    double x = GAP + (i % 2) * (FABRIC_WIDTH + GAP);
+    double top = y + i / 2 * (2 * TITLE + GAP);
+
+    hb_drawing_box(out, x, top, FABRIC_WIDTH, 2 * TITLE,
+                   usable ? USABLE_FILL : UNUSABLE_FILL, line);
+    hb_drawing_box(out, x, top + TITLE - 3, 0, TITLE, 0, more);
+}
+
+static uint32_t draw_ports(const struct hb_rdma *d, uint32_t n, double y,
+                           struct hb_drawing *out)
+{
+    for (uint32_t p = 0; p < d->n_ports; p++) {
+        struct hb_str line = HB_STR_INIT, more = HB_STR_INIT;
+
+        hb_port_words(d, &d->ports[p], &line);
+        hb_str_putf(&more, "%s, %u GIDs%s%s", d->at.pci, d->ports[p].n_gids,
+                    d->closed != 0 ? ", cannot be opened: " : "",
+                    d->closed != 0 ? strerror(d->closed) : "");
+        draw_box(line.s, more.s,
+                 d->closed == 0 && d->ports[p].state == HB_PORT_ACTIVE, n++, y,
+                 out);
+        hb_str_destroy(&line);
+        hb_str_destroy(&more);
+    }
+    return n;
+}
+
+static void draw_fabric(const struct hb_topo_view *v, double y,
+                        struct hb_drawing *out)
+{
+    const struct hb_fabric *f = &v->fabric;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f->n_rdma; i++) {
+        n = draw_ports(&f->rdma[i], n, y, out);
+    }
+    for (uint32_t i = 0; i < f->n_net; i++) {
+        struct hb_str line = HB_STR_INIT, more = HB_STR_INIT;
+
+        hb_str_putf(&line, "%s: %s, ", f->net[i].name,
+                    f->net[i].up ? "up" : "down");
+        hb_rate_text(f->net[i].speed_mbps, &line);
+        for (uint32_t a = 0; a < f->net[i].n_addrs; a++) {
+            char *text = hb_netaddr_text(&f->net[i].addrs[a]);
+            hb_str_putf(&more, "%s%s", a > 0 ? ", " : "", text);
+            free(text);
+        }
+        draw_box(line.s, hb_str_text(&more), (int)f->net[i].up, n++, y, out);
+        hb_str_destroy(&line);
+        hb_str_destroy(&more);
+    }
+}
+
 void hb_topo_view_draw(const struct hb_topo_view *v, struct hb_drawing *out)
 {
     char *words = hb_topo_words(v->machine), *cpus = hb_cpus_text(&v->cpus);
@@ -358,5 +440,8 @@ void hb_topo_view_draw(const struct hb_topo_view *v, struct hb_drawing *out)
     free(cpus);
     y = draw_groups(v, y + GAP, out);
     y = draw_devices(v, HB_TOPO_GPU, y, out);
-    (void)draw_devices(v, HB_TOPO_NIC, y, out);
+    y = draw_devices(v, HB_TOPO_NIC, y, out);
+    if (v->with_fabric) {
+        draw_fabric(v, y, out);
+    }
 }

@@ -5,6 +5,7 @@
 
 #include "bin/cli/drawing.h"
 #include "lib/base/str.h"
+#include "lib/fabric/fabric.h"
 #include "lib/topo/bind.h"
 
 /* What hpcboot topo shows. */
@@ -16,6 +17,9 @@ struct hb_topo_view {
     struct hb_allowed allowed;
     uint32_t n_ranks;          /* 0: none are shown */
     struct hb_bind_plan plan;
+    int with_fabric;           /* what follows is shown too */
+    struct hb_fabric fabric;
+    struct hb_strv differences; /* between sysfs and libibverbs */
 };
 
 void hb_topo_view_text(const struct hb_topo_view *v, struct hb_str *out);

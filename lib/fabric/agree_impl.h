@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_FABRIC_AGREE_IMPL_H
+#define HB_FABRIC_AGREE_IMPL_H
+
+#include "lib/fabric/choose.h"
+#include "lib/fabric/sysread.h"
+
+/* Between agree.c, which decides, and reasons.c, which says why. */
+
+struct tier { /* a kind of way, the best first */
+    enum hb_fabric_kind kind;
+    enum hb_path_class class;
+    int routed; /* hosts are on different subnets */
+};
+
+struct network {
+    struct tier tier;
+    char name[HB_NETWORK_MAX];
+    uint32_t order;     /* in which it was seen */
+    uint32_t n_hosts;   /* that are on it */
+    uint32_t missing;   /* the first that is not, or UINT32_MAX */
+    uint32_t clash;     /* a host with the address of the first; 0: none */
+    uint32_t rate_mbps; /* of the slowest host */
+    int is_alias;
+};
+struct networks {
+    struct network *v;
+    uint32_t n;
+};
+
+struct rails {
+    struct hb_path v[HB_RAILS_MAX];
+    uint32_t n;
+};
+
+struct host_seen {
+    struct hb_paths paths;
+    struct hb_strv refused;
+    struct rails rails;
+};
+
+struct agreement {
+    const struct hb_fabric_wish *wish;
+    const struct hb_fabric_host *hosts;
+    uint32_t n, n_rails;
+    struct host_seen *seen; /* [n] */
+    struct hb_fabric_plan *plan;
+    struct hb_strv failed; /* what was tried, and who lacks it */
+    int is_rdma_name;
+};
+
+const struct hb_path *agree_path_on(const struct agreement *a, uint32_t host,
+                                    const struct network *net);
+
+/* n_rails: that came of it. */
+void agree_tell(struct agreement *a, const struct network *net,
+                uint32_t best_mbps, uint32_t n_rails);
+void agree_tell_tcp(struct agreement *a, const struct networks *nets,
+                    const struct network *best);
+void agree_tell_failed(struct agreement *a, const struct tier *t,
+                       const struct networks *nets);
+void agree_warn(struct agreement *a);
+int agree_fail(struct agreement *a, struct hpcboot_error *err);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Why a network was chosen or not, in the words of --explain; and what the
+ * user should know without asking: rails that differ between hosts. */
+
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/fabric/agree_impl.h"
+
+/* Reasons of one host are a few; the rest is for --explain. */
+#define REASONS_SHOWN 3u
+
+const char *hb_fabric_kind_name(enum hb_fabric_kind kind)
+{
+    static const char *const names[] = {"none", "auto", "ib", "roce", "tcp",
+                                        "named"};
+
+    return names[kind];
+}
+
+static const char *kind_words(enum hb_fabric_kind kind)
+{
+    return kind == HB_FABRIC_IB     ? "InfiniBand"
+           : kind == HB_FABRIC_ROCE ? "RoCE"
+                                    : "TCP";
+}
+
+int hb_fabric_wish_parse(const char *text, struct hb_fabric_wish *out,
+                         struct hpcboot_error *err)
+{
+    struct hb_fabric_wish w = {.kind = HB_FABRIC_NAMED};
+    size_t len = strcspn(text, ":");
+    uint64_t port = 0;
+
+    for (int k = HB_FABRIC_AUTO; k <= HB_FABRIC_TCP; k++) {
+        if (strcmp(text, hb_fabric_kind_name((enum hb_fabric_kind)k)) == 0) {
+            *out = (struct hb_fabric_wish){.kind = (enum hb_fabric_kind)k};
+            return HPCBOOT_OK;
+        }
+    }
+    if (len == 0 || len >= sizeof w.name || strchr(text, '/') != NULL ||
+        (text[len] == ':' && hb_parse_u64(text + len + 1, 1, 254, &port) < 0)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--fabric %s: expected auto, "
+                       "ib, roce, tcp, an RDMA device (mlx5_0 or mlx5_0:1), or "
+                       "a net device (eth0)", text);
+    }
+    memcpy(w.name, text, len);
+    w.port = (uint32_t)port;
+    *out = w;
+    return HPCBOOT_OK;
+}
+
+static void say(struct agreement *a, const struct network *net,
+                const char *verdict, const char *why)
+{
+    struct hb_str o = HB_STR_INIT;
+
+    hb_str_putf(&o, "fabric: %s %s, ", kind_words(net->tier.kind), net->name);
+    if (net->rate_mbps != UINT32_MAX) {
+        hb_rate_text(net->rate_mbps, &o);
+    }
+    hb_str_putf(&o, ": %s, %s", verdict, why);
+    hb_strv_take(&a->plan->why, hb_str_steal(&o));
+}
+
+/* Free it. */
+static char *why_not(const struct agreement *a, const struct network *net)
+{
+    if (net->missing != UINT32_MAX) {
+        return hb_xasprintf("%s is not on it", a->hosts[net->missing].name);
+    }
+    if (net->clash > 0) {
+        return hb_xasprintf("%s and %s have the same address there",
+                            a->hosts[0].name, a->hosts[net->clash].name);
+    }
+    return NULL;
+}
+
+void agree_tell(struct agreement *a, const struct network *net,
+                uint32_t best_mbps, uint32_t n_rails)
+{
+    char *fault = why_not(a, net);
+
+    if (net->n_hosts == 0) {
+        free(fault);
+        return;
+    }
+    if (fault != NULL) {
+        say(a, net, "not used", fault);
+    } else if (net->rate_mbps < best_mbps / 2) {
+        say(a, net, "not used", "another one has more than twice its rate");
+    } else if (n_rails == 0) {
+        say(a, net, "not used", "its ports are on another one that is used");
+    } else if (net->tier.routed) {
+        say(a, net, "used", "no subnet is shared, and every host has such "
+            "an address: routers must connect them");
+    } else {
+        say(a, net, "used", "all hosts are on it");
+    }
+    free(fault);
+}
+
+void agree_tell_tcp(struct agreement *a, const struct networks *nets,
+                    const struct network *best)
+{
+    for (uint32_t i = 0; i < nets->n; i++) {
+        char *fault = why_not(a, &nets->v[i]);
+
+        if (&nets->v[i] == best) {
+            say(a, best, "used", best->tier.routed
+                    ? "no subnet is shared; by each host's default route"
+                    : a->plan->kind == HB_FABRIC_TCP
+                          ? "the fastest that all hosts are on"
+                          : "for meeting, as all hosts are on it");
+        } else {
+            say(a, &nets->v[i], "not used", fault != NULL ? fault
+                : a->plan->kind == HB_FABRIC_TCP
+                      ? "another one is as fast, or faster"
+                      : "another one has the default route, or was first");
+        }
+        free(fault);
+    }
+}
+
+/* GIDs say nothing of InfiniBand, and of RoCE those in version 1 are last. */
+static int matters(const struct tier *t, const char *refusal)
+{
+    return t->kind == HB_FABRIC_IB ? strstr(refusal, " GID ") == NULL
+                                   : strstr(refusal, "RoCE v1") == NULL;
+}
+
+/* What keeps a host off: its refused ports, or that it has none. */
+static void put_refusals(const struct host_seen *seen, const struct tier *t,
+                         struct hb_str *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < seen->refused.n; i++) {
+        if (matters(t, seen->refused.v[i]) && n++ < REASONS_SHOWN) {
+            hb_str_putf(out, "%s%s", n > 1 ? "; " : "", seen->refused.v[i]);
+        }
+    }
+    if (n > REASONS_SHOWN) {
+        hb_str_putf(out, "; and %zu more", n - REASONS_SHOWN);
+    }
+    if (n == 0) {
+        hb_str_putf(out, "it has no %s port", kind_words(t->kind));
+    }
+}
+
+/* The first host without any way of the tier; n: all have one. */
+static uint32_t host_without(const struct agreement *a, const struct tier *t)
+{
+    for (uint32_t h = 0; h < a->n; h++) {
+        const struct hb_paths *paths = &a->seen[h].paths;
+        int found = 0;
+
+        for (uint32_t i = 0; i < paths->n; i++) {
+            found |= paths->v[i].kind == t->kind;
+        }
+        if (!found) {
+            return h;
+        }
+    }
+    return a->n;
+}
+
+void agree_tell_failed(struct agreement *a, const struct tier *t,
+                       const struct networks *nets)
+{
+    uint32_t lacking = host_without(a, t);
+    struct hb_str o = HB_STR_INIT;
+
+    if (t->kind != HB_FABRIC_TCP && lacking < a->n) {
+        hb_str_putf(&o, "%s: not on %s: ", kind_words(t->kind),
+                    a->hosts[lacking].name);
+        put_refusals(&a->seen[lacking], t, &o);
+    }
+    for (uint32_t i = 0; lacking >= a->n && i < nets->n; i++) {
+        char *fault = why_not(a, &nets->v[i]);
+        hb_str_putf(&o, "%s%s %s: %s", o.len > 0 ? "; " : "",
+                    kind_words(t->kind), nets->v[i].name,
+                    fault != NULL ? fault : "not as it was asked for");
+        free(fault);
+    }
+    if (o.len == 0 ||
+        (a->failed.n > 0 && strcmp(a->failed.v[a->failed.n - 1], o.s) == 0)) {
+        hb_str_destroy(&o);
+        return;
+    }
+    hb_strv_pushf(&a->plan->why, "fabric: %s", o.s);
+    hb_strv_take(&a->failed, hb_str_steal(&o));
+}
+
+void agree_warn(struct agreement *a)
+{
+    const struct hb_fabric_plan *plan = a->plan;
+
+    for (uint32_t i = 0; i < a->n_rails; i++) {
+        for (uint32_t h = 1; h < a->n; h++) {
+            const struct hb_path *p = &plan->rails[i];
+            const struct hb_path *q =
+                &plan->rails[(size_t)h * a->n_rails + i];
+
+            if (p->port->mtu != q->port->mtu && p->port->mtu > 0 &&
+                q->port->mtu > 0) {
+                hb_strv_pushf(&a->plan->warnings, "the MTU of rail %u differs: "
+                              "%u on %s (%s), %u on %s (%s): set the net "
+                              "devices to one MTU", i, p->port->mtu,
+                              a->hosts[0].name, p->rdma->name, q->port->mtu,
+                              a->hosts[h].name, q->rdma->name);
+                break;
+            }
+        }
+    }
+}
+
+int agree_fail(struct agreement *a, struct hpcboot_error *err)
+{
+    struct hb_str o = HB_STR_INIT;
+    const struct hb_fabric_wish *w = a->wish;
+    int rc;
+
+    for (uint32_t h = 0; w->kind == HB_FABRIC_NAMED && h < a->n; h++) {
+        if (hb_fabric_rdma(a->hosts[h].fabric, w->name) == NULL &&
+            hb_fabric_netdev(a->hosts[h].fabric, w->name) == NULL) {
+            hb_str_putf(&o, "%s has no device %s", a->hosts[h].name, w->name);
+            break;
+        }
+    }
+    for (size_t i = 0; o.len == 0 && i < a->failed.n; i++) {
+        hb_str_putf(&o, "%s", a->failed.v[i]);
+    }
+    if (o.len == 0) {
+        hb_str_put(&o, "no host has an address to be reached at");
+    }
+    rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "the hosts do not share %s: %s",
+                 w->kind == HB_FABRIC_NAMED ? w->name
+                 : w->kind == HB_FABRIC_AUTO ? "any network"
+                                             : kind_words(w->kind), o.s);
+    hb_str_destroy(&o);
+    return rc;
+}

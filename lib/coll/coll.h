@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_COLL_COLL_H
+#define HB_COLL_COLL_H
+
+/* Collectives of a team: what lib/api calls.
+ *
+ * An engine is one rank's view of its node (one per process; tests make one
+ * per thread). A team is a list of ranks; those on this node share a region
+ * of memory, all others are reached through an ops struct of messages.
+ *
+ * Order: collectives of one team start in the same order on all its ranks
+ * and run in that order; those of different teams are independent. Any call
+ * that waits moves on everything that has been started on the engine.
+ *
+ * A rank that has seen an error on a team (a dead peer, a deadline that has
+ * passed, a network error) sees that error again on each later call of that
+ * team: its sequence numbers no longer agree with its peers'. A usage error
+ * leaves the team as it was. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hpcboot/coll.h"
+#include "hpcboot/status.h"
+
+struct hb_coll_engine;
+struct hb_coll_team;
+struct hb_coll_req;
+
+/* How a rank waits for its peers; set per node, never per rank: one that
+ * spins starves those that yield. */
+enum hb_coll_wait {
+    HB_COLL_WAIT_SPIN,  /* a core for each rank: spin, then yield, then park */
+    HB_COLL_WAIT_YIELD, /* ranks share cores, or a quota caps them */
+    HB_COLL_WAIT_PARK   /* as YIELD, and park soon: others want the cores */
+};
+
+/* The page that all ranks of a job on one node share. All zero is a valid
+ * beginning; whoever makes it sets `wait_mode` before the ranks start. */
+struct hb_coll_node_page {
+    /* Raised by one whenever a rank of the job is known to be dead or a team
+     * is revoked. Every wait loop looks at it. */
+    _Alignas(128) _Atomic uint32_t changes;
+    _Alignas(128) _Atomic uint32_t wait_mode; /* enum hb_coll_wait */
+    _Atomic uint32_t crowded; /* ranks that find their core is shared */
+    _Alignas(128) uint8_t reserved[256];
+};
+
+/* Raises `changes`; callable by the agent. */
+void hb_coll_node_changed(struct hb_coll_node_page *page);
+
+/* A piece of memory that every rank of the node has mapped, each perhaps at
+ * another address: the heap of hpcboot_alloc. Buffers that lie in it are
+ * read and written by peers without a copy. size 0: there is none. */
+struct hb_coll_heap {
+    void *base;
+    size_t size;
+};
+
+struct hb_coll_config {
+    size_t struct_size;
+    struct hb_coll_node_page *page; /* NULL: one rank on this node */
+    struct hb_coll_heap heap;
+    int node_rank;  /* this rank among the job's ranks on its node */
+    int node_size;
+    bool threads;   /* several threads call: each call takes a lock */
+    bool check;     /* compare each call's arguments over the team */
+    /* Asked by who waits when `changes` has moved: is this team still whole?
+     * 0, or a code with the text that the waiting call reports (rank, host,
+     * cause). ctx and team_ctx are the caller's. */
+    int (*alive)(void *ctx, void *team_ctx, struct hpcboot_error *err);
+    /* Moves the network on; called now and then while waiting, also by
+     * hb_coll_progress. > 0: something moved. NULL: there is no network. */
+    int (*progress)(void *ctx);
+    void *ctx;
+};
+#define HB_COLL_CONFIG_INIT {.struct_size = sizeof(struct hb_coll_config)}
+
+int hb_coll_create(const struct hb_coll_config *config,
+                   struct hb_coll_engine **engine_out,
+                   struct hpcboot_error *err);
+void hb_coll_destroy(struct hb_coll_engine *engine); /* after its teams */
+
+/* Messages between ranks of a team, used where a team spans nodes. Ordered
+ * between two ranks for equal tags. Requests are the transport's: test
+ * returns 1 done (the request is gone), 0 not yet, < 0 failed (it is gone as
+ * well). A buffer stays untouched until its request is done. `tag` is unique
+ * per team, collective and step. cancel gives a request up. */
+struct hb_coll_net {
+    int (*send)(void *team_ctx, int to, uint64_t tag, const void *bytes,
+                size_t size, void **req_out, struct hpcboot_error *err);
+    int (*recv)(void *team_ctx, int from, uint64_t tag, void *bytes,
+                size_t size, void **req_out, struct hpcboot_error *err);
+    int (*test)(void *team_ctx, void *req, struct hpcboot_error *err);
+    void (*cancel)(void *team_ctx, void *req);
+};
+
+struct hb_coll_team_args {
+    size_t struct_size;
+    int rank, size;          /* in the team */
+    const int *local_ranks;  /* team ranks on this node, ascending, this one
+                              * among them; NULL: all of the team */
+    int local_size;          /* how many; 0 with NULL */
+    const int *node_of;      /* [size] node number of each team rank, counted
+                              * from 0 by first appearance; NULL: one node */
+    void *region;            /* hb_coll_region_size(local_size) bytes, zeroed
+                              * before any rank attaches; 128-aligned; NULL
+                              * where local_size is 1 */
+    size_t region_size;
+    const struct hb_coll_net *net; /* NULL: one node */
+    void *team_ctx;          /* for net and alive */
+    int64_t timeout_ms;      /* of each call; <= 0: none */
+    bool deterministic;      /* as HPCBOOT_DETERMINISTIC in each call */
+};
+#define HB_COLL_TEAM_INIT {.struct_size = sizeof(struct hb_coll_team_args)}
+
+/* Bytes of shared memory that the ranks of a team on one node need. Memory
+ * that is never touched is never allocated: small teams stay small. */
+size_t hb_coll_region_size(int local_size);
+
+/* Local: no message is exchanged. The region must outlive the team on each
+ * rank; before it is given to another team, all have destroyed this one. */
+int hb_coll_team_create(struct hb_coll_engine *engine,
+                        const struct hb_coll_team_args *args,
+                        struct hb_coll_team **team_out,
+                        struct hpcboot_error *err);
+void hb_coll_team_destroy(struct hb_coll_team *team);
+/* Of the calls that follow; the same at all ranks for `deterministic`. */
+void hb_coll_team_set(struct hb_coll_team *team, int64_t timeout_ms,
+                      bool deterministic);
+/* The first error the team met; 0: it is sound. */
+int hb_coll_team_error(const struct hb_coll_team *team,
+                       struct hpcboot_error *err);
+
+/* An op of hpcboot_op_create; lib/api looks it up and hands it over. */
+struct hb_coll_user_op {
+    hpcboot_op_fn fn;
+    void *arg;
+    bool commutative;
+    size_t element_bytes; /* for HPCBOOT_BYTE: never cut; 0: 1 */
+};
+
+/* `args` is as hpcboot/coll.h has it, and checked here: struct_size, coll,
+ * type, op on type, root, NULL buffers, overlaps. timeout_ms 0 is the team's.
+ * `user` is NULL unless args->op is HPCBOOT_OP_USER or more; it is copied. */
+
+/* Blocking. 0, or an error with text. */
+int hb_coll_run(struct hb_coll_team *team,
+                const struct hpcboot_coll_args *args,
+                const struct hb_coll_user_op *user,
+                struct hpcboot_error *err);
+int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err);
+
+/* Nonblocking and persistent: init checks and plans (arrays of counts are
+ * borrowed as long as the request lives), start may be called again once the
+ * run before is done. The outcome of a run is what the test says that sees
+ * its end. */
+int hb_coll_init(struct hb_coll_team *team,
+                 const struct hpcboot_coll_args *args,
+                 const struct hb_coll_user_op *user,
+                 struct hb_coll_req **req_out, struct hpcboot_error *err);
+int hb_coll_start(struct hb_coll_req *req, struct hpcboot_error *err);
+/* 1 done (or never started), 0 under way, < 0 failed. Moves things on. */
+int hb_coll_test(struct hb_coll_req *req, struct hpcboot_error *err);
+/* Until done, or ERR_TIMED_OUT at `deadline_ns` (0, HB_NEVER: none), which
+ * leaves the request under way. */
+int hb_coll_wait(struct hb_coll_req *req, int64_t deadline_ns,
+                 struct hpcboot_error *err);
+bool hb_coll_under_way(const struct hb_coll_req *req);
+/* NULL: no-op. One that is under way goes when its run is done. */
+void hb_coll_req_destroy(struct hb_coll_req *req);
+
+/* Moves on whatever is under way on this engine; > 0: something moved. */
+int hb_coll_progress(struct hb_coll_engine *engine);
+/* Waits as collectives wait, until ready(arg) returns non-zero (which is
+ * returned) or the deadline passes (HPCBOOT_ERR_TIMED_OUT). For tagged
+ * messages and the like. deadline_ns 0 or HB_NEVER: none. */
+int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
+                       void *arg, int64_t deadline_ns,
+                       struct hpcboot_error *err);
+
+/* Types and operations, for argument checks and for lib/api. */
+size_t hb_coll_type_size(enum hpcboot_type type); /* 0: no such type */
+const char *hb_coll_type_name(enum hpcboot_type type);
+const char *hb_coll_op_name(int op);
+const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */
+/* Whether op is defined on type (one of the user: on all). */
+bool hb_coll_op_defined(int op, enum hpcboot_type type);
+
+/* What each rank of a team on this node is doing, read from the region by
+ * anyone who has it mapped (`hpcboot stuck`). */
+struct hb_coll_status {
+    uint64_t calls;    /* collectives begun */
+    int coll;          /* enum hpcboot_coll; -1: none under way */
+    int waiting_for;   /* local rank; -1: nobody */
+    int64_t since_ns;  /* monotonic clock: when this wait grew long */
+};
+int hb_coll_region_status(const void *region, size_t region_size,
+                          int local_rank, struct hb_coll_status *out);
+
+#endif

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Engines and teams: who may wait for what, in which order.
+ *
+ * Requests of a team run one after the other, in the order in which they were
+ * started, which is the same at all ranks; `advance` takes the first as far
+ * as it goes, and the next when it is done. Teams with requests under way are
+ * in the engine's list, and every wait moves them all on. A blocking call on
+ * a team without requests runs in place, without a request; otherwise it
+ * waits for its turn like any other.
+ *
+ * An error other than one of usage ends the team: its rounds no longer agree
+ * with its peers'. All its requests fail with that error. */
+
+#include "config.h"
+
+#include "lib/coll/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+
+void hb_coll_node_changed(struct hb_coll_node_page *page)
+{
+    atomic_fetch_add(&page->changes, 1);
+}
+
+static void enter(struct hb_coll_engine *e)
+{
+    if (e->locking) {
+        pthread_mutex_lock(&e->lock);
+    }
+}
+
+static int leave(struct hb_coll_engine *e, int rc)
+{
+    if (e->locking) {
+        pthread_mutex_unlock(&e->lock);
+    }
+    return rc;
+}
+
+int hb_coll_create(const struct hb_coll_config *config,
+                   struct hb_coll_engine **engine_out,
+                   struct hpcboot_error *err)
+{
+    struct hb_coll_engine *e =
+        aligned_alloc(_Alignof(struct hb_coll_engine),
+                      (sizeof *e + 127) / 128 * 128);
+    if (e == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM,
+                       "no memory for the engine of collectives");
+    }
+    memset(e, 0, sizeof *e);
+    e->config = *config;
+    e->page = config->page != NULL ? config->page : &e->own_page;
+    e->locking = config->threads;
+    pthread_mutex_init(&e->lock, NULL);
+    hb_wait_setup(e);
+    *engine_out = e;
+    return HPCBOOT_OK;
+}
+
+void hb_coll_destroy(struct hb_coll_engine *engine)
+{
+    if (engine != NULL) {
+        hb_wait_teardown(engine);
+        pthread_mutex_destroy(&engine->lock);
+        free(engine);
+    }
+}
+
+/* Teams that wait for something; the list is short. */
+static void activate(struct hb_coll_team *t, struct hb_coll_req *r)
+{
+    if (t->first == NULL) {
+        t->first = r;
+        t->next_active = t->engine->active;
+        t->engine->active = t;
+    } else {
+        t->last->next = r;
+    }
+    t->last = r;
+    r->next = NULL;
+}
+
+static void deactivate(struct hb_coll_team *t)
+{
+    struct hb_coll_team **at = &t->engine->active;
+    while (*at != NULL && *at != t) {
+        at = &(*at)->next_active;
+    }
+    if (*at == t) {
+        *at = t->next_active;
+    }
+    t->first = t->last = NULL;
+}
+
+static void req_free(struct hb_coll_req *r)
+{
+    hb_op_clear(&r->op);
+    free(r);
+}
+
+static void complete(struct hb_coll_req *r, int rc)
+{
+    hb_op_clear(&r->op);
+    r->under_way = false;
+    r->result = rc;
+    if (r->orphan) {
+        req_free(r);
+    }
+}
+
+int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
+                 struct hpcboot_error *err)
+{
+    if (t->error.code == 0) {
+        t->error = *why;
+    }
+    struct hb_coll_req *r = t->first;
+    if (r != NULL) {
+        deactivate(t);
+    }
+    while (r != NULL) {
+        struct hb_coll_req *next = r->next;
+        complete(r, t->error.code);
+        r = next;
+    }
+    return hb_coll_team_error(t, err);
+}
+
+int hb_coll_team_error(const struct hb_coll_team *team,
+                       struct hpcboot_error *err)
+{
+    if (err != NULL && team->error.code != 0) {
+        *err = team->error;
+    }
+    return team->error.code;
+}
+
+int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err)
+{
+    struct hb_coll_engine *e = t->engine;
+    uint32_t now = atomic_load_explicit(&e->page->changes,
+                                        memory_order_acquire);
+    if (HB_LIKELY(now == t->changes_seen) || e->config.alive == NULL) {
+        return HPCBOOT_OK;
+    }
+    struct hpcboot_error why = {0};
+    int rc = e->config.alive(e->config.ctx, t->ctx, &why);
+    if (rc == HPCBOOT_OK) {
+        t->changes_seen = now;
+        return HPCBOOT_OK;
+    }
+    why.code = rc;
+    return hb_team_fail(t, &why, err);
+}
+
+static int mismatch(struct hb_coll_team *t, struct hb_op *op,
+                    struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    uint64_t his = hb_shm_cell(t, t->want, t->round)->word;
+    hb_fail(&why, HPCBOOT_ERR_USAGE,
+            "the ranks of a team have made different calls: rank %d %s of "
+            "%llu bytes (type %s, root %d), rank %d %s of %llu bytes (type "
+            "%s, root %d)",
+            t->rank, hb_coll_name(op->coll), (unsigned long long)op->word,
+            hb_coll_type_name(op->sign >> 5 & 31), (int)(op->sign >> 15),
+            t->local[t->want], hb_coll_name(his & 31),
+            (unsigned long long)(his >> HB_SIGN_BITS),
+            hb_coll_type_name(his >> 5 & 31), (int)(his >> 15 & 511));
+    return hb_team_fail(t, &why, err);
+}
+
+/* A step's answer: 1 done, 0 not yet, < 0 the team has failed. */
+static int step(struct hb_coll_team *t, struct hb_op *op,
+                struct hpcboot_error *err)
+{
+    int rc = op->step(t, op);
+    if (HB_LIKELY(rc == HPCBOOT_OK)) {
+        if (op->finish != NULL) {
+            op->finish(t, op);
+        }
+        return 1;
+    }
+    if (rc == HB_AGAIN) {
+        return 0;
+    }
+    return rc == HB_MISMATCH ? mismatch(t, op, err)
+                             : hb_team_fail(t, &t->step_error, err);
+}
+
+static int late(struct hb_coll_team *t, struct hb_op *op,
+                struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    char whom[64] = "the network";
+    if (t->want >= 0) {
+        snprintf(whom, sizeof whom, "rank %d", t->local[t->want]);
+    }
+    hb_fail(&why, HPCBOOT_ERR_TIMED_OUT,
+            "%s on a team of %d: its deadline passed while rank %d waited for "
+            "%s", hb_coll_name(op->coll), t->size, t->rank, whom);
+    return hb_team_fail(t, &why, err);
+}
+
+/* Takes the team's requests as far as they go; > 0: one was completed. */
+static int advance(struct hb_coll_team *t)
+{
+    int completed = 0;
+    while (t->first != NULL) {
+        struct hb_coll_req *r = t->first;
+        uint64_t before = t->round;
+        int rc = step(t, &r->op, NULL);
+        if (rc < 0) {
+            return 1;
+        }
+        if (rc == 0) {
+            completed += t->round != before;
+            if (hb_team_alive(t, NULL) == HPCBOOT_OK &&
+                r->op.deadline_ns > 0 && hb_now_ns() > r->op.deadline_ns) {
+                late(t, &r->op, NULL);
+            }
+            return completed;
+        }
+        t->first = r->next;
+        if (t->first == NULL) {
+            deactivate(t);
+        }
+        complete(r, HPCBOOT_OK);
+        completed++;
+    }
+    return completed;
+}
+
+int hb_engine_progress(struct hb_coll_engine *e)
+{
+    int moved = 0;
+    if (e->config.progress != NULL) {
+        moved = e->config.progress(e->config.ctx);
+    }
+    for (struct hb_coll_team *t = e->active, *next; t != NULL; t = next) {
+        next = t->next_active;
+        moved += advance(t);
+    }
+    return moved;
+}
+
+int hb_coll_progress(struct hb_coll_engine *engine)
+{
+    enter(engine);
+    return leave(engine, hb_engine_progress(engine));
+}
+
+static int64_t deadline_of(const struct hb_coll_team *t, int timeout_ms)
+{
+    int64_t ms = timeout_ms > 0 ? timeout_ms : t->timeout_ms;
+    return ms > 0 ? hb_now_ns() + ms * 1000000 : 0;
+}
+
+static void status_begin(struct hb_coll_team *t, enum hpcboot_coll coll)
+{
+    struct hb_shm_rank *me = &t->ranks[t->me];
+    t->calls++;
+    atomic_store_explicit(&me->calls, t->calls, memory_order_relaxed);
+    atomic_store_explicit(&me->coll, (int)coll + 1, memory_order_relaxed);
+}
+
+static void status_end(struct hb_coll_team *t)
+{
+    struct hb_shm_rank *me = &t->ranks[t->me];
+    atomic_store_explicit(&me->coll, 0, memory_order_relaxed);
+    atomic_store_explicit(&me->stuck_on, 0, memory_order_relaxed);
+}
+
+/* The slow half of a blocking call: peers have not come. */
+static int run_waiting(struct hb_coll_team *t, struct hb_op *op,
+                       struct hpcboot_error *err)
+{
+    struct hb_wait w = {.deadline_ns = op->deadline_ns};
+    for (;;) {
+        int rc = hb_wait_pause(&w, t->engine, t, err);
+        if (rc == HPCBOOT_ERR_TIMED_OUT && t->error.code == 0) {
+            return late(t, op, err);
+        }
+        if (rc != HPCBOOT_OK) {
+            return rc;
+        }
+        rc = step(t, op, err);
+        if (rc != 0) {
+            return rc < 0 ? rc : HPCBOOT_OK;
+        }
+    }
+}
+
+static int run_queued(struct hb_coll_team *t,
+                      const struct hpcboot_coll_args *args,
+                      const struct hb_coll_user_op *user,
+                      struct hpcboot_error *err);
+
+static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
+               const struct hb_coll_user_op *user, struct hpcboot_error *err)
+{
+    if (t->error.code != 0) {
+        return hb_coll_team_error(t, err);
+    }
+    if (t->first != NULL) {
+        return run_queued(t, args, user, err);
+    }
+    struct hb_op *op = &t->op;
+    int rc = hb_op_setup(t, op, args, user, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    op->deadline_ns = deadline_of(t, args->timeout_ms);
+    status_begin(t, args->coll);
+    rc = step(t, op, err);
+    rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
+    status_end(t);
+    if (op->rows != NULL || op->scratch != NULL || op->net != NULL) {
+        hb_op_clear(op);
+    }
+    return rc;
+}
+
+int hb_coll_run(struct hb_coll_team *team,
+                const struct hpcboot_coll_args *args,
+                const struct hb_coll_user_op *user,
+                struct hpcboot_error *err)
+{
+    int rc = hb_args_check(team, args, user, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    enter(team->engine);
+    return leave(team->engine, run(team, args, user, err));
+}
+
+int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err)
+{
+    static const struct hpcboot_coll_args barrier = {
+        .struct_size = sizeof barrier, .coll = HPCBOOT_COLL_BARRIER};
+    enter(team->engine);
+    return leave(team->engine, run(team, &barrier, NULL, err));
+}
+
+int hb_coll_init(struct hb_coll_team *team,
+                 const struct hpcboot_coll_args *args,
+                 const struct hb_coll_user_op *user,
+                 struct hb_coll_req **req_out, struct hpcboot_error *err)
+{
+    int rc = hb_args_check(team, args, user, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    struct hb_coll_req *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a request");
+    }
+    r->team = team;
+    r->engine = team->engine;
+    r->args = *args;
+    if (user != NULL) {
+        r->user = *user;
+    }
+    *req_out = r;
+    return HPCBOOT_OK;
+}
+
+static int start(struct hb_coll_req *r, struct hpcboot_error *err)
+{
+    struct hb_coll_team *t = r->team;
+    if (r->under_way) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: the request is under way already",
+                       hb_coll_name(r->args.coll));
+    }
+    if (t->error.code != 0) {
+        return hb_coll_team_error(t, err);
+    }
+    int rc = hb_op_setup(t, &r->op, &r->args, &r->user, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    r->op.deadline_ns = deadline_of(t, r->args.timeout_ms);
+    r->under_way = true;
+    r->result = HPCBOOT_OK;
+    bool first = t->first == NULL;
+    activate(t, r);
+    if (first) {
+        advance(t);
+    }
+    return HPCBOOT_OK;
+}
+
+int hb_coll_start(struct hb_coll_req *req, struct hpcboot_error *err)
+{
+    enter(req->team->engine);
+    return leave(req->team->engine, start(req, err));
+}
+
+static int outcome(const struct hb_coll_req *r, struct hpcboot_error *err)
+{
+    return r->result == HPCBOOT_OK ? 1 : hb_coll_team_error(r->team, err);
+}
+
+int hb_coll_test(struct hb_coll_req *req, struct hpcboot_error *err)
+{
+    struct hb_coll_engine *e = req->team->engine;
+    enter(e);
+    if (req->under_way) {
+        hb_engine_progress(e);
+    }
+    return leave(e, req->under_way ? 0 : outcome(req, err));
+}
+
+bool hb_coll_under_way(const struct hb_coll_req *req)
+{
+    return req->under_way;
+}
+
+static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
+                    struct hpcboot_error *err)
+{
+    struct hb_coll_team *t = r->team;
+    struct hb_wait w = {.deadline_ns = deadline_ns == HB_NEVER ? 0
+                                                               : deadline_ns};
+    if (r->under_way) {
+        hb_engine_progress(t->engine);
+    }
+    while (r->under_way) {
+        int rc = hb_wait_pause(&w, t->engine, t, err);
+        if (rc != HPCBOOT_OK && r->under_way) {
+            return rc;
+        }
+        if (r->under_way) {
+            advance(t);
+        }
+    }
+    int rc = outcome(r, err);
+    return rc > 0 ? HPCBOOT_OK : rc;
+}
+
+int hb_coll_wait(struct hb_coll_req *req, int64_t deadline_ns,
+                 struct hpcboot_error *err)
+{
+    enter(req->team->engine);
+    return leave(req->team->engine, wait_for(req, deadline_ns, err));
+}
+
+/* A blocking call while requests are under way on its team. */
+static int run_queued(struct hb_coll_team *t,
+                      const struct hpcboot_coll_args *args,
+                      const struct hb_coll_user_op *user,
+                      struct hpcboot_error *err)
+{
+    struct hb_coll_req *r = NULL;
+    int rc = hb_coll_init(t, args, user, &r, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    rc = start(r, err);
+    if (rc == HPCBOOT_OK) {
+        rc = wait_for(r, 0, err);
+    }
+    req_free(r);
+    return rc;
+}
+
+void hb_coll_req_destroy(struct hb_coll_req *req)
+{
+    if (req == NULL) {
+        return;
+    }
+    struct hb_coll_engine *e = req->engine; /* the team may be gone */
+    enter(e);
+    if (req->under_way) {
+        req->orphan = true;
+    } else {
+        req_free(req);
+    }
+    leave(e, 0);
+}
+
+int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
+                       void *arg, int64_t deadline_ns,
+                       struct hpcboot_error *err)
+{
+    struct hb_wait w = {.deadline_ns = deadline_ns == HB_NEVER ? 0
+                                                               : deadline_ns};
+    for (;;) {
+        int rc = ready(arg);
+        if (rc != 0) {
+            return rc;
+        }
+        enter(engine);
+        rc = leave(engine, hb_wait_pause(&w, engine, NULL, err));
+        if (rc != HPCBOOT_OK) {
+            return rc;
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_COLL_ENGINE_H
+#define HB_COLL_ENGINE_H
+
+/* A request, as engine.c and team.c know it. */
+
+#include "lib/coll/impl.h"
+
+struct hb_coll_req {
+    struct hb_coll_engine *engine;
+    struct hb_coll_team *team;
+    struct hb_coll_req *next; /* of the team, in the order of starting */
+    struct hpcboot_coll_args args;
+    struct hb_coll_user_op user;
+    struct hb_op op;
+    bool under_way;
+    bool orphan; /* destroyed while under way */
+    int result;
+};
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_COLL_IMPL_H
+#define HB_COLL_IMPL_H
+
+/* What the files of this folder share. The shared-memory engine in short:
+ *
+ * A collective is a row of rounds, numbered through a team's life and the
+ * same at all its ranks. In a round a rank may put bytes where its peers can
+ * read them, then posts the round's number in its cell, then gets what
+ * others have put once their cells show that number. A posted round r says
+ * two things: what I put in rounds <= r can be read, and I have read
+ * whatever I wanted of rounds < r. So no other acknowledgement is needed,
+ * and a rank that reads nothing may run ahead by as many rounds as there are
+ * slots. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/coll/coll.h"
+#include "lib/coll/kern.h"
+
+/* Two lines of 64 bytes: processors fetch neighbours in pairs. */
+#define HB_SHM_LINE 128
+/* A rank that only writes runs ahead so far. Symmetric rounds need two. */
+#define HB_SHM_SLOTS 4
+/* A slot: two of them, of two ranks, stay in a second-level cache of 1 MiB
+ * beside the user's data. */
+#define HB_SHM_SLOT ((size_t)64 << 10)
+#define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
+/* What travels in the line of the flag, and its neighbour. */
+#define HB_SHM_INLINE 112
+/* What moves at once, so that one rank reads while the next piece is put. */
+#define HB_SHM_PIECE ((size_t)32 << 10)
+
+enum {
+    HB_AGAIN = 1,  /* of a step: a peer has not come yet */
+    HB_MISMATCH = 2 /* t->want has made another call */
+};
+#define HB_SIGN_BITS 24
+enum { HB_ALL = -1, HB_NONE = -2, HB_BELOW = -3 }; /* or a local rank */
+
+#define HB_LIKELY(x) __builtin_expect(!!(x), 1)
+
+static inline size_t hb_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes of piece k of `total` bytes cut into pieces of `piece`. */
+static inline size_t hb_piece(size_t total, size_t piece, uint64_t k)
+{
+    size_t at = (size_t)k * piece;
+    return at >= total ? 0 : hb_min(piece, total - at);
+}
+
+struct hb_shm_cell {
+    _Alignas(HB_SHM_LINE) _Atomic uint64_t round;
+    uint64_t word; /* which call this is, and a number; struct hb_op */
+    uint8_t bytes[HB_SHM_INLINE];
+};
+
+struct hb_shm_rank {
+    struct hb_shm_cell cell[HB_SHM_SLOTS];
+    _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
+    _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
+    _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* status, for outside */
+    _Atomic int coll;        /* enum hpcboot_coll + 1 */
+    _Atomic int stuck_on;    /* local rank + 1 */
+    _Atomic int64_t since_ns;
+};
+
+struct hb_shm_head {
+    _Alignas(HB_SHM_LINE) _Atomic uint32_t sleepers;
+    uint8_t rest[HB_SHM_LINE - sizeof(uint32_t)];
+};
+
+struct hb_coll_engine {
+    struct hb_coll_config config;
+    struct hb_coll_node_page *page; /* own_page where there is none */
+    struct hb_coll_node_page own_page;
+    struct hb_coll_team *active; /* teams with requests under way */
+    pthread_mutex_t lock;
+    bool locking;
+    bool crowded;        /* this rank is counted in page->crowded */
+    bool asymmetric;     /* parking pays for the fence of posting */
+    int64_t sample_ns;   /* when involuntary switches were last counted */
+    long sample_switches;
+    unsigned yields, long_yields; /* since crowded was last weighed */
+};
+
+struct hb_op;
+
+/* How a collective runs on a node. put: places bytes for round op->k and
+ * returns who reads them; sets op->from. get: takes what op->from have put. */
+struct hb_plan {
+    int (*put)(struct hb_coll_team *t, struct hb_op *op);
+    void (*get)(struct hb_coll_team *t, struct hb_op *op);
+};
+
+struct hb_op {
+    int (*step)(struct hb_coll_team *t, struct hb_op *op); /* or HB_AGAIN */
+    const struct hb_plan *plan;
+    enum hpcboot_coll coll;
+    enum hpcboot_type type;
+    int op;
+    int root;             /* local rank on one node */
+    int from;             /* of this round */
+    bool getting;         /* posted, waiting for peers */
+    bool big;             /* rounds use two slots as one */
+    bool tiny;            /* what is put fits beside the flag */
+    bool own_placed;      /* this rank's own block is where it belongs */
+    unsigned slot;        /* of this round */
+    /* Peers compare the low bits of the first word with their own: the call
+     * is the same. The rest is the length, or what the plan tells. */
+    uint64_t sign, word;
+    bool loose;           /* lengths may differ between ranks */
+    bool checking;        /* a round of its own to compare, before the rest */
+    uint64_t k, rounds;
+    size_t esize;         /* bytes that are never cut */
+    size_t bytes;         /* of the vector, or of one block */
+    size_t piece;         /* bytes per round (per block) */
+    size_t stride;        /* between the pieces of a slot */
+    const char *send;
+    char *recv;
+    /* Of each rank's block, in bytes, [size]; NULL: all are `bytes` long and
+     * lie one after the other. */
+    size_t *send_len, *send_off, *recv_len, *recv_off;
+    size_t *rows;         /* owned: where these four lie */
+    hb_fold_fn fold;
+    int ranks;            /* divisor of AVG */
+    struct hb_coll_user_op user;
+    char *scratch;        /* owned; what is got before it may be placed */
+    char *result;         /* where `finish` places it */
+    size_t total;         /* bytes of the whole vector of a reduction */
+    void (*finish)(struct hb_coll_team *t, struct hb_op *op); /* may be NULL */
+    void *net;            /* owned; state of the message engine */
+    int64_t deadline_ns;
+    unsigned flags;
+};
+
+struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
+    uint64_t round;
+    int readers;
+};
+
+struct hb_coll_team {
+    struct hb_coll_engine *engine;
+    int rank, size;           /* in the team */
+    int me, p;                /* on this node */
+    int *local;               /* team rank of each local rank */
+    int *local_of;            /* local rank of each team rank, or -1 */
+    int *node_of;             /* NULL: one node */
+    int nodes;
+    struct hb_shm_head *head;
+    struct hb_shm_rank *ranks; /* [p] */
+    char *slots;
+    uint64_t round;           /* the last that this rank posted */
+    uint64_t *seen;           /* [p] the last that each is known to have */
+    struct hb_shm_use cell_use[HB_SHM_SLOTS], slot_use[HB_SHM_SLOTS];
+    unsigned last_slot;       /* the same at all ranks */
+    int want;                 /* whom the last step waited for */
+    uint64_t want_round;
+    const void **src;         /* [size] for folds */
+    char *fold_room;          /* for ops of the user; made when needed */
+    size_t fold_room_size;
+    struct hb_op op;          /* of the blocking call */
+    struct hb_coll_req *first, *last; /* under way, in order */
+    struct hb_coll_team *next_active;
+    const struct hb_coll_net *net;
+    void *ctx;
+    int64_t timeout_ms;
+    bool deterministic;
+    uint64_t calls;           /* begun: the same at all ranks */
+    uint32_t changes_seen;
+    struct hpcboot_error error; /* code 0: sound */
+    struct hpcboot_error step_error; /* why a step of messages failed */
+    void *own_region;         /* of the only rank on a node */
+};
+
+/* shm.c: the region and its rounds */
+int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
+                  struct hpcboot_error *err);
+int hb_shm_step(struct hb_coll_team *t, struct hb_op *op);
+/* Whether the rank that the last step waited for has come. */
+bool hb_shm_ready(struct hb_coll_team *t);
+
+static inline char *hb_shm_slot(struct hb_coll_team *t, int rank,
+                                unsigned slot)
+{
+    return t->slots + ((size_t)rank * HB_SHM_SLOTS + slot) * HB_SHM_SLOT;
+}
+
+static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
+                                              int rank, uint64_t round)
+{
+    return &t->ranks[rank].cell[round % HB_SHM_SLOTS];
+}
+
+/* wait.c: how a rank waits. `t` NULL: for something that is no team's. */
+struct hb_wait {
+    int64_t began_ns, deadline_ns;
+    unsigned turns;
+};
+int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
+                  struct hb_coll_team *t, struct hpcboot_error *err);
+void hb_wait_wake(struct hb_coll_team *t); /* after a post */
+void hb_wait_setup(struct hb_coll_engine *e);
+void hb_wait_teardown(struct hb_coll_engine *e);
+/* Looks at the node's page and asks `alive`; an error is kept by the team. */
+int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err);
+int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
+                 struct hpcboot_error *err);
+
+/* args.c */
+int hb_args_check(const struct hb_coll_team *t,
+                  const struct hpcboot_coll_args *a,
+                  const struct hb_coll_user_op *user,
+                  struct hpcboot_error *err);
+/* Fills *op from checked arguments, plan chosen. */
+int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
+                const struct hpcboot_coll_args *a,
+                const struct hb_coll_user_op *user,
+                struct hpcboot_error *err);
+void hb_op_clear(struct hb_op *op); /* frees what it owns */
+
+/* plan_*.c: choose and prepare the plan on one node */
+void hb_plan_move(struct hb_coll_team *t, struct hb_op *op);
+int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
+                   struct hpcboot_error *err);
+extern const struct hb_plan hb_plan_allgather;
+void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
+                size_t bytes); /* over t->src */
+
+static inline size_t hb_send_len(const struct hb_op *op, int j)
+{
+    return op->send_len != NULL ? op->send_len[j] : op->bytes;
+}
+
+static inline size_t hb_recv_len(const struct hb_op *op, int j)
+{
+    return op->recv_len != NULL ? op->recv_len[j] : op->bytes;
+}
+
+static inline const char *hb_send_at(const struct hb_op *op, int j)
+{
+    return op->send +
+           (op->send_off != NULL ? op->send_off[j] : (size_t)j * op->bytes);
+}
+
+static inline char *hb_recv_at(const struct hb_op *op, int j)
+{
+    return op->recv +
+           (op->recv_off != NULL ? op->recv_off[j] : (size_t)j * op->bytes);
+}
+
+/* Where this rank puts in the round to come, and where peer j has put in
+ * the round that is being got. */
+static inline char *hb_mine(struct hb_coll_team *t, const struct hb_op *op)
+{
+    return op->tiny ? (char *)hb_shm_cell(t, t->me, t->round + 1)->bytes
+                    : hb_shm_slot(t, t->me, op->slot);
+}
+
+static inline const char *hb_theirs(struct hb_coll_team *t,
+                                    const struct hb_op *op, int j)
+{
+    return op->tiny ? (char *)hb_shm_cell(t, j, t->round)->bytes
+                    : hb_shm_slot(t, j, op->slot);
+}
+
+/* What rank `from` has put for rank `to` lies here, in strides. */
+static inline size_t hb_place(const struct hb_coll_team *t, int from, int to)
+{
+    return (size_t)(to > from ? to - from - 1 : to - from - 1 + t->p);
+}
+
+static inline uint64_t hb_word_of(struct hb_coll_team *t, int j)
+{
+    return hb_shm_cell(t, j, t->round)->word >> HB_SIGN_BITS;
+}
+
+/* Cuts blocks of at most `longest` bytes, `blocks` of which are put in one
+ * round, so that they fit. */
+void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks);
+uint64_t hb_rounds_for(size_t bytes, size_t piece);
+
+/* net*.c: teams that span nodes */
+int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
+                 struct hpcboot_error *err);
+void hb_net_clear(void *net); /* gives up what is under way */
+
+/* engine.c */
+int hb_engine_progress(struct hb_coll_engine *e);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Which kernels this processor runs. Asked once; the answer is kept in a
+ * word that any thread may set, to the same value. */
+
+#include "config.h"
+
+#include "lib/coll/kern.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "lib/coll/kern_sets.h"
+
+static bool always(void)
+{
+    return true;
+}
+
+#ifdef __x86_64__
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+/* The better, the later. */
+static const struct {
+    struct hb_kern_set set;
+    bool (*runs)(void);
+} sets[] = {
+    {{"base", &hb_kern_base}, always},
+#ifdef __x86_64__
+    {{"avx2", &hb_kern_avx2}, has_avx2},
+    {{"avx512", &hb_kern_avx512}, has_avx512},
+#endif
+};
+enum { SETS = sizeof sets / sizeof sets[0] };
+
+const struct hb_kern_set *hb_kern_set(int i)
+{
+    for (int s = 0; s < SETS; s++) {
+        if (sets[s].runs() && i-- == 0) {
+            return &sets[s].set;
+        }
+    }
+    return NULL;
+}
+
+static const hb_fold_table *best(void)
+{
+    static const hb_fold_table *_Atomic chosen;
+    const hb_fold_table *t =
+        atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (t == NULL) {
+        for (int s = 0; s < SETS; s++) {
+            t = sets[s].runs() ? sets[s].set.fold : t;
+        }
+        atomic_store_explicit(&chosen, t, memory_order_relaxed);
+    }
+    return t;
+}
+
+hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type)
+{
+    if (op < 0 || op >= HPCBOOT_OPS || (unsigned)type >= HPCBOOT_TYPES) {
+        return NULL;
+    }
+    return (*best())[op][type];
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libhb_a_SOURCES += \
+    %D%/args.c \
+    %D%/coll.h \
+    %D%/engine.c %D%/engine.h \
+    %D%/impl.h \
+    %D%/kern.c %D%/kern.h %D%/kern_impl.inc %D%/kern_sets.h \
+    %D%/kern_avx2.c \
+    %D%/kern_avx512.c \
+    %D%/kern_base.c \
+    %D%/net.c \
+    %D%/plan_move.c \
+    %D%/plan_reduce.c \
+    %D%/shm.c \
+    %D%/team.c \
+    %D%/types.c \
+    %D%/wait.c
+
+if HAVE_CMOCKA
+coll_tests = tests/unit/test_coll
+check_PROGRAMS += $(coll_tests)
+TESTS += $(coll_tests)
+coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
+    tests/unit/coll_ref_fold.c \
+    tests/unit/coll_world.c tests/unit/coll_world.h
+tests_unit_test_coll_SOURCES = tests/unit/test_coll.c $(coll_lab)
+tests_unit_test_coll_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The shared-memory engine: the region of a team on a node, and the loop that
+ * takes a collective through its rounds (impl.h has the protocol).
+ *
+ * Region: a head, the lines of each rank, then the slots of each rank, page
+ * aligned. All zero is the beginning: no round has been posted. A rank writes
+ * its own lines and slots alone, but for a wake-up call.
+ *
+ * Which slot a round uses follows from the rounds before, so that all ranks
+ * agree without a word: the next one round the ring, or the pair of slots
+ * that does not hold the last one. A round never uses what the round before
+ * it used: the slowest rank of a team can therefore always go on.
+ *
+ * Nothing here waits: a step that finds a peer missing says for whom. */
+
+#include "config.h"
+
+#include "lib/coll/impl.h"
+
+#include <stdlib.h>
+
+#include "lib/base/error.h"
+
+#define PAGE 4096
+
+static size_t lines_size(int p)
+{
+    size_t s = sizeof(struct hb_shm_head) +
+               (size_t)p * sizeof(struct hb_shm_rank);
+    return (s + PAGE - 1) / PAGE * PAGE;
+}
+
+size_t hb_coll_region_size(int local_size)
+{
+    return lines_size(local_size) +
+           (size_t)local_size * HB_SHM_SLOTS * HB_SHM_SLOT;
+}
+
+int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
+                  struct hpcboot_error *err)
+{
+    if ((uintptr_t)region % HB_SHM_LINE != 0 ||
+        size < hb_coll_region_size(t->p)) {
+        return hb_fail(err, HPCBOOT_ERR_INTERNAL,
+                       "the shared memory of a team of %d local ranks is %zu "
+                       "bytes at %p; needed: %zu, aligned to %d",
+                       t->p, size, region, hb_coll_region_size(t->p),
+                       HB_SHM_LINE);
+    }
+    t->head = region;
+    t->ranks = (struct hb_shm_rank *)(t->head + 1);
+    t->slots = (char *)region + lines_size(t->p);
+    return HPCBOOT_OK;
+}
+
+/* Whether local rank j has posted round r. */
+static inline bool has_posted(struct hb_coll_team *t, int j, uint64_t r)
+{
+    if (t->seen[j] >= r) {
+        return true;
+    }
+    uint64_t now = atomic_load_explicit(&hb_shm_cell(t, j, r)->round,
+                                        memory_order_acquire);
+    if (HB_LIKELY(now >= r)) {
+        t->seen[j] = now;
+        return true;
+    }
+    t->want = j;
+    t->want_round = r;
+    return false;
+}
+
+bool hb_shm_ready(struct hb_coll_team *t)
+{
+    return t->want < 0 || has_posted(t, t->want, t->want_round);
+}
+
+/* As has_posted, for a round that may be well past: what the peer has posted
+ * since is looked for first, which saves the next questions. */
+static inline bool has_passed(struct hb_coll_team *t, int j, uint64_t r)
+{
+    for (uint64_t x = t->round; x > r && t->seen[j] < r; x--) {
+        uint64_t now = atomic_load_explicit(&hb_shm_cell(t, j, x)->round,
+                                            memory_order_acquire);
+        t->seen[j] = now >= x && now > t->seen[j] ? now : t->seen[j];
+    }
+    return has_posted(t, j, r);
+}
+
+static inline bool released(struct hb_coll_team *t,
+                            const struct hb_shm_use *use)
+{
+    if (use->readers == HB_NONE || use->round == 0) {
+        return true;
+    }
+    if (use->readers >= 0) {
+        return has_passed(t, use->readers, use->round + 1);
+    }
+    for (int i = 1; i < t->p; i++) {
+        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
+        if (!has_passed(t, j, use->round + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether this rank may write for its next round; chooses the slot. */
+static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (op->big) {
+        op->slot = t->last_slot < 2 ? 2 : 0;
+        if (!released(t, &t->slot_use[op->slot + 1])) {
+            return false;
+        }
+    } else {
+        op->slot = (t->last_slot + 1) % HB_SHM_SLOTS;
+    }
+    return released(t, &t->cell_use[(t->round + 1) % HB_SHM_SLOTS]) &&
+           released(t, &t->slot_use[op->slot]);
+}
+
+static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
+{
+    uint64_t r = ++t->round;
+    struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
+    struct hb_shm_use use = {r, readers};
+    t->cell_use[r % HB_SHM_SLOTS] = use;
+    t->slot_use[op->slot] = use;
+    t->last_slot = op->slot;
+    if (op->big) {
+        t->slot_use[op->slot + 1] = use;
+        t->last_slot++;
+    }
+    cell->word = op->word << HB_SIGN_BITS | op->sign;
+    atomic_store_explicit(&cell->round, r, memory_order_release);
+    if (atomic_load_explicit(&t->head->sleepers, memory_order_relaxed)) {
+        hb_wait_wake(t);
+    }
+}
+
+static inline bool have_come(struct hb_coll_team *t, int from)
+{
+    if (from >= 0) {
+        return has_posted(t, from, t->round);
+    }
+    if (from == HB_NONE) {
+        return true;
+    }
+    int last = from == HB_BELOW ? t->me : t->p;
+    for (int j = 0; j < last; j++) {
+        if (j != t->me && !has_posted(t, j, t->round)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether those that have come make the same call. Lengths are compared
+ * where every rank knows them. */
+static inline bool agrees(struct hb_coll_team *t, const struct hb_op *op,
+                          int j)
+{
+    uint64_t his = hb_shm_cell(t, j, t->round)->word;
+    uint64_t mine = op->word << HB_SIGN_BITS | op->sign;
+    uint64_t differ = his ^ mine;
+    if (HB_LIKELY(differ == 0)) {
+        return true;
+    }
+    t->want = j;
+    return op->loose && (differ & ((1u << HB_SIGN_BITS) - 1)) == 0;
+}
+
+static inline bool all_agree(struct hb_coll_team *t, const struct hb_op *op)
+{
+    if (op->from >= 0) {
+        return agrees(t, op, op->from);
+    }
+    int last = op->from == HB_BELOW ? t->me : op->from == HB_ALL ? t->p : 0;
+    for (int j = 0; j < last; j++) {
+        if (j != t->me && !agrees(t, op, j)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline int put(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (op->checking) {
+        op->from = HB_ALL;
+        return HB_ALL;
+    }
+    return op->plan->put(t, op);
+}
+
+int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
+{
+    while (op->k < op->rounds || op->checking) {
+        if (!op->getting) {
+            if (!has_room(t, op)) {
+                return HB_AGAIN;
+            }
+            post(t, op, put(t, op));
+            op->getting = true;
+        }
+        if (!have_come(t, op->from)) {
+            return HB_AGAIN;
+        }
+        if (op->k == 0 && !all_agree(t, op)) {
+            return HB_MISMATCH;
+        }
+        op->getting = false;
+        if (op->checking) {
+            op->checking = false;
+            continue;
+        }
+        op->plan->get(t, op);
+        op->k++;
+    }
+    return HPCBOOT_OK;
+}
+
+int hb_coll_region_status(const void *region, size_t region_size,
+                          int local_rank, struct hb_coll_status *out)
+{
+    const struct hb_shm_rank *ranks =
+        (const void *)((const struct hb_shm_head *)region + 1);
+    if (local_rank < 0 ||
+        region_size < sizeof(struct hb_shm_head) +
+                          ((size_t)local_rank + 1) * sizeof *ranks) {
+        return HPCBOOT_ERR_USAGE;
+    }
+    struct hb_shm_rank *r = (struct hb_shm_rank *)&ranks[local_rank];
+    *out = (struct hb_coll_status){
+        .calls = atomic_load(&r->calls),
+        .coll = atomic_load(&r->coll) - 1,
+        .waiting_for = atomic_load(&r->stuck_on) - 1,
+        .since_ns = atomic_load(&r->since_ns),
+    };
+    return HPCBOOT_OK;
+}

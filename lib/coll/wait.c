@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* How a rank waits for its peers: it spins while they may come at once,
+ * yields the core while they may be waiting for it, and parks on a futex when
+ * they take their time. Which of it, and for how long, is the node's mode,
+ * never a rank's own choice: a rank that spins starves those that yield.
+ *
+ * The mode comes from whoever made the node's page. It is corrected while
+ * the job runs: a rank that is put off its core again and again although it
+ * was to have one for itself says so in the page (`crowded`), and takes it
+ * back when yielding finds nobody else to run.
+ *
+ * Parking: a rank writes whom it waits for, looks once more, and sleeps on
+ * its bell. A rank that posts looks at the team's count of sleepers with
+ * plain loads and stores; the fence that this needs is paid by who parks,
+ * with membarrier. Where the kernel has none, the sleep is short enough for
+ * the rare call that is missed. No sleep is long: dead peers and deadlines
+ * are looked for in between. */
+
+#include "config.h"
+
+#include "lib/coll/impl.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+
+/* Loads of a line that is in the cache; about a microsecond. */
+#define SPIN_LOADS 64
+/* A peer that has a core of its own and is not here by then does other
+ * work, or has been put off its core. */
+#define SPIN_NS (100 * 1000)
+/* Two context switches of each rank of a crowded node fit in, many times;
+ * then the peers do other work, and want the core for it. */
+#define YIELD_NS (500 * 1000)
+#define YIELD_PARK_NS (50 * 1000) /* in mode PARK */
+/* The network and other teams are looked after in between. */
+#define PARK_BUSY_NS (50 * 1000)
+#define PARK_FIRST_NS (1000 * 1000)
+#define PARK_MOST_NS (10 * 1000 * 1000)
+#define STUCK_NS (10 * 1000 * 1000) /* a wait that outsiders may see */
+/* Put off so often a second, a rank shares its core. */
+#define CROWDED_PER_S 50
+#define SAMPLE_NS (20 * 1000 * 1000)
+/* A yield that comes back sooner has found nobody to run. */
+#define LONG_YIELD_NS 1500
+#define YIELDS_WEIGHED 4096
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int membarrier_call(int command)
+{
+    return (int)syscall(SYS_membarrier, command, 0, 0);
+}
+
+void hb_wait_setup(struct hb_coll_engine *e)
+{
+    e->asymmetric =
+        membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+}
+
+void hb_wait_teardown(struct hb_coll_engine *e)
+{
+    if (e->crowded) {
+        atomic_fetch_sub(&e->page->crowded, 1);
+        e->crowded = false;
+    }
+}
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value,
+                  const struct timespec *timeout)
+{
+    return syscall(SYS_futex, (uint32_t *)word, op, value, timeout, NULL, 0);
+}
+
+/* Wakes those that wait for this rank. */
+void hb_wait_wake(struct hb_coll_team *t)
+{
+    for (int j = 0; j < t->p; j++) {
+        struct hb_shm_rank *r = &t->ranks[j];
+        int mine = t->me + 1;
+        if (atomic_load_explicit(&r->waits_for, memory_order_relaxed) == mine &&
+            atomic_compare_exchange_strong(&r->waits_for, &mine, 0)) {
+            atomic_fetch_add(&r->bell, 1);
+            futex(&r->bell, FUTEX_WAKE, 1, NULL);
+        }
+    }
+}
+
+static void nap(int64_t ns)
+{
+    struct timespec ts = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&ts, NULL);
+}
+
+static void park(struct hb_coll_engine *e, struct hb_coll_team *t, int64_t ns)
+{
+    if (t == NULL || t->want < 0) {
+        nap(hb_min((size_t)ns, PARK_BUSY_NS));
+        return;
+    }
+    struct hb_shm_rank *r = &t->ranks[t->me];
+    struct timespec ts = {ns / 1000000000, ns % 1000000000};
+    uint32_t bell = atomic_load(&r->bell);
+    atomic_store(&r->waits_for, t->want + 1);
+    atomic_fetch_add(&t->head->sleepers, 1);
+    if (e->asymmetric) {
+        membarrier_call(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    }
+    if (!hb_shm_ready(t)) {
+        if (e->locking) {
+            pthread_mutex_unlock(&e->lock);
+        }
+        futex(&r->bell, FUTEX_WAIT, bell, &ts);
+        if (e->locking) {
+            pthread_mutex_lock(&e->lock);
+        }
+    }
+    atomic_fetch_sub(&t->head->sleepers, 1);
+    atomic_store(&r->waits_for, 0);
+}
+
+/* Whether this rank, which spins, is put off its core again and again. */
+static void count_switches(struct hb_coll_engine *e, int64_t now)
+{
+    struct rusage u;
+    if (e->crowded || now - e->sample_ns < SAMPLE_NS ||
+        getrusage(RUSAGE_THREAD, &u) != 0) {
+        return;
+    }
+    long n = u.ru_nivcsw - e->sample_switches;
+    int64_t span = now - e->sample_ns;
+    bool first = e->sample_ns == 0;
+    e->sample_ns = now;
+    e->sample_switches = u.ru_nivcsw;
+    if (!first && n > 1 && n * (1000000000 / CROWDED_PER_S) > span) {
+        e->crowded = true;
+        e->yields = e->long_yields = 0;
+        atomic_fetch_add(&e->page->crowded, 1);
+    }
+}
+
+static void yield(struct hb_coll_engine *e)
+{
+    int64_t before = e->crowded ? hb_now_ns() : 0;
+    if (e->locking) {
+        pthread_mutex_unlock(&e->lock);
+    }
+    sched_yield();
+    if (e->locking) {
+        pthread_mutex_lock(&e->lock);
+    }
+    if (!e->crowded) {
+        return;
+    }
+    e->long_yields += hb_now_ns() - before > LONG_YIELD_NS;
+    if (++e->yields == YIELDS_WEIGHED) {
+        if (e->long_yields < YIELDS_WEIGHED / 64) {
+            e->crowded = false;
+            atomic_fetch_sub(&e->page->crowded, 1);
+        }
+        e->yields = e->long_yields = 0;
+    }
+}
+
+static enum hb_coll_wait mode_of(const struct hb_coll_engine *e)
+{
+    uint32_t m = atomic_load_explicit(&e->page->wait_mode,
+                                      memory_order_relaxed);
+    if (m == HB_COLL_WAIT_SPIN &&
+        atomic_load_explicit(&e->page->crowded, memory_order_relaxed)) {
+        m = HB_COLL_WAIT_YIELD;
+    }
+    return m;
+}
+
+/* True when the awaited peer came meanwhile. */
+static bool spin(struct hb_coll_team *t)
+{
+    for (int i = 0; i < SPIN_LOADS; i++) {
+        if (hb_shm_ready(t)) {
+            return true;
+        }
+        relax();
+    }
+    return false;
+}
+
+static int64_t park_ns(const struct hb_coll_engine *e, int64_t waited,
+                       int64_t left)
+{
+    if (e->active != NULL || e->config.progress != NULL) {
+        return PARK_BUSY_NS;
+    }
+    int64_t ns = waited / 2 < PARK_FIRST_NS  ? PARK_FIRST_NS
+                 : waited / 2 > PARK_MOST_NS ? PARK_MOST_NS
+                                             : waited / 2;
+    return left < ns ? left : ns;
+}
+
+static void show_stuck(struct hb_coll_team *t, int64_t since_ns)
+{
+    struct hb_shm_rank *r = &t->ranks[t->me];
+    if (t->want >= 0) {
+        atomic_store_explicit(&r->since_ns, since_ns, memory_order_relaxed);
+        atomic_store_explicit(&r->stuck_on, t->want + 1,
+                              memory_order_relaxed);
+    }
+}
+
+static void rest(struct hb_wait *w, struct hb_coll_engine *e,
+                 struct hb_coll_team *t, enum hb_coll_wait mode, int64_t now)
+{
+    int64_t waited = now - w->began_ns;
+    int64_t left = w->deadline_ns > 0 ? w->deadline_ns - now : INT64_MAX;
+    if (mode == HB_COLL_WAIT_SPIN && waited < SPIN_NS) {
+        return;
+    }
+    if (mode == HB_COLL_WAIT_SPIN) {
+        count_switches(e, now);
+    }
+    if (waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS)) {
+        yield(e);
+        return;
+    }
+    if (t != NULL && waited > STUCK_NS) {
+        show_stuck(t, w->began_ns);
+    }
+    park(e, t, park_ns(e, waited, left));
+}
+
+/* One turn of a wait: 0 to look again, or why there is no point in it. */
+int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
+                  struct hb_coll_team *t, struct hpcboot_error *err)
+{
+    enum hb_coll_wait mode = mode_of(e);
+    if (mode == HB_COLL_WAIT_SPIN && t != NULL && t->want >= 0 && spin(t)) {
+        return HPCBOOT_OK;
+    }
+    if (e->active != NULL || e->config.progress != NULL) {
+        if (hb_engine_progress(e) > 0) {
+            w->began_ns = 0;
+        }
+    }
+    int rc = t != NULL ? hb_team_alive(t, err) : HPCBOOT_OK;
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    int64_t now = hb_now_ns();
+    w->began_ns = w->began_ns == 0 ? now : w->began_ns;
+    if (w->deadline_ns > 0 && now >= w->deadline_ns) {
+        return hb_fail(err, HPCBOOT_ERR_TIMED_OUT,
+                       "the deadline of the call has passed");
+    }
+    rest(w, e, t, mode, now);
+    return HPCBOOT_OK;
+}

@@ -176,6 +176,7 @@ struct hb_coll_team {
     int64_t timeout_ms;
     bool deterministic;
     uint64_t calls;           /* begun: the same at all ranks */
+    uint64_t net_calls;       /* of a team that spans nodes; as above */
     uint32_t changes_seen;
     struct hpcboot_error error; /* code 0: sound */
     struct hpcboot_error step_error; /* why a step of messages failed */

@@ -8,7 +8,9 @@ libhb_a_SOURCES += \
     %D%/kern_avx2.c \
     %D%/kern_avx512.c \
     %D%/kern_base.c \
-    %D%/net.c \
+    %D%/net.c %D%/net.h \
+    %D%/net_flat.c \
+    %D%/net_node.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
     %D%/shm.c \
@@ -17,7 +19,7 @@ libhb_a_SOURCES += \
     %D%/wait.c
 
 if HAVE_CMOCKA
-coll_tests = tests/unit/test_coll
+coll_tests = tests/unit/test_coll tests/unit/test_coll_net
 check_PROGRAMS += $(coll_tests)
 TESTS += $(coll_tests)
 coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
@@ -26,5 +28,9 @@ coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
 tests_unit_test_coll_SOURCES = tests/unit/test_coll.c $(coll_lab)
 tests_unit_test_coll_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_net_SOURCES = tests/unit/test_coll_net.c $(coll_lab)
+tests_unit_test_coll_net_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 endif

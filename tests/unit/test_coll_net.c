@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Collectives of teams that span nodes, against the reference: ranks are
+ * threads, a node is a region of its own, and messages go through queues
+ * that deliver late, and in the order of each pair. */
+
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coll_ref.h"
+#include "coll_world.h"
+
+#define RANKS_MOST 9
+
+struct message {
+    struct message *next;
+    uint64_t tag;
+    size_t size;
+    char bytes[];
+};
+
+/* One queue for each pair of ranks. */
+static struct {
+    pthread_mutex_t lock;
+    struct message *first[RANKS_MOST][RANKS_MOST];
+    int dead; /* rank + 1 whose messages fail */
+} post = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct wanted {
+    int from, me, delay;
+    uint64_t tag;
+    char *to;
+    size_t size;
+};
+
+static int post_send(void *ctx, int to, uint64_t tag, const void *bytes,
+                     size_t size, void **req_out, struct hpcboot_error *err)
+{
+    struct coll_rank *r = ctx;
+    struct message *m = malloc(sizeof *m + size);
+    (void)err;
+    *m = (struct message){NULL, tag, size};
+    if (size > 0) {
+        memcpy(m->bytes, bytes, size);
+    }
+    pthread_mutex_lock(&post.lock);
+    struct message **at = &post.first[r->rank][to];
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = m;
+    pthread_mutex_unlock(&post.lock);
+    *req_out = NULL;
+    return 0;
+}
+
+static int post_recv(void *ctx, int from, uint64_t tag, void *bytes,
+                     size_t size, void **req_out, struct hpcboot_error *err)
+{
+    struct coll_rank *r = ctx;
+    struct wanted *w = malloc(sizeof *w);
+    (void)err;
+    *w = (struct wanted){from, r->rank, (int)(tag + (uint64_t)from) % 3, tag,
+                         bytes, size};
+    *req_out = w;
+    return 0;
+}
+
+static int post_test(void *ctx, void *req, struct hpcboot_error *err)
+{
+    struct wanted *w = req;
+    (void)ctx;
+    if (post.dead == w->from + 1) {
+        free(w);
+        err->code = HPCBOOT_ERR_PEER_DEAD;
+        snprintf(err->text, sizeof err->text, "rank %d is dead", post.dead - 1);
+        return HPCBOOT_ERR_PEER_DEAD;
+    }
+    if (w->delay-- > 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&post.lock);
+    struct message **at = &post.first[w->from][w->me];
+    while (*at != NULL && (*at)->tag != w->tag) {
+        at = &(*at)->next;
+    }
+    struct message *m = *at;
+    if (m != NULL) {
+        *at = m->next;
+    }
+    pthread_mutex_unlock(&post.lock);
+    if (m == NULL) {
+        return 0;
+    }
+    int rc = m->size == w->size ? 1 : HPCBOOT_ERR_PROTOCOL;
+    if (rc == 1 && m->size > 0) {
+        memcpy(w->to, m->bytes, m->size);
+    }
+    free(m);
+    free(w);
+    return rc;
+}
+
+static void post_cancel(void *ctx, void *req)
+{
+    (void)ctx;
+    free(req);
+}
+
+static const struct hb_coll_net net = {post_send, post_recv, post_test,
+                                       post_cancel};
+
+struct plan {
+    int nodes;
+    bool scattered; /* ranks go round the nodes instead of filling them */
+    int cases;
+    uint64_t seed;
+};
+
+static int node_of(const struct plan *p, int size, int rank)
+{
+    return p->scattered ? rank % p->nodes : rank * p->nodes / size;
+}
+
+static struct hb_coll_team *spanning_team(struct coll_rank *r,
+                                          const struct plan *p)
+{
+    int nodes[RANKS_MOST], local[RANKS_MOST], n = 0;
+    struct hb_coll_team *team = NULL;
+    struct hb_coll_team_args a = HB_COLL_TEAM_INIT;
+    for (int i = 0; i < r->size; i++) {
+        nodes[i] = node_of(p, r->size, i);
+        if (nodes[i] == node_of(p, r->size, r->rank)) {
+            local[n++] = i;
+        }
+    }
+    a.rank = r->rank;
+    a.size = r->size;
+    a.local_ranks = local;
+    a.local_size = n;
+    a.node_of = nodes;
+    a.region = coll_world_region(r, nodes[r->rank]);
+    a.region_size = hb_coll_region_size(n);
+    a.net = &net;
+    a.team_ctx = r;
+    a.timeout_ms = 20000;
+    return hb_coll_team_create(r->engine, &a, &team, NULL) == 0 ? team : NULL;
+}
+
+static bool half(enum hpcboot_type t)
+{
+    return t == HPCBOOT_FLOAT16 || t == HPCBOOT_BFLOAT16;
+}
+
+static bool inexact(const struct coll_case *c)
+{
+    bool floats = c->type >= HPCBOOT_FLOAT16 &&
+                  c->type <= HPCBOOT_DOUBLE_COMPLEX;
+    return half(c->type) || (floats && c->op == HPCBOOT_PROD);
+}
+
+static struct coll_case pick(const struct plan *p, int ranks, uint64_t *rng)
+{
+    static const size_t sizes[] = {0, 1, 8, 300, 4096, 40000, 300000};
+    struct coll_case c = {.ranks = ranks, .seed = coll_ref_random(rng)};
+    c.coll = (enum hpcboot_coll)(coll_ref_random(rng) % HPCBOOT_COLLS);
+    bool scans = c.coll >= HPCBOOT_COLL_SCAN;
+    do {
+        c.op = (int)(coll_ref_random(rng) % (HPCBOOT_OPS + 1));
+        c.type = (enum hpcboot_type)(coll_ref_random(rng) % HPCBOOT_TYPES);
+        if (c.op == HPCBOOT_OPS) {
+            c.op = HPCBOOT_OP_USER;
+            c.type = HPCBOOT_BYTE;
+        }
+    } while (!hb_coll_op_defined(c.op, c.type) || (scans && inexact(&c)));
+    size_t bytes = sizes[coll_ref_random(rng) % 7];
+    c.count = bytes / hb_coll_type_size(c.type) / (bytes > 5000 ? 4 : 1);
+    c.count &= c.op >= HPCBOOT_OP_USER ? ~(size_t)1 : ~(size_t)0;
+    c.root = (int)(coll_ref_random(rng) % (uint64_t)ranks);
+    c.in_place = coll_ref_random(rng) % 3 == 0 &&
+                 c.coll > HPCBOOT_COLL_BCAST;
+    return c;
+}
+
+static const char *run_cases(struct coll_rank *r)
+{
+    const struct plan *p = r->arg;
+    struct hb_coll_team *team = spanning_team(r, p);
+    uint64_t rng = p->seed;
+    const char *wrong = team == NULL ? "no team" : NULL;
+    for (int i = 0; i < p->cases && wrong == NULL; i++) {
+        struct coll_case c = pick(p, r->size, &rng);
+        struct coll_buffers b;
+        struct hpcboot_error err = {0};
+        struct hb_coll_req *q = NULL;
+        coll_ref_make(&c, r->rank, NULL, &b);
+        b.args.flags = inexact(&c) ? HPCBOOT_DETERMINISTIC : 0;
+        int rc = i % 2 == 0
+                     ? hb_coll_run(team, &b.args, &coll_ref_user, &err)
+                     : hb_coll_init(team, &b.args, &coll_ref_user, &q, &err);
+        if (rc == 0 && q != NULL) {
+            rc = hb_coll_start(q, &err);
+            rc = rc == 0 ? hb_coll_wait(q, 0, &err) : rc;
+        }
+        wrong = rc != 0 ? coll_text("%s", err.text)
+                        : coll_ref_compare(&c, r->rank, &b);
+        hb_coll_req_destroy(q);
+        coll_ref_free(&b, false);
+    }
+    hb_coll_team_destroy(team);
+    return wrong;
+}
+
+static void empty_queues(void)
+{
+    for (int i = 0; i < RANKS_MOST * RANKS_MOST; i++) {
+        struct message **at = &post.first[i / RANKS_MOST][i % RANKS_MOST];
+        while (*at != NULL) {
+            struct message *m = *at;
+            *at = m->next;
+            free(m);
+        }
+    }
+}
+
+static void agrees_with_the_reference_over_nodes(void **state)
+{
+    for (int ranks = 2; ranks <= RANKS_MOST; ranks++) {
+        for (int nodes = 2; nodes <= ranks && nodes <= 5; nodes++) {
+            struct plan p = {nodes, ranks % 2 == 0 && nodes % 2 == 0, 30,
+                             (uint64_t)(ranks * 31 + nodes)};
+            struct coll_world w = {.ranks = ranks, .extra_regions = nodes,
+                                   .wait_mode = HB_COLL_WAIT_YIELD};
+            assert_int_equal(coll_world_run(&w, run_cases, &p), 0);
+        }
+    }
+}
+
+/* Rank 1 is away; the network says so to whoever wants its message. */
+static const char *barrier_with_a_dead_rank(struct coll_rank *r)
+{
+    struct plan p = {r->size, false, 0, 0};
+    struct hb_coll_team *team = spanning_team(r, &p);
+    struct hpcboot_error err = {0};
+    const char *wrong = NULL;
+    if (r->rank != 1) {
+        int rc = hb_coll_barrier(team, &err);
+        int again = hb_coll_barrier(team, NULL);
+        if (rc != HPCBOOT_ERR_PEER_DEAD || again != rc ||
+            strstr(err.text, "rank 1 is dead") == NULL) {
+            wrong = coll_text("%d, %d: %s", rc, again, err.text);
+        }
+    }
+    hb_coll_team_destroy(team);
+    return wrong;
+}
+
+static void a_network_error_ends_the_team(void **state)
+{
+    struct coll_world w = {.ranks = 2, .extra_regions = 2};
+    post.dead = 2;
+    assert_int_equal(coll_world_run(&w, barrier_with_a_dead_rank, NULL), 0);
+    post.dead = 0;
+    empty_queues();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_the_reference_over_nodes),
+        cmocka_unit_test(a_network_error_ends_the_team),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

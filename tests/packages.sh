@@ -18,7 +18,7 @@ demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
 test_packages="libcmocka-dev bats mpich libmpich-dev libpmi2-0-dev python3
     python3-mpi4py python3-venv python3-prometheus-client dnsmasq-base slurm-wlm
     munge tcsh shellcheck cppcheck g++ groff-base mandoc strace git openssl etcd-server
-    qemu-system-x86 busybox-static"
+    qemu-system-x86 busybox-static hwloc-nox"
 
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }

@@ -330,7 +330,7 @@ uint32_t hb_bind_room(const struct hb_bind_policy *policy,
     if (hb_bind_by_device(policy)) {
         return hb_bind_objects(policy, topo);
     }
-    if (policy->to == HB_BIND_NONE) {
+    if (policy->to == HB_BIND_NONE || policy->overload_allowed) {
         return 0;
     }
     if (policy->by == HB_MAP_PE_LIST) {
@@ -348,12 +348,19 @@ uint32_t hb_bind_objects(const struct hb_bind_policy *policy,
 {
     enum hb_map_by by = policy->by == HB_MAP_PPR_OBJECT ? policy->ppr_object
                                                         : policy->by;
+    struct hb_bind_planner p = hb_bind_planner_of(policy, topo);
     int kind = hb_bind_mapped_kind(policy);
+    uint32_t n;
 
     if (hb_bind_by_device(policy)) {
         return topo->device[by == HB_MAP_GPU ? HB_TOPO_GPU : HB_TOPO_NIC].n;
     }
-    return kind >= 0 ? topo->level[kind].n : 0;
+    if (policy->by != HB_MAP_PPR_OBJECT) {
+        return kind >= 0 ? topo->level[kind].n : 0;
+    }
+    n = hb_bind_make_runs(&p, kind, NULL) >= 0 ? p.n_runs : 0;
+    free(p.runs);
+    return n;
 }
 
 int hb_bind_plan(const struct hb_bind_policy *policy,

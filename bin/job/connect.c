@@ -18,7 +18,6 @@
 #define BEATS_TO_DEATH 5
 
 static void start_more(struct job *j);
-static enum hb_boot_way way_of(const struct job_host *h);
 
 void host_forget(struct job_host *h)
 {
@@ -148,7 +147,7 @@ static void no_agent(struct job_host *h, const struct hpcboot_error *why)
     h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
     /* A command that carries the link ends like this also where the host is
      * not up yet; only our own words show that it was. */
-    h->stubborn = way_of(h) == HB_BOOT_COMMAND &&
+    h->stubborn = host_way(h) == HB_BOOT_COMMAND &&
                   !hb_starts_with(words, "hpcbootd: ");
     host_failed_try(h, HB_STAGE_AGENT);
 }
@@ -156,13 +155,21 @@ static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
 {
     struct hpcboot_error own = *err;
+    int silent = err->code == HPCBOOT_ERR_TIMED_OUT;
+    const char *words = silent ? host_probe_words(h, 1) : NULL;
 
     if (h->state == HOST_LINKED) {
         no_agent(h, err);
-    } else {
-        hb_error_prefix(&own, own.code, "the link to its agent is lost");
-        host_lost(h, &own);
+        return;
     }
+    if (words != NULL) {
+        hb_fail(&own, err->code, "%s; %s", err->text, words);
+    }
+    hb_error_prefix(&own, own.code, "the link to its agent is lost");
+    if (!silent) {
+        h->lost_ns = hb_now_ns();
+    }
+    host_lost(h, &own);
 }
 
 static void on_link_lost(void *arg, const struct hpcboot_error *err)
@@ -237,7 +244,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
         hb_grow_forbid(j->grow, h->failed_by->index); /* it lacks something */
         h->failed_by = NULL;
     }
-    if (way_of(h) == HB_BOOT_SSH) {
+    if (host_way(h) == HB_BOOT_SSH) {
         host_send_session(h);
     }
     job_event_host(h, "host_ready", m->slots_origin);
@@ -306,9 +313,17 @@ static void on_link_drained(void *arg)
     host_go_on(arg);
 }
 
+static void on_link_suspect(void *arg, uint32_t silent_ms)
+{
+    struct job_host *h = arg;
+
+    host_suspect(h, silent_ms, hb_link_peer_load_milli(h->link));
+}
+
 static const struct hb_link_events link_events = {
     .frame = on_link_frame, .chatter = on_boot_chatter,
-    .drained = on_link_drained, .lost = on_link_lost,
+    .drained = on_link_drained, .suspect = on_link_suspect,
+    .lost = on_link_lost,
 };
 
 static void on_open(void *arg, struct hb_channel *ch)
@@ -336,7 +351,7 @@ static const struct hb_boot_events boot_events = {
 
 /* The way in: an explicit command goes before everything, so that it can be
  * tried on one machine; this host needs no login. */
-static enum hb_boot_way way_of(const struct job_host *h)
+enum hb_boot_way host_way(const struct job_host *h)
 {
     const char *command = h->job->opt->launch_with;
 
@@ -385,7 +400,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
         host_try_below(h, parent);
         return;
     }
-    if (hb_boot_start(&h->boot, way_of(h), &j->boot, &target, &boot_events, h,
+    if (hb_boot_start(&h->boot, host_way(h), &j->boot, &target, &boot_events, h,
                       &err) < 0) {
         h->error = err;
         host_give_up(h);
@@ -465,7 +480,8 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
 {
     struct job *j = h->job;
     struct hb_cause cause = {
-        .kind = HB_CAUSE_HOST, .time_ns = hb_now_ns(),
+        .kind = HB_CAUSE_HOST,
+        .time_ns = h->lost_ns != 0 ? h->lost_ns : hb_now_ns(),
         .host = h->spec->name, .text = err->text,
     };
     enum host_state was = h->state;
@@ -484,6 +500,9 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     job_event_host(h, "host_lost", err->text);
     host_close(h);
+    if (h->lost_ns != 0) {
+        host_probe(h);
+    }
     h->state = HOST_LOST;
     if (j->fences != NULL && h->node != HB_NODE_UNSET) {
         hb_fence_node_lost(j->fences, h->node);
@@ -525,6 +544,7 @@ void job_connect_stop(struct job *j)
         struct job_host *h = &j->hosts[i];
 
         host_close(h);
+        host_probe_end(h);
         if (h->timer != NULL) {
             event_free(h->timer);
         }

@@ -377,6 +377,7 @@ static int run(struct job *j)
     event_base_dispatch(j->base);
     hb_progress_done(j->progress);
     sweep_up(j);
+    job_probe_last(j);
     job_report_timing(j);
     job_final_words(j);
     job_metrics_last(j);

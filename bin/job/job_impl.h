@@ -98,6 +98,8 @@ struct job_host {
     struct job_host *via;     /* whose agent started it; NULL: the launcher */
     struct job_host *failed_by; /* whose agent could not, the last time */
     struct job_times times;
+    struct job_probe *probe;
+    int64_t lost_ns; /* when its link broke without a warning; 0: did not */
     int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
     char *boot_user;          /* how an agent logs in to it */
     int boot_port;
@@ -212,6 +214,7 @@ struct job {
     struct hb_progress *progress;
     struct job_events *events;
     struct job_metrics *metrics;
+    unsigned n_probes, n_suspected;
     uint64_t tries;           /* to start an agent, of all hosts */
     uint64_t output_bytes[2]; /* of stdout and stderr */
 };
@@ -278,6 +281,7 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
                  const struct hpcboot_error *err);
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
+enum hb_boot_way host_way(const struct job_host *h);
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
@@ -287,6 +291,16 @@ void job_connect_stop(struct job *j);
 void job_warn_pinned(const struct job *j);
 /* Gives a host up: closes it and tells the events. */
 void host_forget(struct job_host *h);
+
+/* probe.c: what has become of a host that is not heard any more */
+/* It has been silent for so long; 0: it is heard again. */
+void host_suspect(struct job_host *h, uint32_t silent_ms, uint32_t load_milli);
+void host_probe(struct job_host *h);
+void host_probe_end(struct job_host *h);
+/* In words, as far as it is known; NULL: no better than before. silent: it was
+ * not heard, else its link broke. */
+const char *host_probe_words(const struct job_host *h, int silent);
+void job_probe_last(struct job *j); /* before the last words */
 
 /* wait.c */
 int job_wait_open(struct job *j, struct hpcboot_error *err);

@@ -5,7 +5,7 @@ libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/plan.c %D%/place.c 
     %D%/wait.c %D%/waitview.c %D%/missing.c %D%/missing.h \
     %D%/prove.c %D%/files.c %D%/start.c %D%/watch.c %D%/route.c %D%/carry.c \
     %D%/ending.c %D%/events.c %D%/report.c %D%/preview.c \
-    %D%/timing.c %D%/timing.h %D%/metrics.c %D%/verdict.c %D%/verdict.h
+    %D%/timing.c %D%/timing.h %D%/metrics.c %D%/probe.c %D%/verdict.c %D%/verdict.h
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_job_verdict
 tests_unit_test_job_verdict_SOURCES = tests/unit/test_job_verdict.c

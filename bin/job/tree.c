@@ -282,6 +282,19 @@ static int on_clock(struct job_host *p, const struct hb_frame *f,
     return rc;
 }
 
+static int on_suspect(struct job_host *p, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_suspect m;
+    int rc = hb_wire_get_suspect(f, &m, err);
+    struct job_host *h = rc == 0 ? child_of(p, m.host) : NULL;
+
+    if (h != NULL) {
+        host_suspect(h, m.silent_ms, m.load_milli);
+    }
+    return rc;
+}
+
 int job_tree_frame(struct job_host *h, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
@@ -294,6 +307,8 @@ int job_tree_frame(struct job_host *h, const struct hb_frame *f,
         return on_boot_failed(h, f, err);
     case HB_MSG_CHILD_LOST:
         return on_child_lost(h, f, err);
+    case HB_MSG_SUSPECT:
+        return on_suspect(h, f, err);
     default:
         return on_clock(h, f, err);
     }

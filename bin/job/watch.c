@@ -353,6 +353,7 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_BOOT_FAILED] = job_tree_frame,
     [HB_MSG_CHILD_LOST] = job_tree_frame,
     [HB_MSG_CLOCK] = job_tree_frame,
+    [HB_MSG_SUSPECT] = job_tree_frame,
     [HB_MSG_SURVEYED] = job_surveyed,
     [HB_MSG_FENCE_UP] = job_route_frame,
     [HB_MSG_MODEX] = job_route_frame,

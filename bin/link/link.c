@@ -48,6 +48,7 @@
 #define KEEP_CAP ((size_t)4 << 20)  /* memory an idle link may hold */
 #define LAST_WORDS_MS 300           /* see above: after a failed write */
 #define WATCHES_PER_DEATH 5         /* one starved beat is no sleep */
+#define SUSPECT_AFTER 3             /* of those: suspected */
 #define NS_PER_MS 1000000
 /* Quartz clocks part by up to 100 ppm: so much does an old measurement of
  * the clock offset lose. */
@@ -73,6 +74,8 @@ struct hb_link {
     struct event *broken, *beat, *watch;
     uint32_t beat_ms, dead_ms;
     int64_t heard_ns, watched_ns; /* last received, last looked */
+    int suspected;                /* it was told that the peer is silent */
+    uint32_t peer_load_milli;
 
     int64_t offset_ns, offset_error_ns, measured_ns;
 };
@@ -313,8 +316,10 @@ static int answer_ping(struct hb_link *link, const struct hb_frame *frame,
     if (rc < 0) {
         return rc;
     }
+    link->peer_load_milli = ping.load_milli;
     pong.echo_ns = ping.time_ns;
     pong.time_ns = (uint64_t)hb_now_ns();
+    pong.load_milli = load_milli();
     rc = hb_wire_put_pong(&link->out, frame->epoch, frame->dst, frame->src,
                           &pong, err);
     hb_link_flush(link);
@@ -328,9 +333,15 @@ static int take_pong(struct hb_link *link, const struct hb_frame *frame,
     int rc = hb_wire_get_pong(frame, &pong, err);
 
     if (rc == HPCBOOT_OK) {
+        link->peer_load_milli = pong.load_milli;
         measure_clock(link, pong.echo_ns, pong.time_ns);
     }
     return rc;
+}
+
+uint32_t hb_link_peer_load_milli(const struct hb_link *link)
+{
+    return link->peer_load_milli;
 }
 
 static void on_beat(evutil_socket_t fd, short what, void *arg)
@@ -355,6 +366,17 @@ static int64_t watch_period_ms(const struct hb_link *link)
     return link->dead_ms / WATCHES_PER_DEATH + 1;
 }
 
+/* 0: it is heard again. The link may be doomed after this. */
+static void tell_suspicion(struct hb_link *link, int64_t silent_ms)
+{
+    link->suspected = silent_ms > 0;
+    if (link->events.suspect != NULL && !is_over(link)) {
+        enter(link);
+        link->events.suspect(link->arg, (uint32_t)silent_ms);
+        leave(link);
+    }
+}
+
 static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
     struct hb_link *link = arg;
@@ -369,6 +391,11 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     left = link->dead_ms - silent;
     if (left > 0) {
         start_timer(link->watch, left < period ? left : period);
+        if (!link->suspected &&
+            silent * WATCHES_PER_DEATH >=
+                (int64_t)link->dead_ms * SUSPECT_AFTER) {
+            tell_suspicion(link, silent);
+        }
         return;
     }
     hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no sign of life for %.1f s",
@@ -503,6 +530,9 @@ static void on_data(void *arg, const void *data, size_t len)
     }
     enter(link);
     link->heard_ns = hb_now_ns();
+    if (link->suspected) {
+        tell_suspicion(link, 0);
+    }
     if (!hb_preamble_over(&link->preamble)) {
         used = hb_preamble_feed(&link->preamble, bytes, len, give_chatter,
                                 link);

@@ -24,6 +24,9 @@ struct hb_link_events {
     void (*chatter)(void *arg, const char *text, size_t len);
     /* The backlog has fallen below the low mark again. */
     void (*drained)(void *arg);
+    /* Nothing was received for three fifths of dead_ms; 0: it is heard again.
+     * May be NULL. */
+    void (*suspect)(void *arg, uint32_t silent_ms);
     /* The link is broken: closed, protocol error, or no sign of life for
      * dead_ms. No further event comes; hb_link_destroy is still due. */
     void (*lost)(void *arg, const struct hpcboot_error *err);
@@ -49,6 +52,8 @@ size_t hb_link_backlog(const struct hb_link *link); /* bytes not yet taken */
  * (anything received counts). 0 = off. */
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms);
+/* Load average of the peer's machine times 1000, as of its last beat. */
+uint32_t hb_link_peer_load_milli(const struct hb_link *link);
 /* Peer's monotonic clock minus ours, from the exchange with the shortest
  * round trip; 0 until one came back. */
 int64_t hb_link_clock_offset_ns(const struct hb_link *link);

@@ -98,8 +98,21 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
     maybe_destroy(f, IN_LOST);
 }
 
+static void on_suspect(void *arg, uint32_t silent_ms)
+{
+    struct fixture *f = arg;
+
+    f->suspected += silent_ms > 0;
+    f->alive += silent_ms == 0;
+    if (f->destroy_in == IN_SUSPECT) {
+        hb_link_destroy(f->link);
+        f->link = NULL;
+        event_base_loopbreak(f->base);
+    }
+}
+
 const struct hb_link_events fixture_events = {
-    .frame = on_frame, .chatter = on_chatter, .drained = on_drained,
+    .frame = on_frame, .chatter = on_chatter, .suspect = on_suspect, .drained = on_drained,
     .lost = on_lost,
 };
 

@@ -22,7 +22,8 @@ struct mem_channel {
     int *closed;         /* counted */
 };
 
-enum destroy_in { NOWHERE, IN_FRAME, IN_CHATTER, IN_LOST, IN_DRAINED };
+enum destroy_in { NOWHERE, IN_FRAME, IN_CHATTER, IN_LOST, IN_DRAINED,
+                  IN_SUSPECT };
 
 /* The link, and what it has told. */
 struct fixture {
@@ -31,7 +32,7 @@ struct fixture {
     struct hb_link *link;
     int channels_closed;
     struct hb_str chatter;
-    int frames, lost, drained;
+    int frames, lost, drained, suspected, alive;
     uint32_t last_rank; /* of the last OUTPUT */
     uint64_t bytes;     /* of all OUTPUT */
     struct hpcboot_error err;

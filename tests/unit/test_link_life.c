@@ -40,6 +40,31 @@ static void silence_ends_the_link(void **state)
     close_link(&f);
 }
 
+static void silence_is_suspected_before_it_is_death(void **state)
+{
+    struct fixture f;
+
+    open_link(&f, 0);
+    hb_link_heartbeat(f.link, 20, 60);
+    event_base_dispatch(f.base);
+    assert_int_equal(f.lost, 1);
+    assert_true(f.suspected <= 1); /* 0 when this process was starved */
+    assert_int_equal(f.alive, 0);
+    close_link(&f);
+}
+
+static void a_link_may_be_destroyed_when_it_is_suspected(void **state)
+{
+    struct fixture f;
+
+    open_link(&f, 0);
+    f.destroy_in = IN_SUSPECT;
+    hb_link_heartbeat(f.link, 50, 500);
+    event_base_dispatch(f.base);
+    assert_true(f.suspected + f.lost == 1);
+    close_link(&f);
+}
+
 static void no_heartbeat_means_no_death(void **state)
 {
     struct fixture f;
@@ -271,6 +296,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silence_ends_the_link),
+        cmocka_unit_test(silence_is_suspected_before_it_is_death),
+        cmocka_unit_test(a_link_may_be_destroyed_when_it_is_suspected),
         cmocka_unit_test(no_heartbeat_means_no_death),
         cmocka_unit_test(the_shortest_round_trip_gives_the_clock),
         cmocka_unit_test(an_echo_from_the_future_is_ignored),

@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Hosts that are not heard any more: noticed in every case, and told apart in
+# words by what can be seen of them.
+
+load ../common
+
+setup() {
+    lab_up liveness 4
+    cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { lab_down; }
+
+agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+
+# A job that sleeps on pod-1, pod-2 and pod-3; its words are in pod-0's
+# /tmp/err, its events in /tmp/events.
+start_sleepers() {
+    local i
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'exec "$@" 2> /tmp/err' - "$hbrun" --events /tmp/events \
+        "$@" -H pod-1,pod-2,pod-3 bash -c 'echo $$ > /tmp/started
+        until [ -e /tmp/enough ]; do sleep 0.1; done' &
+    job=$!
+    for i in 1 2 3; do wait_until pod "$i" test -s /tmp/started; done
+}
+job_ends() {
+    ends $job
+    output=$(pod 0 cat /tmp/err)
+}
+event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
+
+@test "an agent that is killed" {
+    start_sleepers
+    pod 1 kill -KILL "$(agent_in 1)"
+    job_ends
+    ended_with 75
+    says 'host pod-1: .*killed by signal KILL'
+    pods_clean 0 1 2 3
+}
+
+@test "an agent that is stopped: the host itself takes logins" {
+    start_sleepers --heartbeat 1
+    pod 1 kill -STOP "$(agent_in 1)"
+    job_ends
+    ended_with 75
+    says 'host pod-1: .*no sign of life .*it takes logins: only the agent'
+    event host_suspect pod-1
+    pods_clean 0 1 2 3
+}
+
+@test "a pod that is frozen: its kernel answers" {
+    start_sleepers --heartbeat 1
+    "$podlab" freeze 1
+    job_ends
+    "$podlab" thaw 1
+    ended_with 75
+    says 'host pod-1: .*no sign of life .*its kernel answers.*frozen'
+    pods_clean 0 1 2 3
+}
+
+@test "a pod that is frozen for a while: suspected, heard again, not lost" {
+    start_sleepers --heartbeat 2
+    "$podlab" freeze 1
+    wait_until event host_suspect pod-1
+    "$podlab" thaw 1
+    wait_until event host_alive pod-1
+    for i in 1 2 3; do pod "$i" touch /tmp/enough; done
+    job_ends
+    ended_with 0
+    pods_clean 0 1 2 3
+}
+
+@test "a network that is cut: nothing answers" {
+    start_sleepers --heartbeat 1
+    "$podlab" link 1 down
+    job_ends
+    "$podlab" link 1 up
+    ended_with 75
+    says 'host pod-1: .*no sign of life .*nothing answers.*network is cut'
+    pods_clean 0 1 2 3
+}
+
+@test "the limit of 15 s, where nothing else was asked for" {
+    start_sleepers
+    "$podlab" link 1 down
+    job_ends
+    "$podlab" link 1 up
+    ended_with 75
+    says 'host pod-1: .*no sign of life for (1[5-9]|[2-9][0-9]|[0-9]{3,})\.'
+    pods_clean 0 1 2 3
+}
+
+@test "half-open: the host hears and is not heard" {
+    start_sleepers --heartbeat 1
+    pod 1 ip route add blackhole 10.77.0.1/32
+    job_ends
+    pod 1 ip route del blackhole 10.77.0.1/32
+    ended_with 75
+    says 'host pod-1: .*no sign of life'
+    pods_clean 0 1 2 3
+}
+
+@test "half-open: the host is heard and does not hear" {
+    start_sleepers --heartbeat 1
+    pod 0 ip route add blackhole 10.77.0.2/32
+    job_ends
+    pod 0 ip route del blackhole 10.77.0.2/32
+    ended_with 75
+    says 'host pod-1'
+    pods_clean 0 1 2 3
+}
+
+@test "a login whose process is killed: the host takes others" {
+    start_sleepers
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 1 bash -c 'kill -KILL $(pgrep -f "^sshd: root@notty")'
+    job_ends
+    ended_with 75
+    says 'host pod-1: .*lost.*it takes logins: it was started anew, or'
+    pods_clean 0 1 2 3
+}
+
+@test "a pod that is deleted" {
+    start_sleepers
+    "$podlab" kill 1
+    job_ends
+    ended_with 75
+    says 'host pod-1: .*lost: .*(deleted|refuses logins|frozen|down)'
+    pods_clean 0 2 3
+}
+
+@test "a host that was started anew under its name while it was cut off" {
+    "$podlab" help | grep -q '^  again I' || skip 'podlab makes no pod again'
+    start_sleepers --heartbeat 5
+    "$podlab" link 1 down
+    "$podlab" kill 1
+    "$podlab" again 1
+    job_ends
+    ended_with 75
+    says 'host pod-1: .*it takes logins: it was started anew'
+    pods_clean 0 1 2 3
+}
+
+@test "a host that another one started: frozen, and told as well" {
+    start_sleepers --heartbeat 1 --tree-width 2
+    child=$(pod 0 sed -n \
+        's/.*"host_started_by","host":"pod-\([0-9]*\)".*/\1/p' /tmp/events |
+        head -n 1)
+    [ -n "$child" ]
+    "$podlab" freeze "$child"
+    job_ends
+    "$podlab" thaw "$child"
+    ended_with 75
+    event host_suspect "pod-$child"
+    says "host pod-$child: .*no sign of life .*its kernel answers.*frozen"
+    pods_clean 0 1 2 3
+}

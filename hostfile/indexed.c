@@ -9,6 +9,7 @@
 
 #include "hostfile/indexed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
@@ -29,6 +30,22 @@ const char *hb_indexed_pod(const struct hb_gang_request *req,
         return "the host name does not end in JOB_COMPLETION_INDEX";
     }
     return NULL;
+}
+
+int hb_indexed_is_jobset(const struct hb_pod *pod)
+{
+    size_t n = pod->subdomain != NULL ? strlen(pod->subdomain) : 0, stem;
+    char *job;
+    long index = -1;
+
+    if (n == 0 || strncmp(pod->name, pod->subdomain, n) != 0 ||
+        pod->name[n] != '-' || hb_pod_index(pod->name, &stem) < 0) {
+        return 0;
+    }
+    job = hb_xstrndup(pod->name, stem);
+    index = hb_pod_index(job, &stem);
+    free(job);
+    return index >= 0 && stem > n + 1;
 }
 
 int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,

@@ -14,6 +14,9 @@
  * why not, a static text. */
 const char *hb_indexed_pod(const struct hb_gang_request *req,
                            struct hb_pod *pod);
+/* 1: named as a JobSet names them, "JOBSET-REPLICATEDJOB-JOB-POD" in the
+ * subdomain JOBSET. */
+int hb_indexed_is_jobset(const struct hb_pod *pod);
 /* Its peers, when their number is known; else a note that says what would
  * help, in the name of `kind` ("JobSet lm"). */
 int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,

@@ -3,8 +3,8 @@
 
 /* The gang of an Indexed Job of Kubernetes: pods JOB-0 to JOB-(n-1), with
  * names where the pod template has a subdomain. How many there are is told by
- * the user alone (indexed.h). JobSets are made of such Jobs and are asked for
- * before. */
+ * the user alone (indexed.h). JobSets are made of such Jobs; their pods belong
+ * to the source that was asked before. */
 
 #include "config.h"
 
@@ -24,6 +24,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     char *kind;
     int rc = 0;
 
+    if (why == NULL && hb_indexed_is_jobset(&pod)) {
+        why = "the host name is that of a JobSet's pod";
+    }
     if (why != NULL) {
         *reason_out = hb_xstrdup(why);
     } else {

@@ -11,27 +11,9 @@
 #include "hostfile/source.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "hostfile/indexed.h"
 #include "lib/base/str.h"
-
-/* "JOBSET-REPLICATEDJOB-JOB-POD" in the subdomain JOBSET. */
-static int is_jobset(const struct hb_pod *pod)
-{
-    size_t n = pod->subdomain != NULL ? strlen(pod->subdomain) : 0, stem;
-    char *job;
-    long index = -1;
-
-    if (n == 0 || strncmp(pod->name, pod->subdomain, n) != 0 ||
-        pod->name[n] != '-' || hb_pod_index(pod->name, &stem) < 0) {
-        return 0;
-    }
-    job = hb_xstrndup(pod->name, stem);
-    index = hb_pod_index(job, &stem);
-    free(job);
-    return index >= 0 && stem > n + 1;
-}
 
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
@@ -41,7 +23,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     char *kind = NULL;
     int rc = 0;
 
-    if (why == NULL && !is_jobset(&pod)) {
+    if (why == NULL && !hb_indexed_is_jobset(&pod)) {
         why = "the host name is not that of a JobSet's pod";
     }
     if (why != NULL) {

@@ -230,7 +230,7 @@ static void a_jobset_needs_to_be_told_its_size(void **state)
     struct hb_gang g = gather_pod("jobset", "JOB_COMPLETION_INDEX=2");
 
     assert_string_equal(g.source, "this host");
-    assert_int_equal(g.n_notes, 2);
+    assert_int_equal(g.n_notes, 1);
     assert_has(g.notes[0], "a pod of JobSet js, which tells a pod its index "
                "but not how many there are: set HPCBOOT_GANG_SIZE");
     assert_has(g.notes[0], "-H 'js-work-0-[0-N].js'");

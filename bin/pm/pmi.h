@@ -89,8 +89,10 @@ int hb_pmi_store_create(struct hb_pmi_store **out, const struct hb_pm *pm,
                         struct hpcboot_error *err);
 void hb_pmi_store_destroy(struct hb_pmi_store *store);
 
-/* NULL when put, else the reason in one word without blanks. */
-const char *hb_pmi_put(struct hb_pm *pm, const char *key, const char *value);
+/* NULL when put, else the reason in one word without blanks. That another
+ * rank of this node has put the key with another value ends the job. */
+const char *hb_pmi_put(struct hb_pm *pm, const struct hb_pmi_rank *rank,
+                       const char *key, const char *value);
 /* The value, from what this node knows, or NULL. */
 const char *hb_pmi_get(const struct hb_pm *pm, const char *key);
 /* Node attributes of PMI-2: visible on this node, at once. */

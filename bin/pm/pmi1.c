@@ -150,7 +150,7 @@ static int on_put(struct hb_pm *pm, struct hb_pmi_rank *rank,
         return rc;
     }
     return reply_rc(pm, rank, "put_result",
-                    hb_pmi_put(pm, key, value != NULL ? value : ""));
+                    hb_pmi_put(pm, rank, key, value != NULL ? value : ""));
 }
 
 static int on_get(struct hb_pm *pm, struct hb_pmi_rank *rank,

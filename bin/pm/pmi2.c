@@ -162,7 +162,7 @@ static int on_getjobattr(struct hb_pm *pm, struct hb_pmi_rank *rank,
 static int on_kvs_put(struct hb_pm *pm, struct hb_pmi_rank *rank,
                       const struct hb_pmi_msg *msg, struct hpcboot_error *err)
 {
-    return reply_rc(pm, rank, msg, hb_pmi_put(pm, text_of(msg, "key"),
+    return reply_rc(pm, rank, msg, hb_pmi_put(pm, rank, text_of(msg, "key"),
                                               text_of(msg, "value")));
 }
 

@@ -14,6 +14,7 @@
 
 #include "bin/pm/pmi_store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,7 +134,49 @@ static struct hb_bytes text_bytes(const char *text)
     return (struct hb_bytes){text, strlen(text)};
 }
 
-const char *hb_pmi_put(struct hb_pm *pm, const char *key, const char *value)
+/* What a rank of this node puts is kept as {text, NUL, rank}: a text to those
+ * who get it. What comes from other nodes is the text alone. */
+static int store_local(struct hb_pmi_store *s, const char *key,
+                       const char *value, uint32_t rank)
+{
+    size_t len = strlen(value) + 1;
+    char *both = hb_xmalloc(len + sizeof(rank));
+    int rc;
+
+    memcpy(both, value, len);
+    memcpy(both + len, &rank, sizeof(rank));
+    rc = hb_kvs_put(s->kvs, key, (struct hb_bytes){both, len + sizeof(rank)},
+                    HB_KVS_KEEP, NULL);
+    free(both);
+    return rc;
+}
+
+/* A key belongs to who put it. Where two ranks put one, both take themselves
+ * for the same rank, since something changed their variables; the MPIs that
+ * are refused then may go on all the same and wait for each other for ever. */
+static const char *refuse_twice(struct hb_pm *pm,
+                                const struct hb_pmi_rank *rank,
+                                const char *key, struct hb_bytes old)
+{
+    const char *text = old.data;
+    size_t len = strlen(text) + 1;
+    uint32_t other = rank->rank;
+    char why[HB_PMI_KEY_MAX + 160];
+
+    if (old.len == len + sizeof(other)) {
+        memcpy(&other, text + len, sizeof(other));
+    }
+    if (other != rank->rank) {
+        snprintf(why, sizeof(why), "it stores the key %s, which rank %u has "
+                 "stored with another value: both take themselves for the "
+                 "same rank; what changes PMI_RANK?", key, other);
+        pm->host.abort(pm->arg, rank->rank, 1, why);
+    }
+    return "duplicate_key";
+}
+
+const char *hb_pmi_put(struct hb_pm *pm, const struct hb_pmi_rank *rank,
+                       const char *key, const char *value)
 {
     struct hb_pmi_store *s = pm->store;
     const char *reason = refuse(key, value);
@@ -143,11 +186,12 @@ const char *hb_pmi_put(struct hb_pm *pm, const char *key, const char *value)
         return reason;
     }
     if (hb_kvs_get(s->kvs, key, &old)) {
-        return strcmp(old.data, value) == 0 ? NULL : "duplicate_key";
+        return strcmp(old.data, value) == 0 ? NULL
+                                            : refuse_twice(pm, rank, key, old);
     }
     if (s->fresh.len + strlen(key) + strlen(value) + PAIR_OVERHEAD >
             HB_FENCE_DATA_MAX ||
-        hb_kvs_put(s->kvs, key, text_bytes(value), HB_KVS_KEEP, NULL) < 0) {
+        store_local(s, key, value, rank->rank) < 0) {
         return "store_is_full";
     }
     hb_buf_put_str(&s->fresh, key);

@@ -93,6 +93,24 @@ static void puts_that_cannot_be_served_are_refused(void **state)
     lab_free(lab);
 }
 
+static void a_key_of_two_ranks_ends_the_job(void **state)
+{
+    struct lab *lab = small();
+
+    lab_say(lab, 0, "cmd=put key=card-0 value=a\n");
+    lab_say(lab, 1, "cmd=put key=card-0 value=a\n");
+    assert_heard(lab, 1, "cmd=put_result rc=0\n");
+    assert_int_equal(lab->aborted, 0);
+    lab_say(lab, 1, "cmd=put key=card-0 value=b\n");
+    assert_heard(lab, 1, "cmd=put_result rc=-1 msg=duplicate_key\n");
+    assert_int_equal(lab->aborted, 1);
+    assert_int_equal(lab->abort_rank, 1);
+    assert_string_equal(lab->abort_text, "it stores the key card-0, which "
+                        "rank 0 has stored with another value: both take "
+                        "themselves for the same rank; what changes PMI_RANK?");
+    lab_free(lab);
+}
+
 static void escaped_values_come_back_escaped(void **state)
 {
     struct lab *lab = small();
@@ -408,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_command_gets_its_answer),
         cmocka_unit_test(puts_that_cannot_be_served_are_refused),
+        cmocka_unit_test(a_key_of_two_ranks_ends_the_job),
         cmocka_unit_test(escaped_values_come_back_escaped),
         cmocka_unit_test(bytes_may_come_one_by_one),
         cmocka_unit_test(contact_follows_init_and_finalize),

@@ -33,6 +33,23 @@ static const char *const launcher_prefixes[] = {
     "filem_", "schizo_", "snapc_", "rtc_", "dfs_",  "prtereachable_",
 };
 
+static int apply(struct hb_scan *s, const char *name, const char *key,
+                 const char *value, struct hpcboot_error *err)
+{
+    const char *text = strchr(key, '=');
+    char *option;
+    int rc = 0;
+
+    if (text == NULL) {
+        rc = hb_opt_apply_key(s, key, value, err);
+    } else if (hb_opt_bool(value) > 0) {
+        option = hb_xstrndup(key, (size_t)(text - key));
+        rc = hb_opt_apply_key(s, option, text + 1, err);
+        free(option);
+    }
+    return rc < 0 ? hb_error_prefix(err, rc, "parameter %s", name) : 1;
+}
+
 int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,
                     struct hpcboot_error *err)
 {
@@ -40,13 +57,8 @@ int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,
         if (strcmp(parameters[i].name, name)) {
             continue;
         }
-        if (parameters[i].key) {
-            int rc = hb_opt_apply_key(s, parameters[i].key, value, err);
-
-            return rc < 0 ? hb_error_prefix(err, rc, "parameter %s", name)
-                          : 1;
-        }
-        return 1;
+        return parameters[i].key
+                   ? apply(s, name, parameters[i].key, value, err) : 1;
     }
     for (size_t i = 0;
          i < sizeof launcher_prefixes / sizeof launcher_prefixes[0]; i++) {

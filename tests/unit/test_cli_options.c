@@ -262,6 +262,24 @@ static void sample_jobs_are_understood(void **state)
     }
 }
 
+static void no_tree_spawn_means_that_hbrun_starts_all(void **state)
+{
+    static const struct {
+        const char *value;
+        uint32_t width;
+    } list[] = {{"1", 1}, {"true", 1}, {"0", 0}, {"f", 0}};
+
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        char *line = hb_xasprintf("mpirun -mca plm_rsh_no_tree_spawn %s a",
+                                  list[i].value);
+        struct parsed p;
+
+        assert_int_equal(good(&p, line)->tree_width, list[i].width);
+        parsed_free(&p);
+        free(line);
+    }
+}
+
 static void programs_from_a_file(void **state)
 {
     static const char text[] = "# two programs\n"
@@ -461,6 +479,7 @@ int main(void)
         cmocka_unit_test(root_needs_no_word),
         cmocka_unit_test(ignored_options_warn_once),
         cmocka_unit_test(sample_jobs_are_understood),
+        cmocka_unit_test(no_tree_spawn_means_that_hbrun_starts_all),
         cmocka_unit_test(programs_from_a_file),
         cmocka_unit_test(parameters_from_a_file),
         cmocka_unit_test(help_needs_no_program),

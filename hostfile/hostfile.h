@@ -70,6 +70,7 @@ struct hb_gang_request {
     const char *pod_selector; /* --pod-selector, "none": ask no API; or NULL */
     const char *pod_group;    /* --pod-group, may be NULL */
     int64_t wait_ms; /* for pods that have no address yet; 0: take the others */
+    uint32_t min_hosts; /* so many will do when that is over; 0: all */
     /* Called now and then while that lasts; may be NULL. */
     void (*progress)(void *arg, const char *text);
     void *progress_arg;

@@ -171,6 +171,12 @@ int hb_k8s_network(const struct hb_gang_request *req,
                    int64_t timeout_ms, char **text_out,
                    struct hpcboot_error *err);
 
+/* Why that object keeps its pods back, in its own words. 1: *out is set,
+ * free() it; 0: it does not. */
+int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
+                       int64_t deadline_ns, char **out,
+                       struct hpcboot_error *err);
+
 /* The pod that a host of the gang is, by address, host name or pod name;
  * NULL: none is. */
 const struct hb_k8s_pod *hb_k8s_pod_of(const struct hb_k8s_pods *pods,

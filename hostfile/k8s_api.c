@@ -58,6 +58,7 @@ struct hb_k8s {
     char *path, *field;        /* of one object, instead of a list; or NULL */
     char *rule;                /* a list at `path` of other things; or NULL */
     struct hb_k8s_things things;
+    char *words;               /* of that object, or NULL */
     struct hb_http *http;
     struct hb_k8s_cut cut;
     enum phase phase;
@@ -134,6 +135,8 @@ static int take_listed(void *arg, const char *json, size_t len,
     if (k->path != NULL) {
         k->has_number = hb_k8s_read_spec_number(json, len, k->field,
                                                 &k->number);
+        free(k->words);
+        k->words = hb_k8s_read_group_words(json, len);
         return HPCBOOT_OK;
     }
     rc = hb_k8s_read_pod(json, len, &pod, err);
@@ -484,6 +487,7 @@ static void k8s_close(struct hb_k8s *k)
     free(k->path);
     free(k->field);
     free(k->rule);
+    free(k->words);
     free(k->version);
     free(k->more);
     free(k);
@@ -585,9 +589,15 @@ static int k8s_number(const struct hb_k8s *k, uint64_t *out)
     return k->has_number;
 }
 
+static const char *k8s_words(const struct hb_k8s *k)
+{
+    return k->words;
+}
+
 extern const struct hb_k8s_ops hb_k8s_ops;
 const struct hb_k8s_ops hb_k8s_ops = {
     .open = k8s_open, .open_path = k8s_open_path, .close = k8s_close,
     .fd = k8s_fd, .step = k8s_step, .pods = k8s_pods, .things = k8s_things,
     .trouble = k8s_trouble, .number = k8s_number,
+    .words = k8s_words,
 };

@@ -96,14 +96,11 @@ static int is_path_part(const char *name)
                '\0';
 }
 
-char *hb_k8s_size_path(const struct hb_k8s_kind *kind,
-                       const struct hb_k8s_pod *pod, const char *space,
-                       const char **field_out)
+char *hb_k8s_group_path(const struct hb_k8s_pod *pod, const char *space)
 {
     const char *volcano = pod->marks[HB_K8S_VC_GROUP];
     const char *plugins = pod->marks[HB_K8S_POD_GROUP];
 
-    *field_out = "minMember";
     if (is_path_part(volcano)) {
         return hb_xasprintf("/apis/scheduling.volcano.sh/v1beta1/namespaces/%s/"
                             "podgroups/%s", space, volcano);
@@ -111,6 +108,19 @@ char *hb_k8s_size_path(const struct hb_k8s_kind *kind,
     if (is_path_part(plugins)) {
         return hb_xasprintf("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/%s/"
                             "podgroups/%s", space, plugins);
+    }
+    return NULL;
+}
+
+char *hb_k8s_size_path(const struct hb_k8s_kind *kind,
+                       const struct hb_k8s_pod *pod, const char *space,
+                       const char **field_out)
+{
+    char *group = hb_k8s_group_path(pod, space);
+
+    *field_out = "minMember";
+    if (group != NULL) {
+        return group;
     }
     *field_out = "parallelism";
     if (kind->needs_subdomain && hb_streq(pod->owner_kind, "Job") &&

@@ -24,6 +24,8 @@ const struct hb_k8s_kind *hb_k8s_kind_of(const struct hb_k8s_pod *pod);
 /* A label selector for its members; NULL where none can be; free() it. */
 char *hb_k8s_selector(const struct hb_k8s_kind *kind,
                       const struct hb_k8s_pod *pod);
+/* The path of the PodGroup that the pod is of; NULL: it is of none. free(). */
+char *hb_k8s_group_path(const struct hb_k8s_pod *pod, const char *space);
 /* The path of the object whose spec says how large the gang is, and of which
  * field; NULL: there is none. free() it. */
 char *hb_k8s_size_path(const struct hb_k8s_kind *kind,

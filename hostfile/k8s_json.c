@@ -427,6 +427,70 @@ char *hb_k8s_read_refusal(const char *json, size_t len)
     return message;
 }
 
+static int is_one_of(const char *text, const char *const *list)
+{
+    while (*list != NULL && !hb_streq(text, *list)) {
+        list++;
+    }
+    return *list != NULL;
+}
+
+/* The condition that changed last is the one that holds: some controllers
+ * leave those that it followed as they were. */
+static const json_t *last_condition(const json_t *status)
+{
+    const json_t *list = json_object_get(status, "conditions"), *one;
+    const json_t *last = NULL;
+    const char *last_time = "";
+    size_t i;
+
+    json_array_foreach(list, i, one) {
+        const char *time = text_at(one, "lastTransitionTime");
+
+        time = time != NULL ? time : "";
+        if (hb_streq(text_at(one, "status"), "True") &&
+            strcmp(time, last_time) >= 0) {
+            last = one;
+            last_time = time;
+        }
+    }
+    return last;
+}
+
+char *hb_k8s_read_group_words(const char *json, size_t len)
+{
+    static const char *const held[] = {"Unschedulable", "Suspended", "Failed",
+                                       NULL};
+    static const char *const phases[] = {"Pending", "Inqueue", "Unknown",
+                                         "Scheduling", "Failed", NULL};
+    const json_t *status, *condition;
+    const char *reason, *message, *phase;
+    struct hb_str text = HB_STR_INIT;
+    char *words = NULL;
+    json_t *top;
+
+    if (load(json, len, &top, NULL) < 0) {
+        return NULL;
+    }
+    status = json_object_get(top, "status");
+    condition = last_condition(status);
+    phase = text_at(status, "phase");
+    if (condition != NULL && is_one_of(text_at(condition, "type"), held)) {
+        reason = text_at(condition, "reason");
+        message = text_at(condition, "message");
+        hb_str_put(&text, reason != NULL ? reason
+                                         : text_at(condition, "type"));
+        hb_str_putf(&text, "%s%s", message != NULL ? ": " : "",
+                    message != NULL ? message : "");
+    } else if (condition == NULL && is_one_of(phase, phases)) {
+        hb_str_putf(&text, "its phase is %s", phase);
+    }
+    words = text.len > 0 ? shown(hb_str_text(&text)) : NULL;
+    hb_str_destroy(&text);
+    json_decref(top);
+    return words;
+}
+
 int hb_k8s_read_spec_number(const char *json, size_t len, const char *field,
                             uint64_t *out)
 {

@@ -36,6 +36,10 @@ void hb_k8s_event_destroy(struct hb_k8s_event *event);
 
 /* The message of an answer that says no; NULL when it has none. free() it. */
 char *hb_k8s_read_refusal(const char *json, size_t len);
+/* Why the owner of pods (a PodGroup, a Job) keeps them back, in its own words:
+ * "NotEnoughResources: 3/2 tasks in gang unschedulable", or its phase while it
+ * has said nothing; NULL: it does not. free() it. */
+char *hb_k8s_read_group_words(const char *json, size_t len);
 /* A whole number at spec.FIELD; 0: it is not there. */
 int hb_k8s_read_spec_number(const char *json, size_t len, const char *field,
                             uint64_t *out);

@@ -33,6 +33,7 @@ struct hb_k8s_ops {
     const char *(*trouble)(const struct hb_k8s *k);
     /* 1: the object's number; 0: it has none. */
     int (*number)(const struct hb_k8s *k, uint64_t *out);
+    const char *(*words)(const struct hb_k8s *k); /* or NULL */
 };
 
 #endif

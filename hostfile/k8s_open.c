@@ -15,6 +15,7 @@
 #include "hostfile/k8s_module.h"
 #include "lib/base/clock.h"
 #include "lib/base/module_load.h"
+#include "lib/base/str.h"
 
 static const struct hb_k8s_ops *ops;
 
@@ -110,23 +111,44 @@ int hb_k8s_wait(struct hb_k8s *k, int64_t deadline_ns,
     }
 }
 
+/* Negative, or *out holds the object. */
+static int get_object(const struct hb_k8s_login *login, const char *path,
+                      const char *field, int64_t deadline_ns,
+                      struct hb_k8s **out, struct hpcboot_error *err)
+{
+    const struct hb_k8s_path what = {.path = path, .field = field};
+    int rc = load(err);
+
+    if (rc >= 0) {
+        rc = ops->open_path(login, &what, out, err);
+    }
+    return rc < 0 ? rc : hb_k8s_wait(*out, deadline_ns, err);
+}
+
 int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
                        const char *field, int64_t deadline_ns, uint64_t *out,
                        struct hpcboot_error *err)
 {
-    const struct hb_k8s_path what = {.path = path, .field = field};
     struct hb_k8s *k = NULL;
-    int rc = load(err);
+    int rc = get_object(login, path, field, deadline_ns, &k, err);
 
-    if (rc < 0) {
-        return rc;
-    }
-    rc = ops->open_path(login, &what, &k, err);
-    if (rc >= 0) {
-        rc = hb_k8s_wait(k, deadline_ns, err);
-    }
     if (rc > 0) {
         rc = ops->number(k, out);
+    }
+    hb_k8s_close(k);
+    return rc;
+}
+
+int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
+                       int64_t deadline_ns, char **out,
+                       struct hpcboot_error *err)
+{
+    struct hb_k8s *k = NULL;
+    int rc = get_object(login, path, "minMember", deadline_ns, &k, err);
+
+    if (rc > 0) {
+        rc = ops->words(k) != NULL;
+        *out = rc > 0 ? hb_xstrdup(ops->words(k)) : NULL;
     }
     hb_k8s_close(k);
     return rc;

@@ -56,10 +56,12 @@ struct search {
     struct hb_k8s *self; /* holds this pod */
     struct hb_k8s *list; /* holds the members */
     char *selector;
+    char *group_path;    /* of what keeps all of them back; or NULL */
     uint64_t expected;   /* members; 0: not known */
     int64_t deadline_ns;
     int64_t changed_ms;  /* when a pod was new last */
     int64_t told_ms;
+    char *told;          /* the last that was said */
     int is_listed;
 };
 
@@ -69,6 +71,8 @@ static void search_end(struct search *s)
     hb_k8s_close(s->list);
     hb_k8s_login_destroy(&s->login);
     free(s->selector);
+    free(s->group_path);
+    free(s->told);
 }
 
 /* Variables that only pods of a gang have. */
@@ -150,8 +154,11 @@ static void learn_size(struct search *s)
 {
     const struct hb_k8s_kind *kind = s->choice.kind;
     const char *field, *said;
-    char *path;
 
+    if (kind != NULL) {
+        s->group_path = hb_k8s_size_path(kind, s->choice.own, s->login.space,
+                                         &field);
+    }
     if (hb_source_number(s->req, HB_GANG_SIZE_VARIABLE, 1, HB_MAX_HOSTS,
                          &s->expected) || kind == NULL) {
         return;
@@ -162,12 +169,35 @@ static void learn_size(struct search *s)
         hb_parse_u64(said, 1, HB_MAX_HOSTS, &s->expected) >= 0) {
         return;
     }
-    path = hb_k8s_size_path(kind, s->choice.own, s->login.space, &field);
-    if (path != NULL) {
-        hb_k8s_spec_number(&s->login, path, field, s->deadline_ns,
+    if (s->group_path != NULL) {
+        hb_k8s_spec_number(&s->login, s->group_path, field, s->deadline_ns,
                            &s->expected, NULL);
     }
-    free(path);
+}
+
+/* The same for a group that the user names: whose kind it is, is found by
+ * asking. */
+static void learn_group(struct search *s, const char *name)
+{
+    static const enum hb_k8s_mark marks[] = {HB_K8S_VC_GROUP,
+                                             HB_K8S_POD_GROUP};
+    uint64_t said = 0;
+
+    for (size_t i = 0; s->group_path == NULL && i < 2; i++) {
+        struct hb_k8s_pod pod = {0};
+        char *path;
+
+        pod.marks[marks[i]] = (char *)name;
+        path = hb_k8s_group_path(&pod, s->login.space);
+        if (path != NULL &&
+            hb_k8s_spec_number(&s->login, path, "minMember", s->deadline_ns,
+                               &said, NULL) >= 0) {
+            s->group_path = path;
+        } else {
+            free(path);
+        }
+    }
+    s->expected = s->expected > 0 ? s->expected : said;
 }
 
 static void on_change(void *arg, const struct hb_k8s_pod *before,
@@ -213,6 +243,19 @@ static int is_settled(const struct search *s, const struct hb_k8s_members *m)
     return 1;
 }
 
+/* What the group says of itself, where it can be asked. */
+static void put_group(const struct search *s, struct hb_str *text)
+{
+    char *words = NULL;
+
+    if (s->group_path != NULL &&
+        hb_k8s_group_words(&s->login, s->group_path,
+                           hb_deadline_in_ms(BRIEF_MS), &words, NULL) > 0) {
+        hb_str_putf(text, "; %s: %s", strrchr(s->group_path, '/') + 1, words);
+    }
+    free(words);
+}
+
 /* "62 of 64 pods are there; no address: lm-1 (Unschedulable: ...)"; free(). */
 static char *missing_text(const struct search *s,
                           const struct hb_k8s_members *m)
@@ -239,6 +282,7 @@ static char *missing_text(const struct search *s,
     if (m->lost.len > 0) {
         hb_str_putf(&text, "; lost: %s", m->lost.s);
     }
+    put_group(s, &text);
     return hb_str_steal(&text);
 }
 
@@ -251,8 +295,11 @@ static void tell(struct search *s, const struct hb_k8s_members *m)
     }
     s->told_ms = hb_now_ms();
     text = missing_text(s, m);
-    s->req->progress(s->req->progress_arg, text);
-    free(text);
+    if (!hb_streq(text, s->told)) {
+        s->req->progress(s->req->progress_arg, text);
+    }
+    free(s->told);
+    s->told = text;
 }
 
 /* Until something arrives, or it is time to look at the clock again. */
@@ -347,15 +394,16 @@ static void describe(const struct search *s, const struct hb_k8s_members *m,
     free(where);
 }
 
-/* Members that did not come in time are an error where they were waited for;
- * where nobody waits, those are taken that are there. */
+/* Members that did not come in time are an error where they were waited for,
+ * unless so few will do; where nobody waits, those are taken that are there. */
 static int finish(struct search *s, int64_t wait_ms, int rc,
                   struct hb_k8s_members *m, struct hb_gang *out,
                   char **reason_out, struct hpcboot_error *err)
 {
+    int enough = s->req->min_hosts > 0 && m->n_named >= s->req->min_hosts;
     char *missing;
 
-    if (rc == HPCBOOT_ERR_TIMED_OUT && wait_ms > 0) {
+    if (rc == HPCBOOT_ERR_TIMED_OUT && wait_ms > 0 && !enough) {
         missing = missing_text(s, m);
         rc = hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "Kubernetes: %s", missing);
         free(missing);
@@ -411,6 +459,9 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
     s.selector = req->pod_selector != NULL ? hb_xstrdup(req->pod_selector)
                                            : NULL;
     hb_source_number(req, HB_GANG_SIZE_VARIABLE, 1, HB_MAX_HOSTS, &s.expected);
+    if (req->pod_group != NULL) {
+        learn_group(&s, req->pod_group);
+    }
     rc = gather(&s, out, &reason, err);
     if (rc == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "namespace %s, %s %s: %s",

@@ -107,6 +107,7 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
         .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
         .pod_group = j->opt->pod_group, .progress = say_waiting,
+        .min_hosts = j->opt->min_hosts,
         .wait_ms = j->opt->wait_hosts_ms < 0 ? WAIT_GANG_MS
                                              : j->opt->wait_hosts_ms,
     };

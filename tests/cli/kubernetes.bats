@@ -103,6 +103,57 @@ END
     says 'apiGroups: ...., resources: .pods., verbs: .get, list, watch.'
 }
 
+# A group of the scheduler of $1 that is to have two pods, of which one is there.
+plan_group() {
+    plan <<END
+{"pods": [{"metadata": {"name": "g-0", "uid": "u", "labels": {
+             "scheduling.x-k8s.io/pod-group": "pg"},
+           "annotations": {"scheduling.k8s.io/group-name": "pg"}},
+           "status": {"phase": "Pending"}}],
+ "objects": {"/apis/$1/namespaces/hpc/podgroups/pg": {
+   "spec": {"minMember": 2},
+   "status": {"phase": "Pending", "conditions": [{"type": "Unschedulable",
+     "status": "True", "reason": "NotEnoughResources",
+     "message": "2/2 tasks in gang unschedulable"}]}}},
+ "watches": [["hold"]]}
+END
+}
+
+@test "a pod group says how many pods it has, and what holds them back" {
+    local api
+    for api in scheduling.volcano.sh/v1beta1 scheduling.x-k8s.io/v1alpha1; do
+        plan_group $api
+        run in_pod "$hbrun" --pod-group pg --wait-hosts 0.2 -n 1 true
+        ended_with 75
+        says '1 of 2 pods are there; g-0: no scheduler has looked at it yet; pg: NotEnoughResources: 2/2 tasks in gang unschedulable'
+    done
+}
+
+@test "a host whose pod is held back is told with its group's own words" {
+    plan_group scheduling.volcano.sh/v1beta1
+    run in_pod "$hbrun" --wait-hosts 0.2 -H g-0.invalid -n 1 true
+    ended_with 75
+    says 'its pod: no scheduler has looked at it yet; its pod group: NotEnoughResources: 2/2 tasks in gang unschedulable'
+}
+
+@test "--min-hosts begins without pods that get no address" {
+    plan <<'END'
+{"pods": [{"metadata": {"name": "a", "uid": "u"},
+           "status": {"phase": "Running", "podIP": "127.0.0.1"}},
+          {"metadata": {"name": "b", "uid": "v"},
+           "status": {"phase": "Pending"}}],
+ "watches": [["hold"], ["hold"]]}
+END
+    run in_pod "$hbrun" --pod-selector x!=y --min-hosts 1 --wait-hosts 0.2 \
+        echo ran
+    ended_with 0
+    says '^ran$'
+    says 'warning: .*1 of 2 pods have an address; b: no scheduler has looked'
+    run in_pod "$hbrun" --pod-selector x!=y --min-hosts 2 --wait-hosts 0.2 \
+        echo ran
+    ended_with 75
+}
+
 @test "a run on this host alone does not open the client" {
     need strace
     run in_pod env -u KUBERNETES_SERVICE_HOST strace -f -e trace=openat \

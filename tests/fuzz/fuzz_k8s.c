@@ -168,6 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run_destroy(&pieces);
     }
     look_at_network((const char *)data, size);
+    free(hb_k8s_read_group_words((const char *)data, size));
     free(hb_k8s_read_refusal((const char *)data, size));
     hb_k8s_read_spec_number((const char *)data, size, "minMember", &number);
     return 0;

@@ -479,6 +479,44 @@ static void a_number_is_read_out_of_an_object(void **state)
                                         &err), HPCBOOT_ERR_NOT_FOUND);
 }
 
+#define COND(type, status, time, message) "{\"type\":\"" type "\",\"status\":" \
+    "\"" status "\",\"lastTransitionTime\":\"2026-01-01T00:00:0" time "Z\","    \
+    "\"reason\":\"NotEnoughResources\",\"message\":\"" message "\"}"
+
+static void a_group_says_why_it_keeps_pods_back(void **state)
+{
+    static const struct {
+        const char *status, *words;
+    } list[] = {
+        {"\"phase\":\"Pending\",\"conditions\":[" COND("Unschedulable", "True",
+         "1", "3/2 tasks in gang unschedulable") "]",
+         "NotEnoughResources: 3/2 tasks in gang unschedulable"},
+        {"\"conditions\":[" COND("Scheduled", "True", "2", "") ","
+         COND("Unschedulable", "True", "1", "old") "]", NULL},
+        {"\"conditions\":[" COND("Unschedulable", "False", "1", "x") "]", NULL},
+        {"\"phase\":\"Inqueue\"", "its phase is Inqueue"},
+        {"\"phase\":\"Running\"", NULL},
+        {"\"phase\":7,\"conditions\":{\"a\":[]}", NULL},
+        {"\"conditions\":[7,{\"status\":\"True\"}]", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        char *words = NULL, *text = hb_xasprintf(
+            "{\"objects\":{\"/apis/x/g\":{\"status\":{%s}}}}", list[i].status);
+
+        plan(text);
+        assert_int_equal(hb_k8s_group_words(&login, "/apis/x/g",
+                                            hb_deadline_in_ms(PATIENCE_MS),
+                                            &words, &err),
+                         list[i].words != NULL);
+        if (list[i].words != NULL) {
+            assert_string_equal(words, list[i].words);
+        }
+        free(words);
+        free(text);
+    }
+}
+
 static void a_proxy_of_the_environment_is_not_used(void **state)
 {
     plan("{\"make\":{\"count\":1}}");
@@ -522,6 +560,7 @@ int main(void)
         T(a_version_that_is_too_old_lists_again),
         T(a_watch_that_is_refused_as_too_old_lists_again),
         T(a_number_is_read_out_of_an_object),
+        T(a_group_says_why_it_keeps_pods_back),
         T(a_proxy_of_the_environment_is_not_used),
     };
 

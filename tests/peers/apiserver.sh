@@ -9,6 +9,7 @@
 #                            proxy once (15 minutes of a core) and kept outside
 #                            of the tree
 #   apiserver.sh up DIR PROGRAM    starts both; DIR/port, DIR/ca.crt
+#   apiserver.sh again DIR PROGRAM ends the server and starts it on what etcd has
 #   apiserver.sh down DIR    ends both
 set -euo pipefail
 
@@ -81,8 +82,23 @@ request() {
         -nodes -days 30 2> /dev/null
 }
 
+start_server() {
+    # Nobody here makes the default accounts that one plugin insists on.
+    "$1" --etcd-servers "http://127.0.0.1:$(cat etcd.port)" \
+        --bind-address 127.0.0.1 --advertise-address 127.0.0.1 \
+        --secure-port "$(cat port)" --tls-cert-file server.crt \
+        --tls-private-key-file server.key --token-auth-file tokens \
+        --service-account-issuer https://kubernetes.default.svc \
+        --service-account-signing-key-file sa.key \
+        --service-account-key-file sa.key \
+        --service-cluster-ip-range 10.0.0.0/24 --authorization-mode RBAC \
+        --disable-admission-plugins ServiceAccount \
+        >> apiserver.log 2>&1 < /dev/null 3>&- &
+    echo $! >> pids
+}
+
 up() {
-    local program=$2 etcd peers port
+    local program=$2 etcd peers
     mkdir -p "$1"
     cd "$1"
     request -x509 -subj /CN=ca -keyout ca.key -out ca.crt
@@ -92,25 +108,25 @@ up() {
         -CAcreateserial -days 30 -extfile san -out server.crt 2> /dev/null
     openssl genrsa -out sa.key 2048 2> /dev/null
     echo 'admin,admin,1,system:masters' > tokens
-    etcd=$(free_port) peers=$(free_port) port=$(free_port)
+    etcd=$(free_port) peers=$(free_port)
+    echo "$etcd" > etcd.port
+    free_port > port
     etcd --data-dir etcd --listen-client-urls "http://127.0.0.1:$etcd" \
         --advertise-client-urls "http://127.0.0.1:$etcd" \
         --listen-peer-urls "http://127.0.0.1:$peers" \
         > etcd.log 2>&1 < /dev/null 3>&- &
     echo $! > pids
-    # Nobody here makes the default accounts that one plugin insists on.
-    "$program" --etcd-servers "http://127.0.0.1:$etcd" \
-        --bind-address 127.0.0.1 --advertise-address 127.0.0.1 \
-        --secure-port "$port" --tls-cert-file server.crt \
-        --tls-private-key-file server.key --token-auth-file tokens \
-        --service-account-issuer https://kubernetes.default.svc \
-        --service-account-signing-key-file sa.key \
-        --service-account-key-file sa.key \
-        --service-cluster-ip-range 10.0.0.0/24 --authorization-mode RBAC \
-        --disable-admission-plugins ServiceAccount \
-        > apiserver.log 2>&1 < /dev/null 3>&- &
-    echo $! >> pids
-    echo "$port" > port
+    start_server "$program"
+}
+
+again() {
+    local server
+    cd "$1"
+    server=$(tail -n 1 pids)
+    kill "$server"
+    while kill -0 "$server" 2> /dev/null; do sleep 0.05; done
+    sed -i '$d' pids
+    start_server "$2"
 }
 
 down() {

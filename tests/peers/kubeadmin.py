@@ -12,12 +12,22 @@ kubeadmin.py DIR COMMAND..., DIR as tests/peers/apiserver.sh fills it:
   delete POD
   network ACCOUNT           makes pods at-1 ... at-4 on nodes n-1 ... n-4, of
                             which 1 and 3, 2 and 4 share a rack: as labels and
-                            as HyperNodes; ACCOUNT may read both"""
+                            as HyperNodes; ACCOUNT may read both
+  groups                    makes the kind PodGroup, as Volcano has it
+  group NAME MIN JSON       makes one with a status
+  compact                   etcd forgets all but the last revision
+  answers CODE              how often the server has answered so
+  proxy                     prints a port that leads to the server; in the first
+                            long answer that passes, compacts. Ends with stdin"""
 import http.client
 import json
+import select
+import socket
 import ssl
 import sys
+import threading
 import time
+import urllib.request
 
 DIR = sys.argv[1]
 LIMIT_S = 60
@@ -115,22 +125,33 @@ RACKS = {"n-1": "r-0", "n-2": "r-1", "n-3": "r-0", "n-4": "r-1"}
 VOLCANO = "topology.volcano.sh"
 
 
-def make_hypernodes(server):
-    any_object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    server.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-        "metadata": {"name": f"hypernodes.{VOLCANO}"},
-        "spec": {"group": VOLCANO, "scope": "Cluster",
-                 "names": {"kind": "HyperNode", "plural": "hypernodes",
-                           "singular": "hypernode", "listKind": "HyperNodeList"},
-                 "versions": [{"name": "v1alpha1", "served": True,
-                               "storage": True, "schema": {
-                                   "openAPIV3Schema": any_object}}]}})
-    path = f"/apis/{VOLCANO}/v1alpha1/hypernodes"
+def make_kind(server, group_name, version, scope, kind):
+    """A kind of objects, of any content; returns its path."""
+    plural = kind.lower() + "s"
+    server.must("POST", "/apis/apiextensions.k8s.io/v1/"
+                "customresourcedefinitions", {
+                    "metadata": {"name": f"{plural}.{group_name}"},
+                    "spec": {
+                        "group": group_name, "scope": scope,
+                        "names": {"kind": kind, "plural": plural},
+                        "versions": [{
+                            "name": version, "served": True, "storage": True,
+                            "schema": {"openAPIV3Schema": {
+                                "type": "object",
+                                "x-kubernetes-preserve-unknown-fields": True,
+                            }}}]}})
+    space = "namespaces/hpc/" if scope == "Namespaced" else ""
+    path = f"/apis/{group_name}/{version}/{space}{plural}"
     deadline = time.monotonic() + LIMIT_S
     while server.ask("GET", path)[0] != 200:
         if time.monotonic() > deadline:
-            sys.exit("HyperNodes are not served")
+            sys.exit(f"the kind {kind} does not come")
         time.sleep(0.1)
+    return path
+
+
+def make_hypernodes(server):
+    path = make_kind(server, VOLCANO, "v1alpha1", "Cluster", "HyperNode")
     for rack in set(RACKS.values()):
         nodes = [n for n, r in RACKS.items() if r == rack]
         server.must("POST", path, {
@@ -164,5 +185,91 @@ def network(account_name):
                       "namespace": "hpc"}]})
 
 
-{"ready": ready, "account": account, "pods": pods, "status": status,
- "delete": delete, "network": network}[sys.argv[2]](*sys.argv[3:])
+SCHEDULING = "scheduling.volcano.sh"
+
+
+def groups():
+    server = Server()
+    make_kind(server, SCHEDULING, "v1beta1", "Namespaced", "PodGroup")
+    server.must("POST", f"{RBAC}/roles", {
+        "metadata": {"name": "groups"},
+        "rules": [{"apiGroups": [SCHEDULING],
+                   "resources": ["podgroups"], "verbs": ["get"]}]})
+    server.must("POST", f"{RBAC}/rolebindings", {
+        "metadata": {"name": "groups"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+                    "name": "groups"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader",
+                      "namespace": "hpc"}]})
+
+
+def group(name, least, text):
+    Server().must("POST", f"/apis/{SCHEDULING}/v1beta1/namespaces/hpc/podgroups", {
+        "apiVersion": f"{SCHEDULING}/v1beta1", "kind": "PodGroup",
+        "metadata": {"name": name}, "spec": {"minMember": int(least)},
+        "status": json.loads(text)})
+
+
+def etcd(call, body):
+    with open(f"{DIR}/etcd.port", encoding="utf-8") as f:
+        port = int(f.read())
+    with urllib.request.urlopen(urllib.request.Request(
+            f"http://127.0.0.1:{port}/v3/kv/{call}",
+            json.dumps(body).encode())) as answer:
+        return json.loads(answer.read())
+
+
+def compact():
+    # A new revision, so that those before it are old.
+    etcd("put", {"key": "eA==", "value": "eA=="})
+    now = etcd("range", {"key": "eA=="})["header"]["revision"]
+    etcd("compaction", {"revision": now, "physical": True})
+
+
+def answers(code):
+    _, text = Server().ask("GET", "/metrics")
+    print(sum(int(line.rsplit(" ", 1)[1])
+              for line in text.decode().splitlines()
+              if line.startswith("apiserver_request_total{") and
+              f'code="{code}"' in line))
+
+
+def carry(client, state):
+    with open(f"{DIR}/port", encoding="utf-8") as f:
+        server = socket.create_connection(("127.0.0.1", int(f.read())))
+    peers = {client: server, server: client}
+    passed = 0
+    while True:
+        for end in select.select(list(peers), [], [])[0]:
+            data = end.recv(65536)
+            if not data:
+                client.close()
+                server.close()
+                return
+            passed += len(data) if end is server else 0
+            # More than a handshake, and less than a page of pods.
+            if passed > 100_000 and not state["done"]:
+                state["done"] = True
+                compact()
+                print("compacted", flush=True)
+            peers[end].sendall(data)
+
+
+def proxy():
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    state = {"done": False}
+
+    def serve():
+        while True:
+            client = listener.accept()[0]
+            threading.Thread(target=carry, args=(client, state),
+                             daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    sys.stdin.read()
+
+
+{"ready": ready, "groups": groups, "group": group, "compact": compact,
+ "answers": answers, "proxy": proxy, "account": account, "pods": pods,
+ "status": status, "delete": delete, "network": network}[sys.argv[2]](*sys.argv[3:])

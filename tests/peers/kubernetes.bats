@@ -28,6 +28,8 @@ begin() {
     admin ready
     admin account reader reads > "$cluster/reader"
     admin account stranger > "$cluster/stranger"
+    echo "$program" > "$cluster/program"
+    admin pods many 600 'app=many,named=yes'
 }
 
 setup_file() {
@@ -74,7 +76,6 @@ in_pod() {
 }
 
 @test "600 pods are listed by two pages" {
-    admin pods many 600 'app=many,named=yes'
     run in_pod hpcboot hostfile --pod-selector app=many --format plain
     ended_with 0
     [ "${#lines[@]}" -eq 600 ]
@@ -151,4 +152,50 @@ ran" ]
     ordered
     ended_with 0
     [ "$(hosts | tr '\n' ' ')" = 'at-1 at-3 at-2 at-4 ' ]
+}
+
+@test "pages whose revision etcd has forgotten are listed anew" {
+    local proxy
+    mkfifo hold
+    python3 "$HB_SRCDIR/tests/peers/kubeadmin.py" "$cluster" proxy < hold \
+        > said 3>&- &
+    proxy=$!
+    exec 9> hold
+    wait_until lines_in said 1
+    KUBERNETES_SERVICE_PORT=$(head -n 1 said)
+    run in_pod hpcboot hostfile --pod-selector app=many --format plain
+    exec 9>&-
+    wait "$proxy"
+    ended_with 0
+    [ "$(tail -n 1 said)" = compacted ]
+    [ "$(admin answers 410)" -gt 0 ]
+    [ "${#lines[@]}" -eq 600 ]
+    [ "$(printf '%s\n' "${lines[@]}" | sort -u | wc -l)" -eq 600 ]
+}
+
+@test "a watch outlives the server's end and the compaction of its past" {
+    admin pods old 1 app=old
+    in_pod "$hbrun" --pod-selector app=old --wait-hosts 90 -n 1 echo ran \
+        > out 2> err 3>&- &
+    wait_until grep -q 'waiting for pods' err
+    "$HB_SRCDIR/tests/peers/apiserver.sh" again "$cluster" \
+        "$(cat "$cluster/program")"
+    admin compact
+    admin ready
+    admin status old-0 '{"phase": "Running", "podIP": "127.0.0.1",
+                         "podIPs": [{"ip": "127.0.0.1"}]}'
+    wait $! || { cat err; return 1; }
+    [ "$(cat out)" = ran ]
+}
+
+@test "a PodGroup of Volcano says how many pods it has and what holds them" {
+    admin groups
+    admin group pg-1 2 '{"phase": "Pending", "conditions": [
+        {"type": "Unschedulable", "status": "True",
+         "reason": "NotEnoughResources", "lastTransitionTime":
+         "2026-01-01T00:00:00Z", "message": "2/2 tasks in gang unschedulable"}]}'
+    admin pods held 1 'app=held,kueue.x-k8s.io/pod-group-name=pg-1'
+    run in_pod "$hbrun" --pod-group pg-1 --wait-hosts 0.5 -n 1 true
+    ended_with 75
+    says '1 of 2 pods are there; held-0: .*; pg-1: NotEnoughResources: 2/2 tasks in gang unschedulable'
 }

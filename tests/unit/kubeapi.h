@@ -57,6 +57,7 @@ static inline int server_start(void)
                                 src != NULL ? src : ".");
     int in[2], out[2];
     char line[16] = "";
+    size_t len = 0;
     ssize_t n;
 
     tree_create(server_dir, sizeof(server_dir));
@@ -75,10 +76,14 @@ static inline int server_start(void)
     close(in[0]);
     close(out[1]);
     server_stdin = in[1];
-    n = read(out[0], line, sizeof(line) - 1);
+    /* Its line may come in pieces, and it minds when nobody reads the last. */
+    do {
+        n = read(out[0], line + len, sizeof(line) - 1 - len);
+        len += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && strchr(line, '\n') == NULL);
     close(out[0]);
     free(script);
-    server_port = n > 0 ? (unsigned)strtoul(line, NULL, 10) : 0;
+    server_port = (unsigned)strtoul(line, NULL, 10);
     return server_port > 0 ? 0 : -1;
 }
 

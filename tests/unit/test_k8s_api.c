@@ -480,7 +480,7 @@ static void a_number_is_read_out_of_an_object(void **state)
 }
 
 #define COND(type, status, time, message) "{\"type\":\"" type "\",\"status\":" \
-    "\"" status "\",\"lastTransitionTime\":\"2026-01-01T00:00:0" time "Z\","    \
+    "\"" status "\",\"lastTransitionTime\":\"2026-01-01T00:00:0" time "Z\"," \
     "\"reason\":\"NotEnoughResources\",\"message\":\"" message "\"}"
 
 static void a_group_says_why_it_keeps_pods_back(void **state)

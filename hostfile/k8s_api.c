@@ -16,6 +16,8 @@
  * says: 429, 5xx, a connection that cannot be made or is cut. A page token or
  * a version that is too old (410) begins a new list. A token that is refused
  * (401) is read from its file once more, since it may just have been renewed.
+ * Who could list is not believed to have lost the right at once: a server that
+ * has just started does not know its Roles yet.
  * Anything else is final, and told in words that name what would help. */
 
 #include "config.h"
@@ -46,6 +48,8 @@
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS 30000
 #define RETRY_SAID_MAX_MS 300000
+/* Refusals in a row of what was granted before: a minute of growing pauses. */
+#define REFUSALS_MAX 8
 /* After so many lists that expired before their end, pages are not used. */
 #define PAGED_LISTS_MAX 3
 
@@ -58,7 +62,7 @@ struct hb_k8s {
     char *path, *field;        /* of one object, instead of a list; or NULL */
     char *rule;                /* a list at `path` of other things; or NULL */
     struct hb_k8s_things things;
-    char *words;               /* of that object, or NULL */
+    struct hb_k8s_object object;
     struct hb_http *http;
     struct hb_k8s_cut cut;
     enum phase phase;
@@ -70,8 +74,8 @@ struct hb_k8s {
     int64_t watch_began_ms;
     unsigned tries;            /* in a row that failed */
     unsigned expired;          /* lists in a row that were too slow */
-    int token_reread, relist, complete, failed, has_number, only_metadata;
-    uint64_t number;
+    unsigned refusals;         /* in a row */
+    int token_reread, relist, complete, failed, only_metadata;
     struct hpcboot_error error; /* why no more is tried */
     char trouble[HPCBOOT_ERROR_TEXT_MAX];
 };
@@ -133,10 +137,9 @@ static int take_listed(void *arg, const char *json, size_t len,
         return take_thing(k, json, len, err);
     }
     if (k->path != NULL) {
-        k->has_number = hb_k8s_read_spec_number(json, len, k->field,
-                                                &k->number);
-        free(k->words);
-        k->words = hb_k8s_read_group_words(json, len);
+        hb_k8s_read_spec_number(json, len, k->field, &k->object.number);
+        free(k->object.words);
+        k->object.words = hb_k8s_read_group_words(json, len);
         return HPCBOOT_OK;
     }
     rc = hb_k8s_read_pod(json, len, &pod, err);
@@ -386,8 +389,11 @@ static void refuse(struct hb_k8s *k, const struct hb_http_result *result)
     give_up(k);
 }
 
-static int is_passing(int status)
+static int is_passing(struct hb_k8s *k, int status)
 {
+    if (k->complete && (status == 401 || status == 403)) {
+        return k->refusals++ < REFUSALS_MAX;
+    }
     return status == 429 || status == 500 || status == 502 || status == 503 ||
            status == 504;
 }
@@ -396,10 +402,12 @@ static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
 {
     if (result->status == 200 && k->phase == LISTING) {
         k->tries = 0;
+        k->refusals = 0;
         k->token_reread = 0;
         k->trouble[0] = '\0';
         end_page(k);
     } else if (result->status == 200) {
+        k->refusals = 0;
         k->token_reread = 0;
         if (hb_now_ms() - k->watch_began_ms < WATCH_MIN_MS) {
             try_later(k, 0);
@@ -411,7 +419,7 @@ static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
         k->expired += k->phase == LISTING;
         begin_list(k);
         try_later(k, result->retry_after_ms);
-    } else if (is_passing(result->status)) {
+    } else if (is_passing(k, result->status)) {
         snprintf(k->trouble, sizeof(k->trouble), "it answers ");
         put_words(k, result, k->trouble + strlen(k->trouble),
                   sizeof(k->trouble) - strlen(k->trouble));
@@ -487,7 +495,7 @@ static void k8s_close(struct hb_k8s *k)
     free(k->path);
     free(k->field);
     free(k->rule);
-    free(k->words);
+    free(k->object.words);
     free(k->version);
     free(k->more);
     free(k);
@@ -581,23 +589,14 @@ static const char *k8s_trouble(const struct hb_k8s *k)
     return k->trouble;
 }
 
-static int k8s_number(const struct hb_k8s *k, uint64_t *out)
+static const struct hb_k8s_object *k8s_object(const struct hb_k8s *k)
 {
-    if (k->has_number) {
-        *out = k->number;
-    }
-    return k->has_number;
-}
-
-static const char *k8s_words(const struct hb_k8s *k)
-{
-    return k->words;
+    return &k->object;
 }
 
 extern const struct hb_k8s_ops hb_k8s_ops;
 const struct hb_k8s_ops hb_k8s_ops = {
     .open = k8s_open, .open_path = k8s_open_path, .close = k8s_close,
     .fd = k8s_fd, .step = k8s_step, .pods = k8s_pods, .things = k8s_things,
-    .trouble = k8s_trouble, .number = k8s_number,
-    .words = k8s_words,
+    .trouble = k8s_trouble, .object = k8s_object,
 };

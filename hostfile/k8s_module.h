@@ -18,6 +18,12 @@ struct hb_k8s_path {
     int only_metadata; /* of each object in the list */
 };
 
+/* What one object says. */
+struct hb_k8s_object {
+    uint64_t number; /* `field` of its spec; 0: it has none */
+    char *words;     /* why it keeps its pods back; or NULL */
+};
+
 struct hb_k8s_ops {
     int (*open)(const struct hb_k8s_login *login,
                 const struct hb_k8s_query *query, struct hb_k8s **out,
@@ -31,9 +37,7 @@ struct hb_k8s_ops {
     const struct hb_k8s_pods *(*pods)(const struct hb_k8s *k);
     const struct hb_k8s_things *(*things)(const struct hb_k8s *k);
     const char *(*trouble)(const struct hb_k8s *k);
-    /* 1: the object's number; 0: it has none. */
-    int (*number)(const struct hb_k8s *k, uint64_t *out);
-    const char *(*words)(const struct hb_k8s *k); /* or NULL */
+    const struct hb_k8s_object *(*object)(const struct hb_k8s *k);
 };
 
 #endif

@@ -133,7 +133,8 @@ int hb_k8s_spec_number(const struct hb_k8s_login *login, const char *path,
     int rc = get_object(login, path, field, deadline_ns, &k, err);
 
     if (rc > 0) {
-        rc = ops->number(k, out);
+        rc = ops->object(k)->number > 0;
+        *out = rc > 0 ? ops->object(k)->number : *out;
     }
     hb_k8s_close(k);
     return rc;
@@ -147,8 +148,8 @@ int hb_k8s_group_words(const struct hb_k8s_login *login, const char *path,
     int rc = get_object(login, path, "minMember", deadline_ns, &k, err);
 
     if (rc > 0) {
-        rc = ops->words(k) != NULL;
-        *out = rc > 0 ? hb_xstrdup(ops->words(k)) : NULL;
+        rc = ops->object(k)->words != NULL;
+        *out = rc > 0 ? hb_xstrdup(ops->object(k)->words) : NULL;
     }
     hb_k8s_close(k);
     return rc;

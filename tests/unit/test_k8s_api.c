@@ -462,6 +462,16 @@ static void a_watch_that_is_refused_as_too_old_lists_again(void **state)
     assert_requests("limit=", 2);
 }
 
+static void a_server_that_starts_again_may_refuse_what_it_granted(void **state)
+{
+    plan("{\"pods\":[" POD("a", "1") "],\"faults\":[{\"path\":\"watch=\","
+         "\"do\":\"status\",\"code\":403},{\"path\":\"watch=\",\"do\":"
+         "\"status\",\"code\":401}],\"watches\":[["
+         EVENT("ADDED", POD("c", "2")) ",\"hold\"]]}");
+    assert_changes("+c ");
+    assert_requests("limit=", 1);
+}
+
 static void a_number_is_read_out_of_an_object(void **state)
 {
     uint64_t n = 0;
@@ -559,6 +569,7 @@ int main(void)
         T(a_watch_that_ends_goes_on_where_it_was),
         T(a_version_that_is_too_old_lists_again),
         T(a_watch_that_is_refused_as_too_old_lists_again),
+        T(a_server_that_starts_again_may_refuse_what_it_granted),
         T(a_number_is_read_out_of_an_object),
         T(a_group_says_why_it_keeps_pods_back),
         T(a_proxy_of_the_environment_is_not_used),

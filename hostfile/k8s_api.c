@@ -89,11 +89,9 @@ static int give_up(struct hb_k8s *k)
 /* Half to the whole of the pause, so that a gang does not ask in step. */
 static int64_t with_jitter(int64_t ms)
 {
-    uint32_t r = 0;
+    uint32_t r = 0; /* it stays that where there is no randomness yet */
 
-    if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r)) {
-        r = 0;
-    }
+    (void)!getrandom(&r, sizeof(r), GRND_NONBLOCK);
     return ms / 2 + (int64_t)(r % (uint64_t)(ms / 2 + 1));
 }
 
@@ -400,15 +398,15 @@ static int is_passing(struct hb_k8s *k, int status)
 
 static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
 {
-    if (result->status == 200 && k->phase == LISTING) {
-        k->tries = 0;
+    if (result->status == 200) {
         k->refusals = 0;
         k->token_reread = 0;
+    }
+    if (result->status == 200 && k->phase == LISTING) {
+        k->tries = 0;
         k->trouble[0] = '\0';
         end_page(k);
     } else if (result->status == 200) {
-        k->refusals = 0;
-        k->token_reread = 0;
         if (hb_now_ms() - k->watch_began_ms < WATCH_MIN_MS) {
             try_later(k, 0);
         } else {

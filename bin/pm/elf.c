@@ -27,6 +27,7 @@
 #define NEEDED_MAX 1024u
 #define STRING_MAX 4096u /* a path list */
 #define SCAN_WINDOW (1u << 20)
+#define HEAD_BYTES 4096u /* header and program headers are 1 KiB or less */
 
 struct reader {
     hb_elf_read read;
@@ -319,17 +320,38 @@ static ssize_t read_fd(void *arg, uint64_t offset, void *out, size_t len)
     return (ssize_t)got;
 }
 
+/* A file whose beginning, with all headers, is read at once. */
+struct headed {
+    int fd;
+    size_t n;
+    unsigned char head[HEAD_BYTES];
+};
+
+static ssize_t read_headed(void *arg, uint64_t offset, void *out, size_t len)
+{
+    struct headed *h = arg;
+
+    if (offset <= h->n && len <= h->n - offset) {
+        memcpy(out, h->head + offset, len);
+        return (ssize_t)len;
+    }
+    return read_fd(&h->fd, offset, out, len);
+}
+
 int hb_elf_open(struct hb_elf *out, const char *path,
                 struct hpcboot_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct headed h = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    ssize_t n;
     int rc;
 
-    if (fd < 0) {
+    if (h.fd < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot open %s", path);
     }
-    rc = hb_elf_parse(out, read_fd, &fd, err);
-    hb_fd_close(&fd);
+    n = read_fd(&h.fd, 0, h.head, sizeof(h.head));
+    h.n = n > 0 ? (size_t)n : 0;
+    rc = hb_elf_parse(out, read_headed, &h, err);
+    hb_fd_close(&h.fd);
     return rc < 0 ? hb_error_prefix(err, rc, "%s", path) : rc;
 }
 

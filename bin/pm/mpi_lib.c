@@ -231,6 +231,22 @@ static int seen(struct walk *w, const char *name)
     return 0;
 }
 
+/* Parts of the C library need nothing but each other. */
+static int is_c_library(const char *name)
+{
+    static const char *const prefixes[] = {
+        "libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.",
+        "ld-linux",
+    };
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (hb_starts_with(name, prefixes[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* One needed library: 1 when it settles the question. */
 static int visit(struct walk *w, const char *name, const struct hb_elf *user,
                  const char *user_path, const struct hb_strv *rpaths)
@@ -253,7 +269,12 @@ static int visit(struct walk *w, const char *name, const struct hb_elf *user,
         }
         return 0;
     }
-    enqueue(w, path, rpaths);
+    w->out->n_libraries++;
+    if (is_c_library(name)) {
+        free(path);
+    } else {
+        enqueue(w, path, rpaths);
+    }
     return 0;
 }
 
@@ -323,7 +344,6 @@ int hb_mpi_link_find(struct hb_mpi_link *out, const struct hb_place *place,
         done = visit_all(&w, &elf, &w.queue[at]);
         hb_elf_destroy(&elf);
     }
-    out->n_libraries = w.n > 0 ? (uint32_t)w.n - 1 : 0;
     if (rc == 0 && !done && client != HB_PM_NONE) {
         by_client(out, client);
     }

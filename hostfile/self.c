@@ -34,10 +34,16 @@
 #define HOSTS_MAX_BYTES (1u << 20)
 #define NAME_MAX_BYTES 256u
 
+/* Of the interfaces, as text; asked for when a name is an address. */
+struct addresses {
+    int known;
+    struct hb_strv v;
+};
+
 struct hb_self {
     char name[NAME_MAX_BYTES];
-    struct hb_strv full;      /* names of the host's line in /etc/hosts */
-    struct hb_strv addresses; /* of its interfaces, as text */
+    struct hb_strv full; /* names of the host's line in /etc/hosts */
+    struct addresses *addresses;
 };
 
 static size_t label_len(const char *name)
@@ -114,13 +120,14 @@ static void read_name(struct hb_self *self, const char *root)
     free(path);
 }
 
-static void read_addresses(struct hb_self *self)
+static void read_addresses(struct addresses *a)
 {
     struct ifaddrs *list = NULL;
 
-    if (getifaddrs(&list) != 0) {
+    if (a->known || getifaddrs(&list) != 0) {
         return;
     }
+    a->known = 1;
     for (struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
         char text[INET6_ADDRSTRLEN];
         const void *bytes = NULL;
@@ -134,7 +141,7 @@ static void read_addresses(struct hb_self *self)
         }
         if (bytes != NULL && inet_ntop(i->ifa_addr->sa_family, bytes, text,
                                        sizeof(text)) != NULL) {
-            hb_strv_push(&self->addresses, text);
+            hb_strv_push(&a->v, text);
         }
     }
     freeifaddrs(list);
@@ -148,9 +155,8 @@ struct hb_self *hb_self_create(const char *root)
     if (self->name[0] != '\0') {
         read_hosts(self, root);
     }
-    if (root[0] == '\0') {
-        read_addresses(self);
-    }
+    self->addresses = hb_xcalloc(1, sizeof(*self->addresses));
+    self->addresses->known = root[0] != '\0'; /* a test's host has none */
     return self;
 }
 
@@ -158,7 +164,8 @@ void hb_self_destroy(struct hb_self *self)
 {
     if (self != NULL) {
         hb_strv_destroy(&self->full);
-        hb_strv_destroy(&self->addresses);
+        hb_strv_destroy(&self->addresses->v);
+        free(self->addresses);
         free(self);
     }
 }
@@ -198,8 +205,9 @@ static int is_own_address(const struct hb_self *self, const char *name)
     } else {
         return 0;
     }
-    for (size_t i = 0; i < self->addresses.n; i++) {
-        if (strcmp(self->addresses.v[i], text) == 0) {
+    read_addresses(self->addresses);
+    for (size_t i = 0; i < self->addresses->v.n; i++) {
+        if (strcmp(self->addresses->v.v[i], text) == 0) {
             return 1;
         }
     }

@@ -86,6 +86,8 @@ struct hb_boot_target {
     int port;         /* or 0 */
     const char *token; /* the login's token: passed as the agent's argument */
     int in_session;    /* it was given the session key: that logs in, too */
+    int counted;       /* what it may use is known: its agent, when forked,
+                          need not find out before it says HELLO */
 };
 
 struct hb_boot;

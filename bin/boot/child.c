@@ -115,6 +115,11 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
         && info.si_pid == 0) {
         return;
     }
+    if (!child->owned) {
+        (void)waitpid(child->pid, NULL, WNOHANG);
+        destroy(child);
+        return;
+    }
     child_name(child->pid, name, sizeof name);
     if (waitpid(child->pid, &status, WNOHANG) == child->pid) {
         hb_child_status_text(status, end, sizeof end);
@@ -123,9 +128,7 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
     }
     snprintf(how, sizeof how, "%s %s", name, end);
     event_del(child->end_event);
-    if (!child->owned) {
-        destroy(child);
-    } else if (child->gone) {
+    if (child->gone) {
         child->gone(child->arg, how);
     }
 }
@@ -255,7 +258,7 @@ int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
         .stdio = {spec->in, spec->out, spec->err}, .umask = -1,
         .keep_fds = &spec->keep, .keep_as = keep_as,
         .n_keep = spec->keep > 0, .new_session = 1,
-        .death_signal = spec->death_signal,
+        .death_signal = spec->death_signal, .waits = 1,
     };
     enum hb_proc_stage stage;
     int error_fd = -1, sys_errno = 0;

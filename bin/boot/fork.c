@@ -166,6 +166,9 @@ int hb_boot_fork_create(struct hb_boot **out,
     hb_strv_push(&argv, "agent");
     hb_strv_push(&argv, "--token");
     hb_strv_push(&argv, target->token);
+    if (target->counted) {
+        hb_strv_push(&argv, "--counted");
+    }
     return create(out, config, events, arg, &argv, -1, err);
 }
 

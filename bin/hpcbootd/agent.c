@@ -329,7 +329,8 @@ static void on_no_welcome(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-/* Whether this host holds a private key, and so may log in to others. */
+/* Whether this host holds a private key, and so may log in to others. A
+ * launcher on this host does that itself. */
 static uint8_t has_key(void)
 {
     const struct passwd *pw = getpwuid(getuid());
@@ -354,10 +355,12 @@ static uint8_t has_key(void)
 static void say_hello(struct agent *a)
 {
     char host[HOST_NAME_SIZE] = "";
-    struct hb_gpus gpus;
+    struct hb_gpus gpus = {0};
 
     gethostname(host, sizeof host - 1);
-    hb_gpus_count("", environ, &gpus);
+    if (!a->counted) {
+        hb_gpus_count("", environ, &gpus);
+    }
     hb_buf_put_raw(hb_link_out(a->link), HB_WIRE_MAGIC, HB_WIRE_MAGIC_LEN);
     AGENT_SEND(a, hello, .protocol = HB_WIRE_PROTOCOL,
                .version = PACKAGE_VERSION, .token = a->token,
@@ -367,7 +370,25 @@ static void say_hello(struct agent *a)
                .quota_milli = a->allowed.quota_milli,
                .slots_origin = a->allowed.origin, .gpus = gpus.n,
                .gpus_origin = gpus.origin,
-               .time_ns = (uint64_t)hb_now_ns(), .has_key = has_key());
+               .time_ns = (uint64_t)hb_now_ns(),
+               .has_key = a->counted ? 0 : has_key());
+    agent_flush(a);
+}
+
+/* A host that has been counted is in HELLO with nothing but its name; what it
+ * has is looked at while the launcher reads that. */
+static int begin(struct agent *a, struct hpcboot_error *err)
+{
+    int rc = a->counted ? 0 : hb_topo_allowed("", &a->allowed, err);
+
+    if (rc == 0) {
+        say_hello(a);
+    }
+    if (rc == 0 && a->counted) {
+        agent_look_around(a);
+        rc = hb_topo_allowed("", &a->allowed, err);
+    }
+    return rc;
 }
 
 static int set_up(struct agent *a, int in_fd, int out_fd,
@@ -391,9 +412,6 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
     rc = hb_channel_from_fds(&ch, a->base, in_fd, out_fd, -1, err);
     if (rc == 0) {
         rc = hb_link_create(&a->link, a->base, ch, 0, &link_events, a, err);
-    }
-    if (rc == 0) {
-        rc = hb_topo_allowed("", &a->allowed, err);
     }
     return rc;
 }
@@ -428,19 +446,19 @@ static void tear_down(struct agent *a)
 }
 
 int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,
-              int served)
+              int served, int counted)
 {
     struct agent a = {.guard_fd = guard_fd, .host = HB_NODE_UNSET,
                       .node = HB_NODE_UNSET,
-                      .served = served, .files = HB_DEPOSIT_INIT};
+                      .served = served, .counted = counted,
+                      .files = HB_DEPOSIT_INIT};
     struct hpcboot_error err = {0};
 
     a.token = hb_xstrdup(token);
-    if (set_up(&a, in_fd, out_fd, &err) < 0) {
+    if (set_up(&a, in_fd, out_fd, &err) < 0 || begin(&a, &err) < 0) {
         fprintf(stderr, "hpcbootd: %s\n", err.text);
         a.exit_status = 1;
     } else {
-        say_hello(&a);
         event_base_dispatch(a.base);
     }
     tear_down(&a);

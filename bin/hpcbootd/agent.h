@@ -107,6 +107,8 @@ struct agent {
     struct agent_tree *tree; /* NULL: starts no others */
     int is_local; /* the launcher's own host */
     int served;   /* `hpcbootd serve` started it */
+    int counted;  /* the launcher is on this host and has counted it */
+    int looked_around, stale_killed;
     struct hb_secret session_key;
     struct hb_allowed allowed;
     struct hb_cgroup_marks marks;
@@ -140,7 +142,7 @@ struct agent {
 
 /* agent.c */
 int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,
-              int served);
+              int served, int counted);
 void agent_note(struct agent *a, int level, const char *fmt, ...)
     HB_PRINTF(3, 4);
 /* The host is of no use for this job: say so and leave. */
@@ -200,6 +202,9 @@ int agent_survey(struct agent *a, const struct hb_frame *f,
 void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 
 /* ranks.c */
+/* Once, before ranks: what dead agents left here may hold memory and devices
+ * that this job needs, and what the cgroup has counted is not its doing. */
+void agent_look_around(struct agent *a);
 int agent_start_ranks(struct agent *a, struct hpcboot_error *err);
 void agent_reap(struct agent *a);
 struct rank *agent_rank(struct agent *a, uint32_t rank); /* local; else NULL */

@@ -70,7 +70,7 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static int run_agent(const char *token, int served)
+static int run_agent(const char *token, int served, int counted)
 {
     struct hpcboot_error err = {0};
     int guard_fd = -1, in = -1, out = -1;
@@ -82,17 +82,18 @@ static int run_agent(const char *token, int served)
         fprintf(stderr, "hpcbootd: %s\n", err.text);
         return EXIT_HOST;
     }
-    return agent_run(token, in, out, guard_fd, served);
+    return agent_run(token, in, out, guard_fd, served, counted);
 }
 
 static int agent_main(int argc, char **argv)
 {
     int served = argc == 4 && hb_streq(argv[3], "--served");
+    int counted = argc == 4 && hb_streq(argv[3], "--counted");
 
-    if (argc != 3 + served || !hb_streq(argv[1], "--token")) {
+    if (argc != 3 + served + counted || !hb_streq(argv[1], "--token")) {
         return usage("agent needs --token TOKEN");
     }
-    return run_agent(argv[2], served && agent_served_open());
+    return run_agent(argv[2], served && agent_served_open(), counted);
 }
 
 static const struct {

@@ -387,15 +387,24 @@ static void make_shm_dir(struct agent *a)
     }
 }
 
-/* They may hold memory and devices that this job needs. */
-static void clear_stale(struct agent *a)
+void agent_look_around(struct agent *a)
 {
     struct hb_stale_report report;
 
-    hb_stale_clear(a->job_id, a->host, STALE_MS, &report);
-    if (report.killed > 0) {
+    if (!a->looked_around) {
+        a->looked_around = 1;
+        hb_cgroup_read_marks(&a->marks);
+        hb_stale_clear(a->job_id, a->host, STALE_MS, &report);
+        a->stale_killed = report.killed;
+    }
+}
+
+static void tell_of_stale(struct agent *a)
+{
+    if (a->stale_killed > 0) {
         agent_note(a, HB_WARN, "%d processes were killed that a job left here "
-                   "whose launcher and agent had been killed", report.killed);
+                   "whose launcher and agent had been killed",
+                   a->stale_killed);
     }
 }
 
@@ -408,9 +417,9 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     int rc;
 
     a->reading = a->credit > 0;
-    hb_cgroup_read_marks(&a->marks);
+    agent_look_around(a);
+    tell_of_stale(a);
     make_ranks(a);
-    clear_stale(a);
     starts = hb_xcalloc(n_apps, sizeof *starts);
     if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
         (void)hb_env_read_pid1(&pid1, NULL);

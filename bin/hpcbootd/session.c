@@ -36,12 +36,14 @@ static int make_files_dir(struct agent *a, struct hpcboot_error *err)
 }
 
 /* Made when first needed. */
-static int session_open(struct agent *a, struct hpcboot_error *err)
+static int session_open(struct agent *a, enum hb_session_use use,
+                        struct hpcboot_error *err)
 {
     int rc = 0;
 
     if (a->session_dir == NULL) {
-        rc = hb_session_dir_create(a->job_id, a->host, &a->session_dir, err);
+        rc = hb_session_dir_create(a->job_id, a->host, use, &a->session_dir,
+                                   err);
         if (rc == 0) {
             hb_guard_set_session_dir(a->session_dir);
             (void)hb_owner_write(a->session_dir, a->cookie, NULL);
@@ -84,10 +86,12 @@ static void place_app(struct agent *a, uint32_t i)
 int agent_session_settle(struct agent *a, struct hpcboot_error *err)
 {
     struct hpcboot_error why = {0};
-    int rc = session_open(a, &why);
+    int needed = is_needed(a);
+    int rc = session_open(a, needed ? HB_SESSION_KEEPS : HB_SESSION_BARE,
+                          &why);
 
     if (rc < 0) {
-        return is_needed(a) ? hb_fail(err, rc, "%s", why.text) : 0;
+        return needed ? hb_fail(err, rc, "%s", why.text) : 0;
     }
     for (uint32_t i = 0; i < a->job.n_apps_known; i++) {
         place_app(a, i);
@@ -123,7 +127,7 @@ int agent_file_frame(struct agent *a, const struct hb_frame *f,
     if (a->job.map != NULL) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "FILE came out of turn");
     }
-    rc = session_open(a, &why);
+    rc = session_open(a, HB_SESSION_KEEPS, &why);
     if (rc == 0 && a->files.dir < 0) {
         rc = hb_deposit_open(&a->files, a->files_dir, &why);
     }

@@ -177,6 +177,13 @@ static void on_link_lost(void *arg, const struct hpcboot_error *err)
     host_link_lost(arg, err);
 }
 
+/* Forked agents see the very host that the launcher has counted. */
+static int is_counted(const struct job_host *h)
+{
+    return h->spec->is_local && h->counted_slots > 0
+           && way_of(h) == HB_BOOT_FORK;
+}
+
 /* What its agent counted there. */
 static int take_counts(struct job_host *h, const struct hb_msg_hello *m,
                        struct hpcboot_error *err)
@@ -187,7 +194,7 @@ static int take_counts(struct job_host *h, const struct hb_msg_hello *m,
         .gpus_origin = m->gpus_origin,
     };
 
-    return job_host_counted(h, &counts, err);
+    return is_counted(h) ? HPCBOOT_OK : job_host_counted(h, &counts, err);
 }
 
 static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
@@ -247,9 +254,9 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     if (host_way(h) == HB_BOOT_SSH) {
         host_send_session(h);
     }
-    job_event_host(h, "host_ready", m->slots_origin);
+    job_event_host(h, "host_ready", h->slots_origin);
     hb_log(HB_DEBUG, "host %s: agent ready, pid %u, %s", h->spec->name, m->pid,
-           m->slots_origin);
+           h->slots_origin);
 }
 
 /* Its agent has spoken for the first time. */
@@ -387,6 +394,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     struct hb_boot_target target = {
         .host = h->spec->name, .user = h->spec->user, .port = h->spec->port,
         .token = h->token, .in_session = h->in_session,
+        .counted = is_counted(h),
     };
 
     h->attempts++;

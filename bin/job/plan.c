@@ -29,19 +29,24 @@ static uint32_t counted_slots(const struct job *j, const struct job_counts *c)
     return c->quota_milli > 0 && quota < c->pus ? quota : c->pus;
 }
 
+/* Its slots are not said, and are to be its GPUs. */
+static int counts_gpus(const struct job_host *h)
+{
+    return h->spec->slots == 0 && (h->spec->count == HB_COUNT_GPUS
+           || h->spec->count == HB_COUNT_GPUS_ELSE_CORES);
+}
+
 int job_host_counted(struct job_host *h, const struct job_counts *counts,
                      struct hpcboot_error *err)
 {
-    enum hb_count what = h->spec->slots > 0 ? HB_COUNT_UNSAID : h->spec->count;
-
     h->quota_milli = counts->quota_milli;
     h->counted_slots = counted_slots(h->job, counts);
     free(h->slots_origin);
     h->slots_origin = hb_xstrdup(counts->origin);
-    if (what != HB_COUNT_GPUS && what != HB_COUNT_GPUS_ELSE_CORES) {
+    if (!counts_gpus(h)) {
         return HPCBOOT_OK;
     }
-    if (counts->gpus == 0 && what == HB_COUNT_GPUS) {
+    if (counts->gpus == 0 && h->spec->count == HB_COUNT_GPUS) {
         return hb_fail(err, HPCBOOT_ERR_HOST, "its slots are to be its GPUs "
                        "(%s), and it has none: %s", h->spec->origin,
                        counts->gpus_origin);
@@ -69,7 +74,10 @@ static int count_local(struct job *j, struct hpcboot_error *err)
         if (rc < 0) {
             return rc;
         }
-        hb_gpus_count("", j->env, &gpus);
+        memset(&gpus, 0, sizeof gpus);
+        if (counts_gpus(h)) {
+            hb_gpus_count("", j->env, &gpus);
+        }
         rc = job_host_counted(h, &(struct job_counts){
             allowed.slots, allowed.pus, allowed.quota_milli, allowed.origin,
             gpus.n, gpus.origin}, err);

@@ -80,15 +80,24 @@ void hb_place_init(struct hb_place *p, const char *wdir, char *const *env)
     memset(p, 0, sizeof(*p));
     p->wdir = wdir;
     p->env = env;
-    read_conf(CONF, 0, &p->system_dirs);
-    for (int i = 0; built_in_dirs[i] != NULL; i++) {
-        hb_strv_push(&p->system_dirs, built_in_dirs[i]);
-    }
+    p->system_dirs = hb_xcalloc(1, sizeof(*p->system_dirs));
 }
 
 void hb_place_destroy(struct hb_place *p)
 {
-    hb_strv_destroy(&p->system_dirs);
+    hb_strv_destroy(p->system_dirs);
+    free(p->system_dirs);
+}
+
+static const struct hb_strv *system_dirs(const struct hb_place *p)
+{
+    if (p->system_dirs->n == 0) {
+        read_conf(CONF, 0, p->system_dirs);
+        for (int i = 0; built_in_dirs[i] != NULL; i++) {
+            hb_strv_push(p->system_dirs, built_in_dirs[i]);
+        }
+    }
+    return p->system_dirs;
 }
 
 const char *hb_place_env(const struct hb_place *p, const char *name)
@@ -262,7 +271,7 @@ char *hb_place_system_library(const struct hb_place *p, const char *name)
 {
     char *found = search_env(p, name, NULL);
 
-    return found != NULL ? found : search(p, &p->system_dirs, name, NULL);
+    return found != NULL ? found : search(p, system_dirs(p), name, NULL);
 }
 
 char *hb_place_library(const struct hb_place *p, const char *needed,
@@ -292,7 +301,7 @@ char *hb_place_library(const struct hb_place *p, const char *needed,
         found = search(p, &own, needed, user);
     }
     if (found == NULL) {
-        found = search(p, &p->system_dirs, needed, user);
+        found = search(p, system_dirs(p), needed, user);
     }
     hb_strv_destroy(&own);
     return found;

@@ -11,7 +11,8 @@
 struct hb_place {
     const char *wdir;  /* borrowed; NULL: the current directory */
     char *const *env;  /* borrowed, NULL-terminated; may be NULL */
-    struct hb_strv system_dirs; /* of /etc/ld.so.conf and built in */
+    struct hb_strv *system_dirs; /* of /etc/ld.so.conf and built in; empty
+                                    until a library is looked for in them */
     int *looks; /* programs of shell texts that may still be looked at */
 };
 

@@ -231,7 +231,8 @@ static int seen(struct walk *w, const char *name)
     return 0;
 }
 
-/* Parts of the C library need nothing but each other. */
+/* Parts of the C library need nothing but each other, and every program that
+ * could run here finds them. */
 static int is_c_library(const char *name)
 {
     static const char *const prefixes[] = {
@@ -257,6 +258,10 @@ static int visit(struct walk *w, const char *name, const struct hb_elf *user,
     if (seen(w, name)) {
         return 0;
     }
+    if (is_c_library(name)) {
+        w->out->n_libraries++;
+        return 0;
+    }
     path = hb_place_library(w->place, name, user, user_path, rpaths);
     if (abi != ABI_NONE && (path == NULL || !is_layer(name))) {
         judge(w->out, abi, name, path);
@@ -270,11 +275,7 @@ static int visit(struct walk *w, const char *name, const struct hb_elf *user,
         return 0;
     }
     w->out->n_libraries++;
-    if (is_c_library(name)) {
-        free(path);
-    } else {
-        enqueue(w, path, rpaths);
-    }
+    enqueue(w, path, rpaths);
     return 0;
 }
 

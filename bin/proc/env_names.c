@@ -129,9 +129,11 @@ int hb_env_match(const char *pattern, size_t pattern_len, const char *name,
 static int match_any(const char *patterns, const char *name, size_t len)
 {
     while (patterns != NULL && *patterns != '\0') {
-        size_t n = strcspn(patterns, " ");
+        size_t n = (size_t)(strchrnul(patterns, ' ') - patterns);
+        int may = patterns[0] == name[0] || patterns[0] == '*'
+                  || patterns[0] == '?';
 
-        if (hb_env_match(patterns, n, name, len)) {
+        if (may && hb_env_match(patterns, n, name, len)) {
             return 1;
         }
         patterns += n + (patterns[n] == ' ');

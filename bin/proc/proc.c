@@ -8,7 +8,8 @@
  * (stage, errno) into a close-on-exec pipe; a successful exec closes the pipe
  * without a word. What a failure means in plain language is explain.c.
  *
- * Why fork, and not vfork: with vfork the parent stands still until the exec
+ * Why fork, and not vfork, unless the caller says that it waits for the exec
+ * anyway: with vfork the parent stands still until the exec
  * is done, and an exec can hang on a dead file server; the parent is an event
  * loop that has heartbeats to send. A child that shares the parent's memory
  * without stopping it would have to outlive the parent's next changes to that
@@ -430,7 +431,7 @@ static pid_t fork_child(const struct hb_proc_spec *spec, struct plan *plan)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = fork();
+    pid = spec->waits ? vfork() : fork();
     if (pid == 0) {
         run_child(spec, plan);
     }

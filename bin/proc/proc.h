@@ -44,13 +44,16 @@ struct hb_proc_spec {
     int new_session;        /* 1: own session and process group */
     int death_signal;       /* PR_SET_PDEATHSIG, 0: none; it comes when the
                              * thread ends that called hb_proc_spawn */
+    int waits;              /* the caller may stand still until the exec, and
+                             * waits for it anyway: vfork, which is quicker */
 };
 
-/* Forks. *error_fd_out (CLOEXEC, nonblocking) reports a failed start; it
- * reaches its end when the program runs, or when the child was killed before
- * it could. The caller reaps the child, closes *error_fd_out, and keeps spec's
- * own. The child has all signals at their defaults and unblocked, and no
- * descriptor but the ones of spec. Does not block. ERR_SPAWN, ERR_USAGE. */
+/* Forks, or vforks. *error_fd_out (CLOEXEC, nonblocking) reports a failed
+ * start; it reaches its end when the program runs, or when the child was
+ * killed before it could. The caller reaps the child, closes *error_fd_out,
+ * and keeps spec's own. The child has all signals at their defaults and
+ * unblocked, and no descriptor but the ones of spec. Does not block without
+ * `waits`. ERR_SPAWN, ERR_USAGE. */
 int hb_proc_spawn(const struct hb_proc_spec *spec, pid_t *pid_out,
                   int *error_fd_out, struct hpcboot_error *err);
 /* 1: failed, *stage_out and *errno_out are set; 0: it runs; ERR_AGAIN: not

@@ -33,6 +33,9 @@
 /* Deeper trees are left alone: each level holds a descriptor. */
 #define MAX_DEPTH 64
 
+/* Of struct hb_session_places. */
+enum { PLACE_TMP = 1, PLACE_SHM = 2 };
+
 /* ---- making */
 
 /* The part of a job's name, made safe in a path. */
@@ -135,18 +138,25 @@ void hb_session_places(struct hb_session_places *out)
     snprintf(out->run_user, sizeof(out->run_user), "/run/user/%u",
              (unsigned)geteuid());
     out->v[0] = getenv("HPCBOOT_TMPDIR");
-    out->v[1] = "/tmp";
-    out->v[2] = "/dev/shm";
+    out->v[PLACE_TMP] = "/tmp";
+    out->v[PLACE_SHM] = "/dev/shm";
     out->v[3] = out->run_user;
     out->v[4] = getenv("TMPDIR");
 }
 
-int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
+int hb_session_dir_create(const char *job_id, uint32_t node,
+                          enum hb_session_use use, char **path_out,
                           struct hpcboot_error *err)
 {
     struct hb_session_places p;
 
     hb_session_places(&p);
+    if (use == HB_SESSION_BARE) {
+        const char *disk = p.v[PLACE_TMP];
+
+        p.v[PLACE_TMP] = p.v[PLACE_SHM];
+        p.v[PLACE_SHM] = disk;
+    }
     return hb_session_dir_create_in(p.v, HB_SESSION_PLACES, job_id, node,
                                     path_out, err);
 }
@@ -184,6 +194,29 @@ static DIR *open_dir(int parent, const char *name, dev_t dev)
 
 static int remove_tree(int parent, const char *name, dev_t dev, int depth);
 
+/* Whose the directory is stays in it until nothing else is left: a removal
+ * that is cut short is then finished by a later agent. */
+static int is_last(const char *name, int depth)
+{
+    return depth == 0 && strcmp(name, HB_SESSION_OWNER) == 0;
+}
+
+/* Returns how many entries at or below parent/name stay. */
+static int remove_entry(int parent, const struct dirent *e, dev_t dev,
+                        int depth)
+{
+    int is_dir = e->d_type == DT_DIR;
+
+    if (unlinkat(parent, e->d_name, is_dir ? AT_REMOVEDIR : 0) == 0
+        || errno == ENOENT) {
+        return 0;
+    }
+    if (is_dir || errno == EISDIR || errno == EPERM) {
+        return remove_tree(parent, e->d_name, dev, depth + 1);
+    }
+    return 1;
+}
+
 /* One pass over an open directory. Returns how many entries went, and in
  * *left_out how many below it could not. */
 static int remove_entries(DIR *d, dev_t dev, int depth, int *left_out)
@@ -192,19 +225,15 @@ static int remove_entries(DIR *d, dev_t dev, int depth, int *left_out)
     int gone = 0, left = 0;
 
     while ((e = readdir(d)) != NULL) {
-        if (is_dots(e->d_name)) {
-            continue;
-        }
-        if (unlinkat(dirfd(d), e->d_name, 0) == 0) {
-            gone++;
-        } else if (errno == EISDIR || errno == EPERM) {
-            int below = remove_tree(dirfd(d), e->d_name, dev, depth + 1);
+        if (!is_dots(e->d_name) && !is_last(e->d_name, depth)) {
+            int below = remove_entry(dirfd(d), e, dev, depth);
 
             gone += below == 0;
             left += below;
-        } else if (errno != ENOENT) {
-            left++;
         }
+    }
+    if (left == 0 && depth == 0) {
+        gone += unlinkat(dirfd(d), HB_SESSION_OWNER, 0) == 0;
     }
     *left_out = left;
     return gone;
@@ -214,19 +243,23 @@ static int remove_entries(DIR *d, dev_t dev, int depth, int *left_out)
 static int remove_tree(int parent, const char *name, dev_t dev, int depth)
 {
     DIR *d = depth < MAX_DEPTH ? open_dir(parent, name, dev) : NULL;
-    int left = 0;
+    int left = 0, removed;
 
     /* Some file systems skip entries when others go: until none goes. */
-    while (d != NULL && remove_entries(d, dev, depth, &left) > 0) {
+    for (;;) {
+        int gone = d != NULL ? remove_entries(d, dev, depth, &left) : 0;
+
+        removed = unlinkat(parent, name, AT_REMOVEDIR) == 0
+                  || errno == ENOENT;
+        if (removed || gone == 0) {
+            break;
+        }
         rewinddir(d);
     }
     if (d != NULL) {
         closedir(d);
     }
-    if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
-        left++;
-    }
-    return left;
+    return removed ? 0 : left + 1;
 }
 
 int hb_session_dir_remove(const char *path)

@@ -12,12 +12,16 @@
  * and what is preloaded. It lies in the first of $HPCBOOT_TMPDIR, /tmp,
  * /dev/shm, /run/user/UID and $TMPDIR in which it can be made; so a root file
  * system that is read-only does not matter while one of them is writable.
+ * Where nothing is to be kept in it, /dev/shm comes before /tmp: a directory
+ * there is made and removed in a fifth of the time that a disk's takes.
  *
  * The path is short: at most HB_SESSION_PATH_MAX bytes, which leaves room in
  * a socket address (108 bytes) for a name of HB_SESSION_NAME_ROOM. */
 #define HB_SESSION_PATH_MAX 63
 #define HB_SESSION_NAME_ROOM 43
 #define HB_SESSION_PREFIX "hpcboot-" /* their names begin so */
+#define HB_SESSION_RANDOM 6 /* letters at the end, of mkdtemp */
+#define HB_SESSION_OWNER ".owner" /* says whose they are; see stale.h */
 
 /* The places, in that order; NULL for a variable that is not set. */
 #define HB_SESSION_PLACES 5
@@ -27,10 +31,16 @@ struct hb_session_places {
 };
 void hb_session_places(struct hb_session_places *out);
 
+enum hb_session_use {
+    HB_SESSION_KEEPS, /* files of the launcher or of a server */
+    HB_SESSION_BARE,
+};
+
 /* *path_out: free() it. The name is made of the job, the node and a random
  * part, so two jobs, or two agents of one job on one machine, never meet.
  * ERR_HOST: no place could be had; the text names each with its reason. */
-int hb_session_dir_create(const char *job_id, uint32_t node, char **path_out,
+int hb_session_dir_create(const char *job_id, uint32_t node,
+                          enum hb_session_use use, char **path_out,
                           struct hpcboot_error *err);
 /* The same in places[n] alone; for tests. */
 int hb_session_dir_create_in(const char *const *places, size_t n,

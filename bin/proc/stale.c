@@ -10,7 +10,9 @@
  * mkdtemp are believed, so what is in them was written by this user.
  *
  * A pid and a start time may be met again after the machine was started anew.
- * Then the directory stays until the next time. */
+ * Then the directory stays until the next time. One that is empty and says
+ * nothing was left by an agent that was killed while it made or removed it;
+ * it goes when it is old enough for that. */
 #include "config.h"
 
 #include "bin/proc/stale.h"
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bin/proc/procfs.h"
@@ -29,8 +32,12 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define OWNER ".owner"
 #define OWNER_MAX_BYTES 512 /* five numbers and a cookie */
+
+/* An agent says whose its directory is right after it has made it. */
+#define UNOWNED_S 60
+
+#define DIGITS "0123456789"
 
 /* 0: not known, as where there is no /proc. */
 static uint64_t own_name_space(void)
@@ -66,7 +73,7 @@ int hb_owner_write(const char *dir, const char *cookie,
                    struct hpcboot_error *err)
 {
     struct hb_procfs_stat guard, agent;
-    char *path = hb_xasprintf("%s/" OWNER, dir), *text = NULL;
+    char *path = hb_xasprintf("%s/" HB_SESSION_OWNER, dir), *text = NULL;
     int fd = -1, rc = 0;
 
     if (own_name_space() == 0
@@ -102,22 +109,64 @@ static int lives(const struct hb_owner *o, int which)
            && st.starttime == o->starts[which] && st.state != 'Z';
 }
 
-/* 1: a directory of this user whose owners are dead. */
-static int is_stale(const char *path, struct hb_owner *o)
+enum state { OTHERS, EMPTY, STALE };
+
+/* Its owner was never said, or not any longer: killed in between. */
+static enum state without_owner(const struct stat *st)
 {
-    char *file = hb_xasprintf("%s/" OWNER, path), *text = NULL;
+    return time(NULL) - st->st_mtime > UNOWNED_S ? EMPTY : OTHERS;
+}
+
+/* STALE: a directory of this user whose owners are dead. */
+static enum state state_of(const char *path, struct hb_owner *o)
+{
+    char *file, *text = NULL;
     struct stat st;
     size_t len = 0;
-    int stale = lstat(path, &st) == 0 && S_ISDIR(st.st_mode)
-                && st.st_uid == geteuid()
-                && hb_file_read(file, OWNER_MAX_BYTES, &text, &len, NULL) == 0
-                && hb_owner_parse(text, len, o) == 0
-                && o->name_space == own_name_space() && !lives(o, 0)
-                && !lives(o, 1);
+    enum state state = OTHERS;
+    int rc;
 
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)
+        || st.st_uid != geteuid()) {
+        return OTHERS;
+    }
+    file = hb_xasprintf("%s/" HB_SESSION_OWNER, path);
+    rc = hb_file_read(file, OWNER_MAX_BYTES, &text, &len, NULL);
+    if (rc == HPCBOOT_ERR_NOT_FOUND) {
+        state = without_owner(&st);
+    } else if (rc == 0 && hb_owner_parse(text, len, o) == 0
+               && o->name_space == own_name_space() && !lives(o, 0)
+               && !lives(o, 1)) {
+        state = STALE;
+    }
     free(text);
     free(file);
-    return stale;
+    return state;
+}
+
+static void clear(const char *path, int timeout_ms,
+                  struct hb_stale_report *out)
+{
+    struct hb_owner owner;
+    enum state state = state_of(path, &owner);
+
+    if (state == STALE) {
+        out->killed += hb_reap_strays_since(owner.cookie, owner.starts[0],
+                                            timeout_ms);
+        out->dirs += hb_session_dir_remove(path) == 0;
+    } else if (state == EMPTY) {
+        out->dirs += rmdir(path) == 0; /* unless something is in it */
+    }
+}
+
+/* "hpcboot-JOB.NODE.XXXXXX"; names of others may begin like that. */
+static int is_session(const char *name)
+{
+    const char *dot = strchr(name, '.'), *last = strrchr(name, '.');
+
+    return hb_starts_with(name, HB_SESSION_PREFIX) && dot != last
+           && strspn(dot + 1, DIGITS) == (size_t)(last - dot - 1)
+           && strlen(last + 1) == HB_SESSION_RANDOM;
 }
 
 static void clear_place(const char *place, const char *job_id, uint32_t node,
@@ -127,21 +176,13 @@ static void clear_place(const char *place, const char *job_id, uint32_t node,
     struct dirent *e;
 
     while (d != NULL && (e = readdir(d)) != NULL) {
-        struct hb_owner owner;
-        char *path;
+        if (is_session(e->d_name)
+            && !hb_session_is_neighbour(e->d_name, job_id, node)) {
+            char *path = hb_xasprintf("%s/%s", place, e->d_name);
 
-        if (strncmp(e->d_name, HB_SESSION_PREFIX,
-                    strlen(HB_SESSION_PREFIX)) != 0 ||
-            hb_session_is_neighbour(e->d_name, job_id, node)) {
-            continue;
+            clear(path, timeout_ms, out);
+            free(path);
         }
-        path = hb_xasprintf("%s/%s", place, e->d_name);
-        if (is_stale(path, &owner)) {
-            out->killed += hb_reap_strays_since(owner.cookie, owner.starts[0],
-                                                timeout_ms);
-            out->dirs += hb_session_dir_remove(path) == 0;
-        }
-        free(path);
     }
     if (d != NULL) {
         closedir(d);

@@ -37,8 +37,9 @@ struct hb_stale_report {
 /* Ends and removes what agents of this user left in the places where
  * directories of jobs are made, if neither agent nor guard is alive. Those of
  * another PID name space are left alone: here nobody can tell, and so are
- * those of other nodes of this job. Costs a look into those places; blocks for
- * at most timeout_ms where there is something to be killed. */
+ * those of other nodes of this job; NULL: it is not known yet. Costs a look
+ * into those places; blocks for at most timeout_ms where there is something to
+ * be killed. */
 void hb_stale_clear(const char *job_id, uint32_t node, int timeout_ms,
                     struct hb_stale_report *out);
 /* The same in places[n] alone; for tests. */

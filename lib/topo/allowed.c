@@ -100,8 +100,9 @@ static uint32_t count_cores(const char *root, const struct hb_cpus *allowed)
     uint32_t n = 0;
 
     hb_cpus_zero(&seen);
-    for (unsigned cpu = 0; cpu < HB_MAX_CPUS; cpu++) {
-        if (!hb_cpus_has(allowed, cpu) || hb_cpus_has(&seen, cpu)) {
+    for (unsigned cpu = hb_cpus_next(allowed, 0); cpu < HB_MAX_CPUS;
+         cpu = hb_cpus_next(allowed, cpu + 1)) {
+        if (hb_cpus_has(&seen, cpu)) {
             continue;
         }
         core_of(root, cpu, &core);

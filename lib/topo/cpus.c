@@ -44,6 +44,20 @@ int hb_cpus_has(const struct hb_cpus *c, unsigned cpu)
     return cpu < HB_MAX_CPUS && CPU_ISSET_S(cpu, sizeof(*c), c->set);
 }
 
+unsigned hb_cpus_next(const struct hb_cpus *c, unsigned from)
+{
+    const size_t bits = 8 * sizeof(unsigned long);
+
+    while (from < HB_MAX_CPUS && !hb_cpus_has(c, from)) {
+        unsigned long word;
+
+        memcpy(&word, (const char *)c->set + from / bits * sizeof(word),
+               sizeof(word));
+        from += word == 0 ? (unsigned)(bits - from % bits) : 1;
+    }
+    return from < HB_MAX_CPUS ? from : HB_MAX_CPUS;
+}
+
 unsigned hb_cpus_count(const struct hb_cpus *c)
 {
     return (unsigned)CPU_COUNT_S(sizeof(*c), c->set);
@@ -142,11 +156,10 @@ char *hb_cpus_text(const struct hb_cpus *c)
     struct hb_str o = HB_STR_INIT;
 
     hb_str_put(&o, "");
-    for (unsigned i = 0; i < HB_MAX_CPUS; i++) {
+    for (unsigned i = hb_cpus_next(c, 0); i < HB_MAX_CPUS;
+         i = hb_cpus_next(c, i + 1)) {
         unsigned last = i;
-        if (!hb_cpus_has(c, i)) {
-            continue;
-        }
+
         while (hb_cpus_has(c, last + 1)) {
             last++;
         }

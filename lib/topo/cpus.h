@@ -22,6 +22,8 @@ void hb_cpus_add(struct hb_cpus *c, unsigned cpu); /* beyond the end: ignored */
 void hb_cpus_or(struct hb_cpus *c, const struct hb_cpus *other);
 void hb_cpus_and(struct hb_cpus *c, const struct hb_cpus *other);
 int hb_cpus_has(const struct hb_cpus *c, unsigned cpu);
+/* The first one that is not below `from`; HB_MAX_CPUS: none. */
+unsigned hb_cpus_next(const struct hb_cpus *c, unsigned from);
 unsigned hb_cpus_count(const struct hb_cpus *c);
 int hb_cpus_equal(const struct hb_cpus *a, const struct hb_cpus *b);
 

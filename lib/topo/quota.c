@@ -74,14 +74,11 @@ static int has_word(const char *list, const char *word)
 }
 
 /* The group of this process: "0::/path" for v2, "N:list:/path" for v1. */
-static char *own_group(const char *root, enum hierarchy which)
+static char *own_group(const char *cgroup, enum hierarchy which)
 {
-    char *text = read_text(root, "/proc/self/cgroup", CGROUP_MAX_BYTES);
+    char *text = hb_xstrdup(cgroup);
     char *save = NULL, *found = NULL;
 
-    if (text == NULL) {
-        return NULL;
-    }
     for (char *line = strtok_r(text, "\n", &save);
          line != NULL && found == NULL; line = strtok_r(NULL, "\n", &save)) {
         char *list = strchr(line, ':');
@@ -143,16 +140,13 @@ static int mount_line(char *line, enum hierarchy which, struct mount_point *out)
 }
 
 /* Where the hierarchy is mounted; the last mount covers earlier ones. */
-static int find_mount(const char *root, enum hierarchy which,
+static int find_mount(const char *mountinfo, enum hierarchy which,
                       struct mount_point *out)
 {
-    char *text = read_text(root, "/proc/self/mountinfo", MOUNTINFO_MAX_BYTES);
+    char *text = hb_xstrdup(mountinfo);
     char *save = NULL;
     int found = 0;
 
-    if (text == NULL) {
-        return 0;
-    }
     for (char *line = strtok_r(text, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
         struct mount_point m;
@@ -286,17 +280,18 @@ done:
 }
 
 static void read_hierarchy(const char *root, enum hierarchy which,
+                           const char *cgroup, const char *mountinfo,
                            struct hb_quota *out)
 {
     struct mount_point m = {NULL, NULL};
-    char *group = own_group(root, which), *dir = NULL;
+    char *group = own_group(cgroup, which), *dir = NULL;
     size_t top;
 
-    if (group == NULL || !find_mount(root, which, &m)) {
+    if (group == NULL || !find_mount(mountinfo, which, &m)) {
         goto done;
     }
     top = strcmp(m.dir, "/") == 0 ? 0 : strlen(m.dir);
-    dir = group_dir(root, &m, group);
+    dir = group_dir(root, &m, strcmp(group, "/") == 0 ? "" : group);
     for (;;) {
         char *slash;
         (which == V2 ? read_v2 : read_v1)(root, dir, out);
@@ -315,7 +310,15 @@ done:
 
 void hb_quota_read(const char *root, struct hb_quota *out)
 {
+    char *cgroup = read_text(root, "/proc/self/cgroup", CGROUP_MAX_BYTES);
+    char *mountinfo = read_text(root, "/proc/self/mountinfo",
+                                MOUNTINFO_MAX_BYTES);
+
     memset(out, 0, sizeof(*out));
-    read_hierarchy(root, V2, out);
-    read_hierarchy(root, V1, out);
+    if (cgroup != NULL && mountinfo != NULL) {
+        read_hierarchy(root, V2, cgroup, mountinfo, out);
+        read_hierarchy(root, V1, cgroup, mountinfo, out);
+    }
+    free(cgroup);
+    free(mountinfo);
 }

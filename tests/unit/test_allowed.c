@@ -246,7 +246,8 @@ static void this_host_has_at_least_one_slot(void **state)
 
 static void lists_round_trip(void **state)
 {
-    static const char *const lists[] = {"", "0", "0-3", "0,2,4-7,16383"};
+    static const char *const lists[] = {"", "0", "0-3", "0,2,4-7,16383",
+                                        "63-64,127,130"};
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         struct hb_cpus c;

@@ -278,6 +278,21 @@ static void a_forked_agent_gets_its_token(void **state)
     assert_string_equal(hb_str_text(&r->got), "agent --token t\n");
 }
 
+static void an_agent_of_a_counted_host_is_told_so(void **state)
+{
+    static const struct hb_boot_target target = {
+        .host = "n1", .token = "t", .counted = 1,
+    };
+    struct run *r = *state;
+    struct hb_boot_config config = {.base = r->base,
+                                    .agent_path = "/bin/echo"};
+
+    assert_int_equal(hb_boot_start(&r->boot, HB_BOOT_FORK, &config, &target,
+                                   &events, r, &r->err), 0);
+    loop(r);
+    assert_string_equal(hb_str_text(&r->got), "agent --token t --counted\n");
+}
+
 static void a_host_that_looks_like_an_option_is_refused(void **state)
 {
     struct run *r = *state;
@@ -389,6 +404,7 @@ int main(void)
         T(a_pause_stops_data_and_sender),
         T(the_channel_outlives_its_boot),
         T(a_forked_agent_gets_its_token),
+        T(an_agent_of_a_counted_host_is_told_so),
         T(a_host_that_looks_like_an_option_is_refused),
         T(no_descriptor_is_left),
         T(settling_ends_a_command_and_its_children),

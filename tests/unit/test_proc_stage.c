@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "bin/proc/stage.h"
+#include "bin/proc/stale.h"
 #include "lib/base/str.h"
 
 static char *make(const char *place, const char *job)
@@ -204,10 +205,37 @@ static void the_variable_is_asked_first(void **state)
     char *base = make("/tmp", "var"), *path = NULL;
 
     setenv("HPCBOOT_TMPDIR", base, 1);
-    assert_int_equal(hb_session_dir_create("j", 1, &path, NULL), HPCBOOT_OK);
+    assert_int_equal(hb_session_dir_create("j", 1, HB_SESSION_BARE, &path,
+                                           NULL), HPCBOOT_OK);
     unsetenv("HPCBOOT_TMPDIR");
     assert_int_equal(strncmp(path, base, strlen(base)), 0);
     drop(path);
+    drop(base);
+}
+
+/* As an agent leaves it that is killed while it makes or removes it. */
+static void an_old_empty_one_without_an_owner_goes(void **state)
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    char *base = make("/tmp", "old"), *empty, *young, *full;
+    const char *const places[] = {base};
+    struct hb_stale_report report;
+
+    empty = make(base, "e");
+    young = make(base, "y");
+    full = make(base, "f");
+    put_file(full, "something");
+    put_dir(base, "hpcboot-other", 0700);
+    assert_int_equal(utimensat(AT_FDCWD, empty, long_ago, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, full, long_ago, 0), 0);
+    hb_stale_clear_in(places, 1, NULL, 0, 0, &report);
+    assert_int_equal(report.dirs, 1);
+    assert_int_equal(access(empty, F_OK), -1);
+    assert_int_equal(access(young, F_OK), 0);
+    assert_int_equal(access(full, F_OK), 0);
+    free(empty);
+    free(young);
+    free(full);
     drop(base);
 }
 
@@ -225,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_link_in_place_of_the_directory_is_left_alone),
         cmocka_unit_test(what_is_gone_already_is_fine),
         cmocka_unit_test(the_variable_is_asked_first),
+        cmocka_unit_test(an_old_empty_one_without_an_owner_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,7 +181,7 @@ static void on_link_lost(void *arg, const struct hpcboot_error *err)
 static int is_counted(const struct job_host *h)
 {
     return h->spec->is_local && h->counted_slots > 0
-           && way_of(h) == HB_BOOT_FORK;
+           && host_way(h) == HB_BOOT_FORK;
 }
 
 /* What its agent counted there. */

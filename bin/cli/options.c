@@ -368,6 +368,7 @@ static void destroy_texts(struct hb_options *o)
         o->out_pattern, o->err_pattern, o->stdin_target, o->events,
         o->metrics,
         o->help_topic, o->completion, o->mem_bind, o->grid, o->order,
+        o->fabric,
         o->topology,
     };
     struct hb_strv *lists[] = {

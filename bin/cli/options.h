@@ -68,6 +68,7 @@ struct hb_options {
     char *mem_bind;            /* "none", "preferred", "bind"; NULL */
     char *grid;                /* "tp=8,dp=4"; NULL */
     char *order;               /* "topology", "given"; NULL: as given */
+    char *fabric;              /* "auto", "roce", "mlx5_0", ...; NULL */
     char *topology;            /* file that says how hosts are connected */
     struct hb_strv topo_of;    /* "HOST=FILE", for --dry-run */
     /* environment */

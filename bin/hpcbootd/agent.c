@@ -248,6 +248,8 @@ static const struct {
     [HB_MSG_BOOT] = {agent_on_boot, 1},
     [HB_MSG_BOOT_CANCEL] = {agent_on_boot_cancel, 1},
     [HB_MSG_SURVEY] = {agent_survey, 1},
+    [HB_MSG_EXAMINE] = {agent_examine, 1},
+    [HB_MSG_WIRE] = {agent_wire, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},

@@ -28,6 +28,7 @@
 
 struct agent;
 struct agent_tree;
+struct agent_wiring;
 
 /* One end of a rank's stdout or stderr. */
 struct rank_stream {
@@ -119,6 +120,7 @@ struct agent {
     struct hb_bind_mem *mem;  /* [n_ranks] where memory comes from, or NULL */
     uint32_t *gpus;           /* [n_ranks * bind_policy.gpus], or NULL */
     const char **slots;       /* [n_ranks] of a rankfile, or NULL */
+    struct agent_wiring *wiring; /* --fabric; NULL: nobody asked */
     char *topo_file;          /* the topology as XML, for the ranks; or NULL */
     struct hb_strv places, localities; /* [n_ranks] for PMIx, when bound */
     struct rank *ranks; /* [n_ranks] of this node, in rank order */
@@ -199,6 +201,14 @@ void agent_bind_destroy(struct agent *a);
 /* survey.c: the launcher asks what the host looks like inside */
 int agent_survey(struct agent *a, const struct hb_frame *f,
                  struct hpcboot_error *err);
+/* wiring.c: what the host has for talking to others, and who uses it */
+int agent_examine(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err);
+int agent_wire(struct agent *a, const struct hb_frame *f,
+               struct hpcboot_error *err);
+void agent_wiring_plan(struct agent *a); /* after agent_bind_plan */
+void agent_wiring_env(const struct rank *r, struct hb_strv *env);
+void agent_wiring_destroy(struct agent *a);
 void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 
 /* ranks.c */

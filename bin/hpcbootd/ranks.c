@@ -159,6 +159,7 @@ static int rank_env(struct rank *r, struct hb_strv *env,
     }
     put_shm_dir(a, env);
     agent_bind_env(r, env);
+    agent_wiring_env(r, env);
     hb_env_set(env, HB_COOKIE_VAR, a->cookie);
     return a->pm_ops->rank_env(a->pm, r->rank,
                                a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
@@ -430,6 +431,9 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
         rc = agent_bind_plan(a, err);
     }
     if (rc == 0) {
+        agent_wiring_plan(a);
+    }
+    if (rc == 0) {
         rc = agent_pm_start(a, err);
     }
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
@@ -555,4 +559,5 @@ void agent_ranks_destroy(struct agent *a)
     }
     free(a->ranks);
     agent_bind_destroy(a);
+    agent_wiring_destroy(a);
 }

@@ -17,6 +17,7 @@
 
 #include "bin/cli/logsink.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/wiring.h"
 #include "bin/proc/guard.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -192,6 +193,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
         rc = job_policy_read(j, err);
     }
     if (rc == 0) {
+        rc = job_wiring_read(j, err);
+    }
+    if (rc == 0) {
         rc = job_topo_known(j, err);
     }
     if (rc == 0) {
@@ -302,6 +306,7 @@ static void destroy(struct job *j)
     hb_jobmap_destroy(j->map);
     job_policy_destroy(j);
     job_survey_destroy(j);
+    job_wiring_destroy(j);
     free(j->node_host);
     free(j->ranks);
     free(j->hosts);

@@ -78,6 +78,7 @@ struct job_host {
     uint32_t quota_milli;
     const struct hb_topo *topo; /* of the job; NULL: not known */
     uint64_t signature;         /* of topo, as the host said it */
+    int examining, examined;    /* EXAMINE: was asked, has answered */
     int surveying;              /* 1: asked, 2: asked for the whole */
     char *slots_origin;
     uint32_t gpus; /* from HELLO, where they are to be the slots */
@@ -212,6 +213,7 @@ struct job {
     enum hb_stdin_mode stdin_mode;
     uint32_t stdin_rank;
     struct hb_progress *progress;
+    struct job_wiring *wiring; /* --fabric; NULL: nobody asked */
     struct job_events *events;
     struct job_metrics *metrics;
     unsigned n_probes, n_suspected;

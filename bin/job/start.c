@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/job/wiring.h"
 #include "bin/proc/env.h"
 #include "bin/proc/limits.h"
 #include "lib/base/clock.h"
@@ -259,6 +260,9 @@ static void go(struct job *j)
     if (rc == 0) {
         rc = job_carry_check(j, &err);
     }
+    if (rc == 0) {
+        rc = job_wire(j, &err);
+    }
     if (rc < 0) {
         /* What the hosts that are missing would have had room for is no
          * mistake of the request. */
@@ -335,7 +339,7 @@ void job_begin(struct job *j)
         let_all_go(j);
         return;
     }
-    if (job_survey(j)) {
+    if (job_examine(j) || job_survey(j)) {
         return;
     }
     job_warn_pinned(j);

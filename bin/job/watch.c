@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/job/wiring.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -355,6 +356,7 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_CLOCK] = job_tree_frame,
     [HB_MSG_SUSPECT] = job_tree_frame,
     [HB_MSG_SURVEYED] = job_surveyed,
+    [HB_MSG_EXAMINED] = job_examined,
     [HB_MSG_FENCE_UP] = job_route_frame,
     [HB_MSG_MODEX] = job_route_frame,
     [HB_MSG_MODEX_REPLY] = job_route_frame,

@@ -138,7 +138,6 @@ static const struct row {
     {"OMPI_MCA_pml", BIT(TCP), NULL, "ob1"},
     {"OMPI_MCA_btl", ANY, NULL, "^openib,uct,ofi,usnic,portals4"},
     {"OMPI_MCA_btl_tcp_if_include", ANY, tcp, NULL},
-    {"OMPI_MCA_oob_tcp_if_include", ANY, tcp, NULL},
     {"MPIR_CVAR_CH3_NETWORK_IFACE", ANY, tcp, NULL},
     {"FI_PROVIDER", RDMA, NULL, "verbs"},
     {"FI_VERBS_DEVICE_NAME", RDMA, my_first, NULL},

@@ -36,6 +36,39 @@ print("lo" in [d["name"] for d in f["net"]])' <<< "$output")" = True ]
     grep -q '>lo: up, ' drawing.svg
 }
 
+@test "without --fabric no library is told anything" {
+    run hb -n 1 env
+    [ "$status" -eq 0 ]
+    [[ $output != *NCCL_* && $output != *GLOO_* && $output != *UCX_NET* ]]
+}
+
+# The net device of the default route, as all of these name it.
+@test "--fabric tcp names one net device to every library, and says why" {
+    run hb --fabric tcp --explain -n 2 env
+    [ "$status" -eq 0 ]
+    device=$(sed -n 's/^GLOO_SOCKET_IFNAME=//p' <<< "$output" | sort -u)
+    [ -n "$device" ]
+    [[ $output == *"NCCL_SOCKET_IFNAME==$device"* ]]
+    [[ $output == *"UCX_NET_DEVICES=$device"* ]]
+    [[ $output == *"OMPI_MCA_btl_tcp_if_include=$device"* ]]
+    [[ $output == *"fabric: TCP "*": used, "* ]]
+    [[ $output == *"fabric: $device for all ranks"* ]]
+}
+
+@test "a variable that is set stays, and that is said" {
+    GLOO_SOCKET_IFNAME=mine run hb --fabric tcp -n 1 \
+        sh -c 'echo "$GLOO_SOCKET_IFNAME"'
+    [ "$status" -eq 0 ]
+    [[ $output == *mine* ]]
+    [[ $output == *"leaves what is set as it is: GLOO_SOCKET_IFNAME"* ]]
+}
+
+@test "a device that is not there is refused by its name" {
+    run hb --fabric nosuch0 -n 1 true
+    [ "$status" -eq 2 ]
+    [[ $output == *"has no device nosuch0"* ]]
+}
+
 @test "a machine that is a file of hwloc's has no fabric to show" {
     run topo --fabric --machine synthetic:pu:2
     [ "$status" -eq 2 ]

@@ -45,4 +45,42 @@ it 'the MTU, the state and the link layer are told' fabric \
     '[ports["rxe1"][k] for k in ("mtu", "state_name", "link_layer_name")] ==
      [4096, "active", "Ethernet"]'
 
+# Packets that a device received while a command ran: at least as many.
+received() { # DEVICE COUNT COMMAND...
+    local device=$1 count=$2 before
+    shift 2
+    before=$(counter "$device" rcvd_pkts)
+    "$@" || return 1
+    [ $(($(counter "$device" rcvd_pkts) - before)) -ge "$count" ]
+}
+hb() { timeout -k 2 90 "$build/hbrun" "$@"; }
+
+it 'RoCE is chosen by its IPv4 GID, with a rail for each rank' has \
+    'rank 1 uses rxe1:1 GID 1' hb --fabric auto --explain -n 2 true
+it 'ranks are told of their device and GID' has 'rxe1:1 1 n' hb --fabric roce \
+    -n 2 sh -c 'echo $UCX_NET_DEVICES $UCX_IB_GID_INDEX \
+    $UCX_UD_VERBS_ETH_DGID_CHECK'
+it 'one device can be named' has 'rxe0:1 rxe0:1' hb --fabric rxe0 -n 2 \
+    sh -c 'echo $UCX_NET_DEVICES $HPCBOOT_FABRIC_DEVICES'
+it 'InfiniBand that is demanded and not there is refused' has \
+    'the hosts do not share InfiniBand' bash -c \
+    "! timeout 60 $build/hbrun --fabric ib -n 2 true 2>&1 || false; \
+    timeout 60 $build/hbrun --fabric ib -n 2 true 2>&1 || true"
+if [ -x /lab/exchange ]; then
+    # Ranks of one host would meet in shared memory.
+    it 'an Open MPI program talks over rxe when --fabric roce says so' \
+        received rxe0 200 has ' 0 bytes wrong' env UCX_TLS=rc,self \
+        timeout -k 2 90 "$build/hbrun" --fabric roce -n 2 /lab/exchange
+    it 'and over TCP when --fabric tcp says so' has ' 0 bytes wrong' hb \
+        --fabric tcp -n 2 /lab/exchange
+fi
+ip link add d0 type dummy
+rdma link add rxe2 type rxe netdev d0
+it 'a device whose link is down is passed over' has 'rank 2 uses rxe0:1' \
+    hb --fabric roce --explain -n 3 --oversubscribe true
+ip link set v0 down
+it 'without any link RoCE is refused, and the port is named' has \
+    'rxe0 port 1: its link is down' bash -c \
+    "timeout 60 $build/hbrun --fabric roce -n 1 true 2>&1 || true"
+
 echo "1..$n"

@@ -9,4 +9,8 @@ export HB_RDMA_DIR=${HB_RDMA_DIR:-$HB_BUILDDIR/tests/rdma/lab}
 
 mkdir -p "$HB_RDMA_DIR"
 "$here/rdmalab" prepare 2>&1 || exit
+if [ -n "$MPICC_OPENMPI" ]; then
+    "$MPICC_OPENMPI" -O1 -o "$HB_RDMA_DIR/share/exchange" \
+        "$here/exchange.c" || exit 1
+fi
 "$here/rdmalab" run "$here/guest-tests.bash" "$HB_BUILDDIR" "$HB_SRCDIR"

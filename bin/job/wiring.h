@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_JOB_WIRING_H
+#define HB_JOB_WIRING_H
+
+#include "lib/base/error.h"
+#include "lib/wire/wire.h"
+
+struct job;
+struct job_host;
+
+/* --fabric, in a job. All do nothing where it was not given. */
+int job_wiring_read(struct job *j, struct hpcboot_error *err);
+int job_examine(struct job *j); /* 1: hosts were asked; job_begin comes again */
+int job_examined(struct job_host *h, const struct hb_frame *f,
+                 struct hpcboot_error *err);
+/* Ranks are placed, JOB is not sent. ERR_UNSUPPORTED: the hosts do not share
+ * what was asked for. */
+int job_wire(struct job *j, struct hpcboot_error *err);
+void job_wiring_destroy(struct job *j);
+
+#endif

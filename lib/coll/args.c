@@ -423,6 +423,9 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
         op->step = hb_shm_step;
         hb_plan_move(t, op);
     }
+    if (rc == HPCBOOT_OK && t->nodes == 1) {
+        hb_plan_heap(t, op);
+    }
     op->checking = t->engine->config.check && t->nodes == 1;
     if (rc != HPCBOOT_OK) {
         hb_op_clear(op);

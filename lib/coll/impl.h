@@ -105,6 +105,7 @@ struct hb_plan {
 struct hb_op {
     int (*step)(struct hb_coll_team *t, struct hb_op *op); /* or HB_AGAIN */
     const struct hb_plan *plan;
+    const struct hb_plan *inner; /* if the buffers are not in the heap */
     enum hpcboot_coll coll;
     enum hpcboot_type type;
     int op;
@@ -234,6 +235,8 @@ void hb_plan_move(struct hb_coll_team *t, struct hb_op *op);
 int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
                    struct hpcboot_error *err);
 extern const struct hb_plan hb_plan_allgather;
+/* Asks first, where it may pay, whether the buffers are in the heap. */
+void hb_plan_heap(struct hb_coll_team *t, struct hb_op *op);
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
                 size_t bytes); /* over t->src */
 

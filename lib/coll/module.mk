@@ -11,6 +11,7 @@ libhb_a_SOURCES += \
     %D%/net.c %D%/net.h \
     %D%/net_flat.c \
     %D%/net_node.c \
+    %D%/plan_heap.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
     %D%/shm.c \

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* One loop around a collective, for MPI (compiled by mpicc with
+ * -DCOLLPERF_MPI) and for lib/coll (which makes its ranks itself). Ranks are
+ * pinned alike: rank r to the r-th CPU of those allowed, round and round.
+ *
+ * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] COLLECTIVE:BYTES ...
+ *
+ * A block is a barrier and as many calls as fill BLOCK_US; the time of a call
+ * is the mean over the ranks of a block's time over its calls. Printed: the
+ * collective, bytes, and minimum, median and maximum over the blocks in
+ * microseconds. -h takes buffers that ranks share (hpcboot_alloc); MPI
+ * ignores it. Reductions are sums of floats (of bytes below four). */
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCKS 9
+#define CALIBRATE 3
+#define ROOM ((size_t)40 << 20) /* each buffer: 16 MiB, and more for blocks */
+
+enum kind {
+    BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL,
+    REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, ALLGATHERV, ALLTOALLV, GATHERV,
+    SCATTERV, REDUCE_SCATTER, KINDS
+};
+static const char *const names[KINDS] = {
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter",
+    "allgather", "alltoall", "reduce_scatter_block", "scan", "exscan",
+    "allgatherv", "alltoallv", "gatherv", "scatterv", "reduce_scatter",
+};
+
+struct run {
+    int rank, size, heap;
+    double block_us;
+    char *send, *recv;
+    enum kind kind;
+    size_t bytes;
+};
+
+static void call(struct run *r);
+static void mean(struct run *r, double *value); /* over ranks, at each rank */
+
+#ifdef COLLPERF_MPI
+#include <mpi.h>
+
+static int counts[1024], displs[1024];
+
+static void rows(struct run *r, int n)
+{
+    for (int j = 0; j < r->size; j++) {
+        counts[j] = n;
+        displs[j] = n * j;
+    }
+}
+
+static void call(struct run *r)
+{
+    MPI_Datatype t = r->bytes % 4 == 0 ? MPI_FLOAT : MPI_SIGNED_CHAR;
+    int n = (int)(r->bytes / (r->bytes % 4 == 0 ? 4 : 1));
+    void *s = r->send, *d = r->recv;
+    MPI_Comm c = MPI_COMM_WORLD;
+    rows(r, n);
+    switch (r->kind) {
+    case BARRIER: MPI_Barrier(c); break;
+    case BCAST: MPI_Bcast(d, n, t, 0, c); break;
+    case REDUCE: MPI_Reduce(s, d, n, t, MPI_SUM, 0, c); break;
+    case ALLREDUCE: MPI_Allreduce(s, d, n, t, MPI_SUM, c); break;
+    case GATHER: MPI_Gather(s, n, t, d, n, t, 0, c); break;
+    case SCATTER: MPI_Scatter(s, n, t, d, n, t, 0, c); break;
+    case ALLGATHER: MPI_Allgather(s, n, t, d, n, t, c); break;
+    case ALLTOALL: MPI_Alltoall(s, n, t, d, n, t, c); break;
+    case REDUCE_SCATTER_BLOCK:
+        MPI_Reduce_scatter_block(s, d, n, t, MPI_SUM, c);
+        break;
+    case SCAN: MPI_Scan(s, d, n, t, MPI_SUM, c); break;
+    case EXSCAN: MPI_Exscan(s, d, n, t, MPI_SUM, c); break;
+    case ALLGATHERV:
+        MPI_Allgatherv(s, n, t, d, counts, displs, t, c);
+        break;
+    case ALLTOALLV:
+        MPI_Alltoallv(s, counts, displs, t, d, counts, displs, t, c);
+        break;
+    case GATHERV: MPI_Gatherv(s, n, t, d, counts, displs, t, 0, c); break;
+    case SCATTERV: MPI_Scatterv(s, counts, displs, t, d, n, t, 0, c); break;
+    default: MPI_Reduce_scatter(s, d, counts, t, MPI_SUM, c);
+    }
+}
+
+static void mean(struct run *r, double *value)
+{
+    double sum = 0;
+    MPI_Allreduce(value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    *value = sum / r->size;
+}
+#else
+#include "lib/coll/coll.h"
+
+static struct hb_coll_team *team;
+static size_t counts[1024];
+
+static void must(int rc, const struct hpcboot_error *err)
+{
+    if (rc != 0) {
+        fprintf(stderr, "collperf: %s\n", err->text);
+        _exit(1);
+    }
+}
+
+static const enum hpcboot_coll colls[KINDS] = {
+    HPCBOOT_COLL_BARRIER, HPCBOOT_COLL_BCAST, HPCBOOT_COLL_REDUCE,
+    HPCBOOT_COLL_ALLREDUCE, HPCBOOT_COLL_GATHER, HPCBOOT_COLL_SCATTER,
+    HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_ALLTOALL,
+    HPCBOOT_COLL_REDUCE_SCATTER_BLOCK, HPCBOOT_COLL_SCAN,
+    HPCBOOT_COLL_EXSCAN, HPCBOOT_COLL_ALLGATHERV, HPCBOOT_COLL_ALLTOALLV,
+    HPCBOOT_COLL_GATHERV, HPCBOOT_COLL_SCATTERV,
+    HPCBOOT_COLL_REDUCE_SCATTER,
+};
+
+static void call(struct run *r)
+{
+    struct hpcboot_error err;
+    bool words = r->bytes % 4 == 0;
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = colls[r->kind];
+    a.type = words ? HPCBOOT_FLOAT : HPCBOOT_INT8;
+    a.op = HPCBOOT_SUM;
+    a.send = r->send;
+    a.recv = r->recv;
+    a.count = r->bytes / (words ? 4 : 1);
+    if (r->kind >= ALLGATHERV) {
+        for (int j = 0; j < r->size; j++) {
+            counts[j] = a.count;
+        }
+        a.send_counts = a.recv_counts = counts;
+    }
+    must(r->kind == BARRIER ? hb_coll_barrier(team, &err)
+                            : hb_coll_run(team, &a, NULL, &err), &err);
+}
+
+static void mean(struct run *r, double *value)
+{
+    struct hpcboot_error err;
+    double in = *value, sum = 0;
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_ALLREDUCE;
+    a.type = HPCBOOT_DOUBLE;
+    a.send = &in;
+    a.recv = &sum;
+    a.count = 1;
+    must(hb_coll_run(team, &a, NULL, &err), &err);
+    *value = sum / r->size;
+}
+#endif
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void pin(int rank)
+{
+    cpu_set_t all, one;
+    sched_getaffinity(0, sizeof all, &all);
+    int nth = rank % CPU_COUNT(&all);
+    for (int c = 0; c < CPU_SETSIZE; c++) {
+        if (CPU_ISSET(c, &all) && nth-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(c, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+    }
+}
+
+static double block(struct run *r, long calls)
+{
+    struct run sync = *r;
+    sync.kind = BARRIER;
+    call(&sync);
+    double t = now_us();
+    for (long i = 0; i < calls; i++) {
+        call(r);
+    }
+    t = (now_us() - t) / (double)calls;
+    mean(r, &t);
+    return t;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void row(struct run *r, char *spec)
+{
+    char *colon = strchr(spec, ':');
+    double us[BLOCKS];
+    r->bytes = colon != NULL ? strtoull(colon + 1, NULL, 10) : 0;
+    r->kind = BARRIER;
+    for (int k = 0; k < KINDS; k++) {
+        size_t len = colon != NULL ? (size_t)(colon - spec) : strlen(spec);
+        if (strlen(names[k]) == len && strncmp(names[k], spec, len) == 0) {
+            r->kind = (enum kind)k;
+        }
+    }
+    double once = block(r, CALIBRATE);
+    once = block(r, once * 50 < r->block_us ? 50 : CALIBRATE);
+    long calls = (long)(r->block_us / once);
+    calls = calls < 1 ? 1 : calls;
+    for (int i = 0; i < BLOCKS; i++) {
+        us[i] = block(r, calls);
+    }
+    qsort(us, BLOCKS, sizeof *us, compare);
+    if (r->rank == 0) {
+        printf("%s %zu %.4f %.4f %.4f\n", names[r->kind], r->bytes, us[0],
+               us[BLOCKS / 2], us[BLOCKS - 1]);
+        fflush(stdout);
+    }
+}
+
+static void rows_of(struct run *r, char **spec)
+{
+    memset(r->send, 1, ROOM);
+    memset(r->recv, 1, ROOM);
+    for (; *spec != NULL; spec++) {
+        row(r, *spec);
+    }
+}
+
+static char *map(size_t bytes, int fd)
+{
+    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+#ifdef COLLPERF_MPI
+static int run_all(struct run *r, char **spec)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &r->size);
+    pin(r->rank);
+    r->send = map(ROOM, -1);
+    r->recv = map(ROOM, -1);
+    rows_of(r, spec);
+    MPI_Finalize();
+    return 0;
+}
+#else
+static void be_rank(struct run *r, char **spec, int fd, size_t region)
+{
+    struct hpcboot_error err;
+    size_t heap = (size_t)r->size * 2 * ROOM;
+    char *m = map(4096 + region + heap, fd);
+    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_team_args a = HB_COLL_TEAM_INIT;
+    struct hb_coll_engine *engine;
+    c.page = (void *)m;
+    c.heap = (struct hb_coll_heap){m + 4096 + region, heap};
+    c.node_rank = r->rank;
+    c.node_size = r->size;
+    must(hb_coll_create(&c, &engine, &err), &err);
+    a.rank = r->rank;
+    a.size = r->size;
+    a.region = m + 4096;
+    a.region_size = region;
+    must(hb_coll_team_create(engine, &a, &team, &err), &err);
+    r->send = map(ROOM, -1);
+    r->recv = map(ROOM, -1);
+    if (r->heap) {
+        r->send = m + 4096 + region + (size_t)r->rank * 2 * ROOM;
+        r->recv = r->send + ROOM;
+    }
+    rows_of(r, spec);
+    hb_coll_team_destroy(team);
+    hb_coll_destroy(engine);
+}
+
+static int run_all(struct run *r, char **spec)
+{
+    cpu_set_t all;
+    size_t region = (hb_coll_region_size(r->size) + 4095) & ~(size_t)4095;
+    int fd = memfd_create("collperf", 0), bad = 0;
+    size_t heap = (size_t)r->size * 2 * ROOM;
+    sched_getaffinity(0, sizeof all, &all);
+    if (fd < 0 || ftruncate(fd, (off_t)(4096 + region + heap)) != 0) {
+        return perror("collperf: memfd"), 1;
+    }
+    struct hb_coll_node_page *page = (void *)map(4096, fd);
+    page->wait_mode = r->size > CPU_COUNT(&all) ? HB_COLL_WAIT_YIELD
+                                                : HB_COLL_WAIT_SPIN;
+    for (r->rank = 0; r->rank < r->size; r->rank++) {
+        if (fork() == 0) {
+            pin(r->rank);
+            be_rank(r, spec, fd, region);
+            _exit(0);
+        }
+    }
+    for (int status = 0; wait(&status) > 0;) {
+        bad |= status;
+    }
+    return bad != 0;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    struct run r = {.size = 2, .block_us = 2000};
+    for (int o; (o = getopt(argc, argv, "n:b:h")) != -1;) {
+        if (o == 'n') {
+            r.size = atoi(optarg);
+        } else if (o == 'b') {
+            r.block_us = atof(optarg);
+        } else if (o == 'h') {
+            r.heap = 1;
+        } else {
+            return 2;
+        }
+    }
+    return run_all(&r, argv + optind);
+}

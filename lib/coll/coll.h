@@ -53,7 +53,8 @@ void hb_coll_node_changed(struct hb_coll_node_page *page);
 
 /* A piece of memory that every rank of the node has mapped, each perhaps at
  * another address: the heap of hpcboot_alloc. Buffers that lie in it are
- * read and written by peers without a copy. size 0: there is none. */
+ * read and written by peers without a copy. size 0: there is none; all ranks
+ * of a node have one, or none has. */
 struct hb_coll_heap {
     void *base;
     size_t size;
@@ -105,10 +106,11 @@ struct hb_coll_team_args {
     int local_size;          /* how many; 0 with NULL */
     const int *node_of;      /* [size] node number of each team rank, counted
                               * from 0 by first appearance; NULL: one node */
-    void *region;            /* hb_coll_region_size(local_size) bytes, zeroed
-                              * before any rank attaches; 128-aligned; NULL
-                              * where local_size is 1 */
-    size_t region_size;
+    void *region;            /* hb_coll_region_size(local_size) bytes, or at
+                              * least .._least, zeroed before any rank
+                              * attaches; 128-aligned; NULL where local_size
+                              * is 1 */
+    size_t region_size;      /* the same at all its ranks */
     const struct hb_coll_net *net; /* NULL: one node */
     void *team_ctx;          /* for net and alive */
     int64_t timeout_ms;      /* of each call; <= 0: none */
@@ -119,6 +121,9 @@ struct hb_coll_team_args {
 /* Bytes of shared memory that the ranks of a team on one node need. Memory
  * that is never touched is never allocated: small teams stay small. */
 size_t hb_coll_region_size(int local_size);
+/* What works too, if more slowly for large messages: for many teams, or where
+ * memory is short. */
+size_t hb_coll_region_least(int local_size);
 
 /* Local: no message is exchanged. The region must outlive the team on each
  * rank; before it is given to another team, all have destroyed this one. */

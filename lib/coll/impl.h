@@ -27,10 +27,15 @@
 /* Two lines of 64 bytes: processors fetch neighbours in pairs. */
 #define HB_SHM_LINE 128
 /* A rank that only writes runs ahead so far. Symmetric rounds need two. */
-#define HB_SHM_SLOTS 4
-/* A slot: two of them, of two ranks, stay in a second-level cache of 1 MiB
- * beside the user's data. */
+#define HB_SHM_CELLS 4
 #define HB_SHM_SLOT ((size_t)64 << 10)
+/* The ring of a rank's slots is longer than its peers' second-level caches:
+ * to write again a line that a peer's cache still holds takes several times
+ * longer than one that has gone from there. Teams of many ranks do with less,
+ * within HB_SHM_RINGS for all of them. */
+#define HB_SHM_SLOTS_MOST 64
+#define HB_SHM_SLOTS_LEAST 4
+#define HB_SHM_RINGS ((size_t)32 << 20)
 #define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
 /* What travels in the line of the flag, and its neighbour. */
 #define HB_SHM_INLINE 112
@@ -65,7 +70,7 @@ struct hb_shm_cell {
 };
 
 struct hb_shm_rank {
-    struct hb_shm_cell cell[HB_SHM_SLOTS];
+    struct hb_shm_cell cell[HB_SHM_CELLS];
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
     _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* status, for outside */
@@ -162,8 +167,8 @@ struct hb_coll_team {
     char *slots;
     uint64_t round;           /* the last that this rank posted */
     uint64_t *seen;           /* [p] the last that each is known to have */
-    struct hb_shm_use cell_use[HB_SHM_SLOTS], slot_use[HB_SHM_SLOTS];
-    unsigned last_slot;       /* the same at all ranks */
+    struct hb_shm_use cell_use[HB_SHM_CELLS], slot_use[HB_SHM_SLOTS_MOST];
+    unsigned nslots, last_slot; /* the same at all ranks */
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
     const void **src;         /* [size] for folds */
@@ -194,13 +199,13 @@ bool hb_shm_ready(struct hb_coll_team *t);
 static inline char *hb_shm_slot(struct hb_coll_team *t, int rank,
                                 unsigned slot)
 {
-    return t->slots + ((size_t)rank * HB_SHM_SLOTS + slot) * HB_SHM_SLOT;
+    return t->slots + ((size_t)rank * t->nslots + slot) * HB_SHM_SLOT;
 }
 
 static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
                                               int rank, uint64_t round)
 {
-    return &t->ranks[rank].cell[round % HB_SHM_SLOTS];
+    return &t->ranks[rank].cell[round % HB_SHM_CELLS];
 }
 
 /* wait.c: how a rank waits. `t` NULL: for something that is no team's. */

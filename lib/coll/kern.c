@@ -38,10 +38,10 @@ static const struct {
     struct hb_kern_set set;
     bool (*runs)(void);
 } sets[] = {
-    {{"base", &hb_kern_base}, always},
+    {{"base", &hb_kern_base, hb_kern_copy_base}, always},
 #ifdef __x86_64__
-    {{"avx2", &hb_kern_avx2}, has_avx2},
-    {{"avx512", &hb_kern_avx512}, has_avx512},
+    {{"avx2", &hb_kern_avx2, hb_kern_copy_avx2}, has_avx2},
+    {{"avx512", &hb_kern_avx512, hb_kern_copy_avx512}, has_avx512},
 #endif
 };
 enum { SETS = sizeof sets / sizeof sets[0] };
@@ -56,18 +56,31 @@ const struct hb_kern_set *hb_kern_set(int i)
     return NULL;
 }
 
-static const hb_fold_table *best(void)
+static const struct hb_kern_set *best(void)
 {
-    static const hb_fold_table *_Atomic chosen;
-    const hb_fold_table *t =
+    static const struct hb_kern_set *_Atomic chosen;
+    const struct hb_kern_set *t =
         atomic_load_explicit(&chosen, memory_order_relaxed);
     if (t == NULL) {
         for (int s = 0; s < SETS; s++) {
-            t = sets[s].runs() ? sets[s].set.fold : t;
+            t = sets[s].runs() ? &sets[s].set : t;
         }
         atomic_store_explicit(&chosen, t, memory_order_relaxed);
     }
     return t;
+}
+
+/* Fewer bytes are the C library's: it is inlined, or takes no string
+ * instruction for them. */
+#define COPY_OWN 1024
+
+void hb_kern_copy(void *dst, const void *src, size_t bytes)
+{
+    if (bytes < COPY_OWN) {
+        memcpy(dst, src, bytes);
+    } else {
+        best()->copy(dst, src, bytes);
+    }
 }
 
 hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type)
@@ -75,5 +88,5 @@ hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type)
     if (op < 0 || op >= HPCBOOT_OPS || (unsigned)type >= HPCBOOT_TYPES) {
         return NULL;
     }
-    return (*best())[op][type];
+    return (*best()->fold)[op][type];
 }

@@ -22,11 +22,15 @@ typedef hb_fold_fn hb_fold_table[HPCBOOT_OPS][HPCBOOT_TYPES];
  * type. */
 hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type);
 
+/* As memcpy, fast for bytes that another core has written or will read. */
+void hb_kern_copy(void *dst, const void *src, size_t bytes);
+
 /* For tests: the tables of all instruction sets that this processor runs.
  * NULL past the last. */
 struct hb_kern_set {
     const char *name; /* "avx2" */
     const hb_fold_table *fold;
+    void (*copy)(void *dst, const void *src, size_t bytes);
 };
 const struct hb_kern_set *hb_kern_set(int i);
 

@@ -53,6 +53,7 @@ static void f16_store(void *to, const float *from, size_t m)
 }
 
 #define HB_KERN_TABLE hb_kern_avx2
+#define HB_KERN_COPY hb_kern_copy_avx2
 #include "lib/coll/kern_impl.inc"
 
 #ifdef __clang__

@@ -46,6 +46,7 @@ static void f16_store(void *to, const float *from, size_t m)
 }
 
 #define HB_KERN_TABLE hb_kern_avx512
+#define HB_KERN_COPY hb_kern_copy_avx512
 #include "lib/coll/kern_impl.inc"
 
 #ifdef __clang__

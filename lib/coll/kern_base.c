@@ -71,4 +71,5 @@ static void f16_store(uint16_t *to, const float *from, size_t m)
 }
 
 #define HB_KERN_TABLE hb_kern_base
+#define HB_KERN_COPY hb_kern_copy_base
 #include "lib/coll/kern_impl.inc"

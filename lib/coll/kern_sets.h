@@ -12,9 +12,12 @@
 #include "lib/coll/kern.h"
 
 extern const hb_fold_table hb_kern_base;
+void hb_kern_copy_base(void *dst, const void *src, size_t bytes);
 #ifdef __x86_64__
 extern const hb_fold_table hb_kern_avx2;
 extern const hb_fold_table hb_kern_avx512;
+void hb_kern_copy_avx2(void *dst, const void *src, size_t bytes);
+void hb_kern_copy_avx512(void *dst, const void *src, size_t bytes);
 #endif
 
 #endif

@@ -110,7 +110,7 @@ static void allgather(struct hb_coll_team *t, struct hb_op *op)
     for (int i = 0; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
         if (i > 0 || !op->own_placed) {
-            memcpy(hb_recv_at(op, j), at_place(t, places_of(t, j).send),
+            hb_kern_copy(hb_recv_at(op, j), at_place(t, places_of(t, j).send),
                    op->bytes);
         }
     }
@@ -120,7 +120,7 @@ static void alltoall(struct hb_coll_team *t, struct hb_op *op)
 {
     for (int i = 0; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        memcpy(hb_recv_at(op, j),
+        hb_kern_copy(hb_recv_at(op, j),
                at_place(t, places_of(t, j).send) + (size_t)t->me * op->bytes,
                op->bytes);
     }
@@ -158,7 +158,7 @@ static void reduce(struct hb_coll_team *t, struct hb_op *op)
         hb_op_fold(t, op, to, t->p, n);
         for (int i = 1; all && i < t->p; i++) {
             int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-            memcpy(at_place(t, places_of(t, j).recv) + at, to, n);
+            hb_kern_copy(at_place(t, places_of(t, j).recv) + at, to, n);
         }
     }
 }
@@ -249,7 +249,7 @@ static void direct_bcast_get(struct hb_coll_team *t, struct hb_op *op)
         op->inner->get(t, op);
         return;
     }
-    memcpy(op->recv, at_place(t, x.recv), op->bytes);
+    hb_kern_copy(op->recv, at_place(t, x.recv), op->bytes);
     op->rounds = 2;
 }
 

@@ -47,7 +47,7 @@ void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
 static void copy(char *to, const char *from, size_t bytes)
 {
     if (bytes != 0) {
-        memcpy(to, from, bytes);
+        hb_kern_copy(to, from, bytes);
     }
 }
 

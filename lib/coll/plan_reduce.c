@@ -57,7 +57,7 @@ void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
 static void copy(char *to, const char *from, size_t bytes)
 {
     if (bytes != 0) {
-        memcpy(to, from, bytes);
+        hb_kern_copy(to, from, bytes);
     }
 }
 

@@ -9,8 +9,8 @@
  * its own lines and slots alone, but for a wake-up call.
  *
  * Which slot a round uses follows from the rounds before, so that all ranks
- * agree without a word: the next one round the ring, or the pair of slots
- * that does not hold the last one. A round never uses what the round before
+ * agree without a word: the next one round the ring, or the next pair of
+ * slots after the last one. A round never uses what the round before
  * it used: the slowest rank of a team can therefore always go on.
  *
  * Nothing here waits: a step that finds a peer missing says for whom. */
@@ -32,26 +32,42 @@ static size_t lines_size(int p)
     return (s + PAGE - 1) / PAGE * PAGE;
 }
 
+static unsigned slots_of(int p)
+{
+    size_t n = HB_SHM_RINGS / HB_SHM_SLOT / (size_t)p;
+    n = n > HB_SHM_SLOTS_MOST ? HB_SHM_SLOTS_MOST : n & ~(size_t)1;
+    return n < HB_SHM_SLOTS_LEAST ? HB_SHM_SLOTS_LEAST : (unsigned)n;
+}
+
 size_t hb_coll_region_size(int local_size)
 {
     return lines_size(local_size) +
-           (size_t)local_size * HB_SHM_SLOTS * HB_SHM_SLOT;
+           (size_t)local_size * slots_of(local_size) * HB_SHM_SLOT;
+}
+
+size_t hb_coll_region_least(int local_size)
+{
+    return lines_size(local_size) +
+           (size_t)local_size * HB_SHM_SLOTS_LEAST * HB_SHM_SLOT;
 }
 
 int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
                   struct hpcboot_error *err)
 {
     if ((uintptr_t)region % HB_SHM_LINE != 0 ||
-        size < hb_coll_region_size(t->p)) {
+        size < hb_coll_region_least(t->p)) {
         return hb_fail(err, HPCBOOT_ERR_INTERNAL,
                        "the shared memory of a team of %d local ranks is %zu "
                        "bytes at %p; needed: %zu, aligned to %d",
-                       t->p, size, region, hb_coll_region_size(t->p),
+                       t->p, size, region, hb_coll_region_least(t->p),
                        HB_SHM_LINE);
     }
     t->head = region;
     t->ranks = (struct hb_shm_rank *)(t->head + 1);
     t->slots = (char *)region + lines_size(t->p);
+    size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
+    t->nslots = (unsigned)hb_min(n, HB_SHM_SLOTS_MOST) & ~1u;
+    t->last_slot = t->nslots - 1;
     return HPCBOOT_OK;
 }
 
@@ -111,14 +127,14 @@ static inline bool released(struct hb_coll_team *t,
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
     if (op->big) {
-        op->slot = t->last_slot < 2 ? 2 : 0;
+        op->slot = (t->last_slot + 2) / 2 * 2 % t->nslots;
         if (!released(t, &t->slot_use[op->slot + 1])) {
             return false;
         }
     } else {
-        op->slot = (t->last_slot + 1) % HB_SHM_SLOTS;
+        op->slot = (t->last_slot + 1) % t->nslots;
     }
-    return released(t, &t->cell_use[(t->round + 1) % HB_SHM_SLOTS]) &&
+    return released(t, &t->cell_use[(t->round + 1) % HB_SHM_CELLS]) &&
            released(t, &t->slot_use[op->slot]);
 }
 
@@ -127,7 +143,7 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     uint64_t r = ++t->round;
     struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
     struct hb_shm_use use = {r, readers};
-    t->cell_use[r % HB_SHM_SLOTS] = use;
+    t->cell_use[r % HB_SHM_CELLS] = use;
     t->slot_use[op->slot] = use;
     t->last_slot = op->slot;
     if (op->big) {

@@ -47,12 +47,12 @@ static int fill_ranks(struct hb_coll_team *t,
 
 static int make_region(struct hb_coll_team *t, struct hpcboot_error *err)
 {
-    size_t size = hb_coll_region_size(t->p);
+    size_t size = hb_coll_region_least(t->p);
     t->own_region = aligned_alloc(HB_SHM_LINE, size);
     if (t->own_region == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a team of one");
     }
-    memset(t->own_region, 0, size - (size_t)t->p * HB_SHM_SLOTS * HB_SHM_SLOT);
+    memset(t->own_region, 0, sizeof *t->head + sizeof *t->ranks);
     return hb_shm_attach(t, t->own_region, size, err);
 }
 
@@ -106,7 +106,6 @@ int hb_coll_team_create(struct hb_coll_engine *engine,
     t->ctx = args->team_ctx;
     t->timeout_ms = args->timeout_ms;
     t->deterministic = args->deterministic;
-    t->last_slot = HB_SHM_SLOTS - 1;
     t->want = -1;
     int rc = build(t, args, err);
     if (rc != HPCBOOT_OK) {

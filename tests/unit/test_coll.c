@@ -228,9 +228,9 @@ static void agrees_with_the_reference_among_threads(void **state)
     for (int ranks = 1; ranks <= 9; ranks++) {
         sample(ranks, false, ranks > 2 ? HB_COLL_WAIT_YIELD
                                        : HB_COLL_WAIT_SPIN,
-               60, ranks > 4, false);
+               40, ranks > 4, false);
     }
-    sample(16, false, HB_COLL_WAIT_YIELD, 40, true, false);
+    sample(16, false, HB_COLL_WAIT_YIELD, 20, true, false);
 }
 
 static void agrees_with_the_reference_among_processes(void **state)
@@ -238,17 +238,17 @@ static void agrees_with_the_reference_among_processes(void **state)
     for (int ranks = 2; ranks <= 9; ranks++) {
         sample(ranks, true, ranks > 2 ? HB_COLL_WAIT_PARK
                                       : HB_COLL_WAIT_YIELD,
-               60, ranks > 4, false);
+               40, ranks > 4, false);
     }
-    sample(16, true, HB_COLL_WAIT_PARK, 40, true, false);
+    sample(16, true, HB_COLL_WAIT_PARK, 20, true, false);
 }
 
 static void agrees_with_the_reference_in_the_shared_heap(void **state)
 {
     for (int ranks = 2; ranks <= 4; ranks++) {
-        sample(ranks, ranks % 2 == 0, HB_COLL_WAIT_YIELD, 60, false, true);
+        sample(ranks, ranks % 2 == 0, HB_COLL_WAIT_YIELD, 40, false, true);
     }
-    sample(7, true, HB_COLL_WAIT_YIELD, 40, false, true);
+    sample(7, true, HB_COLL_WAIT_YIELD, 20, false, true);
 }
 
 /* Every kind has its turn, whatever the sample: all sizes, few ranks. */
@@ -256,7 +256,7 @@ static void each_kind_is_right_at_each_edge(void **state)
 {
     for (int coll = 0; coll < HPCBOOT_COLLS; coll++) {
         struct coll_world w = {.ranks = 3, .wait_mode = HB_COLL_WAIT_YIELD};
-        struct sample s = {base_seed() + (uint64_t)coll, 30, false, false,
+        struct sample s = {base_seed() + (uint64_t)coll, 16, false, false,
                            coll};
         assert_int_equal(coll_world_run(&w, run_sample, &s), 0);
     }

@@ -28,6 +28,8 @@
 #define DEFAULT_CONNECT_TIMEOUT_MS 30000
 #define DEFAULT_HEARTBEAT_MS 3000 /* 5 of them: a lost host in 15 s */
 #define DEFAULT_GRACE_MS 20000    /* below the 30 s a pod is given */
+#define DEFAULT_MAX_RESTARTS 3
+#define DEFAULT_RESTART_DELAY_MS 1000
 
 static struct hb_parsed *behind(const struct hb_options *o)
 {
@@ -40,6 +42,8 @@ static void set_defaults(struct hb_options *o)
     o->connect_timeout_ms = DEFAULT_CONNECT_TIMEOUT_MS;
     o->heartbeat_ms = DEFAULT_HEARTBEAT_MS;
     o->grace_ms = DEFAULT_GRACE_MS;
+    o->max_restarts = DEFAULT_MAX_RESTARTS;
+    o->restart_delay_ms = DEFAULT_RESTART_DELAY_MS;
     o->show_progress = 1;
 }
 
@@ -288,6 +292,7 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
         }
         if (!app->np) {
             app->np = s->common.np ? s->common.np : default_ranks(o);
+            app->np_min = s->common.np_min;
         }
         inherit(&app->wdir, s->common.wdir);
         inherit(&app->path, s->common.path);

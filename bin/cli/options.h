@@ -15,6 +15,7 @@
  * hb_options_parse from the one table opts.def. Texts are owned. */
 struct hb_app_options { /* one MPMD segment */
     uint32_t np;         /* 0: not given */
+    uint32_t np_min;     /* of --np MIN:MAX, np is MAX then; 0: not elastic */
     struct hb_strv argv; /* the program and its arguments, byte for byte */
     struct hb_strv env_rules; /* bin/proc/env.h */
     char *wdir;          /* NULL: the launcher's */
@@ -93,6 +94,12 @@ struct hb_options {
     int64_t timeout_ms;        /* 0: none */
     int64_t grace_ms;
     int keep_going;            /* a failed rank does not end the others */
+    char *on_failure;          /* "abort", "continue", "respawn",
+                                * "restart-job"; NULL: by keep_going */
+    uint32_t max_restarts;     /* of a rank, or of the job */
+    int64_t restart_delay_ms;  /* before the first of them */
+    uint32_t spares;           /* hosts without ranks */
+    int checkpoint_signal;     /* 0: TERM */
     struct hb_strv forward_signals; /* "USR1", ...; empty: the usual ones */
     int no_forward_signals;    /* none but those that end the job */
     /* looking */

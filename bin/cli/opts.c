@@ -152,7 +152,7 @@ int hb_opt_is_choice(const char *args)
     if (!strchr(args, '|')) {
         return 0;
     }
-    return strspn(args, "abcdefghijklmnopqrstuvwxyz0123456789|")
+    return strspn(args, "abcdefghijklmnopqrstuvwxyz0123456789-|")
            == strlen(args);
 }
 

@@ -75,6 +75,7 @@ static void open_files(struct hb_output *o)
 {
     struct hb_output_config *c = &o->config;
     struct hb_rankfiles_config files = {.n_ranks = c->n_ranks,
+                                        .append = c->append,
                                         .dir_no_job = c->dir_no_job};
 
     files.dir = c->dir = o->dir = copy_or_null(c->dir);

@@ -198,7 +198,7 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
         return rc;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY
-                        | (made ? 0 : O_TRUNC), 0666);
+                        | (made || f->config.append ? 0 : O_TRUNC), 0666);
     if (fd < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
                              "the output file %s cannot be opened", path);

@@ -16,6 +16,7 @@ struct hb_rankfiles_config {
     uint32_t n_ranks;
     const char *dir;  /* DIR/1/rank.R/stdout, stderr; or NULL */
     int dir_no_job;   /* without "1/" */
+    int append;       /* to what is there */
     const char *pattern[2]; /* by stream - 1, %r the rank; or NULL */
 };
 

@@ -244,6 +244,7 @@ static void segment_to_common(struct hb_scan *s, struct hb_app_options *app)
 
     if (app->np) {
         all->np = app->np;
+        all->np_min = app->np_min;
     }
     if (app->wdir) {
         hb_opt_replace(&all->wdir, app->wdir);

@@ -9,8 +9,10 @@
 #include "bin/cli/optdef.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/jobmap.h"
@@ -71,6 +73,18 @@ HB_SETTER(count)
                        FIELD(uint32_t, s->o, opt), err);
 }
 
+HB_SETTER(number)
+{
+    uint64_t n;
+
+    if (hb_parse_u64(values[0], 0, HB_MAX_RANKS, &n) < 0) {
+        return hb_opt_bad(s, err, "needs a number from 0 to %u, not \"%s\"",
+                          HB_MAX_RANKS, values[0]);
+    }
+    *FIELD(uint32_t, s->o, opt) = (uint32_t)n;
+    return 0;
+}
+
 HB_SETTER(nodes)
 {
     const char *text = values[0];
@@ -124,7 +138,25 @@ HB_SETTER(port)
 
 HB_SETTER(app_ranks)
 {
-    return count_value(s, values[0], HB_MAX_RANKS, &s->app->np, err);
+    const char *colon = strchr(values[0], ':');
+    char *least;
+    int rc;
+
+    s->app->np_min = 0;
+    if (colon == NULL) {
+        return count_value(s, values[0], HB_MAX_RANKS, &s->app->np, err);
+    }
+    least = hb_xstrndup(values[0], (size_t)(colon - values[0]));
+    rc = count_value(s, least, HB_MAX_RANKS, &s->app->np_min, err);
+    free(least);
+    if (rc == 0) {
+        rc = count_value(s, colon + 1, HB_MAX_RANKS, &s->app->np, err);
+    }
+    if (rc == 0 && s->app->np < s->app->np_min) {
+        return hb_opt_bad(s, err, "needs MIN:MAX, the smaller one first, not "
+                          "\"%s\"", values[0]);
+    }
+    return rc;
 }
 
 HB_SETTER(app_text)
@@ -313,6 +345,27 @@ HB_SETTER(signals)
     hb_strv_destroy(&s->o->forward_signals);
     s->o->forward_signals = list;
     s->o->no_forward_signals = list.n == 1 && !strcmp(list.v[0], "none");
+    return 0;
+}
+
+HB_SETTER(signal_name)
+{
+    const char *text = values[0];
+    int n = 0;
+
+    if (strncasecmp(text, "SIG", 3) == 0) {
+        text += 3;
+    }
+    for (int i = 1; i < NSIG && n == 0; i++) {
+        const char *name = sigabbrev_np(i);
+
+        n = name != NULL && strcasecmp(name, text) == 0 ? i : 0;
+    }
+    if (n == 0 && hb_parse_int(text, 1, NSIG - 1, &n) < 0) {
+        return hb_opt_bad(s, err, "needs the name of a signal, as USR1, not "
+                          "\"%s\"", values[0]);
+    }
+    *FIELD(int, s->o, opt) = n;
     return 0;
 }
 

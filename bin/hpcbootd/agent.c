@@ -58,7 +58,7 @@ void agent_note(struct agent *a, int level, const char *fmt, ...)
 void agent_fail(struct agent *a, const struct hpcboot_error *err)
 {
     AGENT_SEND(a, failed, .code = err->code, .text = err->text);
-    agent_kill(a, 0, err->text);
+    agent_kill(a, 0, SIGKILL);
     agent_leave(a, 1);
 }
 
@@ -174,7 +174,25 @@ static int on_kill(struct agent *a, const struct hb_frame *f,
     int rc = hb_wire_get_kill(f, &m, err);
 
     if (rc == 0) {
-        agent_kill(a, m.grace_ms, m.reason);
+        agent_kill(a, m.grace_ms, m.signo);
+    }
+    return rc;
+}
+
+static int on_ranks_lost(struct agent *a, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_ranks_lost m;
+    int rc = hb_wire_get_ranks_lost(f, &m, err);
+
+    if (rc == 0 && a->pm != NULL) {
+        uint32_t *ranks = hb_xcalloc(m.ranks.n + 1, sizeof *ranks);
+
+        for (uint32_t i = 0; i < m.ranks.n; i++) {
+            ranks[i] = hb_wire_u32s_at(&m.ranks, i);
+        }
+        a->pm_ops->ranks_lost(a->pm, ranks, m.ranks.n);
+        free(ranks);
     }
     return rc;
 }
@@ -242,6 +260,8 @@ static const struct {
     [HB_MSG_STDIN] = {on_stdin, 1},
     [HB_MSG_SIGNAL] = {on_signal, 1},
     [HB_MSG_KILL] = {on_kill, 1},
+    [HB_MSG_RESPAWN] = {agent_respawn, 1},
+    [HB_MSG_RANKS_LOST] = {on_ranks_lost, 1},
     [HB_MSG_BYE] = {on_bye, 0},
     [HB_MSG_INSPECT] = {on_inspect, 1},
     [HB_MSG_PARENT] = {agent_on_parent, 1},
@@ -281,7 +301,7 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
 {
     struct agent *a = arg;
 
-    agent_kill(a, 0, err->text);
+    agent_kill(a, 0, SIGKILL);
     agent_leave(a, 1);
 }
 
@@ -319,7 +339,8 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
         return;
     }
     AGENT_SEND(a, leaving, .text = text, .time_ns = (uint64_t)hb_now_ns());
-    agent_kill(a, a->job.grace_ms, "SIGTERM");
+    agent_kill(a, a->job.grace_ms, a->job.checkpoint_signal > 0
+                                       ? a->job.checkpoint_signal : SIGTERM);
 }
 
 static void on_no_welcome(evutil_socket_t fd, short what, void *arg)

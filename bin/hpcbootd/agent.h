@@ -22,9 +22,9 @@
 
 /* The per-host agent. One loop thread owns everything here; main.c begins,
  * agent.c talks to the parent, session.c keeps the job's directory and files,
- * order.c receives the job, ranks.c starts and reaps ranks, rankio.c carries
- * their bytes, pmhost.c serves their process-management server, ending.c makes
- * an end; children.c is the tree below. */
+ * order.c receives the job, ranks.c starts ranks, reap.c hears of their ends,
+ * rankio.c carries their bytes, pmhost.c serves their process-management
+ * server, ending.c makes an end; children.c is the tree below. */
 
 struct agent;
 struct agent_tree;
@@ -55,7 +55,10 @@ struct rank {
     int started, ended;
     int wait_status;
     int64_t end_ns;   /* when its end was seen */
-    struct event *hold; /* its end is held back; ranks.c */
+    struct event *hold; /* its end is held back; reap.c */
+    int waiting;        /* it has failed and may be started again */
+    pid_t group;        /* of its processes, also when it has ended */
+    uint32_t restarts;
     unsigned contact; /* HB_CONTACT_* */
     struct event *error_ev;
     int error_fd;
@@ -80,7 +83,8 @@ struct agent_job {
     enum hb_pm_family family;
     int flavour;
     struct hb_strv env, env_rules, limits;
-    uint32_t umask, flags, grace_ms;
+    uint32_t umask, flags, grace_ms, restart;
+    int checkpoint_signal; /* what ranks get when this host is to leave; 0 */
     enum hb_stdin_mode stdin_mode;
     uint32_t stdin_rank;
     char *bind_to;
@@ -135,6 +139,7 @@ struct agent {
     uint64_t stdin_received, stdin_acked;
     int ordered, done_sent;
     int64_t fence_ns, output_ns; /* the first one was over, was sent; 0: none */
+    int stdin_ended;
     int init_told; /* the launcher knows that a rank here has initialised */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
@@ -215,10 +220,22 @@ void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 /* Once, before ranks: what dead agents left here may hold memory and devices
  * that this job needs, and what the cgroup has counted is not its doing. */
 void agent_look_around(struct agent *a);
+struct rank_limits { /* what all ranks of one app share beside environment */
+    struct hb_proc_limit *limits;
+    size_t n_limits;
+};
+int rank_start(struct rank *r, const struct rank_limits *limits,
+               struct hpcboot_error *err);
+void rank_failed(struct rank *r, enum hb_proc_stage stage, int sys_errno,
+                 const char *text);
 int agent_start_ranks(struct agent *a, struct hpcboot_error *err);
-void agent_reap(struct agent *a);
 struct rank *agent_rank(struct agent *a, uint32_t rank); /* local; else NULL */
 void agent_ranks_destroy(struct agent *a);
+
+/* reap.c */
+void agent_reap(struct agent *a);
+int agent_respawn(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err);
 
 /* rankio.c */
 void rank_stream_open(struct rank *r, int which, int fd);
@@ -260,7 +277,7 @@ int agent_fence_children(struct agent *a, struct hpcboot_error *err);
 void agent_children_destroy(struct agent *a);
 
 /* ending.c */
-void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason);
+void agent_kill(struct agent *a, uint32_t grace_ms, int signo);
 void agent_signal(struct agent *a, uint32_t rank, int signo);
 void agent_maybe_done(struct agent *a);
 void agent_leave(struct agent *a, int status);

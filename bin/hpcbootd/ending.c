@@ -78,7 +78,7 @@ static void on_grace_over(evutil_socket_t fd, short what, void *arg)
     kill_now(arg);
 }
 
-void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason)
+void agent_kill(struct agent *a, uint32_t grace_ms, int signo)
 {
     if (a->killing >= 2 || (a->killing == 1 && grace_ms > 0)) {
         return;
@@ -88,8 +88,13 @@ void agent_kill(struct agent *a, uint32_t grace_ms, const char *reason)
         return;
     }
     a->killing = 1;
-    signal_all(a, SIGTERM);
+    if (signo == SIGTERM) {
+        signal_all(a, signo);
+    } else { /* a checkpoint is made by the ranks themselves */
+        agent_signal(a, HB_ALL_RANKS, signo);
+    }
     signal_all(a, SIGCONT); /* a stopped rank hears it as well */
+    agent_reap(a);          /* nobody is started again from here on */
     arm(a, &a->kill_timer, on_grace_over, grace_ms);
 }
 

@@ -79,6 +79,8 @@ int agent_order_job(struct agent *a, const struct hb_msg_job *m,
     job->flags = m->flags;
     job->flavour = (int)m->flavour;
     job->grace_ms = m->grace_ms;
+    job->restart = m->restart;
+    job->checkpoint_signal = m->checkpoint_signal;
     job->stdin_mode = (enum hb_stdin_mode)m->stdin_mode;
     job->stdin_rank = m->stdin_rank;
     job->bind_to = m->bind_to[0] != '\0' ? hb_xstrdup(m->bind_to) : NULL;

@@ -290,6 +290,7 @@ void rank_stdin(struct rank *r, const struct hb_msg_stdin *m)
     if (m->rank != HB_ALL_RANKS || r == &a->ranks[0]) {
         a->stdin_received += m->data.len;
     }
+    a->stdin_ended |= (m->flags & HB_IN_EOF) != 0;
     if (r->in.fd >= 0) {
         hb_buf_put_raw(&r->in.queue, m->data.data, m->data.len);
         r->in.eof |= (m->flags & HB_IN_EOF) != 0;

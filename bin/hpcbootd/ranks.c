@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Starts this node's ranks and collects their ends. Every rank gets its own
- * session, pipes for its output, at most one pipe for its input and, where
- * its family wants one, a socket to the process-management server. A rank's
- * end is reported at once, with the time, what the server knows of it and
- * what the cgroup says; its output may follow.
- *
- * Children are reaped on this thread alone, which is also the thread that
- * forks, so an exit cannot be collected before its pid is known. Orphans of
- * ranks come here too, as this process is a subreaper; they are reaped and
- * not reported. */
+/* Starts this node's ranks. Every rank gets its own session, pipes for its
+ * output, at most one pipe for its input and, where its family wants one, a
+ * socket to the process-management server. */
 #include "config.h"
 
 #include <errno.h>
@@ -42,19 +35,9 @@ extern char **environ;
 /* Descriptor number of the server's socket in the rank: stable, clear of the
  * numbers that shells and wrappers use for redirections. */
 #define PM_SOCKET_FD 42
-/* What kills all of a pod or a step at once kills its ranks a moment before
- * or after the agent. A rank's death that may be a part of that is told when
- * the agent has survived it; a host that is lost speaks for itself. */
-#define HOLD_MS 100
 #define RANK_FDS 5 /* that stay open here: stdio, server, exec's report */
 #define STALE_MS 1000 /* for what dead agents left; SIGKILL is quick */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
-
-/* What all ranks of one app share beside its environment. */
-struct app_start {
-    struct hb_proc_limit *limits;
-    size_t n_limits;
-};
 
 struct rank *agent_rank(struct agent *a, uint32_t rank)
 {
@@ -67,8 +50,8 @@ struct rank *agent_rank(struct agent *a, uint32_t rank)
     return &a->ranks[map->local_rank[rank]];
 }
 
-static void rank_failed(struct rank *r, enum hb_proc_stage stage,
-                        int sys_errno, const char *text)
+void rank_failed(struct rank *r, enum hb_proc_stage stage,
+                 int sys_errno, const char *text)
 {
     struct agent *a = r->agent;
 
@@ -157,6 +140,8 @@ static int rank_env(struct rank *r, struct hb_strv *env,
     if (a->files_dir != NULL) {
         hb_env_set(env, "HPCBOOT_SESSION_DIR", a->files_dir);
     }
+    hb_env_setf(env, "HPCBOOT_EPOCH", "%u", a->epoch);
+    hb_env_setf(env, "HPCBOOT_RESTART", "%u", a->job.restart + r->restarts);
     put_shm_dir(a, env);
     agent_bind_env(r, env);
     agent_wiring_env(r, env);
@@ -239,8 +224,8 @@ static void fds_adopt(struct rank *r, struct rank_fds *f)
     f->out[0] = f->err[0] = f->in[0] = f->pm[0] = -1;
 }
 
-static int start_rank(struct rank *r, const struct app_start *start,
-                      struct hpcboot_error *err)
+int rank_start(struct rank *r, const struct rank_limits *start,
+               struct hpcboot_error *err)
 {
     static const int socket_as = PM_SOCKET_FD;
     struct agent *a = r->agent;
@@ -270,6 +255,7 @@ static int start_rank(struct rank *r, const struct app_start *start,
         rc = hb_proc_spawn(&spec, &r->pid, &r->error_fd, err);
     }
     if (rc == 0) {
+        r->group = r->pid;
         fds_adopt(r, &f);
         r->error_ev = event_new(a->base, r->error_fd, EV_READ | EV_PERSIST,
                                 on_started, r);
@@ -297,7 +283,7 @@ static void settle_wdir(struct agent *a, struct agent_app *app)
 }
 
 static int prepare_app(struct agent *a, struct agent_app *app,
-                       const struct hb_strv *pid1, struct app_start *out,
+                       const struct hb_strv *pid1, struct rank_limits *out,
                        struct hpcboot_error *err)
 {
     struct hb_strv refused = HB_STRV_INIT;
@@ -413,7 +399,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
 {
     static const struct timeval due = {CONTACT_NOTE_MS / 1000, 0};
     struct hb_strv pid1 = HB_STRV_INIT;
-    struct app_start *starts;
+    struct rank_limits *starts;
     uint32_t n_apps = a->job.map->n_apps;
     int rc;
 
@@ -443,7 +429,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
         struct hpcboot_error why = {0};
         struct rank *r = &a->ranks[i];
 
-        if (start_rank(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
+        if (rank_start(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
                        &why) < 0) {
             tell_descriptors(&why);
             rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
@@ -460,87 +446,6 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     hb_strv_destroy(&pid1);
     agent_maybe_done(a);
     return rc;
-}
-
-static void rank_exited(struct rank *r)
-{
-    struct agent *a = r->agent;
-    struct hb_cgroup_marks now = {0};
-    char evidence[256] = "";
-
-    r->pid = 0;
-    r->ended = 1;
-    a->n_ended++;
-    if (r->wait_status != 0) {
-        hb_cgroup_read_marks(&now);
-        hb_cgroup_evidence(&a->marks, &now, evidence, sizeof evidence);
-    }
-    AGENT_SEND(a, rank_exit, .rank = r->rank, .wait_status = r->wait_status,
-               .contact = r->contact, .time_ns = (uint64_t)r->end_ns,
-               .evidence = evidence,
-               .core_dumped = WIFSIGNALED(r->wait_status) &&
-                              WCOREDUMP(r->wait_status),
-               .told = a->killing > 0);
-    if (a->pm != NULL) {
-        a->pm_ops->rank_gone(a->pm, r->rank);
-    }
-    rank_sink_close(&r->in);
-}
-
-/* A rank that has ended before its exec was reported waits for that. */
-static void note_exit(struct agent *a, pid_t pid, int status)
-{
-    for (uint32_t i = 0; i < a->n_ranks; i++) {
-        struct rank *r = &a->ranks[i];
-
-        if (r->pid == pid) {
-            r->wait_status = status;
-            r->end_ns = hb_now_ns();
-            r->pid = -1;
-            return;
-        }
-    }
-}
-
-static void on_held(evutil_socket_t fd, short what, void *arg)
-{
-    agent_reap(arg);
-}
-
-/* Whether the rank's end is not to be told yet. */
-static int held_back(struct rank *r)
-{
-    static const struct timeval hold = {0, HOLD_MS * 1000};
-    struct agent *a = r->agent;
-
-    if (a->killing || !WIFSIGNALED(r->wait_status) ||
-        WTERMSIG(r->wait_status) != SIGKILL) {
-        return 0;
-    }
-    if (r->hold == NULL) {
-        r->hold = evtimer_new(a->base, on_held, a);
-        event_add(r->hold, &hold);
-    }
-    return evtimer_pending(r->hold, NULL);
-}
-
-void agent_reap(struct agent *a)
-{
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        note_exit(a, pid, status);
-    }
-    for (uint32_t i = 0; i < a->n_ranks; i++) {
-        struct rank *r = &a->ranks[i];
-
-        if (r->pid == -1 && r->error_ev == NULL && !r->ended &&
-            !held_back(r)) {
-            rank_exited(r);
-        }
-    }
-    agent_maybe_done(a);
 }
 
 void agent_ranks_destroy(struct agent *a)

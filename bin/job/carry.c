@@ -257,6 +257,7 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
     const struct hb_output_config config = {
         .out_fd = STDOUT_FILENO, .err_fd = STDERR_FILENO,
         .tag = (enum hb_tag)j->opt->tag_output,
+        .append = j->lives->epoch > 0,
         .timestamps = j->opt->timestamp_output, .n_ranks = j->map->n_ranks,
         .dir = j->opt->output_dir, .dir_only = j->opt->output_dir_only,
         .dir_no_job = j->opt->output_dir_no_job,

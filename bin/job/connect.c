@@ -34,6 +34,9 @@ static void host_give_up(struct job_host *h)
     host_forget(h);
     if (j->phase == JOB_CONNECTING) {
         job_wait_check(j);
+    } else if (j->phase == JOB_RUNNING) {
+        job_fail(j, HB_CAUSE_HOST, 0, "host %s did not come back: %s",
+                 h->spec->name, h->error.text);
     }
 }
 
@@ -294,6 +297,9 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
     host_welcome(h, &m);
     host_doubt_over(h); /* which may have kept the HELLO */
     start_more(h->job);
+    if (h->late) {
+        host_join_late(h);
+    }
     job_wait_check(h->job);
 }
 
@@ -419,7 +425,7 @@ static void start_more(struct job *j)
 {
     uint32_t host, parent;
 
-    while (j->phase == JOB_CONNECTING &&
+    while ((j->phase == JOB_CONNECTING || j->phase == JOB_RUNNING) &&
            hb_grow_next(j->grow, &host, &parent)) {
         host_try(&j->hosts[host],
                  parent == HB_GROW_ROOT ? NULL : &j->hosts[parent]);
@@ -493,6 +499,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         .host = h->spec->name, .text = err->text,
     };
     enum host_state was = h->state;
+    char why[200] = "";
 
     h->error = *err;
     if (was == HOST_DONE) {
@@ -512,10 +519,15 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         host_probe(h);
     }
     h->state = HOST_LOST;
+    h->gone = 1;
     if (j->fences != NULL && h->node != HB_NODE_UNSET) {
         hb_fence_node_lost(j->fences, h->node);
     }
-    job_cause(j, &cause);
+    if (!job_replace_host(h, why, sizeof why)) {
+        cause.evidence = why;
+        job_host_ranks_lost(h, err->text);
+        job_cause(j, &cause);
+    }
     job_maybe_over(j);
 }
 

@@ -50,6 +50,7 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
         if (h->state == HOST_RUNNING) {
             hb_log(HB_ERROR, "host %s did not confirm that its ranks have "
                    "ended; its agent ends them by itself", h->spec->name);
+            h->gone = 1;
         }
         host_close(h);
         h->state = HOST_DONE;
@@ -83,9 +84,13 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
         struct job_host *h = &j->hosts[i];
 
         if (h->state == HOST_RUNNING) {
-            HOST_SEND(h, kill, .grace_ms = grace_ms, .reason = reason);
+            HOST_SEND(h, kill, .grace_ms = grace_ms, .reason = reason,
+                      .signo = j->end_signal > 0 ? j->end_signal : SIGTERM);
         } else if (h->state == HOST_READY) {
             host_let_go(h); /* files were being copied to it */
+        } else if (h->late && h->state < HOST_READY) {
+            host_close(h);
+            h->state = HOST_DONE;
         }
     }
     give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
@@ -95,8 +100,9 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
 /* Whether a cause leaves the other ranks running. */
 static int goes_on(const struct job *j, enum hb_cause_kind kind)
 {
-    return j->opt->keep_going &&
+    return j->on_failure == HB_FAIL_CONTINUE &&
            (kind == HB_CAUSE_START || kind == HB_CAUSE_EXIT ||
+            (kind == HB_CAUSE_HOST && j->begun) ||
             kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_INIT ||
             kind == HB_CAUSE_NO_FINALIZE);
 }
@@ -146,7 +152,7 @@ static int hosts_running(const struct job *j)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         enum host_state s = j->hosts[i].state;
 
-        if (s == HOST_RUNNING ||
+        if (s == HOST_RUNNING || (j->hosts[i].late && s < HOST_READY) ||
             (s == HOST_READY && j->phase == JOB_RUNNING)) {
             return 1;
         }
@@ -178,11 +184,25 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
              "(--timeout)", (double)j->opt->timeout_ms / 1000);
 }
 
+/* The limit is one for all lives of the job. */
+int64_t job_time_left_ms(const struct job *j)
+{
+    int64_t left = j->opt->timeout_ms -
+                   (hb_now_ns() - j->lives->begun_ns) / 1000000;
+
+    return left > 0 ? left : 0;
+}
+
 void job_timeout_start(struct job *j)
 {
+    struct hb_lives *l = j->lives;
+
+    if (l->begun_ns == 0) {
+        l->begun_ns = hb_now_ns();
+    }
     if (j->opt->timeout_ms > 0) {
         j->timeout_timer = evtimer_new(j->base, on_timeout, j);
-        arm_ms(j->timeout_timer, j->opt->timeout_ms);
+        arm_ms(j->timeout_timer, job_time_left_ms(j));
     }
 }
 
@@ -202,6 +222,9 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
             over(j); /* nobody reads what is left of the output */
         }
         return;
+    }
+    if (signo == SIGTERM) {
+        j->end_signal = j->opt->checkpoint_signal; /* its pod is to leave */
     }
     job_fail(j, HB_CAUSE_USER, (int)signo, "hbrun was told to end by %s",
              name);
@@ -392,6 +415,17 @@ static void write_termination_log(const struct job *j)
     hb_fd_close(&fd);
 }
 
+static void add_restarts(struct job *j)
+{
+    size_t len = strlen(j->verdict.text);
+    uint32_t n = j->lives->restarts;
+
+    if (n > 0) {
+        snprintf(j->verdict.text + len, sizeof j->verdict.text - len,
+                 " (after %u restart%s)", n, n == 1 ? "" : "s");
+    }
+}
+
 void job_final_words(struct job *j)
 {
     struct hb_json *js = job_event(j, "job_end");
@@ -410,6 +444,7 @@ void job_final_words(struct job *j)
     if (j->verdict.kind == HB_CAUSE_NONE) {
         return;
     }
+    add_restarts(j);
     hb_log(HB_ERROR, "%s", j->verdict.text);
     write_termination_log(j);
 }

@@ -25,6 +25,7 @@
 #define LAST_WAIT_MS 2000
 
 struct job_events {
+    const char *target; /* as the option says */
     int fd;
     struct hb_buf queue;
     struct hb_str line;
@@ -59,7 +60,8 @@ int job_events_open(struct job *j, struct hpcboot_error *err)
     struct job_events *e;
     int fd = -1, rc;
 
-    if (j->opt->events == NULL) {
+    j->events = j->lives->events;
+    if (j->opt->events == NULL || j->events != NULL) {
         return 0;
     }
     rc = open_target(j->opt->events, &fd, err);
@@ -69,13 +71,13 @@ int job_events_open(struct job *j, struct hpcboot_error *err)
     e = hb_xcalloc(1, sizeof *e);
     e->fd = fd;
     hb_buf_init(&e->queue, QUEUE_MAX);
-    j->events = e;
+    e->target = j->opt->events;
+    j->events = j->lives->events = e;
     return 0;
 }
 
-static void write_queue(struct job *j)
+static void write_queue(struct job_events *e)
 {
-    struct job_events *e = j->events;
     struct pollfd p = {e->fd, POLLOUT, 0};
 
     while (hb_buf_left(&e->queue) > 0 && poll(&p, 1, 0) > 0) {
@@ -89,7 +91,7 @@ static void write_queue(struct job *j)
         }
         if (put < 0) {
             hb_log(HB_WARN, "--events %s: %s; no further events are written",
-                   j->opt->events, strerror(errno));
+                   e->target, strerror(errno));
             hb_fd_close(&e->fd);
             hb_buf_clear(&e->queue);
             return;
@@ -133,7 +135,7 @@ void job_event_end(struct job *j)
     e->dropped = 0;
     hb_buf_compact(&e->queue);
     hb_buf_put_raw(&e->queue, e->line.s, e->line.len);
-    write_queue(j);
+    write_queue(e);
 }
 
 void job_event_host(struct job_host *h, const char *name, const char *detail)
@@ -221,9 +223,9 @@ void job_event_ending(struct job *j, uint32_t grace_ms, const char *why)
     }
 }
 
-void job_events_close(struct job *j)
+void job_events_close(struct hb_lives *l)
 {
-    struct job_events *e = j->events;
+    struct job_events *e = l->events;
     int64_t until = hb_deadline_in_ms(LAST_WAIT_MS);
 
     if (e == NULL) {
@@ -234,11 +236,11 @@ void job_events_close(struct job *j)
         struct pollfd p = {e->fd, POLLOUT, 0};
 
         (void)poll(&p, 1, 100);
-        write_queue(j);
+        write_queue(e);
     }
     hb_fd_close(&e->fd);
     hb_buf_destroy(&e->queue);
     hb_str_destroy(&e->line);
     free(e);
-    j->events = NULL;
+    l->events = NULL;
 }

@@ -26,9 +26,12 @@
 
 /* Outside an operator's gang hosts are expected to be up. */
 #define WAIT_PLAIN_MS 0
+#define WAIT_LOST_MS 60000 /* for one that was lost and must come back */
 /* A pod that has moved leaves an address behind that nobody answers at; its
  * name must be looked up again soon. */
 #define DIAL_MS 5000
+#define LIVES_AGAIN (-1) /* no exit status: the job is started once more */
+#define SIGNAL_STATUS 128
 #define SWEEP_MS 2000 /* for the ranks of a local agent that was lost */
 
 static void hex(char *out, size_t n_bytes)
@@ -143,6 +146,9 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     struct hb_boot_config *b = &j->boot;
     int64_t wait_ms = o->wait_hosts_ms;
 
+    if (j->need_lost && wait_ms <= 0 && !j->gang.operator_made) {
+        wait_ms = WAIT_LOST_MS;
+    }
     if (wait_ms < 0) {
         wait_ms = j->gang.operator_made || j->only_wait ? WAIT_GANG_MS
                                                         : WAIT_PLAIN_MS;
@@ -188,7 +194,10 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc < 0 || j->only_wait) {
         return rc;
     }
-    rc = job_plan_files(j, err);
+    rc = job_failure_read(j, err);
+    if (rc == 0) {
+        rc = job_plan_files(j, err);
+    }
     if (rc == 0) {
         rc = job_policy_read(j, err);
     }
@@ -201,19 +210,14 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_plan_family(j, err);
     }
-    /* With --min-hosts the ranks go to the hosts that come up. */
-    if (rc == 0 && job_slots_known(j) &&
-        (j->opt->min_hosts == 0 || j->opt->dry_run)) {
-        rc = job_plan_map(j, err);
-    }
-    return rc;
+    return rc == 0 ? job_plan_ranks(j, err) : rc;
 }
 
 /* Hosts that got no ranks are not contacted. */
 static void drop_unused(struct job *j)
 {
     for (uint32_t i = 0; i < j->gang.n && j->map != NULL; i++) {
-        if (j->hosts[i].node == HB_NODE_UNSET) {
+        if (j->hosts[i].node == HB_NODE_UNSET && !j->hosts[i].left_out) {
             j->hosts[i].state = HOST_DONE;
             j->n_wanted--;
         }
@@ -293,9 +297,9 @@ static void destroy(struct job *j)
         job_connect_stop(j);
     }
     job_carry_close(j);
+    job_respawn_close(j);
     job_signals_close(j);
     job_route_close(j);
-    job_events_close(j);
     job_metrics_close(j);
     hb_boot_settle();
     if (j->base != NULL) {
@@ -357,6 +361,7 @@ static int run(struct job *j)
     j->begun_ns = hb_now_ns();
     hb_buf_init(&j->orders, HB_WIRE_FRAME);
     make_names(j);
+    job_again_stdin(j->lives);
     rc = plan(j, &err);
     j->gathered_ns = hb_now_ns();
     if (rc == 0) {
@@ -384,25 +389,52 @@ static int run(struct job *j)
     sweep_up(j);
     job_probe_last(j);
     job_report_timing(j);
+    if (job_again(j)) {
+        return LIVES_AGAIN;
+    }
     job_final_words(j);
     job_metrics_last(j);
     return j->verdict.status;
 }
 
+static int told_to_end(int signo)
+{
+    char name[64];
+
+    hb_signal_text(signo, name, sizeof name);
+    hb_log(HB_ERROR, "hbrun was told to end by %s, before it had started the "
+           "ranks again", name);
+    return SIGNAL_STATUS + signo;
+}
+
+static int live(const struct hb_options *opt, char *const *env, int only_wait)
+{
+    struct hb_lives lives = {0};
+    int status = LIVES_AGAIN;
+
+    while (status == LIVES_AGAIN) {
+        struct job j = {.opt = opt, .env = env, .only_wait = only_wait,
+                        .lives = &lives};
+
+        status = run(&j);
+        destroy(&j);
+        if (status == LIVES_AGAIN) {
+            int signo = job_again_pause(&lives);
+
+            status = signo > 0 ? told_to_end(signo) : LIVES_AGAIN;
+        }
+    }
+    job_events_close(&lives);
+    hb_lives_clear(&lives);
+    return status;
+}
+
 int hb_job_run(const struct hb_options *opt, char *const *env)
 {
-    struct job j = {.opt = opt, .env = env};
-    int status = run(&j);
-
-    destroy(&j);
-    return status;
+    return live(opt, env, 0);
 }
 
 int hb_job_wait(const struct hb_options *opt, char *const *env)
 {
-    struct job j = {.opt = opt, .env = env, .only_wait = 1};
-    int status = run(&j);
-
-    destroy(&j);
-    return status;
+    return live(opt, env, 1);
 }

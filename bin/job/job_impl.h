@@ -13,6 +13,7 @@
 #include "bin/cli/progress.h"
 #include "bin/job/grow.h"
 #include "bin/job/job.h"
+#include "bin/job/lives.h"
 #include "bin/job/timing.h"
 #include "bin/job/verdict.h"
 #include "bin/link/link.h"
@@ -105,12 +106,16 @@ struct job_host {
     char *boot_user;          /* how an agent logs in to it */
     int boot_port;
     uint8_t queued_once, direct, told_parent, bye_sent;
+    uint8_t late;     /* it comes up while others run */
+    uint8_t left_out; /* of this life of the job: lost before, or a spare */
+    uint8_t gone;     /* it was lost while ranks ran, or is about to be */
 };
 
 struct job_rank {
     uint32_t pid;
     unsigned contact;
     int wait_status;
+    uint32_t restarts; /* of this rank alone */
     uint8_t started, ended, told;
 };
 
@@ -193,6 +198,12 @@ struct job {
     struct job_rank *ranks; /* [map->n_ranks] */
     uint32_t n_started, n_ended, hosts_done;
     struct hb_verdict verdict;
+    enum hb_on_failure on_failure;
+    struct hb_lives *lives; /* beyond this one */
+    int begun;              /* ranks were ordered */
+    struct respawn *respawns;
+    int need_lost;          /* hosts that were lost are waited for */
+    int end_signal;         /* what ends ranks; 0: TERM */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
     int contact_noted;
     int initialised; /* a rank has called its server's init */
@@ -227,7 +238,8 @@ struct job {
         const struct hb_msg_##name msg_ = {__VA_ARGS__};                   \
         struct hb_link *link_ = host_link(h);                              \
         if (link_ != NULL) {                                               \
-            (void)hb_wire_put_##name(hb_link_out(link_), 0,                \
+            (void)hb_wire_put_##name(hb_link_out(link_),                   \
+                                     (h)->job->lives->epoch,               \
                                      HB_NODE_LAUNCHER, (h)->index, &msg_,  \
                                      NULL);                                \
             hb_link_flush(link_);                                          \
@@ -240,6 +252,27 @@ static inline void arm_ms(struct event *timer, int64_t ms)
 
     event_add(timer, &t);
 }
+
+/* again.c: lives of a job */
+int job_failure_read(struct job *j, struct hpcboot_error *err);
+int job_plan_ranks(struct job *j, struct hpcboot_error *err);
+int job_again(struct job *j); /* 1: it is to live again */
+int job_again_pause(const struct hb_lives *l);
+void job_again_stdin(struct hb_lives *l);
+
+/* respawn.c: a job that goes on */
+/* Tells the others, where they go on without them. */
+void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
+                    const char *why);
+void job_host_ranks_lost(struct job_host *h, const char *why);
+/* 1: the rank that failed is started again. 0: it is not, and c->evidence may
+ * say in `why` why not. */
+int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
+                     char *why, size_t size);
+/* 1: the ranks of a lost host are started again somewhere; else as above. */
+int job_replace_host(struct job_host *h, char *why, size_t size);
+void host_join_late(struct job_host *h);
+void job_respawn_close(struct job *j);
 
 /* policy.c: what the options say about placement */
 int job_policy_read(struct job *j, struct hpcboot_error *err);
@@ -360,6 +393,8 @@ int job_read_rules(struct job *j, struct hpcboot_error *err);
 void job_begin(struct job *j); /* the hosts are ready */
 void host_let_go(struct job_host *h);
 void host_go_on(struct job_host *h); /* its link has drained */
+int job_orders_anew(struct job *j, uint32_t restart,
+                    struct hpcboot_error *err);
 void job_inspected(struct job *j, const struct hb_msg_inspected *m);
 
 /* watch.c */
@@ -370,6 +405,7 @@ int64_t host_time(const struct job_host *h, uint64_t agent_ns);
 int job_route_open(struct job *j, struct hpcboot_error *err);
 int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err);
+int job_route_add(struct job_host *h, struct hpcboot_error *err);
 void job_route_close(struct job *j);
 
 /* carry.c */
@@ -392,6 +428,7 @@ void job_fail(struct job *j, enum hb_cause_kind kind, int code,
 void job_kill(struct job *j, uint32_t grace_ms, const char *reason);
 void job_maybe_over(struct job *j);
 void job_timeout_start(struct job *j);
+int64_t job_time_left_ms(const struct job *j); /* of --timeout */
 void job_final_words(struct job *j);
 
 /* events.c: NULL where nobody listens; else add members, then _end */
@@ -407,7 +444,7 @@ void job_event_rank_text(struct job_host *h, const char *name, uint32_t rank,
 void job_event_begin(struct job *j);
 void job_event_run(struct job *j);
 void job_event_ending(struct job *j, uint32_t grace_ms, const char *why);
-void job_events_close(struct job *j);
+void job_events_close(struct hb_lives *l);
 
 /* metrics.c */
 int job_metrics_open(struct job *j, struct hpcboot_error *err);

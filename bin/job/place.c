@@ -38,8 +38,9 @@ int job_slots_known(const struct job *j)
     int inside = hb_map_needs_inside(&j->policy);
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (job_slots_of(&j->hosts[i], NULL) == 0 ||
-            (inside && j->hosts[i].topo == NULL)) {
+        if (!j->hosts[i].left_out &&
+            (job_slots_of(&j->hosts[i], NULL) == 0 ||
+             (inside && j->hosts[i].topo == NULL))) {
             return 0;
         }
     }
@@ -79,9 +80,55 @@ static struct hb_map_host *map_hosts(const struct job *j)
             hosts[i].objects = hb_bind_objects(&j->bind, h->topo);
             hosts[i].room = hb_bind_room(&j->bind, h->topo);
         }
-        hosts[i].absent = h->state == HOST_LOST;
+        hosts[i].absent = h->state == HOST_LOST || h->left_out;
     }
     return hosts;
+}
+
+static uint32_t slots_here(const struct job *j)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        n += h->state == HOST_LOST || h->left_out ? 0 : job_slots_of(h, NULL);
+    }
+    return n;
+}
+
+/* How many ranks a program gets; 0: one for each slot. An elastic one takes
+ * what there is, another keeps its size from one life to the next. */
+static uint32_t np_of(const struct job *j, uint32_t app)
+{
+    const struct hb_app_options *o = &j->opt->apps[app];
+    uint32_t slots;
+
+    if (o->np_min == 0) {
+        return j->lives->np != NULL ? j->lives->np[app] : o->np;
+    }
+    slots = slots_here(j);
+    return slots < o->np_min ? o->np_min : slots < o->np ? slots : o->np;
+}
+
+static int check_elastic(const struct job *j, struct hpcboot_error *err)
+{
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        const struct hb_app_options *o = &j->opt->apps[i];
+
+        if (o->np_min > 0 && j->opt->n_apps > 1) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--np %u:%u: only a job of "
+                           "one program can have a size that changes",
+                           o->np_min, o->np);
+        }
+        if (o->np_min > slots_here(j)) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--np %u:%u: the hosts "
+                           "have slots for %u; wait for more of them "
+                           "(--wait-hosts), or ask for fewer ranks",
+                           o->np_min, o->np, slots_here(j));
+        }
+    }
+    return 0;
 }
 
 /* The hosts of one segment's own list, as a part of the gang's. */
@@ -151,7 +198,7 @@ static int place_app(struct job *j, const struct hb_map_policy *policy,
                      struct placing *p, struct hpcboot_error *err)
 {
     const struct hb_app_options *o = &j->opt->apps[i];
-    const struct hb_map_app app = {.np = o->np, .program = o->argv.v[0]};
+    const struct hb_map_app app = {.np = np_of(j, i), .program = o->argv.v[0]};
     struct app_hosts part = {0};
     struct hb_jobmap *map = NULL;
     uint32_t *host_of_node = NULL;
@@ -193,7 +240,7 @@ static int number_nodes(struct job *j, const struct placing *p,
     int rc;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        slots += j->hosts[i].state == HOST_LOST
+        slots += j->hosts[i].state == HOST_LOST || j->hosts[i].left_out
                      ? 0 : job_slots_of(&j->hosts[i], NULL);
         if (p->used[i] > 0) {
             names[n] = j->hosts[i].spec->name;
@@ -247,7 +294,7 @@ static int map_together(struct job *j, const struct hb_map_policy *policy,
     int rc;
 
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
-        apps[i].np = j->opt->apps[i].np;
+        apps[i].np = np_of(j, i);
         apps[i].program = j->opt->apps[i].argv.v[0];
     }
     rc = hb_map_ranks(policy, hosts, (uint32_t)j->gang.n, apps, j->opt->n_apps,
@@ -287,8 +334,11 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
     struct hb_map_host *hosts;
     struct hb_map_turn *turns;
     uint32_t *host_of_node = NULL;
-    int own_lists = 0, rc;
+    int own_lists = 0, rc = check_elastic(j, err);
 
+    if (rc < 0) {
+        return rc;
+    }
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         own_lists |= j->opt->apps[i].host_list != NULL;
     }

@@ -79,6 +79,12 @@ int job_route_open(struct job *j, struct hpcboot_error *err)
     return rc;
 }
 
+/* A host that took the place of another. */
+int job_route_add(struct job_host *h, struct hpcboot_error *err)
+{
+    return fence_set_child(h->job, h, err);
+}
+
 static int on_fence_up(struct job_host *h, const struct hb_frame *f,
                        struct hpcboot_error *err)
 {

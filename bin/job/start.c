@@ -29,7 +29,8 @@ static uint32_t job_flags(const struct job *j)
 
     return (o->merge_stderr ? HB_JOB_MERGE_STDERR : 0) |
            (j->oversubscribed ? HB_JOB_OVERSUBSCRIBED : 0) |
-           (o->keep_going ? HB_JOB_KEEP_GOING : 0) |
+           (j->on_failure == HB_FAIL_CONTINUE ? HB_JOB_KEEP_GOING : 0) |
+           (j->on_failure == HB_FAIL_RESPAWN ? HB_JOB_RESPAWN : 0) |
            (o->report_bindings ? HB_JOB_REPORT_BINDINGS : 0) |
            HB_JOB_USE_PID1_ENV;
 }
@@ -73,7 +74,7 @@ static void outgoing_env(const struct job *j, struct hb_strv *out)
     free(sets);
 }
 
-static int put_job(struct job *j, struct hb_buf *out,
+static int put_job(struct job *j, struct hb_buf *out, uint32_t restart,
                    struct hpcboot_error *err)
 {
     struct hb_strv env = HB_STRV_INIT, limits = HB_STRV_INIT;
@@ -104,8 +105,11 @@ static int put_job(struct job *j, struct hb_buf *out,
         .credit_bytes = j->window, .bind_to = j->bind_text,
         .nodes = {.v = nodes, .n = (uint32_t)j->gang.n},
         .rank_slots = hb_wire_strv_of(hb_strv_view(&slots)),
+        .restart = restart,
+        .checkpoint_signal = j->opt->checkpoint_signal,
     };
-    rc = hb_wire_put_job(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
+    rc = hb_wire_put_job(out, j->lives->epoch, HB_NODE_LAUNCHER,
+                         HB_NODE_ALL, &m, err);
     hb_buf_destroy(&map);
     free(nodes);
     hb_strv_destroy(&env);
@@ -132,10 +136,12 @@ static int put_apps(struct job *j, struct hb_buf *out,
             .session_wdir = app->wdir == NULL && app->session_wdir > 0,
         };
 
-        rc = hb_wire_put_app(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
+        rc = hb_wire_put_app(out, j->lives->epoch, HB_NODE_LAUNCHER,
+                             HB_NODE_ALL, &m, err);
     }
-    return rc < 0 ? rc : hb_wire_put_start(out, 0, HB_NODE_LAUNCHER,
-                                           HB_NODE_ALL, &start, err);
+    return rc < 0 ? rc : hb_wire_put_start(out, j->lives->epoch,
+                                           HB_NODE_LAUNCHER, HB_NODE_ALL,
+                                           &start, err);
 }
 
 void host_let_go(struct job_host *h)
@@ -179,11 +185,19 @@ void host_go_on(struct job_host *h)
     }
 }
 
-static int write_orders(struct job *j, struct hpcboot_error *err)
+static int write_orders(struct job *j, uint32_t restart,
+                        struct hpcboot_error *err)
 {
-    int rc = put_job(j, &j->orders, err);
+    int rc = put_job(j, &j->orders, restart, err);
 
     return rc < 0 ? rc : put_apps(j, &j->orders, err);
+}
+
+int job_orders_anew(struct job *j, uint32_t restart,
+                    struct hpcboot_error *err)
+{
+    hb_buf_clear(&j->orders);
+    return write_orders(j, j->lives->restarts + restart, err);
 }
 
 /* The orders go down each link of the launcher and from there to all below. */
@@ -280,7 +294,7 @@ static void go(struct job *j)
     }
     rc = job_route_open(j, &err);
     if (rc == 0) {
-        rc = write_orders(j, &err);
+        rc = write_orders(j, j->lives->restarts, &err);
     }
     if (rc < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
@@ -288,6 +302,7 @@ static void go(struct job *j)
     }
     j->phase = JOB_RUNNING;
     job_timed_orders(j);
+    j->begun = 1;
     hand_out(j);
     job_timeout_start(j);
     job_carry_stdin_begin(j);

@@ -43,6 +43,9 @@ static const char *why_flat(const struct job *j)
 
     return width == 1                    ? "--tree-width 1"
            : j->boot.launch_with != NULL ? "--launch-with"
+           : j->on_failure == HB_FAIL_CONTINUE ||
+                     j->on_failure == HB_FAIL_RESPAWN
+               ? "the loss of one must not be that of others"
            : j->n_files > 0              ? "files are copied to them"
            : width == 0 && j->gang.n < TREE_FROM ? "they are few"
                                                  : NULL;

@@ -86,6 +86,7 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
 
         rank_over(h->job, m.rank);
         job_event_rank_text(h, "rank_failed", m.rank, m.text);
+        job_ranks_lost(h->job, &m.rank, 1, m.text);
         job_cause(h->job, &cause);
     }
     return rc;
@@ -127,12 +128,36 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     return HB_CAUSE_NONE;
 }
 
+/* It failed: the cause of the job's end, or of what the policy says. */
+static void rank_has_failed(struct job_host *h,
+                            const struct hb_msg_rank_exit *m,
+                            enum hb_cause_kind kind)
+{
+    struct job *j = h->job;
+    char why[200];
+    struct hb_cause cause = {
+        .kind = kind, .time_ns = host_time(h, m->time_ns), .rank = m->rank,
+        .host = h->spec->name, .core_dumped = m->core_dumped,
+        .evidence = m->evidence,
+        .code = WIFSIGNALED(m->wait_status) ? WTERMSIG(m->wait_status)
+                                            : WEXITSTATUS(m->wait_status),
+    };
+
+    if (job_respawn_rank(h, &cause, m->contact, why, sizeof why)) {
+        j->ranks[m->rank].ended = 0;
+        j->n_ended--;
+    } else {
+        job_ranks_lost(j, &m->rank, 1, "it failed");
+        job_cause(j, &cause);
+    }
+}
+
 static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
                         struct hpcboot_error *err)
 {
     struct job *j = h->job;
     struct hb_msg_rank_exit m;
-    struct hb_cause cause = {0};
+    enum hb_cause_kind kind;
     int rc = hb_wire_get_rank_exit(f, &m, err);
 
     if (rc == 0) {
@@ -145,19 +170,12 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     j->ranks[m.rank].contact = m.contact;
     j->ranks[m.rank].wait_status = m.wait_status;
     j->ranks[m.rank].told = m.told != 0;
-    cause.kind = exit_kind(j, &m);
     job_event_rank(h, "rank_exit", m.rank, "wait_status", m.wait_status);
     hb_log(HB_TRACE, "rank %u on %s ended with wait status %d", m.rank,
            h->spec->name, m.wait_status);
-    if (cause.kind != HB_CAUSE_NONE) {
-        cause.time_ns = host_time(h, m.time_ns);
-        cause.rank = m.rank;
-        cause.host = h->spec->name;
-        cause.code = WIFSIGNALED(m.wait_status) ? WTERMSIG(m.wait_status)
-                                                : WEXITSTATUS(m.wait_status);
-        cause.core_dumped = m.core_dumped;
-        cause.evidence = m.evidence;
-        job_cause(j, &cause);
+    kind = exit_kind(j, &m);
+    if (kind != HB_CAUSE_NONE) {
+        rank_has_failed(h, &m, kind);
     }
     return 0;
 }
@@ -319,6 +337,8 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
         };
 
         job_event_host(h, "host_leaving", m.text);
+        h->gone = 1;
+        h->job->end_signal = h->job->opt->checkpoint_signal;
         job_cause(h->job, &cause);
     }
     return rc;

@@ -72,6 +72,11 @@ static void none_rank_gone(struct hb_pm *pm, uint32_t rank)
 {
 }
 
+static void none_ranks_lost(struct hb_pm *pm, const uint32_t *ranks,
+                            uint32_t n)
+{
+}
+
 static void none_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
                             struct hb_bytes data)
 {
@@ -107,6 +112,7 @@ static void none_destroy(struct hb_pm *pm)
 const struct hb_pm_ops hb_pm_none_ops = {
     .family = HB_PM_NONE, .wants_socket = 0, .create = none_create,
     .rank_env = none_rank_env, .feed = none_feed, .rank_gone = none_rank_gone,
+    .ranks_lost = none_ranks_lost, .rank_again = none_rank_gone,
     .fence_done = none_fence_done, .modex_done = none_done,
     .modex_serve = none_modex_serve, .name_done = none_done, .fd = none_fd,
     .dispatch = none_dispatch, .destroy = none_destroy,

@@ -92,6 +92,11 @@ struct hb_pm_ops {
                 struct hpcboot_error *err);
     /* The rank's socket is at its end / the rank has exited. */
     void (*rank_gone)(struct hb_pm *pm, uint32_t rank);
+    /* Ranks of the job, here or elsewhere, that have failed while the others
+     * go on: those are told, and wait for them no longer. */
+    void (*ranks_lost)(struct hb_pm *pm, const uint32_t *ranks, uint32_t n);
+    /* A local rank that is gone is about to be started once more. */
+    void (*rank_again)(struct hb_pm *pm, uint32_t rank);
     void (*fence_done)(struct hb_pm *pm, struct hb_bytes key, int status,
                        struct hb_bytes data);
     void (*modex_done)(struct hb_pm *pm, uint64_t id, int status,

@@ -241,6 +241,18 @@ static void rank_gone(struct hb_pm *pm, uint32_t number)
     }
 }
 
+static void rank_again(struct hb_pm *pm, uint32_t number)
+{
+    struct hb_pmi_rank *rank = hb_pmi_rank_find(pm, number);
+
+    if (rank != NULL) {
+        rank->gone = 0;
+        rank->contact = 0;
+        rank->dialect = &hb_pmi1_dialect;
+        hb_buf_clear(&rank->in);
+    }
+}
+
 /* PMI has no direct modex: nobody asks, nobody is answered with data. */
 static void modex_done(struct hb_pm *pm, uint64_t id, int status,
                        struct hb_bytes data)
@@ -267,6 +279,7 @@ static void no_dispatch(struct hb_pm *pm)
     {                                                                     \
         .family = (family_id), .wants_socket = 1, .create = (which),      \
         .rank_env = rank_env, .feed = feed, .rank_gone = rank_gone,       \
+        .ranks_lost = hb_pmi_ranks_lost, .rank_again = rank_again,        \
         .fence_done = hb_pmi_fence_done, .modex_done = modex_done,        \
         .modex_serve = modex_serve, .name_done = hb_pmi_name_done,        \
         .fd = no_fd, .dispatch = no_dispatch, .destroy = destroy,         \

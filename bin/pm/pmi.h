@@ -111,6 +111,9 @@ void hb_pmi_node_wait(struct hb_pm *pm, const char *key,
 int hb_pmi_join(struct hb_pm *pm, struct hb_pmi_rank *rank,
                 const char *group, const char *thrid,
                 struct hpcboot_error *err);
+/* Barriers with them fail, those that are open and those to come; their
+ * numbers are in PMI_dead_processes from now on. */
+void hb_pmi_ranks_lost(struct hb_pm *pm, const uint32_t *ranks, uint32_t n);
 void hb_pmi_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
                        struct hb_bytes data);
 

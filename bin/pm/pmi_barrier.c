@@ -10,6 +10,9 @@
  * while one is open (PMI 1.2 lets it), so a group has a queue of rounds; a
  * rank joins the first one it is not in.
  *
+ * A barrier with a rank that is lost fails, whether it is open or begins: those
+ * who wait there would wait for ever.
+ *
  * A barrier of some nodes carries everything put since the last barrier of
  * all nodes, again and again: the nodes outside it have not seen it yet. */
 #include "config.h"
@@ -34,6 +37,8 @@ struct barrier {
     char *key;   /* of the fence: identity and round */
     uint32_t *nodes;
     uint32_t n_nodes;
+    uint32_t *ranks; /* [n_ranks] ascending; NULL: all of its nodes */
+    uint32_t n_ranks;
     uint32_t n_expected; /* local ranks */
     uint32_t n_waiters;
     struct hb_pmi_waiter *waiters; /* [n_expected] */
@@ -52,6 +57,8 @@ struct group {
     char *identity;
     uint32_t *nodes; /* owned */
     uint32_t n_nodes;
+    uint32_t *ranks; /* owned; NULL: all of the nodes */
+    uint32_t n_ranks;
     uint32_t n_local;
 };
 
@@ -85,6 +92,7 @@ static void barrier_free(struct barrier *b)
     }
     free(b->waiters);
     free(b->nodes);
+    free(b->ranks);
     free(b->group);
     free(b->key);
     free(b);
@@ -156,6 +164,9 @@ static int group_of_list(const struct hb_pm *pm, uint32_t rank,
         return rc;
     }
     hb_rankset_name(identity, ranks, n);
+    out->ranks = hb_xmalloc(n * sizeof(*ranks));
+    memcpy(out->ranks, ranks, n * sizeof(*ranks));
+    out->n_ranks = n;
     for (uint32_t i = 0; i < n; i++) {
         member |= ranks[i] == rank;
         ranks[i] = map->node_of_rank[ranks[i]];
@@ -214,6 +225,7 @@ static void group_clear(struct group *g)
 {
     free(g->identity);
     free(g->nodes);
+    free(g->ranks);
 }
 
 /* ---- joining ------------------------------------------------------------ */
@@ -262,6 +274,9 @@ static struct barrier *barrier_of(struct hb_pmi_barriers *all,
     b->nodes = g->nodes;
     g->nodes = NULL;
     b->n_nodes = g->n_nodes;
+    b->ranks = g->ranks;
+    g->ranks = NULL;
+    b->n_ranks = g->n_ranks;
     b->n_expected = g->n_local;
     b->waiters = hb_xcalloc(g->n_local, sizeof(*b->waiters));
     *all->open_end = b;
@@ -297,6 +312,70 @@ static void contribute(struct hb_pm *pm, struct barrier *b)
     }
 }
 
+static int holds(const uint32_t *list, uint32_t n, uint32_t value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i] == value) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether it waits for a rank that will not come. */
+static int has_lost(const struct hb_pm *pm, const struct barrier *b)
+{
+    const struct hb_pmi_store *s = pm->store;
+
+    for (uint32_t i = 0; i < s->n_lost; i++) {
+        uint32_t rank = s->lost[i];
+
+        if (b->ranks != NULL
+                ? holds(b->ranks, b->n_ranks, rank)
+                : holds(b->nodes, b->n_nodes,
+                        pm->job->map->node_of_rank[rank])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Each round, since an answer may bring a client's next request in. */
+static void fail_lost(struct hb_pm *pm)
+{
+    struct barrier *b = pm->store->barriers->open;
+
+    while (b != NULL) {
+        if (!has_lost(pm, b)) {
+            b = b->next;
+            continue;
+        }
+        hb_pmi_fence_done(pm, key_bytes(b), HPCBOOT_ERR_PEER_DEAD,
+                          (struct hb_bytes){NULL, 0});
+        b = pm->store->barriers->open;
+    }
+}
+
+void hb_pmi_ranks_lost(struct hb_pm *pm, const uint32_t *ranks, uint32_t n)
+{
+    struct hb_pmi_store *s = pm->store;
+    struct hb_str text = HB_STR_INIT;
+
+    s->lost = hb_xrealloc(s->lost, (s->n_lost + n + 1) * sizeof(*s->lost));
+    for (uint32_t i = 0; i < n; i++) {
+        if (ranks[i] < pm->job->map->n_ranks) {
+            s->lost[s->n_lost++] = ranks[i];
+        }
+    }
+    s->n_lost = hb_rankset_unique(s->lost, s->n_lost);
+    for (uint32_t i = 0; i < s->n_lost; i++) {
+        hb_str_putf(&text, "%s%u", i > 0 ? "," : "", s->lost[i]);
+    }
+    free(s->dead);
+    s->dead = hb_str_steal(&text);
+    fail_lost(pm);
+}
+
 int hb_pmi_join(struct hb_pm *pm, struct hb_pmi_rank *rank,
                 const char *group, const char *thrid,
                 struct hpcboot_error *err)
@@ -313,7 +392,10 @@ int hb_pmi_join(struct hb_pm *pm, struct hb_pmi_rank *rank,
         struct barrier *b = barrier_of(pm->store->barriers, rank, &g);
 
         hb_pmi_waiter_set(&b->waiters[b->n_waiters++], rank, thrid, group);
-        if (b->n_waiters == b->n_expected) {
+        if (has_lost(pm, b)) {
+            hb_pmi_fence_done(pm, key_bytes(b), HPCBOOT_ERR_PEER_DEAD,
+                              (struct hb_bytes){NULL, 0});
+        } else if (b->n_waiters == b->n_expected) {
             contribute(pm, b);
         }
     }

@@ -108,6 +108,8 @@ void hb_pmi_store_destroy(struct hb_pmi_store *s)
     hb_kvs_destroy(s->node_kvs);
     hb_buf_destroy(&s->fresh);
     free(s->mapping);
+    free(s->dead);
+    free(s->lost);
     free(s);
 }
 
@@ -211,6 +213,9 @@ const char *hb_pmi_get(const struct hb_pm *pm, const char *key)
 
     if (strcmp(key, "PMI_process_mapping") == 0) {
         return fitting(pm->store->mapping);
+    }
+    if (strcmp(key, "PMI_dead_processes") == 0) {
+        return pm->store->dead != NULL ? fitting(pm->store->dead) : NULL;
     }
     if (strcmp(key, "PMI_hwloc_xmlfile") == 0) {
         /* Without one MPICH discovers by itself. */

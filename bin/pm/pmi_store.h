@@ -11,6 +11,9 @@ struct hb_pmi_barriers;
 
 struct hb_pmi_store {
     char *mapping; /* PMI_process_mapping */
+    char *dead;    /* PMI_dead_processes: "1,3"; NULL: there are none */
+    uint32_t *lost; /* [n_lost] the same, ascending */
+    uint32_t n_lost;
     struct hb_kvs *kvs, *node_kvs;
     struct hb_buf fresh; /* {str key, str value}: put here since the last
                             barrier of all nodes */

@@ -97,7 +97,8 @@ static void bytes_of_job(void **state)
         .flavour = 1, .stdin_mode = HB_STDIN_NONE, .stdin_rank = 0,
         .credit_bytes = 1u << 20, .bind_to = "core",
         .nodes = {.v = nodes, .n = 2},
-        .rank_slots = hb_wire_strv_of(NULL),
+        .rank_slots = hb_wire_strv_of(NULL), .restart = 2,
+        .checkpoint_signal = 10,
     };
     struct hb_buf b;
 
@@ -105,14 +106,14 @@ static void bytes_of_job(void **state)
     assert_int_equal(
         hb_wire_put_job(&b, 3, HB_NODE_LAUNCHER, 5, &msg, NULL), 0);
     expect_hex(&b,
-               "00000080 0005 0000 00000003 ffffffff 00000005"
+               "00000088 0005 0000 00000003 ffffffff 00000005"
                "00000002 0102 00000004 706d697800"
                "00000002 00000007 413d3100 423d00"
                "00000000 00000000"
                "00000001 00000009 636f72653d303a3000"
                "00000012 00000009 00004e20 00000001 00000002 00000000"
                "00100000 00000004 636f726500 00000002 00000000 fffffffd"
-               "00000000 00000000");
+               "00000000 00000000 00000002 0000000a");
     hb_buf_destroy(&b);
 }
 

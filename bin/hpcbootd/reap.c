@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* How ranks end, and begin again. A rank's end is reported at once, with the
+ * time, what its server knows of it and what the cgroup says; its output may
+ * follow.
+ *
+ * Children are reaped on the loop thread
+ * alone, which is also the one that forks, so an exit cannot be collected
+ * before its pid is known. Orphans of ranks come here too, as this process is
+ * a subreaper; they are reaped and not reported. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "bin/proc/limits.h"
+#include "lib/base/clock.h"
+
+/* What kills all of a pod or a step at once kills its ranks a moment before
+ * or after the agent. A rank's death that may be a part of that is told when
+ * the agent has survived it; a host that is lost speaks for itself. */
+#define HOLD_MS 100
+
+/* Its launcher says whether it is; a rank that its server has wired to others
+ * cannot be. */
+static int may_live_again(const struct rank *r)
+{
+    const struct agent *a = r->agent;
+
+    return (a->job.flags & HB_JOB_RESPAWN) && r->wait_status != 0 &&
+           !a->killing && !(r->contact & HB_CONTACT_INIT);
+}
+
+static void rank_exited(struct rank *r)
+{
+    struct agent *a = r->agent;
+    struct hb_cgroup_marks now = {0};
+    char evidence[256] = "";
+
+    r->pid = 0;
+    r->waiting = may_live_again(r);
+    r->ended = !r->waiting;
+    a->n_ended += (uint32_t)r->ended;
+    if (r->wait_status != 0) {
+        hb_cgroup_read_marks(&now);
+        hb_cgroup_evidence(&a->marks, &now, evidence, sizeof evidence);
+    }
+    AGENT_SEND(a, rank_exit, .rank = r->rank, .wait_status = r->wait_status,
+               .contact = r->contact, .time_ns = (uint64_t)r->end_ns,
+               .evidence = evidence,
+               .core_dumped = WIFSIGNALED(r->wait_status) &&
+                              WCOREDUMP(r->wait_status),
+               .told = a->killing > 0);
+    if (a->pm != NULL) {
+        a->pm_ops->rank_gone(a->pm, r->rank);
+    }
+    rank_sink_close(&r->in);
+}
+
+/* A rank that has ended before its exec was reported waits for that. */
+static void note_exit(struct agent *a, pid_t pid, int status)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid == pid) {
+            r->wait_status = status;
+            r->end_ns = hb_now_ns();
+            r->pid = -1;
+            return;
+        }
+    }
+}
+
+static void on_held(evutil_socket_t fd, short what, void *arg)
+{
+    agent_reap(arg);
+}
+
+/* Whether the rank's end is not to be told yet. */
+static int held_back(struct rank *r)
+{
+    static const struct timeval hold = {0, HOLD_MS * 1000};
+    struct agent *a = r->agent;
+
+    if (a->killing || !WIFSIGNALED(r->wait_status) ||
+        WTERMSIG(r->wait_status) != SIGKILL) {
+        return 0;
+    }
+    if (r->hold == NULL) {
+        r->hold = evtimer_new(a->base, on_held, a);
+        event_add(r->hold, &hold);
+    }
+    return evtimer_pending(r->hold, NULL);
+}
+
+void agent_reap(struct agent *a)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        note_exit(a, pid, status);
+    }
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->waiting && a->killing) {
+            r->waiting = 0;
+            r->ended = 1;
+            a->n_ended++;
+        }
+        if (r->pid == -1 && r->error_ev == NULL && !r->ended &&
+            !held_back(r)) {
+            rank_exited(r);
+        }
+    }
+    agent_maybe_done(a);
+}
+
+/* What the last one had of pipes and processes is gone for good. */
+static void forget_last(struct rank *r)
+{
+    struct agent *a = r->agent;
+
+    (void)kill(-r->group, SIGKILL);
+    rank_output_end(r);
+    rank_io_destroy(r);
+    if (r->hold != NULL) {
+        event_free(r->hold);
+    }
+    *r = (struct rank){.agent = a, .rank = r->rank, .restarts = r->restarts,
+                       .error_fd = -1, .in.fd = -1, .pm.fd = -1};
+    r->out[0].fd = r->out[1].fd = -1;
+}
+
+int agent_respawn(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err)
+{
+    struct hb_strv limits = HB_STRV_INIT;
+    struct rank_limits start = {0};
+    struct hpcboot_error why = {0};
+    struct hb_msg_respawn m;
+    struct rank *r;
+    int rc = hb_wire_get_respawn(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    r = agent_rank(a, m.rank);
+    if (r == NULL || !r->waiting) { /* it was told to end meanwhile */
+        return 0;
+    }
+    a->epoch = f->epoch;
+    forget_last(r);
+    r->restarts = m.restart;
+    a->pm_ops->rank_again(a->pm, r->rank);
+    rc = hb_limits_parse(hb_strv_view(&a->job.limits), &start.limits,
+                         &start.n_limits, &limits, &why);
+    if (rc < 0 || rank_start(r, &start, &why) < 0) {
+        rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
+        agent_maybe_done(a);
+    } else if (a->stdin_ended) {
+        rank_sink_close(&r->in);
+    }
+    hb_strv_destroy(&limits);
+    free(start.limits);
+    return 0;
+}

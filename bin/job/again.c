@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A job that is started again: what its next life knows of the last one, and
+ * which hosts it does without. lives.c has the policy, job.c the loop.
+ *
+ * Hosts that were lost are left out where the ranks fit on the others, spares
+ * included; else they are waited for. A spare is a host of the gang that is
+ * left out as long as there are enough others. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+int job_failure_read(struct job *j, struct hpcboot_error *err)
+{
+    int rc = hb_on_failure_parse(j->opt->on_failure, &j->on_failure, err);
+
+    if (rc == 0 && j->opt->on_failure == NULL && j->opt->keep_going) {
+        j->on_failure = HB_FAIL_CONTINUE;
+    }
+    if (rc == 0 && j->opt->spares > 0 && j->on_failure != HB_FAIL_RESTART &&
+        j->on_failure != HB_FAIL_RESPAWN) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--spares %u: nothing would ever "
+                     "move there; --on-failure respawn or restart-job",
+                     j->opt->spares);
+    }
+    return rc;
+}
+
+static void leave_out(struct job_host *h)
+{
+    h->left_out = 1;
+    h->state = HOST_DONE;
+    h->job->n_wanted--;
+}
+
+static void take_in(struct job_host *h)
+{
+    h->left_out = 0;
+    h->state = HOST_IDLE;
+    h->job->n_wanted++;
+}
+
+/* Its slots, as they were counted when it was there. */
+static void recall(struct job_host *h)
+{
+    const struct hb_life_host *k = hb_lives_find(h->job->lives, h->spec->name);
+
+    if (k != NULL && h->counted_slots == 0 &&
+        h->spec->count != HB_COUNT_GPUS &&
+        h->spec->count != HB_COUNT_GPUS_ELSE_CORES) {
+        h->counted_slots = k->slots;
+        h->quota_milli = k->quota_milli;
+        h->slots_origin = hb_xstrdup("counted there before");
+    }
+}
+
+static void leave_out_lost_and_spare(struct job *j)
+{
+    uint32_t left = 0, most = (uint32_t)j->gang.n;
+
+    most -= j->opt->spares < most ? j->opt->spares : most;
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        recall(h);
+        if (left == most || hb_lives_was_lost(j->lives, h->spec->name)) {
+            leave_out(h);
+        } else {
+            left++;
+        }
+    }
+}
+
+static int map_now(struct job *j, struct hpcboot_error *err)
+{
+    /* With --min-hosts the ranks go to the hosts that come up. */
+    return job_slots_known(j) && (j->opt->min_hosts == 0 || j->opt->dry_run)
+               ? job_plan_map(j, err) : 0;
+}
+
+int job_plan_ranks(struct job *j, struct hpcboot_error *err)
+{
+    int rc;
+
+    if (j->opt->spares >= j->gang.n) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--spares %u: the gang has %zu "
+                       "host%s, and one must be left for ranks",
+                       j->opt->spares, j->gang.n, j->gang.n == 1 ? "" : "s");
+    }
+    leave_out_lost_and_spare(j);
+    rc = j->n_wanted > 0 ? map_now(j, err) : HPCBOOT_ERR_USAGE;
+    if (rc == 0 || j->lives->lost.n == 0) {
+        return rc;
+    }
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].left_out) {
+            take_in(&j->hosts[i]);
+        }
+    }
+    j->need_lost = 1;
+    hb_log(HB_WARN, "the hosts that are left do not have room for all ranks; "
+           "waiting for the lost ones: %s", j->lives->lost.v[0]);
+    rc = map_now(j, err);
+    if (rc < 0) {
+        err->code = HPCBOOT_ERR_HOST; /* it did fit once */
+        return HPCBOOT_ERR_HOST;
+    }
+    return 0;
+}
+
+/* What the next life should know of this one. */
+static void remember(struct job *j)
+{
+    struct hb_lives *l = j->lives;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->gone || (h->state == HOST_LOST && !j->begun)) {
+            hb_lives_note_lost(l, h->spec->name);
+        } else if (!h->left_out && h->counted_slots > 0 && h->attempts > 0) {
+            hb_lives_note_seen(l, h->spec->name, h->counted_slots,
+                               h->quota_milli);
+        }
+    }
+    if (l->np == NULL && j->map != NULL) {
+        l->np = hb_xcalloc(j->map->n_apps, sizeof *l->np);
+        for (uint32_t i = 0; i < j->map->n_apps; i++) {
+            l->np[i] = j->map->apps[i].n_ranks;
+        }
+    }
+}
+
+static void tell(struct job *j)
+{
+    const struct hb_lives *l = j->lives;
+    struct hb_json *js = job_event(j, "job_restart");
+
+    if (js != NULL) {
+        hb_json_int(js, "epoch", l->epoch);
+        hb_json_int(js, "restart", l->restarts);
+        hb_json_int(js, "delay_ms", l->delay_ms);
+        hb_json_str(js, "why", j->verdict.text);
+        job_event_end(j);
+    }
+    hb_log(HB_WARN, "%s; all ranks are started again in %.10g s (restart %u "
+           "of at most %u)", j->verdict.text, (double)l->delay_ms / 1000,
+           l->restarts, j->opt->max_restarts);
+}
+
+int job_again(struct job *j)
+{
+    const struct hb_backoff b = {
+        .first_ms = j->opt->restart_delay_ms, .max = j->opt->max_restarts,
+    };
+    int had_begun = j->begun || (j->lives->epoch > 0 && !j->need_lost);
+
+    if (j->on_failure != HB_FAIL_RESTART || j->interrupts > 0 || !had_begun) {
+        return 0;
+    }
+    remember(j);
+    if (!hb_lives_again(j->lives, &b, &j->verdict)) {
+        return 0;
+    }
+    if (j->opt->timeout_ms > 0 && j->lives->delay_ms > job_time_left_ms(j)) {
+        j->lives->delay_ms = job_time_left_ms(j); /* it ends there */
+    }
+    tell(j);
+    return 1;
+}
+
+/* A file is read from its beginning again; a pipe's bytes are gone. */
+void job_again_stdin(struct hb_lives *l)
+{
+    if (l->epoch == 0) {
+        l->stdin_start = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    } else if (l->stdin_start >= 0) {
+        (void)lseek(STDIN_FILENO, l->stdin_start, SEEK_SET);
+    }
+}
+
+/* Nothing runs meanwhile: a signal that ends hbrun has nobody to be told to.
+ * Returns that signal, or 0. */
+int job_again_pause(const struct hb_lives *l)
+{
+    const struct timespec wait = {
+        l->delay_ms / 1000, (l->delay_ms % 1000) * 1000000,
+    };
+    sigset_t ends, before;
+    int signo;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigaddset(&ends, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    signo = sigtimedwait(&ends, NULL, &wait);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return signo > 0 ? signo : 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The policy on failures: names, back-off, whether there is another life, and
+ * the memory that goes from one to the next. See lives.h. */
+#include "config.h"
+
+#include "bin/job/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+#define BACKOFF_MAX_MS 60000
+
+int hb_on_failure_parse(const char *text, enum hb_on_failure *out,
+                        struct hpcboot_error *err)
+{
+    static const char *const names[] = {
+        [HB_FAIL_ABORT] = "abort", [HB_FAIL_CONTINUE] = "continue",
+        [HB_FAIL_RESPAWN] = "respawn", [HB_FAIL_RESTART] = "restart-job",
+    };
+
+    *out = HB_FAIL_ABORT;
+    for (int i = HB_FAIL_ABORT; text != NULL && i <= HB_FAIL_RESTART; i++) {
+        if (hb_streq(text, names[i])) {
+            *out = (enum hb_on_failure)i;
+            return HPCBOOT_OK;
+        }
+    }
+    return text == NULL ? HPCBOOT_OK
+                        : hb_fail(err, HPCBOOT_ERR_USAGE, "--on-failure %s: "
+                                  "expected abort, continue, respawn or "
+                                  "restart-job", text);
+}
+
+int64_t hb_backoff_ms(const struct hb_backoff *b, uint32_t tries)
+{
+    int64_t ms = b->first_ms;
+
+    for (uint32_t i = 0; i < tries && ms < BACKOFF_MAX_MS; i++) {
+        ms *= 2;
+    }
+    return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+}
+
+void hb_lives_clear(struct hb_lives *l)
+{
+    for (uint32_t i = 0; i < l->n_known; i++) {
+        free(l->known[i].name);
+    }
+    free(l->known);
+    free(l->np);
+    hb_strv_destroy(&l->lost);
+    memset(l, 0, sizeof *l);
+}
+
+int hb_lives_was_lost(const struct hb_lives *l, const char *host)
+{
+    for (size_t i = 0; i < l->lost.n; i++) {
+        if (hb_streq(l->lost.v[i], host)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void hb_lives_note_lost(struct hb_lives *l, const char *host)
+{
+    if (!hb_lives_was_lost(l, host)) {
+        hb_strv_push(&l->lost, host);
+    }
+}
+
+static void no_longer_lost(struct hb_lives *l, const char *host)
+{
+    struct hb_strv left = HB_STRV_INIT;
+
+    for (size_t i = 0; i < l->lost.n; i++) {
+        if (!hb_streq(l->lost.v[i], host)) {
+            hb_strv_push(&left, l->lost.v[i]);
+        }
+    }
+    hb_strv_destroy(&l->lost);
+    l->lost = left;
+}
+
+const struct hb_life_host *hb_lives_find(const struct hb_lives *l,
+                                         const char *host)
+{
+    for (uint32_t i = 0; i < l->n_known; i++) {
+        if (hb_streq(l->known[i].name, host)) {
+            return &l->known[i];
+        }
+    }
+    return NULL;
+}
+
+void hb_lives_note_seen(struct hb_lives *l, const char *host, uint32_t slots,
+                        uint32_t quota_milli)
+{
+    const struct hb_life_host *found = hb_lives_find(l, host);
+    struct hb_life_host *h;
+
+    no_longer_lost(l, host);
+    if (found == NULL) {
+        l->known = hb_xrealloc(l->known, (l->n_known + 1) * sizeof *l->known);
+        l->known[l->n_known++].name = hb_xstrdup(host);
+        found = &l->known[l->n_known - 1];
+    }
+    h = &l->known[found - l->known];
+    h->slots = slots;
+    h->quota_milli = quota_milli;
+}
+
+int hb_lives_curable(const struct hb_verdict *v)
+{
+    switch (v->kind) {
+    case HB_CAUSE_START:
+        return v->status == HB_EXIT_RETRY;
+    case HB_CAUSE_EXIT:
+    case HB_CAUSE_SIGNAL:
+    case HB_CAUSE_ABORT:
+    case HB_CAUSE_NO_INIT:
+    case HB_CAUSE_NO_FINALIZE:
+    case HB_CAUSE_HOST:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int hb_lives_again(struct hb_lives *l, const struct hb_backoff *b,
+                   const struct hb_verdict *v)
+{
+    if (!hb_lives_curable(v) || l->restarts >= b->max) {
+        return 0;
+    }
+    l->delay_ms = hb_backoff_ms(b, l->restarts);
+    l->restarts++;
+    l->epoch++;
+    return 1;
+}

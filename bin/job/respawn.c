@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A job that goes on when something of it fails. With continue the others are
+ * told who will not come any more. With respawn a rank is started again under
+ * its number, where it was; the ranks of a host that was lost on a spare, or
+ * on that host once it is back. What takes the place of a host becomes the
+ * same node of the map, so that nobody else has to learn of it.
+ *
+ * A rank that its MPI has wired to the others cannot be put back by anybody
+ * but that MPI: then the job ends, in words. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define WAIT_BACK_MS 60000 /* for a host, where --wait-hosts says nothing */
+
+static const char restart_job[] = "--on-failure restart-job starts all again";
+
+void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
+                    const char *why)
+{
+    struct hb_json *js;
+
+    if (j->on_failure != HB_FAIL_CONTINUE || n == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_RUNNING) {
+            HOST_SEND(&j->hosts[i], ranks_lost,
+                      .ranks = {.v = ranks, .n = n}, .why = why);
+        }
+    }
+    js = job_event(j, "ranks_lost");
+    if (js != NULL) {
+        hb_json_array(js, "ranks");
+        for (uint32_t i = 0; i < n; i++) {
+            hb_json_int(js, NULL, ranks[i]);
+        }
+        hb_json_end_array(js);
+        hb_json_str(js, "why", why);
+        job_event_end(j);
+    }
+}
+
+void job_host_ranks_lost(struct job_host *h, const char *why)
+{
+    struct job *j = h->job;
+    uint32_t *ranks, n = 0;
+
+    if (j->map == NULL || h->node == HB_NODE_UNSET) {
+        return;
+    }
+    ranks = hb_xcalloc(j->map->n_ranks, sizeof *ranks);
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->map->node_of_rank[r] == h->node && !j->ranks[r].ended) {
+            j->ranks[r].ended = 1;
+            j->n_ended++;
+            ranks[n++] = r;
+        }
+    }
+    job_ranks_lost(j, ranks, n, why);
+    free(ranks);
+}
+
+/* --- a rank ------------------------------------------------------------- */
+
+struct respawn { /* under way */
+    struct job *job;
+    struct event *timer;
+    struct respawn *next;
+    uint32_t rank;
+};
+
+static void on_respawn_due(evutil_socket_t fd, short what, void *arg)
+{
+    struct respawn *s = arg;
+    struct job *j = s->job;
+    struct job_host *h = j->node_host[j->map->node_of_rank[s->rank]];
+
+    if (j->phase == JOB_RUNNING && h->state == HOST_RUNNING) {
+        j->lives->epoch++;
+        HOST_SEND(h, respawn, .rank = s->rank,
+                  .restart = j->ranks[s->rank].restarts);
+        job_event_rank(h, "rank_respawn", s->rank, "restart",
+                       j->ranks[s->rank].restarts);
+    }
+}
+
+static void respawn_later(struct job *j, uint32_t rank, int64_t ms)
+{
+    struct respawn *s;
+
+    for (s = j->respawns; s != NULL && s->rank != rank; s = s->next) {
+    }
+    if (s == NULL) {
+        s = hb_xcalloc(1, sizeof *s);
+        s->job = j;
+        s->rank = rank;
+        s->timer = evtimer_new(j->base, on_respawn_due, s);
+        s->next = j->respawns;
+        j->respawns = s;
+    }
+    arm_ms(s->timer, ms);
+}
+
+void job_respawn_close(struct job *j)
+{
+    while (j->respawns != NULL) {
+        struct respawn *next = j->respawns->next;
+
+        event_free(j->respawns->timer);
+        free(j->respawns);
+        j->respawns = next;
+    }
+}
+
+static struct hb_backoff backoff(const struct job *j)
+{
+    return (struct hb_backoff){.first_ms = j->opt->restart_delay_ms,
+                               .max = j->opt->max_restarts};
+}
+
+/* Why it cannot be started again, or NULL. */
+static const char *never_again(const struct job *j, uint32_t rank,
+                               unsigned contact, char *text, size_t size)
+{
+    if (contact & HB_CONTACT_INIT) {
+        snprintf(text, size, "it has been wired to the others by its MPI, "
+                 "which takes no rank back; %s", restart_job);
+        return text;
+    }
+    if (j->ranks[rank].restarts >= j->opt->max_restarts) {
+        snprintf(text, size, "it had been started again %u time%s "
+                 "(--max-restarts)", j->ranks[rank].restarts,
+                 j->ranks[rank].restarts == 1 ? "" : "s");
+        return text;
+    }
+    return NULL;
+}
+
+int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
+                     char *why, size_t size)
+{
+    const struct hb_backoff b = backoff(h->job);
+    struct job *j = h->job;
+    struct job_rank *r = &j->ranks[c->rank];
+    struct hb_verdict sentence = {0};
+    int64_t ms;
+
+    if (j->on_failure != HB_FAIL_RESPAWN || j->phase != JOB_RUNNING ||
+        (c->kind != HB_CAUSE_EXIT && c->kind != HB_CAUSE_SIGNAL)) {
+        return 0;
+    }
+    if (never_again(j, c->rank, contact, why, size) != NULL) {
+        c->evidence = why;
+        return 0;
+    }
+    ms = hb_backoff_ms(&b, r->restarts++);
+    hb_verdict_add(&sentence, c);
+    hb_log(HB_WARN, "%s; it is started again in %.10g s (restart %u of at "
+           "most %u)", sentence.text, (double)ms / 1000, r->restarts, b.max);
+    respawn_later(j, c->rank, ms);
+    return 1;
+}
+
+/* --- a host -------------------------------------------------------------- */
+
+/* Counts one more start of each of its ranks that was alive; -1: one of them
+ * had too many. */
+static int count_starts(struct job *j, uint32_t node, uint32_t *most)
+{
+    *most = 0;
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->map->node_of_rank[r] != node) {
+            continue;
+        }
+        if (++j->ranks[r].restarts > j->opt->max_restarts) {
+            return -1;
+        }
+        *most = j->ranks[r].restarts > *most ? j->ranks[r].restarts : *most;
+    }
+    return 0;
+}
+
+static struct job_host *find_spare(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].left_out && !j->hosts[i].gone) {
+            return &j->hosts[i];
+        }
+    }
+    return NULL;
+}
+
+static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
+{
+    struct job *j = h->job;
+    int64_t limit = j->wait_ms > 0 ? j->wait_ms : WAIT_BACK_MS;
+
+    j->lives->epoch++; /* WELCOME tells it */
+    h->left_out = h->gone = 0;
+    h->late = 1;
+    h->node = node;
+    j->node_host[node] = h;
+    h->state = HOST_IDLE;
+    h->attempts = h->failed_in_row = h->same_answers = 0;
+    h->stdin_sent = h->stdin_taken = 0;
+    h->credit_owed = 0;
+    h->file = 0;
+    h->file_sent = 0;
+    h->file_begun = 0;
+    h->bye_sent = 0;
+    j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
+    arm_ms(h->timer, delay_ms);
+}
+
+/* Why the ranks of a lost host cannot live again, or NULL. */
+static const char *never_move(const struct job *j, const struct job_host *h,
+                              int too_often)
+{
+    if (h->node == HB_NODE_UNSET) {
+        return "";
+    }
+    if (j->initialised) {
+        return "its ranks had been wired to the others by their MPI, which "
+               "takes none back; --on-failure restart-job starts all again";
+    }
+    return too_often ? "its ranks had been started again too often "
+                       "(--max-restarts)" : NULL;
+}
+
+int job_replace_host(struct job_host *h, char *why, size_t size)
+{
+    const struct hb_backoff b = backoff(h->job);
+    struct job *j = h->job;
+    struct job_host *to;
+    uint32_t node = h->node, most = 0;
+    const char *no;
+
+    if (j->on_failure != HB_FAIL_RESPAWN || j->phase != JOB_RUNNING) {
+        return 0;
+    }
+    no = never_move(j, h, node != HB_NODE_UNSET && !j->initialised &&
+                              count_starts(j, node, &most) < 0);
+    if (no != NULL) {
+        snprintf(why, size, "%s", no);
+        return 0;
+    }
+    to = find_spare(j);
+    if (to != NULL) {
+        h->node = HB_NODE_UNSET;
+        hb_log(HB_WARN, "host %s: %s; its ranks are started again on the "
+               "spare %s", h->spec->name, h->error.text, to->spec->name);
+        begin_anew(to, node, 0);
+    } else {
+        int64_t ms = hb_backoff_ms(&b, most > 0 ? most - 1 : 0);
+
+        hb_log(HB_WARN, "host %s: %s; its ranks are started again when it is "
+               "back", h->spec->name, h->error.text);
+        begin_anew(h, node, ms);
+    }
+    job_event_host(j->node_host[node], "host_replaces", h->spec->name);
+    return 1;
+}
+
+/* Its agent is ready, long after the others. */
+void host_join_late(struct job_host *h)
+{
+    struct hpcboot_error err = {0};
+    struct job *j = h->job;
+    uint32_t restart = 0;
+
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->map->node_of_rank[r] == h->node) {
+            restart = j->ranks[r].restarts;
+            break;
+        }
+    }
+    h->late = 0;
+    if (job_orders_anew(j, restart, &err) < 0 ||
+        job_route_add(h, &err) < 0) {
+        job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
+        return;
+    }
+    host_go_on(h);
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# --on-failure restart-job on this host.
+
+load ../common
+
+setup() { common_setup; }
+teardown() { nothing_left; }
+
+again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
+
+@test "a file on stdin is read from its beginning in each life" {
+    seq 1000 > numbers
+    # shellcheck disable=SC2016
+    run again -n 1 bash -c 'cat | md5sum; exit $((2 - HPCBOOT_RESTART))' \
+        < numbers
+    [ "$status" -eq 0 ]
+    [ "$(grep -c "$(md5sum < numbers | cut -d' ' -f1)" <<< "$output")" -eq 3 ]
+}
+
+@test "ranks are told which life it is; the first is 0" {
+    run again -n 2 env
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^HPCBOOT_EPOCH=0$' <<< "$output")" -eq 2 ]
+    [ "$(grep -c '^HPCBOOT_RESTART=0$' <<< "$output")" -eq 2 ]
+}
+
+@test "output files of all lives are kept" {
+    # shellcheck disable=SC2016
+    run again --output-filename out -n 1 bash -c \
+        'echo "life $HPCBOOT_RESTART"; [ "$HPCBOOT_RESTART" = 1 ]'
+    [ "$status" -eq 0 ]
+    grep -q 'life 0' out/1/rank.0/stdout
+    grep -q 'life 1' out/1/rank.0/stdout
+}
+
+@test "events tell of the restart, in one file" {
+    run again --events ev -n 1 bash -c '[ "$HPCBOOT_RESTART" = 1 ] || exit 4'
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '"event":"job_restart"' ev)" -eq 1 ]
+    grep '"event":"job_restart"' ev | grep '"epoch":1' | grep -q 'status 4'
+    [ "$(grep -c '"event":"job_end"' ev)" -eq 1 ]
+}
+
+@test "a program that is not there is not tried again" {
+    run -127 again -n 1 no-such-program
+    [[ "$output" != *restart* ]]
+}
+
+@test "told to end while it waits for the next life" {
+    hb --on-failure restart-job --restart-delay 1h -n 1 false 2> err &
+    pid=$!
+    wait_until grep -q 'started again' err
+    kill -TERM "$(pgrep -P "$pid")"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 143 ]
+    grep -q 'SIGTERM' err
+}
+
+@test "--timeout holds for all lives together" {
+    run hb --on-failure restart-job --restart-delay 100ms --timeout 1 \
+        --max-restarts 1000 -n 1 false
+    [ "$status" -eq 124 ]
+}
+
+@test "a policy that does not exist, spares without use, sizes upside down" {
+    run hb --on-failure restart -n 1 true
+    [ "$status" -eq 2 ]
+    [[ "$output" == *restart-job* ]]
+    run hb --spares 1 -n 1 true
+    [ "$status" -eq 2 ]
+    [[ "$output" == *--on-failure* ]]
+    run hb --np 4:2 true
+    [ "$status" -eq 2 ]
+    [[ "$output" == *MIN:MAX* ]]
+    run hb --checkpoint-signal NOPE -n 1 true
+    [ "$status" -eq 2 ]
+    run hb --on-failure restart-job --spares 1 -n 1 true
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"the gang has 1 host"* ]]
+}
+
+@test "an elastic size without room for its least" {
+    run hb --on-failure restart-job --np 64:100 -H localhost:2 true
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"slots for 2"* ]]
+}
+
+@test "an elastic size takes the slots there are" {
+    run hb --np 1:100 -H localhost:3 sh -c 'echo "$HPCBOOT_SIZE"'
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^3$' <<< "$output")" -eq 3 ]
+    run hb --np 1:2 -H localhost:3 sh -c 'echo "$HPCBOOT_SIZE"'
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^2$' <<< "$output")" -eq 2 ]
+}

@@ -1,0 +1,173 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# --on-failure restart-job over pods: what is lost is left out, replaced by a
+# spare, or waited for until it comes back; all ranks live again in the next
+# epoch, under the old numbers.
+
+load ../common
+
+setup() { lab_up again 4; }
+teardown() { lab_down; }
+
+restart() {
+    pod 0 timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure restart-job \
+        --restart-delay 100ms "$@"
+}
+# A job in the background whose ranks say where they are and end by themselves
+# in their second life; its words are in /tmp/out and /tmp/err.
+start_restart() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+        --on-failure restart-job --restart-delay 100ms "$@" bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH" \
+            "on $(hostname)"
+        [ "$HPCBOOT_RESTART" = 0 ] || exit 0
+        echo $$ > /tmp/started
+        exec sleep 1000' &
+    job=$!
+}
+job_ends() {
+    ends $job
+    output=$(pod 0 cat /tmp/out /tmp/err)
+}
+agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+
+@test "a rank that fails: all live again, and the numbers stay" {
+    run restart -H pod-1:2,pod-2:2 bash -c '
+        echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH on $(hostname)"
+        [ "$HPCBOOT_RANK" != 3 ] || [ "$HPCBOOT_RESTART" -ge 2 ] || exit 9'
+    ended_with 0
+    says 'rank 3 on pod-2 exited with status 9.*restart 1 of at most 3'
+    says 'restart 2 of at most 3'
+    for rank in 0 1 2 3; do
+        says "^rank $rank epoch 2 on pod-$((rank / 2 + 1))\$"
+    done
+    pods_clean 0 1 2
+}
+
+@test "restarts come to an end, with the status of the last failure" {
+    run restart --max-restarts 1 -H pod-1,pod-2 bash -c \
+        'exit $((7 + HPCBOOT_RESTART))'
+    ended_with 8
+    says 'exited with status 8.*after 1 restart'
+    pods_clean 0 1 2
+}
+
+@test "a host that is lost: its ranks move to the others" {
+    start_restart -n 2 -H pod-1:2,pod-2:2 --map-by node
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    pod 2 kill -KILL "$(agent_in 2)"
+    job_ends
+    ended_with 0
+    says 'host pod-2.*restart 1'
+    says '^rank 0 of 2 epoch 1 on pod-1$'
+    says '^rank 1 of 2 epoch 1 on pod-1$'
+    pods_clean 0 1 2
+}
+
+@test "a host that is lost: a spare takes its place" {
+    start_restart --spares 1 -H pod-1:1,pod-2:1,pod-3:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    pod 3 test ! -e /tmp/started
+    pod 1 kill -KILL "$(agent_in 1)"
+    job_ends
+    ended_with 0
+    says '^rank 0 of 2 epoch 1 on pod-2$'
+    says '^rank 1 of 2 epoch 1 on pod-3$'
+    pods_clean 0 1 2 3
+}
+
+@test "no room without the lost host: it is waited for until it is back" {
+    start_restart -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    "$podlab" kill 2
+    wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
+    "$podlab" again 2
+    job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 1 on pod-2$'
+    pods_clean 0 1 2
+}
+
+@test "no room without the lost host, and it stays away: status 75" {
+    start_restart --wait-hosts 2 -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    "$podlab" kill 2
+    job_ends
+    ended_with 75
+    says 'pod-2'
+    pods_clean 0 1
+}
+
+@test "an elastic job goes on with what is left" {
+    start_restart --np 1:4 -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    pod 2 kill -KILL "$(agent_in 2)"
+    job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 0 on pod-2$'
+    says '^rank 0 of 1 epoch 1 on pod-1$'
+    pods_clean 0 1 2
+}
+
+@test "an MPI job lives again" {
+    need mpicc.openmpi
+    mpicc.openmpi -o "$F/hello" "$HB_SRCDIR/examples/hello_mpi.c"
+    run restart -H pod-1:2,pod-2:2 bash -c '
+        [ "$HPCBOOT_RESTART" -ge 1 ] || [ "$HPCBOOT_RANK" != 2 ] || kill -9 $$
+        exec "$0"' "$F/hello"
+    ended_with 0
+    says 'rank 2 on pod-2 was ended by signal 9'
+    says '^rank 3 of 4 on pod-2$'
+    says 'right$'
+    pods_clean 0 1 2
+}
+
+@test "a pod is evicted: ranks get the checkpoint signal and time" {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+        --checkpoint-signal USR1 -H pod-1,pod-2 bash -c '
+        trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
+        trap "echo TERM came" TERM
+        echo $$ > /tmp/started
+        while :; do sleep 0.1; done' &
+    job=$!
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    pod 2 kill -TERM "$(agent_in 2)"
+    job_ends
+    ended_with 75
+    says '^saved 0$'
+    says '^saved 1$'
+    says_not 'TERM came'
+    says 'host pod-2.*SIGTERM'
+    pods_clean 0 1 2
+}
+
+@test "the launcher is evicted: ranks get the checkpoint signal" {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'echo $$ > /tmp/launcher; exec "$@" > /tmp/out 2> /tmp/err' \
+        - "$hbrun" --on-failure restart-job --checkpoint-signal SIGUSR2 \
+        -H pod-1,pod-2 bash -c '
+        trap "echo saved \$HPCBOOT_RANK; exit 0" USR2
+        echo $$ > /tmp/started
+        while :; do sleep 0.1; done' &
+    job=$!
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'kill -TERM $(cat /tmp/launcher)'
+    job_ends
+    ended_with 143
+    says '^saved 0$'
+    says '^saved 1$'
+    says_not 'restart'
+    pods_clean 0 1 2
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# --on-failure continue and respawn over pods: what fails does not end the
+# others; they hear of it; ranks come back under their numbers.
+
+load ../common
+
+setup() { lab_up surv 4; }
+teardown() { lab_down; }
+
+policy() { # POLICY ARGUMENTS...
+    pod 0 timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure "$1" \
+        --restart-delay 100ms "${@:2}"
+}
+start_policy() { # POLICY ARGUMENTS...: in the background, words in /tmp
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+        --on-failure "$1" --restart-delay 100ms "${@:2}" &
+    job=$!
+}
+job_ends() {
+    ends $job
+    output=$(pod 0 cat /tmp/out /tmp/err)
+}
+agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+# shellcheck disable=SC2016  # expanded in the ranks
+until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
+    "$HPCBOOT_RESTART on $(hostname)"
+    echo $$ >> /tmp/started
+    until [ -e /tmp/go ]; do sleep 0.05; done
+    echo "rank $HPCBOOT_RANK is through"'
+
+@test "continue: a host is lost, the others go on" {
+    start_policy continue -H pod-1,pod-2,pod-3 bash -c "$until_told"
+    for i in 1 2 3; do wait_until pod $i test -s /tmp/started; done
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until pod_is_clean 2
+    pod 1 touch /tmp/go
+    pod 3 touch /tmp/go
+    job_ends
+    ended_with 75
+    says '^rank 0 is through$'
+    says '^rank 2 is through$'
+    says 'host pod-2'
+    pods_clean 0 1 2 3
+}
+
+@test "continue: all hosts are lost" {
+    start_policy continue -H pod-1,pod-2 bash -c "$until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    for i in 1 2; do pod $i kill -KILL "$(agent_in $i)"; done
+    job_ends
+    ended_with 75
+    pods_clean 0 1 2
+}
+
+@test "continue: PMIx clients are told whom they lost" {
+    program=$F/pmix_lost
+    pkg-config --exists pmix || skip 'no PMIx client library to build with'
+    # shellcheck disable=SC2046  # several words
+    "$CC" -o "$program" "$HB_SRCDIR/tests/fakes/pmix_lost.c" \
+        $(pkg-config --cflags --libs pmix)
+    run policy continue --pmi pmix -H pod-1,pod-2,pod-3 "$program"
+    ended_with 137
+    says '^rank 0 lost 1$'
+    says '^rank 2 lost 1$'
+    says 'rank 1 on pod-2 was ended by signal 9'
+    pods_clean 0 1 2 3
+}
+
+@test "continue: PMI clients find the dead, and no barrier hangs" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run policy continue --pmi pmi1 -H pod-1,pod-2,pod-3 bash -c '
+        ask() { echo "$1" >&"$PMI_FD"; read -r answer <&"$PMI_FD"; }
+        ask "cmd=init pmi_version=1 pmi_subversion=1"
+        ask "cmd=barrier_in"
+        [ "$PMI_RANK" != 1 ] || exit 5
+        ask "cmd=barrier_in"
+        echo "rank $PMI_RANK: $answer"
+        ask "cmd=get_my_kvsname"
+        kvs=${answer#*kvsname=}; kvs=${kvs%% *}
+        ask "cmd=get kvsname=$kvs key=PMI_dead_processes"
+        echo "rank $PMI_RANK: $answer"
+        ask "cmd=finalize"'
+    ended_with 5
+    for rank in 0 2; do
+        says "^rank $rank: .*value=1\$"
+        says "^rank $rank: cmd=barrier_out.*rc=-"
+    done
+    pods_clean 0 1 2 3
+}
+
+@test "respawn: a rank comes back on its host, in a new epoch" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run policy respawn -H pod-1,pod-2 bash -c '
+        echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH on $(hostname)"
+        [ "$HPCBOOT_RANK" = 0 ] || [ "$HPCBOOT_RESTART" -ge 2 ] || kill -9 $$'
+    ended_with 0
+    says '^rank 0 epoch 0 on pod-1$'
+    says '^rank 1 epoch 2 on pod-2$'
+    says 'rank 1 on pod-2 was ended by signal 9.*restart 2 of at most 3'
+    pods_clean 0 1 2
+}
+
+@test "respawn: the ranks of a lost host move to a spare" {
+    start_policy respawn --spares 1 -H pod-1:1,pod-2:2,pod-3:2 bash -c \
+        "$until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until pod 3 bash -c '[ "$(wc -l < /tmp/started)" = 2 ]'
+    pod 1 touch /tmp/go
+    pod 3 touch /tmp/go
+    job_ends
+    ended_with 0
+    says 'host pod-2.*spare pod-3'
+    for rank in 1 2; do
+        says "^rank $rank epoch 0 restart 0 on pod-2\$"
+        says "^rank $rank epoch 1 restart 1 on pod-3\$"
+    done
+    says '^rank 0 epoch 0 restart 0 on pod-1$'
+    pods_clean 0 1 2 3
+}
+
+@test "respawn: without a spare the host is waited for" {
+    start_policy respawn -H pod-1,pod-2 bash -c "$until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    "$podlab" kill 2
+    wait_until pod 0 grep -q 'when it is back' /tmp/err
+    "$podlab" again 2
+    wait_until pod 2 test -s /tmp/started
+    pod 1 touch /tmp/go
+    pod 2 touch /tmp/go
+    job_ends
+    ended_with 0
+    says '^rank 1 epoch 1 restart 1 on pod-2$'
+    pods_clean 0 1 2
+}
+
+@test "respawn: a host that does not come back ends the job" {
+    start_policy respawn --wait-hosts 2 -H pod-1,pod-2 bash -c "$until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    "$podlab" kill 2
+    job_ends
+    ended_with 75
+    says 'host pod-2 did not come back'
+    pods_clean 0 1
+}
+
+@test "respawn: a rank that fails too often ends the job" {
+    run policy respawn --max-restarts 1 -H pod-1,pod-2 bash -c \
+        '[ "$HPCBOOT_RANK" = 0 ] && exec sleep 1000; exit 6'
+    ended_with 6
+    says 'rank 1 on pod-2 exited with status 6.*--max-restarts'
+    pods_clean 0 1 2
+}
+
+@test "respawn: an MPI rank cannot come back alone, and it is said" {
+    need mpicc.openmpi
+    cat > "$F/half.c" <<'END'
+#include <mpi.h>
+#include <signal.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int rank;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) {
+        kill(getpid(), SIGKILL);
+    }
+    sleep(1000);
+    return 0;
+}
+END
+    mpicc.openmpi -o "$F/half" "$F/half.c"
+    run policy respawn -H pod-1,pod-2 "$F/half"
+    ended_with 137
+    says 'rank 1 on pod-2 was ended by signal 9.*restart-job'
+    pods_clean 0 1 2
+}
+
+@test "respawn: stdin of a rank that comes back has its end" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run pod 0 bash -c 'echo line | timeout -s KILL "$1" "$2" \
+        --on-failure respawn --restart-delay 100ms -H pod-1 bash -c "
+        cat; echo read; [ \$HPCBOOT_RESTART = 1 ] || exit 4"' - \
+        "$HB_LIMIT" "$hbrun"
+    ended_with 0
+    [ "$(grep -c '^read$' <<< "$output")" -eq 2 ]
+    pods_clean 0 1
+}

@@ -21,8 +21,11 @@ static void on_event(size_t id, pmix_status_t status,
                      pmix_event_notification_cbfunc_fn_t done, void *arg)
 {
     for (size_t i = 0; i < n; i++) {
+        int nobody = -1;
+
         if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_AFFECTED_PROC)) {
-            atomic_store(&lost, (int)info[i].value.data.proc->rank);
+            atomic_compare_exchange_strong(
+                &lost, &nobody, (int)info[i].value.data.proc->rank);
         }
     }
     if (done != NULL) {

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/boot/ssh_keys.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -204,8 +205,7 @@ static int take_private(struct key_set *set, const char *path,
         rc = hb_gang_secret(pem, &sniff, path, gang, err);
     }
     if (rc == HPCBOOT_OK
-        && (ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &private)
-                != SSH_OK
+        && (!hb_ssh_key_import(pem, &private)
             || ssh_pki_export_privkey_to_pubkey(private, &public) != SSH_OK)) {
         rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: its key cannot be read",
                      path);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bin/boot/ssh_keys.h"
 #include "lib/base/str.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
@@ -28,7 +29,8 @@
 #define KEYS_MAX 64
 
 enum phase {
-    PHASE_KEYS, PHASE_AGENT, PHASE_MORE_KEYS, PHASE_NONE, PHASE_OVER
+    PHASE_SERVICE, PHASE_KEYS, PHASE_AGENT, PHASE_MORE_KEYS, PHASE_NONE,
+    PHASE_OVER
 };
 
 struct hb_ssh_auth {
@@ -108,8 +110,7 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
     }
     if (sniff.encrypted) {
         note_unusable(auth, path, "encrypted (add it to ssh-agent)");
-    } else if (ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &key)
-               != SSH_OK) {
+    } else if (!hb_ssh_key_import(pem, &key)) {
         note_unusable(auth, path, "not a key that can be read");
     } else if (is_known_key(auth, key)) {
         ssh_key_free(key);
@@ -257,6 +258,17 @@ static int broken(struct hb_ssh_auth *auth, ssh_session session,
 }
 
 /* A phase gives SSH_AUTH_DENIED when it is through. */
+
+/* Which signatures the server takes of an RSA key it has said before it
+ * answers this; libssh takes none for all where it has not heard that yet. */
+static int ask_service(struct hb_ssh_auth *auth, ssh_session session)
+{
+    int rc = ssh_service_request(session, "ssh-userauth");
+
+    return rc == SSH_OK ? SSH_AUTH_DENIED
+                        : rc == SSH_AGAIN ? SSH_AUTH_AGAIN : SSH_AUTH_ERROR;
+}
+
 static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
 {
     size_t max = auth->agent && auth->phase == PHASE_KEYS ? OFFERS_WITH_AGENT
@@ -306,6 +318,7 @@ int hb_ssh_auth_step(struct hb_ssh_auth *auth, ssh_session session,
 {
     static int (*const phases[])(struct hb_ssh_auth *auth,
                                  ssh_session session) = {
+        [PHASE_SERVICE] = ask_service,
         [PHASE_KEYS] = offer_keys,
         [PHASE_AGENT] = ask_agent,
         [PHASE_MORE_KEYS] = offer_keys,

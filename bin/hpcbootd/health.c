@@ -139,6 +139,10 @@ int health_main(int argc, char **argv)
     uint64_t port = 0;
     int found = 0;
 
+    if (argc == 2 && (hb_streq(argv[1], "--help") || hb_streq(argv[1], "-h"))) {
+        fputs("usage: hpcbootd health [--port N]\n", stdout);
+        return 0;
+    }
     if (argc != 1 && (argc != 3 || !hb_streq(argv[1], "--port")
                       || hb_parse_u64(argv[2], 1, PORT_MAX, &port) < 0)) {
         fputs("hpcbootd: usage: hpcbootd health [--port N]\n", stderr);

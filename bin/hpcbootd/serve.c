@@ -326,8 +326,14 @@ int serve_main(int argc, char **argv)
     struct server s = {.config = {.limits = HB_SERVE_LIMITS_DEFAULT}};
     struct hpcboot_error err = {0};
     char *self = hb_self_exe();
-    int rc = read_options(&s, argc, argv);
+    int rc;
 
+    if (argc > 1 && (hb_streq(argv[1], "--help") || hb_streq(argv[1], "-h"))) {
+        fputs(usage_text, stdout);
+        free(self);
+        return 0;
+    }
+    rc = read_options(&s, argc, argv);
     if (rc != 0) {
         free(self);
         return rc;

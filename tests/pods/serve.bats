@@ -310,6 +310,31 @@ END
     rm "$F/new" "$F/new.pub"
 }
 
+@test "keys of every kind and encoding let in" {
+    local form
+    pod 1 bash -c 'mkdir -p /run/k && cp /root/.ssh/id_ed25519 /run/k/key'
+    serve_more 1 --port 2001 --key /run/k/key
+    for form in 'rsa -m PEM' 'rsa -m PKCS8' 'rsa ' 'ecdsa -m PEM' \
+        'ecdsa -m PKCS8' 'ecdsa -b 521 -m PEM' 'ed25519 '; do
+        rm -f "$F/form" "$F/form.pub"
+        # shellcheck disable=SC2086
+        ssh-keygen -q -N '' -f "$F/form" -t $form
+        pod 1 bash -c 'cp "$0" /run/k/new; mv /run/k/new /run/k/key' "$F/form"
+        run pod_hb --port 2001 --identity "$F/form" -H pod-1 hostname
+        ended_with 0 || { echo "$form"; return 1; }
+        says '^pod-1$'
+    done
+    rm "$F/form" "$F/form.pub"
+}
+
+@test "a key that libssh can only read is refused in words" {
+    openssl genpkey -algorithm ed25519 -out "$F/odd"
+    run pod 1 timeout -s KILL "$HB_LIMIT" "$hpcbootd" serve --key "$F/odd"
+    ended_with 2
+    says 'odd: its key cannot be read'
+    rm "$F/odd"
+}
+
 @test "without a private key: authorized_keys, and the host is not known" {
     pod 1 bash -c 'mkdir -p /run/none/.ssh && cp /root/.ssh/id_ed25519.pub \
         /run/none/.ssh/authorized_keys && rm -rf /run/r && mv /root/.ssh /run/r'
@@ -326,6 +351,15 @@ END
     output=$words
     [ "$first" -eq 75 ]
     says 'does not prove that it holds a key of ours: no private key is mounted'
+}
+
+@test "serve and health say how they are used" {
+    run "$hpcbootd" serve --help
+    ended_with 0
+    says '^usage: hpcbootd serve'
+    run "$hpcbootd" health -h
+    ended_with 0
+    says '^usage: hpcbootd health'
 }
 
 @test "what cannot serve is said, and how to mend it" {

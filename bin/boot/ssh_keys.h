@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BOOT_SSH_KEYS_H
+#define HB_BOOT_SSH_KEYS_H
+
+#include <libssh/libssh.h>
+
+/* A private key that can be logged in with, out of its text. 1: *out is the
+ * caller's; 0: it is none, and *out is NULL. */
+int hb_ssh_key_import(const char *pem, ssh_key *out);
+
+#endif

@@ -113,14 +113,16 @@ static int plan_gpus(struct agent *a, struct hpcboot_error *err)
                           a->n_ranks, each, a->gpus, err);
 }
 
-/* The topology in the session directory, for hwloc in the ranks. */
+/* The topology in the session directory, for hwloc in the ranks and in the
+ * PMIx server. */
 static void export_topology(struct agent *a)
 {
     struct hpcboot_error why = {0};
     char *path;
     int fd;
 
-    if (!reads_topology(a) || a->session_dir == NULL) {
+    if ((!reads_topology(a) && a->job.family != HB_PM_PMIX) ||
+        a->session_dir == NULL) {
         return;
     }
     if (hb_here_load(&a->here, &why) < 0) {
@@ -246,7 +248,8 @@ void agent_bind_env(const struct rank *r, struct hb_strv *env)
     if (a->gpus != NULL) {
         hb_gpus_env(a->here.topo, a->gpus + i * each, (uint32_t)each, env);
     }
-    if (a->topo_file != NULL && hb_env_get(env, "HWLOC_XMLFILE") == NULL) {
+    if (a->topo_file != NULL && reads_topology(a) &&
+        hb_env_get(env, "HWLOC_XMLFILE") == NULL) {
         hb_env_set(env, "HWLOC_XMLFILE", a->topo_file);
         hb_env_set(env, "HWLOC_THISSYSTEM", "1");
         hb_env_unset(env, "HWLOC_COMPONENTS"); /* could keep XML out */

@@ -15,6 +15,7 @@
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 #include "lib/topo/bind.h"
+#include "lib/topo/gpu_share.h"
 
 /* What one host would do with its ranks. Equal hosts with equally many do the
  * same, and share a plan. */
@@ -23,6 +24,8 @@ struct outlook {
     struct hb_bind_plan own;
     const uint32_t *ranks; /* [n] */
     uint32_t n;
+    uint32_t *gpus; /* [n * each] of --gpus-per-rank; or NULL; shared too */
+    int owns_gpus;
     struct hpcboot_error trouble; /* code < 0: they cannot be bound so */
 };
 
@@ -37,26 +40,41 @@ static int has_ranks(const struct preview *p, uint32_t i)
     return p->j->map != NULL && p->j->hosts[i].node != HB_NODE_UNSET;
 }
 
+static int assign_gpus(struct outlook *o, const struct hb_topo *topo,
+                       uint32_t each)
+{
+    if (each == 0) {
+        return HPCBOOT_OK;
+    }
+    o->gpus = hb_xcalloc((size_t)o->n * each + 1, sizeof *o->gpus);
+    o->owns_gpus = 1;
+    return hb_gpus_assign(topo, o->own.bound ? o->own.cpus : NULL, o->n, each,
+                          o->gpus, &o->trouble);
+}
+
 static void make_plan(const struct preview *p, uint32_t i)
 {
     const struct job *j = p->j;
     struct hb_bind_policy policy = j->bind;
     struct outlook *o = &p->hosts[i];
+    const struct job_host *h = &j->hosts[i];
     const char **slots;
-    int rc;
+    int rc = HPCBOOT_OK;
 
     o->plan = &o->own;
-    if (hb_bind_leave_alone(&policy, j->family.family == HB_PM_PMIX, o->n,
-                            &o->own)) {
-        return;
-    }
     slots = hb_xcalloc(o->n + 1, sizeof *slots);
     for (uint32_t k = 0; k < o->n && j->rankfile.n > 0; k++) {
         slots[k] = j->rankfile.v[o->ranks[k]].slots;
         policy.slots = slots;
     }
-    rc = hb_bind_plan(&policy, j->hosts[i].topo, j->hosts[i].quota_milli, o->n,
-                      &o->own, &o->trouble);
+    if (!hb_bind_leave_alone(&policy, j->family.family == HB_PM_PMIX, o->n,
+                             &o->own)) {
+        rc = hb_bind_plan(&policy, h->topo, h->quota_milli, o->n, &o->own,
+                          &o->trouble);
+    }
+    if (rc >= 0) {
+        rc = assign_gpus(o, h->topo, policy.gpus);
+    }
     o->trouble.code = rc < 0 ? rc : HPCBOOT_OK;
     free(slots);
 }
@@ -75,6 +93,7 @@ static void look_at_host(const struct preview *p, uint32_t i)
         h[-1].quota_milli == h->quota_milli && o[-1].n == o->n &&
         p->j->rankfile.n == 0) {
         o->plan = o[-1].plan;
+        o->gpus = o[-1].gpus;
         o->trouble = o[-1].trouble;
         return;
     }
@@ -83,7 +102,24 @@ static void look_at_host(const struct preview *p, uint32_t i)
 
 /* --- for programs -------------------------------------------------- */
 
-static void put_outlook(struct hb_json *js, const struct outlook *o)
+static void put_gpus(struct hb_json *js, const struct preview *p,
+                     const struct outlook *o)
+{
+    uint32_t each = p->j->bind.gpus;
+
+    hb_json_array(js, "gpus");
+    for (uint32_t k = 0; k < o->n; k++) {
+        hb_json_array(js, NULL);
+        for (uint32_t g = 0; g < each; g++) {
+            hb_json_int(js, NULL, o->gpus[(size_t)k * each + g]);
+        }
+        hb_json_end_array(js);
+    }
+    hb_json_end_array(js);
+}
+
+static void put_outlook(struct hb_json *js, const struct preview *p,
+                        const struct outlook *o)
 {
     if (o->plan == NULL) {
         return;
@@ -106,6 +142,9 @@ static void put_outlook(struct hb_json *js, const struct outlook *o)
         free(cpus);
     }
     hb_json_end_array(js);
+    if (o->gpus != NULL) {
+        put_gpus(js, p, o);
+    }
 }
 
 static void put_host(struct hb_json *js, const struct preview *p, uint32_t i)
@@ -130,7 +169,7 @@ static void put_host(struct hb_json *js, const struct preview *p, uint32_t i)
         job_put_ranks(&ranks, &p->by, h->node);
         hb_json_int(js, "node", h->node);
         hb_json_str(js, "ranks", hb_str_text(&ranks));
-        put_outlook(js, &p->hosts[i]);
+        put_outlook(js, p, &p->hosts[i]);
     }
     hb_json_end_object(js);
     hb_str_destroy(&ranks);
@@ -199,8 +238,11 @@ static void put_rank_count(struct hb_str *out, const struct job *j, uint32_t i)
     }
 }
 
-static void put_bindings(struct hb_str *out, const struct outlook *o)
+static void put_bindings(struct hb_str *out, const struct preview *p,
+                         const struct outlook *o)
 {
+    uint32_t each = p->j->bind.gpus;
+
     if (o->plan == NULL) {
         return;
     }
@@ -210,6 +252,13 @@ static void put_bindings(struct hb_str *out, const struct outlook *o)
     }
     for (uint32_t k = 0; k < o->n && o->plan->bound; k++) {
         hb_str_putf(out, "  rank %u %s\n", o->ranks[k], o->plan->report[k]);
+    }
+    for (uint32_t k = 0; k < o->n && o->gpus != NULL; k++) {
+        hb_str_putf(out, "  rank %u sees GPU", o->ranks[k]);
+        for (uint32_t g = 0; g < each; g++) {
+            hb_str_putf(out, " %u", o->gpus[(size_t)k * each + g]);
+        }
+        hb_str_putc(out, '\n');
     }
     hb_str_putf(out, "  %s: %s\n", o->plan->bound ? "binding" : "not bound",
                 o->plan->why);
@@ -235,7 +284,7 @@ static void put_text(const struct preview *p, struct hb_str *out)
             hb_str_put(out, ", no ranks");
         }
         hb_str_putc(out, '\n');
-        put_bindings(out, &p->hosts[i]);
+        put_bindings(out, p, &p->hosts[i]);
     }
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         const struct hb_app_options *app = &j->opt->apps[i];
@@ -287,6 +336,9 @@ int job_preview(const struct job *j, struct hpcboot_error *err)
     rc = verdict(&p, err);
     for (uint32_t i = 0; i < j->gang.n; i++) {
         hb_bind_plan_destroy(&p.hosts[i].own);
+        if (p.hosts[i].owns_gpus) {
+            free(p.hosts[i].gpus);
+        }
     }
     job_by_node_clear(&p.by);
     free(p.hosts);

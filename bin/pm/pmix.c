@@ -195,6 +195,8 @@ static int open_queue(struct hb_pm *pm, struct hpcboot_error *err)
 
 /* ---- start and end ------------------------------------------------------- */
 
+#define TOPOLOGY_VARIABLE "HWLOC_XMLFILE"
+
 /* What libpmix is told through the environment of this process, and only
  * while it starts. */
 static const struct {
@@ -210,16 +212,34 @@ static const struct {
      * not put its data yet, where hash waits; and it lives in mapped files,
      * which a full file system turns into SIGBUS */
     {"PMIX_MCA_gds", "hash", 0},
+    {TOPOLOGY_VARIABLE, NULL, 1}, {"HWLOC_THISSYSTEM", "1", 1},
+    {"HWLOC_COMPONENTS", NULL, 1}, /* could keep XML out */
+    {"HWLOC_PLUGINS_BLACKLIST", "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,"
+     "hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_pci.so,"
+     "hwloc_xml_libxml.so", 1},
 };
 #define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
-static void settings_apply(char *old[N_SETTINGS])
+/* The topology is at hand: libpmix need not look at the machine again, for
+ * which hwloc would also load its plug-ins for GPUs. */
+static const char *setting_of(size_t i, const struct hb_pm_job *job)
+{
+    return strcmp(settings[i].name, TOPOLOGY_VARIABLE) == 0
+               ? job->topology_file : settings[i].value;
+}
+
+static void settings_apply(char *old[N_SETTINGS], const struct hb_pm_job *job)
 {
     for (size_t i = 0; i < N_SETTINGS; i++) {
-        const char *value = getenv(settings[i].name);
+        const char *was = getenv(settings[i].name);
+        const char *value = setting_of(i, job);
 
-        old[i] = value != NULL ? hb_xstrdup(value) : NULL;
-        setenv(settings[i].name, settings[i].value, settings[i].forced);
+        old[i] = was != NULL ? hb_xstrdup(was) : NULL;
+        if (value != NULL) {
+            setenv(settings[i].name, value, settings[i].forced);
+        } else {
+            unsetenv(settings[i].name);
+        }
     }
 }
 
@@ -290,7 +310,7 @@ static pmix_status_t start_library(struct hb_pm *pm)
                    PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
-    settings_apply(old);
+    settings_apply(old, pm->job);
     rc = PMIx_server_init(&hb_pmix_module, info, N_INFO);
     settings_restore(old);
     PMIX_INFO_FREE(info, N_INFO);

@@ -96,6 +96,12 @@ static int too_many(const struct hb_bind_planner *p, uint32_t seats,
     const char *unit = p->units == &p->topo->level[HB_TOPO_PU]
                            ? "hardware threads" : "cores";
 
+    if (p->pe > p->units->n && !p->policy->if_supported) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "PE=%u: this host has %u %s that the job may use; ask "
+                       "for fewer, or leave the host out", p->pe, p->units->n,
+                       unit);
+    }
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
                    "%u ranks of %u %s each on %u %s: there is room for %u. "
                    "Start fewer here, or let them share with --bind-to "

@@ -183,6 +183,35 @@ static int bind_line(struct hb_bind_planner *p, uint32_t rank, uint32_t *units,
     return rc;
 }
 
+/* Cores that a line names are that rank's own, unless they may be shared. */
+static int check_exclusive(const struct hb_bind_planner *p,
+                           struct hpcboot_error *err)
+{
+    struct hb_cpus taken;
+
+    hb_cpus_zero(&taken);
+    for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
+        struct hb_cpus shared = p->out->cpus[rank];
+        char *list;
+        if (p->policy->slots[rank] == NULL) {
+            continue;
+        }
+        hb_cpus_and(&shared, &taken);
+        if (hb_cpus_count(&shared) == 0) {
+            hb_cpus_or(&taken, &p->out->cpus[rank]);
+            continue;
+        }
+        list = hb_cpus_text(&shared);
+        hb_fail(err, HPCBOOT_ERR_USAGE, "rankfile slot %.100s: another rank "
+                "of this host has CPU %.100s already; let them share with "
+                "--bind-to core:overload-allowed", p->policy->slots[rank],
+                list);
+        free(list);
+        return HPCBOOT_ERR_USAGE;
+    }
+    return HPCBOOT_OK;
+}
+
 /* A rank whose line names no cores has all of them. */
 int hb_bind_slots(struct hb_bind_planner *p, struct hpcboot_error *err)
 {
@@ -197,6 +226,9 @@ int hb_bind_slots(struct hb_bind_planner *p, struct hpcboot_error *err)
         for (uint32_t u = 0; u < p->units->n; u++) {
             hb_bind_add_cpus(p->topo, &p->units->v[u], &p->out->cpus[rank]);
         }
+    }
+    if (rc >= 0 && !p->policy->overload_allowed) {
+        rc = check_exclusive(p, err);
     }
     if (rc >= 0) {
         p->out->why = hb_xstrdup("as the rankfile says");

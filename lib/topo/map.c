@@ -343,14 +343,20 @@ static int check_objects(const struct hb_map_policy *policy,
                          struct hpcboot_error *err)
 {
     static const char *const names[] = {
-        [HB_MAP_PPR_OBJECT] = "ppr", [HB_MAP_GPU] = "gpu",
-        [HB_MAP_NIC] = "nic",
+        [HB_MAP_GPU] = "gpu", [HB_MAP_NIC] = "nic",
     };
     enum hb_map_by by = policy->by;
 
     if (h->objects > 0 || (by != HB_MAP_PPR_OBJECT && by != HB_MAP_GPU &&
                            by != HB_MAP_NIC)) {
         return HPCBOOT_OK;
+    }
+    if (by == HB_MAP_PPR_OBJECT) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                       "--map-by ppr:%u: host %s has no such object that this "
+                       "job may use and that has CPUs for as many ranks; ask "
+                       "for fewer, or leave the host out", policy->ppr,
+                       h->name);
     }
     return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
                    "--map-by %s: host %s has no such object that this job may "

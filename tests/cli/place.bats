@@ -51,6 +51,24 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'host a: 2 ranks of 3 cores each on 4 cores: there is room for 1'
 }
 
+@test "what a machine cannot give is refused in its plan" {
+    hwloc_is_there
+    run plan -H a:4 -n 1 --map-by slot:PE=17 --topo-of 'a=synthetic:core:8 pu:1'
+    ended_with 2
+    says 'PE=17: this host has 8 cores'
+    run plan -H a:4 -n 2 --map-by ppr:3:l2cache \
+        --topo-of 'a=synthetic:l2:4 core:2 pu:1'
+    ended_with 2
+    says 'host a has no such object .* CPUs for as many ranks'
+    run plan -H a:4 -n 2 --gpus-per-rank 9 --topo-of "a=$machines/gpu-8nic.xml"
+    ended_with 2
+    says '9 GPUs for each rank asked for, this host has 8'
+    run plan --json -H a:4 -n 2 --gpus-per-rank 2 --bind-to numa \
+        --topo-of "a=$machines/gpu-8nic.xml"
+    ended_with 0
+    says '"gpus":\[\[0,1\],\[4,5\]\]'
+}
+
 @test "unasked, a plan binds those that a job would" {
     hwloc_is_there
     run plan -H a:2 -n 2 --pmi pmix --topo-of '*=synthetic:core:4 pu:1'
@@ -117,6 +135,10 @@ assert b["bound"] and b["binding_why"]' "$output"
     ended_with 0
     says 'host a: .*ranks 1$'
     [ "$(cpus_of_ranks)" = '0-1 2 ' ]
+    printf 'rank 0=a slot=0\nrank 1=a slot=0-1\n' > rf
+    run plan -H a:2 --rankfile rf --topo-of 'a=synthetic:core:4 pu:1'
+    ended_with 2
+    says 'another rank of this host has CPU 0 already'
     printf 'rank 0=nowhere\n' > rf
     run plan -H a:2 --rankfile rf
     ended_with 2
@@ -173,7 +195,7 @@ assert b["bound"] and b["binding_why"]' "$output"
     [ -e /sys/class/infiniband ] || ended_with 2
     run hb -n 1 --map-by slot:PE=9999 --bind-to core true
     ended_with 2
-    says '9999 cores each'
+    says 'PE=9999: this host has'
     run hb -n 1 --map-by pe-list=9999 true
     ended_with 2
     run hb -n 1 --gpus-per-rank 99 true

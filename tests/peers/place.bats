@@ -54,3 +54,22 @@ reports() { # MPI
     run grep -vxFf "$HB_SRCDIR/tests/data/topo/openmpi5.map" now
     [ -z "$output" ]
 }
+
+# hwloc reads such a file of every CPU when it has to look.
+looks() { # COMMAND...: how often a process of it looks at the machine
+    rm -f trace.*
+    timeout -k 2 60 strace -ff -o trace -e trace=openat "$@" > /dev/null 2>&1
+    cat trace.* | grep -c 'topology/physical_package_id'
+}
+
+@test "ranks of Open MPI do not look at the machine themselves" {
+    need mpicc.openmpi strace
+    local program
+    program=$(compile debian-openmpi "$HB_SRCDIR/tests/peers/mpiplace.c")
+    export HPCBOOT_TOPO_CACHE=$BATS_TEST_TMPDIR/cache
+    hb -n 1 --bind-to core true # the agent has looked
+    run looks "$hbrun" -n 2 "$program"
+    [ "$output" -eq 0 ]
+    run looks "$program" # alone it does
+    [ "$output" -gt 0 ]
+}

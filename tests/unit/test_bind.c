@@ -239,7 +239,8 @@ static void a_wish_that_cannot_be_kept_is_refused(void **state)
         {FLAT, NULL, "core", NULL, NULL, 0, 5,
          "5 ranks of 1 cores each on 4 cores: there is room for 4"},
         {FLAT, NULL, "core", "slot:PE=3", NULL, 0, 2, "there is room for 1"},
-        {FLAT, NULL, "core", "slot:PE=5", NULL, 0, 1, "there is room for 0"},
+        {FLAT, NULL, NULL, "slot:PE=5", NULL, 0, 1,
+         "PE=5: this host has 4 cores"},
         {FLAT, NULL, "l3cache", NULL, NULL, 0, 2, "l3cache"},
         {FLAT, NULL, "core", "l2cache", NULL, 0, 2, "this host has none"},
     };
@@ -354,10 +355,11 @@ static void check_ppr(const struct hb_bind_policy *policy,
                       const struct hb_topo *topo,
                       const struct hb_bind_plan *plan, uint32_t seed)
 {
-    const struct hb_topo_level *level =
-        &topo->level[policy->ppr_object - HB_MAP_HWTHREAD + HB_TOPO_PU];
+    int kind = (int)policy->ppr_object - HB_MAP_HWTHREAD + HB_TOPO_PU;
+    const struct hb_topo_level *level = &topo->level[kind > 0 ? kind : 0];
+    int exact = policy->ppr > 0 && policy->to <= HB_BIND_CORE && plan->bound;
 
-    for (uint32_t i = 0; plan->bound && i < level->n; i++) {
+    for (uint32_t i = 0; exact && i < level->n; i++) {
         uint32_t ranks = 0;
         for (uint32_t r = 0; r < plan->n_ranks; r++) {
             uint32_t first = 0;
@@ -423,9 +425,7 @@ static void random_case(uint32_t seed)
                          policy.to == HB_BIND_CORE &&
                              !policy.overload_allowed &&
                              policy.by != HB_MAP_HWTHREAD, seed);
-        if (policy.by == HB_MAP_PPR_OBJECT && policy.to <= HB_BIND_CORE) {
-            check_ppr(&policy, topo, &plan[0], seed);
-        }
+        check_ppr(&policy, topo, &plan[0], seed);
         hb_bind_plan_destroy(&plan[0]);
         hb_bind_plan_destroy(&plan[1]);
     }

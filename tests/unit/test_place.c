@@ -245,7 +245,8 @@ static char *bind(const struct hb_topo *topo, const char *bind_to,
 
 static void rankfile_slots_are_logical_cores(void **state)
 {
-    static const char *const lines[] = {"1:0-1", "0,2", NULL};
+    static const char *const lines[] = {"1:0-1", "0,1", NULL};
+    static const char *const shared[] = {"1:0-1", "0,2"};
     static const char *const wrong[][2] = {
         {"4", "there is no core 4 among those that the job may use"},
         {"1:2", "there is no core 2"}, {"2:0", "this host has 2 packages"},
@@ -257,7 +258,11 @@ static void rankfile_slots_are_logical_cores(void **state)
     if (no_hwloc) {
         skip();
     }
-    expect_in(bind(topo, NULL, "rankfile:FILE=x", lines, 3), "4-7 0-1,4-5 0-7");
+    expect_in(bind(topo, NULL, "rankfile:FILE=x", lines, 3), "4-7 0-3 0-7");
+    expect_in(bind(topo, NULL, "rankfile:FILE=x", shared, 2),
+              "another rank of this host has CPU 4-5 already");
+    expect_in(bind(topo, "core:overload-allowed", "rankfile:FILE=x", shared, 2),
+              "4-7 0-1,4-5");
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         expect_in(bind(topo, NULL, "rankfile:FILE=x", &wrong[i][0], 1),
                   wrong[i][1]);

@@ -20,7 +20,11 @@ libhb_a_SOURCES += \
     %D%/wait.c
 
 if HAVE_CMOCKA
-coll_tests = tests/unit/test_coll tests/unit/test_coll_net
+coll_tests = \
+    tests/unit/test_coll \
+    tests/unit/test_coll_kern \
+    tests/unit/test_coll_life \
+    tests/unit/test_coll_net
 check_PROGRAMS += $(coll_tests)
 TESTS += $(coll_tests)
 coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
@@ -29,6 +33,14 @@ coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
 tests_unit_test_coll_SOURCES = tests/unit/test_coll.c $(coll_lab)
 tests_unit_test_coll_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_kern_SOURCES = tests/unit/test_coll_kern.c $(coll_lab)
+tests_unit_test_coll_kern_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_kern_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_life_SOURCES = tests/unit/test_coll_life.c $(coll_lab)
+tests_unit_test_coll_life_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_net_SOURCES = tests/unit/test_coll_net.c $(coll_lab)
 tests_unit_test_coll_net_LDADD = $(UNIT_LDADD) -lm -lpthread

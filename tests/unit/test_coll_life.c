@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Collectives when things go wrong, and when several go on at once: dead
+ * peers, deadlines, calls that do not match, wrong arguments, ranks that park
+ * and are woken, teams that overlap. */
+
+#include "config.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coll_world.h"
+#include "lib/base/clock.h"
+
+static struct hpcboot_coll_args sum_of(const int *in, int *out, size_t n)
+{
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_ALLREDUCE;
+    a.type = HPCBOOT_INT32;
+    a.op = HPCBOOT_SUM;
+    a.send = in;
+    a.recv = out;
+    a.count = n;
+    return a;
+}
+
+static struct hb_coll_team *further_team(struct coll_rank *r, int i)
+{
+    struct hb_coll_team *t = NULL;
+    struct hb_coll_team_args a = HB_COLL_TEAM_INIT;
+    a.rank = r->rank;
+    a.size = r->size;
+    a.region = coll_world_region(r, i);
+    a.region_size = hb_coll_region_least(r->size);
+    a.timeout_ms = 10000;
+    return hb_coll_team_create(r->engine, &a, &t, NULL) == 0 ? t : NULL;
+}
+
+/* Rank 2 has died: whoever asks is told so once the page has changed. */
+static int rank_2_is_dead(void *ctx, void *team_ctx,
+                          struct hpcboot_error *err)
+{
+    (void)ctx;
+    (void)team_ctx;
+    strcpy(err->text, "rank 2 on host n1 was killed by signal 9");
+    return err->code = HPCBOOT_ERR_PEER_DEAD;
+}
+
+static const char *meet_a_dead_rank(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    int in = 1, out = 0;
+    struct hpcboot_coll_args a = sum_of(&in, &out, 1);
+    struct hb_coll_req *q = NULL;
+    if (r->rank == 2) {
+        hb_coll_node_changed(r->page);
+        return NULL;
+    }
+    int rc = r->rank == 0 ? hb_coll_barrier(r->team, &err)
+                          : hb_coll_init(r->team, &a, NULL, &q, &err);
+    if (q != NULL) {
+        hb_coll_start(q, NULL);
+        rc = hb_coll_wait(q, 0, &err);
+        hb_coll_req_destroy(q);
+    }
+    if (rc != HPCBOOT_ERR_PEER_DEAD || strstr(err.text, "host n1") == NULL) {
+        return coll_text("%d: %s", rc, err.text);
+    }
+    return hb_coll_run(r->team, &a, NULL, NULL) == rc ? NULL
+                                                      : "the team lived on";
+}
+
+static void a_dead_peer_ends_every_wait(void **state)
+{
+    for (int mode = HB_COLL_WAIT_SPIN; mode <= HB_COLL_WAIT_PARK; mode++) {
+        struct coll_world w = {.ranks = 4, .wait_mode = mode,
+                               .processes = mode == HB_COLL_WAIT_PARK,
+                               .alive = rank_2_is_dead};
+        assert_int_equal(coll_world_run(&w, meet_a_dead_rank, NULL), 0);
+    }
+}
+
+static const char *come_late(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    if (r->rank == 1) {
+        return NULL;
+    }
+    int rc = hb_coll_barrier(r->team, &err);
+    if (rc != HPCBOOT_ERR_TIMED_OUT || strstr(err.text, "rank 1") == NULL ||
+        strstr(err.text, "barrier") == NULL) {
+        return coll_text("%d: %s", rc, err.text);
+    }
+    return hb_coll_barrier(r->team, NULL) == rc ? NULL : "the team lived on";
+}
+
+static void a_deadline_names_who_was_missing(void **state)
+{
+    struct coll_world w = {.ranks = 2, .timeout_ms = 30};
+    assert_int_equal(coll_world_run(&w, come_late, NULL), 0);
+}
+
+static const char *call_something_else(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    int in[40] = {1}, out[40];
+    struct hpcboot_coll_args a = sum_of(in, out, r->rank == 1 ? 40 : 20);
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    if (rc != HPCBOOT_ERR_USAGE || strstr(err.text, "160 bytes") == NULL ||
+        strstr(err.text, "80 bytes") == NULL) {
+        return coll_text("%d: %s", rc, err.text);
+    }
+    return NULL;
+}
+
+static void calls_that_differ_are_found_and_both_are_named(void **state)
+{
+    struct coll_world w = {.ranks = 2};
+    assert_int_equal(coll_world_run(&w, call_something_else, NULL), 0);
+}
+
+/* Rank 0 of a bcast waits for nobody: only a check finds this. */
+static const char *differ_in_root(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    int x = 1;
+    struct hpcboot_coll_args a = sum_of(NULL, &x, 1);
+    a.coll = HPCBOOT_COLL_BCAST;
+    a.root = r->rank;
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    return rc == HPCBOOT_ERR_USAGE ? NULL : coll_text("%d: %s", rc, err.text);
+}
+
+static void with_check_every_rank_finds_it(void **state)
+{
+    struct coll_world w = {.ranks = 3, .check = true};
+    assert_int_equal(coll_world_run(&w, differ_in_root, NULL), 0);
+}
+
+struct misuse {
+    const char *says;
+    int code;
+    void (*spoil)(struct hpcboot_coll_args *a);
+};
+
+static void no_coll(struct hpcboot_coll_args *a) { a->coll = 99; }
+static void no_type(struct hpcboot_coll_args *a) { a->type = 77; }
+static void no_op(struct hpcboot_coll_args *a) { a->op = 55; }
+static void bad_op(struct hpcboot_coll_args *a) { a->op = HPCBOOT_MINLOC; }
+static void no_send(struct hpcboot_coll_args *a) { a->send = NULL; }
+static void no_recv(struct hpcboot_coll_args *a) { a->recv = NULL; }
+static void negative(struct hpcboot_coll_args *a) { a->count = (size_t)-1; }
+static void user_op(struct hpcboot_coll_args *a) { a->op = 2000; }
+static void overlap(struct hpcboot_coll_args *a)
+{
+    a->recv = (char *)a->send + 4;
+    a->count = 2;
+}
+static void bad_root(struct hpcboot_coll_args *a)
+{
+    a->coll = HPCBOOT_COLL_REDUCE;
+    a->root = 3;
+}
+static void no_root(struct hpcboot_coll_args *a)
+{
+    a->coll = HPCBOOT_COLL_BCAST;
+    a->root = -1;
+}
+static void no_row(struct hpcboot_coll_args *a)
+{
+    a->coll = HPCBOOT_COLL_ALLGATHERV;
+}
+static void place_bcast(struct hpcboot_coll_args *a)
+{
+    a->coll = HPCBOOT_COLL_BCAST;
+    a->recv = HPCBOOT_IN_PLACE;
+}
+
+static const struct misuse misuses[] = {
+    {"there is no collective 99", HPCBOOT_ERR_USAGE, no_coll},
+    {"there is no type 77", HPCBOOT_ERR_USAGE, no_type},
+    {"there is no op 55", HPCBOOT_ERR_USAGE, no_op},
+    {"minloc is not defined for int32", HPCBOOT_ERR_UNSUPPORTED, bad_op},
+    {"send is NULL", HPCBOOT_ERR_USAGE, no_send},
+    {"recv is NULL", HPCBOOT_ERR_USAGE, no_recv},
+    {"count is negative", HPCBOOT_ERR_USAGE, negative},
+    {"no such op", HPCBOOT_ERR_USAGE, user_op},
+    {"overlap", HPCBOOT_ERR_USAGE, overlap},
+    {"root is 3", HPCBOOT_ERR_USAGE, bad_root},
+    {"root is -1", HPCBOOT_ERR_USAGE, no_root},
+    {"row of counts is NULL", HPCBOOT_ERR_USAGE, no_row},
+    {"IN_PLACE goes to send", HPCBOOT_ERR_USAGE, place_bcast},
+};
+
+/* At one rank alone, and the team is as it was. */
+static const char *misuse_it(struct coll_rank *r)
+{
+    int in[4] = {1}, out[4] = {0};
+    for (size_t i = 0; i < sizeof misuses / sizeof *misuses; i++) {
+        struct hpcboot_coll_args a = sum_of(in, out, 1);
+        struct hpcboot_error err = {0};
+        misuses[i].spoil(&a);
+        int rc = r->rank == 0 ? hb_coll_run(r->team, &a, NULL, &err) : 0;
+        if (r->rank == 0 && (rc != misuses[i].code ||
+                             strstr(err.text, misuses[i].says) == NULL)) {
+            return coll_text("%d instead of \"%s\": %s", rc, misuses[i].says,
+                             err.text);
+        }
+        a = sum_of(in, out, 1);
+        if (hb_coll_run(r->team, &a, NULL, &err) != 0 || out[0] != 2) {
+            return coll_text("afterwards: %d, %s", out[0], err.text);
+        }
+    }
+    return NULL;
+}
+
+static void misuse_is_an_error_with_text(void **state)
+{
+    struct coll_world w = {.ranks = 2};
+    assert_int_equal(coll_world_run(&w, misuse_it, NULL), 0);
+}
+
+/* Rank 1 comes when the region shows that rank 0 has waited for long. */
+static const char *wait_visibly(struct coll_rank *r)
+{
+    struct hb_coll_status s = {0};
+    struct hpcboot_error err = {0};
+    struct hb_coll_team *t = further_team(r, 0);
+    size_t size = hb_coll_region_least(r->size);
+    while (r->rank == 1 && s.waiting_for != 1) {
+        hb_coll_region_status(coll_world_region(r, 0), size, 0, &s);
+        sched_yield();
+    }
+    if (r->rank == 1 && s.coll != HPCBOOT_COLL_BARRIER) {
+        return coll_text("rank 0 shows collective %d", s.coll);
+    }
+    int rc = hb_coll_barrier(t, &err);
+    hb_coll_team_destroy(t);
+    return rc == 0 ? NULL : coll_text("%s", err.text);
+}
+
+static void a_parked_rank_is_seen_from_outside_and_woken(void **state)
+{
+    for (int mode = HB_COLL_WAIT_SPIN; mode <= HB_COLL_WAIT_PARK; mode++) {
+        struct coll_world w = {.ranks = 2, .wait_mode = mode,
+                               .extra_regions = 1, .processes = mode == 1};
+        assert_int_equal(coll_world_run(&w, wait_visibly, NULL), 0);
+    }
+}
+
+/* Started on one team, ended during a blocking call on another: rank 0 waits
+ * for A first, rank 1 for B. */
+static const char *cross_over(struct coll_rank *r)
+{
+    struct hb_coll_team *b = further_team(r, 0);
+    struct hpcboot_error err = {0};
+    int in[2] = {1, 2}, out[2] = {0};
+    struct hpcboot_coll_args x = sum_of(&in[0], &out[0], 1);
+    struct hpcboot_coll_args y = sum_of(&in[1], &out[1], 1);
+    struct hb_coll_req *q = NULL;
+    int rc = 0;
+    for (int i = 0; i < 200 && rc == 0; i++) {
+        bool first = (r->rank + i) % 2 == 0;
+        rc = hb_coll_init(first ? r->team : b, first ? &x : &y, NULL, &q,
+                          &err);
+        rc = rc == 0 ? hb_coll_start(q, &err) : rc;
+        rc = rc == 0 ? hb_coll_run(first ? b : r->team, first ? &y : &x, NULL,
+                                   &err) : rc;
+        rc = rc == 0 ? hb_coll_wait(q, 0, &err) : rc;
+        hb_coll_req_destroy(q);
+        q = NULL;
+    }
+    hb_coll_team_destroy(b);
+    if (rc != 0 || out[0] != r->size || out[1] != 2 * r->size) {
+        return coll_text("%d %d: %s", out[0], out[1], err.text);
+    }
+    return NULL;
+}
+
+static void teams_move_each_other_on(void **state)
+{
+    struct coll_world w = {.ranks = 2, .extra_regions = 1,
+                           .wait_mode = HB_COLL_WAIT_YIELD};
+    assert_int_equal(coll_world_run(&w, cross_over, NULL), 0);
+    w.ranks = 4;
+    w.processes = true;
+    assert_int_equal(coll_world_run(&w, cross_over, NULL), 0);
+}
+
+struct caller {
+    struct coll_rank *r;
+    struct hb_coll_team *team;
+    int rc;
+};
+
+static void *call_many(void *arg)
+{
+    struct caller *c = arg;
+    for (int i = 0; i < 300 && c->rc == 0; i++) {
+        c->rc = hb_coll_barrier(c->team, NULL);
+    }
+    return NULL;
+}
+
+static const char *call_from_two_threads(struct coll_rank *r)
+{
+    struct caller a = {r, r->team, 0}, b = {r, further_team(r, 0), 0};
+    pthread_t t;
+    pthread_create(&t, NULL, call_many, &b);
+    call_many(&a);
+    pthread_join(t, NULL);
+    hb_coll_team_destroy(b.team);
+    return a.rc == 0 && b.rc == 0 ? NULL : coll_text("%d %d", a.rc, b.rc);
+}
+
+static void two_threads_use_two_teams(void **state)
+{
+    struct coll_world w = {.ranks = 2, .extra_regions = 1,
+                           .threads_call = true,
+                           .wait_mode = HB_COLL_WAIT_YIELD};
+    assert_int_equal(coll_world_run(&w, call_from_two_threads, NULL), 0);
+}
+
+static int never(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static const char *wait_for_nothing(struct coll_rank *r)
+{
+    int rc = hb_coll_wait_until(r->engine, never, NULL,
+                                hb_deadline_in_ms(20), NULL);
+    int in = 1, out = 0;
+    struct hpcboot_coll_args a = sum_of(&in, &out, 1);
+    struct hb_coll_req *q = NULL;
+    hb_coll_init(r->team, &a, NULL, &q, NULL);
+    if (hb_coll_test(q, NULL) != 1 || rc != HPCBOOT_ERR_TIMED_OUT) {
+        return coll_text("%d", rc);
+    }
+    if (r->rank == 0) {
+        hb_coll_start(q, NULL);
+        rc = hb_coll_wait(q, hb_deadline_in_ms(20), NULL);
+        if (rc != HPCBOOT_ERR_TIMED_OUT || !hb_coll_under_way(q)) {
+            return coll_text("the wait ended with %d", rc);
+        }
+        hb_coll_node_changed(r->page); /* tells rank 1 to start */
+    } else {
+        while (r->page->changes == 0) {
+            sched_yield();
+        }
+        hb_coll_start(q, NULL);
+    }
+    rc = hb_coll_wait(q, 0, NULL);
+    hb_coll_req_destroy(q);
+    return rc == 0 && out == 2 ? NULL : coll_text("%d %d", rc, out);
+}
+
+static void a_wait_that_times_out_leaves_the_request(void **state)
+{
+    struct coll_world w = {.ranks = 2, .wait_mode = HB_COLL_WAIT_PARK};
+    assert_int_equal(coll_world_run(&w, wait_for_nothing, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dead_peer_ends_every_wait),
+        cmocka_unit_test(a_deadline_names_who_was_missing),
+        cmocka_unit_test(calls_that_differ_are_found_and_both_are_named),
+        cmocka_unit_test(with_check_every_rank_finds_it),
+        cmocka_unit_test(misuse_is_an_error_with_text),
+        cmocka_unit_test(a_parked_rank_is_seen_from_outside_and_woken),
+        cmocka_unit_test(teams_move_each_other_on),
+        cmocka_unit_test(two_threads_use_two_teams),
+        cmocka_unit_test(a_wait_that_times_out_leaves_the_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -51,7 +51,7 @@ teardown_file() { "$podlab" down; }
 @test "MPICH 4 over two pods" {
     need mpicc.mpich
     need_pods
-    run over_pods "$(hello debian-mpich)"
+    over_pods_mpich 4 "$(hello debian-mpich)"
     world 4
     pods_clean 0 1
 }

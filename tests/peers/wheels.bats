@@ -21,7 +21,7 @@ over_pods() { # MPI
     local program
     program=$(hello "$1")
     lab_up "$1" 2
-    run pod_hb -H pod-0:2,pod-1:2 "$program"
+    run pod_hb --connect-timeout "$HB_LIMIT" -H pod-0:2,pod-1:2 "$program"
     "$podlab" down
     world 4
 }

@@ -23,8 +23,11 @@ AM_TESTS_ENVIRONMENT = \
     MPICC_MPICH='$(MPICC_MPICH)'; export MPICC_MPICH;
 
 EXTRA_DIST += %D%/driver %D%/common.bash %D%/coverage.sh %D%/packages.sh \
-    check quickstart README.md ARCHITECTURE.md SECURITY.md \
-    examples/hello_mpi.c
+    quickstart README.md ARCHITECTURE.md SECURITY.md examples/hello_mpi.c
+
+# In EXTRA_DIST its name would be that of the target that runs all tests.
+dist-hook:
+	cp -p '$(srcdir)/check' '$(distdir)/check'
 
 UNIT_TESTS = $(filter tests/unit/% tests/fuzz/%,$(TESTS))
 CLI_TESTS = $(filter tests/cli/%,$(TESTS))

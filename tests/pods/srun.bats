@@ -23,9 +23,11 @@ setup_file() {
 }
 
 teardown_file() {
-    local name
+    local name pid
     for name in slurmd slurmctld; do
-        [ ! -s "$F/$name.pid" ] || kill "$(cat "$F/$name.pid")" || true
+        pid=$(cat "$F/$name.pid" 2> /dev/null) || continue
+        # They write into the folder that bats removes until they are gone.
+        ! kill "$pid" || wait_until is_gone "$pid"
     done
 }
 

@@ -99,6 +99,9 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
     }
     leave_out_lost_and_spare(j);
     rc = j->n_wanted > 0 ? map_now(j, err) : HPCBOOT_ERR_USAGE;
+    if (rc < 0 && j->lives->epoch > 0) {
+        err->code = rc = HPCBOOT_ERR_HOST; /* it did fit once */
+    }
     if (rc == 0 || j->lives->lost.n == 0) {
         return rc;
     }
@@ -153,9 +156,13 @@ static void tell(struct job *j)
         hb_json_str(js, "why", j->verdict.text);
         job_event_end(j);
     }
+    if (j->verdict.kind == HB_CAUSE_RESIZE) {
+        hb_log(HB_INFO, "%s; all ranks are started again", j->verdict.text);
+        return;
+    }
     hb_log(HB_WARN, "%s; all ranks are started again in %.10g s (restart %u "
            "of at most %u)", j->verdict.text, (double)l->delay_ms / 1000,
-           l->restarts, j->opt->max_restarts);
+           l->failures, j->opt->max_restarts);
 }
 
 int job_again(struct job *j)

@@ -298,6 +298,7 @@ static void destroy(struct job *j)
     }
     job_carry_close(j);
     job_respawn_close(j);
+    job_elastic_close(j);
     job_signals_close(j);
     job_route_close(j);
     job_metrics_close(j);

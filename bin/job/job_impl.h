@@ -202,6 +202,7 @@ struct job {
     struct hb_lives *lives; /* beyond this one */
     int begun;              /* ranks were ordered */
     struct respawn *respawns;
+    struct elastic *elastic; /* NULL: its size stays */
     int need_lost;          /* hosts that were lost are waited for */
     int end_signal;         /* what ends ranks; 0: TERM */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
@@ -260,6 +261,10 @@ int job_again(struct job *j); /* 1: it is to live again */
 int job_again_pause(const struct hb_lives *l);
 void job_again_stdin(struct hb_lives *l);
 
+/* elastic.c: hosts that come and go */
+void job_elastic_watch(struct job *j);
+void job_elastic_close(struct job *j);
+
 /* respawn.c: a job that goes on */
 /* Tells the others, where they go on without them. */
 void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
@@ -290,6 +295,10 @@ void job_survey_destroy(struct job *j);
 int job_order_hosts(struct job *j, struct hpcboot_error *err);
 
 /* plan.c */
+/* Asks the source of hosts, now as at the beginning. progress: or NULL. */
+int job_gather(const struct job *j, int64_t wait_ms,
+               void (*progress)(void *arg, const char *text),
+               struct hb_gang *out, struct hpcboot_error *err);
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);

@@ -53,6 +53,7 @@ void hb_lives_clear(struct hb_lives *l)
     free(l->known);
     free(l->np);
     hb_strv_destroy(&l->lost);
+    hb_strv_destroy(&l->tried);
     memset(l, 0, sizeof *l);
 }
 
@@ -73,7 +74,7 @@ void hb_lives_note_lost(struct hb_lives *l, const char *host)
     }
 }
 
-static void no_longer_lost(struct hb_lives *l, const char *host)
+void hb_lives_note_back(struct hb_lives *l, const char *host)
 {
     struct hb_strv left = HB_STRV_INIT;
 
@@ -103,7 +104,7 @@ void hb_lives_note_seen(struct hb_lives *l, const char *host, uint32_t slots,
     const struct hb_life_host *found = hb_lives_find(l, host);
     struct hb_life_host *h;
 
-    no_longer_lost(l, host);
+    hb_lives_note_back(l, host);
     if (found == NULL) {
         l->known = hb_xrealloc(l->known, (l->n_known + 1) * sizeof *l->known);
         l->known[l->n_known++].name = hb_xstrdup(host);
@@ -125,6 +126,7 @@ int hb_lives_curable(const struct hb_verdict *v)
     case HB_CAUSE_NO_INIT:
     case HB_CAUSE_NO_FINALIZE:
     case HB_CAUSE_HOST:
+    case HB_CAUSE_RESIZE:
         return 1;
     default:
         return 0;
@@ -134,10 +136,13 @@ int hb_lives_curable(const struct hb_verdict *v)
 int hb_lives_again(struct hb_lives *l, const struct hb_backoff *b,
                    const struct hb_verdict *v)
 {
-    if (!hb_lives_curable(v) || l->restarts >= b->max) {
+    if (v->kind == HB_CAUSE_RESIZE) {
+        l->delay_ms = 0;
+    } else if (!hb_lives_curable(v) || l->failures >= b->max) {
         return 0;
+    } else {
+        l->delay_ms = hb_backoff_ms(b, l->failures++);
     }
-    l->delay_ms = hb_backoff_ms(b, l->restarts);
     l->restarts++;
     l->epoch++;
     return 1;

@@ -41,11 +41,13 @@ struct hb_life_host { /* of a host that has answered once */
 
 struct hb_lives {
     uint32_t epoch;        /* of the present life, from 0 */
-    uint32_t restarts;     /* that a failure was the reason of */
+    uint32_t restarts;     /* so far */
+    uint32_t failures;     /* that were the reason of one */
     int64_t delay_ms;      /* before the next life */
     int64_t begun_ns;      /* the first life's ranks were started; or 0 */
     int64_t stdin_start;   /* where a file was read from; -1: it is none */
     struct hb_strv lost;   /* hosts that were lost, and not seen since */
+    struct hb_strv tried;  /* hosts that were taken in later, each time */
     struct hb_life_host *known; /* [n_known] */
     uint32_t n_known;
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
@@ -55,6 +57,8 @@ void hb_lives_clear(struct hb_lives *l);
 
 int hb_lives_was_lost(const struct hb_lives *l, const char *host);
 void hb_lives_note_lost(struct hb_lives *l, const char *host);
+/* It answers again. */
+void hb_lives_note_back(struct hb_lives *l, const char *host);
 void hb_lives_note_seen(struct hb_lives *l, const char *host, uint32_t slots,
                         uint32_t quota_milli);
 const struct hb_life_host *hb_lives_find(const struct hb_lives *l,

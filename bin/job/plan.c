@@ -108,18 +108,26 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
     }
 }
 
-int job_plan_gang(struct job *j, struct hpcboot_error *err)
+int job_gather(const struct job *j, int64_t wait_ms,
+               void (*progress)(void *arg, const char *text),
+               struct hb_gang *out, struct hpcboot_error *err)
 {
     const struct hb_gang_request req = {
         .host_list = j->opt->host_list, .hostfile = j->opt->hostfile,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
         .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
-        .pod_group = j->opt->pod_group, .progress = say_waiting,
-        .min_hosts = j->opt->min_hosts,
-        .wait_ms = j->opt->wait_hosts_ms < 0 ? WAIT_GANG_MS
-                                             : j->opt->wait_hosts_ms,
+        .pod_group = j->opt->pod_group, .progress = progress,
+        .min_hosts = j->opt->min_hosts, .wait_ms = wait_ms,
     };
-    int rc = hb_gang_gather(&req, &j->gang, err);
+
+    return hb_gang_gather(&req, out, err);
+}
+
+int job_plan_gang(struct job *j, struct hpcboot_error *err)
+{
+    int64_t wait_ms = j->opt->wait_hosts_ms;
+    int rc = job_gather(j, wait_ms < 0 ? WAIT_GANG_MS : wait_ms, say_waiting,
+                        &j->gang, err);
 
     if (rc < 0) {
         return rc;

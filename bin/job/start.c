@@ -305,6 +305,7 @@ static void go(struct job *j)
     j->begun = 1;
     hand_out(j);
     job_timeout_start(j);
+    job_elastic_watch(j);
     job_carry_stdin_begin(j);
 }
 

@@ -110,6 +110,7 @@ static int status_of(const struct hb_cause *c)
     case HB_CAUSE_NO_FINALIZE:
         return 1;
     case HB_CAUSE_HOST:
+    case HB_CAUSE_RESIZE:
         return HB_EXIT_RETRY;
     case HB_CAUSE_TIMEOUT:
         return HB_EXIT_TIMEOUT;

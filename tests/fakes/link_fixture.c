@@ -112,8 +112,8 @@ static void on_suspect(void *arg, uint32_t silent_ms)
 }
 
 const struct hb_link_events fixture_events = {
-    .frame = on_frame, .chatter = on_chatter, .suspect = on_suspect, .drained = on_drained,
-    .lost = on_lost,
+    .frame = on_frame, .chatter = on_chatter, .suspect = on_suspect,
+    .drained = on_drained, .lost = on_lost,
 };
 
 void open_link(struct fixture *f, int parent)

@@ -117,6 +117,55 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "an elastic job grows and shrinks with its hostfile" {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts
+        exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+        --on-failure restart-job --checkpoint-signal USR1 --np 1:2 \
+        --hostfile /tmp/hosts bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
+        [ "$HPCBOOT_EPOCH" != 2 ] || exit 0
+        trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
+        echo $$ > /tmp/started.$HPCBOOT_EPOCH
+        while :; do sleep 0.1; done' &
+    job=$!
+    wait_until pod 1 test -s /tmp/started.0
+    pod 0 bash -c 'echo pod-2 slots=1 >> /tmp/hosts'
+    wait_until pod 1 test -s /tmp/started.1
+    wait_until pod 2 test -s /tmp/started.1
+    pod 0 bash -c 'echo pod-2 slots=1 > /tmp/hosts'
+    job_ends
+    ended_with 0
+    says '^rank 0 of 1 epoch 0$'
+    says '^rank 1 of 2 epoch 1$'
+    says '^rank 0 of 1 epoch 2$'
+    says '^saved 1$'
+    says 'host pod-2 has come into the gang'
+    says 'host pod-1 is no longer in the gang'
+    pods_clean 0 1 2
+}
+
+@test "an elastic job takes a host in again that was lost and came back" {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+        --on-failure restart-job --restart-delay 10ms --np 1:2 \
+        -H pod-1:1,pod-2:1 bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
+        [ "$HPCBOOT_EPOCH" != 2 ] || exit 0
+        echo $$ > /tmp/started.$HPCBOOT_EPOCH
+        exec sleep 1000' &
+    job=$!
+    wait_until pod 2 test -s /tmp/started.0
+    "$podlab" kill 2
+    wait_until pod 1 test -s /tmp/started.1
+    "$podlab" again 2
+    job_ends
+    ended_with 0
+    says '^rank 0 of 1 epoch 1$'
+    says '^rank 1 of 2 epoch 2$'
+    pods_clean 0 1 2
+}
+
 @test "an MPI job lives again" {
     need mpicc.openmpi
     mpicc.openmpi -o "$F/hello" "$HB_SRCDIR/examples/hello_mpi.c"

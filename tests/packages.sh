@@ -20,6 +20,11 @@ test_packages="libcmocka-dev bats mpich libmpich-dev libpmi2-0-dev python3
     munge tcsh shellcheck cppcheck g++ groff-base mandoc strace git openssl etcd-server
     qemu-system-x86 busybox-static hwloc-nox"
 
+# What frameworks are tested with besides Python wheels: for --frameworks of
+# torch, and for all of --peers.
+torch_packages="python3-torch"
+peer_packages="python3-torch openjdk-17-jre-headless"
+
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }
 

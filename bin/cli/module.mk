@@ -5,6 +5,7 @@ libhbbin_a_SOURCES += \
     %D%/conf.c %D%/conf.h \
     %D%/drawing.c %D%/drawing.h \
     %D%/files.c \
+    %D%/fold.c %D%/fold.h \
     %D%/help.c \
     %D%/logsink.c %D%/logsink.h \
     %D%/mca.c %D%/mca.def \

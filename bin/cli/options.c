@@ -374,11 +374,12 @@ static void destroy_texts(struct hb_options *o)
         o->metrics,
         o->help_topic, o->completion, o->mem_bind, o->grid, o->order,
         o->fabric,
-        o->topology,
+        o->topology, o->framework, o->recipe, o->role,
     };
     struct hb_strv *lists[] = {
         &o->ssh_args, &o->env_rules, &o->env_files, &o->mca,
         &o->forward_signals, &o->warnings, &o->topo_of,
+        &o->recipe_set,
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -40,6 +40,9 @@ enum hb_tag {
 
 struct hb_options {
     enum hb_dialect dialect;
+    /* frameworks */
+    char *framework, *recipe, *role; /* NULL: not given */
+    struct hb_strv recipe_set;       /* NAME=VALUE */
     /* hosts */
     char *host_list, *hostfile, *default_hostfile;
     char *pod_selector, *pod_group;

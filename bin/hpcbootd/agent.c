@@ -270,6 +270,8 @@ static const struct {
     [HB_MSG_SURVEY] = {agent_survey, 1},
     [HB_MSG_EXAMINE] = {agent_examine, 1},
     [HB_MSG_WIRE] = {agent_wire, 1},
+    [HB_MSG_PORTS] = {agent_ports, 1},
+    [HB_MSG_RECIPE] = {agent_recipe_frame, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},
@@ -446,11 +448,14 @@ static void tear_down(struct agent *a)
     agent_ranks_destroy(a);
     agent_session_destroy(a);
     agent_order_destroy(&a->job);
+    agent_recipe_destroy(a->recipe);
+    agent_ports_release(a);
+    hb_strv_destroy(&a->met_before);
     hb_fence_engine_destroy(a->fences);
     hb_link_destroy(a->link);
     struct event *evs[] = {a->guard_ev, a->child_ev, a->term_ev,
                            a->kill_timer, a->linger_timer, a->contact_timer,
-                           a->leave_timer};
+                           a->leave_timer, a->meet_timer};
     for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
         if (evs[i] != NULL) {
             event_free(evs[i]);

@@ -27,8 +27,14 @@
  * server, ending.c makes an end; children.c is the tree below. */
 
 struct agent;
+struct agent_recipe;
 struct agent_tree;
 struct agent_wiring;
+
+struct held_port { /* bound, so that nobody else takes it */
+    int fd;
+    uint32_t port;
+};
 
 /* One end of a rank's stdout or stderr. */
 struct rank_stream {
@@ -51,6 +57,7 @@ struct rank_sink {
 struct rank {
     struct agent *agent;
     uint32_t rank;
+    struct hb_strv argv; /* of a recipe; empty: the app's */
     pid_t pid; /* 0: not running */
     int started, ended;
     int wait_status;
@@ -118,6 +125,12 @@ struct agent {
     struct hb_allowed allowed;
     struct hb_cgroup_marks marks;
     struct agent_job job;
+    struct agent_recipe *recipe; /* NULL: none */
+    struct held_port *held;
+    size_t n_held;
+    struct event *meet_timer;
+    unsigned met; /* HB_MET_* */
+    struct hb_strv met_before; /* connections of jobs before */
     struct hb_bind_policy bind_policy;
     struct hb_bind_plan bind;
     struct hb_here here;      /* topology, once somebody needed it */
@@ -215,6 +228,26 @@ void agent_wiring_plan(struct agent *a); /* after agent_bind_plan */
 void agent_wiring_env(const struct rank *r, struct hb_strv *env);
 void agent_wiring_destroy(struct agent *a);
 void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
+
+/* ports.c */
+int agent_ports(struct agent *a, const struct hb_frame *f,
+                struct hpcboot_error *err);
+void agent_ports_release(struct agent *a);
+
+/* recipe.c */
+int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
+                       struct hpcboot_error *err);
+/* Adds the variables, makes the files and the rank's argv. */
+int agent_recipe_apply(struct rank *r, struct hb_strv *env,
+                       struct hpcboot_error *err);
+/* Where ranks have to meet; 0: nowhere. */
+int agent_recipe_meeting(const struct agent *a, const char **address_out,
+                         uint32_t *port_out);
+void agent_recipe_destroy(struct agent_recipe *r);
+
+/* meet.c */
+void agent_meet_watch(struct agent *a);
+void agent_meet_tell(struct agent *a);
 
 /* ranks.c */
 /* Once, before ranks: what dead agents left here may hold memory and devices

@@ -178,6 +178,7 @@ void agent_maybe_done(struct agent *a)
         sweep(a);
     }
     agent_pm_stop(a);
+    agent_meet_tell(a);
     a->done_sent = 1;
     AGENT_SEND(a, done, .leftovers_killed = (uint32_t)a->leftovers,
                .fence_ns = (uint64_t)a->fence_ns,

@@ -29,6 +29,7 @@ static const char usage_text[] =
     "usage: hpcbootd serve [options]        a pod's entry point, without sshd\n"
     "       hpcbootd health [--port N]      how it is, for a probe\n"
     "       hpcbootd agent --token TOKEN    started by hbrun, not by hand\n"
+    "       hpcbootd crew ... -- [PROGRAM]  started by agents\n"
     "       hpcbootd --version | --help\n"
     "See hpcbootd(8).\n";
 
@@ -101,6 +102,7 @@ static const struct {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 } commands[] = {
     {"agent", agent_main},
+    {"crew", crew_main},
     {"health", health_main},
     {"serve", serve_main},
 };

@@ -71,8 +71,10 @@ static void rank_spec_of(const struct rank *r, struct hb_proc_spec *spec)
         &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
 
     memset(spec, 0, sizeof *spec);
-    spec->file = app->program != NULL ? app->program : app->argv.v[0];
-    spec->argv = app->argv.v;
+    spec->argv = r->argv.n > 0 ? r->argv.v : app->argv.v;
+    spec->file = app->program != NULL &&
+                 hb_streq(spec->argv[0], app->argv.v[0])
+                     ? app->program : spec->argv[0];
     spec->env = hb_strv_view(&app->env);
     spec->wdir = app->wdir;
 }
@@ -130,6 +132,7 @@ static int rank_env(struct rank *r, struct hb_strv *env,
     struct agent *a = r->agent;
     const struct agent_app *app =
         &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
+    int rc;
 
     hb_strv_extend(env, hb_strv_view(&app->env));
     hb_pm_personality_env(a->job.family, a->job.flavour, a->job.map, r->rank,
@@ -146,9 +149,10 @@ static int rank_env(struct rank *r, struct hb_strv *env,
     agent_bind_env(r, env);
     agent_wiring_env(r, env);
     hb_env_set(env, HB_COOKIE_VAR, a->cookie);
-    return a->pm_ops->rank_env(a->pm, r->rank,
-                               a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
-                               env, err);
+    rc = a->pm_ops->rank_env(a->pm, r->rank,
+                             a->pm_ops->wants_socket ? PM_SOCKET_FD : -1,
+                             env, err);
+    return rc < 0 ? rc : agent_recipe_apply(r, env, err);
 }
 
 /* The descriptors of one rank under way: [0] ours, [1] the child's. */
@@ -425,6 +429,10 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
         rc = prepare_app(a, &a->job.apps[i], &pid1, &starts[i], err);
     }
+    agent_ports_release(a);
+    if (rc == 0) {
+        agent_meet_watch(a);
+    }
     for (uint32_t i = 0; rc == 0 && i < a->n_ranks; i++) {
         struct hpcboot_error why = {0};
         struct rank *r = &a->ranks[i];
@@ -460,6 +468,7 @@ void agent_ranks_destroy(struct agent *a)
             event_free(r->hold);
         }
         hb_fd_close(&r->error_fd);
+        hb_strv_destroy(&r->argv);
         rank_io_destroy(r);
     }
     free(a->ranks);

@@ -91,6 +91,25 @@ int job_carry_pending(struct job *j)
            hb_output_wait_fd(j->out, 2) >= 0;
 }
 
+/* Of the tracebacks of many ranks one is shown whole. */
+static void write_folded(struct job *j, struct hb_output_piece piece,
+                         struct hpcboot_error *err)
+{
+    struct hb_str shown = HB_STR_INIT;
+    size_t len = piece.len;
+
+    hb_fold_take(j->fold, piece.rank, piece.data, len, &shown);
+    piece.data = hb_str_text(&shown);
+    piece.len = shown.len;
+    if (shown.len > 0 && hb_output_write(j->out, &piece, err) < 0) {
+        output_failed(j, err);
+    }
+    if (shown.len < len) {
+        on_written(j, piece.rank, len - shown.len);
+    }
+    hb_str_destroy(&shown);
+}
+
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
 {
     struct job *j = h->job;
@@ -102,10 +121,34 @@ void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
 
     j->output_bytes[m->stream == 2] += m->data.len;
     hb_progress_erase(j->progress);
-    if (hb_output_write(j->out, &piece, &err) < 0) {
+    if (j->fold != NULL && m->stream == STDERR_FILENO) {
+        write_folded(j, piece, &err);
+    } else if (hb_output_write(j->out, &piece, &err) < 0) {
         output_failed(j, &err);
     }
     job_carry_watch(j);
+}
+
+/* What was folded away, once all have ended. */
+void job_carry_tell_folded(struct job *j)
+{
+    enum hb_log_level level = j->verdict.kind == HB_CAUSE_NONE ? HB_DEBUG
+                                                               : HB_ERROR;
+    struct hb_strv lines = HB_STRV_INIT;
+    const char *text;
+
+    if (j->fold == NULL) {
+        return;
+    }
+    hb_fold_summary(j->fold, &lines);
+    text = hb_fold_text(j->fold, j->first_rank);
+    if (level == HB_ERROR && *text != '\0') {
+        hb_output_say(j->out, text, strlen(text));
+    }
+    for (size_t i = 0; i < lines.n; i++) {
+        hb_log(level, "also %s", lines.v[i]);
+    }
+    hb_strv_destroy(&lines);
 }
 
 /* How much may be read now without running ahead of the slowest reader. */
@@ -269,6 +312,11 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         hb_logsink_output(j->out);
     }
+    /* Files get what ranks write, all of it. */
+    if (rc == 0 && j->framework != NULL && config.dir == NULL &&
+        config.err_pattern == NULL && j->fold == NULL) {
+        hb_fold_create(&j->fold, j->map->n_ranks);
+    }
     return rc;
 }
 
@@ -288,4 +336,6 @@ void job_carry_close(struct job *j)
     }
     hb_output_destroy(j->out);
     j->out = NULL;
+    hb_fold_destroy(j->fold);
+    j->fold = NULL;
 }

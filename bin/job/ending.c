@@ -112,7 +112,9 @@ void job_cause(struct job *j, const struct hb_cause *cause)
     /* What happens after the agents were told to end follows from that. */
     if (!j->grace_given || cause->time_ns < j->verdict.time_ns ||
         hb_verdict_explained_by(&j->verdict, cause)) {
-        (void)hb_verdict_add(&j->verdict, cause);
+        if (hb_verdict_add(&j->verdict, cause) == 1) {
+            j->first_rank = cause->rank;
+        }
     }
     if (!goes_on(j, cause->kind)) {
         job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
@@ -438,9 +440,11 @@ void job_final_words(struct job *j)
         job_event_end(j);
     }
     tell_lonely(j);
+    job_meeting_judge(j);
     if (j->opt->print_exit_codes) {
         tell_exit_codes(j);
     }
+    job_carry_tell_folded(j);
     if (j->verdict.kind == HB_CAUSE_NONE) {
         return;
     }

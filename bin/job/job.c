@@ -188,13 +188,19 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = check_files(j->opt, err);
     }
+    if (rc == 0 && !j->only_wait) {
+        rc = job_framework_command(j, err);
+    }
     if (rc == 0) {
         rc = job_plan_gang(j, err);
     }
     if (rc < 0 || j->only_wait) {
         return rc;
     }
-    rc = job_failure_read(j, err);
+    rc = job_framework_choose(j, err);
+    if (rc == 0) {
+        rc = job_failure_read(j, err);
+    }
     if (rc == 0) {
         rc = job_plan_files(j, err);
     }
@@ -307,6 +313,7 @@ static void destroy(struct job *j)
         event_base_free(j->base);
     }
     job_files_close(j);
+    job_framework_end_life(j);
     hb_buf_destroy(&j->orders);
     hb_jobmap_destroy(j->map);
     job_policy_destroy(j);
@@ -408,16 +415,19 @@ static int told_to_end(int signo)
     return SIGNAL_STATUS + signo;
 }
 
-static int live(const struct hb_options *opt, char *const *env, int only_wait)
+static int live(struct hb_options *opt, char *const *env, int only_wait)
 {
+    struct job_framework *framework = NULL; /* found in the first life */
     struct hb_lives lives = {0};
     int status = LIVES_AGAIN;
 
     while (status == LIVES_AGAIN) {
-        struct job j = {.opt = opt, .env = env, .only_wait = only_wait,
-                        .lives = &lives};
+        struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
+                        .only_wait = only_wait, .lives = &lives,
+                        .framework = framework};
 
         status = run(&j);
+        framework = j.framework;
         destroy(&j);
         if (status == LIVES_AGAIN) {
             int signo = job_again_pause(&lives);
@@ -425,17 +435,18 @@ static int live(const struct hb_options *opt, char *const *env, int only_wait)
             status = signo > 0 ? told_to_end(signo) : LIVES_AGAIN;
         }
     }
+    job_framework_destroy(framework);
     job_events_close(&lives);
     hb_lives_clear(&lives);
     return status;
 }
 
-int hb_job_run(const struct hb_options *opt, char *const *env)
+int hb_job_run(struct hb_options *opt, char *const *env)
 {
     return live(opt, env, 0);
 }
 
-int hb_job_wait(const struct hb_options *opt, char *const *env)
+int hb_job_wait(struct hb_options *opt, char *const *env)
 {
     return live(opt, env, 1);
 }

@@ -7,11 +7,12 @@
 #include "lib/base/error.h"
 
 /* One job, from the gang to the exit status. Prints through the log sink and
- * its output object; returns the exit status hbrun ends with. */
-int hb_job_run(const struct hb_options *opt, char *const *env);
+ * its output object; returns the exit status hbrun ends with. What the command
+ * line of another launcher (torchrun) says is put into `opt`. */
+int hb_job_run(struct hb_options *opt, char *const *env);
 
 /* The same as far as the agents: waits until the hosts are ready, and lets
  * them go. 0 when a job could begin; programs in `opt` are not looked at. */
-int hb_job_wait(const struct hb_options *opt, char *const *env);
+int hb_job_wait(struct hb_options *opt, char *const *env);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "bin/boot/boot.h"
+#include "bin/cli/fold.h"
 #include "bin/cli/options.h"
 #include "bin/cli/output.h"
 #include "bin/cli/progress.h"
@@ -153,6 +154,8 @@ struct job_reasons {
 
 struct job {
     const struct hb_options *opt;
+    struct hb_options *own; /* the same, for framework.c alone; or NULL */
+    struct job_framework *framework; /* NULL: none */
     char *const *env;
     struct event_base *base;
     enum job_phase phase;
@@ -218,6 +221,8 @@ struct job {
     size_t n_names;
 
     struct hb_output *out;
+    struct hb_fold *fold; /* tracebacks; NULL: they pass */
+    uint32_t first_rank;  /* whose failure came first */
     struct event *out_ev[2];
     uint32_t window; /* output credit of each host, bytes */
     struct event *stdin_ev;
@@ -290,6 +295,26 @@ int job_survey(struct job *j); /* 1: hosts were asked; job_begin comes again */
 int job_surveyed(struct job_host *h, const struct hb_frame *f,
                  struct hpcboot_error *err);
 void job_survey_destroy(struct job *j);
+
+/* framework.c: before the gang is known, and with it */
+int job_framework_command(struct job *j, struct hpcboot_error *err);
+int job_framework_choose(struct job *j, struct hpcboot_error *err);
+void job_framework_end_life(struct job *j); /* what it is stays known */
+void job_framework_destroy(struct job_framework *f); /* NULL-safe */
+
+/* meeting.c */
+/* 1: agents were asked, job_begin comes again; 0: nothing is missing. */
+int job_meeting_ask(struct job *j, struct hpcboot_error *err);
+int job_meeting_found(struct job_host *h, const struct hb_frame *f,
+                      struct hpcboot_error *err);
+int job_meeting_put(struct job *j, struct hb_buf *out,
+                    struct hpcboot_error *err);
+int job_meeting_met(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err);
+void job_meeting_judge(const struct job *j);
+/* Has the job come to its end with this rank, which ended well? */
+int job_meeting_over(const struct job *j, uint32_t rank);
+void job_meeting_explain(const struct job *j, struct hb_strv *lines);
 
 /* order.c: hosts in the order of the network */
 int job_order_hosts(struct job *j, struct hpcboot_error *err);
@@ -426,6 +451,7 @@ int job_carry_check(const struct job *j, struct hpcboot_error *err);
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m);
 void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
 void job_carry_stdin_begin(struct job *j);
+void job_carry_tell_folded(struct job *j);
 void job_carry_close(struct job *j);
 
 /* ending.c */

@@ -190,6 +190,9 @@ static int write_orders(struct job *j, uint32_t restart,
 {
     int rc = put_job(j, &j->orders, restart, err);
 
+    if (rc == 0) {
+        rc = job_meeting_put(j, &j->orders, err);
+    }
     return rc < 0 ? rc : put_apps(j, &j->orders, err);
 }
 
@@ -283,6 +286,13 @@ static void go(struct job *j)
         job_tally(j, &t);
         job_fail(j, t.lost > 0 ? HB_CAUSE_HOST : HB_CAUSE_USAGE, 0, "%s",
                  err.text);
+        return;
+    }
+    rc = job_meeting_ask(j, &err);
+    if (rc < 0) {
+        job_fail(j, HB_CAUSE_USAGE, 0, "%s", err.text);
+    }
+    if (rc != 0) {
         return;
     }
     choose_window(j);

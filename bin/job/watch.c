@@ -176,6 +176,8 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     kind = exit_kind(j, &m);
     if (kind != HB_CAUSE_NONE) {
         rank_has_failed(h, &m, kind);
+    } else if (job_meeting_over(j, m.rank)) {
+        job_kill(j, (uint32_t)j->opt->grace_ms, "the program has ended");
     }
     return 0;
 }
@@ -377,6 +379,8 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_SUSPECT] = job_tree_frame,
     [HB_MSG_SURVEYED] = job_surveyed,
     [HB_MSG_EXAMINED] = job_examined,
+    [HB_MSG_PORTS_FOUND] = job_meeting_found,
+    [HB_MSG_MET] = job_meeting_met,
     [HB_MSG_FENCE_UP] = job_route_frame,
     [HB_MSG_MODEX] = job_route_frame,
     [HB_MSG_MODEX_REPLY] = job_route_frame,

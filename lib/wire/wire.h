@@ -60,6 +60,13 @@
 #define HB_IN_EOF 0x1u
 /* JOB.stdin_mode */
 enum hb_stdin_mode { HB_STDIN_RANK, HB_STDIN_ALL, HB_STDIN_NONE };
+/* PORTS.wanted */
+#define HB_PORT_MUST 0x10000u
+/* MET.seen: the place was listened at; a connection from or to another host;
+ * from another rank of this one. */
+#define HB_MET_LISTENER 0x1u
+#define HB_MET_FAR 0x2u
+#define HB_MET_NEAR 0x4u
 /* NAME.op */
 enum hb_name_op { HB_NAME_PUBLISH, HB_NAME_LOOKUP, HB_NAME_UNPUBLISH };
 

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 PEER_BATS = %D%/kubernetes.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats \
-    %D%/place.bats
+    %D%/place.bats %D%/framework.bats
 TESTS += $(PEER_BATS)
 EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/apiserver.sh \
     %D%/kubeadmin.py \
-    tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c
+    tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c \
+    %D%/frameworks/jax_sum.py %D%/frameworks/paddle_sum.py \
+    %D%/frameworks/ray_sum.py %D%/frameworks/spark_pi.py \
+    %D%/frameworks/tf_ps.py %D%/frameworks/tf_sum.py \
+    %D%/frameworks/torch_ddp.py %D%/frameworks/torch_sum.py \
+    %D%/frameworks/xgboost_sum.py

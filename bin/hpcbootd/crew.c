@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* `hpcbootd crew`: one rank of a framework that is more than one process.
+ *
+ *     crew {--start N WORD... | --ready SECONDS N WORD... |
+ *           --stop N WORD...}... -- [PROGRAM...]
+ *
+ * Goes through the commands in order: starts one in the background, repeats a
+ * ready command until it succeeds. Then runs the program, runs the stop
+ * commands, and ends with the program's status; without a program it serves
+ * until it is told to end. A start command that ends with 0 has gone to the
+ * background by itself; one that fails, at any time, is the failure of this
+ * rank. Whatever comes, SIGTERM included, the stop commands are run, and what
+ * was started is ended.
+ *
+ * What the commands print goes into a file without a name, and is shown when
+ * one of them fails: the output of a rank is its program's.
+ *
+ * No event loop: the agent above has its own, and kills everything here when
+ * this process hangs. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/serve.h"
+#include "bin/proc/guard.h"
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define EXIT_USAGE 2
+#define EXIT_NOT_READY 75 /* a matter of hosts: worth another try */
+#define SIGNAL_BASE 128
+#define RETRY_MS 200      /* between two tries of a ready command */
+#define STOP_MS 5000      /* for all stop commands, then for what was started */
+#define MAX_COMMANDS 64
+#define SHOWN_BYTES 4096  /* of what a command printed that failed */
+
+enum step { START, READY, STOP };
+
+struct command {
+    enum step step;
+    char **argv; /* [n + 1], of this process's own argv */
+    uint64_t seconds;
+    pid_t pid; /* 0: does not run */
+    int log;   /* what it says; -1: that is the rank's output */
+    const char *name;
+};
+
+struct crew {
+    struct command command[MAX_COMMANDS], program;
+    size_t n;
+    int signals; /* signalfd: CHLD, TERM, INT, HUP, QUIT */
+    int told;    /* the signal that told it to end, or 0 */
+    int status;  /* of the rank, once it is known; -1 */
+    pid_t probe; /* a ready or stop command under way */
+    int probe_status;
+    int stopping, alone;
+};
+
+static void say(const struct command *c, const char *fmt, ...)
+    HB_PRINTF(2, 3);
+
+static void say(const struct command *c, const char *fmt, ...)
+{
+    struct hb_str text = HB_STR_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    hb_str_vputf(&text, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "hpcbootd: %s %s\n", c->name, hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
+/* The last lines of what a command printed. */
+static void show_log(const struct command *c)
+{
+    char text[SHOWN_BYTES + 1], *begin = text;
+    off_t size = c->log >= 0 ? lseek(c->log, 0, SEEK_END) : 0;
+    off_t from = size > SHOWN_BYTES ? size - SHOWN_BYTES : 0;
+    ssize_t n = size > 0 ? pread(c->log, text, SHOWN_BYTES, from) : 0;
+
+    if (n <= 0) {
+        return;
+    }
+    text[n] = '\0';
+    if (from > 0 && strchr(text, '\n') != NULL) {
+        begin = strchr(text, '\n') + 1;
+    }
+    fputs(begin, stderr);
+    if (text[n - 1] != '\n') {
+        fputc('\n', stderr);
+    }
+}
+
+static int open_log(void)
+{
+    const char *dir = getenv("HPCBOOT_SESSION_DIR");
+
+    return open(dir != NULL ? dir : "/tmp",
+                O_RDWR | O_APPEND | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+}
+
+static pid_t run(const struct command *c, int own_group)
+{
+    sigset_t none;
+    pid_t pid;
+
+    if (c->log >= 0) {
+        (void)ftruncate(c->log, 0);
+    }
+    pid = fork();
+    if (pid != 0) {
+        return pid;
+    }
+    if (c->log >= 0) {
+        dup2(c->log, STDOUT_FILENO);
+        dup2(c->log, STDERR_FILENO);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (own_group) {
+        setpgid(0, 0);
+    }
+    execvp(c->argv[0], c->argv);
+    fprintf(stderr, "hpcbootd: cannot start %s: %s\n", c->argv[0],
+            strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+static int status_of(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? SIGNAL_BASE + WTERMSIG(wait_status)
+                                    : WEXITSTATUS(wait_status);
+}
+
+static void start_ended(struct crew *w, struct command *c, int status)
+{
+    c->pid = 0;
+    if (status == 0 || w->stopping || w->told) {
+        return;
+    }
+    show_log(c);
+    say(c, "ended with status %d", status);
+    if (w->status < 0) {
+        w->status = status;
+    }
+}
+
+static void reap(struct crew *w)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == w->program.pid) {
+            w->program.pid = 0;
+            w->status = w->status < 0 ? status_of(status) : w->status;
+        } else if (pid == w->probe) {
+            w->probe = 0;
+            w->probe_status = status_of(status);
+        }
+        for (size_t i = 0; i < w->n; i++) {
+            if (pid == w->command[i].pid) {
+                start_ended(w, &w->command[i], status_of(status));
+            }
+        }
+    }
+    w->alone = pid < 0; /* no child is left */
+}
+
+/* Waits for a signal, or for the time to be over; -1: no limit. */
+static void attend(struct crew *w, int64_t ms)
+{
+    struct signalfd_siginfo info;
+    struct pollfd p = {.fd = w->signals, .events = POLLIN};
+
+    if (poll(&p, 1, ms < 0 ? -1 : (int)ms) <= 0 ||
+        read(w->signals, &info, sizeof info) != (ssize_t)sizeof info) {
+        return;
+    }
+    if (info.ssi_signo == SIGCHLD) {
+        reap(w);
+    } else if (w->told == 0) {
+        w->told = (int)info.ssi_signo;
+        w->status = w->status < 0 ? SIGNAL_BASE + w->told : w->status;
+    }
+}
+
+static int64_t ms_until(int64_t deadline_ns)
+{
+    int64_t left = (deadline_ns - hb_now_ns()) / 1000000;
+
+    return left > 0 ? left : 0;
+}
+
+/* Runs a command to its end; its status, or -1: the time or the rank is over
+ * first. */
+static int run_whole(struct crew *w, const struct command *c,
+                     int64_t deadline_ns)
+{
+    w->probe = run(c, 1);
+    while (w->probe > 0 && ms_until(deadline_ns) > 0 &&
+           (w->status < 0 || w->stopping)) {
+        attend(w, ms_until(deadline_ns));
+    }
+    if (w->probe > 0) {
+        kill(-w->probe, SIGKILL);
+        w->probe = 0;
+        return -1;
+    }
+    return w->probe_status;
+}
+
+static void wait_ready(struct crew *w, const struct command *c)
+{
+    int64_t deadline = hb_now_ns() + (int64_t)c->seconds * 1000000000;
+    int status = -1;
+
+    while (w->status < 0 && ms_until(deadline) > 0) {
+        int64_t again;
+
+        status = run_whole(w, c, deadline);
+        if (status == 0) {
+            return;
+        }
+        again = hb_now_ns() + (int64_t)RETRY_MS * 1000000;
+        while (w->status < 0 && ms_until(again) > 0) {
+            attend(w, ms_until(again));
+        }
+    }
+    if (w->status < 0) {
+        show_log(c);
+        say(c, "did not succeed within %llu s (last status %d)",
+            (unsigned long long)c->seconds, status);
+        w->status = EXIT_NOT_READY;
+    }
+}
+
+/* The stop commands have their time, and so has everything that is below this
+ * process; orphans of what was started come here, too. */
+static void tear_down(struct crew *w)
+{
+    int64_t deadline = hb_now_ns() + (int64_t)STOP_MS * 1000000;
+
+    w->stopping = 1;
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->command[i].step == STOP) {
+            (void)run_whole(w, &w->command[i], deadline);
+        }
+    }
+    (void)hb_signal_descendants(SIGTERM, 0);
+    deadline = hb_now_ns() + (int64_t)STOP_MS * 1000000;
+    for (reap(w); !w->alone && ms_until(deadline) > 0;) {
+        attend(w, ms_until(deadline));
+    }
+    (void)hb_reap_all(NULL, 0, STOP_MS);
+}
+
+/* --- the command line ---------------------------------------------------- */
+
+/* "N WORD...": cut out of argv by a NULL behind the last word. The word after
+ * it is read before that. */
+static int take_command(char **argv, int argc, int at, struct command *c)
+{
+    uint64_t n;
+
+    if (at >= argc || hb_parse_u64(argv[at], 1, (uint64_t)argc, &n) < 0 ||
+        (uint64_t)at + n >= (uint64_t)argc) {
+        return -1;
+    }
+    c->argv = hb_xcalloc(n + 1, sizeof *c->argv);
+    memcpy(c->argv, argv + at + 1, n * sizeof *c->argv);
+    c->name = c->argv[0];
+    c->log = open_log();
+    return at + 1 + (int)n;
+}
+
+static int take_option(struct crew *w, char **argv, int argc, int at)
+{
+    static const char *const options[] = {
+        [START] = "--start", [READY] = "--ready", [STOP] = "--stop"};
+    struct command *c = &w->command[w->n];
+    int step = START;
+
+    while (step <= STOP && !hb_streq(argv[at], options[step])) {
+        step++;
+    }
+    if (step > STOP || w->n == MAX_COMMANDS) {
+        return -1;
+    }
+    c->step = (enum step)step;
+    if (step == READY &&
+        (++at >= argc ||
+         hb_parse_u64(argv[at], 0, UINT32_MAX, &c->seconds) < 0)) {
+        return -1;
+    }
+    c->log = -1;
+    w->n++;
+    return take_command(argv, argc, at + 1, c);
+}
+
+static int read_line(struct crew *w, char **argv, int argc)
+{
+    int at = 1;
+
+    while (at > 0 && at < argc && !hb_streq(argv[at], "--")) {
+        at = take_option(w, argv, argc, at);
+    }
+    if (at < 0 || at >= argc) {
+        return -1;
+    }
+    w->program.argv = argv + at + 1;
+    w->program.name = argv[at + 1];
+    w->program.log = -1;
+    return 0;
+}
+
+static int open_signals(struct crew *w)
+{
+    sigset_t set;
+
+    /* These are for the program, which has its own way with them. */
+    static const int passed_by[] = {SIGUSR1, SIGUSR2, SIGWINCH};
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof passed_by / sizeof *passed_by; i++) {
+        sigaddset(&set, passed_by[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    w->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    return w->signals;
+}
+
+static void work(struct crew *w)
+{
+    for (size_t i = 0; i < w->n && w->status < 0; i++) {
+        struct command *c = &w->command[i];
+
+        if (c->step == START) {
+            c->pid = run(c, 1);
+        } else if (c->step == READY) {
+            wait_ready(w, c);
+        }
+    }
+    if (w->status < 0 && w->program.argv[0] != NULL) {
+        w->program.pid = run(&w->program, 0);
+    }
+    while (w->status < 0) {
+        attend(w, -1);
+    }
+    tear_down(w);
+}
+
+static void release(struct crew *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        hb_fd_close(&w->command[i].log);
+        free(w->command[i].argv);
+    }
+    free(w);
+}
+
+int crew_main(int argc, char **argv)
+{
+    struct crew *w = hb_xcalloc(1, sizeof *w);
+    int status;
+
+    w->status = -1;
+    if (read_line(w, argv, argc) < 0 || open_signals(w) < 0 ||
+        hb_become_subreaper(NULL) < 0) {
+        fprintf(stderr, "hpcbootd: crew {--start N WORD... | --ready SECONDS "
+                "N WORD... | --stop N WORD...}... -- [PROGRAM...]\n");
+        release(w);
+        return EXIT_USAGE;
+    }
+    work(w);
+    status = w->status;
+    hb_fd_close(&w->signals);
+    release(w);
+    return status;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Ports that a framework is to listen at on this host, and the address under
+ * which others reach it.
+ *
+ * A port is taken by binding a socket that never listens, which is closed when
+ * the ranks are started: until then no other job of this host gets it. The
+ * wanted port comes first, then those that follow it, then any.
+ *
+ * The address is the one that the launcher logged in to; where there was no
+ * login, the one that packets to another host of the job leave from. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+/* Ports tried after the wanted one: as many ranks as a host may have. */
+#define NEIGHBOURS 1024
+#define PORT_MASK 0xffffu
+
+static uint32_t port_of(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } a;
+    socklen_t len = sizeof a;
+
+    if (getsockname(fd, &a.any, &len) < 0) {
+        return 0;
+    }
+    return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port
+                                             : a.v4.sin_port);
+}
+
+static int bind_v6(int fd, uint16_t port)
+{
+    struct sockaddr_in6 a = {.sin6_family = AF_INET6,
+                             .sin6_port = htons(port)};
+    int no = 0;
+
+    (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    return bind(fd, (const struct sockaddr *)&a, sizeof a);
+}
+
+static int bind_v4(int fd, uint16_t port)
+{
+    const struct sockaddr_in a = {.sin_family = AF_INET,
+                                  .sin_port = htons(port)};
+
+    return bind(fd, (const struct sockaddr *)&a, sizeof a);
+}
+
+/* A socket bound to the port in both families, or -1 and errno. */
+static int take_port_of(int family, uint16_t port)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int yes = 1;
+
+    if (fd < 0) {
+        return -1;
+    }
+    /* What a job before left in TIME_WAIT is no listener. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if ((family == AF_INET6 ? bind_v6(fd, port) : bind_v4(fd, port)) < 0) {
+        int e = errno;
+
+        hb_fd_close(&fd);
+        errno = e;
+    }
+    return fd;
+}
+
+/* Where there is no IPv6 an error of that family says so. */
+static int take_port(uint16_t port)
+{
+    int fd = take_port_of(AF_INET6, port);
+
+    return fd < 0 && errno != EADDRINUSE ? take_port_of(AF_INET, port) : fd;
+}
+
+static int is_held(const struct agent *a, uint32_t port)
+{
+    for (size_t i = 0; i < a->n_held; i++) {
+        if (a->held[i].port == port) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int hold(struct agent *a, int fd)
+{
+    uint32_t port = port_of(fd);
+
+    a->held = hb_xrealloc(a->held, (a->n_held + 1) * sizeof *a->held);
+    a->held[a->n_held++] = (struct held_port){fd, port};
+    return (int)port;
+}
+
+/* The port, or an error. SO_REUSEADDR would let two of our own sockets share
+ * one, so that those are skipped. */
+static int find_port(struct agent *a, uint32_t wanted,
+                     struct hpcboot_error *err)
+{
+    uint32_t first = wanted & PORT_MASK;
+    int fd = -1;
+
+    if (wanted & HB_PORT_MUST) {
+        fd = is_held(a, first) ? (errno = EADDRINUSE, -1)
+                               : take_port((uint16_t)first);
+        return fd >= 0 ? hold(a, fd)
+                       : hb_fail_errno(err, HPCBOOT_ERR_HOST, "port %u, which "
+                                       "was asked for, cannot be listened at",
+                                       first);
+    }
+    for (uint32_t p = first; first > 0 && fd < 0 && p <= PORT_MASK &&
+         p < first + NEIGHBOURS; p++) {
+        fd = is_held(a, p) ? -1 : take_port((uint16_t)p);
+    }
+    if (fd < 0) {
+        fd = take_port(0);
+    }
+    return fd >= 0 ? hold(a, fd)
+                   : hb_fail_errno(err, HPCBOOT_ERR_HOST, "there is no port "
+                                   "to listen at");
+}
+
+void agent_ports_release(struct agent *a)
+{
+    for (size_t i = 0; i < a->n_held; i++) {
+        hb_fd_close(&a->held[i].fd);
+    }
+    free(a->held);
+    a->held = NULL;
+    a->n_held = 0;
+}
+
+/* --- the address ------------------------------------------------------- */
+
+/* "CLIENT PORT SERVER PORT", as sshd says it. */
+static char *address_of_login(void)
+{
+    const char *text = getenv("SSH_CONNECTION");
+    unsigned char bytes[sizeof(struct in6_addr)];
+    char *address;
+
+    for (int i = 0; text != NULL && i < 2; i++) {
+        text = strchr(text, ' ');
+        text += text != NULL;
+    }
+    if (text == NULL) {
+        return NULL;
+    }
+    address = hb_xstrndup(text, strcspn(text, " "));
+    if ((inet_pton(AF_INET, address, bytes) != 1 &&
+         inet_pton(AF_INET6, address, bytes) != 1) ||
+        hb_starts_with(address, "127.") || hb_streq(address, "::1")) {
+        free(address);
+        return NULL;
+    }
+    return address;
+}
+
+static char *source_towards(const struct addrinfo *to)
+{
+    char text[NI_MAXHOST];
+    struct sockaddr_storage from;
+    socklen_t len = sizeof from;
+    int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char *address = NULL;
+
+    if (fd >= 0 && connect(fd, to->ai_addr, to->ai_addrlen) == 0 &&
+        getsockname(fd, (struct sockaddr *)&from, &len) == 0 &&
+        getnameinfo((const struct sockaddr *)&from, len, text, sizeof text,
+                    NULL, 0, NI_NUMERICHOST) == 0) {
+        address = hb_xstrdup(text);
+    }
+    hb_fd_close(&fd);
+    return address;
+}
+
+/* No packet is sent: a datagram socket only asks for the way. */
+static char *address_towards(const char *host)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
+    struct addrinfo *list = NULL;
+    char *address = NULL;
+
+    if (getaddrinfo(host, "9", &hints, &list) != 0) {
+        return NULL;
+    }
+    for (const struct addrinfo *i = list; i != NULL && address == NULL;
+         i = i->ai_next) {
+        address = source_towards(i);
+    }
+    freeaddrinfo(list);
+    return address;
+}
+
+static char *own_address(const char *towards)
+{
+    char *address = *towards != '\0' ? address_of_login()
+                                     : hb_xstrdup("127.0.0.1");
+
+    return address != NULL ? address : address_towards(towards);
+}
+
+int agent_ports(struct agent *a, const struct hb_frame *f,
+                struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    struct hb_msg_ports m;
+    uint32_t *ports;
+    char *address;
+    int rc = hb_wire_get_ports(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    agent_ports_release(a); /* asked again: a host was lost meanwhile */
+    ports = hb_xcalloc(m.wanted.n + 1, sizeof *ports);
+    for (uint32_t i = 0; rc >= 0 && i < m.wanted.n; i++) {
+        rc = find_port(a, hb_wire_u32s_at(&m.wanted, i), &why);
+        ports[i] = rc < 0 ? 0 : (uint32_t)rc;
+    }
+    address = own_address(m.towards);
+    if (address == NULL && rc >= 0) {
+        rc = hb_fail(&why, HPCBOOT_ERR_HOST, "it has no address that leads to "
+                     "%s, so that others of the job could reach it",
+                     m.towards);
+    }
+    AGENT_SEND(a, ports_found, .ports = {.v = ports, .n = m.wanted.n},
+               .address = address, .text = rc < 0 ? why.text : "");
+    free(address);
+    free(ports);
+    return 0;
+}

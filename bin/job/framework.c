@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Which framework the ranks meet by, and what it asks of the job: chosen by
+ * --framework or --recipe, by a command line of another launcher (torchrun),
+ * by the gang, or by the operator's variables. A job without any goes on as
+ * before. roles.c and meeting.c do the rest. */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/job/framework.h"
+#include "bin/proc/search.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define SHEBANG_BYTES 256
+
+/* The user's recipes stand before the installation's. */
+static void recipe_dirs(const struct job *j, struct hb_strv *out)
+{
+    const char *home = hb_search_env(j->env, "HOME");
+    char *self = hb_self_exe();
+    char *slash = self != NULL ? strrchr(self, '/') : NULL;
+
+    if (home != NULL) {
+        hb_strv_pushf(out, "%s/.config/hpcboot/recipes", home);
+    }
+    hb_strv_push(out, HB_SYSCONFDIR "/hpcboot/recipes");
+    if (slash != NULL) {
+        hb_strv_pushf(out, "%.*s/share/hpcboot/recipes",
+                      (int)(slash - self), self);
+        hb_strv_pushf(out, "%.*s/../share/hpcboot/recipes",
+                      (int)(slash - self), self);
+    }
+    hb_strv_push(out, HB_PKGDATADIR "/recipes");
+    free(self);
+}
+
+static int take_text(struct job *j, char *path, char *text, size_t len,
+                     struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+    int rc;
+
+    free(f->path);
+    free(f->text);
+    f->path = path;
+    f->text = text;
+    f->len = len;
+    hb_recipe_destroy(f->recipe);
+    f->recipe = NULL;
+    rc = hb_recipe_parse(&f->recipe, path, text, len, err);
+    if (rc < 0) { /* nothing was started: the request is wrong */
+        err->code = HPCBOOT_ERR_USAGE;
+        return HPCBOOT_ERR_USAGE;
+    }
+    return 0;
+}
+
+static int read_named(struct job *j, const char *name,
+                      struct hpcboot_error *err)
+{
+    struct hb_strv dirs = HB_STRV_INIT;
+    char *path, *text;
+    size_t len;
+    int rc;
+
+    recipe_dirs(j, &dirs);
+    rc = hb_recipe_find(hb_strv_view(&dirs), name, &path, &text, &len, err);
+    hb_strv_destroy(&dirs);
+    if (rc < 0) {
+        return hb_error_prefix(err, rc, "--framework %s", name),
+               err->code = HPCBOOT_ERR_USAGE;
+    }
+    return take_text(j, path, text, len, err);
+}
+
+static int read_file(struct job *j, const char *path,
+                     struct hpcboot_error *err)
+{
+    char *text = NULL;
+    size_t len;
+    int rc = hb_file_read(path, HB_RECIPE_BYTES_MAX, &text, &len, err);
+
+    if (rc < 0) {
+        hb_error_prefix(err, rc, "--recipe");
+        err->code = HPCBOOT_ERR_USAGE;
+        return HPCBOOT_ERR_USAGE;
+    }
+    return take_text(j, hb_xstrdup(path), text, len, err);
+}
+
+static void name_it(struct job *j, const char *name, const char *fmt, ...)
+    HB_PRINTF(3, 4);
+
+static void name_it(struct job *j, const char *name, const char *fmt, ...)
+{
+    struct hb_str why = HB_STR_INIT;
+    va_list ap;
+
+    if (j->framework == NULL) {
+        j->framework = hb_xcalloc(1, sizeof *j->framework);
+    }
+    va_start(ap, fmt);
+    hb_str_vputf(&why, fmt, ap);
+    va_end(ap);
+    free(j->framework->name);
+    free(j->framework->why);
+    j->framework->name = hb_xstrdup(name);
+    j->framework->why = hb_str_steal(&why);
+}
+
+/* --- a command line of another launcher -------------------------------- */
+
+/* The interpreter of a Python program: what its first line names. */
+static char *interpreter_of(const struct job *j, const char *program)
+{
+    struct hb_strv tries = HB_STRV_INIT;
+    char *found = NULL;
+
+    hb_search_paths(program, j->env, &tries);
+    for (size_t i = 0; i < tries.n && found == NULL; i++) {
+        char *text = NULL, *end;
+        size_t len;
+
+        if (hb_file_read(tries.v[i], 1u << 20, &text, &len, NULL) >= 0 &&
+            hb_starts_with(text, "#!/") &&
+            (end = memchr(text, '\n', len)) != NULL &&
+            end - text < SHEBANG_BYTES) {
+            *end = '\0';
+            if (strstr(text, "python") != NULL && strchr(text, ' ') == NULL) {
+                found = hb_xstrdup(text + 2);
+            }
+        }
+        free(text);
+    }
+    hb_strv_destroy(&tries);
+    return found != NULL ? found : hb_xstrdup("python3");
+}
+
+static void keep_given(struct job *j, const struct hb_strv *given)
+{
+    for (size_t i = 0; i < given->n; i++) {
+        hb_env_put(&j->framework->given, given->v[i]);
+    }
+}
+
+/* What the user told hbrun itself stands. */
+static void take_launch(struct job *j, struct hb_launch *l)
+{
+    struct hb_options *o = j->own;
+    struct hb_app_options *app = &o->apps[0];
+
+    for (size_t i = 0; i < l->env.n; i++) {
+        hb_strv_pushf(&app->env_rules, "+%s", l->env.v[i]);
+    }
+    if (o->host_list == NULL && o->hostfile == NULL) {
+        o->host_list = l->host_list;
+        o->hostfile = l->hostfile;
+        l->host_list = l->hostfile = NULL;
+    }
+    if (app->np == 0 && o->per_node == 0 && o->map_by == NULL) {
+        app->np = l->np;
+        o->per_node = l->per_node;
+    }
+    o->nodes = o->nodes == 0 ? l->nodes : o->nodes;
+    o->port = o->port == 0 ? l->port : o->port;
+    hb_strv_destroy(&app->argv);
+    app->argv = l->program;
+    l->program = (struct hb_strv)HB_STRV_INIT;
+    keep_given(j, &l->given);
+    for (size_t i = 0; i < l->ignored.n; i++) {
+        hb_log(HB_WARN, "%s of %s has no effect: hbrun starts the processes "
+               "itself", l->ignored.v[i], l->tool);
+    }
+}
+
+static int read_launch(struct job *j, struct hpcboot_error *err)
+{
+    const struct hb_app_options *app = &j->opt->apps[0];
+    struct hb_launch l;
+    char *python;
+    int rc;
+
+    if (hb_launch_tool(app->argv.v) == NULL) {
+        return 0;
+    }
+    python = interpreter_of(j, app->argv.v[0]);
+    rc = hb_launch_read(app->argv.v, python, &l, err);
+    free(python);
+    if (rc == 1 && (j->framework == NULL ||
+                    hb_starts_with(l.framework, j->framework->name))) {
+        name_it(j, l.framework, "the command line is %s's", l.tool);
+    }
+    if (rc == 1) {
+        take_launch(j, &l);
+    }
+    hb_launch_destroy(&l);
+    return rc < 0 ? rc : 0;
+}
+
+int job_framework_command(struct job *j, struct hpcboot_error *err)
+{
+    const struct hb_options *o = j->opt;
+
+    if (j->framework != NULL) {
+        return 0; /* of a life before */
+    }
+    if (o->recipe != NULL && o->framework != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--framework and --recipe both "
+                       "name a recipe: which one?");
+    }
+    if (o->framework != NULL && !hb_streq(o->framework, "auto")) {
+        name_it(j, o->framework, "--framework (%s)",
+                hb_options_origin(o, "framework"));
+    } else if (o->recipe != NULL) {
+        name_it(j, o->recipe, "--recipe (%s)",
+                hb_options_origin(o, "recipe"));
+    }
+    if (j->own == NULL || o->n_apps != 1 || o->recipe != NULL ||
+        (j->framework != NULL && hb_streq(j->framework->name, "none"))) {
+        return 0;
+    }
+    return read_launch(j, err);
+}
+
+/* --- the gang ------------------------------------------------------------ */
+
+static int recognises(const struct job *j, const struct hb_recipe *r,
+                      const char *name)
+{
+    const char *program = j->opt->apps[0].argv.v[0];
+    const char *slash = strrchr(program, '/');
+
+    if (hb_recipe_detects(r, "command", slash != NULL ? slash + 1 : program)) {
+        return 1;
+    }
+    if (!j->gang.operator_made) {
+        return 0;
+    }
+    if (hb_recipe_detects(r, "gang", j->gang.source)) {
+        return 2;
+    }
+    for (char *const *v = j->env; *v != NULL; v++) {
+        char *variable = hb_xstrndup(*v, strcspn(*v, "="));
+        int yes = hb_recipe_detects(r, "variable", variable);
+
+        free(variable);
+        if (yes) {
+            return 3;
+        }
+    }
+    return 0;
+}
+
+/* The first recipe that knows the command, else the gang, else a variable. */
+static void look_around(struct job *j)
+{
+    static const char *const why[] = {"", "the command", "the gang",
+                                      "the operator's variables"};
+    struct hb_strv dirs = HB_STRV_INIT, names = HB_STRV_INIT;
+    const char *best = NULL;
+    int strength = 4;
+
+    recipe_dirs(j, &dirs);
+    hb_recipe_names(hb_strv_view(&dirs), &names);
+    for (size_t i = 0; i < names.n; i++) {
+        struct hb_recipe *r = NULL;
+        char *path, *text;
+        size_t len;
+        int how = 0;
+
+        if (hb_recipe_find(hb_strv_view(&dirs), names.v[i], &path, &text,
+                           &len, NULL) < 0) {
+            continue;
+        }
+        if (hb_recipe_parse(&r, path, text, len, NULL) >= 0) {
+            how = recognises(j, r, names.v[i]);
+        }
+        if (how > 0 && how < strength) {
+            strength = how;
+            best = names.v[i];
+        }
+        hb_recipe_destroy(r);
+        free(path);
+        free(text);
+    }
+    if (best != NULL) {
+        name_it(j, best, "%s", why[strength]);
+    }
+    hb_strv_destroy(&names);
+    hb_strv_destroy(&dirs);
+}
+
+static int check_given(struct job *j, struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+
+    for (size_t i = 0; i < j->opt->recipe_set.n; i++) {
+        const char *entry = j->opt->recipe_set.v[i];
+        char *name = hb_xstrndup(entry, strcspn(entry, "="));
+        int known = strchr(entry, '=') != NULL &&
+                    hb_recipe_takes(f->recipe, name);
+
+        free(name);
+        if (!known) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--recipe-set %s: %s sets "
+                           "nothing of that name", entry, f->path);
+        }
+        hb_env_put(&f->given, entry);
+    }
+    if (hb_recipe_takes(f->recipe, "max_restarts") &&
+        !hb_streq(hb_options_origin(j->opt, "max-restarts"), "default")) {
+        hb_env_setf(&f->given, "max_restarts", "%u", j->opt->max_restarts);
+    }
+    return 0;
+}
+
+static const char *env_get(const struct job *j, const char *name)
+{
+    return hb_search_env(j->env, name);
+}
+
+static void give_environment(struct job *j)
+{
+    struct hb_strv names = HB_STRV_INIT;
+
+    hb_recipe_env_names(j->framework->recipe, &names);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *value = env_get(j, names.v[i]);
+        char *name = hb_xasprintf("env_%s", names.v[i]);
+
+        if (value != NULL) {
+            hb_env_set(&j->framework->given, name, value);
+        }
+        free(name);
+    }
+    hb_strv_destroy(&names);
+}
+
+/* One process on each host, which has all of it. */
+static void place_per_host(struct job *j)
+{
+    struct hb_options *o = j->own;
+
+    if (o == NULL || !hb_recipe_per_host(j->framework->recipe)) {
+        return;
+    }
+    if (o->map_by == NULL && o->per_node == 0) {
+        o->per_node = 1;
+    }
+    if (o->bind_to == NULL) {
+        o->bind_to = hb_xstrdup("none");
+    }
+}
+
+int job_framework_choose(struct job *j, struct hpcboot_error *err)
+{
+    int rc;
+
+    if (j->framework != NULL && j->framework->recipe != NULL) {
+        return 0; /* of a life before */
+    }
+    if (j->framework == NULL && j->opt->n_apps == 1) {
+        look_around(j);
+    }
+    if (j->framework == NULL) {
+        if (j->opt->role != NULL || j->opt->recipe_set.n > 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--role and --recipe-set "
+                           "need a framework: --framework NAME");
+        }
+        return 0;
+    }
+    rc = j->opt->recipe != NULL ? read_file(j, j->opt->recipe, err)
+                                : read_named(j, j->framework->name, err);
+    if (rc == 0) {
+        rc = check_given(j, err);
+    }
+    if (rc == 0) {
+        give_environment(j);
+        place_per_host(j);
+        rc = job_roles_read(j, err);
+    }
+    return rc;
+}
+
+void job_framework_end_life(struct job *j)
+{
+    struct job_framework *f = j->framework;
+
+    if (f == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; f->node_address != NULL && i < j->map->n_nodes; i++) {
+        free(f->node_address[i]);
+    }
+    free(f->node_address);
+    free(f->answered);
+    free(f->ports);
+    free(f->serves);
+    free(f->role_of_rank);
+    hb_strv_destroy(&f->addresses);
+    memset(&f->role_of_rank, 0,
+           sizeof *f - offsetof(struct job_framework, role_of_rank));
+}
+
+void job_framework_destroy(struct job_framework *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    hb_recipe_destroy(f->recipe);
+    hb_strv_destroy(&f->given);
+    hb_strv_destroy(&f->role_names);
+    free(f->role_counts);
+    free(f->name);
+    free(f->why);
+    free(f->path);
+    free(f->text);
+    free(f);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_JOB_FRAMEWORK_H
+#define HB_JOB_FRAMEWORK_H
+
+#include "bin/job/job_impl.h"
+#include "bin/recipe/launch.h"
+#include "bin/recipe/recipe.h"
+
+/* What framework.c, roles.c and meeting.c share. */
+struct job_framework {
+    char *name, *why;  /* "torch", "--framework (command line)" */
+    char *path, *text; /* of the recipe */
+    size_t len;
+    struct hb_recipe *recipe;
+    struct hb_strv given;
+    /* --role, as it was written; counts[i] HB_RECIPE_REST: what is left */
+    struct hb_strv role_names;
+    uint32_t *role_counts;
+    /* From here on: of one life of the job. */
+    uint32_t *role_of_rank; /* [n_ranks] once there is a map; or NULL */
+    /* what agents answered */
+    struct hb_strv addresses;  /* [n_nodes] */
+    uint32_t *ports, n_ports;
+    unsigned char *answered;   /* [n_nodes] */
+    char **node_address;       /* [n_nodes] until all have answered */
+    int asked;
+    unsigned char *serves; /* [n_ranks] */
+    uint32_t n_working;    /* ranks that do not serve, and run */
+    uint32_t n_serving;
+    /* what they saw of the meeting */
+    uint32_t met_told, apart; /* hosts: that told, that met nobody */
+    const char *one_apart;
+    unsigned head_met; /* HB_MET_* of the head */
+};
+
+/* roles.c */
+int job_roles_read(struct job *j, struct hpcboot_error *err);
+int job_roles_assign(struct job *j, struct hpcboot_error *err);
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Where the ranks of a framework meet. Once they are placed, every agent is
+ * asked for the ports that are to listen on its host and for its address; with
+ * the answers the recipe is tried for the first and the last rank, so that what
+ * cannot work is said before anything is started, and goes to all agents. At
+ * the end the agents say what they saw of the meeting: ranks that never met
+ * were worlds of their own. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/job/framework.h"
+#include "bin/proc/search.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define PORT_MAX 65535
+#define HOST_TEXT 320 /* a sentence with a host name in it */
+
+/* What operators put a port into: "29500", "10.0.0.1:36543", a TF_CONFIG: the
+ * number behind the last colon that ends the text or a string. 0: none. */
+static uint32_t port_in(const char *text)
+{
+    uint32_t found = 0;
+    uint64_t n;
+
+    if (hb_parse_u64(text, 1, PORT_MAX, &n) == 0) {
+        return (uint32_t)n;
+    }
+    for (const char *p = strchr(text, ':'); p != NULL;
+         p = strchr(p + 1, ':')) {
+        size_t digits = strspn(p + 1, "0123456789");
+        char *number = hb_xstrndup(p + 1, digits);
+
+        if ((p[1 + digits] == '\0' || p[1 + digits] == '"') &&
+            hb_parse_u64(number, 1, PORT_MAX, &n) == 0) {
+            found = (uint32_t)n;
+        }
+        free(number);
+    }
+    return found;
+}
+
+/* The user's, the operator's, the recipe's. */
+static uint32_t wanted_port(const struct job *j,
+                            const struct hb_recipe_port *p,
+                            const char **whose_out)
+{
+    char *name = hb_xasprintf("port_%s", p->name);
+    const char *said = hb_env_get(&j->framework->given, name);
+    uint64_t n;
+
+    free(name);
+    *whose_out = "";
+    if (said != NULL && hb_parse_u64(said, 1, PORT_MAX, &n) == 0) {
+        return (uint32_t)n | HB_PORT_MUST;
+    }
+    for (size_t i = 0; i < p->from.n; i++) {
+        const char *value = hb_search_env(j->env, p->from.v[i]);
+        uint32_t port = value != NULL ? port_in(value) : 0;
+
+        if (port > 0) {
+            *whose_out = p->from.v[i];
+            return port;
+        }
+    }
+    return p->wanted;
+}
+
+/* Calls `each` for every port that is to listen on a node, in order. */
+typedef void (*port_visit)(struct job *j, uint32_t at, uint32_t wanted,
+                           const char *whose, void *arg);
+
+static void visit_ports(struct job *j, uint32_t node, port_visit each,
+                        void *arg)
+{
+    const struct hb_jobmap *map = j->map;
+    const struct hb_recipe *r = j->framework->recipe;
+    size_t n;
+    const struct hb_recipe_port *ports = hb_recipe_ports(r, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *whose;
+        uint32_t wanted = wanted_port(j, &ports[i], &whose);
+
+        if (ports[i].kind == HB_RECIPE_PORT_HOST ||
+            (ports[i].kind == HB_RECIPE_PORT_HEAD &&
+             node == map->node_of_rank[0])) {
+            each(j, hb_recipe_port_at(r, map, i, node, 0), wanted, whose, arg);
+        }
+        for (uint32_t k = 0; ports[i].kind == HB_RECIPE_PORT_RANK &&
+             k < map->n_ranks; k++) {
+            if (map->node_of_rank[k] == node) {
+                each(j, hb_recipe_port_at(r, map, i, node, k), wanted, whose,
+                     arg);
+            }
+        }
+    }
+}
+
+struct wish {
+    uint32_t *v, n;
+};
+
+static void add_wish(struct job *j, uint32_t at, uint32_t wanted,
+                     const char *whose, void *arg)
+{
+    struct wish *w = arg;
+
+    w->v = hb_xrealloc(w->v, (w->n + 1) * sizeof *w->v);
+    w->v[w->n++] = wanted;
+}
+
+static void ask_node(struct job *j, uint32_t node)
+{
+    struct job_host *h = j->node_host[node];
+    struct wish w = {NULL, 0};
+    /* The head is what others have to reach; it looks at one of them. */
+    uint32_t head = j->map->node_of_rank[0];
+    uint32_t other = node != head ? head : node == 0 ? 1 : 0;
+
+    visit_ports(j, node, add_wish, &w);
+    HOST_SEND(h, ports, .wanted = {.v = w.v, .n = w.n},
+              .towards = j->map->n_nodes > 1 ? j->map->node_names[other]
+                                             : "");
+    free(w.v);
+}
+
+int job_meeting_ask(struct job *j, struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+    int rc;
+
+    if (f == NULL) {
+        return 0;
+    }
+    if (f->asked) {
+        return f->addresses.n < j->map->n_nodes;
+    }
+    f->asked = 1;
+    rc = job_roles_assign(j, err);
+    if (rc < 0) {
+        return rc;
+    }
+    f->n_ports = hb_recipe_n_ports(f->recipe, j->map);
+    f->ports = hb_xcalloc(f->n_ports + 1, sizeof *f->ports);
+    f->answered = hb_xcalloc(j->map->n_nodes, sizeof *f->answered);
+    f->node_address = hb_xcalloc(j->map->n_nodes, sizeof *f->node_address);
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        ask_node(j, i);
+    }
+    return 1;
+}
+
+/* --- answers ------------------------------------------------------------- */
+
+struct answer {
+    const struct hb_msg_ports_found *m;
+    struct job_host *h;
+    uint32_t n;
+};
+
+static void take_port(struct job *j, uint32_t at, uint32_t wanted,
+                      const char *whose, void *arg)
+{
+    struct answer *a = arg;
+    uint32_t port = hb_wire_u32s_at(&a->m->ports, a->n++);
+
+    j->framework->ports[at] = port;
+    if (*whose != '\0' && port != wanted) {
+        hb_log(HB_WARN, "host %s: port %u, which %s declares, is taken: %u is "
+               "used instead", a->h->spec->name, wanted, whose, port);
+    }
+}
+
+static int all_answered(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        if (!j->framework->answered[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void make_facts(const struct job *j, struct hb_recipe_facts *out)
+{
+    const struct job_framework *f = j->framework;
+
+    *out = (struct hb_recipe_facts){
+        .map = j->map, .job_id = j->id,
+        .addresses = hb_strv_view(&f->addresses), .ports = f->ports,
+        .role_of_rank = f->role_of_rank, .given = hb_strv_view(&f->given),
+        .program = j->opt->apps[0].argv.v, .dir = "/tmp",
+    };
+}
+
+/* What it makes for a rank may be wrong although the file is right. */
+static int try_recipe(const struct job *j, struct hpcboot_error *err)
+{
+    const uint32_t ranks[] = {0, j->map->n_ranks - 1};
+    struct job_framework *f = j->framework;
+    struct hb_recipe_facts facts;
+    int rc;
+
+    make_facts(j, &facts);
+    f->serves = hb_xcalloc(j->map->n_ranks, 1);
+    rc = hb_recipe_serving(f->recipe, &facts, f->serves, err);
+    for (uint32_t i = 0; i < j->map->n_ranks; i++) {
+        f->n_serving += f->serves[i];
+    }
+    f->n_working = j->map->n_ranks - f->n_serving;
+    for (size_t i = 0; rc == 0 && i < 2; i++) {
+        struct hb_recipe_rank made;
+
+        rc = hb_recipe_expand(f->recipe, &facts, ranks[i], &made,
+                              err);
+        if (rc == 0) {
+            hb_recipe_rank_destroy(&made);
+        }
+    }
+    return rc;
+}
+
+int job_meeting_found(struct job_host *h, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct job_framework *fw = j->framework;
+    struct hpcboot_error why = {0};
+    struct hb_msg_ports_found m;
+    int rc = hb_wire_get_ports_found(f, &m, err);
+
+    if (rc < 0 || fw == NULL || !fw->asked || h->node == HB_NODE_UNSET ||
+        j->phase != JOB_CONNECTING || fw->answered[h->node]) {
+        return rc;
+    }
+    if (m.text[0] != '\0') {
+        job_fail(j, HB_CAUSE_USAGE, 0, "host %s: %s", h->spec->name, m.text);
+        return 0;
+    }
+    visit_ports(j, h->node, take_port, &(struct answer){&m, h, 0});
+    fw->answered[h->node] = 1;
+    fw->node_address[h->node] = hb_xstrdup(m.address);
+    if (!all_answered(j)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        hb_strv_take(&fw->addresses, fw->node_address[i]);
+        fw->node_address[i] = NULL;
+    }
+    if (try_recipe(j, &why) < 0) {
+        job_fail(j, HB_CAUSE_USAGE, 0, "%s", why.text);
+    } else {
+        job_begin(j);
+    }
+    return 0;
+}
+
+static uint32_t meet_index(const struct job *j)
+{
+    size_t n, i = 0;
+    const struct hb_recipe *r = j->framework->recipe;
+    const struct hb_recipe_port *ports = hb_recipe_ports(r, &n);
+    const struct hb_recipe_port *meet = hb_recipe_meet(r);
+
+    while (i < n && &ports[i] != meet) {
+        i++;
+    }
+    return i < n ? hb_recipe_port_at(r, j->map, i, 0, 0) : HB_NODE_UNSET;
+}
+
+int job_meeting_put(struct job *j, struct hb_buf *out,
+                    struct hpcboot_error *err)
+{
+    const struct job_framework *f = j->framework;
+
+    if (f == NULL) {
+        return 0;
+    }
+    const struct hb_msg_recipe m = {
+        .name = f->path, .text = {f->text, f->len},
+        .given = hb_wire_strv_of(hb_strv_view(&f->given)),
+        .addresses = hb_wire_strv_of(hb_strv_view(&f->addresses)),
+        .ports = {.v = f->ports, .n = f->n_ports},
+        .roles = {.v = f->role_of_rank,
+                  .n = f->role_of_rank != NULL ? j->map->n_ranks : 0},
+        .meet = meet_index(j),
+    };
+
+    return hb_wire_put_recipe(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+int job_meeting_met(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct job_framework *fw = h->job->framework;
+    struct hb_msg_met m;
+    int rc = hb_wire_get_met(f, &m, err);
+
+    if (rc < 0 || fw == NULL || h->node == HB_NODE_UNSET) {
+        return rc;
+    }
+    fw->met_told++;
+    if (h->node == h->job->map->node_of_rank[0]) {
+        fw->head_met = m.seen;
+    } else if (!(m.seen & HB_MET_FAR)) {
+        fw->apart++;
+        fw->one_apart = h->spec->name;
+    }
+    return 0;
+}
+
+/* Ranks that ended well and never met were worlds of one. */
+void job_meeting_judge(const struct job *j)
+{
+    const struct job_framework *f = j->framework;
+    char who[HOST_TEXT];
+    uint32_t at;
+    int lonely;
+
+    if (f == NULL || j->map == NULL || j->map->n_ranks < 2 ||
+        f->met_told < j->map->n_nodes || j->verdict.kind != HB_CAUSE_NONE) {
+        return;
+    }
+    at = meet_index(j);
+    lonely = !(f->head_met & (HB_MET_LISTENER | HB_MET_NEAR | HB_MET_FAR));
+    if (at == HB_NODE_UNSET || (!lonely && f->apart == 0)) {
+        return;
+    }
+    if (lonely) {
+        snprintf(who, sizeof who, "none of your %u ranks", j->map->n_ranks);
+    } else {
+        snprintf(who, sizeof who, "no rank on %s%s", f->one_apart,
+                 f->apart > 1 ? " and on others" : "");
+    }
+    hb_log(HB_WARN, "%s ever connected to %s:%u, where the ranks of %s meet: "
+           "they were worlds of their own, or met elsewhere; does the program "
+           "name a master itself (localhost)?", who,
+           f->addresses.v[j->map->node_of_rank[0]], f->ports[at], f->name);
+}
+
+/* A rank has ended well: have all, but for those that only serve them? */
+int job_meeting_over(const struct job *j, uint32_t rank)
+{
+    struct job_framework *f = j->framework;
+
+    return f != NULL && f->n_serving > 0 && !f->serves[rank] &&
+           --f->n_working == 0;
+}
+
+void job_meeting_explain(const struct job *j, struct hb_strv *lines)
+{
+    const struct job_framework *f = j->framework;
+    size_t n;
+    const struct hb_recipe_port *ports;
+
+    if (f == NULL) {
+        return;
+    }
+    hb_strv_pushf(lines, "framework: %s (%s): %s, by %s", f->name, f->why,
+                  hb_recipe_summary(f->recipe), f->path);
+    ports = hb_recipe_ports(f->recipe, &n);
+    for (size_t i = 0; i < n; i++) {
+        const char *whose;
+        uint32_t wanted = wanted_port(j, &ports[i], &whose);
+
+        if (f->ports != NULL && f->addresses.n > 0 &&
+            ports[i].kind == HB_RECIPE_PORT_HEAD) {
+            hb_strv_pushf(lines, "port %s: %s:%u", ports[i].name,
+                          f->addresses.v[j->map->node_of_rank[0]],
+                          f->ports[hb_recipe_port_at(f->recipe, j->map, i, 0,
+                                                     0)]);
+        } else {
+            hb_strv_pushf(lines, "port %s: %u%s%s%s, or one that is free",
+                          ports[i].name, wanted & PORT_MAX,
+                          *whose != '\0' ? " (" : "", whose,
+                          *whose != '\0' ? ")" : "");
+        }
+    }
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Applies a recipe to one rank of a job. A pure function of the recipe and the
+ * facts. ${each ...} moves a cursor over ranks, hosts or roles; inside it the
+ * variables speak of what the cursor stands at, and an inner `each rank` walks
+ * only the ranks of the outer host or role.
+ *
+ * What comes out is bounded in bytes, and the work in steps: a recipe is
+ * somebody's file. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/recipe/recipe_impl.h"
+#include "lib/base/str.h"
+
+/* Nodes that may be visited for one rank: a list of all ranks for each rank of
+ * a job of 4096 is within it. */
+#define STEPS_MAX (64u << 20)
+#define ANY UINT32_MAX
+
+struct cursor {
+    uint32_t rank, node, role;
+    uint32_t only_node, only_role; /* an inner `each rank` keeps to; or ANY */
+};
+
+struct expansion {
+    const struct hb_recipe *r;
+    const struct hb_recipe_facts *f;
+    uint32_t *role_index; /* [n_ranks] among the ranks of its role */
+    uint32_t *role_size;  /* [roles.n + 1] */
+    uint32_t *first_rank; /* [n_nodes] */
+    uint32_t steps;
+};
+
+static int put_nodes(struct expansion *x, const struct node *n,
+                     const struct cursor *c, struct hb_str *out,
+                     struct hpcboot_error *err);
+
+static uint32_t role_of(const struct expansion *x, uint32_t rank)
+{
+    return x->f->role_of_rank != NULL ? x->f->role_of_rank[rank] : 0;
+}
+
+static const char *given(const struct expansion *x, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (char *const *v = x->f->given; v != NULL && *v != NULL; v++) {
+        if (strncmp(*v, name, n) == 0 && (*v)[n] == '=') {
+            return *v + n + 1;
+        }
+    }
+    return NULL;
+}
+
+static int holds(struct expansion *x, const struct condition *when,
+                 const struct cursor *c, int *out, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    *out = 1;
+    for (; rc == 0 && *out && when != NULL; when = when->next) {
+        struct hb_str a = HB_STR_INIT, b = HB_STR_INIT;
+
+        rc = put_nodes(x, when->name, c, &a, err);
+        if (rc == 0) {
+            rc = put_nodes(x, when->value.nodes, c, &b, err);
+        }
+        *out = hb_streq(hb_str_text(&a), hb_str_text(&b)) != when->negated;
+        hb_str_destroy(&a);
+        hb_str_destroy(&b);
+    }
+    return rc;
+}
+
+/* What the launcher was told, else the last `set` that holds; else "". */
+static int put_set(struct expansion *x, const char *name,
+                   const struct cursor *c, struct hb_str *out,
+                   struct hpcboot_error *err)
+{
+    const struct hb_recipe *r = x->r;
+    const char *value = given(x, name);
+    const struct statement *best = NULL;
+    int rc = 0, yes;
+
+    if (value != NULL) {
+        hb_str_put(out, value);
+        return 0;
+    }
+    for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
+        const struct statement *s = &r->statements[i];
+
+        if (s->kind == ST_SET && hb_streq(s->name, name)) {
+            rc = holds(x, s->when, c, &yes, err);
+            best = rc == 0 && yes ? s : best;
+        }
+    }
+    return rc < 0 || best == NULL
+               ? rc : put_nodes(x, best->words[0].nodes, c, out, err);
+}
+
+static void put_url_address(struct hb_str *out, const char *address)
+{
+    int v6 = strchr(address, ':') != NULL;
+
+    hb_str_putf(out, "%s%s%s", v6 ? "[" : "", address, v6 ? "]" : "");
+}
+
+/* The place of a rank among the hosts that have one of its local number. */
+static void put_cross(const struct expansion *x, const struct cursor *c,
+                      int size, struct hb_str *out)
+{
+    const struct hb_jobmap *map = x->f->map;
+    uint32_t n = 0, local = map->local_rank[c->rank];
+
+    for (uint32_t i = 0; i < (size ? map->n_nodes : c->node); i++) {
+        n += map->local_size[i] > local;
+    }
+    hb_str_putf(out, "%u", n);
+}
+
+static void put_program(const struct expansion *x, struct hb_str *out)
+{
+    for (char *const *v = x->f->program; v != NULL && *v != NULL; v++) {
+        hb_str_putf(out, "%s%s", v == x->f->program ? "" : " ", *v);
+    }
+}
+
+static void put_builtin(const struct expansion *x, int variable,
+                        const struct cursor *c, struct hb_str *out)
+{
+    const struct hb_jobmap *map = x->f->map;
+    uint32_t head = map->node_of_rank[0];
+
+    switch (variable) {
+    case VAR_rank: hb_str_putf(out, "%u", c->rank); break;
+    case VAR_size: hb_str_putf(out, "%u", map->n_ranks); break;
+    case VAR_local_rank:
+        hb_str_putf(out, "%u", map->local_rank[c->rank]);
+        break;
+    case VAR_local_size:
+        hb_str_putf(out, "%u", map->local_size[c->node]);
+        break;
+    case VAR_node: hb_str_putf(out, "%u", c->node); break;
+    case VAR_nodes: hb_str_putf(out, "%u", map->n_nodes); break;
+    case VAR_host: hb_str_put(out, map->node_names[c->node]); break;
+    case VAR_address: hb_str_put(out, x->f->addresses[c->node]); break;
+    case VAR_url_address:
+        put_url_address(out, x->f->addresses[c->node]);
+        break;
+    case VAR_head_host: hb_str_put(out, map->node_names[head]); break;
+    case VAR_head_address: hb_str_put(out, x->f->addresses[head]); break;
+    case VAR_head_url_address:
+        put_url_address(out, x->f->addresses[head]);
+        break;
+    case VAR_cross_rank: put_cross(x, c, 0, out); break;
+    case VAR_cross_size: put_cross(x, c, 1, out); break;
+    case VAR_role:
+        hb_str_put(out, x->r->roles.n > 0 ? x->r->roles.v[c->role] : "");
+        break;
+    case VAR_role_index:
+        hb_str_putf(out, "%u", x->role_index[c->rank]);
+        break;
+    case VAR_role_size: hb_str_putf(out, "%u", x->role_size[c->role]); break;
+    case VAR_job_id: hb_str_put(out, x->f->job_id); break;
+    case VAR_program: put_program(x, out); break;
+    case VAR_hpcbootd:
+        hb_str_put(out, x->f->agent != NULL ? x->f->agent : "hpcbootd");
+        break;
+    default: break;
+    }
+}
+
+static int put_variable(struct expansion *x, const struct node *n,
+                        const struct cursor *c, struct hb_str *out,
+                        struct hpcboot_error *err)
+{
+    const char *value;
+
+    switch (n->variable) {
+    case VAR_PORT:
+        hb_str_putf(out, "%u", x->f->ports[hb_recipe_port_at(
+            x->r, x->f->map, n->index, c->node, c->rank)]);
+        return 0;
+    case VAR_SET:
+        return put_set(x, n->text, c, out, err);
+    case VAR_FILE:
+        hb_str_putf(out, "%s/%s", x->f->dir, x->r->statements[n->index].name);
+        return 0;
+    case VAR_ENV:
+        value = given(x, n->text);
+        hb_str_put(out, value != NULL ? value : "");
+        return 0;
+    case VAR_NUMBER:
+        hb_str_putf(out, "%u", x->role_size[n->index]);
+        return 0;
+    default:
+        put_builtin(x, n->variable, c, out);
+        return 0;
+    }
+}
+
+/* Puts the cursor at the i-th thing; 0: this one is not walked over. */
+static int move(const struct expansion *x, const struct node *n, uint32_t i,
+                const struct cursor *outer, struct cursor *c)
+{
+    *c = *outer;
+    switch (n->each) {
+    case EACH_RANK:
+        c->rank = i;
+        c->node = x->f->map->node_of_rank[i];
+        c->role = role_of(x, i);
+        return (n->role == NULL || c->role == n->index) &&
+               (outer->only_node == ANY || outer->only_node == c->node) &&
+               (outer->only_role == ANY || outer->only_role == c->role);
+    case EACH_HOST:
+        c->node = c->only_node = i;
+        c->rank = x->first_rank[i];
+        return 1;
+    default:
+        c->role = c->only_role = i;
+        return x->role_size[i] > 0;
+    }
+}
+
+static int put_each(struct expansion *x, const struct node *n,
+                    const struct cursor *outer, struct hb_str *out,
+                    struct hpcboot_error *err)
+{
+    const uint32_t counts[] = {
+        [EACH_RANK] = x->f->map->n_ranks, [EACH_HOST] = x->f->map->n_nodes,
+        [EACH_ROLE] = (uint32_t)x->r->roles.n};
+    int rc = 0, any = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < counts[n->each]; i++) {
+        struct cursor c;
+
+        if (x->steps++ > STEPS_MAX) {
+            return recipe_fail(x->r->name, n->at, err, "this takes too many "
+                               "steps for %u ranks", x->f->map->n_ranks);
+        }
+        if (!move(x, n, i, outer, &c)) {
+            continue;
+        }
+        if (any) {
+            hb_str_put(out, n->separator);
+        }
+        any = 1;
+        rc = put_nodes(x, n->body, &c, out, err);
+    }
+    return rc;
+}
+
+static int put_nodes(struct expansion *x, const struct node *n,
+                     const struct cursor *c, struct hb_str *out,
+                     struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (; rc == 0 && n != NULL; n = n->next) {
+        if (x->steps++ > STEPS_MAX || out->len > HB_RECIPE_VALUE_MAX) {
+            return recipe_fail(x->r->name, n->at, err, "this makes a text "
+                               "longer than %u bytes, or takes too many "
+                               "steps", HB_RECIPE_VALUE_MAX);
+        }
+        if (n->kind == NODE_TEXT) {
+            hb_str_put(out, n->text);
+        } else if (n->kind == NODE_VARIABLE) {
+            rc = put_variable(x, n, c, out, err);
+        } else {
+            rc = put_each(x, n, c, out, err);
+        }
+    }
+    return rc;
+}
+
+/* --- statements ------------------------------------------------------- */
+
+static int is_program(const struct word *w)
+{
+    const struct node *n = w->nodes;
+
+    return n != NULL && n->kind == NODE_VARIABLE && n->next == NULL &&
+           n->variable == VAR_program;
+}
+
+/* A word that is ${program} alone stands for all words of the program; one
+ * that comes to nothing, and was a variable, is left out. */
+static int put_words(struct expansion *x, const struct statement *s,
+                     const struct cursor *c, struct hb_strv *out,
+                     struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < s->n_words; i++) {
+        const struct word *w = &s->words[i];
+        struct hb_str text = HB_STR_INIT;
+
+        if (is_program(w)) {
+            hb_strv_extend(out, x->f->program);
+            continue;
+        }
+        rc = put_nodes(x, w->nodes, c, &text, err);
+        if (rc == 0 && (text.len > 0 || w->nodes == NULL ||
+                        w->nodes->kind == NODE_TEXT)) {
+            hb_strv_push(out, hb_str_text(&text));
+        }
+        hb_str_destroy(&text);
+    }
+    return rc;
+}
+
+static int put_command(struct expansion *x, const struct statement *s,
+                       enum hb_recipe_step step, const struct cursor *c,
+                       struct hb_recipe_rank *out, struct hpcboot_error *err)
+{
+    struct hb_recipe_command *command;
+
+    out->commands = hb_xrealloc(out->commands, (out->n_commands + 1) *
+                                                   sizeof *out->commands);
+    command = &out->commands[out->n_commands++];
+    *command = (struct hb_recipe_command){.step = step,
+                                          .seconds = s->seconds};
+    return put_words(x, s, c, &command->argv, err);
+}
+
+static int put_env(struct expansion *x, const struct statement *s,
+                   const struct cursor *c, struct hb_strv *out,
+                   struct hpcboot_error *err)
+{
+    struct hb_str text = HB_STR_INIT;
+    int rc = put_nodes(x, s->words[0].nodes, c, &text, err);
+    size_t bytes = strlen(s->name) + text.len + 2;
+
+    if (rc == 0 && bytes > HB_RECIPE_ENV_MAX) {
+        rc = recipe_fail(x->r->name, s->at, err, "%s would have %zu bytes, "
+                         "and Linux lets no variable have more than %u: a job "
+                         "of %u ranks is too large for it", s->name, bytes,
+                         HB_RECIPE_ENV_MAX, x->f->map->n_ranks);
+    }
+    if (rc == 0) {
+        hb_env_setf(out, s->name, "%s", hb_str_text(&text));
+    }
+    hb_str_destroy(&text);
+    return rc;
+}
+
+static int put_file(struct expansion *x, const struct statement *s,
+                    const struct cursor *c, struct hb_recipe_rank *out,
+                    struct hpcboot_error *err)
+{
+    struct hb_str text = HB_STR_INIT;
+    int rc = put_nodes(x, s->words[0].nodes, c, &text, err);
+    struct hb_recipe_file *f;
+
+    if (rc < 0) {
+        hb_str_destroy(&text);
+        return rc;
+    }
+    hb_str_putc(&text, '\n');
+    out->files = hb_xrealloc(out->files,
+                             (out->n_files + 1) * sizeof *out->files);
+    f = &out->files[out->n_files++];
+    f->name = hb_xstrdup(s->name);
+    f->len = text.len;
+    f->text = hb_str_steal(&text);
+    return 0;
+}
+
+static int put_statement(struct expansion *x, const struct statement *s,
+                         const struct cursor *c, struct hb_recipe_rank *out,
+                         struct hpcboot_error *err)
+{
+    switch (s->kind) {
+    case ST_ENV:
+        return put_env(x, s, c, &out->set, err);
+    case ST_DEFAULT:
+        return put_env(x, s, c, &out->defaults, err);
+    case ST_UNSET:
+        hb_strv_push(&out->unset, s->name);
+        return 0;
+    case ST_FILE:
+        return put_file(x, s, c, out, err);
+    case ST_START:
+        return put_command(x, s, HB_RECIPE_START, c, out, err);
+    case ST_READY:
+        return put_command(x, s, HB_RECIPE_READY, c, out, err);
+    case ST_STOP:
+        return put_command(x, s, HB_RECIPE_STOP, c, out, err);
+    case ST_RUN:
+        hb_strv_destroy(&out->argv);
+        return put_words(x, s, c, &out->argv, err);
+    default:
+        return 0;
+    }
+}
+
+/* --- the whole -------------------------------------------------------- */
+
+static void begin(struct expansion *x, const struct hb_recipe *r,
+                  const struct hb_recipe_facts *f)
+{
+    const struct hb_jobmap *map = f->map;
+
+    *x = (struct expansion){.r = r, .f = f};
+    x->role_index = hb_xcalloc(map->n_ranks, sizeof *x->role_index);
+    x->role_size = hb_xcalloc(r->roles.n + 1, sizeof *x->role_size);
+    x->first_rank = hb_xcalloc(map->n_nodes, sizeof *x->first_rank);
+    for (uint32_t i = map->n_ranks; i-- > 0;) {
+        x->first_rank[map->node_of_rank[i]] = i;
+    }
+    for (uint32_t i = 0; i < map->n_ranks; i++) {
+        x->role_index[i] = x->role_size[role_of(x, i)]++;
+    }
+}
+
+static void end(struct expansion *x)
+{
+    free(x->role_index);
+    free(x->role_size);
+    free(x->first_rank);
+}
+
+int hb_recipe_expand(const struct hb_recipe *r,
+                     const struct hb_recipe_facts *facts, uint32_t rank,
+                     struct hb_recipe_rank *out, struct hpcboot_error *err)
+{
+    struct hb_recipe_rank made = {.n_files = 0};
+    struct expansion x;
+    struct cursor c = {.rank = rank, .only_node = ANY, .only_role = ANY};
+    int rc = 0, yes = 0;
+
+    begin(&x, r, facts);
+    c.node = facts->map->node_of_rank[rank];
+    c.role = role_of(&x, rank);
+    if (!r->one_program || rank == 0) {
+        hb_strv_extend(&made.argv, facts->program);
+    }
+    for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
+        rc = holds(&x, r->statements[i].when, &c, &yes, err);
+        if (rc == 0 && yes) {
+            rc = put_statement(&x, &r->statements[i], &c, &made, err);
+        }
+    }
+    end(&x);
+    if (rc < 0) {
+        hb_recipe_rank_destroy(&made);
+        return rc;
+    }
+    *out = made;
+    return 0;
+}
+
+int hb_recipe_serving(const struct hb_recipe *r,
+                      const struct hb_recipe_facts *facts,
+                      unsigned char *serves_out, struct hpcboot_error *err)
+{
+    const struct hb_jobmap *map = facts->map;
+    struct expansion x;
+    int rc = 0, yes = 0;
+
+    begin(&x, r, facts);
+    for (uint32_t i = 0; rc == 0 && i < map->n_ranks; i++) {
+        const struct cursor c = {
+            .rank = i, .node = map->node_of_rank[i], .role = role_of(&x, i),
+            .only_node = ANY, .only_role = ANY};
+
+        x.steps = 0;
+        serves_out[i] = r->one_program && i > 0;
+        for (size_t k = 0; rc == 0 && k < r->n_statements; k++) {
+            if (r->statements[k].kind == ST_SERVES) {
+                rc = holds(&x, r->statements[k].when, &c, &yes, err);
+                serves_out[i] |= rc == 0 && yes;
+            }
+        }
+    }
+    end(&x);
+    return rc;
+}
+
+void hb_recipe_rank_destroy(struct hb_recipe_rank *rank)
+{
+    hb_strv_destroy(&rank->set);
+    hb_strv_destroy(&rank->defaults);
+    hb_strv_destroy(&rank->unset);
+    hb_strv_destroy(&rank->argv);
+    for (size_t i = 0; i < rank->n_files; i++) {
+        free(rank->files[i].name);
+        free(rank->files[i].text);
+    }
+    free(rank->files);
+    for (size_t i = 0; i < rank->n_commands; i++) {
+        hb_strv_destroy(&rank->commands[i].argv);
+    }
+    free(rank->commands);
+    *rank = (struct hb_recipe_rank){.n_files = 0};
+}
+
+static uint32_t ports_of(const struct hb_recipe_port *port,
+                         const struct hb_jobmap *map)
+{
+    return port->kind == HB_RECIPE_PORT_HEAD ? 1
+           : port->kind == HB_RECIPE_PORT_HOST ? map->n_nodes : map->n_ranks;
+}
+
+uint32_t hb_recipe_n_ports(const struct hb_recipe *r,
+                           const struct hb_jobmap *map)
+{
+    return hb_recipe_port_at(r, map, r->n_ports, 0, 0);
+}
+
+uint32_t hb_recipe_port_at(const struct hb_recipe *r,
+                           const struct hb_jobmap *map, size_t port,
+                           uint32_t node, uint32_t rank)
+{
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < port; i++) {
+        at += ports_of(&r->ports[i], map);
+    }
+    if (port == r->n_ports || r->ports[port].kind == HB_RECIPE_PORT_HEAD) {
+        return at;
+    }
+    return at + (r->ports[port].kind == HB_RECIPE_PORT_HOST ? node : rank);
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Understands torchrun, python -m torch.distributed.run and .launch,
+ * horovodrun and deepspeed: a table of options for each, whose rows say what
+ * an option means here. What has no meaning for hbrun is listed, so that the
+ * user hears of it; what is unknown is an error, because the word after it may
+ * be its value or the program. */
+#include "config.h"
+
+#include "bin/recipe/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/jobmap.h"
+#include "lib/base/str.h"
+
+enum meaning {
+    NOTHING,      /* here it changes nothing that the user would miss */
+    WITHOUT,      /* has no effect; said */
+    GIVE,         /* the recipe's variable `to` */
+    SWITCH,       /* the same, with a fixed text */
+    VARIABLE,     /* an environment variable of the ranks */
+    TURN_ON,      /* the same: 1 */
+    MEGABYTES,    /* the same, in bytes */
+    NODES, PER_NODE, RANKS, MAX_RESTARTS, HOSTS, HOSTFILE, INCLUDE,
+    MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK, SSH_PORT, ELASTIC
+};
+
+struct option {
+    const char *name; /* without dashes, '-' for '_' */
+    int has_value;
+    enum meaning means;
+    const char *to, *text;
+};
+
+static const struct option torch_options[] = {
+    {"nnodes", 1, NODES, NULL, NULL},
+    {"nproc-per-node", 1, PER_NODE, NULL, NULL},
+    {"max-restarts", 1, MAX_RESTARTS, NULL, NULL},
+    {"master-port", 1, GIVE, "port_master", NULL},
+    {"rdzv-id", 1, NOTHING, NULL, NULL},
+    {"rdzv-backend", 1, NOTHING, NULL, NULL},
+    {"rdzv-endpoint", 1, NOTHING, NULL, NULL},
+    {"rdzv-conf", 1, GIVE, "rdzv_conf", NULL},
+    {"role", 1, GIVE, "role_name", NULL},
+    {"monitor-interval", 1, NOTHING, NULL, NULL},
+    {"start-method", 1, NOTHING, NULL, NULL},
+    {"node-rank", 1, NOTHING, NULL, NULL},
+    {"master-addr", 1, NOTHING, NULL, NULL},
+    {"local-addr", 1, NOTHING, NULL, NULL},
+    {"standalone", 0, SWITCH, "nodes", "1"},
+    {"module", 0, MODULE, NULL, NULL},
+    {"m", 0, MODULE, NULL, NULL},
+    {"no-python", 0, NO_PYTHON, NULL, NULL},
+    {"use-env", 0, USE_ENV, NULL, NULL},
+    {"run-path", 0, WITHOUT, NULL, NULL},
+    {"log-dir", 1, WITHOUT, NULL, NULL},
+    {"redirects", 1, WITHOUT, NULL, NULL},
+    {"r", 1, WITHOUT, NULL, NULL},
+    {"tee", 1, WITHOUT, NULL, NULL},
+    {"t", 1, WITHOUT, NULL, NULL},
+    {"local-ranks-filter", 1, WITHOUT, NULL, NULL},
+    {"logs-specs", 1, WITHOUT, NULL, NULL},
+    {"numa-binding", 1, WITHOUT, NULL, NULL},
+    {NULL, 0, NOTHING, NULL, NULL}};
+
+static const struct option deepspeed_options[] = {
+    {"hostfile", 1, HOSTFILE, NULL, NULL},
+    {"H", 1, HOSTFILE, NULL, NULL},
+    {"include", 1, INCLUDE, NULL, NULL},
+    {"i", 1, INCLUDE, NULL, NULL},
+    {"exclude", 1, WITHOUT, NULL, NULL},
+    {"e", 1, WITHOUT, NULL, NULL},
+    {"num-nodes", 1, NODES, NULL, NULL},
+    {"num-gpus", 1, PER_NODE, NULL, NULL},
+    {"num-accelerators", 1, PER_NODE, NULL, NULL},
+    {"master-port", 1, GIVE, "port_master", NULL},
+    {"master-addr", 1, NOTHING, NULL, NULL},
+    {"node-rank", 1, NOTHING, NULL, NULL},
+    {"launcher", 1, NOTHING, NULL, NULL},
+    {"launcher-args", 1, WITHOUT, NULL, NULL},
+    {"ssh-port", 1, SSH_PORT, NULL, NULL},
+    {"no-ssh", 0, NOTHING, NULL, NULL},
+    {"no-ssh-check", 0, NOTHING, NULL, NULL},
+    {"force-multi", 0, NOTHING, NULL, NULL},
+    {"module", 0, MODULE, NULL, NULL},
+    {"no-python", 0, NO_PYTHON, NULL, NULL},
+    {"no-local-rank", 0, NO_LOCAL_RANK, NULL, NULL},
+    {"save-pid", 0, WITHOUT, NULL, NULL},
+    {"enable-each-rank-log", 1, WITHOUT, NULL, NULL},
+    {"autotuning", 1, WITHOUT, NULL, NULL},
+    {"bind-cores-to-rank", 0, WITHOUT, NULL, NULL},
+    {"bind-core-list", 1, WITHOUT, NULL, NULL},
+    {"elastic-training", 0, WITHOUT, NULL, NULL},
+    {"min-elastic-nodes", 1, WITHOUT, NULL, NULL},
+    {"max-elastic-nodes", 1, WITHOUT, NULL, NULL},
+    {NULL, 0, NOTHING, NULL, NULL}};
+
+static const struct option horovod_options[] = {
+    {"np", 1, RANKS, NULL, NULL},
+    {"num-proc", 1, RANKS, NULL, NULL},
+    {"H", 1, HOSTS, NULL, NULL},
+    {"hosts", 1, HOSTS, NULL, NULL},
+    {"hostfile", 1, HOSTFILE, NULL, NULL},
+    {"p", 1, SSH_PORT, NULL, NULL},
+    {"ssh-port", 1, SSH_PORT, NULL, NULL},
+    {"min-np", 1, ELASTIC, NULL, NULL},
+    {"min-num-proc", 1, ELASTIC, NULL, NULL},
+    {"max-np", 1, ELASTIC, NULL, NULL},
+    {"max-num-proc", 1, ELASTIC, NULL, NULL},
+    {"slots-per-host", 1, PER_NODE, NULL, NULL},
+    {"host-discovery-script", 1, WITHOUT, NULL, NULL},
+    {"gloo", 0, SWITCH, "controller", "gloo"},
+    {"mpi", 0, SWITCH, "controller", "mpi"},
+    {"gloo-timeout-seconds", 1, VARIABLE, "HOROVOD_GLOO_TIMEOUT_SECONDS",
+     NULL},
+    {"network-interfaces", 1, VARIABLE, "HOROVOD_GLOO_IFACE", NULL},
+    {"network-interface", 1, VARIABLE, "HOROVOD_GLOO_IFACE", NULL},
+    {"fusion-threshold-mb", 1, MEGABYTES, "HOROVOD_FUSION_THRESHOLD", NULL},
+    {"cycle-time-ms", 1, VARIABLE, "HOROVOD_CYCLE_TIME", NULL},
+    {"cache-capacity", 1, VARIABLE, "HOROVOD_CACHE_CAPACITY", NULL},
+    {"timeline-filename", 1, VARIABLE, "HOROVOD_TIMELINE", NULL},
+    {"log-level", 1, VARIABLE, "HOROVOD_LOG_LEVEL", NULL},
+    {"autotune", 0, TURN_ON, "HOROVOD_AUTOTUNE", NULL},
+    {"autotune-log-file", 1, VARIABLE, "HOROVOD_AUTOTUNE_LOG", NULL},
+    {"no-stall-check", 0, TURN_ON, "HOROVOD_STALL_CHECK_DISABLE", NULL},
+    {"mpi-args", 1, WITHOUT, NULL, NULL},
+    {"output-filename", 1, WITHOUT, NULL, NULL},
+    {"config-file", 1, WITHOUT, NULL, NULL},
+    {"start-timeout", 1, NOTHING, NULL, NULL},
+    {"ssh-identity-file", 1, WITHOUT, NULL, NULL},
+    {"disable-cache", 0, NOTHING, NULL, NULL},
+    {"verbose", 0, NOTHING, NULL, NULL},
+    {NULL, 0, NOTHING, NULL, NULL}};
+
+struct tool {
+    const char *name;    /* of the program, or of the module after -m */
+    const char *framework;
+    const struct option *options;
+    int is_module;
+    int local_rank; /* the script gets it as an argument */
+    int any_program; /* what follows is a command, not a Python script */
+};
+
+static const struct tool tools[] = {
+    {"torchrun", "torch", torch_options, 0, 0, 0},
+    {"torch.distributed.run", "torch", torch_options, 1, 0, 0},
+    {"torch.distributed.launch", "torch", torch_options, 1, 1, 0},
+    {"horovodrun", "horovod", horovod_options, 0, 0, 1},
+    {"deepspeed", "deepspeed", deepspeed_options, 0, 1, 0},
+};
+
+struct reader {
+    const struct tool *tool;
+    struct hb_launch *l;
+    char *const *argv; /* the words that are left */
+    const char *python;
+    int module, no_python, local_rank;
+    uint32_t min_nodes, max_nodes, max_restarts;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The tool, and how many words of argv name it. */
+static const struct tool *find_tool(char *const *argv, size_t *n_words)
+{
+    int python = argv[0] != NULL &&
+                 hb_starts_with(base_name(argv[0]), "python");
+    size_t at = 1;
+
+    while (python && hb_streq(argv[at], "-u")) {
+        at++;
+    }
+    python = python && hb_streq(argv[at], "-m") && argv[at + 1] != NULL;
+    for (size_t i = 0; argv[0] != NULL && i < sizeof tools / sizeof *tools;
+         i++) {
+        const char *word = tools[i].is_module ? (python ? argv[at + 1] : NULL)
+                                              : base_name(argv[0]);
+
+        if (hb_streq(word, tools[i].name)) {
+            *n_words = tools[i].is_module ? at + 2 : 1;
+            return &tools[i];
+        }
+    }
+    return NULL;
+}
+
+const char *hb_launch_tool(char *const *argv)
+{
+    size_t n;
+    const struct tool *t = find_tool(argv, &n);
+
+    return t != NULL ? t->name : NULL;
+}
+
+static int bad_value(const struct reader *r, const struct option *o,
+                     const char *value, const char *what,
+                     struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: --%s %s: expected %s",
+                   r->tool->name, o->name, value, what);
+}
+
+static int number(const struct reader *r, const struct option *o,
+                  const char *value, uint32_t *out, struct hpcboot_error *err)
+{
+    uint64_t n;
+
+    if (hb_parse_u64(value, o->means == MAX_RESTARTS ? 0 : 1, HB_MAX_RANKS,
+                     &n) < 0) {
+        return bad_value(r, o, value, "a number", err);
+    }
+    *out = (uint32_t)n;
+    return 0;
+}
+
+/* "4" or "2:4" */
+static int nodes(struct reader *r, const struct option *o, const char *value,
+                 struct hpcboot_error *err)
+{
+    const char *colon = strchr(value, ':');
+    char *first = hb_xstrndup(value, strcspn(value, ":"));
+    int rc = number(r, o, first, &r->min_nodes, err);
+
+    r->max_nodes = r->min_nodes;
+    if (rc == 0 && colon != NULL) {
+        rc = number(r, o, colon + 1, &r->max_nodes, err);
+    }
+    if (rc == 0 && r->max_nodes < r->min_nodes) {
+        rc = bad_value(r, o, value, "MIN:MAX", err);
+    }
+    r->l->nodes = r->max_nodes;
+    free(first);
+    return rc;
+}
+
+/* "host1@host2:0,2": hosts, and which of their devices. */
+static void include(struct reader *r, const char *value)
+{
+    struct hb_str list = HB_STR_INIT;
+
+    while (*value != '\0') {
+        size_t n = strcspn(value, "@"), name = strcspn(value, ":@");
+        unsigned slots = 0;
+
+        for (size_t i = name; i < n; i++) {
+            slots += value[i] == ',' || i == name;
+        }
+        hb_str_putf(&list, "%s%.*s", list.len > 0 ? "," : "", (int)name,
+                    value);
+        if (slots > 0) {
+            hb_str_putf(&list, ":%u", slots);
+        }
+        value += n + (value[n] == '@');
+    }
+    free(r->l->host_list);
+    r->l->host_list = hb_str_steal(&list);
+}
+
+static void replace(char **field, const char *text)
+{
+    free(*field);
+    *field = hb_xstrdup(text);
+}
+
+static int take_value(struct reader *r, const struct option *o,
+                      const char *value, struct hpcboot_error *err)
+{
+    struct hb_launch *l = r->l;
+    uint32_t n;
+    int rc;
+
+    switch (o->means) {
+    case GIVE: hb_env_set(&l->given, o->to, value); return 0;
+    case VARIABLE: hb_env_set(&l->env, o->to, value); return 0;
+    case HOSTS: replace(&l->host_list, value); return 0;
+    case HOSTFILE: replace(&l->hostfile, value); return 0;
+    case INCLUDE: include(r, value); return 0;
+    case NODES: return nodes(r, o, value, err);
+    case RANKS: return number(r, o, value, &l->np, err);
+    case MAX_RESTARTS: return number(r, o, value, &r->max_restarts, err);
+    case MEGABYTES:
+        rc = number(r, o, value, &n, err);
+        hb_env_setf(&l->env, o->to, "%llu", (unsigned long long)n << 20);
+        return rc;
+    case SSH_PORT:
+        return hb_parse_int(value, 1, 65535, &l->port) < 0
+                   ? bad_value(r, o, value, "a port number", err) : 0;
+    case PER_NODE:
+        /* Words (gpu, auto) ask for what is counted: as hbrun does. */
+        return strspn(value, "0123456789") < strlen(value)
+                   ? 0 : number(r, o, value, &l->per_node, err);
+    case ELASTIC:
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "horovodrun: --%s: "
+                       "elastic Horovod is not started by hbrun", o->name);
+    default:
+        return 0;
+    }
+}
+
+static int take_option(struct reader *r, const struct option *o,
+                       const char *spelling, const char *value,
+                       struct hpcboot_error *err)
+{
+    switch (o->means) {
+    case WITHOUT: hb_strv_push(&r->l->ignored, spelling); return 0;
+    case MODULE: r->module = 1; return 0;
+    case NO_PYTHON: r->no_python = 1; return 0;
+    case USE_ENV: case NO_LOCAL_RANK: r->local_rank = 0; return 0;
+    case TURN_ON: hb_env_set(&r->l->env, o->to, "1"); return 0;
+    case SWITCH:
+        if (hb_streq(o->to, "nodes")) {
+            r->l->nodes = 1;
+        } else {
+            hb_env_set(&r->l->given, o->to, o->text);
+        }
+        return 0;
+    default:
+        return take_value(r, o, value, err);
+    }
+}
+
+static const struct option *find_option(const struct tool *t,
+                                        const char *word, size_t len)
+{
+    for (const struct option *o = t->options; o->name != NULL; o++) {
+        size_t i = 0;
+
+        while (i < len && (word[i] == '_' ? '-' : word[i]) == o->name[i]) {
+            i++;
+        }
+        if (i == len && o->name[i] == '\0') {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* One option and its value; the next word is behind it. */
+static int read_option(struct reader *r, struct hpcboot_error *err)
+{
+    const char *spelling = *r->argv++;
+    const char *word = spelling + strspn(spelling, "-");
+    size_t len = strcspn(word, "=");
+    const struct option *o = find_option(r->tool, word, len);
+    const char *value = word[len] == '=' ? word + len + 1 : NULL;
+
+    if (o == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no option %.*s "
+                       "that hbrun knows; --framework none starts %s itself",
+                       r->tool->name, (int)(word - spelling + (long)len),
+                       spelling, r->tool->name);
+    }
+    if (o->has_value && value == NULL) {
+        value = *r->argv;
+        if (value == NULL) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %s needs a value",
+                           r->tool->name, spelling);
+        }
+        r->argv++;
+    }
+    return take_option(r, o, spelling, value, err);
+}
+
+/* Failed workers are to be started again, or hosts to come and go: that is
+ * torchrun's own work, one on each host. */
+static int is_elastic(const struct reader *r)
+{
+    return hb_streq(r->tool->framework, "torch") &&
+           (r->max_restarts > 0 || r->min_nodes < r->max_nodes);
+}
+
+static void make_elastic(struct reader *r)
+{
+    struct hb_launch *l = r->l;
+    const char *port = hb_env_get(&l->given, "port_master");
+
+    l->framework = "torchrun";
+    hb_env_set(&l->given, "python", r->python);
+    hb_env_setf(&l->given, "max_restarts", "%u", r->max_restarts);
+    if (r->min_nodes > 0) {
+        hb_env_setf(&l->given, "min_nodes", "%u", r->min_nodes);
+        hb_env_setf(&l->given, "max_nodes", "%u", r->max_nodes);
+    }
+    if (l->per_node > 0) {
+        hb_env_setf(&l->given, "nproc", "%u", l->per_node);
+    }
+    if (port != NULL) {
+        hb_env_set(&l->given, "port_rdzv", port);
+        hb_env_unset(&l->given, "port_master");
+    }
+    hb_env_set(&l->given, "module", r->module ? "--module" : "");
+    hb_env_set(&l->given, "no_python", r->no_python ? "--no_python" : "");
+    l->per_node = 1;
+    hb_strv_extend(&l->program, r->argv);
+}
+
+static void make_program(struct reader *r)
+{
+    struct hb_launch *l = r->l;
+
+    if (!r->no_python && !r->tool->any_program) {
+        hb_strv_push(&l->program, r->python);
+        hb_strv_push(&l->program, "-u");
+        if (r->module) {
+            hb_strv_push(&l->program, "-m");
+        }
+    }
+    if (r->local_rank) {
+        hb_env_set(&l->given, "local_rank_argument", "--local_rank");
+    }
+    hb_strv_extend(&l->program, r->argv);
+}
+
+int hb_launch_read(char *const *argv, const char *python,
+                   struct hb_launch *out, struct hpcboot_error *err)
+{
+    struct reader r = {.l = out, .python = python};
+    size_t words = 0;
+    int rc = 0;
+
+    *out = (struct hb_launch){.tool = NULL};
+    r.tool = find_tool(argv, &words);
+    if (r.tool == NULL) {
+        return 0;
+    }
+    out->tool = r.tool->name;
+    out->framework = r.tool->framework;
+    r.argv = argv + words;
+    r.local_rank = r.tool->local_rank;
+    if (r.tool->is_module) {
+        r.python = argv[0];
+    }
+    while (rc == 0 && *r.argv != NULL && (*r.argv)[0] == '-' &&
+           !hb_streq(*r.argv, "--")) {
+        rc = read_option(&r, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (hb_streq(*r.argv, "--")) {
+        r.argv++;
+    }
+    if (*r.argv == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no program after "
+                       "its options", r.tool->name);
+    }
+    if (is_elastic(&r)) {
+        make_elastic(&r);
+    } else {
+        make_program(&r);
+    }
+    return 1;
+}
+
+void hb_launch_destroy(struct hb_launch *l)
+{
+    hb_strv_destroy(&l->program);
+    hb_strv_destroy(&l->given);
+    hb_strv_destroy(&l->env);
+    hb_strv_destroy(&l->ignored);
+    free(l->host_list);
+    free(l->hostfile);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RECIPE_LAUNCH_H
+#define HB_RECIPE_LAUNCH_H
+
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/strv.h"
+
+/* Command lines of other launchers, given to hbrun: what they ask for, so that
+ * hbrun does it itself instead of starting them as ranks. */
+struct hb_launch {
+    const char *tool;      /* "torchrun"; static */
+    const char *framework; /* the recipe; static */
+    struct hb_strv program; /* what a rank runs */
+    struct hb_strv given;   /* NAME=VALUE for the recipe */
+    struct hb_strv env;     /* NAME=VALUE for the ranks */
+    struct hb_strv ignored; /* options that have no meaning here */
+    uint32_t np, per_node, nodes; /* 0: not said */
+    int port;                /* of the hosts' SSH servers; 0 */
+    char *host_list, *hostfile;
+};
+
+/* 1 when argv is such a line, 0 when it is not. `python` is the interpreter
+ * that the tool itself would use, where argv does not name one. ERR_USAGE: it
+ * is one, and wrong. Free with hb_launch_destroy in any case. */
+int hb_launch_read(char *const *argv, const char *python,
+                   struct hb_launch *out, struct hpcboot_error *err);
+void hb_launch_destroy(struct hb_launch *l);
+/* The tool that argv begins with, or NULL; static. */
+const char *hb_launch_tool(char *const *argv);
+
+#endif

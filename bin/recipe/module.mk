@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+libhbbin_a_SOURCES += \
+    %D%/check.c \
+    %D%/expand.c \
+    %D%/find.c \
+    %D%/launch.c %D%/launch.h \
+    %D%/lex.c \
+    %D%/parse.c \
+    %D%/recipe.h %D%/recipe_impl.h
+
+check_PROGRAMS += tests/fuzz/fuzz_recipe
+TESTS += tests/fuzz/fuzz_recipe
+tests_fuzz_fuzz_recipe_SOURCES = tests/fuzz/fuzz_recipe.c tests/fuzz/replay.c
+tests_fuzz_fuzz_recipe_LDADD = libhbbin.a libhb.a
+EXTRA_DIST += tests/fuzz/corpus/recipe
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_recipe
+TESTS += tests/unit/test_recipe
+tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c
+tests_unit_test_recipe_LDADD = $(UNIT_LDADD)
+tests_unit_test_recipe_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -DHB_TESTS_TOP='"$(abs_top_srcdir)"'
+check_PROGRAMS += tests/unit/test_recipe_launch
+TESTS += tests/unit/test_recipe_launch
+tests_unit_test_recipe_launch_SOURCES = tests/unit/test_recipe_launch.c
+tests_unit_test_recipe_launch_LDADD = $(UNIT_LDADD)
+tests_unit_test_recipe_launch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+check_PROGRAMS += tests/unit/test_cli_fold
+TESTS += tests/unit/test_cli_fold
+tests_unit_test_cli_fold_SOURCES = tests/unit/test_cli_fold.c
+tests_unit_test_cli_fold_LDADD = $(UNIT_LDADD)
+tests_unit_test_cli_fold_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RECIPE_RECIPE_H
+#define HB_RECIPE_RECIPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/jobmap.h"
+#include "lib/base/strv.h"
+
+/* Frameworks described by files (hpcboot-recipe(5)). A recipe is parsed and
+ * checked once, at the launcher, where mistakes have a file, a line and a
+ * column; its text travels, and each agent expands it for its own ranks. No
+ * I/O but in hb_recipe_find and hb_recipe_names. */
+
+#define HB_RECIPE_BYTES_MAX (64u << 10)  /* of a file */
+#define HB_RECIPE_VALUE_MAX (16u << 20)  /* of one text made from it */
+#define HB_RECIPE_LINES_MAX 1024u        /* statements */
+#define HB_RECIPE_DEPTH_MAX 8u           /* of ${each ...} in each other */
+/* Linux takes no longer string into an environment (MAX_ARG_STRLEN). */
+#define HB_RECIPE_ENV_MAX (128u << 10)
+
+enum hb_recipe_port_kind {
+    HB_RECIPE_PORT_HEAD, /* one, where rank 0 runs */
+    HB_RECIPE_PORT_HOST, /* one on each host */
+    HB_RECIPE_PORT_RANK  /* one for each rank, on its host */
+};
+
+struct hb_recipe_port {
+    char *name;
+    enum hb_recipe_port_kind kind;
+    uint32_t wanted;      /* 0: any that is free */
+    struct hb_strv from;  /* variables in which operators declare it */
+};
+
+struct hb_recipe;
+
+/* `name` is for messages. Checked whole: what parses, expands. */
+int hb_recipe_parse(struct hb_recipe **out, const char *name,
+                    const char *text, size_t len, struct hpcboot_error *err);
+void hb_recipe_destroy(struct hb_recipe *r); /* NULL-safe */
+
+const char *hb_recipe_summary(const struct hb_recipe *r);
+int hb_recipe_per_host(const struct hb_recipe *r); /* one process a host */
+const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
+                                             size_t *n_out);
+/* The port through which ranks have to meet, or NULL. */
+const struct hb_recipe_port *hb_recipe_meet(const struct hb_recipe *r);
+char *const *hb_recipe_roles(const struct hb_recipe *r); /* or empty */
+/* How many ranks a role has where nobody says; HB_RECIPE_REST: those left. */
+#define HB_RECIPE_REST UINT32_MAX
+uint32_t hb_recipe_role_count(const struct hb_recipe *r, size_t role);
+/* Names that `set` or `take` knows, which the launcher may give. */
+int hb_recipe_takes(const struct hb_recipe *r, const char *name);
+/* Variables of the launcher's environment that ${env_NAME} asks for. */
+void hb_recipe_env_names(const struct hb_recipe *r, struct hb_strv *out);
+/* "gang", "command", "variable": is `name` among what it is known by? */
+int hb_recipe_detects(const struct hb_recipe *r, const char *what,
+                      const char *name);
+
+/* What is known of the job when a recipe is expanded. */
+struct hb_recipe_facts {
+    const struct hb_jobmap *map;
+    const char *job_id;
+    char *const *addresses;       /* [n_nodes] */
+    const uint32_t *ports;        /* hb_recipe_n_ports of them */
+    const uint32_t *role_of_rank; /* into hb_recipe_roles; NULL: the first */
+    char *const *given;           /* NAME=VALUE; before what `set` says */
+    char *const *program;         /* argv */
+    const char *dir;              /* where files are put */
+    const char *agent;            /* the path of hpcbootd there, or NULL */
+};
+
+/* How many ports all port statements want together, and where the one of a
+ * statement, node and rank is. */
+uint32_t hb_recipe_n_ports(const struct hb_recipe *r,
+                           const struct hb_jobmap *map);
+uint32_t hb_recipe_port_at(const struct hb_recipe *r,
+                           const struct hb_jobmap *map, size_t port,
+                           uint32_t node, uint32_t rank);
+
+struct hb_recipe_file {
+    char *name, *text;
+    size_t len;
+};
+
+enum hb_recipe_step { HB_RECIPE_START, HB_RECIPE_READY, HB_RECIPE_STOP };
+
+struct hb_recipe_command {
+    enum hb_recipe_step step;
+    struct hb_strv argv;
+    uint32_t seconds; /* of `ready` */
+};
+
+/* What one rank gets. */
+struct hb_recipe_rank {
+    struct hb_strv set;      /* NAME=VALUE */
+    struct hb_strv defaults; /* NAME=VALUE where the user has none */
+    struct hb_strv unset;    /* NAME */
+    struct hb_strv argv;     /* empty: only serves */
+    struct hb_recipe_file *files;
+    size_t n_files;
+    struct hb_recipe_command *commands; /* in the order of the file */
+    size_t n_commands;
+};
+
+int hb_recipe_expand(const struct hb_recipe *r,
+                     const struct hb_recipe_facts *facts, uint32_t rank,
+                     struct hb_recipe_rank *out, struct hpcboot_error *err);
+/* serves_out[n_ranks]: 1 for ranks that only serve the others: the job is over
+ * when those have ended. */
+int hb_recipe_serving(const struct hb_recipe *r,
+                      const struct hb_recipe_facts *facts,
+                      unsigned char *serves_out, struct hpcboot_error *err);
+void hb_recipe_rank_destroy(struct hb_recipe_rank *rank); /* leaves it empty */
+
+/* Reads NAME.conf from the first of the directories that has it. *path_out
+ * and *text_out are to be freed. ERR_NOT_FOUND names the nearest. */
+int hb_recipe_find(char *const *dirs, const char *name, char **path_out,
+                   char **text_out, size_t *len_out,
+                   struct hpcboot_error *err);
+/* The names there are, sorted, each once. */
+void hb_recipe_names(char *const *dirs, struct hb_strv *out);
+
+#endif

@@ -1,0 +1,223 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Frameworks as a person sees them on one host: which one is chosen, what ranks
+# find in their environment, recipes that are wrong, commands around a program.
+
+load ../common
+setup() { common_setup; }
+
+# recipe: the text on standard input as a recipe.
+recipe() { cat > my.conf; }
+my() { hb --recipe my.conf --oversubscribe "$@"; }
+
+@test "ranks of torch find what torchrun would tell them" {
+    run hb --framework torch --oversubscribe -n 3 sh -c \
+        'echo "$RANK/$WORLD_SIZE/$LOCAL_RANK/$MASTER_ADDR/$PYTHONUNBUFFERED"'
+    ended_with 0
+    says '^0/3/0/127\.0\.0\.1/1$'
+    says '^2/3/2/127\.0\.0\.1/1$'
+}
+
+@test "what the user says about a variable stands; what the launcher has does not" {
+    RANK=7 run hb --framework torch -x MASTER_ADDR=there -n 1 sh -c \
+        'echo "$RANK $MASTER_ADDR"'
+    ended_with 0
+    says '^0 there$'
+}
+
+@test "a torchrun command line is understood" {
+    printf '#!/bin/sh\necho "$2 $3 rank $RANK of $WORLD_SIZE"\n' > python3
+    printf '#!%s/python3\n' "$PWD" > torchrun
+    chmod +x python3 torchrun
+    PATH=$PWD:$PATH run hb --explain --oversubscribe torchrun \
+        --nproc-per-node 2 --master-port 29999 t.py --lr
+    ended_with 0
+    says '^t.py --lr rank 1 of 2$'
+    says "framework: torch \(the command line is torchrun's\)"
+    says 'port master: 127\.0\.0\.1:29999'
+}
+
+@test "--framework none starts torchrun itself" {
+    printf '#!/bin/sh\necho "itself: $*"\n' > torchrun
+    chmod +x torchrun
+    PATH=$PWD:$PATH run hb --framework none -n 1 torchrun --nnodes 1 t.py
+    ended_with 0
+    says '^itself: --nnodes 1 t.py$'
+}
+
+@test "a framework that is not there has a nearest one" {
+    run hb --framework tensorflw -n 1 true
+    ended_with 2
+    says 'there is no framework tensorflw; did you mean tensorflow\?'
+}
+
+@test "a mistake in a recipe has file, line and column, and nothing starts" {
+    recipe <<< $'env A 1\nenv B ${rnk}'
+    run my -n 1 echo started
+    ended_with 2
+    says 'my.conf:2:7: there is no variable rnk; did you mean rank\?'
+    says_not '^started'
+    recipe <<< 'set a ${a}'
+    run my -n 1 true
+    ended_with 2
+    says 'my.conf:1:7: a stands for itself'
+    run hb --recipe no.conf -n 1 true
+    ended_with 2
+}
+
+@test "a variable that is longer than Linux takes is told before the start" {
+    { printf 'set x '; head -c 700 /dev/zero | tr '\0' x
+      printf '\nset y '; for _ in {1..20}; do printf '${x}'; done
+      printf '\nenv TF_CONFIG '; for _ in {1..10}; do printf '${y}'; done
+      echo; } | recipe
+    run my -n 1 echo started
+    ended_with 2
+    says 'my.conf:3:5: TF_CONFIG would have 140011 bytes'
+    says_not '^started'
+}
+
+@test "roles by --role, and numbers that do not add up" {
+    run hb --framework tensorflow --role ps=1,worker=2 --oversubscribe \
+        sh -c 'echo "$TF_CONFIG"'
+    ended_with 0
+    [ "$(grep -c '"type":"worker"' <<< "$output")" -eq 2 ]
+    [ "$(grep -c '"type":"ps","index":0' <<< "$output")" -eq 1 ]
+    # Three ports on one host: no two are the same.
+    [ "$(grep -oE '127.0.0.1:[0-9]+' <<< "$output" | sort -u | wc -l)" -eq 3 ]
+    run hb --framework tensorflow --role ps=1,worker=2 --oversubscribe -n 4 true
+    ended_with 2
+    says 'the roles add up to 3 ranks \(ps=1,worker=2\), and the job has 4'
+    run hb --framework tensorflow --role pss=1 true
+    ended_with 2
+    says 'tensorflow has no role pss'
+    run hb --role ps=1 true
+    ended_with 2
+}
+
+@test "a port that is taken: another one, or an error where it was asked for" {
+    need python3
+    python3 -c '
+import socket, time
+s = socket.socket(); s.bind(("0.0.0.0", 0)); s.listen()
+print(s.getsockname()[1], flush=True); time.sleep(300)' > port &
+    holder=$!
+    wait_until lines_in port 1
+    recipe <<< "port m head $(cat port)
+env P \${port_m}"
+    run my -n 1 sh -c 'echo "port $P"'
+    ended_with 0
+    says_not "^port $(cat port)\$"
+    run hb --framework torch --recipe-set "max_restarts=1" -n 1 true
+    ended_with 0
+    MASTER_PORT=$(cat port) run hb --framework torch -n 1 sh -c \
+        'echo "port $MASTER_PORT"'
+    ended_with 0
+    says "port $(cat port), which MASTER_PORT declares, is taken"
+    run hb torchrun --master-port "$(cat port)" t.py
+    ended_with 2
+    says "port $(cat port), which was asked for, cannot be listened at"
+    kill $holder
+}
+
+@test "files and lists of ranks" {
+    recipe <<'END'
+file table <<E
+${each rank: {"r":${rank}}}
+E
+env TABLE ${file_table}
+END
+    run my -n 2 sh -c 'cat "$TABLE"'
+    ended_with 0
+    [ "$(grep -c '^{"r":0},{"r":1}$' <<< "$output")" -eq 2 ]
+}
+
+# A server that writes down its life, and a program that needs it.
+crew() {
+    { printf '#!/bin/sh\ntrap "echo over >> %s/log; exit 0" TERM\n' "$PWD"
+      printf 'echo up > %s/log\nwhile :; do sleep 0.05; done\n' "$PWD"
+    } > serve
+    chmod +x serve
+    recipe <<END
+processes host
+program first
+start $PWD/serve
+ready 60 test -e $PWD/log
+stop sh -c "echo stop >> $PWD/log"
+END
+}
+
+@test "commands around a program: ready before it, stopped after it" {
+    crew
+    run my -n 1 sh -c 'cat log; exit 3'
+    ended_with 3
+    says '^up$'
+    [ "$(tr '\n' ' ' < log)" = 'up stop over ' ]
+    nothing_left
+}
+
+@test "a server that fails ends the job, with its words" {
+    recipe <<'END'
+processes host
+program first
+start sh -c "echo no such port; exit 9"
+ready 60 false
+END
+    run my -n 1 echo started
+    ended_with 9
+    says '^no such port$'
+    says_not '^started'
+}
+
+@test "what never becomes ready is told, and is worth a retry" {
+    recipe <<'END'
+processes host
+program first
+start sleep 300
+ready 1 sh -c "echo not yet; exit 4"
+END
+    run my -n 1 echo started
+    ended_with 75
+    says 'did not succeed within 1 s \(last status 4\)'
+    says '^not yet$'
+    nothing_left
+}
+
+@test "hbrun is told to end: the commands are stopped" {
+    crew
+    "$hbrun" --recipe my.conf -n 1 sh -c 'echo runs > runs; sleep 300' \
+        > out 2> err < /dev/null &
+    job=$!
+    wait_until lines_in runs 1
+    kill -TERM $job
+    ends $job
+    ended_with 143
+    [[ $(cat log) == *stop* ]]
+    nothing_left
+}
+
+# Whose traceback comes first is not certain; a third one is never shown.
+@test "of many tracebacks one is shown whole" {
+    need python3
+    cat > t.py <<'END'
+import os, time
+def f(): raise ValueError("first")
+if os.environ["RANK"] == "1":
+    try: f()
+    finally: open("one", "w")
+while not os.path.exists("one"): time.sleep(0.01)
+raise KeyError("later")
+END
+    run hb --framework torch --keep-going --oversubscribe -n 4 python3 t.py
+    ended_with 1
+    says '^ValueError: first$'
+    says 'also ranks? .*KeyError'
+    [ "$(grep -c '^Traceback' <<< "$output")" -le 2 ]
+}
+
+@test "ranks that never met are told of" {
+    run hb --framework torch --oversubscribe -n 2 true
+    ended_with 0
+    says 'none of your 2 ranks ever connected to 127.0.0.1:29[0-9]*'
+}

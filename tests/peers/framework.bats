@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Real frameworks over four pods. Each prints a number that only a gang that
+# has met comes to.
+
+load peers
+setup_file() {
+    export PODLAB_NAME=frames-$$
+    mkdir -p "$venvs"
+    "$podlab" up 4 --see "$HB_SRCDIR" --see "$HB_BUILDDIR" \
+        --see "$BATS_FILE_TMPDIR" --owner $$ > "$BATS_FILE_TMPDIR/lab" 2>&1 ||
+        true
+}
+teardown_file() { "$podlab" down > /dev/null 2>&1 || true; }
+setup() { common_setup; }
+
+programs=$HB_SRCDIR/tests/peers/frameworks
+: "${HB_FRAMEWORK_LIMIT:=240}" # seconds; imports of gigabytes on a busy machine
+
+# asked NAME: skips where this framework is not among those to be tested.
+asked() {
+    [ "${HB_PEERS:-no}" = yes ] || [[ " ${HB_FRAMEWORKS:-} " == *" $1 "* ]] ||
+        skip "$1 is not asked for (./check --frameworks $1, ./check --peers)"
+    need_pods
+}
+# wheels NAME PACKAGE...: an environment with them; $python is its interpreter.
+# Debian's Python, which pods see.
+wheels() {
+    local name=$1 lock log=$venvs/$1.log
+    asked "$name"
+    [ -x /usr/bin/python3 ] || skip '/usr/bin/python3 is not installed'
+    mkdir -p "$venvs"
+    exec {lock}> "$venvs/$name.lock"
+    flock "$lock"
+    [ -e "$venvs/$name/ready" ] || {
+        { /usr/bin/python3 -m venv --clear "$venvs/$name" && timeout -k 5 600 \
+            "$venvs/$name/bin/pip" install --no-cache-dir "${@:2}"; } \
+            > "$log" 2>&1 < /dev/null ||
+            skip "${*:2} cannot be installed by pip: $(tail -n 1 "$log")"
+        touch "$venvs/$name/ready"
+    }
+    exec {lock}>&-
+    python=$venvs/$name/bin/python
+}
+torch() {
+    asked torch
+    python=/usr/bin/python3
+    $python -c 'import torch' 2> /dev/null ||
+        skip "Debian's python3-torch is not installed"
+}
+expect=() # what bats' run is to be told of the status
+# over4 WORDS...: hbrun from pod-0 over all four, a rank on each.
+over4() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    run "${expect[@]}" pod 0 bash -c 'cd "$0" && exec timeout -s KILL "$@"' \
+        "$BATS_FILE_TMPDIR" "$HB_FRAMEWORK_LIMIT" "$hbrun" \
+        -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 "$@"
+}
+four() { # EXPRESSION: four lines of $output are so
+    ended_with 0
+    [ "$(grep -cE -- "$1" <<< "$output")" -eq 4 ] || {
+        echo "not four lines match: $1"
+        echo "$output" | head -c 4000
+        return 1
+    }
+}
+
+@test "PyTorch: ranks of init_process_group add up" {
+    torch
+    over4 --framework torch $python "$programs/torch_sum.py"
+    four '^sum 10 of 4 '
+    says_not 'ever connected'
+}
+
+@test "PyTorch: DDP trains one model" {
+    torch
+    over4 --framework torch $python "$programs/torch_ddp.py"
+    four '^weight 3\.00, of 4 ranks the same: True$'
+}
+
+@test "PyTorch: torchrun's command line, and that of torch.distributed.launch" {
+    torch
+    need torchrun
+    over4 torchrun --nnodes 4 --nproc-per-node=1 "$programs/torch_sum.py"
+    four '^sum 10 of 4 '
+    over4 $python -m torch.distributed.launch --use_env \
+        "$programs/torch_sum.py"
+    four '^sum 10 of 4 '
+}
+
+@test "PyTorch: a script that names localhost makes worlds of one, and is told of" {
+    torch
+    over4 --framework torch $python "$programs/torch_sum.py" local
+    four '^sum 1 of 1 '
+    says 'no rank on pod-[123] and on others ever connected to .*:[0-9]+, where'
+}
+
+@test "PyTorch: of the tracebacks of four ranks the first one is shown" {
+    torch
+    over4 --framework torch $python "$programs/torch_sum.py" raise
+    ended_with 1
+    says '^ValueError: rank 2 gives up$'
+    [ "$(grep -c '^Traceback' <<< "$output")" -eq 1 ] ||
+        { echo "$output"; return 1; }
+    says 'rank 2 on pod-2 exited with status 1$'
+}
+
+# torch 1.13 looks for the flag that is zero by walking the flags, which Python
+# 3.11 does without it: its own torchrun does not start without this.
+shim() {
+    mkdir -p "$BATS_FILE_TMPDIR/shim"
+    cat > "$BATS_FILE_TMPDIR/shim/sitecustomize.py" <<'END'
+import sys
+if sys.version_info >= (3, 11) and any("torch" in a for a in sys.orig_argv):
+    from torch.distributed.elastic.multiprocessing.api import Std
+    if Std.from_str("0") is None:
+        of_text = Std.from_str
+        Std.from_str = classmethod(
+            lambda cls, text: Std.NONE if text == "0" else of_text(text))
+END
+}
+
+@test "PyTorch: elastic torchrun starts failed workers again" {
+    torch
+    shim
+    over4 -x PYTHONPATH="$BATS_FILE_TMPDIR/shim" \
+        $python -m torch.distributed.run --nnodes 4 --nproc_per_node 1 \
+        --max_restarts 2 "$programs/torch_sum.py" fail
+    four '^sum 10 of 4 restarts 1$'
+}
+
+@test "JAX: jax.distributed.initialize without arguments" {
+    wheels jax jax
+    over4 --framework jax "$python" "$programs/jax_sum.py"
+    four '^sum 10 of 4$'
+}
+
+ray() {
+    over4 --framework ray --recipe-set "ray=$venvs/ray/bin/ray" \
+        --recipe-set "python=$python" --recipe-set cpus=1 "$@"
+}
+@test "Ray: a task on every node, and everything is stopped" {
+    wheels ray 'ray[default]'
+    ray "$python" "$programs/ray_sum.py"
+    ended_with 0
+    says '^sum 30 on 4 nodes$'
+    says_not 'left behind'
+}
+
+@test "Ray: a driver that fails, a head that cannot start" {
+    wheels ray 'ray[default]'
+    ray "$python" "$programs/ray_sum.py" fail
+    ended_with 7
+    says 'rank 0 on pod-0 exited with status 7$'
+    expect=(-127)
+    over4 --framework ray --recipe-set ray=/nowhere/ray \
+        --recipe-set "python=$python" "$python" "$programs/ray_sum.py"
+    ended_with 127
+    says 'cannot start /nowhere/ray'
+    says_not '^sum'
+}
+
+@test "TensorFlow: MultiWorkerMirrored over four workers" {
+    wheels tensorflow tensorflow-cpu
+    over4 --framework tensorflow "$python" "$programs/tf_sum.py"
+    four '^sum 10 of 4$'
+}
+
+@test "TensorFlow: a parameter server, and the job ends with its chief" {
+    wheels tensorflow tensorflow-cpu
+    over4 --framework tensorflow --role chief=1,ps=1,worker=2 "$python" \
+        "$programs/tf_ps.py"
+    ended_with 0
+    says '^sum 55 on job:ps 2 workers$'
+}
+
+@test "PaddlePaddle: collective on CPUs" {
+    wheels paddle paddlepaddle
+    over4 --framework paddle "$python" "$programs/paddle_sum.py"
+    four '^sum 10 of 4$'
+}
+
+@test "XGBoost: a tracker in rank 0, a model of all workers' rows" {
+    wheels xgboost xgboost
+    over4 --framework xgboost "$python" "$programs/xgboost_sum.py"
+    four '^sum 10 of 4 model 0 30$'
+}
+
+# The JVM of Debian 12 stumbles over the cgroups of test pods.
+@test "Spark: Pi over all workers" {
+    wheels spark pyspark
+    need java
+    over4 --framework spark -x JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport \
+        -x PYSPARK_PYTHON="$python" \
+        --recipe-set "class=$venvs/spark/bin/spark-class" \
+        --recipe-set cores=1 --recipe-set memory=600m \
+        "$python" "$programs/spark_pi.py" 4
+    ended_with 0
+    says 'pi 3\.1 on 4 hosts'
+}

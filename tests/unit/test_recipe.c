@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Recipes: what a file says comes out for each rank, mistakes are told with
+ * their place, and the files that are shipped hold the contracts of their
+ * frameworks. The job of these tests has two hosts, a (ranks 0, 1) and b
+ * (rank 2). */
+#include "config.h"
+
+#include "bin/recipe/recipe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define RANKS 3
+#define S(text) ((char *)(text))
+
+struct job {
+    struct hb_jobmap *map;
+    struct hb_recipe_facts f;
+    uint32_t ports[16], roles[RANKS];
+};
+
+static char *const program[] = {S("train.py"), S("--lr"), S("0 1"), NULL};
+
+static int make_job(void **state)
+{
+    static const uint32_t nodes[RANKS] = {0, 0, 1};
+    static char *names[] = {S("a"), S("b"), NULL};
+    static char *const addresses[] = {S("10.0.0.1"), S("fd00::2"), NULL};
+    static const struct hb_job_app app = {0, RANKS};
+    struct job *j = hb_xcalloc(1, sizeof *j);
+
+    if (hb_jobmap_create(&j->map, RANKS, nodes, 2, names, 1, &app, RANKS,
+                         NULL) < 0) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        j->ports[i] = 9000 + i;
+    }
+    j->f = (struct hb_recipe_facts){
+        .map = j->map, .job_id = "job-1", .addresses = addresses,
+        .ports = j->ports, .program = program, .dir = "/run/x"};
+    *state = j;
+    return 0;
+}
+
+static int free_job(void **state)
+{
+    struct job *j = *state;
+
+    hb_jobmap_destroy(j->map);
+    free(j);
+    return 0;
+}
+
+static struct hb_recipe *parse(const char *text)
+{
+    struct hpcboot_error err = {0};
+    struct hb_recipe *r = NULL;
+
+    if (hb_recipe_parse(&r, "t.conf", text, strlen(text), &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    return r;
+}
+
+static void expand(const struct job *j, const char *text, uint32_t rank,
+                   struct hb_recipe_rank *out)
+{
+    struct hpcboot_error err = {0};
+    struct hb_recipe *r = parse(text);
+
+    if (hb_recipe_expand(r, &j->f, rank, out, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    hb_recipe_destroy(r);
+}
+
+static void gives(const struct job *j, const char *text, uint32_t rank,
+                  const char *name, const char *value)
+{
+    struct hb_recipe_rank out;
+    const char *have;
+
+    expand(j, text, rank, &out);
+    have = hb_env_get(&out.set, name);
+    if (value == NULL) {
+        assert_null(have);
+    } else {
+        assert_non_null(have);
+        assert_string_equal(have, value);
+    }
+    hb_recipe_rank_destroy(&out);
+}
+
+static void refuses(const char *text, const char *words)
+{
+    struct hpcboot_error err = {0};
+    struct hb_recipe *r = NULL;
+
+    assert_int_equal(hb_recipe_parse(&r, "t.conf", text, strlen(text), &err),
+                     HPCBOOT_ERR_PARSE);
+    if (strstr(err.text, words) == NULL) {
+        fail_msg("not in the message: %s\n%s", words, err.text);
+    }
+}
+
+static void a_variable_is_that_of_the_rank(void **state)
+{
+    const char *t = "env A ${rank}/${size}/${local_rank}/${local_size}\n"
+                    "env B ${node}/${nodes}/${host}/${address}\n"
+                    "env C ${cross_rank}/${cross_size}/${job_id}\n"
+                    "env D ${head_host}:${head_address}/${url_address}\n";
+
+    gives(*state, t, 1, "A", "1/3/1/2");
+    gives(*state, t, 1, "B", "0/2/a/10.0.0.1");
+    gives(*state, t, 1, "C", "0/1/job-1");
+    gives(*state, t, 2, "A", "2/3/0/1");
+    gives(*state, t, 2, "B", "1/2/b/fd00::2");
+    gives(*state, t, 2, "C", "1/2/job-1");
+    gives(*state, t, 2, "D", "a:10.0.0.1/[fd00::2]");
+}
+
+static void quotes_and_continued_lines(void **state)
+{
+    const char *t = "# a comment\n"
+                    "env A \"x ${rank}\\t\\\"\\$\" # and one behind\n"
+                    "env B 'y ${rank} \\n'\n"
+                    "env \\\n   C z\\${rank}\n"
+                    "env D <<END\nfirst ${rank}\n  second\nEND\n"
+                    "env E \"\"";
+
+    gives(*state, t, 1, "A", "x 1\t\"$");
+    gives(*state, t, 1, "B", "y ${rank} \\n");
+    gives(*state, t, 1, "C", "z${rank}");
+    gives(*state, t, 1, "D", "first 1\n  second");
+    gives(*state, t, 1, "E", "");
+}
+
+static void each_walks_ranks_and_hosts(void **state)
+{
+    const char *t = "env A \"${each rank: ${rank}@${host}}\"\n"
+                    "env B \"${each host by \" \": ${host}}\"\n"
+                    "env C ${each host: {\"h\":\"${host}\",\"r\":"
+                    "[${each rank: ${rank}}]}}\n";
+
+    gives(*state, t, 0, "A", "0@a,1@a,2@b");
+    gives(*state, t, 0, "B", "a b");
+    gives(*state, t, 0, "C",
+          "{\"h\":\"a\",\"r\":[0,1]},{\"h\":\"b\",\"r\":[2]}");
+}
+
+static void roles_number_their_ranks(void **state)
+{
+    struct job *j = *state;
+    const char *t = "roles worker ps=0\n"
+        "env A ${role}${role_index}/${role_size}/${number_ps}\n"
+        "env B \"${each role: ${role}=[${each rank: ${rank}}]}\"\n"
+        "env C \"${each rank of worker: ${rank}}\"\n";
+
+    gives(j, t, 2, "A", "worker2/3/0");
+    j->roles[0] = 1;
+    j->f.role_of_rank = j->roles;
+    gives(j, t, 0, "A", "ps0/1/1");
+    gives(j, t, 2, "A", "worker1/2/1");
+    gives(j, t, 0, "B", "worker=[1,2],ps=[0]");
+    gives(j, t, 0, "C", "1,2");
+}
+
+static void ports_are_those_of_their_place(void **state)
+{
+    const char *t = "port m head 1\nport h host 2\nport r rank 3 from X\n"
+                    "env A ${port_m}/${port_h}/${port_r}\n"
+                    "env B \"${each rank: ${port_r}}\"\n";
+
+    gives(*state, t, 0, "A", "9000/9001/9003");
+    gives(*state, t, 2, "A", "9000/9002/9005");
+    gives(*state, t, 2, "B", "9003,9004,9005");
+}
+
+static void conditions_hold_until_the_next_bracket(void **state)
+{
+    const char *t = "[when rank is 1]\nenv A one\n"
+                    "[when local_rank is not 1 and host is a]\nenv A two\n"
+                    "[always]\nenv B ${v}\nset v x\n"
+                    "[when node is 1]\nset v y\n";
+
+    gives(*state, t, 0, "A", "two");
+    gives(*state, t, 1, "A", "one");
+    gives(*state, t, 2, "A", NULL);
+    gives(*state, t, 0, "B", "x");
+    gives(*state, t, 2, "B", "y");
+}
+
+static void what_is_given_stands_before_set(void **state)
+{
+    static char *const given[] = {S("v=9"), S("env_RAY=there"), NULL};
+    struct job *j = *state;
+
+    gives(j, "set v 1\nenv A ${v}-${env_RAY}\n", 0, "A", "1-");
+    j->f.given = given;
+    gives(j, "set v 1\nenv A ${v}-${env_RAY}\n", 0, "A", "9-there");
+}
+
+static void commands_and_files(void **state)
+{
+    struct hb_recipe_rank out;
+
+    expand(*state, "set no \"\"\nprogram first\nstart srv --n ${rank} ${no}\n"
+                   "ready 30 probe \"\"\nstop srv stop\n"
+                   "run wrap \"a b\" ${program} ${program}x\n"
+                   "file f ${rank}\nenv F ${file_f}\n", 0, &out);
+    assert_int_equal(out.n_commands, 3);
+    assert_int_equal(out.commands[0].step, HB_RECIPE_START);
+    assert_int_equal(out.commands[0].argv.n, 3);
+    assert_int_equal(out.commands[1].step, HB_RECIPE_READY);
+    assert_int_equal(out.commands[1].seconds, 30);
+    assert_int_equal(out.commands[1].argv.n, 2);
+    assert_int_equal(out.commands[2].step, HB_RECIPE_STOP);
+    assert_int_equal(out.argv.n, 6);
+    assert_string_equal(out.argv.v[1], "a b");
+    assert_string_equal(out.argv.v[4], "0 1");
+    assert_string_equal(out.argv.v[5], "train.py --lr 0 1x");
+    assert_string_equal(out.files[0].text, "0\n");
+    assert_string_equal(hb_env_get(&out.set, "F"), "/run/x/f");
+    hb_recipe_rank_destroy(&out);
+}
+
+static void ranks_that_only_serve(void **state)
+{
+    struct job *j = *state;
+    unsigned char serves[RANKS];
+    struct hb_recipe *r = parse("[when rank is 1]\nserves\n");
+
+    assert_int_equal(hb_recipe_serving(r, &j->f, serves, NULL), 0);
+    assert_memory_equal(serves, "\0\1\0", 3);
+    hb_recipe_destroy(r);
+    r = parse("program first\n");
+    assert_int_equal(hb_recipe_serving(r, &j->f, serves, NULL), 0);
+    assert_memory_equal(serves, "\0\1\1", 3);
+    hb_recipe_destroy(r);
+}
+
+static void only_the_first_runs_the_program(void **state)
+{
+    struct hb_recipe_rank out;
+
+    expand(*state, "program first\nstart x\n", 1, &out);
+    assert_int_equal(out.argv.n, 0);
+    hb_recipe_rank_destroy(&out);
+}
+
+static void mistakes_have_a_place(void **state)
+{
+    refuses("env A 1\nenv B ${rnak}\n",
+            "t.conf:2:7: there is no variable rnak; did you mean rank?");
+    refuses("\nevn A 1", "t.conf:2:1: evn is no statement; did you mean env?");
+    refuses("env A \"x\n", "t.conf:1:7: the quote is not closed");
+    refuses("env A 'x", "t.conf:1:7: the quote is not closed");
+    refuses("env A ${rank", "t.conf:1:7: ${ is not closed by }");
+    refuses("env A ${each rank: {x}", "t.conf:1:20: ${each is not closed");
+    refuses("env A ${each rnk: x}", "t.conf:1:14: expected rank, host or role");
+    refuses("env A ${}", "t.conf:1:7: expected the name of a variable");
+    refuses("env A \\q", "t.conf:1:7: \\ is followed by one of");
+    refuses("env A <<END\nx\n", "t.conf:1:9: no line is END");
+    refuses("env A b c", "t.conf:1:9: A takes one text; quote blanks");
+    refuses("env 1A b", "t.conf:1:5: 1A is no name");
+    refuses("env", "t.conf:1:4: expected a name");
+    refuses("env ${rank} b", "t.conf:1:5: expected a name, without variables");
+    refuses("port a hed 1", "t.conf:1:8: hed is no place of a port "
+                            "(head, host, rank); did you mean head?");
+    refuses("port a head 70000", "t.conf:1:13: 70000 is no port number");
+    refuses("processes x", "t.conf:1:11: x is no place of processes");
+    refuses("[when rank is 1", "t.conf:1:1: [ is not closed");
+    refuses("[when rank = 1]", "t.conf:1:12: expected is");
+    refuses("[when rnk is 1]", "t.conf:1:7: there is no variable rnk");
+    refuses("[when rank is 1 or]", "t.conf:1:17: expected and, or ]");
+    refuses("[whn rank is 1]", "t.conf:1:2: whn is no kind of section");
+    refuses("[when rank is 1]\nroles a", "t.conf:2:1: roles cannot depend on a "
+                                         "condition");
+    refuses("ready x y", "t.conf:1:7: x is no number of seconds");
+    refuses("start", "expected a command");
+    refuses("roles a b", "t.conf:1:9: only one role can have the ranks");
+    refuses("roles a=1", "t.conf:1:1: one role has to have the ranks");
+    refuses("roles a=x b", "t.conf:1:7: x is no number of ranks");
+    refuses("meet x", "t.conf:1:6: x is no port of the head");
+    refuses("set rank 1", "t.conf:1:5: rank has a meaning already");
+    refuses("env A ${each rank of x: y}", "t.conf:1:7: there is no role x");
+}
+
+static void loops_are_refused(void **state)
+{
+    refuses("set a ${a}", "t.conf:1:7: a stands for itself");
+    refuses("set a ${b}\nset b ${c}\nset c x${a}",
+            "t.conf:3:8: a stands for itself");
+    refuses("set a 1\n[when b is 1]\nset a 2\n[always]\nset b ${a}",
+            "stands for itself");
+}
+
+static void depth_and_size_are_bounded(void **state)
+{
+    struct hb_str t = HB_STR_INIT;
+    struct job *j = *state;
+    struct hpcboot_error err = {0};
+    struct hb_recipe_rank out;
+    struct hb_recipe *r;
+
+    hb_str_put(&t, "env A ");
+    for (int i = 0; i < 20; i++) {
+        hb_str_put(&t, "${each rank: ");
+    }
+    refuses(t.s, "stands in more than 8 others");
+    hb_str_destroy(&t);
+    hb_str_put(&t, "set a0 xxxxxxxx\n");
+    for (int i = 1; i < 60; i++) {
+        hb_str_putf(&t, "set a%d ${a%d}${a%d}\n", i, i - 1, i - 1);
+    }
+    hb_str_put(&t, "file F ${a59}\n");
+    r = parse(t.s);
+    assert_int_equal(hb_recipe_expand(r, &j->f, 0, &out, &err),
+                     HPCBOOT_ERR_PARSE);
+    assert_non_null(strstr(err.text, "takes too many steps"));
+    hb_recipe_destroy(r);
+    hb_str_destroy(&t);
+}
+
+static void a_variable_too_long_for_linux_is_told(void **state)
+{
+    struct job *j = *state;
+    struct hpcboot_error err = {0};
+    struct hb_recipe_rank out;
+    struct hb_recipe *r;
+
+    r = parse("env TF ${b}${b}${b}${b}${b}\nset b ${c}${c}${c}${c}${c}${c}\n"
+              "set c ${d}${d}${d}${d}${d}${d}${d}${d}\n"
+              "set d ${e}${e}${e}${e}${e}${e}${e}${e}\n"
+              "set e 0123456789012345678901234567890123456789"
+              "0123456789012345678901234567890123456789\n");
+    assert_int_equal(hb_recipe_expand(r, &j->f, 0, &out, &err),
+                     HPCBOOT_ERR_PARSE);
+    assert_non_null(strstr(err.text, "t.conf:1:5: TF would have 153604 "
+                                     "bytes"));
+    hb_recipe_destroy(r);
+}
+
+/* --- the recipes that are shipped --------------------------------------- */
+
+static char *const shipped[] = {S(HB_TESTS_TOP "/share/hpcboot/recipes"),
+                                NULL};
+
+static char *read_shipped(const char *name)
+{
+    struct hpcboot_error err = {0};
+    char *path, *text;
+    size_t len;
+
+    if (hb_recipe_find(shipped, name, &path, &text, &len, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    free(path);
+    return text;
+}
+
+static void every_shipped_recipe_expands(void **state)
+{
+    struct hb_strv names = HB_STRV_INIT;
+
+    hb_recipe_names(shipped, &names);
+    assert_true(names.n >= 12);
+    for (size_t i = 0; i < names.n; i++) {
+        char *text = read_shipped(names.v[i]);
+
+        for (uint32_t k = 0; k < RANKS; k++) {
+            struct hb_recipe_rank out;
+
+            expand(*state, text, k, &out);
+            hb_recipe_rank_destroy(&out);
+        }
+        free(text);
+    }
+    hb_strv_destroy(&names);
+}
+
+static void shipped_gives(struct job *j, const char *recipe, uint32_t rank,
+                          const char *name, const char *value)
+{
+    char *text = read_shipped(recipe);
+
+    gives(j, text, rank, name, value);
+    free(text);
+}
+
+static void tensorflow_names_all_tasks(void **state)
+{
+    struct job *j = *state;
+
+    j->roles[0] = 2;
+    j->f.role_of_rank = j->roles;
+    shipped_gives(j, "tensorflow", 1, "TF_CONFIG",
+                  "{\"cluster\":{\"worker\":[\"10.0.0.1:9001\","
+                  "\"[fd00::2]:9002\"],\"ps\":[\"10.0.0.1:9000\"]},"
+                  "\"task\":{\"type\":\"worker\",\"index\":0}}");
+}
+
+static void mxnet_workers_have_numbers_of_their_own(void **state)
+{
+    struct job *j = *state;
+
+    j->roles[1] = 1;
+    j->roles[2] = 2;
+    j->f.role_of_rank = j->roles;
+    shipped_gives(j, "mxnet", 0, "DMLC_ROLE", "scheduler");
+    shipped_gives(j, "mxnet", 0, "DMLC_WORKER_ID", NULL);
+    shipped_gives(j, "mxnet", 2, "DMLC_WORKER_ID", "0");
+    shipped_gives(j, "mxnet", 2, "DMLC_NUM_SERVER", "1");
+    shipped_gives(j, "mxnet", 2, "DMLC_PS_ROOT_URI", "10.0.0.1");
+    shipped_gives(j, "mxnet", 2, "DMLC_PS_ROOT_PORT", "9000");
+}
+
+static void mindspore_has_a_scheduler(void **state)
+{
+    struct job *j = *state;
+
+    j->roles[1] = j->roles[2] = 1;
+    j->f.role_of_rank = j->roles;
+    shipped_gives(j, "mindspore", 0, "MS_ROLE", "MS_SCHED");
+    shipped_gives(j, "mindspore", 2, "MS_ROLE", "MS_WORKER");
+    shipped_gives(j, "mindspore", 2, "MS_NODE_ID", "1");
+    shipped_gives(j, "mindspore", 2, "MS_WORKER_NUM", "2");
+}
+
+/* All numbers of a rank table are texts. */
+static void hccl_tables_of_both_versions(void **state)
+{
+    static char *const v12[] = {S("version=1.2"), NULL};
+    struct job *j = *state;
+    struct hb_recipe_rank out;
+    char *text = read_shipped("hccl");
+
+    expand(j, text, 0, &out);
+    assert_int_equal(out.n_files, 1);
+    assert_string_equal(
+        out.files[0].text,
+        "{\"version\":\"1.0\",\"status\":\"completed\",\"server_count\":\"2\","
+        "\"server_list\":[{\"server_id\":\"10.0.0.1\","
+        "\"host_nic_ip\":\"reserve\",\"container_ip\":\"10.0.0.1\","
+        "\"device\":[{\"device_id\":\"0\",\"device_ip\":\"10.0.0.1\","
+        "\"rank_id\":\"0\"},{\"device_id\":\"1\",\"device_ip\":\"10.0.0.1\","
+        "\"rank_id\":\"1\"}]},{\"server_id\":\"fd00::2\","
+        "\"host_nic_ip\":\"reserve\",\"container_ip\":\"fd00::2\","
+        "\"device\":[{\"device_id\":\"0\",\"device_ip\":\"fd00::2\","
+        "\"rank_id\":\"2\"}]}]}\n");
+    hb_recipe_rank_destroy(&out);
+    j->f.given = v12;
+    expand(j, text, 0, &out);
+    assert_int_equal(out.n_files, 1);
+    assert_non_null(strstr(out.files[0].text, "\"super_pod_list\":[{"));
+    hb_recipe_rank_destroy(&out);
+    free(text);
+}
+
+static void an_unknown_framework_has_a_nearest_one(void **state)
+{
+    struct hpcboot_error err = {0};
+    char *path, *text;
+    size_t len;
+
+    assert_int_equal(hb_recipe_find(shipped, "torhc", &path, &text, &len,
+                                    &err), HPCBOOT_ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "did you mean torch?"));
+    assert_int_equal(hb_recipe_find(shipped, "../x", &path, &text, &len,
+                                    &err), HPCBOOT_ERR_NOT_FOUND);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_job, free_job)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_variable_is_that_of_the_rank),
+        TEST(quotes_and_continued_lines),
+        TEST(each_walks_ranks_and_hosts),
+        TEST(roles_number_their_ranks),
+        TEST(ports_are_those_of_their_place),
+        TEST(conditions_hold_until_the_next_bracket),
+        TEST(what_is_given_stands_before_set),
+        TEST(commands_and_files),
+        TEST(ranks_that_only_serve),
+        TEST(only_the_first_runs_the_program),
+        TEST(mistakes_have_a_place),
+        TEST(loops_are_refused),
+        TEST(depth_and_size_are_bounded),
+        TEST(a_variable_too_long_for_linux_is_told),
+        TEST(every_shipped_recipe_expands),
+        TEST(tensorflow_names_all_tasks),
+        TEST(mxnet_workers_have_numbers_of_their_own),
+        TEST(mindspore_has_a_scheduler),
+        TEST(hccl_tables_of_both_versions),
+        TEST(an_unknown_framework_has_a_nearest_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

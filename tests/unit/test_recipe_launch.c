@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Command lines of other launchers: what they ask for, and what ranks then
+ * run. */
+#include "config.h"
+
+#include "bin/recipe/launch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/str.h"
+
+/* Words separated by blanks. */
+static void words(const char *line, struct hb_strv *out)
+{
+    while (*line != '\0') {
+        size_t n = strcspn(line, " ");
+
+        hb_strv_take(out, hb_xstrndup(line, n));
+        line += n;
+        line += strspn(line, " ");
+    }
+}
+
+static int read_line(const char *line, struct hb_launch *l,
+                     struct hpcboot_error *err)
+{
+    struct hb_strv argv = HB_STRV_INIT;
+    int rc;
+
+    words(line, &argv);
+    rc = hb_launch_read(argv.v, "/v/python3", l, err);
+    hb_strv_destroy(&argv);
+    return rc;
+}
+
+static void reads(const char *line, struct hb_launch *l)
+{
+    struct hpcboot_error err = {0};
+
+    if (read_line(line, l, &err) != 1) {
+        fail_msg("%s: %s", line, err.text);
+    }
+}
+
+static void runs(const char *line, const char *framework, const char *program)
+{
+    struct hb_str text = HB_STR_INIT;
+    struct hb_launch l;
+
+    reads(line, &l);
+    for (size_t i = 0; i < l.program.n; i++) {
+        hb_str_putf(&text, "%s%s", i > 0 ? " " : "", l.program.v[i]);
+    }
+    assert_string_equal(l.framework, framework);
+    assert_string_equal(hb_str_text(&text), program);
+    hb_str_destroy(&text);
+    hb_launch_destroy(&l);
+}
+
+static void refuses(const char *line, const char *why)
+{
+    struct hpcboot_error err = {0};
+    struct hb_launch l;
+
+    assert_true(read_line(line, &l, &err) < 0);
+    if (strstr(err.text, why) == NULL) {
+        fail_msg("not in the message: %s\n%s", why, err.text);
+    }
+    hb_launch_destroy(&l);
+}
+
+static void the_program_is_what_a_worker_runs(void **state)
+{
+    runs("torchrun t.py --lr 1", "torch", "/v/python3 -u t.py --lr 1");
+    runs("/x/torchrun --nnodes=2 --nproc_per_node 4 -m pkg.t a", "torch",
+         "/v/python3 -u -m pkg.t a");
+    runs("torchrun --no-python ./prog -n 3", "torch", "./prog -n 3");
+    runs("/p/python3.11 -m torch.distributed.run t.py", "torch",
+         "/p/python3.11 -u t.py");
+    runs("python -u -m torch.distributed.launch --use_env t.py", "torch",
+         "python -u t.py");
+    runs("horovodrun -np 4 python t.py", "horovod", "python t.py");
+    runs("deepspeed --num_gpus 2 t.py --deepspeed", "deepspeed",
+         "/v/python3 -u t.py --deepspeed");
+    runs("torchrun --nnodes 1:4 t.py", "torchrun", "t.py");
+    runs("torchrun --max-restarts=3 -m t a", "torchrun", "t a");
+}
+
+static void other_programs_are_let_be(void **state)
+{
+    struct hb_launch l;
+
+    assert_int_equal(read_line("python3 t.py", &l, NULL), 0);
+    assert_int_equal(read_line("python3 -m torch.utils.collect_env", &l, NULL),
+                     0);
+    assert_int_equal(read_line("./torchrunner", &l, NULL), 0);
+}
+
+static void numbers_and_hosts(void **state)
+{
+    struct hb_launch l;
+
+    reads("torchrun --nnodes 2 --nproc-per-node=4 --master-port 1234 t.py",
+          &l);
+    assert_int_equal(l.nodes, 2);
+    assert_int_equal(l.per_node, 4);
+    assert_string_equal(hb_env_get(&l.given, "port_master"), "1234");
+    hb_launch_destroy(&l);
+    reads("torchrun --nproc-per-node gpu t.py", &l);
+    assert_int_equal(l.per_node, 0);
+    hb_launch_destroy(&l);
+    reads("horovodrun -np 6 -H a:2,b:4 -p 2222 --fusion-threshold-mb 32 "
+          "--gloo x", &l);
+    assert_int_equal(l.np, 6);
+    assert_int_equal(l.port, 2222);
+    assert_string_equal(l.host_list, "a:2,b:4");
+    assert_string_equal(hb_env_get(&l.env, "HOROVOD_FUSION_THRESHOLD"),
+                        "33554432");
+    assert_string_equal(hb_env_get(&l.given, "controller"), "gloo");
+    hb_launch_destroy(&l);
+    reads("deepspeed --include a:0,1@b --hostfile f t.py", &l);
+    assert_string_equal(l.host_list, "a:2,b");
+    assert_string_equal(l.hostfile, "f");
+    hb_launch_destroy(&l);
+}
+
+static void elastic_torchrun_keeps_its_numbers(void **state)
+{
+    struct hb_launch l;
+
+    reads("torchrun --nnodes 2:4 --nproc-per-node 3 --max-restarts 5 "
+          "--master_port 99 t.py", &l);
+    assert_string_equal(hb_env_get(&l.given, "min_nodes"), "2");
+    assert_string_equal(hb_env_get(&l.given, "max_nodes"), "4");
+    assert_string_equal(hb_env_get(&l.given, "nproc"), "3");
+    assert_string_equal(hb_env_get(&l.given, "max_restarts"), "5");
+    assert_string_equal(hb_env_get(&l.given, "port_rdzv"), "99");
+    assert_int_equal(l.per_node, 1);
+    assert_int_equal(l.nodes, 4);
+    hb_launch_destroy(&l);
+}
+
+static void launch_gives_the_local_rank_as_an_argument(void **state)
+{
+    struct hb_launch l;
+
+    reads("python -m torch.distributed.launch t.py", &l);
+    assert_string_equal(hb_env_get(&l.given, "local_rank_argument"),
+                        "--local_rank");
+    hb_launch_destroy(&l);
+    reads("deepspeed --no_local_rank t.py", &l);
+    assert_null(hb_env_get(&l.given, "local_rank_argument"));
+    hb_launch_destroy(&l);
+}
+
+static void what_has_no_effect_is_listed(void **state)
+{
+    struct hb_launch l;
+
+    reads("torchrun --tee 3 --rdzv-id 7 t.py", &l);
+    assert_int_equal(l.ignored.n, 1);
+    assert_string_equal(l.ignored.v[0], "--tee");
+    hb_launch_destroy(&l);
+}
+
+static void mistakes_are_told(void **state)
+{
+    refuses("torchrun --nnods 2 t.py", "there is no option --nnods");
+    refuses("torchrun --nnodes x t.py", "--nnodes x: expected a number");
+    refuses("torchrun --nnodes 4:2 t.py", "expected MIN:MAX");
+    refuses("torchrun --nnodes", "--nnodes needs a value");
+    refuses("torchrun --nnodes 2", "there is no program after");
+    refuses("horovodrun --min-np 2 x", "elastic Horovod");
+    refuses("horovodrun -p 0 x", "expected a port number");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_is_what_a_worker_runs),
+        cmocka_unit_test(other_programs_are_let_be),
+        cmocka_unit_test(numbers_and_hosts),
+        cmocka_unit_test(elastic_torchrun_keeps_its_numbers),
+        cmocka_unit_test(launch_gives_the_local_rank_as_an_argument),
+        cmocka_unit_test(what_has_no_effect_is_listed),
+        cmocka_unit_test(mistakes_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -339,8 +339,9 @@ static void reset(struct hb_op *op, const struct hpcboot_coll_args *a)
     op->type = a->type;
     op->op = a->op;
     op->root = a->root;
-    op->getting = op->big = op->tiny = op->own_placed = op->checking = false;
+    op->getting = op->tiny = op->own_placed = op->checking = false;
     op->k = op->rounds = 0;
+    op->area = 0;
     op->send = a->send;
     op->recv = a->recv;
     op->send_len = op->send_off = op->recv_len = op->recv_off = NULL;

@@ -291,9 +291,13 @@ static int run_waiting(struct hb_coll_team *t, struct hb_op *op,
         if (rc != HPCBOOT_OK) {
             return rc;
         }
+        uint64_t before = t->round;
         rc = step(t, op, err);
         if (rc != 0) {
             return rc < 0 ? rc : HPCBOOT_OK;
+        }
+        if (t->round != before) {
+            w.began_ns = 0; /* another wait, which may be a short one */
         }
     }
 }
@@ -438,8 +442,8 @@ static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
         if (rc != HPCBOOT_OK && r->under_way) {
             return rc;
         }
-        if (r->under_way) {
-            advance(t);
+        if (r->under_way && advance(t) > 0) {
+            w.began_ns = 0;
         }
     }
     int rc = outcome(r, err);

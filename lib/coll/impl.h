@@ -29,13 +29,16 @@
 /* A rank that only writes runs ahead so far. Symmetric rounds need two. */
 #define HB_SHM_CELLS 4
 #define HB_SHM_SLOT ((size_t)64 << 10)
-/* The ring of a rank's slots is longer than its peers' second-level caches:
- * to write again a line that a peer's cache still holds takes several times
- * longer than one that has gone from there. Teams of many ranks do with less,
- * within HB_SHM_RINGS for all of them. */
+/* Large messages go round a ring that is longer than a peer's second-level
+ * cache: to write again a line that a peer's cache still holds takes several
+ * times longer than one that has gone from there. Small ones have a ring of
+ * their own that stays in the writer's. All rings of a team together,
+ * HB_SHM_RINGS, stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
-#define HB_SHM_RINGS ((size_t)32 << 20)
+#define HB_SHM_RINGS ((size_t)4 << 20)
+#define HB_SHM_SMALL_RING ((size_t)512 << 10)
+#define HB_SHM_SMALL ((size_t)16 << 10) /* of a round */
 #define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
 /* What travels in the line of the flag, and its neighbour. */
 #define HB_SHM_INLINE 112
@@ -117,10 +120,10 @@ struct hb_op {
     int root;             /* local rank on one node */
     int from;             /* of this round */
     bool getting;         /* posted, waiting for peers */
-    bool big;             /* rounds use two slots as one */
     bool tiny;            /* what is put fits beside the flag */
     bool own_placed;      /* this rank's own block is where it belongs */
-    unsigned slot;        /* of this round */
+    size_t area;          /* bytes of the ring that a round uses */
+    size_t at;            /* where in the ring, this round */
     /* Peers compare the low bits of the first word with their own: the call
      * is the same. The rest is the length, or what the plan tells. */
     uint64_t sign, word;
@@ -130,7 +133,7 @@ struct hb_op {
     size_t esize;         /* bytes that are never cut */
     size_t bytes;         /* of the vector, or of one block */
     size_t piece;         /* bytes per round (per block) */
-    size_t stride;        /* between the pieces of a slot */
+    size_t stride;        /* between the pieces of a round */
     const char *send;
     char *recv;
     /* Of each rank's block, in bytes, [size]; NULL: all are `bytes` long and
@@ -168,7 +171,10 @@ struct hb_coll_team {
     uint64_t round;           /* the last that this rank posted */
     uint64_t *seen;           /* [p] the last that each is known to have */
     struct hb_shm_use cell_use[HB_SHM_CELLS], slot_use[HB_SHM_SLOTS_MOST];
-    unsigned nslots, last_slot; /* the same at all ranks */
+    size_t ring;              /* bytes, small and large together */
+    struct hb_shm_part {      /* the same at all ranks */
+        size_t base, len, pos;
+    } part[2];                /* for large rounds, for small ones */
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
     const void **src;         /* [size] for folds */
@@ -196,10 +202,9 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op);
 /* Whether the rank that the last step waited for has come. */
 bool hb_shm_ready(struct hb_coll_team *t);
 
-static inline char *hb_shm_slot(struct hb_coll_team *t, int rank,
-                                unsigned slot)
+static inline char *hb_shm_ring(struct hb_coll_team *t, int rank, size_t at)
 {
-    return t->slots + ((size_t)rank * t->nslots + slot) * HB_SHM_SLOT;
+    return t->slots + (size_t)rank * t->ring + at;
 }
 
 static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
@@ -272,14 +277,14 @@ static inline char *hb_recv_at(const struct hb_op *op, int j)
 static inline char *hb_mine(struct hb_coll_team *t, const struct hb_op *op)
 {
     return op->tiny ? (char *)hb_shm_cell(t, t->me, t->round + 1)->bytes
-                    : hb_shm_slot(t, t->me, op->slot);
+                    : hb_shm_ring(t, t->me, op->at);
 }
 
 static inline const char *hb_theirs(struct hb_coll_team *t,
                                     const struct hb_op *op, int j)
 {
     return op->tiny ? (char *)hb_shm_cell(t, j, t->round)->bytes
-                    : hb_shm_slot(t, j, op->slot);
+                    : hb_shm_ring(t, j, op->at);
 }
 
 /* What rank `from` has put for rank `to` lies here, in strides. */

@@ -136,7 +136,8 @@ static void begin_local(struct hb_coll_team *t, struct hb_op *op,
     n->local.recv = s->to;
     n->local.bytes = s->bytes;
     n->local.k = n->local.rounds = 0;
-    n->local.getting = n->local.big = n->local.tiny = false;
+    n->local.getting = n->local.tiny = false;
+    n->local.area = 0;
     n->local.plan = NULL;
     if (s->coll == HPCBOOT_COLL_REDUCE) {
         hb_plan_reduce(t, &n->local, NULL);

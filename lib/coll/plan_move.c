@@ -16,8 +16,9 @@
 
 #include "lib/coll/impl.h"
 
-/* Slots share a first-level cache line with no other rank's piece. */
+/* No two pieces share a line, nor a pair of lines. */
 #define ALIGN_PIECE 64
+#define ALIGN_AREA HB_SHM_LINE
 
 uint64_t hb_rounds_for(size_t bytes, size_t piece)
 {
@@ -37,11 +38,12 @@ void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
     if (aligned != 0 && longest <= HB_SHM_PIECE && aligned <= HB_SHM_SLOT / n) {
         op->piece = longest;
         op->stride = aligned;
-        return;
+    } else {
+        op->stride = hb_min(HB_SHM_PIECE, HB_SHM_BIG / n) /
+                     ALIGN_PIECE * ALIGN_PIECE;
+        op->piece = op->stride / unit * unit;
     }
-    op->big = n * HB_SHM_PIECE > HB_SHM_SLOT;
-    op->stride = hb_min(HB_SHM_PIECE, HB_SHM_BIG / n) & ~(ALIGN_PIECE - 1);
-    op->piece = op->stride / unit * unit;
+    op->area = (op->stride * n + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1);
 }
 
 static void copy(char *to, const char *from, size_t bytes)

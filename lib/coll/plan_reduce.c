@@ -284,7 +284,8 @@ static int plan_collect(struct hb_coll_team *t, struct hb_op *op,
     op->recv = op->scratch;
     op->finish = fold_collected;
     op->piece = op->stride = HB_SHM_PIECE;
-    op->big = op->tiny = false;
+    op->area = HB_SHM_PIECE;
+    op->tiny = false;
     op->rounds = hb_rounds_for(op->total, op->piece);
     return HPCBOOT_OK;
 }

@@ -8,10 +8,11 @@
  * aligned. All zero is the beginning: no round has been posted. A rank writes
  * its own lines and slots alone, but for a wake-up call.
  *
- * Which slot a round uses follows from the rounds before, so that all ranks
- * agree without a word: the next one round the ring, or the next pair of
- * slots after the last one. A round never uses what the round before
- * it used: the slowest rank of a team can therefore always go on.
+ * Where in the ring a round writes follows from the rounds before, so that
+ * all ranks agree without a word: behind the last, within a slot; the next
+ * slot when this one is full; two slots for the largest. A slot is entered
+ * when its readers are done with it. It never holds the round before: the
+ * slowest rank of a team can therefore always go on.
  *
  * Nothing here waits: a step that finds a peer missing says for whom. */
 
@@ -66,8 +67,13 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     t->ranks = (struct hb_shm_rank *)(t->head + 1);
     t->slots = (char *)region + lines_size(t->p);
     size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
-    t->nslots = (unsigned)hb_min(n, HB_SHM_SLOTS_MOST) & ~1u;
-    t->last_slot = t->nslots - 1;
+    t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
+    t->part[0].len = t->ring;
+    if (t->ring >= 2 * HB_SHM_SMALL_RING) {
+        t->part[0].len = t->ring - HB_SHM_SMALL_RING;
+        t->part[1].base = t->part[0].len;
+        t->part[1].len = HB_SHM_SMALL_RING;
+    }
     return HPCBOOT_OK;
 }
 
@@ -123,19 +129,50 @@ static inline bool released(struct hb_coll_team *t,
     return true;
 }
 
-/* Whether this rank may write for its next round; chooses the slot. */
+static inline bool slot_is_free(struct hb_coll_team *t, size_t at)
+{
+    return released(t, &t->slot_use[at / HB_SHM_SLOT]);
+}
+
+static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
+                                          const struct hb_op *op)
+{
+    return &t->part[op->area <= HB_SHM_SMALL && t->part[1].len != 0];
+}
+
+/* Whether this rank may write for its next round; chooses the place: behind
+ * the last round's, or where the next slot or pair of slots begins. */
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (op->big) {
-        op->slot = (t->last_slot + 2) / 2 * 2 % t->nslots;
-        if (!released(t, &t->slot_use[op->slot + 1])) {
-            return false;
-        }
-    } else {
-        op->slot = (t->last_slot + 1) % t->nslots;
+    if (!released(t, &t->cell_use[(t->round + 1) % HB_SHM_CELLS])) {
+        return false;
     }
-    return released(t, &t->cell_use[(t->round + 1) % HB_SHM_CELLS]) &&
-           released(t, &t->slot_use[op->slot]);
+    if (op->area == 0) {
+        return true;
+    }
+    const struct hb_shm_part *part = part_of(t, op);
+    size_t in_slot = part->pos % HB_SHM_SLOT;
+    op->at = part->base + part->pos;
+    if (in_slot != 0 && in_slot + op->area <= HB_SHM_SLOT) {
+        return true;
+    }
+    size_t unit = op->area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
+    op->at = part->base + (part->pos + unit - 1) / unit * unit % part->len;
+    return slot_is_free(t, op->at) &&
+           (unit == HB_SHM_SLOT || slot_is_free(t, op->at + HB_SHM_SLOT));
+}
+
+/* Several rounds share a slot: it is free when all their readers are done. */
+static inline void use_slot(struct hb_coll_team *t, size_t at,
+                            struct hb_shm_use use)
+{
+    struct hb_shm_use *u = &t->slot_use[at / HB_SHM_SLOT];
+    bool fresh = at % HB_SHM_SLOT == 0;
+    if (use.readers != HB_NONE) {
+        use.readers = fresh || u->readers == use.readers ? use.readers
+                                                         : HB_ALL;
+        *u = use;
+    }
 }
 
 static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
@@ -144,11 +181,13 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
     struct hb_shm_use use = {r, readers};
     t->cell_use[r % HB_SHM_CELLS] = use;
-    t->slot_use[op->slot] = use;
-    t->last_slot = op->slot;
-    if (op->big) {
-        t->slot_use[op->slot + 1] = use;
-        t->last_slot++;
+    if (op->area > 0) {
+        use_slot(t, op->at, use);
+        struct hb_shm_part *part = part_of(t, op);
+        part->pos = op->at + op->area - part->base;
+        if (op->area > HB_SHM_SLOT) {
+            use_slot(t, op->at + HB_SHM_SLOT, use);
+        }
     }
     cell->word = op->word << HB_SIGN_BITS | op->sign;
     atomic_store_explicit(&cell->round, r, memory_order_release);

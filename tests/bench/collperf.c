@@ -5,13 +5,15 @@
  * -DCOLLPERF_MPI) and for lib/coll (which makes its ranks itself). Ranks are
  * pinned alike: rank r to the r-th CPU of those allowed, round and round.
  *
- * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] COLLECTIVE:BYTES ...
+ * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] [-r REGION_KIB]
+ *                 COLLECTIVE:BYTES ...
  *
  * A block is a barrier and as many calls as fill BLOCK_US; the time of a call
  * is the mean over the ranks of a block's time over its calls. Printed: the
  * collective, bytes, and minimum, median and maximum over the blocks in
- * microseconds. -h takes buffers that ranks share (hpcboot_alloc); MPI
- * ignores it. Reductions are sums of floats (of bytes below four). */
+ * microseconds. -h takes buffers that ranks share (hpcboot_alloc), -r another
+ * size of the team's shared memory; MPI ignores both. Reductions are sums of
+ * floats (of bytes below four). */
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -46,6 +48,7 @@ static const char *const names[KINDS] = {
 
 struct run {
     int rank, size, heap;
+    size_t region_kib; /* 0: what the team wants */
     double block_us;
     char *send, *recv;
     enum kind kind;
@@ -298,7 +301,8 @@ static void be_rank(struct run *r, char **spec, int fd, size_t region)
 static int run_all(struct run *r, char **spec)
 {
     cpu_set_t all;
-    size_t region = (hb_coll_region_size(r->size) + 4095) & ~(size_t)4095;
+    size_t region = r->region_kib > 0 ? r->region_kib << 10
+                                      : hb_coll_region_size(r->size);
     int fd = memfd_create("collperf", 0), bad = 0;
     size_t heap = (size_t)r->size * 2 * ROOM;
     sched_getaffinity(0, sizeof all, &all);
@@ -325,11 +329,13 @@ static int run_all(struct run *r, char **spec)
 int main(int argc, char **argv)
 {
     struct run r = {.size = 2, .block_us = 2000};
-    for (int o; (o = getopt(argc, argv, "n:b:h")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "n:b:hr:")) != -1;) {
         if (o == 'n') {
             r.size = atoi(optarg);
         } else if (o == 'b') {
             r.block_us = atof(optarg);
+        } else if (o == 'r') {
+            r.region_kib = strtoull(optarg, NULL, 10);
         } else if (o == 'h') {
             r.heap = 1;
         } else {

@@ -41,9 +41,20 @@ static size_t paged(size_t n)
     return (n + PAGE - 1) / PAGE * PAGE;
 }
 
+/* Room for a team of any of a world's ranks. */
+static size_t region_room(int ranks)
+{
+    size_t most = 0;
+    for (int p = 1; p <= ranks; p++) {
+        size_t n = paged(hb_coll_region_size(p));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static struct layout lay_out(const struct coll_world *w)
 {
-    size_t region = paged(hb_coll_region_size(w->ranks));
+    size_t region = region_room(w->ranks);
     struct layout l = {.texts = PAGE};
     l.region = l.texts + paged((size_t)w->ranks * TEXT);
     l.extra = l.region + region;
@@ -55,7 +66,7 @@ static struct layout lay_out(const struct coll_world *w)
 void *coll_world_region(const struct coll_rank *r, int i)
 {
     return (char *)r->extra +
-           (size_t)i * paged(hb_coll_region_size(r->size));
+           (size_t)i * region_room(r->size);
 }
 
 const char *coll_text(const char *fmt, ...)

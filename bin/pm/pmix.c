@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* The PMIx server: an adapter around libpmix, built as the module hb_pmix.so
- * whose one exported symbol is hb_pmix_ops. libpmix talks to the ranks by its
- * own thread and its own socket on the loopback interface; what it cannot
- * answer alone comes as an upcall (pmix_upcall.c), is queued here and run by
- * dispatch on the loop thread:
+/* The PMIx server: an adapter around libpmix, built as the module hb_pmix.so,
+ * which exports hb_pmix_ops. libpmix talks to the ranks by its own thread and
+ * its own socket on the loopback interface; what it cannot answer alone comes
+ * as an upcall (pmix_upcall.c), is queued here and run on the loop thread:
  *
  *     libpmix thread: upcall -> copy -> queue -> eventfd
  *     loop thread:    dispatch -> run -> host.fence / modex / name
@@ -13,8 +12,7 @@
  * The descriptor shown outside is an epoll of the eventfd and of a timer,
  * which is armed while a lookup waits for a name that nobody has published.
  *
- * Settings of libpmix are given by environment variables around its start and
- * taken back, so that no rank inherits them. */
+ * Settings of libpmix are environment variables, set around its start only. */
 #include "config.h"
 
 #include <errno.h>

@@ -42,7 +42,7 @@ static void plain_write(const struct hb_gang *gang, struct hb_str *out,
 const struct hb_form hb_form_plain = {
     .name = "plain",
     .aliases = "volcano",
-    .title = "one name per line",
+    .title = "list of one name per line",
     .tally = HB_TALLY_NONE,
     .read = plain_read,
     .write = plain_write,

@@ -12,6 +12,8 @@ struct event_base;
 /* serve.c: `hpcbootd serve`, a pod's entry point. argv[0] is the command's
  * name. Returns the exit status. */
 int serve_main(int argc, char **argv);
+/* kv.c: `hpcbootd kv`, where ranks of Horovod with Gloo meet. */
+int kv_main(int argc, char **argv);
 /* crew.c: `hpcbootd crew`, a rank with commands around it. */
 int crew_main(int argc, char **argv);
 /* `hpcbootd health`: asks the server of this pod how it is. */

@@ -3,16 +3,19 @@ libhbbin_a_SOURCES += \
     %D%/check.c \
     %D%/expand.c \
     %D%/find.c \
+    %D%/kvhttp.c %D%/kvhttp.h \
     %D%/launch.c %D%/launch.h \
     %D%/lex.c \
     %D%/parse.c \
     %D%/recipe.h %D%/recipe_impl.h
 
-check_PROGRAMS += tests/fuzz/fuzz_recipe
-TESTS += tests/fuzz/fuzz_recipe
+check_PROGRAMS += tests/fuzz/fuzz_recipe tests/fuzz/fuzz_kvhttp
+TESTS += tests/fuzz/fuzz_recipe tests/fuzz/fuzz_kvhttp
+tests_fuzz_fuzz_kvhttp_SOURCES = tests/fuzz/fuzz_kvhttp.c tests/fuzz/replay.c
+tests_fuzz_fuzz_kvhttp_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_recipe_SOURCES = tests/fuzz/fuzz_recipe.c tests/fuzz/replay.c
 tests_fuzz_fuzz_recipe_LDADD = libhbbin.a libhb.a
-EXTRA_DIST += tests/fuzz/corpus/recipe
+EXTRA_DIST += tests/fuzz/corpus/recipe tests/fuzz/corpus/kvhttp
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_recipe

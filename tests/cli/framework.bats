@@ -221,3 +221,31 @@ END
     ended_with 0
     says 'none of your 2 ranks ever connected to 127.0.0.1:29[0-9]*'
 }
+
+@test "Horovod with Gloo: the key-value server is in front of rank 0" {
+    need python3
+    cat > t.py <<'END'
+import os, time, urllib.request, urllib.error
+base = "http://%s:%s/global/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
+                                 os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"])
+rank, size = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"])
+def ask(method, key, body=None):
+    q = urllib.request.Request(base + key, body, method=method)
+    return urllib.request.urlopen(q, timeout=30).read()
+def patient(method, key, body=None):
+    while True:
+        try:
+            return ask(method, key, body)
+        except (urllib.error.HTTPError, urllib.error.URLError, OSError):
+            time.sleep(0.02)
+patient("PUT", str(rank), b"%d" % (rank + 1))
+print("sum", sum(int(patient("GET", str(i))) for i in range(size)), flush=True)
+patient("PUT", "done%d" % rank, b"x")
+for i in range(size if rank == 0 else 0): # the server ends with rank 0
+    patient("GET", "done%d" % i)
+END
+    run hb --oversubscribe horovodrun -np 4 --gloo python3 t.py
+    ended_with 0
+    [ "$(grep -c '^sum 10$' <<< "$output")" -eq 4 ]
+    nothing_left
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RECIPE_KVHTTP_H
+#define HB_RECIPE_KVHTTP_H
+
+#include "lib/base/kvs.h"
+#include "lib/base/str.h"
+
+/* The key-value rendezvous of Horovod's Gloo, as HTTP, without I/O:
+ * GET /SCOPE/KEY (the value, or 404), PUT /SCOPE/KEY with a body, DELETE
+ * /SCOPE/KEY. One request for each connection. */
+#define HB_KVHTTP_HEAD_MAX (8u << 10)
+#define HB_KVHTTP_BODY_MAX (8u << 20)
+
+/* `data` is what has come so far. 0: more is needed; 1: *reply is to be sent,
+ * and the connection closed; that is so, too, for what is no request. */
+int hb_kvhttp_answer(struct hb_kvs *store, const char *data, size_t len,
+                     struct hb_str *reply);
+
+#endif

@@ -106,6 +106,7 @@ struct hb_options {
     struct hb_strv forward_signals; /* "USR1", ...; empty: the usual ones */
     int no_forward_signals;    /* none but those that end the job */
     /* looking */
+    int preflight;             /* examine hosts, refuse bad ones */
     int dry_run, json, explain, help, version;
     int show_progress;         /* 1: where stderr is a terminal; 0: never */
     char *help_topic;

@@ -16,6 +16,7 @@ struct hb_command {
     int (*run)(const struct hb_command *self, int argc, char **argv);
 };
 
+extern const struct hb_command hb_command_doctor;
 extern const struct hb_command hb_command_hostfile;
 extern const struct hb_command hb_command_keys;
 extern const struct hb_command hb_command_topo;

@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "bin/doctor/doctor.h"
 #include "bin/hpcbootd/agent.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -57,11 +59,44 @@ void agent_wiring_destroy(struct agent *a)
     a->wiring = NULL;
 }
 
+static uint64_t wall_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void check(const struct agent_wiring *w,
+                  const struct hb_msg_examine *m,
+                  const struct hb_strv *differences, struct hb_strv *out,
+                  struct hb_strv *facts)
+{
+    struct hb_strv programs = HB_STRV_INIT;
+    struct hb_findings found = {0};
+    struct hb_exam e = {.root = "", .wdir = m->wdir, .fabric = &w->fabric,
+                        .differences = differences};
+    const char *text;
+    size_t pos = 0;
+
+    while ((text = hb_wire_strv_next(&m->programs, &pos)) != NULL) {
+        hb_strv_push(&programs, text);
+    }
+    e.programs = (char *const *)hb_strv_view(&programs);
+    hb_exam_host(&e, &found, facts);
+    hb_findings_put(&found, out);
+    hb_findings_destroy(&found);
+    hb_strv_destroy(&programs);
+}
+
 int agent_examine(struct agent *a, const struct hb_frame *f,
                   struct hpcboot_error *err)
 {
     struct agent_wiring *w = wiring_of(a);
+    uint64_t now_ns = wall_ns();
     struct hb_msg_examine m;
+    struct hb_strv found = HB_STRV_INIT, facts = HB_STRV_INIT;
+    struct hb_strv differences = HB_STRV_INIT;
     struct hb_buf bytes;
     int rc = hb_wire_get_examine(f, &m, err);
 
@@ -69,11 +104,20 @@ int agent_examine(struct agent *a, const struct hb_frame *f,
         return rc;
     }
     hb_fabric_clear(&w->fabric);
-    hb_fabric_read("", 1, &w->fabric, NULL);
+    hb_fabric_read("", 1, &w->fabric, &differences);
+    if (m.checks) {
+        check(w, &m, &differences, &found, &facts);
+    }
     hb_buf_init(&bytes, HB_FABRIC_BYTES_MAX);
     hb_fabric_encode(&w->fabric, &bytes);
-    AGENT_SEND(a, examined, .fabric = {bytes.data, bytes.len});
+    AGENT_SEND(a, examined, .fabric = {bytes.data, bytes.len},
+               .findings = hb_wire_strv_of(hb_strv_view(&found)),
+               .facts = hb_wire_strv_of(hb_strv_view(&facts)),
+               .time_ns = now_ns);
     hb_buf_destroy(&bytes);
+    hb_strv_destroy(&found);
+    hb_strv_destroy(&facts);
+    hb_strv_destroy(&differences);
     return 0;
 }
 

@@ -194,6 +194,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_plan_gang(j, err);
     }
+    if (rc == 0) {
+        rc = job_wiring_read(j, err);
+    }
     if (rc < 0 || j->only_wait) {
         return rc;
     }
@@ -206,9 +209,6 @@ static int plan(struct job *j, struct hpcboot_error *err)
     }
     if (rc == 0) {
         rc = job_policy_read(j, err);
-    }
-    if (rc == 0) {
-        rc = job_wiring_read(j, err);
     }
     if (rc == 0) {
         rc = job_topo_known(j, err);
@@ -415,7 +415,8 @@ static int told_to_end(int signo)
     return SIGNAL_STATUS + signo;
 }
 
-static int live(struct hb_options *opt, char *const *env, int only_wait)
+static int live(struct hb_options *opt, char *const *env, int only_wait,
+                struct hb_doctor_report *report)
 {
     struct job_framework *framework = NULL; /* found in the first life */
     struct hb_lives lives = {0};
@@ -424,7 +425,7 @@ static int live(struct hb_options *opt, char *const *env, int only_wait)
     while (status == LIVES_AGAIN) {
         struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
                         .only_wait = only_wait, .lives = &lives,
-                        .framework = framework};
+                        .framework = framework, .report = report};
 
         status = run(&j);
         framework = j.framework;
@@ -443,10 +444,23 @@ static int live(struct hb_options *opt, char *const *env, int only_wait)
 
 int hb_job_run(struct hb_options *opt, char *const *env)
 {
-    return live(opt, env, 0);
+    return live(opt, env, 0, NULL);
 }
 
 int hb_job_wait(struct hb_options *opt, char *const *env)
 {
-    return live(opt, env, 1);
+    return live(opt, env, 1, NULL);
+}
+
+int hb_job_doctor(struct hb_options *opt, char *const *env,
+                  struct hb_doctor_report *out)
+{
+    return live(opt, env, 1, out);
+}
+
+void hb_doctor_report_destroy(struct hb_doctor_report *report)
+{
+    hb_findings_destroy(&report->found);
+    hb_strv_destroy(&report->hosts);
+    hb_strv_destroy(&report->notes);
 }

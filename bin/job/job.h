@@ -4,6 +4,7 @@
 #define HB_JOB_JOB_H
 
 #include "bin/cli/options.h"
+#include "bin/doctor/doctor.h"
 #include "lib/base/error.h"
 
 /* One job, from the gang to the exit status. Prints through the log sink and
@@ -14,5 +15,17 @@ int hb_job_run(struct hb_options *opt, char *const *env);
 /* The same as far as the agents: waits until the hosts are ready, and lets
  * them go. 0 when a job could begin; programs in `opt` are not looked at. */
 int hb_job_wait(struct hb_options *opt, char *const *env);
+
+/* The same, and each host is examined and they are compared. Start *out from
+ * zeros; with_program: the first program of `opt` is compared, too. The exit
+ * status is that of waiting: 0 where the report is whole. */
+struct hb_doctor_report {
+    int with_program;
+    struct hb_findings found;
+    struct hb_strv hosts, notes;
+};
+int hb_job_doctor(struct hb_options *opt, char *const *env,
+                  struct hb_doctor_report *out);
+void hb_doctor_report_destroy(struct hb_doctor_report *report);
 
 #endif

@@ -230,7 +230,8 @@ struct job {
     enum hb_stdin_mode stdin_mode;
     uint32_t stdin_rank;
     struct hb_progress *progress;
-    struct job_wiring *wiring; /* --fabric; NULL: nobody asked */
+    struct job_wiring *wiring; /* --fabric, a doctor; NULL: nobody asked */
+    struct hb_doctor_report *report; /* of a doctor, or NULL */
     struct job_events *events;
     struct job_metrics *metrics;
     unsigned n_probes, n_suspected;

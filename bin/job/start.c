@@ -360,12 +360,15 @@ void job_begin(struct job *j)
     struct hb_strv env = HB_STRV_INIT;
     const struct hb_app_options *app = &j->opt->apps[0];
 
+    if (job_examine(j)) {
+        return;
+    }
     if (j->only_wait) {
         job_warn_pinned(j);
         let_all_go(j);
         return;
     }
-    if (job_examine(j) || job_survey(j)) {
+    if (job_survey(j)) {
         return;
     }
     job_warn_pinned(j);

@@ -13,35 +13,50 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "bin/doctor/doctor.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/wiring.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/fabric/choose.h"
 
 struct job_wiring {
-    struct hb_fabric_wish wish;
-    struct hb_fabric *fabrics; /* [gang.n] */
-    struct hb_strv why;        /* for --explain */
+    struct hb_fabric_wish wish; /* NONE: nothing is to be chosen */
+    struct hb_fabric *fabrics;  /* [gang.n] */
+    /* Of a doctor or a preflight: */
+    int checks;
+    struct hb_findings found;
+    struct hb_exam_facts *facts; /* [gang.n] */
+    int64_t *asked_ns, *asked_wall_ns; /* [gang.n] */
 };
 
 int job_wiring_read(struct job *j, struct hpcboot_error *err)
 {
-    struct hb_fabric_wish wish;
+    struct hb_fabric_wish wish = {0};
+    int checks = j->report != NULL || (j->opt->preflight && !j->only_wait);
+    struct job_wiring *w;
     int rc;
 
-    if (j->opt->fabric == NULL) {
+    if (j->opt->fabric != NULL && !j->only_wait) {
+        rc = hb_fabric_wish_parse(j->opt->fabric, &wish, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    if (!checks && wish.kind == HB_FABRIC_NONE) {
         return 0;
     }
-    rc = hb_fabric_wish_parse(j->opt->fabric, &wish, err);
-    if (rc < 0) {
-        return rc;
-    }
-    j->wiring = hb_xcalloc(1, sizeof *j->wiring);
-    j->wiring->wish = wish;
-    j->wiring->fabrics = hb_xcalloc(j->gang.n + 1,
-                                    sizeof *j->wiring->fabrics);
+    w = hb_xcalloc(1, sizeof *w);
+    w->wish = wish;
+    w->checks = checks;
+    w->fabrics = hb_xcalloc(j->gang.n + 1, sizeof *w->fabrics);
+    w->facts = hb_xcalloc(j->gang.n + 1, sizeof *w->facts);
+    w->asked_ns = hb_xcalloc(j->gang.n + 1, sizeof *w->asked_ns);
+    w->asked_wall_ns = hb_xcalloc(j->gang.n + 1, sizeof *w->asked_wall_ns);
+    j->wiring = w;
     return 0;
 }
 
@@ -51,10 +66,14 @@ void job_wiring_destroy(struct job *j)
 
     for (size_t i = 0; w != NULL && i < j->gang.n; i++) {
         hb_fabric_clear(&w->fabrics[i]);
+        hb_strv_destroy(&w->facts[i].facts);
     }
     if (w != NULL) {
         free(w->fabrics);
-        hb_strv_destroy(&w->why);
+        free(w->facts);
+        free(w->asked_ns);
+        free(w->asked_wall_ns);
+        hb_findings_destroy(&w->found);
     }
     free(w);
 }
@@ -62,6 +81,40 @@ void job_wiring_destroy(struct job *j)
 static int is_missing(const struct job_host *h)
 {
     return h->state == HOST_READY && !h->examined;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Programs that are there already; what is copied comes later. */
+static void list_programs(const struct job *j, struct hb_strv *out)
+{
+    if (j->report != NULL && !j->report->with_program) {
+        return;
+    }
+    for (uint32_t i = 0; i < j->opt->n_apps; i++) {
+        if (j->programs == NULL || j->programs[i] == NULL) {
+            hb_strv_push(out, j->opt->apps[i].argv.v[0]);
+        }
+    }
+}
+
+static void ask(struct job_host *h)
+{
+    struct job_wiring *w = h->job->wiring;
+    struct hb_strv programs = HB_STRV_INIT;
+
+    list_programs(h->job, &programs);
+    w->asked_ns[h->index] = hb_now_ns();
+    w->asked_wall_ns[h->index] = wall_ns();
+    HOST_SEND(h, examine, .checks = (uint8_t)w->checks, .wdir = h->job->wdir,
+              .programs = hb_wire_strv_of(hb_strv_view(&programs)));
+    hb_strv_destroy(&programs);
 }
 
 int job_examine(struct job *j)
@@ -73,11 +126,88 @@ int job_examine(struct job *j)
 
         if (is_missing(h) && !h->examining) {
             h->examining = 1;
-            HOST_SEND(h, examine, .checks = 0, .wdir = j->wdir);
+            ask(h);
         }
         asked |= is_missing(h);
     }
     return asked;
+}
+
+static int take_findings(struct job_host *h, const struct hb_msg_examined *m,
+                         struct hpcboot_error *err)
+{
+    struct job_wiring *w = h->job->wiring;
+    struct hb_exam_facts *mine = &w->facts[h->index];
+    const char *texts[HB_FINDING_TEXTS], *text;
+    size_t pos = 0, n = 0;
+    int rc = 0;
+
+    while (rc == 0 && (text = hb_wire_strv_next(&m->findings, &pos)) != NULL) {
+        texts[n++] = text;
+        if (n == HB_FINDING_TEXTS) {
+            rc = hb_finding_take(&w->found, texts, h->spec->name, err);
+            n = 0;
+        }
+    }
+    pos = 0;
+    while ((text = hb_wire_strv_next(&m->facts, &pos)) != NULL) {
+        hb_strv_push(&mine->facts, text);
+    }
+    /* Its clock was read when the question came, some time after it left. */
+    mine->clock_ns = (int64_t)m->time_ns - w->asked_wall_ns[h->index];
+    mine->clock_off = hb_now_ns() - w->asked_ns[h->index];
+    return rc;
+}
+
+/* A preflight lets the job begin, or not. */
+static int judge(struct job *j)
+{
+    const struct hb_findings *f = &j->wiring->found;
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct hb_finding *one = &f->v[i];
+        hb_log(one->grade == HB_GRADE_BAD ? HB_ERROR : HB_WARN,
+               "preflight: %s: %s%s: %s (%s; %s)", one->check,
+               one->where.n > 0 ? one->where.v[0] : "",
+               one->where.n > 1 ? " and others" : "", one->what, one->why,
+               one->mend);
+    }
+    if (hb_findings_grade(f) == HB_GRADE_BAD) {
+        job_fail(j, HB_CAUSE_HOST, 0, "the preflight found what the job would "
+                 "fail by; without --preflight it is tried");
+        return 0;
+    }
+    return 1;
+}
+
+/* All have answered. 0: the job does not go on. */
+static int diagnose(struct job *j)
+{
+    struct job_wiring *w = j->wiring;
+    struct hb_exam_facts *in = hb_xcalloc(j->gang.n + 1, sizeof *in);
+    struct hb_strv notes = HB_STRV_INIT;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].examined) {
+            in[n] = w->facts[i];
+            in[n].name = j->hosts[i].spec->name;
+            in[n++].fabric = &w->fabrics[i];
+        }
+    }
+    hb_exam_across(in, n, &w->found, &notes);
+    for (size_t i = 0; j->report != NULL && i < n; i++) {
+        hb_strv_push(&j->report->hosts, in[i].name);
+    }
+    free(in);
+    if (j->report == NULL) {
+        hb_strv_destroy(&notes);
+        return judge(j);
+    }
+    j->report->notes = notes;
+    j->report->found = w->found;
+    memset(&w->found, 0, sizeof w->found);
+    return 1;
 }
 
 int job_examined(struct job_host *h, const struct hb_frame *f,
@@ -97,13 +227,19 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
     if (rc < 0) {
         return rc;
     }
+    rc = j->wiring->checks ? take_findings(h, &m, err) : 0;
+    if (rc < 0) {
+        return rc;
+    }
     h->examined = 1;
     for (uint32_t i = 0; i < j->gang.n; i++) {
         if (is_missing(&j->hosts[i])) {
             return 0;
         }
     }
-    job_begin(j);
+    if (!j->wiring->checks || diagnose(j)) {
+        job_begin(j);
+    }
     return 0;
 }
 
@@ -200,7 +336,7 @@ int job_wire(struct job *j, struct hpcboot_error *err)
     uint32_t n;
     int rc;
 
-    if (j->wiring == NULL) {
+    if (j->wiring == NULL || j->wiring->wish.kind == HB_FABRIC_NONE) {
         return 0;
     }
     n = j->map->n_nodes;

@@ -74,3 +74,32 @@ print("lo" in [d["name"] for d in f["net"]])' <<< "$output")" = True ]
     [ "$status" -eq 2 ]
     [[ $output == *"tells of no fabric"* ]]
 }
+
+doctor() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" doctor "$@"; }
+
+@test "doctor looks at this host, says what it would use, and leaves nothing" {
+    run doctor -H localhost
+    [ "$status" -eq 0 ] || [ "$status" -eq 1 ] # degraded on a small machine
+    [[ $output == *"fabric: "* ]]
+    [[ $output == *": 1 host, "* ]]
+}
+
+@test "doctor: a program that is not there is bad, in JSON too" {
+    run doctor -q -H localhost --program nosuchprogram -f json
+    [ "$status" -eq 3 ]
+    [ "$(python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+print(r["grade"], [(f["check"], f["hosts"]) for f in r["findings"]
+                   if f["grade"] == "bad"])' <<< "$output")" = \
+        "bad [('program', ['localhost'])]" ]
+}
+
+@test "--preflight starts the job where nothing is bad, and else not" {
+    run hb --preflight -n 2 echo started
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^started$' <<< "$output")" -eq 2 ]
+    run hb --preflight -n 2 nosuchprogram
+    [ "$status" -eq 75 ]
+    [[ $output == *"preflight: program: "*"nosuchprogram is not found"* ]]
+}

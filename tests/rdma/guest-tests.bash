@@ -78,6 +78,30 @@ ip link add d0 type dummy
 rdma link add rxe2 type rxe netdev d0
 it 'a device whose link is down is passed over' has 'rank 2 uses rxe0:1' \
     hb --fabric roce --explain -n 3 --oversubscribe true
+doctor() { # STATUS WORDS [COMMAND...]: what doctor says and ends with
+    local want=$1 words=$2 status=0
+    shift 2
+    "$@" timeout -k 2 60 "$build/hpcboot" doctor -H localhost > /tmp/doctor \
+        2>&1 || status=$?
+    cat /tmp/doctor
+    [ "$status" -eq "$want" ] && grep -qF -- "$words" /tmp/doctor
+}
+limited() { (ulimit -l 64; exec "$@"); }
+it 'doctor: a link that is down' doctor 1 'rxe2 port 1: its link is down'
+rdma link delete rxe2
+it 'doctor: 64 KiB of locked memory' doctor 3 \
+    'ranks may lock 64 KiB of memory' limited
+ip link set v1 mtu 1500
+it 'doctor: a small MTU' doctor 1 'rxe1 port 1 has an MTU of 1024'
+ip link set v1 mtu 4200
+# Root opens every file.
+chmod 600 /dev/infiniband/uverbs0
+it 'doctor: a device file without permission' doctor 3 \
+    'rxe0: /dev/infiniband/uverbs0 cannot be opened: Permission denied' \
+    setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp
+ip addr flush dev v1
+it 'doctor: a port that has lost its addresses' doctor 1 \
+    'rxe1 port 1 has only a link-local GID'
 ip link set v0 down
 it 'without any link RoCE is refused, and the port is named' has \
     'rxe0 port 1: its link is down' bash -c \

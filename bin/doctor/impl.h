@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_DOCTOR_IMPL_H
+#define HB_DOCTOR_IMPL_H
+
+#include "bin/doctor/doctor.h"
+
+/* One look at a host, as host.c, devices.c and probes.c share it. */
+struct look {
+    const struct hb_exam *e;
+    struct hb_findings *out;
+    struct hb_strv *facts;
+};
+
+/* Files of the look's root, "" where they cannot be read; free() it. */
+char *look_file(const struct look *l, const char *path);
+void look_found(struct look *l, enum hb_grade grade, const char *check,
+                const char *why, const char *mend, const char *fmt, ...)
+    HB_PRINTF(6, 7);
+
+/* devices.c */
+void look_at_devices(struct look *l);
+/* probes.c: what is tried out, on this host alone */
+void look_by_trying(struct look *l);
+/* Is there an RDMA device that can be opened, or should be? */
+int look_has_rdma(const struct look *l);
+
+#endif

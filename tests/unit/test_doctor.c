@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Findings on hosts that are directories, and between hosts that are not
+ * alike. What is tried out on the real host is tested over pods. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bin/doctor/doctor.h"
+#include "tests/unit/fabric_tree.h"
+
+#define LIMITS(memlock, files)                                               \
+    "Limit                     Soft Limit           Hard Limit  Units\n"     \
+    "Max open files            " files "                 1048576  files\n"    \
+    "Max locked memory         " memlock "                65536    bytes\n"
+
+struct lab {
+    char root[256];
+    struct hb_fabric fabric;
+    struct hb_findings found;
+    struct hb_strv facts;
+};
+
+static void begin(struct lab *l, const char *tree, const char *const *instead)
+{
+    memset(l, 0, sizeof *l);
+    fabric_tree_create(tree, instead, l->root, sizeof l->root);
+    tree_write(l->root, "proc/self/limits", LIMITS("unlimited", "65536"));
+    tree_write(l->root, "dev/shm/file", "");
+}
+
+static void examine(struct lab *l)
+{
+    struct hb_exam e = {.root = l->root, .fabric = &l->fabric};
+
+    hb_fabric_read(l->root, 0, &l->fabric, NULL);
+    hb_exam_host(&e, &l->found, &l->facts);
+}
+
+static void end(struct lab *l)
+{
+    tree_remove(l->root);
+    hb_fabric_clear(&l->fabric);
+    hb_findings_destroy(&l->found);
+    hb_strv_destroy(&l->facts);
+}
+
+static const struct hb_finding *finding(const struct hb_findings *f,
+                                        const char *check)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (strcmp(f->v[i].check, check) == 0) {
+            return &f->v[i];
+        }
+    }
+    return NULL;
+}
+
+static void little_locked_memory_is_bad_where_there_is_rdma(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "roce-vlan", NULL);
+    tree_write(l.root, "proc/self/limits", LIMITS("65536", "65536"));
+    examine(&l);
+    assert_non_null(finding(&l.found, "memlock"));
+    assert_int_equal(finding(&l.found, "memlock")->grade, HB_GRADE_BAD);
+    assert_string_equal(finding(&l.found, "memlock")->what,
+                        "ranks may lock 64 KiB of memory");
+    end(&l);
+}
+
+static void unlimited_locked_memory_is_fine(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "roce-vlan", NULL);
+    examine(&l);
+    assert_null(finding(&l.found, "memlock"));
+    assert_null(finding(&l.found, "limits"));
+    assert_null(finding(&l.found, "port"));
+    end(&l);
+}
+
+static void a_port_that_is_down_is_found(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "port-down", NULL);
+    examine(&l);
+    assert_string_equal(finding(&l.found, "port")->what,
+                        "mlx5_0 port 1: its link is down");
+    assert_int_equal(hb_findings_grade(&l.found), HB_GRADE_DEGRADED);
+    end(&l);
+}
+
+static void another_pods_device_is_none_of_ours(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "vf-pod", NULL);
+    examine(&l);
+    assert_null(finding(&l.found, "device-file"));
+    end(&l);
+}
+
+static void a_device_without_its_file_is_bad_when_it_is_the_only_one(
+    void **state)
+{
+    static const char *const no_file[] = {"dev/infiniband/uverbs0", "dev/no",
+                                          NULL};
+    struct lab l;
+
+    (void)state;
+    begin(&l, "roce-vlan", no_file);
+    examine(&l);
+    assert_int_equal(finding(&l.found, "device-file")->grade, HB_GRADE_BAD);
+    end(&l);
+}
+
+static void gids_of_another_namespace_are_found(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "no-ndev", NULL);
+    examine(&l);
+    assert_string_equal(finding(&l.found, "gid")->what,
+                        "mlx5_0 port 1 has no usable GID");
+    end(&l);
+}
+
+static void a_proxy_of_a_mesh_is_found_by_its_port(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "roce-vlan", NULL);
+    tree_write(l.root, "proc/net/tcp",
+               "  sl  local_address rem_address   st\n"
+               "   0: 00000000:3A9E 00000000:0000 0A\n");
+    examine(&l);
+    assert_non_null(strstr(finding(&l.found, "sidecar")->what, "istio"));
+    end(&l);
+}
+
+static void one_finding_of_many_hosts_is_one_line(void **state)
+{
+    char check[] = "cma", what[] = "what", why[] = "why", mend[] = "mend";
+    const struct hb_finding one = {HB_GRADE_DEGRADED, check, what, why, mend,
+                                   HB_STRV_INIT};
+    struct hb_findings f = {0};
+    struct hb_str text = HB_STR_INIT;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        char host[8];
+        snprintf(host, sizeof host, "n%u", i);
+        hb_finding_add(&f, &one, host);
+    }
+    assert_int_equal(f.n, 1);
+    hb_findings_text(&f, 6, &text);
+    assert_non_null(strstr(text.s, "degraded  cma: all 6 hosts: what\n"));
+    hb_str_destroy(&text);
+    hb_findings_destroy(&f);
+}
+
+static void the_host_that_is_not_like_the_others_is_named(void **state)
+{
+    struct hb_exam_facts hosts[3] = {{.name = "a"}, {.name = "b"},
+                                     {.name = "c"}};
+    struct hb_findings f = {0};
+    struct hb_strv notes = HB_STRV_INIT;
+    struct hb_fabric fabric;
+    struct lab l;
+
+    (void)state;
+    begin(&l, "bond", NULL);
+    hb_fabric_read(l.root, 0, &fabric, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        hosts[i].fabric = &fabric;
+        hb_strv_push(&hosts[i].facts, i == 1 ? "UCX=1.13" : "UCX=1.18");
+    }
+    hosts[2].clock_ns = -INT64_C(5000000000);
+    hb_exam_across(hosts, 3, &f, &notes);
+    assert_int_equal(f.n, 2);
+    assert_string_equal(finding(&f, "alike")->where.v[0], "b");
+    assert_string_equal(finding(&f, "alike")->what,
+                        "UCX is 1.13, on a and 1 more 1.18");
+    assert_string_equal(finding(&f, "clock")->what,
+                        "its clock is 5.0 s behind the launcher's");
+    for (size_t i = 0; i < 3; i++) {
+        hb_strv_destroy(&hosts[i].facts);
+    }
+    hb_strv_destroy(&notes);
+    hb_findings_destroy(&f);
+    hb_fabric_clear(&fabric);
+    end(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(little_locked_memory_is_bad_where_there_is_rdma),
+        cmocka_unit_test(unlimited_locked_memory_is_fine),
+        cmocka_unit_test(a_port_that_is_down_is_found),
+        cmocka_unit_test(another_pods_device_is_none_of_ours),
+        cmocka_unit_test(
+            a_device_without_its_file_is_bad_when_it_is_the_only_one),
+        cmocka_unit_test(gids_of_another_namespace_are_found),
+        cmocka_unit_test(a_proxy_of_a_mesh_is_found_by_its_port),
+        cmocka_unit_test(one_finding_of_many_hosts_is_one_line),
+        cmocka_unit_test(the_host_that_is_not_like_the_others_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

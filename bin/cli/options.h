@@ -56,6 +56,7 @@ struct hb_options {
     int port;
     char *host_keys;           /* "strict", "pin" or NULL */
     int64_t connect_timeout_ms;
+    uint32_t payload_width;    /* the same for jobs with files; 0: chosen */
     uint32_t tree_width;       /* 0: chosen; 1: the launcher starts all */
     int64_t heartbeat_ms;      /* one beat; dead after 5; 0: none */
     struct hb_strv ssh_args;   /* what operators add to ssh; what of it has a

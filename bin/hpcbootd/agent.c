@@ -284,7 +284,9 @@ static void on_frame(void *arg, const struct hb_frame *f)
     struct hpcboot_error err = {0};
     int rc;
 
-    if (agent_pass_down(a, f) || (a->refused && f->type != HB_MSG_BYE)) {
+    if (agent_pass_down(a, f) ||
+        (a->refused && f->type != HB_MSG_BYE &&
+         f->type != HB_MSG_FILE_DATA)) {
         return;
     }
     if (f->type >= HB_MSG_TYPES || frames[f->type].handler == NULL ||

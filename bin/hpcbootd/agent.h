@@ -111,6 +111,7 @@ struct agent {
     char *token, *job_id, *cookie, *session_dir;
     char *files_dir; /* below it: copied files; HPCBOOT_SESSION_DIR */
     struct hb_deposit files;
+    uint64_t files_in, files_told; /* bytes that came; reported as taken */
     int refused; /* FAILED was said; only the end of the link is awaited */
     char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
     uint32_t host; /* this agent's address; HB_NODE_UNSET until WELCOME */
@@ -198,6 +199,7 @@ int agent_file_frame(struct agent *a, const struct hb_frame *f,
                      struct hpcboot_error *err);
 int agent_file_data_frame(struct agent *a, const struct hb_frame *f,
                           struct hpcboot_error *err);
+void agent_file_taken(struct agent *a); /* tells the parent, when it is time */
 void agent_session_destroy(struct agent *a);
 
 /* order.c: HPCBOOT_* status */
@@ -303,6 +305,9 @@ int agent_on_boot_cancel(struct agent *a, const struct hb_frame *f,
                          struct hpcboot_error *err);
 /* Sends a frame of the parent to whom below it is for. 1: to others alone. */
 int agent_pass_down(struct agent *a, const struct hb_frame *f);
+/* Bytes of files that a child has been sent and has not taken; the most of
+ * all. */
+uint64_t agent_files_below(const struct agent *a);
 void agent_fence_down(struct agent *a, uint32_t child,
                       const struct hb_msg_fence_down *m);
 /* Tells the fence engine which nodes are below each child. */

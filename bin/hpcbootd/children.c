@@ -36,6 +36,7 @@ struct child {
     struct hb_link *link;
     struct event *timer; /* HELLO is overdue */
     int is_up;           /* HELLO has come */
+    uint64_t files_out, files_taken; /* bytes of files: sent, and taken */
     int64_t clock_told_ns;
     struct hb_words words;
 };
@@ -95,6 +96,7 @@ static void child_lost(struct child *c, const struct hpcboot_error *err)
 
     fences_lose(a, c);
     child_free(c);
+    agent_file_taken(a);
     AGENT_SEND(a, child_lost, .host = host, .code = err->code,
                .text = err->text);
 }
@@ -224,6 +226,36 @@ static int gather(struct child *c, const struct hb_frame *f,
     return rc;
 }
 
+static int files_taken(struct child *c, const struct hb_frame *f,
+                       struct hpcboot_error *err)
+{
+    struct hb_msg_file_taken m;
+    int rc = hb_wire_get_file_taken(f, &m, err);
+
+    if (rc == 0 && m.bytes > c->files_out) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent has taken bytes "
+                       "of files that it was not sent");
+    }
+    if (rc == 0) {
+        c->files_taken = m.bytes;
+        agent_file_taken(c->agent);
+    }
+    return rc;
+}
+
+uint64_t agent_files_below(const struct agent *a)
+{
+    uint64_t most = 0;
+
+    for (const struct child *c = a->tree != NULL ? a->tree->children : NULL;
+         c != NULL; c = c->next) {
+        uint64_t under_way = c->files_out - c->files_taken;
+
+        most = under_way > most ? under_way : most;
+    }
+    return most;
+}
+
 static int pass_up(struct child *c, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
@@ -249,6 +281,9 @@ static int pass_up(struct child *c, const struct hb_frame *f,
     event_del(c->timer);
     if (f->type == HB_MSG_FENCE_UP) {
         return gather(c, f, err);
+    }
+    if (f->type == HB_MSG_FILE_TAKEN) {
+        return files_taken(c, f, err);
     }
     if (has_time(f->type)) {
         tell_clock(c);
@@ -445,9 +480,14 @@ int agent_on_boot_cancel(struct agent *a, const struct hb_frame *f,
 static void send_down(struct child *c, const struct hb_frame *f)
 {
     struct hb_msg_welcome m;
+    struct hb_msg_file_data d;
 
     if (c->link == NULL) {
         return;
+    }
+    if (f->type == HB_MSG_FILE_DATA &&
+        hb_wire_get_file_data(f, &d, NULL) == 0) {
+        c->files_out += d.data.len;
     }
     if (f->type == HB_MSG_WELCOME && f->dst == c->host &&
         hb_wire_get_welcome(f, &m, NULL) == 0) {

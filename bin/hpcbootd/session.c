@@ -20,6 +20,10 @@
 #include "bin/proc/stale.h"
 #include "lib/base/str.h"
 
+/* So many bytes of files are reported at a time; far below what is allowed to
+ * be under way (bin/job/files.c). */
+#define TAKEN_STEP (256u << 10)
+
 static int make_files_dir(struct agent *a, struct hpcboot_error *err)
 {
     char *path = hb_xasprintf("%s/files", a->session_dir);
@@ -144,11 +148,26 @@ int agent_file_data_frame(struct agent *a, const struct hb_frame *f,
     struct hb_msg_file_data m;
     int rc = hb_wire_get_file_data(f, &m, err);
 
-    if (rc == 0) {
+    if (rc < 0) {
+        return rc;
+    }
+    if (!a->refused) {
         rc = hb_deposit_data(&a->files, m.data.data, m.data.len, &why);
         rc = settle(a, rc, &why, err);
     }
+    a->files_in += m.data.len;
+    agent_file_taken(a);
     return rc;
+}
+
+void agent_file_taken(struct agent *a)
+{
+    uint64_t taken = a->files_in - agent_files_below(a);
+
+    if (taken >= a->files_told + TAKEN_STEP) {
+        a->files_told = taken;
+        AGENT_SEND(a, file_taken, .bytes = taken);
+    }
 }
 
 void agent_session_destroy(struct agent *a)

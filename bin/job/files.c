@@ -3,9 +3,10 @@
 
 /* Files that travel with the job: programs of --preload-binary and what
  * --preload-files lists. They are found and opened while the job is planned,
- * so that a missing one is told before a host is contacted, and sent down each
- * link before the orders. A link that is slow holds only itself up: each host
- * has its own place in the list and goes on when its link has drained.
+ * so that a missing one is told before a host is contacted, and sent down the
+ * tree before the orders. Every host says how much it and those below it have
+ * taken, so that no agent has to keep more than what is under way; a subtree
+ * that is slow holds only itself up.
  *
  * All files of a job share one directory on a host, so two different files
  * must not have one name. */
@@ -25,9 +26,9 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-/* Bytes under way on one link; above the mark from which it reports that it
- * has drained. */
-#define FILES_UNDER_WAY (2u << 20)
+/* Bytes under way to a host and those below it; what agents report at a time
+ * is a small part of that (bin/hpcbootd/session.c). */
+#define FILES_UNDER_WAY (8u << 20)
 #define MODE_BITS 0777
 
 static const char *base_name(const char *path)
@@ -199,22 +200,33 @@ static int send_piece(struct job_host *h, char *data,
     int rc = 0;
 
     if (!h->file_begun) {
-        HOST_SEND(h, file, .name = f->name, .mode = f->mode, .size = f->size);
+        const struct hb_msg_file m = {
+            .name = f->name, .mode = f->mode, .size = f->size,
+        };
+
+        rc = hb_wire_put_file(hb_link_out(h->link), 0, HB_NODE_LAUNCHER,
+                              HB_NODE_ALL, &m, err);
         h->file_begun = 1;
         h->file_sent = 0;
     } else {
+        struct hb_msg_file_data m = {.data = {data, 0}};
+
         rc = read_piece(h, data, &len, err);
         if (rc < 0) {
             return rc;
         }
-        HOST_SEND(h, file_data, .data = {data, len});
+        m.data.len = len;
+        rc = hb_wire_put_file_data(hb_link_out(h->link), 0, HB_NODE_LAUNCHER,
+                                   HB_NODE_ALL, &m, err);
         h->file_sent += len;
+        h->files_out += len;
     }
     if (h->file_sent == f->size) {
         h->file_begun = 0;
         h->file++;
     }
-    return 0;
+    hb_link_flush(h->link);
+    return rc;
 }
 
 int job_files_send(struct job_host *h, struct hpcboot_error *err)
@@ -224,11 +236,29 @@ int job_files_send(struct job_host *h, struct hpcboot_error *err)
     int rc = 0;
 
     while (rc == 0 && h->file < h->job->n_files &&
-           hb_link_backlog(h->link) <= FILES_UNDER_WAY) {
+           h->files_out - h->files_taken < FILES_UNDER_WAY) {
         rc = send_piece(h, data, err);
     }
     free(data);
     return rc < 0 ? rc : h->file == h->job->n_files;
+}
+
+int job_files_taken(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_file_taken m;
+    int rc = hb_wire_get_file_taken(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (h->via != NULL || m.bytes > h->files_out) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent has taken bytes "
+                       "of files that it was not sent");
+    }
+    h->files_taken = m.bytes;
+    host_go_on(h);
+    return 0;
 }
 
 void job_files_explain(const struct job *j, struct hb_strv *lines)

@@ -95,6 +95,7 @@ struct job_host {
     uint32_t file;      /* of the job's files: the one to be sent next */
     uint64_t file_sent; /* bytes of it */
     int file_begun;
+    uint64_t files_out, files_taken; /* bytes of all, for it and those below */
     struct hpcboot_error error; /* why it was given up, or the last try */
     struct hb_boot_reason reason; /* that, in short */
     struct hb_words words;
@@ -389,8 +390,11 @@ void job_tally(const struct job *j, struct job_tally *t);
 /* files.c */
 int job_plan_files(struct job *j, struct hpcboot_error *err);
 const char *job_file_program(const struct job *j, uint32_t app); /* or "" */
-/* 1: all has been queued; 0: to be called again when the link has drained. */
+/* To a host that hbrun itself has started, and from there to those below.
+ * 1: all has been queued; 0: host_go_on calls again when there is room. */
 int job_files_send(struct job_host *h, struct hpcboot_error *err);
+int job_files_taken(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err);
 void job_files_explain(const struct job *j, struct hb_strv *lines);
 void job_files_close(struct job *j);
 

@@ -162,7 +162,27 @@ static void let_all_go(struct job *j)
     job_maybe_over(j);
 }
 
-/* The files, as fast as the link takes them, and then the orders. */
+static void host_ordered(struct job_host *h)
+{
+    if (h->state == HOST_READY) {
+        h->state = h->node != HB_NODE_UNSET ? HOST_RUNNING : HOST_RELAY;
+    }
+}
+
+/* The orders go down the same way as the files, and behind them. */
+static void all_below_ordered(struct job_host *top)
+{
+    struct job *j = top->job;
+
+    for (uint32_t i = 0; i < j->gang.n && j->n_files > 0; i++) {
+        if (j->hosts[i].via != NULL && host_link(&j->hosts[i]) == top->link) {
+            host_ordered(&j->hosts[i]);
+        }
+    }
+    host_ordered(top);
+}
+
+/* The files, as fast as they are taken, and then the orders. */
 static void host_feed(struct job_host *h)
 {
     struct hpcboot_error err = {0};
@@ -173,7 +193,7 @@ static void host_feed(struct job_host *h)
         job_fail(h->job, HB_CAUSE_INTERNAL, 0, "%s", err.text);
     } else if (rc == 1) {
         hb_buf_put_raw(hb_link_out(h->link), orders->data, orders->len);
-        h->state = h->node != HB_NODE_UNSET ? HOST_RUNNING : HOST_RELAY;
+        all_below_ordered(h);
         hb_link_flush(h->link);
     }
 }
@@ -213,7 +233,9 @@ static void hand_out(struct job *j)
             continue;
         }
         if (h->via != NULL) {
-            h->state = h->node != HB_NODE_UNSET ? HOST_RUNNING : HOST_RELAY;
+            if (j->n_files == 0 || h->node == HB_NODE_UNSET) {
+                host_ordered(h);
+            }
         } else if (h->node != HB_NODE_UNSET ||
                    hb_grow_children(j->grow, i) > 0) {
             host_go_on(h);

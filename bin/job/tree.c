@@ -23,6 +23,9 @@
  * all before a second level would have begun. */
 #define TREE_FROM 24u
 #define WIDTH 32u
+/* Where files are copied to all hosts, each sends them to so many: what its
+ * network has to carry counts for more than the number of steps. */
+#define PAYLOAD_WIDTH 4u
 /* Logins at a time per core: one waits for its host most of its time. */
 #define PER_CORE 4u
 #define AT_ONCE_MIN 8u
@@ -36,19 +39,32 @@ static uint32_t within(uint32_t value, uint32_t low, uint32_t high)
     return value < low ? low : value > high ? high : value;
 }
 
+/* As the user wants it; 0: no wish. */
+static uint32_t asked_width(const struct job *j)
+{
+    return j->n_files > 0 && j->opt->payload_width > 0 ? j->opt->payload_width
+                                                       : j->opt->tree_width;
+}
+
 /* Why the launcher starts all hosts itself; NULL: it does not. */
 static const char *why_flat(const struct job *j)
 {
-    uint32_t width = j->opt->tree_width;
+    uint32_t width = asked_width(j);
 
-    return width == 1                    ? "--tree-width 1"
+    return width == 1                    ? "a width of 1"
            : j->boot.launch_with != NULL ? "--launch-with"
            : j->on_failure == HB_FAIL_CONTINUE ||
                      j->on_failure == HB_FAIL_RESPAWN
                ? "the loss of one must not be that of others"
-           : j->n_files > 0              ? "files are copied to them"
            : width == 0 && j->gang.n < TREE_FROM ? "they are few"
                                                  : NULL;
+}
+
+static uint32_t width_of(const struct job *j)
+{
+    uint32_t asked = asked_width(j);
+
+    return asked > 0 ? asked : j->n_files > 0 ? PAYLOAD_WIDTH : WIDTH;
 }
 
 void job_tree_open(struct job *j)
@@ -57,7 +73,7 @@ void job_tree_open(struct job *j)
     uint32_t at_once = within((uint32_t)(cores > 0 ? cores : 1) * PER_CORE,
                               AT_ONCE_MIN, AT_ONCE_MAX);
     struct hb_grow_limits limits = {
-        .width = j->opt->tree_width > 0 ? j->opt->tree_width : WIDTH,
+        .width = width_of(j),
         .at_once = at_once, .root_at_once = at_once,
         .flat = why_flat(j) != NULL,
     };

@@ -377,6 +377,7 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_CHILD_LOST] = job_tree_frame,
     [HB_MSG_CLOCK] = job_tree_frame,
     [HB_MSG_SUSPECT] = job_tree_frame,
+    [HB_MSG_FILE_TAKEN] = job_files_taken,
     [HB_MSG_SURVEYED] = job_surveyed,
     [HB_MSG_EXAMINED] = job_examined,
     [HB_MSG_PORTS_FOUND] = job_meeting_found,

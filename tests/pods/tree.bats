@@ -171,6 +171,90 @@ assert all(0 <= e["min_ms"] <= e["median_ms"] <= e["p99_ms"] <= e["max_ms"]
     [ "$(grep -c host_started_by "$BATS_FILE_TMPDIR/trust")" -ge 3 ]
 }
 
+# 60 MB for all workers, in the folder that only pod-0 writes to; $sum is its.
+make_big() {
+    openssl enc -aes-128-ctr -pass pass:x -nosalt -md sha256 -in /dev/zero \
+        2> /dev/null | head -c 60000000 > "$BATS_FILE_TMPDIR/big"
+    sum=$(sha256sum < "$BATS_FILE_TMPDIR/big" | cut -d' ' -f1)
+}
+
+@test "files travel down the tree, whole and with the width asked for" {
+    need openssl
+    make_big
+    run pod_hb --payload-width 2 --explain --events files \
+        --preload-files big --set-cwd-to-session-dir -H "$workers" \
+        sha256sum big
+    ended_with 0
+    [ "$(grep -c "^$sum  big$" <<< "$output")" -eq 9 ]
+    says 'tree: hosts start others'
+    [ "$(grep -c host_started_by "$BATS_FILE_TMPDIR/files")" -ge 3 ]
+    run pod_hb --tree-width 2 --payload-width 1 --explain -s -H "$workers" \
+        hostname
+    ended_with 0
+    says 'tree: none'
+    all_clean
+}
+
+@test "relays without ranks pass files on; a host that has no room is named" {
+    need openssl
+    make_big
+    run pod_hb --payload-width 2 -n 3 --preload-files big \
+        --set-cwd-to-session-dir -H "$workers" sha256sum big
+    ended_with 0
+    [ "$(grep -c "^$sum  big$" <<< "$output")" -eq 3 ]
+    pod 9 mount -o remount,size=4m /tmp
+    run pod_hb --payload-width 2 --preload-files big -H "$workers" true
+    pod 9 mount -o remount,size=0 /tmp
+    ended_with 75
+    says 'pod-9.*big'
+    all_clean
+}
+
+@test "a host that takes no more holds the files up, and fills no memory" {
+    need openssl
+    make_big
+    rm -f "$BATS_FILE_TMPDIR/slow"
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'cd "$0"; exec "$@" > out 2> err' "$BATS_FILE_TMPDIR" \
+        "$hbrun" --heartbeat 0 --payload-width 2 --events slow \
+        --preload-files big --set-cwd-to-session-dir -H "$workers" \
+        sha256sum big &
+    job=$!
+    stopped=''
+    until [ -n "$stopped" ]; do
+        stopped=$(sed -n 's/.*host_started_by","host":"pod-\([0-9]*\)".*/\1/p' \
+            "$BATS_FILE_TMPDIR/slow" 2> /dev/null | head -n 1)
+    done
+    above=$(sed -n "s/.*host_started_by\",\"host\":\"pod-$stopped\",\
+\"detail\":\"pod-\([0-9]*\)\".*/\1/p" "$BATS_FILE_TMPDIR/slow" | tail -n 1)
+    wait_until pod "$stopped" bash -c 'ls /tmp/hpcboot-*/files/big'
+    "$podlab" freeze "$stopped"
+    # Whatever comes, the launcher and the agent above hold a window, no file.
+    most=$(pod "$above" sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' \
+        "/proc/$(agent_in "$above")/status")
+    [ "$most" -lt 60000 ]
+    "$podlab" thaw "$stopped"
+    ends $job
+    [ "$status" -eq 0 ] || cat "$BATS_FILE_TMPDIR/err"
+    [ "$(grep -c "^$sum  big$" "$BATS_FILE_TMPDIR/out")" -eq 9 ]
+    all_clean
+}
+
+@test "INT while files are copied ends all" {
+    need openssl
+    make_big
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'cd "$0"; echo $$ > /tmp/launcher; exec "$@" 2> err' \
+        "$BATS_FILE_TMPDIR" "$hbrun" --payload-width 2 --preload-files big \
+        -H "$workers" sleep 1000 &
+    job=$!
+    wait_until pod 1 bash -c 'ls /tmp/hpcboot-*/files/big'
+    pod 0 sh -c 'kill -INT $(cat /tmp/launcher)'
+    ends $job
+    ended_with 130
+    all_clean
+}
+
 @test "an inner agent is killed" {
     start_sleepers
     i=$(inner)

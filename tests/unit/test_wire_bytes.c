@@ -117,6 +117,32 @@ static void bytes_of_job(void **state)
     hb_buf_destroy(&b);
 }
 
+static void bytes_of_a_meeting_place(void **state)
+{
+    static const uint32_t wanted[] = {29500 | HB_PORT_MUST, 0};
+    const struct hb_msg_ports ask = {
+        .wanted = {.v = wanted, .n = 2}, .towards = "b"};
+    const struct hb_msg_ports_found found = {
+        .ports = {.v = wanted, .n = 1}, .address = "::1", .text = ""};
+    const struct hb_msg_met met = {.seen = HB_MET_FAR};
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    assert_int_equal(hb_wire_put_ports(&b, 0, HB_NODE_LAUNCHER, 1, &ask,
+                                       NULL), 0);
+    assert_int_equal(hb_wire_put_ports_found(&b, 0, 1, HB_NODE_LAUNCHER,
+                                             &found, NULL), 0);
+    assert_int_equal(hb_wire_put_met(&b, 0, 1, HB_NODE_LAUNCHER, &met, NULL),
+                     0);
+    expect_hex(&b,
+               "00000022 003c 0000 00000000 ffffffff 00000001"
+               "00000002 0001733c 00000000 00000001 6200"
+               "00000025 003d 0000 00000000 00000001 ffffffff"
+               "00000001 0001733c 00000003 3a3a3100 00000000 00"
+               "00000014 003f 0000 00000000 00000001 ffffffff 00000002");
+    hb_buf_destroy(&b);
+}
+
 static void bytes_of_output(void **state)
 {
     const struct hb_msg_output msg = {
@@ -157,6 +183,7 @@ int main(void)
         cmocka_unit_test(bytes_of_hello),
         cmocka_unit_test(bytes_of_proving),
         cmocka_unit_test(bytes_of_job),
+        cmocka_unit_test(bytes_of_a_meeting_place),
         cmocka_unit_test(bytes_of_output),
         cmocka_unit_test(bytes_of_fence_up),
     };

@@ -10,7 +10,7 @@ EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/place.py %D%/serve.py %D%/waiting.p
 bench-serve: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/serve.py $(BENCH_FLAGS)
-bench: all bench-gather
+bench: all bench-gather bench-collectives
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    CC='$(CC)' python3 $(top_srcdir)/tests/bench/bench.py $(BENCH_FLAGS)
 bench-gather: all
@@ -36,3 +36,14 @@ endif
 bench-place: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/place.py
+
+# make bench-collectives: lib/coll beside the MPIs that are installed, e.g.
+# BENCH_FLAGS='--ranks 2,4,8 --rows all'
+EXTRA_DIST += %D%/collectives.py
+EXTRA_PROGRAMS += tests/bench/collperf
+tests_bench_collperf_SOURCES = %D%/collperf.c
+tests_bench_collperf_LDADD = libhb.a -lpthread
+.PHONY: bench-collectives
+bench-collectives: all tests/bench/collperf
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/collectives.py $(BENCH_FLAGS)

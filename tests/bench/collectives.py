@@ -69,7 +69,10 @@ def contenders(ranks, folder):
             run += ["--mca", "mpi_yield_when_idle", "1"]
         found["ompi_ob1"] = run + ["--mca", "pml", "ob1", "--mca", "btl",
                                    "self,vader", ompi]
-        found["ompi_ucx"] = run + ["--mca", "pml", "ucx", ompi]
+        # Without a Mellanox device it is not chosen unless asked twice.
+        found["ompi_ucx"] = run + ["--mca", "pml", "ucx", "--mca",
+                                   "pml_ucx_tls", "any", "--mca",
+                                   "pml_ucx_devices", "any", ompi]
     if mpich:
         found["mpich"] = ["mpiexec.mpich", "-n", str(ranks), mpich]
     return {n: c + ["-b", str(BLOCK_US)] for n, c in found.items()}

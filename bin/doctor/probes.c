@@ -185,6 +185,9 @@ static void ucx_version(const void *arg)
     if (version != NULL) {
         printf("%s", version());
     }
+    if (lib != NULL) {
+        dlclose(lib);
+    }
 }
 
 static void ucx_transports(const void *arg)

@@ -5,8 +5,11 @@
 # make bench-kubernetes what lists pods by the API, and make bench-waiting what
 # waiting for a gang that is ready costs; make bench-serve starts over pods with
 # hpcbootd serve beside mpirun over sshd; make bench-place: placement.
-EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/place.py %D%/serve.py %D%/waiting.py
-.PHONY: bench bench-gather bench-serve bench-waiting
+EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/place.py %D%/serve.py %D%/tree.py %D%/waiting.py
+.PHONY: bench bench-gather bench-serve bench-tree bench-waiting
+bench-tree: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/tree.py $(BENCH_FLAGS)
 bench-serve: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/serve.py $(BENCH_FLAGS)

@@ -446,6 +446,7 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
 static void tear_down(struct agent *a)
 {
     agent_children_destroy(a);
+    agent_native_stop(a);
     agent_pm_stop(a);
     agent_ranks_destroy(a);
     agent_session_destroy(a);

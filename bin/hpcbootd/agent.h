@@ -24,10 +24,12 @@
  * agent.c talks to the parent, session.c keeps the job's directory and files,
  * order.c receives the job, ranks.c starts ranks, reap.c hears of their ends,
  * rankio.c carries their bytes, pmhost.c serves their process-management
- * server, ending.c makes an end; children.c is the tree below. */
+ * server, native.c those that use libhpcboot, ending.c makes an end; children.c
+ * is the tree below. */
 
 struct agent;
 struct agent_recipe;
+struct agent_native;
 struct agent_tree;
 struct agent_wiring;
 
@@ -147,6 +149,7 @@ struct agent {
     struct hb_pm *pm;
     struct hb_pm_job pm_job;
     struct event *pm_ev;
+    struct agent_native *native;
     struct hb_fence_engine *fences;
     int64_t credit; /* bytes of OUTPUT that may still be sent */
     int reading;    /* rank streams are being read */
@@ -295,6 +298,31 @@ int agent_pm_start(struct agent *a, struct hpcboot_error *err);
 void agent_pm_stop(struct agent *a);
 int agent_pm_frame(struct agent *a, const struct hb_frame *f,
                    struct hpcboot_error *err);
+
+/* A local contribution; the answer comes by the loop. */
+void agent_fence_join(struct agent *a, struct hb_bytes key,
+                      const uint32_t *nodes, uint32_t n_nodes,
+                      struct hb_bytes data);
+void agent_rank_abort(struct agent *a, uint32_t rank, int code,
+                      const char *text);
+void agent_rank_contact(struct agent *a, uint32_t rank, unsigned bits);
+
+/* native.c */
+void agent_native_start(struct agent *a);
+void agent_native_stop(struct agent *a);
+/* What a rank is told of the socket that it inherits as fd_as. */
+void agent_native_env(const struct agent *a, int fd, int fd_as,
+                      struct hb_strv *env);
+void agent_native_open(struct agent *a, uint32_t rank, int fd); /* takes fd */
+void agent_native_gone(struct agent *a, uint32_t rank, int wait_status);
+/* 1: it was for libhpcboot's ranks, and they have it. */
+int agent_native_fence_done(struct agent *a, struct hb_bytes key, int status,
+                            struct hb_bytes data);
+int agent_native_modex_done(struct agent *a, uint64_t id, int status,
+                            struct hb_bytes data);
+/* The status of the answer; data is made, and destroyed by the caller. */
+int agent_native_modex_serve(struct agent *a, uint64_t id, uint32_t rank,
+                             struct hb_buf *data);
 
 /* children.c */
 int agent_on_parent(struct agent *a, const struct hb_frame *f,

@@ -18,6 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
+#include "lib/rdzv/native_server.h"
 
 /* A finished local fence on its way back to the server. */
 struct local_fence {
@@ -42,16 +43,23 @@ static void note_fence(struct agent *a)
     }
 }
 
+/* To whoever of this node joined it. */
+static void finish_fence(struct agent *a, struct hb_bytes key, int status,
+                         struct hb_bytes data)
+{
+    note_fence(a);
+    if (!agent_native_fence_done(a, key, status, data) && a->pm != NULL) {
+        a->pm_ops->fence_done(a->pm, key, status, data);
+    }
+}
+
 static void deliver_local_fence(evutil_socket_t fd, short what, void *arg)
 {
     struct local_fence *f = arg;
     struct hb_bytes key = {f->key.data, f->key.len};
     struct hb_bytes data = {f->data.data, f->data.len};
 
-    note_fence(f->agent);
-    if (f->agent->pm != NULL) {
-        f->agent->pm_ops->fence_done(f->agent->pm, key, f->status, data);
-    }
+    finish_fence(f->agent, key, f->status, data);
     hb_buf_destroy(&f->key);
     hb_buf_destroy(&f->data);
     free(f);
@@ -76,10 +84,10 @@ static void answer_local_fence(struct agent *a, struct hb_bytes key,
     event_base_once(a->base, -1, EV_TIMEOUT, deliver_local_fence, f, &now);
 }
 
-static void pm_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
-                     uint32_t n_nodes, struct hb_bytes data)
+void agent_fence_join(struct agent *a, struct hb_bytes key,
+                      const uint32_t *nodes, uint32_t n_nodes,
+                      struct hb_bytes data)
 {
-    struct agent *a = arg;
     struct hpcboot_error err = {0};
     int rc;
 
@@ -94,17 +102,26 @@ static void pm_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
     }
 }
 
-static void pm_abort(void *arg, uint32_t rank, int code, const char *text)
+static void pm_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                     uint32_t n_nodes, struct hb_bytes data)
 {
-    struct agent *a = arg;
+    agent_fence_join(arg, key, nodes, n_nodes, data);
+}
 
+void agent_rank_abort(struct agent *a, uint32_t rank, int code,
+                      const char *text)
+{
     AGENT_SEND(a, abort, .rank = rank, .code = code, .text = text,
                .time_ns = (uint64_t)hb_now_ns());
 }
 
-static void pm_contact(void *arg, uint32_t rank, unsigned bits)
+static void pm_abort(void *arg, uint32_t rank, int code, const char *text)
 {
-    struct agent *a = arg;
+    agent_rank_abort(arg, rank, code, text);
+}
+
+void agent_rank_contact(struct agent *a, uint32_t rank, unsigned bits)
+{
     struct rank *r = agent_rank(a, rank);
 
     if (r == NULL) {
@@ -117,6 +134,11 @@ static void pm_contact(void *arg, uint32_t rank, unsigned bits)
         a->init_told = 1;
         AGENT_SEND(a, contact, .rank = rank, .contact = r->contact);
     }
+}
+
+static void pm_contact(void *arg, uint32_t rank, unsigned bits)
+{
+    agent_rank_contact(arg, rank, bits);
 }
 
 static void pm_modex(void *arg, uint64_t id, uint32_t rank)
@@ -185,12 +207,7 @@ static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
 static void fence_done(void *arg, struct hb_bytes key, int status,
                        struct hb_bytes data)
 {
-    struct agent *a = arg;
-
-    note_fence(a);
-    if (a->pm != NULL) {
-        a->pm_ops->fence_done(a->pm, key, status, data);
-    }
+    finish_fence(arg, key, status, data);
 }
 
 static const struct hb_fence_ops fence_ops = {
@@ -289,7 +306,13 @@ static int on_modex(struct agent *a, const struct hb_frame *f,
     q = hb_xmalloc(sizeof *q);
     q->agent = a;
     q->host = f->src;
-    if (a->pm == NULL || agent_rank(a, m.rank) == NULL) {
+    if (m.id & HB_NATIVE_MODEX_BIT) {
+        struct hb_buf data;
+        int status = agent_native_modex_serve(a, m.id, m.rank, &data);
+
+        modex_answer(q, m.id, status, (struct hb_bytes){data.data, data.len});
+        hb_buf_destroy(&data);
+    } else if (a->pm == NULL || agent_rank(a, m.rank) == NULL) {
         modex_answer(q, m.id, HPCBOOT_ERR_NOT_FOUND, (struct hb_bytes){0});
     } else {
         a->pm_ops->modex_serve(a->pm, m.id, m.rank, modex_answer, q);
@@ -315,7 +338,8 @@ static int on_modex_reply(struct agent *a, const struct hb_frame *f,
     struct hb_msg_modex_reply m;
     int rc = hb_wire_get_modex_reply(f, &m, err);
 
-    if (rc == 0 && a->pm != NULL) {
+    if (rc == 0 && !agent_native_modex_done(a, m.id, m.status, m.data) &&
+        a->pm != NULL) {
         a->pm_ops->modex_done(a->pm, m.id, m.status, m.data);
     }
     return rc;

@@ -35,7 +35,9 @@ extern char **environ;
 /* Descriptor number of the server's socket in the rank: stable, clear of the
  * numbers that shells and wrappers use for redirections. */
 #define PM_SOCKET_FD 42
-#define RANK_FDS 5 /* that stay open here: stdio, server, exec's report */
+#define NATIVE_SOCKET_FD 43
+/* That stay open here: stdio, two servers, exec's report. */
+#define RANK_FDS 6
 #define STALE_MS 1000 /* for what dead agents left; SIGKILL is quick */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
 
@@ -157,12 +159,12 @@ static int rank_env(struct rank *r, struct hb_strv *env,
 
 /* The descriptors of one rank under way: [0] ours, [1] the child's. */
 struct rank_fds {
-    int out[2], err[2], in[2], pm[2];
+    int out[2], err[2], in[2], pm[2], native[2];
 };
 
 static void fds_close(struct rank_fds *f)
 {
-    int *all[] = {f->out, f->err, f->in, f->pm};
+    int *all[] = {f->out, f->err, f->in, f->pm, f->native};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         hb_fd_close(&all[i][0]);
@@ -200,6 +202,9 @@ static int fds_open(const struct rank *r, struct rank_fds *f,
         rc = hb_fd_socketpair(f->pm, err);
     }
     if (rc == 0) {
+        rc = hb_fd_socketpair(f->native, err);
+    }
+    if (rc == 0) {
         (void)fcntl(f->out[0], F_SETPIPE_SZ, PIPE_BYTES);
     }
     return rc;
@@ -208,7 +213,8 @@ static int fds_open(const struct rank *r, struct rank_fds *f,
 /* Hands our ends to the rank's streams once the child runs. */
 static void fds_adopt(struct rank *r, struct rank_fds *f)
 {
-    int *ours[] = {&f->out[0], &f->err[0], &f->in[0], &f->pm[0]};
+    int *ours[] = {&f->out[0], &f->err[0], &f->in[0], &f->pm[0],
+                   &f->native[0]};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         if (*ours[i] >= 0) {
@@ -225,15 +231,17 @@ static void fds_adopt(struct rank *r, struct rank_fds *f)
     if (f->pm[0] >= 0) {
         rank_pm_open(r, f->pm[0]);
     }
-    f->out[0] = f->err[0] = f->in[0] = f->pm[0] = -1;
+    agent_native_open(r->agent, r->rank, f->native[0]);
+    f->out[0] = f->err[0] = f->in[0] = f->pm[0] = f->native[0] = -1;
 }
 
 int rank_start(struct rank *r, const struct rank_limits *start,
                struct hpcboot_error *err)
 {
-    static const int socket_as = PM_SOCKET_FD;
+    static const int keep_as[] = {NATIVE_SOCKET_FD, PM_SOCKET_FD};
     struct agent *a = r->agent;
-    struct rank_fds f = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    struct rank_fds f = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    int keep[2];
     struct hb_strv env = HB_STRV_INIT;
     struct hb_proc_spec spec;
     int rc = fds_open(r, &f, err);
@@ -243,13 +251,16 @@ int rank_start(struct rank *r, const struct rank_limits *start,
     }
     if (rc == 0) {
         rank_spec_of(r, &spec);
-        spec.env = hb_strv_view(&env);
         spec.stdio[0] = f.in[1];
         spec.stdio[1] = f.out[1];
         spec.stdio[2] = f.err[1] >= 0 ? f.err[1] : f.out[1];
-        spec.keep_fds = &f.pm[1];
-        spec.keep_as = &socket_as;
-        spec.n_keep = f.pm[1] >= 0 ? 1 : 0;
+        agent_native_env(a, f.native[1], NATIVE_SOCKET_FD, &env);
+        spec.env = hb_strv_view(&env);
+        keep[0] = f.native[1];
+        keep[1] = f.pm[1];
+        spec.keep_fds = keep;
+        spec.keep_as = keep_as;
+        spec.n_keep = f.pm[1] >= 0 ? 2 : 1;
         spec.umask = (int)a->job.umask;
         spec.limits = start->limits;
         spec.n_limits = start->n_limits;
@@ -425,6 +436,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     }
     if (rc == 0) {
         rc = agent_pm_start(a, err);
+        agent_native_start(a);
     }
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
         rc = prepare_app(a, &a->job.apps[i], &pid1, &starts[i], err);

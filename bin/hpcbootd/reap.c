@@ -70,6 +70,9 @@ static void note_exit(struct agent *a, pid_t pid, int status)
             r->wait_status = status;
             r->end_ns = hb_now_ns();
             r->pid = -1;
+            if (!may_live_again(r)) {
+                agent_native_gone(a, r->rank, status);
+            }
             return;
         }
     }

@@ -154,7 +154,7 @@ struct hpcboot_coll_args {
     unsigned flags;     /* HPCBOOT_DETERMINISTIC */
     int timeout_ms;     /* of this call; 0: the team's */
 };
-#define HPCBOOT_COLL_ARGS_INIT { sizeof(struct hpcboot_coll_args) }
+#define HPCBOOT_COLL_ARGS_INIT HPCBOOT_SIZED_(struct hpcboot_coll_args)
 
 /* The same bits on every run with the same team size and counts, whoever
  * arrives first and wherever the ranks run. Also a setting of the team. */

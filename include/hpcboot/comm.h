@@ -133,7 +133,7 @@ struct hpcboot_event {
     unsigned epoch;     /* of the job, after it */
     char text[HPCBOOT_ERROR_TEXT_MAX]; /* a sentence: who, where, why */
 };
-#define HPCBOOT_EVENT_INIT { sizeof(struct hpcboot_event) }
+#define HPCBOOT_EVENT_INIT HPCBOOT_SIZED_(struct hpcboot_event)
 /* Returns 1 and fills *event; 0 when none came within timeout_ms (0: does not
  * wait). */
 int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,

@@ -23,7 +23,7 @@ struct hpcboot_init_options {
     enum hpcboot_threads threads;
     int timeout_ms;     /* for meeting the other ranks; 0: 300,000 */
 };
-#define HPCBOOT_INIT_OPTIONS_INIT { sizeof(struct hpcboot_init_options) }
+#define HPCBOOT_INIT_OPTIONS_INIT HPCBOOT_SIZED_(struct hpcboot_init_options)
 
 /* Finds out who started this process (hbrun, a PMIx launcher, a PMI-1
  * launcher, nobody: then it is rank 0 of 1), and meets the other ranks of the
@@ -46,7 +46,7 @@ struct hpcboot_bootstrap {
                      size_t size_bytes);
     void *arg;          /* borrowed until hpcboot_finalize returns */
 };
-#define HPCBOOT_BOOTSTRAP_INIT { sizeof(struct hpcboot_bootstrap) }
+#define HPCBOOT_BOOTSTRAP_INIT HPCBOOT_SIZED_(struct hpcboot_bootstrap)
 int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
                       const struct hpcboot_init_options *options,
                       struct hpcboot_error *err);

@@ -35,6 +35,20 @@ enum hpcboot_status {
 
 #define HPCBOOT_ERROR_TEXT_MAX 512 /* a sentence with a path in it */
 
+/* A struct of options or arguments that begins with its size, so that it can
+ * grow: `struct hpcboot_x x = HPCBOOT_X_INIT;` sets that, the rest to zero. */
+#ifdef __cplusplus
+template <typename T> T hpcboot_sized_()
+{
+    T t = T();
+    t.struct_size = sizeof(T);
+    return t;
+}
+#define HPCBOOT_SIZED_(type) hpcboot_sized_<type>()
+#else
+#define HPCBOOT_SIZED_(type) { .struct_size = sizeof(type) }
+#endif
+
 struct hpcboot_error {
     int code;      /* enum hpcboot_status */
     int sys_errno; /* errno where the system refused, else 0 */

@@ -28,11 +28,12 @@ int hpcboot_allowed(char *cpus, size_t size, double *quota_out,
  * many. */
 int hpcboot_nearest_nics(char *names, size_t size, struct hpcboot_error *err);
 
-/* Binds this process when no launcher did: the ranks of this node share its
- * allowed CPUs by local rank. `what`: "core", "l3", "numa", "package", "none",
- * or a CPU list. A binding that a launcher made is left alone but for a CPU
- * list. Returns how many CPUs it is bound to then. ERR_USAGE, ERR_UNSUPPORTED
- * (fewer objects than ranks, or no such level), ERR_SYSTEM. */
+/* Binds this thread, and those it starts later, when no launcher did: the
+ * ranks of this node share its allowed CPUs by local rank. `what`: "core",
+ * "l3", "numa", "package", a CPU list, or "none": all that is allowed. A
+ * binding that a launcher made is left alone but for a list and "none".
+ * Returns how many CPUs it is bound to then. ERR_USAGE, ERR_UNSUPPORTED
+ * (fewer cores than ranks, or no such level here), ERR_SYSTEM. */
 int hpcboot_bind(const char *what, struct hpcboot_error *err);
 
 #ifdef __cplusplus

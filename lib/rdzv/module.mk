@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += \
-    %D%/fence.c %D%/fence.h
+    %D%/client.c %D%/client.h \
+    %D%/client_alone.c \
+    %D%/client_native.c \
+    %D%/fence.c %D%/fence.h \
+    %D%/native.c %D%/native.h \
+    %D%/native_server.c %D%/native_server.h \
+    %D%/native_store.c %D%/native_store.h \
+    %D%/segment.c %D%/segment.h
 
 check_PROGRAMS += tests/fuzz/fuzz_fence
 TESTS += tests/fuzz/fuzz_fence

@@ -3,7 +3,12 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/leftovers.bats %D%/hostfile.bats %D%/keys.bats %D%/preload.bats \
     %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats \
     %D%/place.bats %D%/report.bats %D%/fabric.bats %D%/restart.bats \
-    %D%/framework.bats
+    %D%/framework.bats %D%/api.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
     tests/fakes/pmi_fence.c
+
+check_PROGRAMS += tests/cli/apiprobe
+tests_cli_apiprobe_SOURCES = tests/cli/apiprobe.c
+tests_cli_apiprobe_LDADD = libhpcboot.la
+tests_cli_apiprobe_LDFLAGS = $(AM_LDFLAGS) -no-install

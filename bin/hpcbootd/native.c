@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The sockets of ranks that use libhpcboot. Each rank inherits one end of a
+ * pair; whoever lost it on the way (a wrapper that closes descriptors) comes
+ * to a listening socket in the session directory and shows the job's cookie.
+ * What is said on them is lib/rdzv/native_server.c's; its fences and
+ * questions go the way of those of the process-management servers.
+ *
+ * The memory that ranks share is made when the first of them asks for it: a
+ * job that does not use the library pays for a pair of sockets. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bin/hpcbootd/agent.h"
+#include "bin/proc/env.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/coll/coll.h"
+#include "lib/rdzv/native.h"
+#include "lib/rdzv/native_server.h"
+
+#define READ_BYTES (64 * 1024)
+#define LISTEN_BACKLOG 512 /* all ranks of a large node at once */
+/* Of addresses, not of memory: what nobody touches is not allocated. */
+#define HEAP_MB 8192
+#define HEAP_MB_MAX (1u << 24)
+#define HEAP_VAR "HPCBOOT_HEAP_MB"
+
+struct native_socket {
+    struct agent_native *native;
+    int fd;
+    struct event *readable, *writable;
+    struct hb_buf out;
+    int pass_fd; /* borrowed; goes with the first byte of `out`; or -1 */
+    struct hb_native_conn *conn;
+    struct native_socket *next;
+};
+
+struct agent_native {
+    struct agent *agent;
+    struct hb_native_job job;
+    struct hb_native_server *server;
+    struct native_socket *sockets;
+    int listen_fd;
+    struct event *listening;
+    char *path;
+};
+
+static void socket_close(struct native_socket *s)
+{
+    struct native_socket **at = &s->native->sockets;
+
+    while (*at != s) {
+        at = &(*at)->next;
+    }
+    *at = s->next;
+    if (s->conn != NULL) {
+        hb_native_conn_close(s->conn);
+    }
+    event_free(s->readable);
+    event_free(s->writable);
+    hb_fd_close(&s->fd);
+    hb_buf_destroy(&s->out);
+    free(s);
+}
+
+static ssize_t send_some(struct native_socket *s)
+{
+    struct iovec iov = {(void *)(uintptr_t)hb_buf_next(&s->out),
+                        hb_buf_left(&s->out)};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    ssize_t n;
+
+    if (s->pass_fd >= 0) {
+        m.msg_control = control.bytes;
+        m.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &s->pass_fd, sizeof(int));
+    }
+    n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) {
+        s->pass_fd = -1;
+    }
+    return n;
+}
+
+/* A reader that is gone is noticed by the read event. */
+static void socket_flush(struct native_socket *s)
+{
+    while (hb_buf_left(&s->out) > 0) {
+        ssize_t n = send_some(s);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            event_add(s->writable, NULL);
+            return;
+        }
+        if (n < 0) {
+            break;
+        }
+        hb_buf_skip(&s->out, (size_t)n);
+    }
+    hb_buf_clear(&s->out);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    socket_flush(arg);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct native_socket *s = arg;
+    struct agent *a = s->native->agent;
+    static char chunk[READ_BYTES];
+    struct hpcboot_error err = {0};
+    ssize_t n = read(fd, chunk, sizeof chunk);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (n > 0 && hb_native_conn_feed(s->conn, chunk, (size_t)n, &err) >= 0) {
+        return;
+    }
+    if (n > 0) {
+        agent_note(a, HB_WARN, "a process of this job broke the protocol of "
+                   "libhpcboot and is cut off: %s", err.text);
+    }
+    socket_close(s);
+}
+
+static void socket_open(struct agent_native *n, int fd, int64_t rank)
+{
+    struct native_socket *s = hb_xcalloc(1, sizeof *s);
+
+    s->native = n;
+    s->fd = fd;
+    s->pass_fd = -1;
+    hb_buf_init(&s->out, HB_NATIVE_FRAME_MAX * 2);
+    s->conn = hb_native_conn_open(n->server, rank, s);
+    s->readable = event_new(n->agent->base, fd, EV_READ | EV_PERSIST,
+                            on_readable, s);
+    s->writable = event_new(n->agent->base, fd, EV_WRITE, on_writable, s);
+    event_add(s->readable, NULL);
+    s->next = n->sockets;
+    n->sockets = s;
+}
+
+/* The directory is private; who comes is looked at all the same. */
+static void on_connect(evutil_socket_t listen_fd, short what, void *arg)
+{
+    struct ucred who;
+    socklen_t len = sizeof who;
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0) {
+        return;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
+        (who.uid != getuid() && who.uid != 0)) {
+        hb_fd_close(&fd);
+        return;
+    }
+    socket_open(arg, fd, -1);
+}
+
+/* ---- what the server asks ---- */
+
+static void native_send(void *arg, void *conn_arg, const void *data,
+                        size_t len, int fd)
+{
+    struct native_socket *s = conn_arg;
+
+    hb_buf_put_raw(&s->out, data, len);
+    if (fd >= 0) {
+        s->pass_fd = fd;
+    }
+    socket_flush(s);
+}
+
+static void native_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                         uint32_t n_nodes, struct hb_bytes data)
+{
+    agent_fence_join(((struct agent_native *)arg)->agent, key, nodes, n_nodes,
+                     data);
+}
+
+static void native_modex(void *arg, uint64_t id, uint32_t rank)
+{
+    struct agent *a = ((struct agent_native *)arg)->agent;
+
+    AGENT_SEND(a, modex, .id = id, .rank = rank);
+}
+
+static void native_abort(void *arg, uint32_t rank, int code, const char *text)
+{
+    agent_rank_abort(((struct agent_native *)arg)->agent, rank, code, text);
+}
+
+static void native_contact(void *arg, uint32_t rank, unsigned bits)
+{
+    agent_rank_contact(((struct agent_native *)arg)->agent, rank, bits);
+}
+
+/* The user's wish, in the environment of the first app. */
+static size_t heap_bytes(const struct agent *a)
+{
+    const char *text = hb_env_get(&a->job.apps[0].env, HEAP_VAR);
+    uint64_t mb;
+
+    if (text == NULL || hb_parse_u64(text, 1, HEAP_MB_MAX, &mb) < 0) {
+        mb = HEAP_MB;
+    }
+    return (size_t)mb << 20;
+}
+
+static int native_memory(void *arg, struct hb_segment *out,
+                         struct hpcboot_error *err)
+{
+    struct agent *a = ((struct agent_native *)arg)->agent;
+    const struct hb_jobmap *map = a->job.map;
+    const struct hb_segment_spec spec = {
+        .n_ranks = map->n_ranks, .n_nodes = map->n_nodes, .node = a->node,
+        .n_local = a->n_ranks, .node_of = map->node_of_rank,
+        .local_rank = map->local_rank, .names = map->node_names,
+        .region_bytes = hb_coll_region_size((int)a->n_ranks),
+        .heap_bytes = heap_bytes(a), .agent = 1,
+    };
+    struct hb_coll_node_page *page;
+    int rc = hb_segment_create(out, &spec, err);
+
+    _Static_assert(sizeof *page <= HB_SEGMENT_PAGE_BYTES,
+                   "the segment keeps too little room");
+    if (rc == 0) {
+        page = hb_segment_page(out);
+        page->wait_mode = agent_oversubscribed(a) ? HB_COLL_WAIT_YIELD
+                                                  : HB_COLL_WAIT_SPIN;
+    }
+    return rc;
+}
+
+static void native_alarm(void *arg, struct hb_segment *memory)
+{
+    hb_coll_node_changed(hb_segment_page(memory));
+}
+
+static const struct hb_native_host native_host = {
+    .send = native_send, .fence = native_fence, .modex = native_modex,
+    .abort = native_abort, .contact = native_contact,
+    .memory = native_memory, .alarm = native_alarm,
+};
+
+/* ---- what the agent does ---- */
+
+/* Ranks that inherit their socket do without the path. */
+static void listen_privately(struct agent_native *n)
+{
+    struct agent *a = n->agent;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int len;
+
+    if (a->session_dir == NULL) {
+        return;
+    }
+    len = snprintf(at.sun_path, sizeof at.sun_path, "%s/rendezvous",
+                   a->session_dir);
+    if (len < 0 || (size_t)len >= sizeof at.sun_path) {
+        return;
+    }
+    n->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                          0);
+    if (n->listen_fd < 0 ||
+        bind(n->listen_fd, (struct sockaddr *)&at, sizeof at) < 0 ||
+        listen(n->listen_fd, LISTEN_BACKLOG) < 0) {
+        hb_fd_close(&n->listen_fd);
+        return;
+    }
+    n->path = hb_xstrdup(at.sun_path);
+    n->listening = event_new(a->base, n->listen_fd, EV_READ | EV_PERSIST,
+                             on_connect, n);
+    event_add(n->listening, NULL);
+}
+
+void agent_native_start(struct agent *a)
+{
+    struct agent_native *n = hb_xcalloc(1, sizeof *n);
+
+    n->agent = a;
+    n->listen_fd = -1;
+    n->job = (struct hb_native_job){.map = a->job.map, .node = a->node,
+                                    .epoch = a->epoch, .token = a->cookie};
+    n->server = hb_native_server_create(&n->job, &native_host, n);
+    listen_privately(n);
+    a->native = n;
+}
+
+void agent_native_stop(struct agent *a)
+{
+    struct agent_native *n = a->native;
+
+    if (n == NULL) {
+        return;
+    }
+    while (n->sockets != NULL) {
+        socket_close(n->sockets);
+    }
+    if (n->listening != NULL) {
+        event_free(n->listening);
+        (void)unlink(n->path);
+    }
+    hb_fd_close(&n->listen_fd);
+    hb_native_server_destroy(n->server);
+    free(n->path);
+    free(n);
+    a->native = NULL;
+}
+
+void agent_native_env(const struct agent *a, int fd, int fd_as,
+                      struct hb_strv *env)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0) {
+        hb_env_setf(env, HB_NATIVE_FD_VAR, "%d:%llu", fd_as,
+                    (unsigned long long)st.st_ino);
+    }
+    if (a->native->path != NULL) {
+        hb_env_set(env, HB_NATIVE_SOCKET_VAR, a->native->path);
+    }
+}
+
+void agent_native_open(struct agent *a, uint32_t rank, int fd)
+{
+    socket_open(a->native, fd, rank);
+}
+
+static void describe_end(const struct agent *a, uint32_t rank, int status,
+                         char *text, size_t size)
+{
+    const char *host = a->job.map->node_names[a->node];
+
+    if (WIFSIGNALED(status)) {
+        snprintf(text, size, "rank %u on %s was killed by signal %d (%s)",
+                 rank, host, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(text, size, "rank %u on %s ended with exit status %d and "
+                 "without hpcboot_finalize", rank, host, WEXITSTATUS(status));
+    }
+}
+
+void agent_native_gone(struct agent *a, uint32_t rank, int wait_status)
+{
+    char text[HB_DEATH_TEXT_MAX];
+
+    if (a->native != NULL) {
+        describe_end(a, rank, wait_status, text, sizeof text);
+        hb_native_rank_gone(a->native->server, rank, text);
+    }
+}
+
+int agent_native_fence_done(struct agent *a, struct hb_bytes key, int status,
+                            struct hb_bytes data)
+{
+    size_t len = strlen(HB_NATIVE_FENCE_PREFIX);
+
+    if (key.len < len || memcmp(key.data, HB_NATIVE_FENCE_PREFIX, len) != 0) {
+        return 0;
+    }
+    if (a->native != NULL) {
+        hb_native_fence_done(a->native->server, key, status, data);
+    }
+    return 1;
+}
+
+int agent_native_modex_done(struct agent *a, uint64_t id, int status,
+                            struct hb_bytes data)
+{
+    if ((id & HB_NATIVE_MODEX_BIT) == 0) {
+        return 0;
+    }
+    if (a->native != NULL) {
+        hb_native_modex_done(a->native->server, id, status, data);
+    }
+    return 1;
+}
+
+int agent_native_modex_serve(struct agent *a, uint64_t id, uint32_t rank,
+                             struct hb_buf *data)
+{
+    hb_buf_init(data, HB_WIRE_BLOB);
+    if (a->native == NULL) {
+        return HPCBOOT_ERR_NOT_FOUND;
+    }
+    return hb_native_modex_serve(a->native->server, rank, data);
+}

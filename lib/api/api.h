@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_API_API_H
+#define HB_API_API_H
+
+/* What the files of the public library share: this process's one job, its
+ * teams, requests, and the way from one to the engines below. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "hpcboot/hpcboot.h"
+#include "lib/base/error.h"
+#include "lib/coll/coll.h"
+#include "lib/rdzv/client.h"
+#include "lib/xport/xport.h"
+
+enum api_phase { API_BEFORE, API_STARTING, API_IN, API_ENDING, API_OVER };
+
+struct hpcboot_team {
+    int rank, size;
+    int *world;       /* [size] rank in the world of each */
+    int *rank_of;     /* [world size] rank in the team, -1; NULL: world team */
+    struct hb_coll_team *coll;
+    uint64_t region;  /* offset of its header in the segment; 0: none */
+    uint32_t context; /* tells its messages from those of other teams */
+    int timeout_ms, deterministic;
+    int permanent;    /* world and node team */
+    unsigned n_requests; /* under way or persistent */
+    uint32_t deaths_seen;
+    int failed;       /* ERR_PEER_DEAD was seen */
+    struct hpcboot_team *next;
+};
+
+struct api_user_op {
+    struct hb_coll_user_op op;
+    int used;
+};
+
+struct api_state {
+    _Atomic int phase;
+    pthread_mutex_t lock; /* of everything here but coll's own */
+    int threads;
+    struct hb_rdzv *rdzv;
+    struct hb_segment *memory; /* rdzv's */
+    int rank, size, node, nodes, local_rank, local_size;
+    struct hb_coll_engine *engine;
+    struct hb_xport *xport;
+    struct hpcboot_team *world, *node_team, *teams;
+    uint32_t next_context;
+    struct api_user_op *ops;
+    int n_ops;
+    uint32_t events_told;
+    /* Where the heap was, for a late hpcboot_free. */
+    char *heap;
+    size_t heap_size;
+};
+extern struct api_state hb_api;
+
+/* ERR_USAGE with a text unless the library is between init and finalize. */
+int hb_api_ready(const char *call, struct hpcboot_error *err);
+int hb_api_team(const char *call, const struct hpcboot_team *team,
+                struct hpcboot_error *err);
+static inline int hb_api_is_in(void)
+{
+    return atomic_load_explicit(&hb_api.phase, memory_order_relaxed) == API_IN;
+}
+
+/* team.c */
+int hb_api_teams_open(struct hpcboot_error *err);
+void hb_api_teams_close(void);
+int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err);
+extern const struct hb_coll_net hb_api_net;
+/* ERR_PEER_DEAD with the death's text; 0: no such death is known. */
+int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
+                     struct hpcboot_error *err);
+
+/* op.c: an op of the user's; ERR_USAGE: there is none. */
+int hb_api_user_op(int op, struct hb_coll_user_op *out,
+                   struct hpcboot_error *err);
+void hb_api_ops_close(void);
+
+/* request.c */
+struct hpcboot_request {
+    struct hpcboot_team *team;
+    struct hb_coll_req *coll; /* or */
+    struct hb_xport_req *message;
+    struct hpcboot_message *info; /* of a receive; may be NULL */
+    int persistent, is_recv, source;
+    int active; /* started, and nobody has been told its outcome */
+};
+struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team);
+void hb_api_request_destroy(struct hpcboot_request *r);
+
+/* message.c: 1 done, 0 under way, < 0 the outcome. */
+int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
+
+/* A moment from a timeout in ms; 0: none. */
+int64_t hb_api_deadline(int timeout_ms);
+
+#endif

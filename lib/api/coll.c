@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The collectives by name, and the general form they all become. Arguments
+ * are checked by the engine, which knows what each collective takes; here:
+ * that there is a job and a team, and counts that are negative numbers in
+ * disguise.
+ *
+ * Each row of the two tables at the end is one function: how it is declared
+ * in hpcboot/coll.h, and which fields of the general form its parameters
+ * fill. */
+#include "config.h"
+
+#include <stdint.h>
+
+#include "lib/api/api.h"
+
+static int check_count(const char *name, size_t count,
+                       struct hpcboot_error *err)
+{
+    return count <= PTRDIFF_MAX
+               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the count is "
+                             "negative (%lld)", name, (long long)count);
+}
+
+static int check_counts(const char *name, const size_t *counts, int n,
+                        struct hpcboot_error *err)
+{
+    for (int i = 0; counts != NULL && i < n; i++) {
+        int rc = check_count(name, counts[i], err);
+
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int check(const struct hpcboot_team *team,
+                 const struct hpcboot_coll_args *a, struct hpcboot_error *err)
+{
+    const char *name = a != NULL ? hb_coll_name(a->coll) : "hpcboot_coll";
+    int rc = hb_api_team(name, team, err);
+
+    if (rc == 0 && (a == NULL || a->struct_size != sizeof *a)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_coll: the arguments do "
+                     "not begin with HPCBOOT_COLL_ARGS_INIT");
+    }
+    if (rc == 0) {
+        rc = check_count(name, a->count, err);
+    }
+    if (rc == 0) {
+        rc = check_counts(name, a->send_counts, team->size, err);
+    }
+    return rc < 0 ? rc : check_counts(name, a->recv_counts, team->size, err);
+}
+
+static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
+               struct hpcboot_error *err)
+{
+    struct hb_coll_user_op op;
+    int rc;
+
+    if (__builtin_expect(!hb_api_is_in() || team == NULL ||
+                         a->count > PTRDIFF_MAX, 0)) {
+        return check(team, a, err);
+    }
+    if (__builtin_expect(a->op < HPCBOOT_OP_USER, 1)) {
+        return hb_coll_run(team->coll, a, NULL, err);
+    }
+    rc = hb_api_user_op(a->op, &op, err);
+    return rc < 0 ? rc : hb_coll_run(team->coll, a, &op, err);
+}
+
+int hpcboot_coll(struct hpcboot_team *team,
+                 const struct hpcboot_coll_args *args,
+                 struct hpcboot_error *err)
+{
+    int rc = check(team, args, err);
+
+    return rc < 0 ? rc : run(team, args, err);
+}
+
+int hpcboot_coll_init(struct hpcboot_team *team,
+                      const struct hpcboot_coll_args *args,
+                      struct hpcboot_request **out,
+                      struct hpcboot_error *err)
+{
+    struct hb_coll_user_op op, *user = NULL;
+    struct hb_coll_req *req = NULL;
+    int rc = check(team, args, err);
+
+    if (rc == 0 && out == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the place for the request is "
+                     "NULL", hb_coll_name(args->coll));
+    }
+    if (rc == 0 && args->op >= HPCBOOT_OP_USER) {
+        rc = hb_api_user_op(args->op, &op, err);
+        user = &op;
+    }
+    if (rc == 0) {
+        rc = hb_coll_init(team->coll, args, user, &req, err);
+    }
+    if (rc == 0) {
+        *out = hb_api_request_new(team);
+        (*out)->coll = req;
+        (*out)->persistent = 1;
+    }
+    return rc;
+}
+
+int hpcboot_coll_start(struct hpcboot_team *team,
+                       const struct hpcboot_coll_args *args,
+                       struct hpcboot_request **out,
+                       struct hpcboot_error *err)
+{
+    struct hpcboot_request *r = NULL;
+    int rc = out == NULL && team != NULL
+                 ? hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_coll_start: the "
+                           "place for the request is NULL")
+                 : hpcboot_coll_init(team, args, &r, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = hb_coll_start(r->coll, err);
+    if (rc < 0) {
+        hb_api_request_destroy(r);
+        return rc;
+    }
+    r->persistent = 0;
+    r->active = 1;
+    *out = r;
+    return 0;
+}
+
+int hpcboot_barrier(struct hpcboot_team *team, struct hpcboot_error *err)
+{
+    int rc;
+
+    if (__builtin_expect(hb_api_is_in() && team != NULL, 1)) {
+        return hb_coll_barrier(team->coll, err);
+    }
+    rc = hb_api_team("barrier", team, err);
+    return rc;
+}
+
+int hpcboot_ibarrier(struct hpcboot_team *team, struct hpcboot_request **out,
+                     struct hpcboot_error *err)
+{
+    const struct hpcboot_coll_args a = {.struct_size = sizeof a,
+                                        .coll = HPCBOOT_COLL_BARRIER};
+
+    return hpcboot_coll_start(team, &a, out, err);
+}
+
+/* name, NAME, (parameters before the team), fields */
+#define COLLECTIVES(X)                                                       \
+    X(bcast, BCAST,                                                          \
+      (void *buffer, size_t count, enum hpcboot_type type, int root),        \
+      .recv = buffer, .count = count, .type = type, .root = root)            \
+    X(scatter, SCATTER,                                                      \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int root),                                                            \
+      .send = send, .recv = recv, .count = count, .type = type,              \
+      .root = root)                                                          \
+    X(scatterv, SCATTERV,                                                    \
+      (const void *send, const size_t *send_counts,                          \
+       const size_t *send_displs, void *recv, size_t count,                  \
+       enum hpcboot_type type, int root),                                    \
+      .send = send, .send_counts = send_counts, .send_displs = send_displs,  \
+      .recv = recv, .count = count, .type = type, .root = root)              \
+    X(gather, GATHER,                                                        \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int root),                                                            \
+      .send = send, .recv = recv, .count = count, .type = type,              \
+      .root = root)                                                          \
+    X(gatherv, GATHERV,                                                      \
+      (const void *send, size_t count, void *recv,                           \
+       const size_t *recv_counts, const size_t *recv_displs,                 \
+       enum hpcboot_type type, int root),                                    \
+      .send = send, .recv = recv, .count = count,                            \
+      .recv_counts = recv_counts, .recv_displs = recv_displs, .type = type,  \
+      .root = root)                                                          \
+    X(allgather, ALLGATHER,                                                  \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type),  \
+      .send = send, .recv = recv, .count = count, .type = type)              \
+    X(allgatherv, ALLGATHERV,                                                \
+      (const void *send, size_t count, void *recv,                           \
+       const size_t *recv_counts, const size_t *recv_displs,                 \
+       enum hpcboot_type type),                                              \
+      .send = send, .recv = recv, .count = count,                            \
+      .recv_counts = recv_counts, .recv_displs = recv_displs, .type = type)  \
+    X(reduce, REDUCE,                                                        \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int op, int root),                                                    \
+      .send = send, .recv = recv, .count = count, .type = type, .op = op,    \
+      .root = root)                                                          \
+    X(allreduce, ALLREDUCE,                                                  \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int op),                                                              \
+      .send = send, .recv = recv, .count = count, .type = type, .op = op)    \
+    X(reduce_scatter, REDUCE_SCATTER,                                        \
+      (const void *send, void *recv, const size_t *recv_counts,              \
+       enum hpcboot_type type, int op),                                      \
+      .send = send, .recv = recv, .recv_counts = recv_counts, .type = type,  \
+      .op = op)                                                              \
+    X(reduce_scatter_block, REDUCE_SCATTER_BLOCK,                            \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int op),                                                              \
+      .send = send, .recv = recv, .count = count, .type = type, .op = op)    \
+    X(alltoall, ALLTOALL,                                                    \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type),  \
+      .send = send, .recv = recv, .count = count, .type = type)              \
+    X(alltoallv, ALLTOALLV,                                                  \
+      (const void *send, const size_t *send_counts,                          \
+       const size_t *send_displs, void *recv, const size_t *recv_counts,     \
+       const size_t *recv_displs, enum hpcboot_type type),                   \
+      .send = send, .send_counts = send_counts, .send_displs = send_displs,  \
+      .recv = recv, .recv_counts = recv_counts,                              \
+      .recv_displs = recv_displs, .type = type)                              \
+    X(scan, SCAN,                                                            \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int op),                                                              \
+      .send = send, .recv = recv, .count = count, .type = type, .op = op)    \
+    X(exscan, EXSCAN,                                                        \
+      (const void *send, void *recv, size_t count, enum hpcboot_type type,   \
+       int op),                                                              \
+      .send = send, .recv = recv, .count = count, .type = type, .op = op)
+
+#define PARAMETERS(...) __VA_ARGS__
+#define ARGS(NAME, ...)                                                      \
+    const struct hpcboot_coll_args args = {                                  \
+        .struct_size = sizeof args, .coll = HPCBOOT_COLL_##NAME, __VA_ARGS__ \
+    }
+
+#define BLOCKING(name, NAME, parameters, ...)                                \
+    int hpcboot_##name(PARAMETERS parameters, struct hpcboot_team *team,     \
+                       struct hpcboot_error *err)                            \
+    {                                                                        \
+        ARGS(NAME, __VA_ARGS__);                                             \
+        return run(team, &args, err);                                        \
+    }
+#define STARTED(name, NAME, parameters, ...)                                 \
+    int hpcboot_i##name(PARAMETERS parameters, struct hpcboot_team *team,    \
+                        struct hpcboot_request **out,                        \
+                        struct hpcboot_error *err)                           \
+    {                                                                        \
+        ARGS(NAME, __VA_ARGS__);                                             \
+        return hpcboot_coll_start(team, &args, out, err);                    \
+    }
+
+COLLECTIVES(BLOCKING)
+COLLECTIVES(STARTED)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Events: the deaths that the node's memory records, one after the other. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "lib/api/api.h"
+#include "lib/base/clock.h"
+
+static int have_event(void *arg)
+{
+    return hb_segment_deaths(hb_api.memory) > hb_api.events_told;
+}
+
+int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
+                       struct hpcboot_error *err)
+{
+    const struct hb_death *d;
+    int rc = hb_api_ready("hpcboot_next_event", err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (event == NULL || event->struct_size != sizeof *event ||
+        timeout_ms < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_next_event: the event "
+                       "does not begin with HPCBOOT_EVENT_INIT, or the "
+                       "timeout is negative");
+    }
+    (void)hb_api_alive(NULL, hb_api.world, NULL);
+    if (!have_event(NULL) && timeout_ms > 0) {
+        (void)hb_coll_wait_until(hb_api.engine, have_event, NULL,
+                                 hb_deadline_in_ms(timeout_ms), NULL);
+    }
+    if (!have_event(NULL)) {
+        return 0;
+    }
+    d = hb_segment_death(hb_api.memory, hb_api.events_told++);
+    event->kind = HPCBOOT_EVENT_PEER_DEAD;
+    event->rank = (int)d->rank;
+    event->epoch = hb_api.events_told;
+    snprintf(event->text, sizeof event->text, "%s", d->text);
+    return 1;
+}

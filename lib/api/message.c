@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Messages between ranks of a team. Their context is the team's, doubled; the
+ * odd ones are those of the collectives. */
+#include "config.h"
+
+#include "lib/api/api.h"
+#include "lib/base/clock.h"
+
+#define TAG_MASK UINT64_MAX
+
+static int check(const char *call, const struct hpcboot_team *team, int peer,
+                 int tag, const void *data, size_t size, int is_recv,
+                 struct hpcboot_error *err)
+{
+    int rc = hb_api_team(call, team, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if ((peer < 0 && !(is_recv && peer == HPCBOOT_ANY_SOURCE)) ||
+        peer >= team->size) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no rank %d in a "
+                       "team of %d", call, peer, team->size);
+    }
+    if ((tag < 0 && !(is_recv && tag == HPCBOOT_ANY_TAG)) ||
+        tag > HPCBOOT_TAG_MAX) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %d is no tag (0 to %d)",
+                       call, tag, HPCBOOT_TAG_MAX);
+    }
+    if (size > PTRDIFF_MAX || (data == NULL && size > 0)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a buffer of %lld bytes at "
+                       "%p", call, (long long)size, data);
+    }
+    return 0;
+}
+
+static int rank_in(const struct hpcboot_team *team, int world)
+{
+    return team->rank_of == NULL ? world : team->rank_of[world];
+}
+
+/* Whether it can still come: its peer, or with any source all members, live.
+ */
+static int look_at_peers(const struct hpcboot_request *r,
+                         struct hpcboot_error *err)
+{
+    const struct hpcboot_team *t = r->team;
+
+    if (r->source != HPCBOOT_ANY_SOURCE) {
+        return hb_api_peer_dead(t, t->world[r->source], err);
+    }
+    return hb_api_alive(NULL, r->team, err);
+}
+
+int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
+{
+    struct hb_xport_info info;
+    int rc;
+
+    if (r->message == NULL) {
+        return 1;
+    }
+    rc = hb_xport_test(hb_api.xport, r->message, &info, err);
+    if (rc == 0) {
+        rc = look_at_peers(r, err);
+        if (rc < 0) { /* it may have come just before */
+            int last = hb_xport_test(hb_api.xport, r->message, &info, NULL);
+
+            if (last == 0) {
+                hb_xport_cancel(hb_api.xport, r->message);
+            }
+            rc = last > 0 ? last : rc;
+        }
+    }
+    if (rc == 0) {
+        return 0;
+    }
+    r->message = NULL;
+    if (r->is_recv && r->info != NULL && (rc > 0 || rc == HPCBOOT_ERR_LIMIT)) {
+        r->info->source = rank_in(r->team, info.source);
+        r->info->tag = (int)info.tag;
+        r->info->size = info.size;
+    }
+    return rc;
+}
+
+int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
+                  const void *data, size_t size, struct hpcboot_request **out,
+                  struct hpcboot_error *err)
+{
+    struct hb_xport_req *m;
+    int rc = check("hpcboot_send", team, dest, tag, data, size, 0, err);
+
+    if (rc == 0) {
+        rc = hb_api_peer_dead(team, team->world[dest], err);
+    }
+    if (rc == 0) {
+        rc = hb_xport_send(hb_api.xport, team->world[dest], 2 * team->context,
+                           (uint64_t)tag, data, size, &m, err);
+    }
+    if (rc == 0) {
+        *out = hb_api_request_new(team);
+        (*out)->message = m;
+        (*out)->active = 1;
+        (*out)->source = dest;
+    }
+    return rc;
+}
+
+int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
+                  size_t capacity, struct hpcboot_message *message,
+                  struct hpcboot_request **out, struct hpcboot_error *err)
+{
+    struct hb_xport_req *m;
+    int rc = check("hpcboot_recv", team, source, tag, data, capacity, 1, err);
+
+    if (rc == 0) {
+        rc = hb_xport_recv(hb_api.xport,
+                           source < 0 ? HB_XPORT_ANY : team->world[source],
+                           2 * team->context, (uint64_t)tag,
+                           tag < 0 ? 0 : TAG_MASK, data, capacity, &m, err);
+    }
+    if (rc == 0) {
+        *out = hb_api_request_new(team);
+        (*out)->message = m;
+        (*out)->active = 1;
+        (*out)->info = message;
+        (*out)->is_recv = 1;
+        (*out)->source = source;
+    }
+    return rc;
+}
+
+/* Blocking: a deadline that passes gives the message up. */
+static int finish(struct hpcboot_team *team, struct hpcboot_request *r,
+                  struct hpcboot_error *err)
+{
+    int rc = hpcboot_wait(&r, team->timeout_ms, err);
+
+    if (r != NULL) {
+        hb_api_request_destroy(r);
+    }
+    return rc;
+}
+
+int hpcboot_send(struct hpcboot_team *team, int dest, int tag,
+                 const void *data, size_t size, struct hpcboot_error *err)
+{
+    struct hpcboot_request *r;
+    int rc = hpcboot_isend(team, dest, tag, data, size, &r, err);
+
+    return rc < 0 ? rc : finish(team, r, err);
+}
+
+int hpcboot_recv(struct hpcboot_team *team, int source, int tag, void *data,
+                 size_t capacity, struct hpcboot_message *message,
+                 struct hpcboot_error *err)
+{
+    struct hpcboot_request *r;
+    int rc = hpcboot_irecv(team, source, tag, data, capacity, message, &r,
+                           err);
+
+    return rc < 0 ? rc : finish(team, r, err);
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libhpcboot.so: the public functions, and of libhb.a what they use.
+lib_LTLIBRARIES += libhpcboot.la
+libhpcboot_la_SOURCES = %D%/api.h \
+    %D%/coll.c \
+    %D%/event.c \
+    %D%/heap.c \
+    %D%/job.c \
+    %D%/kvs.c \
+    %D%/message.c \
+    %D%/op.c \
+    %D%/request.c \
+    %D%/state.c \
+    %D%/team.c %D%/team.h \
+    %D%/topo.c
+libhpcboot_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
+    -Wl,--version-script=$(top_srcdir)/lib/api/libhpcboot.map
+# One word: libtool would put an archive in place of its members.
+libhpcboot_la_LIBADD = @HB_ARCHIVE@ -ldl -lpthread -lm
+EXTRA_libhpcboot_la_DEPENDENCIES = libhb.a lib/api/libhpcboot.map
+EXTRA_DIST += lib/api/libhpcboot.map

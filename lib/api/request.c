@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Requests: a collective or a message under way, behind one handle. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "lib/api/api.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team)
+{
+    struct hpcboot_request *r = hb_xcalloc(1, sizeof *r);
+
+    r->team = team;
+    pthread_mutex_lock(&hb_api.lock);
+    team->n_requests++;
+    pthread_mutex_unlock(&hb_api.lock);
+    return r;
+}
+
+void hb_api_request_destroy(struct hpcboot_request *r)
+{
+    if (r->coll != NULL) {
+        hb_coll_req_destroy(r->coll);
+    }
+    if (r->message != NULL) {
+        hb_xport_cancel(hb_api.xport, r->message);
+    }
+    pthread_mutex_lock(&hb_api.lock);
+    r->team->n_requests--;
+    pthread_mutex_unlock(&hb_api.lock);
+    free(r);
+}
+
+static int is_active(const struct hpcboot_request *r)
+{
+    return r != NULL && r->active;
+}
+
+/* 1 done, 0 under way, negative: its outcome. */
+static int look(struct hpcboot_request *r, struct hpcboot_error *err)
+{
+    return r->coll != NULL ? hb_coll_test(r->coll, err)
+                           : hb_api_message_test(r, err);
+}
+
+/* It is over: the handle goes, unless it can be started again. */
+static int settle(struct hpcboot_request **request, int rc)
+{
+    struct hpcboot_request *r = *request;
+
+    r->active = 0;
+    if (!r->persistent) {
+        hb_api_request_destroy(r);
+        *request = NULL;
+    }
+    return rc > 0 ? 0 : rc;
+}
+
+int hpcboot_start(struct hpcboot_request *request, struct hpcboot_error *err)
+{
+    int rc = hb_api_ready("hpcboot_start", err);
+
+    if (rc == 0 && (request == NULL || !request->persistent)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_start: the request is "
+                     "not persistent (hpcboot_coll_init makes one)");
+    } else if (rc == 0 && request->active) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_start: the request is "
+                     "under way");
+    }
+    if (rc == 0) {
+        rc = hb_coll_start(request->coll, err);
+        request->active = rc == 0;
+    }
+    return rc;
+}
+
+static int check(const char *call, const void *request, const void *out,
+                 int timeout_ms, struct hpcboot_error *err)
+{
+    int rc = hb_api_ready(call, err);
+
+    if (rc == 0 && (request == NULL || out == NULL || timeout_ms < 0)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a pointer is NULL, or the "
+                     "timeout is negative", call);
+    }
+    return rc;
+}
+
+int hpcboot_test(struct hpcboot_request **request, int *done_out,
+                 struct hpcboot_error *err)
+{
+    int rc = check("hpcboot_test", request, done_out, 0, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (!is_active(*request)) {
+        *done_out = 1;
+        return 0;
+    }
+    rc = look(*request, err);
+    *done_out = rc != 0;
+    return rc == 0 ? 0 : settle(request, rc);
+}
+
+struct one {
+    struct hpcboot_request *request;
+    struct hpcboot_error *err;
+};
+
+static int one_ready(void *arg)
+{
+    struct one *o = arg;
+
+    return look(o->request, o->err);
+}
+
+/* 1, or the outcome; ERR_TIMED_OUT with *under_way: it goes on. */
+static int wait_one(struct hpcboot_request *r, int64_t deadline_ns,
+                    int *under_way, struct hpcboot_error *err)
+{
+    struct one o = {r, err};
+    int rc;
+
+    if (r->coll != NULL) {
+        rc = hb_coll_wait(r->coll, deadline_ns, err);
+        *under_way = hb_coll_under_way(r->coll);
+        return rc == 0 ? 1 : rc;
+    }
+    rc = hb_coll_wait_until(hb_api.engine, one_ready, &o, deadline_ns, err);
+    *under_way = r->message != NULL;
+    return rc;
+}
+
+int hpcboot_wait(struct hpcboot_request **request, int timeout_ms,
+                 struct hpcboot_error *err)
+{
+    int under_way = 0;
+    int rc = check("hpcboot_wait", request, request, timeout_ms, err);
+
+    if (rc < 0 || !is_active(*request)) {
+        return rc;
+    }
+    rc = wait_one(*request, hb_api_deadline(timeout_ms), &under_way, err);
+    return under_way ? rc : settle(request, rc);
+}
+
+struct some {
+    struct hpcboot_request **requests;
+    size_t n, index;
+    struct hpcboot_error *err;
+    int active;
+};
+
+static int some_ready(void *arg)
+{
+    struct some *s = arg;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (is_active(s->requests[i])) {
+            int rc = look(s->requests[i], s->err);
+
+            if (rc != 0) {
+                s->index = i;
+                s->active = 1;
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
+                     int timeout_ms, size_t *index_out,
+                     struct hpcboot_error *err)
+{
+    struct some s = {.requests = requests, .n = n, .err = err};
+    int rc = check("hpcboot_wait_any", requests, index_out, timeout_ms, err);
+    int any = 0;
+
+    if (rc < 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < n; i++) {
+        any |= is_active(requests[i]);
+    }
+    if (!any) {
+        *index_out = (size_t)-1;
+        return 0;
+    }
+    rc = hb_coll_wait_until(hb_api.engine, some_ready, &s,
+                            hb_api_deadline(timeout_ms), err);
+    if (!s.active) {
+        return rc;
+    }
+    *index_out = s.index;
+    return settle(&requests[s.index], rc);
+}
+
+int hpcboot_wait_all(struct hpcboot_request **requests, size_t n,
+                     int timeout_ms, struct hpcboot_error *err)
+{
+    int64_t deadline_ns = hb_api_deadline(timeout_ms);
+    struct hpcboot_error why;
+    int first = 0;
+    int rc = check("hpcboot_wait_all", requests, requests, timeout_ms, err);
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        int under_way = 0, one = 0;
+
+        if (!is_active(requests[i])) {
+            continue;
+        }
+        one = wait_one(requests[i], deadline_ns, &under_way, &why);
+        if (!under_way) {
+            one = settle(&requests[i], one);
+        }
+        if (one < 0 && first == 0) {
+            first = one;
+            if (err != NULL) {
+                *err = why;
+            }
+        }
+    }
+    return rc < 0 ? rc : first;
+}
+
+int hpcboot_request_free(struct hpcboot_request **request,
+                         struct hpcboot_error *err)
+{
+    int rc = check("hpcboot_request_free", request, request, 0, err);
+
+    if (rc < 0 || *request == NULL) {
+        return rc;
+    }
+    if (is_active(*request)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_request_free: the "
+                       "request is under way; wait for it first");
+    }
+    hb_api_request_destroy(*request);
+    *request = NULL;
+    return 0;
+}
+
+int hpcboot_progress(struct hpcboot_error *err)
+{
+    int rc = hb_api_ready("hpcboot_progress", err);
+
+    if (rc == 0) {
+        (void)hb_coll_progress(hb_api.engine);
+        (void)hb_xport_progress(hb_api.xport);
+    }
+    return rc;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The one job of this process: begun by init, ended by finalize. In between
+ * stand the client of the launcher, the memory of the node, the transport
+ * where there are other nodes, the engine of the collectives, and the two
+ * teams that always exist; they are closed in the opposite order. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/api/api.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+#define INIT_TIMEOUT_MS 300000 /* a large job's nodes boot one after another */
+#define FIRST_CONTEXT 16u /* below: world, node team, and what may come */
+
+struct api_state hb_api = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+int hb_api_ready(const char *call, struct hpcboot_error *err)
+{
+    switch (atomic_load(&hb_api.phase)) {
+    case API_IN:
+        return 0;
+    case API_ENDING:
+    case API_OVER:
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called after "
+                       "hpcboot_finalize", call);
+    default:
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called before "
+                       "hpcboot_init", call);
+    }
+}
+
+int hb_api_team(const char *call, const struct hpcboot_team *team,
+                struct hpcboot_error *err)
+{
+    int rc = hb_api_ready(call, err);
+
+    if (rc == 0 && team == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the team is NULL (this rank "
+                     "is in none of the new teams?)", call);
+    }
+    return rc;
+}
+
+int64_t hb_api_deadline(int timeout_ms)
+{
+    return timeout_ms > 0 ? hb_deadline_in_ms(timeout_ms) : HB_NEVER;
+}
+
+static int net_progress(void *ctx)
+{
+    return hb_xport_progress(hb_api.xport);
+}
+
+static int open_address(void *arg, struct hb_buf *out,
+                        struct hpcboot_error *err)
+{
+    return hb_xport_open(&hb_api.xport, out, err);
+}
+
+static size_t region_bytes(int n_local)
+{
+    return hb_coll_region_size(n_local);
+}
+
+/* Who is where, from the memory of the node. */
+static void read_table(void)
+{
+    struct api_state *s = &hb_api;
+
+    s->memory = &s->rdzv->memory;
+    s->rank = (int)s->rdzv->rank;
+    s->size = (int)s->rdzv->size;
+    s->node = (int)hb_segment_node(s->memory);
+    s->nodes = (int)hb_segment_nodes(s->memory);
+    s->local_rank = (int)hb_segment_local_rank(s->memory)[s->rank];
+    s->local_size = (int)hb_segment_locals(s->memory);
+    s->heap = hb_segment_heap(s->memory, &s->heap_size);
+}
+
+static void enter_slot(void)
+{
+    struct hb_segment_slot *slot =
+        hb_segment_slot(hb_api.memory, (uint32_t)hb_api.local_rank);
+
+    atomic_store(&slot->pid, (int32_t)getpid());
+    atomic_store(&slot->pid_space, hb_segment_pid_space());
+    atomic_store(&slot->state, HB_RANK_IN);
+}
+
+static int flag(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0' && strcmp(text, "0") != 0;
+}
+
+/* ---- what the transport asks ---- */
+
+static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
+{
+    return hb_segment_address(ctx, rank, len_out);
+}
+
+static const char *host_of(void *ctx, uint32_t rank)
+{
+    return hb_segment_name(ctx, hb_segment_node_of(ctx)[rank]);
+}
+
+static _Atomic uint64_t *inbox_of(void *ctx, uint32_t local)
+{
+    return &hb_segment_slot(ctx, local)->inbox;
+}
+
+static int take_piece(void *ctx, size_t bytes, uint64_t *offset_out)
+{
+    return hb_segment_alloc(ctx, (uint32_t)hb_api.local_rank, bytes,
+                            offset_out, NULL);
+}
+
+static void give_piece(void *ctx, uint64_t offset)
+{
+    (void)hb_segment_free(ctx, offset);
+}
+
+static int join_xport(struct hpcboot_error *err)
+{
+    struct hb_segment *m = hb_api.memory;
+    const struct hb_xport_job job = {
+        .rank = (uint32_t)hb_api.rank, .size = (uint32_t)hb_api.size,
+        .node = (uint32_t)hb_api.node,
+        .local_rank = (uint32_t)hb_api.local_rank,
+        .node_of = hb_segment_node_of(m),
+        .local_rank_of = hb_segment_local_rank(m), .ctx = m,
+        .address = address_of, .host = host_of, .base = m->base,
+        .inbox = inbox_of, .take = take_piece, .give = give_piece,
+    };
+
+    return hb_xport_join(&hb_api.xport, &job, err);
+}
+
+static int open_engines(struct hpcboot_error *err)
+{
+    struct api_state *s = &hb_api;
+    struct hb_coll_config config = HB_COLL_CONFIG_INIT;
+    int rc = join_xport(err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    config.page = s->local_size > 1 ? hb_segment_page(s->memory) : NULL;
+    config.heap = (struct hb_coll_heap){s->heap, s->heap_size};
+    config.node_rank = s->local_rank;
+    config.node_size = s->local_size;
+    config.threads = s->threads;
+    config.check = flag("HPCBOOT_CHECK");
+    config.alive = hb_api_alive;
+    config.progress = s->nodes > 1 ? net_progress : NULL;
+    return hb_coll_create(&config, &s->engine, err);
+}
+
+static void close_all(void)
+{
+    struct api_state *s = &hb_api;
+
+    hb_api_teams_close();
+    hb_coll_destroy(s->engine);
+    s->engine = NULL;
+    hb_xport_destroy(s->xport);
+    s->xport = NULL;
+    hb_api_ops_close();
+    hb_rdzv_close(s->rdzv);
+    s->rdzv = NULL;
+    s->memory = NULL;
+}
+
+static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
+                 struct hpcboot_error *err)
+{
+    const struct hb_rdzv_spec spec = {
+        .bootstrap = bootstrap,
+        .deadline_ns = hb_deadline_in_ms(timeout_ms > 0 ? timeout_ms
+                                                        : INIT_TIMEOUT_MS),
+        .address = open_address, .region_bytes = region_bytes,
+    };
+    int rc = hb_rdzv_open(&hb_api.rdzv, &spec, err);
+
+    if (rc == 0) {
+        read_table();
+        enter_slot();
+        hb_api.next_context = FIRST_CONTEXT;
+        rc = open_engines(err);
+    }
+    if (rc == 0) {
+        rc = hb_api_teams_open(err);
+    }
+    if (rc < 0) {
+        close_all();
+    }
+    return rc;
+}
+
+int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
+                      const struct hpcboot_init_options *options,
+                      struct hpcboot_error *err)
+{
+    int before = API_BEFORE, rc;
+
+    if (options != NULL &&
+        (options->struct_size != sizeof *options ||
+         (unsigned)options->threads > HPCBOOT_THREADS_MULTIPLE ||
+         options->timeout_ms < 0)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init: the options are "
+                       "not valid; begin with HPCBOOT_INIT_OPTIONS_INIT");
+    }
+    if (bootstrap != NULL &&
+        (bootstrap->struct_size != sizeof *bootstrap || bootstrap->rank < 0 ||
+         bootstrap->rank >= bootstrap->size || bootstrap->allgather == NULL)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init_with: the "
+                       "bootstrap is not valid; begin with "
+                       "HPCBOOT_BOOTSTRAP_INIT");
+    }
+    if (!atomic_compare_exchange_strong(&hb_api.phase, &before,
+                                        API_STARTING)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init was called "
+                       "before, and can be called once in a process");
+    }
+    hb_api.threads = options != NULL &&
+                     options->threads == HPCBOOT_THREADS_MULTIPLE;
+    rc = start(bootstrap, options != NULL ? options->timeout_ms : 0, err);
+    atomic_store(&hb_api.phase, rc == 0 ? API_IN : API_BEFORE);
+    return rc;
+}
+
+int hpcboot_init(const struct hpcboot_init_options *options,
+                 struct hpcboot_error *err)
+{
+    return hpcboot_init_with(NULL, options, err);
+}
+
+int hpcboot_finalize(struct hpcboot_error *err)
+{
+    int in = API_IN, rc = hb_api_ready("hpcboot_finalize", err);
+
+    if (rc < 0 || !atomic_compare_exchange_strong(&hb_api.phase, &in,
+                                                  API_ENDING)) {
+        return rc < 0 ? rc : hb_api_ready("hpcboot_finalize", err);
+    }
+    pthread_mutex_lock(&hb_api.lock);
+    rc = hb_xport_flush(hb_api.xport, err);
+    if (rc == 0) {
+        rc = hb_api.rdzv->ops->finalize(hb_api.rdzv, err);
+    }
+    atomic_store(&hb_segment_slot(hb_api.memory,
+                                  (uint32_t)hb_api.local_rank)->state,
+                 HB_RANK_OUT);
+    close_all();
+    atomic_store(&hb_api.phase, API_OVER);
+    pthread_mutex_unlock(&hb_api.lock);
+    return rc;
+}
+
+int hpcboot_is_initialized(void)
+{
+    return hb_api_is_in();
+}

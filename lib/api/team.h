@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_API_TEAM_H
+#define HB_API_TEAM_H
+
+#include "lib/api/api.h"
+
+/* How a team is put together, for team.c and shrink.c. */
+struct hb_team_plan {
+    int *world; /* [size], borrowed */
+    int rank, size;
+    uint32_t context;
+    void *region; /* of this node's members, or NULL */
+    size_t region_size;
+    uint64_t region_at; /* of its head in the segment; 0: not of the heap */
+    int timeout_ms, deterministic;
+};
+
+int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
+                 struct hpcboot_error *err);
+/* What this rank announces to the others: the region it has taken for its
+ * node's members as the lowest of them, else 0. */
+uint64_t hb_team_take_region(const int *world, int size, int rank,
+                             size_t *size_out);
+/* All have announced, by rank in the new team; `mine` is given back when one
+ * of them could not. */
+int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
+                   uint64_t mine, struct hpcboot_team **out,
+                   struct hpcboot_error *err);
+
+#endif

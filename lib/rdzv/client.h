@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RDZV_CLIENT_H
+#define HB_RDZV_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hpcboot/job.h"
+#include "lib/base/buf.h"
+#include "lib/base/error.h"
+#include "lib/rdzv/segment.h"
+
+/* A rank's side of meeting the others, whoever started it: the agent of hbrun
+ * (native.h), a PMIx or PMI-1 server, a communicator of the caller's, nobody.
+ * One thread at a time. */
+struct hb_rdzv;
+
+struct hb_rdzv_ops {
+    const char *name; /* hpcboot_launcher() */
+    /* node_only: for the ranks of this node alone. */
+    int (*put)(struct hb_rdzv *r, int node_only, const char *key,
+               struct hb_bytes value, struct hpcboot_error *err);
+    /* *value_out: free() it; a NUL stands behind it. */
+    int (*get)(struct hb_rdzv *r, uint32_t rank, const char *key,
+               void **value_out, size_t *size_out, struct hpcboot_error *err);
+    int (*fence)(struct hb_rdzv *r, int node_only, int collect,
+                 int64_t deadline_ns, struct hpcboot_error *err);
+    /* Waits for the living; then only destroy may follow. */
+    int (*finalize)(struct hb_rdzv *r, struct hpcboot_error *err);
+    void (*destroy)(struct hb_rdzv *r); /* frees r; not its memory */
+};
+
+struct hb_rdzv {
+    const struct hb_rdzv_ops *ops;
+    uint32_t rank, size;
+    struct hb_segment memory; /* of this node: job table, regions, heap */
+};
+
+/* What a client needs of the layers above. */
+struct hb_rdzv_spec {
+    const struct hpcboot_bootstrap *bootstrap; /* NULL: look who started us */
+    int64_t deadline_ns;
+    /* Asked when there are other nodes: this rank's address, at most
+     * HB_SEGMENT_ADDRESS_MAX - 1 bytes. */
+    int (*address)(void *arg, struct hb_buf *out, struct hpcboot_error *err);
+    /* Of a team with so many ranks on a node. */
+    size_t (*region_bytes)(int n_local);
+    void *arg;
+};
+
+/* Blocks until the ranks of the node (and, where there are addresses to be
+ * exchanged, of the job) are here. */
+int hb_rdzv_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                 struct hpcboot_error *err);
+void hb_rdzv_close(struct hb_rdzv *r); /* NULL-safe; unmaps the memory too */
+
+/* The clients. 0 or an error; ERR_NOT_FOUND where the environment speaks of no
+ * such launcher. */
+int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                        struct hpcboot_error *err);
+int hb_rdzv_pmix_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                      struct hpcboot_error *err);
+int hb_rdzv_pmi1_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                      struct hpcboot_error *err);
+int hb_rdzv_with_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                      struct hpcboot_error *err);
+int hb_rdzv_alone_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                       struct hpcboot_error *err);
+
+/* Heap bytes of a memory that ranks make themselves: HPCBOOT_HEAP_MB. */
+size_t hb_rdzv_heap_bytes(void);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Three places: a list of what was put and is not visible; a table of what
+ * is, one for all ranks, by "RANK/KEY"; and, encoded as it travels, what has
+ * been committed and no fence has collected.
+ *
+ * A rank of another node is `known` when the table has all that it has
+ * committed: in the beginning, when nobody has; after a fence that collected
+ * from its node; after its node was asked. A fence that does not collect
+ * makes it unknown. */
+#include "config.h"
+
+#include "lib/rdzv/native_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/collected.h"
+#include "lib/base/kvs.h"
+#include "lib/base/str.h"
+#include "lib/rdzv/native.h"
+
+/* What all ranks of a job may put together, as a node holds it. */
+#define STORE_MAX_BYTES ((size_t)1 << 30)
+#define STAGED_MAX_BYTES ((size_t)256 << 20) /* not yet committed, one node */
+#define FULL_KEY_SIZE (HB_NATIVE_KEY_MAX + 16)
+
+struct staged {
+    struct staged *next;
+    uint32_t rank;
+    int node_only;
+    char *key;
+    size_t len;
+    unsigned char value[];
+};
+
+struct hb_native_store {
+    const struct hb_jobmap *map;
+    uint32_t node;
+    struct staged *first, **end;
+    size_t staged_bytes;
+    struct hb_kvs *visible;   /* by "RANK/KEY" */
+    struct hb_kvs *for_job;   /* of local ranks: "RANK/KEY" -> nothing */
+    struct hb_buf uncollected; /* {u32 rank, str key, blob value} */
+    unsigned char *known;      /* [n_ranks] */
+};
+
+static void reset(struct hb_native_store *s)
+{
+    s->first = NULL;
+    s->end = &s->first;
+    s->staged_bytes = 0;
+    (void)hb_kvs_create(&s->visible, STORE_MAX_BYTES, NULL);
+    (void)hb_kvs_create(&s->for_job, STORE_MAX_BYTES, NULL);
+    hb_buf_init(&s->uncollected, STAGED_MAX_BYTES);
+    memset(s->known, 1, s->map->n_ranks);
+}
+
+static void empty(struct hb_native_store *s)
+{
+    struct staged *next;
+
+    for (struct staged *e = s->first; e != NULL; e = next) {
+        next = e->next;
+        free(e->key);
+        free(e);
+    }
+    hb_kvs_destroy(s->visible);
+    hb_kvs_destroy(s->for_job);
+    hb_buf_destroy(&s->uncollected);
+}
+
+struct hb_native_store *hb_native_store_create(const struct hb_jobmap *map,
+                                               uint32_t node)
+{
+    struct hb_native_store *s = hb_xcalloc(1, sizeof *s);
+
+    s->map = map;
+    s->node = node;
+    s->known = hb_xcalloc(map->n_ranks, 1);
+    reset(s);
+    return s;
+}
+
+void hb_native_store_destroy(struct hb_native_store *s)
+{
+    if (s != NULL) {
+        empty(s);
+        free(s->known);
+        free(s);
+    }
+}
+
+void hb_native_store_clear(struct hb_native_store *s)
+{
+    empty(s);
+    reset(s);
+}
+
+static const char *full_key(char buffer[FULL_KEY_SIZE], uint32_t rank,
+                            const char *key)
+{
+    snprintf(buffer, FULL_KEY_SIZE, "%u/%s", rank, key);
+    return buffer;
+}
+
+int hb_native_store_put(struct hb_native_store *s, uint32_t rank,
+                        int node_only, const char *key, struct hb_bytes value,
+                        struct hpcboot_error *err)
+{
+    size_t bytes = sizeof(struct staged) + strlen(key) + value.len;
+    struct staged *e;
+
+    if (s->staged_bytes + bytes > STAGED_MAX_BYTES) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "'%s': the ranks of this node "
+                       "have put %zu MiB since the last fence", key,
+                       s->staged_bytes >> 20);
+    }
+    e = hb_xmalloc(sizeof *e + value.len);
+    e->next = NULL;
+    e->rank = rank;
+    e->node_only = node_only;
+    e->key = hb_xstrdup(key);
+    e->len = value.len;
+    if (value.len > 0) {
+        memcpy(e->value, value.data, value.len);
+    }
+    *s->end = e;
+    s->end = &e->next;
+    s->staged_bytes += bytes;
+    return 0;
+}
+
+static void make_visible(struct hb_native_store *s, const struct staged *e)
+{
+    const struct hb_bytes value = {e->value, e->len}, nothing = {"", 0};
+    char buffer[FULL_KEY_SIZE];
+    const char *key = full_key(buffer, e->rank, e->key);
+
+    (void)hb_kvs_put(s->visible, key, value, HB_KVS_REPLACE, NULL);
+    if (!e->node_only) {
+        (void)hb_kvs_put(s->for_job, key, nothing, HB_KVS_REPLACE, NULL);
+        hb_buf_put_u32(&s->uncollected, e->rank);
+        hb_buf_put_str(&s->uncollected, e->key);
+        hb_buf_put_blob(&s->uncollected, e->value, e->len);
+    } else {
+        (void)hb_kvs_remove(s->for_job, key);
+    }
+}
+
+void hb_native_store_commit(struct hb_native_store *s, int node_only)
+{
+    struct staged **at = &s->first;
+
+    while (*at != NULL) {
+        struct staged *e = *at;
+
+        if (node_only && !e->node_only) {
+            at = &e->next;
+            continue;
+        }
+        make_visible(s, e);
+        s->staged_bytes -= sizeof *e + strlen(e->key) + e->len;
+        *at = e->next;
+        free(e->key);
+        free(e);
+    }
+    s->end = at;
+}
+
+int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,
+                        const char *key, struct hb_bytes *value_out)
+{
+    char buffer[FULL_KEY_SIZE];
+
+    if (s->map->node_of_rank[rank] != s->node && !s->known[rank]) {
+        return HPCBOOT_ERR_AGAIN;
+    }
+    return hb_kvs_get(s->visible, full_key(buffer, rank, key), value_out)
+               ? 0 : HPCBOOT_ERR_NOT_FOUND;
+}
+
+void hb_native_store_collect(struct hb_native_store *s, struct hb_buf *data)
+{
+    if (hb_buf_failed(&s->uncollected)) {
+        data->failed = 1;
+        return;
+    }
+    hb_buf_put_raw(data, s->uncollected.data, s->uncollected.len);
+    hb_buf_clear(&s->uncollected);
+}
+
+/* Values of the ranks of one node; its own are here already. */
+static int take_values(struct hb_native_store *s, struct hb_buf *b,
+                       uint32_t node, struct hpcboot_error *err)
+{
+    char buffer[FULL_KEY_SIZE];
+
+    while (hb_buf_left(b) > 0) {
+        uint32_t rank = hb_buf_get_u32(b);
+        const char *key = hb_buf_get_str(b, HB_NATIVE_KEY_MAX);
+        struct hb_bytes value = hb_buf_get_blob(b, HB_NATIVE_VALUE_MAX);
+        int rc;
+
+        if (hb_buf_failed(b) || rank >= s->map->n_ranks ||
+            s->map->node_of_rank[rank] != node) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the values of node %u "
+                           "are malformed", node);
+        }
+        if (node == s->node) {
+            continue;
+        }
+        rc = hb_kvs_put(s->visible, full_key(buffer, rank, key), value,
+                        HB_KVS_REPLACE, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
+                          struct hpcboot_error *err)
+{
+    unsigned char *collected = hb_xcalloc(s->map->n_nodes, 1);
+    struct hb_bytes blob;
+    struct hb_buf view, part;
+    uint32_t node;
+    int rc, next;
+
+    hb_buf_view(&view, data.data, data.len);
+    for (rc = 0; rc == 0 &&
+         (next = hb_fence_data_next(&view, &node, &blob)) != 0;) {
+        if (next < 0 || node >= s->map->n_nodes) {
+            rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence is malformed");
+            break;
+        }
+        hb_buf_view(&part, blob.data, blob.len);
+        collected[node] = hb_buf_get_u8(&part);
+        rc = take_values(s, &part, node, err);
+    }
+    for (uint32_t r = 0; r < s->map->n_ranks; r++) {
+        s->known[r] = collected[s->map->node_of_rank[r]];
+    }
+    free(collected);
+    return rc;
+}
+
+struct giving {
+    const struct hb_native_store *s;
+    struct hb_buf *data;
+    char prefix[16];
+    uint32_t rank;
+};
+
+static void give_one(void *arg, const char *key, struct hb_bytes nothing)
+{
+    struct giving *g = arg;
+    struct hb_bytes value;
+
+    if (hb_starts_with(key, g->prefix) &&
+        hb_kvs_get(g->s->visible, key, &value)) {
+        hb_buf_put_u32(g->data, g->rank);
+        hb_buf_put_str(g->data, key + strlen(g->prefix));
+        hb_buf_put_blob(g->data, value.data, value.len);
+    }
+}
+
+int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,
+                         struct hb_buf *data)
+{
+    struct giving g = {.s = s, .data = data, .rank = rank};
+
+    snprintf(g.prefix, sizeof g.prefix, "%u/", rank);
+    hb_kvs_each(s->for_job, give_one, &g);
+    return hb_buf_failed(data) ? HPCBOOT_ERR_LIMIT : 0;
+}
+
+int hb_native_store_take(struct hb_native_store *s, uint32_t rank,
+                         struct hb_bytes data, struct hpcboot_error *err)
+{
+    struct hb_buf view;
+    int rc;
+
+    hb_buf_view(&view, data.data, data.len);
+    rc = take_values(s, &view, s->map->node_of_rank[rank], err);
+    if (rc == 0) {
+        s->known[rank] = 1;
+    }
+    return rc;
+}

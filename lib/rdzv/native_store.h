@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RDZV_NATIVE_STORE_H
+#define HB_RDZV_NATIVE_STORE_H
+
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/error.h"
+#include "lib/base/jobmap.h"
+
+/* What the ranks of a job have put, as one node knows it: of its own ranks
+ * everything, of others what fences and direct questions have brought. */
+struct hb_native_store;
+
+/* The map is borrowed. */
+struct hb_native_store *hb_native_store_create(const struct hb_jobmap *map,
+                                               uint32_t node);
+void hb_native_store_destroy(struct hb_native_store *s); /* NULL-safe */
+void hb_native_store_clear(struct hb_native_store *s); /* as after create */
+
+/* A local rank's value; seen after a commit. node_only: other nodes are not
+ * to see it. */
+int hb_native_store_put(struct hb_native_store *s, uint32_t rank,
+                        int node_only, const char *key, struct hb_bytes value,
+                        struct hpcboot_error *err);
+/* Makes visible what local ranks have put; node_only: of that scope alone. */
+void hb_native_store_commit(struct hb_native_store *s, int node_only);
+/* 0 and the value (borrowed until the next change), ERR_NOT_FOUND, or
+ * ERR_AGAIN: the rank's node has to be asked. */
+int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,
+                        const char *key, struct hb_bytes *value_out);
+
+/* This node's part of a fence that collects: all that was committed for the
+ * job and has not been collected; it follows the byte that says so. */
+void hb_native_store_collect(struct hb_native_store *s, struct hb_buf *data);
+/* The parts of all nodes. */
+int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
+                          struct hpcboot_error *err);
+/* All of a local rank's values for the job; and the other side of it. */
+int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,
+                         struct hb_buf *data);
+int hb_native_store_take(struct hb_native_store *s, uint32_t rank,
+                         struct hb_bytes data, struct hpcboot_error *err);
+
+#endif

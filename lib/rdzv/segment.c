@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* One memory file per job and node. From the beginning: the head with the
+ * page of the collectives, the slots of the local ranks, the records of the
+ * dead, the table of the job (node and local rank of each rank, names of
+ * nodes, addresses), two regions for the teams that always exist, and the
+ * heap behind the map of its pages.
+ *
+ * The map has a word per heap page: 0 is free, else who took it, with a mark
+ * on the first page of each piece. It is the only state of the allocator, so
+ * that a rank may be killed anywhere inside: at worst pages stay taken.
+ * Freed pages are given back to the system, which zeroes them; where it
+ * cannot, they are cleared here.
+ *
+ * Whatever is read from the head by attach comes from another process and is
+ * checked against the size of the file; afterwards all ranks of the node
+ * trust each other, as they share one job and one user. */
+#include "config.h"
+
+#include "lib/rdzv/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+
+#define MAGIC 0x68706373656731ull /* "hpcseg1" */
+#define PAGE 4096u
+/* Deaths told one by one; a job that loses more is not going to go on. */
+#define DEATHS_MAX 1024u
+#define FIRST_PAGE 0x80000000u /* mark in the heap's map */
+#define LOCK_SPINS 64 /* looks at the lock between two at its owner */
+
+struct head {
+    uint64_t magic, size;
+    uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
+    uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
+    uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
+    _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
+    _Atomic uint32_t n_deaths;
+    _Atomic uint64_t hint; /* where a search of the heap begins */
+    _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];
+};
+
+static struct head *head_of(const struct hb_segment *s)
+{
+    return s->base;
+}
+
+static void *at(const struct hb_segment *s, uint64_t offset)
+{
+    return (char *)s->base + offset;
+}
+
+static uint64_t up_to_page(uint64_t n)
+{
+    return (n + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Takes the next piece of the layout. */
+static uint64_t place(uint64_t *end, uint64_t bytes)
+{
+    uint64_t begin = *end;
+
+    *end += up_to_page(bytes);
+    return begin;
+}
+
+static void lay_out(const struct hb_segment_spec *spec, struct head *h)
+{
+    uint64_t end = up_to_page(sizeof *h), names = 0;
+
+    for (uint32_t i = 0; i < spec->n_nodes; i++) {
+        names += strlen(spec->names[i]) + 1;
+    }
+    memset(h, 0, sizeof *h);
+    h->n_ranks = spec->n_ranks;
+    h->n_nodes = spec->n_nodes;
+    h->node = spec->node;
+    h->n_local = spec->n_local;
+    h->agent = spec->agent;
+    h->slots = place(&end, spec->n_local * sizeof(struct hb_segment_slot));
+    h->deaths = place(&end, DEATHS_MAX * sizeof(struct hb_death));
+    h->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));
+    h->local_rank = place(&end, spec->n_ranks * sizeof(uint32_t));
+    h->name_at = place(&end, spec->n_nodes * sizeof(uint32_t));
+    h->names_bytes = names;
+    h->names = place(&end, names);
+    h->addresses = place(&end, (uint64_t)spec->n_ranks *
+                                   HB_SEGMENT_ADDRESS_MAX);
+    h->region_bytes = up_to_page(spec->region_bytes);
+    h->regions = place(&end, HB_SEGMENT_REGIONS * h->region_bytes);
+    h->heap_pages = up_to_page(spec->heap_bytes) / PAGE;
+    h->map = place(&end, h->heap_pages * sizeof(uint32_t));
+    h->heap = place(&end, h->heap_pages * PAGE);
+    h->size = end;
+}
+
+static void fill_in(struct hb_segment *s, const struct hb_segment_spec *spec)
+{
+    struct head *h = head_of(s);
+    uint32_t *name_at = at(s, h->name_at), pos = 0;
+    char *names = at(s, h->names);
+
+    memcpy(at(s, h->node_of), spec->node_of, spec->n_ranks * sizeof(uint32_t));
+    memcpy(at(s, h->local_rank), spec->local_rank,
+           spec->n_ranks * sizeof(uint32_t));
+    for (uint32_t i = 0; i < spec->n_nodes; i++) {
+        size_t len = strlen(spec->names[i]) + 1;
+
+        name_at[i] = pos;
+        memcpy(names + pos, spec->names[i], len);
+        pos += (uint32_t)len;
+    }
+}
+
+/* A file that nobody else can name, with all of its bytes there. */
+static int open_file(uint64_t size, struct hpcboot_error *err)
+{
+    static const char *const places[] = {"/dev/shm", "/tmp"};
+    int fd = -1, rc = ENOENT;
+
+    for (size_t i = 0; i < sizeof places / sizeof *places && rc != 0; i++) {
+        hb_fd_close(&fd);
+        fd = open(places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRWXU);
+        rc = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
+    }
+    if (rc != 0) {
+        hb_fd_close(&fd);
+        errno = rc;
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no memory of %llu MiB "
+                             "that ranks can share, neither by memfd_create "
+                             "nor in /dev/shm or /tmp (HPCBOOT_HEAP_MB makes "
+                             "it smaller)", (unsigned long long)(size >> 20));
+    }
+    return fd;
+}
+
+static int open_memory(uint64_t size, struct hpcboot_error *err)
+{
+    int fd = memfd_create("hpcboot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0) {
+        return open_file(size, err);
+    }
+    if (ftruncate(fd, (off_t)size) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
+        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "shared memory of %llu MiB "
+                      "(HPCBOOT_HEAP_MB makes it smaller)",
+                      (unsigned long long)(size >> 20));
+        hb_fd_close(&fd);
+        return HPCBOOT_ERR_SYSTEM;
+    }
+    return fd;
+}
+
+static int map_in(struct hb_segment *s, int fd, size_t size,
+                  struct hpcboot_error *err)
+{
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+    if (base == MAP_FAILED) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "shared memory of %zu "
+                             "MiB cannot be mapped (HPCBOOT_HEAP_MB makes it "
+                             "smaller)", size >> 20);
+    }
+    (void)madvise(base, size, MADV_DONTDUMP);
+    *s = (struct hb_segment){base, size, fd};
+    return 0;
+}
+
+int hb_segment_create(struct hb_segment *out,
+                      const struct hb_segment_spec *spec,
+                      struct hpcboot_error *err)
+{
+    struct head h;
+    int fd, rc;
+
+    lay_out(spec, &h);
+    fd = open_memory(h.size, err);
+    if (fd < 0) {
+        return fd;
+    }
+    rc = map_in(out, fd, h.size, err);
+    if (rc < 0) {
+        hb_fd_close(&fd);
+        return rc;
+    }
+    memcpy(out->base, &h, offsetof(struct head, lock));
+    fill_in(out, spec);
+    head_of(out)->magic = MAGIC;
+    return 0;
+}
+
+static int fits(const struct head *h, uint64_t offset, uint64_t n,
+                uint64_t each)
+{
+    return offset % PAGE == 0 && offset <= h->size &&
+           n <= (h->size - offset) / (each > 0 ? each : 1);
+}
+
+static int sound(const struct head *h, uint64_t size)
+{
+    return h->magic == MAGIC && h->size == size && h->node < h->n_nodes &&
+           h->n_local >= 1 && h->n_local <= h->n_ranks &&
+           fits(h, h->slots, h->n_local, sizeof(struct hb_segment_slot)) &&
+           fits(h, h->deaths, DEATHS_MAX, sizeof(struct hb_death)) &&
+           fits(h, h->node_of, h->n_ranks, sizeof(uint32_t)) &&
+           fits(h, h->local_rank, h->n_ranks, sizeof(uint32_t)) &&
+           fits(h, h->name_at, h->n_nodes, sizeof(uint32_t)) &&
+           fits(h, h->names, h->names_bytes, 1) &&
+           fits(h, h->addresses, h->n_ranks, HB_SEGMENT_ADDRESS_MAX) &&
+           fits(h, h->regions, HB_SEGMENT_REGIONS, h->region_bytes) &&
+           fits(h, h->map, h->heap_pages, sizeof(uint32_t)) &&
+           fits(h, h->heap, h->heap_pages, PAGE);
+}
+
+int hb_segment_attach(struct hb_segment *out, int fd,
+                      struct hpcboot_error *err)
+{
+    struct hb_segment s = HB_SEGMENT_INIT;
+    struct stat st;
+    int rc;
+
+    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct head)) {
+        hb_fd_close(&fd);
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "what the agent handed over "
+                       "is no memory of a job");
+    }
+    rc = map_in(&s, fd, (size_t)st.st_size, err);
+    if (rc < 0) {
+        hb_fd_close(&fd);
+        return rc;
+    }
+    if (!sound(head_of(&s), s.size)) {
+        hb_segment_close(&s);
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the memory of the job is of "
+                       "another version of hpcboot");
+    }
+    *out = s;
+    return 0;
+}
+
+void hb_segment_close(struct hb_segment *s)
+{
+    if (s != NULL) {
+        if (s->base != NULL) {
+            munmap(s->base, s->size);
+        }
+        hb_fd_close(&s->fd);
+        s->base = NULL;
+        s->size = 0;
+    }
+}
+
+uint32_t hb_segment_ranks(const struct hb_segment *s)
+{
+    return head_of(s)->n_ranks;
+}
+
+uint32_t hb_segment_nodes(const struct hb_segment *s)
+{
+    return head_of(s)->n_nodes;
+}
+
+uint32_t hb_segment_node(const struct hb_segment *s)
+{
+    return head_of(s)->node;
+}
+
+uint32_t hb_segment_locals(const struct hb_segment *s)
+{
+    return head_of(s)->n_local;
+}
+
+int hb_segment_has_agent(const struct hb_segment *s)
+{
+    return head_of(s)->agent != 0;
+}
+
+const uint32_t *hb_segment_node_of(const struct hb_segment *s)
+{
+    return at(s, head_of(s)->node_of);
+}
+
+const uint32_t *hb_segment_local_rank(const struct hb_segment *s)
+{
+    return at(s, head_of(s)->local_rank);
+}
+
+const char *hb_segment_name(const struct hb_segment *s, uint32_t node)
+{
+    const struct head *h = head_of(s);
+    const uint32_t *name_at = at(s, h->name_at);
+
+    return (const char *)at(s, h->names) + name_at[node];
+}
+
+struct hb_segment_slot *hb_segment_slot(const struct hb_segment *s,
+                                        uint32_t local)
+{
+    return (struct hb_segment_slot *)at(s, head_of(s)->slots) + local;
+}
+
+uint64_t hb_segment_pid_space(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+void *hb_segment_page(const struct hb_segment *s)
+{
+    return head_of(s)->page;
+}
+
+void *hb_segment_region(const struct hb_segment *s, unsigned which,
+                        size_t *size_out)
+{
+    const struct head *h = head_of(s);
+
+    *size_out = h->region_bytes;
+    return at(s, h->regions + which * h->region_bytes);
+}
+
+void *hb_segment_heap(const struct hb_segment *s, size_t *size_out)
+{
+    const struct head *h = head_of(s);
+
+    *size_out = h->heap_pages * PAGE;
+    return at(s, h->heap);
+}
+
+int hb_segment_set_address(struct hb_segment *s, uint32_t rank,
+                           const void *data, size_t len,
+                           struct hpcboot_error *err)
+{
+    const struct head *h = head_of(s);
+    char *to = at(s, h->addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
+
+    if (rank >= h->n_ranks || len + 1 > HB_SEGMENT_ADDRESS_MAX) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "an address of %zu bytes for "
+                       "rank %u", len, rank);
+    }
+    if (len > 0) { /* an empty one would cost a page */
+        to[0] = (char)len;
+        memcpy(to + 1, data, len);
+    }
+    return 0;
+}
+
+const void *hb_segment_address(const struct hb_segment *s, uint32_t rank,
+                               size_t *len_out)
+{
+    const unsigned char *from =
+        at(s, head_of(s)->addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
+
+    *len_out = from[0];
+    return from + 1;
+}
+
+/* Whether the rank that holds the lock is gone for good. */
+static int is_stale(const struct hb_segment *s, uint32_t owner)
+{
+    return owner > 0 && owner <= head_of(s)->n_local &&
+           atomic_load(&hb_segment_slot(s, owner - 1)->state) == HB_RANK_DEAD;
+}
+
+static void lock(struct hb_segment *s, uint32_t self)
+{
+    _Atomic uint32_t *word = &head_of(s)->lock;
+
+    for (unsigned n = 1;; n++) {
+        uint32_t owner = 0;
+
+        if (atomic_compare_exchange_strong(word, &owner, self)) {
+            return;
+        }
+        if (n % LOCK_SPINS == 0) {
+            if (is_stale(s, owner) &&
+                atomic_compare_exchange_strong(word, &owner, self)) {
+                return;
+            }
+            sched_yield();
+        }
+    }
+}
+
+static void unlock(struct hb_segment *s)
+{
+    atomic_store(&head_of(s)->lock, 0);
+}
+
+uint32_t hb_segment_deaths(const struct hb_segment *s)
+{
+    return atomic_load(&head_of(s)->n_deaths);
+}
+
+const struct hb_death *hb_segment_death(const struct hb_segment *s,
+                                        uint32_t index)
+{
+    return (const struct hb_death *)at(s, head_of(s)->deaths) + index;
+}
+
+const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
+                                             uint32_t rank)
+{
+    uint32_t n = hb_segment_deaths(s);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (hb_segment_death(s, i)->rank == rank) {
+            return hb_segment_death(s, i);
+        }
+    }
+    return NULL;
+}
+
+int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
+                         const char *text)
+{
+    struct head *h = head_of(s);
+    const uint32_t *node_of = hb_segment_node_of(s);
+    uint32_t n;
+    int is_new;
+
+    if (rank >= h->n_ranks) {
+        return 0;
+    }
+    if (node_of[rank] == h->node) {
+        uint32_t local = hb_segment_local_rank(s)[rank];
+
+        atomic_store(&hb_segment_slot(s, local)->state, HB_RANK_DEAD);
+    }
+    lock(s, h->n_local + 1);
+    n = hb_segment_deaths(s);
+    is_new = n < DEATHS_MAX && hb_segment_find_death(s, rank) == NULL;
+    if (is_new) {
+        struct hb_death *d = (struct hb_death *)at(s, h->deaths) + n;
+
+        d->rank = rank;
+        d->epoch = epoch;
+        strncpy(d->text, text, sizeof d->text - 1);
+        atomic_store(&h->n_deaths, n + 1);
+    }
+    unlock(s);
+    return is_new;
+}
+
+/* First fit from the hint on, then from the beginning. */
+static int64_t find_pages(const uint32_t *map, uint64_t from, uint64_t to,
+                          uint64_t want)
+{
+    uint64_t run = 0;
+
+    for (uint64_t i = from; i < to; i++) {
+        run = map[i] == 0 ? run + 1 : 0;
+        if (run == want) {
+            return (int64_t)(i + 1 - want);
+        }
+    }
+    return -1;
+}
+
+int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
+                     uint64_t *offset_out, struct hpcboot_error *err)
+{
+    struct head *h = head_of(s);
+    uint32_t *map = at(s, h->map);
+    uint64_t want = up_to_page(bytes > 0 ? bytes : 1) / PAGE;
+    int64_t first = -1;
+
+    if (bytes <= h->heap_pages * PAGE) {
+        lock(s, local + 1);
+        first = find_pages(map, atomic_load(&h->hint), h->heap_pages, want);
+        if (first < 0) {
+            first = find_pages(map, 0, h->heap_pages, want);
+        }
+        for (uint64_t i = 0; first >= 0 && i < want; i++) {
+            map[(uint64_t)first + i] = (local + 1) | (i == 0 ? FIRST_PAGE : 0);
+        }
+        if (first >= 0) {
+            atomic_store(&h->hint, (uint64_t)first + want);
+        }
+        unlock(s);
+    }
+    if (first < 0) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%zu bytes are not free in the "
+                       "node's heap of %llu MiB: HPCBOOT_HEAP_MB makes it "
+                       "larger", bytes,
+                       (unsigned long long)(h->heap_pages * PAGE >> 20));
+    }
+    *offset_out = h->heap + (uint64_t)first * PAGE;
+    return 0;
+}
+
+int hb_segment_free(struct hb_segment *s, uint64_t offset)
+{
+    struct head *h = head_of(s);
+    uint32_t *map = at(s, h->map);
+    uint64_t first = (offset - h->heap) / PAGE, n = 1;
+    uint32_t owner;
+
+    if (offset < h->heap || offset % PAGE != 0 || first >= h->heap_pages ||
+        (map[first] & FIRST_PAGE) == 0) {
+        return 0;
+    }
+    owner = map[first] & ~FIRST_PAGE;
+    while (first + n < h->heap_pages && map[first + n] == owner) {
+        n++;
+    }
+    if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)offset, (off_t)(n * PAGE)) < 0) {
+        memset(at(s, offset), 0, n * PAGE);
+    }
+    lock(s, owner);
+    memset(&map[first], 0, n * sizeof *map);
+    if (first < atomic_load(&h->hint)) {
+        atomic_store(&h->hint, first);
+    }
+    unlock(s);
+    return 1;
+}

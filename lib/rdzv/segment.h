@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RDZV_SEGMENT_H
+#define HB_RDZV_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* The memory that the ranks of a job on one node share, and their agent where
+ * there is one: who is where, who has died, the pages of the collectives, a
+ * heap. One memfd (or, where the system has none, an unlinked file whose size
+ * is allocated), mapped whole by each; addresses are offsets into it.
+ *
+ * It is sealed against shrinking, so that no access can raise SIGBUS; memory
+ * that nobody touches is not allocated. Whoever dies while holding the lock
+ * is found by its slot, and the lock taken over. */
+#define HB_SEGMENT_ADDRESS_MAX 256u /* a rank's network address, with length */
+#define HB_SEGMENT_REGIONS 2u       /* made in advance: world, node */
+#define HB_SEGMENT_PAGE_BYTES 1024u /* for the engine of the collectives */
+
+enum hb_segment_state {
+    HB_RANK_ABSENT, HB_RANK_IN, HB_RANK_OUT, HB_RANK_DEAD
+};
+
+struct hb_segment_slot { /* of a local rank; a cache line pair of its own */
+    _Alignas(128) _Atomic uint32_t state; /* enum hb_segment_state */
+    _Atomic int32_t pid;                  /* in its own PID namespace */
+    _Atomic uint64_t pid_space;           /* inode of that namespace */
+    _Atomic uint64_t inbox;               /* lib/xport/inbox.c */
+};
+
+#define HB_DEATH_TEXT_MAX 248u
+struct hb_death {
+    uint32_t rank, epoch;
+    char text[HB_DEATH_TEXT_MAX]; /* "rank 3 on pod-1 was killed by ..." */
+};
+
+struct hb_segment {
+    void *base;
+    size_t size;
+    int fd;
+};
+#define HB_SEGMENT_INIT {NULL, 0, -1}
+
+/* What is where. Arrays are by rank, [n_ranks], names by node. */
+struct hb_segment_spec {
+    uint32_t n_ranks, n_nodes, node, n_local;
+    const uint32_t *node_of, *local_rank;
+    char *const *names;
+    size_t region_bytes; /* of each region made in advance */
+    size_t heap_bytes;   /* rounded up to pages */
+    uint32_t agent;      /* 1: an agent marks the dead */
+};
+
+int hb_segment_create(struct hb_segment *out,
+                      const struct hb_segment_spec *spec,
+                      struct hpcboot_error *err);
+/* Takes fd, also on failure. ERR_PROTOCOL: it is no such memory. */
+int hb_segment_attach(struct hb_segment *out, int fd,
+                      struct hpcboot_error *err);
+void hb_segment_close(struct hb_segment *s); /* NULL-safe; unmaps */
+
+uint32_t hb_segment_ranks(const struct hb_segment *s);
+uint32_t hb_segment_nodes(const struct hb_segment *s);
+uint32_t hb_segment_node(const struct hb_segment *s);
+uint32_t hb_segment_locals(const struct hb_segment *s);
+int hb_segment_has_agent(const struct hb_segment *s);
+const uint32_t *hb_segment_node_of(const struct hb_segment *s);
+const uint32_t *hb_segment_local_rank(const struct hb_segment *s);
+const char *hb_segment_name(const struct hb_segment *s, uint32_t node);
+struct hb_segment_slot *hb_segment_slot(const struct hb_segment *s,
+                                        uint32_t local);
+uint64_t hb_segment_pid_space(void); /* of this process; 0: not known */
+/* HB_SEGMENT_PAGE_BYTES, zeroed, 128-aligned. */
+void *hb_segment_page(const struct hb_segment *s);
+void *hb_segment_region(const struct hb_segment *s, unsigned which,
+                        size_t *size_out);
+void *hb_segment_heap(const struct hb_segment *s, size_t *size_out);
+
+/* A rank's address; written once, before the others are told. */
+int hb_segment_set_address(struct hb_segment *s, uint32_t rank,
+                           const void *data, size_t len,
+                           struct hpcboot_error *err);
+const void *hb_segment_address(const struct hb_segment *s, uint32_t rank,
+                               size_t *len_out);
+
+/* Records a death, once per rank; 1: it is new. Raising the alarm of those
+ * who wait is the caller's. */
+int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
+                         const char *text);
+uint32_t hb_segment_deaths(const struct hb_segment *s);
+const struct hb_death *hb_segment_death(const struct hb_segment *s,
+                                        uint32_t index);
+const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
+                                             uint32_t rank);
+
+/* Zeroed, page-aligned memory of the heap as an offset. `local` is who takes
+ * it. ERR_NOMEM. */
+int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
+                     uint64_t *offset_out, struct hpcboot_error *err);
+/* 0: nothing begins at this offset. */
+int hb_segment_free(struct hb_segment *s, uint64_t offset);
+
+#endif

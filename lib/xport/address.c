@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* A rank does not know which of its host's addresses another host reaches, so
+ * it names all of them, and the caller tries those of a subnet that both are
+ * in first. That two hosts may have the same address (bridges of container
+ * engines) is settled by the secret: who answers must be who was meant. */
+#include "config.h"
+
+#include "lib/xport/address.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hpcboot/status.h"
+
+#define FAMILY_4 4
+#define FAMILY_6 6
+#define BYTES_4 4u
+#define BYTES_6 16u
+
+static const void *bytes_of(const struct sockaddr_storage *a, size_t *len)
+{
+    if (a->ss_family == AF_INET6) {
+        *len = BYTES_6;
+        return &((const struct sockaddr_in6 *)a)->sin6_addr;
+    }
+    *len = BYTES_4;
+    return &((const struct sockaddr_in *)a)->sin_addr;
+}
+
+socklen_t hb_sockaddr_len(const struct sockaddr_storage *a)
+{
+    return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                    : sizeof(struct sockaddr_in);
+}
+
+static int usable(const struct ifaddrs *i, int loopback)
+{
+    if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
+        !(i->ifa_flags & IFF_UP) ||
+        ((i->ifa_flags & IFF_LOOPBACK) != 0) != loopback) {
+        return 0;
+    }
+    if (i->ifa_addr->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *a = (const void *)i->ifa_addr;
+
+        return !IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr);
+    }
+    return i->ifa_addr->sa_family == AF_INET;
+}
+
+void hb_interfaces_read(struct hb_interfaces *out)
+{
+    struct ifaddrs *all = NULL;
+
+    out->n = 0;
+    if (getifaddrs(&all) < 0) {
+        return;
+    }
+    for (int loopback = 0; loopback <= 1; loopback++) {
+        for (struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+            struct hb_interface *to = &out->list[out->n];
+            size_t len;
+
+            if (out->n == HB_ADDRESS_MOST || !usable(i, loopback)) {
+                continue;
+            }
+            len = i->ifa_addr->sa_family == AF_INET6
+                      ? sizeof(struct sockaddr_in6)
+                      : sizeof(struct sockaddr_in);
+            memset(to, 0, sizeof *to);
+            memcpy(&to->at, i->ifa_addr, len);
+            memcpy(&to->mask, i->ifa_netmask, len);
+            to->mask.ss_family = to->at.ss_family;
+            out->n++;
+        }
+    }
+    freeifaddrs(all);
+}
+
+void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
+                     uint16_t port, const unsigned char *token)
+{
+    hb_buf_put_u16(b, port);
+    hb_buf_put_raw(b, token, HB_ADDRESS_TOKEN);
+    for (unsigned i = 0; i < ours->n; i++) {
+        size_t len;
+        const void *bytes = bytes_of(&ours->list[i].at, &len);
+
+        hb_buf_put_u8(b, len == BYTES_6 ? FAMILY_6 : FAMILY_4);
+        hb_buf_put_raw(b, bytes, len);
+    }
+}
+
+static int near(const struct sockaddr_storage *a,
+                const struct hb_interfaces *ours)
+{
+    for (unsigned i = 0; i < ours->n; i++) {
+        const struct hb_interface *o = &ours->list[i];
+        const unsigned char *x, *y, *m;
+        size_t len, same = 0;
+
+        if (o->at.ss_family != a->ss_family) {
+            continue;
+        }
+        x = bytes_of(a, &len);
+        y = bytes_of(&o->at, &len);
+        m = bytes_of(&o->mask, &len);
+        while (same < len && ((x[same] ^ y[same]) & m[same]) == 0) {
+            same++;
+        }
+        if (same == len) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void set(struct sockaddr_storage *to, int family, const void *bytes,
+                uint16_t port)
+{
+    memset(to, 0, sizeof *to);
+    if (family == FAMILY_6) {
+        struct sockaddr_in6 *a = (struct sockaddr_in6 *)to;
+
+        a->sin6_family = AF_INET6;
+        a->sin6_port = htons(port);
+        memcpy(&a->sin6_addr, bytes, BYTES_6);
+    } else {
+        struct sockaddr_in *a = (struct sockaddr_in *)to;
+
+        a->sin_family = AF_INET;
+        a->sin_port = htons(port);
+        memcpy(&a->sin_addr, bytes, BYTES_4);
+    }
+}
+
+/* Loopback is near to everybody, and another host's is not ours. */
+static int is_loopback(const struct sockaddr_storage *a)
+{
+    size_t len;
+    const unsigned char *bytes = bytes_of(a, &len);
+
+    return len == BYTES_4
+               ? bytes[0] == IN_LOOPBACKNET
+               : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)bytes);
+}
+
+int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
+                    struct hb_endpoint *out)
+{
+    struct sockaddr_storage all[HB_ADDRESS_MOST];
+    uint16_t port = hb_buf_get_u16(b);
+    struct hb_bytes token = hb_buf_get_raw(b, HB_ADDRESS_TOKEN);
+    unsigned n = 0;
+
+    memset(out, 0, sizeof *out);
+    while (!hb_buf_failed(b) && hb_buf_left(b) > 0 && n < HB_ADDRESS_MOST) {
+        int family = hb_buf_get_u8(b);
+        struct hb_bytes a = hb_buf_get_raw(b, family == FAMILY_6 ? BYTES_6
+                                                                 : BYTES_4);
+
+        if (hb_buf_failed(b) || (family != FAMILY_4 && family != FAMILY_6)) {
+            return HPCBOOT_ERR_PROTOCOL;
+        }
+        set(&all[n++], family, a.data, port);
+    }
+    if (hb_buf_failed(b) || n == 0) {
+        return HPCBOOT_ERR_PROTOCOL;
+    }
+    memcpy(out->token, token.data, HB_ADDRESS_TOKEN);
+    for (int turn = 0; turn < 3; turn++) {
+        for (unsigned i = 0; i < n; i++) {
+            int order = is_loopback(&all[i]) ? 2 : !near(&all[i], ours);
+
+            if (order == turn) {
+                out->at[out->n++] = all[i];
+            }
+        }
+    }
+    return 0;
+}
+
+void hb_sockaddr_text(const struct sockaddr_storage *a, char *text,
+                      size_t size)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    size_t len;
+    const void *bytes = bytes_of(a, &len);
+
+    inet_ntop(a->ss_family, bytes, host, sizeof host);
+    if (a->ss_family == AF_INET6) {
+        snprintf(text, size, "[%s]:%u", host,
+                 ntohs(((const struct sockaddr_in6 *)a)->sin6_port));
+    } else {
+        snprintf(text, size, "%s:%u", host,
+                 ntohs(((const struct sockaddr_in *)a)->sin_port));
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_XPORT_ADDRESS_H
+#define HB_XPORT_ADDRESS_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "lib/base/buf.h"
+
+/* Where a rank listens: a port, a secret that callers show, and the addresses
+ * of its host that another host may reach. */
+#define HB_ADDRESS_TOKEN 16u
+#define HB_ADDRESS_MOST 8u /* of one host; further ones are left out */
+
+struct hb_interface {
+    struct sockaddr_storage at, mask;
+};
+
+struct hb_interfaces {
+    struct hb_interface list[HB_ADDRESS_MOST];
+    unsigned n;
+};
+
+/* Those that are up; link-local ones are none, loopback comes last. */
+void hb_interfaces_read(struct hb_interfaces *out);
+
+struct hb_endpoint {
+    unsigned char token[HB_ADDRESS_TOKEN];
+    struct sockaddr_storage at[HB_ADDRESS_MOST]; /* with the port */
+    unsigned n;
+};
+
+void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
+                     uint16_t port, const unsigned char *token);
+/* Those that share a subnet with one of ours come first. ERR_PROTOCOL. */
+int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
+                    struct hb_endpoint *out);
+socklen_t hb_sockaddr_len(const struct sockaddr_storage *a);
+/* "10.0.0.3:4567", "[fd00::1]:4567" */
+void hb_sockaddr_text(const struct sockaddr_storage *a, char *text,
+                      size_t size);
+
+#endif

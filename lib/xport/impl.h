@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_XPORT_IMPL_H
+#define HB_XPORT_IMPL_H
+
+#include <pthread.h>
+
+#include "lib/xport/xport.h"
+
+/* Inside of the transport: match.c brings messages and receives together,
+ * xport.c starts and ends requests, inbox.c and tcp.c carry. */
+
+struct hb_xport_req {
+    struct hb_xport_req *next; /* in a list: posted, or waiting for memory */
+    int is_recv, done, status;
+    int on_list;       /* posted, or in a peer's outbox */
+    int orphan;        /* cancelled while under way: freed when done */
+    int peer;          /* source or destination; HB_XPORT_ANY */
+    uint32_t context;
+    uint64_t tag, mask;
+    char *buffer;      /* of a receive; NULL once cancelled */
+    const char *data;  /* of a send */
+    char *copy;        /* of the data, once cancelled */
+    size_t size;       /* of the send, capacity of the receive */
+    uint64_t id;       /* in a rendezvous */
+    struct hb_xport_info info;
+    struct hpcboot_error err;
+};
+
+/* A message that has begun to arrive. */
+struct hb_inbound {
+    struct hb_inbound *next; /* unexpected ones, in the order of arrival */
+    uint32_t source, context;
+    uint64_t tag, size, got;
+    char *own;                /* its bytes, where no buffer awaits them */
+    struct hb_xport_req *req; /* who gets it */
+    int is_offer;             /* of a rendezvous: the bytes are at the sender */
+    uint64_t offer_id;
+    int complete;
+};
+
+struct hb_tcp;
+
+struct hb_xport {
+    struct hb_xport_job job;
+    pthread_mutex_t lock;
+    struct hb_xport_req *posted, **posted_end;
+    struct hb_inbound *unexpected, **unexpected_end;
+    struct hb_xport_req *starved, **starved_end; /* sends without memory */
+    struct hb_tcp *tcp; /* NULL: one node */
+    uint64_t next_id;
+};
+
+/* match.c */
+void hb_match_init(struct hb_xport *x);
+void hb_match_destroy(struct hb_xport *x);
+/* Who waits for such a message; taken off the list. */
+struct hb_xport_req *hb_match_posted(struct hb_xport *x,
+                                     const struct hb_inbound *in);
+void hb_match_keep(struct hb_xport *x, struct hb_inbound *in);
+/* Off the list of those that nobody awaits, if it is there. */
+void hb_match_forget(struct hb_xport *x, const struct hb_inbound *in);
+/* The first message for a receive; taken off the list. */
+struct hb_inbound *hb_match_unexpected(struct hb_xport *x,
+                                       const struct hb_xport_req *req);
+void hb_match_post(struct hb_xport *x, struct hb_xport_req *req);
+void hb_match_unpost(struct hb_xport *x, struct hb_xport_req *req);
+/* A peer is gone: receives that name it fail. */
+void hb_match_lost(struct hb_xport *x, uint32_t peer,
+                   const struct hpcboot_error *why);
+
+/* xport.c */
+void hb_req_finish(struct hb_xport_req *req, int status);
+/* A message that is whole in memory, for who waits or will wait. */
+void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
+                      uint64_t tag, const char *data, size_t size);
+/* The bytes of `in` are all here: its receive ends. */
+void hb_inbound_finish(struct hb_inbound *in);
+
+/* inbox.c */
+int hb_inbox_send(struct hb_xport *x, struct hb_xport_req *req);
+int hb_inbox_progress(struct hb_xport *x);
+/* Messages that nobody has taken out go back to the heap. */
+void hb_inbox_drain(struct hb_xport *x);
+
+/* tcp.c */
+int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
+                struct hpcboot_error *err);
+int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
+                struct hpcboot_error *err);
+void hb_tcp_destroy(struct hb_tcp *t);
+int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
+                struct hpcboot_error *err);
+/* A receive has met an offer. */
+int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
+                        struct hb_xport_req *req, struct hpcboot_error *err);
+int hb_tcp_progress(struct hb_tcp *t);
+int hb_tcp_busy(const struct hb_tcp *t); /* something is not written yet */
+/* 1: nothing of the request's buffer is used any more. */
+int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req);
+
+#endif

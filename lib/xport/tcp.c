@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The TCP carrier's messages: short ones are sent at once; a long one is
+ * offered, and leaves when a receive has taken the offer, straight into that
+ * receive's buffer. Connections are tcp_conn.c's. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/xport/tcp_impl.h"
+
+#define EVENTS 64
+/* An address that drops packets is given up; another may answer. */
+#define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
+
+static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
+               const char *data, size_t size, struct hb_xport_req *req,
+               struct hpcboot_error *err)
+{
+    struct hb_tcp_conn *c = hb_tcp_conn_to(t, peer, err);
+    int rc;
+
+    if (c == NULL) {
+        return HPCBOOT_ERR_HOST;
+    }
+    if (c->state == HB_TCP_DEAD) {
+        return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be "
+                       "reached: %s", peer,
+                       t->x->job.host(t->x->job.ctx, peer), c->why);
+    }
+    hb_tcp_queue(c, head, data, size, req);
+    rc = hb_tcp_write(c);
+    if (rc < 0) {
+        hb_tcp_lost(c, -rc);
+    }
+    return 0;
+}
+
+int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
+                struct hpcboot_error *err)
+{
+    struct hb_tcp_head head = {
+        .kind = HB_TCP_MESSAGE, .source = t->x->job.rank,
+        .context = req->context, .tag = req->tag, .size = req->size,
+    };
+    int rc;
+
+    if (req->size <= HB_TCP_EAGER) {
+        return put(t, (uint32_t)req->peer, &head, req->data, req->size, req,
+                   err);
+    }
+    head.kind = HB_TCP_OFFER;
+    head.id = req->id = ++t->x->next_id;
+    req->next = t->offers;
+    t->offers = req;
+    rc = put(t, (uint32_t)req->peer, &head, NULL, 0, NULL, err);
+    if (rc < 0) {
+        t->offers = req->next;
+    }
+    return rc;
+}
+
+static struct hb_xport_req *take_off(struct hb_xport_req **at, uint64_t id)
+{
+    while (*at != NULL && (*at)->id != id) {
+        at = &(*at)->next;
+    }
+    struct hb_xport_req *r = *at;
+    if (r != NULL) {
+        *at = r->next;
+    }
+    return r;
+}
+
+int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
+                        struct hb_xport_req *req, struct hpcboot_error *err)
+{
+    struct hb_tcp_head head = {
+        .kind = HB_TCP_TAKE, .source = t->x->job.rank, .id = in->offer_id,
+    };
+    int rc;
+
+    head.take = req->id = ++t->x->next_id;
+    req->info = (struct hb_xport_info){(int)in->source, in->tag,
+                                       (size_t)in->size};
+    req->next = t->takes;
+    t->takes = req;
+    rc = put(t, in->source, &head, NULL, 0, NULL, err);
+    if (rc < 0) {
+        (void)take_off(&t->takes, req->id);
+    }
+    free(in);
+    return rc;
+}
+
+/* Somebody takes what was offered. */
+static int on_take(struct hb_tcp_conn *c)
+{
+    struct hb_xport_req *r = take_off(&c->tcp->offers, c->head.id);
+    struct hb_tcp_head head = {
+        .kind = HB_TCP_DATA, .source = c->tcp->x->job.rank,
+        .take = c->head.take,
+    };
+    int rc;
+
+    if (r == NULL) {
+        return -EPROTO;
+    }
+    head.size = r->size;
+    rc = put(c->tcp, (uint32_t)r->peer, &head,
+             r->copy != NULL ? r->copy : r->data, r->size, r, &r->err);
+    if (rc < 0) {
+        hb_req_finish(r, rc);
+    }
+    return 0;
+}
+
+static struct hb_inbound *inbound_of(const struct hb_tcp_conn *c)
+{
+    struct hb_inbound *in = hb_xcalloc(1, sizeof *in);
+
+    in->source = c->peer;
+    in->context = c->head.context;
+    in->tag = c->head.tag;
+    in->size = c->head.size;
+    return in;
+}
+
+static int on_offer(struct hb_tcp_conn *c)
+{
+    struct hb_inbound *in = inbound_of(c);
+    struct hb_xport *x = c->tcp->x;
+    struct hb_xport_req *r = hb_match_posted(x, in);
+
+    in->is_offer = 1;
+    in->offer_id = c->head.id;
+    if (r == NULL) {
+        hb_match_keep(x, in);
+    } else {
+        int rc = hb_tcp_accept_offer(c->tcp, in, r, &r->err);
+
+        if (rc < 0) {
+            hb_req_finish(r, rc);
+        }
+    }
+    return 0;
+}
+
+static int on_message(struct hb_tcp_conn *c)
+{
+    struct hb_inbound *in;
+
+    if (c->head.size > HB_TCP_EAGER) {
+        return -EPROTO;
+    }
+    in = inbound_of(c);
+    in->req = hb_match_posted(c->tcp->x, in);
+    if (in->req == NULL) {
+        in->own = hb_xmalloc((size_t)in->size + 1);
+        hb_match_keep(c->tcp->x, in);
+    }
+    c->body = in;
+    return 0;
+}
+
+static int on_data(struct hb_tcp_conn *c)
+{
+    struct hb_xport_req *r = take_off(&c->tcp->takes, c->head.take);
+
+    if (r == NULL || r->info.size != c->head.size ||
+        r->info.source != (int)c->peer) {
+        return -EPROTO;
+    }
+    c->body = inbound_of(c);
+    c->body->tag = r->info.tag;
+    c->body->req = r;
+    return 0;
+}
+
+int hb_tcp_on_head(struct hb_tcp_conn *c)
+{
+    switch (c->head.kind) {
+    case HB_TCP_MESSAGE:
+        return on_message(c);
+    case HB_TCP_OFFER:
+        return on_offer(c);
+    case HB_TCP_TAKE:
+        return on_take(c);
+    case HB_TCP_DATA:
+        return on_data(c);
+    default:
+        return -EPROTO;
+    }
+}
+
+void hb_tcp_on_body(struct hb_tcp_conn *c)
+{
+    struct hb_inbound *in = c->body;
+
+    c->body = NULL;
+    in->complete = 1;
+    if (in->req != NULL) {
+        hb_inbound_finish(in);
+    }
+}
+
+static int on_event(struct hb_tcp_conn *c, uint32_t events)
+{
+    int rc = 0;
+
+    if (c->state == HB_TCP_DEAD) {
+        return 0;
+    }
+    if (c->state == HB_TCP_CONNECTING) {
+        return hb_tcp_connected(c);
+    }
+    if (c->state == HB_TCP_GREETING && c->outgoing) {
+        rc = hb_tcp_read_ack(c);
+        events = c->state == HB_TCP_READY ? EPOLLOUT : 0;
+    } else if (c->state == HB_TCP_GREETING) {
+        return hb_tcp_read_greeting(c);
+    }
+    if (events & EPOLLOUT) {
+        rc = hb_tcp_write(c);
+    }
+    if (rc >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
+        rc = hb_tcp_read(c);
+    }
+    if (rc < 0) {
+        hb_tcp_lost(c, -rc);
+    }
+    return rc != 0;
+}
+
+static void look_at_clock(struct hb_tcp *t)
+{
+    int64_t now = hb_now_ns();
+
+    for (uint32_t i = 0; i < t->x->job.size && t->n_connecting > 0; i++) {
+        struct hb_tcp_conn *c = t->out[i];
+
+        if (c != NULL && c->state < HB_TCP_READY &&
+            now - c->since_ns > CONNECT_NS) {
+            hb_tcp_lost(c, ETIMEDOUT);
+        }
+    }
+}
+
+int hb_tcp_progress(struct hb_tcp *t)
+{
+    struct epoll_event events[EVENTS];
+    int moved = 0, n = epoll_wait(t->epoll_fd, events, EVENTS, 0);
+
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.ptr == NULL) {
+            hb_tcp_accept(t);
+            moved = 1;
+        } else {
+            moved += on_event(events[i].data.ptr, events[i].events);
+        }
+    }
+    if (n == 0 && t->n_connecting > 0) {
+        look_at_clock(t);
+    }
+    return moved;
+}
+
+int hb_tcp_busy(const struct hb_tcp *t)
+{
+    return t->n_unwritten > 0;
+}
+
+/* The item of a send, if its bytes have begun to leave or are about to. */
+static struct hb_tcp_item *item_of(struct hb_tcp *t,
+                                   const struct hb_xport_req *req)
+{
+    struct hb_tcp_conn *c = t->out[req->peer];
+    struct hb_tcp_item *i = c != NULL ? c->first : NULL;
+
+    while (i != NULL && i->req != req) {
+        i = i->next;
+    }
+    return i;
+}
+
+int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
+{
+    struct hb_tcp_item *i;
+
+    if (req->is_recv) {
+        return 0; /* its bytes are on their way, and go nowhere */
+    }
+    req->copy = hb_xmalloc(req->size + 1);
+    memcpy(req->copy, req->data, req->size);
+    i = item_of(t, req);
+    if (i != NULL) {
+        i->data = req->copy;
+    }
+    return 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Requests: begun, moved on by whoever carries their bytes, and ended by a
+ * test. A send to this rank itself is a message that has arrived; one to a
+ * rank of this node goes through its inbox; all others over TCP. */
+#include "config.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/xport/impl.h"
+
+#define FLUSH_NAP_MS 1
+/* A peer that reads no more has no wish for what is left. */
+#define FLUSH_NS ((int64_t)5 * 1000 * 1000 * 1000)
+
+static struct hb_xport *new_xport(void)
+{
+    struct hb_xport *x = hb_xcalloc(1, sizeof *x);
+
+    pthread_mutex_init(&x->lock, NULL);
+    hb_match_init(x);
+    return x;
+}
+
+int hb_xport_open(struct hb_xport **out, struct hb_buf *address,
+                  struct hpcboot_error *err)
+{
+    struct hb_xport *x = new_xport();
+    int rc = hb_tcp_open(&x->tcp, address, err);
+
+    if (rc < 0) {
+        hb_xport_destroy(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
+                  struct hpcboot_error *err)
+{
+    if (*x == NULL) {
+        *x = new_xport();
+    }
+    (*x)->job = *job;
+    return (*x)->tcp != NULL ? hb_tcp_join((*x)->tcp, *x, err) : 0;
+}
+
+void hb_xport_destroy(struct hb_xport *x)
+{
+    if (x == NULL) {
+        return;
+    }
+    hb_tcp_destroy(x->tcp);
+    if (x->job.base != NULL) {
+        hb_inbox_drain(x);
+    }
+    while (x->starved != NULL) {
+        struct hb_xport_req *r = x->starved;
+
+        x->starved = r->next;
+        free(r->copy);
+        free(r);
+    }
+    hb_match_destroy(x);
+    pthread_mutex_destroy(&x->lock);
+    free(x);
+}
+
+void hb_req_finish(struct hb_xport_req *req, int status)
+{
+    req->done = 1;
+    req->status = status;
+    if (req->orphan) {
+        free(req->copy);
+        free(req);
+    }
+}
+
+void hb_inbound_finish(struct hb_inbound *in)
+{
+    struct hb_xport_req *r = in->req;
+    int status = 0;
+
+    r->info = (struct hb_xport_info){(int)in->source, in->tag,
+                                     (size_t)in->size};
+    if (in->own != NULL && r->buffer != NULL) {
+        memcpy(r->buffer, in->own, in->size < r->size ? in->size : r->size);
+    }
+    if (in->size > r->size) {
+        status = hb_fail(&r->err, HPCBOOT_ERR_LIMIT, "a message of %llu bytes "
+                         "from rank %u came for a buffer of %zu",
+                         (unsigned long long)in->size, in->source, r->size);
+    }
+    hb_req_finish(r, status);
+    free(in->own);
+    free(in);
+}
+
+void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
+                      uint64_t tag, const char *data, size_t size)
+{
+    struct hb_inbound *in = hb_xcalloc(1, sizeof *in);
+
+    in->source = source;
+    in->context = context;
+    in->tag = tag;
+    in->size = in->got = size;
+    in->complete = 1;
+    in->req = hb_match_posted(x, in);
+    if (in->req == NULL) {
+        in->own = hb_xmalloc(size + 1);
+        memcpy(in->own, data, size);
+        hb_match_keep(x, in);
+        return;
+    }
+    if (in->req->buffer != NULL && size > 0) {
+        memcpy(in->req->buffer, data,
+               size < in->req->size ? size : in->req->size);
+    }
+    hb_inbound_finish(in);
+}
+
+static struct hb_xport_req *new_req(int is_recv, int peer, uint32_t context,
+                                    uint64_t tag)
+{
+    struct hb_xport_req *r = hb_xcalloc(1, sizeof *r);
+
+    r->is_recv = is_recv;
+    r->peer = peer;
+    r->context = context;
+    r->tag = tag;
+    return r;
+}
+
+int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
+                  const void *data, size_t size, struct hb_xport_req **out,
+                  struct hpcboot_error *err)
+{
+    struct hb_xport_req *r = new_req(0, dest, context, tag);
+    int rc = 0;
+
+    r->data = data;
+    r->size = size;
+    pthread_mutex_lock(&x->lock);
+    if ((uint32_t)dest == x->job.rank) {
+        hb_xport_arrived(x, x->job.rank, context, tag, data != NULL ? data : "",
+                         size);
+        hb_req_finish(r, 0);
+    } else if (x->job.node_of[dest] == x->job.node) {
+        rc = hb_inbox_send(x, r);
+    } else {
+        rc = hb_tcp_send(x->tcp, r, err);
+    }
+    pthread_mutex_unlock(&x->lock);
+    if (rc < 0) {
+        free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
+                  uint64_t tag, uint64_t mask, void *data, size_t capacity,
+                  struct hb_xport_req **out, struct hpcboot_error *err)
+{
+    struct hb_xport_req *r = new_req(1, source, context, tag);
+    struct hb_inbound *in;
+    int rc = 0;
+
+    r->mask = mask;
+    r->buffer = data;
+    r->size = capacity;
+    pthread_mutex_lock(&x->lock);
+    in = hb_match_unexpected(x, r);
+    if (in == NULL) {
+        hb_match_post(x, r);
+    } else if (in->is_offer) {
+        rc = hb_tcp_accept_offer(x->tcp, in, r, err);
+    } else {
+        in->req = r;
+        if (in->complete) {
+            hb_inbound_finish(in);
+        }
+    }
+    pthread_mutex_unlock(&x->lock);
+    if (rc < 0) {
+        free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+static int progress(struct hb_xport *x)
+{
+    int moved = hb_inbox_progress(x);
+
+    return x->tcp != NULL ? moved + hb_tcp_progress(x->tcp) : moved;
+}
+
+int hb_xport_progress(struct hb_xport *x)
+{
+    int moved;
+
+    pthread_mutex_lock(&x->lock);
+    moved = progress(x);
+    pthread_mutex_unlock(&x->lock);
+    return moved;
+}
+
+int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
+                  struct hb_xport_info *info, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&x->lock);
+    if (!req->done) {
+        (void)progress(x);
+    }
+    if (req->done) {
+        rc = req->status < 0 ? req->status : 1;
+        if (info != NULL && req->is_recv) {
+            *info = req->info;
+        }
+        if (rc < 0 && err != NULL) {
+            *err = req->err;
+        }
+        free(req->copy);
+        free(req);
+    }
+    pthread_mutex_unlock(&x->lock);
+    return rc;
+}
+
+/* Off the list of sends that wait for memory. */
+static int unstarve(struct hb_xport *x, struct hb_xport_req *req)
+{
+    struct hb_xport_req **at = &x->starved;
+
+    while (*at != NULL && *at != req) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        return 0;
+    }
+    *at = req->next;
+    if (*at == NULL) {
+        x->starved_end = at;
+    }
+    return 1;
+}
+
+void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
+{
+    int free_now = 1;
+
+    pthread_mutex_lock(&x->lock);
+    if (req->is_recv && req->on_list) {
+        hb_match_unpost(x, req);
+    } else if (!req->done && !unstarve(x, req)) {
+        /* Bytes that arrive go nowhere; those that leave go on from a copy. */
+        free_now = hb_tcp_cancel(x->tcp, req);
+        req->orphan = !free_now;
+        req->buffer = NULL;
+    }
+    if (free_now) {
+        free(req->copy);
+        free(req);
+    }
+    pthread_mutex_unlock(&x->lock);
+}
+
+int hb_xport_flush(struct hb_xport *x, struct hpcboot_error *err)
+{
+    int64_t begun = hb_now_ns();
+    int busy = 1;
+
+    while (busy && hb_now_ns() - begun < FLUSH_NS) {
+        pthread_mutex_lock(&x->lock);
+        (void)progress(x);
+        busy = x->tcp != NULL && hb_tcp_busy(x->tcp);
+        pthread_mutex_unlock(&x->lock);
+        if (busy) {
+            (void)poll(NULL, 0, FLUSH_NAP_MS);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_XPORT_XPORT_H
+#define HB_XPORT_XPORT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/error.h"
+
+/* Tagged messages between the ranks of a job: through the memory of the node
+ * where two ranks share one, else over TCP. A message has a context (a team
+ * and a use of it), a tag and a source; a receive names them, or takes any
+ * source and any tag. Messages with the same of all three arrive in order.
+ *
+ * Ranks are those of the world. Any thread may call; each call takes the
+ * transport's lock. Nothing blocks but hb_xport_flush; things move in
+ * hb_xport_progress, and in the calls that start them. */
+struct hb_xport;
+struct hb_xport_req;
+
+#define HB_XPORT_ANY (-1)
+
+/* The job as this rank sees it; all borrowed until destroy. */
+struct hb_xport_job {
+    uint32_t rank, size, node, local_rank;
+    const uint32_t *node_of, *local_rank_of; /* [size] */
+    void *ctx; /* of the functions below */
+    const void *(*address)(void *ctx, uint32_t rank, size_t *len_out);
+    const char *(*host)(void *ctx, uint32_t rank);
+    /* Memory of the node: its base here, the inbox of a local rank (a word,
+     * zero in the beginning), pieces by offset from the base. */
+    char *base;
+    _Atomic uint64_t *(*inbox)(void *ctx, uint32_t local);
+    int (*take)(void *ctx, size_t bytes, uint64_t *offset_out);
+    void (*give)(void *ctx, uint64_t offset);
+};
+
+/* Opens the way in for ranks of other nodes, and says how they come. A rank
+ * whose job is on one node does without. */
+int hb_xport_open(struct hb_xport **out, struct hb_buf *address,
+                  struct hpcboot_error *err);
+/* Now that the job is known; *x may be NULL where nothing was opened. */
+int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
+                  struct hpcboot_error *err);
+/* Requests that are left are freed. NULL-safe. */
+void hb_xport_destroy(struct hb_xport *x);
+
+/* `data` is borrowed until the request is done. */
+int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
+                  const void *data, size_t size, struct hb_xport_req **out,
+                  struct hpcboot_error *err);
+/* mask: bits of the tag that must agree; 0: any tag. */
+int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
+                  uint64_t tag, uint64_t mask, void *data, size_t capacity,
+                  struct hb_xport_req **out, struct hpcboot_error *err);
+
+struct hb_xport_info {
+    int source;
+    uint64_t tag;
+    size_t size; /* of the message, which may not have fitted */
+};
+/* 1: done, *info (may be NULL) is that of a receive; 0: under way; negative:
+ * failed. The request is freed unless it is under way. ERR_LIMIT: the message
+ * was longer than the capacity; ERR_PEER_DEAD: the connection is gone. */
+int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
+                  struct hb_xport_info *info, struct hpcboot_error *err);
+/* Gives a request up; its buffer is free at once. */
+void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req);
+int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
+/* Until all that was sent is with the other side's system. */
+int hb_xport_flush(struct hb_xport *x, struct hpcboot_error *err);
+
+#endif

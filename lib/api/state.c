@@ -14,6 +14,7 @@
 #include "lib/api/api.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/topo/allowed.h"
 
 #define INIT_TIMEOUT_MS 300000 /* a large job's nodes boot one after another */
 #define FIRST_CONTEXT 16u /* below: world, node team, and what may come */
@@ -66,6 +67,17 @@ static int open_address(void *arg, struct hb_buf *out,
 static size_t region_bytes(int n_local)
 {
     return hb_coll_region_size(n_local);
+}
+
+/* Ranks that nobody has placed: as many as CPUs, or more? */
+static void prepare(void *arg, struct hb_segment *memory)
+{
+    struct hb_coll_node_page *page = hb_segment_page(memory);
+    struct hb_allowed allowed;
+
+    page->wait_mode = hb_topo_allowed("", &allowed, NULL) == 0 &&
+                              hb_segment_locals(memory) > allowed.slots
+                          ? HB_COLL_WAIT_YIELD : HB_COLL_WAIT_SPIN;
 }
 
 /* Who is where, from the memory of the node. */
@@ -187,6 +199,7 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
         .deadline_ns = hb_deadline_in_ms(timeout_ms > 0 ? timeout_ms
                                                         : INIT_TIMEOUT_MS),
         .address = open_address, .region_bytes = region_bytes,
+        .prepare = prepare,
     };
     int rc = hb_rdzv_open(&hb_api.rdzv, &spec, err);
 

@@ -25,15 +25,35 @@ static void add_place(struct hb_strv *places, const char *base,
     }
 }
 
+/* The directory of the library this code is in; NULL: of no library. */
+static char *own_dir(void)
+{
+    Dl_info info;
+    char *path, *slash;
+
+    if (dladdr((const void *)(uintptr_t)&hb_module_open, &info) == 0 ||
+        info.dli_fname == NULL || strstr(info.dli_fname, ".so") == NULL) {
+        return NULL;
+    }
+    path = hb_xstrdup(info.dli_fname);
+    slash = strrchr(path, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+    return path;
+}
+
 static void list_places(const char *module, struct hb_strv *places)
 {
-    char *exe = hb_self_exe();
+    char *exe = hb_self_exe(), *library = own_dir();
     char *slash = exe ? strrchr(exe, '/') : NULL;
 
     if (slash) {
         *slash = '\0';
     }
     add_place(places, secure_getenv("HPCBOOT_MODULE_DIR"), "", module);
+    add_place(places, library, "", module); /* a build tree's .libs */
+    add_place(places, library, "/hpcboot", module);
     add_place(places, slash ? exe : NULL, "/.libs", module);
     add_place(places, slash ? exe : NULL, "/../lib/hpcboot", module);
 #ifdef HB_MULTIARCH
@@ -42,6 +62,7 @@ static void list_places(const char *module, struct hb_strv *places)
 #endif
     add_place(places, HB_PKGLIBDIR, "", module);
     free(exe);
+    free(library);
 }
 
 int hb_module_open(const char *module, const char *symbol,

@@ -10,7 +10,8 @@
  * module; it stays until the process ends.
  *
  * Looked for as MODULE.so in $HPCBOOT_MODULE_DIR (not in a program with raised
- * privileges), then beside the running program in .libs (a build tree), in
+ * privileges), then beside libhpcboot.so and in hpcboot/ there (a rank's own
+ * library), beside the running program in .libs (a build tree), in
  * ../lib/hpcboot and ../lib/MULTIARCH/hpcboot (a tree that was moved), and in
  * the directory the installation was configured with.
  *

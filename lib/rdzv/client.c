@@ -34,10 +34,14 @@ int hb_rdzv_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     static int (*const clients[])(struct hb_rdzv **,
                                   const struct hb_rdzv_spec *,
                                   struct hpcboot_error *) = {
-        hb_rdzv_native_open, hb_rdzv_alone_open,
+        hb_rdzv_native_open, hb_rdzv_pmix_open, hb_rdzv_pmi1_open,
+        hb_rdzv_alone_open,
     };
     int rc = HPCBOOT_ERR_NOT_FOUND;
 
+    if (spec->bootstrap != NULL) {
+        return hb_rdzv_with_open(out, spec, err);
+    }
     for (size_t i = 0; rc == HPCBOOT_ERR_NOT_FOUND &&
          i < sizeof clients / sizeof *clients; i++) {
         rc = clients[i](out, spec, err);

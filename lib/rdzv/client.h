@@ -46,6 +46,8 @@ struct hb_rdzv_spec {
     int (*address)(void *arg, struct hb_buf *out, struct hpcboot_error *err);
     /* Of a team with so many ranks on a node. */
     size_t (*region_bytes)(int n_local);
+    /* Of a memory that ranks make themselves, before others see it. */
+    void (*prepare)(void *arg, struct hb_segment *memory);
     void *arg;
 };
 

@@ -3,11 +3,26 @@ libhb_a_SOURCES += \
     %D%/client.c %D%/client.h \
     %D%/client_alone.c \
     %D%/client_native.c \
+    %D%/client_pmi1.c \
+    %D%/client_pmix.c %D%/pmixlib.h \
+    %D%/client_with.c \
     %D%/fence.c %D%/fence.h \
+    %D%/foreign.c %D%/foreign.h \
+    %D%/local.c \
     %D%/native.c %D%/native.h \
+    %D%/native_conn.c %D%/native_impl.h \
     %D%/native_server.c %D%/native_server.h \
+    %D%/node_values.c \
     %D%/native_store.c %D%/native_store.h \
     %D%/segment.c %D%/segment.h
+
+if HAVE_PMIX
+pkglib_LTLIBRARIES += hb_pmixc.la
+hb_pmixc_la_SOURCES = %D%/pmixlib.c %D%/pmixlib.h
+hb_pmixc_la_CPPFLAGS = $(AM_CPPFLAGS) $(PMIX_CFLAGS)
+hb_pmixc_la_LDFLAGS = $(MODULE_LDFLAGS) -export-symbols-regex '^hb_pmixlib$$'
+hb_pmixc_la_LIBADD = $(PMIX_LIBS)
+endif
 
 check_PROGRAMS += tests/fuzz/fuzz_fence
 TESTS += tests/fuzz/fuzz_fence

@@ -18,53 +18,13 @@
 
 #include "lib/base/collected.h"
 #include "lib/base/str.h"
-#include "lib/rdzv/native.h"
+#include "lib/rdzv/native_impl.h"
 #include "lib/rdzv/native_store.h"
 
-/* A whole frame and the beginning of the next. */
-#define INPUT_MAX (2 * (HB_NATIVE_FRAME_MAX + 5u))
 #define CONTACT_CONNECTED 1u
 #define CONTACT_INIT 2u
 #define CONTACT_FINAL 4u
 #define ADDRESS_MAX (HB_SEGMENT_ADDRESS_MAX - 1)
-
-enum meeting { NOWHERE, HELLO, NODE_FENCE, JOB_FENCE, FINALIZE };
-
-struct hb_native_conn {
-    struct hb_native_server *server;
-    void *arg;
-    int64_t rank;
-    struct hb_buf in;
-    struct hb_native_conn *next;
-};
-
-struct peer { /* a local rank */
-    uint32_t rank;
-    struct hb_native_conn *conn; /* where its answer goes */
-    enum meeting waits;
-    unsigned collect;
-    unsigned in;   /* between hello and finalize */
-    unsigned gone; /* its process has ended */
-    unsigned asked; /* waits for a modex */
-    char key[HB_NATIVE_KEY_MAX + 1];
-    uint32_t key_rank;
-    struct hb_buf address;
-};
-
-struct hb_native_server {
-    struct hb_native_job job;
-    struct hb_native_host host;
-    void *arg;
-    struct peer *peers; /* [n_local] by local rank */
-    uint32_t n_local, generation, round;
-    enum meeting open; /* a fence of the job is under way; NOWHERE: none */
-    uint32_t *nodes;   /* all of them, for the engine */
-    struct hb_segment memory;
-    struct hb_native_store *store;
-    struct hb_native_conn *conns;
-    char dead[HB_DEATH_TEXT_MAX]; /* the first death; "" */
-    char left[HB_DEATH_TEXT_MAX]; /* the first local process that ended; "" */
-};
 
 struct hb_native_server *
 hb_native_server_create(const struct hb_native_job *job,
@@ -111,7 +71,7 @@ void hb_native_server_destroy(struct hb_native_server *s)
     free(s);
 }
 
-static struct peer *peer_of(struct hb_native_server *s, int64_t rank)
+struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank)
 {
     const struct hb_jobmap *map = s->job.map;
 
@@ -363,7 +323,7 @@ static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
     uint32_t version = hb_buf_get_u32(b), rank = hb_buf_get_u32(b);
     const char *token = hb_buf_get_str(b, HB_NATIVE_TOKEN_MAX);
     struct hb_bytes address = hb_buf_get_blob(b, ADDRESS_MAX);
-    struct peer *p = peer_of(s, rank);
+    struct peer *p = hb_native_peer(s, rank);
     struct hpcboot_error why = {0};
 
     if (hb_buf_failed(b) || version != HB_NATIVE_VERSION) {
@@ -474,15 +434,16 @@ void hb_native_modex_done(struct hb_native_server *s, uint64_t id, int status,
 int hb_native_modex_serve(struct hb_native_server *s, uint32_t rank,
                           struct hb_buf *b)
 {
-    return peer_of(s, rank) != NULL ? hb_native_store_give(s->store, rank, b)
-                                    : HPCBOOT_ERR_NOT_FOUND;
+    return hb_native_peer(s, rank) != NULL
+               ? hb_native_store_give(s->store, rank, b)
+               : HPCBOOT_ERR_NOT_FOUND;
 }
 
-static int on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
-                    struct hb_bytes body, struct hpcboot_error *err)
+int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
+                       struct hb_bytes body, struct hpcboot_error *err)
 {
     struct hb_native_server *s = c->server;
-    struct peer *p = peer_of(s, c->rank);
+    struct peer *p = hb_native_peer(s, c->rank);
     struct hb_buf b;
 
     hb_buf_view(&b, body.data, body.len);
@@ -519,58 +480,6 @@ static int on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
     }
 }
 
-struct hb_native_conn *hb_native_conn_open(struct hb_native_server *s,
-                                           int64_t rank, void *conn_arg)
-{
-    struct hb_native_conn *c = hb_xcalloc(1, sizeof *c);
-
-    c->server = s;
-    c->arg = conn_arg;
-    c->rank = rank;
-    hb_buf_init(&c->in, INPUT_MAX);
-    c->next = s->conns;
-    s->conns = c;
-    return c;
-}
-
-int hb_native_conn_feed(struct hb_native_conn *c, const void *data,
-                        size_t len, struct hpcboot_error *err)
-{
-    enum hb_native_kind kind;
-    struct hb_bytes body;
-    int rc;
-
-    hb_buf_put_raw(&c->in, data, len);
-    if (hb_buf_failed(&c->in)) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "more questions than "
-                       "answers");
-    }
-    while ((rc = hb_native_next(&c->in, &kind, &body, err)) > 0) {
-        rc = on_frame(c, kind, body, err);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    hb_buf_compact(&c->in);
-    return rc;
-}
-
-void hb_native_conn_close(struct hb_native_conn *c)
-{
-    struct hb_native_conn **at = &c->server->conns;
-    struct peer *p = peer_of(c->server, c->rank);
-
-    while (*at != c) {
-        at = &(*at)->next;
-    }
-    *at = c->next;
-    if (p != NULL && p->conn == c) {
-        p->conn = NULL;
-    }
-    hb_buf_destroy(&c->in);
-    free(c);
-}
-
 static void note_death(struct hb_native_server *s, uint32_t rank,
                        const char *text)
 {
@@ -589,7 +498,7 @@ static void note_death(struct hb_native_server *s, uint32_t rank,
 void hb_native_rank_gone(struct hb_native_server *s, uint32_t rank,
                          const char *text)
 {
-    struct peer *p = peer_of(s, rank);
+    struct peer *p = hb_native_peer(s, rank);
 
     if (p == NULL || p->gone) {
         return;
@@ -611,7 +520,7 @@ void hb_native_rank_gone(struct hb_native_server *s, uint32_t rank,
 void hb_native_peer_dead(struct hb_native_server *s, uint32_t rank,
                          const char *text)
 {
-    if (peer_of(s, rank) == NULL && rank < s->job.map->n_ranks) {
+    if (hb_native_peer(s, rank) == NULL && rank < s->job.map->n_ranks) {
         note_death(s, rank, text);
         meet(s);
     }

@@ -47,6 +47,7 @@ struct head {
     _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
     _Atomic uint32_t n_deaths;
     _Atomic uint64_t hint; /* where a search of the heap begins */
+    struct hb_segment_meeting meeting;
     _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];
 };
 
@@ -309,6 +310,11 @@ struct hb_segment_slot *hb_segment_slot(const struct hb_segment *s,
                                         uint32_t local)
 {
     return (struct hb_segment_slot *)at(s, head_of(s)->slots) + local;
+}
+
+struct hb_segment_meeting *hb_segment_meeting(const struct hb_segment *s)
+{
+    return &head_of(s)->meeting;
 }
 
 uint64_t hb_segment_pid_space(void)

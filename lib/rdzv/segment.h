@@ -30,6 +30,7 @@ struct hb_segment_slot { /* of a local rank; a cache line pair of its own */
     _Atomic int32_t pid;                  /* in its own PID namespace */
     _Atomic uint64_t pid_space;           /* inode of that namespace */
     _Atomic uint64_t inbox;               /* lib/xport/inbox.c */
+    _Atomic uint64_t values;              /* node_values.c */
 };
 
 #define HB_DEATH_TEXT_MAX 248u
@@ -103,5 +104,13 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
                      uint64_t *offset_out, struct hpcboot_error *err);
 /* 0: nothing begins at this offset. */
 int hb_segment_free(struct hb_segment *s, uint64_t offset);
+
+/* Where the local ranks meet without an agent (node_values.c): how many have
+ * come, and how often all have. */
+struct hb_segment_meeting {
+    _Alignas(128) _Atomic uint32_t arrived;
+    _Atomic uint32_t turn;
+};
+struct hb_segment_meeting *hb_segment_meeting(const struct hb_segment *s);
 
 #endif

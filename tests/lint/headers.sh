@@ -10,6 +10,9 @@
 # Debian keeps PMIx's headers in a folder of their own.
 read -ra pmix < <(pkg-config --cflags pmix 2> /dev/null)
 
+# What a bridge to MPI is compiled with, where there is one.
+read -ra mpi < <(pkg-config --cflags ompi-c 2> /dev/null)
+
 compiles() { # LANGUAGE FLAG... ; the source on stdin
     local language=$1
     shift
@@ -18,6 +21,10 @@ compiles() { # LANGUAGE FLAG... ; the source on stdin
 }
 alone() { # HEADER
     case $1 in
+        include/hpcboot/mpi.h)
+            [ ${#mpi[@]} -gt 0 ] || return 0
+            echo '#include <hpcboot/mpi.h>' |
+                compiles c -std=c11 "${mpi[@]}" ;;
         include/hpcboot/*)
             local name=${1#include/}
             echo "#include <$name>" | compiles c -std=c11

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Ranks of a PMI-1 launcher (mpiexec of MPICH): lines of key=value words over
+ * the descriptor that PMI_FD names. Values are short words without blanks, so
+ * a blob travels as hexadecimal chunks; the first begins with the length of
+ * the whole.
+ *
+ * An MPI in the same process speaks over the same descriptor: such a program
+ * calls hpcboot_init_mpi (hpcboot/mpi.h) instead. */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/str.h"
+#include "lib/rdzv/foreign.h"
+
+#define LINE_MAX_BYTES 8192u /* of a reply: a value and the words around it */
+#define NAME_MAX_BYTES 256u
+#define RANKS_MAX (1u << 24)
+#define FD_LIMIT (1 << 20)
+#define KEY_SIZE 64
+/* What every server of PMI-1 takes (PMI_MAXVALLEN is 1024), with its NUL. */
+#define CHUNK_BYTES 500u
+#define LENGTH_DIGITS 8
+
+struct pmi1 {
+    struct hb_foreign f;
+    struct hb_rdzv_ops client;
+    int fd;
+    int64_t deadline_ns;
+    char kvs[NAME_MAX_BYTES];
+    struct hb_buf in;
+    char line[LINE_MAX_BYTES]; /* the last reply */
+};
+
+static int wait_readable(struct pmi1 *p, struct hpcboot_error *err)
+{
+    struct pollfd e = {.fd = p->fd, .events = POLLIN};
+    int64_t left;
+    int rc;
+
+    do {
+        left = hb_deadline_left_ms(p->deadline_ns);
+        rc = poll(&e, 1, left > INT32_MAX ? -1 : (int)left);
+    } while (rc < 0 && errno == EINTR);
+    return rc > 0 ? 0 : hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "PMI-1: the other "
+                                "ranks have not come before the deadline");
+}
+
+/* One whole line into p->line. */
+static int read_line(struct pmi1 *p, struct hpcboot_error *err)
+{
+    for (;;) {
+        size_t left = hb_buf_left(&p->in);
+        const char *at = (const char *)hb_buf_next(&p->in);
+        const char *end = left > 0 ? memchr(at, '\n', left) : NULL;
+        ssize_t n;
+
+        if (end != NULL) {
+            snprintf(p->line, sizeof p->line, "%.*s", (int)(end - at), at);
+            hb_buf_skip(&p->in, (size_t)(end - at) + 1);
+            hb_buf_compact(&p->in);
+            return 0;
+        }
+        if (left >= LINE_MAX_BYTES || wait_readable(p, err) < 0) {
+            return left >= LINE_MAX_BYTES
+                       ? hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: a reply "
+                                 "of more than %u bytes", LINE_MAX_BYTES)
+                       : HPCBOOT_ERR_TIMED_OUT;
+        }
+        n = read(p->fd, hb_buf_reserve(&p->in, LINE_MAX_BYTES),
+                 LINE_MAX_BYTES);
+        if (n <= 0) {
+            return hb_fail(err, HPCBOOT_ERR_CLOSED, "PMI-1: the launcher has "
+                           "closed the connection");
+        }
+        hb_buf_added(&p->in, (size_t)n);
+    }
+}
+
+/* The value of a word of the reply, up to the next blank. */
+static int word(const struct pmi1 *p, const char *key, char *out, size_t size)
+{
+    size_t len = strlen(key);
+    const char *at = p->line;
+
+    while (at != NULL && *at != '\0') {
+        at += strspn(at, " ");
+        if (strncmp(at, key, len) == 0 && at[len] == '=') {
+            at += len + 1;
+            snprintf(out, size, "%.*s", (int)strcspn(at, " "), at);
+            return 1;
+        }
+        at = strchr(at, ' ');
+    }
+    return 0;
+}
+
+/* Sends a line, and reads the reply that must be `answer`, with rc=0. */
+static int ask(struct pmi1 *p, const char *line, const char *answer,
+               struct hpcboot_error *err)
+{
+    char cmd[64] = "", rc_text[16] = "0";
+    int rc = hb_fd_write_all(p->fd, line, strlen(line), err);
+
+    if (rc >= 0) {
+        rc = read_line(p, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    (void)word(p, "cmd", cmd, sizeof cmd);
+    (void)word(p, "rc", rc_text, sizeof rc_text);
+    if (strcmp(cmd, answer) != 0 || strcmp(rc_text, "0") != 0) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the launcher "
+                       "answered '%.200s' where %s was due", p->line, answer);
+    }
+    return 0;
+}
+
+static void put_hex(struct hb_str *o, const unsigned char *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hb_str_putf(o, "%02x", data[i]);
+    }
+}
+
+static int put_chunk(struct pmi1 *p, uint32_t round, size_t chunk,
+                     const char *value, struct hpcboot_error *err)
+{
+    char *line = hb_xasprintf("cmd=put kvsname=%s key=hb-%u-%u-%zu "
+                              "value=%s\n", p->kvs, p->f.r.rank, round, chunk,
+                              value);
+    int rc = ask(p, line, "put_result", err);
+
+    free(line);
+    return rc;
+}
+
+static int pmi1_publish(struct hb_foreign *f, uint32_t round,
+                        struct hb_bytes blob, struct hpcboot_error *err)
+{
+    struct pmi1 *p = (struct pmi1 *)f;
+    const unsigned char *data = blob.data;
+    size_t at = 0, chunk = 0;
+    int rc = 0;
+
+    do {
+        size_t n = blob.len - at < CHUNK_BYTES ? blob.len - at : CHUNK_BYTES;
+        struct hb_str value = HB_STR_INIT;
+
+        if (chunk == 0) {
+            n = n < CHUNK_BYTES - LENGTH_DIGITS ? n
+                                                : CHUNK_BYTES - LENGTH_DIGITS;
+            hb_str_putf(&value, "%0*zx", LENGTH_DIGITS, blob.len);
+        }
+        put_hex(&value, data + at, n);
+        rc = put_chunk(p, round, chunk++, hb_str_text(&value), err);
+        hb_str_destroy(&value);
+        at += n;
+    } while (rc == 0 && at < blob.len);
+    return rc;
+}
+
+static int barrier(struct pmi1 *p, int64_t deadline_ns,
+                   struct hpcboot_error *err)
+{
+    int rc;
+
+    p->deadline_ns = deadline_ns;
+    rc = ask(p, "cmd=barrier_in\n", "barrier_out", err);
+    p->deadline_ns = HB_NEVER;
+    return rc;
+}
+
+static int pmi1_sync(struct hb_foreign *f, uint32_t round, int collect,
+                     int64_t deadline_ns, struct hpcboot_error *err)
+{
+    return barrier((struct pmi1 *)f, deadline_ns, err);
+}
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int take_hex(const char *text, struct hb_buf *out)
+{
+    for (; text[0] != '\0'; text += 2) {
+        int high = digit(text[0]), low = high < 0 ? -1 : digit(text[1]);
+
+        if (low < 0) {
+            return -1;
+        }
+        hb_buf_put_u8(out, (uint8_t)(high << 4 | low));
+    }
+    return 0;
+}
+
+static int pmi1_fetch(struct hb_foreign *f, uint32_t rank, uint32_t round,
+                      struct hb_buf *out, struct hpcboot_error *err)
+{
+    struct pmi1 *p = (struct pmi1 *)f;
+    unsigned long whole = 1;
+    size_t begun = out->len;
+
+    for (size_t chunk = 0; out->len - begun < whole; chunk++) {
+        char value[2 * CHUNK_BYTES + 1] = "", *text = value;
+        char *line = hb_xasprintf("cmd=get kvsname=%s key=hb-%u-%u-%zu\n",
+                                  p->kvs, rank, round, chunk);
+        int rc = ask(p, line, "get_result", err);
+
+        free(line);
+        if (rc < 0) {
+            return rc;
+        }
+        if (!word(p, "value", value, sizeof value) ||
+            (chunk == 0 && sscanf(value, "%8lx", &whole) != 1)) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the value of "
+                           "rank %u is malformed", rank);
+        }
+        text += chunk == 0 ? LENGTH_DIGITS : 0;
+        if (take_hex(text, out) < 0 || (text[0] == '\0' && whole > 0)) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the value of "
+                           "rank %u is cut", rank);
+        }
+    }
+    return 0;
+}
+
+static int pmi1_finalize(struct hb_foreign *f, struct hpcboot_error *err)
+{
+    struct pmi1 *p = (struct pmi1 *)f;
+    int rc = barrier(p, HB_NEVER, err);
+
+    return rc < 0 ? rc : ask(p, "cmd=finalize\n", "finalize_ack", err);
+}
+
+static void pmi1_destroy(struct hb_foreign *f)
+{
+    struct pmi1 *p = (struct pmi1 *)f;
+
+    hb_buf_destroy(&p->in);
+    free(p);
+}
+
+static const struct hb_foreign_ops pmi1_ops = {
+    .name = "pmi1", .publish = pmi1_publish, .sync = pmi1_sync,
+    .fetch = pmi1_fetch, .finalize = pmi1_finalize, .destroy = pmi1_destroy,
+};
+
+static int number(const char *name, int max, int *out)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && hb_parse_int(text, 0, max, out) == 0;
+}
+
+static int greet(struct pmi1 *p, struct hpcboot_error *err)
+{
+    int rc = ask(p, "cmd=init pmi_version=1 pmi_subversion=1\n",
+                 "response_to_init", err);
+
+    if (rc == 0) {
+        rc = ask(p, "cmd=get_my_kvsname\n", "my_kvsname", err);
+    }
+    if (rc == 0 && !word(p, "kvsname", p->kvs, sizeof p->kvs)) {
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI-1: the launcher names no "
+                     "key-value space");
+    }
+    return rc;
+}
+
+int hb_rdzv_pmi1_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
+                      struct hpcboot_error *err)
+{
+    int fd, rank, size, rc;
+    struct pmi1 *p;
+
+    if (!number("PMI_FD", FD_LIMIT, &fd) ||
+        !number("PMI_RANK", (int)RANKS_MAX, &rank) ||
+        !number("PMI_SIZE", (int)RANKS_MAX, &size) || rank >= size) {
+        return HPCBOOT_ERR_NOT_FOUND;
+    }
+    p = hb_xcalloc(1, sizeof *p);
+    p->fd = fd;
+    p->deadline_ns = spec->deadline_ns;
+    p->f.r.rank = (uint32_t)rank;
+    p->f.r.size = (uint32_t)size;
+    hb_buf_init(&p->in, 4 * LINE_MAX_BYTES);
+    hb_foreign_init(&p->f, &pmi1_ops, &p->client);
+    rc = greet(p, err);
+    if (rc == 0) {
+        rc = hb_foreign_meet(&p->f, spec, err);
+    }
+    if (rc < 0) {
+        hb_segment_close(&p->f.r.memory);
+        hb_foreign_destroy(&p->f);
+        return rc;
+    }
+    *out = &p->f.r;
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The module that speaks to libpmix as a client; see pmixlib.h. */
+#include "config.h"
+
+#include "lib/rdzv/pmixlib.h"
+
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pmix_proc_t self;
+
+static int lib_init(uint32_t *rank_out, uint32_t *size_out)
+{
+    pmix_proc_t job;
+    pmix_value_t *value = NULL;
+    pmix_status_t rc = PMIx_Init(&self, NULL, 0);
+
+    if (rc != PMIX_SUCCESS) {
+        return rc;
+    }
+    PMIX_LOAD_PROCID(&job, self.nspace, PMIX_RANK_WILDCARD);
+    rc = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
+    if (rc != PMIX_SUCCESS || value->type != PMIX_UINT32) {
+        (void)PMIx_Finalize(NULL, 0);
+        return rc != PMIX_SUCCESS ? rc : PMIX_ERR_TYPE_MISMATCH;
+    }
+    *rank_out = self.rank;
+    *size_out = value->data.uint32;
+    PMIX_VALUE_RELEASE(value);
+    return 0;
+}
+
+static int lib_put(const char *key, const void *data, size_t len)
+{
+    pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
+    pmix_status_t rc;
+
+    value.data.bo.bytes = (char *)(uintptr_t)data;
+    value.data.bo.size = len;
+    rc = PMIx_Put(PMIX_GLOBAL, key, &value);
+    return rc == PMIX_SUCCESS ? PMIx_Commit() : rc;
+}
+
+static int lib_fence(int collect, int timeout_s)
+{
+    pmix_proc_t all;
+    pmix_info_t info[2];
+    bool yes = collect != 0;
+    pmix_status_t rc;
+
+    PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &timeout_s, PMIX_INT);
+    rc = PMIx_Fence(&all, 1, info, timeout_s > 0 ? 2 : 1);
+    PMIX_INFO_DESTRUCT(&info[0]);
+    PMIX_INFO_DESTRUCT(&info[1]);
+    return rc;
+}
+
+static int lib_get(uint32_t rank, const char *key, void **data_out,
+                   size_t *len_out)
+{
+    pmix_proc_t proc;
+    pmix_value_t *value = NULL;
+    pmix_status_t rc;
+    char *copy;
+
+    PMIX_LOAD_PROCID(&proc, self.nspace, rank);
+    rc = PMIx_Get(&proc, key, NULL, 0, &value);
+    if (rc != PMIX_SUCCESS) {
+        return rc;
+    }
+    if (value->type != PMIX_BYTE_OBJECT) {
+        PMIX_VALUE_RELEASE(value);
+        return PMIX_ERR_TYPE_MISMATCH;
+    }
+    copy = malloc(value->data.bo.size + 1);
+    if (copy != NULL && value->data.bo.size > 0) {
+        memcpy(copy, value->data.bo.bytes, value->data.bo.size);
+    }
+    *data_out = copy;
+    *len_out = value->data.bo.size;
+    PMIX_VALUE_RELEASE(value);
+    return copy != NULL ? 0 : PMIX_ERR_NOMEM;
+}
+
+static int lib_finalize(void)
+{
+    return PMIx_Finalize(NULL, 0);
+}
+
+static const char *lib_text(int status)
+{
+    return PMIx_Error_string(status);
+}
+
+const struct hb_pmixlib hb_pmixlib = {
+    .init = lib_init, .put = lib_put, .fence = lib_fence, .get = lib_get,
+    .finalize = lib_finalize, .text = lib_text,
+    .timed_out = PMIX_ERR_TIMEOUT, .not_found = PMIX_ERR_NOT_FOUND,
+};

@@ -23,7 +23,8 @@ AM_TESTS_ENVIRONMENT = \
     MPICC_MPICH='$(MPICC_MPICH)'; export MPICC_MPICH;
 
 EXTRA_DIST += %D%/driver %D%/common.bash %D%/coverage.sh %D%/packages.sh \
-    quickstart README.md ARCHITECTURE.md SECURITY.md examples/hello_mpi.c
+    quickstart README.md ARCHITECTURE.md SECURITY.md examples/hello_mpi.c \
+    examples/stencil.c examples/mpi_mix.c examples/first.c
 
 # In EXTRA_DIST its name would be that of the target that runs all tests.
 dist-hook:

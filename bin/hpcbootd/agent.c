@@ -272,6 +272,7 @@ static const struct {
     [HB_MSG_WIRE] = {agent_wire, 1},
     [HB_MSG_PORTS] = {agent_ports, 1},
     [HB_MSG_RECIPE] = {agent_recipe_frame, 1},
+    [HB_MSG_PEERS_DEAD] = {agent_native_peers_dead, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},

@@ -315,6 +315,8 @@ void agent_native_env(const struct agent *a, int fd, int fd_as,
                       struct hb_strv *env);
 void agent_native_open(struct agent *a, uint32_t rank, int fd); /* takes fd */
 void agent_native_gone(struct agent *a, uint32_t rank, int wait_status);
+int agent_native_peers_dead(struct agent *a, const struct hb_frame *f,
+                            struct hpcboot_error *err);
 /* 1: it was for libhpcboot's ranks, and they have it. */
 int agent_native_fence_done(struct agent *a, struct hb_bytes key, int status,
                             struct hb_bytes data);

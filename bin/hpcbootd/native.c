@@ -413,3 +413,23 @@ int agent_native_modex_serve(struct agent *a, uint64_t id, uint32_t rank,
     }
     return hb_native_modex_serve(a->native->server, rank, data);
 }
+
+int agent_native_peers_dead(struct agent *a, const struct hb_frame *f,
+                            struct hpcboot_error *err)
+{
+    const struct hb_jobmap *map = a->job.map;
+    char text[HB_DEATH_TEXT_MAX];
+    struct hb_msg_peers_dead m;
+    int rc = hb_wire_get_peers_dead(f, &m, err);
+
+    for (uint32_t i = 0; rc == 0 && a->native != NULL && i < m.ranks.n; i++) {
+        uint32_t rank = hb_wire_u32s_at(&m.ranks, i);
+
+        if (rank < map->n_ranks) {
+            snprintf(text, sizeof text, "rank %u on %s %s", rank,
+                     map->node_names[map->node_of_rank[rank]], m.text);
+            hb_native_peer_dead(a->native->server, rank, text);
+        }
+    }
+    return rc;
+}

@@ -525,6 +525,9 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     if (!job_replace_host(h, why, sizeof why)) {
         cause.evidence = why;
+        if (was == HOST_RUNNING && h->node != HB_NODE_UNSET) {
+            job_tell_lost(j, h->node, err->text);
+        }
         job_host_ranks_lost(h, err->text);
         job_cause(j, &cause);
     }

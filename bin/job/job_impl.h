@@ -442,6 +442,10 @@ int64_t host_time(const struct job_host *h, uint64_t agent_ns);
 
 /* route.c */
 int job_route_open(struct job *j, struct hpcboot_error *err);
+/* To the other hosts: ranks of one node are dead, or all of a node. */
+void job_tell_dead(struct job *j, const uint32_t *ranks, uint32_t n,
+                   const char *text);
+void job_tell_lost(struct job *j, uint32_t node, const char *text);
 int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err);
 int job_route_add(struct job_host *h, struct hpcboot_error *err);

@@ -108,6 +108,43 @@ static int on_fence_up(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
+/* The agents mark the dead where their ranks look. */
+void job_tell_dead(struct job *j, const uint32_t *ranks, uint32_t n,
+                   const char *text)
+{
+    uint32_t node = n > 0 ? j->map->node_of_rank[ranks[0]] : HB_NODE_UNSET;
+
+    for (uint32_t i = 0; n > 0 && i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_RUNNING && h->node != HB_NODE_UNSET &&
+            h->node != node && host_link(h) != NULL) {
+            HOST_SEND(h, peers_dead, .ranks = {.v = ranks, .n = n},
+                      .text = text);
+        }
+    }
+}
+
+void job_tell_lost(struct job *j, uint32_t node, const char *text)
+{
+    uint32_t *ranks = NULL, n = 0;
+    char *why;
+
+    if (j->map == NULL) {
+        return;
+    }
+    hb_jobmap_ranks_of_node(j->map, node, &ranks);
+    for (uint32_t i = 0; i < j->map->local_size[node]; i++) {
+        if (!j->ranks[ranks[i]].ended) {
+            ranks[n++] = ranks[i];
+        }
+    }
+    why = hb_xasprintf("is lost with its host: %.160s", text);
+    job_tell_dead(j, ranks, n, why);
+    free(why);
+    free(ranks);
+}
+
 /* Passed on as it is. */
 static int pass_on(const struct job_host *from, const struct job_host *to,
                    const struct hb_frame *f, struct hpcboot_error *err)

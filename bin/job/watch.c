@@ -6,7 +6,9 @@
 #include "config.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "bin/job/job_impl.h"
@@ -128,6 +130,27 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     return HB_CAUSE_NONE;
 }
 
+/* Of a rank that others may be waiting for: it has come, and not taken its
+ * leave. */
+static void tell_death(struct job *j, const struct hb_msg_rank_exit *m)
+{
+    char text[128];
+
+    if ((m->contact & HB_CONTACT_INIT) == 0 ||
+        (m->contact & HB_CONTACT_FINALIZE) != 0) {
+        return;
+    }
+    if (WIFSIGNALED(m->wait_status)) {
+        snprintf(text, sizeof text, "was killed by signal %d (%s)",
+                 WTERMSIG(m->wait_status),
+                 strsignal(WTERMSIG(m->wait_status)));
+    } else {
+        snprintf(text, sizeof text, "ended with exit status %d and without "
+                 "hpcboot_finalize", WEXITSTATUS(m->wait_status));
+    }
+    job_tell_dead(j, &m->rank, 1, text);
+}
+
 /* It failed: the cause of the job's end, or of what the policy says. */
 static void rank_has_failed(struct job_host *h,
                             const struct hb_msg_rank_exit *m,
@@ -147,6 +170,7 @@ static void rank_has_failed(struct job_host *h,
         j->ranks[m->rank].ended = 0;
         j->n_ended--;
     } else {
+        tell_death(j, m);
         job_ranks_lost(j, &m->rank, 1, "it failed");
         job_cause(j, &cause);
     }

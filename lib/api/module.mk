@@ -10,6 +10,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/message.c \
     %D%/op.c \
     %D%/request.c \
+    %D%/shrink.c \
     %D%/state.c \
     %D%/team.c %D%/team.h \
     %D%/topo.c
@@ -19,3 +20,8 @@ libhpcboot_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
 libhpcboot_la_LIBADD = @HB_ARCHIVE@ -ldl -lpthread -lm
 EXTRA_libhpcboot_la_DEPENDENCIES = libhb.a lib/api/libhpcboot.map
 EXTRA_DIST += lib/api/libhpcboot.map
+
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = %D%/hpcboot.pc
+cmakedir = $(libdir)/cmake/hpcboot
+cmake_DATA = %D%/hpcbootConfig.cmake

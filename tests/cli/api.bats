@@ -70,6 +70,13 @@ END
     nothing_left
 }
 
+@test "survivors shrink their team and go on" {
+    run hb -n 4 "$probe" shrink
+    says '^rank 0 goes on as 0 of 3'
+    says '^rank 2 goes on as 1 of 3'
+    says '^rank 3 goes on as 2 of 3'
+}
+
 @test "a rank that ends without finalize is as dead" {
     run hb -n 2 "$probe" left
     says '^rank 0 hears: rank 1 on .* ended with exit status 0 and without'
@@ -90,4 +97,78 @@ END
 @test "a small heap says so" {
     run hb -n 2 -x HPCBOOT_HEAP_MB=1 "$probe" full
     ended_with 0
+}
+
+# build LANGUAGE-COMPILER SOURCE: against the library of the build.
+build() {
+    local compiler=$1 source=$2
+    shift 2
+    "$compiler" "$@" -Wall -Wextra -I"$HB_SRCDIR/include" \
+        -I"$HB_BUILDDIR/include" "$source" -o program \
+        -L"$HB_BUILDDIR/.libs" -lhpcboot -lm \
+        -Wl,-rpath,"$HB_BUILDDIR/.libs"
+}
+need_plain_build() {
+    ! grep -q 'fsanitize' "$HB_BUILDDIR/Makefile" ||
+        skip 'a sanitized library wants a sanitized program'
+}
+
+@test "the stencil of the examples: as many ranks as one likes" {
+    need_plain_build
+    build "$CC" "$HB_SRCDIR/examples/stencil.c" -std=c11
+    for n in 1 2 3; do
+        run hb -n $n ./program
+        ended_with 0
+        says "^$n ranks, [0-9]+ steps, heat [0-9.]+$"
+        heat=${output##*steps, }
+        [ "${first:=$heat}" = "$heat" ]
+    done
+}
+
+@test "a program in C++" {
+    need_plain_build
+    need c++
+    cat > program.cc << 'END'
+#include <hpcboot/hpcboot.h>
+#include <cstdio>
+int main() {
+    hpcboot_error err = {};
+    hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
+    options.threads = HPCBOOT_THREADS_MULTIPLE;
+    double x = 1, y = 0;
+    if (hpcboot_init(&options, &err) < 0 ||
+        hpcboot_allreduce(&x, &y, 1, HPCBOOT_DOUBLE, HPCBOOT_SUM,
+                          hpcboot_world(), &err) < 0) {
+        return 1;
+    }
+    std::printf("sum %g\n", y);
+    return hpcboot_finalize(&err) < 0;
+}
+END
+    build c++ program.cc -std=c++11 -Werror
+    run hb -n 2 ./program
+    ended_with 0
+    says '^sum 2$'
+}
+
+@test "mpiexec of MPICH starts ranks (PMI-1)" {
+    need mpiexec.mpich
+    # shellcheck disable=SC2086
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 3 "$probe" $all
+    ended_with 0
+    says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmi1$'
+}
+
+@test "MPI and libhpcboot in one program, Open MPI and MPICH" {
+    need_plain_build
+    need mpicc.openmpi mpicc.mpich mpiexec.mpich
+    for mpi in openmpi mpich; do
+        build mpicc.$mpi "$HB_SRCDIR/examples/mpi_mix.c" -std=c11 -O1
+        run hb -n 2 ./program
+        ended_with 0
+        says '^2 ranks by mpi: both say 199$'
+    done
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 3 ./program
+    ended_with 0
+    says '^3 ranks by mpi: both say 300$'
 }

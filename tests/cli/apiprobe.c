@@ -341,6 +341,26 @@ static void be_killed(void)
     lose_rank_1(1);
 }
 
+/* The survivors go on with a team of their own. */
+static void shrink(void)
+{
+    struct hpcboot_team *rest = NULL;
+    int me = hpcboot_rank(), n = hpcboot_size(), sum = 0;
+
+    lose_rank_1(1);
+    MUST(hpcboot_team_shrink(hpcboot_world(), &rest, &err));
+    HOLDS(hpcboot_team_size(rest) == n - 1);
+    for (int i = 0; i < 100; i++) {
+        MUST(hpcboot_allreduce(&me, &sum, 1, HPCBOOT_INT32, HPCBOOT_SUM, rest,
+                               &err));
+        HOLDS(sum == n * (n - 1) / 2 - 1);
+    }
+    printf("rank %d goes on as %d of %d\n", me, hpcboot_team_rank(rest),
+           hpcboot_team_size(rest));
+    fflush(stdout);
+    MUST(hpcboot_team_destroy(rest, &err));
+}
+
 static void leave(void)
 {
     lose_rank_1(0);
@@ -394,6 +414,7 @@ static const struct {
     {"coll", use_collectives}, {"requests", use_requests},
     {"teams", use_teams}, {"messages", use_messages}, {"heap", use_heap},
     {"misuse", use_wrongly}, {"place", use_place}, {"killed", be_killed},
+    {"shrink", shrink},
     {"left", leave}, {"late", be_late}, {"full", fill_heap},
 };
 

@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Ranks of libhpcboot on several hosts.
+
+load ../common
+
+setup_file() { lab_up api 3; }
+teardown_file() { lab_down; }
+setup() { probe=$HB_BUILDDIR/tests/cli/apiprobe; }
+
+all='who kvs blobs coll requests teams messages heap misuse place'
+
+@test "two ranks on two hosts use everything" {
+    # shellcheck disable=SC2086  # words
+    run pod_hb -H pod-1,pod-2 "$probe" $all
+    ended_with 0
+    says '^rank 0 of 2, local 0 of 1, node 0 of 2, host pod-1, by hbrun$'
+    says '^rank 1 of 2, local 0 of 1, node 1 of 2, host pod-2, by hbrun$'
+}
+
+@test "five ranks on three hosts use everything" {
+    # shellcheck disable=SC2086
+    run pod_hb -H pod-0:2,pod-1:2,pod-2:1 "$probe" $all
+    ended_with 0
+    says '^rank 3 of 5, local 1 of 2, node 1 of 3, host pod-1, by hbrun$'
+}
+
+@test "ranks that take turns on the hosts" {
+    run pod_hb -H pod-1:2,pod-2:2 --map-by node "$probe" who kvs coll teams
+    ended_with 0
+    says '^rank 1 of 4, local 0 of 2, node 1 of 2, host pod-2, by hbrun$'
+}
+
+@test "a rank that is killed: those on other hosts hear who, where and why" {
+    run pod_hb -H pod-1:1,pod-2:2 "$probe" killed
+    says '^rank 0 hears: rank 1 on pod-2 was killed by signal 9'
+    says '^rank 2 hears: rank 1 on pod-2 was killed by signal 9'
+    pods_clean 1 2
+}
+
+@test "survivors on two hosts shrink their team and go on" {
+    run pod_hb -H pod-1:2,pod-2:2 "$probe" shrink
+    says '^rank 0 goes on as 0 of 3'
+    says '^rank 3 goes on as 2 of 3'
+}

@@ -31,6 +31,14 @@ tests_fuzz_fuzz_fence_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/fence
 
 if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_native tests/unit/test_segment
+tests_unit_test_native_SOURCES = tests/unit/test_native.c
+tests_unit_test_native_LDADD = $(UNIT_LDADD)
+tests_unit_test_native_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_segment_SOURCES = tests/unit/test_segment.c
+tests_unit_test_segment_LDADD = $(UNIT_LDADD)
+tests_unit_test_segment_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_native tests/unit/test_segment
 check_PROGRAMS += tests/unit/test_fence
 tests_unit_test_fence_SOURCES = tests/unit/test_fence.c \
     tests/unit/fence_sim.c tests/unit/fence_sim.h

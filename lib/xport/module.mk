@@ -7,3 +7,11 @@ libhb_a_SOURCES += \
     %D%/tcp_conn.c \
     %D%/tcp_io.c \
     %D%/xport.c %D%/xport.h
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_xport
+tests_unit_test_xport_SOURCES = tests/unit/test_xport.c
+tests_unit_test_xport_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_xport
+endif

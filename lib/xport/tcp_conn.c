@@ -313,10 +313,13 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
     struct hb_xport *x = c->tcp->x;
     struct hpcboot_error why;
     char at[64];
+    size_t len;
 
     if (c->outgoing && c->state != HB_TCP_READY) {
         hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
-        snprintf(c->why, sizeof c->why, "%s: %s", at,
+        len = strlen(c->why);
+        snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
+                 len > 0 ? ", " : "", at,
                  error != 0 ? strerror(error)
                             : "somebody else answers there");
         try_next(c);

@@ -48,7 +48,7 @@ struct hb_tcp_conn {
     unsigned attempt;
     int64_t since_ns;
     struct hb_tcp_item *first, **end;
-    char why[128];
+    char why[256]; /* each attempt that failed */
     /* incoming */
     struct hb_tcp_head head;
     size_t got; /* of head, greeting or acknowledgement */

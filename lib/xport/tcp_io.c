@@ -78,7 +78,10 @@ int hb_tcp_write(struct hb_tcp_conn *c)
 {
     int moved = 0;
 
-    while (c->first != NULL && c->state == HB_TCP_READY) {
+    if (c->state != HB_TCP_READY) { /* who connects waits for other events */
+        return 0;
+    }
+    while (c->first != NULL) {
         struct hb_tcp_item *i = c->first;
         ssize_t n = write_item(c, i);
 

@@ -108,8 +108,8 @@ build() {
         -L"$HB_BUILDDIR/.libs" -lhpcboot -lm \
         -Wl,-rpath,"$HB_BUILDDIR/.libs"
 }
-need_plain_build() {
-    ! grep -q 'fsanitize' "$HB_BUILDDIR/Makefile" ||
+need_plain_build() { # sanitized: no
+    ! grep -q "^HB_LDFLAGS = .*fsanitize" "$HB_BUILDDIR/Makefile" ||
         skip 'a sanitized library wants a sanitized program'
 }
 

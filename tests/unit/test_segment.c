@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The memory of a node: what is written in one mapping is read in another,
+ * pieces do not overlap and come back zeroed, and what is no such memory is
+ * refused. */
+#include "config.h"
+
+#include "lib/rdzv/segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PAGE 4096u
+
+static struct hb_segment make(void)
+{
+    static const uint32_t node_of[] = {0, 1, 0}, local_rank[] = {0, 0, 1};
+    char *names[] = {"left", "right"};
+    const struct hb_segment_spec spec = {
+        .n_ranks = 3, .n_nodes = 2, .n_local = 2, .node_of = node_of,
+        .local_rank = local_rank, .names = names, .region_bytes = 5000,
+        .heap_bytes = 16 * PAGE, .agent = 1,
+    };
+    struct hb_segment s = HB_SEGMENT_INIT;
+
+    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    return s;
+}
+
+static void test_two_mappings_are_one_memory(void **state)
+{
+    struct hb_segment a = make(), b = HB_SEGMENT_INIT;
+    size_t len;
+
+    assert_int_equal(hb_segment_attach(&b, dup(a.fd), NULL), 0);
+    assert_int_equal(hb_segment_ranks(&b), 3);
+    assert_int_equal(hb_segment_locals(&b), 2);
+    assert_string_equal(hb_segment_name(&b, 1), "right");
+    assert_int_equal(hb_segment_node_of(&b)[1], 1);
+    assert_int_equal(hb_segment_set_address(&a, 1, "xyz", 3, NULL), 0);
+    assert_memory_equal(hb_segment_address(&b, 1, &len), "xyz", 3);
+    assert_int_equal(len, 3);
+    assert_null(hb_segment_find_death(&b, 1));
+    assert_int_equal(hb_segment_mark_dead(&a, 1, 4, "gone"), 1);
+    assert_int_equal(hb_segment_mark_dead(&a, 1, 4, "twice"), 0);
+    assert_string_equal(hb_segment_find_death(&b, 1)->text, "gone");
+    hb_segment_close(&a);
+    hb_segment_close(&b);
+}
+
+static void test_pieces_are_apart_and_zeroed(void **state)
+{
+    struct hb_segment s = make();
+    uint64_t a, b, c;
+    char *p;
+
+    assert_int_equal(hb_segment_alloc(&s, 0, 3 * PAGE, &a, NULL), 0);
+    assert_int_equal(hb_segment_alloc(&s, 1, 1, &b, NULL), 0);
+    assert_int_equal(b, a + 3 * PAGE);
+    p = (char *)s.base + a;
+    memset(p, 7, 3 * PAGE);
+    assert_int_equal(hb_segment_free(&s, a + PAGE), 0); /* no beginning */
+    assert_int_equal(hb_segment_free(&s, a), 1);
+    assert_int_equal(hb_segment_free(&s, a), 0);
+    assert_int_equal(hb_segment_alloc(&s, 0, 2 * PAGE, &c, NULL), 0);
+    assert_int_equal(c, a);
+    assert_int_equal(p[0], 0);
+    assert_int_equal(p[2 * PAGE - 1], 0);
+    hb_segment_close(&s);
+}
+
+static void test_a_full_heap_says_so(void **state)
+{
+    struct hb_segment s = make();
+    struct hpcboot_error err = {0};
+    uint64_t at;
+
+    assert_int_equal(hb_segment_alloc(&s, 0, 17 * PAGE, &at, &err),
+                     HPCBOOT_ERR_NOMEM);
+    assert_non_null(strstr(err.text, "HPCBOOT_HEAP_MB"));
+    assert_int_equal(hb_segment_alloc(&s, 0, 16 * PAGE, &at, NULL), 0);
+    assert_int_equal(hb_segment_alloc(&s, 0, 1, &at, NULL),
+                     HPCBOOT_ERR_NOMEM);
+    hb_segment_close(&s);
+}
+
+static void test_it_cannot_shrink(void **state)
+{
+    struct hb_segment s = make();
+
+    assert_int_equal(ftruncate(s.fd, PAGE), -1);
+    hb_segment_close(&s);
+}
+
+static void test_other_memory_is_refused(void **state)
+{
+    struct hb_segment s = HB_SEGMENT_INIT;
+    int fd = memfd_create("other", MFD_CLOEXEC);
+
+    assert_int_equal(hb_segment_attach(&s, dup(fd), NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    assert_int_equal(hb_segment_attach(&s, fd, NULL), HPCBOOT_ERR_PROTOCOL);
+    assert_null(s.base);
+}
+
+static void test_offsets_of_a_liar_are_refused(void **state)
+{
+    struct hb_segment s = make(), t = HB_SEGMENT_INIT;
+
+    for (size_t at = 16; at < 160; at += 8) { /* fields of the head */
+        uint64_t *field = (uint64_t *)(void *)((char *)s.base + at);
+        uint64_t was = *field;
+
+        *field = UINT64_MAX / 2;
+        if (hb_segment_attach(&t, dup(s.fd), NULL) == 0) {
+            (void)hb_segment_ranks(&t);
+            hb_segment_close(&t);
+        }
+        *field = was;
+    }
+    hb_segment_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_mappings_are_one_memory),
+        cmocka_unit_test(test_pieces_are_apart_and_zeroed),
+        cmocka_unit_test(test_a_full_heap_says_so),
+        cmocka_unit_test(test_it_cannot_shrink),
+        cmocka_unit_test(test_other_memory_is_refused),
+        cmocka_unit_test(test_offsets_of_a_liar_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The transport: three ranks in one process, each a node of its own, so that
+ * all goes over TCP. Messages arrive whole, in order, where they belong. */
+#include "config.h"
+
+#include "lib/xport/xport.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RANKS 3
+#define BIG (3u << 20)
+#define CONTEXT 5u
+
+struct world {
+    struct hb_buf address[RANKS];
+    struct hb_xport *x[RANKS];
+    _Atomic uint64_t inbox[RANKS];
+    struct rank {
+        struct world *w;
+        int number;
+    } ranks[RANKS];
+};
+
+static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
+{
+    const struct rank *r = ctx;
+
+    *len_out = r->w->address[rank].len;
+    return r->w->address[rank].data;
+}
+
+static const char *host_of(void *ctx, uint32_t rank)
+{
+    return "here";
+}
+
+static _Atomic uint64_t *inbox_of(void *ctx, uint32_t local)
+{
+    const struct rank *r = ctx;
+
+    return &r->w->inbox[r->number];
+}
+
+static int set_up(void **state)
+{
+    static const uint32_t node_of[RANKS] = {0, 1, 2}, local_rank[RANKS];
+    struct world *w = calloc(1, sizeof *w);
+
+    for (int i = 0; i < RANKS; i++) {
+        hb_buf_init(&w->address[i], 255);
+        assert_int_equal(hb_xport_open(&w->x[i], &w->address[i], NULL), 0);
+        w->ranks[i] = (struct rank){w, i};
+    }
+    for (int i = 0; i < RANKS; i++) {
+        const struct hb_xport_job job = {
+            .rank = (uint32_t)i, .size = RANKS, .node = (uint32_t)i,
+            .node_of = node_of, .local_rank_of = local_rank,
+            .ctx = &w->ranks[i], .address = address_of, .host = host_of,
+            .inbox = inbox_of,
+        };
+
+        assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);
+    }
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+
+    for (int i = 0; i < RANKS; i++) {
+        hb_xport_destroy(w->x[i]);
+        hb_buf_destroy(&w->address[i]);
+    }
+    free(w);
+    return 0;
+}
+
+static void move(struct world *w)
+{
+    for (int i = 0; i < RANKS; i++) {
+        if (w->x[i] != NULL) {
+            (void)hb_xport_progress(w->x[i]);
+        }
+    }
+}
+
+/* Until the request is done; its outcome. */
+static int finish(struct world *w, int rank, struct hb_xport_req *req,
+                  struct hb_xport_info *info, struct hpcboot_error *err)
+{
+    int rc;
+
+    while ((rc = hb_xport_test(w->x[rank], req, info, err)) == 0) {
+        move(w);
+    }
+    return rc;
+}
+
+static struct hb_xport_req *start_send(struct world *w, int from, int to,
+                                       uint64_t tag, const void *data,
+                                       size_t size)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_send(w->x[from], to, CONTEXT, tag, data, size,
+                                   &r, NULL), 0);
+    return r;
+}
+
+static struct hb_xport_req *start_recv(struct world *w, int at, int from,
+                                       uint64_t tag, uint64_t mask,
+                                       void *data, size_t size)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_recv(w->x[at], from, CONTEXT, tag, mask, data,
+                                   size, &r, NULL), 0);
+    return r;
+}
+
+static void test_small_and_large_whichever_comes_first(void **state)
+{
+    struct world *w = *state;
+    char *from = malloc(BIG), *to = malloc(BIG);
+
+    for (int round = 0; round < 4; round++) {
+        size_t size = round % 2 ? BIG : 100;
+        struct hb_xport_req *s = NULL, *r = NULL;
+        struct hb_xport_info info;
+
+        memset(from, 'a' + round, size);
+        if (round < 2) {
+            s = start_send(w, 0, 1, 7, from, size);
+            for (int i = 0; i < 1000; i++) {
+                move(w);
+            }
+            r = start_recv(w, 1, 0, 7, UINT64_MAX, to, BIG);
+        } else {
+            r = start_recv(w, 1, 0, 7, UINT64_MAX, to, BIG);
+            s = start_send(w, 0, 1, 7, from, size);
+        }
+        assert_int_equal(finish(w, 1, r, &info, NULL), 1);
+        assert_int_equal(finish(w, 0, s, NULL, NULL), 1);
+        assert_int_equal(info.size, size);
+        assert_memory_equal(from, to, size);
+    }
+    free(from);
+    free(to);
+}
+
+static void test_any_source_and_tag(void **state)
+{
+    struct world *w = *state;
+    struct hb_xport_info info;
+    int word = 1, got = 0, sum = 0;
+    struct hb_xport_req *s1 = start_send(w, 1, 0, 11, &word, sizeof word);
+    struct hb_xport_req *s2 = start_send(w, 2, 0, 12, &word, sizeof word);
+
+    for (int i = 0; i < 2; i++) {
+        struct hb_xport_req *r = start_recv(w, 0, HB_XPORT_ANY, 0, 0, &got,
+                                            sizeof got);
+
+        assert_int_equal(finish(w, 0, r, &info, NULL), 1);
+        assert_int_equal(info.tag, 10 + info.source);
+        sum += info.source;
+    }
+    assert_int_equal(sum, 3);
+    assert_int_equal(finish(w, 1, s1, NULL, NULL), 1);
+    assert_int_equal(finish(w, 2, s2, NULL, NULL), 1);
+}
+
+static void test_order_is_kept_between_two(void **state)
+{
+    struct world *w = *state;
+    enum { N = 300 };
+    struct hb_xport_req *s[N];
+    int words[N], got;
+
+    for (int i = 0; i < N; i++) {
+        words[i] = i;
+        s[i] = start_send(w, 0, 2, 3, &words[i], sizeof words[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(finish(w, 2, start_recv(w, 2, 0, 3, UINT64_MAX, &got,
+                                                 sizeof got), NULL, NULL), 1);
+        assert_int_equal(got, i);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(finish(w, 0, s[i], NULL, NULL), 1);
+    }
+}
+
+static void test_a_message_to_oneself(void **state)
+{
+    struct world *w = *state;
+    int word = 5, got = 0;
+    struct hb_xport_req *s = start_send(w, 1, 1, 1, &word, sizeof word);
+
+    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
+    assert_int_equal(finish(w, 1, start_recv(w, 1, 1, 1, UINT64_MAX, &got,
+                                             sizeof got), NULL, NULL), 1);
+    assert_int_equal(got, 5);
+}
+
+static void test_what_does_not_fit_is_said(void **state)
+{
+    struct world *w = *state;
+
+    for (size_t size = 100; size <= BIG; size += BIG - 100) {
+        char *from = calloc(1, size), to[10] = "";
+        struct hb_xport_req *s = start_send(w, 0, 1, 1, from, size);
+        struct hb_xport_req *r = start_recv(w, 1, 0, 1, UINT64_MAX, to, 5);
+
+        to[5] = 'x';
+        assert_int_equal(finish(w, 1, r, NULL, NULL), HPCBOOT_ERR_LIMIT);
+        assert_int_equal(finish(w, 0, s, NULL, NULL), 1);
+        assert_int_equal(to[5], 'x');
+        free(from);
+    }
+}
+
+static void test_a_cancelled_receive_leaves_its_buffer_alone(void **state)
+{
+    struct world *w = *state;
+    char *from = malloc(BIG), *to = malloc(BIG);
+    struct hb_xport_req *s, *r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);
+
+    memset(from, 'x', BIG);
+    s = start_send(w, 0, 1, 1, from, BIG);
+    for (int i = 0; i < 20; i++) {
+        move(w);
+    }
+    hb_xport_cancel(w->x[1], r);
+    free(to);
+    (void)finish(w, 0, s, NULL, NULL);
+    free(from);
+}
+
+static void test_a_peer_that_is_gone(void **state)
+{
+    struct world *w = *state;
+    struct hpcboot_error err = {0};
+    int word = 1, got;
+    struct hb_xport_req *s = start_send(w, 1, 0, 1, &word, sizeof word);
+    struct hb_xport_req *r = start_recv(w, 0, 1, 1, UINT64_MAX, &got,
+                                        sizeof got);
+
+    assert_int_equal(finish(w, 0, r, NULL, NULL), 1);
+    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
+    r = start_recv(w, 0, 1, 2, UINT64_MAX, &got, sizeof got);
+    hb_xport_destroy(w->x[1]);
+    w->x[1] = NULL;
+    assert_int_equal(finish(w, 0, r, NULL, &err), HPCBOOT_ERR_PEER_DEAD);
+    assert_non_null(strstr(err.text, "rank 1 on here"));
+    s = start_send(w, 2, 1, 1, &word, sizeof word);
+    assert_int_equal(finish(w, 2, s, NULL, &err), HPCBOOT_ERR_PEER_DEAD);
+    assert_non_null(strstr(err.text, "cannot be reached"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_small_and_large_whichever_comes_first),
+        TEST(test_any_source_and_tag),
+        TEST(test_order_is_kept_between_two),
+        TEST(test_a_message_to_oneself),
+        TEST(test_what_does_not_fit_is_said),
+        TEST(test_a_cancelled_receive_leaves_its_buffer_alone),
+        TEST(test_a_peer_that_is_gone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

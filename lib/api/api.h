@@ -76,6 +76,11 @@ extern const struct hb_coll_net hb_api_net;
 int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
                      struct hpcboot_error *err);
 
+/* The connection to a rank has ended, as err says. Its agent knows more, and
+ * soon tells: then the death's own text; else all of this node learn what the
+ * connection says. Returns ERR_PEER_DEAD. */
+int hb_api_peer_lost(int world_rank, struct hpcboot_error *err);
+
 /* op.c: an op of the user's; ERR_USAGE: there is none. */
 int hb_api_user_op(int op, struct hb_coll_user_op *out,
                    struct hpcboot_error *err);

@@ -76,6 +76,9 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
     if (rc == 0) {
         return 0;
     }
+    if (rc == HPCBOOT_ERR_PEER_DEAD && r->source >= 0) {
+        rc = hb_api_peer_lost(r->team->world[r->source], err);
+    }
     r->message = NULL;
     if (r->is_recv && r->info != NULL && (rc > 0 || rc == HPCBOOT_ERR_LIMIT)) {
         r->info->source = rank_in(r->team, info.source);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/api/api.h"
 #include "lib/api/team.h"
@@ -21,6 +22,10 @@
 #define REGION_FAILED UINT64_MAX
 #define WORLD_CONTEXT 1u
 #define NODE_CONTEXT 2u
+/* How long an agent may take to tell of a death that a connection has shown:
+ * it waits a moment for what kills a whole host. */
+#define LOST_NAPS 350
+#define LOST_NAP_NS (2 * 1000 * 1000)
 /* Before a region: who still uses it; keeps the region's alignment. */
 #define REGION_HEAD 4096u
 
@@ -30,9 +35,12 @@ static int net_send(void *team_ctx, int to, uint64_t tag, const void *bytes,
                     size_t size, void **req_out, struct hpcboot_error *err)
 {
     const struct hpcboot_team *t = team_ctx;
+    int rc = hb_xport_send(hb_api.xport, t->world[to], 2 * t->context + 1,
+                           tag, bytes, size, (struct hb_xport_req **)req_out,
+                           err);
 
-    return hb_xport_send(hb_api.xport, t->world[to], 2 * t->context + 1, tag,
-                         bytes, size, (struct hb_xport_req **)req_out, err);
+    return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(t->world[to], err)
+                                       : rc;
 }
 
 static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
@@ -45,10 +53,13 @@ static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
                          (struct hb_xport_req **)req_out, err);
 }
 
-/* Where the connection says that a peer is gone, its agent may know why. */
 static int net_test(void *team_ctx, void *req, struct hpcboot_error *err)
 {
-    return hb_xport_test(hb_api.xport, req, NULL, err);
+    struct hb_xport_info info;
+    int rc = hb_xport_test(hb_api.xport, req, &info, err);
+
+    return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(info.source, err)
+                                       : rc;
 }
 
 static void net_cancel(void *team_ctx, void *req)
@@ -78,6 +89,31 @@ int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
     }
     d = hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
     return d == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+}
+
+int hb_api_peer_lost(int world_rank, struct hpcboot_error *err)
+{
+    const struct timespec nap = {0, LOST_NAP_NS};
+    const struct hb_death *d = NULL;
+
+    for (int i = 0; d == NULL && world_rank >= 0 && i < LOST_NAPS; i++) {
+        d = hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
+        if (d == NULL && !hb_segment_has_agent(hb_api.memory)) {
+            break;
+        }
+        if (d == NULL) {
+            nanosleep(&nap, NULL);
+        }
+    }
+    if (d != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+    }
+    if (world_rank >= 0 && err != NULL &&
+        hb_segment_mark_dead(hb_api.memory, (uint32_t)world_rank, 0,
+                             err->text)) {
+        hb_coll_node_changed(hb_segment_page(hb_api.memory));
+    }
+    return HPCBOOT_ERR_PEER_DEAD;
 }
 
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err)

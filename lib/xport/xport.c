@@ -229,6 +229,9 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
         if (info != NULL && req->is_recv) {
             *info = req->info;
         }
+        if (info != NULL && rc < 0 && rc != HPCBOOT_ERR_LIMIT) {
+            info->source = req->peer;
+        }
         if (rc < 0 && err != NULL) {
             *err = req->err;
         }

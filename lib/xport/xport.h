@@ -64,7 +64,8 @@ struct hb_xport_info {
 };
 /* 1: done, *info (may be NULL) is that of a receive; 0: under way; negative:
  * failed. The request is freed unless it is under way. ERR_LIMIT: the message
- * was longer than the capacity; ERR_PEER_DEAD: the connection is gone. */
+ * was longer than the capacity; ERR_PEER_DEAD: the connection to info->source
+ * is gone. */
 int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err);
 /* Gives a request up; its buffer is free at once. */

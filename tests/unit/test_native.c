@@ -124,7 +124,7 @@ static int set_up(void **state)
 {
     static const uint32_t node_of[RANKS] = {0, 0, 1, 1};
     static const struct hb_job_app app = {0, RANKS};
-    char *names[] = {"left", "right"};
+    char left[] = "left", right[] = "right", *names[] = {left, right};
     struct world *w = calloc(1, sizeof *w);
 
     assert_int_equal(hb_jobmap_create(&w->map, RANKS, node_of, NODES, names, 1,

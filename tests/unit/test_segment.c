@@ -21,7 +21,7 @@
 static struct hb_segment make(void)
 {
     static const uint32_t node_of[] = {0, 1, 0}, local_rank[] = {0, 0, 1};
-    char *names[] = {"left", "right"};
+    char left[] = "left", right[] = "right", *names[] = {left, right};
     const struct hb_segment_spec spec = {
         .n_ranks = 3, .n_nodes = 2, .n_local = 2, .node_of = node_of,
         .local_rank = local_rank, .names = names, .region_bytes = 5000,

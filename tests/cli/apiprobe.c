@@ -223,6 +223,7 @@ static void use_messages(void)
             MUST(hpcboot_send(world, 0, tag, &word, sizeof word, &err));
         }
     }
+    MUST(hpcboot_barrier(world, &err)); /* what comes now is no "any" */
     memset(from, me + 1, size);
     MUST(hpcboot_isend(world, (me + 1) % n, 9, from, size, &out, &err));
     MUST(hpcboot_recv(world, (me + n - 1) % n, 9, to, size, &m, &err));

@@ -50,13 +50,15 @@ static int pmix_publish(struct hb_foreign *f, uint32_t round,
     return rc == 0 ? 0 : failed(p, rc, "put", err);
 }
 
+/* Always collects: servers that answer single questions across nodes are not
+ * to be relied on (Slurm's says that there is no such key). */
 static int pmix_sync(struct hb_foreign *f, uint32_t round, int collect,
                      int64_t deadline_ns, struct hpcboot_error *err)
 {
     struct pmix *p = (struct pmix *)f;
     int64_t left = hb_deadline_left_ms(deadline_ns) / MS_PER_S + 1;
-    int rc = p->lib->fence(collect, deadline_ns == HB_NEVER || left > INT32_MAX
-                                        ? 0 : (int)left);
+    int rc = p->lib->fence(1, deadline_ns == HB_NEVER || left > INT32_MAX
+                                  ? 0 : (int)left);
 
     return rc == 0 ? 0 : failed(p, rc, "fence", err);
 }

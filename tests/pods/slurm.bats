@@ -174,7 +174,8 @@ nodes_clean() {
 }
 
 @test "srun --mpi=pmix starts ranks of libhpcboot on two nodes" {
-    pod 0 srun --mpi=list 2>&1 | grep -q pmix ||
+    pod 0 env SLURM_CONF="$SLURM_CONF" srun --mpi=list 2>&1 |
+        grep -q pmix ||
         skip 'this Slurm has no pmix plugin'
     run pod 0 env SLURM_CONF="$SLURM_CONF" timeout -s KILL "$HB_LIMIT" \
         srun --mpi=pmix -N2 -n4 -O "$HB_BUILDDIR/tests/cli/apiprobe" \

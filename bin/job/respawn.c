@@ -215,7 +215,7 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     h->stdin_sent = h->stdin_taken = 0;
     h->credit_owed = 0;
     h->file = 0;
-    h->file_sent = 0;
+    h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
     h->bye_sent = 0;
     j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);

@@ -123,6 +123,25 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     pods_clean 0 1 2 3
 }
 
+@test "respawn: a spare gets the files of the job, too" {
+    head -c 20000000 /dev/urandom > "$F/data"
+    sum=$(sha256sum < "$F/data")
+    pod 0 bash -c 'cat > /tmp/data' < "$F/data"
+    start_policy respawn --spares 1 --preload-files /tmp/data \
+        -H pod-1:1,pod-2:1,pod-3:1 bash -c "sha256sum < \
+        \$HPCBOOT_SESSION_DIR/data; $until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until pod 3 test -s /tmp/started
+    pod 1 touch /tmp/go
+    pod 3 touch /tmp/go
+    job_ends
+    ended_with 0
+    says '^rank 1 is through$'
+    [ "$(grep -cF "$sum" <<< "$output")" -eq 3 ]
+    pods_clean 0 1 2 3
+}
+
 @test "respawn: without a spare the host is waited for" {
     start_policy respawn -H pod-1,pod-2 bash -c "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done

@@ -230,13 +230,28 @@ int job_framework_command(struct job *j, struct hpcboot_error *err)
 
 /* --- the gang ------------------------------------------------------------ */
 
-static int recognises(const struct job *j, const struct hb_recipe *r,
-                      const char *name)
+static const char *program_name(const struct job *j)
 {
     const char *program = j->opt->apps[0].argv.v[0];
     const char *slash = strrchr(program, '/');
 
-    if (hb_recipe_detects(r, "command", slash != NULL ? slash + 1 : program)) {
+    return slash != NULL ? slash + 1 : program;
+}
+
+/* Outside an operator's gang only the command counts, and most jobs are no
+ * framework's: a text that does not have its name need not be understood. */
+static int may_recognise(const struct job *j, const char *text, size_t len)
+{
+    const char *name = program_name(j);
+
+    return j->gang.operator_made ||
+           memmem(text, len, name, strlen(name)) != NULL;
+}
+
+static int recognises(const struct job *j, const struct hb_recipe *r,
+                      const char *name)
+{
+    if (hb_recipe_detects(r, "command", program_name(j))) {
         return 1;
     }
     if (!j->gang.operator_made) {
@@ -278,7 +293,8 @@ static void look_around(struct job *j)
                            &len, NULL) < 0) {
             continue;
         }
-        if (hb_recipe_parse(&r, path, text, len, NULL) >= 0) {
+        if (may_recognise(j, text, len) &&
+            hb_recipe_parse(&r, path, text, len, NULL) >= 0) {
             how = recognises(j, r, names.v[i]);
         }
         if (how > 0 && how < strength) {

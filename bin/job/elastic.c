@@ -2,25 +2,22 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* An elastic job whose policy lets it live again looks at its source of hosts
- * now and then. A host that has come and answers at its port, or one that the
+ * now and then. A host that has come and takes logins, or one that the
  * source no longer names, is the end of this life: ranks get the checkpoint
  * signal and their grace, and the next life has the new size.
  *
  * Sources may block for long, and an API must not be asked by two at a time:
- * a child process asks, and writes a name per line. It is forked and never
+ * a child process asks, and writes a line per host. It is forked and never
  * executes anything; it dies with its parent. A host that was taken in twice
  * and did not come up is not tried again. */
 #include "config.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,14 +26,20 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-#define LOOK_MS 3000     /* between the end of a look and the next */
-#define ANSWER_MS 2000   /* for a new host to accept a connection */
+#define LOOK_MS 3000 /* between the end of a look and the next */
 #define NAMES_MAX (64u << 20)
 #define TRIES_MAX 2u
-#define SSH_PORT "22"
+#define CANDIDATES_MAX 16u /* at a time, as probes are */
+
+struct candidate { /* a host that takes no part, and might */
+    char *name;
+    struct job_probe *probe; /* NULL: it cannot be asked, and is believed */
+};
 
 struct elastic {
     struct job *job;
+    struct candidate candidates[CANDIDATES_MAX];
+    uint32_t n, waiting; /* how many there are; have not been judged */
     struct event *timer, *readable;
     struct hb_buf names;
     pid_t child;
@@ -74,53 +77,16 @@ static int is_new(const struct job *j, const char *name)
 
 /* --- in the child -------------------------------------------------------- */
 
-static int connects(const struct addrinfo *a)
-{
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                    0);
-    struct pollfd p = {fd, POLLOUT, 0};
-    int err = 0;
-    socklen_t len = sizeof err;
-    int yes = fd >= 0 && (connect(fd, a->ai_addr, a->ai_addrlen) == 0 ||
-                          (errno == EINPROGRESS &&
-                           poll(&p, 1, ANSWER_MS) == 1 &&
-                           getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len)
-                               == 0 && err == 0));
-
-    hb_fd_close(&fd);
-    return yes;
-}
-
-static int answers(const struct job *j, const struct hb_host *h)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *list = NULL;
-    char port[16] = SSH_PORT;
-    int yes = h->is_local || j->boot.launch_with != NULL;
-
-    if (h->port > 0 || j->opt->port > 0) {
-        snprintf(port, sizeof port, "%d", h->port > 0 ? h->port
-                                                      : j->opt->port);
-    }
-    if (!yes && getaddrinfo(h->name, port, &hints, &list) == 0) {
-        for (const struct addrinfo *a = list; a != NULL && !yes;
-             a = a->ai_next) {
-            yes = connects(a);
-        }
-        freeaddrinfo(list);
-    }
-    return yes;
-}
-
-static void write_names(const struct job *j, const struct hb_gang *gang,
-                        int fd)
+/* "NAME PORT USER" per line; 0 and "-" where the source names none. */
+static void write_hosts(const struct hb_gang *gang, int fd)
 {
     struct hb_str out = HB_STR_INIT;
 
     for (size_t i = 0; i < gang->n; i++) {
-        if (!is_new(j, gang->hosts[i].name) || answers(j, &gang->hosts[i])) {
-            hb_str_putf(&out, "%s\n", gang->hosts[i].name);
-        }
+        const struct hb_host *h = &gang->hosts[i];
+
+        hb_str_putf(&out, "%s %d %s\n", h->name, h->port,
+                    h->user != NULL ? h->user : "-");
     }
     (void)hb_fd_write_all(fd, hb_str_text(&out), out.len, NULL);
 }
@@ -136,7 +102,7 @@ static void look(const struct job *j, int fd)
     }
     hb_log_set_sink(NULL, NULL, HB_ERROR);
     if (job_gather(j, 0, NULL, &gang, &err) == 0) {
-        write_names(j, &gang, fd);
+        write_hosts(&gang, fd);
     }
     _exit(0); /* nothing of the parent's is to be flushed or freed here */
 }
@@ -149,7 +115,7 @@ static int has_line(const struct hb_buf *names, const char *name)
     size_t len = strlen(name);
 
     while (p != NULL && *p != '\0') {
-        if (strncmp(p, name, len) == 0 && p[len] == '\n') {
+        if (strncmp(p, name, len) == 0 && p[len] == ' ') {
             return 1;
         }
         p = strchr(p, '\n');
@@ -173,44 +139,118 @@ static const struct job_host *vanished(const struct job *j,
     return NULL;
 }
 
-/* Takes in all that have come; the first one's name, or NULL. */
-static char *take_in_new(struct job *j, char *names)
+static void forget_candidates(struct elastic *e)
 {
-    char *first = NULL, *save = NULL;
+    for (uint32_t i = 0; i < e->n; i++) {
+        job_probe_end(e->candidates[i].probe);
+        free(e->candidates[i].name);
+    }
+    e->n = 0;
+}
 
-    for (char *name = strtok_r(names, "\n", &save); name != NULL;
-         name = strtok_r(NULL, "\n", &save)) {
-        if (is_new(j, name)) {
-            hb_strv_push(&j->lives->tried, name);
-            hb_lives_note_back(j->lives, name);
-            first = first != NULL ? first : name;
+/* All candidates are judged: takes in those that take logins. */
+static void take_in(struct elastic *e)
+{
+    struct job *j = e->job;
+    struct hb_str come = HB_STR_INIT;
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct candidate *c = &e->candidates[i];
+
+        if (c->probe == NULL || job_probe_takes_logins(c->probe)) {
+            hb_strv_push(&j->lives->tried, c->name);
+            hb_lives_note_back(j->lives, c->name);
+            hb_str_putf(&come, "%s%s", come.len > 0 ? ", " : "", c->name);
+            n++;
+        } else { /* a life that begins now does without it */
+            hb_lives_note_lost(j->lives, c->name);
         }
     }
-    return first;
+    forget_candidates(e);
+    if (come.len > 0) {
+        j->end_signal = j->opt->checkpoint_signal;
+        job_fail(j, HB_CAUSE_RESIZE, 0, "host%s %s %s come into the gang (%s)",
+                 n > 1 ? "s" : "", hb_str_text(&come), n > 1 ? "have" : "has",
+                 j->gang.source);
+    }
+    hb_str_destroy(&come);
+    arm_ms(e->timer, LOOK_MS);
+}
+
+static void on_judged(void *arg)
+{
+    struct elastic *e = arg;
+
+    if (--e->waiting == 0 && e->job->phase == JOB_RUNNING) {
+        take_in(e);
+    }
+}
+
+/* Only logins over SSH can be tried without starting anything. */
+static void add_candidate(struct elastic *e, const char *name, int port,
+                          const char *user)
+{
+    struct job *j = e->job;
+    struct candidate *c = &e->candidates[e->n];
+    const struct hb_boot_target target = {
+        .host = name, .port = port, .user = user, .token = "",
+    };
+
+    if (e->n == CANDIDATES_MAX) {
+        return; /* the next look has room for the others */
+    }
+    c->probe = NULL;
+    if (j->boot.launch_with == NULL && !hb_host_is_self(name)) {
+        c->probe = job_probe_begin(j, &target, on_judged, e);
+        if (c->probe == NULL) {
+            return;
+        }
+        e->waiting++;
+    }
+    c->name = hb_xstrdup(name);
+    e->n++;
+}
+
+static void find_candidates(struct elastic *e, char *lines)
+{
+    char *save = NULL;
+
+    for (char *line = strtok_r(lines, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        char *rest = NULL, *name = strtok_r(line, " ", &rest);
+        const char *port = strtok_r(NULL, " ", &rest);
+        const char *user = strtok_r(NULL, " ", &rest);
+
+        if (user != NULL && is_new(e->job, name)) {
+            add_candidate(e, name, atoi(port),
+                          hb_streq(user, "-") ? NULL : user);
+        }
+    }
 }
 
 static void judge(struct elastic *e)
 {
     struct job *j = e->job;
     const struct job_host *gone;
-    const char *come;
 
     hb_buf_put_raw(&e->names, "", 1);
-    if (j->phase != JOB_RUNNING || e->names.len <= 1) {
-        return; /* what cannot be read now says nothing */
+    if (j->phase != JOB_RUNNING) {
+        return;
     }
-    gone = vanished(j, &e->names);
+    /* What cannot be read now says nothing. */
+    gone = e->names.len > 1 ? vanished(j, &e->names) : NULL;
     if (gone != NULL) {
         j->end_signal = j->opt->checkpoint_signal;
         job_fail(j, HB_CAUSE_RESIZE, 0, "host %s is no longer in the gang "
                  "(%s)", gone->spec->name, j->gang.source);
-    } else if (j->map->n_ranks < j->opt->apps[0].np) {
-        come = take_in_new(j, (char *)e->names.data);
-        if (come != NULL) {
-            j->end_signal = j->opt->checkpoint_signal;
-            job_fail(j, HB_CAUSE_RESIZE, 0, "host %s has come into the gang "
-                     "(%s)", come, j->gang.source);
-        }
+        return;
+    }
+    if (j->map->n_ranks < j->opt->apps[0].np) {
+        find_candidates(e, (char *)e->names.data);
+    }
+    if (e->waiting == 0) {
+        take_in(e);
     }
 }
 
@@ -243,7 +283,6 @@ static void on_names(evutil_socket_t fd, short what, void *arg)
     }
     stop_look(e);
     judge(e);
-    arm_ms(e->timer, LOOK_MS);
 }
 
 static void on_look_due(evutil_socket_t fd, short what, void *arg)
@@ -292,6 +331,7 @@ void job_elastic_close(struct job *j)
 {
     if (j->elastic != NULL) {
         stop_look(j->elastic);
+        forget_candidates(j->elastic);
         event_free(j->elastic->timer);
         hb_buf_destroy(&j->elastic->names);
         free(j->elastic);

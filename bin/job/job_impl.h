@@ -363,7 +363,14 @@ void job_warn_pinned(const struct job *j);
 /* Gives a host up: closes it and tells the events. */
 void host_forget(struct job_host *h);
 
-/* probe.c: what has become of a host that is not heard any more */
+/* probe.c: does a host take logins, and what has become of one that is not
+ * heard any more? NULL: there are too many, or none can be begun. `told` comes
+ * from the loop; the probe stays until it is ended. */
+struct job_probe *job_probe_begin(struct job *j,
+                                  const struct hb_boot_target *target,
+                                  void (*told)(void *arg), void *arg);
+void job_probe_end(struct job_probe *p); /* NULL-safe */
+int job_probe_takes_logins(const struct job_probe *p); /* once it is over */
 /* It has been silent for so long; 0: it is heard again. */
 void host_suspect(struct job_host *h, uint32_t silent_ms, uint32_t load_milli);
 void host_probe(struct job_host *h);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* What has become of a host whose agent is not heard any more. The end of a
- * link does not say whether a pod was deleted, frozen or cut off; how far a
- * login comes that is begun now does. It is given up when the host's key has
- * been seen, so nothing is started there.
+/* Probes: how far a login to a host comes that is begun now. It is given up
+ * when the host's key has been seen, so nothing is started there.
  *
- * It begins when a host is suspected (bin/link), or when its link has broken
+ * They tell what has become of a host whose agent is not heard any more, since
+ * the end of a link does not say whether a pod was deleted, frozen or cut off;
+ * and whether a host that has come into an elastic gang takes logins
+ * (elastic.c).
+ *
+ * The one of a host begins when a host is suspected (bin/link), or when its link has broken
  * without a warning; in that case it has until the job's last words. The
  * launcher asks, also for hosts that were started by others. */
 #include "config.h"
@@ -26,7 +29,9 @@
 #define LAST_WAIT_MS 1000
 
 struct job_probe {
-    struct job_host *h;
+    struct job *job;
+    void (*told)(void *arg); /* when it is over; or NULL */
+    void *arg;
     struct hb_boot *boot;
     struct event *enough; /* ends the boot, outside of its own event */
     enum hb_boot_stage reached;
@@ -41,8 +46,11 @@ static void on_enough(evutil_socket_t fd, short what, void *arg)
     hb_boot_cancel(p->boot);
     p->boot = NULL;
     p->over = 1;
-    if (p->h->job->phase == JOB_OVER) {
-        event_base_loopbreak(p->h->job->base);
+    if (p->job->phase == JOB_OVER) {
+        event_base_loopbreak(p->job->base);
+    }
+    if (p->told != NULL) {
+        p->told(p->arg); /* which may end it */
     }
 }
 
@@ -95,35 +103,33 @@ static const struct hb_boot_events events = {
     .reached = on_reached, .open = on_open, .failed = on_failed,
 };
 
-void host_probe(struct job_host *h)
+struct job_probe *job_probe_begin(struct job *j,
+                                  const struct hb_boot_target *target,
+                                  void (*told)(void *arg), void *arg)
 {
-    struct job *j = h->job;
     struct hpcboot_error err = {0};
-    const struct hb_boot_target target = {
-        .host = h->spec->name, .user = h->spec->user, .port = h->spec->port,
-        .token = h->token,
-    };
     struct job_probe *p;
 
-    if (h->probe != NULL || host_way(h) != HB_BOOT_SSH ||
-        j->n_probes >= PROBES_MAX) {
-        return;
+    if (j->n_probes >= PROBES_MAX) {
+        return NULL;
     }
-    p = h->probe = hb_xcalloc(1, sizeof *p);
+    p = hb_xcalloc(1, sizeof *p);
     j->n_probes++;
-    p->h = h;
+    p->job = j;
+    p->told = told;
+    p->arg = arg;
     p->enough = evtimer_new(j->base, on_enough, p);
     if (p->enough == NULL ||
-        hb_boot_start(&p->boot, HB_BOOT_SSH, &j->boot, &target, &events, p,
+        hb_boot_start(&p->boot, HB_BOOT_SSH, &j->boot, target, &events, p,
                       &err) < 0) {
-        host_probe_end(h);
+        job_probe_end(p);
+        return NULL;
     }
+    return p;
 }
 
-void host_probe_end(struct job_host *h)
+void job_probe_end(struct job_probe *p)
 {
-    struct job_probe *p = h->probe;
-
     if (p == NULL) {
         return;
     }
@@ -131,9 +137,31 @@ void host_probe_end(struct job_host *h)
     if (p->enough != NULL) {
         event_free(p->enough);
     }
+    p->job->n_probes--;
     free(p);
+}
+
+int job_probe_takes_logins(const struct job_probe *p)
+{
+    return p->why == HB_WHY_OTHER && p->reached >= HB_STAGE_AUTH;
+}
+
+void host_probe(struct job_host *h)
+{
+    const struct hb_boot_target target = {
+        .host = h->spec->name, .user = h->spec->user, .port = h->spec->port,
+        .token = h->token,
+    };
+
+    if (h->probe == NULL && host_way(h) == HB_BOOT_SSH) {
+        h->probe = job_probe_begin(h->job, &target, NULL, NULL);
+    }
+}
+
+void host_probe_end(struct job_host *h)
+{
+    job_probe_end(h->probe);
     h->probe = NULL;
-    h->job->n_probes--;
 }
 
 static const char *words_of_failure(enum hb_boot_why why, int silent)

@@ -145,6 +145,27 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "an elastic job takes no host in that takes no logins" {
+    "$podlab" link 3 down
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts
+        exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+        --on-failure restart-job --max-restarts 0 --np 1:3 \
+        --hostfile /tmp/hosts bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
+        [ "$HPCBOOT_EPOCH" != 1 ] || exit 0
+        echo $$ > /tmp/started
+        exec sleep 1000' &
+    job=$!
+    wait_until pod 1 test -s /tmp/started
+    pod 0 bash -c 'printf "%s slots=1\n" pod-1 pod-2 pod-3 > /tmp/hosts'
+    job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 1$'
+    says 'host pod-2 has come into the gang'
+    pods_clean 0 1 2
+}
+
 @test "an elastic job takes a host in again that was lost and came back" {
     # shellcheck disable=SC2016  # expanded in the pod
     pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \

@@ -148,6 +148,19 @@ pod_hb() {
         "$HB_LIMIT" "$hbrun" "$@"
 }
 
+# pod_job COMMAND...: in the background of pod-0, as $job; its pid there is in
+# /tmp/launcher, its words in /tmp/out and /tmp/err.
+pod_job() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'echo $$ > /tmp/launcher
+        exec "$@" > /tmp/out 2> /tmp/err' - "$@" &
+    job=$!
+}
+pod_job_ends() {
+    ends "$job"
+    output=$(pod 0 cat /tmp/out /tmp/err)
+}
+
 # What runs in pod I besides its sshd (and the ps that asks). A session of sshd
 # whose peer is gone without a word is sshd's own matter.
 pod_processes() {

@@ -88,6 +88,18 @@ static int map_now(struct job *j, struct hpcboot_error *err)
                ? job_plan_map(j, err) : 0;
 }
 
+static void tell_waiting(const struct hb_strv *lost)
+{
+    struct hb_str names = HB_STR_INIT;
+
+    for (size_t i = 0; i < lost->n; i++) {
+        hb_str_putf(&names, "%s%s", i > 0 ? ", " : "", lost->v[i]);
+    }
+    hb_log(HB_WARN, "the hosts that are left do not have room for all ranks; "
+           "waiting for the lost ones: %s", hb_str_text(&names));
+    hb_str_destroy(&names);
+}
+
 int job_plan_ranks(struct job *j, struct hpcboot_error *err)
 {
     int rc;
@@ -111,8 +123,7 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
         }
     }
     j->need_lost = 1;
-    hb_log(HB_WARN, "the hosts that are left do not have room for all ranks; "
-           "waiting for the lost ones: %s", j->lives->lost.v[0]);
+    tell_waiting(&j->lives->lost);
     rc = map_now(j, err);
     if (rc < 0) {
         err->code = HPCBOOT_ERR_HOST; /* it did fit once */

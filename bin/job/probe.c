@@ -9,9 +9,9 @@
  * and whether a host that has come into an elastic gang takes logins
  * (elastic.c).
  *
- * The one of a host begins when a host is suspected (bin/link), or when its link has broken
- * without a warning; in that case it has until the job's last words. The
- * launcher asks, also for hosts that were started by others. */
+ * The one of a host begins when a host is suspected (bin/link), or when its
+ * link has broken without a warning; in that case it has until the job's last
+ * words. The launcher asks, also for hosts that were started by others. */
 #include "config.h"
 
 #include <stdlib.h>

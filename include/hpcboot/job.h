@@ -73,7 +73,9 @@ int hpcboot_local_rank_of(int rank);
 const char *hpcboot_host_of(int rank);
 /* "hbrun", "pmix", "pmi1", "mpi", "alone", or a bootstrap's name. */
 const char *hpcboot_launcher(void);
-/* Of the membership: 0 at first, one more with each change of it. */
+/* Of this life of the job: 0 at first, one more with each rank whose end in a
+ * failure is known on this host. (HPCBOOT_EPOCH in the environment counts what
+ * was started again.) */
 unsigned hpcboot_epoch(void);
 
 const char *hpcboot_version(void); /* "0.1.0", of the library that runs */

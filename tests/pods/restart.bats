@@ -19,18 +19,13 @@ restart() {
 # in their second life; its words are in /tmp/out and /tmp/err.
 start_restart() {
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+    pod_job "$hbrun" \
         --on-failure restart-job --restart-delay 100ms "$@" bash -c '
         echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH" \
             "on $(hostname)"
         [ "$HPCBOOT_RESTART" = 0 ] || exit 0
         echo $$ > /tmp/started
-        exec sleep 1000' &
-    job=$!
-}
-job_ends() {
-    ends $job
-    output=$(pod 0 cat /tmp/out /tmp/err)
+        exec sleep 1000'
 }
 agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
@@ -60,7 +55,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     wait_until pod 1 test -s /tmp/started
     wait_until pod 2 test -s /tmp/started
     pod 2 kill -KILL "$(agent_in 2)"
-    job_ends
+    pod_job_ends
     ended_with 0
     says 'host pod-2.*restart 1'
     says '^rank 0 of 2 epoch 1 on pod-1$'
@@ -74,7 +69,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     wait_until pod 2 test -s /tmp/started
     pod 3 test ! -e /tmp/started
     pod 1 kill -KILL "$(agent_in 1)"
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 0 of 2 epoch 1 on pod-2$'
     says '^rank 1 of 2 epoch 1 on pod-3$'
@@ -88,7 +83,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     "$podlab" kill 2
     wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
     "$podlab" again 2
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 1 of 2 epoch 1 on pod-2$'
     pods_clean 0 1 2
@@ -99,7 +94,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     wait_until pod 1 test -s /tmp/started
     wait_until pod 2 test -s /tmp/started
     "$podlab" kill 2
-    job_ends
+    pod_job_ends
     ended_with 75
     says 'pod-2'
     pods_clean 0 1
@@ -110,7 +105,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     wait_until pod 1 test -s /tmp/started
     wait_until pod 2 test -s /tmp/started
     pod 2 kill -KILL "$(agent_in 2)"
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 1 of 2 epoch 0 on pod-2$'
     says '^rank 0 of 1 epoch 1 on pod-1$'
@@ -118,23 +113,22 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 }
 
 @test "an elastic job grows and shrinks with its hostfile" {
+    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts'
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts
-        exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+    pod_job "$hbrun" \
         --on-failure restart-job --checkpoint-signal USR1 --np 1:2 \
         --hostfile /tmp/hosts bash -c '
         echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
         [ "$HPCBOOT_EPOCH" != 2 ] || exit 0
         trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
         echo $$ > /tmp/started.$HPCBOOT_EPOCH
-        while :; do sleep 0.1; done' &
-    job=$!
+        while :; do sleep 0.1; done'
     wait_until pod 1 test -s /tmp/started.0
     pod 0 bash -c 'echo pod-2 slots=1 >> /tmp/hosts'
     wait_until pod 1 test -s /tmp/started.1
     wait_until pod 2 test -s /tmp/started.1
     pod 0 bash -c 'echo pod-2 slots=1 > /tmp/hosts'
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 0 of 1 epoch 0$'
     says '^rank 1 of 2 epoch 1$'
@@ -147,19 +141,18 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "an elastic job takes no host in that takes no logins" {
     "$podlab" link 3 down
+    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts'
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts
-        exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+    pod_job "$hbrun" \
         --on-failure restart-job --max-restarts 0 --np 1:3 \
         --hostfile /tmp/hosts bash -c '
         echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
         [ "$HPCBOOT_EPOCH" != 1 ] || exit 0
         echo $$ > /tmp/started
-        exec sleep 1000' &
-    job=$!
+        exec sleep 1000'
     wait_until pod 1 test -s /tmp/started
     pod 0 bash -c 'printf "%s slots=1\n" pod-1 pod-2 pod-3 > /tmp/hosts'
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 1 of 2 epoch 1$'
     says 'host pod-2 has come into the gang'
@@ -168,19 +161,18 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "an elastic job takes a host in again that was lost and came back" {
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+    pod_job "$hbrun" \
         --on-failure restart-job --restart-delay 10ms --np 1:2 \
         -H pod-1:1,pod-2:1 bash -c '
         echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
         [ "$HPCBOOT_EPOCH" != 2 ] || exit 0
         echo $$ > /tmp/started.$HPCBOOT_EPOCH
-        exec sleep 1000' &
-    job=$!
+        exec sleep 1000'
     wait_until pod 2 test -s /tmp/started.0
     "$podlab" kill 2
     wait_until pod 1 test -s /tmp/started.1
     "$podlab" again 2
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 0 of 1 epoch 1$'
     says '^rank 1 of 2 epoch 2$'
@@ -202,17 +194,16 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "a pod is evicted: ranks get the checkpoint signal and time" {
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
+    pod_job "$hbrun" \
         --checkpoint-signal USR1 -H pod-1,pod-2 bash -c '
         trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
         trap "echo TERM came" TERM
         echo $$ > /tmp/started
-        while :; do sleep 0.1; done' &
-    job=$!
+        while :; do sleep 0.1; done'
     wait_until pod 1 test -s /tmp/started
     wait_until pod 2 test -s /tmp/started
     pod 2 kill -TERM "$(agent_in 2)"
-    job_ends
+    pod_job_ends
     ended_with 75
     says '^saved 0$'
     says '^saved 1$'
@@ -223,18 +214,16 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "the launcher is evicted: ranks get the checkpoint signal" {
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'echo $$ > /tmp/launcher; exec "$@" > /tmp/out 2> /tmp/err' \
-        - "$hbrun" --on-failure restart-job --checkpoint-signal SIGUSR2 \
+    pod_job "$hbrun" --on-failure restart-job --checkpoint-signal SIGUSR2 \
         -H pod-1,pod-2 bash -c '
         trap "echo saved \$HPCBOOT_RANK; exit 0" USR2
         echo $$ > /tmp/started
-        while :; do sleep 0.1; done' &
-    job=$!
+        while :; do sleep 0.1; done'
     wait_until pod 1 test -s /tmp/started
     wait_until pod 2 test -s /tmp/started
     # shellcheck disable=SC2016  # expanded in the pod
     pod 0 bash -c 'kill -TERM $(cat /tmp/launcher)'
-    job_ends
+    pod_job_ends
     ended_with 143
     says '^saved 0$'
     says '^saved 1$'

@@ -15,14 +15,7 @@ policy() { # POLICY ARGUMENTS...
         --restart-delay 100ms "${@:2}"
 }
 start_policy() { # POLICY ARGUMENTS...: in the background, words in /tmp
-    # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'exec "$@" > /tmp/out 2> /tmp/err' - "$hbrun" \
-        --on-failure "$1" --restart-delay 100ms "${@:2}" &
-    job=$!
-}
-job_ends() {
-    ends $job
-    output=$(pod 0 cat /tmp/out /tmp/err)
+    pod_job "$hbrun" --on-failure "$1" --restart-delay 100ms "${@:2}"
 }
 agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 # shellcheck disable=SC2016  # expanded in the ranks
@@ -39,7 +32,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     wait_until pod_is_clean 2
     pod 1 touch /tmp/go
     pod 3 touch /tmp/go
-    job_ends
+    pod_job_ends
     ended_with 75
     says '^rank 0 is through$'
     says '^rank 2 is through$'
@@ -51,7 +44,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     start_policy continue -H pod-1,pod-2 bash -c "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
     for i in 1 2; do pod $i kill -KILL "$(agent_in $i)"; done
-    job_ends
+    pod_job_ends
     ended_with 75
     pods_clean 0 1 2
 }
@@ -112,7 +105,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     wait_until pod 3 bash -c '[ "$(wc -l < /tmp/started)" = 2 ]'
     pod 1 touch /tmp/go
     pod 3 touch /tmp/go
-    job_ends
+    pod_job_ends
     ended_with 0
     says 'host pod-2.*spare pod-3'
     for rank in 1 2; do
@@ -135,7 +128,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     wait_until pod 3 test -s /tmp/started
     pod 1 touch /tmp/go
     pod 3 touch /tmp/go
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 1 is through$'
     [ "$(grep -cF "$sum" <<< "$output")" -eq 3 ]
@@ -151,7 +144,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     wait_until pod 2 test -s /tmp/started
     pod 1 touch /tmp/go
     pod 2 touch /tmp/go
-    job_ends
+    pod_job_ends
     ended_with 0
     says '^rank 1 epoch 1 restart 1 on pod-2$'
     pods_clean 0 1 2
@@ -161,7 +154,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     start_policy respawn --wait-hosts 2 -H pod-1,pod-2 bash -c "$until_told"
     for i in 1 2; do wait_until pod $i test -s /tmp/started; done
     "$podlab" kill 2
-    job_ends
+    pod_job_ends
     ended_with 75
     says 'host pod-2 did not come back'
     pods_clean 0 1

@@ -3,7 +3,7 @@
 
 /* Every collective against the reference (coll_ref.h): a seeded sample of
  * kind x type x op x size x ranks x root x in-place x blocking, started in
- * batches, persistent; HB_TEST_LONG=1 takes many more, and larger ones.
+ * batches, persistent; HB_LONG=yes takes many more, and larger ones.
  * HB_TEST_SEED chooses another sample. */
 
 #include "config.h"
@@ -38,7 +38,8 @@ static uint64_t base_seed(void)
 
 static bool is_long(void)
 {
-    return getenv("HB_TEST_LONG") != NULL;
+    const char *s = getenv("HB_LONG"); /* ./check --long */
+    return s != NULL && strcmp(s, "yes") == 0;
 }
 
 /* Bytes at which something changes: nothing, one element, beside the flag,

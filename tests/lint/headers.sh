@@ -13,10 +13,12 @@ read -ra pmix < <(pkg-config --cflags pmix 2> /dev/null)
 # What a bridge to MPI is compiled with, where there is one.
 read -ra mpi < <(pkg-config --cflags ompi-c 2> /dev/null)
 
+read -ra cc <<< "$CC" # "ccache gcc", say
+
 compiles() { # LANGUAGE FLAG... ; the source on stdin
     local language=$1
     shift
-    "$CC" -x "$language" -fsyntax-only -Wall -Wextra -Werror -I. -Iinclude \
+    "${cc[@]}" -x "$language" -fsyntax-only -Wall -Wextra -Werror -I. -Iinclude \
         -I"$HB_BUILDDIR" -I"$HB_BUILDDIR/include" "${pmix[@]}" "$@" - 2>&1
 }
 alone() { # HEADER

@@ -41,6 +41,7 @@
 #define SETTLED_AGE_S 30
 #define SETTLED_QUIET_MS 3000
 #define PROGRESS_MS 5000
+#define FIRST_PROGRESS_MS 1000
 /* So many pods are named in a message, then a count. */
 #define NAMED_MAX 3
 
@@ -325,17 +326,18 @@ static int follow(struct search *s, int64_t wait_ms,
         rc = hb_k8s_wait(s->list, s->deadline_ns, err);
     }
     s->is_listed = rc >= 0;
-    s->changed_ms = s->told_ms = hb_now_ms();
+    s->changed_ms = hb_now_ms();
+    s->told_ms = s->changed_ms - PROGRESS_MS + FIRST_PROGRESS_MS;
     s->deadline_ns = hb_deadline_in_ms(wait_ms);
     while (rc >= 0) {
         rc = hb_k8s_choose(hb_k8s_pods(s->list), &s->choice, out, err);
         if (rc < 0 || is_settled(s, out)) {
             return rc;
         }
+        tell(s, out);
         if (hb_deadline_left_ms(s->deadline_ns) == 0) {
             return HPCBOOT_ERR_TIMED_OUT;
         }
-        tell(s, out);
         hb_k8s_members_destroy(out);
         rest(s);
         rc = hb_k8s_step(s->list, err);

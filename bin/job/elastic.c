@@ -91,7 +91,7 @@ static void write_hosts(const struct hb_gang *gang, int fd)
     (void)hb_fd_write_all(fd, hb_str_text(&out), out.len, NULL);
 }
 
-static void look(const struct job *j, int fd)
+static void look(struct job *j, int fd)
 {
     struct hb_gang gang = {0};
     struct hpcboot_error err = {0};

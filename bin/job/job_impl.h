@@ -323,7 +323,7 @@ int job_order_hosts(struct job *j, struct hpcboot_error *err);
 
 /* plan.c */
 /* Asks the source of hosts, now as at the beginning. progress: or NULL. */
-int job_gather(const struct job *j, int64_t wait_ms,
+int job_gather(struct job *j, int64_t wait_ms,
                void (*progress)(void *arg, const char *text),
                struct hb_gang *out, struct hpcboot_error *err);
 int job_plan_gang(struct job *j, struct hpcboot_error *err);

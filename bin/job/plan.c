@@ -12,6 +12,8 @@
 
 #include "bin/job/job_impl.h"
 #include "hostfile/k8s.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
@@ -88,10 +90,22 @@ static int count_local(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+/* The events begin early then; a file that cannot be opened is told later, by
+ * whoever opens it in any case. */
 static void say_waiting(void *arg, const char *text)
 {
-    (void)arg;
+    struct hpcboot_error unused;
+    struct job *j = arg;
+    struct hb_json *js = NULL;
+
     hb_log(HB_WARN, "waiting for pods: %s", text);
+    if (!j->opt->dry_run && job_events_open(j, &unused) == 0) {
+        js = job_event(j, "gathering");
+    }
+    if (js != NULL) {
+        hb_json_str(js, "detail", text);
+        job_event_end(j);
+    }
 }
 
 /* Of a struct job_reasons; `arg` is the job. */
@@ -108,7 +122,7 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
     }
 }
 
-int job_gather(const struct job *j, int64_t wait_ms,
+int job_gather(struct job *j, int64_t wait_ms,
                void (*progress)(void *arg, const char *text),
                struct hb_gang *out, struct hpcboot_error *err)
 {
@@ -117,6 +131,7 @@ int job_gather(const struct job *j, int64_t wait_ms,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
         .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
         .pod_group = j->opt->pod_group, .progress = progress,
+        .progress_arg = j,
         .min_hosts = j->opt->min_hosts, .wait_ms = wait_ms,
     };
 
@@ -126,9 +141,11 @@ int job_gather(const struct job *j, int64_t wait_ms,
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
 {
     int64_t wait_ms = j->opt->wait_hosts_ms;
-    int rc = job_gather(j, wait_ms < 0 ? WAIT_GANG_MS : wait_ms, say_waiting,
-                        &j->gang, err);
+    int rc;
 
+    j->wait_begun_ns = hb_now_ns();
+    rc = job_gather(j, wait_ms < 0 ? WAIT_GANG_MS : wait_ms, say_waiting,
+                    &j->gang, err);
     if (rc < 0) {
         return rc;
     }

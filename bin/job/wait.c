@@ -35,6 +35,7 @@
                               * are what name servers bear */
 #define VERDICT_WAIT_MS 1000 /* from the first loss to the report */
 #define EXAMPLES 2u          /* hosts of a kind whose own words are shown */
+#define LAST_TRY_MS 5000     /* for a host whose name was late */
 #define REASONS_WAIT_MS 5000 /* for what the cluster knows */
 #define NO_LIMIT UINT_MAX
 
@@ -354,6 +355,17 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     job_wait_check(j);
 }
 
+/* The gathering may have waited for pods to get names and addresses; a host
+ * that came in the last moment is tried nevertheless. */
+static int64_t left_to_wait_ms(const struct job *j)
+{
+    int64_t gone_ms = (hb_now_ns() - j->wait_begun_ns) / 1000000;
+    int64_t least_ms = j->wait_ms < LAST_TRY_MS ? j->wait_ms : LAST_TRY_MS;
+    int64_t left_ms = j->wait_ms - gone_ms;
+
+    return left_ms > least_ms ? left_ms : least_ms;
+}
+
 int job_wait_open(struct job *j, struct hpcboot_error *err)
 {
     struct hb_json *js;
@@ -363,10 +375,9 @@ int job_wait_open(struct job *j, struct hpcboot_error *err)
     if (j->verdict_timer == NULL || j->wait_timer == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
     }
-    j->wait_begun_ns = hb_now_ns();
-    j->wait_until_ns = hb_deadline_in_ms(j->wait_ms);
+    j->wait_until_ns = hb_deadline_in_ms(left_to_wait_ms(j));
     if (j->wait_ms > 0) {
-        arm_ms(j->wait_timer, j->wait_ms);
+        arm_ms(j->wait_timer, left_to_wait_ms(j));
     }
     js = job_event(j, "wait_begin");
     if (js != NULL) {

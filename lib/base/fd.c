@@ -17,10 +17,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/str.h"
+
+/* Long enough for whoever makes the FIFO's text to have begun. */
+#define FIFO_WAIT_MS 10000
 
 int hb_fd_fill_standard(struct hpcboot_error *err)
 {
@@ -129,12 +133,54 @@ int hb_fd_write_all(int fd, const void *data, size_t len,
     return HPCBOOT_OK;
 }
 
+/* Of a FIFO that was opened without waiting and has nothing to read: 1 when
+ * somebody writes to it now or has done so, 0 when it is something else. */
+static int await_writer(int fd, const char *path, struct hpcboot_error *err)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct stat st;
+    int n;
+
+    if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) {
+        return 0;
+    }
+    do {
+        n = poll(&p, 1, FIFO_WAIT_MS);
+    } while (n < 0 && errno == EINTR);
+    if (n == 0) {
+        return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "cannot read %s: it is a "
+                       "FIFO, and nobody has written to it for %d s", path,
+                       FIFO_WAIT_MS / 1000);
+    }
+    return 1;
+}
+
+/* What to do after a read that gave nothing: 1 read on, 0 the end. */
+static int nothing_read(int fd, const char *path, int *waited, ssize_t n,
+                        struct hpcboot_error *err)
+{
+    int rc = 1;
+
+    if (n < 0 && errno != EAGAIN) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
+    }
+    if (n == 0) {
+        rc = *waited ? 0 : await_writer(fd, path, err);
+    }
+    if (rc == 1) {
+        *waited = 1;
+        rc = hb_fd_set_nonblock(fd, 0, err) < 0 ? HPCBOOT_ERR_SYSTEM : 1;
+    }
+    return rc;
+}
+
 /* Reads to the end: files of /proc have no size to ask for. One byte more
  * than allowed is room enough to tell "full" from "too large". */
 static int read_to_end(int fd, const char *path, size_t max_bytes,
                        struct hb_buf *b, struct hpcboot_error *err)
 {
     const size_t step = 4096;
+    int waited = 0, rc;
     size_t want;
     ssize_t n;
 
@@ -148,14 +194,15 @@ static int read_to_end(int fd, const char *path, size_t max_bytes,
         do {
             n = read(fd, b->data + b->len, want);
         } while (n < 0 && errno == EINTR);
-        if (n < 0) {
-            return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s",
-                                 path);
+        if (n > 0) {
+            hb_buf_added(b, (size_t)n);
+            waited = 1; /* there is a writer, or it is no FIFO */
+            continue;
         }
-        if (n == 0) {
-            return HPCBOOT_OK;
+        rc = nothing_read(fd, path, &waited, n, err);
+        if (rc <= 0) {
+            return rc;
         }
-        hb_buf_added(b, (size_t)n);
     }
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
                    "cannot read %s: it is larger than %zu bytes", path,
@@ -169,7 +216,7 @@ int hb_file_read(const char *path, size_t max_bytes, char **data_out,
     int fd, rc;
 
     hb_buf_init(&b, max_bytes + 2); /* see read_to_end, and the NUL */
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         rc = errno == ENOENT ? HPCBOOT_ERR_NOT_FOUND : HPCBOOT_ERR_SYSTEM;
         return hb_fail_errno(err, rc, "cannot open %s", path);

@@ -20,8 +20,9 @@ int hb_fd_socketpair(int out[2], struct hpcboot_error *err);
 /* Writes all or fails; waits where the descriptor does not block. */
 int hb_fd_write_all(int fd, const void *data, size_t len,
                     struct hpcboot_error *err);
-/* Reads a regular or /proc file whole, at most max_bytes; *data_out is
- * NUL-terminated one past *len_out, free() it. */
+/* Reads a file whole, at most max_bytes; *data_out is NUL-terminated one past
+ * *len_out, free() it. A FIFO is waited for 10 s for somebody to write to it,
+ * and read until all writers have closed it. */
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err);
 /* Absolute path of the running program, free() it; NULL where it

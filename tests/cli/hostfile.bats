@@ -192,3 +192,15 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     done
     [ "$(cat out)" = 'w-[0-11]' ]
 }
+
+@test "hostfile: a FIFO is waited for, and not forever" {
+    mkfifo hosts
+    hpcboot hostfile --hostfile hosts -f plain > out &
+    reader=$!
+    echo 'a slots=2' > hosts
+    wait $reader
+    [ "$(cat out)" = a ]
+    run hpcboot hostfile --hostfile hosts
+    [ "$status" -ne 0 ]
+    says 'hosts: it is a FIFO, and nobody has written to it for 10 s'
+}

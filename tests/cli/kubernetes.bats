@@ -144,9 +144,15 @@ END
            "status": {"phase": "Pending"}}],
  "watches": [["hold"], ["hold"]]}
 END
-    run in_pod "$hbrun" --pod-selector x!=y --min-hosts 1 --wait-hosts 0.2 \
-        echo ran
+    run in_pod "$hbrun" --pod-selector x!=y --min-hosts 1 --wait-hosts 1.1 \
+        --events events echo ran
     ended_with 0
+    # What pods are waited for counts as waiting for hosts.
+    python3 -c 'import json
+events = list(map(json.loads, open("events")))
+assert events[0]["event"] == "gathering" and "1 of 2" in events[0]["detail"]
+ends = [e["seconds"] for e in events if e["event"] == "wait_end"]
+assert len(ends) == 1 and ends[0] >= 1.1, ends'
     says '^ran$'
     says 'warning: .*1 of 2 pods have an address; b: no scheduler has looked'
     run in_pod "$hbrun" --pod-selector x!=y --min-hosts 2 --wait-hosts 0.2 \

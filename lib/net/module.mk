@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += \
-    %D%/addr.c %D%/addr.h \
-    %D%/tree.c %D%/tree.h
+    %D%/addr.c %D%/addr.h
 
 check_PROGRAMS += tests/fuzz/fuzz_addr
 TESTS += tests/fuzz/fuzz_addr

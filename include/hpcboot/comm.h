@@ -37,8 +37,11 @@ int hpcboot_team_create(struct hpcboot_team *parent, const int *ranks,
                         struct hpcboot_error *err);
 /* The living members of a team in which someone has died, in the old order,
  * in the job's next epoch. Called by all survivors; blocks until they have
- * agreed. The old team is only good for hpcboot_team_destroy. With all members
- * alive it makes an equal team. */
+ * agreed. The old team is only good for hpcboot_team_destroy, or to be shrunk
+ * once more by all survivors. With all members alive it makes an equal team.
+ * Of the world, or of what the world was shrunk to: hpcboot_fence is for its
+ * members from then on. A member that dies meanwhile may be in the new team;
+ * its first use says so, and it is shrunk again. */
 int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
                         struct hpcboot_error *err);
 /* Local. Its requests must be complete; NULL is a no-op; not for the world

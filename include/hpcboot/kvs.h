@@ -37,8 +37,9 @@ int hpcboot_get(int rank, const char *key, void **value_out, size_t *size_out,
 enum {
     HPCBOOT_COLLECT = 1 /* values travel with the fence; get is local then */
 };
-/* Collective over the scope. timeout_ms 0: no deadline. ERR_PEER_DEAD,
- * ERR_TIMED_OUT, ERR_CLOSED. */
+/* Collective over the scope. timeout_ms 0: no deadline. ERR_PEER_DEAD: a rank
+ * has died, and so every fence fails until hpcboot_world() is shrunk; then
+ * they are for the survivors (under hbrun). ERR_TIMED_OUT, ERR_CLOSED. */
 int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
                   struct hpcboot_error *err);
 

@@ -27,6 +27,12 @@ struct hpcboot_team {
     uint32_t context; /* tells its messages from those of other teams */
     int timeout_ms, deterministic;
     int permanent;    /* world and node team */
+    int whole;        /* all that lives: the world, and what it shrank to */
+    /* The team that this one came from by shrinking, however often: there its
+     * members meet to shrink it. NULL: it is its own. */
+    int *root;        /* ranks in the world */
+    int root_size;
+    uint32_t root_context;
     unsigned n_requests; /* under way or persistent */
     uint32_t deaths_seen;
     int failed;       /* ERR_PEER_DEAD was seen */
@@ -70,6 +76,8 @@ static inline int hb_api_is_in(void)
 /* team.c */
 int hb_api_teams_open(struct hpcboot_error *err);
 void hb_api_teams_close(void);
+
+/* peers.c */
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err);
 extern const struct hb_coll_net hb_api_net;
 /* ERR_PEER_DEAD with the death's text; 0: no such death is known. */

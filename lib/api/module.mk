@@ -9,6 +9,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/kvs.c \
     %D%/message.c \
     %D%/op.c \
+    %D%/peers.c \
     %D%/request.c \
     %D%/shrink.c \
     %D%/state.c \

@@ -4,11 +4,19 @@
 /* A team of the survivors. The broken team's collectives cannot be used, so
  * the survivors agree by messages: each tells the lowest rank that it knows
  * to be alive that it has come; that one, the leader, waits for everybody who
- * lives, and tells all of them who is in the new team. On each node the lowest
- * member then takes a region and tells the others of its node.
+ * lives, and tells all of them who is in the new team, and where its regions
+ * are. The lowest survivor of a node brings a region along; where it turns
+ * out that a node has none, because who should have brought it died, all come
+ * together once more.
  *
- * Who waits for somebody that dies meanwhile begins anew, with the next
- * leader; deaths are seen by all, so the search for a leader ends. */
+ * Whoever waits for somebody that dies meanwhile begins anew, with the next
+ * leader; deaths are seen by all, so the search for a leader ends. A leader
+ * that dies may have told some and not all. Those go on with a team that has
+ * a dead member, find that out when they use it, and shrink it: all shrinking
+ * of a team and of what it shrank to happens in one place, the first of these
+ * teams (its root), so that they meet those who were told nothing. A message
+ * to a leader that lives is taken and answered exactly once: nothing old is
+ * left for the next time. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -22,19 +30,59 @@
 /* Beyond what hpcboot_send can say. */
 #define TAG_COME ((uint64_t)1 << 40)
 #define TAG_TEAM ((uint64_t)2 << 40)
-#define TAG_REGION ((uint64_t)3 << 40)
 
-struct note {
-    struct hpcboot_team *team;
-    struct hb_xport_req *req;
-    int peer; /* rank in the team */
-    struct hpcboot_error *err;
+/* Where a team is shrunk. Ranks here are those of the root. */
+struct root {
+    const int *world; /* [size] */
+    int size, rank;
+    uint32_t context;
 };
 
-static int is_dead(const struct hpcboot_team *t, int rank)
+struct coming { /* what a survivor tells the leader */
+    uint64_t region;
+    uint32_t context;
+};
+
+/* The new team as the leader says it. */
+struct decision {
+    int32_t size;
+    uint32_t context;
+    uint32_t again; /* a region is missing: come once more */
+    struct member {
+        int32_t rank;
+        uint64_t region;
+    } members[];
+};
+
+static size_t decision_bytes(const struct root *t)
 {
-    return hb_api_peer_dead(t, t->world[rank], NULL) < 0;
+    return sizeof(struct decision) + (size_t)t->size * sizeof(struct member);
 }
+
+static struct root root_of(const struct hpcboot_team *team)
+{
+    struct root t = {team->world, team->size, -1, team->context};
+
+    if (team->root != NULL) {
+        t = (struct root){team->root, team->root_size, -1,
+                          team->root_context};
+    }
+    while (t.world[++t.rank] != hb_api.rank) {
+    }
+    return t;
+}
+
+static int is_dead(const struct root *t, int rank)
+{
+    return hb_api_peer_dead(NULL, t->world[rank], NULL) < 0;
+}
+
+struct note {
+    const struct root *root;
+    struct hb_xport_req *req;
+    int peer;
+    struct hpcboot_error *err;
+};
 
 /* 1 done; ERR_PEER_DEAD: it will not come. */
 static int note_ready(void *arg)
@@ -42,12 +90,15 @@ static int note_ready(void *arg)
     struct note *n = arg;
     int rc = hb_xport_test(hb_api.xport, n->req, NULL, n->err);
 
-    if (rc == 0 && is_dead(n->team, n->peer)) {
+    if (rc == 0 && is_dead(n->root, n->peer)) {
         rc = hb_xport_test(hb_api.xport, n->req, NULL, n->err);
         if (rc == 0) {
             hb_xport_cancel(hb_api.xport, n->req);
             rc = HPCBOOT_ERR_PEER_DEAD;
         }
+    }
+    if (rc == HPCBOOT_ERR_PEER_DEAD) {
+        rc = hb_api_peer_lost(n->root->world[n->peer], n->err);
     }
     return rc;
 }
@@ -60,27 +111,32 @@ static int finish(struct note *n)
     return rc > 0 ? 0 : rc;
 }
 
-static int tell(struct hpcboot_team *t, int to, uint64_t tag, const void *data,
+static int tell(const struct root *t, int to, uint64_t tag, const void *data,
                 size_t size, struct hpcboot_error *err)
 {
-    struct note n = {.team = t, .peer = to, .err = err};
+    struct note n = {.root = t, .peer = to, .err = err};
     int rc = hb_xport_send(hb_api.xport, t->world[to], 2 * t->context, tag,
                            data, size, &n.req, err);
 
     return rc < 0 ? rc : finish(&n);
 }
 
-static int hear(struct hpcboot_team *t, int from, uint64_t tag, void *data,
+static int hear(const struct root *t, int from, uint64_t tag, void *data,
                 size_t size, struct hpcboot_error *err)
 {
-    struct note n = {.team = t, .peer = from, .err = err};
+    struct note n = {.root = t, .peer = from, .err = err};
     int rc = hb_xport_recv(hb_api.xport, t->world[from], 2 * t->context, tag,
                            UINT64_MAX, data, size, &n.req, err);
 
     return rc < 0 ? rc : finish(&n);
 }
 
-static int lowest_alive(const struct hpcboot_team *t)
+static uint32_t node_of(const struct root *t, int rank)
+{
+    return hb_segment_node_of(hb_api.memory)[t->world[rank]];
+}
+
+static int lowest_alive(const struct root *t)
 {
     int r = 0;
 
@@ -90,59 +146,90 @@ static int lowest_alive(const struct hpcboot_team *t)
     return r;
 }
 
-/* The new team as the leader says it: size, context, ranks of the old. */
-struct decision {
-    int32_t size;
-    uint32_t context;
-    int32_t ranks[];
-};
-
-static size_t decision_bytes(const struct hpcboot_team *t)
+/* A region for the survivors of this node, if this rank is the lowest. */
+static uint64_t bring_region(const struct root *t)
 {
-    return sizeof(struct decision) + (size_t)t->size * sizeof(int32_t);
+    int *world = hb_xcalloc((size_t)t->size, sizeof *world);
+    int n = 0, me = 0;
+    size_t bytes;
+    uint64_t region;
+
+    for (int r = 0; r < t->size; r++) {
+        if (r == t->rank || !is_dead(t, r)) {
+            me = r == t->rank ? n : me;
+            world[n++] = t->world[r];
+        }
+    }
+    region = hb_team_take_region(world, n, me, &bytes);
+    free(world);
+    return region;
 }
 
-static int lead(struct hpcboot_team *t, struct decision *d,
-                struct hpcboot_error *err)
+/* Whether each node with several members has a region, or one that failed. */
+static int regions_missing(const struct root *t, const struct decision *d)
+{
+    unsigned char *members = hb_xcalloc((size_t)hb_api.nodes, 1);
+    unsigned char *has = hb_xcalloc((size_t)hb_api.nodes, 1);
+    int missing = 0;
+
+    for (int i = 0; i < d->size; i++) {
+        uint32_t node = node_of(t, d->members[i].rank);
+
+        members[node] += members[node] < 2;
+        has[node] |= d->members[i].region != 0;
+    }
+    for (int n = 0; n < hb_api.nodes; n++) {
+        missing |= members[n] > 1 && !has[n];
+    }
+    free(members);
+    free(has);
+    return missing;
+}
+
+static int lead(const struct root *t, const struct coming *mine,
+                struct decision *d, struct hpcboot_error *err)
 {
     d->size = 0;
-    d->context = hb_api.next_context;
+    d->context = mine->context;
     for (int r = 0; r < t->size; r++) {
-        uint32_t context = 0;
+        struct coming c = *mine;
         int rc = r == t->rank ? 0
                  : is_dead(t, r) ? HPCBOOT_ERR_PEER_DEAD
-                                 : hear(t, r, TAG_COME, &context,
-                                        sizeof context, err);
+                                 : hear(t, r, TAG_COME, &c, sizeof c, err);
 
         if (rc < 0 && rc != HPCBOOT_ERR_PEER_DEAD) {
             return rc;
         }
         if (rc == 0) {
-            d->ranks[d->size++] = r;
-            d->context = context > d->context ? context : d->context;
+            d->members[d->size++] = (struct member){r, c.region};
+            d->context = c.context > d->context ? c.context : d->context;
         }
     }
+    d->again = (uint32_t)regions_missing(t, d);
     for (int i = 0; i < d->size; i++) {
-        if (d->ranks[i] != t->rank) {
-            (void)tell(t, d->ranks[i], TAG_TEAM, d, decision_bytes(t), err);
+        if (d->members[i].rank != t->rank) {
+            (void)tell(t, d->members[i].rank, TAG_TEAM, d, decision_bytes(t),
+                       err);
         }
     }
     return 0;
 }
 
-static int agree(struct hpcboot_team *t, struct decision *d,
+/* Forgets a region that others may have been told of: it stays taken. */
+static int agree(const struct root *t, struct decision *d, uint64_t *region,
                  struct hpcboot_error *err)
 {
     int rc = HPCBOOT_ERR_PEER_DEAD;
 
     while (rc == HPCBOOT_ERR_PEER_DEAD) {
-        uint32_t context = hb_api.next_context;
         int leader = lowest_alive(t);
+        struct coming mine = {bring_region(t), hb_api.next_context};
 
+        *region = mine.region;
         if (leader == t->rank) {
-            return lead(t, d, err);
+            return lead(t, &mine, d, err);
         }
-        rc = tell(t, leader, TAG_COME, &context, sizeof context, err);
+        rc = tell(t, leader, TAG_COME, &mine, sizeof mine, err);
         if (rc == 0) {
             rc = hear(t, leader, TAG_TEAM, d, decision_bytes(t), err);
         }
@@ -150,40 +237,87 @@ static int agree(struct hpcboot_team *t, struct decision *d,
     return rc;
 }
 
-/* The region of this node, from its lowest member. */
-static int share_region(struct hpcboot_team *t, const struct decision *d,
-                        struct hb_team_plan *plan, uint64_t *mine,
-                        uint64_t *announced, struct hpcboot_error *err)
+/* Fences go on without those who are not in what the world has become. */
+static void leave_out_the_dead(const struct hb_team_plan *plan)
 {
-    const uint32_t *node_of = hb_segment_node_of(hb_api.memory);
-    int first = -1, rc = 0;
+    unsigned char *in = hb_xcalloc((size_t)hb_api.size, 1);
+    uint32_t n = (uint32_t)(hb_api.size - plan->size), at = 0;
+    uint32_t *dead = hb_xcalloc((size_t)n + 1, sizeof *dead);
 
-    *mine = hb_team_take_region(plan->world, plan->size, plan->rank,
-                                &plan->region_size);
-    for (int i = 0; rc == 0 && i < plan->size; i++) {
-        if (node_of[plan->world[i]] != (uint32_t)hb_api.node) {
-            continue;
-        }
-        first = first < 0 ? i : first;
-        if (first == plan->rank && i != first) {
-            (void)tell(t, d->ranks[i], TAG_REGION, mine, sizeof *mine, err);
-        } else if (i == plan->rank && i != first) {
-            rc = hear(t, d->ranks[first], TAG_REGION, &announced[first],
-                      sizeof *mine, err);
+    for (int i = 0; i < plan->size; i++) {
+        in[plan->world[i]] = 1;
+    }
+    for (int r = 0; r < hb_api.size && at < n; r++) {
+        if (!in[r]) {
+            dead[at++] = (uint32_t)r;
         }
     }
-    if (first == plan->rank) {
-        announced[first] = *mine;
+    free(in);
+    pthread_mutex_lock(&hb_api.lock);
+    hb_rdzv_set_members(hb_api.rdzv, plan->context, dead, n);
+    pthread_mutex_unlock(&hb_api.lock);
+}
+
+static void remember_root(struct hpcboot_team *t, const struct root *root,
+                          int whole)
+{
+    t->root = hb_xmalloc((size_t)root->size * sizeof *t->root);
+    memcpy(t->root, root->world, (size_t)root->size * sizeof *t->root);
+    t->root_size = root->size;
+    t->root_context = root->context;
+    t->whole = whole;
+}
+
+/* The region of each node is the first that one of its members brought; the
+ * others go back. */
+static int build(struct hpcboot_team *team, const struct root *t,
+                 const struct decision *d, uint64_t mine,
+                 struct hpcboot_team **out, struct hpcboot_error *err)
+{
+    uint64_t *announced = hb_xcalloc((size_t)t->size, sizeof *announced);
+    struct hb_team_plan plan = {
+        .world = hb_xcalloc((size_t)t->size, sizeof(int)), .size = d->size,
+        .context = d->context, .timeout_ms = team->timeout_ms,
+        .deterministic = team->deterministic,
+    };
+    int here = 0, rc;
+
+    for (int i = 0; i < d->size; i++) {
+        int r = d->members[i].rank, first = 1;
+
+        plan.world[i] = t->world[r];
+        plan.rank = r == t->rank ? i : plan.rank;
+        here += node_of(t, r) == (uint32_t)hb_api.node;
+        for (int j = 0; j < i; j++) {
+            first &= announced[j] == 0 ||
+                     node_of(t, d->members[j].rank) != node_of(t, r);
+        }
+        announced[i] = first ? d->members[i].region : 0;
     }
+    if (announced[plan.rank] == 0 || here == 1) {
+        hb_team_give_region(mine);
+        announced[plan.rank] = mine = 0;
+    }
+    plan.region_size = hb_coll_region_size(here);
+    hb_api.next_context = d->context + 1;
+    rc = hb_team_finish(&plan, announced, mine, out, err);
+    if (rc == 0) {
+        remember_root(*out, t, team->whole);
+        if (team->whole) {
+            leave_out_the_dead(&plan);
+        }
+    }
+    free(plan.world);
+    free(announced);
     return rc;
 }
 
 int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
                         struct hpcboot_error *err)
 {
-    struct hb_team_plan plan = {0};
     struct decision *d;
-    uint64_t *announced, mine = 0;
+    struct root t;
+    uint64_t mine = 0;
     int rc = hb_api_team("hpcboot_team_shrink", team, err);
 
     if (rc == 0 && out == NULL) {
@@ -193,27 +327,17 @@ int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
     if (rc < 0) {
         return rc;
     }
-    d = hb_xcalloc(1, decision_bytes(team));
-    announced = hb_xcalloc((size_t)team->size, sizeof *announced);
-    plan.world = hb_xcalloc((size_t)team->size, sizeof(int));
-    rc = agree(team, d, err);
-    if (rc == 0) {
-        plan.size = d->size;
-        plan.context = d->context;
-        plan.timeout_ms = team->timeout_ms;
-        plan.deterministic = team->deterministic;
-        hb_api.next_context = d->context + 1;
-        for (int i = 0; i < d->size; i++) {
-            plan.world[i] = team->world[d->ranks[i]];
-            plan.rank = d->ranks[i] == team->rank ? i : plan.rank;
+    t = root_of(team);
+    d = hb_xcalloc(1, decision_bytes(&t));
+    do {
+        rc = agree(&t, d, &mine, err);
+        if (rc == 0 && d->again) {
+            hb_team_give_region(mine);
         }
-        rc = share_region(team, d, &plan, &mine, announced, err);
-    }
+    } while (rc == 0 && d->again);
     if (rc == 0) {
-        rc = hb_team_finish(&plan, announced, mine, out, err);
+        rc = build(team, &t, d, mine, out, err);
     }
-    free(plan.world);
-    free(announced);
     free(d);
     return rc;
 }

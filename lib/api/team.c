@@ -13,123 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/api/api.h"
 #include "lib/api/team.h"
 #include "lib/base/str.h"
 
-#define REGION_FAILED UINT64_MAX
 #define WORLD_CONTEXT 1u
 #define NODE_CONTEXT 2u
-/* How long an agent may take to tell of a death that a connection has shown:
- * it waits a moment for what kills a whole host. */
-#define LOST_NAPS 350
-#define LOST_NAP_NS (2 * 1000 * 1000)
 /* Before a region: who still uses it; keeps the region's alignment. */
 #define REGION_HEAD 4096u
-
-/* ---- messages of the collectives ---- */
-
-static int net_send(void *team_ctx, int to, uint64_t tag, const void *bytes,
-                    size_t size, void **req_out, struct hpcboot_error *err)
-{
-    const struct hpcboot_team *t = team_ctx;
-    int rc = hb_xport_send(hb_api.xport, t->world[to], 2 * t->context + 1,
-                           tag, bytes, size, (struct hb_xport_req **)req_out,
-                           err);
-
-    return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(t->world[to], err)
-                                       : rc;
-}
-
-static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
-                    size_t size, void **req_out, struct hpcboot_error *err)
-{
-    const struct hpcboot_team *t = team_ctx;
-
-    return hb_xport_recv(hb_api.xport, t->world[from], 2 * t->context + 1, tag,
-                         UINT64_MAX, bytes, size,
-                         (struct hb_xport_req **)req_out, err);
-}
-
-static int net_test(void *team_ctx, void *req, struct hpcboot_error *err)
-{
-    struct hb_xport_info info;
-    int rc = hb_xport_test(hb_api.xport, req, &info, err);
-
-    return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(info.source, err)
-                                       : rc;
-}
-
-static void net_cancel(void *team_ctx, void *req)
-{
-    hb_xport_cancel(hb_api.xport, req);
-}
-
-const struct hb_coll_net hb_api_net = {
-    .send = net_send, .recv = net_recv, .test = net_test,
-    .cancel = net_cancel,
-};
-
-/* ---- the dead ---- */
-
-static int is_member(const struct hpcboot_team *t, uint32_t world)
-{
-    return t->rank_of == NULL || t->rank_of[world] >= 0;
-}
-
-int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
-                     struct hpcboot_error *err)
-{
-    const struct hb_death *d;
-
-    if (hb_segment_deaths(hb_api.memory) == 0) {
-        return 0;
-    }
-    d = hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
-    return d == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
-}
-
-int hb_api_peer_lost(int world_rank, struct hpcboot_error *err)
-{
-    const struct timespec nap = {0, LOST_NAP_NS};
-    const struct hb_death *d = NULL;
-
-    for (int i = 0; d == NULL && world_rank >= 0 && i < LOST_NAPS; i++) {
-        d = hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
-        if (d == NULL && !hb_segment_has_agent(hb_api.memory)) {
-            break;
-        }
-        if (d == NULL) {
-            nanosleep(&nap, NULL);
-        }
-    }
-    if (d != NULL) {
-        return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
-    }
-    if (world_rank >= 0 && err != NULL &&
-        hb_segment_mark_dead(hb_api.memory, (uint32_t)world_rank, 0,
-                             err->text)) {
-        hb_coll_node_changed(hb_segment_page(hb_api.memory));
-    }
-    return HPCBOOT_ERR_PEER_DEAD;
-}
-
-int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err)
-{
-    struct hpcboot_team *t = team;
-    uint32_t n = hb_segment_deaths(hb_api.memory);
-
-    for (uint32_t i = 0; i < n; i++) {
-        const struct hb_death *d = hb_segment_death(hb_api.memory, i);
-
-        if (is_member(t, d->rank)) {
-            return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
-        }
-    }
-    return 0;
-}
+#define USERS_UNKNOWN UINT32_MAX
 
 /* ---- making and ending one ---- */
 
@@ -146,6 +39,15 @@ static _Atomic uint32_t *users_of(uint64_t region)
     return (_Atomic uint32_t *)((char *)hb_api.memory->base + region);
 }
 
+/* Before any of them can leave: the first to come says how many they are. */
+static void expect_users(uint64_t region, int n)
+{
+    uint32_t unknown = USERS_UNKNOWN;
+
+    (void)atomic_compare_exchange_strong(users_of(region), &unknown,
+                                         (uint32_t)n);
+}
+
 static void leave_region(uint64_t region)
 {
     if (region != 0 && atomic_fetch_sub(users_of(region), 1) == 1) {
@@ -160,6 +62,7 @@ static void team_free(struct hpcboot_team *t)
         leave_region(t->region);
         free(t->world);
         free(t->rank_of);
+        free(t->root);
         free(t);
     }
 }
@@ -232,6 +135,9 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     args.region = p.n_local > 1 ? plan->region : NULL;
     args.region_size = p.n_local > 1 ? plan->region_size : 0;
     args.net = p.n_nodes > 1 ? &hb_api_net : NULL;
+    if (plan->region_at != 0) {
+        expect_users(plan->region_at, p.n_local);
+    }
     args.team_ctx = t;
     args.timeout_ms = plan->timeout_ms;
     args.deterministic = plan->deterministic != 0;
@@ -278,6 +184,7 @@ static int make_permanent(int node_only, struct hpcboot_team **out,
     rc = hb_team_make(&plan, out, err);
     if (rc == 0) {
         (*out)->permanent = 1;
+        (*out)->whole = !node_only;
     }
     free(world);
     return rc;
@@ -362,17 +269,24 @@ uint64_t hb_team_take_region(const int *world, int size, int rank,
     if (p.n_local > 1 && p.local_ranks[0] == rank) {
         if (hb_segment_alloc(hb_api.memory, (uint32_t)hb_api.local_rank,
                              REGION_HEAD + *size_out, &at, NULL) < 0) {
-            at = REGION_FAILED;
+            at = HB_TEAM_REGION_FAILED;
         } else {
-            atomic_store(users_of(at), (uint32_t)p.n_local);
+            atomic_store(users_of(at), USERS_UNKNOWN);
         }
     }
     places_free(&p);
     return at;
 }
 
+void hb_team_give_region(uint64_t region)
+{
+    if (region != 0 && region != HB_TEAM_REGION_FAILED) {
+        (void)hb_segment_free(hb_api.memory, region);
+    }
+}
+
 /* The region of my node among those that leaders have announced, by rank in
- * the new team; REGION_FAILED when one of them has none. */
+ * the new team; HB_TEAM_REGION_FAILED when one of them has none. */
 static uint64_t find_region(const uint64_t *announced, const int *world,
                             int size)
 {
@@ -380,8 +294,8 @@ static uint64_t find_region(const uint64_t *announced, const int *world,
     uint64_t mine = 0;
 
     for (int i = 0; i < size; i++) {
-        if (announced[i] == REGION_FAILED) {
-            return REGION_FAILED;
+        if (announced[i] == HB_TEAM_REGION_FAILED) {
+            return HB_TEAM_REGION_FAILED;
         }
         if (announced[i] != 0 && node_of[world[i]] == (uint32_t)hb_api.node) {
             mine = announced[i];
@@ -396,10 +310,8 @@ int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
 {
     uint64_t at = find_region(announced, plan->world, plan->size);
 
-    if (at == REGION_FAILED) {
-        if (mine != 0 && mine != REGION_FAILED) {
-            (void)hb_segment_free(hb_api.memory, mine);
-        }
+    if (at == HB_TEAM_REGION_FAILED) {
+        hb_team_give_region(mine);
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "the heap of a node has no room "
                        "for one more team (HPCBOOT_HEAP_MB makes it larger)");
     }

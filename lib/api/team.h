@@ -18,10 +18,12 @@ struct hb_team_plan {
 
 int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
                  struct hpcboot_error *err);
+#define HB_TEAM_REGION_FAILED UINT64_MAX
 /* What this rank announces to the others: the region it has taken for its
- * node's members as the lowest of them, else 0. */
+ * node's members as the lowest of them, else 0; .._FAILED: it could not. */
 uint64_t hb_team_take_region(const int *world, int size, int rank,
                              size_t *size_out);
+void hb_team_give_region(uint64_t region); /* that nobody came to know of */
 /* All have announced, by rank in the new team; `mine` is given back when one
  * of them could not. */
 int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,

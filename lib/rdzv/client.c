@@ -54,7 +54,17 @@ void hb_rdzv_close(struct hb_rdzv *r)
     if (r != NULL) {
         struct hb_segment memory = r->memory;
 
+        free(r->dead);
         r->ops->destroy(r);
         hb_segment_close(&memory);
     }
+}
+
+void hb_rdzv_set_members(struct hb_rdzv *r, uint32_t members, uint32_t *dead,
+                         uint32_t n_dead)
+{
+    free(r->dead);
+    r->members = members;
+    r->dead = dead;
+    r->n_dead = n_dead;
 }

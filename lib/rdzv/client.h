@@ -35,6 +35,10 @@ struct hb_rdzv {
     const struct hb_rdzv_ops *ops;
     uint32_t rank, size;
     struct hb_segment memory; /* of this node: job table, regions, heap */
+    /* Whom fences are for: all (0), or all but the dead that a shrunk world
+     * goes on without. */
+    uint32_t members;
+    uint32_t *dead, n_dead; /* dead is freed with r */
 };
 
 /* What a client needs of the layers above. */
@@ -56,6 +60,10 @@ struct hb_rdzv_spec {
 int hb_rdzv_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
                  struct hpcboot_error *err);
 void hb_rdzv_close(struct hb_rdzv *r); /* NULL-safe; unmaps the memory too */
+/* Later fences are for all but `dead` (taken); every living rank says so with
+ * the same `members`, which is greater than any before. */
+void hb_rdzv_set_members(struct hb_rdzv *r, uint32_t members, uint32_t *dead,
+                         uint32_t n_dead);
 
 /* The clients. 0 or an error; ERR_NOT_FOUND where the environment speaks of no
  * such launcher. */

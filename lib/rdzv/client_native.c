@@ -219,6 +219,11 @@ static int native_fence(struct hb_rdzv *r, int node_only, int collect,
 
     hb_buf_put_u8(&n->out, node_only != 0);
     hb_buf_put_u8(&n->out, collect != 0);
+    hb_buf_put_u32(&n->out, r->members);
+    hb_buf_put_u32(&n->out, r->n_dead);
+    for (uint32_t i = 0; i < r->n_dead; i++) {
+        hb_buf_put_u32(&n->out, r->dead[i]);
+    }
     hb_native_end(&n->out, begun);
     return ask(n, deadline_ns, &a, err);
 }

@@ -11,6 +11,7 @@ libhb_a_SOURCES += \
     %D%/local.c \
     %D%/native.c %D%/native.h \
     %D%/native_conn.c %D%/native_impl.h \
+    %D%/native_meet.c \
     %D%/native_server.c %D%/native_server.h \
     %D%/node_values.c \
     %D%/native_store.c %D%/native_store.h \

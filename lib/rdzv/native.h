@@ -19,13 +19,17 @@
  *             (the answer carries the descriptor of the node's memory)
  *   PUT       u8 scope, str key, blob value
  *   GET       u32 rank, str key
- *   FENCE     u8 scope, u8 collect
+ *   FENCE     u8 scope, u8 collect, u32 members, u32 n, n times u32 dead rank
  *   FINALIZE  -
  *   ABORT     i32 code, str text          (no answer)
  *   ANSWER    i32 status, str text, blob value
  *
- * The token is the job's cookie; it matters on the private socket alone. */
-#define HB_NATIVE_VERSION 1u
+ * The token is the job's cookie; it matters on the private socket alone.
+ *
+ * `members` names the set of ranks that the fence is for, as its caller knows
+ * it: 0 is all, and each shrinking of the world's team makes a new number,
+ * greater than the last, for all but the dead that follow. */
+#define HB_NATIVE_VERSION 2u
 #define HB_NATIVE_FD_VAR "HPCBOOT_FD"         /* "43:INODE" */
 #define HB_NATIVE_SOCKET_VAR "HPCBOOT_SOCKET" /* path of the private socket */
 #define HB_NATIVE_TOKEN_MAX 256u

@@ -4,10 +4,19 @@
 #define HB_RDZV_NATIVE_IMPL_H
 
 /* Inside of the native server: native_conn.c cuts what ranks write into
- * frames, native_server.c answers them. */
+ * frames, native_server.c answers them, native_meet.c is where ranks wait for
+ * each other. */
 #include "lib/rdzv/native.h"
 #include "lib/rdzv/native_server.h"
 #include "lib/rdzv/native_store.h"
+
+/* What an agent is told of its ranks. */
+#define CONTACT_CONNECTED 1u
+#define CONTACT_INIT 2u
+#define CONTACT_FINAL 4u
+#define ADDRESS_MAX (HB_SEGMENT_ADDRESS_MAX - 1)
+/* The prefix and five numbers. */
+#define HB_NATIVE_FENCE_KEY_SIZE 80u
 
 enum meeting { NOWHERE, HELLO, NODE_FENCE, JOB_FENCE, FINALIZE };
 
@@ -39,7 +48,12 @@ struct hb_native_server {
     struct peer *peers; /* [n_local] by local rank */
     uint32_t n_local, generation, round;
     enum meeting open; /* a fence of the job is under way; NOWHERE: none */
+    char open_key[HB_NATIVE_FENCE_KEY_SIZE]; /* of that fence */
     uint32_t *nodes;   /* all of them, for the engine */
+    /* The latest set of ranks that a fence was for, and who is out of it. */
+    uint32_t members;
+    unsigned char *out;     /* [n_ranks] */
+    unsigned char *is_dead; /* [n_ranks], as this node knows */
     struct hb_segment memory;
     struct hb_native_store *store;
     struct hb_native_conn *conns;
@@ -49,6 +63,20 @@ struct hb_native_server {
 
 /* A rank of this node; NULL: it is not. */
 struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank);
+void hb_native_answer(struct peer *p, int status, const char *text,
+                      struct hb_bytes value, int fd);
+void hb_native_reply(struct peer *p, int status, const char *text);
+void hb_native_join(struct peer *p, struct hb_native_server *s, enum meeting m,
+                    unsigned collect);
+/* Looks whether all who can come have come. */
+void hb_native_meet(struct hb_native_server *s);
+/* Those who wait in this meeting hear why it cannot be. */
+void hb_native_give_up(struct hb_native_server *s, enum meeting m,
+                       const char *why);
+/* The set of members that a FENCE comes with: 1 it is this node's, 0 it is
+ * older. */
+int hb_native_members(struct hb_native_server *s, struct hb_buf *b,
+                      struct hpcboot_error *err);
 int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
                        struct hb_bytes body, struct hpcboot_error *err);
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Meeting: a rank that says hello, fence or finalize waits until all local
- * ranks have said the same. What concerns the node alone is then answered; of
- * the rest one contribution goes to the fence engine, and its result is the
- * answer. A rank that ends without finalize fails those who wait, and those
- * who come later, by name; finalize alone goes on without the dead.
- *
- * Values are native_store.c's; this file moves frames and meetings. */
+/* What ranks say, one frame at a time, and what is answered: meetings are
+ * native_meet.c's, values native_store.c's. Who has died is told by the agent,
+ * and kept here. */
 #include "config.h"
 
 #include "lib/rdzv/native_server.h"
@@ -16,15 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/collected.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/native_impl.h"
-#include "lib/rdzv/native_store.h"
-
-#define CONTACT_CONNECTED 1u
-#define CONTACT_INIT 2u
-#define CONTACT_FINAL 4u
-#define ADDRESS_MAX (HB_SEGMENT_ADDRESS_MAX - 1)
 
 struct hb_native_server *
 hb_native_server_create(const struct hb_native_job *job,
@@ -50,6 +39,8 @@ hb_native_server_create(const struct hb_native_job *job,
         s->nodes[i] = i;
     }
     s->store = hb_native_store_create(job->map, job->node);
+    s->out = hb_xcalloc(job->map->n_ranks, 1);
+    s->is_dead = hb_xcalloc(job->map->n_ranks, 1);
     return s;
 }
 
@@ -68,6 +59,8 @@ void hb_native_server_destroy(struct hb_native_server *s)
     hb_segment_close(&s->memory);
     free(s->peers);
     free(s->nodes);
+    free(s->out);
+    free(s->is_dead);
     free(s);
 }
 
@@ -80,238 +73,6 @@ struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank)
         return NULL;
     }
     return &s->peers[map->local_rank[rank]];
-}
-
-static void answer_fd(struct peer *p, int status, const char *text,
-                      struct hb_bytes value, int fd)
-{
-    struct hb_native_conn *c = p->conn;
-    struct hb_buf b;
-    size_t begun;
-
-    p->waits = NOWHERE;
-    p->asked = 0;
-    if (c == NULL) {
-        return;
-    }
-    hb_buf_init(&b, HB_NATIVE_FRAME_MAX + 64);
-    begun = hb_native_begin(&b, HB_NATIVE_ANSWER);
-    hb_buf_put_i32(&b, status);
-    hb_buf_put_str(&b, text);
-    hb_buf_put_blob(&b, value.data, value.len);
-    hb_native_end(&b, begun);
-    c->server->host.send(c->server->arg, c->arg, b.data, b.len, fd);
-    hb_buf_destroy(&b);
-}
-
-static void answer(struct peer *p, int status, const char *text)
-{
-    answer_fd(p, status, text, (struct hb_bytes){NULL, 0}, -1);
-}
-
-/* Answers all who wait for a meeting (NOWHERE: any). */
-static void answer_all(struct hb_native_server *s, enum meeting m, int status,
-                       const char *text)
-{
-    for (uint32_t i = 0; i < s->n_local; i++) {
-        struct peer *p = &s->peers[i];
-
-        if (p->waits != NOWHERE && (m == NOWHERE || p->waits == m)) {
-            answer(p, status, text);
-        }
-    }
-}
-
-static void fail_for_death(struct hb_native_server *s, enum meeting m)
-{
-    struct hb_str text = HB_STR_INIT;
-
-    hb_str_putf(&text, "%s%s", s->dead[0] != '\0' ? s->dead : s->left,
-                m == HELLO ? "; no rank can begin without it" : "");
-    answer_all(s, m, HPCBOOT_ERR_PEER_DEAD, hb_str_text(&text));
-    hb_str_destroy(&text);
-}
-
-static void put_addresses(struct hb_native_server *s, struct hb_buf *data)
-{
-    for (uint32_t i = 0; i < s->n_local; i++) {
-        struct peer *p = &s->peers[i];
-
-        if (p->address.len > 0) {
-            hb_buf_put_u32(data, p->rank);
-            hb_buf_put_blob(data, p->address.data, p->address.len);
-        }
-    }
-}
-
-/* This node's part of a fence of the whole job. */
-static void contribute(struct hb_native_server *s, enum meeting m)
-{
-    unsigned collect = 0;
-    struct hb_str key = HB_STR_INIT;
-    struct hb_buf data;
-
-    hb_str_putf(&key, HB_NATIVE_FENCE_PREFIX "%u/%u/%d/%u", s->job.epoch,
-                s->generation, (int)m, m == JOB_FENCE ? s->round : 0);
-    hb_buf_init(&data, HB_FENCE_DATA_MAX / 2);
-    for (uint32_t i = 0; i < s->n_local; i++) {
-        collect |= s->peers[i].collect;
-    }
-    if (m == HELLO) {
-        put_addresses(s, &data);
-    } else if (m == JOB_FENCE) {
-        s->round++;
-        hb_native_store_commit(s->store, 0);
-        hb_buf_put_u8(&data, collect != 0);
-        if (collect) {
-            hb_native_store_collect(s->store, &data);
-        }
-    }
-    s->open = m;
-    if (hb_buf_failed(&data)) {
-        s->open = NOWHERE;
-        answer_all(s, m, HPCBOOT_ERR_LIMIT, "the ranks of this node have put "
-                   "more than a fence can carry");
-    } else {
-        struct hb_bytes k = {hb_str_text(&key), key.len};
-        struct hb_bytes d = {data.data, data.len};
-
-        s->host.fence(s->arg, k, s->nodes, s->job.map->n_nodes, d);
-    }
-    hb_buf_destroy(&data);
-    hb_str_destroy(&key);
-}
-
-/* Looks whether all who can come have come. */
-static void meet(struct hb_native_server *s)
-{
-    enum meeting m = NOWHERE;
-    uint32_t waiting = 0, living = 0;
-
-    for (uint32_t i = 0; i < s->n_local; i++) {
-        const struct peer *p = &s->peers[i];
-
-        living += !p->gone;
-        waiting += p->waits != NOWHERE && !p->gone;
-        if (p->waits != NOWHERE && m != NOWHERE && p->waits != m) {
-            m = FINALIZE + 1;
-        } else if (p->waits != NOWHERE) {
-            m = p->waits;
-        }
-    }
-    if (waiting < living || s->open != NOWHERE) {
-        return;
-    }
-    if (m == FINALIZE + 1) {
-        answer_all(s, NOWHERE, HPCBOOT_ERR_USAGE, "the ranks of this node do "
-                   "not wait for the same: some are in hpcboot_fence, others "
-                   "in a fence of another scope, hpcboot_init or "
-                   "hpcboot_finalize");
-    } else if (m == NODE_FENCE) {
-        hb_native_store_commit(s->store, 1);
-        answer_all(s, m, HPCBOOT_OK, "");
-    } else if (m != NOWHERE || (living == 0 && s->memory.base != NULL)) {
-        /* Nobody is left here: the others shall be able to finalise. */
-        contribute(s, m != NOWHERE ? m : FINALIZE);
-    }
-}
-
-static void join(struct peer *p, struct hb_native_server *s, enum meeting m,
-                 unsigned collect)
-{
-    p->waits = m;
-    p->collect = collect;
-    if ((s->dead[0] != '\0' && m != FINALIZE) ||
-        (s->left[0] != '\0' && m == HELLO)) {
-        fail_for_death(s, m);
-        return;
-    }
-    meet(s);
-}
-
-/* The answer to hello carries the memory, with all addresses in it. */
-static void welcome(struct hb_native_server *s)
-{
-    for (uint32_t i = 0; i < s->n_local; i++) {
-        struct peer *p = &s->peers[i];
-
-        if (p->waits == HELLO) {
-            p->in = 1;
-            answer_fd(p, HPCBOOT_OK, "", (struct hb_bytes){NULL, 0},
-                      s->memory.fd);
-        }
-    }
-}
-
-static void farewell(struct hb_native_server *s)
-{
-    for (uint32_t i = 0; i < s->n_local; i++) {
-        struct peer *p = &s->peers[i];
-
-        if (p->waits == FINALIZE) {
-            p->in = 0;
-            hb_buf_clear(&p->address);
-            s->host.contact(s->arg, p->rank, CONTACT_CONNECTED | CONTACT_INIT |
-                                                 CONTACT_FINAL);
-            answer(p, HPCBOOT_OK, "");
-        }
-    }
-    hb_segment_close(&s->memory);
-    hb_native_store_clear(s->store);
-    s->generation++;
-}
-
-static int take_addresses(struct hb_native_server *s, struct hb_bytes data,
-                          struct hpcboot_error *err)
-{
-    struct hb_bytes blob;
-    struct hb_buf view, part;
-    uint32_t node;
-    int rc;
-
-    hb_buf_view(&view, data.data, data.len);
-    while ((rc = hb_fence_data_next(&view, &node, &blob)) > 0) {
-        hb_buf_view(&part, blob.data, blob.len);
-        while (rc > 0 && hb_buf_left(&part) > 0) {
-            uint32_t rank = hb_buf_get_u32(&part);
-            struct hb_bytes a = hb_buf_get_blob(&part, ADDRESS_MAX);
-
-            if (hb_buf_failed(&part) ||
-                hb_segment_set_address(&s->memory, rank, a.data, a.len,
-                                       err) < 0) {
-                return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                               "the addresses of node %u are malformed", node);
-            }
-        }
-    }
-    return rc;
-}
-
-void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
-                          int status, struct hb_bytes data)
-{
-    struct hpcboot_error err = {0};
-    enum meeting m = s->open;
-    int rc = status;
-
-    s->open = NOWHERE;
-    hb_fail(&err, status, "%s", s->dead[0] != '\0' ? s->dead
-            : "a host of the job is lost");
-    if (rc >= 0 && m == HELLO) {
-        rc = take_addresses(s, data, &err);
-    } else if (rc >= 0 && m == JOB_FENCE) {
-        rc = hb_native_store_merge(s->store, data, &err);
-    }
-    if (m == FINALIZE) {
-        farewell(s);
-    } else if (rc < 0) {
-        answer_all(s, m, rc, err.text);
-    } else if (m == HELLO) {
-        welcome(s);
-    } else {
-        answer_all(s, m, HPCBOOT_OK, "");
-    }
-    meet(s);
 }
 
 /* ---- what ranks say ---- */
@@ -345,11 +106,11 @@ static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
     hb_buf_put_raw(&p->address, address.data, address.len);
     if (s->memory.base == NULL &&
         s->host.memory(s->arg, &s->memory, &why) < 0) {
-        answer(p, why.code, why.text);
+        hb_native_reply(p, why.code, why.text);
         return 0;
     }
     s->host.contact(s->arg, p->rank, CONTACT_CONNECTED | CONTACT_INIT);
-    join(p, s, HELLO, 0);
+    hb_native_join(p, s, HELLO, 0);
     return 0;
 }
 
@@ -366,7 +127,29 @@ static int on_put(struct peer *p, struct hb_native_server *s,
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a malformed PUT");
     }
     rc = hb_native_store_put(s->store, p->rank, scope != 0, key, value, &why);
-    answer(p, rc, rc < 0 ? why.text : "");
+    hb_native_reply(p, rc, rc < 0 ? why.text : "");
+    return 0;
+}
+
+static int on_fence(struct peer *p, struct hb_native_server *s,
+                    struct hb_buf *b, struct hpcboot_error *err)
+{
+    enum meeting m = hb_buf_get_u8(b) != 0 ? NODE_FENCE : JOB_FENCE;
+    unsigned collect = hb_buf_get_u8(b);
+    int rc = hb_native_members(s, b, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (hb_buf_failed(b)) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a malformed FENCE");
+    }
+    if (rc == 0) {
+        hb_native_reply(p, HPCBOOT_ERR_PEER_DEAD, s->dead[0] != '\0' ? s->dead
+               : "the members of the job have changed");
+    } else {
+        hb_native_join(p, s, m, collect != 0);
+    }
     return 0;
 }
 
@@ -384,7 +167,7 @@ static int give(struct peer *p, struct hb_native_server *s)
         hb_str_putf(&text, "rank %u has put nothing as '%s' that a fence has "
                     "made visible", p->key_rank, p->key);
     }
-    answer_fd(p, rc < 0 ? rc : 0, hb_str_text(&text), value, -1);
+    hb_native_answer(p, rc < 0 ? rc : 0, hb_str_text(&text), value, -1);
     hb_str_destroy(&text);
     return 1;
 }
@@ -425,7 +208,7 @@ void hb_native_modex_done(struct hb_native_server *s, uint64_t id, int status,
         status = hb_native_store_take(s->store, p->key_rank, data, &err);
     }
     if (status < 0) {
-        answer(p, status, err.text);
+        hb_native_reply(p, status, err.text);
     } else {
         (void)give(p, s);
     }
@@ -458,14 +241,10 @@ int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
         return on_put(p, s, &b, err);
     case HB_NATIVE_GET:
         return on_get(p, s, &b, err);
-    case HB_NATIVE_FENCE: {
-        unsigned scope = hb_buf_get_u8(&b), collect = hb_buf_get_u8(&b);
-
-        join(p, s, scope != 0 ? NODE_FENCE : JOB_FENCE, collect != 0);
-        return 0;
-    }
+    case HB_NATIVE_FENCE:
+        return on_fence(p, s, &b, err);
     case HB_NATIVE_FINALIZE:
-        join(p, s, FINALIZE, 0);
+        hb_native_join(p, s, FINALIZE, 0);
         return 0;
     case HB_NATIVE_ABORT: {
         int code = hb_buf_get_i32(&b);
@@ -486,12 +265,15 @@ static void note_death(struct hb_native_server *s, uint32_t rank,
     if (s->dead[0] == '\0') {
         snprintf(s->dead, sizeof s->dead, "%s", text);
     }
+    s->is_dead[rank] = 1;
     if (s->memory.base != NULL &&
         hb_segment_mark_dead(&s->memory, rank, s->job.epoch, text)) {
         s->host.alarm(s->arg, &s->memory);
     }
-    for (enum meeting m = HELLO; m < FINALIZE; m++) {
-        fail_for_death(s, m);
+    hb_native_give_up(s, HELLO, text);
+    if (!s->out[rank]) {
+        hb_native_give_up(s, NODE_FENCE, text);
+        hb_native_give_up(s, JOB_FENCE, text);
     }
 }
 
@@ -512,9 +294,9 @@ void hb_native_rank_gone(struct hb_native_server *s, uint32_t rank,
         p->waits = NOWHERE;
         note_death(s, rank, text);
     } else {
-        fail_for_death(s, HELLO);
+        hb_native_give_up(s, HELLO, text);
     }
-    meet(s);
+    hb_native_meet(s);
 }
 
 void hb_native_peer_dead(struct hb_native_server *s, uint32_t rank,
@@ -522,6 +304,6 @@ void hb_native_peer_dead(struct hb_native_server *s, uint32_t rank,
 {
     if (hb_native_peer(s, rank) == NULL && rank < s->job.map->n_ranks) {
         note_death(s, rank, text);
-        meet(s);
+        hb_native_meet(s);
     }
 }

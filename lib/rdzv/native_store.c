@@ -8,7 +8,7 @@
  * A rank of another node is `known` when the table has all that it has
  * committed: in the beginning, when nobody has; after a fence that collected
  * from its node; after its node was asked. A fence that does not collect
- * makes it unknown. */
+ * makes it unknown, and so does every fence after one that was given up. */
 #include "config.h"
 
 #include "lib/rdzv/native_store.h"
@@ -45,6 +45,7 @@ struct hb_native_store {
     struct hb_kvs *for_job;   /* of local ranks: "RANK/KEY" -> nothing */
     struct hb_buf uncollected; /* {u32 rank, str key, blob value} */
     unsigned char *known;      /* [n_ranks] */
+    int missed; /* a fence was given up: what is collected has gaps */
 };
 
 static void reset(struct hb_native_store *s)
@@ -56,6 +57,7 @@ static void reset(struct hb_native_store *s)
     (void)hb_kvs_create(&s->for_job, STORE_MAX_BYTES, NULL);
     hb_buf_init(&s->uncollected, STAGED_MAX_BYTES);
     memset(s->known, 1, s->map->n_ranks);
+    s->missed = 0;
 }
 
 static void empty(struct hb_native_store *s)
@@ -182,8 +184,13 @@ int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,
                ? 0 : HPCBOOT_ERR_NOT_FOUND;
 }
 
-void hb_native_store_collect(struct hb_native_store *s, struct hb_buf *data)
+void hb_native_store_collect(struct hb_native_store *s, int wanted,
+                             struct hb_buf *data)
 {
+    hb_buf_put_u8(data, wanted && !s->missed);
+    if (!wanted || s->missed) {
+        return;
+    }
     if (hb_buf_failed(&s->uncollected)) {
         data->failed = 1;
         return;
@@ -225,6 +232,7 @@ int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
                           struct hpcboot_error *err)
 {
     unsigned char *collected = hb_xcalloc(s->map->n_nodes, 1);
+    unsigned char *was_in = hb_xcalloc(s->map->n_nodes, 1);
     struct hb_bytes blob;
     struct hb_buf view, part;
     uint32_t node;
@@ -238,14 +246,23 @@ int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
             break;
         }
         hb_buf_view(&part, blob.data, blob.len);
-        collected[node] = hb_buf_get_u8(&part);
+        was_in[node] = 1;
+        collected[node] = hb_buf_get_u8(&part) && !s->missed;
         rc = take_values(s, &part, node, err);
     }
     for (uint32_t r = 0; r < s->map->n_ranks; r++) {
-        s->known[r] = collected[s->map->node_of_rank[r]];
+        uint32_t of = s->map->node_of_rank[r];
+
+        s->known[r] = was_in[of] ? collected[of] : s->known[r];
     }
+    free(was_in);
     free(collected);
     return rc;
+}
+
+void hb_native_store_miss(struct hb_native_store *s)
+{
+    s->missed = 1;
 }
 
 struct giving {

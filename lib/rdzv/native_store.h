@@ -31,12 +31,17 @@ void hb_native_store_commit(struct hb_native_store *s, int node_only);
 int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,
                         const char *key, struct hb_bytes *value_out);
 
-/* This node's part of a fence that collects: all that was committed for the
- * job and has not been collected; it follows the byte that says so. */
-void hb_native_store_collect(struct hb_native_store *s, struct hb_buf *data);
+/* This node's part of a fence: whether it has all that was committed for the
+ * job and not collected before, and that. */
+void hb_native_store_collect(struct hb_native_store *s, int wanted,
+                             struct hb_buf *data);
 /* The parts of all nodes. */
 int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
                           struct hpcboot_error *err);
+/* A fence was given up here that others may have completed: what they
+ * collected then is not here, nor what this node did there; both are asked
+ * for from now on. */
+void hb_native_store_miss(struct hb_native_store *s);
 /* All of a local rank's values for the job; and the other side of it. */
 int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,
                          struct hb_buf *data);

@@ -362,6 +362,37 @@ static void shrink(void)
     MUST(hpcboot_team_destroy(rest, &err));
 }
 
+/* Until somebody dies; then the others put and get. */
+static void survive(void)
+{
+    struct hpcboot_team *rest = NULL;
+    int me = hpcboot_rank(), rc;
+
+    put_number(HPCBOOT_SCOPE_JOB, "before", me);
+    MUST(hpcboot_fence(HPCBOOT_SCOPE_JOB, HPCBOOT_COLLECT, 0, &err));
+    printf("rank %d waits\n", me);
+    fflush(stdout);
+    while ((rc = hpcboot_barrier(hpcboot_world(), &err)) == 0) {
+    }
+    HOLDS(rc == HPCBOOT_ERR_PEER_DEAD);
+    printf("rank %d hears: %s\n", me, err.text);
+    do { /* a host's ranks are not all known to be dead at once */
+        MUST(hpcboot_team_shrink(hpcboot_world(), &rest, &err));
+        put_number(HPCBOOT_SCOPE_JOB, "after", me + 100);
+        rc = hpcboot_fence(HPCBOOT_SCOPE_JOB, HPCBOOT_COLLECT, 0, &err);
+    } while (rc == HPCBOOT_ERR_PEER_DEAD);
+    MUST(rc);
+    for (int i = 0; i < hpcboot_team_size(rest); i++) {
+        expect_number(hpcboot_team_world_rank(rest, i), "after",
+                      hpcboot_team_world_rank(rest, i) + 100);
+        expect_number(hpcboot_team_world_rank(rest, i), "before",
+                      hpcboot_team_world_rank(rest, i));
+    }
+    printf("rank %d goes on as %d of %d\n", me, hpcboot_team_rank(rest),
+           hpcboot_team_size(rest));
+    fflush(stdout);
+}
+
 static void leave(void)
 {
     lose_rank_1(0);
@@ -415,7 +446,7 @@ static const struct {
     {"coll", use_collectives}, {"requests", use_requests},
     {"teams", use_teams}, {"messages", use_messages}, {"heap", use_heap},
     {"misuse", use_wrongly}, {"place", use_place}, {"killed", be_killed},
-    {"shrink", shrink},
+    {"shrink", shrink}, {"survive", survive},
     {"left", leave}, {"late", be_late}, {"full", fill_heap},
 };
 

@@ -45,3 +45,34 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     says '^rank 0 goes on as 0 of 3'
     says '^rank 3 goes on as 2 of 3'
 }
+
+@test "kill -9 of random ranks on three hosts: the others go on" {
+    storm=$HB_BUILDDIR/tests/cli/apistorm
+    survivors() { # SEED
+        echo "seed $1"
+        run pod_hb --on-failure continue -H pod-0:2,pod-1:2,pod-2:2 "$storm" \
+            "$1" "$2" 40
+        ended_with 137
+        [ "$(grep -c "^rank [0-9]* has lost $2, " <<< "$output")" -eq \
+            $((6 - $2)) ] || { echo "$output"; return 1; }
+    }
+    survivors 51 3
+    if [ "${HB_LONG:-no}" = yes ]; then
+        for seed in $(seq 2000 2049); do survivors "$seed" 4; done
+    fi
+    pods_clean 1 2
+}
+
+@test "a host is lost: the others shrink, put, fence and get" {
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+        -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive
+    # shellcheck disable=SC2317  # called by wait_until
+    all_wait() { [ "$(pod 0 grep -c 'waits$' /tmp/out)" = 5 ]; }
+    wait_until all_wait
+    pod 2 kill -KILL "$(pod 2 pgrep -n -x hpcbootd)"
+    pod_job_ends
+    says '^rank 0 hears: rank [23] on pod-2 '
+    for i in 0 1; do says "^rank $i goes on as $i of 3"; done
+    says '^rank 4 goes on as 2 of 3'
+    pods_clean 1 2
+}

@@ -42,6 +42,7 @@ struct world {
     struct hb_jobmap *map;
     struct node nodes[NODES];
     struct rank ranks[RANKS];
+    uint32_t members, out; /* what their fences say: all but `out` */
 };
 
 static void on_send(void *arg, void *conn_arg, const void *data, size_t len,
@@ -195,6 +196,11 @@ static int say(struct world *w, uint32_t rank, enum hb_native_kind kind,
     } else if (kind == HB_NATIVE_FENCE) {
         hb_buf_put_u8(&b, (uint8_t)x);
         hb_buf_put_u8(&b, (uint8_t)y);
+        hb_buf_put_u32(&b, w->members);
+        hb_buf_put_u32(&b, w->members > 0);
+        if (w->members > 0) {
+            hb_buf_put_u32(&b, w->out);
+        }
     }
     return feed(&w->ranks[rank], &b, begun);
 }
@@ -330,6 +336,59 @@ static void test_a_death_fails_who_waits_and_is_marked(void **state)
     assert_int_equal(w->ranks[2].status, HPCBOOT_ERR_PEER_DEAD);
 }
 
+static void test_fences_go_on_without_those_the_world_shrank_by(void **state)
+{
+    struct world *w = *state;
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_PUT, 0, 0, "key", "one"), 0);
+    assert_int_equal(say(w, 2, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    assert_int_equal(say(w, 3, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    assert_int_equal(w->nodes[1].joined, 1);
+    hb_native_rank_gone(w->nodes[0].server, 1, "rank 1 died");
+    hb_native_peer_dead(w->nodes[1].server, 1, "rank 1 died");
+    assert_int_equal(w->ranks[2].status, HPCBOOT_ERR_PEER_DEAD);
+    assert_int_equal(say(w, 0, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_PEER_DEAD);
+    w->nodes[1].joined = 0; /* a fence that nobody waits for */
+    w->members = 17;
+    w->out = 1;
+    for (uint32_t r = 0; r < RANKS; r += r == 0 ? 2 : 1) {
+        assert_int_equal(say(w, r, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    }
+    complete(w);
+    assert_int_equal(w->ranks[0].status, 0);
+    assert_int_equal(w->ranks[3].status, 0);
+    /* What was collected in vain is asked for. */
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 2, 0, "key", NULL), 0);
+    assert_true(strcmp(w->ranks[0].value, "one") == 0 ||
+                w->nodes[0].modexes == 1);
+    hb_native_peer_dead(w->nodes[1].server, 0, "rank 0 died");
+    assert_int_equal(say(w, 2, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    assert_int_equal(w->ranks[2].status, HPCBOOT_ERR_PEER_DEAD);
+}
+
+static void test_an_answer_that_nobody_waits_for_is_nobodys(void **state)
+{
+    struct world *w = *state;
+    struct hb_bytes old, none = {NULL, 0};
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(say(w, 3, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    old = (struct hb_bytes){strdup("native/0/0/3/0/0"), 16};
+    assert_int_equal(w->nodes[1].key.len, old.len);
+    assert_memory_equal(w->nodes[1].key.data, old.data, old.len);
+    hb_native_peer_dead(w->nodes[1].server, 1, "rank 1 died");
+    w->members = 17;
+    w->out = 1;
+    assert_int_equal(say(w, 2, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(say(w, 3, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    hb_native_fence_done(w->nodes[1].server, old, 0, none);
+    assert_int_equal(w->ranks[2].answers, 2); /* hello and the first fence */
+    free((void *)old.data);
+}
+
 static void test_the_living_finalize_without_the_dead(void **state)
 {
     struct world *w = *state;
@@ -392,6 +451,8 @@ int main(void)
         TEST(test_a_value_of_the_node_stays_there),
         TEST(test_different_fences_are_a_mistake),
         TEST(test_a_death_fails_who_waits_and_is_marked),
+        TEST(test_fences_go_on_without_those_the_world_shrank_by),
+        TEST(test_an_answer_that_nobody_waits_for_is_nobodys),
         TEST(test_the_living_finalize_without_the_dead),
         TEST(test_a_second_program_begins_anew),
         TEST(test_questions_out_of_turn_are_cut_off),

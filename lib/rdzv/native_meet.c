@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Meetings: a rank that says hello, fence or finalize waits until all living
+ * ranks of the node have said the same. What concerns the node alone is then
+ * answered; of the rest one contribution goes to the fence engine, and its
+ * result is the answer.
+ *
+ * A rank that ends without finalize fails those who wait in a fence, and
+ * those who come later, by name, until they come with a set of members that
+ * it is out of; finalize goes on without the dead anyway. A fence that was
+ * given up so may still be open in the engine: its key is not used again, and
+ * its answer is nobody's. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/collected.h"
+#include "lib/base/str.h"
+#include "lib/rdzv/native_impl.h"
+
+void hb_native_answer(struct peer *p, int status, const char *text,
+                      struct hb_bytes value, int fd)
+{
+    struct hb_native_conn *c = p->conn;
+    struct hb_buf b;
+    size_t begun;
+
+    p->waits = NOWHERE;
+    p->asked = 0;
+    if (c == NULL) {
+        return;
+    }
+    hb_buf_init(&b, HB_NATIVE_FRAME_MAX + 64);
+    begun = hb_native_begin(&b, HB_NATIVE_ANSWER);
+    hb_buf_put_i32(&b, status);
+    hb_buf_put_str(&b, text);
+    hb_buf_put_blob(&b, value.data, value.len);
+    hb_native_end(&b, begun);
+    c->server->host.send(c->server->arg, c->arg, b.data, b.len, fd);
+    hb_buf_destroy(&b);
+}
+
+void hb_native_reply(struct peer *p, int status, const char *text)
+{
+    hb_native_answer(p, status, text, (struct hb_bytes){NULL, 0}, -1);
+}
+
+/* Answers all who wait for a meeting (NOWHERE: any). */
+static void answer_all(struct hb_native_server *s, enum meeting m, int status,
+                       const char *text)
+{
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        struct peer *p = &s->peers[i];
+
+        if (p->waits != NOWHERE && (m == NOWHERE || p->waits == m)) {
+            hb_native_reply(p, status, text);
+        }
+    }
+}
+
+/* Those who wait in this meeting hear why it cannot be, and it is given up. */
+void hb_native_give_up(struct hb_native_server *s, enum meeting m,
+                           const char *why)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    hb_str_putf(&text, "%s%s", why,
+                m == HELLO ? "; no rank can begin without it" : "");
+    if (s->open == m) {
+        s->open = NOWHERE;
+        s->open_key[0] = '\0';
+        hb_native_store_miss(s->store);
+    }
+    answer_all(s, m, HPCBOOT_ERR_PEER_DEAD, hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
+/* A member of the fences that are asked for now has died; NULL: none. */
+static const char *dead_member(const struct hb_native_server *s)
+{
+    const struct hb_death *d;
+
+    for (uint32_t r = 0; s->dead[0] != '\0' && r < s->job.map->n_ranks; r++) {
+        if (s->is_dead[r] && !s->out[r]) {
+            d = s->memory.base != NULL ? hb_segment_find_death(&s->memory, r)
+                                       : NULL;
+            return d != NULL ? d->text : s->dead;
+        }
+    }
+    return NULL;
+}
+
+static void put_addresses(struct hb_native_server *s, struct hb_buf *data)
+{
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        struct peer *p = &s->peers[i];
+
+        if (p->address.len > 0) {
+            hb_buf_put_u32(data, p->rank);
+            hb_buf_put_blob(data, p->address.data, p->address.len);
+        }
+    }
+}
+
+/* The nodes that take part: of a fence, those with a member that lives. */
+static uint32_t participants(struct hb_native_server *s, enum meeting m)
+{
+    const struct hb_jobmap *map = s->job.map;
+    unsigned char *living = hb_xcalloc(map->n_nodes, 1);
+    uint32_t n = 0;
+
+    for (uint32_t r = 0; r < map->n_ranks; r++) {
+        living[map->node_of_rank[r]] |= m != JOB_FENCE || !s->out[r];
+    }
+    for (uint32_t i = 0; i < map->n_nodes; i++) {
+        if (living[i]) {
+            s->nodes[n++] = i;
+        }
+    }
+    free(living);
+    return n;
+}
+
+static void name_fence(struct hb_native_server *s, enum meeting m)
+{
+    int job = m == JOB_FENCE;
+
+    snprintf(s->open_key, sizeof s->open_key,
+             HB_NATIVE_FENCE_PREFIX "%u/%u/%d/%u/%u", s->job.epoch,
+             s->generation, (int)m, job ? s->members : 0, job ? s->round : 0);
+    s->open = m;
+}
+
+/* This node's part of a fence of the whole job. */
+static void contribute(struct hb_native_server *s, enum meeting m)
+{
+    unsigned collect = 0;
+    struct hb_buf data;
+
+    name_fence(s, m);
+    hb_buf_init(&data, HB_FENCE_DATA_MAX / 2);
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        collect |= s->peers[i].collect;
+    }
+    if (m == HELLO) {
+        put_addresses(s, &data);
+    } else if (m == JOB_FENCE) {
+        s->round++;
+        hb_native_store_commit(s->store, 0);
+        hb_native_store_collect(s->store, collect != 0, &data);
+    }
+    if (hb_buf_failed(&data)) {
+        s->open = NOWHERE;
+        answer_all(s, m, HPCBOOT_ERR_LIMIT, "the ranks of this node have put "
+                   "more than a fence can carry");
+    } else {
+        char name[HB_NATIVE_FENCE_KEY_SIZE]; /* ours may be the next one's */
+        struct hb_bytes d = {data.data, data.len};
+        uint32_t n = participants(s, m);
+
+        memcpy(name, s->open_key, sizeof name);
+        s->host.fence(s->arg, (struct hb_bytes){name, strlen(name)}, s->nodes,
+                      n, d);
+    }
+    hb_buf_destroy(&data);
+}
+
+/* Looks whether all who can come have come. */
+void hb_native_meet(struct hb_native_server *s)
+{
+    enum meeting m = NOWHERE;
+    uint32_t waiting = 0, living = 0;
+
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        const struct peer *p = &s->peers[i];
+
+        living += !p->gone;
+        waiting += p->waits != NOWHERE && !p->gone;
+        if (p->waits != NOWHERE && m != NOWHERE && p->waits != m) {
+            m = FINALIZE + 1;
+        } else if (p->waits != NOWHERE) {
+            m = p->waits;
+        }
+    }
+    if (waiting < living || s->open != NOWHERE) {
+        return;
+    }
+    if (m == FINALIZE + 1) {
+        answer_all(s, NOWHERE, HPCBOOT_ERR_USAGE, "the ranks of this node do "
+                   "not wait for the same: some are in hpcboot_fence, others "
+                   "in a fence of another scope, hpcboot_init or "
+                   "hpcboot_finalize");
+    } else if (m == NODE_FENCE) {
+        hb_native_store_commit(s->store, 1);
+        answer_all(s, m, HPCBOOT_OK, "");
+    } else if (m != NOWHERE || (living == 0 && s->memory.base != NULL)) {
+        /* Nobody is left here: the others shall be able to finalise. */
+        contribute(s, m != NOWHERE ? m : FINALIZE);
+    }
+}
+
+void hb_native_join(struct peer *p, struct hb_native_server *s, enum meeting m,
+                 unsigned collect)
+{
+    const char *why = NULL;
+
+    p->waits = m;
+    p->collect = collect;
+    if (m == HELLO && (s->dead[0] != '\0' || s->left[0] != '\0')) {
+        why = s->dead[0] != '\0' ? s->dead : s->left;
+    } else if (m == NODE_FENCE || m == JOB_FENCE) {
+        why = dead_member(s);
+    }
+    if (why != NULL) {
+        hb_native_give_up(s, m, why);
+    } else {
+        hb_native_meet(s);
+    }
+}
+
+/* A rank comes with a set of members: a later one than this node's takes its
+ * place, and who waits with the old one has not heard what the others have. */
+int hb_native_members(struct hb_native_server *s, struct hb_buf *b,
+                        struct hpcboot_error *err)
+{
+    uint32_t members = hb_buf_get_u32(b), n = hb_buf_get_u32(b);
+    const char *why;
+
+    if (members <= s->members) {
+        return (int)(members == s->members);
+    }
+    memset(s->out, 0, s->job.map->n_ranks);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t rank = hb_buf_get_u32(b);
+
+        if (hb_buf_failed(b) || rank >= s->job.map->n_ranks) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a malformed FENCE");
+        }
+        s->out[rank] = 1;
+    }
+    s->members = members;
+    s->round = 0;
+    why = s->dead[0] != '\0' ? s->dead : "the members of the job have changed";
+    hb_native_give_up(s, NODE_FENCE, why);
+    hb_native_give_up(s, JOB_FENCE, why);
+    return 1;
+}
+
+/* The answer to hello carries the memory, with all addresses in it. */
+static void welcome(struct hb_native_server *s)
+{
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        struct peer *p = &s->peers[i];
+
+        if (p->waits == HELLO) {
+            p->in = 1;
+            hb_native_answer(p, HPCBOOT_OK, "", (struct hb_bytes){NULL, 0},
+                      s->memory.fd);
+        }
+    }
+}
+
+static void farewell(struct hb_native_server *s)
+{
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        struct peer *p = &s->peers[i];
+
+        if (p->waits == FINALIZE) {
+            p->in = 0;
+            hb_buf_clear(&p->address);
+            s->host.contact(s->arg, p->rank, CONTACT_CONNECTED | CONTACT_INIT |
+                                                 CONTACT_FINAL);
+            hb_native_reply(p, HPCBOOT_OK, "");
+        }
+    }
+    hb_segment_close(&s->memory);
+    hb_native_store_clear(s->store);
+    s->generation++;
+    s->members = 0;
+    memset(s->out, 0, s->job.map->n_ranks);
+}
+
+static int take_addresses(struct hb_native_server *s, struct hb_bytes data,
+                          struct hpcboot_error *err)
+{
+    struct hb_bytes blob;
+    struct hb_buf view, part;
+    uint32_t node;
+    int rc;
+
+    hb_buf_view(&view, data.data, data.len);
+    while ((rc = hb_fence_data_next(&view, &node, &blob)) > 0) {
+        hb_buf_view(&part, blob.data, blob.len);
+        while (rc > 0 && hb_buf_left(&part) > 0) {
+            uint32_t rank = hb_buf_get_u32(&part);
+            struct hb_bytes a = hb_buf_get_blob(&part, ADDRESS_MAX);
+
+            if (hb_buf_failed(&part) ||
+                hb_segment_set_address(&s->memory, rank, a.data, a.len,
+                                       err) < 0) {
+                return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                               "the addresses of node %u are malformed", node);
+            }
+        }
+    }
+    return rc;
+}
+
+void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
+                          int status, struct hb_bytes data)
+{
+    struct hpcboot_error err = {0};
+    enum meeting m = s->open;
+    int rc = status;
+
+    if (key.len != strlen(s->open_key) ||
+        memcmp(key.data, s->open_key, key.len) != 0) {
+        return; /* one that was given up */
+    }
+    s->open = NOWHERE;
+    s->open_key[0] = '\0';
+    hb_fail(&err, status, "%s", s->dead[0] != '\0' ? s->dead
+            : "a host of the job is lost");
+    if (rc >= 0 && m == HELLO) {
+        rc = take_addresses(s, data, &err);
+    } else if (rc >= 0 && m == JOB_FENCE) {
+        rc = hb_native_store_merge(s->store, data, &err);
+    }
+    if (m == FINALIZE) {
+        farewell(s);
+    } else if (rc < 0) {
+        answer_all(s, m, rc, err.text);
+    } else if (m == HELLO) {
+        welcome(s);
+    } else {
+        answer_all(s, m, HPCBOOT_OK, "");
+    }
+    hb_native_meet(s);
+}

@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Ranks of libhpcboot that are killed in the middle of random programs, and
+# ranks in narrow surroundings.
+
+load ../common
+setup() {
+    common_setup
+    probe=$HB_BUILDDIR/tests/cli/apiprobe
+    storm=$HB_BUILDDIR/tests/cli/apistorm
+    group=
+}
+teardown() {
+    local folder
+    for folder in $group; do
+        wait_until rmdir "$folder"
+    done
+}
+
+all='who kvs blobs coll requests teams messages heap misuse place'
+
+# survivors SEED RANKS VICTIMS: a job of RANKS loses VICTIMS of them.
+survivors() {
+    echo "seed $1"
+    run hb --on-failure continue -n "$2" "$storm" "$1" "$3" 60
+    ended_with 137
+    [ "$(grep -c "^rank [0-9]* has lost $3, " <<< "$output")" -eq $(($2 - $3)) ] ||
+        { echo "$output"; return 1; }
+}
+
+@test "kill -9 of random ranks in random programs: the others go on" {
+    survivors 41 5 3
+    survivors 42 4 2
+    if [ "${HB_LONG:-no}" = yes ]; then
+        for seed in $(seq 1000 1024); do survivors "$seed" 10 8; done
+    fi
+    nothing_left
+}
+
+@test "all ranks but one are killed" {
+    survivors 43 3 2
+}
+
+# limited CONTROLLER V1-FILE=VALUE V2-FILE=VALUE: a control group with that
+# limit, $group, that commands begun with `inside` are in.
+limited() {
+    local own root=/sys/fs/cgroup setting
+    if [ -e $root/cgroup.controllers ]; then
+        own=$(sed -n 's/^0:://p' /proc/self/cgroup)
+        grep -qw "$1" "$root${own%/}/cgroup.subtree_control" 2> /dev/null ||
+            echo "+$1" > "$root${own%/}/cgroup.subtree_control" 2> /dev/null ||
+            skip "this control group hands out no $1"
+        setting=$3
+    else
+        root=$root/$1
+        own=$(sed -nE "s/^[0-9]+:([^:]*,)?$1(,[^:]*)?://p" /proc/self/cgroup)
+        setting=$2
+    fi
+    mkdir "$root${own%/}/hpcboot-$$" 2> /dev/null ||
+        skip "no control group of $1 can be made here"
+    group=$root${own%/}/hpcboot-$$
+    echo "${setting#*=}" > "$group/${setting%%=*}"
+}
+# shellcheck disable=SC2016  # expanded inside
+inside() {
+    timeout -s KILL "$HB_LIMIT" bash -c \
+        'echo $$ > "$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+
+@test "a limit of processes" {
+    limited pids pids.max=16 pids.max=16
+    # shellcheck disable=SC2086  # words
+    run inside "$hbrun" -n 4 "$probe" $all
+    ended_with 0
+}
+
+@test "a limit of memory" {
+    limited memory memory.limit_in_bytes=268435456 memory.max=268435456
+    # shellcheck disable=SC2086
+    run inside "$hbrun" -n 3 "$probe" $all
+    ended_with 0
+}
+
+@test "half a CPU for all ranks" {
+    limited cpu cpu.cfs_quota_us=50000 'cpu.max=50000 100000'
+    # shellcheck disable=SC2086
+    run inside "$hbrun" -n 3 "$probe" $all
+    ended_with 0
+}
+
+@test "/dev/shm of 64 MB, and none" {
+    need unshare
+    need_root
+    unshare -m true 2> /dev/null || skip 'no mount namespace can be made here'
+    for size in 64m 4k; do
+        # shellcheck disable=SC2016,SC2086
+        run timeout -s KILL "$HB_LIMIT" unshare -m sh -c '
+            mount -t tmpfs -o "size=$0" tmpfs /dev/shm && exec "$@"' $size \
+            "$hbrun" -n 3 "$probe" $all
+        ended_with 0
+    done
+}
+
+@test "no process may look into another" {
+    run -0 timeout -s KILL "$HB_LIMIT" "$(fake noptrace)" true
+    # shellcheck disable=SC2086
+    run timeout -s KILL "$HB_LIMIT" "$(fake noptrace)" "$hbrun" -n 3 \
+        "$probe" $all
+    ended_with 0
+}

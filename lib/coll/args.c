@@ -393,6 +393,25 @@ static size_t total_of(const struct hb_coll_team *t, const struct hb_op *op)
     return len != NULL ? row_sum(len, t->size) : op->bytes;
 }
 
+/* Whether the next call may be like this one: nothing of it was made for this
+ * run alone, and where buffers lie follows from the arguments. */
+static void keep(const struct hb_coll_team *t, struct hb_op *op,
+                 const struct hpcboot_coll_args *a)
+{
+    struct hb_again *g = &op->again;
+    g->kept = t->nodes == 1 && !op->checking && op->rows == NULL &&
+              op->scratch == NULL && a->op < HPCBOOT_OP_USER &&
+              !in(a->coll, LOOSE) && !op->own_placed;
+    if (g->kept) {
+        struct extent x = extent_of(t, a);
+        g->count = a->count;
+        g->send_bytes = x.send;
+        g->recv_bytes = x.recv;
+        g->plan = op->plan;
+        g->rounds = op->rounds;
+    }
+}
+
 int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
                 const struct hpcboot_coll_args *a,
                 const struct hb_coll_user_op *user,
@@ -428,10 +447,39 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
         hb_plan_heap(t, op);
     }
     op->checking = t->engine->config.check && t->nodes == 1;
-    if (rc != HPCBOOT_OK) {
+    op->again.kept = false;
+    if (rc == HPCBOOT_OK) {
+        keep(t, op, a);
+    } else {
         hb_op_clear(op);
     }
     return rc;
+}
+
+bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a)
+{
+    const struct hb_again *g = &op->again;
+    const char *s = a->send, *r = a->recv;
+    if (!g->kept || a->struct_size < sizeof *a || a->coll != op->coll) {
+        return false;
+    }
+    if (a->coll != HPCBOOT_COLL_BARRIER &&
+        (a->count != g->count || a->type != op->type || a->op != op->op ||
+         a->root != op->root || a->flags != op->flags ||
+         s == HPCBOOT_IN_PLACE || r == HPCBOOT_IN_PLACE ||
+         (g->send_bytes > 0 && s == NULL) ||
+         (g->recv_bytes > 0 && r == NULL) ||
+         (g->send_bytes > 0 && g->recv_bytes > 0 && s < r + g->recv_bytes &&
+          r < s + g->send_bytes))) {
+        return false;
+    }
+    op->send = s;
+    op->recv = a->recv;
+    op->getting = false;
+    op->k = 0;
+    op->plan = g->plan;
+    op->rounds = g->rounds;
+    return true;
 }
 
 void hb_op_clear(struct hb_op *op)

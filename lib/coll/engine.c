@@ -307,6 +307,22 @@ static int run_queued(struct hb_coll_team *t,
                       const struct hb_coll_user_op *user,
                       struct hpcboot_error *err);
 
+static struct hb_op *kept_for(struct hb_coll_team *t,
+                              const struct hpcboot_coll_args *a)
+{
+    return &t->kept[(unsigned)a->coll % HB_KEPT];
+}
+
+/* A call that is not the one before again. */
+static int set_up(struct hb_coll_team *t, struct hb_op *op,
+                  const struct hpcboot_coll_args *args,
+                  const struct hb_coll_user_op *user,
+                  struct hpcboot_error *err)
+{
+    int rc = hb_args_check(t, args, user, err);
+    return rc == HPCBOOT_OK ? hb_op_setup(t, op, args, user, err) : rc;
+}
+
 static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
                const struct hb_coll_user_op *user, struct hpcboot_error *err)
 {
@@ -316,8 +332,9 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     if (t->first != NULL) {
         return run_queued(t, args, user, err);
     }
-    struct hb_op *op = &t->op;
-    int rc = hb_op_setup(t, op, args, user, err);
+    struct hb_op *op = kept_for(t, args);
+    int rc = hb_op_again(op, args) ? HPCBOOT_OK
+                                   : set_up(t, op, args, user, err);
     if (rc != HPCBOOT_OK) {
         return rc;
     }
@@ -337,10 +354,6 @@ int hb_coll_run(struct hb_coll_team *team,
                 const struct hb_coll_user_op *user,
                 struct hpcboot_error *err)
 {
-    int rc = hb_args_check(team, args, user, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
     enter(team->engine);
     return leave(team->engine, run(team, args, user, err));
 }

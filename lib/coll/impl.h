@@ -150,7 +150,16 @@ struct hb_op {
     void *net;            /* owned; state of the message engine */
     int64_t deadline_ns;
     unsigned flags;
+    struct hb_again {         /* what a call just like it would set up anew */
+        bool kept;
+        size_t count, send_bytes, recv_bytes; /* of its arguments */
+        const struct hb_plan *plan;
+        uint64_t rounds;
+    } again;
 };
+
+/* Blocking calls of a team whose plans are kept, by the kind of collective. */
+#define HB_KEPT 8
 
 struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
     uint64_t round;
@@ -180,7 +189,7 @@ struct hb_coll_team {
     const void **src;         /* [size] for folds */
     char *fold_room;          /* for ops of the user; made when needed */
     size_t fold_room_size;
-    struct hb_op op;          /* of the blocking call */
+    struct hb_op kept[HB_KEPT]; /* of blocking calls; the last of a kind */
     struct hb_coll_req *first, *last; /* under way, in order */
     struct hb_coll_team *next_active;
     const struct hb_coll_net *net;
@@ -238,6 +247,9 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
                 const struct hpcboot_coll_args *a,
                 const struct hb_coll_user_op *user,
                 struct hpcboot_error *err);
+/* Whether `a` is the call that *op was last set up for, but for the buffers,
+ * and right: *op is ready to run again then. */
+bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a);
 void hb_op_clear(struct hb_op *op); /* frees what it owns */
 
 /* plan_*.c: choose and prepare the plan on one node */

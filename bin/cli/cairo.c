@@ -28,7 +28,12 @@ static void paint(cairo_t *c, const struct hb_drawing *d)
     for (size_t i = 0; i < d->n; i++) {
         const struct hb_shape *s = &d->v[i];
 
-        if (s->width > 0) {
+        if (s->is_line) {
+            cairo_move_to(c, s->x, s->y);
+            cairo_line_to(c, s->x + s->width, s->y + s->height);
+            set_colour(c, s->fill);
+            cairo_stroke(c);
+        } else if (s->width > 0) {
             cairo_rectangle(c, s->x + 0.5, s->y + 0.5, s->width, s->height);
             set_colour(c, s->fill);
             cairo_fill_preserve(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Boxes and texts, and their form as SVG. Texts may hold anything: what XML
- * gives a meaning is written as an entity, and control characters are left
+/* Boxes, texts and lines, and their form as SVG. Texts may hold anything: what
+ * XML gives a meaning is written as an entity, and control characters are left
  * out. */
 #include "config.h"
 
@@ -22,9 +22,17 @@ void hb_drawing_box(struct hb_drawing *d, double x, double y, double width,
 
     d->v = hb_xrealloc(d->v, (d->n + 1) * sizeof *d->v);
     d->v[d->n++] = (struct hb_shape){
-        x, y, width, height, fill, text != NULL ? hb_xstrdup(text) : NULL};
+        .x = x, .y = y, .width = width, .height = height, .fill = fill,
+        .text = text != NULL ? hb_xstrdup(text) : NULL};
     d->width = right > d->width ? right : d->width;
     d->height = bottom > d->height ? bottom : d->height;
+}
+
+void hb_drawing_line(struct hb_drawing *d, double x, double y, double width,
+                     double height, uint32_t stroke)
+{
+    hb_drawing_box(d, x, y, width, height, stroke, NULL);
+    d->v[d->n - 1].is_line = 1;
 }
 
 void hb_drawing_destroy(struct hb_drawing *d)
@@ -60,7 +68,12 @@ void hb_drawing_svg(const struct hb_drawing *d, struct hb_str *out)
     for (size_t i = 0; i < d->n; i++) {
         const struct hb_shape *s = &d->v[i];
 
-        if (s->width > 0) {
+        if (s->is_line) {
+            hb_str_putf(out, "<line x1=\"%g\" y1=\"%g\" x2=\"%g\" "
+                        "y2=\"%g\" stroke=\"#%06x\" stroke-width=\"2\"/>\n",
+                        s->x, s->y, s->x + s->width, s->y + s->height,
+                        s->fill);
+        } else if (s->width > 0) {
             hb_str_putf(out, "<rect x=\"%g\" y=\"%g\" width=\"%g\" "
                         "height=\"%g\" fill=\"#%06x\" stroke=\"#404040\"/>\n",
                         s->x, s->y, s->width, s->height, s->fill);

@@ -9,11 +9,12 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 
-/* A picture of boxes with texts in them, in pixels from the upper left. Made
- * once, and written as SVG by this program or as PNG by cairo. */
+/* A picture of boxes with texts in them, and lines, in pixels from the upper
+ * left. Made once, and written as SVG by this program or as PNG by cairo. */
 struct hb_shape {
     double x, y, width, height; /* width 0: text only */
     uint32_t fill;              /* 0xRRGGBB */
+    int is_line;                /* from x, y; height may be negative */
     char *text;                 /* one line, from the upper left; or NULL */
 };
 
@@ -26,6 +27,9 @@ struct hb_drawing {
 /* Copies the text. */
 void hb_drawing_box(struct hb_drawing *d, double x, double y, double width,
                     double height, uint32_t fill, const char *text);
+/* From x, y to x + width, y + height, in the colour `stroke`. */
+void hb_drawing_line(struct hb_drawing *d, double x, double y, double width,
+                     double height, uint32_t stroke);
 void hb_drawing_destroy(struct hb_drawing *d); /* leaves it empty */
 
 #define HB_DRAWING_FONT 11.0 /* pixels */

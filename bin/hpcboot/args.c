@@ -139,8 +139,9 @@ static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
     return HPCBOOT_OK;
 }
 
-int hb_args_scan(const struct hb_arg *args, void *into, int argc, char **argv,
-                 int *help_out, struct hpcboot_error *err)
+int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
+                 int argc, char **argv, int *help_out,
+                 struct hpcboot_error *err)
 {
     *help_out = 0;
     for (int i = 1; i < argc; i++) {
@@ -148,6 +149,10 @@ int hb_args_scan(const struct hb_arg *args, void *into, int argc, char **argv,
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             *help_out = 1;
             return HPCBOOT_OK;
+        }
+        if (dashes(argv[i]) == 0 && operand != NULL && *operand == NULL) {
+            *operand = argv[i];
+            continue;
         }
         if (dashes(argv[i]) == 0) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: expected an option",

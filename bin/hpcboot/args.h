@@ -24,10 +24,12 @@ const char *hb_arg_name(const struct hb_arg *arg, size_t *state, char *buffer,
                         size_t size);
 #define HB_ARG_NAME_MAX 64
 
-/* Fills `into` from argv[1] on; values are borrowed from argv. ERR_USAGE says
+/* Fills `into` from argv[1] on; values are borrowed from argv. *operand takes
+ * the one word that is no option; NULL: there is to be none. ERR_USAGE says
  * what is wrong with which word; --help sets *help_out and ends the scan. */
-int hb_args_scan(const struct hb_arg *args, void *into, int argc, char **argv,
-                 int *help_out, struct hpcboot_error *err);
+int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
+                 int argc, char **argv, int *help_out,
+                 struct hpcboot_error *err);
 void hb_args_help(const struct hb_arg *args, FILE *out);
 
 #endif

@@ -10,6 +10,8 @@
 struct hb_command {
     const char *name;
     const char *summary;        /* a few words, for hpcboot --help */
+    const char *operand;        /* "COLLECTIVE": its one word that is no */
+    size_t operand_at;          /* option, a const char * of `into` */
     const struct hb_arg *args;  /* ended by one without names */
     const char *(*more)(void);  /* text below the options, or NULL; static */
     /* The exit status. argv[0] is the command's name. */
@@ -19,6 +21,7 @@ struct hb_command {
 extern const struct hb_command hb_command_doctor;
 extern const struct hb_command hb_command_hostfile;
 extern const struct hb_command hb_command_keys;
+extern const struct hb_command hb_command_perf;
 extern const struct hb_command hb_command_topo;
 extern const struct hb_command hb_command_wait;
 /* Ended by NULL. */

@@ -20,6 +20,7 @@ const struct hb_command *const hb_commands[] = {
     &hb_command_wait,
     &hb_command_topo,
     &hb_command_doctor,
+    &hb_command_perf,
     NULL,
 };
 
@@ -38,10 +39,14 @@ static void help(FILE *out)
 int hb_command_scan(const struct hb_command *command, void *into, int argc,
                     char **argv)
 {
+    const char *word = command->operand != NULL ? command->operand : "";
     struct hpcboot_error err;
     int wants_help;
 
-    if (hb_args_scan(command->args, into, argc, argv, &wants_help, &err) < 0) {
+    if (hb_args_scan(command->args, into,
+                     *word != '\0' ? (const char **)(void *)((char *)into +
+                                         command->operand_at) : NULL,
+                     argc, argv, &wants_help, &err) < 0) {
         hb_log(HB_ERROR, "%s: %s; hpcboot %s --help lists the options",
                command->name, err.text, command->name);
         return HPCBOOT_ERR_USAGE;
@@ -49,8 +54,8 @@ int hb_command_scan(const struct hb_command *command, void *into, int argc,
     if (!wants_help) {
         return 1;
     }
-    printf("usage: hpcboot %s [options]\n%s\n\nOptions:\n", command->name,
-           command->summary);
+    printf("usage: hpcboot %s%s%s [options]\n%s\n\nOptions:\n", command->name,
+           *word != '\0' ? " " : "", word, command->summary);
     hb_args_help(command->args, stdout);
     if (command->more != NULL) {
         printf("\n%s", command->more());

@@ -22,6 +22,12 @@ libhpcboot_la_LIBADD = @HB_ARCHIVE@ -ldl -lpthread -lm
 EXTRA_libhpcboot_la_DEPENDENCIES = libhb.a lib/api/libhpcboot.map
 EXTRA_DIST += lib/api/libhpcboot.map
 
+# The same for a program of ours that is a rank: its own copy, so that it needs
+# no library beside it.
+noinst_LIBRARIES += libhbapi.a
+libhbapi_a_SOURCES = $(libhpcboot_la_SOURCES)
+libhbapi_a_CFLAGS = $(AM_CFLAGS)
+
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = %D%/hpcboot.pc
 cmakedir = $(libdir)/cmake/hpcboot

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* hpcboot perf: how long collectives take here.
+ *
+ * A process that a launcher has started as a rank (of hbrun, or of any that
+ * speaks PMIx or PMI-1) measures together with the other ranks. Any other
+ * starts hbrun, which lies beside it, with itself as the program, reads the
+ * rows of the first rank, and shows them: so a picture is written here, not
+ * on the first rank's host. hbrun ends the ranks; this process passes on to
+ * it what it is told to end by, and does not outlive it. */
+
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bin/hpcboot/command.h"
+#include "bin/hpcboot/gang_args.h"
+#include "bin/hpcboot/perf.h"
+#include "bin/job/verdict.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/strv.h"
+
+struct wanted {
+    struct hb_gang_wanted gang;
+    const char *collectives, *np, *sizes, *time, *most, *svg;
+    int json, csv, alloc, pin;
+};
+#define AT(f) offsetof(struct wanted, f)
+
+#define SIZES "1:1M"
+#define TIME "100ms"
+#define MOST "256M"
+
+static const struct hb_arg args[] = {
+    HB_GANG_ARGS(struct wanted),
+    {"np n", "RANKS", "start so many ranks (default as hbrun)", AT(np), NULL},
+    {"sizes", "RANGE", "bytes FROM:TO, doubled, or FROM:TO:FACTOR (" SIZES ")",
+     AT(sizes), NULL},
+    {"time", "TIME", "measure each row for so long (" TIME ")", AT(time),
+     NULL},
+    {"most", "BYTES", "leave out rows with larger buffers (" MOST ")",
+     AT(most), NULL},
+    {"alloc", NULL, "buffers of hpcboot_alloc", AT(alloc), NULL},
+    {"pin", NULL, "bind rank r to the r-th CPU, round and round", AT(pin),
+     NULL},
+    {"json", NULL, "a list of rows instead of a table", AT(json), NULL},
+    {"csv", NULL, "lines with commas instead of a table", AT(csv), NULL},
+    {"svg", "FILE", "draw median times into FILE", AT(svg), NULL},
+    {NULL, NULL, NULL, 0, NULL},
+};
+
+static const char *more(void)
+{
+    static char text[1024];
+    size_t n = (size_t)snprintf(text, sizeof text, "COLLECTIVE: NAME[:BYTES],"
+                                "... of all");
+
+    for (int k = 0; k < HB_PERF_KINDS; k++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, ",%s%s",
+                              k % 6 == 0 ? "\n  " : " ", hb_perf_name(k));
+    }
+    snprintf(text + n, sizeof text - n, "\nExit status: 0; 1 a result was "
+             "wrong; 2 the line is wrong; else as hbrun.\n");
+    return text;
+}
+
+/* Whether a launcher has started this process as a rank. */
+static int is_rank(void)
+{
+    static const char *const names[] = {"HPCBOOT_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "PMI_FD", "PMI_PORT"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (getenv(names[i]) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
+                   struct hpcboot_error *err)
+{
+    const char *time = w->time != NULL ? w->time : TIME;
+    const char *most = w->most != NULL ? w->most : MOST;
+    int64_t ms;
+
+    if (w->collectives == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "expected a collective, such "
+                       "as allreduce, or all; hpcboot perf --help lists them");
+    }
+    if (hb_parse_duration_ms(time, &ms) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--time %s: expected a time, "
+                       "such as 100ms", time);
+    }
+    if (hb_perf_bytes(most, &plan->most_bytes) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--most %s: expected bytes, "
+                       "such as 64M", most);
+    }
+    plan->time_us = (double)ms * 1000;
+    plan->alloc = w->alloc;
+    plan->pin = w->pin;
+    return hb_perf_plan(plan, w->collectives,
+                        w->sizes != NULL ? w->sizes : SIZES, err);
+}
+
+/* The command line of hbrun: up to its program as for the gang's hosts, then
+ * this command again, as a rank. */
+static void launch_words(const struct wanted *w, const char *self,
+                         struct hb_strv *line)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } texts[] = {{"--sizes", AT(sizes)}, {"--time", AT(time)},
+                 {"--most", AT(most)}};
+
+    hb_gang_words(args, w, line);
+    if (w->np != NULL) {
+        hb_strv_pushf(line, "--np=%s", w->np);
+    }
+    if (w->pin) {
+        hb_strv_push(line, "--bind-to=none");
+    }
+    hb_strv_push(line, self);
+    hb_strv_push(line, "perf");
+    hb_strv_push(line, w->collectives);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *value =
+            *(const char *const *)(const void *)((const char *)w +
+                                                 texts[i].at);
+        if (value != NULL) {
+            hb_strv_pushf(line, "%s=%s", texts[i].name, value);
+        }
+    }
+    if (w->alloc) {
+        hb_strv_push(line, "--alloc");
+    }
+    if (w->pin) {
+        hb_strv_push(line, "--pin");
+    }
+    hb_strv_push(line, "--csv");
+}
+
+static volatile sig_atomic_t hbrun_pid;
+
+/* A terminal's Ctrl-C has reached hbrun as well: twice would mean "at once". */
+static void pass_on(int signo, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code != SI_KERNEL && hbrun_pid > 0) {
+        kill((pid_t)hbrun_pid, signo);
+    }
+}
+
+static void pass_signals_on(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_sigaction = pass_on,
+                               .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction before;
+
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        sigaction(signals[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) {
+            sigaction(signals[i], &action, NULL);
+        }
+    }
+}
+
+static void become_hbrun(const char *path, char *const *line, int out,
+                         pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent || dup2(out, STDOUT_FILENO) < 0) {
+        _exit(HB_EXIT_INTERNAL);
+    }
+    execv(path, line);
+    hb_log(HB_ERROR, "perf: %s cannot be started: %s", path, strerror(errno));
+    _exit(HB_EXIT_NOT_FOUND);
+}
+
+/* Rows are shown; whatever else ranks print is passed on. */
+static void show_rows(int fd, struct hb_perf_view *view)
+{
+    FILE *in = fdopen(fd, "r");
+    char *line = NULL;
+    size_t size = 0;
+
+    while (in != NULL && getline(&line, &size, in) > 0) {
+        struct hb_perf_row row;
+
+        if (hb_perf_row_parse(&row, line)) {
+            hb_perf_view_add(view, &row);
+        } else if (strncmp(line, HB_PERF_CSV_HEAD "\n",
+                           sizeof HB_PERF_CSV_HEAD) != 0) {
+            fputs(line, stderr);
+        }
+    }
+    free(line);
+    if (in != NULL) {
+        fclose(in);
+    }
+}
+
+static int ended(pid_t pid)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int launch(const struct wanted *w, struct hb_perf_view *view)
+{
+    char *self = hb_self_exe(), *slash = strrchr(self, '/');
+    char *path = hb_xasprintf("%.*s/hbrun", (int)(slash - self), self);
+    struct hb_strv line = HB_STRV_INIT;
+    struct hpcboot_error err;
+    pid_t parent = getpid();
+    int out[2] = {-1, -1}, status = HB_EXIT_INTERNAL, shown;
+
+    launch_words(w, self, &line);
+    if (hb_fd_pipe(out, &err) < 0) {
+        hb_log(HB_ERROR, "perf: %s", err.text);
+    } else {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            become_hbrun(path, line.v, out[1], parent);
+        }
+        hbrun_pid = pid;
+        pass_signals_on();
+        hb_fd_close(&out[1]);
+        show_rows(out[0], view);
+        status = pid > 0 ? ended(pid) : HB_EXIT_INTERNAL;
+    }
+    shown = hb_perf_view_end(view);
+    hb_strv_destroy(&line);
+    free(path);
+    free(self);
+    return status != 0 ? status : shown;
+}
+
+static int run(const struct hb_command *self, int argc, char **argv)
+{
+    struct wanted w = {0};
+    struct hb_perf_plan plan = {0};
+    struct hb_perf_view view = {0};
+    struct hpcboot_error err;
+    int rc = hb_command_scan(self, &w, argc, argv), status = HB_EXIT_USAGE;
+
+    if (rc <= 0) {
+        return rc < 0 ? HB_EXIT_USAGE : 0;
+    }
+    if (hb_fd_fill_standard(NULL) < 0) {
+        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
+    }
+    view.form = w.json ? HB_PERF_JSON : w.csv ? HB_PERF_CSV : HB_PERF_TABLE;
+    view.svg = w.svg;
+    if (plan_of(&w, &plan, &err) < 0) {
+        hb_log(HB_ERROR, "perf: %s", err.text);
+    } else if (is_rank()) {
+        status = hb_perf_rank(&plan, &view);
+    } else {
+        status = launch(&w, &view);
+    }
+    hb_perf_plan_destroy(&plan);
+    return status;
+}
+
+const struct hb_command hb_command_perf = {
+    .name = "perf",
+    .summary = "measure how long collectives take",
+    .operand = "COLLECTIVE",
+    .operand_at = AT(collectives),
+    .args = args,
+    .more = more,
+    .run = run,
+};

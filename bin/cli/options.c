@@ -30,6 +30,7 @@
 #define DEFAULT_GRACE_MS 20000    /* below the 30 s a pod is given */
 #define DEFAULT_MAX_RESTARTS 3
 #define DEFAULT_RESTART_DELAY_MS 1000
+#define DEFAULT_ORPHAN_GRACE_MS 10000 /* several logins, one after another */
 
 static struct hb_parsed *behind(const struct hb_options *o)
 {
@@ -44,6 +45,7 @@ static void set_defaults(struct hb_options *o)
     o->grace_ms = DEFAULT_GRACE_MS;
     o->max_restarts = DEFAULT_MAX_RESTARTS;
     o->restart_delay_ms = DEFAULT_RESTART_DELAY_MS;
+    o->orphan_grace_ms = DEFAULT_ORPHAN_GRACE_MS;
     o->show_progress = 1;
 }
 

@@ -103,6 +103,7 @@ struct hb_options {
     uint32_t max_restarts;     /* of a rank, or of the job */
     int64_t restart_delay_ms;  /* before the first of them */
     uint32_t spares;           /* hosts without ranks */
+    int64_t orphan_grace_ms;   /* of agents whose parent is lost */
     int checkpoint_signal;     /* 0: TERM */
     struct hb_strv forward_signals; /* "USR1", ...; empty: the usual ones */
     int no_forward_signals;    /* none but those that end the job */

@@ -7,7 +7,8 @@
  * table; a frame out of turn is a protocol error and ends the agent.
  *
  * Whatever ends the link ends the ranks: an agent without a parent kills at
- * once and leaves, so that a dead launcher leaves nothing running. */
+ * once and leaves, so that a dead launcher leaves nothing running. One that
+ * another agent had started may wait for a new parent (orphan.c). */
 #include "config.h"
 
 #include <pwd.h>
@@ -83,6 +84,7 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
     a->host = m.host;
     /* Said again when the launcher is stopped and continued by its user. */
     hb_link_heartbeat(a->link, m.heartbeat_ms, m.dead_ms);
+    agent_orphan_settle(a, m.orphan_ms);
     return 0;
 }
 
@@ -210,6 +212,22 @@ static int on_bye(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
+static int on_gone(struct agent *a, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct hb_msg_gone m;
+    int rc = hb_wire_get_gone(f, &m, err);
+
+    if (rc == 0) {
+        if (m.below) {
+            agent_children_gone(a);
+        }
+        agent_kill(a, 0, SIGKILL);
+        agent_leave(a, 1);
+    }
+    return rc;
+}
+
 static int on_inspect(struct agent *a, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -277,6 +295,10 @@ static const struct {
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},
     [HB_MSG_NAME_REPLY] = {agent_pm_frame, 1},
+    [HB_MSG_ADOPT] = {agent_adopt, 1},
+    [HB_MSG_RESUME] = {agent_orphan_frame, 1},
+    [HB_MSG_ACK] = {agent_orphan_frame, 1},
+    [HB_MSG_GONE] = {on_gone, 0},
 };
 
 static void on_frame(void *arg, const struct hb_frame *f)
@@ -290,6 +312,7 @@ static void on_frame(void *arg, const struct hb_frame *f)
          f->type != HB_MSG_FILE_DATA)) {
         return;
     }
+    agent_orphan_came(a, f->dst == a->host ? f->type : HB_MSG_PING);
     if (f->type >= HB_MSG_TYPES || frames[f->type].handler == NULL ||
         (frames[f->type].welcomed && a->job_id == NULL)) {
         rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL,
@@ -306,6 +329,14 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
 {
     struct agent *a = arg;
 
+    if (agent_orphaned(a)) {
+        return;
+    }
+    /* A silent launcher may live: it can adopt what is below. One whose end
+     * has been seen is dead. */
+    if (err->code == HPCBOOT_ERR_CLOSED) {
+        agent_children_gone(a);
+    }
     agent_kill(a, 0, SIGKILL);
     agent_leave(a, 1);
 }
@@ -313,6 +344,20 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
 static const struct hb_link_events link_events = {
     .frame = on_frame, .lost = on_lost,
 };
+
+int agent_link_open(struct agent *a, int in_fd, int out_fd,
+                    struct hpcboot_error *err)
+{
+    struct hb_channel *ch = NULL;
+    int rc = hb_channel_from_fds(&ch, a->base, in_fd, out_fd, -1, err);
+
+    if (rc == 0) {
+        rc = hb_link_create(&a->link, a->base, ch, 0, &link_events, a, err);
+    }
+    a->link_in = in_fd;
+    a->link_out = out_fd;
+    return rc;
+}
 
 static void on_guard_gone(evutil_socket_t fd, short what, void *arg)
 {
@@ -423,8 +468,6 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
                   struct hpcboot_error *err)
 {
     static const struct timeval welcome = {WELCOME_TIMEOUT_S, 0};
-    struct hb_channel *ch = NULL;
-    int rc;
 
     a->base = event_base_new();
     if (a->base == NULL) {
@@ -437,11 +480,7 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
     event_add(a->child_ev, NULL);
     event_add(a->term_ev, NULL);
     event_base_once(a->base, -1, EV_TIMEOUT, on_no_welcome, a, &welcome);
-    rc = hb_channel_from_fds(&ch, a->base, in_fd, out_fd, -1, err);
-    if (rc == 0) {
-        rc = hb_link_create(&a->link, a->base, ch, 0, &link_events, a, err);
-    }
-    return rc;
+    return agent_link_open(a, in_fd, out_fd, err);
 }
 
 static void tear_down(struct agent *a)
@@ -456,6 +495,7 @@ static void tear_down(struct agent *a)
     agent_ports_release(a);
     hb_strv_destroy(&a->met_before);
     hb_fence_engine_destroy(a->fences);
+    agent_orphan_destroy(a);
     hb_link_destroy(a->link);
     struct event *evs[] = {a->guard_ev, a->child_ev, a->term_ev,
                            a->kill_timer, a->linger_timer, a->contact_timer,

@@ -25,11 +25,12 @@
  * order.c receives the job, ranks.c starts ranks, reap.c hears of their ends,
  * rankio.c carries their bytes, pmhost.c serves their process-management
  * server, native.c those that use libhpcboot, ending.c makes an end; children.c
- * is the tree below. */
+ * is the tree below, orphan.c what becomes of it when its parent is gone. */
 
 struct agent;
 struct agent_recipe;
 struct agent_native;
+struct agent_orphan;
 struct agent_tree;
 struct agent_wiring;
 
@@ -108,6 +109,7 @@ struct agent {
     struct event_base *base;
     struct hb_link *link;
     int guard_fd;
+    int link_in, link_out; /* descriptors of the link */
     struct event *guard_ev, *child_ev, *term_ev, *kill_timer, *linger_timer;
     struct event *contact_timer, *leave_timer;
     char *token, *job_id, *cookie, *session_dir;
@@ -120,6 +122,7 @@ struct agent {
     uint32_t node; /* HB_NODE_UNSET: no ranks here, only below */
     uint32_t epoch;
     struct agent_tree *tree; /* NULL: starts no others */
+    struct agent_orphan *orphan; /* NULL: without its parent it ends */
     int is_local; /* the launcher's own host */
     int served;   /* `hpcbootd serve` started it */
     int counted;  /* the launcher is on this host and has counted it */
@@ -172,15 +175,34 @@ void agent_note(struct agent *a, int level, const char *fmt, ...)
 /* The host is of no use for this job: say so and leave. */
 void agent_fail(struct agent *a, const struct hpcboot_error *err);
 void agent_flush(struct agent *a);
+/* Takes the descriptors, also when it fails. */
+int agent_link_open(struct agent *a, int in_fd, int out_fd,
+                    struct hpcboot_error *err);
 
 /* Appends one message for the launcher; flush follows. */
 #define AGENT_SEND(a, name, ...)                                          \
     do {                                                                  \
         const struct hb_msg_##name msg_ = {__VA_ARGS__};                  \
-        (void)hb_wire_put_##name(hb_link_out((a)->link), (a)->epoch,      \
-                                 (a)->host, HB_NODE_LAUNCHER, &msg_, NULL); \
-        agent_flush(a);                                                   \
+        (void)hb_wire_put_##name(agent_out(a), (a)->epoch, (a)->host,     \
+                                 HB_NODE_LAUNCHER, &msg_, NULL);          \
+        agent_sent(a);                                                    \
     } while (0)
+
+/* orphan.c: the parent is gone, another one takes its place */
+/* Where one frame of this agent goes; agent_sent follows. */
+struct hb_buf *agent_out(struct agent *a);
+void agent_sent(struct agent *a);
+void agent_orphan_settle(struct agent *a, uint32_t orphan_ms);
+void agent_orphan_came(struct agent *a, unsigned type); /* a frame for it */
+/* 1: it lives on without its parent, for a while. */
+int agent_orphaned(struct agent *a);
+/* A fence that went up has its answer. */
+void agent_orphan_answered(struct agent *a, struct hb_bytes key);
+int agent_adopt(struct agent *a, const struct hb_frame *f,
+                struct hpcboot_error *err);
+int agent_orphan_frame(struct agent *a, const struct hb_frame *f,
+                       struct hpcboot_error *err);
+void agent_orphan_destroy(struct agent *a);
 
 /* served.c: words for the `hpcbootd serve` that started this agent */
 int agent_served_open(void); /* 1: its socket is there */
@@ -299,6 +321,9 @@ void agent_pm_stop(struct agent *a);
 int agent_pm_frame(struct agent *a, const struct hb_frame *f,
                    struct hpcboot_error *err);
 
+/* What a child has gathered. */
+int agent_fence_gather(struct agent *a, uint32_t child,
+                       const struct hb_frame *f, struct hpcboot_error *err);
 /* A local contribution; the answer comes by the loop. */
 void agent_fence_join(struct agent *a, struct hb_bytes key,
                       const uint32_t *nodes, uint32_t n_nodes,
@@ -342,6 +367,8 @@ void agent_fence_down(struct agent *a, uint32_t child,
                       const struct hb_msg_fence_down *m);
 /* Tells the fence engine which nodes are below each child. */
 int agent_fence_children(struct agent *a, struct hpcboot_error *err);
+/* Nobody adopts what is below. */
+void agent_children_gone(struct agent *a);
 void agent_children_destroy(struct agent *a);
 
 /* ending.c */

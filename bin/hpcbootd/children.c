@@ -36,6 +36,7 @@ struct child {
     struct hb_link *link;
     struct event *timer; /* HELLO is overdue */
     int is_up;           /* HELLO has come */
+    int may_wait;        /* those below it wait to be adopted */
     uint64_t files_out, files_taken; /* bytes of files: sent, and taken */
     int64_t clock_told_ns;
     struct hb_words words;
@@ -76,10 +77,22 @@ static void child_free(struct child *c)
     free(c);
 }
 
+/* Those below a child that may wait are not lost with it, only not below here
+ * any more. */
 static void fences_lose(struct agent *a, const struct child *c)
 {
     const struct agent_tree *t = a->tree;
+    uint32_t node;
 
+    if (a->fences != NULL && c->may_wait && c->host < a->job.n_hosts) {
+        node = a->job.nodes[c->host];
+        if (node != HB_NODE_UNSET) {
+            hb_fence_node_lost(a->fences, node);
+        }
+        (void)hb_fence_set_child(a->fences, c->host, &node,
+                                 node != HB_NODE_UNSET, NULL);
+        return;
+    }
     for (uint32_t i = 0; a->fences != NULL && i < t->n_routes; i++) {
         if (t->routes[i] == c && i < a->job.n_hosts &&
             a->job.nodes[i] != HB_NODE_UNSET) {
@@ -202,30 +215,6 @@ static void tell_clock(struct child *c)
     }
 }
 
-static int gather(struct child *c, const struct hb_frame *f,
-                  struct hpcboot_error *err)
-{
-    struct agent *a = c->agent;
-    struct hb_msg_fence_up m;
-    uint32_t *nodes;
-    int rc = hb_wire_get_fence_up(f, &m, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    if (a->fences == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came too early");
-    }
-    nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
-    for (uint32_t i = 0; i < m.nodes.n; i++) {
-        nodes[i] = hb_wire_u32s_at(&m.nodes, i);
-    }
-    rc = hb_fence_from_child(a->fences, c->host, m.key, nodes, m.nodes.n,
-                             m.data, err);
-    free(nodes);
-    return rc;
-}
-
 static int files_taken(struct child *c, const struct hb_frame *f,
                        struct hpcboot_error *err)
 {
@@ -280,13 +269,16 @@ static int pass_up(struct child *c, const struct hb_frame *f,
     c->is_up = 1;
     event_del(c->timer);
     if (f->type == HB_MSG_FENCE_UP) {
-        return gather(c, f, err);
+        return agent_fence_gather(a, c->host, f, err);
     }
     if (f->type == HB_MSG_FILE_TAKEN) {
         return files_taken(c, f, err);
     }
     if (has_time(f->type)) {
         tell_clock(c);
+    }
+    if (a->link == NULL) {
+        return 0; /* it says that again when this agent has been adopted */
     }
     rc = hb_wire_put_frame(hb_link_out(a->link), &copy, err);
     agent_flush(a);
@@ -462,6 +454,25 @@ int agent_on_boot(struct agent *a, const struct hb_frame *f,
     return 0;
 }
 
+static void send_gone(struct child *c, int below)
+{
+    const struct hb_msg_gone m = {.below = (uint8_t)below};
+
+    if (c->link != NULL && c->may_wait) {
+        (void)hb_wire_put_gone(hb_link_out(c->link), c->agent->epoch,
+                               c->agent->host, c->host, &m, NULL);
+        hb_link_flush(c->link);
+    }
+}
+
+void agent_children_gone(struct agent *a)
+{
+    for (struct child *c = a->tree != NULL ? a->tree->children : NULL;
+         c != NULL; c = c->next) {
+        send_gone(c, 1);
+    }
+}
+
 int agent_on_boot_cancel(struct agent *a, const struct hb_frame *f,
                          struct hpcboot_error *err)
 {
@@ -471,6 +482,7 @@ int agent_on_boot_cancel(struct agent *a, const struct hb_frame *f,
 
     c = rc == 0 ? find_child(a, m.host) : NULL;
     if (c != NULL) {
+        send_gone(c, 0);
         fences_lose(a, c);
         child_free(c);
     }
@@ -492,6 +504,7 @@ static void send_down(struct child *c, const struct hb_frame *f)
     if (f->type == HB_MSG_WELCOME && f->dst == c->host &&
         hb_wire_get_welcome(f, &m, NULL) == 0) {
         hb_link_heartbeat(c->link, m.heartbeat_ms, m.dead_ms);
+        c->may_wait = m.orphan_ms > 0;
     }
     (void)hb_wire_put_frame(hb_link_out(c->link), f, NULL);
     hb_link_flush(c->link);

@@ -286,10 +286,9 @@ static void modex_answer(void *arg, uint64_t id, int status,
         .id = id, .status = status, .data = data,
     };
 
-    (void)hb_wire_put_modex_reply(hb_link_out(q->agent->link),
-                                  q->agent->epoch, q->agent->host, q->host,
-                                  &m, NULL);
-    agent_flush(q->agent);
+    (void)hb_wire_put_modex_reply(agent_out(q->agent), q->agent->epoch,
+                                  q->agent->host, q->host, &m, NULL);
+    agent_sent(q->agent);
     free(q);
 }
 
@@ -320,6 +319,29 @@ static int on_modex(struct agent *a, const struct hb_frame *f,
     return 0;
 }
 
+int agent_fence_gather(struct agent *a, uint32_t child,
+                       const struct hb_frame *f, struct hpcboot_error *err)
+{
+    struct hb_msg_fence_up m;
+    uint32_t *nodes;
+    int rc = hb_wire_get_fence_up(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (a->fences == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came too early");
+    }
+    nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
+    for (uint32_t i = 0; i < m.nodes.n; i++) {
+        nodes[i] = hb_wire_u32s_at(&m.nodes, i);
+    }
+    rc = hb_fence_from_child(a->fences, child, m.key, nodes, m.nodes.n,
+                             m.data, err);
+    free(nodes);
+    return rc;
+}
+
 static int on_fence_down(struct agent *a, const struct hb_frame *f,
                          struct hpcboot_error *err)
 {
@@ -327,6 +349,7 @@ static int on_fence_down(struct agent *a, const struct hb_frame *f,
     int rc = hb_wire_get_fence_down(f, &m, err);
 
     if (rc == 0 && a->fences != NULL) {
+        agent_orphan_answered(a, m.key);
         rc = hb_fence_from_parent(a->fences, m.key, m.status, m.data, err);
     }
     return rc;

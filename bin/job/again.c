@@ -27,6 +27,10 @@ int job_failure_read(struct job *j, struct hpcboot_error *err)
     if (rc == 0 && j->opt->on_failure == NULL && j->opt->keep_going) {
         j->on_failure = HB_FAIL_CONTINUE;
     }
+    if (rc == 0 && (j->on_failure == HB_FAIL_CONTINUE ||
+                    j->on_failure == HB_FAIL_RESPAWN)) {
+        j->orphan_ms = (uint32_t)j->opt->orphan_grace_ms;
+    }
     if (rc == 0 && j->opt->spares > 0 && j->on_failure != HB_FAIL_RESTART &&
         j->on_failure != HB_FAIL_RESPAWN) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--spares %u: nothing would ever "

@@ -200,8 +200,8 @@ static int take_counts(struct job_host *h, const struct hb_msg_hello *m,
     return is_counted(h) ? HPCBOOT_OK : job_host_counted(h, &counts, err);
 }
 
-static int check_hello(struct job_host *h, const struct hb_msg_hello *m,
-                       struct hpcboot_error *err)
+int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
+                     struct hpcboot_error *err)
 {
     if (m->protocol != HB_WIRE_PROTOCOL ||
         !hb_streq(m->version, PACKAGE_VERSION)) {
@@ -228,7 +228,8 @@ void host_send_welcome(struct job_host *h, uint32_t beat_ms)
               .heartbeat_ms = beat_ms,
               .dead_ms = h->spec->is_local ? 0 : dead_ms,
               .time_ns = (uint64_t)hb_now_ns(), .cookie = h->job->cookie,
-              .local = (uint8_t)h->spec->is_local);
+              .local = (uint8_t)h->spec->is_local,
+              .orphan_ms = host_orphan_ms(h));
     if (h->link != NULL) {
         hb_link_heartbeat(h->link, beat_ms, dead_ms);
     }
@@ -248,6 +249,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->told_parent = 0;
     event_del(h->timer);
     h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
+    host_settle_talk(h);
     host_send_welcome(h, beat);
     hb_grow_ready(j->grow, h->index, m->has_key && !h->spec->is_local);
     if (h->failed_by != NULL) {
@@ -282,7 +284,8 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
         hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                 hb_wire_type_name(f->type));
     } else if (hb_wire_get_hello(f, &m, &err) == 0) {
-        (void)(check_hello(h, &m, &err) < 0 || take_counts(h, &m, &err));
+        (void)(host_check_hello(h, &m, &err) < 0 ||
+               take_counts(h, &m, &err));
     }
     if (err.code != 0) {
         h->error = err;
@@ -303,7 +306,7 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
     job_wait_check(h->job);
 }
 
-static void on_link_frame(void *arg, const struct hb_frame *f)
+void host_top_frame(void *arg, const struct hb_frame *f)
 {
     struct job_host *top = arg, *h = host_of_frame(top, f);
     struct hpcboot_error err = {0};
@@ -334,7 +337,7 @@ static void on_link_suspect(void *arg, uint32_t silent_ms)
 }
 
 static const struct hb_link_events link_events = {
-    .frame = on_link_frame, .chatter = on_boot_chatter,
+    .frame = host_top_frame, .chatter = on_boot_chatter,
     .drained = on_link_drained, .suspect = on_link_suspect,
     .lost = on_link_lost,
 };
@@ -381,15 +384,16 @@ enum hb_boot_way host_way(const struct job_host *h)
     return h->job->gang.launch_with != NULL ? HB_BOOT_COMMAND : HB_BOOT_SSH;
 }
 
-static void make_token(char *out, size_t size)
+void host_make_token(struct job_host *h)
 {
+    size_t size = sizeof h->token;
     unsigned char raw[16];
 
     if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw) {
         abort(); /* no kernel of this century does that */
     }
     for (size_t i = 0; i < sizeof raw && 2 * i + 2 < size; i++) {
-        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+        snprintf(h->token + 2 * i, 3, "%02x", raw[i]);
     }
 }
 
@@ -408,7 +412,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     host_timed_anew(h);
     h->stage = HB_STAGE_RESOLVE;
     h->words.len = 0;
-    make_token(h->token, sizeof h->token);
+    host_make_token(h);
     h->state = HOST_BOOTING;
     if (parent != NULL) {
         host_try_below(h, parent);
@@ -483,6 +487,8 @@ void host_close(struct job_host *h)
     h->boot = NULL;
     hb_link_destroy(h->link);
     h->link = NULL;
+    host_adopt_end(h);
+    hb_kept_close(&h->kept);
     host_doubt_over(h);
     if (h->timer != NULL) {
         event_del(h->timer);
@@ -500,9 +506,10 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     };
     enum host_state was = h->state;
     char why[200] = "";
+    int leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
     h->error = *err;
-    if (was == HOST_DONE) {
+    if (was == HOST_DONE && leaves_none) {
         host_close(h);
         job_maybe_over(j);
         return;
@@ -523,7 +530,10 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     if (j->fences != NULL && h->node != HB_NODE_UNSET) {
         hb_fence_node_lost(j->fences, h->node);
     }
-    if (!job_replace_host(h, why, sizeof why)) {
+    if (j->orphan_ms > 0 && (was == HOST_DONE || h->node == HB_NODE_UNSET)) {
+        hb_log(HB_INFO, "host %s: %s; it had no ranks", h->spec->name,
+               err->text);
+    } else if (!job_replace_host(h, why, sizeof why)) {
         cause.evidence = why;
         if (was == HOST_RUNNING && h->node != HB_NODE_UNSET) {
             job_tell_lost(j, h->node, err->text);

@@ -148,11 +148,11 @@ static uint32_t take_parent(struct hb_grow *g)
     return g->under_way == 0 ? g->n : NOBODY;
 }
 
-static void join(struct hb_grow *g, uint32_t host, uint32_t parent)
+/* Below a parent, first among its children. */
+static void hang(struct hb_grow *g, uint32_t host, uint32_t parent)
 {
     struct member *m = &g->m[host], *p = &g->m[parent];
 
-    m->state = STARTING;
     m->parent = parent;
     m->prev_sibling = NOBODY;
     m->next_sibling = p->first_child;
@@ -160,10 +160,33 @@ static void join(struct hb_grow *g, uint32_t host, uint32_t parent)
         g->m[p->first_child].prev_sibling = host;
     }
     p->first_child = host;
-    m->may_start = 1; /* until it is known better */
     p->n_children++;
-    p->n_starters++;
-    p->under_way++;
+    p->n_starters += m->may_start;
+}
+
+static void unhang(struct hb_grow *g, uint32_t host)
+{
+    const struct member *m = &g->m[host];
+    struct member *p = &g->m[m->parent];
+
+    if (m->prev_sibling != NOBODY) {
+        g->m[m->prev_sibling].next_sibling = m->next_sibling;
+    } else {
+        p->first_child = m->next_sibling;
+    }
+    if (m->next_sibling != NOBODY) {
+        g->m[m->next_sibling].prev_sibling = m->prev_sibling;
+    }
+    p->n_children--;
+    p->n_starters -= m->may_start;
+}
+
+static void join(struct hb_grow *g, uint32_t host, uint32_t parent)
+{
+    g->m[host].state = STARTING;
+    g->m[host].may_start = 1; /* until it is known better */
+    hang(g, host, parent);
+    g->m[parent].under_way++;
     g->under_way++;
 }
 
@@ -178,19 +201,10 @@ static void login_over(struct hb_grow *g, uint32_t host)
 /* Takes a host that has no children off its parent. */
 static void part(struct hb_grow *g, uint32_t host)
 {
-    struct member *m = &g->m[host], *p = &g->m[m->parent];
+    struct member *m = &g->m[host];
 
     login_over(g, host);
-    if (m->prev_sibling != NOBODY) {
-        g->m[m->prev_sibling].next_sibling = m->next_sibling;
-    } else {
-        p->first_child = m->next_sibling;
-    }
-    if (m->next_sibling != NOBODY) {
-        g->m[m->next_sibling].prev_sibling = m->prev_sibling;
-    }
-    p->n_children--;
-    p->n_starters -= m->may_start;
+    unhang(g, host);
     m->state = IDLE;
     m->may_start = 0;
     offer(g, m->parent);
@@ -272,6 +286,30 @@ void hb_grow_lost(struct hb_grow *g, uint32_t host,
         }
         at = up;
     }
+}
+
+void hb_grow_lost_alone(struct hb_grow *g, uint32_t host,
+                        void (*left)(void *arg, uint32_t host, int is_up),
+                        void *arg)
+{
+    struct member *m = &g->m[host];
+
+    if (m->state != STARTING && m->state != UP) {
+        return;
+    }
+    while (m->first_child != NOBODY) {
+        uint32_t child = m->first_child;
+        int is_up = g->m[child].state == UP;
+
+        if (is_up) {
+            unhang(g, child);
+            hang(g, child, g->n);
+        } else {
+            part(g, child);
+        }
+        left(arg, child, is_up);
+    }
+    part(g, host);
 }
 
 uint32_t hb_grow_parent(const struct hb_grow *g, uint32_t host)

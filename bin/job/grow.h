@@ -44,6 +44,12 @@ int hb_grow_failed(struct hb_grow *g, uint32_t host);
  * and for the host itself last. They are in no queue. */
 void hb_grow_lost(struct hb_grow *g, uint32_t host,
                   void (*gone)(void *arg, uint32_t host), void *arg);
+/* The same, but what is up right below it goes on, with all that hangs there,
+ * as a child of the launcher. `left` is called for each host right below; not
+ * up: its login is over, it is in no queue. The host itself is not told. */
+void hb_grow_lost_alone(struct hb_grow *g, uint32_t host,
+                        void (*left)(void *arg, uint32_t host, int is_up),
+                        void *arg);
 /* This agent is given no more hosts. */
 void hb_grow_forbid(struct hb_grow *g, uint32_t host);
 

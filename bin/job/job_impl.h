@@ -17,6 +17,7 @@
 #include "bin/job/lives.h"
 #include "bin/job/timing.h"
 #include "bin/job/verdict.h"
+#include "bin/link/kept.h"
 #include "bin/link/link.h"
 #include "bin/link/words.h"
 #include "bin/pm/family.h"
@@ -103,10 +104,15 @@ struct job_host {
     struct job_host *failed_by; /* whose agent could not, the last time */
     struct job_times times;
     struct job_probe *probe;
+    char leaves[120]; /* why it is lost as soon as its ranks have ended */
     int64_t lost_ns; /* when its link broke without a warning; 0: did not */
     int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
     char *boot_user;          /* how an agent logs in to it */
     int boot_port;
+    struct hb_kept kept;      /* of what is said to it, and by it */
+    struct job_adoption *adoption; /* it is an orphan; or NULL */
+    uint32_t repeats;         /* fences that it says again */
+    uint8_t resuming;         /* what it says is not heard until RESUMED */
     uint8_t queued_once, direct, told_parent, bye_sent;
     uint8_t late;     /* it comes up while others run */
     uint8_t left_out; /* of this life of the job: lost before, or a spare */
@@ -180,6 +186,10 @@ struct job {
     const char **members; /* names of the gang's hosts, NULL-terminated */
     struct event *wait_timer, *verdict_timer, *tick_timer;
     struct hb_grow *grow; /* who starts whom */
+    uint32_t orphan_ms;   /* how long agents wait for a new parent; 0 */
+    struct job_answers *answers; /* to fences; NULL: nobody may ask again */
+    struct hb_buf mute;   /* takes what is said to hosts without a way */
+    size_t said_from;     /* where the frame that is being made begins */
 
     struct hb_jobmap *map;      /* NULL until slots are known */
     struct job_host **node_host; /* [map->n_nodes] */
@@ -244,13 +254,12 @@ struct job {
 #define HOST_SEND(h, name, ...)                                            \
     do {                                                                   \
         const struct hb_msg_##name msg_ = {__VA_ARGS__};                   \
-        struct hb_link *link_ = host_link(h);                              \
-        if (link_ != NULL) {                                               \
-            (void)hb_wire_put_##name(hb_link_out(link_),                   \
-                                     (h)->job->lives->epoch,               \
+        struct hb_buf *out_ = host_out(h);                                 \
+        if (out_ != NULL) {                                                \
+            (void)hb_wire_put_##name(out_, (h)->job->lives->epoch,         \
                                      HB_NODE_LAUNCHER, (h)->index, &msg_,  \
                                      NULL);                                \
-            hb_link_flush(link_);                                          \
+            host_said(h);                                                  \
         }                                                                  \
     } while (0)
 
@@ -352,6 +361,10 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
                  const struct hpcboot_error *err);
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
+int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
+                     struct hpcboot_error *err);
+void host_make_token(struct job_host *h);
+void host_top_frame(void *top, const struct hb_frame *f); /* of its link */
 enum hb_boot_way host_way(const struct job_host *h);
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
@@ -433,6 +446,27 @@ int job_tree_frame(struct job_host *h, const struct hb_frame *f,
 int64_t host_clock_offset(const struct job_host *h);
 void host_leave_tree(struct job_host *h);
 void host_release(struct job_host *h);
+
+/* adopt.c: hosts whose parent is lost */
+/* Where one frame for a host goes, host_said follows; NULL: nowhere. */
+struct hb_buf *host_out(struct job_host *h);
+void host_said(struct job_host *h);
+/* What is said to it comes to it now, or when it has been adopted. */
+int host_can_hear(const struct job_host *h);
+void host_settle_talk(struct job_host *h); /* it has been welcomed */
+uint32_t host_orphan_ms(const struct job_host *h);
+/* 0: the frame is dropped, it comes again. */
+int host_heard(struct job_host *h, const struct hb_frame *f);
+int job_adopt_frame(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err);
+void host_adopt(struct job_host *h, const char *lost_parent);
+void host_adopt_end(struct job_host *h); /* it is given up */
+/* answers.c: to fences, for those who may not have got them */
+void job_answer_keep(struct job *j, struct hb_bytes key, int status,
+                     struct hb_bytes data);
+/* 1: the host has been given the answer to a fence that is over. */
+int job_answer_again(struct job_host *h, struct hb_bytes key);
+void job_answers_free(struct job *j);
 
 /* start.c */
 int job_read_rules(struct job *j, struct hpcboot_error *err);

@@ -208,6 +208,7 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     j->lives->epoch++; /* WELCOME tells it */
     h->left_out = h->gone = 0;
     h->late = 1;
+    h->queued_once = h->direct = 1; /* fences know no late host of others */
     h->node = node;
     j->node_host[node] = h;
     h->state = HOST_IDLE;
@@ -218,8 +219,20 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
     h->bye_sent = 0;
+    h->leaves[0] = '\0';
     j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
     arm_ms(h->timer, delay_ms);
+}
+
+/* Some may have ended as they were told, when their host was to leave. */
+static void forget_ends(struct job *j, uint32_t node)
+{
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->map->node_of_rank[r] == node && j->ranks[r].ended) {
+            j->ranks[r].ended = 0;
+            j->n_ended--;
+        }
+    }
 }
 
 /* Why the ranks of a lost host cannot live again, or NULL. */
@@ -254,6 +267,7 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
         snprintf(why, size, "%s", no);
         return 0;
     }
+    forget_ends(j, node);
     to = find_spare(j);
     if (to != NULL) {
         h->node = HB_NODE_UNSET;

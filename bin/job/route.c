@@ -35,6 +35,9 @@ static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
 
     HOST_SEND(&j->hosts[child], fence_down, .key = key, .status = status,
               .data = data);
+    if (j->orphan_ms > 0 && hb_grow_children(j->grow, child) > 0) {
+        job_answer_keep(j, key, status, data);
+    }
 }
 
 static void fence_done(void *arg, struct hb_bytes key, int status,
@@ -98,6 +101,13 @@ static int on_fence_up(struct job_host *h, const struct hb_frame *f,
     if (h->job->fences == NULL || h->via != NULL) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came out of turn");
     }
+    if (h->repeats > 0) {
+        h->repeats--;
+        if (!hb_fence_is_open(h->job->fences, m.key) &&
+            job_answer_again(h, m.key)) {
+            return 0;
+        }
+    }
     nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
     for (uint32_t i = 0; i < m.nodes.n; i++) {
         nodes[i] = hb_wire_u32s_at(&m.nodes, i);
@@ -118,7 +128,7 @@ void job_tell_dead(struct job *j, const uint32_t *ranks, uint32_t n,
         struct job_host *h = &j->hosts[i];
 
         if (h->state == HOST_RUNNING && h->node != HB_NODE_UNSET &&
-            h->node != node && host_link(h) != NULL) {
+            h->node != node && host_can_hear(h)) {
             HOST_SEND(h, peers_dead, .ranks = {.v = ranks, .n = n},
                       .text = text);
         }
@@ -146,17 +156,20 @@ void job_tell_lost(struct job *j, uint32_t node, const char *text)
 }
 
 /* Passed on as it is. */
-static int pass_on(const struct job_host *from, const struct job_host *to,
+static int pass_on(const struct job_host *from, struct job_host *to,
                    const struct hb_frame *f, struct hpcboot_error *err)
 {
-    struct hb_link *link = host_link(to);
+    struct hb_buf *out = host_out(to);
     struct hb_frame copy = *f;
     int rc;
 
+    if (out == NULL) {
+        return 0;
+    }
     copy.src = from->index;
     copy.dst = to->index;
-    rc = hb_wire_put_frame(hb_link_out(link), &copy, err);
-    hb_link_flush(link);
+    rc = hb_wire_put_frame(out, &copy, err);
+    host_said(to);
     return rc;
 }
 
@@ -172,7 +185,7 @@ static int on_modex(struct job_host *h, const struct hb_frame *f,
     if (rc == 0 && map != NULL && m.rank < map->n_ranks) {
         to = host_of_node(h->job, map->node_of_rank[m.rank]);
     }
-    if (to != NULL && to->state == HOST_RUNNING && host_link(to) != NULL) {
+    if (to != NULL && to->state == HOST_RUNNING && host_can_hear(to)) {
         return pass_on(h, to, f, err);
     }
     if (rc == 0) {
@@ -188,7 +201,7 @@ static int on_modex_reply(struct job_host *h, const struct hb_frame *f,
     struct job *j = h->job;
     struct job_host *to = f->dst < j->gang.n ? &j->hosts[f->dst] : NULL;
 
-    return to != NULL && host_link(to) != NULL ? pass_on(h, to, f, err) : 0;
+    return to != NULL ? pass_on(h, to, f, err) : 0;
 }
 
 static struct job_name *name_find(struct job *j, const char *name)
@@ -272,6 +285,7 @@ void job_route_close(struct job *j)
 {
     hb_fence_engine_destroy(j->fences);
     j->fences = NULL;
+    job_answers_free(j);
     while (j->n_names > 0) {
         name_remove(j, &j->names[0]);
     }

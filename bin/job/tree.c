@@ -53,8 +53,8 @@ static const char *why_flat(const struct job *j)
 
     return width == 1                    ? "a width of 1"
            : j->boot.launch_with != NULL ? "--launch-with"
-           : j->on_failure == HB_FAIL_CONTINUE ||
-                     j->on_failure == HB_FAIL_RESPAWN
+           : j->orphan_ms == 0 && (j->on_failure == HB_FAIL_CONTINUE ||
+                                   j->on_failure == HB_FAIL_RESPAWN)
                ? "the loss of one must not be that of others"
            : width == 0 && j->gang.n < TREE_FROM ? "they are few"
                                                  : NULL;
@@ -180,7 +180,7 @@ struct hb_link *host_link(const struct job_host *h)
     while (h->via != NULL) {
         h = h->via;
     }
-    return h->link;
+    return h->adoption == NULL ? h->link : NULL;
 }
 
 const struct hb_boot *host_judge(const struct job_host *h)
@@ -352,8 +352,8 @@ int64_t host_clock_offset(const struct job_host *h)
     return sum;
 }
 
-/* A host that hung below one that is gone. Before the job runs it is started
- * anew; afterwards its agent, left alone, ends its ranks. */
+/* A host that hung below one that is gone, where nobody adopts. Before the job
+ * runs it is started anew; afterwards its agent, left alone, ends its ranks. */
 static void orphan(void *arg, uint32_t index)
 {
     const struct job_host *lost = arg;
@@ -368,10 +368,32 @@ static void orphan(void *arg, uint32_t index)
     host_orphaned(h, &err);
 }
 
+static void left_alone(void *arg, uint32_t index, int is_up)
+{
+    const struct job_host *lost = arg;
+    struct job_host *h = &lost->job->hosts[index];
+
+    h->via = NULL;
+    if (is_up) {
+        host_adopt(h, lost->spec->name);
+    } else {
+        h->state = HOST_IDLE;
+        h->direct = 1;
+        arm_ms(h->timer, 0);
+    }
+}
+
 void host_leave_tree(struct job_host *h)
 {
-    if (h->job->grow != NULL) {
-        hb_grow_lost(h->job->grow, h->index, orphan, h);
+    struct job *j = h->job;
+
+    if (j->grow != NULL && j->orphan_ms > 0 && j->phase != JOB_CONNECTING) {
+        if (h->via == NULL) { /* it may live, and would think of our death */
+            HOST_SEND(h, gone, .below = 0);
+        }
+        hb_grow_lost_alone(j->grow, h->index, left_alone, h);
+    } else if (j->grow != NULL) {
+        hb_grow_lost(j->grow, h->index, orphan, h);
     }
 }
 

@@ -261,6 +261,9 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_done m;
     int rc = hb_wire_get_done(f, &m, err);
 
+    if (rc == 0 && h->leaves[0] != '\0' && h->job->phase == JOB_RUNNING) {
+        return hb_fail(err, HPCBOOT_ERR_HOST, "%s", h->leaves);
+    }
     if (rc == 0 && h->state == HOST_RUNNING) {
         h->times.fence_ns = m.fence_ns > 0 ? host_time(h, m.fence_ns) : 0;
         h->times.output_ns = m.output_ns > 0 ? host_time(h, m.output_ns) : 0;
@@ -350,6 +353,8 @@ static int on_host_failed(struct job_host *h, const struct hb_frame *f,
     return hb_fail(err, m.code, "%s", m.text);
 }
 
+/* With respawn it counts as lost when its ranks have ended (DONE), for then
+ * they can be started elsewhere. */
 static int on_leaving(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -364,6 +369,11 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
 
         job_event_host(h, "host_leaving", m.text);
         h->gone = 1;
+        if (h->job->on_failure == HB_FAIL_RESPAWN &&
+            h->job->phase == JOB_RUNNING) {
+            snprintf(h->leaves, sizeof h->leaves, "%s", m.text);
+            return 0;
+        }
         h->job->end_signal = h->job->opt->checkpoint_signal;
         job_cause(h->job, &cause);
     }
@@ -410,6 +420,8 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_MODEX] = job_route_frame,
     [HB_MSG_MODEX_REPLY] = job_route_frame,
     [HB_MSG_NAME] = job_route_frame,
+    [HB_MSG_RESUMED] = job_adopt_frame,
+    [HB_MSG_ACK] = job_adopt_frame,
 };
 
 void job_frame(struct job_host *h, const struct hb_frame *f)
@@ -417,6 +429,9 @@ void job_frame(struct job_host *h, const struct hb_frame *f)
     struct hpcboot_error err = {0};
     int rc;
 
+    if (!host_heard(h, f)) {
+        return;
+    }
     if (f->type >= HB_MSG_TYPES || handlers[f->type] == NULL) {
         rc = hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "a %s frame is not for the "
                      "launcher", hb_wire_type_name(f->type));

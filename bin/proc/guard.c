@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "bin/proc/stage.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
@@ -66,6 +67,7 @@ struct note {
 /* Memory of both. */
 struct shared {
     struct note cookie, session_dir, shm_dir;
+    _Atomic int64_t link_again_ns; /* when the link is looked at again */
 };
 
 static struct shared *shared;
@@ -74,6 +76,14 @@ static int link_fd = -1;
 void hb_guard_watch_link(int fd)
 {
     link_fd = fd;
+}
+
+void hb_guard_leave_link(int64_t ms)
+{
+    if (shared != NULL) {
+        atomic_store(&shared->link_again_ns,
+                     ms < 0 ? INT64_MAX : hb_deadline_in_ms(ms));
+    }
 }
 
 static void write_note(struct note *n, const char *text, size_t len)
@@ -181,7 +191,8 @@ static int link_is_dead(int fd)
 {
     struct pollfd p = {.fd = fd}; /* asks for nothing but the end */
 
-    return fd >= 0 && poll(&p, 1, 0) > 0;
+    return fd >= 0 && hb_now_ns() >= atomic_load(&shared->link_again_ns)
+           && poll(&p, 1, 0) > 0;
 }
 
 /* Waits for a signal, not for ever where there is a link to be looked at. */

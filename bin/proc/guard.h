@@ -28,6 +28,9 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
  * it was closed: one that was stopped, or hangs. Borrowed. */
 void hb_guard_watch_link(int fd);
 
+/* The guard does not look at that link for so long; below 0: any more. */
+void hb_guard_leave_link(int64_t ms);
+
 /* The cookie by which strays are known; may be set late (the agent hears it
  * in WELCOME). Written by the agent for its guard through shared memory. A
  * cookie is a long random text, one for each agent of a job: two agents on

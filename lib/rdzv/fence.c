@@ -35,8 +35,10 @@
 /* Open fences of a node are few (one per communicator that is being made);
  * the table only has to keep thousands from being slow. */
 #define TABLE_BUCKETS 256u
-/* Above the edge number in `owner`: the node is lost. */
+/* Above the edge number in `owner`: the node is lost; it was reached by another
+ * edge before. */
 #define LOST 0x80000000u
+#define MOVED 0x40000000u
 
 enum party { NOT_INVOLVED, EXPECTED, JOINED, ANSWERED };
 
@@ -68,7 +70,7 @@ struct hb_fence_engine {
     void *arg;
     struct edge *edges;
     uint32_t n_edges;
-    uint32_t *owner; /* [n_owner] by node: 0 or edge number + 1, | LOST */
+    uint32_t *owner; /* [n_owner] by node: 0 or edge number + 1, | flags */
     uint32_t n_owner;
     struct fence *table[TABLE_BUCKETS];
 };
@@ -142,7 +144,8 @@ static int is_lost(const struct hb_fence_engine *e, uint32_t node)
 /* Edge number that reaches a node, or -1. */
 static int64_t edge_of_node(const struct hb_fence_engine *e, uint32_t node)
 {
-    return node < e->n_owner ? (int64_t)(e->owner[node] & ~LOST) - 1 : -1;
+    return node < e->n_owner ? (int64_t)(e->owner[node] & ~(LOST | MOVED)) - 1
+                             : -1;
 }
 
 static int64_t edge_of_child(const struct hb_fence_engine *e, uint32_t child)
@@ -363,13 +366,16 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
         e->edges[edge].child = child;
     }
     for (uint32_t i = 0; i < e->n_owner; i++) {
-        if ((e->owner[i] & ~LOST) == (uint32_t)edge + 1) {
-            e->owner[i] &= LOST;
+        if (edge_of_node(e, i) == edge) {
+            e->owner[i] &= LOST | MOVED;
         }
     }
     for (uint32_t i = 0; i < n; i++) {
         owner_room(e, subtree[i]);
-        e->owner[subtree[i]] = (e->owner[subtree[i]] & LOST) |
+        if (edge_of_node(e, subtree[i]) >= 0) {
+            e->owner[subtree[i]] |= MOVED;
+        }
+        e->owner[subtree[i]] = (e->owner[subtree[i]] & (LOST | MOVED)) |
                                ((uint32_t)edge + 1);
     }
     for (size_t i = 0; i < TABLE_BUCKETS; i++) {
@@ -432,11 +438,10 @@ static int fence_get(struct hb_fence_engine *e, struct hb_bytes key,
     return HPCBOOT_OK;
 }
 
-static int names_self(const struct hb_fence_engine *e, const uint32_t *nodes,
-                      uint32_t n_nodes)
+static int names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node)
 {
     for (uint32_t i = 0; i < n_nodes; i++) {
-        if (nodes[i] == e->self) {
+        if (nodes[i] == node) {
             return 1;
         }
     }
@@ -450,7 +455,7 @@ int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
     struct fence *f;
     int rc;
 
-    if (!names_self(e, nodes, n_nodes)) {
+    if (!names(nodes, n_nodes, e->self)) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                        "fence: node %u joins a fence without being one of "
                        "its participants", e->self);
@@ -472,7 +477,8 @@ int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
     return HPCBOOT_OK;
 }
 
-/* A child may speak for the nodes it reaches, and for no other. */
+/* A child may speak for the nodes it reaches, and for those that it may have
+ * reached before; for no other. */
 static int check_parts(const struct hb_fence_engine *e, int64_t edge,
                        struct hb_bytes data, struct hpcboot_error *err)
 {
@@ -483,7 +489,8 @@ static int check_parts(const struct hb_fence_engine *e, int64_t edge,
 
     hb_buf_view(&view, data.data, data.len);
     while ((rc = hb_fence_data_next(&view, &node, &blob)) > 0) {
-        if (edge_of_node(e, node) != edge) {
+        if (edge_of_node(e, node) != edge &&
+            (node >= e->n_owner || !(e->owner[node] & MOVED))) {
             return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                            "fence: child %u speaks for node %u, which is "
                            "not below it", e->edges[edge].child, node);
@@ -551,16 +558,6 @@ int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
     return HPCBOOT_OK;
 }
 
-static int fence_names(const struct fence *f, uint32_t node)
-{
-    for (uint32_t i = 0; i < f->n_nodes; i++) {
-        if (f->nodes[i] == node) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
 {
     if (node >= HB_MAX_NODES || is_lost(e, node)) {
@@ -571,7 +568,7 @@ void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
     for (size_t i = 0; i < TABLE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
             /* What was passed up is decided above, alike for all. */
-            if (f->sent || !fence_names(f, node)) {
+            if (f->sent || !names(f->nodes, f->n_nodes, node)) {
                 continue;
             }
             f->status = f->status != 0 ? f->status : HPCBOOT_ERR_PEER_DEAD;
@@ -580,6 +577,11 @@ void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
         }
     }
     advance_dirty(e);
+}
+
+int hb_fence_is_open(const struct hb_fence_engine *e, struct hb_bytes key)
+{
+    return fence_find(e, key) != NULL;
 }
 
 size_t hb_fence_open_count(const struct hb_fence_engine *e)

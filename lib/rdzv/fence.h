@@ -51,7 +51,9 @@ int hb_fence_engine_create(struct hb_fence_engine **out, uint32_t self,
 void hb_fence_engine_destroy(struct hb_fence_engine *e);
 
 /* Tells which nodes are reached through a child edge (the child's own number
- * included). Replaces what was said of that child. */
+ * included). Replaces what was said of that child. A node may move from one
+ * child to another: what the first has contributed for it stays, and the
+ * second contributes too; consumers see the node twice, with equal blobs. */
 int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
                        const uint32_t *subtree, uint32_t n,
                        struct hpcboot_error *err);
@@ -72,6 +74,8 @@ int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
  * and every later one, ends with HPCBOOT_ERR_PEER_DEAD. To be called on every
  * engine from the parent of the lost node up to the root. */
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node);
+/* Somebody has contributed, and not all were answered. */
+int hb_fence_is_open(const struct hb_fence_engine *e, struct hb_bytes key);
 /* Fences that are neither complete nor failed. */
 size_t hb_fence_open_count(const struct hb_fence_engine *e);
 

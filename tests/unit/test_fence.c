@@ -298,6 +298,87 @@ static void a_child_learnt_late_completes_the_fence(void **state)
     sim_free(s);
 }
 
+/* Answers of an engine that is looked at alone: to which children, and how
+ * often each node's blob is in the data. */
+struct answers {
+    unsigned downs[4], blobs[4];
+    int status;
+};
+
+static void answers_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
+                       uint32_t n_nodes, struct hb_bytes data)
+{
+    fail_msg("the root has no parent");
+}
+
+static void answers_down(void *arg, uint32_t child, struct hb_bytes key,
+                         int status, struct hb_bytes data)
+{
+    struct answers *a = arg;
+    struct hb_buf view;
+    struct hb_bytes blob;
+    uint32_t from;
+
+    a->downs[child]++;
+    a->status = status;
+    memset(a->blobs, 0, sizeof a->blobs);
+    hb_buf_view(&view, data.data, data.len);
+    while (hb_fence_data_next(&view, &from, &blob) > 0) {
+        a->blobs[from]++;
+    }
+}
+
+static void contribute(struct hb_fence_engine *e, uint32_t child,
+                       const uint32_t *of, uint32_t n_of)
+{
+    static const uint32_t all[] = {0, 1, 2, 3};
+    struct hb_buf data;
+
+    hb_buf_init(&data, 1000);
+    for (uint32_t i = 0; i < n_of; i++) {
+        hb_buf_put_u32(&data, of[i]);
+        hb_buf_put_blob(&data, "b", 1);
+    }
+    assert_int_equal(hb_fence_from_child(e, child, text_bytes("k"), all, 4,
+                                         (struct hb_bytes){data.data,
+                                                           data.len},
+                                         NULL), 0);
+    hb_buf_destroy(&data);
+}
+
+/* Of children 0 (with 1 and 2 below it) and 3, node 2 comes to the root itself,
+ * before or after child 0 has spoken for it. */
+static void a_node_that_moved_contributes_again(void **state)
+{
+    static const struct hb_fence_ops ops = {answers_up, answers_down, NULL};
+    static const uint32_t below[] = {0, 1, 2}, two[] = {2}, three[] = {3};
+
+    for (int spoken_before = 0; spoken_before < 2; spoken_before++) {
+        struct answers a = {0};
+        struct hb_fence_engine *e;
+
+        hb_fence_engine_create(&e, HB_FENCE_ROOT, 1, &ops, &a, NULL);
+        hb_fence_set_child(e, 0, below, 3, NULL);
+        hb_fence_set_child(e, 3, three, 1, NULL);
+        if (spoken_before) {
+            contribute(e, 0, below, 3);
+        }
+        assert_int_equal(hb_fence_set_child(e, 2, two, 1, NULL), 0);
+        contribute(e, 3, three, 1);
+        assert_true(hb_fence_is_open(e, text_bytes("k")));
+        contribute(e, 2, two, 1);
+        if (!spoken_before) { /* it had left the parent before that died */
+            contribute(e, 0, below, 3);
+        }
+        assert_false(hb_fence_is_open(e, text_bytes("k")));
+        assert_int_equal(a.status, 0);
+        assert_int_equal(a.downs[0] + a.downs[2] + a.downs[3], 3);
+        assert_int_equal(a.blobs[1], 1);
+        assert_int_equal(a.blobs[2], 2);
+        hb_fence_engine_destroy(e);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_ends_its_fences),
         cmocka_unit_test(fences_without_the_lost_node_go_on),
         cmocka_unit_test(a_child_learnt_late_completes_the_fence),
+        cmocka_unit_test(a_node_that_moved_contributes_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,6 +219,47 @@ static void flat_means_flat(void **state)
     free(w);
 }
 
+static void note_left(void *arg, uint32_t host, int is_up)
+{
+    ((int *)arg)[host] = is_up ? 1 : 2;
+}
+
+/* Of a chain 0, 1, 2 with 3 being started by 1: 1 is lost. */
+static void what_hung_below_a_lost_host_goes_to_the_launcher(void **state)
+{
+    const struct hb_grow_limits limits = {.width = 1, .at_once = 2,
+                                          .root_at_once = 1};
+    struct hb_grow *g = hb_grow_create(5, &limits);
+    int left[5] = {0};
+    uint32_t host, parent;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        hb_grow_put(g, i, 0);
+        assert_true(hb_grow_next(g, &host, &parent));
+        assert_int_equal(host, i);
+        assert_int_equal(parent, i == 0 ? HB_GROW_ROOT : i - 1);
+        hb_grow_ready(g, i, 1);
+    }
+    hb_grow_put(g, 3, 0);
+    hb_grow_forbid(g, 2);
+    assert_true(hb_grow_next(g, &host, &parent));
+    assert_int_equal(parent, 1);
+    hb_grow_lost_alone(g, 1, note_left, left);
+    assert_int_equal(left[2], 1);
+    assert_int_equal(left[3], 2);
+    assert_int_equal(left[0] + left[1], 0);
+    assert_int_equal(hb_grow_parent(g, 2), HB_GROW_ROOT);
+    assert_int_equal(hb_grow_children(g, HB_GROW_ROOT), 2);
+    assert_int_equal(hb_grow_children(g, 0), 0);
+    assert_int_equal(hb_grow_depth(g), 1);
+    hb_grow_put(g, 1, 0); /* both may come again */
+    hb_grow_put(g, 3, 0);
+    assert_true(hb_grow_next(g, &host, &parent));
+    hb_grow_ready(g, host, 1);
+    assert_true(hb_grow_next(g, &host, &parent));
+    hb_grow_destroy(g);
+}
+
 /* All parents of a round start one host each until the tree is whole: the
  * number of hosts at least doubles with each round. */
 static void the_tree_of_4096_is_shallow(void **state)
@@ -257,6 +298,7 @@ int main(void)
         cmocka_unit_test(with_dead_keyless_and_lost_hosts),
         cmocka_unit_test(without_any_key_the_launcher_starts_all),
         cmocka_unit_test(flat_means_flat),
+        cmocka_unit_test(what_hung_below_a_lost_host_goes_to_the_launcher),
         cmocka_unit_test(the_tree_of_4096_is_shallow),
     };
 

@@ -10,8 +10,8 @@
 # shellcheck disable=SC2034,SC2154
 
 build_packages="autoconf automake libtool pkg-config make gcc libc6-dev
-    libevent-dev libssl-dev libssh-dev libpmix-dev libhwloc-dev libibverbs-dev libcairo2-dev libjansson-dev
-    libcurl4-openssl-dev"
+    libevent-dev libssl-dev libssh-dev libpmix-dev libhwloc-dev libibverbs-dev libucx-dev
+    libcairo2-dev libjansson-dev libcurl4-openssl-dev"
 # Pods and a real MPI program over them.
 demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
     iproute2 util-linux procps"

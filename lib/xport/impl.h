@@ -15,6 +15,7 @@ struct hb_xport_req {
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
     int orphan;        /* cancelled while under way: freed when done */
+    int fetching;      /* UCX writes to its buffer */
     int peer;          /* source or destination; HB_XPORT_ANY */
     uint32_t context;
     uint64_t tag, mask;
@@ -96,6 +97,8 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);
 int hb_tcp_progress(struct hb_tcp *t);
 int hb_tcp_busy(const struct hb_tcp *t); /* something is not written yet */
+/* All is written: peers learn how much that was. */
+void hb_tcp_bye(struct hb_tcp *t);
 /* 1: nothing of the request's buffer is used any more. */
 int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req);
 

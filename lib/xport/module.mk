@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += \
     %D%/address.c %D%/address.h \
+    %D%/choose.c %D%/choose.h \
     %D%/inbox.c %D%/impl.h \
     %D%/match.c \
     %D%/tcp.c %D%/tcp_impl.h \
     %D%/tcp_conn.c \
     %D%/tcp_io.c \
+    %D%/tcp_open.c \
+    %D%/ucx.c %D%/ucxlib.h \
     %D%/xport.c %D%/xport.h
+
+if HAVE_UCX
+pkglib_LTLIBRARIES += hb_ucx.la
+hb_ucx_la_SOURCES = %D%/ucxlib.c %D%/ucxlib.h
+hb_ucx_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+hb_ucx_la_LDFLAGS = $(MODULE_LDFLAGS) -export-symbols-regex '^hb_ucxlib$$'
+hb_ucx_la_LIBADD = $(UCX_LIBS)
+endif
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_xport

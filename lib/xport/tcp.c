@@ -65,9 +65,13 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
     return rc;
 }
 
-static struct hb_xport_req *take_off(struct hb_xport_req **at, uint64_t id)
+static struct hb_xport_req *take_off(struct hb_xport_req **at, uint64_t id,
+                                     uint32_t peer)
 {
-    while (*at != NULL && (*at)->id != id) {
+    while (*at != NULL &&
+           ((*at)->id != id ||
+            ((*at)->is_recv ? (*at)->info.source : (*at)->peer) !=
+                (int)peer)) {
         at = &(*at)->next;
     }
     struct hb_xport_req *r = *at;
@@ -92,19 +96,19 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
     t->takes = req;
     rc = put(t, in->source, &head, NULL, 0, NULL, err);
     if (rc < 0) {
-        (void)take_off(&t->takes, req->id);
+        (void)take_off(&t->takes, req->id, in->source);
     }
     free(in);
     return rc;
 }
 
-/* Somebody takes what was offered. */
-static int on_take(struct hb_tcp_conn *c)
+/* Somebody takes what was offered to it. */
+int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
+                   const struct hb_tcp_head *taken)
 {
-    struct hb_xport_req *r = take_off(&c->tcp->offers, c->head.id);
+    struct hb_xport_req *r = take_off(&t->offers, taken->id, peer);
     struct hb_tcp_head head = {
-        .kind = HB_TCP_DATA, .source = c->tcp->x->job.rank,
-        .take = c->head.take,
+        .kind = HB_TCP_DATA, .source = t->x->job.rank, .take = taken->take,
     };
     int rc;
 
@@ -112,43 +116,43 @@ static int on_take(struct hb_tcp_conn *c)
         return -EPROTO;
     }
     head.size = r->size;
-    rc = put(c->tcp, (uint32_t)r->peer, &head,
-             r->copy != NULL ? r->copy : r->data, r->size, r, &r->err);
+    rc = put(t, peer, &head, r->copy != NULL ? r->copy : r->data, r->size, r,
+             &r->err);
     if (rc < 0) {
         hb_req_finish(r, rc);
     }
     return 0;
 }
 
-static struct hb_inbound *inbound_of(const struct hb_tcp_conn *c)
+static struct hb_inbound *inbound_of(uint32_t peer,
+                                     const struct hb_tcp_head *head)
 {
     struct hb_inbound *in = hb_xcalloc(1, sizeof *in);
 
-    in->source = c->peer;
-    in->context = c->head.context;
-    in->tag = c->head.tag;
-    in->size = c->head.size;
+    in->source = peer;
+    in->context = head->context;
+    in->tag = head->tag;
+    in->size = head->size;
     return in;
 }
 
-static int on_offer(struct hb_tcp_conn *c)
+void hb_tcp_on_offer(struct hb_tcp *t, uint32_t peer,
+                     const struct hb_tcp_head *head)
 {
-    struct hb_inbound *in = inbound_of(c);
-    struct hb_xport *x = c->tcp->x;
-    struct hb_xport_req *r = hb_match_posted(x, in);
+    struct hb_inbound *in = inbound_of(peer, head);
+    struct hb_xport_req *r = hb_match_posted(t->x, in);
 
     in->is_offer = 1;
-    in->offer_id = c->head.id;
+    in->offer_id = head->id;
     if (r == NULL) {
-        hb_match_keep(x, in);
+        hb_match_keep(t->x, in);
     } else {
-        int rc = hb_tcp_accept_offer(c->tcp, in, r, &r->err);
+        int rc = hb_tcp_accept_offer(t, in, r, &r->err);
 
         if (rc < 0) {
             hb_req_finish(r, rc);
         }
     }
-    return 0;
 }
 
 static int on_message(struct hb_tcp_conn *c)
@@ -158,7 +162,7 @@ static int on_message(struct hb_tcp_conn *c)
     if (c->head.size > HB_TCP_EAGER) {
         return -EPROTO;
     }
-    in = inbound_of(c);
+    in = inbound_of(c->peer, &c->head);
     in->req = hb_match_posted(c->tcp->x, in);
     if (in->req == NULL) {
         in->own = hb_xmalloc((size_t)in->size + 1);
@@ -168,31 +172,47 @@ static int on_message(struct hb_tcp_conn *c)
     return 0;
 }
 
+struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
+                                  const struct hb_tcp_head *head)
+{
+    struct hb_xport_req *r = take_off(&t->takes, head->take, peer);
+    struct hb_inbound *in;
+
+    if (r == NULL) {
+        return NULL;
+    }
+    in = inbound_of(peer, head);
+    in->tag = r->info.tag;
+    in->req = r;
+    in->size = r->info.size;
+    return in;
+}
+
 static int on_data(struct hb_tcp_conn *c)
 {
-    struct hb_xport_req *r = take_off(&c->tcp->takes, c->head.take);
-
-    if (r == NULL || r->info.size != c->head.size ||
-        r->info.source != (int)c->peer) {
-        return -EPROTO;
-    }
-    c->body = inbound_of(c);
-    c->body->tag = r->info.tag;
-    c->body->req = r;
-    return 0;
+    c->body = hb_tcp_on_data(c->tcp, c->peer, &c->head);
+    return c->body == NULL || c->body->size != c->head.size ? -EPROTO : 0;
 }
 
 int hb_tcp_on_head(struct hb_tcp_conn *c)
 {
+    if (c->by == HB_BY_UCX && c->head.kind != HB_TCP_BYE) {
+        return -EPROTO;
+    }
     switch (c->head.kind) {
     case HB_TCP_MESSAGE:
         return on_message(c);
     case HB_TCP_OFFER:
-        return on_offer(c);
+        hb_tcp_on_offer(c->tcp, c->peer, &c->head);
+        return 0;
     case HB_TCP_TAKE:
-        return on_take(c);
+        return hb_tcp_on_take(c->tcp, c->peer, &c->head);
     case HB_TCP_DATA:
         return on_data(c);
+    case HB_TCP_BYE:
+        c->said_bye = 1;
+        c->bye = c->head.size;
+        return 0;
     default:
         return -EPROTO;
     }
@@ -220,7 +240,7 @@ static int on_event(struct hb_tcp_conn *c, uint32_t events)
         return hb_tcp_connected(c);
     }
     if (c->state == HB_TCP_GREETING && c->outgoing) {
-        rc = hb_tcp_read_ack(c);
+        rc = hb_tcp_read_answer(c);
         events = c->state == HB_TCP_READY ? EPOLLOUT : 0;
     } else if (c->state == HB_TCP_GREETING) {
         return hb_tcp_read_greeting(c);
@@ -267,6 +287,12 @@ int hb_tcp_progress(struct hb_tcp *t)
     if (n == 0 && t->n_connecting > 0) {
         look_at_clock(t);
     }
+    if (t->ucx != NULL) {
+        moved += hb_ucx_progress(t->ucx);
+    }
+    if (t->n_dying > 0) {
+        hb_tcp_look_at_dying(t);
+    }
     return moved;
 }
 
@@ -292,8 +318,11 @@ int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
 {
     struct hb_tcp_item *i;
 
-    if (req->is_recv) {
-        return 0; /* its bytes are on their way, and go nowhere */
+    if (t->ucx != NULL) {
+        hb_ucx_reclaim(t->ucx, req);
+    }
+    if (req->is_recv || req->done) {
+        return req->done; /* else its bytes are on their way to nowhere */
     }
     req->copy = hb_xmalloc(req->size + 1);
     memcpy(req->copy, req->data, req->size);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -27,77 +27,32 @@
 #include "lib/xport/tcp_impl.h"
 
 #define MAGIC 0x6870634254435031ull /* says the order of bytes too */
-#define BACKLOG 1024
+/* What a peer sent last may come after the end of its connection. */
+#define DYING_NS ((int64_t)20 * 1000 * 1000)
+#define BYE_NS ((int64_t)HB_TCP_LIMIT_S * 1000 * 1000 * 1000)
 
 struct greeting {
     uint64_t magic;
     unsigned char token[HB_ADDRESS_TOKEN];
     uint32_t from, to;
+    struct hb_caps caps;
 };
-_Static_assert(sizeof(struct greeting) == 32, "conn.hello holds one");
 
-/* ---- listening ---- */
-
-static int listen_on(int family, uint16_t *port_out)
-{
-    struct sockaddr_storage at = {.ss_family = (sa_family_t)family};
-    socklen_t len = hb_sockaddr_len(&at);
-    int off = 0;
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0) {
-        return -1;
-    }
-    if (family == AF_INET6) {
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    }
-    if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
-        hb_fd_close(&fd);
-        return -1;
-    }
-    *port_out = ntohs(family == AF_INET6
-                          ? ((struct sockaddr_in6 *)&at)->sin6_port
-                          : ((struct sockaddr_in *)&at)->sin_port);
-    return fd;
-}
-
-int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
-                struct hpcboot_error *err)
-{
-    struct hb_tcp *t = hb_xcalloc(1, sizeof *t);
-    struct epoll_event e = {.events = EPOLLIN};
-    uint16_t port = 0;
-
-    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    t->listen_fd = listen_on(AF_INET6, &port);
-    if (t->listen_fd < 0) {
-        t->listen_fd = listen_on(AF_INET, &port);
-    }
-    if (t->epoll_fd < 0 || t->listen_fd < 0 ||
-        getrandom(t->token, sizeof t->token, 0) != sizeof t->token ||
-        epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {
-        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no TCP port for ranks of other "
-                      "nodes");
-        hb_tcp_destroy(t);
-        return HPCBOOT_ERR_SYSTEM;
-    }
-    hb_interfaces_read(&t->ours);
-    hb_endpoint_put(address, &t->ours, port, t->token);
-    *out = t;
-    return 0;
-}
-
-int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
-                struct hpcboot_error *err)
-{
-    t->x = x;
-    t->out = hb_xcalloc(x->job.size, sizeof *t->out);
-    return 0;
-}
+/* `len` bytes follow: the address of UCX's worker, or why there is no way. */
+struct answer {
+    uint64_t magic;
+    uint32_t by, len;
+};
+#define ANSWER_MAX 32768u /* UCX's addresses grow with its devices */
+_Static_assert(sizeof(struct greeting) <=
+                       sizeof ((struct hb_tcp_conn *)0)->hello &&
+                   sizeof(struct answer) <=
+                       sizeof ((struct hb_tcp_conn *)0)->hello,
+               "conn.hello holds either");
 
 static void conn_free(struct hb_tcp_conn *c)
 {
+    hb_ucx_disconnect(c);
     while (c->first != NULL) {
         struct hb_tcp_item *i = c->first;
 
@@ -114,7 +69,19 @@ static void conn_free(struct hb_tcp_conn *c)
         free(c->body);
     }
     hb_fd_close(&c->fd);
+    free(c->blob);
     free(c);
+}
+
+static void free_list(struct hb_xport_req *r)
+{
+    while (r != NULL) {
+        struct hb_xport_req *next = r->next;
+
+        free(r->copy);
+        free(r);
+        r = next;
+    }
 }
 
 void hb_tcp_destroy(struct hb_tcp *t)
@@ -133,6 +100,9 @@ void hb_tcp_destroy(struct hb_tcp *t)
         t->in = c->next;
         conn_free(c);
     }
+    free_list(t->offers);
+    free_list(t->takes);
+    hb_ucx_close(t->ucx);
     hb_fd_close(&t->listen_fd);
     hb_fd_close(&t->epoll_fd);
     free(t->out);
@@ -195,26 +165,54 @@ static int greeting_holds(const struct hb_tcp_conn *c)
            memcmp(g.token, c->tcp->token, sizeof g.token) == 0;
 }
 
+/* Which way messages come from there, and what the caller needs for it. */
+static int answer(struct hb_tcp_conn *c, const struct hb_caps *theirs)
+{
+    struct hb_tcp *t = c->tcp;
+    struct answer a = {.magic = MAGIC};
+    char none[768];
+    size_t len = 0;
+    const void *more = NULL;
+    struct iovec v[2];
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+    c->by = hb_choose(&t->caps, theirs);
+    if (c->by == HB_BY_UCX) {
+        more = hb_ucx_address(t->ucx, &len);
+    } else if (c->by == HB_BY_NONE) {
+        snprintf(none, sizeof none, "%s%s%s", t->wish.from,
+                 t->wish.from[0] != '\0' && t->ucx_why[0] != '\0' ? ": " : "",
+                 t->ucx_why);
+        more = none;
+        len = strlen(none);
+    }
+    a.by = c->by;
+    a.len = (uint32_t)len;
+    v[0] = (struct iovec){&a, sizeof a};
+    v[1] = (struct iovec){(void *)(uintptr_t)more, len};
+    return len <= ANSWER_MAX && sendmsg(c->fd, &m, MSG_NOSIGNAL) ==
+                                    (ssize_t)(sizeof a + len) &&
+           c->by != HB_BY_NONE;
+}
+
 int hb_tcp_read_greeting(struct hb_tcp_conn *c)
 {
-    const uint64_t ack = MAGIC;
     struct greeting g;
-    ssize_t n = recv(c->fd, c->hello + c->got, sizeof c->hello - c->got,
+    ssize_t n = recv(c->fd, c->hello + c->got, sizeof g - c->got,
                      MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return 0;
     }
     c->got += n > 0 ? (size_t)n : 0;
-    if (n > 0 && c->got < sizeof c->hello) {
-        return 1;
-    }
-    if (n <= 0 || !greeting_holds(c) ||
-        send(c->fd, &ack, sizeof ack, MSG_NOSIGNAL) != sizeof ack) {
-        drop_incoming(c);
+    if (n > 0 && c->got < sizeof g) {
         return 1;
     }
     memcpy(&g, c->hello, sizeof g);
+    if (n <= 0 || !greeting_holds(c) || !answer(c, &g.caps)) {
+        drop_incoming(c);
+        return 1;
+    }
     c->got = 0;
     c->peer = g.from;
     c->state = HB_TCP_READY;
@@ -254,10 +252,11 @@ static void give_up(struct hb_tcp_conn *c)
     struct hpcboot_error why;
     struct hb_xport *x = c->tcp->x;
 
-    hb_fail(&why, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be reached: %s",
+    hb_fail(&why, c->code != 0 ? c->code : HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be reached: %s",
             c->peer, x->job.host(x->job.ctx, c->peer),
             c->why[0] != '\0' ? c->why : "the connection is lost");
     c->state = HB_TCP_DEAD;
+    hb_ucx_disconnect(c);
     hb_fd_close(&c->fd);
     c->armed = 0;
     while (c->first != NULL) {
@@ -299,6 +298,8 @@ static void try_next(struct hb_tcp_conn *c)
 {
     hb_fd_close(&c->fd);
     c->armed = 0;
+    free(c->blob);
+    c->blob = NULL;
     if (++c->attempt < c->endpoint.n) {
         start_connect(c);
     } else {
@@ -329,10 +330,21 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
             "connection: %s", c->peer, x->job.host(x->job.ctx, c->peer),
             strerror(error));
     if (c->outgoing) {
-        snprintf(c->why, sizeof c->why, "%s", strerror(error));
+        if (error != 0) {
+            snprintf(c->why, sizeof c->why, "%s", strerror(error));
+        }
         give_up(c);
         return;
     }
+    if (c->by == HB_BY_UCX && !c->dying) { /* not all of it is here, perhaps */
+        c->dying = 1;
+        c->error = error;
+        c->since_ns = hb_now_ns();
+        c->tcp->n_dying++;
+        epoll_ctl(c->tcp->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+        return;
+    }
+    c->tcp->n_dying -= c->dying;
     if (c->body != NULL && c->body->req != NULL) {
         c->body->req->err = why;
         hb_req_finish(c->body->req, why.code);
@@ -344,7 +356,7 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
 int hb_tcp_connected(struct hb_tcp_conn *c)
 {
     struct greeting g = {.magic = MAGIC, .from = c->tcp->x->job.rank,
-                         .to = c->peer};
+                         .to = c->peer, .caps = c->tcp->caps};
     int error = 0;
     socklen_t len = sizeof error;
 
@@ -364,29 +376,107 @@ int hb_tcp_connected(struct hb_tcp_conn *c)
     return 1;
 }
 
-/* A port that answers with other bytes is somebody else's. */
-int hb_tcp_read_ack(struct hb_tcp_conn *c)
+void hb_tcp_bye(struct hb_tcp *t)
 {
-    uint64_t ack;
-    ssize_t n = recv(c->fd, c->hello + c->got, sizeof ack - c->got,
-                     MSG_DONTWAIT);
+    for (uint32_t i = 0; t->out != NULL && i < t->x->job.size; i++) {
+        struct hb_tcp_conn *c = t->out[i];
+        struct hb_tcp_head head = {.kind = HB_TCP_BYE,
+                                   .source = t->x->job.rank};
 
+        if (c != NULL && c->state == HB_TCP_READY && c->by == HB_BY_UCX) {
+            head.size = c->n_sent;
+            (void)!send(c->fd, &head, sizeof head,
+                        MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+    }
+}
+
+/* What UCX still brings of a peer that has ended, or no more. */
+void hb_tcp_look_at_dying(struct hb_tcp *t)
+{
+    int64_t now = hb_now_ns();
+    struct hb_tcp_conn *next;
+
+    for (struct hb_tcp_conn *c = t->in; c != NULL; c = next) {
+        next = c->next;
+        if (c->dying &&
+            (now - c->since_ns > (c->said_bye ? BYE_NS : DYING_NS) ||
+             (c->said_bye && hb_ucx_count(t->ucx, c->peer) >= c->bye))) {
+            hb_tcp_lost(c, c->error);
+        }
+    }
+}
+
+/* The answer is whole; what follows it is in c->blob. */
+static void answered(struct hb_tcp_conn *c, const struct answer *a)
+{
+    c->by = (enum hb_carrier)a->by;
+    c->got = 0;
+    if (c->by == HB_BY_NONE) {
+        c->tcp->n_connecting--;
+        c->code = HPCBOOT_ERR_UNSUPPORTED;
+        snprintf(c->why, sizeof c->why, "no transport is allowed at both ends "
+                 "(here: %s; there: %s)",
+                 c->tcp->wish.from[0] != '\0' ? c->tcp->wish.from
+                                              : "any", c->blob);
+        give_up(c);
+        return;
+    }
+    c->state = HB_TCP_READY;
+    c->tcp->n_connecting--;
+    if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
+        give_up(c);
+    }
+}
+
+/* 0: not all is here; 1: it is; -1: the connection is lost. */
+static int read_some(struct hb_tcp_conn *c, char *to, size_t from,
+                     size_t size)
+{
+    ssize_t n;
+
+    if (c->got >= from + size) {
+        return 1;
+    }
+    n = recv(c->fd, to + (c->got - from), from + size - c->got, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return 0;
     }
-    if (n > 0) {
-        c->got += (size_t)n;
-        if (c->got < sizeof ack) {
-            return 1;
-        }
-        memcpy(&ack, c->hello, sizeof ack);
-        if (ack == MAGIC) {
-            c->state = HB_TCP_READY;
-            c->tcp->n_connecting--;
-            return 1;
-        }
+    if (n <= 0) {
+        hb_tcp_lost(c, n < 0 ? errno : 0);
+        return -1;
     }
-    hb_tcp_lost(c, n < 0 ? errno : 0);
+    c->got += (size_t)n;
+    return c->got == from + size;
+}
+
+static int answer_holds(const struct hb_tcp_conn *c, const struct answer *a)
+{
+    return a->magic == MAGIC && a->len <= ANSWER_MAX &&
+           (a->by == HB_BY_NONE || (c->tcp->caps.may >> a->by & 1)) &&
+           (a->by == HB_BY_UCX ? a->len > 0 : a->by <= HB_BY_UCX);
+}
+
+/* A port that answers with other bytes is somebody else's. */
+int hb_tcp_read_answer(struct hb_tcp_conn *c)
+{
+    struct answer a;
+    int rc = read_some(c, (char *)c->hello, 0, sizeof a);
+
+    if (rc <= 0) {
+        return 1;
+    }
+    memcpy(&a, c->hello, sizeof a);
+    if (!answer_holds(c, &a)) {
+        hb_tcp_lost(c, 0);
+        return 1;
+    }
+    if (c->blob == NULL) {
+        c->blob = hb_xcalloc(1, a.len + 1);
+    }
+    if (read_some(c, c->blob, sizeof a, a.len) > 0) {
+        answered(c, &a);
+    }
     return 1;
 }
 

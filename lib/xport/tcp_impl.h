@@ -4,30 +4,43 @@
 #define HB_XPORT_TCP_IMPL_H
 
 #include "lib/xport/address.h"
+#include "lib/xport/choose.h"
 #include "lib/xport/impl.h"
 
-/* Inside of the TCP carrier: tcp_conn.c makes connections, tcp.c knows what
- * peers may say, tcp_io.c moves bytes.
+/* Inside of the carriers between nodes: tcp_conn.c makes connections, tcp.c
+ * knows what peers may say, tcp_io.c moves bytes, ucx.c moves them by UCX where
+ * choose.c says so.
  *
  * A connection carries messages one way, from who opened it; an answer goes
  * over the other's own. Messages up to HB_TCP_EAGER are sent at once; longer
  * ones are offered, and sent when a receive has asked for them. */
 #define HB_TCP_EAGER ((size_t)64 << 10)
 
-enum hb_tcp_kind { HB_TCP_MESSAGE = 1, HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA };
+enum hb_tcp_kind {
+    HB_TCP_MESSAGE = 1, HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA,
+    HB_TCP_BYE /* size: how many came by UCX before it */
+};
+
+/* A peer that is silent for so long though it was asked is gone. */
+#define HB_TCP_LIMIT_S 10
 
 /* Both ends are of one job and one architecture: the greeting's magic number
  * differs where the order of bytes does. */
 struct hb_tcp_head {
-    uint32_t kind, source, context, unused;
+    uint32_t kind, source, context;
+    uint32_t seq; /* of messages and offers; UCX brings them in any order */
     uint64_t tag, size;
     uint64_t id;   /* of the offer, at the sender */
     uint64_t take; /* of the receive, at the receiver */
 };
 
+struct hb_tcp_conn;
+
 struct hb_tcp_item { /* something to be written */
-    struct hb_tcp_item *next;
+    struct hb_tcp_item *next, **back; /* back, conn: while with UCX */
+    struct hb_tcp_conn *conn;
     struct hb_tcp_head head;
+    uint64_t key; /* goes with the head where UCX carries it */
     const char *data;
     size_t size, done; /* done counts the head too */
     struct hb_xport_req *req; /* ends when all is written; may be NULL */
@@ -48,13 +61,26 @@ struct hb_tcp_conn {
     unsigned attempt;
     int64_t since_ns;
     struct hb_tcp_item *first, **end;
-    char why[256]; /* each attempt that failed */
+    char why[512]; /* each attempt that failed */
+    int code;      /* of the failure; 0: PEER_DEAD */
+    enum hb_carrier by;
+    struct hb_ucx_ep *ep;
+    int ep_lost;
+    struct hb_tcp_item *flying;
+    uint32_t next_seq;
+    uint64_t n_sent;
+    char *blob; /* what follows the answer to our greeting */
     /* incoming */
+    int dying, said_bye; /* its end is known, but not all of it is here yet */
+    int error;
+    uint64_t bye;
     struct hb_tcp_head head;
-    size_t got; /* of head, greeting or acknowledgement */
+    size_t got; /* of head, greeting or answer */
     struct hb_inbound *body;
-    unsigned char hello[32];
+    unsigned char hello[64];
 };
+
+struct hb_ucx_side;
 
 struct hb_tcp {
     struct hb_xport *x;
@@ -64,7 +90,11 @@ struct hb_tcp {
     struct hb_tcp_conn **out; /* [size], NULL: none yet */
     struct hb_tcp_conn *in;
     struct hb_xport_req *offers, *takes;
-    unsigned n_connecting, n_unwritten;
+    unsigned n_connecting, n_unwritten, n_dying;
+    struct hb_wish wish;
+    struct hb_caps caps;
+    struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */
+    char ucx_why[512];
 };
 
 /* tcp_io.c: 1 moved, 0 nothing, negative errno: the connection is gone */
@@ -79,14 +109,40 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
                                    struct hpcboot_error *err);
 void hb_tcp_accept(struct hb_tcp *t);
 int hb_tcp_connected(struct hb_tcp_conn *c);
-int hb_tcp_read_ack(struct hb_tcp_conn *c);
+int hb_tcp_read_answer(struct hb_tcp_conn *c);
 int hb_tcp_read_greeting(struct hb_tcp_conn *c); /* c may be gone */
 /* An attempt that failed (the next address follows), or the end of a
  * connection; one that came in is freed. */
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
 
+void hb_tcp_look_at_dying(struct hb_tcp *t);
+
 /* tcp.c: a head has come; what follows it goes where c->body says. */
 int hb_tcp_on_head(struct hb_tcp_conn *c);
 void hb_tcp_on_body(struct hb_tcp_conn *c);
+/* The same, whoever has brought it; on_data's NULL: we have not asked. */
+void hb_tcp_on_offer(struct hb_tcp *t, uint32_t peer,
+                     const struct hb_tcp_head *head);
+int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
+                   const struct hb_tcp_head *head);
+struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
+                                  const struct hb_tcp_head *head);
+
+/* ucx.c */
+int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err); /* sets t->ucx */
+int hb_ucx_join(struct hb_ucx_side *s);
+void hb_ucx_close(struct hb_ucx_side *s);
+const void *hb_ucx_address(struct hb_ucx_side *s, size_t *len_out);
+int hb_ucx_connect(struct hb_tcp_conn *c, const void *address);
+void hb_ucx_disconnect(struct hb_tcp_conn *c);
+int hb_ucx_write(struct hb_tcp_conn *c);
+int hb_ucx_progress(struct hb_ucx_side *s);
+/* How many messages have come from a rank. */
+uint64_t hb_ucx_count(const struct hb_ucx_side *s, uint32_t source);
+/* Until UCX does not use the request's buffer any more. */
+void hb_ucx_reclaim(struct hb_ucx_side *s, struct hb_xport_req *req);
+int hb_ucx_event_fd(struct hb_ucx_side *s); /* -1: none */
+int hb_ucx_arm(struct hb_ucx_side *s); /* 0: something is there */
+void hb_ucx_text(const struct hb_tcp_conn *c, char *text, size_t size);
 
 #endif

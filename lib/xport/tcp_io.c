@@ -81,6 +81,9 @@ int hb_tcp_write(struct hb_tcp_conn *c)
     if (c->state != HB_TCP_READY) { /* who connects waits for other events */
         return 0;
     }
+    if (c->by == HB_BY_UCX) {
+        return hb_ucx_write(c);
+    }
     while (c->first != NULL) {
         struct hb_tcp_item *i = c->first;
         ssize_t n = write_item(c, i);

@@ -294,5 +294,8 @@ int hb_xport_flush(struct hb_xport *x, struct hpcboot_error *err)
             (void)poll(NULL, 0, FLUSH_NAP_MS);
         }
     }
+    if (x->tcp != NULL) {
+        hb_tcp_bye(x->tcp);
+    }
     return 0;
 }

@@ -15,6 +15,11 @@
  * and a use of it), a tag and a source; a receive names them, or takes any
  * source and any tag. Messages with the same of all three arrive in order.
  *
+ * Between nodes a pair uses TCP of our own or UCX (RDMA), whichever choose.h's
+ * model finds the cheaper for what both have: UCX where both hosts have
+ * InfiniBand, or RoCE, of hardware. HPCBOOT_TRANSPORTS=tcp, =ucx and --fabric
+ * ib|roce|tcp say otherwise, and what they ask for is used or is an error.
+ *
  * Ranks are those of the world. Any thread may call; each call takes the
  * transport's lock. Nothing blocks but hb_xport_flush; things move in
  * hb_xport_progress, and in the calls that start them. */

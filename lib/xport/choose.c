@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The model: a latency and a bandwidth for each carrier and kind of device,
+ * the rate of a device where its host knows one, and the slower of the two
+ * ends. The message weighed is of a size at which both matter. Software RDMA
+ * and UCX over TCP lose against our own TCP here, as they do when measured;
+ * they are used when they are asked for. */
+#include "config.h"
+
+#include "lib/xport/choose.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WEIGHED_BYTES 32768.0
+#define MBPS_PER_BYTE_US 8.0 /* 8 Mb/s carry a byte in a microsecond */
+#define UNKNOWN_MBPS 10000u
+
+struct model {
+    double latency_us;
+    uint32_t most_mbps; /* what its software can do on one core */
+};
+static const struct model ucx_model[HB_UCX_KINDS] = {
+    [HB_UCX_IB] = {2, 800000}, [HB_UCX_ROCE] = {3, 800000},
+    [HB_UCX_SOFT] = {40, 4000}, [HB_UCX_TCP] = {25, 12000},
+};
+static const struct model tcp_model = {12, 24000};
+
+const char *hb_carrier_name(enum hb_carrier c)
+{
+    return c == HB_BY_UCX ? "ucx" : c == HB_BY_TCP ? "tcp" : "none";
+}
+
+/* ---- wishes ---- */
+
+static uint32_t carrier_bit(const char *name, size_t len)
+{
+    for (unsigned c = HB_BY_TCP; c <= HB_BY_UCX; c++) {
+        const char *known = hb_carrier_name((enum hb_carrier)c);
+
+        if (strlen(known) == len && memcmp(known, name, len) == 0) {
+            return 1u << c;
+        }
+    }
+    return 0;
+}
+
+static int read_list(const char *list, uint32_t *may,
+                     struct hpcboot_error *err)
+{
+    *may = 0;
+    while (*list != '\0') {
+        size_t len = strcspn(list, ",");
+        uint32_t bit = carrier_bit(list, len);
+
+        if (bit == 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "HPCBOOT_TRANSPORTS: \"%.*s"
+                           "\" is none; known are tcp and ucx",
+                           (int)(len < 64 ? len : 64), list);
+        }
+        *may |= bit;
+        list += len + (list[len] == ',');
+    }
+    return 0;
+}
+
+static const char *value_of(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static void read_fabric(const char *fabric, struct hb_wish *out)
+{
+    if (strcmp(fabric, "ib") == 0 || strcmp(fabric, "roce") == 0) {
+        out->may = 1u << HB_BY_UCX;
+        out->fabric = *fabric == 'i' ? HB_UCX_IB : HB_UCX_ROCE;
+    } else if (strcmp(fabric, "tcp") == 0) {
+        out->may = 1u << HB_BY_TCP;
+    }
+}
+
+int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err)
+{
+    const char *list = value_of("HPCBOOT_TRANSPORTS");
+    const char *fabric = value_of("HPCBOOT_FABRIC");
+    int rc = 0;
+
+    memset(out, 0, sizeof *out);
+    out->may = 1u << HB_BY_TCP | 1u << HB_BY_UCX;
+    out->devices = value_of("HPCBOOT_FABRIC_DEVICES");
+    if (list != NULL) {
+        rc = read_list(list, &out->may, err);
+        snprintf(out->from, sizeof out->from, "HPCBOOT_TRANSPORTS=%s", list);
+    } else if (fabric != NULL) {
+        read_fabric(fabric, out);
+        snprintf(out->from, sizeof out->from, "--fabric %s", fabric);
+    }
+    if (out->may == (1u << HB_BY_TCP | 1u << HB_BY_UCX)) {
+        out->from[0] = '\0';
+    }
+    return rc;
+}
+
+/* ---- what there is ---- */
+
+static int read_number(const char *path, uint32_t *out)
+{
+    FILE *f = fopen(path, "re");
+    int n = f != NULL && fscanf(f, "%u", out) == 1;
+
+    if (f != NULL) {
+        fclose(f);
+    }
+    return n;
+}
+
+static int is_active(const char *port)
+{
+    char path[512], text[32] = "";
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/state", port);
+    f = fopen(path, "re");
+    if (f != NULL) {
+        (void)!fgets(text, sizeof text, f);
+        fclose(f);
+    }
+    return strstr(text, "ACTIVE") != NULL;
+}
+
+static int is_ethernet(const char *port)
+{
+    char path[512], text[32] = "";
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/link_layer", port);
+    f = fopen(path, "re");
+    if (f != NULL) {
+        (void)!fgets(text, sizeof text, f);
+        fclose(f);
+    }
+    return strncmp(text, "Ethernet", 8) == 0;
+}
+
+/* One port of a device; the better kind wins, then the higher rate. */
+static void look_at_port(const char *port, int is_soft, struct hb_caps *caps)
+{
+    char path[512];
+    uint32_t gbps = 0, kind;
+
+    if (!is_active(port)) {
+        return;
+    }
+    kind = is_soft ? HB_UCX_SOFT : is_ethernet(port) ? HB_UCX_ROCE
+                                                     : HB_UCX_IB;
+    snprintf(path, sizeof path, "%s/rate", port);
+    (void)read_number(path, &gbps);
+    if (caps->ucx_kind == HB_UCX_NONE || kind < caps->ucx_kind) {
+        caps->ucx_kind = kind;
+        caps->ucx_mbps = 0;
+    }
+    if (kind == caps->ucx_kind && gbps * 1000u > caps->ucx_mbps) {
+        caps->ucx_mbps = gbps * 1000u;
+    }
+}
+
+/* Whether a list of devices ("mlx5_0:1,...") has it; NULL has all. */
+static int is_listed(const char *devices, const char *name, const char *port)
+{
+    char full[128];
+    size_t len;
+
+    snprintf(full, sizeof full, "%.60s:%.10s", name, port);
+    len = strlen(full);
+    while (devices != NULL && *devices != '\0') {
+        size_t n = strcspn(devices, ",");
+
+        if ((n == len && memcmp(devices, full, n) == 0) ||
+            (n == strlen(name) && memcmp(devices, name, n) == 0)) {
+            return 1;
+        }
+        devices += n + (devices[n] == ',');
+    }
+    return devices == NULL;
+}
+
+static void look_at_device(const char *dir, const char *name,
+                           const char *devices, struct hb_caps *caps)
+{
+    char path[400];
+    struct dirent *e;
+    DIR *ports;
+    int is_soft;
+
+    /* Devices of software hang on no hardware. */
+    snprintf(path, sizeof path, "%.200s/%.60s/device", dir, name);
+    is_soft = access(path, F_OK) != 0;
+    snprintf(path, sizeof path, "%.200s/%.60s/ports", dir, name);
+    ports = opendir(path);
+    while (ports != NULL && (e = readdir(ports)) != NULL) {
+        if (e->d_name[0] != '.' && is_listed(devices, name, e->d_name)) {
+            snprintf(path, sizeof path, "%.200s/%.60s/ports/%.20s", dir, name,
+                     e->d_name);
+            look_at_port(path, is_soft, caps);
+        }
+    }
+    if (ports != NULL) {
+        closedir(ports);
+    }
+}
+
+int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps)
+{
+    char dir[256];
+    struct dirent *e;
+    DIR *all;
+
+    caps->ucx_kind = HB_UCX_NONE;
+    caps->ucx_mbps = 0;
+    snprintf(dir, sizeof dir, "%.200s/sys/class/infiniband", root);
+    all = opendir(dir);
+    while (all != NULL && (e = readdir(all)) != NULL) {
+        if (e->d_name[0] != '.') {
+            look_at_device(dir, e->d_name, devices, caps);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+    return caps->ucx_kind != HB_UCX_NONE;
+}
+
+void hb_caps_net(const char *root, struct hb_caps *caps)
+{
+    char path[400];
+    struct dirent *e;
+    DIR *all;
+
+    caps->tcp_mbps = 0;
+    snprintf(path, sizeof path, "%.200s/sys/class/net", root);
+    all = opendir(path);
+    while (all != NULL && (e = readdir(all)) != NULL) {
+        uint32_t mbps;
+
+        snprintf(path, sizeof path, "%.200s/sys/class/net/%.60s/speed", root,
+                 e->d_name);
+        if (e->d_name[0] != '.' && read_number(path, &mbps) &&
+            mbps > caps->tcp_mbps && mbps <= INT32_MAX) { /* -1: unknown */
+            caps->tcp_mbps = mbps;
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+}
+
+/* ---- the choice ---- */
+
+static uint32_t slower(uint32_t a, uint32_t b)
+{
+    a = a != 0 ? a : UNKNOWN_MBPS;
+    b = b != 0 ? b : UNKNOWN_MBPS;
+    return a < b ? a : b;
+}
+
+double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
+                       const struct hb_caps *b, double bytes)
+{
+    /* The kind that is slower is the one both can speak. */
+    uint32_t kind = a->ucx_kind > b->ucx_kind ? a->ucx_kind : b->ucx_kind;
+    const struct model *m = c == HB_BY_UCX && kind < HB_UCX_KINDS
+                                ? &ucx_model[kind] : &tcp_model;
+    uint32_t mbps = c == HB_BY_UCX && kind != HB_UCX_TCP
+                        ? slower(a->ucx_mbps, b->ucx_mbps)
+                        : slower(a->tcp_mbps, b->tcp_mbps);
+
+    mbps = mbps < m->most_mbps ? mbps : m->most_mbps;
+    return m->latency_us + bytes * MBPS_PER_BYTE_US / mbps;
+}
+
+enum hb_carrier hb_choose(const struct hb_caps *a, const struct hb_caps *b)
+{
+    enum hb_carrier best = HB_BY_NONE;
+    double least = 0;
+
+    for (unsigned c = HB_BY_TCP; c <= HB_BY_UCX; c++) {
+        double cost;
+
+        if ((a->may & b->may & 1u << c) == 0 ||
+            (c == HB_BY_UCX && (a->ucx_kind == HB_UCX_NONE ||
+                                b->ucx_kind == HB_UCX_NONE ||
+                                (a->ucx_kind == HB_UCX_IB) !=
+                                    (b->ucx_kind == HB_UCX_IB)))) {
+            continue;
+        }
+        cost = hb_carrier_cost((enum hb_carrier)c, a, b, WEIGHED_BYTES);
+        if (best == HB_BY_NONE || cost < least) {
+            best = (enum hb_carrier)c;
+            least = cost;
+        }
+    }
+    return best;
+}

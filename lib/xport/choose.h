@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_XPORT_CHOOSE_H
+#define HB_XPORT_CHOOSE_H
+
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* Which carrier two ranks of different nodes use. Each side says what it may
+ * use and how good its devices are; the choice is a function of both that does
+ * not mind their order, so that both directions are alike. */
+enum hb_carrier { HB_BY_NONE, HB_BY_TCP, HB_BY_UCX };
+const char *hb_carrier_name(enum hb_carrier c); /* "tcp" */
+
+enum hb_ucx_kind { /* what UCX would run over */
+    HB_UCX_NONE, HB_UCX_IB, HB_UCX_ROCE, HB_UCX_SOFT, HB_UCX_TCP,
+    HB_UCX_KINDS
+};
+
+/* Both ends are of one job and one architecture; see tcp_conn.c. */
+struct hb_caps {
+    uint32_t may;      /* 1u << enum hb_carrier, each */
+    uint32_t ucx_kind; /* enum hb_ucx_kind */
+    uint32_t ucx_mbps, tcp_mbps; /* 0: not known */
+};
+
+/* What the user wants, from the environment:
+ *   HPCBOOT_TRANSPORTS  tcp, ucx, or both; anything else is an error
+ *   HPCBOOT_FABRIC      ib, roce: UCX on that kind of device, or an error;
+ *                       tcp: no UCX; auto, and unset: whichever is better
+ * HPCBOOT_TRANSPORTS is about this library, and wins. */
+struct hb_wish {
+    uint32_t may;
+    uint32_t fabric;     /* HB_UCX_IB or HB_UCX_ROCE must be it; 0: any */
+    const char *devices; /* HPCBOOT_FABRIC_DEVICES, or NULL */
+    char from[128];      /* "HPCBOOT_TRANSPORTS=ucx": who forbids the others;
+                          * "" where nobody does */
+};
+int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err);
+
+/* RDMA devices by what /sys shows; `root` is put before it. `devices`: only
+ * these, "mlx5_0:1,mlx5_1:1"; NULL: all. Sets kind and rate; 0: there are
+ * none. */
+int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps);
+/* The fastest net device that is up. */
+void hb_caps_net(const char *root, struct hb_caps *caps);
+
+enum hb_carrier hb_choose(const struct hb_caps *a, const struct hb_caps *b);
+/* Modelled: microseconds for a message of so many bytes, one way. */
+double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
+                       const struct hb_caps *b, double bytes);
+
+#endif

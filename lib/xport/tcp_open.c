@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* What a rank opens before it knows the others: a port that they come by,
+ * the secret they show there, and UCX where it is to be used. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/xport/tcp_impl.h"
+
+#define BACKLOG 1024
+
+static int listen_on(int family, uint16_t *port_out)
+{
+    struct sockaddr_storage at = {.ss_family = (sa_family_t)family};
+    socklen_t len = hb_sockaddr_len(&at);
+    int off = 0;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (family == AF_INET6) {
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    }
+    if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
+        hb_fd_close(&fd);
+        return -1;
+    }
+    *port_out = ntohs(family == AF_INET6
+                          ? ((struct sockaddr_in6 *)&at)->sin6_port
+                          : ((struct sockaddr_in *)&at)->sin_port);
+    return fd;
+}
+
+/* UCX is opened where a device makes it worth while, or the user wants it.
+ * Where it cannot be had the others do, unless the user forbids them. */
+static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
+{
+    struct hpcboot_error why;
+    int must = (t->wish.may & 1u << HB_BY_TCP) == 0, rc = 0;
+
+    (void)hb_caps_rdma("", t->wish.devices, &t->caps);
+    if (t->wish.fabric != 0 && t->caps.ucx_kind != t->wish.fabric &&
+        !(t->wish.fabric == HB_UCX_ROCE && t->caps.ucx_kind == HB_UCX_SOFT)) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s: this host has no "
+                       "such device that is up", t->wish.from);
+    }
+    if (t->caps.ucx_kind == HB_UCX_NONE && must) {
+        t->caps.ucx_kind = HB_UCX_TCP;
+    }
+    if (!must && (t->caps.ucx_kind == HB_UCX_NONE ||
+                  t->caps.ucx_kind >= HB_UCX_SOFT)) {
+        snprintf(t->ucx_why, sizeof t->ucx_why, "no RDMA device");
+        return 0;
+    }
+    rc = hb_ucx_open(t, &why);
+    if (rc < 0 && must) {
+        return hb_fail(err, rc, "%s: %s", t->wish.from, why.text);
+    }
+    if (rc < 0) {
+        hb_log(HB_WARN, "RDMA is not used: %s", why.text);
+        snprintf(t->ucx_why, sizeof t->ucx_why, "%s", why.text);
+    }
+    return 0;
+}
+
+static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
+{
+    int rc = hb_wish_read(&t->wish, err);
+
+    hb_caps_net("", &t->caps);
+    if (rc == 0 && (t->wish.may & 1u << HB_BY_UCX)) {
+        rc = open_ucx(t, err);
+    }
+    t->caps.may = t->wish.may;
+    if (t->ucx == NULL) {
+        t->caps.may &= ~(1u << HB_BY_UCX);
+        t->caps.ucx_kind = HB_UCX_NONE;
+    }
+    return rc;
+}
+
+int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
+                struct hpcboot_error *err)
+{
+    struct hb_tcp *t = hb_xcalloc(1, sizeof *t);
+    struct epoll_event e = {.events = EPOLLIN};
+    uint16_t port = 0;
+    int rc;
+
+    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    t->listen_fd = listen_on(AF_INET6, &port);
+    if (t->listen_fd < 0) {
+        t->listen_fd = listen_on(AF_INET, &port);
+    }
+    if (t->epoll_fd < 0 || t->listen_fd < 0 ||
+        getrandom(t->token, sizeof t->token, 0) != sizeof t->token ||
+        epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {
+        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no TCP port for ranks of other "
+                      "nodes");
+        hb_tcp_destroy(t);
+        return HPCBOOT_ERR_SYSTEM;
+    }
+    hb_interfaces_read(&t->ours);
+    rc = choose_ours(t, err);
+    if (rc < 0) {
+        hb_tcp_destroy(t);
+        return rc;
+    }
+    hb_endpoint_put(address, &t->ours, port, t->token);
+    *out = t;
+    return 0;
+}
+
+int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
+                struct hpcboot_error *err)
+{
+    t->x = x;
+    t->out = hb_xcalloc(x->job.size, sizeof *t->out);
+    return t->ucx != NULL ? hb_ucx_join(t->ucx) : 0;
+}

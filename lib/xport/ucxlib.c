@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The module that speaks to UCX; see ucxlib.h. One context, one worker, an
+ * endpoint per peer with errors handled (UCX would abort otherwise), active
+ * messages for all: short ones carry their bytes, long ones are fetched by
+ * the receiver, by RDMA where the device can.
+ *
+ * UCX is told what we want through its configuration, and only what the
+ * user's own UCX_* variables leave open; nothing is put into the environment.
+ * What it would print becomes the text of our errors. Where another library
+ * of the process (an MPI) has brought UCX in, its log and its global settings
+ * are left alone. */
+#include "config.h"
+
+#include "lib/xport/ucxlib.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
+
+#define MESSAGE_ID 0u
+#define WHY_MAX 256
+
+struct hb_ucx {
+    struct hb_ucx_config config;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_len;
+};
+
+struct hb_ucx_ep {
+    struct hb_ucx *ucx;
+    void *peer;
+    ucp_ep_h ep;
+};
+
+static __thread char said[WHY_MAX]; /* by UCX, in a call of ours */
+static __thread int inside;
+static int is_shared, user_logs;
+
+static ucs_log_func_rc_t on_log(const char *file, unsigned line,
+                                const char *function, ucs_log_level_t level,
+                                const ucs_log_component_config_t *component,
+                                const char *format, va_list ap)
+{
+    if (inside && level <= UCS_LOG_LEVEL_ERROR && said[0] == '\0') {
+        va_list copy;
+
+        va_copy(copy, ap);
+        vsnprintf(said, sizeof said, format, copy);
+        va_end(copy);
+    }
+    return user_logs || (is_shared && !inside) ? UCS_LOG_FUNC_RC_CONTINUE
+                                               : UCS_LOG_FUNC_RC_STOP;
+}
+
+static int fail(char *why, size_t why_size, const char *what,
+                ucs_status_t status)
+{
+    snprintf(why, why_size, "%s: %s%s%s", what, ucs_status_string(status),
+             said[0] != '\0' ? ": " : "", said);
+    return -1;
+}
+
+static int user_has(const char *name)
+{
+    char full[128];
+
+    snprintf(full, sizeof full, "UCX_%s", name);
+    return getenv(full) != NULL;
+}
+
+static void be_quiet(int shared)
+{
+    static int done;
+
+    if (done) {
+        return;
+    }
+    done = 1;
+    is_shared = shared;
+    user_logs = user_has("LOG_LEVEL");
+    ucs_log_push_handler(on_log);
+    if (!shared && !user_has("WARN_UNUSED_ENV_VARS")) {
+        (void)ucs_global_opts_set_value("WARN_UNUSED_ENV_VARS", "n");
+    }
+    if (!shared && !user_has("HANDLE_ERRORS")) {
+        (void)ucs_global_opts_set_value("HANDLE_ERRORS", "none");
+    }
+}
+
+/* ---- messages ---- */
+
+static ucs_status_t on_message(void *arg, const void *head, size_t head_len,
+                               void *data, size_t size,
+                               const ucp_am_recv_param_t *param)
+{
+    struct hb_ucx *u = arg;
+    int later = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    int kept = u->config.arrived(u->config.ctx, head, head_len,
+                                 later ? NULL : size > 0 ? data : "", size,
+                                 later ? data : NULL);
+
+    return kept && later ? UCS_INPROGRESS : UCS_OK;
+}
+
+static const char *text_of(ucs_status_t status)
+{
+    return status == UCS_OK ? NULL : ucs_status_string(status);
+}
+
+static void on_sent(void *request, ucs_status_t status, void *cookie)
+{
+    void **pair = cookie; /* of a struct below */
+    struct hb_ucx *u = pair[0];
+    void *mine = pair[1];
+
+    ucp_request_free(request);
+    free(pair);
+    u->config.sent(u->config.ctx, mine, text_of(status));
+}
+
+static void on_fetched(void *request, ucs_status_t status, size_t length,
+                       void *cookie)
+{
+    void **pair = cookie;
+    struct hb_ucx *u = pair[0];
+    void *mine = pair[1];
+
+    ucp_request_free(request);
+    free(pair);
+    u->config.fetched(u->config.ctx, mine, text_of(status));
+}
+
+/* UCX hands one pointer back; we want two. */
+static void **pair_of(struct hb_ucx *u, void *cookie)
+{
+    void **pair = malloc(2 * sizeof *pair);
+
+    if (pair != NULL) {
+        pair[0] = u;
+        pair[1] = cookie;
+    }
+    return pair;
+}
+
+static int settle(ucs_status_ptr_t p, void **pair, const char *what, char *why,
+                  size_t why_size)
+{
+    inside--;
+    if (UCS_PTR_IS_PTR(p)) {
+        return 0;
+    }
+    free(pair);
+    return p == NULL ? 1 : fail(why, why_size, what, UCS_PTR_STATUS(p));
+}
+
+static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
+                    const void *data, size_t size, int by_fetch, void *cookie,
+                    char *why, size_t why_size)
+{
+    void **pair = pair_of(ep->ucx, cookie);
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = by_fetch ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
+        .cb.send = on_sent, .user_data = pair,
+    };
+
+    if (pair == NULL) {
+        return fail(why, why_size, "sending", UCS_ERR_NO_MEMORY);
+    }
+    inside++;
+    said[0] = '\0';
+    return settle(ucp_am_send_nbx(ep->ep, MESSAGE_ID, head, head_len, data,
+                                  size, &param), pair, "sending", why,
+                  why_size);
+}
+
+static int lib_fetch(struct hb_ucx *u, void *message, void *to, size_t size,
+                     void *cookie, char *why, size_t why_size)
+{
+    void **pair = pair_of(u, cookie);
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.recv_am = on_fetched, .user_data = pair,
+    };
+
+    if (pair == NULL) {
+        return fail(why, why_size, "receiving", UCS_ERR_NO_MEMORY);
+    }
+    inside++;
+    said[0] = '\0';
+    return settle(ucp_am_recv_data_nbx(u->worker, message, to, size, &param),
+                  pair, "receiving", why, why_size);
+}
+
+static void lib_refuse(struct hb_ucx *u, void *message)
+{
+    ucp_am_data_release(u->worker, message);
+}
+
+static int lib_progress(struct hb_ucx *u)
+{
+    int moved;
+
+    inside++;
+    moved = (int)ucp_worker_progress(u->worker);
+    inside--;
+    return moved;
+}
+
+static int lib_event_fd(struct hb_ucx *u)
+{
+    int fd;
+
+    return ucp_worker_get_efd(u->worker, &fd) == UCS_OK ? fd : -1;
+}
+
+static int lib_arm(struct hb_ucx *u)
+{
+    return ucp_worker_arm(u->worker) == UCS_OK;
+}
+
+/* ---- endpoints ---- */
+
+static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    struct hb_ucx_ep *e = arg;
+
+    e->ucx->config.lost(e->ucx->config.ctx, e->peer,
+                        ucs_status_string(status));
+}
+
+static int lib_connect(struct hb_ucx *u, const void *address, void *peer,
+                       struct hb_ucx_ep **out, char *why, size_t why_size)
+{
+    struct hb_ucx_ep *e = calloc(1, sizeof *e);
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = address, .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler = {.cb = on_error, .arg = e},
+    };
+    ucs_status_t status;
+
+    if (e == NULL) {
+        return fail(why, why_size, "connecting", UCS_ERR_NO_MEMORY);
+    }
+    e->ucx = u;
+    e->peer = peer;
+    inside++;
+    said[0] = '\0';
+    status = ucp_ep_create(u->worker, &params, &e->ep);
+    inside--;
+    if (status != UCS_OK) {
+        free(e);
+        return fail(why, why_size, "connecting", status);
+    }
+    *out = e;
+    return 0;
+}
+
+static void lib_disconnect(struct hb_ucx *u, struct hb_ucx_ep *ep)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_EP_CLOSE_FLAG_FORCE,
+    };
+    ucs_status_ptr_t p;
+
+    if (ep == NULL) {
+        return;
+    }
+    inside++;
+    p = ucp_ep_close_nbx(ep->ep, &param);
+    while (UCS_PTR_IS_PTR(p) && ucp_request_check_status(p) ==
+                                    UCS_INPROGRESS) {
+        (void)ucp_worker_progress(u->worker);
+    }
+    if (UCS_PTR_IS_PTR(p)) {
+        ucp_request_free(p);
+    }
+    inside--;
+    free(ep);
+}
+
+/* "lane[0]:  2:rc_verbs/mlx5_0:1.0 md[..." of the first lane. */
+static void name_lane(const char *text, char *out, size_t size)
+{
+    const char *lane = strstr(text, "lane[0]:"), *slash, *from;
+    size_t n;
+
+    slash = lane != NULL ? strchr(lane, '/') : NULL;
+    if (slash == NULL) {
+        snprintf(out, size, "?");
+        return;
+    }
+    for (from = slash; from > lane && from[-1] != ' ' && from[-1] != ':';) {
+        from--;
+    }
+    n = strcspn(from, " .\n"); /* .N: which path of the device */
+    snprintf(out, size, "%.*s", (int)n, from);
+}
+
+static void lib_describe(struct hb_ucx_ep *ep, char *text, size_t size)
+{
+    char *all = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&all, &len);
+
+    snprintf(text, size, "?");
+    if (f == NULL) {
+        return;
+    }
+    ucp_ep_print_info(ep->ep, f);
+    fclose(f);
+    if (all != NULL) {
+        name_lane(all, text, size);
+    }
+    free(all);
+}
+
+/* ---- the worker ---- */
+
+static ucs_status_t configure(const struct hb_ucx_config *c,
+                              ucp_config_t *config)
+{
+    ucs_status_t status = UCS_OK;
+
+    for (size_t i = 0; status == UCS_OK && i < c->n_settings; i++) {
+        const struct hb_ucx_setting *s = &c->settings[i];
+
+        if (!user_has(s->name)) {
+            status = ucp_config_modify(config, s->name, s->value);
+        }
+        /* A version that does not know it has no such matter. */
+        status = status == UCS_ERR_NO_ELEM ? UCS_OK : status;
+    }
+    return status;
+}
+
+static ucs_status_t make_context(struct hb_ucx *u)
+{
+    const ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, .name = "hpcboot",
+    };
+    ucp_config_t *config;
+    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+
+    if (status == UCS_OK) {
+        status = configure(&u->config, config);
+        if (status == UCS_OK) {
+            status = ucp_init(&params, config, &u->context);
+        }
+        ucp_config_release(config);
+    }
+    return status;
+}
+
+static ucs_status_t make_worker(struct hb_ucx *u)
+{
+    const ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+    };
+    const ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = MESSAGE_ID, .flags = UCP_AM_FLAG_WHOLE_MSG, .cb = on_message,
+        .arg = u,
+    };
+    ucs_status_t status = ucp_worker_create(u->context, &params, &u->worker);
+
+    if (status == UCS_OK) {
+        status = ucp_worker_set_am_recv_handler(u->worker, &handler);
+    }
+    if (status == UCS_OK) {
+        status = ucp_worker_get_address(u->worker, &u->address,
+                                        &u->address_len);
+    }
+    return status;
+}
+
+static void lib_close(struct hb_ucx *u)
+{
+    if (u == NULL) {
+        return;
+    }
+    inside++;
+    if (u->address != NULL) {
+        ucp_worker_release_address(u->worker, u->address);
+    }
+    if (u->worker != NULL) {
+        ucp_worker_destroy(u->worker);
+    }
+    if (u->context != NULL) {
+        ucp_cleanup(u->context);
+    }
+    inside--;
+    free(u);
+}
+
+static int lib_open(const struct hb_ucx_config *config, struct hb_ucx **out,
+                    char *why, size_t why_size)
+{
+    struct hb_ucx *u = calloc(1, sizeof *u);
+    ucs_status_t status;
+
+    if (u == NULL) {
+        return fail(why, why_size, "opening", UCS_ERR_NO_MEMORY);
+    }
+    be_quiet(config->shared);
+    u->config = *config;
+    inside++;
+    said[0] = '\0';
+    status = make_context(u);
+    if (status == UCS_OK) {
+        status = make_worker(u);
+    }
+    inside--;
+    if (status != UCS_OK) {
+        lib_close(u);
+        return fail(why, why_size, "opening", status);
+    }
+    *out = u;
+    return 0;
+}
+
+static const void *lib_address(struct hb_ucx *u, size_t *len_out)
+{
+    *len_out = u->address_len;
+    return u->address;
+}
+
+static const char *lib_version(void)
+{
+    return ucp_get_version_string();
+}
+
+const struct hb_ucxlib hb_ucxlib = {
+    .open = lib_open, .close = lib_close, .address = lib_address,
+    .connect = lib_connect, .disconnect = lib_disconnect, .send = lib_send,
+    .fetch = lib_fetch, .refuse = lib_refuse, .progress = lib_progress,
+    .event_fd = lib_event_fd, .arm = lib_arm, .describe = lib_describe,
+    .version = lib_version,
+};

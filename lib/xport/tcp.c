@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,6 +16,8 @@
 #include "lib/xport/tcp_impl.h"
 
 #define EVENTS 64
+#define LOOK_NS ((int64_t)500 * 1000 * 1000)
+#define HOT_TURNS 4
 /* An address that drops packets is given up; another may answer. */
 #define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
 
@@ -245,6 +248,7 @@ static int on_event(struct hb_tcp_conn *c, uint32_t events)
     } else if (c->state == HB_TCP_GREETING) {
         return hb_tcp_read_greeting(c);
     }
+    c->tcp->hot = c->outgoing ? c->tcp->hot : c;
     if (events & EPOLLOUT) {
         rc = hb_tcp_write(c);
     }
@@ -257,21 +261,42 @@ static int on_event(struct hb_tcp_conn *c, uint32_t events)
     return rc != 0;
 }
 
+/* Whether what was sent is acknowledged by nobody: then the peer's host is
+ * gone, or the way there. A peer that only does not read still answers. */
+static int is_cut(const struct hb_tcp_conn *c)
+{
+    struct tcp_info i;
+    socklen_t len = sizeof i;
+
+    return c->state == HB_TCP_READY &&
+           getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
+           i.tcpi_retransmits > 0 &&
+           i.tcpi_last_ack_recv > HB_TCP_LIMIT_S * 1000u;
+}
+
 static void look_at_clock(struct hb_tcp *t)
 {
     int64_t now = hb_now_ns();
 
-    for (uint32_t i = 0; i < t->x->job.size && t->n_connecting > 0; i++) {
+    if (now - t->looked_ns < LOOK_NS) {
+        return;
+    }
+    t->looked_ns = now;
+    for (uint32_t i = 0; i < t->x->job.size; i++) {
         struct hb_tcp_conn *c = t->out[i];
 
-        if (c != NULL && c->state < HB_TCP_READY &&
-            now - c->since_ns > CONNECT_NS) {
+        if (c == NULL) {
+            continue;
+        }
+        if (c->state < HB_TCP_READY && now - c->since_ns > CONNECT_NS) {
+            hb_tcp_lost(c, ETIMEDOUT);
+        } else if (is_cut(c)) {
             hb_tcp_lost(c, ETIMEDOUT);
         }
     }
 }
 
-int hb_tcp_progress(struct hb_tcp *t)
+static int look_at_events(struct hb_tcp *t)
 {
     struct epoll_event events[EVENTS];
     int moved = 0, n = epoll_wait(t->epoll_fd, events, EVENTS, 0);
@@ -284,9 +309,37 @@ int hb_tcp_progress(struct hb_tcp *t)
             moved += on_event(events[i].data.ptr, events[i].events);
         }
     }
-    if (n == 0 && t->n_connecting > 0) {
-        look_at_clock(t);
+    return moved;
+}
+
+/* Who spoke last is who speaks next, mostly: its socket is looked at first,
+ * and at the others every few turns. */
+static int look_at_hot(struct hb_tcp *t)
+{
+    int rc;
+
+    if (t->hot == NULL || ++t->hot_turns >= HOT_TURNS) {
+        t->hot_turns = 0;
+        return 0;
     }
+    rc = hb_tcp_read(t->hot);
+    if (rc < 0) {
+        hb_tcp_lost(t->hot, -rc);
+    }
+    return rc != 0 ? 1 : -1;
+}
+
+int hb_tcp_progress(struct hb_tcp *t)
+{
+    int moved = look_at_hot(t);
+
+    if (moved == 0) {
+        moved = look_at_events(t);
+        if (moved == 0) {
+            look_at_clock(t);
+        }
+    }
+    moved = moved < 0 ? 0 : moved;
     if (t->ucx != NULL) {
         moved += hb_ucx_progress(t->ucx);
     }

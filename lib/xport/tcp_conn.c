@@ -120,11 +120,23 @@ static struct hb_tcp_conn *conn_new(struct hb_tcp *t, int fd, int outgoing)
     return c;
 }
 
+/* And sure of the other end: who is asked and does not answer is gone. */
 static void be_quick(int fd)
 {
-    int on = 1;
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, HB_TCP_LIMIT_S / 3},
+        {IPPROTO_TCP, TCP_KEEPINTVL, HB_TCP_LIMIT_S / 5},
+        {IPPROTO_TCP, TCP_KEEPCNT, 3},
+    };
 
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        (void)setsockopt(fd, options[i].level, options[i].name,
+                         &options[i].value, sizeof options[i].value);
+    }
 }
 
 void hb_tcp_accept(struct hb_tcp *t)
@@ -145,6 +157,7 @@ void hb_tcp_accept(struct hb_tcp *t)
 
 static void drop_incoming(struct hb_tcp_conn *c)
 {
+    c->tcp->hot = c->tcp->hot == c ? NULL : c->tcp->hot;
     struct hb_tcp_conn **at = &c->tcp->in;
 
     while (*at != c) {
@@ -252,8 +265,9 @@ static void give_up(struct hb_tcp_conn *c)
     struct hpcboot_error why;
     struct hb_xport *x = c->tcp->x;
 
-    hb_fail(&why, c->code != 0 ? c->code : HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be reached: %s",
-            c->peer, x->job.host(x->job.ctx, c->peer),
+    hb_fail(&why, c->code != 0 ? c->code : HPCBOOT_ERR_PEER_DEAD,
+            "rank %u on %s cannot be reached: %s", c->peer,
+            x->job.host(x->job.ctx, c->peer),
             c->why[0] != '\0' ? c->why : "the connection is lost");
     c->state = HB_TCP_DEAD;
     hb_ucx_disconnect(c);
@@ -303,7 +317,6 @@ static void try_next(struct hb_tcp_conn *c)
     if (++c->attempt < c->endpoint.n) {
         start_connect(c);
     } else {
-        c->tcp->n_connecting--;
         give_up(c);
     }
 }
@@ -338,6 +351,7 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
     }
     if (c->by == HB_BY_UCX && !c->dying) { /* not all of it is here, perhaps */
         c->dying = 1;
+        c->tcp->hot = c->tcp->hot == c ? NULL : c->tcp->hot;
         c->error = error;
         c->since_ns = hb_now_ns();
         c->tcp->n_dying++;
@@ -413,7 +427,6 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
     c->by = (enum hb_carrier)a->by;
     c->got = 0;
     if (c->by == HB_BY_NONE) {
-        c->tcp->n_connecting--;
         c->code = HPCBOOT_ERR_UNSUPPORTED;
         snprintf(c->why, sizeof c->why, "no transport is allowed at both ends "
                  "(here: %s; there: %s)",
@@ -423,7 +436,6 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
         return;
     }
     c->state = HB_TCP_READY;
-    c->tcp->n_connecting--;
     if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
         give_up(c);
     }
@@ -503,7 +515,6 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
         return NULL;
     }
     t->out[peer] = c;
-    t->n_connecting++;
     start_connect(c);
     return c;
 }

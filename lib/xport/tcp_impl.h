@@ -90,7 +90,10 @@ struct hb_tcp {
     struct hb_tcp_conn **out; /* [size], NULL: none yet */
     struct hb_tcp_conn *in;
     struct hb_xport_req *offers, *takes;
-    unsigned n_connecting, n_unwritten, n_dying;
+    struct hb_tcp_conn *hot; /* one of in, that spoke last; or NULL */
+    unsigned hot_turns;
+    int64_t looked_ns;
+    unsigned n_unwritten, n_dying;
     struct hb_wish wish;
     struct hb_caps caps;
     struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */

@@ -14,6 +14,7 @@
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 
+#define BEHIND 4096 /* what is copied once more is no longer than that */
 #define READS_IN_A_ROW 16 /* then other connections have their turn */
 
 void hb_tcp_arm(struct hb_tcp_conn *c, uint32_t events)
@@ -128,60 +129,85 @@ static char *place_of(struct hb_inbound *in, size_t *room)
     return nowhere;
 }
 
-/* 1: the body is whole; 0: not yet; negative errno. */
-static int read_body(struct hb_tcp_conn *c)
+static void body_got(struct hb_tcp_conn *c, size_t n)
 {
-    struct hb_inbound *in = c->body;
-
-    while (in->got < in->size) {
-        size_t room;
-        char *to = place_of(in, &room);
-        ssize_t n = recv(c->fd, to, room, MSG_DONTWAIT);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n == 0 ? -ECONNRESET : errno == EAGAIN ? 0 : -errno;
-        }
-        in->got += (size_t)n;
+    c->body->got += n;
+    if (c->body->got == c->body->size) {
+        hb_tcp_on_body(c);
     }
-    return 1;
 }
 
+/* Bytes that came behind what was asked for: heads, and beginnings of bodies.
+ * All of them have a place, so that none is left over. */
+static int consume(struct hb_tcp_conn *c, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        size_t n, room;
+        int rc;
+
+        if (c->body != NULL) {
+            char *to = place_of(c->body, &room);
+
+            n = room < len ? room : len;
+            memcpy(to, bytes, n);
+            body_got(c, n);
+        } else {
+            room = sizeof c->head - c->got;
+            n = room < len ? room : len;
+            memcpy((char *)&c->head + c->got, bytes, n);
+            c->got += n;
+            if (c->got == sizeof c->head) {
+                c->got = 0;
+                rc = hb_tcp_on_head(c);
+                if (rc < 0) {
+                    return rc;
+                }
+                if (c->body != NULL && c->body->size == 0) {
+                    hb_tcp_on_body(c);
+                }
+            }
+        }
+        bytes += n;
+        len -= n;
+    }
+    return 0;
+}
+
+/* One look at the socket takes a short message whole; the bytes of a longer
+ * one go where they belong, and what comes behind them into `behind`. */
 int hb_tcp_read(struct hb_tcp_conn *c)
 {
+    char behind[BEHIND];
     int moved = 0;
 
     for (int i = 0; i < READS_IN_A_ROW; i++) {
-        int rc;
+        struct iovec v[2];
+        int parts = 0, rc;
+        size_t room = 0;
+        ssize_t n;
 
-        if (c->body == NULL) {
-            ssize_t n = recv(c->fd, (char *)&c->head + c->got,
-                             sizeof c->head - c->got, MSG_DONTWAIT);
-
-            if (n <= 0) {
-                return n == 0 ? -ECONNRESET
-                       : errno == EAGAIN || errno == EINTR ? moved : -errno;
-            }
-            moved = 1;
-            c->got += (size_t)n;
-            if (c->got < sizeof c->head) {
-                continue;
-            }
-            c->got = 0;
-            rc = hb_tcp_on_head(c);
-            if (rc < 0) {
-                return rc;
-            }
-        }
         if (c->body != NULL) {
-            rc = read_body(c);
-            if (rc <= 0) {
-                return rc < 0 ? rc : moved;
-            }
-            hb_tcp_on_body(c);
-            moved = 1;
+            char *to = place_of(c->body, &room);
+
+            v[parts++] = (struct iovec){to, room};
+        }
+        v[parts++] = (struct iovec){behind, sizeof behind};
+        n = parts > 1 ? readv(c->fd, v, parts)
+                      : recv(c->fd, behind, sizeof behind, MSG_DONTWAIT);
+        if (n <= 0) {
+            return n == 0 ? -ECONNRESET
+                   : errno == EAGAIN || errno == EINTR ? moved : -errno;
+        }
+        moved = 1;
+        if (room > 0) {
+            body_got(c, (size_t)n < room ? (size_t)n : room);
+        }
+        rc = (size_t)n > room ? consume(c, behind, (size_t)n - room) : 0;
+        if (rc < 0) {
+            return rc;
+        }
+        if ((size_t)n < room + sizeof behind && c->body == NULL) {
+            return 1; /* that was all */
         }
     }
     return moved;

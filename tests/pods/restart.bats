@@ -89,6 +89,23 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "a lost host is back with another host key: the reason is named" {
+    start_restart --wait-hosts 10 -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    "$podlab" kill 2
+    wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
+    # It comes back with the old key, and is not to be seen with that.
+    "$podlab" link 0 down
+    "$podlab" again 2
+    "$podlab" vary 2 hostkey
+    "$podlab" link 0 up
+    pod_job_ends
+    ended_with 75
+    says 'pod-2.*(changed|CHANGED)'
+    pods_clean 0 1 2
+}
+
 @test "no room without the lost host, and it stays away: status 75" {
     start_restart --wait-hosts 2 -H pod-1:1,pod-2:1
     wait_until pod 1 test -s /tmp/started

@@ -82,8 +82,8 @@ row() {
     [ "$expected" -ne 0 ] || says '^rank 1 is through$'
     pods_clean 0 1 2 3 4 5
 }
-four=(-H pod-1,pod-2,pod-3,pod-4)
-five=(-H pod-1,pod-2,pod-3,pod-4,pod-5 --spares 1)
+four=(-H "pod-1,pod-2,pod-3,pod-4")
+five=(-H "pod-1,pod-2,pod-3,pod-4,pod-5" --spares 1)
 
 @test "abort: the agent is killed" { long; row abort agent-killed 75 "${four[@]}"; }
 @test "abort: the pod is frozen" { row abort frozen 75 "${four[@]}"; }

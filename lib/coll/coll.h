@@ -76,6 +76,10 @@ struct hb_coll_config {
      * hb_coll_progress. > 0: something moved. NULL: there is no network. */
     int (*progress)(void *ctx);
     void *ctx;
+    /* How collectives between nodes are to be made, the same at all ranks:
+     * "flat" or "nodes", "leaders=N", COLLECTIVE=ALGORITHM[:RADIX or
+     * :SEGMENT], separated by commas; borrowed. NULL: as the model says. */
+    const char *net_wish;
 };
 #define HB_COLL_CONFIG_INIT {.struct_size = sizeof(struct hb_coll_config)}
 

@@ -198,6 +198,7 @@ struct hb_coll_team {
     bool deterministic;
     uint64_t calls;           /* begun: the same at all ranks */
     uint64_t net_calls;       /* of a team that spans nodes; as above */
+    struct hb_net_team *net_team; /* net.h; made by its first call */
     uint32_t changes_seen;
     struct hpcboot_error error; /* code 0: sound */
     struct hpcboot_error step_error; /* why a step of messages failed */
@@ -319,6 +320,7 @@ uint64_t hb_rounds_for(size_t bytes, size_t piece);
 int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                  struct hpcboot_error *err);
 void hb_net_clear(void *net); /* gives up what is under way */
+void hb_net_team_destroy(struct hb_coll_team *t);
 
 /* engine.c */
 int hb_engine_progress(struct hb_coll_engine *e);

@@ -10,10 +10,17 @@ libhb_a_SOURCES += \
     %D%/kern_base.c \
     %D%/net.c %D%/net.h \
     %D%/net_flat.c \
+    %D%/net_local.c \
     %D%/net_node.c \
     %D%/plan_heap.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
+    %D%/sched.c %D%/sched.h \
+    %D%/sched_choose.c \
+    %D%/sched_fold.c \
+    %D%/sched_move.c \
+    %D%/sched_root.c \
+    %D%/sched_tree.c \
     %D%/shm.c \
     %D%/team.c \
     %D%/types.c \

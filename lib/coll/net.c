@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Teams that span nodes: a call becomes a schedule (net.h), and this file
+/* Teams that span nodes: a call becomes a schedule (sched.h), and this file
  * carries schedules out. Messages of a call bear its number, which is the
- * same at all ranks; between two ranks they are sent and received in the same
- * order, so that no further tag is needed.
+ * same at all ranks, and their stream.
  *
- * Where the ranks of a node can do a phase among themselves, the schedule has
- * a LOCAL step, which runs on the node's shared memory (shm.c). */
+ * A step waits for a prefix of the messages before it; so only the oldest one
+ * under way is looked at, and all of them now and then, to hear of a peer
+ * that is dead.
+ *
+ * Schedules follow from the call alone, so that the last ones of a team are
+ * kept, as is the room they work in. Where the ranks of a node can do a phase
+ * among themselves, there is a LOCAL step, which runs on the node's shared
+ * memory (net_local.c). */
 
 #include "config.h"
 
@@ -17,220 +22,369 @@
 
 #include "lib/base/error.h"
 
+#define TAG_STREAM_BITS 4
 #define TAG_KIND_BITS 8
+/* So often all messages under way are looked at. */
+#define LOOK_AT_ALL 64
+/* Room that a team keeps between calls. */
+#define ROOM_KEPT ((size_t)32 << 20)
 
-void hb_net_add(struct hb_net_op *n, struct hb_net_step step)
-{
-    if (n->count == n->room) {
-        int room = n->room == 0 ? 16 : 2 * n->room;
-        struct hb_net_step *s =
-            realloc(n->steps, (size_t)room * sizeof *s);
-        if (s == NULL) {
-            n->failed = true;
-            return;
-        }
-        n->steps = s;
-        n->room = room;
-    }
-    n->steps[n->count++] = step;
-}
-
-int hb_net_scratch(struct hb_op *op, size_t bytes, struct hpcboot_error *err)
-{
-    free(op->scratch);
-    op->scratch = malloc(bytes + 1);
-    if (op->scratch == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM,
-                       "%s: no memory for %zu bytes on their way",
-                       hb_coll_name(op->coll), bytes);
-    }
-    return HPCBOOT_OK;
-}
+/* ---- messages ---- */
 
 static int keep(struct hb_net_op *n, void *req)
 {
-    if (n->under_way == n->reqs_room) {
-        int room = n->reqs_room == 0 ? 16 : 2 * n->reqs_room;
-        void **r = realloc(n->reqs, (size_t)room * sizeof *r);
+    if (n->first == n->end) {
+        n->first = n->end = 0;
+    }
+    if (n->end == n->sent_room) {
+        int room = n->sent_room == 0 ? 16 : 2 * n->sent_room;
+        struct hb_net_sent *r = realloc(n->sent, (size_t)room * sizeof *r);
         if (r == NULL) {
             return HPCBOOT_ERR_NOMEM;
         }
-        n->reqs = r;
-        n->reqs_room = room;
+        n->sent = r;
+        n->sent_room = room;
     }
-    n->reqs[n->under_way++] = req;
+    n->sent[n->end++] = (struct hb_net_sent){req, n->at};
     return HPCBOOT_OK;
 }
 
 static int message(struct hb_coll_team *t, struct hb_net_op *n,
-                   const struct hb_net_step *s)
+                   const struct hb_step *s)
 {
     void *req = NULL;
-    int rc = s->kind == HB_NET_SEND
-                 ? t->net->send(t->ctx, s->peer, n->tag, s->from, s->bytes,
+    uint64_t tag = n->tag | s->stream;
+    int rc = s->kind == HB_STEP_SEND
+                 ? t->net->send(t->ctx, s->peer, tag,
+                                n->base[s->from.mem] + s->from.off, s->bytes,
                                 &req, &t->step_error)
-                 : t->net->recv(t->ctx, s->peer, n->tag, s->to, s->bytes,
+                 : t->net->recv(t->ctx, s->peer, tag,
+                                n->base[s->to.mem] + s->to.off, s->bytes,
                                 &req, &t->step_error);
     if (rc < 0 || req == NULL) {
         return rc < 0 ? rc : HPCBOOT_OK;
     }
-    return keep(n, req);
+    rc = keep(n, req);
+    if (rc < 0) {
+        t->net->cancel(t->ctx, req);
+        hb_fail(&t->step_error, rc, "no memory for a message under way");
+    }
+    return rc;
 }
 
-/* 0 when nothing is under way any more. */
-static int await(struct hb_coll_team *t, struct hb_net_op *n)
+/* One of those under way: 1 done, 0 not yet, < 0 failed. */
+static int look(struct hb_coll_team *t, struct hb_net_sent *m)
 {
-    int left = 0, rc = HPCBOOT_OK;
-    for (int i = 0; i < n->under_way; i++) {
-        int done = rc < 0 ? 0 : t->net->test(t->ctx, n->reqs[i],
-                                             &t->step_error);
+    int done = m->req == NULL ? 1 : t->net->test(t->ctx, m->req,
+                                                 &t->step_error);
+    m->req = done == 0 ? m->req : NULL;
+    return done;
+}
+
+static int look_at_all(struct hb_coll_team *t, struct hb_net_op *n)
+{
+    for (int i = n->first; i < n->end; i++) {
+        int done = look(t, &n->sent[i]);
         if (done < 0) {
-            rc = done;
-        } else if (done == 0) {
-            n->reqs[left++] = n->reqs[i];
+            return done;
         }
     }
-    n->under_way = left;
-    return rc < 0 ? rc : left > 0 ? HB_AGAIN : HPCBOOT_OK;
+    return HPCBOOT_OK;
+}
+
+/* OK when the messages of all steps below `after` are done. */
+static int await(struct hb_coll_team *t, struct hb_net_op *n, int after)
+{
+    while (n->first < n->end && n->sent[n->first].step < after) {
+        int done = look(t, &n->sent[n->first]);
+        if (done < 0) {
+            return done;
+        }
+        if (done == 0) {
+            int rc = ++n->looks % LOOK_AT_ALL == 0 ? look_at_all(t, n)
+                                                   : HPCBOOT_OK;
+            return rc < 0 ? rc : HB_AGAIN;
+        }
+        n->first++;
+    }
+    return HPCBOOT_OK;
+}
+
+/* ---- what a rank does alone ---- */
+
+static void copy_rows(const struct hb_net_op *n, const struct hb_step *s)
+{
+    char *to = n->base[s->to.mem] + s->to.off;
+    const char *from = n->base[s->from.mem] + s->from.off;
+    for (uint32_t i = 0; i < s->rows; i++) {
+        memmove(to, from, s->bytes);
+        to += s->to_stride;
+        from += s->from_stride;
+    }
 }
 
 /* In stretches that an op of the user has room for. */
 static void fold(struct hb_coll_team *t, struct hb_op *op,
-                 const struct hb_net_step *s)
+                 const struct hb_net_op *net, const struct hb_step *s)
 {
-    int n = s->kind == HB_NET_FOLD_ALL ? s->peer : 2;
+    int n = s->kind == HB_STEP_FOLD_ALL ? (int)s->rows : 2;
+    char *to = net->base[s->to.mem] + s->to.off;
+    const char *from = net->base[s->from.mem] + s->from.off;
     size_t most = (HB_SHM_BIG > op->esize ? HB_SHM_BIG : op->esize) /
                   op->esize * op->esize;
     for (size_t at = 0; at < s->bytes; at += most) {
-        if (s->kind == HB_NET_FOLD_ALL) {
+        if (s->kind == HB_STEP_FOLD_ALL) {
             for (int j = 0; j < n; j++) {
-                t->src[j] = s->from + (size_t)j * s->bytes + at;
+                t->src[j] = from + (size_t)j * s->bytes + at;
             }
         } else {
-            bool low = s->kind == HB_NET_FOLD;
-            t->src[0] = (low ? s->from : s->to) + at;
-            t->src[1] = (low ? s->to : s->from) + at;
+            bool low = s->kind == HB_STEP_FOLD;
+            t->src[0] = (low ? from : to) + at;
+            t->src[1] = (low ? to : from) + at;
         }
-        hb_op_fold(t, op, s->to + at, n, hb_min(most, s->bytes - at));
+        hb_op_fold(t, op, to + at, n, hb_min(most, s->bytes - at));
     }
 }
 
-static void scale(struct hb_op *op, const struct hb_net_step *s)
+static void scale(struct hb_op *op, const struct hb_net_op *n,
+                  const struct hb_step *s)
 {
     hb_fold_fn avg = hb_kern_fold(HPCBOOT_AVG, op->type);
-    const void *src = s->to;
-    avg(s->to, &src, 1, s->bytes / op->esize, op->ranks);
-}
-
-static void begin_local(struct hb_coll_team *t, struct hb_op *op,
-                        struct hb_net_op *n, const struct hb_net_step *s)
-{
-    n->local = *op;
-    n->local.scratch = NULL;
-    n->local.rows = NULL;
-    n->local.net = NULL;
-    n->local.finish = NULL;
-    n->local.coll = s->coll;
-    n->local.root = s->peer;
-    n->local.send = s->from;
-    n->local.recv = s->to;
-    n->local.bytes = s->bytes;
-    n->local.k = n->local.rounds = 0;
-    n->local.getting = n->local.tiny = false;
-    n->local.area = 0;
-    n->local.plan = NULL;
-    if (s->coll == HPCBOOT_COLL_REDUCE) {
-        hb_plan_reduce(t, &n->local, NULL);
-    } else {
-        n->local.esize = 1;
-        hb_plan_move(t, &n->local);
-    }
-    n->local_begun = true;
-}
-
-static int local(struct hb_coll_team *t, struct hb_op *op,
-                 struct hb_net_op *n, const struct hb_net_step *s)
-{
-    if (!n->local_begun) {
-        begin_local(t, op, n, s);
-    }
-    int rc = hb_shm_step(t, &n->local);
-    n->local_begun = rc != HPCBOOT_OK;
-    return rc;
+    char *to = n->base[s->to.mem] + s->to.off;
+    const void *src = to;
+    avg(to, &src, 1, s->bytes / op->esize, op->ranks);
 }
 
 static int take(struct hb_coll_team *t, struct hb_op *op, struct hb_net_op *n)
 {
-    const struct hb_net_step *s = &n->steps[n->at];
-    switch (s->kind) {
-    case HB_NET_SEND:
-    case HB_NET_RECV:
-        return message(t, n, s);
-    case HB_NET_WAIT:
-        return await(t, n);
-    case HB_NET_COPY:
-        memmove(s->to, s->from, s->bytes);
-        return HPCBOOT_OK;
-    case HB_NET_FOLD:
-    case HB_NET_FOLD_R:
-    case HB_NET_FOLD_ALL:
-        fold(t, op, s);
-        return HPCBOOT_OK;
-    case HB_NET_SCALE:
-        scale(op, s);
-        return HPCBOOT_OK;
-    default:
-        return local(t, op, n, s);
+    const struct hb_step *s = &n->sched->steps[n->at];
+    int rc = await(t, n, s->after);
+    if (rc != HPCBOOT_OK) {
+        return rc;
     }
+    switch ((enum hb_step_kind)s->kind) {
+    case HB_STEP_SEND:
+    case HB_STEP_RECV:
+        return message(t, n, s);
+    case HB_STEP_COPY:
+        copy_rows(n, s);
+        break;
+    case HB_STEP_FOLD:
+    case HB_STEP_FOLD_R:
+    case HB_STEP_FOLD_ALL:
+        fold(t, op, n, s);
+        break;
+    case HB_STEP_SCALE:
+        scale(op, n, s);
+        break;
+    case HB_STEP_LOCAL:
+        return hb_net_local(t, op, n, s);
+    default:
+        break;
+    }
+    return HPCBOOT_OK;
 }
 
 static int net_step(struct hb_coll_team *t, struct hb_op *op)
 {
     struct hb_net_op *n = op->net;
+    int rc = HPCBOOT_OK;
     t->want = -1;
-    while (n->at < n->count) {
-        int rc = take(t, op, n);
-        if (rc < 0) {
-            t->step_error.code = rc;
-        }
-        if (rc != HPCBOOT_OK) {
-            return rc;
-        }
-        n->at++;
+    while (rc == HPCBOOT_OK && n->at < n->sched->count) {
+        rc = take(t, op, n);
+        n->at += rc == HPCBOOT_OK;
     }
-    return HPCBOOT_OK;
+    if (rc == HPCBOOT_OK) {
+        rc = await(t, n, n->sched->count);
+    }
+    if (rc < 0) {
+        t->step_error.code = rc;
+    }
+    return rc;
+}
+
+/* ---- schedules, made and kept ---- */
+
+static int make_team(struct hb_coll_team *t, struct hpcboot_error *err)
+{
+    struct hb_net_team *nt = calloc(1, sizeof *nt);
+    if (nt == NULL ||
+        hb_layout_make(&nt->layout, t->node_of, t->size) != HPCBOOT_OK) {
+        free(nt);
+        return hb_fail(err, HPCBOOT_ERR_NOMEM,
+                       "no memory for a team of %d on %d nodes", t->size,
+                       t->nodes);
+    }
+    nt->model = &hb_model_tcp;
+    t->net_team = nt;
+    return hb_wish_parse(t->engine->config.net_wish, &nt->wish, err);
+}
+
+void hb_net_team_destroy(struct hb_coll_team *t)
+{
+    struct hb_net_team *nt = t->net_team;
+    if (nt == NULL) {
+        return;
+    }
+    for (int i = 0; i < HB_NET_KEPT; i++) {
+        hb_sched_clear(&nt->kept[i].sched);
+    }
+    hb_layout_clear(&nt->layout);
+    free(nt->room);
+    free(nt);
+    t->net_team = NULL;
+}
+
+static size_t vector_of(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    switch (op->coll) {
+    case HPCBOOT_COLL_SCATTER:
+    case HPCBOOT_COLL_GATHER:
+    case HPCBOOT_COLL_ALLGATHER:
+    case HPCBOOT_COLL_ALLTOALL:
+        return op->bytes * (size_t)t->size;
+    default:
+        return op->total;
+    }
+}
+
+static struct hb_call call_of(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool folds = op->fold != NULL || op->coll >= HPCBOOT_COLL_SCAN ||
+                 (op->coll >= HPCBOOT_COLL_REDUCE &&
+                  op->coll <= HPCBOOT_COLL_REDUCE_SCATTER_BLOCK);
+    bool same = (t->deterministic ||
+                 (op->flags & HPCBOOT_DETERMINISTIC) != 0) &&
+                folds && op->coll < HPCBOOT_COLL_SCAN;
+    return (struct hb_call){
+        .coll = op->coll,
+        .root = op->root,
+        .bytes = op->bytes,
+        .total = vector_of(t, op),
+        .esize = op->esize,
+        .ordered = folds && op->op >= HPCBOOT_OP_USER &&
+                   !op->user.commutative,
+        .same_bits = same,
+        .scales = folds && op->op == HPCBOOT_AVG && !same,
+        .in_place = op->own_placed,
+        .send_len = op->send_len,
+        .send_off = op->send_off,
+        .recv_len = op->recv_len,
+        .recv_off = op->recv_off,
+        .rank = t->rank,
+        .layout = &t->net_team->layout,
+        .model = t->net_team->model,
+        .wish = &t->net_team->wish,
+    };
+}
+
+static struct hb_net_kept *find_kept(struct hb_net_team *nt,
+                                     const struct hb_net_key *key)
+{
+    for (int i = 0; i < HB_NET_KEPT; i++) {
+        if (nt->kept[i].valid &&
+            memcmp(&nt->kept[i].key, key, sizeof *key) == 0) {
+            return &nt->kept[i];
+        }
+    }
+    return NULL;
+}
+
+/* A place for a new one; NULL while all are used. */
+static struct hb_net_kept *place_for(struct hb_net_team *nt)
+{
+    for (int i = 0; i < HB_NET_KEPT; i++) {
+        struct hb_net_kept *k = &nt->kept[nt->next++ % HB_NET_KEPT];
+        if (k->users == 0) {
+            hb_sched_clear(&k->sched);
+            k->valid = false;
+            return k;
+        }
+    }
+    return NULL;
+}
+
+static void choose_schedule(struct hb_net_op *n, struct hb_net_team *nt,
+                            const struct hb_call *c)
+{
+    struct hb_net_key key;
+    memset(&key, 0, sizeof key);
+    key.bytes = c->bytes;
+    key.total = c->total;
+    key.esize = c->esize;
+    key.coll = (int)c->coll;
+    key.root = c->root;
+    key.flags = (uint32_t)c->ordered | (uint32_t)c->same_bits << 1 |
+                (uint32_t)c->scales << 2 | (uint32_t)c->in_place << 3;
+    bool rows = c->send_len != NULL || c->recv_len != NULL;
+    struct hb_net_kept *k = rows ? NULL : find_kept(nt, &key);
+    if (k == NULL) {
+        k = rows ? NULL : place_for(nt);
+        struct hb_sched *s = k != NULL ? &k->sched : &n->own;
+        hb_sched_make(s, c);
+        if (k != NULL) {
+            k->key = key;
+            k->valid = !s->failed;
+        }
+        n->sched = s;
+    } else {
+        n->sched = &k->sched;
+    }
+    n->kept = k;
+    if (k != NULL) {
+        k->users++;
+    }
+}
+
+static bool take_room(struct hb_net_op *n, struct hb_net_team *nt)
+{
+    size_t bytes = n->sched->room;
+    if (bytes == 0) {
+        return true;
+    }
+    if (nt->room != NULL && nt->room_size >= bytes) {
+        n->room = nt->room;
+        n->room_size = nt->room_size;
+        nt->room = NULL;
+        return true;
+    }
+    n->room = malloc(bytes);
+    n->room_size = bytes;
+    return n->room != NULL;
 }
 
 int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                  struct hpcboot_error *err)
 {
+    int rc = t->net_team == NULL ? make_team(t, err) : HPCBOOT_OK;
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
     struct hb_net_op *n = calloc(1, sizeof *n);
-    bool done = false;
     if (n == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for a schedule",
                        hb_coll_name(op->coll));
     }
+    struct hb_call c = call_of(t, op);
     op->net = n;
     op->step = net_step;
     n->team = t;
-    n->tag = ++t->net_calls << TAG_KIND_BITS | op->coll;
-    n->in_order = (t->deterministic ||
-                   (op->flags & HPCBOOT_DETERMINISTIC) != 0) &&
-                  op->coll < HPCBOOT_COLL_SCAN;
-    n->scales = op->op == HPCBOOT_AVG && op->fold != NULL && !n->in_order;
-    if (n->scales) {
+    n->tag = (++t->net_calls << TAG_KIND_BITS | op->coll) << TAG_STREAM_BITS;
+    n->scales = c.scales;
+    if (c.scales) {
         op->fold = hb_kern_fold(HPCBOOT_SUM, op->type);
     }
-    int rc = hb_net_plan_node(t, op, n, &done, err);
-    if (rc == HPCBOOT_OK && !done) {
-        rc = hb_net_plan_flat(t, op, n, err);
+    choose_schedule(n, t->net_team, &c);
+    if (n->sched->failed || !take_room(n, t->net_team)) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM,
+                       "%s: no memory for a schedule of %d steps and %zu "
+                       "bytes on their way", hb_coll_name(op->coll),
+                       n->sched->count, n->sched->room);
     }
-    hb_net_do(n, HB_NET_WAIT, NULL, NULL, 0);
-    if (rc == HPCBOOT_OK && n->failed) {
-        rc = hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for a schedule",
-                     hb_coll_name(op->coll));
-    }
-    return rc;
+    n->base[HB_MEM_SEND] = (char *)(uintptr_t)op->send;
+    n->base[HB_MEM_RECV] = op->recv;
+    n->base[HB_MEM_ROOM] = n->room;
+    return HPCBOOT_OK;
 }
 
 void hb_net_clear(void *net)
@@ -239,10 +393,24 @@ void hb_net_clear(void *net)
     if (n == NULL) {
         return;
     }
-    for (int i = 0; i < n->under_way; i++) {
-        n->team->net->cancel(n->team->ctx, n->reqs[i]);
+    struct hb_net_team *nt = n->team->net_team;
+    for (int i = n->first; i < n->end; i++) {
+        if (n->sent[i].req != NULL) {
+            n->team->net->cancel(n->team->ctx, n->sent[i].req);
+        }
     }
-    free(n->steps);
-    free(n->reqs);
+    if (n->kept != NULL) {
+        n->kept->users--;
+    }
+    if (nt->room == NULL && n->room_size <= ROOM_KEPT) {
+        nt->room = n->room;
+        nt->room_size = n->room_size;
+        n->room = NULL;
+    }
+    hb_op_clear(&n->local);
+    hb_sched_clear(&n->own);
+    free(n->room);
+    free(n->rows);
+    free(n->sent);
     free(n);
 }

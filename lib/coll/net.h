@@ -3,94 +3,62 @@
 #ifndef HB_COLL_NET_H
 #define HB_COLL_NET_H
 
-/* Schedules: a collective of a team that spans nodes, as the row of steps
- * that this rank takes. */
+/* Carrying schedules out, for teams that span nodes. */
 
 #include "lib/coll/impl.h"
+#include "lib/coll/sched.h"
 
-enum hb_net_kind {
-    HB_NET_SEND,   /* `from` to peer, under way until the next WAIT */
-    HB_NET_RECV,   /* from peer, to `to` */
-    HB_NET_WAIT,   /* for all messages under way */
-    HB_NET_COPY,
-    HB_NET_FOLD,   /* to = from op to: `from` is of lower ranks */
-    HB_NET_FOLD_R, /* to = to op from: `from` is of higher ranks */
-    HB_NET_FOLD_ALL, /* to = from[0] op from[1] ..., `peer` vectors in a row */
-    HB_NET_SCALE,  /* AVG: divide */
-    HB_NET_LOCAL   /* a collective among the ranks of this node: coll, root
-                    * in `peer`, on from and to */
+/* What a schedule follows from, as far as it differs between the calls of a
+ * team. Compared as bytes. */
+struct hb_net_key {
+    size_t bytes, total, esize;
+    int coll, root;
+    uint32_t flags; /* ordered, same_bits, scales, in_place */
+    uint32_t unused;
 };
 
-struct hb_net_step {
-    enum hb_net_kind kind;
-    enum hpcboot_coll coll;
-    int peer;
-    const char *from;
-    char *to;
-    size_t bytes;
+#define HB_NET_KEPT 8
+
+/* Of a team: made once, and schedules that have been made. */
+struct hb_net_team {
+    struct hb_layout layout;
+    struct hb_wish wish;
+    const struct hb_model *model;
+    struct hb_net_kept {
+        struct hb_net_key key;
+        struct hb_sched sched;
+        int users;
+        bool valid;
+    } kept[HB_NET_KEPT];
+    unsigned next;
+    char *room; /* for one call at a time; NULL while it is used */
+    size_t room_size;
 };
 
 struct hb_net_op {
     struct hb_coll_team *team;
-    struct hb_net_step *steps;
-    int count, room, at;
-    bool failed;      /* no memory for a step */
-    bool in_order;    /* folded in rank order in one go: the same bits */
-    bool scales;      /* AVG as a sum that is divided at the end */
-    void **reqs;      /* under way */
-    int under_way, reqs_room;
+    const struct hb_sched *sched;
+    struct hb_sched own;      /* of a call that is not kept */
+    struct hb_net_kept *kept; /* whose users this is one of */
+    char *base[HB_MEMS];
+    char *room;
+    size_t room_size;
+    int at;                   /* the step that comes next */
+    bool scales;
+    struct hb_net_sent {      /* messages under way, in order of steps */
+        void *req;
+        int step;
+    } *sent;
+    int first, end, sent_room;
+    unsigned looks;
     uint64_t tag;
-    struct hb_op local; /* the step that is LOCAL, once begun */
+    struct hb_op local;       /* the step that is LOCAL, once begun */
     bool local_begun;
-    char byte[2];     /* what a barrier sends and receives */
+    size_t *rows;             /* of its blocks */
 };
 
-void hb_net_add(struct hb_net_op *n, struct hb_net_step step);
-static inline void hb_net_send(struct hb_net_op *n, int peer,
-                               const char *from, size_t bytes)
-{
-    hb_net_add(n, (struct hb_net_step){.kind = HB_NET_SEND, .peer = peer,
-                                       .from = from, .bytes = bytes});
-}
-static inline void hb_net_recv(struct hb_net_op *n, int peer, char *to,
-                               size_t bytes)
-{
-    hb_net_add(n, (struct hb_net_step){.kind = HB_NET_RECV, .peer = peer,
-                                       .to = to, .bytes = bytes});
-}
-static inline void hb_net_do(struct hb_net_op *n, enum hb_net_kind kind,
-                             const char *from, char *to, size_t bytes)
-{
-    hb_net_add(n, (struct hb_net_step){.kind = kind, .from = from, .to = to,
-                                       .bytes = bytes});
-}
-
-/* Makes op->scratch; 0 or ERR_NOMEM. */
-int hb_net_scratch(struct hb_op *op, size_t bytes, struct hpcboot_error *err);
-
-/* A group: ranks of the team among whom a phase runs; me its place. */
-struct hb_net_group {
-    const int *ranks; /* NULL: the team itself */
-    int size, me;
-};
-static inline int hb_net_rank(const struct hb_net_group *g, int i)
-{
-    return g->ranks != NULL ? g->ranks[i] : i;
-}
-void hb_net_barrier(struct hb_net_op *n, const struct hb_net_group *g);
-void hb_net_bcast(struct hb_net_op *n, const struct hb_net_group *g, int root,
-                  char *buf, size_t bytes);
-/* To place 0 of the group, in order of places; `acc` holds the rank's own
- * vector and is changed everywhere, `room` is as large. */
-void hb_net_reduce(struct hb_net_op *n, const struct hb_net_group *g,
-                   char *acc, char *room, size_t bytes);
-
-/* net_flat.c: all ranks alike. net_node.c: nodes first; false where that
- * does not fit the call. */
-int hb_net_plan_flat(struct hb_coll_team *t, struct hb_op *op,
-                     struct hb_net_op *n, struct hpcboot_error *err);
-int hb_net_plan_node(struct hb_coll_team *t, struct hb_op *op,
-                     struct hb_net_op *n, bool *done_out,
-                     struct hpcboot_error *err);
+/* net_local.c: takes a LOCAL step as far as it goes. */
+int hb_net_local(struct hb_coll_team *t, struct hb_op *op,
+                 struct hb_net_op *n, const struct hb_step *s);
 
 #endif

@@ -1,350 +1,244 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Schedules in which every rank of a group is like any other: dissemination,
- * binomial trees, a ring, pairwise exchange. Reductions combine neighbouring
- * ranges of ranks, lower with higher, so an op need not commute; where the
- * same bits are wanted on every run and any layout, one rank collects all
- * vectors and folds them in rank order. */
+/* A call in which every rank of the team is like any other: where its vector
+ * lies, which algorithm takes it, and what is left to do with the result.
+ *
+ * Where the same bits are wanted on every run and any layout, one rank
+ * collects all vectors and folds them in rank order in one go. */
 
 #include "config.h"
 
 #include "lib/coll/net.h"
 
-#include "lib/base/error.h"
+static const struct hb_at SEND = {HB_MEM_SEND, 0}, RECV = {HB_MEM_RECV, 0};
 
-/* Messages of an exchange of all with all that are under way at once. */
-#define EXCHANGE_WINDOW 16
-
-static void wait_all(struct hb_net_op *n)
+static struct hb_blocks send_blocks(const struct hb_call *c)
 {
-    hb_net_do(n, HB_NET_WAIT, NULL, NULL, 0);
+    return (struct hb_blocks){c->send_len, c->send_off, c->bytes, SEND};
 }
 
-static void copy(struct hb_net_op *n, const char *from, char *to,
-                 size_t bytes)
+static struct hb_blocks recv_blocks(const struct hb_call *c)
 {
-    if (bytes > 0 && from != to) {
-        hb_net_do(n, HB_NET_COPY, from, to, bytes);
-    }
+    return (struct hb_blocks){c->recv_len, c->recv_off, c->bytes, RECV};
 }
 
-void hb_net_barrier(struct hb_net_op *n, const struct hb_net_group *g)
+static struct hb_group everyone(const struct hb_call *c)
 {
-    for (int d = 1; d < g->size; d *= 2) {
-        int to = (g->me + d) % g->size;
-        int from = (g->me - d + g->size) % g->size;
-        hb_net_recv(n, hb_net_rank(g, from), n->byte, 1);
-        hb_net_send(n, hb_net_rank(g, to), n->byte + 1, 1);
-        wait_all(n);
-    }
+    return (struct hb_group){NULL, c->layout->size, c->rank};
 }
 
-void hb_net_bcast(struct hb_net_op *n, const struct hb_net_group *g, int root,
-                  char *buf, size_t bytes)
+static void scatter(struct hb_sched *s, const struct hb_call *c)
 {
-    int v = (g->me - root + g->size) % g->size, d = 1;
-    while (d < g->size && (v & d) == 0) {
-        d *= 2;
+    struct hb_group g = everyone(c);
+    struct hb_blocks b = send_blocks(c);
+    struct hb_choice how = {.alg = HB_ALG_LINEAR};
+    struct hb_at own = RECV;
+    if (c->coll == HPCBOOT_COLL_SCATTER) {
+        how = hb_choose(c, c->coll, g.size, c->bytes);
+    } else if (c->rank != c->root) {
+        b = (struct hb_blocks){NULL, NULL, c->bytes, SEND};
     }
-    if (v != 0) {
-        hb_net_recv(n, hb_net_rank(g, (v - d + root) % g->size), buf, bytes);
-        wait_all(n);
+    if (c->rank == c->root && c->in_place) {
+        own = hb_block(&b, c->rank);
     }
-    for (d /= 2; d > 0; d /= 2) {
-        if (v + d < g->size) {
-            hb_net_send(n, hb_net_rank(g, (v + d + root) % g->size), buf,
-                        bytes);
-        }
-    }
-    wait_all(n);
+    hb_sched_scatter(s, &g, c->root, &b, own, &how);
 }
 
-void hb_net_reduce(struct hb_net_op *n, const struct hb_net_group *g,
-                   char *acc, char *room, size_t bytes)
+static void gather(struct hb_sched *s, const struct hb_call *c)
 {
-    for (int d = 1; d < g->size; d *= 2) {
-        if (g->me & d) {
-            hb_net_send(n, hb_net_rank(g, g->me - d), acc, bytes);
-            wait_all(n);
-            return;
-        }
-        if (g->me + d < g->size) {
-            hb_net_recv(n, hb_net_rank(g, g->me + d), room, bytes);
-            wait_all(n);
-            hb_net_do(n, HB_NET_FOLD_R, room, acc, bytes);
-        }
+    struct hb_group g = everyone(c);
+    struct hb_blocks b = recv_blocks(c);
+    struct hb_choice how = {.alg = HB_ALG_LINEAR};
+    struct hb_at own = SEND;
+    if (c->coll == HPCBOOT_COLL_GATHER) {
+        how = hb_choose(c, c->coll, g.size, c->bytes);
+    } else if (c->rank != c->root) {
+        b = (struct hb_blocks){NULL, NULL, c->bytes, RECV};
     }
+    if (c->rank == c->root && c->in_place) {
+        own = hb_block(&b, c->rank);
+    }
+    hb_sched_gather(s, &g, c->root, &b, own, &how);
 }
 
-static void gather(struct hb_coll_team *t, struct hb_op *op,
-                   struct hb_net_op *n)
+static void allgather(struct hb_sched *s, const struct hb_call *c)
 {
-    if (t->rank != op->root) {
-        hb_net_send(n, op->root, op->send, op->bytes);
-        return;
+    struct hb_group g = everyone(c);
+    struct hb_blocks b = recv_blocks(c);
+    size_t each = c->coll == HPCBOOT_COLL_ALLGATHER
+                      ? c->bytes : c->total / (size_t)g.size;
+    struct hb_choice how = hb_choose(c, c->coll, g.size, each);
+    if (!c->in_place) {
+        hb_sched_copy(s, SEND, hb_block(&b, c->rank),
+                      hb_block_len(&b, c->rank));
     }
-    for (int j = 0; j < t->size; j++) {
-        if (j != t->rank) {
-            hb_net_recv(n, j, hb_recv_at(op, j), hb_recv_len(op, j));
-        } else if (!op->own_placed) {
-            copy(n, op->send, hb_recv_at(op, j), hb_recv_len(op, j));
-        }
-    }
-}
-
-static void scatter(struct hb_coll_team *t, struct hb_op *op,
-                    struct hb_net_op *n)
-{
-    if (t->rank != op->root) {
-        hb_net_recv(n, op->root, op->recv, op->bytes);
-        return;
-    }
-    for (int j = 0; j < t->size; j++) {
-        if (j != t->rank) {
-            hb_net_send(n, j, hb_send_at(op, j), hb_send_len(op, j));
-        } else if (!op->own_placed) {
-            copy(n, hb_send_at(op, j), op->recv, hb_send_len(op, j));
-        }
-    }
-}
-
-static void allgather(struct hb_coll_team *t, struct hb_op *op,
-                      struct hb_net_op *n)
-{
-    int next = (t->rank + 1) % t->size;
-    int before = (t->rank - 1 + t->size) % t->size;
-    if (!op->own_placed) {
-        copy(n, op->send, hb_recv_at(op, t->rank), hb_recv_len(op, t->rank));
-    }
-    for (int i = 0; i < t->size - 1; i++) {
-        int out = (t->rank - i + t->size) % t->size;
-        int in = (t->rank - i - 1 + t->size) % t->size;
-        hb_net_recv(n, before, hb_recv_at(op, in), hb_recv_len(op, in));
-        hb_net_send(n, next, hb_recv_at(op, out), hb_recv_len(op, out));
-        wait_all(n);
-    }
+    hb_sched_allgather(s, &g, &b, &how);
 }
 
 /* In place, what is sent is taken away first. */
-static int take_away(struct hb_coll_team *t, struct hb_op *op,
-                     struct hb_net_op *n, struct hpcboot_error *err)
+static void alltoall(struct hb_sched *s, const struct hb_call *c)
 {
-    size_t end = 0;
-    for (int j = 0; j < t->size; j++) {
-        size_t e = (size_t)(hb_recv_at(op, j) - op->recv) + hb_recv_len(op, j);
-        end = e > end ? e : end;
+    struct hb_group g = everyone(c);
+    struct hb_blocks from = send_blocks(c), to = recv_blocks(c);
+    struct hb_choice how = {.alg = HB_ALG_PAIRWISE};
+    if (c->coll == HPCBOOT_COLL_ALLTOALL) {
+        how = hb_choose(c, c->coll, g.size, c->bytes);
     }
-    int rc = hb_net_scratch(op, end, err);
-    if (rc == HPCBOOT_OK) {
-        copy(n, op->recv, op->scratch, end);
-        op->send = op->scratch;
-    }
-    return rc;
-}
-
-static int alltoall(struct hb_coll_team *t, struct hb_op *op,
-                    struct hb_net_op *n, struct hpcboot_error *err)
-{
-    int rc = op->own_placed ? take_away(t, op, n, err) : HPCBOOT_OK;
-    copy(n, hb_send_at(op, t->rank), hb_recv_at(op, t->rank),
-         hb_recv_len(op, t->rank));
-    for (int i = 1; i < t->size; i++) {
-        int to = (t->rank + i) % t->size;
-        int from = (t->rank - i + t->size) % t->size;
-        hb_net_recv(n, from, hb_recv_at(op, from), hb_recv_len(op, from));
-        hb_net_send(n, to, hb_send_at(op, to), hb_send_len(op, to));
-        if (i % EXCHANGE_WINDOW == 0) {
-            wait_all(n);
+    if (c->in_place) {
+        size_t end = 0;
+        for (int j = 0; j < g.size; j++) {
+            size_t e = hb_block(&to, j).off + hb_block_len(&to, j);
+            end = e > end ? e : end;
         }
+        from = to;
+        from.base = hb_sched_room(s, end);
+        hb_sched_copy(s, RECV, from.base, end);
     }
-    return rc;
+    hb_sched_alltoall(s, &g, &from, &to, &how);
 }
 
 /* All vectors to `root`, folded there in rank order, to `to`. */
-static int collect(struct hb_coll_team *t, struct hb_op *op,
-                   struct hb_net_op *n, int root, char *to,
-                   struct hpcboot_error *err)
+static void collect(struct hb_sched *s, const struct hb_call *c, int root,
+                    struct hb_at to)
 {
-    if (t->rank != root) {
-        hb_net_send(n, root, op->send, op->total);
-        wait_all(n);
-        return HPCBOOT_OK;
+    struct hb_group g = everyone(c);
+    struct hb_choice how = {.alg = HB_ALG_LINEAR};
+    struct hb_blocks b = {NULL, NULL, c->total, {HB_MEM_ROOM, 0}};
+    if (c->rank == root) {
+        b.base = hb_sched_room(s, (size_t)g.size * c->total);
     }
-    int rc = hb_net_scratch(op, ((size_t)t->size + 1) * op->total, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
-    for (int j = 0; j < t->size; j++) {
-        char *at = op->scratch + (size_t)j * op->total;
-        if (j != t->rank) {
-            hb_net_recv(n, j, at, op->total);
-        } else {
-            copy(n, op->send, at, op->total);
-        }
-    }
-    wait_all(n);
-    to = to != NULL ? to : op->scratch + (size_t)t->size * op->total;
-    hb_net_add(n, (struct hb_net_step){.kind = HB_NET_FOLD_ALL,
-                                       .peer = t->size, .from = op->scratch,
-                                       .to = to, .bytes = op->total});
-    return rc;
-}
-
-/* The folded vector ends in scratch of rank 0, or in `to` there. */
-static int reduce_to_first(struct hb_coll_team *t, struct hb_op *op,
-                           struct hb_net_op *n, char **at_out,
-                           struct hpcboot_error *err)
-{
-    struct hb_net_group all = {NULL, t->size, t->rank};
-    if (n->in_order) {
-        int rc = collect(t, op, n, 0, NULL, err);
-        *at_out = op->scratch + (size_t)t->size * op->total;
-        return rc;
-    }
-    int rc = hb_net_scratch(op, 2 * op->total, err);
-    if (rc == HPCBOOT_OK) {
-        copy(n, op->send, op->scratch, op->total);
-        hb_net_reduce(n, &all, op->scratch, op->scratch + op->total,
-                      op->total);
-    }
-    *at_out = op->scratch;
-    return rc;
-}
-
-static void scaled(struct hb_net_op *n, char *to, size_t bytes)
-{
-    if (n->scales) {
-        hb_net_do(n, HB_NET_SCALE, NULL, to, bytes);
+    hb_sched_gather(s, &g, root, &b, SEND, &how);
+    hb_sched_wait(s);
+    if (c->rank == root && c->total > 0) {
+        struct hb_step *step = hb_sched_add(s, HB_STEP_FOLD_ALL);
+        step->from = b.base;
+        step->to = to;
+        step->rows = (uint32_t)g.size;
+        step->bytes = c->total;
     }
 }
 
-static int reduce(struct hb_coll_team *t, struct hb_op *op,
-                  struct hb_net_op *n, struct hpcboot_error *err)
+static struct hb_vector vector(struct hb_sched *s, const struct hb_call *c,
+                               struct hb_at at)
 {
-    char *at = NULL;
-    int rc = reduce_to_first(t, op, n, &at, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
+    if (!(c->in_place && at.mem == HB_MEM_RECV)) {
+        hb_sched_copy(s, SEND, at, c->total);
     }
-    if (t->rank == 0 && op->root != 0) {
-        hb_net_send(n, op->root, at, op->total);
-    } else if (t->rank == op->root && op->root != 0) {
-        hb_net_recv(n, 0, op->recv, op->total);
-        wait_all(n);
-    } else if (t->rank == op->root) {
-        copy(n, at, op->recv, op->total);
-    }
-    if (t->rank == op->root) {
-        scaled(n, op->recv, op->total);
-    }
-    return rc;
+    return (struct hb_vector){at, c->total, c->esize, c->ordered};
 }
 
-static int allreduce(struct hb_coll_team *t, struct hb_op *op,
-                     struct hb_net_op *n, struct hpcboot_error *err)
+static void reduce(struct hb_sched *s, const struct hb_call *c)
 {
-    struct hb_net_group all = {NULL, t->size, t->rank};
-    char *at = NULL;
-    int rc = reduce_to_first(t, op, n, &at, err);
-    if (rc == HPCBOOT_OK) {
-        if (t->rank == 0) {
-            copy(n, at, op->recv, op->total);
-        }
-        hb_net_bcast(n, &all, 0, op->recv, op->total);
-        scaled(n, op->recv, op->total);
+    struct hb_group g = everyone(c);
+    int to = c->ordered ? 0 : c->root;
+    if (c->same_bits) {
+        collect(s, c, c->root, RECV);
+        return;
     }
-    return rc;
+    struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
+    bool here = c->rank == to && to == c->root;
+    struct hb_vector v =
+        vector(s, c, here ? RECV : hb_sched_room(s, c->total));
+    hb_sched_reduce(s, &g, to, &v, &how);
+    hb_sched_wait(s);
+    if (c->rank == to && to != c->root) {
+        hb_sched_send(s, c->root, v.at, c->total);
+    } else if (c->rank == c->root && to != c->root) {
+        hb_sched_recv(s, to, RECV, c->total);
+        hb_sched_wait(s);
+    }
+    if (c->rank == c->root) {
+        hb_sched_scale(s, c, RECV, c->total);
+    }
 }
 
-static int reduce_scatter(struct hb_coll_team *t, struct hb_op *op,
-                          struct hb_net_op *n, struct hpcboot_error *err)
+static void allreduce(struct hb_sched *s, const struct hb_call *c)
 {
-    char *at = NULL;
-    int rc = reduce_to_first(t, op, n, &at, err);
-    size_t own = hb_send_len(op, t->rank);
-    if (rc != HPCBOOT_OK) {
-        return rc;
+    struct hb_group g = everyone(c);
+    if (c->same_bits) {
+        struct hb_choice down = hb_choose(c, HPCBOOT_COLL_BCAST, g.size,
+                                          c->total);
+        collect(s, c, 0, RECV);
+        hb_sched_bcast(s, &g, 0, RECV, c->total, &down, -1);
+        return;
     }
-    if (t->rank != 0) {
-        hb_net_recv(n, 0, op->recv, own);
-        wait_all(n);
-    } else {
-        for (int j = 0; j < t->size; j++) {
-            const char *from = at + (hb_send_at(op, j) - op->send);
-            if (j != 0) {
-                hb_net_send(n, j, from, hb_send_len(op, j));
-            } else {
-                copy(n, from, op->recv, own);
-            }
-        }
-        wait_all(n);
-    }
-    scaled(n, op->recv, own);
-    return rc;
+    struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
+    struct hb_vector v = vector(s, c, RECV);
+    hb_sched_allreduce(s, &g, &v, &how);
+    hb_sched_scale(s, c, RECV, c->total);
 }
 
-/* A chain: what comes from below is folded before one's own and passed on. */
-static int scan(struct hb_coll_team *t, struct hb_op *op,
-                struct hb_net_op *n, struct hpcboot_error *err)
+static void reduce_scatter(struct hb_sched *s, const struct hb_call *c)
 {
-    int rc = hb_net_scratch(op, 2 * op->total, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
+    struct hb_group g = everyone(c);
+    struct hb_blocks b = send_blocks(c);
+    struct hb_choice how = hb_choose(c, c->coll, g.size,
+                                     c->total / (size_t)g.size);
+    if (c->same_bits) {
+        how.alg = HB_ALG_PAIRWISE;
     }
-    char *below = op->scratch, *acc = op->scratch + op->total;
-    copy(n, op->send, acc, op->total);
-    if (t->rank > 0) {
-        hb_net_recv(n, t->rank - 1, below, op->total);
-        wait_all(n);
-        hb_net_do(n, HB_NET_FOLD, below, acc, op->total);
+    /* Pairwise, a vector is only read. */
+    bool reads = how.alg == HB_ALG_PAIRWISE;
+    struct hb_vector v = {SEND, c->total, c->esize, c->ordered};
+    if (!reads) {
+        v = vector(s, c, hb_sched_room(s, c->total));
     }
-    if (t->rank + 1 < t->size) {
-        hb_net_send(n, t->rank + 1, acc, op->total);
-        wait_all(n);
-    }
-    if (op->coll == HPCBOOT_COLL_SCAN || t->rank > 0) {
-        copy(n, op->coll == HPCBOOT_COLL_SCAN ? acc : below, op->recv,
-             op->total);
-        scaled(n, op->recv, op->total);
-    }
-    return rc;
+    hb_sched_reduce_scatter(s, &g, &v, &b, RECV, &how);
+    hb_sched_scale(s, c, RECV, hb_block_len(&b, c->rank));
 }
 
-int hb_net_plan_flat(struct hb_coll_team *t, struct hb_op *op,
-                     struct hb_net_op *n, struct hpcboot_error *err)
+static void scan(struct hb_sched *s, const struct hb_call *c)
 {
-    struct hb_net_group all = {NULL, t->size, t->rank};
-    switch (op->coll) {
-    case HPCBOOT_COLL_BARRIER:
-        hb_net_barrier(n, &all);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_BCAST:
-        hb_net_bcast(n, &all, op->root, op->recv, op->bytes);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_SCATTER:
-    case HPCBOOT_COLL_SCATTERV:
-        scatter(t, op, n);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_GATHER:
-    case HPCBOOT_COLL_GATHERV:
-        gather(t, op, n);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_ALLGATHER:
-    case HPCBOOT_COLL_ALLGATHERV:
-        allgather(t, op, n);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_REDUCE:
-        return reduce(t, op, n, err);
-    case HPCBOOT_COLL_ALLREDUCE:
-        return allreduce(t, op, n, err);
-    case HPCBOOT_COLL_REDUCE_SCATTER:
-    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
-        return reduce_scatter(t, op, n, err);
-    case HPCBOOT_COLL_ALLTOALL:
-    case HPCBOOT_COLL_ALLTOALLV:
-        return alltoall(t, op, n, err);
-    default:
-        return scan(t, op, n, err);
+    struct hb_group g = everyone(c);
+    struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
+    struct hb_at room = hb_sched_room(s, c->total);
+    bool inclusive = c->coll == HPCBOOT_COLL_SCAN;
+    struct hb_vector v = vector(s, c, inclusive ? RECV : room);
+    hb_sched_scan(s, &g, &v, inclusive ? room : RECV, &how);
+    if (inclusive || c->rank > 0) {
+        hb_sched_scale(s, c, RECV, c->total);
     }
+}
+
+static void barrier(struct hb_sched *s, const struct hb_call *c)
+{
+    struct hb_group g = everyone(c);
+    struct hb_choice how = hb_choose(c, c->coll, g.size, 0);
+    hb_sched_barrier(s, &g, how.radix);
+}
+
+static void bcast(struct hb_sched *s, const struct hb_call *c)
+{
+    struct hb_group g = everyone(c);
+    struct hb_choice how = hb_choose(c, c->coll, g.size, c->bytes);
+    hb_sched_bcast(s, &g, c->root, RECV, c->bytes, &how, -1);
+}
+
+static void (*const flat[HPCBOOT_COLLS])(struct hb_sched *,
+                                         const struct hb_call *) = {
+    [HPCBOOT_COLL_BARRIER] = barrier,
+    [HPCBOOT_COLL_BCAST] = bcast,
+    [HPCBOOT_COLL_SCATTER] = scatter,
+    [HPCBOOT_COLL_SCATTERV] = scatter,
+    [HPCBOOT_COLL_GATHER] = gather,
+    [HPCBOOT_COLL_GATHERV] = gather,
+    [HPCBOOT_COLL_ALLGATHER] = allgather,
+    [HPCBOOT_COLL_ALLGATHERV] = allgather,
+    [HPCBOOT_COLL_REDUCE] = reduce,
+    [HPCBOOT_COLL_ALLREDUCE] = allreduce,
+    [HPCBOOT_COLL_REDUCE_SCATTER] = reduce_scatter,
+    [HPCBOOT_COLL_REDUCE_SCATTER_BLOCK] = reduce_scatter,
+    [HPCBOOT_COLL_ALLTOALL] = alltoall,
+    [HPCBOOT_COLL_ALLTOALLV] = alltoall,
+    [HPCBOOT_COLL_SCAN] = scan,
+    [HPCBOOT_COLL_EXSCAN] = scan,
+};
+
+void hb_sched_make(struct hb_sched *s, const struct hb_call *c)
+{
+    if (!hb_sched_nodes(s, c)) {
+        flat[c->coll](s, c);
+    }
+    hb_sched_wait(s);
 }

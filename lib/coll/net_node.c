@@ -5,14 +5,20 @@
  * nodes through one rank of each, its leader: the first of the node, or the
  * root on the root's own node.
  *
- *   barrier     node, leaders, node
- *   bcast       leaders, node
- *   reduce      node, leaders
- *   allreduce   node, leaders up and down, node
+ *   barrier         node, leaders, node
+ *   bcast           leaders, node; large ones in segments, so that a node
+ *                   takes one while the next is on its way
+ *   reduce          node, leaders
+ *   allreduce       node, leaders, node. Large: each rank of a node folds a
+ *                   slice, carries it between nodes with those of its place
+ *                   on the others, and shares the result
+ *   gather ...      the blocks of a node travel as one; so for scatter,
+ *                   allgather, reduce_scatter, and small blocks of alltoall
+ *   scan, exscan    node; what the nodes before hold; node
  *
- * Reductions over nodes go from lower to higher ranks only where the ranks of
- * each node follow one another; otherwise an op that does not commute takes
- * the flat way, as does a call that wants the same bits on any layout. */
+ * Rows of blocks, and ops that do not commute, need nodes whose ranks follow
+ * one another; a call that wants the same bits on any layout takes the flat
+ * way, as does what does not fit. */
 
 #include "config.h"
 
@@ -20,156 +26,530 @@
 
 #include <stdlib.h>
 
-#include "lib/base/error.h"
+/* From here on each rank of a node carries a slice of its own. */
+#define LEADERS_FROM ((size_t)64 << 10)
+/* Blocks that are worth the way through a leader. */
+#define BLOCK_MOST ((size_t)32 << 10)
+#define ALLTOALL_MOST ((size_t)4 << 10)
+/* A vector that one leader hands on in segments. */
+#define SEGMENTS_FROM ((size_t)256 << 10)
+#define SEGMENT ((size_t)128 << 10)
 
-static bool nodes_in_order(const struct hb_coll_team *t)
+static const struct hb_at SEND = {HB_MEM_SEND, 0}, RECV = {HB_MEM_RECV, 0};
+static const struct hb_at NOWHERE = {HB_MEM_ROOM, 0};
+
+struct nodes {
+    struct hb_sched *s;
+    const struct hb_call *c;
+    const struct hb_layout *l;
+    int node, me, count; /* this rank's; ranks on the node */
+    int first;           /* lowest rank of the node */
+    int leader;          /* of this node, by place on it */
+    int *lead;           /* [nodes] */
+    struct hb_group g;   /* the leaders, where this rank is one */
+    bool leads;
+};
+
+static int count_of(const struct hb_layout *l, int node)
 {
-    for (int r = 1; r < t->size; r++) {
-        if (t->node_of[r] < t->node_of[r - 1]) {
+    return l->first[node + 1] - l->first[node];
+}
+
+/* `root`: a rank that leads its own node, or -1. */
+static bool begin(struct nodes *n, struct hb_sched *s,
+                  const struct hb_call *c, int root)
+{
+    const struct hb_layout *l = c->layout;
+    int node = l->node_of[c->rank];
+    *n = (struct nodes){.s = s, .c = c, .l = l, .node = node,
+                        .me = l->place[c->rank], .count = count_of(l, node),
+                        .first = l->ranks[l->first[node]]};
+    n->lead = malloc((size_t)l->nodes * sizeof *n->lead);
+    if (n->lead == NULL) {
+        s->failed = true;
+        return false;
+    }
+    for (int i = 0; i < l->nodes; i++) {
+        n->lead[i] = l->ranks[l->first[i]];
+    }
+    if (root >= 0) {
+        n->lead[l->node_of[root]] = root;
+    }
+    n->leader = l->place[n->lead[node]];
+    n->leads = n->lead[node] == c->rank;
+    n->g = (struct hb_group){n->lead, l->nodes, node};
+    return true;
+}
+
+/* Blocks of whole nodes, where those of the ranks lie in a row. */
+struct node_rows {
+    size_t *len, *off;
+    struct hb_blocks b;
+};
+
+/* `len`: of the blocks, by rank; NULL: all alike. */
+static bool node_rows(struct nodes *n, struct node_rows *r,
+                      const size_t *len, struct hb_at base)
+{
+    const struct hb_layout *l = n->l;
+    size_t nodes = (size_t)l->nodes, at = 0;
+    r->len = malloc(2 * nodes * sizeof *r->len);
+    if (r->len == NULL) {
+        n->s->failed = true;
+        return false;
+    }
+    r->off = r->len + nodes;
+    for (int i = 0; i < l->nodes; i++) {
+        r->off[i] = at;
+        for (int j = l->first[i]; len != NULL && j < l->first[i + 1]; j++) {
+            at += len[j];
+        }
+        at += len == NULL ? (size_t)count_of(l, i) * n->c->bytes : 0;
+        r->len[i] = at - r->off[i];
+    }
+    r->b = (struct hb_blocks){r->len, r->off, 0, base};
+    return true;
+}
+
+static void local(struct nodes *n, enum hpcboot_coll coll, int root,
+                  struct hb_at from, struct hb_at to, size_t bytes)
+{
+    hb_sched_local(n->s, coll, root, from, to, bytes);
+    hb_sched_wait(n->s);
+}
+
+static void barrier(struct nodes *n)
+{
+    struct hb_choice how = hb_choose(n->c, n->c->coll, n->l->nodes, 0);
+    local(n, HPCBOOT_COLL_BARRIER, 0, NOWHERE, NOWHERE, 0);
+    if (n->leads) {
+        hb_sched_barrier(n->s, &n->g, how.radix);
+    }
+    local(n, HPCBOOT_COLL_BARRIER, 0, NOWHERE, NOWHERE, 0);
+}
+
+/* From the root's node to all: leaders, then each node. */
+static void spread(struct nodes *n, int root_node, struct hb_at at,
+                   size_t bytes)
+{
+    struct hb_choice how = hb_choose(n->c, HPCBOOT_COLL_BCAST, n->l->nodes,
+                                     bytes);
+    if (how.alg == HB_ALG_KNOMIAL && bytes >= SEGMENTS_FROM) {
+        how.alg = HB_ALG_PIPELINE;
+        how.segment = SEGMENT;
+    }
+    if (n->leads) {
+        hb_sched_bcast(n->s, &n->g, root_node, at, bytes, &how, n->leader);
+    } else {
+        hb_sched_bcast_local(n->s, at, bytes, &how, n->leader);
+    }
+}
+
+static void bcast(struct nodes *n)
+{
+    spread(n, n->l->node_of[n->c->root], RECV, n->c->bytes);
+}
+
+static void reduce(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    int root_node = n->l->node_of[c->root], to = c->ordered ? 0 : root_node;
+    bool here = c->rank == c->root && to == root_node;
+    struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, c->total);
+    struct hb_vector v = {RECV, c->total, c->esize, c->ordered};
+    if (n->leads && !here) {
+        v.at = hb_sched_room(n->s, c->total);
+    }
+    local(n, c->coll, n->leader, SEND, n->leads ? v.at : NOWHERE, c->total);
+    if (n->leads) {
+        hb_sched_reduce(n->s, &n->g, to, &v, &how);
+        hb_sched_wait(n->s);
+    }
+    if (to != root_node && c->rank == n->lead[to]) {
+        hb_sched_send(n->s, c->root, v.at, c->total);
+    } else if (to != root_node && c->rank == c->root) {
+        hb_sched_recv(n->s, n->lead[to], RECV, c->total);
+        hb_sched_wait(n->s);
+    }
+    if (c->rank == c->root) {
+        hb_sched_scale(n->s, c, RECV, c->total);
+    }
+}
+
+static int leaders_of(const struct hb_call *c)
+{
+    size_t elements = c->total / c->esize;
+    int most = c->layout->least;
+    if (c->wish->leaders > 0) {
+        most = c->wish->leaders < most ? c->wish->leaders : most;
+    } else if (c->total < LEADERS_FROM) {
+        most = 1;
+    }
+    return elements < (size_t)most ? 1 : most;
+}
+
+static void slices(struct nodes *n, enum hpcboot_coll coll, int leaders,
+                   struct hb_at from, struct hb_at to)
+{
+    struct hb_step *step = hb_sched_add(n->s, HB_STEP_LOCAL);
+    step->coll = (uint8_t)coll;
+    step->cut = HB_CUT_SLICES;
+    step->rows = (uint32_t)leaders;
+    step->from = from;
+    step->to = to;
+    step->bytes = n->c->total;
+    hb_sched_wait(n->s);
+}
+
+/* Each of the first ranks of a node has a slice. The slice is folded into
+ * room, since in place it may still be read. */
+static void allreduce_slices(struct nodes *n, int leaders)
+{
+    const struct hb_call *c = n->c;
+    const struct hb_layout *l = n->l;
+    bool carries = n->me < leaders;
+    size_t at = 0, len = 0;
+    struct hb_at mine = NOWHERE;
+    if (carries) {
+        at = hb_slice(c->total, c->esize, leaders, n->me);
+        len = hb_slice(c->total, c->esize, leaders, n->me + 1) - at;
+        mine = hb_sched_room(n->s, len);
+    }
+    slices(n, HPCBOOT_COLL_REDUCE_SCATTER, leaders, SEND, mine);
+    if (carries) {
+        struct hb_vector v = {mine, len, c->esize, c->ordered};
+        struct hb_choice how = hb_choose(c, c->coll, l->nodes, len);
+        for (int i = 0; i < l->nodes; i++) {
+            n->lead[i] = l->ranks[l->first[i] + n->me];
+        }
+        hb_sched_allreduce(n->s, &n->g, &v, &how);
+        hb_sched_scale(n->s, c, mine, len);
+    }
+    slices(n, HPCBOOT_COLL_ALLGATHERV, leaders, mine, RECV);
+}
+
+static void allreduce(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    int leaders = leaders_of(c);
+    if (leaders > 1) {
+        allreduce_slices(n, leaders);
+        return;
+    }
+    local(n, HPCBOOT_COLL_REDUCE, n->leader, SEND, n->leads ? RECV : NOWHERE,
+          c->total);
+    if (n->leads) {
+        struct hb_vector v = {RECV, c->total, c->esize, c->ordered};
+        struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, c->total);
+        hb_sched_allreduce(n->s, &n->g, &v, &how);
+        hb_sched_scale(n->s, c, RECV, c->total);
+    }
+    local(n, HPCBOOT_COLL_BCAST, n->leader, RECV, RECV, c->total);
+}
+
+/* ---- blocks ---- */
+
+static size_t node_bytes(const struct nodes *n)
+{
+    return (size_t)n->count * n->c->bytes;
+}
+
+static void gather(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    struct hb_choice how = {.alg = HB_ALG_KNOMIAL, .radix = HB_RADIX_MOST};
+    struct node_rows r;
+    if (!node_rows(n, &r, NULL, RECV)) {
+        return;
+    }
+    struct hb_at mine = c->rank == c->root ? hb_block(&r.b, n->node)
+                        : n->leads ? hb_sched_room(n->s, node_bytes(n))
+                                   : NOWHERE;
+    local(n, HPCBOOT_COLL_GATHER, n->leader, SEND, mine, c->bytes);
+    if (n->leads) {
+        hb_sched_gather(n->s, &n->g, n->l->node_of[c->root], &r.b, mine,
+                        &how);
+    }
+    free(r.len);
+}
+
+static void scatter(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    struct hb_choice how = {.alg = HB_ALG_KNOMIAL, .radix = HB_RADIX_MOST};
+    struct node_rows r;
+    if (!node_rows(n, &r, NULL, SEND)) {
+        return;
+    }
+    struct hb_at mine = c->rank == c->root ? hb_block(&r.b, n->node)
+                        : n->leads ? hb_sched_room(n->s, node_bytes(n))
+                                   : NOWHERE;
+    struct hb_at to = RECV;
+    if (c->rank == c->root && c->in_place) {
+        to = hb_plus(SEND, (size_t)c->rank * c->bytes);
+    }
+    if (n->leads) {
+        hb_sched_scatter(n->s, &n->g, n->l->node_of[c->root], &r.b, mine,
+                         &how);
+        hb_sched_wait(n->s);
+    }
+    local(n, HPCBOOT_COLL_SCATTER, n->leader, mine, to, c->bytes);
+    free(r.len);
+}
+
+/* Whether blocks lie one after the other here; on other ranks they may not,
+ * so that only the place of memory may depend on it. */
+static bool in_a_row(const struct hb_call *c)
+{
+    size_t at = 0;
+    for (int j = 0; c->recv_off != NULL && j < c->layout->size; j++) {
+        if (c->recv_off[j] != at) {
             return false;
         }
+        at += c->recv_len[j];
     }
     return true;
 }
 
-static bool fits(const struct hb_coll_team *t, const struct hb_op *op,
-                 const struct hb_net_op *n)
+static void to_places(struct nodes *n, struct hb_at from)
 {
-    bool commutes = op->op < HPCBOOT_OP_USER || op->user.commutative;
-    switch (op->coll) {
-    case HPCBOOT_COLL_BARRIER:
-    case HPCBOOT_COLL_BCAST:
-        return t->size > t->nodes;
-    case HPCBOOT_COLL_REDUCE:
-    case HPCBOOT_COLL_ALLREDUCE:
-        /* An element that fits in no slot is never cut. */
-        return t->size > t->nodes && !n->in_order &&
-               op->esize <= HB_SHM_PIECE && (commutes || nodes_in_order(t));
-    default:
+    const struct hb_call *c = n->c;
+    for (int j = 0; j < n->l->size; j++) {
+        hb_sched_copy(n->s, from, hb_plus(RECV, c->recv_off[j]),
+                      c->recv_len[j]);
+        from = hb_plus(from, c->recv_len[j]);
+    }
+}
+
+static void allgather(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    struct node_rows r;
+    bool rows = c->coll == HPCBOOT_COLL_ALLGATHERV, row = in_a_row(c);
+    struct hb_at all = row ? RECV : hb_sched_room(n->s, c->total);
+    if (!node_rows(n, &r, c->recv_len, all)) {
+        return;
+    }
+    struct hb_step *step = hb_sched_add(n->s, HB_STEP_LOCAL);
+    step->coll = rows ? HPCBOOT_COLL_GATHERV : HPCBOOT_COLL_GATHER;
+    step->cut = rows ? HB_CUT_TEAM : HB_CUT_EVEN;
+    step->peer = n->leader;
+    step->from = SEND;
+    step->to = hb_block(&r.b, n->node);
+    step->bytes = rows ? c->recv_len[c->rank] : c->bytes;
+    hb_sched_wait(n->s);
+    if (n->leads) {
+        struct hb_choice how = hb_choose(c, c->coll, n->l->nodes,
+                                         c->total / (size_t)n->l->nodes);
+        hb_sched_allgather(n->s, &n->g, &r.b, &how);
+    }
+    local(n, HPCBOOT_COLL_BCAST, n->leader, all, all, c->total);
+    if (!row) {
+        to_places(n, all);
+    }
+    free(r.len);
+}
+
+static void reduce_scatter(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    struct node_rows r;
+    struct hb_at all = NOWHERE, mine = NOWHERE;
+    if (!node_rows(n, &r, c->send_len, SEND)) {
+        return;
+    }
+    if (n->leads) {
+        all = hb_sched_room(n->s, c->total);
+        mine = hb_sched_room(n->s, r.len[n->node]);
+    }
+    local(n, HPCBOOT_COLL_REDUCE, n->leader, SEND, all, c->total);
+    if (n->leads) {
+        struct hb_vector v = {all, c->total, c->esize, c->ordered};
+        struct hb_choice how =
+            hb_choose(c, c->coll, n->l->nodes,
+                      c->total / (size_t)n->l->nodes);
+        hb_sched_reduce_scatter(n->s, &n->g, &v, &r.b, mine, &how);
+        hb_sched_scale(n->s, c, mine, r.len[n->node]);
+    }
+    struct hb_step *step = hb_sched_add(n->s, HB_STEP_LOCAL);
+    bool rows = c->coll == HPCBOOT_COLL_REDUCE_SCATTER;
+    step->coll = rows ? HPCBOOT_COLL_SCATTERV : HPCBOOT_COLL_SCATTER;
+    step->cut = rows ? HB_CUT_TEAM : HB_CUT_EVEN;
+    step->peer = n->leader;
+    step->from = mine;
+    step->to = RECV;
+    step->bytes = rows ? c->send_len[c->rank] : c->bytes;
+    free(r.len);
+}
+
+/* A leader has the whole vectors of its ranks, and sends each node what its
+ * own ranks have for that one's, rank by rank; what it gets in the same form
+ * it turns round, by rank that wants it. */
+static void alltoall_leaders(struct nodes *n, struct hb_at all,
+                             struct hb_at turned)
+{
+    const struct hb_layout *l = n->l;
+    size_t each = n->c->bytes, vector = (size_t)l->size * each;
+    size_t mine = (size_t)n->count, share = mine * vector;
+    struct hb_at out = hb_sched_room(n->s, share);
+    struct hb_at in = hb_sched_room(n->s, share);
+    size_t at = 0;
+    for (int i = 0; i < l->nodes; i++) {
+        size_t row = (size_t)count_of(l, i) * each;
+        hb_sched_rows(n->s, hb_plus(all, (size_t)l->first[i] * each), vector,
+                      hb_plus(out, at), row, row, mine);
+        at += mine * row;
+    }
+    size_t *off = malloc(2 * (size_t)l->nodes * sizeof *off);
+    if (off == NULL) {
+        n->s->failed = true;
+        return;
+    }
+    size_t *len = off + l->nodes;
+    for (int i = 0; i < l->nodes; i++) {
+        off[i] = mine * (size_t)l->first[i] * each;
+        len[i] = mine * (size_t)count_of(l, i) * each;
+    }
+    struct hb_blocks from = {len, off, 0, out}, to = {len, off, 0, in};
+    struct hb_choice how = hb_choose(n->c, HPCBOOT_COLL_ALLTOALLV,
+                                     l->nodes, share / (size_t)l->nodes);
+    hb_sched_alltoall(n->s, &n->g, &from, &to, &how);
+    /* From node i came, for each of its ranks, what it has for each of ours.
+     */
+    for (int i = 0; i < l->nodes; i++) {
+        size_t theirs = (size_t)count_of(l, i);
+        for (size_t j = 0; j < mine; j++) {
+            hb_sched_rows(n->s, hb_plus(in, off[i] + j * each), mine * each,
+                          hb_plus(turned,
+                                  j * vector + (size_t)l->first[i] * each),
+                          each, each, theirs);
+        }
+    }
+    free(off);
+}
+
+static void alltoall(struct nodes *n)
+{
+    size_t vector = n->c->total;
+    struct hb_at all = NOWHERE, turned = NOWHERE;
+    if (n->leads) {
+        all = hb_sched_room(n->s, (size_t)n->count * vector);
+        turned = hb_sched_room(n->s, (size_t)n->count * vector);
+    }
+    local(n, HPCBOOT_COLL_GATHER, n->leader, SEND, all, vector);
+    if (n->leads) {
+        alltoall_leaders(n, all, turned);
+    }
+    local(n, HPCBOOT_COLL_SCATTER, n->leader, turned, RECV, vector);
+}
+
+/* The last of each node has the fold of all its ranks. */
+static void scan(struct nodes *n)
+{
+    const struct hb_call *c = n->c;
+    struct hb_sched *s = n->s;
+    size_t bytes = c->total;
+    bool last = n->me == n->count - 1, inclusive =
+        c->coll == HPCBOOT_COLL_SCAN;
+    struct hb_at below = hb_sched_room(s, bytes), own = NOWHERE;
+    if (last) {
+        own = hb_sched_room(s, bytes);
+    }
+    if (last && !inclusive) {
+        hb_sched_copy(s, SEND, own, bytes);
+    }
+    local(n, c->coll, 0, SEND, RECV, bytes);
+    if (last && inclusive) {
+        hb_sched_copy(s, RECV, own, bytes);
+    } else if (last && n->me > 0) {
+        hb_sched_do(s, HB_STEP_FOLD, RECV, own, bytes);
+    }
+    if (last) {
+        struct hb_vector v = {own, bytes, c->esize, c->ordered};
+        struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, bytes);
+        for (int i = 0; i < n->l->nodes; i++) {
+            n->lead[i] = n->l->ranks[n->l->first[i + 1] - 1];
+        }
+        hb_sched_scan(s, &n->g, &v, below, &how);
+    }
+    if (n->node > 0) {
+        local(n, HPCBOOT_COLL_BCAST, n->count - 1, below, below, bytes);
+        if (inclusive || n->me > 0) {
+            hb_sched_do(s, HB_STEP_FOLD, below, RECV, bytes);
+        } else {
+            hb_sched_copy(s, below, RECV, bytes);
+        }
+    }
+    if (inclusive || c->rank > 0) {
+        hb_sched_scale(s, c, RECV, bytes);
+    }
+}
+
+/* ---- what fits ---- */
+
+static bool always(const struct hb_call *c)
+{
+    return true;
+}
+
+/* An element that fits in no slot of the shared memory is never cut. */
+static bool folds(const struct hb_call *c)
+{
+    return !c->same_bits && c->esize <= HB_SHM_PIECE &&
+           (!c->ordered || c->layout->in_order);
+}
+
+static bool folds_in_order(const struct hb_call *c)
+{
+    return folds(c) && c->layout->in_order;
+}
+
+static bool small_blocks(const struct hb_call *c)
+{
+    return c->layout->in_order && c->bytes <= BLOCK_MOST;
+}
+
+static bool small_alltoall(const struct hb_call *c)
+{
+    return c->layout->in_order && c->bytes <= ALLTOALL_MOST;
+}
+
+static bool in_order(const struct hb_call *c)
+{
+    return c->layout->in_order;
+}
+
+static const struct {
+    bool (*fits)(const struct hb_call *c);
+    void (*make)(struct nodes *n);
+    bool root_leads;
+} by_nodes[HPCBOOT_COLLS] = {
+    [HPCBOOT_COLL_BARRIER] = {always, barrier, false},
+    [HPCBOOT_COLL_BCAST] = {always, bcast, true},
+    [HPCBOOT_COLL_REDUCE] = {folds, reduce, true},
+    [HPCBOOT_COLL_ALLREDUCE] = {folds, allreduce, false},
+    [HPCBOOT_COLL_GATHER] = {small_blocks, gather, true},
+    [HPCBOOT_COLL_SCATTER] = {small_blocks, scatter, true},
+    [HPCBOOT_COLL_ALLGATHER] = {in_order, allgather, false},
+    [HPCBOOT_COLL_ALLGATHERV] = {in_order, allgather, false},
+    [HPCBOOT_COLL_REDUCE_SCATTER] = {folds_in_order, reduce_scatter, false},
+    [HPCBOOT_COLL_REDUCE_SCATTER_BLOCK] = {folds_in_order, reduce_scatter,
+                                           false},
+    [HPCBOOT_COLL_ALLTOALL] = {small_alltoall, alltoall, false},
+    [HPCBOOT_COLL_SCAN] = {folds_in_order, scan, false},
+    [HPCBOOT_COLL_EXSCAN] = {folds_in_order, scan, false},
+};
+
+bool hb_sched_nodes(struct hb_sched *s, const struct hb_call *c)
+{
+    struct nodes n;
+    if (c->layout->nodes == c->layout->size || c->wish->hierarchy == 0 ||
+        by_nodes[c->coll].fits == NULL || !by_nodes[c->coll].fits(c)) {
         return false;
     }
-}
-
-/* The leaders, by node; `root` (a team rank or -1) leads its own. */
-static int leaders(struct hb_coll_team *t, int root, int *lead)
-{
-    for (int i = 0; i < t->nodes; i++) {
-        lead[i] = -1;
+    if (begin(&n, s, c, by_nodes[c->coll].root_leads ? c->root : -1)) {
+        by_nodes[c->coll].make(&n);
+        free(n.lead);
     }
-    for (int r = 0; r < t->size; r++) {
-        int *l = &lead[t->node_of[r]];
-        *l = *l < 0 || r == root ? r : *l;
-    }
-    return lead[t->node_of[t->rank]];
-}
-
-static void local(struct hb_net_op *n, enum hpcboot_coll coll, int root,
-                  const char *from, char *to, size_t bytes)
-{
-    hb_net_add(n, (struct hb_net_step){.kind = HB_NET_LOCAL, .coll = coll,
-                                       .peer = root, .from = from, .to = to,
-                                       .bytes = bytes});
-}
-
-/* Between leaders, to `first` (a node), whose place becomes 0 in the order;
- * an op that does not commute goes to node 0, and from there. */
-static void reduce_leaders(struct hb_coll_team *t, struct hb_op *op,
-                           struct hb_net_op *n, const int *lead, char *acc,
-                           char *room)
-{
-    struct hb_net_group g = {lead, t->nodes, t->node_of[t->rank]};
-    hb_net_reduce(n, &g, acc, room, op->bytes);
-}
-
-static void scaled(struct hb_op *op, struct hb_net_op *n)
-{
-    if (n->scales) {
-        hb_net_do(n, HB_NET_SCALE, NULL, op->recv, op->bytes);
-    }
-}
-
-static int reduce(struct hb_coll_team *t, struct hb_op *op,
-                  struct hb_net_op *n, const int *lead, int leader,
-                  struct hpcboot_error *err)
-{
-    int root = op->coll == HPCBOOT_COLL_REDUCE ? op->root : -1;
-    int my_node = t->node_of[t->rank];
-    int root_node = root >= 0 ? t->node_of[root] : 0;
-    int rc = hb_net_scratch(op, 2 * op->bytes, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
-    char *acc = op->scratch, *room = op->scratch + op->bytes;
-    local(n, HPCBOOT_COLL_REDUCE, t->local_of[leader], op->send, acc,
-          op->bytes);
-    if (t->rank == leader) {
-        reduce_leaders(t, op, n, lead, acc, room);
-    }
-    if (root >= 0 && root_node != 0 && t->rank == lead[0]) {
-        hb_net_send(n, root, acc, op->bytes);
-    }
-    if (t->rank == root && root_node != 0) {
-        hb_net_recv(n, lead[0], op->recv, op->bytes);
-        hb_net_do(n, HB_NET_WAIT, NULL, NULL, 0);
-    } else if (t->rank == lead[0] && my_node == 0 && root_node == 0) {
-        hb_net_do(n, HB_NET_COPY, acc, op->recv, op->bytes);
-    }
-    if (t->rank == root) {
-        scaled(op, n);
-    }
-    return rc;
-}
-
-static int plan(struct hb_coll_team *t, struct hb_op *op,
-                struct hb_net_op *n, int *lead, struct hpcboot_error *err)
-{
-    bool rooted = op->coll == HPCBOOT_COLL_BCAST ||
-                  op->coll == HPCBOOT_COLL_REDUCE;
-    int leader = leaders(t, rooted ? op->root : -1, lead), rc = HPCBOOT_OK;
-    int local_leader = t->local_of[leader];
-    struct hb_net_group g = {lead, t->nodes, t->node_of[t->rank]};
-    bool leads = t->rank == leader;
-    switch (op->coll) {
-    case HPCBOOT_COLL_BARRIER:
-        local(n, HPCBOOT_COLL_BARRIER, 0, NULL, NULL, 0);
-        if (leads) {
-            hb_net_barrier(n, &g);
-        }
-        local(n, HPCBOOT_COLL_BARRIER, 0, NULL, NULL, 0);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_BCAST:
-        if (leads) {
-            hb_net_bcast(n, &g, t->node_of[op->root], op->recv, op->bytes);
-        }
-        local(n, HPCBOOT_COLL_BCAST, local_leader, NULL, op->recv, op->bytes);
-        return HPCBOOT_OK;
-    case HPCBOOT_COLL_REDUCE:
-        return reduce(t, op, n, lead, leader, err);
-    default:
-        rc = reduce(t, op, n, lead, leader, err);
-        if (leads) {
-            hb_net_bcast(n, &g, 0, op->recv, op->bytes);
-        }
-        local(n, HPCBOOT_COLL_BCAST, local_leader, NULL, op->recv, op->bytes);
-        scaled(op, n);
-        return rc;
-    }
-}
-
-int hb_net_plan_node(struct hb_coll_team *t, struct hb_op *op,
-                     struct hb_net_op *n, bool *done_out,
-                     struct hpcboot_error *err)
-{
-    if (!fits(t, op, n)) {
-        return HPCBOOT_OK;
-    }
-    int *lead = malloc((size_t)t->nodes * sizeof *lead);
-    if (lead == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for %d leaders",
-                       hb_coll_name(op->coll), t->nodes);
-    }
-    int rc = plan(t, op, n, lead, err);
-    free(lead);
-    *done_out = true;
-    return rc;
+    return true;
 }

@@ -124,6 +124,7 @@ void hb_coll_team_destroy(struct hb_coll_team *team)
     struct hpcboot_error gone = {.code = HPCBOOT_ERR_USAGE,
                                  .text = "the team has been destroyed"};
     hb_team_fail(team, &gone, NULL);
+    hb_net_team_destroy(team);
     free(team->local);
     free(team->local_of);
     free(team->node_of);

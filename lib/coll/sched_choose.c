@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Which algorithm a call takes: each that fits is priced by a LogGP model in
+ * closed form, with its radix or segment, and the cheapest is taken. All that
+ * goes in is the same at all ranks, so all take the same. A user's wish comes
+ * first where its algorithm fits the call. */
+
+#include "config.h"
+
+#include "lib/coll/sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/error.h"
+#include "lib/coll/coll.h"
+
+/* TCP between containers of one host or hosts of one rack; a message costs a
+ * system call at either end. InfiniBand or RoCE of 100 Gb/s. */
+const struct hb_model hb_model_tcp = {
+    .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.3,
+    .fold = 0.1, .copy = 0.06, .node = 1500,
+};
+const struct hb_model hb_model_ib = {
+    .latency = 900, .overhead = 250, .gap = 150, .byte = 0.08,
+    .fold = 0.1, .copy = 0.06, .node = 800,
+};
+
+/* ---- prices ---- */
+
+struct priced { /* a group of p, n bytes; alpha: a message of none */
+    const struct hb_model *m;
+    double p, n, rounds, alpha, message, inject, share;
+    bool whole; /* p is a power of two */
+};
+
+static double log_up(double p, double radix)
+{
+    double n = 1, rounds = 0;
+    while (n < p) {
+        n *= radix;
+        rounds++;
+    }
+    return rounds;
+}
+
+static struct priced priced(const struct hb_model *m, int size, double n)
+{
+    struct priced x = {.m = m, .p = size, .n = n};
+    double port = m->gap > m->overhead ? m->gap : m->overhead;
+    x.rounds = log_up(size, 2);
+    x.whole = (size & (size - 1)) == 0;
+    x.alpha = m->latency + 2 * m->overhead;
+    x.message = x.alpha + n * m->byte;
+    x.inject = port + n * m->byte;
+    x.share = (x.p - 1) / x.p;
+    return x;
+}
+
+typedef double price_fn(const struct priced *x, const struct hb_choice *how);
+
+static double barrier_price(const struct priced *x,
+                            const struct hb_choice *how)
+{
+    return log_up(x->p, how->radix) *
+           (x->m->latency + 2 * (how->radix - 1) * x->inject);
+}
+
+static double tree_price(const struct priced *x, const struct hb_choice *how,
+                         double fold)
+{
+    return log_up(x->p, how->radix) *
+           (x->m->latency + x->m->overhead +
+            (how->radix - 1) * (x->inject + fold * x->n));
+}
+
+/* Segments through a binary tree; of two trees, each carries half. */
+static double pipe_price(const struct priced *x, const struct hb_choice *how,
+                         double fold)
+{
+    double seg = (double)how->segment < x->n ? (double)how->segment : x->n;
+    double lanes = how->alg == HB_ALG_DOUBLE_TREE ? 2 : 1;
+    double steps = x->n / lanes / (seg > 0 ? seg : 1), depth = x->rounds;
+    double fan = x->p > 3 ? 2 : 1, each = x->inject - x->n * x->m->byte +
+                                          seg * x->m->byte;
+    return (depth + (steps > 1 ? steps : 1) - 1) * fan *
+               (each + x->m->overhead + fold * seg) +
+           depth * (x->m->latency + x->m->overhead);
+}
+
+static double bcast_price(const struct priced *x, const struct hb_choice *how)
+{
+    return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, 0)
+                                      : pipe_price(x, how, 0);
+}
+
+static double reduce_price(const struct priced *x,
+                           const struct hb_choice *how)
+{
+    return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, x->m->fold)
+                                      : pipe_price(x, how, x->m->fold);
+}
+
+static double allreduce_price(const struct priced *x,
+                              const struct hb_choice *how)
+{
+    double fold = x->n * x->m->fold, down = x->rounds;
+    double extra = x->whole ? 0 : 2 * x->message + fold;
+    down -= x->whole ? 0 : 1;
+    switch (how->alg) {
+    case HB_ALG_DOUBLING:
+        return down * (x->message + fold) + extra;
+    case HB_ALG_HALVING:
+        return 2 * down * x->alpha +
+               x->share * (2 * x->n * x->m->byte + fold) + extra;
+    case HB_ALG_RING:
+        return 2 * (x->p - 1) * x->alpha +
+               x->share * (2 * x->n * x->m->byte + fold);
+    default:
+        return reduce_price(x, how) + bcast_price(x, how);
+    }
+}
+
+static double gather_price(const struct priced *x,
+                           const struct hb_choice *how)
+{
+    double all = x->n * (x->p - 1);
+    if (how->alg == HB_ALG_LINEAR) {
+        return x->m->latency + (x->p - 1) * (x->inject + x->m->overhead);
+    }
+    return log_up(x->p, how->radix) *
+               (x->m->latency + (how->radix - 1) * 2 * x->m->overhead) +
+           all * (x->m->byte + x->m->copy) + all / 2 * x->m->byte;
+}
+
+static double allgather_price(const struct priced *x,
+                              const struct hb_choice *how)
+{
+    if (how->alg == HB_ALG_BRUCK) {
+        return x->rounds * x->alpha + x->n * (x->p - 1) * x->m->byte +
+               2 * x->n * x->p * x->m->copy;
+    }
+    return (x->p - 1) * x->message;
+}
+
+static double alltoall_price(const struct priced *x,
+                             const struct hb_choice *how)
+{
+    if (how->alg == HB_ALG_BRUCK) {
+        return x->rounds * (x->alpha + x->n * x->p / 2 *
+                                           (x->m->byte + 2 * x->m->copy)) +
+               2 * x->n * x->p * x->m->copy;
+    }
+    return x->m->latency + (x->p - 1) * (x->inject + x->m->overhead);
+}
+
+static double reduce_scatter_price(const struct priced *x,
+                                   const struct hb_choice *how)
+{
+    double all = x->n * x->p, each = x->m->byte + x->m->fold;
+    struct priced vector = priced(x->m, (int)x->p, all);
+    switch (how->alg) {
+    case HB_ALG_HALVING:
+        return x->rounds * x->alpha + all * x->share * each +
+               (x->whole ? 0 : x->message + all * each);
+    case HB_ALG_PAIRWISE:
+        return x->m->latency +
+               (x->p - 1) * (x->inject + x->m->overhead) +
+               all * x->m->fold;
+    default:
+        return reduce_price(&vector, how) + gather_price(x, how);
+    }
+}
+
+static double scan_price(const struct priced *x, const struct hb_choice *how)
+{
+    double fold = x->n * x->m->fold;
+    return how->alg == HB_ALG_DOUBLING
+               ? x->rounds * (x->message + 2 * fold)
+               : (x->p - 1) * (x->message + fold);
+}
+
+/* ---- what there is to choose from ---- */
+
+#define BIT(c) (1u << HPCBOOT_COLL_##c)
+
+static const struct way {
+    unsigned colls;
+    enum hb_alg alg;
+    price_fn *price;
+    bool commutes; /* for ops that do, and blocks of one length */
+} ways[] = {
+    {BIT(BARRIER), HB_ALG_DOUBLING, barrier_price, false},
+    {BIT(BCAST), HB_ALG_KNOMIAL, bcast_price, false},
+    {BIT(BCAST), HB_ALG_PIPELINE, bcast_price, false},
+    {BIT(BCAST), HB_ALG_DOUBLE_TREE, bcast_price, false},
+    {BIT(REDUCE), HB_ALG_KNOMIAL, reduce_price, false},
+    {BIT(REDUCE), HB_ALG_PIPELINE, reduce_price, true},
+    {BIT(REDUCE), HB_ALG_DOUBLE_TREE, reduce_price, true},
+    {BIT(ALLREDUCE), HB_ALG_DOUBLING, allreduce_price, false},
+    {BIT(ALLREDUCE), HB_ALG_HALVING, allreduce_price, false},
+    {BIT(ALLREDUCE), HB_ALG_RING, allreduce_price, true},
+    {BIT(ALLREDUCE), HB_ALG_KNOMIAL, allreduce_price, false},
+    {BIT(ALLREDUCE), HB_ALG_DOUBLE_TREE, allreduce_price, true},
+    {BIT(GATHER) | BIT(SCATTER), HB_ALG_KNOMIAL, gather_price, false},
+    {BIT(GATHER) | BIT(SCATTER), HB_ALG_LINEAR, gather_price, false},
+    {BIT(ALLGATHER) | BIT(ALLGATHERV), HB_ALG_BRUCK, allgather_price, false},
+    {BIT(ALLGATHER) | BIT(ALLGATHERV), HB_ALG_RING, allgather_price, false},
+    {BIT(ALLTOALL), HB_ALG_BRUCK, alltoall_price, false},
+    {BIT(ALLTOALL) | BIT(ALLTOALLV), HB_ALG_PAIRWISE, alltoall_price, false},
+    {BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK), HB_ALG_HALVING,
+     reduce_scatter_price, true},
+    {BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK), HB_ALG_PAIRWISE,
+     reduce_scatter_price, false},
+    {BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK), HB_ALG_KNOMIAL,
+     reduce_scatter_price, false},
+    {BIT(SCAN) | BIT(EXSCAN), HB_ALG_DOUBLING, scan_price, false},
+    {BIT(SCAN) | BIT(EXSCAN), HB_ALG_LINEAR, scan_price, false},
+};
+#define WAYS (sizeof ways / sizeof ways[0])
+
+static const int radices[] = {2, 4, 8, 16};
+static const size_t segment_sizes[] = {8 << 10, 32 << 10, 128 << 10,
+                                       512 << 10};
+#define VARIANTS 4
+
+static bool has_segments(enum hb_alg alg)
+{
+    return alg == HB_ALG_PIPELINE || alg == HB_ALG_DOUBLE_TREE;
+}
+
+static const struct way *way_of(enum hpcboot_coll coll, int alg)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        if ((ways[i].colls >> coll & 1) != 0 && (int)ways[i].alg == alg) {
+            return &ways[i];
+        }
+    }
+    return NULL;
+}
+
+/* The best radix or segment of a way. */
+static struct hb_choice best_of(const struct way *w, const struct priced *x,
+                                int radix, size_t segment)
+{
+    struct hb_choice best = {.alg = w->alg, .cost_ns = -1};
+    for (int i = 0; i < VARIANTS; i++) {
+        struct hb_choice how = {w->alg, radix > 0 ? radix : radices[i],
+                                0, 0};
+        if (has_segments(w->alg)) {
+            how.segment = segment > 0 ? segment : segment_sizes[i];
+        }
+        how.cost_ns = w->price(x, &how);
+        if (best.cost_ns < 0 || how.cost_ns < best.cost_ns) {
+            best = how;
+        }
+    }
+    return best;
+}
+
+struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
+                           int size, size_t bytes)
+{
+    struct priced x = priced(c->model, size, (double)bytes);
+    int wanted = c->wish->alg[coll], radix = c->wish->radix[coll];
+    size_t segment = c->wish->segment[coll];
+    const struct way *w = way_of(coll, wanted);
+    struct hb_choice best = {.alg = HB_ALG_LINEAR, .cost_ns = -1};
+    if (w != NULL && !(w->commutes && c->ordered)) {
+        return best_of(w, &x, radix, segment);
+    }
+    for (size_t i = 0; i < WAYS; i++) {
+        w = &ways[i];
+        if ((w->colls >> coll & 1) == 0 || (w->commutes && c->ordered)) {
+            continue;
+        }
+        struct hb_choice how = best_of(w, &x, 0, 0);
+        if (best.cost_ns < 0 || how.cost_ns < best.cost_ns) {
+            best = how;
+        }
+    }
+    return best;
+}
+
+double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
+                  size_t bytes, const struct hb_choice *how)
+{
+    struct priced x = priced(m, size, (double)bytes);
+    const struct way *w = way_of(coll, how->alg);
+    return w != NULL ? w->price(&x, how) : -1;
+}
+
+/* ---- wishes ---- */
+
+static const char *const alg_names[HB_ALGS] = {
+    [HB_ALG_KNOMIAL] = "knomial",   [HB_ALG_PIPELINE] = "pipeline",
+    [HB_ALG_DOUBLE_TREE] = "double_tree", [HB_ALG_DOUBLING] = "doubling",
+    [HB_ALG_HALVING] = "halving",   [HB_ALG_RING] = "ring",
+    [HB_ALG_BRUCK] = "bruck",       [HB_ALG_PAIRWISE] = "pairwise",
+    [HB_ALG_LINEAR] = "linear",
+};
+
+const char *hb_alg_name(enum hb_alg alg)
+{
+    return (unsigned)alg < HB_ALGS ? alg_names[alg] : "unknown";
+}
+
+#define RADIX_LEAST 2
+#define SEGMENT_LEAST 1024
+#define SEGMENT_MOST (64 << 20)
+#define LEADERS_MOST 1024
+
+static bool word_is(const char *word, size_t len, const char *name)
+{
+    return strlen(name) == len && strncmp(word, name, len) == 0;
+}
+
+static int find_coll(const char *word, size_t len)
+{
+    for (int i = 0; i < HPCBOOT_COLLS; i++) {
+        if (word_is(word, len, hb_coll_name((enum hpcboot_coll)i))) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* ":4" is a radix, ":65536" a segment. */
+static bool parse_number(const char *text, size_t len, struct hb_wish *w,
+                         int coll)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9' || n > SEGMENT_MOST) {
+            return false;
+        }
+        n = 10 * n + (size_t)(text[i] - '0');
+    }
+    if (n >= SEGMENT_LEAST && n <= SEGMENT_MOST) {
+        w->segment[coll] = n;
+        return true;
+    }
+    w->radix[coll] = (int)n;
+    return n >= RADIX_LEAST && n <= HB_RADIX_MOST;
+}
+
+static bool parse_way(const char *word, size_t len, struct hb_wish *w,
+                      int coll)
+{
+    const char *colon = memchr(word, ':', len);
+    size_t name = colon != NULL ? (size_t)(colon - word) : len;
+    for (int a = 0; a < HB_ALGS; a++) {
+        if (word_is(word, name, alg_names[a]) &&
+            way_of((enum hpcboot_coll)coll, a) != NULL) {
+            w->alg[coll] = a;
+            return colon == NULL ||
+                   parse_number(colon + 1, len - name - 1, w, coll);
+        }
+    }
+    return false;
+}
+
+static bool parse_word(const char *word, size_t len, struct hb_wish *w)
+{
+    const char *equals = memchr(word, '=', len);
+    if (word_is(word, len, "flat") || word_is(word, len, "nodes")) {
+        w->hierarchy = word[0] == 'n';
+        return true;
+    }
+    if (equals == NULL) {
+        return false;
+    }
+    size_t name = (size_t)(equals - word), rest = len - name - 1;
+    if (word_is(word, name, "leaders")) {
+        char *end;
+        long n = strtol(equals + 1, &end, 10);
+        w->leaders = (int)n;
+        return end == word + len && n >= 1 && n <= LEADERS_MOST;
+    }
+    int coll = find_coll(word, name);
+    return coll >= 0 && parse_way(equals + 1, rest, w, coll);
+}
+
+int hb_wish_parse(const char *text, struct hb_wish *out,
+                  struct hpcboot_error *err)
+{
+    struct hb_wish w = {.hierarchy = -1};
+    for (int i = 0; i < HPCBOOT_COLLS; i++) {
+        w.alg[i] = -1;
+    }
+    while (text != NULL && *text != '\0') {
+        size_t len = strcspn(text, ",");
+        if (!parse_word(text, len, &w)) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "\"%.*s\" is no wish for collectives between "
+                           "nodes: flat, nodes, leaders=N, or "
+                           "COLLECTIVE=ALGORITHM[:RADIX or :SEGMENT]",
+                           (int)(len < 64 ? len : 64), text);
+        }
+        text += len + (text[len] == ',');
+    }
+    *out = w;
+    return HPCBOOT_OK;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Reductions in which all members take part alike: recursive doubling and
+ * halving, ring, pairwise exchange, scans.
+ *
+ * Where the number of members is no power of two, neighbours fold first: of
+ * the first 2r members each even one gives its vector to the odd one behind
+ * it and takes the result from there. What a member holds is always the fold
+ * of a row of members, and rows meet their neighbours, so an op need not
+ * commute; ring and halving of blocks are for ops that do.
+ *
+ * A message that is folded comes in segments: one is folded while the next
+ * are on their way. */
+
+#include "config.h"
+
+#include "lib/coll/sched.h"
+
+#define SEGMENT ((size_t)256 << 10)
+#define WINDOW 16 /* blocks of a pairwise exchange under way */
+
+/* Places among 2^k members that are left when neighbours have folded. */
+struct half {
+    int size, extra; /* 2^k, r */
+    int v;           /* -1: given to the neighbour */
+};
+
+static struct half half_of(const struct hb_group *g)
+{
+    struct half h = {.size = 1};
+    while (2 * h.size <= g->size) {
+        h.size *= 2;
+    }
+    h.extra = g->size - h.size;
+    h.v = g->me >= 2 * h.extra ? g->me - h.extra
+          : g->me % 2 == 1     ? g->me / 2
+                               : -1;
+    return h;
+}
+
+static int peer_at(const struct half *h, const struct hb_group *g, int v)
+{
+    return hb_member(g, v < h->extra ? 2 * v + 1 : v + h->extra);
+}
+
+static size_t segment_of(size_t esize)
+{
+    return SEGMENT > esize ? SEGMENT / esize * esize : esize;
+}
+
+/* Sends [out, out + out_len) of the vector, if any, and folds what comes for
+ * [in, in + in_len). `low`: it is of lower members. */
+static void exchange(struct hb_sched *s, int peer, const struct hb_vector *v,
+                     size_t out, size_t out_len, size_t in, size_t in_len,
+                     struct hb_at room, bool low)
+{
+    size_t seg = segment_of(v->esize);
+    int first = s->count;
+    for (size_t at = 0; at < in_len; at += seg) {
+        hb_sched_recv(s, peer, hb_plus(room, at),
+                      in_len - at < seg ? in_len - at : seg);
+    }
+    for (size_t at = 0; at < out_len; at += seg) {
+        hb_sched_send(s, peer, hb_plus(v->at, out + at),
+                      out_len - at < seg ? out_len - at : seg);
+    }
+    bool overlap = out < in + in_len && in < out + out_len;
+    if (overlap) { /* what leaves is folded into: it must be gone */
+        hb_sched_wait(s);
+    }
+    int i = 0;
+    for (size_t at = 0; at < in_len; at += seg, i++) {
+        s->after = overlap ? s->after : first + i + 1;
+        hb_sched_do(s, low ? HB_STEP_FOLD : HB_STEP_FOLD_R,
+                    hb_plus(room, at), hb_plus(v->at, in + at),
+                    in_len - at < seg ? in_len - at : seg);
+    }
+    hb_sched_wait(s);
+}
+
+/* Messages to be kept, in the same segments. */
+static void swap(struct hb_sched *s, int peer, struct hb_at base, size_t out,
+                 size_t out_len, size_t in, size_t in_len)
+{
+    if (in_len > 0) {
+        hb_sched_recv(s, peer, hb_plus(base, in), in_len);
+    }
+    if (out_len > 0) {
+        hb_sched_send(s, peer, hb_plus(base, out), out_len);
+    }
+    hb_sched_wait(s);
+}
+
+/* Neighbours fold; after the rounds the result goes back. */
+static void fold_extra(struct hb_sched *s, const struct hb_group *g,
+                       const struct half *h, const struct hb_vector *v,
+                       struct hb_at room)
+{
+    if (h->v < 0) {
+        exchange(s, hb_member(g, g->me + 1), v, 0, v->bytes, 0, 0, room,
+                 false);
+    } else if (h->v < h->extra) {
+        exchange(s, hb_member(g, g->me - 1), v, 0, 0, 0, v->bytes, room, true);
+    }
+}
+
+static void give_back(struct hb_sched *s, const struct hb_group *g,
+                      const struct half *h, struct hb_at at, size_t bytes)
+{
+    if (h->v < 0) {
+        swap(s, hb_member(g, g->me + 1), at, 0, 0, 0, bytes);
+    } else if (h->v < h->extra) {
+        swap(s, hb_member(g, g->me - 1), at, 0, bytes, 0, 0);
+    }
+}
+
+static void doubling(struct hb_sched *s, const struct hb_group *g,
+                     const struct hb_vector *v)
+{
+    struct half h = half_of(g);
+    struct hb_at room = hb_sched_room(s, v->bytes);
+    fold_extra(s, g, &h, v, room);
+    for (int d = 1; h.v >= 0 && d < h.size; d *= 2) {
+        int peer = h.v ^ d;
+        exchange(s, peer_at(&h, g, peer), v, 0, v->bytes, 0, v->bytes, room,
+                 peer < h.v);
+    }
+    give_back(s, g, &h, v->at, v->bytes);
+}
+
+/* The slices [lo, hi) that place v holds before round i; neighbours first,
+ * so that rows of members grow. */
+static void slices_at(int v, int size, int round, int *lo, int *hi)
+{
+    *lo = 0;
+    *hi = size;
+    for (int i = 0; i < round; i++) {
+        int mid = (*lo + *hi) / 2;
+        *lo = v >> i & 1 ? mid : *lo;
+        *hi = v >> i & 1 ? *hi : mid;
+    }
+}
+
+struct range {
+    size_t at, len;
+};
+
+static struct range held(const struct hb_vector *v, int place, int size,
+                         int round)
+{
+    int lo, hi;
+    slices_at(place, size, round, &lo, &hi);
+    size_t from = hb_slice(v->bytes, v->esize, size, lo);
+    return (struct range){from, hb_slice(v->bytes, v->esize, size, hi) - from};
+}
+
+static void halving(struct hb_sched *s, const struct hb_group *g,
+                    const struct hb_vector *v)
+{
+    struct half h = half_of(g);
+    int rounds = hb_log2_up(h.size);
+    struct hb_at room = hb_sched_room(
+        s, h.extra > 0 ? v->bytes : v->bytes / 2 + v->esize);
+    fold_extra(s, g, &h, v, room);
+    for (int i = 0; h.v >= 0 && i < rounds; i++) {
+        int peer = h.v ^ 1 << i;
+        struct range mine = held(v, h.v, h.size, i + 1);
+        struct range his = held(v, peer, h.size, i + 1);
+        exchange(s, peer_at(&h, g, peer), v, his.at, his.len, mine.at,
+                 mine.len, room, peer < h.v);
+    }
+    for (int i = rounds - 1; h.v >= 0 && i >= 0; i--) {
+        int peer = h.v ^ 1 << i;
+        struct range mine = held(v, h.v, h.size, i + 1);
+        struct range his = held(v, peer, h.size, i + 1);
+        swap(s, peer_at(&h, g, peer), v->at, mine.at, mine.len, his.at,
+             his.len);
+    }
+    give_back(s, g, &h, v->at, v->bytes);
+}
+
+static void ring(struct hb_sched *s, const struct hb_group *g,
+                 const struct hb_vector *v)
+{
+    int p = g->size, next = hb_member(g, (g->me + 1) % p);
+    int before = hb_member(g, (g->me - 1 + p) % p);
+    size_t most = hb_slice(v->bytes, v->esize, p, 1);
+    struct hb_at room = hb_sched_room(s, most);
+    for (int i = 0; i < 2 * (p - 1); i++) {
+        int out = (g->me - i + 2 * p) % p, in = (g->me - i - 1 + 2 * p) % p;
+        size_t o = hb_slice(v->bytes, v->esize, p, out);
+        size_t o_len = hb_slice(v->bytes, v->esize, p, out + 1) - o;
+        size_t n = hb_slice(v->bytes, v->esize, p, in);
+        size_t n_len = hb_slice(v->bytes, v->esize, p, in + 1) - n;
+        bool folds = i < p - 1;
+        hb_sched_recv(s, before, folds ? room : hb_plus(v->at, n), n_len);
+        hb_sched_send(s, next, hb_plus(v->at, o), o_len);
+        hb_sched_wait(s);
+        if (folds) {
+            hb_sched_do(s, HB_STEP_FOLD, room, hb_plus(v->at, n), n_len);
+        }
+    }
+}
+
+void hb_sched_allreduce(struct hb_sched *s, const struct hb_group *g,
+                        const struct hb_vector *v,
+                        const struct hb_choice *how)
+{
+    if (g->size == 1) {
+        return;
+    }
+    if (how->alg == HB_ALG_DOUBLING) {
+        doubling(s, g, v);
+    } else if (how->alg == HB_ALG_HALVING) {
+        halving(s, g, v);
+    } else if (how->alg == HB_ALG_RING && !v->ordered) {
+        ring(s, g, v);
+    } else {
+        hb_sched_reduce(s, g, 0, v, how);
+        hb_sched_wait(s);
+        hb_sched_bcast(s, g, 0, v->at, v->bytes, how, -1);
+    }
+    hb_sched_wait(s);
+}
+
+/* ---- reduce_scatter ---- */
+
+/* Blocks lie one after the other in the folded vector. */
+static size_t row_at(const struct hb_blocks *b, int i)
+{
+    return b->off != NULL ? b->off[i] : (size_t)i * b->each;
+}
+
+static size_t row_end(const struct hb_blocks *b, int n)
+{
+    return n == 0 ? 0 : row_at(b, n - 1) + hb_block_len(b, n - 1);
+}
+
+/* Blocks of places [lo, hi) among 2^k. */
+static struct range blocks_of(const struct half *h, const struct hb_blocks *b,
+                              int lo, int hi)
+{
+    int first = lo < h->extra ? 2 * lo : lo + h->extra;
+    int last = hi < h->extra ? 2 * hi : hi + h->extra;
+    size_t from = row_end(b, first);
+    return (struct range){from, row_end(b, last) - from};
+}
+
+/* The farthest first: rows of blocks are halved; for ops that commute. */
+static void scatter_halving(struct hb_sched *s, const struct hb_group *g,
+                            const struct hb_vector *v,
+                            const struct hb_blocks *b, struct hb_at own)
+{
+    struct half h = half_of(g);
+    struct hb_at room = hb_sched_room(s, v->bytes);
+    int lo = 0, hi = h.size;
+    fold_extra(s, g, &h, v, room);
+    for (int d = h.size / 2; h.v >= 0 && d > 0; d /= 2) {
+        int mid = lo + d, peer = h.v ^ d;
+        struct range low = blocks_of(&h, b, lo, mid);
+        struct range high = blocks_of(&h, b, mid, hi);
+        struct range keep = h.v & d ? high : low, give = h.v & d ? low : high;
+        exchange(s, peer_at(&h, g, peer), v, give.at, give.len, keep.at,
+                 keep.len, room, peer < h.v);
+        lo = h.v & d ? mid : lo;
+        hi = h.v & d ? hi : mid;
+    }
+    size_t mine = hb_block_len(b, g->me);
+    if (h.v < 0) {
+        hb_sched_recv(s, hb_member(g, g->me + 1), own, mine);
+    } else {
+        if (h.v < h.extra) {
+            hb_sched_send(s, hb_member(g, g->me - 1),
+                          hb_plus(v->at, row_at(b, g->me - 1)),
+                          hb_block_len(b, g->me - 1));
+        }
+        hb_sched_copy(s, hb_plus(v->at, row_at(b, g->me)), own, mine);
+    }
+}
+
+/* Each block goes to its member, who folds all of them in order. */
+static void scatter_pairwise(struct hb_sched *s, const struct hb_group *g,
+                             const struct hb_vector *v,
+                             const struct hb_blocks *b, struct hb_at own)
+{
+    int p = g->size;
+    size_t mine = hb_block_len(b, g->me);
+    struct hb_at room = hb_sched_room(s, (size_t)p * mine);
+    hb_sched_copy(s, hb_plus(v->at, row_at(b, g->me)),
+                  hb_plus(room, (size_t)g->me * mine), mine);
+    for (int i = 1; i < p; i++) {
+        int to = (g->me + i) % p, from = (g->me - i + p) % p;
+        hb_sched_recv(s, hb_member(g, from),
+                      hb_plus(room, (size_t)from * mine), mine);
+        hb_sched_send(s, hb_member(g, to), hb_plus(v->at, row_at(b, to)),
+                      hb_block_len(b, to));
+        if (i % WINDOW == 0) {
+            hb_sched_wait(s);
+        }
+    }
+    hb_sched_wait(s);
+    if (mine > 0) {
+        struct hb_step *step = hb_sched_add(s, HB_STEP_FOLD_ALL);
+        step->from = room;
+        step->to = own;
+        step->rows = (uint32_t)p;
+        step->bytes = mine;
+    }
+}
+
+void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
+                             const struct hb_vector *v,
+                             const struct hb_blocks *b, struct hb_at own,
+                             const struct hb_choice *how)
+{
+    if (how->alg == HB_ALG_HALVING && !v->ordered) {
+        scatter_halving(s, g, v, b, own);
+    } else if (how->alg == HB_ALG_PAIRWISE) {
+        scatter_pairwise(s, g, v, b, own);
+    } else {
+        struct hb_blocks folded = *b;
+        folded.base = v->at;
+        hb_sched_reduce(s, g, 0, v, how);
+        hb_sched_wait(s);
+        hb_sched_scatter(s, g, 0, &folded, own, how);
+    }
+    hb_sched_wait(s);
+}
+
+/* ---- scans ---- */
+
+/* In segments down the row: one is passed on when it has been folded. */
+static void scan_chain(struct hb_sched *s, const struct hb_group *g,
+                       const struct hb_vector *v, struct hb_at below)
+{
+    size_t seg = segment_of(v->esize);
+    int first = s->count;
+    for (size_t at = 0; g->me > 0 && at < v->bytes; at += seg) {
+        hb_sched_recv(s, hb_member(g, g->me - 1), hb_plus(below, at),
+                      v->bytes - at < seg ? v->bytes - at : seg);
+    }
+    int i = 0;
+    for (size_t at = 0; at < v->bytes; at += seg, i++) {
+        size_t len = v->bytes - at < seg ? v->bytes - at : seg;
+        if (g->me > 0) {
+            s->after = first + i + 1;
+            hb_sched_do(s, HB_STEP_FOLD, hb_plus(below, at),
+                        hb_plus(v->at, at), len);
+        }
+        if (g->me + 1 < g->size) {
+            hb_sched_send(s, hb_member(g, g->me + 1), hb_plus(v->at, at),
+                          len);
+        }
+    }
+}
+
+/* Rounds of doubling distance; v->at is the fold of the row that ends here,
+ * `below` the same without this member. */
+static void scan_doubling(struct hb_sched *s, const struct hb_group *g,
+                          const struct hb_vector *v, struct hb_at below)
+{
+    struct hb_at in = hb_sched_room(s, v->bytes);
+    for (int64_t d = 1; d < g->size; d *= 2) {
+        int from = (int)(g->me - d);
+        if (from >= 0) {
+            hb_sched_recv(s, hb_member(g, from), in, v->bytes);
+        }
+        if (g->me + d < g->size) {
+            hb_sched_send(s, hb_member(g, (int)(g->me + d)), v->at,
+                          v->bytes);
+        }
+        hb_sched_wait(s);
+        if (from >= 0 && d == 1) {
+            hb_sched_copy(s, in, below, v->bytes);
+        } else if (from >= 0) {
+            hb_sched_do(s, HB_STEP_FOLD, in, below, v->bytes);
+        }
+        if (from >= 0) {
+            hb_sched_do(s, HB_STEP_FOLD, in, v->at, v->bytes);
+        }
+    }
+}
+
+void hb_sched_scan(struct hb_sched *s, const struct hb_group *g,
+                   const struct hb_vector *v, struct hb_at below,
+                   const struct hb_choice *how)
+{
+    if (how->alg == HB_ALG_DOUBLING) {
+        scan_doubling(s, g, v, below);
+    } else {
+        scan_chain(s, g, v, below);
+    }
+    hb_sched_wait(s);
+}

@@ -31,7 +31,8 @@ coll_tests = \
     tests/unit/test_coll \
     tests/unit/test_coll_kern \
     tests/unit/test_coll_life \
-    tests/unit/test_coll_net
+    tests/unit/test_coll_net \
+    tests/unit/test_sched
 check_PROGRAMS += $(coll_tests)
 TESTS += $(coll_tests)
 coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
@@ -52,5 +53,11 @@ tests_unit_test_coll_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
 tests_unit_test_coll_net_SOURCES = tests/unit/test_coll_net.c $(coll_lab)
 tests_unit_test_coll_net_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+sched_lab = tests/unit/sched_data.c tests/unit/sched_data.h \
+    tests/unit/sched_sim.c tests/unit/sched_sim.h
+tests_unit_test_sched_SOURCES = tests/unit/test_sched.c $(sched_lab)
+tests_unit_test_sched_LDADD = $(UNIT_LDADD) -lm
+tests_unit_test_sched_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 endif

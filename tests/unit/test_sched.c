@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Schedules between nodes, played in one process: each algorithm against the
+ * reference in groups of any size, then its price at scale against the
+ * bounds that the literature gives. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/coll/coll.h"
+#include "sched_sim.h"
+
+/* ---- right ---- */
+
+/* ways of each collective; a segment of 1 KiB makes many of a small vector */
+static const struct {
+    enum hpcboot_coll coll;
+    const char *wish;
+    bool commutes;
+} ways[] = {
+    {HPCBOOT_COLL_BARRIER, "barrier=doubling:2", false},
+    {HPCBOOT_COLL_BARRIER, "barrier=doubling:4", false},
+    {HPCBOOT_COLL_BCAST, "bcast=knomial:2", false},
+    {HPCBOOT_COLL_BCAST, "bcast=knomial:5", false},
+    {HPCBOOT_COLL_BCAST, "bcast=pipeline:1024", false},
+    {HPCBOOT_COLL_BCAST, "bcast=double_tree:1024", false},
+    {HPCBOOT_COLL_REDUCE, "reduce=knomial:2", false},
+    {HPCBOOT_COLL_REDUCE, "reduce=knomial:4", false},
+    {HPCBOOT_COLL_REDUCE, "reduce=pipeline:1024", true},
+    {HPCBOOT_COLL_REDUCE, "reduce=double_tree:1024", true},
+    {HPCBOOT_COLL_ALLREDUCE, "allreduce=doubling", false},
+    {HPCBOOT_COLL_ALLREDUCE, "allreduce=halving", false},
+    {HPCBOOT_COLL_ALLREDUCE, "allreduce=ring", true},
+    {HPCBOOT_COLL_ALLREDUCE, "allreduce=knomial:3", false},
+    {HPCBOOT_COLL_ALLREDUCE, "allreduce=double_tree:1024", true},
+    {HPCBOOT_COLL_GATHER, "gather=knomial:2", false},
+    {HPCBOOT_COLL_GATHER, "gather=knomial:3", false},
+    {HPCBOOT_COLL_GATHER, "gather=linear", false},
+    {HPCBOOT_COLL_SCATTER, "scatter=knomial:2", false},
+    {HPCBOOT_COLL_SCATTER, "scatter=knomial:4", false},
+    {HPCBOOT_COLL_SCATTER, "scatter=linear", false},
+    {HPCBOOT_COLL_ALLGATHER, "allgather=bruck", false},
+    {HPCBOOT_COLL_ALLGATHER, "allgather=ring", false},
+    {HPCBOOT_COLL_ALLTOALL, "alltoall=bruck", false},
+    {HPCBOOT_COLL_ALLTOALL, "alltoall=pairwise", false},
+    {HPCBOOT_COLL_REDUCE_SCATTER_BLOCK, "reduce_scatter_block=halving",
+     true},
+    {HPCBOOT_COLL_REDUCE_SCATTER_BLOCK, "reduce_scatter_block=pairwise",
+     false},
+    {HPCBOOT_COLL_REDUCE_SCATTER_BLOCK, "reduce_scatter_block=knomial:2",
+     false},
+    {HPCBOOT_COLL_SCAN, "scan=doubling", false},
+    {HPCBOOT_COLL_SCAN, "scan=linear", false},
+    {HPCBOOT_COLL_EXSCAN, "exscan=doubling", false},
+    {HPCBOOT_COLL_EXSCAN, "exscan=linear", false},
+};
+#define WAYS (sizeof ways / sizeof ways[0])
+
+static struct hb_call call_of(enum hpcboot_coll coll, int size, size_t bytes,
+                              size_t esize)
+{
+    struct hb_call c = {.coll = coll, .bytes = bytes, .total = bytes,
+                        .esize = esize};
+    bool blocks = coll == HPCBOOT_COLL_GATHER || coll == HPCBOOT_COLL_SCATTER ||
+                  coll == HPCBOOT_COLL_ALLGATHER ||
+                  coll == HPCBOOT_COLL_ALLTOALL ||
+                  coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
+    c.total = blocks ? bytes * (size_t)size : bytes;
+    return c;
+}
+
+static int play(enum hpcboot_coll coll, const char *wish, int size,
+                size_t bytes, size_t esize, int root)
+{
+    struct sched_case c = {.size = size, .per_node = 1, .wish = wish,
+                           .model = &hb_model_ib, .bytes = true};
+    c.call = call_of(coll, size, bytes, esize);
+    c.call.root = root;
+    c.call.ordered = esize == 8;
+    return sched_sim_run(&c, NULL);
+}
+
+static void each_algorithm_gives_what_the_reference_gives(void **state)
+{
+    static const size_t elements[] = {0, 1, 3, 64, 1111};
+    static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 33};
+    for (size_t i = 0; i < WAYS * 5 * 13; i++) {
+        size_t way = i % WAYS, at = i / WAYS % 5;
+        int size = sizes[i / WAYS / 5];
+        size_t esize = ways[way].commutes ? 4 : 8;
+        int root = (int)((way * 7 + at) % (size_t)size);
+        if (play(ways[way].coll, ways[way].wish, size, elements[at] * esize,
+                 esize, root) != 0) {
+            fail_msg("%s, %d ranks, %zu elements, root %d", ways[way].wish,
+                     size, elements[at], root);
+        }
+    }
+}
+
+static void the_models_own_choice_is_right_too(void **state)
+{
+    for (int coll = 0; coll < HPCBOOT_COLLS; coll++) {
+        if (coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_GATHERV ||
+            coll == HPCBOOT_COLL_ALLGATHERV ||
+            coll == HPCBOOT_COLL_ALLTOALLV ||
+            coll == HPCBOOT_COLL_REDUCE_SCATTER) {
+            continue; /* their rows are rank by rank: test_coll_net */
+        }
+        for (int i = 0; i < 60; i++) {
+            int size = 1 + i % 12;
+            size_t bytes = (size_t)8 << i % 13, esize = i % 2 ? 4 : 8;
+            assert_int_equal(play((enum hpcboot_coll)coll, NULL, size, bytes,
+                                  esize, i % size), 0);
+        }
+    }
+}
+
+/* ---- at scale: B2 of the literature, with log rounded up ---- */
+
+static struct sched_stats at_scale(enum hpcboot_coll coll, const char *wish,
+                                   int size, int per_node, size_t bytes)
+{
+    struct sched_case c = {.size = size, .per_node = per_node, .wish = wish,
+                           .model = &hb_model_ib};
+    struct sched_stats s;
+    c.call = call_of(coll, size, bytes, 4);
+    assert_int_equal(sched_sim_run(&c, &s), 0);
+    return s;
+}
+
+static uint64_t lg(int p)
+{
+    return (uint64_t)hb_log2_up(p);
+}
+
+static void trees_and_dissemination_send_log_messages(void **state)
+{
+    static const int sizes[] = {1024, 1536, 16384, 65536};
+    for (int i = 0; i < 4; i++) {
+        int p = sizes[i];
+        struct sched_stats s = at_scale(HPCBOOT_COLL_BARRIER,
+                                        "flat,barrier=doubling:2", p, 1, 0);
+        assert_true((uint64_t)s.most_messages == lg(p));
+        assert_true((uint64_t)s.most_endpoints <= 2 * lg(p));
+        s = at_scale(HPCBOOT_COLL_BCAST, "bcast=knomial:2", p, 1, 1024);
+        assert_true(s.messages == (uint64_t)p - 1);
+        assert_true((uint64_t)s.most_messages == lg(p));
+        assert_true(s.bytes_sent == ((uint64_t)p - 1) * 1024);
+        s = at_scale(HPCBOOT_COLL_REDUCE, "reduce=knomial:2", p, 1, 1024);
+        assert_true(s.messages == (uint64_t)p - 1);
+        s = at_scale(HPCBOOT_COLL_ALLREDUCE, "allreduce=doubling", p, 1, 8);
+        assert_true((uint64_t)s.most_messages <= lg(p) + 1);
+        assert_true((uint64_t)s.most_endpoints <= lg(p) + 1);
+        assert_true(s.most_room <= 64);
+    }
+}
+
+static void large_reductions_send_twice_the_vector(void **state)
+{
+    static const int sizes[] = {1024, 1536, 4096};
+    const size_t n = 1 << 20;
+    for (int i = 0; i < 3; i++) {
+        int p = sizes[i];
+        bool whole = (p & (p - 1)) == 0;
+        struct sched_stats s = at_scale(HPCBOOT_COLL_ALLREDUCE,
+                                        "allreduce=halving", p, 1, n);
+        assert_true(s.most_bytes <= (whole ? 2 : 3) * (uint64_t)n);
+        assert_true((uint64_t)s.most_endpoints <= lg(p) + 1);
+        assert_true(s.most_room <= n);
+        s = at_scale(HPCBOOT_COLL_BCAST, "bcast=double_tree:32768", p, 1, n);
+        assert_true(s.most_bytes <= 2 * (uint64_t)n);
+        assert_true(s.most_endpoints <= 6);
+        s = at_scale(HPCBOOT_COLL_REDUCE, "reduce=double_tree:32768", p, 1,
+                     n);
+        assert_true(s.most_bytes <= (uint64_t)n);
+        assert_true(s.most_endpoints <= 6);
+        assert_true(s.most_room <= n + 16 * 32768 + 64);
+    }
+    struct sched_stats s = at_scale(HPCBOOT_COLL_ALLREDUCE,
+                                    "allreduce=ring", 1024, 1, n);
+    assert_true(s.most_bytes <= 2 * (uint64_t)n);
+    assert_int_equal(s.most_endpoints, 2);
+    assert_true(s.most_room <= n / 1024 + 64);
+}
+
+static void blocks_travel_as_often_as_they_must(void **state)
+{
+    const int p = 1024;
+    struct sched_stats s = at_scale(HPCBOOT_COLL_ALLGATHER,
+                                    "allgather=bruck", p, 1, 64);
+    assert_true((uint64_t)s.most_messages == lg(p));
+    assert_true(s.most_bytes == (p - 1) * 64u);
+    s = at_scale(HPCBOOT_COLL_ALLGATHER, "allgather=ring", p, 1, 4096);
+    assert_true(s.most_bytes == (p - 1) * 4096u);
+    assert_int_equal(s.most_endpoints, 2);
+    assert_int_equal(s.most_room, 0);
+    s = at_scale(HPCBOOT_COLL_ALLTOALL, "alltoall=bruck", p, 1, 8);
+    assert_true((uint64_t)s.most_messages == lg(p));
+    assert_true(s.most_bytes == lg(p) * p / 2 * 8);
+    s = at_scale(HPCBOOT_COLL_ALLTOALL, "alltoall=pairwise", p, 1, 1024);
+    assert_true(s.most_bytes == (p - 1) * 1024u);
+    assert_int_equal(s.most_room, 0);
+    s = at_scale(HPCBOOT_COLL_REDUCE_SCATTER_BLOCK,
+                 "reduce_scatter_block=halving", p, 1, 256);
+    assert_true((uint64_t)s.most_messages == lg(p));
+    assert_true(s.most_bytes == (p - 1) * 256u);
+    s = at_scale(HPCBOOT_COLL_GATHER, "gather=knomial:2", p, 1, 1024);
+    assert_true(s.messages == (uint64_t)p - 1);
+    assert_true((uint64_t)s.most_endpoints == lg(p));
+}
+
+/* 64 ranks on a node: leaders alone have endpoints, O(k log N) of them. */
+static void nodes_speak_through_their_leaders(void **state)
+{
+    static const int nodes[] = {16, 100, 1024};
+    for (int i = 0; i < 3; i++) {
+        int p = nodes[i] * 64, k = 0;
+        struct sched_stats s = at_scale(HPCBOOT_COLL_BARRIER, NULL, p, 64, 0);
+        while (nodes[i] >> k > 1) {
+            k++;
+        }
+        assert_true(s.messages <= (uint64_t)nodes[i] * 15 * (unsigned)k);
+        assert_true(s.most_endpoints <= 2 * 15 * (k + 1));
+        s = at_scale(HPCBOOT_COLL_ALLREDUCE, NULL, p, 64, 8);
+        assert_true(s.messages <= (uint64_t)nodes[i] * 15 * (unsigned)k);
+        assert_true(s.most_endpoints <= 15 * (k + 1));
+        assert_true(s.most_room <= 4096);
+        s = at_scale(HPCBOOT_COLL_BCAST, NULL, p, 64, 1 << 20);
+        assert_true(s.most_endpoints <= 15 * (k + 1));
+        /* Each rank of a node carries a slice. */
+        s = at_scale(HPCBOOT_COLL_ALLREDUCE, NULL, p, 64, 1 << 20);
+        assert_true(s.most_bytes <= 3u * (1 << 20) / 64);
+    }
+}
+
+/* ---- the model ---- */
+
+static void the_closed_form_is_near_the_simulation(void **state)
+{
+    static const struct {
+        enum hpcboot_coll coll;
+        const char *wish;
+        struct hb_choice how;
+    } cases[] = {
+        {HPCBOOT_COLL_BCAST, "bcast=knomial:2", {HB_ALG_KNOMIAL, 2, 0, 0}},
+        {HPCBOOT_COLL_ALLREDUCE, "allreduce=doubling",
+         {HB_ALG_DOUBLING, 2, 0, 0}},
+        {HPCBOOT_COLL_ALLREDUCE, "allreduce=halving",
+         {HB_ALG_HALVING, 2, 0, 0}},
+        {HPCBOOT_COLL_ALLREDUCE, "allreduce=ring", {HB_ALG_RING, 2, 0, 0}},
+        {HPCBOOT_COLL_ALLGATHER, "allgather=bruck", {HB_ALG_BRUCK, 2, 0, 0}},
+        {HPCBOOT_COLL_ALLTOALL, "alltoall=bruck", {HB_ALG_BRUCK, 2, 0, 0}},
+        {HPCBOOT_COLL_ALLTOALL, "alltoall=pairwise",
+         {HB_ALG_PAIRWISE, 2, 0, 0}},
+        {HPCBOOT_COLL_SCAN, "scan=doubling", {HB_ALG_DOUBLING, 2, 0, 0}},
+    };
+    for (size_t i = 0; i < 8 * 3; i++) {
+        size_t k = i % 8, bytes = (size_t)64 << 6 * (i / 8);
+        struct sched_stats s = at_scale(cases[k].coll, cases[k].wish, 64, 1,
+                                        bytes);
+        double us = hb_predict(&hb_model_ib, cases[k].coll, 64, bytes,
+                               &cases[k].how) / 1000;
+        if (us > 2 * s.us || s.us > 2 * us) {
+            fail_msg("%s of %zu bytes: %.1f us by the formula, %.1f played",
+                     cases[k].wish, bytes, us, s.us);
+        }
+    }
+}
+
+static void a_wish_is_checked_word_by_word(void **state)
+{
+    struct hb_wish w;
+    struct hpcboot_error err = {0};
+    assert_int_equal(hb_wish_parse("flat,allreduce=ring,bcast=knomial:4,"
+                                   "reduce=pipeline:65536,leaders=2", &w,
+                                   &err), 0);
+    assert_int_equal(w.hierarchy, 0);
+    assert_int_equal(w.alg[HPCBOOT_COLL_ALLREDUCE], HB_ALG_RING);
+    assert_int_equal(w.radix[HPCBOOT_COLL_BCAST], 4);
+    assert_int_equal(w.segment[HPCBOOT_COLL_REDUCE], 65536);
+    assert_int_equal(w.leaders, 2);
+    static const char *const wrong[] = {
+        "round", "allreduce=bruck", "bcast=knomial:1", "bcast=knomial:x",
+        "bcast=", "=ring", "leaders=0", "leaders=2x", "flat,,nodes",
+        "bcast=knomial:99999999999999999999",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (hb_wish_parse(wrong[i], &w, &err) != HPCBOOT_ERR_USAGE) {
+            fail_msg("\"%s\" was taken", wrong[i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_algorithm_gives_what_the_reference_gives),
+        cmocka_unit_test(the_models_own_choice_is_right_too),
+        cmocka_unit_test(trees_and_dissemination_send_log_messages),
+        cmocka_unit_test(large_reductions_send_twice_the_vector),
+        cmocka_unit_test(blocks_travel_as_often_as_they_must),
+        cmocka_unit_test(nodes_speak_through_their_leaders),
+        cmocka_unit_test(the_closed_form_is_near_the_simulation),
+        cmocka_unit_test(a_wish_is_checked_word_by_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

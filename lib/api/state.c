@@ -58,6 +58,11 @@ static int net_progress(void *ctx)
     return hb_xport_progress(hb_api.xport);
 }
 
+static void net_idle(void *ctx, int64_t ns)
+{
+    hb_xport_idle(hb_api.xport, ns);
+}
+
 static int open_address(void *arg, struct hb_buf *out,
                         struct hpcboot_error *err)
 {
@@ -165,7 +170,7 @@ static int open_engines(struct hpcboot_error *err)
     if (rc < 0) {
         return rc;
     }
-    config.page = s->local_size > 1 ? hb_segment_page(s->memory) : NULL;
+    config.page = hb_segment_page(s->memory);
     config.heap = (struct hb_coll_heap){s->heap, s->heap_size};
     config.node_rank = s->local_rank;
     config.node_size = s->local_size;
@@ -173,6 +178,8 @@ static int open_engines(struct hpcboot_error *err)
     config.check = flag("HPCBOOT_CHECK");
     config.alive = hb_api_alive;
     config.progress = s->nodes > 1 ? net_progress : NULL;
+    config.idle = s->nodes > 1 ? net_idle : NULL;
+    config.net_wish = getenv("HPCBOOT_COLL_NET");
     return hb_coll_create(&config, &s->engine, err);
 }
 

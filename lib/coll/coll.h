@@ -75,6 +75,9 @@ struct hb_coll_config {
     /* Moves the network on; called now and then while waiting, also by
      * hb_coll_progress. > 0: something moved. NULL: there is no network. */
     int (*progress)(void *ctx);
+    /* Sleeps until the network has something to move on, `ns` at most. NULL:
+     * nothing tells, so naps stay short. */
+    void (*idle)(void *ctx, int64_t ns);
     void *ctx;
     /* How collectives between nodes are to be made, the same at all ranks:
      * "flat" or "nodes", "leaders=N", COLLECTIVE=ALGORITHM[:RADIX or

@@ -18,6 +18,7 @@
 #include "lib/coll/sched.h"
 
 #define WINDOW 4
+#define ROUNDS_MOST 32 /* of radix 2, of any int of members */
 /* Receives of a reduction are posted at once where their room is small. */
 #define POST_ALL ((size_t)256 << 10)
 
@@ -64,7 +65,8 @@ static void knomial_bcast(struct hb_sched *s, const struct hb_group *g,
     for (int64_t d = k.span / radix; d > 0; d /= radix) {
         for (int j = 1; j < radix; j++) {
             if (k.v + j * d < k.size) {
-                hb_sched_send(s, hb_knomial_peer(&k, g, k.v + j * d), at, bytes);
+                hb_sched_send(s, hb_knomial_peer(&k, g, k.v + j * d), at,
+                              bytes);
             }
         }
     }
@@ -113,7 +115,7 @@ static void knomial_reduce(struct hb_sched *s, const struct hb_group *g,
     size_t most = (size_t)(radix - 1) * v->bytes;
     struct hb_at room = hb_sched_room(s, at_once || all < most ? all : most);
     int64_t d;
-    int used = 0, marks[64], round = 0;
+    int used = 0, marks[ROUNDS_MOST] = {0}, round = 0;
     for (d = 1; at_once && d < k.span; d *= radix) {
         used += post_round(s, g, &k, d,
                            hb_plus(room, (size_t)used * v->bytes), v->bytes);

@@ -42,8 +42,13 @@
  * then the peers do other work, and want the core for it. */
 #define YIELD_NS (500 * 1000)
 #define YIELD_PARK_NS (50 * 1000) /* in mode PARK */
-/* The network and other teams are looked after in between. */
+/* The network and other teams are looked after in between, the less often
+ * the longer nothing has come. */
 #define PARK_BUSY_NS (50 * 1000)
+#define PARK_BUSY_MOST_NS (1000 * 1000)
+#define PARK_BUSY_SHARE 8
+/* Messages of ranks of this node wake nobody who waits for the network. */
+#define NAP_AMONG_NS (250 * 1000)
 #define PARK_FIRST_NS (1000 * 1000)
 #define PARK_MOST_NS (10 * 1000 * 1000)
 #define STUCK_NS (10 * 1000 * 1000) /* a wait that outsiders may see */
@@ -102,16 +107,28 @@ void hb_wait_wake(struct hb_coll_team *t)
     }
 }
 
-static void nap(int64_t ns)
+/* Until the network has something, at most for so long. */
+static void nap(struct hb_coll_engine *e, int64_t ns)
 {
     struct timespec ts = {ns / 1000000000, ns % 1000000000};
-    nanosleep(&ts, NULL);
+    if (e->locking) {
+        pthread_mutex_unlock(&e->lock);
+    }
+    if (e->config.idle != NULL) {
+        e->config.idle(e->config.ctx, ns);
+    } else {
+        nanosleep(&ts, NULL);
+    }
+    if (e->locking) {
+        pthread_mutex_lock(&e->lock);
+    }
 }
 
 static void park(struct hb_coll_engine *e, struct hb_coll_team *t, int64_t ns)
 {
     if (t == NULL || t->want < 0) {
-        nap(hb_min((size_t)ns, PARK_BUSY_NS));
+        bool alone = e->config.node_size <= 1;
+        nap(e, alone ? ns : (int64_t)hb_min((size_t)ns, NAP_AMONG_NS));
         return;
     }
     struct hb_shm_rank *r = &t->ranks[t->me];
@@ -205,7 +222,11 @@ static int64_t park_ns(const struct hb_coll_engine *e, int64_t waited,
                        int64_t left)
 {
     if (e->active != NULL || e->config.progress != NULL) {
-        return PARK_BUSY_NS;
+        int64_t busy = waited / PARK_BUSY_SHARE;
+        busy = busy > PARK_BUSY_MOST_NS ? PARK_BUSY_MOST_NS
+               : busy < PARK_BUSY_NS    ? PARK_BUSY_NS
+                                        : busy;
+        return left < busy ? left : busy;
     }
     int64_t ns = waited / 2 < PARK_FIRST_NS  ? PARK_FIRST_NS
                  : waited / 2 > PARK_MOST_NS ? PARK_MOST_NS

@@ -96,6 +96,7 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);
 int hb_tcp_progress(struct hb_tcp *t);
+int hb_tcp_event_fd(const struct hb_tcp *t); /* readable: see to progress */
 int hb_tcp_busy(const struct hb_tcp *t); /* something is not written yet */
 /* All is written: peers learn how much that was. */
 void hb_tcp_bye(struct hb_tcp *t);

@@ -349,6 +349,11 @@ int hb_tcp_progress(struct hb_tcp *t)
     return moved;
 }
 
+int hb_tcp_event_fd(const struct hb_tcp *t)
+{
+    return t->epoll_fd;
+}
+
 int hb_tcp_busy(const struct hb_tcp *t)
 {
     return t->n_unwritten > 0;

@@ -215,6 +215,15 @@ int hb_xport_progress(struct hb_xport *x)
     return moved;
 }
 
+void hb_xport_idle(struct hb_xport *x, int64_t ns)
+{
+    struct timespec ts = {ns / 1000000000, ns % 1000000000};
+    struct pollfd p = {.fd = x->tcp != NULL ? hb_tcp_event_fd(x->tcp) : -1,
+                       .events = POLLIN};
+
+    (void)ppoll(&p, 1, &ts, NULL);
+}
+
 int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err)
 {

@@ -76,6 +76,9 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
 /* Gives a request up; its buffer is free at once. */
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req);
 int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
+/* Sleeps until a message from another node may have come, or can leave; `ns`
+ * at most. Messages within the node wake nobody. */
+void hb_xport_idle(struct hb_xport *x, int64_t ns);
 /* Until all that was sent is with the other side's system. */
 int hb_xport_flush(struct hb_xport *x, struct hpcboot_error *err);
 

@@ -2,10 +2,11 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* One loop around a collective, for MPI (compiled by mpicc with
- * -DCOLLPERF_MPI) and for lib/coll (which makes its ranks itself). Ranks are
- * pinned alike: rank r to the r-th CPU of those allowed, round and round.
+ * -DCOLLPERF_MPI), for libhpcboot (-DCOLLPERF_API, started by hbrun), and for
+ * lib/coll (which makes its ranks itself). Ranks are pinned alike: rank r to
+ * the r-th CPU of those allowed, round and round; -u leaves them free.
  *
- * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] [-r REGION_KIB]
+ * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] [-u] [-r REGION_KIB]
  *                 COLLECTIVE:BYTES ...
  *
  * A block is a barrier and as many calls as fill BLOCK_US; the time of a call
@@ -47,7 +48,7 @@ static const char *const names[KINDS] = {
 };
 
 struct run {
-    int rank, size, heap;
+    int rank, size, heap, free; /* free: not pinned */
     size_t region_kib; /* 0: what the team wants */
     double block_us;
     char *send, *recv;
@@ -111,9 +112,20 @@ static void mean(struct run *r, double *value)
     *value = sum / r->size;
 }
 #else
+#ifdef COLLPERF_API
+#include <stdbool.h>
+
+#include <hpcboot/hpcboot.h>
+
+#define BARRIER_CALL(err) hpcboot_barrier(hpcboot_world(), err)
+#define COLL_CALL(args, err) hpcboot_coll(hpcboot_world(), args, err)
+#else
 #include "lib/coll/coll.h"
 
 static struct hb_coll_team *team;
+#define BARRIER_CALL(err) hb_coll_barrier(team, err)
+#define COLL_CALL(args, err) hb_coll_run(team, args, NULL, err)
+#endif
 static size_t counts[1024];
 
 static void must(int rc, const struct hpcboot_error *err)
@@ -151,8 +163,7 @@ static void call(struct run *r)
         }
         a.send_counts = a.recv_counts = counts;
     }
-    must(r->kind == BARRIER ? hb_coll_barrier(team, &err)
-                            : hb_coll_run(team, &a, NULL, &err), &err);
+    must(r->kind == BARRIER ? BARRIER_CALL(&err) : COLL_CALL(&a, &err), &err);
 }
 
 static void mean(struct run *r, double *value)
@@ -165,7 +176,7 @@ static void mean(struct run *r, double *value)
     a.send = &in;
     a.recv = &sum;
     a.count = 1;
-    must(hb_coll_run(team, &a, NULL, &err), &err);
+    must(COLL_CALL(&a, &err), &err);
     *value = sum / r->size;
 }
 #endif
@@ -261,11 +272,29 @@ static int run_all(struct run *r, char **spec)
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &r->size);
-    pin(r->rank);
+    if (!r->free) {
+        pin(r->rank);
+    }
     r->send = map(ROOM, -1);
     r->recv = map(ROOM, -1);
     rows_of(r, spec);
     MPI_Finalize();
+    return 0;
+}
+#elif defined COLLPERF_API
+static int run_all(struct run *r, char **spec)
+{
+    struct hpcboot_error err;
+    must(hpcboot_init(NULL, &err), &err);
+    r->rank = hpcboot_rank();
+    r->size = hpcboot_size();
+    if (!r->free) {
+        pin(r->rank);
+    }
+    r->send = map(ROOM, -1);
+    r->recv = map(ROOM, -1);
+    rows_of(r, spec);
+    must(hpcboot_finalize(&err), &err);
     return 0;
 }
 #else
@@ -329,13 +358,15 @@ static int run_all(struct run *r, char **spec)
 int main(int argc, char **argv)
 {
     struct run r = {.size = 2, .block_us = 2000};
-    for (int o; (o = getopt(argc, argv, "n:b:hr:")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "n:b:hr:u")) != -1;) {
         if (o == 'n') {
             r.size = atoi(optarg);
         } else if (o == 'b') {
             r.block_us = atof(optarg);
         } else if (o == 'r') {
             r.region_kib = strtoull(optarg, NULL, 10);
+        } else if (o == 'u') {
+            r.free = 1;
         } else if (o == 'h') {
             r.heap = 1;
         } else {

@@ -46,6 +46,11 @@ EXTRA_DIST += %D%/collectives.py
 EXTRA_PROGRAMS += tests/bench/collperf
 tests_bench_collperf_SOURCES = %D%/collperf.c
 tests_bench_collperf_LDADD = libhb.a -lpthread
+EXTRA_PROGRAMS += tests/bench/collperf-api
+tests_bench_collperf_api_SOURCES = %D%/collperf.c
+tests_bench_collperf_api_CPPFLAGS = $(AM_CPPFLAGS) -DCOLLPERF_API
+tests_bench_collperf_api_LDADD = libhpcboot.la
+tests_bench_collperf_api_LDFLAGS = $(AM_LDFLAGS) -no-install
 .PHONY: bench-collectives
 bench-collectives: all tests/bench/collperf
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \

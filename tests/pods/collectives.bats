@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Collectives of libhpcboot between hosts, drawn at random and compared with
+# the reference; a sample, and with --long more of them, for ten minutes.
+
+load ../common
+
+setup_file() { lab_up collectives 7; }
+teardown_file() { lab_down; }
+setup() {
+    check=$HB_BUILDDIR/tests/pods/netcheck
+    cases=25 seconds=2
+    if [ "${HB_LONG:-no}" = yes ]; then
+        cases=1000 seconds=300
+        export HB_LIMIT=900
+    fi
+}
+
+# over PODS RANKS SEED [OPTION...]: RANKS on each of the first PODS.
+over() {
+    local pods=$1 ranks=$2 seed=$3 hosts='' i
+    shift 3
+    for ((i = 0; i < pods; i++)); do
+        hosts+=${hosts:+,}pod-$i:$ranks
+    done
+    run pod_hb -H "$hosts" "$@" "$check" cases "$seed" "$cases"
+    ended_with 0
+    says "^$cases calls on $((pods * ranks)) ranks$"
+}
+
+@test "two pods, one rank each" { over 2 1 1; }
+@test "two pods, four ranks each" { over 2 4 2; }
+@test "three pods, two ranks each" { over 3 2 3; }
+@test "four pods, two ranks each" { over 4 2 4; }
+@test "seven pods, one rank each" { over 7 1 5; }
+
+@test "ranks that go round the pods" { over 3 2 6 --map-by node; }
+
+@test "every rank for itself, and nodes first where it would not pay" {
+    over 3 2 7 -x HPCBOOT_COLL_NET=flat
+    over 3 2 8 -x HPCBOOT_COLL_NET=nodes,leaders=2,bcast=double_tree:4096
+}
+
+@test "pods of different sizes" {
+    run pod_hb -H pod-0:3,pod-1:1,pod-2:2 "$check" cases 9 "$cases"
+    ended_with 0
+    says "^$cases calls on 6 ranks$"
+}
+
+@test "more pods and ranks, with --long" {
+    [ "${HB_LONG:-no}" = yes ] || skip 'with --long'
+    for pods in 2 3 4 7; do
+        for ranks in 1 2 3 4; do
+            over "$pods" "$ranks" "$pods$ranks"
+        done
+    done
+}
+
+@test "a wish that is none is an error at every rank" {
+    run pod_hb -H pod-0:1,pod-1:1 -x HPCBOOT_COLL_NET=allreduce=square \
+        "$check" cases 1 1
+    says 'allreduce=square" is no wish for collectives between nodes'
+    [ "$status" -ne 0 ]
+}
+
+@test "after a death the others shrink their team and go on" {
+    run pod_hb --on-failure continue -H pod-0:2,pod-1:2,pod-2:1 "$check" \
+        death 10 "$cases"
+    says '^4 of 5 go on$'
+    says "^$cases calls on 5 ranks$"
+}
+
+@test "memory and descriptors do not grow" {
+    run pod_hb -H pod-0:2,pod-1:1,pod-2:1 "$check" seconds 11 "$seconds"
+    ended_with 0
+    says '^[0-9]+ calls on 4 ranks$'
+}

@@ -55,3 +55,11 @@ tests_bench_collperf_api_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench-collectives: all tests/bench/collperf
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/collectives.py $(BENCH_FLAGS)
+
+# make bench-netcoll: libhpcboot between pods beside the MPIs, e.g.
+# BENCH_FLAGS='--pods 4 --ranks 2 --rows all'
+EXTRA_DIST += %D%/netcoll.py
+.PHONY: bench-netcoll
+bench-netcoll: all tests/bench/collperf-api
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/netcoll.py $(BENCH_FLAGS)

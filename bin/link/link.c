@@ -46,6 +46,9 @@
 #define LOW_MARK ((size_t)1 << 20)  /* `drained` below this backlog */
 #define MOVE_FROM ((size_t)1 << 20) /* used bytes worth a memmove */
 #define KEEP_CAP ((size_t)4 << 20)  /* memory an idle link may hold */
+/* And for what is sent to a child, of whom there may be thousands: after the
+ * orders that is little. */
+#define KEEP_DOWN ((size_t)4 << 10)
 #define LAST_WORDS_MS 300           /* see above: after a failed write */
 #define WATCHES_PER_DEATH 5         /* one starved beat is no sleep */
 #define SUSPECT_AFTER 3             /* of those: suspected */
@@ -67,6 +70,7 @@ struct hb_link {
 
     struct hb_preamble preamble;
     struct hb_buf in, out;
+    size_t keep_out; /* bytes of it that stay allocated */
     int writing;   /* inside the channel's write */
     int waiting;   /* it took less than it was given */
     int above_low; /* `drained` is due */
@@ -177,11 +181,11 @@ size_t hb_link_backlog(const struct hb_link *link)
 }
 
 /* Drops what has been used, when that is cheap or due. */
-static void tidy(struct hb_buf *b)
+static void tidy(struct hb_buf *b, size_t keep_bytes)
 {
     size_t left = hb_buf_left(b), max_bytes = b->max_bytes;
 
-    if (left == 0 && b->cap > KEEP_CAP) {
+    if (left == 0 && b->cap > keep_bytes) {
         hb_buf_destroy(b);
         hb_buf_init(b, max_bytes);
     } else if (left == 0) {
@@ -229,7 +233,7 @@ void hb_link_flush(struct hb_link *link)
         write_some(link);
     }
     link->above_low |= hb_buf_left(&link->out) > LOW_MARK;
-    tidy(&link->out);
+    tidy(&link->out, link->keep_out);
 }
 
 static void on_writable(void *arg)
@@ -504,7 +508,7 @@ static void take_bytes(struct hb_link *link, const char *data, size_t len)
         n = n < len ? n : len;
         keep(link, data, n);
         take_frames(link, &link->in);
-        tidy(&link->in);
+        tidy(&link->in, KEEP_CAP);
         data += n;
         len -= n;
         if (n == 0) {
@@ -516,7 +520,7 @@ static void take_bytes(struct hb_link *link, const char *data, size_t len)
         take_frames(link, &view);
         keep(link, hb_buf_next(&view), hb_buf_left(&view));
     }
-    tidy(&link->in);
+    tidy(&link->in, KEEP_CAP);
 }
 
 static void on_data(void *arg, const void *data, size_t len)
@@ -553,6 +557,7 @@ int hb_link_create(struct hb_link **out, struct event_base *base,
     link->events = *events;
     link->arg = arg;
     link->preamble.matched = parent ? 0 : HB_WIRE_MAGIC_LEN;
+    link->keep_out = parent ? KEEP_DOWN : KEEP_CAP;
     hb_buf_init(&link->in, IN_MAX);
     hb_buf_init(&link->out, OUT_MAX);
     link->broken = evtimer_new(base, on_broken, link);

@@ -40,9 +40,10 @@ bench-place: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/place.py
 
-# make bench-collectives: lib/coll beside the MPIs that are installed, e.g.
-# BENCH_FLAGS='--ranks 2,4,8 --rows all'
-EXTRA_DIST += %D%/collectives.py
+# make bench-collectives: libhpcboot beside the MPIs that are installed, about
+# five minutes; longer e.g. with BENCH_COLLECTIVES='--layouts 2,4,8 --rows all
+# --seconds 3600'. collperf is the loop for lib/coll alone, for tuning it.
+EXTRA_DIST += %D%/collectives.py %D%/mpiperf.c
 EXTRA_PROGRAMS += tests/bench/collperf
 tests_bench_collperf_SOURCES = %D%/collperf.c
 tests_bench_collperf_LDADD = libhb.a -lpthread
@@ -52,9 +53,9 @@ tests_bench_collperf_api_CPPFLAGS = $(AM_CPPFLAGS) -DCOLLPERF_API
 tests_bench_collperf_api_LDADD = libhpcboot.la
 tests_bench_collperf_api_LDFLAGS = $(AM_LDFLAGS) -no-install
 .PHONY: bench-collectives
-bench-collectives: all tests/bench/collperf
+bench-collectives: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
-	    python3 $(top_srcdir)/tests/bench/collectives.py $(BENCH_FLAGS)
+	    python3 $(top_srcdir)/tests/bench/collectives.py $(BENCH_COLLECTIVES)
 
 # make bench-netcoll: libhpcboot between pods beside the MPIs, e.g.
 # BENCH_FLAGS='--pods 4 --ranks 2 --rows all'

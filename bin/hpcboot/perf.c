@@ -7,23 +7,18 @@
  * speaks PMIx or PMI-1) measures together with the other ranks. Any other
  * starts hbrun, which lies beside it, with itself as the program, reads the
  * rows of the first rank, and shows them: so a picture is written here, not
- * on the first rank's host. hbrun ends the ranks; this process passes on to
- * it what it is told to end by, and does not outlive it. */
+ * on the first rank's host. */
 
 #include "config.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bin/hpcboot/command.h"
 #include "bin/hpcboot/gang_args.h"
 #include "bin/hpcboot/perf.h"
+#include "bin/hpcboot/run_hbrun.h"
 #include "bin/job/verdict.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -115,9 +110,10 @@ static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
 
 /* The command line of hbrun: up to its program as for the gang's hosts, then
  * this command again, as a rank. */
-static void launch_words(const struct wanted *w, const char *self,
-                         struct hb_strv *line)
+static void launch_words(const struct wanted *w, struct hb_strv *line)
 {
+    char *self = hb_self_exe();
+
     static const struct {
         const char *name;
         size_t at;
@@ -131,7 +127,7 @@ static void launch_words(const struct wanted *w, const char *self,
     if (w->pin) {
         hb_strv_push(line, "--bind-to=none");
     }
-    hb_strv_push(line, self);
+    hb_strv_take(line, self);
     hb_strv_push(line, "perf");
     hb_strv_push(line, w->collectives);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -151,104 +147,28 @@ static void launch_words(const struct wanted *w, const char *self,
     hb_strv_push(line, "--csv");
 }
 
-static volatile sig_atomic_t hbrun_pid;
-
-/* A terminal's Ctrl-C has reached hbrun as well: twice would mean "at once". */
-static void pass_on(int signo, siginfo_t *info, void *context)
-{
-    (void)context;
-    if (info->si_code != SI_KERNEL && hbrun_pid > 0) {
-        kill((pid_t)hbrun_pid, signo);
-    }
-}
-
-static void pass_signals_on(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_sigaction = pass_on,
-                               .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigaction before;
-
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        sigaction(signals[i], NULL, &before);
-        if (before.sa_handler != SIG_IGN) {
-            sigaction(signals[i], &action, NULL);
-        }
-    }
-}
-
-static void become_hbrun(const char *path, char *const *line, int out,
-                         pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent || dup2(out, STDOUT_FILENO) < 0) {
-        _exit(HB_EXIT_INTERNAL);
-    }
-    execv(path, line);
-    hb_log(HB_ERROR, "perf: %s cannot be started: %s", path, strerror(errno));
-    _exit(HB_EXIT_NOT_FOUND);
-}
-
 /* Rows are shown; whatever else ranks print is passed on. */
-static void show_rows(int fd, struct hb_perf_view *view)
+static void take_line(void *arg, const char *line)
 {
-    FILE *in = fdopen(fd, "r");
-    char *line = NULL;
-    size_t size = 0;
+    struct hb_perf_row row;
 
-    while (in != NULL && getline(&line, &size, in) > 0) {
-        struct hb_perf_row row;
-
-        if (hb_perf_row_parse(&row, line)) {
-            hb_perf_view_add(view, &row);
-        } else if (strncmp(line, HB_PERF_CSV_HEAD "\n",
-                           sizeof HB_PERF_CSV_HEAD) != 0) {
-            fputs(line, stderr);
-        }
+    if (hb_perf_row_parse(&row, line)) {
+        hb_perf_view_add(arg, &row);
+    } else if (strncmp(line, HB_PERF_CSV_HEAD "\n",
+                       sizeof HB_PERF_CSV_HEAD) != 0) {
+        fputs(line, stderr);
     }
-    free(line);
-    if (in != NULL) {
-        fclose(in);
-    }
-}
-
-static int ended(pid_t pid)
-{
-    int status = 0;
-
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static int launch(const struct wanted *w, struct hb_perf_view *view)
 {
-    char *self = hb_self_exe(), *slash = strrchr(self, '/');
-    char *path = hb_xasprintf("%.*s/hbrun", (int)(slash - self), self);
     struct hb_strv line = HB_STRV_INIT;
-    struct hpcboot_error err;
-    pid_t parent = getpid();
-    int out[2] = {-1, -1}, status = HB_EXIT_INTERNAL, shown;
+    int status, shown;
 
-    launch_words(w, self, &line);
-    if (hb_fd_pipe(out, &err) < 0) {
-        hb_log(HB_ERROR, "perf: %s", err.text);
-    } else {
-        pid_t pid = fork();
-
-        if (pid == 0) {
-            become_hbrun(path, line.v, out[1], parent);
-        }
-        hbrun_pid = pid;
-        pass_signals_on();
-        hb_fd_close(&out[1]);
-        show_rows(out[0], view);
-        status = pid > 0 ? ended(pid) : HB_EXIT_INTERNAL;
-    }
+    launch_words(w, &line);
+    status = hb_run_hbrun(&line, "perf", take_line, view);
     shown = hb_perf_view_end(view);
     hb_strv_destroy(&line);
-    free(path);
-    free(self);
     return status != 0 ? status : shown;
 }
 

@@ -109,6 +109,13 @@ void hb_api_request_destroy(struct hpcboot_request *r);
 /* message.c: 1 done, 0 under way, < 0 the outcome. */
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
 
+/* stuck.c: of struct hb_coll_config. */
+void hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what);
+
+/* A call that the launcher carries out begins (enum hb_segment_waits) or ends
+ * (HB_WAITS_NOT): these may be seen to wait from their beginning on. */
+void hb_api_shows(uint32_t kind);
+
 /* A moment from a timeout in ms; 0: none. */
 int64_t hb_api_deadline(int timeout_ms);
 

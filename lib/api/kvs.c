@@ -108,9 +108,11 @@ int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
         return rc;
     }
     pthread_mutex_lock(&hb_api.lock);
+    hb_api_shows(HB_WAITS_FENCE);
     rc = hb_api.rdzv->ops->fence(hb_api.rdzv, scope == HPCBOOT_SCOPE_NODE,
                                  (flags & HPCBOOT_COLLECT) != 0,
                                  hb_api_deadline(timeout_ms), err);
+    hb_api_shows(HB_WAITS_NOT);
     pthread_mutex_unlock(&hb_api.lock);
     return rc;
 }

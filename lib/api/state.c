@@ -177,6 +177,7 @@ static int open_engines(struct hpcboot_error *err)
     config.threads = s->threads;
     config.check = flag("HPCBOOT_CHECK");
     config.alive = hb_api_alive;
+    config.stuck = hb_api_stuck;
     config.progress = s->nodes > 1 ? net_progress : NULL;
     config.idle = s->nodes > 1 ? net_idle : NULL;
     config.net_wish = getenv("HPCBOOT_COLL_NET");
@@ -274,6 +275,7 @@ int hpcboot_finalize(struct hpcboot_error *err)
     pthread_mutex_lock(&hb_api.lock);
     rc = hb_xport_flush(hb_api.xport, err);
     if (rc == 0) {
+        hb_api_shows(HB_WAITS_FINALIZE);
         rc = hb_api.rdzv->ops->finalize(hb_api.rdzv, err);
     }
     atomic_store(&hb_segment_slot(hb_api.memory,

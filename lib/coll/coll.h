@@ -60,6 +60,14 @@ struct hb_coll_heap {
     size_t size;
 };
 
+/* A wait that has grown long, for those who look from outside. */
+struct hb_coll_stuck {
+    int coll;         /* enum hpcboot_coll */
+    int on;           /* rank in the team; -1: somebody on another node */
+    uint64_t calls;   /* collectives that the rank has begun on the team */
+    int64_t since_ns; /* monotonic clock */
+};
+
 struct hb_coll_config {
     size_t struct_size;
     struct hb_coll_node_page *page; /* NULL: one rank on this node */
@@ -78,6 +86,10 @@ struct hb_coll_config {
     /* Sleeps until the network has something to move on, `ns` at most. NULL:
      * nothing tells, so naps stay short. */
     void (*idle)(void *ctx, int64_t ns);
+    /* Told while a wait is long, and once when it is over (what NULL).
+     * team_ctx NULL: it waits for something that is no team's, and of *what
+     * since_ns alone counts. NULL: nobody is to know. */
+    void (*stuck)(void *ctx, void *team_ctx, const struct hb_coll_stuck *what);
     void *ctx;
     /* How collectives between nodes are to be made, the same at all ranks:
      * "flat" or "nodes", "leaders=N", COLLECTIVE=ALGORITHM[:RADIX or

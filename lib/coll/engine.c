@@ -343,6 +343,7 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
     status_end(t);
+    hb_wait_over(t->engine);
     if (op->rows != NULL || op->scratch != NULL || op->net != NULL) {
         hb_op_clear(op);
     }
@@ -453,12 +454,14 @@ static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
     while (r->under_way) {
         int rc = hb_wait_pause(&w, t->engine, t, err);
         if (rc != HPCBOOT_OK && r->under_way) {
+            hb_wait_over(r->engine);
             return rc;
         }
         if (r->under_way && advance(t) > 0) {
             w.began_ns = 0;
         }
     }
+    hb_wait_over(r->engine);
     int rc = outcome(r, err);
     return rc > 0 ? HPCBOOT_OK : rc;
 }
@@ -512,12 +515,12 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
                                                                : deadline_ns};
     for (;;) {
         int rc = ready(arg);
-        if (rc != 0) {
-            return rc;
+        if (rc == 0) {
+            enter(engine);
+            rc = leave(engine, hb_wait_pause(&w, engine, NULL, err));
         }
-        enter(engine);
-        rc = leave(engine, hb_wait_pause(&w, engine, NULL, err));
         if (rc != HPCBOOT_OK) {
+            hb_wait_over(engine);
             return rc;
         }
     }

@@ -95,6 +95,7 @@ struct hb_coll_engine {
     pthread_mutex_t lock;
     bool locking;
     bool crowded;        /* this rank is counted in page->crowded */
+    bool stuck;          /* config.stuck was told of a wait */
     bool asymmetric;     /* parking pays for the fence of posting */
     int64_t sample_ns;   /* when involuntary switches were last counted */
     long sample_switches;
@@ -231,6 +232,7 @@ struct hb_wait {
 int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
                   struct hb_coll_team *t, struct hpcboot_error *err);
 void hb_wait_wake(struct hb_coll_team *t); /* after a post */
+void hb_wait_over(struct hb_coll_engine *e); /* who looks on may know */
 void hb_wait_setup(struct hb_coll_engine *e);
 void hb_wait_teardown(struct hb_coll_engine *e);
 /* Looks at the node's page and asks `alive`; an error is kept by the team. */

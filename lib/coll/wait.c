@@ -20,7 +20,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/engine.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -244,6 +244,40 @@ static void show_stuck(struct hb_coll_team *t, int64_t since_ns)
     }
 }
 
+/* The call that the team is in: the first under way, else the blocking one. */
+static int current(const struct hb_coll_team *t)
+{
+    return t->first != NULL
+               ? (int)t->first->op.coll
+               : atomic_load_explicit(&t->ranks[t->me].coll,
+                                      memory_order_relaxed) - 1;
+}
+
+static void tell(struct hb_coll_engine *e, struct hb_coll_team *t,
+                 int64_t since_ns)
+{
+    struct hb_coll_stuck what = {.since_ns = since_ns, .on = -1};
+
+    if (e->config.stuck == NULL) {
+        return;
+    }
+    if (t != NULL) {
+        what.coll = current(t);
+        what.on = t->want >= 0 ? t->local[t->want] : -1;
+        what.calls = t->calls;
+    }
+    e->stuck = true;
+    e->config.stuck(e->config.ctx, t != NULL ? t->ctx : NULL, &what);
+}
+
+void hb_wait_over(struct hb_coll_engine *e)
+{
+    if (e->stuck) {
+        e->stuck = false;
+        e->config.stuck(e->config.ctx, NULL, NULL);
+    }
+}
+
 static void rest(struct hb_wait *w, struct hb_coll_engine *e,
                  struct hb_coll_team *t, enum hb_coll_wait mode, int64_t now)
 {
@@ -261,6 +295,9 @@ static void rest(struct hb_wait *w, struct hb_coll_engine *e,
     }
     if (t != NULL && waited > STUCK_NS) {
         show_stuck(t, w->began_ns);
+    }
+    if (waited > STUCK_NS) {
+        tell(e, t, w->began_ns);
     }
     park(e, t, park_ns(e, waited, left));
 }

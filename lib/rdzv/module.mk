@@ -15,7 +15,7 @@ libhb_a_SOURCES += \
     %D%/native_server.c %D%/native_server.h \
     %D%/node_values.c \
     %D%/native_store.c %D%/native_store.h \
-    %D%/segment.c %D%/segment.h
+    %D%/segment.c %D%/segment_impl.h %D%/segment_look.c %D%/segment.h
 
 if HAVE_PMIX
 pkglib_LTLIBRARIES += hb_pmixc.la
@@ -30,6 +30,12 @@ TESTS += tests/fuzz/fuzz_fence
 tests_fuzz_fuzz_fence_SOURCES = tests/fuzz/fuzz_fence.c tests/fuzz/replay.c
 tests_fuzz_fuzz_fence_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/fence
+
+check_PROGRAMS += tests/fuzz/fuzz_segment
+TESTS += tests/fuzz/fuzz_segment
+tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/replay.c
+tests_fuzz_fuzz_segment_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/segment
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_native tests/unit/test_segment

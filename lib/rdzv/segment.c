@@ -18,7 +18,7 @@
  * trust each other, as they share one job and one user. */
 #include "config.h"
 
-#include "lib/rdzv/segment.h"
+#include "lib/rdzv/segment_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,26 +32,10 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define MAGIC 0x68706373656731ull /* "hpcseg1" */
-#define PAGE 4096u
-/* Deaths told one by one; a job that loses more is not going to go on. */
-#define DEATHS_MAX 1024u
 #define FIRST_PAGE 0x80000000u /* mark in the heap's map */
 #define LOCK_SPINS 64 /* looks at the lock between two at its owner */
 
-struct head {
-    uint64_t magic, size;
-    uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
-    uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
-    uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
-    _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
-    _Atomic uint32_t n_deaths;
-    _Atomic uint64_t hint; /* where a search of the heap begins */
-    struct hb_segment_meeting meeting;
-    _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];
-};
-
-static struct head *head_of(const struct hb_segment *s)
+static struct hb_segment_head *head_of(const struct hb_segment *s)
 {
     return s->base;
 }
@@ -75,7 +59,7 @@ static uint64_t place(uint64_t *end, uint64_t bytes)
     return begin;
 }
 
-static void lay_out(const struct hb_segment_spec *spec, struct head *h)
+static void lay_out(const struct hb_segment_spec *spec, struct hb_segment_head *h)
 {
     uint64_t end = up_to_page(sizeof *h), names = 0;
 
@@ -107,7 +91,7 @@ static void lay_out(const struct hb_segment_spec *spec, struct head *h)
 
 static void fill_in(struct hb_segment *s, const struct hb_segment_spec *spec)
 {
-    struct head *h = head_of(s);
+    struct hb_segment_head *h = head_of(s);
     uint32_t *name_at = at(s, h->name_at), pos = 0;
     char *names = at(s, h->names);
 
@@ -183,7 +167,7 @@ int hb_segment_create(struct hb_segment *out,
                       const struct hb_segment_spec *spec,
                       struct hpcboot_error *err)
 {
-    struct head h;
+    struct hb_segment_head h;
     int fd, rc;
 
     lay_out(spec, &h);
@@ -196,33 +180,10 @@ int hb_segment_create(struct hb_segment *out,
         hb_fd_close(&fd);
         return rc;
     }
-    memcpy(out->base, &h, offsetof(struct head, lock));
+    memcpy(out->base, &h, offsetof(struct hb_segment_head, lock));
     fill_in(out, spec);
     head_of(out)->magic = MAGIC;
     return 0;
-}
-
-static int fits(const struct head *h, uint64_t offset, uint64_t n,
-                uint64_t each)
-{
-    return offset % PAGE == 0 && offset <= h->size &&
-           n <= (h->size - offset) / (each > 0 ? each : 1);
-}
-
-static int sound(const struct head *h, uint64_t size)
-{
-    return h->magic == MAGIC && h->size == size && h->node < h->n_nodes &&
-           h->n_local >= 1 && h->n_local <= h->n_ranks &&
-           fits(h, h->slots, h->n_local, sizeof(struct hb_segment_slot)) &&
-           fits(h, h->deaths, DEATHS_MAX, sizeof(struct hb_death)) &&
-           fits(h, h->node_of, h->n_ranks, sizeof(uint32_t)) &&
-           fits(h, h->local_rank, h->n_ranks, sizeof(uint32_t)) &&
-           fits(h, h->name_at, h->n_nodes, sizeof(uint32_t)) &&
-           fits(h, h->names, h->names_bytes, 1) &&
-           fits(h, h->addresses, h->n_ranks, HB_SEGMENT_ADDRESS_MAX) &&
-           fits(h, h->regions, HB_SEGMENT_REGIONS, h->region_bytes) &&
-           fits(h, h->map, h->heap_pages, sizeof(uint32_t)) &&
-           fits(h, h->heap, h->heap_pages, PAGE);
 }
 
 int hb_segment_attach(struct hb_segment *out, int fd,
@@ -232,7 +193,7 @@ int hb_segment_attach(struct hb_segment *out, int fd,
     struct stat st;
     int rc;
 
-    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct head)) {
+    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct hb_segment_head)) {
         hb_fd_close(&fd);
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "what the agent handed over "
                        "is no memory of a job");
@@ -242,7 +203,7 @@ int hb_segment_attach(struct hb_segment *out, int fd,
         hb_fd_close(&fd);
         return rc;
     }
-    if (!sound(head_of(&s), s.size)) {
+    if (!hb_segment_sound(head_of(&s), s.size)) {
         hb_segment_close(&s);
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the memory of the job is of "
                        "another version of hpcboot");
@@ -300,7 +261,7 @@ const uint32_t *hb_segment_local_rank(const struct hb_segment *s)
 
 const char *hb_segment_name(const struct hb_segment *s, uint32_t node)
 {
-    const struct head *h = head_of(s);
+    const struct hb_segment_head *h = head_of(s);
     const uint32_t *name_at = at(s, h->name_at);
 
     return (const char *)at(s, h->names) + name_at[node];
@@ -332,7 +293,7 @@ void *hb_segment_page(const struct hb_segment *s)
 void *hb_segment_region(const struct hb_segment *s, unsigned which,
                         size_t *size_out)
 {
-    const struct head *h = head_of(s);
+    const struct hb_segment_head *h = head_of(s);
 
     *size_out = h->region_bytes;
     return at(s, h->regions + which * h->region_bytes);
@@ -340,7 +301,7 @@ void *hb_segment_region(const struct hb_segment *s, unsigned which,
 
 void *hb_segment_heap(const struct hb_segment *s, size_t *size_out)
 {
-    const struct head *h = head_of(s);
+    const struct hb_segment_head *h = head_of(s);
 
     *size_out = h->heap_pages * PAGE;
     return at(s, h->heap);
@@ -350,7 +311,7 @@ int hb_segment_set_address(struct hb_segment *s, uint32_t rank,
                            const void *data, size_t len,
                            struct hpcboot_error *err)
 {
-    const struct head *h = head_of(s);
+    const struct hb_segment_head *h = head_of(s);
     char *to = at(s, h->addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
 
     if (rank >= h->n_ranks || len + 1 > HB_SEGMENT_ADDRESS_MAX) {
@@ -433,7 +394,7 @@ const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
 int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
                          const char *text)
 {
-    struct head *h = head_of(s);
+    struct hb_segment_head *h = head_of(s);
     const uint32_t *node_of = hb_segment_node_of(s);
     uint32_t n;
     int is_new;
@@ -479,7 +440,7 @@ static int64_t find_pages(const uint32_t *map, uint64_t from, uint64_t to,
 int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
                      uint64_t *offset_out, struct hpcboot_error *err)
 {
-    struct head *h = head_of(s);
+    struct hb_segment_head *h = head_of(s);
     uint32_t *map = at(s, h->map);
     uint64_t want = up_to_page(bytes > 0 ? bytes : 1) / PAGE;
     int64_t first = -1;
@@ -510,7 +471,7 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
 
 int hb_segment_free(struct hb_segment *s, uint64_t offset)
 {
-    struct head *h = head_of(s);
+    struct hb_segment_head *h = head_of(s);
     uint32_t *map = at(s, h->map);
     uint64_t first = (offset - h->heap) / PAGE, n = 1;
     uint32_t owner;

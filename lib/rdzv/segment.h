@@ -25,12 +25,32 @@ enum hb_segment_state {
     HB_RANK_ABSENT, HB_RANK_IN, HB_RANK_OUT, HB_RANK_DEAD
 };
 
-struct hb_segment_slot { /* of a local rank; a cache line pair of its own */
+/* What a local rank has waited for so long that others may want to know. */
+enum hb_segment_waits {
+    HB_WAITS_NOT,
+    HB_WAITS_RECV, /* a message of `tag`, or any (-1) */
+    HB_WAITS_FENCE,
+    HB_WAITS_FINALIZE,
+    HB_WAITS_OTHER,
+    HB_WAITS_COLL /* and those above, for enum hpcboot_coll */
+};
+struct hb_segment_wait {
+    _Atomic uint32_t kind; /* written last, cleared first */
+    _Atomic uint32_t team; /* its number, and how many ranks it has */
+    _Atomic uint32_t team_size;
+    _Atomic int32_t on;    /* rank in the world; -1: any, or not known */
+    _Atomic int32_t tag;
+    _Atomic uint64_t calls; /* on that team, this one included */
+    _Atomic int64_t since_ns; /* monotonic clock of the node */
+};
+
+struct hb_segment_slot { /* of a local rank; cache line pairs of its own */
     _Alignas(128) _Atomic uint32_t state; /* enum hb_segment_state */
     _Atomic int32_t pid;                  /* in its own PID namespace */
     _Atomic uint64_t pid_space;           /* inode of that namespace */
     _Atomic uint64_t inbox;               /* lib/xport/inbox.c */
     _Atomic uint64_t values;              /* node_values.c */
+    _Alignas(128) struct hb_segment_wait wait;
 };
 
 #define HB_DEATH_TEXT_MAX 248u
@@ -112,5 +132,28 @@ struct hb_segment_meeting {
     _Atomic uint32_t turn;
 };
 struct hb_segment_meeting *hb_segment_meeting(const struct hb_segment *s);
+
+/* ---- from outside the job ---- */
+
+/* A copy of what a local rank shows. */
+struct hb_segment_seen {
+    uint32_t rank;        /* in the world */
+    uint32_t state;       /* enum hb_segment_state, or anything */
+    int32_t pid;
+    uint64_t pid_space;
+    uint32_t kind, team, team_size;
+    int32_t on, tag;
+    uint64_t calls;
+    int64_t since_ns;
+};
+struct hb_segment_look {
+    uint32_t n_ranks, n_nodes, node, n;
+    struct hb_segment_seen *v; /* [n]; free() */
+};
+/* Reads the memory of a job that is not this process's, by its descriptor and
+ * without mapping it. Nothing that stands there is believed but for showing
+ * it. ERR_NOT_FOUND: it is no such memory. */
+int hb_segment_look(int fd, struct hb_segment_look *out,
+                    struct hpcboot_error *err);
 
 #endif

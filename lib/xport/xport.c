@@ -224,6 +224,23 @@ void hb_xport_idle(struct hb_xport *x, int64_t ns)
     (void)ppoll(&p, 1, &ts, NULL);
 }
 
+int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
+                    struct hb_xport_wanted *out)
+{
+    const struct hb_xport_req *r;
+
+    pthread_mutex_lock(&x->lock);
+    for (r = x->posted; r != NULL && (r->context & 1) != odd; r = r->next) {
+    }
+    if (r != NULL) {
+        *out = (struct hb_xport_wanted){
+            .source = r->peer, .context = r->context, .tag = r->tag,
+            .mask = r->mask};
+    }
+    pthread_mutex_unlock(&x->lock);
+    return r != NULL;
+}
+
 int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err)
 {

@@ -67,6 +67,16 @@ struct hb_xport_info {
     uint64_t tag;
     size_t size; /* of the message, which may not have fitted */
 };
+/* The oldest receive that has no message yet, of contexts that are odd (1) or
+ * even (0); source may be HB_XPORT_ANY. 0: there is none. */
+struct hb_xport_wanted {
+    int source;
+    uint32_t context;
+    uint64_t tag, mask;
+};
+int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
+                    struct hb_xport_wanted *out);
+
 /* 1: done, *info (may be NULL) is that of a receive; 0: under way; negative:
  * failed. The request is freed unless it is under way. ERR_LIMIT: the message
  * was longer than the capacity; ERR_PEER_DEAD: the connection to info->source

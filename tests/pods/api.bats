@@ -76,3 +76,22 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     says '^rank 4 goes on as 2 of 3'
     pods_clean 1 2
 }
+
+@test "hpcboot stuck from the launcher's pod: who waits for whom on all hosts" {
+    pod_job "$hbrun" -H pod-1:2,pod-2:1 "$HB_BUILDDIR/tests/cli/stuckprobe" \
+        absent
+    # shellcheck disable=SC2317  # called by wait_until
+    sees() {
+        output=$(pod 0 timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" \
+            stuck -H pod-1,pod-2) &&
+            grep -Eq '^ranks? 0.* waits? for rank 2 on pod-2, which waits for' \
+                <<< "$output"
+    }
+    wait_until sees || { echo "$output"; false; }
+    says '^ +0  pod-1 .* in barrier of the world, call 2, waits for rank 2, '
+    says '^ +1  pod-1 .* in barrier of the world, call 2, waits for rank [02]'
+    says '^ +2  pod-2 .*; waits in no call of hpcboot$'
+    pod 0 bash -c 'kill "$(cat /tmp/launcher)"'
+    pod_job_ends
+    pods_clean 1 2
+}

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -128,6 +129,32 @@ static void test_offsets_of_a_liar_are_refused(void **state)
     hb_segment_close(&s);
 }
 
+static void test_an_onlooker_sees_what_ranks_wait_for(void **state)
+{
+    struct hb_segment s = make();
+    struct hb_segment_look look;
+    struct hb_segment_wait *w = &hb_segment_slot(&s, 1)->wait;
+    int fd = memfd_create("other", MFD_CLOEXEC);
+
+    hb_segment_slot(&s, 1)->state = HB_RANK_IN;
+    w->kind = HB_WAITS_COLL + 3;
+    w->on = 1;
+    w->calls = 17;
+    assert_int_equal(hb_segment_look(s.fd, &look, NULL), 0);
+    assert_int_equal(look.n, 2);
+    assert_int_equal(look.v[0].rank, 0);
+    assert_int_equal(look.v[0].kind, HB_WAITS_NOT);
+    assert_int_equal(look.v[1].rank, 2);
+    assert_int_equal(look.v[1].kind, HB_WAITS_COLL + 3);
+    assert_int_equal(look.v[1].on, 1);
+    assert_int_equal(look.v[1].calls, 17);
+    free(look.v);
+    assert_int_equal(hb_segment_look(fd, &look, NULL),
+                     HPCBOOT_ERR_NOT_FOUND);
+    close(fd);
+    hb_segment_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_it_cannot_shrink),
         cmocka_unit_test(test_other_memory_is_refused),
         cmocka_unit_test(test_offsets_of_a_liar_are_refused),
+        cmocka_unit_test(test_an_onlooker_sees_what_ranks_wait_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

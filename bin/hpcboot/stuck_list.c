@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Ranks that were looked at, as lines between hosts, and as tables with who
+ * holds up whom. */
+
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/hpcboot/stuck.h"
+#include "lib/base/str.h"
+
+#define RANKS_NAMED 8 /* in a sentence */
+
+void hb_stuck_add(struct hb_stuck_list *l, const struct hb_stuck_rank *r)
+{
+    l->v = hb_xrealloc(l->v, (l->n + 1) * sizeof *l->v);
+    l->v[l->n++] = *r;
+}
+
+void hb_stuck_destroy(struct hb_stuck_list *l)
+{
+    free(l->v);
+    l->v = NULL;
+    l->n = 0;
+}
+
+/* Nothing that a terminal would obey, and no tab. */
+static void put_clean(char *out, size_t size, const char *text)
+{
+    size_t n = 0;
+
+    for (; *text != '\0' && n + 1 < size; text++) {
+        out[n++] = *text >= ' ' && *text != 0x7f ? *text : '?';
+    }
+    out[n] = '\0';
+}
+
+void hb_stuck_line(const struct hb_stuck_rank *r, char *out, size_t size)
+{
+    char host[HB_STUCK_HOST_MAX], what[HB_STUCK_WHAT_MAX];
+
+    put_clean(host, sizeof host, r->host);
+    put_clean(what, sizeof what, r->what);
+    snprintf(out, size, "%08x\t%u\t%u\t%d\t%d\t%c\t%u\t%s\t%s", r->job,
+             r->rank, r->size, r->on, r->pid, r->state, r->cpu, host, what);
+}
+
+int hb_stuck_parse(struct hb_stuck_rank *out, const char *line)
+{
+    struct hb_stuck_rank r = {0};
+    char host[HB_STUCK_HOST_MAX] = "", what[HB_STUCK_WHAT_MAX] = "";
+
+    if (sscanf(line, "%8x\t%u\t%u\t%d\t%d\t%c\t%u\t%63[^\t\n]\t%199[^\t\n]",
+               &r.job, &r.rank, &r.size, &r.on, &r.pid, &r.state, &r.cpu,
+               host, what) != 9) {
+        return 0;
+    }
+    put_clean(r.host, sizeof r.host, host);
+    put_clean(r.what, sizeof r.what, what);
+    *out = r;
+    return 1;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct hb_stuck_rank *x = a, *y = b;
+
+    return x->job != y->job ? (x->job < y->job ? -1 : 1)
+           : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : 0;
+}
+
+/* The ranks v[n] of one job. */
+struct job {
+    const struct hb_stuck_rank *v;
+    size_t n;
+};
+
+static const struct hb_stuck_rank *of_rank(const struct job *j, int rank)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        if (rank >= 0 && j->v[i].rank == (uint32_t)rank) {
+            return &j->v[i];
+        }
+    }
+    return NULL;
+}
+
+static void put_ranks(const uint32_t *ranks, size_t n)
+{
+    printf("rank%s", n == 1 ? "" : "s");
+    for (size_t i = 0; i < n && i < RANKS_NAMED; i++) {
+        printf("%s%u", i == 0 ? " " : i + 1 == n ? " and " : ", ", ranks[i]);
+    }
+    if (n > RANKS_NAMED) {
+        printf(" and %zu more", n - RANKS_NAMED);
+    }
+}
+
+/* Follows who waits for whom from each rank on. Where it ends at a rank that
+ * waits for nobody, that rank holds up the others; where it comes back, the
+ * ranks of the circle wait for each other. */
+static void say_circle(const struct job *j, const struct hb_stuck_rank *in)
+{
+    uint32_t ranks[RANKS_NAMED + 1];
+    const struct hb_stuck_rank *r = in;
+    size_t n = 0;
+
+    do {
+        if (r->rank < in->rank) {
+            return; /* told from its lowest rank */
+        }
+        if (n <= RANKS_NAMED) {
+            ranks[n] = r->rank;
+        }
+        n++;
+        r = of_rank(j, r->on);
+    } while (r != in && n <= j->n);
+    put_ranks(ranks, n);
+    printf(" wait for each other: none of them can go on\n");
+}
+
+static void say_holder(const struct job *j, const struct hb_stuck_rank *end)
+{
+    uint32_t ranks[RANKS_NAMED];
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->n; i++) {
+        if (j->v[i].on == (int)end->rank) {
+            if (n < RANKS_NAMED) {
+                ranks[n] = j->v[i].rank;
+            }
+            n++;
+        }
+    }
+    if (n > 0) {
+        put_ranks(ranks, n);
+        printf(" wait%s for rank %u on %s, which waits for nobody: pid %d, "
+               "%s\n", n == 1 ? "s" : "", end->rank, end->host, end->pid,
+               end->what);
+    }
+}
+
+static int is_in_circle(const struct job *j, const struct hb_stuck_rank *in)
+{
+    const struct hb_stuck_rank *r = of_rank(j, in->on);
+
+    for (size_t n = 0; r != NULL && r != in && n < j->n; n++) {
+        r = of_rank(j, r->on);
+    }
+    return r == in;
+}
+
+static void show_job(const struct job *j)
+{
+    size_t width = strlen("host");
+
+    for (size_t i = 0; i < j->n; i++) {
+        size_t n = strlen(j->v[i].host);
+        width = n > width ? n : width;
+    }
+    printf("job %08x: %zu of %u ranks\n%6s  %-*s %8s %5s %5s  %s\n",
+           j->v->job, j->n, j->v->size, "rank", (int)width, "host", "pid",
+           "state", "cpu", "what");
+    for (size_t i = 0; i < j->n; i++) {
+        const struct hb_stuck_rank *r = &j->v[i];
+
+        printf("%6u  %-*s %8d %5c %4u%%  %s\n", r->rank, (int)width, r->host,
+               r->pid, r->state, r->cpu, r->what);
+    }
+    for (size_t i = 0; i < j->n; i++) {
+        if (is_in_circle(j, &j->v[i])) {
+            say_circle(j, &j->v[i]);
+        } else if (j->v[i].on < 0) {
+            say_holder(j, &j->v[i]);
+        }
+    }
+}
+
+size_t hb_stuck_show(struct hb_stuck_list *l, uint32_t job)
+{
+    size_t shown = 0;
+
+    if (l->n > 0) {
+        qsort(l->v, l->n, sizeof *l->v, by_rank);
+    }
+    for (size_t i = 0, end; i < l->n; i = end) {
+        for (end = i; end < l->n && l->v[end].job == l->v[i].job; end++) {
+        }
+        if (job == 0 || job == l->v[i].job) {
+            const struct job j = {&l->v[i], end - i};
+
+            printf("%s", shown > 0 ? "\n" : "");
+            show_job(&j);
+            shown += j.n;
+        }
+    }
+    return shown;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_RDZV_SEGMENT_IMPL_H
+#define HB_RDZV_SEGMENT_IMPL_H
+
+/* The head of a segment, for segment.c, which makes and uses it, and
+ * segment_look.c, which reads that of a stranger. */
+
+#include "lib/rdzv/segment.h"
+
+#define MAGIC 0x68706373656732ull /* "hpcseg2" */
+#define PAGE 4096u
+/* Deaths told one by one; a job that loses more is not going to go on. */
+#define DEATHS_MAX 1024u
+
+struct hb_segment_head {
+    uint64_t magic, size;
+    uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
+    uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
+    uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
+    _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
+    _Atomic uint32_t n_deaths;
+    _Atomic uint64_t hint; /* where a search of the heap begins */
+    struct hb_segment_meeting meeting;
+    _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];
+};
+
+/* Whether all that the head points at lies inside `size` bytes. */
+int hb_segment_sound(const struct hb_segment_head *h, uint64_t size);
+
+#endif

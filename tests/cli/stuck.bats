@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot stuck: programs that wait for something that does not come, seen from
+# outside. What is looked for is asked again until it is seen.
+
+load ../common
+setup() {
+    common_setup
+    hpcboot=$HB_BUILDDIR/hpcboot
+    probe=$HB_BUILDDIR/tests/cli/stuckprobe
+}
+teardown() { [ -z "${pid:-}" ] || { kill "$pid" && wait "$pid"; } || true; }
+
+stuck_in() { # WAY [HBRUN'S WORDS...]
+    local way=$1
+    shift
+    "$hbrun" -n 3 "$@" "$probe" "$way" 2> err &
+    pid=$!
+}
+# Of other tests that run at the same time jobs are seen too: this one's is
+# known by the processes that carry its mark.
+look() {
+    local job mine
+    mine=$(marked | tr '\n' ' ')
+    job=$(timeout -s KILL "$HB_LIMIT" "$hpcboot" stuck --here --lines |
+        awk -F '\t' -v mine=" $mine" 'index(mine, " " $5 " ") { print $1; exit }')
+    [ -n "$job" ] || return 1
+    output=$(timeout -s KILL "$HB_LIMIT" "$hpcboot" stuck --here "$job")
+}
+sees() { # EXPRESSION
+    look && grep -Eq -- "$1" <<< "$output"
+}
+waits_to_see() {
+    wait_until sees "$1" || { echo "$output"; return 1; }
+}
+
+@test "one rank does not come to a barrier" {
+    stuck_in absent
+    waits_to_see '^ranks 0 and 1 wait for rank 2 on .*, which waits for nobody'
+    says '^ +0 .* in barrier of the world, call 2, waits for rank 2, since [0-9.]+ s$'
+    says '^ +1 .* in barrier of the world, call 2, waits for rank 2, since'
+    says '^ +2 .* sleeps.*; waits in no call of hpcboot$'
+}
+
+@test "two ranks use two teams in different orders" {
+    stuck_in order
+    waits_to_see '^ranks 0 and 1 wait for each other: none of them can go on$'
+    says '^ +0 .* in barrier of team [0-9]+ \(2 ranks\), call 1, waits for rank 1'
+    says '^ +1 .* in barrier of team [0-9]+ \(2 ranks\), call 1, waits for rank 0'
+}
+
+@test "two ranks receive from each other" {
+    stuck_in recv
+    waits_to_see '^ranks 0 and 1 wait for each other'
+    says '^ +0 .* in recv \(team 1, tag 7\), waits for rank 1, since'
+}
+
+@test "a fence, and a rank that does not come to hpcboot_init" {
+    stuck_in fence
+    waits_to_see '^ +0 .* in fence, since'
+    says '^ +2 .*waits in no call of hpcboot$'
+    kill "$pid"
+    wait "$pid" || true
+    stuck_in late
+    waits_to_see '^ +2 .* sleeps'
+}
+
+@test "a rank that is stopped by SIGSTOP" {
+    stuck_in loop
+    wait_until look
+    stopped=$(awk '$1 == 1 { print $3 }' <<< "$output")
+    kill -STOP "$stopped"
+    waits_to_see '^ +1 .* T +[0-9]+%  stopped by a signal'
+    waits_to_see 'wait for rank 1 on .*, which waits for nobody: pid '
+    kill -CONT "$stopped"
+}
+
+@test "a rank that spins, of a program without the library" {
+    "$hbrun" -n 2 sh -c 'if [ "$HPCBOOT_RANK" = 1 ]; then
+        while :; do :; done; fi; sleep 1000' 2> err &
+    pid=$!
+    waits_to_see '^ +1 .* R +[0-9]+%  runs$'
+    says '^ +0 .* S +[0-9]+%  sleeps'
+}
+
+@test "memory that a rank has scribbled on" {
+    stuck_in scribble
+    wait_until lines_in err 1 # it says when it has done so
+    look || true
+    says_not 'barrier'
+    kill -0 "$pid"
+}
+
+@test "no job, and a wrong line" {
+    run "$hpcboot" stuck --here 1
+    ended_with 1
+    says 'there is no rank of such a job of this user'
+    run "$hpcboot" stuck zebra
+    ended_with 2
+    run "$hpcboot" stuck --nowhere
+    ended_with 2
+}

@@ -219,7 +219,8 @@ static void native_abort(void *arg, uint32_t rank, int code, const char *text)
 
 static void native_contact(void *arg, uint32_t rank, unsigned bits)
 {
-    agent_rank_contact(((struct agent_native *)arg)->agent, rank, bits);
+    agent_rank_contact(((struct agent_native *)arg)->agent, rank,
+                       bits | HB_CONTACT_NATIVE);
 }
 
 /* The user's wish, in the environment of the first app. */

@@ -221,7 +221,7 @@ struct job {
     int end_signal;         /* what ends ranks; 0: TERM */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
     int contact_noted;
-    int initialised; /* a rank has called its server's init */
+    unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */
     unsigned interrupts;
     struct event *signals[16];
     unsigned n_signals;

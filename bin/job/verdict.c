@@ -175,12 +175,14 @@ static void put_sentence(struct hb_verdict *v, const struct hb_cause *c)
         put_abort(out, size, c);
         break;
     case HB_CAUSE_NO_INIT:
-        snprintf(out, size, "exited with status 0 and never called MPI_Init, "
-                 "where other ranks wait for it");
+        snprintf(out, size, "exited with status 0 and never called %s, "
+                 "where other ranks wait for it",
+                 c->of_library ? "hpcboot_init" : "MPI_Init");
         break;
     case HB_CAUSE_NO_FINALIZE:
-        snprintf(out, size, "exited with status 0 without finalizing MPI "
-                 "while other ranks were still running");
+        snprintf(out, size, "exited with status 0 without %s "
+                 "while other ranks were still running",
+                 c->of_library ? "hpcboot_finalize" : "finalizing MPI");
         break;
     case HB_CAUSE_HOST:
         snprintf(out, size, "%s%s%s%s", c->host != NULL ? "host " : "",

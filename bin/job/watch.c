@@ -103,6 +103,12 @@ static int did_as_told(const struct hb_msg_rank_exit *m)
                        WTERMSIG(m->wait_status) == SIGKILL);
 }
 
+/* Whether the library is what ranks with this contact begin and end with. */
+static int is_of_library(unsigned contact)
+{
+    return (contact & HB_CONTACT_NATIVE) && !(contact & HB_CONTACT_MPI);
+}
+
 /* What, if anything, is wrong with how a rank ended. */
 static enum hb_cause_kind exit_kind(const struct job *j,
                                     const struct hb_msg_rank_exit *m)
@@ -162,6 +168,8 @@ static void rank_has_failed(struct job_host *h,
         .kind = kind, .time_ns = host_time(h, m->time_ns), .rank = m->rank,
         .host = h->spec->name, .core_dumped = m->core_dumped,
         .evidence = m->evidence,
+        .of_library = is_of_library(kind == HB_CAUSE_NO_INIT
+                                        ? j->initialised : m->contact),
         .code = WIFSIGNALED(m->wait_status) ? WTERMSIG(m->wait_status)
                                             : WEXITSTATUS(m->wait_status),
     };
@@ -293,11 +301,11 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
-/* MPI_Init waits for all ranks of the job: those that have ended without it
- * will not come. */
-static void on_first_init(struct job *j)
+/* MPI_Init waits for all ranks of the job, as does hpcboot_init: those that
+ * have ended without it will not come. */
+static void on_first_init(struct job *j, unsigned contact)
 {
-    j->initialised = 1;
+    j->initialised = contact;
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         const struct job_rank *rank = &j->ranks[r];
 
@@ -305,6 +313,7 @@ static void on_first_init(struct job *j)
             (rank->contact & HB_CONTACT_INIT) == 0) {
             const struct hb_cause cause = {
                 .kind = HB_CAUSE_NO_INIT, .time_ns = hb_now_ns(), .rank = r,
+                .of_library = is_of_library(contact),
                 .host = j->map->node_names[j->map->node_of_rank[r]],
             };
 
@@ -324,7 +333,7 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
 
     if (rc == 0 && (m.contact & HB_CONTACT_INIT) != 0) {
         job_event_host(h, "host_initialised", NULL);
-        on_first_init(j);
+        on_first_init(j, m.contact);
     } else if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
         j->contact_noted = 1;
         hb_log(HB_WARN, "rank %u on %s links an MPI library and has not "

@@ -80,13 +80,14 @@ END
 @test "a rank that ends without finalize is as dead" {
     run hb -n 2 "$probe" left
     says '^rank 0 hears: rank 1 on .* ended with exit status 0 and without'
+    says 'rank 1 on .* exited with status 0 without hpcboot_finalize while other'
 }
 
 @test "a rank that never comes" {
     run hb -n 3 bash -c '[ "$HPCBOOT_RANK" != 1 ] || exit 0; exec "$0"' \
         "$probe"
     [ "$status" -ne 0 ]
-    says 'rank 1 on .* exited with status 0 and never'
+    says 'rank 1 on .* exited with status 0 and never called hpcboot_init, '
 }
 
 @test "deadlines of an init, a call, and a wait" {

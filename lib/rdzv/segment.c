@@ -59,7 +59,8 @@ static uint64_t place(uint64_t *end, uint64_t bytes)
     return begin;
 }
 
-static void lay_out(const struct hb_segment_spec *spec, struct hb_segment_head *h)
+static void lay_out(const struct hb_segment_spec *spec,
+                    struct hb_segment_head *h)
 {
     uint64_t end = up_to_page(sizeof *h), names = 0;
 
@@ -193,7 +194,8 @@ int hb_segment_attach(struct hb_segment *out, int fd,
     struct stat st;
     int rc;
 
-    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct hb_segment_head)) {
+    if (fstat(fd, &st) < 0 ||
+        st.st_size < (off_t)sizeof(struct hb_segment_head)) {
         hb_fd_close(&fd);
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "what the agent handed over "
                        "is no memory of a job");

@@ -283,7 +283,7 @@ double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
     return m->latency_us + bytes * MBPS_PER_BYTE_US / mbps;
 }
 
-enum hb_carrier hb_choose(const struct hb_caps *a, const struct hb_caps *b)
+enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b)
 {
     enum hb_carrier best = HB_BY_NONE;
     double least = 0;

@@ -46,7 +46,7 @@ int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps);
 /* The fastest net device that is up. */
 void hb_caps_net(const char *root, struct hb_caps *caps);
 
-enum hb_carrier hb_choose(const struct hb_caps *a, const struct hb_caps *b);
+enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b);
 /* Modelled: microseconds for a message of so many bytes, one way. */
 double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
                        const struct hb_caps *b, double bytes);

@@ -189,7 +189,7 @@ static int answer(struct hb_tcp_conn *c, const struct hb_caps *theirs)
     struct iovec v[2];
     struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
 
-    c->by = hb_choose(&t->caps, theirs);
+    c->by = hb_carry_by(&t->caps, theirs);
     if (c->by == HB_BY_UCX) {
         more = hb_ucx_address(t->ucx, &len);
     } else if (c->by == HB_BY_NONE) {

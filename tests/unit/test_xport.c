@@ -325,15 +325,16 @@ static void test_both_ends_choose_alike(void **state)
 
     for (int a = 0; a < n; a++) {
         for (int b = 0; b < n; b++) {
-            assert_int_equal(hb_choose(&c[a], &c[b]), hb_choose(&c[b], &c[a]));
+            assert_int_equal(hb_carry_by(&c[a], &c[b]),
+                             hb_carry_by(&c[b], &c[a]));
         }
     }
-    assert_int_equal(hb_choose(&c[1], &c[1]), HB_BY_UCX);
-    assert_int_equal(hb_choose(&c[2], &c[2]), HB_BY_UCX);
-    assert_int_equal(hb_choose(&c[1], &c[2]), HB_BY_TCP);
-    assert_int_equal(hb_choose(&c[3], &c[3]), HB_BY_TCP);
-    assert_int_equal(hb_choose(&c[3], &c[4]), HB_BY_UCX);
-    assert_int_equal(hb_choose(&c[0], &c[4]), HB_BY_NONE);
+    assert_int_equal(hb_carry_by(&c[1], &c[1]), HB_BY_UCX);
+    assert_int_equal(hb_carry_by(&c[2], &c[2]), HB_BY_UCX);
+    assert_int_equal(hb_carry_by(&c[1], &c[2]), HB_BY_TCP);
+    assert_int_equal(hb_carry_by(&c[3], &c[3]), HB_BY_TCP);
+    assert_int_equal(hb_carry_by(&c[3], &c[4]), HB_BY_UCX);
+    assert_int_equal(hb_carry_by(&c[0], &c[4]), HB_BY_NONE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

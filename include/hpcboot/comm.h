@@ -62,6 +62,19 @@ int hpcboot_team_set(struct hpcboot_team *team,
                      enum hpcboot_team_setting setting, int value,
                      struct hpcboot_error *err);
 
+/* How messages of this rank to a rank of the world go. */
+struct hpcboot_transport {
+    size_t struct_size;
+    char name[16];    /* "self", "shm" (memory of the node), "tcp", "ucx";
+                       * "none": ranks of two nodes choose with the first
+                       * message between them */
+    char detail[240]; /* the device or the address; with tcp, why not ucx */
+};
+#define HPCBOOT_TRANSPORT_INIT {.struct_size = sizeof(struct hpcboot_transport)}
+/* ERR_USAGE: no such rank. */
+int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
+                         struct hpcboot_error *err);
+
 /* What was started and is not complete. A request belongs to the caller until
  * a test or wait reports it complete, which frees it and sets the pointer to
  * NULL, or, when it is persistent, makes it ready for hpcboot_start. The

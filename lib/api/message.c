@@ -4,6 +4,8 @@
  * odd ones are those of the collectives. */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "lib/api/api.h"
 #include "lib/base/clock.h"
 
@@ -33,6 +35,25 @@ static int check(const char *call, const struct hpcboot_team *team, int peer,
                        "%p", call, (long long)size, data);
     }
     return 0;
+}
+
+int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
+                         struct hpcboot_error *err)
+{
+    int rc = hb_api_ready("hpcboot_transport_of", err);
+
+    if (rc == 0 && (rank < 0 || rank >= hb_api.size || out == NULL ||
+                    out->struct_size != sizeof *out)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_transport_of: there is "
+                     "no rank %d, or the result does not begin with "
+                     "HPCBOOT_TRANSPORT_INIT", rank);
+    }
+    if (rc == 0) {
+        snprintf(out->name, sizeof out->name, "%s",
+                 hb_xport_transport(hb_api.xport, (uint32_t)rank, out->detail,
+                                    sizeof out->detail));
+    }
+    return rc;
 }
 
 static int rank_in(const struct hpcboot_team *team, int world)

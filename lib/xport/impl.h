@@ -96,7 +96,10 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);
 int hb_tcp_progress(struct hb_tcp *t);
-int hb_tcp_event_fd(const struct hb_tcp *t); /* readable: see to progress */
+/* 1: sleep until one of fds is readable; 0: there is something to do. */
+int hb_tcp_arm_idle(struct hb_tcp *t, int fds[2]);
+const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
+                             size_t size);
 int hb_tcp_busy(const struct hb_tcp *t); /* something is not written yet */
 /* All is written: peers learn how much that was. */
 void hb_tcp_bye(struct hb_tcp *t);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -349,9 +350,47 @@ int hb_tcp_progress(struct hb_tcp *t)
     return moved;
 }
 
-int hb_tcp_event_fd(const struct hb_tcp *t)
+int hb_tcp_arm_idle(struct hb_tcp *t, int fds[2])
 {
-    return t->epoll_fd;
+    fds[0] = t->epoll_fd;
+    fds[1] = t->ucx != NULL ? hb_ucx_event_fd(t->ucx) : -1;
+    return t->ucx == NULL ||
+           (hb_ucx_progress(t->ucx) == 0 && hb_ucx_arm(t->ucx));
+}
+
+/* The connection that we opened; else the one that the peer has. */
+static struct hb_tcp_conn *any_conn(const struct hb_tcp *t, uint32_t rank)
+{
+    struct hb_tcp_conn *c = t->out[rank];
+
+    if (c == NULL || c->state != HB_TCP_READY) {
+        for (c = t->in; c != NULL && !(c->state == HB_TCP_READY &&
+                                       c->peer == rank); c = c->next) {
+        }
+    }
+    return c;
+}
+
+const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
+                             size_t size)
+{
+    struct hb_tcp_conn *c = any_conn(t, rank);
+    struct sockaddr_storage at;
+    socklen_t len = sizeof at;
+    char text[64];
+
+    if (c == NULL) {
+        return hb_carrier_name(HB_BY_NONE);
+    }
+    if (c->by == HB_BY_UCX && c->ep != NULL) {
+        hb_ucx_text(c, detail, size);
+    } else if (c->by == HB_BY_TCP &&
+               getpeername(c->fd, (struct sockaddr *)&at, &len) == 0) {
+        hb_sockaddr_text(&at, text, sizeof text);
+        snprintf(detail, size, "%s%s%s", text,
+                 t->ucx_why[0] != '\0' ? "; not by UCX: " : "", t->ucx_why);
+    }
+    return hb_carrier_name(c->by);
 }
 
 int hb_tcp_busy(const struct hb_tcp *t)

@@ -120,8 +120,10 @@ static void in_turn(struct hb_ucx_side *s, const struct hb_tcp_head *h,
     }
 }
 
-static void end_fetch(struct hb_inbound *in, const char *why)
+static void end_fetch(struct hb_ucx_side *s, struct hb_inbound *in,
+                      const char *why)
 {
+    const struct hb_xport_job *job = &s->tcp->x->job;
     struct hb_xport_req *r = in->req;
 
     r->fetching = 0;
@@ -129,8 +131,9 @@ static void end_fetch(struct hb_inbound *in, const char *why)
         hb_inbound_finish(in);
         return;
     }
-    hb_fail(&r->err, HPCBOOT_ERR_PEER_DEAD, "%s from rank %u: %s",
-            "a message did not come whole", in->source, why);
+    hb_fail(&r->err, HPCBOOT_ERR_PEER_DEAD, "a message of rank %u on %s did "
+            "not come whole: %s", in->source,
+            job->host(job->ctx, in->source), why);
     free(in->own);
     free(in);
     hb_req_finish(r, HPCBOOT_ERR_PEER_DEAD);
@@ -163,7 +166,7 @@ static int on_data(struct hb_ucx_side *s, const struct hb_tcp_head *h,
         rc = s->lib->fetch(s->ucx, message, to, size, in, why, sizeof why);
     }
     if (rc != 0) {
-        end_fetch(in, rc < 0 ? why : NULL);
+        end_fetch(s, in, rc < 0 ? why : NULL);
     }
     return 1;
 }
@@ -199,7 +202,7 @@ static int arrived(void *ctx, const void *head, size_t head_len,
 
 static void fetched(void *ctx, void *cookie, const char *why)
 {
-    end_fetch(cookie, why);
+    end_fetch(ctx, cookie, why);
 }
 
 /* ---- what leaves ---- */

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,10 +219,37 @@ int hb_xport_progress(struct hb_xport *x)
 void hb_xport_idle(struct hb_xport *x, int64_t ns)
 {
     struct timespec ts = {ns / 1000000000, ns % 1000000000};
-    struct pollfd p = {.fd = x->tcp != NULL ? hb_tcp_event_fd(x->tcp) : -1,
-                       .events = POLLIN};
+    int fds[2] = {-1, -1}, sleeps = 1;
 
-    (void)ppoll(&p, 1, &ts, NULL);
+    if (x->tcp != NULL) {
+        pthread_mutex_lock(&x->lock);
+        sleeps = hb_tcp_arm_idle(x->tcp, fds);
+        pthread_mutex_unlock(&x->lock);
+    }
+    if (sleeps) {
+        struct pollfd p[] = {{.fd = fds[0], .events = POLLIN},
+                             {.fd = fds[1], .events = POLLIN}};
+
+        (void)ppoll(p, 2, &ts, NULL);
+    }
+}
+
+const char *hb_xport_transport(struct hb_xport *x, uint32_t rank, char *detail,
+                               size_t size)
+{
+    const char *name;
+
+    snprintf(detail, size, "%s", "");
+    if (rank == x->job.rank) {
+        return "self";
+    }
+    if (x->job.node_of[rank] == x->job.node) {
+        return "shm";
+    }
+    pthread_mutex_lock(&x->lock);
+    name = hb_tcp_transport(x->tcp, rank, detail, size);
+    pthread_mutex_unlock(&x->lock);
+    return name;
 }
 
 int hb_xport_wanted(struct hb_xport *x, uint32_t odd,

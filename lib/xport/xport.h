@@ -89,6 +89,11 @@ int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
 /* Sleeps until a message from another node may have come, or can leave; `ns`
  * at most. Messages within the node wake nobody. */
 void hb_xport_idle(struct hb_xport *x, int64_t ns);
+/* How messages to and from a rank go: "self", "shm", "tcp" or "ucx", "none"
+ * before the first; detail: by what device or to which address, and why not by
+ * UCX. */
+const char *hb_xport_transport(struct hb_xport *x, uint32_t rank, char *detail,
+                               size_t size);
 /* Until all that was sent is with the other side's system. */
 int hb_xport_flush(struct hb_xport *x, struct hpcboot_error *err);
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Messages between hosts: `apinet ways`, `apinet until`, `apinet soak SECONDS
+ * SEED`.
+ *
+ * ways: each rank sends to each other one and says how that went. until: round
+ * the ring, short and long ones in turn, until it fails, and why. soak: in
+ * each turn all ranks send to the rank that is D further, with D and the size
+ * drawn from SEED, and look at every byte; the last lines say whether
+ * descriptors or memory have grown since the first tenth of the time. */
+#include "config.h"
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <hpcboot/hpcboot.h>
+
+#define MOST ((size_t)1 << 20)
+#define TURNS_BETWEEN 64 /* looks at the clock */
+
+static struct hpcboot_error err;
+static char *out, *in;
+
+#define MUST(call)                                                         \
+    do {                                                                   \
+        if ((call) < 0) {                                                  \
+            fprintf(stderr, "rank %d: %s\n", hpcboot_rank(), err.text);    \
+            exit(1);                                                       \
+        }                                                                  \
+    } while (0)
+
+static int shift(int to, int from, size_t size)
+{
+    struct hpcboot_request *r[2] = {NULL, NULL};
+    int rc = hpcboot_irecv(hpcboot_world(), from, 1, in, size, NULL, &r[0],
+                           &err);
+
+    if (rc == 0) {
+        rc = hpcboot_isend(hpcboot_world(), to, 1, out, size, &r[1], &err);
+    }
+    return rc == 0 ? hpcboot_wait_all(r, 2, 0, &err) : rc;
+}
+
+static void ways(void)
+{
+    int me = hpcboot_rank(), n = hpcboot_size();
+
+    for (int d = 1; d < n; d++) {
+        struct hpcboot_transport t = HPCBOOT_TRANSPORT_INIT;
+
+        MUST(shift((me + d) % n, (me + n - d) % n, 8));
+        MUST(hpcboot_transport_of((me + d) % n, &t, &err));
+        printf("rank %d to %d: %s %s\n", me, (me + d) % n, t.name, t.detail);
+    }
+}
+
+static void until(void)
+{
+    int me = hpcboot_rank(), n = hpcboot_size(), rc = 0;
+
+    for (int i = 0; rc == 0; i++) {
+        rc = shift((me + 1) % n, (me + n - 1) % n, i % 2 == 0 ? 8 : MOST);
+        if (i == 10) {
+            printf("rank %d is at it\n", me);
+            fflush(stdout);
+        }
+    }
+    printf("rank %d hears: %d, %s\n", me, rc, err.text);
+    fflush(stdout);
+    _exit(0);
+}
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static int descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (d != NULL && readdir(d) != NULL) {
+        n++;
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    return n;
+}
+
+static long resident_kb(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (f == NULL || fscanf(f, "%*d %ld", &pages) != 1) {
+        pages = -1;
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* One turn; all ranks draw the same. */
+static void turn(uint64_t *state, uint64_t number)
+{
+    int me = hpcboot_rank(), n = hpcboot_size();
+    int d = n > 1 ? 1 + (int)(next(state) % (uint64_t)(n - 1)) : 0;
+    size_t size = next(state) % ((size_t)1 << next(state) % 21);
+    int from = (me + n - d) % n;
+
+    memset(out, (int)(number + (uint64_t)me) & 0xff, size);
+    MUST(shift((me + d) % n, from, size));
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)in[i] != (unsigned char)(number + (uint64_t)from)) {
+            fprintf(stderr, "rank %d: byte %zu of %zu from %d is wrong\n", me,
+                    i, size, from);
+            exit(1);
+        }
+    }
+}
+
+/* The same at all ranks: whether rank 0's clock has come so far. */
+static int is_over(const struct timespec *begin, double seconds)
+{
+    struct timespec now;
+    int over;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    over = (double)(now.tv_sec - begin->tv_sec) +
+               (double)(now.tv_nsec - begin->tv_nsec) / 1e9 > seconds;
+    MUST(hpcboot_bcast(&over, sizeof over, HPCBOOT_BYTE, 0, hpcboot_world(),
+                       &err));
+    return over;
+}
+
+static void soak(double seconds, uint64_t state)
+{
+    struct timespec begin;
+    uint64_t number = 0;
+    int fds = 0;
+    long kb = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int part = 0; part < 2; part++) {
+        do {
+            for (int i = 0; i < TURNS_BETWEEN; i++) {
+                turn(&state, number++);
+            }
+        } while (!is_over(&begin, part == 0 ? seconds / 10 : seconds));
+        if (part == 0) {
+            fds = descriptors();
+            kb = resident_kb();
+        }
+    }
+    printf("rank %d: %llu turns, %d descriptors more, %ld kB more\n",
+           hpcboot_rank(), (unsigned long long)number, descriptors() - fds,
+           resident_kb() - kb);
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+
+    out = calloc(1, MOST);
+    in = calloc(1, MOST);
+    MUST(hpcboot_init(NULL, &err));
+    if (strcmp(word, "ways") == 0) {
+        ways();
+    } else if (strcmp(word, "until") == 0) {
+        until();
+    } else if (argc > 3) {
+        soak(atof(argv[2]), strtoull(argv[3], NULL, 10));
+    }
+    MUST(hpcboot_finalize(&err));
+    free(out);
+    free(in);
+    return 0;
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Messages between hosts, by each transport, over networks that are bad.
+
+load ../common
+
+setup_file() { lab_up net 3; }
+teardown_file() { lab_down; }
+setup() { net=$HB_BUILDDIR/tests/cli/apinet; }
+teardown() {
+    [ -z "${bad:-}" ] || pod 1 tc qdisc del dev "$bad" root
+    "$podlab" link 1 up
+}
+
+by() { pod_hb -x HPCBOOT_TRANSPORTS="$1" "${@:2}"; }
+need_ucx() {
+    [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || skip "built without UCX"
+}
+# netem_or_skip WORDS: pod-1's network from now on.
+netem_or_skip() {
+    local why
+    bad=$(pod 1 ip -o route get 10.77.0.1 | sed 's/.* dev \([^ ]*\).*/\1/')
+    why=$(pod 1 tc qdisc add dev "$bad" root netem "$@" 2>&1) || {
+        bad=
+        skip "no tc netem here: $why"
+    }
+}
+
+@test "ranks of three hosts, by TCP" {
+    run by tcp -H pod-0:2,pod-1,pod-2 "$net" ways
+    ended_with 0
+    says '^rank 0 to 1: shm'
+    says '^rank 0 to 2: tcp .*10\.77\.0\.2'
+    says '^rank 3 to 2: tcp '
+}
+
+@test "the same by UCX" {
+    need_ucx
+    run by ucx -H pod-0:2,pod-1,pod-2 "$net" ways
+    ended_with 0
+    says '^rank 0 to 1: shm'
+    says '^rank 0 to 2: ucx tcp/'
+    says '^rank 3 to 2: ucx tcp/'
+    [[ $output != *UCX* ]]
+}
+
+@test "hosts whose wishes do not agree" {
+    need_ucx
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0,pod-1 sh -c '
+        case $HPCBOOT_RANK in 0) wish=tcp ;; *) wish=ucx ;; esac
+        HPCBOOT_TRANSPORTS=$wish exec "$0" ways' "$net"
+    says 'no transport is allowed at both ends \(here: HPCBOOT_TRANSPORTS='
+}
+
+@test "UCX where it is not installed" {
+    run pod_hb -x HPCBOOT_MODULE_DIR=/nowhere -x HPCBOOT_FABRIC=roce \
+        -H pod-1,pod-2 "$net" ways
+    says '--fabric roce: this host has no such device'
+}
+
+@test "random traffic, by TCP and by UCX, leaves nothing behind" {
+    local t
+    for t in tcp ucx; do
+        [ $t = tcp ] || need_ucx
+        run by $t -H pod-0:2,pod-1,pod-2 "$net" soak "${HB_SOAK_S:-2}" 7
+        ended_with 0
+        says '^rank 3: [0-9]+ turns, 0 descriptors more'
+    done
+}
+
+@test "packets that are late and lost" {
+    netem_or_skip delay 2ms loss 1%
+    run by tcp -H pod-0,pod-1,pod-2 "$net" soak 1 3
+    ended_with 0
+    says '^rank 1: [0-9]+ turns, 0 descriptors more'
+}
+
+@test "a link that is cut for a moment" {
+    by tcp -H pod-1,pod-2 "$net" soak 6 5 > "$BATS_TEST_TMPDIR/out" 2>&1 &
+    wait_until pod 1 pgrep -x apinet
+    "$podlab" link 1 down
+    sleep 2
+    "$podlab" link 1 up
+    wait $!
+    grep -q '^rank 1: .* turns' "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a link that stays cut: who is gone is told before the agents know" {
+    local t ways=tcp jobs=()
+    [ ! -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || ways="tcp ucx"
+    for t in $ways; do
+        by "$t" --heartbeat 60 -H pod-0,pod-1 "$net" until \
+            > "$BATS_TEST_TMPDIR/$t" 2>&1 &
+        jobs+=($!)
+        wait_until grep -q 'rank 0 is at it' "$BATS_TEST_TMPDIR/$t"
+    done
+    "$podlab" link 1 down
+    for t in $ways; do
+        wait_until grep -q '^rank 0 hears: .*rank 1 on pod-1' \
+            "$BATS_TEST_TMPDIR/$t"
+    done
+    "$podlab" link 1 up
+    for t in "${jobs[@]}"; do wait "$t" || true; done
+}
+
+@test "a host that is slow" {
+    "$podlab" limit 1 0.1 || skip "no CPU quota here"
+    run by tcp -H pod-0,pod-1,pod-2 "$net" soak 1 9
+    "$podlab" limit 1 max
+    ended_with 0
+}

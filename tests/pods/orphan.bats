@@ -16,7 +16,11 @@ teardown_file() { lab_down; }
 workers() { seq -s, -f 'pod-%g' 1 $last; }
 # shellcheck disable=SC2046  # numbers
 all_clean() { pods_clean $(seq 0 $last); }
-agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+# The first one there: those that bring a link are younger.
+agent_in() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod "$1" sh -c 'pgrep -o -x -P "$(pgrep -o -x hpcbootd)" hpcbootd'
+}
 
 # tree_job ARGUMENTS...: ranks count in a file of their pod and on stdout, until
 # /tmp/go is there, and say a last word.
@@ -172,6 +176,43 @@ survives() {
     let_go
     pod_job_ends
     ended_with 75
+    all_clean
+}
+
+# Hosts without ranks of their own, between hbrun and those with ranks. What
+# they had gathered of a fence, or were to hand on of its answer, is lost.
+@test "fences of ranks below hosts without ranks survive the loss of these" {
+    local i victim n=0
+    for i in $(seq 0 $last); do pod "$i" rm -f /tmp/started; done
+    pod 0 bash -c 'for r in 0 1 2 3 4 5; do
+        echo "rank $r=pod-$((r + 4)) slot=0"; done > /tmp/rankfile
+        for i in 1 2 3 4 5 6 7 8 9; do echo pod-$i; done > /tmp/hosts'
+    # shellcheck disable=SC2016  # expanded in the ranks
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --tree-width 3 --pmi pmi1 \
+        --on-failure continue --events /tmp/events --rankfile /tmp/rankfile \
+        -n 6 --hostfile /tmp/hosts bash -c '
+        ask() { echo "$1" >&"$PMI_FD"; read -r answer <&"$PMI_FD"; }
+        ask "cmd=init pmi_version=1 pmi_subversion=1"
+        n=0; echo $$ > /tmp/started
+        while [ $n -lt 200 ]; do
+            n=$((n + 1)); ask "cmd=barrier_in"
+            [ "$answer" = "cmd=barrier_out rc=0" ] || echo "barrier $n: $answer"
+            sleep 0.01
+        done
+        echo "rank $PMI_RANK: $n barriers"
+        ask "cmd=finalize"'
+    for i in 4 5 6 7 8 9; do wait_until pod "$i" test -s /tmp/started; done
+    for victim in 1 2 3; do
+        [ "$(children_of $victim)" -ge 1 ] || continue
+        n=$((n + $(children_of $victim)))
+        pod $victim kill -KILL "$(agent_in $victim)"
+        wait_until all_adopted $n
+    done
+    echo "adopted: $n"; [ $n -ge 1 ]
+    pod_job_ends
+    ended_with 0
+    for i in 0 1 2 3 4 5; do says "^rank $i: 200 barriers\$"; done
+    says_not '^barrier'
     all_clean
 }
 

@@ -23,7 +23,8 @@ test_packages="libcmocka-dev bats mpich libmpich-dev libpmi2-0-dev python3
 # What frameworks are tested with besides Python wheels: for --frameworks of
 # torch, and for all of --peers.
 torch_packages="python3-torch"
-peer_packages="python3-torch openjdk-17-jre-headless"
+peer_packages="python3-torch libtorch-dev pybind11-dev cmake
+    openjdk-17-jre-headless"
 
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }

@@ -11,6 +11,7 @@
  * another agent had started may wait for a new parent (orphan.c). */
 #include "config.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,9 +22,11 @@
 
 #include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/serve.h"
 #include "bin/pm/family.h"
 #include "bin/proc/guard.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/topo/gpus.h"
@@ -181,19 +184,47 @@ static int on_kill(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
+/* For what a recipe has started and has to know (kv.c). */
+static void write_down_lost(const struct agent *a, const uint32_t *ranks,
+                            uint32_t n)
+{
+    struct hb_str text = HB_STR_INIT;
+    char *path;
+    int fd;
+
+    if (a->recipe == NULL || a->files_dir == NULL) {
+        return;
+    }
+    path = hb_xasprintf("%s/" HB_RANKS_LOST, a->files_dir);
+    for (uint32_t i = 0; i < n; i++) {
+        hb_str_putf(&text, "%u\n", ranks[i]);
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+              S_IRUSR | S_IWUSR);
+    if (fd >= 0) {
+        (void)hb_fd_write_all(fd, hb_str_text(&text), text.len, NULL);
+    }
+    hb_fd_close(&fd);
+    hb_str_destroy(&text);
+    free(path);
+}
+
 static int on_ranks_lost(struct agent *a, const struct hb_frame *f,
                          struct hpcboot_error *err)
 {
     struct hb_msg_ranks_lost m;
     int rc = hb_wire_get_ranks_lost(f, &m, err);
 
-    if (rc == 0 && a->pm != NULL) {
+    if (rc == 0) {
         uint32_t *ranks = hb_xcalloc(m.ranks.n + 1, sizeof *ranks);
 
         for (uint32_t i = 0; i < m.ranks.n; i++) {
             ranks[i] = hb_wire_u32s_at(&m.ranks, i);
         }
-        a->pm_ops->ranks_lost(a->pm, ranks, m.ranks.n);
+        write_down_lost(a, ranks, m.ranks.n);
+        if (a->pm != NULL) {
+            a->pm_ops->ranks_lost(a->pm, ranks, m.ranks.n);
+        }
         free(ranks);
     }
     return rc;
@@ -493,13 +524,13 @@ static void tear_down(struct agent *a)
     agent_order_destroy(&a->job);
     agent_recipe_destroy(a->recipe);
     agent_ports_release(a);
-    hb_strv_destroy(&a->met_before);
+    agent_meet_destroy(a->meet);
     hb_fence_engine_destroy(a->fences);
     agent_orphan_destroy(a);
     hb_link_destroy(a->link);
     struct event *evs[] = {a->guard_ev, a->child_ev, a->term_ev,
                            a->kill_timer, a->linger_timer, a->contact_timer,
-                           a->leave_timer, a->meet_timer};
+                           a->leave_timer};
     for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
         if (evs[i] != NULL) {
             event_free(evs[i]);

@@ -29,10 +29,12 @@
 
 struct agent;
 struct agent_recipe;
+struct agent_meet;
 struct agent_native;
 struct agent_orphan;
 struct agent_tree;
 struct agent_wiring;
+struct hb_recipe_place;
 
 struct held_port { /* bound, so that nobody else takes it */
     int fd;
@@ -134,9 +136,7 @@ struct agent {
     struct agent_recipe *recipe; /* NULL: none */
     struct held_port *held;
     size_t n_held;
-    struct event *meet_timer;
-    unsigned met; /* HB_MET_* */
-    struct hb_strv met_before; /* connections of jobs before */
+    struct agent_meet *meet; /* NULL: ranks need not meet */
     struct hb_bind_policy bind_policy;
     struct hb_bind_plan bind;
     struct hb_here here;      /* topology, once somebody needed it */
@@ -267,14 +267,16 @@ int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
 /* Adds the variables, makes the files and the rank's argv. */
 int agent_recipe_apply(struct rank *r, struct hb_strv *env,
                        struct hpcboot_error *err);
-/* Where ranks have to meet; 0: nowhere. */
-int agent_recipe_meeting(const struct agent *a, const char **address_out,
-                         uint32_t *port_out);
+/* Where ranks have to meet: how many places; free() *out. */
+size_t agent_recipe_meeting(const struct agent *a,
+                            struct hb_recipe_place **out);
+const char *agent_recipe_address(const struct agent *a, uint32_t node);
 void agent_recipe_destroy(struct agent_recipe *r);
 
 /* meet.c */
 void agent_meet_watch(struct agent *a);
 void agent_meet_tell(struct agent *a);
+void agent_meet_destroy(struct agent_meet *m);
 
 /* ranks.c */
 /* Once, before ranks: what dead agents left here may hold memory and devices

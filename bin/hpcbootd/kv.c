@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* `hpcbootd kv --port N`: the key-value server at which ranks of Horovod with
- * Gloo meet, started in front of rank 0 by its recipe. One thread and one
- * poll: clients ask again every few milliseconds, each on a connection of its
- * own. It holds what the job's ranks say of themselves, and ends with them. */
+/* `hpcbootd kv --port N [--slots FILE [--min N] [--same-size]]`: the key-value
+ * server at which ranks of Horovod with Gloo meet, started in front of rank 0
+ * by its recipe. One thread and one poll: clients ask again every few
+ * milliseconds, each on a connection of its own. It holds what the job's ranks
+ * say of themselves, and ends with them.
+ *
+ * With the slots of the job (elastic.h) ranks may be lost. The agent writes
+ * down which ones; those that are left ask who they are by now, and wait for
+ * the answer until all have asked. Where lost ranks come back (--same-size)
+ * everybody stays who he was, and is told so at once. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,9 +24,11 @@
 #include <unistd.h>
 
 #include "bin/hpcbootd/serve.h"
+#include "bin/recipe/elastic.h"
 #include "bin/recipe/kvhttp.h"
 #include "lib/base/buf.h"
 #include "lib/base/fd.h"
+#include "lib/base/jobmap.h"
 
 #define EXIT_USAGE 2
 #define EXIT_HOST 75
@@ -28,12 +36,16 @@
 #define STORE_BYTES (64u << 20)
 #define READ_BYTES 4096
 #define BACKLOG 1024
+#define SLOTS_BYTES (16u << 20) /* of the file of slots */
+#define LOOK_MS 100            /* for ranks that were lost */
+#define NOBODY UINT32_MAX
 
 struct connection {
     struct hb_buf in;
     struct hb_str out;
     size_t sent;
     int answered;
+    uint32_t rank; /* it waits for the next world; or NOBODY */
 };
 
 struct server {
@@ -41,6 +53,10 @@ struct server {
     struct pollfd fds[CONNECTIONS + 1]; /* [0]: the listener */
     struct connection conns[CONNECTIONS + 1];
     size_t n;
+    struct hb_elastic *elastic; /* NULL: no rank may be lost */
+    int same_size;
+    uint32_t min;
+    size_t lost_read; /* bytes of the file of lost ranks */
 };
 
 static int listen_at(uint16_t port)
@@ -77,7 +93,7 @@ static void greet(struct server *s)
            (fd = accept4(s->fds[0].fd, NULL, NULL,
                          SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         s->fds[s->n] = (struct pollfd){.fd = fd, .events = POLLIN};
-        s->conns[s->n] = (struct connection){.sent = 0};
+        s->conns[s->n] = (struct connection){.rank = NOBODY};
         hb_buf_init(&s->conns[s->n].in,
                     HB_KVHTTP_HEAD_MAX + HB_KVHTTP_BODY_MAX + READ_BYTES);
         s->n++;
@@ -86,6 +102,9 @@ static void greet(struct server *s)
 
 static void drop(struct server *s, size_t i)
 {
+    if (s->conns[i].rank != NOBODY) {
+        hb_elastic_unask(s->elastic, s->conns[i].rank);
+    }
     hb_fd_close(&s->fds[i].fd);
     hb_buf_destroy(&s->conns[i].in);
     hb_str_destroy(&s->conns[i].out);
@@ -94,21 +113,108 @@ static void drop(struct server *s, size_t i)
     s->conns[i] = s->conns[s->n];
 }
 
+static void say(struct server *s, size_t i, uint32_t rank)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    if (rank == NOBODY) {
+        hb_str_put(&text, "-1,-1,-1,-1,-1,-1");
+    } else {
+        hb_elastic_numbers(s->elastic, rank, &text);
+    }
+    hb_kvhttp_text(&s->conns[i].out, hb_str_text(&text));
+    hb_str_destroy(&text);
+    s->conns[i].answered = 1;
+    s->conns[i].rank = NOBODY;
+    s->fds[i].events = POLLOUT;
+}
+
+/* What a rank said of itself before it failed would lead others astray. */
+static void forget(struct server *s, uint32_t rank)
+{
+    struct hb_str text = HB_STR_INIT;
+    unsigned global, local, cross;
+
+    hb_elastic_numbers(s->elastic, rank, &text);
+    if (sscanf(hb_str_text(&text), "%u,%*u,%u,%*u,%u", &global, &local,
+               &cross) == 3) {
+        char *key = hb_xasprintf("/global/%u", global);
+
+        (void)hb_kvs_remove(s->store, key);
+        free(key);
+        key = hb_xasprintf("/local_%s/%u", hb_elastic_host(s->elastic, rank),
+                           local);
+        (void)hb_kvs_remove(s->store, key);
+        free(key);
+        key = hb_xasprintf("/cross_%u/%u", local, cross);
+        (void)hb_kvs_remove(s->store, key);
+        free(key);
+    }
+    hb_str_destroy(&text);
+}
+
+/* All that are left have asked: a world begins, and its store is empty. */
+static int turn(struct server *s)
+{
+    struct hb_kvs *fresh;
+
+    if (s->elastic == NULL || s->same_size || !hb_elastic_turn(s->elastic)) {
+        return 0;
+    }
+    if (hb_elastic_size(s->elastic) < s->min) {
+        fprintf(stderr, "hpcbootd: ranks that are left: %u; at least %u "
+                "have to be\n", hb_elastic_size(s->elastic), s->min);
+        return -1;
+    }
+    if (hb_kvs_create(&fresh, STORE_BYTES, NULL) < 0) {
+        return -1;
+    }
+    hb_kvs_destroy(s->store);
+    s->store = fresh;
+    for (size_t i = 1; i < s->n; i++) {
+        if (s->conns[i].rank != NOBODY) {
+            say(s, i, s->conns[i].rank);
+        }
+    }
+    return 0;
+}
+
+static void ask(struct server *s, size_t i, const char *key)
+{
+    int64_t rank = hb_elastic_ask(s->elastic, key);
+
+    if (rank < 0 || s->same_size) {
+        if (rank >= 0) {
+            forget(s, (uint32_t)rank);
+        }
+        say(s, i, rank < 0 ? NOBODY : (uint32_t)rank);
+    } else {
+        s->conns[i].rank = (uint32_t)rank;
+        s->fds[i].events = 0; /* that it hangs up is heard in any case */
+    }
+}
+
 /* Reads what there is; -1: the connection is over. */
 static int take(struct server *s, size_t i)
 {
     struct connection *c = &s->conns[i];
     void *room = hb_buf_reserve(&c->in, READ_BYTES);
     ssize_t n = room != NULL ? read(s->fds[i].fd, room, READ_BYTES) : -1;
+    char *asked = NULL;
 
-    if (n <= 0) {
+    if (n <= 0 || c->rank != NOBODY) {
         return n < 0 && room != NULL && (errno == EAGAIN || errno == EINTR)
                    ? 0 : -1;
     }
     hb_buf_added(&c->in, (size_t)n);
     c->answered = hb_kvhttp_answer(s->store, (const char *)c->in.data,
-                                   c->in.len, &c->out);
-    if (c->answered) {
+                                   c->in.len, &c->out,
+                                   s->elastic != NULL ? &asked : NULL);
+    if (asked != NULL) {
+        c->answered = 0;
+        ask(s, i, asked);
+        free(asked);
+    } else if (c->answered) {
         s->fds[i].events = POLLOUT;
     }
     return 0;
@@ -145,32 +251,133 @@ static void attend(struct server *s)
     }
 }
 
-int kv_main(int argc, char **argv)
+/* Ranks that the agent has written down as lost: a number in each line. */
+static void look_for_lost(struct server *s)
 {
-    struct server *s;
-    int port = 0, fd;
+    const char *dir = getenv("HPCBOOT_SESSION_DIR");
+    char *path = hb_xasprintf("%s/" HB_RANKS_LOST, dir != NULL ? dir : "");
+    char *text = NULL, *line, *nl;
+    size_t len;
+    uint64_t rank;
 
-    if (argc != 3 || !hb_streq(argv[1], "--port") ||
-        hb_parse_int(argv[2], 1, 65535, &port) < 0) {
-        fprintf(stderr, "hpcbootd: kv --port N\n");
-        return EXIT_USAGE;
+    if (dir != NULL &&
+        hb_file_read(path, SLOTS_BYTES, &text, &len, NULL) >= 0 &&
+        len > s->lost_read) {
+        for (line = text + s->lost_read; (nl = strchr(line, '\n')) != NULL;
+             line = nl + 1) {
+            *nl = '\0';
+            if (hb_parse_u64(line, 0, NOBODY - 1, &rank) == 0) {
+                hb_elastic_lose(s->elastic, (uint32_t)rank);
+            }
+        }
+        s->lost_read = (size_t)(line - text);
     }
-    fd = listen_at((uint16_t)port);
-    if (fd < 0) {
-        fprintf(stderr, "hpcbootd: port %d cannot be listened at: %s\n", port,
-                strerror(errno));
-        return EXIT_HOST;
+    free(text);
+    free(path);
+}
+
+static int read_slots(struct server *s, const char *path)
+{
+    struct hpcboot_error err = {0};
+    char *text = NULL;
+    size_t len;
+    int rc = hb_file_read(path, SLOTS_BYTES, &text, &len, &err);
+
+    if (rc >= 0) {
+        hb_elastic_destroy(s->elastic);
+        s->elastic = NULL;
+        rc = hb_elastic_create(&s->elastic, text, &err);
     }
-    s = hb_xcalloc(1, sizeof *s);
-    s->fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
-    s->n = 1;
-    if (hb_kvs_create(&s->store, STORE_BYTES, NULL) < 0) {
-        free(s);
-        return EXIT_HOST;
+    if (rc < 0) {
+        fprintf(stderr, "hpcbootd: %s\n", err.text);
     }
-    signal(SIGTERM, SIG_DFL);
-    while (poll(s->fds, s->n, -1) >= 0 || errno == EINTR) {
+    free(text);
+    return rc;
+}
+
+/* The port, or -1. */
+static int read_line(struct server *s, int argc, char **argv)
+{
+    int port = -1, min = 0;
+
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        int rc = 0;
+
+        if (hb_streq(argv[i], "--same-size")) {
+            s->same_size = 1;
+            continue;
+        }
+        if (hb_streq(argv[i], "--port")) {
+            rc = hb_parse_int(value, 1, 65535, &port);
+        } else if (hb_streq(argv[i], "--min")) {
+            rc = hb_parse_int(value, 0, HB_MAX_RANKS, &min);
+        } else {
+            rc = hb_streq(argv[i], "--slots") ? read_slots(s, value) : -1;
+        }
+        if (rc < 0) {
+            return -1;
+        }
+        i++;
+    }
+    s->min = (uint32_t)min;
+    return port;
+}
+
+static void release(struct server *s)
+{
+    while (s->n > 1) {
+        drop(s, s->n - 1);
+    }
+    hb_fd_close(&s->fds[0].fd);
+    hb_elastic_destroy(s->elastic);
+    hb_kvs_destroy(s->store);
+    free(s);
+}
+
+static int serve(struct server *s)
+{
+    int rc = 0;
+
+    while (rc == 0) {
+        if (poll(s->fds, s->n, s->elastic != NULL ? LOOK_MS : -1) < 0) {
+            rc = errno == EINTR ? 0 : -1;
+            continue;
+        }
         attend(s);
+        if (s->elastic != NULL) {
+            look_for_lost(s);
+            rc = turn(s);
+        }
     }
     return EXIT_HOST;
+}
+
+int kv_main(int argc, char **argv)
+{
+    struct server *s = hb_xcalloc(1, sizeof *s);
+    int port, status = EXIT_USAGE;
+
+    s->fds[0] = (struct pollfd){.fd = -1, .events = POLLIN};
+    s->n = 1;
+    port = read_line(s, argc, argv);
+    if (port < 0) {
+        fprintf(stderr, "hpcbootd: kv --port N [--slots FILE [--min N] "
+                "[--same-size]]\n");
+        goto out;
+    }
+    status = EXIT_HOST;
+    s->fds[0].fd = listen_at((uint16_t)port);
+    if (s->fds[0].fd < 0) {
+        fprintf(stderr, "hpcbootd: port %d cannot be listened at: %s\n", port,
+                strerror(errno));
+        goto out;
+    }
+    if (hb_kvs_create(&s->store, STORE_BYTES, NULL) == 0) {
+        signal(SIGTERM, SIG_DFL);
+        status = serve(s);
+    }
+out:
+    release(s);
+    return status;
 }

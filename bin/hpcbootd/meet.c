@@ -5,9 +5,9 @@
  * than the one it was given makes of N ranks N worlds of their own, which may
  * all end well. The kernel's table of TCP connections knows: this looks, now
  * and then and once more when the ranks have ended (connections that were
- * closed stay there for a minute), whether anything here listens at the
- * meeting place or is connected with it, and tells the launcher. What was
- * there before the ranks is of a job before. */
+ * closed stay there for a minute), whether anything here listens at one of the
+ * places where ranks are to meet or is connected with one of them, and tells
+ * the launcher. What was there before the ranks is of a job before. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -16,82 +16,106 @@
 #include <string.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/recipe/recipe.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 #define LOOK_MS 250
 #define TABLE_BYTES_MAX (16u << 20)
 #define STATE_LISTEN 0x0a
-#define WORDS 4 /* of an IPv6 address */
+#define END_TEXT 80 /* of an address and a port in the table */
 
+/* One end of a connection, or a place; IPv4 as IPv6 has it. */
 struct end {
-    uint32_t word[WORDS]; /* as in /proc: network order in memory */
-    unsigned n_words, port;
+    struct in6_addr address;
+    uint16_t port, pad;
 };
 
-/* "0100007F:1F90" or 32 digits. */
+struct agent_meet {
+    struct event *timer;
+    struct end *places; /* sorted */
+    size_t n;
+    unsigned seen;         /* HB_MET_* */
+    struct hb_strv before; /* connections of jobs before */
+};
+
+static void put_v4(struct in6_addr *out, const void *four)
+{
+    memset(out, 0, sizeof *out);
+    out->s6_addr[10] = out->s6_addr[11] = 0xff;
+    memcpy(&out->s6_addr[12], four, 4);
+}
+
+/* "0100007F:1F90" or 32 digits: words in network order in memory. */
 static int read_end(const char *text, struct end *out)
 {
     size_t digits = strspn(text, "0123456789ABCDEFabcdef");
+    uint32_t words[4];
 
     if ((digits != 8 && digits != 32) || text[digits] != ':') {
         return -1;
     }
-    out->n_words = (unsigned)(digits / 8);
-    for (unsigned i = 0; i < out->n_words; i++) {
+    for (size_t i = 0; i < digits / 8; i++) {
         char word[9] = "";
 
         memcpy(word, text + 8 * i, 8);
-        out->word[i] = (uint32_t)strtoul(word, NULL, 16);
+        words[i] = (uint32_t)strtoul(word, NULL, 16);
     }
-    out->port = (unsigned)strtoul(text + digits + 1, NULL, 16);
+    if (digits == 8) {
+        put_v4(&out->address, words);
+    } else {
+        memcpy(&out->address, words, sizeof words);
+    }
+    out->port = (uint16_t)strtoul(text + digits + 1, NULL, 16);
+    out->pad = 0;
     return 0;
 }
 
-/* The address of an end as text; IPv4 in IPv6 as IPv4. */
-static void end_text(const struct end *e, char text[INET6_ADDRSTRLEN])
+static int order(const void *a, const void *b)
 {
-    int mapped = e->n_words == WORDS && e->word[0] == 0 && e->word[1] == 0 &&
-                 e->word[2] == htonl(0xffff);
-
-    text[0] = '\0';
-    if (e->n_words == 1 || mapped) {
-        inet_ntop(AF_INET, &e->word[mapped ? 3 : 0], text, INET6_ADDRSTRLEN);
-    } else {
-        inet_ntop(AF_INET6, e->word, text, INET6_ADDRSTRLEN);
-    }
+    return memcmp(a, b, sizeof(struct end));
 }
 
-/* What one connection says of the place. */
-static unsigned judge(const char *line, const char *address, unsigned port)
+static int is_place(const struct agent_meet *m, const struct end *e)
 {
-    char local[80], remote[80], from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+    return bsearch(e, m->places, m->n, sizeof *m->places, order) != NULL;
+}
+
+static int listens_at_place(const struct agent_meet *m, const struct end *e)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->places[i].port == e->port) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What one connection says of the places. */
+static unsigned judge(const struct agent_meet *m, const char *line)
+{
+    char local[END_TEXT], remote[END_TEXT];
     struct end l, r;
     unsigned state;
-    int there, here;
 
     if (sscanf(line, " %*u: %79s %79s %x", local, remote, &state) != 3 ||
         read_end(local, &l) < 0 || read_end(remote, &r) < 0) {
         return 0;
     }
     if (state == STATE_LISTEN) {
-        return l.port == port ? HB_MET_LISTENER : 0;
+        return listens_at_place(m, &l) ? HB_MET_LISTENER : 0;
     }
-    end_text(&l, from);
-    end_text(&r, to);
-    here = l.port == port && hb_streq(from, address);
-    there = r.port == port && hb_streq(to, address);
-    if (here && hb_streq(to, address)) {
-        return HB_MET_NEAR;
+    if (!is_place(m, &l) && !is_place(m, &r)) {
+        return 0;
     }
-    return here || there ? (hb_streq(from, to) ? HB_MET_NEAR : HB_MET_FAR)
-                         : 0;
+    return memcmp(&l.address, &r.address, sizeof l.address) == 0
+               ? HB_MET_NEAR : HB_MET_FAR;
 }
 
 /* The two ends of a line, which name the connection; free() it. */
 static char *ends_of(const char *line)
 {
-    char local[80] = "", remote[80] = "";
+    char local[END_TEXT] = "", remote[END_TEXT] = "";
 
     (void)sscanf(line, " %*u: %79s %79s", local, remote);
     return hb_xasprintf("%s %s", local, remote);
@@ -107,45 +131,36 @@ static int was_there(const struct hb_strv *before, const char *ends)
     return 0;
 }
 
-/* HB_MET_* of a table. `before`: connections that do not count; where `begin`
- * is set, those of this table are put there instead. */
-static unsigned judge_table(const char *table, const char *address,
-                            unsigned port, struct hb_strv *before, int begin)
+/* What a table says is added to `seen`; the first time it is kept as what was
+ * there before. */
+static void judge_table(struct agent_meet *m, const char *table, int begin)
 {
-    unsigned seen = 0;
-
     for (const char *line = table; line != NULL && *line != '\0';) {
-        unsigned one = judge(line, address, port);
+        unsigned one = judge(m, line);
         char *ends = one != 0 ? ends_of(line) : NULL;
 
         if (one != 0 && begin) {
-            hb_strv_push(before, ends);
-        } else if (one != 0 && !was_there(before, ends)) {
-            seen |= one;
+            hb_strv_push(&m->before, ends);
+        } else if (one != 0 && !was_there(&m->before, ends)) {
+            m->seen |= one;
         }
         free(ends);
         line = strchr(line, '\n');
         line += line != NULL;
     }
-    return seen;
 }
 
-static void look(struct agent *a, int begin)
+static void look(struct agent_meet *m, int begin)
 {
     static const char *const tables[] = {"/proc/self/net/tcp",
                                          "/proc/self/net/tcp6"};
-    const char *address;
-    uint32_t port;
 
-    if (!agent_recipe_meeting(a, &address, &port)) {
-        return;
-    }
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char *text = NULL;
         size_t len;
 
         if (hb_file_read(tables[i], TABLE_BYTES_MAX, &text, &len, NULL) >= 0) {
-            a->met |= judge_table(text, address, port, &a->met_before, begin);
+            judge_table(m, text, begin);
         }
         free(text);
     }
@@ -154,33 +169,67 @@ static void look(struct agent *a, int begin)
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
     static const struct timeval again = {0, LOOK_MS * 1000};
-    struct agent *a = arg;
+    struct agent_meet *m = arg;
 
-    look(a, 0);
-    if (!(a->met & HB_MET_FAR)) { /* once is enough */
-        event_add(a->meet_timer, &again);
+    look(m, 0);
+    if (!(m->seen & HB_MET_FAR)) { /* once is enough */
+        event_add(m->timer, &again);
+    }
+}
+
+static void add_place(struct agent_meet *m, const char *address, uint32_t port)
+{
+    struct end *e = &m->places[m->n];
+    unsigned char four[4];
+
+    memset(e, 0, sizeof *e);
+    e->port = (uint16_t)port;
+    if (inet_pton(AF_INET, address, four) == 1) {
+        put_v4(&e->address, four);
+        m->n++;
+    } else {
+        m->n += inet_pton(AF_INET6, address, &e->address) == 1;
     }
 }
 
 void agent_meet_watch(struct agent *a)
 {
-    const char *address;
-    uint32_t port;
+    struct hb_recipe_place *places;
+    size_t n = agent_recipe_meeting(a, &places);
+    struct agent_meet *m;
 
-    if (agent_recipe_meeting(a, &address, &port)) {
-        look(a, 1);
-        a->meet_timer = evtimer_new(a->base, on_look, a);
-        on_look(-1, 0, a);
+    if (n > 0 && a->meet == NULL) {
+        m = a->meet = hb_xcalloc(1, sizeof *m);
+        m->places = hb_xcalloc(n, sizeof *m->places);
+        for (size_t i = 0; i < n; i++) {
+            add_place(m, agent_recipe_address(a, places[i].node),
+                      places[i].port);
+        }
+        qsort(m->places, m->n, sizeof *m->places, order);
+        look(m, 1);
+        m->timer = evtimer_new(a->base, on_look, m);
+        on_look(-1, 0, m);
     }
+    free(places);
 }
 
 void agent_meet_tell(struct agent *a)
 {
-    const char *address;
-    uint32_t port;
-
-    if (agent_recipe_meeting(a, &address, &port)) {
-        look(a, 0);
-        AGENT_SEND(a, met, .seen = a->met);
+    if (a->meet != NULL) {
+        look(a->meet, 0);
+        AGENT_SEND(a, met, .seen = a->meet->seen);
     }
+}
+
+void agent_meet_destroy(struct agent_meet *m)
+{
+    if (m == NULL) {
+        return;
+    }
+    if (m->timer != NULL) {
+        event_free(m->timer);
+    }
+    hb_strv_destroy(&m->before);
+    free(m->places);
+    free(m);
 }

@@ -24,9 +24,8 @@
 struct agent_recipe {
     struct hb_recipe *recipe;
     struct hb_strv given, addresses;
-    uint32_t *ports, *roles;
-    uint32_t n_ports, n_roles;
-    uint32_t meet; /* index in ports */
+    uint32_t *ports, *roles, *slots;
+    uint32_t n_ports, n_roles, n_slots;
 };
 
 static void copy_list(struct hb_strv *out, const struct hb_wire_strv *list)
@@ -59,6 +58,7 @@ void agent_recipe_destroy(struct agent_recipe *r)
     hb_strv_destroy(&r->addresses);
     free(r->ports);
     free(r->roles);
+    free(r->slots);
     free(r);
 }
 
@@ -78,8 +78,8 @@ static int fits(const struct agent *a, const struct agent_recipe *r)
     }
     return r->addresses.n == map->n_nodes &&
            r->n_ports == hb_recipe_n_ports(r->recipe, map) &&
-           (r->n_roles == 0 || r->n_roles == map->n_ranks) &&
-           (r->meet == HB_NODE_UNSET || r->meet < r->n_ports);
+           r->n_slots == map->n_nodes &&
+           (r->n_roles == 0 || r->n_roles == map->n_ranks);
 }
 
 int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
@@ -101,9 +101,10 @@ int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
     copy_list(&r->addresses, &m.addresses);
     r->ports = copy_numbers(&m.ports);
     r->roles = copy_numbers(&m.roles);
+    r->slots = copy_numbers(&m.slots);
     r->n_ports = m.ports.n;
     r->n_roles = m.roles.n;
-    r->meet = m.meet;
+    r->n_slots = m.slots.n;
     rc = hb_recipe_parse(&r->recipe, m.name, m.text.data, m.text.len, err);
     if (rc == 0 && !fits(a, r)) {
         rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "RECIPE does not fit the job");
@@ -111,17 +112,37 @@ int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
-int agent_recipe_meeting(const struct agent *a, const char **address_out,
-                         uint32_t *port_out)
+static void make_facts(const struct agent *a, char *const *program,
+                       struct hb_recipe_facts *out)
 {
     const struct agent_recipe *r = a->recipe;
 
-    if (r == NULL || r->meet == HB_NODE_UNSET) {
-        return 0;
+    *out = (struct hb_recipe_facts){
+        .map = a->job.map, .job_id = a->job_id,
+        .addresses = hb_strv_view(&r->addresses), .ports = r->ports,
+        .role_of_rank = r->n_roles > 0 ? r->roles : NULL,
+        .given = hb_strv_view(&r->given), .slots = r->slots,
+        .program = program,
+    };
+}
+
+size_t agent_recipe_meeting(const struct agent *a,
+                            struct hb_recipe_place **out)
+{
+    struct hb_recipe_facts facts;
+    size_t n = 0;
+
+    *out = NULL;
+    if (a->recipe != NULL) {
+        make_facts(a, NULL, &facts);
+        (void)hb_recipe_meet(a->recipe->recipe, &facts, out, &n, NULL);
     }
-    *address_out = r->addresses.v[a->job.map->node_of_rank[0]];
-    *port_out = r->ports[r->meet];
-    return 1;
+    return n;
+}
+
+const char *agent_recipe_address(const struct agent *a, uint32_t node)
+{
+    return a->recipe->addresses.v[node];
 }
 
 /* "+NAME=..." among the user's rules. */
@@ -225,6 +246,7 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
     struct agent *a = r->agent;
     const struct agent_recipe *ar = a->recipe;
     const struct agent_app *app;
+    struct hb_recipe_facts facts;
     struct hb_recipe_rank made;
     char *dir, *self;
     int rc;
@@ -238,13 +260,10 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
                                                           : "/tmp", r->rank);
     self = hb_self_exe();
     self = self != NULL ? self : hb_xstrdup("hpcbootd");
-    const struct hb_recipe_facts facts = {
-        .map = a->job.map, .job_id = a->job_id,
-        .addresses = hb_strv_view(&ar->addresses), .ports = ar->ports,
-        .role_of_rank = ar->n_roles > 0 ? ar->roles : NULL,
-        .given = hb_strv_view(&ar->given), .program = app->argv.v,
-        .dir = dir, .agent = self,
-    };
+    make_facts(a, app->argv.v, &facts);
+    facts.dir = dir;
+    facts.agent = self;
+    facts.restart = a->job.restart + r->restarts;
     rc = hb_recipe_expand(ar->recipe, &facts, r->rank, &made, err);
     if (rc == 0) {
         put_env(a, app, &made, env);

@@ -13,6 +13,10 @@ struct event_base;
  * name. Returns the exit status. */
 int serve_main(int argc, char **argv);
 /* kv.c: `hpcbootd kv`, where ranks of Horovod with Gloo meet. */
+/* In the session's directory: a number in a line for each rank that was lost
+ * while the job goes on. */
+#define HB_RANKS_LOST "ranks_lost"
+
 int kv_main(int argc, char **argv);
 /* crew.c: `hpcbootd crew`, a rank with commands around it. */
 int crew_main(int argc, char **argv);

@@ -167,6 +167,9 @@ static void take_launch(struct job *j, struct hb_launch *l)
         app->np = l->np;
         o->per_node = l->per_node;
     }
+    if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {
+        o->on_failure = hb_xstrdup(l->on_failure);
+    }
     o->nodes = o->nodes == 0 ? l->nodes : o->nodes;
     o->port = o->port == 0 ? l->port : o->port;
     hb_strv_destroy(&app->argv);
@@ -190,7 +193,9 @@ static int read_launch(struct job *j, struct hpcboot_error *err)
         return 0;
     }
     python = interpreter_of(j, app->argv.v[0]);
-    rc = hb_launch_read(app->argv.v, python, &l, err);
+    rc = hb_launch_read(app->argv.v, python,
+                        j->framework != NULL ? j->framework->name : NULL, &l,
+                        err);
     free(python);
     if (rc == 1 && (j->framework == NULL ||
                     hb_starts_with(l.framework, j->framework->name))) {
@@ -333,6 +338,9 @@ static int check_given(struct job *j, struct hpcboot_error *err)
         !hb_streq(hb_options_origin(j->opt, "max-restarts"), "default")) {
         hb_env_setf(&f->given, "max_restarts", "%u", j->opt->max_restarts);
     }
+    if (hb_recipe_takes(f->recipe, "on_failure")) {
+        hb_env_set(&f->given, "on_failure", hb_on_failure_name(j->on_failure));
+    }
     return 0;
 }
 
@@ -418,6 +426,8 @@ void job_framework_end_life(struct job *j)
     free(f->answered);
     free(f->ports);
     free(f->serves);
+    free(f->places);
+    free(f->slots);
     free(f->role_of_rank);
     hb_strv_destroy(&f->addresses);
     memset(&f->role_of_rank, 0,

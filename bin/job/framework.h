@@ -22,6 +22,7 @@ struct job_framework {
     /* what agents answered */
     struct hb_strv addresses;  /* [n_nodes] */
     uint32_t *ports, n_ports;
+    uint32_t *slots; /* [n_nodes] */
     unsigned char *answered;   /* [n_nodes] */
     char **node_address;       /* [n_nodes] until all have answered */
     int asked;
@@ -29,6 +30,8 @@ struct job_framework {
     uint32_t n_working;    /* ranks that do not serve, and run */
     uint32_t n_serving;
     /* what they saw of the meeting */
+    struct hb_recipe_place *places; /* where they meet; [n_places] */
+    size_t n_places;
     uint32_t met_told, apart; /* hosts: that told, that met nobody */
     const char *one_apart;
     unsigned head_met; /* HB_MET_* of the head */

@@ -200,9 +200,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc < 0 || j->only_wait) {
         return rc;
     }
-    rc = job_framework_choose(j, err);
+    rc = job_failure_read(j, err);
     if (rc == 0) {
-        rc = job_failure_read(j, err);
+        rc = job_framework_choose(j, err);
     }
     if (rc == 0) {
         rc = job_plan_files(j, err);

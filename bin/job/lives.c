@@ -14,14 +14,19 @@
 
 #define BACKOFF_MAX_MS 60000
 
+static const char *const names[] = {
+    [HB_FAIL_ABORT] = "abort", [HB_FAIL_CONTINUE] = "continue",
+    [HB_FAIL_RESPAWN] = "respawn", [HB_FAIL_RESTART] = "restart-job",
+};
+
+const char *hb_on_failure_name(enum hb_on_failure policy)
+{
+    return names[policy];
+}
+
 int hb_on_failure_parse(const char *text, enum hb_on_failure *out,
                         struct hpcboot_error *err)
 {
-    static const char *const names[] = {
-        [HB_FAIL_ABORT] = "abort", [HB_FAIL_CONTINUE] = "continue",
-        [HB_FAIL_RESPAWN] = "respawn", [HB_FAIL_RESTART] = "restart-job",
-    };
-
     *out = HB_FAIL_ABORT;
     for (int i = HB_FAIL_ABORT; text != NULL && i <= HB_FAIL_RESTART; i++) {
         if (hb_streq(text, names[i])) {

@@ -24,6 +24,7 @@ enum hb_on_failure {
     HB_FAIL_RESTART   /* end all, start all */
 };
 /* By its name; NULL is abort. */
+const char *hb_on_failure_name(enum hb_on_failure policy);
 int hb_on_failure_parse(const char *text, enum hb_on_failure *out,
                         struct hpcboot_error *err);
 

@@ -146,6 +146,10 @@ int job_meeting_ask(struct job *j, struct hpcboot_error *err)
     if (rc < 0) {
         return rc;
     }
+    f->slots = hb_xcalloc(j->map->n_nodes, sizeof *f->slots);
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        f->slots[i] = job_slots_of(j->node_host[i], NULL);
+    }
     f->n_ports = hb_recipe_n_ports(f->recipe, j->map);
     f->ports = hb_xcalloc(f->n_ports + 1, sizeof *f->ports);
     f->answered = hb_xcalloc(j->map->n_nodes, sizeof *f->answered);
@@ -194,7 +198,8 @@ static void make_facts(const struct job *j, struct hb_recipe_facts *out)
     *out = (struct hb_recipe_facts){
         .map = j->map, .job_id = j->id,
         .addresses = hb_strv_view(&f->addresses), .ports = f->ports,
-        .role_of_rank = f->role_of_rank, .given = hb_strv_view(&f->given),
+        .role_of_rank = f->role_of_rank, .slots = f->slots,
+        .given = hb_strv_view(&f->given),
         .program = j->opt->apps[0].argv.v, .dir = "/tmp",
     };
 }
@@ -210,6 +215,9 @@ static int try_recipe(const struct job *j, struct hpcboot_error *err)
     make_facts(j, &facts);
     f->serves = hb_xcalloc(j->map->n_ranks, 1);
     rc = hb_recipe_serving(f->recipe, &facts, f->serves, err);
+    if (rc == 0) {
+        rc = hb_recipe_meet(f->recipe, &facts, &f->places, &f->n_places, err);
+    }
     for (uint32_t i = 0; i < j->map->n_ranks; i++) {
         f->n_serving += f->serves[i];
     }
@@ -261,19 +269,6 @@ int job_meeting_found(struct job_host *h, const struct hb_frame *f,
     return 0;
 }
 
-static uint32_t meet_index(const struct job *j)
-{
-    size_t n, i = 0;
-    const struct hb_recipe *r = j->framework->recipe;
-    const struct hb_recipe_port *ports = hb_recipe_ports(r, &n);
-    const struct hb_recipe_port *meet = hb_recipe_meet(r);
-
-    while (i < n && &ports[i] != meet) {
-        i++;
-    }
-    return i < n ? hb_recipe_port_at(r, j->map, i, 0, 0) : HB_NODE_UNSET;
-}
-
 int job_meeting_put(struct job *j, struct hb_buf *out,
                     struct hpcboot_error *err)
 {
@@ -289,7 +284,7 @@ int job_meeting_put(struct job *j, struct hb_buf *out,
         .ports = {.v = f->ports, .n = f->n_ports},
         .roles = {.v = f->role_of_rank,
                   .n = f->role_of_rank != NULL ? j->map->n_ranks : 0},
-        .meet = meet_index(j),
+        .slots = {.v = f->slots, .n = j->map->n_nodes},
     };
 
     return hb_wire_put_recipe(out, 0, HB_NODE_LAUNCHER, HB_NODE_ALL, &m, err);
@@ -322,16 +317,14 @@ void job_meeting_judge(const struct job *j)
 {
     const struct job_framework *f = j->framework;
     char who[HOST_TEXT];
-    uint32_t at;
     int lonely;
 
     if (f == NULL || j->map == NULL || j->map->n_ranks < 2 ||
         f->met_told < j->map->n_nodes || j->verdict.kind != HB_CAUSE_NONE) {
         return;
     }
-    at = meet_index(j);
     lonely = !(f->head_met & (HB_MET_LISTENER | HB_MET_NEAR | HB_MET_FAR));
-    if (at == HB_NODE_UNSET || (!lonely && f->apart == 0)) {
+    if (f->n_places == 0 || (!lonely && f->apart == 0)) {
         return;
     }
     if (lonely) {
@@ -340,10 +333,11 @@ void job_meeting_judge(const struct job *j)
         snprintf(who, sizeof who, "no rank on %s%s", f->one_apart,
                  f->apart > 1 ? " and on others" : "");
     }
-    hb_log(HB_WARN, "%s ever connected to %s:%u, where the ranks of %s meet: "
-           "they were worlds of their own, or met elsewhere; does the program "
-           "name a master itself (localhost)?", who,
-           f->addresses.v[j->map->node_of_rank[0]], f->ports[at], f->name);
+    hb_log(HB_WARN, "%s ever connected to %s:%u%s, where the ranks of %s "
+           "meet: they were worlds of their own, or met elsewhere; does the "
+           "program name a master itself (localhost)?", who,
+           f->addresses.v[f->places[0].node], f->places[0].port,
+           f->n_places > 1 ? " or to those of others" : "", f->name);
 }
 
 /* A rank has ended well: have all, but for those that only serve them? */

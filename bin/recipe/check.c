@@ -233,18 +233,13 @@ static int check_statement(const struct hb_recipe *r, struct statement *s,
     return rc;
 }
 
-static int check_meet(const struct hb_recipe *r, struct hpcboot_error *err)
+static int check_meet(const struct hb_recipe *r, struct statement *s,
+                      struct hpcboot_error *err)
 {
-    size_t i = r->meet != NULL ? port_named(r, r->meet) : 0;
-
-    if (r->meet == NULL) {
-        return 0;
-    }
-    if (i == r->n_ports || r->ports[i].kind != HB_RECIPE_PORT_HEAD) {
-        return recipe_fail(r->name, r->meet_at, err, "%s is no port of the "
-                           "head", r->meet);
-    }
-    return 0;
+    s->port = port_named(r, s->name);
+    return s->port < r->n_ports
+               ? 0 : recipe_fail(r->name, s->at, err, "there is no port %s",
+                                 s->name);
 }
 
 static int check_port_names(const struct hb_recipe *r,
@@ -261,11 +256,8 @@ static int check_port_names(const struct hb_recipe *r,
 
 int recipe_check(struct hb_recipe *r, struct hpcboot_error *err)
 {
-    int rc = check_meet(r, err);
+    int rc = check_port_names(r, err);
 
-    if (rc == 0) {
-        rc = check_port_names(r, err);
-    }
     for (size_t i = 0; rc == 0 && i < r->n_whens; i++) {
         for (struct condition *c = r->whens[i]; rc == 0 && c != NULL;
              c = c->next) {
@@ -274,7 +266,10 @@ int recipe_check(struct hb_recipe *r, struct hpcboot_error *err)
         }
     }
     for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
-        rc = check_statement(r, &r->statements[i], err);
+        struct statement *s = &r->statements[i];
+
+        rc = s->kind == ST_MEET ? check_meet(r, s, err)
+                                : check_statement(r, s, err);
     }
     return rc < 0 ? rc : check_loops(r, err);
 }
@@ -294,11 +289,6 @@ const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
 {
     *n_out = r->n_ports;
     return r->ports;
-}
-
-const struct hb_recipe_port *hb_recipe_meet(const struct hb_recipe *r)
-{
-    return r->meet != NULL ? &r->ports[port_named(r, r->meet)] : NULL;
 }
 
 char *const *hb_recipe_roles(const struct hb_recipe *r)
@@ -401,7 +391,6 @@ void hb_recipe_destroy(struct hb_recipe *r)
     free(r->statements);
     free(r->whens);
     free(r->ports);
-    free(r->meet);
     free(r->summary);
     free(r->name);
     free(r);

@@ -165,6 +165,10 @@ static void put_builtin(const struct expansion *x, int variable,
         hb_str_putf(out, "%u", x->role_index[c->rank]);
         break;
     case VAR_role_size: hb_str_putf(out, "%u", x->role_size[c->role]); break;
+    case VAR_slots:
+        hb_str_putf(out, "%u", x->f->slots != NULL ? x->f->slots[c->node] : 1);
+        break;
+    case VAR_restart: hb_str_putf(out, "%u", x->f->restart); break;
     case VAR_job_id: hb_str_put(out, x->f->job_id); break;
     case VAR_program: put_program(x, out); break;
     case VAR_hpcbootd:
@@ -481,6 +485,63 @@ int hb_recipe_serving(const struct hb_recipe *r,
     return rc;
 }
 
+static uint32_t ports_of(const struct hb_recipe_port *port,
+                         const struct hb_jobmap *map)
+{
+    return port->kind == HB_RECIPE_PORT_HEAD ? 1
+           : port->kind == HB_RECIPE_PORT_HOST ? map->n_nodes : map->n_ranks;
+}
+
+/* One place for each port of the statement. */
+static void put_places(const struct expansion *x, size_t port,
+                       struct hb_recipe_place **out, size_t *n)
+{
+    const struct hb_jobmap *map = x->f->map;
+    const enum hb_recipe_port_kind kind = x->r->ports[port].kind;
+    uint32_t count = ports_of(&x->r->ports[port], map);
+
+    *out = hb_xrealloc(*out, (*n + count) * sizeof **out);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t node = kind == HB_RECIPE_PORT_HOST ? i : map->node_of_rank[i];
+
+        (*out)[(*n)++] = (struct hb_recipe_place){
+            node, x->f->ports[hb_recipe_port_at(x->r, map, port, node, i)]};
+    }
+}
+
+int hb_recipe_meet(const struct hb_recipe *r,
+                   const struct hb_recipe_facts *facts,
+                   struct hb_recipe_place **out, size_t *n_out,
+                   struct hpcboot_error *err)
+{
+    const uint32_t head = facts->map->node_of_rank[0];
+    struct hb_recipe_place *places = NULL;
+    struct expansion x;
+    size_t n = 0;
+    int rc = 0, yes = 0;
+
+    begin(&x, r, facts);
+    const struct cursor c = {.rank = 0, .node = head, .role = role_of(&x, 0),
+                             .only_node = ANY, .only_role = ANY};
+
+    for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
+        if (r->statements[i].kind == ST_MEET) {
+            rc = holds(&x, r->statements[i].when, &c, &yes, err);
+            if (rc == 0 && yes) {
+                put_places(&x, r->statements[i].port, &places, &n);
+            }
+        }
+    }
+    end(&x);
+    if (rc < 0) {
+        free(places);
+        return rc;
+    }
+    *out = places;
+    *n_out = n;
+    return 0;
+}
+
 void hb_recipe_rank_destroy(struct hb_recipe_rank *rank)
 {
     hb_strv_destroy(&rank->set);
@@ -497,13 +558,6 @@ void hb_recipe_rank_destroy(struct hb_recipe_rank *rank)
     }
     free(rank->commands);
     *rank = (struct hb_recipe_rank){.n_files = 0};
-}
-
-static uint32_t ports_of(const struct hb_recipe_port *port,
-                         const struct hb_jobmap *map)
-{
-    return port->kind == HB_RECIPE_PORT_HEAD ? 1
-           : port->kind == HB_RECIPE_PORT_HOST ? map->n_nodes : map->n_ranks;
 }
 
 uint32_t hb_recipe_n_ports(const struct hb_recipe *r,

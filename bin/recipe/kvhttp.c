@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #define PATH_BYTES_MAX 1024u
+#define WHO "/rank_and_size/"
 
 struct request {
     char method[8];
@@ -137,8 +138,13 @@ static int serve(struct hb_kvs *store, const struct request *q,
     return 1;
 }
 
+void hb_kvhttp_text(struct hb_str *reply, const char *text)
+{
+    answer(reply, "200 OK", (struct hb_bytes){text, strlen(text)});
+}
+
 int hb_kvhttp_answer(struct hb_kvs *store, const char *data, size_t len,
-                     struct hb_str *reply)
+                     struct hb_str *reply, char **asked)
 {
     struct request q = {.body_len = 0};
     size_t end = head_end(data, len);
@@ -152,6 +158,11 @@ int hb_kvhttp_answer(struct hb_kvs *store, const char *data, size_t len,
     }
     if (q.body_len > HB_KVHTTP_BODY_MAX) {
         return refuse(reply, "413 Too Large");
+    }
+    if (asked != NULL && hb_streq(q.method, "GET") &&
+        hb_starts_with(q.path, WHO)) {
+        *asked = hb_xstrdup(q.path + strlen(WHO));
+        return 2;
     }
     return len - end < q.body_len ? 0 : serve(store, &q, data, reply);
 }

@@ -13,8 +13,12 @@
 #define HB_KVHTTP_BODY_MAX (8u << 20)
 
 /* `data` is what has come so far. 0: more is needed; 1: *reply is to be sent,
- * and the connection closed; that is so, too, for what is no request. */
+ * and the connection closed; that is so, too, for what is no request. 2, only
+ * where `asked` is not NULL: a rank of an elastic job asks who it is by now;
+ * *asked, "HOST:LOCAL_RANK", is to be freed. */
 int hb_kvhttp_answer(struct hb_kvs *store, const char *data, size_t len,
-                     struct hb_str *reply);
+                     struct hb_str *reply, char **asked);
+/* A reply with this text. */
+void hb_kvhttp_text(struct hb_str *reply, const char *text);
 
 #endif

@@ -24,8 +24,8 @@ enum meaning {
     VARIABLE,     /* an environment variable of the ranks */
     TURN_ON,      /* the same: 1 */
     MEGABYTES,    /* the same, in bytes */
-    NODES, PER_NODE, RANKS, MAX_RESTARTS, HOSTS, HOSTFILE, INCLUDE,
-    MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK, SSH_PORT, ELASTIC
+    NODES, PER_NODE, RANKS, MIN_RANKS, MAX_RANKS, MAX_RESTARTS, HOSTS,
+    HOSTFILE, INCLUDE, MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK, SSH_PORT
 };
 
 struct option {
@@ -106,10 +106,12 @@ static const struct option horovod_options[] = {
     {"hostfile", 1, HOSTFILE, NULL, NULL},
     {"p", 1, SSH_PORT, NULL, NULL},
     {"ssh-port", 1, SSH_PORT, NULL, NULL},
-    {"min-np", 1, ELASTIC, NULL, NULL},
-    {"min-num-proc", 1, ELASTIC, NULL, NULL},
-    {"max-np", 1, ELASTIC, NULL, NULL},
-    {"max-num-proc", 1, ELASTIC, NULL, NULL},
+    {"min-np", 1, MIN_RANKS, NULL, NULL},
+    {"min-num-proc", 1, MIN_RANKS, NULL, NULL},
+    {"max-np", 1, MAX_RANKS, NULL, NULL},
+    {"max-num-proc", 1, MAX_RANKS, NULL, NULL},
+    {"reset-limit", 1, WITHOUT, NULL, NULL},
+    {"elastic-timeout", 1, NOTHING, NULL, NULL},
     {"slots-per-host", 1, PER_NODE, NULL, NULL},
     {"host-discovery-script", 1, WITHOUT, NULL, NULL},
     {"gloo", 0, SWITCH, "controller", "gloo"},
@@ -158,7 +160,8 @@ struct reader {
     char *const *argv; /* the words that are left */
     const char *python;
     int module, no_python, local_rank;
-    uint32_t min_nodes, max_nodes, max_restarts;
+    int itself; /* the tool runs on each host */
+    uint32_t min_nodes, max_nodes, max_restarts, min_ranks, max_ranks;
 };
 
 static const char *base_name(const char *path)
@@ -285,6 +288,8 @@ static int take_value(struct reader *r, const struct option *o,
     case INCLUDE: include(r, value); return 0;
     case NODES: return nodes(r, o, value, err);
     case RANKS: return number(r, o, value, &l->np, err);
+    case MIN_RANKS: return number(r, o, value, &r->min_ranks, err);
+    case MAX_RANKS: return number(r, o, value, &r->max_ranks, err);
     case MAX_RESTARTS: return number(r, o, value, &r->max_restarts, err);
     case MEGABYTES:
         rc = number(r, o, value, &n, err);
@@ -297,9 +302,6 @@ static int take_value(struct reader *r, const struct option *o,
         /* Words (gpu, auto) ask for what is counted: as hbrun does. */
         return strspn(value, "0123456789") < strlen(value)
                    ? 0 : number(r, o, value, &l->per_node, err);
-    case ELASTIC:
-        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "horovodrun: --%s: "
-                       "elastic Horovod is not started by hbrun", o->name);
     default:
         return 0;
     }
@@ -374,7 +376,7 @@ static int read_option(struct reader *r, struct hpcboot_error *err)
 static int is_elastic(const struct reader *r)
 {
     return hb_streq(r->tool->framework, "torch") &&
-           (r->max_restarts > 0 || r->min_nodes < r->max_nodes);
+           (r->itself || r->max_restarts > 0 || r->min_nodes < r->max_nodes);
 }
 
 static void make_elastic(struct reader *r)
@@ -402,10 +404,44 @@ static void make_elastic(struct reader *r)
     hb_strv_extend(&l->program, r->argv);
 }
 
+/* DeepSpeed's launcher on each host. */
+static void make_deepspeed(struct reader *r, const char *command)
+{
+    struct hb_launch *l = r->l;
+
+    l->framework = "deepspeed-launcher";
+    hb_env_set(&l->given, "deepspeed", command);
+    if (l->per_node > 0) {
+        hb_env_setf(&l->given, "nproc", "%u", l->per_node);
+    }
+    hb_env_set(&l->given, "module", r->module ? "--module" : "");
+    hb_env_set(&l->given, "no_python", r->no_python ? "--no_python" : "");
+    hb_env_set(&l->given, "no_local_rank",
+               r->local_rank ? "" : "--no_local_rank");
+    l->per_node = 1;
+    hb_strv_extend(&l->program, r->argv);
+}
+
+/* Horovod that may go on with fewer ranks. */
+static void make_shrinkable(struct reader *r)
+{
+    struct hb_launch *l = r->l;
+
+    if (l->np == 0) {
+        l->np = r->max_ranks > 0 ? r->max_ranks : r->min_ranks;
+    }
+    if (r->min_ranks > 0) {
+        l->on_failure = "continue";
+        hb_env_set(&l->given, "controller", "gloo");
+        hb_env_setf(&l->given, "min_np", "%u", r->min_ranks);
+    }
+}
+
 static void make_program(struct reader *r)
 {
     struct hb_launch *l = r->l;
 
+    make_shrinkable(r);
     if (!r->no_python && !r->tool->any_program) {
         hb_strv_push(&l->program, r->python);
         hb_strv_push(&l->program, "-u");
@@ -420,7 +456,8 @@ static void make_program(struct reader *r)
 }
 
 int hb_launch_read(char *const *argv, const char *python,
-                   struct hb_launch *out, struct hpcboot_error *err)
+                   const char *framework, struct hb_launch *out,
+                   struct hpcboot_error *err)
 {
     struct reader r = {.l = out, .python = python};
     size_t words = 0;
@@ -435,6 +472,8 @@ int hb_launch_read(char *const *argv, const char *python,
     out->framework = r.tool->framework;
     r.argv = argv + words;
     r.local_rank = r.tool->local_rank;
+    r.itself = hb_streq(framework, "torchrun") ||
+               hb_streq(framework, "deepspeed-launcher");
     if (r.tool->is_module) {
         r.python = argv[0];
     }
@@ -454,6 +493,8 @@ int hb_launch_read(char *const *argv, const char *python,
     }
     if (is_elastic(&r)) {
         make_elastic(&r);
+    } else if (r.itself && hb_streq(out->framework, "deepspeed")) {
+        make_deepspeed(&r, argv[0]);
     } else {
         make_program(&r);
     }

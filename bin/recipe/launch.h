@@ -18,15 +18,19 @@ struct hb_launch {
     struct hb_strv env;     /* NAME=VALUE for the ranks */
     struct hb_strv ignored; /* options that have no meaning here */
     uint32_t np, per_node, nodes; /* 0: not said */
+    const char *on_failure;       /* --on-failure; NULL: not said; static */
     int port;                /* of the hosts' SSH servers; 0 */
     char *host_list, *hostfile;
 };
 
 /* 1 when argv is such a line, 0 when it is not. `python` is the interpreter
- * that the tool itself would use, where argv does not name one. ERR_USAGE: it
- * is one, and wrong. Free with hb_launch_destroy in any case. */
+ * that the tool itself would use, where argv does not name one. `framework` is
+ * what the user asked for, or NULL: torchrun and deepspeed-launcher have the
+ * tool itself run on each host. ERR_USAGE: it is one, and wrong. Free with
+ * hb_launch_destroy in any case. */
 int hb_launch_read(char *const *argv, const char *python,
-                   struct hb_launch *out, struct hpcboot_error *err);
+                   const char *framework, struct hb_launch *out,
+                   struct hpcboot_error *err);
 void hb_launch_destroy(struct hb_launch *l);
 /* The tool that argv begins with, or NULL; static. */
 const char *hb_launch_tool(char *const *argv);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += \
     %D%/check.c \
+    %D%/elastic.c %D%/elastic.h \
     %D%/expand.c \
     %D%/find.c \
     %D%/kvhttp.c %D%/kvhttp.h \
@@ -29,6 +30,11 @@ TESTS += tests/unit/test_recipe_launch
 tests_unit_test_recipe_launch_SOURCES = tests/unit/test_recipe_launch.c
 tests_unit_test_recipe_launch_LDADD = $(UNIT_LDADD)
 tests_unit_test_recipe_launch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+check_PROGRAMS += tests/unit/test_recipe_elastic
+TESTS += tests/unit/test_recipe_elastic
+tests_unit_test_recipe_elastic_SOURCES = tests/unit/test_recipe_elastic.c
+tests_unit_test_recipe_elastic_LDADD = $(UNIT_LDADD)
+tests_unit_test_recipe_elastic_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 check_PROGRAMS += tests/unit/test_cli_fold
 TESTS += tests/unit/test_cli_fold
 tests_unit_test_cli_fold_SOURCES = tests/unit/test_cli_fold.c

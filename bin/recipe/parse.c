@@ -254,10 +254,7 @@ static int read_port(struct parser *p, struct statement *s,
 static int read_meet(struct parser *p, struct statement *s,
                      struct hpcboot_error *err)
 {
-    free(p->r->meet);
-    p->r->meet = NULL;
-    return name_word(p, "the name of a port", &p->r->meet, &p->r->meet_at,
-                     err);
+    return name_word(p, "the name of a port", &s->name, &s->at, err);
 }
 
 /* --- what it says of ranks ------------------------------------------- */
@@ -323,7 +320,7 @@ static const struct {
     [ST_TAKE] = {"take", read_name, 1},
     [ST_SET] = {"set", read_assignment, 0},
     [ST_PORT] = {"port", read_port, 1},
-    [ST_MEET] = {"meet", read_meet, 1},
+    [ST_MEET] = {"meet", read_meet, 0},
     [ST_ENV] = {"env", read_assignment, 0},
     [ST_DEFAULT] = {"default", read_assignment, 0},
     [ST_UNSET] = {"unset", read_name, 0},

@@ -46,8 +46,6 @@ const char *hb_recipe_summary(const struct hb_recipe *r);
 int hb_recipe_per_host(const struct hb_recipe *r); /* one process a host */
 const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
                                              size_t *n_out);
-/* The port through which ranks have to meet, or NULL. */
-const struct hb_recipe_port *hb_recipe_meet(const struct hb_recipe *r);
 char *const *hb_recipe_roles(const struct hb_recipe *r); /* or empty */
 /* How many ranks a role has where nobody says; HB_RECIPE_REST: those left. */
 #define HB_RECIPE_REST UINT32_MAX
@@ -71,6 +69,8 @@ struct hb_recipe_facts {
     char *const *program;         /* argv */
     const char *dir;              /* where files are put */
     const char *agent;            /* the path of hpcbootd there, or NULL */
+    const uint32_t *slots;        /* [n_nodes]; NULL: one each */
+    uint32_t restart;             /* how often the rank was started before */
 };
 
 /* How many ports all port statements want together, and where the one of a
@@ -80,6 +80,18 @@ uint32_t hb_recipe_n_ports(const struct hb_recipe *r,
 uint32_t hb_recipe_port_at(const struct hb_recipe *r,
                            const struct hb_jobmap *map, size_t port,
                            uint32_t node, uint32_t rank);
+
+/* Where ranks listen through whom all of them have to meet: for the head, for
+ * each host or for each rank, as the ports are that `meet` names. Nothing
+ * where it names none, or under conditions that do not hold for rank 0. */
+struct hb_recipe_place {
+    uint32_t node, port; /* port: the number */
+};
+
+int hb_recipe_meet(const struct hb_recipe *r,
+                   const struct hb_recipe_facts *facts,
+                   struct hb_recipe_place **out, size_t *n_out,
+                   struct hpcboot_error *err); /* free() *out */
 
 struct hb_recipe_file {
     char *name, *text;

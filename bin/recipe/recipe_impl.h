@@ -56,6 +56,7 @@ struct statement {
     struct word *words; /* what follows it */
     size_t n_words;
     uint32_t seconds;
+    size_t port; /* of ST_MEET, once checked */
 };
 
 /* What ${NAME} can be. */
@@ -63,7 +64,8 @@ struct statement {
     X(rank) X(size) X(local_rank) X(local_size) X(node) X(nodes) X(host)  \
     X(address) X(url_address) X(head_host) X(head_address)                \
     X(head_url_address) X(cross_rank) X(cross_size) X(role)               \
-    X(role_index) X(role_size) X(job_id) X(program) X(hpcbootd)
+    X(role_index) X(role_size) X(slots) X(restart) X(job_id) X(program)    \
+    X(hpcbootd)
 enum variable {
 #define X(name) VAR_##name,
     RECIPE_VARIABLES(X)
@@ -85,8 +87,6 @@ struct hb_recipe {
     struct hb_strv gangs, commands, variables;
     struct hb_recipe_port *ports;
     size_t n_ports;
-    char *meet; /* a port's name */
-    struct recipe_at meet_at;
     struct statement *statements;
     size_t n_statements, statements_cap;
     struct condition **whens; /* all there are, to be freed */

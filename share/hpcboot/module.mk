@@ -4,6 +4,7 @@
 recipesdir = $(pkgdatadir)/recipes
 dist_recipes_DATA = \
     %D%/recipes/deepspeed.conf \
+    %D%/recipes/deepspeed-launcher.conf \
     %D%/recipes/hccl.conf \
     %D%/recipes/horovod.conf \
     %D%/recipes/jax.conf \

@@ -39,6 +39,63 @@ my() { hb --recipe my.conf --oversubscribe "$@"; }
     says 'port master: 127\.0\.0\.1:29999'
 }
 
+# in_gang FRAMEWORK NAME=VALUE...: in a pod with these variables it is chosen.
+in_gang() {
+    run env "${@:2}" "$hbrun" --explain --dry-run -n 1 python3 t.py
+    ended_with 0
+    says "framework: $1 \((the gang|the operator's variables)\)"
+}
+@test "in an operator's gang its framework is chosen" {
+    in_gang torch PYTHONUNBUFFERED=1 MASTER_PORT=23456 MASTER_ADDR=pt-master-0 \
+        PET_MASTER_PORT=23456 PET_MASTER_ADDR=pt-master-0 WORLD_SIZE=2 RANK=0 \
+        PET_NODE_RANK=0 PET_NPROC_PER_NODE=1 PET_NNODES=2
+    says 'port master: 23456 \(MASTER_PORT\)'
+    in_gang torch PET_NNODES=2 PET_NODE_RANK=0 PET_MASTER_ADDR=tj-node-0-0.tj \
+        PET_MASTER_PORT=29511 PET_NPROC_PER_NODE=1
+    says 'port master: 29511 \(PET_MASTER_PORT\)'
+    in_gang tensorflow 'TF_CONFIG={"cluster":{"ps":["tf-ps-0.hpc.svc:2299"],
+        "worker":["tf-worker-0.hpc.svc:2299"]},"environment":"cloud",
+        "task":{"type":"worker","index":0}}'
+    says 'port task: 2299 \(TF_CONFIG\)'
+    in_gang jax COORDINATOR_PORT=6677 COORDINATOR_ADDRESS=jx-worker-0 \
+        NUM_PROCESSES=2 PROCESS_ID=0
+    says 'port coordinator: 6677 \(COORDINATOR_PORT\)'
+    in_gang jax JAX_NUM_PROCESSES=2 JAX_PROCESS_ID=0 \
+        JAX_COORDINATOR_ADDRESS=tj-node-0-0.tj:6666
+    in_gang paddle PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=10.1.2.3 \
+        PADDLE_MASTER=10.1.2.3:36577
+    says 'port master: 36577 \(PADDLE_MASTER\)'
+    in_gang xgboost MASTER_PORT=9977 MASTER_ADDR=xg-master-0 WORLD_SIZE=2 \
+        RANK=0 WORKER_PORT=9977 WORKER_ADDRS=xg-worker-0 PYTHONUNBUFFERED=1
+    says 'port tracker: 9977 \(MASTER_PORT\)'
+}
+
+@test "outside an operator's gang variables decide nothing" {
+    run env PET_NNODES=2 TF_CONFIG='{}' "$hbrun" --explain --dry-run -H a:2 \
+        python3 t.py
+    ended_with 0
+    says_not 'framework:'
+}
+
+@test "--framework torchrun keeps the command line for torchrun" {
+    printf '#!/bin/sh\necho "itself: $*"\n' > python3
+    printf '#!%s/python3\n' "$PWD" > torchrun
+    chmod +x python3 torchrun
+    PATH=$PWD:$PATH run hb --framework torchrun torchrun --nproc-per-node 2 t.py
+    ended_with 0
+    says '^itself: -m torch.distributed.run .*--nproc_per_node=2 .* t.py$'
+}
+
+@test "DeepSpeed's own launcher gets a hostfile, with slots" {
+    printf '#!/bin/sh\ncat "${1#--hostfile=}"; echo "itself: $*"\n' > deepspeed
+    chmod +x deepspeed
+    run hb -H localhost:3 --framework deepspeed-launcher ./deepspeed \
+        --no_local_rank --module t --lr 1
+    ended_with 0
+    says '^localhost slots=3$'
+    says '^itself: .*--no_ssh --node_rank=0 .* --module --no_local_rank t --lr 1$'
+}
+
 @test "--framework none starts torchrun itself" {
     printf '#!/bin/sh\necho "itself: $*"\n' > torchrun
     chmod +x torchrun
@@ -220,6 +277,58 @@ END
     run hb --framework torch --oversubscribe -n 2 true
     ended_with 0
     says 'none of your 2 ranks ever connected to 127.0.0.1:29[0-9]*'
+}
+
+# A rank of elastic Horovod that is left when rank 1 of four is lost.
+@test "Horovod, elastic: those that are left are numbered anew" {
+    need python3
+    cat > t.py <<'END'
+import os, signal, time, urllib.request, urllib.error
+base = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
+                          os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"])
+me = "%s:%s" % (os.environ["HOROVOD_HOSTNAME"], os.environ["HOROVOD_LOCAL_RANK"])
+assert os.environ["HOROVOD_ELASTIC"] == "1"
+def ask(key):
+    while True:
+        try:
+            return urllib.request.urlopen(base + key, timeout=60).read()
+        except (ConnectionError, urllib.error.URLError):
+            time.sleep(0.02)
+if os.environ["HOROVOD_RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+print("was", me, "is", ask("rank_and_size/" + me).decode(), flush=True)
+if os.environ["HOROVOD_RANK"] == "0": # the server ends with rank 0
+    while len([f for f in os.listdir(".") if f.startswith("over.")]) < 2:
+        time.sleep(0.02)
+open("over." + me, "w").close()
+END
+    run hb --oversubscribe horovodrun -np 4 --min-np 2 python3 t.py
+    ended_with 137
+    says '^was .*:0 is 0,3,0,3,0,1$'
+    says '^was .*:2 is 1,3,1,3,0,1$'
+    says '^was .*:3 is 2,3,2,3,0,1$'
+    nothing_left
+}
+
+@test "Horovod, elastic: fewer than the least number are the end" {
+    need python3
+    cat > t.py <<'END'
+import os, signal, time, urllib.request, urllib.error
+if os.environ["HOROVOD_RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+url = "http://%s:%s/rank_and_size/%s:0" % (
+    os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
+    os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"], os.environ["HOROVOD_HOSTNAME"])
+while True:
+    try:
+        print(urllib.request.urlopen(url, timeout=60).read(), flush=True)
+    except (OSError, urllib.error.URLError):
+        time.sleep(0.02)
+END
+    run hb --oversubscribe horovodrun -np 2 --min-np 2 python3 t.py
+    ended_with 137
+    says 'ranks that are left: 1; at least 2 have to be'
+    nothing_left
 }
 
 @test "Horovod with Gloo: the key-value server is in front of rank 0" {

@@ -44,6 +44,46 @@ wheels() {
     exec {lock}>&-
     python=$venvs/$name/bin/python
 }
+# sources NAME PACKAGE NEEDED...: the same for a package that is built here, with
+# Debian's torch; a word NAME=VALUE is for the build.
+sources() {
+    local name=$1 package=$2 lock log=$venvs/$1.log word needs=() settings=()
+    asked "$name"
+    python=/usr/bin/python3
+    $python -c 'import torch' 2> /dev/null ||
+        skip "Debian's python3-torch is not installed"
+    for word in "${@:3}"; do
+        case $word in
+            *=*[A-Z0-9]) settings+=("$word") ;;
+            *) needs+=("$word") ;;
+        esac
+    done
+    mkdir -p "$venvs"
+    exec {lock}> "$venvs/$name.lock"
+    flock "$lock"
+    [ -e "$venvs/$name/ready" ] || {
+        { $python -m venv --clear --system-site-packages "$venvs/$name" &&
+            "$venvs/$name/bin/pip" install --no-cache-dir wheel \
+                'setuptools<70' "${needs[@]}" && env "${settings[@]}" \
+            timeout -k 5 1500 "$venvs/$name/bin/pip" install --no-cache-dir \
+                --no-build-isolation --no-deps "$package"; } \
+            > "$log" 2>&1 < /dev/null ||
+            skip "$package cannot be built: $(tail -n 1 "$log")"
+        touch "$venvs/$name/ready"
+    }
+    exec {lock}>&-
+    python=$venvs/$name/bin/python
+}
+deepspeed() {
+    sources deepspeed deepspeed==0.14.5 DS_BUILD_OPS=0 hjson py-cpuinfo \
+        psutil pydantic tqdm ninja packaging
+}
+# Where g++ finds Debian's libtorch without version.
+horovod() {
+    sources horovod horovod==0.28.1 cloudpickle psutil pyyaml packaging \
+        HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 \
+        HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1
+}
 torch() {
     asked torch
     python=/usr/bin/python3
@@ -51,11 +91,12 @@ torch() {
         skip "Debian's python3-torch is not installed"
 }
 expect=() # what bats' run is to be told of the status
+has=()    # NAME=VALUE of the environment in pod-0
 # over4 WORDS...: hbrun from pod-0 over all four, a rank on each.
 over4() {
     # shellcheck disable=SC2016  # expanded in the pod
     run "${expect[@]}" pod 0 bash -c 'cd "$0" && exec timeout -s KILL "$@"' \
-        "$BATS_FILE_TMPDIR" "$HB_FRAMEWORK_LIMIT" "$hbrun" \
+        "$BATS_FILE_TMPDIR" "$HB_FRAMEWORK_LIMIT" env "${has[@]}" "$hbrun" \
         -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 "$@"
 }
 four() { # EXPRESSION: four lines of $output are so
@@ -131,6 +172,45 @@ END
     four '^sum 10 of 4 restarts 1$'
 }
 
+@test "DeepSpeed: its own launcher on every host, by the hostfile" {
+    deepspeed
+    over4 --framework deepspeed-launcher "$venvs/deepspeed/bin/deepspeed" \
+        --no_local_rank "$programs/torch_sum.py"
+    four '^sum 10 of 4 '
+}
+
+@test "DeepSpeed: its command line, a process per rank" {
+    deepspeed
+    over4 "$venvs/deepspeed/bin/deepspeed" --num_nodes 4 --no_local_rank \
+        "$programs/torch_sum.py"
+    four '^sum 10 of 4 '
+}
+
+@test "Horovod with Gloo: ranks add up" {
+    horovod
+    over4 horovodrun -np 4 --gloo "$python" "$programs/horovod_sum.py"
+    four '^sum 10 of 4$'
+    says_not 'ever connected'
+}
+
+# Four steps of four ranks, and six of three.
+@test "Horovod, elastic: those that are left go on with the state" {
+    horovod
+    expect=(-137)
+    over4 horovodrun --min-np 2 --max-np 4 --gloo-timeout-seconds 10 \
+        "$python" "$programs/horovod_sum.py" lose
+    ended_with 137
+    [ "$(grep -c '^work 34 of 3$' <<< "$output")" -eq 3 ]
+    says 'rank 2 on pod-2 was ended by signal 9'
+}
+
+@test "Horovod, elastic: a lost rank comes back and learns the state" {
+    horovod
+    over4 --on-failure respawn horovodrun -np 4 --gloo \
+        --gloo-timeout-seconds 20 "$python" "$programs/horovod_sum.py" lose
+    four '^work 40 of 4$'
+}
+
 @test "JAX: jax.distributed.initialize without arguments" {
     wheels jax jax
     over4 --framework jax "$python" "$programs/jax_sum.py"
@@ -147,6 +227,20 @@ ray() {
     ended_with 0
     says '^sum 30 on 4 nodes$'
     says_not 'left behind'
+}
+
+@test "Ray: attached to a running one, which stays" {
+    wheels ray 'ray[default]'
+    pod 0 "$venvs/ray/bin/ray" start --head --node-ip-address=10.77.0.1 \
+        --port=6400 --num-cpus=1 --include-dashboard=false > started 2>&1
+    has=(RAY_ADDRESS=10.77.0.1:6400)
+    over4 --framework ray \
+        --recipe-set "ray=/nowhere/ray" "$python" "$programs/ray_sum.py"
+    ended_with 0
+    says '^sum 1 on 1 nodes$'
+    run pod 0 "$venvs/ray/bin/ray" status --address 10.77.0.1:6400
+    ended_with 0
+    pod 0 "$venvs/ray/bin/ray" stop --force > stopped 2>&1
 }
 
 @test "Ray: a driver that fails, a head that cannot start" {

@@ -5,6 +5,7 @@ TESTS += $(PEER_BATS)
 EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/apiserver.sh \
     %D%/kubeadmin.py \
     tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c \
+    %D%/frameworks/horovod_sum.py \
     %D%/frameworks/jax_sum.py %D%/frameworks/paddle_sum.py \
     %D%/frameworks/ray_sum.py %D%/frameworks/spark_pi.py \
     %D%/frameworks/tf_ps.py %D%/frameworks/tf_sum.py \

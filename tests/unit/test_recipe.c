@@ -291,7 +291,7 @@ static void mistakes_have_a_place(void **state)
     refuses("roles a b", "t.conf:1:9: only one role can have the ranks");
     refuses("roles a=1", "t.conf:1:1: one role has to have the ranks");
     refuses("roles a=x b", "t.conf:1:7: x is no number of ranks");
-    refuses("meet x", "t.conf:1:6: x is no port of the head");
+    refuses("meet x", "t.conf:1:6: there is no port x");
     refuses("set rank 1", "t.conf:1:5: rank has a meaning already");
     refuses("env A ${each rank of x: y}", "t.conf:1:7: there is no role x");
 }
@@ -482,6 +482,54 @@ static void an_unknown_framework_has_a_nearest_one(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_job, free_job)
 
+static size_t meets(const struct job *j, const char *text,
+                    struct hb_recipe_place **out)
+{
+    struct hb_recipe *r = parse(text);
+    size_t n = 0;
+
+    *out = NULL;
+    assert_int_equal(hb_recipe_meet(r, &j->f, out, &n, NULL), 0);
+    hb_recipe_destroy(r);
+    return n;
+}
+
+static void ranks_meet_where_the_head_or_all_of_them_listen(void **state)
+{
+    struct hb_recipe_place *at;
+
+    assert_int_equal(meets(*state, "port a host 1\nport b head 1\nmeet b",
+                           &at), 1);
+    assert_int_equal(at[0].node, 0);
+    assert_int_equal(at[0].port, 9002);
+    free(at);
+    assert_int_equal(meets(*state, "port a rank 1\nmeet a", &at), 3);
+    assert_int_equal(at[2].node, 1);
+    assert_int_equal(at[2].port, 9002);
+    free(at);
+}
+
+static void a_meeting_may_depend_on_a_condition(void **state)
+{
+    const char *t = "port a head 1\nset way x\n[when way is y]\nmeet a";
+    struct hb_recipe_place *at;
+
+    assert_int_equal(meets(*state, t, &at), 0);
+    free(at);
+}
+
+static void slots_are_those_of_the_host(void **state)
+{
+    static const uint32_t slots[] = {8, 4};
+    struct job *j = *state;
+
+    gives(j, "env A ${slots}", 2, "A", "1");
+    j->f.slots = slots;
+    gives(j, "env A ${slots}", 2, "A", "4");
+    gives(j, "env A \"${each host: ${host}=${slots}}\"", 0, "A", "a=8,b=4");
+    j->f.slots = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,6 +542,9 @@ int main(void)
         TEST(what_is_given_stands_before_set),
         TEST(commands_and_files),
         TEST(ranks_that_only_serve),
+        TEST(ranks_meet_where_the_head_or_all_of_them_listen),
+        TEST(a_meeting_may_depend_on_a_condition),
+        TEST(slots_are_those_of_the_host),
         TEST(only_the_first_runs_the_program),
         TEST(mistakes_have_a_place),
         TEST(loops_are_refused),

@@ -27,16 +27,22 @@ static void words(const char *line, struct hb_strv *out)
     }
 }
 
-static int read_line(const char *line, struct hb_launch *l,
-                     struct hpcboot_error *err)
+static int read_as(const char *line, const char *framework,
+                   struct hb_launch *l, struct hpcboot_error *err)
 {
     struct hb_strv argv = HB_STRV_INIT;
     int rc;
 
     words(line, &argv);
-    rc = hb_launch_read(argv.v, "/v/python3", l, err);
+    rc = hb_launch_read(argv.v, "/v/python3", framework, l, err);
     hb_strv_destroy(&argv);
     return rc;
+}
+
+static int read_line(const char *line, struct hb_launch *l,
+                     struct hpcboot_error *err)
+{
+    return read_as(line, NULL, l, err);
 }
 
 static void reads(const char *line, struct hb_launch *l)
@@ -146,6 +152,43 @@ static void elastic_torchrun_keeps_its_numbers(void **state)
     hb_launch_destroy(&l);
 }
 
+static void the_tool_itself_runs_where_it_is_asked_for(void **state)
+{
+    struct hb_launch l;
+
+    assert_int_equal(read_as("torchrun --nproc-per-node 2 t.py", "torchrun",
+                             &l, NULL), 1);
+    assert_string_equal(l.framework, "torchrun");
+    assert_string_equal(l.program.v[0], "t.py");
+    assert_string_equal(hb_env_get(&l.given, "nproc"), "2");
+    hb_launch_destroy(&l);
+    assert_int_equal(read_as("ds/deepspeed --num_gpus 4 --no_local_rank t.py",
+                             "deepspeed-launcher", &l, NULL), 1);
+    assert_string_equal(l.framework, "deepspeed-launcher");
+    assert_string_equal(l.program.v[0], "t.py");
+    assert_string_equal(hb_env_get(&l.given, "nproc"), "4");
+    assert_string_equal(hb_env_get(&l.given, "deepspeed"), "ds/deepspeed");
+    assert_string_equal(hb_env_get(&l.given, "no_local_rank"),
+                        "--no_local_rank");
+    assert_int_equal(l.per_node, 1);
+    hb_launch_destroy(&l);
+}
+
+static void a_least_number_lets_horovod_go_on_with_fewer(void **state)
+{
+    struct hb_launch l;
+
+    reads("horovodrun --min-np 2 --max-np 4 python t.py", &l);
+    assert_int_equal(l.np, 4);
+    assert_string_equal(l.on_failure, "continue");
+    assert_string_equal(hb_env_get(&l.given, "min_np"), "2");
+    assert_string_equal(hb_env_get(&l.given, "controller"), "gloo");
+    hb_launch_destroy(&l);
+    reads("horovodrun -np 4 python t.py", &l);
+    assert_null(l.on_failure);
+    hb_launch_destroy(&l);
+}
+
 static void launch_gives_the_local_rank_as_an_argument(void **state)
 {
     struct hb_launch l;
@@ -176,7 +219,6 @@ static void mistakes_are_told(void **state)
     refuses("torchrun --nnodes 4:2 t.py", "expected MIN:MAX");
     refuses("torchrun --nnodes", "--nnodes needs a value");
     refuses("torchrun --nnodes 2", "there is no program after");
-    refuses("horovodrun --min-np 2 x", "elastic Horovod");
     refuses("horovodrun -p 0 x", "expected a port number");
 }
 
@@ -187,6 +229,8 @@ int main(void)
         cmocka_unit_test(other_programs_are_let_be),
         cmocka_unit_test(numbers_and_hosts),
         cmocka_unit_test(elastic_torchrun_keeps_its_numbers),
+        cmocka_unit_test(the_tool_itself_runs_where_it_is_asked_for),
+        cmocka_unit_test(a_least_number_lets_horovod_go_on_with_fewer),
         cmocka_unit_test(launch_gives_the_local_rank_as_an_argument),
         cmocka_unit_test(what_has_no_effect_is_listed),
         cmocka_unit_test(mistakes_are_told),

@@ -19,6 +19,7 @@ struct hb_command {
 };
 
 extern const struct hb_command hb_command_doctor;
+extern const struct hb_command hb_command_explain;
 extern const struct hb_command hb_command_hostfile;
 extern const struct hb_command hb_command_keys;
 extern const struct hb_command hb_command_perf;

@@ -181,7 +181,10 @@ static int open_engines(struct hpcboot_error *err)
     config.progress = s->nodes > 1 ? net_progress : NULL;
     config.idle = s->nodes > 1 ? net_idle : NULL;
     config.net_wish = getenv("HPCBOOT_COLL_NET");
-    return hb_coll_create(&config, &s->engine, err);
+    if (config.page != NULL) {
+        rc = hb_coll_model_share(config.page, s->local_size, err);
+    }
+    return rc < 0 ? rc : hb_coll_create(&config, &s->engine, err);
 }
 
 static void close_all(void)

@@ -433,6 +433,7 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
         rc = setup_fold(t, op, user, err);
     }
     op->total = total_of(t, op);
+    op->choice = hb_model_choose(t->engine->model, op->coll, t->p, op->bytes);
     sign(op, a);
     if (rc == HPCBOOT_OK && t->nodes > 1) {
         rc = hb_net_setup(t, op, err);

@@ -37,6 +37,24 @@ enum hb_coll_wait {
     HB_COLL_WAIT_PARK   /* as YIELD, and park soon: others want the cores */
 };
 
+/* What a machine's memory costs, and what its user says of the choice between
+ * ways; lib/coll/model.h has the words. */
+enum { HB_MODEL_TYPICAL, HB_MODEL_KEPT, HB_MODEL_PROBED };
+#define HB_COLL_RULES 6
+struct hb_coll_model {
+    uint32_t source;
+    uint32_t cpus;      /* of the node; 0: one for each rank */
+    uint32_t round_ns;  /* a flag, from a core to another */
+    uint32_t switch_ns; /* from a rank to the next that shares its core */
+    uint32_t put_ps, get_ps, fold_ps, copy_ps; /* a byte */
+    uint32_t n_rules, unused;
+    struct hb_coll_rule {
+        uint64_t least, most; /* bytes */
+        uint16_t coll, way;
+        uint32_t piece;       /* 0: the model's */
+    } rules[HB_COLL_RULES];
+};
+
 /* The page that all ranks of a job on one node share. All zero is a valid
  * beginning; whoever makes it sets `wait_mode` before the ranks start. */
 struct hb_coll_node_page {
@@ -45,8 +63,16 @@ struct hb_coll_node_page {
     _Alignas(128) _Atomic uint32_t changes;
     _Alignas(128) _Atomic uint32_t wait_mode; /* enum hb_coll_wait */
     _Atomic uint32_t crowded; /* ranks that find their core is shared */
-    _Alignas(128) uint8_t reserved[256];
+    _Alignas(128) _Atomic uint32_t model_state; /* hb_coll_model_share */
+    struct hb_coll_model model;
 };
+
+/* Called by each of the node's ranks before it makes its engine: the first
+ * that comes finds what the machine costs (by a probe of 20 ms at most, where
+ * nothing is kept and each rank has a core), the others wait for it, not long.
+ * Fails for a HPCBOOT_COLL_TUNE that is wrong. */
+int hb_coll_model_share(struct hb_coll_node_page *page, int ranks,
+                        struct hpcboot_error *err);
 
 /* Raises `changes`; callable by the agent. */
 void hb_coll_node_changed(struct hb_coll_node_page *page);

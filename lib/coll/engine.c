@@ -57,6 +57,7 @@ int hb_coll_create(const struct hb_coll_config *config,
     memset(e, 0, sizeof *e);
     e->config = *config;
     e->page = config->page != NULL ? config->page : &e->own_page;
+    e->model = hb_model_shared(e->page);
     e->locking = config->threads;
     pthread_mutex_init(&e->lock, NULL);
     hb_wait_setup(e);

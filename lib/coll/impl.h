@@ -23,6 +23,7 @@
 
 #include "lib/coll/coll.h"
 #include "lib/coll/kern.h"
+#include "lib/coll/model.h"
 
 /* Two lines of 64 bytes: processors fetch neighbours in pairs. */
 #define HB_SHM_LINE 128
@@ -91,6 +92,7 @@ struct hb_coll_engine {
     struct hb_coll_config config;
     struct hb_coll_node_page *page; /* own_page where there is none */
     struct hb_coll_node_page own_page;
+    const struct hb_coll_model *model; /* NULL: nobody has shared one */
     struct hb_coll_team *active; /* teams with requests under way */
     pthread_mutex_t lock;
     bool locking;
@@ -133,6 +135,7 @@ struct hb_op {
     uint64_t k, rounds;
     size_t esize;         /* bytes that are never cut */
     size_t bytes;         /* of the vector, or of one block */
+    struct hb_way_choice choice;
     size_t piece;         /* bytes per round (per block) */
     size_t stride;        /* between the pieces of a round */
     const char *send;

@@ -8,6 +8,8 @@ libhb_a_SOURCES += \
     %D%/kern_avx2.c \
     %D%/kern_avx512.c \
     %D%/kern_base.c \
+    %D%/model.c %D%/model.h %D%/model_probe.c %D%/model_share.c \
+    %D%/model_text.c \
     %D%/net.c %D%/net.h \
     %D%/net_flat.c \
     %D%/net_local.c \
@@ -31,6 +33,7 @@ coll_tests = \
     tests/unit/test_coll \
     tests/unit/test_coll_kern \
     tests/unit/test_coll_life \
+    tests/unit/test_coll_model \
     tests/unit/test_coll_net \
     tests/unit/test_sched
 check_PROGRAMS += $(coll_tests)
@@ -50,6 +53,10 @@ tests_unit_test_coll_life_SOURCES = tests/unit/test_coll_life.c $(coll_lab)
 tests_unit_test_coll_life_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
+tests_unit_test_coll_model_SOURCES = tests/unit/test_coll_model.c $(coll_lab)
+tests_unit_test_coll_model_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_model_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
 tests_unit_test_coll_net_SOURCES = tests/unit/test_coll_net.c $(coll_lab)
 tests_unit_test_coll_net_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
@@ -61,3 +68,9 @@ tests_unit_test_sched_LDADD = $(UNIT_LDADD) -lm
 tests_unit_test_sched_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 endif
+
+check_PROGRAMS += tests/fuzz/fuzz_collmodel
+TESTS += tests/fuzz/fuzz_collmodel
+tests_fuzz_fuzz_collmodel_SOURCES = tests/fuzz/fuzz_collmodel.c tests/fuzz/replay.c
+tests_fuzz_fuzz_collmodel_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/collmodel

@@ -18,8 +18,6 @@
 
 #include "lib/coll/impl.h"
 
-/* Below this a copy is cheaper than a second round. */
-#define WORTH_ASKING ((size_t)16 << 10)
 /* A block that is folded, and then written to peers from the cache. */
 #define FOLD_BLOCK ((size_t)16 << 10)
 #define ALIGN_SLICE 64
@@ -258,7 +256,7 @@ static const struct hb_plan direct_bcast = {direct_bcast_put,
 
 void hb_plan_heap(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (t->engine->config.heap.size == 0 || op->bytes < WORTH_ASKING ||
+    if (t->engine->config.heap.size == 0 || !op->choice.ask ||
         op->tiny || t->p == 1 || op->finish != NULL) {
         return;
     }

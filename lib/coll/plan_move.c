@@ -28,6 +28,7 @@ uint64_t hb_rounds_for(size_t bytes, size_t piece)
 void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
 {
     size_t n = blocks > 0 ? blocks : 1, unit = op->esize;
+    size_t most = unit > op->choice.piece ? HB_SHM_PIECE : op->choice.piece;
     size_t aligned = (longest + ALIGN_PIECE - 1) & ~(size_t)(ALIGN_PIECE - 1);
     longest = longest > unit ? longest : unit;
     op->tiny = longest <= HB_SHM_INLINE / n;
@@ -35,11 +36,11 @@ void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
         op->piece = op->stride = longest;
         return;
     }
-    if (aligned != 0 && longest <= HB_SHM_PIECE && aligned <= HB_SHM_SLOT / n) {
+    if (aligned != 0 && longest <= most && aligned <= HB_SHM_SLOT / n) {
         op->piece = longest;
         op->stride = aligned;
     } else {
-        op->stride = hb_min(HB_SHM_PIECE, HB_SHM_BIG / n) /
+        op->stride = hb_min(most, HB_SHM_BIG / n) /
                      ALIGN_PIECE * ALIGN_PIECE;
         op->piece = op->stride / unit * unit;
     }

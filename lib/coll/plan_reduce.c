@@ -23,9 +23,6 @@
 
 #include "lib/base/error.h"
 
-/* Bytes that one rank folds alone before it is faster to cut the vector into
- * slices, which costs a second round. */
-#define FOLD_ALONE ((size_t)96 << 10)
 #define ALIGN_SLICE 64
 
 /* An op of the user changes its second operand: from the last rank down, in a
@@ -320,7 +317,7 @@ static int plan_blocks(struct hb_coll_team *t, struct hb_op *op,
 static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t p = (size_t)t->p;
-    if (p <= 2 || op->bytes * p <= FOLD_ALONE) {
+    if (op->choice.way != HB_WAY_SLICES) {
         op->plan = &all_fold_all;
         hb_plan_cut(op, op->bytes, 1);
         op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);

@@ -185,6 +185,11 @@ int coll_world_run(const struct coll_world *w,
     char *map = mmap(NULL, at.all, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     struct hb_coll_node_page *page = (void *)map;
     page->wait_mode = (uint32_t)w->wait_mode;
+    if (w->tune != NULL) {
+        setenv("HPCBOOT_COLL_TUNE", w->tune, 1);
+        hb_coll_model_share(page, w->ranks, NULL);
+        unsetenv("HPCBOOT_COLL_TUNE");
+    }
     struct start *starts = calloc((size_t)w->ranks, sizeof *starts);
     for (int i = 0; i < w->ranks; i++) {
         starts[i] = (struct start){w, at, fn, arg, fd, i,

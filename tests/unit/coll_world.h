@@ -28,6 +28,7 @@ struct coll_world {
     bool threads_call;        /* config.threads */
     bool check;
     int wait_mode;
+    const char *tune;         /* HPCBOOT_COLL_TUNE; NULL: no model is shared */
     int extra_regions;        /* each for `ranks` local ranks, zeroed */
     size_t heap_size;
     int timeout_ms;           /* of each call; 0: 60 s, so that a test that

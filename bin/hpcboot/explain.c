@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* hpcboot explain: which way a collective of so many bytes would take among
+ * the ranks of this host, what each way is expected to cost, and why the one
+ * was chosen. Asks the same functions as libhpcboot does; starts nothing. */
+
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/hpcboot/command.h"
+#include "bin/job/verdict.h"
+#include "lib/base/log.h"
+#include "lib/coll/model.h"
+
+#define RANKS_MOST 1024 /* of a team on one host */
+#define PATH_ROOM 4096
+
+struct wanted {
+    const char *coll, *bytes, *ranks, *cpus;
+    int alloc, typical;
+};
+#define AT(f) offsetof(struct wanted, f)
+
+static const struct hb_arg args[] = {
+    {"bytes n", "SIZE", "bytes of the vector, or of one block (8)", AT(bytes),
+     NULL},
+    {"ranks", "RANKS", "so many ranks on this host (2)", AT(ranks), NULL},
+    {"cpus", "CPUS", "CPUs they have together (those of this host)", AT(cpus),
+     NULL},
+    {"alloc", NULL, "buffers of hpcboot_alloc", AT(alloc), NULL},
+    {"typical", NULL, "figures of a typical machine, not of this one",
+     AT(typical), NULL},
+    {NULL, NULL, NULL, 0, NULL},
+};
+
+static const char *more(void)
+{
+    static char text[1024];
+    size_t n = (size_t)snprintf(text, sizeof text, "COLLECTIVE: one of");
+
+    for (int k = 0; k < HPCBOOT_COLLS; k++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s",
+                              k == 0 ? "" : ",", k % 6 == 0 ? "\n  " : " ",
+                              hb_coll_name(k));
+    }
+    snprintf(text + n, sizeof text - n, "\n");
+    return text;
+}
+
+struct question {
+    enum hpcboot_coll coll;
+    uint64_t bytes, ranks, cpus;
+    bool alloc;
+};
+
+static int number(const char *option, const char *text, uint64_t most,
+                  uint64_t *out, struct hpcboot_error *err)
+{
+    if (text == NULL) {
+        return HPCBOOT_OK;
+    }
+    if (hb_model_bytes(text, strlen(text), out) < 0 || *out > most) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s %s: expected a number up "
+                       "to %llu, such as 64 or 1M", option, text,
+                       (unsigned long long)most);
+    }
+    return HPCBOOT_OK;
+}
+
+static int read_question(const struct wanted *w, struct question *q,
+                         struct hpcboot_error *err)
+{
+    int coll = 0, rc;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    *q = (struct question){.bytes = 8, .ranks = 2, .alloc = w->alloc,
+                           .cpus = online > 0 ? (uint64_t)online : 1};
+    while (coll < HPCBOOT_COLLS &&
+           (w->coll == NULL || strcmp(w->coll, hb_coll_name(coll)) != 0)) {
+        coll++;
+    }
+    if (coll == HPCBOOT_COLLS) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s is no collective; hpcboot "
+                       "explain --help lists them",
+                       w->coll != NULL ? w->coll : "nothing");
+    }
+    q->coll = coll;
+    rc = number("--bytes", w->bytes, UINT64_C(1) << 40, &q->bytes, err);
+    rc = rc < 0 ? rc : number("--ranks", w->ranks, RANKS_MOST, &q->ranks, err);
+    rc = rc < 0 ? rc : number("--cpus", w->cpus, RANKS_MOST, &q->cpus, err);
+    if (rc == 0 && (q->ranks < 1 || q->cpus < 1)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "there is at least one rank, and "
+                     "one CPU");
+    }
+    return rc;
+}
+
+static void show_figures(const struct hb_coll_model *m, const char *path)
+{
+    static const char *const sources[] = {
+        [HB_MODEL_TYPICAL] = "of a typical machine",
+        [HB_MODEL_KEPT] = "of this machine, kept in ",
+        [HB_MODEL_PROBED] = "of this machine, measured now, kept in ",
+    };
+    bool kept = m->source != HB_MODEL_TYPICAL;
+
+    printf("figures %s%s\n", sources[m->source],
+           !kept ? "" : *path != '\0' ? path : "no file");
+    printf("  a round %u ns; on a shared core %u ns for each rank\n",
+           m->round_ns, m->switch_ns);
+    printf("  GB/s: put %.1f, get %.1f, fold %.1f, copy %.1f\n",
+           1000.0 / m->put_ps, 1000.0 / m->get_ps, 1000.0 / m->fold_ps,
+           1000.0 / m->copy_ps);
+}
+
+static void show_row(const struct hb_candidate *c)
+{
+    char piece[24] = "-";
+
+    if (c->piece != 0) {
+        snprintf(piece, sizeof piece, "%zu", c->piece);
+    }
+    printf("%-8s %7s %8llu %12.2f%s\n", hb_way_name(c->way), piece,
+           (unsigned long long)c->rounds, c->ns / 1000,
+           c->chosen ? "  chosen" : "");
+}
+
+static void show_reason(const struct hb_coll_model *m,
+                        const struct question *q,
+                        const struct hb_candidate *c, size_t n)
+{
+    const struct hb_candidate *chosen = NULL, *second = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        chosen = c[i].chosen ? &c[i] : chosen;
+    }
+    for (size_t i = 0; chosen != NULL && i < n; i++) {
+        if (&c[i] != chosen && (second == NULL || c[i].ns < second->ns)) {
+            second = &c[i];
+        }
+    }
+    if (chosen == NULL) {
+        return;
+    }
+    printf("\n%s: %s; ", hb_way_name(chosen->way), hb_way_text(chosen->way));
+    if (hb_model_choose(m, q->coll, (int)q->ranks, q->bytes).ruled) {
+        printf("a rule of HPCBOOT_COLL_TUNE says so\n");
+    } else if (second == NULL) {
+        printf("there is no other way\n");
+    } else if (second->ns <= chosen->ns) {
+        printf("no other is cheaper\n");
+    } else {
+        printf("the next would cost %.2f us more\n",
+               (second->ns - chosen->ns) / 1000);
+    }
+}
+
+static void show(const struct hb_coll_model *m, const struct question *q,
+                 const char *path)
+{
+    struct hb_candidate c[HB_CANDIDATES];
+    size_t n;
+
+    printf("%s, %llu bytes, %llu rank%s on %llu CPU%s\n",
+           hb_coll_name(q->coll), (unsigned long long)q->bytes,
+           (unsigned long long)q->ranks, q->ranks == 1 ? "" : "s",
+           (unsigned long long)q->cpus, q->cpus == 1 ? "" : "s");
+    show_figures(m, path);
+    if (q->ranks == 1) {
+        printf("\na rank alone copies, if at all\n");
+        return;
+    }
+    printf("\n%-8s %7s %8s %12s\n", "way", "piece", "rounds", "predicted us");
+    n = hb_model_candidates(m, q->coll, (int)q->ranks, q->bytes, q->alloc, c);
+    for (size_t i = 0; i < n; i++) {
+        show_row(&c[i]);
+    }
+    show_reason(m, q, c, n);
+}
+
+static int run(const struct hb_command *self, int argc, char **argv)
+{
+    struct wanted w = {0};
+    struct question q;
+    struct hpcboot_error err;
+    struct hb_coll_model m;
+    char path[PATH_ROOM] = "";
+    int rc = hb_command_scan(self, &w, argc, argv);
+
+    if (rc <= 0) {
+        return rc < 0 ? HB_EXIT_USAGE : 0;
+    }
+    rc = read_question(&w, &q, &err);
+    if (rc == 0 && w.typical) {
+        hb_model_typical(&m);
+    } else if (rc == 0) {
+        rc = hb_model_here(&m, true, path, sizeof path, &err);
+    }
+    if (rc < 0) {
+        hb_log(HB_ERROR, "explain: %s", err.text);
+        return HB_EXIT_USAGE;
+    }
+    m.cpus = w.cpus != NULL || m.cpus == 0 ? (uint32_t)q.cpus : m.cpus;
+    show(&m, &q, path);
+    return 0;
+}
+
+const struct hb_command hb_command_explain = {
+    .name = "explain",
+    .summary = "show which way a collective takes here, and why",
+    .operand = "COLLECTIVE",
+    .operand_at = AT(coll),
+    .args = args,
+    .more = more,
+    .run = run,
+};

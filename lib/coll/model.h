@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_COLL_MODEL_H
+#define HB_COLL_MODEL_H
+
+/* Which way a collective takes on a node: a model of what each way costs, fed
+ * by a few figures of the machine.
+ *
+ * The figures come from a short probe, which is kept in a file per kind of
+ * machine, or are those of a typical one. One rank of a node finds them and
+ * puts them, with the user's rules, into the page that its ranks share: so all
+ * choose alike, whatever their environment or the file says later. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/coll/coll.h"
+
+enum hb_way {
+    HB_WAY_WHOLE,  /* each reads what the others put, in one round a piece */
+    HB_WAY_SLICES, /* each folds a slice, and shares it in a second round */
+    HB_WAY_SHARED, /* buffers of hpcboot_alloc are read where they are */
+    HB_WAYS
+};
+const char *hb_way_name(enum hb_way way); /* "slices" */
+const char *hb_way_text(enum hb_way way); /* a few words more */
+
+/* Pieces that a message may be cut into: 8, 16, 32 or 64 KiB. */
+#define HB_PIECE_LEAST ((size_t)8 << 10)
+#define HB_PIECE_MOST ((size_t)64 << 10)
+
+void hb_model_typical(struct hb_coll_model *m);
+
+/* Reads figures and rules, "round_ns=80 bcast:64K-=whole/16K", into *m; words
+ * are set apart by blanks, commas or lines, '#' begins a comment. `machine`
+ * (may be NULL) gets the word "machine=", 0 without. Any bytes are safe. */
+int hb_model_parse(struct hb_coll_model *m, const char *text, size_t len,
+                   uint64_t *machine, struct hpcboot_error *err);
+#define HB_MODEL_TEXT_MOST 4096
+/* The figures as such a text. Returns its length, as snprintf. */
+int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
+                   char *text, size_t size);
+
+/* 512 or 64K or 1M; negative: it is none. */
+int hb_model_bytes(const char *text, size_t len, uint64_t *out);
+
+struct hb_way_choice {
+    enum hb_way way;
+    size_t piece;
+    bool ask;     /* whether buffers are in the heap is worth asking for */
+    bool ruled;   /* a rule has said so, not the model */
+};
+/* Of a vector, or a block, of `bytes` among p ranks of the node. `m` NULL: a
+ * typical machine. */
+struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
+                                 enum hpcboot_coll coll, int p, size_t bytes);
+
+/* What each way is expected to cost, for people. */
+struct hb_candidate {
+    enum hb_way way;
+    size_t piece; /* 0: not cut */
+    uint64_t rounds;
+    double ns;
+    bool chosen;
+};
+#define HB_CANDIDATES ((size_t)HB_WAYS * 4)
+/* `alloc`: the buffers are of hpcboot_alloc. Returns how many; the cheapest
+ * piece of each way comes first among them. */
+size_t hb_model_candidates(const struct hb_coll_model *m,
+                           enum hpcboot_coll coll, int p, size_t bytes,
+                           bool alloc, struct hb_candidate *out);
+
+/* Measures this machine with a second thread, for at most HB_PROBE_MS. Fails
+ * where there is no second CPU, no thread, or others disturb it. */
+#define HB_PROBE_MS 20
+int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err);
+
+/* The figures kept for this machine, or (where `probe`) measured now and kept,
+ * or typical ones; then the rules of HPCBOOT_COLL_TUNE. Fails only for wrong
+ * rules. `path` (may be NULL) gets where the figures are kept, "" nowhere. */
+int hb_model_here(struct hb_coll_model *m, bool probe, char *path,
+                  size_t size, struct hpcboot_error *err);
+
+/* What the ranks of the node share; NULL: nothing. */
+const struct hb_coll_model *hb_model_shared(struct hb_coll_node_page *page);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The probe: this thread and a second one, on another CPU, do for some
+ * milliseconds what ranks do: pass a flag to and fro, put a piece and get it,
+ * fold, copy, and at last take turns on one CPU. The least of many samples
+ * counts; where the middle one is far from it, others were using the machine,
+ * and nothing is learnt.
+ *
+ * Every wait ends at the deadline, so the probe takes no longer than
+ * HB_PROBE_MS even if the other thread never runs. */
+
+#include "config.h"
+
+#include "lib/coll/impl.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+
+#define PIECE ((size_t)32 << 10)
+#define RING 8                /* pieces that are put in turn */
+#define SAMPLES 48
+#define FLAGS 32              /* passed to and fro in one sample */
+#define TURNS 40              /* on one CPU, per sample */
+#define TURN_SAMPLES 8
+#define DISTURBED 3           /* the middle sample, in least ones */
+
+struct probe {
+    _Alignas(HB_SHM_LINE) _Atomic uint32_t mine;
+    _Alignas(HB_SHM_LINE) _Atomic uint32_t theirs;
+    _Alignas(HB_SHM_LINE) _Atomic int state; /* 1: it runs; -1: it cannot */
+    int64_t deadline_ns;
+    cpu_set_t elsewhere; /* where the second thread runs */
+    int cpu;             /* where the first one does */
+    char *ring, *own, *other;
+    uint32_t get[SAMPLES];
+};
+
+static bool await(struct probe *p, _Atomic uint32_t *word, uint32_t value,
+                  bool yields)
+{
+    for (unsigned i = 0; atomic_load_explicit(word, memory_order_acquire) <
+                         value; i++) {
+        if (yields) {
+            sched_yield();
+        }
+        if (i % 64 == 63 && hb_now_ns() > p->deadline_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void say(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+}
+
+static uint32_t since(int64_t ns)
+{
+    int64_t d = hb_now_ns() - ns;
+    return d < 1 ? 1 : (uint32_t)d;
+}
+
+/* The second thread answers the first's words, number by number. */
+static void *answer(void *arg)
+{
+    struct probe *p = arg;
+    uint32_t n = 0;
+    cpu_set_t one;
+    bool moved = pthread_setaffinity_np(pthread_self(), sizeof p->elsewhere,
+                                        &p->elsewhere) == 0;
+    atomic_store(&p->state, moved ? 1 : -1);
+    for (int i = 0; moved && i < SAMPLES * FLAGS; i++) {
+        moved = await(p, &p->mine, ++n, false);
+        say(&p->theirs, n);
+    }
+    for (int i = 0; moved && i < SAMPLES; i++) {
+        moved = await(p, &p->mine, ++n, false);
+        int64_t t = hb_now_ns();
+        hb_kern_copy(p->other, p->ring + (size_t)(i % RING) * PIECE, PIECE);
+        p->get[i] = since(t);
+        say(&p->theirs, n);
+    }
+    CPU_ZERO(&one);
+    CPU_SET(p->cpu, &one);
+    moved = moved && pthread_setaffinity_np(pthread_self(), sizeof one,
+                                            &one) == 0;
+    for (int i = 0; moved && i < TURN_SAMPLES * TURNS; i++) {
+        moved = await(p, &p->mine, ++n, true);
+        say(&p->theirs, n);
+    }
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The least of the samples, per `parts`, in units of 1 / `scale` ns; 0: they
+ * were disturbed. */
+static uint32_t least(uint32_t *ns, int n, uint64_t parts, uint64_t scale)
+{
+    qsort(ns, (size_t)n, sizeof *ns, compare);
+    uint64_t value = ns[0] * scale / parts;
+    return ns[n / 2] > DISTURBED * ns[0] ? 0
+                                         : (uint32_t)(value > 0 ? value : 1);
+}
+
+static bool flags(struct probe *p, uint32_t *n, int samples, int each,
+                  bool yields, uint32_t *ns)
+{
+    for (int i = 0; i < samples; i++) {
+        int64_t t = hb_now_ns();
+        for (int k = 0; k < each; k++) {
+            say(&p->mine, ++*n);
+            if (!await(p, &p->theirs, *n, yields)) {
+                return false;
+            }
+        }
+        ns[i] = since(t);
+    }
+    return true;
+}
+
+static bool pieces(struct probe *p, uint32_t *n, uint32_t *ns)
+{
+    for (int i = 0; i < SAMPLES; i++) {
+        int64_t t = hb_now_ns();
+        hb_kern_copy(p->ring + (size_t)(i % RING) * PIECE, p->own, PIECE);
+        ns[i] = since(t);
+        say(&p->mine, ++*n);
+        if (!await(p, &p->theirs, *n, false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void alone(struct probe *p, struct hb_coll_model *m)
+{
+    uint32_t fold[SAMPLES], copy[SAMPLES];
+    const void *src[2] = {p->own, p->own + PIECE};
+    hb_fold_fn sum = hb_kern_fold(HPCBOOT_SUM, HPCBOOT_FLOAT);
+    for (int i = 0; i < SAMPLES; i++) {
+        int64_t t = hb_now_ns();
+        sum(p->own, src, 2, PIECE / sizeof(float), 2);
+        fold[i] = since(t);
+        t = hb_now_ns();
+        hb_kern_copy(p->own + PIECE, p->own, PIECE);
+        copy[i] = since(t);
+    }
+    m->fold_ps = least(fold, SAMPLES, PIECE, 1000);
+    m->copy_ps = least(copy, SAMPLES, PIECE, 1000);
+}
+
+static bool measure(struct probe *p, struct hb_coll_model *m)
+{
+    uint32_t ns[SAMPLES], n = 0;
+    while (atomic_load(&p->state) == 0) {
+        sched_yield();
+        if (hb_now_ns() > p->deadline_ns) {
+            return false;
+        }
+    }
+    if (atomic_load(&p->state) < 0 ||
+        !flags(p, &n, SAMPLES, FLAGS, false, ns)) {
+        return false;
+    }
+    m->round_ns = least(ns, SAMPLES, 2 * FLAGS, 1);
+    if (!pieces(p, &n, ns)) {
+        return false;
+    }
+    m->put_ps = least(ns, SAMPLES, PIECE, 1000);
+    m->get_ps = least(p->get, SAMPLES, PIECE, 1000);
+    alone(p, m);
+    if (!flags(p, &n, TURN_SAMPLES, TURNS, true, ns)) {
+        return false;
+    }
+    m->switch_ns = least(ns, TURN_SAMPLES, 2 * TURNS, 1);
+    return m->round_ns > 0 && m->put_ps > 0 && m->get_ps > 0 &&
+           m->fold_ps > 0 && m->copy_ps > 0 && m->switch_ns > 0;
+}
+
+static bool run(struct probe *p, struct hb_coll_model *m)
+{
+    cpu_set_t before, here;
+    pthread_t thread;
+    bool good;
+    p->cpu = sched_getcpu();
+    if (p->cpu < 0 || pthread_getaffinity_np(pthread_self(), sizeof before,
+                                             &before) != 0) {
+        return false;
+    }
+    memset(&p->elsewhere, 0xff, sizeof p->elsewhere); /* the kernel cuts it */
+    CPU_CLR(p->cpu, &p->elsewhere);
+    CPU_ZERO(&here);
+    CPU_SET(p->cpu, &here);
+    if (pthread_setaffinity_np(pthread_self(), sizeof here, &here) != 0) {
+        return false;
+    }
+    good = pthread_create(&thread, NULL, answer, p) == 0;
+    if (good) {
+        good = measure(p, m);
+        pthread_join(thread, NULL); /* at the deadline at the latest */
+    }
+    pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+    return good;
+}
+
+int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err)
+{
+    struct hb_coll_model now = *m;
+    size_t size = (RING + 4) * PIECE;
+    char *room = aligned_alloc(HB_SHM_LINE, size);
+    struct probe *p = aligned_alloc(_Alignof(struct probe), sizeof *p);
+    bool good = room != NULL && p != NULL;
+    if (good) {
+        memset(room, 0, size);
+        memset(p, 0, sizeof *p);
+        p->ring = room;
+        p->own = room + RING * PIECE;
+        p->other = p->own + 2 * PIECE;
+        p->deadline_ns = hb_now_ns() + (int64_t)HB_PROBE_MS * 1000000;
+        good = run(p, &now);
+    }
+    free(p);
+    free(room);
+    if (!good) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                       "this machine's memory cannot be measured: there is no "
+                       "second CPU, or others are using them");
+    }
+    now.source = HB_MODEL_PROBED;
+    *m = now;
+    return HPCBOOT_OK;
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot explain: the ways of a collective, one of them chosen.
+
+load ../common
+setup() {
+    common_setup
+    hpcboot=$HB_BUILDDIR/hpcboot
+    export XDG_CACHE_HOME=$PWD/cache
+    unset HPCBOOT_COLL_TUNE
+}
+
+explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
+
+@test "every collective has one way that is chosen" {
+    for name in barrier bcast scatter scatterv gather gatherv allgather \
+        allgatherv reduce allreduce reduce_scatter reduce_scatter_block \
+        alltoall alltoallv scan exscan; do
+        run explain "$name" -n 64K --ranks 4 --typical
+        ended_with 0
+        says "^$name, 65536 bytes, 4 ranks"
+        [ "$(grep -c ' chosen$' <<< "$output")" -eq 1 ]
+    done
+}
+
+@test "buffers of hpcboot_alloc are read where they are" {
+    run explain alltoall -n 1M --alloc --typical
+    ended_with 0
+    says '^shared .* chosen$'
+    run explain alltoall -n 1M --typical
+    says_not '^shared'
+}
+
+@test "a rule decides, and is named" {
+    HPCBOOT_COLL_TUNE='allreduce:1M=whole/8K' run explain allreduce -n 1M --ranks 8
+    ended_with 0
+    says '^whole +8192 .* chosen$'
+    says 'a rule of HPCBOOT_COLL_TUNE says so'
+    HPCBOOT_COLL_TUNE='allreduce=quickly' run explain allreduce
+    ended_with 2
+    says 'HPCBOOT_COLL_TUNE: "allreduce=quickly" is no rule'
+}
+
+@test "figures that a probe has kept are taken again" {
+    run explain barrier
+    ended_with 0
+    [ -d cache/hpcboot ] || skip "no probe: one CPU, or a busy machine"
+    run explain barrier
+    says "^figures of this machine, kept in $XDG_CACHE_HOME/hpcboot/coll-"
+    [ "$(stat -c %a cache/hpcboot/coll-*)" = 600 ]
+}
+
+@test "ranks run by the same rules" {
+    export HPCBOOT_COLL_TUNE='allreduce=slices/8K bcast=/64K'
+    run hbrun -x HPCBOOT_COLL_TUNE -n 4 "$hpcboot" perf allreduce,bcast \
+        --sizes 256K --time 1ms
+    ended_with 0
+    [ "$(grep -c ' ok$' <<< "$output")" -eq 2 ]
+    export HPCBOOT_COLL_TUNE=nonsense
+    run hbrun -x HPCBOOT_COLL_TUNE -n 2 "$hpcboot" perf allreduce --sizes 8
+    [ "$status" -ne 0 ]
+    says 'HPCBOOT_COLL_TUNE: "nonsense" is no rule'
+}
+
+@test "a line that is wrong is named" {
+    run explain
+    ended_with 2
+    run explain allreduse
+    ended_with 2
+    says 'allreduse is no collective'
+    run explain bcast -n much
+    ended_with 2
+    says 'expected a number'
+    run explain bcast --ranks 0
+    ended_with 2
+}

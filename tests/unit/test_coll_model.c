@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The choice between the ways of a collective: what the model says, what a
+ * rule says, where figures are kept, that all ranks get the same; and that
+ * results are right whichever way is taken. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "coll_ref.h"
+#include "coll_world.h"
+#include "lib/coll/model.h"
+
+#define KIB ((size_t)1 << 10)
+
+static int parse(struct hb_coll_model *m, const char *text)
+{
+    hb_model_typical(m);
+    return hb_model_parse(m, text, strlen(text), NULL, NULL);
+}
+
+/* ---- words ---- */
+
+static void figures_and_rules_are_read(void **state)
+{
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "round_ns=7, bcast:64K-1M=whole/16K\n"
+                               "# bcast=none\nscan:-8=whole"), 0);
+    assert_int_equal(m.round_ns, 7);
+    assert_int_equal(m.n_rules, 2);
+    assert_int_equal(m.rules[0].coll, HPCBOOT_COLL_BCAST);
+    assert_int_equal(m.rules[0].least, 64 * KIB);
+    assert_int_equal(m.rules[0].most, 1024 * KIB);
+    assert_int_equal(m.rules[0].piece, 16 * KIB);
+    assert_int_equal(m.rules[1].least, 0);
+    assert_int_equal(m.rules[1].most, 8);
+}
+
+static void wrong_words_change_nothing_and_are_named(void **state)
+{
+    static const char *const wrong[] = {
+        "round_ns=0", "round_ns=x", "bcast", "bcast=", "bcast=fast",
+        "brodcast=whole", "bcast:8-4K-1M=whole", "bcast:=whole",
+        "bcast=whole/3K", "bcast=whole/1K", "bcast=whole/1M", "=whole",
+        "machine=5", "round_ns=99999999999999999999",
+        "scan=whole scan=whole scan=whole scan=whole scan=whole scan=whole "
+        "scan=whole",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct hb_coll_model m, before;
+        struct hpcboot_error err = {0};
+        hb_model_typical(&m);
+        before = m;
+        int rc = hb_model_parse(&m, wrong[i], strlen(wrong[i]), NULL, &err);
+        assert_int_equal(rc, HPCBOOT_ERR_USAGE);
+        assert_memory_equal(&m, &before, sizeof m);
+        assert_non_null(strstr(err.text, "no rule for a collective"));
+    }
+}
+
+static void figures_survive_being_written(void **state)
+{
+    struct hb_coll_model m, again;
+    char text[HB_MODEL_TEXT_MOST];
+    uint64_t machine = 0;
+    assert_int_equal(parse(&m, "round_ns=1 switch_ns=2 put_ps=3 get_ps=4 "
+                               "fold_ps=5 copy_ps=6 cpus=7"), 0);
+    int len = hb_model_print(&m, 42, text, sizeof text);
+    hb_model_typical(&again);
+    assert_int_equal(hb_model_parse(&again, text, (size_t)len, &machine,
+                                    NULL), 0);
+    assert_int_equal(machine, 42);
+    assert_memory_equal(&m, &again, sizeof m);
+}
+
+/* ---- choices ---- */
+
+static void dear_rounds_ask_for_one_round(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll sum = HPCBOOT_COLL_ALLREDUCE;
+    assert_int_equal(parse(&m, "round_ns=1000000"), 0);
+    assert_int_equal(hb_model_choose(&m, sum, 4, 64 * KIB).way,
+                     HB_WAY_WHOLE);
+    assert_int_equal(parse(&m, "round_ns=1"), 0);
+    assert_int_equal(hb_model_choose(&m, sum, 4, 64 * KIB).way,
+                     HB_WAY_SLICES);
+}
+
+static void two_ranks_never_slice(void **state)
+{
+    struct hb_coll_model m;
+    hb_model_typical(&m);
+    for (size_t n = 1; n <= 16 << 20; n *= 2) {
+        assert_int_equal(
+            hb_model_choose(&m, HPCBOOT_COLL_ALLREDUCE, 2, n).way,
+            HB_WAY_WHOLE);
+    }
+}
+
+static void a_rule_counts_within_its_bytes(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll sum = HPCBOOT_COLL_ALLREDUCE;
+    assert_int_equal(parse(&m, "allreduce:8K-=whole/8K "
+                               "allreduce:1M=slices/64K"), 0);
+    struct hb_way_choice c = hb_model_choose(&m, sum, 8, 256 * KIB);
+    assert_true(c.ruled && c.way == HB_WAY_WHOLE && c.piece == 8 * KIB);
+    c = hb_model_choose(&m, sum, 8, 1024 * KIB);
+    assert_true(c.ruled && c.way == HB_WAY_SLICES && c.piece == 64 * KIB);
+    assert_false(hb_model_choose(&m, sum, 8, 8 * KIB - 1).ruled);
+}
+
+static void a_rule_that_cannot_be_is_passed_over(void **state)
+{
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "bcast=slices scan=shared"), 0);
+    assert_int_equal(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 4, KIB).way,
+                     HB_WAY_WHOLE);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_SCAN, 4, 64 * KIB).ask);
+}
+
+/* Each rank of a v-kind has a length of its own. */
+static void lengths_that_differ_choose_alike(void **state)
+{
+    static const enum hpcboot_coll colls[] = {
+        HPCBOOT_COLL_SCATTERV, HPCBOOT_COLL_GATHERV, HPCBOOT_COLL_ALLGATHERV,
+        HPCBOOT_COLL_ALLTOALLV, HPCBOOT_COLL_REDUCE_SCATTER,
+    };
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "allgatherv:8K-64K=/8K"), 0);
+    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++) {
+        struct hb_way_choice a = hb_model_choose(&m, colls[i], 4, 0);
+        for (size_t n = 1; n <= 16 << 20; n *= 4) {
+            struct hb_way_choice b = hb_model_choose(&m, colls[i], 4, n);
+            assert_true(a.way == b.way && a.piece == b.piece &&
+                        a.ask == b.ask);
+        }
+    }
+}
+
+static void one_candidate_is_chosen(void **state)
+{
+    struct hb_coll_model m;
+    hb_model_typical(&m);
+    for (int coll = 0; coll < HPCBOOT_COLLS; coll++) {
+        for (size_t n = 0; n <= 16 << 20; n = n == 0 ? 1 : n * 8) {
+            for (int alloc = 0; alloc < 2; alloc++) {
+                struct hb_candidate c[HB_CANDIDATES];
+                size_t all = hb_model_candidates(&m, coll, 4, n, alloc, c);
+                int chosen = 0;
+                for (size_t i = 0; i < all; i++) {
+                    chosen += c[i].chosen;
+                }
+                assert_int_equal(chosen, 1);
+            }
+        }
+    }
+}
+
+/* ---- where figures are kept ---- */
+
+static char cache[64];
+
+static int make_cache(void **state)
+{
+    strcpy(cache, "/tmp/hb-coll-XXXXXX");
+    if (mkdtemp(cache) == NULL) {
+        return -1;
+    }
+    return setenv("XDG_CACHE_HOME", cache, 1);
+}
+
+static int remove_cache(void **state)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", cache);
+    return setenv("XDG_CACHE_HOME", "/nonexistent", 1) + system(command);
+}
+
+/* A file as the probe would have left it, without its machine's figures. */
+static void write_kept(char *path, size_t size, mode_t mode)
+{
+    struct hb_coll_model m;
+    char text[HB_MODEL_TEXT_MOST], folder[96];
+    assert_int_equal(hb_model_here(&m, false, path, size, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_TYPICAL);
+    snprintf(folder, sizeof folder, "%s/hpcboot", cache);
+    (void)mkdir(folder, 0700);
+    m.round_ns = 4321;
+    hb_model_print(&m, strtoull(strrchr(path, '-') + 1, NULL, 10), text,
+                   sizeof text);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void kept_figures_are_read_again(void **state)
+{
+    char path[4096];
+    struct hb_coll_model m;
+    write_kept(path, sizeof path, 0600);
+    assert_int_equal(hb_model_here(&m, false, NULL, 0, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_KEPT);
+    assert_int_equal(m.round_ns, 4321);
+}
+
+static void a_file_that_others_may_write_is_not_read(void **state)
+{
+    char path[4096];
+    struct hb_coll_model m;
+    write_kept(path, sizeof path, 0622);
+    assert_int_equal(hb_model_here(&m, false, NULL, 0, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_TYPICAL);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+    char path[4096], moved[4200];
+    struct hb_coll_model m;
+    write_kept(path, sizeof path, 0600);
+    snprintf(moved, sizeof moved, "%s.moved", path);
+    assert_int_equal(rename(path, moved), 0);
+    assert_int_equal(symlink(moved, path), 0);
+    assert_int_equal(hb_model_here(&m, false, NULL, 0, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_TYPICAL);
+}
+
+/* Whether it succeeds is the machine's affair. */
+static void a_probe_gives_all_figures_or_none(void **state)
+{
+    struct hb_coll_model m, before;
+    hb_model_typical(&m);
+    before = m;
+    if (hb_model_probe(&m, NULL) < 0) {
+        assert_memory_equal(&m, &before, sizeof m);
+        return;
+    }
+    assert_int_equal(m.source, HB_MODEL_PROBED);
+    assert_true(m.round_ns > 0 && m.switch_ns > 0 && m.put_ps > 0 &&
+                m.get_ps > 0 && m.fold_ps > 0 && m.copy_ps > 0);
+}
+
+static void a_wrong_rule_is_an_error_of_the_variable(void **state)
+{
+    struct hb_coll_node_page *page = aligned_alloc(128, sizeof *page);
+    struct hpcboot_error err = {0};
+    assert_non_null(page);
+    memset(page, 0, sizeof *page);
+    setenv("HPCBOOT_COLL_TUNE", "bcast=fast", 1);
+    assert_int_equal(hb_coll_model_share(page, 2, &err), HPCBOOT_ERR_USAGE);
+    unsetenv("HPCBOOT_COLL_TUNE");
+    assert_non_null(strstr(err.text, "HPCBOOT_COLL_TUNE: \"bcast=fast\""));
+    free(page);
+}
+
+/* ---- results ---- */
+
+static const char *run_case(struct coll_rank *r, struct coll_case *c,
+                            char *heap)
+{
+    struct coll_buffers b;
+    struct hpcboot_error err = {0};
+    const char *wrong = NULL;
+    coll_ref_make(c, r->rank, heap, &b);
+    for (int i = 0; i < 2 && wrong == NULL; i++) {
+        coll_ref_fill(c, r->rank, &b);
+        wrong = hb_coll_run(r->team, &b.args, &coll_ref_user, &err) != 0
+                    ? coll_text("%s", err.text)
+                    : coll_ref_compare(c, r->rank, &b);
+    }
+    coll_ref_free(&b, heap != NULL);
+    return wrong;
+}
+
+static const char *sums_and_moves(struct coll_rank *r)
+{
+    static const enum hpcboot_coll colls[] = {
+        HPCBOOT_COLL_ALLREDUCE, HPCBOOT_COLL_BCAST, HPCBOOT_COLL_ALLTOALL,
+        HPCBOOT_COLL_REDUCE, HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_SCAN,
+        HPCBOOT_COLL_REDUCE_SCATTER_BLOCK,
+    };
+    static const size_t counts[] = {300, 4096, 16384, 40001};
+    char *mine = (char *)r->heap +
+                 (size_t)r->rank * (r->heap_size / (size_t)r->size);
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 7 * 4 * 2 && wrong == NULL; i++) {
+        struct coll_case c = {
+            .coll = colls[i % 7], .type = HPCBOOT_FLOAT, .op = HPCBOOT_SUM,
+            .ranks = r->size, .root = r->size - 1, .seed = i,
+            .count = counts[i / 7 % 4],
+        };
+        wrong = run_case(r, &c, i >= 28 ? mine : NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%s of %zu: %s", hb_coll_name(c.coll), c.count,
+                              wrong);
+        }
+    }
+    return wrong;
+}
+
+static void results_are_right_whichever_way_is_taken(void **state)
+{
+    static const char *const tunes[] = {
+        "allreduce=slices/8K bcast=/8K alltoall=/8K reduce=/8K scan=/8K "
+        "allgather=/8K",
+        "allreduce=slices/64K bcast=/64K alltoall=/64K reduce=/64K "
+        "scan=/64K allgather=/64K",
+        "allreduce=whole/64K alltoall=/16K reduce_scatter_block=/64K",
+        "allreduce=shared bcast=shared alltoall=shared reduce=shared "
+        "allgather=shared reduce_scatter_block=shared",
+        "round_ns=1", "round_ns=1000000",
+    };
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .wait_mode = HB_COLL_WAIT_YIELD,
+                                   .heap_size = 16 << 20};
+            assert_int_equal(coll_world_run(&w, sums_and_moves, NULL), 0);
+        }
+    }
+}
+
+int main(void)
+{
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_and_rules_are_read),
+        cmocka_unit_test(wrong_words_change_nothing_and_are_named),
+        cmocka_unit_test(figures_survive_being_written),
+        cmocka_unit_test(dear_rounds_ask_for_one_round),
+        cmocka_unit_test(two_ranks_never_slice),
+        cmocka_unit_test(a_rule_counts_within_its_bytes),
+        cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
+        cmocka_unit_test(lengths_that_differ_choose_alike),
+        cmocka_unit_test(one_candidate_is_chosen),
+        cmocka_unit_test_setup_teardown(kept_figures_are_read_again,
+                                        make_cache, remove_cache),
+        cmocka_unit_test_setup_teardown(
+            a_file_that_others_may_write_is_not_read, make_cache,
+            remove_cache),
+        cmocka_unit_test_setup_teardown(a_link_is_not_followed, make_cache,
+                                        remove_cache),
+        cmocka_unit_test(a_probe_gives_all_figures_or_none),
+        cmocka_unit_test(a_wrong_rule_is_an_error_of_the_variable),
+        cmocka_unit_test(results_are_right_whichever_way_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -26,3 +26,9 @@ tests_unit_test_xport_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_xport
 endif
+
+check_PROGRAMS += tests/fuzz/fuzz_xport
+TESTS += tests/fuzz/fuzz_xport
+tests_fuzz_fuzz_xport_SOURCES = tests/fuzz/fuzz_xport.c tests/fuzz/replay.c
+tests_fuzz_fuzz_xport_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/xport

@@ -200,8 +200,8 @@ static int on_data(struct hb_tcp_conn *c)
 
 int hb_tcp_on_head(struct hb_tcp_conn *c)
 {
-    if (c->by == HB_BY_UCX && c->head.kind != HB_TCP_BYE) {
-        return -EPROTO;
+    if (c->outgoing || (c->by == HB_BY_UCX && c->head.kind != HB_TCP_BYE)) {
+        return -EPROTO; /* answers come by the peer's own connection */
     }
     switch (c->head.kind) {
     case HB_TCP_MESSAGE:

@@ -65,6 +65,7 @@ static void conn_free(struct hb_tcp_conn *c)
     }
     if (c->body != NULL) {
         hb_match_forget(c->tcp->x, c->body);
+        free(c->body->req);
         free(c->body->own);
         free(c->body);
     }
@@ -362,6 +363,7 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
     if (c->body != NULL && c->body->req != NULL) {
         c->body->req->err = why;
         hb_req_finish(c->body->req, why.code);
+        c->body->req = NULL;
     }
     fail_peer(c->tcp, c->peer, &why);
     drop_incoming(c);
@@ -464,9 +466,9 @@ static int read_some(struct hb_tcp_conn *c, char *to, size_t from,
 
 static int answer_holds(const struct hb_tcp_conn *c, const struct answer *a)
 {
-    return a->magic == MAGIC && a->len <= ANSWER_MAX &&
+    return a->magic == MAGIC && a->len <= ANSWER_MAX && a->by <= HB_BY_UCX &&
            (a->by == HB_BY_NONE || (c->tcp->caps.may >> a->by & 1)) &&
-           (a->by == HB_BY_UCX ? a->len > 0 : a->by <= HB_BY_UCX);
+           (a->by != HB_BY_UCX || a->len > 0);
 }
 
 /* A port that answers with other bytes is somebody else's. */

@@ -190,7 +190,7 @@ static void ask(struct server *s, size_t i, const char *key)
         say(s, i, rank < 0 ? NOBODY : (uint32_t)rank);
     } else {
         s->conns[i].rank = (uint32_t)rank;
-        s->fds[i].events = 0; /* that it hangs up is heard in any case */
+        s->fds[i].events = POLLRDHUP; /* it may give up waiting */
     }
 }
 

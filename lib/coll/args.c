@@ -322,13 +322,28 @@ static void place(struct hb_coll_team *t, struct hb_op *op)
     }
 }
 
-static void sign(struct hb_op *op, const struct hpcboot_coll_args *a)
+bool hb_call_folds(enum hpcboot_coll coll)
+{
+    return in(coll, REDUCES);
+}
+
+bool hb_call_is_loose(enum hpcboot_coll coll)
+{
+    return in(coll, LOOSE);
+}
+
+uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
 {
     bool reduces = in(a->coll, REDUCES), rooted = in(a->coll, ROOTED);
     uint64_t o = !reduces ? 0 : a->op >= HPCBOOT_OP_USER ? 31 : a->op & 31;
     uint64_t type = a->coll == HPCBOOT_COLL_BARRIER ? 0 : a->type & 31;
-    op->sign = (uint64_t)a->coll | type << 5 | o << 10 |
-               (uint64_t)(rooted ? a->root & 511 : 0) << 15;
+    return (uint64_t)a->coll | type << 5 | o << 10 |
+           (uint64_t)(rooted ? a->root & 511 : 0) << 15;
+}
+
+static void sign(struct hb_op *op, const struct hpcboot_coll_args *a)
+{
+    op->sign = hb_call_sign(a);
     op->loose = in(a->coll, LOOSE);
     op->word = op->loose ? 0 : op->total;
 }

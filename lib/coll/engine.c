@@ -103,6 +103,7 @@ static void deactivate(struct hb_coll_team *t)
 static void req_free(struct hb_coll_req *r)
 {
     hb_op_clear(&r->op);
+    free(r->sides);
     free(r);
 }
 
@@ -166,15 +167,9 @@ static int mismatch(struct hb_coll_team *t, struct hb_op *op,
 {
     struct hpcboot_error why = {0};
     uint64_t his = hb_shm_cell(t, t->want, t->round)->word;
-    hb_fail(&why, HPCBOOT_ERR_USAGE,
-            "the ranks of a team have made different calls: rank %d %s of "
-            "%llu bytes (type %s, root %d), rank %d %s of %llu bytes (type "
-            "%s, root %d)",
-            t->rank, hb_coll_name(op->coll), (unsigned long long)op->word,
-            hb_coll_type_name(op->sign >> 5 & 31), (int)(op->sign >> 15),
-            t->local[t->want], hb_coll_name(his & 31),
-            (unsigned long long)(his >> HB_SIGN_BITS),
-            hb_coll_type_name(his >> 5 & 31), (int)(his >> 15 & 511));
+    hb_call_differs(t->rank, op->sign, op->word, t->local[t->want],
+                    his & ((1u << HB_SIGN_BITS) - 1), his >> HB_SIGN_BITS,
+                    &why);
     return hb_team_fail(t, &why, err);
 }
 
@@ -233,7 +228,13 @@ static int advance(struct hb_coll_team *t)
         if (t->first == NULL) {
             deactivate(t);
         }
+        struct hpcboot_error why = {0};
+        bool good = r->judge == NULL || r->judge(r, &why) == HPCBOOT_OK;
         complete(r, HPCBOOT_OK);
+        if (!good) {
+            hb_team_fail(t, &why, NULL);
+            return 1;
+        }
         completed++;
     }
     return completed;
@@ -308,6 +309,13 @@ static int run_queued(struct hb_coll_team *t,
                       const struct hb_coll_user_op *user,
                       struct hpcboot_error *err);
 
+/* On one node calls are compared as they meet; between nodes, by a call of
+ * their own before each. */
+static bool between_nodes_checked(const struct hb_coll_team *t)
+{
+    return t->engine->config.check && t->nodes > 1;
+}
+
 static struct hb_op *kept_for(struct hb_coll_team *t,
                               const struct hpcboot_coll_args *a)
 {
@@ -330,7 +338,7 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     if (t->error.code != 0) {
         return hb_coll_team_error(t, err);
     }
-    if (t->first != NULL) {
+    if (t->first != NULL || between_nodes_checked(t)) {
         return run_queued(t, args, user, err);
     }
     struct hb_op *op = kept_for(t, args);
@@ -391,6 +399,24 @@ int hb_coll_init(struct hb_coll_team *team,
     return HPCBOOT_OK;
 }
 
+static int start(struct hb_coll_req *r, struct hpcboot_error *err);
+
+static int start_check(struct hb_coll_req *r, struct hpcboot_error *err)
+{
+    struct hb_coll_req *check = NULL;
+    int rc = hb_check_make(r, &check, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    check->orphan = true;
+    rc = start(check, err);
+    if (rc != HPCBOOT_OK) {
+        req_free(check);
+        return rc;
+    }
+    return hb_coll_team_error(r->team, err);
+}
+
 static int start(struct hb_coll_req *r, struct hpcboot_error *err)
 {
     struct hb_coll_team *t = r->team;
@@ -402,7 +428,11 @@ static int start(struct hb_coll_req *r, struct hpcboot_error *err)
     if (t->error.code != 0) {
         return hb_coll_team_error(t, err);
     }
-    int rc = hb_op_setup(t, &r->op, &r->args, &r->user, err);
+    int rc = r->judge == NULL && between_nodes_checked(t)
+                 ? start_check(r, err) : HPCBOOT_OK;
+    if (rc == HPCBOOT_OK) {
+        rc = hb_op_setup(t, &r->op, &r->args, &r->user, err);
+    }
     if (rc != HPCBOOT_OK) {
         return rc;
     }

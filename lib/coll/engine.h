@@ -17,6 +17,15 @@ struct hb_coll_req {
     bool under_way;
     bool orphan; /* destroyed while under way */
     int result;
+    /* check.c: what has been gathered of the call that follows is looked at;
+     * an error is the team's. */
+    int (*judge)(struct hb_coll_req *r, struct hpcboot_error *err);
+    void *sides; /* owned */
 };
+
+/* check.c: a request that compares the call of `r` over the team; it goes
+ * before r and is freed when it is done. */
+int hb_check_make(const struct hb_coll_req *r, struct hb_coll_req **out,
+                  struct hpcboot_error *err);
 
 #endif

@@ -244,6 +244,11 @@ int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
                  struct hpcboot_error *err);
 
 /* args.c */
+/* HB_SIGN_BITS that tell one call from another, and bytes where all ranks
+ * have the same. */
+uint64_t hb_call_sign(const struct hpcboot_coll_args *a);
+bool hb_call_is_loose(enum hpcboot_coll coll);
+bool hb_call_folds(enum hpcboot_coll coll); /* takes an op */
 int hb_args_check(const struct hb_coll_team *t,
                   const struct hpcboot_coll_args *a,
                   const struct hb_coll_user_op *user,
@@ -326,6 +331,11 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                  struct hpcboot_error *err);
 void hb_net_clear(void *net); /* gives up what is under way */
 void hb_net_team_destroy(struct hb_coll_team *t);
+
+/* check.c: the sentence about two calls that are not the same; ERR_USAGE. */
+int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
+                    uint64_t his_sign, uint64_t his_bytes,
+                    struct hpcboot_error *err);
 
 /* engine.c */
 int hb_engine_progress(struct hb_coll_engine *e);

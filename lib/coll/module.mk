@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += \
     %D%/args.c \
+    %D%/check.c \
     %D%/coll.h \
     %D%/engine.c %D%/engine.h \
     %D%/impl.h \

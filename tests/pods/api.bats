@@ -95,3 +95,22 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pod_job_ends
     pods_clean 1 2
 }
+
+@test "HPCBOOT_CHECK names both sides of calls that differ, between hosts" {
+    differ() { # WAY WORDS OTHER_WORDS
+        run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 --map-by node \
+            "$HB_BUILDDIR/tests/cli/mismatch" "$1"
+        for i in 0 2 3; do
+            says "^rank $i: .* different calls: rank $i $2, rank 1 $3"
+        done
+        says "^rank 1: .* different calls: rank 1 $3.*, rank 0 $2"
+    }
+    differ collective 'allreduce of 32 bytes .*' 'bcast of 32 bytes'
+    differ root 'reduce .*root 0.' 'reduce .*root 1.'
+    differ count 'bcast of 32 bytes .*' 'bcast of 40 bytes'
+    differ type 'allreduce .*type double.*' 'allreduce .*type int64'
+    differ op 'allreduce .*op sum.*' 'allreduce .*op max'
+    run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 "$probe" coll requests \
+        teams
+    ended_with 0
+}

@@ -33,7 +33,7 @@
 #define ALLTOALL_MOST ((size_t)4 << 10)
 /* A vector that one leader hands on in segments. */
 #define SEGMENTS_FROM ((size_t)256 << 10)
-#define SEGMENT ((size_t)128 << 10)
+#define SEGMENT ((size_t)64 << 10)
 
 static const struct hb_at SEND = {HB_MEM_SEND, 0}, RECV = {HB_MEM_RECV, 0};
 static const struct hb_at NOWHERE = {HB_MEM_ROOM, 0};

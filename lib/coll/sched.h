@@ -82,6 +82,7 @@ void hb_layout_clear(struct hb_layout *l);
  * ranks of a node costs beside its bytes. */
 struct hb_model {
     double latency, overhead, gap, byte, fold, copy, node;
+    double eager, big; /* messages beyond `eager` bytes cost `big` a byte */
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
 

@@ -21,10 +21,12 @@
 const struct hb_model hb_model_tcp = {
     .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.3,
     .fold = 0.1, .copy = 0.06, .node = 1500,
+    .eager = 65536, .big = 0.9,
 };
 const struct hb_model hb_model_ib = {
     .latency = 900, .overhead = 250, .gap = 150, .byte = 0.08,
     .fold = 0.1, .copy = 0.06, .node = 800,
+    .eager = 8192, .big = 0.08,
 };
 
 /* ---- prices ---- */
@@ -32,6 +34,7 @@ const struct hb_model hb_model_ib = {
 struct priced { /* a group of p, n bytes; alpha: a message of none */
     const struct hb_model *m;
     double p, n, rounds, alpha, message, inject, share;
+    double smooth; /* a message that goes in segments */
     bool whole; /* p is a power of two */
 };
 
@@ -45,6 +48,11 @@ static double log_up(double p, double radix)
     return rounds;
 }
 
+static double bytes_price(const struct hb_model *m, double n)
+{
+    return n * (n > m->eager ? m->big : m->byte);
+}
+
 static struct priced priced(const struct hb_model *m, int size, double n)
 {
     struct priced x = {.m = m, .p = size, .n = n};
@@ -52,8 +60,9 @@ static struct priced priced(const struct hb_model *m, int size, double n)
     x.rounds = log_up(size, 2);
     x.whole = (size & (size - 1)) == 0;
     x.alpha = m->latency + 2 * m->overhead;
-    x.message = x.alpha + n * m->byte;
-    x.inject = port + n * m->byte;
+    x.message = x.alpha + bytes_price(m, n);
+    x.inject = port + bytes_price(m, n);
+    x.smooth = x.alpha + n * m->byte;
     x.share = (x.p - 1) / x.p;
     return x;
 }
@@ -82,8 +91,9 @@ static double pipe_price(const struct priced *x, const struct hb_choice *how,
     double seg = (double)how->segment < x->n ? (double)how->segment : x->n;
     double lanes = how->alg == HB_ALG_DOUBLE_TREE ? 2 : 1;
     double steps = x->n / lanes / (seg > 0 ? seg : 1), depth = x->rounds;
-    double fan = x->p > 3 ? 2 : 1, each = x->inject - x->n * x->m->byte +
-                                          seg * x->m->byte;
+    double fan = x->p > 3 ? 2 : 1, each = x->inject -
+                                          bytes_price(x->m, x->n) +
+                                          bytes_price(x->m, seg);
     return (depth + (steps > 1 ? steps : 1) - 1) * fan *
                (each + x->m->overhead + fold * seg) +
            depth * (x->m->latency + x->m->overhead);
@@ -106,17 +116,18 @@ static double allreduce_price(const struct priced *x,
                               const struct hb_choice *how)
 {
     double fold = x->n * x->m->fold, down = x->rounds;
-    double extra = x->whole ? 0 : 2 * x->message + fold;
+    double extra = x->whole ? 0 : 2 * x->smooth + fold;
     down -= x->whole ? 0 : 1;
     switch (how->alg) {
     case HB_ALG_DOUBLING:
-        return down * (x->message + fold) + extra;
+        return down * (x->smooth + fold) + extra;
     case HB_ALG_HALVING:
         return 2 * down * x->alpha +
                x->share * (2 * x->n * x->m->byte + fold) + extra;
     case HB_ALG_RING:
-        return 2 * (x->p - 1) * x->alpha +
-               x->share * (2 * x->n * x->m->byte + fold);
+        return 2 * (x->p - 1) *
+                   (x->alpha + bytes_price(x->m, x->n / x->p)) +
+               x->share * fold;
     default:
         return reduce_price(x, how) + bcast_price(x, how);
     }
@@ -221,7 +232,7 @@ static const struct way {
 #define WAYS (sizeof ways / sizeof ways[0])
 
 static const int radices[] = {2, 4, 8, 16};
-static const size_t segment_sizes[] = {8 << 10, 32 << 10, 128 << 10,
+static const size_t segment_sizes[] = {8 << 10, 32 << 10, 64 << 10,
                                        512 << 10};
 #define VARIANTS 4
 

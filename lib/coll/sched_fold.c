@@ -10,14 +10,16 @@
  * of a row of members, and rows meet their neighbours, so an op need not
  * commute; ring and halving of blocks are for ops that do.
  *
- * A message that is folded comes in segments: one is folded while the next
- * are on their way. */
+ * Large messages come in segments: one is folded while the next are on their
+ * way. */
 
 #include "config.h"
 
 #include "lib/coll/sched.h"
 
-#define SEGMENT ((size_t)256 << 10)
+/* What TCP sends without asking, and caches keep. */
+#define SEGMENT ((size_t)64 << 10)
+#define UNDER_WAY 4
 #define WINDOW 16 /* blocks of a pairwise exchange under way */
 
 /* Places among 2^k members that are left when neighbours have folded. */
@@ -49,47 +51,71 @@ static size_t segment_of(size_t esize)
     return SEGMENT > esize ? SEGMENT / esize * esize : esize;
 }
 
-/* Sends [out, out + out_len) of the vector, if any, and folds what comes for
- * [in, in + in_len). `low`: it is of lower members. */
-static void exchange(struct hb_sched *s, int peer, const struct hb_vector *v,
-                     size_t out, size_t out_len, size_t in, size_t in_len,
-                     struct hb_at room, bool low)
+/* What two members exchange: this one's [out, out + out_len), and what comes
+ * for [in, in + in_len); that goes to `to`, or is folded from there. */
+struct swap {
+    int peer;
+    size_t out, out_len, in, in_len, segment;
+};
+
+static size_t piece(size_t len, size_t at, size_t segment)
 {
-    size_t seg = segment_of(v->esize);
-    int first = s->count;
-    for (size_t at = 0; at < in_len; at += seg) {
-        hb_sched_recv(s, peer, hb_plus(room, at),
-                      in_len - at < seg ? in_len - at : seg);
+    return at >= len ? 0 : len - at < segment ? len - at : segment;
+}
+
+static void post(struct hb_sched *s, const struct swap *x, struct hb_at base,
+                 struct hb_at to, size_t at)
+{
+    size_t in = piece(x->in_len, at, x->segment);
+    size_t out = piece(x->out_len, at, x->segment);
+    if (in > 0) {
+        hb_sched_recv(s, x->peer, hb_plus(to, at), in);
     }
-    for (size_t at = 0; at < out_len; at += seg) {
-        hb_sched_send(s, peer, hb_plus(v->at, out + at),
-                      out_len - at < seg ? out_len - at : seg);
+    if (out > 0) {
+        hb_sched_send(s, x->peer, hb_plus(base, x->out + at), out);
     }
-    bool overlap = out < in + in_len && in < out + out_len;
-    if (overlap) { /* what leaves is folded into: it must be gone */
-        hb_sched_wait(s);
+}
+
+/* A few segments are under way at a time. One is folded when it has come and
+ * its like has left, which may be folded into. */
+static void segments(struct hb_sched *s, const struct swap *x,
+                     struct hb_at base, struct hb_at to,
+                     enum hb_step_kind fold)
+{
+    size_t most = x->in_len > x->out_len ? x->in_len : x->out_len;
+    int marks[UNDER_WAY] = {0};
+    for (size_t i = 0; i < UNDER_WAY; i++) {
+        post(s, x, base, to, i * x->segment);
+        marks[i] = s->count;
     }
-    int i = 0;
-    for (size_t at = 0; at < in_len; at += seg, i++) {
-        s->after = overlap ? s->after : first + i + 1;
-        hb_sched_do(s, low ? HB_STEP_FOLD : HB_STEP_FOLD_R,
-                    hb_plus(room, at), hb_plus(v->at, in + at),
-                    in_len - at < seg ? in_len - at : seg);
+    for (size_t i = 0; i * x->segment < most; i++) {
+        size_t at = i * x->segment, len = piece(x->in_len, at, x->segment);
+        s->after = marks[i % UNDER_WAY];
+        if (fold != HB_STEP_NONE) {
+            hb_sched_do(s, fold, hb_plus(to, at), hb_plus(base, x->in + at),
+                        len);
+        }
+        post(s, x, base, to, at + UNDER_WAY * x->segment);
+        marks[i % UNDER_WAY] = s->count;
     }
     hb_sched_wait(s);
 }
 
-/* Messages to be kept, in the same segments. */
+/* `low`: what comes is of lower members. */
+static void exchange(struct hb_sched *s, int peer, const struct hb_vector *v,
+                     size_t out, size_t out_len, size_t in, size_t in_len,
+                     struct hb_at room, bool low)
+{
+    struct swap x = {peer, out, out_len, in, in_len, segment_of(v->esize)};
+    segments(s, &x, v->at, room, low ? HB_STEP_FOLD : HB_STEP_FOLD_R);
+}
+
+/* What comes is kept. */
 static void swap(struct hb_sched *s, int peer, struct hb_at base, size_t out,
                  size_t out_len, size_t in, size_t in_len)
 {
-    if (in_len > 0) {
-        hb_sched_recv(s, peer, hb_plus(base, in), in_len);
-    }
-    if (out_len > 0) {
-        hb_sched_send(s, peer, hb_plus(base, out), out_len);
-    }
-    hb_sched_wait(s);
+    struct swap x = {peer, out, out_len, in, in_len, SEGMENT};
+    segments(s, &x, base, hb_plus(base, in), HB_STEP_NONE);
 }
 
 /* Neighbours fold; after the rounds the result goes back. */

@@ -319,6 +319,8 @@ static const struct {
     [HB_MSG_SURVEY] = {agent_survey, 1},
     [HB_MSG_EXAMINE] = {agent_examine, 1},
     [HB_MSG_WIRE] = {agent_wire, 1},
+    [HB_MSG_PROBE] = {agent_probe, 1},
+    [HB_MSG_PROBE_DATA] = {agent_probe_data, 1},
     [HB_MSG_PORTS] = {agent_ports, 1},
     [HB_MSG_RECIPE] = {agent_recipe_frame, 1},
     [HB_MSG_PEERS_DEAD] = {agent_native_peers_dead, 1},
@@ -517,6 +519,7 @@ static int set_up(struct agent *a, int in_fd, int out_fd,
 static void tear_down(struct agent *a)
 {
     agent_children_destroy(a);
+    agent_probe_destroy(a);
     agent_native_stop(a);
     agent_pm_stop(a);
     agent_ranks_destroy(a);

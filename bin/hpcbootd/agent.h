@@ -35,6 +35,7 @@ struct agent_orphan;
 struct agent_tree;
 struct agent_wiring;
 struct hb_recipe_place;
+struct agent_probe;
 
 struct held_port { /* bound, so that nobody else takes it */
     int fd;
@@ -144,6 +145,7 @@ struct agent {
     uint32_t *gpus;           /* [n_ranks * bind_policy.gpus], or NULL */
     const char **slots;       /* [n_ranks] of a rankfile, or NULL */
     struct agent_wiring *wiring; /* --fabric; NULL: nobody asked */
+    struct agent_probe *probe;   /* NULL: none runs */
     char *topo_file;          /* the topology as XML, for the ranks; or NULL */
     struct hb_strv places, localities; /* [n_ranks] for PMIx, when bound */
     struct rank *ranks; /* [n_ranks] of this node, in rank order */
@@ -253,7 +255,15 @@ int agent_wire(struct agent *a, const struct hb_frame *f,
                struct hpcboot_error *err);
 void agent_wiring_plan(struct agent *a); /* after agent_bind_plan */
 void agent_wiring_env(const struct rank *r, struct hb_strv *env);
+void agent_wiring_probe_env(const struct agent *a, struct hb_strv *env);
 void agent_wiring_destroy(struct agent *a);
+/* probe.c: a program that exchanges messages with other hosts' */
+int agent_probe(struct agent *a, const struct hb_frame *f,
+                struct hpcboot_error *err);
+int agent_probe_data(struct agent *a, const struct hb_frame *f,
+                     struct hpcboot_error *err);
+void agent_probe_ended(struct agent *a, pid_t pid, int wait_status);
+void agent_probe_destroy(struct agent *a); /* kills it */
 void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 
 /* ports.c */

@@ -76,6 +76,7 @@ static void note_exit(struct agent *a, pid_t pid, int status)
             return;
         }
     }
+    agent_probe_ended(a, pid, status);
 }
 
 static void on_held(evutil_socket_t fd, short what, void *arg)

@@ -31,7 +31,7 @@ struct agent_wiring {
     uint32_t *rates;                /* [wiring.n_rails] Mb/s */
     struct hb_rails_of *rails;      /* [n_ranks] */
     struct hb_strv kept; /* variables that the user has set */
-    int wired, explain, kept_told;
+    int wired, only_probe, explain, kept_told;
 };
 
 static struct agent_wiring *wiring_of(struct agent *a)
@@ -42,6 +42,14 @@ static struct agent_wiring *wiring_of(struct agent *a)
     return a->wiring;
 }
 
+static void forget_rails(struct agent_wiring *w)
+{
+    free(w->wiring.rails);
+    free(w->devices);
+    free(w->rates);
+    memset(&w->wiring, 0, sizeof w->wiring);
+}
+
 void agent_wiring_destroy(struct agent *a)
 {
     struct agent_wiring *w = a->wiring;
@@ -50,9 +58,7 @@ void agent_wiring_destroy(struct agent *a)
         return;
     }
     hb_fabric_clear(&w->fabric);
-    free(w->wiring.rails);
-    free(w->devices);
-    free(w->rates);
+    forget_rails(w);
     free(w->rails);
     hb_strv_destroy(&w->kept);
     free(w);
@@ -200,12 +206,14 @@ int agent_wire(struct agent *a, const struct hb_frame *f,
     if (rc < 0) {
         return rc;
     }
-    if (w->wired || m.rails.n > HB_RAILS_MAX || m.kind < HB_FABRIC_IB ||
-        m.kind > HB_FABRIC_TCP) {
+    if ((w->wired && !w->only_probe) || m.rails.n > HB_RAILS_MAX ||
+        m.kind < HB_FABRIC_IB || m.kind > HB_FABRIC_TCP) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a WIRE frame that cannot "
                        "be followed");
     }
+    forget_rails(w);
     w->wired = 1;
+    w->only_probe = m.only_probe;
     w->explain = m.explain;
     w->wiring.kind = (enum hb_fabric_kind)m.kind;
     w->wiring.is_ipv6 = m.is_ipv6;
@@ -357,7 +365,7 @@ void agent_wiring_plan(struct agent *a)
     struct agent_wiring *w = a->wiring;
     uint32_t *distance, n;
 
-    if (w == NULL || !w->wired) {
+    if (w == NULL || !w->wired || w->only_probe) {
         return;
     }
     n = w->wiring.n_rails;
@@ -379,13 +387,26 @@ void agent_wiring_plan(struct agent *a)
     free(distance);
 }
 
+/* It uses the first rail: the port that every rank would use but for where it
+ * is bound. */
+void agent_wiring_probe_env(const struct agent *a, struct hb_strv *env)
+{
+    const struct agent_wiring *w = a->wiring;
+    const struct hb_rails_of first = {
+        .n = w != NULL && w->wiring.n_rails > 0 ? 1 : 0};
+
+    if (w != NULL && w->wired) {
+        hb_fabric_env(&w->wiring, &first, env, NULL);
+    }
+}
+
 void agent_wiring_env(const struct rank *r, struct hb_strv *env)
 {
     struct agent *a = r->agent;
     struct agent_wiring *w = a->wiring;
     struct hb_str list = HB_STR_INIT;
 
-    if (w == NULL || !w->wired) {
+    if (w == NULL || !w->wired || w->only_probe) {
         return;
     }
     hb_fabric_env(&w->wiring, &w->rails[r - a->ranks], env, &w->kept);

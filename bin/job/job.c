@@ -17,6 +17,7 @@
 
 #include "bin/cli/logsink.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "bin/proc/guard.h"
 #include "lib/base/clock.h"
@@ -318,6 +319,7 @@ static void destroy(struct job *j)
     hb_jobmap_destroy(j->map);
     job_policy_destroy(j);
     job_survey_destroy(j);
+    job_traffic_destroy(j);
     job_wiring_destroy(j);
     free(j->node_host);
     free(j->ranks);
@@ -461,6 +463,7 @@ int hb_job_doctor(struct hb_options *opt, char *const *env,
 void hb_doctor_report_destroy(struct hb_doctor_report *report)
 {
     hb_findings_destroy(&report->found);
+    hb_traffic_destroy(&report->traffic);
     hb_strv_destroy(&report->hosts);
     hb_strv_destroy(&report->notes);
 }

@@ -242,6 +242,7 @@ struct job {
     uint32_t stdin_rank;
     struct hb_progress *progress;
     struct job_wiring *wiring; /* --fabric, a doctor; NULL: nobody asked */
+    struct job_traffic *traffic; /* of a doctor or preflight; or NULL */
     struct hb_doctor_report *report; /* of a doctor, or NULL */
     struct job_events *events;
     struct job_metrics *metrics;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "bin/proc/env.h"
 #include "bin/proc/limits.h"
@@ -382,7 +383,7 @@ void job_begin(struct job *j)
     struct hb_strv env = HB_STRV_INIT;
     const struct hb_app_options *app = &j->opt->apps[0];
 
-    if (job_examine(j)) {
+    if (job_examine(j) || job_traffic_under_way(j)) {
         return;
     }
     if (j->only_wait) {

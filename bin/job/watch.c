@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -423,6 +424,8 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_FILE_TAKEN] = job_files_taken,
     [HB_MSG_SURVEYED] = job_surveyed,
     [HB_MSG_EXAMINED] = job_examined,
+    [HB_MSG_PROBE_DATA] = job_traffic_data,
+    [HB_MSG_PROBED] = job_traffic_ended,
     [HB_MSG_PORTS_FOUND] = job_meeting_found,
     [HB_MSG_MET] = job_meeting_met,
     [HB_MSG_FENCE_UP] = job_route_frame,

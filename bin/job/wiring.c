@@ -17,6 +17,7 @@
 
 #include "bin/doctor/doctor.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -40,7 +41,7 @@ int job_wiring_read(struct job *j, struct hpcboot_error *err)
     struct job_wiring *w;
     int rc;
 
-    if (j->opt->fabric != NULL && !j->only_wait) {
+    if (j->opt->fabric != NULL && (!j->only_wait || j->report != NULL)) {
         rc = hb_fabric_wish_parse(j->opt->fabric, &wish, err);
         if (rc < 0) {
             return rc;
@@ -159,6 +160,70 @@ static int take_findings(struct job_host *h, const struct hb_msg_examined *m,
     return rc;
 }
 
+static void put_rails(const struct hb_fabric_plan *plan, uint32_t host,
+                      struct hb_strv *out)
+{
+    for (uint32_t i = 0; i < plan->n_rails; i++) {
+        const struct hb_path *p = &plan->rails[host * plan->n_rails + i];
+        struct hb_str gid = HB_STR_INIT;
+
+        hb_gid_text(p->gid, &gid);
+        hb_strv_pushf(out, "%s %u %s", p->rdma->name, p->port->number,
+                      hb_str_text(&gid));
+        hb_str_destroy(&gid);
+    }
+}
+
+static int is_ipv6(const struct hb_fabric_plan *plan)
+{
+    return plan->n_rails > 0 && plan->rails[0].class != HB_PATH_IPV4 &&
+           plan->rails[0].class != HB_PATH_LID;
+}
+
+static void send_wire(struct job_host *h, const struct hb_fabric_plan *plan,
+                      uint32_t at, int only_probe)
+{
+    struct hb_strv rails = HB_STRV_INIT;
+    const struct hb_netdev *net = plan->tcp[at].net;
+
+    put_rails(plan, at, &rails);
+    HOST_SEND(h, wire, .kind = (uint32_t)plan->kind,
+              .rails = hb_wire_strv_of(hb_strv_view(&rails)),
+              .tcp = net != NULL ? net->name : "",
+              .is_ipv6 = (uint8_t)is_ipv6(plan),
+              .explain = (uint8_t)h->job->opt->explain,
+              .only_probe = (uint8_t)only_probe);
+    hb_strv_destroy(&rails);
+}
+
+/* Probes talk by what the job would talk by; where hosts share nothing of the
+ * kind that was found already. */
+static void wire_probes(struct job *j, const struct hb_exam_facts *in,
+                        uint32_t n)
+{
+    struct hb_fabric_host *hosts = hb_xcalloc(n + 1, sizeof *hosts);
+    struct hb_fabric_wish wish = j->wiring->wish;
+    struct hb_fabric_plan plan;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        hosts[i].name = in[i].name;
+        hosts[i].fabric = in[i].fabric;
+    }
+    if (wish.kind == HB_FABRIC_NONE) {
+        wish.kind = HB_FABRIC_AUTO;
+    }
+    if (hb_fabric_agree(&wish, hosts, n, &plan, NULL) >= 0) {
+        for (uint32_t i = 0; i < j->gang.n; i++) {
+            if (j->hosts[i].examined) {
+                send_wire(&j->hosts[i], &plan, at++, 1);
+            }
+        }
+        hb_fabric_plan_destroy(&plan);
+    }
+    free(hosts);
+}
+
 /* A preflight lets the job begin, or not. */
 static int judge(struct job *j)
 {
@@ -180,8 +245,24 @@ static int judge(struct job *j)
     return 1;
 }
 
-/* All have answered. 0: the job does not go on. */
-static int diagnose(struct job *j)
+void job_wiring_conclude(struct job *j)
+{
+    struct job_wiring *w = j->wiring;
+
+    hb_traffic_judge(job_traffic_of(j), &w->found);
+    if (j->report != NULL) {
+        j->report->found = w->found;
+        j->report->traffic = *job_traffic_of(j);
+        memset(&w->found, 0, sizeof w->found);
+        memset(job_traffic_of(j), 0, sizeof *job_traffic_of(j));
+    } else if (!judge(j)) {
+        return;
+    }
+    job_begin(j);
+}
+
+/* All have answered. */
+static void diagnose(struct job *j)
 {
     struct job_wiring *w = j->wiring;
     struct hb_exam_facts *in = hb_xcalloc(j->gang.n + 1, sizeof *in);
@@ -199,15 +280,16 @@ static int diagnose(struct job *j)
     for (size_t i = 0; j->report != NULL && i < n; i++) {
         hb_strv_push(&j->report->hosts, in[i].name);
     }
-    free(in);
-    if (j->report == NULL) {
+    if (j->report != NULL) {
+        j->report->notes = notes;
+    } else {
         hb_strv_destroy(&notes);
-        return judge(j);
     }
-    j->report->notes = notes;
-    j->report->found = w->found;
-    memset(&w->found, 0, sizeof w->found);
-    return 1;
+    wire_probes(j, in, (uint32_t)n);
+    free(in);
+    if (!job_traffic_begin(j)) {
+        job_wiring_conclude(j);
+    }
 }
 
 int job_examined(struct job_host *h, const struct hb_frame *f,
@@ -237,48 +319,15 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
             return 0;
         }
     }
-    if (!j->wiring->checks || diagnose(j)) {
+    if (j->wiring->checks) {
+        diagnose(j);
+    } else {
         job_begin(j);
     }
     return 0;
 }
 
 /* --- after the ranks are placed ------------------------------------------- */
-
-static void put_rails(const struct hb_fabric_plan *plan, uint32_t host,
-                      struct hb_strv *out)
-{
-    for (uint32_t i = 0; i < plan->n_rails; i++) {
-        const struct hb_path *p = &plan->rails[host * plan->n_rails + i];
-        struct hb_str gid = HB_STR_INIT;
-
-        hb_gid_text(p->gid, &gid);
-        hb_strv_pushf(out, "%s %u %s", p->rdma->name, p->port->number,
-                      hb_str_text(&gid));
-        hb_str_destroy(&gid);
-    }
-}
-
-static int is_ipv6(const struct hb_fabric_plan *plan)
-{
-    return plan->n_rails > 0 && plan->rails[0].class != HB_PATH_IPV4 &&
-           plan->rails[0].class != HB_PATH_LID;
-}
-
-static void send_wire(struct job_host *h, const struct hb_fabric_plan *plan,
-                      uint32_t at)
-{
-    struct hb_strv rails = HB_STRV_INIT;
-    const struct hb_netdev *net = plan->tcp[at].net;
-
-    put_rails(plan, at, &rails);
-    HOST_SEND(h, wire, .kind = (uint32_t)plan->kind,
-              .rails = hb_wire_strv_of(hb_strv_view(&rails)),
-              .tcp = net != NULL ? net->name : "",
-              .is_ipv6 = (uint8_t)is_ipv6(plan),
-              .explain = (uint8_t)h->job->opt->explain);
-    hb_strv_destroy(&rails);
-}
 
 /* What --fabric auto settled for, when that is not the best there is, is said
  * without asking: a job on TCP is slow for no visible reason. */
@@ -351,7 +400,7 @@ int job_wire(struct job *j, struct hpcboot_error *err)
         tell(j, &plan);
         tell_lost(j, &plan, hosts);
         for (uint32_t i = 0; i < n; i++) {
-            send_wire(j->node_host[i], &plan, i);
+            send_wire(j->node_host[i], &plan, i, 0);
         }
         hb_fabric_plan_destroy(&plan);
     } else {

@@ -5,7 +5,7 @@ libhb_a_SOURCES += %D%/fabric.c %D%/fabric.h %D%/sysread.c %D%/sysread.h \
 
 if HAVE_VERBS
 pkglib_LTLIBRARIES += hb_verbs.la
-hb_verbs_la_SOURCES = %D%/verbs.c %D%/fabric.h
+hb_verbs_la_SOURCES = %D%/verbs.c %D%/fabric.h %D%/ping.c %D%/ping.h
 hb_verbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 hb_verbs_la_LDFLAGS = $(MODULE_LDFLAGS)
 hb_verbs_la_LIBADD = $(VERBS_LIBS)

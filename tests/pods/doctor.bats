@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot doctor over several hosts: the traffic between them, what is planted
+# to be found, and that nothing is left.
+
+load ../common
+
+teardown() { lab_down; }
+
+# pod_doctor [OPTION...]: leaves $status and $output.
+pod_doctor() {
+    run pod 0 timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" doctor -q "$@"
+}
+# What python sees in the report that is in $output.
+report() {
+    python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+t = r["traffic"]
+bad = {f["check"]: f["hosts"] for f in r["findings"]}
+print(eval(sys.argv[1]))' "$1" <<< "$output"
+}
+
+@test "every pair of a small gang exchanges messages, both ways" {
+    lab_up pairs 4
+    pod_doctor -H pod-0,pod-1,pod-2,pod-3 -f json
+    [ "$status" -le 1 ] # a busy machine may be slow
+    [ "$(report 'len(t["pairs"]), t["rounds"]')" = '(12, 3)' ]
+    [ "$(report 'all(p["latency_us"] > 0 and p["mb_per_s"] > 0
+                     and p["failed"] is None for p in t["pairs"])')" = True ]
+}
+
+@test "the table and the map show every host, and a lone host has no traffic" {
+    lab_up map 3
+    pod_doctor -H pod-0,pod-1,pod-2
+    says '^traffic: 6 directions in 3 rounds'
+    says '^pod-2 .* us .*B/s'
+    pod_doctor -H pod-0,pod-1,pod-2 -f svg
+    says '>latency there and back'
+    [ "$(grep -c '>pod-2<' <<< "$output")" -eq 4 ]
+    pod_doctor -H pod-1
+    says_not '^traffic'
+    pod_doctor -H pod-0,pod-1,pod-2 --traffic none
+    says_not '^traffic'
+}
+
+@test "a host with a thin link is named" {
+    lab_up thin 5
+    pod 3 tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 400ms ||
+        skip 'no tbf'
+    pod_doctor -H pod-0,pod-1,pod-2,pod-3,pod-4 -f json
+    [ "$status" -eq 1 ]
+    [ "$(report '"pod-3" in bad["bandwidth"]')" = True ]
+}
+
+@test "hosts that cannot reach each other are named, and doctor says bad" {
+    lab_up cut 2
+    pod 1 sh -c 'iptables -A INPUT -p tcp ! --dport 22 -m conntrack \
+        --ctstate NEW -s 10.77.0.0/16 -j DROP' || skip 'no iptables'
+    pod 0 sh -c 'iptables -A INPUT -p tcp ! --dport 22 -m conntrack \
+        --ctstate NEW -s 10.77.0.0/16 -j DROP'
+    pod_doctor -H pod-0,pod-1 -f json
+    [ "$status" -eq 3 ]
+    [ "$(report 'bad["traffic"]')" = "['pod-0']" ]
+    [ "$(report 't["pairs"][0]["failed"]')" = 'no answer within 2 s' ]
+}
+
+@test "packets that are lost are found" {
+    lab_up loss 2
+    pod 1 iptables -A INPUT -p tcp ! --dport 22 -m length --length 500: \
+        -m statistic --mode random --probability 0.1 -j DROP ||
+        skip 'no iptables'
+    pod_doctor -H pod-0,pod-1 -f json
+    [ "$(report '"loss" in bad or "traffic" in bad')" = True ]
+}
+
+# Processes of this build in a pod, beside those of the test itself.
+probes() { pod "$1" sh -c 'cat /proc/[0-9]*/comm | grep -c -e hbprobe -e hpcbootd'; }
+no_probes() { [ "$(probes 1)" = 0 ]; }
+some_probes() { [ "$(probes 1)" != 0 ]; }
+
+@test "doctor that is killed, or interrupted, leaves nothing running" {
+    lab_up left 2
+    # Without an answer probes wait for some seconds.
+    pod 1 iptables -A INPUT -p tcp ! --dport 22 -j DROP || skip 'no iptables'
+    for signal in KILL INT; do
+        pod 0 sh -c 'echo $$ > /root/pid; exec "$0" doctor -q -H pod-0,pod-1' \
+            "$HB_BUILDDIR/hpcboot" > /dev/null 2>&1 &
+        wait_until some_probes
+        pod 0 sh -c "kill -$signal \$(cat /root/pid)"
+        wait $! || true
+        wait_until no_probes
+    done
+}

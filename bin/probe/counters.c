@@ -64,7 +64,8 @@ static void read_port(const char *device, const char *port,
         "hw_counters/out_of_sequence", "hw_counters/packet_seq_err",
         "hw_counters/local_ack_timeout_err",
         "hw_counters/completer_retry_err", "hw_counters/rcvd_seq_err",
-        "hw_counters/out_of_seq_request", "hw_counters/retry_exceeded_err"};
+        "hw_counters/out_of_seq_request", "hw_counters/duplicate_request",
+        "hw_counters/retry_exceeded_err"};
 
     for (size_t i = 0; i < sizeof packets / sizeof *packets; i++) {
         out->packets += number_in(device, port, packets[i]);

@@ -74,6 +74,34 @@ if [ -x /lab/exchange ]; then
     it 'and over TCP when --fabric tcp says so' has ' 0 bytes wrong' hb \
         --fabric tcp -n 2 /lab/exchange
 fi
+
+# Agents of two hosts in this one machine: a has rxe0, b rxe1.
+cat > enter << 'END'
+#!/bin/sh
+case $1 in a) d=rxe0:1 ;; *) d=rxe1:1 ;; esac
+shift
+exec env HPCBOOT_FABRIC_DEVICES=$d "$@"
+END
+chmod +x enter
+between() { # STATUS... -- WORDS: what doctor says of a and b, and ends with
+    local want='' status=0
+    while [ "$1" != -- ]; do want="$want $1 "; shift; done
+    timeout -k 2 90 "$build/hpcboot" doctor -q -H a,b --wait-hosts 60 \
+        --launch-with "$PWD/enter %h" > /tmp/doctor 2>&1 || status=$?
+    cat /tmp/doctor
+    [[ $want == *" $status "* ]] && grep -qE -- "$2" /tmp/doctor
+}
+all_verbs() {
+    between 0 1 -- 'verbs ah: 2 good, 0 failed' &&
+        grep -qF 'verbs ud: 2 good, 0 failed' /tmp/doctor &&
+        grep -qF 'verbs rc: 2 good, 0 failed' /tmp/doctor
+}
+it 'doctor: address handles, UD and RC between two devices, on the wire' \
+    received rxe1 40 all_verbs
+tc qdisc add dev v0 root netem loss 15%
+it 'doctor: packets that are lost' between 1 3 -- ' (loss|rdma-traffic): '
+tc qdisc del dev v0 root
+
 ip link add d0 type dummy
 rdma link add rxe2 type rxe netdev d0
 it 'a device whose link is down is passed over' has 'rank 2 uses rxe0:1' \

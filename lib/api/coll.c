@@ -46,6 +46,11 @@ static int check(const struct hpcboot_team *team,
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_coll: the arguments do "
                      "not begin with HPCBOOT_COLL_ARGS_INIT");
     }
+    if (rc == 0 && ((a->flags & ~(unsigned)HPCBOOT_DETERMINISTIC) ||
+                    a->timeout_ms < 0)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: flags %#x, timeout %d ms: "
+                     "not valid", name, a->flags, a->timeout_ms);
+    }
     if (rc == 0) {
         rc = check_count(name, a->count, err);
     }

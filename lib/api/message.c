@@ -56,6 +56,13 @@ int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
     return rc;
 }
 
+static int check_place(const char *call, const void *out,
+                       struct hpcboot_error *err)
+{
+    return out != NULL ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the place "
+                                     "for the request is NULL", call);
+}
+
 static int rank_in(const struct hpcboot_team *team, int world)
 {
     return team->rank_of == NULL ? world : team->rank_of[world];
@@ -117,6 +124,9 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
     int rc = check("hpcboot_send", team, dest, tag, data, size, 0, err);
 
     if (rc == 0) {
+        rc = check_place("hpcboot_isend", out, err);
+    }
+    if (rc == 0) {
         rc = hb_api_peer_dead(team, team->world[dest], err);
     }
     if (rc == 0) {
@@ -139,6 +149,9 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
     struct hb_xport_req *m;
     int rc = check("hpcboot_recv", team, source, tag, data, capacity, 1, err);
 
+    if (rc == 0) {
+        rc = check_place("hpcboot_irecv", out, err);
+    }
     if (rc == 0) {
         rc = hb_xport_recv(hb_api.xport,
                            source < 0 ? HB_XPORT_ANY : team->world[source],

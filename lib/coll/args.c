@@ -154,6 +154,77 @@ static bool may_be_in_place(const struct hb_coll_team *t,
     return !in(a->coll, ROOTED) || t->rank == a->root;
 }
 
+/* One side of a call: blocks from a base on, or one block (n 1). */
+struct side {
+    const char *base;
+    const size_t *counts, *displs;
+    size_t e;
+    int n;
+};
+
+static struct side side_of(const void *base, const size_t *counts,
+                           const size_t *displs, const size_t *count, int n,
+                           size_t e)
+{
+    return counts != NULL ? (struct side){base, counts, displs, e, n}
+                          : (struct side){base, count, NULL, e, 1};
+}
+
+/* Whether a block of the side lies in [from, to); and its hull, from the
+ * first to the last byte of all blocks. */
+static bool touches(const struct side *s, const char *from, const char *to,
+                    const char **first, const char **last)
+{
+    const char *next = s->base;
+    bool hit = false;
+    for (int j = 0; j < s->n; j++) {
+        const char *at = s->displs != NULL ? s->base + s->displs[j] * s->e
+                                           : next;
+        const char *end = at + s->counts[j] * s->e;
+        next = end;
+        if (end > at) {
+            hit |= at < to && from < end;
+            *first = *first == NULL || at < *first ? at : *first;
+            *last = *last == NULL || end > *last ? end : *last;
+        }
+    }
+    return hit;
+}
+
+/* Blocks are compared one by one only where their hulls overlap. */
+static bool sides_overlap(const struct side *s, const struct side *r)
+{
+    const char *first = NULL, *last = NULL, *next = r->base, *x = NULL;
+    (void)touches(s, NULL, NULL, &first, &last);
+    if (!touches(r, first, last, &x, &x)) {
+        return false;
+    }
+    for (int j = 0; j < r->n; j++) {
+        const char *at = r->displs != NULL ? r->base + r->displs[j] * r->e
+                                           : next;
+        next = at + r->counts[j] * r->e;
+        if (next > at && touches(s, at, next, &first, &last)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool rows_overlap(const struct hb_coll_team *t,
+                         const struct hpcboot_coll_args *a)
+{
+    size_t e = hb_coll_type_size(a->type);
+    bool to = in(a->coll, SEND_ROWS), from = in(a->coll, RECV_ROWS);
+    if (in(a->coll, ROOTED) && t->rank != a->root) {
+        return false;
+    }
+    struct side s = side_of(a->send, to ? a->send_counts : NULL,
+                            a->send_displs, &a->count, t->size, e);
+    struct side r = side_of(a->recv, from ? a->recv_counts : NULL,
+                            a->recv_displs, &a->count, t->size, e);
+    return sides_overlap(&s, &r);
+}
+
 static int check_buffers(const struct hb_coll_team *t,
                          const struct hpcboot_coll_args *a,
                          struct hpcboot_error *err)
@@ -177,8 +248,9 @@ static int check_buffers(const struct hb_coll_team *t,
                                  : "recv is NULL, and its count is not 0");
     }
     bool rows = in(a->coll, SEND_ROWS | BIT(GATHERV) | BIT(ALLGATHERV));
-    if (!rows && x.send > 0 && x.recv > 0 && s < r + x.recv &&
-        r < s + x.send) {
+    if (rows ? rows_overlap(t, a)
+             : x.send > 0 && x.recv > 0 && s < r + x.recv &&
+                   r < s + x.send) {
         return wrong(a, err, "send and recv overlap; HPCBOOT_IN_PLACE is for "
                              "one buffer that is both");
     }

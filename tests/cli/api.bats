@@ -62,6 +62,17 @@ END
     says '^rank 2 of 3'
 }
 
+@test "every function used wrongly: an error with text" {
+    misuse=$HB_BUILDDIR/tests/cli/apimisuse
+    diff <("$misuse" names | sort) \
+        <(sed -nE 's/^ *(hpcboot_[a-z_]+);/\1/p' \
+            "$HB_SRCDIR/lib/api/libhpcboot.map" | sort)
+    run timeout -s KILL "$HB_LIMIT" "$misuse"
+    ended_with 0
+    run hb -n 3 "$misuse"
+    ended_with 0
+}
+
 @test "a rank that is killed: the others hear who, where and why" {
     run hb -n 3 "$probe" killed
     says '^rank 0 hears: rank 1 on .* was killed by signal 9'

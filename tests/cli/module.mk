@@ -29,3 +29,7 @@ check_PROGRAMS += tests/cli/stuckprobe
 tests_cli_stuckprobe_SOURCES = tests/cli/stuckprobe.c
 tests_cli_stuckprobe_LDADD = libhpcboot.la
 tests_cli_stuckprobe_LDFLAGS = $(AM_LDFLAGS) -no-install
+check_PROGRAMS += tests/cli/apimisuse
+tests_cli_apimisuse_SOURCES = tests/cli/apimisuse.c
+tests_cli_apimisuse_LDADD = libhpcboot.la
+tests_cli_apimisuse_LDFLAGS = $(AM_LDFLAGS) -no-install

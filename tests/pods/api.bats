@@ -33,6 +33,11 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     says '^rank 1 of 4, local 0 of 2, node 1 of 2, host pod-2, by hbrun$'
 }
 
+@test "every function used wrongly, on two hosts" {
+    run pod_hb -H pod-1:2,pod-2:1 "$HB_BUILDDIR/tests/cli/apimisuse"
+    ended_with 0
+}
+
 @test "a rank that is killed: those on other hosts hear who, where and why" {
     run pod_hb -H pod-1:1,pod-2:2 "$probe" killed
     says '^rank 0 hears: rank 1 on pod-2 was killed by signal 9'

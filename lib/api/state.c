@@ -129,35 +129,27 @@ static const char *host_of(void *ctx, uint32_t rank)
     return hb_segment_name(ctx, hb_segment_node_of(ctx)[rank]);
 }
 
-static _Atomic uint64_t *inbox_of(void *ctx, uint32_t local)
+static void *ring_of(void *ctx, uint32_t to, uint32_t from)
 {
-    return &hb_segment_slot(ctx, local)->inbox;
-}
+    size_t bytes;
 
-static int take_piece(void *ctx, size_t bytes, uint64_t *offset_out)
-{
-    return hb_segment_alloc(ctx, (uint32_t)hb_api.local_rank, bytes,
-                            offset_out, NULL);
-}
-
-static void give_piece(void *ctx, uint64_t offset)
-{
-    (void)hb_segment_free(ctx, offset);
+    return hb_segment_ring(ctx, to, from, &bytes);
 }
 
 static int join_xport(struct hpcboot_error *err)
 {
     struct hb_segment *m = hb_api.memory;
-    const struct hb_xport_job job = {
+    struct hb_xport_job job = {
         .rank = (uint32_t)hb_api.rank, .size = (uint32_t)hb_api.size,
         .node = (uint32_t)hb_api.node,
         .local_rank = (uint32_t)hb_api.local_rank,
         .node_of = hb_segment_node_of(m),
         .local_rank_of = hb_segment_local_rank(m), .ctx = m,
-        .address = address_of, .host = host_of, .base = m->base,
-        .inbox = inbox_of, .take = take_piece, .give = give_piece,
+        .n_local = (uint32_t)hb_api.local_size,
+        .address = address_of, .host = host_of, .ring = ring_of,
     };
 
+    (void)hb_segment_ring(m, 0, 0, &job.ring_bytes);
     return hb_xport_join(&hb_api.xport, &job, err);
 }
 

@@ -4,8 +4,9 @@
 /* One memory file per job and node. From the beginning: the head with the
  * page of the collectives, the slots of the local ranks, the records of the
  * dead, the table of the job (node and local rank of each rank, names of
- * nodes, addresses), two regions for the teams that always exist, and the
- * heap behind the map of its pages.
+ * nodes, addresses), two regions for the teams that always exist, a ring for
+ * the messages of each pair of ranks, and the heap behind the map of its
+ * pages.
  *
  * The map has a word per heap page: 0 is free, else who took it, with a mark
  * on the first page of each piece. It is the only state of the allocator, so
@@ -33,6 +34,11 @@
 #include "lib/base/str.h"
 
 #define FIRST_PAGE 0x80000000u /* mark in the heap's map */
+/* Of a pair of ranks, and of all that send to one: where many ranks share a
+ * node, the memory that their messages touch stays bounded. */
+#define RING_MOST 32768u
+#define RING_LEAST 2048u
+#define RINGS_OF_ONE (512u << 10)
 #define LOCK_SPINS 64 /* looks at the lock between two at its owner */
 
 static struct hb_segment_head *head_of(const struct hb_segment *s)
@@ -57,6 +63,15 @@ static uint64_t place(uint64_t *end, uint64_t bytes)
 
     *end += up_to_page(bytes);
     return begin;
+}
+
+static uint64_t ring_bytes(uint32_t n_local)
+{
+    uint64_t bytes = RINGS_OF_ONE / n_local / RING_LEAST * RING_LEAST;
+
+    return bytes > RING_MOST    ? RING_MOST
+           : bytes < RING_LEAST ? RING_LEAST
+                                : bytes;
 }
 
 static void lay_out(const struct hb_segment_spec *spec,
@@ -84,6 +99,9 @@ static void lay_out(const struct hb_segment_spec *spec,
                                    HB_SEGMENT_ADDRESS_MAX);
     h->region_bytes = up_to_page(spec->region_bytes);
     h->regions = place(&end, HB_SEGMENT_REGIONS * h->region_bytes);
+    h->ring_bytes = ring_bytes(spec->n_local);
+    h->rings = place(&end, (uint64_t)spec->n_local * spec->n_local *
+                               h->ring_bytes);
     h->heap_pages = up_to_page(spec->heap_bytes) / PAGE;
     h->map = place(&end, h->heap_pages * sizeof(uint32_t));
     h->heap = place(&end, h->heap_pages * PAGE);
@@ -299,6 +317,16 @@ void *hb_segment_region(const struct hb_segment *s, unsigned which,
 
     *size_out = h->region_bytes;
     return at(s, h->regions + which * h->region_bytes);
+}
+
+void *hb_segment_ring(const struct hb_segment *s, uint32_t to, uint32_t from,
+                      size_t *size_out)
+{
+    const struct hb_segment_head *h = head_of(s);
+
+    *size_out = h->ring_bytes;
+    return at(s, h->rings + ((uint64_t)to * h->n_local + from) *
+                                h->ring_bytes);
 }
 
 void *hb_segment_heap(const struct hb_segment *s, size_t *size_out)

@@ -48,7 +48,6 @@ struct hb_segment_slot { /* of a local rank; cache line pairs of its own */
     _Alignas(128) _Atomic uint32_t state; /* enum hb_segment_state */
     _Atomic int32_t pid;                  /* in its own PID namespace */
     _Atomic uint64_t pid_space;           /* inode of that namespace */
-    _Atomic uint64_t inbox;               /* lib/xport/inbox.c */
     _Atomic uint64_t values;              /* node_values.c */
     _Alignas(128) struct hb_segment_wait wait;
 };
@@ -99,6 +98,9 @@ uint64_t hb_segment_pid_space(void); /* of this process; 0: not known */
 void *hb_segment_page(const struct hb_segment *s);
 void *hb_segment_region(const struct hb_segment *s, unsigned which,
                         size_t *size_out);
+/* For messages of local rank `from` to `to`; zeroed. */
+void *hb_segment_ring(const struct hb_segment *s, uint32_t to, uint32_t from,
+                      size_t *size_out);
 void *hb_segment_heap(const struct hb_segment *s, size_t *size_out);
 
 /* A rank's address; written once, before the others are told. */

@@ -40,6 +40,8 @@ int hb_segment_sound(const struct hb_segment_head *h, uint64_t size)
            fits(h, h->names, h->names_bytes, 1) &&
            fits(h, h->addresses, h->n_ranks, HB_SEGMENT_ADDRESS_MAX) &&
            fits(h, h->regions, HB_SEGMENT_REGIONS, h->region_bytes) &&
+           fits(h, h->rings, (uint64_t)h->n_local * h->n_local,
+                h->ring_bytes) &&
            fits(h, h->map, h->heap_pages, sizeof(uint32_t)) &&
            fits(h, h->heap, h->heap_pages, PAGE);
 }

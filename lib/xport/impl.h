@@ -8,10 +8,10 @@
 #include "lib/xport/xport.h"
 
 /* Inside of the transport: match.c brings messages and receives together,
- * xport.c starts and ends requests, inbox.c and tcp.c carry. */
+ * xport.c starts and ends requests, ring.c and tcp.c carry. */
 
 struct hb_xport_req {
-    struct hb_xport_req *next; /* in a list: posted, or waiting for memory */
+    struct hb_xport_req *next; /* in a list: posted, or waiting for room */
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
     int orphan;        /* cancelled while under way: freed when done */
@@ -23,6 +23,8 @@ struct hb_xport_req {
     const char *data;  /* of a send */
     char *copy;        /* of the data, once cancelled */
     size_t size;       /* of the send, capacity of the receive */
+    size_t sent;       /* bytes in the ring */
+    int begun;         /* a record of it is there */
     uint64_t id;       /* in a rendezvous */
     struct hb_xport_info info;
     struct hpcboot_error err;
@@ -41,13 +43,15 @@ struct hb_inbound {
 };
 
 struct hb_tcp;
+struct hb_ring_peer;
 
 struct hb_xport {
     struct hb_xport_job job;
     pthread_mutex_t lock;
     struct hb_xport_req *posted, **posted_end;
     struct hb_inbound *unexpected, **unexpected_end;
-    struct hb_xport_req *starved, **starved_end; /* sends without memory */
+    struct hb_ring_peer *peers; /* [n_local]; NULL: alone on this node */
+    uint32_t cells;             /* of each ring */
     struct hb_tcp *tcp; /* NULL: one node */
     uint64_t next_id;
 };
@@ -78,11 +82,14 @@ void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
 /* The bytes of `in` are all here: its receive ends. */
 void hb_inbound_finish(struct hb_inbound *in);
 
-/* inbox.c */
-int hb_inbox_send(struct hb_xport *x, struct hb_xport_req *req);
-int hb_inbox_progress(struct hb_xport *x);
-/* Messages that nobody has taken out go back to the heap. */
-void hb_inbox_drain(struct hb_xport *x);
+/* ring.c: between ranks of this node */
+void hb_ring_join(struct hb_xport *x);
+void hb_ring_leave(struct hb_xport *x);
+void hb_ring_send(struct hb_xport *x, struct hb_xport_req *req);
+int hb_ring_progress(struct hb_xport *x);
+/* 1: the request was under way here; *free_now: nothing of it is any more. */
+int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req,
+                   int *free_now);
 
 /* tcp.c */
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,

@@ -13,7 +13,6 @@ void hb_match_init(struct hb_xport *x)
 {
     x->posted_end = &x->posted;
     x->unexpected_end = &x->unexpected;
-    x->starved_end = &x->starved;
 }
 
 void hb_match_destroy(struct hb_xport *x)

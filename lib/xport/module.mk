@@ -2,7 +2,7 @@
 libhb_a_SOURCES += \
     %D%/address.c %D%/address.h \
     %D%/choose.c %D%/choose.h \
-    %D%/inbox.c %D%/impl.h \
+    %D%/ring.c %D%/impl.h \
     %D%/match.c \
     %D%/tcp.c %D%/tcp_impl.h \
     %D%/tcp_conn.c \

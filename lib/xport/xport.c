@@ -3,7 +3,7 @@
 
 /* Requests: begun, moved on by whoever carries their bytes, and ended by a
  * test. A send to this rank itself is a message that has arrived; one to a
- * rank of this node goes through its inbox; all others over TCP. */
+ * rank of this node goes through its ring; all others over TCP. */
 #include "config.h"
 
 #include <poll.h>
@@ -49,6 +49,7 @@ int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
         *x = new_xport();
     }
     (*x)->job = *job;
+    hb_ring_join(*x);
     return (*x)->tcp != NULL ? hb_tcp_join((*x)->tcp, *x, err) : 0;
 }
 
@@ -58,16 +59,7 @@ void hb_xport_destroy(struct hb_xport *x)
         return;
     }
     hb_tcp_destroy(x->tcp);
-    if (x->job.base != NULL) {
-        hb_inbox_drain(x);
-    }
-    while (x->starved != NULL) {
-        struct hb_xport_req *r = x->starved;
-
-        x->starved = r->next;
-        free(r->copy);
-        free(r);
-    }
+    hb_ring_leave(x);
     hb_match_destroy(x);
     pthread_mutex_destroy(&x->lock);
     free(x);
@@ -154,7 +146,7 @@ int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
                          size);
         hb_req_finish(r, 0);
     } else if (x->job.node_of[dest] == x->job.node) {
-        rc = hb_inbox_send(x, r);
+        hb_ring_send(x, r);
     } else {
         rc = hb_tcp_send(x->tcp, r, err);
     }
@@ -201,7 +193,7 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
 
 static int progress(struct hb_xport *x)
 {
-    int moved = hb_inbox_progress(x);
+    int moved = hb_ring_progress(x);
 
     return x->tcp != NULL ? moved + hb_tcp_progress(x->tcp) : moved;
 }
@@ -296,24 +288,6 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
     return rc;
 }
 
-/* Off the list of sends that wait for memory. */
-static int unstarve(struct hb_xport *x, struct hb_xport_req *req)
-{
-    struct hb_xport_req **at = &x->starved;
-
-    while (*at != NULL && *at != req) {
-        at = &(*at)->next;
-    }
-    if (*at == NULL) {
-        return 0;
-    }
-    *at = req->next;
-    if (*at == NULL) {
-        x->starved_end = at;
-    }
-    return 1;
-}
-
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
 {
     int free_now = 1;
@@ -321,9 +295,11 @@ void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
     pthread_mutex_lock(&x->lock);
     if (req->is_recv && req->on_list) {
         hb_match_unpost(x, req);
-    } else if (!req->done && !unstarve(x, req)) {
+    } else if (!req->done) {
         /* Bytes that arrive go nowhere; those that leave go on from a copy. */
-        free_now = hb_tcp_cancel(x->tcp, req);
+        if (!hb_ring_cancel(x, req, &free_now) && x->tcp != NULL) {
+            free_now = hb_tcp_cancel(x->tcp, req);
+        }
         req->orphan = !free_now;
         req->buffer = NULL;
     }

@@ -3,7 +3,6 @@
 #ifndef HB_XPORT_XPORT_H
 #define HB_XPORT_XPORT_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,20 +26,19 @@ struct hb_xport;
 struct hb_xport_req;
 
 #define HB_XPORT_ANY (-1)
+#define HB_XPORT_RING_LEAST 2048u
 
 /* The job as this rank sees it; all borrowed until destroy. */
 struct hb_xport_job {
-    uint32_t rank, size, node, local_rank;
+    uint32_t rank, size, node, local_rank, n_local;
     const uint32_t *node_of, *local_rank_of; /* [size] */
     void *ctx; /* of the functions below */
     const void *(*address)(void *ctx, uint32_t rank, size_t *len_out);
     const char *(*host)(void *ctx, uint32_t rank);
-    /* Memory of the node: its base here, the inbox of a local rank (a word,
-     * zero in the beginning), pieces by offset from the base. */
-    char *base;
-    _Atomic uint64_t *(*inbox)(void *ctx, uint32_t local);
-    int (*take)(void *ctx, size_t bytes, uint64_t *offset_out);
-    void (*give)(void *ctx, uint64_t offset);
+    /* Memory of the node: ring_bytes for what local rank `from` sends to
+     * `to`, zero in the beginning. Not used where n_local is 1 or 0. */
+    void *(*ring)(void *ctx, uint32_t to, uint32_t from);
+    size_t ring_bytes; /* HB_XPORT_RING_LEAST or more */
 };
 
 /* Opens the way in for ranks of other nodes, and says how they come. A rank

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* The transport: three ranks in one process, each a node of its own. Messages
- * arrive whole, in order, where they belong, over TCP and over UCX. */
+/* The transport: three ranks in one process, each a node of its own, or all of
+ * one node with small rings. Messages arrive whole, in order, where they
+ * belong, over TCP, over UCX, and through the rings. */
 #include "config.h"
 
 #include "lib/xport/xport.h"
@@ -22,11 +23,11 @@
 struct world {
     struct hb_buf address[RANKS];
     struct hb_xport *x[RANKS];
-    _Atomic uint64_t inbox[RANKS];
     struct rank {
         struct world *w;
         int number;
     } ranks[RANKS];
+    _Alignas(64) char rings[RANKS][RANKS][HB_XPORT_RING_LEAST];
 };
 
 static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
@@ -42,18 +43,40 @@ static const char *host_of(void *ctx, uint32_t rank)
     return "here";
 }
 
-static _Atomic uint64_t *inbox_of(void *ctx, uint32_t local)
+static void *ring_of(void *ctx, uint32_t to, uint32_t from)
 {
     const struct rank *r = ctx;
 
-    return &r->w->inbox[r->number];
+    return r->w->rings[to][from];
+}
+
+static int set_up_node(void **state)
+{
+    static const uint32_t node_of[RANKS], local_rank[RANKS] = {0, 1, 2};
+    struct world *w = aligned_alloc(64, sizeof *w);
+
+    memset(w, 0, sizeof *w);
+    for (int i = 0; i < RANKS; i++) {
+        w->ranks[i] = (struct rank){w, i};
+        const struct hb_xport_job job = {
+            .rank = (uint32_t)i, .size = RANKS, .local_rank = (uint32_t)i,
+            .n_local = RANKS, .node_of = node_of, .local_rank_of = local_rank,
+            .ctx = &w->ranks[i], .ring = ring_of,
+            .ring_bytes = HB_XPORT_RING_LEAST,
+        };
+
+        assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);
+    }
+    *state = w;
+    return 0;
 }
 
 static int set_up(void **state)
 {
     static const uint32_t node_of[RANKS] = {0, 1, 2}, local_rank[RANKS];
-    struct world *w = calloc(1, sizeof *w);
+    struct world *w = aligned_alloc(64, sizeof *w);
 
+    memset(w, 0, sizeof *w);
     for (int i = 0; i < RANKS; i++) {
         hb_buf_init(&w->address[i], 255);
         assert_int_equal(hb_xport_open(&w->x[i], &w->address[i], NULL), 0);
@@ -64,7 +87,6 @@ static int set_up(void **state)
             .rank = (uint32_t)i, .size = RANKS, .node = (uint32_t)i,
             .node_of = node_of, .local_rank_of = local_rank,
             .ctx = &w->ranks[i], .address = address_of, .host = host_of,
-            .inbox = inbox_of,
         };
 
         assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);
@@ -337,6 +359,74 @@ static void test_both_ends_choose_alike(void **state)
     assert_int_equal(hb_carry_by(&c[0], &c[4]), HB_BY_NONE);
 }
 
+/* Every length around the edges of cells, records and the ring itself. */
+static void test_lengths_at_the_edges(void **state)
+{
+    static const size_t around[] = {0, 40, 104, 424, 448, 1984, 2048, 4096};
+    struct world *w = *state;
+    char from[5000], to[5000];
+
+    for (size_t i = 0; i < 3 * sizeof around / sizeof *around; i++) {
+        size_t size = around[i / 3] + i % 3;
+        struct hb_xport_req *s, *r;
+
+        for (size_t k = 0; k < size; k++) {
+            from[k] = (char)(k * 7 + i);
+        }
+        memset(to, 0, sizeof to);
+        s = start_send(w, 2, 1, 9, from, size);
+        r = start_recv(w, 1, 2, 9, UINT64_MAX, to, sizeof to);
+        assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+        assert_int_equal(finish(w, 2, s, NULL, NULL), 1);
+        assert_memory_equal(from, to, size);
+        assert_int_equal(to[size], 0);
+    }
+}
+
+/* One that has not begun is never sent; one that has goes on from a copy. */
+static void test_a_cancelled_send_leaves_its_buffer_alone(void **state)
+{
+    struct world *w = *state;
+    char *first = malloc(BIG), *to = malloc(BIG);
+    int second = 2, third = 3, got = 0;
+    struct hb_xport_req *s, *never, *last, *r;
+
+    memset(first, 'x', BIG);
+    s = start_send(w, 0, 1, 1, first, BIG);
+    never = start_send(w, 0, 1, 2, &second, sizeof second);
+    last = start_send(w, 0, 1, 2, &third, sizeof third);
+    hb_xport_cancel(w->x[0], never);
+    hb_xport_cancel(w->x[0], s);
+    memset(first, 'y', BIG);
+    r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);
+    assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+    assert_int_equal(to[0], 'x');
+    assert_int_equal(to[BIG - 1], 'x');
+    r = start_recv(w, 1, 0, 2, UINT64_MAX, &got, sizeof got);
+    assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+    assert_int_equal(got, 3);
+    assert_int_equal(finish(w, 0, last, NULL, NULL), 1);
+    free(first);
+    free(to);
+}
+
+/* What is under way when the transport ends is not lost to the heap. */
+static void test_an_end_in_the_middle(void **state)
+{
+    struct world *w = *state;
+    char *from = calloc(1, BIG), *to = malloc(BIG);
+    struct hb_xport_req *s = start_send(w, 0, 1, 1, from, BIG);
+    struct hb_xport_req *r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);
+
+    (void)hb_xport_progress(w->x[1]);
+    hb_xport_cancel(w->x[1], r);
+    hb_xport_cancel(w->x[0], s);
+    free(from);
+    free(to);
+}
+
+#define ON_NODE(name) \
+    cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -349,6 +439,18 @@ int main(void)
         TEST(test_what_does_not_fit_is_said),
         TEST(test_a_cancelled_receive_leaves_its_buffer_alone),
         TEST(test_a_peer_that_is_gone),
+        TEST(test_lengths_at_the_edges),
+    };
+    const struct CMUnitTest node[] = {
+        ON_NODE(test_small_and_large_whichever_comes_first),
+        ON_NODE(test_any_source_and_tag),
+        ON_NODE(test_order_is_kept_between_two),
+        ON_NODE(test_a_message_to_oneself),
+        ON_NODE(test_what_does_not_fit_is_said),
+        ON_NODE(test_a_cancelled_receive_leaves_its_buffer_alone),
+        ON_NODE(test_lengths_at_the_edges),
+        ON_NODE(test_a_cancelled_send_leaves_its_buffer_alone),
+        ON_NODE(test_an_end_in_the_middle),
     };
 
     const struct CMUnitTest wishes[] = {
@@ -364,6 +466,7 @@ int main(void)
     setenv("HPCBOOT_MODULE_DIR", modules, 1);
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
     int failed = cmocka_run_group_tests_name("tcp", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("rings", node, NULL, NULL);
     setenv("HPCBOOT_TRANSPORTS", "ucx", 1);
 #ifdef HAVE_UCX
     failed += cmocka_run_group_tests_name("ucx", tests, NULL, NULL);

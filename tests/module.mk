@@ -19,12 +19,14 @@ AM_TESTS_ENVIRONMENT = \
     HB_BUILDDIR='$(abs_top_builddir)'; export HB_BUILDDIR; \
     CC='$(CC)'; export CC; \
     SSHD='$(SSHD)'; export SSHD; \
+    FORTRAN='$(FORTRAN)'; export FORTRAN; \
     MPICC_OPENMPI='$(MPICC_OPENMPI)'; export MPICC_OPENMPI; \
     MPICC_MPICH='$(MPICC_MPICH)'; export MPICC_MPICH;
 
 EXTRA_DIST += %D%/driver %D%/common.bash %D%/coverage.sh %D%/packages.sh \
     quickstart README.md ARCHITECTURE.md SECURITY.md examples/hello_mpi.c \
-    examples/stencil.c examples/mpi_mix.c examples/first.c
+    examples/stencil.c examples/mpi_mix.c examples/first.c \
+    examples/pi.f90
 
 # In EXTRA_DIST its name would be that of the target that runs all tests.
 dist-hook:

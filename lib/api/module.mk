@@ -32,4 +32,4 @@ libhbapi_a_CFLAGS = $(AM_CFLAGS)
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = %D%/hpcboot.pc
 cmakedir = $(libdir)/cmake/hpcboot
-cmake_DATA = %D%/hpcbootConfig.cmake
+cmake_DATA = %D%/hpcbootConfig.cmake %D%/hpcbootConfigVersion.cmake

@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# The installed tree: programs in C, C++ and Fortran find the library by
+# pkg-config and by CMake, and run.
+
+load ../common
+
+setup_file() {
+    if grep -q '^HB_LDFLAGS = .*fsanitize' "$HB_BUILDDIR/Makefile"; then
+        skip 'a sanitized library wants a sanitized program'
+    fi
+    prefix=$(sed -n 's/^prefix = //p' "$HB_BUILDDIR/Makefile")
+    export root=$BATS_FILE_TMPDIR/root prefix
+    env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$HB_BUILDDIR" \
+        install DESTDIR="$root" > "$BATS_FILE_TMPDIR/install.log" 2>&1 || {
+        tail -n 20 "$BATS_FILE_TMPDIR/install.log"
+        return 1
+    }
+}
+setup() {
+    common_setup
+    export PKG_CONFIG_LIBDIR=$root$prefix/lib/pkgconfig
+    export LD_LIBRARY_PATH=$root$prefix/lib
+    installed=$root$prefix/bin/hbrun
+}
+
+flags() { pkg-config --define-variable=prefix="$root$prefix" "$@" hpcboot; }
+# run_program STATUS: under the hbrun that was installed.
+run_program() {
+    run timeout -s KILL "$HB_LIMIT" "$installed" -n 2 ./program
+    ended_with "$1"
+}
+
+@test "pkg-config: the version, a program in C" {
+    need pkg-config
+    [ "$(flags --modversion)" = "$("$installed" --version | awk '{ print $NF; exit }')" ]
+    # shellcheck disable=SC2046  # several words
+    "$CC" "$HB_SRCDIR/examples/stencil.c" -std=c11 -Wall -Werror -o program \
+        $(flags --cflags --libs) -lm
+    run_program 0
+    says '^2 ranks, [0-9]+ steps, heat'
+}
+
+@test "pkg-config: a program in C++" {
+    need pkg-config c++
+    printf '%s\n' '#include <hpcboot/hpcboot.h>' '#include <cstdio>' \
+        'int main() { hpcboot_init(nullptr, nullptr);' \
+        'std::printf("size %d\n", hpcboot_size());' \
+        'return hpcboot_finalize(nullptr) < 0; }' > program.cc
+    # shellcheck disable=SC2046
+    c++ program.cc -std=c++11 -Wall -Werror -o program $(flags --cflags --libs)
+    run_program 0
+    says '^size 2$'
+}
+
+@test "the Fortran module and its example" {
+    need pkg-config
+    [ -n "${FORTRAN:=$(command -v gfortran)}" ] ||
+        skip 'no Fortran compiler is installed'
+    # shellcheck disable=SC2046
+    "$FORTRAN" "$root$prefix/include/hpcboot/hpcboot.f90" \
+        "$HB_SRCDIR/examples/pi.f90" -o program $(flags --cflags --libs)
+    run_program 0
+    says '^2 ranks: pi is about 3\.14159[0-9]$'
+}
+
+@test "the Fortran module has every function but those of C's texts" {
+    sed -nE 's/^ *(hpcboot_[a-z_]+);/\1/p' "$HB_SRCDIR/lib/api/libhpcboot.map" |
+        grep -vE '_(version|host_of|launcher|status_text|init_with|name)$' |
+        sort > wanted
+    grep -E ' (function|subroutine) hpcboot_.*(\(|&)' \
+        "$root$prefix/include/hpcboot/hpcboot.f90" | grep -vE 'hpcboot_(error_text|in_place)' |
+        sed -E 's/.* (hpcboot_[a-z_]+).*/\1/' | sort > there
+    diff wanted there
+}
+
+@test "CMake: find_package in C and C++" {
+    need cmake c++
+    mkdir project
+    cat > project/CMakeLists.txt << 'END'
+cmake_minimum_required(VERSION 3.13)
+project(user C CXX)
+find_package(hpcboot 0.1 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program hpcboot::hpcboot)
+add_executable(program_cxx program.cc)
+target_link_libraries(program_cxx hpcboot::hpcboot)
+END
+    printf '%s\n' '#include <hpcboot/hpcboot.h>' \
+        'int main(void) { hpcboot_init(NULL, NULL);' \
+        'return hpcboot_finalize(NULL) < 0; }' | tee project/program.cc \
+        > project/program.c
+    CC='' cmake -S project -B out "-Dhpcboot_DIR=$root$prefix/lib/cmake/hpcboot" \
+        > log 2>&1 || { cat log; return 1; }
+    cmake --build out > log 2>&1 || { cat log; return 1; }
+    for program in out/program out/program_cxx; do
+        ln -sf $program program
+        run_program 0
+    done
+    sed -i 's/hpcboot 0.1/hpcboot 9.0/' project/CMakeLists.txt
+    run cmake -S project -B other \
+        "-Dhpcboot_DIR=$root$prefix/lib/cmake/hpcboot"
+    [ "$status" -ne 0 ]
+    says '9.0'
+}

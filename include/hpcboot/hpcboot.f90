@@ -137,6 +137,11 @@ module hpcboot
         integer(c_int) :: flags = 0
         integer(c_int) :: timeout_ms = 0
     end type
+    type, bind(c) :: hpcboot_transport
+        integer(c_size_t) :: struct_size = 0
+        character(kind=c_char) :: name(16) = c_null_char
+        character(kind=c_char) :: detail(240) = c_null_char
+    end type
     type, bind(c) :: hpcboot_message
         integer(c_int) :: source = 0
         integer(c_int) :: tag = 0
@@ -391,6 +396,12 @@ module hpcboot
             import
             type(c_ptr), value :: memory
         end subroutine
+        integer(c_int) function hpcboot_transport_of(rank, out, err) bind(c)
+            import
+            integer(c_int), value :: rank
+            type(hpcboot_transport), intent(inout) :: out
+            type(hpcboot_error), intent(inout) :: err
+        end function
         integer(c_int) function hpcboot_next_event(event, timeout_ms, &
             err) bind(c)
             import

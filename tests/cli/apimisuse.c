@@ -25,6 +25,7 @@ static struct hpcboot_team *team, *other;
 static struct hpcboot_request *req, *pending;
 static struct hpcboot_coll_args args = HPCBOOT_COLL_ARGS_INIT, bad;
 static struct hpcboot_event event = HPCBOOT_EVENT_INIT, no_event;
+static struct hpcboot_transport transport = HPCBOOT_TRANSPORT_INIT;
 static struct hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
 static struct hpcboot_bootstrap bootstrap = HPCBOOT_BOOTSTRAP_INIT;
 static int32_t a[N * N], b[N * N];
@@ -102,6 +103,7 @@ static int is(int holds) /* as a status: the call did what it had to */
     X(irecv, hpcboot_irecv(team, 0, 0, a, 4, NULL, &req, &err))           \
     X(alloc, hpcboot_alloc(4, &p, &err))                                  \
     X(next_event, hpcboot_next_event(&event, 0, &err))                    \
+    X(transport_of, hpcboot_transport_of(0, &transport, &err))            \
     X(op_create, hpcboot_op_create(fold, NULL, 0, 0, &err))               \
     X(op_destroy, hpcboot_op_destroy(HPCBOOT_OP_USER, &err))              \
     X(coll, hpcboot_coll(team, &args, &err))                              \
@@ -354,6 +356,8 @@ static void wrong_teams_and_values(void)
     W(NULL, hpcboot_node_of(n));
     W(NULL, hpcboot_local_rank_of(-1));
     W(NULL, is(hpcboot_host_of(n) == NULL));
+    W("rank", hpcboot_transport_of(n, &transport, &err));
+    W("TRANSPORT_INIT", hpcboot_transport_of(0, NULL, &err));
     W("key", hpcboot_put(HPCBOOT_SCOPE_JOB, NULL, a, 4, &err));
     W("key", hpcboot_get(0, "", &p, NULL, &err));
     W("scope", hpcboot_put((enum hpcboot_scope)7, "k", a, 4, &err));

@@ -15,6 +15,9 @@
 
 /* A rank that puts ahead of its peers pays so much for a round of its own. */
 #define AHEAD_NS 25.0
+/* Pieces of the small ring go where peers still hold the lines of those before:
+ * to put them takes several times longer (impl.h). */
+#define SMALL_RING 4.0
 /* Below this, no choice is worth the time of choosing. */
 #define CHOOSE_LEAST ((size_t)1 << 10)
 /* The cell's bytes say where buffers are, so there is an area beside them. */
@@ -142,7 +145,8 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                                            : whole(coll, ranks, bytes);
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
-    double put = w.put * m->put_ps, get = w.get * m->get_ps;
+    double again = piece <= HB_SHM_SMALL && w.cut > piece ? SMALL_RING : 1;
+    double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps;
     if (w.rooted && share <= 1) {
         double first = (put < get + own ? put : get + own) / rounds;

@@ -111,6 +111,14 @@ static void with_destroy(struct hb_foreign *f)
     free(w);
 }
 
+/* Nobody asks for a round again that all have read. */
+static void drop_round(struct with *w, uint32_t round)
+{
+    free(w->rounds[round].sizes);
+    free(w->rounds[round].all);
+    memset(&w->rounds[round], 0, sizeof w->rounds[round]);
+}
+
 int hb_rdzv_with_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
                       struct hpcboot_error *err)
 {
@@ -136,6 +144,7 @@ int hb_rdzv_with_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
         hb_foreign_destroy(&w->f);
         return rc;
     }
+    drop_round(w, 0);
     *out = &w->f.r;
     return 0;
 }

@@ -23,7 +23,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct hb_buf ours, theirs; /* addresses */
-static _Atomic uint64_t inbox;
 static char long_send[LONG_SEND], received[LONG_SEND];
 
 static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
@@ -35,11 +34,6 @@ static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
 static const char *host_of(void *ctx, uint32_t rank)
 {
     return "there";
-}
-
-static _Atomic uint64_t *inbox_of(void *ctx, uint32_t local)
-{
-    return &inbox;
 }
 
 static int local_socket(struct sockaddr_in *at, uint16_t port)
@@ -117,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint32_t node_of[2] = {0, 1}, local_rank[2];
     const struct hb_xport_job job = {
         .size = 2, .node_of = node_of, .local_rank_of = local_rank,
-        .address = address_of, .host = host_of, .inbox = inbox_of,
+        .address = address_of, .host = host_of,
     };
     struct hb_xport *x = NULL;
     struct hb_xport_req *r, *s;

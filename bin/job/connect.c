@@ -509,7 +509,8 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     int leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
     h->error = *err;
-    if (was == HOST_DONE && leaves_none) {
+    /* Where nothing was begun all were let go, those below it, too. */
+    if (was == HOST_DONE && (leaves_none || !j->begun)) {
         host_close(h);
         job_maybe_over(j);
         return;

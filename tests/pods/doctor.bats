@@ -94,3 +94,14 @@ some_probes() { [ "$(probes 1)" != 0 ]; }
         wait_until no_probes
     done
 }
+
+# From 24 hosts on they start each other; here it is asked for.
+@test "hosts that others have started are let go like all others" {
+    lab_up below 4
+    for command in wait doctor; do
+        run pod 0 env HPCBOOT_TREE_WIDTH=2 timeout -s KILL "$HB_LIMIT" \
+            "$HB_BUILDDIR/hpcboot" $command -H pod-0,pod-1,pod-2,pod-3
+        [ "$status" -le 1 ]
+        says_not 'is lost'
+    done
+}

@@ -264,7 +264,10 @@ int rank_start(struct rank *r, const struct rank_limits *start,
         spec.umask = (int)a->job.umask;
         spec.limits = start->limits;
         spec.n_limits = start->n_limits;
-        spec.new_session = 1;
+        /* One session for the ranks of a host: where the kernel schedules by
+         * sessions (autogroup), a rank that yields gives its core to ranks of
+         * its own session alone. */
+        spec.new_group = 1;
         spec.death_signal = SIGKILL;
         agent_bind_spec(r, &spec);
         rc = hb_proc_spawn(&spec, &r->pid, &r->error_fd, err);

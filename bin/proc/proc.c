@@ -223,6 +223,9 @@ static int enter_session(const struct hb_proc_spec *spec, struct plan *plan)
             _exit(EXIT_NOT_STARTED);
         }
     }
+    if (spec->new_group && setpgid(0, 0) < 0) {
+        return -1;
+    }
     return spec->new_session && setsid() < 0 ? -1 : 0;
 }
 

@@ -42,6 +42,7 @@ struct hb_proc_spec {
     const unsigned long *mem_nodes;
     size_t mem_bits;
     int new_session;        /* 1: own session and process group */
+    int new_group;          /* 1: own process group, in the caller's session */
     int death_signal;       /* PR_SET_PDEATHSIG, 0: none; it comes when the
                              * thread ends that called hb_proc_spawn */
     int waits;              /* the caller may stand still until the exec, and

@@ -70,7 +70,7 @@ struct hpcboot_transport {
                        * message between them */
     char detail[240]; /* the device or the address; with tcp, why not ucx */
 };
-#define HPCBOOT_TRANSPORT_INIT {.struct_size = sizeof(struct hpcboot_transport)}
+#define HPCBOOT_TRANSPORT_INIT HPCBOOT_SIZED_(struct hpcboot_transport)
 /* ERR_USAGE: no such rank. */
 int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
                          struct hpcboot_error *err);

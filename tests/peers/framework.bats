@@ -172,6 +172,24 @@ END
     four '^sum 10 of 4 restarts 1$'
 }
 
+@test "PyTorch: elastic torchrun goes on without a host that is lost" {
+    export HB_LIMIT=$HB_FRAMEWORK_LIMIT
+    torch
+    shim
+    pod_job env HPCBOOT_TIMEOUT="$HB_FRAMEWORK_LIMIT" "$hbrun" \
+        --on-failure continue -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 \
+        -x PYTHONPATH="$BATS_FILE_TMPDIR/shim" \
+        $python -m torch.distributed.run --nnodes 3:4 --nproc_per_node 1 \
+        --max_restarts 2 "$programs/torch_sum.py" lose
+    wait_until pod 3 test -e /tmp/met
+    pod 3 kill -KILL "$(pod 3 pgrep -n -x hpcbootd)"
+    pod_job_ends
+    ended_with 75
+    [ "$(grep -cE '^sum 6 of 3 ' <<< "$output")" -eq 3 ] ||
+        { echo "$output"; return 1; }
+    pods_clean 0 1 2 3
+}
+
 @test "DeepSpeed: its own launcher on every host, by the hostfile" {
     deepspeed
     over4 --framework deepspeed-launcher "$venvs/deepspeed/bin/deepspeed" \

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
 """Every rank adds its number + 1. `local`: as a script that knows no gang.
-`fail`: rank 1 fails before its first restart. `raise`: rank 2 raises."""
+`fail`: rank 1 fails before its first restart. `raise`: rank 2 raises.
+`lose`: four go on adding until one is lost."""
 import os
 import sys
 
@@ -18,6 +19,10 @@ if mode == "fail" and dist.get_rank() == 1 and restart == "0":
     sys.exit(5)
 if mode == "raise" and dist.get_rank() == 2:
     raise ValueError("rank 2 gives up")
+if mode == "lose" and dist.get_world_size() == 4:
+    open("/tmp/met", "w").close()
+    while True:
+        dist.all_reduce(torch.ones(1))
 total = torch.tensor([float(dist.get_rank() + 1)])
 dist.all_reduce(total)
 print(f"sum {int(total.item())} of {dist.get_world_size()} restarts {restart}",

@@ -8,6 +8,9 @@
 
 #include "lib/coll/kern.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,9 +22,18 @@ static bool always(void)
 }
 
 #ifdef __x86_64__
+/* Not every compiler's __builtin_cpu_supports knows of it. The state that the
+ * system has to save is AVX's, which has_avx2 asks for. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && has_f16c();
 }
 
 static bool has_avx512(void)

@@ -31,6 +31,18 @@ tests_fuzz_fuzz_fence_SOURCES = tests/fuzz/fuzz_fence.c tests/fuzz/replay.c
 tests_fuzz_fuzz_fence_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/fence
 
+check_PROGRAMS += tests/fuzz/fuzz_native
+TESTS += tests/fuzz/fuzz_native
+tests_fuzz_fuzz_native_SOURCES = tests/fuzz/fuzz_native.c tests/fuzz/replay.c
+tests_fuzz_fuzz_native_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/native
+
+check_PROGRAMS += tests/fuzz/fuzz_client
+TESTS += tests/fuzz/fuzz_client
+tests_fuzz_fuzz_client_SOURCES = tests/fuzz/fuzz_client.c tests/fuzz/replay.c
+tests_fuzz_fuzz_client_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/client
+
 check_PROGRAMS += tests/fuzz/fuzz_segment
 TESTS += tests/fuzz/fuzz_segment
 tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/replay.c

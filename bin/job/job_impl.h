@@ -123,6 +123,7 @@ struct job_rank {
     uint32_t pid;
     unsigned contact;
     int wait_status;
+    int64_t ended_ns; /* by our clock; as far as it has ended */
     uint32_t restarts; /* of this rank alone */
     uint8_t started, ended, told;
 };

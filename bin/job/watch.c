@@ -202,6 +202,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     rank_over(j, m.rank);
     j->ranks[m.rank].contact = m.contact;
     j->ranks[m.rank].wait_status = m.wait_status;
+    j->ranks[m.rank].ended_ns = host_time(h, m.time_ns);
     j->ranks[m.rank].told = m.told != 0;
     job_event_rank(h, "rank_exit", m.rank, "wait_status", m.wait_status);
     hb_log(HB_TRACE, "rank %u on %s ended with wait status %d", m.rank,
@@ -303,7 +304,8 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
 }
 
 /* MPI_Init waits for all ranks of the job, as does hpcboot_init: those that
- * have ended without it will not come. */
+ * have ended without it will not come, which is older than what became of those
+ * that waited for them. */
 static void on_first_init(struct job *j, unsigned contact)
 {
     j->initialised = contact;
@@ -313,7 +315,8 @@ static void on_first_init(struct job *j, unsigned contact)
         if (rank->ended && rank->wait_status == 0 && !rank->told &&
             (rank->contact & HB_CONTACT_INIT) == 0) {
             const struct hb_cause cause = {
-                .kind = HB_CAUSE_NO_INIT, .time_ns = hb_now_ns(), .rank = r,
+                .kind = HB_CAUSE_NO_INIT, .time_ns = rank->ended_ns,
+                .rank = r,
                 .of_library = is_of_library(contact),
                 .host = j->map->node_names[j->map->node_of_rank[r]],
             };

@@ -65,6 +65,8 @@ wait_until() {
 lines_in() { [ -e "$1" ] && [ "$(wc -l < "$1")" -ge "$2" ]; }
 is_gone() { ! kill -0 "$1" 2> /dev/null; }
 
+is_sanitized() { grep -q '^HB_LDFLAGS = .*fsanitize' "$HB_BUILDDIR/Makefile"; }
+
 # The processes that carry this test's mark, but for bats' own.
 marked() {
     local file pid

@@ -113,11 +113,11 @@ void hb_progress_update(struct hb_progress *p,
     if (!p || p->over || now - p->begun_ns < QUIET_NS) {
         return;
     }
-    if (view->deadline_ns != HB_NEVER && view->deadline_ns > p->begun_ns) {
-        whole = view->deadline_ns - p->begun_ns;
+    if (view->deadline_ns != HB_NEVER) {
+        whole = view->deadline_ns - view->begun_ns;
     }
     hb_progress_text(text, sizeof text, width_of(p->fd), view,
-                     now - p->begun_ns, whole);
+                     now - view->begun_ns, whole);
     if (p->shown && !strcmp(text, p->text)
         && now - p->drawn_ns < REDRAW_NS) {
         return;

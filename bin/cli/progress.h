@@ -19,6 +19,7 @@ struct hb_progress_view {
     const char *stages;  /* of the others: "2 at connect, 1 at resolve"; "" */
     const char *slowest; /* the one that is furthest back, or NULL */
     const char *why;     /* what it is waited for */
+    int64_t begun_ns;    /* of the waiting */
     int64_t deadline_ns; /* or HB_NEVER */
 };
 

@@ -368,6 +368,7 @@ static int64_t left_to_wait_ms(const struct job *j)
 
 int job_wait_open(struct job *j, struct hpcboot_error *err)
 {
+    int64_t left_ms = left_to_wait_ms(j);
     struct hb_json *js;
 
     j->verdict_timer = evtimer_new(j->base, on_verdict_due, j);
@@ -375,9 +376,9 @@ int job_wait_open(struct job *j, struct hpcboot_error *err)
     if (j->verdict_timer == NULL || j->wait_timer == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
     }
-    j->wait_until_ns = hb_deadline_in_ms(left_to_wait_ms(j));
+    j->wait_until_ns = hb_deadline_in_ms(left_ms);
     if (j->wait_ms > 0) {
-        arm_ms(j->wait_timer, left_to_wait_ms(j));
+        arm_ms(j->wait_timer, left_ms);
     }
     js = job_event(j, "wait_begin");
     if (js != NULL) {

@@ -89,6 +89,7 @@ static void show_progress(struct job *j, const struct job_tally *t)
     char why[WHY_MAX_BYTES];
     struct hb_progress_view view = {
         .n_ready = t->ready, .n_wanted = j->n_wanted,
+        .begun_ns = j->wait_begun_ns,
         .deadline_ns = j->wait_ms > 0 ? j->wait_until_ns : HB_NEVER,
     };
 

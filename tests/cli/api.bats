@@ -121,7 +121,7 @@ build() {
         -Wl,-rpath,"$HB_BUILDDIR/.libs"
 }
 need_plain_build() { # sanitized: no
-    ! grep -q "^HB_LDFLAGS = .*fsanitize" "$HB_BUILDDIR/Makefile" ||
+    ! is_sanitized ||
         skip 'a sanitized library wants a sanitized program'
 }
 

@@ -288,7 +288,7 @@ END
             done; sleep 0.05
         done; wait' > /dev/null 2>&1 3>&- &
     wait_until pod 1 grep -q 'too many logins' /run/more.log
-    run pod_hb --port 2001 -H pod-1 hostname
+    run pod_hb --wait-hosts 60 --port 2001 -H pod-1 hostname
     pod 2 rm /run/flooding
     wait $! || true
     ended_with 0

@@ -268,6 +268,16 @@ static void post_down(struct hb_sched *s, const struct hb_group *g,
     }
 }
 
+/* What comes next is of this lane, and needs the segment. */
+static void wait_for_segment(struct hb_sched *s, const struct lane *l,
+                             size_t i)
+{
+    int mark = l->mark[i % WINDOW];
+
+    s->stream = l->stream;
+    s->after = mark > s->after ? mark : s->after;
+}
+
 static void pass_down(struct hb_sched *s, const struct hb_group *g,
                       struct lane *l, size_t i, int local_root)
 {
@@ -275,9 +285,7 @@ static void pass_down(struct hb_sched *s, const struct hb_group *g,
     if (bytes == 0) {
         return;
     }
-    s->stream = l->stream;
-    s->after = l->mark[i % WINDOW] > s->after ? l->mark[i % WINDOW]
-                                              : s->after;
+    wait_for_segment(s, l, i);
     for (int j = 0; j < 2; j++) {
         if (l->tree.child[j] >= 0) {
             hb_sched_send(s, hb_member(g, l->tree.child[j]), seg_at(l, i),
@@ -356,9 +364,7 @@ static void pass_up(struct hb_sched *s, const struct hb_group *g,
     if (bytes == 0) {
         return;
     }
-    s->stream = l->stream;
-    s->after = l->mark[i % WINDOW] > s->after ? l->mark[i % WINDOW]
-                                              : s->after;
+    wait_for_segment(s, l, i);
     for (size_t j = 0; j < 2; j++) {
         if (l->tree.child[j] >= 0) {
             hb_sched_do(s, HB_STEP_FOLD_R,

@@ -119,32 +119,19 @@ static int read_number(const char *path, uint32_t *out)
     return n;
 }
 
-static int is_active(const char *port)
+/* Whether the first line of a port's file has a word. */
+static int says(const char *port, const char *name, const char *word)
 {
     char path[512], text[32] = "";
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/state", port);
+    snprintf(path, sizeof path, "%s/%s", port, name);
     f = fopen(path, "re");
     if (f != NULL) {
         (void)!fgets(text, sizeof text, f);
         fclose(f);
     }
-    return strstr(text, "ACTIVE") != NULL;
-}
-
-static int is_ethernet(const char *port)
-{
-    char path[512], text[32] = "";
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/link_layer", port);
-    f = fopen(path, "re");
-    if (f != NULL) {
-        (void)!fgets(text, sizeof text, f);
-        fclose(f);
-    }
-    return strncmp(text, "Ethernet", 8) == 0;
+    return strstr(text, word) != NULL;
 }
 
 /* One port of a device; the better kind wins, then the higher rate. */
@@ -153,11 +140,11 @@ static void look_at_port(const char *port, int is_soft, struct hb_caps *caps)
     char path[512];
     uint32_t gbps = 0, kind;
 
-    if (!is_active(port)) {
+    if (!says(port, "state", "ACTIVE")) {
         return;
     }
-    kind = is_soft ? HB_UCX_SOFT : is_ethernet(port) ? HB_UCX_ROCE
-                                                     : HB_UCX_IB;
+    kind = is_soft ? HB_UCX_SOFT
+           : says(port, "link_layer", "Ethernet") ? HB_UCX_ROCE : HB_UCX_IB;
     snprintf(path, sizeof path, "%s/rate", port);
     (void)read_number(path, &gbps);
     if (caps->ucx_kind == HB_UCX_NONE || kind < caps->ucx_kind) {

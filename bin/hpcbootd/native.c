@@ -31,6 +31,7 @@
 #include "lib/rdzv/native_server.h"
 
 #define READ_BYTES (64 * 1024)
+#define NOTES_MAX 16u /* of a host's ranks */
 #define LISTEN_BACKLOG 512 /* all ranks of a large node at once */
 /* Of addresses, not of memory: what nobody touches is not allocated. */
 #define HEAP_MB 8192
@@ -55,6 +56,7 @@ struct agent_native {
     int listen_fd;
     struct event *listening;
     char *path;
+    struct hb_strv notes; /* of ranks, that were passed on */
 };
 
 static void socket_close(struct native_socket *s)
@@ -217,6 +219,22 @@ static void native_abort(void *arg, uint32_t rank, int code, const char *text)
     agent_rank_abort(((struct agent_native *)arg)->agent, rank, code, text);
 }
 
+/* What ranks of a host find they find alike: it is told once. */
+static void native_note(void *arg, uint32_t rank, const char *text)
+{
+    struct agent_native *n = arg;
+
+    for (size_t i = 0; i < n->notes.n; i++) {
+        if (strcmp(n->notes.v[i], text) == 0) {
+            return;
+        }
+    }
+    if (n->notes.n < NOTES_MAX) {
+        hb_strv_push(&n->notes, text);
+        agent_note(n->agent, HB_WARN, "rank %u: %s", rank, text);
+    }
+}
+
 static void native_contact(void *arg, uint32_t rank, unsigned bits)
 {
     agent_rank_contact(((struct agent_native *)arg)->agent, rank,
@@ -267,7 +285,7 @@ static void native_alarm(void *arg, struct hb_segment *memory)
 
 static const struct hb_native_host native_host = {
     .send = native_send, .fence = native_fence, .modex = native_modex,
-    .abort = native_abort, .contact = native_contact,
+    .abort = native_abort, .note = native_note, .contact = native_contact,
     .memory = native_memory, .alarm = native_alarm,
 };
 
@@ -331,6 +349,7 @@ void agent_native_stop(struct agent *a)
     }
     hb_fd_close(&n->listen_fd);
     hb_native_server_destroy(n->server);
+    hb_strv_destroy(&n->notes);
     free(n->path);
     free(n);
     a->native = NULL;

@@ -7,6 +7,7 @@
  * teams that always exist; they are closed in the opposite order. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -194,6 +195,23 @@ static void close_all(void)
     s->memory = NULL;
 }
 
+/* A library does not print; where nobody else can tell the user, the first
+ * rank of the node does all the same: what is slow must have a reason. */
+static void tell(const char *warning)
+{
+    struct api_state *s = &hb_api;
+
+    if (warning[0] == '\0') {
+        return;
+    }
+    if (s->rdzv->ops->note != NULL) {
+        s->rdzv->ops->note(s->rdzv, warning);
+    } else if (s->local_rank == 0) {
+        fprintf(stderr, "libhpcboot: warning: rank %d on %s: %s\n", s->rank,
+                hb_segment_name(s->memory, (uint32_t)s->node), warning);
+    }
+}
+
 static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
                  struct hpcboot_error *err)
 {
@@ -213,6 +231,7 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
         rc = open_engines(err);
     }
     if (rc == 0) {
+        tell(hb_xport_warning(hb_api.xport));
         rc = hb_api_teams_open(err);
     }
     if (rc < 0) {

@@ -22,9 +22,12 @@
 
 #include "lib/fabric/choose.h"
 
+#define KIND_VAR "HPCBOOT_FABRIC"
+
 struct value_of {
     const struct hb_wiring *w;
     const struct hb_rails_of *mine;
+    const struct hb_strv *env;
 };
 
 /* NAME:PORT of rails, behind a prefix; NULL: none. */
@@ -56,6 +59,13 @@ static char *gid_index(const struct hb_wiring *w, const uint32_t *v,
 static char *of_kind(const struct value_of *o)
 {
     return hb_xstrdup(hb_fabric_kind_name(o->w->kind));
+}
+
+/* A kind that the rank's environment names on its own stays a demand. */
+static char *of_wish(const struct value_of *o)
+{
+    return o->w->is_found && hb_env_get(o->env, KIND_VAR) == NULL
+               ? hb_xstrdup("auto") : NULL;
 }
 
 static char *my_devices(const struct value_of *o)
@@ -124,7 +134,8 @@ static const struct row {
     char *(*make)(const struct value_of *o);
     const char *constant; /* where make is NULL */
 } rows[] = {
-    {"HPCBOOT_FABRIC", ANY, of_kind, NULL},
+    {"HPCBOOT_FABRIC_WISH", ANY, of_wish, NULL}, /* before the kind is set */
+    {KIND_VAR, ANY, of_kind, NULL},
     {"HPCBOOT_FABRIC_DEVICES", RDMA, my_devices, NULL},
     {"HPCBOOT_FABRIC_GID_INDEX", BIT(ROCE), my_gid, NULL},
     {"HPCBOOT_FABRIC_TCP", ANY, tcp, NULL},
@@ -156,7 +167,7 @@ static const struct row {
 void hb_fabric_env(const struct hb_wiring *w, const struct hb_rails_of *mine,
                    struct hb_strv *env, struct hb_strv *kept)
 {
-    const struct value_of o = {w, mine};
+    const struct value_of o = {w, mine, env};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *r = &rows[i];

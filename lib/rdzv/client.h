@@ -26,6 +26,8 @@ struct hb_rdzv_ops {
                void **value_out, size_t *size_out, struct hpcboot_error *err);
     int (*fence)(struct hb_rdzv *r, int node_only, int collect,
                  int64_t deadline_ns, struct hpcboot_error *err);
+    /* A warning for the launcher's user. NULL: there is no such way. */
+    void (*note)(struct hb_rdzv *r, const char *text);
     /* Waits for the living; then only destroy may follow. */
     int (*finalize)(struct hb_rdzv *r, struct hpcboot_error *err);
     void (*destroy)(struct hb_rdzv *r); /* frees r; not its memory */

@@ -32,6 +32,7 @@
 #define NODES_VAR "HPCBOOT_NODES"
 #define MAX_RANKS (1u << 24)
 #define READ_BYTES 65536u
+#define NOTE_MS 1000
 
 struct native {
     struct hb_rdzv r;
@@ -228,6 +229,20 @@ static int native_fence(struct hb_rdzv *r, int node_only, int collect,
     return ask(n, deadline_ns, &a, err);
 }
 
+/* Nobody waits for a warning; an agent that is gone needs none. */
+static void native_note(struct hb_rdzv *r, const char *text)
+{
+    struct native *n = (struct native *)r;
+    size_t begun = hb_native_begin(&n->out, HB_NATIVE_NOTE);
+    char most[HB_NATIVE_TEXT_MAX + 1];
+
+    snprintf(most, sizeof most, "%s", text);
+    hb_buf_put_str(&n->out, most);
+    hb_native_end(&n->out, begun);
+    n->deadline_ns = hb_deadline_in_ms(NOTE_MS);
+    (void)send_out(n, NULL);
+}
+
 static int native_finalize(struct hb_rdzv *r, struct hpcboot_error *err)
 {
     struct native *n = (struct native *)r;
@@ -252,7 +267,7 @@ static void native_destroy(struct hb_rdzv *r)
 
 static const struct hb_rdzv_ops native_ops = {
     .name = "hbrun", .put = native_put, .get = native_get,
-    .fence = native_fence, .finalize = native_finalize,
+    .fence = native_fence, .note = native_note, .finalize = native_finalize,
     .destroy = native_destroy,
 };
 

@@ -22,6 +22,7 @@
  *   FENCE     u8 scope, u8 collect, u32 members, u32 n, n times u32 dead rank
  *   FINALIZE  -
  *   ABORT     i32 code, str text          (no answer)
+ *   NOTE      str text                    (a warning for the user; no answer)
  *   ANSWER    i32 status, str text, blob value
  *
  * The token is the job's cookie; it matters on the private socket alone.
@@ -41,7 +42,8 @@
 
 enum hb_native_kind {
     HB_NATIVE_HELLO = 1, HB_NATIVE_PUT, HB_NATIVE_GET, HB_NATIVE_FENCE,
-    HB_NATIVE_FINALIZE, HB_NATIVE_ABORT, HB_NATIVE_ANSWER
+    HB_NATIVE_FINALIZE, HB_NATIVE_ABORT, HB_NATIVE_ANSWER,
+    HB_NATIVE_NOTE
 };
 
 /* Begins a frame at the end of b; end patches its length. */

@@ -253,6 +253,10 @@ int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
                       hb_buf_get_str(&b, HB_NATIVE_TEXT_MAX));
         return 0;
     }
+    case HB_NATIVE_NOTE:
+        s->host.note(s->arg, p->rank,
+                     hb_buf_get_str(&b, HB_NATIVE_TEXT_MAX));
+        return 0;
     default:
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a frame of kind %d",
                        (int)kind);

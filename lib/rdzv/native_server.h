@@ -29,6 +29,7 @@ struct hb_native_host {
                   uint32_t n_nodes, struct hb_bytes data);
     void (*modex)(void *arg, uint64_t id, uint32_t rank);
     void (*abort)(void *arg, uint32_t rank, int code, const char *text);
+    void (*note)(void *arg, uint32_t rank, const char *text);
     void (*contact)(void *arg, uint32_t rank, unsigned bits);
     /* The memory for a generation, at its first hello. */
     int (*memory)(void *arg, struct hb_segment *out,

@@ -76,8 +76,13 @@ static const char *value_of(const char *name)
 
 static void read_fabric(const char *fabric, struct hb_wish *out)
 {
+    const char *wish = value_of("HPCBOOT_FABRIC_WISH");
+
+    out->is_found = wish != NULL && strcmp(wish, "auto") == 0;
+    snprintf(out->from, sizeof out->from, "--fabric %s%s",
+             out->is_found ? "auto found " : "", fabric);
     if (strcmp(fabric, "ib") == 0 || strcmp(fabric, "roce") == 0) {
-        out->may = 1u << HB_BY_UCX;
+        out->may = out->is_found ? out->may : 1u << HB_BY_UCX;
         out->fabric = *fabric == 'i' ? HB_UCX_IB : HB_UCX_ROCE;
     } else if (strcmp(fabric, "tcp") == 0) {
         out->may = 1u << HB_BY_TCP;
@@ -98,9 +103,9 @@ int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err)
         snprintf(out->from, sizeof out->from, "HPCBOOT_TRANSPORTS=%s", list);
     } else if (fabric != NULL) {
         read_fabric(fabric, out);
-        snprintf(out->from, sizeof out->from, "--fabric %s", fabric);
     }
-    if (out->may == (1u << HB_BY_TCP | 1u << HB_BY_UCX)) {
+    if (out->may == (1u << HB_BY_TCP | 1u << HB_BY_UCX) &&
+        out->fabric == 0) {
         out->from[0] = '\0';
     }
     return rc;

@@ -29,13 +29,16 @@ struct hb_caps {
  *   HPCBOOT_TRANSPORTS  tcp, ucx, or both; anything else is an error
  *   HPCBOOT_FABRIC      ib, roce: UCX on that kind of device, or an error;
  *                       tcp: no UCX; auto, and unset: whichever is better
+ *   HPCBOOT_FABRIC_WISH auto: such a kind is what was found, not demanded; TCP
+ *                       serves where it cannot be used, with a warning
  * HPCBOOT_TRANSPORTS is about this library, and wins. */
 struct hb_wish {
     uint32_t may;
     uint32_t fabric;     /* HB_UCX_IB or HB_UCX_ROCE must be it; 0: any */
+    int is_found;        /* ... should be it */
     const char *devices; /* HPCBOOT_FABRIC_DEVICES, or NULL */
-    char from[128];      /* "HPCBOOT_TRANSPORTS=ucx": who forbids the others;
-                          * "" where nobody does */
+    char from[128];      /* "HPCBOOT_TRANSPORTS=ucx": who forbids others, or
+                          * expects a kind; "" where nobody does */
 };
 int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err);
 

@@ -97,6 +97,7 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
 int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
                 struct hpcboot_error *err);
 void hb_tcp_destroy(struct hb_tcp *t);
+const char *hb_tcp_warning(const struct hb_tcp *t);
 int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
                 struct hpcboot_error *err);
 /* A receive has met an offer. */

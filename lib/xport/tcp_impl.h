@@ -98,6 +98,7 @@ struct hb_tcp {
     struct hb_caps caps;
     struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */
     char ucx_why[512];
+    char warning[768]; /* "": none */
 };
 
 /* tcp_io.c: 1 moved, 0 nothing, negative errno: the connection is gone */

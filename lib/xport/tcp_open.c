@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "lib/base/fd.h"
-#include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 
@@ -41,36 +40,52 @@ static int listen_on(int family, uint16_t *port_out)
     return fd;
 }
 
+static int has_wished_kind(const struct hb_tcp *t)
+{
+    return t->wish.fabric == 0 || t->caps.ucx_kind == t->wish.fabric ||
+           (t->wish.fabric == HB_UCX_ROCE &&
+            t->caps.ucx_kind == HB_UCX_SOFT);
+}
+
+/* Not by UCX, for `why`: an error where nothing else may be used, else TCP
+ * serves, which is told where RDMA was to be expected. */
+static int do_without(struct hb_tcp *t, const char *why, int expected,
+                      struct hpcboot_error *err)
+{
+    if ((t->wish.may & 1u << HB_BY_TCP) == 0) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s: %s", t->wish.from,
+                       why);
+    }
+    snprintf(t->ucx_why, sizeof t->ucx_why, "%s", why);
+    if (expected) {
+        snprintf(t->warning, sizeof t->warning, "%s%smessages go over TCP: %s",
+                 t->wish.from, t->wish.from[0] != '\0' ? ", but " : "", why);
+    }
+    return 0;
+}
+
 /* UCX is opened where a device makes it worth while, or the user wants it.
  * Where it cannot be had the others do, unless the user forbids them. */
 static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
 {
     struct hpcboot_error why;
-    int must = (t->wish.may & 1u << HB_BY_TCP) == 0, rc = 0;
+    int must = (t->wish.may & 1u << HB_BY_TCP) == 0;
 
     (void)hb_caps_rdma("", t->wish.devices, &t->caps);
-    if (t->wish.fabric != 0 && t->caps.ucx_kind != t->wish.fabric &&
-        !(t->wish.fabric == HB_UCX_ROCE && t->caps.ucx_kind == HB_UCX_SOFT)) {
-        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s: this host has no "
-                       "such device that is up", t->wish.from);
+    if (!has_wished_kind(t)) {
+        return do_without(t, "this host has no such device that is up", 1,
+                          err);
     }
     if (t->caps.ucx_kind == HB_UCX_NONE && must) {
         t->caps.ucx_kind = HB_UCX_TCP;
     }
-    if (!must && (t->caps.ucx_kind == HB_UCX_NONE ||
-                  t->caps.ucx_kind >= HB_UCX_SOFT)) {
-        snprintf(t->ucx_why, sizeof t->ucx_why, "no RDMA device");
-        return 0;
+    if (!must && t->caps.ucx_kind == HB_UCX_NONE) {
+        return do_without(t, "no RDMA device", 0, err);
     }
-    rc = hb_ucx_open(t, &why);
-    if (rc < 0 && must) {
-        return hb_fail(err, rc, "%s: %s", t->wish.from, why.text);
+    if (!must && t->caps.ucx_kind >= HB_UCX_SOFT) {
+        return do_without(t, "RDMA in software is slower", 0, err);
     }
-    if (rc < 0) {
-        hb_log(HB_WARN, "RDMA is not used: %s", why.text);
-        snprintf(t->ucx_why, sizeof t->ucx_why, "%s", why.text);
-    }
-    return 0;
+    return hb_ucx_open(t, &why) < 0 ? do_without(t, why.text, 1, err) : 0;
 }
 
 static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
@@ -119,6 +134,11 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
     hb_endpoint_put(address, &t->ours, port, t->token);
     *out = t;
     return 0;
+}
+
+const char *hb_tcp_warning(const struct hb_tcp *t)
+{
+    return t->warning;
 }
 
 int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,

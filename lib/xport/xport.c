@@ -42,6 +42,11 @@ int hb_xport_open(struct hb_xport **out, struct hb_buf *address,
     return 0;
 }
 
+const char *hb_xport_warning(const struct hb_xport *x)
+{
+    return x != NULL && x->tcp != NULL ? hb_tcp_warning(x->tcp) : "";
+}
+
 int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
                   struct hpcboot_error *err)
 {

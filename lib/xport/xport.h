@@ -45,6 +45,8 @@ struct hb_xport_job {
  * whose job is on one node does without. */
 int hb_xport_open(struct hb_xport **out, struct hb_buf *address,
                   struct hpcboot_error *err);
+/* What the user should know of how they come; "": nothing. Of x, or of NULL. */
+const char *hb_xport_warning(const struct hb_xport *x);
 /* Now that the job is known; *x may be NULL where nothing was opened. */
 int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
                   struct hpcboot_error *err);

@@ -78,6 +78,13 @@ static void on_abort(void *arg, uint32_t rank, int code, const char *text)
 {
 }
 
+static void on_note(void *arg, uint32_t rank, const char *text)
+{
+    if (rank >= LOCAL || strlen(text) > HB_NATIVE_TEXT_MAX) {
+        abort();
+    }
+}
+
 static void on_contact(void *arg, uint32_t rank, unsigned bits)
 {
 }
@@ -103,6 +110,7 @@ static void on_alarm(void *arg, struct hb_segment *memory)
 
 static const struct hb_native_host host = {
     .send = on_send, .fence = on_fence, .modex = on_modex, .abort = on_abort,
+    .note = on_note,
     .contact = on_contact, .memory = on_memory, .alarm = on_alarm,
 };
 

@@ -61,6 +61,16 @@ netem_or_skip() {
     says '--fabric roce: this host has no such device'
 }
 
+@test "a fabric that --fabric auto found and a rank cannot use" {
+    run pod_hb -x HPCBOOT_FABRIC=roce -x HPCBOOT_FABRIC_WISH=auto \
+        -H pod-1:2,pod-2 "$net" ways
+    ended_with 0
+    says '^rank 0 to 2: tcp '
+    says 'warning: host pod-1: rank [01]: --fabric auto found roce, but'
+    says 'warning: host pod-2: rank 2: .*messages go over TCP: this host has'
+    [ "$(grep -c 'auto found roce' <<< "$output")" -eq 2 ]
+}
+
 @test "random traffic, by TCP and by UCX, leaves nothing behind" {
     local t
     for t in tcp ucx; do

@@ -490,6 +490,27 @@ static void libraries_are_told_in_their_own_words(void **state)
     hb_strv_destroy(&kept);
 }
 
+static void a_kind_that_was_found_is_no_demand(void **state)
+{
+    struct hb_wiring w = {.kind = HB_FABRIC_TCP, .tcp = "eth0"};
+    const struct hb_rails_of none = {0};
+    struct hb_strv env = HB_STRV_INIT;
+
+    (void)state;
+    hb_fabric_env(&w, &none, &env, NULL);
+    assert_null(hb_env_get(&env, "HPCBOOT_FABRIC_WISH"));
+    hb_strv_destroy(&env);
+    w.is_found = 1;
+    hb_fabric_env(&w, &none, &env, NULL);
+    assert_string_equal(hb_env_get(&env, "HPCBOOT_FABRIC_WISH"), "auto");
+    assert_string_equal(hb_env_get(&env, "HPCBOOT_FABRIC"), "tcp");
+    hb_strv_destroy(&env);
+    hb_env_set(&env, "HPCBOOT_FABRIC", "roce"); /* the user's own */
+    hb_fabric_env(&w, &none, &env, NULL);
+    assert_null(hb_env_get(&env, "HPCBOOT_FABRIC_WISH"));
+    hb_strv_destroy(&env);
+}
+
 static void a_wish_is_a_kind_or_a_device(void **state)
 {
     struct hb_fabric_wish w;
@@ -534,6 +555,7 @@ int main(void)
         cmocka_unit_test(a_faster_rail_takes_more_ranks),
         cmocka_unit_test(a_gpu_is_nearest_to_the_nic_below_its_switch),
         cmocka_unit_test(libraries_are_told_in_their_own_words),
+        cmocka_unit_test(a_kind_that_was_found_is_no_demand),
         cmocka_unit_test(a_wish_is_a_kind_or_a_device),
     };
 

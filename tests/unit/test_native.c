@@ -28,6 +28,7 @@ struct node {
     unsigned joined, alarms, modexes;
     uint64_t modex_id;
     uint32_t modex_rank;
+    char note[64];
 };
 
 struct rank {
@@ -92,6 +93,13 @@ static void on_abort(void *arg, uint32_t rank, int code, const char *text)
 {
 }
 
+static void on_note(void *arg, uint32_t rank, const char *text)
+{
+    struct node *n = arg;
+
+    snprintf(n->note, sizeof n->note, "%u: %s", rank, text);
+}
+
 static void on_contact(void *arg, uint32_t rank, unsigned bits)
 {
 }
@@ -118,6 +126,7 @@ static void on_alarm(void *arg, struct hb_segment *memory)
 
 static const struct hb_native_host host = {
     .send = on_send, .fence = on_fence, .modex = on_modex, .abort = on_abort,
+    .note = on_note,
     .contact = on_contact, .memory = on_memory, .alarm = on_alarm,
 };
 
@@ -190,6 +199,8 @@ static int say(struct world *w, uint32_t rank, enum hb_native_kind kind,
         hb_buf_put_u8(&b, (uint8_t)x);
         hb_buf_put_str(&b, text);
         hb_buf_put_blob(&b, value, strlen(value));
+    } else if (kind == HB_NATIVE_NOTE) {
+        hb_buf_put_str(&b, text);
     } else if (kind == HB_NATIVE_GET) {
         hb_buf_put_u32(&b, x);
         hb_buf_put_str(&b, text);
@@ -427,6 +438,16 @@ static void test_questions_out_of_turn_are_cut_off(void **state)
     assert_true(say(w, 1, HB_NATIVE_HELLO, 99, 0, "", "") < 0);
 }
 
+static void test_a_note_is_passed_on_and_not_answered(void **state)
+{
+    struct world *w = *state;
+
+    hello_all(w);
+    assert_int_equal(say(w, 3, HB_NATIVE_NOTE, 0, 0, "it is slow", NULL), 0);
+    assert_string_equal(w->nodes[1].note, "3: it is slow");
+    assert_int_equal(w->ranks[3].answers, 1);
+}
+
 static void test_a_stranger_needs_the_token(void **state)
 {
     struct world *w = *state;
@@ -456,6 +477,7 @@ int main(void)
         TEST(test_the_living_finalize_without_the_dead),
         TEST(test_a_second_program_begins_anew),
         TEST(test_questions_out_of_turn_are_cut_off),
+        TEST(test_a_note_is_passed_on_and_not_answered),
         TEST(test_a_stranger_needs_the_token),
     };
 

@@ -333,6 +333,28 @@ static void test_a_fabric_without_a_device(void **state)
     assert_int_equal(try_open("tcp", "roce", &err), 0);
 }
 
+static void test_a_fabric_that_was_only_found_gives_way(void **state)
+{
+    struct hb_caps caps = {0};
+    struct hb_xport *x = NULL;
+    struct hb_buf address;
+
+    if (hb_caps_rdma("", NULL, &caps) > 0) {
+        skip(); /* this host has one */
+    }
+    hb_buf_init(&address, 255);
+    setenv("HPCBOOT_TRANSPORTS", "", 1);
+    setenv("HPCBOOT_FABRIC", "roce", 1);
+    setenv("HPCBOOT_FABRIC_WISH", "auto", 1);
+    assert_int_equal(hb_xport_open(&x, &address, NULL), 0);
+    unsetenv("HPCBOOT_FABRIC");
+    unsetenv("HPCBOOT_FABRIC_WISH");
+    assert_non_null(strstr(hb_xport_warning(x), "--fabric auto found roce, "
+                           "but messages go over TCP: this host has no"));
+    hb_xport_destroy(x);
+    hb_buf_destroy(&address);
+}
+
 static void test_both_ends_choose_alike(void **state)
 {
     struct hb_caps c[] = {
@@ -456,6 +478,7 @@ int main(void)
     const struct CMUnitTest wishes[] = {
         cmocka_unit_test(test_a_transport_that_is_none),
         cmocka_unit_test(test_a_fabric_without_a_device),
+        cmocka_unit_test(test_a_fabric_that_was_only_found_gives_way),
         cmocka_unit_test(test_both_ends_choose_alike),
     };
 

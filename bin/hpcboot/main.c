@@ -21,6 +21,7 @@ const struct hb_command *const hb_commands[] = {
     &hb_command_topo,
     &hb_command_doctor,
     &hb_command_perf,
+    &hb_command_ps,
     &hb_command_stuck,
     &hb_command_explain,
     NULL,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The ranks on this host, from outside. A process of this user that carries a
- * rank and a job's cookie in its environment belongs to a rank; of a rank's
- * processes the one is shown that the library names, else the first of them.
+/* What the ranks on this host wait for, from outside. Of a rank's processes
+ * the one is shown that the library names, else the first of them.
  * Ranks of libhpcboot have the memory of their job open: what they wait for
  * stands there. Of all others the kernel tells whether they run, and in which
  * system call they sleep.
@@ -16,7 +15,6 @@
 #include "bin/hpcboot/stuck.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,15 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bin/proc/guard.h"
-#include "bin/proc/procfs.h"
+#include "bin/hpcboot/ranks_here.h"
 #include "hpcboot/coll.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/segment.h"
 
-#define ENVIRON_MAX ((size_t)1 << 20)
+#define WORD_FILE_MAX 4096 /* of a file of /proc with one word */
 #define FDS_MOST 4096          /* of a process that are looked at */
 #define WATCH_MS 200           /* between two looks at CPU times */
 #define WORLD 1u               /* numbers of the teams that always exist */
@@ -53,127 +50,26 @@ struct host {
     char name[HB_STUCK_HOST_MAX];
 };
 
-/* FNV-1a of the part of the cookie that all hosts share: names the job and
- * does not give the cookie away. */
-static uint32_t job_of(const char *cookie)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *cookie != '\0' && *cookie != '.'; cookie++) {
-        h = (h ^ (unsigned char)*cookie) * 16777619u;
-    }
-    return h == 0 ? 1 : h;
-}
-
-static const char *entry(const char *env, size_t len, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (const char *p = env; p < env + len; p += strlen(p) + 1) {
-        if (strncmp(p, name, n) == 0 && p[n] == '=') {
-            return p + n + 1;
-        }
-    }
-    return NULL;
-}
-
-static int read_proc(int pid, const char *file, size_t most, char **out,
-                     size_t *len)
-{
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-    return hb_file_read(path, most, out, len, NULL);
-}
-
-/* utime + stime, in ticks. */
-static uint64_t ticks_of(int pid)
-{
-    unsigned long long user = 0, system = 0;
-    char *text = NULL;
-    const char *end;
-    size_t len;
-
-    if (read_proc(pid, "stat", 4096, &text, &len) < 0) {
-        return 0;
-    }
-    end = strrchr(text, ')');
-    if (end != NULL) {
-        (void)sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-                     "%llu %llu", &user, &system);
-    }
-    free(text);
-    return user + system;
-}
-
-/* A process of a rank of a job other than this command's own. */
-static int is_rank(int pid, struct found *out)
-{
-    const char *cookie, *rank, *size, *own = getenv(HB_COOKIE_VAR);
-    uint64_t r, n = 0;
-    char *env = NULL;
-    size_t len;
-    int yes = 0;
-
-    memset(out, 0, sizeof *out);
-    if (read_proc(pid, "environ", ENVIRON_MAX, &env, &len) < 0) {
-        return 0;
-    }
-    cookie = entry(env, len, HB_COOKIE_VAR);
-    rank = entry(env, len, "HPCBOOT_RANK");
-    size = entry(env, len, "HPCBOOT_SIZE");
-    if (cookie != NULL && rank != NULL && !hb_streq(cookie, own) &&
-        hb_parse_u64(rank, 0, INT32_MAX, &r) == 0) {
-        if (size != NULL) {
-            (void)hb_parse_u64(size, 0, INT32_MAX, &n);
-        }
-        out->shown.job = job_of(cookie);
-        out->shown.rank = (uint32_t)r;
-        out->shown.size = (uint32_t)n;
-        yes = 1;
-    }
-    free(env);
-    return yes;
-}
-
-static void look_at(struct host *h, int pid)
-{
-    char path[32];
-    struct hb_procfs_stat st;
-    struct stat owner;
-    struct found f;
-
-    snprintf(path, sizeof path, "/proc/%d", pid);
-    if (stat(path, &owner) < 0 || owner.st_uid != geteuid() ||
-        !is_rank(pid, &f) || hb_procfs_read_stat("/proc", pid, &st) < 0 ||
-        st.state == 'Z') {
-        return;
-    }
-    f.shown.pid = pid;
-    f.shown.on = -1;
-    f.shown.state = st.state;
-    f.begun = st.starttime;
-    f.ticks = ticks_of(pid);
-    snprintf(f.shown.host, sizeof f.shown.host, "%s", h->name);
-    h->v = hb_xrealloc(h->v, (h->n + 1) * sizeof *h->v);
-    h->v[h->n++] = f;
-}
-
 static void look_around(struct host *h)
 {
-    DIR *dir = opendir("/proc");
-    const struct dirent *e;
+    struct hb_rank_process *v;
 
-    while (dir != NULL && (e = readdir(dir)) != NULL) {
-        uint64_t pid;
+    h->n = hb_ranks_here(&v);
+    h->v = hb_xcalloc(h->n, sizeof *h->v);
+    for (size_t i = 0; i < h->n; i++) {
+        struct hb_stuck_rank *r = &h->v[i].shown;
 
-        if (hb_parse_u64(e->d_name, 1, INT32_MAX, &pid) == 0) {
-            look_at(h, (int)pid);
-        }
+        h->v[i].ticks = v[i].ticks;
+        h->v[i].begun = v[i].starttime;
+        r->job = v[i].job;
+        r->rank = v[i].rank;
+        r->size = v[i].size;
+        r->on = -1;
+        r->pid = v[i].pid;
+        r->state = v[i].state;
+        snprintf(r->host, sizeof r->host, "%s", h->name);
     }
-    if (dir != NULL) {
-        closedir(dir);
-    }
+    free(v);
 }
 
 /* ---- the memory of a job ---- */
@@ -336,7 +232,7 @@ static void put_word(int pid, const char *file, char *out, size_t size)
     size_t len = 0, n = 0;
 
     *out = '\0';
-    if (read_proc(pid, file, 4096, &text, &len) == 0) {
+    if (hb_process_read(pid, file, WORD_FILE_MAX, &text, &len) == 0) {
         while (n < len && n + 1 < size &&
                (isalnum((unsigned char)text[n]) || text[n] == '_')) {
             n++;
@@ -389,19 +285,16 @@ static void ask_kernel(struct found *f)
 static void watch_cpu(struct host *h)
 {
     const struct timespec pause = {0, WATCH_MS * 1000000L};
-    long hz = sysconf(_SC_CLK_TCK);
     int64_t begun = hb_now_ns();
 
     nanosleep(&pause, NULL);
     for (size_t i = 0; i < h->n; i++) {
         struct found *f = &h->v[i];
         double seconds = (double)(hb_now_ns() - begun) / 1e9;
-        uint64_t now = ticks_of(f->shown.pid);
+        uint64_t now = hb_process_ticks(f->shown.pid);
 
-        if (now > f->ticks && hz > 0) {
-            f->shown.cpu = (unsigned)((double)(now - f->ticks) * 100 /
-                                      ((double)hz * seconds) + 0.5);
-        }
+        f->shown.cpu = hb_percent_of_cpu(now > f->ticks ? now - f->ticks : 0,
+                                         seconds);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/hpcboot/everywhere.h"
 #include "bin/hpcboot/stuck.h"
 #include "lib/base/str.h"
 
@@ -28,23 +29,12 @@ void hb_stuck_destroy(struct hb_stuck_list *l)
     l->n = 0;
 }
 
-/* Nothing that a terminal would obey, and no tab. */
-static void put_clean(char *out, size_t size, const char *text)
-{
-    size_t n = 0;
-
-    for (; *text != '\0' && n + 1 < size; text++) {
-        out[n++] = *text >= ' ' && *text != 0x7f ? *text : '?';
-    }
-    out[n] = '\0';
-}
-
 void hb_stuck_line(const struct hb_stuck_rank *r, char *out, size_t size)
 {
     char host[HB_STUCK_HOST_MAX], what[HB_STUCK_WHAT_MAX];
 
-    put_clean(host, sizeof host, r->host);
-    put_clean(what, sizeof what, r->what);
+    hb_clean_copy(host, sizeof host, r->host);
+    hb_clean_copy(what, sizeof what, r->what);
     snprintf(out, size, "%08x\t%u\t%u\t%d\t%d\t%c\t%u\t%s\t%s", r->job,
              r->rank, r->size, r->on, r->pid, r->state, r->cpu, host, what);
 }
@@ -59,8 +49,8 @@ int hb_stuck_parse(struct hb_stuck_rank *out, const char *line)
                host, what) != 9) {
         return 0;
     }
-    put_clean(r.host, sizeof r.host, host);
-    put_clean(r.what, sizeof r.what, what);
+    hb_clean_copy(r.host, sizeof r.host, host);
+    hb_clean_copy(r.what, sizeof r.what, what);
     *out = r;
     return 1;
 }

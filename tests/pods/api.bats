@@ -82,7 +82,7 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
-@test "hpcboot stuck from the launcher's pod: who waits for whom on all hosts" {
+@test "hpcboot stuck and ps from the launcher's pod: who waits for whom on all hosts" {
     pod_job "$hbrun" -H pod-1:2,pod-2:1 "$HB_BUILDDIR/tests/cli/stuckprobe" \
         absent
     # shellcheck disable=SC2317  # called by wait_until
@@ -96,6 +96,9 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     says '^ +0  pod-1 .* in barrier of the world, call 2, waits for rank 2, '
     says '^ +1  pod-1 .* in barrier of the world, call 2, waits for rank [02]'
     says '^ +2  pod-2 .*; waits in no call of hpcboot$'
+    output=$(pod 0 timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" ps \
+        -H pod-1,pod-2)
+    says '^[0-9a-f]{8} +[0-9]+m[0-9]+s +2 +3 +[0-9]+% +.*/stuckprobe absent$'
     pod 0 bash -c 'kill "$(cat /tmp/launcher)"'
     pod_job_ends
     pods_clean 1 2

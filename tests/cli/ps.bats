@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot ps: jobs that run, seen from outside. Jobs of other tests that run at
+# the same time are seen too: this one's is known by its mark.
+
+load ../common
+setup() {
+    common_setup
+    hpcboot=$HB_BUILDDIR/hpcboot
+    ulimit -c 0
+}
+teardown() {
+    [ -z "${pid:-}" ] || { kill "$pid" && wait "$pid"; } || true
+    marked | xargs -r kill -KILL || true
+}
+
+ps_here() { timeout -s KILL "$HB_LIMIT" "$hpcboot" ps --here "$@"; }
+runs() { # WORDS...
+    "$hbrun" "$@" 2> err &
+    pid=$!
+}
+# The name of the job that has N ranks, once they are there.
+sees_job() { # N
+    local mine
+    mine=$(marked | tr '\n' ' ')
+    job=$(ps_here --lines | awk -F '\t' -v mine=" $mine" -v n="$1" '
+        index(mine, " " $4 " ") { seen[$1]++ }
+        END { for (j in seen) if (seen[j] == n) print j }')
+    [ -n "$job" ]
+}
+
+@test "a job, and its ranks" {
+    runs -n 3 sh -c 'sleep 1000; :'
+    wait_until sees_job 3
+    output=$(ps_here)
+    says "^job +since +hosts +ranks +cpu +memory +program$"
+    says "^$job +[0-9]+m[0-9]+s +1 +3 +[0-9]+% +[0-9.]+ [KM]iB +sh -c sleep 1000; :$"
+    output=$(ps_here "$job")
+    says "^job $job: 3 of 3 ranks$"
+    says '^ +2 .* S +[0-9]+m[0-9]+s +[0-9]+% +[0-9.]+ [KM]iB +[0-9,-]+ +sh -c sleep'
+    [ "$(grep -c 'sh -c sleep' <<< "$output")" = 3 ]
+    says_not 'no agent'
+}
+
+@test "what ranks take, and the processes below them" {
+    runs -n 2 sh -c '[ "$HPCBOOT_RANK" = 0 ] || { while :; do :; done; }
+        sleep 1000 & wait'
+    wait_until sees_job 2
+    spins() {
+        ps_here --json "$job" | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert [x["rank"] for x in r] == [0, 1] and r[0]["size"] == 2
+assert all(x["resident_kib"] > 0 and not x["lost"] for x in r)
+assert r[0]["processes"] == 2 and r[1]["processes"] == 1
+assert r[1]["cpu_percent"] > r[0]["cpu_percent"]'
+    }
+    wait_until spins
+}
+
+@test "a program's words obey no terminal" {
+    runs -n 1 sh -c 'sleep 1000; :' $'a\tb\e[31mred'
+    wait_until sees_job 1
+    output=$(ps_here "$job")
+    says '; : a\?b\?\[31mred$'
+}
+
+@test "a rank that no agent watches is told of" {
+    # hbrun leaves none, whatever is killed; so it is made by hand.
+    HPCBOOT_COOKIE=0123456789abcdef.1 HPCBOOT_RANK=0 HPCBOOT_SIZE=1 \
+        sleep 1000 &
+    pid=$!
+    wait_until sees_job 1
+    output=$(ps_here "$job")
+    says "^rank 0 of job $job on .* has no agent any more and will not be ended: kill $pid there$"
+}
+
+@test "no job, and wrong lines" {
+    run "$hpcboot" ps --here 1
+    ended_with 1
+    says 'ps: no such job of this user runs here'
+    run "$hpcboot" ps zebra
+    ended_with 2
+    says 'zebra is not how a job is named here'
+    run "$hpcboot" ps --nowhere
+    ended_with 2
+}

@@ -82,6 +82,7 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
         a->cookie = hb_guard_cookie_of(m.cookie, a->token);
         a->epoch = f->epoch;
         a->is_local = m.local;
+        a->lost_after_ms = m.heartbeat_ms * HB_LINK_BEATS;
         hb_guard_set_cookie(a->cookie);
     }
     a->host = m.host;

@@ -127,6 +127,7 @@ struct agent {
     struct agent_tree *tree; /* NULL: starts no others */
     struct agent_orphan *orphan; /* NULL: without its parent it ends */
     int is_local; /* the launcher's own host */
+    uint32_t lost_after_ms; /* a host that is silent; 0: never */
     int served;   /* `hpcbootd serve` started it */
     int counted;  /* the launcher is on this host and has counted it */
     int looked_around, stale_killed;

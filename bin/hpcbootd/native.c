@@ -37,6 +37,7 @@
 #define HEAP_MB 8192
 #define HEAP_MB_MAX (1u << 24)
 #define HEAP_VAR "HPCBOOT_HEAP_MB"
+#define LOST_VAR "HPCBOOT_LOST_AFTER" /* read by lib/xport/tcp_open.c */
 
 struct native_socket {
     struct agent_native *native;
@@ -363,6 +364,9 @@ void agent_native_env(const struct agent *a, int fd, int fd_as,
     if (fstat(fd, &st) == 0) {
         hb_env_setf(env, HB_NATIVE_FD_VAR, "%d:%llu", fd_as,
                     (unsigned long long)st.st_ino);
+    }
+    if (a->lost_after_ms > 0) {
+        hb_env_setf(env, LOST_VAR, "%u", a->lost_after_ms);
     }
     if (a->native->path != NULL) {
         hb_env_set(env, HB_NATIVE_SOCKET_VAR, a->native->path);

@@ -15,7 +15,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-#define BEATS_TO_DEATH 5
 
 static void start_more(struct job *j);
 
@@ -222,7 +221,7 @@ int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
  * somebody stopped it, as a debugger does. */
 void host_send_welcome(struct job_host *h, uint32_t beat_ms)
 {
-    uint32_t dead_ms = beat_ms * BEATS_TO_DEATH;
+    uint32_t dead_ms = beat_ms * HB_LINK_BEATS;
 
     HOST_SEND(h, welcome, .job_id = h->job->id, .host = h->index,
               .heartbeat_ms = beat_ms,

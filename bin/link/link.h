@@ -48,6 +48,8 @@ struct hb_buf *hb_link_out(struct hb_link *link);
 void hb_link_flush(struct hb_link *link);
 size_t hb_link_backlog(const struct hb_link *link); /* bytes not yet taken */
 
+/* The launcher loses a host after so many beats without a sign of it. */
+#define HB_LINK_BEATS 5u
 /* Both sides: a PING every heartbeat_ms, lost after dead_ms of silence
  * (anything received counts). 0 = off. */
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,

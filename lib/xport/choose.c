@@ -100,6 +100,7 @@ int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err)
     out->devices = value_of("HPCBOOT_FABRIC_DEVICES");
     if (list != NULL) {
         rc = read_list(list, &out->may, err);
+        out->names_ucx = (out->may & 1u << HB_BY_UCX) != 0;
         snprintf(out->from, sizeof out->from, "HPCBOOT_TRANSPORTS=%s", list);
     } else if (fabric != NULL) {
         read_fabric(fabric, out);

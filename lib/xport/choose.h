@@ -36,6 +36,7 @@ struct hb_wish {
     uint32_t may;
     uint32_t fabric;     /* HB_UCX_IB or HB_UCX_ROCE must be it; 0: any */
     int is_found;        /* ... should be it */
+    int names_ucx;       /* UCX is named: also where there is no device */
     const char *devices; /* HPCBOOT_FABRIC_DEVICES, or NULL */
     char from[128];      /* "HPCBOOT_TRANSPORTS=ucx": who forbids others, or
                           * expects a kind; "" where nobody does */

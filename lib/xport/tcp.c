@@ -21,6 +21,7 @@
 #define HOT_TURNS 4
 /* An address that drops packets is given up; another may answer. */
 #define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
+#define PATIENCE_MOST 4u /* doublings of that for an answer */
 
 static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
                const char *data, size_t size, struct hb_xport_req *req,
@@ -203,6 +204,7 @@ int hb_tcp_on_head(struct hb_tcp_conn *c)
     if (c->outgoing || (c->by == HB_BY_UCX && c->head.kind != HB_TCP_BYE)) {
         return -EPROTO; /* answers come by the peer's own connection */
     }
+    c->heard = 1;
     switch (c->head.kind) {
     case HB_TCP_MESSAGE:
         return on_message(c);
@@ -269,10 +271,23 @@ static int is_cut(const struct hb_tcp_conn *c)
     struct tcp_info i;
     socklen_t len = sizeof i;
 
-    return c->state == HB_TCP_READY &&
+    return c->state != HB_TCP_CONNECTING && c->state != HB_TCP_DEAD &&
            getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
            i.tcpi_retransmits > 0 &&
-           i.tcpi_last_ack_recv > HB_TCP_LIMIT_S * 1000u;
+           i.tcpi_last_ack_recv > c->tcp->limit_s * 1000u;
+}
+
+static void look_at_connecting(struct hb_tcp_conn *c, int64_t now)
+{
+    unsigned doubled = c->rounds < PATIENCE_MOST ? c->rounds : PATIENCE_MOST;
+    int64_t waited = now - c->since_ns;
+
+    if (c->state == HB_TCP_CONNECTING && waited > CONNECT_NS) {
+        hb_tcp_lost(c, ETIMEDOUT);
+    } else if (c->state == HB_TCP_GREETING &&
+               waited > CONNECT_NS << doubled) {
+        hb_tcp_silent(c);
+    }
 }
 
 static void look_at_clock(struct hb_tcp *t)
@@ -289,10 +304,10 @@ static void look_at_clock(struct hb_tcp *t)
         if (c == NULL) {
             continue;
         }
-        if (c->state < HB_TCP_READY && now - c->since_ns > CONNECT_NS) {
+        if (is_cut(c)) {
             hb_tcp_lost(c, ETIMEDOUT);
-        } else if (is_cut(c)) {
-            hb_tcp_lost(c, ETIMEDOUT);
+        } else {
+            look_at_connecting(c, now);
         }
     }
 }

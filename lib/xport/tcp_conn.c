@@ -122,15 +122,16 @@ static struct hb_tcp_conn *conn_new(struct hb_tcp *t, int fd, int outgoing)
 }
 
 /* And sure of the other end: who is asked and does not answer is gone. */
-static void be_quick(int fd)
+static void be_quick(const struct hb_tcp *t, int fd)
 {
-    static const struct {
+    int limit_s = (int)t->limit_s;
+    const struct {
         int level, name, value;
     } options[] = {
         {IPPROTO_TCP, TCP_NODELAY, 1},
         {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, HB_TCP_LIMIT_S / 3},
-        {IPPROTO_TCP, TCP_KEEPINTVL, HB_TCP_LIMIT_S / 5},
+        {IPPROTO_TCP, TCP_KEEPIDLE, limit_s / 3},
+        {IPPROTO_TCP, TCP_KEEPINTVL, limit_s < 5 ? 1 : limit_s / 5},
         {IPPROTO_TCP, TCP_KEEPCNT, 3},
     };
 
@@ -148,7 +149,7 @@ void hb_tcp_accept(struct hb_tcp *t)
                          SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         struct hb_tcp_conn *c = conn_new(t, fd, 0);
 
-        be_quick(fd);
+        be_quick(t, fd);
         c->state = HB_TCP_GREETING;
         c->next = t->in;
         t->in = c;
@@ -209,6 +210,14 @@ static int answer(struct hb_tcp_conn *c, const struct hb_caps *theirs)
            c->by != HB_BY_NONE;
 }
 
+/* The caller's patience has ended; it calls again, or has called. */
+static int has_hung_up(const struct hb_tcp_conn *c)
+{
+    char byte;
+
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 int hb_tcp_read_greeting(struct hb_tcp_conn *c)
 {
     struct greeting g;
@@ -223,7 +232,8 @@ int hb_tcp_read_greeting(struct hb_tcp_conn *c)
         return 1;
     }
     memcpy(&g, c->hello, sizeof g);
-    if (n <= 0 || !greeting_holds(c) || !answer(c, &g.caps)) {
+    if (n <= 0 || !greeting_holds(c) || has_hung_up(c) ||
+        !answer(c, &g.caps)) {
         drop_incoming(c);
         return 1;
     }
@@ -305,7 +315,7 @@ static void start_connect(struct hb_tcp_conn *c)
         hb_tcp_lost(c, errno);
         return;
     }
-    be_quick(c->fd);
+    be_quick(c->tcp, c->fd);
     hb_tcp_arm(c, EPOLLOUT);
 }
 
@@ -315,11 +325,23 @@ static void try_next(struct hb_tcp_conn *c)
     c->armed = 0;
     free(c->blob);
     c->blob = NULL;
-    if (++c->attempt < c->endpoint.n) {
+    if (++c->attempt == c->endpoint.n && c->was_silent) {
+        c->attempt = 0;
+        c->was_silent = 0;
+        c->rounds++;
+        c->why[0] = '\0';
+    }
+    if (c->attempt < c->endpoint.n) {
         start_connect(c);
     } else {
         give_up(c);
     }
+}
+
+void hb_tcp_silent(struct hb_tcp_conn *c)
+{
+    c->was_silent = 1;
+    hb_tcp_lost(c, ETIMEDOUT);
 }
 
 /* An attempt that failed, or a connection that has ended. */
@@ -348,6 +370,11 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
             snprintf(c->why, sizeof c->why, "%s", strerror(error));
         }
         give_up(c);
+        return;
+    }
+    if (!c->heard && (c->by != HB_BY_UCX ||
+                      hb_ucx_count(c->tcp->ucx, c->peer) == 0)) {
+        drop_incoming(c); /* it has hung up before it knew of our answer */
         return;
     }
     if (c->by == HB_BY_UCX && !c->dying) { /* not all of it is here, perhaps */

@@ -21,8 +21,11 @@ enum hb_tcp_kind {
     HB_TCP_BYE /* size: how many came by UCX before it */
 };
 
-/* A peer that is silent for so long though it was asked is gone. */
-#define HB_TCP_LIMIT_S 10
+/* A peer whose host is silent for so long though it was asked is gone; sooner
+ * where the launcher thinks so sooner (HPCBOOT_LOST_AFTER), not below what a
+ * few lost packets take. */
+#define HB_TCP_LIMIT_S 10u
+#define HB_TCP_LEAST_S 3u
 
 /* Both ends are of one job and one architecture: the greeting's magic number
  * differs where the order of bytes does. */
@@ -58,7 +61,8 @@ struct hb_tcp_conn {
     uint32_t peer, armed; /* epoll events asked for */
     /* outgoing */
     struct hb_endpoint endpoint;
-    unsigned attempt;
+    unsigned attempt, rounds; /* of all addresses */
+    int was_silent; /* one took the connection, and has not answered yet */
     int64_t since_ns;
     struct hb_tcp_item *first, **end;
     char why[512]; /* each attempt that failed */
@@ -71,6 +75,7 @@ struct hb_tcp_conn {
     uint64_t n_sent;
     char *blob; /* what follows the answer to our greeting */
     /* incoming */
+    int heard; /* anything behind its greeting */
     int dying, said_bye; /* its end is known, but not all of it is here yet */
     int error;
     uint64_t bye;
@@ -94,6 +99,7 @@ struct hb_tcp {
     unsigned hot_turns;
     int64_t looked_ns;
     unsigned n_unwritten, n_dying;
+    unsigned limit_s; /* HB_TCP_LIMIT_S, or less */
     struct hb_wish wish;
     struct hb_caps caps;
     struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */
@@ -118,6 +124,9 @@ int hb_tcp_read_greeting(struct hb_tcp_conn *c); /* c may be gone */
 /* An attempt that failed (the next address follows), or the end of a
  * connection; one that came in is freed. */
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
+/* Who has taken the connection has not answered for some time: it computes, or
+ * it is somebody else. The others are asked, and it again. */
+void hb_tcp_silent(struct hb_tcp_conn *c);
 
 void hb_tcp_look_at_dying(struct hb_tcp *t);
 

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -76,13 +77,13 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
         return do_without(t, "this host has no such device that is up", 1,
                           err);
     }
-    if (t->caps.ucx_kind == HB_UCX_NONE && must) {
+    if (t->caps.ucx_kind == HB_UCX_NONE && (must || t->wish.names_ucx)) {
         t->caps.ucx_kind = HB_UCX_TCP;
     }
-    if (!must && t->caps.ucx_kind == HB_UCX_NONE) {
+    if (t->caps.ucx_kind == HB_UCX_NONE) {
         return do_without(t, "no RDMA device", 0, err);
     }
-    if (!must && t->caps.ucx_kind >= HB_UCX_SOFT) {
+    if (!must && !t->wish.names_ucx && t->caps.ucx_kind >= HB_UCX_SOFT) {
         return do_without(t, "RDMA in software is slower", 0, err);
     }
     return hb_ucx_open(t, &why) < 0 ? do_without(t, why.text, 1, err) : 0;
@@ -102,6 +103,19 @@ static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
         t->caps.ucx_kind = HB_UCX_NONE;
     }
     return rc;
+}
+
+static unsigned limit_s(void)
+{
+    const char *text = getenv("HPCBOOT_LOST_AFTER");
+    uint64_t ms;
+
+    if (text == NULL || hb_parse_u64(text, 1, UINT32_MAX, &ms) < 0 ||
+        ms > HB_TCP_LIMIT_S * 1000u) {
+        return HB_TCP_LIMIT_S;
+    }
+    return ms > HB_TCP_LEAST_S * 1000u ? (unsigned)(ms / 1000u)
+                                       : HB_TCP_LEAST_S;
 }
 
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
@@ -126,6 +140,7 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
         return HPCBOOT_ERR_SYSTEM;
     }
     hb_interfaces_read(&t->ours);
+    t->limit_s = limit_s();
     rc = choose_ours(t, err);
     if (rc < 0) {
         hb_tcp_destroy(t);

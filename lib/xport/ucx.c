@@ -433,7 +433,7 @@ static size_t settings_of(const struct hb_tcp *t, char *seconds, size_t size,
     const char *gid = getenv("HPCBOOT_FABRIC_GID_INDEX");
     size_t n = 0;
 
-    snprintf(seconds, size, "%ds", HB_TCP_LIMIT_S);
+    snprintf(seconds, size, "%us", t->limit_s);
     to[n++] = (struct hb_ucx_setting){
         "TLS", t->caps.ucx_kind == HB_UCX_TCP ? "tcp,self" : "ib,self"};
     to[n++] = (struct hb_ucx_setting){"KEEPALIVE_INTERVAL", seconds};

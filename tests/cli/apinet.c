@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Messages between hosts: `apinet ways`, `apinet until`, `apinet soak SECONDS
- * SEED`.
+/* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
+ * late SECONDS`, `apinet idle SECONDS`, `apinet soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. soak: in
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +75,71 @@ static void until(void)
     printf("rank %d hears: %d, %s\n", me, rc, err.text);
     fflush(stdout);
     _exit(0);
+}
+
+/* Rank 0 with each of the others. */
+static void star(void)
+{
+    int me = hpcboot_rank(), n = hpcboot_size();
+
+    for (int i = 1; i < n; i++) {
+        struct hpcboot_transport t = HPCBOOT_TRANSPORT_INIT;
+
+        if (me != 0 && me != i) {
+            continue;
+        }
+        MUST(shift(me == 0 ? i : 0, me == 0 ? i : 0, MOST));
+        MUST(hpcboot_transport_of(me == 0 ? i : 0, &t, &err));
+        printf("rank %d to %d: %s %s\n", me, me == 0 ? i : 0, t.name,
+               t.detail);
+    }
+}
+
+/* All others compute before they first look at the network. */
+static void late(unsigned seconds)
+{
+    int me = hpcboot_rank(), n = hpcboot_size(), word = 42;
+
+    if (me != 0) {
+        sleep(seconds);
+        MUST(hpcboot_recv(hpcboot_world(), 0, 1, &word, sizeof word, NULL,
+                          &err));
+        printf("rank %d has got %d\n", me, word);
+        return;
+    }
+    for (int to = 1; to < n; to++) {
+        MUST(hpcboot_send(hpcboot_world(), to, 1, &word, sizeof word, &err));
+    }
+}
+
+/* All others wait for a message, and for a barrier, and say what that cost. */
+static void idle(unsigned seconds)
+{
+    int me = hpcboot_rank(), n = hpcboot_size(), word = 42;
+    struct rusage before, after;
+
+    getrusage(RUSAGE_SELF, &before);
+    for (int way = 0; way < 2; way++) {
+        if (me == 0) {
+            sleep(seconds);
+        }
+        for (int to = 1; way == 0 && me == 0 && to < n; to++) {
+            MUST(hpcboot_send(hpcboot_world(), to, 1, &word, sizeof word,
+                              &err));
+        }
+        if (way == 0 && me != 0) {
+            MUST(hpcboot_recv(hpcboot_world(), 0, 1, &word, sizeof word, NULL,
+                              &err));
+        } else if (way == 1) {
+            MUST(hpcboot_barrier(hpcboot_world(), &err));
+        }
+    }
+    getrusage(RUSAGE_SELF, &after);
+    printf("rank %d has waited %u ms by %ld ms of CPU\n", me, 2000 * seconds,
+           (after.ru_utime.tv_sec - before.ru_utime.tv_sec +
+            after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
+               (after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+                after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000);
 }
 
 static uint64_t next(uint64_t *state)
@@ -178,6 +244,12 @@ int main(int argc, char **argv)
         ways();
     } else if (strcmp(word, "until") == 0) {
         until();
+    } else if (strcmp(word, "star") == 0) {
+        star();
+    } else if (strcmp(word, "idle") == 0 && argc > 2) {
+        idle((unsigned)atoi(argv[2]));
+    } else if (strcmp(word, "late") == 0 && argc > 2) {
+        late((unsigned)atoi(argv[2]));
     } else if (argc > 3) {
         soak(atof(argv[2]), strtoull(argv[3], NULL, 10));
     }

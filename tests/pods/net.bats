@@ -55,6 +55,19 @@ netem_or_skip() {
     says 'no transport is allowed at both ends \(here: HPCBOOT_TRANSPORTS='
 }
 
+@test "hosts with different transports, each pair by what both have" {
+    need_ucx
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0,pod-1,pod-2 sh -c '
+        case $HPCBOOT_RANK in 0) wish=tcp,ucx ;; 1) wish=tcp ;; *) wish=ucx ;;
+        esac
+        HPCBOOT_TRANSPORTS=$wish exec "$0" star' "$net"
+    ended_with 0
+    says '^rank 0 to 1: tcp '
+    says '^rank 0 to 2: ucx tcp/'
+    says '^rank 2 to 0: ucx tcp/'
+}
+
 @test "UCX where it is not installed" {
     run pod_hb -x HPCBOOT_MODULE_DIR=/nowhere -x HPCBOOT_FABRIC=roce \
         -H pod-1,pod-2 "$net" ways
@@ -114,6 +127,57 @@ netem_or_skip() {
     done
     "$podlab" link 1 up
     for t in "${jobs[@]}"; do wait "$t" || true; done
+}
+
+@test "ranks that compute for long before they look at the network" {
+    local t jobs=()
+    for t in tcp ucx; do
+        [ $t = tcp ] || [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || continue
+        by $t -H pod-0,pod-1,pod-2 "$net" late "${HB_LATE_S:-7}" \
+            > "$BATS_TEST_TMPDIR/$t" 2>&1 &
+        jobs+=($!)
+    done
+    for t in "${jobs[@]}"; do wait "$t"; done
+    grep -q '^rank 2 has got 42' "$BATS_TEST_TMPDIR/tcp"
+}
+
+@test "kill -9 of random ranks, by UCX" {
+    need_ucx
+    run by ucx --on-failure continue -H pod-0:2,pod-1:2,pod-2:2 \
+        "$HB_BUILDDIR/tests/cli/apistorm" 61 2 40
+    ended_with 137
+    [ "$(grep -c "^rank [0-9]* has lost 2, " <<< "$output")" -eq 4 ] ||
+        { echo "$output"; false; }
+}
+
+# The agents' heartbeats are short, and so is the wait for who is cut off.
+@test "a host is cut off: the others shrink and go on" {
+    local t ways=tcp
+    [ ! -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || ways="tcp ucx"
+    for t in $ways; do
+        pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+            --heartbeat 600ms -x HPCBOOT_TRANSPORTS="$t" \
+            -H pod-0:1,pod-1:1,pod-2:2 "$HB_BUILDDIR/tests/cli/apiprobe" survive
+        # shellcheck disable=SC2317  # called by wait_until
+        all_wait() { [ "$(pod 0 grep -c 'waits$' /tmp/out)" = 4 ]; }
+        wait_until all_wait
+        "$podlab" link 1 down
+        pod_job_ends
+        "$podlab" link 1 up
+        says '^rank 0 hears: rank 1 on pod-1 '
+        says '^rank 0 goes on as 0 of 3'
+        says '^rank 3 goes on as 2 of 3'
+    done
+}
+
+@test "a rank that is stopped for a while" {
+    by tcp -H pod-1,pod-2 "$net" soak 4 5 > "$BATS_TEST_TMPDIR/out" 2>&1 &
+    wait_until pod 1 pgrep -x apinet
+    pod 1 pkill -STOP -x apinet
+    sleep 2
+    pod 1 pkill -CONT -x apinet
+    wait $!
+    grep -q '^rank 1: .* turns' "$BATS_TEST_TMPDIR/out"
 }
 
 @test "a host that is slow" {

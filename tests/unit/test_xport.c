@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "lib/xport/xport.h"
+#include "lib/xport/address.h"
 #include "lib/xport/choose.h"
 
 #include <setjmp.h>
@@ -13,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -292,6 +296,40 @@ static void test_a_peer_that_is_gone(void **state)
     assert_non_null(strstr(err.text, "cannot be reached"));
 }
 
+/* Its patience ended before rank 0 looked; it is not dead. */
+static void test_a_caller_that_hung_up_comes_again(void **state)
+{
+    struct world *w = *state;
+    struct { /* as in tcp_conn.c */
+        uint64_t magic;
+        unsigned char token[HB_ADDRESS_TOKEN];
+        uint32_t from, to;
+        struct hb_caps caps;
+    } g = {.magic = 0x6870634254435031ull, .from = 1,
+           .caps = {.may = 1u << HB_BY_TCP | 1u << HB_BY_UCX,
+                    .ucx_kind = HB_UCX_TCP}};
+    const unsigned char *told = (unsigned char *)w->address[0].data;
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons(told[0] << 8 | told[1]),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), word = 7, got = 0;
+    struct hb_xport_req *r = start_recv(w, 0, 1, 2, UINT64_MAX, &got,
+                                        sizeof got), *s;
+
+    memcpy(g.token, told + 2, sizeof g.token);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(write(fd, &g, sizeof g), sizeof g);
+    close(fd);
+    for (int i = 0; i < 8; i++) {
+        move(w);
+        assert_int_equal(hb_xport_test(w->x[0], r, NULL, NULL), 0);
+    }
+    s = start_send(w, 1, 0, 2, &word, sizeof word);
+    assert_int_equal(finish(w, 0, r, NULL, NULL), 1);
+    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
+    assert_int_equal(got, 7);
+}
+
 /* ---- which carrier ---- */
 
 static int try_open(const char *transports, const char *fabric,
@@ -461,6 +499,7 @@ int main(void)
         TEST(test_what_does_not_fit_is_said),
         TEST(test_a_cancelled_receive_leaves_its_buffer_alone),
         TEST(test_a_peer_that_is_gone),
+        TEST(test_a_caller_that_hung_up_comes_again),
         TEST(test_lengths_at_the_edges),
     };
     const struct CMUnitTest node[] = {

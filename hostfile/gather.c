@@ -25,6 +25,7 @@
 static const struct hb_source *const sources[] = {
     &hb_source_list,
     &hb_source_file,
+    &hb_source_script,
     &hb_source_pods,
     &hb_source_volcano,
     &hb_source_mpi_operator,
@@ -53,7 +54,7 @@ static const struct hb_source *const sources[] = {
 };
 #define N_SOURCES (sizeof(sources) / sizeof(sources[0]))
 /* The first of them are the command line's. */
-#define N_NAMED 3
+#define N_NAMED 4
 
 static void drop_notes(struct hb_gang *gang)
 {

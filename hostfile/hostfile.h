@@ -62,6 +62,7 @@ struct hb_gang {
 struct hb_gang_request {
     const char *host_list;    /* -H, may be NULL */
     const char *hostfile;     /* --hostfile, may be NULL */
+    const char *discover;     /* --discover-hosts, may be NULL */
     const char *hostfile_form; /* its dialect; NULL: the one it looks like */
     const char *default_hostfile; /* from the configuration, may be NULL */
     char *const *env;         /* the launcher's environment */

@@ -7,7 +7,7 @@ libhbbin_a_SOURCES += \
     %D%/dialect_list.c %D%/dialect_plain.c %D%/dialect_pbs.c \
     %D%/dialect_deepspeed.c %D%/dialect_slurm.c %D%/dialect_intel.c \
     %D%/dialect_mvapich.c %D%/dialect_horovod.c \
-    %D%/source.c %D%/source.h %D%/source_list.c %D%/source_file.c \
+    %D%/source.c %D%/source.h %D%/source_list.c %D%/source_file.c %D%/source_script.c \
     %D%/source_volcano.c %D%/volcano.h %D%/volcano_choose.c \
     %D%/volcano_ssh.c %D%/source_mpi_operator.c %D%/source_mpijob_v1.c \
     %D%/mpijob_v1.h %D%/source_trainer.c %D%/source_trainer_torch.c \

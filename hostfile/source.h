@@ -21,6 +21,7 @@ struct hb_source {
 };
 
 extern const struct hb_source hb_source_list, hb_source_file,
+    hb_source_script,
     hb_source_volcano, hb_source_mpi_operator, hb_source_mpijob_v1,
     hb_source_trainer, hb_source_trainer_torch, hb_source_trainer_jax,
     hb_source_lws, hb_source_pytorchjob, hb_source_tfjob, hb_source_paddlejob,

@@ -368,7 +368,8 @@ int hb_options_parse(struct hb_options **out, int argc, char *const *argv,
 static void destroy_texts(struct hb_options *o)
 {
     char *texts[] = {
-        o->host_list, o->hostfile, o->default_hostfile, o->default_slots,
+        o->host_list, o->hostfile, o->discover_hosts, o->default_hostfile,
+        o->default_slots,
         o->pod_selector, o->pod_group, o->launch_with,
         o->prefix, o->kex, o->identity, o->ssh_config, o->user, o->host_keys,
         o->map_by, o->rank_by, o->bind_to, o->pmi, o->output_dir,

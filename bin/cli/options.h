@@ -44,7 +44,7 @@ struct hb_options {
     char *framework, *recipe, *role; /* NULL: not given */
     struct hb_strv recipe_set;       /* NAME=VALUE */
     /* hosts */
-    char *host_list, *hostfile, *default_hostfile;
+    char *host_list, *hostfile, *discover_hosts, *default_hostfile;
     char *pod_selector, *pod_group;
     char *default_slots;       /* of a host without a count: a number, auto,
                                 * cpu or gpu; NULL: auto */

@@ -48,6 +48,7 @@ int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
         req.pod_selector == NULL && req.pod_group == NULL) {
         req.host_list = opt->host_list;
         req.hostfile = opt->hostfile;
+        req.discover = opt->discover_hosts;
         req.pod_selector = opt->pod_selector;
         req.pod_group = opt->pod_group;
     }

@@ -301,7 +301,7 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
         .out_fd = STDOUT_FILENO, .err_fd = STDERR_FILENO,
         .tag = (enum hb_tag)j->opt->tag_output,
         .append = j->lives->epoch > 0,
-        .timestamps = j->opt->timestamp_output, .n_ranks = j->map->n_ranks,
+        .timestamps = j->opt->timestamp_output, .n_ranks = job_ranks_most(j),
         .dir = j->opt->output_dir, .dir_only = j->opt->output_dir_only,
         .dir_no_job = j->opt->output_dir_no_job,
         .out_pattern = j->opt->out_pattern,
@@ -315,7 +315,7 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
     /* Files get what ranks write, all of it. */
     if (rc == 0 && j->framework != NULL && config.dir == NULL &&
         config.err_pattern == NULL && j->fold == NULL) {
-        hb_fold_create(&j->fold, j->map->n_ranks);
+        hb_fold_create(&j->fold, job_ranks_most(j));
     }
     return rc;
 }

@@ -30,10 +30,14 @@ static void host_give_up(struct job_host *h)
 {
     struct job *j = h->job;
 
+    if (h->joins) {
+        job_live_failed(h);
+        return;
+    }
     host_forget(h);
     if (j->phase == JOB_CONNECTING) {
         job_wait_check(j);
-    } else if (j->phase == JOB_RUNNING) {
+    } else if (j->phase == JOB_RUNNING && !job_live_gave_up(h)) {
         job_fail(j, HB_CAUSE_HOST, 0, "host %s did not come back: %s",
                  h->spec->name, h->error.text);
     }
@@ -42,9 +46,11 @@ static void host_give_up(struct job_host *h)
 static void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
 {
     int by_agent = hb_grow_failed(h->job->grow, h->index);
-    int64_t wait_ms = by_agent ? 0 : host_wait_again(h, stage);
+    int64_t wait_ms = by_agent || h->joins ? 0 : host_wait_again(h, stage);
 
-    if (by_agent) {
+    if (h->joins) {
+        job_live_failed(h);
+    } else if (by_agent) {
         h->failed_by = h->via;
         host_close(h);
         h->state = HOST_IDLE;
@@ -95,24 +101,6 @@ static void on_reached(void *arg, const char *member)
 
     hb_log(HB_WARN, "host %s: you reached %s: the host key there is that of "
            "another member of the gang", h->spec->name, member);
-}
-
-void job_warn_pinned(const struct job *j)
-{
-    struct hb_str names = HB_STR_INIT;
-    unsigned n = 0;
-
-    for (size_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].pinned) {
-            hb_str_putf(&names, "%s%s", n++ > 0 ? ", " : "",
-                        j->hosts[i].spec->name);
-        }
-    }
-    if (n > 0) {
-        hb_log(HB_WARN, "host keys that are not known were accepted "
-               "(--host-keys pin; -v shows them): %s", hb_str_text(&names));
-    }
-    hb_str_destroy(&names);
 }
 
 void host_failed(struct job_host *h, enum hb_boot_stage stage,
@@ -239,6 +227,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     struct job *j = h->job;
     uint32_t beat = (uint32_t)j->opt->heartbeat_ms;
 
+    j->lives->epoch += h->joins; /* WELCOME tells it */
     h->state = HOST_READY;
     h->stage = HB_STAGE_READY;
     if (h->times.stage_ns[HB_STAGE_READY] == 0) {
@@ -430,6 +419,10 @@ static void start_more(struct job *j)
 
     while ((j->phase == JOB_CONNECTING || j->phase == JOB_RUNNING) &&
            hb_grow_next(j->grow, &host, &parent)) {
+        if (j->hosts[host].state == HOST_DONE) { /* let go while it waited */
+            (void)hb_grow_failed(j->grow, host);
+            continue;
+        }
         host_try(&j->hosts[host],
                  parent == HB_GROW_ROOT ? NULL : &j->hosts[parent]);
     }
@@ -453,6 +446,11 @@ static void on_host_timer(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+void host_open(struct job_host *h)
+{
+    h->timer = evtimer_new(h->job->base, on_host_timer, h);
+}
+
 int job_connect(struct job *j, struct hpcboot_error *err)
 {
     int rc = job_wait_open(j, err);
@@ -465,7 +463,7 @@ int job_connect(struct job *j, struct hpcboot_error *err)
     }
     job_tree_open(j);
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        j->hosts[i].timer = evtimer_new(j->base, on_host_timer, &j->hosts[i]);
+        host_open(&j->hosts[i]);
         if (j->hosts[i].state == HOST_IDLE) {
             host_queue(&j->hosts[i]);
         }
@@ -508,6 +506,9 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     int leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
     h->error = *err;
+    if (job_live_lost(h)) {
+        return;
+    }
     /* Where nothing was begun all were let go, those below it, too. */
     if (was == HOST_DONE && (leaves_none || !j->begun)) {
         host_close(h);
@@ -539,6 +540,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
             job_tell_lost(j, h->node, err->text);
         }
         job_host_ranks_lost(h, err->text);
+        job_live_vacate(h);
         job_cause(j, &cause);
     }
     job_maybe_over(j);

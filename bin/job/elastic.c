@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* An elastic job whose policy lets it live again looks at its source of hosts
- * now and then. A host that has come and takes logins, or one that the
+/* An elastic job looks at its source of hosts now and then. Where its policy
+ * lets ranks come and go, live.c hears of what has changed. Where it lets the
+ * job live again, a host that has come and takes logins, or one that the
  * source no longer names, is the end of this life: ranks get the checkpoint
  * signal and their grace, and the next life has the new size.
  *
@@ -13,6 +14,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +79,8 @@ static int is_new(const struct job *j, const char *name)
 
 /* --- in the child -------------------------------------------------------- */
 
-/* "NAME PORT USER" per line; 0 and "-" where the source names none. */
+/* "NAME PORT SLOTS MAX COUNT USER ORIGIN" per line; 0 and "-" where the
+ * source says nothing. */
 static void write_hosts(const struct hb_gang *gang, int fd)
 {
     struct hb_str out = HB_STR_INIT;
@@ -85,8 +88,9 @@ static void write_hosts(const struct hb_gang *gang, int fd)
     for (size_t i = 0; i < gang->n; i++) {
         const struct hb_host *h = &gang->hosts[i];
 
-        hb_str_putf(&out, "%s %d %s\n", h->name, h->port,
-                    h->user != NULL ? h->user : "-");
+        hb_str_putf(&out, "%s %d %d %d %d %s %s\n", h->name, h->port, h->slots,
+                    h->max_slots, (int)h->count,
+                    h->user != NULL ? h->user : "-", h->origin);
     }
     (void)hb_fd_write_all(fd, hb_str_text(&out), out.len, NULL);
 }
@@ -102,6 +106,7 @@ static void look(struct job *j, int fd)
     }
     hb_log_set_sink(NULL, NULL, HB_ERROR);
     if (job_gather(j, 0, NULL, &gang, &err) == 0) {
+        hb_gang_default_word(&gang, j->opt->default_slots);
         write_hosts(&gang, fd);
     }
     _exit(0); /* nothing of the parent's is to be flushed or freed here */
@@ -188,44 +193,88 @@ static void on_judged(void *arg)
 }
 
 /* Only logins over SSH can be tried without starting anything. */
-static void add_candidate(struct elastic *e, const char *name, int port,
-                          const char *user)
+static void add_candidate(struct elastic *e, const struct hb_host *host)
 {
     struct job *j = e->job;
     struct candidate *c = &e->candidates[e->n];
     const struct hb_boot_target target = {
-        .host = name, .port = port, .user = user, .token = "",
+        .host = host->name, .port = host->port, .user = host->user,
+        .token = "",
     };
 
-    if (e->n == CANDIDATES_MAX) {
+    if (e->n == CANDIDATES_MAX || !is_new(j, host->name)) {
         return; /* the next look has room for the others */
     }
     c->probe = NULL;
-    if (j->boot.launch_with == NULL && !hb_host_is_self(name)) {
+    if (j->boot.launch_with == NULL && !hb_host_is_self(host->name)) {
         c->probe = job_probe_begin(j, &target, on_judged, e);
         if (c->probe == NULL) {
             return;
         }
         e->waiting++;
     }
-    c->name = hb_xstrdup(name);
+    c->name = hb_xstrdup(host->name);
     e->n++;
 }
 
-static void find_candidates(struct elastic *e, char *lines)
+/* One line of what the child wrote; its strings are the line's. */
+static int read_host(char *line, struct hb_host *out)
 {
+    char *save = NULL, *user;
+    int *const numbers[] = {&out->port, &out->slots, &out->max_slots};
+    int count = 0;
+
+    memset(out, 0, sizeof *out);
+    out->name = strtok_r(line, " ", &save);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (hb_parse_int(strtok_r(NULL, " ", &save), 0, INT_MAX,
+                         numbers[i]) < 0) {
+            return -1;
+        }
+    }
+    if (hb_parse_int(strtok_r(NULL, " ", &save), 0, INT_MAX, &count) < 0) {
+        return -1;
+    }
+    out->count = (enum hb_count)count;
+    user = strtok_r(NULL, " ", &save);
+    out->user = hb_streq(user, "-") ? NULL : user;
+    out->origin = save;
+    return user != NULL ? 0 : -1;
+}
+
+static void each_host(struct elastic *e, char *lines)
+{
+    struct job *j = e->job;
     char *save = NULL;
 
     for (char *line = strtok_r(lines, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
-        char *rest = NULL, *name = strtok_r(line, " ", &rest);
-        const char *port = strtok_r(NULL, " ", &rest);
-        const char *user = strtok_r(NULL, " ", &rest);
+        struct hb_host host;
 
-        if (user != NULL && is_new(e->job, name)) {
-            add_candidate(e, name, atoi(port),
-                          hb_streq(user, "-") ? NULL : user);
+        if (read_host(line, &host) < 0) {
+            continue; /* the child was ended in the middle of it */
         }
+        if (j->live != NULL) {
+            job_live_named(j, &host);
+        } else {
+            add_candidate(e, &host);
+        }
+    }
+}
+
+static void judge_live(struct elastic *e)
+{
+    struct job *j = e->job;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (!has_line(&e->names, j->hosts[i].spec->name)) {
+            job_live_vanished(&j->hosts[i]);
+        }
+    }
+    each_host(e, (char *)e->names.data);
+    job_live_count(j);
+    if (j->phase == JOB_RUNNING) {
+        arm_ms(e->timer, LOOK_MS);
     }
 }
 
@@ -239,6 +288,10 @@ static void judge(struct elastic *e)
         return;
     }
     /* What cannot be read now says nothing. */
+    if (j->live != NULL && e->names.len > 1) {
+        judge_live(e);
+        return;
+    }
     gone = e->names.len > 1 ? vanished(j, &e->names) : NULL;
     if (gone != NULL) {
         j->end_signal = j->opt->checkpoint_signal;
@@ -246,8 +299,8 @@ static void judge(struct elastic *e)
                  "(%s)", gone->spec->name, j->gang.source);
         return;
     }
-    if (j->map->n_ranks < j->opt->apps[0].np) {
-        find_candidates(e, (char *)e->names.data);
+    if (j->live == NULL && j->map->n_ranks < j->opt->apps[0].np) {
+        each_host(e, (char *)e->names.data);
     }
     if (e->waiting == 0) {
         take_in(e);
@@ -315,9 +368,11 @@ void job_elastic_watch(struct job *j)
 {
     struct elastic *e;
 
-    if (j->opt->apps[0].np_min == 0 || j->on_failure != HB_FAIL_RESTART) {
+    if (j->opt->apps[0].np_min == 0 ||
+        (j->on_failure != HB_FAIL_RESTART && !job_is_live(j))) {
         return;
     }
+    job_live_open(j);
     e = hb_xcalloc(1, sizeof *e);
     e->job = j;
     e->fd = -1;
@@ -336,5 +391,21 @@ void job_elastic_close(struct job *j)
         hb_buf_destroy(&j->elastic->names);
         free(j->elastic);
         j->elastic = NULL;
+    }
+}
+
+void job_elastic_explain(const struct job *j, struct hb_strv *lines)
+{
+    const struct hb_app_options *app = &j->opt->apps[0];
+
+    if (app->np_min > 0) {
+        hb_strv_pushf(lines, "elastic: %u to %u ranks: hosts that come and go "
+                      "%s (--on-failure %s)", app->np_min, app->np,
+                      j->on_failure == HB_FAIL_RESTART
+                          ? "make all start again in the new size"
+                      : job_is_live(j)
+                          ? "do so while the others run"
+                          : "are not looked for",
+                      hb_on_failure_name(j->on_failure));
     }
 }

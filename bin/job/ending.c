@@ -154,6 +154,9 @@ static int hosts_running(const struct job *j)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         enum host_state s = j->hosts[i].state;
 
+        if (j->hosts[i].joins) {
+            continue; /* nobody waits for it */
+        }
         if (s == HOST_RUNNING || (j->hosts[i].late && s < HOST_READY) ||
             (s == HOST_READY && j->phase == JOB_RUNNING)) {
             return 1;
@@ -169,6 +172,7 @@ void job_maybe_over(struct job *j)
         return;
     }
     j->phase = JOB_ENDING;
+    job_live_end(j);
     if (!links_left(j)) {
         if (!job_carry_pending(j)) {
             over(j); /* else carry.c calls again when the reader has it all */

@@ -158,13 +158,16 @@ static void take_launch(struct job *j, struct hb_launch *l)
     for (size_t i = 0; i < l->env.n; i++) {
         hb_strv_pushf(&app->env_rules, "+%s", l->env.v[i]);
     }
-    if (o->host_list == NULL && o->hostfile == NULL) {
+    if (o->host_list == NULL && o->hostfile == NULL &&
+        o->discover_hosts == NULL) {
         o->host_list = l->host_list;
         o->hostfile = l->hostfile;
-        l->host_list = l->hostfile = NULL;
+        o->discover_hosts = l->discover_hosts;
+        l->host_list = l->hostfile = l->discover_hosts = NULL;
     }
     if (app->np == 0 && o->per_node == 0 && o->map_by == NULL) {
         app->np = l->np;
+        app->np_min = l->np_min;
         o->per_node = l->per_node;
     }
     if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {

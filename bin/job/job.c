@@ -163,7 +163,7 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     b->identity = o->identity;
     b->ssh_config = o->ssh_config;
     b->gang_key = j->gang.gang_key;
-    j->members = hb_xcalloc(j->gang.n + 1, sizeof *j->members);
+    j->members = hb_xcalloc(j->host_entries + 1, sizeof *j->members);
     for (size_t i = 0; i < j->gang.n; i++) {
         j->members[i] = j->gang.hosts[i].name;
     }
@@ -306,6 +306,7 @@ static void destroy(struct job *j)
     job_carry_close(j);
     job_respawn_close(j);
     job_elastic_close(j);
+    job_live_close(j);
     job_signals_close(j);
     job_route_close(j);
     job_metrics_close(j);

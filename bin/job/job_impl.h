@@ -117,6 +117,9 @@ struct job_host {
     uint8_t late;     /* it comes up while others run */
     uint8_t left_out; /* of this life of the job: lost before, or a spare */
     uint8_t gone;     /* it was lost while ranks ran, or is about to be */
+    uint8_t joins;    /* it has come into a running job, and has no part yet */
+    uint8_t let_go;   /* the source no longer names it */
+    uint32_t comebacks; /* how often it was taken in after a loss */
 };
 
 struct job_rank {
@@ -193,7 +196,7 @@ struct job {
     size_t said_from;     /* where the frame that is being made begins */
 
     struct hb_jobmap *map;      /* NULL until slots are known */
-    struct job_host **node_host; /* [map->n_nodes] */
+    struct job_host **node_host; /* [map->n_nodes], has room for more */
     int oversubscribed;
     struct hb_map_policy policy; /* placement as the options say */
     struct hb_bind_policy bind;
@@ -210,7 +213,7 @@ struct job {
     struct hb_family_choice family;
     int family_known;
 
-    struct job_rank *ranks; /* [map->n_ranks] */
+    struct job_rank *ranks; /* [map->n_ranks], has room for more */
     uint32_t n_started, n_ended, hosts_done;
     struct hb_verdict verdict;
     enum hb_on_failure on_failure;
@@ -218,6 +221,8 @@ struct job {
     int begun;              /* ranks were ordered */
     struct respawn *respawns;
     struct elastic *elastic; /* NULL: its size stays */
+    struct job_live *live;   /* NULL: it does not change while ranks run */
+    uint32_t host_entries;   /* that hosts and gang.hosts have room for */
     int need_lost;          /* hosts that were lost are waited for */
     int end_signal;         /* what ends ranks; 0: TERM */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
@@ -282,19 +287,47 @@ void job_again_stdin(struct hb_lives *l);
 /* elastic.c: hosts that come and go */
 void job_elastic_watch(struct job *j);
 void job_elastic_close(struct job *j);
+void job_elastic_explain(const struct job *j, struct hb_strv *lines);
+
+/* live.c: while ranks run */
+int job_is_live(const struct job *j);
+uint32_t job_host_entries(const struct job *j); /* to make room for */
+uint32_t job_ranks_most(const struct job *j); /* it will ever have */
+void job_live_open(struct job *j);
+void job_live_close(struct job *j);
+/* The source names this host; this one it names no more; it has been asked. */
+void job_live_named(struct job *j, const struct hb_host *spec);
+void job_live_vanished(struct job_host *h);
+void job_live_count(struct job *j);
+/* Of a host that joins. */
+void job_live_failed(struct job_host *h);
+void job_live_ready(struct job_host *h);
+void job_live_go(struct job_host *h);
+/* Its ranks will not be there again, unless a host takes their seat. */
+void job_live_vacate(struct job_host *h);
+void job_live_left(struct job_host *h);
+/* 1: it has to do with hosts that come and go, and nothing else follows. */
+int job_live_lost(struct job_host *h);
+int job_live_gave_up(struct job_host *h);
+void job_live_end(struct job *j);
 
 /* respawn.c: a job that goes on */
 /* Tells the others, where they go on without them. */
 void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
                     const char *why);
 void job_host_ranks_lost(struct job_host *h, const char *why);
+void job_node_ranks_lost(struct job *j, uint32_t node, const char *why);
 /* 1: the rank that failed is started again. 0: it is not, and c->evidence may
  * say in `why` why not. */
 int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
                      char *why, size_t size);
 /* 1: the ranks of a lost host are started again somewhere; else as above. */
 int job_replace_host(struct job_host *h, char *why, size_t size);
+/* It has a login before it, with nothing left of the last one. */
+void host_start_late(struct job_host *h, int64_t delay_ms);
+void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */
 void host_join_late(struct job_host *h);
+void host_begin_late(struct job_host *h); /* its ranks are ordered */
 void job_respawn_close(struct job *j);
 
 /* policy.c: what the options say about placement */
@@ -320,6 +353,12 @@ void job_framework_destroy(struct job_framework *f); /* NULL-safe */
 int job_meeting_ask(struct job *j, struct hpcboot_error *err);
 int job_meeting_found(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err);
+/* Its ranks have roles, whose numbers stay. */
+int job_meeting_has_roles(const struct job *j);
+/* The map is going to be this one, with one more node. */
+void job_meeting_grow(struct job *j, const struct hb_jobmap *grown);
+/* 1: a host that joins was asked, job_live_go follows; 0: it needs nothing. */
+int job_meeting_joins(struct job_host *h);
 int job_meeting_put(struct job *j, struct hb_buf *out,
                     struct hpcboot_error *err);
 int job_meeting_met(struct job_host *h, const struct hb_frame *f,
@@ -353,6 +392,7 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
                      struct hpcboot_error *err);
 /* place.c: its slots, and who says so; 0 while unknown. */
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
+uint32_t job_ranks_of(const struct job_host *h); /* that it has room for */
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 void job_settle_family(struct job *j);
 
@@ -368,13 +408,12 @@ int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
 void host_make_token(struct job_host *h);
 void host_top_frame(void *top, const struct hb_frame *f); /* of its link */
 enum hb_boot_way host_way(const struct job_host *h);
+void host_open(struct job_host *h); /* its timer */
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
 void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
-/* One line for all hosts whose key was accepted unseen. */
-void job_warn_pinned(const struct job *j);
 /* Gives a host up: closes it and tells the events. */
 void host_forget(struct job_host *h);
 
@@ -422,6 +461,8 @@ void job_files_close(struct job *j);
 
 /* prove.c: hosts whose key nothing vouches for */
 void host_doubt(struct job_host *h, const struct hb_boot_unverified *key);
+/* One line for all hosts whose key was accepted unseen. */
+void job_warn_pinned(const struct job *j);
 void host_doubt_over(struct job_host *h); /* it is vouched for, or gone */
 /* Asks for the proof; the HELLO is kept until it comes. */
 void host_ask_proof(struct job_host *h, const struct hb_frame *hello);

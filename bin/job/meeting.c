@@ -234,6 +234,85 @@ static int try_recipe(const struct job *j, struct hpcboot_error *err)
     return rc;
 }
 
+/* --- a host that comes while ranks run ------------------------------------ */
+
+int job_meeting_has_roles(const struct job *j)
+{
+    return j->framework != NULL && j->framework->role_of_rank != NULL;
+}
+
+/* Ports that are known keep their numbers, wherever they stand in the list. */
+static void move_ports(const struct job *j, const struct hb_jobmap *grown,
+                       uint32_t *to)
+{
+    const struct job_framework *f = j->framework;
+    size_t n;
+    const struct hb_recipe_port *ports = hb_recipe_ports(f->recipe, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t each = ports[i].kind == HB_RECIPE_PORT_RANK ? j->map->n_ranks
+                        : ports[i].kind == HB_RECIPE_PORT_HOST
+                            ? j->map->n_nodes : 1;
+
+        memcpy(&to[hb_recipe_port_at(f->recipe, grown, i, 0, 0)],
+               &f->ports[hb_recipe_port_at(f->recipe, j->map, i, 0, 0)],
+               each * sizeof *to);
+    }
+}
+
+void job_meeting_grow(struct job *j, const struct hb_jobmap *grown)
+{
+    struct job_framework *f = j->framework;
+    uint32_t n = grown->n_nodes, more = grown->n_ranks - j->map->n_ranks;
+    uint32_t *ports;
+
+    if (f == NULL) {
+        return;
+    }
+    f->n_ports = hb_recipe_n_ports(f->recipe, grown);
+    ports = hb_xcalloc(f->n_ports + 1, sizeof *ports);
+    move_ports(j, grown, ports);
+    free(f->ports);
+    f->ports = ports;
+    f->slots = hb_xrealloc(f->slots, n * sizeof *f->slots);
+    f->answered = hb_xrealloc(f->answered, n * sizeof *f->answered);
+    f->node_address = hb_xrealloc(f->node_address,
+                                  n * sizeof *f->node_address);
+    f->node_address[n - 1] = NULL;
+    f->serves = hb_xrealloc(f->serves, grown->n_ranks);
+    memset(f->serves + j->map->n_ranks, 0, more);
+    f->n_working += more;
+    hb_strv_push(&f->addresses, "");
+}
+
+int job_meeting_joins(struct job_host *h)
+{
+    struct job_framework *f = h->job->framework;
+
+    if (f == NULL) {
+        return 0;
+    }
+    f->slots[h->node] = job_slots_of(h, NULL);
+    ask_node(h->job, h->node);
+    return 1;
+}
+
+static void joined(struct job_host *h, const struct hb_msg_ports_found *m)
+{
+    struct job_framework *f = h->job->framework;
+    struct hpcboot_error why = {0};
+
+    if (m->text[0] != '\0') {
+        hb_fail(&why, HPCBOOT_ERR_HOST, "%s", m->text);
+        host_lost(h, &why);
+        return;
+    }
+    visit_ports(h->job, h->node, take_port, &(struct answer){m, h, 0});
+    free(f->addresses.v[h->node]);
+    f->addresses.v[h->node] = hb_xstrdup(m->address);
+    job_live_go(h);
+}
+
 int job_meeting_found(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -243,6 +322,10 @@ int job_meeting_found(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_ports_found m;
     int rc = hb_wire_get_ports_found(f, &m, err);
 
+    if (rc == 0 && fw != NULL && h->joins && h->node != HB_NODE_UNSET) {
+        joined(h, &m);
+        return 0;
+    }
     if (rc < 0 || fw == NULL || !fw->asked || h->node == HB_NODE_UNSET ||
         j->phase != JOB_CONNECTING || fw->answered[h->node]) {
         return rc;

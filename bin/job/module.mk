@@ -5,7 +5,7 @@ libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/plan.c %D%/place.c 
     %D%/adopt.c %D%/answers.c %D%/grow.c %D%/grow.h %D%/tree.c %D%/connect.c \
     %D%/wait.c %D%/waitview.c %D%/missing.c %D%/missing.h \
     %D%/prove.c %D%/files.c %D%/start.c %D%/watch.c %D%/route.c %D%/carry.c \
-    %D%/ending.c %D%/again.c %D%/respawn.c %D%/elastic.c %D%/lives.c %D%/lives.h \
+    %D%/ending.c %D%/again.c %D%/respawn.c %D%/elastic.c %D%/live.c %D%/seats.c %D%/seats.h %D%/lives.c %D%/lives.h \
     %D%/events.c %D%/report.c %D%/preview.c \
     %D%/timing.c %D%/timing.h %D%/metrics.c %D%/probe.c %D%/verdict.c %D%/verdict.h
 if HAVE_CMOCKA
@@ -19,6 +19,11 @@ tests_unit_test_job_grow_SOURCES = tests/unit/test_job_grow.c
 tests_unit_test_job_grow_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_job_grow_LDADD = $(UNIT_LDADD)
 TESTS += tests/unit/test_job_grow
+check_PROGRAMS += tests/unit/test_job_seats
+tests_unit_test_job_seats_SOURCES = tests/unit/test_job_seats.c
+tests_unit_test_job_seats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_job_seats_LDADD = $(UNIT_LDADD)
+TESTS += tests/unit/test_job_seats
 check_PROGRAMS += tests/unit/test_job_lives
 tests_unit_test_job_lives_SOURCES = tests/unit/test_job_lives.c
 tests_unit_test_job_lives_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

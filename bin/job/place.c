@@ -85,6 +85,13 @@ static struct hb_map_host *map_hosts(const struct job *j)
     return hosts;
 }
 
+uint32_t job_ranks_of(const struct job_host *h)
+{
+    const struct hb_map_policy *p = &h->job->policy;
+
+    return p->by == HB_MAP_PPR_NODE ? p->ppr : job_slots_of(h, NULL);
+}
+
 static uint32_t slots_here(const struct job *j)
 {
     uint32_t n = 0;
@@ -92,7 +99,7 @@ static uint32_t slots_here(const struct job *j)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
 
-        n += h->state == HOST_LOST || h->left_out ? 0 : job_slots_of(h, NULL);
+        n += h->state == HOST_LOST || h->left_out ? 0 : job_ranks_of(h);
     }
     return n;
 }
@@ -319,12 +326,12 @@ int job_oversubscribed(const struct job *j)
 
 static void adopt_map(struct job *j, const uint32_t *host_of_node)
 {
-    j->node_host = hb_xcalloc(j->map->n_nodes, sizeof *j->node_host);
+    j->node_host = hb_xcalloc(job_ranks_most(j), sizeof *j->node_host);
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
         j->node_host[n] = &j->hosts[host_of_node[n]];
         j->node_host[n]->node = n;
     }
-    j->ranks = hb_xcalloc(j->map->n_ranks, sizeof *j->ranks);
+    j->ranks = hb_xcalloc(job_ranks_most(j), sizeof *j->ranks);
     j->oversubscribed = job_oversubscribed(j);
 }
 

@@ -128,6 +128,7 @@ int job_gather(struct job *j, int64_t wait_ms,
 {
     const struct hb_gang_request req = {
         .host_list = j->opt->host_list, .hostfile = j->opt->hostfile,
+        .discover = j->opt->discover_hosts,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
         .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
         .pod_group = j->opt->pod_group, .progress = progress,
@@ -165,7 +166,10 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
                        j->gang.source);
     }
     hb_gang_default_word(&j->gang, j->opt->default_slots);
-    j->hosts = hb_xcalloc(j->gang.n, sizeof *j->hosts);
+    j->host_entries = job_host_entries(j);
+    j->gang.hosts = hb_xrealloc(j->gang.hosts,
+                                j->host_entries * sizeof *j->gang.hosts);
+    j->hosts = hb_xcalloc(j->host_entries, sizeof *j->hosts);
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 

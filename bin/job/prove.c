@@ -157,3 +157,21 @@ void host_send_session(struct job_host *h)
         h->in_session = 1;
     }
 }
+
+void job_warn_pinned(const struct job *j)
+{
+    struct hb_str names = HB_STR_INIT;
+    unsigned n = 0;
+
+    for (size_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].pinned) {
+            hb_str_putf(&names, "%s%s", n++ > 0 ? ", " : "",
+                        j->hosts[i].spec->name);
+        }
+    }
+    if (n > 0) {
+        hb_log(HB_WARN, "host keys that are not known were accepted "
+               "(--host-keys pin; -v shows them): %s", hb_str_text(&names));
+    }
+    hb_str_destroy(&names);
+}

@@ -35,6 +35,7 @@ void job_put_decisions(const struct job *j, struct hb_strv *lines)
                   j->family.certain ? "" : " (not certain)",
                   j->family.why);
     job_meeting_explain(j, lines);
+    job_elastic_explain(j, lines);
     job_files_explain(j, lines);
     hb_options_explain(j->opt, lines);
 }

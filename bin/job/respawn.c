@@ -50,6 +50,16 @@ void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
     }
 }
 
+/* All of them, also those that ended as they were told. */
+void job_node_ranks_lost(struct job *j, uint32_t node, const char *why)
+{
+    uint32_t *ranks = NULL;
+
+    hb_jobmap_ranks_of_node(j->map, node, &ranks);
+    job_ranks_lost(j, ranks, j->map->local_size[node], why);
+    free(ranks);
+}
+
 void job_host_ranks_lost(struct job_host *h, const char *why)
 {
     struct job *j = h->job;
@@ -200,17 +210,11 @@ static struct job_host *find_spare(const struct job *j)
     return NULL;
 }
 
-static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
+void host_start_late(struct job_host *h, int64_t delay_ms)
 {
-    struct job *j = h->job;
-    int64_t limit = j->wait_ms > 0 ? j->wait_ms : WAIT_BACK_MS;
-
-    j->lives->epoch++; /* WELCOME tells it */
     h->left_out = h->gone = 0;
     h->late = 1;
     h->queued_once = h->direct = 1; /* fences know no late host of others */
-    h->node = node;
-    j->node_host[node] = h;
     h->state = HOST_IDLE;
     h->attempts = h->failed_in_row = h->same_answers = 0;
     h->stdin_sent = h->stdin_taken = 0;
@@ -220,12 +224,23 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     h->file_begun = 0;
     h->bye_sent = 0;
     h->leaves[0] = '\0';
-    j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
     arm_ms(h->timer, delay_ms);
 }
 
+static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
+{
+    struct job *j = h->job;
+    int64_t limit = j->wait_ms > 0 ? j->wait_ms : WAIT_BACK_MS;
+
+    j->lives->epoch++; /* WELCOME tells it */
+    h->node = node;
+    j->node_host[node] = h;
+    j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
+    host_start_late(h, delay_ms);
+}
+
 /* Some may have ended as they were told, when their host was to leave. */
-static void forget_ends(struct job *j, uint32_t node)
+void job_forget_ends(struct job *j, uint32_t node)
 {
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         if (j->map->node_of_rank[r] == node && j->ranks[r].ended) {
@@ -267,7 +282,7 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
         snprintf(why, size, "%s", no);
         return 0;
     }
-    forget_ends(j, node);
+    job_forget_ends(j, node);
     to = find_spare(j);
     if (to != NULL) {
         h->node = HB_NODE_UNSET;
@@ -285,8 +300,7 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
     return 1;
 }
 
-/* Its agent is ready, long after the others. */
-void host_join_late(struct job_host *h)
+void host_begin_late(struct job_host *h)
 {
     struct hpcboot_error err = {0};
     struct job *j = h->job;
@@ -305,4 +319,14 @@ void host_join_late(struct job_host *h)
         return;
     }
     host_go_on(h);
+}
+
+/* Its agent is ready, long after the others. */
+void host_join_late(struct job_host *h)
+{
+    if (h->joins) {
+        job_live_ready(h);
+    } else {
+        host_begin_late(h);
+    }
 }

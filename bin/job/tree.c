@@ -81,7 +81,7 @@ void job_tree_open(struct job *j)
     if (limits.flat) {
         limits.root_at_once = FLAT_AT_ONCE;
     }
-    j->grow = hb_grow_create(j->gang.n, &limits);
+    j->grow = hb_grow_create(j->host_entries, &limits);
 }
 
 void job_tree_explain(const struct job *j, struct hb_strv *lines)

@@ -117,8 +117,9 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     const struct job_rank *r = &j->ranks[m->rank];
     int initialised = (r->contact & HB_CONTACT_INIT) != 0;
     int finalised = (r->contact & HB_CONTACT_FINALIZE) != 0;
+    int left = j->node_host[j->map->node_of_rank[m->rank]]->let_go;
 
-    if (did_as_told(m)) {
+    if (did_as_told(m) || left) {
         return HB_CAUSE_NONE;
     }
     if (WIFSIGNALED(r->wait_status)) {
@@ -126,6 +127,9 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     }
     if (WEXITSTATUS(r->wait_status) != 0) {
         return HB_CAUSE_EXIT;
+    }
+    if (j->live != NULL) {
+        return HB_CAUSE_NONE; /* ranks may come and go */
     }
     if (!initialised && j->initialised && j->n_ended < j->map->n_ranks) {
         return HB_CAUSE_NO_INIT;
@@ -210,6 +214,8 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     kind = exit_kind(j, &m);
     if (kind != HB_CAUSE_NONE) {
         rank_has_failed(h, &m, kind);
+    } else if (h->let_go) {
+        tell_death(j, &m);
     } else if (job_meeting_over(j, m.rank)) {
         job_kill(j, (uint32_t)j->opt->grace_ms, "the program has ended");
     }
@@ -284,6 +290,9 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
         h->state = HOST_DONE;
         job_event_host(h, "host_done", NULL);
         h->job->hosts_done++;
+        if (h->let_go) {
+            job_live_left(h);
+        }
         host_release(h);
         job_maybe_over(h->job);
     }
@@ -313,7 +322,7 @@ static void on_first_init(struct job *j, unsigned contact)
         const struct job_rank *rank = &j->ranks[r];
 
         if (rank->ended && rank->wait_status == 0 && !rank->told &&
-            (rank->contact & HB_CONTACT_INIT) == 0) {
+            (rank->contact & HB_CONTACT_INIT) == 0 && j->live == NULL) {
             const struct hb_cause cause = {
                 .kind = HB_CAUSE_NO_INIT, .time_ns = rank->ended_ns,
                 .rank = r,

@@ -26,12 +26,12 @@
 
 struct job_wiring {
     struct hb_fabric_wish wish; /* NONE: nothing is to be chosen */
-    struct hb_fabric *fabrics;  /* [gang.n] */
+    struct hb_fabric *fabrics;  /* [host_entries] */
     /* Of a doctor or a preflight: */
     int checks;
     struct hb_findings found;
-    struct hb_exam_facts *facts; /* [gang.n] */
-    int64_t *asked_ns, *asked_wall_ns; /* [gang.n] */
+    struct hb_exam_facts *facts; /* [host_entries] */
+    int64_t *asked_ns, *asked_wall_ns; /* [host_entries] */
 };
 
 int job_wiring_read(struct job *j, struct hpcboot_error *err)
@@ -53,10 +53,11 @@ int job_wiring_read(struct job *j, struct hpcboot_error *err)
     w = hb_xcalloc(1, sizeof *w);
     w->wish = wish;
     w->checks = checks;
-    w->fabrics = hb_xcalloc(j->gang.n + 1, sizeof *w->fabrics);
-    w->facts = hb_xcalloc(j->gang.n + 1, sizeof *w->facts);
-    w->asked_ns = hb_xcalloc(j->gang.n + 1, sizeof *w->asked_ns);
-    w->asked_wall_ns = hb_xcalloc(j->gang.n + 1, sizeof *w->asked_wall_ns);
+    w->fabrics = hb_xcalloc(j->host_entries + 1, sizeof *w->fabrics);
+    w->facts = hb_xcalloc(j->host_entries + 1, sizeof *w->facts);
+    w->asked_ns = hb_xcalloc(j->host_entries + 1, sizeof *w->asked_ns);
+    w->asked_wall_ns = hb_xcalloc(j->host_entries + 1,
+                                  sizeof *w->asked_wall_ns);
     j->wiring = w;
     return 0;
 }

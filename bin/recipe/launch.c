@@ -25,7 +25,8 @@ enum meaning {
     TURN_ON,      /* the same: 1 */
     MEGABYTES,    /* the same, in bytes */
     NODES, PER_NODE, RANKS, MIN_RANKS, MAX_RANKS, MAX_RESTARTS, HOSTS,
-    HOSTFILE, INCLUDE, MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK, SSH_PORT
+    HOSTFILE, DISCOVER, INCLUDE, MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK,
+    SSH_PORT,
 };
 
 struct option {
@@ -113,7 +114,7 @@ static const struct option horovod_options[] = {
     {"reset-limit", 1, WITHOUT, NULL, NULL},
     {"elastic-timeout", 1, NOTHING, NULL, NULL},
     {"slots-per-host", 1, PER_NODE, NULL, NULL},
-    {"host-discovery-script", 1, WITHOUT, NULL, NULL},
+    {"host-discovery-script", 1, DISCOVER, NULL, NULL},
     {"gloo", 0, SWITCH, "controller", "gloo"},
     {"mpi", 0, SWITCH, "controller", "mpi"},
     {"gloo-timeout-seconds", 1, VARIABLE, "HOROVOD_GLOO_TIMEOUT_SECONDS",
@@ -285,6 +286,7 @@ static int take_value(struct reader *r, const struct option *o,
     case VARIABLE: hb_env_set(&l->env, o->to, value); return 0;
     case HOSTS: replace(&l->host_list, value); return 0;
     case HOSTFILE: replace(&l->hostfile, value); return 0;
+    case DISCOVER: replace(&l->discover_hosts, value); return 0;
     case INCLUDE: include(r, value); return 0;
     case NODES: return nodes(r, o, value, err);
     case RANKS: return number(r, o, value, &l->np, err);
@@ -391,6 +393,11 @@ static void make_elastic(struct reader *r)
         hb_env_setf(&l->given, "min_nodes", "%u", r->min_nodes);
         hb_env_setf(&l->given, "max_nodes", "%u", r->max_nodes);
     }
+    if (r->min_nodes < r->max_nodes) {
+        l->np_min = r->min_nodes;
+        l->np = r->max_nodes;
+        l->on_failure = "continue";
+    }
     if (l->per_node > 0) {
         hb_env_setf(&l->given, "nproc", "%u", l->per_node);
     }
@@ -429,6 +436,9 @@ static void make_shrinkable(struct reader *r)
 
     if (l->np == 0) {
         l->np = r->max_ranks > 0 ? r->max_ranks : r->min_ranks;
+    }
+    if (r->min_ranks > 0 && r->min_ranks < l->np) {
+        l->np_min = r->min_ranks;
     }
     if (r->min_ranks > 0) {
         l->on_failure = "continue";
@@ -509,4 +519,5 @@ void hb_launch_destroy(struct hb_launch *l)
     hb_strv_destroy(&l->ignored);
     free(l->host_list);
     free(l->hostfile);
+    free(l->discover_hosts);
 }

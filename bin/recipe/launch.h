@@ -18,9 +18,10 @@ struct hb_launch {
     struct hb_strv env;     /* NAME=VALUE for the ranks */
     struct hb_strv ignored; /* options that have no meaning here */
     uint32_t np, per_node, nodes; /* 0: not said */
+    uint32_t np_min; /* np may be less, and change; 0: it does not */
     const char *on_failure;       /* --on-failure; NULL: not said; static */
     int port;                /* of the hosts' SSH servers; 0 */
-    char *host_list, *hostfile;
+    char *host_list, *hostfile, *discover_hosts;
 };
 
 /* 1 when argv is such a line, 0 when it is not. `python` is the interpreter

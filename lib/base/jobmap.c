@@ -184,6 +184,52 @@ void hb_jobmap_destroy(struct hb_jobmap *map)
     free(map);
 }
 
+int hb_jobmap_grow(const struct hb_jobmap *map, const char *node_name,
+                   uint32_t n_ranks, struct hb_jobmap **out,
+                   struct hpcboot_error *err)
+{
+    uint32_t n = map->n_ranks + n_ranks;
+    uint32_t *nodes = hb_xcalloc(n, sizeof(*nodes));
+    char **names = hb_xcalloc(map->n_nodes + 1, sizeof(*names));
+    struct hb_job_app *apps = hb_xcalloc(map->n_apps, sizeof(*apps));
+    char *name = hb_xstrdup(node_name);
+    int rc;
+
+    memcpy(nodes, map->node_of_rank, map->n_ranks * sizeof(*nodes));
+    for (uint32_t r = map->n_ranks; r < n; r++) {
+        nodes[r] = map->n_nodes;
+    }
+    memcpy(names, map->node_names, map->n_nodes * sizeof(*names));
+    names[map->n_nodes] = name;
+    memcpy(apps, map->apps, map->n_apps * sizeof(*apps));
+    apps[map->n_apps - 1].n_ranks += n_ranks;
+    rc = hb_jobmap_create(out, n, nodes, map->n_nodes + 1, names, map->n_apps,
+                          apps, map->universe_slots + n_ranks, err);
+    free(nodes);
+    free(names);
+    free(apps);
+    free(name);
+    return rc;
+}
+
+int hb_jobmap_begins(const struct hb_jobmap *map,
+                     const struct hb_jobmap *grown)
+{
+    if (grown->n_ranks < map->n_ranks || grown->n_nodes < map->n_nodes ||
+        grown->n_apps != map->n_apps ||
+        memcmp(map->node_of_rank, grown->node_of_rank,
+               map->n_ranks * sizeof(*map->node_of_rank)) != 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < map->n_nodes; i++) {
+        if (!hb_streq(map->node_names[i], grown->node_names[i]) ||
+            map->local_size[i] != grown->local_size[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 uint32_t hb_jobmap_app_of(const struct hb_jobmap *map, uint32_t rank)
 {
     uint32_t low = 0, high = map->n_apps, middle;

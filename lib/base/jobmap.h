@@ -41,6 +41,14 @@ int hb_jobmap_create(struct hb_jobmap **out, uint32_t n_ranks,
                      const struct hb_job_app *apps, uint32_t universe_slots,
                      struct hpcboot_error *err);
 void hb_jobmap_destroy(struct hb_jobmap *map);
+/* A copy with one more node, of n_ranks ranks above the others, which belong
+ * to the last app. */
+int hb_jobmap_grow(const struct hb_jobmap *map, const char *node_name,
+                   uint32_t n_ranks, struct hb_jobmap **out,
+                   struct hpcboot_error *err);
+/* Are all ranks and nodes of `map` in `grown`, under the same numbers? */
+int hb_jobmap_begins(const struct hb_jobmap *map,
+                     const struct hb_jobmap *grown);
 uint32_t hb_jobmap_app_of(const struct hb_jobmap *map, uint32_t rank);
 /* The j-th rank of a node in rank order; *ranks_out has local_size[node]
  * entries, free() it. */

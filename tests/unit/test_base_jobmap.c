@@ -254,6 +254,30 @@ static void blocks_that_leave_the_map_are_refused(void **state)
                      HPCBOOT_ERR_PROTOCOL);
 }
 
+static void a_grown_map_begins_with_the_old_one(void **state)
+{
+    static const uint32_t nodes[] = {0, 1, 0, 1};
+    char a[] = "a", b[] = "b", *const names[] = {a, b};
+    const struct hb_job_app app = {0, 4};
+    struct hb_jobmap *map = NULL, *grown = NULL;
+
+    assert_int_equal(hb_jobmap_create(&map, 4, nodes, 2, names, 1, &app, 4,
+                                      NULL), HPCBOOT_OK);
+    assert_int_equal(hb_jobmap_grow(map, "c", 3, &grown, NULL), HPCBOOT_OK);
+    assert_int_equal(grown->n_ranks, 7);
+    assert_int_equal(grown->apps[0].n_ranks, 7);
+    assert_int_equal(grown->node_of_rank[4], 2);
+    assert_int_equal(grown->local_size[2], 3);
+    assert_string_equal(grown->node_names[2], "c");
+    assert_true(hb_jobmap_begins(map, grown));
+    assert_true(hb_jobmap_begins(map, map));
+    assert_false(hb_jobmap_begins(grown, map));
+    hb_jobmap_destroy(grown);
+    assert_int_equal(hb_jobmap_grow(map, "b", 1, &grown, NULL),
+                     HPCBOOT_ERR_USAGE);
+    hb_jobmap_destroy(map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_layout_without_order_is_told_whole),
         cmocka_unit_test(a_map_comes_back_from_its_encoding),
         cmocka_unit_test(every_truncation_of_a_map_is_refused),
+        cmocka_unit_test(a_grown_map_begins_with_the_old_one),
         cmocka_unit_test(blocks_that_leave_the_map_are_refused),
     };
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The script of --discover-hosts, as elastic launchers know it: it prints the
+ * hosts that are there now, a line each, "host" or "host:slots". It was named,
+ * so whatever is wrong with it is an error. */
+
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "hostfile/command.h"
+#include "hostfile/source.h"
+#include "lib/base/str.h"
+
+#define TEXT_MAX (16u << 20)
+
+static int ask(const struct hb_gang_request *req, struct hb_gang *out,
+               char **reason_out, struct hpcboot_error *err)
+{
+    char *const argv[] = {(char *)req->discover, NULL};
+    char *text = NULL;
+    size_t len;
+    int rc;
+
+    if (req->discover == NULL) {
+        *reason_out = hb_xstrdup("not given");
+        return 0;
+    }
+    rc = hb_command_output(argv, req->env, TEXT_MAX, &text, &len, err);
+    if (rc < 0) {
+        return hb_error_prefix(err, HPCBOOT_ERR_USAGE, "--discover-hosts");
+    }
+    rc = hb_hostfile_parse(NULL, req->discover, text, len, out, err);
+    free(text);
+    if (rc < 0) {
+        return rc;
+    }
+    if (out->n == 0) {
+        return hb_fail(err, HPCBOOT_ERR_PARSE, "%s has printed no host",
+                       req->discover);
+    }
+    out->detail = hb_xasprintf("%zu hosts by %s", out->n, req->discover);
+    return 1;
+}
+
+const struct hb_source hb_source_script = {
+    .name = "--discover-hosts", .own_hosts = 1, .ask = ask};

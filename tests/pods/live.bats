@@ -1,0 +1,173 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Elastic jobs whose ranks come and go while the others run: --np MIN:MAX with
+# --on-failure continue or respawn. Ranks say where they are, and end when
+# /tmp/go is there.
+
+load ../common
+
+setup_file() { lab_up live 5; }
+setup() {
+    local i
+    for i in 0 1 2 3 4; do
+        pod $i rm -f /tmp/go /tmp/hosts /tmp/events /tmp/started
+    done
+    hosts pod-1
+}
+teardown_file() { lab_down; }
+
+hosts() { # HOST...: the hostfile, with one slot each
+    pod 0 bash -c 'printf "%s slots=1\n" "$@" > /tmp/hosts' - "$@"
+}
+# shellcheck disable=SC2016  # expanded in the ranks
+ranks='trap "echo saved \$HPCBOOT_RANK; exit 0" USR1
+    echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH" \
+        "on $(hostname)"
+    echo $$ > /tmp/started
+    until [ -e /tmp/go ]; do sleep 0.05; done'
+elastic() { # MIN:MAX [OPTION...]
+    local np=$1
+    shift
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" -v --np "$np" \
+        --hostfile /tmp/hosts --checkpoint-signal USR1 --grace 20 \
+        --heartbeat 1 --events /tmp/events "$@" bash -c "$ranks"
+}
+on() { wait_until pod "$1" test -s /tmp/started; }
+go() { local i; for i; do pod "$i" touch /tmp/go; done; }
+event() { pod 0 grep -q "\"$1\".*$2" /tmp/events; } # NAME TEXT
+agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+
+@test "a host that is added to the hostfile gets ranks, the others run on" {
+    elastic 1:3 --on-failure continue
+    on 1
+    hosts pod-1 pod-2 pod-3
+    on 2
+    on 3
+    go 1 2 3
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 of 1 epoch 0 on pod-1$'
+    says '^rank [12] of [23] epoch [12] on pod-2$'
+    says '^rank [12] of [23] epoch [12] on pod-3$'
+    says 'host pod-2 has come into the gang.*rank [12] begins there'
+    event host_joins pod-2
+    event host_joins pod-3
+    pods_clean 0 1 2 3
+}
+
+@test "a host that is taken out of the hostfile gets the checkpoint signal" {
+    hosts pod-1 pod-2
+    elastic 1:2 --on-failure continue
+    on 1
+    on 2
+    hosts pod-1
+    wait_until event host_left pod-2
+    go 1
+    pod_job_ends
+    ended_with 0
+    says '^saved 1$'
+    says 'host pod-2 is no longer in the gang.*rank 1 is told to end'
+    pods_clean 0 1 2
+}
+
+@test "a seat that is free goes to the next host, under the old number" {
+    hosts pod-1 pod-2
+    elastic 1:2 --on-failure respawn
+    on 1
+    on 2
+    hosts pod-1 pod-3
+    on 3
+    go 1 3
+    pod_job_ends
+    ended_with 0
+    says '^saved 1$'
+    says '^rank 1 of 2 epoch 1 on pod-3$'
+    pods_clean 0 1 2 3
+}
+
+@test "hosts come and go by a discovery script" {
+    pod 0 bash -c 'printf "#!/bin/sh\ncat /tmp/hosts\n" > /tmp/discover
+        chmod +x /tmp/discover; echo pod-1:1 > /tmp/hosts'
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" -v \
+        --np 1:2 --discover-hosts /tmp/discover --on-failure continue \
+        --checkpoint-signal USR1 --events /tmp/events bash -c "$ranks"
+    on 1
+    pod 0 bash -c 'echo pod-2:1 >> /tmp/hosts'
+    on 2
+    pod 0 bash -c 'echo pod-2:1 > /tmp/hosts'
+    wait_until event host_left pod-1
+    go 2
+    pod_job_ends
+    ended_with 0
+    says '^saved 0$'
+    says '^rank 1 of 2 epoch 1 on pod-2$'
+    pods_clean 0 1 2
+}
+
+@test "a host that takes no logins: the job goes on, and says so once" {
+    "$podlab" link 4 down
+    elastic 1:3 --on-failure continue
+    on 1
+    hosts pod-1 pod-4 pod-2
+    on 2
+    wait_until event host_not_taken pod-4
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    [ "$(grep -c 'host pod-4.*cannot be taken in' <<< "$output")" = 1 ]
+    pods_clean 0 1 2
+}
+
+@test "a host that is killed as soon as it has come: the policy decides" {
+    elastic 1:2 --on-failure continue --max-restarts 0
+    on 1
+    hosts pod-1 pod-2
+    on 2
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until event host_lost pod-2
+    wait_until pod_is_clean 2
+    go 1
+    pod_job_ends
+    ended_with 75
+    says 'host pod-2'
+    pods_clean 0 1 2
+}
+
+@test "the launcher is killed while a host is being taken in: nothing is left" {
+    elastic 1:3 --on-failure continue
+    on 1
+    "$podlab" freeze 3
+    hosts pod-1 pod-3 pod-2
+    wait_until event host_comes pod-3
+    pod 0 sh -c 'kill -KILL $(pgrep -x hbrun)'
+    "$podlab" thaw 3
+    ends "$job"
+    for i in 0 1 2 3; do wait_until pod_is_clean "$i"; done
+}
+
+@test "fewer than MIN for too long: the job ends, in words" {
+    hosts pod-1 pod-2
+    elastic 2:2 --on-failure continue --wait-hosts 1
+    on 1
+    on 2
+    hosts pod-1
+    pod_job_ends
+    ended_with 75
+    says '1 rank is left, fewer than --np 2:2 wants'
+    says '1 rank is left, --np 2:2 wants more, and no host has come'
+    pods_clean 0 1 2
+}
+
+@test "with one rank per host, MAX counts hosts" {
+    pod 0 bash -c 'printf "pod-%s slots=2\n" 1 2 3 > /tmp/hosts'
+    elastic 1:2 --npernode 1 --on-failure continue
+    on 1
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 0 on pod-2$'
+    pods_clean 0 1 2 3
+}

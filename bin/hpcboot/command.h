@@ -22,6 +22,7 @@ extern const struct hb_command hb_command_doctor;
 extern const struct hb_command hb_command_explain;
 extern const struct hb_command hb_command_hostfile;
 extern const struct hb_command hb_command_keys;
+extern const struct hb_command hb_command_manifest;
 extern const struct hb_command hb_command_perf;
 extern const struct hb_command hb_command_ps;
 extern const struct hb_command hb_command_stuck;

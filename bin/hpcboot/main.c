@@ -17,6 +17,7 @@
 const struct hb_command *const hb_commands[] = {
     &hb_command_hostfile,
     &hb_command_keys,
+    &hb_command_manifest,
     &hb_command_wait,
     &hb_command_topo,
     &hb_command_doctor,

@@ -4,6 +4,7 @@ hpcboot_SOURCES = %D%/main.c %D%/command.h %D%/args.c %D%/args.h \
     %D%/completion.c %D%/result.c %D%/result.h %D%/settings.c \
     %D%/hostfile.c %D%/keycheck.c %D%/keycheck.h %D%/keys.c %D%/topo.c %D%/topo_view.c %D%/topo_view.h \
     %D%/perf.c %D%/perf.h %D%/perf_loop.c %D%/perf_loop.h %D%/perf_plan.c \
+    %D%/manifest.c %D%/manifest.h %D%/manifest_kinds.c \
     %D%/everywhere.c %D%/everywhere.h %D%/ranks_here.c %D%/ranks_here.h \
     %D%/ps.c %D%/ps.h %D%/ps_host.c %D%/ps_list.c \
     %D%/perf_rank.c %D%/perf_view.c %D%/stuck.c %D%/stuck.h %D%/stuck_host.c %D%/stuck_list.c \

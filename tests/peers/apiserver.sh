@@ -11,6 +11,8 @@
 #   apiserver.sh up DIR PROGRAM    starts both; DIR/port, DIR/ca.crt
 #   apiserver.sh again DIR PROGRAM ends the server and starts it on what etcd has
 #   apiserver.sh down DIR    ends both
+#   apiserver.sh kinds       prints the files in which four operators define
+#                            their kinds of gangs, from the Go module proxy
 set -euo pipefail
 
 version=31.4 # of 1.x and 0.x: Kubernetes numbers its modules twice
@@ -135,6 +137,21 @@ down() {
         kill "$pid" 2> /dev/null || true
         while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done
     done < "$1/pids"
+}
+
+# The module's folder in Go's cache, which it is downloaded to once.
+module() {
+    go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p'
+}
+
+kinds() {
+    local trainer
+    echo "$(module volcano.sh/volcano@v1.10.0)/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml"
+    echo "$(module github.com/kubeflow/mpi-operator@v0.6.0)/manifests/base/kubeflow.org_mpijobs.yaml"
+    trainer=$(module github.com/kubeflow/trainer/v2@v2.0.0)/manifests/base/crds
+    echo "$trainer/trainer.kubeflow.org_trainingruntimes.yaml"
+    echo "$trainer/trainer.kubeflow.org_trainjobs.yaml"
+    echo "$(module sigs.k8s.io/jobset@v0.8.0)/config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"
 }
 
 "$@"

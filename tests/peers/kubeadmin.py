@@ -15,6 +15,9 @@ kubeadmin.py DIR COMMAND..., DIR as tests/peers/apiserver.sh fills it:
                             as HyperNodes; ACCOUNT may read both
   groups                    makes the kind PodGroup, as Volcano has it
   group NAME MIN JSON       makes one with a status
+  kind FILE                 makes the kind that FILE defines, in YAML
+  takes FILE                has each document of FILE checked as strictly as can
+                            be, and keeps none
   compact                   etcd forgets all but the last revision
   answers CODE              how often the server has answered so
   proxy                     prints a port that leads to the server; in the first
@@ -42,7 +45,9 @@ class Server:
             context=ssl.create_default_context(cafile=f"{DIR}/ca.crt"))
 
     def ask(self, method, path, body=None, kind="application/json"):
-        self.link.request(method, path, json.dumps(body) if body else None,
+        if body is not None and not isinstance(body, str):
+            body = json.dumps(body)
+        self.link.request(method, path, body,
                           {"Authorization": "Bearer admin",
                            "Content-Type": kind})
         answer = self.link.getresponse()
@@ -210,6 +215,42 @@ def group(name, least, text):
         "status": json.loads(text)})
 
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def kind(path):
+    server = Server()
+    with open(path, encoding="utf-8") as f:
+        made = server.must("POST", DEFINITIONS, f.read(),
+                           kind="application/yaml")
+    name = made["metadata"]["name"]
+    end = time.monotonic() + LIMIT_S
+    while not any(c["type"] == "Established" and c["status"] == "True"
+                  for c in server.must("GET", f"{DEFINITIONS}/{name}")
+                  .get("status", {}).get("conditions") or []):
+        if time.monotonic() > end:
+            sys.exit(f"{name} is not established")
+        time.sleep(0.1)
+
+
+def first(key, document):
+    return next(line.split(":", 1)[1].strip() for line in
+                document.splitlines() if line.startswith(key + ":"))
+
+
+def takes(path):
+    server = Server()
+    with open(path, encoding="utf-8") as f:
+        documents = f.read().split("\n---\n")
+    for document in documents:
+        made = server.must(
+            "POST", f"/apis/{first('apiVersion', document)}/namespaces/hpc/"
+            f"{first('kind', document).lower()}s"
+            "?dryRun=All&fieldValidation=Strict", document,
+            kind="application/yaml")
+        print("taken:", made["kind"], made["metadata"]["name"])
+
+
 def etcd(call, body):
     with open(f"{DIR}/etcd.port", encoding="utf-8") as f:
         port = int(f.read())
@@ -270,6 +311,7 @@ def proxy():
     sys.stdin.read()
 
 
-{"ready": ready, "groups": groups, "group": group, "compact": compact,
+{"ready": ready, "groups": groups, "group": group, "kind": kind,
+ "takes": takes, "compact": compact,
  "answers": answers, "proxy": proxy, "account": account, "pods": pods,
  "status": status, "delete": delete, "network": network}[sys.argv[2]](*sys.argv[3:])

@@ -199,3 +199,30 @@ ran" ]
     ended_with 75
     says '1 of 2 pods are there; held-0: .*; pg-1: NotEnoughResources: 2/2 tasks in gang unschedulable'
 }
+
+@test "what hpcboot manifest writes is what the operators' kinds take" {
+    local file kind
+    command -v go > /dev/null || skip 'go is not installed'
+    (cd / && timeout -k 5 300 "$HB_SRCDIR/tests/peers/apiserver.sh" kinds) \
+        > defined || skip 'the modules that define the kinds cannot be had'
+    while read -r file; do admin kind "$file"; done < defined
+    for kind in volcano mpijob trainjob jobset; do
+        "$HB_BUILDDIR/hpcboot" manifest $kind --image lab/app:1 -- ./app \
+            > plain.yaml
+        "$HB_BUILDDIR/hpcboot" manifest $kind --name solver --image lab/app:1 \
+            --hosts 16 --slots 8 --cpus 9500m --memory 64Gi --gpus 8 \
+            --rdma rdma/hca --shm 8Gi --queue night --run-as 1000 -n hpc -- \
+            --on-failure restart-job ./app 'two words' $'"\t\\' > full.yaml
+        run admin takes plain.yaml
+        ended_with 0
+        says 'taken: .* hpcboot$'
+        run admin takes full.yaml
+        ended_with 0
+        says 'taken: .* solver$'
+    done
+    sed 's/slotsPerWorker/slotsPerWorkers/' plain.yaml |
+        sed 's/maxRestarts/maxRestart/' > wrong.yaml
+    run admin takes wrong.yaml
+    ended_with 1
+    says 'unknown field'
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# hpcboot manifest: what it writes, and what it refuses before Kubernetes does.
+# Whether the operators' own kinds take it: tests/peers/kubernetes.bats.
+
+load ../common
+setup() {
+    common_setup
+    hpcboot=$HB_BUILDDIR/hpcboot
+}
+
+makes() { run "$hpcboot" manifest "$@"; }
+refuses() { # EXPRESSION WORDS...
+    local expression=$1
+    shift
+    makes "$@"
+    ended_with 2
+    says "$expression"
+}
+
+@test "a gang for each operator" {
+    makes volcano --image lab/app:1 --hosts 4 --slots 8 -- ./app -v
+    ended_with 0
+    says '^kind: Job$'
+    says '^  minAvailable: 5$'
+    says '^          command: \["hbrun","./app","-v"\]$'
+    says '^          command: \["hpcbootd", "serve"\]$'
+    says '^              cpu: "8"$'
+    makes mpijob --image lab/app:1 --slots 3 -- ./app
+    says '^kind: MPIJob$'
+    says '^  slotsPerWorker: 3$'
+    makes trainjob --image lab/app:1 -- ./app
+    says '^kind: TrainingRuntime$'
+    says '^kind: TrainJob$'
+    makes jobset --name s --image lab/app:1 --hosts 3 -n hpc -- ./app
+    says '^kind: JobSet$'
+    says 'hpcboot keys --secret s-key -n hpc \| kubectl apply -f -$'
+    says 'HPCBOOT_GANG_SIZE, value: "3"'
+}
+
+@test "the words of hbrun arrive as they are" {
+    makes mpijob --image i -- --tag-output ./app $'a "b"\t\\' '' "it's"
+    ended_with 0
+    # What a YAML string in double quotes says, a JSON string does.
+    sed -n 's/^ *command: \(\["hbrun".*\)$/\1/p' <<< "$output" |
+        python3 -c '
+import json, sys
+assert json.load(sys.stdin) == ["hbrun", "--tag-output", "./app",
+                                "a \"b\"\t\\", "", "it'"'"'s"]'
+}
+
+@test "without root, with devices, with room" {
+    makes volcano --image i --run-as 1000 --gpus 2 --rdma rdma/hca \
+        --shm 2Gi --memory 8Gi --cpus 3500m --queue q -- ./app
+    ended_with 0
+    says 'ssh: \["--ssh-key-file-path=/home/mpiuser/.ssh"\]'
+    says 'securityContext: \{runAsUser: 1000, runAsNonRoot: true, fsGroup: 1000\}'
+    says '^              nvidia.com/gpu: "2"$'
+    says '^              rdma/hca: "1"$'
+    says 'add: \["IPC_LOCK"\]'
+    says 'sizeLimit: "2Gi"'
+    says '^  queue: "q"$'
+    makes jobset --image i --queue q -- ./app
+    says 'kueue.x-k8s.io/queue-name: "q"'
+}
+
+@test "the file is there whole, or not at all" {
+    makes mpijob --image i -o job.yaml -- ./app
+    ended_with 0
+    grep -q '^kind: MPIJob$' job.yaml
+    makes mpijob --image i -o no/where.yaml -- ./app
+    [ "$status" -ne 0 ]
+    says 'no/where.yaml'
+}
+
+@test "what Kubernetes would refuse" {
+    refuses 'the image is missing: --image IMAGE' mpijob -- ./app
+    refuses 'the program is missing: -- PROGRAM' mpijob --image i
+    refuses 'the program is missing' mpijob --image i --
+    refuses 'the kind is missing: expected volcano, mpijob' --image i -- ./app
+    refuses 'pod: expected volcano' pod --image i -- ./app
+    refuses '--hosts 0: expected a number from 1' mpijob --image i --hosts 0 -- a
+    refuses '--slots x: expected a number' mpijob --image i --slots x -- a
+    refuses '--memory 8GB: expected a quantity' mpijob --image i --memory 8GB -- a
+    refuses '--shm .: expected a quantity' mpijob --image i --shm . -- a
+    refuses '--name A_b: not a name' mpijob --image i --name A_b -- a
+    refuses '--name 1a: expected a letter in front' mpijob --image i --name 1a -- a
+    refuses '--namespace a.b: not a name' mpijob --image i -n a.b -- a
+    refuses '--rdma hca: expected the name of a resource' \
+        mpijob --image i --rdma hca -- a
+    refuses '--run-as 0: expected a number from 1' \
+        mpijob --image i --run-as 0 -- a
+    refuses '--name a{60}: too long' mpijob --image i \
+        --name "$(printf 'a%.0s' {1..60})" -- a
+    refuses 'unknown option --imag \(did you mean --image\?\)' mpijob --imag i
+}

@@ -172,20 +172,46 @@ END
     four '^sum 10 of 4 restarts 1$'
 }
 
+# elastic_torchrun MIN:MAX MODE: over the hosts in /tmp/hosts of pod-0.
+elastic_torchrun() {
+    pod_job env HPCBOOT_TIMEOUT="$HB_FRAMEWORK_LIMIT" "$hbrun" \
+        --hostfile /tmp/hosts -x PYTHONPATH="$BATS_FILE_TMPDIR/shim" \
+        $python -m torch.distributed.run --nnodes "$1" --nproc_per_node 1 \
+        --max_restarts 2 "$programs/torch_sum.py" "$2"
+}
+hosts() { # I...
+    pod 0 bash -c 'printf "pod-%s slots=1\n" "$@" > /tmp/hosts' - "$@"
+}
+
+# Its host is no longer named when it is lost, and does not come back.
 @test "PyTorch: elastic torchrun goes on without a host that is lost" {
     export HB_LIMIT=$HB_FRAMEWORK_LIMIT
     torch
     shim
-    pod_job env HPCBOOT_TIMEOUT="$HB_FRAMEWORK_LIMIT" "$hbrun" \
-        --on-failure continue -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 \
-        -x PYTHONPATH="$BATS_FILE_TMPDIR/shim" \
-        $python -m torch.distributed.run --nnodes 3:4 --nproc_per_node 1 \
-        --max_restarts 2 "$programs/torch_sum.py" lose
+    hosts 0 1 2 3
+    elastic_torchrun 3:4 lose
     wait_until pod 3 test -e /tmp/met
-    pod 3 kill -KILL "$(pod 3 pgrep -n -x hpcbootd)"
+    hosts 0 1 2
+    pod 3 kill -KILL "$(pod 3 pgrep -n -x hpcbootd)" || true
     pod_job_ends
-    ended_with 75
+    [ "$status" -eq 75 ] || ended_with 0
     [ "$(grep -cE '^sum 6 of 3 ' <<< "$output")" -eq 3 ] ||
+        { echo "$output"; return 1; }
+    pods_clean 0 1 2 3
+}
+
+@test "PyTorch: elastic torchrun takes a host in that comes" {
+    export HB_LIMIT=$HB_FRAMEWORK_LIMIT
+    torch
+    shim
+    pod 2 rm -f /tmp/met
+    hosts 0 1 2
+    elastic_torchrun 2:4 grow
+    wait_until pod 2 test -e /tmp/met
+    hosts 0 1 2 3
+    pod_job_ends
+    ended_with 0
+    [ "$(grep -cE '^sum 10 of 4 ' <<< "$output")" -eq 4 ] ||
         { echo "$output"; return 1; }
     pods_clean 0 1 2 3
 }

@@ -2,7 +2,8 @@
 # Copyright (c) 2026 the hpcboot authors
 """Every rank adds its number + 1. `local`: as a script that knows no gang.
 `fail`: rank 1 fails before its first restart. `raise`: rank 2 raises.
-`lose`: four go on adding until one is lost."""
+`lose`: four go on adding until one is lost. `grow`: fewer than four go on until
+they are four."""
 import os
 import sys
 
@@ -23,6 +24,9 @@ if mode == "lose" and dist.get_world_size() == 4:
     open("/tmp/met", "w").close()
     while True:
         dist.all_reduce(torch.ones(1))
+while mode == "grow" and dist.get_world_size() < 4:
+    open("/tmp/met", "w").close()
+    dist.all_reduce(torch.ones(1))
 total = torch.tensor([float(dist.get_rank() + 1)])
 dist.all_reduce(total)
 print(f"sum {int(total.item())} of {dist.get_world_size()} restarts {restart}",

@@ -130,6 +130,7 @@ static void fold(struct hb_coll_team *t, struct hb_op *op,
     int n = s->kind == HB_STEP_FOLD_ALL ? (int)s->rows : 2;
     char *to = net->base[s->to.mem] + s->to.off;
     const char *from = net->base[s->from.mem] + s->from.off;
+    const char *with = net->base[s->with.mem] + s->with.off;
     size_t most = (HB_SHM_BIG > op->esize ? HB_SHM_BIG : op->esize) /
                   op->esize * op->esize;
     for (size_t at = 0; at < s->bytes; at += most) {
@@ -139,8 +140,8 @@ static void fold(struct hb_coll_team *t, struct hb_op *op,
             }
         } else {
             bool low = s->kind == HB_STEP_FOLD;
-            t->src[0] = (low ? from : to) + at;
-            t->src[1] = (low ? to : from) + at;
+            t->src[0] = (low ? from : with) + at;
+            t->src[1] = (low ? with : from) + at;
         }
         hb_op_fold(t, op, to + at, n, hb_min(most, s->bytes - at));
     }

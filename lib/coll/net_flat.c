@@ -119,13 +119,24 @@ static void collect(struct hb_sched *s, const struct hb_call *c, int root,
     }
 }
 
-static struct hb_vector vector(struct hb_sched *s, const struct hb_call *c,
+/* This rank's own vector, to be folded into `at`. */
+static struct hb_vector vector(const struct hb_call *c, struct hb_at at)
+{
+    return (struct hb_vector){
+        .at = at, .bytes = c->total, .esize = c->esize,
+        .ordered = c->ordered, .own = SEND,
+        .apart = !(c->in_place && at.mem == HB_MEM_RECV)};
+}
+
+static struct hb_vector copied(struct hb_sched *s, const struct hb_call *c,
                                struct hb_at at)
 {
-    if (!(c->in_place && at.mem == HB_MEM_RECV)) {
+    struct hb_vector v = vector(c, at);
+    if (v.apart) {
         hb_sched_copy(s, SEND, at, c->total);
+        v.apart = false;
     }
-    return (struct hb_vector){at, c->total, c->esize, c->ordered};
+    return v;
 }
 
 static void reduce(struct hb_sched *s, const struct hb_call *c)
@@ -139,7 +150,7 @@ static void reduce(struct hb_sched *s, const struct hb_call *c)
     struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
     bool here = c->rank == to && to == c->root;
     struct hb_vector v =
-        vector(s, c, here ? RECV : hb_sched_room(s, c->total));
+        vector(c, here ? RECV : hb_sched_room(s, c->total));
     hb_sched_reduce(s, &g, to, &v, &how);
     hb_sched_wait(s);
     if (c->rank == to && to != c->root) {
@@ -164,7 +175,7 @@ static void allreduce(struct hb_sched *s, const struct hb_call *c)
         return;
     }
     struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
-    struct hb_vector v = vector(s, c, RECV);
+    struct hb_vector v = vector(c, RECV);
     hb_sched_allreduce(s, &g, &v, &how);
     hb_sched_scale(s, c, RECV, c->total);
 }
@@ -180,9 +191,10 @@ static void reduce_scatter(struct hb_sched *s, const struct hb_call *c)
     }
     /* Pairwise, a vector is only read. */
     bool reads = how.alg == HB_ALG_PAIRWISE;
-    struct hb_vector v = {SEND, c->total, c->esize, c->ordered};
+    struct hb_vector v = {.at = SEND, .bytes = c->total, .esize = c->esize,
+                          .ordered = c->ordered};
     if (!reads) {
-        v = vector(s, c, hb_sched_room(s, c->total));
+        v = vector(c, hb_sched_room(s, c->total));
     }
     hb_sched_reduce_scatter(s, &g, &v, &b, RECV, &how);
     hb_sched_scale(s, c, RECV, hb_block_len(&b, c->rank));
@@ -194,7 +206,7 @@ static void scan(struct hb_sched *s, const struct hb_call *c)
     struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
     struct hb_at room = hb_sched_room(s, c->total);
     bool inclusive = c->coll == HPCBOOT_COLL_SCAN;
-    struct hb_vector v = vector(s, c, inclusive ? RECV : room);
+    struct hb_vector v = copied(s, c, inclusive ? RECV : room);
     hb_sched_scan(s, &g, &v, inclusive ? room : RECV, &how);
     if (inclusive || c->rank > 0) {
         hb_sched_scale(s, c, RECV, c->total);

@@ -156,7 +156,8 @@ static void reduce(struct nodes *n)
     int root_node = n->l->node_of[c->root], to = c->ordered ? 0 : root_node;
     bool here = c->rank == c->root && to == root_node;
     struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, c->total);
-    struct hb_vector v = {RECV, c->total, c->esize, c->ordered};
+    struct hb_vector v = {.at = RECV, .bytes = c->total,
+                          .esize = c->esize, .ordered = c->ordered};
     if (n->leads && !here) {
         v.at = hb_sched_room(n->s, c->total);
     }
@@ -217,7 +218,8 @@ static void allreduce_slices(struct nodes *n, int leaders)
     }
     slices(n, HPCBOOT_COLL_REDUCE_SCATTER, leaders, SEND, mine);
     if (carries) {
-        struct hb_vector v = {mine, len, c->esize, c->ordered};
+        struct hb_vector v = {.at = mine, .bytes = len,
+                              .esize = c->esize, .ordered = c->ordered};
         struct hb_choice how = hb_choose(c, c->coll, l->nodes, len);
         for (int i = 0; i < l->nodes; i++) {
             n->lead[i] = l->ranks[l->first[i] + n->me];
@@ -239,7 +241,8 @@ static void allreduce(struct nodes *n)
     local(n, HPCBOOT_COLL_REDUCE, n->leader, SEND, n->leads ? RECV : NOWHERE,
           c->total);
     if (n->leads) {
-        struct hb_vector v = {RECV, c->total, c->esize, c->ordered};
+        struct hb_vector v = {.at = RECV, .bytes = c->total,
+                              .esize = c->esize, .ordered = c->ordered};
         struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, c->total);
         hb_sched_allreduce(n->s, &n->g, &v, &how);
         hb_sched_scale(n->s, c, RECV, c->total);
@@ -364,7 +367,8 @@ static void reduce_scatter(struct nodes *n)
     }
     local(n, HPCBOOT_COLL_REDUCE, n->leader, SEND, all, c->total);
     if (n->leads) {
-        struct hb_vector v = {all, c->total, c->esize, c->ordered};
+        struct hb_vector v = {.at = all, .bytes = c->total,
+                              .esize = c->esize, .ordered = c->ordered};
         struct hb_choice how =
             hb_choose(c, c->coll, n->l->nodes,
                       c->total / (size_t)n->l->nodes);
@@ -465,7 +469,8 @@ static void scan(struct nodes *n)
         hb_sched_do(s, HB_STEP_FOLD, RECV, own, bytes);
     }
     if (last) {
-        struct hb_vector v = {own, bytes, c->esize, c->ordered};
+        struct hb_vector v = {.at = own, .bytes = bytes,
+                              .esize = c->esize, .ordered = c->ordered};
         struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, bytes);
         for (int i = 0; i < n->l->nodes; i++) {
             n->lead[i] = n->l->ranks[n->l->first[i + 1] - 1];

@@ -64,15 +64,23 @@ void hb_sched_recv(struct hb_sched *s, int peer, struct hb_at to,
     step->bytes = bytes;
 }
 
-void hb_sched_do(struct hb_sched *s, enum hb_step_kind kind,
-                 struct hb_at from, struct hb_at to, size_t bytes)
+void hb_sched_fold(struct hb_sched *s, enum hb_step_kind kind,
+                   struct hb_at from, struct hb_at with, struct hb_at to,
+                   size_t bytes)
 {
     if (bytes > 0) {
         struct hb_step *step = hb_sched_add(s, kind);
         step->from = from;
+        step->with = with;
         step->to = to;
         step->bytes = bytes;
     }
+}
+
+void hb_sched_do(struct hb_sched *s, enum hb_step_kind kind,
+                 struct hb_at from, struct hb_at to, size_t bytes)
+{
+    hb_sched_fold(s, kind, from, to, to, bytes);
 }
 
 void hb_sched_copy(struct hb_sched *s, struct hb_at from, struct hb_at to,

@@ -24,8 +24,8 @@ enum hb_step_kind {
     HB_STEP_SEND,     /* `from` to peer */
     HB_STEP_RECV,     /* from peer, to `to` */
     HB_STEP_COPY,     /* `rows` rows of `bytes`, as far apart as the strides */
-    HB_STEP_FOLD,     /* to = from op to: `from` is of lower ranks */
-    HB_STEP_FOLD_R,   /* to = to op from: `from` is of higher ranks */
+    HB_STEP_FOLD,     /* to = from op with: `from` is of lower ranks */
+    HB_STEP_FOLD_R,   /* to = with op from: `from` is of higher ranks */
     HB_STEP_FOLD_ALL, /* to = from[0] op from[1] ...: `rows` in a row */
     HB_STEP_SCALE,    /* AVG: divide */
     HB_STEP_LOCAL,    /* `coll` among the ranks of this node; root in peer */
@@ -51,7 +51,7 @@ struct hb_step {
     int peer;
     int after;
     uint32_t rows;
-    struct hb_at from, to;
+    struct hb_at from, to, with;
     size_t bytes;
     size_t from_stride, to_stride;
 };
@@ -152,6 +152,10 @@ void hb_sched_recv(struct hb_sched *s, int peer, struct hb_at to,
                    size_t bytes);
 void hb_sched_do(struct hb_sched *s, enum hb_step_kind kind,
                  struct hb_at from, struct hb_at to, size_t bytes);
+/* FOLD or FOLD_R into another place than what it is folded with. */
+void hb_sched_fold(struct hb_sched *s, enum hb_step_kind kind,
+                   struct hb_at from, struct hb_at with, struct hb_at to,
+                   size_t bytes);
 void hb_sched_copy(struct hb_sched *s, struct hb_at from, struct hb_at to,
                    size_t bytes);
 void hb_sched_rows(struct hb_sched *s, struct hb_at from, size_t from_stride,
@@ -206,13 +210,20 @@ int hb_log2_up(int n);
 
 /* ---- algorithms, among a group ---- */
 
-/* A vector that is folded: `at` holds this rank's own and is changed; the
- * result of lower members goes before that of higher ones. */
+/* A vector that is folded: `at` holds this rank's own and is changed; where
+ * `apart` is set it is still at `own`, which is only read, and `at` is written
+ * with the first fold. The result of lower members goes before that of higher
+ * ones. */
 struct hb_vector {
     struct hb_at at;
     size_t bytes, esize;
-    bool ordered;
+    bool ordered, apart;
+    struct hb_at own;
 };
+static inline struct hb_at hb_vector_own(const struct hb_vector *v)
+{
+    return v->apart ? v->own : v->at;
+}
 
 /* sched_tree.c. v: place counted from the root; those below v are
  * [v, v + span). */

@@ -51,11 +51,26 @@ static size_t segment_of(size_t esize)
     return SEGMENT > esize ? SEGMENT / esize * esize : esize;
 }
 
-/* What two members exchange: this one's [out, out + out_len), and what comes
- * for [in, in + in_len); that goes to `to`, or is folded from there. */
+/* Room for what comes to be folded: a segment's place is used again when it
+ * has been. */
+static struct hb_at fold_room(struct hb_sched *s, size_t bytes, size_t esize)
+{
+    size_t most = UNDER_WAY * segment_of(esize);
+    return hb_sched_room(s, bytes < most ? bytes : most);
+}
+
+struct range {
+    size_t at, len;
+};
+
+/* What two members exchange: out_len bytes from `out` on, and in_len for `to`;
+ * where they are folded on their way, they come to `room`. */
 struct swap {
     int peer;
-    size_t out, out_len, in, in_len, segment;
+    struct hb_at out, to;
+    size_t out_len, in_len, segment;
+    enum hb_step_kind fold; /* NONE: what comes is kept */
+    struct hb_at room, with;
 };
 
 static size_t piece(size_t len, size_t at, size_t segment)
@@ -63,81 +78,111 @@ static size_t piece(size_t len, size_t at, size_t segment)
     return at >= len ? 0 : len - at < segment ? len - at : segment;
 }
 
-static void post(struct hb_sched *s, const struct swap *x, struct hb_at base,
-                 struct hb_at to, size_t at)
+/* Where segment i comes to. */
+static struct hb_at landing(const struct swap *x, size_t i)
 {
+    return x->fold == HB_STEP_NONE
+               ? hb_plus(x->to, i * x->segment)
+               : hb_plus(x->room, i % UNDER_WAY * x->segment);
+}
+
+static void post(struct hb_sched *s, const struct swap *x, size_t i)
+{
+    size_t at = i * x->segment;
     size_t in = piece(x->in_len, at, x->segment);
     size_t out = piece(x->out_len, at, x->segment);
     if (in > 0) {
-        hb_sched_recv(s, x->peer, hb_plus(to, at), in);
+        hb_sched_recv(s, x->peer, landing(x, i), in);
     }
     if (out > 0) {
-        hb_sched_send(s, x->peer, hb_plus(base, x->out + at), out);
+        hb_sched_send(s, x->peer, hb_plus(x->out, at), out);
     }
 }
 
 /* A few segments are under way at a time. One is folded when it has come and
  * its like has left, which may be folded into. */
-static void segments(struct hb_sched *s, const struct swap *x,
-                     struct hb_at base, struct hb_at to,
-                     enum hb_step_kind fold)
+static void segments(struct hb_sched *s, const struct swap *x)
 {
     size_t most = x->in_len > x->out_len ? x->in_len : x->out_len;
     int marks[UNDER_WAY] = {0};
     for (size_t i = 0; i < UNDER_WAY; i++) {
-        post(s, x, base, to, i * x->segment);
+        post(s, x, i);
         marks[i] = s->count;
     }
     for (size_t i = 0; i * x->segment < most; i++) {
-        size_t at = i * x->segment, len = piece(x->in_len, at, x->segment);
+        size_t at = i * x->segment;
         s->after = marks[i % UNDER_WAY];
-        if (fold != HB_STEP_NONE) {
-            hb_sched_do(s, fold, hb_plus(to, at), hb_plus(base, x->in + at),
-                        len);
+        if (x->fold != HB_STEP_NONE) {
+            hb_sched_fold(s, x->fold, landing(x, i), hb_plus(x->with, at),
+                          hb_plus(x->to, at),
+                          piece(x->in_len, at, x->segment));
         }
-        post(s, x, base, to, at + UNDER_WAY * x->segment);
+        post(s, x, i + UNDER_WAY);
         marks[i % UNDER_WAY] = s->count;
     }
     hb_sched_wait(s);
 }
 
-/* `low`: what comes is of lower members. */
-static void exchange(struct hb_sched *s, int peer, const struct hb_vector *v,
-                     size_t out, size_t out_len, size_t in, size_t in_len,
-                     struct hb_at room, bool low)
+/* A vector on its way: what is folded next, or sent, is at `now`; that is the
+ * member's own until it has folded something. */
+struct folding {
+    struct hb_sched *s;
+    const struct hb_group *g;
+    const struct hb_vector *v;
+    struct hb_at room, now;
+};
+
+static struct folding folding_of(struct hb_sched *s, const struct hb_group *g,
+                                 const struct hb_vector *v)
 {
-    struct swap x = {peer, out, out_len, in, in_len, segment_of(v->esize)};
-    segments(s, &x, v->at, room, low ? HB_STEP_FOLD : HB_STEP_FOLD_R);
+    return (struct folding){.s = s, .g = g, .v = v, .now = hb_vector_own(v)};
+}
+
+/* `low`: what comes is of lower members. */
+static void exchange(struct folding *f, int peer, struct range out,
+                     struct range in, bool low)
+{
+    struct swap x = {
+        .peer = peer, .out = hb_plus(f->now, out.at), .out_len = out.len,
+        .to = hb_plus(f->v->at, in.at), .in_len = in.len,
+        .segment = segment_of(f->v->esize), .room = f->room,
+        .with = hb_plus(f->now, in.at),
+        .fold = low ? HB_STEP_FOLD : HB_STEP_FOLD_R};
+    segments(f->s, &x);
+    f->now = f->v->at;
 }
 
 /* What comes is kept. */
-static void swap(struct hb_sched *s, int peer, struct hb_at base, size_t out,
-                 size_t out_len, size_t in, size_t in_len)
+static void swap(struct hb_sched *s, int peer, struct hb_at base,
+                 struct range out, struct range in)
 {
-    struct swap x = {peer, out, out_len, in, in_len, SEGMENT};
-    segments(s, &x, base, hb_plus(base, in), HB_STEP_NONE);
+    struct swap x = {.peer = peer, .out = hb_plus(base, out.at),
+                     .out_len = out.len, .to = hb_plus(base, in.at),
+                     .in_len = in.len, .segment = SEGMENT,
+                     .fold = HB_STEP_NONE};
+    segments(s, &x);
 }
 
 /* Neighbours fold; after the rounds the result goes back. */
-static void fold_extra(struct hb_sched *s, const struct hb_group *g,
-                       const struct half *h, const struct hb_vector *v,
-                       struct hb_at room)
+static void fold_extra(struct folding *f, const struct half *h)
 {
+    const struct hb_group *g = f->g;
+    struct range all = {0, f->v->bytes}, none = {0, 0};
     if (h->v < 0) {
-        exchange(s, hb_member(g, g->me + 1), v, 0, v->bytes, 0, 0, room,
-                 false);
+        exchange(f, hb_member(g, g->me + 1), all, none, false);
     } else if (h->v < h->extra) {
-        exchange(s, hb_member(g, g->me - 1), v, 0, 0, 0, v->bytes, room, true);
+        exchange(f, hb_member(g, g->me - 1), none, all, true);
     }
 }
 
-static void give_back(struct hb_sched *s, const struct hb_group *g,
-                      const struct half *h, struct hb_at at, size_t bytes)
+static void give_back(const struct folding *f, const struct half *h)
 {
+    const struct hb_group *g = f->g;
+    struct range all = {0, f->v->bytes}, none = {0, 0};
     if (h->v < 0) {
-        swap(s, hb_member(g, g->me + 1), at, 0, 0, 0, bytes);
+        swap(f->s, hb_member(g, g->me + 1), f->v->at, none, all);
     } else if (h->v < h->extra) {
-        swap(s, hb_member(g, g->me - 1), at, 0, bytes, 0, 0);
+        swap(f->s, hb_member(g, g->me - 1), f->v->at, all, none);
     }
 }
 
@@ -145,14 +190,15 @@ static void doubling(struct hb_sched *s, const struct hb_group *g,
                      const struct hb_vector *v)
 {
     struct half h = half_of(g);
-    struct hb_at room = hb_sched_room(s, v->bytes);
-    fold_extra(s, g, &h, v, room);
+    struct folding f = folding_of(s, g, v);
+    struct range all = {0, v->bytes};
+    f.room = fold_room(s, v->bytes, v->esize);
+    fold_extra(&f, &h);
     for (int d = 1; h.v >= 0 && d < h.size; d *= 2) {
         int peer = h.v ^ d;
-        exchange(s, peer_at(&h, g, peer), v, 0, v->bytes, 0, v->bytes, room,
-                 peer < h.v);
+        exchange(&f, peer_at(&h, g, peer), all, all, peer < h.v);
     }
-    give_back(s, g, &h, v->at, v->bytes);
+    give_back(&f, &h);
 }
 
 /* The slices [lo, hi) that place v holds before round i; neighbours first,
@@ -168,10 +214,6 @@ static void slices_at(int v, int size, int round, int *lo, int *hi)
     }
 }
 
-struct range {
-    size_t at, len;
-};
-
 static struct range held(const struct hb_vector *v, int place, int size,
                          int round)
 {
@@ -185,46 +227,50 @@ static void halving(struct hb_sched *s, const struct hb_group *g,
                     const struct hb_vector *v)
 {
     struct half h = half_of(g);
+    struct folding f = folding_of(s, g, v);
     int rounds = hb_log2_up(h.size);
-    struct hb_at room = hb_sched_room(
-        s, h.extra > 0 ? v->bytes : v->bytes / 2 + v->esize);
-    fold_extra(s, g, &h, v, room);
+    f.room = fold_room(s, h.extra > 0 ? v->bytes : v->bytes / 2 + v->esize,
+                       v->esize);
+    fold_extra(&f, &h);
     for (int i = 0; h.v >= 0 && i < rounds; i++) {
         int peer = h.v ^ 1 << i;
-        struct range mine = held(v, h.v, h.size, i + 1);
-        struct range his = held(v, peer, h.size, i + 1);
-        exchange(s, peer_at(&h, g, peer), v, his.at, his.len, mine.at,
-                 mine.len, room, peer < h.v);
+        exchange(&f, peer_at(&h, g, peer), held(v, peer, h.size, i + 1),
+                 held(v, h.v, h.size, i + 1), peer < h.v);
     }
     for (int i = rounds - 1; h.v >= 0 && i >= 0; i--) {
         int peer = h.v ^ 1 << i;
-        struct range mine = held(v, h.v, h.size, i + 1);
-        struct range his = held(v, peer, h.size, i + 1);
-        swap(s, peer_at(&h, g, peer), v->at, mine.at, mine.len, his.at,
-             his.len);
+        swap(s, peer_at(&h, g, peer), v->at, held(v, h.v, h.size, i + 1),
+             held(v, peer, h.size, i + 1));
     }
-    give_back(s, g, &h, v->at, v->bytes);
+    give_back(&f, &h);
 }
 
+static struct range slice(const struct hb_vector *v, int p, int i)
+{
+    size_t from = hb_slice(v->bytes, v->esize, p, i);
+    return (struct range){from, hb_slice(v->bytes, v->esize, p, i + 1) - from};
+}
+
+/* Each slice is folded once by each member on its way round. */
 static void ring(struct hb_sched *s, const struct hb_group *g,
                  const struct hb_vector *v)
 {
     int p = g->size, next = hb_member(g, (g->me + 1) % p);
     int before = hb_member(g, (g->me - 1 + p) % p);
-    size_t most = hb_slice(v->bytes, v->esize, p, 1);
-    struct hb_at room = hb_sched_room(s, most);
+    struct hb_at room = hb_sched_room(s, slice(v, p, 0).len);
+    struct hb_at own = hb_vector_own(v);
     for (int i = 0; i < 2 * (p - 1); i++) {
-        int out = (g->me - i + 2 * p) % p, in = (g->me - i - 1 + 2 * p) % p;
-        size_t o = hb_slice(v->bytes, v->esize, p, out);
-        size_t o_len = hb_slice(v->bytes, v->esize, p, out + 1) - o;
-        size_t n = hb_slice(v->bytes, v->esize, p, in);
-        size_t n_len = hb_slice(v->bytes, v->esize, p, in + 1) - n;
+        struct range out = slice(v, p, (g->me - i + 2 * p) % p);
+        struct range in = slice(v, p, (g->me - i - 1 + 2 * p) % p);
         bool folds = i < p - 1;
-        hb_sched_recv(s, before, folds ? room : hb_plus(v->at, n), n_len);
-        hb_sched_send(s, next, hb_plus(v->at, o), o_len);
+        hb_sched_recv(s, before, folds ? room : hb_plus(v->at, in.at),
+                      in.len);
+        hb_sched_send(s, next, hb_plus(i == 0 ? own : v->at, out.at),
+                      out.len);
         hb_sched_wait(s);
         if (folds) {
-            hb_sched_do(s, HB_STEP_FOLD, room, hb_plus(v->at, n), n_len);
+            hb_sched_fold(s, HB_STEP_FOLD, room, hb_plus(own, in.at),
+                          hb_plus(v->at, in.at), in.len);
         }
     }
 }
@@ -234,6 +280,7 @@ void hb_sched_allreduce(struct hb_sched *s, const struct hb_group *g,
                         const struct hb_choice *how)
 {
     if (g->size == 1) {
+        hb_sched_copy(s, hb_vector_own(v), v->at, v->bytes);
         return;
     }
     if (how->alg == HB_ALG_DOUBLING) {
@@ -279,16 +326,16 @@ static void scatter_halving(struct hb_sched *s, const struct hb_group *g,
                             const struct hb_blocks *b, struct hb_at own)
 {
     struct half h = half_of(g);
-    struct hb_at room = hb_sched_room(s, v->bytes);
+    struct folding f = folding_of(s, g, v);
     int lo = 0, hi = h.size;
-    fold_extra(s, g, &h, v, room);
+    f.room = fold_room(s, v->bytes, v->esize);
+    fold_extra(&f, &h);
     for (int d = h.size / 2; h.v >= 0 && d > 0; d /= 2) {
         int mid = lo + d, peer = h.v ^ d;
         struct range low = blocks_of(&h, b, lo, mid);
         struct range high = blocks_of(&h, b, mid, hi);
         struct range keep = h.v & d ? high : low, give = h.v & d ? low : high;
-        exchange(s, peer_at(&h, g, peer), v, give.at, give.len, keep.at,
-                 keep.len, room, peer < h.v);
+        exchange(&f, peer_at(&h, g, peer), give, keep, peer < h.v);
         lo = h.v & d ? mid : lo;
         hi = h.v & d ? hi : mid;
     }
@@ -298,10 +345,10 @@ static void scatter_halving(struct hb_sched *s, const struct hb_group *g,
     } else {
         if (h.v < h.extra) {
             hb_sched_send(s, hb_member(g, g->me - 1),
-                          hb_plus(v->at, row_at(b, g->me - 1)),
+                          hb_plus(f.now, row_at(b, g->me - 1)),
                           hb_block_len(b, g->me - 1));
         }
-        hb_sched_copy(s, hb_plus(v->at, row_at(b, g->me)), own, mine);
+        hb_sched_copy(s, hb_plus(f.now, row_at(b, g->me)), own, mine);
     }
 }
 

@@ -114,6 +114,7 @@ static void knomial_reduce(struct hb_sched *s, const struct hb_group *g,
     bool at_once = all <= POST_ALL;
     size_t most = (size_t)(radix - 1) * v->bytes;
     struct hb_at room = hb_sched_room(s, at_once || all < most ? all : most);
+    struct hb_at now = hb_vector_own(v);
     int64_t d;
     int used = 0, marks[ROUNDS_MOST] = {0}, round = 0;
     for (d = 1; at_once && d < k.span; d *= radix) {
@@ -130,14 +131,17 @@ static void knomial_reduce(struct hb_sched *s, const struct hb_group *g,
         }
         s->after = at_once ? marks[round++] : s->count;
         for (int j = 0; j < n; j++) {
-            hb_sched_do(s, HB_STEP_FOLD_R,
-                        hb_plus(room, (size_t)(used + j) * v->bytes), v->at,
-                        v->bytes);
+            hb_sched_fold(s, HB_STEP_FOLD_R,
+                          hb_plus(room, (size_t)(used + j) * v->bytes), now,
+                          v->at, v->bytes);
+            now = v->at;
         }
         used += n;
     }
     if (k.parent >= 0) {
-        hb_sched_send(s, hb_knomial_peer(&k, g, k.parent), v->at, v->bytes);
+        hb_sched_send(s, hb_knomial_peer(&k, g, k.parent), now, v->bytes);
+    } else {
+        hb_sched_copy(s, now, v->at, v->bytes);
     }
 }
 
@@ -196,7 +200,7 @@ static bool in_segments(const struct hb_choice *how)
 
 struct lane {
     struct tree tree;
-    struct hb_at at, room;
+    struct hb_at at, own, room; /* own: before the first fold */
     size_t bytes, segment;
     int mark[WINDOW];
     uint8_t stream;
@@ -365,16 +369,20 @@ static void pass_up(struct hb_sched *s, const struct hb_group *g,
         return;
     }
     wait_for_segment(s, l, i);
+    struct hb_at now = hb_plus(l->own, i * l->segment);
     for (size_t j = 0; j < 2; j++) {
         if (l->tree.child[j] >= 0) {
-            hb_sched_do(s, HB_STEP_FOLD_R,
-                        hb_plus(l->room,
-                                (i % WINDOW * 2 + j) * l->segment),
-                        seg_at(l, i), bytes);
+            hb_sched_fold(s, HB_STEP_FOLD_R,
+                          hb_plus(l->room,
+                                  (i % WINDOW * 2 + j) * l->segment),
+                          now, seg_at(l, i), bytes);
+            now = seg_at(l, i);
         }
     }
     if (l->tree.parent >= 0) {
-        hb_sched_send(s, hb_member(g, l->tree.parent), seg_at(l, i), bytes);
+        hb_sched_send(s, hb_member(g, l->tree.parent), now, bytes);
+    } else {
+        hb_sched_copy(s, now, seg_at(l, i), bytes);
     }
     if (l->tree.child[0] < 0 && l->tree.child[1] < 0) {
         l->mark[i % WINDOW] = s->count;
@@ -389,6 +397,7 @@ static void tree_reduce(struct hb_sched *s, const struct hb_group *g,
     struct lane lane[2];
     int n = make_lanes(lane, g, root, v->at, v->bytes, v->esize, how);
     for (int j = 0; j < n; j++) {
+        lane[j].own = hb_plus(hb_vector_own(v), lane[j].at.off - v->at.off);
         if (lane[j].tree.child[0] >= 0 || lane[j].tree.child[1] >= 0) {
             lane[j].room = hb_sched_room(s, 2 * WINDOW * lane[j].segment);
         }

@@ -130,11 +130,12 @@ static void fold(struct sched_data *d, const struct hb_step *s)
 {
     size_t n = s->kind == HB_STEP_FOLD_ALL ? s->rows : 1;
     const char *from = place(d, s->from, n * s->bytes);
+    const char *with = place(d, s->with, s->bytes);
     char *to = place(d, s->to, s->bytes);
     bool map = d->esize == 8;
     for (size_t i = 0; i < s->bytes; i += d->esize) {
         struct element x = load(from + i, d->esize);
-        struct element y = load(to + i, d->esize);
+        struct element y = load(with + i, d->esize);
         if (s->kind == HB_STEP_FOLD_ALL) {
             for (size_t j = 1; j < n; j++) {
                 x = compose(x, load(from + j * s->bytes + i, d->esize), map);

@@ -293,12 +293,12 @@ static int run_waiting(struct hb_coll_team *t, struct hb_op *op,
         if (rc != HPCBOOT_OK) {
             return rc;
         }
-        uint64_t before = t->round;
+        uint64_t before = t->round + t->moves;
         rc = step(t, op, err);
         if (rc != 0) {
             return rc < 0 ? rc : HPCBOOT_OK;
         }
-        if (t->round != before) {
+        if (t->round + t->moves != before) {
             w.began_ns = 0; /* another wait, which may be a short one */
         }
     }

@@ -190,6 +190,7 @@ struct hb_coll_team {
     } part[2];                /* for large rounds, for small ones */
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
+    uint64_t moves;           /* how often a call between nodes went on */
     const void **src;         /* [size] for folds */
     char *fold_room;          /* for ops of the user; made when needed */
     size_t fold_room_size;

@@ -189,7 +189,7 @@ static int take(struct hb_coll_team *t, struct hb_op *op, struct hb_net_op *n)
 static int net_step(struct hb_coll_team *t, struct hb_op *op)
 {
     struct hb_net_op *n = op->net;
-    int rc = HPCBOOT_OK;
+    int rc = HPCBOOT_OK, at = n->at, first = n->first;
     t->want = -1;
     while (rc == HPCBOOT_OK && n->at < n->sched->count) {
         rc = take(t, op, n);
@@ -198,6 +198,7 @@ static int net_step(struct hb_coll_team *t, struct hb_op *op)
     if (rc == HPCBOOT_OK) {
         rc = await(t, n, n->sched->count);
     }
+    t->moves += n->at != at || n->first != first;
     if (rc < 0) {
         t->step_error.code = rc;
     }

@@ -36,8 +36,8 @@
 /* Loads of a line that is in the cache; about a microsecond. */
 #define SPIN_LOADS 64
 /* A peer that has a core of its own and is not here by then does other
- * work, or has been put off its core. */
-#define SPIN_NS (100 * 1000)
+ * work, or has been put off its core, perhaps by this rank. */
+#define SPIN_NS (30 * 1000)
 /* Two context switches of each rank of a crowded node fit in, many times;
  * then the peers do other work, and want the core for it. */
 #define YIELD_NS (500 * 1000)
@@ -51,10 +51,11 @@
 #define NAP_AMONG_NS (250 * 1000)
 #define PARK_FIRST_NS (1000 * 1000)
 #define PARK_MOST_NS (10 * 1000 * 1000)
+#define LOOK_TURNS 8 /* in which something must move, else a wait is long */
 #define STUCK_NS (10 * 1000 * 1000) /* a wait that outsiders may see */
 /* Put off so often a second, a rank shares its core. */
 #define CROWDED_PER_S 50
-#define SAMPLE_NS (20 * 1000 * 1000)
+#define SAMPLE_NS (2 * 1000 * 1000)
 /* A yield that comes back sooner has found nobody to run. */
 #define LONG_YIELD_NS 1500
 #define YIELDS_WEIGHED 4096
@@ -172,9 +173,8 @@ static void count_switches(struct hb_coll_engine *e, int64_t now)
     }
 }
 
-static void yield(struct hb_coll_engine *e)
+static void yield(struct hb_coll_engine *e, int64_t now)
 {
-    int64_t before = e->crowded ? hb_now_ns() : 0;
     if (e->locking) {
         pthread_mutex_unlock(&e->lock);
     }
@@ -185,7 +185,7 @@ static void yield(struct hb_coll_engine *e)
     if (!e->crowded) {
         return;
     }
-    e->long_yields += hb_now_ns() - before > LONG_YIELD_NS;
+    e->long_yields += hb_now_ns() - now > LONG_YIELD_NS;
     if (++e->yields == YIELDS_WEIGHED) {
         if (e->long_yields < YIELDS_WEIGHED / 64) {
             e->crowded = false;
@@ -290,7 +290,7 @@ static void rest(struct hb_wait *w, struct hb_coll_engine *e,
         count_switches(e, now);
     }
     if (waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS)) {
-        yield(e);
+        yield(e, now);
         return;
     }
     if (t != NULL && waited > STUCK_NS) {
@@ -310,7 +310,9 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
     if (mode == HB_COLL_WAIT_SPIN && t != NULL && t->want >= 0 && spin(t)) {
         return HPCBOOT_OK;
     }
-    if (e->active != NULL || e->config.progress != NULL) {
+    /* A blocking call that waits for the network looks there by itself. */
+    bool looks = t != NULL && t->want < 0 && ++w->turns % LOOK_TURNS != 0;
+    if (e->active != NULL || (e->config.progress != NULL && !looks)) {
         if (hb_engine_progress(e) > 0) {
             w->began_ns = 0;
         }

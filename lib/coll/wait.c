@@ -47,8 +47,10 @@
 #define PARK_BUSY_NS (50 * 1000)
 #define PARK_BUSY_MOST_NS (1000 * 1000)
 #define PARK_BUSY_SHARE 8
-/* Messages of ranks of this node wake nobody who waits for the network. */
+/* Messages of ranks of this node wake nobody who waits for the network; what
+ * has taken long already may take a little longer. */
 #define NAP_AMONG_NS (250 * 1000)
+#define NAP_AMONG_SHARE 64
 #define PARK_FIRST_NS (1000 * 1000)
 #define PARK_MOST_NS (10 * 1000 * 1000)
 #define LOOK_TURNS 8 /* in which something must move, else a wait is long */
@@ -125,11 +127,20 @@ static void nap(struct hb_coll_engine *e, int64_t ns)
     }
 }
 
-static void park(struct hb_coll_engine *e, struct hb_coll_team *t, int64_t ns)
+/* Waiting for the network, and for nobody of this node. */
+static bool waits_outside(const struct hb_coll_team *t)
 {
-    if (t == NULL || t->want < 0) {
-        bool alone = e->config.node_size <= 1;
-        nap(e, alone ? ns : (int64_t)hb_min((size_t)ns, NAP_AMONG_NS));
+    return t == NULL || t->want < 0;
+}
+
+/* ns: how long at most, after the time waited already */
+static void park(struct hb_coll_engine *e, struct hb_coll_team *t, int64_t ns,
+                 int64_t waited)
+{
+    if (waits_outside(t)) {
+        int64_t among = waited / NAP_AMONG_SHARE;
+        among = among < NAP_AMONG_NS ? NAP_AMONG_NS : among;
+        nap(e, e->config.node_size <= 1 || ns < among ? ns : among);
         return;
     }
     struct hb_shm_rank *r = &t->ranks[t->me];
@@ -218,14 +229,18 @@ static bool spin(struct hb_coll_team *t)
     return false;
 }
 
-static int64_t park_ns(const struct hb_coll_engine *e, int64_t waited,
+/* All that a rank alone on its node waits for wakes it. */
+static int64_t park_ns(const struct hb_coll_engine *e,
+                       const struct hb_coll_team *t, int64_t waited,
                        int64_t left)
 {
     if (e->active != NULL || e->config.progress != NULL) {
+        int64_t most = e->config.node_size <= 1 && waits_outside(t)
+                           ? PARK_MOST_NS : PARK_BUSY_MOST_NS;
         int64_t busy = waited / PARK_BUSY_SHARE;
-        busy = busy > PARK_BUSY_MOST_NS ? PARK_BUSY_MOST_NS
-               : busy < PARK_BUSY_NS    ? PARK_BUSY_NS
-                                        : busy;
+        busy = busy > most           ? most
+               : busy < PARK_BUSY_NS ? PARK_BUSY_NS
+                                     : busy;
         return left < busy ? left : busy;
     }
     int64_t ns = waited / 2 < PARK_FIRST_NS  ? PARK_FIRST_NS
@@ -299,7 +314,7 @@ static void rest(struct hb_wait *w, struct hb_coll_engine *e,
     if (waited > STUCK_NS) {
         tell(e, t, w->began_ns);
     }
-    park(e, t, park_ns(e, waited, left));
+    park(e, t, park_ns(e, t, waited, left), waited);
 }
 
 /* One turn of a wait: 0 to look again, or why there is no point in it. */

@@ -104,8 +104,13 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);
 int hb_tcp_progress(struct hb_tcp *t);
-/* 1: sleep until one of fds is readable; 0: there is something to do. */
-int hb_tcp_arm_idle(struct hb_tcp *t, int fds[2]);
+/* What a sleeper may rely on. */
+enum hb_idle {
+    HB_IDLE_NOT,     /* something has come */
+    HB_IDLE_BRIEFLY, /* UCX is at something that no descriptor tells of */
+    HB_IDLE_LONG     /* one of fds becomes readable when something comes */
+};
+enum hb_idle hb_tcp_arm_idle(struct hb_tcp *t, int fds[2]);
 const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
                              size_t size);
 int hb_tcp_busy(const struct hb_tcp *t); /* something is not written yet */

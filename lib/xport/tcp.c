@@ -21,6 +21,7 @@
 #define HOT_TURNS 4
 /* An address that drops packets is given up; another may answer. */
 #define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
+#define ARM_TRIES 3 /* what arming meets is often gone after one progress */
 #define PATIENCE_MOST 4u /* doublings of that for an answer */
 
 static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
@@ -365,12 +366,19 @@ int hb_tcp_progress(struct hb_tcp *t)
     return moved;
 }
 
-int hb_tcp_arm_idle(struct hb_tcp *t, int fds[2])
+enum hb_idle hb_tcp_arm_idle(struct hb_tcp *t, int fds[2])
 {
     fds[0] = t->epoll_fd;
     fds[1] = t->ucx != NULL ? hb_ucx_event_fd(t->ucx) : -1;
-    return t->ucx == NULL ||
-           (hb_ucx_progress(t->ucx) == 0 && hb_ucx_arm(t->ucx));
+    for (int i = 0; t->ucx != NULL && i < ARM_TRIES; i++) {
+        if (hb_ucx_progress(t->ucx) > 0) {
+            return HB_IDLE_NOT;
+        }
+        if (fds[1] >= 0 && hb_ucx_arm(t->ucx)) {
+            return HB_IDLE_LONG;
+        }
+    }
+    return t->ucx == NULL ? HB_IDLE_LONG : HB_IDLE_BRIEFLY;
 }
 
 /* The connection that we opened; else the one that the peer has. */

@@ -16,6 +16,7 @@
 #include "lib/xport/impl.h"
 
 #define FLUSH_NAP_MS 1
+#define BRIEFLY_NS (100 * 1000)
 /* A peer that reads no more has no wish for what is left. */
 #define FLUSH_NS ((int64_t)5 * 1000 * 1000 * 1000)
 
@@ -215,15 +216,18 @@ int hb_xport_progress(struct hb_xport *x)
 
 void hb_xport_idle(struct hb_xport *x, int64_t ns)
 {
-    struct timespec ts = {ns / 1000000000, ns % 1000000000};
-    int fds[2] = {-1, -1}, sleeps = 1;
+    enum hb_idle idle = HB_IDLE_LONG;
+    int fds[2] = {-1, -1};
 
     if (x->tcp != NULL) {
         pthread_mutex_lock(&x->lock);
-        sleeps = hb_tcp_arm_idle(x->tcp, fds);
+        idle = hb_tcp_arm_idle(x->tcp, fds);
         pthread_mutex_unlock(&x->lock);
     }
-    if (sleeps) {
+    if (idle != HB_IDLE_NOT) {
+        int64_t most = idle == HB_IDLE_LONG || ns < BRIEFLY_NS ? ns
+                                                               : BRIEFLY_NS;
+        struct timespec ts = {most / 1000000000, most % 1000000000};
         struct pollfd p[] = {{.fd = fds[0], .events = POLLIN},
                              {.fd = fds[1], .events = POLLIN}};
 

@@ -180,6 +180,20 @@ netem_or_skip() {
     grep -q '^rank 1: .* turns' "$BATS_TEST_TMPDIR/out"
 }
 
+@test "ranks that wait for another host leave the CPU to others" {
+    local t ms
+    for t in tcp ucx; do
+        [ $t = tcp ] || [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || continue
+        run by $t -H pod-0,pod-1,pod-2:2 "$net" idle 1
+        ended_with 0
+        while read -r ms; do
+            [ "$ms" -lt 500 ] || { echo "$output"; false; }
+        done < <(sed -n 's/.* waited 2000 ms by \([0-9]*\) ms.*/\1/p' \
+            <<< "$output")
+        says '^rank 3 has waited 2000 ms'
+    done
+}
+
 @test "a host that is slow" {
     "$podlab" limit 1 0.1 || skip "no CPU quota here"
     run by tcp -H pod-0,pod-1,pod-2 "$net" soak 1 9

@@ -232,10 +232,10 @@ static int seconds(uint64_t *rng, int n)
 
     fds = descriptors();
     done += run_for(rng, n);
+    printf("rank %d: from %ld KiB and %d descriptors to %ld and %d\n",
+           hpcboot_rank(), kib, fds, resident_kib(), descriptors());
     if (descriptors() > fds || resident_kib() > kib + GROWTH_KIB) {
-        fprintf(stderr, "rank %d: from %ld KiB and %d descriptors to %ld and "
-                "%d\n", hpcboot_rank(), kib, fds, resident_kib(),
-                descriptors());
+        fprintf(stderr, "rank %d: it grows\n", hpcboot_rank());
         exit(1);
     }
     return done;

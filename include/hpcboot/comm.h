@@ -79,7 +79,9 @@ int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
  * a test or wait reports it complete, which frees it and sets the pointer to
  * NULL, or, when it is persistent, makes it ready for hpcboot_start. The
  * outcome of the operation is the return value of that test or wait. NULL is
- * a complete request. */
+ * a complete request. Every call that waits or tests, of whatever kind, moves
+ * on all that this rank has started (but hpcboot_fence over a bootstrap of the
+ * caller's own). */
 struct hpcboot_request;
 
 int hpcboot_start(struct hpcboot_request *request, struct hpcboot_error *err);

@@ -47,6 +47,7 @@ struct api_user_op {
 struct api_state {
     _Atomic int phase;
     pthread_mutex_t lock; /* of everything here but coll's own */
+    pthread_mutex_t rdzv_lock; /* of the launcher's client, which may wait */
     int threads;
     struct hb_rdzv *rdzv;
     struct hb_segment *memory; /* rdzv's */

@@ -51,10 +51,10 @@ int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                      "bytes", call, key, size);
     }
     if (rc == 0) {
-        pthread_mutex_lock(&hb_api.lock);
+        pthread_mutex_lock(&hb_api.rdzv_lock);
         rc = hb_api.rdzv->ops->put(hb_api.rdzv, scope == HPCBOOT_SCOPE_NODE,
                                    key, (struct hb_bytes){value, size}, err);
-        pthread_mutex_unlock(&hb_api.lock);
+        pthread_mutex_unlock(&hb_api.rdzv_lock);
     }
     return rc;
 }
@@ -78,10 +78,10 @@ int hpcboot_get(int rank, const char *key, void **value_out, size_t *size_out,
     if (rc < 0) {
         return rc;
     }
-    pthread_mutex_lock(&hb_api.lock);
+    pthread_mutex_lock(&hb_api.rdzv_lock);
     rc = hb_api.rdzv->ops->get(hb_api.rdzv, (uint32_t)rank, key, &value, &size,
                                err);
-    pthread_mutex_unlock(&hb_api.lock);
+    pthread_mutex_unlock(&hb_api.rdzv_lock);
     if (rc == 0) {
         *value_out = value;
         if (size_out != NULL) {
@@ -107,12 +107,12 @@ int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
     if (rc < 0) {
         return rc;
     }
-    pthread_mutex_lock(&hb_api.lock);
+    pthread_mutex_lock(&hb_api.rdzv_lock);
     hb_api_shows(HB_WAITS_FENCE);
     rc = hb_api.rdzv->ops->fence(hb_api.rdzv, scope == HPCBOOT_SCOPE_NODE,
                                  (flags & HPCBOOT_COLLECT) != 0,
                                  hb_api_deadline(timeout_ms), err);
     hb_api_shows(HB_WAITS_NOT);
-    pthread_mutex_unlock(&hb_api.lock);
+    pthread_mutex_unlock(&hb_api.rdzv_lock);
     return rc;
 }

@@ -63,6 +63,18 @@ static int check_place(const char *call, const void *out,
                                      "for the request is NULL", call);
 }
 
+/* Long messages need their sender as they go: who waits is to look. */
+static void note_message(int world_rank)
+{
+    struct hb_coll_node_page *page = hb_segment_page(hb_api.memory);
+
+    if (page != NULL && world_rank != hb_api.rank &&
+        atomic_load_explicit(&page->messages, memory_order_relaxed) == 0 &&
+        hpcboot_node_of(world_rank) == hb_api.node) {
+        atomic_store(&page->messages, 1);
+    }
+}
+
 static int rank_in(const struct hpcboot_team *team, int world)
 {
     return team->rank_of == NULL ? world : team->rank_of[world];
@@ -130,6 +142,7 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
         rc = hb_api_peer_dead(team, team->world[dest], err);
     }
     if (rc == 0) {
+        note_message(team->world[dest]);
         rc = hb_xport_send(hb_api.xport, team->world[dest], 2 * team->context,
                            (uint64_t)tag, data, size, &m, err);
     }

@@ -44,8 +44,16 @@ static int is_active(const struct hpcboot_request *r)
 /* 1 done, 0 under way, negative: its outcome. */
 static int look(struct hpcboot_request *r, struct hpcboot_error *err)
 {
-    return r->coll != NULL ? hb_coll_test(r->coll, err)
-                           : hb_api_message_test(r, err);
+    int rc;
+
+    if (r->coll != NULL) {
+        return hb_coll_test(r->coll, err);
+    }
+    rc = hb_api_message_test(r, err);
+    if (rc == 0) { /* its sender may wait for our part of a collective */
+        (void)hb_coll_progress_requests(hb_api.engine);
+    }
+    return rc;
 }
 
 /* It is over: the handle goes, unless it can be started again. */
@@ -113,16 +121,23 @@ struct one {
     struct hpcboot_error *err;
 };
 
+/* Not ready; but when something has moved, more is on its way. */
+static int awake_since(uint64_t moves)
+{
+    return hb_xport_moves(hb_api.xport) != moves ? HB_COLL_MOVED : 0;
+}
+
 /* A message mostly comes at once: the pause in between costs more. */
 static int one_ready(void *arg)
 {
     struct one *o = arg;
+    uint64_t before = hb_xport_moves(hb_api.xport);
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < LOOKS; i++) {
         rc = look(o->request, o->err);
     }
-    return rc;
+    return rc == 0 ? awake_since(before) : rc;
 }
 
 /* 1, or the outcome; ERR_TIMED_OUT with *under_way: it goes on. */
@@ -165,6 +180,7 @@ struct some {
 static int some_ready(void *arg)
 {
     struct some *s = arg;
+    uint64_t before = hb_xport_moves(hb_api.xport);
 
     for (size_t i = 0; i < s->n; i++) {
         if (is_active(s->requests[i])) {
@@ -177,7 +193,7 @@ static int some_ready(void *arg)
             }
         }
     }
-    return 0;
+    return awake_since(before);
 }
 
 int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,

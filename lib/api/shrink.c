@@ -253,9 +253,9 @@ static void leave_out_the_dead(const struct hb_team_plan *plan)
         }
     }
     free(in);
-    pthread_mutex_lock(&hb_api.lock);
+    pthread_mutex_lock(&hb_api.rdzv_lock);
     hb_rdzv_set_members(hb_api.rdzv, plan->context, dead, n);
-    pthread_mutex_unlock(&hb_api.lock);
+    pthread_mutex_unlock(&hb_api.rdzv_lock);
 }
 
 static void remember_root(struct hpcboot_team *t, const struct root *root,

@@ -20,7 +20,8 @@
 #define INIT_TIMEOUT_MS 300000 /* a large job's nodes boot one after another */
 #define FIRST_CONTEXT 16u /* below: world, node team, and what may come */
 
-struct api_state hb_api = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct api_state hb_api = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                           .rdzv_lock = PTHREAD_MUTEX_INITIALIZER};
 
 int hb_api_ready(const char *call, struct hpcboot_error *err)
 {
@@ -57,6 +58,11 @@ int64_t hb_api_deadline(int timeout_ms)
 static int net_progress(void *ctx)
 {
     return hb_xport_progress(hb_api.xport);
+}
+
+static int work(void)
+{
+    return hb_coll_progress_if_any(hb_api.engine);
 }
 
 static void net_idle(void *ctx, int64_t ns)
@@ -171,7 +177,8 @@ static int open_engines(struct hpcboot_error *err)
     config.check = flag("HPCBOOT_CHECK");
     config.alive = hb_api_alive;
     config.stuck = hb_api_stuck;
-    config.progress = s->nodes > 1 ? net_progress : NULL;
+    config.progress = net_progress;
+    config.node_only = s->nodes == 1;
     config.idle = s->nodes > 1 ? net_idle : NULL;
     config.net_wish = getenv("HPCBOOT_COLL_NET");
     if (config.page != NULL) {
@@ -184,6 +191,9 @@ static void close_all(void)
 {
     struct api_state *s = &hb_api;
 
+    if (s->rdzv != NULL) {
+        s->rdzv->work = NULL;
+    }
     hb_api_teams_close();
     hb_coll_destroy(s->engine);
     s->engine = NULL;
@@ -232,6 +242,7 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
     }
     if (rc == 0) {
         tell(hb_xport_warning(hb_api.xport));
+        hb_api.rdzv->work = work;
         rc = hb_api_teams_open(err);
     }
     if (rc < 0) {

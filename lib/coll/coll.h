@@ -18,6 +18,7 @@
  * team: its sequence numbers no longer agree with its peers'. A usage error
  * leaves the team as it was. */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,6 +64,9 @@ struct hb_coll_node_page {
     _Alignas(128) _Atomic uint32_t changes;
     _Alignas(128) _Atomic uint32_t wait_mode; /* enum hb_coll_wait */
     _Atomic uint32_t crowded; /* ranks that find their core is shared */
+    /* Not 0 once ranks of this node have sent each other messages of the
+     * user's: who waits looks after those then, too. */
+    _Atomic uint32_t messages;
     _Alignas(128) _Atomic uint32_t model_state; /* hb_coll_model_share */
     struct hb_coll_model model;
 };
@@ -109,6 +113,7 @@ struct hb_coll_config {
     /* Moves the network on; called now and then while waiting, also by
      * hb_coll_progress. > 0: something moved. NULL: there is no network. */
     int (*progress)(void *ctx);
+    bool node_only; /* it moves messages of this node alone */
     /* Sleeps until the network has something to move on, `ns` at most. NULL:
      * nothing tells, so naps stay short. */
     void (*idle)(void *ctx, int64_t ns);
@@ -224,9 +229,16 @@ void hb_coll_req_destroy(struct hb_coll_req *req);
 
 /* Moves on whatever is under way on this engine; > 0: something moved. */
 int hb_coll_progress(struct hb_coll_engine *engine);
+/* As above, or negative: nothing is under way, and no message can come. */
+int hb_coll_progress_if_any(struct hb_coll_engine *engine);
+/* As hb_coll_progress where requests are under way; elsewhere it costs next to
+ * nothing. */
+int hb_coll_progress_requests(struct hb_coll_engine *engine);
 /* Waits as collectives wait, until ready(arg) returns non-zero (which is
  * returned) or the deadline passes (HPCBOOT_ERR_TIMED_OUT). For tagged
- * messages and the like. deadline_ns 0 or HB_NEVER: none. */
+ * messages and the like; of one that is on its way ready says HB_COLL_MOVED,
+ * and the wait stays awake. deadline_ns 0 or HB_NEVER: none. */
+#define HB_COLL_MOVED INT_MAX
 int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
                        void *arg, int64_t deadline_ns,
                        struct hpcboot_error *err);

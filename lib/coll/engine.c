@@ -243,7 +243,7 @@ static int advance(struct hb_coll_team *t)
 int hb_engine_progress(struct hb_coll_engine *e)
 {
     int moved = 0;
-    if (e->config.progress != NULL) {
+    if (hb_engine_has_messages(e)) {
         moved = e->config.progress(e->config.ctx);
     }
     for (struct hb_coll_team *t = e->active, *next; t != NULL; t = next) {
@@ -257,6 +257,21 @@ int hb_coll_progress(struct hb_coll_engine *engine)
 {
     enter(engine);
     return leave(engine, hb_engine_progress(engine));
+}
+
+int hb_coll_progress_if_any(struct hb_coll_engine *engine)
+{
+    enter(engine);
+    return leave(engine, engine->active != NULL ||
+                                 hb_engine_has_messages(engine)
+                             ? hb_engine_progress(engine) : -1);
+}
+
+int hb_coll_progress_requests(struct hb_coll_engine *engine)
+{
+    enter(engine);
+    return leave(engine, engine->active != NULL ? hb_engine_progress(engine)
+                                                : 0);
 }
 
 static int64_t deadline_of(const struct hb_coll_team *t, int timeout_ms)
@@ -546,6 +561,10 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
                                                                : deadline_ns};
     for (;;) {
         int rc = ready(arg);
+        if (rc == HB_COLL_MOVED) {
+            w.began_ns = 0;
+            rc = 0;
+        }
         if (rc == 0) {
             enter(engine);
             rc = leave(engine, hb_wait_pause(&w, engine, NULL, err));

@@ -341,4 +341,12 @@ int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
 /* engine.c */
 int hb_engine_progress(struct hb_coll_engine *e);
 
+/* Whether there may be messages to look after while waiting. */
+static inline bool hb_engine_has_messages(const struct hb_coll_engine *e)
+{
+    return e->config.progress != NULL &&
+           (!e->config.node_only ||
+            atomic_load_explicit(&e->page->messages, memory_order_relaxed));
+}
+
 #endif

@@ -234,7 +234,7 @@ static int64_t park_ns(const struct hb_coll_engine *e,
                        const struct hb_coll_team *t, int64_t waited,
                        int64_t left)
 {
-    if (e->active != NULL || e->config.progress != NULL) {
+    if (e->active != NULL || hb_engine_has_messages(e)) {
         int64_t most = e->config.node_size <= 1 && waits_outside(t)
                            ? PARK_MOST_NS : PARK_BUSY_MOST_NS;
         int64_t busy = waited / PARK_BUSY_SHARE;
@@ -327,7 +327,7 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
     }
     /* A blocking call that waits for the network looks there by itself. */
     bool looks = t != NULL && t->want < 0 && ++w->turns % LOOK_TURNS != 0;
-    if (e->active != NULL || (e->config.progress != NULL && !looks)) {
+    if (e->active != NULL || (hb_engine_has_messages(e) && !looks)) {
         if (hb_engine_progress(e) > 0) {
             w->began_ns = 0;
         }

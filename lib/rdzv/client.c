@@ -9,13 +9,45 @@
 
 #include "lib/rdzv/client.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 /* Of addresses, not of memory: what nobody touches is not allocated. */
 #define HEAP_MB 8192u
 #define HEAP_MB_MAX (1u << 24)
+
+/* Between two looks at what else is under way; longer while nothing moves. */
+#define WORK_MOST_MS 16
+
+int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    int pause_ms = 0;
+
+    for (;;) {
+        int moved = r->work != NULL ? r->work() : -1, rc;
+        int64_t left = hb_deadline_left_ms(deadline_ns);
+        int ms = left > INT32_MAX ? -1 : (int)left;
+
+        pause_ms = moved > 0                     ? 0
+                   : pause_ms >= WORK_MOST_MS / 2 ? WORK_MOST_MS
+                                                  : 2 * pause_ms + 1;
+        if (moved >= 0 && (ms < 0 || pause_ms < ms)) {
+            ms = pause_ms;
+        }
+        rc = poll(&p, 1, ms);
+        if (rc > 0 || (rc == 0 && left <= ms)) {
+            return rc;
+        }
+        if (rc < 0 && errno != EINTR) {
+            return 1; /* the read will say what it is */
+        }
+    }
+}
 
 size_t hb_rdzv_heap_bytes(void)
 {

@@ -41,7 +41,15 @@ struct hb_rdzv {
      * goes on without. */
     uint32_t members;
     uint32_t *dead, n_dead; /* dead is freed with r */
+    /* Called again and again while a call waits for other ranks, which may
+     * need this one meanwhile: > 0: something moved; 0: nothing; negative:
+     * there is nothing to be moved. NULL: as if negative. */
+    int (*work)(void);
 };
+
+/* Until the descriptor has one of `events`, or the moment comes (then 0); works
+ * in between. */
+int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns);
 
 /* What a client needs of the layers above. */
 struct hb_rdzv_spec {

@@ -50,15 +50,7 @@ struct answer {
 
 static int wait_for(struct native *n, short events, struct hpcboot_error *err)
 {
-    struct pollfd p = {.fd = n->fd, .events = events};
-    int64_t left;
-    int rc;
-
-    do {
-        left = hb_deadline_left_ms(n->deadline_ns);
-        rc = poll(&p, 1, left > INT32_MAX ? -1 : (int)left);
-    } while (rc < 0 && errno == EINTR);
-    if (rc == 0) {
+    if (hb_rdzv_poll(&n->r, n->fd, events, n->deadline_ns) == 0) {
         return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "the other ranks have not "
                        "come before the deadline");
     }

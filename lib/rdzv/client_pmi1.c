@@ -44,14 +44,8 @@ struct pmi1 {
 
 static int wait_readable(struct pmi1 *p, struct hpcboot_error *err)
 {
-    struct pollfd e = {.fd = p->fd, .events = POLLIN};
-    int64_t left;
-    int rc;
+    int rc = hb_rdzv_poll(&p->f.r, p->fd, POLLIN, p->deadline_ns);
 
-    do {
-        left = hb_deadline_left_ms(p->deadline_ns);
-        rc = poll(&e, 1, left > INT32_MAX ? -1 : (int)left);
-    } while (rc < 0 && errno == EINTR);
     return rc > 0 ? 0 : hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "PMI-1: the other "
                                 "ranks have not come before the deadline");
 }

@@ -58,7 +58,7 @@ static int pmix_sync(struct hb_foreign *f, uint32_t round, int collect,
     struct pmix *p = (struct pmix *)f;
     int64_t left = hb_deadline_left_ms(deadline_ns) / MS_PER_S + 1;
     int rc = p->lib->fence(1, deadline_ns == HB_NEVER || left > INT32_MAX
-                                  ? 0 : (int)left);
+                                  ? 0 : (int)left, f->r.work);
 
     return rc == 0 ? 0 : failed(p, rc, "fence", err);
 }
@@ -83,7 +83,7 @@ static int pmix_fetch(struct hb_foreign *f, uint32_t rank, uint32_t round,
 static int pmix_finalize(struct hb_foreign *f, struct hpcboot_error *err)
 {
     struct pmix *p = (struct pmix *)f;
-    int rc = p->lib->fence(0, 0);
+    int rc = p->lib->fence(0, 0, f->r.work);
 
     return rc == 0 ? 0 : failed(p, rc, "the last fence", err);
 }

@@ -6,8 +6,15 @@
 #include "lib/rdzv/pmixlib.h"
 
 #include <pmix.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000L
+/* Between two looks at what else is under way: something, nothing. */
+#define LEAST_NS 1000000L
+#define MOST_NS 100000000L
 
 static pmix_proc_t self;
 
@@ -43,8 +50,39 @@ static int lib_put(const char *key, const void *data, size_t len)
     return rc == PMIX_SUCCESS ? PMIx_Commit() : rc;
 }
 
-static int lib_fence(int collect, int timeout_s)
+struct fence {
+    sem_t done;
+    pmix_status_t status;
+};
+
+/* On a thread of libpmix's. */
+static void on_fence(pmix_status_t status, void *arg)
 {
+    struct fence *f = arg;
+
+    f->status = status;
+    sem_post(&f->done);
+}
+
+static void wait_for(struct fence *f, int (*work)(void))
+{
+    int rc;
+
+    do {
+        int moved = work != NULL ? work() : -1;
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += moved > 0 ? 0 : moved < 0 ? MOST_NS : LEAST_NS;
+        until.tv_sec += until.tv_nsec / NS_PER_S;
+        until.tv_nsec %= NS_PER_S;
+        rc = sem_timedwait(&f->done, &until);
+    } while (rc < 0);
+}
+
+static int lib_fence(int collect, int timeout_s, int (*work)(void))
+{
+    struct fence f;
     pmix_proc_t all;
     pmix_info_t info[2];
     bool yes = collect != 0;
@@ -53,7 +91,15 @@ static int lib_fence(int collect, int timeout_s)
     PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &timeout_s, PMIX_INT);
-    rc = PMIx_Fence(&all, 1, info, timeout_s > 0 ? 2 : 1);
+    sem_init(&f.done, 0, 0);
+    rc = PMIx_Fence_nb(&all, 1, info, timeout_s > 0 ? 2 : 1, on_fence, &f);
+    if (rc == PMIX_SUCCESS) {
+        wait_for(&f, work);
+        rc = f.status;
+    } else if (rc == PMIX_OPERATION_SUCCEEDED) {
+        rc = PMIX_SUCCESS;
+    }
+    sem_destroy(&f.done);
     PMIX_INFO_DESTRUCT(&info[0]);
     PMIX_INFO_DESTRUCT(&info[1]);
     return rc;

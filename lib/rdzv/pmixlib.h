@@ -12,7 +12,9 @@
 struct hb_pmixlib {
     int (*init)(uint32_t *rank_out, uint32_t *size_out);
     int (*put)(const char *key, const void *data, size_t len);
-    int (*fence)(int collect, int timeout_s); /* 0: no deadline */
+    /* timeout_s 0: no deadline. work (may be NULL) is called meanwhile, as in
+     * struct hb_rdzv. */
+    int (*fence)(int collect, int timeout_s, int (*work)(void));
     /* *data_out: free() it. */
     int (*get)(uint32_t rank, const char *key, void **data_out,
                size_t *len_out);

@@ -4,6 +4,7 @@
 #define HB_XPORT_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "lib/xport/xport.h"
 
@@ -54,6 +55,7 @@ struct hb_xport {
     uint32_t cells;             /* of each ring */
     struct hb_tcp *tcp; /* NULL: one node */
     uint64_t next_id;
+    _Atomic uint64_t moves;
 };
 
 /* match.c */

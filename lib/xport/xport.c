@@ -201,7 +201,19 @@ static int progress(struct hb_xport *x)
 {
     int moved = hb_ring_progress(x);
 
-    return x->tcp != NULL ? moved + hb_tcp_progress(x->tcp) : moved;
+    moved += x->tcp != NULL ? hb_tcp_progress(x->tcp) : 0;
+    if (moved > 0) { /* under the lock */
+        atomic_store_explicit(
+            &x->moves,
+            atomic_load_explicit(&x->moves, memory_order_relaxed) + 1,
+            memory_order_relaxed);
+    }
+    return moved;
+}
+
+uint64_t hb_xport_moves(const struct hb_xport *x)
+{
+    return atomic_load_explicit(&x->moves, memory_order_relaxed);
 }
 
 int hb_xport_progress(struct hb_xport *x)

@@ -86,6 +86,8 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
 /* Gives a request up; its buffer is free at once. */
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req);
 int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
+/* How often something has moved. */
+uint64_t hb_xport_moves(const struct hb_xport *x);
 /* Sleeps until a message from another node may have come, or can leave; `ns`
  * at most. Messages within the node wake nobody. */
 void hb_xport_idle(struct hb_xport *x, int64_t ns);

@@ -62,6 +62,34 @@ END
     says '^rank 2 of 3'
 }
 
+# mix RANKS SEED [HBRUN'S WORDS...]
+mix() {
+    local ranks=$1 seed=$2
+    shift 2
+    echo "seed $seed"
+    run hb -n "$ranks" "$@" "$HB_BUILDDIR/tests/cli/apimix" "$seed" 200
+    ended_with 0
+    [ "$(grep -c '^200 steps$' <<< "$output")" = "$ranks" ]
+}
+
+@test "random programs of everything at once" {
+    mix 2 1
+    mix 3 2
+    mix 5 3
+    mix 3 4 -x HPCBOOT_CHECK=1
+    if [ "${HB_LONG:-no}" = yes ]; then
+        for seed in $(seq 3000 3060); do mix $((seed % 8 + 2)) "$seed"; done
+    fi
+    nothing_left
+}
+
+@test "random programs under mpiexec of MPICH" {
+    need mpiexec.mpich
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 3 \
+        "$HB_BUILDDIR/tests/cli/apimix" 5 150
+    ended_with 0
+}
+
 @test "every function used wrongly: an error with text" {
     misuse=$HB_BUILDDIR/tests/cli/apimisuse
     diff <("$misuse" names | sort) \

@@ -21,6 +21,11 @@ tests_cli_apistorm_SOURCES = tests/cli/apistorm.c
 tests_cli_apistorm_LDADD = libhpcboot.la
 tests_cli_apistorm_LDFLAGS = $(AM_LDFLAGS) -no-install
 
+check_PROGRAMS += tests/cli/apimix
+tests_cli_apimix_SOURCES = tests/cli/apimix.c
+tests_cli_apimix_LDADD = libhpcboot.la
+tests_cli_apimix_LDFLAGS = $(AM_LDFLAGS) -no-install
+
 check_PROGRAMS += tests/cli/mismatch
 tests_cli_mismatch_SOURCES = tests/cli/mismatch.c
 tests_cli_mismatch_LDADD = libhpcboot.la

@@ -68,6 +68,18 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+@test "random programs of everything at once, on three hosts" {
+    mix() { # SEED HOSTS
+        echo "seed $1"
+        run pod_hb -H "$2" "$HB_BUILDDIR/tests/cli/apimix" "$1" 150
+        ended_with 0
+    }
+    mix 61 pod-0:2,pod-1:1,pod-2:2
+    if [ "${HB_LONG:-no}" = yes ]; then
+        for seed in $(seq 4000 4030); do mix "$seed" pod-0:2,pod-1:2,pod-2:2; done
+    fi
+}
+
 @test "a host is lost: the others shrink, put, fence and get" {
     pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
         -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive

@@ -14,7 +14,7 @@
  *
  *     pair HOST CONNECT MIN MAX KBPS    fail HOST short|large TEXT
  *     verb NAME HOST NS                 noverb NAME HOST TEXT
- *     count NAME N                      by TEXT
+ *     by HOST TRANSPORT DETAIL          count NAME N
  *     error TEXT
  *
  * They come from another host, so each is checked as it is taken. */
@@ -95,13 +95,14 @@ void hb_traffic_destroy(struct hb_traffic *t)
 {
     for (size_t i = 0; i < t->n_cells; i++) {
         free(t->cells[i].failed);
+        free(t->cells[i].transport);
+        free(t->cells[i].detail);
         for (int v = 0; v < HB_VERBS; v++) {
             free(t->cells[i].verb_failed[v]);
         }
     }
     for (uint32_t i = 0; i < t->n; i++) {
         free(t->hosts[i].error);
-        free(t->hosts[i].transport);
     }
     free(t->cells);
     free(t->hosts);
@@ -237,7 +238,13 @@ static int take_count(const struct line *l)
 
 static int take_by(const struct line *l)
 {
-    replace(&l->t->hosts[l->host].transport, l->words[1]);
+    struct hb_traffic_cell *c = peer_cell(l, 1);
+
+    if (c == NULL || l->words[2][0] == '\0') {
+        return -1;
+    }
+    replace(&c->transport, l->words[2]);
+    replace(&c->detail, l->words[3]);
     return 0;
 }
 
@@ -254,7 +261,7 @@ static const struct {
 } kinds[] = {
     {"pair", 6, take_pair}, {"fail", 4, take_fail},
     {"verb", 4, take_verb}, {"noverb", 4, take_no_verb},
-    {"count", 3, take_count}, {"by", 2, take_by}, {"error", 2, take_error},
+    {"count", 3, take_count}, {"by", 4, take_by}, {"error", 2, take_error},
 };
 
 static int take_line(struct hb_traffic *t, uint32_t host, char *text)

@@ -47,6 +47,7 @@ struct hb_traffic_cell { /* from one host to another; 0: not measured */
     uint64_t kbps;  /* 1,000 bytes a second, there */
     char *failed;   /* NULL: it went well */
     int large_only; /* short messages went well */
+    char *transport, *detail; /* hpcboot_transport_of; NULL: nothing came */
     uint64_t verb_ns[HB_VERBS]; /* there and back */
     char *verb_failed[HB_VERBS];
     unsigned slow; /* HB_SLOW_*, by hb_traffic_judge */
@@ -57,7 +58,6 @@ struct hb_traffic_host {
     uint64_t segments, repeated; /* TCP, during the probes */
     uint64_t packets, lost;      /* of its RDMA devices */
     char *error;                 /* its probe could not run */
-    char *transport;             /* what carried its messages */
 };
 
 struct hb_traffic {

@@ -91,6 +91,36 @@ static size_t count_verb(const struct hb_traffic *t, int verb, size_t *failed)
     return good;
 }
 
+static int has(const struct hb_strv *v, const char *text)
+{
+    size_t i = 0;
+
+    while (i < v->n && strcmp(v->v[i], text) != 0) {
+        i++;
+    }
+    return i < v->n;
+}
+
+/* The transports of all cells, or of those of one host, each once. */
+static void put_transports(const struct hb_traffic *t, uint32_t from,
+                           const char *before, struct hb_str *out)
+{
+    struct hb_strv seen = HB_STRV_INIT;
+
+    for (size_t i = 0; i < t->n_cells; i++) {
+        const struct hb_traffic_cell *c = &t->cells[i];
+
+        if (c->transport != NULL &&
+            (from == HB_TRAFFIC_NOBODY || c->from == from) &&
+            !has(&seen, c->transport)) {
+            hb_str_putf(out, "%s%s", seen.n == 0 ? before : ", ",
+                        c->transport);
+            hb_strv_push(&seen, c->transport);
+        }
+    }
+    hb_strv_destroy(&seen);
+}
+
 void hb_traffic_text(const struct hb_traffic *t, struct hb_str *out)
 {
     size_t failed;
@@ -100,9 +130,7 @@ void hb_traffic_text(const struct hb_traffic *t, struct hb_str *out)
     }
     hb_str_putf(out, "traffic: %zu directions in %u rounds", t->n_cells,
                 t->rounds);
-    if (t->hosts[0].transport != NULL) {
-        hb_str_putf(out, " by %s", t->hosts[0].transport);
-    }
+    put_transports(t, HB_TRAFFIC_NOBODY, " by ", out);
     hb_str_putf(out, "; median %.0f us there and back, ",
                 (double)t->latency_ns / 1e3);
     hb_traffic_rate(t->kbps, out);
@@ -159,23 +187,31 @@ static void json_cell(const struct hb_traffic *t,
     hb_json_real(j, "latency_us", (double)c->min_ns / 1e3);
     hb_json_real(j, "latency_max_us", (double)c->max_ns / 1e3);
     hb_json_real(j, "mb_per_s", (double)c->kbps / 1e3);
+    hb_json_str(j, "transport", c->transport);
+    hb_json_str(j, "detail", c->detail);
     hb_json_str(j, "failed", c->failed);
     json_slow(c, j);
     json_verbs(c, j);
     hb_json_end_object(j);
 }
 
-static void json_host(const struct hb_traffic_host *h, struct hb_json *j)
+static void json_host(const struct hb_traffic *t, uint32_t i,
+                      struct hb_json *j)
 {
+    const struct hb_traffic_host *h = &t->hosts[i];
+    struct hb_str by = HB_STR_INIT;
+
+    put_transports(t, i, "", &by);
     hb_json_object(j, NULL);
     hb_json_str(j, "name", h->name);
-    hb_json_str(j, "transport", h->transport);
+    hb_json_str(j, "transport", by.s);
     hb_json_int(j, "tcp_segments", (int64_t)h->segments);
     hb_json_int(j, "tcp_repeated", (int64_t)h->repeated);
     hb_json_int(j, "rdma_packets", (int64_t)h->packets);
     hb_json_int(j, "rdma_lost", (int64_t)h->lost);
     hb_json_str(j, "error", h->error);
     hb_json_end_object(j);
+    hb_str_destroy(&by);
 }
 
 void hb_traffic_json(const struct hb_traffic *t, struct hb_json *j)
@@ -186,7 +222,7 @@ void hb_traffic_json(const struct hb_traffic *t, struct hb_json *j)
     hb_json_real(j, "mb_per_s", (double)t->kbps / 1e3);
     hb_json_array(j, "hosts");
     for (uint32_t i = 0; i < t->n; i++) {
-        json_host(&t->hosts[i], j);
+        json_host(t, i, j);
     }
     hb_json_end_array(j);
     hb_json_array(j, "pairs");

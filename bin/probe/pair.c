@@ -138,6 +138,17 @@ static void tell_failed(const struct meeting *m, const char *what,
     hb_str_putf(report, "fail %d %s %s\n", m->peer, what, text);
 }
 
+static void tell_transport(int peer, struct hb_str *report)
+{
+    struct hpcboot_transport by = HPCBOOT_TRANSPORT_INIT;
+
+    if (hpcboot_transport_of(peer, &by, NULL) == 0 &&
+        strcmp(by.name, "none") != 0) {
+        by.detail[strcspn(by.detail, "\n")] = '\0';
+        hb_str_putf(report, "by %d %s %s\n", peer, by.name, by.detail);
+    }
+}
+
 int pair_meet(const struct pair_plan *plan, int round, int peer,
               struct hb_str *report)
 {
@@ -161,6 +172,7 @@ int pair_meet(const struct pair_plan *plan, int round, int peer,
                                                                 : 0),
                     (unsigned long long)m.max_ns, (unsigned long long)m.kbps);
     }
+    tell_transport(peer, report);
     if (rc < 0) {
         tell_failed(&m, is_large ? "large" : "short", report);
         return -1; /* the buffer may still be written to */

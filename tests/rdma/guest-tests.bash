@@ -2,29 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
 #
-# Runs in the guest, with two wired rxe devices, behind guest.bash: prints TAP.
+# Runs in one guest, behind guest.bash: two rxe devices, wired to each other.
 build=$1
 cd /tmp || exit 1
-n=0
-
-# it WHAT COMMAND...: one test; its output is shown when it fails.
-it() {
-    local what=$1
-    shift
-    n=$((n + 1))
-    if "$@" > /tmp/out 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        sed 's/^/# /' /tmp/out | tail -n 30
-    fi
-}
-has() { # WORDS COMMAND...: it succeeds and prints them
-    local words=$1
-    shift
-    "$@" > /tmp/has 2>&1 || { cat /tmp/has; return 1; }
-    grep -qF -- "$words" /tmp/has || { cat /tmp/has; return 1; }
-}
 fabric() {
     "$build/hpcboot" topo --fabric -f json > /tmp/fabric.json &&
         python3 -c '
@@ -45,16 +25,6 @@ it 'the MTU, the state and the link layer are told' fabric \
     '[ports["rxe1"][k] for k in ("mtu", "state_name", "link_layer_name")] ==
      [4096, "active", "Ethernet"]'
 
-# Packets that a device received while a command ran: at least as many.
-received() { # DEVICE COUNT COMMAND...
-    local device=$1 count=$2 before
-    shift 2
-    before=$(counter "$device" rcvd_pkts)
-    "$@" || return 1
-    [ $(($(counter "$device" rcvd_pkts) - before)) -ge "$count" ]
-}
-hb() { timeout -k 2 90 "$build/hbrun" "$@"; }
-
 it 'RoCE is chosen by its IPv4 GID, with a rail for each rank' has \
     'rank 1 uses rxe1:1 GID 1' hb --fabric auto --explain -n 2 true
 it 'ranks are told of their device and GID' has 'rxe1:1 1 n' hb --fabric roce \
@@ -62,10 +32,8 @@ it 'ranks are told of their device and GID' has 'rxe1:1 1 n' hb --fabric roce \
     $UCX_UD_VERBS_ETH_DGID_CHECK'
 it 'one device can be named' has 'rxe0:1 rxe0:1' hb --fabric rxe0 -n 2 \
     sh -c 'echo $UCX_NET_DEVICES $HPCBOOT_FABRIC_DEVICES'
-it 'InfiniBand that is demanded and not there is refused' has \
-    'the hosts do not share InfiniBand' bash -c \
-    "! timeout 60 $build/hbrun --fabric ib -n 2 true 2>&1 || false; \
-    timeout 60 $build/hbrun --fabric ib -n 2 true 2>&1 || true"
+it 'InfiniBand that is demanded and not there is refused' fails \
+    'the hosts do not share InfiniBand' hb --fabric ib -n 2 true
 if [ -x /lab/exchange ]; then
     # Ranks of one host would meet in shared memory.
     it 'an Open MPI program talks over rxe when --fabric roce says so' \
@@ -75,14 +43,78 @@ if [ -x /lab/exchange ]; then
         --fabric tcp -n 2 /lab/exchange
 fi
 
-# Agents of two hosts in this one machine: a has rxe0, b rxe1.
+# Agents of two hosts in this one machine: a has rxe0, b rxe1; so have the
+# probes that they start, and by `mine` the ranks.
 cat > enter << 'END'
 #!/bin/sh
 case $1 in a) d=rxe0:1 ;; *) d=rxe1:1 ;; esac
 shift
 exec env HPCBOOT_FABRIC_DEVICES=$d "$@"
 END
-chmod +x enter
+cat > mine << 'END'
+#!/bin/sh
+d=rxe$((HPCBOOT_NODE % 2)):1
+export HPCBOOT_FABRIC_DEVICES=$d UCX_NET_DEVICES=$d
+echo $$ > /tmp/rank.$HPCBOOT_RANK
+exec "$@"
+END
+chmod +x enter mine
+apart() { # HOSTS TLS ARGUMENT...: libhpcboot between two devices, by TLS
+    env UCX_TLS="$2,self" timeout -k 2 120 "$build/hbrun" -q -H "$1" \
+        --launch-with "$PWD/enter %h" --fabric roce "${@:3}"
+}
+for tls in rc ud; do
+    it "libhpcboot: a message over $tls between two devices, on the wire" \
+        received rxe0 2 has "rank 1 to 0: ucx ${tls}_verbs/rxe1:1" \
+        apart a,b $tls ./mine "$build/tests/cli/apinet" ways
+    it "libhpcboot: collectives over $tls between two devices, on the wire" \
+        received rxe1 100 has '8 calls on 2 ranks' \
+        apart a,b $tls ./mine "$build/tests/pods/netcheck" cases 1 8
+    it "libhpcboot: the others shrink and go on over $tls after a death" \
+        received rxe1 100 fails '2 of 3 go on' \
+        apart a,b,c $tls --on-failure continue ./mine \
+        "$build/tests/pods/netcheck" death 10 8
+done
+kill_rank_1() { kill -9 "$(cat /tmp/rank.1)"; }
+lose_all() {
+    tc qdisc add dev v0 root netem loss 100%
+    tc qdisc add dev v1 root netem loss 100%
+}
+lose_none() {
+    tc qdisc del dev v0 root
+    tc qdisc del dev v1 root
+}
+between_two() { apart a,b "$tls" "${@:1:2}" ./mine "${@:3}"; }
+for tls in rc ud; do
+    it "libhpcboot: a peer that is killed amid transfers over $tls is an error" \
+        a_death kill_rank_1 between_two
+done
+tls=ud
+it 'libhpcboot: a wire that is cut is an error' a_death lose_all between_two
+lose_none
+
+# A host without the device files, as in a pod that was not given them.
+cat > enter-bare << 'END'
+#!/bin/sh
+host=$1
+shift
+[ $host = a ] || exec unshare -m sh -c \
+    'mount -t tmpfs none /dev/infiniband && exec "$@"' - "$@"
+exec "$@"
+END
+chmod +x enter-bare
+with_bare() { hb -H a,b --launch-with "$PWD/enter-bare %h" "$@"; }
+falls_back() {
+    has 'the job runs over TCP although a has RDMA' with_bare --fabric auto \
+        --explain -n 2 "$build/tests/cli/apinet" ways &&
+        grep -qE 'rank 0 to 1: tcp ' /tmp/has &&
+        grep -qE 'not on b: .*No such file' /tmp/has
+}
+it 'TCP in place of RoCE is a warning, with the reason' falls_back
+it 'or an error where RoCE is demanded' fails \
+    '/dev/infiniband/uverbs0 cannot be opened: No such file' \
+    with_bare --fabric roce -n 2 true
+
 between() { # STATUS... -- WORDS: what doctor says of a and b, and ends with
     local want='' status=0
     while [ "$1" != -- ]; do want="$want $1 "; shift; done
@@ -127,12 +159,16 @@ chmod 600 /dev/infiniband/uverbs0
 it 'doctor: a device file without permission' doctor 3 \
     'rxe0: /dev/infiniband/uverbs0 cannot be opened: Permission denied' \
     setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp
+chmod 666 /dev/infiniband/uverbs0
+ip addr flush dev v1
+ip addr add 10.88.0.2/24 dev v1
+it 'doctor: a port on the wrong subnet' between 3 -- \
+    'rdma-traffic: .*::ffff:10\.(88\.0\.2|9\.0\.1)'
 ip addr flush dev v1
 it 'doctor: a port that has lost its addresses' doctor 1 \
     'rxe1 port 1 has only a link-local GID'
 ip link set v0 down
-it 'without any link RoCE is refused, and the port is named' has \
-    'rxe0 port 1: its link is down' bash -c \
-    "timeout 60 $build/hbrun --fabric roce -n 1 true 2>&1 || true"
+it 'without any link RoCE is refused, and the port is named' fails \
+    'rxe0 port 1: its link is down' hb --fabric roce -n 1 true
 
 echo "1..$n"

@@ -190,12 +190,36 @@ static void a_probe_that_could_not_run_is_bad(void **state)
     expect(&t, "traffic b: its probe: no socket\n");
 }
 
+static void transports_are_told_pair_by_pair_and_each_once(void **state)
+{
+    struct hb_traffic t;
+    struct hb_str text = HB_STR_INIT, json = HB_STR_INIT;
+    struct hb_json j;
+
+    hb_traffic_init(&t, 3, names);
+    takes(&t, 0, "by 1 ucx rc_verbs/mlx5_0:1\nby 2 tcp 10.0.0.3:4711; not by "
+                 "UCX: no RDMA device\n");
+    takes(&t, 1, "by 0 ucx rc_verbs/mlx5_0:1\nby 2 tcp \n");
+    hb_traffic_text(&t, &text);
+    assert_non_null(strstr(text.s, " rounds by ucx, tcp; median"));
+    hb_json_begin(&j, &json);
+    hb_json_object(&j, NULL);
+    hb_traffic_json(&t, &j);
+    hb_json_end_object(&j);
+    assert_non_null(strstr(json.s, "\"ucx, tcp\""));
+    assert_non_null(strstr(json.s, "\"rc_verbs/mlx5_0:1\""));
+    hb_str_destroy(&text);
+    hb_str_destroy(&json);
+    hb_traffic_destroy(&t);
+}
+
 static void what_is_no_report_is_refused(void **state)
 {
     static const char *const lines[] = {
         "pair", "pair 1", "pair 0 1 2 3 4", "pair 2 1 2 3 4", "pair 1 1 2 3",
         "pair 1 1 2 3 x", "pair 1 1 2 3 -4", "verb xx 1 5", "verb ah 1",
         "count apples 4", "count lost", "nonsense 1", "fail 9 short text",
+        "by tcp", "by 0 tcp x", "by 1 tcp", "by 1  x",
     };
     struct hb_traffic t;
 
@@ -220,6 +244,7 @@ int main(void)
         cmocka_unit_test(losses_are_told_from_counters),
         cmocka_unit_test(verbs_that_fail_are_bad),
         cmocka_unit_test(a_probe_that_could_not_run_is_bad),
+        cmocka_unit_test(transports_are_told_pair_by_pair_and_each_once),
         cmocka_unit_test(what_is_no_report_is_refused),
     };
 

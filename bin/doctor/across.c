@@ -119,6 +119,67 @@ static int has_rdma(const struct hb_fabric *f)
     return found;
 }
 
+/* The network that most hosts have rail `k` on; NULL: none that two share. */
+static const char *usual_network(const struct hb_fabric_plan *plan,
+                                 uint32_t k, uint32_t *hosts_out)
+{
+    const char *usual = NULL;
+
+    *hosts_out = 1;
+    for (uint32_t i = 0; i < plan->n_hosts; i++) {
+        const char *mine = plan->rails[i * plan->n_rails + k].network;
+        uint32_t same = 0;
+
+        for (uint32_t h = 0; h < plan->n_hosts; h++) {
+            same += strcmp(plan->rails[h * plan->n_rails + k].network,
+                           mine) == 0;
+        }
+        if (same > *hosts_out) {
+            *hosts_out = same;
+            usual = mine;
+        }
+    }
+    return usual;
+}
+
+static char *subnet_words(const struct hb_path *p, const char *usual,
+                          uint32_t n_usual)
+{
+    if (usual == NULL) {
+        return hb_xstrdup("its RDMA port is on a subnet of its own, without a "
+                          "route to another");
+    }
+    return hb_xasprintf("%s port %u is on %s, on %u other hosts the rail is "
+                        "on %s, and %s has no route there", p->rdma->name,
+                        p->port->number, p->network, n_usual, usual,
+                        p->net->name);
+}
+
+/* Different subnets need routers. Where no route of the main table leads to
+ * one, there is none, or other tables know it: hence not a fault for sure. */
+static void check_networks(const struct hb_exam_facts *hosts,
+                           const struct hb_fabric_plan *plan,
+                           struct hb_findings *out)
+{
+    for (uint32_t k = 0; k < plan->n_rails; k++) {
+        uint32_t n_usual;
+        const char *usual = usual_network(plan, k, &n_usual);
+
+        for (uint32_t i = 0; i < plan->n_hosts; i++) {
+            const struct hb_path *p = &plan->rails[i * plan->n_rails + k];
+
+            if (n_usual < plan->n_hosts && p->net != NULL &&
+                !p->net->has_gateway &&
+                (usual == NULL || strcmp(p->network, usual) != 0)) {
+                add(out, HB_GRADE_DEGRADED, "subnet", "RDMA between subnets "
+                    "needs a router, or packets are lost", "give its net "
+                    "device an address of the others' subnet, or a route to "
+                    "it", subnet_words(p, usual, n_usual), hosts[i].name);
+            }
+        }
+    }
+}
+
 static void check_plan(const struct hb_exam_facts *hosts, size_t n,
                        const struct hb_fabric_plan *plan,
                        struct hb_findings *out)
@@ -129,6 +190,7 @@ static void check_plan(const struct hb_exam_facts *hosts, size_t n,
             "hosts and on the switches", hb_xstrdup(plan->warnings.v[i]),
             hosts[0].name);
     }
+    check_networks(hosts, plan, out);
     for (size_t i = 0; plan->kind == HB_FABRIC_TCP && i < n; i++) {
         if (has_rdma(hosts[i].fabric)) {
             add(out, HB_GRADE_DEGRADED, "fabric",

@@ -96,6 +96,7 @@ struct hb_netdev {
     uint32_t up;         /* administratively up, and with a carrier */
     uint32_t speed_mbps; /* 0: not known */
     uint32_t is_default; /* routes of last resort go through it */
+    uint32_t has_gateway; /* some route of the main table, to a router */
     struct hb_netaddr *addrs;
     uint32_t n_addrs;
 };

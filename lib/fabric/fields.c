@@ -64,6 +64,7 @@ static const struct field net_fields[] = {
     AT(hb_netdev, U32, index), AT(hb_netdev, U32, mtu),
     AT(hb_netdev, U32, type), AT(hb_netdev, U32, up),
     AT(hb_netdev, U32, speed_mbps), AT(hb_netdev, U32, is_default),
+    AT(hb_netdev, U32, has_gateway),
     {NULL, TEXT, 0, 0},
 };
 static const struct field gpu_fields[] = {

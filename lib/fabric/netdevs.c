@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <net/route.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,19 +183,28 @@ void hb_sys_addresses(const char *root, struct hb_fabric *out)
     }
 }
 
-/* Of /proc/net/route: device, destination, ..., the 8th the mask. */
+static void add_route(struct hb_fabric *f, const char *device, int is_default,
+                      unsigned flags)
+{
+    struct hb_netdev *d = find(f, device);
+
+    if (d != NULL) {
+        d->is_default |= is_default != 0;
+        d->has_gateway |= (flags & RTF_GATEWAY) != 0;
+    }
+}
+
+/* Of /proc/net/route: device, destination, gateway, flags, the 8th the
+ * mask. */
 static void take_route(struct hb_fabric *f, char *line)
 {
     char name[HB_FABRIC_NAME];
     unsigned long to, mask;
-    struct hb_netdev *d;
+    unsigned flags;
 
-    if (sscanf(line, "%39s %lx %*x %*x %*d %*d %*d %lx", name, &to, &mask) ==
-            3 && to == 0 && mask == 0) {
-        d = find(f, name);
-        if (d != NULL) {
-            d->is_default = 1;
-        }
+    if (sscanf(line, "%39s %lx %*x %x %*d %*d %*d %lx", name, &to, &flags,
+               &mask) == 4) {
+        add_route(f, name, to == 0 && mask == 0, flags);
     }
 }
 
@@ -203,16 +213,11 @@ static void take_route(struct hb_fabric *f, char *line)
 static void take_route6(struct hb_fabric *f, char *line)
 {
     char to[33], name[HB_FABRIC_NAME];
-    unsigned prefix;
-    struct hb_netdev *d;
+    unsigned prefix, flags;
 
-    if (sscanf(line, "%32s %x %*s %*x %*s %*x %*x %*x %*x %39s", to, &prefix,
-               name) == 3 && prefix == 0 && strspn(to, "0") == 32 &&
-        strcmp(name, "lo") != 0) {
-        d = find(f, name);
-        if (d != NULL) {
-            d->is_default = 1;
-        }
+    if (sscanf(line, "%32s %x %*s %*x %*s %*x %*x %*x %x %39s", to, &prefix,
+               &flags, name) == 4 && strcmp(name, "lo") != 0) {
+        add_route(f, name, prefix == 0 && strspn(to, "0") == 32, flags);
     }
 }
 

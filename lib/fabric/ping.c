@@ -12,6 +12,7 @@
 
 #include "lib/fabric/ping.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
@@ -205,10 +206,16 @@ struct meeting {
     enum ibv_wc_status rc; /* of the connection's own sends */
 };
 
+/* The two addresses are what to look at first. */
 static void failed(struct meeting *m, enum hb_ping_step step, const char *what,
                    const char *why)
 {
-    snprintf(m->out->failed[step], HB_PING_TEXT_MAX, "%s: %s", what, why);
+    char from[INET6_ADDRSTRLEN] = "?", to[INET6_ADDRSTRLEN] = "?";
+
+    (void)inet_ntop(AF_INET6, m->p->gid.raw, from, sizeof from);
+    (void)inet_ntop(AF_INET6, m->peer->gid, to, sizeof to);
+    snprintf(m->out->failed[step], HB_PING_TEXT_MAX, "%s: %s (from GID %s to "
+             "%s)", what, why, from, to);
 }
 
 static struct ibv_ah_attr way_to(const struct meeting *m)

@@ -19,7 +19,7 @@ struct hb_ping_address { /* plain bytes between machines of one order */
     uint32_t ud_qpn, rc_qpn, lid, mtu;
 };
 
-#define HB_PING_TEXT_MAX 160u
+#define HB_PING_TEXT_MAX 240u
 struct hb_ping_result {
     uint64_t ns[HB_PING_STEPS]; /* there and back; of a follower 1: it went
                                  * well; 0: not tried */

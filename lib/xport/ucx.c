@@ -124,6 +124,7 @@ static void end_fetch(struct hb_ucx_side *s, struct hb_inbound *in,
                       const char *why)
 {
     const struct hb_xport_job *job = &s->tcp->x->job;
+    const struct hb_tcp_conn *c = s->tcp->out[in->source];
     struct hb_xport_req *r = in->req;
 
     r->fetching = 0;
@@ -133,7 +134,8 @@ static void end_fetch(struct hb_ucx_side *s, struct hb_inbound *in,
     }
     hb_fail(&r->err, HPCBOOT_ERR_PEER_DEAD, "a message of rank %u on %s did "
             "not come whole: %s", in->source,
-            job->host(job->ctx, in->source), why);
+            job->host(job->ctx, in->source),
+            c != NULL && c->ep_lost && c->why[0] != '\0' ? c->why : why);
     free(in->own);
     free(in);
     hb_req_finish(r, HPCBOOT_ERR_PEER_DEAD);

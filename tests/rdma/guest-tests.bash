@@ -27,9 +27,11 @@ it 'the MTU, the state and the link layer are told' fabric \
 
 it 'RoCE is chosen by its IPv4 GID, with a rail for each rank' has \
     'rank 1 uses rxe1:1 GID 1' hb --fabric auto --explain -n 2 true
+# shellcheck disable=SC2016  # expanded by the ranks
 it 'ranks are told of their device and GID' has 'rxe1:1 1 n' hb --fabric roce \
     -n 2 sh -c 'echo $UCX_NET_DEVICES $UCX_IB_GID_INDEX \
     $UCX_UD_VERBS_ETH_DGID_CHECK'
+# shellcheck disable=SC2016
 it 'one device can be named' has 'rxe0:1 rxe0:1' hb --fabric rxe0 -n 2 \
     sh -c 'echo $UCX_NET_DEVICES $HPCBOOT_FABRIC_DEVICES'
 it 'InfiniBand that is demanded and not there is refused' fails \
@@ -60,7 +62,7 @@ exec "$@"
 END
 chmod +x enter mine
 apart() { # HOSTS TLS ARGUMENT...: libhpcboot between two devices, by TLS
-    env UCX_TLS="$2,self" timeout -k 2 120 "$build/hbrun" -q -H "$1" \
+    env UCX_TLS="$2,self" timeout -k 2 120 "$build/hbrun" -H "$1" \
         --launch-with "$PWD/enter %h" --fabric roce "${@:3}"
 }
 for tls in rc ud; do
@@ -71,7 +73,7 @@ for tls in rc ud; do
         received rxe1 100 has '8 calls on 2 ranks' \
         apart a,b $tls ./mine "$build/tests/pods/netcheck" cases 1 8
     it "libhpcboot: the others shrink and go on over $tls after a death" \
-        received rxe1 100 fails '2 of 3 go on' \
+        received rxe1 20 fails '2 of 3 go on' \
         apart a,b,c $tls --on-failure continue ./mine \
         "$build/tests/pods/netcheck" death 10 8
 done
@@ -112,7 +114,7 @@ falls_back() {
 }
 it 'TCP in place of RoCE is a warning, with the reason' falls_back
 it 'or an error where RoCE is demanded' fails \
-    '/dev/infiniband/uverbs0 cannot be opened: No such file' \
+    'not on b: rxe0: /dev/infiniband/uverbs0: No such file' \
     with_bare --fabric roce -n 2 true
 
 between() { # STATUS... -- WORDS: what doctor says of a and b, and ends with
@@ -161,14 +163,11 @@ it 'doctor: a device file without permission' doctor 3 \
     setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp
 chmod 666 /dev/infiniband/uverbs0
 ip addr flush dev v1
-ip addr add 10.88.0.2/24 dev v1
-it 'doctor: a port on the wrong subnet' between 3 -- \
-    'rdma-traffic: .*::ffff:10\.(88\.0\.2|9\.0\.1)'
-ip addr flush dev v1
 it 'doctor: a port that has lost its addresses' doctor 1 \
     'rxe1 port 1 has only a link-local GID'
 ip link set v0 down
 it 'without any link RoCE is refused, and the port is named' fails \
     'rxe0 port 1: its link is down' hb --fabric roce -n 1 true
 
+# shellcheck disable=SC2154  # of guest.bash
 echo "1..$n"

@@ -80,7 +80,8 @@ fails() {
     ! "$@" > /tmp/has 2>&1 || { cat /tmp/has; return 1; }
     grep -qF -- "$words" /tmp/has || { cat /tmp/has; return 1; }
 }
-hb() { timeout -k 2 120 "$build/hbrun" -q "$@"; }
+# shellcheck disable=SC2154  # build: of the tests
+hb() { timeout -k 2 120 "$build/hbrun" "$@"; }
 
 # comes WORDS FILE: they are there within a minute.
 comes() {

@@ -211,6 +211,66 @@ static void the_host_that_is_not_like_the_others_is_named(void **state)
     end(&l);
 }
 
+/* What is found of three hosts; host i is on subnet 10.`nets[i]`. */
+static void on_subnets(struct hb_findings *f, const int *nets, int routers)
+{
+    struct hb_exam_facts hosts[3] = {{.name = "a"}, {.name = "b"},
+                                     {.name = "c"}};
+    struct hb_fabric fabric[3];
+    struct hb_strv notes = HB_STRV_INIT;
+    char address[16], gid[16];
+    const char *const instead[] = {
+        "10.1.0.4", address, "0a01:0004", gid,
+        "net1\t00000000", routers ? "net1\t00000000" : "lo\t00000000", NULL};
+
+    for (int i = 0; i < 3; i++) {
+        struct lab l;
+
+        snprintf(address, sizeof address, "10.%d.0.%d", nets[i], 4 + i);
+        snprintf(gid, sizeof gid, "0a%02x:%04x", (unsigned)nets[i],
+                 4 + (unsigned)i);
+        begin(&l, "holes", instead);
+        hb_fabric_read(l.root, 0, &fabric[i], NULL);
+        tree_remove(l.root);
+        hosts[i].fabric = &fabric[i];
+    }
+    hb_exam_across(hosts, 3, f, &notes);
+    for (int i = 0; i < 3; i++) {
+        hb_fabric_clear(&fabric[i]);
+    }
+    hb_strv_destroy(&notes);
+}
+
+static void the_host_on_another_subnet_is_named(void **state)
+{
+    static const int nets[] = {1, 1, 72};
+    struct hb_findings f = {0};
+
+    (void)state;
+    on_subnets(&f, nets, 0);
+    assert_non_null(finding(&f, "subnet"));
+    assert_int_equal(finding(&f, "subnet")->where.n, 1);
+    assert_string_equal(finding(&f, "subnet")->where.v[0], "c");
+    assert_string_equal(finding(&f, "subnet")->what,
+                        "mlx5_0 port 1 is on 10.72.0.0/24, on 2 other hosts "
+                        "the rail is on 10.1.0.0/24, and net1 has no route "
+                        "there");
+    hb_findings_destroy(&f);
+}
+
+static void subnets_that_differ_need_a_router(void **state)
+{
+    static const int nets[] = {1, 71, 72};
+    struct hb_findings f = {0};
+
+    (void)state;
+    on_subnets(&f, nets, 1);
+    assert_null(finding(&f, "subnet"));
+    on_subnets(&f, nets, 0);
+    assert_int_equal(finding(&f, "subnet")->where.n, 3);
+    hb_findings_destroy(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +284,8 @@ int main(void)
         cmocka_unit_test(a_proxy_of_a_mesh_is_found_by_its_port),
         cmocka_unit_test(one_finding_of_many_hosts_is_one_line),
         cmocka_unit_test(the_host_that_is_not_like_the_others_is_named),
+        cmocka_unit_test(the_host_on_another_subnet_is_named),
+        cmocka_unit_test(subnets_that_differ_need_a_router),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@
 #define EAGER_NS INT64_C(1000000)         /* polled without a pause */
 #define PAUSE_US 100u
 #define QKEY 0x48424f54u
+#define PKEY_FULL 0x8000u
 #define GRH_BYTES 40u /* in front of each datagram received */
 #define UD_BYTES 64u
 #define RC_BYTES 16384u /* several packets of any MTU */
@@ -52,6 +53,7 @@ struct hb_ping {
     union ibv_gid gid;
     uint8_t port;
     uint32_t gid_index;
+    uint16_t pkey_index;
     char *memory; /* what is sent, what RC receives, then SLOTS datagrams */
 };
 
@@ -128,7 +130,7 @@ static struct ibv_qp *make_qp(struct hb_ping *p, enum ibv_qp_type type)
 static int ready_ud(struct hb_ping *p)
 {
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = p->port,
-                               .qkey = QKEY};
+                               .pkey_index = p->pkey_index, .qkey = QKEY};
     struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
     int failed = ibv_modify_qp(p->ud, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
@@ -142,8 +144,24 @@ static int ready_ud(struct hb_ping *p)
     return failed;
 }
 
+/* The first partition of which the port is a full member, as gid.c chooses:
+ * limited members hear nothing of each other. */
+static uint16_t find_pkey(const struct hb_ping *p)
+{
+    __be16 key = 0;
+
+    for (int i = 0; i < p->port_attr.pkey_tbl_len; i++) {
+        if (ibv_query_pkey(p->ctx, p->port, i, &key) == 0 &&
+            (ntohs(key) & PKEY_FULL) != 0) {
+            return (uint16_t)i;
+        }
+    }
+    return 0;
+}
+
 static int make(struct hb_ping *p)
 {
+    p->pkey_index = find_pkey(p);
     p->memory = hb_xcalloc(1, MEMORY_BYTES);
     p->pd = ibv_alloc_pd(p->ctx);
     p->cq = ibv_create_cq(p->ctx, 4 * SLOTS, NULL, NULL, 0);
@@ -339,7 +357,8 @@ static int connect_rc(struct meeting *m)
 {
     struct hb_ping *p = m->p;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = p->port};
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = p->port,
+                               .pkey_index = p->pkey_index};
     uint32_t mtu = m->peer->mtu < (uint32_t)p->port_attr.active_mtu
                        ? m->peer->mtu : (uint32_t)p->port_attr.active_mtu;
     struct ibv_qp_attr rtr = {

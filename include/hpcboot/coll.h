@@ -20,8 +20,9 @@ extern "C" {
  *
  *   ERR_USAGE       an argument is wrong; nothing was sent, the team is as
  *                   before on this rank
- *   ERR_UNSUPPORTED this op does not exist for this type, or memory of a
- *                   device that no transport can read
+ *   ERR_UNSUPPORTED this op does not exist for this type, or a buffer is the
+ *                   memory of a device (CUDA, ROCm, Level Zero), which is not
+ *                   read; what device and host share is
  *   ERR_PEER_DEAD   a member has died; err says rank, host and cause. The
  *                   team can only be shrunk or destroyed
  *   ERR_TIMED_OUT   the deadline of the call or team has passed; as above

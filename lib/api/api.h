@@ -74,6 +74,21 @@ static inline int hb_api_is_in(void)
     return atomic_load_explicit(&hb_api.phase, memory_order_relaxed) == API_IN;
 }
 
+/* device.c: ERR_UNSUPPORTED where p is the memory of a device. The regions of
+ * addresses that are known to be the host's spare the question. */
+#define HB_API_REGION_SHIFT 21
+#define HB_API_REGIONS 64u
+extern _Atomic uintptr_t hb_api_host_regions[HB_API_REGIONS];
+static inline int hb_api_is_host(const void *p)
+{
+    uintptr_t region = (uintptr_t)p >> HB_API_REGION_SHIFT;
+
+    return atomic_load_explicit(&hb_api_host_regions[region % HB_API_REGIONS],
+                                memory_order_relaxed) == region;
+}
+int hb_api_host_buffer(const char *call, const char *what, const void *p,
+                       struct hpcboot_error *err);
+
 /* team.c */
 int hb_api_teams_open(struct hpcboot_error *err);
 void hb_api_teams_close(void);

@@ -60,6 +60,15 @@ static int check(const struct hpcboot_team *team,
     return rc < 0 ? rc : check_counts(name, a->recv_counts, team->size, err);
 }
 
+static int check_memory(const struct hpcboot_coll_args *a,
+                        struct hpcboot_error *err)
+{
+    const char *name = hb_coll_name(a->coll);
+    int rc = hb_api_host_buffer(name, "send", a->send, err);
+
+    return rc < 0 ? rc : hb_api_host_buffer(name, "recv", a->recv, err);
+}
+
 static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
                struct hpcboot_error *err)
 {
@@ -69,6 +78,13 @@ static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
     if (__builtin_expect(!hb_api_is_in() || team == NULL ||
                          a->count > PTRDIFF_MAX, 0)) {
         return check(team, a, err);
+    }
+    if (__builtin_expect(!hb_api_is_host(a->send) ||
+                         !hb_api_is_host(a->recv), 0)) {
+        rc = check_memory(a, err);
+        if (rc < 0) {
+            return rc;
+        }
     }
     if (__builtin_expect(a->op < HPCBOOT_OP_USER, 1)) {
         return hb_coll_run(team->coll, a, NULL, err);
@@ -98,6 +114,9 @@ int hpcboot_coll_init(struct hpcboot_team *team,
     if (rc == 0 && out == NULL) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the place for the request is "
                      "NULL", hb_coll_name(args->coll));
+    }
+    if (rc == 0) {
+        rc = check_memory(args, err);
     }
     if (rc == 0 && args->op >= HPCBOOT_OP_USER) {
         rc = hb_api_user_op(args->op, &op, err);

@@ -51,6 +51,9 @@ int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                      "bytes", call, key, size);
     }
     if (rc == 0) {
+        rc = hb_api_host_buffer(call, "value", value, err);
+    }
+    if (rc == 0) {
         pthread_mutex_lock(&hb_api.rdzv_lock);
         rc = hb_api.rdzv->ops->put(hb_api.rdzv, scope == HPCBOOT_SCOPE_NODE,
                                    key, (struct hb_bytes){value, size}, err);

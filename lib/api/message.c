@@ -34,7 +34,7 @@ static int check(const char *call, const struct hpcboot_team *team, int peer,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a buffer of %lld bytes at "
                        "%p", call, (long long)size, data);
     }
-    return 0;
+    return hb_api_host_buffer(call, "data", data, err);
 }
 
 int hpcboot_transport_of(int rank, struct hpcboot_transport *out,

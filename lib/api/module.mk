@@ -3,6 +3,7 @@
 lib_LTLIBRARIES += libhpcboot.la
 libhpcboot_la_SOURCES = %D%/api.h \
     %D%/coll.c \
+    %D%/device.c \
     %D%/event.c \
     %D%/heap.c \
     %D%/job.c \

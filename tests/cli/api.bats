@@ -101,6 +101,16 @@ mix() {
     ended_with 0
 }
 
+@test "memory of a device is refused in words, whoever's it is" {
+    for driver in CUDA:libcuda.so.1 ROCM:libhsa-runtime64.so.1 \
+        ZE:libze_loader.so.1; do
+        "$CC" -shared -fPIC -D"${driver%%:*}" -o "${driver#*:}" \
+            -Wl,-soname,"${driver#*:}" "$HB_SRCDIR/tests/fakes/gpudriver.c"
+        run hb -n 2 "$HB_BUILDDIR/tests/cli/apidevice" "./${driver#*:}"
+        ended_with 0
+    done
+}
+
 @test "a rank that is killed: the others hear who, where and why" {
     run hb -n 3 "$probe" killed
     says '^rank 0 hears: rank 1 on .* was killed by signal 9'

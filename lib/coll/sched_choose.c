@@ -21,7 +21,7 @@
 const struct hb_model hb_model_tcp = {
     .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.3,
     .fold = 0.1, .copy = 0.06, .node = 1500,
-    .eager = 65536, .big = 0.9,
+    .eager = 65536, .big = 0.3,
 };
 const struct hb_model hb_model_ib = {
     .latency = 900, .overhead = 250, .gap = 150, .byte = 0.08,
@@ -232,7 +232,7 @@ static const struct way {
 #define WAYS (sizeof ways / sizeof ways[0])
 
 static const int radices[] = {2, 4, 8, 16};
-static const size_t segment_sizes[] = {8 << 10, 32 << 10, 64 << 10,
+static const size_t segment_sizes[] = {8 << 10, 64 << 10, 256 << 10,
                                        512 << 10};
 #define VARIANTS 4
 

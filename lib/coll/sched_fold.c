@@ -17,8 +17,10 @@
 
 #include "lib/coll/sched.h"
 
-/* What TCP sends without asking, and caches keep. */
+/* What TCP sends without asking, and of longer exchanges, where the asking is
+ * less than what many messages cost, what caches keep. */
 #define SEGMENT ((size_t)64 << 10)
+#define SEGMENT_LONG ((size_t)256 << 10)
 #define UNDER_WAY 4
 #define WINDOW 16 /* blocks of a pairwise exchange under way */
 
@@ -46,16 +48,17 @@ static int peer_at(const struct half *h, const struct hb_group *g, int v)
     return hb_member(g, v < h->extra ? 2 * v + 1 : v + h->extra);
 }
 
-static size_t segment_of(size_t esize)
+static size_t segment_of(size_t bytes, size_t esize)
 {
-    return SEGMENT > esize ? SEGMENT / esize * esize : esize;
+    size_t segment = bytes > SEGMENT_LONG ? SEGMENT_LONG : SEGMENT;
+    return segment > esize ? segment / esize * esize : esize;
 }
 
 /* Room for what comes to be folded: a segment's place is used again when it
  * has been. */
 static struct hb_at fold_room(struct hb_sched *s, size_t bytes, size_t esize)
 {
-    size_t most = UNDER_WAY * segment_of(esize);
+    size_t most = UNDER_WAY * segment_of(bytes, esize);
     return hb_sched_room(s, bytes < most ? bytes : most);
 }
 
@@ -142,10 +145,11 @@ static struct folding folding_of(struct hb_sched *s, const struct hb_group *g,
 static void exchange(struct folding *f, int peer, struct range out,
                      struct range in, bool low)
 {
+    size_t most = in.len > out.len ? in.len : out.len; /* at either end */
     struct swap x = {
         .peer = peer, .out = hb_plus(f->now, out.at), .out_len = out.len,
         .to = hb_plus(f->v->at, in.at), .in_len = in.len,
-        .segment = segment_of(f->v->esize), .room = f->room,
+        .segment = segment_of(most, f->v->esize), .room = f->room,
         .with = hb_plus(f->now, in.at),
         .fold = low ? HB_STEP_FOLD : HB_STEP_FOLD_R};
     segments(f->s, &x);
@@ -156,9 +160,10 @@ static void exchange(struct folding *f, int peer, struct range out,
 static void swap(struct hb_sched *s, int peer, struct hb_at base,
                  struct range out, struct range in)
 {
+    size_t most = in.len > out.len ? in.len : out.len;
     struct swap x = {.peer = peer, .out = hb_plus(base, out.at),
                      .out_len = out.len, .to = hb_plus(base, in.at),
-                     .in_len = in.len, .segment = SEGMENT,
+                     .in_len = in.len, .segment = segment_of(most, 1),
                      .fold = HB_STEP_NONE};
     segments(s, &x);
 }
@@ -407,7 +412,7 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
 static void scan_chain(struct hb_sched *s, const struct hb_group *g,
                        const struct hb_vector *v, struct hb_at below)
 {
-    size_t seg = segment_of(v->esize);
+    size_t seg = segment_of(SEGMENT, v->esize);
     int first = s->count;
     for (size_t at = 0; g->me > 0 && at < v->bytes; at += seg) {
         hb_sched_recv(s, hb_member(g, g->me - 1), hb_plus(below, at),

@@ -179,7 +179,7 @@ static void trees_and_dissemination_send_log_messages(void **state)
 }
 
 /* What is folded comes in segments, whose room is used again. */
-#define FOLD_ROOM ((size_t)256 << 10)
+#define FOLD_ROOM ((size_t)1 << 20)
 
 static void large_reductions_send_twice_the_vector(void **state)
 {

@@ -102,6 +102,8 @@ void hb_tcp_destroy(struct hb_tcp *t);
 const char *hb_tcp_warning(const struct hb_tcp *t);
 int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
                 struct hpcboot_error *err);
+/* A receive has met a message that was sent at once. */
+void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t size);
 /* A receive has met an offer. */
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);

@@ -56,7 +56,9 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
     };
     int rc;
 
-    if (req->size <= HB_TCP_EAGER) {
+    if (req->size <= HB_TCP_EAGER &&
+        t->ahead[req->peer] + req->size <= HB_TCP_AHEAD) {
+        t->ahead[req->peer] += req->size;
         return put(t, (uint32_t)req->peer, &head, req->data, req->size, req,
                    err);
     }
@@ -69,6 +71,30 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
         t->offers = req->next;
     }
     return rc;
+}
+
+/* Told in quarters, over a connection that is there already: who has none has
+ * never asked for an offer, and asks when it gets one. */
+void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t size)
+{
+    struct hb_tcp_head head = {.kind = HB_TCP_CREDIT,
+                               .source = t->x->job.rank};
+    const struct hb_tcp_conn *c = t->out[source];
+
+    t->owed[source] += size;
+    if (t->owed[source] >= HB_TCP_AHEAD / 4 && c != NULL &&
+        c->state == HB_TCP_READY) {
+        head.size = t->owed[source];
+        t->owed[source] = 0;
+        (void)put(t, source, &head, NULL, 0, NULL, NULL);
+    }
+}
+
+void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
+                      const struct hb_tcp_head *head)
+{
+    t->ahead[peer] -= head->size < t->ahead[peer] ? head->size
+                                                  : t->ahead[peer];
 }
 
 static struct hb_xport_req *take_off(struct hb_xport_req **at, uint64_t id,
@@ -103,6 +129,8 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
     rc = put(t, in->source, &head, NULL, 0, NULL, err);
     if (rc < 0) {
         (void)take_off(&t->takes, req->id, in->source);
+    } else {
+        hb_tcp_received(t, in->source, 0); /* who offers may lack credit */
     }
     free(in);
     return rc;
@@ -173,6 +201,8 @@ static int on_message(struct hb_tcp_conn *c)
     if (in->req == NULL) {
         in->own = hb_xmalloc((size_t)in->size + 1);
         hb_match_keep(c->tcp->x, in);
+    } else {
+        hb_tcp_received(c->tcp, c->peer, in->size);
     }
     c->body = in;
     return 0;
@@ -216,6 +246,9 @@ int hb_tcp_on_head(struct hb_tcp_conn *c)
         return hb_tcp_on_take(c->tcp, c->peer, &c->head);
     case HB_TCP_DATA:
         return on_data(c);
+    case HB_TCP_CREDIT:
+        hb_tcp_on_credit(c->tcp, c->peer, &c->head);
+        return 0;
     case HB_TCP_BYE:
         c->said_bye = 1;
         c->bye = c->head.size;

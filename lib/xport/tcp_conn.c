@@ -109,6 +109,8 @@ void hb_tcp_destroy(struct hb_tcp *t)
     hb_fd_close(&t->listen_fd);
     hb_fd_close(&t->epoll_fd);
     free(t->out);
+    free(t->ahead);
+    free(t->owed);
     free(t);
 }
 

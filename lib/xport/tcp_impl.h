@@ -15,10 +15,14 @@
  * over the other's own. Messages up to HB_TCP_EAGER are sent at once; longer
  * ones are offered, and sent when a receive has asked for them. */
 #define HB_TCP_EAGER ((size_t)64 << 10)
+/* What a rank holds at most of messages of one peer that no receive awaits;
+ * whoever has sent so much ahead offers what follows, however short. */
+#define HB_TCP_AHEAD ((uint64_t)16 << 20)
 
 enum hb_tcp_kind {
     HB_TCP_MESSAGE = 1, HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA,
-    HB_TCP_BYE /* size: how many came by UCX before it */
+    HB_TCP_BYE, /* size: how many came by UCX before it */
+    HB_TCP_CREDIT /* size: so many bytes of messages have met receives */
 };
 
 /* A peer whose host is silent for so long though it was asked is gone; sooner
@@ -95,6 +99,8 @@ struct hb_tcp {
     struct hb_tcp_conn **out; /* [size], NULL: none yet */
     struct hb_tcp_conn *in;
     struct hb_xport_req *offers, *takes;
+    uint64_t *ahead; /* [size] sent to each, and not known to be received */
+    uint64_t *owed;  /* [size] received from each, which is not told yet */
     struct hb_tcp_conn *hot; /* one of in, that spoke last; or NULL */
     unsigned hot_turns;
     int64_t looked_ns;
@@ -138,6 +144,8 @@ void hb_tcp_on_offer(struct hb_tcp *t, uint32_t peer,
                      const struct hb_tcp_head *head);
 int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
                    const struct hb_tcp_head *head);
+void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
+                      const struct hb_tcp_head *head);
 struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
                                   const struct hb_tcp_head *head);
 

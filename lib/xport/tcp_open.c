@@ -161,5 +161,7 @@ int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
 {
     t->x = x;
     t->out = hb_xcalloc(x->job.size, sizeof *t->out);
+    t->ahead = hb_xcalloc(x->job.size, sizeof *t->ahead);
+    t->owed = hb_xcalloc(x->job.size, sizeof *t->owed);
     return t->ucx != NULL ? hb_ucx_join(t->ucx) : 0;
 }

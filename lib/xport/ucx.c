@@ -194,6 +194,8 @@ static int arrived(void *ctx, const void *head, size_t head_len,
     }
     if (h.kind == HB_TCP_TAKE) {
         (void)hb_tcp_on_take(s->tcp, h.source, &h);
+    } else if (h.kind == HB_TCP_CREDIT) {
+        hb_tcp_on_credit(s->tcp, h.source, &h);
     } else if (h.kind == HB_TCP_OFFER ||
                (h.kind == HB_TCP_MESSAGE && data != NULL && size == h.size &&
                 size <= HB_TCP_EAGER)) {

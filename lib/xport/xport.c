@@ -101,6 +101,13 @@ void hb_inbound_finish(struct hb_inbound *in)
     free(in);
 }
 
+static void received(struct hb_xport *x, uint32_t source, uint64_t size)
+{
+    if (x->tcp != NULL && x->job.node_of[source] != x->job.node) {
+        hb_tcp_received(x->tcp, source, size);
+    }
+}
+
 void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
                       uint64_t tag, const char *data, size_t size)
 {
@@ -118,6 +125,7 @@ void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
         hb_match_keep(x, in);
         return;
     }
+    received(x, source, size);
     if (in->req->buffer != NULL && size > 0) {
         memcpy(in->req->buffer, data,
                size < in->req->size ? size : in->req->size);
@@ -184,6 +192,7 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
         rc = hb_tcp_accept_offer(x->tcp, in, r, err);
     } else {
         in->req = r;
+        received(x, in->source, in->size);
         if (in->complete) {
             hb_inbound_finish(in);
         }

@@ -296,6 +296,38 @@ static void test_a_peer_that_is_gone(void **state)
     assert_non_null(strstr(err.text, "cannot be reached"));
 }
 
+#define FLOOD 600 /* messages, of 64 KiB */
+/* The sender of a flood keeps most of it until receives ask for it. */
+static void test_a_flood_waits_at_its_sender(void **state)
+{
+    struct world *w = *state;
+    struct hb_xport_req *s[FLOOD], *r;
+    size_t size = (size_t)64 << 10;
+    char *from = calloc(1, size), *to = malloc(size);
+
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < FLOOD; i++) {
+            s[i] = start_send(w, 0, 1, (uint64_t)i, from, size);
+        }
+        for (int i = 0; i < FLOOD; i++) {
+            move(w);
+        }
+        assert_int_equal(hb_xport_test(w->x[0], s[FLOOD - 1], NULL, NULL), 0);
+        for (int i = 0; i < FLOOD; i++) {
+            r = start_recv(w, 1, 0, (uint64_t)i, UINT64_MAX, to, size);
+            assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+        }
+        for (int i = 0; i < FLOOD; i++) {
+            assert_int_equal(finish(w, 0, s[i], NULL, NULL), 1);
+        }
+    }
+    /* Afterwards messages leave at once again. */
+    assert_int_equal(finish(w, 0, start_send(w, 0, 1, 1, from, 8), NULL, NULL),
+                     1);
+    free(from);
+    free(to);
+}
+
 /* Its patience ended before rank 0 looked; it is not dead. */
 static void test_a_caller_that_hung_up_comes_again(void **state)
 {
@@ -500,6 +532,7 @@ int main(void)
         TEST(test_a_cancelled_receive_leaves_its_buffer_alone),
         TEST(test_a_peer_that_is_gone),
         TEST(test_a_caller_that_hung_up_comes_again),
+        TEST(test_a_flood_waits_at_its_sender),
         TEST(test_lengths_at_the_edges),
     };
     const struct CMUnitTest node[] = {

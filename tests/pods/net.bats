@@ -155,11 +155,12 @@ netem_or_skip() {
     local t ways=tcp
     [ ! -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || ways="tcp ucx"
     for t in $ways; do
+        pod 0 rm -f /tmp/out
         pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
             --heartbeat 600ms -x HPCBOOT_TRANSPORTS="$t" \
             -H pod-0:1,pod-1:1,pod-2:2 "$HB_BUILDDIR/tests/cli/apiprobe" survive
         # shellcheck disable=SC2317  # called by wait_until
-        all_wait() { [ "$(pod 0 grep -c 'waits$' /tmp/out)" = 4 ]; }
+        all_wait() { [ "$(pod 0 grep -sc 'waits$' /tmp/out)" = 4 ]; }
         wait_until all_wait
         "$podlab" link 1 down
         pod_job_ends

@@ -325,6 +325,8 @@ static const struct {
     [HB_MSG_PORTS] = {agent_ports, 1},
     [HB_MSG_RECIPE] = {agent_recipe_frame, 1},
     [HB_MSG_PEERS_DEAD] = {agent_native_peers_dead, 1},
+    [HB_MSG_GROWN] = {agent_native_grown, 1},
+    [HB_MSG_LEAVE] = {agent_native_leave, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},

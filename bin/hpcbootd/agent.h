@@ -102,6 +102,8 @@ struct agent_job {
     uint32_t stdin_rank;
     char *bind_to;
     uint32_t *nodes, n_hosts; /* node of each host of the gang */
+    struct hb_jobmap **grown; /* [n_grown], each in place of the last */
+    uint32_t n_grown, world;
     struct hb_strv rank_slots;
     struct agent_app *apps;
     struct hb_pm_app *pm_apps;
@@ -353,6 +355,10 @@ void agent_native_env(const struct agent *a, int fd, int fd_as,
                       struct hb_strv *env);
 void agent_native_open(struct agent *a, uint32_t rank, int fd); /* takes fd */
 void agent_native_gone(struct agent *a, uint32_t rank, int wait_status);
+int agent_native_grown(struct agent *a, const struct hb_frame *f,
+                       struct hpcboot_error *err);
+int agent_native_leave(struct agent *a, const struct hb_frame *f,
+                       struct hpcboot_error *err);
 int agent_native_peers_dead(struct agent *a, const struct hb_frame *f,
                             struct hpcboot_error *err);
 /* 1: it was for libhpcboot's ranks, and they have it. */

@@ -254,11 +254,10 @@ static size_t heap_bytes(const struct agent *a)
     return (size_t)mb << 20;
 }
 
-static int native_memory(void *arg, struct hb_segment *out,
-                         struct hpcboot_error *err)
+static int native_memory(void *arg, const struct hb_jobmap *map,
+                         struct hb_segment *out, struct hpcboot_error *err)
 {
     struct agent *a = ((struct agent_native *)arg)->agent;
-    const struct hb_jobmap *map = a->job.map;
     const struct hb_segment_spec spec = {
         .n_ranks = map->n_ranks, .n_nodes = map->n_nodes, .node = a->node,
         .n_local = a->n_ranks, .node_of = map->node_of_rank,
@@ -321,6 +320,15 @@ static void listen_privately(struct agent_native *n)
     event_add(n->listening, NULL);
 }
 
+/* The map of JOB stays that of this host's servers; a world that begins anew
+ * has the latest one. */
+static const struct hb_jobmap *latest_map(const struct agent *a)
+{
+    const struct agent_job *job = &a->job;
+
+    return job->n_grown > 0 ? job->grown[job->n_grown - 1] : job->map;
+}
+
 void agent_native_start(struct agent *a)
 {
     struct agent_native *n = hb_xcalloc(1, sizeof *n);
@@ -332,6 +340,9 @@ void agent_native_start(struct agent *a)
     n->server = hb_native_server_create(&n->job, &native_host, n);
     listen_privately(n);
     a->native = n;
+    if (a->job.n_grown > 0) { /* said before the files had come */
+        hb_native_grown(n->server, latest_map(a), a->job.world, NULL, 0);
+    }
 }
 
 void agent_native_stop(struct agent *a)
@@ -441,7 +452,7 @@ int agent_native_modex_serve(struct agent *a, uint64_t id, uint32_t rank,
 int agent_native_peers_dead(struct agent *a, const struct hb_frame *f,
                             struct hpcboot_error *err)
 {
-    const struct hb_jobmap *map = a->job.map;
+    const struct hb_jobmap *map = latest_map(a);
     char text[HB_DEATH_TEXT_MAX];
     struct hb_msg_peers_dead m;
     int rc = hb_wire_get_peers_dead(f, &m, err);
@@ -454,6 +465,93 @@ int agent_native_peers_dead(struct agent *a, const struct hb_frame *f,
                      map->node_names[map->node_of_rank[rank]], m.text);
             hb_native_peer_dead(a->native->server, rank, text);
         }
+    }
+    return rc;
+}
+
+/* ---- a job that grows ---- */
+
+static uint32_t *copy_ranks(const struct hb_wire_u32s *list)
+{
+    uint32_t *v = hb_xcalloc(list->n + 1, sizeof *v);
+
+    for (uint32_t i = 0; i < list->n; i++) {
+        v[i] = hb_wire_u32s_at(list, i);
+    }
+    return v;
+}
+
+static void tell(struct agent *a, enum hb_news_kind kind,
+                 const uint32_t *ranks, uint32_t n, const char *why)
+{
+    char text[HB_DEATH_TEXT_MAX];
+
+    for (uint32_t i = 0; a->native != NULL && i < n; i++) {
+        snprintf(text, sizeof text, "rank %u %s", ranks[i], why);
+        hb_native_tell(a->native->server, kind, ranks[i], text);
+    }
+}
+
+static int take_map(struct agent *a, const struct hb_msg_grown *m,
+                    struct hpcboot_error *err)
+{
+    struct agent_job *job = &a->job;
+    const struct hb_jobmap *was = latest_map(a);
+    struct hb_jobmap *map;
+    struct hb_buf view;
+    int rc;
+
+    hb_buf_view(&view, m->map.data, m->map.len);
+    rc = hb_jobmap_decode(&map, &view, err);
+    if (rc == 0 && was != NULL && !hb_jobmap_begins(was, map)) {
+        hb_jobmap_destroy(map);
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "GROWN does not begin with "
+                     "the map before it");
+    }
+    if (rc == 0) {
+        job->grown = hb_xrealloc(job->grown,
+                                 (job->n_grown + 1) * sizeof *job->grown);
+        job->grown[job->n_grown++] = map;
+        job->world = m->world;
+    }
+    return rc;
+}
+
+int agent_native_grown(struct agent *a, const struct hb_frame *f,
+                       struct hpcboot_error *err)
+{
+    struct hb_msg_grown m;
+    uint32_t *ranks;
+    int rc = hb_wire_get_grown(f, &m, err);
+
+    if (rc == 0) {
+        rc = take_map(a, &m, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    a->epoch = f->epoch;
+    ranks = copy_ranks(&m.ranks);
+    tell(a, HB_NEWS_COMES, ranks, m.ranks.n, m.why);
+    if (a->native != NULL) {
+        hb_native_grown(a->native->server, latest_map(a), m.world, ranks,
+                        m.ranks.n);
+    }
+    free(ranks);
+    return 0;
+}
+
+int agent_native_leave(struct agent *a, const struct hb_frame *f,
+                       struct hpcboot_error *err)
+{
+    struct hb_msg_leave m;
+    uint32_t *ranks;
+    int rc = hb_wire_get_leave(f, &m, err);
+
+    if (rc == 0) {
+        ranks = copy_ranks(&m.ranks);
+        tell(a, HB_NEWS_LEAVES, ranks, m.ranks.n, m.why);
+        free(ranks);
     }
     return rc;
 }

@@ -146,4 +146,8 @@ void agent_order_destroy(struct agent_job *job)
     hb_strv_destroy(&job->limits);
     hb_strv_destroy(&job->rank_slots);
     hb_jobmap_destroy(job->map);
+    for (uint32_t i = 0; i < job->n_grown; i++) {
+        hb_jobmap_destroy(job->grown[i]);
+    }
+    free(job->grown);
 }

@@ -147,6 +147,9 @@ static int rank_env(struct rank *r, struct hb_strv *env,
     }
     hb_env_setf(env, "HPCBOOT_EPOCH", "%u", a->epoch);
     hb_env_setf(env, "HPCBOOT_RESTART", "%u", a->job.restart + r->restarts);
+    if (a->job.flags & HB_JOB_ELASTIC) {
+        hb_env_set(env, "HPCBOOT_ELASTIC", "1");
+    }
     put_shm_dir(a, env);
     agent_bind_env(r, env);
     agent_wiring_env(r, env);

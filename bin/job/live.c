@@ -328,6 +328,49 @@ void job_live_ready(struct job_host *h)
     }
 }
 
+/* Agents hand it to ranks that use the library. The host itself hears of it
+ * behind its orders: its ranks wait for those that begin anew. */
+static void tell_grown(struct job_host *h)
+{
+    struct job *j = h->job;
+    uint32_t *ranks = NULL;
+    char *why = hb_xasprintf("begins on %s, which has come into the gang",
+                             h->spec->name);
+    struct hb_buf map;
+
+    hb_buf_init(&map, HB_WIRE_BLOB);
+    hb_jobmap_encode(j->map, &map);
+    hb_jobmap_ranks_of_node(j->map, h->node, &ranks);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *to = &j->hosts[i];
+
+        if ((to->state == HOST_RUNNING && host_can_hear(to)) || to == h) {
+            HOST_SEND(to, grown, .map = {map.data, map.len},
+                      .world = j->lives->epoch, .why = why,
+                      .ranks = {.v = ranks, .n = j->map->local_size[h->node]});
+        }
+    }
+    hb_buf_destroy(&map);
+    free(ranks);
+    free(why);
+}
+
+static void tell_leaving(const struct job_host *h)
+{
+    struct job *j = h->job;
+    uint32_t *ranks = NULL;
+
+    hb_jobmap_ranks_of_node(j->map, h->node, &ranks);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_RUNNING && host_can_hear(&j->hosts[i])) {
+            HOST_SEND(&j->hosts[i], leave, .why = "is told to end: its host is "
+                      "no longer in the gang",
+                      .ranks = {.v = ranks, .n = j->map->local_size[h->node]});
+        }
+    }
+    free(ranks);
+}
+
 /* All that its ranks need is known. */
 void job_live_go(struct job_host *h)
 {
@@ -343,6 +386,7 @@ void job_live_go(struct job_host *h)
     job_event_host(h, "host_joins", hb_str_text(&ranks));
     hb_str_destroy(&ranks);
     host_begin_late(h);
+    tell_grown(h);
 }
 
 /* --- hosts that go ------------------------------------------------------- */
@@ -396,6 +440,7 @@ static void tell_to_leave(struct job_host *h)
     job_event_host(h, "host_leaving", hb_str_text(&ranks));
     hb_str_destroy(&ranks);
     h->let_go = 1;
+    tell_leaving(h);
     HOST_SEND(h, kill, .grace_ms = (uint32_t)o->grace_ms,
               .reason = "its host is no longer in the gang",
               .signo = o->checkpoint_signal > 0 ? o->checkpoint_signal

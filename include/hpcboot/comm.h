@@ -140,9 +140,14 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
 int hpcboot_alloc(size_t size, void **out, struct hpcboot_error *err);
 void hpcboot_free(void *memory); /* NULL-safe; also after hpcboot_finalize */
 
-/* What has happened to the job, in order, once per rank of the job. */
+/* What has happened to the job, in order, once per rank of the job. A rank that
+ * comes is none of this world, and may have a number above it: it waits in
+ * hpcboot_init until the ranks of all nodes are there, which is when these have
+ * finalised and begun anew (exec). One that leaves has been told to end. */
 enum hpcboot_event_kind {
-    HPCBOOT_EVENT_PEER_DEAD = 1 /* rank, cause */
+    HPCBOOT_EVENT_PEER_DEAD = 1, /* rank, cause */
+    HPCBOOT_EVENT_RANK_COMES,
+    HPCBOOT_EVENT_RANK_LEAVES
 };
 struct hpcboot_event {
     size_t struct_size; /* HPCBOOT_EVENT_INIT sets it */

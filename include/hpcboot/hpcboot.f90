@@ -27,6 +27,8 @@ module hpcboot
     integer(c_int), parameter :: hpcboot_team_timeout_ms = 0
     integer(c_int), parameter :: hpcboot_team_deterministic = 1
     integer(c_int), parameter :: hpcboot_event_peer_dead = 1
+    integer(c_int), parameter :: hpcboot_event_rank_comes = 2
+    integer(c_int), parameter :: hpcboot_event_rank_leaves = 3
 
     ! What a call returns.
     integer(c_int), parameter :: hpcboot_ok = 0

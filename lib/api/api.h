@@ -58,7 +58,7 @@ struct api_state {
     uint32_t next_context;
     struct api_user_op *ops;
     int n_ops;
-    uint32_t events_told;
+    uint32_t events_told, news_told;
     /* Where the heap was, for a late hpcboot_free. */
     char *heap;
     size_t heap_size;

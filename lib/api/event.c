@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* Events: the deaths that the node's memory records, one after the other. */
+/* Events: what the node's memory records of deaths and of ranks that come and
+ * go, one after the other. */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,7 +11,29 @@
 
 static int have_event(void *arg)
 {
-    return hb_segment_deaths(hb_api.memory) > hb_api.events_told;
+    return hb_segment_deaths(hb_api.memory) > hb_api.events_told ||
+           hb_segment_told(hb_api.memory) > hb_api.news_told;
+}
+
+/* 1: the next event is no death. */
+static int take_news(struct hpcboot_event *event)
+{
+    const struct hb_news *n;
+
+    if (hb_segment_told(hb_api.memory) == hb_api.news_told) {
+        return 0;
+    }
+    n = hb_segment_news(hb_api.memory, hb_api.news_told);
+    if (n->after > hb_api.events_told) {
+        return 0;
+    }
+    hb_api.news_told++;
+    event->kind = n->kind == HB_NEWS_COMES ? HPCBOOT_EVENT_RANK_COMES
+                                           : HPCBOOT_EVENT_RANK_LEAVES;
+    event->rank = (int)n->rank;
+    event->epoch = hb_api.events_told;
+    snprintf(event->text, sizeof event->text, "%s", n->text);
+    return 1;
 }
 
 int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
@@ -35,6 +58,9 @@ int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
     }
     if (!have_event(NULL)) {
         return 0;
+    }
+    if (take_news(event)) {
+        return 1;
     }
     d = hb_segment_death(hb_api.memory, hb_api.events_told++);
     event->kind = HPCBOOT_EVENT_PEER_DEAD;

@@ -30,6 +30,7 @@
 #define RANK_VAR "HPCBOOT_RANK"
 #define SIZE_VAR "HPCBOOT_SIZE"
 #define NODES_VAR "HPCBOOT_NODES"
+#define ELASTIC_VAR "HPCBOOT_ELASTIC" /* there may be more */
 #define MAX_RANKS (1u << 24)
 #define READ_BYTES 65536u
 #define NOTE_MS 1000
@@ -320,7 +321,7 @@ static int hello(struct native *n, const struct hb_rdzv_spec *spec,
     int rc = 0;
 
     hb_buf_init(&address, HB_SEGMENT_ADDRESS_MAX - 1);
-    if (number_of(NODES_VAR, 2) > 1) {
+    if (number_of(NODES_VAR, 2) > 1 || getenv(ELASTIC_VAR) != NULL) {
         rc = spec->address(spec->arg, &address, err);
     }
     if (rc == 0) {
@@ -341,15 +342,16 @@ static int hello(struct native *n, const struct hb_rdzv_spec *spec,
 }
 
 /* The table says what the environment said. */
-static int check(const struct native *n, struct hpcboot_error *err)
+static int check(struct native *n, struct hpcboot_error *err)
 {
     const struct hb_segment *m = &n->r.memory;
 
-    if (n->r.rank >= n->r.size || hb_segment_ranks(m) != n->r.size ||
+    if (n->r.rank >= n->r.size || hb_segment_ranks(m) < n->r.size ||
         hb_segment_node_of(m)[n->r.rank] != hb_segment_node(m)) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, RANK_VAR "=%u and " SIZE_VAR
                        "=%u are not those of this job", n->r.rank, n->r.size);
     }
+    n->r.size = hb_segment_ranks(m); /* it may have grown */
     return 0;
 }
 

@@ -57,12 +57,15 @@ struct hb_native_server {
     struct hb_segment memory;
     struct hb_native_store *store;
     struct hb_native_conn *conns;
+    struct hb_native_job next; /* from the next meeting on; .map NULL: none */
     char dead[HB_DEATH_TEXT_MAX]; /* the first death; "" */
     char left[HB_DEATH_TEXT_MAX]; /* the first local process that ended; "" */
 };
 
 /* A rank of this node; NULL: it is not. */
 struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank);
+/* Where nobody is in a generation, those who come meet by the next map. */
+void hb_native_take_next(struct hb_native_server *s);
 void hb_native_answer(struct peer *p, int status, const char *text,
                       struct hb_bytes value, int fd);
 void hb_native_reply(struct peer *p, int status, const char *text);

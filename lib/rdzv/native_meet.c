@@ -281,6 +281,7 @@ static void farewell(struct hb_native_server *s)
     s->generation++;
     s->members = 0;
     memset(s->out, 0, s->job.map->n_ranks);
+    hb_native_take_next(s);
 }
 
 static int take_addresses(struct hb_native_server *s, struct hb_bytes data,

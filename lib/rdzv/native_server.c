@@ -105,7 +105,7 @@ static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
     hb_buf_clear(&p->address);
     hb_buf_put_raw(&p->address, address.data, address.len);
     if (s->memory.base == NULL &&
-        s->host.memory(s->arg, &s->memory, &why) < 0) {
+        s->host.memory(s->arg, s->job.map, &s->memory, &why) < 0) {
         hb_native_reply(p, why.code, why.text);
         return 0;
     }
@@ -260,6 +260,86 @@ int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
     default:
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a frame of kind %d",
                        (int)kind);
+    }
+}
+
+/* ---- a job that grows ---- */
+
+static void make_room(struct hb_native_server *s, uint32_t had_ranks)
+{
+    const struct hb_jobmap *map = s->job.map;
+
+    s->nodes = hb_xrealloc(s->nodes, map->n_nodes * sizeof *s->nodes);
+    for (uint32_t i = 0; i < map->n_nodes; i++) {
+        s->nodes[i] = i;
+    }
+    s->out = hb_xrealloc(s->out, map->n_ranks);
+    s->is_dead = hb_xrealloc(s->is_dead, map->n_ranks);
+    memset(s->out, 0, map->n_ranks);
+    memset(s->is_dead + had_ranks, 0, map->n_ranks - had_ranks);
+    hb_native_store_destroy(s->store);
+    s->store = hb_native_store_create(map, s->job.node);
+}
+
+void hb_native_take_next(struct hb_native_server *s)
+{
+    uint32_t had_ranks = s->job.map->n_ranks;
+    struct hpcboot_error why = {0};
+    int rc = 0;
+
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        if (s->peers[i].in) {
+            return;
+        }
+    }
+    if (s->next.map == NULL) {
+        return;
+    }
+    s->job.map = s->next.map;
+    s->job.epoch = s->next.epoch;
+    s->next.map = NULL;
+    s->generation = s->round = s->members = 0;
+    make_room(s, had_ranks);
+    if (s->memory.base != NULL) { /* some wait in hello */
+        hb_segment_close(&s->memory);
+        rc = s->host.memory(s->arg, s->job.map, &s->memory, &why);
+    }
+    s->open = NOWHERE;
+    s->open_key[0] = '\0';
+    if (rc < 0) {
+        hb_native_give_up(s, HELLO, why.text);
+    }
+    hb_native_meet(s);
+}
+
+void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
+                     uint32_t world, const uint32_t *ranks, uint32_t n)
+{
+    const struct hb_jobmap *now = s->job.map;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (ranks[i] < now->n_ranks) {
+            s->is_dead[ranks[i]] = 0;
+        }
+    }
+    if (memchr(s->is_dead, 1, now->n_ranks) == NULL) {
+        s->dead[0] = '\0';
+    }
+    if (world == s->job.epoch && map->n_ranks == now->n_ranks) {
+        return; /* its ranks are those that begin */
+    }
+    s->next = s->job;
+    s->next.map = map;
+    s->next.epoch = world;
+    hb_native_take_next(s);
+}
+
+void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
+                    uint32_t rank, const char *text)
+{
+    if (s->memory.base != NULL &&
+        hb_segment_tell(&s->memory, kind, rank, text)) {
+        s->host.alarm(s->arg, &s->memory);
     }
 }
 

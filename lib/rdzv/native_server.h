@@ -32,8 +32,8 @@ struct hb_native_host {
     void (*note)(void *arg, uint32_t rank, const char *text);
     void (*contact)(void *arg, uint32_t rank, unsigned bits);
     /* The memory for a generation, at its first hello. */
-    int (*memory)(void *arg, struct hb_segment *out,
-                  struct hpcboot_error *err);
+    int (*memory)(void *arg, const struct hb_jobmap *map,
+                  struct hb_segment *out, struct hpcboot_error *err);
     /* A death is in the memory: wake who waits there. */
     void (*alarm)(void *arg, struct hb_segment *memory);
 };
@@ -70,6 +70,15 @@ void hb_native_rank_gone(struct hb_native_server *s, uint32_t rank,
 /* A rank of another node is dead. */
 void hb_native_peer_dead(struct hb_native_server *s, uint32_t rank,
                          const char *text);
+
+/* The job has another map, which begins with the one before (borrowed); ranks
+ * on it begin. Those that meet from now on meet by it, in the world of that
+ * number; a generation that is under way goes on as it is, and is told. */
+void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
+                     uint32_t world, const uint32_t *ranks, uint32_t n);
+/* To those who are in a generation. */
+void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
+                    uint32_t rank, const char *text);
 
 void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
                           int status, struct hb_bytes data);

@@ -90,6 +90,7 @@ static void lay_out(const struct hb_segment_spec *spec,
     h->agent = spec->agent;
     h->slots = place(&end, spec->n_local * sizeof(struct hb_segment_slot));
     h->deaths = place(&end, DEATHS_MAX * sizeof(struct hb_death));
+    h->news = place(&end, NEWS_MAX * sizeof(struct hb_news));
     h->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));
     h->local_rank = place(&end, spec->n_ranks * sizeof(uint32_t));
     h->name_at = place(&end, spec->n_nodes * sizeof(uint32_t));
@@ -450,6 +451,37 @@ int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
     }
     unlock(s);
     return is_new;
+}
+
+int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
+                    uint32_t rank, const char *text)
+{
+    struct hb_segment_head *h = head_of(s);
+    uint32_t n;
+
+    lock(s, h->n_local + 1);
+    n = hb_segment_told(s);
+    if (n < NEWS_MAX) {
+        struct hb_news *news = (struct hb_news *)at(s, h->news) + n;
+
+        *news = (struct hb_news){.kind = kind, .rank = rank,
+                                 .after = hb_segment_deaths(s)};
+        strncpy(news->text, text, sizeof news->text - 1);
+        atomic_store(&h->n_news, n + 1);
+    }
+    unlock(s);
+    return n < NEWS_MAX;
+}
+
+uint32_t hb_segment_told(const struct hb_segment *s)
+{
+    return atomic_load(&head_of(s)->n_news);
+}
+
+const struct hb_news *hb_segment_news(const struct hb_segment *s,
+                                      uint32_t index)
+{
+    return (const struct hb_news *)at(s, head_of(s)->news) + index;
 }
 
 /* First fit from the hint on, then from the beginning. */

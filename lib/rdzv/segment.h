@@ -58,6 +58,14 @@ struct hb_death {
     char text[HB_DEATH_TEXT_MAX]; /* "rank 3 on pod-1 was killed by ..." */
 };
 
+/* Ranks that come into the job, or are told to leave it. */
+enum hb_news_kind { HB_NEWS_COMES = 1, HB_NEWS_LEAVES };
+struct hb_news {
+    uint32_t kind, rank;
+    uint32_t after; /* so many deaths */
+    char text[HB_DEATH_TEXT_MAX];
+};
+
 struct hb_segment {
     void *base;
     size_t size;
@@ -117,6 +125,12 @@ int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
 uint32_t hb_segment_deaths(const struct hb_segment *s);
 const struct hb_death *hb_segment_death(const struct hb_segment *s,
                                         uint32_t index);
+/* Rank may be one that this memory knows nothing else of. 1: it is kept. */
+int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
+                    uint32_t rank, const char *text);
+uint32_t hb_segment_told(const struct hb_segment *s);
+const struct hb_news *hb_segment_news(const struct hb_segment *s,
+                                      uint32_t index);
 const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
                                              uint32_t rank);
 

@@ -8,19 +8,21 @@
 
 #include "lib/rdzv/segment.h"
 
-#define MAGIC 0x68706373656733ull /* "hpcseg3" */
+#define MAGIC 0x68706373656734ull /* "hpcseg4" */
 #define PAGE 4096u
 /* Deaths told one by one; a job that loses more is not going to go on. */
 #define DEATHS_MAX 1024u
+#define NEWS_MAX 1024u /* the same of ranks that come and go */
 
 struct hb_segment_head {
     uint64_t magic, size;
     uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
     uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
     uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
-    uint64_t rings, ring_bytes;
+    uint64_t rings, ring_bytes, news;
     _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
     _Atomic uint32_t n_deaths;
+    _Atomic uint32_t n_news;
     _Atomic uint64_t hint; /* where a search of the heap begins */
     struct hb_segment_meeting meeting;
     _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];

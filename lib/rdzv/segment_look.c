@@ -34,6 +34,7 @@ int hb_segment_sound(const struct hb_segment_head *h, uint64_t size)
            h->n_local >= 1 && h->n_local <= h->n_ranks &&
            fits(h, h->slots, h->n_local, sizeof(struct hb_segment_slot)) &&
            fits(h, h->deaths, DEATHS_MAX, sizeof(struct hb_death)) &&
+           fits(h, h->news, NEWS_MAX, sizeof(struct hb_news)) &&
            fits(h, h->node_of, h->n_ranks, sizeof(uint32_t)) &&
            fits(h, h->local_rank, h->n_ranks, sizeof(uint32_t)) &&
            fits(h, h->name_at, h->n_nodes, sizeof(uint32_t)) &&

@@ -398,6 +398,46 @@ static void leave(void)
     lose_rank_1(0);
 }
 
+/* Until the world has as many ranks as the variable GROW_TO says: it hears of
+ * those that come, and begins anew. */
+static void grow(void)
+{
+    const char *to = getenv("GROW_TO");
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+    int n = hpcboot_size(), one = 1, sum = 0;
+
+    MUST(hpcboot_allreduce(&one, &sum, 1, HPCBOOT_INT32, HPCBOOT_SUM,
+                           hpcboot_world(), &err));
+    HOLDS(sum == n);
+    printf("rank %d of %d\n", hpcboot_rank(), n);
+    fflush(stdout);
+    if (to == NULL || n >= atoi(to)) {
+        return;
+    }
+    while (hpcboot_next_event(&event, 1000, &err) == 0) {
+    }
+    HOLDS(event.kind == HPCBOOT_EVENT_RANK_COMES);
+    printf("rank %d is told: %s\n", hpcboot_rank(), event.text);
+    fflush(stdout);
+    MUST(hpcboot_finalize(&err));
+    execl("/proc/self/exe", "apiprobe", "grow", (char *)NULL);
+    HOLDS(0);
+}
+
+/* Until its host or another one is let go. */
+static void hear(void)
+{
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+
+    printf("rank %d listens\n", hpcboot_rank());
+    fflush(stdout);
+    while (hpcboot_next_event(&event, 1000, &err) == 0) {
+    }
+    HOLDS(event.kind == HPCBOOT_EVENT_RANK_LEAVES);
+    printf("rank %d is told: %s\n", hpcboot_rank(), event.text);
+    fflush(stdout);
+}
+
 /* Rank 1 of 2 comes when rank 0 has given up waiting, three times. */
 static void be_late(void)
 {
@@ -446,7 +486,7 @@ static const struct {
     {"coll", use_collectives}, {"requests", use_requests},
     {"teams", use_teams}, {"messages", use_messages}, {"heap", use_heap},
     {"misuse", use_wrongly}, {"place", use_place}, {"killed", be_killed},
-    {"shrink", shrink}, {"survive", survive},
+    {"grow", grow}, {"hear", hear}, {"shrink", shrink}, {"survive", survive},
     {"left", leave}, {"late", be_late}, {"full", fill_heap},
 };
 

@@ -89,11 +89,9 @@ static void on_contact(void *arg, uint32_t rank, unsigned bits)
 {
 }
 
-static int on_memory(void *arg, struct hb_segment *out,
-                     struct hpcboot_error *err)
+static int on_memory(void *arg, const struct hb_jobmap *map,
+                     struct hb_segment *out, struct hpcboot_error *err)
 {
-    const struct agent *a = arg;
-    const struct hb_jobmap *map = a->job.map;
     const struct hb_segment_spec spec = {
         .n_ranks = map->n_ranks, .n_nodes = map->n_nodes, .n_local = LOCAL,
         .node_of = map->node_of_rank, .local_rank = map->local_rank,

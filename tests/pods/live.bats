@@ -171,3 +171,33 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     says '^rank 1 of 2 epoch 0 on pod-2$'
     pods_clean 0 1 2 3
 }
+
+library() { # MIN:MAX COMMAND...
+    local np=$1
+    shift
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np "$np" -x GROW_TO=2 \
+        --hostfile /tmp/hosts --on-failure continue --events /tmp/events "$@"
+}
+
+@test "libhpcboot: ranks hear of those that come, and begin anew with them" {
+    library 1:2 "$HB_BUILDDIR/tests/cli/apiprobe" grow
+    wait_until pod 0 grep -q '^rank 0 of 1$' /tmp/out
+    hosts pod-1 pod-2
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 is told: rank 1 begins on pod-2, which has come into the gang$'
+    says '^rank 0 of 2$'
+    says '^rank 1 of 2$'
+    pods_clean 0 1 2
+}
+
+@test "libhpcboot: ranks hear of those that are told to leave" {
+    hosts pod-1 pod-2
+    library 1:2 "$HB_BUILDDIR/tests/cli/apiprobe" hear
+    wait_until pod 0 grep -q '^rank 0 listens$' /tmp/out
+    hosts pod-1
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 is told: rank 1 is told to end: its host is no longer'
+    pods_clean 0 1 2
+}

@@ -155,6 +155,22 @@ static void test_an_onlooker_sees_what_ranks_wait_for(void **state)
     hb_segment_close(&s);
 }
 
+static void test_news_stand_among_the_deaths(void **state)
+{
+    struct hb_segment s = make();
+
+    assert_int_equal(hb_segment_told(&s), 0);
+    assert_int_equal(hb_segment_tell(&s, HB_NEWS_COMES, 7, "comes"), 1);
+    assert_int_equal(hb_segment_mark_dead(&s, 1, 4, "gone"), 1);
+    assert_int_equal(hb_segment_tell(&s, HB_NEWS_LEAVES, 2, "leaves"), 1);
+    assert_int_equal(hb_segment_told(&s), 2);
+    assert_int_equal(hb_segment_news(&s, 0)->rank, 7);
+    assert_int_equal(hb_segment_news(&s, 0)->after, 0);
+    assert_int_equal(hb_segment_news(&s, 1)->after, 1);
+    assert_string_equal(hb_segment_news(&s, 1)->text, "leaves");
+    hb_segment_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_pieces_are_apart_and_zeroed),
         cmocka_unit_test(test_a_full_heap_says_so),
         cmocka_unit_test(test_it_cannot_shrink),
+        cmocka_unit_test(test_news_stand_among_the_deaths),
         cmocka_unit_test(test_other_memory_is_refused),
         cmocka_unit_test(test_offsets_of_a_liar_are_refused),
         cmocka_unit_test(test_an_onlooker_sees_what_ranks_wait_for),

@@ -112,6 +112,8 @@ static void start_cb(evutil_socket_t fd, short what, void *arg)
 {
     struct hb_boot *boot = arg;
 
+    event_free(boot->start_event);
+    boot->start_event = NULL;
     hb_boot_enter(boot);
     boot->ops->start(boot);
     hb_boot_leave(boot);
@@ -124,7 +126,7 @@ int hb_boot_init(struct hb_boot *boot, const struct hb_boot_ops *ops,
 {
     boot->ops = ops;
     boot->config = config;
-    boot->events = *events;
+    boot->events = events;
     boot->arg = arg;
     boot->start_event = event_new(config->base, -1, 0, start_cb, boot);
     if (!boot->start_event) {
@@ -188,8 +190,8 @@ int hb_boot_emit_stage(struct hb_boot *boot, enum hb_boot_stage stage,
 {
     boot->stage = stage;
     hb_boot_enter(boot);
-    if (!boot->cancelled && boot->events.stage) {
-        boot->events.stage(boot->arg, stage, detail ? detail : "");
+    if (!boot->cancelled && boot->events->stage) {
+        boot->events->stage(boot->arg, stage, detail ? detail : "");
     }
     return hb_boot_leave(boot);
 }
@@ -197,8 +199,8 @@ int hb_boot_emit_stage(struct hb_boot *boot, enum hb_boot_stage stage,
 int hb_boot_emit_chatter(struct hb_boot *boot, const char *text, size_t len)
 {
     hb_boot_enter(boot);
-    if (!boot->cancelled && boot->events.chatter) {
-        boot->events.chatter(boot->arg, text, len);
+    if (!boot->cancelled && boot->events->chatter) {
+        boot->events->chatter(boot->arg, text, len);
     }
     return hb_boot_leave(boot);
 }
@@ -207,8 +209,8 @@ int hb_boot_emit_unverified(struct hb_boot *boot,
                             const struct hb_boot_unverified *host)
 {
     hb_boot_enter(boot);
-    if (!boot->cancelled && boot->events.unverified) {
-        boot->events.unverified(boot->arg, host);
+    if (!boot->cancelled && boot->events->unverified) {
+        boot->events->unverified(boot->arg, host);
     }
     return hb_boot_leave(boot);
 }
@@ -216,8 +218,8 @@ int hb_boot_emit_unverified(struct hb_boot *boot,
 int hb_boot_emit_reached(struct hb_boot *boot, const char *member)
 {
     hb_boot_enter(boot);
-    if (!boot->cancelled && boot->events.reached) {
-        boot->events.reached(boot->arg, member);
+    if (!boot->cancelled && boot->events->reached) {
+        boot->events->reached(boot->arg, member);
     }
     return hb_boot_leave(boot);
 }
@@ -240,10 +242,10 @@ void hb_boot_proven(const struct hb_boot *boot)
 int hb_boot_emit_open(struct hb_boot *boot, struct hb_channel *ch)
 {
     hb_boot_enter(boot);
-    if (boot->cancelled || !boot->events.open) {
+    if (boot->cancelled || !boot->events->open) {
         ch->ops->close(ch);
     } else {
-        boot->events.open(boot->arg, ch);
+        boot->events->open(boot->arg, ch);
     }
     return hb_boot_leave(boot);
 }
@@ -251,8 +253,8 @@ int hb_boot_emit_open(struct hb_boot *boot, struct hb_channel *ch)
 int hb_boot_emit_failed(struct hb_boot *boot, const struct hpcboot_error *err)
 {
     hb_boot_enter(boot);
-    if (!boot->cancelled && boot->events.failed) {
-        boot->events.failed(boot->arg, boot->stage, err);
+    if (!boot->cancelled && boot->events->failed) {
+        boot->events->failed(boot->arg, boot->stage, err);
     }
     return hb_boot_leave(boot);
 }

@@ -123,7 +123,8 @@ enum hb_boot_way { HB_BOOT_FORK, HB_BOOT_SSH, HB_BOOT_COMMAND };
  * that its program is on this host. Every host would fail in the same way. */
 int hb_boot_check_command(const char *text, struct hpcboot_error *err);
 
-/* Begins; events come from the loop only, never from inside this call. */
+/* Begins; borrows events, which come from the loop only, never from inside
+ * this call. */
 int hb_boot_start(struct hb_boot **out, enum hb_boot_way way,
                   const struct hb_boot_config *config,
                   const struct hb_boot_target *target,

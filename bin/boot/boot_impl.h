@@ -29,7 +29,7 @@ struct event;
 struct hb_boot {
     const struct hb_boot_ops *ops;
     const struct hb_boot_config *config;
-    struct hb_boot_events events;
+    const struct hb_boot_events *events;
     void *arg;
     struct event *start_event;
     enum hb_boot_stage stage;

@@ -38,19 +38,22 @@ struct fd_channel {
     struct hb_channel ch;
     int read_fd, write_fd, err_fd;
     struct event *read_event, *write_event, *err_event, *linger_event;
-    struct hb_child *child;
+    pid_t pid;
+    struct hb_child *child; /* pid, once it is watched; or NULL */
     int term_after_ms;
     int is_socket;
     int output_over, child_over, reported;
     int heard; /* data came since the linger began */
     int depth;  /* events under way */
     int closing; /* freed when depth is 0 again */
-    char how[256]; /* the command's end in words */
-    struct hpcboot_error trouble; /* code 0: none */
+    char *how;     /* the command's end in words, or NULL */
+    char *trouble; /* why the stream cannot be used, or NULL */
     hb_fd_chatter chatter;
     void (*chatter_ended)(void *arg);
     void *chatter_arg;
 };
+
+static void child_gone(void *arg, const char *how);
 
 static void free_event(struct event **event)
 {
@@ -60,11 +63,34 @@ static void free_event(struct event **event)
     }
 }
 
+/* Waits for something that most channels never come to, and which therefore
+ * has its event only from then on. */
+static void wait_for(struct fd_channel *c, struct event **event, int fd,
+                     short what, event_callback_fn cb,
+                     const struct timeval *limit)
+{
+    if (*event == NULL) {
+        *event = event_new(event_get_base(c->read_event), fd, what, cb, c);
+    }
+    if (*event == NULL) {
+        abort(); /* as hb_xmalloc does */
+    }
+    event_add(*event, limit);
+}
+
+static int watch_child(struct fd_channel *c, struct hpcboot_error *err)
+{
+    return c->pid <= 0 || c->child || !c->read_event ? HPCBOOT_OK
+           : hb_child_watch(&c->child, event_get_base(c->read_event), c->pid,
+                            child_gone, c, err);
+}
+
 static void destroy(struct fd_channel *c)
 {
     if (c->chatter_ended) {
         c->chatter_ended(c->chatter_arg);
     }
+    (void)watch_child(c, NULL); /* so that it is reaped */
     free_event(&c->read_event);
     free_event(&c->write_event);
     free_event(&c->err_event);
@@ -75,6 +101,8 @@ static void destroy(struct fd_channel *c)
     }
     hb_fd_close(&c->read_fd);
     hb_fd_close(&c->err_fd);
+    free(c->how);
+    free(c->trouble);
     free(c);
 }
 
@@ -96,20 +124,19 @@ static int leave(struct fd_channel *c)
 
 static void report(struct fd_channel *c)
 {
-    struct hpcboot_error err = c->trouble;
+    struct hpcboot_error err;
 
     if (c->reported) {
         return;
     }
     c->reported = 1;
     event_del(c->read_event);
-    event_del(c->write_event);
-    event_del(c->linger_event);
-    if (c->child_over) {
-        hb_fail(&err, HPCBOOT_ERR_CLOSED, "%s", c->how);
-    } else if (!err.code) {
-        hb_fail(&err, HPCBOOT_ERR_CLOSED, "the other side closed the stream");
-    }
+    free_event(&c->write_event);
+    free_event(&c->linger_event);
+    hb_fail(&err, HPCBOOT_ERR_CLOSED, "%s",
+            c->child_over ? c->how
+            : c->trouble  ? c->trouble
+                          : "the other side closed the stream");
     enter(c);
     if (c->ch.events.closed) {
         c->ch.events.closed(c->ch.arg, &err);
@@ -117,13 +144,15 @@ static void report(struct fd_channel *c)
     leave(c);
 }
 
+static void linger_cb(evutil_socket_t fd, short what, void *arg);
+
 static void linger(struct fd_channel *c)
 {
-    static const struct timeval wait = {LINGER_MS / 1000,
-                                        LINGER_MS % 1000 * 1000};
+    static const struct timeval limit = {LINGER_MS / 1000,
+                                         LINGER_MS % 1000 * 1000};
 
     c->heard = 0;
-    event_add(c->linger_event, &wait);
+    wait_for(c, &c->linger_event, -1, 0, linger_cb, &limit);
 }
 
 /* One of output, stderr and process is over. */
@@ -155,14 +184,23 @@ static void child_gone(void *arg, const char *how)
     struct fd_channel *c = arg;
 
     c->child_over = 1;
-    snprintf(c->how, sizeof c->how, "%s", how);
+    c->how = hb_xstrdup(how);
     one_over(c);
+}
+
+/* errno says more. */
+static int in_trouble(struct fd_channel *c, const char *what)
+{
+    free(c->trouble);
+    c->trouble = hb_xasprintf("%s: %s", what, strerror(errno));
+    return HPCBOOT_ERR_CLOSED;
 }
 
 static void output_over(struct fd_channel *c)
 {
     c->output_over = 1;
     event_del(c->read_event);
+    (void)watch_child(c, NULL); /* else its end stays without a reason */
     one_over(c);
 }
 
@@ -183,8 +221,7 @@ static void read_cb(evutil_socket_t fd, short what, void *arg)
             return;
         }
         if (n < 0 && errno != ECONNRESET) {
-            hb_fail_errno(&c->trouble, HPCBOOT_ERR_CLOSED,
-                          "cannot read from the stream");
+            in_trouble(c, "cannot read from the stream");
         }
         if (n <= 0) {
             output_over(c);
@@ -253,12 +290,12 @@ static ssize_t channel_write(struct hb_channel *ch, const void *data,
             continue;
         }
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            event_add(c->write_event, NULL);
+            wait_for(c, &c->write_event, c->write_fd, EV_WRITE, write_cb,
+                     NULL);
             break;
         }
         if (n < 0) {
-            return hb_fail_errno(&c->trouble, HPCBOOT_ERR_CLOSED,
-                                 "cannot write to the stream");
+            return in_trouble(c, "cannot write to the stream");
         }
         done += (size_t)n;
     }
@@ -271,7 +308,7 @@ static void channel_pause(struct hb_channel *ch, int paused)
 
     if (paused) {
         event_del(c->read_event);
-        event_del(c->linger_event);
+        free_event(&c->linger_event);
     } else if (!c->reported && !c->output_over) {
         event_add(c->read_event, NULL);
         one_over(c);
@@ -298,13 +335,10 @@ static int make_events(struct fd_channel *c, struct event_base *base,
     short keep = EV_READ | EV_PERSIST;
 
     c->read_event = event_new(base, c->read_fd, keep, read_cb, c);
-    c->write_event = event_new(base, c->write_fd, EV_WRITE, write_cb, c);
-    c->linger_event = evtimer_new(base, linger_cb, c);
     if (c->err_fd >= 0) {
         c->err_event = event_new(base, c->err_fd, keep, err_cb, c);
     }
-    if (!c->read_event || !c->write_event || !c->linger_event
-        || (c->err_fd >= 0 && !c->err_event)) {
+    if (!c->read_event || (c->err_fd >= 0 && !c->err_event)) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
     }
     if (event_add(c->read_event, NULL) != 0
@@ -342,14 +376,15 @@ int hb_fd_channel_create(struct hb_channel **out, struct event_base *base,
     c->read_fd = spec->read_fd;
     c->write_fd = spec->write_fd;
     c->err_fd = spec->err_fd;
+    c->pid = spec->pid;
     c->term_after_ms = spec->term_after_ms;
     c->is_socket = fstat(c->write_fd, &st) == 0 && S_ISSOCK(st.st_mode);
     rc = set_nonblock(c, err);
     if (rc >= 0) {
         rc = make_events(c, base, err);
     }
-    if (rc >= 0 && spec->pid > 0) {
-        rc = hb_child_watch(&c->child, base, spec->pid, child_gone, c, err);
+    if (rc >= 0 && !spec->holds_stream) {
+        rc = watch_child(c, err);
     }
     if (rc < 0) {
         destroy(c);

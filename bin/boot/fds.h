@@ -11,6 +11,7 @@ struct hb_fd_spec {
     int read_fd, write_fd; /* may be the same */
     int err_fd;            /* what the command prints beside the link; or -1 */
     pid_t pid;             /* the command behind them; or <= 0 */
+    int holds_stream;      /* its end closes them: it needs no other watch */
     int term_after_ms;     /* after close: hb_child_release */
 };
 

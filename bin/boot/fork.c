@@ -67,7 +67,9 @@ static void destroy(struct hb_boot *boot)
 static int open_channel(struct child_boot *b, struct hpcboot_error *err)
 {
     int down[2] = {-1, -1}, up[2] = {-1, -1}, chatter[2] = {-1, -1};
-    struct hb_fd_spec fds = {.term_after_ms = b->term_after_ms};
+    /* An agent and its guard hold the stream and give it to nobody. */
+    struct hb_fd_spec fds = {.term_after_ms = b->term_after_ms,
+                             .holds_stream = b->term_after_ms < 0};
     struct hb_child_spec child = {
         .argv = b->argv.v, .env = b->env.v,
         .death_signal = b->term_after_ms < 0 ? 0 : SIGTERM,
@@ -115,6 +117,8 @@ static void start(struct hb_boot *boot)
         hb_boot_emit_failed(boot, &err);
         return;
     }
+    hb_strv_destroy(&b->argv); /* there may be thousands of us */
+    hb_strv_destroy(&b->env);
     hb_fd_channel_set_chatter(b->channel, chatter_cb, channel_gone, b);
     hb_boot_emit_open(boot, b->channel);
 }

@@ -388,7 +388,7 @@ int agent_link_open(struct agent *a, int in_fd, int out_fd,
     int rc = hb_channel_from_fds(&ch, a->base, in_fd, out_fd, -1, err);
 
     if (rc == 0) {
-        rc = hb_link_create(&a->link, a->base, ch, 0, &link_events, a, err);
+        a->link = hb_link_create(a->base, ch, 0, &link_events, a);
     }
     a->link_in = in_fd;
     a->link_out = out_fd;

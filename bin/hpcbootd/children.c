@@ -71,6 +71,7 @@ static void child_free(struct child *c)
     hb_boot_cancel(c->boot);
     hb_link_destroy(c->link);
     event_free(c->timer);
+    hb_words_clear(&c->words);
     free(c->name);
     free(c->user);
     free(c->token);
@@ -330,13 +331,9 @@ static void on_open(void *arg, struct hb_channel *ch)
     struct agent *a = c->agent;
     int ms = a->tree->boot.connect_timeout_ms;
     const struct timeval due = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
-    struct hpcboot_error err = {0};
 
     c->stage = HB_STAGE_AGENT;
-    if (hb_link_create(&c->link, a->base, ch, 1, &link_events, c, &err) < 0) {
-        child_failed(c, HB_STAGE_AGENT, &err);
-        return;
-    }
+    c->link = hb_link_create(a->base, ch, 1, &link_events, c);
     event_add(c->timer, &due);
 }
 

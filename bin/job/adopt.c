@@ -53,7 +53,7 @@ struct hb_buf *host_out(struct job_host *h)
     struct job *j = h->job;
     struct hb_buf *out = link != NULL ? hb_link_out(link) : NULL;
 
-    if (out == NULL && h->kept.is_open) {
+    if (out == NULL && h->kept != NULL) {
         out = &j->mute;
         hb_buf_destroy(out);
         hb_buf_init(out, MUTE_MAX);
@@ -68,9 +68,9 @@ void host_said(struct job_host *h)
     const struct job *j = h->job;
     const struct hb_buf *out = link != NULL ? hb_link_out(link) : &j->mute;
 
-    if (h->kept.is_open && out->len > j->said_from) {
-        hb_kept_said(&h->kept, (struct hb_bytes){out->data + j->said_from,
-                                                 out->len - j->said_from});
+    if (h->kept != NULL && out->len > j->said_from) {
+        hb_kept_said(h->kept, (struct hb_bytes){out->data + j->said_from,
+                                                out->len - j->said_from});
     }
     if (link != NULL) {
         hb_link_flush(link);
@@ -79,7 +79,7 @@ void host_said(struct job_host *h)
 
 int host_can_hear(const struct job_host *h)
 {
-    return host_link(h) != NULL || h->kept.is_open;
+    return host_link(h) != NULL || h->kept != NULL;
 }
 
 /* The launcher's own children end with it, at once. */
@@ -92,10 +92,10 @@ void host_settle_talk(struct job_host *h)
 {
     h->resuming = 0;
     h->repeats = 0;
+    host_keep_none(h);
     if (host_orphan_ms(h) > 0) {
-        hb_kept_open(&h->kept);
-    } else {
-        hb_kept_close(&h->kept);
+        h->kept = hb_xcalloc(1, sizeof *h->kept);
+        hb_kept_open(h->kept);
     }
 }
 
@@ -104,8 +104,8 @@ int host_heard(struct job_host *h, const struct hb_frame *f)
     if (h->resuming && f->type != HB_MSG_RESUMED) {
         return 0;
     }
-    if (hb_kept_came(&h->kept, f->type)) {
-        HOST_SEND(h, ack, .frames = h->kept.came);
+    if (h->kept != NULL && hb_kept_came(h->kept, f->type)) {
+        HOST_SEND(h, ack, .frames = h->kept->came);
     }
     return 1;
 }
@@ -160,9 +160,9 @@ static void resume_below(struct job_host *top)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
-        if (h->via != NULL && h->kept.is_open && host_link(h) == top->link) {
+        if (h->via != NULL && h->kept != NULL && host_link(h) == top->link) {
             h->resuming = 0;
-            HOST_SEND(h, resume, .frames = h->kept.came);
+            HOST_SEND(h, resume, .frames = h->kept->came);
             h->resuming = 1;
         }
     }
@@ -176,7 +176,7 @@ static void adopted(struct job_host *h, const struct hb_frame *f)
     int rc = hb_wire_get_resumed(f, &m, &err);
 
     if (rc == 0) {
-        rc = hb_kept_known(&h->kept, m.frames, &err);
+        rc = hb_kept_known(h->kept, m.frames, &err);
     }
     if (rc < 0) {
         give_up(h, &err);
@@ -187,8 +187,8 @@ static void adopted(struct job_host *h, const struct hb_frame *f)
     job_event_host(h, "host_adopted", h->adoption->parent);
     host_adopt_end(h);
     h->repeats = m.fences;
-    hb_kept_repeat(&h->kept, hb_link_out(h->link));
-    hb_kept_close(&h->kept);
+    hb_kept_repeat(h->kept, hb_link_out(h->link));
+    host_keep_none(h);
     host_send_welcome(h, (uint32_t)j->opt->heartbeat_ms);
     if (j->fences != NULL && job_route_add(h, &err) < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
@@ -222,7 +222,7 @@ static int take_hello(struct job_host *h, const struct hb_frame *f,
         host_ask_proof(h, f);
     } else {
         host_send_welcome(h, 0); /* no beat may cross the handing over */
-        HOST_SEND(h, adopt, .token = ad->token, .frames = h->kept.came);
+        HOST_SEND(h, adopt, .token = ad->token, .frames = h->kept->came);
         host_doubt_over(h); /* which may have kept the HELLO */
         ad->asked = 1;
     }
@@ -292,14 +292,9 @@ static const struct hb_link_events link_events = {
 static void on_open(void *arg, struct hb_channel *ch)
 {
     struct job_host *h = arg;
-    struct hpcboot_error err = {0};
 
-    if (hb_link_create(&h->link, h->job->base, ch, 1, &link_events, h,
-                       &err) < 0) {
-        try_failed(h, &err);
-    } else {
-        arm_ms(h->adoption->timer, h->job->opt->connect_timeout_ms);
-    }
+    h->link = hb_link_create(h->job->base, ch, 1, &link_events, h);
+    arm_ms(h->adoption->timer, h->job->opt->connect_timeout_ms);
 }
 
 static void on_stage(void *arg, enum hb_boot_stage stage, const char *detail)
@@ -346,7 +341,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         try_failed(h, &err);
         return;
     }
-    h->words.len = 0;
+    hb_words_clear(&h->words);
     host_make_token(h);
     if (hb_boot_start(&h->boot, host_way(h), &j->boot, &target, &boot_events,
                       h, &err) < 0) {
@@ -378,21 +373,21 @@ int job_adopt_frame(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_resumed m;
     int rc;
 
-    if (!h->kept.is_open) {
+    if (h->kept == NULL) {
         return 0; /* it was on its way when the host was adopted */
     }
     if (f->type == HB_MSG_ACK) {
         rc = hb_wire_get_ack(f, &ack, err);
-        return rc < 0 ? rc : hb_kept_known(&h->kept, ack.frames, err);
+        return rc < 0 ? rc : hb_kept_known(h->kept, ack.frames, err);
     }
     rc = hb_wire_get_resumed(f, &m, err);
     if (rc == 0) {
-        rc = hb_kept_known(&h->kept, m.frames, err);
+        rc = hb_kept_known(h->kept, m.frames, err);
     }
     if (rc == 0) {
         h->resuming = 0;
         if (link != NULL) {
-            hb_kept_repeat(&h->kept, hb_link_out(link));
+            hb_kept_repeat(h->kept, hb_link_out(link));
             hb_link_flush(link);
         }
     }

@@ -20,7 +20,7 @@ static void start_more(struct job *j);
 
 void host_forget(struct job_host *h)
 {
-    job_event_host(h, "host_lost", h->error.text);
+    job_event_host(h, "host_lost", host_why(h));
     host_leave_tree(h);
     host_close(h);
     h->state = HOST_LOST;
@@ -39,7 +39,7 @@ static void host_give_up(struct job_host *h)
         job_wait_check(j);
     } else if (j->phase == JOB_RUNNING && !job_live_gave_up(h)) {
         job_fail(j, HB_CAUSE_HOST, 0, "host %s did not come back: %s",
-                 h->spec->name, h->error.text);
+                 h->spec->name, host_why(h));
     }
 }
 
@@ -62,7 +62,7 @@ static void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
         h->failed_by = NULL;
         host_close(h);
         h->state = HOST_IDLE;
-        arm_ms(h->timer, wait_ms);
+        host_arm_ms(h, wait_ms);
     }
     start_more(h->job);
 }
@@ -107,14 +107,11 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
                  const struct hpcboot_error *err)
 {
     size_t len = strlen(h->spec->name);
-
-    h->error = *err;
     /* Every line about a host begins with its name already. */
-    if (hb_starts_with(err->text, h->spec->name) &&
-        hb_starts_with(err->text + len, ": ")) {
-        snprintf(h->error.text, sizeof h->error.text, "%s",
-                 err->text + len + 2);
-    }
+    int named = hb_starts_with(err->text, h->spec->name) &&
+                hb_starts_with(err->text + len, ": ");
+
+    host_set_why(h, err->text + (named ? len + 2 : 0));
     if (h->boot != NULL) {
         h->reason = *hb_boot_reason(h->boot);
     }
@@ -130,9 +127,11 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
 /* The stream broke before HELLO: whatever the login said is the reason. */
 static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 {
+    struct hpcboot_error err;
     const char *words;
 
-    hb_words_no_agent(&h->words, why, &h->error);
+    hb_words_no_agent(&h->words, why, &err);
+    host_set_why(h, err.text);
     words = hb_words_last(&h->words);
     h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
     /* A command that carries the link ends like this also where the host is
@@ -235,7 +234,11 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     }
     h->failed_in_row = 0;
     h->told_parent = 0;
-    event_del(h->timer);
+    host_disarm(h);
+    if (host_way(h) != HB_BOOT_SSH) { /* whose login judges others' proofs */
+        hb_boot_cancel(h->boot);
+        h->boot = NULL;
+    }
     h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
     host_settle_talk(h);
     host_send_welcome(h, beat);
@@ -264,7 +267,7 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
         f = &hello;
     }
     if (err.code != 0) {
-        h->error = err;
+        host_set_why(h, err.text);
         host_give_up(h);
         return;
     }
@@ -276,7 +279,7 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
                take_counts(h, &m, &err));
     }
     if (err.code != 0) {
-        h->error = err;
+        host_set_why(h, err.text);
         h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
         host_give_up(h);
         return;
@@ -334,16 +337,11 @@ static void on_open(void *arg, struct hb_channel *ch)
 {
     struct job_host *h = arg;
     struct job *j = h->job;
-    struct hpcboot_error err = {0};
 
     h->stage = HB_STAGE_AGENT;
     h->state = HOST_LINKED;
-    if (hb_link_create(&h->link, j->base, ch, 1, &link_events, h, &err) < 0) {
-        h->error = err;
-        host_give_up(h);
-        return;
-    }
-    arm_ms(h->timer, j->opt->connect_timeout_ms);
+    h->link = hb_link_create(j->base, ch, 1, &link_events, h);
+    host_arm_ms(h, j->opt->connect_timeout_ms);
     start_more(j);
 }
 
@@ -399,7 +397,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     j->tries++;
     host_timed_anew(h);
     h->stage = HB_STAGE_RESOLVE;
-    h->words.len = 0;
+    hb_words_clear(&h->words);
     host_make_token(h);
     h->state = HOST_BOOTING;
     if (parent != NULL) {
@@ -408,7 +406,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     }
     if (hb_boot_start(&h->boot, host_way(h), &j->boot, &target, &boot_events, h,
                       &err) < 0) {
-        h->error = err;
+        host_set_why(h, err.text);
         host_give_up(h);
     }
 }
@@ -429,9 +427,8 @@ static void start_more(struct job *j)
 }
 
 /* Time for another try, or the agent of an open stream says nothing. */
-static void on_host_timer(evutil_socket_t fd, short what, void *arg)
+void host_due(struct job_host *h)
 {
-    struct job_host *h = arg;
     struct hpcboot_error err = {0};
 
     if (h->state == HOST_IDLE) {
@@ -446,11 +443,6 @@ static void on_host_timer(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-void host_open(struct job_host *h)
-{
-    h->timer = evtimer_new(h->job->base, on_host_timer, h);
-}
-
 int job_connect(struct job *j, struct hpcboot_error *err)
 {
     int rc = job_wait_open(j, err);
@@ -463,7 +455,6 @@ int job_connect(struct job *j, struct hpcboot_error *err)
     }
     job_tree_open(j);
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        host_open(&j->hosts[i]);
         if (j->hosts[i].state == HOST_IDLE) {
             host_queue(&j->hosts[i]);
         }
@@ -485,11 +476,9 @@ void host_close(struct job_host *h)
     hb_link_destroy(h->link);
     h->link = NULL;
     host_adopt_end(h);
-    hb_kept_close(&h->kept);
+    host_keep_none(h);
     host_doubt_over(h);
-    if (h->timer != NULL) {
-        event_del(h->timer);
-    }
+    host_disarm(h);
 }
 
 /* A host that had been ready is gone. After DONE that is how it should be. */
@@ -505,7 +494,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     char why[200] = "";
     int leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
-    h->error = *err;
+    host_set_why(h, err->text);
     if (job_live_lost(h)) {
         return;
     }
@@ -559,11 +548,11 @@ void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
     host_close(h);
     if (j->phase == JOB_CONNECTING) {
         h->state = HOST_IDLE;
-        arm_ms(h->timer, 0);
+        host_arm_ms(h, 0);
         return;
     }
     job_event_host(h, "host_lost", err->text);
-    h->error = *err;
+    host_set_why(h, err->text);
     h->state = HOST_LOST;
     if (j->fences != NULL && h->node != HB_NODE_UNSET) {
         hb_fence_node_lost(j->fences, h->node);
@@ -580,12 +569,7 @@ void job_connect_stop(struct job *j)
 
         host_close(h);
         host_probe_end(h);
-        if (h->timer != NULL) {
-            event_free(h->timer);
-        }
-        free(h->slots_origin);
-        free(h->gpus_origin);
-        free(h->boot_user);
+        host_free(h);
     }
     job_tree_close(j);
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {

@@ -13,6 +13,7 @@
 #include "bin/cli/output.h"
 #include "bin/cli/progress.h"
 #include "bin/job/grow.h"
+#include "bin/job/host.h"
 #include "bin/job/job.h"
 #include "bin/job/lives.h"
 #include "bin/job/timing.h"
@@ -69,49 +70,48 @@ struct job_host {
     enum hb_boot_stage stage; /* how far the present try has come */
     struct hb_boot *boot;
     struct hb_link *link;
-    struct event *timer; /* next try, or HELLO overdue */
+    struct event *timer; /* next try, or HELLO overdue; NULL: neither */
     char token[40];
     unsigned attempts;
     enum hb_boot_stage failed_stage; /* of the last try that failed */
     unsigned failed_in_row;
     enum hb_boot_why last_why;
     unsigned same_answers; /* failures in a row for the same reason */
-    int stubborn; /* its answers may be its way's own: asked to the deadline */
     uint32_t counted_slots; /* from HELLO */
     uint32_t quota_milli;
     const struct hb_topo *topo; /* of the job; NULL: not known */
     uint64_t signature;         /* of topo, as the host said it */
-    int examining, examined;    /* EXAMINE: was asked, has answered */
-    int surveying;              /* 1: asked, 2: asked for the whole */
     char *slots_origin;
     uint32_t gpus; /* from HELLO, where they are to be the slots */
     char *gpus_origin;
     int64_t clock_offset_ns; /* host's clock minus ours, first guess */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
-    int pinned; /* its key was accepted unseen */
-    int proven; /* it holds a key of ours */
-    int in_session; /* it was given the session key */
     struct job_doubt *doubt; /* nothing vouches for its key; prove.c */
     uint32_t file;      /* of the job's files: the one to be sent next */
     uint64_t file_sent; /* bytes of it */
-    int file_begun;
     uint64_t files_out, files_taken; /* bytes of all, for it and those below */
-    struct hpcboot_error error; /* why it was given up, or the last try */
+    char *why; /* it was given up, or the last try; see host_why */
     struct hb_boot_reason reason; /* that, in short */
     struct hb_words words;
     struct job_host *via;     /* whose agent started it; NULL: the launcher */
     struct job_host *failed_by; /* whose agent could not, the last time */
     struct job_times times;
     struct job_probe *probe;
-    char leaves[120]; /* why it is lost as soon as its ranks have ended */
+    char *leaves; /* why it is lost once its ranks have ended; or NULL */
     int64_t lost_ns; /* when its link broke without a warning; 0: did not */
     int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
     char *boot_user;          /* how an agent logs in to it */
     int boot_port;
-    struct hb_kept kept;      /* of what is said to it, and by it */
+    struct hb_kept *kept;     /* of what is said to it, and by it; or NULL */
     struct job_adoption *adoption; /* it is an orphan; or NULL */
     uint32_t repeats;         /* fences that it says again */
+    uint8_t examining, examined; /* EXAMINE: was asked, has answered */
+    uint8_t surveying;        /* 1: asked, 2: asked for the whole */
+    uint8_t stubborn;   /* its answers may be its way's own: asked to the end */
+    uint8_t pinned;     /* its key was accepted unseen */
+    uint8_t proven, in_session; /* holds a key of ours; was given the job's */
+    uint8_t file_begun; /* the head of the present file was sent */
     uint8_t resuming;         /* what it says is not heard until RESUMED */
     uint8_t queued_once, direct, told_parent, bye_sent;
     uint8_t late;     /* it comes up while others run */
@@ -405,10 +405,10 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
 int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
                      struct hpcboot_error *err);
+void host_due(struct job_host *h); /* its timer */
 void host_make_token(struct job_host *h);
 void host_top_frame(void *top, const struct hb_frame *f); /* of its link */
 enum hb_boot_way host_way(const struct job_host *h);
-void host_open(struct job_host *h); /* its timer */
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
@@ -439,7 +439,7 @@ int job_wait_open(struct job *j, struct hpcboot_error *err);
 /* After a host has become ready or was given up: goes on, or ends the job, when
  * that decides it. */
 void job_wait_check(struct job *j);
-/* A try has failed with h->error and h->reason: milliseconds to the next one,
+/* A try has failed with h->why and h->reason: milliseconds to the next one,
  * or -1 when there is none. */
 int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage);
 

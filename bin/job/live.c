@@ -136,7 +136,6 @@ static struct job_host *add_entry(struct job *j, const struct hb_host *spec)
     h->index = (uint32_t)j->gang.n++;
     h->spec = s;
     h->node = HB_NODE_UNSET;
-    host_open(h);
     return h;
 }
 
@@ -223,9 +222,9 @@ void job_live_failed(struct job_host *h)
     hb_log(h->failed_in_row++ == 0 ? HB_WARN : HB_DEBUG, "host %s has come "
            "into the gang (%s) and cannot be taken in: %s; the job goes on, "
            "and it is tried again", h->spec->name, h->job->gang.source,
-           h->error.text);
-    job_event_host(h, "host_not_taken", h->error.text);
-    arm_ms(h->timer, ms > RETRY_LEAST_MS ? ms : RETRY_LEAST_MS);
+           host_why(h));
+    job_event_host(h, "host_not_taken", host_why(h));
+    host_arm_ms(h, ms > RETRY_LEAST_MS ? ms : RETRY_LEAST_MS);
 }
 
 /* --- seats --------------------------------------------------------------- */
@@ -487,7 +486,7 @@ int job_live_gave_up(struct job_host *h)
         return 0;
     }
     hb_log(HB_WARN, "host %s did not come back: %s; the others go on",
-           h->spec->name, h->error.text);
+           h->spec->name, host_why(h));
     h->late = 0;
     h->gone = 1;
     job_live_left(h);

@@ -223,8 +223,9 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
     h->bye_sent = 0;
-    h->leaves[0] = '\0';
-    arm_ms(h->timer, delay_ms);
+    free(h->leaves);
+    h->leaves = NULL;
+    host_arm_ms(h, delay_ms);
 }
 
 static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
@@ -287,13 +288,13 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
     if (to != NULL) {
         h->node = HB_NODE_UNSET;
         hb_log(HB_WARN, "host %s: %s; its ranks are started again on the "
-               "spare %s", h->spec->name, h->error.text, to->spec->name);
+               "spare %s", h->spec->name, host_why(h), to->spec->name);
         begin_anew(to, node, 0);
     } else {
         int64_t ms = hb_backoff_ms(&b, most > 0 ? most - 1 : 0);
 
         hb_log(HB_WARN, "host %s: %s; its ranks are started again when it is "
-               "back", h->spec->name, h->error.text);
+               "back", h->spec->name, host_why(h));
         begin_anew(h, node, ms);
     }
     job_event_host(j->node_host[node], "host_replaces", h->spec->name);

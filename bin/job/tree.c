@@ -162,14 +162,12 @@ static void tell_parent(struct job_host *p, const struct job_host *child)
 /* The agent of `parent` is to start a host. */
 void host_try_below(struct job_host *h, struct job_host *parent)
 {
-    static const struct timeval due = {HAND_BACK_MS / 1000, 0};
-
     h->via = parent;
     tell_parent(parent, h);
     HOST_SEND(parent, boot, .host = h->index, .name = h->spec->name,
               .user = h->boot_user, .port = (uint32_t)h->boot_port,
               .token = h->token);
-    event_add(h->timer, &due);
+    host_arm_ms(h, HAND_BACK_MS);
     job_event_host(h, "host_started_by", parent->spec->name);
     hb_log(HB_TRACE, "host %s: started by %s", h->spec->name,
            parent->spec->name);
@@ -379,7 +377,7 @@ static void left_alone(void *arg, uint32_t index, int is_up)
     } else {
         h->state = HOST_IDLE;
         h->direct = 1;
-        arm_ms(h->timer, 0);
+        host_arm_ms(h, 0);
     }
 }
 

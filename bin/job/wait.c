@@ -95,7 +95,7 @@ static void event_retry(struct job_host *h, int64_t ms)
         hb_json_str(js, "host", h->spec->name);
         hb_json_str(js, "stage", hb_boot_stage_name(h->failed_stage));
         hb_json_str(js, "why", hb_missing_key(h->reason.why));
-        hb_json_str(js, "detail", h->error.text);
+        hb_json_str(js, "detail", host_why(h));
         hb_json_int(js, "tries", h->attempts);
         hb_json_int(js, "next_ms", ms);
         job_event_end(h->job);
@@ -115,7 +115,7 @@ int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage)
     ms = retry_in_ms(h);
     event_retry(h, ms);
     hb_log(HB_DEBUG, "host %s: %s; trying again in %lld ms", h->spec->name,
-           h->error.text, (long long)ms);
+           host_why(h), (long long)ms);
     return ms;
 }
 
@@ -154,7 +154,7 @@ static void show_examples(const struct job *j)
                      hb_missing_alike(&own, &other);
         }
         if (h->state == HOST_LOST && alike < EXAMPLES) {
-            hb_log(HB_ERROR, "host %s: %s", h->spec->name, h->error.text);
+            hb_log(HB_ERROR, "host %s: %s", h->spec->name, host_why(h));
         }
     }
 }
@@ -319,22 +319,24 @@ static void look_at(struct job_host *h)
     struct hpcboot_error err = {0};
 
     if (h->via != NULL) {
-        hb_fail(&h->error, HPCBOOT_ERR_TIMED_OUT, "host %s was starting it: "
+        hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "host %s was starting it: "
                 "%s", h->via->spec->name, hb_boot_stage_name(h->stage));
         h->reason = (struct hb_boot_reason){HB_WHY_OTHER, ""};
     } else if (h->state == HOST_BOOTING &&
         (h->attempts == 1 || h->stage > h->failed_stage)) {
         hb_boot_explain(h->boot, &err);
-        h->error = err;
         h->reason = *hb_boot_reason(h->boot);
     } else if (h->state == HOST_LINKED) {
-        hb_fail(&h->error, HPCBOOT_ERR_TIMED_OUT,
+        hb_fail(&err, HPCBOOT_ERR_TIMED_OUT,
                 "the agent has not answered yet");
         h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
     } else if (h->attempts == 0) {
-        hb_fail(&h->error, HPCBOOT_ERR_TIMED_OUT, "it was not tried yet: its "
+        hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "it was not tried yet: its "
                 "turn did not come");
         h->reason = (struct hb_boot_reason){HB_WHY_OTHER, ""};
+    }
+    if (err.code != 0) {
+        host_set_why(h, err.text);
     }
 }
 

@@ -41,7 +41,7 @@ static const char *shown_why(const struct job_host *h, char *text,
         return hb_boot_stage_name(h->stage);
     }
     words = hb_missing_words(&h->reason, text, size);
-    return words != NULL ? words : h->error.text;
+    return words != NULL ? words : host_why(h);
 }
 
 void job_tally(const struct job *j, struct job_tally *t)

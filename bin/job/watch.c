@@ -277,7 +277,7 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_done m;
     int rc = hb_wire_get_done(f, &m, err);
 
-    if (rc == 0 && h->leaves[0] != '\0' && h->job->phase == JOB_RUNNING) {
+    if (rc == 0 && h->leaves != NULL && h->job->phase == JOB_RUNNING) {
         return hb_fail(err, HPCBOOT_ERR_HOST, "%s", h->leaves);
     }
     if (rc == 0 && h->state == HOST_RUNNING) {
@@ -393,7 +393,8 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
         h->gone = 1;
         if (h->job->on_failure == HB_FAIL_RESPAWN &&
             h->job->phase == JOB_RUNNING) {
-            snprintf(h->leaves, sizeof h->leaves, "%s", m.text);
+            free(h->leaves);
+            h->leaves = hb_xstrdup(m.text);
             return 0;
         }
         h->job->end_signal = h->job->opt->checkpoint_signal;

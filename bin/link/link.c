@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/link/offset.h"
 #include "bin/link/preamble.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
@@ -46,59 +47,75 @@
 #define LOW_MARK ((size_t)1 << 20)  /* `drained` below this backlog */
 #define MOVE_FROM ((size_t)1 << 20) /* used bytes worth a memmove */
 #define KEEP_CAP ((size_t)4 << 20)  /* memory an idle link may hold */
-/* And for what is sent to a child, of whom there may be thousands: after the
- * orders that is little. */
-#define KEEP_DOWN ((size_t)4 << 10)
+/* And one to a child, of whom there may be thousands: what is said is little
+ * and rare after the orders. */
+#define KEEP_DOWN ((size_t)0)
 #define LAST_WORDS_MS 300           /* see above: after a failed write */
 #define WATCHES_PER_DEATH 5         /* one starved beat is no sleep */
 #define SUSPECT_AFTER 3             /* of those: suspected */
 #define NS_PER_MS 1000000
-/* Quartz clocks part by up to 100 ppm: so much does an old measurement of
- * the clock offset lose. */
-#define DRIFT_DIVISOR 10000
 
 enum link_state { LINK_UP, LINK_BROKEN /* not told yet */, LINK_LOST };
 
 struct hb_link {
+    struct event_base *base;
     struct hb_channel *ch;
-    struct hb_link_events events;
+    const struct hb_link_events *events;
     void *arg;
     enum link_state state;
     int depth;  /* events under way */
     int doomed; /* destroyed, to be freed when depth is 0 */
-    struct hpcboot_error why; /* while LINK_BROKEN */
+    struct hpcboot_error *why; /* while LINK_BROKEN; else NULL */
 
     struct hb_preamble preamble;
     struct hb_buf in, out;
-    size_t keep_out; /* bytes of it that stay allocated */
+    size_t keep_bytes; /* of each that stay allocated */
     int writing;   /* inside the channel's write */
     int waiting;   /* it took less than it was given */
     int above_low; /* `drained` is due */
 
-    struct event *broken, *beat, *watch;
+    struct event *broken, *pulse; /* each when first needed */
     uint32_t beat_ms, dead_ms;
+    int64_t beat_ns, watch_ns;    /* when each is due; 0: not at all */
     int64_t heard_ns, watched_ns; /* last received, last looked */
     int suspected;                /* it was told that the peer is silent */
     uint32_t peer_load_milli;
 
-    int64_t offset_ns, offset_error_ns, measured_ns;
+    struct hb_offset offset;
 };
+
+static void start_timer(struct hb_link *link, struct event **timer,
+                        event_callback_fn cb, int64_t ms)
+{
+    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
+
+    if (*timer == NULL) {
+        *timer = evtimer_new(link->base, cb, link);
+    }
+    if (*timer == NULL) {
+        abort(); /* as hb_xmalloc does */
+    }
+    event_add(*timer, &t);
+}
+
+static void stop_timer(struct event **timer)
+{
+    if (*timer != NULL) {
+        event_free(*timer);
+        *timer = NULL;
+    }
+}
 
 static void link_free(struct hb_link *link)
 {
-    struct event *const timers[] = {link->broken, link->beat, link->watch};
-    size_t i;
-
-    for (i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
-        if (timers[i] != NULL) {
-            event_free(timers[i]);
-        }
-    }
+    stop_timer(&link->broken);
+    stop_timer(&link->pulse);
     if (link->ch != NULL) {
         link->ch->ops->close(link->ch);
     }
     hb_buf_destroy(&link->in);
     hb_buf_destroy(&link->out);
+    free(link->why);
     free(link);
 }
 
@@ -127,13 +144,6 @@ void hb_link_destroy(struct hb_link *link)
     }
 }
 
-static void start_timer(struct event *timer, int64_t ms)
-{
-    struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
-
-    event_add(timer, &t);
-}
-
 static int is_over(const struct hb_link *link)
 {
     return link->doomed || link->state == LINK_LOST;
@@ -146,10 +156,9 @@ static void tell_lost(struct hb_link *link, const struct hpcboot_error *err)
         return;
     }
     link->state = LINK_LOST;
-    event_del(link->broken);
-    event_del(link->beat);
-    event_del(link->watch);
-    link->events.lost(link->arg, err);
+    stop_timer(&link->broken);
+    stop_timer(&link->pulse);
+    link->events->lost(link->arg, err);
 }
 
 static void on_broken(evutil_socket_t fd, short what, void *arg)
@@ -157,15 +166,20 @@ static void on_broken(evutil_socket_t fd, short what, void *arg)
     struct hb_link *link = arg;
 
     enter(link);
-    tell_lost(link, &link->why);
+    tell_lost(link, link->why);
     leave(link);
 }
 
-/* What link->why holds is told then, unless the channel's end comes first. */
-static void break_later(struct hb_link *link, int64_t ms)
+/* `why` is told then, unless the channel's end comes first. */
+static void break_later(struct hb_link *link, int64_t ms,
+                        const struct hpcboot_error *why)
 {
     link->state = LINK_BROKEN;
-    start_timer(link->broken, ms);
+    if (link->why == NULL) {
+        link->why = hb_xmalloc(sizeof *link->why);
+    }
+    *link->why = *why;
+    start_timer(link, &link->broken, on_broken, ms);
 }
 
 /* --- out --- */
@@ -197,6 +211,7 @@ static void tidy(struct hb_buf *b, size_t keep_bytes)
 
 static void write_some(struct hb_link *link)
 {
+    struct hpcboot_error err;
     size_t left = hb_buf_left(&link->out);
     ssize_t n;
 
@@ -207,9 +222,9 @@ static void write_some(struct hb_link *link)
         return;
     }
     if (n < 0) {
-        hb_fail(&link->why, (int)n, "the link cannot be written to: %s",
+        hb_fail(&err, (int)n, "the link cannot be written to: %s",
                 hb_status_text((int)n));
-        break_later(link, LAST_WORDS_MS);
+        break_later(link, LAST_WORDS_MS, &err);
         return;
     }
     hb_buf_skip(&link->out, (size_t)n);
@@ -218,22 +233,24 @@ static void write_some(struct hb_link *link)
 
 void hb_link_flush(struct hb_link *link)
 {
+    struct hpcboot_error err;
+
     if (link->state != LINK_UP || link->doomed) {
         hb_buf_clear(&link->out);
         return;
     }
     if (hb_buf_failed(&link->out)) {
-        hb_fail(&link->why, HPCBOOT_ERR_LIMIT,
+        hb_fail(&err, HPCBOOT_ERR_LIMIT,
                 "a message could not be queued: it, or all that wait to be "
                 "sent, is larger than the link allows");
-        break_later(link, 0);
+        break_later(link, 0, &err);
         return;
     }
     if (!link->waiting && hb_buf_left(&link->out) > 0) {
         write_some(link);
     }
     link->above_low |= hb_buf_left(&link->out) > LOW_MARK;
-    tidy(&link->out, link->keep_out);
+    tidy(&link->out, link->keep_bytes);
 }
 
 static void on_writable(void *arg)
@@ -246,8 +263,8 @@ static void on_writable(void *arg)
     if (link->above_low && hb_link_backlog(link) <= LOW_MARK
         && !is_over(link)) {
         link->above_low = 0;
-        if (link->events.drained != NULL) {
-            link->events.drained(link->arg);
+        if (link->events->drained != NULL) {
+            link->events->drained(link->arg);
         }
     }
     leave(link);
@@ -258,8 +275,7 @@ static void on_closed(void *arg, const struct hpcboot_error *err)
     struct hb_link *link = arg;
 
     if (link->writing) {
-        link->why = *err;
-        break_later(link, 0);
+        break_later(link, 0, err);
         return;
     }
     enter(link);
@@ -271,36 +287,12 @@ static void on_closed(void *arg, const struct hpcboot_error *err)
 
 int64_t hb_link_clock_offset_ns(const struct hb_link *link)
 {
-    return link->offset_ns;
+    return link->offset.ns;
 }
 
-/* A guess that the first measurement replaces. */
 void hb_link_set_clock(struct hb_link *link, int64_t offset_ns)
 {
-    link->offset_ns = offset_ns;
-    link->offset_error_ns = 0;
-    link->measured_ns = 0;
-}
-
-/* The peer read its clock between `echo` and `now` of ours; half of that is
- * the most a guess in the middle can be wrong by. */
-static void measure_clock(struct hb_link *link, uint64_t echo_ns,
-                          uint64_t peer_ns)
-{
-    int64_t now = hb_now_ns(), half, old_error;
-
-    if (echo_ns > (uint64_t)now) {
-        return; /* not a moment of ours */
-    }
-    half = (now - (int64_t)echo_ns) / 2;
-    old_error = link->offset_error_ns
-                + (now - link->measured_ns) / DRIFT_DIVISOR;
-    if (link->measured_ns != 0 && half >= old_error) {
-        return;
-    }
-    link->offset_ns = (int64_t)(peer_ns - (echo_ns + (uint64_t)half));
-    link->offset_error_ns = half;
-    link->measured_ns = now;
+    hb_offset_guess(&link->offset, offset_ns);
 }
 
 static uint32_t load_milli(void)
@@ -338,7 +330,8 @@ static int take_pong(struct hb_link *link, const struct hb_frame *frame,
 
     if (rc == HPCBOOT_OK) {
         link->peer_load_milli = pong.load_milli;
-        measure_clock(link, pong.echo_ns, pong.time_ns);
+        hb_offset_measure(&link->offset, pong.echo_ns, pong.time_ns,
+                          hb_now_ns());
     }
     return rc;
 }
@@ -348,9 +341,8 @@ uint32_t hb_link_peer_load_milli(const struct hb_link *link)
     return link->peer_load_milli;
 }
 
-static void on_beat(evutil_socket_t fd, short what, void *arg)
+static void beat(struct hb_link *link)
 {
-    struct hb_link *link = arg;
     const struct hb_msg_ping ping = {
         .time_ns = (uint64_t)hb_now_ns(), .load_milli = load_milli(),
     };
@@ -362,7 +354,6 @@ static void on_beat(evutil_socket_t fd, short what, void *arg)
                                &ping, NULL);
         hb_link_flush(link);
     }
-    start_timer(link->beat, link->beat_ms);
 }
 
 static int64_t watch_period_ms(const struct hb_link *link)
@@ -370,21 +361,19 @@ static int64_t watch_period_ms(const struct hb_link *link)
     return link->dead_ms / WATCHES_PER_DEATH + 1;
 }
 
-/* 0: it is heard again. The link may be doomed after this. */
+/* 0: it is heard again. Inside an event: the link may be doomed after this. */
 static void tell_suspicion(struct hb_link *link, int64_t silent_ms)
 {
     link->suspected = silent_ms > 0;
-    if (link->events.suspect != NULL && !is_over(link)) {
-        enter(link);
-        link->events.suspect(link->arg, (uint32_t)silent_ms);
-        leave(link);
+    if (link->events->suspect != NULL && !is_over(link)) {
+        link->events->suspect(link->arg, (uint32_t)silent_ms);
     }
 }
 
-static void on_watch(evutil_socket_t fd, short what, void *arg)
+/* 0: it is over. */
+static int watch(struct hb_link *link, int64_t now)
 {
-    struct hb_link *link = arg;
-    int64_t now = hb_now_ns(), period = watch_period_ms(link), silent, left;
+    int64_t period = watch_period_ms(link), silent, left;
     struct hpcboot_error err;
 
     if (now - link->watched_ns > 2 * period * NS_PER_MS) {
@@ -394,26 +383,61 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     silent = (now - link->heard_ns) / NS_PER_MS;
     left = link->dead_ms - silent;
     if (left > 0) {
-        start_timer(link->watch, left < period ? left : period);
+        link->watch_ns = now + (left < period ? left : period) * NS_PER_MS;
         if (!link->suspected &&
             silent * WATCHES_PER_DEATH >=
                 (int64_t)link->dead_ms * SUSPECT_AFTER) {
             tell_suspicion(link, silent);
         }
-        return;
+        return !is_over(link);
     }
     hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no sign of life for %.1f s",
             (double)silent / 1000);
-    enter(link);
     tell_lost(link, &err);
+    return 0;
+}
+
+static void on_pulse(evutil_socket_t fd, short what, void *arg);
+
+/* One timer for both, since there may be thousands of links. */
+static void plan_pulse(struct hb_link *link)
+{
+    int64_t due = link->beat_ns, left;
+
+    if (due == 0 || (link->watch_ns != 0 && link->watch_ns < due)) {
+        due = link->watch_ns;
+    }
+    if (due != 0) {
+        left = due - hb_now_ns();
+        start_timer(link, &link->pulse, on_pulse,
+                    left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0);
+    }
+}
+
+static void on_pulse(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_link *link = arg;
+    int64_t now = hb_now_ns();
+    int goes_on = 1;
+
+    enter(link);
+    if (link->beat_ns != 0 && now >= link->beat_ns) {
+        beat(link);
+        link->beat_ns = now + link->beat_ms * (int64_t)NS_PER_MS;
+    }
+    if (link->watch_ns != 0 && now >= link->watch_ns) {
+        goes_on = watch(link, now);
+    }
+    if (goes_on) {
+        plan_pulse(link);
+    }
     leave(link);
 }
 
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms)
 {
-    event_del(link->beat);
-    event_del(link->watch);
+    stop_timer(&link->pulse);
     link->beat_ms = heartbeat_ms;
     link->dead_ms = dead_ms;
     link->heard_ns = hb_now_ns();
@@ -421,12 +445,15 @@ void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
     if (is_over(link)) {
         return;
     }
+    link->beat_ns = link->watch_ns = 0;
     if (heartbeat_ms > 0) {
-        on_beat(-1, 0, link);
+        beat(link);
+        link->beat_ns = link->heard_ns + heartbeat_ms * (int64_t)NS_PER_MS;
     }
     if (dead_ms > 0) {
-        start_timer(link->watch, watch_period_ms(link));
+        link->watch_ns = link->heard_ns + watch_period_ms(link) * NS_PER_MS;
     }
+    plan_pulse(link);
 }
 
 /* --- in --- */
@@ -435,8 +462,8 @@ static void give_chatter(void *arg, const char *text, size_t len)
 {
     struct hb_link *link = arg;
 
-    if (link->events.chatter != NULL && !is_over(link)) {
-        link->events.chatter(link->arg, text, len);
+    if (link->events->chatter != NULL && !is_over(link)) {
+        link->events->chatter(link->arg, text, len);
     }
 }
 
@@ -449,7 +476,7 @@ static int take_frame(struct hb_link *link, const struct hb_frame *frame,
     if (frame->type == HB_MSG_PONG) {
         return take_pong(link, frame, err);
     }
-    link->events.frame(link->arg, frame);
+    link->events->frame(link->arg, frame);
     return HPCBOOT_OK;
 }
 
@@ -508,7 +535,7 @@ static void take_bytes(struct hb_link *link, const char *data, size_t len)
         n = n < len ? n : len;
         keep(link, data, n);
         take_frames(link, &link->in);
-        tidy(&link->in, KEEP_CAP);
+        tidy(&link->in, link->keep_bytes);
         data += n;
         len -= n;
         if (n == 0) {
@@ -520,7 +547,7 @@ static void take_bytes(struct hb_link *link, const char *data, size_t len)
         take_frames(link, &view);
         keep(link, hb_buf_next(&view), hb_buf_left(&view));
     }
-    tidy(&link->in, KEEP_CAP);
+    tidy(&link->in, link->keep_bytes);
 }
 
 static void on_data(void *arg, const void *data, size_t len)
@@ -547,31 +574,23 @@ static void on_data(void *arg, const void *data, size_t len)
     leave(link);
 }
 
-int hb_link_create(struct hb_link **out, struct event_base *base,
-                   struct hb_channel *ch, int parent,
-                   const struct hb_link_events *events, void *arg,
-                   struct hpcboot_error *err)
+struct hb_link *hb_link_create(struct event_base *base, struct hb_channel *ch,
+                               int parent, const struct hb_link_events *events,
+                               void *arg)
 {
     struct hb_link *link = hb_xcalloc(1, sizeof(*link));
 
-    link->events = *events;
+    link->base = base;
+    link->events = events;
     link->arg = arg;
     link->preamble.matched = parent ? 0 : HB_WIRE_MAGIC_LEN;
-    link->keep_out = parent ? KEEP_DOWN : KEEP_CAP;
+    link->keep_bytes = parent ? KEEP_DOWN : KEEP_CAP;
     hb_buf_init(&link->in, IN_MAX);
     hb_buf_init(&link->out, OUT_MAX);
-    link->broken = evtimer_new(base, on_broken, link);
-    link->beat = evtimer_new(base, on_beat, link);
-    link->watch = evtimer_new(base, on_watch, link);
-    if (link->broken == NULL || link->beat == NULL || link->watch == NULL) {
-        link_free(link);
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a link");
-    }
     link->ch = ch;
     ch->events.data = on_data;
     ch->events.writable = on_writable;
     ch->events.closed = on_closed;
     ch->arg = link;
-    *out = link;
-    return HPCBOOT_OK;
+    return link;
 }

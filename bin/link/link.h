@@ -32,12 +32,11 @@ struct hb_link_events {
     void (*lost)(void *arg, const struct hpcboot_error *err);
 };
 
-/* Takes ch, except when it fails. `parent` is 1 at the side that waits for
- * the magic; the other side puts it into hb_link_out first. */
-int hb_link_create(struct hb_link **out, struct event_base *base,
-                   struct hb_channel *ch, int parent,
-                   const struct hb_link_events *events, void *arg,
-                   struct hpcboot_error *err);
+/* Takes ch, borrows events. `parent` is 1 at the side that waits for the
+ * magic; the other side puts it into hb_link_out first. */
+struct hb_link *hb_link_create(struct event_base *base, struct hb_channel *ch,
+                               int parent, const struct hb_link_events *events,
+                               void *arg);
 /* NULL-safe; closes the channel. Allowed inside every event. */
 void hb_link_destroy(struct hb_link *link);
 

@@ -7,12 +7,18 @@
 
 #include "bin/link/words.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/str.h"
 
 #define KEEP (HB_WORDS_MAX / 2)
 
 void hb_words_add(struct hb_words *w, const char *text, size_t len)
 {
+    if (w->text == NULL && len > 0) {
+        w->text = hb_xmalloc(HB_WORDS_MAX);
+    }
     while (len > 0) {
         size_t room = HB_WORDS_MAX - 1 - w->len;
         size_t n = len < room ? len : room;
@@ -28,10 +34,20 @@ void hb_words_add(struct hb_words *w, const char *text, size_t len)
     }
 }
 
+void hb_words_clear(struct hb_words *w)
+{
+    free(w->text);
+    *w = (struct hb_words){0};
+}
+
 const char *hb_words_last(struct hb_words *w)
 {
-    char *end = w->text + w->len, *line;
+    char *end, *line;
 
+    if (w->text == NULL) {
+        return "";
+    }
+    end = w->text + w->len;
     *end = '\0';
     while (end > w->text && (end[-1] == '\n' || end[-1] == '\r')) {
         *--end = '\0';

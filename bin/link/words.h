@@ -8,15 +8,17 @@
 #include "lib/base/error.h"
 
 /* The last words of a login: what it printed before or beside its agent, kept
- * for the message that says why there is no agent. Start from zero. */
+ * for the message that says why there is no agent. Most logins are silent, and
+ * cost nothing here. Start from zero. */
 #define HB_WORDS_MAX 2048
 
 struct hb_words {
-    char text[HB_WORDS_MAX];
+    char *text; /* HB_WORDS_MAX bytes from the first word on; or NULL */
     size_t len;
 };
 
 void hb_words_add(struct hb_words *w, const char *text, size_t len);
+void hb_words_clear(struct hb_words *w); /* frees what they take */
 /* The last line; "" when it was silent. Valid until more is added. */
 const char *hb_words_last(struct hb_words *w);
 /* The stream broke before the agent spoke: whatever the login said last is the

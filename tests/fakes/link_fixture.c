@@ -126,8 +126,8 @@ void open_link(struct fixture *f, int parent)
     f->mem->takes = SIZE_MAX;
     f->mem->closed = &f->channels_closed;
     hb_buf_init(&f->mem->written, 64u << 20);
-    assert_int_equal(hb_link_create(&f->link, f->base, &f->mem->ch, parent,
-                                    &fixture_events, f, NULL), 0);
+    f->link = hb_link_create(f->base, &f->mem->ch, parent, &fixture_events,
+                             f);
 }
 
 void close_link(struct fixture *f)

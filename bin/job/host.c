@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What a host holds only while it is needed. A gang may have thousands of
+ * hosts, nearly all of which come up at the first try and say nothing on the
+ * way: those cost the launcher a struct job_host and a link, and nothing that
+ * only failures need. */
+#include "config.h"
+
+#include "bin/job/host.h"
+
+#include <stdlib.h>
+
+#include "bin/job/job_impl.h"
+#include "lib/base/str.h"
+
+const char *host_why(const struct job_host *h)
+{
+    return h->why != NULL ? h->why : "";
+}
+
+void host_set_why(struct job_host *h, const char *text)
+{
+    char *why = hb_xstrdup(text); /* it may be part of the old one */
+
+    free(h->why);
+    h->why = why;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    host_due(arg);
+}
+
+void host_arm_ms(struct job_host *h, int64_t ms)
+{
+    if (h->timer == NULL) {
+        h->timer = evtimer_new(h->job->base, on_timer, h);
+    }
+    if (h->timer == NULL) {
+        abort(); /* as hb_xmalloc does */
+    }
+    arm_ms(h->timer, ms);
+}
+
+void host_disarm(struct job_host *h)
+{
+    if (h->timer != NULL) {
+        event_free(h->timer);
+        h->timer = NULL;
+    }
+}
+
+void host_keep_none(struct job_host *h)
+{
+    if (h->kept != NULL) {
+        hb_kept_close(h->kept);
+        free(h->kept);
+        h->kept = NULL;
+    }
+}
+
+void host_free(struct job_host *h)
+{
+    host_disarm(h);
+    hb_words_clear(&h->words);
+    free(h->why);
+    free(h->leaves);
+    free(h->slots_origin);
+    free(h->gpus_origin);
+    free(h->boot_user);
+}

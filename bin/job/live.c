@@ -39,7 +39,7 @@ struct job_live {
 
 int job_is_live(const struct job *j)
 {
-    return j->opt->apps[0].np_min > 0 && !j->only_wait &&
+    return !j->only_wait && j->opt->apps[0].np_min > 0 &&
            (j->on_failure == HB_FAIL_CONTINUE ||
             j->on_failure == HB_FAIL_RESPAWN);
 }
@@ -51,12 +51,12 @@ uint32_t job_ranks_most(const struct job *j)
 
 uint32_t job_host_entries(const struct job *j)
 {
-    const struct hb_app_options *app = &j->opt->apps[0];
-    uint64_t more = (uint64_t)app->np * ENTRIES_PER_RANK;
+    uint64_t more;
 
-    if (j->only_wait || app->np_min == 0) {
+    if (j->only_wait || j->opt->apps[0].np_min == 0) {
         return (uint32_t)j->gang.n;
     }
+    more = (uint64_t)j->opt->apps[0].np * ENTRIES_PER_RANK;
     return (uint32_t)(j->gang.n + (more < ENTRIES_MAX ? more : ENTRIES_MAX));
 }
 

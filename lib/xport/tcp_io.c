@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* Bytes of a connection: heads and bodies, written from the sender's buffer
- * and read into the receiver's where one is known. */
+ * and read into the receiver's where one is known.
+ *
+ * The kernel copies what is sent. MSG_ZEROCOPY was measured between pods (veth,
+ * 1 MiB a send): the kernel copies all the same, each notification says so,
+ * and the rate falls by a third. */
 #include "config.h"
 
 #include <errno.h>

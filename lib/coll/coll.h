@@ -48,7 +48,8 @@ struct hb_coll_model {
     uint32_t round_ns;  /* a flag, from a core to another */
     uint32_t switch_ns; /* from a rank to the next that shares its core */
     uint32_t put_ps, get_ps, fold_ps, copy_ps; /* a byte */
-    uint32_t n_rules, unused;
+    uint32_t n_rules;
+    uint32_t far_ns; /* a peer whose lines take longer is far */
     struct hb_coll_rule {
         uint64_t least, most; /* bytes */
         uint16_t coll, way;

@@ -170,6 +170,13 @@ struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
     int readers;
 };
 
+struct hb_nearness { /* of the peers' caches; stream.c */
+    bool far;
+    unsigned looks, differ;
+    int peer;          /* whose line was looked at last, */
+    uint64_t calls;    /* and what was in it */
+};
+
 struct hb_coll_team {
     struct hb_coll_engine *engine;
     int rank, size;           /* in the team */
@@ -188,6 +195,7 @@ struct hb_coll_team {
     struct hb_shm_part {      /* the same at all ranks */
         size_t base, len, pos;
     } part[2];                /* for large rounds, for small ones */
+    struct hb_nearness near;
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
     uint64_t moves;           /* how often a call between nodes went on */
@@ -226,6 +234,25 @@ static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
                                               int rank, uint64_t round)
 {
     return &t->ranks[rank].cell[round % HB_SHM_CELLS];
+}
+
+/* stream.c: before the first round of a call that uses the ring */
+void hb_stream_look(struct hb_coll_team *t);
+/* Fewer bytes are written sooner than memory answers. */
+#define HB_STREAM_LEAST ((size_t)1 << 10)
+
+/* Puts bytes where peers will read them. */
+static inline void hb_put(const struct hb_coll_team *t, char *to,
+                          const char *from, size_t bytes)
+{
+    if (bytes == 0) {
+        return;
+    }
+    if (t->near.far && bytes >= HB_STREAM_LEAST) {
+        hb_kern_stream(to, from, bytes);
+    } else {
+        hb_kern_copy(to, from, bytes);
+    }
 }
 
 /* wait.c: how a rank waits. `t` NULL: for something that is no team's. */

@@ -10,9 +10,12 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
+#include <emmintrin.h>
 #endif
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "lib/coll/kern_sets.h"
 
@@ -94,6 +97,43 @@ void hb_kern_copy(void *dst, const void *src, size_t bytes)
         best()->copy(dst, src, bytes);
     }
 }
+
+#ifdef __x86_64__
+#define LINE ((size_t)64)
+
+/* Whole lines: four stores fill the buffer that goes to memory as one. */
+static void stream_lines(char *to, const char *from, size_t lines)
+{
+    for (; lines > 0; lines--, to += LINE, from += LINE) {
+        const __m128i *s = (const void *)from;
+        __m128i *d = (void *)to;
+        __m128i a = _mm_loadu_si128(s), b = _mm_loadu_si128(s + 1);
+        __m128i c = _mm_loadu_si128(s + 2), e = _mm_loadu_si128(s + 3);
+        _mm_stream_si128(d, a);
+        _mm_stream_si128(d + 1, b);
+        _mm_stream_si128(d + 2, c);
+        _mm_stream_si128(d + 3, e);
+    }
+    _mm_sfence();
+}
+
+void hb_kern_stream(void *dst, const void *src, size_t bytes)
+{
+    char *to = dst;
+    const char *from = src;
+    size_t head = -(uintptr_t)to % LINE;
+    head = head < bytes ? head : bytes;
+    size_t whole = (bytes - head) / LINE * LINE;
+    memcpy(to, from, head);
+    stream_lines(to + head, from + head, whole / LINE);
+    memcpy(to + head + whole, from + head + whole, bytes - head - whole);
+}
+#else
+void hb_kern_stream(void *dst, const void *src, size_t bytes)
+{
+    hb_kern_copy(dst, src, bytes);
+}
+#endif
 
 hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type)
 {

@@ -28,7 +28,8 @@ void hb_model_typical(struct hb_coll_model *m)
 {
     *m = (struct hb_coll_model){
         .round_ns = 90, .switch_ns = 1500, .put_ps = 22, .get_ps = 30,
-        .fold_ps = 14, .copy_ps = 14, .source = HB_MODEL_TYPICAL};
+        .fold_ps = 14, .copy_ps = 14, .far_ns = HB_FAR_NS,
+        .source = HB_MODEL_TYPICAL};
 }
 
 /* What one way does, at its slowest rank. */

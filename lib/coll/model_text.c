@@ -40,6 +40,7 @@ static const struct {
     {"get_ps", offsetof(struct hb_coll_model, get_ps)},
     {"fold_ps", offsetof(struct hb_coll_model, fold_ps)},
     {"copy_ps", offsetof(struct hb_coll_model, copy_ps)},
+    {"far_ns", offsetof(struct hb_coll_model, far_ns)},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 

@@ -25,6 +25,7 @@ libhb_a_SOURCES += \
     %D%/sched_root.c \
     %D%/sched_tree.c \
     %D%/shm.c \
+    %D%/stream.c \
     %D%/team.c \
     %D%/types.c \
     %D%/wait.c

@@ -77,7 +77,7 @@ static int bcast_put(struct hb_coll_team *t, struct hb_op *op)
         return HB_NONE;
     }
     op->from = HB_NONE;
-    copy(hb_mine(t, op), op->recv + op->k * op->piece,
+    hb_put(t, hb_mine(t, op), op->recv + op->k * op->piece,
          hb_piece(op->bytes, op->piece, op->k));
     return HB_ALL;
 }
@@ -106,7 +106,7 @@ static int gather_put(struct hb_coll_team *t, struct hb_op *op)
         return HB_ALL;
     }
     op->from = tells ? op->root : HB_NONE;
-    copy(hb_mine(t, op), op->send + op->k * op->piece,
+    hb_put(t, hb_mine(t, op), op->send + op->k * op->piece,
          hb_piece(op->bytes, op->piece, op->k));
     return op->root;
 }
@@ -146,7 +146,7 @@ static int scatter_put(struct hb_coll_team *t, struct hb_op *op)
     for (int j = 0; j < t->p; j++) {
         size_t bytes = hb_piece(hb_send_len(op, j), op->piece, op->k);
         if (j != t->me) {
-            copy(hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
+            hb_put(t, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
                  hb_send_at(op, j) + at, bytes);
         }
     }
@@ -179,7 +179,7 @@ static const struct hb_plan scatter = {scatter_put, scatter_get};
 static int allgather_put(struct hb_coll_team *t, struct hb_op *op)
 {
     op->from = HB_ALL;
-    copy(hb_mine(t, op), op->send + op->k * op->piece,
+    hb_put(t, hb_mine(t, op), op->send + op->k * op->piece,
          hb_piece(hb_recv_len(op, t->me), op->piece, op->k));
     return HB_ALL;
 }
@@ -210,7 +210,7 @@ static int alltoall_put(struct hb_coll_team *t, struct hb_op *op)
     op->word = op->loose ? op->rounds : op->word;
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        copy(mine + hb_place(t, t->me, j) * op->stride,
+        hb_put(t, mine + hb_place(t, t->me, j) * op->stride,
              hb_send_at(op, j) + at,
              hb_piece(hb_send_len(op, j), op->piece, op->k));
     }

@@ -258,6 +258,9 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
             if (!has_room(t, op)) {
                 return HB_AGAIN;
             }
+            if (op->k == 0 && op->area > 0) {
+                hb_stream_look(t);
+            }
             post(t, op, put(t, op));
             op->getting = true;
         }

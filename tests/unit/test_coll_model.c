@@ -322,7 +322,7 @@ static void results_are_right_whichever_way_is_taken(void **state)
         "allreduce=whole/64K alltoall=/16K reduce_scatter_block=/64K",
         "allreduce=shared bcast=shared alltoall=shared reduce=shared "
         "allgather=shared reduce_scatter_block=shared",
-        "round_ns=1", "round_ns=1000000",
+        "round_ns=1", "round_ns=1000000", "far_ns=1 bcast=/16K",
     };
     for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
         for (int ranks = 2; ranks <= 4; ranks++) {

@@ -240,12 +240,12 @@ static int answer(struct hb_tcp_conn *c, const struct hb_caps *theirs)
            c->by != HB_BY_NONE;
 }
 
-/* The caller's patience has ended; it calls again, or has called. */
-static int has_hung_up(const struct hb_tcp_conn *c)
+int hb_tcp_has_hung_up(const struct hb_tcp_conn *c)
 {
     char byte;
+    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 int hb_tcp_read_greeting(struct hb_tcp_conn *c)
@@ -262,7 +262,8 @@ int hb_tcp_read_greeting(struct hb_tcp_conn *c)
         return 1;
     }
     memcpy(&g, c->hello, sizeof g);
-    if (n <= 0 || !greeting_holds(c) || has_hung_up(c) ||
+    if (n <= 0 || !greeting_holds(c) ||
+        hb_tcp_has_hung_up(c) || /* its patience has ended; it calls again */
         !answer(c, &g.caps)) {
         drop_incoming(c);
         return 1;

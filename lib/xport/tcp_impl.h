@@ -133,6 +133,8 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error);
 /* Who has taken the connection has not answered for some time: it computes, or
  * it is somebody else. The others are asked, and it again. */
 void hb_tcp_silent(struct hb_tcp_conn *c);
+/* The other end has closed the connection, and nothing is left to read. */
+int hb_tcp_has_hung_up(const struct hb_tcp_conn *c);
 
 void hb_tcp_look_at_dying(struct hb_tcp *t);
 

@@ -27,8 +27,7 @@
 #include "lib/xport/tcp_impl.h"
 #include "lib/xport/ucxlib.h"
 
-/* How long bytes in flight may need once their buffer is asked back. */
-#define RECLAIM_NS ((int64_t)1000 * 1000 * 1000)
+#define NS_PER_S ((int64_t)1000 * 1000 * 1000)
 #define SIGNALS 65 /* of Linux, and 0 */
 #define DRAIN_TURNS 64 /* of progress, before a loss is believed */
 
@@ -361,16 +360,17 @@ static struct hb_tcp_item *flying_of(const struct hb_tcp_conn *c,
     return i;
 }
 
-/* A peer that does not go on loses its connection: UCX then lets go of all
- * that belongs to it. */
+/* Bytes in flight may need as long as a peer may be silent: it lives, and is
+ * only slow. One that has ended, or does not go on, loses its connection: UCX
+ * then lets go of all that belongs to it. */
 void hb_ucx_reclaim(struct hb_ucx_side *s, struct hb_xport_req *req)
 {
-    int64_t end = hb_now_ns() + RECLAIM_NS;
+    int64_t end = hb_now_ns() + s->tcp->limit_s * NS_PER_S;
     int peer = req->is_recv ? req->info.source : req->peer;
     struct hb_tcp_conn *c = peer >= 0 ? s->tcp->out[peer] : NULL;
 
     while ((req->fetching || flying_of(c, req) != NULL) &&
-           hb_now_ns() < end) {
+           hb_now_ns() < end && (c == NULL || !hb_tcp_has_hung_up(c))) {
         (void)s->lib->progress(s->ucx);
     }
     if (c != NULL && c->ep != NULL &&

@@ -13,6 +13,7 @@ usage: tree.py [--pods N[,N]] [--rounds N] [--only WORD]  (root: it makes pods)
   with several N: whether all come, and what a pod costs, for hbrun alone
 """
 import argparse
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 from serve import BUILD, SRC, Lab
 
@@ -150,6 +152,89 @@ def row_hello(lab, rounds, folder):
                  if len(left) < rounds else ""), flush=True)
 
 
+class Killed:
+    """A job on all pods whose launcher is killed, with what stays of it."""
+    LIMIT_S = 60
+    OWN = ("hbrun", "hpcbootd", "sleep")
+
+    def __init__(self, lab, folder, policy):
+        self.lab = lab
+        self.events = folder + "/events"
+        self.pods = {}  # of a PID namespace
+        for line in lab.podlab("list").stdout.splitlines():
+            words = line.split()
+            self.pods[os.readlink(f"/proc/{words[3]}/ns/pid")] = words[1]
+        if os.path.exists(self.events):
+            os.remove(self.events)
+        self.job = subprocess.Popen(
+            [SRC + "/tests/pods/podlab", "exec", "0", HBRUN, "--on-failure",
+             policy, "--events", self.events, "-H", lab.hosts, "bash", "-c",
+             "setsid sleep 1000 & exec sleep 1000"],
+            env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + self.LIMIT_S
+        while len(self.told("rank_started")) < lab.pods:
+            if time.monotonic() > until:
+                raise TimeoutError("not all ranks have started")
+            time.sleep(0.05)
+
+    def told(self, name):
+        if not os.path.exists(self.events):
+            return []
+        with open(self.events, encoding="utf-8") as f:
+            return [json.loads(line) for line in f
+                    if line.endswith("\n") and f'"{name}"' in line]
+
+    def left(self):
+        """(pid, program, pod) of what is there of the job."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+                    program = f.read().strip()
+                pod = self.pods.get(os.readlink(f"/proc/{pid}/ns/pid"))
+            except OSError:
+                continue
+            if program in self.OWN and pod:
+                found.append((int(pid), program, pod))
+        return found
+
+    def kill(self, inner):
+        """Seconds until nothing is left, and how much was there after 2."""
+        names = [e["detail"] for e in self.told("host_started_by")]
+        victim = max(set(names), key=names.count) if inner and names else None
+        agents = [pid for pid, program, pod in self.left()
+                  if program == "hpcbootd" and pod == victim]
+        if agents:
+            os.kill(max(agents), 9)  # its guard is older
+        for pid, program, pod in self.left():
+            if program == "hbrun":
+                os.kill(pid, 9)
+        began, after_2 = time.monotonic(), None
+        while True:
+            left = self.left()
+            took = time.monotonic() - began
+            if after_2 is None and (took >= 2 or not left):
+                after_2 = len(left)
+            if not left or took > self.LIMIT_S:
+                self.job.wait()
+                return took, after_2
+            time.sleep(0.02)
+
+
+def row_killed(lab, rounds, folder):
+    print(f"hbrun on {lab.pods} pods gets SIGKILL: seconds until nothing is left "
+          f"of the job, and processes there 2 s later; {rounds} runs")
+    for words, policy, inner in (("abort", "abort", False),
+                                 ("abort, after an inner host's agent", "abort", True),
+                                 ("continue", "continue", False),
+                                 ("continue, after an inner host's agent",
+                                  "continue", True)):
+        runs = [Killed(lab, folder, policy).kill(inner) for _ in range(rounds)]
+        took = [r[0] for r in runs]
+        print(f"  {words:38} {middle(took):5.2f} s [{min(took):.2f}-{max(took):.2f}], "
+              f"{max(r[1] for r in runs)} left", flush=True)
+
+
 def row_size(lab, rounds):
     runs = [lab.run(HBRUN, "--wait-hosts", "60", "-H", lab.hosts, "true")
             for _ in range(rounds)]
@@ -161,7 +246,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", default="64")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="true or hello")
+    parser.add_argument("--only", default="", help="true, hello or killed")
     args = parser.parse_args()
     sizes = [int(n) for n in args.pods.split(",")]
     costs = []
@@ -176,6 +261,8 @@ def main():
                     row_true(lab, args.rounds)
                 if args.only in ("", "hello"):
                     row_hello(lab, args.rounds, at)
+                if args.only in ("", "killed"):
+                    row_killed(lab, args.rounds, at)
             finally:
                 lab.down()
     if len(costs) > 1 and all(costs):

@@ -149,14 +149,18 @@ static int status_of(int wait_status)
                                     : WEXITSTATUS(wait_status);
 }
 
-static void start_ended(struct crew *w, struct command *c, int status)
+static void start_ended(struct crew *w, struct command *c, int wait_status)
 {
+    int status = status_of(wait_status);
+
     c->pid = 0;
     if (status == 0 || w->stopping || w->told) {
         return;
     }
     show_log(c);
-    say(c, "ended with status %d", status);
+    say(c, WIFSIGNALED(wait_status) ? "was ended by signal %d"
+                                    : "ended with status %d",
+        WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : status);
     if (w->status < 0) {
         w->status = status;
     }
@@ -177,7 +181,7 @@ static void reap(struct crew *w)
         }
         for (size_t i = 0; i < w->n; i++) {
             if (pid == w->command[i].pid) {
-                start_ended(w, &w->command[i], status_of(status));
+                start_ended(w, &w->command[i], status);
             }
         }
     }

@@ -71,6 +71,14 @@ static uint32_t wanted_port(const struct job *j,
     return p->wanted;
 }
 
+static uint32_t head_node(const struct job *j)
+{
+    const struct job_framework *f = j->framework;
+
+    return j->map->node_of_rank[hb_recipe_head(f->recipe, j->map,
+                                               f->role_of_rank)];
+}
+
 /* Calls `each` for every port that is to listen on a node, in order. */
 typedef void (*port_visit)(struct job *j, uint32_t at, uint32_t wanted,
                            const char *whose, void *arg);
@@ -89,7 +97,7 @@ static void visit_ports(struct job *j, uint32_t node, port_visit each,
 
         if (ports[i].kind == HB_RECIPE_PORT_HOST ||
             (ports[i].kind == HB_RECIPE_PORT_HEAD &&
-             node == map->node_of_rank[0])) {
+             node == head_node(j))) {
             each(j, hb_recipe_port_at(r, map, i, node, 0), wanted, whose, arg);
         }
         for (uint32_t k = 0; ports[i].kind == HB_RECIPE_PORT_RANK &&
@@ -120,7 +128,7 @@ static void ask_node(struct job *j, uint32_t node)
     struct job_host *h = j->node_host[node];
     struct wish w = {NULL, 0};
     /* The head is what others have to reach; it looks at one of them. */
-    uint32_t head = j->map->node_of_rank[0];
+    uint32_t head = head_node(j);
     uint32_t other = node != head ? head : node == 0 ? 1 : 0;
 
     visit_ports(j, node, add_wish, &w);
@@ -386,7 +394,7 @@ int job_meeting_met(struct job_host *h, const struct hb_frame *f,
         return rc;
     }
     fw->met_told++;
-    if (h->node == h->job->map->node_of_rank[0]) {
+    if (h->node == head_node(h->job)) {
         fw->head_met = m.seen;
     } else if (!(m.seen & HB_MET_FAR)) {
         fw->apart++;
@@ -451,7 +459,7 @@ void job_meeting_explain(const struct job *j, struct hb_strv *lines)
         if (f->ports != NULL && f->addresses.n > 0 &&
             ports[i].kind == HB_RECIPE_PORT_HEAD) {
             hb_strv_pushf(lines, "port %s: %s:%u", ports[i].name,
-                          f->addresses.v[j->map->node_of_rank[0]],
+                          f->addresses.v[head_node(j)],
                           f->ports[hb_recipe_port_at(f->recipe, j->map, i, 0,
                                                      0)]);
         } else {

@@ -242,21 +242,17 @@ static int check_meet(const struct hb_recipe *r, struct statement *s,
                                  s->name);
 }
 
-static int check_port_names(const struct hb_recipe *r,
-                            struct hpcboot_error *err)
+static int check_head(const struct hb_recipe *r, struct hpcboot_error *err)
 {
-    for (size_t i = 0; i < r->n_ports; i++) {
-        if (port_named(r, r->ports[i].name) < i) {
-            return hb_fail(err, HPCBOOT_ERR_PARSE, "%s: port %s is named "
-                           "twice", r->name, r->ports[i].name);
-        }
-    }
-    return 0;
+    return r->head_role == NULL ||
+                   role_named(r, r->head_role) < r->roles.n
+               ? 0 : recipe_fail(r->name, r->head_at, err, "there is no role "
+                                 "%s", r->head_role);
 }
 
 int recipe_check(struct hb_recipe *r, struct hpcboot_error *err)
 {
-    int rc = check_port_names(r, err);
+    int rc = check_head(r, err);
 
     for (size_t i = 0; rc == 0 && i < r->n_whens; i++) {
         for (struct condition *c = r->whens[i]; rc == 0 && c != NULL;
@@ -299,6 +295,21 @@ char *const *hb_recipe_roles(const struct hb_recipe *r)
 uint32_t hb_recipe_role_count(const struct hb_recipe *r, size_t role)
 {
     return r->role_counts[role];
+}
+
+uint32_t hb_recipe_head(const struct hb_recipe *r,
+                        const struct hb_jobmap *map,
+                        const uint32_t *role_of_rank)
+{
+    size_t role = r->head_role != NULL ? role_named(r, r->head_role) : 0;
+
+    for (uint32_t i = 0; r->head_role != NULL && role_of_rank != NULL &&
+         i < map->n_ranks; i++) {
+        if (role_of_rank[i] == role) {
+            return i;
+        }
+    }
+    return 0;
 }
 
 int hb_recipe_takes(const struct hb_recipe *r, const char *name)
@@ -388,6 +399,7 @@ void hb_recipe_destroy(struct hb_recipe *r)
     hb_strv_destroy(&r->commands);
     hb_strv_destroy(&r->variables);
     free(r->role_counts);
+    free(r->head_role);
     free(r->statements);
     free(r->whens);
     free(r->ports);

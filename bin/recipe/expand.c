@@ -32,6 +32,7 @@ struct expansion {
     uint32_t *role_index; /* [n_ranks] among the ranks of its role */
     uint32_t *role_size;  /* [roles.n + 1] */
     uint32_t *first_rank; /* [n_nodes] */
+    uint32_t head;        /* its node */
     uint32_t steps;
 };
 
@@ -133,7 +134,7 @@ static void put_builtin(const struct expansion *x, int variable,
                         const struct cursor *c, struct hb_str *out)
 {
     const struct hb_jobmap *map = x->f->map;
-    uint32_t head = map->node_of_rank[0];
+    uint32_t head = x->head;
 
     switch (variable) {
     case VAR_rank: hb_str_putf(out, "%u", c->rank); break;
@@ -413,6 +414,7 @@ static void begin(struct expansion *x, const struct hb_recipe *r,
     x->role_index = hb_xcalloc(map->n_ranks, sizeof *x->role_index);
     x->role_size = hb_xcalloc(r->roles.n + 1, sizeof *x->role_size);
     x->first_rank = hb_xcalloc(map->n_nodes, sizeof *x->first_rank);
+    x->head = map->node_of_rank[hb_recipe_head(r, map, f->role_of_rank)];
     for (uint32_t i = map->n_ranks; i-- > 0;) {
         x->first_rank[map->node_of_rank[i]] = i;
     }
@@ -502,7 +504,9 @@ static void put_places(const struct expansion *x, size_t port,
 
     *out = hb_xrealloc(*out, (*n + count) * sizeof **out);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t node = kind == HB_RECIPE_PORT_HOST ? i : map->node_of_rank[i];
+        uint32_t node = kind == HB_RECIPE_PORT_HEAD ? x->head
+                        : kind == HB_RECIPE_PORT_HOST ? i
+                        : map->node_of_rank[i];
 
         (*out)[(*n)++] = (struct hb_recipe_place){
             node, x->f->ports[hb_recipe_port_at(x->r, map, port, node, i)]};
@@ -514,15 +518,15 @@ int hb_recipe_meet(const struct hb_recipe *r,
                    struct hb_recipe_place **out, size_t *n_out,
                    struct hpcboot_error *err)
 {
-    const uint32_t head = facts->map->node_of_rank[0];
     struct hb_recipe_place *places = NULL;
     struct expansion x;
     size_t n = 0;
     int rc = 0, yes = 0;
 
     begin(&x, r, facts);
-    const struct cursor c = {.rank = 0, .node = head, .role = role_of(&x, 0),
-                             .only_node = ANY, .only_role = ANY};
+    const struct cursor c = {.rank = 0, .node = facts->map->node_of_rank[0],
+                             .role = role_of(&x, 0), .only_node = ANY,
+                             .only_role = ANY};
 
     for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
         if (r->statements[i].kind == ST_MEET) {

@@ -21,9 +21,16 @@ EXTRA_DIST += tests/fuzz/corpus/recipe tests/fuzz/corpus/kvhttp
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_recipe
 TESTS += tests/unit/test_recipe
-tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c
+tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c \
+    tests/unit/recipe_job.c tests/unit/recipe_job.h
 tests_unit_test_recipe_LDADD = $(UNIT_LDADD)
-tests_unit_test_recipe_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+tests_unit_test_recipe_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+check_PROGRAMS += tests/unit/test_recipe_shipped
+TESTS += tests/unit/test_recipe_shipped
+tests_unit_test_recipe_shipped_SOURCES = tests/unit/test_recipe_shipped.c \
+    tests/unit/recipe_job.c tests/unit/recipe_job.h
+tests_unit_test_recipe_shipped_LDADD = $(UNIT_LDADD)
+tests_unit_test_recipe_shipped_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -DHB_TESTS_TOP='"$(abs_top_srcdir)"'
 check_PROGRAMS += tests/unit/test_recipe_launch
 TESTS += tests/unit/test_recipe_launch

@@ -204,6 +204,14 @@ static int read_roles(struct parser *p, struct statement *s,
     return rc;
 }
 
+static int read_head(struct parser *p, struct statement *s,
+                     struct hpcboot_error *err)
+{
+    free(p->r->head_role);
+    p->r->head_role = NULL;
+    return lex_plain(&p->l, "a role", &p->r->head_role, &p->r->head_at, err);
+}
+
 static int read_number(struct parser *p, const char *what, unsigned max,
                        uint32_t *out, struct hpcboot_error *err)
 {
@@ -236,6 +244,12 @@ static int read_port(struct parser *p, struct statement *s,
     port = &r->ports[r->n_ports++];
     *port = (struct hb_recipe_port){.name = NULL};
     rc = name_word(p, "the name of a port", &port->name, &s->at, err);
+    for (size_t i = 0; rc == 0 && i + 1 < r->n_ports; i++) {
+        if (hb_streq(r->ports[i].name, port->name)) {
+            rc = recipe_fail(p->l.file, s->at, err, "port %s is named twice",
+                             port->name);
+        }
+    }
     if (rc == 0) {
         rc = choice(p, kinds, 3, "place of a port (head, host, rank)", &kind,
                     err);
@@ -317,6 +331,7 @@ static const struct {
     [ST_PROCESSES] = {"processes", read_processes, 1},
     [ST_PROGRAM] = {"program", read_program, 1},
     [ST_ROLES] = {"roles", read_roles, 1},
+    [ST_HEAD] = {"head", read_head, 1},
     [ST_TAKE] = {"take", read_name, 1},
     [ST_SET] = {"set", read_assignment, 0},
     [ST_PORT] = {"port", read_port, 1},

@@ -23,7 +23,7 @@
 #define HB_RECIPE_ENV_MAX (128u << 10)
 
 enum hb_recipe_port_kind {
-    HB_RECIPE_PORT_HEAD, /* one, where rank 0 runs */
+    HB_RECIPE_PORT_HEAD, /* one, where the head runs */
     HB_RECIPE_PORT_HOST, /* one on each host */
     HB_RECIPE_PORT_RANK  /* one for each rank, on its host */
 };
@@ -50,6 +50,11 @@ char *const *hb_recipe_roles(const struct hb_recipe *r); /* or empty */
 /* How many ranks a role has where nobody says; HB_RECIPE_REST: those left. */
 #define HB_RECIPE_REST UINT32_MAX
 uint32_t hb_recipe_role_count(const struct hb_recipe *r, size_t role);
+/* The rank that the others turn to: the first one of the role that `head`
+ * names, where there is one; else rank 0. role_of_rank[n_ranks], or NULL. */
+uint32_t hb_recipe_head(const struct hb_recipe *r,
+                        const struct hb_jobmap *map,
+                        const uint32_t *role_of_rank);
 /* Names that `set` or `take` knows, which the launcher may give. */
 int hb_recipe_takes(const struct hb_recipe *r, const char *name);
 /* Variables of the launcher's environment that ${env_NAME} asks for. */

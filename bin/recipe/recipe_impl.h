@@ -43,8 +43,8 @@ struct condition {
 };
 
 enum statement_kind {
-    ST_SUMMARY, ST_DETECT, ST_PROCESSES, ST_PROGRAM, ST_ROLES, ST_TAKE,
-    ST_SET, ST_PORT, ST_MEET, ST_ENV, ST_DEFAULT, ST_UNSET, ST_FILE,
+    ST_SUMMARY, ST_DETECT, ST_PROCESSES, ST_PROGRAM, ST_ROLES, ST_HEAD,
+    ST_TAKE, ST_SET, ST_PORT, ST_MEET, ST_ENV, ST_DEFAULT, ST_UNSET, ST_FILE,
     ST_START, ST_READY, ST_RUN, ST_STOP, ST_SERVES
 };
 
@@ -84,6 +84,8 @@ struct hb_recipe {
     int per_host, one_program;
     struct hb_strv roles;
     uint32_t *role_counts; /* [roles.n] */
+    char *head_role;       /* NULL: the head is rank 0 */
+    struct recipe_at head_at;
     struct hb_strv gangs, commands, variables;
     struct hb_recipe_port *ports;
     size_t n_ports;

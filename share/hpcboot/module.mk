@@ -13,6 +13,7 @@ dist_recipes_DATA = \
     %D%/recipes/mxnet.conf \
     %D%/recipes/none.conf \
     %D%/recipes/paddle.conf \
+    %D%/recipes/paddle-launcher.conf \
     %D%/recipes/ray.conf \
     %D%/recipes/spark.conf \
     %D%/recipes/tensorflow.conf \

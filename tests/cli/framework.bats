@@ -120,6 +120,10 @@ in_gang() {
     run my -n 1 true
     ended_with 2
     says 'my.conf:1:7: a stands for itself'
+    recipe <<< 'env A "two words'
+    run my -n 1 true
+    ended_with 2
+    says 'my.conf:1:7: the quote is not closed on its line'
     run hb --recipe no.conf -n 1 true
     ended_with 2
 }
@@ -225,6 +229,69 @@ END
     ended_with 9
     says '^no such port$'
     says_not '^started'
+}
+
+@test "a head that dies before the others join ends them, with its words" {
+    recipe <<'END'
+[when rank is 0]
+start sh -c "echo no such port; exit 9"
+[always]
+ready 300 false
+END
+    run my -n 3 echo started
+    ended_with 9
+    says '^no such port$'
+    says 'rank 0 on .* exited with status 9$'
+    says_not '^started'
+    nothing_left
+}
+
+# killed FILE WORDS: of a job that runs its program, what wrote its number into
+# FILE gets SIGKILL.
+killed() {
+    recipe <<'END'
+[when rank is 0]
+start sh -c "echo $PPID > crew; echo $$ > serve; exec sleep 300"
+ready 60 test -s serve
+END
+    rm -f crew serve runs
+    # shellcheck disable=SC2016  # expanded by the rank
+    "$hbrun" --recipe my.conf --oversubscribe -n 2 sh -c \
+        '[ "$HPCBOOT_RANK" = 1 ] || echo $$ > runs; exec sleep 300' \
+        > out 2> err < /dev/null &
+    job=$!
+    wait_until lines_in runs 1
+    kill -KILL "$(cat "$1")"
+    ends $job
+    ended_with 137
+    says "$2"
+    nothing_left
+}
+@test "a server, the program, what holds both: killed, it is the end of all" {
+    killed serve '^hpcbootd: sh was ended by signal 9$'
+    says 'rank 0 on .* exited with status 137$'
+    killed runs 'rank 0 on .* exited with status 137$'
+    killed crew 'rank 0 on .* was ended by signal 9'
+}
+
+@test "a worker that is killed before it has joined ends the job" {
+    recipe <<'END'
+[when rank is 1]
+start sh -c "echo $$ > serve; exec sleep 300"
+[always]
+ready 300 test -e joined
+END
+    "$hbrun" --recipe my.conf --oversubscribe -n 2 echo started \
+        > out 2> err < /dev/null &
+    job=$!
+    wait_until lines_in serve 1
+    kill -KILL "$(cat serve)"
+    ends $job
+    ended_with 137
+    says '^hpcbootd: sh was ended by signal 9$'
+    says 'rank 1 on .* exited with status 137$'
+    [ ! -s out ]
+    nothing_left
 }
 
 @test "what never becomes ready is told, and is worth a retry" {
@@ -356,5 +423,21 @@ END
     run hb --oversubscribe horovodrun -np 4 --gloo python3 t.py
     ended_with 0
     [ "$(grep -c '^sum 10$' <<< "$output")" -eq 4 ]
+    nothing_left
+}
+
+@test "Horovod: the key-value server is killed, the job ends" {
+    # shellcheck disable=SC2016  # expanded by the rank
+    "$hbrun" --oversubscribe horovodrun -np 2 --gloo sh -c \
+        'echo $PPID > ranks.$HOROVOD_RANK; exec sleep 300' \
+        > out 2> err < /dev/null &
+    job=$!
+    wait_until lines_in ranks.0 1
+    wait_until lines_in ranks.1 1
+    kill -KILL "$(ps -o pid=,args= --ppid "$(cat ranks.0)" |
+        awk '/hpcbootd kv / { print $1 }')"
+    ends $job
+    ended_with 137
+    says '^hpcbootd: .*hpcbootd was ended by signal 9$'
     nothing_left
 }

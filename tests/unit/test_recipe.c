@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Recipes: what a file says comes out for each rank, mistakes are told with
- * their place, and the files that are shipped hold the contracts of their
- * frameworks. The job of these tests has two hosts, a (ranks 0, 1) and b
+/* Recipes: what a file says comes out for each rank, and mistakes are told with
+ * their place. The job of these tests has two hosts, a (ranks 0, 1) and b
  * (rank 2). */
 #include "config.h"
 
-#include "bin/recipe/recipe.h"
+#include "tests/unit/recipe_job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,90 +15,7 @@
 
 #include <cmocka.h>
 
-#include "lib/base/fd.h"
 #include "lib/base/str.h"
-
-#define RANKS 3
-#define S(text) ((char *)(text))
-
-struct job {
-    struct hb_jobmap *map;
-    struct hb_recipe_facts f;
-    uint32_t ports[16], roles[RANKS];
-};
-
-static char *const program[] = {S("train.py"), S("--lr"), S("0 1"), NULL};
-
-static int make_job(void **state)
-{
-    static const uint32_t nodes[RANKS] = {0, 0, 1};
-    static char *names[] = {S("a"), S("b"), NULL};
-    static char *const addresses[] = {S("10.0.0.1"), S("fd00::2"), NULL};
-    static const struct hb_job_app app = {0, RANKS};
-    struct job *j = hb_xcalloc(1, sizeof *j);
-
-    if (hb_jobmap_create(&j->map, RANKS, nodes, 2, names, 1, &app, RANKS,
-                         NULL) < 0) {
-        return -1;
-    }
-    for (uint32_t i = 0; i < 16; i++) {
-        j->ports[i] = 9000 + i;
-    }
-    j->f = (struct hb_recipe_facts){
-        .map = j->map, .job_id = "job-1", .addresses = addresses,
-        .ports = j->ports, .program = program, .dir = "/run/x"};
-    *state = j;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    struct job *j = *state;
-
-    hb_jobmap_destroy(j->map);
-    free(j);
-    return 0;
-}
-
-static struct hb_recipe *parse(const char *text)
-{
-    struct hpcboot_error err = {0};
-    struct hb_recipe *r = NULL;
-
-    if (hb_recipe_parse(&r, "t.conf", text, strlen(text), &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    return r;
-}
-
-static void expand(const struct job *j, const char *text, uint32_t rank,
-                   struct hb_recipe_rank *out)
-{
-    struct hpcboot_error err = {0};
-    struct hb_recipe *r = parse(text);
-
-    if (hb_recipe_expand(r, &j->f, rank, out, &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    hb_recipe_destroy(r);
-}
-
-static void gives(const struct job *j, const char *text, uint32_t rank,
-                  const char *name, const char *value)
-{
-    struct hb_recipe_rank out;
-    const char *have;
-
-    expand(j, text, rank, &out);
-    have = hb_env_get(&out.set, name);
-    if (value == NULL) {
-        assert_null(have);
-    } else {
-        assert_non_null(have);
-        assert_string_equal(have, value);
-    }
-    hb_recipe_rank_destroy(&out);
-}
 
 static void refuses(const char *text, const char *words)
 {
@@ -351,137 +267,6 @@ static void a_variable_too_long_for_linux_is_told(void **state)
     hb_recipe_destroy(r);
 }
 
-/* --- the recipes that are shipped --------------------------------------- */
-
-static char *const shipped[] = {S(HB_TESTS_TOP "/share/hpcboot/recipes"),
-                                NULL};
-
-static char *read_shipped(const char *name)
-{
-    struct hpcboot_error err = {0};
-    char *path, *text;
-    size_t len;
-
-    if (hb_recipe_find(shipped, name, &path, &text, &len, &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    free(path);
-    return text;
-}
-
-static void every_shipped_recipe_expands(void **state)
-{
-    struct hb_strv names = HB_STRV_INIT;
-
-    hb_recipe_names(shipped, &names);
-    assert_true(names.n >= 12);
-    for (size_t i = 0; i < names.n; i++) {
-        char *text = read_shipped(names.v[i]);
-
-        for (uint32_t k = 0; k < RANKS; k++) {
-            struct hb_recipe_rank out;
-
-            expand(*state, text, k, &out);
-            hb_recipe_rank_destroy(&out);
-        }
-        free(text);
-    }
-    hb_strv_destroy(&names);
-}
-
-static void shipped_gives(struct job *j, const char *recipe, uint32_t rank,
-                          const char *name, const char *value)
-{
-    char *text = read_shipped(recipe);
-
-    gives(j, text, rank, name, value);
-    free(text);
-}
-
-static void tensorflow_names_all_tasks(void **state)
-{
-    struct job *j = *state;
-
-    j->roles[0] = 2;
-    j->f.role_of_rank = j->roles;
-    shipped_gives(j, "tensorflow", 1, "TF_CONFIG",
-                  "{\"cluster\":{\"worker\":[\"10.0.0.1:9001\","
-                  "\"[fd00::2]:9002\"],\"ps\":[\"10.0.0.1:9000\"]},"
-                  "\"task\":{\"type\":\"worker\",\"index\":0}}");
-}
-
-static void mxnet_workers_have_numbers_of_their_own(void **state)
-{
-    struct job *j = *state;
-
-    j->roles[1] = 1;
-    j->roles[2] = 2;
-    j->f.role_of_rank = j->roles;
-    shipped_gives(j, "mxnet", 0, "DMLC_ROLE", "scheduler");
-    shipped_gives(j, "mxnet", 0, "DMLC_WORKER_ID", NULL);
-    shipped_gives(j, "mxnet", 2, "DMLC_WORKER_ID", "0");
-    shipped_gives(j, "mxnet", 2, "DMLC_NUM_SERVER", "1");
-    shipped_gives(j, "mxnet", 2, "DMLC_PS_ROOT_URI", "10.0.0.1");
-    shipped_gives(j, "mxnet", 2, "DMLC_PS_ROOT_PORT", "9000");
-}
-
-static void mindspore_has_a_scheduler(void **state)
-{
-    struct job *j = *state;
-
-    j->roles[1] = j->roles[2] = 1;
-    j->f.role_of_rank = j->roles;
-    shipped_gives(j, "mindspore", 0, "MS_ROLE", "MS_SCHED");
-    shipped_gives(j, "mindspore", 2, "MS_ROLE", "MS_WORKER");
-    shipped_gives(j, "mindspore", 2, "MS_NODE_ID", "1");
-    shipped_gives(j, "mindspore", 2, "MS_WORKER_NUM", "2");
-}
-
-/* All numbers of a rank table are texts. */
-static void hccl_tables_of_both_versions(void **state)
-{
-    static char *const v12[] = {S("version=1.2"), NULL};
-    struct job *j = *state;
-    struct hb_recipe_rank out;
-    char *text = read_shipped("hccl");
-
-    expand(j, text, 0, &out);
-    assert_int_equal(out.n_files, 1);
-    assert_string_equal(
-        out.files[0].text,
-        "{\"version\":\"1.0\",\"status\":\"completed\",\"server_count\":\"2\","
-        "\"server_list\":[{\"server_id\":\"10.0.0.1\","
-        "\"host_nic_ip\":\"reserve\",\"container_ip\":\"10.0.0.1\","
-        "\"device\":[{\"device_id\":\"0\",\"device_ip\":\"10.0.0.1\","
-        "\"rank_id\":\"0\"},{\"device_id\":\"1\",\"device_ip\":\"10.0.0.1\","
-        "\"rank_id\":\"1\"}]},{\"server_id\":\"fd00::2\","
-        "\"host_nic_ip\":\"reserve\",\"container_ip\":\"fd00::2\","
-        "\"device\":[{\"device_id\":\"0\",\"device_ip\":\"fd00::2\","
-        "\"rank_id\":\"2\"}]}]}\n");
-    hb_recipe_rank_destroy(&out);
-    j->f.given = v12;
-    expand(j, text, 0, &out);
-    assert_int_equal(out.n_files, 1);
-    assert_non_null(strstr(out.files[0].text, "\"super_pod_list\":[{"));
-    hb_recipe_rank_destroy(&out);
-    free(text);
-}
-
-static void an_unknown_framework_has_a_nearest_one(void **state)
-{
-    struct hpcboot_error err = {0};
-    char *path, *text;
-    size_t len;
-
-    assert_int_equal(hb_recipe_find(shipped, "torhc", &path, &text, &len,
-                                    &err), HPCBOOT_ERR_NOT_FOUND);
-    assert_non_null(strstr(err.text, "did you mean torch?"));
-    assert_int_equal(hb_recipe_find(shipped, "../x", &path, &text, &len,
-                                    &err), HPCBOOT_ERR_NOT_FOUND);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_job, free_job)
-
 static size_t meets(const struct job *j, const char *text,
                     struct hb_recipe_place **out)
 {
@@ -507,6 +292,24 @@ static void ranks_meet_where_the_head_or_all_of_them_listen(void **state)
     assert_int_equal(at[2].node, 1);
     assert_int_equal(at[2].port, 9002);
     free(at);
+}
+
+static void the_head_is_of_the_role_that_a_recipe_says(void **state)
+{
+    const char *t = "roles w s=0\nhead s\nport a head 1\nmeet a\n"
+                    "env H ${head_host}";
+    struct hb_recipe_place *at;
+    struct job *j = *state;
+
+    gives(j, t, 0, "H", "a"); /* nobody has the role */
+    j->roles[2] = 1;
+    j->f.role_of_rank = j->roles;
+    gives(j, t, 0, "H", "b");
+    assert_int_equal(meets(j, t, &at), 1);
+    assert_int_equal(at[0].node, 1);
+    free(at);
+    refuses("roles w\nhead x", "t.conf:2:6: there is no role x");
+    refuses("port a head 1\nport a host 2", "t.conf:2:6: port a is named");
 }
 
 static void a_meeting_may_depend_on_a_condition(void **state)
@@ -550,12 +353,7 @@ int main(void)
         TEST(loops_are_refused),
         TEST(depth_and_size_are_bounded),
         TEST(a_variable_too_long_for_linux_is_told),
-        TEST(every_shipped_recipe_expands),
-        TEST(tensorflow_names_all_tasks),
-        TEST(mxnet_workers_have_numbers_of_their_own),
-        TEST(mindspore_has_a_scheduler),
-        TEST(hccl_tables_of_both_versions),
-        TEST(an_unknown_framework_has_a_nearest_one),
+        TEST(the_head_is_of_the_role_that_a_recipe_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,16 +4,22 @@
 # BENCH_FLAGS='--rounds 11 --only true'; make bench-gather runs the second,
 # make bench-kubernetes what lists pods by the API, and make bench-waiting what
 # waiting for a gang that is ready costs; make bench-serve starts over pods with
-# hpcbootd serve beside mpirun over sshd; make bench-place: placement.
-EXTRA_DIST += %D%/bench.py %D%/gather.py %D%/place.py %D%/serve.py %D%/tree.py %D%/waiting.py
-.PHONY: bench bench-gather bench-serve bench-tree bench-waiting
+# hpcbootd serve beside mpirun over sshd; make bench-place: placement; make
+# bench-frameworks: the first line of Python, and a Ray cluster, e.g. with
+# BENCH_FRAMEWORKS='--only ray'.
+EXTRA_DIST += %D%/bench.py %D%/frameworks.py %D%/gather.py %D%/place.py %D%/serve.py %D%/tree.py \
+    %D%/waiting.py
+.PHONY: bench bench-frameworks bench-gather bench-serve bench-tree bench-waiting
+bench-frameworks: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/frameworks.py $(BENCH_FRAMEWORKS)
 bench-tree: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/tree.py $(BENCH_FLAGS)
 bench-serve: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/serve.py $(BENCH_FLAGS)
-bench: all bench-gather bench-collectives
+bench: all bench-gather bench-collectives bench-frameworks
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    CC='$(CC)' python3 $(top_srcdir)/tests/bench/bench.py $(BENCH_FLAGS)
 bench-gather: all

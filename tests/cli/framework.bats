@@ -369,7 +369,8 @@ if os.environ["HOROVOD_RANK"] == "0": # the server ends with rank 0
         time.sleep(0.02)
 open("over." + me, "w").close()
 END
-    run hb --oversubscribe horovodrun -np 4 --min-np 2 python3 t.py
+    run hb -H localhost:4 --oversubscribe horovodrun -np 4 --min-np 2 \
+        python3 t.py
     ended_with 137
     says '^was .*:0 is 0,3,0,3,0,1$'
     says '^was .*:2 is 1,3,1,3,0,1$'

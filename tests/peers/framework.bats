@@ -320,6 +320,50 @@ ray() {
     four '^sum 10 of 4$'
 }
 
+# Its own launcher says whether this build of Paddle has parameter servers at
+# all; the wheel 3.3 for CPUs does not. What it tells its processes is read by
+# Paddle's own role maker in either case.
+@test "PaddlePaddle: parameter servers and trainers" {
+    local launcher
+    wheels paddle paddlepaddle
+    launcher=("$python" -m paddle.distributed.launch --server_num 1
+        --trainer_num 2 --log_dir "$PWD/log")
+    over4 --framework paddle --role server=1,worker=3 "$python" \
+        "$programs/paddle_ps.py"
+    ended_with 0
+    [ "$(grep -c '^sum 6 of 3 trainers, 1 servers$' <<< "$output")" -eq 3 ]
+    says_not 'ever connected'
+    if timeout -k 5 "$HB_FRAMEWORK_LIMIT" "${launcher[@]}" \
+        "$programs/paddle_ps.py" train > own 2>&1; then
+        over4 --framework paddle --role server=1,worker=3 "$python" \
+            "$programs/paddle_ps.py" train
+        ended_with 0
+        [ "$(grep -c '^weight 3\.00$' <<< "$output")" -eq 3 ]
+    else
+        grep -Eq "(import name|attribute) '(CommContext|DistFleetWrapper)'" \
+            own log/* || { tail -n 20 own; return 1; }
+    fi
+}
+
+@test "PaddlePaddle, elastic: its launchers start trainers again, by etcd" {
+    need etcd
+    wheels paddle-elastic paddlepaddle etcd3 'protobuf<3.21' 'setuptools<70'
+    pod 0 sh -c 'echo $$ > /tmp/etcd.pid; exec etcd --data-dir /tmp/etcd \
+        --listen-client-urls http://10.77.0.1:2389 \
+        --advertise-client-urls http://10.77.0.1:2389 \
+        --listen-peer-urls http://127.0.0.1:2390' > etcd.log 2>&1 &
+    wait_until pod 0 bash -c ': < /dev/tcp/10.77.0.1/2389' 2> /dev/null
+    has=(PADDLE_ELASTIC_SERVER=10.77.0.1:2389)
+    over4 --framework paddle-launcher --recipe-set "python=$python" \
+        --on-failure continue --recipe-set min_nodes=3 \
+        "$programs/paddle_elastic.py" pod-2 "$BATS_FILE_TMPDIR/mark"
+    pod 0 sh -c 'kill -KILL "$(cat /tmp/etcd.pid)"'
+    says 'Container failed'
+    says '^sum (10 of 4|6 of 3)$'
+    [ -e "$BATS_FILE_TMPDIR/mark" ]
+    pods_clean 0 1 2 3
+}
+
 @test "XGBoost: a tracker in rank 0, a model of all workers' rows" {
     wheels xgboost xgboost
     over4 --framework xgboost "$python" "$programs/xgboost_sum.py"
@@ -327,14 +371,94 @@ ray() {
 }
 
 # The JVM of Debian 12 stumbles over the cgroups of test pods.
+java_options=JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport
+spark() { # OPTION... PROGRAM ARGUMENT...
+    over4 --framework spark -x $java_options -x PYSPARK_PYTHON="$python" \
+        --recipe-set cores=1 --recipe-set memory=600m "$@"
+}
 @test "Spark: Pi over all workers" {
     wheels spark pyspark
     need java
-    over4 --framework spark -x JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport \
-        -x PYSPARK_PYTHON="$python" \
-        --recipe-set "class=$venvs/spark/bin/spark-class" \
-        --recipe-set cores=1 --recipe-set memory=600m \
-        "$python" "$programs/spark_pi.py" 4
+    spark --recipe-set "class=$venvs/spark/bin/spark-class" "$python" \
+        "$programs/spark_pi.py" 4
     ended_with 0
     says 'pi 3\.1 on 4 hosts'
+}
+
+# by_hand I CLASS WORD...: in the background of pod I; its pid there is in
+# /tmp/CLASS.
+by_hand() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod "$1" env $java_options PYSPARK_PYTHON="$python" \
+        "SPARK_LOCAL_IP=10.77.0.$(($1 + 1))" sh -c \
+        'echo $$ > "/tmp/$1"; exec "$0" "org.apache.spark.deploy.$@"' \
+        "$venvs/spark/bin/spark-class" "${@:2}" > "$2.$1" 2>&1 &
+}
+@test "Spark: attached to a running cluster, which stays" {
+    wheels spark pyspark
+    need java
+    by_hand 0 master.Master --host 10.77.0.1 --port 7099
+    wait_until pod 0 bash -c ': < /dev/tcp/10.77.0.1/7099' 2> /dev/null
+    by_hand 1 worker.Worker --host 10.77.0.2 --cores 1 --memory 600m \
+        spark://10.77.0.1:7099
+    by_hand 2 worker.Worker --host 10.77.0.3 --cores 1 --memory 600m \
+        spark://10.77.0.1:7099
+    has=(SPARK_MASTER_URL=spark://10.77.0.1:7099)
+    spark --recipe-set class=/nowhere "$python" "$programs/spark_pi.py" 2
+    pod 0 bash -c ': < /dev/tcp/10.77.0.1/7099'
+    pod 0 sh -c 'kill -KILL "$(cat /tmp/master.Master)"'
+    pod 1 sh -c 'kill -KILL "$(cat /tmp/worker.Worker)"'
+    pod 2 sh -c 'kill -KILL "$(cat /tmp/worker.Worker)"'
+    ended_with 0
+    says 'pi 3\.1 on 2 hosts'
+    pods_clean 0 1 2 3
+}
+
+# killed I PATTERN COMMAND...: of a job that runs COMMAND, what matches
+# in pod I gets SIGKILL as soon as it is there.
+killed() {
+    export HB_LIMIT=$HB_FRAMEWORK_LIMIT
+    pod_job env "HPCBOOT_TIMEOUT=$HB_FRAMEWORK_LIMIT" "$hbrun" \
+        -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 "${@:3}"
+    wait_until pod "$1" pkill -KILL -o -f "$2"
+    pod_job_ends
+    pods_clean 0 1 2 3
+}
+@test "Ray: its head, a worker that joins, the driver: killed, all ends" {
+    local command
+    wheels ray 'ray[default]'
+    command=(--framework ray --recipe-set "ray=$venvs/ray/bin/ray"
+        --recipe-set "python=$python" --recipe-set cpus=1 sleep 600)
+    killed 0 'gcs/gcs_serve[r]' "${command[@]}"
+    ended_with 1
+    says 'rank 0 on pod-0 exited with status 1$'
+    killed 2 '^[^ ]*/python[0-9.]* [^ ]*/bin/ray star[t]' "${command[@]}"
+    ended_with 137
+    says '^hpcbootd: .*/ray was ended by signal 9$'
+    says 'rank 2 on pod-2 exited with status 137$'
+    killed 0 '^sleep 60[0]' "${command[@]}"
+    ended_with 137
+    says 'rank 0 on pod-0 exited with status 137$'
+}
+
+@test "Spark: its master is killed, all ends" {
+    wheels spark pyspark
+    need java
+    killed 0 '[-]Xmx1g .* org.apache.spark.deploy.master.Maste[r]' \
+        --framework spark -x $java_options -x PYSPARK_PYTHON="$python" \
+        --recipe-set "class=$venvs/spark/bin/spark-class" \
+        --recipe-set memory=600m sleep 600
+    ended_with 137
+    says '^hpcbootd: .*/spark-class was ended by signal 9$'
+    says 'rank 0 on pod-0 exited with status 137$'
+}
+
+@test "PyTorch: a torchrun is killed, its workers go with it" {
+    torch
+    shim
+    killed 1 'torch_sum.py los[e]' -x PYTHONPATH="$BATS_FILE_TMPDIR/shim" \
+        $python -m torch.distributed.run --nnodes 4 --nproc_per_node 1 \
+        --max_restarts 2 "$programs/torch_sum.py" lose
+    ended_with 137
+    says 'rank 1 on pod-1 was ended by signal 9'
 }

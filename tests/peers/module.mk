@@ -6,7 +6,8 @@ EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/apise
     %D%/kubeadmin.py \
     tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c \
     %D%/frameworks/horovod_sum.py \
-    %D%/frameworks/jax_sum.py %D%/frameworks/paddle_sum.py \
+    %D%/frameworks/jax_sum.py %D%/frameworks/paddle_elastic.py \
+    %D%/frameworks/paddle_ps.py %D%/frameworks/paddle_sum.py \
     %D%/frameworks/ray_sum.py %D%/frameworks/spark_pi.py \
     %D%/frameworks/tf_ps.py %D%/frameworks/tf_sum.py \
     %D%/frameworks/torch_ddp.py %D%/frameworks/torch_sum.py \

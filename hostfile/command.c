@@ -13,9 +13,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,18 +26,42 @@
 /* A busy broker answers within a second or two. */
 #define MAX_WAIT_MS 10000
 
+/* It does not outlive its caller, however that ends. */
+static void become(char *const *argv, char *const *env, int out_fd,
+                   int error_fd, pid_t parent)
+{
+    int null = open("/dev/null", O_RDWR), why;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent && null >= 0 && dup2(null, 0) >= 0 &&
+        dup2(out_fd, 1) >= 0 && dup2(null, 2) >= 0) {
+        execvpe(argv[0], argv, env);
+    }
+    why = errno;
+    (void)hb_fd_write_all(error_fd, &why, sizeof why, NULL);
+    _exit(127);
+}
+
+/* 0, or the errno of what failed. */
 static int start(char *const *argv, char *const *env, int out_fd, pid_t *pid)
 {
-    posix_spawn_file_actions_t fds;
-    int rc;
+    int fds[2], why = 0;
+    pid_t parent = getpid();
 
-    posix_spawn_file_actions_init(&fds);
-    posix_spawn_file_actions_addopen(&fds, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&fds, out_fd, 1);
-    posix_spawn_file_actions_addopen(&fds, 2, "/dev/null", O_WRONLY, 0);
-    rc = posix_spawnp(pid, argv[0], &fds, NULL, argv, env);
-    posix_spawn_file_actions_destroy(&fds);
-    return rc;
+    if (hb_fd_pipe(fds, NULL) < 0) {
+        return errno;
+    }
+    *pid = fork();
+    if (*pid == 0) {
+        become(argv, env, out_fd, fds[1], parent);
+    }
+    why = *pid < 0 ? errno : 0;
+    hb_fd_close(&fds[1]);
+    if (*pid > 0 && read(fds[0], &why, sizeof why) == (ssize_t)sizeof why) {
+        (void)waitpid(*pid, NULL, 0);
+    }
+    hb_fd_close(&fds[0]);
+    return why;
 }
 
 /* 1: the end was seen; 0: too long; negative: too much. */
@@ -88,7 +112,7 @@ int hb_command_output(char *const *argv, char *const *env, size_t max_bytes,
 {
     struct hb_str out = HB_STR_INIT;
     int fds[2], rc, end, status;
-    pid_t pid;
+    pid_t pid = -1;
 
     rc = hb_fd_pipe(fds, err);
     if (rc < 0) {

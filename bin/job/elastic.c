@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -350,6 +351,7 @@ static void on_look_due(evutil_socket_t fd, short what, void *arg)
     hb_buf_clear(&e->names);
     e->child = fork();
     if (e->child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         look(e->job, p[1]);
     }
     hb_fd_close(&p[1]);

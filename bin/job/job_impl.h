@@ -353,8 +353,8 @@ void job_framework_destroy(struct job_framework *f); /* NULL-safe */
 int job_meeting_ask(struct job *j, struct hpcboot_error *err);
 int job_meeting_found(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err);
-/* Its ranks have roles, whose numbers stay. */
-int job_meeting_has_roles(const struct job *j);
+int job_meeting_has_roles(const struct job *j); /* whose numbers stay */
+int job_meeting_is_closed(const struct job *j); /* its ranks meet once */
 /* The map is going to be this one, with one more node. */
 void job_meeting_grow(struct job *j, const struct hb_jobmap *grown);
 /* 1: a host that joins was asked, job_live_go follows; 0: it needs nothing. */

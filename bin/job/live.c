@@ -104,6 +104,10 @@ static const char *why_fixed(const struct job *j)
     if (job_meeting_has_roles(j)) {
         return "its ranks have roles, whose numbers stay";
     }
+    if (job_meeting_is_closed(j)) {
+        return "its ranks have met, as many as they are; --on-failure "
+               "restart-job starts all in the new size";
+    }
     return by_mpi || (j->initialised & HB_CONTACT_MPI) || j->family.links_mpi
                ? "its ranks are wired to each other by their MPI, which takes "
                  "none in; --on-failure restart-job starts all in the new size"
@@ -196,7 +200,7 @@ void job_live_named(struct job *j, const struct hb_host *spec)
         return;
     }
     if (fixed != NULL || (h == NULL && j->gang.n == j->host_entries)) {
-        if (!j->live->refused_said) {
+        if (h == NULL && !j->live->refused_said) {
             j->live->refused_said = 1;
             hb_log(HB_WARN, "host %s has come into the gang (%s) and is not "
                    "taken in: %s", spec->name, j->gang.source,

@@ -249,6 +249,17 @@ int job_meeting_has_roles(const struct job *j)
     return j->framework != NULL && j->framework->role_of_rank != NULL;
 }
 
+/* One process a host joins a cluster, or meets again by itself. */
+int job_meeting_is_closed(const struct job *j)
+{
+    size_t n_ports = 0;
+
+    if (j->framework != NULL) {
+        (void)hb_recipe_ports(j->framework->recipe, &n_ports);
+    }
+    return n_ports > 0 && !hb_recipe_per_host(j->framework->recipe);
+}
+
 /* Ports that are known keep their numbers, wherever they stand in the list. */
 static void move_ports(const struct job *j, const struct hb_jobmap *grown,
                        uint32_t *to)

@@ -201,3 +201,34 @@ library() { # MIN:MAX COMMAND...
     says '^rank 0 is told: rank 1 is told to end: its host is no longer'
     pods_clean 0 1 2
 }
+
+@test "ranks of a framework that meet once are as many as they are" {
+    elastic 1:2 --on-failure continue --framework torch
+    on 1
+    hosts pod-1 pod-2
+    says_so() { pod 0 grep -q 'host pod-2 .* is not taken in: its ranks have met' \
+        /tmp/err; }
+    wait_until says_so
+    go 1
+    pod_job_ends
+    ended_with 0
+    pods_clean 0 1 2
+}
+
+@test "the script that names the hosts does not outlive a killed launcher" {
+    pod 0 bash -c 'cat > /tmp/discover' <<'END'
+#!/bin/bash
+echo pod-1:1
+[ -e /tmp/started-once ] || { touch /tmp/started-once; exit 0; }
+echo $$ > /tmp/script
+exec sleep 1000
+END
+    pod 0 chmod 755 /tmp/discover
+    pod 0 rm -f /tmp/started-once /tmp/script
+    pod_job "$hbrun" --np 1:2 --discover-hosts /tmp/discover \
+        --on-failure continue bash -c "$ranks"
+    wait_until pod 0 test -s /tmp/script
+    pod 0 bash -c 'kill -KILL "$(cat /tmp/launcher)"'
+    pod_job_ends
+    pods_clean 0 1
+}

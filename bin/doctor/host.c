@@ -338,7 +338,7 @@ void hb_exam_host(const struct hb_exam *e, struct hb_findings *out,
     static void (*const checks[])(struct look *) = {
         check_memlock, check_files, check_shm, check_hugepages,
         check_throttling, check_pids, check_rdma_cgroup, check_sidecars,
-        check_wdir, check_kernel, look_at_devices,
+        check_wdir, check_kernel, look_at_devices, look_at_sshd,
     };
     struct look l = {.e = e, .out = out, .facts = facts};
 

@@ -5,7 +5,7 @@
 
 #include "bin/doctor/doctor.h"
 
-/* One look at a host, as host.c, devices.c and probes.c share it. */
+/* One look at a host, as the files of this folder share it. */
 struct look {
     const struct hb_exam *e;
     struct hb_findings *out;
@@ -20,6 +20,8 @@ void look_found(struct look *l, enum hb_grade grade, const char *check,
 
 /* devices.c */
 void look_at_devices(struct look *l);
+/* sshd.c: of the server that let the agent in */
+void look_at_sshd(struct look *l);
 /* probes.c: what is tried out, on this host alone */
 void look_by_trying(struct look *l);
 /* Is there an RDMA device that can be opened, or should be? */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += %D%/doctor.h %D%/impl.h %D%/findings.c %D%/host.c \
-    %D%/devices.c %D%/probes.c %D%/across.c %D%/traffic.h %D%/traffic.c \
+    %D%/devices.c %D%/sshd.c %D%/probes.c %D%/across.c %D%/traffic.h %D%/traffic.c \
     %D%/traffic_judge.c %D%/traffic_view.c
 
 if HAVE_CMOCKA

@@ -46,6 +46,24 @@ print(eval(sys.argv[1]))' "$1" <<< "$output"
     says_not '^traffic'
 }
 
+@test "an sshd that drops logins is named, by the file it was started with" {
+    lab_up sshd 2
+    config=$(pod 1 sh -c 'tr "\0" "\n" < /proc/1/cmdline' | sed -n '/-f/{n;p}')
+    config=${config:-/etc/ssh/sshd_config}
+    pod_doctor -H pod-0,pod-1 --traffic none
+    says_not 'MaxStartups'
+    pod 1 sh -c "sed 's/^MaxStartups.*//' $config > /tmp/config
+        echo 'MaxStartups 2:50:4' >> /tmp/config
+        mount --bind /tmp/config $config"
+    pod_doctor -H pod-0,pod-1 --traffic none -f json
+    [ "$status" -eq 1 ]
+    python3 -c '
+import json, sys
+f = [f for f in json.load(sys.stdin)["findings"] if f["check"] == "sshd"]
+assert len(f) == 1 and f[0]["hosts"] == ["pod-1"], f
+assert "MaxStartups is 2:50:4 in" in f[0]["what"], f' <<< "$output"
+}
+
 @test "a host with a thin link is named" {
     lab_up thin 5
     pod 3 tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 400ms ||

@@ -157,6 +157,51 @@ static void a_proxy_of_a_mesh_is_found_by_its_port(void **state)
     end(&l);
 }
 
+static void examine_sshd(const char *config, struct lab *l)
+{
+    begin(l, "roce-vlan", NULL);
+    tree_write(l->root, "etc/ssh/sshd_config", config);
+    examine(l);
+}
+
+static void an_sshd_that_drops_or_delays_logins_is_found(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    examine_sshd("# MaxStartups 1\nPort 22\n maxstartups 3:30:60\n"
+                 "MaxStartups 100\n", &l);
+    assert_non_null(strstr(finding(&l.found, "sshd")->what,
+                           "MaxStartups is 3:30:60 in /etc/ssh/sshd_config"));
+    end(&l);
+    examine_sshd("UseDNS=yes\n", &l);
+    assert_non_null(strstr(finding(&l.found, "sshd")->what, "UseDNS is yes"));
+    end(&l);
+    examine_sshd("PerSourceMaxStartups 2", &l);
+    assert_non_null(finding(&l.found, "sshd"));
+    end(&l);
+}
+
+static void an_sshd_as_it_should_be_is_not(void **state)
+{
+    static const char *const configs[] = {
+        "", "MaxStartups 10:30:100\nUseDNS no\nPerSourceMaxStartups none\n",
+        "MaxStartup 1\nMaxStartupsX 1\nUseDNS\n",
+        "Match User other\n UseDNS yes\n MaxStartups 1\n",
+        "MaxStartups", "MaxStartups \"", "\n\n\t",
+    };
+    struct lab l;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        examine_sshd(configs[i], &l);
+        for (size_t k = 0; k < l.found.n; k++) {
+            assert_string_not_equal(l.found.v[k].check, "sshd");
+        }
+        end(&l);
+    }
+}
+
 static void one_finding_of_many_hosts_is_one_line(void **state)
 {
     char check[] = "cma", what[] = "what", why[] = "why", mend[] = "mend";
@@ -282,6 +327,8 @@ int main(void)
             a_device_without_its_file_is_bad_when_it_is_the_only_one),
         cmocka_unit_test(gids_of_another_namespace_are_found),
         cmocka_unit_test(a_proxy_of_a_mesh_is_found_by_its_port),
+        cmocka_unit_test(an_sshd_that_drops_or_delays_logins_is_found),
+        cmocka_unit_test(an_sshd_as_it_should_be_is_not),
         cmocka_unit_test(one_finding_of_many_hosts_is_one_line),
         cmocka_unit_test(the_host_that_is_not_like_the_others_is_named),
         cmocka_unit_test(the_host_on_another_subnet_is_named),

@@ -478,6 +478,10 @@ static void libraries_are_told_in_their_own_words(void **state)
     assert_string_equal(hb_env_get(&env, "UCX_NET_DEVICES"), "mlx5_1:1");
     assert_string_equal(hb_env_get(&env, "UCX_IB_GID_INDEX"), "5");
     assert_string_equal(hb_env_get(&env, "OMPI_MCA_pml"), "ucx");
+    assert_string_equal(hb_env_get(&env, "MPIR_CVAR_CH3_NETWORK_IFACE"),
+                        "eth0");
+    assert_string_equal(hb_env_get(&env, "FI_PROVIDER"), "verbs");
+    assert_string_equal(hb_env_get(&env, "FI_VERBS_DEVICE_NAME"), "mlx5_1");
     assert_string_equal(hb_env_get(&env, "NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1");
     /* No one index fits both. */
     assert_null(hb_env_get(&env, "NCCL_IB_GID_INDEX"));

@@ -32,6 +32,7 @@
 #define GIVE_UP_EXTRA_MS 10000
 /* From DONE of all to the end of their links: agents leave in a moment. */
 #define FAREWELL_MS 2000
+#define UNCONFIRMED_NAMED 8 /* hosts, in one line */
 #define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
 
 static void over(struct job *j)
@@ -40,21 +41,42 @@ static void over(struct job *j)
     event_base_loopbreak(j->base);
 }
 
+/* One line, however many they are. */
+static void say_unconfirmed(const struct hb_str *names, unsigned n)
+{
+    if (n > UNCONFIRMED_NAMED) {
+        hb_log(HB_ERROR, "%u hosts did not confirm that their ranks have "
+               "ended (%s, ...); their agents end them by themselves", n,
+               hb_str_text(names));
+    } else if (n > 0) {
+        hb_log(HB_ERROR, "host%s %s did not confirm that %s ranks have ended; "
+               "%s by %s", n > 1 ? "s" : "", hb_str_text(names),
+               n > 1 ? "their" : "its",
+               n > 1 ? "their agents end them" : "its agent ends them",
+               n > 1 ? "themselves" : "itself");
+    }
+}
+
 static void on_give_up(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
+    struct hb_str names = HB_STR_INIT;
+    unsigned n = 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
         if (h->state == HOST_RUNNING) {
-            hb_log(HB_ERROR, "host %s did not confirm that its ranks have "
-                   "ended; its agent ends them by itself", h->spec->name);
+            if (n++ < UNCONFIRMED_NAMED) {
+                hb_str_putf(&names, "%s%s", n > 1 ? ", " : "", h->spec->name);
+            }
             h->gone = 1;
         }
         host_close(h);
         h->state = HOST_DONE;
     }
+    say_unconfirmed(&names, n);
+    hb_str_destroy(&names);
     job_maybe_over(j);
 }
 

@@ -23,7 +23,7 @@
 #define DEFAULT_CONFIG "/etc/ssh/sshd_config"
 #define ANCESTORS_MAX 64
 #define WORDS_MAX 4096u /* of a process */
-/* Debian's default is 10; below it parents of a tree get in each other's way. */
+/* The default; below it the parents of a tree get in each other's way. */
 #define STARTUPS_MIN 10u
 #define BLANKS " \t\""
 

@@ -20,6 +20,7 @@ usage: frameworks.py [--pods N] [--rounds N] [--only WORD] [--ray FOLDER]
 """
 import argparse
 import os
+import shlex
 import shutil
 import statistics
 import sys
@@ -111,9 +112,11 @@ def by_hand(lab, ray):
              "--include-dashboard=false > /dev/null 2>&1"]
     lines += [f"{ssh} {other} {start} --address=$a:6379 > /dev/null 2>&1 &"
               for other in others]
-    lines += ["wait", f"{PYTHON} -c \"{LINE}\"",
-              f"{ssh} {head} \"RAY_ADDRESS=$a:6379 {ray[:-3]}python - "
-              f"<<'END'\n{COUNT}\nEND\"",
+    # That they have been started is not yet that they are in: as hbrun does, a
+    # driver looks first.
+    lines += ["wait",
+              f"echo {shlex.quote(COUNT + chr(10) + LINE)} | {ssh} {head} "
+              f"RAY_ADDRESS=$a:6379 {ray[:-3]}python -",
               f"for h in {' '.join(lab.hosts.split(','))}; do {ssh} $h {ray} stop "
               "--force > /dev/null 2>&1 & done; wait"]
     return ["bash", "-c", "\n".join(lines)]

@@ -16,6 +16,18 @@
 #include "lib/base/str.h"
 #include "lib/base/strv.h"
 
+#ifdef __SANITIZE_ADDRESS__
+/* Thread-local memory of a loaded module (libssh has some) that happens to lie
+ * 16 bytes behind the begin of a page is taken for that of an old libc, and a
+ * garbled range is then looked through for pointers: the leak check crashes. */
+const char *__asan_default_options(void);
+
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+    return "intercept_tls_get_addr=0";
+}
+#endif
+
 /* `base` is a directory, or NULL where it is not known. */
 static void add_place(struct hb_strv *places, const char *base,
                       const char *below, const char *module)

@@ -47,7 +47,7 @@ check-cli:
 check-pods:
 	$(MAKE) check TESTS='$(POD_TESTS)'
 check-peers:
-	HB_PEERS=yes $(MAKE) check TESTS='$(PEER_TESTS)'
+	HB_PEERS=$${HB_PEERS:-yes} $(MAKE) check TESTS='$(PEER_TESTS)'
 check-rdma:
 	$(MAKE) check TESTS='$(RDMA_TESTS)'
 lint:

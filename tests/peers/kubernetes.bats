@@ -11,7 +11,7 @@ load peers
 begin() {
     local program command
     [ "${HB_PEERS:-no}" = yes ] || {
-        echo 'a real API server is not asked for (make check-peers, ./check)'
+        echo 'a real API server is not asked for (make check-peers, ./check --peers)'
         return
     }
     for command in python3 openssl unshare etcd; do

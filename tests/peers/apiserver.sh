@@ -125,7 +125,7 @@ again() {
     local server
     cd "$1"
     server=$(tail -n 1 pids)
-    kill "$server"
+    kill -KILL "$server" # else it may wait a minute for its requests
     while kill -0 "$server" 2> /dev/null; do sleep 0.05; done
     sed -i '$d' pids
     start_server "$2"
@@ -134,7 +134,7 @@ again() {
 down() {
     local pid
     while read -r pid; do
-        kill "$pid" 2> /dev/null || true
+        kill -KILL "$pid" 2> /dev/null || true
         while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done
     done < "$1/pids"
 }

@@ -12,10 +12,8 @@
  * that were sent are dropped when they are at least as many as those that
  * wait, so that each byte is moved once at most, however long the queue.
  *
- * Life: a PING each beat; anything received is a sign of life. A watch looks
- * several times per dead_ms: when it finds that it comes far too late itself,
- * this process was stopped or starved, and the silence says nothing about
- * the peer.
+ * Life: a PING each beat; anything received is a sign of life. When to beat
+ * and when the peer is dead is decided in pulse.c; the timer is here.
  *
  * The end is told once, by `lost`. A channel that cannot be written to may
  * still hold the peer's last words and, in its `closed`, the better reason:
@@ -35,6 +33,7 @@
 
 #include "bin/link/offset.h"
 #include "bin/link/preamble.h"
+#include "bin/link/pulse.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -51,8 +50,6 @@
  * and rare after the orders. */
 #define KEEP_DOWN ((size_t)0)
 #define LAST_WORDS_MS 300           /* see above: after a failed write */
-#define WATCHES_PER_DEATH 5         /* one starved beat is no sleep */
-#define SUSPECT_AFTER 3             /* of those: suspected */
 #define NS_PER_MS 1000000
 
 enum link_state { LINK_UP, LINK_BROKEN /* not told yet */, LINK_LOST };
@@ -74,13 +71,9 @@ struct hb_link {
     int waiting;   /* it took less than it was given */
     int above_low; /* `drained` is due */
 
-    struct event *broken, *pulse; /* each when first needed */
-    uint32_t beat_ms, dead_ms;
-    int64_t beat_ns, watch_ns;    /* when each is due; 0: not at all */
-    int64_t heard_ns, watched_ns; /* last received, last looked */
-    int suspected;                /* it was told that the peer is silent */
+    struct event *broken, *look; /* each when first needed */
+    struct hb_pulse pulse;
     uint32_t peer_load_milli;
-
     struct hb_offset offset;
 };
 
@@ -109,7 +102,7 @@ static void stop_timer(struct event **timer)
 static void link_free(struct hb_link *link)
 {
     stop_timer(&link->broken);
-    stop_timer(&link->pulse);
+    stop_timer(&link->look);
     if (link->ch != NULL) {
         link->ch->ops->close(link->ch);
     }
@@ -157,7 +150,7 @@ static void tell_lost(struct hb_link *link, const struct hpcboot_error *err)
     }
     link->state = LINK_LOST;
     stop_timer(&link->broken);
-    stop_timer(&link->pulse);
+    stop_timer(&link->look);
     link->events->lost(link->arg, err);
 }
 
@@ -356,80 +349,56 @@ static void beat(struct hb_link *link)
     }
 }
 
-static int64_t watch_period_ms(const struct hb_link *link)
-{
-    return link->dead_ms / WATCHES_PER_DEATH + 1;
-}
-
 /* 0: it is heard again. Inside an event: the link may be doomed after this. */
 static void tell_suspicion(struct hb_link *link, int64_t silent_ms)
 {
-    link->suspected = silent_ms > 0;
     if (link->events->suspect != NULL && !is_over(link)) {
         link->events->suspect(link->arg, (uint32_t)silent_ms);
     }
 }
 
-/* 0: it is over. */
-static int watch(struct hb_link *link, int64_t now)
+static void tell_dead(struct hb_link *link, int64_t silent_ms)
 {
-    int64_t period = watch_period_ms(link), silent, left;
     struct hpcboot_error err;
 
-    if (now - link->watched_ns > 2 * period * NS_PER_MS) {
-        link->heard_ns = now;
-    }
-    link->watched_ns = now;
-    silent = (now - link->heard_ns) / NS_PER_MS;
-    left = link->dead_ms - silent;
-    if (left > 0) {
-        link->watch_ns = now + (left < period ? left : period) * NS_PER_MS;
-        if (!link->suspected &&
-            silent * WATCHES_PER_DEATH >=
-                (int64_t)link->dead_ms * SUSPECT_AFTER) {
-            tell_suspicion(link, silent);
-        }
-        return !is_over(link);
-    }
     hb_fail(&err, HPCBOOT_ERR_TIMED_OUT, "no sign of life for %.1f s",
-            (double)silent / 1000);
+            (double)silent_ms / 1000);
     tell_lost(link, &err);
-    return 0;
 }
 
-static void on_pulse(evutil_socket_t fd, short what, void *arg);
+static void on_look(evutil_socket_t fd, short what, void *arg);
 
-/* One timer for both, since there may be thousands of links. */
-static void plan_pulse(struct hb_link *link)
+/* One timer for beats and watch, since there may be thousands of links. */
+static void plan_look(struct hb_link *link)
 {
-    int64_t due = link->beat_ns, left;
+    int64_t due = hb_pulse_due_ns(&link->pulse), left;
 
-    if (due == 0 || (link->watch_ns != 0 && link->watch_ns < due)) {
-        due = link->watch_ns;
-    }
     if (due != 0) {
         left = due - hb_now_ns();
-        start_timer(link, &link->pulse, on_pulse,
+        start_timer(link, &link->look, on_look,
                     left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0);
     }
 }
 
-static void on_pulse(evutil_socket_t fd, short what, void *arg)
+static void on_look(evutil_socket_t fd, short what, void *arg)
 {
     struct hb_link *link = arg;
     int64_t now = hb_now_ns();
-    int goes_on = 1;
+    unsigned todo = hb_pulse_step(&link->pulse, now);
+    int64_t silent_ms = hb_pulse_silent_ms(&link->pulse, now);
 
     enter(link);
-    if (link->beat_ns != 0 && now >= link->beat_ns) {
+    if (todo & HB_PULSE_BEAT) {
         beat(link);
-        link->beat_ns = now + link->beat_ms * (int64_t)NS_PER_MS;
     }
-    if (link->watch_ns != 0 && now >= link->watch_ns) {
-        goes_on = watch(link, now);
+    if (todo & HB_PULSE_SUSPECT) {
+        tell_suspicion(link, silent_ms);
     }
-    if (goes_on) {
-        plan_pulse(link);
+    if (todo & HB_PULSE_DEAD) {
+        tell_dead(link, silent_ms);
+    }
+    if (!is_over(link)) {
+        plan_look(link);
     }
     leave(link);
 }
@@ -437,23 +406,15 @@ static void on_pulse(evutil_socket_t fd, short what, void *arg)
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms)
 {
-    stop_timer(&link->pulse);
-    link->beat_ms = heartbeat_ms;
-    link->dead_ms = dead_ms;
-    link->heard_ns = hb_now_ns();
-    link->watched_ns = link->heard_ns;
+    stop_timer(&link->look);
+    hb_pulse_start(&link->pulse, heartbeat_ms, dead_ms, hb_now_ns());
     if (is_over(link)) {
         return;
     }
-    link->beat_ns = link->watch_ns = 0;
     if (heartbeat_ms > 0) {
         beat(link);
-        link->beat_ns = link->heard_ns + heartbeat_ms * (int64_t)NS_PER_MS;
     }
-    if (dead_ms > 0) {
-        link->watch_ns = link->heard_ns + watch_period_ms(link) * NS_PER_MS;
-    }
-    plan_pulse(link);
+    plan_look(link);
 }
 
 /* --- in --- */
@@ -560,8 +521,7 @@ static void on_data(void *arg, const void *data, size_t len)
         return;
     }
     enter(link);
-    link->heard_ns = hb_now_ns();
-    if (link->suspected) {
+    if (hb_pulse_heard(&link->pulse, hb_now_ns())) {
         tell_suspicion(link, 0);
     }
     if (!hb_preamble_over(&link->preamble)) {

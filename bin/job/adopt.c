@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"

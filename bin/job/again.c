@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"

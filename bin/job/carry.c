@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bin/cli/logsink.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"

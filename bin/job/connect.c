@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"

@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/str.h"
 

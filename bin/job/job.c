@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "bin/cli/logsink.h"
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"

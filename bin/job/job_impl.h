@@ -257,6 +257,12 @@ struct job {
     uint64_t output_bytes[2]; /* of stdout and stderr */
 };
 
+/* adopt.c: talking to a host, whose parent may be lost */
+/* Where one frame for a host goes, host_said follows; NULL: nowhere. */
+struct hb_buf *host_out(struct job_host *h);
+void host_said(struct job_host *h);
+/* What is said to it comes to it now, or when it has been adopted. */
+int host_can_hear(const struct job_host *h);
 /* One message to one host's agent. */
 #define HOST_SEND(h, name, ...)                                            \
     do {                                                                   \
@@ -276,59 +282,6 @@ static inline void arm_ms(struct event *timer, int64_t ms)
 
     event_add(timer, &t);
 }
-
-/* again.c: lives of a job */
-int job_failure_read(struct job *j, struct hpcboot_error *err);
-int job_plan_ranks(struct job *j, struct hpcboot_error *err);
-int job_again(struct job *j); /* 1: it is to live again */
-int job_again_pause(const struct hb_lives *l);
-void job_again_stdin(struct hb_lives *l);
-
-/* elastic.c: hosts that come and go */
-void job_elastic_watch(struct job *j);
-void job_elastic_close(struct job *j);
-void job_elastic_explain(const struct job *j, struct hb_strv *lines);
-
-/* live.c: while ranks run */
-int job_is_live(const struct job *j);
-uint32_t job_host_entries(const struct job *j); /* to make room for */
-uint32_t job_ranks_most(const struct job *j); /* it will ever have */
-void job_live_open(struct job *j);
-void job_live_close(struct job *j);
-/* The source names this host; this one it names no more; it has been asked. */
-void job_live_named(struct job *j, const struct hb_host *spec);
-void job_live_vanished(struct job_host *h);
-void job_live_count(struct job *j);
-/* Of a host that joins. */
-void job_live_failed(struct job_host *h);
-void job_live_ready(struct job_host *h);
-void job_live_go(struct job_host *h);
-/* Its ranks will not be there again, unless a host takes their seat. */
-void job_live_vacate(struct job_host *h);
-void job_live_left(struct job_host *h);
-/* 1: it has to do with hosts that come and go, and nothing else follows. */
-int job_live_lost(struct job_host *h);
-int job_live_gave_up(struct job_host *h);
-void job_live_end(struct job *j);
-
-/* respawn.c: a job that goes on */
-/* Tells the others, where they go on without them. */
-void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
-                    const char *why);
-void job_host_ranks_lost(struct job_host *h, const char *why);
-void job_node_ranks_lost(struct job *j, uint32_t node, const char *why);
-/* 1: the rank that failed is started again. 0: it is not, and c->evidence may
- * say in `why` why not. */
-int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
-                     char *why, size_t size);
-/* 1: the ranks of a lost host are started again somewhere; else as above. */
-int job_replace_host(struct job_host *h, char *why, size_t size);
-/* It has a login before it, with nothing left of the last one. */
-void host_start_late(struct job_host *h, int64_t delay_ms);
-void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */
-void host_join_late(struct job_host *h);
-void host_begin_late(struct job_host *h); /* its ranks are ordered */
-void job_respawn_close(struct job *j);
 
 /* policy.c: what the options say about placement */
 int job_policy_read(struct job *j, struct hpcboot_error *err);
@@ -396,58 +349,6 @@ uint32_t job_ranks_of(const struct job_host *h); /* that it has room for */
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 void job_settle_family(struct job *j);
 
-/* connect.c: what happens to a host, whoever starts it */
-void host_stage(struct job_host *h, enum hb_boot_stage stage,
-                const char *detail);
-void host_failed(struct job_host *h, enum hb_boot_stage stage,
-                 const struct hpcboot_error *err);
-void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
-void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
-int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
-                     struct hpcboot_error *err);
-void host_due(struct job_host *h); /* its timer */
-void host_make_token(struct job_host *h);
-void host_top_frame(void *top, const struct hb_frame *f); /* of its link */
-enum hb_boot_way host_way(const struct job_host *h);
-int job_connect(struct job *j, struct hpcboot_error *err);
-void host_lost(struct job_host *h, const struct hpcboot_error *err);
-void host_close(struct job_host *h);
-void host_send_welcome(struct job_host *h, uint32_t beat_ms);
-void job_connect_stop(struct job *j);
-/* Gives a host up: closes it and tells the events. */
-void host_forget(struct job_host *h);
-
-/* probe.c: does a host take logins, and what has become of one that is not
- * heard any more? NULL: there are too many, or none can be begun. `told` comes
- * from the loop; the probe stays until it is ended. */
-struct job_probe *job_probe_begin(struct job *j,
-                                  const struct hb_boot_target *target,
-                                  void (*told)(void *arg), void *arg);
-void job_probe_end(struct job_probe *p); /* NULL-safe */
-int job_probe_takes_logins(const struct job_probe *p); /* once it is over */
-/* It has been silent for so long; 0: it is heard again. */
-void host_suspect(struct job_host *h, uint32_t silent_ms, uint32_t load_milli);
-void host_probe(struct job_host *h);
-void host_probe_end(struct job_host *h);
-/* In words, as far as it is known; NULL: no better than before. silent: it was
- * not heard, else its link broke. */
-const char *host_probe_words(const struct job_host *h, int silent);
-void job_probe_last(struct job *j); /* before the last words */
-
-/* wait.c */
-int job_wait_open(struct job *j, struct hpcboot_error *err);
-/* After a host has become ready or was given up: goes on, or ends the job, when
- * that decides it. */
-void job_wait_check(struct job *j);
-/* A try has failed with h->why and h->reason: milliseconds to the next one,
- * or -1 when there is none. */
-int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage);
-
-/* waitview.c */
-int job_wait_view_open(struct job *j, struct hpcboot_error *err);
-void job_wait_say(struct job *j); /* in a line of the log */
-void job_tally(const struct job *j, struct job_tally *t);
-
 /* files.c */
 int job_plan_files(struct job *j, struct hpcboot_error *err);
 const char *job_file_program(const struct job *j, uint32_t app); /* or "" */
@@ -459,51 +360,6 @@ int job_files_taken(struct job_host *h, const struct hb_frame *f,
 void job_files_explain(const struct job *j, struct hb_strv *lines);
 void job_files_close(struct job *j);
 
-/* prove.c: hosts whose key nothing vouches for */
-void host_doubt(struct job_host *h, const struct hb_boot_unverified *key);
-/* One line for all hosts whose key was accepted unseen. */
-void job_warn_pinned(const struct job *j);
-void host_doubt_over(struct job_host *h); /* it is vouched for, or gone */
-/* Asks for the proof; the HELLO is kept until it comes. */
-void host_ask_proof(struct job_host *h, const struct hb_frame *hello);
-/* Gives a host that is trusted the session key. */
-void host_send_session(struct job_host *h);
-int job_session_make(struct job *j, struct hpcboot_error *err);
-/* The answer. 1: *hello_out is the HELLO, to go on with; negative: *err. */
-int host_judge_proof(struct job_host *h, const struct hb_frame *f,
-                     struct hb_frame *hello_out, struct hpcboot_error *err);
-
-/* tree.c */
-void job_tree_open(struct job *j);
-void job_tree_explain(const struct job *j, struct hb_strv *lines);
-void job_tree_close(struct job *j);
-void host_queue(struct job_host *h); /* to be started */
-void host_try_below(struct job_host *h, struct job_host *parent);
-struct hb_link *host_link(const struct job_host *h); /* the way to it; NULL */
-/* The login that can judge its proof: its own, or that of the host of the
- * launcher's that it hangs below. */
-const struct hb_boot *host_judge(const struct job_host *h);
-struct job_host *host_of_frame(struct job_host *top, const struct hb_frame *f);
-int job_tree_frame(struct job_host *h, const struct hb_frame *f,
-                   struct hpcboot_error *err);
-int64_t host_clock_offset(const struct job_host *h);
-void host_leave_tree(struct job_host *h);
-void host_release(struct job_host *h);
-
-/* adopt.c: hosts whose parent is lost */
-/* Where one frame for a host goes, host_said follows; NULL: nowhere. */
-struct hb_buf *host_out(struct job_host *h);
-void host_said(struct job_host *h);
-/* What is said to it comes to it now, or when it has been adopted. */
-int host_can_hear(const struct job_host *h);
-void host_settle_talk(struct job_host *h); /* it has been welcomed */
-uint32_t host_orphan_ms(const struct job_host *h);
-/* 0: the frame is dropped, it comes again. */
-int host_heard(struct job_host *h, const struct hb_frame *f);
-int job_adopt_frame(struct job_host *h, const struct hb_frame *f,
-                    struct hpcboot_error *err);
-void host_adopt(struct job_host *h, const char *lost_parent);
-void host_adopt_end(struct job_host *h); /* it is given up */
 /* answers.c: to fences, for those who may not have got them */
 void job_answer_keep(struct job *j, struct hb_bytes key, int status,
                      struct hb_bytes data);

@@ -17,6 +17,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/seats.h"
 #include "lib/base/clock.h"

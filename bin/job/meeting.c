@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/framework.h"
 #include "bin/proc/search.h"
 #include "lib/base/log.h"

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

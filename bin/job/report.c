@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

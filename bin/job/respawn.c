@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

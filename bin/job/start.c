@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"

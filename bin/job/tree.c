@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/missing.h"
 #include "lib/base/clock.h"

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/missing.h"
 #include "lib/base/clock.h"

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_JOB_CHANGE_H
+#define HB_JOB_CHANGE_H
+
+#include "bin/job/job_impl.h"
+
+/* A job that goes on though ranks end and hosts are lost, come back, or come
+ * and go as they like. */
+
+/* again.c: lives of a job */
+int job_failure_read(struct job *j, struct hpcboot_error *err);
+int job_plan_ranks(struct job *j, struct hpcboot_error *err);
+int job_again(struct job *j); /* 1: it is to live again */
+int job_again_pause(const struct hb_lives *l);
+void job_again_stdin(struct hb_lives *l);
+
+/* elastic.c: hosts that come and go */
+void job_elastic_watch(struct job *j);
+void job_elastic_close(struct job *j);
+void job_elastic_explain(const struct job *j, struct hb_strv *lines);
+
+/* live.c: while ranks run */
+int job_is_live(const struct job *j);
+uint32_t job_host_entries(const struct job *j); /* to make room for */
+uint32_t job_ranks_most(const struct job *j); /* it will ever have */
+void job_live_open(struct job *j);
+void job_live_close(struct job *j);
+/* The source names this host; this one it names no more; it has been asked. */
+void job_live_named(struct job *j, const struct hb_host *spec);
+void job_live_vanished(struct job_host *h);
+void job_live_count(struct job *j);
+/* Of a host that joins. */
+void job_live_failed(struct job_host *h);
+void job_live_ready(struct job_host *h);
+void job_live_go(struct job_host *h);
+/* Its ranks will not be there again, unless a host takes their seat. */
+void job_live_vacate(struct job_host *h);
+void job_live_left(struct job_host *h);
+/* 1: it has to do with hosts that come and go, and nothing else follows. */
+int job_live_lost(struct job_host *h);
+int job_live_gave_up(struct job_host *h);
+void job_live_end(struct job *j);
+
+/* respawn.c: a job that goes on */
+/* Tells the others, where they go on without them. */
+void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,
+                    const char *why);
+void job_host_ranks_lost(struct job_host *h, const char *why);
+void job_node_ranks_lost(struct job *j, uint32_t node, const char *why);
+/* 1: the rank that failed is started again. 0: it is not, and c->evidence may
+ * say in `why` why not. */
+int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
+                     char *why, size_t size);
+/* 1: the ranks of a lost host are started again somewhere; else as above. */
+int job_replace_host(struct job_host *h, char *why, size_t size);
+/* It has a login before it, with nothing left of the last one. */
+void host_start_late(struct job_host *h, int64_t delay_ms);
+void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */
+void host_join_late(struct job_host *h);
+void host_begin_late(struct job_host *h); /* its ranks are ordered */
+void job_respawn_close(struct job *j);
+
+#endif

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* One loop around a collective, for MPI (compiled by mpicc with
- * -DCOLLPERF_MPI), for libhpcboot (-DCOLLPERF_API, started by hbrun), and for
- * lib/coll (which makes its ranks itself). Ranks are pinned alike: rank r to
- * the r-th CPU of those allowed, round and round; -u leaves them free.
+/* One loop around a collective of lib/coll alone, among ranks that it makes
+ * itself: rank r on the r-th CPU of those allowed, round and round.
  *
- * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] [-u] [-r REGION_KIB]
+ * usage: collperf [-n RANKS] [-b BLOCK_US] [-h] [-r REGION_KIB]
  *                 COLLECTIVE:BYTES ...
  *
  * A block is a barrier and as many calls as fill BLOCK_US; the time of a call
  * is the mean over the ranks of a block's time over its calls. Printed: the
  * collective, bytes, and minimum, median and maximum over the blocks in
  * microseconds. -h takes buffers that ranks share (hpcboot_alloc), -r another
- * size of the team's shared memory; MPI ignores both. Reductions are sums of
- * floats (of bytes below four). */
+ * size of the team's shared memory. Reductions are sums of floats (of bytes
+ * below four). */
 
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 
 #include <sched.h>
 #include <stdio.h>
@@ -31,6 +24,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "lib/coll/coll.h"
 
 #define BLOCKS 9
 #define CALIBRATE 3
@@ -48,7 +43,7 @@ static const char *const names[KINDS] = {
 };
 
 struct run {
-    int rank, size, heap, free; /* free: not pinned */
+    int rank, size, heap;
     size_t region_kib; /* 0: what the team wants */
     double block_us;
     char *send, *recv;
@@ -56,76 +51,7 @@ struct run {
     size_t bytes;
 };
 
-static void call(struct run *r);
-static void mean(struct run *r, double *value); /* over ranks, at each rank */
-
-#ifdef COLLPERF_MPI
-#include <mpi.h>
-
-static int counts[1024], displs[1024];
-
-static void rows(struct run *r, int n)
-{
-    for (int j = 0; j < r->size; j++) {
-        counts[j] = n;
-        displs[j] = n * j;
-    }
-}
-
-static void call(struct run *r)
-{
-    MPI_Datatype t = r->bytes % 4 == 0 ? MPI_FLOAT : MPI_SIGNED_CHAR;
-    int n = (int)(r->bytes / (r->bytes % 4 == 0 ? 4 : 1));
-    void *s = r->send, *d = r->recv;
-    MPI_Comm c = MPI_COMM_WORLD;
-    rows(r, n);
-    switch (r->kind) {
-    case BARRIER: MPI_Barrier(c); break;
-    case BCAST: MPI_Bcast(d, n, t, 0, c); break;
-    case REDUCE: MPI_Reduce(s, d, n, t, MPI_SUM, 0, c); break;
-    case ALLREDUCE: MPI_Allreduce(s, d, n, t, MPI_SUM, c); break;
-    case GATHER: MPI_Gather(s, n, t, d, n, t, 0, c); break;
-    case SCATTER: MPI_Scatter(s, n, t, d, n, t, 0, c); break;
-    case ALLGATHER: MPI_Allgather(s, n, t, d, n, t, c); break;
-    case ALLTOALL: MPI_Alltoall(s, n, t, d, n, t, c); break;
-    case REDUCE_SCATTER_BLOCK:
-        MPI_Reduce_scatter_block(s, d, n, t, MPI_SUM, c);
-        break;
-    case SCAN: MPI_Scan(s, d, n, t, MPI_SUM, c); break;
-    case EXSCAN: MPI_Exscan(s, d, n, t, MPI_SUM, c); break;
-    case ALLGATHERV:
-        MPI_Allgatherv(s, n, t, d, counts, displs, t, c);
-        break;
-    case ALLTOALLV:
-        MPI_Alltoallv(s, counts, displs, t, d, counts, displs, t, c);
-        break;
-    case GATHERV: MPI_Gatherv(s, n, t, d, counts, displs, t, 0, c); break;
-    case SCATTERV: MPI_Scatterv(s, counts, displs, t, d, n, t, 0, c); break;
-    default: MPI_Reduce_scatter(s, d, counts, t, MPI_SUM, c);
-    }
-}
-
-static void mean(struct run *r, double *value)
-{
-    double sum = 0;
-    MPI_Allreduce(value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    *value = sum / r->size;
-}
-#else
-#ifdef COLLPERF_API
-#include <stdbool.h>
-
-#include <hpcboot/hpcboot.h>
-
-#define BARRIER_CALL(err) hpcboot_barrier(hpcboot_world(), err)
-#define COLL_CALL(args, err) hpcboot_coll(hpcboot_world(), args, err)
-#else
-#include "lib/coll/coll.h"
-
 static struct hb_coll_team *team;
-#define BARRIER_CALL(err) hb_coll_barrier(team, err)
-#define COLL_CALL(args, err) hb_coll_run(team, args, NULL, err)
-#endif
 static size_t counts[1024];
 
 static void must(int rc, const struct hpcboot_error *err)
@@ -163,9 +89,11 @@ static void call(struct run *r)
         }
         a.send_counts = a.recv_counts = counts;
     }
-    must(r->kind == BARRIER ? BARRIER_CALL(&err) : COLL_CALL(&a, &err), &err);
+    must(r->kind == BARRIER ? hb_coll_barrier(team, &err)
+                            : hb_coll_run(team, &a, NULL, &err), &err);
 }
 
+/* Over the ranks, the same at all. */
 static void mean(struct run *r, double *value)
 {
     struct hpcboot_error err;
@@ -176,10 +104,9 @@ static void mean(struct run *r, double *value)
     a.send = &in;
     a.recv = &sum;
     a.count = 1;
-    must(COLL_CALL(&a, &err), &err);
+    must(hb_coll_run(team, &a, NULL, &err), &err);
     *value = sum / r->size;
 }
-#endif
 
 static double now_us(void)
 {
@@ -266,38 +193,6 @@ static char *map(size_t bytes, int fd)
     return p == MAP_FAILED ? NULL : p;
 }
 
-#ifdef COLLPERF_MPI
-static int run_all(struct run *r, char **spec)
-{
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &r->size);
-    if (!r->free) {
-        pin(r->rank);
-    }
-    r->send = map(ROOM, -1);
-    r->recv = map(ROOM, -1);
-    rows_of(r, spec);
-    MPI_Finalize();
-    return 0;
-}
-#elif defined COLLPERF_API
-static int run_all(struct run *r, char **spec)
-{
-    struct hpcboot_error err;
-    must(hpcboot_init(NULL, &err), &err);
-    r->rank = hpcboot_rank();
-    r->size = hpcboot_size();
-    if (!r->free) {
-        pin(r->rank);
-    }
-    r->send = map(ROOM, -1);
-    r->recv = map(ROOM, -1);
-    rows_of(r, spec);
-    must(hpcboot_finalize(&err), &err);
-    return 0;
-}
-#else
 static void be_rank(struct run *r, char **spec, int fd, size_t region)
 {
     struct hpcboot_error err;
@@ -353,20 +248,17 @@ static int run_all(struct run *r, char **spec)
     }
     return bad != 0;
 }
-#endif
 
 int main(int argc, char **argv)
 {
     struct run r = {.size = 2, .block_us = 2000};
-    for (int o; (o = getopt(argc, argv, "n:b:hr:u")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "n:b:hr:")) != -1;) {
         if (o == 'n') {
             r.size = atoi(optarg);
         } else if (o == 'b') {
             r.block_us = atof(optarg);
         } else if (o == 'r') {
             r.region_kib = strtoull(optarg, NULL, 10);
-        } else if (o == 'u') {
-            r.free = 1;
         } else if (o == 'h') {
             r.heap = 1;
         } else {

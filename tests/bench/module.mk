@@ -19,7 +19,7 @@ bench-tree: all
 bench-serve: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/serve.py $(BENCH_FLAGS)
-bench: all bench-gather bench-collectives bench-frameworks
+bench: all bench-gather bench-init bench-collectives bench-frameworks
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    CC='$(CC)' python3 $(top_srcdir)/tests/bench/bench.py $(BENCH_FLAGS)
 bench-gather: all
@@ -46,27 +46,21 @@ bench-place: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/place.py
 
-# make bench-collectives: libhpcboot beside the MPIs that are installed, about
-# five minutes; longer e.g. with BENCH_COLLECTIVES='--layouts 2,4,8 --rows all
-# --seconds 3600'. collperf is the loop for lib/coll alone, for tuning it.
-EXTRA_DIST += %D%/collectives.py %D%/mpiperf.c
-EXTRA_PROGRAMS += tests/bench/collperf
+# make bench-collectives: libhpcboot beside the MPIs that are installed, on this
+# host and between pods, about six minutes; BENCH_COLLECTIVES=--long is all rows
+# of all layouts, for hours. make bench-init: hpcboot_init beside MPI_Init, and
+# memory. collperf is the loop for lib/coll alone, for tuning it.
+EXTRA_DIST += %D%/ranks.py %D%/collectives.py %D%/mpiperf.c %D%/init.py
+EXTRA_PROGRAMS += tests/bench/collperf tests/bench/initperf
 tests_bench_collperf_SOURCES = %D%/collperf.c
 tests_bench_collperf_LDADD = libhb.a -lpthread
-EXTRA_PROGRAMS += tests/bench/collperf-api
-tests_bench_collperf_api_SOURCES = %D%/collperf.c
-tests_bench_collperf_api_CPPFLAGS = $(AM_CPPFLAGS) -DCOLLPERF_API
-tests_bench_collperf_api_LDADD = libhpcboot.la
-tests_bench_collperf_api_LDFLAGS = $(AM_LDFLAGS) -no-install
-.PHONY: bench-collectives
+tests_bench_initperf_SOURCES = %D%/initperf.c
+tests_bench_initperf_LDADD = libhpcboot.la
+tests_bench_initperf_LDFLAGS = $(AM_LDFLAGS) -no-install
+.PHONY: bench-collectives bench-init
 bench-collectives: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/collectives.py $(BENCH_COLLECTIVES)
-
-# make bench-netcoll: libhpcboot between pods beside the MPIs, e.g.
-# BENCH_FLAGS='--pods 4 --ranks 2 --rows all'
-EXTRA_DIST += %D%/netcoll.py
-.PHONY: bench-netcoll
-bench-netcoll: all tests/bench/collperf-api
+bench-init: all tests/bench/initperf
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
-	    python3 $(top_srcdir)/tests/bench/netcoll.py $(BENCH_FLAGS)
+	    python3 $(top_srcdir)/tests/bench/init.py $(BENCH_INIT)

@@ -5,7 +5,8 @@
  * with bin/hpcboot/perf_loop.c, and started by its own launcher. Rows come out
  * as those of `hpcboot perf --csv --pin`.
  *
- * usage: mpiperf TIME_MS COLLECTIVE[:BYTES],... */
+ * usage: mpiperf TIME_MS COLLECTIVE[:BYTES],... [free]
+ *   free: ranks are not bound to CPUs */
 
 #include <limits.h>
 #include <mpi.h>
@@ -149,10 +150,12 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &c.size);
     counts = calloc((size_t)c.size, sizeof *counts);
     displs = calloc((size_t)c.size, sizeof *displs);
-    if (argc != 3 || counts == NULL || displs == NULL) {
+    if (argc < 3 || counts == NULL || displs == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    hb_perf_pin(c.rank);
+    if (argc == 3) {
+        hb_perf_pin(c.rank);
+    }
     for (char *word = strtok(argv[2], ","); word != NULL;
          word = strtok(NULL, ",")) {
         measure(&c, word, atof(argv[1]) * 1000);

@@ -11,12 +11,15 @@ setup_file() { lab_up collectives 7; }
 teardown_file() { lab_down; }
 setup() {
     check=$HB_BUILDDIR/tests/pods/netcheck
+    ucx=$HB_BUILDDIR/.libs/hb_ucx.so
     cases=25 seconds=2
     if [ "${HB_LONG:-no}" = yes ]; then
         cases=1000 seconds=300
         export HB_LIMIT=900
     fi
 }
+
+need_ucx() { [ -e "$ucx" ] || skip 'built without UCX'; }
 
 # over PODS RANKS SEED [OPTION...]: RANKS on each of the first PODS.
 over() {
@@ -36,6 +39,12 @@ over() {
 @test "four pods, two ranks each" { over 4 2 4; }
 @test "seven pods, one rank each" { over 7 1 5; }
 
+@test "by UCX" {
+    need_ucx
+    over 2 2 12 -x HPCBOOT_TRANSPORTS=ucx
+    over 4 1 13 -x HPCBOOT_TRANSPORTS=ucx
+}
+
 @test "ranks that go round the pods" { over 3 2 6 --map-by node; }
 
 @test "every rank for itself, and nodes first where it would not pay" {
@@ -54,6 +63,8 @@ over() {
     for pods in 2 3 4 7; do
         for ranks in 1 2 3 4; do
             over "$pods" "$ranks" "$pods$ranks"
+            [ "$ranks" -gt 2 ] || [ ! -e "$ucx" ] ||
+                over "$pods" "$ranks" "$ranks$pods" -x HPCBOOT_TRANSPORTS=ucx
         done
     done
 }
@@ -72,9 +83,16 @@ over() {
     says "^$cases calls on 5 ranks$"
 }
 
-@test "memory and descriptors do not grow" {
+do_not_grow() {
     ! is_sanitized || skip 'a sanitizer keeps what was freed'
-    run pod_hb -H pod-0:2,pod-1:1,pod-2:1 "$check" seconds 11 "$seconds"
+    run pod_hb -x HPCBOOT_TRANSPORTS="$1" -H pod-0:2,pod-1:1,pod-2:1 "$check" \
+        seconds 11 "$seconds"
     ended_with 0
     says '^[0-9]+ calls on 4 ranks$'
+}
+
+@test "memory and descriptors do not grow, by TCP" { do_not_grow tcp; }
+@test "memory and descriptors do not grow, by UCX" {
+    need_ucx
+    do_not_grow ucx
 }

@@ -107,7 +107,9 @@ static void sweep(struct agent *a)
     const char *why = NULL;
 
     hb_reap(NULL, 0, REAP_MS, &report);
-    a->leftovers += report.killed;
+    if (!a->killing) { /* else they were about to end, as they were told */
+        a->leftovers += report.killed;
+    }
     a->linger_over = 1;
     if (report.blind) {
         why = "they cannot be found without /proc";

@@ -51,7 +51,9 @@ static int take_link(int *in_out, int *out_out, struct hpcboot_error *err)
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (in < 0 || out < 0 || null < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                             "cannot set up the control link");
+                             null < 0 && in >= 0 && out >= 0
+                                 ? "cannot open /dev/null"
+                                 : "cannot set up the control link");
     }
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
@@ -79,6 +81,7 @@ static int run_agent(const char *token, int served, int counted)
 
     agent_take_key_file();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow fails its write */
     hb_guard_watch_link(STDOUT_FILENO);
     if (hb_guard_enter(&guard_fd, &err) < 0 || take_link(&in, &out, &err) < 0) {
         fprintf(stderr, "hpcbootd: %s\n", err.text);

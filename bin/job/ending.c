@@ -392,6 +392,9 @@ static void tell_lonely(const struct job *j)
         }
         told += j->ranks[r].told;
     }
+    if (j->verdict.kind == HB_CAUSE_HOST) {
+        return; /* its end was theirs, however far they had come */
+    }
     if (j->family.family == HB_PM_NONE) {
         hb_log(HB_WARN, "with --pmi none each of your %u ranks believed it "
                "was alone", j->map->n_ranks);

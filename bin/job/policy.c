@@ -86,7 +86,8 @@ static int read_binding(struct job *j, struct hpcboot_error *err)
 static int host_named(const struct job *j, const char *name)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (hb_rankfile_same_host(name, j->gang.hosts[i].name)) {
+        if (hb_rankfile_names(name, j->gang.hosts[i].name,
+                              j->gang.hosts[i].is_local)) {
             return (int)i;
         }
     }

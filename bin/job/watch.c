@@ -286,8 +286,10 @@ static int on_done(struct job_host *h, const struct hb_frame *f,
         h->times.fence_ns = m.fence_ns > 0 ? host_time(h, m.fence_ns) : 0;
         h->times.output_ns = m.output_ns > 0 ? host_time(h, m.output_ns) : 0;
         if (m.leftovers_killed > 0) {
-            hb_log(HB_INFO, "host %s: %u processes that ranks had left "
-                   "behind were killed", h->spec->name, m.leftovers_killed);
+            hb_log(HB_INFO, "host %s: %u %s that ranks had left behind %s "
+                   "killed", h->spec->name, m.leftovers_killed,
+                   m.leftovers_killed == 1 ? "process" : "processes",
+                   m.leftovers_killed == 1 ? "was" : "were");
         }
         h->state = HOST_DONE;
         job_event_host(h, "host_done", NULL);

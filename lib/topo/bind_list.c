@@ -5,8 +5,9 @@
  *
  * Numbers are logical ones, as in Open MPI: core 0 is the first core that the
  * job may use on the host, in hwloc's order; with HWTCPUS they count hardware
- * threads. "1:0-3" are cores 0 to 3 of package 1. A pe-list binds every rank
- * to all of it; ORDERED gives each rank its own, in the order of the list. */
+ * threads. "1:0-3" are cores 0 to 3 of package 1, "1:*" all of it. A pe-list
+ * binds every rank to all of it; ORDERED gives each rank its own, in the order
+ * of the list. */
 
 #include "config.h"
 
@@ -81,6 +82,12 @@ static int take_units(const struct hb_bind_planner *p, const char *what,
     const char *text = list;
     uint32_t first, last;
 
+    if (hb_streq(list, "*") && within.n <= HB_MAX_CPUS - *count_io) {
+        for (uint32_t u = 0; u < within.n; u++) {
+            units[(*count_io)++] = within.first + u;
+        }
+        return HPCBOOT_OK;
+    }
     while (*text != '\0') {
         if (!next_range(&text, &first, &last)) {
             return bad_list(what, list, err);

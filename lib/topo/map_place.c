@@ -110,7 +110,8 @@ static int host_of_entry(const struct hb_map_plan *p, uint32_t rank,
         return HPCBOOT_OK;
     }
     for (uint32_t i = 0; i < p->n_hosts; i++) {
-        if (hb_rankfile_same_host(e->host, p->hosts[i].name)) {
+        if (hb_rankfile_names(e->host, p->hosts[i].name,
+                              p->hosts[i].is_local)) {
             *out = i;
             return HPCBOOT_OK;
         }

@@ -132,7 +132,7 @@ static int take_slots(struct scan *s, struct hb_rankfile_entry *e,
     from = s->p;
     e->slots = take_text(s);
     if (e->slots == NULL ||
-        e->slots[strspn(e->slots, "0123456789,-:;pP")] != '\0') {
+        e->slots[strspn(e->slots, "0123456789,-:*")] != '\0') {
         s->p = from;
         return expected(s, "a list of cores, as 0-3,7 or 0:0-3", err);
     }
@@ -247,4 +247,12 @@ int hb_rankfile_same_host(const char *a, const char *b)
     }
     return na == nb && strncasecmp(a, b, na) == 0 &&
            (a[na] == '\0' || b[nb] == '\0') && strspn(a, "0123456789") != na;
+}
+
+int hb_rankfile_names(const char *name, const char *host, int is_local)
+{
+    return hb_rankfile_same_host(name, host) ||
+           (is_local && (strcasecmp(name, "localhost") == 0 ||
+                         hb_streq(name, "127.0.0.1") ||
+                         hb_streq(name, "::1")));
 }

@@ -59,6 +59,14 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     says 'rank.0/stdout cannot be written: File too large'
 }
 
+@test "where no file may grow, the agent does without" {
+    run bash -c 'ulimit -f 0; "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        -n 2 sh -c 'ulimit -f; grep SigIgn /proc/self/status'
+    ended_with 0
+    [ "$(grep -c '^0$' <<< "$output")" -eq 2 ]
+    says 'SigIgn:.*0000000000000000$'
+}
+
 @test "a place for output files that cannot be is told before ranks run" {
     run hb --output-filename /dev/null/x -n 2 touch ran
     ended_with 74

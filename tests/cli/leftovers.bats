@@ -119,6 +119,18 @@ session_dirs() { find /tmp /dev/shm -maxdepth 1 -name "hpcboot-$1.*"; }
     wait_until is_gone "$(cat pid)"
 }
 
+@test "what a rank leaves as the job is told to end is no news" {
+    "$hbrun" -n 1 sh -c '(trap "" TERM; echo $$ > started; sleep 1000) & wait' \
+        2> err &
+    launcher=$!
+    wait_until lines_in started 1
+    kill -TERM $launcher
+    ends $launcher
+    ended_with 143
+    says_not 'left behind'
+    nothing_left
+}
+
 @test "a rank in another process group, when a neighbour fails" {
     run hb -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
             until [ -s pid ]; do :; done; exit 4; fi

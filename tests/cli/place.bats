@@ -147,6 +147,10 @@ assert b["bound"] and b["binding_why"]' "$output"
     run plan -H a:2 --rankfile rf
     ended_with 2
     says 'rf:2:6: rank 0 is here again'
+    printf 'rank 0=a slot=1:*\n' > rf
+    run plan -H a --rankfile rf --topo-of 'a=synthetic:pack:2 core:2 pu:1'
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '2-3 ' ]
     printf 'rank 0=%s slot=4711\n' "$(hostname)" > rf
     run hb --rankfile rf true
     ended_with 2
@@ -154,6 +158,19 @@ assert b["bound"] and b["binding_why"]' "$output"
     run plan -H a --rankfile missing
     ended_with 2
     says missing
+}
+
+@test "localhost in a file of ranks or hosts is the launcher's own" {
+    printf 'rank 0=localhost slot=0\nrank 1=127.0.0.1\n' > rf
+    run hb --rankfile rf --bind-to none echo here
+    ended_with 0
+    [ "$(grep -c '^here$' <<< "$output")" -eq 2 ]
+    echo localhost > seq
+    run hb --map-by seq:FILE=seq echo here
+    ended_with 0
+    run plan -H a:2 --rankfile rf
+    ended_with 2
+    says 'rf:1: rank 0: localhost is no host of this job'
 }
 
 @test "seq with a file: a rank for each line" {

@@ -30,6 +30,17 @@ early() {
     each_mpi early
 }
 
+orphaned() {
+    run hb -n 3 --events ev sh -c "until grep -qs job_run ev; do sleep 0.1; done
+        kill -KILL \$PPID; exec $(odd "$1") early"
+    ended_with 75
+    says 'the link to its agent is lost'
+    says_not 'believed it was alone'
+}
+@test "ranks that end with their agent are not called lonely" {
+    each_mpi orphaned
+}
+
 publishes() {
     run hb -n 3 "$(odd "$1")" names
     ended_with 0

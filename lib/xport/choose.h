@@ -18,7 +18,7 @@ enum hb_ucx_kind { /* what UCX would run over */
     HB_UCX_KINDS
 };
 
-/* Both ends are of one job and one architecture; see tcp_conn.c. */
+/* Both ends are of one job and one architecture; see tcp_meet.c. */
 struct hb_caps {
     uint32_t may;      /* 1u << enum hb_carrier, each */
     uint32_t ucx_kind; /* enum hb_ucx_kind */

@@ -7,6 +7,7 @@ libhb_a_SOURCES += \
     %D%/tcp.c %D%/tcp_impl.h \
     %D%/tcp_conn.c \
     %D%/tcp_io.c \
+    %D%/tcp_meet.c \
     %D%/tcp_open.c \
     %D%/ucx.c %D%/ucxlib.h \
     %D%/xport.c %D%/xport.h
@@ -24,7 +25,11 @@ check_PROGRAMS += tests/unit/test_xport
 tests_unit_test_xport_SOURCES = tests/unit/test_xport.c
 tests_unit_test_xport_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-TESTS += tests/unit/test_xport
+check_PROGRAMS += tests/unit/test_xport_meet
+tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c
+tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_meet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_xport tests/unit/test_xport_meet
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_xport

@@ -29,7 +29,6 @@ static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
                struct hpcboot_error *err)
 {
     struct hb_tcp_conn *c = hb_tcp_conn_to(t, peer, err);
-    int rc;
 
     if (c == NULL) {
         return HPCBOOT_ERR_HOST;
@@ -40,10 +39,7 @@ static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
                        t->x->job.host(t->x->job.ctx, peer), c->why);
     }
     hb_tcp_queue(c, head, data, size, req);
-    rc = hb_tcp_write(c);
-    if (rc < 0) {
-        hb_tcp_lost(c, -rc);
-    }
+    (void)hb_tcp_write(c);
     return 0;
 }
 
@@ -232,8 +228,11 @@ static int on_data(struct hb_tcp_conn *c)
 
 int hb_tcp_on_head(struct hb_tcp_conn *c)
 {
-    if (c->outgoing || (c->by == HB_BY_UCX && c->head.kind != HB_TCP_BYE)) {
-        return -EPROTO; /* answers come by the peer's own connection */
+    if (c->by == HB_BY_UCX && (c->outgoing || c->head.kind != HB_TCP_BYE)) {
+        return -EPROTO; /* all else comes by UCX */
+    }
+    if (c->state == HB_TCP_ANSWERED && hb_tcp_confirmed(c) < 0) {
+        return -EPROTO;
     }
     c->heard = 1;
     switch (c->head.kind) {
@@ -269,6 +268,23 @@ void hb_tcp_on_body(struct hb_tcp_conn *c)
     }
 }
 
+/* What comes before messages can. */
+static int on_early_event(struct hb_tcp_conn *c)
+{
+    if (c->state == HB_TCP_CONNECTING) {
+        return hb_tcp_connected(c);
+    }
+    if (c->state == HB_TCP_HELD) { /* its end is all that may come */
+        hb_tcp_discard(c);
+        return 1;
+    }
+    if (c->outgoing) {
+        (void)hb_tcp_read_answer(c);
+        return c->state == HB_TCP_READY ? 1 + hb_tcp_write(c) : 1;
+    }
+    return hb_tcp_read_greeting(c);
+}
+
 static int on_event(struct hb_tcp_conn *c, uint32_t events)
 {
     int rc = 0;
@@ -276,26 +292,24 @@ static int on_event(struct hb_tcp_conn *c, uint32_t events)
     if (c->state == HB_TCP_DEAD) {
         return 0;
     }
-    if (c->state == HB_TCP_CONNECTING) {
-        return hb_tcp_connected(c);
+    if (c->state != HB_TCP_READY && c->state != HB_TCP_ANSWERED) {
+        return on_early_event(c);
     }
-    if (c->state == HB_TCP_GREETING && c->outgoing) {
-        rc = hb_tcp_read_answer(c);
-        events = c->state == HB_TCP_READY ? EPOLLOUT : 0;
-    } else if (c->state == HB_TCP_GREETING) {
-        return hb_tcp_read_greeting(c);
+    if (c->by == HB_BY_TCP) {
+        c->tcp->hot = c;
     }
-    c->tcp->hot = c->outgoing ? c->tcp->hot : c;
     if (events & EPOLLOUT) {
         rc = hb_tcp_write(c);
     }
-    if (rc >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
-        rc = hb_tcp_read(c);
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+        int got = hb_tcp_read(c);
+
+        if (got < 0) {
+            hb_tcp_lost(c, -got);
+        }
+        rc += got != 0;
     }
-    if (rc < 0) {
-        hb_tcp_lost(c, -rc);
-    }
-    return rc != 0;
+    return rc;
 }
 
 /* Whether what was sent is acknowledged by nobody: then the peer's host is
@@ -381,8 +395,10 @@ static int look_at_hot(struct hb_tcp *t)
 
 int hb_tcp_progress(struct hb_tcp *t)
 {
-    int moved = look_at_hot(t);
+    int moved;
 
+    hb_tcp_free_gone(t);
+    moved = look_at_hot(t);
     if (moved == 0) {
         moved = look_at_events(t);
         if (moved == 0) {
@@ -395,6 +411,9 @@ int hb_tcp_progress(struct hb_tcp *t)
     }
     if (t->n_dying > 0) {
         hb_tcp_look_at_dying(t);
+    }
+    if (t->n_broken > 0) {
+        hb_tcp_look_at_broken(t);
     }
     return moved;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Connections of the TCP carrier. A rank listens on one port; whoever has
- * something for it connects when the first message is due, shows the secret
- * that only the job knows and whom it means, and is acknowledged before any
- * message leaves: an address that belongs to somebody else is noticed, and
- * the next one tried.
+/* Connections of the TCP carrier: how they are opened, and how they end. What
+ * both sides say before the first message is tcp_meet.c's.
+ *
+ * t->out[peer] is where messages for a peer wait and leave: a call of our own,
+ * or one of the peer's that has been taken for the pair. It stays when it has
+ * ended, so that later messages learn why. All others are on t->in.
  *
  * A connection that ends before the job does means a dead peer: what was to
- * go there, and receives that name it, fail. */
+ * go there, and receives that name it, fail. One that no word has come by was
+ * given up by an impatient caller, and means nothing.
+ *
+ * Nothing is freed while events are looked at: they may tell of it. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -26,31 +30,21 @@
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 
-#define MAGIC 0x6870634254435031ull /* says the order of bytes too */
 /* What a peer sent last may come after the end of its connection. */
 #define DYING_NS ((int64_t)20 * 1000 * 1000)
 /* A round trip that does not leave a site. */
 #define NEAR_US 2000
 #define BYE_NS ((int64_t)HB_TCP_LIMIT_S * 1000 * 1000 * 1000)
 
-struct greeting {
-    uint64_t magic;
-    unsigned char token[HB_ADDRESS_TOKEN];
-    uint32_t from, to;
-    struct hb_caps caps;
-};
-
-/* `len` bytes follow: the address of UCX's worker, or why there is no way. */
-struct answer {
-    uint64_t magic;
-    uint32_t by, len;
-};
-#define ANSWER_MAX 32768u /* UCX's addresses grow with its devices */
-_Static_assert(sizeof(struct greeting) <=
-                       sizeof ((struct hb_tcp_conn *)0)->hello &&
-                   sizeof(struct answer) <=
-                       sizeof ((struct hb_tcp_conn *)0)->hello,
-               "conn.hello holds either");
+static void drop_body(struct hb_tcp_conn *c)
+{
+    if (c->body != NULL) {
+        hb_match_forget(c->tcp->x, c->body);
+        free(c->body->own);
+        free(c->body);
+        c->body = NULL;
+    }
+}
 
 static void conn_free(struct hb_tcp_conn *c)
 {
@@ -66,14 +60,27 @@ static void conn_free(struct hb_tcp_conn *c)
         free(i);
     }
     if (c->body != NULL) {
-        hb_match_forget(c->tcp->x, c->body);
         free(c->body->req);
-        free(c->body->own);
-        free(c->body);
     }
+    drop_body(c);
     hb_fd_close(&c->fd);
     free(c->blob);
     free(c);
+}
+
+static void free_conns(struct hb_tcp_conn **at)
+{
+    while (*at != NULL) {
+        struct hb_tcp_conn *c = *at;
+
+        *at = c->next;
+        conn_free(c);
+    }
+}
+
+void hb_tcp_free_gone(struct hb_tcp *t)
+{
+    free_conns(&t->gone);
 }
 
 static void free_list(struct hb_xport_req *r)
@@ -97,12 +104,8 @@ void hb_tcp_destroy(struct hb_tcp *t)
             conn_free(t->out[i]);
         }
     }
-    while (t->in != NULL) {
-        struct hb_tcp_conn *c = t->in;
-
-        t->in = c->next;
-        conn_free(c);
-    }
+    free_conns(&t->in);
+    free_conns(&t->gone);
     free_list(t->offers);
     free_list(t->takes);
     hb_ucx_close(t->ucx);
@@ -114,7 +117,7 @@ void hb_tcp_destroy(struct hb_tcp *t)
     free(t);
 }
 
-static struct hb_tcp_conn *conn_new(struct hb_tcp *t, int fd, int outgoing)
+struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing)
 {
     struct hb_tcp_conn *c = hb_xcalloc(1, sizeof *c);
 
@@ -125,8 +128,7 @@ static struct hb_tcp_conn *conn_new(struct hb_tcp *t, int fd, int outgoing)
     return c;
 }
 
-/* And sure of the other end: who is asked and does not answer is gone. */
-static void be_quick(const struct hb_tcp *t, int fd)
+void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
 {
     int limit_s = (int)t->limit_s;
     const struct {
@@ -149,7 +151,7 @@ static void be_quick(const struct hb_tcp *t, int fd)
  * paths: within a site BBR, the default of many images, sends at half of what
  * the way takes. There the socket gets another one, of those that the system
  * allows everybody; where it allows none, it stays as it is. */
-static void be_near(int fd)
+void hb_tcp_be_near(int fd)
 {
     static const char *const others[] = {"cubic", "reno"};
     char name[16] = ""; /* TCP_CA_NAME_MAX */
@@ -170,108 +172,72 @@ static void be_near(int fd)
     }
 }
 
-void hb_tcp_accept(struct hb_tcp *t)
-{
-    int fd;
+/* ---- which one is used ---- */
 
-    while ((fd = accept4(t->listen_fd, NULL, NULL,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        struct hb_tcp_conn *c = conn_new(t, fd, 0);
-
-        be_quick(t, fd);
-        be_near(fd);
-        c->state = HB_TCP_GREETING;
-        c->next = t->in;
-        t->in = c;
-        hb_tcp_arm(c, EPOLLIN);
-    }
-}
-
-static void drop_incoming(struct hb_tcp_conn *c)
-{
-    c->tcp->hot = c->tcp->hot == c ? NULL : c->tcp->hot;
-    struct hb_tcp_conn **at = &c->tcp->in;
-
-    while (*at != c) {
-        at = &(*at)->next;
-    }
-    *at = c->next;
-    conn_free(c);
-}
-
-/* Who calls must know our secret, which the job's rendezvous told it. */
-static int greeting_holds(const struct hb_tcp_conn *c)
-{
-    const struct hb_xport_job *job = &c->tcp->x->job;
-    struct greeting g;
-
-    memcpy(&g, c->hello, sizeof g);
-    return g.magic == MAGIC && g.to == job->rank && g.from < job->size &&
-           memcmp(g.token, c->tcp->token, sizeof g.token) == 0;
-}
-
-/* Which way messages come from there, and what the caller needs for it. */
-static int answer(struct hb_tcp_conn *c, const struct hb_caps *theirs)
+static void shut(struct hb_tcp_conn *c)
 {
     struct hb_tcp *t = c->tcp;
-    struct answer a = {.magic = MAGIC};
-    char none[768];
-    size_t len = 0;
-    const void *more = NULL;
-    struct iovec v[2];
-    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
 
-    c->by = hb_carry_by(&t->caps, theirs);
-    if (c->by == HB_BY_UCX) {
-        more = hb_ucx_address(t->ucx, &len);
-    } else if (c->by == HB_BY_NONE) {
-        snprintf(none, sizeof none, "%s%s%s", t->wish.from,
-                 t->wish.from[0] != '\0' && t->ucx_why[0] != '\0' ? ": " : "",
-                 t->ucx_why);
-        more = none;
-        len = strlen(none);
+    t->hot = t->hot == c ? NULL : t->hot;
+    t->n_broken -= c->broken != 0;
+    c->broken = 0;
+    if (c->fd >= 0) { /* a child of the user's may hold the socket open */
+        epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+        hb_fd_close(&c->fd);
     }
-    a.by = c->by;
-    a.len = (uint32_t)len;
-    v[0] = (struct iovec){&a, sizeof a};
-    v[1] = (struct iovec){(void *)(uintptr_t)more, len};
-    return len <= ANSWER_MAX && sendmsg(c->fd, &m, MSG_NOSIGNAL) ==
-                                    (ssize_t)(sizeof a + len) &&
-           c->by != HB_BY_NONE;
+    c->armed = 0;
 }
 
-int hb_tcp_has_hung_up(const struct hb_tcp_conn *c)
+static void leave_incoming(struct hb_tcp_conn *c)
 {
-    char byte;
-    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    struct hb_tcp_conn **at = &c->tcp->in;
 
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    while (*at != NULL && *at != c) {
+        at = &(*at)->next;
+    }
+    if (*at == c) {
+        *at = c->next;
+    }
 }
 
-int hb_tcp_read_greeting(struct hb_tcp_conn *c)
+void hb_tcp_discard(struct hb_tcp_conn *c)
 {
-    struct greeting g;
-    ssize_t n = recv(c->fd, c->hello + c->got, sizeof g - c->got,
-                     MSG_DONTWAIT);
+    leave_incoming(c);
+    shut(c);
+    c->state = HB_TCP_DEAD;
+    c->next = c->tcp->gone;
+    c->tcp->gone = c;
+}
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return 0;
+void hb_tcp_keep(struct hb_tcp_conn *c)
+{
+    struct hb_tcp_conn **home = &c->tcp->out[c->peer], *before = *home;
+
+    if (before == c) {
+        return;
     }
-    c->got += n > 0 ? (size_t)n : 0;
-    if (n > 0 && c->got < sizeof g) {
-        return 1;
+    leave_incoming(c);
+    *home = c;
+    if (before != NULL && before->first != NULL) {
+        c->first = before->first;
+        c->end = before->end;
+        before->first = NULL;
+        before->end = &before->first;
     }
-    memcpy(&g, c->hello, sizeof g);
-    if (n <= 0 || !greeting_holds(c) ||
-        hb_tcp_has_hung_up(c) || /* its patience has ended; it calls again */
-        !answer(c, &g.caps)) {
-        drop_incoming(c);
-        return 1;
+    if (before != NULL) {
+        hb_tcp_discard(before);
     }
-    c->got = 0;
-    c->peer = g.from;
-    c->state = HB_TCP_READY;
-    return 1;
+}
+
+/* One of the peer's calls that we have answered, and do not use yet. */
+static struct hb_tcp_conn *spare_of(const struct hb_tcp *t, uint32_t peer)
+{
+    struct hb_tcp_conn *c = t->in;
+
+    while (c != NULL && (c->state != HB_TCP_ANSWERED || c->peer != peer)) {
+        c = c->next;
+    }
+    return c;
 }
 
 /* ---- connecting ---- */
@@ -302,32 +268,48 @@ static void fail_peer(struct hb_tcp *t, uint32_t peer,
     hb_match_lost(t->x, peer, why);
 }
 
-static void give_up(struct hb_tcp_conn *c)
+/* What was to go there fails, and so does all that follows. */
+static void bury(struct hb_tcp_conn *c, const struct hpcboot_error *why)
 {
-    struct hpcboot_error why;
-    struct hb_xport *x = c->tcp->x;
-
-    hb_fail(&why, c->code != 0 ? c->code : HPCBOOT_ERR_PEER_DEAD,
-            "rank %u on %s cannot be reached: %s", c->peer,
-            x->job.host(x->job.ctx, c->peer),
-            c->why[0] != '\0' ? c->why : "the connection is lost");
+    leave_incoming(c);
     c->state = HB_TCP_DEAD;
     hb_ucx_disconnect(c);
-    hb_fd_close(&c->fd);
-    c->armed = 0;
+    shut(c);
     while (c->first != NULL) {
         struct hb_tcp_item *i = c->first;
 
         c->first = i->next;
         c->tcp->n_unwritten--;
         if (i->req != NULL) {
-            i->req->err = why;
-            hb_req_finish(i->req, why.code);
+            i->req->err = *why;
+            hb_req_finish(i->req, why->code);
         }
         free(i);
     }
     c->end = &c->first;
-    fail_peer(c->tcp, c->peer, &why);
+    if (c->body != NULL && c->body->req != NULL) {
+        c->body->req->err = *why;
+        hb_req_finish(c->body->req, why->code);
+    }
+    drop_body(c);
+    fail_peer(c->tcp, c->peer, why);
+}
+
+void hb_tcp_give_up(struct hb_tcp_conn *c)
+{
+    struct hb_tcp_conn *spare = spare_of(c->tcp, c->peer);
+    struct hb_xport *x = c->tcp->x;
+    struct hpcboot_error why;
+
+    if (spare != NULL && c->code == 0) { /* there is a way, if not this one */
+        hb_tcp_keep(spare);
+        return;
+    }
+    hb_fail(&why, c->code != 0 ? c->code : HPCBOOT_ERR_PEER_DEAD,
+            "rank %u on %s cannot be reached: %s", c->peer,
+            x->job.host(x->job.ctx, c->peer),
+            c->why[0] != '\0' ? c->why : "the connection is lost");
+    bury(c, &why);
 }
 
 static void start_connect(struct hb_tcp_conn *c)
@@ -346,7 +328,7 @@ static void start_connect(struct hb_tcp_conn *c)
         hb_tcp_lost(c, errno);
         return;
     }
-    be_quick(c->tcp, c->fd);
+    hb_tcp_be_quick(c->tcp, c->fd);
     hb_tcp_arm(c, EPOLLOUT);
 }
 
@@ -365,7 +347,7 @@ static void try_next(struct hb_tcp_conn *c)
     if (c->attempt < c->endpoint.n) {
         start_connect(c);
     } else {
-        give_up(c);
+        hb_tcp_give_up(c);
     }
 }
 
@@ -375,80 +357,143 @@ void hb_tcp_silent(struct hb_tcp_conn *c)
     hb_tcp_lost(c, ETIMEDOUT);
 }
 
-/* An attempt that failed, or a connection that has ended. */
-void hb_tcp_lost(struct hb_tcp_conn *c, int error)
+static struct hb_tcp_conn *new_call(struct hb_tcp *t, uint32_t peer,
+                                    struct hpcboot_error *err)
+{
+    struct hb_xport *x = t->x;
+    struct hb_tcp_conn *c = hb_tcp_conn_new(t, -1, 1);
+    struct hb_buf b;
+    size_t len;
+    const void *address = x->job.address(x->job.ctx, peer, &len);
+
+    hb_buf_view(&b, address, len);
+    c->peer = peer;
+    if (hb_endpoint_get(&b, &t->ours, &c->endpoint) < 0) {
+        hb_fail(err, HPCBOOT_ERR_HOST, "rank %u on %s has told no address",
+                peer, x->job.host(x->job.ctx, peer));
+        conn_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
+                                   struct hpcboot_error *err)
+{
+    if (t->out[peer] == NULL) {
+        struct hb_tcp_conn *c = new_call(t, peer, err);
+
+        if (c == NULL) {
+            return NULL;
+        }
+        t->out[peer] = c;
+        start_connect(c);
+    }
+    return t->out[peer];
+}
+
+static void attempt_failed(struct hb_tcp_conn *c, int error)
+{
+    char at[64];
+    size_t len = strlen(c->why);
+
+    hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
+    snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
+             len > 0 ? ", " : "", at,
+             error != 0 ? strerror(error) : "somebody else answers there");
+    try_next(c);
+}
+
+/* It has hung up before it knew of our answer, and may be calling again. What
+ * waits here for its first word does not wait for that. */
+static void hung_up(struct hb_tcp_conn *c)
+{
+    struct hb_tcp *t = c->tcp;
+    struct hb_tcp_conn *next = spare_of(t, c->peer);
+    struct hpcboot_error why;
+
+    if (t->out[c->peer] != c) {
+        hb_tcp_discard(c);
+    } else if (next != NULL) {
+        hb_tcp_keep(next);
+    } else if (c->first == NULL) {
+        t->out[c->peer] = NULL;
+        hb_tcp_discard(c);
+    } else if ((next = new_call(t, c->peer, &why)) != NULL) {
+        hb_tcp_keep(next);
+        start_connect(next);
+    } else {
+        bury(c, &why);
+    }
+}
+
+static void closed_error(const struct hb_tcp_conn *c, int error,
+                         struct hpcboot_error *why)
 {
     struct hb_xport *x = c->tcp->x;
-    struct hpcboot_error why;
-    char at[64];
-    size_t len;
 
-    if (c->outgoing && c->state != HB_TCP_READY) {
-        hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
-        len = strlen(c->why);
-        snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
-                 len > 0 ? ", " : "", at,
-                 error != 0 ? strerror(error)
-                            : "somebody else answers there");
-        try_next(c);
-        return;
-    }
-    hb_fail(&why, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s has closed its "
+    hb_fail(why, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s has closed its "
             "connection: %s", c->peer, x->job.host(x->job.ctx, c->peer),
             strerror(error));
-    if (c->outgoing) {
-        if (error != 0) {
-            snprintf(c->why, sizeof c->why, "%s", strerror(error));
-        }
-        give_up(c);
+}
+
+/* Of a peer that sends by UCX. */
+static void one_way_ended(struct hb_tcp_conn *c, int error)
+{
+    struct hpcboot_error why;
+
+    if (!c->heard && hb_ucx_count(c->tcp->ucx, c->peer) == 0) {
+        hb_tcp_discard(c);
         return;
     }
-    if (!c->heard && (c->by != HB_BY_UCX ||
-                      hb_ucx_count(c->tcp->ucx, c->peer) == 0)) {
-        drop_incoming(c); /* it has hung up before it knew of our answer */
-        return;
-    }
-    if (c->by == HB_BY_UCX && !c->dying) { /* not all of it is here, perhaps */
+    if (!c->dying) { /* not all of it is here, perhaps */
         c->dying = 1;
-        c->tcp->hot = c->tcp->hot == c ? NULL : c->tcp->hot;
         c->error = error;
         c->since_ns = hb_now_ns();
         c->tcp->n_dying++;
         epoll_ctl(c->tcp->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
         return;
     }
-    c->tcp->n_dying -= c->dying;
-    if (c->body != NULL && c->body->req != NULL) {
-        c->body->req->err = why;
-        hb_req_finish(c->body->req, why.code);
-        c->body->req = NULL;
-    }
+    c->tcp->n_dying--;
+    closed_error(c, error, &why);
     fail_peer(c->tcp, c->peer, &why);
-    drop_incoming(c);
+    hb_tcp_discard(c);
 }
 
-int hb_tcp_connected(struct hb_tcp_conn *c)
+void hb_tcp_lost(struct hb_tcp_conn *c, int error)
 {
-    struct greeting g = {.magic = MAGIC, .from = c->tcp->x->job.rank,
-                         .to = c->peer, .caps = c->tcp->caps};
-    int error = 0;
-    socklen_t len = sizeof error;
+    struct hpcboot_error why;
 
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) {
-        error = errno;
+    if (c->outgoing && c->state != HB_TCP_READY) {
+        attempt_failed(c, error);
+    } else if (c->state == HB_TCP_ANSWERED) {
+        hung_up(c);
+    } else if (c->state != HB_TCP_READY) {
+        hb_tcp_discard(c);
+    } else if (c->by == HB_BY_UCX && !c->outgoing) {
+        one_way_ended(c, error);
+    } else {
+        if (error != 0) {
+            snprintf(c->why, sizeof c->why, "%s", strerror(error));
+        }
+        if (c->by == HB_BY_UCX) {
+            hb_tcp_give_up(c);
+            return;
+        }
+        closed_error(c, error, &why);
+        bury(c, &why);
     }
-    memcpy(g.token, c->endpoint.token, sizeof g.token);
-    if (error == 0 && send(c->fd, &g, sizeof g, MSG_NOSIGNAL) != sizeof g) {
-        error = errno;
+}
+
+void hb_tcp_look_at_broken(struct hb_tcp *t)
+{
+    for (uint32_t i = 0; i < t->x->job.size && t->n_broken > 0; i++) {
+        struct hb_tcp_conn *c = t->out[i];
+
+        if (c != NULL && c->broken != 0 && hb_tcp_read(c) <= 0) {
+            hb_tcp_lost(c, c->broken);
+        }
     }
-    if (error != 0) {
-        hb_tcp_lost(c, error);
-        return 1;
-    }
-    be_near(c->fd);
-    c->state = HB_TCP_GREETING;
-    hb_tcp_arm(c, EPOLLIN);
-    return 1;
 }
 
 void hb_tcp_bye(struct hb_tcp *t)
@@ -481,102 +526,3 @@ void hb_tcp_look_at_dying(struct hb_tcp *t)
         }
     }
 }
-
-/* The answer is whole; what follows it is in c->blob. */
-static void answered(struct hb_tcp_conn *c, const struct answer *a)
-{
-    c->by = (enum hb_carrier)a->by;
-    c->got = 0;
-    if (c->by == HB_BY_NONE) {
-        c->code = HPCBOOT_ERR_UNSUPPORTED;
-        snprintf(c->why, sizeof c->why, "no transport is allowed at both ends "
-                 "(here: %s; there: %s)",
-                 c->tcp->wish.from[0] != '\0' ? c->tcp->wish.from
-                                              : "any", c->blob);
-        give_up(c);
-        return;
-    }
-    c->state = HB_TCP_READY;
-    if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
-        give_up(c);
-    }
-}
-
-/* 0: not all is here; 1: it is; -1: the connection is lost. */
-static int read_some(struct hb_tcp_conn *c, char *to, size_t from,
-                     size_t size)
-{
-    ssize_t n;
-
-    if (c->got >= from + size) {
-        return 1;
-    }
-    n = recv(c->fd, to + (c->got - from), from + size - c->got, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return 0;
-    }
-    if (n <= 0) {
-        hb_tcp_lost(c, n < 0 ? errno : 0);
-        return -1;
-    }
-    c->got += (size_t)n;
-    return c->got == from + size;
-}
-
-static int answer_holds(const struct hb_tcp_conn *c, const struct answer *a)
-{
-    return a->magic == MAGIC && a->len <= ANSWER_MAX && a->by <= HB_BY_UCX &&
-           (a->by == HB_BY_NONE || (c->tcp->caps.may >> a->by & 1)) &&
-           (a->by != HB_BY_UCX || a->len > 0);
-}
-
-/* A port that answers with other bytes is somebody else's. */
-int hb_tcp_read_answer(struct hb_tcp_conn *c)
-{
-    struct answer a;
-    int rc = read_some(c, (char *)c->hello, 0, sizeof a);
-
-    if (rc <= 0) {
-        return 1;
-    }
-    memcpy(&a, c->hello, sizeof a);
-    if (!answer_holds(c, &a)) {
-        hb_tcp_lost(c, 0);
-        return 1;
-    }
-    if (c->blob == NULL) {
-        c->blob = hb_xcalloc(1, a.len + 1);
-    }
-    if (read_some(c, c->blob, sizeof a, a.len) > 0) {
-        answered(c, &a);
-    }
-    return 1;
-}
-
-struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
-                                   struct hpcboot_error *err)
-{
-    struct hb_xport *x = t->x;
-    struct hb_tcp_conn *c = t->out[peer];
-    struct hb_buf b;
-    size_t len;
-    const void *address;
-
-    if (c != NULL) {
-        return c;
-    }
-    address = x->job.address(x->job.ctx, peer, &len);
-    hb_buf_view(&b, address, len);
-    c = conn_new(t, -1, 1);
-    c->peer = peer;
-    if (hb_endpoint_get(&b, &t->ours, &c->endpoint) < 0) {
-        hb_fail(err, HPCBOOT_ERR_HOST, "rank %u on %s has told no address",
-                peer, x->job.host(x->job.ctx, peer));
-        conn_free(c);
-        return NULL;
-    }
-    t->out[peer] = c;
-    start_connect(c);
-    return c;
-}
-

@@ -7,13 +7,12 @@
 #include "lib/xport/choose.h"
 #include "lib/xport/impl.h"
 
-/* Inside of the carriers between nodes: tcp_conn.c makes connections, tcp.c
- * knows what peers may say, tcp_io.c moves bytes, ucx.c moves them by UCX where
- * choose.c says so.
+/* Inside of the carriers between nodes: tcp_conn.c opens and ends connections,
+ * tcp_meet.c has two ranks agree on one, tcp.c knows what peers may say,
+ * tcp_io.c moves bytes, ucx.c moves them by UCX where choose.c says so.
  *
- * A connection carries messages one way, from who opened it; an answer goes
- * over the other's own. Messages up to HB_TCP_EAGER are sent at once; longer
- * ones are offered, and sent when a receive has asked for them. */
+ * Messages up to HB_TCP_EAGER are sent at once; longer ones are offered, and
+ * sent when a receive has asked for them. */
 #define HB_TCP_EAGER ((size_t)64 << 10)
 /* What a rank holds at most of messages of one peer that no receive awaits;
  * whoever has sent so much ahead offers what follows, however short. */
@@ -54,15 +53,19 @@ struct hb_tcp_item { /* something to be written */
 };
 
 enum hb_tcp_state {
-    HB_TCP_CONNECTING, HB_TCP_GREETING, HB_TCP_READY, HB_TCP_DEAD
+    HB_TCP_CONNECTING, HB_TCP_GREETING,
+    HB_TCP_ANSWERED, /* a call that its caller may have given up */
+    HB_TCP_HELD,     /* a call that is not needed, and that its caller closes */
+    HB_TCP_READY, HB_TCP_DEAD
 };
 
 struct hb_tcp_conn {
     struct hb_tcp *tcp;
-    struct hb_tcp_conn *next; /* of those that came in */
+    struct hb_tcp_conn *next; /* of t->in, or of t->gone */
     int fd, outgoing;
     enum hb_tcp_state state;
     uint32_t peer, armed; /* epoll events asked for */
+    int broken; /* errno of a write; what has come is read before it ends */
     /* outgoing */
     struct hb_endpoint endpoint;
     unsigned attempt, rounds; /* of all addresses */
@@ -96,15 +99,15 @@ struct hb_tcp {
     int listen_fd, epoll_fd;
     unsigned char token[HB_ADDRESS_TOKEN];
     struct hb_interfaces ours;
-    struct hb_tcp_conn **out; /* [size], NULL: none yet */
-    struct hb_tcp_conn *in;
+    struct hb_tcp_conn **out; /* [size] of each; NULL: none yet */
+    struct hb_tcp_conn *in, *gone;
     struct hb_xport_req *offers, *takes;
     uint64_t *ahead; /* [size] sent to each, and not known to be received */
     uint64_t *owed;  /* [size] received from each, which is not told yet */
-    struct hb_tcp_conn *hot; /* one of in, that spoke last; or NULL */
+    struct hb_tcp_conn *hot; /* that spoke last, or NULL */
     unsigned hot_turns;
     int64_t looked_ns;
-    unsigned n_unwritten, n_dying;
+    unsigned n_unwritten, n_dying, n_broken;
     unsigned limit_s; /* HB_TCP_LIMIT_S, or less */
     struct hb_wish wish;
     struct hb_caps caps;
@@ -113,26 +116,43 @@ struct hb_tcp {
     char warning[768]; /* "": none */
 };
 
-/* tcp_io.c: 1 moved, 0 nothing, negative errno: the connection is gone */
+/* tcp_io.c: 1 moved, 0 nothing */
 int hb_tcp_write(struct hb_tcp_conn *c);
+/* The same; negative errno: the connection is gone */
 int hb_tcp_read(struct hb_tcp_conn *c);
 void hb_tcp_arm(struct hb_tcp_conn *c, uint32_t events);
 void hb_tcp_queue(struct hb_tcp_conn *c, const struct hb_tcp_head *head,
                   const char *data, size_t size, struct hb_xport_req *req);
 
-/* tcp_conn.c; an event was handled: 1 moved, 0 nothing */
+/* tcp_conn.c: the connection by which messages for a peer go, or wait */
 struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
                                    struct hpcboot_error *err);
-void hb_tcp_accept(struct hb_tcp *t);
-int hb_tcp_connected(struct hb_tcp_conn *c);
-int hb_tcp_read_answer(struct hb_tcp_conn *c);
-int hb_tcp_read_greeting(struct hb_tcp_conn *c); /* c may be gone */
+struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing);
+/* And sure of the other end: who is asked and does not answer is gone. */
+void hb_tcp_be_quick(const struct hb_tcp *t, int fd);
+void hb_tcp_be_near(int fd);
+/* Messages for its peer go by it from now on, those too that have waited for
+ * another, which is discarded. */
+void hb_tcp_keep(struct hb_tcp_conn *c);
+/* Closed, and freed when no event can tell of it any more. */
+void hb_tcp_discard(struct hb_tcp_conn *c);
+void hb_tcp_free_gone(struct hb_tcp *t);
 /* An attempt that failed (the next address follows), or the end of a
- * connection; one that came in is freed. */
+ * connection. */
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
+void hb_tcp_give_up(struct hb_tcp_conn *c);
 /* Who has taken the connection has not answered for some time: it computes, or
  * it is somebody else. The others are asked, and it again. */
 void hb_tcp_silent(struct hb_tcp_conn *c);
+void hb_tcp_look_at_broken(struct hb_tcp *t);
+
+/* tcp_meet.c; an event was handled: 1 moved, 0 nothing */
+void hb_tcp_accept(struct hb_tcp *t);
+int hb_tcp_connected(struct hb_tcp_conn *c);
+int hb_tcp_read_answer(struct hb_tcp_conn *c);
+int hb_tcp_read_greeting(struct hb_tcp_conn *c);
+/* A first message has come by a call that we have answered. -EPROTO */
+int hb_tcp_confirmed(struct hb_tcp_conn *c);
 /* The other end has closed the connection, and nothing is left to read. */
 int hb_tcp_has_hung_up(const struct hb_tcp_conn *c);
 

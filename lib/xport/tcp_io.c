@@ -83,8 +83,8 @@ int hb_tcp_write(struct hb_tcp_conn *c)
 {
     int moved = 0;
 
-    if (c->state != HB_TCP_READY) { /* who connects waits for other events */
-        return 0;
+    if (c->state != HB_TCP_READY || c->broken != 0) {
+        return 0; /* who connects waits for other events */
     }
     if (c->by == HB_BY_UCX) {
         return hb_ucx_write(c);
@@ -101,7 +101,9 @@ int hb_tcp_write(struct hb_tcp_conn *c)
             return moved;
         }
         if (n < 0) {
-            return -errno;
+            c->broken = errno;
+            c->tcp->n_broken++;
+            return moved;
         }
         moved = 1;
         i->done += (size_t)n;

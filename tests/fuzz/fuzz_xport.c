@@ -18,7 +18,7 @@
 
 #define TURNS 24
 #define LONG_SEND (100u << 10)
-#define MAGIC 0x6870634254435031ull /* as in tcp_conn.c */
+#define MAGIC 0x6870634254435031ull /* as in tcp_meet.c */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -332,7 +332,7 @@ static void test_a_flood_waits_at_its_sender(void **state)
 static void test_a_caller_that_hung_up_comes_again(void **state)
 {
     struct world *w = *state;
-    struct { /* as in tcp_conn.c */
+    struct { /* as in tcp_meet.c */
         uint64_t magic;
         unsigned char token[HB_ADDRESS_TOKEN];
         uint32_t from, to;

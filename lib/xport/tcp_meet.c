@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* How two ranks meet. A rank listens on one port; whoever has something for it
+ * connects when the first message is due, shows the secret that only the job
+ * knows and whom it means, and is answered before any message leaves: an
+ * address that belongs to somebody else is noticed, and the next one tried.
+ *
+ * Messages by TCP go both ways over one connection: the system tells with the
+ * data of one way how far it has read the other. Which one, where both call at
+ * once, the lower rank of the two decides:
+ *
+ *   - it uses the first of these: its own call, answered; or the other's,
+ *     which it answers and gives up its own for;
+ *   - the higher rank answers, and goes on calling;
+ *   - the caller's first message, which it has as it would not call otherwise,
+ *     says that this call is used. Then whoever answered uses it too, and
+ *     closes others. Until then it may be the call of a caller that lost its
+ *     patience, whose end means nothing;
+ *   - a call that comes when another is used waits for its caller to close it.
+ *
+ * So the lower rank never uses its call when it has answered the other's, and
+ * both use the same. Messages wait in one queue, whose calls may change until
+ * one is used; none is sent before, so that none is lost or comes twice.
+ *
+ * By UCX each side has a call of its own, which carries the address of the
+ * other's worker, and later only says that its caller lives. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "lib/base/str.h"
+#include "lib/xport/tcp_impl.h"
+
+#define MAGIC 0x6870634254435031ull /* says the order of bytes too */
+struct greeting {
+    uint64_t magic;
+    unsigned char token[HB_ADDRESS_TOKEN];
+    uint32_t from, to;
+    struct hb_caps caps;
+};
+
+/* `len` bytes follow: the address of UCX's worker, or why there is no way. */
+struct answer {
+    uint64_t magic;
+    uint32_t by, len;
+};
+#define ANSWER_MAX 32768u /* UCX's addresses grow with its devices */
+_Static_assert(sizeof(struct greeting) <=
+                       sizeof ((struct hb_tcp_conn *)0)->hello &&
+                   sizeof(struct answer) <=
+                       sizeof ((struct hb_tcp_conn *)0)->hello,
+               "conn.hello holds either");
+
+void hb_tcp_accept(struct hb_tcp *t)
+{
+    int fd;
+
+    while ((fd = accept4(t->listen_fd, NULL, NULL,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        struct hb_tcp_conn *c = hb_tcp_conn_new(t, fd, 0);
+
+        hb_tcp_be_quick(t, fd);
+        hb_tcp_be_near(fd);
+        c->state = HB_TCP_GREETING;
+        c->next = t->in;
+        t->in = c;
+        hb_tcp_arm(c, EPOLLIN);
+    }
+}
+
+/* Who calls must know our secret, which the job's rendezvous told it. */
+static int greeting_holds(const struct hb_tcp_conn *c)
+{
+    const struct hb_xport_job *job = &c->tcp->x->job;
+    struct greeting g;
+
+    memcpy(&g, c->hello, sizeof g);
+    return g.magic == MAGIC && g.to == job->rank && g.from < job->size &&
+           memcmp(g.token, c->tcp->token, sizeof g.token) == 0;
+}
+
+/* Which way messages come from there, and what the caller needs for it. */
+static int answer(struct hb_tcp_conn *c)
+{
+    struct hb_tcp *t = c->tcp;
+    struct answer a = {.magic = MAGIC};
+    char none[768];
+    size_t len = 0;
+    const void *more = NULL;
+    struct iovec v[2];
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+    if (c->by == HB_BY_UCX) {
+        more = hb_ucx_address(t->ucx, &len);
+    } else if (c->by == HB_BY_NONE) {
+        snprintf(none, sizeof none, "%s%s%s", t->wish.from,
+                 t->wish.from[0] != '\0' && t->ucx_why[0] != '\0' ? ": " : "",
+                 t->ucx_why);
+        more = none;
+        len = strlen(none);
+    }
+    a.by = c->by;
+    a.len = (uint32_t)len;
+    v[0] = (struct iovec){&a, sizeof a};
+    v[1] = (struct iovec){(void *)(uintptr_t)more, len};
+    return len <= ANSWER_MAX && sendmsg(c->fd, &m, MSG_NOSIGNAL) ==
+                                    (ssize_t)(sizeof a + len) &&
+           c->by != HB_BY_NONE;
+}
+
+int hb_tcp_has_hung_up(const struct hb_tcp_conn *c)
+{
+    char byte;
+    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* What becomes of a call by TCP: 1 it is answered; 0 it waits, as we have got
+ * through to the caller ourselves, who hangs up when it notices that; -1 there
+ * is no sense in it. */
+static int is_welcome(const struct hb_tcp_conn *c)
+{
+    const struct hb_tcp_conn *ours = c->tcp->out[c->peer];
+
+    return ours == NULL || (ours->state != HB_TCP_READY &&
+                            ours->state != HB_TCP_DEAD)
+               ? 1 : ours->state == HB_TCP_READY ? 0 : -1;
+}
+
+/* The lower rank gives up its own call for one that it answers. */
+static void settle(struct hb_tcp_conn *c)
+{
+    struct hb_tcp *t = c->tcp;
+    const struct hb_tcp_conn *ours = t->out[c->peer];
+
+    c->state = HB_TCP_ANSWERED;
+    if (ours == NULL || (ours->outgoing && t->x->job.rank < c->peer)) {
+        hb_tcp_keep(c);
+    }
+}
+
+static void on_greeting(struct hb_tcp_conn *c, const struct greeting *g)
+{
+    int welcome;
+
+    c->peer = g->from;
+    c->by = hb_carry_by(&c->tcp->caps, &g->caps);
+    welcome = c->by == HB_BY_TCP ? is_welcome(c) : 1;
+    if (welcome == 0) {
+        c->state = HB_TCP_HELD;
+    } else if (welcome < 0 || !answer(c)) {
+        hb_tcp_discard(c);
+    } else if (c->by == HB_BY_TCP) {
+        settle(c);
+    } else {
+        c->state = HB_TCP_READY;
+    }
+}
+
+int hb_tcp_read_greeting(struct hb_tcp_conn *c)
+{
+    struct greeting g;
+    ssize_t n = recv(c->fd, c->hello + c->got, sizeof g - c->got,
+                     MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    c->got += n > 0 ? (size_t)n : 0;
+    if (n > 0 && c->got < sizeof g) {
+        return 1;
+    }
+    c->got = 0;
+    memcpy(&g, c->hello, sizeof g);
+    if (n <= 0 || !greeting_holds(c) ||
+        hb_tcp_has_hung_up(c)) { /* its patience has ended; it calls again */
+        hb_tcp_discard(c);
+    } else {
+        on_greeting(c, &g);
+    }
+    return 1;
+}
+
+int hb_tcp_confirmed(struct hb_tcp_conn *c)
+{
+    const struct hb_tcp_conn *ours = c->tcp->out[c->peer];
+
+    if (ours != c && ours != NULL && (ours->state == HB_TCP_READY ||
+                                      ours->state == HB_TCP_DEAD)) {
+        return -EPROTO;
+    }
+    hb_tcp_keep(c);
+    c->state = HB_TCP_READY;
+    (void)hb_tcp_write(c);
+    return 0;
+}
+
+int hb_tcp_connected(struct hb_tcp_conn *c)
+{
+    struct greeting g = {.magic = MAGIC, .from = c->tcp->x->job.rank,
+                         .to = c->peer, .caps = c->tcp->caps};
+    int error = 0;
+    socklen_t len = sizeof error;
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) {
+        error = errno;
+    }
+    memcpy(g.token, c->endpoint.token, sizeof g.token);
+    if (error == 0 && send(c->fd, &g, sizeof g, MSG_NOSIGNAL) != sizeof g) {
+        error = errno;
+    }
+    if (error != 0) {
+        hb_tcp_lost(c, error);
+        return 1;
+    }
+    hb_tcp_be_near(c->fd);
+    c->state = HB_TCP_GREETING;
+    hb_tcp_arm(c, EPOLLIN);
+    return 1;
+}
+
+/* The answer is whole; what follows it is in c->blob. */
+static void answered(struct hb_tcp_conn *c, const struct answer *a)
+{
+    c->by = (enum hb_carrier)a->by;
+    c->got = 0;
+    if (c->by == HB_BY_NONE) {
+        c->code = HPCBOOT_ERR_UNSUPPORTED;
+        snprintf(c->why, sizeof c->why, "no transport is allowed at both ends "
+                 "(here: %s; there: %s)",
+                 c->tcp->wish.from[0] != '\0' ? c->tcp->wish.from
+                                              : "any", c->blob);
+        hb_tcp_give_up(c);
+        return;
+    }
+    c->state = HB_TCP_READY;
+    if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
+        hb_tcp_give_up(c);
+    }
+}
+
+/* 0: not all is here; 1: it is; -1: the connection is lost. */
+static int read_some(struct hb_tcp_conn *c, char *to, size_t from,
+                     size_t size)
+{
+    ssize_t n;
+
+    if (c->got >= from + size) {
+        return 1;
+    }
+    n = recv(c->fd, to + (c->got - from), from + size - c->got, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    if (n <= 0) {
+        hb_tcp_lost(c, n < 0 ? errno : 0);
+        return -1;
+    }
+    c->got += (size_t)n;
+    return c->got == from + size;
+}
+
+static int answer_holds(const struct hb_tcp_conn *c, const struct answer *a)
+{
+    return a->magic == MAGIC && a->len <= ANSWER_MAX && a->by <= HB_BY_UCX &&
+           (a->by == HB_BY_NONE || (c->tcp->caps.may >> a->by & 1)) &&
+           (a->by != HB_BY_UCX || a->len > 0);
+}
+
+/* A port that answers with other bytes is somebody else's. */
+int hb_tcp_read_answer(struct hb_tcp_conn *c)
+{
+    struct answer a;
+    int rc = read_some(c, (char *)c->hello, 0, sizeof a);
+
+    if (rc <= 0) {
+        return 1;
+    }
+    memcpy(&a, c->hello, sizeof a);
+    if (!answer_holds(c, &a)) {
+        hb_tcp_lost(c, 0);
+        return 1;
+    }
+    if (c->blob == NULL) {
+        c->blob = hb_xcalloc(1, a.len + 1);
+    }
+    if (read_some(c, c->blob, sizeof a, a.len) > 0) {
+        answered(c, &a);
+    }
+    return 1;
+}

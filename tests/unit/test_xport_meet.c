@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* How two ranks come to one TCP connection, whoever calls, in whatever order
+ * things happen, and what an impatient caller leaves behind. Rank 0 and rank 1
+ * are in this process; who calls rank 0 by hand is rank 1 as well. */
+#include "config.h"
+
+#include "lib/xport/address.h"
+#include "lib/xport/choose.h"
+#include "lib/xport/xport.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define RANKS 2
+#define CONTEXT 5u
+#define MESSAGES 3
+#define SEEDS 300u
+#define TURNS 100000 /* of progress, each a few microseconds */
+
+struct pair {
+    struct hb_buf address[RANKS];
+    struct hb_xport *x[RANKS];
+    unsigned seed;
+};
+
+static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
+{
+    const struct pair *p = ctx;
+
+    *len_out = p->address[rank].len;
+    return p->address[rank].data;
+}
+
+static const char *host_of(void *ctx, uint32_t rank)
+{
+    return "here";
+}
+
+static int set_up(void **state)
+{
+    static const uint32_t node_of[RANKS] = {0, 1}, local_rank[RANKS];
+    struct pair *p = calloc(1, sizeof *p);
+
+    for (int i = 0; i < RANKS; i++) {
+        hb_buf_init(&p->address[i], 255);
+        assert_int_equal(hb_xport_open(&p->x[i], &p->address[i], NULL), 0);
+    }
+    for (int i = 0; i < RANKS; i++) {
+        const struct hb_xport_job job = {
+            .rank = (uint32_t)i, .size = RANKS, .node = (uint32_t)i,
+            .node_of = node_of, .local_rank_of = local_rank, .ctx = p,
+            .address = address_of, .host = host_of,
+        };
+
+        assert_int_equal(hb_xport_join(&p->x[i], &job, NULL), 0);
+    }
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct pair *p = *state;
+
+    for (int i = 0; i < RANKS; i++) {
+        hb_xport_destroy(p->x[i]);
+        hb_buf_destroy(&p->address[i]);
+    }
+    free(p);
+    return 0;
+}
+
+/* One of those who are there, drawn at random, moves on. */
+static void turn(struct pair *p)
+{
+    struct hb_xport *x = p->x[rand_r(&p->seed) % RANKS];
+
+    if (x != NULL) {
+        (void)hb_xport_progress(x);
+    }
+}
+
+static int finish(struct pair *p, int rank, struct hb_xport_req *r)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < TURNS; i++) {
+        turn(p);
+        rc = hb_xport_test(p->x[rank], r, NULL, NULL);
+    }
+    return rc;
+}
+
+static struct hb_xport_req *send_word(struct pair *p, int from,
+                                      const int *word)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_send(p->x[from], !from, CONTEXT, 1, word,
+                                   sizeof *word, &r, NULL), 0);
+    return r;
+}
+
+static struct hb_xport_req *recv_word(struct pair *p, int at, int *word)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_recv(p->x[at], !at, CONTEXT, 1, UINT64_MAX, word,
+                                   sizeof *word, &r, NULL), 0);
+    return r;
+}
+
+static int descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (readdir(d) != NULL) {
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+/* Both send before either has moved, and then one of them runs ahead. */
+static void one_crossing(struct pair *p, int before)
+{
+    int words[RANKS][MESSAGES], got[RANKS][MESSAGES] = {{0}};
+    struct hb_xport_req *s[RANKS][MESSAGES], *r[RANKS][MESSAGES];
+
+    for (int i = 0; i < MESSAGES; i++) {
+        for (int from = 0; from < RANKS; from++) {
+            words[from][i] = 1 + 10 * from + i;
+            s[from][i] = send_word(p, from, &words[from][i]);
+            r[from][i] = recv_word(p, from, &got[from][i]);
+            turn(p);
+        }
+    }
+    for (unsigned n = p->seed % 7, who = p->seed % 2; n > 0; n--) {
+        (void)hb_xport_progress(p->x[who]);
+    }
+    for (int i = 0; i < MESSAGES; i++) {
+        for (int at = 0; at < RANKS; at++) {
+            assert_int_equal(finish(p, at, r[at][i]), 1);
+            assert_int_equal(finish(p, at, s[at][i]), 1);
+            assert_int_equal(got[at][i], words[!at][i]);
+        }
+    }
+    for (int i = 0; descriptors() != before + 2 && i < TURNS; i++) {
+        turn(p);
+    }
+    assert_int_equal(descriptors(), before + 2);
+}
+
+static void test_two_that_call_each_other_keep_one_connection(void **state)
+{
+    for (unsigned seed = 0; seed < SEEDS; seed++) {
+        void *p;
+        int before;
+
+        (void)set_up(&p);
+        before = descriptors();
+        ((struct pair *)p)->seed = seed;
+        one_crossing(p, before);
+        (void)tear_down(&p);
+    }
+}
+
+/* ---- rank 1 by hand ---- */
+
+/* A caller that has its answer. */
+static int call(struct pair *p)
+{
+    struct { /* as in tcp_meet.c */
+        uint64_t magic;
+        unsigned char token[HB_ADDRESS_TOKEN];
+        uint32_t from, to;
+        struct hb_caps caps;
+    } g = {.magic = 0x6870634254435031ull, .from = 1,
+           .caps = {.may = 1u << HB_BY_TCP}};
+    const unsigned char *told = (unsigned char *)p->address[0].data;
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons(told[0] << 8 | told[1]),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char answer[16];
+    ssize_t n = -1;
+
+    memcpy(g.token, told + 2, sizeof g.token);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(write(fd, &g, sizeof g), sizeof g);
+    for (int i = 0; n < 0 && i < TURNS; i++) {
+        (void)hb_xport_progress(p->x[0]);
+        n = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+    }
+    assert_int_equal(n, sizeof answer);
+    return fd;
+}
+
+/* A message waits for the first word of a caller that hangs up instead. */
+static void test_what_waits_for_a_caller_leaves_without_it(void **state)
+{
+    struct pair *p = *state;
+    int word = 7, got = 0, fd = call(p);
+    struct hb_xport_req *s = send_word(p, 0, &word);
+    struct hb_xport_req *r = recv_word(p, 1, &got);
+
+    for (int i = 0; i < MESSAGES; i++) {
+        (void)hb_xport_progress(p->x[0]);
+    }
+    assert_int_equal(hb_xport_test(p->x[0], s, NULL, NULL), 0);
+    close(fd);
+    assert_int_equal(finish(p, 1, r), 1);
+    assert_int_equal(finish(p, 0, s), 1);
+    assert_int_equal(got, 7);
+}
+
+/* It takes its first call for lost, and calls again. */
+static void test_the_call_that_a_word_comes_by_is_used(void **state)
+{
+    struct { /* a message; as in tcp_impl.h */
+        uint32_t kind, source, context, seq;
+        uint64_t tag, size, id, take;
+        int word;
+    } m = {.kind = 1, .source = 1, .context = CONTEXT, .tag = 1,
+           .size = sizeof(int), .word = 9};
+    const size_t size = offsetof(__typeof__(m), word) + sizeof m.word;
+    struct pair *p = *state;
+    int word = 7, got = 0, first = call(p), second = call(p);
+    struct hb_xport_req *s = send_word(p, 0, &word);
+    struct hb_xport_req *r = recv_word(p, 0, &got);
+
+    assert_int_equal(send(second, &m, size, 0), size);
+    assert_int_equal(finish(p, 0, r), 1);
+    assert_int_equal(got, 9);
+    assert_int_equal(finish(p, 0, s), 1);
+    memset(&m, 0, sizeof m);
+    assert_int_equal(recv(second, &m, size, 0), size);
+    assert_int_equal(m.word, 7);
+    assert_int_equal(recv(first, &m, size, 0), 0); /* closed */
+    close(first);
+    close(second);
+}
+
+static void test_words_of_a_peer_outlive_a_write_that_fails(void **state)
+{
+    struct pair *p = *state;
+    int words[MESSAGES] = {1, 2, 3}, got = 0, rc = 0;
+    struct hb_xport_req *first = send_word(p, 1, words);
+
+    assert_int_equal(finish(p, 0, recv_word(p, 0, &got)), 1);
+    assert_int_equal(finish(p, 1, first), 1);
+    for (int i = 1; i < MESSAGES; i++) {
+        assert_int_equal(finish(p, 1, send_word(p, 1, &words[i])), 1);
+    }
+    hb_xport_destroy(p->x[1]);
+    p->x[1] = NULL;
+    for (int i = 0; rc == 0 && i < TURNS; i++) { /* without a look at it */
+        struct hb_xport_req *s;
+
+        rc = hb_xport_send(p->x[0], 1, CONTEXT, 2, words, sizeof words, &s,
+                           NULL);
+        if (rc == 0 && hb_xport_test(p->x[0], s, NULL, NULL) < 0) {
+            rc = HPCBOOT_ERR_PEER_DEAD;
+        }
+    }
+    assert_int_equal(rc, HPCBOOT_ERR_PEER_DEAD);
+    for (int i = 1; i < MESSAGES; i++) {
+        assert_int_equal(finish(p, 0, recv_word(p, 0, &got)), 1);
+        assert_int_equal(got, words[i]);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_that_call_each_other_keep_one_connection),
+        TEST(test_what_waits_for_a_caller_leaves_without_it),
+        TEST(test_the_call_that_a_word_comes_by_is_used),
+        TEST(test_words_of_a_peer_outlive_a_write_that_fails),
+    };
+
+    setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -386,6 +386,8 @@ void agent_fence_down(struct agent *a, uint32_t child,
                       const struct hb_msg_fence_down *m);
 /* Tells the fence engine which nodes are below each child. */
 int agent_fence_children(struct agent *a, struct hpcboot_error *err);
+/* The beats that are due above and below, while the loop waits. */
+void agent_beat(struct agent *a);
 /* Nobody adopts what is below. */
 void agent_children_gone(struct agent *a);
 void agent_children_destroy(struct agent *a);

@@ -462,6 +462,15 @@ static void send_gone(struct child *c, int below)
     }
 }
 
+void agent_beat(struct agent *a)
+{
+    hb_link_beat(a->link);
+    for (struct child *c = a->tree != NULL ? a->tree->children : NULL;
+         c != NULL; c = c->next) {
+        hb_link_beat(c->link);
+    }
+}
+
 void agent_children_gone(struct agent *a)
 {
     for (struct child *c = a->tree != NULL ? a->tree->children : NULL;
@@ -577,9 +586,7 @@ void agent_children_destroy(struct agent *a)
         child_free(t->children);
     }
     hb_boot_settle();
-    if (t->known_fd >= 0) {
-        hb_fd_close(&t->known_fd);
-    }
+    hb_fd_close(&t->known_fd);
     free(t->agent_path);
     free(t->prefix);
     free(t->kex);

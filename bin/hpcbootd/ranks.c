@@ -455,6 +455,7 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
         struct hpcboot_error why = {0};
         struct rank *r = &a->ranks[i];
 
+        agent_beat(a); /* thousands of ranks take longer than a host may */
         if (rank_start(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
                        &why) < 0) {
             tell_descriptors(&why);

@@ -417,6 +417,14 @@ void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
     plan_look(link);
 }
 
+void hb_link_beat(struct hb_link *link)
+{
+    if (link != NULL && !is_over(link) &&
+        hb_pulse_beat(&link->pulse, hb_now_ns())) {
+        beat(link);
+    }
+}
+
 /* --- in --- */
 
 static void give_chatter(void *arg, const char *text, size_t len)

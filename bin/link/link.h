@@ -53,6 +53,8 @@ size_t hb_link_backlog(const struct hb_link *link); /* bytes not yet taken */
  * (anything received counts). 0 = off. */
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms);
+/* For whoever keeps the loop waiting for long: sends the beat if it is due. */
+void hb_link_beat(struct hb_link *link);
 /* Load average of the peer's machine times 1000, as of its last beat. */
 uint32_t hb_link_peer_load_milli(const struct hb_link *link);
 /* Peer's monotonic clock minus ours, from the exchange with the shortest

@@ -65,14 +65,19 @@ static unsigned watch(struct hb_pulse *p, int64_t now_ns)
     return HB_PULSE_SUSPECT;
 }
 
+int hb_pulse_beat(struct hb_pulse *p, int64_t now_ns)
+{
+    if (p->beat_ns == 0 || now_ns < p->beat_ns) {
+        return 0;
+    }
+    p->beat_ns = now_ns + p->beat_ms * NS_PER_MS;
+    return 1;
+}
+
 unsigned hb_pulse_step(struct hb_pulse *p, int64_t now_ns)
 {
-    unsigned todo = 0;
+    unsigned todo = hb_pulse_beat(p, now_ns) ? HB_PULSE_BEAT : 0;
 
-    if (p->beat_ns != 0 && now_ns >= p->beat_ns) {
-        p->beat_ns = now_ns + p->beat_ms * NS_PER_MS;
-        todo |= HB_PULSE_BEAT;
-    }
     if (p->watch_ns != 0 && now_ns >= p->watch_ns) {
         todo |= watch(p, now_ns);
     }

@@ -27,6 +27,8 @@ void hb_pulse_start(struct hb_pulse *p, uint32_t beat_ms, uint32_t dead_ms,
                     int64_t now_ns);
 /* Something was received. 1: the peer was suspected, and is no more. */
 int hb_pulse_heard(struct hb_pulse *p, int64_t now_ns);
+/* 1: a beat is due, and counts as sent. Nothing else is looked at. */
+int hb_pulse_beat(struct hb_pulse *p, int64_t now_ns);
 unsigned hb_pulse_step(struct hb_pulse *p, int64_t now_ns);
 int64_t hb_pulse_silent_ms(const struct hb_pulse *p, int64_t now_ns);
 int64_t hb_pulse_due_ns(const struct hb_pulse *p); /* 0: never */

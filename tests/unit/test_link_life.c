@@ -77,6 +77,22 @@ static void no_heartbeat_means_no_death(void **state)
     close_link(&f);
 }
 
+static void a_beat_goes_out_while_the_loop_waits(void **state)
+{
+    struct fixture f;
+    size_t first;
+
+    open_link(&f, 0);
+    hb_link_heartbeat(f.link, 1, 0);
+    first = hb_buf_left(&f.mem->written);
+    while (hb_buf_left(&f.mem->written) == first) {
+        hb_link_beat(f.link);
+    }
+    assert_true(hb_buf_left(&f.mem->written) == 2 * first);
+    hb_link_beat(NULL);
+    close_link(&f);
+}
+
 /* The peer's clock is an hour and a bit ahead. */
 #define AHEAD_NS (3600 * (int64_t)NS_PER_S + 12345)
 
@@ -297,6 +313,7 @@ int main(void)
         cmocka_unit_test(silence_is_suspected_before_it_is_death),
         cmocka_unit_test(a_link_may_be_destroyed_when_it_is_suspected),
         cmocka_unit_test(no_heartbeat_means_no_death),
+        cmocka_unit_test(a_beat_goes_out_while_the_loop_waits),
         cmocka_unit_test(the_shortest_round_trip_gives_the_clock),
         cmocka_unit_test(an_echo_from_the_future_is_ignored),
         cmocka_unit_test(a_ping_is_answered_with_its_own_time),

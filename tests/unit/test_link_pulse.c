@@ -55,6 +55,16 @@ static void a_beat_is_due_every_period(void **state)
     assert_true(hb_pulse_due_ns(&p) == START + 200 * MS);
 }
 
+static void a_beat_out_of_turn_leaves_the_watch_alone(void **state)
+{
+    struct hb_pulse p = started(BEAT_MS, DEAD_MS);
+
+    assert_false(hb_pulse_beat(&p, START + 99 * MS));
+    assert_true(hb_pulse_beat(&p, START + 400 * MS));
+    assert_false(hb_pulse_beat(&p, START + 401 * MS));
+    assert_int_equal(hb_pulse_silent_ms(&p, START + 400 * MS), 400);
+}
+
 static void a_silent_peer_is_suspected_once_and_dies(void **state)
 {
     struct hb_pulse p = started(0, DEAD_MS);
@@ -97,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(off_is_never_due),
         cmocka_unit_test(a_beat_is_due_every_period),
+        cmocka_unit_test(a_beat_out_of_turn_leaves_the_watch_alone),
         cmocka_unit_test(a_silent_peer_is_suspected_once_and_dies),
         cmocka_unit_test(a_word_ends_suspicion),
         cmocka_unit_test(silence_is_not_blamed_on_a_peer_by_one_who_slept),

@@ -33,7 +33,7 @@ struct hpcboot_team {
     int *root;        /* ranks in the world */
     int root_size;
     uint32_t root_context;
-    unsigned n_requests; /* under way or persistent */
+    _Atomic unsigned n_requests; /* under way or persistent */
     uint32_t deaths_seen;
     int failed;       /* ERR_PEER_DEAD was seen */
     struct hpcboot_team *next;

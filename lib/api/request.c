@@ -16,9 +16,7 @@ struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team)
     struct hpcboot_request *r = hb_xcalloc(1, sizeof *r);
 
     r->team = team;
-    pthread_mutex_lock(&hb_api.lock);
-    team->n_requests++;
-    pthread_mutex_unlock(&hb_api.lock);
+    atomic_fetch_add_explicit(&team->n_requests, 1, memory_order_relaxed);
     return r;
 }
 
@@ -30,9 +28,7 @@ void hb_api_request_destroy(struct hpcboot_request *r)
     if (r->message != NULL) {
         hb_xport_cancel(hb_api.xport, r->message);
     }
-    pthread_mutex_lock(&hb_api.lock);
-    r->team->n_requests--;
-    pthread_mutex_unlock(&hb_api.lock);
+    atomic_fetch_sub_explicit(&r->team->n_requests, 1, memory_order_release);
     free(r);
 }
 

@@ -28,7 +28,7 @@ struct hb_xport_req {
     int begun;         /* a record of it is there */
     uint64_t id;       /* in a rendezvous */
     struct hb_xport_info info;
-    struct hpcboot_error err;
+    struct hpcboot_error err; /* the last: its text is not cleared */
 };
 
 /* A message that has begun to arrive. */
@@ -81,7 +81,8 @@ void hb_req_finish(struct hb_xport_req *req, int status);
 /* A message that is whole in memory, for who waits or will wait. */
 void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
                       uint64_t tag, const char *data, size_t size);
-/* The bytes of `in` are all here: its receive ends. */
+/* The bytes of `in` are all here: its receive ends; _finish frees `in`. */
+void hb_inbound_deliver(struct hb_inbound *in);
 void hb_inbound_finish(struct hb_inbound *in);
 
 /* ring.c: between ranks of this node */

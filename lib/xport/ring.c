@@ -11,8 +11,10 @@
  * The first word of a record is written last, and says that it is there: who
  * reads looks at one line and finds a short message whole in it. The reader
  * clears the first word of each cell before it gives the cells back, so that
- * bytes of an old message are never taken for a record; the writer reads how
- * far the reader is only when the ring seems full. Nobody waits for anybody
+ * bytes of an old message are never taken for a record; it does that when it
+ * has nothing else to do, or a good part of the ring to give: an answer would
+ * wait for these lines to be fetched from the writer. The writer reads how far
+ * the reader is only when the ring seems full. Nobody waits for anybody
  * within a record, so that a rank which dies leaves at worst half a message.
  */
 #include "config.h"
@@ -48,7 +50,7 @@ struct ring {
 struct hb_ring_peer { /* a rank of this node */
     uint32_t rank;
     struct ring *in, *out;
-    uint64_t read;           /* cells of `in` */
+    uint64_t read, given;    /* cells of `in`; those given back */
     uint64_t written, taken; /* cells of `out`; as last seen */
     struct hb_inbound *half; /* a message that is not all here yet */
     struct hb_xport_req *first, **end; /* sends that wait for room */
@@ -216,16 +218,21 @@ static int push_waiting(struct hb_xport *x, struct hb_ring_peer *p)
 
 /* ---- receiving ---- */
 
+/* `now` serves for a message that is whole and awaited. */
 static struct hb_inbound *begin(struct hb_xport *x, uint32_t source,
-                                const struct cell *c)
+                                const struct cell *c, size_t len,
+                                struct hb_inbound *now)
 {
-    struct hb_inbound *in = hb_xcalloc(1, sizeof *in);
+    struct hb_inbound *in;
 
-    in->source = source;
-    in->context = c->context;
-    in->tag = c->tag;
-    in->size = c->size;
-    in->req = hb_match_posted(x, in);
+    *now = (struct hb_inbound){.source = source, .context = c->context,
+                               .tag = c->tag, .size = c->size};
+    now->req = hb_match_posted(x, now);
+    if (now->req != NULL && len >= now->size) {
+        return now;
+    }
+    in = hb_xmalloc(sizeof *in);
+    *in = *now;
     if (in->req == NULL) {
         in->own = hb_xmalloc((size_t)in->size + 1);
         hb_match_keep(x, in);
@@ -247,25 +254,37 @@ static char *place_of(const struct hb_inbound *in, size_t *len)
     return to + in->got;
 }
 
+static void give_back(const struct hb_xport *x, struct hb_ring_peer *p)
+{
+    for (; p->given < p->read; p->given++) {
+        atomic_store_explicit(&p->in->cells[p->given % x->cells].word, 0,
+                              memory_order_relaxed);
+    }
+    atomic_store_explicit(&p->in->taken, p->given, memory_order_release);
+}
+
 static void take_record(struct hb_xport *x, struct hb_ring_peer *p,
                         struct cell *c, uint32_t word)
 {
     size_t len = word >> LENGTH_SHIFT, fits = len;
-    struct hb_inbound *in = word & IS_FIRST ? begin(x, p->rank, c) : p->half;
+    struct hb_inbound now;
+    struct hb_inbound *in = word & IS_FIRST ? begin(x, p->rank, c, len, &now)
+                                            : p->half;
     char *to = place_of(in, &fits);
 
     if (fits > 0) {
         copy_out(x, p->in, p->read, to, fits);
     }
     in->got += len;
-    for (uint64_t n = cells_of(len); n > 0; n--, p->read++) {
-        atomic_store_explicit(&p->in->cells[p->read % x->cells].word, 0,
-                              memory_order_relaxed);
+    p->read += cells_of(len);
+    if (p->read - p->given >= x->cells / PARTS) {
+        give_back(x, p);
     }
-    atomic_store_explicit(&p->in->taken, p->read, memory_order_release);
     in->complete = in->got >= in->size;
     p->half = in->complete ? NULL : in;
-    if (in->complete && in->req != NULL) {
+    if (in == &now) {
+        hb_inbound_deliver(in);
+    } else if (in->complete && in->req != NULL) {
         hb_inbound_finish(in);
     }
 }
@@ -279,6 +298,9 @@ static int take_records(struct hb_xport *x, struct hb_ring_peer *p)
         uint32_t word = atomic_load_explicit(&c->word, memory_order_acquire);
 
         if (word == 0) {
+            if (n == 0 && p->given < p->read) {
+                give_back(x, p);
+            }
             return n;
         }
         take_record(x, p, c, word);

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ void hb_req_finish(struct hb_xport_req *req, int status)
     }
 }
 
-void hb_inbound_finish(struct hb_inbound *in)
+void hb_inbound_deliver(struct hb_inbound *in)
 {
     struct hb_xport_req *r = in->req;
     int status = 0;
@@ -97,6 +98,11 @@ void hb_inbound_finish(struct hb_inbound *in)
                          (unsigned long long)in->size, in->source, r->size);
     }
     hb_req_finish(r, status);
+}
+
+void hb_inbound_finish(struct hb_inbound *in)
+{
+    hb_inbound_deliver(in);
     free(in->own);
     free(in);
 }
@@ -136,8 +142,10 @@ void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
 static struct hb_xport_req *new_req(int is_recv, int peer, uint32_t context,
                                     uint64_t tag)
 {
-    struct hb_xport_req *r = hb_xcalloc(1, sizeof *r);
+    struct hb_xport_req *r = hb_xmalloc(sizeof *r);
 
+    /* The text of an error is longer than all the rest. */
+    memset(r, 0, offsetof(struct hb_xport_req, err.text) + 1);
     r->is_recv = is_recv;
     r->peer = peer;
     r->context = context;

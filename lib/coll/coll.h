@@ -50,6 +50,7 @@ struct hb_coll_model {
     uint32_t put_ps, get_ps, fold_ps, copy_ps; /* a byte */
     uint32_t n_rules;
     uint32_t far_ns; /* a peer whose lines take longer is far */
+    uint32_t cache_kib; /* for the buffers of all ranks; 0: as it seems */
     struct hb_coll_rule {
         uint64_t least, most; /* bytes */
         uint16_t coll, way;

@@ -27,8 +27,9 @@
 
 /* Two lines of 64 bytes: processors fetch neighbours in pairs. */
 #define HB_SHM_LINE 128
-/* A rank that only writes runs ahead so far. Symmetric rounds need two. */
-#define HB_SHM_CELLS 4
+/* A rank that only writes runs ahead so far: what it waits for then comes once
+ * in several calls. Symmetric rounds need two. */
+#define HB_SHM_CELLS 16
 #define HB_SHM_SLOT ((size_t)64 << 10)
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
@@ -99,6 +100,7 @@ struct hb_coll_engine {
     bool crowded;        /* this rank is counted in page->crowded */
     bool stuck;          /* config.stuck was told of a wait */
     bool asymmetric;     /* parking pays for the fence of posting */
+    size_t cache, caches; /* bytes of a third-level cache, how many there are */
     int64_t sample_ns;   /* when involuntary switches were last counted */
     long sample_switches;
     unsigned yields, long_yields; /* since crowded was last weighed */
@@ -125,6 +127,7 @@ struct hb_op {
     bool getting;         /* posted, waiting for peers */
     bool tiny;            /* what is put fits beside the flag */
     bool own_placed;      /* this rank's own block is where it belongs */
+    bool spills;          /* the buffers of all ranks fit in no cache */
     size_t area;          /* bytes of the ring that a round uses */
     size_t at;            /* where in the ring, this round */
     /* Peers compare the low bits of the first word with their own: the call
@@ -238,6 +241,10 @@ static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
 
 /* stream.c: before the first round of a call that uses the ring */
 void hb_stream_look(struct hb_coll_team *t);
+/* The third-level caches of this machine; 0 bytes: nobody says. */
+void hb_stream_caches(struct hb_coll_engine *e);
+/* Bytes of them for the buffers of all ranks of the team; 0: nobody says. */
+size_t hb_stream_room(const struct hb_coll_team *t);
 /* Fewer bytes are written sooner than memory answers. */
 #define HB_STREAM_LEAST ((size_t)1 << 10)
 
@@ -249,6 +256,21 @@ static inline void hb_put(const struct hb_coll_team *t, char *to,
         return;
     }
     if (t->near.far && bytes >= HB_STREAM_LEAST) {
+        hb_kern_stream(to, from, bytes);
+    } else {
+        hb_kern_copy(to, from, bytes);
+    }
+}
+
+/* Places bytes where they belong. Where the buffers of a call push each other
+ * out of the caches anyway, a line is not fetched to be written whole. */
+static inline void hb_get(const struct hb_op *op, char *to, const char *from,
+                          size_t bytes)
+{
+    if (bytes == 0) {
+        return;
+    }
+    if (op->spills) {
         hb_kern_stream(to, from, bytes);
     } else {
         hb_kern_copy(to, from, bytes);

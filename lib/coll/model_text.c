@@ -41,6 +41,7 @@ static const struct {
     {"fold_ps", offsetof(struct hb_coll_model, fold_ps)},
     {"copy_ps", offsetof(struct hb_coll_model, copy_ps)},
     {"far_ns", offsetof(struct hb_coll_model, far_ns)},
+    {"cache_kib", offsetof(struct hb_coll_model, cache_kib)},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 

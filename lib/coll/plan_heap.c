@@ -108,7 +108,7 @@ static void allgather(struct hb_coll_team *t, struct hb_op *op)
     for (int i = 0; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
         if (i > 0 || !op->own_placed) {
-            hb_kern_copy(hb_recv_at(op, j), at_place(t, places_of(t, j).send),
+            hb_get(op, hb_recv_at(op, j), at_place(t, places_of(t, j).send),
                    op->bytes);
         }
     }
@@ -118,7 +118,7 @@ static void alltoall(struct hb_coll_team *t, struct hb_op *op)
 {
     for (int i = 0; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        hb_kern_copy(hb_recv_at(op, j),
+        hb_get(op, hb_recv_at(op, j),
                at_place(t, places_of(t, j).send) + (size_t)t->me * op->bytes,
                op->bytes);
     }
@@ -156,7 +156,7 @@ static void reduce(struct hb_coll_team *t, struct hb_op *op)
         hb_op_fold(t, op, to, t->p, n);
         for (int i = 1; all && i < t->p; i++) {
             int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-            hb_kern_copy(at_place(t, places_of(t, j).recv) + at, to, n);
+            hb_get(op, at_place(t, places_of(t, j).recv) + at, to, n);
         }
     }
 }
@@ -247,7 +247,7 @@ static void direct_bcast_get(struct hb_coll_team *t, struct hb_op *op)
         op->inner->get(t, op);
         return;
     }
-    hb_kern_copy(op->recv, at_place(t, x.recv), op->bytes);
+    hb_get(op, op->recv, at_place(t, x.recv), op->bytes);
     op->rounds = 2;
 }
 

@@ -47,13 +47,6 @@ void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
     op->area = (op->stride * n + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1);
 }
 
-static void copy(char *to, const char *from, size_t bytes)
-{
-    if (bytes != 0) {
-        hb_kern_copy(to, from, bytes);
-    }
-}
-
 /* barrier */
 
 static int barrier_put(struct hb_coll_team *t, struct hb_op *op)
@@ -85,7 +78,7 @@ static int bcast_put(struct hb_coll_team *t, struct hb_op *op)
 static void bcast_get(struct hb_coll_team *t, struct hb_op *op)
 {
     if (t->me != op->root) {
-        copy(op->recv + op->k * op->piece, hb_theirs(t, op, op->root),
+        hb_get(op, op->recv + op->k * op->piece, hb_theirs(t, op, op->root),
              hb_piece(op->bytes, op->piece, op->k));
     }
 }
@@ -123,9 +116,9 @@ static void gather_get(struct hb_coll_team *t, struct hb_op *op)
     for (int j = 0; j < t->p; j++) {
         size_t bytes = hb_piece(hb_recv_len(op, j), op->piece, op->k);
         if (j != t->me) {
-            copy(hb_recv_at(op, j) + at, hb_theirs(t, op, j), bytes);
+            hb_get(op, hb_recv_at(op, j) + at, hb_theirs(t, op, j), bytes);
         } else if (!op->own_placed) {
-            copy(hb_recv_at(op, j) + at, op->send + at, bytes);
+            hb_get(op, hb_recv_at(op, j) + at, op->send + at, bytes);
         }
     }
 }
@@ -158,7 +151,7 @@ static void scatter_get(struct hb_coll_team *t, struct hb_op *op)
     size_t at = op->k * op->piece;
     if (t->me == op->root) {
         if (!op->own_placed) {
-            copy(op->recv + at, hb_send_at(op, t->me) + at,
+            hb_get(op, op->recv + at, hb_send_at(op, t->me) + at,
                  hb_piece(hb_send_len(op, t->me), op->piece, op->k));
         }
         return;
@@ -166,7 +159,7 @@ static void scatter_get(struct hb_coll_team *t, struct hb_op *op)
     if (op->loose) {
         op->rounds = hb_word_of(t, op->root);
     }
-    copy(op->recv + at,
+    hb_get(op, op->recv + at,
          hb_theirs(t, op, op->root) +
              hb_place(t, op->root, t->me) * op->stride,
          hb_piece(op->bytes, op->piece, op->k));
@@ -191,9 +184,9 @@ static void allgather_get(struct hb_coll_team *t, struct hb_op *op)
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
         size_t bytes = hb_piece(hb_recv_len(op, j), op->piece, op->k);
         if (i > 0) {
-            copy(hb_recv_at(op, j) + at, hb_theirs(t, op, j), bytes);
+            hb_get(op, hb_recv_at(op, j) + at, hb_theirs(t, op, j), bytes);
         } else if (!op->own_placed) {
-            copy(hb_recv_at(op, j) + at, op->send + at, bytes);
+            hb_get(op, hb_recv_at(op, j) + at, op->send + at, bytes);
         }
     }
 }
@@ -227,11 +220,11 @@ static void alltoall_get(struct hb_coll_team *t, struct hb_op *op)
         if (i > 0) {
             uint64_t his = op->loose && op->k == 0 ? hb_word_of(t, j) : 0;
             most = his > most ? his : most;
-            copy(hb_recv_at(op, j) + at,
+            hb_get(op, hb_recv_at(op, j) + at,
                  hb_theirs(t, op, j) + hb_place(t, j, t->me) * op->stride,
                  bytes);
         } else if (!op->own_placed) {
-            copy(hb_recv_at(op, j) + at, hb_send_at(op, j) + at, bytes);
+            hb_get(op, hb_recv_at(op, j) + at, hb_send_at(op, j) + at, bytes);
         }
     }
     op->rounds = most;

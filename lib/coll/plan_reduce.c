@@ -24,6 +24,9 @@
 #include "lib/base/error.h"
 
 #define ALIGN_SLICE 64
+/* What is folded at once before it goes past the cache: it stays in the
+ * first-level one. */
+#define OUT_BLOCK 8192
 
 /* An op of the user changes its second operand: from the last rank down, in a
  * room of its own, since `dst` may be one of the sources. */
@@ -51,10 +54,23 @@ void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
     }
 }
 
-static void copy(char *to, const char *from, size_t bytes)
+/* As hb_op_fold, to where nobody reads soon. */
+static void fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst,
+                     int n, size_t bytes)
 {
-    if (bytes != 0) {
-        hb_kern_copy(to, from, bytes);
+    _Alignas(ALIGN_SLICE) char block[OUT_BLOCK];
+    size_t step = OUT_BLOCK / op->esize * op->esize;
+    if (!op->spills || op->fold == NULL) {
+        hb_op_fold(t, op, dst, n, bytes);
+        return;
+    }
+    for (size_t at = 0; n > 0 && at < bytes; at += step) {
+        size_t len = hb_min(step, bytes - at);
+        hb_op_fold(t, op, block, n, len);
+        hb_kern_stream(dst + at, block, len);
+        for (int j = 0; j < n; j++) {
+            t->src[j] = (const char *)t->src[j] + len;
+        }
     }
 }
 
@@ -86,8 +102,8 @@ static void all_get(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t at = op->k * op->piece;
     point(t, op, t->p, op->send + at);
-    hb_op_fold(t, op, op->recv + at, t->p,
-               hb_piece(op->bytes, op->piece, op->k));
+    fold_out(t, op, op->recv + at, t->p,
+             hb_piece(op->bytes, op->piece, op->k));
 }
 
 static const struct hb_plan all_fold_all = {all_put, all_get};
@@ -176,7 +192,7 @@ static void slices_get(struct hb_coll_team *t, struct hb_op *op)
     }
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        copy(op->recv + slice_at(&s, j), hb_theirs(t, op, j),
+        hb_get(op, op->recv + slice_at(&s, j), hb_theirs(t, op, j),
              slice_len(&s, j));
     }
 }
@@ -207,15 +223,15 @@ static void scatter_get(struct hb_coll_team *t, struct hb_op *op)
         t->src[j] = hb_theirs(t, op, j) + hb_place(t, j, t->me) * op->stride;
     }
     t->src[t->me] = hb_send_at(op, t->me) + at;
-    hb_op_fold(t, op, op->recv + at, t->p,
-               hb_piece(hb_send_len(op, t->me), op->piece, op->k));
+    fold_out(t, op, op->recv + at, t->p,
+             hb_piece(hb_send_len(op, t->me), op->piece, op->k));
 }
 
 static const struct hb_plan reduce_scatter = {scatter_put, scatter_get};
 
 static void place_block(struct hb_coll_team *t, struct hb_op *op)
 {
-    copy(op->result, op->scratch, hb_send_len(op, t->me));
+    hb_get(op, op->result, op->scratch, hb_send_len(op, t->me));
 }
 
 /* scan, exscan */
@@ -234,8 +250,8 @@ static void scan_get(struct hb_coll_team *t, struct hb_op *op)
     size_t at = op->k * op->piece;
     int n = op->coll == HPCBOOT_COLL_SCAN ? t->me + 1 : t->me;
     point(t, op, n, op->send + at);
-    hb_op_fold(t, op, op->recv + at, n,
-               hb_piece(op->bytes, op->piece, op->k));
+    fold_out(t, op, op->recv + at, n,
+             hb_piece(op->bytes, op->piece, op->k));
 }
 
 static const struct hb_plan scan = {scan_put, scan_get};

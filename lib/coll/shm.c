@@ -99,16 +99,22 @@ bool hb_shm_ready(struct hb_coll_team *t)
     return t->want < 0 || has_posted(t, t->want, t->want_round);
 }
 
-/* As has_posted, for a round that may be well past: what the peer has posted
- * since is looked for first, which saves the next questions. */
+/* As has_posted, for a round that may be well past. A line that is looked at
+ * has to be taken back by the peer that writes it; so what is asked is whether
+ * the peer is half way between that round and now, which answers the next
+ * questions too, and whoever has to wait waits for that. */
 static inline bool has_passed(struct hb_coll_team *t, int j, uint64_t r)
 {
-    for (uint64_t x = t->round; x > r && t->seen[j] < r; x--) {
-        uint64_t now = atomic_load_explicit(&hb_shm_cell(t, j, x)->round,
-                                            memory_order_acquire);
-        t->seen[j] = now >= x && now > t->seen[j] ? now : t->seen[j];
+    if (t->seen[j] >= r) {
+        return true;
     }
-    return has_posted(t, j, r);
+    uint64_t half = t->round > r ? r + (t->round - r) / 2 : r;
+    if (has_posted(t, j, half)) {
+        return true;
+    }
+    bool passed = has_posted(t, j, r);
+    t->want_round = half;
+    return passed;
 }
 
 static inline bool released(struct hb_coll_team *t,

@@ -14,14 +14,26 @@
  * are just now. So a rank looks every few calls how long a line takes that a
  * peer has written since: the one with its count of calls, which is there
  * anyway. Only who writes need know; the readers cannot tell the difference,
- * so nothing has to be agreed on. */
+ * so nothing has to be agreed on.
+ *
+ * What a rank gets it writes past its cache where the buffers of all ranks are
+ * more than the third-level caches hold: they would push each other out. */
 
 #include "config.h"
 
 #include "lib/coll/impl.h"
 
-#include "lib/base/clock.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+
+#define L3 "/sys/devices/system/cpu/cpu0/cache/index3/"
+#define L3_TEXT_MOST 4096 /* a bit for each CPU that there may be */
+/* The buffers of a call have so much of a cache, 1 in: others use it too. */
+#define BUFFERS_SHARE 2
 #define LOOK_EVERY 8
 /* Looks that must agree before another way is taken: an interrupt makes one
  * of them long. */
@@ -66,4 +78,51 @@ void hb_stream_look(struct hb_coll_team *t)
         n->far = !n->far;
         n->differ = 0;
     }
+}
+
+static size_t size_of_l3(void)
+{
+    char *text = NULL;
+    size_t len, kib = 0;
+    if (hb_file_read(L3 "size", L3_TEXT_MOST, &text, &len, NULL) == 0) {
+        char *end;
+        kib = strtoul(text, &end, 10);
+        kib = *end == 'K' ? kib : 0;
+    }
+    free(text);
+    return kib << 10;
+}
+
+/* The CPUs that share it, from a mask like "000000ff,00000000". */
+static size_t sharers_of_l3(void)
+{
+    char *text = NULL;
+    size_t len, n = 0;
+    if (hb_file_read(L3 "shared_cpu_map", L3_TEXT_MOST, &text, &len, NULL) ==
+        0) {
+        for (const char *c = text; *c != '\0'; c++) {
+            const char digit[] = {*c, '\0'};
+            n += (size_t)__builtin_popcountl(strtoul(digit, NULL, 16));
+        }
+    }
+    free(text);
+    return n;
+}
+
+void hb_stream_caches(struct hb_coll_engine *e)
+{
+    size_t sharers = sharers_of_l3();
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    e->cache = sharers > 0 ? size_of_l3() : 0;
+    e->caches = sharers > 0 && cpus > 0 && (size_t)cpus > sharers
+                    ? (size_t)cpus / sharers : 1;
+}
+
+size_t hb_stream_room(const struct hb_coll_team *t)
+{
+    const struct hb_coll_engine *e = t->engine;
+    if (e->model != NULL && e->model->cache_kib > 0) {
+        return (size_t)e->model->cache_kib << 10;
+    }
+    return e->cache / BUFFERS_SHARE * hb_min(e->caches, (size_t)t->p);
 }

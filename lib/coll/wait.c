@@ -217,6 +217,19 @@ static enum hb_coll_wait mode_of(const struct hb_coll_engine *e)
     return m;
 }
 
+/* Who has been put off its core looks as long before it yields as yielding
+ * takes: mostly the peer is on a core of its own, and there by then. */
+static bool may_spin(const struct hb_coll_engine *e,
+                     const struct hb_coll_team *t, const struct hb_wait *w,
+                     enum hb_coll_wait mode)
+{
+    bool own_core = atomic_load_explicit(&e->page->wait_mode,
+                                         memory_order_relaxed) ==
+                    HB_COLL_WAIT_SPIN;
+    return t != NULL && t->want >= 0 &&
+           (mode == HB_COLL_WAIT_SPIN || (own_core && w->began_ns == 0));
+}
+
 /* True when the awaited peer came meanwhile. */
 static bool spin(struct hb_coll_team *t)
 {
@@ -322,7 +335,7 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
                   struct hb_coll_team *t, struct hpcboot_error *err)
 {
     enum hb_coll_wait mode = mode_of(e);
-    if (mode == HB_COLL_WAIT_SPIN && t != NULL && t->want >= 0 && spin(t)) {
+    if (may_spin(e, t, w, mode) && spin(t)) {
         return HPCBOOT_OK;
     }
     /* A blocking call that waits for the network looks there by itself. */

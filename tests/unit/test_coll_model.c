@@ -75,7 +75,8 @@ static void figures_survive_being_written(void **state)
     char text[HB_MODEL_TEXT_MOST];
     uint64_t machine = 0;
     assert_int_equal(parse(&m, "round_ns=1 switch_ns=2 put_ps=3 get_ps=4 "
-                               "fold_ps=5 copy_ps=6 cpus=7"), 0);
+                               "fold_ps=5 copy_ps=6 cpus=7 cache_kib=8"),
+                     0);
     int len = hb_model_print(&m, 42, text, sizeof text);
     hb_model_typical(&again);
     assert_int_equal(hb_model_parse(&again, text, (size_t)len, &machine,
@@ -323,6 +324,7 @@ static void results_are_right_whichever_way_is_taken(void **state)
         "allreduce=shared bcast=shared alltoall=shared reduce=shared "
         "allgather=shared reduce_scatter_block=shared",
         "round_ns=1", "round_ns=1000000", "far_ns=1 bcast=/16K",
+        "cache_kib=1", "cache_kib=1 allreduce=slices/8K",
     };
     for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
         for (int ranks = 2; ranks <= 4; ranks++) {

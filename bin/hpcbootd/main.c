@@ -5,8 +5,8 @@
  * sshd. Nobody types `hpcbootd agent`: hbrun starts it on each host of a job,
  * over SSH or by fork, with the control link on its standard input and output.
  *
- * Two processes come of it. The first becomes the guard, which only waits and
- * makes sure that nothing survives; the second is the agent proper. */
+ * Three processes come of it. The first two become keeper and guard, which only
+ * wait and make sure that nothing survives; the third is the agent proper. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -135,5 +135,6 @@ int main(int argc, char **argv)
         return EXIT_HOST; /* there may be nowhere to say it */
     }
     raise_descriptor_limit();
+    hb_guard_words(argv);
     return commands[i].run(argc - 1, argv + 1);
 }

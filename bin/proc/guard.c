@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* The process above an agent.
+/* The two processes above an agent: the guard, and above it the keeper, which
+ * is there for the case that guard and agent are killed together.
  *
  * Who cleans up after whom, for every order of SIGKILL:
  *
@@ -8,10 +9,17 @@
  *                  subreaper above), ranks that asked for it are killed by
  *                  their parent-death signal at once, the guard sweeps up the
  *                  rest and ends as the agent did
- *   guard          its end of a pipe closes; the agent sees that and sweeps
- *   both at once   parent-death signals end the ranks
+ *   guard          its end of a pipe closes; the agent sees that and sweeps.
+ *                  The keeper gives it the time for that
+ *   both at once   all below are the keeper's children then, and it sweeps
+ *   keeper         its death is a signal to the guard, which ends the agent
+ *   all three      parent-death signals end the ranks; what has left their
+ *                  sessions is found by the next agent (stale.c)
  *   launcher       the agent sees the end of its link and leaves; when it does
  *                  not, being stopped or hung, the guard kills it
+ *
+ * The keeper has a name of its own in lists of processes, so that it is not
+ * among those that somebody kills by the name of the agent.
  *
  * A process below may have made itself a session, a process group, another
  * parent, or be stopped; it stays a descendant. What has left the tree by way
@@ -54,6 +62,13 @@
 #define LOOK_S 1
 #define LOOKS_AT_DEAD 4
 
+/* What an agent that has lost its guard may take to end its ranks and to tell
+ * the launcher of it, before the keeper does the former. */
+#define AGENT_ALONE_MS 5000
+/* To the guard from the kernel, when the keeper is dead. */
+#define KEEPER_GONE SIGUSR1
+#define KEEPER_NAME "hb-keeper"
+
 /* A shell's way to say that a signal ended something. */
 #define EXIT_SIGNAL_BASE 128
 
@@ -64,14 +79,21 @@ struct note {
     char text[HB_COOKIE_MAX + 1];
 };
 
-/* Memory of both. */
+/* Memory of all three. */
 struct shared {
+    _Atomic pid_t agent;
     struct note cookie, session_dir, shm_dir;
     _Atomic int64_t link_again_ns; /* when the link is looked at again */
 };
 
 static struct shared *shared;
 static int link_fd = -1;
+static char **own_words;
+
+void hb_guard_words(char **argv)
+{
+    own_words = argv;
+}
 
 void hb_guard_watch_link(int fd)
 {
@@ -195,44 +217,45 @@ static int link_is_dead(int fd)
            && poll(&p, 1, 0) > 0;
 }
 
-/* Waits for a signal, not for ever where there is a link to be looked at. */
-static int next_signal(int link)
+/* Waits for a signal, not for ever where there is something to be looked at. */
+static int next_signal(int looks)
 {
     const struct timespec look = {.tv_sec = LOOK_S};
     sigset_t all;
 
     sigfillset(&all);
-    return link >= 0 ? sigtimedwait(&all, NULL, &look)
-                     : sigwaitinfo(&all, NULL);
+    return looks ? sigtimedwait(&all, NULL, &look) : sigwaitinfo(&all, NULL);
 }
 
-/* Waits for the agent, reaps whoever else ends; passes TERM on. Everything
- * else is blocked and, being taken by sigwaitinfo, without effect. */
-static int wait_for_agent(pid_t agent, int link)
+/* Waits for a child, reaps whoever else ends; passes TERM on. Everything else
+ * is blocked and, being taken by sigwaitinfo, without effect. `keeper`: the
+ * child is killed when that one is this process's parent no more; 0: none. */
+static int wait_for(pid_t child, int link, pid_t keeper)
 {
     int status, signo, dead = 0;
 
     for (;;) {
         pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
 
-        if (pid == agent) {
+        if (pid == child) {
             return status;
         }
         if (pid < 0 && errno == ECHILD) {
-            /* Cannot be: the agent is a child. Nothing is left to guard. */
+            /* Cannot be: it is a child. Nothing is left to guard. */
             return EXIT_SIGNAL_BASE << 8;
         }
         if (pid > 0) {
             continue;
         }
-        signo = next_signal(link);
+        signo = next_signal(link >= 0);
         if (signo == SIGTERM) {
-            kill(agent, SIGTERM);
+            kill(child, SIGTERM);
         } else if (signo < 0 && errno == EAGAIN) {
             dead = link_is_dead(link) ? dead + 1 : 0;
         }
-        if (dead >= LOOKS_AT_DEAD) {
-            kill(agent, SIGKILL);
+        if (dead >= LOOKS_AT_DEAD ||
+            (signo == KEEPER_GONE && keeper > 0 && getppid() != keeper)) {
+            kill(child, SIGKILL);
         }
     }
 }
@@ -244,26 +267,80 @@ static int keep_link(int alive_fd)
     return link_fd < 0 ? -1 : dup3(link_fd, alive_fd + 1, O_CLOEXEC);
 }
 
-static void __attribute__((noreturn)) guard_run(pid_t agent, int alive_fd)
+/* Who ended well has swept: its last orphans are ours by now, and the walk
+ * through /proc for the cookie can be spared. */
+static void sweep_after(int status)
 {
-    int status, link;
-
-    (void)setsid(); /* fails for a group leader, which has a group anyway */
-    (void)!chdir("/");
-    link = keep_link(alive_fd);
-    let_go_of_files(alive_fd, link < 0 ? alive_fd : link);
-    status = wait_for_agent(agent, link);
-    hb_fd_close(&link);
-    /* An agent that ended well has swept: its last orphans are ours by now,
-     * and the walk through /proc for the cookie can be spared. */
     hb_reap_all(status != 0 ? read_note(&shared->cookie) : NULL, 0,
                 GUARD_SWEEP_MS);
     hb_session_dir_remove(read_note(&shared->session_dir));
     hb_session_dir_remove(read_note(&shared->shm_dir));
+}
+
+static void __attribute__((noreturn))
+guard_run(pid_t keeper, pid_t agent, int alive_fd)
+{
+    int status, link;
+
+    (void)setsid();
+    (void)!chdir("/");
+    link = keep_link(alive_fd);
+    let_go_of_files(alive_fd, link < 0 ? alive_fd : link);
+    status = wait_for(agent, link, keeper);
+    hb_fd_close(&link);
+    sweep_after(status);
+    if (getppid() == keeper) {
+        (void)kill(keeper, SIGCONT); /* it must see this, also stopped */
+    }
     end_like(status);
 }
 
-/* ---- becoming two */
+/* ---- the keeper */
+
+/* The words of a command line lie one behind the other, and what is shown of
+ * it is that memory. */
+static void take_name(char **argv)
+{
+    char *end = argv != NULL ? argv[0] : NULL;
+    size_t room;
+
+    prctl(PR_SET_NAME, KEEPER_NAME);
+    for (char **word = argv; end != NULL && *word == end; word++) {
+        end += strlen(end) + 1;
+    }
+    room = end != NULL ? (size_t)(end - argv[0]) : 0;
+    if (room >= sizeof KEEPER_NAME) {
+        memset(argv[0], 0, room);
+        memcpy(argv[0], KEEPER_NAME, sizeof KEEPER_NAME);
+    }
+}
+
+/* An agent whose guard is gone has become a child of the keeper's. */
+static void let_agent_end(pid_t agent)
+{
+    int64_t deadline = hb_deadline_in_ms(AGENT_ALONE_MS);
+
+    while (agent > 0 && waitpid(agent, NULL, WNOHANG | __WALL) == 0 &&
+           hb_deadline_left_ms(deadline) > 0) {
+        (void)next_signal(1);
+    }
+}
+
+static void __attribute__((noreturn)) keeper_run(pid_t guard)
+{
+    int status;
+
+    (void)setsid(); /* fails for a group leader, which has a group anyway */
+    (void)!chdir("/");
+    let_go_of_files(0, 2);
+    take_name(own_words);
+    status = wait_for(guard, -1, 0);
+    let_agent_end(atomic_load(&shared->agent));
+    sweep_after(status);
+    end_like(status);
+}
+
+/* ---- becoming three */
 
 static int map_shared(struct hpcboot_error *err)
 {
@@ -299,11 +376,31 @@ static int open_watch(int fds[2], struct hpcboot_error *err)
     return rc;
 }
 
+/* Returns in the agent with 0, or in a guard that cannot make one with -1. */
+static pid_t below_keeper(pid_t keeper, int alive_fd)
+{
+    pid_t agent;
+
+    prctl(PR_SET_PDEATHSIG, (unsigned long)KEEPER_GONE);
+    if (getppid() != keeper || hb_become_subreaper(NULL) < 0) {
+        return -1;
+    }
+    agent = fork();
+    if (agent > 0) {
+        guard_run(keeper, agent, alive_fd);
+    }
+    if (agent == 0) {
+        atomic_store(&shared->agent, getpid());
+        (void)setsid();
+    }
+    return agent;
+}
+
 int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err)
 {
     int fds[2] = {-1, -1};
     sigset_t all, before;
-    pid_t agent;
+    pid_t keeper = getpid(), guard, agent = -1;
     int rc = hb_become_subreaper(err);
 
     if (rc == HPCBOOT_OK) {
@@ -320,16 +417,16 @@ int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err)
     signal(SIGCHLD, SIG_DFL);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    agent = fork();
-    if (agent > 0) {
-        guard_run(agent, fds[1]);
+    guard = fork();
+    if (guard > 0) {
+        keeper_run(guard);
+    }
+    if (guard == 0) {
+        agent = below_keeper(keeper, fds[1]);
     }
     rc = agent < 0 ? hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
-                                   "cannot fork the agent from its guard")
+                                   "cannot fork the agent and its guard")
                    : hb_become_subreaper(err);
-    if (agent == 0) {
-        (void)setsid();
-    }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (rc == HPCBOOT_OK) {
         *watch_fd_out = fds[0];

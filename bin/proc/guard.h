@@ -12,16 +12,23 @@
  * subreaper that does nothing but wait. When the agent ends, for whatever
  * reason, the guard kills every descendant that is left and every process
  * that carries the job's cookie, and ends with the agent's status. When the
- * guard is killed, the agent notices (hb_guard_watch_fd) and does the same.
+ * guard is killed, the agent notices (*watch_fd_out) and does the same.
+ * Above the guard there is a keeper, the process that called this: it does for
+ * the guard what that does for the agent, so that agent and guard may both be
+ * killed.
  *
- * Forks: returns 0 in the agent, with *watch_fd_out readable once the guard
- * is gone; in the guard it never returns. The guard leaves the caller's
- * session (setsid), ignores terminal signals, and passes TERM on. It lets go
- * of all descriptors, and of the link it watches when the agent ends, so
- * whoever reads from the agent sees its end at once.
+ * Forks twice: returns 0 in the agent, with *watch_fd_out readable once the
+ * guard is gone; in the other two it never returns. These leave the caller's
+ * session (setsid), ignore terminal signals, and pass TERM on. They let go of
+ * all descriptors, the guard also of the link it watches when the agent ends,
+ * so whoever reads from the agent sees its end at once.
  * The agent has a session of its own, and is a subreaper, too. To be called
  * early, while the process is small and has no threads. */
 int hb_guard_enter(int *watch_fd_out, struct hpcboot_error *err);
+
+/* To be called before hb_guard_enter, with the words of main: the keeper puts
+ * a name of its own there. */
+void hb_guard_words(char **argv);
 
 /* To be called before hb_guard_enter: the guard watches the other end of this
  * descriptor too, and kills an agent that is still there some seconds after

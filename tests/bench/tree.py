@@ -13,6 +13,7 @@ usage: tree.py [--pods N[,N]] [--rounds N] [--only WORD]  (root: it makes pods)
   with several N: whether all come, and what a pod costs, for hbrun alone
 """
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -155,7 +156,7 @@ def row_hello(lab, rounds, folder):
 class Killed:
     """A job on all pods whose launcher is killed, with what stays of it."""
     LIMIT_S = 60
-    OWN = ("hbrun", "hpcbootd", "sleep")
+    OWN = ("hbrun", "hb-keeper", "hpcbootd", "sleep")
 
     def __init__(self, lab, folder, policy):
         self.lab = lab
@@ -170,11 +171,13 @@ class Killed:
             [SRC + "/tests/pods/podlab", "exec", "0", HBRUN, "--on-failure",
              policy, "--events", self.events, "-H", lab.hosts, "bash", "-c",
              "setsid sleep 1000 & exec sleep 1000"],
-            env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         until = time.monotonic() + self.LIMIT_S
         while len(self.told("rank_started")) < lab.pods:
-            if time.monotonic() > until:
-                raise TimeoutError("not all ranks have started")
+            if self.job.poll() is not None or time.monotonic() > until:
+                self.job.kill()
+                raise TimeoutError("not all ranks have started, status "
+                                   f"{self.job.poll()}: {self.job.stderr.read()}")
             time.sleep(0.05)
 
     def told(self, name):
@@ -201,13 +204,13 @@ class Killed:
     def kill(self, inner):
         """Seconds until nothing is left, and how much was there after 2."""
         names = [e["detail"] for e in self.told("host_started_by")]
-        victim = max(set(names), key=names.count) if inner and names else None
-        agents = [pid for pid, program, pod in self.left()
-                  if program == "hpcbootd" and pod == victim]
-        if agents:
-            os.kill(max(agents), 9)  # its guard is older
-        for pid, program, pod in self.left():
-            if program == "hbrun":
+        victim = max(set(names), key=names.count) if names else "pod-1"
+        agents = sorted(pid for pid, program, pod in self.left()
+                        if program == "hpcbootd" and pod == victim)
+        killed = agents[{False: len(agents), True: -1, "both": 0}[inner]:]
+        killed += [pid for pid, program, _ in self.left() if program == "hbrun"]
+        for pid in killed:  # the guard is older than its agent
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, 9)
         began, after_2 = time.monotonic(), None
         while True:
@@ -228,7 +231,9 @@ def row_killed(lab, rounds, folder):
                                  ("abort, after an inner host's agent", "abort", True),
                                  ("continue", "continue", False),
                                  ("continue, after an inner host's agent",
-                                  "continue", True)):
+                                  "continue", True),
+                                 ("abort, after an inner agent and its guard",
+                                  "abort", "both")):
         runs = [Killed(lab, folder, policy).kill(inner) for _ in range(rounds)]
         took = [r[0] for r in runs]
         print(f"  {words:38} {middle(took):5.2f} s [{min(took):.2f}-{max(took):.2f}], "

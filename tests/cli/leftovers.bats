@@ -21,11 +21,12 @@ agents() {
     done
 }
 parent_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f2; }
-# The guard is the agent's parent.
+# The keeper, which has a name of its own, the guard and the agent are one
+# below the other.
 guard() {
     local pid
     for pid in $(agents); do
-        [ "$(parent_of "$pid")" = "$launcher" ] && echo "$pid"
+        grep -qsx hb-keeper "/proc/$(parent_of "$pid")/comm" && echo "$pid"
     done
 }
 agent() {
@@ -34,6 +35,12 @@ agent() {
     for pid in $(agents); do
         [ "$(parent_of "$pid")" = "$above" ] && echo "$pid"
     done
+}
+keeper() { parent_of "$(guard)"; }
+# At once: none of them can do anything about another's end.
+kill_at_once() {
+    kill -STOP "$@"
+    kill -KILL "$@"
 }
 
 @test "SIGKILL to the launcher" {
@@ -60,31 +67,68 @@ agent() {
     nothing_left
 }
 
-@test "SIGKILL to guard and agent" {
+@test "SIGKILL to the keeper: status 75, the host is named" {
     start_sleepers 2
-    agents | xargs kill -KILL
+    kill -KILL "$(keeper)"
+    ends $launcher
+    ended_with 75
+    says 'host'
+    nothing_left
+}
+
+# Their ranks have started what left their sessions, and lost its environment.
+start_escapers() { # N
+    # shellcheck disable=SC2016  # for the ranks
+    "$hbrun" -n "$1" sh -c 'setsid env -i HB_TEST_MARK="$HB_TEST_MARK" \
+        sh -c "echo \$\$ >> escaped; exec sleep 1000" &
+        setsid sh -c "echo \$\$ >> escaped; exec sleep 1000" &
+        wait' 2> err &
+    launcher=$!
+    wait_until lines_in escaped $((2 * $1))
+}
+
+@test "SIGKILL to guard and agent" {
+    start_escapers 2
+    # shellcheck disable=SC2046  # numbers
+    kill_at_once $(agents)
     ends $launcher
     ended_with 75
     nothing_left
 }
 
 @test "SIGKILL to launcher, guard and agent" {
-    start_sleepers 2
-    { echo $launcher; agents; } | xargs kill -KILL
+    start_escapers 2
+    # shellcheck disable=SC2046  # numbers
+    kill_at_once $launcher $(agents)
     wait $launcher || true
+    nothing_left
+}
+
+@test "SIGKILL to keeper and guard, to keeper and agent" {
+    start_escapers 2
+    kill_at_once "$(keeper)" "$(guard)"
+    ends $launcher
+    ended_with 75
+    nothing_left
+    rm escaped
+    start_escapers 2
+    kill_at_once "$(keeper)" "$(agent)"
+    ends $launcher
+    ended_with 75
     nothing_left
 }
 
 session_dirs() { find /tmp /dev/shm -maxdepth 1 -name "hpcboot-$1.*"; }
 
-@test "SIGKILL to launcher, guard and agent: the next job ends what escaped" {
+@test "SIGKILL to all of a job: the next one ends what escaped" {
     local part
     # shellcheck disable=SC2016  # for the ranks
     "$hbrun" -n 2 sh -c 'setsid sh -c "echo \$\$ >> escaped
         exec sleep 1000" & echo "$HPCBOOT_SESSION_DIR" > dir; wait' &
     launcher=$!
     wait_until lines_in escaped 2
-    { echo $launcher; agents; } | xargs kill -KILL
+    # shellcheck disable=SC2046  # numbers
+    kill_at_once $launcher "$(keeper)" $(agents)
     wait $launcher || true
     part=$(sed 's|.*/hpcboot-||; s|\..*||' dir)
     [ -n "$(session_dirs "$part")" ]

@@ -20,7 +20,7 @@ struct world {
     pid_t pids[MAX_PIDS];
     atomic_int expected; /* so many enter themselves */
     atomic_int flag, count;
-    pid_t agent;
+    pid_t agent, guard;
 };
 extern struct world *world;
 

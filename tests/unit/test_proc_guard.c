@@ -30,24 +30,27 @@
 #include "lib/base/str.h"
 #include "tests/unit/proc_world.h"
 
-/* A guard (the result) with an agent below it that runs `agent`. */
+static char own_words[] = "test_proc_guard\0" "and its words";
+
+/* A keeper (the result), a guard and an agent that runs `agent`. */
 static pid_t start(void (*agent)(int watch_fd), int expected)
 {
-    pid_t guard;
+    pid_t keeper;
 
     atomic_store(&world->expected, expected);
-    guard = fork();
-    if (guard == 0) {
+    keeper = fork();
+    if (keeper == 0) {
         int watch_fd = -1;
 
         if (hb_guard_enter(&watch_fd, NULL) < 0) {
             _exit(99);
         }
         world->agent = getpid();
+        world->guard = getppid();
         agent(watch_fd);
         _exit(0);
     }
-    return guard;
+    return keeper;
 }
 
 /* Pidfds of all that have entered. */
@@ -143,19 +146,76 @@ static void agent_that_watches(int watch_fd)
 
 static void a_killed_guard_is_noticed_by_the_agent(void **state)
 {
-    int fds[MAX_PIDS], status, agent_fd;
-    pid_t guard = start(agent_that_watches, FAMILY);
+    int fds[MAX_PIDS], status;
+    pid_t keeper = start(agent_that_watches, FAMILY);
 
     hold_all(fds);
-    agent_fd = open_pid(world->agent);
-    kill(guard, SIGKILL);
-    reap_status(guard, &status);
+    kill(world->guard, SIGKILL);
+    reap_status(keeper, &status);
+    assert_true(WIFSIGNALED(status));
     assert_all_gone(fds);
-    assert_true(gone(agent_fd, PATIENCE_MS));
+    assert_int_equal(atomic_load(&world->flag), 1); /* it was given the time */
+}
+
+/* Stops them first, so that none can do anything about another's end. */
+static void kill_all_of(const pid_t *pids, int n)
+{
+    for (int i = 0; i < n; i++) {
+        kill(pids[i], SIGSTOP);
+    }
+    for (int i = 0; i < n; i++) {
+        kill(pids[i], SIGKILL);
+    }
+}
+
+static void guard_and_agent_killed_at_once_leave_nothing(void **state)
+{
+    int fds[MAX_PIDS], status;
+    pid_t keeper = start(agent_with_family, FAMILY);
+
+    hold_all(fds);
+    kill_all_of((pid_t[]){world->guard, world->agent}, 2);
+    reap_status(keeper, &status);
+    assert_true(WIFSIGNALED(status));
+    assert_all_gone(fds);
+}
+
+static void a_killed_keeper_is_the_end_of_all_below(void **state)
+{
+    int fds[MAX_PIDS], status;
+    pid_t keeper = start(agent_with_family, FAMILY);
+
+    hold_all(fds);
+    kill(keeper, SIGKILL);
+    reap_status(keeper, &status);
+    assert_all_gone(fds);
+    reap_status(world->guard, &status);
+    assert_true(WIFSIGNALED(status));
+}
+
+static void keeper_and_agent_killed_at_once_leave_nothing(void **state)
+{
+    int fds[MAX_PIDS], status;
+    pid_t keeper = start(agent_with_family, FAMILY);
+
+    hold_all(fds);
+    kill_all_of((pid_t[]){keeper, world->agent}, 2);
+    reap_status(keeper, &status);
+    assert_all_gone(fds);
+    reap_status(world->guard, &status);
+}
+
+static void keeper_and_guard_killed_at_once_are_noticed(void **state)
+{
+    int fds[MAX_PIDS], status;
+    pid_t keeper = start(agent_that_watches, FAMILY);
+
+    hold_all(fds);
+    kill_all_of((pid_t[]){keeper, world->guard}, 2);
+    reap_status(keeper, &status);
+    assert_all_gone(fds);
     reap_status(world->agent, &status);
-    assert_int_equal(status, 0);
     assert_int_equal(atomic_load(&world->flag), 1);
-    close(agent_fd);
 }
 
 static void agent_with_ranks(int watch_fd)
@@ -181,16 +241,14 @@ static void agent_with_ranks(int watch_fd)
     stay();
 }
 
-static void both_killed_at_once_end_the_ranks(void **state)
+static void all_three_killed_at_once_end_the_ranks(void **state)
 {
     int fds[MAX_PIDS], status;
-    pid_t guard = start(agent_with_ranks, 3);
+    pid_t keeper = start(agent_with_ranks, 3);
 
     hold_all(fds);
-    kill(guard, SIGSTOP); /* it cannot help any more */
-    kill(world->agent, SIGKILL);
-    kill(guard, SIGKILL);
-    reap_status(guard, &status);
+    kill_all_of((pid_t[]){keeper, world->guard, world->agent}, 3);
+    reap_status(keeper, &status);
     assert_all_gone(fds);
 }
 
@@ -261,25 +319,70 @@ static void list_files(pid_t pid, struct hb_str *o)
     }
 }
 
-static void the_guard_lets_go_of_all_files(void **state)
+static void wait_for_files(pid_t pid, const char *expected)
 {
-    int leak = open("/dev/zero", O_RDONLY), status, right = 0;
-    pid_t guard = start(agent_that_stays, 1);
+    int right = 0;
 
-    wait_entered();
     for (int ms = 0; !right && ms < PATIENCE_MS; ms++) {
         struct hb_str files = HB_STR_INIT;
 
-        list_files(guard, &files);
-        right = hb_streq(hb_str_text(&files),
-                         "/dev/null,/dev/null,/dev/null,pipe:,");
+        list_files(pid, &files);
+        right = hb_streq(hb_str_text(&files), expected);
         hb_str_destroy(&files);
         short_pause();
     }
     assert_true(right);
-    kill(guard, SIGTERM);
-    reap_status(guard, &status);
+}
+
+static void guard_and_keeper_let_go_of_all_files(void **state)
+{
+    int leak = open("/dev/zero", O_RDONLY), status;
+    pid_t keeper = start(agent_that_stays, 1);
+
+    wait_entered();
+    wait_for_files(world->guard, "/dev/null,/dev/null,/dev/null,pipe:,");
+    wait_for_files(keeper, "/dev/null,/dev/null,/dev/null,");
+    kill(keeper, SIGTERM);
+    reap_status(keeper, &status);
     close(leak);
+}
+
+static void agent_that_tells_of_words(int watch_fd)
+{
+    atomic_store(&world->flag, hb_streq(own_words, "test_proc_guard"));
+    sleeper();
+}
+
+static int has_comm(pid_t pid, const char *comm)
+{
+    char *path = hb_xasprintf("/proc/%d/comm", (int)pid), *text = NULL;
+    size_t len = 0;
+    int same = hb_file_read(path, 64, &text, &len, NULL) == 0 &&
+               hb_streq(text, comm);
+
+    free(path);
+    free(text);
+    return same;
+}
+
+static void the_keeper_has_a_name_of_its_own(void **state)
+{
+    char *words[] = {own_words, own_words + sizeof "test_proc_guard", NULL};
+    pid_t keeper;
+    int status;
+
+    hb_guard_words(words);
+    keeper = start(agent_that_tells_of_words, 1);
+    hb_guard_words(NULL);
+    wait_entered();
+    for (int ms = 0; !has_comm(keeper, "hb-keeper\n"); ms++) {
+        assert_true(ms < PATIENCE_MS);
+        short_pause();
+    }
+    assert_false(has_comm(world->guard, "hb-keeper\n"));
+    assert_int_equal(atomic_load(&world->flag), 1); /* others' are as before */
+    kill(keeper, SIGTERM);
+    reap_status(keeper, &status);
 }
 
 static void agent_with_cookie(int watch_fd)
@@ -339,10 +442,15 @@ int main(void)
         WORLD_TEST(a_killed_agent_leaves_nothing),
         WORLD_TEST(a_killed_guard_is_noticed_by_the_agent),
         WORLD_TEST(a_stopped_agent_ends_some_time_after_its_link),
-        WORLD_TEST(both_killed_at_once_end_the_ranks),
+        WORLD_TEST(guard_and_agent_killed_at_once_leave_nothing),
+        WORLD_TEST(a_killed_keeper_is_the_end_of_all_below),
+        WORLD_TEST(keeper_and_agent_killed_at_once_leave_nothing),
+        WORLD_TEST(keeper_and_guard_killed_at_once_are_noticed),
+        WORLD_TEST(all_three_killed_at_once_end_the_ranks),
         WORLD_TEST(the_guard_ends_with_the_agents_status),
         WORLD_TEST(only_term_is_passed_on),
-        WORLD_TEST(the_guard_lets_go_of_all_files),
+        WORLD_TEST(guard_and_keeper_let_go_of_all_files),
+        WORLD_TEST(the_keeper_has_a_name_of_its_own),
         WORLD_TEST(a_stray_with_the_cookie_is_found),
         WORLD_TEST(a_killed_agents_session_directory_is_removed),
     };

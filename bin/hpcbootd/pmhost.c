@@ -19,6 +19,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/native_server.h"
+#include "lib/rdzv/runs.h"
 
 /* A finished local fence on its way back to the server. */
 struct local_fence {
@@ -190,8 +191,11 @@ static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
 {
     struct agent *a = arg;
 
-    AGENT_SEND(a, fence_up, .key = key, .nodes = {.v = nodes, .n = n_nodes},
+    uint32_t *runs, n = hb_runs_of_nodes(nodes, n_nodes, &runs);
+
+    AGENT_SEND(a, fence_up, .key = key, .nodes = {.v = runs, .n = n},
                .data = data);
+    free(runs);
 }
 
 static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
@@ -323,7 +327,7 @@ int agent_fence_gather(struct agent *a, uint32_t child,
                        const struct hb_frame *f, struct hpcboot_error *err)
 {
     struct hb_msg_fence_up m;
-    uint32_t *nodes;
+    uint32_t *nodes, n;
     int rc = hb_wire_get_fence_up(f, &m, err);
 
     if (rc < 0) {
@@ -332,13 +336,12 @@ int agent_fence_gather(struct agent *a, uint32_t child,
     if (a->fences == NULL) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence came too early");
     }
-    nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
-    for (uint32_t i = 0; i < m.nodes.n; i++) {
-        nodes[i] = hb_wire_u32s_at(&m.nodes, i);
+    rc = hb_runs_to_nodes(&m.nodes, &nodes, &n, err);
+    if (rc == 0) {
+        rc = hb_fence_from_child(a->fences, child, m.key, nodes, n, m.data,
+                                 err);
+        free(nodes);
     }
-    rc = hb_fence_from_child(a->fences, child, m.key, nodes, m.nodes.n,
-                             m.data, err);
-    free(nodes);
     return rc;
 }
 

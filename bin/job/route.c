@@ -13,6 +13,7 @@
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
+#include "lib/rdzv/runs.h"
 
 #define MAX_NAMES 65536u /* published at one time; far above any program's */
 
@@ -93,7 +94,7 @@ static int on_fence_up(struct job_host *h, const struct hb_frame *f,
                        struct hpcboot_error *err)
 {
     struct hb_msg_fence_up m;
-    uint32_t *nodes;
+    uint32_t *nodes, n;
     int rc = hb_wire_get_fence_up(f, &m, err);
 
     if (rc < 0) {
@@ -109,13 +110,12 @@ static int on_fence_up(struct job_host *h, const struct hb_frame *f,
             return 0;
         }
     }
-    nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
-    for (uint32_t i = 0; i < m.nodes.n; i++) {
-        nodes[i] = hb_wire_u32s_at(&m.nodes, i);
+    rc = hb_runs_to_nodes(&m.nodes, &nodes, &n, err);
+    if (rc == 0) {
+        rc = hb_fence_from_child(h->job->fences, h->index, m.key, nodes, n,
+                                 m.data, err);
+        free(nodes);
     }
-    rc = hb_fence_from_child(h->job->fences, h->index, m.key, nodes, m.nodes.n,
-                             m.data, err);
-    free(nodes);
     return rc;
 }
 

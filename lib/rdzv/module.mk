@@ -14,6 +14,7 @@ libhb_a_SOURCES += \
     %D%/native_meet.c \
     %D%/native_server.c %D%/native_server.h \
     %D%/node_values.c \
+    %D%/runs.c %D%/runs.h \
     %D%/native_store.c %D%/native_store.h \
     %D%/segment.c %D%/segment_impl.h %D%/segment_look.c %D%/segment.h
 
@@ -30,6 +31,12 @@ TESTS += tests/fuzz/fuzz_fence
 tests_fuzz_fuzz_fence_SOURCES = tests/fuzz/fuzz_fence.c tests/fuzz/replay.c
 tests_fuzz_fuzz_fence_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/fence
+
+check_PROGRAMS += tests/fuzz/fuzz_runs
+TESTS += tests/fuzz/fuzz_runs
+tests_fuzz_fuzz_runs_SOURCES = tests/fuzz/fuzz_runs.c tests/fuzz/replay.c
+tests_fuzz_fuzz_runs_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/runs
 
 check_PROGRAMS += tests/fuzz/fuzz_native
 TESTS += tests/fuzz/fuzz_native

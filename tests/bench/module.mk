@@ -64,3 +64,21 @@ bench-collectives: all
 bench-init: all tests/bench/initperf
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/init.py $(BENCH_INIT)
+
+# make bench-fence: fences of 256 agents. In one process, which is what links,
+# frames and engines cost; and of real agents on this machine, each with a rank
+# that speaks PMI-1 (--launch-with fork), where 512 processes wake up in turn.
+EXTRA_PROGRAMS += tests/bench/fence
+tests_bench_fence_SOURCES = %D%/fence.c
+tests_bench_fence_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_bench_fence_LDADD = $(PROGRAM_LDADD)
+EXTRA_tests_bench_fence_DEPENDENCIES = libhb.a libhbbin.a
+.PHONY: bench-fence
+bench-fence: all tests/bench/fence
+	tests/bench/fence 256 0 1000
+	tests/bench/fence 256 64 300
+	tests/bench/fence 256 64 300 16
+	$(CC) -O2 -o tests/bench/pmi_fence $(top_srcdir)/tests/fakes/pmi_fence.c
+	./hbrun --launch-with fork --pmi pmi1 \
+	    -H $$(seq -s, -f h%g 256) tests/bench/pmi_fence 300 0
+CLEANFILES += tests/bench/pmi_fence

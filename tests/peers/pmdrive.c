@@ -26,9 +26,10 @@
 
 #include "bin/pm/family.h"
 #include "lib/base/fd.h"
+#include "lib/base/kvs.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/fence.h"
-#include "lib/base/kvs.h"
+#include "lib/rdzv/runs.h"
 
 #define NAMES_MAX (1u << 20)
 #define NODES_MAX 64u
@@ -115,17 +116,18 @@ static int on_fence_up(struct hub *h, const struct hb_frame *f,
                        struct hpcboot_error *err)
 {
     struct hb_msg_fence_up m;
-    uint32_t nodes[NODES_MAX];
+    uint32_t *nodes = NULL, n = 0;
     int rc = hb_wire_get_fence_up(f, &m, err);
 
-    if (rc < 0 || m.nodes.n > NODES_MAX) {
-        return rc < 0 ? rc : HPCBOOT_ERR_LIMIT;
+    if (rc == 0) {
+        rc = hb_runs_to_nodes(&m.nodes, &nodes, &n, err);
     }
-    for (uint32_t i = 0; i < m.nodes.n; i++) {
-        nodes[i] = hb_wire_u32s_at(&m.nodes, i);
+    if (rc == 0) {
+        rc = hb_fence_from_child(h->fences, f->src, m.key, nodes, n, m.data,
+                                 err);
     }
-    return hb_fence_from_child(h->fences, f->src, m.key, nodes, m.nodes.n,
-                               m.data, err);
+    free(nodes);
+    return rc;
 }
 
 /* ---- everything else ----------------------------------------------------- */

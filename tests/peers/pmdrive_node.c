@@ -22,6 +22,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/fence.h"
+#include "lib/rdzv/runs.h"
 
 #define RANK_SOCKET 3 /* the descriptor a rank gets */
 #define TREE_FDS 32   /* descriptors nftw may use */
@@ -139,11 +140,14 @@ static void on_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
                   uint32_t n_nodes, struct hb_bytes data)
 {
     struct node *n = arg;
-    struct hb_msg_fence_up m = {.key = key, .nodes = {.v = nodes,
-                                .n = n_nodes}, .data = data};
+    struct hb_msg_fence_up m = {.key = key, .data = data};
+    uint32_t *runs;
 
+    m.nodes.n = hb_runs_of_nodes(nodes, n_nodes, &runs);
+    m.nodes.v = runs;
     hb_wire_put_fence_up(&n->hub.out, 0, n->number, HB_NODE_LAUNCHER, &m,
                          NULL);
+    free(runs);
 }
 
 static void on_done(void *arg, struct hb_bytes key, int status,

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
+#include "lib/rdzv/runs.h"
 #include "tests/unit/fence_sim.h"
 
 static void every_tree_gathers_all_blobs(void **state)
@@ -379,6 +380,72 @@ static void a_node_that_moved_contributes_again(void **state)
     }
 }
 
+/* Through a frame, as FENCE_UP takes them. */
+static int through_runs(const uint32_t *nodes, uint32_t n, uint32_t *n_runs,
+                        uint32_t **back, uint32_t *n_back)
+{
+    struct hb_msg_fence_up m = {.key = {"k", 1}, .data = {"", 0}};
+    struct hb_frame frame;
+    struct hb_buf b;
+    uint32_t *runs;
+    int rc;
+
+    *n_runs = m.nodes.n = hb_runs_of_nodes(nodes, n, &runs);
+    m.nodes.v = runs;
+    hb_buf_init(&b, HB_WIRE_FRAME);
+    assert_int_equal(hb_wire_put_fence_up(&b, 0, 0, 0, &m, NULL), 0);
+    assert_int_equal(hb_wire_next(&b, &frame, NULL), 1);
+    assert_int_equal(hb_wire_get_fence_up(&frame, &m, NULL), 0);
+    rc = hb_runs_to_nodes(&m.nodes, back, n_back, NULL);
+    hb_buf_destroy(&b);
+    free(runs);
+    return rc;
+}
+
+static void participants_are_the_same_as_runs(void **state)
+{
+    struct sim *s = sim_new(MAX_NODES, 4, 5);
+
+    for (int round = 0; round < 200; round++) {
+        uint64_t set = round == 0 ? all_of(s) : random_set(s);
+        uint32_t nodes[MAX_NODES], n = 0, n_runs, *back, n_back;
+
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (set >> i & 1) {
+                nodes[n++] = i;
+            }
+        }
+        assert_int_equal(through_runs(nodes, n, &n_runs, &back, &n_back), 0);
+        assert_int_equal(n_back, n);
+        assert_memory_equal(back, nodes, n * sizeof *nodes);
+        assert_true(round > 0 || n_runs == 2);
+        free(back);
+    }
+    sim_free(s);
+}
+
+static void numbers_that_are_no_runs_are_refused(void **state)
+{
+    static const unsigned char bad[][16] = {
+        {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1},    /* empty */
+        {0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1},    /* touching */
+        {0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1},    /* backwards */
+        {0, 0, 0, 1, 0, 0, 0, 1, 0, 16, 0, 0, 0, 0, 0, 1},   /* too far */
+        {0, 0, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255, 0, 0, 0, 2},
+    };
+    struct hb_wire_u32s runs = {.n = 3, .raw = {bad[0], 12}};
+    uint32_t *nodes, n;
+
+    assert_int_equal(hb_runs_to_nodes(&runs, &nodes, &n, NULL),
+                     HPCBOOT_ERR_PROTOCOL); /* half a run */
+    runs.n = 4;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        runs.raw = (struct hb_bytes){bad[i], sizeof bad[i]};
+        assert_int_equal(hb_runs_to_nodes(&runs, &nodes, &n, NULL),
+                         HPCBOOT_ERR_PROTOCOL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +462,8 @@ int main(void)
         cmocka_unit_test(fences_without_the_lost_node_go_on),
         cmocka_unit_test(a_child_learnt_late_completes_the_fence),
         cmocka_unit_test(a_node_that_moved_contributes_again),
+        cmocka_unit_test(participants_are_the_same_as_runs),
+        cmocka_unit_test(numbers_that_are_no_runs_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

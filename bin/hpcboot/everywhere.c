@@ -10,11 +10,12 @@
 
 #include "bin/hpcboot/everywhere.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bin/hpcboot/command.h"
 #include "bin/hpcboot/run_hbrun.h"
+#include "bin/job/verdict.h"
 #include "hostfile/hostfile.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -41,36 +42,24 @@ static int has_others(void)
     return others;
 }
 
-int hb_wants_everywhere(const struct hb_gang_wanted *wanted)
+/* Whether hosts are named, or hbrun would find others without that. */
+static int goes_to_others(const struct hb_everywhere *w)
 {
-    for (size_t i = 0; i < sizeof wanted->texts / sizeof *wanted->texts; i++) {
-        if (wanted->texts[i] != NULL) {
+    const struct hb_gang_wanted *gang = &w->gang;
+
+    if (w->here) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof gang->texts / sizeof *gang->texts; i++) {
+        if (gang->texts[i] != NULL) {
             return 1;
         }
     }
     return has_others();
 }
 
-int hb_look_everywhere(const struct hb_arg *args, const void *wanted,
-                       const char *command,
-                       void (*take)(void *arg, const char *line), void *arg)
-{
-    struct hb_strv line = HB_STRV_INIT;
-    int status;
-
-    hb_gang_words(args, wanted, &line);
-    hb_strv_push(&line, "--npernode=1");
-    hb_strv_push(&line, "--bind-to=none");
-    hb_strv_take(&line, hb_self_exe());
-    hb_strv_push(&line, command);
-    hb_strv_push(&line, "--here");
-    hb_strv_push(&line, "--lines");
-    status = hb_run_hbrun(&line, command, take, arg);
-    hb_strv_destroy(&line);
-    return status;
-}
-
-int hb_job_parse(const char *command, const char *text, uint32_t *out)
+/* As the commands print it, eight digits. */
+static int parse_job(const char *command, const char *text, uint32_t *out)
 {
     char *end = NULL;
     unsigned long v = text != NULL ? strtoul(text, &end, 16) : 0;
@@ -82,6 +71,58 @@ int hb_job_parse(const char *command, const char *text, uint32_t *out)
     }
     *out = (uint32_t)v;
     return 0;
+}
+
+int hb_everywhere_scan(const struct hb_command *self, struct hb_everywhere *w,
+                       int argc, char **argv)
+{
+    int rc = hb_command_scan(self, w, argc, argv);
+
+    if (rc <= 0) {
+        return rc < 0 ? HB_EXIT_USAGE : 0;
+    }
+    if (hb_fd_fill_standard(NULL) < 0) {
+        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
+    }
+    return parse_job(self->name, w->job, &w->job_id) < 0 ? HB_EXIT_USAGE : -1;
+}
+
+struct taker {
+    const struct hb_everywhere_ops *ops;
+    void *arg;
+};
+
+static void take_line(void *arg, const char *line)
+{
+    const struct taker *t = arg;
+
+    if (!t->ops->take(t->arg, line)) {
+        fputs(line, stderr);
+    }
+}
+
+int hb_everywhere_look(const struct hb_command *self,
+                       const struct hb_everywhere *w,
+                       const struct hb_everywhere_ops *ops, void *arg)
+{
+    struct taker taker = {ops, arg};
+    struct hb_strv line = HB_STRV_INIT;
+    int status;
+
+    if (!goes_to_others(w)) {
+        ops->here(arg);
+        return 0;
+    }
+    hb_gang_words(self->args, w, &line);
+    hb_strv_push(&line, "--npernode=1");
+    hb_strv_push(&line, "--bind-to=none");
+    hb_strv_take(&line, hb_self_exe());
+    hb_strv_push(&line, self->name);
+    hb_strv_push(&line, "--here");
+    hb_strv_push(&line, "--lines");
+    status = hb_run_hbrun(&line, self->name, take_line, &taker);
+    hb_strv_destroy(&line);
+    return status;
 }
 
 void hb_clean_copy(char *out, size_t size, const char *text)

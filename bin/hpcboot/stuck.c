@@ -11,28 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bin/hpcboot/command.h"
 #include "bin/hpcboot/everywhere.h"
 #include "bin/hpcboot/stuck.h"
-#include "bin/job/verdict.h"
-#include "lib/base/fd.h"
 #include "lib/base/log.h"
-#include "lib/base/str.h"
-
-#define EXIT_NONE 1
-
-struct wanted {
-    struct hb_gang_wanted gang;
-    const char *job;
-    int here, lines;
-};
-#define AT(f) offsetof(struct wanted, f)
 
 static const struct hb_arg args[] = {
-    HB_GANG_ARGS(struct wanted),
-    {"here", NULL, "look at this host alone", AT(here), NULL},
-    {"lines", NULL, "a line for each rank, fields with tabs between",
-     AT(lines), NULL},
+    HB_EVERYWHERE_ARGS,
     {NULL, NULL, NULL, 0, NULL},
 };
 
@@ -43,16 +27,23 @@ static const char *more(void)
            "else as hbrun.\n";
 }
 
-static void take_line(void *arg, const char *line)
+static int take(void *list, const char *line)
 {
     struct hb_stuck_rank r;
 
-    if (hb_stuck_parse(&r, line)) {
-        hb_stuck_add(arg, &r);
-    } else {
-        fputs(line, stderr);
+    if (!hb_stuck_parse(&r, line)) {
+        return 0;
     }
+    hb_stuck_add(list, &r);
+    return 1;
 }
+
+static void look_here(void *list)
+{
+    hb_stuck_look(list);
+}
+
+static const struct hb_everywhere_ops ops = {look_here, take};
 
 static size_t show_lines(const struct hb_stuck_list *l, uint32_t job)
 {
@@ -71,32 +62,22 @@ static size_t show_lines(const struct hb_stuck_list *l, uint32_t job)
 
 static int run(const struct hb_command *self, int argc, char **argv)
 {
-    struct wanted w = {0};
+    struct hb_everywhere w = {0};
     struct hb_stuck_list list = {0};
-    int rc = hb_command_scan(self, &w, argc, argv), status = 0;
-    uint32_t job;
+    int status = hb_everywhere_scan(self, &w, argc, argv);
     size_t n;
 
-    if (rc <= 0) {
-        return rc < 0 ? HB_EXIT_USAGE : 0;
+    if (status >= 0) {
+        return status;
     }
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
-    }
-    if (hb_job_parse(self->name, w.job, &job) < 0) {
-        return HB_EXIT_USAGE;
-    }
-    if (!w.here && hb_wants_everywhere(&w.gang)) {
-        status = hb_look_everywhere(args, &w, self->name, take_line, &list);
-    } else {
-        hb_stuck_look(&list);
-    }
-    n = w.lines ? show_lines(&list, job) : hb_stuck_show(&list, job);
+    status = hb_everywhere_look(self, &w, &ops, &list);
+    n = w.lines ? show_lines(&list, w.job_id) :
+                  hb_stuck_show(&list, w.job_id);
     hb_stuck_destroy(&list);
     if (n == 0 && status == 0 && !w.lines) {
         hb_log(HB_ERROR, "stuck: there is no rank of %s of this user",
                w.job != NULL ? "such a job" : "any job");
-        status = EXIT_NONE;
+        status = HB_EXIT_NONE;
     }
     return status;
 }
@@ -105,7 +86,7 @@ const struct hb_command hb_command_stuck = {
     .name = "stuck",
     .summary = "show which ranks wait for whom",
     .operand = "[JOB]",
-    .operand_at = AT(job),
+    .operand_at = HB_EVERYWHERE_AT(job),
     .args = args,
     .more = more,
     .run = run,

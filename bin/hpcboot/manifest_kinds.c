@@ -128,30 +128,32 @@ static void put_shm(const struct hb_manifest *m, struct hb_str *out, int at)
     line(out, at + 2, "emptyDir: {medium: Memory, sizeLimit: \"%s\"}", m->shm);
 }
 
-/* From "spec:" of a pod template on. */
-static void put_launcher(const struct hb_manifest *m, struct hb_str *out,
-                         int at, const char *name)
+/* A pod template from its "spec:" on, up to the command of its only
+ * container. */
+static void put_pod(const struct hb_manifest *m, struct hb_str *out, int at,
+                    const char *name)
 {
-    static const char *const hbrun[] = {"hbrun", NULL};
-
     line(out, at, "spec:");
     line(out, at + 2, "restartPolicy: Never");
     put_user(m, out, at + 2);
     line(out, at + 2, "containers:");
     line(out, at + 2, "- name: %s", name);
     text(out, at + 4, "image", m->image);
+}
+
+static void put_launcher(const struct hb_manifest *m, struct hb_str *out,
+                         int at, const char *name)
+{
+    static const char *const hbrun[] = {"hbrun", NULL};
+
+    put_pod(m, out, at, name);
     texts(out, at + 4, "command", hbrun, m->words);
 }
 
 static void put_worker(const struct hb_manifest *m, struct hb_str *out,
                        int at, const char *name)
 {
-    line(out, at, "spec:");
-    line(out, at + 2, "restartPolicy: Never");
-    put_user(m, out, at + 2);
-    line(out, at + 2, "containers:");
-    line(out, at + 2, "- name: %s", name);
-    text(out, at + 4, "image", m->image);
+    put_pod(m, out, at, name);
     line(out, at + 4, "command: [\"hpcbootd\", \"serve\"]");
     line(out, at + 4, "readinessProbe:");
     line(out, at + 6, "exec: {command: [\"hpcbootd\", \"health\"]}");
@@ -273,12 +275,7 @@ static void put_jobset_pod(const struct hb_manifest *m, struct hb_str *out,
         "sh", "-c", "if [ \"$JOB_COMPLETION_INDEX\" = 0 ]; then exec hbrun "
         "\"$@\"; fi; exec hpcbootd serve --once", "hbrun", NULL};
 
-    line(out, at, "spec:");
-    line(out, at + 2, "restartPolicy: Never");
-    put_user(m, out, at + 2);
-    line(out, at + 2, "containers:");
-    line(out, at + 2, "- name: node");
-    text(out, at + 4, "image", m->image);
+    put_pod(m, out, at, "node");
     texts(out, at + 4, "command", command, m->words);
     line(out, at + 4, "env:");
     line(out, at + 4, "- {name: HPCBOOT_GANG_SIZE, value: \"%d\"}", m->hosts);

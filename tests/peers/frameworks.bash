@@ -30,51 +30,38 @@ asked() {
 # wheels NAME PACKAGE...: an environment with them; $python is its interpreter.
 # Debian's Python, which pods see.
 wheels() {
-    local name=$1 lock log=$venvs/$1.log
-    asked "$name"
+    asked "$1"
     [ -x /usr/bin/python3 ] || skip '/usr/bin/python3 is not installed'
-    mkdir -p "$venvs"
-    exec {lock}> "$venvs/$name.lock"
-    flock "$lock"
-    [ -e "$venvs/$name/ready" ] || {
-        { /usr/bin/python3 -m venv --clear "$venvs/$name" && timeout -k 5 600 \
-            "$venvs/$name/bin/pip" install --no-cache-dir "${@:2}"; } \
-            > "$log" 2>&1 < /dev/null ||
-            skip "${*:2} cannot be installed by pip: $(tail -n 1 "$log")"
-        touch "$venvs/$name/ready"
-    }
-    exec {lock}>&-
-    python=$venvs/$name/bin/python
+    venv "$1" "${*:2} cannot be installed by pip" \
+        from_wheels 600 /usr/bin/python3 --no-cache-dir "${@:2}"
+    python=$venvs/$1/bin/python
+}
+debian_torch() { # or the test is skipped
+    python=/usr/bin/python3
+    $python -c 'import torch' 2> /dev/null ||
+        skip "Debian's python3-torch is not installed"
 }
 # sources NAME PACKAGE NEEDED...: the same for a package that is built here, with
 # Debian's torch; a word NAME=VALUE is for the build.
 sources() {
-    local name=$1 package=$2 lock log=$venvs/$1.log word needs=() settings=()
-    asked "$name"
-    python=/usr/bin/python3
-    $python -c 'import torch' 2> /dev/null ||
-        skip "Debian's python3-torch is not installed"
+    asked "$1"
+    debian_torch
+    venv "$1" "$2 cannot be built" from_sources "${@:2}"
+    python=$venvs/$1/bin/python
+}
+from_sources() { # NAME PACKAGE NEEDED...
+    local dir=$venvs/$1 word needs=() settings=()
     for word in "${@:3}"; do
         case $word in
             *=*[A-Z0-9]) settings+=("$word") ;;
             *) needs+=("$word") ;;
         esac
     done
-    mkdir -p "$venvs"
-    exec {lock}> "$venvs/$name.lock"
-    flock "$lock"
-    [ -e "$venvs/$name/ready" ] || {
-        { $python -m venv --clear --system-site-packages "$venvs/$name" &&
-            "$venvs/$name/bin/pip" install --no-cache-dir wheel \
-                'setuptools<70' "${needs[@]}" && env "${settings[@]}" \
-            timeout -k 5 1500 "$venvs/$name/bin/pip" install --no-cache-dir \
-                --no-build-isolation --no-deps "$package"; } \
-            > "$log" 2>&1 < /dev/null ||
-            skip "$package cannot be built: $(tail -n 1 "$log")"
-        touch "$venvs/$name/ready"
-    }
-    exec {lock}>&-
-    python=$venvs/$name/bin/python
+    /usr/bin/python3 -m venv --clear --system-site-packages "$dir" &&
+        "$dir/bin/pip" install --no-cache-dir wheel 'setuptools<70' \
+            "${needs[@]}" &&
+        env "${settings[@]}" timeout -k 5 1500 "$dir/bin/pip" install \
+            --no-cache-dir --no-build-isolation --no-deps "$2"
 }
 deepspeed() {
     sources deepspeed deepspeed==0.14.5 DS_BUILD_OPS=0 hjson py-cpuinfo \
@@ -88,9 +75,7 @@ horovod() {
 }
 torch() {
     asked torch
-    python=/usr/bin/python3
-    $python -c 'import torch' 2> /dev/null ||
-        skip "Debian's python3-torch is not installed"
+    debian_torch
 }
 expect=() # what bats' run is to be told of the status
 has=()    # NAME=VALUE of the environment in pod-0

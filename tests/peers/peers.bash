@@ -8,30 +8,36 @@
 load ../common
 venvs=$HB_BUILDDIR/peers
 
-# wheel_env MPI: makes its environment, with mpi4py; where it cannot, skips with
-# a reason. Test files that run at once wait for the one that makes it.
+# venv NAME WHAT MAKE [ARGUMENT...]: the environment $venvs/NAME, made once by
+# MAKE NAME ARGUMENT...; where it cannot be, the test is skipped: WHAT, and why.
+# Test files that run at once wait for the one that makes it.
+venv() {
+    local dir=$venvs/$1 log=$venvs/$1.log lock
+    mkdir -p "$venvs"
+    exec {lock}> "$dir.lock"
+    flock "$lock"
+    [ -e "$dir/ready" ] || {
+        "$3" "$1" "${@:4}" > "$log" 2>&1 < /dev/null ||
+            skip "$2: $(tail -n 1 "$log")"
+        touch "$dir/ready"
+    }
+    exec {lock}>&-
+}
+# from_wheels NAME SECONDS PYTHON PIP_ARGUMENT...
+from_wheels() {
+    "$3" -m venv --clear "$venvs/$1" &&
+        timeout -k 5 "$2" "$venvs/$1/bin/pip" install "${@:4}"
+}
+
+# wheel_env MPI: its environment, with mpi4py.
 wheel_env() {
-    local mpi=$1 packages log lock
-    case $mpi in
-        impi) packages='impi-rt impi-devel' ;;
-        *) packages=$mpi ;;
-    esac
+    local packages=("$1")
+    [ "$1" != impi ] || packages=(impi-rt impi-devel)
     [ "${HB_PEERS:-no}" = yes ] ||
         skip "wheels are not asked for (make check-peers, ./check --peers)"
     need python3
-    log=$venvs/$mpi.log
-    mkdir -p "$venvs"
-    exec {lock}> "$venvs/$mpi.lock"
-    flock "$lock"
-    # shellcheck disable=SC2086  # a list of words
-    [ -e "$venvs/$mpi/ready" ] || {
-        { python3 -m venv --clear "$venvs/$mpi" && timeout -k 5 300 \
-            "$venvs/$mpi/bin/pip" install $packages mpi4py; } \
-            > "$log" 2>&1 < /dev/null ||
-            skip "$packages cannot be installed by pip: $(tail -n 1 "$log")"
-        touch "$venvs/$mpi/ready"
-    }
-    exec {lock}>&-
+    venv "$1" "${packages[*]} cannot be installed by pip" \
+        from_wheels 300 python3 "${packages[@]}" mpi4py
 }
 
 # compile MPI SOURCE: prints the program's path. Files that run at once may make

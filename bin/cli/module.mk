@@ -22,7 +22,8 @@ libhbbin_a_SOURCES += \
     %D%/setters_start.c \
     %D%/sink.c %D%/sink.h \
     %D%/srun.c \
-    %D%/table.c %D%/table.h
+    %D%/table.c %D%/table.h \
+    %D%/variables.c
 
 if HAVE_CAIRO
 pkglib_LTLIBRARIES += hb_cairo.la

@@ -124,6 +124,10 @@ int hb_opt_bool(const char *text);
 /* Rules of what is being set: a segment's, or all segments'. */
 struct hb_strv *hb_opt_rules(struct hb_scan *s);
 const char *hb_scan_getenv(const struct hb_scan *s, const char *name);
+/* variables.c: options as HPCBOOT_*; then, once all is scanned, those that
+ * were set and have no effect. */
+int hb_variables_read(struct hb_scan *s, struct hpcboot_error *err);
+void hb_variables_warn(struct hb_scan *s);
 
 /* The setters, hb_set_<name>, one for each that opts.def mentions. */
 #define HB_SETTER(name)                                             \

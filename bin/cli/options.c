@@ -13,7 +13,6 @@
 
 #include "bin/cli/optdef.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,66 +165,6 @@ static int read_files(struct hb_scan *s, struct hpcboot_error *err)
     return rc;
 }
 
-/* --- variables --------------------------------------------------- */
-
-static void variable_name(const struct hb_optdef *opt,
-                          char name[HB_OPT_NAME_MAX + 8])
-{
-    char key[HB_OPT_NAME_MAX];
-
-    hb_opt_key(opt, key);
-    for (char *p = key; *p; p++) {
-        *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
-    }
-    snprintf(name, HB_OPT_NAME_MAX + 8, "HPCBOOT_%s", key);
-}
-
-/* A list may hold several values, one per line. */
-static int apply_variable(struct hb_scan *s, const struct hb_optdef *opt,
-                          const char *text, struct hpcboot_error *err)
-{
-    int rc = 0;
-
-    if (!(opt->flags & HB_O_MANY)) {
-        return hb_opt_apply_text(s, opt, text, err);
-    }
-    while (rc >= 0 && *text) {
-        size_t n = strcspn(text, "\n");
-        char *one = hb_xstrndup(text, n);
-
-        rc = n ? hb_opt_apply_text(s, opt, one, err) : 0;
-        free(one);
-        text += n + (text[n] == '\n');
-    }
-    return rc;
-}
-
-static int read_variables(struct hb_scan *s, struct hpcboot_error *err)
-{
-    char name[HB_OPT_NAME_MAX + 8];
-    int rc = 0;
-
-    for (size_t i = 0; rc >= 0 && i < hb_opts_n; i++) {
-        const char *value;
-        char *origin;
-
-        if (hb_opts[i].flags & HB_O_CMD) {
-            continue;
-        }
-        variable_name(&hb_opts[i], name);
-        value = hb_scan_getenv(s, name);
-        if (!value || !value[0]) {
-            continue;
-        }
-        origin = hb_xasprintf("variable %s", name);
-        s->origin = s->spelling = origin;
-        rc = apply_variable(s, &hb_opts[i], value, err);
-        s->origin = s->spelling = "";
-        free(origin);
-    }
-    return rc < 0 ? rc : 0;
-}
-
 /* --- putting together -------------------------------------------- */
 
 static void inherit(char **field, const char *common)
@@ -327,7 +266,7 @@ static int read_all(struct hb_scan *s, int argc, char *const *argv,
             return rc;
         }
         hb_foreign_variables(s);
-        rc = read_variables(s, err);
+        rc = hb_variables_read(s, err);
         if (rc < 0) {
             return rc;
         }
@@ -337,6 +276,7 @@ static int read_all(struct hb_scan *s, int argc, char *const *argv,
     if (rc < 0 || s->o->help || s->o->version || s->o->completion) {
         return rc;
     }
+    hb_variables_warn(s);
     return finish(s, err);
 }
 

@@ -345,6 +345,51 @@ static void variables_of_others_never_stop_a_job(void **state)
     parsed_free(&out);
 }
 
+static void a_mistyped_variable_is_told_of(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_TIMEOU=3");
+    set(p, "HPCBOOT_OF_MY_OWN=1");
+    set(p, "HPCBOOT_HOME=/opt");
+    assert_list(&run(p, &out, "hbrun a")->warnings,
+                "the variable HPCBOOT_TIMEOU has no effect; did you mean "
+                "HPCBOOT_TIMEOUT?");
+    parsed_free(&out);
+}
+
+static void what_an_outer_job_sets_is_no_mistake(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_RANK=0");
+    set(p, "HPCBOOT_SIZE=2");
+    set(p, "HPCBOOT_LOCAL_SIZE=2");
+    set(p, "HPCBOOT_NODES=1");
+    set(p, "HPCBOOT_SESSION_DIR=/tmp/x");
+    set(p, "HPCBOOT_SOCKET=/tmp/x/y");
+    assert_int_equal(run(p, &out, "hbrun a")->warnings.n, 0);
+    parsed_free(&out);
+}
+
+static void a_variable_of_the_library_needs_x(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_CHECK=1");
+    assert_list(&run(p, &out, "hbrun a")->warnings,
+                "the variable HPCBOOT_CHECK is read by ranks and does not "
+                "reach them; -x HPCBOOT_CHECK passes it on");
+    parsed_free(&out);
+    assert_int_equal(run(p, &out, "hbrun -x HPCBOOT_CHECK a")->warnings.n, 0);
+    parsed_free(&out);
+    assert_int_equal(run(p, &out, "hbrun -x HPCBOOT_* a")->warnings.n, 0);
+    parsed_free(&out);
+}
+
 int main(void)
 {
 #define IN_PLACE(f) \
@@ -363,6 +408,9 @@ int main(void)
         IN_PLACE(the_mpi_operators_variables_have_an_effect),
         IN_PLACE(hydras_and_intels_variables_have_an_effect),
         IN_PLACE(variables_of_others_never_stop_a_job),
+        IN_PLACE(a_mistyped_variable_is_told_of),
+        IN_PLACE(what_an_outer_job_sets_is_no_mistake),
+        IN_PLACE(a_variable_of_the_library_needs_x),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

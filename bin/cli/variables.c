@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Options as variables HPCBOOT_*, and what else begins so.
+ *
+ * None of these reaches a rank by itself. So a name that is nearly one of an
+ * option is told of, and so is a variable of the library that no -x passes
+ * on: both were set for an effect that they do not have. */
+#include "config.h"
+
+#include "bin/cli/optdef.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+#define PREFIX "HPCBOOT_"
+#define PREFIX_LEN (sizeof PREFIX - 1)
+#define MISTYPED_MIN 5 /* letters; HPCBOOT_HOME may be anybody's */
+
+/* What programs read that is no option, and what ranks are told: an hbrun may
+ * be started by a rank. */
+static const char *const others[] = {
+    "HPCBOOT_COOKIE", "HPCBOOT_ELASTIC", "HPCBOOT_EPOCH",
+    "HPCBOOT_FABRIC_DEVICES", "HPCBOOT_FABRIC_GID_INDEX",
+    "HPCBOOT_FABRIC_TCP", "HPCBOOT_FABRIC_WISH", "HPCBOOT_FD",
+    "HPCBOOT_GANG_KEY", "HPCBOOT_GANG_SIZE", "HPCBOOT_LOCAL_RANK", "HPCBOOT_LOCAL_SIZE",
+    "HPCBOOT_LOST_AFTER", "HPCBOOT_MODULE_DIR", "HPCBOOT_NODE",
+    "HPCBOOT_NODES", "HPCBOOT_PROFILE", "HPCBOOT_RANK", "HPCBOOT_RESTART",
+    "HPCBOOT_SESSION_DIR", "HPCBOOT_SIZE", "HPCBOOT_SOCKET", "HPCBOOT_TASKS",
+    "HPCBOOT_TMPDIR", "HPCBOOT_TOPO_CACHE",
+};
+/* What libhpcboot reads in the ranks. */
+static const char *const of_library[] = {
+    "HPCBOOT_CHECK", "HPCBOOT_COLL_NET", "HPCBOOT_COLL_TUNE",
+    "HPCBOOT_DETERMINISTIC", "HPCBOOT_HEAP_MB", "HPCBOOT_TRANSPORTS",
+};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static void variable_name(const struct hb_optdef *opt,
+                          char name[HB_OPT_NAME_MAX + 8])
+{
+    char key[HB_OPT_NAME_MAX];
+
+    hb_opt_key(opt, key);
+    for (char *p = key; *p; p++) {
+        *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+    }
+    snprintf(name, HB_OPT_NAME_MAX + 8, "HPCBOOT_%s", key);
+}
+
+/* A list may hold several values, one per line. */
+static int apply_variable(struct hb_scan *s, const struct hb_optdef *opt,
+                          const char *text, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    if (!(opt->flags & HB_O_MANY)) {
+        return hb_opt_apply_text(s, opt, text, err);
+    }
+    while (rc >= 0 && *text) {
+        size_t n = strcspn(text, "\n");
+        char *one = hb_xstrndup(text, n);
+
+        rc = n ? hb_opt_apply_text(s, opt, one, err) : 0;
+        free(one);
+        text += n + (text[n] == '\n');
+    }
+    return rc;
+}
+
+int hb_variables_read(struct hb_scan *s, struct hpcboot_error *err)
+{
+    char name[HB_OPT_NAME_MAX + 8];
+    int rc = 0;
+
+    for (size_t i = 0; rc >= 0 && i < hb_opts_n; i++) {
+        const char *value;
+        char *origin;
+
+        if (hb_opts[i].flags & HB_O_CMD) {
+            continue;
+        }
+        variable_name(&hb_opts[i], name);
+        value = hb_scan_getenv(s, name);
+        if (!value || !value[0]) {
+            continue;
+        }
+        origin = hb_xasprintf("variable %s", name);
+        s->origin = s->spelling = origin;
+        rc = apply_variable(s, &hb_opts[i], value, err);
+        s->origin = s->spelling = "";
+        free(origin);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int is_among(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!strcmp(name, list[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Rules are "=NAME", "=PRE*" and "+NAME=VALUE" among others. */
+static int passes_on(const struct hb_strv *rules, const char *name)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        const char *rule = rules->v[i] + 1;
+        size_t n = strcspn(rule, "=*");
+
+        if (!strncmp(rule, name, n) && (rule[n] == '*' || !name[n])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int reaches_ranks(const struct hb_scan *s, const char *name)
+{
+    int all = passes_on(&s->o->env_rules, name) ||
+              passes_on(&s->common.env_rules, name);
+
+    for (uint32_t i = 0; !all && i < s->o->n_apps; i++) {
+        all = passes_on(&s->o->apps[i].env_rules, name);
+    }
+    return all;
+}
+
+/* Where it is no option's: is it nearly one? */
+static void warn_mistyped(struct hb_scan *s, const char *name)
+{
+    char (*known)[HB_OPT_NAME_MAX + 8] = hb_xcalloc(hb_opts_n, sizeof *known);
+    const char **list = hb_xcalloc(hb_opts_n, sizeof *list), *near;
+    size_t n = 0;
+
+    for (size_t i = 0; i < hb_opts_n; i++) {
+        if (!(hb_opts[i].flags & HB_O_CMD)) {
+            variable_name(&hb_opts[i], known[n]);
+            list[n] = known[n] + PREFIX_LEN;
+            n++;
+        }
+    }
+    near = hb_nearest(name + PREFIX_LEN, list, n);
+    if (near && strcmp(near, name + PREFIX_LEN) != 0) {
+        hb_opt_warn(s, "the variable %s has no effect; did you mean " PREFIX
+                    "%s?", name, near);
+    }
+    free(list);
+    free(known);
+}
+
+void hb_variables_warn(struct hb_scan *s)
+{
+    char *const *env = s->src ? s->src->env : NULL;
+
+    for (; env && *env; env++) {
+        char *name;
+
+        if (!hb_starts_with(*env, PREFIX)) {
+            continue;
+        }
+        name = hb_xstrndup(*env, strcspn(*env, "="));
+        if (is_among(name, of_library, COUNT(of_library))) {
+            if (!reaches_ranks(s, name)) {
+                hb_opt_warn(s, "the variable %s is read by ranks and does not "
+                            "reach them; -x %s passes it on", name, name);
+            }
+        } else if (strlen(name) >= PREFIX_LEN + MISTYPED_MIN &&
+                   !is_among(name, others, COUNT(others))) {
+            warn_mistyped(s, name);
+        }
+        free(name);
+    }
+}

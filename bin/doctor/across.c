@@ -106,19 +106,6 @@ static void check_clock(const struct hb_exam_facts *h,
     }
 }
 
-static int has_rdma(const struct hb_fabric *f)
-{
-    struct hb_paths paths;
-    int found = 0;
-
-    hb_fabric_paths(f, &paths, NULL);
-    for (uint32_t i = 0; i < paths.n; i++) {
-        found |= paths.v[i].rdma != NULL;
-    }
-    hb_paths_destroy(&paths);
-    return found;
-}
-
 /* The network that most hosts have rail `k` on; NULL: none that two share. */
 static const char *usual_network(const struct hb_fabric_plan *plan,
                                  uint32_t k, uint32_t *hosts_out)
@@ -192,7 +179,7 @@ static void check_plan(const struct hb_exam_facts *hosts, size_t n,
     }
     check_networks(hosts, plan, out);
     for (size_t i = 0; plan->kind == HB_FABRIC_TCP && i < n; i++) {
-        if (has_rdma(hosts[i].fabric)) {
+        if (hb_fabric_has_rdma(hosts[i].fabric)) {
             add(out, HB_GRADE_DEGRADED, "fabric",
                 "one network must be shared by all, and that is TCP",
                 "mend RDMA on the other hosts, or leave them out; their "

@@ -349,19 +349,6 @@ static void tell(struct job *j, const struct hb_fabric_plan *plan)
     }
 }
 
-static int has_rdma(const struct hb_fabric *f)
-{
-    struct hb_paths paths;
-    int found = 0;
-
-    hb_fabric_paths(f, &paths, NULL);
-    for (uint32_t i = 0; i < paths.n; i++) {
-        found |= paths.v[i].rdma != NULL;
-    }
-    hb_paths_destroy(&paths);
-    return found;
-}
-
 /* Some have RDMA and the job does not use it. */
 static void tell_lost(const struct job *j, const struct hb_fabric_plan *plan,
                       const struct hb_fabric_host *hosts)
@@ -371,7 +358,7 @@ static void tell_lost(const struct job *j, const struct hb_fabric_plan *plan,
         return;
     }
     for (uint32_t i = 0; i < plan->n_hosts; i++) {
-        if (has_rdma(hosts[i].fabric)) {
+        if (hb_fabric_has_rdma(hosts[i].fabric)) {
             hb_log(HB_WARN, "the job runs over TCP although %s has RDMA: not "
                    "all hosts share it; --explain says why, --fabric roce or "
                    "ib makes it an error", hosts[i].name);

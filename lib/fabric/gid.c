@@ -277,6 +277,19 @@ void hb_paths_destroy(struct hb_paths *p)
     memset(p, 0, sizeof *p);
 }
 
+int hb_fabric_has_rdma(const struct hb_fabric *f)
+{
+    struct hb_paths paths;
+    int found = 0;
+
+    hb_fabric_paths(f, &paths, NULL);
+    for (uint32_t i = 0; i < paths.n; i++) {
+        found |= paths.v[i].rdma != NULL;
+    }
+    hb_paths_destroy(&paths);
+    return found;
+}
+
 char *hb_path_text(const struct hb_path *p)
 {
     struct hb_str o = HB_STR_INIT;

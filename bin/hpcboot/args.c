@@ -79,6 +79,17 @@ static int unknown(const struct hb_arg *args, const char *word,
     return rc;
 }
 
+int hb_args_no_such(const char *what, const char *word,
+                    const char *const *names, size_t n, const char *help,
+                    struct hpcboot_error *err)
+{
+    const char *near = hb_nearest(word, names, n);
+
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "there is no %s %s%s%s%s; %s lists "
+                   "them", what, word, near != NULL ? " (did you mean " : "",
+                   near != NULL ? near : "", near != NULL ? "?)" : "", help);
+}
+
 static int is_choice(const struct hb_arg *arg, const char *value)
 {
     size_t i = 0;
@@ -155,8 +166,9 @@ int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
             continue;
         }
         if (dashes(argv[i]) == 0) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: expected an option",
-                           argv[i]);
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %s", argv[i],
+                           operand != NULL ? "one word too many" :
+                                             "expected an option");
         }
         rc = scan_one(args, into, argv, &i, err);
         if (rc < 0) {

@@ -32,4 +32,9 @@ int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
                  struct hpcboot_error *err);
 void hb_args_help(const struct hb_arg *args, FILE *out);
 
+/* ERR_USAGE: "there is no WHAT WORD (did you mean NAME?); HELP lists them". */
+int hb_args_no_such(const char *what, const char *word,
+                    const char *const *names, size_t n, const char *help,
+                    struct hpcboot_error *err);
+
 #endif

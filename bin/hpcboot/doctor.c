@@ -15,7 +15,6 @@
 #include "bin/hpcboot/result.h"
 #include "bin/job/job.h"
 #include "bin/job/verdict.h"
-#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/base/strv.h"
@@ -177,9 +176,6 @@ static int run(const struct hb_command *self, int argc, char **argv)
 
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
-    }
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
     }
     hb_gang_words(args, &w, &line);
     if (w.fabric != NULL) {

@@ -81,9 +81,6 @@ int hb_everywhere_scan(const struct hb_command *self, struct hb_everywhere *w,
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
-    }
     return parse_job(self->name, w->job, &w->job_id) < 0 ? HB_EXIT_USAGE : -1;
 }
 

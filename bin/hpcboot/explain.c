@@ -72,6 +72,21 @@ static int number(const char *option, const char *text, uint64_t most,
     return HPCBOOT_OK;
 }
 
+static int no_collective(const char *word, struct hpcboot_error *err)
+{
+    const char *names[HPCBOOT_COLLS];
+
+    if (word == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "the collective is missing; "
+                       "hpcboot explain --help lists them");
+    }
+    for (int k = 0; k < HPCBOOT_COLLS; k++) {
+        names[k] = hb_coll_name((enum hpcboot_coll)k);
+    }
+    return hb_args_no_such("collective", word, names, HPCBOOT_COLLS,
+                           "hpcboot explain --help", err);
+}
+
 static int read_question(const struct wanted *w, struct question *q,
                          struct hpcboot_error *err)
 {
@@ -85,9 +100,7 @@ static int read_question(const struct wanted *w, struct question *q,
         coll++;
     }
     if (coll == HPCBOOT_COLLS) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s is no collective; hpcboot "
-                       "explain --help lists them",
-                       w->coll != NULL ? w->coll : "nothing");
+        return no_collective(w->coll, err);
     }
     q->coll = coll;
     rc = number("--bytes", w->bytes, UINT64_C(1) << 40, &q->bytes, err);

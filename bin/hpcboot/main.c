@@ -12,7 +12,7 @@
 #include "bin/cli/logsink.h"
 #include "bin/hpcboot/command.h"
 #include "bin/job/verdict.h"
-#include "lib/base/str.h"
+#include "lib/base/fd.h"
 
 const struct hb_command *const hb_commands[] = {
     &hb_command_hostfile,
@@ -79,16 +79,14 @@ static int complete(const char *shell)
 static int unknown(const char *word)
 {
     const char *names[sizeof(hb_commands) / sizeof(hb_commands[0])];
-    const char *near;
+    struct hpcboot_error err;
     size_t n = 0;
 
     for (; hb_commands[n] != NULL; n++) {
         names[n] = hb_commands[n]->name;
     }
-    near = hb_nearest(word, names, n);
-    hb_log(HB_ERROR, "there is no command %s%s%s%s; hpcboot --help lists them",
-           word, near != NULL ? " (did you mean " : "",
-           near != NULL ? near : "", near != NULL ? "?)" : "");
+    hb_args_no_such("command", word, names, n, "hpcboot --help", &err);
+    hb_log(HB_ERROR, "%s", err.text);
     return HB_EXIT_USAGE;
 }
 
@@ -106,6 +104,9 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
 
+    if (hb_fd_fill_standard(NULL) < 0) {
+        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
+    }
     hb_logsink_open("hpcboot", HB_INFO);
     if (argc < 2) {
         help(stderr);

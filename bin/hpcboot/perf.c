@@ -183,9 +183,6 @@ static int run(const struct hb_command *self, int argc, char **argv)
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
-    }
     view.form = w.json ? HB_PERF_JSON : w.csv ? HB_PERF_CSV : HB_PERF_TABLE;
     view.svg = w.svg;
     if (plan_of(&w, &plan, &err) < 0) {

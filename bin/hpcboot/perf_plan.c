@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/hpcboot/args.h"
 #include "bin/hpcboot/perf.h"
 
 #define BYTES_MOST ((size_t)1 << 40)
@@ -92,17 +93,14 @@ static int parse_range(const char *text, struct range *out)
 
 static int unknown(const char *word, struct hpcboot_error *err)
 {
-    const char *names[HB_PERF_KINDS + 1], *near;
+    const char *names[HB_PERF_KINDS + 1];
 
     for (int k = 0; k < HB_PERF_KINDS; k++) {
         names[k] = hb_perf_name(k);
     }
     names[HB_PERF_KINDS] = "all";
-    near = hb_nearest(word, names, HB_PERF_KINDS + 1);
-    return hb_fail(err, HPCBOOT_ERR_USAGE, "there is no collective %s%s%s%s; "
-                   "hpcboot perf --help lists them", word,
-                   near != NULL ? " (did you mean " : "",
-                   near != NULL ? near : "", near != NULL ? "?)" : "");
+    return hb_args_no_such("collective", word, names, HB_PERF_KINDS + 1,
+                           "hpcboot perf --help", err);
 }
 
 /* NAME or NAME:BYTES */

@@ -12,7 +12,6 @@
 #include "bin/hpcboot/gang_args.h"
 #include "bin/job/job.h"
 #include "bin/job/verdict.h"
-#include "lib/base/fd.h"
 #include "lib/base/strv.h"
 
 extern char **environ;
@@ -41,9 +40,6 @@ static int run(const struct hb_command *self, int argc, char **argv)
 
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
-    }
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
     }
     hb_gang_words(args, &w, &line);
     hb_strv_push(&line, "true");

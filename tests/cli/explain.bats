@@ -69,7 +69,7 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     ended_with 2
     run explain allreduse
     ended_with 2
-    says 'allreduse is no collective'
+    says 'no collective allreduse \(did you mean allreduce\?\)'
     run explain bcast -n much
     ended_with 2
     says 'expected a number'

@@ -34,9 +34,9 @@ static const char usage_text[] =
     "       hpcbootd --version | --help\n"
     "See hpcbootd(8).\n";
 
-static int usage(const char *problem)
+static int usage(const char *problem, const char *word)
 {
-    fprintf(stderr, "hpcbootd: %s\n%s", problem, usage_text);
+    fprintf(stderr, "hpcbootd: %s%s\n%s", problem, word, usage_text);
     return EXIT_USAGE;
 }
 
@@ -96,7 +96,7 @@ static int agent_main(int argc, char **argv)
     int counted = argc == 4 && hb_streq(argv[3], "--counted");
 
     if (argc != 3 + served + counted || !hb_streq(argv[1], "--token")) {
-        return usage("agent needs --token TOKEN");
+        return usage("agent needs --token TOKEN", "");
     }
     return run_agent(argv[2], served && agent_served_open(), counted);
 }
@@ -129,7 +129,8 @@ int main(int argc, char **argv)
         i++;
     }
     if (argc < 2 || i == sizeof commands / sizeof *commands) {
-        return usage(argc < 2 ? "a command is missing" : "unknown command");
+        return argc < 2 ? usage("a command is missing", "")
+                        : usage("there is no command ", argv[1]);
     }
     if (hb_fd_fill_standard(NULL) < 0) {
         return EXIT_HOST; /* there may be nowhere to say it */

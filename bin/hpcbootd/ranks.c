@@ -416,9 +416,51 @@ static void tell_of_stale(struct agent *a)
     }
 }
 
-int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
+/* What ranks find on this host: directories, bindings, servers. */
+static int prepare_host(struct agent *a, struct hpcboot_error *err)
+{
+    int rc = agent_session_settle(a, err);
+
+    if (rc == 0) {
+        make_shm_dir(a);
+        rc = agent_bind_plan(a, err);
+    }
+    if (rc == 0) {
+        agent_wiring_plan(a);
+        rc = agent_pm_start(a, err);
+        agent_native_start(a);
+    }
+    return rc;
+}
+
+/* starts[n_apps]. One that cannot be started is told of. */
+static void start_all(struct agent *a, const struct rank_limits *starts)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct hpcboot_error why = {0};
+        struct rank *r = &a->ranks[i];
+
+        agent_beat(a); /* thousands of ranks take longer than a host may */
+        if (rank_start(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
+                       &why) < 0) {
+            tell_descriptors(&why);
+            rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
+        }
+    }
+}
+
+static void expect_contact(struct agent *a)
 {
     static const struct timeval due = {CONTACT_NOTE_MS / 1000, 0};
+
+    if (a->job.family != HB_PM_NONE) {
+        a->contact_timer = evtimer_new(a->base, on_contact_due, a);
+        event_add(a->contact_timer, &due);
+    }
+}
+
+int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
+{
     struct hb_strv pid1 = HB_STRV_INIT;
     struct rank_limits *starts;
     uint32_t n_apps = a->job.map->n_apps;
@@ -432,39 +474,15 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     if ((a->job.flags & HB_JOB_USE_PID1_ENV) && !a->is_local) {
         (void)hb_env_read_pid1(&pid1, NULL);
     }
-    rc = agent_session_settle(a, err);
-    if (rc == 0) {
-        make_shm_dir(a);
-        rc = agent_bind_plan(a, err);
-    }
-    if (rc == 0) {
-        agent_wiring_plan(a);
-    }
-    if (rc == 0) {
-        rc = agent_pm_start(a, err);
-        agent_native_start(a);
-    }
+    rc = prepare_host(a, err);
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
         rc = prepare_app(a, &a->job.apps[i], &pid1, &starts[i], err);
     }
     agent_ports_release(a);
     if (rc == 0) {
         agent_meet_watch(a);
-    }
-    for (uint32_t i = 0; rc == 0 && i < a->n_ranks; i++) {
-        struct hpcboot_error why = {0};
-        struct rank *r = &a->ranks[i];
-
-        agent_beat(a); /* thousands of ranks take longer than a host may */
-        if (rank_start(r, &starts[hb_jobmap_app_of(a->job.map, r->rank)],
-                       &why) < 0) {
-            tell_descriptors(&why);
-            rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
-        }
-    }
-    if (rc == 0 && a->job.family != HB_PM_NONE) {
-        a->contact_timer = evtimer_new(a->base, on_contact_due, a);
-        event_add(a->contact_timer, &due);
+        start_all(a, starts);
+        expect_contact(a);
     }
     for (uint32_t i = 0; i < n_apps; i++) {
         free(starts[i].limits);

@@ -290,16 +290,14 @@ static void tell_oversubscription(struct job *j)
     }
 }
 
-static void go(struct job *j)
+/* What is left of the plan, now that the hosts are known. 1: hosts are asked,
+ * job_begin comes again; negative: the job has failed. */
+static int plan_rest(struct job *j)
 {
     struct hpcboot_error err = {0};
     struct job_tally t;
-    int rc = 0;
+    int rc = j->map == NULL ? job_plan_map(j, &err) : 0;
 
-    hb_progress_done(j->progress);
-    if (j->map == NULL) {
-        rc = job_plan_map(j, &err);
-    }
     if (rc == 0) {
         rc = job_carry_check(j, &err);
     }
@@ -312,13 +310,22 @@ static void go(struct job *j)
         job_tally(j, &t);
         job_fail(j, t.lost > 0 ? HB_CAUSE_HOST : HB_CAUSE_USAGE, 0, "%s",
                  err.text);
-        return;
+        return rc;
     }
     rc = job_meeting_ask(j, &err);
     if (rc < 0) {
         job_fail(j, HB_CAUSE_USAGE, 0, "%s", err.text);
     }
-    if (rc != 0) {
+    return rc;
+}
+
+static void go(struct job *j)
+{
+    struct hpcboot_error err = {0};
+    int rc;
+
+    hb_progress_done(j->progress);
+    if (plan_rest(j) != 0) {
         return;
     }
     choose_window(j);

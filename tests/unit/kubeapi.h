@@ -133,4 +133,19 @@ static inline char *pod_env(const char *more)
                         "KUBERNETES_SERVICE_PORT=%u %s", server_port, more);
 }
 
+/* For all tests of a program. */
+static inline int server_setup(void **state)
+{
+    (void)state;
+    use_built_modules();
+    return server_start();
+}
+
+static inline int server_teardown(void **state)
+{
+    (void)state;
+    server_stop();
+    return 0;
+}
+
 #endif

@@ -280,24 +280,31 @@ static void no_tree_spawn_means_that_hbrun_starts_all(void **state)
     }
 }
 
+/* words, the name of a file with that text, rest */
+static void parse_with_file(struct parsed *p, const char *words,
+                            const char *text, const char *rest)
+{
+    char path[] = "/tmp/hb-options-XXXXXX", *line;
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(hb_fd_write_all(fd, text, strlen(text), NULL), 0);
+    close(fd);
+    line = hb_xasprintf("%s %s%s", words, path, rest);
+    parse(p, line);
+    unlink(path);
+    free(line);
+}
+
 static void programs_from_a_file(void **state)
 {
     static const char text[] = "# two programs\n"
                                "-n 2 -x A='b c' ./one \"x y\" : z\n"
                                "\n"
                                "-n 1 ./two \\\n  more # not this\n";
-    char path[] = "/tmp/hb-app-XXXXXX";
-    int fd = mkstemp(path);
     struct parsed p;
-    char *line;
 
-    assert_true(fd >= 0);
-    assert_int_equal(hb_fd_write_all(fd, text, sizeof text - 1, NULL), 0);
-    close(fd);
-    line = hb_xasprintf("hbrun --wdir /w --app %s", path);
-    parse(&p, line);
-    unlink(path);
-    free(line);
+    parse_with_file(&p, "hbrun --wdir /w --app", text, "");
     assert_int_equal(p.rc, 0);
     assert_int_equal(p.o->n_apps, 2);
     assert_list(&p.o->apps[0].argv, "./one|x y|:|z");
@@ -310,18 +317,9 @@ static void programs_from_a_file(void **state)
 static void parameters_from_a_file(void **state)
 {
     static const char text[] = "# tuned\nbtl = tcp,self\n-x A=1 -mca pml ob1\n";
-    char path[] = "/tmp/hb-tune-XXXXXX";
-    int fd = mkstemp(path);
     struct parsed p;
-    char *line;
 
-    assert_true(fd >= 0);
-    assert_int_equal(hb_fd_write_all(fd, text, sizeof text - 1, NULL), 0);
-    close(fd);
-    line = hb_xasprintf("hbrun --tune %s a", path);
-    parse(&p, line);
-    unlink(path);
-    free(line);
+    parse_with_file(&p, "hbrun --tune", text, " a");
     assert_int_equal(p.rc, 0);
     assert_list(&p.o->apps[0].env_rules,
                 "+OMPI_MCA_btl=tcp,self|+A=1|+OMPI_MCA_pml=ob1");

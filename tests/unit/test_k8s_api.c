@@ -19,18 +19,6 @@
 static struct hb_k8s_login login;
 static struct hpcboot_error err;
 
-static int group_setup(void **state)
-{
-    use_built_modules();
-    return server_start();
-}
-
-static int group_teardown(void **state)
-{
-    server_stop();
-    return 0;
-}
-
 static void read_login(const char *host)
 {
     char *env = hb_xasprintf("KUBERNETES_SERVICE_HOST=%s", host);
@@ -578,5 +566,5 @@ int main(void)
     if (!server_is_possible()) {
         return 77;
     }
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

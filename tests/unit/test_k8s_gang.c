@@ -16,18 +16,6 @@
 static struct hb_gang gang;
 static struct hpcboot_error err;
 
-static int group_setup(void **state)
-{
-    use_built_modules();
-    return server_start();
-}
-
-static int group_teardown(void **state)
-{
-    server_stop();
-    return 0;
-}
-
 static int setup(void **state)
 {
     memset(&err, 0, sizeof(err));
@@ -558,5 +546,5 @@ int main(void)
     if (!server_is_possible()) {
         return 77;
     }
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

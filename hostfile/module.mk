@@ -96,13 +96,13 @@ tests_unit_test_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_pods_SOURCES = tests/unit/test_gang_pods.c tests/unit/tree.h \
     tests/unit/gang_pod.h
 tests_unit_test_gang_pods_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_gang_pods_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_gang_pods_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_pods_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_pods_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_gang_batch_SOURCES = tests/unit/test_gang_batch.c tests/unit/tree.h \
     tests/unit/gang_pod.h
 tests_unit_test_gang_batch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_gang_batch_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_gang_batch_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_batch_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_batch_DEPENDENCIES = libhb.a libhbbin.a
 if HAVE_KUBERNETES
@@ -112,13 +112,13 @@ TESTS += $(kubernetes_tests)
 tests_unit_test_k8s_api_SOURCES = tests/unit/test_k8s_api.c tests/unit/tree.h \
     tests/unit/gang_pod.h tests/unit/kubeapi.h
 tests_unit_test_k8s_api_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_k8s_api_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_k8s_api_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_api_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_api_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_k8s_gang_SOURCES = tests/unit/test_k8s_gang.c \
     tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
 tests_unit_test_k8s_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_k8s_gang_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_unit_test_k8s_gang_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_gang_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_gang_DEPENDENCIES = libhb.a libhbbin.a
 endif

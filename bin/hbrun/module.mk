@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += hbrun
 hbrun_SOURCES = %D%/main.c
-hbrun_LDFLAGS = $(PROGRAM_LDFLAGS)
+hbrun_LDFLAGS = $(PROGRAM_LINK)
 hbrun_LDADD = $(PROGRAM_LDADD)
 EXTRA_hbrun_DEPENDENCIES = libhb.a libhbbin.a
 

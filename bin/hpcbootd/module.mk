@@ -6,6 +6,6 @@ hpcbootd_SOURCES = %D%/main.c %D%/agent.c %D%/agent.h %D%/order.c %D%/session.c 
     %D%/kv.c %D%/meet.c %D%/tcplinks.c %D%/tcplinks.h %D%/ports.c %D%/recipe.c \
     %D%/native.c
 hpcbootd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
-hpcbootd_LDFLAGS = $(PROGRAM_LDFLAGS)
+hpcbootd_LDFLAGS = $(PROGRAM_LINK)
 hpcbootd_LDADD = $(PROGRAM_LDADD)
 EXTRA_hpcbootd_DEPENDENCIES = libhb.a libhbbin.a

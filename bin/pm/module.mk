@@ -69,7 +69,7 @@ endif
 check_PROGRAMS += tests/peers/pmdrive
 tests_peers_pmdrive_SOURCES = tests/peers/pmdrive.c tests/peers/pmdrive.h \
     tests/peers/pmdrive_node.c
-tests_peers_pmdrive_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_peers_pmdrive_LDFLAGS = $(PROGRAM_LINK)
 tests_peers_pmdrive_LDADD = $(PROGRAM_LDADD)
 EXTRA_tests_peers_pmdrive_DEPENDENCIES = libhb.a libhbbin.a
 TESTS += tests/peers/servers.bats

@@ -34,7 +34,7 @@ EXTRA_DIST += %D%/kubernetes.py %D%/k8slist.c
 if HAVE_KUBERNETES
 EXTRA_PROGRAMS += tests/bench/k8slist
 tests_bench_k8slist_SOURCES = %D%/k8slist.c
-tests_bench_k8slist_LDFLAGS = $(PROGRAM_LDFLAGS)
+tests_bench_k8slist_LDFLAGS = $(PROGRAM_LINK)
 tests_bench_k8slist_LDADD = $(PROGRAM_LDADD)
 EXTRA_tests_bench_k8slist_DEPENDENCIES = libhb.a libhbbin.a
 bench-kubernetes: all tests/bench/k8slist

@@ -18,6 +18,7 @@
 #include <strings.h>
 
 #include "hostfile/hostfile.h"
+#include "hostfile/indexed.h"
 #include "hostfile/source.h"
 #include "lib/base/str.h"
 #include "lib/base/strv.h"
@@ -200,6 +201,24 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
     return rc;
 }
 
+/* Nobody names hosts, and who wrote the pod's template thought otherwise. */
+static void tell_of_nothing(const struct hb_gang_request *req,
+                            struct hb_gang *gang)
+{
+    static const char *const wishes[] = {HB_GANG_SIZE_VARIABLE,
+                                         "HPCBOOT_TASKS"};
+
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        const char *value = hb_source_env(req, wishes[i]);
+
+        if (value != NULL && *value != '\0' && !hb_streq(value, "1")) {
+            hb_gang_note(gang, "%s is set, and no gang was found here that it "
+                         "could be about, so this host is alone; hpcboot "
+                         "hostfile --why says what was looked for", wishes[i]);
+        }
+    }
+}
+
 int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
                    struct hpcboot_error *err)
 {
@@ -216,6 +235,9 @@ int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (rc > 0 && winner >= &sources[N_NAMED]) {
         ask_weaker(req, out, &passed, winner);
+    }
+    if (rc > 0 && winner == &sources[N_SOURCES - 1] && out->n_notes == 0) {
+        tell_of_nothing(req, out);
     }
     if (rc < 0) {
         hb_gang_destroy(out);

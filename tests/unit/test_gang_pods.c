@@ -257,6 +257,16 @@ static void an_indexed_job_without_names_says_so(void **state)
     hb_gang_destroy(&g);
 }
 
+static void a_size_that_no_gang_asks_for_is_told_of(void **state)
+{
+    struct hb_gang g = gather_pod("lws", "HPCBOOT_GANG_SIZE=4");
+
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "HPCBOOT_GANG_SIZE is set, and no gang was found");
+    hb_gang_destroy(&g);
+}
+
 static void a_leader_worker_group_is_found(void **state)
 {
     assert_pod("lws", "LWS_LEADER_ADDRESS=lws-0.lws.hpc LWS_GROUP_SIZE=3 "
@@ -445,6 +455,7 @@ int main(void)
         T(a_jobset_needs_to_be_told_its_size),
         T(an_indexed_job_is_found),
         T(an_indexed_job_without_names_says_so),
+        T(a_size_that_no_gang_asks_for_is_told_of),
         T(a_leader_worker_group_is_found),
         T(a_pytorchjob_is_found),
         T(an_elastic_pytorchjob_is_as_large_as_it_may_be),

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,4 +119,13 @@ void hb_logsink_progress(struct hb_progress *p)
 void hb_logsink_output(struct hb_output *o)
 {
     sink.output = o;
+}
+
+int hb_stdout_written(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return 1;
+    }
+    hb_log(HB_ERROR, "stdout cannot be written");
+    return 0;
 }

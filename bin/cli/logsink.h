@@ -15,5 +15,8 @@ void hb_logsink_progress(struct hb_progress *p); /* NULL: none any more */
 /* While ranks write, records go in order with their output and do not wait
  * for a slow terminal. NULL before the output is destroyed. */
 void hb_logsink_output(struct hb_output *o);
+/* At a program's end: has all been written that was printed to stdout? Where
+ * not, that is said. */
+int hb_stdout_written(void);
 
 #endif

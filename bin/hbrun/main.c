@@ -81,5 +81,5 @@ int main(int argc, char **argv)
         status = hb_job_run(opt, environ);
     }
     hb_options_destroy(opt);
-    return status;
+    return status == 0 && !hb_stdout_written() ? HB_EXIT_OUTPUT : status;
 }

@@ -93,11 +93,7 @@ static int unknown(const char *word)
 /* Output that was cut short is an error of its own. */
 static int finish(int status)
 {
-    if (fflush(stdout) != 0 && status == 0) {
-        hb_log(HB_ERROR, "stdout cannot be written");
-        return HB_EXIT_OUTPUT;
-    }
-    return status;
+    return status == 0 && !hb_stdout_written() ? HB_EXIT_OUTPUT : status;
 }
 
 int main(int argc, char **argv)

@@ -136,13 +136,14 @@ static int place(const struct wanted *w, struct hb_topo_view *v,
                         &v->plan, err);
 }
 
+/* The exit status; *err where it is not 0. */
 static int write_view(const struct wanted *w, const struct hb_topo_view *v,
                       struct hpcboot_error *err)
 {
     struct hb_str text = HB_STR_INIT;
     struct hb_drawing drawing = {0};
     struct hb_buf png;
-    int rc = 0;
+    int status = 0, rc;
 
     hb_buf_init(&png, HB_DRAWING_BYTES_MAX);
     if (hb_streq(w->format, "json")) {
@@ -152,19 +153,20 @@ static int write_view(const struct wanted *w, const struct hb_topo_view *v,
         hb_drawing_svg(&drawing, &text);
     } else if (hb_streq(w->format, "png")) {
         hb_topo_view_draw(v, &drawing);
-        rc = hb_drawing_png(&drawing, &png, err);
+        status = hb_drawing_png(&drawing, &png, err) < 0 ? HB_EXIT_USAGE : 0;
     } else {
         hb_topo_view_text(v, &text);
     }
-    if (rc >= 0 && png.len > 0) {
-        rc = hb_result_write(w->output, (const char *)png.data, png.len, err);
-    } else if (rc >= 0) {
-        rc = hb_result_write(w->output, hb_str_text(&text), text.len, err);
+    if (status == 0) {
+        rc = png.len > 0
+            ? hb_result_write(w->output, (const char *)png.data, png.len, err)
+            : hb_result_write(w->output, hb_str_text(&text), text.len, err);
+        status = rc < 0 ? HB_EXIT_OUTPUT : 0;
     }
     hb_buf_destroy(&png);
     hb_str_destroy(&text);
     hb_drawing_destroy(&drawing);
-    return rc;
+    return status;
 }
 
 static int run(const struct hb_command *self, int argc, char **argv)
@@ -172,7 +174,7 @@ static int run(const struct hb_command *self, int argc, char **argv)
     struct wanted w = {0};
     struct hb_topo_view v = {0};
     struct hpcboot_error err = {0};
-    int rc = hb_command_scan(self, &w, argc, argv);
+    int rc = hb_command_scan(self, &w, argc, argv), status = HB_EXIT_USAGE;
 
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
@@ -193,9 +195,9 @@ static int run(const struct hb_command *self, int argc, char **argv)
         rc = place(&w, &v, &err);
     }
     if (rc >= 0) {
-        rc = write_view(&w, &v, &err);
+        status = write_view(&w, &v, &err);
     }
-    if (rc < 0) {
+    if (status != 0) {
         hb_log(HB_ERROR, "topo: %s", err.text);
     }
     hb_bind_plan_destroy(&v.plan);
@@ -203,7 +205,7 @@ static int run(const struct hb_command *self, int argc, char **argv)
     hb_topo_destroy(v.part);
     hb_fabric_clear(&v.fabric);
     hb_strv_destroy(&v.differences);
-    return rc < 0 ? HB_EXIT_USAGE : 0;
+    return status;
 }
 
 const struct hb_command hb_command_topo = {

@@ -108,6 +108,18 @@ setup() { common_setup; }
     nothing_left
 }
 
+@test "a plan, a help text or a drawing that cannot be written is status 74" {
+    [ -e /dev/full ] || skip 'no /dev/full here'
+    local words hpcboot=$HB_BUILDDIR/hpcboot
+    for words in "$hbrun --help" "$hbrun --dry-run true" "$hpcboot topo" \
+        "$hpcboot --help" "$hpcboot perf barrier -n 1 --time 1ms"; do
+        # shellcheck disable=SC2086  # a list of words
+        run bash -c '"$@" > /dev/full' - timeout -s KILL "$HB_LIMIT" $words
+        ended_with 74
+        says 'stdout'
+    done
+}
+
 @test "a reader that goes away ends the job" {
     run bash -c 'set -o pipefail
         timeout -s KILL "$0" "$@" | head -n 1 > first' "$HB_LIMIT" \

@@ -317,6 +317,7 @@ int hb_mpi_link_inside(struct hb_mpi_link *out, const char *path)
     if (found < 0) {
         return 0;
     }
+    memset(out, 0, sizeof(*out));
     settle(out, HB_MPI_UNKNOWN, families[found]);
     snprintf(out->what, sizeof(out->what), "a client inside it, by its text %s",
              texts[found]);

@@ -122,11 +122,15 @@ static void client_without_mpi_gets_its_family(void **state)
 static void static_mpi_is_found_by_its_text(void **state)
 {
     struct lab *lab = *state;
+    struct hb_family_choice c;
 
     ELF(lab, "prog", .text = "getenv PMI_FD");
     assert_choice(detect(lab, "./prog"), HB_PM_PMI1, HB_MPI_UNKNOWN);
     ELF(lab, "prog", .text = "PMIX_NAMESPACE");
-    assert_choice(detect(lab, "./prog"), HB_PM_PMIX, HB_MPI_UNKNOWN);
+    c = detect(lab, "./prog");
+    assert_choice(c, HB_PM_PMIX, HB_MPI_UNKNOWN);
+    assert_true(hb_ends_with(c.why, "by its text PMIX_NAMESPACE, which is an "
+                             "MPI"));
 }
 
 static void plain_program_needs_none(void **state)

@@ -109,6 +109,8 @@ void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t size);
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);
 int hb_tcp_progress(struct hb_tcp *t);
+/* A message of this peer is what the caller waits for. */
+void hb_tcp_await(struct hb_tcp *t, uint32_t source);
 /* What a sleeper may rely on. */
 enum hb_idle {
     HB_IDLE_NOT,     /* something has come */

@@ -376,8 +376,17 @@ static int look_at_events(struct hb_tcp *t)
     return moved;
 }
 
-/* Who spoke last is who speaks next, mostly: its socket is looked at first,
- * and at the others every few turns. */
+void hb_tcp_await(struct hb_tcp *t, uint32_t source)
+{
+    struct hb_tcp_conn *c = t->out[source];
+
+    if (c != NULL && c->state == HB_TCP_READY && c->by == HB_BY_TCP) {
+        t->hot = c;
+    }
+}
+
+/* Who is awaited, or spoke last, is who speaks next, mostly: its socket is
+ * looked at first, and at the others every few turns. */
 static int look_at_hot(struct hb_tcp *t)
 {
     int rc;

@@ -104,7 +104,7 @@ struct hb_tcp {
     struct hb_xport_req *offers, *takes;
     uint64_t *ahead; /* [size] sent to each, and not known to be received */
     uint64_t *owed;  /* [size] received from each, which is not told yet */
-    struct hb_tcp_conn *hot; /* that spoke last, or NULL */
+    struct hb_tcp_conn *hot; /* is awaited, or spoke last; or NULL */
     unsigned hot_turns;
     int64_t looked_ns;
     unsigned n_unwritten, n_dying, n_broken;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Trees: barrier by dissemination; bcast and reduce over k-nomial trees,
+/* Trees: barrier by doubling; bcast and reduce over k-nomial trees,
  * where the members below one are a row; those of large vectors in segments,
  * over one binary tree or two.
  *
@@ -22,17 +22,33 @@
 /* Receives of a reduction are posted at once where their room is small. */
 #define POST_ALL ((size_t)256 << 10)
 
+/* Of those whose numbers differ from mine in one digit, the one whose digit is
+ * j above mine. */
+static int sibling(const struct hb_group *g, int64_t d, int radix, int j)
+{
+    int digit = (int)(g->me / d % radix);
+    return (int)(g->me + ((digit + j) % radix - digit) * d);
+}
+
+/* Where the members fill all digits, those of a round exchange messages, which
+ * is cheaper than a ring of them: the network acknowledges what came with what
+ * leaves, and a member has half as many partners. */
 void hb_sched_barrier(struct hb_sched *s, const struct hb_group *g, int radix)
 {
     struct hb_at none = {HB_MEM_ROOM, 0};
-    int64_t p = g->size;
+    int64_t p = g->size, full = 1;
+    while (full < p) {
+        full *= radix;
+    }
     for (int64_t d = 1; d < p; d *= radix) {
         for (int j = 1; j < radix && j * d < p; j++) {
-            int from = (int)((g->me - j * d + p) % p);
+            int from = full == p ? sibling(g, d, radix, radix - j)
+                                 : (int)((g->me - j * d + p) % p);
             hb_sched_recv(s, hb_member(g, from), none, 0);
         }
         for (int j = 1; j < radix && j * d < p; j++) {
-            int to = (int)((g->me + j * d) % p);
+            int to = full == p ? sibling(g, d, radix, j)
+                               : (int)((g->me + j * d) % p);
             hb_sched_send(s, hb_member(g, to), none, 0);
         }
         hb_sched_wait(s);

@@ -143,8 +143,13 @@ netem_or_skip() {
 
 @test "kill -9 of random ranks, by UCX" {
     need_ucx
-    run by ucx --on-failure continue -H pod-0:2,pod-1:2,pod-2:2 \
-        "$HB_BUILDDIR/tests/cli/apistorm" 61 2 40
+    # UCX 1.13 aborts now and then when a peer dies that it is about to answer
+    # for the first time: that says nothing of ours.
+    for _ in 1 2 3 4; do
+        run by ucx --on-failure continue -H pod-0:2,pod-1:2,pod-2:2 \
+            "$HB_BUILDDIR/tests/cli/apistorm" 61 2 40
+        [[ $output == *'Assertion `(req->send.wireup.type'* ]] || break
+    done
     ended_with 137
     [ "$(grep -c "^rank [0-9]* has lost 2, " <<< "$output")" -eq 4 ] ||
         { echo "$output"; false; }

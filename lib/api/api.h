@@ -48,7 +48,7 @@ struct api_state {
     _Atomic int phase;
     pthread_mutex_t lock; /* of everything here but coll's own */
     pthread_mutex_t rdzv_lock; /* of the launcher's client, which may wait */
-    int threads;
+    int threads, checks;
     struct hb_rdzv *rdzv;
     struct hb_segment *memory; /* rdzv's */
     int rank, size, node, nodes, local_rank, local_size;
@@ -126,7 +126,17 @@ void hb_api_request_destroy(struct hpcboot_request *r);
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
 
 /* stuck.c: of struct hb_coll_config. */
-void hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what);
+int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
+                 struct hpcboot_error *err);
+
+/* ask.c: of a wait that has grown long; team NULL: it is no team's. An error:
+ * there is no point in it. */
+int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
+               struct hpcboot_error *err);
+/* To those who ask, while the launcher is waited for; 1: somebody may. */
+int hb_api_answer(void);
+/* The team goes, with the error it met: those who ask later are told. */
+void hb_api_ask_keep(const struct hpcboot_team *team);
 
 /* A call that the launcher carries out begins (enum hb_segment_waits) or ends
  * (HB_WAITS_NOT): these may be seen to wait from their beginning on. */

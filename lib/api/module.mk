@@ -2,6 +2,7 @@
 # libhpcboot.so: the public functions, and of libhb.a what they use.
 lib_LTLIBRARIES += libhpcboot.la
 libhpcboot_la_SOURCES = %D%/api.h \
+    %D%/ask.c \
     %D%/coll.c \
     %D%/device.c \
     %D%/event.c \

@@ -40,11 +40,13 @@ static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
                          (struct hb_xport_req **)req_out, err);
 }
 
-static int net_test(void *team_ctx, void *req, struct hpcboot_error *err)
+static int net_test(void *team_ctx, void *req, size_t *got_out,
+                    struct hpcboot_error *err)
 {
-    struct hb_xport_info info;
+    struct hb_xport_info info = {.size = *got_out};
     int rc = hb_xport_test(hb_api.xport, req, &info, err);
 
+    *got_out = info.size;
     return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(info.source, err)
                                        : rc;
 }

@@ -62,7 +62,10 @@ static int net_progress(void *ctx)
 
 static int work(void)
 {
-    return hb_coll_progress_if_any(hb_api.engine);
+    int answers = hb_api_answer();
+    int moved = hb_coll_progress_if_any(hb_api.engine);
+
+    return moved < 0 && answers ? 0 : moved;
 }
 
 static void net_idle(void *ctx, int64_t ns)
@@ -174,7 +177,8 @@ static int open_engines(struct hpcboot_error *err)
     config.node_rank = s->local_rank;
     config.node_size = s->local_size;
     config.threads = s->threads;
-    config.check = flag("HPCBOOT_CHECK");
+    s->checks = flag("HPCBOOT_CHECK");
+    config.check = s->checks != 0;
     config.alive = hb_api_alive;
     config.stuck = hb_api_stuck;
     config.progress = net_progress;

@@ -56,14 +56,15 @@ void hb_api_shows(uint32_t kind)
     atomic_store(&w->kind, kind);
 }
 
-void hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what)
+int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
+                 struct hpcboot_error *err)
 {
     struct hb_segment_wait *w = mine();
     uint32_t kind;
 
     if (what == NULL) {
         atomic_store(&w->kind, HB_WAITS_NOT);
-        return;
+        return 0;
     }
     if (team != NULL) {
         kind = HB_WAITS_COLL + (uint32_t)what->coll;
@@ -73,4 +74,5 @@ void hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what)
     }
     atomic_store(&w->since_ns, what->since_ns);
     atomic_store(&w->kind, kind);
+    return hb_api_ask(team, what, err);
 }

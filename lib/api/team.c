@@ -507,6 +507,7 @@ int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
         *at = team->next;
     }
     pthread_mutex_unlock(&hb_api.lock);
+    hb_api_ask_keep(team);
     team_free(team);
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 
+#define ROOT_BITS 511u /* of a call's sign, from 15 on */
 #define BIT(c) (1u << HPCBOOT_COLL_##c)
 enum {
     ROOTED = BIT(BCAST) | BIT(SCATTER) | BIT(SCATTERV) | BIT(GATHER) |
@@ -404,19 +405,43 @@ bool hb_call_is_loose(enum hpcboot_coll coll)
     return in(coll, LOOSE);
 }
 
+bool hb_call_is_rooted(enum hpcboot_coll coll)
+{
+    return in(coll, ROOTED);
+}
+
+bool hb_call_has_row(enum hpcboot_coll coll)
+{
+    return in(coll, RECV_ROWS & ~LOOSE);
+}
+
 uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
 {
     bool reduces = in(a->coll, REDUCES), rooted = in(a->coll, ROOTED);
     uint64_t o = !reduces ? 0 : a->op >= HPCBOOT_OP_USER ? 31 : a->op & 31;
     uint64_t type = a->coll == HPCBOOT_COLL_BARRIER ? 0 : a->type & 31;
     return (uint64_t)a->coll | type << 5 | o << 10 |
-           (uint64_t)(rooted ? a->root & 511 : 0) << 15;
+           (uint64_t)(rooted ? a->root : 0) << 15;
 }
 
-static void sign(struct hb_op *op, const struct hpcboot_coll_args *a)
+/* Of a row that is alike at all ranks, into the bits of the root. */
+static uint64_t row_sign(const size_t *row, int n)
 {
-    op->sign = hb_call_sign(a);
-    op->loose = in(a->coll, LOOSE);
+    uint64_t h = 0;
+    for (int j = 0; j < n; j++) {
+        h = (h + row[j] + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (h >> 32 & ROOT_BITS) << 15;
+}
+
+static void sign(const struct hb_coll_team *t, struct hb_op *op,
+                 const struct hpcboot_coll_args *a)
+{
+    op->sign = hb_call_sign(a) & ((1u << HB_SIGN_BITS) - 1);
+    if (hb_call_has_row(a->coll)) {
+        op->sign |= row_sign(a->recv_counts, t->size);
+    }
+    op->loose = op->tells = in(a->coll, LOOSE);
     op->word = op->loose ? 0 : op->total;
 }
 
@@ -426,7 +451,7 @@ static void reset(struct hb_op *op, const struct hpcboot_coll_args *a)
     op->type = a->type;
     op->op = a->op;
     op->root = a->root;
-    op->getting = op->tiny = op->own_placed = op->checking = false;
+    op->getting = op->tiny = op->own_placed = false;
     op->k = op->rounds = 0;
     op->area = 0;
     op->send = a->send;
@@ -498,9 +523,9 @@ static void keep(const struct hb_coll_team *t, struct hb_op *op,
                  const struct hpcboot_coll_args *a)
 {
     struct hb_again *g = &op->again;
-    g->kept = t->nodes == 1 && !op->checking && op->rows == NULL &&
-              op->scratch == NULL && a->op < HPCBOOT_OP_USER &&
-              !in(a->coll, LOOSE) && !op->own_placed;
+    g->kept = t->nodes == 1 && op->rows == NULL && op->scratch == NULL &&
+              a->op < HPCBOOT_OP_USER && !in(a->coll, LOOSE) &&
+              !op->own_placed;
     if (g->kept) {
         struct extent x = extent_of(t, a);
         g->count = a->count;
@@ -534,7 +559,7 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
     op->total = total_of(t, op);
     op->spills = t->nodes == 1 && spills(t, a);
     op->choice = hb_model_choose(t->engine->model, op->coll, t->p, op->bytes);
-    sign(op, a);
+    sign(t, op, a);
     if (rc == HPCBOOT_OK && t->nodes > 1) {
         rc = hb_net_setup(t, op, err);
     } else if (rc == HPCBOOT_OK && in(a->coll, REDUCES)) {
@@ -547,7 +572,6 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
     if (rc == HPCBOOT_OK && t->nodes == 1) {
         hb_plan_heap(t, op);
     }
-    op->checking = t->engine->config.check && t->nodes == 1;
     op->again.kept = false;
     if (rc == HPCBOOT_OK) {
         keep(t, op, a);

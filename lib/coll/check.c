@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* HPCBOOT_CHECK: do all ranks of a team make the same call? On one node ranks
- * compare what stands beside the flags of the first round (shm.c). Between
- * nodes an allgather goes before each call, which is itself always the same:
- * so it is sound whatever follows it. It is a request like any other, runs in
- * its turn, and fails the team where calls differ. Here are both the request
- * and the sentence. */
+/* Do all ranks of a team make the same call? With HPCBOOT_CHECK an alltoall
+ * goes before each, which is itself always the same: so it is sound whatever
+ * follows it. In it each rank tells every other what it is about to call, how
+ * many bytes it has for that one, and how many it expects of it. It is a
+ * request like any other, runs in its turn, and fails the team where calls
+ * differ. Without it the engines find what they come across. Here are the
+ * request, and the sentences of both. */
 
 #include "config.h"
 
@@ -17,20 +18,27 @@
 
 #include "lib/base/error.h"
 
+/* What a rank tells another; to, from: bytes, of the v-kinds. */
 struct side {
-    uint64_t sign, bytes;
+    uint64_t sign, bytes, to, from;
 };
 
 static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
 {
     int op = (int)(sign >> 10 & 31);
-    bool folds = hb_call_folds((enum hpcboot_coll)(sign & 31));
+    enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
+    int n = snprintf(out, size, "%s of %llu bytes (type %s", hb_coll_name(coll),
+                     (unsigned long long)bytes,
+                     hb_coll_type_name(sign >> 5 & 31));
 
-    snprintf(out, size, "%s of %llu bytes (type %s, %s%s%sroot %d)",
-             hb_coll_name(sign & 31), (unsigned long long)bytes,
-             hb_coll_type_name(sign >> 5 & 31), folds ? "op " : "",
-             folds ? hb_coll_op_name(op == 31 ? HPCBOOT_OP_USER : op) : "",
-             folds ? ", " : "", (int)(sign >> 15 & 511));
+    if (hb_call_folds(coll)) {
+        n += snprintf(out + n, size - (size_t)n, ", op %s",
+                      hb_coll_op_name(op == 31 ? HPCBOOT_OP_USER : op));
+    }
+    snprintf(out + n, size - (size_t)n,
+             hb_call_is_rooted(coll) ? ", root %d)"
+             : hb_call_has_row(coll) ? ", counts with checksum %d)" : ")",
+             (int)(sign >> 15));
 }
 
 int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
@@ -46,15 +54,40 @@ int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
                    "%s, rank %d %s", rank, ours, other, theirs);
 }
 
+int hb_coll_made_differ(int rank, const struct hb_coll_made *made, int other,
+                        const struct hb_coll_made *his,
+                        struct hpcboot_error *err)
+{
+    return hb_call_differs(rank, made->sign, made->bytes, other, his->sign,
+                           his->bytes, err);
+}
+
+int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
+                      uint64_t expected, struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "%s: the counts differ: rank %d sends %llu bytes to rank "
+                   "%d, which expects %llu", hb_coll_name(coll), from,
+                   (unsigned long long)sent, to,
+                   (unsigned long long)expected);
+}
+
 static int judge(struct hb_coll_req *r, struct hpcboot_error *err)
 {
     const struct hb_coll_team *t = r->team;
-    const struct side *mine = r->sides, *all = mine + 1;
+    const struct side *mine = r->sides, *theirs = mine + t->size;
 
     for (int i = 0; i < t->size; i++) {
-        if (all[i].sign != mine->sign || all[i].bytes != mine->bytes) {
-            return hb_call_differs(t->rank, mine->sign, mine->bytes, i,
-                                   all[i].sign, all[i].bytes, err);
+        const struct side *m = &mine[i], *h = &theirs[i];
+        if (h->sign != m->sign || h->bytes != m->bytes) {
+            return hb_call_differs(t->rank, m->sign, m->bytes, i, h->sign,
+                                   h->bytes, err);
+        }
+        if (i != t->rank && h->to != m->from) {
+            return hb_lengths_differ(r->call, i, h->to, t->rank, m->from, err);
+        }
+        if (i != t->rank && h->from != m->to) {
+            return hb_lengths_differ(r->call, t->rank, m->to, i, h->from, err);
         }
     }
     return HPCBOOT_OK;
@@ -68,7 +101,7 @@ static uint64_t bytes_of(const struct hb_coll_team *t,
     if (a->coll == HPCBOOT_COLL_BARRIER || hb_call_is_loose(a->coll)) {
         return 0;
     }
-    if (a->recv_counts != NULL) { /* the same list at all ranks */
+    if (hb_call_has_row(a->coll)) {
         n = 0;
         for (int i = 0; i < t->size; i++) {
             n += a->recv_counts[i];
@@ -77,23 +110,68 @@ static uint64_t bytes_of(const struct hb_coll_team *t,
     return n * hb_coll_type_size(a->type);
 }
 
+/* What goes to rank j and what comes from it, in elements. */
+static void fill_lengths(const struct hb_coll_team *t,
+                         const struct hpcboot_coll_args *a, int j,
+                         struct side *s)
+{
+    bool in_place = a->send == HPCBOOT_IN_PLACE;
+    switch (a->coll) {
+    case HPCBOOT_COLL_GATHERV:
+        s->to = j == a->root ? a->count : 0;
+        s->from = t->rank == a->root ? a->recv_counts[j] : 0;
+        return;
+    case HPCBOOT_COLL_SCATTERV:
+        s->to = t->rank == a->root ? a->send_counts[j] : 0;
+        s->from = j == a->root ? a->count : 0;
+        return;
+    case HPCBOOT_COLL_ALLTOALLV:
+        s->to = in_place ? a->recv_counts[j] : a->send_counts[j];
+        s->from = a->recv_counts[j];
+        return;
+    case HPCBOOT_COLL_ALLGATHERV:
+        s->to = a->recv_counts[t->rank];
+        s->from = a->recv_counts[j];
+        return;
+    case HPCBOOT_COLL_REDUCE_SCATTER:
+        s->to = a->recv_counts[j];
+        s->from = a->recv_counts[t->rank];
+        return;
+    default:
+        return;
+    }
+}
+
+static void fill_sides(const struct hb_coll_req *r, struct side *sides)
+{
+    uint64_t e = hb_coll_type_size(r->args.type);
+
+    for (int j = 0; j < r->team->size; j++) {
+        struct side *s = &sides[j];
+        s->sign = hb_call_sign(&r->args);
+        s->bytes = bytes_of(r->team, &r->args);
+        fill_lengths(r->team, &r->args, j, s);
+        s->to *= e;
+        s->from *= e;
+    }
+}
+
 int hb_check_make(const struct hb_coll_req *r, struct hb_coll_req **out,
                   struct hpcboot_error *err)
 {
-    size_t n = (size_t)r->team->size + 1;
-    struct side *sides = calloc(n, sizeof *sides);
+    size_t n = (size_t)r->team->size;
+    struct side *sides = calloc(2 * n, sizeof *sides);
     struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
     int rc;
 
     if (sides == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory to compare calls");
     }
-    sides->sign = hb_call_sign(&r->args);
-    sides->bytes = bytes_of(r->team, &r->args);
-    a.coll = HPCBOOT_COLL_ALLGATHER;
+    fill_sides(r, sides);
+    a.coll = HPCBOOT_COLL_ALLTOALL;
     a.type = HPCBOOT_BYTE;
     a.send = sides;
-    a.recv = sides + 1;
+    a.recv = sides + n;
     a.count = sizeof *sides;
     a.timeout_ms = r->args.timeout_ms;
     rc = hb_coll_init(r->team, &a, NULL, out, err);
@@ -103,5 +181,6 @@ int hb_check_make(const struct hb_coll_req *r, struct hb_coll_req **out,
     }
     (*out)->judge = judge;
     (*out)->sides = sides;
+    (*out)->call = r->args.coll;
     return HPCBOOT_OK;
 }

@@ -92,12 +92,14 @@ struct hb_coll_heap {
     size_t size;
 };
 
-/* A wait that has grown long, for those who look from outside. */
+/* A call of a team that waits. */
 struct hb_coll_stuck {
     int coll;         /* enum hpcboot_coll */
-    int on;           /* rank in the team; -1: somebody on another node */
-    uint64_t calls;   /* collectives that the rank has begun on the team */
-    int64_t since_ns; /* monotonic clock */
+    int on;           /* rank in the team; -1: not known */
+    uint64_t calls;   /* which call of the team it is, from 1 */
+    int64_t since_ns; /* monotonic clock; of a wait that has grown long */
+    bool sends;       /* it has something for `on`, and needs nothing of it */
+    bool polled;      /* the caller gets the call back, under way, in time */
 };
 
 struct hb_coll_config {
@@ -121,8 +123,10 @@ struct hb_coll_config {
     void (*idle)(void *ctx, int64_t ns);
     /* Told while a wait is long, and once when it is over (what NULL).
      * team_ctx NULL: it waits for something that is no team's, and of *what
-     * since_ns alone counts. NULL: nobody is to know. */
-    void (*stuck)(void *ctx, void *team_ctx, const struct hb_coll_stuck *what);
+     * since_ns alone counts. An error ends the wait, and the team. NULL:
+     * nobody is to know. */
+    int (*stuck)(void *ctx, void *team_ctx, const struct hb_coll_stuck *what,
+                 struct hpcboot_error *err);
     void *ctx;
     /* How collectives between nodes are to be made, the same at all ranks:
      * "flat" or "nodes", "leaders=N", COLLECTIVE=ALGORITHM[:RADIX or
@@ -139,14 +143,17 @@ void hb_coll_destroy(struct hb_coll_engine *engine); /* after its teams */
 /* Messages between ranks of a team, used where a team spans nodes. Ordered
  * between two ranks for equal tags. Requests are the transport's: test
  * returns 1 done (the request is gone), 0 not yet, < 0 failed (it is gone as
- * well). A buffer stays untouched until its request is done. `tag` is unique
+ * well); *got_out is the size of a message that was received, also of one
+ * that did not fit (ERR_LIMIT). A buffer stays untouched until its request is
+ * done. `tag` is unique
  * per team, collective and step. cancel gives a request up. */
 struct hb_coll_net {
     int (*send)(void *team_ctx, int to, uint64_t tag, const void *bytes,
                 size_t size, void **req_out, struct hpcboot_error *err);
     int (*recv)(void *team_ctx, int from, uint64_t tag, void *bytes,
                 size_t size, void **req_out, struct hpcboot_error *err);
-    int (*test)(void *team_ctx, void *req, struct hpcboot_error *err);
+    int (*test)(void *team_ctx, void *req, size_t *got_out,
+                struct hpcboot_error *err);
     void (*cancel)(void *team_ctx, void *req);
 };
 
@@ -190,6 +197,25 @@ void hb_coll_team_set(struct hb_coll_team *team, int64_t timeout_ms,
 /* The first error the team met; 0: it is sound. */
 int hb_coll_team_error(const struct hb_coll_team *team,
                        struct hpcboot_error *err);
+
+/* From within config.stuck alone, which has the engine's lock: the call that
+ * the team is in at this rank (false: in none), how many it has begun, what
+ * tells one of the last of them from others (false: not known any more), and
+ * the end of the team with an error. */
+bool hb_coll_team_waits(const struct hb_coll_team *team,
+                        struct hb_coll_stuck *out);
+uint64_t hb_coll_team_calls(const struct hb_coll_team *team);
+struct hb_coll_made {
+    uint64_t sign, bytes;
+};
+bool hb_coll_team_made(const struct hb_coll_team *team, uint64_t call,
+                       struct hb_coll_made *out);
+void hb_coll_team_break(struct hb_coll_team *team,
+                        const struct hpcboot_error *why);
+/* The sentence about two calls that are not the same; ERR_USAGE. */
+int hb_coll_made_differ(int rank, const struct hb_coll_made *made, int other,
+                        const struct hb_coll_made *his,
+                        struct hpcboot_error *err);
 
 /* An op of hpcboot_op_create; lib/api looks it up and hands it over. */
 struct hb_coll_user_op {

@@ -174,6 +174,15 @@ static int mismatch(struct hb_coll_team *t, struct hb_op *op,
     return hb_team_fail(t, &why, err);
 }
 
+static int lengths_differ(struct hb_coll_team *t, struct hb_op *op,
+                          struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    const struct hb_lengths *l = &t->lengths;
+    hb_lengths_differ(op->coll, l->from, l->sent, t->rank, l->expected, &why);
+    return hb_team_fail(t, &why, err);
+}
+
 /* A step's answer: 1 done, 0 not yet, < 0 the team has failed. */
 static int step(struct hb_coll_team *t, struct hb_op *op,
                 struct hpcboot_error *err)
@@ -188,8 +197,15 @@ static int step(struct hb_coll_team *t, struct hb_op *op,
     if (rc == HB_AGAIN) {
         return 0;
     }
-    return rc == HB_MISMATCH ? mismatch(t, op, err)
-                             : hb_team_fail(t, &t->step_error, err);
+    return rc == HB_MISMATCH  ? mismatch(t, op, err)
+           : rc == HB_LENGTHS ? lengths_differ(t, op, err)
+                              : hb_team_fail(t, &t->step_error, err);
+}
+
+enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
+                               const struct hb_op *op)
+{
+    return t->first != NULL ? t->first->call : op->coll;
 }
 
 static int late(struct hb_coll_team *t, struct hb_op *op,
@@ -202,7 +218,7 @@ static int late(struct hb_coll_team *t, struct hb_op *op,
     }
     hb_fail(&why, HPCBOOT_ERR_TIMED_OUT,
             "%s on a team of %d: its deadline passed while rank %d waited for "
-            "%s", hb_coll_name(op->coll), t->size, t->rank, whom);
+            "%s", hb_coll_name(hb_team_call(t, op)), t->size, t->rank, whom);
     return hb_team_fail(t, &why, err);
 }
 
@@ -281,12 +297,23 @@ static int64_t deadline_of(const struct hb_coll_team *t, int timeout_ms)
     return ms > 0 ? hb_now_ns() + ms * 1000000 : 0;
 }
 
-static void status_begin(struct hb_coll_team *t, enum hpcboot_coll coll)
+/* One more call is begun. */
+static void count_call(struct hb_coll_team *t, const struct hb_op *op)
 {
-    struct hb_shm_rank *me = &t->ranks[t->me];
     t->calls++;
-    atomic_store_explicit(&me->calls, t->calls, memory_order_relaxed);
-    atomic_store_explicit(&me->coll, (int)coll + 1, memory_order_relaxed);
+    atomic_store_explicit(&t->ranks[t->me].calls, t->calls,
+                          memory_order_relaxed);
+    if (t->nodes > 1) {
+        t->made[t->calls % HB_MADE] =
+            (struct hb_coll_made){op->sign, op->loose ? 0 : op->word};
+    }
+}
+
+static void status_begin(struct hb_coll_team *t, const struct hb_op *op)
+{
+    count_call(t, op);
+    atomic_store_explicit(&t->ranks[t->me].coll, (int)op->coll + 1,
+                          memory_order_relaxed);
 }
 
 static void status_end(struct hb_coll_team *t)
@@ -301,23 +328,21 @@ static int run_waiting(struct hb_coll_team *t, struct hb_op *op,
                        struct hpcboot_error *err)
 {
     struct hb_wait w = {.deadline_ns = op->deadline_ns};
-    for (;;) {
-        int rc = hb_wait_pause(&w, t->engine, t, err);
+    int rc = 0;
+    t->running = op;
+    while (rc == 0) {
+        rc = hb_wait_pause(&w, t->engine, t, err);
         if (rc == HPCBOOT_ERR_TIMED_OUT && t->error.code == 0) {
-            return late(t, op, err);
-        }
-        if (rc != HPCBOOT_OK) {
-            return rc;
+            rc = late(t, op, err);
         }
         uint64_t before = t->round + t->moves;
-        rc = step(t, op, err);
-        if (rc != 0) {
-            return rc < 0 ? rc : HPCBOOT_OK;
-        }
+        rc = rc == HPCBOOT_OK ? step(t, op, err) : rc;
         if (t->round + t->moves != before) {
             w.began_ns = 0; /* another wait, which may be a short one */
         }
     }
+    t->running = NULL;
+    return rc < 0 ? rc : HPCBOOT_OK;
 }
 
 static int run_queued(struct hb_coll_team *t,
@@ -325,11 +350,10 @@ static int run_queued(struct hb_coll_team *t,
                       const struct hb_coll_user_op *user,
                       struct hpcboot_error *err);
 
-/* On one node calls are compared as they meet; between nodes, by a call of
- * their own before each. */
-static bool between_nodes_checked(const struct hb_coll_team *t)
+/* Whether calls are compared, by a call of their own before each. */
+static bool is_checked(const struct hb_coll_team *t)
 {
-    return t->engine->config.check && t->nodes > 1;
+    return t->engine->config.check && t->size > 1;
 }
 
 static struct hb_op *kept_for(struct hb_coll_team *t,
@@ -354,7 +378,7 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     if (t->error.code != 0) {
         return hb_coll_team_error(t, err);
     }
-    if (t->first != NULL || between_nodes_checked(t)) {
+    if (t->first != NULL || is_checked(t)) {
         return run_queued(t, args, user, err);
     }
     struct hb_op *op = kept_for(t, args);
@@ -364,7 +388,7 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
         return rc;
     }
     op->deadline_ns = deadline_of(t, args->timeout_ms);
-    status_begin(t, args->coll);
+    status_begin(t, op);
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
     status_end(t);
@@ -408,6 +432,7 @@ int hb_coll_init(struct hb_coll_team *team,
     r->team = team;
     r->engine = team->engine;
     r->args = *args;
+    r->call = args->coll;
     if (user != NULL) {
         r->user = *user;
     }
@@ -444,13 +469,17 @@ static int start(struct hb_coll_req *r, struct hpcboot_error *err)
     if (t->error.code != 0) {
         return hb_coll_team_error(t, err);
     }
-    int rc = r->judge == NULL && between_nodes_checked(t)
+    int rc = r->judge == NULL && is_checked(t)
                  ? start_check(r, err) : HPCBOOT_OK;
     if (rc == HPCBOOT_OK) {
         rc = hb_op_setup(t, &r->op, &r->args, &r->user, err);
     }
     if (rc != HPCBOOT_OK) {
         return rc;
+    }
+    r->number = t->calls + 1;
+    if (r->judge == NULL) {
+        count_call(t, &r->op);
     }
     r->op.deadline_ns = deadline_of(t, r->args.timeout_ms);
     r->under_way = true;
@@ -494,7 +523,8 @@ static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
 {
     struct hb_coll_team *t = r->team;
     struct hb_wait w = {.deadline_ns = deadline_ns == HB_NEVER ? 0
-                                                               : deadline_ns};
+                                                               : deadline_ns,
+                        .polled = deadline_ns != 0 && deadline_ns != HB_NEVER};
     if (r->under_way) {
         hb_engine_progress(t->engine);
     }

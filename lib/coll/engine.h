@@ -14,10 +14,12 @@ struct hb_coll_req {
     struct hpcboot_coll_args args;
     struct hb_coll_user_op user;
     struct hb_op op;
+    enum hpcboot_coll call; /* as the user knows it: what a check is for */
+    uint64_t number;        /* of that call, on the team */
     bool under_way;
     bool orphan; /* destroyed while under way */
     int result;
-    /* check.c: what has been gathered of the call that follows is looked at;
+    /* check.c: what the others have said of the call that follows is looked at;
      * an error is the team's. */
     int (*judge)(struct hb_coll_req *r, struct hpcboot_error *err);
     void *sides; /* owned */

@@ -49,7 +49,8 @@
 
 enum {
     HB_AGAIN = 1,  /* of a step: a peer has not come yet */
-    HB_MISMATCH = 2 /* t->want has made another call */
+    HB_MISMATCH = 2, /* t->want has made another call */
+    HB_LENGTHS = 3   /* t->want sends another number of bytes: t->lengths */
 };
 #define HB_SIGN_BITS 24
 enum { HB_ALL = -1, HB_NONE = -2, HB_BELOW = -3 }; /* or a local rank */
@@ -134,7 +135,7 @@ struct hb_op {
      * is the same. The rest is the length, or what the plan tells. */
     uint64_t sign, word;
     bool loose;           /* lengths may differ between ranks */
-    bool checking;        /* a round of its own to compare, before the rest */
+    bool tells;           /* who sends says how much, in the first round */
     uint64_t k, rounds;
     size_t esize;         /* bytes that are never cut */
     size_t bytes;         /* of the vector, or of one block */
@@ -167,6 +168,9 @@ struct hb_op {
 
 /* Blocking calls of a team whose plans are kept, by the kind of collective. */
 #define HB_KEPT 8
+
+/* Calls that a rank remembers, for peers that are behind. */
+#define HB_MADE 16
 
 struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
     uint64_t round;
@@ -201,6 +205,10 @@ struct hb_coll_team {
     struct hb_nearness near;
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
+    struct hb_lengths {       /* of a step that has found they differ */
+        int from;             /* rank in the team */
+        uint64_t sent, expected;
+    } lengths;
     uint64_t moves;           /* how often a call between nodes went on */
     const void **src;         /* [size] for folds */
     char *fold_room;          /* for ops of the user; made when needed */
@@ -214,6 +222,8 @@ struct hb_coll_team {
     bool deterministic;
     uint64_t calls;           /* begun: the same at all ranks */
     uint64_t net_calls;       /* of a team that spans nodes; as above */
+    struct hb_coll_made made[HB_MADE]; /* the last of a team that does */
+    const struct hb_op *running; /* a blocking call that waits */
     struct hb_net_team *net_team; /* net.h; made by its first call */
     uint32_t changes_seen;
     struct hpcboot_error error; /* code 0: sound */
@@ -281,6 +291,7 @@ static inline void hb_get(const struct hb_op *op, char *to, const char *from,
 struct hb_wait {
     int64_t began_ns, deadline_ns;
     unsigned turns;
+    bool polled; /* struct hb_coll_stuck */
 };
 int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
                   struct hb_coll_team *t, struct hpcboot_error *err);
@@ -294,10 +305,12 @@ int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
                  struct hpcboot_error *err);
 
 /* args.c */
-/* HB_SIGN_BITS that tell one call from another, and bytes where all ranks
- * have the same. */
+/* Tells one call from another, but for bytes; as its low HB_SIGN_BITS do,
+ * nearly. */
 uint64_t hb_call_sign(const struct hpcboot_coll_args *a);
 bool hb_call_is_loose(enum hpcboot_coll coll);
+bool hb_call_is_rooted(enum hpcboot_coll coll);
+bool hb_call_has_row(enum hpcboot_coll coll); /* of counts, alike at all */
 bool hb_call_folds(enum hpcboot_coll coll); /* takes an op */
 int hb_args_check(const struct hb_coll_team *t,
                   const struct hpcboot_coll_args *a,
@@ -318,6 +331,9 @@ void hb_plan_move(struct hb_coll_team *t, struct hb_op *op);
 int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
                    struct hpcboot_error *err);
 extern const struct hb_plan hb_plan_allgather;
+/* In the first round of a call that tells lengths: whether what peers send is
+ * what this rank expects; t->lengths. */
+bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op);
 /* Asks first, where it may pay, whether the buffers are in the heap. */
 void hb_plan_heap(struct hb_coll_team *t, struct hb_op *op);
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
@@ -380,15 +396,24 @@ uint64_t hb_rounds_for(size_t bytes, size_t piece);
 int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                  struct hpcboot_error *err);
 void hb_net_clear(void *net); /* gives up what is under way */
+/* The rank of the team whose message, or whose receiving, is waited for
+ * longest; -1: nobody's. */
+int hb_net_waits_for(const void *net, bool *sends_out);
 void hb_net_team_destroy(struct hb_coll_team *t);
 
-/* check.c: the sentence about two calls that are not the same; ERR_USAGE. */
+/* check.c: the sentences about calls that are not the same; ERR_USAGE. */
 int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
                     uint64_t his_sign, uint64_t his_bytes,
                     struct hpcboot_error *err);
 
+int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
+                      uint64_t expected, struct hpcboot_error *err);
+
 /* engine.c */
 int hb_engine_progress(struct hb_coll_engine *e);
+/* What the user calls it that *op is a part of. */
+enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
+                               const struct hb_op *op);
 
 /* Whether there may be messages to look after while waiting. */
 static inline bool hb_engine_has_messages(const struct hb_coll_engine *e)

@@ -24,6 +24,7 @@
 
 #define TAG_STREAM_BITS 4
 #define TAG_KIND_BITS 8
+#define TAG_KINDS ((1u << TAG_KIND_BITS) - 1)
 /* So often all messages under way are looked at. */
 #define LOOK_AT_ALL 64
 /* Room that a team keeps between calls. */
@@ -72,19 +73,29 @@ static int message(struct hb_coll_team *t, struct hb_net_op *n,
     return rc;
 }
 
-/* One of those under way: 1 done, 0 not yet, < 0 failed. */
-static int look(struct hb_coll_team *t, struct hb_net_sent *m)
+/* One of those under way: 1 done, 0 not yet, < 0 failed. A message of another
+ * length than expected is that of a call with other counts. */
+static int look(struct hb_coll_team *t, struct hb_net_op *n,
+                struct hb_net_sent *m)
 {
-    int done = m->req == NULL ? 1 : t->net->test(t->ctx, m->req,
+    const struct hb_step *s = &n->sched->steps[m->step];
+    size_t got = s->bytes;
+    int done = m->req == NULL ? 1 : t->net->test(t->ctx, m->req, &got,
                                                  &t->step_error);
     m->req = done == 0 ? m->req : NULL;
+    if (s->kind == HB_STEP_RECV && got != s->bytes &&
+        (done > 0 || done == HPCBOOT_ERR_LIMIT)) {
+        return hb_lengths_differ((n->tag >> TAG_STREAM_BITS) & TAG_KINDS,
+                                 s->peer, got, t->rank, s->bytes,
+                                 &t->step_error);
+    }
     return done;
 }
 
 static int look_at_all(struct hb_coll_team *t, struct hb_net_op *n)
 {
     for (int i = n->first; i < n->end; i++) {
-        int done = look(t, &n->sent[i]);
+        int done = look(t, n, &n->sent[i]);
         if (done < 0) {
             return done;
         }
@@ -96,7 +107,7 @@ static int look_at_all(struct hb_coll_team *t, struct hb_net_op *n)
 static int await(struct hb_coll_team *t, struct hb_net_op *n, int after)
 {
     while (n->first < n->end && n->sent[n->first].step < after) {
-        int done = look(t, &n->sent[n->first]);
+        int done = look(t, n, &n->sent[n->first]);
         if (done < 0) {
             return done;
         }
@@ -184,6 +195,19 @@ static int take(struct hb_coll_team *t, struct hb_op *op, struct hb_net_op *n)
         break;
     }
     return HPCBOOT_OK;
+}
+
+int hb_net_waits_for(const void *net, bool *sends_out)
+{
+    const struct hb_net_op *n = net;
+    for (int i = n->first; i < n->end; i++) {
+        if (n->sent[i].req != NULL) {
+            const struct hb_step *s = &n->sched->steps[n->sent[i].step];
+            *sends_out = s->kind == HB_STEP_SEND;
+            return s->peer;
+        }
+    }
+    return -1;
 }
 
 static int net_step(struct hb_coll_team *t, struct hb_op *op)

@@ -92,7 +92,7 @@ static int begin(struct hb_coll_team *t, struct hb_op *op,
     l->recv = n->base[s->to.mem] + s->to.off;
     l->bytes = l->total = s->bytes;
     l->k = l->rounds = 0;
-    l->getting = l->tiny = l->checking = false;
+    l->getting = l->tiny = l->tells = false;
     l->loose = l->coll == HPCBOOT_COLL_GATHERV ||
                l->coll == HPCBOOT_COLL_SCATTERV;
     l->word = l->loose ? 0 : s->bytes;

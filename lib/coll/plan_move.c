@@ -7,7 +7,10 @@
  * Blocks are cut into pieces, one per round. Where blocks differ and not all
  * ranks know how long they are (the v-kinds but allgatherv), the first round
  * carries the number of rounds in the cell's word, beside the first pieces:
- * the root's for gatherv and scatterv, the largest of all for alltoallv.
+ * the root's for gatherv and scatterv, the largest of all for alltoallv. It
+ * also tells how long each block is that is sent, so that who expects another
+ * length finds out: gatherv in the word, else in the line of the flag or, for
+ * many ranks, behind the pieces.
  *
  * In place: a piece is put before anything of its round is got, so a block
  * that is overwritten has been copied out. */
@@ -45,6 +48,56 @@ void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
         op->piece = op->stride / unit * unit;
     }
     op->area = (op->stride * n + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1);
+}
+
+/* Where rank j tells, in the round whose cell is given, how long its blocks
+ * are, in the order of hb_place. */
+static char *told_by(struct hb_coll_team *t, const struct hb_op *op, int j,
+                     uint64_t round)
+{
+    size_t n = (size_t)t->p - 1;
+    return n * sizeof(uint64_t) <= HB_SHM_INLINE
+               ? (char *)hb_shm_cell(t, j, round)->bytes
+               : hb_shm_ring(t, j, op->at) + n * op->stride;
+}
+
+static void tell(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    uint64_t bytes = hb_send_len(op, j);
+    if (op->tells && op->k == 0) {
+        memcpy(told_by(t, op, t->me, t->round + 1) +
+                   hb_place(t, t->me, j) * sizeof bytes, &bytes, sizeof bytes);
+    }
+}
+
+static uint64_t told(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    uint64_t bytes;
+    if (op->coll == HPCBOOT_COLL_GATHERV) {
+        return hb_word_of(t, j);
+    }
+    memcpy(&bytes, told_by(t, op, j, t->round) +
+                       hb_place(t, j, t->me) * sizeof bytes, sizeof bytes);
+    return bytes;
+}
+
+bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool gathers = op->coll == HPCBOOT_COLL_GATHERV;
+    bool all = op->from == HB_ALL;
+    for (int j = 0; j < t->p; j++) {
+        if (j == t->me || (!all && j != op->from) ||
+            (gathers && t->me != op->root)) {
+            continue;
+        }
+        uint64_t sent = told(t, op, j), expected = hb_recv_len(op, j);
+        if (sent != expected) {
+            t->want = j;
+            t->lengths = (struct hb_lengths){t->local[j], sent, expected};
+            return false;
+        }
+    }
+    return true;
 }
 
 /* barrier */
@@ -98,6 +151,7 @@ static int gather_put(struct hb_coll_team *t, struct hb_op *op)
         op->word = op->rounds;
         return HB_ALL;
     }
+    op->word = tells ? op->bytes : op->word;
     op->from = tells ? op->root : HB_NONE;
     hb_put(t, hb_mine(t, op), op->send + op->k * op->piece,
          hb_piece(op->bytes, op->piece, op->k));
@@ -141,6 +195,7 @@ static int scatter_put(struct hb_coll_team *t, struct hb_op *op)
         if (j != t->me) {
             hb_put(t, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
                  hb_send_at(op, j) + at, bytes);
+            tell(t, op, j);
         }
     }
     return HB_ALL;
@@ -206,6 +261,7 @@ static int alltoall_put(struct hb_coll_team *t, struct hb_op *op)
         hb_put(t, mine + hb_place(t, t->me, j) * op->stride,
              hb_send_at(op, j) + at,
              hb_piece(hb_send_len(op, j), op->piece, op->k));
+        tell(t, op, j);
     }
     return HB_ALL;
 }
@@ -242,10 +298,19 @@ static size_t longest(const size_t *len, int n)
     return most;
 }
 
-/* A cut that only the number of ranks decides. */
+/* A cut that only the number of ranks decides. Lengths that do not fit
+ * beside the flag lie behind the pieces. */
 static void cut_blindly(struct hb_op *op, size_t blocks)
 {
+    size_t lengths = blocks * sizeof(uint64_t);
     hb_plan_cut(op, HB_SHM_BIG, blocks);
+    if (lengths > HB_SHM_INLINE) {
+        size_t room = (HB_SHM_BIG - lengths) / blocks / ALIGN_PIECE *
+                      ALIGN_PIECE;
+        op->piece = op->stride = hb_min(op->stride, room);
+        op->area = (op->stride * blocks + lengths + ALIGN_AREA - 1) &
+                   ~(size_t)(ALIGN_AREA - 1);
+    }
 }
 
 static void plan_rooted(struct hb_coll_team *t, struct hb_op *op,

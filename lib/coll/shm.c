@@ -248,18 +248,9 @@ static inline bool all_agree(struct hb_coll_team *t, const struct hb_op *op)
     return true;
 }
 
-static inline int put(struct hb_coll_team *t, struct hb_op *op)
-{
-    if (op->checking) {
-        op->from = HB_ALL;
-        return HB_ALL;
-    }
-    return op->plan->put(t, op);
-}
-
 int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
 {
-    while (op->k < op->rounds || op->checking) {
+    while (op->k < op->rounds) {
         if (!op->getting) {
             if (!has_room(t, op)) {
                 return HB_AGAIN;
@@ -267,7 +258,7 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
             if (op->k == 0 && op->area > 0) {
                 hb_stream_look(t);
             }
-            post(t, op, put(t, op));
+            post(t, op, op->plan->put(t, op));
             op->getting = true;
         }
         if (!have_come(t, op->from)) {
@@ -276,11 +267,10 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
         if (op->k == 0 && !all_agree(t, op)) {
             return HB_MISMATCH;
         }
-        op->getting = false;
-        if (op->checking) {
-            op->checking = false;
-            continue;
+        if (op->k == 0 && op->tells && !hb_plan_lengths_agree(t, op)) {
+            return HB_LENGTHS;
         }
+        op->getting = false;
         op->plan->get(t, op);
         op->k++;
     }

@@ -141,3 +141,42 @@ void hb_coll_team_set(struct hb_coll_team *team, int64_t timeout_ms,
     team->timeout_ms = timeout_ms;
     team->deterministic = deterministic;
 }
+
+bool hb_coll_team_waits(const struct hb_coll_team *team,
+                        struct hb_coll_stuck *out)
+{
+    const struct hb_coll_team *t = team;
+    const struct hb_op *op = t->first != NULL ? &t->first->op : t->running;
+    bool sends = false;
+    if (op == NULL) {
+        return false;
+    }
+    int on = t->want >= 0        ? t->local[t->want]
+             : op->net != NULL ? hb_net_waits_for(op->net, &sends) : -1;
+    *out = (struct hb_coll_stuck){
+        .coll = (int)hb_team_call(t, op), .on = on, .sends = sends,
+        .calls = t->first != NULL ? t->first->number : t->calls};
+    return true;
+}
+
+uint64_t hb_coll_team_calls(const struct hb_coll_team *team)
+{
+    return team->calls;
+}
+
+bool hb_coll_team_made(const struct hb_coll_team *team, uint64_t call,
+                       struct hb_coll_made *out)
+{
+    bool known = team->nodes > 1 && call <= team->calls &&
+                 team->calls - call < HB_MADE;
+    if (known) {
+        *out = team->made[call % HB_MADE];
+    }
+    return known;
+}
+
+void hb_coll_team_break(struct hb_coll_team *team,
+                        const struct hpcboot_error *why)
+{
+    (void)hb_team_fail(team, why, NULL);
+}

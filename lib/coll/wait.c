@@ -272,62 +272,58 @@ static void show_stuck(struct hb_coll_team *t, int64_t since_ns)
     }
 }
 
-/* The call that the team is in: the first under way, else the blocking one. */
-static int current(const struct hb_coll_team *t)
+static int tell(struct hb_wait *w, struct hb_coll_engine *e,
+                struct hb_coll_team *t, struct hpcboot_error *err)
 {
-    return t->first != NULL
-               ? (int)t->first->op.coll
-               : atomic_load_explicit(&t->ranks[t->me].coll,
-                                      memory_order_relaxed) - 1;
-}
-
-static void tell(struct hb_coll_engine *e, struct hb_coll_team *t,
-                 int64_t since_ns)
-{
-    struct hb_coll_stuck what = {.since_ns = since_ns, .on = -1};
+    struct hb_coll_stuck what = {.on = -1};
+    struct hpcboot_error why = {0};
 
     if (e->config.stuck == NULL) {
-        return;
+        return HPCBOOT_OK;
     }
     if (t != NULL) {
-        what.coll = current(t);
-        what.on = t->want >= 0 ? t->local[t->want] : -1;
-        what.calls = t->calls;
+        (void)hb_coll_team_waits(t, &what);
     }
+    what.since_ns = w->began_ns;
+    what.polled = w->polled;
     e->stuck = true;
-    e->config.stuck(e->config.ctx, t != NULL ? t->ctx : NULL, &what);
+    int rc = e->config.stuck(e->config.ctx, t != NULL ? t->ctx : NULL, &what,
+                             &why);
+    return rc < 0 && t != NULL ? hb_team_fail(t, &why, err) : HPCBOOT_OK;
 }
 
 void hb_wait_over(struct hb_coll_engine *e)
 {
     if (e->stuck) {
         e->stuck = false;
-        e->config.stuck(e->config.ctx, NULL, NULL);
+        (void)e->config.stuck(e->config.ctx, NULL, NULL, NULL);
     }
 }
 
-static void rest(struct hb_wait *w, struct hb_coll_engine *e,
-                 struct hb_coll_team *t, enum hb_coll_wait mode, int64_t now)
+static int rest(struct hb_wait *w, struct hb_coll_engine *e,
+                struct hb_coll_team *t, enum hb_coll_wait mode, int64_t now,
+                struct hpcboot_error *err)
 {
     int64_t waited = now - w->began_ns;
     int64_t left = w->deadline_ns > 0 ? w->deadline_ns - now : INT64_MAX;
     if (mode == HB_COLL_WAIT_SPIN && waited < SPIN_NS) {
-        return;
+        return HPCBOOT_OK;
     }
     if (mode == HB_COLL_WAIT_SPIN) {
         count_switches(e, now);
     }
     if (waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS)) {
         yield(e, now);
-        return;
+        return HPCBOOT_OK;
     }
     if (t != NULL && waited > STUCK_NS) {
         show_stuck(t, w->began_ns);
     }
-    if (waited > STUCK_NS) {
-        tell(e, t, w->began_ns);
+    int rc = waited > STUCK_NS ? tell(w, e, t, err) : HPCBOOT_OK;
+    if (rc == HPCBOOT_OK) {
+        park(e, t, park_ns(e, t, waited, left), waited);
     }
-    park(e, t, park_ns(e, t, waited, left), waited);
+    return rc;
 }
 
 /* One turn of a wait: 0 to look again, or why there is no point in it. */
@@ -355,6 +351,5 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
         return hb_fail(err, HPCBOOT_ERR_TIMED_OUT,
                        "the deadline of the call has passed");
     }
-    rest(w, e, t, mode, now);
-    return HPCBOOT_OK;
+    return rest(w, e, t, mode, now, err);
 }

@@ -3,7 +3,9 @@
 
 /* Rank 1 makes another call than the others, who say what they hear.
  *
- * usage: mismatch collective|root|count|type|op|none */
+ * usage: mismatch WAY [again]
+ *
+ * again: those whose call was good make another one on the same team. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,6 +14,57 @@
 #include "hpcboot/hpcboot.h"
 
 #define COUNT 4
+#define RANKS 32
+
+/* Rank 0 with each: how many elements rank 0 expects of rank 1, or sends it,
+ * and how many rank 1 sends or expects. */
+static int v_kind(const char *way, size_t more, struct hpcboot_error *err)
+{
+    struct hpcboot_team *w = hpcboot_world();
+    double in[RANKS * 2 * COUNT] = {1}, out[RANKS * 2 * COUNT] = {0};
+    size_t row[RANKS], other[RANKS], own = COUNT;
+
+    for (int i = 0; i < RANKS; i++) {
+        row[i] = other[i] = COUNT;
+    }
+    if (hpcboot_rank() == 1) {
+        own += more;
+        row[0] += more;
+    }
+    if (strcmp(way, "gatherv") == 0) {
+        return hpcboot_gatherv(in, own, out, other, NULL, HPCBOOT_DOUBLE, 0, w,
+                               err);
+    }
+    if (strcmp(way, "scatterv") == 0) {
+        return hpcboot_scatterv(in, other, NULL, out, own, HPCBOOT_DOUBLE, 0, w,
+                                err);
+    }
+    if (strcmp(way, "alltoallv") == 0) {
+        return hpcboot_alltoallv(in, row, NULL, out, other, NULL,
+                                 HPCBOOT_DOUBLE, w, err);
+    }
+    if (hpcboot_rank() == 1) { /* the same sum in another row */
+        row[hpcboot_size() - 1] -= more;
+    }
+    return hpcboot_reduce_scatter(in, out, row, HPCBOOT_DOUBLE, HPCBOOT_SUM, w,
+                                  err);
+}
+
+/* Two teams of the same ranks, which rank 1 enters the other way round. */
+static int order(int differs, struct hpcboot_error *err)
+{
+    struct hpcboot_team *teams[2] = {NULL};
+    int in = 1, out = 0, rc = 0;
+
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        rc = hpcboot_team_split(hpcboot_world(), 0, 0, &teams[i], err);
+    }
+    if (rc == 0) {
+        rc = hpcboot_allreduce(&in, &out, 1, HPCBOOT_INT32, HPCBOOT_SUM,
+                               teams[differs], err);
+    }
+    return rc == 0 ? hpcboot_barrier(teams[!differs], err) : rc;
+}
 
 /* The call, or what a rank that differs makes of it. */
 static int call(const char *way, int differs, struct hpcboot_error *err)
@@ -19,6 +72,12 @@ static int call(const char *way, int differs, struct hpcboot_error *err)
     struct hpcboot_team *w = hpcboot_world();
     double in[2 * COUNT] = {1}, out[2 * COUNT] = {0};
 
+    if (strcmp(way, "order") == 0) {
+        return order(differs, err);
+    }
+    if (way[strlen(way) - 1] == 'v' || strcmp(way, "row") == 0) {
+        return v_kind(way, 1, err);
+    }
     if (strcmp(way, "collective") == 0 && differs) {
         return hpcboot_bcast(in, COUNT, HPCBOOT_DOUBLE, 0, w, err);
     }
@@ -44,6 +103,9 @@ int main(int argc, char **argv)
 
     if (rc == 0) {
         rc = call(way, hpcboot_rank() == 1, &err);
+        if (rc == 0 && argc > 2) {
+            rc = hpcboot_barrier(hpcboot_world(), &err);
+        }
         printf("rank %d: %s\n", hpcboot_rank(), rc == 0 ? "good" : err.text);
         fflush(stdout);
         rc = hpcboot_finalize(&err);

@@ -54,3 +54,41 @@ programs() { # PAGE
     ended_with 0
     [ "$(grep -c ': good$' <<< "$output")" -eq 3 ]
 }
+
+# Rank 1 has other counts. Who finds it says so, the others hear it from there:
+# also in a call that they make afterwards, and nobody hangs.
+@test "counts of the v-kinds that differ are found, and all ranks hear of it" {
+    probe=$HB_BUILDDIR/tests/cli/mismatch
+    told='rank [01] takes no more part in the team: '
+    while read -r way words; do
+        for check in 0 1; do
+            run hb -x HPCBOOT_CHECK=$check -n 3 "$probe" "$way" again
+            ended_with 0
+            [ "$(grep -cE "^rank [0-2]: ($told)?$words" <<< "$output")" -eq 3 ]
+        done
+    done << 'END'
+gatherv gatherv: the counts differ: rank 1 sends 40 bytes to rank 0, which expects 32
+scatterv scatterv: the counts differ: rank 0 sends 32 bytes to rank 1, which expects 40
+alltoallv alltoallv: the counts differ: rank 1 sends 40 bytes to rank 0, which expects 32
+END
+    run hb -n 3 "$probe" row
+    [ "$(grep -c 'different calls: .*counts with checksum' <<< "$output")" -eq 3 ]
+    run hb -n 17 "$probe" alltoallv
+    says '^rank 0: alltoallv: .*rank 1 sends 40 bytes to rank 0, which expects 32'
+    run hb -n 3 "$probe" count again
+    ended_with 0
+    [ "$(grep -c 'rank 1 bcast of 40' <<< "$output")" -eq 3 ]
+}
+
+@test "HPCBOOT_CHECK finds teams that are entered in different orders" {
+    probe=$HB_BUILDDIR/tests/cli/mismatch
+    for n in 2 4; do
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" order
+        ended_with 0
+        for i in 0 1; do
+            says "^rank $i: deadlock, .*rank 0 waits in allreduce of team .* for rank 1"
+            says "^rank $i: deadlock, .*rank 1 waits in allreduce of team .* for rank 0"
+        done
+        ! grep ': good$' <<< "$output"
+    done
+}

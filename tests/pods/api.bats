@@ -133,4 +133,20 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 "$probe" coll requests \
         teams
     ended_with 0
+    run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 --map-by node \
+        "$HB_BUILDDIR/tests/cli/mismatch" order
+    for i in 0 1; do
+        says "^rank $i: deadlock, .*rank 0 waits in allreduce of team .* for rank 1"
+        says "^rank $i: deadlock, .*rank 1 waits in allreduce of team .* for rank 0"
+    done
+}
+
+@test "calls that differ end in words between hosts without HPCBOOT_CHECK, too" {
+    for way in gatherv scatterv alltoallv collective type; do
+        run pod_hb -H pod-1:2,pod-2:2 --map-by node \
+            "$HB_BUILDDIR/tests/cli/mismatch" "$way" again
+        ended_with 0
+        says '^rank 0: .*(the counts differ|different calls)'
+        says '^rank 1: .*(the counts differ|different calls)'
+    done
 }

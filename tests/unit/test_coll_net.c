@@ -76,7 +76,8 @@ static int post_recv(void *ctx, int from, uint64_t tag, void *bytes,
     return 0;
 }
 
-static int post_test(void *ctx, void *req, struct hpcboot_error *err)
+static int post_test(void *ctx, void *req, size_t *got_out,
+                     struct hpcboot_error *err)
 {
     struct wanted *w = req;
     (void)ctx;
@@ -102,7 +103,8 @@ static int post_test(void *ctx, void *req, struct hpcboot_error *err)
     if (m == NULL) {
         return 0;
     }
-    int rc = m->size == w->size ? 1 : HPCBOOT_ERR_PROTOCOL;
+    int rc = m->size <= w->size ? 1 : HPCBOOT_ERR_LIMIT;
+    *got_out = m->size;
     if (rc == 1 && m->size > 0) {
         memcpy(w->to, m->bytes, m->size);
     }

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A rank whose collective has waited for long asks the rank that it waits
+ * for. What is asked names the call: its team, and which call of that team it
+ * is. Who is asked, and waits itself, answers
+ *
+ *   - that it will not come: the team has failed there, and why, or the rank
+ *     is in hpcboot_finalize;
+ *   - that its own call of that number is another one;
+ *   - or, with HPCBOOT_CHECK, passes the question on to the rank that it
+ *     waits for in its turn, with its own wait added. A question that comes
+ *     back to the rank where it began, which has not begun the call that the
+ *     last one waits in, has gone round a deadlock: calls of several teams
+ *     were begun in different orders. All in it are told.
+ *
+ * Nobody is blocked whom a chain of such waits names wrongly: who is asked
+ * knows whether it has begun the call, whatever is still on its way. A wait
+ * to get rid of a message needs nothing of its receiver and is not followed,
+ * nor is one for a message of the user's, which any call may send, nor one
+ * that ends in time; nor any where several threads call.
+ *
+ * Questions are messages of a context of their own. They are read by those
+ * who wait for long, also for all to finalize, so that a job that moves pays
+ * nothing; each rank asks less and less often. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/api/api.h"
+#include "lib/base/clock.h"
+
+#define CONTEXT 6u /* below are those of the world and the node team */
+#define TAG 1u
+#define HOPS_MOST 32
+#define FIRST_NS ((int64_t)1000 * 1000 * 1000)
+#define FIRST_CHECKED_NS ((int64_t)100 * 1000 * 1000)
+#define READ_NS ((int64_t)10 * 1000 * 1000)
+#define KEPT 8 /* errors of teams that are gone */
+
+struct hop { /* who waits, and in which call */
+    int32_t rank, coll;
+    uint32_t context, size;
+    uint64_t call;
+};
+
+enum kind { ASKS = 1, TELLS };
+struct note {
+    uint32_t kind, n; /* hops */
+    struct hb_coll_made made; /* of the last hop; 0, 0: not known */
+    int32_t code;     /* of what is told: the one hop's call fails so */
+    uint32_t sends;   /* the first hop needs nothing of whom it asks */
+    char text[HPCBOOT_ERROR_TEXT_MAX];
+    struct hop hops[HOPS_MOST];
+};
+
+/* The wait that this rank is in. */
+struct wait {
+    struct hpcboot_team *team; /* NULL: no team's */
+    const struct hb_coll_stuck *what;
+};
+
+static struct {
+    int64_t since_ns, next_ns, read_ns;
+} asking;
+
+static struct gone {
+    uint32_t context;
+    struct hpcboot_error why;
+} gone[KEPT];
+static unsigned n_gone;
+
+void hb_api_ask_keep(const struct hpcboot_team *team)
+{
+    struct hpcboot_error why;
+
+    if (hb_coll_team_error(team->coll, &why) < 0) {
+        gone[n_gone % KEPT] = (struct gone){team->context, why};
+        n_gone++;
+    }
+}
+
+static void post(int rank, const struct note *note)
+{
+    struct hb_xport_req *req;
+    size_t size = offsetof(struct note, hops) + note->n * sizeof(struct hop);
+
+    if (hb_xport_send(hb_api.xport, rank, CONTEXT, TAG, note, size, &req,
+                      NULL) == 0 &&
+        hb_xport_test(hb_api.xport, req, NULL, NULL) == 0) {
+        hb_xport_cancel(hb_api.xport, req);
+    }
+}
+
+static int take(struct note *note)
+{
+    struct hb_xport_info info;
+    struct hb_xport_req *req;
+    int rc;
+
+    if (hb_xport_recv(hb_api.xport, HB_XPORT_ANY, CONTEXT, TAG, UINT64_MAX,
+                      note, sizeof *note, &req, NULL) < 0) {
+        return 0;
+    }
+    rc = hb_xport_test(hb_api.xport, req, &info, NULL);
+    if (rc == 0) {
+        hb_xport_cancel(hb_api.xport, req);
+    }
+    return rc > 0 && info.size >= offsetof(struct note, hops);
+}
+
+static int is_sound(struct note *note)
+{
+    note->text[sizeof note->text - 1] = '\0';
+    if (note->n < 1 || note->n > HOPS_MOST) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < note->n; i++) {
+        const struct hop *h = &note->hops[i];
+
+        if (h->rank < 0 || h->rank >= hb_api.size || h->coll < 0 ||
+            h->coll >= HPCBOOT_COLLS) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static struct hpcboot_team *find_team(uint32_t context)
+{
+    int ending = atomic_load(&hb_api.phase) == API_ENDING; /* has the lock */
+    struct hpcboot_team *t;
+
+    if (!ending) {
+        pthread_mutex_lock(&hb_api.lock);
+    }
+    for (t = hb_api.teams; t != NULL && t->context != context; t = t->next) {
+    }
+    if (!ending) {
+        pthread_mutex_unlock(&hb_api.lock);
+    }
+    return t;
+}
+
+static void tell(const struct hop *h, const struct hpcboot_error *why)
+{
+    struct note note = {.kind = TELLS, .n = 1, .code = why->code};
+
+    note.hops[0] = *h;
+    snprintf(note.text, sizeof note.text, "%s", why->text);
+    post(h->rank, &note);
+}
+
+/* Ends the call that the team is in; of this rank's own wait, the error is
+ * returned to who waits. */
+static int end(const struct wait *w, struct hpcboot_team *t,
+               const struct hpcboot_error *why, struct hpcboot_error *err)
+{
+    if (t == w->team) {
+        *err = *why;
+        return why->code;
+    }
+    hb_coll_team_break(t->coll, why);
+    return 0;
+}
+
+static int hear(const struct wait *w, const struct note *note,
+                struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {.code = note->code};
+    struct hpcboot_team *t = find_team(note->hops[0].context);
+    struct hb_coll_stuck now;
+
+    if (t == NULL || note->code >= 0 ||
+        !hb_coll_team_waits(t->coll, &now) ||
+        now.calls != note->hops[0].call) {
+        return 0;
+    }
+    snprintf(why.text, sizeof why.text, "%s", note->text);
+    return end(w, t, &why, err);
+}
+
+/* ---- answers ---- */
+
+static void tell_failed(const struct hop *h, const struct hpcboot_error *why)
+{
+    struct hpcboot_error more = {.code = why->code};
+
+    snprintf(more.text, sizeof more.text, "rank %d takes no more part in the "
+             "team: %.400s", hb_api.rank, why->text);
+    tell(h, &more);
+}
+
+/* 1: answered from what is known of a team that is gone. */
+static int tell_gone(const struct hop *h)
+{
+    for (unsigned i = 0; i < KEPT; i++) {
+        if (gone[i].context == h->context && gone[i].why.code < 0) {
+            tell_failed(h, &gone[i].why);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether the call of that number is another one here; *rc: as of end. */
+static int answer_other(const struct wait *w, struct hpcboot_team *t,
+                        const struct note *note, int *rc,
+                        struct hpcboot_error *err)
+{
+    const struct hop *last = &note->hops[note->n - 1];
+    const struct hb_coll_made *his = &note->made;
+    struct hb_coll_made mine;
+    struct hpcboot_error why = {0};
+    struct hb_coll_stuck now;
+
+    if (his->sign == 0 || !hb_coll_team_made(t->coll, last->call, &mine) ||
+        (mine.sign == his->sign && mine.bytes == his->bytes)) {
+        return 0;
+    }
+    hb_coll_made_differ(hb_api.rank, &mine, last->rank, his, &why);
+    tell(last, &why);
+    *rc = hb_coll_team_waits(t->coll, &now) ? end(w, t, &why, err) : 0;
+    if (*rc == 0) {
+        hb_coll_team_break(t->coll, &why);
+    }
+    return 1;
+}
+
+/* ---- deadlocks ---- */
+
+static const char *team_name(const struct hop *h, char *out, size_t size)
+{
+    if (h->context == hb_api.world->context) {
+        return "the world";
+    }
+    snprintf(out, size, h->context == hb_api.node_team->context
+                            ? "the node team" : "team %u of %u ranks",
+             h->context, h->size);
+    return out;
+}
+
+static int found(const struct note *note, struct hpcboot_error *err)
+{
+    char text[HPCBOOT_ERROR_TEXT_MAX], name[40];
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < note->n && at < sizeof text - 1; i++) {
+        const struct hop *h = &note->hops[i];
+        int n = snprintf(text + at, sizeof text - at,
+                         "%srank %d waits in %s of %s (its call %llu) for rank "
+                         "%d", i > 0 ? ", " : "", h->rank,
+                         hb_coll_name((enum hpcboot_coll)h->coll),
+                         team_name(h, name, sizeof name),
+                         (unsigned long long)h->call,
+                         note->hops[(i + 1) % note->n].rank);
+
+        at += n > 0 ? (size_t)n : 0;
+    }
+    hb_fail(err, HPCBOOT_ERR_USAGE, "deadlock, calls of different teams in "
+            "different orders: %s", text);
+    for (uint32_t i = 1; i < note->n; i++) {
+        tell(&note->hops[i], err);
+    }
+    return HPCBOOT_ERR_USAGE;
+}
+
+static void add_hop(struct note *note, const struct hpcboot_team *t,
+                    const struct hb_coll_stuck *what)
+{
+    note->hops[note->n++] = (struct hop){
+        .rank = hb_api.rank, .coll = what->coll, .context = t->context,
+        .size = (uint32_t)t->size, .call = what->calls};
+    if (!hb_coll_team_made(t->coll, what->calls, &note->made)) {
+        note->made = (struct hb_coll_made){0};
+    }
+    post(t->world[what->on], note);
+}
+
+static int has_been_here(const struct note *note)
+{
+    for (uint32_t i = 0; i < note->n; i++) {
+        if (note->hops[i].rank == hb_api.rank) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whom this rank waits for, if that keeps the call of the last hop. */
+static int pass_on(const struct wait *w, const struct hpcboot_team *t,
+                   struct note *note, struct hpcboot_error *err)
+{
+    const struct hop *first = note->hops, *last = &note->hops[note->n - 1];
+    const struct hpcboot_team *in = w->team;
+    struct hb_coll_stuck what;
+    int begun = hb_coll_team_calls(t->coll) >= last->call;
+
+    if (note->sends) {
+        return 0;
+    }
+    if (begun) {
+        in = t;
+        if (!hb_coll_team_waits(t->coll, &what) || what.calls > last->call) {
+            return 0;
+        }
+    } else if (in == NULL || w->what->polled) {
+        return 0;
+    } else {
+        what = *w->what;
+    }
+    if (!begun && note->n > 1 && first->rank == hb_api.rank &&
+        first->context == in->context && first->call == what.calls) {
+        return found(note, err);
+    }
+    if (what.on >= 0 && !what.sends && note->n < HOPS_MOST &&
+        !has_been_here(note)) {
+        add_hop(note, in, &what);
+    }
+    return 0;
+}
+
+/* 1: this rank begins no call any more. */
+static int tell_finalized(const struct hop *h, const struct hpcboot_team *t)
+{
+    struct hpcboot_error why;
+
+    if (atomic_load(&hb_api.phase) != API_ENDING ||
+        hb_coll_team_calls(t->coll) >= h->call) {
+        return 0;
+    }
+    hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made different "
+            "calls: rank %d %s, rank %d hpcboot_finalize", h->rank,
+            hb_coll_name((enum hpcboot_coll)h->coll), hb_api.rank);
+    tell(h, &why);
+    return 1;
+}
+
+static int answer(const struct wait *w, struct note *note,
+                  struct hpcboot_error *err)
+{
+    const struct hop *last = &note->hops[note->n - 1];
+    struct hpcboot_team *t = find_team(last->context);
+    struct hpcboot_error why;
+    int rc = 0;
+
+    if (t == NULL) {
+        (void)tell_gone(last);
+    } else if (hb_coll_team_error(t->coll, &why) < 0) {
+        tell_failed(last, &why);
+    } else if (!tell_finalized(last, t) &&
+               !answer_other(w, t, note, &rc, err) && hb_api.checks &&
+               !hb_api.threads) {
+        rc = pass_on(w, t, note, err);
+    }
+    return rc;
+}
+
+static int read_all(const struct wait *w, struct hpcboot_error *err)
+{
+    struct note note;
+    int rc = 0;
+
+    while (rc == 0 && take(&note)) {
+        if (!is_sound(&note)) {
+            continue;
+        }
+        rc = note.kind == TELLS ? hear(w, &note, err) : answer(w, &note, err);
+    }
+    return rc;
+}
+
+static int read_now_and_then(const struct wait *w, struct hpcboot_error *err)
+{
+    int64_t now = hb_now_ns();
+
+    if (now < asking.read_ns) {
+        return 0;
+    }
+    asking.read_ns = now + READ_NS;
+    return read_all(w, err);
+}
+
+int hb_api_answer(void)
+{
+    const struct hb_coll_stuck what = {.on = -1};
+    const struct wait w = {NULL, &what};
+    int failed = n_gone > 0 || hb_api.checks;
+
+    for (const struct hpcboot_team *t = hb_api.teams; t != NULL; t = t->next) {
+        failed |= hb_coll_team_error(t->coll, NULL) < 0;
+    }
+    if (!failed || hb_api.size == 1 || hb_api.threads) {
+        return 0;
+    }
+    (void)read_now_and_then(&w, NULL);
+    return 1;
+}
+
+int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
+               struct hpcboot_error *err)
+{
+    const struct wait w = {team, what};
+    struct note note = {.kind = ASKS};
+    int64_t now = hb_now_ns();
+    int rc;
+
+    if (hb_api.size == 1 || hb_api.xport == NULL || hb_api.world == NULL) {
+        return 0;
+    }
+    if (asking.since_ns != what->since_ns) {
+        asking.since_ns = what->since_ns;
+        asking.next_ns = what->since_ns +
+                         (hb_api.checks ? FIRST_CHECKED_NS : FIRST_NS);
+    }
+    rc = read_now_and_then(&w, err);
+    if (rc == 0 && team != NULL && what->on >= 0 && now >= asking.next_ns) {
+        asking.next_ns = now + (now - what->since_ns);
+        note.sends = what->sends;
+        add_hop(&note, team, what);
+    }
+    return rc;
+}

@@ -15,7 +15,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 
-#define ROOT_BITS 511u /* of a call's sign, from 15 on */
 #define BIT(c) (1u << HPCBOOT_COLL_##c)
 enum {
     ROOTED = BIT(BCAST) | BIT(SCATTER) | BIT(SCATTERV) | BIT(GATHER) |
@@ -415,31 +414,12 @@ bool hb_call_has_row(enum hpcboot_coll coll)
     return in(coll, RECV_ROWS & ~LOOSE);
 }
 
-uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
-{
-    bool reduces = in(a->coll, REDUCES), rooted = in(a->coll, ROOTED);
-    uint64_t o = !reduces ? 0 : a->op >= HPCBOOT_OP_USER ? 31 : a->op & 31;
-    uint64_t type = a->coll == HPCBOOT_COLL_BARRIER ? 0 : a->type & 31;
-    return (uint64_t)a->coll | type << 5 | o << 10 |
-           (uint64_t)(rooted ? a->root : 0) << 15;
-}
-
-/* Of a row that is alike at all ranks, into the bits of the root. */
-static uint64_t row_sign(const size_t *row, int n)
-{
-    uint64_t h = 0;
-    for (int j = 0; j < n; j++) {
-        h = (h + row[j] + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    }
-    return (h >> 32 & ROOT_BITS) << 15;
-}
-
 static void sign(const struct hb_coll_team *t, struct hb_op *op,
                  const struct hpcboot_coll_args *a)
 {
     op->sign = hb_call_sign(a) & ((1u << HB_SIGN_BITS) - 1);
     if (hb_call_has_row(a->coll)) {
-        op->sign |= row_sign(a->recv_counts, t->size);
+        op->sign |= hb_row_sign(a->recv_counts, t->size);
     }
     op->loose = op->tells = in(a->coll, LOOSE);
     op->word = op->loose ? 0 : op->total;

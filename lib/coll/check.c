@@ -23,6 +23,27 @@ struct side {
     uint64_t sign, bytes, to, from;
 };
 
+#define ROOT_BITS 511u /* of the low bits of a sign, from 15 on */
+
+uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
+{
+    bool reduces = hb_call_folds(a->coll);
+    bool rooted = hb_call_is_rooted(a->coll);
+    uint64_t o = !reduces ? 0 : a->op >= HPCBOOT_OP_USER ? 31 : a->op & 31;
+    uint64_t type = a->coll == HPCBOOT_COLL_BARRIER ? 0 : a->type & 31;
+    return (uint64_t)a->coll | type << 5 | o << 10 |
+           (uint64_t)(rooted ? a->root : 0) << 15;
+}
+
+uint64_t hb_row_sign(const size_t *row, int n)
+{
+    uint64_t h = 0;
+    for (int j = 0; j < n; j++) {
+        h = (h + row[j] + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (h >> 32 & ROOT_BITS) << 15;
+}
+
 static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
 {
     int op = (int)(sign >> 10 & 31);
@@ -70,6 +91,21 @@ int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
                    "%d, which expects %llu", hb_coll_name(coll), from,
                    (unsigned long long)sent, to,
                    (unsigned long long)expected);
+}
+
+void hb_call_found(struct hb_coll_team *t, const struct hb_op *op,
+                   int found, struct hpcboot_error *err)
+{
+    const struct hb_lengths *l = &t->lengths;
+    if (found == HB_LENGTHS) {
+        hb_lengths_differ(op->coll, l->from, l->sent, t->rank, l->expected,
+                          err);
+        return;
+    }
+    uint64_t his = hb_shm_cell(t, t->want, t->round)->word;
+    hb_call_differs(t->rank, op->sign, op->word, t->local[t->want],
+                    his & ((1u << HB_SIGN_BITS) - 1), his >> HB_SIGN_BITS,
+                    err);
 }
 
 static int judge(struct hb_coll_req *r, struct hpcboot_error *err)

@@ -163,26 +163,6 @@ int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err)
     return hb_team_fail(t, &why, err);
 }
 
-static int mismatch(struct hb_coll_team *t, struct hb_op *op,
-                    struct hpcboot_error *err)
-{
-    struct hpcboot_error why = {0};
-    uint64_t his = hb_shm_cell(t, t->want, t->round)->word;
-    hb_call_differs(t->rank, op->sign, op->word, t->local[t->want],
-                    his & ((1u << HB_SIGN_BITS) - 1), his >> HB_SIGN_BITS,
-                    &why);
-    return hb_team_fail(t, &why, err);
-}
-
-static int lengths_differ(struct hb_coll_team *t, struct hb_op *op,
-                          struct hpcboot_error *err)
-{
-    struct hpcboot_error why = {0};
-    const struct hb_lengths *l = &t->lengths;
-    hb_lengths_differ(op->coll, l->from, l->sent, t->rank, l->expected, &why);
-    return hb_team_fail(t, &why, err);
-}
-
 /* A step's answer: 1 done, 0 not yet, < 0 the team has failed. */
 static int step(struct hb_coll_team *t, struct hb_op *op,
                 struct hpcboot_error *err)
@@ -197,9 +177,11 @@ static int step(struct hb_coll_team *t, struct hb_op *op,
     if (rc == HB_AGAIN) {
         return 0;
     }
-    return rc == HB_MISMATCH  ? mismatch(t, op, err)
-           : rc == HB_LENGTHS ? lengths_differ(t, op, err)
-                              : hb_team_fail(t, &t->step_error, err);
+    struct hpcboot_error why = t->step_error;
+    if (rc == HB_MISMATCH || rc == HB_LENGTHS) {
+        hb_call_found(t, op, rc, &why);
+    }
+    return hb_team_fail(t, &why, err);
 }
 
 enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,

@@ -305,9 +305,6 @@ int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
                  struct hpcboot_error *err);
 
 /* args.c */
-/* Tells one call from another, but for bytes; as its low HB_SIGN_BITS do,
- * nearly. */
-uint64_t hb_call_sign(const struct hpcboot_coll_args *a);
 bool hb_call_is_loose(enum hpcboot_coll coll);
 bool hb_call_is_rooted(enum hpcboot_coll coll);
 bool hb_call_has_row(enum hpcboot_coll coll); /* of counts, alike at all */
@@ -401,13 +398,21 @@ void hb_net_clear(void *net); /* gives up what is under way */
 int hb_net_waits_for(const void *net, bool *sends_out);
 void hb_net_team_destroy(struct hb_coll_team *t);
 
-/* check.c: the sentences about calls that are not the same; ERR_USAGE. */
+/* check.c. The sign tells one call from another, but for bytes; its low
+ * HB_SIGN_BITS nearly do, with a row that is alike at all ranks in the place
+ * of a root. */
+uint64_t hb_call_sign(const struct hpcboot_coll_args *a);
+uint64_t hb_row_sign(const size_t *row, int n);
+/* The sentences about calls that are not the same; ERR_USAGE. */
 int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
                     uint64_t his_sign, uint64_t his_bytes,
                     struct hpcboot_error *err);
 
 int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
                       uint64_t expected, struct hpcboot_error *err);
+/* Of what a step on one node has found: HB_MISMATCH, HB_LENGTHS. */
+void hb_call_found(struct hb_coll_team *t, const struct hb_op *op, int found,
+                   struct hpcboot_error *err);
 
 /* engine.c */
 int hb_engine_progress(struct hb_coll_engine *e);

@@ -13,13 +13,10 @@
  * byte is looked at. SEED decides everything but time. */
 #include "config.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/cli/apitest.h"
+
 #include <string.h>
 #include <unistd.h>
-
-#include <hpcboot/hpcboot.h>
 
 #define TEAMS 6
 #define PENDING 24
@@ -29,30 +26,9 @@
 #define SMALL 200
 #define DELAY_US 200
 
-static struct hpcboot_error err;
 static uint64_t shared, own; /* the dice: all ranks' alike, and this rank's */
-static int step;
 static struct hpcboot_team *teams[TEAMS]; /* NULL: not a member, or none */
 static int made[TEAMS];                   /* at all ranks alike */
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "rank %d, step %d: %s: %s\n", hpcboot_rank(), step, what,
-            err.text);
-    exit(1);
-}
-#define MUST(call)                                                         \
-    do {                                                                   \
-        if ((call) < 0) {                                                  \
-            fail(#call);                                                   \
-        }                                                                  \
-    } while (0)
-
-static uint64_t roll(uint64_t *state, uint64_t sides)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (*state >> 33) % sides;
-}
 
 static void *room(size_t count)
 {

@@ -11,30 +11,18 @@
  * descriptors or memory have grown since the first tenth of the time. */
 #include "config.h"
 
+#include "tests/cli/apitest.h"
+
 #include <dirent.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <hpcboot/hpcboot.h>
-
 #define MOST ((size_t)1 << 20)
 #define TURNS_BETWEEN 64 /* looks at the clock */
 
-static struct hpcboot_error err;
 static char *out, *in;
-
-#define MUST(call)                                                         \
-    do {                                                                   \
-        if ((call) < 0) {                                                  \
-            fprintf(stderr, "rank %d: %s\n", hpcboot_rank(), err.text);    \
-            exit(1);                                                       \
-        }                                                                  \
-    } while (0)
 
 static int shift(int to, int from, size_t size)
 {
@@ -140,12 +128,6 @@ static void idle(unsigned seconds)
             after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
                (after.ru_utime.tv_usec - before.ru_utime.tv_usec +
                 after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000);
-}
-
-static uint64_t next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
 }
 
 static int descriptors(void)

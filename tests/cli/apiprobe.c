@@ -4,38 +4,15 @@
 /* A rank of libhpcboot for the bats tests: `apiprobe WORD...` does what each
  * word says, in order, prints a line of facts or nothing, and exits with 1
  * and a sentence when something is not as it must be. */
+#include "config.h"
+
+#include "tests/cli/apitest.h"
+
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <hpcboot/hpcboot.h>
-
 #define BIG (1 << 20)
-
-static struct hpcboot_error err;
-
-#define MUST(call)                                                         \
-    do {                                                                   \
-        if ((call) < 0) {                                                  \
-            fail(#call);                                                   \
-        }                                                                  \
-    } while (0)
-#define HOLDS(what)                                                        \
-    do {                                                                   \
-        if (!(what)) {                                                     \
-            err.text[0] = '\0';                                            \
-            fail(#what);                                                   \
-        }                                                                  \
-    } while (0)
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "rank %d: %s: %s\n", hpcboot_rank(), what, err.text);
-    exit(1);
-}
 
 static void say_who(void)
 {

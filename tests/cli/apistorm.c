@@ -11,44 +11,22 @@
  * long the slowest news of a death took. SEED decides everything but time. */
 #include "config.h"
 
+#include "tests/cli/apitest.h"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <hpcboot/hpcboot.h>
 
 #define TEAMS 4
 #define MOST 40000 /* elements */
 #define TIMER_US 30000
 #define DELAY_US 300
 
-static struct hpcboot_error err;
 static int last_words = -1;
 static int64_t slowest_ms;
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "rank %d: %s: %s\n", hpcboot_rank(), what, err.text);
-    exit(1);
-}
-#define MUST(call)                                                         \
-    do {                                                                   \
-        if ((call) < 0) {                                                  \
-            fail(#call);                                                   \
-        }                                                                  \
-    } while (0)
-
-static uint64_t next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
 
 static int64_t now_ns(void)
 {

@@ -9,15 +9,15 @@ EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/b
     tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/gpudriver.c
 
 check_PROGRAMS += tests/cli/apiprobe
-tests_cli_apiprobe_SOURCES = tests/cli/apiprobe.c
+tests_cli_apiprobe_SOURCES = tests/cli/apiprobe.c tests/cli/apitest.h
 tests_cli_apiprobe_LDADD = libhpcboot.la
 tests_cli_apiprobe_LDFLAGS = $(AM_LDFLAGS) -no-install
 check_PROGRAMS += tests/cli/apinet
-tests_cli_apinet_SOURCES = tests/cli/apinet.c
+tests_cli_apinet_SOURCES = tests/cli/apinet.c tests/cli/apitest.h
 tests_cli_apinet_LDADD = libhpcboot.la
 tests_cli_apinet_LDFLAGS = $(AM_LDFLAGS) -no-install
 check_PROGRAMS += tests/cli/apistorm
-tests_cli_apistorm_SOURCES = tests/cli/apistorm.c
+tests_cli_apistorm_SOURCES = tests/cli/apistorm.c tests/cli/apitest.h
 tests_cli_apistorm_LDADD = libhpcboot.la
 tests_cli_apistorm_LDFLAGS = $(AM_LDFLAGS) -no-install
 
@@ -26,7 +26,7 @@ tests_cli_apidevice_SOURCES = tests/cli/apidevice.c
 tests_cli_apidevice_LDADD = libhpcboot.la -ldl
 tests_cli_apidevice_LDFLAGS = $(AM_LDFLAGS) -no-install
 check_PROGRAMS += tests/cli/apimix
-tests_cli_apimix_SOURCES = tests/cli/apimix.c
+tests_cli_apimix_SOURCES = tests/cli/apimix.c tests/cli/apitest.h
 tests_cli_apimix_LDADD = libhpcboot.la
 tests_cli_apimix_LDFLAGS = $(AM_LDFLAGS) -no-install
 

@@ -19,7 +19,9 @@ extern "C" {
  * never NULL. A call returns HPCBOOT_OK or one of these:
  *
  *   ERR_USAGE       an argument is wrong; nothing was sent, the team is as
- *                   before on this rank
+ *                   before on this rank. Or members have made calls, or given
+ *                   counts, that do not fit together: the text names both
+ *                   sides, and the team can only be destroyed
  *   ERR_UNSUPPORTED this op does not exist for this type, or a buffer is the
  *                   memory of a device (CUDA, ROCm, Level Zero), which is not
  *                   read; what device and host share is

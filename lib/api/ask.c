@@ -129,16 +129,10 @@ static int is_sound(struct note *note)
 
 static struct hpcboot_team *find_team(uint32_t context)
 {
-    int ending = atomic_load(&hb_api.phase) == API_ENDING; /* has the lock */
-    struct hpcboot_team *t;
+    struct hpcboot_team *t = hb_api.teams;
 
-    if (!ending) {
-        pthread_mutex_lock(&hb_api.lock);
-    }
-    for (t = hb_api.teams; t != NULL && t->context != context; t = t->next) {
-    }
-    if (!ending) {
-        pthread_mutex_unlock(&hb_api.lock);
+    while (t != NULL && t->context != context) {
+        t = t->next;
     }
     return t;
 }
@@ -358,16 +352,24 @@ static int answer(const struct wait *w, struct note *note,
     return rc;
 }
 
+/* No team goes meanwhile. hpcboot_finalize has the lock already. */
 static int read_all(const struct wait *w, struct hpcboot_error *err)
 {
+    int locks = atomic_load(&hb_api.phase) != API_ENDING;
     struct note note;
     int rc = 0;
 
+    if (locks) {
+        pthread_mutex_lock(&hb_api.lock);
+    }
     while (rc == 0 && take(&note)) {
-        if (!is_sound(&note)) {
-            continue;
+        if (is_sound(&note)) {
+            rc = note.kind == TELLS ? hear(w, &note, err)
+                                    : answer(w, &note, err);
         }
-        rc = note.kind == TELLS ? hear(w, &note, err) : answer(w, &note, err);
+    }
+    if (locks) {
+        pthread_mutex_unlock(&hb_api.lock);
     }
     return rc;
 }
@@ -389,14 +391,16 @@ int hb_api_answer(void)
     const struct wait w = {NULL, &what};
     int failed = n_gone > 0 || hb_api.checks;
 
+    if (hb_api.size == 1 || hb_api.threads) {
+        return 0;
+    }
     for (const struct hpcboot_team *t = hb_api.teams; t != NULL; t = t->next) {
         failed |= hb_coll_team_error(t->coll, NULL) < 0;
     }
-    if (!failed || hb_api.size == 1 || hb_api.threads) {
-        return 0;
+    if (failed) {
+        (void)read_now_and_then(&w, NULL);
     }
-    (void)read_now_and_then(&w, NULL);
-    return 1;
+    return failed;
 }
 
 int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,

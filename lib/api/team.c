@@ -506,8 +506,8 @@ int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
     if (*at == team) {
         *at = team->next;
     }
-    pthread_mutex_unlock(&hb_api.lock);
     hb_api_ask_keep(team);
+    pthread_mutex_unlock(&hb_api.lock);
     team_free(team);
     return 0;
 }

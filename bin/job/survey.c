@@ -156,8 +156,8 @@ static void look_here(struct job *j)
             h->topo = keep(j, 0, here.topo);
             here.topo = NULL;
         }
+        hb_here_clear(&here);
     }
-    hb_here_clear(&here);
 }
 
 int job_topo_known(struct job *j, struct hpcboot_error *err)

@@ -173,6 +173,12 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'rf:1: rank 0: localhost is no host of this job'
 }
 
+@test "a host that is named twice is looked at twice in a plan" {
+    run plan -H '127.0.0.1:1,[::1]:1' --map-by core --bind-to core
+    ended_with 0
+    says 'host ::1: .*ranks 1$'
+}
+
 @test "seq with a file: a rank for each line" {
     printf 'b\n# none\na\nb\n' > seq
     run plan -H a:2,b:2 --map-by seq:FILE=seq

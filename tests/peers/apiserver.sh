@@ -9,7 +9,9 @@
 #                            proxy once (15 minutes of a core) and kept outside
 #                            of the tree
 #   apiserver.sh up DIR PROGRAM    starts both; DIR/port, DIR/ca.crt
-#   apiserver.sh again DIR PROGRAM ends the server and starts it on what etcd has
+#   apiserver.sh away DIR    ends the server alone
+#   apiserver.sh back DIR PROGRAM  starts it on what etcd has
+#   apiserver.sh again DIR PROGRAM both
 #   apiserver.sh down DIR    ends both
 #   apiserver.sh kinds       prints the files in which four operators define
 #                            their kinds of gangs, from the Go module proxy
@@ -121,14 +123,23 @@ up() {
     start_server "$program"
 }
 
-again() {
+away() {
     local server
     cd "$1"
     server=$(tail -n 1 pids)
     kill -KILL "$server" # else it may wait a minute for its requests
     while kill -0 "$server" 2> /dev/null; do sleep 0.05; done
     sed -i '$d' pids
+}
+
+back() {
+    cd "$1"
     start_server "$2"
+}
+
+again() {
+    away "$1"
+    back "$@"
 }
 
 down() {

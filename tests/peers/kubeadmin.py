@@ -10,6 +10,7 @@ kubeadmin.py DIR COMMAND..., DIR as tests/peers/apiserver.sh fills it:
   pods NAME COUNT LABELS    makes pods NAME-0 and on
   status POD JSON           sets the status of a pod
   delete POD
+  leave POD                 deletes one that has to end first, as a kubelet sees it
   network ACCOUNT           makes pods at-1 ... at-4 on nodes n-1 ... n-4, of
                             which 1 and 3, 2 and 4 share a rack: as labels and
                             as HyperNodes; ACCOUNT may read both
@@ -124,6 +125,14 @@ def status(pod, text):
 
 def delete(pod):
     Server().must("DELETE", f"{HPC}/pods/{pod}", {"gracePeriodSeconds": 0})
+
+
+def leave(pod):
+    # One that no node has is gone at once.
+    Server().must("POST", f"{HPC}/pods/{pod}/binding", {
+        "metadata": {"name": pod},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n-0"}})
+    Server().must("DELETE", f"{HPC}/pods/{pod}", {"gracePeriodSeconds": 600})
 
 
 RACKS = {"n-1": "r-0", "n-2": "r-1", "n-3": "r-0", "n-4": "r-1"}
@@ -314,4 +323,4 @@ def proxy():
 {"ready": ready, "groups": groups, "group": group, "kind": kind,
  "takes": takes, "compact": compact,
  "answers": answers, "proxy": proxy, "account": account, "pods": pods,
- "status": status, "delete": delete, "network": network}[sys.argv[2]](*sys.argv[3:])
+ "status": status, "delete": delete, "leave": leave, "network": network}[sys.argv[2]](*sys.argv[3:])

@@ -5,25 +5,12 @@
 # The client of the Kubernetes API against a real API server: its TLS, tokens
 # and rights, its pages, its watches, its words.
 
-load peers
+load apiserver
 
 # Starts the server; where that cannot be, prints why.
 begin() {
-    local program command
-    [ "${HB_PEERS:-no}" = yes ] || {
-        echo 'a real API server is not asked for (make check-peers, ./check --peers)'
-        return
-    }
-    for command in python3 openssl unshare etcd; do
-        command -v "$command" > /dev/null || {
-            echo "$command is not installed"
-            return
-        }
-    done
-    program=$(cached_server) || {
-        echo 'kube-apiserver cannot be built'
-        return
-    }
+    local program
+    program=$(api_program) || { echo "$program"; return; }
     "$HB_SRCDIR/tests/peers/apiserver.sh" up "$cluster" "$program"
     admin ready
     admin account reader reads > "$cluster/reader"
@@ -41,14 +28,6 @@ teardown_file() {
     if [ -e "$cluster/pids" ]; then
         "$HB_SRCDIR/tests/peers/apiserver.sh" down "$cluster"
     fi
-}
-
-# It takes long to build, so that is done where a compiler is there already.
-cached_server() {
-    command -v go > /dev/null || [ -d "$HOME/.cache/hpcboot-check" ] ||
-        return 1
-    timeout -k 5 1800 "$HB_SRCDIR/tests/peers/apiserver.sh" build \
-        2> "$BATS_FILE_TMPDIR/build.log"
 }
 
 admin() { python3 "$HB_SRCDIR/tests/peers/kubeadmin.py" "$cluster" "$@"; }

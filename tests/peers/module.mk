@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-PEER_BATS = %D%/kubernetes.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats \
+PEER_BATS = %D%/kubernetes.bats %D%/elastic.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats \
     %D%/place.bats %D%/torch.bats %D%/framework.bats %D%/clusters.bats
 TESTS += $(PEER_BATS)
 EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/frameworks.bash %D%/apiserver.sh \
+    %D%/apiserver.bash \
     %D%/kubeadmin.py \
     tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c \
     %D%/frameworks/horovod_sum.py \

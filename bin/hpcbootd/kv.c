@@ -7,10 +7,11 @@
  * milliseconds, each on a connection of its own. It holds what the job's ranks
  * say of themselves, and ends with them.
  *
- * With the slots of the job (elastic.h) ranks may be lost. The agent writes
- * down which ones; those that are left ask who they are by now, and wait for
- * the answer until all have asked. Where lost ranks come back (--same-size)
- * everybody stays who he was, and is told so at once. */
+ * With the slots of the job (elastic.h) ranks may be lost and may come. The
+ * agent writes down which ones were lost; those that begin say so themselves
+ * (join.c), and rank 0 is told of them until all ask who they are by now: it is
+ * the one whose word all others take. Whoever asks waits until all have, and
+ * there are enough; with an empty store a new world begins then. */
 #include "config.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@
 #include "bin/recipe/elastic.h"
 #include "bin/recipe/kvhttp.h"
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/jobmap.h"
 
@@ -39,6 +41,9 @@
 #define SLOTS_BYTES (16u << 20) /* of the file of slots */
 #define LOOK_MS 100            /* for ranks that were lost */
 #define NOBODY UINT32_MAX
+/* Where rank 0 puts how it is told; its own words say the second. */
+#define WORKER_KEY "/worker_addresses/%s:0"
+#define TELL_MS 2000
 
 struct connection {
     struct hb_buf in;
@@ -54,8 +59,10 @@ struct server {
     struct connection conns[CONNECTIONS + 1];
     size_t n;
     struct hb_elastic *elastic; /* NULL: no rank may be lost */
-    int same_size;
+    char *worker_key;
+    int64_t told_ms;
     uint32_t min;
+    int patient; /* with fewer than min it waits for others */
     size_t lost_read; /* bytes of the file of lost ranks */
 };
 
@@ -129,45 +136,27 @@ static void say(struct server *s, size_t i, uint32_t rank)
     s->fds[i].events = POLLOUT;
 }
 
-/* What a rank said of itself before it failed would lead others astray. */
-static void forget(struct server *s, uint32_t rank)
-{
-    struct hb_str text = HB_STR_INIT;
-    unsigned global, local, cross;
-
-    hb_elastic_numbers(s->elastic, rank, &text);
-    if (sscanf(hb_str_text(&text), "%u,%*u,%u,%*u,%u", &global, &local,
-               &cross) == 3) {
-        char *key = hb_xasprintf("/global/%u", global);
-
-        (void)hb_kvs_remove(s->store, key);
-        free(key);
-        key = hb_xasprintf("/local_%s/%u", hb_elastic_host(s->elastic, rank),
-                           local);
-        (void)hb_kvs_remove(s->store, key);
-        free(key);
-        key = hb_xasprintf("/cross_%u/%u", local, cross);
-        (void)hb_kvs_remove(s->store, key);
-        free(key);
-    }
-    hb_str_destroy(&text);
-}
-
-/* All that are left have asked: a world begins, and its store is empty. */
+/* All that are there have asked: a world begins, and its store is empty but for
+ * where rank 0, which lives on, is told of others. */
 static int turn(struct server *s)
 {
     struct hb_kvs *fresh;
+    struct hb_bytes worker;
+    uint32_t size = hb_elastic_size(s->elastic);
 
-    if (s->elastic == NULL || s->same_size || !hb_elastic_turn(s->elastic)) {
-        return 0;
-    }
-    if (hb_elastic_size(s->elastic) < s->min) {
+    if (!s->patient && size < s->min) {
         fprintf(stderr, "hpcbootd: ranks that are left: %u; at least %u "
-                "have to be\n", hb_elastic_size(s->elastic), s->min);
+                "have to be\n", size, s->min);
         return -1;
+    }
+    if (!hb_elastic_turn(s->elastic, s->min)) {
+        return 0;
     }
     if (hb_kvs_create(&fresh, STORE_BYTES, NULL) < 0) {
         return -1;
+    }
+    if (hb_kvs_get(s->store, s->worker_key, &worker) == 1) {
+        (void)hb_kvs_put(fresh, s->worker_key, worker, HB_KVS_REPLACE, NULL);
     }
     hb_kvs_destroy(s->store);
     s->store = fresh;
@@ -179,15 +168,25 @@ static int turn(struct server *s)
     return 0;
 }
 
+/* Again and again: it hears nothing before its training has begun. */
+static void tell_of_others(struct server *s)
+{
+    struct hb_bytes worker;
+
+    if (hb_elastic_grows(s->elastic) &&
+        hb_now_ms() - s->told_ms >= TELL_MS &&
+        hb_kvs_get(s->store, s->worker_key, &worker) == 1) {
+        s->told_ms = hb_now_ms();
+        kv_tell(worker.data, worker.len);
+    }
+}
+
 static void ask(struct server *s, size_t i, const char *key)
 {
     int64_t rank = hb_elastic_ask(s->elastic, key);
 
-    if (rank < 0 || s->same_size) {
-        if (rank >= 0) {
-            forget(s, (uint32_t)rank);
-        }
-        say(s, i, rank < 0 ? NOBODY : (uint32_t)rank);
+    if (rank < 0) {
+        say(s, i, NOBODY);
     } else {
         s->conns[i].rank = (uint32_t)rank;
         s->fds[i].events = POLLRDHUP; /* it may give up waiting */
@@ -276,6 +275,20 @@ static void look_for_lost(struct server *s)
     free(path);
 }
 
+/* The first line names rank 0's host. */
+static char *worker_key(const char *slots)
+{
+    char *line = hb_xstrndup(slots, strcspn(slots, "\n")), *key;
+    char *colon = strrchr(line, ':');
+
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    key = hb_xasprintf(WORKER_KEY, line);
+    free(line);
+    return key;
+}
+
 static int read_slots(struct server *s, const char *path)
 {
     struct hpcboot_error err = {0};
@@ -287,6 +300,8 @@ static int read_slots(struct server *s, const char *path)
         hb_elastic_destroy(s->elastic);
         s->elastic = NULL;
         rc = hb_elastic_create(&s->elastic, text, &err);
+        free(s->worker_key);
+        s->worker_key = worker_key(text);
     }
     if (rc < 0) {
         fprintf(stderr, "hpcbootd: %s\n", err.text);
@@ -304,8 +319,8 @@ static int read_line(struct server *s, int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         int rc = 0;
 
-        if (hb_streq(argv[i], "--same-size")) {
-            s->same_size = 1;
+        if (hb_streq(argv[i], "--wait")) {
+            s->patient = 1;
             continue;
         }
         if (hb_streq(argv[i], "--port")) {
@@ -332,6 +347,7 @@ static void release(struct server *s)
     hb_fd_close(&s->fds[0].fd);
     hb_elastic_destroy(s->elastic);
     hb_kvs_destroy(s->store);
+    free(s->worker_key);
     free(s);
 }
 
@@ -344,9 +360,12 @@ static int serve(struct server *s)
             rc = errno == EINTR ? 0 : -1;
             continue;
         }
-        attend(s);
         if (s->elastic != NULL) {
             look_for_lost(s);
+        }
+        attend(s);
+        if (s->elastic != NULL) {
+            tell_of_others(s);
             rc = turn(s);
         }
     }
@@ -363,7 +382,7 @@ int kv_main(int argc, char **argv)
     port = read_line(s, argc, argv);
     if (port < 0) {
         fprintf(stderr, "hpcbootd: kv --port N [--slots FILE [--min N] "
-                "[--same-size]]\n");
+                "[--wait]]\n");
         goto out;
     }
     status = EXIT_HOST;
@@ -375,6 +394,7 @@ int kv_main(int argc, char **argv)
     }
     if (hb_kvs_create(&s->store, STORE_BYTES, NULL) == 0) {
         signal(SIGTERM, SIG_DFL);
+        signal(SIGCHLD, SIG_IGN); /* of those that tell */
         status = serve(s);
     }
 out:

@@ -30,6 +30,7 @@ static const char usage_text[] =
     "       hpcbootd health [--port N]      how it is, for a probe\n"
     "       hpcbootd agent --token TOKEN    started by hbrun, not by hand\n"
     "       hpcbootd crew ... -- [PROGRAM]  started by agents\n"
+    "       hpcbootd join ... PROGRAM       started by agents\n"
     "       hpcbootd kv --port N            started by a recipe\n"
     "       hpcbootd --version | --help\n"
     "See hpcbootd(8).\n";
@@ -108,6 +109,7 @@ static const struct {
     {"agent", agent_main},
     {"crew", crew_main},
     {"health", health_main},
+    {"join", join_main},
     {"kv", kv_main},
     {"serve", serve_main},
 };

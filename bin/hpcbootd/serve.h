@@ -13,11 +13,14 @@ struct event_base;
  * name. Returns the exit status. */
 int serve_main(int argc, char **argv);
 /* kv.c: `hpcbootd kv`, where ranks of Horovod with Gloo meet. */
+int kv_main(int argc, char **argv);
 /* In the session's directory: a number in a line for each rank that was lost
  * while the job goes on. */
 #define HB_RANKS_LOST "ranks_lost"
-
-int kv_main(int argc, char **argv);
+/* tell.c: rank 0 has put `value`; it is told that others have come. */
+void kv_tell(const char *value, size_t len);
+/* join.c: `hpcbootd join`, a rank until it knows its number there. */
+int join_main(int argc, char **argv);
 /* crew.c: `hpcbootd crew`, a rank with commands around it. */
 int crew_main(int argc, char **argv);
 /* `hpcbootd health`: asks the server of this pod how it is. */

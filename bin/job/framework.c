@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/change.h"
 #include "bin/job/framework.h"
 #include "bin/proc/search.h"
 #include "lib/base/fd.h"
@@ -343,6 +344,9 @@ static int check_given(struct job *j, struct hpcboot_error *err)
     }
     if (hb_recipe_takes(f->recipe, "on_failure")) {
         hb_env_set(&f->given, "on_failure", hb_on_failure_name(j->on_failure));
+    }
+    if (hb_recipe_takes(f->recipe, "live") && job_is_live(j)) {
+        hb_env_set(&f->given, "live", "yes");
     }
     return 0;
 }

@@ -29,6 +29,7 @@ struct job_framework {
     unsigned char *serves; /* [n_ranks] */
     uint32_t n_working;    /* ranks that do not serve, and run */
     uint32_t n_serving;
+    int grows;             /* those that come later are taken in */
     /* what they saw of the meeting */
     struct hb_recipe_place *places; /* where they meet; [n_places] */
     size_t n_places;

@@ -232,6 +232,11 @@ static int try_recipe(const struct job *j, struct hpcboot_error *err)
         f->n_serving += f->serves[i];
     }
     f->n_working = j->map->n_ranks - f->n_serving;
+    if (rc == 0) {
+        rc = hb_recipe_grows(f->recipe, &facts, err);
+        f->grows = rc > 0;
+        rc = rc < 0 ? rc : 0;
+    }
     for (size_t i = 0; rc == 0 && i < 2; i++) {
         struct hb_recipe_rank made;
 
@@ -259,7 +264,8 @@ int job_meeting_is_closed(const struct job *j)
     if (j->framework != NULL) {
         (void)hb_recipe_ports(j->framework->recipe, &n_ports);
     }
-    return n_ports > 0 && !hb_recipe_per_host(j->framework->recipe);
+    return n_ports > 0 && !hb_recipe_per_host(j->framework->recipe) &&
+           !j->framework->grows;
 }
 
 /* Ports that are known keep their numbers, wherever they stand in the list. */

@@ -407,3 +407,31 @@ void hb_recipe_destroy(struct hb_recipe *r)
     free(r->name);
     free(r);
 }
+
+uint32_t recipe_ports_of(const struct hb_recipe_port *port,
+                         const struct hb_jobmap *map)
+{
+    return port->kind == HB_RECIPE_PORT_HEAD ? 1
+           : port->kind == HB_RECIPE_PORT_HOST ? map->n_nodes : map->n_ranks;
+}
+
+uint32_t hb_recipe_n_ports(const struct hb_recipe *r,
+                           const struct hb_jobmap *map)
+{
+    return hb_recipe_port_at(r, map, r->n_ports, 0, 0);
+}
+
+uint32_t hb_recipe_port_at(const struct hb_recipe *r,
+                           const struct hb_jobmap *map, size_t port,
+                           uint32_t node, uint32_t rank)
+{
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < port; i++) {
+        at += recipe_ports_of(&r->ports[i], map);
+    }
+    if (port == r->n_ports || r->ports[port].kind == HB_RECIPE_PORT_HEAD) {
+        return at;
+    }
+    return at + (r->ports[port].kind == HB_RECIPE_PORT_HOST ? node : rank);
+}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* A world is the ranks of the job that are left, in their first order. What a
- * rank calls itself is its host and its local rank in the world that it knows,
- * the last one; both change only when a new world begins, for all at once. */
+/* A world is the ranks of the job that are there, in the order of the job.
+ * What a rank calls itself is its host and its local rank in the world that it
+ * knows, the last one; both change only when a new world begins, for all at
+ * once. A process that begins knows none, and says which rank of the job it
+ * is: one more, one in the place of a lost one, or one that was started again.
+ * It is in no world before the next one. */
 #include "config.h"
 
 #include "bin/recipe/elastic.h"
@@ -13,10 +16,13 @@
 
 #include "lib/base/jobmap.h"
 
+#define RANKS_MAX (1u << 16) /* whoever reaches the port may name one */
+
 struct slot {
-    char *host;
+    char *host;     /* NULL: nobody has come yet */
     uint32_t local; /* in this world */
     int lost, waits;
+    int in; /* knows this world */
 };
 
 struct hb_elastic {
@@ -53,7 +59,7 @@ int hb_elastic_create(struct hb_elastic **out, const char *slots,
 
     while (*slots != '\0') {
         size_t len = strcspn(slots, "\n");
-        struct slot s = {.lost = 0};
+        struct slot s = {.in = 1};
 
         if (len > 0 && read_key(slots, len, &s.host, &s.local) < 0) {
             hb_elastic_destroy(e);
@@ -82,24 +88,66 @@ void hb_elastic_destroy(struct hb_elastic *e)
     free(e);
 }
 
-int64_t hb_elastic_ask(struct hb_elastic *e, const char *key)
+/* Takes `host`. Slots of ranks between the last one and this are of nobody. */
+static int64_t begins(struct hb_elastic *e, uint32_t rank, char *host,
+                      uint32_t local)
 {
-    char *host = NULL;
-    uint32_t local = 0;
-    int64_t found = -1;
-
-    if (read_key(key, strlen(key), &host, &local) < 0) {
-        return -1;
+    while (e->n <= rank) {
+        e->slots = hb_xrealloc(e->slots, (e->n + 1) * sizeof *e->slots);
+        e->slots[e->n++] = (struct slot){.lost = 1};
     }
-    for (uint32_t i = 0; i < e->n && found < 0; i++) {
-        if (!e->slots[i].lost && e->slots[i].local == local &&
-            strcmp(e->slots[i].host, host) == 0) {
+    free(e->slots[rank].host);
+    e->slots[rank] = (struct slot){.host = host, .local = local, .waits = 1};
+    return rank;
+}
+
+static int64_t find(struct hb_elastic *e, const char *host, uint32_t local)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct slot *s = &e->slots[i];
+
+        if (s->in && !s->lost && s->local == local &&
+            strcmp(s->host, host) == 0) {
             e->slots[i].waits = 1;
-            found = i;
+            return i;
         }
     }
+    return -1;
+}
+
+int64_t hb_elastic_ask(struct hb_elastic *e, const char *key)
+{
+    const char *slash = strchr(key, '/'), *name = slash ? slash + 1 : key;
+    char *host = NULL, *number = NULL;
+    uint32_t local = 0;
+    uint64_t rank;
+    int64_t found = -1;
+
+    if (read_key(name, strlen(name), &host, &local) < 0) {
+        return -1;
+    }
+    if (slash == NULL) {
+        found = find(e, host, local);
+    } else {
+        number = hb_xstrndup(key, (size_t)(slash - key));
+        if (hb_parse_u64(number, 0, RANKS_MAX - 1, &rank) == 0) {
+            found = begins(e, (uint32_t)rank, host, local);
+            host = NULL;
+        }
+    }
+    free(number);
     free(host);
     return found;
+}
+
+int hb_elastic_grows(const struct hb_elastic *e)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (e->slots[i].waits && !e->slots[i].in) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void hb_elastic_unask(struct hb_elastic *e, uint32_t rank)
@@ -114,12 +162,8 @@ void hb_elastic_lose(struct hb_elastic *e, uint32_t rank)
     if (rank < e->n) {
         e->slots[rank].lost = 1;
         e->slots[rank].waits = 0;
+        e->slots[rank].in = 0;
     }
-}
-
-const char *hb_elastic_host(const struct hb_elastic *e, uint32_t rank)
-{
-    return e->slots[rank].host;
 }
 
 uint32_t hb_elastic_size(const struct hb_elastic *e)
@@ -148,7 +192,7 @@ static uint32_t count(const struct hb_elastic *e, uint32_t end,
     return n;
 }
 
-int hb_elastic_turn(struct hb_elastic *e)
+int hb_elastic_turn(struct hb_elastic *e, uint32_t least)
 {
     uint32_t left = 0;
 
@@ -158,11 +202,17 @@ int hb_elastic_turn(struct hb_elastic *e)
         }
         left += !e->slots[i].lost;
     }
-    for (uint32_t i = 0; i < e->n; i++) {
-        e->slots[i].waits = 0;
-        e->slots[i].local = count(e, i, e->slots[i].host, 0);
+    if (left == 0 || left < least) {
+        return 0;
     }
-    return left > 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        struct slot *s = &e->slots[i];
+
+        s->waits = 0;
+        s->in = !s->lost;
+        s->local = s->lost ? 0 : count(e, i, s->host, 0);
+    }
+    return 1;
 }
 
 void hb_elastic_numbers(const struct hb_elastic *e, uint32_t rank,

@@ -460,38 +460,51 @@ int hb_recipe_expand(const struct hb_recipe *r,
     return 0;
 }
 
+/* 1: there is a statement of the kind whose condition holds for the rank. */
+static int has_statement(struct expansion *x, enum statement_kind kind,
+                         uint32_t rank, struct hpcboot_error *err)
+{
+    const struct cursor c = {
+        .rank = rank, .node = x->f->map->node_of_rank[rank],
+        .role = role_of(x, rank), .only_node = ANY, .only_role = ANY};
+    int rc = 0, yes = 0;
+
+    x->steps = 0;
+    for (size_t k = 0; rc == 0 && !yes && k < x->r->n_statements; k++) {
+        if (x->r->statements[k].kind == kind) {
+            rc = holds(x, x->r->statements[k].when, &c, &yes, err);
+        }
+    }
+    return rc < 0 ? rc : yes;
+}
+
 int hb_recipe_serving(const struct hb_recipe *r,
                       const struct hb_recipe_facts *facts,
                       unsigned char *serves_out, struct hpcboot_error *err)
 {
-    const struct hb_jobmap *map = facts->map;
     struct expansion x;
-    int rc = 0, yes = 0;
+    int rc = 0;
 
     begin(&x, r, facts);
-    for (uint32_t i = 0; rc == 0 && i < map->n_ranks; i++) {
-        const struct cursor c = {
-            .rank = i, .node = map->node_of_rank[i], .role = role_of(&x, i),
-            .only_node = ANY, .only_role = ANY};
-
-        x.steps = 0;
-        serves_out[i] = r->one_program && i > 0;
-        for (size_t k = 0; rc == 0 && k < r->n_statements; k++) {
-            if (r->statements[k].kind == ST_SERVES) {
-                rc = holds(&x, r->statements[k].when, &c, &yes, err);
-                serves_out[i] |= rc == 0 && yes;
-            }
-        }
+    for (uint32_t i = 0; rc >= 0 && i < facts->map->n_ranks; i++) {
+        rc = has_statement(&x, ST_SERVES, i, err);
+        serves_out[i] = rc > 0 || (r->one_program && i > 0);
     }
     end(&x);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
-static uint32_t ports_of(const struct hb_recipe_port *port,
-                         const struct hb_jobmap *map)
+int hb_recipe_grows(const struct hb_recipe *r,
+                    const struct hb_recipe_facts *facts,
+                    struct hpcboot_error *err)
 {
-    return port->kind == HB_RECIPE_PORT_HEAD ? 1
-           : port->kind == HB_RECIPE_PORT_HOST ? map->n_nodes : map->n_ranks;
+    struct expansion x;
+    int rc;
+
+    begin(&x, r, facts);
+    rc = has_statement(&x, ST_GROWS, 0, err);
+    end(&x);
+    return rc;
 }
 
 /* One place for each port of the statement. */
@@ -500,7 +513,7 @@ static void put_places(const struct expansion *x, size_t port,
 {
     const struct hb_jobmap *map = x->f->map;
     const enum hb_recipe_port_kind kind = x->r->ports[port].kind;
-    uint32_t count = ports_of(&x->r->ports[port], map);
+    uint32_t count = recipe_ports_of(&x->r->ports[port], map);
 
     *out = hb_xrealloc(*out, (*n + count) * sizeof **out);
     for (uint32_t i = 0; i < count; i++) {
@@ -562,25 +575,4 @@ void hb_recipe_rank_destroy(struct hb_recipe_rank *rank)
     }
     free(rank->commands);
     *rank = (struct hb_recipe_rank){.n_files = 0};
-}
-
-uint32_t hb_recipe_n_ports(const struct hb_recipe *r,
-                           const struct hb_jobmap *map)
-{
-    return hb_recipe_port_at(r, map, r->n_ports, 0, 0);
-}
-
-uint32_t hb_recipe_port_at(const struct hb_recipe *r,
-                           const struct hb_jobmap *map, size_t port,
-                           uint32_t node, uint32_t rank)
-{
-    uint32_t at = 0;
-
-    for (size_t i = 0; i < port; i++) {
-        at += ports_of(&r->ports[i], map);
-    }
-    if (port == r->n_ports || r->ports[port].kind == HB_RECIPE_PORT_HEAD) {
-        return at;
-    }
-    return at + (r->ports[port].kind == HB_RECIPE_PORT_HOST ? node : rank);
 }

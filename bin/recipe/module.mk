@@ -8,15 +8,21 @@ libhbbin_a_SOURCES += \
     %D%/launch.c %D%/launch.h \
     %D%/lex.c \
     %D%/parse.c \
-    %D%/recipe.h %D%/recipe_impl.h
+    %D%/recipe.h %D%/recipe_impl.h \
+    %D%/worker.c %D%/worker.h
 
-check_PROGRAMS += tests/fuzz/fuzz_recipe tests/fuzz/fuzz_kvhttp
-TESTS += tests/fuzz/fuzz_recipe tests/fuzz/fuzz_kvhttp
+recipe_fuzz = tests/fuzz/fuzz_recipe tests/fuzz/fuzz_kvhttp \
+    tests/fuzz/fuzz_worker
+check_PROGRAMS += $(recipe_fuzz)
+TESTS += $(recipe_fuzz)
+tests_fuzz_fuzz_worker_SOURCES = tests/fuzz/fuzz_worker.c tests/fuzz/replay.c
+tests_fuzz_fuzz_worker_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_kvhttp_SOURCES = tests/fuzz/fuzz_kvhttp.c tests/fuzz/replay.c
 tests_fuzz_fuzz_kvhttp_LDADD = libhbbin.a libhb.a
 tests_fuzz_fuzz_recipe_SOURCES = tests/fuzz/fuzz_recipe.c tests/fuzz/replay.c
 tests_fuzz_fuzz_recipe_LDADD = libhbbin.a libhb.a
-EXTRA_DIST += tests/fuzz/corpus/recipe tests/fuzz/corpus/kvhttp
+EXTRA_DIST += tests/fuzz/corpus/recipe tests/fuzz/corpus/kvhttp \
+    tests/fuzz/corpus/worker
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_recipe
@@ -42,6 +48,11 @@ TESTS += tests/unit/test_recipe_elastic
 tests_unit_test_recipe_elastic_SOURCES = tests/unit/test_recipe_elastic.c
 tests_unit_test_recipe_elastic_LDADD = $(UNIT_LDADD)
 tests_unit_test_recipe_elastic_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+check_PROGRAMS += tests/unit/test_recipe_worker
+TESTS += tests/unit/test_recipe_worker
+tests_unit_test_recipe_worker_SOURCES = tests/unit/test_recipe_worker.c
+tests_unit_test_recipe_worker_LDADD = $(UNIT_LDADD)
+tests_unit_test_recipe_worker_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 check_PROGRAMS += tests/unit/test_cli_fold
 TESTS += tests/unit/test_cli_fold
 tests_unit_test_cli_fold_SOURCES = tests/unit/test_cli_fold.c

@@ -345,6 +345,7 @@ static const struct {
     [ST_RUN] = {"run", read_command, 0},
     [ST_STOP] = {"stop", read_command, 0},
     [ST_SERVES] = {"serves", read_nothing, 0},
+    [ST_GROWS] = {"grows", read_nothing, 0},
 };
 #define N_STATEMENTS (sizeof statements / sizeof statements[0])
 

@@ -131,6 +131,10 @@ int hb_recipe_expand(const struct hb_recipe *r,
 int hb_recipe_serving(const struct hb_recipe *r,
                       const struct hb_recipe_facts *facts,
                       unsigned char *serves_out, struct hpcboot_error *err);
+/* 1: ranks that meet once take in others that come later; or 0. */
+int hb_recipe_grows(const struct hb_recipe *r,
+                    const struct hb_recipe_facts *facts,
+                    struct hpcboot_error *err);
 void hb_recipe_rank_destroy(struct hb_recipe_rank *rank); /* leaves it empty */
 
 /* Reads NAME.conf from the first of the directories that has it. *path_out

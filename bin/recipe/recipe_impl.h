@@ -45,7 +45,7 @@ struct condition {
 enum statement_kind {
     ST_SUMMARY, ST_DETECT, ST_PROCESSES, ST_PROGRAM, ST_ROLES, ST_HEAD,
     ST_TAKE, ST_SET, ST_PORT, ST_MEET, ST_ENV, ST_DEFAULT, ST_UNSET, ST_FILE,
-    ST_START, ST_READY, ST_RUN, ST_STOP, ST_SERVES
+    ST_START, ST_READY, ST_RUN, ST_STOP, ST_SERVES, ST_GROWS
 };
 
 struct statement {
@@ -124,5 +124,8 @@ int recipe_name_ok(const char *name);
 
 /* check.c */
 int recipe_check(struct hb_recipe *r, struct hpcboot_error *err);
+/* How many ports a statement asks for. */
+uint32_t recipe_ports_of(const struct hb_recipe_port *port,
+                         const struct hb_jobmap *map);
 
 #endif

@@ -23,12 +23,20 @@
 #define CIPHER_BLOCK 8  /* what an unencrypted key file is padded to */
 #define TEXT_MAX_BYTES 4096
 
+int hb_hmac_sha256(const void *key, size_t key_len, const void *data,
+                   size_t len, unsigned char out[32])
+{
+    unsigned int out_len = 32;
+
+    return HMAC(EVP_sha256(), key, (int)key_len, data, len, out, &out_len)
+        != NULL;
+}
+
 int hb_hkdf(const char *salt, const void *ikm, size_t ikm_len,
             const char *info, unsigned char out[32])
 {
     unsigned char prk[32], text[256];
     size_t n = strlen(info);
-    unsigned int len = sizeof prk;
     int ok;
 
     if (n >= sizeof text) {
@@ -36,8 +44,8 @@ int hb_hkdf(const char *salt, const void *ikm, size_t ikm_len,
     }
     memcpy(text, info, n);
     text[n] = 1; /* the number of the block */
-    ok = HMAC(EVP_sha256(), salt, (int)strlen(salt), ikm, ikm_len, prk, &len)
-        && HMAC(EVP_sha256(), prk, sizeof prk, text, n + 1, out, &len);
+    ok = hb_hmac_sha256(salt, strlen(salt), ikm, ikm_len, prk)
+        && hb_hmac_sha256(prk, sizeof prk, text, n + 1, out);
     explicit_bzero(prk, sizeof prk);
     return ok;
 }
@@ -78,7 +86,6 @@ int hb_gang_proof(const struct hb_secret *gang, struct hb_bytes nonce,
                   unsigned char out[HB_PROOF_BYTES])
 {
     unsigned char key[32];
-    unsigned int len = HB_PROOF_BYTES;
     struct hb_buf text;
     int ok;
 
@@ -88,7 +95,7 @@ int hb_gang_proof(const struct hb_secret *gang, struct hb_bytes nonce,
     hb_buf_put_blob(&text, host_key.data, host_key.len);
     ok = !hb_buf_failed(&text)
         && hb_hkdf(PROOF_SALT, gang->data, gang->len, "", key)
-        && HMAC(EVP_sha256(), key, sizeof key, text.data, text.len, out, &len);
+        && hb_hmac_sha256(key, sizeof key, text.data, text.len, out);
     explicit_bzero(key, sizeof key);
     hb_buf_destroy(&text);
     return ok;

@@ -21,6 +21,8 @@ struct hb_ed25519 {
     unsigned char pub[HB_ED25519_BYTES];
 };
 
+int hb_hmac_sha256(const void *key, size_t key_len, const void *data,
+                   size_t len, unsigned char out[32]);
 /* HKDF-SHA256 (RFC 5869) of one block. */
 int hb_hkdf(const char *salt, const void *ikm, size_t ikm_len,
             const char *info, unsigned char out[32]);
@@ -54,6 +56,8 @@ struct hb_trust_ops {
                  unsigned char out[HB_PROOF_BYTES]);
     char *(*public_text)(const struct hb_ed25519 *key);
     char *(*private_text)(const struct hb_ed25519 *key, const char *comment);
+    int (*hmac_sha256)(const void *key, size_t key_len, const void *data,
+                       size_t len, unsigned char out[32]);
 };
 #define HB_TRUST_MODULE "hb_trust"
 #define HB_TRUST_SYMBOL "hb_trust_ops"

@@ -13,4 +13,5 @@ const struct hb_trust_ops hb_trust_ops = {
     .proof = hb_gang_proof,
     .public_text = hb_ed25519_public_text,
     .private_text = hb_ed25519_private_text,
+    .hmac_sha256 = hb_hmac_sha256,
 };

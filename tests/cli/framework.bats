@@ -378,6 +378,46 @@ END
     nothing_left
 }
 
+# Rank 0 of elastic Horovod, which listens for news of others.
+@test "Horovod, elastic: rank 0 is told of one that begins, who gets a number" {
+    need python3
+    cat > t.py <<'END'
+import base64, hashlib, hmac, os, pickle, socket, struct, urllib.request
+base = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"],
+                          os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"])
+me = "%s:0" % os.environ["HOROVOD_HOSTNAME"]
+def ask(method, path, body=None):
+    q = urllib.request.Request(base + path, body, method=method)
+    return urllib.request.urlopen(q, timeout=60).read().decode()
+print("is", os.environ["HOROVOD_RANK"], "of", os.environ["HOROVOD_SIZE"],
+      flush=True)
+if os.environ["HOROVOD_SIZE"] == "1":
+    listener, key = socket.create_server(("127.0.0.1", 0)), os.urandom(32)
+    where = {"lo": [listener.getsockname()]}
+    ask("PUT", "worker_addresses/" + me,
+        base64.b64encode(pickle.dumps((where, key))))
+    news, _ = listener.accept()
+    digest, length = struct.unpack("=32si", news.recv(36, socket.MSG_WAITALL))
+    text = news.recv(length, socket.MSG_WAITALL)
+    assert hmac.compare_digest(digest,
+                               hmac.new(key, text, hashlib.sha256).digest())
+    print("told", text.split(b"\n")[1].decode(), flush=True)
+    print("is now", ask("GET", "rank_and_size/" + me), flush=True)
+END
+    # shellcheck disable=SC2016  # expanded by the rank
+    run hb --oversubscribe --framework horovod --recipe-set controller=gloo \
+        --on-failure continue -n 1 sh -c '
+            "$0" join "$HOROVOD_GLOO_RENDEZVOUS_ADDR" \
+                "$HOROVOD_GLOO_RENDEZVOUS_PORT" 1/other:0 python3 t.py &
+            python3 t.py && wait' "$HB_BUILDDIR/hpcbootd"
+    ended_with 0
+    says '^is 0 of 1$'
+    says '^told HostsUpdatedRequest$'
+    says '^is now 0,2,0,1,0,2$'
+    says '^is 1 of 2$'
+    nothing_left
+}
+
 @test "Horovod, elastic: fewer than the least number are the end" {
     need python3
     cat > t.py <<'END'

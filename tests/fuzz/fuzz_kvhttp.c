@@ -30,7 +30,7 @@ static void ask(struct hb_kvs *store, const char *text, size_t size)
         }
         hb_elastic_lose(e, 0);
         rank = hb_elastic_ask(e, asked);
-        if (rank >= 0 && !hb_elastic_turn(e)) {
+        if (rank >= 0 && !hb_elastic_turn(e, 1)) {
             hb_elastic_numbers(e, (uint32_t)rank, &reply);
         }
     }

@@ -155,6 +155,47 @@ hosts() { # I...
     four '^work 40 of 4$'
 }
 
+elastic_horovodrun() { # MIN:MAX N OPTION...: until there are N
+    pod_job env HPCBOOT_TIMEOUT="$HB_FRAMEWORK_LIMIT" "$hbrun" "${@:3}" \
+        horovodrun --min-np "${1%:*}" --max-np "${1#*:}" \
+        --host-discovery-script /tmp/discover --gloo-timeout-seconds 20 \
+        "$python" "$programs/horovod_sum.py" grow "$2"
+}
+discovers() { # I...
+    pod 0 bash -c '{ echo "#!/bin/sh"; printf "echo pod-%s:1\n" "$@"; } \
+        > /tmp/discover.new; chmod 755 /tmp/discover.new
+        mv /tmp/discover.new /tmp/discover' - "$@"
+}
+
+@test "Horovod, elastic: hosts that come are taken in, with the state" {
+    export HB_LIMIT=$HB_FRAMEWORK_LIMIT
+    horovod
+    pod 1 rm -f /tmp/met
+    discovers 0 1
+    elastic_horovodrun 1:4 4
+    wait_until pod 1 test -e /tmp/met
+    discovers 0 1 2
+    wait_until pod 2 test -e /tmp/met
+    discovers 0 1 2 3
+    pod_job_ends
+    four '^work 40 of 4$'
+    pods_clean 0 1 2 3
+}
+
+@test "Horovod, elastic: a host goes, another one comes in its place" {
+    export HB_LIMIT=$HB_FRAMEWORK_LIMIT
+    horovod
+    pod 1 rm -f /tmp/met
+    discovers 0 1
+    elastic_horovodrun 1:3 3
+    wait_until pod 1 test -e /tmp/met
+    discovers 0 2 3
+    pod_job_ends
+    ended_with 0
+    [ "$(grep -c '^work 30 of 3$' <<< "$output")" -eq 3 ]
+    pods_clean 0 1 2 3
+}
+
 
 @test "PyTorch: a torchrun is killed, its workers go with it" {
     torch

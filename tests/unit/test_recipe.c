@@ -165,6 +165,18 @@ static void ranks_that_only_serve(void **state)
     hb_recipe_destroy(r);
 }
 
+static void a_recipe_may_take_in_ranks_that_come_later(void **state)
+{
+    struct job *j = *state;
+    struct hb_recipe *r = parse("[when rank is 0]\ngrows\n");
+
+    assert_int_equal(hb_recipe_grows(r, &j->f, NULL), 1);
+    hb_recipe_destroy(r);
+    r = parse("[when rank is 1]\ngrows\n");
+    assert_int_equal(hb_recipe_grows(r, &j->f, NULL), 0);
+    hb_recipe_destroy(r);
+}
+
 static void only_the_first_runs_the_program(void **state)
 {
     struct hb_recipe_rank out;
@@ -345,6 +357,7 @@ int main(void)
         TEST(what_is_given_stands_before_set),
         TEST(commands_and_files),
         TEST(ranks_that_only_serve),
+        TEST(a_recipe_may_take_in_ranks_that_come_later),
         TEST(ranks_meet_where_the_head_or_all_of_them_listen),
         TEST(a_meeting_may_depend_on_a_condition),
         TEST(slots_are_those_of_the_host),

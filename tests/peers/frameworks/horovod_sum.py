@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
 """Every rank adds its number + 1. `lose`: ten steps of elastic training; at the
-fourth, rank 2 is killed, and those that are left go on with its state."""
+fourth, rank 2 is killed, and those that are left go on with its state. `grow N`:
+training goes on until N ranks have done ten steps."""
 import os
 import signal
 import sys
+import time
 
 import horovod.torch as hvd
 import torch
 
 hvd.init()
-if sys.argv[1:] != ["lose"]:
+if not sys.argv[1:]:
     total = hvd.allreduce(torch.tensor([hvd.rank() + 1.0]), op=hvd.Sum)
     print(f"sum {int(total.item())} of {hvd.size()}", flush=True)
     sys.exit(0)
@@ -29,6 +31,20 @@ def train(state):
         state.commit()
 
 
-state = hvd.elastic.TorchState(step=0, work=0)
-train(state)
+@hvd.elastic.run
+def grow(state):
+    open("/tmp/met", "w").close()
+    while state.step < 10:
+        done = hvd.allreduce(torch.ones(1), op=hvd.Sum, name=f"g{state.all}")
+        state.all += 1
+        if int(done.item()) == int(sys.argv[2]):
+            state.step += 1
+            state.work += int(done.item())
+        else:
+            time.sleep(0.2)
+        state.commit()
+
+
+state = hvd.elastic.TorchState(step=0, work=0, all=0)
+(train if sys.argv[1] == "lose" else grow)(state)
 print(f"work {state.work} of {hvd.size()}", flush=True)

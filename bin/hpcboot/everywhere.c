@@ -113,6 +113,7 @@ int hb_everywhere_look(const struct hb_command *self,
     hb_gang_words(self->args, w, &line);
     hb_strv_push(&line, "--npernode=1");
     hb_strv_push(&line, "--bind-to=none");
+    hb_strv_push(&line, "--pmi=none"); /* they look, and do not meet */
     hb_strv_take(&line, hb_self_exe());
     hb_strv_push(&line, self->name);
     hb_strv_push(&line, "--here");

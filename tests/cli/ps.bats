@@ -44,6 +44,16 @@ sees_job() { # N
     says_not 'no agent'
 }
 
+@test "hosts are looked at by ranks that need not meet" {
+    runs -n 1 sh -c 'sleep 1000; :'
+    wait_until sees_job 1
+    run timeout -s KILL "$HB_LIMIT" "$hpcboot" ps --launch-with fork -H a,b \
+        --lines
+    ended_with 0
+    [ "$(grep -c "^$job" <<< "$output")" = 2 ]
+    says_not 'warning'
+}
+
 @test "what ranks take, and the processes below them" {
     runs -n 2 sh -c '[ "$HPCBOOT_RANK" = 0 ] || { while :; do :; done; }
         sleep 1000 & wait'

@@ -236,7 +236,7 @@ def row_killed(lab, rounds, folder):
                                   "abort", "both")):
         runs = [Killed(lab, folder, policy).kill(inner) for _ in range(rounds)]
         took = [r[0] for r in runs]
-        print(f"  {words:38} {middle(took):5.2f} s [{min(took):.2f}-{max(took):.2f}], "
+        print(f"  {words:41} {middle(took):5.2f} s [{min(took):.2f}-{max(took):.2f}], "
               f"{max(r[1] for r in runs)} left", flush=True)
 
 

@@ -110,6 +110,28 @@ static void index_ranks(struct hpcboot_team *t)
     }
 }
 
+/* What the model is to know of the network: by one rank of each node. */
+static void describe_net(const struct hb_team_plan *plan,
+                         const struct places *p,
+                         struct hb_coll_team_args *args)
+{
+    int *leaders = hb_xcalloc((size_t)p->n_nodes, sizeof *leaders), n = 0;
+    struct hb_xport_net net;
+
+    for (int i = 0; i < plan->size; i++) {
+        if (p->node_of[i] == n) { /* numbers are given in this order */
+            leaders[n++] = plan->world[i];
+        }
+    }
+    hb_xport_net(hb_api.xport, leaders, n, &net);
+    free(leaders);
+    args->net = &hb_api_net;
+    args->net_mbps = net.mbps;
+    args->net_kind = !net.by_ucx     ? HB_COLL_NET_TCP
+                     : net.is_device ? HB_COLL_NET_RDMA
+                                     : HB_COLL_NET_SOFT;
+}
+
 int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
                  struct hpcboot_error *err)
 {
@@ -134,7 +156,9 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     args.node_of = p.n_nodes > 1 ? p.node_of : NULL;
     args.region = p.n_local > 1 ? plan->region : NULL;
     args.region_size = p.n_local > 1 ? plan->region_size : 0;
-    args.net = p.n_nodes > 1 ? &hb_api_net : NULL;
+    if (p.n_nodes > 1) {
+        describe_net(plan, &p, &args);
+    }
     if (plan->region_at != 0) {
         expect_users(plan->region_at, p.n_local);
     }

@@ -157,6 +157,14 @@ struct hb_coll_net {
     void (*cancel)(void *team_ctx, void *req);
 };
 
+/* What those messages cost: the model chooses by it, so it must be the same at
+ * all ranks of the team. */
+enum hb_coll_net_kind {
+    HB_COLL_NET_TCP,
+    HB_COLL_NET_RDMA, /* of hardware */
+    HB_COLL_NET_SOFT  /* RDMA's calls, carried out by the kernel */
+};
+
 struct hb_coll_team_args {
     size_t struct_size;
     int rank, size;          /* in the team */
@@ -171,6 +179,8 @@ struct hb_coll_team_args {
                               * is 1 */
     size_t region_size;      /* the same at all its ranks */
     const struct hb_coll_net *net; /* NULL: one node */
+    enum hb_coll_net_kind net_kind;
+    uint32_t net_mbps;       /* 0: not known */
     void *team_ctx;          /* for net and alive */
     int64_t timeout_ms;      /* of each call; <= 0: none */
     bool deterministic;      /* as HPCBOOT_DETERMINISTIC in each call */

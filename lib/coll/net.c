@@ -241,7 +241,7 @@ static int make_team(struct hb_coll_team *t, struct hpcboot_error *err)
                        "no memory for a team of %d on %d nodes", t->size,
                        t->nodes);
     }
-    nt->model = &hb_model_tcp;
+    nt->model = hb_model_of(t->net_kind, t->net_mbps);
     t->net_team = nt;
     return hb_wish_parse(t->engine->config.net_wish, &nt->wish, err);
 }
@@ -299,7 +299,7 @@ static struct hb_call call_of(struct hb_coll_team *t, struct hb_op *op)
         .recv_off = op->recv_off,
         .rank = t->rank,
         .layout = &t->net_team->layout,
-        .model = t->net_team->model,
+        .model = &t->net_team->model,
         .wish = &t->net_team->wish,
     };
 }

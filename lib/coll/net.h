@@ -23,7 +23,7 @@ struct hb_net_key {
 struct hb_net_team {
     struct hb_layout layout;
     struct hb_wish wish;
-    const struct hb_model *model;
+    struct hb_model model;
     struct hb_net_kept {
         struct hb_net_key key;
         struct hb_sched sched;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hpcboot/coll.h"
+#include "lib/coll/coll.h"
 
 enum hb_step_kind {
     HB_STEP_SEND,     /* `from` to peer */
@@ -85,6 +85,9 @@ struct hb_model {
     double eager, big; /* messages beyond `eager` bytes cost `big` a byte */
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
+/* That of a kind of network, with the rate that its devices say they have;
+ * 0: not known. */
+struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps);
 
 enum hb_alg {
     HB_ALG_KNOMIAL,      /* trees of a radix */

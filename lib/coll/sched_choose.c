@@ -17,7 +17,8 @@
 #include "lib/coll/coll.h"
 
 /* TCP between containers of one host or hosts of one rack; a message costs a
- * system call at either end. InfiniBand or RoCE of 100 Gb/s. */
+ * system call at either end. InfiniBand or RoCE of 100 Gb/s. UCX over TCP, or
+ * RDMA that the kernel carries out: bytes are touched once more. */
 const struct hb_model hb_model_tcp = {
     .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.3,
     .fold = 0.1, .copy = 0.06, .node = 1500,
@@ -28,6 +29,30 @@ const struct hb_model hb_model_ib = {
     .fold = 0.1, .copy = 0.06, .node = 800,
     .eager = 8192, .big = 0.08,
 };
+
+static const struct hb_model model_soft = {
+    .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.7,
+    .fold = 0.1, .copy = 0.06, .node = 1500,
+    .eager = 8192, .big = 0.7,
+};
+
+/* Devices that are none, such as those of containers, claim this rate,
+ * whatever they do. */
+#define CLAIMED_MBPS 10000u
+#define NS_PER_BYTE_MBPS 8000.0 /* of a rate of 1 Mb/s */
+
+struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps)
+{
+    struct hb_model m = kind == HB_COLL_NET_RDMA   ? hb_model_ib
+                        : kind == HB_COLL_NET_SOFT ? model_soft
+                                                   : hb_model_tcp;
+    double wire = mbps > 0 ? NS_PER_BYTE_MBPS / mbps : 0;
+    if (kind == HB_COLL_NET_RDMA ? mbps > 0
+                                 : wire > m.byte && mbps < CLAIMED_MBPS) {
+        m.byte = m.big = wire;
+    }
+    return m;
+}
 
 /* ---- prices ---- */
 

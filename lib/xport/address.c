@@ -18,6 +18,7 @@
 
 #define FAMILY_4 4
 #define FAMILY_6 6
+#define CAPS 1 /* no address: what carries its messages */
 #define BYTES_4 4u
 #define BYTES_6 16u
 
@@ -95,6 +96,23 @@ void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
     }
 }
 
+void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps)
+{
+    hb_buf_put_u8(b, CAPS);
+    hb_buf_put_u32(b, caps->may);
+    hb_buf_put_u32(b, caps->ucx_kind);
+    hb_buf_put_u32(b, caps->ucx_mbps);
+    hb_buf_put_u32(b, caps->tcp_mbps);
+}
+
+static void get_caps(struct hb_buf *b, struct hb_caps *caps)
+{
+    caps->may = hb_buf_get_u32(b);
+    caps->ucx_kind = hb_buf_get_u32(b);
+    caps->ucx_mbps = hb_buf_get_u32(b);
+    caps->tcp_mbps = hb_buf_get_u32(b);
+}
+
 static int near(const struct sockaddr_storage *a,
                 const struct hb_interfaces *ours)
 {
@@ -158,12 +176,17 @@ int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
     unsigned n = 0;
 
     memset(out, 0, sizeof *out);
-    while (!hb_buf_failed(b) && hb_buf_left(b) > 0 && n < HB_ADDRESS_MOST) {
+    while (!hb_buf_failed(b) && hb_buf_left(b) > 0) {
         int family = hb_buf_get_u8(b);
-        struct hb_bytes a = hb_buf_get_raw(b, family == FAMILY_6 ? BYTES_6
-                                                                 : BYTES_4);
+        struct hb_bytes a;
 
-        if (hb_buf_failed(b) || (family != FAMILY_4 && family != FAMILY_6)) {
+        if (family == CAPS) {
+            get_caps(b, &out->caps);
+            continue;
+        }
+        a = hb_buf_get_raw(b, family == FAMILY_6 ? BYTES_6 : BYTES_4);
+        if (n == HB_ADDRESS_MOST ||
+            hb_buf_failed(b) || (family != FAMILY_4 && family != FAMILY_6)) {
             return HPCBOOT_ERR_PROTOCOL;
         }
         set(&all[n++], family, a.data, port);

@@ -7,9 +7,11 @@
 #include <sys/socket.h>
 
 #include "lib/base/buf.h"
+#include "lib/xport/choose.h"
 
-/* Where a rank listens: a port, a secret that callers show, and the addresses
- * of its host that another host may reach. */
+/* A rank's card, which all ranks of the job have: where it listens (a port, a
+ * secret that callers show, and the addresses of its host that another host
+ * may reach), and what carries its messages. */
 #define HB_ADDRESS_TOKEN 16u
 #define HB_ADDRESS_MOST 8u /* of one host; further ones are left out */
 
@@ -29,10 +31,13 @@ struct hb_endpoint {
     unsigned char token[HB_ADDRESS_TOKEN];
     struct sockaddr_storage at[HB_ADDRESS_MOST]; /* with the port */
     unsigned n;
+    struct hb_caps caps; /* all 0: it does not say */
 };
 
 void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
                      uint16_t port, const unsigned char *token);
+/* After hb_endpoint_put; may be left out. */
+void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps);
 /* Those that share a subnet with one of ours come first. ERR_PROTOCOL. */
 int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
                     struct hb_endpoint *out);

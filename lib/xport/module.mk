@@ -4,6 +4,7 @@ libhb_a_SOURCES += \
     %D%/choose.c %D%/choose.h \
     %D%/ring.c %D%/impl.h \
     %D%/match.c \
+    %D%/network.c \
     %D%/tcp.c %D%/tcp_impl.h \
     %D%/tcp_conn.c \
     %D%/tcp_io.c \
@@ -21,7 +22,10 @@ hb_ucx_la_LIBADD = $(UCX_LIBS)
 endif
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_xport
+check_PROGRAMS += tests/unit/test_xport tests/unit/test_xport_net
+tests_unit_test_xport_net_SOURCES = tests/unit/test_xport_net.c
+tests_unit_test_xport_net_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_xport_SOURCES = tests/unit/test_xport.c
 tests_unit_test_xport_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -29,7 +33,7 @@ check_PROGRAMS += tests/unit/test_xport_meet
 tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c
 tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_meet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-TESTS += tests/unit/test_xport tests/unit/test_xport_meet
+TESTS += tests/unit/test_xport tests/unit/test_xport_meet tests/unit/test_xport_net
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_xport

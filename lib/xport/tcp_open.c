@@ -147,6 +147,7 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
         return rc;
     }
     hb_endpoint_put(address, &t->ours, port, t->token);
+    hb_endpoint_put_caps(address, &t->caps);
     *out = t;
     return 0;
 }

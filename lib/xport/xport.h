@@ -96,6 +96,15 @@ void hb_xport_idle(struct hb_xport *x, int64_t ns);
  * UCX. */
 const char *hb_xport_transport(struct hb_xport *x, uint32_t rank, char *detail,
                                size_t size);
+/* What serves between all of these ranks, as their cards say, and so the same
+ * answer at each of them. */
+struct hb_xport_net {
+    int by_ucx;    /* else by TCP */
+    int is_device; /* UCX: of hardware */
+    uint32_t mbps; /* the slowest; 0: not known */
+};
+void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
+                  struct hb_xport_net *out);
 /* Until all that was sent is with the other side's system. */
 int hb_xport_flush(struct hb_xport *x, struct hpcboot_error *err);
 

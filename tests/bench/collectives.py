@@ -12,22 +12,27 @@ outnumber CPUs, Open MPI is told to yield, and between pods runs as it comes
 beside that.
 
 A cell is the median over the rounds of a run's median, in microseconds, with
-the least and the most. `ratio` is the best peer's median over libhpcboot's,
+the least and the most. Where ranks share a core it is that of a run's mean: a
+root runs ahead for its time slice and the others then find all there at once,
+so that a median of calls would tell of neither. `ratio` is the best peer's median over libhpcboot's,
 `alloc` the same with hpcboot_alloc, and `default` that of the best peer which
 is not told to yield, where ranks are crowded. Whoever does not end within its
 limit is ended, counted, and not asked again in this layout; the rows it has
 printed count. Nothing is asserted: the tables are for people.
 
 usage: collectives.py [--long] [--layouts 2,8,p2,p4,p4x2]
-                      [--rows figures|some|all] [--rounds N] [--seconds N]
-                      [--free] [--env NAME=VALUE] [--json FILE]
+                      [--rows figures|some|all|ROW,...] [--rounds N]
+                      [--seconds N]
+                      [--only NAME,...] [--free] [--env NAME=VALUE]
+                      [--json FILE]
   --layouts  N: ranks on this host; pN: N pods with a rank each; pNxM: with M
              each (pods need root)
   --rows     figures: some collectives that are watched; some: all collectives
              at a few sizes; all: from 1 B to 16 MiB (figures, and some for
-             pods with several ranks each)
+             pods with several ranks each); ROW: COLLECTIVE[:BYTES]
   --seconds  stop asking for another round when so many are over (300)
   --long     layouts 2,4,8,p2,p4,p4x2, all rows, three rounds of each
+  --only     columns, e.g. "hpcboot,ompi ob1"
   --free     ranks are left where the kernel puts them
 """
 import argparse
@@ -64,6 +69,8 @@ SIZES = {"some": [8, 1024, 65536, 1 << 20],
 
 
 def rows_of(layout, which):
+    if which not in ("figures", *SIZES):
+        return which.split(",")
     if which == "figures":
         return FIGURES["pods" if layout.pods else
                        "crowd" if layout.crowd else "host"]
@@ -93,27 +100,31 @@ def commands(layout, programs, specs, args):
     return found
 
 
-def take(out, name, cells):
+MEDIAN, MEAN, WRONG = 4, 5, 9  # columns of what a run prints
+
+
+def take(out, name, cells, column):
     for line in out.splitlines():
         words = line.split(",")
         if len(words) == 10 and words[1].isdigit():
-            if words[9] != "0":
+            if words[WRONG] != "0":
                 print(f"  {name}: WRONG: {line}")
             cells.setdefault((words[0], int(words[2])), {}) \
-                .setdefault(name, []).append(float(words[4]))
+                .setdefault(name, []).append(float(words[column]))
 
 
 def measure(layout, programs, specs, args, until):
     cells, out_of = {}, {}
-    all_of_them = commands(layout, programs, specs, args)
-    limit = RUN_LIMIT_S[which_rows(layout, args)]
+    all_of_them = [c for c in commands(layout, programs, specs, args)
+                   if not args.only or c[0] in args.only.split(",")]
+    limit = RUN_LIMIT_S.get(which_rows(layout, args), RUN_LIMIT_S["some"])
     rounds = 0
     while rounds < args.rounds and (rounds == 0 or time.monotonic() < until):
         for name, command, env in all_of_them:
             if name in out_of:
                 continue
             out, status, words = layout.run(command, env, limit)
-            take(out, name, cells)
+            take(out, name, cells, MEAN if layout.crowd else MEDIAN)
             if status != 0:
                 out_of[name] = ranks.lost(status, words, limit)
         rounds += 1
@@ -135,7 +146,9 @@ def report(layout, specs, cells, names):
     columns = [n for n in OURS if n in names] + \
         (["default"] if layout.crowd else [])
     result, ratios = [], {n: [] for n in columns}
-    print(f"\n{layout.title()}: microseconds, median (least-most)")
+    of_a_run = "mean" if layout.crowd else "median"
+    print(f"\n{layout.title()}: microseconds, {of_a_run} of a run: median "
+          "(least-most) of the runs")
     print(f"{'':21}{'bytes':>9}" + "".join(f"{n:>24}" for n in names) +
           "".join(f"{'ratio' if n == 'hpcboot' else n:>9}" for n in columns) +
           "  best peer")
@@ -188,12 +201,13 @@ def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layouts")
-    parser.add_argument("--rows", choices=["figures", "some", "all"])
+    parser.add_argument("--rows")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--free", action="store_true")
     parser.add_argument("--env", action="append", default=[])
+    parser.add_argument("--only", default="")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.layouts = args.layouts or ("2,4,8,p2,p4,p4x2" if args.long else

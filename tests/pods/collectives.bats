@@ -45,6 +45,17 @@ over() {
     over 4 1 13 -x HPCBOOT_TRANSPORTS=ucx
 }
 
+@test "hosts whose transports differ: all choose alike all the same" {
+    need_ucx
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0:2,pod-1:2,pod-2:2 sh -c '
+        case $HPCBOOT_RANK in [01]) wish=tcp,ucx ;; 2) wish=tcp ;;
+        3) wish=tcp,ucx ;; *) wish=ucx,tcp ;; esac
+        HPCBOOT_TRANSPORTS=$wish exec "$0" "$@"' "$check" cases 14 "$cases"
+    ended_with 0
+    says "^$cases calls on 6 ranks$"
+}
+
 @test "ranks that go round the pods" { over 3 2 6 --map-by node; }
 
 @test "every rank for itself, and nodes first where it would not pay" {

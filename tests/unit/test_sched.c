@@ -329,6 +329,28 @@ static void predictions_are_printed_beside_records(void **state)
     }
 }
 
+/* Of an allreduce of 8 KiB between 16 nodes, the model's algorithm. */
+static enum hb_alg chosen_on(enum hb_coll_net_kind kind, uint32_t mbps)
+{
+    struct hb_model m = hb_model_of(kind, mbps);
+    struct hb_wish none;
+    assert_int_equal(hb_wish_parse(NULL, &none, NULL), 0);
+    struct hb_call c = {.model = &m, .wish = &none};
+    return hb_choose(&c, HPCBOOT_COLL_ALLREDUCE, 16, 8192).alg;
+}
+
+static void a_slow_wire_moves_fewer_bytes(void **state)
+{
+    assert_int_equal(chosen_on(HB_COLL_NET_TCP, 0), HB_ALG_DOUBLING);
+    assert_int_equal(chosen_on(HB_COLL_NET_TCP, 1000), HB_ALG_HALVING);
+    assert_true(hb_model_of(HB_COLL_NET_RDMA, 400000).byte <
+                hb_model_of(HB_COLL_NET_RDMA, 25000).byte);
+    /* A container's device claims 10 Gb/s and carries more. */
+    assert_true(hb_model_of(HB_COLL_NET_TCP, 10000).byte ==
+                hb_model_tcp.byte);
+    assert_true(hb_model_of(HB_COLL_NET_SOFT, 0).byte > hb_model_tcp.byte);
+}
+
 static void a_wish_is_checked_word_by_word(void **state)
 {
     struct hb_wish w;
@@ -365,6 +387,7 @@ int main(void)
         cmocka_unit_test(nodes_speak_through_their_leaders),
         cmocka_unit_test(the_closed_form_is_near_the_simulation),
         cmocka_unit_test(predictions_are_printed_beside_records),
+        cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What the network between some ranks is like, from their cards alone. Cards
+ * are collected before any rank goes on, and are the same in the table of
+ * each node; so ranks that ask about the same ranks get the same answer
+ * without a message, and may make choices by it that must agree.
+ *
+ * The answer is of the worst pair: a collective is as slow as that. Which way
+ * a pair really takes is settled when it connects (tcp_conn.c), by the same
+ * rule. */
+#include "config.h"
+
+#include "lib/xport/address.h"
+#include "lib/xport/impl.h"
+
+static int caps_of(const struct hb_xport_job *job, int rank,
+                   struct hb_caps *out)
+{
+    static const struct hb_interfaces none; /* nobody is near */
+    struct hb_endpoint endpoint;
+    struct hb_buf b;
+    size_t len;
+    const void *card = job->address(job->ctx, (uint32_t)rank, &len);
+
+    hb_buf_view(&b, card, len);
+    if (hb_endpoint_get(&b, &none, &endpoint) < 0) {
+        return -1;
+    }
+    *out = endpoint.caps;
+    return 0;
+}
+
+static uint32_t slower(uint32_t a, uint32_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static void worsen(struct hb_caps *all, const struct hb_caps *one)
+{
+    int has_both = all->ucx_kind != HB_UCX_NONE &&
+                   one->ucx_kind != HB_UCX_NONE;
+    int ib_and_other = (all->ucx_kind == HB_UCX_IB) !=
+                       (one->ucx_kind == HB_UCX_IB);
+
+    all->may &= one->may;
+    all->ucx_kind = !has_both || ib_and_other ? HB_UCX_NONE
+                    : all->ucx_kind > one->ucx_kind ? all->ucx_kind
+                                                    : one->ucx_kind;
+    all->ucx_mbps = slower(all->ucx_mbps, one->ucx_mbps);
+    all->tcp_mbps = slower(all->tcp_mbps, one->tcp_mbps);
+}
+
+void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
+                  struct hb_xport_net *out)
+{
+    struct hb_caps all = {0}, one;
+
+    for (int i = 0; i < n; i++) {
+        if (caps_of(&x->job, ranks[i], &one) < 0) {
+            one = (struct hb_caps){0};
+        }
+        if (i == 0) {
+            all = one;
+        }
+        worsen(&all, &one);
+    }
+    out->by_ucx = hb_carry_by(&all, &all) == HB_BY_UCX;
+    out->is_device = out->by_ucx && all.ucx_kind < HB_UCX_SOFT;
+    out->mbps = out->by_ucx ? all.ucx_mbps : all.tcp_mbps;
+}

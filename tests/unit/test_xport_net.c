@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What the cards of three ranks say of the network between them. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <arpa/inet.h>
+
+#include <cmocka.h>
+
+#include "lib/xport/address.h"
+#include "lib/xport/impl.h"
+
+#define RANKS 3
+#define IB(mbps) {.may = 6, .ucx_kind = HB_UCX_IB, .ucx_mbps = (mbps)}
+
+static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
+{
+    const struct hb_buf *cards = ctx;
+
+    *len_out = cards[rank].len;
+    return cards[rank].data;
+}
+
+static void put_card(struct hb_buf *card, const struct hb_caps *caps)
+{
+    static const unsigned char token[HB_ADDRESS_TOKEN];
+    struct hb_interfaces one = {.n = 1};
+    struct sockaddr_in *at = (struct sockaddr_in *)&one.list[0].at;
+
+    at->sin_family = AF_INET;
+    at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    hb_buf_init(card, HB_ADDRESS_MOST * sizeof one);
+    hb_endpoint_put(card, &one, 1, token);
+    if (caps != NULL) {
+        hb_endpoint_put_caps(card, caps);
+    }
+}
+
+/* The last of the ranks says nothing where n is less than all. */
+static struct hb_xport_net net_of(const struct hb_caps *caps, int n)
+{
+    static const int ranks[RANKS] = {0, 1, 2};
+    struct hb_buf cards[RANKS];
+    struct hb_xport x = {.job = {.ctx = cards, .address = address_of}};
+    struct hb_xport_net net;
+
+    for (int i = 0; i < RANKS; i++) {
+        put_card(&cards[i], i < n ? &caps[i] : NULL);
+    }
+    hb_xport_net(&x, ranks, RANKS, &net);
+    for (int i = 0; i < RANKS; i++) {
+        hb_buf_destroy(&cards[i]);
+    }
+    return net;
+}
+
+static void devices_of_all_are_used_at_the_slowest_rate(void **state)
+{
+    const struct hb_caps caps[RANKS] = {IB(200000), IB(100000), IB(400000)};
+    struct hb_xport_net net = net_of(caps, RANKS);
+
+    assert_true(net.by_ucx && net.is_device);
+    assert_int_equal(net.mbps, 100000);
+}
+
+static void devices_that_do_not_speak_to_each_other_leave_tcp(void **state)
+{
+    struct hb_caps caps[RANKS] = {IB(200000), IB(100000), IB(400000)};
+    struct hb_xport_net net;
+
+    caps[2].ucx_kind = HB_UCX_ROCE;
+    caps[1].tcp_mbps = 1000;
+    net = net_of(caps, RANKS);
+    assert_true(!net.by_ucx && !net.is_device);
+    assert_int_equal(net.mbps, 1000);
+}
+
+static void ucx_over_tcp_is_no_device(void **state)
+{
+    const struct hb_caps over_tcp = {.may = 4, .ucx_kind = HB_UCX_TCP};
+    const struct hb_caps caps[RANKS] = {over_tcp, over_tcp, over_tcp};
+    struct hb_xport_net net = net_of(caps, RANKS);
+
+    assert_true(net.by_ucx && !net.is_device);
+}
+
+static void a_card_that_says_nothing_leaves_tcp(void **state)
+{
+    const struct hb_caps caps[RANKS] = {IB(200000), IB(100000)};
+    struct hb_xport_net net = net_of(caps, RANKS - 1);
+
+    assert_true(!net.by_ucx && !net.is_device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_of_all_are_used_at_the_slowest_rate),
+        cmocka_unit_test(devices_that_do_not_speak_to_each_other_leave_tcp),
+        cmocka_unit_test(ucx_over_tcp_is_no_device),
+        cmocka_unit_test(a_card_that_says_nothing_leaves_tcp),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

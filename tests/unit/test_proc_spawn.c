@@ -201,15 +201,15 @@ static void umask_and_directory_are_set(void **state)
 static void limits_are_set_and_optional_ones_may_fail(void **state)
 {
     struct hb_proc_limit limits[] = {
-        {RLIMIT_CORE, {1024, 2048}, 0},
+        {RLIMIT_NOFILE, {100, 200}, 0},
         {RLIMIT_NOFILE, {1000, RLIM_INFINITY}, 1}, /* above fs.nr_open */
     };
     struct hb_proc_spec s = spec_of(
-        LIST("bash", "-c", "ulimit -c; ulimit -Hc"));
+        LIST("bash", "-c", "ulimit -n; ulimit -Hn"));
 
     s.limits = limits;
     s.n_limits = 2;
-    expect_output(&s, "1\n2\n");
+    expect_output(&s, "100\n200\n");
     limits[1].optional = 0;
     s.stdio[1] = -1;
     expect_failure(&s, HB_PROC_LIMITS, EPERM, "privileges");

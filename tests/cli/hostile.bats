@@ -100,9 +100,11 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     nothing_left
 }
 
-# The pids of guard and agent below hbrun, $1.
+# The pids of guard and agent below the keeper below hbrun, $1.
 agent_pids() {
-    guard=$(ps -o pid= --ppid "$1" | tr -d ' ')
+    local keeper
+    keeper=$(ps -o pid= --ppid "$1" | tr -d ' ')
+    guard=$(ps -o pid= --ppid "$keeper" | tr -d ' ')
     agent=$(ps -o pid= --ppid "$guard" | tr -d ' ')
     [ -n "$agent" ]
 }

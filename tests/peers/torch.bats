@@ -167,13 +167,17 @@ discovers() { # I...
         mv /tmp/discover.new /tmp/discover' - "$@"
 }
 
-@test "Horovod, elastic: hosts that come are taken in, with the state" {
+two_hosts_meet() { # MIN:MAX RANKS
     export HB_LIMIT=$HB_FRAMEWORK_LIMIT
     horovod
     pod 1 rm -f /tmp/met
     discovers 0 1
-    elastic_horovodrun 1:4 4
+    elastic_horovodrun "$@"
     wait_until pod 1 test -e /tmp/met
+}
+
+@test "Horovod, elastic: hosts that come are taken in, with the state" {
+    two_hosts_meet 1:4 4
     discovers 0 1 2
     wait_until pod 2 test -e /tmp/met
     discovers 0 1 2 3
@@ -183,19 +187,13 @@ discovers() { # I...
 }
 
 @test "Horovod, elastic: a host goes, another one comes in its place" {
-    export HB_LIMIT=$HB_FRAMEWORK_LIMIT
-    horovod
-    pod 1 rm -f /tmp/met
-    discovers 0 1
-    elastic_horovodrun 1:3 3
-    wait_until pod 1 test -e /tmp/met
+    two_hosts_meet 1:3 3
     discovers 0 2 3
     pod_job_ends
     ended_with 0
     [ "$(grep -c '^work 30 of 3$' <<< "$output")" -eq 3 ]
     pods_clean 0 1 2 3
 }
-
 
 @test "PyTorch: a torchrun is killed, its workers go with it" {
     torch

@@ -203,15 +203,12 @@ static int add_parameter(struct hb_scan *s, struct hb_strv *rules,
 static int env_list(struct hb_scan *s, struct hb_strv *rules,
                     const char *text, struct hpcboot_error *err)
 {
+    char *one;
     int rc = 0;
 
-    while (rc == 0 && *text) {
-        size_t n = strcspn(text, ";");
-        char *one = hb_xstrndup(text, n);
-
-        rc = n ? add_export(s, rules, one, err) : 0;
+    while (rc == 0 && (one = hb_next_piece(&text, ';')) != NULL) {
+        rc = add_export(s, rules, one, err);
         free(one);
-        text += n + (text[n] == ';');
     }
     return rc;
 }

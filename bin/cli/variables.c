@@ -55,18 +55,15 @@ static void variable_name(const struct hb_optdef *opt,
 static int apply_variable(struct hb_scan *s, const struct hb_optdef *opt,
                           const char *text, struct hpcboot_error *err)
 {
+    char *one;
     int rc = 0;
 
     if (!(opt->flags & HB_O_MANY)) {
         return hb_opt_apply_text(s, opt, text, err);
     }
-    while (rc >= 0 && *text) {
-        size_t n = strcspn(text, "\n");
-        char *one = hb_xstrndup(text, n);
-
-        rc = n ? hb_opt_apply_text(s, opt, one, err) : 0;
+    while (rc >= 0 && (one = hb_next_piece(&text, '\n')) != NULL) {
+        rc = hb_opt_apply_text(s, opt, one, err);
         free(one);
-        text += n + (text[n] == '\n');
     }
     return rc;
 }

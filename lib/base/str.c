@@ -56,6 +56,18 @@ char *hb_xstrndup(const char *s, size_t n)
     return must_have(strndup(s, n));
 }
 
+char *hb_next_piece(const char **text, char separator)
+{
+    const char *begin = *text, *end;
+
+    while (*begin != '\0' && *begin == separator) {
+        begin++;
+    }
+    end = strchrnul(begin, separator);
+    *text = end;
+    return end > begin ? hb_xstrndup(begin, (size_t)(end - begin)) : NULL;
+}
+
 char *hb_xasprintf(const char *fmt, ...)
 {
     struct hb_str o = HB_STR_INIT;

@@ -15,6 +15,9 @@ void *hb_xcalloc(size_t n, size_t size);
 void *hb_xrealloc(void *p, size_t n);
 char *hb_xstrdup(const char *s);
 char *hb_xstrndup(const char *s, size_t n);
+/* The next piece of *text that is not empty, up to `separator` or the end, and
+ * *text moves behind it; NULL: none is left. The caller frees it. */
+char *hb_next_piece(const char **text, char separator);
 char *hb_xasprintf(const char *fmt, ...) HB_PRINTF(1, 2);
 
 /* A string that grows. Start from HB_STR_INIT; .s is never NULL after a put. */

@@ -218,6 +218,20 @@ static void a_name_occurs_once_in_an_environment(void **state)
     hb_strv_destroy(&env);
 }
 
+static void pieces_that_are_empty_are_passed_over(void **state)
+{
+    const char *text = ";a;;bc;";
+    char *a = hb_next_piece(&text, ';'), *bc = hb_next_piece(&text, ';');
+
+    assert_string_equal(a, "a");
+    assert_string_equal(bc, "bc");
+    assert_null(hb_next_piece(&text, ';'));
+    assert_null(hb_next_piece(&text, ';'));
+    assert_string_equal(text, "");
+    free(a);
+    free(bc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +240,7 @@ int main(void)
         cmocka_unit_test(numbers_take_the_whole_text_or_nothing),
         cmocka_unit_test(signed_numbers_reach_both_ends),
         cmocka_unit_test(durations_have_units),
+        cmocka_unit_test(pieces_that_are_empty_are_passed_over),
         cmocka_unit_test(durations_without_sense_are_refused),
         cmocka_unit_test(the_nearest_word_is_found),
         cmocka_unit_test(nothing_is_near_a_stranger),

@@ -5,9 +5,9 @@
  *
  * A host is one entry however often it is mentioned; its slots add up and
  * the order of the mentions is kept beside it, for the placements that
- * follow it. Names are compared without regard to case, as DNS does, through
- * a hash table: lists of 100,000 hosts are normal. Ranges are expanded here,
- * so every dialect understands them.
+ * follow it. Names are compared as DNS does, without regard to case and to a
+ * dot at their end, through a hash table: lists of 100,000 hosts are normal.
+ * Ranges are expanded here, so every dialect understands them.
  *
  * What mentions without a count amount to depends on the dialect, so stated
  * and unstated ones are tallied apart until the end. */
@@ -87,10 +87,17 @@ static size_t hash_of(const char *name)
 {
     uint64_t h = 14695981039346656037u;
 
-    for (; *name != '\0'; name++) {
+    for (size_t n = hb_hostname_len(name); n > 0; n--, name++) {
         h = (h ^ (uint64_t)tolower((unsigned char)*name)) * 1099511628211u;
     }
     return (size_t)(h ^ (h >> 32));
+}
+
+static int same_name(const char *a, const char *b)
+{
+    size_t n = hb_hostname_len(a);
+
+    return n == hb_hostname_len(b) && strncasecmp(a, b, n) == 0;
 }
 
 /* The index cell of `name`, or the empty one where it belongs. */
@@ -99,7 +106,7 @@ static uint32_t *cell_of(struct hb_build *b, const char *name)
     size_t i = hash_of(name) & (b->n_index - 1);
 
     while (b->index[i] != 0 &&
-           strcasecmp(b->hosts[b->index[i] - 1].name, name) != 0) {
+           !same_name(b->hosts[b->index[i] - 1].name, name)) {
         i = (i + 1) & (b->n_index - 1);
     }
     return &b->index[i];

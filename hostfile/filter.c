@@ -18,6 +18,7 @@
 #include <strings.h>
 
 #include "hostfile/hostfile.h"
+#include "hostfile/hostname.h"
 #include "hostfile/source.h"
 #include "lib/base/str.h"
 
@@ -49,7 +50,7 @@ static void names_create(struct names *s, const struct hb_gang *gang)
     s->labels = hb_xcalloc(gang->n, sizeof(*s->labels));
     for (size_t i = 0; i < gang->n; i++) {
         const char *name = gang->hosts[i].name;
-        s->full[i] = (struct entry){name, strlen(name), (uint32_t)i};
+        s->full[i] = (struct entry){name, hb_hostname_len(name), (uint32_t)i};
         s->labels[i] = (struct entry){name, strcspn(name, "."), (uint32_t)i};
     }
     qsort(s->full, s->n, sizeof(*s->full), compare);
@@ -65,7 +66,7 @@ static void names_destroy(struct names *s)
 /* The host that `name` means, or -1 (none), or -2 (more than one). */
 static long find_host(const struct names *s, const char *name)
 {
-    struct entry key = {name, strlen(name), 0};
+    struct entry key = {name, hb_hostname_len(name), 0};
     const struct entry *e = bsearch(&key, s->full, s->n, sizeof(key), compare);
 
     if (e != NULL) {

@@ -80,6 +80,13 @@ const char *hb_hostname_wrong(const char *name, size_t *at_out)
     return dots != NULL ? "a name between two dots" : NULL;
 }
 
+size_t hb_hostname_len(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 1 && name[n - 1] == '.' ? n - 1 : n;
+}
+
 const char *hb_username_wrong(const char *user, size_t *at_out)
 {
     size_t n = strspn(user, LETTERS DIGITS "._-+@\\");

@@ -10,6 +10,9 @@
  * in the name. A name can become a command's argument, so none begins with
  * "-" and none holds a character that a shell would see. */
 const char *hb_hostname_wrong(const char *name, size_t *at_out);
+/* The bytes of a name that tell hosts apart: all but a dot at its end, which
+ * tells a resolver that the name is a full one. */
+size_t hb_hostname_len(const char *name);
 /* The same for the user in USER@HOST. */
 const char *hb_username_wrong(const char *user, size_t *at_out);
 

@@ -14,6 +14,22 @@
 
 #include "lib/base/str.h"
 
+int hb_gang_size(const struct hb_gang_request *req, uint64_t *size_out,
+                 struct hpcboot_error *err)
+{
+    const char *text = hb_source_env(req, HB_GANG_SIZE_VARIABLE);
+
+    if (text == NULL || text[0] == '\0') {
+        return 0;
+    }
+    if (hb_parse_u64(text, 1, HB_MAX_HOSTS, size_out) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, HB_GANG_SIZE_VARIABLE
+                       ": needs a number of pods from 1 to %u, not \"%.60s\"",
+                       HB_MAX_HOSTS, text);
+    }
+    return 1;
+}
+
 const char *hb_indexed_pod(const struct hb_gang_request *req,
                            struct hb_pod *pod)
 {
@@ -54,6 +70,7 @@ int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
 {
     uint64_t size;
     size_t stem;
+    long index;
     int rc;
 
     if (pod->subdomain == NULL) {
@@ -63,9 +80,12 @@ int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
                      "spec.subdomain in the pod template to its name", kind);
         return 0;
     }
-    if (!hb_source_number(req, HB_GANG_SIZE_VARIABLE, 1, HB_MAX_HOSTS,
-                          &size)) {
-        hb_pod_index(pod->name, &stem);
+    rc = hb_gang_size(req, &size, err);
+    if (rc < 0) {
+        return rc;
+    }
+    index = hb_pod_index(pod->name, &stem);
+    if (rc == 0) {
         *reason_out = hb_xasprintf("%s does not tell how many pods it has",
                                    kind);
         hb_gang_note(out, "this is a pod of %s, which tells a pod its index "
@@ -77,6 +97,11 @@ int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
     rc = hb_pod_peers(req, pod, size, HB_GANG_SIZE_VARIABLE, out, err);
     if (rc < 0) {
         return rc;
+    }
+    if ((uint64_t)index >= size) {
+        hb_gang_note(out, HB_GANG_SIZE_VARIABLE " is %llu, and this pod has "
+                     "the index %ld: it is not one of them",
+                     (unsigned long long)size, index);
     }
     hb_source_operator_made(req, out, "the size of this job in "
                             HB_GANG_SIZE_VARIABLE);

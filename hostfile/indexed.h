@@ -10,6 +10,10 @@
  * are; the user can say that in HPCBOOT_GANG_SIZE. */
 #define HB_GANG_SIZE_VARIABLE "HPCBOOT_GANG_SIZE"
 
+/* 1: the user says it, 0: nobody does; a value that is no number is an error,
+ * because the job would be another one than was asked for. */
+int hb_gang_size(const struct hb_gang_request *req, uint64_t *size_out,
+                 struct hpcboot_error *err);
 /* NULL: an indexed pod, *pod holds its names (destroy it in any case); else
  * why not, a static text. */
 const char *hb_indexed_pod(const struct hb_gang_request *req,

@@ -214,7 +214,7 @@ static int is_own_address(const struct hb_self *self, const char *name)
     return 0;
 }
 
-int hb_self_is(const struct hb_self *self, const char *name)
+static int is_own(const struct hb_self *self, const char *name)
 {
     static const char *const loopback[] = {
         "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"};
@@ -241,6 +241,15 @@ int hb_self_is(const struct hb_self *self, const char *name)
         }
     }
     return 0;
+}
+
+int hb_self_is(const struct hb_self *self, const char *name)
+{
+    char *plain = hb_xstrndup(name, hb_hostname_len(name));
+    int yes = is_own(self, plain);
+
+    free(plain);
+    return yes;
 }
 
 int hb_host_is_self(const char *name)

@@ -139,20 +139,23 @@ int hb_source_read_value(const struct hb_gang_request *req, const char *what,
     return rc;
 }
 
-int hb_source_read_named(const struct hb_gang_request *req,
-                         const char *variable, const struct hb_form *form,
-                         struct hb_gang *out, char **reason_out,
-                         struct hpcboot_error *err)
+void hb_source_note_unused(struct hb_gang *out, const char *system,
+                           const char *reason)
 {
-    const char *path = hb_source_env(req, variable);
-    const char *root = path != NULL && path[0] == '/' ? hb_source_root(req)
-                                                      : "";
+    hb_gang_note(out, "this may be a job of %s, but %s, so this host is alone; "
+                 "if other hosts are meant, name them with -H", system,
+                 reason);
+}
+
+/* 1: read; 0: nothing is there, and *reason_out says so. */
+static int read_if_there(const struct hb_gang_request *req,
+                         const char *variable, const char *path,
+                         const struct hb_form *form, struct hb_gang *out,
+                         char **reason_out, struct hpcboot_error *err)
+{
+    const char *root = path[0] == '/' ? hb_source_root(req) : "";
     int rc;
 
-    if (path == NULL || path[0] == '\0') {
-        *reason_out = hb_xasprintf("%s is not set", variable);
-        return 0;
-    }
     if (path[0] == '/' && !hb_source_exists(req, path)) {
         *reason_out = hb_xasprintf("%s names %.200s, which is not there",
                                    variable, path);
@@ -169,6 +172,25 @@ int hb_source_read_named(const struct hb_gang_request *req,
     }
     out->detail = hb_xasprintf("%zu hosts in %s (%s)", out->n, path, variable);
     return 1;
+}
+
+int hb_source_read_named(const struct hb_gang_request *req, const char *system,
+                         const char *variable, const struct hb_form *form,
+                         struct hb_gang *out, char **reason_out,
+                         struct hpcboot_error *err)
+{
+    const char *path = hb_source_env(req, variable);
+    int rc;
+
+    if (path == NULL || path[0] == '\0') {
+        *reason_out = hb_xasprintf("%s is not set", variable);
+        return 0;
+    }
+    rc = read_if_there(req, variable, path, form, out, reason_out, err);
+    if (rc == 0 && system != NULL) {
+        hb_source_note_unused(out, system, *reason_out);
+    }
+    return rc;
 }
 
 /* 1 when the program is in one of the directories of PATH. */

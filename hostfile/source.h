@@ -54,10 +54,15 @@ int hb_source_read(const char *root, const char *form, const char *path,
 int hb_source_read_value(const struct hb_gang_request *req, const char *what,
                          const char *text, enum hb_tally tally,
                          struct hb_gang *out, struct hpcboot_error *err);
+/* For the user of a batch system whose hosts cannot be had: a note that says
+ * so and why, for the case that nobody else knows hosts. */
+void hb_source_note_unused(struct hb_gang *out, const char *system,
+                           const char *reason);
 /* The file that a variable of a batch system names, in the form `form`. 0: not
- * set, not there, or empty; *reason_out says so. */
+ * set, not there, or empty; *reason_out says so, and of a file that is named a
+ * note too, unless `system` is NULL. */
 struct hb_form;
-int hb_source_read_named(const struct hb_gang_request *req,
+int hb_source_read_named(const struct hb_gang_request *req, const char *system,
                          const char *variable, const struct hb_form *form,
                          struct hb_gang *out, char **reason_out,
                          struct hpcboot_error *err);

@@ -18,8 +18,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("COBALT_JOBID is not set");
         return 0;
     }
-    return hb_source_read_named(req, "COBALT_NODEFILE", &hb_form_pbs, out,
-                                reason_out, err);
+    return hb_source_read_named(req, "Cobalt", "COBALT_NODEFILE", &hb_form_pbs,
+                                out, reason_out, err);
 }
 
 const struct hb_source hb_source_cobalt = {

@@ -165,6 +165,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                            req->env, MAX_BYTES, &text, &len, &why);
     if (rc < 0) {
         *reason_out = hb_xasprintf("FLUX_URI is set, but %s", why.text);
+        hb_source_note_unused(out, "Flux", why.text);
         return 0;
     }
     rc = hb_flux_gang(req, text, len, out, err);

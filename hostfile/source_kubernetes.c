@@ -160,8 +160,7 @@ static void learn_size(struct search *s)
         s->group_path = hb_k8s_size_path(kind, s->choice.own, s->login.space,
                                          &field);
     }
-    if (hb_source_number(s->req, HB_GANG_SIZE_VARIABLE, 1, HB_MAX_HOSTS,
-                         &s->expected) || kind == NULL) {
+    if (s->expected > 0 || kind == NULL) {
         return;
     }
     said = kind->size != HB_K8S_NO_MARK ? s->choice.own->marks[kind->size]
@@ -460,11 +459,11 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
     }
     s.selector = req->pod_selector != NULL ? hb_xstrdup(req->pod_selector)
                                            : NULL;
-    hb_source_number(req, HB_GANG_SIZE_VARIABLE, 1, HB_MAX_HOSTS, &s.expected);
-    if (req->pod_group != NULL) {
+    rc = hb_gang_size(req, &s.expected, err);
+    if (rc >= 0 && req->pod_group != NULL) {
         learn_group(&s, req->pod_group);
     }
-    rc = gather(&s, out, &reason, err);
+    rc = rc < 0 ? rc : gather(&s, out, &reason, err);
     if (rc == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "namespace %s, %s %s: %s",
                      s.login.space,
@@ -531,6 +530,10 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
     struct search s = {.req = req};
     struct hpcboot_error why = {0};
 
+    rc = hb_gang_size(req, &s.expected, err);
+    if (rc < 0) {
+        return rc;
+    }
     if (hb_streq(req->pod_selector, "none")) {
         *reason_out = hb_xstrdup("--pod-selector none");
         return 0;

@@ -101,8 +101,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("LSB_JOBID is not set");
         return 0;
     }
-    rc = hb_source_read_named(req, "LSB_DJOB_HOSTFILE", &hb_form_pbs, out,
-                              reason_out, err);
+    rc = hb_source_read_named(req, NULL, "LSB_DJOB_HOSTFILE", &hb_form_pbs,
+                              out, reason_out, err);
     for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
         const char *text = hb_source_env(req, names[i]);
         struct hpcboot_error why = {0};
@@ -117,6 +117,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
             return 0;
         }
         return rc < 0 ? hb_fail(err, rc, "%s", why.text) : rc;
+    }
+    if (rc == 0 && hb_source_env(req, "LSB_DJOB_HOSTFILE") != NULL) {
+        hb_source_note_unused(out, "LSF", *reason_out);
     }
     return rc;
 }

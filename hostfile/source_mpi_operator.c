@@ -86,6 +86,7 @@ static int read_gang(const struct hb_gang_request *req, struct hb_gang *out,
     if (out->n == 0) {
         *reason_out = hb_xasprintf("%s is empty: this MPIJob has no workers",
                                    path);
+        hb_gang_note(out, "%s, so this host is alone", *reason_out);
         return 0;
     }
     default_slots(req, out);
@@ -106,6 +107,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     why = not_a_launcher(req);
     if (why != NULL) {
         *reason_out = hb_xstrdup(why);
+        if (hb_streq(hb_source_env(req, "K_MPI_JOB_ROLE"), "worker")) {
+            hb_gang_note(out, "%s, so this host is alone", why);
+        }
         return 0;
     }
     return read_gang(req, out, reason_out, err);

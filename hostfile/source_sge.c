@@ -60,8 +60,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("JOB_ID and NSLOTS are not both set");
         return 0;
     }
-    return hb_source_read_named(req, "PE_HOSTFILE", &hb_form_sge, out,
-                                reason_out, err);
+    return hb_source_read_named(req, "Grid Engine", "PE_HOSTFILE", &hb_form_sge,
+                                out, reason_out, err);
 }
 
 const struct hb_source hb_source_sge = {

@@ -56,20 +56,35 @@ static char *dir_of(const char *path)
         : hb_xstrndup(path, (size_t)(slash - path));
 }
 
-/* Whether a file system is mounted right there. */
-static int is_mount_point(const char *dir)
+/* A Secret's volume is a tmpfs; by subPath a directory of it is mounted, not
+ * the whole. `line` is one of /proc/self/mountinfo and is cut up. */
+static int is_part_of_tmpfs(char *line, const char *dir)
 {
-    char *text = NULL, *real = realpath(dir, NULL);
-    char *wanted = real ? hb_xasprintf(" %s ", real) : NULL;
+    char *type = strstr(line, " - "), *save = NULL;
+    char *field[5]; /* id, parent, device, what is mounted, where */
+
+    for (int i = 0; i < 5; i++) {
+        field[i] = strtok_r(i == 0 ? line : NULL, " ", &save);
+    }
+    return type != NULL && hb_starts_with(type + 3, "tmpfs ") &&
+           field[4] != NULL && hb_streq(field[4], dir) &&
+           !hb_streq(field[3], "/");
+}
+
+static int is_subpath(const char *dir)
+{
+    char *text = NULL, *real = realpath(dir, NULL), *save = NULL;
     size_t len = 0;
     int yes = 0;
 
-    if (wanted && hb_file_read("/proc/self/mountinfo", MOUNTS_MAX_BYTES, &text,
-                               &len, NULL) >= 0) {
-        yes = strstr(text, wanted) != NULL;
+    if (real && hb_file_read("/proc/self/mountinfo", MOUNTS_MAX_BYTES, &text,
+                             &len, NULL) >= 0) {
+        for (char *line = strtok_r(text, "\n", &save); line && !yes;
+             line = strtok_r(NULL, "\n", &save)) {
+            yes = is_part_of_tmpfs(line, real);
+        }
     }
     free(text);
-    free(wanted);
     free(real);
     return yes;
 }
@@ -79,7 +94,7 @@ static void check_place(const char *dir)
     if (hb_is_mount_of_secret(dir)) {
         tell("note", "%s is a mounted volume; a Secret that changes is seen "
              "here within minutes, unless it is immutable", dir);
-    } else if (is_mount_point(dir)) {
+    } else if (is_subpath(dir)) {
         tell("warning", "%s is mounted by subPath: it keeps the key it had "
              "when the container began, and a regenerated Secret (a restarted "
              "Volcano job) leaves old and new pods with different keys; mount "

@@ -338,10 +338,21 @@ static const struct {
     {HB_PROC_EXEC, ENOMEM, hint_memory},
 };
 
+/* Of names longer than this the beginning is shown, so that the reason behind
+ * them is not cut off. */
+#define SHOWN_BYTES 120
+
+static char *shown(const char *name)
+{
+    return hb_xasprintf("%.*s%s", SHOWN_BYTES, name,
+                        strlen(name) > SHOWN_BYTES ? "..." : "");
+}
+
 void hb_proc_explain(const struct hb_proc_spec *spec, enum hb_proc_stage stage,
                      int sys_errno, struct hpcboot_error *err)
 {
-    const char *object = stage == HB_PROC_CHDIR && spec->wdir ? spec->wdir : "";
+    int is_dir = stage == HB_PROC_CHDIR && spec->wdir != NULL;
+    char *file = shown(spec->file), *dir = shown(is_dir ? spec->wdir : "");
     struct hb_str hint = HB_STR_INIT;
 
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
@@ -351,11 +362,13 @@ void hb_proc_explain(const struct hb_proc_spec *spec, enum hb_proc_stage stage,
         }
     }
     hb_fail(err, HPCBOOT_ERR_SPAWN, "cannot start %s: %s%s%s: %s%s%s%s",
-            spec->file, hb_proc_stage_name(stage), object[0] ? " to " : "",
-            object, strerror(sys_errno), hint.len ? " (" : "",
+            file, hb_proc_stage_name(stage), is_dir ? " to " : "", dir,
+            strerror(sys_errno), hint.len ? " (" : "",
             hb_str_text(&hint), hint.len ? ")" : "");
     if (err != NULL) {
         err->sys_errno = sys_errno;
     }
+    free(file);
+    free(dir);
     hb_str_destroy(&hint);
 }

@@ -100,6 +100,16 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     nothing_left
 }
 
+@test "a program name of 3000 letters: the reason is told all the same" {
+    local long
+    long=$(printf 'x%.0s' {1..3000})
+    run hb -n 1 "$long"
+    ended_with 126
+    says 'cannot start x+\.\.\.: exec: File name too long'
+    run hb -n 1 --wdir "/$long" true
+    says 'chdir to /x+\.\.\.: File name too long'
+}
+
 # The pids of guard and agent below the keeper below hbrun, $1.
 agent_pids() {
     local keeper

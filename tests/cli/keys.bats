@@ -216,12 +216,22 @@ check_of() { # FILE: the findings for it alone
     run keys --key s
     ended_with 0
     says '^note: s is a mounted volume'
-    cp k sub/id_rsa
-    run unshare --mount bash -c 'mount --bind sub sub && "$0" keys --key sub' \
+    run unshare --mount bash -c 'mount -t tmpfs secret s && mkdir s/.ssh &&
+        mount --bind s/.ssh sub && cp k sub/id_rsa && "$0" keys --key sub' \
         "$HB_BUILDDIR/hpcboot"
     [[ $output != *denied* ]] || skip 'nothing can be mounted here'
     ended_with 0
     says '^warning: sub is mounted by subPath'
+    # A file system of its own, and a folder of the host, are no Secret.
+    run unshare --mount bash -c 'mount -t tmpfs other sub && cp k sub/id_rsa &&
+        "$0" keys --key sub' "$HB_BUILDDIR/hpcboot"
+    ended_with 0
+    says_not 'subPath'
+    cp k sub/id_rsa
+    run unshare --mount bash -c 'mount --bind sub sub && "$0" keys --key sub' \
+        "$HB_BUILDDIR/hpcboot"
+    ended_with 0
+    says_not 'subPath'
 }
 
 @test "keys: a key of another user with mode 0600" {

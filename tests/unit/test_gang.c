@@ -167,6 +167,7 @@ static void an_mpijob_without_workers_is_passed_over(void **state)
                      HPCBOOT_OK);
     assert_string_equal(g.source, "this host");
     assert_non_null(strstr(passed(&g, "MPI Operator"), "no workers"));
+    assert_int_equal(g.n_notes, 1);
     hb_gang_destroy(&g);
 }
 

@@ -339,6 +339,27 @@ static void leftover_node_files_do_not_win(void **state)
     }
 }
 
+static void a_batch_job_whose_hosts_cannot_be_had_is_told_of(void **state)
+{
+    static const char *const texts[][2] = {
+        {"PBS_JOBID=1 PBS_NODEFILE=/gone", "a job of PBS, but PBS_NODEFILE "
+                                           "names /gone, which is not there"},
+        {"JOB_ID=1 NSLOTS=2 PE_HOSTFILE=/gone", "a job of Grid Engine, but"},
+        {"COBALT_JOBID=1 COBALT_NODEFILE=/gone", "a job of Cobalt, but"},
+        {"LSB_JOBID=1 LSB_DJOB_HOSTFILE=/gone", "a job of LSF, but"},
+        {"FLUX_URI=local:///gone PATH=/gone", "a job of Flux, but"},
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct hb_gang g = gather_pod("none", texts[i][0]);
+
+        assert_string_equal(g.source, "this host");
+        assert_int_equal(g.n_notes, 1);
+        assert_has(g.notes[0], texts[i][1]);
+        hb_gang_destroy(&g);
+    }
+}
+
 static void a_pattern_with_a_count_names_pods(void **state)
 {
     struct hb_gang g;
@@ -439,6 +460,7 @@ int main(void)
         T(lsf_prefers_the_file_then_the_counts),
         T(an_lsf_host_without_its_count_is_an_error),
         T(leftover_node_files_do_not_win),
+        T(a_batch_job_whose_hosts_cannot_be_had_is_told_of),
         T(a_pattern_with_a_count_names_pods),
 #ifdef HAVE_JANSSON
         T(a_flux_job_is_asked_for_its_resources),

@@ -246,6 +246,46 @@ static void an_indexed_job_is_found(void **state)
                "sim-2.sim-peers sim-3.sim-peers*");
 }
 
+static void a_size_that_is_no_number_is_an_error(void **state)
+{
+    static const char *const pods[] = {"indexed-job", "lws"};
+
+    for (size_t i = 0; i < sizeof pods / sizeof *pods; i++) {
+        char *pod = pod_path(pods[i]);
+        struct hpcboot_error err;
+        struct hb_gang g;
+
+        assert_int_equal(gather_at(pod, "JOB_COMPLETION_INDEX=3 "
+                                   "HPCBOOT_GANG_SIZE=4x", NULL, &g, &err),
+                         HPCBOOT_ERR_USAGE);
+        assert_has(err.text, "HPCBOOT_GANG_SIZE: needs a number of pods");
+        assert_has(err.text, "not \"4x\"");
+        hb_gang_destroy(&g);
+        free(pod);
+    }
+}
+
+static void a_size_that_leaves_this_pod_out_is_told_of(void **state)
+{
+    struct hb_gang g = gather_pod("indexed-job",
+                                  "JOB_COMPLETION_INDEX=3 HPCBOOT_GANG_SIZE=2");
+
+    assert_gang(&g, "Indexed Job", "sim-0.sim-peers sim-1.sim-peers");
+    assert_has(g.notes[0], "HPCBOOT_GANG_SIZE is 2, and this pod has the "
+               "index 3");
+    hb_gang_destroy(&g);
+}
+
+static void a_worker_of_an_mpijob_is_alone_and_says_so(void **state)
+{
+    struct hb_gang g = gather_pod("none", "K_MPI_JOB_ROLE=worker");
+
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "a worker of an MPIJob");
+    hb_gang_destroy(&g);
+}
+
 static void an_indexed_job_without_names_says_so(void **state)
 {
     struct hb_gang g = gather_pod("indexed-job-nameless",
@@ -454,6 +494,9 @@ int main(void)
         T(a_trainjob_of_jax_is_found),
         T(a_jobset_needs_to_be_told_its_size),
         T(an_indexed_job_is_found),
+        T(a_size_that_is_no_number_is_an_error),
+        T(a_size_that_leaves_this_pod_out_is_told_of),
+        T(a_worker_of_an_mpijob_is_alone_and_says_so),
         T(an_indexed_job_without_names_says_so),
         T(a_size_that_no_gang_asks_for_is_told_of),
         T(a_leader_worker_group_is_found),

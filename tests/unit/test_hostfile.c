@@ -104,8 +104,9 @@ static void openmpi_files_are_read(void **state)
         {"a /* x */ slots=2\n/* y\nz slots=9\n*/ b\n", "a 2; b 0"},
         {"joe@a slots=2\nb username=ann\nc user=\"x\" port=2222",
          "a 2 joe; b 0 ann; c 0 x :2222"},
-        /* mentions of one host add up; names do not mind case */
+        /* mentions of one host add up; names mind no case and no last dot */
         {"a slots=2\nb\nA slots=3\n", "a 5; b 0"},
+        {"a slots=2\nb.\na. slots=3\n", "a 5; b. 0"},
         {"a\na\n", "a 2"},
         {"a slots=2\na\n", "a 3"},
         {"node[08-10] slots=2\n", "node08 2; node09 2; node10 2"},
@@ -449,11 +450,11 @@ static void a_hundred_thousand_hosts_are_read(void **state)
 
 static void loopback_names_and_addresses_are_this_host(void **state)
 {
-    static const char *const own[] = {"localhost", "LOCALHOST", "127.0.0.1",
-                                      "127.3.2.1", "::1", "ip6-localhost",
-                                      "0:0:0:0:0:0:0:1"};
+    static const char *const own[] = {"localhost", "LOCALHOST", "localhost.",
+                                      "127.0.0.1", "127.3.2.1", "::1",
+                                      "ip6-localhost", "0:0:0:0:0:0:0:1"};
     static const char *const others[] = {"localhost.example.org",
-                                         "10.254.253.1", "128.0.0.1", "",
+                                         "10.254.253.1", "128.0.0.1", "", ".",
                                          "worker-0"};
 
     for (size_t i = 0; i < N_OF(own); i++) {

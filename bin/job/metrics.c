@@ -189,20 +189,26 @@ static void put_all(const struct job *j, struct hb_str *o)
     }
 }
 
-/* The old file is replaced by a whole new one. */
+/* The old file is replaced by a whole new one. ERR_USAGE: there can be no file
+ * at that place; ERR_SYSTEM: the disk has no room for it now. */
 static int write_file(struct job_metrics *m, const struct hb_str *text,
                       struct hpcboot_error *err)
 {
     int fd = open(m->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
                   O_NOFOLLOW, 0644);
-    int rc = fd < 0 ? hb_fail_errno(err, HPCBOOT_ERR_USAGE, "--metrics %s",
-                                    m->path)
-                    : hb_fd_write_all(fd, text->s, text->len, err);
+    struct hpcboot_error why = {0};
+    int rc;
 
-    hb_fd_close(&fd);
-    if (rc == 0 && rename(m->fresh, m->path) < 0) {
+    if (fd < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_USAGE, "--metrics %s", m->path);
+    }
+    rc = hb_fd_write_all(fd, text->s, text->len, &why);
+    if (rc < 0) {
+        hb_fail(err, rc, "--metrics %s: %s", m->path, strerror(why.sys_errno));
+    } else if (rename(m->fresh, m->path) < 0) {
         rc = hb_fail_errno(err, HPCBOOT_ERR_USAGE, "--metrics %s", m->path);
     }
+    hb_fd_close(&fd);
     if (rc < 0) {
         (void)unlink(m->fresh);
     }
@@ -221,29 +227,35 @@ static int write_all(struct job *j, struct hpcboot_error *err)
 }
 
 /* A disk that is full for a while is no reason to end a job. */
-static void write_or_warn(struct job *j)
+static void note_outcome(struct job *j, int rc,
+                         const struct hpcboot_error *err)
+{
+    if (rc < 0 && !j->metrics->ill) {
+        hb_log(HB_WARN, "%s; the metrics stay as they were", err->text);
+    }
+    j->metrics->ill = rc < 0;
+}
+
+static void write_again(struct job *j)
 {
     struct hpcboot_error err = {0};
+    int rc = write_all(j, &err);
 
-    if (write_all(j, &err) == 0) {
-        j->metrics->ill = 0;
-    } else if (!j->metrics->ill) {
-        j->metrics->ill = 1;
-        hb_log(HB_WARN, "%s; the metrics stay as they were", err.text);
-    }
+    note_outcome(j, rc, &err);
 }
 
 static void on_time(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    write_or_warn(j);
+    write_again(j);
     arm_ms(j->metrics->timer, PERIOD_MS);
 }
 
 int job_metrics_open(struct job *j, struct hpcboot_error *err)
 {
     struct job_metrics *m;
+    int rc;
 
     if (j->opt->metrics == NULL) {
         return 0;
@@ -258,7 +270,12 @@ int job_metrics_open(struct job *j, struct hpcboot_error *err)
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
     }
     arm_ms(m->timer, PERIOD_MS);
-    return write_all(j, err);
+    rc = write_all(j, err);
+    if (rc == HPCBOOT_ERR_USAGE) {
+        return rc;
+    }
+    note_outcome(j, rc, err);
+    return 0;
 }
 
 void job_metrics_close(struct job *j)
@@ -280,6 +297,6 @@ void job_metrics_close(struct job *j)
 void job_metrics_last(struct job *j)
 {
     if (j->metrics != NULL) {
-        write_or_warn(j);
+        write_again(j);
     }
 }

@@ -123,3 +123,17 @@ m.prom' ]
     says '--metrics /proc/nosuch/m'
     [ ! -e started ]
 }
+
+@test "--metrics: a full disk is told once, and the job runs" {
+    need_root
+    mkdir full
+    # shellcheck disable=SC2016  # expanded inside
+    run unshare --mount bash -c 'mount -t tmpfs -o size=4k full full &&
+        echo > full/other && exec timeout -s KILL "$@"' - "$HB_LIMIT" \
+        "$hbrun" -n 1 --metrics full/m.prom echo ran
+    [[ $output != *denied* ]] || skip 'nothing can be mounted here'
+    ended_with 0
+    says '^ran$'
+    says '^hbrun: warning: --metrics full/m.prom: No space left on device;'
+    [ "$(grep -c warning <<< "$output")" = 1 ]
+}

@@ -59,7 +59,8 @@ struct hb_coll_model {
 };
 
 /* The page that all ranks of a job on one node share. All zero is a valid
- * beginning; whoever makes it sets `wait_mode` before the ranks start. */
+ * beginning; whoever makes it sets `wait_mode` before the ranks start, and
+ * nobody changes it: how teams lay out their memory follows from it. */
 struct hb_coll_node_page {
     /* Raised by one whenever a rank of the job is known to be dead or a team
      * is revoked. Every wait loop looks at it. */

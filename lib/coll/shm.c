@@ -63,6 +63,9 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
                        t->p, size, region, hb_coll_region_least(t->p),
                        HB_SHM_LINE);
     }
+    uint32_t mode = atomic_load(&t->engine->page->wait_mode);
+    t->last_cell = (mode == HB_COLL_WAIT_SPIN ? HB_SHM_CELLS
+                                              : HB_SHM_CELLS_CROWDED) - 1;
     t->head = region;
     t->ranks = (struct hb_shm_rank *)(t->head + 1);
     t->slots = (char *)region + lines_size(t->p);
@@ -150,7 +153,7 @@ static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
  * the last round's, or where the next slot or pair of slots begins. */
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (!released(t, &t->cell_use[(t->round + 1) % HB_SHM_CELLS])) {
+    if (!released(t, &t->cell_use[(t->round + 1) & t->last_cell])) {
         return false;
     }
     if (op->area == 0) {
@@ -186,7 +189,7 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     uint64_t r = ++t->round;
     struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
     struct hb_shm_use use = {r, readers};
-    t->cell_use[r % HB_SHM_CELLS] = use;
+    t->cell_use[r & t->last_cell] = use;
     if (op->area > 0) {
         use_slot(t, op->at, use);
         struct hb_shm_part *part = part_of(t, op);

@@ -369,6 +369,44 @@ static void a_wait_that_times_out_leaves_the_request(void **state)
     assert_int_equal(coll_world_run(&w, wait_for_nothing, NULL), 0);
 }
 
+/* Rank 1 comes when all has been sent. */
+static const char *send_to_who_is_away(struct coll_rank *r)
+{
+    const int *calls = r->arg;
+    struct hpcboot_error err = {0};
+    int rc = 0, value = -1, i = 0;
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_BCAST;
+    a.type = HPCBOOT_INT32;
+    a.recv = &value;
+    a.count = 1;
+    while (r->rank == 1 && r->page->changes == 0) {
+        sched_yield();
+    }
+    for (; i < *calls && rc == 0; i++) {
+        value = r->rank == 0 ? i : -1;
+        rc = hb_coll_run(r->team, &a, NULL, &err);
+        if (rc == 0 && value != i) {
+            return coll_text("call %d brought %d", i, value);
+        }
+    }
+    if (r->rank == 0) {
+        hb_coll_node_changed(r->page);
+    }
+    return rc == 0 ? NULL : coll_text("call %d: %s", i, err.text);
+}
+
+static void who_only_sends_runs_ahead_and_further_on_a_shared_core(void **state)
+{
+    static const int calls[] = {[HB_COLL_WAIT_SPIN] = 15,
+                                [HB_COLL_WAIT_YIELD] = 63};
+    for (int mode = HB_COLL_WAIT_SPIN; mode <= HB_COLL_WAIT_YIELD; mode++) {
+        struct coll_world w = {.ranks = 2, .wait_mode = mode};
+        int ahead = calls[mode];
+        assert_int_equal(coll_world_run(&w, send_to_who_is_away, &ahead), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +419,8 @@ int main(void)
         cmocka_unit_test(teams_move_each_other_on),
         cmocka_unit_test(two_threads_use_two_teams),
         cmocka_unit_test(a_wait_that_times_out_leaves_the_request),
+        cmocka_unit_test(
+            who_only_sends_runs_ahead_and_further_on_a_shared_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

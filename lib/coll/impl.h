@@ -298,6 +298,7 @@ static inline void hb_get(const struct hb_op *op, char *to, const char *from,
 struct hb_wait {
     int64_t began_ns, deadline_ns;
     unsigned turns;
+    unsigned vain; /* yields in a row that found nobody to run */
     bool polled; /* struct hb_coll_stuck */
 };
 int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,

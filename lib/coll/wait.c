@@ -61,6 +61,10 @@
 /* A yield that comes back sooner has found nobody to run. */
 #define LONG_YIELD_NS 1500
 #define YIELDS_WEIGHED 4096
+/* So many of them in a row, and a rank that shares its core parks where all it
+ * waits for wakes it: groups of processes share a core by what each has used,
+ * and who has used less only burns it by yielding. */
+#define VAIN_YIELDS 16
 
 static inline void relax(void)
 {
@@ -184,7 +188,7 @@ static void count_switches(struct hb_coll_engine *e, int64_t now)
     }
 }
 
-static void yield(struct hb_coll_engine *e, int64_t now)
+static void yield(struct hb_coll_engine *e, struct hb_wait *w, int64_t now)
 {
     if (e->locking) {
         pthread_mutex_unlock(&e->lock);
@@ -193,10 +197,12 @@ static void yield(struct hb_coll_engine *e, int64_t now)
     if (e->locking) {
         pthread_mutex_lock(&e->lock);
     }
+    bool was_long = hb_now_ns() - now > LONG_YIELD_NS;
+    w->vain = was_long ? 0 : w->vain + 1;
     if (!e->crowded) {
         return;
     }
-    e->long_yields += hb_now_ns() - now > LONG_YIELD_NS;
+    e->long_yields += was_long;
     if (++e->yields == YIELDS_WEIGHED) {
         if (e->long_yields < YIELDS_WEIGHED / 64) {
             e->crowded = false;
@@ -300,6 +306,17 @@ void hb_wait_over(struct hb_coll_engine *e)
     }
 }
 
+static bool may_yield(const struct hb_wait *w, const struct hb_coll_engine *e,
+                      const struct hb_coll_team *t, enum hb_coll_wait mode,
+                      int64_t waited)
+{
+    bool all_wakes = e->config.node_size <= 1 && waits_outside(t);
+    if (all_wakes && mode != HB_COLL_WAIT_SPIN && w->vain >= VAIN_YIELDS) {
+        return false;
+    }
+    return waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS);
+}
+
 static int rest(struct hb_wait *w, struct hb_coll_engine *e,
                 struct hb_coll_team *t, enum hb_coll_wait mode, int64_t now,
                 struct hpcboot_error *err)
@@ -312,8 +329,8 @@ static int rest(struct hb_wait *w, struct hb_coll_engine *e,
     if (mode == HB_COLL_WAIT_SPIN) {
         count_switches(e, now);
     }
-    if (waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS)) {
-        yield(e, now);
+    if (may_yield(w, e, t, mode, waited)) {
+        yield(e, w, now);
         return HPCBOOT_OK;
     }
     if (t != NULL && waited > STUCK_NS) {
@@ -346,7 +363,10 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
         return rc;
     }
     int64_t now = hb_now_ns();
-    w->began_ns = w->began_ns == 0 ? now : w->began_ns;
+    if (w->began_ns == 0) {
+        w->began_ns = now;
+        w->vain = 0;
+    }
     if (w->deadline_ns > 0 && now >= w->deadline_ns) {
         return hb_fail(err, HPCBOOT_ERR_TIMED_OUT,
                        "the deadline of the call has passed");

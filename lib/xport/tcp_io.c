@@ -18,7 +18,12 @@
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 
-#define BEHIND 4096 /* what is copied once more is no longer than that */
+/* What is copied once more is no longer than that: short messages follow short
+ * ones, and many of them are worth one look at the socket. */
+#define BEHIND ((size_t)16 << 10)
+#define BEHIND_LONG ((size_t)4 << 10)
+#define LONG ((size_t)8 << 10) /* a message that is read to where it belongs */
+#define JOINED 512 /* a body that is cheaper copied than told of */
 #define READS_IN_A_ROW 16 /* then other connections have their turn */
 
 void hb_tcp_arm(struct hb_tcp_conn *c, uint32_t events)
@@ -44,6 +49,18 @@ void hb_tcp_queue(struct hb_tcp_conn *c, const struct hb_tcp_head *head,
     *c->end = i;
     c->end = &i->next;
     c->tcp->n_unwritten++;
+}
+
+static ssize_t write_joined(struct hb_tcp_conn *c, const struct hb_tcp_item *i)
+{
+    char both[sizeof i->head + JOINED];
+
+    memcpy(both, &i->head, sizeof i->head);
+    if (i->size > 0) {
+        memcpy(both + sizeof i->head, i->data, i->size);
+    }
+    return send(c->fd, both, sizeof i->head + i->size,
+                MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static ssize_t write_item(struct hb_tcp_conn *c, struct hb_tcp_item *i)
@@ -91,7 +108,8 @@ int hb_tcp_write(struct hb_tcp_conn *c)
     }
     while (c->first != NULL) {
         struct hb_tcp_item *i = c->first;
-        ssize_t n = write_item(c, i);
+        ssize_t n = i->done == 0 && i->size <= JOINED ? write_joined(c, i)
+                                                      : write_item(c, i);
 
         if (n < 0 && errno == EINTR) {
             continue;
@@ -179,8 +197,8 @@ static int consume(struct hb_tcp_conn *c, const char *bytes, size_t len)
     return 0;
 }
 
-/* One look at the socket takes a short message whole; the bytes of a longer
- * one go where they belong, and what comes behind them into `behind`. */
+/* One look at the socket takes short messages whole; the bytes of a longer one
+ * go where they belong, and what comes behind them into `behind`. */
 int hb_tcp_read(struct hb_tcp_conn *c)
 {
     char behind[BEHIND];
@@ -189,7 +207,7 @@ int hb_tcp_read(struct hb_tcp_conn *c)
     for (int i = 0; i < READS_IN_A_ROW; i++) {
         struct iovec v[2];
         int parts = 0, rc;
-        size_t room = 0;
+        size_t room = 0, most = c->head.size > LONG ? BEHIND_LONG : BEHIND;
         ssize_t n;
 
         if (c->body != NULL) {
@@ -197,9 +215,9 @@ int hb_tcp_read(struct hb_tcp_conn *c)
 
             v[parts++] = (struct iovec){to, room};
         }
-        v[parts++] = (struct iovec){behind, sizeof behind};
+        v[parts++] = (struct iovec){behind, most};
         n = parts > 1 ? readv(c->fd, v, parts)
-                      : recv(c->fd, behind, sizeof behind, MSG_DONTWAIT);
+                      : recv(c->fd, behind, most, MSG_DONTWAIT);
         if (n <= 0) {
             return n == 0 ? -ECONNRESET
                    : errno == EAGAIN || errno == EINTR ? moved : -errno;
@@ -212,7 +230,7 @@ int hb_tcp_read(struct hb_tcp_conn *c)
         if (rc < 0) {
             return rc;
         }
-        if ((size_t)n < room + sizeof behind && c->body == NULL) {
+        if ((size_t)n < room + most && c->body == NULL) {
             return 1; /* that was all */
         }
     }

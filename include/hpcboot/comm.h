@@ -68,7 +68,8 @@ struct hpcboot_transport {
     char name[16];    /* "self", "shm" (memory of the node), "tcp", "ucx";
                        * "none": ranks of two nodes choose with the first
                        * message between them */
-    char detail[240]; /* the device or the address; with tcp, why not ucx */
+    char detail[240]; /* the device, or the addresses, one for each network
+                       * that is used; with tcp, why not ucx */
 };
 #define HPCBOOT_TRANSPORT_INIT HPCBOOT_SIZED_(struct hpcboot_transport)
 /* ERR_USAGE: no such rank. */

@@ -127,6 +127,7 @@ static void describe_net(const struct hb_team_plan *plan,
     free(leaders);
     args->net = &hb_api_net;
     args->net_mbps = net.mbps;
+    args->net_rails = net.rails;
     args->net_kind = !net.by_ucx     ? HB_COLL_NET_TCP
                      : net.is_device ? HB_COLL_NET_RDMA
                                      : HB_COLL_NET_SOFT;

@@ -182,6 +182,7 @@ struct hb_coll_team_args {
     const struct hb_coll_net *net; /* NULL: one node */
     enum hb_coll_net_kind net_kind;
     uint32_t net_mbps;       /* 0: not known */
+    uint32_t net_rails;      /* that long messages are cut over; 0, 1: one */
     void *team_ctx;          /* for net and alive */
     int64_t timeout_ms;      /* of each call; <= 0: none */
     bool deterministic;      /* as HPCBOOT_DETERMINISTIC in each call */

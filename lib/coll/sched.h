@@ -85,9 +85,10 @@ struct hb_model {
     double eager, big; /* messages beyond `eager` bytes cost `big` a byte */
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
-/* That of a kind of network, with the rate that its devices say they have;
- * 0: not known. */
-struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps);
+/* That of a kind of network, with the rate that its devices say they have (0:
+ * not known), and the networks that long messages are cut over. */
+struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps,
+                            uint32_t rails);
 
 enum hb_alg {
     HB_ALG_KNOMIAL,      /* trees of a radix */

@@ -41,7 +41,8 @@ static const struct hb_model model_soft = {
 #define CLAIMED_MBPS 10000u
 #define NS_PER_BYTE_MBPS 8000.0 /* of a rate of 1 Mb/s */
 
-struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps)
+struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps,
+                            uint32_t rails)
 {
     struct hb_model m = kind == HB_COLL_NET_RDMA   ? hb_model_ib
                         : kind == HB_COLL_NET_SOFT ? model_soft
@@ -50,6 +51,9 @@ struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps)
     if (kind == HB_COLL_NET_RDMA ? mbps > 0
                                  : wire > m.byte && mbps < CLAIMED_MBPS) {
         m.byte = m.big = wire;
+    }
+    if (rails > 1) {
+        m.big /= rails;
     }
     return m;
 }

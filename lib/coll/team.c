@@ -105,6 +105,7 @@ int hb_coll_team_create(struct hb_coll_engine *engine,
     t->net = args->net;
     t->net_kind = args->net_kind;
     t->net_mbps = args->net_mbps;
+    t->net_rails = args->net_rails;
     t->ctx = args->team_ctx;
     t->timeout_ms = args->timeout_ms;
     t->deterministic = args->deterministic;

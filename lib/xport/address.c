@@ -19,6 +19,7 @@
 #define FAMILY_4 4
 #define FAMILY_6 6
 #define CAPS 1 /* no address: what carries its messages */
+#define NETWORK 2 /* no address: where the one before is */
 #define BYTES_4 4u
 #define BYTES_6 16u
 
@@ -53,8 +54,34 @@ static int usable(const struct ifaddrs *i, int loopback)
     return i->ifa_addr->sa_family == AF_INET;
 }
 
+static uint8_t prefix_of(const struct sockaddr_storage *mask)
+{
+    size_t len;
+    const unsigned char *bytes = bytes_of(mask, &len);
+    uint8_t bits = 0;
+
+    while (bits < 8 * len && (bytes[bits / 8] & 0x80u >> bits % 8) != 0) {
+        bits++;
+    }
+    return bits;
+}
+
+/* Addresses of one device bear its number, that of the first of them. */
+static uint8_t device_of(const struct hb_interfaces *out,
+                         char names[][IF_NAMESIZE], const char *name)
+{
+    unsigned i = 0;
+
+    snprintf(names[out->n], IF_NAMESIZE, "%s", name);
+    while (strcmp(names[i], names[out->n]) != 0) {
+        i++;
+    }
+    return (uint8_t)(i + 1);
+}
+
 void hb_interfaces_read(struct hb_interfaces *out)
 {
+    char names[HB_ADDRESS_MOST][IF_NAMESIZE];
     struct ifaddrs *all = NULL;
 
     out->n = 0;
@@ -76,6 +103,11 @@ void hb_interfaces_read(struct hb_interfaces *out)
             memcpy(&to->at, i->ifa_addr, len);
             memcpy(&to->mask, i->ifa_netmask, len);
             to->mask.ss_family = to->at.ss_family;
+            if (!loopback) {
+                to->net.prefix = prefix_of(&to->mask);
+                to->net.device = device_of(out, names, i->ifa_name);
+                to->net.mbps = hb_net_mbps("", i->ifa_name);
+            }
             out->n++;
         }
     }
@@ -93,6 +125,12 @@ void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
 
         hb_buf_put_u8(b, len == BYTES_6 ? FAMILY_6 : FAMILY_4);
         hb_buf_put_raw(b, bytes, len);
+        if (ours->list[i].net.device != 0) {
+            hb_buf_put_u8(b, NETWORK);
+            hb_buf_put_u8(b, ours->list[i].net.prefix);
+            hb_buf_put_u8(b, ours->list[i].net.device);
+            hb_buf_put_u32(b, ours->list[i].net.mbps);
+        }
     }
 }
 
@@ -167,44 +205,90 @@ static int is_loopback(const struct sockaddr_storage *a)
                : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)bytes);
 }
 
-int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
-                    struct hb_endpoint *out)
+static int get_network(struct hb_buf *b, struct hb_endpoint *e)
 {
-    struct sockaddr_storage all[HB_ADDRESS_MOST];
+    struct hb_network *net = &e->net[e->n - (e->n > 0)];
+
+    net->prefix = hb_buf_get_u8(b);
+    net->device = hb_buf_get_u8(b);
+    net->mbps = hb_buf_get_u32(b);
+    return e->n > 0 && net->device <= HB_ADDRESS_MOST;
+}
+
+static int get_address(struct hb_buf *b, int family, uint16_t port,
+                       struct hb_endpoint *e)
+{
+    struct hb_bytes a =
+        hb_buf_get_raw(b, family == FAMILY_6 ? BYTES_6 : BYTES_4);
+
+    if (e->n == HB_ADDRESS_MOST || hb_buf_failed(b) ||
+        (family != FAMILY_4 && family != FAMILY_6)) {
+        return 0;
+    }
+    set(&e->at[e->n++], family, a.data, port);
+    return 1;
+}
+
+/* As the card has it. */
+static int get_card(struct hb_buf *b, struct hb_endpoint *out)
+{
     uint16_t port = hb_buf_get_u16(b);
     struct hb_bytes token = hb_buf_get_raw(b, HB_ADDRESS_TOKEN);
-    unsigned n = 0;
+    int ok = 1;
 
     memset(out, 0, sizeof *out);
-    while (!hb_buf_failed(b) && hb_buf_left(b) > 0) {
+    while (ok && !hb_buf_failed(b) && hb_buf_left(b) > 0) {
         int family = hb_buf_get_u8(b);
-        struct hb_bytes a;
 
         if (family == CAPS) {
             get_caps(b, &out->caps);
-            continue;
+        } else {
+            ok = family == NETWORK ? get_network(b, out)
+                                   : get_address(b, family, port, out);
         }
-        a = hb_buf_get_raw(b, family == FAMILY_6 ? BYTES_6 : BYTES_4);
-        if (n == HB_ADDRESS_MOST ||
-            hb_buf_failed(b) || (family != FAMILY_4 && family != FAMILY_6)) {
-            return HPCBOOT_ERR_PROTOCOL;
-        }
-        set(&all[n++], family, a.data, port);
     }
-    if (hb_buf_failed(b) || n == 0) {
+    if (!ok || hb_buf_failed(b) || out->n == 0) {
         return HPCBOOT_ERR_PROTOCOL;
     }
     memcpy(out->token, token.data, HB_ADDRESS_TOKEN);
-    for (int turn = 0; turn < 3; turn++) {
-        for (unsigned i = 0; i < n; i++) {
-            int order = is_loopback(&all[i]) ? 2 : !near(&all[i], ours);
+    return 0;
+}
 
-            if (order == turn) {
-                out->at[out->n++] = all[i];
-            }
+/* How early an address is tried. */
+static uint64_t merit(const struct hb_endpoint *e, unsigned i,
+                      const struct hb_interfaces *ours)
+{
+    uint64_t kind = is_loopback(&e->at[i]) ? 0 : near(&e->at[i], ours) ? 2 : 1;
+
+    return kind << 32 | (kind == 2 ? e->net[i].mbps : 0);
+}
+
+/* Equals stay in their order. */
+static void sort(struct hb_endpoint *e, const struct hb_interfaces *ours)
+{
+    for (unsigned i = 1; i < e->n; i++) {
+        for (unsigned j = i; j > 0 && merit(e, j, ours) >
+                                          merit(e, j - 1, ours); j--) {
+            struct sockaddr_storage at = e->at[j];
+            struct hb_network net = e->net[j];
+
+            e->at[j] = e->at[j - 1];
+            e->net[j] = e->net[j - 1];
+            e->at[j - 1] = at;
+            e->net[j - 1] = net;
         }
     }
-    return 0;
+}
+
+int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
+                    struct hb_endpoint *out)
+{
+    int rc = get_card(b, out);
+
+    if (rc == 0 && ours != NULL) {
+        sort(out, ours);
+    }
+    return rc;
 }
 
 void hb_sockaddr_text(const struct sockaddr_storage *a, char *text,
@@ -212,10 +296,16 @@ void hb_sockaddr_text(const struct sockaddr_storage *a, char *text,
 {
     char host[INET6_ADDRSTRLEN] = "?";
     size_t len;
-    const void *bytes = bytes_of(a, &len);
+    const unsigned char *bytes = bytes_of(a, &len);
+    int is_mapped = len == BYTES_6 &&
+                    IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes);
 
-    inet_ntop(a->ss_family, bytes, host, sizeof host);
-    if (a->ss_family == AF_INET6) {
+    inet_ntop(is_mapped ? AF_INET : a->ss_family,
+              bytes + (is_mapped ? BYTES_6 - BYTES_4 : 0), host, sizeof host);
+    if (is_mapped) {
+        snprintf(text, size, "%s:%u", host,
+                 ntohs(((const struct sockaddr_in6 *)a)->sin6_port));
+    } else if (a->ss_family == AF_INET6) {
         snprintf(text, size, "[%s]:%u", host,
                  ntohs(((const struct sockaddr_in6 *)a)->sin6_port));
     } else {

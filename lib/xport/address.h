@@ -15,8 +15,16 @@
 #define HB_ADDRESS_TOKEN 16u
 #define HB_ADDRESS_MOST 8u /* of one host; further ones are left out */
 
+/* Where an address is: its network's prefix in bits, and the device, counted
+ * from 1 on its host; 0: none that leads to another host. */
+struct hb_network {
+    uint8_t prefix, device;
+    uint32_t mbps; /* 0: not known */
+};
+
 struct hb_interface {
     struct sockaddr_storage at, mask;
+    struct hb_network net;
 };
 
 struct hb_interfaces {
@@ -30,6 +38,7 @@ void hb_interfaces_read(struct hb_interfaces *out);
 struct hb_endpoint {
     unsigned char token[HB_ADDRESS_TOKEN];
     struct sockaddr_storage at[HB_ADDRESS_MOST]; /* with the port */
+    struct hb_network net[HB_ADDRESS_MOST];
     unsigned n;
     struct hb_caps caps; /* all 0: it does not say */
 };
@@ -38,10 +47,27 @@ void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
                      uint16_t port, const unsigned char *token);
 /* After hb_endpoint_put; may be left out. */
 void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps);
-/* Those that share a subnet with one of ours come first. ERR_PROTOCOL. */
+/* Those that share a subnet with one of ours come first, of these the fastest;
+ * `ours` NULL: in the order of the card. ERR_PROTOCOL. */
 int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
                     struct hb_endpoint *out);
+
+/* A rail: a device at either end, in one network. */
+#define HB_RAILS_MOST 4u
+struct hb_rail {
+    struct sockaddr_storage low, high; /* of the lower rank, the higher */
+    uint32_t mbps;
+};
+/* The rails of two ranks, from their cards in their own order: the same at
+ * both. Each device is of one rail. Returns how many. */
+unsigned hb_rails_between(const struct hb_endpoint *low,
+                          const struct hb_endpoint *high,
+                          struct hb_rail out[HB_RAILS_MOST]);
 socklen_t hb_sockaddr_len(const struct sockaddr_storage *a);
+void hb_sockaddr_clear_port(struct sockaddr_storage *a);
+/* Whether both are the same address; ports and forms do not count. */
+int hb_sockaddr_same(const struct sockaddr_storage *a,
+                     const struct sockaddr_storage *b);
 /* "10.0.0.3:4567", "[fd00::1]:4567" */
 void hb_sockaddr_text(const struct sockaddr_storage *a, char *text,
                       size_t size);

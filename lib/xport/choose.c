@@ -228,6 +228,16 @@ int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps)
     return caps->ucx_kind != HB_UCX_NONE;
 }
 
+uint32_t hb_net_mbps(const char *root, const char *device)
+{
+    char path[400];
+    uint32_t mbps = 0;
+
+    snprintf(path, sizeof path, "%.200s/sys/class/net/%.60s/speed", root,
+             device);
+    return read_number(path, &mbps) && mbps <= INT32_MAX ? mbps : 0;
+}
+
 void hb_caps_net(const char *root, struct hb_caps *caps)
 {
     char path[400];
@@ -238,14 +248,9 @@ void hb_caps_net(const char *root, struct hb_caps *caps)
     snprintf(path, sizeof path, "%.200s/sys/class/net", root);
     all = opendir(path);
     while (all != NULL && (e = readdir(all)) != NULL) {
-        uint32_t mbps;
+        uint32_t mbps = e->d_name[0] != '.' ? hb_net_mbps(root, e->d_name) : 0;
 
-        snprintf(path, sizeof path, "%.200s/sys/class/net/%.60s/speed", root,
-                 e->d_name);
-        if (e->d_name[0] != '.' && read_number(path, &mbps) &&
-            mbps > caps->tcp_mbps && mbps <= INT32_MAX) { /* -1: unknown */
-            caps->tcp_mbps = mbps;
-        }
+        caps->tcp_mbps = mbps > caps->tcp_mbps ? mbps : caps->tcp_mbps;
     }
     if (all != NULL) {
         closedir(all);

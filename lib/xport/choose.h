@@ -47,6 +47,8 @@ int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err);
  * these, "mlx5_0:1,mlx5_1:1"; NULL: all. Sets kind and rate; 0: there are
  * none. */
 int hb_caps_rdma(const char *root, const char *devices, struct hb_caps *caps);
+/* What the driver of a net device says; 0: it does not know (-1, an error). */
+uint32_t hb_net_mbps(const char *root, const char *device);
 /* The fastest net device that is up. */
 void hb_caps_net(const char *root, struct hb_caps *caps);
 

@@ -32,6 +32,8 @@ struct hb_xport_req {
 };
 
 /* A message that has begun to arrive. */
+struct hb_cut;
+
 struct hb_inbound {
     struct hb_inbound *next; /* unexpected ones, in the order of arrival */
     uint32_t source, context;
@@ -41,6 +43,9 @@ struct hb_inbound {
     int is_offer;             /* of a rendezvous: the bytes are at the sender */
     uint64_t offer_id;
     int complete;
+    int is_part; /* of a message that comes over several rails: */
+    struct hb_cut *cut; /* NULL: it is here already */
+    uint64_t at;
 };
 
 struct hb_tcp;

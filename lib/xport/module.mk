@@ -5,11 +5,14 @@ libhb_a_SOURCES += \
     %D%/ring.c %D%/impl.h \
     %D%/match.c \
     %D%/network.c \
+    %D%/rails.c \
     %D%/tcp.c %D%/tcp_impl.h \
     %D%/tcp_conn.c \
+    %D%/tcp_cut.c %D%/tcp_pair.h \
     %D%/tcp_io.c \
     %D%/tcp_meet.c \
     %D%/tcp_open.c \
+    %D%/tcp_pair.c \
     %D%/ucx.c %D%/ucxlib.h \
     %D%/xport.c %D%/xport.h
 
@@ -33,7 +36,12 @@ check_PROGRAMS += tests/unit/test_xport_meet
 tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c
 tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_meet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-TESTS += tests/unit/test_xport tests/unit/test_xport_meet tests/unit/test_xport_net
+check_PROGRAMS += tests/unit/test_xport_rails
+tests_unit_test_xport_rails_SOURCES = tests/unit/test_xport_rails.c
+tests_unit_test_xport_rails_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_rails_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_xport tests/unit/test_xport_meet \
+    tests/unit/test_xport_net tests/unit/test_xport_rails
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_xport

@@ -14,21 +14,28 @@
 #include "lib/xport/address.h"
 #include "lib/xport/impl.h"
 
-static int caps_of(const struct hb_xport_job *job, int rank,
-                   struct hb_caps *out)
+/* All 0 where a rank has told nothing. */
+static void read_card(const struct hb_xport_job *job, int rank,
+                      struct hb_endpoint *out)
 {
-    static const struct hb_interfaces none; /* nobody is near */
-    struct hb_endpoint endpoint;
     struct hb_buf b;
     size_t len;
     const void *card = job->address(job->ctx, (uint32_t)rank, &len);
 
     hb_buf_view(&b, card, len);
-    if (hb_endpoint_get(&b, &none, &endpoint) < 0) {
-        return -1;
+    if (hb_endpoint_get(&b, NULL, out) < 0) {
+        *out = (struct hb_endpoint){.n = 0};
     }
-    *out = endpoint.caps;
-    return 0;
+}
+
+/* With the first of them: the networks of a cluster are those of its hosts. */
+static uint32_t fewer_rails(uint32_t least, const struct hb_endpoint *first,
+                            const struct hb_endpoint *other)
+{
+    struct hb_rail rail[HB_RAILS_MOST];
+    unsigned n = hb_rails_between(first, other, rail);
+
+    return n < least ? n : least;
 }
 
 static uint32_t slower(uint32_t a, uint32_t b)
@@ -54,18 +61,22 @@ static void worsen(struct hb_caps *all, const struct hb_caps *one)
 void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
                   struct hb_xport_net *out)
 {
-    struct hb_caps all = {0}, one;
+    struct hb_endpoint first = {.n = 0}, one;
+    struct hb_caps all = {0};
+    uint32_t rails = HB_RAILS_MOST;
 
     for (int i = 0; i < n; i++) {
-        if (caps_of(&x->job, ranks[i], &one) < 0) {
-            one = (struct hb_caps){0};
-        }
+        read_card(&x->job, ranks[i], &one);
         if (i == 0) {
-            all = one;
+            first = one;
+            all = one.caps;
+        } else {
+            rails = fewer_rails(rails, &first, &one);
         }
-        worsen(&all, &one);
+        worsen(&all, &one.caps);
     }
     out->by_ucx = hb_carry_by(&all, &all) == HB_BY_UCX;
     out->is_device = out->by_ucx && all.ucx_kind < HB_UCX_SOFT;
+    out->rails = out->by_ucx || rails < 1 ? 1 : rails;
     out->mbps = out->by_ucx ? all.ucx_mbps : all.tcp_mbps;
 }

@@ -93,7 +93,7 @@ void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
                                                   : t->ahead[peer];
 }
 
-static struct hb_xport_req *take_off(struct hb_xport_req **at, uint64_t id,
+struct hb_xport_req *hb_tcp_take_off(struct hb_xport_req **at, uint64_t id,
                                      uint32_t peer)
 {
     while (*at != NULL &&
@@ -124,8 +124,11 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
     t->takes = req;
     rc = put(t, in->source, &head, NULL, 0, NULL, err);
     if (rc < 0) {
-        (void)take_off(&t->takes, req->id, in->source);
+        (void)hb_tcp_take_off(&t->takes, req->id, in->source);
     } else {
+        if (t->pairs[in->source] != NULL) {
+            hb_pair_open(t->pairs[in->source], in->size);
+        }
         hb_tcp_received(t, in->source, 0); /* who offers may lack credit */
     }
     free(in);
@@ -136,7 +139,7 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
 int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
                    const struct hb_tcp_head *taken)
 {
-    struct hb_xport_req *r = take_off(&t->offers, taken->id, peer);
+    struct hb_xport_req *r = hb_tcp_take_off(&t->offers, taken->id, peer);
     struct hb_tcp_head head = {
         .kind = HB_TCP_DATA, .source = t->x->job.rank, .take = taken->take,
     };
@@ -144,6 +147,9 @@ int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
 
     if (r == NULL) {
         return -EPROTO;
+    }
+    if (t->pairs[peer] != NULL) {
+        return hb_cut_send(t->pairs[peer], r, taken->take);
     }
     head.size = r->size;
     rc = put(t, peer, &head, r->copy != NULL ? r->copy : r->data, r->size, r,
@@ -185,10 +191,21 @@ void hb_tcp_on_offer(struct hb_tcp *t, uint32_t peer,
     }
 }
 
+/* It had begun to come by a rail that is lost. */
+static int begin_anew(struct hb_tcp_conn *c, struct hb_inbound *in)
+{
+    c->body = in;
+    return in->size == c->head.size && in->context == c->head.context &&
+                   in->tag == c->head.tag ? 0 : -EPROTO;
+}
+
 static int on_message(struct hb_tcp_conn *c)
 {
-    struct hb_inbound *in;
+    struct hb_inbound *in = c->pair != NULL ? hb_pair_half(c->pair) : NULL;
 
+    if (in != NULL) {
+        return begin_anew(c, in);
+    }
     if (c->head.size > HB_TCP_EAGER) {
         return -EPROTO;
     }
@@ -207,7 +224,7 @@ static int on_message(struct hb_tcp_conn *c)
 struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
                                   const struct hb_tcp_head *head)
 {
-    struct hb_xport_req *r = take_off(&t->takes, head->take, peer);
+    struct hb_xport_req *r = hb_tcp_take_off(&t->takes, head->take, peer);
     struct hb_inbound *in;
 
     if (r == NULL) {
@@ -226,6 +243,23 @@ static int on_data(struct hb_tcp_conn *c)
     return c->body == NULL || c->body->size != c->head.size ? -EPROTO : 0;
 }
 
+static int on_rail_head(struct hb_tcp_conn *c)
+{
+    switch (c->head.kind) {
+    case HB_TCP_PART:
+        return hb_cut_on_part(c);
+    case HB_TCP_DONE:
+        hb_cut_on_done(c);
+        return 0;
+    case HB_TCP_LOST:
+        return hb_pair_on_lost(c);
+    case HB_TCP_HEARD:
+        return 0;
+    default:
+        return -EPROTO;
+    }
+}
+
 int hb_tcp_on_head(struct hb_tcp_conn *c)
 {
     if (c->by == HB_BY_UCX && (c->outgoing || c->head.kind != HB_TCP_BYE)) {
@@ -235,6 +269,9 @@ int hb_tcp_on_head(struct hb_tcp_conn *c)
         return -EPROTO;
     }
     c->heard = 1;
+    if (c->pair != NULL) {
+        hb_pair_heard(c);
+    }
     switch (c->head.kind) {
     case HB_TCP_MESSAGE:
         return on_message(c);
@@ -253,7 +290,7 @@ int hb_tcp_on_head(struct hb_tcp_conn *c)
         c->bye = c->head.size;
         return 0;
     default:
-        return -EPROTO;
+        return c->pair != NULL ? on_rail_head(c) : -EPROTO;
     }
 }
 
@@ -262,6 +299,13 @@ void hb_tcp_on_body(struct hb_tcp_conn *c)
     struct hb_inbound *in = c->body;
 
     c->body = NULL;
+    if (in->is_part) {
+        hb_cut_part_came(c, in);
+        return;
+    }
+    if (c->pair != NULL) {
+        hb_pair_came(c->pair, in->size);
+    }
     in->complete = 1;
     if (in->req != NULL) {
         hb_inbound_finish(in);
@@ -338,6 +382,15 @@ static void look_at_connecting(struct hb_tcp_conn *c, int64_t now)
     }
 }
 
+static void look_at_conn(struct hb_tcp_conn *c, int64_t now)
+{
+    if (c != NULL && is_cut(c)) {
+        hb_tcp_lost(c, ETIMEDOUT);
+    } else if (c != NULL) {
+        look_at_connecting(c, now);
+    }
+}
+
 static void look_at_clock(struct hb_tcp *t)
 {
     int64_t now = hb_now_ns();
@@ -347,16 +400,10 @@ static void look_at_clock(struct hb_tcp *t)
     }
     t->looked_ns = now;
     for (uint32_t i = 0; i < t->x->job.size; i++) {
-        struct hb_tcp_conn *c = t->out[i];
-
-        if (c == NULL) {
-            continue;
+        for (unsigned s = 0; s < HB_PAIR_SLOTS && t->pairs[i] != NULL; s++) {
+            look_at_conn(hb_pair_other(t, i, s), now);
         }
-        if (is_cut(c)) {
-            hb_tcp_lost(c, ETIMEDOUT);
-        } else {
-            look_at_connecting(c, now);
-        }
+        look_at_conn(t->out[i], now);
     }
 }
 
@@ -461,7 +508,7 @@ const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
     struct hb_tcp_conn *c = any_conn(t, rank);
     struct sockaddr_storage at;
     socklen_t len = sizeof at;
-    char text[64];
+    char text[HB_PAIR_SLOTS * 64];
 
     if (c == NULL) {
         return hb_carrier_name(HB_BY_NONE);
@@ -470,7 +517,11 @@ const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
         hb_ucx_text(c, detail, size);
     } else if (c->by == HB_BY_TCP &&
                getpeername(c->fd, (struct sockaddr *)&at, &len) == 0) {
-        hb_sockaddr_text(&at, text, sizeof text);
+        if (c->pair != NULL) {
+            hb_pair_text(c->pair, text, sizeof text);
+        } else {
+            hb_sockaddr_text(&at, text, sizeof text);
+        }
         snprintf(detail, size, "%s%s%s", text,
                  t->ucx_why[0] != '\0' ? "; not by UCX: " : "", t->ucx_why);
     }
@@ -510,6 +561,9 @@ int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
     i = item_of(t, req);
     if (i != NULL) {
         i->data = req->copy;
+    }
+    if (t->pairs[req->peer] != NULL) {
+        hb_cut_recopy(t->pairs[req->peer], req);
     }
     return 0;
 }

@@ -111,6 +111,10 @@ void hb_tcp_destroy(struct hb_tcp *t)
     hb_ucx_close(t->ucx);
     hb_fd_close(&t->listen_fd);
     hb_fd_close(&t->epoll_fd);
+    for (uint32_t i = 0; t->pairs != NULL && i < t->x->job.size; i++) {
+        hb_pair_end(t->pairs[i]);
+    }
+    free(t->pairs);
     free(t->out);
     free(t->ahead);
     free(t->owed);
@@ -188,7 +192,7 @@ static void shut(struct hb_tcp_conn *c)
     c->armed = 0;
 }
 
-static void leave_incoming(struct hb_tcp_conn *c)
+void hb_tcp_leave_incoming(struct hb_tcp_conn *c)
 {
     struct hb_tcp_conn **at = &c->tcp->in;
 
@@ -202,7 +206,7 @@ static void leave_incoming(struct hb_tcp_conn *c)
 
 void hb_tcp_discard(struct hb_tcp_conn *c)
 {
-    leave_incoming(c);
+    hb_tcp_leave_incoming(c);
     shut(c);
     c->state = HB_TCP_DEAD;
     c->next = c->tcp->gone;
@@ -216,7 +220,7 @@ void hb_tcp_keep(struct hb_tcp_conn *c)
     if (before == c) {
         return;
     }
-    leave_incoming(c);
+    hb_tcp_leave_incoming(c);
     *home = c;
     if (before != NULL && before->first != NULL) {
         c->first = before->first;
@@ -265,13 +269,14 @@ static void fail_peer(struct hb_tcp *t, uint32_t peer,
 {
     fail_list(&t->offers, peer, why);
     fail_list(&t->takes, peer, why);
+    hb_pair_bury(t, peer, why);
     hb_match_lost(t->x, peer, why);
 }
 
 /* What was to go there fails, and so does all that follows. */
 static void bury(struct hb_tcp_conn *c, const struct hpcboot_error *why)
 {
-    leave_incoming(c);
+    hb_tcp_leave_incoming(c);
     c->state = HB_TCP_DEAD;
     hb_ucx_disconnect(c);
     shut(c);
@@ -312,9 +317,11 @@ void hb_tcp_give_up(struct hb_tcp_conn *c)
     bury(c, &why);
 }
 
-static void start_connect(struct hb_tcp_conn *c)
+/* `from` NULL: the system chooses. */
+void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
 {
     const struct sockaddr_storage *at = &c->endpoint.at[c->attempt];
+    struct sockaddr_storage any_port;
 
     c->fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                    0);
@@ -322,7 +329,14 @@ static void start_connect(struct hb_tcp_conn *c)
     c->got = 0;
     c->state = HB_TCP_CONNECTING;
     c->since_ns = hb_now_ns();
-    if (c->fd < 0 || (connect(c->fd, (const struct sockaddr *)at,
+    if (from != NULL) {
+        any_port = *from;
+        hb_sockaddr_clear_port(&any_port);
+    }
+    if (c->fd < 0 ||
+        (from != NULL && bind(c->fd, (struct sockaddr *)&any_port,
+                              hb_sockaddr_len(&any_port)) < 0) ||
+        (connect(c->fd, (const struct sockaddr *)at,
                               hb_sockaddr_len(at)) < 0 &&
                       errno != EINPROGRESS)) {
         hb_tcp_lost(c, errno);
@@ -345,7 +359,7 @@ static void try_next(struct hb_tcp_conn *c)
         c->why[0] = '\0';
     }
     if (c->attempt < c->endpoint.n) {
-        start_connect(c);
+        hb_tcp_call(c, NULL);
     } else {
         hb_tcp_give_up(c);
     }
@@ -387,7 +401,7 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
             return NULL;
         }
         t->out[peer] = c;
-        start_connect(c);
+        hb_tcp_call(c, NULL);
     }
     return t->out[peer];
 }
@@ -421,7 +435,7 @@ static void hung_up(struct hb_tcp_conn *c)
         hb_tcp_discard(c);
     } else if ((next = new_call(t, c->peer, &why)) != NULL) {
         hb_tcp_keep(next);
-        start_connect(next);
+        hb_tcp_call(next, NULL);
     } else {
         bury(c, &why);
     }
@@ -464,6 +478,9 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
 {
     struct hpcboot_error why;
 
+    if (c->pair != NULL && hb_pair_lost(c)) {
+        return;
+    }
     if (c->outgoing && c->state != HB_TCP_READY) {
         attempt_failed(c, error);
     } else if (c->state == HB_TCP_ANSWERED) {
@@ -485,14 +502,20 @@ void hb_tcp_lost(struct hb_tcp_conn *c, int error)
     }
 }
 
+static void end_broken(struct hb_tcp_conn *c)
+{
+    if (c != NULL && c->broken != 0 && hb_tcp_read(c) <= 0) {
+        hb_tcp_lost(c, c->broken);
+    }
+}
+
 void hb_tcp_look_at_broken(struct hb_tcp *t)
 {
     for (uint32_t i = 0; i < t->x->job.size && t->n_broken > 0; i++) {
-        struct hb_tcp_conn *c = t->out[i];
-
-        if (c != NULL && c->broken != 0 && hb_tcp_read(c) <= 0) {
-            hb_tcp_lost(c, c->broken);
+        for (unsigned s = 0; s < HB_PAIR_SLOTS && t->pairs[i] != NULL; s++) {
+            end_broken(hb_pair_other(t, i, s));
         }
+        end_broken(t->out[i]);
     }
 }
 

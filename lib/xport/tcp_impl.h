@@ -21,7 +21,12 @@
 enum hb_tcp_kind {
     HB_TCP_MESSAGE = 1, HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA,
     HB_TCP_BYE, /* size: how many came by UCX before it */
-    HB_TCP_CREDIT /* size: so many bytes of messages have met receives */
+    HB_TCP_CREDIT, /* size: so many bytes of messages have met receives */
+    /* Of a pair with rails, tcp_pair.c: */
+    HB_TCP_PART, /* of what was taken, from byte `tag` on */
+    HB_TCP_DONE, /* all parts of an offer are there */
+    HB_TCP_LOST, /* id: the slot that has ended; size: what had come by then */
+    HB_TCP_HEARD /* says nothing but its seq */
 };
 
 /* A peer whose host is silent for so long though it was asked is gone; sooner
@@ -34,7 +39,9 @@ enum hb_tcp_kind {
  * differs where the order of bytes does. */
 struct hb_tcp_head {
     uint32_t kind, source, context;
-    uint32_t seq; /* of messages and offers; UCX brings them in any order */
+    /* UCX, which brings them in any order: of messages and offers. A pair with
+     * rails: how much has come in order. */
+    uint32_t seq;
     uint64_t tag, size;
     uint64_t id;   /* of the offer, at the sender */
     uint64_t take; /* of the receive, at the receiver */
@@ -59,8 +66,12 @@ enum hb_tcp_state {
     HB_TCP_READY, HB_TCP_DEAD
 };
 
+struct hb_tcp_pair;
+
 struct hb_tcp_conn {
     struct hb_tcp *tcp;
+    struct hb_tcp_pair *pair; /* NULL: no rails */
+    unsigned slot;            /* in it */
     struct hb_tcp_conn *next; /* of t->in, or of t->gone */
     int fd, outgoing;
     enum hb_tcp_state state;
@@ -104,6 +115,7 @@ struct hb_tcp {
     struct hb_xport_req *offers, *takes;
     uint64_t *ahead; /* [size] sent to each, and not known to be received */
     uint64_t *owed;  /* [size] received from each, which is not told yet */
+    struct hb_tcp_pair **pairs; /* [size]; NULL: no rails, or not yet */
     struct hb_tcp_conn *hot; /* is awaited, or spoke last; or NULL */
     unsigned hot_turns;
     int64_t looked_ns;
@@ -146,6 +158,11 @@ void hb_tcp_give_up(struct hb_tcp_conn *c);
 void hb_tcp_silent(struct hb_tcp_conn *c);
 void hb_tcp_look_at_broken(struct hb_tcp *t);
 
+/* A call for a further rail, from `from` to the only address of its endpoint.
+ */
+void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from);
+void hb_tcp_leave_incoming(struct hb_tcp_conn *c);
+
 /* tcp_meet.c; an event was handled: 1 moved, 0 nothing */
 void hb_tcp_accept(struct hb_tcp *t);
 int hb_tcp_connected(struct hb_tcp_conn *c);
@@ -170,6 +187,49 @@ void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
                       const struct hb_tcp_head *head);
 struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
                                   const struct hb_tcp_head *head);
+
+/* Off the list of those who offer or take. */
+struct hb_xport_req *hb_tcp_take_off(struct hb_xport_req **at, uint64_t id,
+                                     uint32_t peer);
+
+/* tcp_pair.c: the pair's first connection is READY. */
+void hb_pair_begin(struct hb_tcp_conn *c);
+void hb_pair_end(struct hb_tcp_pair *p); /* nobody asks any more */
+/* Rails are worth opening for so long a message. */
+void hb_pair_open(struct hb_tcp_pair *p, uint64_t size);
+/* A caller's rail, or one of ours, is READY; 0: there is no place for it. */
+int hb_pair_join(struct hb_tcp_conn *c, unsigned slot);
+/* Whether an item may be written now; called before its first byte. */
+int hb_pair_may(struct hb_tcp_conn *c, struct hb_tcp_item *i);
+/* 1: the item, which is written, is the pair's. */
+int hb_pair_keep(struct hb_tcp_pair *p, struct hb_tcp_item *i);
+void hb_pair_heard(struct hb_tcp_conn *c);             /* a head */
+void hb_pair_came(struct hb_tcp_pair *p, uint64_t size); /* a message, whole */
+int hb_pair_on_lost(struct hb_tcp_conn *c);
+/* The message that had begun to come when its rail was lost. */
+struct hb_inbound *hb_pair_half(struct hb_tcp_pair *p);
+/* 1: others are left; 0: the peer is dead. */
+int hb_pair_lost(struct hb_tcp_conn *c);
+/* All that waits fails. */
+void hb_pair_bury(struct hb_tcp *t, uint32_t peer,
+                  const struct hpcboot_error *why);
+/* Those but the one of t->out; NULL: none at this slot. */
+#define HB_PAIR_SLOTS (HB_RAILS_MOST + 1)
+struct hb_tcp_conn *hb_pair_other(const struct hb_tcp *t, uint32_t peer,
+                                  unsigned slot);
+void hb_pair_text(const struct hb_tcp_pair *p, char *text, size_t size);
+
+/* tcp_cut.c: long messages in parts, over all rails */
+int hb_cut_send(struct hb_tcp_pair *p, struct hb_xport_req *r, uint64_t take);
+int hb_cut_spread(struct hb_tcp_pair *p); /* parts, to who has nothing else */
+int hb_cut_on_part(struct hb_tcp_conn *c);
+void hb_cut_part_came(struct hb_tcp_conn *c, struct hb_inbound *in);
+void hb_cut_on_done(struct hb_tcp_conn *c);
+void hb_cut_recall(struct hb_tcp_pair *p, unsigned slot); /* it is lost */
+void hb_cut_fail(struct hb_tcp_pair *p, const struct hpcboot_error *why);
+void hb_cut_recopy(struct hb_tcp_pair *p, const struct hb_xport_req *r);
+/* Where parts of it go; NULL: nowhere. */
+struct hb_xport_req *hb_cut_req(const struct hb_cut *k);
 
 /* ucx.c */
 int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err); /* sets t->ucx */

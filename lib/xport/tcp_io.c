@@ -84,16 +84,19 @@ static ssize_t write_item(struct hb_tcp_conn *c, struct hb_tcp_item *i)
 static void item_written(struct hb_tcp_conn *c)
 {
     struct hb_tcp_item *i = c->first;
+    struct hb_xport_req *req = i->req;
 
     c->first = i->next;
     if (c->first == NULL) {
         c->end = &c->first;
     }
     c->tcp->n_unwritten--;
-    if (i->req != NULL) {
-        hb_req_finish(i->req, 0);
+    if (c->pair == NULL || !hb_pair_keep(c->pair, i)) {
+        free(i);
     }
-    free(i);
+    if (req != NULL) {
+        hb_req_finish(req, 0);
+    }
 }
 
 int hb_tcp_write(struct hb_tcp_conn *c)
@@ -108,9 +111,13 @@ int hb_tcp_write(struct hb_tcp_conn *c)
     }
     while (c->first != NULL) {
         struct hb_tcp_item *i = c->first;
-        ssize_t n = i->done == 0 && i->size <= JOINED ? write_joined(c, i)
-                                                      : write_item(c, i);
+        ssize_t n;
 
+        if (c->pair != NULL && !hb_pair_may(c, i)) {
+            break;
+        }
+        n = i->done == 0 && i->size <= JOINED ? write_joined(c, i)
+                                              : write_item(c, i);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -130,24 +137,24 @@ int hb_tcp_write(struct hb_tcp_conn *c)
         }
     }
     hb_tcp_arm(c, EPOLLIN);
-    return moved;
+    return moved + (c->pair != NULL ? hb_cut_spread(c->pair) : 0);
 }
 
 /* Where the next bytes of a body go; what has no place is thrown away. */
 static char *place_of(struct hb_inbound *in, size_t *room)
 {
     static char nowhere[65536];
-    struct hb_xport_req *r = in->req;
+    struct hb_xport_req *r = in->cut != NULL ? hb_cut_req(in->cut) : in->req;
 
     *room = (size_t)(in->size - in->got);
     if (in->own != NULL) {
         return in->own + in->got;
     }
-    if (r != NULL && r->buffer != NULL && in->got < r->size) {
-        size_t fits = r->size - (size_t)in->got;
+    if (r != NULL && r->buffer != NULL && in->at + in->got < r->size) {
+        size_t fits = r->size - (size_t)(in->at + in->got);
 
         *room = *room < fits ? *room : fits;
-        return r->buffer + in->got;
+        return r->buffer + in->at + in->got;
     }
     *room = *room < sizeof nowhere ? *room : sizeof nowhere;
     return nowhere;

@@ -44,6 +44,7 @@ struct greeting {
     unsigned char token[HB_ADDRESS_TOKEN];
     uint32_t from, to;
     struct hb_caps caps;
+    uint32_t rail, unused; /* 0: the pair's first connection */
 };
 
 /* `len` bytes follow: the address of UCX's worker, or why there is no way. */
@@ -147,12 +148,28 @@ static void settle(struct hb_tcp_conn *c)
     }
 }
 
+static void on_rail(struct hb_tcp_conn *c, uint32_t rail)
+{
+    if (c->by != HB_BY_TCP || !hb_pair_join(c, rail)) {
+        hb_tcp_discard(c);
+    } else if (!answer(c)) {
+        hb_tcp_lost(c, 0);
+    } else {
+        c->state = HB_TCP_READY;
+        (void)hb_tcp_write(c);
+    }
+}
+
 static void on_greeting(struct hb_tcp_conn *c, const struct greeting *g)
 {
     int welcome;
 
     c->peer = g->from;
     c->by = hb_carry_by(&c->tcp->caps, &g->caps);
+    if (g->rail != 0) {
+        on_rail(c, g->rail);
+        return;
+    }
     welcome = c->by == HB_BY_TCP ? is_welcome(c) : 1;
     if (welcome == 0) {
         c->state = HB_TCP_HELD;
@@ -199,6 +216,7 @@ int hb_tcp_confirmed(struct hb_tcp_conn *c)
     }
     hb_tcp_keep(c);
     c->state = HB_TCP_READY;
+    hb_pair_begin(c);
     (void)hb_tcp_write(c);
     return 0;
 }
@@ -206,7 +224,8 @@ int hb_tcp_confirmed(struct hb_tcp_conn *c)
 int hb_tcp_connected(struct hb_tcp_conn *c)
 {
     struct greeting g = {.magic = MAGIC, .from = c->tcp->x->job.rank,
-                         .to = c->peer, .caps = c->tcp->caps};
+                         .to = c->peer, .caps = c->tcp->caps,
+                         .rail = c->slot};
     int error = 0;
     socklen_t len = sizeof error;
 
@@ -232,6 +251,10 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
 {
     c->by = (enum hb_carrier)a->by;
     c->got = 0;
+    if (c->pair != NULL && c->by != HB_BY_TCP) { /* a rail of it */
+        hb_tcp_lost(c, 0);
+        return;
+    }
     if (c->by == HB_BY_NONE) {
         c->code = HPCBOOT_ERR_UNSUPPORTED;
         snprintf(c->why, sizeof c->why, "no transport is allowed at both ends "
@@ -244,6 +267,8 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
     c->state = HB_TCP_READY;
     if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
         hb_tcp_give_up(c);
+    } else if (c->by == HB_BY_TCP && c->pair == NULL) {
+        hb_pair_begin(c);
     }
 }
 

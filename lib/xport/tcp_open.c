@@ -105,6 +105,26 @@ static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
     return rc;
 }
 
+/* HPCBOOT_RAILS: the first so many devices may be rails. It is the card that
+ * says so, and the other end reads it. */
+static int limit_rails(struct hb_interfaces *ours, struct hpcboot_error *err)
+{
+    const char *text = getenv("HPCBOOT_RAILS");
+    uint64_t most = HB_RAILS_MOST;
+
+    if (text != NULL && *text != '\0' &&
+        hb_parse_u64(text, 1, HB_RAILS_MOST, &most) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "HPCBOOT_RAILS: \"%.64s\" is no "
+                       "number from 1 to %u", text, HB_RAILS_MOST);
+    }
+    for (unsigned i = 0; i < ours->n; i++) {
+        if (ours->list[i].net.device > most) {
+            ours->list[i].net = (struct hb_network){0};
+        }
+    }
+    return 0;
+}
+
 static unsigned limit_s(void)
 {
     const char *text = getenv("HPCBOOT_LOST_AFTER");
@@ -141,7 +161,8 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
     }
     hb_interfaces_read(&t->ours);
     t->limit_s = limit_s();
-    rc = choose_ours(t, err);
+    rc = limit_rails(&t->ours, err);
+    rc = rc < 0 ? rc : choose_ours(t, err);
     if (rc < 0) {
         hb_tcp_destroy(t);
         return rc;
@@ -164,5 +185,6 @@ int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
     t->out = hb_xcalloc(x->job.size, sizeof *t->out);
     t->ahead = hb_xcalloc(x->job.size, sizeof *t->ahead);
     t->owed = hb_xcalloc(x->job.size, sizeof *t->owed);
+    t->pairs = hb_xcalloc(x->job.size, sizeof *t->pairs);
     return t->ucx != NULL ? hb_ucx_join(t->ucx) : 0;
 }

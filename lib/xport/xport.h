@@ -17,7 +17,9 @@
  * Between nodes a pair uses TCP of our own or UCX (RDMA), whichever choose.h's
  * model finds the cheaper for what both have: UCX where both hosts have
  * InfiniBand, or RoCE, of hardware. HPCBOOT_TRANSPORTS=tcp, =ucx and --fabric
- * ib|roce|tcp say otherwise, and what they ask for is used or is an error.
+ * ib|roce|tcp say otherwise, and what they ask for is used or is an error. By
+ * TCP, long messages go over all networks that both hosts are in (rails.c), and
+ * go on by those that are left when one is cut.
  *
  * Ranks are those of the world. Any thread may call; each call takes the
  * transport's lock. Nothing blocks but hb_xport_flush; things move in
@@ -92,8 +94,8 @@ uint64_t hb_xport_moves(const struct hb_xport *x);
  * at most. Messages within the node wake nobody. */
 void hb_xport_idle(struct hb_xport *x, int64_t ns);
 /* How messages to and from a rank go: "self", "shm", "tcp" or "ucx", "none"
- * before the first; detail: by what device or to which address, and why not by
- * UCX. */
+ * before the first; detail: by what device or to which addresses, one for each
+ * network that is used, and why not by UCX. */
 const char *hb_xport_transport(struct hb_xport *x, uint32_t rank, char *detail,
                                size_t size);
 /* What serves between all of these ranks, as their cards say, and so the same
@@ -102,6 +104,7 @@ struct hb_xport_net {
     int by_ucx;    /* else by TCP */
     int is_device; /* UCX: of hardware */
     uint32_t mbps; /* the slowest; 0: not known */
+    uint32_t rails; /* networks that long messages are cut over; 1 or more */
 };
 void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
                   struct hb_xport_net *out);

@@ -22,13 +22,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct hb_buf ours, theirs; /* addresses */
+/* Addresses; on their cards the two share networks, so that rails are known. */
+static struct hb_buf ours, theirs, our_rails;
 static char long_send[LONG_SEND], received[LONG_SEND];
 
 static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
 {
-    *len_out = theirs.len;
-    return theirs.data;
+    const struct hb_buf *card = rank == 0 ? &our_rails : &theirs;
+
+    *len_out = card->len;
+    return card->data;
 }
 
 static const char *host_of(void *ctx, uint32_t rank)
@@ -44,11 +47,26 @@ static int local_socket(struct sockaddr_in *at, uint16_t port)
     return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
+#define NETWORKS 2u
+
+/* Of 127.1.0.0/16 and 127.2.0.0/16, behind what is there. */
+static void add_networks(struct hb_interfaces *all, uint32_t rank)
+{
+    for (uint32_t i = 1; i <= NETWORKS; i++) {
+        struct hb_interface *one = &all->list[all->n++];
+        struct sockaddr_in *at = (struct sockaddr_in *)&one->at;
+
+        at->sin_family = AF_INET;
+        at->sin_addr.s_addr = htonl(127u << 24 | i << 16 | (rank + 1));
+        one->net = (struct hb_network){16, (uint8_t)i, 0};
+    }
+}
+
 static int listen_there(void)
 {
     struct sockaddr_in at;
     struct sockaddr_storage all = {0};
-    struct hb_interfaces one = {.n = 1};
+    struct hb_interfaces mine = {0}, one = {.n = 1};
     static const unsigned char token[HB_ADDRESS_TOKEN];
     socklen_t len = sizeof at;
     int fd = local_socket(&at, 0);
@@ -59,7 +77,10 @@ static int listen_there(void)
     }
     memcpy(&all, &at, sizeof at);
     one.list[0].at = all;
+    add_networks(&one, 1);
+    add_networks(&mine, 0);
     hb_endpoint_put(&theirs, &one, ntohs(at.sin_port), token);
+    hb_endpoint_put(&our_rails, &mine, 1, token);
     return fd;
 }
 
@@ -75,7 +96,7 @@ static void call(uint8_t how, const uint8_t *data, size_t size, int *fd)
     struct {
         uint64_t magic;
         unsigned char token[HB_ADDRESS_TOKEN];
-        uint32_t from, to, caps[4];
+        uint32_t from, to, caps[4], rail, unused;
     } greeting = {.magic = MAGIC, .from = 1, .caps = {1u << 1}};
     const unsigned char *told = (const unsigned char *)ours.data;
     struct sockaddr_in at;
@@ -121,6 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
     hb_buf_init(&ours, 255);
     hb_buf_init(&theirs, 255);
+    hb_buf_init(&our_rails, 255);
     listener = listen_there();
     if (hb_xport_open(&x, &ours, NULL) < 0 ||
         hb_xport_join(&x, &job, NULL) < 0 ||
@@ -149,5 +171,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hb_xport_destroy(x);
     hb_buf_destroy(&ours);
     hb_buf_destroy(&theirs);
+    hb_buf_destroy(&our_rails);
     return 0;
 }

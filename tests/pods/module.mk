@@ -4,7 +4,7 @@ POD_BATS = %D%/lab.bats %D%/gang.bats %D%/faults.bats %D%/ways.bats \
     %D%/preload.bats \
     %D%/place.bats %D%/fabric.bats %D%/doctor.bats \
     %D%/attack.bats %D%/restart.bats %D%/live.bats %D%/survive.bats %D%/chaos.bats %D%/api.bats \
-    %D%/collectives.bats %D%/net.bats
+    %D%/collectives.bats %D%/net.bats %D%/rails.bats
 TESTS += $(POD_BATS)
 EXTRA_DIST += $(POD_BATS) %D%/podlab %D%/operator-pod %D%/chaos tests/fakes/fake_agent.py tests/fakes/pmix_lost.c
 

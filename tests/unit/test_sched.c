@@ -332,7 +332,7 @@ static void predictions_are_printed_beside_records(void **state)
 /* Of an allreduce of 8 KiB between 16 nodes, the model's algorithm. */
 static enum hb_alg chosen_on(enum hb_coll_net_kind kind, uint32_t mbps)
 {
-    struct hb_model m = hb_model_of(kind, mbps);
+    struct hb_model m = hb_model_of(kind, mbps, 1);
     struct hb_wish none;
     assert_int_equal(hb_wish_parse(NULL, &none, NULL), 0);
     struct hb_call c = {.model = &m, .wish = &none};
@@ -343,12 +343,15 @@ static void a_slow_wire_moves_fewer_bytes(void **state)
 {
     assert_int_equal(chosen_on(HB_COLL_NET_TCP, 0), HB_ALG_DOUBLING);
     assert_int_equal(chosen_on(HB_COLL_NET_TCP, 1000), HB_ALG_HALVING);
-    assert_true(hb_model_of(HB_COLL_NET_RDMA, 400000).byte <
-                hb_model_of(HB_COLL_NET_RDMA, 25000).byte);
+    assert_true(hb_model_of(HB_COLL_NET_RDMA, 400000, 1).byte <
+                hb_model_of(HB_COLL_NET_RDMA, 25000, 1).byte);
     /* A container's device claims 10 Gb/s and carries more. */
-    assert_true(hb_model_of(HB_COLL_NET_TCP, 10000).byte ==
+    assert_true(hb_model_of(HB_COLL_NET_TCP, 10000, 1).byte ==
                 hb_model_tcp.byte);
-    assert_true(hb_model_of(HB_COLL_NET_SOFT, 0).byte > hb_model_tcp.byte);
+    assert_true(hb_model_of(HB_COLL_NET_SOFT, 0, 1).byte > hb_model_tcp.byte);
+    /* Long messages go over all networks, short ones over one. */
+    assert_true(hb_model_of(HB_COLL_NET_TCP, 0, 2).big < hb_model_tcp.big);
+    assert_true(hb_model_of(HB_COLL_NET_TCP, 0, 2).byte == hb_model_tcp.byte);
 }
 
 static void a_wish_is_checked_word_by_word(void **state)

@@ -186,6 +186,7 @@ static int call(struct pair *p)
         unsigned char token[HB_ADDRESS_TOKEN];
         uint32_t from, to;
         struct hb_caps caps;
+        uint32_t rail, unused;
     } g = {.magic = 0x6870634254435031ull, .from = 1,
            .caps = {.may = 1u << HB_BY_TCP}};
     const unsigned char *told = (unsigned char *)p->address[0].data;

@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Hosts that share two networks: both carry what is long, and either may be cut.
+
+load ../common
+
+setup_file() { lab_up rails 2 --networks 2; }
+teardown_file() { lab_down; }
+setup() { net=$HB_BUILDDIR/tests/cli/apinet; }
+teardown() {
+    "$podlab" link 1 up 0
+    "$podlab" link 1 up 1
+}
+
+by() { pod_hb -x HPCBOOT_TRANSPORTS=tcp "$@"; }
+# came NETWORK: bytes that pod-1 has got by it.
+came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
+
+@test "what a pair uses is told: both networks once something long has gone" {
+    run by -H pod-0,pod-1 "$net" ways
+    ended_with 0
+    ! says ' \+ '
+    run by -H pod-0,pod-1 "$net" star
+    ended_with 0
+    says '^rank 0 to 1: tcp 10\.7[78]\.0\.2:[0-9]+ \+ 10\.7[78]\.0\.2:'
+    says '^rank 1 to 0: tcp 10\.7[78]\.0\.1:[0-9]+ \+ 10\.7[78]\.0\.1:'
+}
+
+@test "one network only, where the user wants so" {
+    run by -x HPCBOOT_RAILS=1 -H pod-0,pod-1 "$net" star
+    ended_with 0
+    says '^rank 0 to 1: tcp 10\.7[78]\.0\.2:'
+    ! says ' \+ '
+    run by -x HPCBOOT_RAILS=none -H pod-0,pod-1 "$net" star
+    says 'HPCBOOT_RAILS: "none" is no number from 1 to 4'
+}
+
+@test "both networks carry what is long" {
+    local before=() n
+    for n in 0 1; do before+=("$(came $n)"); done
+    run by -H pod-0,pod-1 "$HB_BUILDDIR/hpcboot" perf allreduce:4M \
+        --time 100ms
+    ended_with 0
+    for n in 0 1; do
+        [ $(($(came $n) - before[n])) -gt $((8 << 20)) ] ||
+            { echo "network $n: ${before[n]}, $(came $n)"; false; }
+    done
+}
+
+# Far more than was on its way when the other network was cut.
+goes_on() { # NETWORK BYTES-BEFORE
+    [ $(($(came "$1") - $2)) -gt $((48 << 20)) ]
+}
+
+@test "either network is cut: all goes on by the other" {
+    local n
+    for n in 0 1; do
+        by --heartbeat 60 -x HPCBOOT_LOST_AFTER=3000 -H pod-0,pod-1 "$net" \
+            until > "$BATS_TEST_TMPDIR/out$n" 2>&1 &
+        wait_until grep -q 'rank 0 is at it' "$BATS_TEST_TMPDIR/out$n"
+        "$podlab" link 1 down $n
+        wait_until goes_on $((1 - n)) "$(came $((1 - n)))"
+        "$podlab" link 1 up $n
+        pod 0 pkill -x hbrun
+        wait $! || true
+        ! grep hears "$BATS_TEST_TMPDIR/out$n"
+    done
+}
+
+@test "both networks are cut: who is gone is told" {
+    by --heartbeat 60 -x HPCBOOT_LOST_AFTER=3000 -H pod-0,pod-1 "$net" until \
+        > "$BATS_TEST_TMPDIR/out" 2>&1 &
+    wait_until grep -q 'rank 0 is at it' "$BATS_TEST_TMPDIR/out"
+    "$podlab" link 1 down 0
+    "$podlab" link 1 down 1
+    wait_until grep -q '^rank 0 hears: .*rank 1 on pod-1' \
+        "$BATS_TEST_TMPDIR/out"
+    "$podlab" link 1 up 0
+    wait $! || true
+}

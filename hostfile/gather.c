@@ -246,3 +246,18 @@ int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
     out->passed_over = passed.v;
     return rc < 0 ? rc : HPCBOOT_OK;
 }
+
+int hb_gang_follow(const struct hb_gang_request *req, const char *source,
+                   hb_gang_changed changed, void *arg,
+                   struct hpcboot_error *err)
+{
+    int selects = req->host_list != NULL && req->filter;
+
+    for (size_t i = 0; !selects && i < N_SOURCES; i++) {
+        if (hb_streq(sources[i]->name, source) && sources[i]->follow != NULL) {
+            return sources[i]->follow(req, changed, arg, err);
+        }
+    }
+    return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s tells of no changes by "
+                   "itself", source);
+}

@@ -72,6 +72,8 @@ struct hb_gang_request {
     const char *pod_group;    /* --pod-group, may be NULL */
     int64_t wait_ms; /* for pods that have no address yet; 0: take the others */
     uint32_t min_hosts; /* so many will do when that is over; 0: all */
+    uint32_t enough_hosts; /* with so many nobody waits for the others, but
+                            * while they are on their way; 0: for all */
     /* Called now and then while that lasts; may be NULL. */
     void (*progress)(void *arg, const char *text);
     void *progress_arg;
@@ -82,6 +84,14 @@ struct hb_gang_request {
 
 /* On failure *out is empty, but for passed_over. */
 int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
+                   struct hpcboot_error *err);
+/* As the source of that name sees the gang, now and whenever it is another one:
+ * each time `changed` gets all of it, may change it, and keeps none of it.
+ * Blocks for as long as the source can be asked. ERR_UNSUPPORTED: it tells
+ * nothing by itself, and can only be gathered again. */
+typedef void (*hb_gang_changed)(void *arg, struct hb_gang *gang);
+int hb_gang_follow(const struct hb_gang_request *req, const char *source,
+                   hb_gang_changed changed, void *arg,
                    struct hpcboot_error *err);
 void hb_gang_destroy(struct hb_gang *gang); /* leaves it empty; NULL-safe */
 

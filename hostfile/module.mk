@@ -21,7 +21,7 @@ libhbbin_a_SOURCES += \
     %D%/source_kubernetes.c %D%/k8s.h %D%/k8s_open.c %D%/k8s_module.h \
     %D%/k8s_login.c %D%/k8s_pod.c %D%/k8s_pod.h %D%/k8s_reason.c \
     %D%/k8s_reasons.c %D%/k8s_tree.c %D%/k8s_tree.h %D%/k8s_network.c \
-    %D%/k8s_gang.c %D%/k8s_gang.h \
+    %D%/k8s_gang.c %D%/k8s_gang.h %D%/k8s_search.c %D%/k8s_search.h \
     %D%/command.c %D%/command.h %D%/json_open.c %D%/json.h
 
 if HAVE_JANSSON
@@ -106,7 +106,8 @@ tests_unit_test_gang_batch_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_batch_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_batch_DEPENDENCIES = libhb.a libhbbin.a
 if HAVE_KUBERNETES
-kubernetes_tests = tests/unit/test_k8s_api tests/unit/test_k8s_gang
+kubernetes_tests = tests/unit/test_k8s_api tests/unit/test_k8s_gang \
+    tests/unit/test_k8s_follow
 check_PROGRAMS += $(kubernetes_tests)
 TESTS += $(kubernetes_tests)
 tests_unit_test_k8s_api_SOURCES = tests/unit/test_k8s_api.c tests/unit/tree.h \
@@ -116,10 +117,16 @@ tests_unit_test_k8s_api_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_api_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_api_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_k8s_gang_SOURCES = tests/unit/test_k8s_gang.c \
-    tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
+    tests/unit/kubepods.h tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
 tests_unit_test_k8s_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_gang_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_gang_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_gang_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_k8s_follow_SOURCES = tests/unit/test_k8s_follow.c \
+    tests/unit/kubepods.h tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
+tests_unit_test_k8s_follow_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_k8s_follow_LDFLAGS = $(PROGRAM_LINK)
+tests_unit_test_k8s_follow_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_k8s_follow_DEPENDENCIES = libhb.a libhbbin.a
 endif
 endif

@@ -18,6 +18,10 @@ struct hb_source {
      * was meant and cannot be used. */
     int (*ask)(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err);
+    /* Of hb_gang_follow; NULL: it tells nothing by itself. */
+    int (*follow)(const struct hb_gang_request *req,
+                  hb_gang_changed changed, void *arg,
+                  struct hpcboot_error *err);
 };
 
 extern const struct hb_source hb_source_list, hb_source_file,

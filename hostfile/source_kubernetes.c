@@ -13,68 +13,28 @@
  * of several the API is given time; in any other it is asked once, briefly,
  * since most pods may not ask it at all and are no gang.
  *
- * Pods are created one after the other, and get addresses later. Where the
- * size of the gang is known (HPCBOOT_GANG_SIZE, its pod group, its Job, a
- * mark) so many are waited for; else until no pod is new. A host that cannot
- * be named yet cannot be waited for by anybody else. */
+ * What is listed, waited for and followed then is k8s_search.c's. */
 
 #include "config.h"
 
 #include "hostfile/source.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "hostfile/hostname.h"
 #include "hostfile/indexed.h"
-#include "hostfile/k8s_gang.h"
+#include "hostfile/k8s_search.h"
 #include "lib/base/clock.h"
 
 /* How long the API may take where something tells of a gang, and where
  * nothing does. */
 #define PATIENT_MS 30000
 #define BRIEF_MS 2000
-/* A gang of unknown size is complete when its newest pod is so old, or when
- * no pod was new for so long. */
-#define SETTLED_AGE_S 30
-#define SETTLED_QUIET_MS 3000
-#define PROGRESS_MS 5000
-#define FIRST_PROGRESS_MS 1000
-/* So many pods are named in a message, then a count. */
-#define NAMED_MAX 3
 
 #define ROLE_HELP                                                           \
     "a Role with the rule {apiGroups: [\"\"], resources: [pods], verbs: "   \
     "[get, list, watch]} bound to this pod's service account"
-
-/* What is known while a gang is looked for. */
-struct search {
-    const struct hb_gang_request *req;
-    struct hb_k8s_login login;
-    struct hb_k8s_choice choice;
-    struct hb_k8s *self; /* holds this pod */
-    struct hb_k8s *list; /* holds the members */
-    char *selector;
-    char *group_path;    /* of what keeps all of them back; or NULL */
-    uint64_t expected;   /* members; 0: not known */
-    int64_t deadline_ns;
-    int64_t changed_ms;  /* when a pod was new last */
-    int64_t told_ms;
-    char *told;          /* the last that was said */
-    int is_listed;
-};
-
-static void search_end(struct search *s)
-{
-    hb_k8s_close(s->self);
-    hb_k8s_close(s->list);
-    hb_k8s_login_destroy(&s->login);
-    free(s->selector);
-    free(s->group_path);
-    free(s->told);
-}
 
 /* Variables that only pods of a gang have. */
 static int shows_a_gang(const struct hb_gang_request *req)
@@ -111,8 +71,8 @@ static char *own_address(const struct hb_gang_request *req, const char *name)
 }
 
 /* 1: s->self lists one pod; 0: none. */
-static int list_one(struct search *s, const char *field, const char *value,
-                    struct hpcboot_error *err)
+static int list_one(struct hb_k8s_search *s, const char *field,
+                    const char *value, struct hpcboot_error *err)
 {
     char *fields = hb_xasprintf("%s=%s", field, value);
     const struct hb_k8s_query query = {.fields = fields};
@@ -130,7 +90,7 @@ static int list_one(struct search *s, const char *field, const char *value,
 
 /* A pod's host name is its own name, or (under a Job, behind which stands a
  * random word) not; its address is the second way. */
-static int find_self(struct search *s, struct hpcboot_error *err)
+static int find_self(struct hb_k8s_search *s, struct hpcboot_error *err)
 {
     struct hb_self *self = hb_self_create(hb_source_root(s->req));
     char *name = hb_xstrndup(hb_self_name(self),
@@ -151,7 +111,7 @@ static int find_self(struct search *s, struct hpcboot_error *err)
 }
 
 /* How many members there are to be; that it cannot be learnt is no error. */
-static void learn_size(struct search *s)
+static void learn_size(struct hb_k8s_search *s)
 {
     const struct hb_k8s_kind *kind = s->choice.kind;
     const char *field, *said;
@@ -177,7 +137,7 @@ static void learn_size(struct search *s)
 
 /* The same for a group that the user names: whose kind it is, is found by
  * asking. */
-static void learn_group(struct search *s, const char *name)
+static void learn_group(struct hb_k8s_search *s, const char *name)
 {
     static const enum hb_k8s_mark marks[] = {HB_K8S_VC_GROUP,
                                              HB_K8S_POD_GROUP};
@@ -200,248 +160,30 @@ static void learn_group(struct search *s, const char *name)
     s->expected = s->expected > 0 ? s->expected : said;
 }
 
-static void on_change(void *arg, const struct hb_k8s_pod *before,
-                      const struct hb_k8s_pod *now)
+/* The pods of --pod-selector and --pod-group. */
+static int begin_named(struct hb_k8s_search *s, struct hpcboot_error *err)
 {
-    struct search *s = arg;
+    const struct hb_gang_request *req = s->req;
+    char *reason = NULL;
+    int rc = 0;
 
-    if (before == NULL && now != NULL) {
-        s->changed_ms = hb_now_ms();
+    if (!hb_k8s_login_read(req, &s->login, &reason)) {
+        rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
+                     "pods cannot be listed by the Kubernetes API: %s",
+                     reason);
     }
-}
-
-/* Seconds since a time as the API writes them; a large number where it is not
- * understood. */
-static int64_t age_s(const char *created)
-{
-    struct tm tm = {0};
-
-    if (created == NULL ||
-        strptime(created, "%Y-%m-%dT%H:%M:%SZ", &tm) == NULL) {
-        return INT64_MAX;
-    }
-    return hb_wall_ns() / 1000000000 - (int64_t)timegm(&tm);
-}
-
-static int is_settled(const struct search *s, const struct hb_k8s_members *m)
-{
-    if (m->n_named < m->n) {
-        return 0;
-    }
-    if (s->expected > 0) {
-        return m->n_all >= s->expected;
-    }
-    if (s->req->wait_ms == 0 ||
-        hb_now_ms() - s->changed_ms >= SETTLED_QUIET_MS) {
-        return 1;
-    }
-    for (size_t i = 0; i < m->n; i++) {
-        if (age_s(m->v[i]->created) < SETTLED_AGE_S) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* What the group says of itself, where it can be asked. */
-static void put_group(const struct search *s, struct hb_str *text)
-{
-    char *words = NULL;
-
-    if (s->group_path != NULL &&
-        hb_k8s_group_words(&s->login, s->group_path,
-                           hb_deadline_in_ms(BRIEF_MS), &words, NULL) > 0) {
-        hb_str_putf(text, "; %s: %s", strrchr(s->group_path, '/') + 1, words);
-    }
-    free(words);
-}
-
-/* "62 of 64 pods are there; no address: lm-1 (Unschedulable: ...)"; free(). */
-static char *missing_text(const struct search *s,
-                          const struct hb_k8s_members *m)
-{
-    struct hb_str text = HB_STR_INIT;
-    size_t unnamed = 0;
-
-    if (s->expected > 0 && m->n_all < s->expected) {
-        hb_str_putf(&text, "%zu of %llu pods are there", m->n_all,
-                    (unsigned long long)s->expected);
-    } else {
-        hb_str_putf(&text, "%zu of %zu pods have an address", m->n_named,
-                    m->n);
-    }
-    for (size_t i = 0; i < m->n; i++) {
-        if (m->names[i] == NULL && unnamed++ < NAMED_MAX) {
-            hb_str_putf(&text, "; %s: %s", m->v[i]->name,
-                        m->v[i]->why != NULL ? m->v[i]->why : "no address");
-        }
-    }
-    if (unnamed > NAMED_MAX) {
-        hb_str_putf(&text, "; and %zu more", unnamed - NAMED_MAX);
-    }
-    if (m->lost.len > 0) {
-        hb_str_putf(&text, "; lost: %s", m->lost.s);
-    }
-    put_group(s, &text);
-    return hb_str_steal(&text);
-}
-
-static void tell(struct search *s, const struct hb_k8s_members *m)
-{
-    char *text;
-
-    if (s->req->progress == NULL || hb_now_ms() - s->told_ms < PROGRESS_MS) {
-        return;
-    }
-    s->told_ms = hb_now_ms();
-    text = missing_text(s, m);
-    if (!hb_streq(text, s->told)) {
-        s->req->progress(s->req->progress_arg, text);
-    }
-    free(s->told);
-    s->told = text;
-}
-
-/* Until something arrives, or it is time to look at the clock again. */
-static void rest(const struct search *s)
-{
-    struct pollfd p = {.fd = hb_k8s_fd(s->list), .events = POLLIN};
-    int64_t left = hb_deadline_left_ms(s->deadline_ns);
-
-    poll(&p, 1, left < 500 ? (int)left : 500);
-}
-
-/* Lists, and watches until the gang is there or time is up; the members are
- * then in *out all the same, and rc is ERR_TIMED_OUT. */
-static int follow(struct search *s, int64_t wait_ms,
-                  struct hb_k8s_members *out, struct hpcboot_error *err)
-{
-    const struct hb_k8s_query query = {
-        .labels = s->selector, .watch = wait_ms > 0, .changed = on_change,
-        .arg = s};
-    int rc = hb_k8s_open(&s->login, &query, &s->list, err);
-
-    if (rc >= 0) {
-        rc = hb_k8s_wait(s->list, s->deadline_ns, err);
-    }
-    s->is_listed = rc >= 0;
-    s->changed_ms = hb_now_ms();
-    s->told_ms = s->changed_ms - PROGRESS_MS + FIRST_PROGRESS_MS;
-    s->deadline_ns = hb_deadline_in_ms(wait_ms);
-    while (rc >= 0) {
-        rc = hb_k8s_choose(hb_k8s_pods(s->list), &s->choice, out, err);
-        if (rc < 0 || is_settled(s, out)) {
-            return rc;
-        }
-        tell(s, out);
-        if (hb_deadline_left_ms(s->deadline_ns) == 0) {
-            return HPCBOOT_ERR_TIMED_OUT;
-        }
-        hb_k8s_members_destroy(out);
-        rest(s);
-        rc = hb_k8s_step(s->list, err);
-    }
+    free(reason);
+    s->choice.group = req->pod_group;
+    s->selector = req->pod_selector != NULL ? hb_xstrdup(req->pod_selector)
+                                            : NULL;
+    s->deadline_ns = hb_deadline_in_ms(PATIENT_MS);
     return rc;
 }
 
-static int is_own(const struct search *s, const struct hb_k8s_pod *pod)
-{
-    return s->choice.own != NULL && hb_streq(s->choice.own->uid, pod->uid);
-}
-
-static int take_hosts(const struct search *s, const struct hb_k8s_members *m,
-                      struct hb_gang *out, struct hpcboot_error *err)
-{
-    struct hb_members hosts;
-    int rc;
-
-    hb_members_begin(&hosts, "the Kubernetes API", 0);
-    for (size_t i = 0; i < m->n; i++) {
-        if (m->names[i] != NULL) {
-            hb_members_add(&hosts, err, "%s", m->names[i]);
-        }
-    }
-    rc = hb_members_end(&hosts, s->req, out);
-    for (size_t i = 0; rc >= 0 && i < m->n; i++) {
-        for (size_t k = 0; is_own(s, m->v[i]) && m->names[i] != NULL &&
-                           k < out->n; k++) {
-            out->hosts[k].is_local |= hb_streq(out->hosts[k].name, m->names[i]);
-        }
-    }
-    return rc;
-}
-
-static void describe(const struct search *s, const struct hb_k8s_members *m,
-                     int rc, struct hb_gang *out)
-{
-    const struct hb_k8s_kind *kind = s->choice.kind;
-    char *where = kind != NULL
-        ? hb_xasprintf("%s %s as %s lists it (%s)", kind->title,
-                       s->choice.own->marks[kind->keys[0]], s->login.server,
-                       m->why)
-        : hb_xasprintf("namespace %s as %s lists it (%s)", s->login.space,
-                       s->login.server, s->choice.group != NULL
-                                            ? s->choice.group : s->selector);
-
-    hb_source_operator_made(s->req, out, where);
-    if (rc == HPCBOOT_ERR_TIMED_OUT) {
-        char *missing = missing_text(s, m);
-        hb_gang_note(out, "Kubernetes: %s; only those that are there are used",
-                     missing);
-        free(missing);
-    } else if (m->lost.len > 0) {
-        hb_gang_note(out, "Kubernetes: not used are %s", m->lost.s);
-    }
-    free(where);
-}
-
-/* Members that did not come in time are an error where they were waited for,
- * unless so few will do; where nobody waits, those are taken that are there. */
-static int finish(struct search *s, int64_t wait_ms, int rc,
-                  struct hb_k8s_members *m, struct hb_gang *out,
-                  char **reason_out, struct hpcboot_error *err)
-{
-    int enough = s->req->min_hosts > 0 && m->n_named >= s->req->min_hosts;
-    char *missing;
-
-    if (rc == HPCBOOT_ERR_TIMED_OUT && wait_ms > 0 && !enough) {
-        missing = missing_text(s, m);
-        rc = hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "Kubernetes: %s", missing);
-        free(missing);
-        return rc;
-    }
-    if (m->n_named == 0) {
-        *reason_out = m->lost.len > 0
-            ? hb_xasprintf("no pod is left: %s", m->lost.s)
-            : hb_xstrdup("it lists no such pods with an address");
-        return 0;
-    }
-    if (take_hosts(s, m, out, err) < 0) {
-        return HPCBOOT_ERR_PARSE;
-    }
-    describe(s, m, rc, out);
-    return 1;
-}
-
-static int gather(struct search *s, struct hb_gang *out, char **reason_out,
-                  struct hpcboot_error *err)
-{
-    struct hb_k8s_members m = {0};
-    int rc = follow(s, s->req->wait_ms, &m, err);
-
-    if (rc >= 0 || (rc == HPCBOOT_ERR_TIMED_OUT && m.v != NULL)) {
-        rc = finish(s, s->req->wait_ms, rc, &m, out, reason_out, err);
-    }
-    hb_k8s_members_destroy(&m);
-    return rc;
-}
-
-/* --pod-selector and --pod-group. */
 static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
                      char **reason_out, struct hpcboot_error *err)
 {
-    struct search s = {.req = req, .choice.group = req->pod_group,
-                       .deadline_ns = hb_deadline_in_ms(PATIENT_MS)};
+    struct hb_k8s_search s = {.req = req};
     char *reason = NULL;
     int rc;
 
@@ -450,20 +192,16 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("not given");
         return 0;
     }
-    if (!hb_k8s_login_read(req, &s.login, &reason)) {
-        rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
-                     "pods cannot be listed by the Kubernetes API: %s",
-                     reason);
-        free(reason);
+    rc = begin_named(&s, err);
+    if (rc < 0) {
+        hb_k8s_search_end(&s);
         return rc;
     }
-    s.selector = req->pod_selector != NULL ? hb_xstrdup(req->pod_selector)
-                                           : NULL;
     rc = hb_gang_size(req, &s.expected, err);
     if (rc >= 0 && req->pod_group != NULL) {
         learn_group(&s, req->pod_group);
     }
-    rc = rc < 0 ? rc : gather(&s, out, &reason, err);
+    rc = rc < 0 ? rc : hb_k8s_search_gather(&s, out, &reason, err);
     if (rc == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "namespace %s, %s %s: %s",
                      s.login.space,
@@ -472,12 +210,12 @@ static int ask_named(const struct hb_gang_request *req, struct hb_gang *out,
                      reason);
     }
     free(reason);
-    search_end(&s);
+    hb_k8s_search_end(&s);
     return rc;
 }
 
 /* Why the API was of no use; with what would help where it was needed. */
-static int pass_over(const struct search *s, int needed,
+static int pass_over(const struct hb_k8s_search *s, int needed,
                      const struct hpcboot_error *why, struct hb_gang *out,
                      char **reason_out)
 {
@@ -496,7 +234,7 @@ static int pass_over(const struct search *s, int needed,
 }
 
 /* 1: the gang that this pod is of is known. */
-static int find_gang(struct search *s, int needed, struct hb_gang *out,
+static int find_gang(struct hb_k8s_search *s, int needed, struct hb_gang *out,
                      char **reason_out)
 {
     struct hpcboot_error why = {0};
@@ -527,7 +265,7 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
                    char **reason_out, struct hpcboot_error *err)
 {
     int needed = shows_a_gang(req), rc;
-    struct search s = {.req = req};
+    struct hb_k8s_search s = {.req = req};
     struct hpcboot_error why = {0};
 
     rc = hb_gang_size(req, &s.expected, err);
@@ -549,18 +287,54 @@ static int ask_own(const struct hb_gang_request *req, struct hb_gang *out,
     rc = find_gang(&s, needed, out, reason_out);
     if (rc > 0) {
         s.deadline_ns = hb_deadline_in_ms(PATIENT_MS);
-        rc = gather(&s, out, reason_out, &why);
+        rc = hb_k8s_search_gather(&s, out, reason_out, &why);
     }
     if (rc < 0 && !s.is_listed) {
         rc = pass_over(&s, needed, &why, out, reason_out);
     } else if (rc < 0 && err != NULL) {
         *err = why;
     }
-    search_end(&s);
+    hb_k8s_search_end(&s);
+    return rc;
+}
+
+static int follow_named(const struct hb_gang_request *req,
+                        hb_gang_changed changed, void *arg,
+                        struct hpcboot_error *err)
+{
+    struct hb_k8s_search s = {.req = req};
+    int rc = begin_named(&s, err);
+
+    rc = rc < 0 ? rc : hb_k8s_search_follow(&s, changed, arg, err);
+    hb_k8s_search_end(&s);
+    return rc;
+}
+
+static int follow_own(const struct hb_gang_request *req,
+                      hb_gang_changed changed, void *arg,
+                      struct hpcboot_error *err)
+{
+    struct hb_k8s_search s = {.req = req,
+                              .deadline_ns = hb_deadline_in_ms(PATIENT_MS)};
+    struct hb_gang unused = {0};
+    char *reason = NULL;
+    int rc;
+
+    if (hb_k8s_login_read(req, &s.login, &reason) &&
+        find_gang(&s, 0, &unused, &reason) > 0) {
+        rc = hb_k8s_search_follow(&s, changed, arg, err);
+    } else {
+        rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "the Kubernetes API: %s",
+                     reason);
+    }
+    free(reason);
+    hb_k8s_search_end(&s);
     return rc;
 }
 
 const struct hb_source hb_source_pods = {
-    .name = "--pod-selector", .own_hosts = 1, .ask = ask_named};
+    .name = "--pod-selector", .own_hosts = 1, .ask = ask_named,
+    .follow = follow_named};
 const struct hb_source hb_source_kubernetes = {
-    .name = "Kubernetes API", .is_slow = 1, .ask = ask_own};
+    .name = "Kubernetes API", .is_slow = 1, .ask = ask_own,
+    .follow = follow_own};

@@ -88,9 +88,12 @@ static void leave_out_lost_and_spare(struct job *j)
 
 static int map_now(struct job *j, struct hpcboot_error *err)
 {
-    /* With --min-hosts the ranks go to the hosts that come up. */
-    return job_slots_known(j) && (j->opt->min_hosts == 0 || j->opt->dry_run)
-               ? job_plan_map(j, err) : 0;
+    if (!job_slots_known(j)) {
+        return 0;
+    }
+    /* The ranks go to the hosts that come up. */
+    return job_takes_a_part(j) && !j->opt->dry_run ? job_check_elastic(j, err)
+                                                   : job_plan_map(j, err);
 }
 
 static void tell_waiting(const struct hb_strv *lost)

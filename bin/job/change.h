@@ -16,6 +16,9 @@ int job_again_pause(const struct hb_lives *l);
 void job_again_stdin(struct hb_lives *l);
 
 /* elastic.c: hosts that come and go */
+int job_is_elastic(const struct job *j); /* it looks for them */
+/* With so many it certainly has MIN ranks; 0: it is not elastic. */
+uint32_t job_elastic_hosts(const struct job *j);
 void job_elastic_watch(struct job *j);
 void job_elastic_close(struct job *j);
 void job_elastic_explain(const struct job *j, struct hb_strv *lines);

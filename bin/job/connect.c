@@ -564,7 +564,7 @@ void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
 void job_connect_stop(struct job *j)
 {
     struct event **timers[] = {&j->verdict_timer, &j->tick_timer,
-                               &j->wait_timer};
+                               &j->wait_timer, &j->enough_timer};
 
     for (uint32_t i = 0; i < j->gang.n && j->hosts != NULL; i++) {
         struct job_host *h = &j->hosts[i];

@@ -1,38 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* An elastic job looks at its source of hosts now and then. Where its policy
- * lets ranks come and go, live.c hears of what has changed. Where it lets the
- * job live again, a host that has come and takes logins, or one that the
- * source no longer names, is the end of this life: ranks get the checkpoint
- * signal and their grace, and the next life has the new size.
+/* An elastic job keeps an eye on its source of hosts (lookout.c). Where its
+ * policy lets ranks come and go, live.c hears of what has changed. Where it
+ * lets the job live again, a host that has come and takes logins, or one that
+ * the source no longer names, is the end of this life: ranks get the
+ * checkpoint signal and their grace, and the next life has the new size.
  *
- * Sources may block for long, and an API must not be asked by two at a time:
- * a child process asks, and writes a line per host. It is forked and never
- * executes anything; it dies with its parent. A host that was taken in twice
- * and did not come up is not tried again. */
+ * The gang is judged when it is told, and again now and then: a host that is
+ * named need not take logins yet. One that was taken in twice and did not come
+ * up is not tried again. */
 #include "config.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
-#include "lib/base/fd.h"
+#include "bin/job/lookout.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-#define LOOK_MS 3000 /* between the end of a look and the next */
-#define NAMES_MAX (64u << 20)
+#define LOOK_MS 3000 /* between what was judged or told and the next look */
 #define TRIES_MAX 2u
 #define CANDIDATES_MAX 16u /* at a time, as probes are */
 
@@ -45,10 +35,9 @@ struct elastic {
     struct job *job;
     struct candidate candidates[CANDIDATES_MAX];
     uint32_t n, waiting; /* how many there are; have not been judged */
-    struct event *timer, *readable;
-    struct hb_buf names;
-    pid_t child;
-    int fd;
+    struct job_lookout *lookout;
+    struct event *timer;
+    char *names; /* a line for each host of the gang; NULL: not known */
 };
 
 static struct job_host *host_named(const struct job *j, const char *name)
@@ -76,50 +65,16 @@ static int is_new(const struct job *j, const char *name)
 {
     const struct job_host *h = host_named(j, name);
 
-    return (h == NULL || hb_lives_was_lost(j->lives, name)) &&
+    return (h == NULL || hb_lives_was_lost(j->lives, name) ||
+            (h->state == HOST_LOST && h->node == HB_NODE_UNSET)) &&
            tries_of(j->lives, name) < TRIES_MAX;
 }
 
-/* --- in the child -------------------------------------------------------- */
+/* --- what is told -------------------------------------------------------- */
 
-/* "NAME PORT SLOTS MAX COUNT USER ORIGIN" per line; 0 and "-" where the
- * source says nothing. */
-static void write_hosts(const struct hb_gang *gang, int fd)
+static int has_line(const char *names, const char *name)
 {
-    struct hb_str out = HB_STR_INIT;
-
-    for (size_t i = 0; i < gang->n; i++) {
-        const struct hb_host *h = &gang->hosts[i];
-
-        hb_str_putf(&out, "%s %d %d %d %d %s %s\n", h->name, h->port, h->slots,
-                    h->max_slots, (int)h->count,
-                    h->user != NULL ? h->user : "-", h->origin);
-    }
-    (void)hb_fd_write_all(fd, hb_str_text(&out), out.len, NULL);
-}
-
-static void look(struct job *j, int fd)
-{
-    struct hb_gang gang = {0};
-    struct hpcboot_error err = {0};
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int s = 1; s < NSIG; s++) {
-        signal(s, SIG_DFL); /* the parent's would write into its own pipe */
-    }
-    hb_log_set_sink(NULL, NULL, HB_ERROR);
-    if (job_gather(j, 0, NULL, &gang, &err) == 0) {
-        hb_gang_default_word(&gang, j->opt->default_slots);
-        write_hosts(&gang, fd);
-    }
-    _exit(0); /* nothing of the parent's is to be flushed or freed here */
-}
-
-/* --- in the launcher ----------------------------------------------------- */
-
-static int has_line(const struct hb_buf *names, const char *name)
-{
-    const char *p = (const char *)names->data;
+    const char *p = names;
     size_t len = strlen(name);
 
     while (p != NULL && *p != '\0') {
@@ -134,7 +89,7 @@ static int has_line(const struct hb_buf *names, const char *name)
 
 /* One that has gone from the source, and has ranks. */
 static const struct job_host *vanished(const struct job *j,
-                                       const struct hb_buf *names)
+                                       const char *names)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
@@ -220,42 +175,17 @@ static void add_candidate(struct elastic *e, const struct hb_host *host)
     e->n++;
 }
 
-/* One line of what the child wrote; its strings are the line's. */
-static int read_host(char *line, struct hb_host *out)
-{
-    char *save = NULL, *user;
-    int *const numbers[] = {&out->port, &out->slots, &out->max_slots};
-    int count = 0;
-
-    memset(out, 0, sizeof *out);
-    out->name = strtok_r(line, " ", &save);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (hb_parse_int(strtok_r(NULL, " ", &save), 0, INT_MAX,
-                         numbers[i]) < 0) {
-            return -1;
-        }
-    }
-    if (hb_parse_int(strtok_r(NULL, " ", &save), 0, INT_MAX, &count) < 0) {
-        return -1;
-    }
-    out->count = (enum hb_count)count;
-    user = strtok_r(NULL, " ", &save);
-    out->user = hb_streq(user, "-") ? NULL : user;
-    out->origin = save;
-    return user != NULL ? 0 : -1;
-}
-
-static void each_host(struct elastic *e, char *lines)
+static void each_host(struct elastic *e)
 {
     struct job *j = e->job;
-    char *save = NULL;
+    char *lines = hb_xstrdup(e->names), *save = NULL;
 
     for (char *line = strtok_r(lines, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
         struct hb_host host;
 
-        if (read_host(line, &host) < 0) {
-            continue; /* the child was ended in the middle of it */
+        if (job_lookout_read(line, &host) < 0) {
+            continue; /* its name could be taken for two words */
         }
         if (j->live != NULL) {
             job_live_named(j, &host);
@@ -263,6 +193,7 @@ static void each_host(struct elastic *e, char *lines)
             add_candidate(e, &host);
         }
     }
+    free(lines);
 }
 
 static void judge_live(struct elastic *e)
@@ -270,11 +201,11 @@ static void judge_live(struct elastic *e)
     struct job *j = e->job;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (!has_line(&e->names, j->hosts[i].spec->name)) {
+        if (!has_line(e->names, j->hosts[i].spec->name)) {
             job_live_vanished(&j->hosts[i]);
         }
     }
-    each_host(e, (char *)e->names.data);
+    each_host(e);
     job_live_count(j);
     if (j->phase == JOB_RUNNING) {
         arm_ms(e->timer, LOOK_MS);
@@ -286,101 +217,95 @@ static void judge(struct elastic *e)
     struct job *j = e->job;
     const struct job_host *gone;
 
-    hb_buf_put_raw(&e->names, "", 1);
-    if (j->phase != JOB_RUNNING) {
-        return;
-    }
-    /* What cannot be read now says nothing. */
-    if (j->live != NULL && e->names.len > 1) {
+    if (j->live != NULL) {
         judge_live(e);
         return;
     }
-    gone = e->names.len > 1 ? vanished(j, &e->names) : NULL;
+    gone = vanished(j, e->names);
     if (gone != NULL) {
         j->end_signal = j->opt->checkpoint_signal;
         job_fail(j, HB_CAUSE_RESIZE, 0, "host %s is no longer in the gang "
                  "(%s)", gone->spec->name, j->gang.source);
         return;
     }
-    if (j->live == NULL && j->map->n_ranks < j->opt->apps[0].np) {
-        each_host(e, (char *)e->names.data);
+    if (e->waiting > 0) {
+        return; /* those that are asked now are judged first */
+    }
+    if (j->map->n_ranks < j->opt->apps[0].np) {
+        each_host(e);
     }
     if (e->waiting == 0) {
         take_in(e);
     }
 }
 
-static void stop_look(struct elastic *e)
-{
-    if (e->readable != NULL) {
-        event_free(e->readable);
-        e->readable = NULL;
-    }
-    hb_fd_close(&e->fd);
-    if (e->child > 0) {
-        (void)kill(e->child, SIGKILL);
-        (void)waitpid(e->child, NULL, 0);
-        e->child = 0;
-    }
-}
-
-static void on_names(evutil_socket_t fd, short what, void *arg)
+static void on_told(void *arg, const char *lines)
 {
     struct elastic *e = arg;
-    char chunk[65536];
-    ssize_t n = read(fd, chunk, sizeof chunk);
 
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+    if (e->job->phase != JOB_RUNNING) {
         return;
     }
-    if (n > 0 && e->names.len + (size_t)n < NAMES_MAX) {
-        hb_buf_put_raw(&e->names, chunk, (size_t)n);
+    if (lines == NULL) {
+        arm_ms(e->timer, LOOK_MS);
         return;
     }
-    stop_look(e);
+    free(e->names);
+    e->names = hb_xstrdup(lines);
     judge(e);
 }
 
 static void on_look_due(evutil_socket_t fd, short what, void *arg)
 {
     struct elastic *e = arg;
-    struct hpcboot_error err = {0};
-    int p[2];
+    int rc;
 
-    if (e->job->phase != JOB_RUNNING || hb_fd_pipe(p, &err) < 0) {
+    if (e->job->phase != JOB_RUNNING) {
         return;
     }
-    hb_buf_clear(&e->names);
-    e->child = fork();
-    if (e->child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        look(e->job, p[1]);
-    }
-    hb_fd_close(&p[1]);
-    e->fd = p[0];
-    if (e->child < 0) {
-        stop_look(e);
+    rc = job_lookout_look(e->lookout);
+    if (rc == 0 && e->names != NULL) {
+        judge(e); /* who did not take logins may do so now */
+    } else if (rc <= 0) {
         arm_ms(e->timer, LOOK_MS);
-        return;
     }
-    e->readable = event_new(e->job->base, e->fd, EV_READ | EV_PERSIST,
-                            on_names, e);
-    event_add(e->readable, NULL);
+}
+
+int job_is_elastic(const struct job *j)
+{
+    return !j->only_wait && j->opt->apps[0].np_min > 0 &&
+           (j->on_failure == HB_FAIL_RESTART || job_is_live(j));
+}
+
+/* Hosts that have slots by their source or by an option; of others each has
+ * one at least. */
+uint32_t job_elastic_hosts(const struct job *j)
+{
+    uint32_t least = j->opt->apps[0].np_min, each = j->opt->per_node;
+    enum hb_count unused;
+    int slots = 0;
+
+    if (!job_is_elastic(j)) {
+        return 0;
+    }
+    if (each == 0 && j->opt->default_slots != NULL) {
+        hb_slots_word(j->opt->default_slots, &slots, &unused);
+        each = (uint32_t)slots;
+    }
+    return each > 0 ? (least + each - 1) / each : least;
 }
 
 void job_elastic_watch(struct job *j)
 {
     struct elastic *e;
 
-    if (j->opt->apps[0].np_min == 0 ||
-        (j->on_failure != HB_FAIL_RESTART && !job_is_live(j))) {
+    if (!job_is_elastic(j)) {
         return;
     }
     job_live_open(j);
     e = hb_xcalloc(1, sizeof *e);
     e->job = j;
-    e->fd = -1;
-    hb_buf_init(&e->names, NAMES_MAX);
+    e->lookout = job_lookout_open(j, on_told, e);
     e->timer = evtimer_new(j->base, on_look_due, e);
     j->elastic = e;
     arm_ms(e->timer, LOOK_MS);
@@ -389,10 +314,10 @@ void job_elastic_watch(struct job *j)
 void job_elastic_close(struct job *j)
 {
     if (j->elastic != NULL) {
-        stop_look(j->elastic);
+        job_lookout_close(j->elastic->lookout);
         forget_candidates(j->elastic);
         event_free(j->elastic->timer);
-        hb_buf_destroy(&j->elastic->names);
+        free(j->elastic->names);
         free(j->elastic);
         j->elastic = NULL;
     }

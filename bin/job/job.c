@@ -194,6 +194,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0 && !j->only_wait) {
         rc = job_framework_command(j, err);
     }
+    if (rc == 0 && !j->only_wait) {
+        rc = job_failure_read(j, err);
+    }
     if (rc == 0) {
         rc = job_plan_gang(j, err);
     }
@@ -203,10 +206,7 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc < 0 || j->only_wait) {
         return rc;
     }
-    rc = job_failure_read(j, err);
-    if (rc == 0) {
-        rc = job_framework_choose(j, err);
-    }
+    rc = job_framework_choose(j, err);
     if (rc == 0) {
         rc = job_plan_files(j, err);
     }

@@ -188,7 +188,8 @@ struct job {
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
     struct hb_secret session; /* made for this job; lets it in again */
     const char **members; /* names of the gang's hosts, NULL-terminated */
-    struct event *wait_timer, *verdict_timer, *tick_timer;
+    struct event *wait_timer, *verdict_timer, *enough_timer, *tick_timer;
+    uint32_t n_enough; /* hosts that were ready when it was set */
     struct hb_grow *grow; /* who starts whom */
     uint32_t orphan_ms;   /* how long agents wait for a new parent; 0 */
     struct job_answers *answers; /* to fences; NULL: nobody may ask again */
@@ -329,9 +330,20 @@ int job_order_hosts(struct job *j, struct hpcboot_error *err);
 int job_gather(struct job *j, int64_t wait_ms,
                void (*progress)(void *arg, const char *text),
                struct hb_gang *out, struct hpcboot_error *err);
+/* hb_gang_follow of the job's source. */
+int job_follow(struct job *j, hb_gang_changed changed, void *arg,
+               struct hpcboot_error *err);
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
+/* It need not have all hosts to begin: of those that are ready it takes what
+ * there is, and places no rank before. */
+int job_takes_a_part(const struct job *j);
+/* MIN of --np MIN:MAX have room on the hosts that take part. */
+int job_check_elastic(const struct job *j, struct hpcboot_error *err);
+/* Others may come later, and are taken in then. */
+int job_takes_in_later(const struct job *j);
+uint32_t job_ranks_ready(const struct job *j); /* for how many there is room */
 int job_oversubscribed(const struct job *j);
 /* What was counted on a host, there or here. */
 struct job_counts {

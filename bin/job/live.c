@@ -116,6 +116,16 @@ static const char *why_fixed(const struct job *j)
                : NULL;
 }
 
+int job_takes_in_later(const struct job *j)
+{
+    return job_is_elastic(j) && (!job_is_live(j) || why_fixed(j) == NULL);
+}
+
+int job_takes_a_part(const struct job *j)
+{
+    return j->opt->min_hosts > 0 || job_takes_in_later(j);
+}
+
 static void attach(struct job_host *h)
 {
     h->comebacks += h->gone;
@@ -152,7 +162,8 @@ static int is_out(const struct job_host *h)
 
     return !h->left_out && !h->joins && h->link == NULL && h->boot == NULL &&
            ((h->state == HOST_DONE && (h->node == HB_NODE_UNSET || h->let_go))
-            || (h->state == HOST_LOST && had_ranks)) &&
+            || (h->state == HOST_LOST &&
+                (had_ranks || h->node == HB_NODE_UNSET))) &&
            h->comebacks <= h->job->opt->max_restarts;
 }
 

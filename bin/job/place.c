@@ -105,6 +105,18 @@ static uint32_t slots_here(const struct job *j)
     return n;
 }
 
+uint32_t job_ranks_ready(const struct job *j)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        n += h->state == HOST_READY && !h->left_out ? job_ranks_of(h) : 0;
+    }
+    return n < HB_MAX_RANKS ? (uint32_t)n : HB_MAX_RANKS;
+}
+
 /* How many ranks a program gets; 0: one for each slot. An elastic one takes
  * what there is, another keeps its size from one life to the next. */
 static uint32_t np_of(const struct job *j, uint32_t app)
@@ -119,7 +131,7 @@ static uint32_t np_of(const struct job *j, uint32_t app)
     return slots < o->np_min ? o->np_min : slots < o->np ? slots : o->np;
 }
 
-static int check_elastic(const struct job *j, struct hpcboot_error *err)
+int job_check_elastic(const struct job *j, struct hpcboot_error *err)
 {
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         const struct hb_app_options *o = &j->opt->apps[i];
@@ -342,7 +354,7 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
     struct hb_map_host *hosts;
     struct hb_map_turn *turns;
     uint32_t *host_of_node = NULL;
-    int own_lists = 0, rc = check_elastic(j, err);
+    int own_lists = 0, rc = job_check_elastic(j, err);
 
     if (rc < 0) {
         return rc;

@@ -123,21 +123,38 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
     }
 }
 
-int job_gather(struct job *j, int64_t wait_ms,
-               void (*progress)(void *arg, const char *text),
-               struct hb_gang *out, struct hpcboot_error *err)
+static struct hb_gang_request request_of(const struct job *j)
 {
-    const struct hb_gang_request req = {
+    return (struct hb_gang_request){
         .host_list = j->opt->host_list, .hostfile = j->opt->hostfile,
         .discover = j->opt->discover_hosts,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
         .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,
-        .pod_group = j->opt->pod_group, .progress = progress,
-        .progress_arg = j,
-        .min_hosts = j->opt->min_hosts, .wait_ms = wait_ms,
+        .pod_group = j->opt->pod_group,
+        .min_hosts = j->opt->min_hosts > 0 ? j->opt->min_hosts
+                                           : (uint32_t)job_is_elastic(j),
+        .enough_hosts = job_elastic_hosts(j),
     };
+}
 
+int job_gather(struct job *j, int64_t wait_ms,
+               void (*progress)(void *arg, const char *text),
+               struct hb_gang *out, struct hpcboot_error *err)
+{
+    struct hb_gang_request req = request_of(j);
+
+    req.progress = progress;
+    req.progress_arg = j;
+    req.wait_ms = wait_ms;
     return hb_gang_gather(&req, out, err);
+}
+
+int job_follow(struct job *j, hb_gang_changed changed, void *arg,
+               struct hpcboot_error *err)
+{
+    const struct hb_gang_request req = request_of(j);
+
+    return hb_gang_follow(&req, j->gang.source, changed, arg, err);
 }
 
 int job_plan_gang(struct job *j, struct hpcboot_error *err)

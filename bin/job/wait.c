@@ -13,7 +13,9 @@
  * at the deadline, the job begins if all hosts are there, or as many as
  * --min-hosts asks for; else it ends and says who is missing and why. Where
  * too few can still come, that is known before the deadline; the others then
- * get a moment, so that one run tells everything that is wrong. */
+ * get a moment, so that one run tells everything that is wrong. A job that can
+ * grow begins when the hosts that are ready have room for its least size, and
+ * no other has come for a moment. */
 #include "config.h"
 
 #include <limits.h>
@@ -23,6 +25,7 @@
 #include <sys/random.h>
 
 #include "bin/job/bringup.h"
+#include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/missing.h"
 #include "lib/base/clock.h"
@@ -35,6 +38,7 @@
 #define RETRY_SHARE_MS 10    /* for each host of the gang: 100 tries a second
                               * are what name servers bear */
 #define VERDICT_WAIT_MS 1000 /* from the first loss to the report */
+#define ENOUGH_WAIT_MS 5000  /* for others, after the last that came */
 #define EXAMPLES 2u          /* hosts of a kind whose own words are shown */
 #define LAST_TRY_MS 5000     /* for a host whose name was late */
 #define REASONS_WAIT_MS 5000 /* for what the cluster knows */
@@ -123,6 +127,14 @@ int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage)
 static uint32_t hosts_needed(const struct job *j)
 {
     return j->opt->min_hosts > 0 ? j->opt->min_hosts : j->n_wanted;
+}
+
+/* The hosts that are there do for now, and others are taken in when they come.
+ * Where ranks have been placed already all of their hosts are needed. */
+static int has_enough(const struct job *j)
+{
+    return j->map == NULL && job_takes_in_later(j) &&
+           job_ranks_ready(j) >= j->opt->apps[0].np_min;
 }
 
 static size_t list_missing(const struct job *j, struct hb_missing *m)
@@ -271,6 +283,7 @@ static void begin(struct job *j, const struct job_tally *t)
 
     event_del(j->verdict_timer);
     event_del(j->wait_timer);
+    event_del(j->enough_timer);
     missing_text(j, &missing);
     event_end(j, t, t->lost > 0 ? "part" : "all", hb_str_text(&missing));
     if (t->lost > 0) {
@@ -284,6 +297,15 @@ static void begin(struct job *j, const struct job_tally *t)
     job_begin(j);
 }
 
+/* Others that are on their way spare the job a change of its size. */
+static void wait_a_little(struct job *j, uint32_t ready)
+{
+    if (j->n_enough != ready) {
+        j->n_enough = ready;
+        arm_ms(j->enough_timer, ENOUGH_WAIT_MS);
+    }
+}
+
 void job_wait_check(struct job *j)
 {
     struct job_tally t;
@@ -292,8 +314,10 @@ void job_wait_check(struct job *j)
         return;
     }
     job_tally(j, &t);
-    if (t.open == 0 && t.ready >= hosts_needed(j)) {
+    if (t.open == 0 && (t.ready >= hosts_needed(j) || has_enough(j))) {
         begin(j, &t);
+    } else if (t.open > 0 && has_enough(j)) {
+        wait_a_little(j, t.ready);
     } else if (t.open == 0) {
         arm_ms(j->verdict_timer, 0);
     } else if (t.ready + t.open < hosts_needed(j) &&
@@ -341,14 +365,8 @@ static void look_at(struct job_host *h)
     }
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void stop_trying(struct job *j)
 {
-    struct job *j = arg;
-
-    if (j->phase != JOB_CONNECTING) {
-        return;
-    }
-    j->wait_over = 1;
     for (uint32_t i = 0; i < j->gang.n; i++) {
         if (j->hosts[i].state < HOST_READY) {
             look_at(&j->hosts[i]);
@@ -356,6 +374,26 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
         }
     }
     job_wait_check(j);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->phase == JOB_CONNECTING) {
+        j->wait_over = 1;
+        stop_trying(j);
+    }
+}
+
+static void on_enough(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->phase == JOB_CONNECTING && has_enough(j)) {
+        stop_trying(j);
+    }
+    j->n_enough = 0;
 }
 
 /* The gathering may have waited for pods to get names and addresses; a host
@@ -376,7 +414,9 @@ int job_wait_open(struct job *j, struct hpcboot_error *err)
 
     j->verdict_timer = evtimer_new(j->base, on_verdict_due, j);
     j->wait_timer = evtimer_new(j->base, on_deadline, j);
-    if (j->verdict_timer == NULL || j->wait_timer == NULL) {
+    j->enough_timer = evtimer_new(j->base, on_enough, j);
+    if (j->verdict_timer == NULL || j->wait_timer == NULL ||
+        j->enough_timer == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
     }
     j->wait_until_ns = hb_deadline_in_ms(left_ms);

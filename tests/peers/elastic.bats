@@ -63,17 +63,21 @@ elastic() { # NAME MIN:MAX POLICY
 }
 on() { wait_until pod "$1" test -s /tmp/started; }
 go() { local i; for i; do pod "$i" touch /tmp/go; done; }
+watched() { [ "$(admin watches)" -gt 0 ]; }
 event() { pod 0 grep -q "\"$1\".*$2" /tmp/events; } # NAME TEXT
 
 @test "a pod that gets its address gets ranks, the others run on" {
     comes grow 1
     elastic grow 1:3 continue
     on 1
+    wait_until watched
+    lists=$(admin lists)
     created grow 2
     runs grow 2
     on 2
     comes grow 3
     on 3
+    [ "$(admin lists)" = "$lists" ] # all of it came by the watch
     go 1 2 3
     pod_job_ends
     ended_with 0
@@ -126,7 +130,9 @@ event() { pod 0 grep -q "\"$1\".*$2" /tmp/events; } # NAME TEXT
     comes away 1
     elastic away 1:2 continue
     on 1
+    wait_until watched
     pod 0 "$HB_SRCDIR/tests/peers/apiserver.sh" away "$cluster"
+    admin compact # what was watched is too old when it is back
     pod 0 "$HB_SRCDIR/tests/peers/apiserver.sh" back "$cluster" \
         "$(cat "$cluster/program")"
     admin ready
@@ -135,6 +141,23 @@ event() { pod 0 grep -q "\"$1\".*$2" /tmp/events; } # NAME TEXT
     go 1 2
     pod_job_ends
     ended_with 0
+    says '^rank 1 of 2 on pod-2$'
+    pods_clean 1 2
+}
+
+@test "pods without an address: the job begins with MIN, and they join later" {
+    comes begin 1
+    created begin 2
+    created begin 3
+    elastic begin 1:3 continue
+    on 1
+    runs begin 2
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    says 'begin-2-0: .*; only those that are there are used'
+    says '^rank 0 of 1 on pod-1$'
     says '^rank 1 of 2 on pod-2$'
     pods_clean 1 2
 }

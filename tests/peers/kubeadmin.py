@@ -21,6 +21,8 @@ kubeadmin.py DIR COMMAND..., DIR as tests/peers/apiserver.sh fills it:
                             be, and keeps none
   compact                   etcd forgets all but the last revision
   answers CODE              how often the server has answered so
+  lists                     how often it has listed pods
+  watches                   how many watches of pods are open
   proxy                     prints a port that leads to the server; in the first
                             long answer that passes, compacts. Ends with stdin"""
 import http.client
@@ -276,12 +278,28 @@ def compact():
     etcd("compaction", {"revision": now, "physical": True})
 
 
-def answers(code):
+# The server itself looks at those of all namespaces.
+PODS = ('resource="pods"', 'scope="namespace"')
+
+
+def count(metric, *labels):
     _, text = Server().ask("GET", "/metrics")
     print(sum(int(line.rsplit(" ", 1)[1])
               for line in text.decode().splitlines()
-              if line.startswith("apiserver_request_total{") and
-              f'code="{code}"' in line))
+              if line.startswith(metric + "{") and
+              all(label in line for label in labels)))
+
+
+def answers(code):
+    count("apiserver_request_total", f'code="{code}"')
+
+
+def lists():
+    count("apiserver_request_total", *PODS, 'verb="LIST"')
+
+
+def watches():
+    count("apiserver_longrunning_requests", *PODS, 'verb="WATCH"')
 
 
 def carry(client, state):
@@ -322,5 +340,6 @@ def proxy():
 
 {"ready": ready, "groups": groups, "group": group, "kind": kind,
  "takes": takes, "compact": compact,
- "answers": answers, "proxy": proxy, "account": account, "pods": pods,
- "status": status, "delete": delete, "leave": leave, "network": network}[sys.argv[2]](*sys.argv[3:])
+ "answers": answers, "lists": lists, "watches": watches, "proxy": proxy,
+ "account": account, "pods": pods, "status": status, "delete": delete,
+ "leave": leave, "network": network}[sys.argv[2]](*sys.argv[3:])

@@ -120,6 +120,44 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "hosts that are named and not there: the job begins with MIN, they join" {
+    begins() { # POLICY
+        hosts pod-1 pod-2
+        "$podlab" kill 2
+        elastic 1:3 --wait-hosts 1000 --on-failure "$1"
+        on 1
+        "$podlab" again 2
+        on 2
+        go 1 2
+        pod_job_ends
+        ended_with 0
+        says 'going on with 1 of 2 hosts after .*pod-2'
+        says '^rank 0 of 1 epoch 0 on pod-1$'
+        says '^rank 1 of 2 epoch 1 on pod-2$'
+        pods_clean 0 1 2
+    }
+    begins continue
+    pod 1 rm -f /tmp/go /tmp/started
+    pod 2 rm -f /tmp/go /tmp/started
+    begins restart-job
+    says '^saved 0$'
+}
+
+@test "hosts that are named and not there: they are waited for up to MIN" {
+    hosts pod-1 pod-2
+    "$podlab" kill 2
+    elastic 2:3 --wait-hosts 1000 --on-failure continue
+    wait_until event host_ready pod-1
+    wait_until event host_retry pod-2
+    "$podlab" again 2
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 of 2 epoch 0 on pod-1$'
+    pods_clean 0 1 2
+}
+
 @test "a host that is killed as soon as it has come: the policy decides" {
     elastic 1:2 --on-failure continue --max-restarts 0
     on 1

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "tests/unit/kubeapi.h"
+#include "tests/unit/kubepods.h"
 
 #include "hostfile/k8s.h"
 #include "lib/base/clock.h"
@@ -34,6 +35,7 @@ static int teardown(void **state)
 struct asked {
     const char *env, *selector, *group;
     int64_t wait_ms;
+    uint32_t enough;
 };
 
 static int gather(struct asked a)
@@ -42,7 +44,8 @@ static int gather(struct asked a)
     char *text = pod_env(a.env != NULL ? a.env : ""), *save = NULL;
     struct hb_gang_request req = {
         .root = pod_root, .filter = 1, .pod_selector = a.selector,
-        .pod_group = a.group, .wait_ms = a.wait_ms};
+        .pod_group = a.group, .wait_ms = a.wait_ms, .enough_hosts = a.enough,
+        .min_hosts = a.enough};
     int rc;
 
     for (char *v = strtok_r(text, " ", &save); v != NULL;
@@ -56,39 +59,9 @@ static int gather(struct asked a)
     return rc;
 }
 
-/* A pod: name, marks, more of its metadata, spec, status. */
-static char *pod(const char *name, const char *labels, const char *spec,
-                 const char *status)
-{
-    return hb_xasprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"uid-%s\","
-                        "\"resourceVersion\":\"1\",\"creationTimestamp\":"
-                        "\"2026-01-01T00:00:00Z\",%s},\"spec\":{%s},"
-                        "\"status\":{%s}}", name, name, labels, spec, status);
-}
-
-#define RUNS(ip) "\"phase\":\"Running\",\"podIP\":\"" ip "\",\"conditions\":" \
-    "[{\"type\":\"Ready\",\"status\":\"True\"}]"
-#define LABELS(more) "\"labels\":{" more "}"
-#define VC(task, index) LABELS("\"volcano.sh/job-name\":\"lm\","             \
-    "\"volcano.sh/task-spec\":\"" task "\",\"volcano.sh/task-index\":\"" index \
-    "\"")
 #define RAY_POD(type) LABELS("\"ray.io/cluster\":\"rc\"," \
     "\"ray.io/node-type\":\"" type "\"")
 #define GROUP LABELS("\"scheduling.x-k8s.io/pod-group\":\"pg\"")
-
-static void plan_pods(char *const *pods, const char *more)
-{
-    struct hb_str text = HB_STR_INIT;
-
-    hb_str_put(&text, "{\"pods\":[");
-    for (size_t i = 0; pods[i] != NULL; i++) {
-        hb_str_putf(&text, "%s%s", i > 0 ? "," : "", pods[i]);
-        free(pods[i]);
-    }
-    hb_str_putf(&text, "]%s}", more);
-    plan(text.s);
-    hb_str_destroy(&text);
-}
 
 static void assert_found(struct asked a, const char *source, const char *hosts)
 {
@@ -324,19 +297,6 @@ static void a_stronger_source_spares_the_api(void **state)
     free(log);
 }
 
-#define EVENT(type) "{\"type\":\"" type "\",\"object\":%s}"
-
-/* What a watch brings after the list. */
-static void plan_event(char *const *pods, char *event)
-{
-    char *more = hb_xasprintf(",\"watches\":[[" EVENT("MODIFIED")
-                              ",\"hold\"]]", event);
-
-    plan_pods(pods, more);
-    free(more);
-    free(event);
-}
-
 static void a_pod_without_an_address_is_waited_for(void **state)
 {
     char *pods[] = {
@@ -511,6 +471,32 @@ static void a_pod_that_is_not_there_is_told(void **state)
     free(env);
 }
 
+static void a_pod_without_an_address_is_not_waited_for_where_enough_are_there(
+    void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "", "\"phase\":\"Pending\""),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_pods(pods, ",\"watches\":[[\"hold\"]]");
+    assert_found((struct asked){.wait_ms = 3600000, .enough = 1},
+                 "Kubernetes API", "10.0.0.2");
+}
+
+static void a_pod_without_an_address_is_waited_for_where_too_few_are_there(
+    void **state)
+{
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "", "\"phase\":\"Pending\""),
+        pod("own", VC("m", "0"), "", RUNS("10.0.0.9")), NULL};
+
+    plan_event(pods, pod("lm-w-1", VC("w", "1"), "", RUNS("10.0.0.3")));
+    assert_found((struct asked){.wait_ms = 60000, .enough = 2},
+                 "Kubernetes API", "10.0.0.2 10.0.0.3");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -541,6 +527,8 @@ int main(void)
         T(pods_that_were_taken_away_say_by_whom),
         T(texts_of_the_cluster_cannot_steer_a_terminal),
         T(a_pod_that_is_not_there_is_told),
+        T(a_pod_without_an_address_is_not_waited_for_where_enough_are_there),
+        T(a_pod_without_an_address_is_waited_for_where_too_few_are_there),
     };
 
     if (!server_is_possible()) {

@@ -291,15 +291,4 @@ const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */
 /* Whether op is defined on type (one of the user: on all). */
 bool hb_coll_op_defined(int op, enum hpcboot_type type);
 
-/* What each rank of a team on this node is doing, read from the region by
- * anyone who has it mapped (`hpcboot stuck`). */
-struct hb_coll_status {
-    uint64_t calls;    /* collectives begun */
-    int coll;          /* enum hpcboot_coll; -1: none under way */
-    int waiting_for;   /* local rank; -1: nobody */
-    int64_t since_ns;  /* monotonic clock: when this wait grew long */
-};
-int hb_coll_region_status(const void *region, size_t region_size,
-                          int local_rank, struct hb_coll_status *out);
-
 #endif

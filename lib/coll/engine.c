@@ -163,9 +163,19 @@ int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err)
     return hb_team_fail(t, &why, err);
 }
 
+static HB_COLD int step_failed(struct hb_coll_team *t, struct hb_op *op,
+                               int rc, struct hpcboot_error *err)
+{
+    struct hpcboot_error why = t->step_error;
+    if (rc == HB_MISMATCH || rc == HB_LENGTHS) {
+        hb_call_found(t, op, rc, &why);
+    }
+    return hb_team_fail(t, &why, err);
+}
+
 /* A step's answer: 1 done, 0 not yet, < 0 the team has failed. */
-static int step(struct hb_coll_team *t, struct hb_op *op,
-                struct hpcboot_error *err)
+static inline int step(struct hb_coll_team *t, struct hb_op *op,
+                       struct hpcboot_error *err)
 {
     int rc = op->step(t, op);
     if (HB_LIKELY(rc == HPCBOOT_OK)) {
@@ -174,14 +184,7 @@ static int step(struct hb_coll_team *t, struct hb_op *op,
         }
         return 1;
     }
-    if (rc == HB_AGAIN) {
-        return 0;
-    }
-    struct hpcboot_error why = t->step_error;
-    if (rc == HB_MISMATCH || rc == HB_LENGTHS) {
-        hb_call_found(t, op, rc, &why);
-    }
-    return hb_team_fail(t, &why, err);
+    return rc == HB_AGAIN ? 0 : step_failed(t, op, rc, err);
 }
 
 enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
@@ -291,23 +294,9 @@ static void count_call(struct hb_coll_team *t, const struct hb_op *op)
     }
 }
 
-static void status_begin(struct hb_coll_team *t, const struct hb_op *op)
-{
-    count_call(t, op);
-    atomic_store_explicit(&t->ranks[t->me].coll, (int)op->coll + 1,
-                          memory_order_relaxed);
-}
-
-static void status_end(struct hb_coll_team *t)
-{
-    struct hb_shm_rank *me = &t->ranks[t->me];
-    atomic_store_explicit(&me->coll, 0, memory_order_relaxed);
-    atomic_store_explicit(&me->stuck_on, 0, memory_order_relaxed);
-}
-
 /* The slow half of a blocking call: peers have not come. */
-static int run_waiting(struct hb_coll_team *t, struct hb_op *op,
-                       struct hpcboot_error *err)
+static HB_COLD int run_waiting(struct hb_coll_team *t, struct hb_op *op,
+                               struct hpcboot_error *err)
 {
     struct hb_wait w = {.deadline_ns = op->deadline_ns};
     int rc = 0;
@@ -324,6 +313,7 @@ static int run_waiting(struct hb_coll_team *t, struct hb_op *op,
         }
     }
     t->running = NULL;
+    hb_wait_over(t->engine);
     return rc < 0 ? rc : HPCBOOT_OK;
 }
 
@@ -345,10 +335,10 @@ static struct hb_op *kept_for(struct hb_coll_team *t,
 }
 
 /* A call that is not the one before again. */
-static int set_up(struct hb_coll_team *t, struct hb_op *op,
-                  const struct hpcboot_coll_args *args,
-                  const struct hb_coll_user_op *user,
-                  struct hpcboot_error *err)
+static HB_COLD int set_up(struct hb_coll_team *t, struct hb_op *op,
+                          const struct hpcboot_coll_args *args,
+                          const struct hb_coll_user_op *user,
+                          struct hpcboot_error *err)
 {
     int rc = hb_args_check(t, args, user, err);
     return rc == HPCBOOT_OK ? hb_op_setup(t, op, args, user, err) : rc;
@@ -370,11 +360,9 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
         return rc;
     }
     op->deadline_ns = deadline_of(t, args->timeout_ms);
-    status_begin(t, op);
+    count_call(t, op);
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
-    status_end(t);
-    hb_wait_over(t->engine);
     if (op->rows != NULL || op->scratch != NULL || op->net != NULL) {
         hb_op_clear(op);
     }
@@ -386,6 +374,9 @@ int hb_coll_run(struct hb_coll_team *team,
                 const struct hb_coll_user_op *user,
                 struct hpcboot_error *err)
 {
+    if (HB_LIKELY(!team->engine->locking)) {
+        return run(team, args, user, err);
+    }
     enter(team->engine);
     return leave(team->engine, run(team, args, user, err));
 }
@@ -394,8 +385,7 @@ int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err)
 {
     static const struct hpcboot_coll_args barrier = {
         .struct_size = sizeof barrier, .coll = HPCBOOT_COLL_BARRIER};
-    enter(team->engine);
-    return leave(team->engine, run(team, &barrier, NULL, err));
+    return hb_coll_run(team, &barrier, NULL, err);
 }
 
 int hb_coll_init(struct hb_coll_team *team,

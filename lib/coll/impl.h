@@ -59,6 +59,8 @@ enum {
 enum { HB_ALL = -1, HB_NONE = -2, HB_BELOW = -3 }; /* or a local rank */
 
 #define HB_LIKELY(x) __builtin_expect(!!(x), 1)
+/* Out of the way of a call whose peers have come. */
+#define HB_COLD __attribute__((noinline, cold))
 
 static inline size_t hb_min(size_t a, size_t b)
 {
@@ -82,10 +84,7 @@ struct hb_shm_rank {
     struct hb_shm_cell cell[HB_SHM_CELLS_CROWDED];
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
-    _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* status, for outside */
-    _Atomic int coll;        /* enum hpcboot_coll + 1 */
-    _Atomic int stuck_on;    /* local rank + 1 */
-    _Atomic int64_t since_ns;
+    _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* begun; stream.c */
 };
 
 struct hb_shm_head {
@@ -182,6 +181,7 @@ struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
 
 struct hb_nearness { /* of the peers' caches; stream.c */
     bool far;
+    size_t put;        /* bytes, so far */
     unsigned looks, differ;
     int peer;          /* whose line was looked at last, */
     uint64_t calls;    /* and what was in it */
@@ -256,8 +256,8 @@ static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
     return &t->ranks[rank].cell[round & t->last_cell];
 }
 
-/* stream.c: before the first round of a call that uses the ring */
-void hb_stream_look(struct hb_coll_team *t);
+/* stream.c: in the first round of a call, by a rank that puts many bytes */
+void hb_stream_look(struct hb_coll_team *t, const struct hb_op *op);
 /* The third-level caches of this machine; 0 bytes: nobody says. */
 void hb_stream_caches(struct hb_coll_engine *e);
 /* Bytes of them for the buffers of all ranks of the team; 0: nobody says. */

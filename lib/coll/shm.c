@@ -25,6 +25,8 @@
 #include "lib/base/error.h"
 
 #define PAGE 4096
+/* Rounds; enough of them travel at a time to hide what one takes. */
+#define AHEAD 3
 
 static size_t lines_size(int p)
 {
@@ -120,6 +122,17 @@ static inline bool has_passed(struct hb_coll_team *t, int j, uint64_t r)
     return passed;
 }
 
+static bool all_passed(struct hb_coll_team *t, uint64_t r)
+{
+    for (int i = 1; i < t->p; i++) {
+        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
+        if (!has_passed(t, j, r)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static inline bool released(struct hb_coll_team *t,
                             const struct hb_shm_use *use)
 {
@@ -129,13 +142,7 @@ static inline bool released(struct hb_coll_team *t,
     if (use->readers >= 0) {
         return has_passed(t, use->readers, use->round + 1);
     }
-    for (int i = 1; i < t->p; i++) {
-        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        if (!has_passed(t, j, use->round + 1)) {
-            return false;
-        }
-    }
-    return true;
+    return all_passed(t, use->round + 1);
 }
 
 static inline bool slot_is_free(struct hb_coll_team *t, size_t at)
@@ -189,6 +196,9 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     uint64_t r = ++t->round;
     struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
     struct hb_shm_use use = {r, readers};
+    if (readers == HB_ALL && t->p == 2) {
+        use.readers = 1 - t->me;
+    }
     t->cell_use[r & t->last_cell] = use;
     if (op->area > 0) {
         use_slot(t, op->at, use);
@@ -251,21 +261,44 @@ static inline bool all_agree(struct hb_coll_team *t, const struct hb_op *op)
     return true;
 }
 
+/* Who waits for nobody runs ahead: the line of a round to come has been
+ * written when that of this round is found at once, and travels while this
+ * one is got. */
+static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
+{
+    uint64_t r = t->round + AHEAD;
+    if (op->from >= 0) {
+        __builtin_prefetch(hb_shm_cell(t, op->from, r));
+        return;
+    }
+    for (int j = 0; op->from == HB_ALL && j < t->p; j++) {
+        if (j != t->me) {
+            __builtin_prefetch(hb_shm_cell(t, j, r));
+        }
+    }
+}
+
 int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
 {
     while (op->k < op->rounds) {
+        int readers = HB_ALL; /* unless this rank only reads */
         if (!op->getting) {
             if (!has_room(t, op)) {
                 return HB_AGAIN;
             }
-            if (op->k == 0 && op->area > 0) {
-                hb_stream_look(t);
+            readers = op->plan->put(t, op);
+            post(t, op, readers);
+            if (op->k == 0 && readers != HB_NONE &&
+                op->area >= HB_STREAM_LEAST) {
+                hb_stream_look(t, op);
             }
-            post(t, op, op->plan->put(t, op));
-            op->getting = true;
         }
-        if (!have_come(t, op->from)) {
+        op->getting = !have_come(t, op->from);
+        if (op->getting) {
             return HB_AGAIN;
+        }
+        if (readers == HB_NONE) {
+            fetch_ahead(t, op);
         }
         if (op->k == 0 && !all_agree(t, op)) {
             return HB_MISMATCH;
@@ -273,29 +306,8 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
         if (op->k == 0 && op->tells && !hb_plan_lengths_agree(t, op)) {
             return HB_LENGTHS;
         }
-        op->getting = false;
         op->plan->get(t, op);
         op->k++;
     }
-    return HPCBOOT_OK;
-}
-
-int hb_coll_region_status(const void *region, size_t region_size,
-                          int local_rank, struct hb_coll_status *out)
-{
-    const struct hb_shm_rank *ranks =
-        (const void *)((const struct hb_shm_head *)region + 1);
-    if (local_rank < 0 ||
-        region_size < sizeof(struct hb_shm_head) +
-                          ((size_t)local_rank + 1) * sizeof *ranks) {
-        return HPCBOOT_ERR_USAGE;
-    }
-    struct hb_shm_rank *r = (struct hb_shm_rank *)&ranks[local_rank];
-    *out = (struct hb_coll_status){
-        .calls = atomic_load(&r->calls),
-        .coll = atomic_load(&r->coll) - 1,
-        .waiting_for = atomic_load(&r->stuck_on) - 1,
-        .since_ns = atomic_load(&r->since_ns),
-    };
     return HPCBOOT_OK;
 }

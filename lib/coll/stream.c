@@ -11,10 +11,10 @@
  * pieces are streamed to memory, several times as fast.
  *
  * Which it is, is not a property of the machine but of where the ranks' CPUs
- * are just now. So a rank looks every few calls how long a line takes that a
- * peer has written since: the one with its count of calls, which is there
- * anyway. Only who writes need know; the readers cannot tell the difference,
- * so nothing has to be agreed on.
+ * are just now. So a rank looks now and then how long a line takes that a
+ * peer has written since: the one with its count of calls. Only who writes
+ * need know; the readers cannot tell the difference, so nothing has to be
+ * agreed on.
  *
  * What a rank gets it writes past its cache where the buffers of all ranks are
  * more than the third-level caches hold: they would push each other out. */
@@ -34,7 +34,8 @@
 #define L3_TEXT_MOST 4096 /* a bit for each CPU that there may be */
 /* The buffers of a call have so much of a cache, 1 in: others use it too. */
 #define BUFFERS_SHARE 2
-#define LOOK_EVERY 8
+/* Bytes put between two looks, each of which takes a line from a peer. */
+#define LOOK_EVERY ((size_t)256 << 10)
 /* Looks that must agree before another way is taken: an interrupt makes one
  * of them long. */
 #define AGREE 3
@@ -61,13 +62,15 @@ static int64_t far_ns(const struct hb_coll_model *m)
     return m != NULL && m->far_ns > 0 ? (int64_t)m->far_ns : HB_FAR_NS;
 }
 
-void hb_stream_look(struct hb_coll_team *t)
+void hb_stream_look(struct hb_coll_team *t, const struct hb_op *op)
 {
     struct hb_nearness *n = &t->near;
-    if (t->p < 2 || n->looks++ % LOOK_EVERY != 0) {
+    size_t before = n->put;
+    n->put += op->area * op->rounds;
+    if (t->p < 2 || before / LOOK_EVERY == n->put / LOOK_EVERY) {
         return;
     }
-    int peer = (t->me + 1 + (int)(n->looks / LOOK_EVERY) % (t->p - 1)) % t->p;
+    int peer = (t->me + 1 + (int)(n->looks++ % (unsigned)(t->p - 1))) % t->p;
     int64_t ns = line_ns(t, peer);
     if (ns < 0) {
         return;

@@ -268,16 +268,6 @@ static int64_t park_ns(const struct hb_coll_engine *e,
     return left < ns ? left : ns;
 }
 
-static void show_stuck(struct hb_coll_team *t, int64_t since_ns)
-{
-    struct hb_shm_rank *r = &t->ranks[t->me];
-    if (t->want >= 0) {
-        atomic_store_explicit(&r->since_ns, since_ns, memory_order_relaxed);
-        atomic_store_explicit(&r->stuck_on, t->want + 1,
-                              memory_order_relaxed);
-    }
-}
-
 static int tell(struct hb_wait *w, struct hb_coll_engine *e,
                 struct hb_coll_team *t, struct hpcboot_error *err)
 {
@@ -332,9 +322,6 @@ static int rest(struct hb_wait *w, struct hb_coll_engine *e,
     if (may_yield(w, e, t, mode, waited)) {
         yield(e, w, now);
         return HPCBOOT_OK;
-    }
-    if (t != NULL && waited > STUCK_NS) {
-        show_stuck(t, w->began_ns);
     }
     int rc = waited > STUCK_NS ? tell(w, e, t, err) : HPCBOOT_OK;
     if (rc == HPCBOOT_OK) {

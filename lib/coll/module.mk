@@ -14,7 +14,8 @@ libhb_a_SOURCES += \
     %D%/net.c %D%/net.h \
     %D%/net_flat.c \
     %D%/net_local.c \
-    %D%/net_node.c \
+    %D%/net_node.c %D%/net_node.h \
+    %D%/net_slices.c \
     %D%/plan_heap.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \

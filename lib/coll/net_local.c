@@ -105,6 +105,9 @@ static int begin(struct hb_coll_team *t, struct hb_op *op,
         }
         use_rows(t, l, n->rows);
     }
+    if (s->cut == HB_CUT_SLICES && l->loose) { /* of these, its own block */
+        l->bytes = l->total = n->rows[t->me];
+    }
     l->own_placed = is_placed(t, l);
     if (reduces(l->coll)) {
         return hb_plan_reduce(t, l, &t->step_error);

@@ -9,6 +9,9 @@
  *   bcast           leaders, node; large ones in segments, so that a node
  *                   takes one while the next is on its way
  *   reduce          node, leaders
+ *                   Both, where one rank cannot fill the node's wire (the
+ *                   model says), in slices: each of the first ranks of a node
+ *                   carries one between nodes
  *   allreduce       node, leaders, node. Large: each rank of a node folds a
  *                   slice, carries it between nodes with those of its place
  *                   on the others, and shares the result
@@ -22,12 +25,10 @@
 
 #include "config.h"
 
-#include "lib/coll/net.h"
+#include "lib/coll/net_node.h"
 
 #include <stdlib.h>
 
-/* From here on each rank of a node carries a slice of its own. */
-#define LEADERS_FROM ((size_t)64 << 10)
 /* Blocks that are worth the way through a leader. */
 #define BLOCK_MOST ((size_t)32 << 10)
 #define ALLTOALL_MOST ((size_t)4 << 10)
@@ -37,18 +38,6 @@
 
 static const struct hb_at SEND = {HB_MEM_SEND, 0}, RECV = {HB_MEM_RECV, 0};
 static const struct hb_at NOWHERE = {HB_MEM_ROOM, 0};
-
-struct nodes {
-    struct hb_sched *s;
-    const struct hb_call *c;
-    const struct hb_layout *l;
-    int node, me, count; /* this rank's; ranks on the node */
-    int first;           /* lowest rank of the node */
-    int leader;          /* of this node, by place on it */
-    int *lead;           /* [nodes] */
-    struct hb_group g;   /* the leaders, where this rank is one */
-    bool leads;
-};
 
 static int count_of(const struct hb_layout *l, int node)
 {
@@ -147,12 +136,18 @@ static void spread(struct nodes *n, int root_node, struct hb_at at,
 
 static void bcast(struct nodes *n)
 {
+    if (hb_slices_bcast(n)) {
+        return;
+    }
     spread(n, n->l->node_of[n->c->root], RECV, n->c->bytes);
 }
 
 static void reduce(struct nodes *n)
 {
     const struct hb_call *c = n->c;
+    if (hb_slices_reduce(n)) {
+        return;
+    }
     int root_node = n->l->node_of[c->root], to = c->ordered ? 0 : root_node;
     bool here = c->rank == c->root && to == root_node;
     struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, c->total);
@@ -177,65 +172,10 @@ static void reduce(struct nodes *n)
     }
 }
 
-static int leaders_of(const struct hb_call *c)
-{
-    size_t elements = c->total / c->esize;
-    int most = c->layout->least;
-    if (c->wish->leaders > 0) {
-        most = c->wish->leaders < most ? c->wish->leaders : most;
-    } else if (c->total < LEADERS_FROM) {
-        most = 1;
-    }
-    return elements < (size_t)most ? 1 : most;
-}
-
-static void slices(struct nodes *n, enum hpcboot_coll coll, int leaders,
-                   struct hb_at from, struct hb_at to)
-{
-    struct hb_step *step = hb_sched_add(n->s, HB_STEP_LOCAL);
-    step->coll = (uint8_t)coll;
-    step->cut = HB_CUT_SLICES;
-    step->rows = (uint32_t)leaders;
-    step->from = from;
-    step->to = to;
-    step->bytes = n->c->total;
-    hb_sched_wait(n->s);
-}
-
-/* Each of the first ranks of a node has a slice. The slice is folded into
- * room, since in place it may still be read. */
-static void allreduce_slices(struct nodes *n, int leaders)
-{
-    const struct hb_call *c = n->c;
-    const struct hb_layout *l = n->l;
-    bool carries = n->me < leaders;
-    size_t at = 0, len = 0;
-    struct hb_at mine = NOWHERE;
-    if (carries) {
-        at = hb_slice(c->total, c->esize, leaders, n->me);
-        len = hb_slice(c->total, c->esize, leaders, n->me + 1) - at;
-        mine = hb_sched_room(n->s, len);
-    }
-    slices(n, HPCBOOT_COLL_REDUCE_SCATTER, leaders, SEND, mine);
-    if (carries) {
-        struct hb_vector v = {.at = mine, .bytes = len,
-                              .esize = c->esize, .ordered = c->ordered};
-        struct hb_choice how = hb_choose(c, c->coll, l->nodes, len);
-        for (int i = 0; i < l->nodes; i++) {
-            n->lead[i] = l->ranks[l->first[i] + n->me];
-        }
-        hb_sched_allreduce(n->s, &n->g, &v, &how);
-        hb_sched_scale(n->s, c, mine, len);
-    }
-    slices(n, HPCBOOT_COLL_ALLGATHERV, leaders, mine, RECV);
-}
-
 static void allreduce(struct nodes *n)
 {
     const struct hb_call *c = n->c;
-    int leaders = leaders_of(c);
-    if (leaders > 1) {
-        allreduce_slices(n, leaders);
+    if (hb_slices_allreduce(n)) {
         return;
     }
     local(n, HPCBOOT_COLL_REDUCE, n->leader, SEND, n->leads ? RECV : NOWHERE,

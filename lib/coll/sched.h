@@ -83,6 +83,7 @@ void hb_layout_clear(struct hb_layout *l);
 struct hb_model {
     double latency, overhead, gap, byte, fold, copy, node;
     double eager, big; /* messages beyond `eager` bytes cost `big` a byte */
+    double wire; /* of a node's devices, which its ranks share; 0: not known */
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
 /* That of a kind of network, with the rate that its devices say they have (0:

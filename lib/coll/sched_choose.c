@@ -55,6 +55,7 @@ struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps,
     if (rails > 1) {
         m.big /= rails;
     }
+    m.wire = mbps == CLAIMED_MBPS ? 0 : wire / (rails > 1 ? rails : 1);
     return m;
 }
 

@@ -91,6 +91,7 @@ static const char *with_team(struct start *s, char *map,
     c.node_size = r->size;
     c.threads = w->threads_call;
     c.check = w->check;
+    c.net_wish = w->net_wish;
     c.alive = w->alive;
     c.ctx = r;
     if (hb_coll_create(&c, &r->engine, &err) != 0) {

@@ -26,6 +26,7 @@ struct coll_world {
     int ranks;
     bool processes;
     bool threads_call;        /* config.threads */
+    const char *net_wish;     /* config.net_wish */
     bool check;
     int wait_mode;
     const char *tune;         /* HPCBOOT_COLL_TUNE; NULL: no model is shared */

@@ -235,17 +235,29 @@ static void empty_queues(void)
     }
 }
 
-static void agrees_with_the_reference_over_nodes(void **state)
+static void agree_over_nodes(const char *wish, int most_nodes)
 {
     for (int ranks = 2; ranks <= RANKS_MOST; ranks++) {
-        for (int nodes = 2; nodes <= ranks && nodes <= 5; nodes++) {
+        for (int nodes = 2; nodes <= ranks && nodes <= most_nodes; nodes++) {
             struct plan p = {nodes, ranks % 2 == 0 && nodes % 2 == 0, 30,
                              (uint64_t)(ranks * 31 + nodes)};
             struct coll_world w = {.ranks = ranks, .extra_regions = nodes,
-                                   .wait_mode = HB_COLL_WAIT_YIELD};
+                                   .wait_mode = HB_COLL_WAIT_YIELD,
+                                   .net_wish = wish};
             assert_int_equal(coll_world_run(&w, run_cases, &p), 0);
         }
     }
+}
+
+static void agrees_with_the_reference_over_nodes(void **state)
+{
+    agree_over_nodes(NULL, 5);
+}
+
+static void agrees_with_several_leaders_on_each_node(void **state)
+{
+    agree_over_nodes("leaders=2", 3);
+    agree_over_nodes("leaders=3", 2);
 }
 
 /* Rank 1 is away; the network says so to whoever wants its message. */
@@ -280,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_reference_over_nodes),
+        cmocka_unit_test(agrees_with_several_leaders_on_each_node),
         cmocka_unit_test(a_network_error_ends_the_team),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,26 @@ static void nodes_speak_through_their_leaders(void **state)
     }
 }
 
+/* 100 Gb/s are more than one core's TCP: the ranks of a node share the way. */
+static void a_wire_beyond_one_core_gets_several_leaders(void **state)
+{
+    static const enum hpcboot_coll colls[] = {HPCBOOT_COLL_BCAST,
+                                              HPCBOOT_COLL_REDUCE};
+    struct hb_model wide = hb_model_of(HB_COLL_NET_TCP, 100000, 1);
+    struct hb_model slim = hb_model_of(HB_COLL_NET_TCP, 25000, 1);
+    const size_t n = 16 << 20;
+    for (int i = 0; i < 2; i++) {
+        struct sched_case c = {.size = 64, .per_node = 8, .model = &wide};
+        struct sched_stats s;
+        c.call = call_of(colls[i], 64, n, 4);
+        assert_int_equal(sched_sim_run(&c, &s), 0);
+        assert_true(s.most_bytes <= 2 * (uint64_t)n / 3 + 4096);
+        c.model = &slim;
+        assert_int_equal(sched_sim_run(&c, &s), 0);
+        assert_true(s.most_bytes >= n);
+    }
+}
+
 /* ---- the model ---- */
 
 static void the_closed_form_is_near_the_simulation(void **state)
@@ -388,6 +408,7 @@ int main(void)
         cmocka_unit_test(large_reductions_send_twice_the_vector),
         cmocka_unit_test(blocks_travel_as_often_as_they_must),
         cmocka_unit_test(nodes_speak_through_their_leaders),
+        cmocka_unit_test(a_wire_beyond_one_core_gets_several_leaders),
         cmocka_unit_test(the_closed_form_is_near_the_simulation),
         cmocka_unit_test(predictions_are_printed_beside_records),
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),

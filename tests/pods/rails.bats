@@ -21,7 +21,7 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
 @test "what a pair uses is told: both networks once something long has gone" {
     run by -H pod-0,pod-1 "$net" ways
     ended_with 0
-    ! says ' \+ '
+    [[ $output != *' + '* ]]
     run by -H pod-0,pod-1 "$net" star
     ended_with 0
     says '^rank 0 to 1: tcp 10\.7[78]\.0\.2:[0-9]+ \+ 10\.7[78]\.0\.2:'
@@ -32,7 +32,7 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
     run by -x HPCBOOT_RAILS=1 -H pod-0,pod-1 "$net" star
     ended_with 0
     says '^rank 0 to 1: tcp 10\.7[78]\.0\.2:'
-    ! says ' \+ '
+    [[ $output != *' + '* ]]
     run by -x HPCBOOT_RAILS=none -H pod-0,pod-1 "$net" star
     says 'HPCBOOT_RAILS: "none" is no number from 1 to 4'
 }
@@ -44,7 +44,7 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
         --time 100ms
     ended_with 0
     for n in 0 1; do
-        [ $(($(came $n) - before[n])) -gt $((8 << 20)) ] ||
+        [ $(($(came $n) - before[n])) -gt $((4 << 20)) ] ||
             { echo "network $n: ${before[n]}, $(came $n)"; false; }
     done
 }
@@ -65,7 +65,7 @@ goes_on() { # NETWORK BYTES-BEFORE
         "$podlab" link 1 up $n
         pod 0 pkill -x hbrun
         wait $! || true
-        ! grep hears "$BATS_TEST_TMPDIR/out$n"
+        run ! grep hears "$BATS_TEST_TMPDIR/out$n"
     done
 }
 

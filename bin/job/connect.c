@@ -148,16 +148,22 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
     struct hpcboot_error own = *err;
     int silent = err->code == HPCBOOT_ERR_TIMED_OUT;
     const char *words = silent ? host_probe_words(h, 1) : NULL;
+    int64_t away_ms = h->link != NULL ? hb_link_away_ms(h->link) : 0;
 
     if (h->state == HOST_LINKED) {
         no_agent(h, err);
         return;
     }
-    if (words != NULL) {
+    if (away_ms > 0) {
+        hb_fail(&own, err->code, "hbrun itself was stopped, or starved of "
+                "CPU, for %.1f s, so that the agent took it for dead and "
+                "ended its ranks", (double)away_ms / 1000);
+    } else if (words != NULL) {
         hb_fail(&own, err->code, "%s; %s", err->text, words);
     }
     hb_error_prefix(&own, own.code, "the link to its agent is lost");
-    if (!silent) {
+    /* What has become of the host is asked where nothing is known of it. */
+    if (!silent && away_ms == 0) {
         h->lost_ns = hb_now_ns();
     }
     host_lost(h, &own);

@@ -59,6 +59,30 @@ static void say_unconfirmed(const struct hb_str *names, unsigned n)
     }
 }
 
+static int hosts_running(const struct job *j);
+static void give_up_in(struct job *j, int64_t ms);
+
+/* 1: all is done but that the reader takes no output. Who is told to end from
+ * outside does not wait for it for ever: the next word would be SIGKILL. */
+static int reader_sleeps(struct job *j)
+{
+    return (j->interrupts > 0 || j->verdict.kind == HB_CAUSE_TIMEOUT) &&
+           !hosts_running(j) && job_carry_pending(j);
+}
+
+static void wait_for_reader(struct job *j)
+{
+    int64_t left_ms = hb_deadline_left_ms(j->patience_ns);
+
+    if (left_ms > 0) {
+        give_up_in(j, left_ms);
+        return;
+    }
+    hb_log(HB_WARN, "nobody reads the output: %zu bytes of it are dropped",
+           hb_output_pending(j->out));
+    over(j);
+}
+
 static void on_give_up(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
@@ -79,6 +103,10 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
     }
     say_unconfirmed(&names, n);
     hb_str_destroy(&names);
+    if (reader_sleeps(j)) {
+        wait_for_reader(j);
+        return;
+    }
     job_maybe_over(j);
 }
 
@@ -118,6 +146,7 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
         }
     }
     give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
+    j->patience_ns = hb_deadline_in_ms((int64_t)grace_ms + GIVE_UP_EXTRA_MS);
     job_maybe_over(j);
 }
 

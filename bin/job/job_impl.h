@@ -226,6 +226,7 @@ struct job {
     uint32_t host_entries;   /* that hosts and gang.hosts have room for */
     int need_lost;          /* hosts that were lost are waited for */
     int end_signal;         /* what ends ranks; 0: TERM */
+    int64_t patience_ns; /* with a reader that sleeps, once told to end */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
     int contact_noted;
     unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */

@@ -417,6 +417,13 @@ void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
     plan_look(link);
 }
 
+int64_t hb_link_away_ms(const struct hb_link *link)
+{
+    int64_t away_ms = hb_pulse_away_ms(&link->pulse, hb_now_ns());
+
+    return away_ms >= link->pulse.dead_ms ? away_ms : 0;
+}
+
 void hb_link_beat(struct hb_link *link)
 {
     if (link != NULL && !is_over(link) &&

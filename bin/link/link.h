@@ -55,6 +55,9 @@ void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms);
 /* For whoever keeps the loop waiting for long: sends the beat if it is due. */
 void hb_link_beat(struct hb_link *link);
+/* How long this process itself was stopped or starved, when that was long
+ * enough for the peer to take it for dead; else 0. */
+int64_t hb_link_away_ms(const struct hb_link *link);
 /* Load average of the peer's machine times 1000, as of its last beat. */
 uint32_t hb_link_peer_load_milli(const struct hb_link *link);
 /* Peer's monotonic clock minus ours, from the exchange with the shortest

@@ -26,6 +26,7 @@ void hb_pulse_start(struct hb_pulse *p, uint32_t beat_ms, uint32_t dead_ms,
     p->dead_ms = dead_ms;
     p->heard_ns = p->watched_ns = now_ns;
     p->beat_ns = beat_ms > 0 ? now_ns + beat_ms * NS_PER_MS : 0;
+    p->away_ms = 0;
     p->watch_ns = dead_ms > 0 ? now_ns + watch_period_ms(p) * NS_PER_MS : 0;
 }
 
@@ -43,11 +44,26 @@ int64_t hb_pulse_silent_ms(const struct hb_pulse *p, int64_t now_ns)
     return (now_ns - p->heard_ns) / NS_PER_MS;
 }
 
+static int64_t late_ms(const struct hb_pulse *p, int64_t now_ns)
+{
+    int64_t since = (now_ns - p->watched_ns) / NS_PER_MS;
+
+    return p->dead_ms > 0 && since > 2 * watch_period_ms(p) ? since : 0;
+}
+
+int64_t hb_pulse_away_ms(const struct hb_pulse *p, int64_t now_ns)
+{
+    int64_t late = late_ms(p, now_ns);
+
+    return late > 0 ? late : p->away_ms;
+}
+
 static unsigned watch(struct hb_pulse *p, int64_t now_ns)
 {
     int64_t period = watch_period_ms(p), silent, left;
 
-    if (now_ns - p->watched_ns > 2 * period * NS_PER_MS) {
+    p->away_ms = late_ms(p, now_ns);
+    if (p->away_ms > 0) {
         p->heard_ns = now_ns;
     }
     p->watched_ns = now_ns;

@@ -12,6 +12,7 @@ struct hb_pulse {
     uint32_t beat_ms, dead_ms;
     int64_t beat_ns, watch_ns;    /* when each is due; 0: not at all */
     int64_t heard_ns, watched_ns; /* last received, last looked */
+    int64_t away_ms; /* how late the last look was itself; 0: in time */
     int suspected;
 };
 
@@ -31,6 +32,9 @@ int hb_pulse_heard(struct hb_pulse *p, int64_t now_ns);
 int hb_pulse_beat(struct hb_pulse *p, int64_t now_ns);
 unsigned hb_pulse_step(struct hb_pulse *p, int64_t now_ns);
 int64_t hb_pulse_silent_ms(const struct hb_pulse *p, int64_t now_ns);
+/* How long this process itself was stopped or starved, up to now or to the
+ * last look; 0: it was not. */
+int64_t hb_pulse_away_ms(const struct hb_pulse *p, int64_t now_ns);
 int64_t hb_pulse_due_ns(const struct hb_pulse *p); /* 0: never */
 
 #endif

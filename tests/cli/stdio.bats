@@ -161,6 +161,19 @@ setup() { common_setup; }
     [ "${#output}" -eq 1200000 ]
 }
 
+@test "a reader that sleeps for ever does not keep a job that is told to end" {
+    mkfifo pipe
+    exec {never_read}<> pipe
+    hb --grace 100ms -n 2 sh -c 'touch on; exec yes' > pipe 2> err &
+    wait_until test -e on
+    pkill -TERM -P $!
+    ends $!
+    exec {never_read}>&-
+    ended_with 143
+    says 'nobody reads the output: [0-9]+ bytes of it are dropped'
+    nothing_left
+}
+
 @test "a million short lines from 8 ranks while the reader sleeps" {
     # The sleep is the reader's, the thing under test.
     hb -n 8 "$(fake flood)" lines 125000 | {

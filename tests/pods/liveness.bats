@@ -15,6 +15,8 @@ teardown() { lab_down; }
 
 agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
+is_idle() { ! pod "$1" pgrep -x hpcbootd; }
+
 # A job that sleeps on pod-1, pod-2 and pod-3; its words are in pod-0's
 # /tmp/err, its events in /tmp/events.
 start_sleepers() {
@@ -48,6 +50,18 @@ event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
     ended_with 75
     says 'host pod-1: .*no sign of life .*it takes logins: only the agent'
     event host_suspect pod-1
+    pods_clean 0 1 2 3
+}
+
+@test "hbrun itself is stopped: no host is blamed" {
+    start_sleepers --heartbeat 1
+    pod 0 pkill -STOP -x hbrun
+    for i in 1 2 3; do wait_until is_idle "$i"; done
+    pod 0 pkill -CONT -x hbrun
+    pkill -CONT -P $job # nsenter has stopped with what it had started
+    job_ends
+    ended_with 75
+    says 'hbrun itself was stopped, or starved of CPU, for [0-9.]+ s'
     pods_clean 0 1 2 3
 }
 

@@ -93,6 +93,18 @@ static void silence_is_not_blamed_on_a_peer_by_one_who_slept(void **state)
     assert_int_equal(run(&p, START + 60400 * MS), HB_PULSE_SUSPECT);
 }
 
+static void one_who_slept_knows_how_long_until_the_next_look(void **state)
+{
+    struct hb_pulse p = started(0, DEAD_MS);
+
+    assert_int_equal(hb_pulse_away_ms(&p, START + 150 * MS), 0);
+    assert_int_equal(hb_pulse_away_ms(&p, START + 6000 * MS), 6000);
+    (void)hb_pulse_step(&p, START + 6000 * MS);
+    assert_int_equal(hb_pulse_away_ms(&p, START + 6001 * MS), 6000);
+    (void)run(&p, START + 6102 * MS);
+    assert_int_equal(hb_pulse_away_ms(&p, START + 6103 * MS), 0);
+}
+
 static void the_earlier_of_beat_and_watch_is_due(void **state)
 {
     struct hb_pulse p = started(1000, DEAD_MS);
@@ -111,6 +123,7 @@ int main(void)
         cmocka_unit_test(a_silent_peer_is_suspected_once_and_dies),
         cmocka_unit_test(a_word_ends_suspicion),
         cmocka_unit_test(silence_is_not_blamed_on_a_peer_by_one_who_slept),
+        cmocka_unit_test(one_who_slept_knows_how_long_until_the_next_look),
         cmocka_unit_test(the_earlier_of_beat_and_watch_is_due),
     };
 

@@ -12,6 +12,7 @@
 : "${HB_SRCDIR:=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}"
 : "${HB_BUILDDIR:=$HB_SRCDIR/build}"
 : "${CC:=cc}"
+read -ra cc <<< "$CC" # "ccache gcc", say
 hbrun=$HB_BUILDDIR/hbrun
 podlab=$HB_SRCDIR/tests/pods/podlab
 fakes=$HB_SRCDIR/tests/fakes
@@ -38,7 +39,7 @@ hb() { timeout -s KILL "$HB_LIMIT" "$hbrun" "$@"; }
 fake() {
     local program=$BATS_FILE_TMPDIR/$1
     [ -x "$program" ] ||
-        "$CC" -O1 -pthread -o "$program" "$fakes/$1.c" || return 1
+        "${cc[@]}" -O1 -pthread -o "$program" "$fakes/$1.c" || return 1
     echo "$program"
 }
 

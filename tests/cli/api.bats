@@ -104,7 +104,7 @@ mix() {
 @test "memory of a device is refused in words, whoever's it is" {
     for driver in CUDA:libcuda.so.1 ROCM:libhsa-runtime64.so.1 \
         ZE:libze_loader.so.1; do
-        "$CC" -shared -fPIC -D"${driver%%:*}" -o "${driver#*:}" \
+        "${cc[@]}" -shared -fPIC -D"${driver%%:*}" -o "${driver#*:}" \
             -Wl,-soname,"${driver#*:}" "$HB_SRCDIR/tests/fakes/gpudriver.c"
         run hb -n 2 "$HB_BUILDDIR/tests/cli/apidevice" "./${driver#*:}"
         ended_with 0
@@ -151,9 +151,10 @@ mix() {
 
 # build LANGUAGE-COMPILER SOURCE: against the library of the build.
 build() {
-    local compiler=$1 source=$2
+    local compiler source=$2
+    read -ra compiler <<< "$1"
     shift 2
-    "$compiler" "$@" -Wall -Wextra -I"$HB_SRCDIR/include" \
+    "${compiler[@]}" "$@" -Wall -Wextra -I"$HB_SRCDIR/include" \
         -I"$HB_BUILDDIR/include" "$source" -o program \
         -L"$HB_BUILDDIR/.libs" -lhpcboot -lm \
         -Wl,-rpath,"$HB_BUILDDIR/.libs"

@@ -36,7 +36,7 @@ run_program() {
     need pkg-config
     [ "$(flags --modversion)" = "$("$installed" --version | awk '{ print $NF; exit }')" ]
     # shellcheck disable=SC2046  # several words
-    "$CC" "$HB_SRCDIR/examples/stencil.c" -std=c11 -Wall -Werror -o program \
+    "${cc[@]}" "$HB_SRCDIR/examples/stencil.c" -std=c11 -Wall -Werror -o program \
         $(flags --cflags --libs) -lm
     run_program 0
     says '^2 ranks, [0-9]+ steps, heat'

@@ -27,7 +27,7 @@ programs() { # PAGE
     [ -e hpcboot_intro.7.1.c ]
     for source in *.c; do
         echo "$source"
-        "$CC" -std=c11 -Wall -Wextra -Werror -I"$HB_SRCDIR/include" \
+        "${cc[@]}" -std=c11 -Wall -Wextra -Werror -I"$HB_SRCDIR/include" \
             -I"$HB_BUILDDIR/include" "$source" -o program \
             -L"$HB_BUILDDIR/.libs" -lhpcboot -Wl,-rpath,"$HB_BUILDDIR/.libs"
         for n in 1 3; do

@@ -124,9 +124,9 @@ hello() {
 @test 'PMI-2: a client of libpmi2 meets its peers' {
     program=$BATS_FILE_TMPDIR/pmi2
     echo '#include <slurm/pmi2.h>' > has.c
-    "$CC" -c -o /dev/null has.c 2> /dev/null ||
+    "${cc[@]}" -c -o /dev/null has.c 2> /dev/null ||
         skip 'slurm/pmi2.h (libpmi2-0-dev) is not installed'
-    "$CC" -o "$program" "$HB_SRCDIR/tests/peers/pmi2probe.c" -lpmi2
+    "${cc[@]}" -o "$program" "$HB_SRCDIR/tests/peers/pmi2probe.c" -lpmi2
     for nodes in 1 2; do
         drive --pmi pmi2 --nodes $nodes -n 4 "$program"
         [ "$(grep -c '^rank . of 4: right$' <<< "$output")" = 4 ]

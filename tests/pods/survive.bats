@@ -53,7 +53,7 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     program=$F/pmix_lost
     pkg-config --exists pmix || skip 'no PMIx client library to build with'
     # shellcheck disable=SC2046  # several words
-    "$CC" -o "$program" "$HB_SRCDIR/tests/fakes/pmix_lost.c" \
+    "${cc[@]}" -o "$program" "$HB_SRCDIR/tests/fakes/pmix_lost.c" \
         $(pkg-config --cflags --libs pmix)
     run policy continue --pmi pmix -H pod-1,pod-2,pod-3 "$program"
     ended_with 137

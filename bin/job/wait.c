@@ -386,14 +386,31 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* Its pod is there, and slow at most. */
+static int somebody_logs_in(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->state == HOST_LINKED ||
+            (h->state == HOST_BOOTING && h->stage > HB_STAGE_CONNECT)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void on_enough(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    if (j->phase == JOB_CONNECTING && has_enough(j)) {
+    if (j->phase != JOB_CONNECTING || !has_enough(j)) {
+        j->n_enough = 0;
+    } else if (somebody_logs_in(j)) {
+        arm_ms(j->enough_timer, ENOUGH_WAIT_MS);
+    } else {
         stop_trying(j);
     }
-    j->n_enough = 0;
 }
 
 /* The gathering may have waited for pods to get names and addresses; a host

@@ -39,7 +39,9 @@ enum {
 };
 /* Collective over the scope. timeout_ms 0: no deadline. ERR_PEER_DEAD: a rank
  * has died, and so every fence fails until hpcboot_world() is shrunk; then
- * they are for the survivors (under hbrun). ERR_TIMED_OUT, ERR_CLOSED. */
+ * they are for the survivors (under hbrun). ERR_TIMED_OUT: not all have come;
+ * the next fence of this scope goes on with this one, and what is put in
+ * between may be seen only after the one after it. ERR_CLOSED. */
 int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
                   struct hpcboot_error *err);
 

@@ -6,7 +6,8 @@
  * in the environment, so that a file which took the number is not written to.
  * Else over the agent's private socket, where the rank proves itself by the
  * job's cookie. One question is under way at a time; the first answer brings
- * the memory of the node. */
+ * the memory of the node. A fence whose deadline passes is taken back, and
+ * answered for that: what the agent says last is how it has ended. */
 #include "config.h"
 
 #include <errno.h>
@@ -210,6 +211,7 @@ static int native_fence(struct hb_rdzv *r, int node_only, int collect,
     struct native *n = (struct native *)r;
     size_t begun = hb_native_begin(&n->out, HB_NATIVE_FENCE);
     struct answer a;
+    int rc;
 
     hb_buf_put_u8(&n->out, node_only != 0);
     hb_buf_put_u8(&n->out, collect != 0);
@@ -219,7 +221,12 @@ static int native_fence(struct hb_rdzv *r, int node_only, int collect,
         hb_buf_put_u32(&n->out, r->dead[i]);
     }
     hb_native_end(&n->out, begun);
-    return ask(n, deadline_ns, &a, err);
+    rc = ask(n, deadline_ns, &a, err);
+    if (rc == HPCBOOT_ERR_TIMED_OUT) {
+        hb_native_end(&n->out, hb_native_begin(&n->out, HB_NATIVE_WITHDRAW));
+        rc = ask(n, HB_NEVER, &a, err);
+    }
+    return rc;
 }
 
 /* Nobody waits for a warning; an agent that is gone needs none. */

@@ -20,6 +20,8 @@
  *   PUT       u8 scope, str key, blob value
  *   GET       u32 rank, str key
  *   FENCE     u8 scope, u8 collect, u32 members, u32 n, n times u32 dead rank
+ *   WITHDRAW  -                           (of the FENCE under way, which is
+ *             answered with ERR_TIMED_OUT, if it has no answer yet)
  *   FINALIZE  -
  *   ABORT     i32 code, str text          (no answer)
  *   NOTE      str text                    (a warning for the user; no answer)
@@ -43,7 +45,7 @@
 enum hb_native_kind {
     HB_NATIVE_HELLO = 1, HB_NATIVE_PUT, HB_NATIVE_GET, HB_NATIVE_FENCE,
     HB_NATIVE_FINALIZE, HB_NATIVE_ABORT, HB_NATIVE_ANSWER,
-    HB_NATIVE_NOTE
+    HB_NATIVE_NOTE, HB_NATIVE_WITHDRAW
 };
 
 /* Begins a frame at the end of b; end patches its length. */

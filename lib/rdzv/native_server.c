@@ -222,6 +222,16 @@ int hb_native_modex_serve(struct hb_native_server *s, uint32_t rank,
                : HPCBOOT_ERR_NOT_FOUND;
 }
 
+/* Its place in a fence is free; its answer may be on its way. */
+static int on_withdraw(struct peer *p)
+{
+    if (p->waits == NODE_FENCE || p->waits == JOB_FENCE) {
+        hb_native_reply(p, HPCBOOT_ERR_TIMED_OUT, "the other ranks have not "
+                        "come before the deadline");
+    }
+    return 0;
+}
+
 int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
                        struct hb_bytes body, struct hpcboot_error *err)
 {
@@ -232,6 +242,9 @@ int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
     hb_buf_view(&b, body.data, body.len);
     if (kind == HB_NATIVE_HELLO) {
         return on_hello(c, &b, err);
+    }
+    if (kind == HB_NATIVE_WITHDRAW && p != NULL && p->conn == c) {
+        return on_withdraw(p);
     }
     if (p == NULL || p->conn != c || !p->in || p->waits || p->asked) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a question out of turn");

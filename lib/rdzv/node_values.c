@@ -78,12 +78,14 @@ int hb_node_take(struct hb_segment *s, uint32_t local, uint64_t *seen,
     return rc;
 }
 
-/* Takes back that this rank has come; 0: the others have come meanwhile. */
-static int withdraw(struct hb_segment_meeting *m, uint32_t turn)
+/* Takes back that this rank has come; 0: the others have come meanwhile, and
+ * the last of them is about to say so. */
+static int withdraw(struct hb_segment_meeting *m, uint32_t turn,
+                    uint32_t n_locals)
 {
     uint32_t n = atomic_load(&m->arrived);
 
-    while (atomic_load(&m->turn) == turn && n > 0) {
+    while (atomic_load(&m->turn) == turn && n > 0 && n < n_locals) {
         if (atomic_compare_exchange_strong(&m->arrived, &n, n - 1)) {
             return 1;
         }
@@ -109,7 +111,8 @@ int hb_node_meet(struct hb_segment *s, int64_t deadline_ns,
             continue;
         }
         nanosleep(&nap, NULL);
-        if (hb_now_ns() > deadline_ns && withdraw(m, turn)) {
+        if (hb_now_ns() > deadline_ns &&
+            withdraw(m, turn, hb_segment_locals(s))) {
             return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "not all ranks of this "
                            "node have come before the deadline");
         }

@@ -35,6 +35,14 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     ended_with 0
 }
 
+@test "a fence whose deadline has passed is made up for later" {
+    run timeout -s KILL "$HB_LIMIT" "$probe" fences kvs
+    ended_with 0
+    run hb -n 3 "$probe" fences
+    ended_with 0
+    says_not 'broke the protocol'
+}
+
 @test "a wrapper that closes what the rank inherited" {
     cat > wrapper << 'END'
 for fd in /proc/self/fd/*; do

@@ -88,6 +88,40 @@ static void use_big_values(void)
     free(blob);
 }
 
+static void expect_late(int rc)
+{
+    HOLDS(rc == HPCBOOT_ERR_TIMED_OUT);
+}
+
+/* Rank 0 comes late to a fence that the others have given up for a while. */
+static void fence_late(void)
+{
+    const enum hpcboot_scope job = HPCBOOT_SCOPE_JOB;
+    int me = hpcboot_rank(), n = hpcboot_size();
+
+    put_number(job, "late", me);
+    if (me != 0) {
+        expect_late(hpcboot_fence(job, 0, 50, &err));
+        expect_late(hpcboot_fence(job, 0, 50, &err));
+        put_number(job, "between", me);
+        HOLDS(hpcboot_get(0, "late", (void *[]){NULL}, NULL, &err) ==
+              HPCBOOT_ERR_NOT_FOUND);
+        expect_late(hpcboot_fence(HPCBOOT_SCOPE_NODE, 0, 50, &err));
+        expect_late(hpcboot_fence(job, 0, 50, &err));
+    }
+    MUST(hpcboot_barrier(hpcboot_world(), &err));
+    MUST(hpcboot_fence(job, 0, 0, &err));
+    expect_number((me + 1) % n, "late", (me + 1) % n);
+    MUST(hpcboot_fence(job, 0, 0, &err));
+    if (n > 1) {
+        expect_number(n - 1, "between", n - 1);
+    }
+    if (me != 0) {
+        expect_late(hpcboot_fence(job, 0, 50, &err));
+    }
+    MUST(hpcboot_barrier(hpcboot_world(), &err)); /* and then the end */
+}
+
 static void use_collectives(void)
 {
     struct hpcboot_team *world = hpcboot_world();
@@ -465,6 +499,7 @@ static const struct {
     {"misuse", use_wrongly}, {"place", use_place}, {"killed", be_killed},
     {"grow", grow}, {"hear", hear}, {"shrink", shrink}, {"survive", survive},
     {"left", leave}, {"late", be_late}, {"full", fill_heap},
+    {"fences", fence_late},
 };
 
 int main(int argc, char **argv)

@@ -437,6 +437,49 @@ static void test_questions_out_of_turn_are_cut_off(void **state)
     assert_true(say(w, 1, HB_NATIVE_HELLO, 99, 0, "", "") < 0);
 }
 
+static void test_a_fence_can_be_withdrawn_and_asked_for_again(void **state)
+{
+    struct world *w = *state;
+    struct rank *r = &w->ranks[0];
+
+    hello_all(w);
+    assert_int_equal(say(w, 0, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+    assert_int_equal(r->answers, 2);
+    assert_int_equal(r->status, HPCBOOT_ERR_TIMED_OUT);
+    fence_all(w, 0);
+    assert_int_equal(r->answers, 3);
+    assert_int_equal(r->status, 0);
+}
+
+/* This node has said to the others that it has come. */
+static void test_who_withdraws_late_is_in_the_same_fence_again(void **state)
+{
+    struct world *w = *state;
+
+    hello_all(w);
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(say(w, r, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    }
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(say(w, r, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_TIMED_OUT);
+    }
+    fence_all(w, 0);
+    assert_int_equal(w->ranks[0].status, 0);
+    assert_int_equal(w->ranks[3].status, 0);
+}
+
+static void test_what_is_answered_is_not_withdrawn(void **state)
+{
+    struct world *w = *state;
+
+    hello_all(w);
+    fence_all(w, 0);
+    assert_int_equal(say(w, 1, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+    assert_int_equal(w->ranks[1].answers, 2);
+}
+
 static void test_a_note_is_passed_on_and_not_answered(void **state)
 {
     struct world *w = *state;
@@ -518,6 +561,9 @@ int main(void)
         TEST(test_the_living_finalize_without_the_dead),
         TEST(test_a_second_program_begins_anew),
         TEST(test_questions_out_of_turn_are_cut_off),
+        TEST(test_a_fence_can_be_withdrawn_and_asked_for_again),
+        TEST(test_who_withdraws_late_is_in_the_same_fence_again),
+        TEST(test_what_is_answered_is_not_withdrawn),
         TEST(test_a_note_is_passed_on_and_not_answered),
         TEST(test_a_stranger_needs_the_token),
     };

@@ -16,7 +16,10 @@
 #include "lib/rdzv/client.h"
 #include "lib/xport/xport.h"
 
-enum api_phase { API_BEFORE, API_STARTING, API_IN, API_ENDING, API_OVER };
+enum api_phase {
+    API_BEFORE, API_STARTING, API_IN, API_ENDING, API_OVER,
+    API_FORKED /* a copy of a rank, which is none */
+};
 
 struct hpcboot_team {
     int rank, size;

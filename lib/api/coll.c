@@ -23,19 +23,6 @@ static int check_count(const char *name, size_t count,
                              "negative (%lld)", name, (long long)count);
 }
 
-static int check_counts(const char *name, const size_t *counts, int n,
-                        struct hpcboot_error *err)
-{
-    for (int i = 0; counts != NULL && i < n; i++) {
-        int rc = check_count(name, counts[i], err);
-
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
 static int check(const struct hpcboot_team *team,
                  const struct hpcboot_coll_args *a, struct hpcboot_error *err)
 {
@@ -51,13 +38,7 @@ static int check(const struct hpcboot_team *team,
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: flags %#x, timeout %d ms: "
                      "not valid", name, a->flags, a->timeout_ms);
     }
-    if (rc == 0) {
-        rc = check_count(name, a->count, err);
-    }
-    if (rc == 0) {
-        rc = check_counts(name, a->send_counts, team->size, err);
-    }
-    return rc < 0 ? rc : check_counts(name, a->recv_counts, team->size, err);
+    return rc < 0 ? rc : check_count(name, a->count, err);
 }
 
 static int check_memory(const struct hpcboot_coll_args *a,

@@ -95,6 +95,15 @@ static int check(const char *call, const void *request, const void *out,
     return rc;
 }
 
+/* An array of none may be NULL. */
+static int check_array(const char *call, struct hpcboot_request **requests,
+                       size_t n, const void *out, int timeout_ms,
+                       struct hpcboot_error *err)
+{
+    return check(call, n > 0 ? (const void *)requests : call, out, timeout_ms,
+                 err);
+}
+
 int hpcboot_test(struct hpcboot_request **request, int *done_out,
                  struct hpcboot_error *err)
 {
@@ -197,7 +206,8 @@ int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
                      struct hpcboot_error *err)
 {
     struct some s = {.requests = requests, .n = n, .err = err};
-    int rc = check("hpcboot_wait_any", requests, index_out, timeout_ms, err);
+    int rc = check_array("hpcboot_wait_any", requests, n, index_out,
+                         timeout_ms, err);
     int any = 0;
 
     if (rc < 0) {
@@ -225,7 +235,8 @@ int hpcboot_wait_all(struct hpcboot_request **requests, size_t n,
     int64_t deadline_ns = hb_api_deadline(timeout_ms);
     struct hpcboot_error why;
     int first = 0;
-    int rc = check("hpcboot_wait_all", requests, requests, timeout_ms, err);
+    int rc = check_array("hpcboot_wait_all", requests, n, &why, timeout_ms,
+                         err);
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
         int under_way = 0, one = 0;

@@ -32,6 +32,10 @@ int hb_api_ready(const char *call, struct hpcboot_error *err)
     case API_OVER:
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called after "
                        "hpcboot_finalize", call);
+    case API_FORKED:
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called in a child that "
+                       "rank %d has forked; only the rank itself can use the "
+                       "library", call, hb_api.rank);
     default:
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called before "
                        "hpcboot_init", call);
@@ -255,9 +259,17 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
     return rc;
 }
 
-int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
-                      const struct hpcboot_init_options *options,
-                      struct hpcboot_error *err)
+/* Its connections and its memory are the rank's own. */
+static void forked(void)
+{
+    if (hb_api_is_in()) {
+        atomic_store(&hb_api.phase, API_FORKED);
+    }
+}
+
+static int init(const struct hpcboot_bootstrap *bootstrap,
+                const struct hpcboot_init_options *options,
+                struct hpcboot_error *err)
 {
     int before = API_BEFORE, rc;
 
@@ -268,13 +280,6 @@ int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init: the options are "
                        "not valid; begin with HPCBOOT_INIT_OPTIONS_INIT");
     }
-    if (bootstrap != NULL &&
-        (bootstrap->struct_size != sizeof *bootstrap || bootstrap->rank < 0 ||
-         bootstrap->rank >= bootstrap->size || bootstrap->allgather == NULL)) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init_with: the "
-                       "bootstrap is not valid; begin with "
-                       "HPCBOOT_BOOTSTRAP_INIT");
-    }
     if (!atomic_compare_exchange_strong(&hb_api.phase, &before,
                                         API_STARTING)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init was called "
@@ -284,13 +289,31 @@ int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
                      options->threads == HPCBOOT_THREADS_MULTIPLE;
     rc = start(bootstrap, options != NULL ? options->timeout_ms : 0, err);
     atomic_store(&hb_api.phase, rc == 0 ? API_IN : API_BEFORE);
+    if (rc == 0) {
+        (void)pthread_atfork(NULL, NULL, forked);
+    }
     return rc;
 }
 
 int hpcboot_init(const struct hpcboot_init_options *options,
                  struct hpcboot_error *err)
 {
-    return hpcboot_init_with(NULL, options, err);
+    return init(NULL, options, err);
+}
+
+int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
+                      const struct hpcboot_init_options *options,
+                      struct hpcboot_error *err)
+{
+    const struct hpcboot_bootstrap *b = bootstrap;
+
+    if (b == NULL || b->struct_size != sizeof *b || b->rank < 0 ||
+        b->rank >= b->size || b->allgather == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init_with: the "
+                       "bootstrap is not valid; begin with "
+                       "HPCBOOT_BOOTSTRAP_INIT");
+    }
+    return init(b, options, err);
 }
 
 int hpcboot_finalize(struct hpcboot_error *err)

@@ -154,60 +154,12 @@ static bool may_be_in_place(const struct hb_coll_team *t,
     return !in(a->coll, ROOTED) || t->rank == a->root;
 }
 
-/* One side of a call: blocks from a base on, or one block (n 1). */
-struct side {
-    const char *base;
-    const size_t *counts, *displs;
-    size_t e;
-    int n;
-};
-
-static struct side side_of(const void *base, const size_t *counts,
+static struct hb_side side_of(const void *base, const size_t *counts,
                            const size_t *displs, const size_t *count, int n,
                            size_t e)
 {
-    return counts != NULL ? (struct side){base, counts, displs, e, n}
-                          : (struct side){base, count, NULL, e, 1};
-}
-
-/* Whether a block of the side lies in [from, to); and its hull, from the
- * first to the last byte of all blocks. */
-static bool touches(const struct side *s, const char *from, const char *to,
-                    const char **first, const char **last)
-{
-    const char *next = s->base;
-    bool hit = false;
-    for (int j = 0; j < s->n; j++) {
-        const char *at = s->displs != NULL ? s->base + s->displs[j] * s->e
-                                           : next;
-        const char *end = at + s->counts[j] * s->e;
-        next = end;
-        if (end > at) {
-            hit |= at < to && from < end;
-            *first = *first == NULL || at < *first ? at : *first;
-            *last = *last == NULL || end > *last ? end : *last;
-        }
-    }
-    return hit;
-}
-
-/* Blocks are compared one by one only where their hulls overlap. */
-static bool sides_overlap(const struct side *s, const struct side *r)
-{
-    const char *first = NULL, *last = NULL, *next = r->base, *x = NULL;
-    (void)touches(s, NULL, NULL, &first, &last);
-    if (!touches(r, first, last, &x, &x)) {
-        return false;
-    }
-    for (int j = 0; j < r->n; j++) {
-        const char *at = r->displs != NULL ? r->base + r->displs[j] * r->e
-                                           : next;
-        next = at + r->counts[j] * r->e;
-        if (next > at && touches(s, at, next, &first, &last)) {
-            return true;
-        }
-    }
-    return false;
+    return counts != NULL ? (struct hb_side){base, counts, displs, e, n}
+                          : (struct hb_side){base, count, NULL, e, 1};
 }
 
 static bool rows_overlap(const struct hb_coll_team *t,
@@ -218,11 +170,11 @@ static bool rows_overlap(const struct hb_coll_team *t,
     if (in(a->coll, ROOTED) && t->rank != a->root) {
         return false;
     }
-    struct side s = side_of(a->send, to ? a->send_counts : NULL,
+    struct hb_side s = side_of(a->send, to ? a->send_counts : NULL,
                             a->send_displs, &a->count, t->size, e);
-    struct side r = side_of(a->recv, from ? a->recv_counts : NULL,
+    struct hb_side r = side_of(a->recv, from ? a->recv_counts : NULL,
                             a->recv_displs, &a->count, t->size, e);
-    return sides_overlap(&s, &r);
+    return hb_sides_overlap(&s, &r);
 }
 
 static int check_buffers(const struct hb_coll_team *t,
@@ -257,6 +209,30 @@ static int check_buffers(const struct hb_coll_team *t,
     return HPCBOOT_OK;
 }
 
+/* The blocks of one side. Where a block is empty its place does not matter. */
+static int check_row(const struct hpcboot_coll_args *a, const size_t *counts,
+                     const size_t *displs, int n, struct hpcboot_error *err)
+{
+    const size_t widest = 16; /* bytes of a type */
+    size_t most = SIZE_MAX / widest / (size_t)n;
+    if (counts == NULL) {
+        return wrong(a, err, "the row of counts is NULL");
+    }
+    for (int j = 0; j < n; j++) {
+        if (counts[j] > most) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "%s: the count for rank %d is negative or beyond "
+                           "all memory", hb_coll_name(a->coll), j);
+        }
+        if (displs != NULL && counts[j] > 0 && displs[j] > most) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE,
+                           "%s: the displacement for rank %d is negative or "
+                           "beyond all memory", hb_coll_name(a->coll), j);
+        }
+    }
+    return HPCBOOT_OK;
+}
+
 static int check_rows(const struct hb_coll_team *t,
                       const struct hpcboot_coll_args *a,
                       struct hpcboot_error *err)
@@ -266,17 +242,15 @@ static int check_rows(const struct hb_coll_team *t,
               !(a->coll == HPCBOOT_COLL_ALLTOALLV &&
                 a->send == HPCBOOT_IN_PLACE);
     bool from = in(a->coll, RECV_ROWS) && root;
-    size_t most = SIZE_MAX / 16 / (size_t)t->size; /* 16: the widest type */
-    if ((to && a->send_counts == NULL) || (from && a->recv_counts == NULL)) {
-        return wrong(a, err, "the row of counts is NULL");
+    int rc = HPCBOOT_OK;
+    if (to) {
+        rc = check_row(a, a->send_counts, a->send_displs, t->size, err);
     }
-    for (int j = 0; j < t->size; j++) {
-        if ((to && a->send_counts[j] > most) ||
-            (from && a->recv_counts[j] > most)) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "%s: the count for rank %d is negative or beyond "
-                           "all memory", hb_coll_name(a->coll), j);
-        }
+    if (rc == HPCBOOT_OK && from) {
+        rc = check_row(a, a->recv_counts, a->recv_displs, t->size, err);
+    }
+    if (rc < 0) {
+        return rc;
     }
     bool own = in(a->coll, BIT(SCATTERV) | BIT(GATHERV) | BIT(ALLGATHERV));
     bool in_place = a->send == HPCBOOT_IN_PLACE || a->recv == HPCBOOT_IN_PLACE;

@@ -312,6 +312,16 @@ int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err);
 int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
                  struct hpcboot_error *err);
 
+/* overlap.c */
+/* One side of a call: blocks from a base on, or one block (n 1). */
+struct hb_side {
+    const char *base;
+    const size_t *counts, *displs;
+    size_t e;
+    int n;
+};
+bool hb_sides_overlap(const struct hb_side *s, const struct hb_side *r);
+
 /* args.c */
 bool hb_call_is_loose(enum hpcboot_coll coll);
 bool hb_call_is_rooted(enum hpcboot_coll coll);

@@ -16,6 +16,7 @@ libhb_a_SOURCES += \
     %D%/net_local.c \
     %D%/net_node.c %D%/net_node.h \
     %D%/net_slices.c \
+    %D%/overlap.c \
     %D%/plan_heap.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <hpcboot/hpcboot.h>
 
@@ -228,6 +230,9 @@ static void wrong_counts(void)
                                     &err));
     W("negative", hpcboot_alltoallv(a, ones, NULL, b, huge, NULL, T, team,
                                     &err));
+    W("displacement", hpcboot_alltoallv(a, ones, huge, b, ones, displs, T,
+                                        team, &err));
+    W("displacement", hpcboot_allgatherv(a, 1, b, ones, huge, T, team, &err));
     W("negative", hpcboot_reduce_scatter(a, b, huge, T, O, team, &err));
     W("count is 2", hpcboot_allgatherv(a, 2, b, ones, NULL, T, team, &err));
     W("NULL", hpcboot_allgatherv(a, 1, b, NULL, NULL, T, team, &err));
@@ -373,6 +378,38 @@ static void wrong_teams_and_values(void)
     W("before", hpcboot_init(NULL, &err));
 }
 
+/* What is no mistake: nothing to wait for, and rows that are the root's. */
+static void nothing_wrong(void)
+{
+    int me = hpcboot_rank();
+
+    W(NULL, is(hpcboot_wait_all(NULL, 0, 0, &err) == 0));
+    W(NULL, is(hpcboot_wait_any(NULL, 0, 0, &size, &err) == 0 &&
+               size == (size_t)-1));
+    W(NULL, is(hpcboot_igatherv(b, 1, a, me == 0 ? ones : huge,
+                                me == 0 ? displs : NULL, T, 0, team, &req,
+                                &err) == 0 &&
+               hpcboot_wait(&req, 0, &err) == 0));
+}
+
+/* A fork is none of the job's ranks, and does not harm the one that it is of.
+ */
+static void in_a_child(void)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        W("forked", hpcboot_barrier(team, &err));
+        W("forked", hpcboot_put(HPCBOOT_SCOPE_JOB, "k", a, 4, &err));
+        W("forked", hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, &err));
+        W("forked", hpcboot_finalize(&err));
+        W(NULL, is(!hpcboot_is_initialized()));
+        exit(0);
+    }
+    W(NULL, is(waitpid(pid, &status, 0) == pid && status == 0));
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 0; i < N; i++) {
@@ -387,6 +424,7 @@ int main(int argc, char **argv)
     outside("before hpcboot_init");
     options.timeout_ms = -1;
     W("INIT", hpcboot_init(&options, &err));
+    W("bootstrap", hpcboot_init_with(NULL, NULL, &err));
     if (hpcboot_init(NULL, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
@@ -400,6 +438,8 @@ int main(int argc, char **argv)
     wrong_general_form();
     wrong_peers_and_requests();
     wrong_teams_and_values();
+    nothing_wrong();
+    in_a_child();
     /* No error has been asked for, and after all of it the team is whole. */
     if (hpcboot_barrier(NULL, NULL) != HPCBOOT_ERR_USAGE ||
         hpcboot_barrier(team, NULL) < 0 || hpcboot_finalize(NULL) < 0) {

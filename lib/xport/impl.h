@@ -46,6 +46,7 @@ struct hb_inbound {
     int is_part; /* of a message that comes over several rails: */
     struct hb_cut *cut; /* NULL: it is here already */
     uint64_t at;
+    int lost; /* nobody awaited it, and there was no memory to keep it */
 };
 
 struct hb_tcp;
@@ -86,6 +87,8 @@ void hb_req_finish(struct hb_xport_req *req, int status);
 /* A message that is whole in memory, for who waits or will wait. */
 void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
                       uint64_t tag, const char *data, size_t size);
+/* Memory for the bytes of a message that nobody awaits yet. */
+void hb_inbound_make_room(struct hb_inbound *in);
 /* The bytes of `in` are all here: its receive ends; _finish frees `in`. */
 void hb_inbound_deliver(struct hb_inbound *in);
 void hb_inbound_finish(struct hb_inbound *in);

@@ -234,7 +234,7 @@ static struct hb_inbound *begin(struct hb_xport *x, uint32_t source,
     in = hb_xmalloc(sizeof *in);
     *in = *now;
     if (in->req == NULL) {
-        in->own = hb_xmalloc((size_t)in->size + 1);
+        hb_inbound_make_room(in);
         hb_match_keep(x, in);
     }
     return in;
@@ -243,9 +243,16 @@ static struct hb_inbound *begin(struct hb_xport *x, uint32_t source,
 /* Where the next bytes go, and how many of them fit there. */
 static char *place_of(const struct hb_inbound *in, size_t *len)
 {
-    size_t room = in->own != NULL ? (size_t)in->size : in->req->size;
-    char *to = in->own != NULL ? in->own : in->req->buffer;
+    size_t room = 0;
+    char *to = NULL;
 
+    if (in->own != NULL) {
+        room = (size_t)in->size;
+        to = in->own;
+    } else if (!in->lost) {
+        room = in->req->size;
+        to = in->req->buffer;
+    }
     if (in->got >= room || to == NULL) {
         *len = 0;
         return NULL;

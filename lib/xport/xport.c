@@ -82,6 +82,12 @@ void hb_req_finish(struct hb_xport_req *req, int status)
     }
 }
 
+void hb_inbound_make_room(struct hb_inbound *in)
+{
+    in->own = malloc((size_t)in->size + 1);
+    in->lost = in->own == NULL;
+}
+
 void hb_inbound_deliver(struct hb_inbound *in)
 {
     struct hb_xport_req *r = in->req;
@@ -92,7 +98,13 @@ void hb_inbound_deliver(struct hb_inbound *in)
     if (in->own != NULL && r->buffer != NULL) {
         memcpy(r->buffer, in->own, in->size < r->size ? in->size : r->size);
     }
-    if (in->size > r->size) {
+    if (in->lost) {
+        status = hb_fail(&r->err, HPCBOOT_ERR_NOMEM, "a message of %llu bytes "
+                         "from rank %u came before its receive, and there was "
+                         "no memory to keep it; post receives of long "
+                         "messages early", (unsigned long long)in->size,
+                         in->source);
+    } else if (in->size > r->size) {
         status = hb_fail(&r->err, HPCBOOT_ERR_LIMIT, "a message of %llu bytes "
                          "from rank %u came for a buffer of %zu",
                          (unsigned long long)in->size, in->source, r->size);
@@ -126,8 +138,10 @@ void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
     in->complete = 1;
     in->req = hb_match_posted(x, in);
     if (in->req == NULL) {
-        in->own = hb_xmalloc(size + 1);
-        memcpy(in->own, data, size);
+        hb_inbound_make_room(in);
+        if (in->own != NULL) {
+            memcpy(in->own, data, size);
+        }
         hb_match_keep(x, in);
         return;
     }

@@ -80,17 +80,16 @@ static int rank_in(const struct hpcboot_team *team, int world)
     return team->rank_of == NULL ? world : team->rank_of[world];
 }
 
-/* Whether it can still come: its peer, or with any source all members, live.
- */
+/* Whether it can still come. A peer that lives may have heard of a death that
+ * this rank has not asked for, and be out of the team for good. */
 static int look_at_peers(const struct hpcboot_request *r,
                          struct hpcboot_error *err)
 {
     const struct hpcboot_team *t = r->team;
+    int rc = r->source == HPCBOOT_ANY_SOURCE
+                 ? 0 : hb_api_peer_dead(t, t->world[r->source], err);
 
-    if (r->source != HPCBOOT_ANY_SOURCE) {
-        return hb_api_peer_dead(t, t->world[r->source], err);
-    }
-    return hb_api_alive(NULL, r->team, err);
+    return rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
 }
 
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
@@ -102,7 +101,9 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
         return 1;
     }
     rc = hb_xport_test(hb_api.xport, r->message, &info, err);
-    if (rc == 0) {
+    if (rc == HPCBOOT_ERR_PEER_DEAD && r->source >= 0) {
+        rc = hb_api_peer_lost(r->team->world[r->source], err);
+    } else if (rc == 0) {
         rc = look_at_peers(r, err);
         if (rc < 0) { /* it may have come just before */
             int last = hb_xport_test(hb_api.xport, r->message, &info, NULL);
@@ -115,9 +116,6 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
     }
     if (rc == 0) {
         return 0;
-    }
-    if (rc == HPCBOOT_ERR_PEER_DEAD && r->source >= 0) {
-        rc = hb_api_peer_lost(r->team->world[r->source], err);
     }
     r->message = NULL;
     if (r->is_recv && r->info != NULL && (rc > 0 || rc == HPCBOOT_ERR_LIMIT)) {

@@ -333,6 +333,10 @@ static void lose_rank_1(int killed)
     } else if (me == 1) {
         _exit(0);
     }
+    if (me == 3) { /* of one that lives, and has nothing more to say */
+        HOLDS(hpcboot_recv(hpcboot_world(), 2, 0, &in, sizeof in, NULL,
+                           &err) == HPCBOOT_ERR_PEER_DEAD);
+    }
     rc = me == 0 ? hpcboot_recv(hpcboot_world(), 1, 0, &in, sizeof in, NULL,
                                 &err)
                  : hpcboot_allreduce(&in, &out, 1, HPCBOOT_INT32, HPCBOOT_SUM,

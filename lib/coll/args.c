@@ -1,40 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The arguments of a call: what is wrong with them, said in a sentence, and
- * what an operation (struct hb_op) makes of them: lengths in bytes, in-place
- * resolved, rows of blocks for the v-kinds, and the plan chosen. The choice
- * depends on what all ranks know alike: never on a rank's own buffers. */
+/* The arguments of a call: what is wrong with them, said in a sentence. What
+ * is left to op.c has been found right here; what other ranks pass is compared
+ * when they meet. */
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/kinds.h"
 
-#include <stdlib.h>
-
-#include "lib/base/clock.h"
 #include "lib/base/error.h"
 
-#define BIT(c) (1u << HPCBOOT_COLL_##c)
-enum {
-    ROOTED = BIT(BCAST) | BIT(SCATTER) | BIT(SCATTERV) | BIT(GATHER) |
-             BIT(GATHERV) | BIT(REDUCE),
-    REDUCES = BIT(REDUCE) | BIT(ALLREDUCE) | BIT(REDUCE_SCATTER) |
-              BIT(REDUCE_SCATTER_BLOCK) | BIT(SCAN) | BIT(EXSCAN),
-    SCATTERS = BIT(SCATTER) | BIT(SCATTERV),
-    GATHERS = BIT(GATHER) | BIT(GATHERV),
-    BLOCKS = BIT(SCATTER) | BIT(GATHER) | BIT(ALLGATHER) | BIT(ALLTOALL) |
-             BIT(REDUCE_SCATTER_BLOCK),
-    SEND_ROWS = BIT(SCATTERV) | BIT(ALLTOALLV),
-    RECV_ROWS = BIT(GATHERV) | BIT(ALLGATHERV) | BIT(ALLTOALLV) |
-                BIT(REDUCE_SCATTER),
-    NO_COUNT = BIT(BARRIER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALLV),
-    LOOSE = BIT(SCATTERV) | BIT(GATHERV) | BIT(ALLTOALLV)
-};
-
-static bool in(enum hpcboot_coll coll, unsigned set)
+size_t hb_row_sum(const size_t *counts, int n)
 {
-    return (set >> coll & 1) != 0;
+    size_t sum = 0;
+    for (int j = 0; counts != NULL && j < n; j++) {
+        sum += counts[j];
+    }
+    return sum;
+}
+
+struct hb_extent hb_extent_of(const struct hb_coll_team *t,
+                               const struct hpcboot_coll_args *a)
+{
+    size_t e = hb_coll_type_size(a->type), one = a->count * e;
+    size_t all = one * (size_t)t->size;
+    bool root = t->rank == a->root;
+    struct hb_extent x = {one, one};
+    switch (a->coll) {
+    case HPCBOOT_COLL_BARRIER:
+        return (struct hb_extent){0, 0};
+    case HPCBOOT_COLL_BCAST:
+        return (struct hb_extent){0, one};
+    case HPCBOOT_COLL_SCATTER:
+        return (struct hb_extent){root ? all : 0, one};
+    case HPCBOOT_COLL_SCATTERV:
+        return (struct hb_extent){
+            root ? hb_row_sum(a->send_counts, t->size) * e : 0, one};
+    case HPCBOOT_COLL_GATHER:
+        return (struct hb_extent){one, root ? all : 0};
+    case HPCBOOT_COLL_GATHERV:
+        return (struct hb_extent){
+            one, root ? hb_row_sum(a->recv_counts, t->size) * e : 0};
+    case HPCBOOT_COLL_ALLGATHER:
+        return (struct hb_extent){one, all};
+    case HPCBOOT_COLL_ALLGATHERV:
+        return (struct hb_extent){one, hb_row_sum(a->recv_counts, t->size) * e};
+    case HPCBOOT_COLL_REDUCE:
+        return (struct hb_extent){one, root ? one : 0};
+    case HPCBOOT_COLL_REDUCE_SCATTER:
+        return (struct hb_extent){hb_row_sum(a->recv_counts, t->size) * e,
+                               a->recv_counts[t->rank] * e};
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
+        return (struct hb_extent){all, one};
+    case HPCBOOT_COLL_ALLTOALL:
+        return (struct hb_extent){all, all};
+    case HPCBOOT_COLL_ALLTOALLV:
+        return (struct hb_extent){hb_row_sum(a->send_counts, t->size) * e,
+                               hb_row_sum(a->recv_counts, t->size) * e};
+    default:
+        return x;
+    }
 }
 
 static int wrong(const struct hpcboot_coll_args *a, struct hpcboot_error *err,
@@ -88,70 +114,13 @@ static int check_op(const struct hb_coll_team *t,
     return HPCBOOT_OK;
 }
 
-/* Whether this rank reads `send` and writes `recv`, and how many blocks. */
-struct extent {
-    size_t send, recv; /* bytes; of the v-kinds: 0 or 1 */
-};
-
-static size_t row_sum(const size_t *counts, int n)
-{
-    size_t sum = 0;
-    for (int j = 0; counts != NULL && j < n; j++) {
-        sum += counts[j];
-    }
-    return sum;
-}
-
-static struct extent extent_of(const struct hb_coll_team *t,
-                               const struct hpcboot_coll_args *a)
-{
-    size_t e = hb_coll_type_size(a->type), one = a->count * e;
-    size_t all = one * (size_t)t->size;
-    bool root = t->rank == a->root;
-    struct extent x = {one, one};
-    switch (a->coll) {
-    case HPCBOOT_COLL_BARRIER:
-        return (struct extent){0, 0};
-    case HPCBOOT_COLL_BCAST:
-        return (struct extent){0, one};
-    case HPCBOOT_COLL_SCATTER:
-        return (struct extent){root ? all : 0, one};
-    case HPCBOOT_COLL_SCATTERV:
-        return (struct extent){
-            root ? row_sum(a->send_counts, t->size) * e : 0, one};
-    case HPCBOOT_COLL_GATHER:
-        return (struct extent){one, root ? all : 0};
-    case HPCBOOT_COLL_GATHERV:
-        return (struct extent){
-            one, root ? row_sum(a->recv_counts, t->size) * e : 0};
-    case HPCBOOT_COLL_ALLGATHER:
-        return (struct extent){one, all};
-    case HPCBOOT_COLL_ALLGATHERV:
-        return (struct extent){one, row_sum(a->recv_counts, t->size) * e};
-    case HPCBOOT_COLL_REDUCE:
-        return (struct extent){one, root ? one : 0};
-    case HPCBOOT_COLL_REDUCE_SCATTER:
-        return (struct extent){row_sum(a->recv_counts, t->size) * e,
-                               a->recv_counts[t->rank] * e};
-    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
-        return (struct extent){all, one};
-    case HPCBOOT_COLL_ALLTOALL:
-        return (struct extent){all, all};
-    case HPCBOOT_COLL_ALLTOALLV:
-        return (struct extent){row_sum(a->send_counts, t->size) * e,
-                               row_sum(a->recv_counts, t->size) * e};
-    default:
-        return x;
-    }
-}
-
 static bool may_be_in_place(const struct hb_coll_team *t,
                             const struct hpcboot_coll_args *a)
 {
     if (a->coll == HPCBOOT_COLL_BARRIER || a->coll == HPCBOOT_COLL_BCAST) {
         return false;
     }
-    return !in(a->coll, ROOTED) || t->rank == a->root;
+    return !hb_in(a->coll, ROOTED) || t->rank == a->root;
 }
 
 static struct hb_side side_of(const void *base, const size_t *counts,
@@ -166,8 +135,8 @@ static bool rows_overlap(const struct hb_coll_team *t,
                          const struct hpcboot_coll_args *a)
 {
     size_t e = hb_coll_type_size(a->type);
-    bool to = in(a->coll, SEND_ROWS), from = in(a->coll, RECV_ROWS);
-    if (in(a->coll, ROOTED) && t->rank != a->root) {
+    bool to = hb_in(a->coll, SEND_ROWS), from = hb_in(a->coll, RECV_ROWS);
+    if (hb_in(a->coll, ROOTED) && t->rank != a->root) {
         return false;
     }
     struct hb_side s = side_of(a->send, to ? a->send_counts : NULL,
@@ -181,9 +150,9 @@ static int check_buffers(const struct hb_coll_team *t,
                          const struct hpcboot_coll_args *a,
                          struct hpcboot_error *err)
 {
-    bool scatters = in(a->coll, SCATTERS);
+    bool scatters = hb_in(a->coll, SCATTERS);
     bool in_place = (scatters ? a->recv : a->send) == HPCBOOT_IN_PLACE;
-    struct extent x = extent_of(t, a);
+    struct hb_extent x = hb_extent_of(t, a);
     const char *s = a->send, *r = a->recv;
     if ((scatters ? a->send : a->recv) == HPCBOOT_IN_PLACE && x.recv > 0) {
         return wrong(a, err, scatters ? "IN_PLACE goes to recv"
@@ -199,7 +168,7 @@ static int check_buffers(const struct hb_coll_team *t,
                                  ? "send is NULL, and its count is not 0"
                                  : "recv is NULL, and its count is not 0");
     }
-    bool rows = in(a->coll, SEND_ROWS | BIT(GATHERV) | BIT(ALLGATHERV));
+    bool rows = hb_in(a->coll, SEND_ROWS | BIT(GATHERV) | BIT(ALLGATHERV));
     if (rows ? rows_overlap(t, a)
              : x.send > 0 && x.recv > 0 && s < r + x.recv &&
                    r < s + x.send) {
@@ -237,11 +206,11 @@ static int check_rows(const struct hb_coll_team *t,
                       const struct hpcboot_coll_args *a,
                       struct hpcboot_error *err)
 {
-    bool root = !in(a->coll, ROOTED) || t->rank == a->root;
-    bool to = in(a->coll, SEND_ROWS) && root &&
+    bool root = !hb_in(a->coll, ROOTED) || t->rank == a->root;
+    bool to = hb_in(a->coll, SEND_ROWS) && root &&
               !(a->coll == HPCBOOT_COLL_ALLTOALLV &&
                 a->send == HPCBOOT_IN_PLACE);
-    bool from = in(a->coll, RECV_ROWS) && root;
+    bool from = hb_in(a->coll, RECV_ROWS) && root;
     int rc = HPCBOOT_OK;
     if (to) {
         rc = check_row(a, a->send_counts, a->send_displs, t->size, err);
@@ -252,7 +221,7 @@ static int check_rows(const struct hb_coll_team *t,
     if (rc < 0) {
         return rc;
     }
-    bool own = in(a->coll, BIT(SCATTERV) | BIT(GATHERV) | BIT(ALLGATHERV));
+    bool own = hb_in(a->coll, BIT(SCATTERV) | BIT(GATHERV) | BIT(ALLGATHERV));
     bool in_place = a->send == HPCBOOT_IN_PLACE || a->recv == HPCBOOT_IN_PLACE;
     const size_t *row = to ? a->send_counts : a->recv_counts;
     if (own && root && !in_place && row[t->rank] != a->count) {
@@ -280,293 +249,21 @@ int hb_args_check(const struct hb_coll_team *t,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no type %d",
                        hb_coll_name(a->coll), (int)a->type);
     }
-    if (in(a->coll, ROOTED) && (a->root < 0 || a->root >= t->size)) {
+    if (hb_in(a->coll, ROOTED) && (a->root < 0 || a->root >= t->size)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
                        "%s: root is %d, and the team has ranks 0 to %d",
                        hb_coll_name(a->coll), a->root, t->size - 1);
     }
-    if (!in(a->coll, NO_COUNT) &&
+    if (!hb_in(a->coll, NO_COUNT) &&
         a->count > SIZE_MAX / 16 / (size_t)t->size) {
         return wrong(a, err, "count is negative or beyond all memory");
     }
     int rc = HPCBOOT_OK;
-    if (in(a->coll, SEND_ROWS | RECV_ROWS)) {
+    if (hb_in(a->coll, SEND_ROWS | RECV_ROWS)) {
         rc = check_rows(t, a, err);
     }
-    if (rc == HPCBOOT_OK && in(a->coll, REDUCES)) {
+    if (rc == HPCBOOT_OK && hb_in(a->coll, REDUCES)) {
         rc = check_op(t, a, user, err);
     }
     return rc == HPCBOOT_OK ? check_buffers(t, a, err) : rc;
-}
-
-/* counts and displacements of `n` blocks to bytes */
-static void fill_row(size_t *len, size_t *off, const size_t *counts,
-                     const size_t *displs, int n, size_t e)
-{
-    size_t at = 0;
-    for (int j = 0; j < n; j++) {
-        len[j] = counts[j] * e;
-        off[j] = displs != NULL ? displs[j] * e : at;
-        at += len[j];
-    }
-}
-
-static int setup_rows(struct hb_coll_team *t, struct hb_op *op,
-                      const struct hpcboot_coll_args *a,
-                      struct hpcboot_error *err)
-{
-    size_t n = (size_t)t->size, e = hb_coll_type_size(a->type);
-    bool root = !in(a->coll, ROOTED) || t->rank == a->root;
-    if (!root) {
-        return HPCBOOT_OK;
-    }
-    op->rows = malloc(4 * n * sizeof *op->rows);
-    if (op->rows == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for %d counts",
-                       hb_coll_name(a->coll), t->size);
-    }
-    if (a->coll == HPCBOOT_COLL_REDUCE_SCATTER) {
-        op->send_len = op->rows;
-        op->send_off = op->rows + n;
-        fill_row(op->send_len, op->send_off, a->recv_counts, NULL, t->size, e);
-        return HPCBOOT_OK;
-    }
-    if (in(a->coll, RECV_ROWS)) {
-        op->recv_len = op->rows;
-        op->recv_off = op->rows + n;
-        fill_row(op->recv_len, op->recv_off, a->recv_counts, a->recv_displs,
-                 t->size, e);
-    }
-    if (in(a->coll, SEND_ROWS) && op->own_placed &&
-        a->coll == HPCBOOT_COLL_ALLTOALLV) {
-        op->send_len = op->recv_len;
-        op->send_off = op->recv_off;
-    } else if (in(a->coll, SEND_ROWS)) {
-        op->send_len = op->rows + 2 * n;
-        op->send_off = op->rows + 3 * n;
-        fill_row(op->send_len, op->send_off, a->send_counts, a->send_displs,
-                 t->size, e);
-    }
-    return HPCBOOT_OK;
-}
-
-/* Where the rank's own contribution lies when it is in place. */
-static void place(struct hb_coll_team *t, struct hb_op *op)
-{
-    switch (op->coll) {
-    case HPCBOOT_COLL_SCATTER:
-    case HPCBOOT_COLL_SCATTERV:
-        break;
-    case HPCBOOT_COLL_GATHER:
-    case HPCBOOT_COLL_GATHERV:
-    case HPCBOOT_COLL_ALLGATHER:
-    case HPCBOOT_COLL_ALLGATHERV:
-        op->send = hb_recv_at(op, t->rank);
-        break;
-    default:
-        op->send = op->recv;
-    }
-}
-
-bool hb_call_folds(enum hpcboot_coll coll)
-{
-    return in(coll, REDUCES);
-}
-
-bool hb_call_is_loose(enum hpcboot_coll coll)
-{
-    return in(coll, LOOSE);
-}
-
-bool hb_call_is_rooted(enum hpcboot_coll coll)
-{
-    return in(coll, ROOTED);
-}
-
-bool hb_call_has_row(enum hpcboot_coll coll)
-{
-    return in(coll, RECV_ROWS & ~LOOSE);
-}
-
-static void sign(const struct hb_coll_team *t, struct hb_op *op,
-                 const struct hpcboot_coll_args *a)
-{
-    op->sign = hb_call_sign(a) & ((1u << HB_SIGN_BITS) - 1);
-    if (hb_call_has_row(a->coll)) {
-        op->sign |= hb_row_sign(a->recv_counts, t->size);
-    }
-    op->loose = op->tells = in(a->coll, LOOSE);
-    op->word = op->loose ? 0 : op->total;
-}
-
-static void reset(struct hb_op *op, const struct hpcboot_coll_args *a)
-{
-    op->coll = a->coll;
-    op->type = a->type;
-    op->op = a->op;
-    op->root = a->root;
-    op->getting = op->tiny = op->own_placed = false;
-    op->k = op->rounds = 0;
-    op->area = 0;
-    op->send = a->send;
-    op->recv = a->recv;
-    op->send_len = op->send_off = op->recv_len = op->recv_off = NULL;
-    op->rows = NULL;
-    op->fold = NULL;
-    op->scratch = op->result = NULL;
-    op->finish = NULL;
-    op->net = NULL;
-    op->flags = a->flags;
-    op->esize = 1;
-}
-
-static int setup_fold(struct hb_coll_team *t, struct hb_op *op,
-                      const struct hb_coll_user_op *user,
-                      struct hpcboot_error *err)
-{
-    op->esize = hb_coll_type_size(op->type);
-    op->ranks = t->size;
-    if (op->op < HPCBOOT_OP_USER) {
-        op->fold = hb_kern_fold(op->op, op->type);
-        return HPCBOOT_OK;
-    }
-    op->user = *user;
-    if (op->type == HPCBOOT_BYTE && user->element_bytes > 1) {
-        op->esize = user->element_bytes;
-    }
-    size_t need = op->esize > HB_SHM_BIG ? op->esize : HB_SHM_BIG;
-    if (t->fold_room_size < need) {
-        char *room = realloc(t->fold_room, need);
-        if (room == NULL) {
-            return hb_fail(err, HPCBOOT_ERR_NOMEM,
-                           "%s: no memory to apply the op in",
-                           hb_coll_name(op->coll));
-        }
-        t->fold_room = room;
-        t->fold_room_size = need;
-    }
-    return HPCBOOT_OK;
-}
-
-static size_t total_of(const struct hb_coll_team *t, const struct hb_op *op)
-{
-    const size_t *len = op->coll == HPCBOOT_COLL_REDUCE_SCATTER ? op->send_len
-                        : op->coll == HPCBOOT_COLL_ALLGATHERV   ? op->recv_len
-                                                                : NULL;
-    if (op->coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK) {
-        return op->bytes * (size_t)t->size;
-    }
-    return len != NULL ? row_sum(len, t->size) : op->bytes;
-}
-
-/* Whether the buffers of all ranks are more than their caches hold. */
-static bool spills(const struct hb_coll_team *t,
-                   const struct hpcboot_coll_args *a)
-{
-    struct extent x = extent_of(t, a);
-    size_t all = x.send + x.recv, room = hb_stream_room(t);
-    if (in(a->coll, SCATTERS | GATHERS)) { /* the root's part is all others' */
-        all = 2 * a->count * hb_coll_type_size(a->type);
-    }
-    return room > 0 && all > room / (size_t)t->p;
-}
-
-/* Whether the next call may be like this one: nothing of it was made for this
- * run alone, and where buffers lie follows from the arguments. */
-static void keep(const struct hb_coll_team *t, struct hb_op *op,
-                 const struct hpcboot_coll_args *a)
-{
-    struct hb_again *g = &op->again;
-    g->kept = t->nodes == 1 && op->rows == NULL && op->scratch == NULL &&
-              a->op < HPCBOOT_OP_USER && !in(a->coll, LOOSE) &&
-              !op->own_placed;
-    if (g->kept) {
-        struct extent x = extent_of(t, a);
-        g->count = a->count;
-        g->send_bytes = x.send;
-        g->recv_bytes = x.recv;
-        g->plan = op->plan;
-        g->rounds = op->rounds;
-    }
-}
-
-int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
-                const struct hpcboot_coll_args *a,
-                const struct hb_coll_user_op *user,
-                struct hpcboot_error *err)
-{
-    int rc = HPCBOOT_OK;
-    reset(op, a);
-    op->bytes = in(a->coll, NO_COUNT)
-                    ? 0 : a->count * hb_coll_type_size(a->type);
-    op->own_placed = a->send == HPCBOOT_IN_PLACE ||
-                     (a->recv == HPCBOOT_IN_PLACE && in(a->coll, SCATTERS));
-    if (in(a->coll, SEND_ROWS | RECV_ROWS)) {
-        rc = setup_rows(t, op, a, err);
-    }
-    if (rc == HPCBOOT_OK && op->own_placed) {
-        place(t, op);
-    }
-    if (rc == HPCBOOT_OK && in(a->coll, REDUCES)) {
-        rc = setup_fold(t, op, user, err);
-    }
-    op->total = total_of(t, op);
-    op->spills = t->nodes == 1 && spills(t, a);
-    op->choice = hb_model_choose(t->engine->model, op->coll, t->p, op->bytes);
-    sign(t, op, a);
-    if (rc == HPCBOOT_OK && t->nodes > 1) {
-        rc = hb_net_setup(t, op, err);
-    } else if (rc == HPCBOOT_OK && in(a->coll, REDUCES)) {
-        op->step = hb_shm_step;
-        rc = hb_plan_reduce(t, op, err);
-    } else if (rc == HPCBOOT_OK) {
-        op->step = hb_shm_step;
-        hb_plan_move(t, op);
-    }
-    if (rc == HPCBOOT_OK && t->nodes == 1) {
-        hb_plan_heap(t, op);
-    }
-    op->again.kept = false;
-    if (rc == HPCBOOT_OK) {
-        keep(t, op, a);
-    } else {
-        hb_op_clear(op);
-    }
-    return rc;
-}
-
-bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a)
-{
-    const struct hb_again *g = &op->again;
-    const char *s = a->send, *r = a->recv;
-    if (!g->kept || a->struct_size < sizeof *a || a->coll != op->coll) {
-        return false;
-    }
-    if (a->coll != HPCBOOT_COLL_BARRIER &&
-        (a->count != g->count || a->type != op->type || a->op != op->op ||
-         a->root != op->root || a->flags != op->flags ||
-         s == HPCBOOT_IN_PLACE || r == HPCBOOT_IN_PLACE ||
-         (g->send_bytes > 0 && s == NULL) ||
-         (g->recv_bytes > 0 && r == NULL) ||
-         (g->send_bytes > 0 && g->recv_bytes > 0 && s < r + g->recv_bytes &&
-          r < s + g->send_bytes))) {
-        return false;
-    }
-    op->send = s;
-    op->recv = a->recv;
-    op->getting = false;
-    op->k = 0;
-    op->plan = g->plan;
-    op->rounds = g->rounds;
-    return true;
-}
-
-void hb_op_clear(struct hb_op *op)
-{
-    free(op->rows);
-    free(op->scratch);
-    hb_net_clear(op->net);
-    op->rows = NULL;
-    op->scratch = NULL;
-    op->net = NULL;
 }

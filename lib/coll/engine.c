@@ -363,7 +363,7 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     count_call(t, op);
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
-    if (op->rows != NULL || op->scratch != NULL || op->net != NULL) {
+    if (!op->again.kept) {
         hb_op_clear(op);
     }
     return rc;

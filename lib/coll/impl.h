@@ -143,6 +143,8 @@ struct hb_op {
     size_t bytes;         /* of the vector, or of one block */
     struct hb_way_choice choice;
     size_t piece;         /* bytes per round (per block) */
+    size_t first;         /* as above in the first round, if `loose` */
+    size_t beside;        /* a block so short lies beside the flag then */
     size_t stride;        /* between the pieces of a round */
     const char *send;
     char *recv;
@@ -151,7 +153,7 @@ struct hb_op {
     size_t *send_len, *send_off, *recv_len, *recv_off;
     size_t *rows;         /* owned: where these four lie */
     hb_fold_fn fold;
-    int ranks;            /* divisor of AVG */
+    int ranks;            /* of the team; divisor of AVG */
     struct hb_coll_user_op user;
     char *scratch;        /* owned; what is got before it may be placed */
     char *result;         /* where `finish` places it */
@@ -165,6 +167,7 @@ struct hb_op {
         size_t count, send_bytes, recv_bytes; /* of its arguments */
         const struct hb_plan *plan;
         uint64_t rounds;
+        size_t stride, area;
     } again;
 };
 
@@ -322,7 +325,7 @@ struct hb_side {
 };
 bool hb_sides_overlap(const struct hb_side *s, const struct hb_side *r);
 
-/* args.c */
+/* args.c, op.c */
 bool hb_call_is_loose(enum hpcboot_coll coll);
 bool hb_call_is_rooted(enum hpcboot_coll coll);
 bool hb_call_has_row(enum hpcboot_coll coll); /* of counts, alike at all */
@@ -336,8 +339,8 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
                 const struct hpcboot_coll_args *a,
                 const struct hb_coll_user_op *user,
                 struct hpcboot_error *err);
-/* Whether `a` is the call that *op was last set up for, but for the buffers,
- * and right: *op is ready to run again then. */
+/* Whether `a` is the call that *op was last set up for, but for the buffers
+ * (where it has no rows), and right: *op is ready to run again then. */
 bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a);
 void hb_op_clear(struct hb_op *op); /* frees what it owns */
 
@@ -346,6 +349,8 @@ void hb_plan_move(struct hb_coll_team *t, struct hb_op *op);
 int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
                    struct hpcboot_error *err);
 extern const struct hb_plan hb_plan_allgather;
+/* plan_rows.c: gatherv, scatterv, alltoallv */
+void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op);
 /* In the first round of a call that tells lengths: whether what peers send is
  * what this rank expects; t->lengths. */
 bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op);

@@ -5,6 +5,7 @@ libhb_a_SOURCES += \
     %D%/coll.h \
     %D%/engine.c %D%/engine.h \
     %D%/impl.h \
+    %D%/kinds.h \
     %D%/kern.c %D%/kern.h %D%/kern_impl.inc %D%/kern_sets.h \
     %D%/kern_avx2.c \
     %D%/kern_avx512.c \
@@ -16,10 +17,12 @@ libhb_a_SOURCES += \
     %D%/net_local.c \
     %D%/net_node.c %D%/net_node.h \
     %D%/net_slices.c \
+    %D%/op.c \
     %D%/overlap.c \
     %D%/plan_heap.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
+    %D%/plan_rows.c \
     %D%/sched.c %D%/sched.h \
     %D%/sched_choose.c \
     %D%/sched_fold.c \

@@ -21,7 +21,7 @@
 
 #define TEXT 512
 #define PAGE 4096
-#define CALL_MS 10000
+#define CALL_MS 60000
 
 struct layout {
     size_t texts, region, extra, heap, all;

@@ -44,9 +44,9 @@ static bool is_long(void)
 
 /* Bytes at which something changes: nothing, one element, beside the flag,
  * a page, a piece, a slot, two slots, several rounds; one less, one more. */
-static const size_t edges[] = {0, 1, 8, 40, 104, 112, 113, 1000, 4096, 12288,
-                               32768, 65536, 98304, 131072, 200000, 262144,
-                               600000};
+static const size_t edges[] = {0, 1, 8, 40, 104, 112, 113, 1000, 4096, 8192,
+                               12288, 32768, 65536, 98304, 131072, 200000,
+                               262144, 600000};
 enum { EDGES = sizeof edges / sizeof edges[0] };
 
 static bool reduces(enum hpcboot_coll coll)

@@ -40,7 +40,7 @@ static struct hb_coll_team *further_team(struct coll_rank *r, int i)
     a.size = r->size;
     a.region = coll_world_region(r, i);
     a.region_size = hb_coll_region_least(r->size);
-    a.timeout_ms = 10000;
+    a.timeout_ms = 60000;
     return hb_coll_team_create(r->engine, &a, &t, NULL) == 0 ? t : NULL;
 }
 
@@ -404,6 +404,45 @@ static void who_only_sends_runs_ahead_and_further_on_a_shared_core(void **state)
     }
 }
 
+/* The same buffers and the same count, call after call; the rows are another
+ * array's, then hold something else, then are wrong. */
+static const char *gather_by_rows(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    int in = 10 + r->rank, out[4];
+    size_t counts[2] = {1, 1}, counts_too[2] = {1, 1}, displs[2] = {0, 2};
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_GATHERV;
+    a.type = HPCBOOT_INT32;
+    a.send = &in;
+    a.recv = out;
+    a.count = 1;
+    a.recv_counts = counts;
+    a.recv_displs = displs;
+    for (int i = 0; i < 4; i++) {
+        int at[2] = {i < 2 ? 0 : 3, i < 2 ? 2 : 1};
+        memset(out, 0, sizeof out);
+        a.recv_counts = i % 2 == 0 ? counts : counts_too;
+        displs[0] = (size_t)at[0];
+        displs[1] = (size_t)at[1];
+        if (hb_coll_run(r->team, &a, NULL, &err) != 0 ||
+            (r->rank == 0 && (out[at[0]] != 10 || out[at[1]] != 11))) {
+            return coll_text("call %d: %d %d: %s", i, out[at[0]], out[at[1]],
+                             err.text);
+        }
+    }
+    counts_too[1] = SIZE_MAX / 4 + 2; /* times 4 it is the same again */
+    int rc = r->rank == 0 ? hb_coll_run(r->team, &a, NULL, &err)
+                          : HPCBOOT_ERR_USAGE;
+    return rc == HPCBOOT_ERR_USAGE ? NULL : coll_text("%d", rc);
+}
+
+static void rows_that_change_between_calls_are_seen(void **state)
+{
+    struct coll_world w = {.ranks = 2};
+    assert_int_equal(coll_world_run(&w, gather_by_rows, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +455,7 @@ int main(void)
         cmocka_unit_test(teams_move_each_other_on),
         cmocka_unit_test(two_threads_use_two_teams),
         cmocka_unit_test(a_wait_that_times_out_leaves_the_request),
+        cmocka_unit_test(rows_that_change_between_calls_are_seen),
         cmocka_unit_test(
             who_only_sends_runs_ahead_and_further_on_a_shared_core),
     };

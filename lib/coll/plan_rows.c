@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Collectives of blocks whose lengths not all ranks know, on one node:
+ * gatherv, scatterv, alltoallv.
+ *
+ * Where a round lies in the ring must be known to all, so the first has a room
+ * that follows from the number of ranks alone. It is a small one: most such
+ * calls need no second. The cell's word says how many more there are (the
+ * root's for gatherv and scatterv, the largest of all for alltoallv), and
+ * those are as long as rounds may be.
+ *
+ * The first round also tells how long each block is that is sent, so that who
+ * expects another length finds out: of gatherv in the word, else in the line of
+ * the flag or, for many ranks, behind the pieces. Once two ranks agree about
+ * the length of a block, both know whether it is short enough to lie beside
+ * the flag.
+ *
+ * In place: a piece is put before anything of its round is got. A rank's block
+ * for itself takes no part in the rounds. */
+
+#include "config.h"
+
+#include "lib/coll/impl.h"
+
+#define ALIGN_PIECE 64
+/* What the first round has for a block, of few ranks. */
+#define FIRST_MOST ((size_t)8 << 10)
+
+/* How many blocks a rank puts in a round. */
+static size_t blocks_of(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_GATHERV || t->p == 1 ? 1
+                                                         : (size_t)t->p - 1;
+}
+
+/* Lengths that are told one by one take so much. */
+static size_t lengths_room(const struct hb_coll_team *t,
+                           const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_GATHERV
+               ? 0 : blocks_of(t, op) * sizeof(uint64_t);
+}
+
+static void cut_first(struct hb_coll_team *t, struct hb_op *op)
+{
+    size_t n = blocks_of(t, op), lengths = lengths_room(t, op);
+    size_t behind = lengths > HB_SHM_INLINE ? lengths : 0;
+    size_t room = behind < HB_SHM_SMALL ? HB_SHM_SMALL - behind : 0;
+    size_t each = hb_min(room / n, FIRST_MOST) / ALIGN_PIECE * ALIGN_PIECE;
+    op->first = op->stride = each > 0 ? each : ALIGN_PIECE;
+    op->beside = behind > 0 ? 0 : (HB_SHM_INLINE - lengths) / n;
+    op->area = (op->stride * n + behind + HB_SHM_LINE - 1) &
+               ~(size_t)(HB_SHM_LINE - 1);
+    op->piece = hb_min(op->choice.piece, HB_SHM_BIG / n) / ALIGN_PIECE *
+                ALIGN_PIECE;
+}
+
+/* After the first round. */
+static void cut_rest(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->stride = op->piece;
+    op->area = (op->stride * blocks_of(t, op) + HB_SHM_LINE - 1) &
+               ~(size_t)(HB_SHM_LINE - 1);
+}
+
+static uint64_t rounds_of(const struct hb_op *op, const size_t *len, int n)
+{
+    size_t most = 0;
+    for (int j = 0; j < n; j++) {
+        most = len[j] > most ? len[j] : most;
+    }
+    return 1 + (most > op->first ? hb_rounds_for(most - op->first, op->piece)
+                                 : 0);
+}
+
+/* What goes in this round of a block of so many bytes. */
+static size_t piece_at(const struct hb_op *op)
+{
+    return op->k == 0 ? 0 : op->first + (size_t)(op->k - 1) * op->piece;
+}
+
+static size_t piece_of(const struct hb_op *op, size_t bytes)
+{
+    size_t at = piece_at(op);
+    return at >= bytes ? 0
+                       : hb_min(op->k == 0 ? op->first : op->piece,
+                                bytes - at);
+}
+
+/* Where, in a round, a block of so many bytes from one rank to another is. */
+static char *spot(struct hb_coll_team *t, const struct hb_op *op,
+                  uint64_t round, int from, int to, size_t bytes)
+{
+    bool one = op->coll == HPCBOOT_COLL_GATHERV;
+    size_t place = one ? 0 : hb_place(t, from, to);
+    if (op->k == 0 && bytes <= op->beside) {
+        return (char *)hb_shm_cell(t, from, round)->bytes +
+               lengths_room(t, op) + place * op->beside;
+    }
+    return hb_shm_ring(t, from, op->at) + place * op->stride;
+}
+
+/* Where rank j tells, in the round whose cell is given, how long its blocks
+ * are, in the order of hb_place. */
+static char *told_by(struct hb_coll_team *t, const struct hb_op *op, int j,
+                     uint64_t round)
+{
+    return lengths_room(t, op) <= HB_SHM_INLINE
+               ? (char *)hb_shm_cell(t, j, round)->bytes
+               : hb_shm_ring(t, j, op->at) + blocks_of(t, op) * op->stride;
+}
+
+static uint64_t told(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    uint64_t bytes;
+    if (op->coll == HPCBOOT_COLL_GATHERV) {
+        return hb_word_of(t, j);
+    }
+    memcpy(&bytes, told_by(t, op, j, t->round) +
+                       hb_place(t, j, t->me) * sizeof bytes, sizeof bytes);
+    return bytes;
+}
+
+bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool gathers = op->coll == HPCBOOT_COLL_GATHERV;
+    bool all = op->from == HB_ALL;
+    for (int j = 0; j < t->p; j++) {
+        if (j == t->me || (!all && j != op->from) ||
+            (gathers && t->me != op->root)) {
+            continue;
+        }
+        uint64_t sent = told(t, op, j), expected = hb_recv_len(op, j);
+        if (sent != expected) {
+            t->want = j;
+            t->lengths = (struct hb_lengths){t->local[j], sent, expected};
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Puts this round's piece of the block for local rank j. */
+static void put_block(struct hb_coll_team *t, struct hb_op *op, int j,
+                      const char *block, uint64_t bytes)
+{
+    uint64_t next = t->round + 1;
+    hb_put(t, spot(t, op, next, t->me, j, bytes), block + piece_at(op),
+           piece_of(op, bytes));
+    if (op->k == 0 && op->tells && op->coll != HPCBOOT_COLL_GATHERV) {
+        memcpy(told_by(t, op, t->me, next) +
+                   hb_place(t, t->me, j) * sizeof bytes, &bytes, sizeof bytes);
+    }
+}
+
+static void get_block(struct hb_coll_team *t, struct hb_op *op, int j,
+                      char *block, size_t bytes)
+{
+    hb_get(op, block + piece_at(op), spot(t, op, t->round, j, t->me, bytes),
+           piece_of(op, bytes));
+}
+
+static void own_block(struct hb_coll_team *t, struct hb_op *op,
+                      const char *from)
+{
+    if (op->k == 0 && !op->own_placed) {
+        hb_get(op, hb_recv_at(op, t->me), from, hb_recv_len(op, t->me));
+    }
+}
+
+/* gatherv: `rounds` is the root's; the others are told. */
+
+static int gatherv_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool first = op->k == 0;
+    if (t->me == op->root) {
+        op->from = HB_ALL;
+        op->word = op->rounds;
+        return first ? HB_ALL : HB_NONE;
+    }
+    op->word = op->bytes;
+    op->from = first ? op->root : HB_NONE;
+    put_block(t, op, op->root, op->send, op->bytes);
+    return op->root;
+}
+
+static void gatherv_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (t->me != op->root && op->k == 0) {
+        op->rounds = hb_word_of(t, op->root);
+    }
+    for (int j = 0; t->me == op->root && j < t->p; j++) {
+        if (j != t->me) {
+            get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
+        } else {
+            own_block(t, op, op->send);
+        }
+    }
+    cut_rest(t, op);
+}
+
+static const struct hb_plan gatherv = {gatherv_put, gatherv_get};
+
+/* scatterv: the mirror of gatherv; nobody but the root has anything to say. */
+
+static int scatterv_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (t->me != op->root) {
+        op->from = op->root;
+        return HB_NONE;
+    }
+    op->from = HB_NONE;
+    op->word = op->rounds;
+    for (int j = 0; j < t->p; j++) {
+        if (j != t->me) {
+            put_block(t, op, j, hb_send_at(op, j), hb_send_len(op, j));
+        }
+    }
+    return HB_ALL;
+}
+
+static void scatterv_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (t->me != op->root) {
+        op->rounds = hb_word_of(t, op->root);
+        get_block(t, op, op->root, op->recv, op->bytes);
+    } else if (op->k == 0 && !op->own_placed) {
+        hb_get(op, op->recv, hb_send_at(op, t->me), hb_send_len(op, t->me));
+    }
+    cut_rest(t, op);
+}
+
+static const struct hb_plan scatterv = {scatterv_put, scatterv_get};
+
+/* alltoallv */
+
+static int alltoallv_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->from = HB_ALL;
+    op->word = op->rounds;
+    for (int i = 1; i < t->p; i++) {
+        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
+        put_block(t, op, j, hb_send_at(op, j), hb_send_len(op, j));
+    }
+    return HB_ALL;
+}
+
+static void alltoallv_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    uint64_t most = op->rounds;
+    own_block(t, op, hb_send_at(op, t->me));
+    for (int i = 1; i < t->p; i++) {
+        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
+        uint64_t his = op->k == 0 ? hb_word_of(t, j) : 0;
+        most = his > most ? his : most;
+        get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
+    }
+    op->rounds = most;
+    cut_rest(t, op);
+}
+
+static const struct hb_plan alltoallv = {alltoallv_put, alltoallv_get};
+
+void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool root = t->me == op->root;
+    cut_first(t, op);
+    op->rounds = 1;
+    if (op->coll == HPCBOOT_COLL_ALLTOALLV) {
+        op->plan = &alltoallv;
+        op->rounds = rounds_of(op, op->send_len, t->p);
+    } else if (op->coll == HPCBOOT_COLL_GATHERV) {
+        op->plan = &gatherv;
+        op->rounds = root ? rounds_of(op, op->recv_len, t->p) : 1;
+    } else {
+        op->plan = &scatterv;
+        op->rounds = root ? rounds_of(op, op->send_len, t->p) : 1;
+    }
+}

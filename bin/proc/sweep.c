@@ -56,6 +56,9 @@
 /* Environments are read in steps; the overlap holds a cookie entry. */
 #define ENVIRON_STEP 16384
 #define COOKIE_ENTRY_MAX (sizeof(HB_COOKIE_VAR) + HB_COOKIE_MAX + 2)
+/* Looks, PAUSE_FIRST_US apart, at who shows no environment because it is
+ * within execve: that takes some microseconds, more where a CPU is awaited. */
+#define EXEC_LOOKS 50
 
 enum kin { KIN_UNKNOWN, KIN_PENDING, KIN_NO, KIN_YES };
 
@@ -193,24 +196,22 @@ static int has_entry(const char *data, size_t len, const char *entry,
     return 0;
 }
 
-/* 1 when the process is this user's and carries the cookie. */
-static int carries(pid_t pid, const char *entry)
+static void pause_us(long us)
 {
-    char path[32], data[COOKIE_ENTRY_MAX + ENVIRON_STEP];
+    const struct timespec t = {.tv_nsec = us * 1000};
+
+    nanosleep(&t, NULL);
+}
+
+/* 1 when the environment behind fd has the entry, -1 when it is empty. */
+static int environ_has(int fd, const char *entry)
+{
+    char data[COOKIE_ENTRY_MAX + ENVIRON_STEP];
     size_t kept = 0, want = strlen(entry) + 2;
-    int fd, first = 1, found = 0;
-    struct stat st;
+    int first = 1, found = -1;
     ssize_t n;
 
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    if (fstat(fd, &st) < 0 || st.st_uid != geteuid()) {
-        goto out;
-    }
-    while (!found && (n = read(fd, data + kept, ENVIRON_STEP)) > 0) {
+    while (found <= 0 && (n = read(fd, data + kept, ENVIRON_STEP)) > 0) {
         size_t len = kept + (size_t)n;
 
         found = has_entry(data, len, entry, first);
@@ -218,9 +219,56 @@ static int carries(pid_t pid, const char *entry)
         first = first && kept == len;
         memmove(data, data + len - kept, kept);
     }
-out:
+    return found;
+}
+
+/* 1 when the process has a program and not yet its arguments: the kernel
+ * fills new memory in steps. A kernel thread has no program. */
+static int is_within_exec(pid_t pid)
+{
+    char path[32], c;
+    int fd, empty;
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    if (readlink(path, &c, 1) < 1) {
+        return 0;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    empty = fd >= 0 && read(fd, &c, 1) == 0;
+    hb_fd_close(&fd);
+    return empty;
+}
+
+/* As environ_has, of a process of this user; 0 of anybody else's. */
+static int look_for(pid_t pid, const char *entry)
+{
+    char path[32];
+    struct stat st;
+    int fd, found = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid()) {
+        found = environ_has(fd, entry);
+    }
     hb_fd_close(&fd);
     return found;
+}
+
+/* 1 when the process is this user's and carries the cookie. */
+static int carries(pid_t pid, const char *entry)
+{
+    int found = look_for(pid, entry), again = 1;
+
+    for (int i = 0; found < 0 && again && i < EXEC_LOOKS; i++) {
+        again = is_within_exec(pid); /* before the last look, not after it */
+        if (again) {
+            pause_us(PAUSE_FIRST_US);
+        }
+        found = look_for(pid, entry);
+    }
+    return found > 0;
 }
 
 /* ---- remembering */
@@ -419,13 +467,6 @@ static int kill_pass(struct sweep *w, struct snapshot *s)
     known_settle(&w->killed);
     known_settle(&w->refused);
     return left;
-}
-
-static void pause_us(long us)
-{
-    const struct timespec t = {.tv_nsec = us * 1000};
-
-    nanosleep(&t, NULL);
 }
 
 /* No child means no descendant, as orphans become children of a subreaper. */

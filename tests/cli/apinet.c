@@ -2,10 +2,12 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
- * late SECONDS`, `apinet idle SECONDS`, `apinet soak SECONDS SEED`.
+ * rails [until]`, `apinet late SECONDS`, `apinet idle SECONDS`, `apinet soak
+ * SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
- * the ring, short and long ones in turn, until it fails, and why. soak: in
+ * the ring, short and long ones in turn, until it fails, and why. rails: two
+ * ranks, as star does it, once both use more than one network. soak: in
  * each turn all ranks send to the rank that is D further, with D and the size
  * drawn from SEED, and look at every byte; the last lines say whether
  * descriptors or memory have grown since the first tenth of the time. */
@@ -21,8 +23,23 @@
 
 #define MOST ((size_t)1 << 20)
 #define TURNS_BETWEEN 64 /* looks at the clock */
+#define RAILS_WITHIN 60  /* seconds */
 
 static char *out, *in;
+
+/* The same at all ranks: whether rank 0's clock has come so far. */
+static int is_over(const struct timespec *begin, double seconds)
+{
+    struct timespec now;
+    int over;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    over = (double)(now.tv_sec - begin->tv_sec) +
+               (double)(now.tv_nsec - begin->tv_nsec) / 1e9 > seconds;
+    MUST(hpcboot_bcast(&over, sizeof over, HPCBOOT_BYTE, 0, hpcboot_world(),
+                       &err));
+    return over;
+}
 
 static int shift(int to, int from, size_t size)
 {
@@ -81,6 +98,24 @@ static void star(void)
         printf("rank %d to %d: %s %s\n", me, me == 0 ? i : 0, t.name,
                t.detail);
     }
+}
+
+/* Connections beside the first one take their time, and each end knows its own
+ * state alone. */
+static void rails(void)
+{
+    struct hpcboot_transport t = HPCBOOT_TRANSPORT_INIT;
+    int me = hpcboot_rank(), peer = 1 - me;
+    struct timespec begin;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        MUST(shift(peer, peer, MOST));
+        MUST(hpcboot_transport_of(peer, &t, &err));
+        out[0] = strstr(t.detail, " + ") != NULL;
+        MUST(shift(peer, peer, 1));
+    } while (!(out[0] && in[0]) && !is_over(&begin, RAILS_WITHIN));
+    printf("rank %d to %d: %s %s\n", me, peer, t.name, t.detail);
 }
 
 /* All others compute before they first look at the network. */
@@ -177,20 +212,6 @@ static void turn(uint64_t *state, uint64_t number)
     }
 }
 
-/* The same at all ranks: whether rank 0's clock has come so far. */
-static int is_over(const struct timespec *begin, double seconds)
-{
-    struct timespec now;
-    int over;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    over = (double)(now.tv_sec - begin->tv_sec) +
-               (double)(now.tv_nsec - begin->tv_nsec) / 1e9 > seconds;
-    MUST(hpcboot_bcast(&over, sizeof over, HPCBOOT_BYTE, 0, hpcboot_world(),
-                       &err));
-    return over;
-}
-
 static void soak(double seconds, uint64_t state)
 {
     struct timespec begin;
@@ -228,6 +249,11 @@ int main(int argc, char **argv)
         until();
     } else if (strcmp(word, "star") == 0) {
         star();
+    } else if (strcmp(word, "rails") == 0) {
+        rails();
+        if (argc > 2) {
+            until();
+        }
     } else if (strcmp(word, "idle") == 0 && argc > 2) {
         idle((unsigned)atoi(argv[2]));
     } else if (strcmp(word, "late") == 0 && argc > 2) {

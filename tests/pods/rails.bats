@@ -22,7 +22,7 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
     run by -H pod-0,pod-1 "$net" ways
     ended_with 0
     [[ $output != *' + '* ]]
-    run by -H pod-0,pod-1 "$net" star
+    run by -H pod-0,pod-1 "$net" rails
     ended_with 0
     says '^rank 0 to 1: tcp 10\.7[78]\.0\.2:[0-9]+ \+ 10\.7[78]\.0\.2:'
     says '^rank 1 to 0: tcp 10\.7[78]\.0\.1:[0-9]+ \+ 10\.7[78]\.0\.1:'
@@ -41,7 +41,7 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
     local before=() n
     for n in 0 1; do before+=("$(came $n)"); done
     run by -H pod-0,pod-1 "$HB_BUILDDIR/hpcboot" perf allreduce:4M \
-        --time 100ms
+        --time 1s
     ended_with 0
     for n in 0 1; do
         [ $(($(came $n) - before[n])) -gt $((4 << 20)) ] ||
@@ -58,7 +58,7 @@ goes_on() { # NETWORK BYTES-BEFORE
     local n
     for n in 0 1; do
         by --heartbeat 60 -x HPCBOOT_LOST_AFTER=3000 -H pod-0,pod-1 "$net" \
-            until > "$BATS_TEST_TMPDIR/out$n" 2>&1 &
+            rails until > "$BATS_TEST_TMPDIR/out$n" 2>&1 &
         wait_until grep -q 'rank 0 is at it' "$BATS_TEST_TMPDIR/out$n"
         "$podlab" link 1 down $n
         wait_until goes_on $((1 - n)) "$(came $((1 - n)))"
@@ -70,8 +70,8 @@ goes_on() { # NETWORK BYTES-BEFORE
 }
 
 @test "both networks are cut: who is gone is told" {
-    by --heartbeat 60 -x HPCBOOT_LOST_AFTER=3000 -H pod-0,pod-1 "$net" until \
-        > "$BATS_TEST_TMPDIR/out" 2>&1 &
+    by --heartbeat 60 -x HPCBOOT_LOST_AFTER=3000 -H pod-0,pod-1 "$net" \
+        rails until > "$BATS_TEST_TMPDIR/out" 2>&1 &
     wait_until grep -q 'rank 0 is at it' "$BATS_TEST_TMPDIR/out"
     "$podlab" link 1 down 0
     "$podlab" link 1 down 1

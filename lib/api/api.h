@@ -119,11 +119,14 @@ struct hpcboot_request {
     struct hb_coll_req *coll; /* or */
     struct hb_xport_req *message;
     struct hpcboot_message *info; /* of a receive; may be NULL */
-    int persistent, is_recv, source;
+    int persistent, is_recv, source, tag; /* source: or receiver */
     int active; /* started, and nobody has been told its outcome */
 };
 struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team);
 void hb_api_request_destroy(struct hpcboot_request *r);
+/* hpcboot_wait of one that is active, by the name of `call` in errors. */
+int hb_api_wait(const char *call, struct hpcboot_request **request,
+                int timeout_ms, struct hpcboot_error *err);
 
 /* message.c: 1 done, 0 under way, < 0 the outcome. */
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);

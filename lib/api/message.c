@@ -149,6 +149,7 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
         (*out)->message = m;
         (*out)->active = 1;
         (*out)->source = dest;
+        (*out)->tag = tag;
     }
     return rc;
 }
@@ -176,15 +177,16 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
         (*out)->info = message;
         (*out)->is_recv = 1;
         (*out)->source = source;
+        (*out)->tag = tag;
     }
     return rc;
 }
 
 /* Blocking: a deadline that passes gives the message up. */
-static int finish(struct hpcboot_team *team, struct hpcboot_request *r,
-                  struct hpcboot_error *err)
+static int finish(const char *call, struct hpcboot_team *team,
+                  struct hpcboot_request *r, struct hpcboot_error *err)
 {
-    int rc = hpcboot_wait(&r, team->timeout_ms, err);
+    int rc = hb_api_wait(call, &r, team->timeout_ms, err);
 
     if (r != NULL) {
         hb_api_request_destroy(r);
@@ -198,7 +200,7 @@ int hpcboot_send(struct hpcboot_team *team, int dest, int tag,
     struct hpcboot_request *r;
     int rc = hpcboot_isend(team, dest, tag, data, size, &r, err);
 
-    return rc < 0 ? rc : finish(team, r, err);
+    return rc < 0 ? rc : finish("hpcboot_send", team, r, err);
 }
 
 int hpcboot_recv(struct hpcboot_team *team, int source, int tag, void *data,
@@ -209,5 +211,5 @@ int hpcboot_recv(struct hpcboot_team *team, int source, int tag, void *data,
     int rc = hpcboot_irecv(team, source, tag, data, capacity, message, &r,
                            err);
 
-    return rc < 0 ? rc : finish(team, r, err);
+    return rc < 0 ? rc : finish("hpcboot_recv", team, r, err);
 }

@@ -3,6 +3,7 @@
 /* Requests: a collective or a message under way, behind one handle. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/api/api.h"
@@ -145,9 +146,30 @@ static int one_ready(void *arg)
     return rc == 0 ? awake_since(before) : rc;
 }
 
+/* What a wait for a message that has not come was for. */
+static int message_late(const char *call, const struct hpcboot_request *r,
+                        struct hpcboot_error *err)
+{
+    const struct hpcboot_team *t = r->team;
+    char peer[48] = "any rank", tag[32] = "any tag";
+
+    if (r->source >= 0) {
+        snprintf(peer, sizeof peer, "rank %d", r->source);
+    }
+    if (r->tag >= 0) {
+        snprintf(tag, sizeof tag, "tag %d", r->tag);
+    }
+    return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "%s: the deadline passed while "
+                   "rank %d of a team of %d waited for %s %s, %s", call,
+                   t->rank, t->size,
+                   r->is_recv ? "a message from" : "its message to be taken by",
+                   peer, tag);
+}
+
 /* 1, or the outcome; ERR_TIMED_OUT with *under_way: it goes on. */
-static int wait_one(struct hpcboot_request *r, int64_t deadline_ns,
-                    int *under_way, struct hpcboot_error *err)
+static int wait_one(const char *call, struct hpcboot_request *r,
+                    int64_t deadline_ns, int *under_way,
+                    struct hpcboot_error *err)
 {
     struct one o = {r, err};
     int rc;
@@ -159,20 +181,27 @@ static int wait_one(struct hpcboot_request *r, int64_t deadline_ns,
     }
     rc = hb_coll_wait_until(hb_api.engine, one_ready, &o, deadline_ns, err);
     *under_way = r->message != NULL;
-    return rc;
+    return rc == HPCBOOT_ERR_TIMED_OUT && *under_way
+               ? message_late(call, r, err) : rc;
+}
+
+int hb_api_wait(const char *call, struct hpcboot_request **request,
+                int timeout_ms, struct hpcboot_error *err)
+{
+    int under_way = 0;
+    int rc = wait_one(call, *request, hb_api_deadline(timeout_ms), &under_way,
+                      err);
+
+    return under_way ? rc : settle(request, rc);
 }
 
 int hpcboot_wait(struct hpcboot_request **request, int timeout_ms,
                  struct hpcboot_error *err)
 {
-    int under_way = 0;
     int rc = check("hpcboot_wait", request, request, timeout_ms, err);
 
-    if (rc < 0 || !is_active(*request)) {
-        return rc;
-    }
-    rc = wait_one(*request, hb_api_deadline(timeout_ms), &under_way, err);
-    return under_way ? rc : settle(request, rc);
+    return rc < 0 || !is_active(*request)
+               ? rc : hb_api_wait("hpcboot_wait", request, timeout_ms, err);
 }
 
 struct some {
@@ -201,6 +230,27 @@ static int some_ready(void *arg)
     return awake_since(before);
 }
 
+/* Whom the first of them waits for. */
+static int some_late(const struct some *s, struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    size_t first = 0, under_way = 0;
+
+    for (size_t i = s->n; i-- > 0;) {
+        if (is_active(s->requests[i])) {
+            first = i;
+            under_way++;
+        }
+    }
+    if (s->requests[first]->coll != NULL) {
+        (void)hb_coll_late(s->requests[first]->coll, &why);
+    } else {
+        (void)message_late("hpcboot_wait_any", s->requests[first], &why);
+    }
+    return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "%.400s (the first of %zu "
+                   "requests under way)", why.text, under_way);
+}
+
 int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
                      int timeout_ms, size_t *index_out,
                      struct hpcboot_error *err)
@@ -223,7 +273,7 @@ int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
     rc = hb_coll_wait_until(hb_api.engine, some_ready, &s,
                             hb_api_deadline(timeout_ms), err);
     if (!s.active) {
-        return rc;
+        return rc == HPCBOOT_ERR_TIMED_OUT ? some_late(&s, err) : rc;
     }
     *index_out = s.index;
     return settle(&requests[s.index], rc);
@@ -244,7 +294,8 @@ int hpcboot_wait_all(struct hpcboot_request **requests, size_t n,
         if (!is_active(requests[i])) {
             continue;
         }
-        one = wait_one(requests[i], deadline_ns, &under_way, &why);
+        one = wait_one("hpcboot_wait_all", requests[i], deadline_ns,
+                       &under_way, &why);
         if (!under_way) {
             one = settle(&requests[i], one);
         }

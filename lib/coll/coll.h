@@ -264,6 +264,8 @@ int hb_coll_test(struct hb_coll_req *req, struct hpcboot_error *err);
 int hb_coll_wait(struct hb_coll_req *req, int64_t deadline_ns,
                  struct hpcboot_error *err);
 bool hb_coll_under_way(const struct hb_coll_req *req);
+/* ERR_TIMED_OUT, with whom a wait for this request is for. */
+int hb_coll_late(struct hb_coll_req *req, struct hpcboot_error *err);
 /* NULL: no-op. One that is under way goes when its run is done. */
 void hb_coll_req_destroy(struct hb_coll_req *req);
 

@@ -197,14 +197,13 @@ static int late(struct hb_coll_team *t, struct hb_op *op,
                 struct hpcboot_error *err)
 {
     struct hpcboot_error why = {0};
-    char whom[64] = "the network";
-    if (t->want >= 0) {
-        snprintf(whom, sizeof whom, "rank %d", t->local[t->want]);
-    }
-    hb_fail(&why, HPCBOOT_ERR_TIMED_OUT,
-            "%s on a team of %d: its deadline passed while rank %d waited for "
-            "%s", hb_coll_name(hb_team_call(t, op)), t->size, t->rank, whom);
+    (void)hb_wait_late(t, op, hb_team_call(t, op), "its", &why);
     return hb_team_fail(t, &why, err);
+}
+
+static bool is_late(const struct hb_op *op)
+{
+    return op->deadline_ns > 0 && hb_now_ns() > op->deadline_ns;
 }
 
 /* Takes the team's requests as far as they go; > 0: one was completed. */
@@ -214,14 +213,14 @@ static int advance(struct hb_coll_team *t)
     while (t->first != NULL) {
         struct hb_coll_req *r = t->first;
         uint64_t before = t->round;
+        bool last_look = is_late(&r->op);
         int rc = step(t, &r->op, NULL);
         if (rc < 0) {
             return 1;
         }
         if (rc == 0) {
             completed += t->round != before;
-            if (hb_team_alive(t, NULL) == HPCBOOT_OK &&
-                r->op.deadline_ns > 0 && hb_now_ns() > r->op.deadline_ns) {
+            if (hb_team_alive(t, NULL) == HPCBOOT_OK && last_look) {
                 late(t, &r->op, NULL);
             }
             return completed;
@@ -490,6 +489,19 @@ bool hb_coll_under_way(const struct hb_coll_req *req)
     return req->under_way;
 }
 
+static int wait_late(struct hb_coll_req *r, struct hpcboot_error *err)
+{
+    struct hb_coll_team *t = r->team;
+    return hb_wait_late(t, t->first != NULL ? &t->first->op : &r->op, r->call,
+                        "the wait's", err);
+}
+
+int hb_coll_late(struct hb_coll_req *req, struct hpcboot_error *err)
+{
+    enter(req->engine);
+    return leave(req->engine, wait_late(req, err));
+}
+
 static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
                     struct hpcboot_error *err)
 {
@@ -504,7 +516,7 @@ static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
         int rc = hb_wait_pause(&w, t->engine, t, err);
         if (rc != HPCBOOT_OK && r->under_way) {
             hb_wait_over(r->engine);
-            return rc;
+            return rc == HPCBOOT_ERR_TIMED_OUT ? wait_late(r, err) : rc;
         }
         if (r->under_way && advance(t) > 0) {
             w.began_ns = 0;

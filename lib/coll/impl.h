@@ -303,9 +303,16 @@ struct hb_wait {
     unsigned turns;
     unsigned vain; /* yields in a row that found nobody to run */
     bool polled; /* struct hb_coll_stuck */
+    bool last_look; /* the deadline has passed, and was not told yet */
 };
 int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
                   struct hb_coll_team *t, struct hpcboot_error *err);
+/* ERR_TIMED_OUT, and whom was waited for: a deadline of `call` has passed (its
+ * own, or that of a wait for it) while *op, maybe one before it, was under
+ * way. */
+int hb_wait_late(const struct hb_coll_team *t, const struct hb_op *op,
+                 enum hpcboot_coll call, const char *whose,
+                 struct hpcboot_error *err);
 void hb_wait_wake(struct hb_coll_team *t); /* after a post */
 void hb_wait_over(struct hb_coll_engine *e); /* who looks on may know */
 void hb_wait_setup(struct hb_coll_engine *e);

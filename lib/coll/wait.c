@@ -25,6 +25,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -355,8 +356,30 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
         w->vain = 0;
     }
     if (w->deadline_ns > 0 && now >= w->deadline_ns) {
+        /* What came while this rank was off its core is there in time. */
+        if (!w->last_look) {
+            w->last_look = true;
+            return HPCBOOT_OK;
+        }
         return hb_fail(err, HPCBOOT_ERR_TIMED_OUT,
                        "the deadline of the call has passed");
     }
     return rest(w, e, t, mode, now, err);
+}
+
+int hb_wait_late(const struct hb_coll_team *t, const struct hb_op *op,
+                 enum hpcboot_coll call, const char *whose,
+                 struct hpcboot_error *err)
+{
+    char whom[64] = "the network";
+    bool sends;
+    int on = t->want >= 0        ? t->local[t->want]
+             : op->net != NULL ? hb_net_waits_for(op->net, &sends) : -1;
+    if (on >= 0) {
+        snprintf(whom, sizeof whom, "rank %d", on);
+    }
+    return hb_fail(err, HPCBOOT_ERR_TIMED_OUT,
+                   "%s on a team of %d: %s deadline passed while rank %d "
+                   "waited for %s", hb_coll_name(call), t->size, whose,
+                   t->rank, whom);
 }

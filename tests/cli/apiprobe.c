@@ -456,18 +456,32 @@ static void hear(void)
 /* Rank 1 of 2 comes when rank 0 has given up waiting, three times. */
 static void be_late(void)
 {
-    struct hpcboot_team *world = hpcboot_world(), *pair;
+    struct hpcboot_team *world = hpcboot_world(), *pair, *also;
     struct hpcboot_coll_args args = HPCBOOT_COLL_ARGS_INIT;
     struct hpcboot_request *r = NULL;
     int word = 0, me = hpcboot_rank();
+    size_t which;
 
     MUST(hpcboot_team_split(world, 0, 0, &pair, &err));
+    MUST(hpcboot_team_split(world, 0, 0, &also, &err));
     if (me == 0) {
         args.coll = HPCBOOT_COLL_BARRIER;
         args.timeout_ms = 20;
         HOLDS(hpcboot_coll(pair, &args, &err) == HPCBOOT_ERR_TIMED_OUT);
         MUST(hpcboot_irecv(world, 1, 1, &word, sizeof word, NULL, &r, &err));
         HOLDS(hpcboot_wait(&r, 20, &err) == HPCBOOT_ERR_TIMED_OUT && r);
+        HOLDS(strstr(err.text, "hpcboot_wait: the deadline passed while rank "
+                     "0 of a team of 2 waited for a message from rank 1, tag "
+                     "1"));
+        HOLDS(hpcboot_wait_any(&r, 1, 20, &which, &err) ==
+              HPCBOOT_ERR_TIMED_OUT && r);
+        HOLDS(strstr(err.text, "rank 1, tag 1 (the first of 1 requests"));
+        MUST(hpcboot_team_set(also, HPCBOOT_TEAM_TIMEOUT_MS, 20, &err));
+        HOLDS(hpcboot_recv(also, HPCBOOT_ANY_SOURCE, HPCBOOT_ANY_TAG, NULL, 0,
+                           NULL, &err) == HPCBOOT_ERR_TIMED_OUT);
+        HOLDS(strstr(err.text, "hpcboot_recv: the deadline passed while rank "
+                     "0 of a team of 2 waited for a message from any rank, "
+                     "any tag"));
         MUST(hpcboot_send(world, 1, 2, NULL, 0, &err));
         MUST(hpcboot_wait(&r, 0, &err));
         HOLDS(word == 5);

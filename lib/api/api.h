@@ -51,7 +51,7 @@ struct api_state {
     _Atomic int phase;
     pthread_mutex_t lock; /* of everything here but coll's own */
     pthread_mutex_t rdzv_lock; /* of the launcher's client, which may wait */
-    int threads, checks;
+    int threads, checks, deterministic; /* as asked for */
     struct hb_rdzv *rdzv;
     struct hb_segment *memory; /* rdzv's */
     int rank, size, node, nodes, local_rank, local_size;

@@ -124,11 +124,29 @@ static void enter_slot(void)
     atomic_store(&slot->state, HB_RANK_IN);
 }
 
-static int flag(const char *name)
+static int read_flag(const char *name, int *out, struct hpcboot_error *err)
 {
     const char *text = getenv(name);
 
-    return text != NULL && *text != '\0' && strcmp(text, "0") != 0;
+    *out = text != NULL && strcmp(text, "1") == 0;
+    if (!*out && text != NULL && *text != '\0' && strcmp(text, "0") != 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: \"%.64s\" is neither 0 "
+                       "nor 1", name, text);
+    }
+    return 0;
+}
+
+/* Of the user's variables: what no other module reads. A wrong one is an error
+ * before this rank meets others, and so at all that have it. */
+static int read_settings(struct hpcboot_error *err)
+{
+    struct api_state *s = &hb_api;
+    int rc = read_flag("HPCBOOT_CHECK", &s->checks, err);
+
+    if (rc == 0) {
+        rc = read_flag("HPCBOOT_DETERMINISTIC", &s->deterministic, err);
+    }
+    return rc == 0 ? hb_rdzv_check_wishes(err) : rc;
 }
 
 /* ---- what the transport asks ---- */
@@ -181,7 +199,6 @@ static int open_engines(struct hpcboot_error *err)
     config.node_rank = s->local_rank;
     config.node_size = s->local_size;
     config.threads = s->threads;
-    s->checks = flag("HPCBOOT_CHECK");
     config.check = s->checks != 0;
     config.alive = hb_api_alive;
     config.stuck = hb_api_stuck;
@@ -240,8 +257,11 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
         .address = open_address, .region_bytes = region_bytes,
         .prepare = prepare,
     };
-    int rc = hb_rdzv_open(&hb_api.rdzv, &spec, err);
+    int rc = read_settings(err);
 
+    if (rc == 0) {
+        rc = hb_rdzv_open(&hb_api.rdzv, &spec, err);
+    }
     if (rc == 0) {
         read_table();
         enter_slot();

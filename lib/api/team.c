@@ -180,13 +180,6 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     return 0;
 }
 
-static int flag(const char *name)
-{
-    const char *text = getenv(name);
-
-    return text != NULL && *text != '\0' && strcmp(text, "0") != 0;
-}
-
 static int make_permanent(int node_only, struct hpcboot_team **out,
                           struct hpcboot_error *err)
 {
@@ -194,7 +187,7 @@ static int make_permanent(int node_only, struct hpcboot_team **out,
     int *world = hb_xcalloc((size_t)hb_api.size, sizeof *world);
     struct hb_team_plan plan = {
         .world = world, .context = node_only ? NODE_CONTEXT : WORLD_CONTEXT,
-        .deterministic = flag("HPCBOOT_DETERMINISTIC"),
+        .deterministic = hb_api.deterministic,
     };
     int rc;
 

@@ -47,6 +47,10 @@ int hb_coll_create(const struct hb_coll_config *config,
                    struct hb_coll_engine **engine_out,
                    struct hpcboot_error *err)
 {
+    int rc = hb_net_check_wish(config->net_wish, err);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
     struct hb_coll_engine *e =
         aligned_alloc(_Alignof(struct hb_coll_engine),
                       (sizeof *e + 127) / 128 * 128);

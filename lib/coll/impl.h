@@ -427,6 +427,8 @@ void hb_net_clear(void *net); /* gives up what is under way */
  * longest; -1: nobody's. */
 int hb_net_waits_for(const void *net, bool *sends_out);
 void hb_net_team_destroy(struct hb_coll_team *t);
+/* ERR_USAGE: config.net_wish is none. */
+int hb_net_check_wish(const char *text, struct hpcboot_error *err);
 
 /* check.c. The sign tells one call from another, but for bytes; its low
  * HB_SIGN_BITS nearly do, with a row that is alike at all ranks in the place

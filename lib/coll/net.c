@@ -231,6 +231,12 @@ static int net_step(struct hb_coll_team *t, struct hb_op *op)
 
 /* ---- schedules, made and kept ---- */
 
+int hb_net_check_wish(const char *text, struct hpcboot_error *err)
+{
+    struct hb_wish wish;
+    return hb_wish_parse(text, &wish, err);
+}
+
 static int make_team(struct hb_coll_team *t, struct hpcboot_error *err)
 {
     struct hb_net_team *nt = calloc(1, sizeof *nt);

@@ -434,9 +434,10 @@ int hb_wish_parse(const char *text, struct hb_wish *out,
         size_t len = strcspn(text, ",");
         if (!parse_word(text, len, &w)) {
             return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "\"%.*s\" is no wish for collectives between "
-                           "nodes: flat, nodes, leaders=N, or "
-                           "COLLECTIVE=ALGORITHM[:RADIX or :SEGMENT]",
+                           "HPCBOOT_COLL_NET: \"%.*s\" is no wish for "
+                           "collectives between nodes: flat, nodes, "
+                           "leaders=N, or COLLECTIVE=ALGORITHM[:RADIX or "
+                           ":SEGMENT]",
                            (int)(len < 64 ? len : 64), text);
         }
         text += len + (text[len] == ',');

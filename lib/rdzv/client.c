@@ -49,15 +49,31 @@ int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns)
     }
 }
 
-size_t hb_rdzv_heap_bytes(void)
+static int read_heap_mb(uint64_t *mb, struct hpcboot_error *err)
 {
     const char *text = getenv("HPCBOOT_HEAP_MB");
-    uint64_t mb = HEAP_MB;
 
-    if (text != NULL && hb_parse_u64(text, 1, HEAP_MB_MAX, &mb) < 0) {
-        mb = HEAP_MB;
+    *mb = HEAP_MB;
+    if (text != NULL && *text != '\0' &&
+        hb_parse_u64(text, 1, HEAP_MB_MAX, mb) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "HPCBOOT_HEAP_MB: \"%.64s\" is "
+                       "no number of MiB from 1 to %u", text, HEAP_MB_MAX);
     }
-    return (size_t)mb << 20;
+    return 0;
+}
+
+size_t hb_rdzv_heap_bytes(void)
+{
+    uint64_t mb;
+
+    return (size_t)(read_heap_mb(&mb, NULL) == 0 ? mb : HEAP_MB) << 20;
+}
+
+int hb_rdzv_check_wishes(struct hpcboot_error *err)
+{
+    uint64_t mb;
+
+    return read_heap_mb(&mb, err);
 }
 
 int hb_rdzv_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,

@@ -103,6 +103,8 @@ int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req,
                    int *free_now);
 
 /* tcp.c */
+/* Of a rank that opens none: whether what the user asks for is sound. */
+int hb_tcp_check_wishes(struct hpcboot_error *err);
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
                 struct hpcboot_error *err);
 int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,

@@ -105,17 +105,37 @@ static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
     return rc;
 }
 
+static int read_rails(uint64_t *most, struct hpcboot_error *err)
+{
+    const char *text = getenv("HPCBOOT_RAILS");
+
+    *most = HB_RAILS_MOST;
+    if (text != NULL && *text != '\0' &&
+        hb_parse_u64(text, 1, HB_RAILS_MOST, most) < 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "HPCBOOT_RAILS: \"%.64s\" is no "
+                       "number from 1 to %u", text, HB_RAILS_MOST);
+    }
+    return 0;
+}
+
+int hb_tcp_check_wishes(struct hpcboot_error *err)
+{
+    struct hb_wish wish;
+    uint64_t rails;
+    int rc = hb_wish_read(&wish, err);
+
+    return rc < 0 ? rc : read_rails(&rails, err);
+}
+
 /* HPCBOOT_RAILS: the first so many devices may be rails. It is the card that
  * says so, and the other end reads it. */
 static int limit_rails(struct hb_interfaces *ours, struct hpcboot_error *err)
 {
-    const char *text = getenv("HPCBOOT_RAILS");
-    uint64_t most = HB_RAILS_MOST;
+    uint64_t most;
+    int rc = read_rails(&most, err);
 
-    if (text != NULL && *text != '\0' &&
-        hb_parse_u64(text, 1, HB_RAILS_MOST, &most) < 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "HPCBOOT_RAILS: \"%.64s\" is no "
-                       "number from 1 to %u", text, HB_RAILS_MOST);
+    if (rc < 0) {
+        return rc;
     }
     for (unsigned i = 0; i < ours->n; i++) {
         if (ours->list[i].net.device > most) {

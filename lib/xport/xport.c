@@ -57,7 +57,8 @@ int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
     }
     (*x)->job = *job;
     hb_ring_join(*x);
-    return (*x)->tcp != NULL ? hb_tcp_join((*x)->tcp, *x, err) : 0;
+    return (*x)->tcp != NULL ? hb_tcp_join((*x)->tcp, *x, err)
+                             : hb_tcp_check_wishes(err);
 }
 
 void hb_xport_destroy(struct hb_xport *x)

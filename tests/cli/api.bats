@@ -157,6 +157,34 @@ mix() {
     ended_with 0
 }
 
+# Wherever the ranks run, and whoever has started them.
+@test "nonsense in the library's variables is an error that says what is allowed" {
+    while IFS='|' read -r setting words; do
+        for ranks in 1 2; do
+            run hb -n $ranks -x "$setting" "$probe" who
+            [ "$status" -ne 0 ]
+            says "$words"
+        done
+        run env "$setting" "$probe" who
+        [ "$status" -ne 0 ]
+        says "$words"
+    done << 'END'
+HPCBOOT_HEAP_MB=lots|HPCBOOT_HEAP_MB: "lots" is no number of MiB from 1 to 16777216
+HPCBOOT_HEAP_MB=0|HPCBOOT_HEAP_MB: "0" is no number
+HPCBOOT_CHECK=maybe|HPCBOOT_CHECK: "maybe" is neither 0 nor 1
+HPCBOOT_DETERMINISTIC=2|HPCBOOT_DETERMINISTIC: "2" is neither 0 nor 1
+HPCBOOT_COLL_NET=allreduce=square|HPCBOOT_COLL_NET: "allreduce=square" is no wish .*: flat, nodes,
+HPCBOOT_TRANSPORTS=pigeon|HPCBOOT_TRANSPORTS: "pigeon" is none; known are tcp and ucx
+HPCBOOT_RAILS=9|HPCBOOT_RAILS: "9" is no number from 1 to 4
+HPCBOOT_COLL_TUNE=bcast=square|HPCBOOT_COLL_TUNE: .*square
+END
+    for setting in HPCBOOT_HEAP_MB= HPCBOOT_CHECK=0 HPCBOOT_CHECK=1 \
+        HPCBOOT_DETERMINISTIC= HPCBOOT_COLL_NET=flat HPCBOOT_TRANSPORTS=tcp; do
+        run hb -n 2 -x "$setting" "$probe" who
+        ended_with 0
+    done
+}
+
 # build LANGUAGE-COMPILER SOURCE: against the library of the build.
 build() {
     local compiler source=$2

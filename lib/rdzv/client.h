@@ -55,6 +55,7 @@ int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns);
 struct hb_rdzv_spec {
     const struct hpcboot_bootstrap *bootstrap; /* NULL: look who started us */
     int64_t deadline_ns;
+    int withdraw_ms; /* for an agent to let a fence go; 0: 10,000 */
     /* Asked when there are other nodes: this rank's address, at most
      * HB_SEGMENT_ADDRESS_MAX - 1 bytes. */
     int (*address)(void *arg, struct hb_buf *out, struct hpcboot_error *err);

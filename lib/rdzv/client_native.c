@@ -7,7 +7,9 @@
  * Else over the agent's private socket, where the rank proves itself by the
  * job's cookie. One question is under way at a time; the first answer brings
  * the memory of the node. A fence whose deadline passes is taken back, and
- * answered for that: what the agent says last is how it has ended. */
+ * answered for that: what the agent says last is how it has ended. An agent
+ * that does not even say that in time owes an answer, which is read before
+ * that to the next question. */
 #include "config.h"
 
 #include <errno.h>
@@ -35,12 +37,17 @@
 #define MAX_RANKS (1u << 24)
 #define READ_BYTES 65536u
 #define NOTE_MS 1000
+#define WITHDRAW_MS 10000 /* an agent that lives answers this at once */
 
 struct native {
     struct hb_rdzv r;
     int fd;
     int64_t deadline_ns; /* of the question under way */
     int memory_fd;       /* came with an answer; -1 */
+    int withdraw_ms;     /* struct hb_rdzv_spec, or WITHDRAW_MS */
+    int owes;            /* the answer to a fence that was taken back, */
+    unsigned owed_scope; /* 1: of the node */
+    unsigned passed;     /* bits of scopes whose owed fence was complete */
     struct hb_buf in, out;
 };
 
@@ -131,18 +138,14 @@ static int receive_some(struct native *n, struct hpcboot_error *err)
     return 0;
 }
 
-/* Sends the question in n->out and waits for its answer. */
-static int ask(struct native *n, int64_t deadline_ns, struct answer *a,
-               struct hpcboot_error *err)
+static int take_answer(struct native *n, struct answer *a,
+                       struct hpcboot_error *err)
 {
     enum hb_native_kind kind = HB_NATIVE_ANSWER;
     struct hb_bytes body;
     struct hb_buf b;
-    int rc;
+    int rc = 0;
 
-    n->deadline_ns = deadline_ns;
-    hb_buf_compact(&n->in);
-    rc = send_out(n, err);
     while (rc == 0 && (rc = hb_native_next(&n->in, &kind, &body, err)) == 0) {
         rc = receive_some(n, err);
     }
@@ -156,6 +159,40 @@ static int ask(struct native *n, int64_t deadline_ns, struct answer *a,
     if (kind != HB_NATIVE_ANSWER || hb_buf_failed(&b)) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent's answer is "
                        "malformed");
+    }
+    return 0;
+}
+
+/* The fence that it answers for may have been complete in time. */
+static int take_owed(struct native *n, struct hpcboot_error *err)
+{
+    struct answer a;
+    int rc = n->owes ? take_answer(n, &a, err) : 0;
+
+    if (rc == 0 && n->owes) {
+        n->owes = 0;
+        n->passed |= a.status == 0 ? 1u << n->owed_scope : 0;
+    }
+    return rc;
+}
+
+/* Sends the question in n->out and waits for its answer. */
+static int ask(struct native *n, int64_t deadline_ns, struct answer *a,
+               struct hpcboot_error *err)
+{
+    int rc;
+
+    n->deadline_ns = deadline_ns;
+    hb_buf_compact(&n->in);
+    rc = send_out(n, err);
+    if (rc == 0) {
+        rc = take_owed(n, err);
+    }
+    if (rc == 0) {
+        rc = take_answer(n, a, err);
+    }
+    if (rc < 0) {
+        return rc;
     }
     return a->status < 0 ? hb_fail(err, a->status, "%s", a->text) : 0;
 }
@@ -205,13 +242,33 @@ static int native_get(struct hb_rdzv *r, uint32_t rank, const char *key,
     return 0;
 }
 
-static int native_fence(struct hb_rdzv *r, int node_only, int collect,
-                        int64_t deadline_ns, struct hpcboot_error *err)
+static int no_answer(struct native *n, struct hpcboot_error *err)
 {
-    struct native *n = (struct native *)r;
-    size_t begun = hb_native_begin(&n->out, HB_NATIVE_FENCE);
-    struct answer a;
+    return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "the deadline of a fence has "
+                   "passed, and the agent of hbrun on this host has not "
+                   "answered for %d ms: it is stopped, or gets no CPU",
+                   n->withdraw_ms);
+}
+
+static int withdraw(struct native *n, int node_only, struct hpcboot_error *err)
+{
+    struct answer a = {0};
     int rc;
+
+    hb_native_end(&n->out, hb_native_begin(&n->out, HB_NATIVE_WITHDRAW));
+    rc = ask(n, hb_deadline_in_ms(n->withdraw_ms), &a, err);
+    if (rc == HPCBOOT_ERR_TIMED_OUT && a.status == 0) {
+        n->owes = 1;
+        n->owed_scope = node_only != 0;
+        rc = no_answer(n, err);
+    }
+    return rc;
+}
+
+static void put_fence(struct native *n, int node_only, int collect)
+{
+    const struct hb_rdzv *r = &n->r;
+    size_t begun = hb_native_begin(&n->out, HB_NATIVE_FENCE);
 
     hb_buf_put_u8(&n->out, node_only != 0);
     hb_buf_put_u8(&n->out, collect != 0);
@@ -221,12 +278,45 @@ static int native_fence(struct hb_rdzv *r, int node_only, int collect,
         hb_buf_put_u32(&n->out, r->dead[i]);
     }
     hb_native_end(&n->out, begun);
-    rc = ask(n, deadline_ns, &a, err);
+}
+
+/* The next fence of a scope goes on with the one whose answer is owed: 1, it
+ * was complete. */
+static int go_on(struct native *n, int node_only, int64_t deadline_ns,
+                 struct hpcboot_error *err)
+{
+    unsigned scope = 1u << (node_only != 0);
+    int rc;
+
+    n->deadline_ns = deadline_ns;
+    rc = send_out(n, err);
+    if (rc == 0) {
+        rc = take_owed(n, err);
+    }
     if (rc == HPCBOOT_ERR_TIMED_OUT) {
-        hb_native_end(&n->out, hb_native_begin(&n->out, HB_NATIVE_WITHDRAW));
-        rc = ask(n, HB_NEVER, &a, err);
+        return no_answer(n, err);
+    }
+    if (rc == 0 && (n->passed & scope) != 0) {
+        n->passed &= ~scope;
+        rc = 1;
     }
     return rc;
+}
+
+static int native_fence(struct hb_rdzv *r, int node_only, int collect,
+                        int64_t deadline_ns, struct hpcboot_error *err)
+{
+    struct native *n = (struct native *)r;
+    struct answer a = {0};
+    int rc = go_on(n, node_only, deadline_ns, err);
+
+    if (rc != 0) {
+        return rc > 0 ? 0 : rc;
+    }
+    put_fence(n, node_only, collect);
+    rc = ask(n, deadline_ns, &a, err);
+    return rc == HPCBOOT_ERR_TIMED_OUT && a.status == 0
+               ? withdraw(n, node_only, err) : rc;
 }
 
 /* Nobody waits for a warning; an agent that is gone needs none. */
@@ -377,6 +467,7 @@ int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     n->r.size = (uint32_t)number_of(SIZE_VAR, 1);
     n->r.memory = (struct hb_segment)HB_SEGMENT_INIT;
     n->memory_fd = -1;
+    n->withdraw_ms = spec->withdraw_ms > 0 ? spec->withdraw_ms : WITHDRAW_MS;
     hb_buf_init(&n->in, HB_NATIVE_FRAME_MAX + 2 * READ_BYTES);
     hb_buf_init(&n->out, HB_NATIVE_FRAME_MAX + READ_BYTES);
     n->fd = inherited();

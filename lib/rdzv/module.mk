@@ -65,6 +65,13 @@ tests_unit_test_segment_SOURCES = tests/unit/test_segment.c
 tests_unit_test_segment_LDADD = $(UNIT_LDADD)
 tests_unit_test_segment_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_native tests/unit/test_segment
+check_PROGRAMS += tests/unit/test_native_client
+tests_unit_test_native_client_SOURCES = tests/unit/test_native_client.c \
+    tests/unit/native_agent.c tests/unit/native_agent.h
+tests_unit_test_native_client_LDADD = $(UNIT_LDADD)
+tests_unit_test_native_client_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(top_srcdir)/tests/unit
+TESTS += tests/unit/test_native_client
 check_PROGRAMS += tests/unit/test_fence
 tests_unit_test_fence_SOURCES = tests/unit/test_fence.c \
     tests/unit/fence_sim.c tests/unit/fence_sim.h

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* A rank's side of the native rendezvous, before an agent that answers late or
+ * not at all. */
+#include "config.h"
+
+#include "lib/rdzv/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/clock.h"
+#include "native_agent.h"
+
+#define SOON_MS 20
+
+static int address(void *arg, struct hb_buf *out, struct hpcboot_error *err)
+{
+    hb_buf_put_str(out, "an address");
+    return 0;
+}
+
+static struct hb_rdzv *open_with(struct native_agent *a)
+{
+    const struct hb_rdzv_spec spec = {.deadline_ns = HB_NEVER,
+                                      .withdraw_ms = SOON_MS,
+                                      .address = address};
+    struct hpcboot_error err = {0};
+    struct hb_rdzv *r = NULL;
+
+    native_agent_start(a);
+    if (hb_rdzv_native_open(&r, &spec, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    return r;
+}
+
+static int fence(struct hb_rdzv *r, int node_only, struct hpcboot_error *err)
+{
+    return r->ops->fence(r, node_only, 0, hb_deadline_in_ms(SOON_MS), err);
+}
+
+static void test_a_fence_that_is_withdrawn(void **state)
+{
+    struct native_agent a = {.n_ranks = 2, .n_nodes = 1, .fences = "10"};
+    struct hb_rdzv *r = open_with(&a);
+    struct hpcboot_error err = {0};
+
+    assert_int_equal(fence(r, 0, &err), HPCBOOT_ERR_TIMED_OUT);
+    assert_string_equal(err.text, "the agent of the test says so");
+    assert_int_equal(r->ops->fence(r, 0, 0, HB_NEVER, &err), 0);
+    hb_rdzv_close(r);
+    native_agent_stop(&a);
+}
+
+/* It has answered neither the fence nor that the rank takes it back: this is
+ * an error, too. What it says in the end belongs to that fence. */
+static void test_an_agent_that_does_not_let_go(void **state)
+{
+    const struct hb_bytes value = {(const unsigned char *)"v", 1};
+    struct native_agent a = {.n_ranks = 2, .n_nodes = 1, .fences = "20"};
+    struct hb_rdzv *r = open_with(&a);
+    struct hpcboot_error err = {0};
+
+    assert_int_equal(fence(r, 0, &err), HPCBOOT_ERR_TIMED_OUT);
+    assert_non_null(strstr(err.text, "has not answered for 20 ms"));
+    assert_int_equal(fence(r, 0, &err), HPCBOOT_ERR_TIMED_OUT);
+    assert_non_null(strstr(err.text, "has not answered"));
+    assert_int_equal(r->ops->put(r, 0, "key", value, &err), 0);
+    /* It was complete: this one goes on with it, and asks nobody. */
+    assert_int_equal(fence(r, 0, &err), 0);
+    assert_int_equal(fence(r, 1, &err), 0);
+    hb_rdzv_close(r);
+    native_agent_stop(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fence_that_is_withdrawn),
+        cmocka_unit_test(test_an_agent_that_does_not_let_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

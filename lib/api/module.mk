@@ -35,3 +35,13 @@ pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = %D%/hpcboot.pc
 cmakedir = $(libdir)/cmake/hpcboot
 cmake_DATA = %D%/hpcbootConfig.cmake %D%/hpcbootConfigVersion.cmake
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_large_job
+tests_unit_test_large_job_SOURCES = tests/unit/test_large_job.c \
+    tests/unit/native_agent.c tests/unit/native_agent.h
+tests_unit_test_large_job_LDADD = libhbapi.a $(UNIT_LDADD) -lpthread -lm
+tests_unit_test_large_job_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(top_srcdir)/tests/unit
+TESTS += tests/unit/test_large_job
+endif

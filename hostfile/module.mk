@@ -110,20 +110,21 @@ kubernetes_tests = tests/unit/test_k8s_api tests/unit/test_k8s_gang \
     tests/unit/test_k8s_follow
 check_PROGRAMS += $(kubernetes_tests)
 TESTS += $(kubernetes_tests)
-tests_unit_test_k8s_api_SOURCES = tests/unit/test_k8s_api.c tests/unit/tree.h \
-    tests/unit/gang_pod.h tests/unit/kubeapi.h
+# They answer as an API server does.
+k8s_lab = tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
+tests_unit_test_k8s_api_SOURCES = tests/unit/test_k8s_api.c $(k8s_lab)
 tests_unit_test_k8s_api_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_api_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_api_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_api_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_k8s_gang_SOURCES = tests/unit/test_k8s_gang.c \
-    tests/unit/kubepods.h tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
+    tests/unit/kubepods.h $(k8s_lab)
 tests_unit_test_k8s_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_gang_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_gang_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_gang_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_k8s_follow_SOURCES = tests/unit/test_k8s_follow.c \
-    tests/unit/kubepods.h tests/unit/tree.h tests/unit/gang_pod.h tests/unit/kubeapi.h
+    tests/unit/kubepods.h $(k8s_lab)
 tests_unit_test_k8s_follow_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_follow_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_follow_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)

@@ -25,23 +25,27 @@ hb_ucx_la_LIBADD = $(UCX_LIBS)
 endif
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_xport tests/unit/test_xport_net
+# Tests with several ranks in one process.
+xport_world = tests/unit/xport_world.c tests/unit/xport_world.h
+XPORT_WORLD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(srcdir)/tests/unit
+xport_tests = tests/unit/test_xport tests/unit/test_xport_meet \
+    tests/unit/test_xport_net tests/unit/test_xport_rails
+check_PROGRAMS += $(xport_tests)
+TESTS += $(xport_tests)
+tests_unit_test_xport_SOURCES = tests/unit/test_xport.c $(xport_world)
+tests_unit_test_xport_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
+tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c \
+    $(xport_world)
+tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_meet_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
 tests_unit_test_xport_net_SOURCES = tests/unit/test_xport_net.c
 tests_unit_test_xport_net_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_xport_SOURCES = tests/unit/test_xport.c
-tests_unit_test_xport_LDADD = $(UNIT_LDADD)
-tests_unit_test_xport_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-check_PROGRAMS += tests/unit/test_xport_meet
-tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c
-tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)
-tests_unit_test_xport_meet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-check_PROGRAMS += tests/unit/test_xport_rails
-tests_unit_test_xport_rails_SOURCES = tests/unit/test_xport_rails.c
+tests_unit_test_xport_rails_SOURCES = tests/unit/test_xport_rails.c \
+    $(xport_world)
 tests_unit_test_xport_rails_LDADD = $(UNIT_LDADD)
-tests_unit_test_xport_rails_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-TESTS += tests/unit/test_xport tests/unit/test_xport_meet \
-    tests/unit/test_xport_net tests/unit/test_xport_rails
+tests_unit_test_xport_rails_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_xport

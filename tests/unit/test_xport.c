@@ -5,9 +5,9 @@
  * belong, over TCP, over UCX, and through the rings. */
 #include "config.h"
 
-#include "lib/xport/xport.h"
 #include "lib/xport/address.h"
 #include "lib/xport/choose.h"
+#include "xport_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,94 +24,28 @@
 #define BIG (3u << 20)
 #define CONTEXT 5u
 
-struct world {
-    struct hb_buf address[RANKS];
-    struct hb_xport *x[RANKS];
-    struct rank {
-        struct world *w;
-        int number;
-    } ranks[RANKS];
-    _Alignas(64) char rings[RANKS][RANKS][HB_XPORT_RING_LEAST];
-};
-
-static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
-{
-    const struct rank *r = ctx;
-
-    *len_out = r->w->address[rank].len;
-    return r->w->address[rank].data;
-}
-
-static const char *host_of(void *ctx, uint32_t rank)
-{
-    return "here";
-}
-
-static void *ring_of(void *ctx, uint32_t to, uint32_t from)
-{
-    const struct rank *r = ctx;
-
-    return r->w->rings[to][from];
-}
-
 static int set_up_node(void **state)
 {
-    static const uint32_t node_of[RANKS], local_rank[RANKS] = {0, 1, 2};
-    struct world *w = aligned_alloc(64, sizeof *w);
-
-    memset(w, 0, sizeof *w);
-    for (int i = 0; i < RANKS; i++) {
-        w->ranks[i] = (struct rank){w, i};
-        const struct hb_xport_job job = {
-            .rank = (uint32_t)i, .size = RANKS, .local_rank = (uint32_t)i,
-            .n_local = RANKS, .node_of = node_of, .local_rank_of = local_rank,
-            .ctx = &w->ranks[i], .ring = ring_of,
-            .ring_bytes = HB_XPORT_RING_LEAST,
-        };
-
-        assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);
-    }
-    *state = w;
+    *state = xport_world_on_a_node(RANKS);
     return 0;
 }
 
 static int set_up(void **state)
 {
-    static const uint32_t node_of[RANKS] = {0, 1, 2}, local_rank[RANKS];
-    struct world *w = aligned_alloc(64, sizeof *w);
+    struct xport_world *w = xport_world_create(RANKS);
 
-    memset(w, 0, sizeof *w);
-    for (int i = 0; i < RANKS; i++) {
-        hb_buf_init(&w->address[i], 255);
-        assert_int_equal(hb_xport_open(&w->x[i], &w->address[i], NULL), 0);
-        w->ranks[i] = (struct rank){w, i};
-    }
-    for (int i = 0; i < RANKS; i++) {
-        const struct hb_xport_job job = {
-            .rank = (uint32_t)i, .size = RANKS, .node = (uint32_t)i,
-            .node_of = node_of, .local_rank_of = local_rank,
-            .ctx = &w->ranks[i], .address = address_of, .host = host_of,
-        };
-
-        assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);
-    }
+    xport_world_join(w);
     *state = w;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct world *w = *state;
-
-    for (int i = 0; i < RANKS; i++) {
-        hb_xport_destroy(w->x[i]);
-        hb_buf_destroy(&w->address[i]);
-    }
-    free(w);
+    xport_world_destroy(*state);
     return 0;
 }
 
-static void move(struct world *w)
+static void move(struct xport_world *w)
 {
     for (int i = 0; i < RANKS; i++) {
         if (w->x[i] != NULL) {
@@ -121,7 +55,7 @@ static void move(struct world *w)
 }
 
 /* Until the request is done; its outcome. */
-static int finish(struct world *w, int rank, struct hb_xport_req *req,
+static int finish(struct xport_world *w, int rank, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err)
 {
     int rc;
@@ -132,7 +66,7 @@ static int finish(struct world *w, int rank, struct hb_xport_req *req,
     return rc;
 }
 
-static struct hb_xport_req *start_send(struct world *w, int from, int to,
+static struct hb_xport_req *start_send(struct xport_world *w, int from, int to,
                                        uint64_t tag, const void *data,
                                        size_t size)
 {
@@ -143,7 +77,7 @@ static struct hb_xport_req *start_send(struct world *w, int from, int to,
     return r;
 }
 
-static struct hb_xport_req *start_recv(struct world *w, int at, int from,
+static struct hb_xport_req *start_recv(struct xport_world *w, int at, int from,
                                        uint64_t tag, uint64_t mask,
                                        void *data, size_t size)
 {
@@ -156,7 +90,7 @@ static struct hb_xport_req *start_recv(struct world *w, int at, int from,
 
 static void test_small_and_large_whichever_comes_first(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     char *from = malloc(BIG), *to = malloc(BIG);
 
     for (int round = 0; round < 4; round++) {
@@ -186,7 +120,7 @@ static void test_small_and_large_whichever_comes_first(void **state)
 
 static void test_any_source_and_tag(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     struct hb_xport_info info;
     int word = 1, got = 0, sum = 0;
     struct hb_xport_req *s1 = start_send(w, 1, 0, 11, &word, sizeof word);
@@ -207,7 +141,7 @@ static void test_any_source_and_tag(void **state)
 
 static void test_order_is_kept_between_two(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     enum { N = 300 };
     struct hb_xport_req *s[N];
     int words[N], got;
@@ -228,7 +162,7 @@ static void test_order_is_kept_between_two(void **state)
 
 static void test_a_message_to_oneself(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     int word = 5, got = 0;
     struct hb_xport_req *s = start_send(w, 1, 1, 1, &word, sizeof word);
 
@@ -244,7 +178,7 @@ static void test_what_could_not_be_kept_is_said(void **state)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip();
 #else
-    struct world *w = *state;
+    struct xport_world *w = *state;
     struct hpcboot_error err = {0};
     char word[4] = "one", got[4] = "old";
     struct hb_xport_req *s = start_send(w, 1, 1, 1, word, SIZE_MAX / 4);
@@ -260,7 +194,7 @@ static void test_what_could_not_be_kept_is_said(void **state)
 
 static void test_what_does_not_fit_is_said(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
 
     for (size_t size = 100; size <= BIG; size += BIG - 100) {
         char *from = calloc(1, size), to[10] = "";
@@ -277,7 +211,7 @@ static void test_what_does_not_fit_is_said(void **state)
 
 static void test_a_cancelled_receive_leaves_its_buffer_alone(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     char *from = malloc(BIG), *to = malloc(BIG);
     struct hb_xport_req *s, *r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);
 
@@ -297,7 +231,7 @@ static void test_a_cancelled_receive_leaves_its_buffer_alone(void **state)
 
 static void test_a_peer_that_is_gone(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     struct hpcboot_error err = {0};
     int word = 1, got;
     struct hb_xport_req *s = start_send(w, 1, 0, 1, &word, sizeof word);
@@ -320,7 +254,7 @@ static void test_a_peer_that_is_gone(void **state)
 /* The sender of a flood keeps most of it until receives ask for it. */
 static void test_a_flood_waits_at_its_sender(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     struct hb_xport_req *s[FLOOD], *r;
     size_t size = (size_t)64 << 10;
     char *from = calloc(1, size), *to = malloc(size);
@@ -351,7 +285,7 @@ static void test_a_flood_waits_at_its_sender(void **state)
 /* Its patience ended before rank 0 looked; it is not dead. */
 static void test_a_caller_that_hung_up_comes_again(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     struct { /* as in tcp_meet.c */
         uint64_t magic;
         unsigned char token[HB_ADDRESS_TOKEN];
@@ -360,7 +294,7 @@ static void test_a_caller_that_hung_up_comes_again(void **state)
     } g = {.magic = 0x6870634254435031ull, .from = 1,
            .caps = {.may = 1u << HB_BY_TCP | 1u << HB_BY_UCX,
                     .ucx_kind = HB_UCX_TCP}};
-    const unsigned char *told = (unsigned char *)w->address[0].data;
+    const unsigned char *told = (unsigned char *)w->card[0].data;
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons(told[0] << 8 | told[1]),
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -475,7 +409,7 @@ static void test_both_ends_choose_alike(void **state)
 static void test_lengths_at_the_edges(void **state)
 {
     static const size_t around[] = {0, 40, 104, 424, 448, 1984, 2048, 4096};
-    struct world *w = *state;
+    struct xport_world *w = *state;
     char from[5000], to[5000];
 
     for (size_t i = 0; i < 3 * sizeof around / sizeof *around; i++) {
@@ -498,7 +432,7 @@ static void test_lengths_at_the_edges(void **state)
 /* One that has not begun is never sent; one that has goes on from a copy. */
 static void test_a_cancelled_send_leaves_its_buffer_alone(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     char *first = malloc(BIG), *to = malloc(BIG);
     int second = 2, third = 3, got = 0;
     struct hb_xport_req *s, *never, *last, *r;
@@ -525,7 +459,7 @@ static void test_a_cancelled_send_leaves_its_buffer_alone(void **state)
 /* What is under way when the transport ends is not lost to the heap. */
 static void test_an_end_in_the_middle(void **state)
 {
-    struct world *w = *state;
+    struct xport_world *w = *state;
     char *from = calloc(1, BIG), *to = malloc(BIG);
     struct hb_xport_req *s = start_send(w, 0, 1, 1, from, BIG);
     struct hb_xport_req *r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);

@@ -7,7 +7,7 @@
 
 #include "lib/xport/address.h"
 #include "lib/xport/choose.h"
-#include "lib/xport/xport.h"
+#include "xport_world.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -27,61 +27,23 @@
 #define SEEDS 300u
 #define TURNS 100000 /* of progress, each a few microseconds */
 
-struct pair {
-    struct hb_buf address[RANKS];
-    struct hb_xport *x[RANKS];
-    unsigned seed;
-};
-
-static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
-{
-    const struct pair *p = ctx;
-
-    *len_out = p->address[rank].len;
-    return p->address[rank].data;
-}
-
-static const char *host_of(void *ctx, uint32_t rank)
-{
-    return "here";
-}
-
 static int set_up(void **state)
 {
-    static const uint32_t node_of[RANKS] = {0, 1}, local_rank[RANKS];
-    struct pair *p = calloc(1, sizeof *p);
+    struct xport_world *p = xport_world_create(RANKS);
 
-    for (int i = 0; i < RANKS; i++) {
-        hb_buf_init(&p->address[i], 255);
-        assert_int_equal(hb_xport_open(&p->x[i], &p->address[i], NULL), 0);
-    }
-    for (int i = 0; i < RANKS; i++) {
-        const struct hb_xport_job job = {
-            .rank = (uint32_t)i, .size = RANKS, .node = (uint32_t)i,
-            .node_of = node_of, .local_rank_of = local_rank, .ctx = p,
-            .address = address_of, .host = host_of,
-        };
-
-        assert_int_equal(hb_xport_join(&p->x[i], &job, NULL), 0);
-    }
+    xport_world_join(p);
     *state = p;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct pair *p = *state;
-
-    for (int i = 0; i < RANKS; i++) {
-        hb_xport_destroy(p->x[i]);
-        hb_buf_destroy(&p->address[i]);
-    }
-    free(p);
+    xport_world_destroy(*state);
     return 0;
 }
 
 /* One of those who are there, drawn at random, moves on. */
-static void turn(struct pair *p)
+static void turn(struct xport_world *p)
 {
     struct hb_xport *x = p->x[rand_r(&p->seed) % RANKS];
 
@@ -90,7 +52,7 @@ static void turn(struct pair *p)
     }
 }
 
-static int finish(struct pair *p, int rank, struct hb_xport_req *r)
+static int finish(struct xport_world *p, int rank, struct hb_xport_req *r)
 {
     int rc = 0;
 
@@ -101,7 +63,7 @@ static int finish(struct pair *p, int rank, struct hb_xport_req *r)
     return rc;
 }
 
-static struct hb_xport_req *send_word(struct pair *p, int from,
+static struct hb_xport_req *send_word(struct xport_world *p, int from,
                                       const int *word)
 {
     struct hb_xport_req *r = NULL;
@@ -111,7 +73,7 @@ static struct hb_xport_req *send_word(struct pair *p, int from,
     return r;
 }
 
-static struct hb_xport_req *recv_word(struct pair *p, int at, int *word)
+static struct hb_xport_req *recv_word(struct xport_world *p, int at, int *word)
 {
     struct hb_xport_req *r = NULL;
 
@@ -133,7 +95,7 @@ static int descriptors(void)
 }
 
 /* Both send before either has moved, and then one of them runs ahead. */
-static void one_crossing(struct pair *p, int before)
+static void one_crossing(struct xport_world *p, int before)
 {
     int words[RANKS][MESSAGES], got[RANKS][MESSAGES] = {{0}};
     struct hb_xport_req *s[RANKS][MESSAGES], *r[RANKS][MESSAGES];
@@ -170,7 +132,7 @@ static void test_two_that_call_each_other_keep_one_connection(void **state)
 
         (void)set_up(&p);
         before = descriptors();
-        ((struct pair *)p)->seed = seed;
+        ((struct xport_world *)p)->seed = seed;
         one_crossing(p, before);
         (void)tear_down(&p);
     }
@@ -179,7 +141,7 @@ static void test_two_that_call_each_other_keep_one_connection(void **state)
 /* ---- rank 1 by hand ---- */
 
 /* A caller that has its answer. */
-static int call(struct pair *p)
+static int call(struct xport_world *p)
 {
     struct { /* as in tcp_meet.c */
         uint64_t magic;
@@ -189,7 +151,7 @@ static int call(struct pair *p)
         uint32_t rail, unused;
     } g = {.magic = 0x6870634254435031ull, .from = 1,
            .caps = {.may = 1u << HB_BY_TCP}};
-    const unsigned char *told = (unsigned char *)p->address[0].data;
+    const unsigned char *told = (unsigned char *)p->card[0].data;
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons(told[0] << 8 | told[1]),
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -211,7 +173,7 @@ static int call(struct pair *p)
 /* A message waits for the first word of a caller that hangs up instead. */
 static void test_what_waits_for_a_caller_leaves_without_it(void **state)
 {
-    struct pair *p = *state;
+    struct xport_world *p = *state;
     int word = 7, got = 0, fd = call(p);
     struct hb_xport_req *s = send_word(p, 0, &word);
     struct hb_xport_req *r = recv_word(p, 1, &got);
@@ -236,7 +198,7 @@ static void test_the_call_that_a_word_comes_by_is_used(void **state)
     } m = {.kind = 1, .source = 1, .context = CONTEXT, .tag = 1,
            .size = sizeof(int), .word = 9};
     const size_t size = offsetof(__typeof__(m), word) + sizeof m.word;
-    struct pair *p = *state;
+    struct xport_world *p = *state;
     int word = 7, got = 0, first = call(p), second = call(p);
     struct hb_xport_req *s = send_word(p, 0, &word);
     struct hb_xport_req *r = recv_word(p, 0, &got);
@@ -255,7 +217,7 @@ static void test_the_call_that_a_word_comes_by_is_used(void **state)
 
 static void test_words_of_a_peer_outlive_a_write_that_fails(void **state)
 {
-    struct pair *p = *state;
+    struct xport_world *p = *state;
     int words[MESSAGES] = {1, 2, 3}, got = 0, rc = 0;
     struct hb_xport_req *first = send_word(p, 1, words);
 

@@ -8,7 +8,7 @@
 
 #include "lib/xport/address.h"
 #include "lib/xport/choose.h"
-#include "lib/xport/xport.h"
+#include "xport_world.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -32,12 +32,6 @@
 #define ROUNDS 24
 #define SEEDS 24u
 #define TURNS 8000000 /* of progress: far more than a busy machine needs */
-
-struct pair {
-    struct hb_buf card[RANKS];
-    struct hb_xport *x[RANKS];
-    unsigned seed;
-};
 
 static void ipv4(struct sockaddr_storage *at, const char *text)
 {
@@ -129,19 +123,6 @@ static void a_much_slower_network_is_left_out(void **state)
 
 /* ---- two ranks ---- */
 
-static const void *card_of(void *ctx, uint32_t rank, size_t *len_out)
-{
-    const struct pair *p = ctx;
-
-    *len_out = p->card[rank].len;
-    return p->card[rank].data;
-}
-
-static const char *host_of(void *ctx, uint32_t rank)
-{
-    return "here";
-}
-
 /* The card of a rank whose host is in these networks. */
 static void rewrite(struct hb_buf *card, unsigned rank)
 {
@@ -166,37 +147,21 @@ static void rewrite(struct hb_buf *card, unsigned rank)
 
 static int set_up(void **state)
 {
-    static const uint32_t node_of[RANKS] = {0, 1}, local_rank[RANKS];
-    struct pair *p = calloc(1, sizeof *p);
+    struct xport_world *p;
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
+    p = xport_world_create(RANKS);
     for (unsigned i = 0; i < RANKS; i++) {
-        hb_buf_init(&p->card[i], 255);
-        assert_int_equal(hb_xport_open(&p->x[i], &p->card[i], NULL), 0);
         rewrite(&p->card[i], i);
     }
-    for (int i = 0; i < RANKS; i++) {
-        const struct hb_xport_job job = {
-            .rank = (uint32_t)i, .size = RANKS, .node = (uint32_t)i,
-            .node_of = node_of, .local_rank_of = local_rank, .ctx = p,
-            .address = card_of, .host = host_of,
-        };
-
-        assert_int_equal(hb_xport_join(&p->x[i], &job, NULL), 0);
-    }
+    xport_world_join(p);
     *state = p;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct pair *p = *state;
-
-    for (int i = 0; i < RANKS; i++) {
-        hb_xport_destroy(p->x[i]);
-        hb_buf_destroy(&p->card[i]);
-    }
-    free(p);
+    xport_world_destroy(*state);
     return 0;
 }
 
@@ -250,7 +215,7 @@ static void add_bytes(int fd, void *arg)
     *(uint64_t *)arg += i.tcpi_data_segs_in;
 }
 
-static int finish(struct pair *p, int rank, struct hb_xport_req *r,
+static int finish(struct xport_world *p, int rank, struct hb_xport_req *r,
                   struct hpcboot_error *err)
 {
     int rc = 0;
@@ -274,7 +239,7 @@ static unsigned char byte_of(unsigned number, size_t at)
 }
 
 /* Posted before or after it is sent; all with one tag, so that order tells. */
-static void begin(struct pair *p, struct message *m, int from,
+static void begin(struct xport_world *p, struct message *m, int from,
                   unsigned number, size_t size)
 {
     int early = rand_r(&p->seed) % 2;
@@ -297,7 +262,8 @@ static void begin(struct pair *p, struct message *m, int from,
     }
 }
 
-static void end(struct pair *p, struct message *m, int from, unsigned number)
+static void end(struct xport_world *p, struct message *m, int from,
+                unsigned number)
 {
     assert_int_equal(finish(p, !from, m->r, NULL), 1);
     assert_int_equal(finish(p, from, m->s, NULL), 1);
@@ -311,7 +277,7 @@ static void end(struct pair *p, struct message *m, int from, unsigned number)
     free(m->in);
 }
 
-static void exchange(struct pair *p, size_t size)
+static void exchange(struct xport_world *p, size_t size)
 {
     struct message m[RANKS];
 
@@ -332,6 +298,7 @@ static void short_messages_open_no_rails(void **state)
 
 static void long_messages_go_by_all_rails(void **state)
 {
+    const struct xport_world *p = *state;
     char detail[256];
 
     for (int i = 0; i < 4; i++) {
@@ -343,8 +310,8 @@ static void long_messages_go_by_all_rails(void **state)
         assert_int_equal(each_of(k, add_bytes, &segments), 2);
         assert_true(segments > 4);
     }
-    assert_string_equal(hb_xport_transport(((struct pair *)*state)->x[0], 1,
-                                           detail, sizeof detail), "tcp");
+    assert_string_equal(hb_xport_transport(p->x[0], 1, detail,
+                                           sizeof detail), "tcp");
     /* The first is the one that was there first, whoever called. */
     assert_non_null(strstr(detail, " + 127.2.0.2"));
     assert_non_null(strstr(detail, " + 127.3.0.2"));
@@ -352,7 +319,7 @@ static void long_messages_go_by_all_rails(void **state)
 
 /* Short and long ones both ways, while all rails but one are cut, one after
  * the other, at a time that is drawn. */
-static void with_cuts(struct pair *p, unsigned stays)
+static void with_cuts(struct xport_world *p, unsigned stays)
 {
     struct message m[RANKS][ROUNDS];
     unsigned number = 0;
@@ -393,7 +360,7 @@ static void who_keeps_a_rail_loses_nothing(void **state)
         void *p;
 
         (void)set_up(&p);
-        ((struct pair *)p)->seed = seed;
+        ((struct xport_world *)p)->seed = seed;
         with_cuts(p, 1 + seed % NETWORKS);
         (void)tear_down(&p);
     }
@@ -401,7 +368,7 @@ static void who_keeps_a_rail_loses_nothing(void **state)
 
 static void the_last_rail_is_the_end(void **state)
 {
-    struct pair *p = *state;
+    struct xport_world *p = *state;
     struct hpcboot_error err;
     struct message m;
 
@@ -420,7 +387,7 @@ static void the_last_rail_is_the_end(void **state)
 /* Its buffer is the user's at once, and the other side gets the bytes. */
 static void a_long_send_can_be_given_up(void **state)
 {
-    struct pair *p = *state;
+    struct xport_world *p = *state;
     struct message m;
 
     exchange(p, LONG);

@@ -22,6 +22,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
+#define COMES_WITHIN_MS 60000 /* on a machine however busy */
+
 struct screen {
     int saved; /* the real standard error */
     int read_fd;
@@ -85,14 +87,23 @@ static int screen_destroy(void **state)
     return 0;
 }
 
+/* A terminal hands over what was written a little later, and in pieces. */
 static void expect(struct screen *s, const char *wanted)
 {
+    struct pollfd fd = {.fd = s->read_fd, .events = POLLIN};
     char got[4096];
-    ssize_t n;
+    size_t len = 0;
+    ssize_t n = 1;
 
     hb_fd_set_nonblock(s->read_fd, 1, NULL);
-    n = read(s->read_fd, got, sizeof got - 1);
-    got[n > 0 ? n : 0] = '\0';
+    while (n > 0) {
+        int wait_ms = len < strlen(wanted) ? COMES_WITHIN_MS : 0;
+
+        n = poll(&fd, 1, wait_ms) == 1
+                ? read(s->read_fd, got + len, sizeof got - 1 - len) : 0;
+        len += n > 0 ? (size_t)n : 0;
+    }
+    got[len] = '\0';
     assert_string_equal(got, wanted);
 }
 

@@ -10,8 +10,10 @@
 #include "lib/rdzv/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -74,6 +76,28 @@ int hb_rdzv_check_wishes(struct hpcboot_error *err)
     uint64_t mb;
 
     return read_heap_mb(&mb, err);
+}
+
+struct hb_rdzv_inherited hb_rdzv_keep(int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFD);
+
+    if (flags < 0 || (flags & FD_CLOEXEC) != 0 || fstat(fd, &st) < 0 ||
+        fcntl(fd, F_SETFD, flags | FD_CLOEXEC) < 0) {
+        return (struct hb_rdzv_inherited){-1, 0};
+    }
+    return (struct hb_rdzv_inherited){fd, st.st_ino};
+}
+
+/* The number may be another file's by now. */
+void hb_rdzv_leave(const struct hb_rdzv_inherited *i)
+{
+    struct stat st;
+
+    if (i->fd >= 0 && fstat(i->fd, &st) == 0 && st.st_ino == i->inode) {
+        (void)fcntl(i->fd, F_SETFD, 0);
+    }
 }
 
 int hb_rdzv_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,

@@ -76,6 +76,16 @@ void hb_rdzv_close(struct hb_rdzv *r); /* NULL-safe; unmaps the memory too */
 void hb_rdzv_set_members(struct hb_rdzv *r, uint32_t members, uint32_t *dead,
                          uint32_t n_dead);
 
+/* A connection that this process has inherited is its own while it is a rank:
+ * a program that it starts meanwhile would speak on it, too. Afterwards it is
+ * there again for those that come after this one. */
+struct hb_rdzv_inherited {
+    int fd; /* -1: none that others would inherit */
+    uint64_t inode;
+};
+struct hb_rdzv_inherited hb_rdzv_keep(int fd);
+void hb_rdzv_leave(const struct hb_rdzv_inherited *i);
+
 /* The clients. 0 or an error; ERR_NOT_FOUND where the environment speaks of no
  * such launcher. */
 int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,

@@ -42,6 +42,7 @@
 struct native {
     struct hb_rdzv r;
     int fd;
+    struct hb_rdzv_inherited inherited;
     int64_t deadline_ns; /* of the question under way */
     int memory_fd;       /* came with an answer; -1 */
     int withdraw_ms;     /* struct hb_rdzv_spec, or WITHDRAW_MS */
@@ -348,6 +349,7 @@ static void native_destroy(struct hb_rdzv *r)
 {
     struct native *n = (struct native *)r;
 
+    hb_rdzv_leave(&n->inherited);
     hb_fd_close(&n->fd);
     hb_fd_close(&n->memory_fd);
     hb_buf_destroy(&n->in);
@@ -361,8 +363,8 @@ static const struct hb_rdzv_ops native_ops = {
     .destroy = native_destroy,
 };
 
-/* "43:INODE": the descriptor, if it is what it was; else -1. */
-static int inherited(void)
+/* "43:INODE": a copy of the descriptor, if it is what it was; else -1. */
+static int inherited(struct hb_rdzv_inherited *out)
 {
     const char *text = getenv(HB_NATIVE_FD_VAR);
     unsigned long long inode;
@@ -373,6 +375,7 @@ static int inherited(void)
         fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_ino != inode) {
         return -1;
     }
+    *out = hb_rdzv_keep(fd);
     return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
@@ -470,7 +473,8 @@ int hb_rdzv_native_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     n->withdraw_ms = spec->withdraw_ms > 0 ? spec->withdraw_ms : WITHDRAW_MS;
     hb_buf_init(&n->in, HB_NATIVE_FRAME_MAX + 2 * READ_BYTES);
     hb_buf_init(&n->out, HB_NATIVE_FRAME_MAX + READ_BYTES);
-    n->fd = inherited();
+    n->inherited.fd = -1;
+    n->fd = inherited(&n->inherited);
     if (n->fd < 0) {
         n->fd = dial(err);
         rc = n->fd < 0 ? n->fd : 0;

@@ -36,6 +36,7 @@ struct pmi1 {
     struct hb_foreign f;
     struct hb_rdzv_ops client;
     int fd;
+    struct hb_rdzv_inherited inherited;
     int64_t deadline_ns;
     char kvs[NAME_MAX_BYTES];
     struct hb_buf in;
@@ -244,6 +245,7 @@ static void pmi1_destroy(struct hb_foreign *f)
 {
     struct pmi1 *p = (struct pmi1 *)f;
 
+    hb_rdzv_leave(&p->inherited);
     hb_buf_destroy(&p->in);
     free(p);
 }
@@ -288,6 +290,7 @@ int hb_rdzv_pmi1_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     }
     p = hb_xcalloc(1, sizeof *p);
     p->fd = fd;
+    p->inherited = hb_rdzv_keep(fd);
     p->deadline_ns = spec->deadline_ns;
     p->f.r.rank = (uint32_t)rank;
     p->f.r.size = (uint32_t)size;

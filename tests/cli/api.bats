@@ -107,6 +107,10 @@ mix() {
     ended_with 0
     run hb -n 3 "$misuse"
     ended_with 0
+    if type mpiexec.mpich > /dev/null 2>&1; then
+        run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 2 "$misuse"
+        ended_with 0
+    fi
 }
 
 @test "memory of a device is refused in words, whoever's it is" {

@@ -410,6 +410,30 @@ static void in_a_child(void)
     W(NULL, is(waitpid(pid, &status, 0) == pid && status == 0));
 }
 
+/* A program that a rank starts is none of the job's ranks either, though it has
+ * the rank's environment. Alone, it is as alone as its parent. */
+static int be_started(void)
+{
+    if (hpcboot_init(NULL, &err) == 0) {
+        return hpcboot_size() == 1 && hpcboot_finalize(&err) == 0 ? 0 : 1;
+    }
+    return err.text[0] == '\0';
+}
+
+static void in_a_program(void)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execl("/proc/self/exe", "apimisuse", "started", (char *)NULL);
+        exit(127);
+    }
+    W(NULL, is(waitpid(pid, &status, 0) == pid && status == 0));
+    /* The launcher still serves its rank. */
+    W(NULL, is(hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, &err) == 0));
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 0; i < N; i++) {
@@ -420,6 +444,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "names") == 0) {
         names();
         return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "started") == 0) {
+        return be_started();
     }
     outside("before hpcboot_init");
     options.timeout_ms = -1;
@@ -440,6 +467,7 @@ int main(int argc, char **argv)
     wrong_teams_and_values();
     nothing_wrong();
     in_a_child();
+    in_a_program();
     /* No error has been asked for, and after all of it the team is whole. */
     if (hpcboot_barrier(NULL, NULL) != HPCBOOT_ERR_USAGE ||
         hpcboot_barrier(team, NULL) < 0 || hpcboot_finalize(NULL) < 0) {

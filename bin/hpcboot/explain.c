@@ -129,6 +129,10 @@ static void show_figures(const struct hb_coll_model *m, const char *path)
     printf("  GB/s: put %.1f, get %.1f, fold %.1f, copy %.1f\n",
            1000.0 / m->put_ps, 1000.0 / m->get_ps, 1000.0 / m->fold_ps,
            1000.0 / m->copy_ps);
+    if (m->send_ns > 0 && m->recv_ns > 0) {
+        printf("  between hosts, a short message by TCP: %u ns to send, %u ns "
+               "to receive\n", m->send_ns, m->recv_ns);
+    }
 }
 
 static void show_row(const struct hb_candidate *c)
@@ -213,6 +217,7 @@ static int run(const struct hb_command *self, int argc, char **argv)
         hb_model_typical(&m);
     } else if (rc == 0) {
         rc = hb_model_here(&m, true, path, sizeof path, &err);
+        hb_coll_net_costs(&m.send_ns, &m.recv_ns);
     }
     if (rc < 0) {
         hb_log(HB_ERROR, "explain: %s", err.text);

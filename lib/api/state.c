@@ -80,7 +80,14 @@ static void net_idle(void *ctx, int64_t ns)
 static int open_address(void *arg, struct hb_buf *out,
                         struct hpcboot_error *err)
 {
-    return hb_xport_open(&hb_api.xport, out, err);
+    uint32_t send_ns, recv_ns;
+    int rc = hb_xport_open(&hb_api.xport, out, err);
+
+    if (rc == 0) {
+        hb_coll_net_costs(&send_ns, &recv_ns);
+        hb_xport_put_costs(out, send_ns, recv_ns);
+    }
+    return rc;
 }
 
 static size_t region_bytes(int n_local)

@@ -126,11 +126,14 @@ static void describe_net(const struct hb_team_plan *plan,
     hb_xport_net(hb_api.xport, leaders, n, &net);
     free(leaders);
     args->net = &hb_api_net;
-    args->net_mbps = net.mbps;
-    args->net_rails = net.rails;
-    args->net_kind = !net.by_ucx     ? HB_COLL_NET_TCP
-                     : net.is_device ? HB_COLL_NET_RDMA
-                                     : HB_COLL_NET_SOFT;
+    args->net_facts = (struct hb_coll_net_facts){
+        .kind = !net.by_ucx     ? HB_COLL_NET_TCP
+                : net.is_device ? HB_COLL_NET_RDMA
+                                : HB_COLL_NET_SOFT,
+        .mbps = net.mbps, .rails = net.rails,
+        .send_ns = net.costs.send_ns, .recv_ns = net.costs.recv_ns,
+        .one_machine = net.costs.machine != 0,
+    };
 }
 
 int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,

@@ -51,6 +51,7 @@ struct hb_coll_model {
     uint32_t n_rules;
     uint32_t far_ns; /* a peer whose lines take longer is far */
     uint32_t cache_kib; /* for the buffers of all ranks; 0: as it seems */
+    uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */
     struct hb_coll_rule {
         uint64_t least, most; /* bytes */
         uint16_t coll, way;
@@ -165,6 +166,18 @@ enum hb_coll_net_kind {
     HB_COLL_NET_RDMA, /* of hardware */
     HB_COLL_NET_SOFT  /* RDMA's calls, carried out by the kernel */
 };
+struct hb_coll_net_facts {
+    enum hb_coll_net_kind kind;
+    uint32_t mbps;             /* 0: not known */
+    uint32_t rails;            /* that long messages are cut over; 0, 1: one */
+    uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */
+    bool one_machine;          /* the nodes are pods of one machine */
+};
+
+/* What such a message costs this machine: as HPCBOOT_COLL_TUNE says, as it is
+ * kept, or measured now, in HB_NET_PROBE_MS at most, and kept. 0 where that is
+ * not to be had; never an error. */
+void hb_coll_net_costs(uint32_t *send_ns_out, uint32_t *recv_ns_out);
 
 struct hb_coll_team_args {
     size_t struct_size;
@@ -180,9 +193,7 @@ struct hb_coll_team_args {
                               * is 1 */
     size_t region_size;      /* the same at all its ranks */
     const struct hb_coll_net *net; /* NULL: one node */
-    enum hb_coll_net_kind net_kind;
-    uint32_t net_mbps;       /* 0: not known */
-    uint32_t net_rails;      /* that long messages are cut over; 0, 1: one */
+    struct hb_coll_net_facts net_facts; /* the same at all ranks */
     void *team_ctx;          /* for net and alive */
     int64_t timeout_ms;      /* of each call; <= 0: none */
     bool deterministic;      /* as HPCBOOT_DETERMINISTIC in each call */

@@ -225,8 +225,7 @@ struct hb_coll_team {
     struct hb_coll_req *first, *last; /* under way, in order */
     struct hb_coll_team *next_active;
     const struct hb_coll_net *net;
-    enum hb_coll_net_kind net_kind;
-    uint32_t net_mbps, net_rails;
+    struct hb_coll_net_facts net_facts;
     void *ctx;
     int64_t timeout_ms;
     bool deterministic;

@@ -80,6 +80,14 @@ size_t hb_model_candidates(const struct hb_coll_model *m,
 #define HB_PROBE_MS 20
 int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err);
 
+/* Measures what a short message costs over TCP of this machine's own, alone in
+ * this thread, in HB_NET_PROBE_MS at most. Fails where there is no such. */
+#define HB_NET_PROBE_MS 5
+int hb_net_probe(struct hb_coll_model *m, struct hpcboot_error *err);
+/* Sets send_ns and recv_ns: kept for this machine, or measured now and kept;
+ * 0 where neither can be. `path` as below. */
+void hb_net_here(struct hb_coll_model *m, char *path, size_t size);
+
 /* The figures kept for this machine, or (where `probe`) measured now and kept,
  * or typical ones; then the rules of HPCBOOT_COLL_TUNE. Fails only for wrong
  * rules. `path` (may be NULL) gets where the figures are kept, "" nowhere. */

@@ -107,11 +107,14 @@ static void folder_of(char *path, size_t size, bool make)
     }
 }
 
-static bool file_of(char *path, size_t size, uint64_t key, bool make)
+/* Of the memory, "coll", or of messages, "net": who measures one of them
+ * knows nothing of the other. */
+static bool file_of(char *path, size_t size, const char *what, uint64_t key,
+                    bool make)
 {
     folder_of(path, size, make);
     size_t n = strlen(path);
-    return n > 0 && (size_t)snprintf(path + n, size - n, "/coll-%llu",
+    return n > 0 && (size_t)snprintf(path + n, size - n, "/%s-%llu", what,
                                      (unsigned long long)key) < size - n;
 }
 
@@ -171,17 +174,47 @@ int hb_model_here(struct hb_coll_model *m, bool probe, char *path,
 {
     char file[PATH_ROOM];
     uint64_t key = machine();
-    bool named = file_of(file, sizeof file, key, false);
+    bool named = file_of(file, sizeof file, "coll", key, false);
     hb_model_typical(m);
     if (!(named && load(m, file, key)) && probe &&
         hb_model_probe(m, NULL) == HPCBOOT_OK && named &&
-        file_of(file, sizeof file, key, true)) {
+        file_of(file, sizeof file, "coll", key, true)) {
         keep(m, file, key);
     }
     if (path != NULL) {
         snprintf(path, size, "%s", named ? file : "");
     }
     return rules(m, err);
+}
+
+void hb_net_here(struct hb_coll_model *m, char *path, size_t size)
+{
+    char file[PATH_ROOM];
+    struct hb_coll_model now = {0};
+    uint64_t key = machine();
+    bool named = file_of(file, sizeof file, "net", key, false);
+    if (!(named && load(&now, file, key)) &&
+        hb_net_probe(&now, NULL) == HPCBOOT_OK && named &&
+        file_of(file, sizeof file, "net", key, true)) {
+        keep(&now, file, key);
+    }
+    m->send_ns = now.send_ns;
+    m->recv_ns = now.recv_ns;
+    if (path != NULL) {
+        snprintf(path, size, "%s", named ? file : "");
+    }
+}
+
+void hb_coll_net_costs(uint32_t *send_ns_out, uint32_t *recv_ns_out)
+{
+    struct hb_coll_model m = {0};
+    (void)rules(&m, NULL); /* hb_coll_model_share says what is wrong there */
+    uint32_t send_ns = m.send_ns, recv_ns = m.recv_ns;
+    if (send_ns == 0 || recv_ns == 0) {
+        hb_net_here(&m, NULL, 0);
+    }
+    *send_ns_out = send_ns > 0 ? send_ns : m.send_ns;
+    *recv_ns_out = recv_ns > 0 ? recv_ns : m.recv_ns;
 }
 
 const struct hb_coll_model *hb_model_shared(struct hb_coll_node_page *page)

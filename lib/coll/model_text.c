@@ -42,6 +42,8 @@ static const struct {
     {"copy_ps", offsetof(struct hb_coll_model, copy_ps)},
     {"far_ns", offsetof(struct hb_coll_model, far_ns)},
     {"cache_kib", offsetof(struct hb_coll_model, cache_kib)},
+    {"send_ns", offsetof(struct hb_coll_model, send_ns)},
+    {"recv_ns", offsetof(struct hb_coll_model, recv_ns)},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 
@@ -230,8 +232,8 @@ int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
 {
     struct hb_coll_model copy = *m;
     int n = snprintf(text, size,
-                     "# What a probe of this machine's memory has measured, "
-                     "for collectives.\n# Remove it to have it measured "
+                     "# What a probe of this machine has measured, for "
+                     "collectives.\n# Remove it to have it measured "
                      "anew.\nmachine=%llu\n", (unsigned long long)machine);
     for (int i = 0; i < FIGURES; i++) {
         size_t room = (size_t)n < size ? size - (size_t)n : 0;

@@ -15,6 +15,7 @@ libhb_a_SOURCES += \
     %D%/net.c %D%/net.h \
     %D%/net_flat.c \
     %D%/net_local.c \
+    %D%/net_probe.c \
     %D%/net_node.c %D%/net_node.h \
     %D%/net_slices.c \
     %D%/op.c \

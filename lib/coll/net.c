@@ -247,7 +247,7 @@ static int make_team(struct hb_coll_team *t, struct hpcboot_error *err)
                        "no memory for a team of %d on %d nodes", t->size,
                        t->nodes);
     }
-    nt->model = hb_model_of(t->net_kind, t->net_mbps, t->net_rails);
+    nt->model = hb_model_of(&t->net_facts);
     t->net_team = nt;
     return hb_wish_parse(t->engine->config.net_wish, &nt->wish, err);
 }

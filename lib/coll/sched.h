@@ -77,19 +77,16 @@ int hb_layout_make(struct hb_layout *l, const int *node_of, int size);
 void hb_layout_clear(struct hb_layout *l);
 
 /* The network as LogGP sees it, in nanoseconds, and in nanoseconds a byte:
- * latency, overhead of a message at either end, gap between messages, gap
- * between bytes; what folding and copying cost; and what a phase among the
- * ranks of a node costs beside its bytes. */
+ * latency, overhead of a message at the end that sends and at the one that
+ * receives, gap between messages, gap between bytes; what folding and copying
+ * cost; and what a phase among the ranks of a node costs beside its bytes. */
 struct hb_model {
-    double latency, overhead, gap, byte, fold, copy, node;
+    double latency, overhead, receive, gap, byte, fold, copy, node;
     double eager, big; /* messages beyond `eager` bytes cost `big` a byte */
     double wire; /* of a node's devices, which its ranks share; 0: not known */
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
-/* That of a kind of network, with the rate that its devices say they have (0:
- * not known), and the networks that long messages are cut over. */
-struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps,
-                            uint32_t rails);
+struct hb_model hb_model_of(const struct hb_coll_net_facts *f);
 
 enum hb_alg {
     HB_ALG_KNOMIAL,      /* trees of a radix */

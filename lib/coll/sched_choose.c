@@ -16,22 +16,26 @@
 #include "lib/base/error.h"
 #include "lib/coll/coll.h"
 
-/* TCP between containers of one host or hosts of one rack; a message costs a
- * system call at either end. InfiniBand or RoCE of 100 Gb/s. UCX over TCP, or
+/* TCP between hosts of one rack; a message costs a system call at either end.
+ * What those cost is measured, where the ranks' cards say it, and where pods
+ * are of one machine there is no wire: who sends carries the message all the
+ * way to the other's socket. InfiniBand or RoCE of 100 Gb/s. UCX over TCP, or
  * RDMA that the kernel carries out: bytes are touched once more. */
 const struct hb_model hb_model_tcp = {
-    .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.3,
+    .latency = 9000, .overhead = 4500, .receive = 4500, .gap = 4500,
+    .byte = 0.3,
     .fold = 0.1, .copy = 0.06, .node = 1500,
     .eager = 65536, .big = 0.3,
 };
 const struct hb_model hb_model_ib = {
-    .latency = 900, .overhead = 250, .gap = 150, .byte = 0.08,
+    .latency = 900, .overhead = 250, .receive = 250, .gap = 150, .byte = 0.08,
     .fold = 0.1, .copy = 0.06, .node = 800,
     .eager = 8192, .big = 0.08,
 };
 
 static const struct hb_model model_soft = {
-    .latency = 9000, .overhead = 4500, .gap = 4500, .byte = 0.7,
+    .latency = 9000, .overhead = 4500, .receive = 4500, .gap = 4500,
+    .byte = 0.7,
     .fold = 0.1, .copy = 0.06, .node = 1500,
     .eager = 8192, .big = 0.7,
 };
@@ -40,22 +44,39 @@ static const struct hb_model model_soft = {
  * whatever they do. */
 #define CLAIMED_MBPS 10000u
 #define NS_PER_BYTE_MBPS 8000.0 /* of a rate of 1 Mb/s */
+/* Until who looks at its socket, or is woken there, has found a message. */
+#define NO_WIRE_NS 2000
 
-struct hb_model hb_model_of(enum hb_coll_net_kind kind, uint32_t mbps,
-                            uint32_t rails)
+/* What is measured of TCP. */
+static void know_tcp(struct hb_model *m, const struct hb_coll_net_facts *f)
 {
-    struct hb_model m = kind == HB_COLL_NET_RDMA   ? hb_model_ib
-                        : kind == HB_COLL_NET_SOFT ? model_soft
-                                                   : hb_model_tcp;
-    double wire = mbps > 0 ? NS_PER_BYTE_MBPS / mbps : 0;
-    if (kind == HB_COLL_NET_RDMA ? mbps > 0
-                                 : wire > m.byte && mbps < CLAIMED_MBPS) {
+    if (f->send_ns > 0 && f->recv_ns > 0) {
+        m->overhead = m->gap = f->send_ns;
+        m->receive = f->recv_ns;
+    }
+    if (f->one_machine) {
+        m->latency = NO_WIRE_NS;
+    }
+}
+
+struct hb_model hb_model_of(const struct hb_coll_net_facts *f)
+{
+    struct hb_model m = f->kind == HB_COLL_NET_RDMA   ? hb_model_ib
+                        : f->kind == HB_COLL_NET_SOFT ? model_soft
+                                                      : hb_model_tcp;
+    double wire = f->mbps > 0 ? NS_PER_BYTE_MBPS / f->mbps : 0;
+    if (f->kind == HB_COLL_NET_TCP) {
+        know_tcp(&m, f);
+    }
+    if (f->kind == HB_COLL_NET_RDMA
+            ? f->mbps > 0 : wire > m.byte && f->mbps < CLAIMED_MBPS) {
         m.byte = m.big = wire;
     }
-    if (rails > 1) {
-        m.big /= rails;
+    if (f->rails > 1) {
+        m.big /= f->rails;
     }
-    m.wire = mbps == CLAIMED_MBPS ? 0 : wire / (rails > 1 ? rails : 1);
+    m.wire = f->mbps == CLAIMED_MBPS ? 0
+                                     : wire / (f->rails > 1 ? f->rails : 1);
     return m;
 }
 
@@ -89,7 +110,7 @@ static struct priced priced(const struct hb_model *m, int size, double n)
     double port = m->gap > m->overhead ? m->gap : m->overhead;
     x.rounds = log_up(size, 2);
     x.whole = (size & (size - 1)) == 0;
-    x.alpha = m->latency + 2 * m->overhead;
+    x.alpha = m->latency + m->overhead + m->receive;
     x.message = x.alpha + bytes_price(m, n);
     x.inject = port + bytes_price(m, n);
     x.smooth = x.alpha + n * m->byte;
@@ -103,15 +124,19 @@ static double barrier_price(const struct priced *x,
                             const struct hb_choice *how)
 {
     return log_up(x->p, how->radix) *
-           (x->m->latency + 2 * (how->radix - 1) * x->inject);
+           (x->m->latency + (how->radix - 1) * (x->inject + x->m->receive));
 }
 
+/* Whoever has several below sends to them, or receives from them, one after
+ * the other. */
 static double tree_price(const struct priced *x, const struct hb_choice *how,
-                         double fold)
+                         bool up)
 {
+    double in = x->m->receive + bytes_price(x->m, x->n) + x->m->fold * x->n;
+    double each = up ? in : x->inject, once = up ? x->m->overhead
+                                                 : x->m->receive;
     return log_up(x->p, how->radix) *
-           (x->m->latency + x->m->overhead +
-            (how->radix - 1) * (x->inject + fold * x->n));
+           (x->m->latency + once + (how->radix - 1) * each);
 }
 
 /* Segments through a binary tree; of two trees, each carries half. */
@@ -125,20 +150,20 @@ static double pipe_price(const struct priced *x, const struct hb_choice *how,
                                           bytes_price(x->m, x->n) +
                                           bytes_price(x->m, seg);
     return (depth + (steps > 1 ? steps : 1) - 1) * fan *
-               (each + x->m->overhead + fold * seg) +
-           depth * (x->m->latency + x->m->overhead);
+               (each + x->m->receive + fold * seg) +
+           depth * (x->m->latency + x->m->receive);
 }
 
 static double bcast_price(const struct priced *x, const struct hb_choice *how)
 {
-    return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, 0)
+    return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, false)
                                       : pipe_price(x, how, 0);
 }
 
 static double reduce_price(const struct priced *x,
                            const struct hb_choice *how)
 {
-    return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, x->m->fold)
+    return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, true)
                                       : pipe_price(x, how, x->m->fold);
 }
 
@@ -168,10 +193,11 @@ static double gather_price(const struct priced *x,
 {
     double all = x->n * (x->p - 1);
     if (how->alg == HB_ALG_LINEAR) {
-        return x->m->latency + (x->p - 1) * (x->inject + x->m->overhead);
+        return x->m->latency + (x->p - 1) * (x->inject + x->m->receive);
     }
     return log_up(x->p, how->radix) *
-               (x->m->latency + (how->radix - 1) * 2 * x->m->overhead) +
+               (x->m->latency +
+                (how->radix - 1) * (x->m->overhead + x->m->receive)) +
            all * (x->m->byte + x->m->copy) + all / 2 * x->m->byte;
 }
 
@@ -193,7 +219,7 @@ static double alltoall_price(const struct priced *x,
                                            (x->m->byte + 2 * x->m->copy)) +
                2 * x->n * x->p * x->m->copy;
     }
-    return x->m->latency + (x->p - 1) * (x->inject + x->m->overhead);
+    return x->m->latency + (x->p - 1) * (x->inject + x->m->receive);
 }
 
 static double reduce_scatter_price(const struct priced *x,
@@ -207,7 +233,7 @@ static double reduce_scatter_price(const struct priced *x,
                (x->whole ? 0 : x->message + all * each);
     case HB_ALG_PAIRWISE:
         return x->m->latency +
-               (x->p - 1) * (x->inject + x->m->overhead) +
+               (x->p - 1) * (x->inject + x->m->receive) +
                all * x->m->fold;
     default:
         return reduce_price(&vector, how) + gather_price(x, how);

@@ -103,9 +103,7 @@ int hb_coll_team_create(struct hb_coll_engine *engine,
     t->p = p;
     t->nodes = 1;
     t->net = args->net;
-    t->net_kind = args->net_kind;
-    t->net_mbps = args->net_mbps;
-    t->net_rails = args->net_rails;
+    t->net_facts = args->net_facts;
     t->ctx = args->team_ctx;
     t->timeout_ms = args->timeout_ms;
     t->deterministic = args->deterministic;

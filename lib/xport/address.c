@@ -20,6 +20,7 @@
 #define FAMILY_6 6
 #define CAPS 1 /* no address: what carries its messages */
 #define NETWORK 2 /* no address: where the one before is */
+#define COSTS 3 /* no address: what its messages cost */
 #define BYTES_4 4u
 #define BYTES_6 16u
 
@@ -143,6 +144,21 @@ void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps)
     hb_buf_put_u32(b, caps->tcp_mbps);
 }
 
+void hb_endpoint_put_costs(struct hb_buf *b, const struct hb_costs *costs)
+{
+    hb_buf_put_u8(b, COSTS);
+    hb_buf_put_u32(b, costs->send_ns);
+    hb_buf_put_u32(b, costs->recv_ns);
+    hb_buf_put_u64(b, costs->machine);
+}
+
+static void get_costs(struct hb_buf *b, struct hb_costs *costs)
+{
+    costs->send_ns = hb_buf_get_u32(b);
+    costs->recv_ns = hb_buf_get_u32(b);
+    costs->machine = hb_buf_get_u64(b);
+}
+
 static void get_caps(struct hb_buf *b, struct hb_caps *caps)
 {
     caps->may = hb_buf_get_u32(b);
@@ -242,6 +258,8 @@ static int get_card(struct hb_buf *b, struct hb_endpoint *out)
 
         if (family == CAPS) {
             get_caps(b, &out->caps);
+        } else if (family == COSTS) {
+            get_costs(b, &out->costs);
         } else {
             ok = family == NETWORK ? get_network(b, out)
                                    : get_address(b, family, port, out);

@@ -41,12 +41,14 @@ struct hb_endpoint {
     struct hb_network net[HB_ADDRESS_MOST];
     unsigned n;
     struct hb_caps caps; /* all 0: it does not say */
+    struct hb_costs costs; /* the same */
 };
 
 void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
                      uint16_t port, const unsigned char *token);
 /* After hb_endpoint_put; may be left out. */
 void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps);
+void hb_endpoint_put_costs(struct hb_buf *b, const struct hb_costs *costs);
 /* Those that share a subnet with one of ours come first, of these the fastest;
  * `ours` NULL: in the order of the card. ERR_PROTOCOL. */
 int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,

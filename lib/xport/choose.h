@@ -25,6 +25,13 @@ struct hb_caps {
     uint32_t ucx_mbps, tcp_mbps; /* 0: not known */
 };
 
+/* What a short message costs a host by TCP, and which machine the host is of:
+ * pods of one have the same number. 0: not known. */
+struct hb_costs {
+    uint32_t send_ns, recv_ns;
+    uint64_t machine;
+};
+
 /* What the user wants, from the environment:
  *   HPCBOOT_TRANSPORTS  tcp, ucx, or both; anything else is an error
  *   HPCBOOT_FABRIC      ib, roce: UCX on that kind of device, or an error;

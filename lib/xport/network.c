@@ -11,8 +11,13 @@
  * rule. */
 #include "config.h"
 
+#include <stdlib.h>
+
+#include "lib/base/fd.h"
 #include "lib/xport/address.h"
 #include "lib/xport/impl.h"
+
+#define BOOT_ID_MOST 128
 
 /* All 0 where a rank has told nothing. */
 static void read_card(const struct hb_xport_job *job, int rank,
@@ -58,6 +63,44 @@ static void worsen(struct hb_caps *all, const struct hb_caps *one)
     all->tcp_mbps = slower(all->tcp_mbps, one->tcp_mbps);
 }
 
+static uint32_t more(uint32_t a, uint32_t b)
+{
+    return a == 0 || b == 0 ? 0 : a > b ? a : b;
+}
+
+static void worsen_costs(struct hb_costs *all, const struct hb_costs *one)
+{
+    all->send_ns = more(all->send_ns, one->send_ns);
+    all->recv_ns = more(all->recv_ns, one->recv_ns);
+    all->machine = all->machine == one->machine ? one->machine : 0;
+}
+
+/* The kernel's number of this boot, which pods of one machine share. */
+static uint64_t machine(void)
+{
+    char *text = NULL;
+    size_t len = 0;
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+
+    if (hb_file_read("/proc/sys/kernel/random/boot_id", BOOT_ID_MOST, &text,
+                     &len, NULL) < 0 || len == 0) {
+        h = 0;
+    }
+    for (size_t i = 0; h != 0 && i < len; i++) {
+        h = (h ^ (unsigned char)text[i]) * 1099511628211u;
+    }
+    free(text);
+    return h;
+}
+
+void hb_xport_put_costs(struct hb_buf *address, uint32_t send_ns,
+                        uint32_t recv_ns)
+{
+    const struct hb_costs costs = {send_ns, recv_ns, machine()};
+
+    hb_endpoint_put_costs(address, &costs);
+}
+
 void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
                   struct hb_xport_net *out)
 {
@@ -65,15 +108,18 @@ void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
     struct hb_caps all = {0};
     uint32_t rails = HB_RAILS_MOST;
 
+    out->costs = (struct hb_costs){0};
     for (int i = 0; i < n; i++) {
         read_card(&x->job, ranks[i], &one);
         if (i == 0) {
             first = one;
             all = one.caps;
+            out->costs = one.costs;
         } else {
             rails = fewer_rails(rails, &first, &one);
         }
         worsen(&all, &one.caps);
+        worsen_costs(&out->costs, &one.costs);
     }
     out->by_ucx = hb_carry_by(&all, &all) == HB_BY_UCX;
     out->is_device = out->by_ucx && all.ucx_kind < HB_UCX_SOFT;

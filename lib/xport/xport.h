@@ -8,6 +8,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/error.h"
+#include "lib/xport/choose.h"
 
 /* Tagged messages between the ranks of a job: through the memory of the node
  * where two ranks share one, else over TCP. A message has a context (a team
@@ -47,6 +48,9 @@ struct hb_xport_job {
  * whose job is on one node does without. */
 int hb_xport_open(struct hb_xport **out, struct hb_buf *address,
                   struct hpcboot_error *err);
+/* Behind that address: what a short message by TCP costs this machine. */
+void hb_xport_put_costs(struct hb_buf *address, uint32_t send_ns,
+                        uint32_t recv_ns);
 /* What the user should know of how they come; "": nothing. Of x, or of NULL. */
 const char *hb_xport_warning(const struct hb_xport *x);
 /* Now that the job is known; *x may be NULL where nothing was opened. */
@@ -105,6 +109,8 @@ struct hb_xport_net {
     int is_device; /* UCX: of hardware */
     uint32_t mbps; /* the slowest; 0: not known */
     uint32_t rails; /* networks that long messages are cut over; 1 or more */
+    struct hb_costs costs; /* the most; 0: somebody does not know. machine: 0
+                            * unless all are of one */
 };
 void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
                   struct hb_xport_net *out);

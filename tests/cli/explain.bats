@@ -46,10 +46,26 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
 @test "figures that a probe has kept are taken again" {
     run explain barrier
     ended_with 0
-    [ -d cache/hpcboot ] || skip "no probe: one CPU, or a busy machine"
+    compgen -G 'cache/hpcboot/coll-*' > kept ||
+        skip "no probe: one CPU, or a busy machine"
     run explain barrier
     says "^figures of this machine, kept in $XDG_CACHE_HOME/hpcboot/coll-"
     [ "$(stat -c %a cache/hpcboot/coll-*)" = 600 ]
+}
+
+@test "what messages between hosts cost is measured, kept, and can be said" {
+    run explain bcast
+    ended_with 0
+    says '^  between hosts, a short message by TCP: [0-9]+ ns to send, [0-9]+ ns'
+    [ "$(stat -c %a cache/hpcboot/net-*)" = 600 ]
+    grep -v '^send_ns' cache/hpcboot/net-* > net
+    { cat net; echo send_ns=4321; } > "$(echo cache/hpcboot/net-*)"
+    run explain bcast
+    says 'by TCP: 4321 ns to send'
+    HPCBOOT_COLL_TUNE='send_ns=77 recv_ns=78' run explain bcast
+    says 'by TCP: 77 ns to send, 78 ns to receive'
+    run explain bcast --typical
+    says_not 'by TCP'
 }
 
 @test "ranks run by the same rules" {

@@ -7,8 +7,8 @@
  *
  * Time: a message costs its sender `overhead`, occupies the sender's port for
  * its bytes, is `latency` on its way, occupies the receiver's port, and costs
- * `overhead` again when it is awaited. A phase of a node begins when its last
- * rank is there. */
+ * `receive` when it is awaited. A phase of a node begins when its last rank is
+ * there. */
 
 #include "config.h"
 
@@ -206,7 +206,7 @@ static bool await(struct sim *m, struct rank *k, int after)
             return false;
         }
         k->now = done > k->now ? done : k->now;
-        k->now += s->kind == HB_STEP_RECV ? m->c->model->overhead : 0;
+        k->now += s->kind == HB_STEP_RECV ? m->c->model->receive : 0;
     }
     return true;
 }

@@ -255,6 +255,39 @@ static void a_probe_gives_all_figures_or_none(void **state)
                 m.get_ps > 0 && m.fold_ps > 0 && m.copy_ps > 0);
 }
 
+/* Whether there is a loopback device is the machine's affair. */
+static void messages_are_measured_and_kept(void **state)
+{
+    struct hb_coll_model m = {0}, again = {0};
+    char path[4096];
+    if (hb_net_probe(&m, NULL) < 0) {
+        assert_true(m.send_ns == 0 && m.recv_ns == 0);
+        print_message("no loopback device: nothing is kept\n");
+        return;
+    }
+    assert_true(m.send_ns > 0 && m.recv_ns > 0);
+    hb_net_here(&m, path, sizeof path);
+    hb_net_here(&again, NULL, 0);
+    assert_int_equal(access(path, R_OK), 0);
+    assert_int_equal(again.send_ns, m.send_ns);
+    assert_int_equal(again.recv_ns, m.recv_ns);
+    /* The memory's figures are none of these. */
+    assert_int_equal(hb_model_here(&m, false, NULL, 0, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_TYPICAL);
+}
+
+static void words_of_the_user_win_over_the_probe(void **state)
+{
+    uint32_t send_ns, recv_ns;
+    setenv("HPCBOOT_COLL_TUNE", "send_ns=77 recv_ns=78", 1);
+    hb_coll_net_costs(&send_ns, &recv_ns);
+    assert_int_equal(send_ns, 77);
+    assert_int_equal(recv_ns, 78);
+    setenv("HPCBOOT_COLL_TUNE", "bcast=fast", 1);
+    hb_coll_net_costs(&send_ns, &recv_ns); /* wrong words are told later */
+    unsetenv("HPCBOOT_COLL_TUNE");
+}
+
 static void a_wrong_rule_is_an_error_of_the_variable(void **state)
 {
     struct hb_coll_node_page *page = aligned_alloc(128, sizeof *page);
@@ -357,6 +390,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_link_is_not_followed, make_cache,
                                         remove_cache),
         cmocka_unit_test(a_probe_gives_all_figures_or_none),
+        cmocka_unit_test_setup_teardown(messages_are_measured_and_kept,
+                                        make_cache, remove_cache),
+        cmocka_unit_test_setup_teardown(words_of_the_user_win_over_the_probe,
+                                        make_cache, remove_cache),
         cmocka_unit_test(a_wrong_rule_is_an_error_of_the_variable),
         cmocka_unit_test(results_are_right_whichever_way_is_taken),
     };

@@ -261,13 +261,21 @@ static void nodes_speak_through_their_leaders(void **state)
     }
 }
 
+static struct hb_model model_of(enum hb_coll_net_kind kind, uint32_t mbps,
+                                uint32_t rails)
+{
+    const struct hb_coll_net_facts f = {
+        .kind = kind, .mbps = mbps, .rails = rails};
+    return hb_model_of(&f);
+}
+
 /* 100 Gb/s are more than one core's TCP: the ranks of a node share the way. */
 static void a_wire_beyond_one_core_gets_several_leaders(void **state)
 {
     static const enum hpcboot_coll colls[] = {HPCBOOT_COLL_BCAST,
                                               HPCBOOT_COLL_REDUCE};
-    struct hb_model wide = hb_model_of(HB_COLL_NET_TCP, 100000, 1);
-    struct hb_model slim = hb_model_of(HB_COLL_NET_TCP, 25000, 1);
+    struct hb_model wide = model_of(HB_COLL_NET_TCP, 100000, 1);
+    struct hb_model slim = model_of(HB_COLL_NET_TCP, 25000, 1);
     const size_t n = 16 << 20;
     for (int i = 0; i < 2; i++) {
         struct sched_case c = {.size = 64, .per_node = 8, .model = &wide};
@@ -352,7 +360,7 @@ static void predictions_are_printed_beside_records(void **state)
 /* Of an allreduce of 8 KiB between 16 nodes, the model's algorithm. */
 static enum hb_alg chosen_on(enum hb_coll_net_kind kind, uint32_t mbps)
 {
-    struct hb_model m = hb_model_of(kind, mbps, 1);
+    struct hb_model m = model_of(kind, mbps, 1);
     struct hb_wish none;
     assert_int_equal(hb_wish_parse(NULL, &none, NULL), 0);
     struct hb_call c = {.model = &m, .wish = &none};
@@ -363,15 +371,36 @@ static void a_slow_wire_moves_fewer_bytes(void **state)
 {
     assert_int_equal(chosen_on(HB_COLL_NET_TCP, 0), HB_ALG_DOUBLING);
     assert_int_equal(chosen_on(HB_COLL_NET_TCP, 1000), HB_ALG_HALVING);
-    assert_true(hb_model_of(HB_COLL_NET_RDMA, 400000, 1).byte <
-                hb_model_of(HB_COLL_NET_RDMA, 25000, 1).byte);
+    assert_true(model_of(HB_COLL_NET_RDMA, 400000, 1).byte <
+                model_of(HB_COLL_NET_RDMA, 25000, 1).byte);
     /* A container's device claims 10 Gb/s and carries more. */
-    assert_true(hb_model_of(HB_COLL_NET_TCP, 10000, 1).byte ==
+    assert_true(model_of(HB_COLL_NET_TCP, 10000, 1).byte ==
                 hb_model_tcp.byte);
-    assert_true(hb_model_of(HB_COLL_NET_SOFT, 0, 1).byte > hb_model_tcp.byte);
+    assert_true(model_of(HB_COLL_NET_SOFT, 0, 1).byte > hb_model_tcp.byte);
     /* Long messages go over all networks, short ones over one. */
-    assert_true(hb_model_of(HB_COLL_NET_TCP, 0, 2).big < hb_model_tcp.big);
-    assert_true(hb_model_of(HB_COLL_NET_TCP, 0, 2).byte == hb_model_tcp.byte);
+    assert_true(model_of(HB_COLL_NET_TCP, 0, 2).big < hb_model_tcp.big);
+    assert_true(model_of(HB_COLL_NET_TCP, 0, 2).byte == hb_model_tcp.byte);
+}
+
+/* A root that sends three times over no wire keeps the last of them waiting
+ * for longer than one more hop takes; over a wire the hop takes longer. */
+static void what_messages_cost_decides_how_wide_trees_are(void **state)
+{
+    struct hb_coll_net_facts f = {.kind = HB_COLL_NET_TCP, .send_ns = 7000,
+                                  .recv_ns = 2500, .one_machine = true};
+    struct hb_wish none;
+    assert_int_equal(hb_wish_parse(NULL, &none, NULL), 0);
+    struct hb_model near = hb_model_of(&f);
+    f.one_machine = false;
+    struct hb_model far = hb_model_of(&f);
+    struct hb_call c = {.model = &near, .wish = &none};
+    assert_int_equal(hb_choose(&c, HPCBOOT_COLL_BCAST, 4, 8).radix, 2);
+    assert_int_equal(hb_choose(&c, HPCBOOT_COLL_BARRIER, 4, 0).radix, 2);
+    c.model = &far;
+    assert_int_equal(hb_choose(&c, HPCBOOT_COLL_BCAST, 4, 8).radix, 4);
+    f.send_ns = f.recv_ns = 0; /* not known: as is typical */
+    far = hb_model_of(&f);
+    assert_memory_equal(&far, &hb_model_tcp, sizeof far);
 }
 
 static void a_wish_is_checked_word_by_word(void **state)
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(the_closed_form_is_near_the_simulation),
         cmocka_unit_test(predictions_are_printed_beside_records),
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
+        cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,66 @@ static void a_card_that_says_nothing_leaves_tcp(void **state)
     assert_true(!net.by_ucx && !net.is_device);
 }
 
+/* Card i has costs[i], unless that is all 0. */
+static struct hb_costs costs_of(const struct hb_costs *costs)
+{
+    static const int ranks[RANKS] = {0, 1, 2};
+    struct hb_buf cards[RANKS];
+    struct hb_xport x = {.job = {.ctx = cards, .address = address_of}};
+    struct hb_xport_net net;
+
+    for (int i = 0; i < RANKS; i++) {
+        put_card(&cards[i], NULL);
+        if (costs[i].send_ns != 0) {
+            hb_endpoint_put_costs(&cards[i], &costs[i]);
+        }
+    }
+    hb_xport_net(&x, ranks, RANKS, &net);
+    for (int i = 0; i < RANKS; i++) {
+        hb_buf_destroy(&cards[i]);
+    }
+    return net.costs;
+}
+
+static void the_dearest_messages_of_all_count(void **state)
+{
+    struct hb_costs of[RANKS] = {{5, 9, 1}, {7, 3, 1}, {6, 4, 1}};
+    struct hb_costs all = costs_of(of);
+
+    assert_int_equal(all.send_ns, 7);
+    assert_int_equal(all.recv_ns, 9);
+    assert_true(all.machine == 1);
+    of[1].machine = 2;
+    assert_true(costs_of(of).machine == 0);
+}
+
+static void costs_that_one_does_not_know_nobody_knows(void **state)
+{
+    const struct hb_costs of[RANKS] = {{5, 9, 1}, {0, 0, 0}, {6, 4, 1}};
+    struct hb_costs all = costs_of(of);
+
+    assert_true(all.send_ns == 0 && all.recv_ns == 0 && all.machine == 0);
+}
+
+static void ranks_of_one_machine_know_that_they_are(void **state)
+{
+    static const int ranks[RANKS] = {0, 1, 2};
+    struct hb_buf cards[RANKS];
+    struct hb_xport x = {.job = {.ctx = cards, .address = address_of}};
+    struct hb_xport_net net;
+
+    for (int i = 0; i < RANKS; i++) {
+        put_card(&cards[i], NULL);
+        hb_xport_put_costs(&cards[i], 5, 6);
+    }
+    hb_xport_net(&x, ranks, RANKS, &net);
+    assert_true(net.costs.machine != 0);
+    assert_int_equal(net.costs.send_ns, 5);
+    for (int i = 0; i < RANKS; i++) {
+        hb_buf_destroy(&cards[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +164,9 @@ int main(void)
         cmocka_unit_test(devices_that_do_not_speak_to_each_other_leave_tcp),
         cmocka_unit_test(ucx_over_tcp_is_no_device),
         cmocka_unit_test(a_card_that_says_nothing_leaves_tcp),
+        cmocka_unit_test(the_dearest_messages_of_all_count),
+        cmocka_unit_test(costs_that_one_does_not_know_nobody_knows),
+        cmocka_unit_test(ranks_of_one_machine_know_that_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

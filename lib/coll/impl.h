@@ -85,6 +85,10 @@ struct hb_shm_rank {
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
     _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* begun; stream.c */
+    /* Of a rank that sends more in a gatherv than a round takes, counted
+     * through the team's life: pieces put by it, and got by who reads. */
+    _Alignas(HB_SHM_LINE) _Atomic uint64_t tail_put;
+    _Alignas(HB_SHM_LINE) _Atomic uint64_t tail_got;
 };
 
 struct hb_shm_head {
@@ -112,10 +116,12 @@ struct hb_coll_engine {
 struct hb_op;
 
 /* How a collective runs on a node. put: places bytes for round op->k and
- * returns who reads them; sets op->from. get: takes what op->from have put. */
+ * returns who reads them; sets op->from. get: takes what op->from have put.
+ * tail: what some ranks do after the rounds, as a step; NULL: nothing. */
 struct hb_plan {
     int (*put)(struct hb_coll_team *t, struct hb_op *op);
     void (*get)(struct hb_coll_team *t, struct hb_op *op);
+    int (*tail)(struct hb_coll_team *t, struct hb_op *op);
 };
 
 struct hb_op {
@@ -139,6 +145,9 @@ struct hb_op {
     bool loose;           /* lengths may differ between ranks */
     bool tells;           /* who sends says how much, in the first round */
     uint64_t k, rounds;
+    uint64_t tail;        /* pieces of a tail that are done, */
+    int tail_from;        /* and whose is next */
+    size_t longest;       /* block that comes in a gatherv */
     size_t esize;         /* bytes that are never cut */
     size_t bytes;         /* of the vector, or of one block */
     struct hb_way_choice choice;
@@ -213,6 +222,8 @@ struct hb_coll_team {
     struct hb_nearness near;
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
+    _Atomic uint64_t *want_count; /* reaches want_round; NULL: its cell does */
+    uint64_t tails;           /* what is in tail_put of this rank */
     struct hb_lengths {       /* of a step that has found they differ */
         int from;             /* rank in the team */
         uint64_t sent, expected;
@@ -246,6 +257,19 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
 int hb_shm_step(struct hb_coll_team *t, struct hb_op *op);
 /* Whether the rank that the last step waited for has come. */
 bool hb_shm_ready(struct hb_coll_team *t);
+
+/* Tails: pieces of HB_SHM_PIECE that one rank puts for another beside the
+ * rounds, once every rank has begun the round before. They lie in the writer's
+ * ring, in all slots but the one that rounds are filling; so many there are,
+ * and there is the k-th. */
+size_t hb_shm_tail_room(const struct hb_coll_team *t);
+size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k);
+/* Rounds to come leave it alone until `reader` is done with this call. */
+void hb_shm_tail_use(struct hb_coll_team *t, size_t at, int reader);
+/* Whether a count that rank j raises has come to n. */
+bool hb_shm_has_counted(struct hb_coll_team *t, int j,
+                        _Atomic uint64_t *count, uint64_t n);
+void hb_shm_count(struct hb_coll_team *t, _Atomic uint64_t *count, uint64_t n);
 
 static inline char *hb_shm_ring(struct hb_coll_team *t, int rank, size_t at)
 {

@@ -39,6 +39,7 @@ libhb_a_SOURCES += \
 if HAVE_CMOCKA
 coll_tests = \
     tests/unit/test_coll \
+    tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
@@ -56,6 +57,11 @@ tests_unit_test_coll_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
 tests_unit_test_coll_kern_SOURCES = tests/unit/test_coll_kern.c $(coll_lab)
 tests_unit_test_coll_kern_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_kern_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_gatherv_SOURCES = tests/unit/test_coll_gatherv.c \
+    $(coll_lab)
+tests_unit_test_coll_gatherv_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_gatherv_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_life_SOURCES = tests/unit/test_coll_life.c $(coll_lab)
 tests_unit_test_coll_life_LDADD = $(UNIT_LDADD) -lm -lpthread

@@ -7,8 +7,15 @@
  * Where a round lies in the ring must be known to all, so the first has a room
  * that follows from the number of ranks alone. It is a small one: most such
  * calls need no second. The cell's word says how many more there are (the
- * root's for gatherv and scatterv, the largest of all for alltoallv), and
- * those are as long as rounds may be.
+ * root's for scatterv, the largest of all for alltoallv), and those are as
+ * long as rounds may be.
+ *
+ * gatherv has one round, or who sends little would have to wait until the
+ * root says how many there are. The rest of a long block is a tail, between
+ * its sender and the root alone: the sender counts the pieces that it has
+ * put, the root those that it has got, the first round's among them. That one
+ * counts when the root has seen every rank in this round, so whatever
+ * was in the sender's ring before has been read by then.
  *
  * The first round also tells how long each block is that is sent, so that who
  * expects another length finds out: of gatherv in the word, else in the line of
@@ -64,12 +71,18 @@ static void cut_rest(struct hb_coll_team *t, struct hb_op *op)
                ~(size_t)(HB_SHM_LINE - 1);
 }
 
-static uint64_t rounds_of(const struct hb_op *op, const size_t *len, int n)
+static size_t longest(const size_t *len, int n)
 {
     size_t most = 0;
     for (int j = 0; j < n; j++) {
         most = len[j] > most ? len[j] : most;
     }
+    return most;
+}
+
+static uint64_t rounds_of(const struct hb_op *op, const size_t *len, int n)
+{
+    size_t most = longest(len, n);
     return 1 + (most > op->first ? hb_rounds_for(most - op->first, op->piece)
                                  : 0);
 }
@@ -169,38 +182,119 @@ static void own_block(struct hb_coll_team *t, struct hb_op *op,
     }
 }
 
-/* gatherv: `rounds` is the root's; the others are told. */
+/* gatherv */
 
 static int gatherv_put(struct hb_coll_team *t, struct hb_op *op)
 {
-    bool first = op->k == 0;
+    op->tail = 0;
+    op->tail_from = 0;
     if (t->me == op->root) {
         op->from = HB_ALL;
-        op->word = op->rounds;
-        return first ? HB_ALL : HB_NONE;
+        return HB_NONE;
     }
     op->word = op->bytes;
-    op->from = first ? op->root : HB_NONE;
+    op->from = HB_NONE;
     put_block(t, op, op->root, op->send, op->bytes);
+    if (op->bytes > op->first) {
+        memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &t->tails,
+               sizeof t->tails);
+        t->tails++;
+    }
     return op->root;
+}
+
+/* What rank j had counted before this call. */
+static uint64_t tails_before(struct hb_coll_team *t, int j)
+{
+    uint64_t n;
+    memcpy(&n, hb_shm_cell(t, j, t->round)->bytes, sizeof n);
+    return n;
 }
 
 static void gatherv_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (t->me != op->root && op->k == 0) {
-        op->rounds = hb_word_of(t, op->root);
-    }
     for (int j = 0; t->me == op->root && j < t->p; j++) {
-        if (j != t->me) {
-            get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
-        } else {
+        if (j == t->me) {
             own_block(t, op, op->send);
+            continue;
+        }
+        get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
+        if (hb_recv_len(op, j) > op->first) {
+            hb_shm_count(t, &t->ranks[j].tail_got, tails_before(t, j) + 1);
         }
     }
-    cut_rest(t, op);
 }
 
-static const struct hb_plan gatherv = {gatherv_put, gatherv_get};
+/* Of a block of so many bytes, what is in piece k of its tail; 0: there is no
+ * such piece. */
+static size_t tail_len(const struct hb_op *op, size_t bytes, uint64_t k)
+{
+    return bytes > op->first ? hb_piece(bytes - op->first, HB_SHM_PIECE, k)
+                             : 0;
+}
+
+static int tail_send(struct hb_coll_team *t, struct hb_op *op)
+{
+    struct hb_shm_rank *mine = &t->ranks[t->me];
+    size_t room = hb_shm_tail_room(t), len;
+    uint64_t before = t->tails - op->tail; /* and the first round's piece */
+    for (; (len = tail_len(op, op->bytes, op->tail)) > 0; op->tail++) {
+        uint64_t again = op->tail < room ? 0 : op->tail - room + 1;
+        size_t at = hb_shm_tail_at(t, op->tail);
+        if (!hb_shm_has_counted(t, op->root, &mine->tail_got,
+                                before + again)) {
+            return HB_AGAIN;
+        }
+        hb_put(t, hb_shm_ring(t, t->me, at),
+               op->send + op->first + op->tail * HB_SHM_PIECE, len);
+        hb_shm_tail_use(t, at, op->root);
+        hb_shm_count(t, &mine->tail_put, ++t->tails);
+        t->moves++;
+    }
+    return HPCBOOT_OK;
+}
+
+/* One piece of rank j's tail. */
+static bool tail_take(struct hb_coll_team *t, struct hb_op *op, int j,
+                      size_t len)
+{
+    struct hb_shm_rank *his = &t->ranks[j];
+    uint64_t n = tails_before(t, j) + 2 + op->tail;
+    if (!hb_shm_has_counted(t, j, &his->tail_put, n)) {
+        return false;
+    }
+    hb_get(op, hb_recv_at(op, j) + op->first + op->tail * HB_SHM_PIECE,
+           hb_shm_ring(t, j, hb_shm_tail_at(t, op->tail)), len);
+    hb_shm_count(t, &his->tail_got, n);
+    t->moves++;
+    return true;
+}
+
+/* From each in turn. */
+static int tail_recv(struct hb_coll_team *t, struct hb_op *op)
+{
+    for (bool more = op->longest > op->first; more; op->tail++) {
+        for (; op->tail_from < t->p; op->tail_from++) {
+            int j = op->tail_from;
+            size_t len = j == t->me
+                             ? 0 : tail_len(op, hb_recv_len(op, j), op->tail);
+            if (len > 0 && !tail_take(t, op, j, len)) {
+                return HB_AGAIN;
+            }
+        }
+        op->tail_from = 0;
+        more = tail_len(op, op->longest, op->tail + 1) > 0;
+    }
+    return HPCBOOT_OK;
+}
+
+static int gatherv_tail(struct hb_coll_team *t, struct hb_op *op)
+{
+    return t->me == op->root ? tail_recv(t, op) : tail_send(t, op);
+}
+
+static const struct hb_plan gatherv = {gatherv_put, gatherv_get,
+                                       gatherv_tail};
 
 /* scatterv: the mirror of gatherv; nobody but the root has anything to say. */
 
@@ -272,7 +366,7 @@ void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op)
         op->rounds = rounds_of(op, op->send_len, t->p);
     } else if (op->coll == HPCBOOT_COLL_GATHERV) {
         op->plan = &gatherv;
-        op->rounds = root ? rounds_of(op, op->recv_len, t->p) : 1;
+        op->longest = root ? longest(op->recv_len, t->p) : 0;
     } else {
         op->plan = &scatterv;
         op->rounds = root ? rounds_of(op, op->send_len, t->p) : 1;

@@ -27,6 +27,7 @@
 #define PAGE 4096
 /* Rounds; enough of them travel at a time to hide what one takes. */
 #define AHEAD 3
+#define TAIL_PER_SLOT (HB_SHM_SLOT / HB_SHM_PIECE)
 
 static size_t lines_size(int p)
 {
@@ -96,12 +97,61 @@ static inline bool has_posted(struct hb_coll_team *t, int j, uint64_t r)
     }
     t->want = j;
     t->want_round = r;
+    t->want_count = NULL;
     return false;
 }
 
 bool hb_shm_ready(struct hb_coll_team *t)
 {
-    return t->want < 0 || has_posted(t, t->want, t->want_round);
+    if (HB_LIKELY(t->want < 0 || t->want_count == NULL)) {
+        return t->want < 0 || has_posted(t, t->want, t->want_round);
+    }
+    return atomic_load_explicit(t->want_count, memory_order_acquire) >=
+           t->want_round;
+}
+
+bool hb_shm_has_counted(struct hb_coll_team *t, int j,
+                        _Atomic uint64_t *count, uint64_t n)
+{
+    if (atomic_load_explicit(count, memory_order_acquire) >= n) {
+        return true;
+    }
+    t->want = j;
+    t->want_round = n;
+    t->want_count = count;
+    return false;
+}
+
+void hb_shm_count(struct hb_coll_team *t, _Atomic uint64_t *count, uint64_t n)
+{
+    atomic_store_explicit(count, n, memory_order_release);
+    if (atomic_load_explicit(&t->head->sleepers, memory_order_relaxed)) {
+        hb_wait_wake(t);
+    }
+}
+
+static size_t slots_behind(const struct hb_shm_part *large)
+{
+    return large->len / HB_SHM_SLOT - (large->pos % HB_SHM_SLOT != 0);
+}
+
+size_t hb_shm_tail_room(const struct hb_coll_team *t)
+{
+    return slots_behind(&t->part[0]) * TAIL_PER_SLOT;
+}
+
+size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k)
+{
+    const struct hb_shm_part *large = &t->part[0];
+    size_t slot = (large->pos + HB_SHM_SLOT - 1) / HB_SHM_SLOT +
+                  k / TAIL_PER_SLOT % slots_behind(large);
+    return large->base + slot * HB_SHM_SLOT % large->len +
+           k % TAIL_PER_SLOT * HB_SHM_PIECE;
+}
+
+void hb_shm_tail_use(struct hb_coll_team *t, size_t at, int reader)
+{
+    t->slot_use[at / HB_SHM_SLOT] = (struct hb_shm_use){t->round, reader};
 }
 
 /* As has_posted, for a round that may be well past. A line that is looked at
@@ -309,5 +359,5 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
         op->plan->get(t, op);
         op->k++;
     }
-    return HPCBOOT_OK;
+    return op->plan->tail != NULL ? op->plan->tail(t, op) : HPCBOOT_OK;
 }

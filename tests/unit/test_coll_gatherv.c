@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* gatherv: long blocks travel beside the rounds, short ones wait for nobody. */
+
+#include "config.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "coll_world.h"
+
+/* Rank 0, the root, comes when all others have sent all. */
+static const char *gather_at_who_is_away(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    int out[3], rc = 0;
+    size_t counts[3] = {1, 1, 1};
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_GATHERV;
+    a.type = HPCBOOT_INT32;
+    a.recv = out;
+    a.count = 1;
+    a.recv_counts = counts;
+    while (r->rank == 0 && (int)r->page->changes < r->size - 1) {
+        sched_yield();
+    }
+    for (int i = 0; i < 15 && rc == 0; i++) {
+        int in = 10 * i + r->rank;
+        a.send = &in;
+        rc = hb_coll_run(r->team, &a, NULL, &err);
+        if (rc == 0 && r->rank == 0 && out[2] != 10 * i + 2) {
+            return coll_text("call %d brought %d", i, out[2]);
+        }
+    }
+    if (r->rank > 0) {
+        hb_coll_node_changed(r->page);
+    }
+    return rc == 0 ? NULL : coll_text("%s", err.text);
+}
+
+static void who_sends_little_in_a_gatherv_waits_for_nobody(void **state)
+{
+    struct coll_world w = {.ranks = 3};
+    assert_int_equal(coll_world_run(&w, gather_at_who_is_away, NULL), 0);
+}
+
+#define UNEVEN 6
+#define UNEVEN_MOST 1400001
+
+static size_t uneven(int rank, int call)
+{
+    static const size_t len[UNEVEN] = {0, 8192, 8193, 100, UNEVEN_MOST, 70000};
+    return len[(rank * 5 + call) % UNEVEN];
+}
+
+static unsigned char tint(int rank, int call, size_t at)
+{
+    return (unsigned char)((size_t)(rank * 31 + call * 7) + at * 3);
+}
+
+static const char *compare_uneven(const struct coll_rank *r, int call,
+                                  const unsigned char *got)
+{
+    for (int j = 0; j < r->size; j++) {
+        for (size_t k = 0; k < uneven(j, call); k++, got++) {
+            if (*got != tint(j, call, k)) {
+                return coll_text("call %d: byte %zu of rank %d is wrong",
+                                 call, k, j);
+            }
+        }
+    }
+    return NULL;
+}
+
+/* What other calls leave in the ring, and find there, is theirs. */
+static const char *gather_around(struct coll_rank *r, unsigned char *in,
+                                 unsigned char *out, int call)
+{
+    struct hpcboot_error err = {0};
+    size_t counts[9];
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = call % 3 == 2 ? HPCBOOT_COLL_ALLGATHERV : HPCBOOT_COLL_GATHERV;
+    a.type = HPCBOOT_BYTE;
+    a.send = in;
+    a.recv = out;
+    a.root = call / 2 % r->size;
+    a.count = uneven(r->rank, call);
+    a.recv_counts = counts;
+    for (int j = 0; j < r->size; j++) {
+        counts[j] = uneven(j, call);
+    }
+    for (size_t k = 0; k < a.count; k++) {
+        in[k] = tint(r->rank, call, k);
+    }
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    if (rc != 0) {
+        return coll_text("call %d: %s", call, err.text);
+    }
+    bool gets = r->rank == a.root || a.coll == HPCBOOT_COLL_ALLGATHERV;
+    return gets ? compare_uneven(r, call, out) : NULL;
+}
+
+static const char *gather_by_turns(struct coll_rank *r)
+{
+    unsigned char *in = malloc(UNEVEN_MOST);
+    unsigned char *out = malloc((size_t)r->size * UNEVEN_MOST);
+    const char *wrong = in == NULL || out == NULL ? "no memory" : NULL;
+    for (int call = 0; call < 24 && wrong == NULL; call++) {
+        wrong = gather_around(r, in, out, call);
+    }
+    free(in);
+    free(out);
+    return wrong;
+}
+
+static void blocks_of_all_lengths_are_gathered_at_any_root(void **state)
+{
+    for (int ranks = 2; ranks <= 9; ranks += ranks < 4 ? 1 : 5) {
+        struct coll_world w = {.ranks = ranks,
+                               .wait_mode = HB_COLL_WAIT_YIELD};
+        assert_int_equal(coll_world_run(&w, gather_by_turns, NULL), 0);
+        w.wait_mode = HB_COLL_WAIT_PARK;
+        w.processes = true;
+        assert_int_equal(coll_world_run(&w, gather_by_turns, NULL), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_sends_little_in_a_gatherv_waits_for_nobody),
+        cmocka_unit_test(blocks_of_all_lengths_are_gathered_at_any_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -146,6 +146,11 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                                            : whole(coll, ranks, bytes);
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
+    /* Who only sends is ahead of the root by as many rounds as there are
+     * cells; where buffers are asked for, all wait for each other. */
+    if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
+        rounds += share > 1 ? HB_SHM_CELLS_CROWDED : HB_SHM_CELLS;
+    }
     double again = piece <= HB_SHM_SMALL && w.cut > piece ? SMALL_RING : 1;
     double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps;

@@ -110,6 +110,21 @@ static void two_ranks_never_slice(void **state)
     }
 }
 
+/* Asking makes all wait for each other; short calls overlap instead. */
+static void a_short_reduce_does_not_ask_for_buffers(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll reduce = HPCBOOT_COLL_REDUCE;
+    hb_model_typical(&m);
+    for (m.cpus = 0; m.cpus <= 2; m.cpus += 2) {
+        assert_false(hb_model_choose(&m, reduce, 2, 4 * KIB).ask);
+        assert_false(hb_model_choose(&m, reduce, 8, 4 * KIB).ask);
+        assert_true(hb_model_choose(&m, reduce, 8, 1024 * KIB).ask);
+    }
+    m.cpus = 2;
+    assert_false(hb_model_choose(&m, reduce, 8, 64 * KIB).ask);
+}
+
 static void a_rule_counts_within_its_bytes(void **state)
 {
     struct hb_coll_model m;
@@ -378,6 +393,7 @@ int main(void)
         cmocka_unit_test(figures_survive_being_written),
         cmocka_unit_test(dear_rounds_ask_for_one_round),
         cmocka_unit_test(two_ranks_never_slice),
+        cmocka_unit_test(a_short_reduce_does_not_ask_for_buffers),
         cmocka_unit_test(a_rule_counts_within_its_bytes),
         cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
         cmocka_unit_test(lengths_that_differ_choose_alike),

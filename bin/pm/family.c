@@ -315,8 +315,8 @@ static int shell_command(void *arg, char *const *argv)
 
 static void shell_search(struct shell_search *s, char *const *argv)
 {
-    const char *text, *script;
-    size_t rest = hb_shell_open(argv, &text, &script), len;
+    const char *text, *script, *zero;
+    size_t rest = hb_shell_open(argv, &text, &script, &zero), len;
     char *path = NULL, *read = NULL;
 
     if (script != NULL) {
@@ -328,7 +328,8 @@ static void shell_search(struct shell_search *s, char *const *argv)
         text = read;
     }
     if (text != NULL) {
-        hb_shell_commands(text, argv + rest, s->place->env, shell_command, s);
+        hb_shell_commands(text, zero, argv + rest, s->place->env,
+                          shell_command, s);
     }
     free(read);
     free(path);

@@ -21,7 +21,7 @@
 #define COMMANDS_MAX 256u /* of one text that are looked at */
 
 struct reader {
-    const char *at;
+    const char *at, *zero;
     char *const *args;
     struct hb_strv vars; /* environment and the text's own assignments */
     struct hb_strv command;
@@ -63,7 +63,7 @@ int hb_is_shell(const char *path)
 }
 
 size_t hb_shell_open(char *const *argv, const char **text_out,
-                     const char **script_out)
+                     const char **script_out, const char **zero_out)
 {
     static const char *const valued[] = {
         "-o", "+o", "-O", "+O", "--rcfile", "--init-file", NULL,
@@ -72,6 +72,7 @@ size_t hb_shell_open(char *const *argv, const char **text_out,
     size_t i = 1;
 
     *text_out = *script_out = NULL;
+    *zero_out = argv[0];
     for (; argv[i] != NULL && (argv[i][0] == '-' || argv[i][0] == '+'); i++) {
         if (strcmp(argv[i], "--") == 0 || strcmp(argv[i], "-") == 0) {
             i++;
@@ -85,11 +86,14 @@ size_t hb_shell_open(char *const *argv, const char **text_out,
         return i;
     }
     if (!wants_text) {
-        *script_out = argv[i];
+        *script_out = *zero_out = argv[i];
         return i + 1;
     }
     *text_out = argv[i];
-    return argv[i + 1] != NULL ? i + 2 : i + 1; /* $0 stands in between */
+    if (argv[i + 1] != NULL) {
+        *zero_out = argv[++i];
+    }
+    return i + 1;
 }
 
 /* ---- commands ------------------------------------------------------------ */
@@ -171,14 +175,14 @@ static void put_all_args(struct reader *r)
 
 static void put_arg(struct reader *r, unsigned number)
 {
-    size_t i = 0;
+    const char *value = r->zero;
 
-    while (r->args[i] != NULL && i + 1 < number) {
-        i++;
+    for (unsigned i = 1; i <= number && value != NULL; i++) {
+        value = r->args[i - 1];
     }
     r->in_word = 1;
-    if (number > 0 && r->args[i] != NULL) {
-        put(r, r->args[i], strlen(r->args[i]));
+    if (value != NULL) {
+        put(r, value, strlen(value));
     } else {
         r->unknown = 1;
     }
@@ -295,10 +299,11 @@ static void read_one(struct reader *r)
     }
 }
 
-void hb_shell_commands(const char *text, char *const *args, char *const *env,
-                       hb_shell_visit visit, void *arg)
+void hb_shell_commands(const char *text, const char *zero, char *const *args,
+                       char *const *env, hb_shell_visit visit, void *arg)
 {
-    struct reader r = {.at = text, .args = args, .visit = visit, .arg = arg};
+    struct reader r = {.at = text, .zero = zero, .args = args, .visit = visit,
+                       .arg = arg};
 
     hb_strv_extend(&r.vars, env);
     while (*r.at != '\0' && !r.stop) {

@@ -7,20 +7,21 @@
 
 /* The simple commands that stand in a shell's text, in its order, whether or
  * not they would run: words after quotes, "$@", "$1" and variables that are
- * known from `env` or set by the text itself. Commands with a word that is
- * only known at run time end before that word. `visit` ends the walk by a
- * return value other than 0. */
+ * known from `env` or set by the text itself; `zero` is "$0". Commands with a
+ * word that is only known at run time end before that word. `visit` ends the
+ * walk by a return value other than 0. */
 typedef int (*hb_shell_visit)(void *arg, char *const *argv);
-void hb_shell_commands(const char *text, char *const *args, char *const *env,
-                       hb_shell_visit visit, void *arg);
+void hb_shell_commands(const char *text, const char *zero, char *const *args,
+                       char *const *env, hb_shell_visit visit, void *arg);
 
 /* "sh", "/bin/bash" ... */
 int hb_is_shell(const char *path);
 
 /* What `sh ARGV...` runs. *text_out: the text behind -c, borrowed, or NULL;
  * *script_out: the name of the script, borrowed, or NULL. Returns the index
- * of the first word behind it; both NULL: it reads from its stdin. */
+ * of the first word behind it; both NULL: it reads from its stdin. *zero_out:
+ * what "$0" is there, borrowed. */
 size_t hb_shell_open(char *const *argv, const char **text_out,
-                     const char **script_out);
+                     const char **script_out, const char **zero_out);
 
 #endif

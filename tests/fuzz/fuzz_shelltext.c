@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *env[] = {home, NULL};
     char *text = hb_xstrndup((const char *)data, size);
 
-    hb_shell_commands(text, args, env, visit, NULL);
+    hb_shell_commands(text, "./zero", args, env, visit, NULL);
     free(text);
     return 0;
 }

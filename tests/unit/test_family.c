@@ -318,6 +318,12 @@ static void shell_scripts_are_looked_through(void **state)
     assert_choice(detect(lab, "bash run ./prog 5"), HB_PM_PMI1, HB_MPI_MPICH);
     assert_choice(detect(lab, "bash -c ./prog"), HB_PM_PMI1, HB_MPI_MPICH);
     assert_int_equal(detect(lab, "bash run ./prog").links_mpi, 1);
+    assert_choice(detect(lab, "bash -c $0 ./prog"), HB_PM_PMI1, HB_MPI_MPICH);
+    assert_choice(detect(lab, "bash -c $1 name ./prog"), HB_PM_PMI1,
+                  HB_MPI_MPICH);
+    ELF(lab, "run.bin", .needed = {"libmpi.so.12"});
+    text_file(lab, "run", "exec $0.bin \"$@\"\n");
+    assert_choice(detect(lab, "bash ./run 5"), HB_PM_PMI1, HB_MPI_MPICH);
 }
 
 static void shell_script_for_two_families_is_uncertain(void **state)

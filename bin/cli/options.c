@@ -21,6 +21,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
+#define COMMAND_LINE "command line" /* as an origin */
 /* Not given: hosts that a user lists are up or mistyped, hosts that an
  * operator makes come up in their own time; bin/job knows which. */
 #define DEFAULT_WAIT_HOSTS_MS (-1)
@@ -219,6 +220,18 @@ static uint32_t default_ranks(const struct hb_options *o)
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
+/* In a file or a variable it says how plans look, whenever one is asked for. */
+static int check_json(const struct hb_options *o, struct hpcboot_error *err)
+{
+    if (o->json && !o->dry_run &&
+        strcmp(hb_options_origin(o, "json"), COMMAND_LINE) == 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--json goes with --dry-run, "
+                       "whose plan it prints; of a job that runs, --events "
+                       "FILE tells what happens in JSON");
+    }
+    return 0;
+}
+
 static int finish(struct hb_scan *s, struct hpcboot_error *err)
 {
     struct hb_options *o = s->o;
@@ -249,7 +262,7 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
     if (o->dialect == HB_DIALECT_HYDRA && !o->oversubscribe) {
         o->oversubscribe = 1; /* Hydra's list of hosts wraps around */
     }
-    return 0;
+    return check_json(o, err);
 }
 
 static int read_all(struct hb_scan *s, int argc, char *const *argv,
@@ -271,7 +284,7 @@ static int read_all(struct hb_scan *s, int argc, char *const *argv,
             return rc;
         }
     }
-    s->origin = "command line";
+    s->origin = COMMAND_LINE;
     rc = hb_scan_words(s, n, argv + 1, err);
     if (rc < 0 || s->o->help || s->o->version || s->o->completion) {
         return rc;

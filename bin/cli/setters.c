@@ -365,6 +365,10 @@ HB_SETTER(signal_name)
         return hb_opt_bad(s, err, "needs the name of a signal, as USR1, not "
                           "\"%s\"", values[0]);
     }
+    if (n == SIGKILL || n == SIGSTOP) {
+        return hb_opt_bad(s, err, "no rank can catch SIG%s; name a signal that "
+                          "ranks act on, as USR1", sigabbrev_np(n));
+    }
     *FIELD(int, s->o, opt) = n;
     return 0;
 }

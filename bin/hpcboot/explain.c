@@ -64,9 +64,10 @@ static int number(const char *option, const char *text, uint64_t most,
     if (text == NULL) {
         return HPCBOOT_OK;
     }
-    if (hb_model_bytes(text, strlen(text), out) < 0 || *out > most) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s %s: expected a number up "
-                       "to %llu, such as 64 or 1M", option, text,
+    if (hb_model_bytes(text, strlen(text), out) < 0 || *out > most ||
+        *out < 1) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s %s: expected a number from "
+                       "1 to %llu, such as 64 or 1M", option, text,
                        (unsigned long long)most);
     }
     return HPCBOOT_OK;
@@ -106,10 +107,6 @@ static int read_question(const struct wanted *w, struct question *q,
     rc = number("--bytes", w->bytes, UINT64_C(1) << 40, &q->bytes, err);
     rc = rc < 0 ? rc : number("--ranks", w->ranks, RANKS_MOST, &q->ranks, err);
     rc = rc < 0 ? rc : number("--cpus", w->cpus, RANKS_MOST, &q->cpus, err);
-    if (rc == 0 && (q->ranks < 1 || q->cpus < 1)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "there is at least one rank, and "
-                     "one CPU");
-    }
     return rc;
 }
 

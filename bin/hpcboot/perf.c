@@ -93,9 +93,9 @@ static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "expected a collective, such "
                        "as allreduce, or all; hpcboot perf --help lists them");
     }
-    if (hb_parse_duration_ms(time, &ms) < 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "--time %s: expected a time, "
-                       "such as 100ms", time);
+    if (hb_parse_duration_ms(time, &ms) < 0 || ms == 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--time %s: expected a time of "
+                       "1ms or more, such as 100ms", time);
     }
     if (hb_perf_bytes(most, &plan->most_bytes) < 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--most %s: expected bytes, "

@@ -91,4 +91,7 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     says 'expected a number'
     run explain bcast --ranks 0
     ended_with 2
+    run explain bcast -n 0
+    ended_with 2
+    says 'bytes 0: expected a number from 1 to'
 }

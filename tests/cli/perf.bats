@@ -68,7 +68,8 @@ END
     ended_with 2
     says 'no collective alreduce \(did you mean allreduce\?\)'
     for bad in '' allreduce:x allreduce,,bcast 'bcast --sizes 4:2' \
-        'bcast --time soon' 'bcast --sizes 1:2:1' 'bcast reduce'; do
+        'bcast --time soon' 'bcast --time 0' 'bcast --sizes 1:2:1' \
+        'bcast reduce'; do
         # shellcheck disable=SC2086
         run perf $bad
         ended_with 2

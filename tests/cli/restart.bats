@@ -78,6 +78,12 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     [[ "$output" == *MIN:MAX* ]]
     run hb --checkpoint-signal NOPE -n 1 true
     [ "$status" -eq 2 ]
+    local signal
+    for signal in KILL SIGSTOP 9; do
+        run hb --checkpoint-signal "$signal" -n 1 true
+        ended_with 2
+        says 'no rank can catch SIG(KILL|STOP)'
+    done
     run hb --on-failure restart-job --spares 1 -n 1 true
     [ "$status" -eq 2 ]
     [[ "$output" == *"the gang has 1 host"* ]]

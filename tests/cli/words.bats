@@ -100,6 +100,16 @@ setup() { common_setup; }
     says 'node2.invalid'
 }
 
+@test "--json is for a plan" {
+    run hb --json -n 1 true
+    ended_with 2
+    says '--json goes with --dry-run'
+    HPCBOOT_JSON=yes run hb -n 1 true
+    ended_with 0
+    HPCBOOT_JSON=yes run hb --dry-run -n 1 true
+    says '^\{'
+}
+
 @test "--explain says which family and which hosts, and why" {
     run hb --explain -n 1 true
     ended_with 0

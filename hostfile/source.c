@@ -147,6 +147,15 @@ void hb_source_note_unused(struct hb_gang *out, const char *system,
                  reason);
 }
 
+void hb_source_number_wrong(const struct hb_gang_request *req,
+                            const char *system, const char *name,
+                            struct hb_gang *out, char **reason_out)
+{
+    *reason_out = hb_xasprintf("%s is \"%.100s\", which is no number of hosts",
+                               name, hb_source_env(req, name));
+    hb_source_note_unused(out, system, *reason_out);
+}
+
 /* 1: read; 0: nothing is there, and *reason_out says so. */
 static int read_if_there(const struct hb_gang_request *req,
                          const char *variable, const char *path,
@@ -225,6 +234,8 @@ int hb_source_is_here(const struct hb_gang_request *req, const char *system,
                       const char *command, int rc, struct hb_gang *out,
                       char **reason_out, const struct hpcboot_error *err)
 {
+    /* Of a list that cannot be read nobody knows who is in it. */
+    const char *known = rc < 0 ? "" : "this host is none of them and ";
     char *found;
 
     if (is_installed(req, command) || (rc > 0 && has_this_host(out))) {
@@ -232,13 +243,12 @@ int hb_source_is_here(const struct hb_gang_request *req, const char *system,
     }
     found = hb_xstrdup(rc < 0 ? err->text : out->detail);
     hb_gang_destroy(out);
-    *reason_out = hb_xasprintf("%s; but this host is none of them and there is "
-                               "no %s here: left over from elsewhere", found,
-                               command);
-    hb_gang_note(out, "variables of %s are set (%s), but this host is none of "
-                 "its hosts and there is no %s here, so they are taken as left "
-                 "over from elsewhere; if those hosts are meant, name them "
-                 "with -H", system, found, command);
+    *reason_out = hb_xasprintf("%s; but %sthere is no %s here: left over from "
+                               "elsewhere", found, known, command);
+    hb_gang_note(out, "variables of %s are set (%s), but %sthere is no %s "
+                 "here, so they are taken as left over from elsewhere; if "
+                 "those hosts are meant, name them with -H", system, found,
+                 known, command);
     free(found);
     return 0;
 }

@@ -62,6 +62,10 @@ int hb_source_read_value(const struct hb_gang_request *req, const char *what,
  * so and why, for the case that nobody else knows hosts. */
 void hb_source_note_unused(struct hb_gang *out, const char *system,
                            const char *reason);
+/* The same for a pod whose variable `name`, which is set, holds no number. */
+void hb_source_number_wrong(const struct hb_gang_request *req,
+                            const char *system, const char *name,
+                            struct hb_gang *out, char **reason_out);
 /* The file that a variable of a batch system names, in the form `form`. 0: not
  * set, not there, or empty; *reason_out says so, and of a file that is named a
  * note too, unless `system` is NULL. */

@@ -45,10 +45,11 @@ int hb_lsf_mcpu_hosts(const char *text, struct hb_members *m,
         count = strtok_r(NULL, BLANKS, &save);
         m->slots = slots_of(count);
         if (m->slots < 0) {
-            rc = hb_fail(err, HPCBOOT_ERR_PARSE, "LSB_MCPU_HOSTS, column %zu: "
-                         "expected a number of slots after %.100s",
-                         count != NULL ? (size_t)(count - list) + 1
-                                       : strlen(text) + 1, host);
+            rc = hb_fail(err, HPCBOOT_ERR_PARSE, "LSB_MCPU_HOSTS=\"%.200s\": "
+                         "behind the host %.100s %s%.100s instead of its "
+                         "number of slots", text, host,
+                         count != NULL ? "stands " : "the text ends",
+                         count != NULL ? count : "");
             break;
         }
         hb_members_add(m, err, "%s", host);

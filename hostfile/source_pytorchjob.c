@@ -25,15 +25,19 @@
 static int node_count(const struct hb_gang_request *req, uint64_t *max_out,
                       int *elastic_out)
 {
-    const char *text = hb_source_env(req, "PET_NNODES"), *colon;
+    const char *text = hb_source_env(req, "PET_NNODES");
+    const char *colon = strchr(text, ':');
+    char *first = hb_xstrndup(text, strcspn(text, ":"));
+    uint64_t min = 1;
+    int rc = hb_parse_u64(first, 1, HB_MAX_HOSTS, &min);
 
-    if (text == NULL) {
-        return 0;
-    }
-    colon = strchr(text, ':');
+    free(first);
     *elastic_out = colon != NULL;
-    return hb_parse_u64(colon != NULL ? colon + 1 : text, 1, HB_MAX_HOSTS,
-                        max_out) >= 0;
+    *max_out = min;
+    if (rc >= 0 && colon != NULL) {
+        rc = hb_parse_u64(colon + 1, min, HB_MAX_HOSTS, max_out);
+    }
+    return rc >= 0;
 }
 
 static int add_members(const struct hb_gang_request *req, const char *master,
@@ -69,7 +73,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     uint64_t nodes;
     int elastic, rc;
 
-    if (address == NULL || !node_count(req, &nodes, &elastic) ||
+    if (address == NULL || hb_source_env(req, "PET_NNODES") == NULL ||
         hb_source_env(req, "PYTHONUNBUFFERED") == NULL) {
         *reason_out = hb_xstrdup("PET_NNODES, MASTER_ADDR and "
                                  "PYTHONUNBUFFERED are not all set");
@@ -79,6 +83,12 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (!hb_ends_with(master, MASTER) && !hb_ends_with(master, WORKER)) {
         *reason_out = hb_xasprintf("the rendezvous is at %.100s, which is no "
                                    "pod of a PyTorchJob", master);
+        free(master);
+        return 0;
+    }
+    if (!node_count(req, &nodes, &elastic)) {
+        hb_source_number_wrong(req, "PyTorchJob", "PET_NNODES", out,
+                               reason_out);
         free(master);
         return 0;
     }

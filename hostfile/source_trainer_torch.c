@@ -23,7 +23,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     size_t stem;
     int rc;
 
-    if (!hb_source_number(req, "PET_NNODES", 1, HB_MAX_HOSTS, &nodes) ||
+    if (hb_source_env(req, "PET_NNODES") == NULL ||
         !hb_source_number(req, "PET_NODE_RANK", 0, HB_MAX_HOSTS, &rank) ||
         master == NULL) {
         *reason_out = hb_xstrdup("PET_NNODES, PET_NODE_RANK and "
@@ -37,6 +37,11 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (hb_pod_index(master, &stem) != 0) {
         *reason_out = hb_xasprintf("PET_MASTER_ADDR is %.100s, not the name of "
                                    "a first pod", master);
+        return 0;
+    }
+    if (!hb_source_number(req, "PET_NNODES", 1, HB_MAX_HOSTS, &nodes)) {
+        hb_source_number_wrong(req, "Kubeflow Trainer", "PET_NNODES", out,
+                               reason_out);
         return 0;
     }
     rc = hb_pod_series(req, master, nodes, 0, "PET_NNODES", out, err);

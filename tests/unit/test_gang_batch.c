@@ -313,8 +313,9 @@ static void an_lsf_host_without_its_count_is_an_error(void **state)
 
     install("usr/bin/blaunch", "");
     assert_int_equal(hb_gang_gather(&req, &g, &err), HPCBOOT_ERR_PARSE);
-    assert_string_equal(err.text, "LSB_MCPU_HOSTS, column 8: expected a number "
-                                  "of slots after h2");
+    assert_string_equal(err.text, "LSB_MCPU_HOSTS=\"h1 4 h2\": behind the "
+                                  "host h2 the text ends instead of its number "
+                                  "of slots");
     hb_gang_destroy(&g);
 }
 

@@ -335,6 +335,32 @@ static void an_elastic_pytorchjob_is_as_large_as_it_may_be(void **state)
     hb_gang_destroy(&g);
 }
 
+static void torch_pods_without_a_number_are_told_of(void **state)
+{
+    static const char *const texts[] = {
+        "PYTHONUNBUFFERED=1 MASTER_ADDR=pt-master-0 PET_NNODES=%s",
+        "PET_NNODES=%s PET_NODE_RANK=1 PET_MASTER_ADDR=llm-node-0-0.llm",
+    };
+    static const char *const numbers[] = {"many", "0", "x:2", "3:2", "2:"};
+
+    for (size_t i = 0; i < 10; i++) {
+        char *env = hb_xasprintf(texts[i % 2], numbers[i / 2]);
+        char *words = hb_xasprintf("PET_NNODES is \"%s\", which is no number",
+                                   numbers[i / 2]);
+        struct hb_gang g = gather_pod("none", env);
+
+        assert_string_equal(g.source, "this host");
+        assert_has(passed_over(&g, i % 2 == 0 ? "PyTorchJob"
+                                              : "Kubeflow Trainer, torch"),
+                   words);
+        assert_int_equal(g.n_notes, 1);
+        assert_has(g.notes[0], words);
+        hb_gang_destroy(&g);
+        free(words);
+        free(env);
+    }
+}
+
 static void torch_variables_of_other_origin_are_passed_over(void **state)
 {
     struct hb_gang g = gather_pod("none",
@@ -502,6 +528,7 @@ int main(void)
         T(a_leader_worker_group_is_found),
         T(a_pytorchjob_is_found),
         T(an_elastic_pytorchjob_is_as_large_as_it_may_be),
+        T(torch_pods_without_a_number_are_told_of),
         T(torch_variables_of_other_origin_are_passed_over),
         T(an_xgboostjob_is_found),
         T(a_jaxjob_is_found),

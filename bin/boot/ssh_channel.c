@@ -38,7 +38,7 @@
 
 #define ROUNDS 32 /* libssh reads 4 KiB in each; then others get their turn */
 #define QUEUE_BYTES (512 * 1024) /* encrypted and waiting for the socket */
-#define PIECE_BYTES (64 * 1024)
+#define PIECE_BYTES (16 * 1024) /* on the stack, which may be small */
 #define EXIT_NOT_SAID 255 /* as a client shows an end without a status */
 #define LINGER_MS 1000 /* for the exit status, and for the last bytes out */
 

@@ -33,6 +33,7 @@
 
 #define PROBE_MS 2000
 #define ANSWER_MAX (64u << 10)
+#define PIECE_BYTES (16u << 10) /* on the stack, which may be small */
 #define HASHED_MAX (512u << 20) /* of one file; then its size must do */
 
 extern char **environ;
@@ -249,7 +250,7 @@ static uint64_t hash_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint64_t h = 0xcbf29ce484222325u, done = 0;
-    unsigned char piece[1u << 16];
+    unsigned char piece[PIECE_BYTES];
     ssize_t n;
 
     while (fd >= 0 && done < HASHED_MAX &&

@@ -29,6 +29,7 @@
 #include "lib/base/str.h"
 
 #define LINES_MAX (64u << 20)
+#define CHUNK_BYTES (16u << 10) /* on the stack, which may be small */
 /* A hostfile may be read while it is written: the user hears of what lasts. */
 #define FAILURES_SAID 3u
 
@@ -169,7 +170,7 @@ static int is_failure(struct job_lookout *l, char *text)
 static void on_said(evutil_socket_t fd, short what, void *arg)
 {
     struct job_lookout *l = arg;
-    char chunk[65536], *newest;
+    char chunk[CHUNK_BYTES], *newest;
     ssize_t n = read(fd, chunk, sizeof chunk);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {

@@ -110,3 +110,14 @@ END
         done
     done
 }
+
+@test "a stack of 64 KiB is enough for launcher, agents and probes" {
+    run pod 0 bash -c 'ulimit -s 64; "$@" | (sleep 1; wc -c)
+        exit ${PIPESTATUS[0]}' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" -H pod-1 head -c 30000000 /dev/zero
+    ended_with 0
+    says '^30000000$'
+    run pod 0 bash -c 'ulimit -s 64; "$@"' - timeout -s KILL "$HB_LIMIT" \
+        "$HB_BUILDDIR/hpcboot" doctor -q -H pod-0,pod-1
+    ended_with 0
+}

@@ -15,6 +15,12 @@ teardown() {
 }
 
 by() { pod_hb -x HPCBOOT_TRANSPORTS="$1" "${@:2}"; }
+# ends_well JOB FILE: a background job's words, as $output, tell why it did not.
+ends_well() {
+    ends "$1"
+    output=$(cat "$BATS_TEST_TMPDIR/$2")
+    ended_with 0
+}
 need_ucx() {
     [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || skip "built without UCX"
 }
@@ -107,8 +113,8 @@ netem_or_skip() {
     "$podlab" link 1 down
     sleep 2
     "$podlab" link 1 up
-    wait $!
-    grep -q '^rank 1: .* turns' "$BATS_TEST_TMPDIR/out"
+    ends_well $! out
+    says '^rank 1: .* turns'
 }
 
 @test "a link that stays cut: who is gone is told before the agents know" {
@@ -130,15 +136,18 @@ netem_or_skip() {
 }
 
 @test "ranks that compute for long before they look at the network" {
-    local t jobs=()
+    local t
+    local -A job_of=()
     for t in tcp ucx; do
         [ $t = tcp ] || [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || continue
         by $t -H pod-0,pod-1,pod-2 "$net" late "${HB_LATE_S:-7}" \
             > "$BATS_TEST_TMPDIR/$t" 2>&1 &
-        jobs+=($!)
+        job_of[$t]=$!
     done
-    for t in "${jobs[@]}"; do wait "$t"; done
-    grep -q '^rank 2 has got 42' "$BATS_TEST_TMPDIR/tcp"
+    for t in "${!job_of[@]}"; do
+        ends_well "${job_of[$t]}" "$t"
+        says '^rank 2 has got 42'
+    done
 }
 
 @test "kill -9 of random ranks, by UCX" {
@@ -182,8 +191,8 @@ netem_or_skip() {
     pod 1 pkill -STOP -x apinet
     sleep 2
     pod 1 pkill -CONT -x apinet
-    wait $!
-    grep -q '^rank 1: .* turns' "$BATS_TEST_TMPDIR/out"
+    ends_well $! out
+    says '^rank 1: .* turns'
 }
 
 @test "ranks that wait for another host leave the CPU to others" {

@@ -89,7 +89,9 @@ launcher_hb() { launcher timeout -s KILL "$HB_LIMIT" "$hbrun" "$@"; }
     # The other one is ready, and this one has been looked for.
     wait_until pod 0 grep -q '"host_ready"' /tmp/events
     pod 0 cp /run/hosts /etc/hosts
-    wait $!
+    ends $!
+    output=$(cat "$F/out")
+    ended_with 0
     [ "$(grep -c '^pi-worker-1$' "$F/out")" -eq 2 ]
 }
 

@@ -306,8 +306,9 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
     job=$!
     wait_until grep -q '1 of 2 ready, 1 at connect, [0-9]* s of 60 s; pod-2: refuses ports 22 and 2222' typescript
     sshd_up 2
-    wait $job
-    run cat typescript
+    ends $job
+    output=$(cat typescript)
+    ended_with 0
     says $'\r\e\\[K.*pod-[12]'
     says_not 'waiting for hosts'
     says_not 'hosts ready after'

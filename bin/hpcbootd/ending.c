@@ -8,6 +8,7 @@
  * when the launcher says BYE or its link is gone. */
 #include "config.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -65,11 +66,26 @@ static void signal_all(struct agent *a, int signo)
     }
 }
 
+/* A set-user-ID program that has become another user altogether. */
+static void tell_out_of_reach(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        const struct rank *r = &a->ranks[i];
+
+        if (r->pid > 0 && kill(r->pid, 0) < 0 && errno == EPERM) {
+            agent_note(a, HB_WARN, "rank %u cannot be ended and runs on: its "
+                       "process %d belongs to another user", r->rank,
+                       (int)r->pid);
+        }
+    }
+}
+
 /* Kills everything below; ranks' ends are noticed by the reaper as usual. */
 static void kill_now(struct agent *a)
 {
     a->killing = 2;
     signal_all(a, SIGKILL);
+    tell_out_of_reach(a);
     agent_reap(a);
 }
 

@@ -184,6 +184,26 @@ session_dirs() { find /tmp /dev/shm -maxdepth 1 -name "hpcboot-$1.*"; }
     nothing_left
 }
 
+@test "a rank that has become another user is told of: nothing can end it" {
+    need_root
+    need setpriv
+    chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" || true
+    cp "$(command -v setpriv)" as_root
+    chmod 4755 as_root
+    setpriv --reuid 54321 --clear-groups test -x "$hbrun" ||
+        skip 'the build cannot be read by another user'
+    setpriv --reuid 54321 --clear-groups ./as_root --reuid 0 true ||
+        skip 'set-user-ID has no effect here'
+    run setpriv --reuid 54321 --clear-groups timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" --timeout 1 --grace 1 --wdir / -n 1 \
+        "$PWD/as_root" --reuid 0 sleep 1000
+    ended_with 124
+    says 'rank 0 cannot be ended and runs on: its process [0-9]+ belongs to'
+    kill -KILL "$(sed -n 's/.* its process \([0-9]*\) belongs.*/\1/p' \
+        <<< "$output")"
+    nothing_left
+}
+
 @test "a rank that cannot be started ends those that were" {
     printf '#!/bin/sh\nexec sleep 1000\n' > good
     chmod +x good

@@ -291,12 +291,36 @@ static void by_script(const struct hb_place *place, const char *path,
 
 struct shell_search {
     const struct hb_place *place;
+    struct hb_place here; /* the same, after the text's `cd`s */
+    char *wdir;           /* theirs; NULL: there was none */
     int depth;
     int n_found;
     int differ; /* programs of two families are named */
     struct hb_family_choice found;
 };
 
+/* 1: it is `cd DIR`, which says where relative names are looked for. */
+static int change_dir(struct shell_search *s, char *const *argv)
+{
+    const char *to = argv[1];
+    char *old = s->wdir;
+
+    if (!hb_streq(argv[0], "cd") || to == NULL || argv[2] != NULL) {
+        return 0;
+    }
+    s->wdir = to[0] == '/' || s->here.wdir == NULL
+                  ? hb_xstrdup(to) : hb_xasprintf("%s/%s", s->here.wdir, to);
+    s->here.wdir = s->wdir;
+    free(old);
+    return 1;
+}
+
+static int is_found(const struct hb_family_choice *c)
+{
+    return c->certain && c->family != HB_PM_NONE;
+}
+
+/* A `cd` may have been a subshell's, and over by now. */
 static int shell_command(void *arg, char *const *argv)
 {
     struct shell_search *s = arg;
@@ -305,8 +329,15 @@ static int shell_command(void *arg, char *const *argv)
     if (--*s->place->looks <= 0) {
         return 1;
     }
-    detect(s->place, argv, s->depth, &c);
-    if (c.certain && c.family != HB_PM_NONE) {
+    if (change_dir(s, argv)) {
+        return 0;
+    }
+    detect(&s->here, argv, s->depth, &c);
+    if (!is_found(&c) && s->wdir != NULL) {
+        memset(&c, 0, sizeof(c));
+        detect(s->place, argv, s->depth, &c);
+    }
+    if (is_found(&c)) {
         s->differ = s->n_found > 0 && c.family != s->found.family;
         s->found = s->n_found++ == 0 ? c : s->found;
     }
@@ -339,10 +370,12 @@ static void shell_search(struct shell_search *s, char *const *argv)
 static void by_shell(const struct hb_place *place, const char *path,
                      char *const *argv, int depth, struct hb_family_choice *c)
 {
-    struct shell_search s = {.place = place, .depth = depth + SHELL_DEPTH};
+    struct shell_search s = {.place = place, .here = *place,
+                             .depth = depth + SHELL_DEPTH};
     char *because;
 
     shell_search(&s, argv);
+    free(s.wdir);
     if (s.n_found > 0 && !s.differ && *place->looks > 0) {
         int found = c->found;
 

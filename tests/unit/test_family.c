@@ -326,6 +326,25 @@ static void shell_scripts_are_looked_through(void **state)
     assert_choice(detect(lab, "bash ./run 5"), HB_PM_PMI1, HB_MPI_MPICH);
 }
 
+static void a_shells_changes_of_directory_are_followed(void **state)
+{
+    static const char *const texts[] = {
+        "cd deep && exec ./inner\n", "cd deep/er; cd ..\n./inner -x\n",
+        "(cd deep/er && true); ./prog\n",
+    };
+    struct lab *lab = *state;
+
+    mpich(lab);
+    ELF(lab, "bin/sh");
+    ELF(lab, "prog", .needed = {"libmpi.so.12"});
+    ELF(lab, "deep/inner", .needed = {"libmpi.so.12"});
+    text_file(lab, "deep/er/other", "");
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        text_file(lab, "run", texts[i]);
+        assert_choice(detect(lab, "sh run"), HB_PM_PMI1, HB_MPI_MPICH);
+    }
+}
+
 static void shell_script_for_two_families_is_uncertain(void **state)
 {
     struct lab *lab = *state;
@@ -487,6 +506,7 @@ int main(void)
         IN_LAB(a_wrapper_that_is_a_script_is_seen_through),
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),
+        IN_LAB(a_shells_changes_of_directory_are_followed),
         IN_LAB(shell_script_for_two_families_is_uncertain),
         IN_LAB(shells_that_call_each_other_end),
         IN_LAB(a_program_named_like_a_wrapper_is_itself),

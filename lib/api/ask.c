@@ -352,25 +352,20 @@ static int answer(const struct wait *w, struct note *note,
     return rc;
 }
 
-/* No team goes meanwhile. hpcboot_finalize has the lock already. */
+/* No team goes meanwhile. */
 static int read_all(const struct wait *w, struct hpcboot_error *err)
 {
-    int locks = atomic_load(&hb_api.phase) != API_ENDING;
     struct note note;
     int rc = 0;
 
-    if (locks) {
-        pthread_mutex_lock(&hb_api.lock);
-    }
+    pthread_mutex_lock(&hb_api.lock);
     while (rc == 0 && take(&note)) {
         if (is_sound(&note)) {
             rc = note.kind == TELLS ? hear(w, &note, err)
                                     : answer(w, &note, err);
         }
     }
-    if (locks) {
-        pthread_mutex_unlock(&hb_api.lock);
-    }
+    pthread_mutex_unlock(&hb_api.lock);
     return rc;
 }
 

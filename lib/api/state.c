@@ -351,7 +351,6 @@ int hpcboot_finalize(struct hpcboot_error *err)
                                                   API_ENDING)) {
         return rc < 0 ? rc : hb_api_ready("hpcboot_finalize", err);
     }
-    pthread_mutex_lock(&hb_api.lock);
     rc = hb_xport_flush(hb_api.xport, err);
     if (rc == 0) {
         hb_api_shows(HB_WAITS_FINALIZE);
@@ -362,7 +361,6 @@ int hpcboot_finalize(struct hpcboot_error *err)
                  HB_RANK_OUT);
     close_all();
     atomic_store(&hb_api.phase, API_OVER);
-    pthread_mutex_unlock(&hb_api.lock);
     return rc;
 }
 

@@ -589,8 +589,9 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
             rc = leave(engine, hb_wait_pause(&w, engine, NULL, err));
         }
         if (rc != HPCBOOT_OK) {
+            enter(engine);
             hb_wait_over(engine);
-            return rc;
+            return leave(engine, rc);
         }
     }
 }

@@ -91,6 +91,14 @@ mix() {
     nothing_left
 }
 
+@test "random programs of several threads in each rank" {
+    for ranks in 2 3; do
+        run hb -n $ranks "$HB_BUILDDIR/tests/cli/apithreads" $ranks 60
+        ended_with 0
+        [ "$(grep -c '^60 steps of 3 threads$' <<< "$output")" -eq $ranks ]
+    done
+}
+
 @test "random programs under mpiexec of MPICH" {
     need mpiexec.mpich
     run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 3 \

@@ -29,6 +29,10 @@ check_PROGRAMS += tests/cli/apimix
 tests_cli_apimix_SOURCES = tests/cli/apimix.c tests/cli/apitest.h
 tests_cli_apimix_LDADD = libhpcboot.la
 tests_cli_apimix_LDFLAGS = $(AM_LDFLAGS) -no-install
+check_PROGRAMS += tests/cli/apithreads
+tests_cli_apithreads_SOURCES = tests/cli/apithreads.c tests/cli/apitest.h
+tests_cli_apithreads_LDADD = libhpcboot.la -lpthread
+tests_cli_apithreads_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 check_PROGRAMS += tests/cli/mismatch
 tests_cli_mismatch_SOURCES = tests/cli/mismatch.c

@@ -132,7 +132,7 @@ static void describe_net(const struct hb_team_plan *plan,
                                 : HB_COLL_NET_SOFT,
         .mbps = net.mbps, .rails = net.rails,
         .send_ns = net.costs.send_ns, .recv_ns = net.costs.recv_ns,
-        .one_machine = net.costs.machine != 0,
+        .one_machine = net.costs.machine != 0, .cpus = net.costs.cpus,
     };
 }
 

@@ -172,6 +172,7 @@ struct hb_coll_net_facts {
     uint32_t rails;            /* that long messages are cut over; 0, 1: one */
     uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */
     bool one_machine;          /* the nodes are pods of one machine */
+    uint32_t cpus;             /* which has so many; 0: not known */
 };
 
 /* What such a message costs this machine: as HPCBOOT_COLL_TUNE says, as it is

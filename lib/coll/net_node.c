@@ -17,7 +17,8 @@
  *                   on the others, and shares the result
  *   gather ...      the blocks of a node travel as one; so for scatter,
  *                   allgather, reduce_scatter, and small blocks of alltoall
- *   scan, exscan    node; what the nodes before hold; node
+ *   scan, exscan    node; what the nodes before hold; node. Pods that share a
+ *                   machine's few cores: a chain of all ranks
  *
  * Rows of blocks, and ops that do not commute, need nodes whose ranks follow
  * one another; a call that wants the same bits on any layout takes the flat
@@ -219,7 +220,7 @@ static void gather(struct nodes *n)
 static void scatter(struct nodes *n)
 {
     const struct hb_call *c = n->c;
-    struct hb_choice how = {.alg = HB_ALG_KNOMIAL, .radix = HB_RADIX_MOST};
+    struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, node_bytes(n));
     struct node_rows r;
     if (!node_rows(n, &r, NULL, SEND)) {
         return;
@@ -449,6 +450,16 @@ static bool folds_in_order(const struct hb_call *c)
     return folds(c) && c->layout->in_order;
 }
 
+/* Where ranks share few cores a chain of all of them is cheapest. It crosses
+ * from node to node as rarely as can be by itself, and no rank waits twice. */
+static bool scans(const struct hb_call *c)
+{
+    return folds_in_order(c) &&
+           (c->wish->hierarchy == 1 || c->model->cpus <= 0 ||
+            hb_choose(c, c->coll, c->layout->size, c->total).alg !=
+                HB_ALG_LINEAR);
+}
+
 static bool small_blocks(const struct hb_call *c)
 {
     return c->layout->in_order && c->bytes <= BLOCK_MOST;
@@ -481,8 +492,8 @@ static const struct {
     [HPCBOOT_COLL_REDUCE_SCATTER_BLOCK] = {folds_in_order, reduce_scatter,
                                            false},
     [HPCBOOT_COLL_ALLTOALL] = {small_alltoall, alltoall, false},
-    [HPCBOOT_COLL_SCAN] = {folds_in_order, scan, false},
-    [HPCBOOT_COLL_EXSCAN] = {folds_in_order, scan, false},
+    [HPCBOOT_COLL_SCAN] = {scans, scan, false},
+    [HPCBOOT_COLL_EXSCAN] = {scans, scan, false},
 };
 
 bool hb_sched_nodes(struct hb_sched *s, const struct hb_call *c)

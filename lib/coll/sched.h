@@ -84,6 +84,7 @@ struct hb_model {
     double latency, overhead, receive, gap, byte, fold, copy, node;
     double eager, big; /* messages beyond `eager` bytes cost `big` a byte */
     double wire; /* of a node's devices, which its ranks share; 0: not known */
+    double cpus; /* that all ranks share, of whatever node; 0: not known */
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
 struct hb_model hb_model_of(const struct hb_coll_net_facts *f);

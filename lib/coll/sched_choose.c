@@ -56,6 +56,7 @@ static void know_tcp(struct hb_model *m, const struct hb_coll_net_facts *f)
     }
     if (f->one_machine) {
         m->latency = NO_WIRE_NS;
+        m->cpus = f->cpus;
     }
 }
 
@@ -240,12 +241,28 @@ static double reduce_scatter_price(const struct priced *x,
     }
 }
 
+/* All that a call makes the ranks do, where they are more than the CPUs: those
+ * take turns, and a message is work from its sender to who wakes for it. */
+static double crowded_price(const struct priced *x, double messages,
+                            double each)
+{
+    return x->m->cpus > 0 && x->p > x->m->cpus
+               ? messages * each / x->m->cpus : 0;
+}
+
+/* Doubling sends more messages than a chain, many of them at a time. */
 static double scan_price(const struct priced *x, const struct hb_choice *how)
 {
-    double fold = x->n * x->m->fold;
-    return how->alg == HB_ALG_DOUBLING
-               ? x->rounds * (x->message + 2 * fold)
-               : (x->p - 1) * (x->message + fold);
+    double fold = x->n * x->m->fold, far = 1, messages = 0;
+    if (how->alg != HB_ALG_DOUBLING) {
+        return (x->p - 1) * (x->message + fold);
+    }
+    for (; far < x->p; far *= 2) {
+        messages += x->p - far;
+    }
+    double path = x->rounds * (x->message + 2 * fold);
+    double work = crowded_price(x, messages, x->message + 2 * fold);
+    return path > work ? path : work;
 }
 
 /* ---- what there is to choose from ---- */

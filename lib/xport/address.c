@@ -149,6 +149,7 @@ void hb_endpoint_put_costs(struct hb_buf *b, const struct hb_costs *costs)
     hb_buf_put_u8(b, COSTS);
     hb_buf_put_u32(b, costs->send_ns);
     hb_buf_put_u32(b, costs->recv_ns);
+    hb_buf_put_u32(b, costs->cpus);
     hb_buf_put_u64(b, costs->machine);
 }
 
@@ -156,6 +157,7 @@ static void get_costs(struct hb_buf *b, struct hb_costs *costs)
 {
     costs->send_ns = hb_buf_get_u32(b);
     costs->recv_ns = hb_buf_get_u32(b);
+    costs->cpus = hb_buf_get_u32(b);
     costs->machine = hb_buf_get_u64(b);
 }
 

@@ -26,9 +26,9 @@ struct hb_caps {
 };
 
 /* What a short message costs a host by TCP, and which machine the host is of:
- * pods of one have the same number. 0: not known. */
+ * pods of one have the same number, and share its CPUs. 0: not known. */
 struct hb_costs {
-    uint32_t send_ns, recv_ns;
+    uint32_t send_ns, recv_ns, cpus;
     uint64_t machine;
 };
 

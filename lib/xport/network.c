@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/base/fd.h"
 #include "lib/xport/address.h"
@@ -72,6 +73,7 @@ static void worsen_costs(struct hb_costs *all, const struct hb_costs *one)
 {
     all->send_ns = more(all->send_ns, one->send_ns);
     all->recv_ns = more(all->recv_ns, one->recv_ns);
+    all->cpus = slower(all->cpus, one->cpus);
     all->machine = all->machine == one->machine ? one->machine : 0;
 }
 
@@ -96,7 +98,10 @@ static uint64_t machine(void)
 void hb_xport_put_costs(struct hb_buf *address, uint32_t send_ns,
                         uint32_t recv_ns)
 {
-    const struct hb_costs costs = {send_ns, recv_ns, machine()};
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const struct hb_costs costs = {.send_ns = send_ns, .recv_ns = recv_ns,
+                                   .cpus = cpus > 0 ? (uint32_t)cpus : 0,
+                                   .machine = machine()};
 
     hb_endpoint_put_costs(address, &costs);
 }

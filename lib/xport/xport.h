@@ -109,8 +109,8 @@ struct hb_xport_net {
     int is_device; /* UCX: of hardware */
     uint32_t mbps; /* the slowest; 0: not known */
     uint32_t rails; /* networks that long messages are cut over; 1 or more */
-    struct hb_costs costs; /* the most; 0: somebody does not know. machine: 0
-                            * unless all are of one */
+    struct hb_costs costs; /* the most, and the fewest CPUs; 0: somebody does
+                            * not know. machine: 0 unless all are of one */
 };
 void hb_xport_net(const struct hb_xport *x, const int *ranks, int n,
                   struct hb_xport_net *out);

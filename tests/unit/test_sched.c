@@ -403,6 +403,31 @@ static void what_messages_cost_decides_how_wide_trees_are(void **state)
     assert_memory_equal(&far, &hb_model_tcp, sizeof far);
 }
 
+/* 8 ranks in 4 pods of a machine with so many CPUs. */
+static struct sched_stats scan_in_pods(uint32_t cpus, const char *wish)
+{
+    const struct hb_coll_net_facts f = {
+        .kind = HB_COLL_NET_TCP, .send_ns = 4500, .recv_ns = 900,
+        .one_machine = true, .cpus = cpus};
+    struct hb_model m = hb_model_of(&f);
+    struct sched_case c = {.size = 8, .per_node = 2, .model = &m,
+                           .wish = wish};
+    struct sched_stats s;
+    c.call = call_of(HPCBOOT_COLL_SCAN, 8, 1024, 4);
+    assert_int_equal(sched_sim_run(&c, &s), 0);
+    return s;
+}
+
+static void ranks_that_share_cores_scan_in_a_chain(void **state)
+{
+    assert_int_equal(scan_in_pods(2, NULL).messages, 7);
+    assert_int_equal(scan_in_pods(2, NULL).most_messages, 1);
+    /* The user's wish, and cores for all, leave it to the nodes' last. */
+    assert_int_equal(scan_in_pods(2, "nodes,scan=doubling").messages, 5);
+    assert_int_equal(scan_in_pods(8, NULL).messages, 5);
+    assert_int_equal(scan_in_pods(0, NULL).messages, 5);
+}
+
 static void a_wish_is_checked_word_by_word(void **state)
 {
     struct hb_wish w;
@@ -442,6 +467,7 @@ int main(void)
         cmocka_unit_test(predictions_are_printed_beside_records),
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
+        cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,11 +120,13 @@ static struct hb_costs costs_of(const struct hb_costs *costs)
 
 static void the_dearest_messages_of_all_count(void **state)
 {
-    struct hb_costs of[RANKS] = {{5, 9, 1}, {7, 3, 1}, {6, 4, 1}};
+    struct hb_costs of[RANKS] = {
+        {5, 9, 4, 1}, {7, 3, 2, 1}, {6, 4, 8, 1}};
     struct hb_costs all = costs_of(of);
 
     assert_int_equal(all.send_ns, 7);
     assert_int_equal(all.recv_ns, 9);
+    assert_int_equal(all.cpus, 2);
     assert_true(all.machine == 1);
     of[1].machine = 2;
     assert_true(costs_of(of).machine == 0);
@@ -132,7 +134,8 @@ static void the_dearest_messages_of_all_count(void **state)
 
 static void costs_that_one_does_not_know_nobody_knows(void **state)
 {
-    const struct hb_costs of[RANKS] = {{5, 9, 1}, {0, 0, 0}, {6, 4, 1}};
+    const struct hb_costs of[RANKS] = {
+        {5, 9, 2, 1}, {0, 0, 0, 0}, {6, 4, 2, 1}};
     struct hb_costs all = costs_of(of);
 
     assert_true(all.send_ns == 0 && all.recv_ns == 0 && all.machine == 0);
@@ -152,6 +155,7 @@ static void ranks_of_one_machine_know_that_they_are(void **state)
     hb_xport_net(&x, ranks, RANKS, &net);
     assert_true(net.costs.machine != 0);
     assert_int_equal(net.costs.send_ns, 5);
+    assert_true(net.costs.cpus > 0);
     for (int i = 0; i < RANKS; i++) {
         hb_buf_destroy(&cards[i]);
     }

@@ -259,11 +259,14 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op);
 bool hb_shm_ready(struct hb_coll_team *t);
 
 /* Tails: pieces of HB_SHM_PIECE that one rank puts for another beside the
- * rounds, once every rank has begun the round before. They lie in the writer's
- * ring, in all slots but the one that rounds are filling; so many there are,
- * and there is the k-th. */
+ * rounds. They lie in the writer's ring, in all slots but the one that rounds
+ * are filling; so many there are, and there is the k-th. */
 size_t hb_shm_tail_room(const struct hb_coll_team *t);
 size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k);
+/* Whether the k-th may be put for the first time in a call without a word from
+ * whoever reads it: nobody reads there any more, or the piece before it, in
+ * the same slot, has been put. */
+bool hb_shm_tail_is_free(struct hb_coll_team *t, uint64_t k);
 /* Rounds to come leave it alone until `reader` is done with this call. */
 void hb_shm_tail_use(struct hb_coll_team *t, size_t at, int reader);
 /* Whether a count that rank j raises has come to n. */

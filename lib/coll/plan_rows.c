@@ -15,7 +15,8 @@
  * its sender and the root alone: the sender counts the pieces that it has
  * put, the root those that it has got, the first round's among them. That one
  * counts when the root has seen every rank in this round, so whatever
- * was in the sender's ring before has been read by then.
+ * was in the sender's ring before has been read by then; the sender begins
+ * sooner where it sees that itself.
  *
  * The first round also tells how long each block is that is sent, so that who
  * expects another length finds out: of gatherv in the word, else in the line of
@@ -241,7 +242,8 @@ static int tail_send(struct hb_coll_team *t, struct hb_op *op)
     for (; (len = tail_len(op, op->bytes, op->tail)) > 0; op->tail++) {
         uint64_t again = op->tail < room ? 0 : op->tail - room + 1;
         size_t at = hb_shm_tail_at(t, op->tail);
-        if (!hb_shm_has_counted(t, op->root, &mine->tail_got,
+        if (!(again == 0 && hb_shm_tail_is_free(t, op->tail)) &&
+            !hb_shm_has_counted(t, op->root, &mine->tail_got,
                                 before + again)) {
             return HB_AGAIN;
         }

@@ -200,6 +200,11 @@ static inline bool slot_is_free(struct hb_coll_team *t, size_t at)
     return released(t, &t->slot_use[at / HB_SHM_SLOT]);
 }
 
+bool hb_shm_tail_is_free(struct hb_coll_team *t, uint64_t k)
+{
+    return k % TAIL_PER_SLOT != 0 || slot_is_free(t, hb_shm_tail_at(t, k));
+}
+
 static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
                                           const struct hb_op *op)
 {

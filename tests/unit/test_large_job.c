@@ -22,6 +22,7 @@
 
 #define RANKS 10000
 #define MOST_KB 1024 /* of all that the rank has */
+#define SKIPPED 77 /* tests/driver shows the last line as the reason */
 
 static long private_kb(void)
 {
@@ -65,10 +66,6 @@ static int be_rank(void)
 
 static void on_nodes(uint32_t nodes)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    print_message("a sanitizer's own memory would be counted\n");
-    skip();
-#endif
     struct native_agent a = {.n_ranks = RANKS, .n_nodes = nodes};
     int status;
     pid_t pid;
@@ -111,5 +108,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "rank") == 0) {
         return be_rank();
     }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    printf("a sanitizer's own memory would be counted\n");
+    return SKIPPED;
+#endif
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,8 @@
 # Copyright (c) 2026 the hpcboot authors
 #
 # Read before every job in a guest: devices, and tests that print TAP.
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
+# The console is a terminal: a progress line would get into the TAP.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C TERM=dumb
 # The machine below may be busy with others.
 export HPCBOOT_CONNECT_TIMEOUT=120 HPCBOOT_WAIT_HOSTS=120
 

@@ -16,6 +16,7 @@
 #include "lib/xport/impl.h"
 
 #define RANKS 3
+#define CARD_MOST 255 /* HB_SEGMENT_ADDRESS_MAX, less its length */
 #define IB(mbps) {.may = 6, .ucx_kind = HB_UCX_IB, .ucx_mbps = (mbps)}
 
 static const void *address_of(void *ctx, uint32_t rank, size_t *len_out)
@@ -41,22 +42,29 @@ static void put_card(struct hb_buf *card, const struct hb_caps *caps)
     }
 }
 
-/* The last of the ranks says nothing where n is less than all. */
-static struct hb_xport_net net_of(const struct hb_caps *caps, int n)
+/* What ranks with these cards, which are destroyed, make of them. */
+static struct hb_xport_net net_of_cards(struct hb_buf *cards)
 {
     static const int ranks[RANKS] = {0, 1, 2};
-    struct hb_buf cards[RANKS];
     struct hb_xport x = {.job = {.ctx = cards, .address = address_of}};
     struct hb_xport_net net;
 
-    for (int i = 0; i < RANKS; i++) {
-        put_card(&cards[i], i < n ? &caps[i] : NULL);
-    }
     hb_xport_net(&x, ranks, RANKS, &net);
     for (int i = 0; i < RANKS; i++) {
         hb_buf_destroy(&cards[i]);
     }
     return net;
+}
+
+/* The last of the ranks says nothing where n is less than all. */
+static struct hb_xport_net net_of(const struct hb_caps *caps, int n)
+{
+    struct hb_buf cards[RANKS];
+
+    for (int i = 0; i < RANKS; i++) {
+        put_card(&cards[i], i < n ? &caps[i] : NULL);
+    }
+    return net_of_cards(cards);
 }
 
 static void devices_of_all_are_used_at_the_slowest_rate(void **state)
@@ -100,10 +108,7 @@ static void a_card_that_says_nothing_leaves_tcp(void **state)
 /* Card i has costs[i], unless that is all 0. */
 static struct hb_costs costs_of(const struct hb_costs *costs)
 {
-    static const int ranks[RANKS] = {0, 1, 2};
     struct hb_buf cards[RANKS];
-    struct hb_xport x = {.job = {.ctx = cards, .address = address_of}};
-    struct hb_xport_net net;
 
     for (int i = 0; i < RANKS; i++) {
         put_card(&cards[i], NULL);
@@ -111,11 +116,7 @@ static struct hb_costs costs_of(const struct hb_costs *costs)
             hb_endpoint_put_costs(&cards[i], &costs[i]);
         }
     }
-    hb_xport_net(&x, ranks, RANKS, &net);
-    for (int i = 0; i < RANKS; i++) {
-        hb_buf_destroy(&cards[i]);
-    }
-    return net.costs;
+    return net_of_cards(cards).costs;
 }
 
 static void the_dearest_messages_of_all_count(void **state)
@@ -143,22 +144,37 @@ static void costs_that_one_does_not_know_nobody_knows(void **state)
 
 static void ranks_of_one_machine_know_that_they_are(void **state)
 {
-    static const int ranks[RANKS] = {0, 1, 2};
     struct hb_buf cards[RANKS];
-    struct hb_xport x = {.job = {.ctx = cards, .address = address_of}};
     struct hb_xport_net net;
 
     for (int i = 0; i < RANKS; i++) {
         put_card(&cards[i], NULL);
         hb_xport_put_costs(&cards[i], 5, 6);
     }
-    hb_xport_net(&x, ranks, RANKS, &net);
+    net = net_of_cards(cards);
     assert_true(net.costs.machine != 0);
     assert_int_equal(net.costs.send_ns, 5);
     assert_true(net.costs.cpus > 0);
-    for (int i = 0; i < RANKS; i++) {
-        hb_buf_destroy(&cards[i]);
+}
+
+/* As many addresses as there may be, each the longest and of a network. */
+static void the_fullest_card_is_no_longer_than_one_may_be(void **state)
+{
+    static const unsigned char token[HB_ADDRESS_TOKEN];
+    struct hb_interfaces all = {.n = HB_ADDRESS_MOST};
+    const struct hb_caps caps = IB(400000);
+    struct hb_buf card;
+
+    for (unsigned i = 0; i < all.n; i++) {
+        all.list[i].at.ss_family = AF_INET6;
+        all.list[i].net.device = 1;
     }
+    hb_buf_init(&card, CARD_MOST);
+    hb_endpoint_put(&card, &all, 1, token);
+    hb_endpoint_put_caps(&card, &caps);
+    hb_xport_put_costs(&card, 5, 6);
+    assert_false(hb_buf_failed(&card));
+    hb_buf_destroy(&card);
 }
 
 int main(void)
@@ -171,6 +187,7 @@ int main(void)
         cmocka_unit_test(the_dearest_messages_of_all_count),
         cmocka_unit_test(costs_that_one_does_not_know_nobody_knows),
         cmocka_unit_test(ranks_of_one_machine_know_that_they_are),
+        cmocka_unit_test(the_fullest_card_is_no_longer_than_one_may_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,8 @@
  * as it goes, and the next when it is done. Teams with requests under way are
  * in the engine's list, and every wait moves them all on. A blocking call on
  * a team without requests runs in place, without a request; otherwise it
- * waits for its turn like any other.
+ * waits for its turn like any other. How requests are made, started and
+ * waited for is in request.c.
  *
  * An error other than one of usage ends the team: its rounds no longer agree
  * with its peers'. All its requests fail with that error. */
@@ -17,7 +18,6 @@
 
 #include "lib/coll/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
@@ -26,21 +26,6 @@
 void hb_coll_node_changed(struct hb_coll_node_page *page)
 {
     atomic_fetch_add(&page->changes, 1);
-}
-
-static void enter(struct hb_coll_engine *e)
-{
-    if (e->locking) {
-        pthread_mutex_lock(&e->lock);
-    }
-}
-
-static int leave(struct hb_coll_engine *e, int rc)
-{
-    if (e->locking) {
-        pthread_mutex_unlock(&e->lock);
-    }
-    return rc;
 }
 
 int hb_coll_create(const struct hb_coll_config *config,
@@ -79,49 +64,6 @@ void hb_coll_destroy(struct hb_coll_engine *engine)
     }
 }
 
-/* Teams that wait for something; the list is short. */
-static void activate(struct hb_coll_team *t, struct hb_coll_req *r)
-{
-    if (t->first == NULL) {
-        t->first = r;
-        t->next_active = t->engine->active;
-        t->engine->active = t;
-    } else {
-        t->last->next = r;
-    }
-    t->last = r;
-    r->next = NULL;
-}
-
-static void deactivate(struct hb_coll_team *t)
-{
-    struct hb_coll_team **at = &t->engine->active;
-    while (*at != NULL && *at != t) {
-        at = &(*at)->next_active;
-    }
-    if (*at == t) {
-        *at = t->next_active;
-    }
-    t->first = t->last = NULL;
-}
-
-static void req_free(struct hb_coll_req *r)
-{
-    hb_op_clear(&r->op);
-    free(r->sides);
-    free(r);
-}
-
-static void complete(struct hb_coll_req *r, int rc)
-{
-    hb_op_clear(&r->op);
-    r->under_way = false;
-    r->result = rc;
-    if (r->orphan) {
-        req_free(r);
-    }
-}
-
 int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
                  struct hpcboot_error *err)
 {
@@ -130,11 +72,11 @@ int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
     }
     struct hb_coll_req *r = t->first;
     if (r != NULL) {
-        deactivate(t);
+        hb_team_unlist(t);
     }
     while (r != NULL) {
         struct hb_coll_req *next = r->next;
-        complete(r, t->error.code);
+        hb_req_complete(r, t->error.code);
         r = next;
     }
     return hb_coll_team_error(t, err);
@@ -210,8 +152,7 @@ static bool is_late(const struct hb_op *op)
     return op->deadline_ns > 0 && hb_now_ns() > op->deadline_ns;
 }
 
-/* Takes the team's requests as far as they go; > 0: one was completed. */
-static int advance(struct hb_coll_team *t)
+int hb_team_advance(struct hb_coll_team *t)
 {
     int completed = 0;
     while (t->first != NULL) {
@@ -231,11 +172,11 @@ static int advance(struct hb_coll_team *t)
         }
         t->first = r->next;
         if (t->first == NULL) {
-            deactivate(t);
+            hb_team_unlist(t);
         }
         struct hpcboot_error why = {0};
         bool good = r->judge == NULL || r->judge(r, &why) == HPCBOOT_OK;
-        complete(r, HPCBOOT_OK);
+        hb_req_complete(r, HPCBOOT_OK);
         if (!good) {
             hb_team_fail(t, &why, NULL);
             return 1;
@@ -253,40 +194,38 @@ int hb_engine_progress(struct hb_coll_engine *e)
     }
     for (struct hb_coll_team *t = e->active, *next; t != NULL; t = next) {
         next = t->next_active;
-        moved += advance(t);
+        moved += hb_team_advance(t);
     }
     return moved;
 }
 
 int hb_coll_progress(struct hb_coll_engine *engine)
 {
-    enter(engine);
-    return leave(engine, hb_engine_progress(engine));
+    hb_engine_enter(engine);
+    return hb_engine_leave(engine, hb_engine_progress(engine));
 }
 
 int hb_coll_progress_if_any(struct hb_coll_engine *engine)
 {
-    enter(engine);
-    return leave(engine, engine->active != NULL ||
-                                 hb_engine_has_messages(engine)
-                             ? hb_engine_progress(engine) : -1);
+    hb_engine_enter(engine);
+    bool any = engine->active != NULL || hb_engine_has_messages(engine);
+    return hb_engine_leave(engine, any ? hb_engine_progress(engine) : -1);
 }
 
 int hb_coll_progress_requests(struct hb_coll_engine *engine)
 {
-    enter(engine);
-    return leave(engine, engine->active != NULL ? hb_engine_progress(engine)
-                                                : 0);
+    hb_engine_enter(engine);
+    bool any = engine->active != NULL;
+    return hb_engine_leave(engine, any ? hb_engine_progress(engine) : 0);
 }
 
-static int64_t deadline_of(const struct hb_coll_team *t, int timeout_ms)
+int64_t hb_team_deadline(const struct hb_coll_team *t, int timeout_ms)
 {
     int64_t ms = timeout_ms > 0 ? timeout_ms : t->timeout_ms;
     return ms > 0 ? hb_now_ns() + ms * 1000000 : 0;
 }
 
-/* One more call is begun. */
-static void count_call(struct hb_coll_team *t, const struct hb_op *op)
+void hb_team_count_call(struct hb_coll_team *t, const struct hb_op *op)
 {
     t->calls++;
     atomic_store_explicit(&t->ranks[t->me].calls, t->calls,
@@ -320,17 +259,6 @@ static HB_COLD int run_waiting(struct hb_coll_team *t, struct hb_op *op,
     return rc < 0 ? rc : HPCBOOT_OK;
 }
 
-static int run_queued(struct hb_coll_team *t,
-                      const struct hpcboot_coll_args *args,
-                      const struct hb_coll_user_op *user,
-                      struct hpcboot_error *err);
-
-/* Whether calls are compared, by a call of their own before each. */
-static bool is_checked(const struct hb_coll_team *t)
-{
-    return t->engine->config.check && t->size > 1;
-}
-
 static struct hb_op *kept_for(struct hb_coll_team *t,
                               const struct hpcboot_coll_args *a)
 {
@@ -353,8 +281,8 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     if (t->error.code != 0) {
         return hb_coll_team_error(t, err);
     }
-    if (t->first != NULL || is_checked(t)) {
-        return run_queued(t, args, user, err);
+    if (t->first != NULL || hb_team_is_checked(t)) {
+        return hb_req_run(t, args, user, err);
     }
     struct hb_op *op = kept_for(t, args);
     int rc = hb_op_again(op, args) ? HPCBOOT_OK
@@ -362,8 +290,8 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     if (rc != HPCBOOT_OK) {
         return rc;
     }
-    op->deadline_ns = deadline_of(t, args->timeout_ms);
-    count_call(t, op);
+    op->deadline_ns = hb_team_deadline(t, args->timeout_ms);
+    hb_team_count_call(t, op);
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
     if (!op->again.kept) {
@@ -380,8 +308,8 @@ int hb_coll_run(struct hb_coll_team *team,
     if (HB_LIKELY(!team->engine->locking)) {
         return run(team, args, user, err);
     }
-    enter(team->engine);
-    return leave(team->engine, run(team, args, user, err));
+    hb_engine_enter(team->engine);
+    return hb_engine_leave(team->engine, run(team, args, user, err));
 }
 
 int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err)
@@ -389,187 +317,6 @@ int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err)
     static const struct hpcboot_coll_args barrier = {
         .struct_size = sizeof barrier, .coll = HPCBOOT_COLL_BARRIER};
     return hb_coll_run(team, &barrier, NULL, err);
-}
-
-int hb_coll_init(struct hb_coll_team *team,
-                 const struct hpcboot_coll_args *args,
-                 const struct hb_coll_user_op *user,
-                 struct hb_coll_req **req_out, struct hpcboot_error *err)
-{
-    int rc = hb_args_check(team, args, user, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
-    struct hb_coll_req *r = calloc(1, sizeof *r);
-    if (r == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a request");
-    }
-    r->team = team;
-    r->engine = team->engine;
-    r->args = *args;
-    r->call = args->coll;
-    if (user != NULL) {
-        r->user = *user;
-    }
-    *req_out = r;
-    return HPCBOOT_OK;
-}
-
-static int start(struct hb_coll_req *r, struct hpcboot_error *err);
-
-static int start_check(struct hb_coll_req *r, struct hpcboot_error *err)
-{
-    struct hb_coll_req *check = NULL;
-    int rc = hb_check_make(r, &check, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
-    check->orphan = true;
-    rc = start(check, err);
-    if (rc != HPCBOOT_OK) {
-        req_free(check);
-        return rc;
-    }
-    return hb_coll_team_error(r->team, err);
-}
-
-static int start(struct hb_coll_req *r, struct hpcboot_error *err)
-{
-    struct hb_coll_team *t = r->team;
-    if (r->under_way) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "%s: the request is under way already",
-                       hb_coll_name(r->args.coll));
-    }
-    if (t->error.code != 0) {
-        return hb_coll_team_error(t, err);
-    }
-    int rc = r->judge == NULL && is_checked(t)
-                 ? start_check(r, err) : HPCBOOT_OK;
-    if (rc == HPCBOOT_OK) {
-        rc = hb_op_setup(t, &r->op, &r->args, &r->user, err);
-    }
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
-    r->number = t->calls + 1;
-    if (r->judge == NULL) {
-        count_call(t, &r->op);
-    }
-    r->op.deadline_ns = deadline_of(t, r->args.timeout_ms);
-    r->under_way = true;
-    r->result = HPCBOOT_OK;
-    bool first = t->first == NULL;
-    activate(t, r);
-    if (first) {
-        advance(t);
-    }
-    return HPCBOOT_OK;
-}
-
-int hb_coll_start(struct hb_coll_req *req, struct hpcboot_error *err)
-{
-    enter(req->team->engine);
-    return leave(req->team->engine, start(req, err));
-}
-
-static int outcome(const struct hb_coll_req *r, struct hpcboot_error *err)
-{
-    return r->result == HPCBOOT_OK ? 1 : hb_coll_team_error(r->team, err);
-}
-
-int hb_coll_test(struct hb_coll_req *req, struct hpcboot_error *err)
-{
-    struct hb_coll_engine *e = req->team->engine;
-    enter(e);
-    if (req->under_way) {
-        hb_engine_progress(e);
-    }
-    return leave(e, req->under_way ? 0 : outcome(req, err));
-}
-
-bool hb_coll_under_way(const struct hb_coll_req *req)
-{
-    return req->under_way;
-}
-
-static int wait_late(struct hb_coll_req *r, struct hpcboot_error *err)
-{
-    struct hb_coll_team *t = r->team;
-    return hb_wait_late(t, t->first != NULL ? &t->first->op : &r->op, r->call,
-                        "the wait's", err);
-}
-
-int hb_coll_late(struct hb_coll_req *req, struct hpcboot_error *err)
-{
-    enter(req->engine);
-    return leave(req->engine, wait_late(req, err));
-}
-
-static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
-                    struct hpcboot_error *err)
-{
-    struct hb_coll_team *t = r->team;
-    struct hb_wait w = {.deadline_ns = deadline_ns == HB_NEVER ? 0
-                                                               : deadline_ns,
-                        .polled = deadline_ns != 0 && deadline_ns != HB_NEVER};
-    if (r->under_way) {
-        hb_engine_progress(t->engine);
-    }
-    while (r->under_way) {
-        int rc = hb_wait_pause(&w, t->engine, t, err);
-        if (rc != HPCBOOT_OK && r->under_way) {
-            hb_wait_over(r->engine);
-            return rc == HPCBOOT_ERR_TIMED_OUT ? wait_late(r, err) : rc;
-        }
-        if (r->under_way && advance(t) > 0) {
-            w.began_ns = 0;
-        }
-    }
-    hb_wait_over(r->engine);
-    int rc = outcome(r, err);
-    return rc > 0 ? HPCBOOT_OK : rc;
-}
-
-int hb_coll_wait(struct hb_coll_req *req, int64_t deadline_ns,
-                 struct hpcboot_error *err)
-{
-    enter(req->team->engine);
-    return leave(req->team->engine, wait_for(req, deadline_ns, err));
-}
-
-/* A blocking call while requests are under way on its team. */
-static int run_queued(struct hb_coll_team *t,
-                      const struct hpcboot_coll_args *args,
-                      const struct hb_coll_user_op *user,
-                      struct hpcboot_error *err)
-{
-    struct hb_coll_req *r = NULL;
-    int rc = hb_coll_init(t, args, user, &r, err);
-    if (rc != HPCBOOT_OK) {
-        return rc;
-    }
-    rc = start(r, err);
-    if (rc == HPCBOOT_OK) {
-        rc = wait_for(r, 0, err);
-    }
-    req_free(r);
-    return rc;
-}
-
-void hb_coll_req_destroy(struct hb_coll_req *req)
-{
-    if (req == NULL) {
-        return;
-    }
-    struct hb_coll_engine *e = req->engine; /* the team may be gone */
-    enter(e);
-    if (req->under_way) {
-        req->orphan = true;
-    } else {
-        req_free(req);
-    }
-    leave(e, 0);
 }
 
 int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
@@ -585,13 +332,13 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
             rc = 0;
         }
         if (rc == 0) {
-            enter(engine);
-            rc = leave(engine, hb_wait_pause(&w, engine, NULL, err));
+            hb_engine_enter(engine);
+            rc = hb_engine_leave(engine, hb_wait_pause(&w, engine, NULL, err));
         }
         if (rc != HPCBOOT_OK) {
-            enter(engine);
+            hb_engine_enter(engine);
             hb_wait_over(engine);
-            return leave(engine, rc);
+            return hb_engine_leave(engine, rc);
         }
     }
 }

@@ -24,6 +24,7 @@ libhb_a_SOURCES += \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
     %D%/plan_rows.c \
+    %D%/request.c \
     %D%/sched.c %D%/sched.h \
     %D%/sched_choose.c \
     %D%/sched_fold.c \

@@ -2,8 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* hpcboot explain: which way a collective of so many bytes would take among
- * the ranks of this host, what each way is expected to cost, and why the one
- * was chosen. Asks the same functions as libhpcboot does; starts nothing. */
+ * the ranks of this host, or between hosts (explain_net.c), what each way is
+ * expected to cost, and why the one was chosen. Asks the same functions as
+ * libhpcboot does; starts nothing. */
 
 #include "config.h"
 
@@ -13,26 +14,38 @@
 #include <unistd.h>
 
 #include "bin/hpcboot/command.h"
+#include "bin/hpcboot/explain.h"
 #include "bin/job/verdict.h"
 #include "lib/base/log.h"
 #include "lib/coll/model.h"
 
 #define RANKS_MOST 1024 /* of a team on one host */
+#define HOSTS_MOST 65536
+#define RANKS_OF_ALL 1048576
+#define MBPS_MOST 100000000
 #define PATH_ROOM 4096
 
 struct wanted {
-    const char *coll, *bytes, *ranks, *cpus;
-    int alloc, typical;
+    const char *coll, *bytes, *ranks, *cpus, *nodes, *network, *mbps;
+    int alloc, typical, pods;
 };
 #define AT(f) offsetof(struct wanted, f)
 
 static const struct hb_arg args[] = {
     {"bytes n", "SIZE", "bytes of the vector, or of one block (8)", AT(bytes),
      NULL},
-    {"ranks", "RANKS", "so many ranks on this host (2)", AT(ranks), NULL},
+    {"ranks", "RANKS", "so many ranks on this host, or on each (2)", AT(ranks),
+     NULL},
     {"cpus", "CPUS", "CPUs they have together (those of this host)", AT(cpus),
      NULL},
     {"alloc", NULL, "buffers of hpcboot_alloc", AT(alloc), NULL},
+    {"nodes", "HOSTS", "the choice between so many hosts", AT(nodes), NULL},
+    {"network", "KIND", "they have tcp, rdma, or soft: RDMA of the kernel "
+     "(what this host has)", AT(network), NULL},
+    {"mbps", "RATE", "which carries so many Mb/s (as this host's devices)",
+     AT(mbps), NULL},
+    {"pods", NULL, "they are pods of one machine, which has the CPUs",
+     AT(pods), NULL},
     {"typical", NULL, "figures of a typical machine, not of this one",
      AT(typical), NULL},
     {NULL, NULL, NULL, 0, NULL},
@@ -51,12 +64,6 @@ static const char *more(void)
     snprintf(text + n, sizeof text - n, "\n");
     return text;
 }
-
-struct question {
-    enum hpcboot_coll coll;
-    uint64_t bytes, ranks, cpus;
-    bool alloc;
-};
 
 static int number(const char *option, const char *text, uint64_t most,
                   uint64_t *out, struct hpcboot_error *err)
@@ -88,14 +95,35 @@ static int no_collective(const char *word, struct hpcboot_error *err)
                            "hpcboot explain --help", err);
 }
 
-static int read_question(const struct wanted *w, struct question *q,
+static int read_hosts(const struct wanted *w, struct explain_question *q,
+                      struct hpcboot_error *err)
+{
+    int rc = number("--nodes", w->nodes, HOSTS_MOST, &q->nodes, err);
+
+    rc = rc < 0 ? rc : number("--mbps", w->mbps, MBPS_MOST, &q->mbps, err);
+    if (rc == 0 && q->nodes * q->ranks > RANKS_OF_ALL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%llu hosts of %llu ranks: there "
+                     "may be %d ranks in all", (unsigned long long)q->nodes,
+                     (unsigned long long)q->ranks, RANKS_OF_ALL);
+    }
+    if (rc == 0 && q->nodes == 1 &&
+        (q->network != NULL || q->mbps != 0 || q->pods)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--network, --mbps and --pods are "
+                     "about the choice between hosts; say --nodes, too");
+    }
+    return rc;
+}
+
+static int read_question(const struct wanted *w, struct explain_question *q,
                          struct hpcboot_error *err)
 {
     int coll = 0, rc;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-    *q = (struct question){.bytes = 8, .ranks = 2, .alloc = w->alloc,
-                           .cpus = online > 0 ? (uint64_t)online : 1};
+    *q = (struct explain_question){
+        .bytes = 8, .ranks = 2, .nodes = 1, .alloc = w->alloc,
+        .network = w->network, .pods = w->pods, .typical = w->typical,
+        .cpus = online > 0 ? (uint64_t)online : 1};
     while (coll < HPCBOOT_COLLS &&
            (w->coll == NULL || strcmp(w->coll, hb_coll_name(coll)) != 0)) {
         coll++;
@@ -107,7 +135,7 @@ static int read_question(const struct wanted *w, struct question *q,
     rc = number("--bytes", w->bytes, UINT64_C(1) << 40, &q->bytes, err);
     rc = rc < 0 ? rc : number("--ranks", w->ranks, RANKS_MOST, &q->ranks, err);
     rc = rc < 0 ? rc : number("--cpus", w->cpus, RANKS_MOST, &q->cpus, err);
-    return rc;
+    return rc < 0 ? rc : read_hosts(w, q, err);
 }
 
 static void show_figures(const struct hb_coll_model *m, const char *path)
@@ -145,7 +173,7 @@ static void show_row(const struct hb_candidate *c)
 }
 
 static void show_reason(const struct hb_coll_model *m,
-                        const struct question *q,
+                        const struct explain_question *q,
                         const struct hb_candidate *c, size_t n)
 {
     const struct hb_candidate *chosen = NULL, *second = NULL;
@@ -174,8 +202,8 @@ static void show_reason(const struct hb_coll_model *m,
     }
 }
 
-static void show(const struct hb_coll_model *m, const struct question *q,
-                 const char *path)
+static void show(const struct hb_coll_model *m,
+                 const struct explain_question *q, const char *path)
 {
     struct hb_candidate c[HB_CANDIDATES];
     size_t n;
@@ -197,31 +225,49 @@ static void show(const struct hb_coll_model *m, const struct question *q,
     show_reason(m, q, c, n);
 }
 
+static int explain_on_host(const struct wanted *w,
+                           const struct explain_question *q,
+                           struct hpcboot_error *err)
+{
+    struct hb_coll_model m;
+    char path[PATH_ROOM] = "";
+    int rc = 0;
+
+    if (q->typical) {
+        hb_model_typical(&m);
+    } else {
+        rc = hb_model_here(&m, true, path, sizeof path, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (!q->typical) {
+        hb_coll_net_costs(&m.send_ns, &m.recv_ns);
+    }
+    m.cpus = w->cpus != NULL || m.cpus == 0 ? (uint32_t)q->cpus : m.cpus;
+    show(&m, q, path);
+    return 0;
+}
+
 static int run(const struct hb_command *self, int argc, char **argv)
 {
     struct wanted w = {0};
-    struct question q;
+    struct explain_question q;
     struct hpcboot_error err;
-    struct hb_coll_model m;
-    char path[PATH_ROOM] = "";
     int rc = hb_command_scan(self, &w, argc, argv);
 
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
     rc = read_question(&w, &q, &err);
-    if (rc == 0 && w.typical) {
-        hb_model_typical(&m);
-    } else if (rc == 0) {
-        rc = hb_model_here(&m, true, path, sizeof path, &err);
-        hb_coll_net_costs(&m.send_ns, &m.recv_ns);
+    if (rc == 0) {
+        rc = q.nodes > 1 ? explain_between_hosts(&q, &err)
+                         : explain_on_host(&w, &q, &err);
     }
     if (rc < 0) {
         hb_log(HB_ERROR, "explain: %s", err.text);
         return HB_EXIT_USAGE;
     }
-    m.cpus = w.cpus != NULL || m.cpus == 0 ? (uint32_t)q.cpus : m.cpus;
-    show(&m, &q, path);
     return 0;
 }
 

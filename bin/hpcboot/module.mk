@@ -8,7 +8,7 @@ hpcboot_SOURCES = %D%/main.c %D%/command.h %D%/args.c %D%/args.h \
     %D%/everywhere.c %D%/everywhere.h %D%/ranks_here.c %D%/ranks_here.h \
     %D%/ps.c %D%/ps.h %D%/ps_host.c %D%/ps_list.c \
     %D%/perf_rank.c %D%/perf_view.c %D%/stuck.c %D%/stuck.h %D%/stuck_host.c %D%/stuck_list.c \
-    %D%/run_hbrun.c %D%/run_hbrun.h %D%/wait.c %D%/doctor.c %D%/heatmap.c %D%/heatmap.h %D%/explain.c %D%/gang_args.c %D%/gang_args.h
+    %D%/run_hbrun.c %D%/run_hbrun.h %D%/wait.c %D%/doctor.c %D%/heatmap.c %D%/heatmap.h %D%/explain.c %D%/explain.h %D%/explain_net.c %D%/gang_args.c %D%/gang_args.h
 hpcboot_LDFLAGS = $(PROGRAM_LINK)
 hpcboot_LDADD = libhbapi.a $(PROGRAM_LDADD) -lpthread -lm
 EXTRA_hpcboot_DEPENDENCIES = libhb.a libhbbin.a

@@ -88,6 +88,11 @@ int hb_net_probe(struct hb_coll_model *m, struct hpcboot_error *err);
  * 0 where neither can be. `path` as below. */
 void hb_net_here(struct hb_coll_model *m, char *path, size_t size);
 
+/* What the cards of a job of hosts like this one would say of the network
+ * between them. `path` gets where what is measured is kept; "": nowhere, or
+ * HPCBOOT_COLL_TUNE says otherwise. */
+void hb_net_facts_here(struct hb_coll_net_facts *out, char *path, size_t size);
+
 /* The figures kept for this machine, or (where `probe`) measured now and kept,
  * or typical ones; then the rules of HPCBOOT_COLL_TUNE. Fails only for wrong
  * rules. `path` (may be NULL) gets where the figures are kept, "" nowhere. */

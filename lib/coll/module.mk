@@ -13,6 +13,8 @@ libhb_a_SOURCES += \
     %D%/model.c %D%/model.h %D%/model_probe.c %D%/model_share.c \
     %D%/model_text.c \
     %D%/net.c %D%/net.h \
+    %D%/net_explain.c %D%/net_explain.h \
+    %D%/net_facts.c \
     %D%/net_flat.c \
     %D%/net_local.c \
     %D%/net_probe.c \

@@ -280,7 +280,7 @@ static size_t vector_of(const struct hb_coll_team *t, const struct hb_op *op)
     }
 }
 
-static struct hb_call call_of(struct hb_coll_team *t, struct hb_op *op)
+struct hb_call hb_net_call_of(struct hb_coll_team *t, const struct hb_op *op)
 {
     bool folds = op->fold != NULL || op->coll >= HPCBOOT_COLL_SCAN ||
                  (op->coll >= HPCBOOT_COLL_REDUCE &&
@@ -397,7 +397,7 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for a schedule",
                        hb_coll_name(op->coll));
     }
-    struct hb_call c = call_of(t, op);
+    struct hb_call c = hb_net_call_of(t, op);
     op->net = n;
     op->step = net_step;
     n->team = t;

@@ -57,6 +57,9 @@ struct hb_net_op {
     size_t *rows;             /* of its blocks */
 };
 
+/* The call as its schedule follows from it; net_team is made. */
+struct hb_call hb_net_call_of(struct hb_coll_team *t, const struct hb_op *op);
+
 /* net_local.c: takes a LOCAL step as far as it goes. */
 int hb_net_local(struct hb_coll_team *t, struct hb_op *op,
                  struct hb_net_op *n, const struct hb_step *s);

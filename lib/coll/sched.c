@@ -126,6 +126,26 @@ void hb_sched_scale(struct hb_sched *s, const struct hb_call *c,
     }
 }
 
+void hb_sched_note(struct hb_sched *s, enum hpcboot_coll coll, int size,
+                   size_t bytes, const struct hb_choice *how)
+{
+    if (s->within == 0 && s->n_phases < HB_PHASES) {
+        s->phases[s->n_phases++] = (struct hb_phase){coll, size, bytes, *how};
+    }
+}
+
+size_t hb_blocks_mean(const struct hb_blocks *b, int n)
+{
+    size_t sum = 0;
+    if (b->len == NULL) {
+        return b->each;
+    }
+    for (int i = 0; i < n; i++) {
+        sum += b->len[i];
+    }
+    return sum / (size_t)n;
+}
+
 struct hb_at hb_sched_room(struct hb_sched *s, size_t bytes)
 {
     struct hb_at at = hb_at(HB_MEM_ROOM, s->room);

@@ -56,6 +56,35 @@ struct hb_step {
     size_t from_stride, to_stride;
 };
 
+enum hb_alg {
+    HB_ALG_KNOMIAL,      /* trees of a radix */
+    HB_ALG_PIPELINE,     /* binary tree, in segments */
+    HB_ALG_DOUBLE_TREE,  /* two binary trees, half of the vector each */
+    HB_ALG_DOUBLING,     /* recursive doubling; dissemination of a barrier */
+    HB_ALG_HALVING,      /* recursive halving, then doubling */
+    HB_ALG_RING,
+    HB_ALG_BRUCK,
+    HB_ALG_PAIRWISE,     /* each with each, throttled */
+    HB_ALG_LINEAR,       /* root with each, throttled; a chain of scan */
+    HB_ALGS
+};
+
+struct hb_choice {
+    enum hb_alg alg;
+    int radix;
+    size_t segment; /* bytes; 0: whole */
+    double cost_ns; /* as the model predicts */
+};
+
+/* What a schedule has taken for a phase between nodes; for who asks. */
+struct hb_phase {
+    enum hpcboot_coll coll;
+    int size;     /* ranks that take part */
+    size_t bytes; /* of the vector, or of one block */
+    struct hb_choice how;
+};
+#define HB_PHASES 3
+
 struct hb_sched {
     struct hb_step *steps;
     int count, capacity;
@@ -63,6 +92,8 @@ struct hb_sched {
     int after;    /* of the steps that are added next */
     uint8_t stream;
     size_t room;  /* bytes of HB_MEM_ROOM */
+    struct hb_phase phases[HB_PHASES];
+    int n_phases, within; /* a phase that is made of others */
 };
 
 /* Which rank is where; the same at all ranks of a team. */
@@ -88,26 +119,6 @@ struct hb_model {
 };
 extern const struct hb_model hb_model_tcp, hb_model_ib;
 struct hb_model hb_model_of(const struct hb_coll_net_facts *f);
-
-enum hb_alg {
-    HB_ALG_KNOMIAL,      /* trees of a radix */
-    HB_ALG_PIPELINE,     /* binary tree, in segments */
-    HB_ALG_DOUBLE_TREE,  /* two binary trees, half of the vector each */
-    HB_ALG_DOUBLING,     /* recursive doubling; dissemination of a barrier */
-    HB_ALG_HALVING,      /* recursive halving, then doubling */
-    HB_ALG_RING,
-    HB_ALG_BRUCK,
-    HB_ALG_PAIRWISE,     /* each with each, throttled */
-    HB_ALG_LINEAR,       /* root with each, throttled; a chain of scan */
-    HB_ALGS
-};
-
-struct hb_choice {
-    enum hb_alg alg;
-    int radix;
-    size_t segment; /* bytes; 0: whole */
-    double cost_ns; /* as the model predicts */
-};
 
 /* What the user wants instead: "allreduce=ring,bcast=knomial:4,flat". */
 struct hb_wish {
@@ -168,6 +179,9 @@ void hb_sched_local(struct hb_sched *s, enum hpcboot_coll coll, int root,
                     struct hb_at from, struct hb_at to, size_t bytes);
 void hb_sched_scale(struct hb_sched *s, const struct hb_call *c,
                     struct hb_at at, size_t bytes);
+/* A phase begins; those that it is made of are not noted where `within`. */
+void hb_sched_note(struct hb_sched *s, enum hpcboot_coll coll, int size,
+                   size_t bytes, const struct hb_choice *how);
 /* Room that is this schedule's own. */
 struct hb_at hb_sched_room(struct hb_sched *s, size_t bytes);
 
@@ -206,6 +220,9 @@ static inline struct hb_at hb_block(const struct hb_blocks *b, int i)
     return hb_plus(b->base,
                    b->off != NULL ? b->off[i] : (size_t)i * b->each);
 }
+
+/* Bytes of a block, in the mean of n. */
+size_t hb_blocks_mean(const struct hb_blocks *b, int n);
 
 /* Where slice i of n begins, elements whole. */
 size_t hb_slice(size_t bytes, size_t esize, int n, int i);
@@ -297,6 +314,10 @@ void hb_sched_alltoall(struct hb_sched *s, const struct hb_group *g,
  * bytes: of the vector, or of one block. */
 struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
                            int size, size_t bytes);
+/* What it chooses from: each that fits, with its best radix or segment.
+ * Returns how many. */
+size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
+                  size_t bytes, struct hb_choice out[HB_ALGS]);
 double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
                   size_t bytes, const struct hb_choice *how);
 const char *hb_alg_name(enum hb_alg alg);

@@ -343,25 +343,34 @@ static struct hb_choice best_of(const struct way *w, const struct priced *x,
     return best;
 }
 
+size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
+                  size_t bytes, struct hb_choice out[HB_ALGS])
+{
+    struct priced x = priced(c->model, size, (double)bytes);
+    size_t n = 0;
+    for (size_t i = 0; i < WAYS; i++) {
+        const struct way *w = &ways[i];
+        if ((w->colls >> coll & 1) != 0 && !(w->commutes && c->ordered)) {
+            out[n++] = best_of(w, &x, 0, 0);
+        }
+    }
+    return n;
+}
+
 struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
                            int size, size_t bytes)
 {
     struct priced x = priced(c->model, size, (double)bytes);
-    int wanted = c->wish->alg[coll], radix = c->wish->radix[coll];
-    size_t segment = c->wish->segment[coll];
-    const struct way *w = way_of(coll, wanted);
+    const struct way *w = way_of(coll, c->wish->alg[coll]);
     struct hb_choice best = {.alg = HB_ALG_LINEAR, .cost_ns = -1};
+    struct hb_choice all[HB_ALGS];
     if (w != NULL && !(w->commutes && c->ordered)) {
-        return best_of(w, &x, radix, segment);
+        return best_of(w, &x, c->wish->radix[coll], c->wish->segment[coll]);
     }
-    for (size_t i = 0; i < WAYS; i++) {
-        w = &ways[i];
-        if ((w->colls >> coll & 1) == 0 || (w->commutes && c->ordered)) {
-            continue;
-        }
-        struct hb_choice how = best_of(w, &x, 0, 0);
-        if (best.cost_ns < 0 || how.cost_ns < best.cost_ns) {
-            best = how;
+    size_t n = hb_choices(c, coll, size, bytes, all);
+    for (size_t i = 0; i < n; i++) {
+        if (best.cost_ns < 0 || all[i].cost_ns < best.cost_ns) {
+            best = all[i];
         }
     }
     return best;

@@ -284,6 +284,7 @@ void hb_sched_allreduce(struct hb_sched *s, const struct hb_group *g,
                         const struct hb_vector *v,
                         const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_ALLREDUCE, g->size, v->bytes, how);
     if (g->size == 1) {
         hb_sched_copy(s, hb_vector_own(v), v->at, v->bytes);
         return;
@@ -295,9 +296,11 @@ void hb_sched_allreduce(struct hb_sched *s, const struct hb_group *g,
     } else if (how->alg == HB_ALG_RING && !v->ordered) {
         ring(s, g, v);
     } else {
+        s->within++;
         hb_sched_reduce(s, g, 0, v, how);
         hb_sched_wait(s);
         hb_sched_bcast(s, g, 0, v->at, v->bytes, how, -1);
+        s->within--;
     }
     hb_sched_wait(s);
 }
@@ -392,6 +395,8 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
                              const struct hb_blocks *b, struct hb_at own,
                              const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_REDUCE_SCATTER, g->size,
+                  hb_blocks_mean(b, g->size), how);
     if (how->alg == HB_ALG_HALVING && !v->ordered) {
         scatter_halving(s, g, v, b, own);
     } else if (how->alg == HB_ALG_PAIRWISE) {
@@ -399,9 +404,11 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
     } else {
         struct hb_blocks folded = *b;
         folded.base = v->at;
+        s->within++;
         hb_sched_reduce(s, g, 0, v, how);
         hb_sched_wait(s);
         hb_sched_scatter(s, g, 0, &folded, own, how);
+        s->within--;
     }
     hb_sched_wait(s);
 }
@@ -464,6 +471,7 @@ void hb_sched_scan(struct hb_sched *s, const struct hb_group *g,
                    const struct hb_vector *v, struct hb_at below,
                    const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_SCAN, g->size, v->bytes, how);
     if (how->alg == HB_ALG_DOUBLING) {
         scan_doubling(s, g, v, below);
     } else {

@@ -88,6 +88,8 @@ void hb_sched_allgather(struct hb_sched *s, const struct hb_group *g,
                         const struct hb_blocks *b,
                         const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_ALLGATHER, g->size,
+                  hb_blocks_mean(b, g->size), how);
     if (g->size > 1 && how->alg == HB_ALG_BRUCK) {
         allgather_bruck(s, g, b);
     } else {
@@ -169,6 +171,9 @@ void hb_sched_alltoall(struct hb_sched *s, const struct hb_group *g,
                        const struct hb_blocks *to,
                        const struct hb_choice *how)
 {
+    hb_sched_note(s, from->len == NULL ? HPCBOOT_COLL_ALLTOALL
+                                       : HPCBOOT_COLL_ALLTOALLV,
+                  g->size, hb_blocks_mean(from, g->size), how);
     if (how->alg == HB_ALG_BRUCK && from->len == NULL && g->size > 1) {
         alltoall_bruck(s, g, from, to);
     } else {

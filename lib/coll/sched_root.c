@@ -178,6 +178,8 @@ void hb_sched_gather(struct hb_sched *s, const struct hb_group *g, int root,
                      const struct hb_blocks *b, struct hb_at own,
                      const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_GATHER, g->size, hb_blocks_mean(b, g->size),
+                  how);
     if (g->me == root) {
         hb_sched_copy(s, own, hb_block(b, root), hb_block_len(b, root));
     }
@@ -192,6 +194,8 @@ void hb_sched_scatter(struct hb_sched *s, const struct hb_group *g, int root,
                       const struct hb_blocks *b, struct hb_at own,
                       const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_SCATTER, g->size, hb_blocks_mean(b, g->size),
+                  how);
     if (g->me == root) {
         hb_sched_copy(s, hb_block(b, root), own, hb_block_len(b, root));
     }

@@ -36,7 +36,9 @@ static int sibling(const struct hb_group *g, int64_t d, int radix, int j)
 void hb_sched_barrier(struct hb_sched *s, const struct hb_group *g, int radix)
 {
     struct hb_at none = {HB_MEM_ROOM, 0};
+    struct hb_choice how = {.alg = HB_ALG_DOUBLING, .radix = radix};
     int64_t p = g->size, full = 1;
+    hb_sched_note(s, HPCBOOT_COLL_BARRIER, g->size, 0, &how);
     while (full < p) {
         full *= radix;
     }
@@ -439,6 +441,7 @@ void hb_sched_bcast(struct hb_sched *s, const struct hb_group *g, int root,
                     struct hb_at at, size_t bytes,
                     const struct hb_choice *how, int local_root)
 {
+    hb_sched_note(s, HPCBOOT_COLL_BCAST, g->size, bytes, how);
     if (in_segments(how)) {
         tree_bcast(s, g, root, at, bytes, how, local_root);
         return;
@@ -453,6 +456,7 @@ void hb_sched_bcast(struct hb_sched *s, const struct hb_group *g, int root,
 void hb_sched_reduce(struct hb_sched *s, const struct hb_group *g, int root,
                      const struct hb_vector *v, const struct hb_choice *how)
 {
+    hb_sched_note(s, HPCBOOT_COLL_REDUCE, g->size, v->bytes, how);
     if (in_segments(how) && !v->ordered) {
         tree_reduce(s, g, root, v, how);
     } else {

@@ -80,7 +80,72 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     says 'HPCBOOT_COLL_TUNE: "nonsense" is no rule'
 }
 
+@test "every collective has its algorithms between hosts, one of them chosen" {
+    for name in barrier bcast scatter scatterv gather gatherv allgather \
+        allgatherv reduce allreduce reduce_scatter reduce_scatter_block \
+        alltoall alltoallv scan exscan; do
+        run explain "$name" -n 64K --nodes 4 --typical
+        ended_with 0
+        says "^$name, 65536 bytes, 4 hosts of 2 ranks"
+        says 'between hosts'
+        [ "$(grep -c '  chosen$' <<< "$output")" -eq 1 ]
+    done
+}
+
+@test "hosts work by themselves before and after" {
+    run explain allreduce -n 1K --nodes 4 --ranks 8 --typical
+    ended_with 0
+    says '^reduce on each host, allreduce between hosts, and bcast on each host$'
+    says '^allreduce of 1024 bytes between 4 ranks$'
+    run explain allreduce -n 1K --nodes 4 --ranks 1 --typical
+    says '^allreduce between hosts$'
+    HPCBOOT_COLL_NET=flat run explain allreduce -n 1K --nodes 4 --ranks 8 --typical
+    says '^allreduce of 1024 bytes between 32 ranks$'
+}
+
+@test "a wish decides between hosts, and is named" {
+    HPCBOOT_COLL_NET=allreduce=ring run explain allreduce --nodes 4 --typical
+    ended_with 0
+    says '^ring .*  chosen$'
+    says '^ring: HPCBOOT_COLL_NET says so'
+    HPCBOOT_COLL_NET=allreduce=square run explain allreduce --nodes 4
+    ended_with 2
+    says 'HPCBOOT_COLL_NET: "allreduce=square" is no wish'
+}
+
+@test "the network that the choice rests on is told" {
+    run explain bcast --nodes 4
+    ended_with 0
+    says '^network: (tcp|rdma)'
+    run explain bcast --nodes 4 --network tcp
+    says "by TCP: [0-9]+ ns to send, .*kept in $XDG_CACHE_HOME/hpcboot/net-"
+    HPCBOOT_COLL_TUNE='send_ns=77 recv_ns=78' run explain bcast --nodes 4 \
+        --network tcp --pods --cpus 3
+    says ', pods of one machine$'
+    says 'by TCP: 77 ns to send, 78 ns to receive, .*HPCBOOT_COLL_TUNE'
+    says 'sending 77, receiving 78'
+    says 'and 3 CPUs for all ranks'
+    run explain allreduce -n 8K --nodes 16 --ranks 1 --typical --mbps 1000
+    says '^network: tcp, 1000 Mb/s$'
+    says '^halving .*  chosen$'
+    run explain allreduce -n 8K --nodes 16 --ranks 1 --typical
+    says '^doubling .*  chosen$'
+    run explain allreduce --nodes 4 --network rdma --mbps 200000 --typical
+    says '0.040 ns a byte'
+}
+
 @test "a line that is wrong is named" {
+    run explain bcast --nodes 0
+    ended_with 2
+    run explain bcast --nodes 4 --network tin
+    ended_with 2
+    says '\-\-network tin: expected tcp, rdma, or soft'
+    run explain bcast --pods
+    ended_with 2
+    says 'say \-\-nodes, too'
+    run explain bcast --nodes 65536 --ranks 1024
+    ended_with 2
+    says '1048576 ranks in all'
     run explain
     ended_with 2
     run explain allreduse

@@ -19,6 +19,8 @@
 
 #include "coll_ref.h"
 #include "coll_world.h"
+#include "lib/coll/net.h"
+#include "lib/coll/net_explain.h"
 
 #define RANKS_MOST 9
 
@@ -288,12 +290,103 @@ static void a_network_error_ends_the_team(void **state)
     empty_queues();
 }
 
+/* ---- what hpcboot explain says is what a run takes ---- */
+
+/* Of the call that a rank has just made: NULL, or how it differs. */
+static const char *differs(const struct hb_coll_team *t,
+                           const struct hb_net_answer *a)
+{
+    const struct hb_net_team *nt = t->net_team;
+    const struct hb_sched *s = &nt->kept[(nt->next - 1) % HB_NET_KEPT].sched;
+    if (s->n_phases != a->n_phases) {
+        return coll_text("%d phases, %d told", s->n_phases, a->n_phases);
+    }
+    for (int i = 0; i < s->n_phases; i++) {
+        const struct hb_phase *ran = &s->phases[i];
+        const struct hb_phase *told = &a->phases[i].taken;
+        if (ran->coll != told->coll || ran->size != told->size ||
+            ran->bytes != told->bytes || ran->how.alg != told->how.alg ||
+            ran->how.radix != told->how.radix ||
+            ran->how.segment != told->how.segment) {
+            return coll_text("%s of %zu by %s, told %s of %zu by %s",
+                             hb_coll_name(ran->coll), ran->bytes,
+                             hb_alg_name(ran->how.alg),
+                             hb_coll_name(told->coll), told->bytes,
+                             hb_alg_name(told->how.alg));
+        }
+    }
+    return NULL;
+}
+
+static const char *told_is_taken(struct coll_rank *r, struct hb_coll_team *t,
+                                 const struct plan *p, enum hpcboot_coll coll,
+                                 size_t count)
+{
+    struct coll_case c = {.coll = coll, .type = HPCBOOT_DOUBLE,
+                          .op = HPCBOOT_SUM, .count = count,
+                          .ranks = r->size};
+    struct hb_net_question q = {
+        .coll = coll, .bytes = count * sizeof(double), .nodes = p->nodes,
+        .per_node = r->size / p->nodes, .facts = t->net_facts,
+        .wish = t->engine->config.net_wish};
+    struct hb_net_answer a;
+    struct coll_buffers b;
+    struct hpcboot_error err = {0};
+    const char *wrong = NULL;
+    bool last = coll >= HPCBOOT_COLL_SCAN; /* of a node has all of it */
+    coll_ref_make(&c, r->rank, NULL, &b);
+    if (hb_coll_run(t, &b.args, NULL, &err) < 0 ||
+        hb_net_explain(&q, &a, &err) < 0) {
+        wrong = coll_text("%s", err.text);
+    } else if (r->rank == (last ? q.per_node - 1 : 0)) {
+        wrong = differs(t, &a);
+    }
+    coll_ref_free(&b, false);
+    return wrong;
+}
+
+static const char *told_what_runs(struct coll_rank *r)
+{
+    static const size_t counts[] = {1, 600, 5000, 40000};
+    const struct plan *p = r->arg;
+    struct hb_coll_team *team = spanning_team(r, p);
+    const char *wrong = team == NULL ? "no team" : NULL;
+    for (int i = 0; i < 4 * HPCBOOT_COLLS && wrong == NULL; i++) {
+        enum hpcboot_coll coll = (enum hpcboot_coll)(i / 4);
+        bool rows = coll == HPCBOOT_COLL_SCATTERV ||
+                    coll == HPCBOOT_COLL_GATHERV ||
+                    coll == HPCBOOT_COLL_ALLGATHERV ||
+                    coll == HPCBOOT_COLL_ALLTOALLV ||
+                    coll == HPCBOOT_COLL_REDUCE_SCATTER; /* are not kept */
+        wrong = rows ? NULL
+                     : told_is_taken(r, team, p, coll, counts[i % 4]);
+    }
+    hb_coll_team_destroy(team);
+    return wrong;
+}
+
+static void what_is_told_of_a_call_is_what_it_takes(void **state)
+{
+    static const char *const wishes[] = {
+        NULL, "flat", "leaders=2",
+        "allreduce=ring,bcast=knomial:4,scan=linear,alltoall=bruck"};
+    for (int i = 0; i < 4 * 2; i++) {
+        struct plan p = {.nodes = i < 4 ? 4 : 3};
+        struct coll_world w = {.ranks = i < 4 ? 4 : 6,
+                               .extra_regions = p.nodes,
+                               .wait_mode = HB_COLL_WAIT_YIELD,
+                               .net_wish = wishes[i % 4]};
+        assert_int_equal(coll_world_run(&w, told_what_runs, &p), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_reference_over_nodes),
         cmocka_unit_test(agrees_with_several_leaders_on_each_node),
         cmocka_unit_test(a_network_error_ends_the_team),
+        cmocka_unit_test(what_is_told_of_a_call_is_what_it_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,7 +220,9 @@ static void gather(struct nodes *n)
 static void scatter(struct nodes *n)
 {
     const struct hb_call *c = n->c;
-    struct hb_choice how = hb_choose(c, c->coll, n->l->nodes, node_bytes(n));
+    /* In the mean: nodes of other sizes choose alike. */
+    struct hb_choice how = hb_choose(c, c->coll, n->l->nodes,
+                                     c->total / (size_t)n->l->nodes);
     struct node_rows r;
     if (!node_rows(n, &r, NULL, SEND)) {
         return;

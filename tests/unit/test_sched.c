@@ -120,13 +120,18 @@ static void large_vectors_go_in_segments(void **state)
     }
 }
 
+static bool has_rows(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_GATHERV ||
+           coll == HPCBOOT_COLL_ALLGATHERV ||
+           coll == HPCBOOT_COLL_ALLTOALLV ||
+           coll == HPCBOOT_COLL_REDUCE_SCATTER;
+}
+
 static void the_models_own_choice_is_right_too(void **state)
 {
     for (int coll = 0; coll < HPCBOOT_COLLS; coll++) {
-        if (coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_GATHERV ||
-            coll == HPCBOOT_COLL_ALLGATHERV ||
-            coll == HPCBOOT_COLL_ALLTOALLV ||
-            coll == HPCBOOT_COLL_REDUCE_SCATTER) {
+        if (has_rows((enum hpcboot_coll)coll)) {
             continue; /* their rows are rank by rank: test_coll_net */
         }
         for (int i = 0; i < 60; i++) {
@@ -428,6 +433,21 @@ static void ranks_that_share_cores_scan_in_a_chain(void **state)
     assert_int_equal(scan_in_pods(0, NULL).messages, 5);
 }
 
+/* What is chosen by the bytes of a node is chosen alike by nodes that hold
+ * fewer ranks than others. */
+static void nodes_of_different_sizes_choose_alike(void **state)
+{
+    for (int i = 0; i < HPCBOOT_COLLS * 8; i++) {
+        enum hpcboot_coll coll = (enum hpcboot_coll)(i / 8);
+        struct sched_case c = {.size = 37, .per_node = 4,
+                               .model = &hb_model_tcp};
+        if (!has_rows(coll)) {
+            c.call = call_of(coll, 37, (size_t)500 << i % 8, 4);
+            assert_int_equal(sched_sim_run(&c, NULL), 0);
+        }
+    }
+}
+
 static void a_wish_is_checked_word_by_word(void **state)
 {
     struct hb_wish w;
@@ -468,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
+        cmocka_unit_test(nodes_of_different_sizes_choose_alike),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

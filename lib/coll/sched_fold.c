@@ -234,7 +234,8 @@ static void halving(struct hb_sched *s, const struct hb_group *g,
     struct half h = half_of(g);
     struct folding f = folding_of(s, g, v);
     int rounds = hb_log2_up(h.size);
-    f.room = fold_room(s, h.extra > 0 ? v->bytes : v->bytes / 2 + v->esize,
+    /* Slices that are an element longer are the first: the lower half is. */
+    f.room = fold_room(s, h.extra > 0 ? v->bytes : held(v, 0, h.size, 1).len,
                        v->esize);
     fold_extra(&f, &h);
     for (int i = 0; h.v >= 0 && i < rounds; i++) {

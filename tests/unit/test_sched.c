@@ -143,6 +143,17 @@ static void the_models_own_choice_is_right_too(void **state)
     }
 }
 
+/* Slices of one element more than others lie in the first half together. */
+static void halves_of_uneven_slices_have_room(void **state)
+{
+    for (int size = 64; size <= 256; size *= 2) {
+        for (size_t elements = 900; elements < 1300; elements += 37) {
+            assert_int_equal(play(HPCBOOT_COLL_ALLREDUCE, "allreduce=halving",
+                                  size, elements * 8, 8, 0), 0);
+        }
+    }
+}
+
 /* ---- at scale: B2 of the literature, with log rounded up ---- */
 
 static struct sched_stats at_scale(enum hpcboot_coll coll, const char *wish,
@@ -478,6 +489,7 @@ int main(void)
         cmocka_unit_test(each_algorithm_gives_what_the_reference_gives),
         cmocka_unit_test(large_vectors_go_in_segments),
         cmocka_unit_test(the_models_own_choice_is_right_too),
+        cmocka_unit_test(halves_of_uneven_slices_have_room),
         cmocka_unit_test(trees_and_dissemination_send_log_messages),
         cmocka_unit_test(large_reductions_send_twice_the_vector),
         cmocka_unit_test(blocks_travel_as_often_as_they_must),

@@ -29,6 +29,7 @@ struct hb_host {
     enum hb_count count; /* what to count there then */
     int max_slots;  /* 0: none */
     int is_local;   /* this very host: start by fork */
+    uint32_t leaf;  /* of the network: alike behind one switch; 0: not known */
     char *origin;   /* "/etc/mpi/hostfile:3", "-H"; never NULL; for the host
                      * that nobody named HB_ORIGIN_THIS_HOST */
 };

@@ -35,8 +35,8 @@ static const char *const others[] = {
 /* What libhpcboot reads in the ranks. */
 static const char *const of_library[] = {
     "HPCBOOT_CHECK", "HPCBOOT_COLL_NET", "HPCBOOT_COLL_TUNE",
-    "HPCBOOT_DETERMINISTIC", "HPCBOOT_HEAP_MB", "HPCBOOT_RAILS",
-    "HPCBOOT_TRANSPORTS",
+    "HPCBOOT_DETERMINISTIC", "HPCBOOT_HEAP_MB", "HPCBOOT_LEAVES",
+    "HPCBOOT_RAILS", "HPCBOOT_TRANSPORTS",
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 

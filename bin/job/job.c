@@ -332,6 +332,7 @@ static void destroy(struct job *j)
     free(j->members);
     hb_secret_free(&j->session);
     free(j->wdir);
+    free(j->leaves);
     hb_strv_destroy(&j->rules);
 }
 

@@ -172,6 +172,7 @@ struct job {
     enum job_phase phase;
     char id[48], cookie[40];
     char *wdir;
+    char *leaves; /* job_leaves(); NULL: not asked yet */
     struct hb_strv rules; /* for the environment of all programs */
 
     struct hb_gang gang;
@@ -325,6 +326,8 @@ void job_meeting_explain(const struct job *j, struct hb_strv *lines);
 
 /* order.c: hosts in the order of the network */
 int job_order_hosts(struct job *j, struct hpcboot_error *err);
+/* The value of HPCBOOT_LEAVES, once ranks are placed; "": not known. */
+const char *job_leaves(struct job *j);
 
 /* plan.c */
 /* Asks the source of hosts, now as at the beginning. progress: or NULL. */

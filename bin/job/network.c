@@ -354,8 +354,41 @@ static void rank_level(struct spot *spots, uint32_t n, uint32_t level,
     }
 }
 
+static int same_group(const struct spot *a, const struct spot *b,
+                      uint32_t level)
+{
+    size_t len;
+
+    if (a->path == NULL || b->path == NULL) {
+        return a->path == b->path;
+    }
+    len = prefix(a->path, level);
+    return len == prefix(b->path, level) &&
+           strncmp(a->path, b->path, len) == 0;
+}
+
+/* Of spots in their order: by as many steps of the path as leave any two of
+ * them together. */
+static void find_leaves(const struct spot *spots, uint32_t n, uint32_t deepest,
+                        uint32_t *leaf)
+{
+    uint32_t together = 0;
+
+    for (uint32_t level = deepest; level > 0 && together == 0; level--) {
+        uint32_t count = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+            int same = i > 0 && same_group(&spots[i - 1], &spots[i], level);
+
+            count += !same;
+            leaf[i] = spots[i].path != NULL ? count : 0;
+            together += same && spots[i].path != NULL;
+        }
+    }
+}
+
 static void order_by_paths(const struct network *w, const char *const *names,
-                           uint32_t n, uint32_t *order)
+                           uint32_t n, uint32_t *order, uint32_t *leaf)
 {
     struct spot *spots = hb_xcalloc(n, sizeof *spots);
     struct first_seen *seen = hb_xcalloc(n, sizeof *seen);
@@ -374,6 +407,9 @@ static void order_by_paths(const struct network *w, const char *const *names,
         rank_level(spots, n, level, seen);
     }
     qsort(spots, n, sizeof *spots, by_groups);
+    if (leaf != NULL) {
+        find_leaves(spots, n, deepest, leaf);
+    }
     for (uint32_t i = 0; i < n; i++) {
         order[i] = spots[i].index;
         free(spots[i].path);
@@ -427,7 +463,8 @@ static int64_t row_named(const struct network *w, const char *name)
 
 int hb_network_order(const char *file, const char *text,
                      const char *const *names, uint32_t n,
-                     uint32_t *order_out, uint32_t *unknown_out,
+                     uint32_t *order_out, uint32_t *leaf_out,
+                     uint32_t *unknown_out,
                      struct hpcboot_error *err)
 {
     struct network w = {.file = file};
@@ -438,6 +475,9 @@ int hb_network_order(const char *file, const char *text,
         goto done;
     }
     *unknown_out = 0;
+    if (leaf_out != NULL) {
+        memset(leaf_out, 0, n * sizeof *leaf_out);
+    }
     if (w.is_matrix) {
         row_of = hb_xcalloc(n, sizeof *row_of);
         for (uint32_t i = 0; i < n; i++) {
@@ -453,7 +493,7 @@ int hb_network_order(const char *file, const char *text,
     for (uint32_t i = 0; i < n; i++) {
         *unknown_out += w.n == 0 || find(&w, names[i]) == NULL;
     }
-    order_by_paths(&w, names, n, order_out);
+    order_by_paths(&w, names, n, order_out, leaf_out);
 done:
     free(row_of);
     destroy(&w);

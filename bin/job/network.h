@@ -19,11 +19,14 @@
 
 /* order_out[n]: indices into names, neighbours side by side; of hosts that are
  * equally near the one that was named first comes first. Hosts that the file
- * does not know come last, and *unknown_out counts them. ERR_PARSE says file,
- * line and column, and what was expected. */
+ * does not know come last, and *unknown_out counts them. leaf_out[n] (may be
+ * NULL): in that order, the same number for hosts behind one switch, or under
+ * the labels that are the farthest down which any two share; 0: not known.
+ * ERR_PARSE says file, line and column, and what was expected. */
 int hb_network_order(const char *file, const char *text,
                      const char *const *names, uint32_t n,
-                     uint32_t *order_out, uint32_t *unknown_out,
+                     uint32_t *order_out, uint32_t *leaf_out,
+                     uint32_t *unknown_out,
                      struct hpcboot_error *err);
 
 #endif

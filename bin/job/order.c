@@ -40,13 +40,14 @@
     "cloud.google.com/gce-topology-subblock,"                               \
     "cloud.google.com/gce-topology-host"
 
-static void apply(struct job *j, const uint32_t *order)
+static void apply(struct job *j, const uint32_t *order, const uint32_t *leaf)
 {
     struct hb_host *hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
     uint32_t *at = hb_xcalloc(j->gang.n, sizeof *at);
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         hosts[i] = j->gang.hosts[order[i]];
+        hosts[i].leaf = leaf[i];
         at[order[i]] = i;
     }
     memcpy(j->gang.hosts, hosts, j->gang.n * sizeof *hosts);
@@ -75,12 +76,13 @@ static int order_by(struct job *j, const char *source, const char *text,
 {
     const char **names = host_names(j);
     uint32_t *order = hb_xcalloc(j->gang.n + 1, sizeof *order);
+    uint32_t *leaf = hb_xcalloc(j->gang.n + 1, sizeof *leaf);
     uint32_t unknown = 0;
     int rc = hb_network_order(source, text, names, (uint32_t)j->gang.n, order,
-                              &unknown, err);
+                              leaf, &unknown, err);
 
     if (rc == 0) {
-        apply(j, order);
+        apply(j, order, leaf);
     }
     if (rc == 0 && unknown > 0) {
         hb_log(HB_WARN, "%u of %zu hosts are not in %s; they come last",
@@ -88,6 +90,7 @@ static int order_by(struct job *j, const char *source, const char *text,
     }
     free(names);
     free(order);
+    free(leaf);
     return rc;
 }
 
@@ -147,6 +150,43 @@ static int order_by_what_is_there(struct job *j, struct hpcboot_error *err)
     return hb_fail(err, HPCBOOT_ERR_USAGE, "--order topology: by HyperNodes: "
                    "%.400s; by labels: %.400s", why.text,
                    err != NULL ? err->text : "");
+}
+
+/* Leaves of the nodes, as the ranks get them: where each begins. */
+static void put_leaves(const uint32_t *leaf, uint32_t n, struct hb_str *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || leaf[i] != leaf[i - 1]) {
+            hb_str_putf(out, "%s%u", i == 0 ? "" : ",", i);
+        }
+    }
+}
+
+/* Set once in a life: a host that takes another's seat may hang elsewhere,
+ * and ranks that have begun know the old place. */
+const char *job_leaves(struct job *j)
+{
+    struct hb_str text = HB_STR_INIT;
+    uint32_t n = j->map->n_nodes, known = 0;
+    uint32_t *leaf;
+
+    if (j->leaves != NULL) {
+        return j->leaves;
+    }
+    leaf = hb_xcalloc(n + 1, sizeof *leaf);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].node < n) {
+            leaf[j->hosts[i].node] = j->hosts[i].spec->leaf;
+            known += j->hosts[i].spec->leaf != 0;
+        }
+    }
+    if (known > 0) {
+        put_leaves(leaf, n, &text);
+    }
+    hb_str_put(&text, "");
+    j->leaves = hb_str_steal(&text);
+    free(leaf);
+    return j->leaves;
 }
 
 int job_order_hosts(struct job *j, struct hpcboot_error *err)

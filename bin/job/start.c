@@ -78,10 +78,22 @@ static void outgoing_env(const struct job *j, struct hb_strv *out)
     free(sets);
 }
 
+/* What the job itself sets comes before what its user says. */
+static void all_rules(struct job *j, struct hb_strv *out)
+{
+    const char *leaves = job_leaves(j);
+
+    if (*leaves != '\0') {
+        hb_strv_pushf(out, "+HPCBOOT_LEAVES=%s", leaves);
+    }
+    hb_strv_extend(out, hb_strv_view(&j->rules));
+}
+
 static int put_job(struct job *j, struct hb_buf *out, uint32_t restart,
                    struct hpcboot_error *err)
 {
     struct hb_strv env = HB_STRV_INIT, limits = HB_STRV_INIT;
+    struct hb_strv rules = HB_STRV_INIT;
     uint32_t *nodes = hb_xcalloc(j->gang.n, sizeof *nodes);
     struct hb_strv slots = HB_STRV_INIT;
     struct hb_buf map;
@@ -93,6 +105,7 @@ static int put_job(struct job *j, struct hb_buf *out, uint32_t restart,
 
     hb_buf_init(&map, HB_WIRE_BLOB);
     outgoing_env(j, &env);
+    all_rules(j, &rules);
     hb_limits_outgoing(&limits);
     hb_jobmap_encode(j->map, &map);
     job_policy_slots(j, &slots);
@@ -100,7 +113,7 @@ static int put_job(struct job *j, struct hb_buf *out, uint32_t restart,
         .map = {map.data, map.len},
         .family = hb_pm_family_name(j->family.family),
         .env = hb_wire_strv_of(hb_strv_view(&env)),
-        .env_rules = hb_wire_strv_of(hb_strv_view(&j->rules)),
+        .env_rules = hb_wire_strv_of(hb_strv_view(&rules)),
         .limits = hb_wire_strv_of(hb_strv_view(&limits)),
         .umask = (uint32_t)current_umask(), .flags = job_flags(j),
         .grace_ms = (uint32_t)j->opt->grace_ms,
@@ -117,6 +130,7 @@ static int put_job(struct job *j, struct hb_buf *out, uint32_t restart,
     hb_buf_destroy(&map);
     free(nodes);
     hb_strv_destroy(&env);
+    hb_strv_destroy(&rules);
     hb_strv_destroy(&limits);
     hb_strv_destroy(&slots);
     return rc;

@@ -55,6 +55,7 @@ struct api_state {
     struct hb_rdzv *rdzv;
     struct hb_segment *memory; /* rdzv's */
     int rank, size, node, nodes, local_rank, local_size;
+    int *leaf; /* [nodes] that of the network; NULL: not known */
     struct hb_coll_engine *engine;
     struct hb_xport *xport;
     struct hpcboot_team *world, *node_team, *teams;
@@ -91,6 +92,11 @@ static inline int hb_api_is_host(const void *p)
 }
 int hb_api_host_buffer(const char *call, const char *what, const void *p,
                        struct hpcboot_error *err);
+
+/* leaves.c: of HPCBOOT_LEAVES, which is checked before ranks meet */
+int hb_api_leaves_check(struct hpcboot_error *err);
+void hb_api_leaves_open(void);
+void hb_api_leaves_close(void);
 
 /* team.c */
 int hb_api_teams_open(struct hpcboot_error *err);

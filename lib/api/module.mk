@@ -9,6 +9,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/heap.c \
     %D%/job.c \
     %D%/kvs.c \
+    %D%/leaves.c \
     %D%/message.c \
     %D%/op.c \
     %D%/peers.c \

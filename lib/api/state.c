@@ -153,6 +153,9 @@ static int read_settings(struct hpcboot_error *err)
     if (rc == 0) {
         rc = read_flag("HPCBOOT_DETERMINISTIC", &s->deterministic, err);
     }
+    if (rc == 0) {
+        rc = hb_api_leaves_check(err);
+    }
     return rc == 0 ? hb_rdzv_check_wishes(err) : rc;
 }
 
@@ -232,6 +235,7 @@ static void close_all(void)
     hb_xport_destroy(s->xport);
     s->xport = NULL;
     hb_api_ops_close();
+    hb_api_leaves_close();
     hb_rdzv_close(s->rdzv);
     s->rdzv = NULL;
     s->memory = NULL;
@@ -271,6 +275,7 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
     }
     if (rc == 0) {
         read_table();
+        hb_api_leaves_open();
         enter_slot();
         hb_api.next_context = FIRST_CONTEXT;
         rc = open_engines(err);

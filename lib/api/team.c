@@ -67,10 +67,12 @@ static void team_free(struct hpcboot_team *t)
     }
 }
 
-/* Which members are here, and on which of its nodes each one is. */
+/* Which members are here, on which of its nodes each one is, and behind which
+ * switch of the network each of those. */
 struct places {
     int *local_ranks, n_local;
     int *node_of, n_nodes;
+    int *leaf_of; /* [n_nodes]; NULL: not known */
 };
 
 static void find_places(const int *world, int size, struct places *out)
@@ -81,11 +83,17 @@ static void find_places(const int *world, int size, struct places *out)
     memset(out, 0, sizeof *out);
     out->local_ranks = hb_xcalloc((size_t)size, sizeof(int));
     out->node_of = hb_xcalloc((size_t)size, sizeof(int));
+    if (hb_api.leaf != NULL) {
+        out->leaf_of = hb_xcalloc((size_t)hb_api.nodes, sizeof(int));
+    }
     for (int i = 0; i < size; i++) {
         uint32_t node = node_of[world[i]];
 
         if (number[node] == 0) {
             number[node] = ++out->n_nodes;
+            if (out->leaf_of != NULL) {
+                out->leaf_of[number[node] - 1] = hb_api.leaf[node];
+            }
         }
         out->node_of[i] = number[node] - 1;
         if (node == (uint32_t)hb_api.node) {
@@ -99,6 +107,7 @@ static void places_free(struct places *p)
 {
     free(p->local_ranks);
     free(p->node_of);
+    free(p->leaf_of);
 }
 
 static void index_ranks(struct hpcboot_team *t)
@@ -158,6 +167,7 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     args.local_ranks = p.local_ranks;
     args.local_size = p.n_local;
     args.node_of = p.n_nodes > 1 ? p.node_of : NULL;
+    args.leaf_of = p.n_nodes > 1 ? p.leaf_of : NULL;
     args.region = p.n_local > 1 ? plan->region : NULL;
     args.region_size = p.n_local > 1 ? plan->region_size : 0;
     if (p.n_nodes > 1) {

@@ -188,6 +188,8 @@ struct hb_coll_team_args {
     int local_size;          /* how many; 0 with NULL */
     const int *node_of;      /* [size] node number of each team rank, counted
                               * from 0 by first appearance; NULL: one node */
+    const int *leaf_of;      /* by node number: alike where one switch of the
+                              * network serves both; NULL: not known */
     void *region;            /* hb_coll_region_size(local_size) bytes, or at
                               * least .._least, zeroed before any rank
                               * attaches; 128-aligned; NULL where local_size

@@ -206,6 +206,7 @@ struct hb_coll_team {
     int *local;               /* team rank of each local rank */
     int *local_of;            /* local rank of each team rank, or -1 */
     int *node_of;             /* NULL: one node */
+    int *leaf_of;             /* [nodes]; NULL: not known */
     int nodes;
     struct hb_shm_head *head;
     struct hb_shm_rank *ranks; /* [p] */

@@ -30,6 +30,7 @@ libhb_a_SOURCES += \
     %D%/sched.c %D%/sched.h \
     %D%/sched_choose.c \
     %D%/sched_fold.c \
+    %D%/sched_leaf.c \
     %D%/sched_move.c \
     %D%/sched_root.c \
     %D%/sched_tree.c \
@@ -47,6 +48,7 @@ coll_tests = \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
     tests/unit/test_coll_net \
+    tests/unit/test_leaves \
     tests/unit/test_sched
 check_PROGRAMS += $(coll_tests)
 TESTS += $(coll_tests)
@@ -80,6 +82,10 @@ tests_unit_test_coll_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 sched_lab = tests/unit/sched_data.c tests/unit/sched_data.h \
     tests/unit/sched_sim.c tests/unit/sched_sim.h
+tests_unit_test_leaves_SOURCES = tests/unit/test_leaves.c $(sched_lab)
+tests_unit_test_leaves_LDADD = $(UNIT_LDADD) -lm
+tests_unit_test_leaves_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
 tests_unit_test_sched_SOURCES = tests/unit/test_sched.c $(sched_lab)
 tests_unit_test_sched_LDADD = $(UNIT_LDADD) -lm
 tests_unit_test_sched_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \

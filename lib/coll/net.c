@@ -241,7 +241,11 @@ static int make_team(struct hb_coll_team *t, struct hpcboot_error *err)
 {
     struct hb_net_team *nt = calloc(1, sizeof *nt);
     if (nt == NULL ||
-        hb_layout_make(&nt->layout, t->node_of, t->size) != HPCBOOT_OK) {
+        hb_layout_make(&nt->layout, t->node_of, t->size) != HPCBOOT_OK ||
+        hb_layout_leaves(&nt->layout, t->leaf_of) != HPCBOOT_OK) {
+        if (nt != NULL) {
+            hb_layout_clear(&nt->layout);
+        }
         free(nt);
         return hb_fail(err, HPCBOOT_ERR_NOMEM,
                        "no memory for a team of %d on %d nodes", t->size,

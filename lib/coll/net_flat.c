@@ -25,7 +25,9 @@ static struct hb_blocks recv_blocks(const struct hb_call *c)
 
 static struct hb_group everyone(const struct hb_call *c)
 {
-    return (struct hb_group){NULL, c->layout->size, c->rank};
+    const struct hb_layout *l = c->layout;
+    return (struct hb_group){NULL, l->size, c->rank,
+                             l->nodes == l->size ? l->leaf : NULL};
 }
 
 static void scatter(struct hb_sched *s, const struct hb_call *c)

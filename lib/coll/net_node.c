@@ -67,7 +67,7 @@ static bool begin(struct nodes *n, struct hb_sched *s,
     }
     n->leader = l->place[n->lead[node]];
     n->leads = n->lead[node] == c->rank;
-    n->g = (struct hb_group){n->lead, l->nodes, node};
+    n->g = (struct hb_group){n->lead, l->nodes, node, l->leaf};
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "lib/coll/sched.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/error.h"
 
@@ -209,8 +210,23 @@ int hb_layout_make(struct hb_layout *l, const int *node_of, int size)
     return HPCBOOT_OK;
 }
 
+int hb_layout_leaves(struct hb_layout *l, const int *leaf)
+{
+    size_t bytes = (size_t)l->nodes * sizeof *leaf;
+    if (leaf == NULL) {
+        return HPCBOOT_OK;
+    }
+    l->leaf = malloc(bytes);
+    if (l->leaf == NULL) {
+        return HPCBOOT_ERR_NOMEM;
+    }
+    memcpy(l->leaf, leaf, bytes);
+    return HPCBOOT_OK;
+}
+
 void hb_layout_clear(struct hb_layout *l)
 {
+    free(l->leaf);
     free(l->node_of);
     free(l->place);
     free(l->ranks);

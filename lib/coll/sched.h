@@ -103,8 +103,12 @@ struct hb_layout {
     int *node_of, *place;   /* [size]: of a rank: node, rank among its own */
     int *first;             /* [nodes + 1]: where a node begins in `ranks` */
     int *ranks;             /* [size], by node, ascending */
+    int *leaf;              /* [nodes]: alike where one switch serves both;
+                             * NULL: not known */
 };
 int hb_layout_make(struct hb_layout *l, const int *node_of, int size);
+/* Adds the leaves of its nodes; NULL: they are not known. */
+int hb_layout_leaves(struct hb_layout *l, const int *leaf);
 void hb_layout_clear(struct hb_layout *l);
 
 /* The network as LogGP sees it, in nanoseconds, and in nanoseconds a byte:
@@ -199,6 +203,7 @@ static inline struct hb_at hb_plus(struct hb_at at, size_t off)
 struct hb_group {
     const int *ranks; /* NULL: the team itself */
     int size, me;
+    const int *leaf;  /* [size] by member; NULL: not known */
 };
 static inline int hb_member(const struct hb_group *g, int i)
 {
@@ -277,6 +282,17 @@ void hb_sched_bcast_local(struct hb_sched *s, struct hb_at at, size_t bytes,
 /* To member `root`, which must be 0 where the order counts. */
 void hb_sched_reduce(struct hb_sched *s, const struct hb_group *g, int root,
                      const struct hb_vector *v, const struct hb_choice *how);
+
+/* Over a k-nomial tree, whatever the group's leaves are. */
+void hb_knomial_bcast(struct hb_sched *s, const struct hb_group *g, int root,
+                      struct hb_at at, size_t bytes, int radix);
+void hb_knomial_reduce(struct hb_sched *s, const struct hb_group *g, int root,
+                       const struct hb_vector *v, int radix);
+/* sched_leaf.c: over k-nomial trees, one of leaves and one in each. */
+void hb_leaf_bcast(struct hb_sched *s, const struct hb_group *g, int root,
+                   struct hb_at at, size_t bytes, int radix);
+void hb_leaf_reduce(struct hb_sched *s, const struct hb_group *g, int root,
+                    const struct hb_vector *v, int radix);
 
 /* sched_root.c; `own` is this member's block. */
 void hb_sched_gather(struct hb_sched *s, const struct hb_group *g, int root,

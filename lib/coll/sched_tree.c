@@ -72,8 +72,8 @@ struct hb_knomial hb_knomial_of(const struct hb_group *g, int root, int radix)
     return k;
 }
 
-static void knomial_bcast(struct hb_sched *s, const struct hb_group *g,
-                          int root, struct hb_at at, size_t bytes, int radix)
+void hb_knomial_bcast(struct hb_sched *s, const struct hb_group *g, int root,
+                      struct hb_at at, size_t bytes, int radix)
 {
     struct hb_knomial k = hb_knomial_of(g, root, radix);
     if (k.parent >= 0) {
@@ -124,8 +124,8 @@ static int round_size(const struct hb_knomial *k, int64_t d)
     return n;
 }
 
-static void knomial_reduce(struct hb_sched *s, const struct hb_group *g,
-                           int root, const struct hb_vector *v, int radix)
+void hb_knomial_reduce(struct hb_sched *s, const struct hb_group *g, int root,
+                       const struct hb_vector *v, int radix)
 {
     struct hb_knomial k = hb_knomial_of(g, root, radix);
     size_t all = (size_t)children(&k) * v->bytes;
@@ -446,8 +446,11 @@ void hb_sched_bcast(struct hb_sched *s, const struct hb_group *g, int root,
         tree_bcast(s, g, root, at, bytes, how, local_root);
         return;
     }
-    knomial_bcast(s, g, root, at, bytes,
-                  how->alg == HB_ALG_LINEAR ? g->size : hb_radix(how));
+    if (how->alg == HB_ALG_LINEAR) {
+        hb_knomial_bcast(s, g, root, at, bytes, g->size);
+    } else {
+        hb_leaf_bcast(s, g, root, at, bytes, hb_radix(how));
+    }
     if (local_root >= 0) {
         hb_sched_local(s, HPCBOOT_COLL_BCAST, local_root, at, at, bytes);
     }
@@ -460,6 +463,6 @@ void hb_sched_reduce(struct hb_sched *s, const struct hb_group *g, int root,
     if (in_segments(how) && !v->ordered) {
         tree_reduce(s, g, root, v, how);
     } else {
-        knomial_reduce(s, g, root, v, hb_radix(how));
+        hb_leaf_reduce(s, g, root, v, hb_radix(how));
     }
 }

@@ -45,6 +45,23 @@ static int fill_ranks(struct hb_coll_team *t,
     return HPCBOOT_OK;
 }
 
+/* Of nodes, which have been counted. */
+static int fill_leaves(struct hb_coll_team *t,
+                       const struct hb_coll_team_args *a,
+                       struct hpcboot_error *err)
+{
+    if (a->leaf_of == NULL || t->nodes < 2) {
+        return HPCBOOT_OK;
+    }
+    t->leaf_of = calloc((size_t)t->nodes, sizeof *t->leaf_of);
+    if (t->leaf_of == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for the leaves of "
+                       "%d nodes", t->nodes);
+    }
+    memcpy(t->leaf_of, a->leaf_of, (size_t)t->nodes * sizeof *t->leaf_of);
+    return HPCBOOT_OK;
+}
+
 static int make_region(struct hb_coll_team *t, struct hpcboot_error *err)
 {
     size_t size = hb_coll_region_least(t->p);
@@ -71,6 +88,7 @@ static int build(struct hb_coll_team *t, const struct hb_coll_team_args *a,
                        t->size);
     }
     int rc = fill_ranks(t, a, err);
+    rc = rc == HPCBOOT_OK ? fill_leaves(t, a, err) : rc;
     if (rc != HPCBOOT_OK) {
         return rc;
     }
@@ -132,6 +150,7 @@ void hb_coll_team_destroy(struct hb_coll_team *team)
     free(team->local);
     free(team->local_of);
     free(team->node_of);
+    free(team->leaf_of);
     free(team->seen);
     free(team->src);
     free(team->fold_room);

@@ -19,11 +19,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[HOSTS] = {"a", "n01", "n02.x", "10.0.0.1"};
     char *text = hb_xstrndup((const char *)data, size);
-    uint32_t order[HOSTS] = {0}, unknown, seen = 0;
+    uint32_t order[HOSTS] = {0}, leaf[HOSTS], unknown, seen = 0;
     struct hpcboot_error err;
 
-    if (hb_network_order("f", text, names, HOSTS, order, &unknown, &err) >=
-        0) {
+    if (hb_network_order("f", text, names, HOSTS, order, leaf, &unknown,
+                         &err) >= 0) {
         for (int i = 0; i < HOSTS; i++) {
             seen |= 1u << order[i];
         }

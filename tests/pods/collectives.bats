@@ -63,6 +63,26 @@ over() {
     over 3 2 8 -x HPCBOOT_COLL_NET=nodes,leaders=2,bcast=double_tree:4096
 }
 
+@test "leaves of the network: trees go within them before across" {
+    over 7 1 15 -x HPCBOOT_LEAVES=0,3,4 \
+        -x HPCBOOT_COLL_NET=bcast=knomial:2,reduce=knomial:2,allreduce=knomial:4
+    over 4 2 16 -x HPCBOOT_LEAVES=0,2 \
+        -x HPCBOOT_COLL_NET=bcast=knomial:2,reduce=knomial:4
+}
+
+@test "--order topology tells the ranks where leaves begin" {
+    printf 'SwitchName=x Nodes=pod-0,pod-2\nSwitchName=y Nodes=pod-1,pod-3\n' \
+        > net
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 --order topology \
+        --topology "$PWD/net" sh -c 'echo "leaves $HPCBOOT_LEAVES"'
+    ended_with 0
+    [ "$(grep -c '^leaves 0,2$' <<< "$output")" -eq 4 ]
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -H pod-0:1,pod-1:1 sh -c 'echo "leaves $HPCBOOT_LEAVES"'
+    [ "$(grep -c '^leaves $' <<< "$output")" -eq 2 ]
+}
+
 @test "pods of different sizes" {
     run pod_hb -H pod-0:3,pod-1:1,pod-2:2 "$check" cases 9 "$cases"
     ended_with 0
@@ -84,6 +104,12 @@ over() {
     run pod_hb -H pod-0:1,pod-1:1 -x HPCBOOT_COLL_NET=allreduce=square \
         "$check" cases 1 1
     says 'allreduce=square" is no wish for collectives between nodes'
+    [ "$status" -ne 0 ]
+}
+
+@test "leaves that are none are an error at every rank" {
+    run pod_hb -H pod-0:1,pod-1:1 -x HPCBOOT_LEAVES=0,2,1 "$check" cases 1 1
+    says 'HPCBOOT_LEAVES: "0,2,1" is no list of nodes at which leaves begin'
     [ "$status" -ne 0 ]
 }
 

@@ -60,6 +60,7 @@ struct sim {
     struct pair **table;
     size_t buckets;
     int *queue, head, tail, finished;
+    uint64_t crossings;
 };
 
 static void push(struct sim *m, int r)
@@ -159,6 +160,9 @@ static bool send(struct sim *m, int r, const struct hb_step *s)
     k->done[k->at] = begin + length;
     k->messages++;
     k->bytes += s->bytes;
+    m->crossings += m->c->leaf != NULL &&
+                    m->c->leaf[m->layout.node_of[r]] !=
+                        m->c->leaf[m->layout.node_of[s->peer]];
     return offer(m, r, k->at, begin + length + l->latency,
                  m->c->bytes ? sched_data_get(&k->data, s->from, s->bytes)
                              : NULL);
@@ -309,6 +313,8 @@ static bool begin(struct sim *m, const struct sched_case *c)
         node_of[r] = r / c->per_node;
     }
     bool ok = hb_layout_make(&m->layout, node_of, c->size) == 0 &&
+              hb_layout_leaves(&m->layout,
+                               c->knows_leaves ? c->leaf : NULL) == 0 &&
               hb_wish_parse(c->wish, &m->wish, NULL) == 0;
     free(node_of);
     m->ranks = calloc((size_t)c->size, sizeof *m->ranks);
@@ -352,7 +358,7 @@ static void end(struct sim *m)
 
 static void count(struct sim *m, struct sched_stats *out)
 {
-    *out = (struct sched_stats){0};
+    *out = (struct sched_stats){.crossings = m->crossings};
     for (int r = 0; r < m->c->size; r++) {
         struct rank *k = &m->ranks[r];
         int *room = malloc(((size_t)k->s.count + 1) * sizeof *room);

@@ -13,6 +13,8 @@ struct sched_case {
     int size, per_node;   /* ranks one after the other; 1: a node each */
     const struct hb_model *model;
     const char *wish;
+    const int *leaf;      /* [nodes] of the network; NULL: one leaf */
+    bool knows_leaves;    /* and the schedules know them */
     bool bytes;           /* move them, and compare with the reference */
 };
 
@@ -20,6 +22,7 @@ struct sched_case {
 struct sched_stats {
     double us;            /* until the last is done */
     uint64_t messages, bytes_sent;
+    uint64_t crossings;   /* messages from leaf to leaf */
     int most_messages, most_endpoints, most_steps;
     uint64_t most_bytes;  /* sent by one */
     size_t most_room;

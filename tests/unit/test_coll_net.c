@@ -127,6 +127,7 @@ static const struct hb_coll_net net = {post_send, post_recv, post_test,
 struct plan {
     int nodes;
     bool scattered; /* ranks go round the nodes instead of filling them */
+    bool leaves;    /* of two nodes each */
     int cases;
     uint64_t seed;
 };
@@ -139,7 +140,7 @@ static int node_of(const struct plan *p, int size, int rank)
 static struct hb_coll_team *spanning_team(struct coll_rank *r,
                                           const struct plan *p)
 {
-    int nodes[RANKS_MOST], local[RANKS_MOST], n = 0;
+    int nodes[RANKS_MOST], local[RANKS_MOST], leaf[RANKS_MOST], n = 0;
     struct hb_coll_team *team = NULL;
     struct hb_coll_team_args a = HB_COLL_TEAM_INIT;
     for (int i = 0; i < r->size; i++) {
@@ -148,8 +149,12 @@ static struct hb_coll_team *spanning_team(struct coll_rank *r,
             local[n++] = i;
         }
     }
+    for (int i = 0; i < p->nodes; i++) {
+        leaf[i] = i / 2;
+    }
     a.rank = r->rank;
     a.size = r->size;
+    a.leaf_of = p->leaves ? leaf : NULL;
     a.local_ranks = local;
     a.local_size = n;
     a.node_of = nodes;
@@ -237,12 +242,12 @@ static void empty_queues(void)
     }
 }
 
-static void agree_over_nodes(const char *wish, int most_nodes)
+static void agree_over_nodes(const char *wish, int most_nodes, bool leaves)
 {
     for (int ranks = 2; ranks <= RANKS_MOST; ranks++) {
         for (int nodes = 2; nodes <= ranks && nodes <= most_nodes; nodes++) {
-            struct plan p = {nodes, ranks % 2 == 0 && nodes % 2 == 0, 30,
-                             (uint64_t)(ranks * 31 + nodes)};
+            struct plan p = {nodes, ranks % 2 == 0 && nodes % 2 == 0,
+                             leaves, 30, (uint64_t)(ranks * 31 + nodes)};
             struct coll_world w = {.ranks = ranks, .extra_regions = nodes,
                                    .wait_mode = HB_COLL_WAIT_YIELD,
                                    .net_wish = wish};
@@ -253,19 +258,25 @@ static void agree_over_nodes(const char *wish, int most_nodes)
 
 static void agrees_with_the_reference_over_nodes(void **state)
 {
-    agree_over_nodes(NULL, 5);
+    agree_over_nodes(NULL, 5, false);
 }
 
 static void agrees_with_several_leaders_on_each_node(void **state)
 {
-    agree_over_nodes("leaders=2", 3);
-    agree_over_nodes("leaders=3", 2);
+    agree_over_nodes("leaders=2", 3, false);
+    agree_over_nodes("leaders=3", 2, false);
+}
+
+static void agrees_where_leaves_are_known(void **state)
+{
+    agree_over_nodes("bcast=knomial:2,reduce=knomial:2,allreduce=knomial:4,"
+                     "reduce_scatter=knomial:2", 9, true);
 }
 
 /* Rank 1 is away; the network says so to whoever wants its message. */
 static const char *barrier_with_a_dead_rank(struct coll_rank *r)
 {
-    struct plan p = {r->size, false, 0, 0};
+    struct plan p = {.nodes = r->size};
     struct hb_coll_team *team = spanning_team(r, &p);
     struct hpcboot_error err = {0};
     const char *wrong = NULL;
@@ -385,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_reference_over_nodes),
         cmocka_unit_test(agrees_with_several_leaders_on_each_node),
+        cmocka_unit_test(agrees_where_leaves_are_known),
         cmocka_unit_test(a_network_error_ends_the_team),
         cmocka_unit_test(what_is_told_of_a_call_is_what_it_takes),
     };

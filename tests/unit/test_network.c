@@ -49,7 +49,7 @@ static void orders_follow_the_network(void **state)
         uint32_t order[HOSTS], unknown;
         char got[HOSTS + 1] = "";
         struct hpcboot_error err;
-        if (hb_network_order("net", cases[i].text, names, HOSTS, order,
+        if (hb_network_order("net", cases[i].text, names, HOSTS, order, NULL,
                              &unknown, &err) < 0) {
             fail_msg("case %zu: %s", i, err.text);
         }
@@ -61,6 +61,38 @@ static void orders_follow_the_network(void **state)
             fail_msg("case %zu: %s, %u unknown; expected %s, %u", i, got,
                      unknown, cases[i].order, cases[i].unknown);
         }
+    }
+}
+
+static void hosts_behind_one_switch_have_one_leaf(void **state)
+{
+    static const struct {
+        const char *text, *leaves; /* in the order of the network */
+    } cases[] = {
+        {"", "000000"},
+        {"SwitchName=s0 Nodes=a,d\nSwitchName=s1 Nodes=b,f\n"
+         "SwitchName=s2 Nodes=c,e\nSwitchName=t0 Switches=s0,s2\n"
+         "SwitchName=t1 Switches=s1\nSwitchName=r Switches=t[0-1]\n",
+         "112233"},
+        {"SwitchName=s0 Nodes=a,f\n", "110000"},
+        {"a z1/r1\nb z2/r1\nc z1/r2\nd z2/r1\ne.x.org z1/r1\nf z1/r2\n",
+         "112233"},
+        /* what names each host is no switch */
+        {"a z1/h1\nb z2/h2\nc z1/h3\nd z2/h4\ne.x.org z1/h5\nf z2/h6\n",
+         "111222"},
+        {"a 0 9 1 8 2 3\nb 9 0 9 9 1 9\nc 1 9 0 9 9 2\nd 8 9 9 0 9 9\n"
+         "e.x.org 2 1 9 9 0 9\nf 3 9 2 9 9 0\n", "000000"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t order[HOSTS], leaf[HOSTS], unknown;
+        char got[HOSTS + 1] = "";
+        assert_int_equal(hb_network_order("net", cases[i].text, names, HOSTS,
+                                          order, leaf, &unknown, NULL), 0);
+        for (int k = 0; k < HOSTS; k++) {
+            got[k] = (char)('0' + leaf[k]);
+        }
+        assert_string_equal(got, cases[i].leaves);
     }
 }
 
@@ -79,7 +111,7 @@ static void wrong_files_name_the_place(void **state)
         uint32_t order[HOSTS], unknown;
         struct hpcboot_error err = {0};
         assert_int_equal(hb_network_order("net", cases[i][0], names, HOSTS,
-                                          order, &unknown, &err),
+                                          order, NULL, &unknown, &err),
                          HPCBOOT_ERR_PARSE);
         if (strstr(err.text, cases[i][1]) == NULL) {
             fail_msg("%s: %s", cases[i][0], err.text);
@@ -91,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(orders_follow_the_network),
+        cmocka_unit_test(hosts_behind_one_switch_have_one_leaf),
         cmocka_unit_test(wrong_files_name_the_place),
     };
 

@@ -49,6 +49,7 @@ struct pair {
 struct node {
     int arrived, done;
     double latest;
+    struct hb_step phase; /* of the first that came to it */
 };
 
 struct sim {
@@ -168,8 +169,21 @@ static bool send(struct sim *m, int r, const struct hb_step *s)
                              : NULL);
 }
 
-/* True when this rank may go on behind its phase. */
-static bool local(struct sim *m, int r, const struct hb_step *s)
+/* Ranks of a node that meet in a phase have to mean the same. */
+static bool same_phase(const struct hb_step *a, const struct hb_step *b, int r)
+{
+    bool same = a->coll == b->coll && a->cut == b->cut &&
+                a->peer == b->peer && a->bytes == b->bytes &&
+                a->rows == b->rows;
+    if (!same) {
+        printf("rank %d comes to collective %d of %zu bytes, its node to "
+               "%d of %zu\n", r, b->coll, b->bytes, a->coll, a->bytes);
+    }
+    return same;
+}
+
+/* 1: this rank may go on behind its phase, 0: it waits, -1: wrong. */
+static int local(struct sim *m, int r, const struct hb_step *s)
 {
     struct rank *k = &m->ranks[r];
     int node = m->layout.node_of[r];
@@ -180,6 +194,10 @@ static bool local(struct sim *m, int r, const struct hb_step *s)
         k->phase = n->done;
         n->latest = n->arrived == 0 || k->now > n->latest ? k->now
                                                           : n->latest;
+        n->phase = n->arrived == 0 ? *s : n->phase;
+        if (!same_phase(&n->phase, s, r)) {
+            return -1;
+        }
         if (++n->arrived < all) {
             return false;
         }
@@ -310,7 +328,7 @@ static bool begin(struct sim *m, const struct sched_case *c)
     memset(m, 0, sizeof *m);
     m->c = c;
     for (int r = 0; r < c->size; r++) {
-        node_of[r] = r / c->per_node;
+        node_of[r] = c->node_of != NULL ? c->node_of[r] : r / c->per_node;
     }
     bool ok = hb_layout_make(&m->layout, node_of, c->size) == 0 &&
               hb_layout_leaves(&m->layout,
@@ -391,6 +409,27 @@ static int verdict(struct sim *m)
                                    m->c->size, r);
     }
     return wrong;
+}
+
+struct hb_call sched_sim_call(enum hpcboot_coll coll, int size, size_t bytes,
+                              size_t esize)
+{
+    struct hb_call c = {.coll = coll, .bytes = bytes, .total = bytes,
+                        .esize = esize};
+    bool blocks = coll == HPCBOOT_COLL_GATHER || coll == HPCBOOT_COLL_SCATTER ||
+                  coll == HPCBOOT_COLL_ALLGATHER ||
+                  coll == HPCBOOT_COLL_ALLTOALL ||
+                  coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
+    c.total = blocks ? bytes * (size_t)size : bytes;
+    return c;
+}
+
+bool sched_sim_has_rows(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_GATHERV ||
+           coll == HPCBOOT_COLL_ALLGATHERV ||
+           coll == HPCBOOT_COLL_ALLTOALLV ||
+           coll == HPCBOOT_COLL_REDUCE_SCATTER;
 }
 
 int sched_sim_run(const struct sched_case *c, struct sched_stats *out)

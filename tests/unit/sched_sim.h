@@ -11,6 +11,7 @@
 struct sched_case {
     struct hb_call call;  /* rank, layout, model and wish are filled in */
     int size, per_node;   /* ranks one after the other; 1: a node each */
+    const int *node_of;   /* [size]; NULL: by per_node */
     const struct hb_model *model;
     const char *wish;
     const int *leaf;      /* [nodes] of the network; NULL: one leaf */
@@ -27,6 +28,12 @@ struct sched_stats {
     uint64_t most_bytes;  /* sent by one */
     size_t most_room;
 };
+
+/* A call with vectors, or blocks for each rank, of so many bytes. */
+struct hb_call sched_sim_call(enum hpcboot_coll coll, int size, size_t bytes,
+                              size_t esize);
+/* Rows of such collectives are known rank by rank: none is played here. */
+bool sched_sim_has_rows(enum hpcboot_coll coll);
 
 /* 0; else printed: what is stuck or wrong. */
 int sched_sim_run(const struct sched_case *c, struct sched_stats *out);

@@ -64,25 +64,12 @@ static const struct {
 };
 #define WAYS (sizeof ways / sizeof ways[0])
 
-static struct hb_call call_of(enum hpcboot_coll coll, int size, size_t bytes,
-                              size_t esize)
-{
-    struct hb_call c = {.coll = coll, .bytes = bytes, .total = bytes,
-                        .esize = esize};
-    bool blocks = coll == HPCBOOT_COLL_GATHER || coll == HPCBOOT_COLL_SCATTER ||
-                  coll == HPCBOOT_COLL_ALLGATHER ||
-                  coll == HPCBOOT_COLL_ALLTOALL ||
-                  coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
-    c.total = blocks ? bytes * (size_t)size : bytes;
-    return c;
-}
-
 static int play(enum hpcboot_coll coll, const char *wish, int size,
                 size_t bytes, size_t esize, int root)
 {
     struct sched_case c = {.size = size, .per_node = 1, .wish = wish,
                            .model = &hb_model_ib, .bytes = true};
-    c.call = call_of(coll, size, bytes, esize);
+    c.call = sched_sim_call(coll, size, bytes, esize);
     c.call.root = root;
     c.call.ordered = esize == 8;
     return sched_sim_run(&c, NULL);
@@ -120,18 +107,10 @@ static void large_vectors_go_in_segments(void **state)
     }
 }
 
-static bool has_rows(enum hpcboot_coll coll)
-{
-    return coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_GATHERV ||
-           coll == HPCBOOT_COLL_ALLGATHERV ||
-           coll == HPCBOOT_COLL_ALLTOALLV ||
-           coll == HPCBOOT_COLL_REDUCE_SCATTER;
-}
-
 static void the_models_own_choice_is_right_too(void **state)
 {
     for (int coll = 0; coll < HPCBOOT_COLLS; coll++) {
-        if (has_rows((enum hpcboot_coll)coll)) {
+        if (sched_sim_has_rows((enum hpcboot_coll)coll)) {
             continue; /* their rows are rank by rank: test_coll_net */
         }
         for (int i = 0; i < 60; i++) {
@@ -162,7 +141,7 @@ static struct sched_stats at_scale(enum hpcboot_coll coll, const char *wish,
     struct sched_case c = {.size = size, .per_node = per_node, .wish = wish,
                            .model = &hb_model_ib};
     struct sched_stats s;
-    c.call = call_of(coll, size, bytes, 4);
+    c.call = sched_sim_call(coll, size, bytes, 4);
     assert_int_equal(sched_sim_run(&c, &s), 0);
     return s;
 }
@@ -296,7 +275,7 @@ static void a_wire_beyond_one_core_gets_several_leaders(void **state)
     for (int i = 0; i < 2; i++) {
         struct sched_case c = {.size = 64, .per_node = 8, .model = &wide};
         struct sched_stats s;
-        c.call = call_of(colls[i], 64, n, 4);
+        c.call = sched_sim_call(colls[i], 64, n, 4);
         assert_int_equal(sched_sim_run(&c, &s), 0);
         assert_true(s.most_bytes <= 2 * (uint64_t)n / 3 + 4096);
         c.model = &slim;
@@ -429,7 +408,7 @@ static struct sched_stats scan_in_pods(uint32_t cpus, const char *wish)
     struct sched_case c = {.size = 8, .per_node = 2, .model = &m,
                            .wish = wish};
     struct sched_stats s;
-    c.call = call_of(HPCBOOT_COLL_SCAN, 8, 1024, 4);
+    c.call = sched_sim_call(HPCBOOT_COLL_SCAN, 8, 1024, 4);
     assert_int_equal(sched_sim_run(&c, &s), 0);
     return s;
 }
@@ -442,21 +421,6 @@ static void ranks_that_share_cores_scan_in_a_chain(void **state)
     assert_int_equal(scan_in_pods(2, "nodes,scan=doubling").messages, 5);
     assert_int_equal(scan_in_pods(8, NULL).messages, 5);
     assert_int_equal(scan_in_pods(0, NULL).messages, 5);
-}
-
-/* What is chosen by the bytes of a node is chosen alike by nodes that hold
- * fewer ranks than others. */
-static void nodes_of_different_sizes_choose_alike(void **state)
-{
-    for (int i = 0; i < HPCBOOT_COLLS * 8; i++) {
-        enum hpcboot_coll coll = (enum hpcboot_coll)(i / 8);
-        struct sched_case c = {.size = 37, .per_node = 4,
-                               .model = &hb_model_tcp};
-        if (!has_rows(coll)) {
-            c.call = call_of(coll, 37, (size_t)500 << i % 8, 4);
-            assert_int_equal(sched_sim_run(&c, NULL), 0);
-        }
-    }
 }
 
 static void a_wish_is_checked_word_by_word(void **state)
@@ -500,7 +464,6 @@ int main(void)
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
-        cmocka_unit_test(nodes_of_different_sizes_choose_alike),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

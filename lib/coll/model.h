@@ -30,9 +30,10 @@ const char *hb_way_text(enum hb_way way); /* a few words more */
 #define HB_PIECE_LEAST ((size_t)8 << 10)
 #define HB_PIECE_MOST ((size_t)64 << 10)
 
-/* A line of a peer that shares this core's third-level cache comes in 20 to 50
- * ns, beside what the clock hides; one from elsewhere takes 100 and more. */
-#define HB_FAR_NS 70
+/* A line of a peer that shares this core's third-level cache comes in 20 to 100
+ * ns, beside what the clock hides: the larger the cache, the later. One from
+ * elsewhere takes 130 and more. */
+#define HB_FAR_NS 115
 
 void hb_model_typical(struct hb_coll_model *m);
 

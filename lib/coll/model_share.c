@@ -139,11 +139,14 @@ static bool load(struct hb_coll_model *m, const char *path, uint64_t key)
     return good;
 }
 
+/* What the probe has measured, and no border that this build draws. */
 static void keep(const struct hb_coll_model *m, const char *path,
                  uint64_t key)
 {
     char text[HB_MODEL_TEXT_MOST], temporary[PATH_ROOM + 32];
-    int len = hb_model_print(m, key, text, sizeof text);
+    struct hb_coll_model measured = *m;
+    measured.far_ns = 0;
+    int len = hb_model_print(&measured, key, text, sizeof text);
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     int fd = open(temporary,
                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

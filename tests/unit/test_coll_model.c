@@ -270,6 +270,26 @@ static void a_probe_gives_all_figures_or_none(void **state)
                 m.get_ps > 0 && m.fold_ps > 0 && m.copy_ps > 0);
 }
 
+/* A border that a build draws is not a figure of the machine: a later build
+ * may draw another. */
+static void what_is_kept_was_measured(void **state)
+{
+    struct hb_coll_model m;
+    char path[4096], text[HB_MODEL_TEXT_MOST] = "";
+    assert_int_equal(hb_model_here(&m, true, path, sizeof path, NULL), 0);
+    assert_int_equal(m.far_ns, HB_FAR_NS);
+    if (m.source != HB_MODEL_PROBED) {
+        print_message("no second CPU: nothing is kept\n");
+        return;
+    }
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    assert_non_null(strstr(text, "round_ns="));
+    assert_null(strstr(text, "far_ns"));
+}
+
 /* Whether there is a loopback device is the machine's affair. */
 static void messages_are_measured_and_kept(void **state)
 {
@@ -406,6 +426,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_link_is_not_followed, make_cache,
                                         remove_cache),
         cmocka_unit_test(a_probe_gives_all_figures_or_none),
+        cmocka_unit_test_setup_teardown(what_is_kept_was_measured,
+                                        make_cache, remove_cache),
         cmocka_unit_test_setup_teardown(messages_are_measured_and_kept,
                                         make_cache, remove_cache),
         cmocka_unit_test_setup_teardown(words_of_the_user_win_over_the_probe,

@@ -64,9 +64,12 @@ static void cut_first(struct hb_coll_team *t, struct hb_op *op)
                 ALIGN_PIECE;
 }
 
-/* After the first round. */
-static void cut_rest(struct hb_coll_team *t, struct hb_op *op)
+/* After the first round; mostly it was the last. */
+static inline void cut_rest(struct hb_coll_team *t, struct hb_op *op)
 {
+    if (HB_LIKELY(op->rounds == 1)) {
+        return;
+    }
     op->stride = op->piece;
     op->area = (op->stride * blocks_of(t, op) + HB_SHM_LINE - 1) &
                ~(size_t)(HB_SHM_LINE - 1);
@@ -140,7 +143,7 @@ bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
 {
     bool gathers = op->coll == HPCBOOT_COLL_GATHERV;
     bool all = op->from == HB_ALL;
-    for (int j = 0; j < t->p; j++) {
+    for (int j = 0; op->from != HB_NONE && j < t->p; j++) {
         if (j == t->me || (!all && j != op->from) ||
             (gathers && t->me != op->root)) {
             continue;

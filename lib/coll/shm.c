@@ -246,6 +246,43 @@ static inline void use_slot(struct hb_coll_team *t, size_t at,
     }
 }
 
+/* Both lines of a cell that is about to be written, taken from the peer that
+ * has read them. */
+static inline void fetch_to_write(const struct hb_shm_cell *cell)
+{
+    const char *first = (const char *)cell, *second = first + HB_SHM_LINE / 2;
+#ifdef __x86_64__ /* where compilers make it a fetch to read */
+    __asm__ volatile("prefetchw %0\n\tprefetchw %1"
+                     : : "m"(*first), "m"(*second));
+#else
+    __builtin_prefetch(first, 1);
+    __builtin_prefetch(second, 1);
+#endif
+}
+
+/* The line of a flag goes on to the cache that all cores share: peers find it
+ * there sooner than in this core's. Processors that cannot do nothing. */
+static inline void hand_on(const struct hb_shm_cell *cell)
+{
+#ifdef __x86_64__
+    __asm__ volatile("cldemote %0" : : "m"(*cell));
+#endif
+}
+
+/* Stores go out in order, so who only writes would pay for the way of each
+ * cell in turn. Where nobody needs a cell to come any more, its lines travel
+ * beside those of the cells before it. Who also waits has time for that, and
+ * where one rank reads what all write, it is that one which is late. */
+static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
+                             int readers)
+{
+    uint64_t r = t->round + AHEAD, cells = t->last_cell + 1;
+    if (op->from == HB_NONE && readers == HB_ALL && t->p == 2 &&
+        t->seen[1 - t->me] + cells > r) {
+        fetch_to_write(hb_shm_cell(t, t->me, r));
+    }
+}
+
 static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
 {
     uint64_t r = ++t->round;
@@ -265,6 +302,8 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     }
     cell->word = op->word << HB_SIGN_BITS | op->sign;
     atomic_store_explicit(&cell->round, r, memory_order_release);
+    hand_on(cell);
+    own_ahead(t, op, readers);
     if (atomic_load_explicit(&t->head->sleepers, memory_order_relaxed)) {
         hb_wait_wake(t);
     }
@@ -333,6 +372,14 @@ static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
     }
 }
 
+/* Whether this rank, in this round, puts more than lies beside the flag. Where
+ * lengths differ the ring has room for it in any case. */
+static inline bool puts_much(const struct hb_op *op, int readers)
+{
+    return readers != HB_NONE && op->area >= HB_STREAM_LEAST &&
+           (!op->tells || op->rounds > 1 || op->bytes > HB_SHM_INLINE);
+}
+
 int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
 {
     while (op->k < op->rounds) {
@@ -343,8 +390,7 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
             }
             readers = op->plan->put(t, op);
             post(t, op, readers);
-            if (op->k == 0 && readers != HB_NONE &&
-                op->area >= HB_STREAM_LEAST) {
+            if (op->k == 0 && puts_much(op, readers)) {
                 hb_stream_look(t, op);
             }
         }

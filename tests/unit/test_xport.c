@@ -405,28 +405,33 @@ static void test_both_ends_choose_alike(void **state)
     assert_int_equal(hb_carry_by(&c[0], &c[4]), HB_BY_NONE);
 }
 
-/* Every length around the edges of cells, records and the ring itself. */
+/* Every length around the edges of cells, records and the ring itself, and of
+ * what TCP is given at a time. */
 static void test_lengths_at_the_edges(void **state)
 {
-    static const size_t around[] = {0, 40, 104, 424, 448, 1984, 2048, 4096};
+    static const size_t around[] = {0, 40, 104, 424, 448, 1984, 2048, 4096,
+                                    63439, 65535, 190415, 190463, 253903};
+    const size_t room = 260000;
     struct xport_world *w = *state;
-    char from[5000], to[5000];
+    char *from = malloc(room), *to = malloc(room);
 
     for (size_t i = 0; i < 3 * sizeof around / sizeof *around; i++) {
         size_t size = around[i / 3] + i % 3;
         struct hb_xport_req *s, *r;
 
         for (size_t k = 0; k < size; k++) {
-            from[k] = (char)(k * 7 + i);
+            from[k] = (char)(k * 7 + (k >> 8) + i);
         }
-        memset(to, 0, sizeof to);
+        memset(to, 0, room);
         s = start_send(w, 2, 1, 9, from, size);
-        r = start_recv(w, 1, 2, 9, UINT64_MAX, to, sizeof to);
+        r = start_recv(w, 1, 2, 9, UINT64_MAX, to, room);
         assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
         assert_int_equal(finish(w, 2, s, NULL, NULL), 1);
         assert_memory_equal(from, to, size);
         assert_int_equal(to[size], 0);
     }
+    free(from);
+    free(to);
 }
 
 /* One that has not begun is never sent; one that has goes on from a copy. */

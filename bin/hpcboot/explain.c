@@ -242,7 +242,7 @@ static int explain_on_host(const struct wanted *w,
         return rc;
     }
     if (!q->typical) {
-        hb_coll_net_costs(&m.send_ns, &m.recv_ns);
+        hb_coll_net_costs(true, &m.send_ns, &m.recv_ns);
     }
     m.cpus = w->cpus != NULL || m.cpus == 0 ? (uint32_t)q->cpus : m.cpus;
     show(&m, q, path);

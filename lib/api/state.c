@@ -77,6 +77,16 @@ static void net_idle(void *ctx, int64_t ns)
     hb_xport_idle(hb_api.xport, ns);
 }
 
+/* What messages cost is measured by one rank of a host, where hbrun has said
+ * which that is; teams read its card (describe_net). */
+static int measures(const struct hpcboot_bootstrap *bootstrap)
+{
+    const char *local = getenv("HPCBOOT_LOCAL_RANK");
+
+    return bootstrap != NULL || local == NULL ||
+           getenv("HPCBOOT_FD") == NULL || strcmp(local, "0") == 0;
+}
+
 static int open_address(void *arg, struct hb_buf *out,
                         struct hpcboot_error *err)
 {
@@ -84,7 +94,7 @@ static int open_address(void *arg, struct hb_buf *out,
     int rc = hb_xport_open(&hb_api.xport, out, err);
 
     if (rc == 0) {
-        hb_coll_net_costs(&send_ns, &recv_ns);
+        hb_coll_net_costs(measures(arg), &send_ns, &recv_ns);
         hb_xport_put_costs(out, send_ns, recv_ns);
     }
     return rc;
@@ -266,7 +276,7 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
         .deadline_ns = hb_deadline_in_ms(timeout_ms > 0 ? timeout_ms
                                                         : INIT_TIMEOUT_MS),
         .address = open_address, .region_bytes = region_bytes,
-        .prepare = prepare,
+        .prepare = prepare, .arg = (void *)(uintptr_t)bootstrap,
     };
     int rc = read_settings(err);
 

@@ -119,21 +119,44 @@ static void index_ranks(struct hpcboot_team *t)
     }
 }
 
+/* The first ranks of the job on the nodes of these, who have measured. */
+static void find_firsts(const int *ranks, int n, int *firsts)
+{
+    const uint32_t *node_of = hb_segment_node_of(hb_api.memory);
+    const uint32_t *local = hb_segment_local_rank(hb_api.memory);
+    int *first = hb_xcalloc((size_t)hb_api.nodes, sizeof *first);
+
+    for (int i = 0; i < hb_api.size; i++) {
+        if (local[i] == 0) {
+            first[node_of[i]] = i;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        firsts[i] = first[node_of[ranks[i]]];
+    }
+    free(first);
+}
+
 /* What the model is to know of the network: by one rank of each node. */
 static void describe_net(const struct hb_team_plan *plan,
                          const struct places *p,
                          struct hb_coll_team_args *args)
 {
     int *leaders = hb_xcalloc((size_t)p->n_nodes, sizeof *leaders), n = 0;
-    struct hb_xport_net net;
+    int *firsts = hb_xcalloc((size_t)p->n_nodes, sizeof *firsts);
+    struct hb_xport_net net, costs;
 
     for (int i = 0; i < plan->size; i++) {
         if (p->node_of[i] == n) { /* numbers are given in this order */
             leaders[n++] = plan->world[i];
         }
     }
+    find_firsts(leaders, n, firsts);
     hb_xport_net(hb_api.xport, leaders, n, &net);
+    hb_xport_net(hb_api.xport, firsts, n, &costs);
+    net.costs = costs.costs;
     free(leaders);
+    free(firsts);
     args->net = &hb_api_net;
     args->net_facts = (struct hb_coll_net_facts){
         .kind = !net.by_ucx     ? HB_COLL_NET_TCP

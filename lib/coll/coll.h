@@ -176,9 +176,10 @@ struct hb_coll_net_facts {
 };
 
 /* What such a message costs this machine: as HPCBOOT_COLL_TUNE says, as it is
- * kept, or measured now, in HB_NET_PROBE_MS at most, and kept. 0 where that is
- * not to be had; never an error. */
-void hb_coll_net_costs(uint32_t *send_ns_out, uint32_t *recv_ns_out);
+ * kept, or (where `probe`) measured now, in HB_NET_PROBE_MS at most, and kept.
+ * 0 where that is not to be had; never an error. */
+void hb_coll_net_costs(bool probe, uint32_t *send_ns_out,
+                       uint32_t *recv_ns_out);
 
 struct hb_coll_team_args {
     size_t struct_size;

@@ -85,9 +85,9 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err);
  * this thread, in HB_NET_PROBE_MS at most. Fails where there is no such. */
 #define HB_NET_PROBE_MS 5
 int hb_net_probe(struct hb_coll_model *m, struct hpcboot_error *err);
-/* Sets send_ns and recv_ns: kept for this machine, or measured now and kept;
- * 0 where neither can be. `path` as below. */
-void hb_net_here(struct hb_coll_model *m, char *path, size_t size);
+/* Sets send_ns and recv_ns: kept for this machine, or (where `probe`) measured
+ * now and kept; 0 where neither can be. `path` as below. */
+void hb_net_here(struct hb_coll_model *m, bool probe, char *path, size_t size);
 
 /* What the cards of a job of hosts like this one would say of the network
  * between them. `path` gets where what is measured is kept; "": nowhere, or

@@ -190,13 +190,13 @@ int hb_model_here(struct hb_coll_model *m, bool probe, char *path,
     return rules(m, err);
 }
 
-void hb_net_here(struct hb_coll_model *m, char *path, size_t size)
+void hb_net_here(struct hb_coll_model *m, bool probe, char *path, size_t size)
 {
     char file[PATH_ROOM];
     struct hb_coll_model now = {0};
     uint64_t key = machine();
     bool named = file_of(file, sizeof file, "net", key, false);
-    if (!(named && load(&now, file, key)) &&
+    if (!(named && load(&now, file, key)) && probe &&
         hb_net_probe(&now, NULL) == HPCBOOT_OK && named &&
         file_of(file, sizeof file, "net", key, true)) {
         keep(&now, file, key);
@@ -208,13 +208,14 @@ void hb_net_here(struct hb_coll_model *m, char *path, size_t size)
     }
 }
 
-void hb_coll_net_costs(uint32_t *send_ns_out, uint32_t *recv_ns_out)
+void hb_coll_net_costs(bool probe, uint32_t *send_ns_out,
+                       uint32_t *recv_ns_out)
 {
     struct hb_coll_model m = {0};
     (void)rules(&m, NULL); /* hb_coll_model_share says what is wrong there */
     uint32_t send_ns = m.send_ns, recv_ns = m.recv_ns;
     if (send_ns == 0 || recv_ns == 0) {
-        hb_net_here(&m, NULL, 0);
+        hb_net_here(&m, probe, NULL, 0);
     }
     *send_ns_out = send_ns > 0 ? send_ns : m.send_ns;
     *recv_ns_out = recv_ns > 0 ? recv_ns : m.recv_ns;

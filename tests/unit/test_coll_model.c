@@ -301,8 +301,11 @@ static void messages_are_measured_and_kept(void **state)
         return;
     }
     assert_true(m.send_ns > 0 && m.recv_ns > 0);
-    hb_net_here(&m, path, sizeof path);
-    hb_net_here(&again, NULL, 0);
+    hb_net_here(&again, false, path, sizeof path); /* another rank's task */
+    assert_true(again.send_ns == 0 && again.recv_ns == 0);
+    assert_int_equal(access(path, F_OK), -1);
+    hb_net_here(&m, true, NULL, 0);
+    hb_net_here(&again, false, NULL, 0);
     assert_int_equal(access(path, R_OK), 0);
     assert_int_equal(again.send_ns, m.send_ns);
     assert_int_equal(again.recv_ns, m.recv_ns);
@@ -315,11 +318,11 @@ static void words_of_the_user_win_over_the_probe(void **state)
 {
     uint32_t send_ns, recv_ns;
     setenv("HPCBOOT_COLL_TUNE", "send_ns=77 recv_ns=78", 1);
-    hb_coll_net_costs(&send_ns, &recv_ns);
+    hb_coll_net_costs(true, &send_ns, &recv_ns);
     assert_int_equal(send_ns, 77);
     assert_int_equal(recv_ns, 78);
     setenv("HPCBOOT_COLL_TUNE", "bcast=fast", 1);
-    hb_coll_net_costs(&send_ns, &recv_ns); /* wrong words are told later */
+    hb_coll_net_costs(true, &send_ns, &recv_ns); /* wrong words are told later */
     unsetenv("HPCBOOT_COLL_TUNE");
 }
 

@@ -251,7 +251,7 @@ static HB_COLD int run_waiting(struct hb_coll_team *t, struct hb_op *op,
         uint64_t before = t->round + t->moves;
         rc = rc == HPCBOOT_OK ? step(t, op, err) : rc;
         if (t->round + t->moves != before) {
-            w.began_ns = 0; /* another wait, which may be a short one */
+            w.began_ns = w.since_ns = 0; /* another, which may be short */
         }
     }
     t->running = NULL;

@@ -326,7 +326,9 @@ static inline void hb_get(const struct hb_op *op, char *to, const char *from,
 
 /* wait.c: how a rank waits. `t` NULL: for something that is no team's. */
 struct hb_wait {
-    int64_t began_ns, deadline_ns;
+    int64_t began_ns;  /* or when something moved last */
+    int64_t since_ns;  /* when it began, whatever moved; for outsiders */
+    int64_t deadline_ns;
     unsigned turns;
     unsigned vain; /* yields in a row that found nobody to run */
     bool polled; /* struct hb_coll_stuck */
@@ -358,6 +360,10 @@ struct hb_side {
     int n;
 };
 bool hb_sides_overlap(const struct hb_side *s, const struct hb_side *r);
+/* Two blocks of one side that share elements; where memory is short they are
+ * not looked for unless they lie in the order of ranks. */
+bool hb_blocks_overlap(const size_t *counts, const size_t *displs, int n,
+                       int *a_out, int *b_out);
 
 /* args.c, op.c */
 bool hb_call_is_loose(enum hpcboot_coll coll);

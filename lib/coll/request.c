@@ -190,7 +190,7 @@ static int wait_for(struct hb_coll_req *r, int64_t deadline_ns,
             return rc == HPCBOOT_ERR_TIMED_OUT ? wait_late(r, err) : rc;
         }
         if (r->under_way && hb_team_advance(t) > 0) {
-            w.began_ns = 0;
+            w.began_ns = w.since_ns = 0;
         }
     }
     hb_wait_over(r->engine);

@@ -281,7 +281,7 @@ static int tell(struct hb_wait *w, struct hb_coll_engine *e,
     if (t != NULL) {
         (void)hb_coll_team_waits(t, &what);
     }
-    what.since_ns = w->began_ns;
+    what.since_ns = w->since_ns;
     what.polled = w->polled;
     e->stuck = true;
     int rc = e->config.stuck(e->config.ctx, t != NULL ? t->ctx : NULL, &what,
@@ -354,6 +354,9 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
     if (w->began_ns == 0) {
         w->began_ns = now;
         w->vain = 0;
+    }
+    if (w->since_ns == 0) {
+        w->since_ns = now;
     }
     if (w->deadline_ns > 0 && now >= w->deadline_ns) {
         /* What came while this rank was off its core is there in time. */

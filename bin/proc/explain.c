@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -280,7 +281,13 @@ static void hint_memory(const struct hb_proc_spec *spec, struct hb_str *hint)
 
 static void hint_fds(const struct hb_proc_spec *spec, struct hb_str *hint)
 {
+    struct rlimit most = {0};
+
     hb_str_put(hint, "no file descriptors are left; raise ulimit -n");
+    if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
+        hb_str_putf(hint, ", which is %llu",
+                    (unsigned long long)most.rlim_cur);
+    }
 }
 
 static void hint_cpus(const struct hb_proc_spec *spec, struct hb_str *hint)
@@ -348,6 +355,14 @@ static char *shown(const char *name)
                         strlen(name) > SHOWN_BYTES ? "..." : "");
 }
 
+/* What the system calls wrong is the number of a descriptor, and that is above
+ * the limit. */
+static const char *reason_of(enum hb_proc_stage stage, int sys_errno)
+{
+    return strerror(stage == HB_PROC_STDIO && sys_errno == EINVAL ? EMFILE
+                                                                  : sys_errno);
+}
+
 void hb_proc_explain(const struct hb_proc_spec *spec, enum hb_proc_stage stage,
                      int sys_errno, struct hpcboot_error *err)
 {
@@ -363,7 +378,7 @@ void hb_proc_explain(const struct hb_proc_spec *spec, enum hb_proc_stage stage,
     }
     hb_fail(err, HPCBOOT_ERR_SPAWN, "cannot start %s: %s%s%s: %s%s%s%s",
             file, hb_proc_stage_name(stage), is_dir ? " to " : "", dir,
-            strerror(sys_errno), hint.len ? " (" : "",
+            reason_of(stage, sys_errno), hint.len ? " (" : "",
             hb_str_text(&hint), hint.len ? ")" : "");
     if (err != NULL) {
         err->sys_errno = sys_errno;

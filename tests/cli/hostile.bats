@@ -100,6 +100,15 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     nothing_left
 }
 
+@test "too few descriptors for a rank's own: files are named, and the limit" {
+    run bash -c 'ulimit -n 32; "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
+        -n 2 true
+    [ "$status" -ne 0 ]
+    says 'Too many open files .*raise ulimit -n, which is 32'
+    says_not 'Invalid argument'
+    nothing_left
+}
+
 @test "a program name of 3000 letters: the reason is told all the same" {
     local long
     long=$(printf 'x%.0s' {1..3000})

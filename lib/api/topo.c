@@ -316,6 +316,26 @@ static int apply(const struct hb_cpus *cpus, struct hpcboot_error *err)
     return (int)hb_cpus_count(cpus);
 }
 
+/* What begins with a digit is meant as a list; what is wrong with it is told
+ * by who reads it. */
+static int parse_cpus(const char *what, struct hb_cpus *out,
+                      struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    int rc = hb_cpus_parse(what, out, &why);
+
+    if (rc < 0 && *what >= '0' && *what <= '9') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: %s",
+                       why.text);
+    }
+    if (rc < 0 || hb_cpus_count(out) == 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: '%s' is neither "
+                       "core, l3, numa, package, none nor a list of CPUs",
+                       what);
+    }
+    return 0;
+}
+
 int hpcboot_bind(const char *what, struct hpcboot_error *err)
 {
     const struct level *level;
@@ -343,10 +363,8 @@ int hpcboot_bind(const char *what, struct hpcboot_error *err)
     }
     if (level != NULL) {
         rc = choose(level, &allowed, &cpus, err);
-    } else if (hb_cpus_parse(what, &cpus, NULL) < 0 ||
-               hb_cpus_count(&cpus) == 0) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: '%s' is neither "
-                     "core, l3, numa, package, none nor a list of CPUs", what);
+    } else {
+        rc = parse_cpus(what, &cpus, err);
     }
     return rc < 0 ? rc : apply(&cpus, err);
 }

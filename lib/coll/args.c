@@ -202,6 +202,21 @@ static int check_row(const struct hpcboot_coll_args *a, const size_t *counts,
     return HPCBOOT_OK;
 }
 
+/* What is written: no block may lie in another. */
+static int check_written(const struct hpcboot_coll_args *a, int n,
+                         struct hpcboot_error *err)
+{
+    int one, other;
+    int rc = check_row(a, a->recv_counts, a->recv_displs, n, err);
+    if (rc == HPCBOOT_OK &&
+        hb_blocks_overlap(a->recv_counts, a->recv_displs, n, &one, &other)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: the blocks of recv overlap: those of rank %d and "
+                       "rank %d", hb_coll_name(a->coll), one, other);
+    }
+    return rc;
+}
+
 static int check_rows(const struct hb_coll_team *t,
                       const struct hpcboot_coll_args *a,
                       struct hpcboot_error *err)
@@ -216,7 +231,7 @@ static int check_rows(const struct hb_coll_team *t,
         rc = check_row(a, a->send_counts, a->send_displs, t->size, err);
     }
     if (rc == HPCBOOT_OK && from) {
-        rc = check_row(a, a->recv_counts, a->recv_displs, t->size, err);
+        rc = check_written(a, t->size, err);
     }
     if (rc < 0) {
         return rc;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Whether what a call reads and what it writes are in each other's way. Blocks
- * lie anywhere and in any order; those of one side are not compared with each
- * other. */
+/* Whether what a call reads and what it writes are in each other's way, or
+ * blocks that are written are in each other's. Blocks lie anywhere and in any
+ * order. */
 
 #include "config.h"
 
 #include "lib/coll/impl.h"
+
+#include <stdlib.h>
 
 /* Whether a block of the side lies in [from, to); and its hull, from the
  * first to the last byte of all blocks. */
@@ -47,4 +49,55 @@ bool hb_sides_overlap(const struct hb_side *s, const struct hb_side *r)
         }
     }
     return false;
+}
+
+/* Blocks that lie in the order of ranks, as they mostly do, need one look. */
+static bool in_rank_order(const size_t *counts, const size_t *displs, int n)
+{
+    size_t end = 0;
+    for (int j = 0; j < n; j++) {
+        if (counts[j] > 0 && displs[j] < end) {
+            return false;
+        }
+        end = counts[j] > 0 ? displs[j] + counts[j] : end;
+    }
+    return true;
+}
+
+struct block {
+    size_t at, len;
+    int rank;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct block *x = a, *y = b;
+    return x->at != y->at ? (x->at > y->at) - (x->at < y->at)
+                          : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+bool hb_blocks_overlap(const size_t *counts, const size_t *displs, int n,
+                       int *a_out, int *b_out)
+{
+    int used = 0;
+    bool hit = false;
+    if (displs == NULL || in_rank_order(counts, displs, n)) {
+        return false;
+    }
+    struct block *b = malloc((size_t)n * sizeof *b);
+    for (int j = 0; b != NULL && j < n; j++) {
+        if (counts[j] > 0) {
+            b[used++] = (struct block){displs[j], counts[j], j};
+        }
+    }
+    if (used > 1) {
+        qsort(b, (size_t)used, sizeof *b, by_place);
+    }
+    for (int i = 1; i < used && !hit; i++) {
+        hit = b[i].at < b[i - 1].at + b[i - 1].len;
+        *a_out = b[i - 1].rank;
+        *b_out = b[i].rank;
+    }
+    free(b);
+    return hit;
 }

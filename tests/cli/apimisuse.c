@@ -281,6 +281,15 @@ static void wrong_buffers(void)
     W("overlap", hpcboot_allgatherv(a, 1, a, ones, NULL, T, team, &err));
     W("overlap", hpcboot_alltoallv(a, ones, NULL, a, ones, NULL, T, team,
                                    &err));
+    if (hpcboot_team_size(team) > 1) {
+        static const size_t at_one_place[64] = {0};
+
+        W("blocks of recv overlap: those of rank 0 and rank 1",
+          hpcboot_allgatherv(a, 1, b, ones, at_one_place, T, team, &err));
+        W("blocks of recv overlap: those of rank 0 and rank 1",
+          hpcboot_alltoallv(a, ones, NULL, b, ones, at_one_place, T, team,
+                            &err));
+    }
     W("IN_PLACE", hpcboot_allreduce(a, HPCBOOT_IN_PLACE, 1, T, O, team, &err));
     W("buffer", hpcboot_send(team, 0, 0, NULL, 4, &err));
     W("buffer", hpcboot_irecv(team, 0, 0, NULL, 4, NULL, &req, &err));
@@ -375,6 +384,8 @@ static void wrong_teams_and_values(void)
     W("NULL", hpcboot_get(0, "k", NULL, NULL, &err));
     W("NULL", hpcboot_bind(NULL, &err));
     W("moon", hpcboot_bind("moon", &err));
+    W("a CPU number below", hpcboot_bind("99999", &err));
+    W("the range's last CPU", hpcboot_bind("3-1", &err));
     W("before", hpcboot_init(NULL, &err));
 }
 

@@ -322,7 +322,8 @@ static void words_of_the_user_win_over_the_probe(void **state)
     assert_int_equal(send_ns, 77);
     assert_int_equal(recv_ns, 78);
     setenv("HPCBOOT_COLL_TUNE", "bcast=fast", 1);
-    hb_coll_net_costs(true, &send_ns, &recv_ns); /* wrong words are told later */
+    /* Wrong words are told later. */
+    hb_coll_net_costs(true, &send_ns, &recv_ns);
     unsetenv("HPCBOOT_COLL_TUNE");
 }
 

@@ -38,12 +38,36 @@ static struct {
     int dead; /* rank + 1 whose messages fail */
 } post = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Receives of a rank in the order of their posting, in which those of one
+ * source and tag get what comes, whichever is asked for first. */
 struct wanted {
+    struct wanted *next;
     int from, me, delay;
     uint64_t tag;
     char *to;
     size_t size;
 };
+
+static struct wanted *posted[RANKS_MOST]; /* each rank's is its own thread's */
+
+static bool is_next(const struct wanted *w)
+{
+    const struct wanted *p = posted[w->me];
+    while (p->from != w->from || p->tag != w->tag) {
+        p = p->next;
+    }
+    return p == w;
+}
+
+static void forget(struct wanted *w)
+{
+    struct wanted **at = &posted[w->me];
+    while (*at != w) {
+        at = &(*at)->next;
+    }
+    *at = w->next;
+    free(w);
+}
 
 static int post_send(void *ctx, int to, uint64_t tag, const void *bytes,
                      size_t size, void **req_out, struct hpcboot_error *err)
@@ -70,10 +94,14 @@ static int post_recv(void *ctx, int from, uint64_t tag, void *bytes,
                      size_t size, void **req_out, struct hpcboot_error *err)
 {
     struct coll_rank *r = ctx;
-    struct wanted *w = malloc(sizeof *w);
+    struct wanted *w = malloc(sizeof *w), **at = &posted[r->rank];
     (void)err;
-    *w = (struct wanted){from, r->rank, (int)(tag + (uint64_t)from) % 3, tag,
-                         bytes, size};
+    *w = (struct wanted){NULL, from, r->rank, (int)(tag + (uint64_t)from) % 3,
+                         tag, bytes, size};
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = w;
     *req_out = w;
     return 0;
 }
@@ -84,12 +112,12 @@ static int post_test(void *ctx, void *req, size_t *got_out,
     struct wanted *w = req;
     (void)ctx;
     if (post.dead == w->from + 1) {
-        free(w);
+        forget(w);
         err->code = HPCBOOT_ERR_PEER_DEAD;
         snprintf(err->text, sizeof err->text, "rank %d is dead", post.dead - 1);
         return HPCBOOT_ERR_PEER_DEAD;
     }
-    if (w->delay-- > 0) {
+    if (!is_next(w) || w->delay-- > 0) {
         return 0;
     }
     pthread_mutex_lock(&post.lock);
@@ -111,14 +139,14 @@ static int post_test(void *ctx, void *req, size_t *got_out,
         memcpy(w->to, m->bytes, m->size);
     }
     free(m);
-    free(w);
+    forget(w);
     return rc;
 }
 
 static void post_cancel(void *ctx, void *req)
 {
     (void)ctx;
-    free(req);
+    forget(req);
 }
 
 static const struct hb_coll_net net = {post_send, post_recv, post_test,

@@ -72,10 +72,10 @@ over() {
 
 @test "--order topology tells the ranks where leaves begin" {
     printf 'SwitchName=x Nodes=pod-0,pod-2\nSwitchName=y Nodes=pod-1,pod-3\n' \
-        > net
+        > "$BATS_FILE_TMPDIR/net"
     # shellcheck disable=SC2016  # expanded by the ranks
     run pod_hb -H pod-0:1,pod-1:1,pod-2:1,pod-3:1 --order topology \
-        --topology "$PWD/net" sh -c 'echo "leaves $HPCBOOT_LEAVES"'
+        --topology "$BATS_FILE_TMPDIR/net" sh -c 'echo "leaves $HPCBOOT_LEAVES"'
     ended_with 0
     [ "$(grep -c '^leaves 0,2$' <<< "$output")" -eq 4 ]
     # shellcheck disable=SC2016  # expanded by the ranks

@@ -22,7 +22,8 @@
  *
  * Rows of blocks, and ops that do not commute, need nodes whose ranks follow
  * one another; a call that wants the same bits on any layout takes the flat
- * way, as does what does not fit. */
+ * way, as does what does not fit, and what is short where pods share a
+ * machine's few cores. */
 
 #include "config.h"
 
@@ -502,7 +503,8 @@ bool hb_sched_nodes(struct hb_sched *s, const struct hb_call *c)
 {
     struct nodes n;
     if (c->layout->nodes == c->layout->size || c->wish->hierarchy == 0 ||
-        by_nodes[c->coll].fits == NULL || !by_nodes[c->coll].fits(c)) {
+        by_nodes[c->coll].fits == NULL || !by_nodes[c->coll].fits(c) ||
+        (c->wish->hierarchy < 0 && hb_crowd_goes_flat(c))) {
         return false;
     }
     if (begin(&n, s, c, by_nodes[c->coll].root_leads ? c->root : -1)) {

@@ -334,6 +334,9 @@ struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
  * Returns how many. */
 size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
                   size_t bytes, struct hb_choice out[HB_ALGS]);
+/* Whether ranks that outnumber the CPUs of their one machine make this call
+ * sooner without a leader on each node. */
+bool hb_crowd_goes_flat(const struct hb_call *c);
 double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
                   size_t bytes, const struct hb_choice *how);
 const char *hb_alg_name(enum hb_alg alg);

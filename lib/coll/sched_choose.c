@@ -384,6 +384,60 @@ double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
     return w != NULL ? w->price(&x, how) : -1;
 }
 
+/* ---- with the nodes, or without ---- */
+
+/* What a phase of the node costs where ranks take turns on the cores: several
+ * of those that find nothing come before the one that is waited for. */
+#define CROWDED_PHASE_NS 9000
+/* Trees hand on rows of several blocks; long ones are not worth it. */
+#define FLAT_MOST ((size_t)16 << 10)
+
+/* All that a group of p sends for a call, and how many phases a node has
+ * beside it where the group is one of leaders. */
+static struct work {
+    double messages, bytes;
+    int phases;
+} work_of(const struct hb_call *c, double p)
+{
+    double n = (double)c->total, log = log_up(p, 2);
+    switch (c->coll) {
+    case HPCBOOT_COLL_BCAST:
+        return (struct work){p - 1, (p - 1) * (double)c->bytes, 1};
+    case HPCBOOT_COLL_SCATTER:
+        return (struct work){p - 1, n / 2 * log, 1};
+    case HPCBOOT_COLL_BARRIER:
+        return (struct work){p * log, 0, 2};
+    case HPCBOOT_COLL_ALLREDUCE:
+        return (struct work){p * log, p * log * n, 2};
+    case HPCBOOT_COLL_REDUCE_SCATTER:
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
+        return (struct work){p * log, (p - 1) * n, 2};
+    default:
+        return (struct work){0};
+    }
+}
+
+static double work_price(const struct hb_model *m, const struct work *w)
+{
+    double each = m->latency + m->overhead + m->receive;
+    return w->messages * each + w->bytes * (m->byte + m->fold);
+}
+
+/* Leaders have the same place on their nodes, and thus, mostly, the same core;
+ * all ranks have all of them. With a CPU for each leader that is no loss. */
+bool hb_crowd_goes_flat(const struct hb_call *c)
+{
+    const struct hb_model *m = c->model;
+    struct work all = work_of(c, c->layout->size);
+    struct work few = work_of(c, c->layout->nodes);
+    if (m->cpus <= 0 || c->layout->nodes <= m->cpus || all.phases == 0 ||
+        c->ordered || c->total > FLAT_MOST || c->bytes > FLAT_MOST) {
+        return false;
+    }
+    return work_price(m, &all) / m->cpus <
+           work_price(m, &few) + few.phases * CROWDED_PHASE_NS;
+}
+
 /* ---- wishes ---- */
 
 static const char *const alg_names[HB_ALGS] = {

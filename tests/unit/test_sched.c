@@ -398,6 +398,55 @@ static void what_messages_cost_decides_how_wide_trees_are(void **state)
     assert_memory_equal(&far, &hb_model_tcp, sizeof far);
 }
 
+/* 8 ranks in pods of so many each, of a machine with so many CPUs, whose
+ * messages cost as much as on the machine the model was fitted on. */
+static struct sched_stats in_pods(struct hb_call call, int each,
+                                  uint32_t cpus, const char *wish)
+{
+    const struct hb_coll_net_facts f = {
+        .kind = HB_COLL_NET_TCP, .send_ns = 1500, .recv_ns = 300,
+        .one_machine = true, .cpus = cpus};
+    struct hb_model m = hb_model_of(&f);
+    struct sched_case c = {.size = 8, .per_node = each, .model = &m,
+                           .wish = wish, .call = call};
+    struct sched_stats s;
+    assert_int_equal(sched_sim_run(&c, &s), 0);
+    return s;
+}
+
+static uint64_t messages_in_pods(enum hpcboot_coll coll, size_t bytes,
+                                 int each, uint32_t cpus, const char *wish)
+{
+    return in_pods(sched_sim_call(coll, 8, bytes, 4), each, cpus, wish)
+        .messages;
+}
+
+/* In the tree of all 8 ranks each gets one; by nodes, each leader. */
+static void short_calls_of_a_crowd_have_no_leaders(void **state)
+{
+    const char *tree = "nodes,bcast=knomial:2";
+    enum hpcboot_coll c = HPCBOOT_COLL_BCAST;
+    assert_int_equal(messages_in_pods(c, 1024, 2, 2, NULL), 7);
+    assert_int_equal(messages_in_pods(c, 1024, 2, 2, tree), 3);
+    assert_int_equal(messages_in_pods(c, 65536, 2, 2, NULL), 3);
+    /* Each leader has a CPU, each rank has one, or nobody knows. */
+    assert_int_equal(messages_in_pods(c, 1024, 4, 2, NULL), 1);
+    assert_int_equal(messages_in_pods(c, 1024, 2, 8, NULL), 3);
+    assert_int_equal(messages_in_pods(c, 1024, 2, 0, NULL), 3);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_SCATTER, 1024, 2, 2, NULL),
+                     7);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_SCATTER, 4096, 2, 2, NULL),
+                     3);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_BARRIER, 0, 2, 2, NULL),
+                     24);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_ALLREDUCE, 8, 2, 2, NULL),
+                     24);
+    /* An op that does not commute may need another algorithm. */
+    struct hb_call ordered = sched_sim_call(HPCBOOT_COLL_ALLREDUCE, 8, 8, 4);
+    ordered.ordered = true;
+    assert_true(in_pods(ordered, 2, 2, NULL).messages < 24);
+}
+
 /* 8 ranks in 4 pods of a machine with so many CPUs. */
 static struct sched_stats scan_in_pods(uint32_t cpus, const char *wish)
 {
@@ -464,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
+        cmocka_unit_test(short_calls_of_a_crowd_have_no_leaders),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,7 @@ struct hb_coll_engine {
     pthread_mutex_t lock;
     bool locking;
     bool crowded;        /* this rank is counted in page->crowded */
+    bool outnumbered;    /* ranks of several nodes, and one machine's CPUs */
     bool stuck;          /* config.stuck was told of a wait */
     bool asymmetric;     /* parking pays for the fence of posting */
     size_t cache, caches; /* bytes of a third-level cache, how many there are */

@@ -252,6 +252,8 @@ static int make_team(struct hb_coll_team *t, struct hpcboot_error *err)
                        t->nodes);
     }
     nt->model = hb_model_of(&t->net_facts);
+    t->engine->outnumbered |= nt->model.cpus > 0 &&
+                              t->size > nt->model.cpus;
     t->net_team = nt;
     return hb_wish_parse(t->engine->config.net_wish, &nt->wish, err);
 }

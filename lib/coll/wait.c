@@ -22,6 +22,7 @@
 
 #include "lib/coll/engine.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -66,6 +67,10 @@
  * waits for wakes it: groups of processes share a core by what each has used,
  * and who has used less only burns it by yielding. */
 #define VAIN_YIELDS 16
+/* As above for a rank that is not alone on its node, but shares a machine with
+ * other nodes: those wake it. More, since the ranks of its own node do not, and
+ * a CPU that sleeps is slow to wake. */
+#define VAIN_YIELDS_AMONG 32
 
 static inline void relax(void)
 {
@@ -218,7 +223,8 @@ static enum hb_coll_wait mode_of(const struct hb_coll_engine *e)
     uint32_t m = atomic_load_explicit(&e->page->wait_mode,
                                       memory_order_relaxed);
     if (m == HB_COLL_WAIT_SPIN &&
-        atomic_load_explicit(&e->page->crowded, memory_order_relaxed)) {
+        (e->outnumbered ||
+         atomic_load_explicit(&e->page->crowded, memory_order_relaxed))) {
         m = HB_COLL_WAIT_YIELD;
     }
     return m;
@@ -297,12 +303,32 @@ void hb_wait_over(struct hb_coll_engine *e)
     }
 }
 
+/* Whether only ranks of other nodes take this one's core. */
+static bool others_take_turns(const struct hb_coll_engine *e)
+{
+    const struct hb_coll_node_page *p = e->page;
+    return e->outnumbered &&
+           atomic_load_explicit(&p->wait_mode, memory_order_relaxed) ==
+               HB_COLL_WAIT_SPIN;
+}
+
+/* How many yields in a row that find nobody to run are enough. */
+static unsigned vain_yields(const struct hb_coll_engine *e)
+{
+    bool quiet = e->active == NULL &&
+                 !atomic_load_explicit(&e->page->messages,
+                                       memory_order_relaxed);
+    return e->config.node_size <= 1        ? VAIN_YIELDS
+           : quiet && others_take_turns(e) ? VAIN_YIELDS_AMONG
+                                           : UINT_MAX;
+}
+
 static bool may_yield(const struct hb_wait *w, const struct hb_coll_engine *e,
                       const struct hb_coll_team *t, enum hb_coll_wait mode,
                       int64_t waited)
 {
-    bool all_wakes = e->config.node_size <= 1 && waits_outside(t);
-    if (all_wakes && mode != HB_COLL_WAIT_SPIN && w->vain >= VAIN_YIELDS) {
+    if (waits_outside(t) && mode != HB_COLL_WAIT_SPIN &&
+        w->vain >= vain_yields(e)) {
         return false;
     }
     return waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS);

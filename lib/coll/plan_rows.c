@@ -33,7 +33,7 @@
 
 #define ALIGN_PIECE 64
 /* What the first round has for a block, of few ranks. */
-#define FIRST_MOST ((size_t)8 << 10)
+#define FIRST_MOST ((size_t)16 << 10)
 
 /* How many blocks a rank puts in a round. */
 static size_t blocks_of(const struct hb_coll_team *t, const struct hb_op *op)

@@ -154,10 +154,12 @@ void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
 /* Congestion controls that pace by a rate they estimate are made for long
  * paths: within a site BBR, the default of many images, sends at half of what
  * the way takes. There the socket gets another one, of those that the system
- * allows everybody; where it allows none, it stays as it is. */
+ * allows everybody; where it allows none, it stays as it is. Reno first: cubic
+ * takes the jitter of short messages for a full path, ends its slow start, and
+ * is slow for the long ones that follow. */
 void hb_tcp_be_near(int fd)
 {
-    static const char *const others[] = {"cubic", "reno"};
+    static const char *const others[] = {"reno", "cubic"};
     char name[16] = ""; /* TCP_CA_NAME_MAX */
     struct tcp_info i = {0};
     socklen_t len = sizeof name - 1, info_len = sizeof i;

@@ -26,6 +26,7 @@ struct hb_xport_req {
     size_t size;       /* of the send, capacity of the receive */
     size_t sent;       /* bytes in the ring */
     int begun;         /* a record of it is there */
+    int is_void;       /* given up, and there was no memory for its rest */
     uint64_t id;       /* in a rendezvous */
     struct hb_xport_info info;
     struct hpcboot_error err; /* the last: its text is not cleared */
@@ -47,6 +48,7 @@ struct hb_inbound {
     struct hb_cut *cut; /* NULL: it is here already */
     uint64_t at;
     int lost; /* nobody awaited it, and there was no memory to keep it */
+    int is_void; /* its sender gave it up half-way, without a copy */
 };
 
 struct hb_tcp;

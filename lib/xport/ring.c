@@ -28,15 +28,16 @@
 
 #define CELL 64u
 #define HEAD 24u           /* of a record, in its first cell */
+#define IS_VOID 4u         /* its message ends here, and is none */
 #define IS_RECORD 2u       /* in its first word, also where it has no bytes */
 #define IS_FIRST 1u        /* of its message */
-#define LENGTH_SHIFT 2
+#define LENGTH_SHIFT 3
 /* A record fills at most so much of a ring: the next is written while this
  * one is read. */
 #define PARTS 4u
 
 struct cell {
-    _Alignas(CELL) _Atomic uint32_t word; /* length << 2 | flags; 0: none */
+    _Alignas(CELL) _Atomic uint32_t word; /* length << 3 | flags; 0: none */
     uint32_t context;
     uint64_t tag, size;
     unsigned char bytes[CELL - HEAD];
@@ -151,7 +152,8 @@ static void put_record(struct hb_xport *x, struct hb_ring_peer *p,
                        const struct hb_xport_req *req, size_t len)
 {
     struct cell *c = &p->out->cells[p->written % x->cells];
-    uint32_t word = (uint32_t)len << LENGTH_SHIFT | IS_RECORD;
+    uint32_t word = (uint32_t)len << LENGTH_SHIFT | IS_RECORD |
+                    (req->is_void ? IS_VOID : 0);
 
     c->context = req->context;
     c->tag = req->tag;
@@ -171,7 +173,7 @@ static int push(struct hb_xport *x, struct hb_ring_peer *p,
     size_t most = (size_t)(x->cells / PARTS) * CELL - HEAD;
 
     do {
-        size_t left = req->size - req->sent;
+        size_t left = req->is_void ? 0 : req->size - req->sent;
         size_t len = left < most ? left : most;
 
         if (!has_room(x, p, cells_of(len))) {
@@ -180,7 +182,7 @@ static int push(struct hb_xport *x, struct hb_ring_peer *p,
         put_record(x, p, req, len);
         req->begun = 1;
         req->sent += len;
-    } while (req->sent < req->size);
+    } while (req->sent < req->size && !req->is_void);
     hb_req_finish(req, 0);
     return 1;
 }
@@ -287,7 +289,8 @@ static void take_record(struct hb_xport *x, struct hb_ring_peer *p,
     if (p->read - p->given >= x->cells / PARTS) {
         give_back(x, p);
     }
-    in->complete = in->got >= in->size;
+    in->is_void = (word & IS_VOID) != 0;
+    in->complete = in->got >= in->size || in->is_void;
     p->half = in->complete ? NULL : in;
     if (in == &now) {
         hb_inbound_deliver(in);
@@ -367,9 +370,12 @@ int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req,
         if (!req->begun) {
             return unqueue(p, req);
         }
-        req->copy = hb_xmalloc(req->size);
-        memcpy(req->copy, req->data, req->size);
-        req->data = req->copy;
+        req->copy = malloc(req->size);
+        req->is_void = req->copy == NULL;
+        if (req->copy != NULL) {
+            memcpy(req->copy, req->data, req->size);
+            req->data = req->copy;
+        }
         return 1;
     }
     return 0;

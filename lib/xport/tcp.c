@@ -556,7 +556,11 @@ int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
     if (req->is_recv || req->done) {
         return req->done; /* else its bytes are on their way to nowhere */
     }
-    req->copy = hb_xmalloc(req->size + 1);
+    req->copy = malloc(req->size + 1);
+    if (req->copy == NULL) {
+        hb_tcp_break(t, req);
+        return 1;
+    }
     memcpy(req->copy, req->data, req->size);
     i = item_of(t, req);
     if (i != NULL) {

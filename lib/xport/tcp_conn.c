@@ -319,6 +319,24 @@ void hb_tcp_give_up(struct hb_tcp_conn *c)
     bury(c, &why);
 }
 
+/* The other side has a part of a message whose rest there is no memory for:
+ * nothing that follows would be right. */
+void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req)
+{
+    uint32_t peer = (uint32_t)req->peer;
+    struct hpcboot_error why;
+
+    hb_fail(&why, HPCBOOT_ERR_NOMEM, "the connection to rank %u on %s was "
+            "closed: a message of %zu bytes was given up while it was sent, "
+            "and there was no memory to keep its rest", peer,
+            t->x->job.host(t->x->job.ctx, peer), req->size);
+    if (t->out[peer] != NULL) {
+        bury(t->out[peer], &why);
+    } else {
+        fail_peer(t, peer, &why);
+    }
+}
+
 /* `from` NULL: the system chooses. */
 void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
 {

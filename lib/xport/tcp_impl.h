@@ -153,6 +153,7 @@ void hb_tcp_free_gone(struct hb_tcp *t);
  * connection. */
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
 void hb_tcp_give_up(struct hb_tcp_conn *c);
+void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req);
 /* Who has taken the connection has not answered for some time: it computes, or
  * it is somebody else. The others are asked, and it again. */
 void hb_tcp_silent(struct hb_tcp_conn *c);

@@ -157,7 +157,17 @@ static int on_data(struct hb_ucx_side *s, const struct hb_tcp_head *h,
         return 0;
     }
     if (in->size > in->req->size) {
-        in->own = hb_xmalloc((size_t)in->size);
+        hb_inbound_make_room(in);
+    }
+    if (in->lost) {
+        hb_fail(&in->req->err, HPCBOOT_ERR_LIMIT, "a message of %llu bytes "
+                "from rank %u came for a buffer of %zu, and there was no "
+                "memory to take it in", (unsigned long long)in->size,
+                in->source, in->req->size);
+        in->req->info.size = (size_t)in->size;
+        hb_req_finish(in->req, HPCBOOT_ERR_LIMIT);
+        free(in);
+        return 0;
     }
     to = in->own != NULL ? in->own : in->req->buffer;
     if (message == NULL) {

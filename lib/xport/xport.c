@@ -99,7 +99,12 @@ void hb_inbound_deliver(struct hb_inbound *in)
     if (in->own != NULL && r->buffer != NULL) {
         memcpy(r->buffer, in->own, in->size < r->size ? in->size : r->size);
     }
-    if (in->lost) {
+    if (in->is_void) {
+        status = hb_fail(&r->err, HPCBOOT_ERR_NOMEM, "rank %u gave up a "
+                         "message of %llu bytes when some of it had been "
+                         "sent, and had no memory to keep the rest",
+                         in->source, (unsigned long long)in->size);
+    } else if (in->lost) {
         status = hb_fail(&r->err, HPCBOOT_ERR_NOMEM, "a message of %llu bytes "
                          "from rank %u came before its receive, and there was "
                          "no memory to keep it; post receives of long "

@@ -60,8 +60,8 @@ SANITIZED_TESTS = $(UNIT_TESTS) $(CLI_TESTS) $(POD_TESTS)
 .PHONY: asan tsan coverage fuzz fuzz-program
 asan tsan:
 	$(MKDIR_P) $@
-	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q \
-	    --enable-$@ --enable-werror; }
+	cd $@ && { test config.status -nt ../config.status || \
+	    $(abs_top_srcdir)/configure -q --enable-$@ --enable-werror; }
 	$(MAKE) -C $@ all
 	$(MAKE) -C $@ check TESTS='$(SANITIZED_TESTS)'
 coverage:

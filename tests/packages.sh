@@ -68,6 +68,20 @@ install_packages() {
     rm -f "$log"
 }
 
+# Whether the folder $1 has to be configured: for the first time, with an
+# argument that it was not given, or because packages have come since, which
+# make tests possible that were left out.
+needs_configure() {
+    local folder=$1 known word
+    shift
+    [ -f "$folder/Makefile" ] || return 0
+    known=$("$folder/config.status" --config 2> /dev/null) || return 0
+    for word; do
+        [[ $known == *"$word"* ]] || return 0
+    done
+    [ "${DPKG_STATUS:-/var/lib/dpkg/status}" -nt "$folder/config.status" ]
+}
+
 # Bootstraps, configures and makes the tree in the folder $1; further arguments
 # go to configure. Quiet, unless it fails.
 build_tree() {
@@ -83,7 +97,7 @@ build_tree() {
             "$top/bootstrap"
         fi &&
         cd "$folder" &&
-        if [ ! -f Makefile ]; then "$top/configure" -q "$@"; fi &&
+        if needs_configure . "$@"; then "$top/configure" -q "$@"; fi &&
         make -j"$(nproc)" all
     } > "$log" 2>&1 < /dev/null ||
         { tail -n 40 "$log" >&2; die "the build failed, see $log"; }

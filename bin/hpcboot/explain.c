@@ -18,6 +18,7 @@
 #include "bin/job/verdict.h"
 #include "lib/base/log.h"
 #include "lib/coll/model.h"
+#include "lib/coll/net_explain.h"
 
 #define RANKS_MOST 1024 /* of a team on one host */
 #define HOSTS_MOST 65536
@@ -31,6 +32,12 @@ struct wanted {
 };
 #define AT(f) offsetof(struct wanted, f)
 
+static const char *network_name(size_t i)
+{
+    return i <= HB_COLL_NET_SOFT ? hb_net_kind_name((enum hb_coll_net_kind)i)
+                                 : NULL;
+}
+
 static const struct hb_arg args[] = {
     {"bytes n", "SIZE", "bytes of the vector, or of one block (8)", AT(bytes),
      NULL},
@@ -41,7 +48,7 @@ static const struct hb_arg args[] = {
     {"alloc", NULL, "buffers of hpcboot_alloc", AT(alloc), NULL},
     {"nodes", "HOSTS", "the choice between so many hosts", AT(nodes), NULL},
     {"network", "KIND", "they have tcp, rdma, or soft: RDMA of the kernel "
-     "(what this host has)", AT(network), NULL},
+     "(what this host has)", AT(network), network_name},
     {"mbps", "RATE", "which carries so many Mb/s (as this host's devices)",
      AT(mbps), NULL},
     {"pods", NULL, "they are pods of one machine, which has the CPUs",

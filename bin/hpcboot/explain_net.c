@@ -18,16 +18,11 @@
 
 #define PATH_ROOM 4096
 
-static int facts_of(const struct explain_question *q,
-                    struct hb_coll_net_facts *f, char *path, size_t size,
-                    struct hpcboot_error *err)
+static void facts_of(const struct explain_question *q,
+                     struct hb_coll_net_facts *f, char *path, size_t size)
 {
     int kind = q->network != NULL ? hb_net_kind_of(q->network) : 0;
 
-    if (kind < 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "--network %s: expected tcp, "
-                       "rdma, or soft", q->network);
-    }
     if (q->typical) {
         *f = (struct hb_coll_net_facts){.rails = 1};
     } else {
@@ -40,7 +35,6 @@ static int facts_of(const struct explain_question *q,
     f->mbps = q->mbps != 0 ? (uint32_t)q->mbps : f->mbps;
     f->one_machine = q->pods;
     f->cpus = (uint32_t)q->cpus;
-    return 0;
 }
 
 static void show_sources(const struct explain_question *q,
@@ -157,9 +151,10 @@ int explain_between_hosts(const struct explain_question *q,
         .per_node = (int)q->ranks, .wish = getenv("HPCBOOT_COLL_NET")};
     struct hb_net_answer a;
     char path[PATH_ROOM] = "";
-    int rc = facts_of(q, &ask.facts, path, sizeof path, err);
+    int rc;
 
-    rc = rc < 0 ? rc : hb_net_explain(&ask, &a, err);
+    facts_of(q, &ask.facts, path, sizeof path);
+    rc = hb_net_explain(&ask, &a, err);
     if (rc < 0) {
         return rc;
     }

@@ -139,7 +139,9 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     ended_with 2
     run explain bcast --nodes 4 --network tin
     ended_with 2
-    says '\-\-network tin: expected tcp, rdma, or soft'
+    says '\-\-network tin: expected one of tcp, rdma, soft'
+    run "$hpcboot" --completion bash
+    says "explain:--network\) words='tcp rdma soft'"
     run explain bcast --pods
     ended_with 2
     says 'say \-\-nodes, too'

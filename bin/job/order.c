@@ -152,6 +152,9 @@ static int order_by_what_is_there(struct job *j, struct hpcboot_error *err)
                    err != NULL ? err->text : "");
 }
 
+/* Of the text that ranks get; Linux takes no variable of 128 KiB. */
+#define LEAVES_MOST (64u << 10)
+
 /* Leaves of the nodes, as the ranks get them: where each begins. */
 static void put_leaves(const uint32_t *leaf, uint32_t n, struct hb_str *out)
 {
@@ -182,6 +185,12 @@ const char *job_leaves(struct job *j)
     }
     if (known > 0) {
         put_leaves(leaf, n, &text);
+    }
+    if (text.len > LEAVES_MOST) {
+        hb_log(HB_WARN, "--order topology: %u hosts hang on more switches than "
+               "can be told to ranks; they know their order alone", n);
+        hb_str_destroy(&text);
+        text = (struct hb_str)HB_STR_INIT;
     }
     hb_str_put(&text, "");
     j->leaves = hb_str_steal(&text);

@@ -66,8 +66,8 @@ asan tsan:
 	$(MAKE) -C $@ check TESTS='$(SANITIZED_TESTS)'
 coverage:
 	$(MKDIR_P) $@
-	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q \
-	    CFLAGS='-O0 -g --coverage'; }
+	cd $@ && { test config.status -nt ../config.status || \
+	    $(abs_top_srcdir)/configure -q CFLAGS='-O0 -g --coverage'; }
 	$(MAKE) -C $@ check TESTS='$(SANITIZED_TESTS)'
 	cd $@ && $(SHELL) $(abs_top_srcdir)/tests/coverage.sh
 

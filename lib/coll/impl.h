@@ -56,7 +56,8 @@ enum {
     HB_LENGTHS = 3   /* t->want sends another number of bytes: t->lengths */
 };
 #define HB_SIGN_BITS 24
-enum { HB_ALL = -1, HB_NONE = -2, HB_BELOW = -3 }; /* or a local rank */
+/* or a local rank; HB_LATER: another has yet to put */
+enum { HB_ALL = -1, HB_NONE = -2, HB_BELOW = -3, HB_LATER = -4 };
 
 #define HB_LIKELY(x) __builtin_expect(!!(x), 1)
 /* Out of the way of a call whose peers have come. */
@@ -117,8 +118,9 @@ struct hb_coll_engine {
 struct hb_op;
 
 /* How a collective runs on a node. put: places bytes for round op->k and
- * returns who reads them; sets op->from. get: takes what op->from have put.
- * tail: what some ranks do after the rounds, as a step; NULL: nothing. */
+ * returns who reads them, or HB_LATER (hb_shm_has_put); sets op->from. get:
+ * takes what op->from have put. tail: what some ranks do after the rounds,
+ * as a step; NULL: nothing. */
 struct hb_plan {
     int (*put)(struct hb_coll_team *t, struct hb_op *op);
     void (*get)(struct hb_coll_team *t, struct hb_op *op);
@@ -257,6 +259,8 @@ struct hb_coll_team {
 int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
                   struct hpcboot_error *err);
 int hb_shm_step(struct hb_coll_team *t, struct hb_op *op);
+/* For a plan's put: whether rank j has put its part of the round to come. */
+bool hb_shm_has_put(struct hb_coll_team *t, int j);
 /* Whether the rank that the last step waited for has come. */
 bool hb_shm_ready(struct hb_coll_team *t);
 

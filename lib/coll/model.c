@@ -18,7 +18,8 @@
 /* Pieces of the small ring go where peers still hold the lines of those before:
  * to put them takes several times longer (impl.h). */
 #define SMALL_RING 4.0
-/* Below this, no choice is worth the time of choosing. */
+/* Below this, no choice is worth the time of choosing, but whether ranks that
+ * share cores read one line or those of all below them. */
 #define CHOOSE_LEAST ((size_t)1 << 10)
 /* The cell's bytes say where buffers are, so there is an area beside them. */
 #define SHARED_LEAST ((size_t)4 << 10)
@@ -97,6 +98,14 @@ static struct work slices(double p, size_t bytes)
                          .cut = bytes / (size_t)p + 1, .rounds = 2};
 }
 
+/* Of a rank in the middle: all of them are at work at a time. */
+static struct work chain(size_t bytes)
+{
+    double n = (double)bytes;
+    return (struct work){.put = n, .get = n, .fold = n, .copy = n,
+                         .cut = bytes, .rounds = 1};
+}
+
 static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
 {
     double n = (double)bytes, part = n * (p - 1) / p;
@@ -117,6 +126,9 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
     switch (way) {
     case HB_WAY_SLICES:
         return coll == HPCBOOT_COLL_ALLREDUCE && p > 2;
+    case HB_WAY_CHAIN:
+        return p > 2 && (coll == HPCBOOT_COLL_SCAN ||
+                         coll == HPCBOOT_COLL_EXSCAN);
     case HB_WAY_SHARED:
         return bytes >= SHARED_LEAST &&
                (coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_REDUCE ||
@@ -126,6 +138,21 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
                 coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK);
     default:
         return true;
+    }
+}
+
+static struct work work_of(enum hb_way way, enum hpcboot_coll coll, double p,
+                           size_t bytes)
+{
+    switch (way) {
+    case HB_WAY_SLICES:
+        return slices(p, bytes);
+    case HB_WAY_CHAIN:
+        return chain(bytes);
+    case HB_WAY_SHARED:
+        return shared(coll, p, bytes);
+    default:
+        return whole(coll, p, bytes);
     }
 }
 
@@ -141,9 +168,7 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
 {
     double ranks = p, cpus = m->cpus > 0 ? (double)m->cpus : ranks;
     double share = ranks > cpus ? ranks / cpus : 1;
-    struct work w = way == HB_WAY_SHARED   ? shared(coll, ranks, bytes)
-                    : way == HB_WAY_SLICES ? slices(ranks, bytes)
-                                           : whole(coll, ranks, bytes);
+    struct work w = work_of(way, coll, ranks, bytes);
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
     /* Who only sends is ahead of the root by as many rounds as there are
@@ -159,7 +184,11 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
         double slow = put > get + own ? put : get + own;
         return round + rounds * AHEAD_NS + (slow + first) / 1000;
     }
-    return rounds * round + share * (put + get + own) / 1000;
+    double ns = rounds * round + share * (put + get + own) / 1000;
+    /* The last begins when a piece has come through all before it; where they
+     * take turns on a core, it has its turn after them in any case. */
+    return way == HB_WAY_CHAIN && share <= 1 ? ns * (1 + (ranks - 2) / rounds)
+                                             : ns;
 }
 
 /* Of the v-kinds a rank's own count says nothing of the others'. */
@@ -227,7 +256,8 @@ struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
     struct hb_way_choice c = {.way = HB_WAY_WHOLE, .piece = HB_SHM_PIECE};
     double least, ns;
     size_t piece;
-    if (p < 2 || bytes < CHOOSE_LEAST) {
+    if (p < 2 || (bytes < CHOOSE_LEAST &&
+                  !is_possible(HB_WAY_CHAIN, coll, p, bytes))) {
         return c;
     }
     if (m == NULL) {
@@ -235,11 +265,13 @@ struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
         m = &typical;
     }
     least = best_piece(m, coll, p, bytes, HB_WAY_WHOLE, &c.piece);
-    if (is_possible(HB_WAY_SLICES, coll, p, bytes) &&
-        (ns = best_piece(m, coll, p, bytes, HB_WAY_SLICES, &piece)) < least) {
-        least = ns;
-        c.way = HB_WAY_SLICES;
-        c.piece = piece;
+    for (enum hb_way way = HB_WAY_SLICES; way < HB_WAY_SHARED; way++) {
+        if (is_possible(way, coll, p, bytes) &&
+            (ns = best_piece(m, coll, p, bytes, way, &piece)) < least) {
+            least = ns;
+            c.way = way;
+            c.piece = piece;
+        }
     }
     c.ask = is_possible(HB_WAY_SHARED, coll, p, bytes) &&
             cost(m, coll, p, bytes, HB_WAY_SHARED, piece_of(coll, 0)) < least;
@@ -253,9 +285,7 @@ struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
 static size_t add(const struct hb_coll_model *m, enum hpcboot_coll coll,
                   int p, size_t bytes, struct hb_candidate *out)
 {
-    struct work w = out->way == HB_WAY_SHARED   ? shared(coll, p, bytes)
-                    : out->way == HB_WAY_SLICES ? slices(p, bytes)
-                                                : whole(coll, p, bytes);
+    struct work w = work_of(out->way, coll, p, bytes);
     out->ns = cost(m, coll, p, bytes, out->way, out->piece);
     out->rounds = rounds_of(out->way, &w, out->piece);
     if (out->way == HB_WAY_SHARED || w.cut <= HB_PIECE_LEAST) {

@@ -11,7 +11,8 @@
  *                     from all, puts the result, gets the others' (2 rounds)
  *   reduce            the root folds what the others put
  *   reduce_scatter    as the first half of a large allreduce
- *   scan, exscan      a rank folds what the ranks below it have put
+ *   scan, exscan      a rank folds what the ranks below it have put; or, in a
+ *                     chain, adds its own to what the one before it has put
  *   collect           for an op of the user whose elements fit in no slot:
  *                     all vectors are gathered, then folded in private */
 
@@ -54,12 +55,25 @@ void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
     }
 }
 
+/* Whether a fold of a fold has the bits of one that goes through all, and that
+ * of one vector is a copy: not where it is kept in another type, or divided at
+ * its end, nor does an op of the user promise it. */
+static bool folds_on(const struct hb_op *op)
+{
+    return op->fold != NULL && op->op != HPCBOOT_AVG &&
+           op->type != HPCBOOT_FLOAT16 && op->type != HPCBOOT_BFLOAT16;
+}
+
 /* As hb_op_fold, to where nobody reads soon. */
 static void fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst,
                      int n, size_t bytes)
 {
     _Alignas(ALIGN_SLICE) char block[OUT_BLOCK];
     size_t step = OUT_BLOCK / op->esize * op->esize;
+    if (n == 1 && folds_on(op)) {
+        hb_get(op, dst, t->src[0], bytes);
+        return;
+    }
     if (!op->spills || op->fold == NULL) {
         hb_op_fold(t, op, dst, n, bytes);
         return;
@@ -234,7 +248,13 @@ static void place_block(struct hb_coll_team *t, struct hb_op *op)
     hb_get(op, op->result, op->scratch, hb_send_len(op, t->me));
 }
 
-/* scan, exscan */
+/* scan, exscan
+
+ * What the ranks below have in all is folded anew by each of them, or comes
+ * from the rank before, which has it. The bits are the same, since a fold goes
+ * through the ranks in order and keeps what it has in the type of the
+ * elements. A chain has less to read by as many times as there are ranks, and
+ * whoever is late holds up only those behind it. */
 
 static int scan_put(struct hb_coll_team *t, struct hb_op *op)
 {
@@ -255,6 +275,64 @@ static void scan_get(struct hb_coll_team *t, struct hb_op *op)
 }
 
 static const struct hb_plan scan = {scan_put, scan_get};
+
+/* What rank me - 1 puts in the round that this rank has yet to post. */
+static const char *from_below(struct hb_coll_team *t, const struct hb_op *op)
+{
+    return op->tiny ? (char *)hb_shm_cell(t, t->me - 1, t->round + 1)->bytes
+                    : hb_shm_ring(t, t->me - 1, op->at);
+}
+
+/* Whoever is in the middle has its share before it posts the round. */
+static int chain_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    size_t at = op->k * op->piece;
+    size_t bytes = hb_piece(op->bytes, op->piece, op->k);
+    op->from = t->me > 0 ? t->me - 1 : HB_NONE;
+    if (t->me == 0) {
+        put_piece(t, op);
+        return 1;
+    }
+    if (t->me == t->p - 1) {
+        return HB_NONE;
+    }
+    if (!hb_shm_has_put(t, t->me - 1)) {
+        return HB_LATER;
+    }
+    t->src[0] = from_below(t, op);
+    t->src[1] = op->send + at;
+    hb_op_fold(t, op, hb_mine(t, op), 2, bytes);
+    hb_get(op, op->recv + at,
+           op->coll == HPCBOOT_COLL_SCAN ? hb_mine(t, op) : from_below(t, op),
+           bytes);
+    return t->me + 1;
+}
+
+static void chain_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    size_t at = op->k * op->piece;
+    int n = op->coll == HPCBOOT_COLL_SCAN;
+    if (t->me > 0 && t->me < t->p - 1) {
+        return;
+    }
+    if (t->me > 0) {
+        t->src[0] = hb_theirs(t, op, t->me - 1);
+        n++;
+    }
+    if (op->coll == HPCBOOT_COLL_SCAN) {
+        t->src[n - 1] = op->send + at;
+    }
+    fold_out(t, op, op->recv + at, n,
+             hb_piece(op->bytes, op->piece, op->k));
+}
+
+static const struct hb_plan chain = {chain_put, chain_get};
+
+static void plan_scan(struct hb_op *op)
+{
+    bool on = op->choice.way == HB_WAY_CHAIN && folds_on(op);
+    op->plan = on ? &chain : &scan;
+}
 
 /* collect */
 
@@ -361,7 +439,10 @@ int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
         rc = plan_blocks(t, op, err);
         break;
     default: /* reduce, scan, exscan */
-        op->plan = op->coll == HPCBOOT_COLL_REDUCE ? &reduce : &scan;
+        op->plan = &reduce;
+        if (op->coll != HPCBOOT_COLL_REDUCE) {
+            plan_scan(op);
+        }
         hb_plan_cut(op, op->bytes, 1);
         op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);
     }

@@ -101,6 +101,11 @@ static inline bool has_posted(struct hb_coll_team *t, int j, uint64_t r)
     return false;
 }
 
+bool hb_shm_has_put(struct hb_coll_team *t, int j)
+{
+    return has_posted(t, j, t->round + 1);
+}
+
 bool hb_shm_ready(struct hb_coll_team *t)
 {
     if (HB_LIKELY(t->want < 0 || t->want_count == NULL)) {
@@ -389,6 +394,9 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
                 return HB_AGAIN;
             }
             readers = op->plan->put(t, op);
+            if (readers == HB_LATER) {
+                return HB_AGAIN;
+            }
             post(t, op, readers);
             if (op->k == 0 && puts_much(op, readers)) {
                 hb_stream_look(t, op);

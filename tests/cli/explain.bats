@@ -68,12 +68,22 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     says_not 'by TCP'
 }
 
+@test "ranks that share cores add to what the one before has put" {
+    run explain scan -n 64K --ranks 8 --cpus 2 --typical
+    ended_with 0
+    says '^chain .*  chosen$'
+    says '^chain: each adds its own to what comes from below'
+    run explain scan -n 64K --ranks 2 --typical
+    says '^whole .*  chosen$'
+    says_not '^chain'
+}
+
 @test "ranks run by the same rules" {
-    export HPCBOOT_COLL_TUNE='allreduce=slices/8K bcast=/64K'
-    run hbrun -x HPCBOOT_COLL_TUNE -n 4 "$hpcboot" perf allreduce,bcast \
+    export HPCBOOT_COLL_TUNE='allreduce=slices/8K bcast=/64K scan=chain/8K'
+    run hbrun -x HPCBOOT_COLL_TUNE -n 4 "$hpcboot" perf allreduce,bcast,scan \
         --sizes 256K --time 1ms
     ended_with 0
-    [ "$(grep -c ' ok$' <<< "$output")" -eq 2 ]
+    [ "$(grep -c ' ok$' <<< "$output")" -eq 3 ]
     export HPCBOOT_COLL_TUNE=nonsense
     run hbrun -x HPCBOOT_COLL_TUNE -n 2 "$hpcboot" perf allreduce --sizes 8
     [ "$status" -ne 0 ]

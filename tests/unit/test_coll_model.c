@@ -110,6 +110,29 @@ static void two_ranks_never_slice(void **state)
     }
 }
 
+/* Ranks that have cores of their own would wait for each other's turns. */
+static void ranks_that_share_cores_scan_in_a_chain(void **state)
+{
+    static const enum hpcboot_coll colls[] = {HPCBOOT_COLL_SCAN,
+                                              HPCBOOT_COLL_EXSCAN};
+    struct hb_coll_model m;
+    hb_model_typical(&m);
+    for (size_t i = 0; i < 2; i++) {
+        m.cpus = 16;
+        assert_int_equal(hb_model_choose(&m, colls[i], 8, 8).way,
+                         HB_WAY_WHOLE);
+        assert_int_equal(hb_model_choose(&m, colls[i], 8, 1024 * KIB).way,
+                         HB_WAY_CHAIN);
+        m.cpus = 2;
+        for (size_t n = 1; n <= 16 << 20; n *= 2) {
+            assert_int_equal(hb_model_choose(&m, colls[i], 8, n).way,
+                             HB_WAY_CHAIN);
+            assert_int_equal(hb_model_choose(&m, colls[i], 2, n).way,
+                             HB_WAY_WHOLE);
+        }
+    }
+}
+
 /* Asking makes all wait for each other; short calls overlap instead. */
 static void a_short_reduce_does_not_ask_for_buffers(void **state)
 {
@@ -359,6 +382,54 @@ static const char *run_case(struct coll_rank *r, struct coll_case *c,
     return wrong;
 }
 
+/* Many calls of one kind, so that ranks run ahead of each other as far as
+ * there is room, in the types and ops that a chain must fold alike, or may not
+ * fold at all. */
+static const char *scans_in_a_row(struct coll_rank *r)
+{
+    static const struct { enum hpcboot_type type; int op; } kinds[] = {
+        {HPCBOOT_FLOAT, HPCBOOT_SUM}, {HPCBOOT_DOUBLE, HPCBOOT_PROD},
+        {HPCBOOT_BFLOAT16, HPCBOOT_SUM}, {HPCBOOT_FLOAT16, HPCBOOT_PROD},
+        {HPCBOOT_FLOAT, HPCBOOT_AVG}, {HPCBOOT_BYTE, HPCBOOT_OP_USER},
+        {HPCBOOT_DOUBLE_COMPLEX, HPCBOOT_PROD},
+        {HPCBOOT_DOUBLE_INT, HPCBOOT_MAXLOC}, {HPCBOOT_INT8, HPCBOOT_LXOR},
+    };
+    static const size_t counts[] = {0, 1, 3, 27, 29, 1025, 20001};
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 9 * 7 * 4 && wrong == NULL; i++) {
+        struct coll_case c = {
+            .coll = i % 2 == 0 ? HPCBOOT_COLL_SCAN : HPCBOOT_COLL_EXSCAN,
+            .in_place = i / 2 % 2 == 1, .type = kinds[i / 4 % 9].type,
+            .op = kinds[i / 4 % 9].op, .ranks = r->size, .seed = i,
+            .count = counts[i / 36] * (kinds[i / 4 % 9].type == HPCBOOT_BYTE
+                                           ? coll_ref_user.element_bytes : 1),
+        };
+        wrong = run_case(r, &c, NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%s of %zu of type %d, op %d%s: %s",
+                              hb_coll_name(c.coll), c.count, c.type, c.op,
+                              c.in_place ? ", in place" : "", wrong);
+        }
+    }
+    return wrong;
+}
+
+static void a_chain_has_the_bits_of_a_fold_in_one_go(void **state)
+{
+    static const char *const tunes[] = {"scan=chain/8K exscan=chain/64K",
+                                        "scan=chain/32K exscan=chain/8K",
+                                        "cache_kib=1 scan=chain exscan=chain",
+                                        "scan=whole exscan=whole"};
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 3; ranks <= 9; ranks += 2) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 5,
+                                   .wait_mode = HB_COLL_WAIT_YIELD};
+            assert_int_equal(coll_world_run(&w, scans_in_a_row, NULL), 0);
+        }
+    }
+}
+
 static const char *sums_and_moves(struct coll_rank *r)
 {
     static const enum hpcboot_coll colls[] = {
@@ -417,6 +488,7 @@ int main(void)
         cmocka_unit_test(figures_survive_being_written),
         cmocka_unit_test(dear_rounds_ask_for_one_round),
         cmocka_unit_test(two_ranks_never_slice),
+        cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
         cmocka_unit_test(a_short_reduce_does_not_ask_for_buffers),
         cmocka_unit_test(a_rule_counts_within_its_bytes),
         cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
@@ -437,6 +509,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(words_of_the_user_win_over_the_probe,
                                         make_cache, remove_cache),
         cmocka_unit_test(a_wrong_rule_is_an_error_of_the_variable),
+        cmocka_unit_test(a_chain_has_the_bits_of_a_fold_in_one_go),
         cmocka_unit_test(results_are_right_whichever_way_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,19 @@ struct hb_xport_req {
 /* A message that has begun to arrive. */
 struct hb_cut;
 
+/* Messages that nobody awaits yet, in the order of arrival: all of them, and
+ * those of a source and context, or of what shares their place. */
+enum { HB_ROW_ALL, HB_ROW_KIN, HB_ROWS };
+#define HB_KIN 256u
+struct hb_row {
+    struct hb_inbound *first, *last;
+};
+
 struct hb_inbound {
-    struct hb_inbound *next; /* unexpected ones, in the order of arrival */
+    struct hb_link {
+        struct hb_inbound *prev, *next;
+    } in_row[HB_ROWS];
+    int is_kept; /* it is in those rows */
     uint32_t source, context;
     uint64_t tag, size, got;
     char *own;                /* its bytes, where no buffer awaits them */
@@ -58,7 +69,7 @@ struct hb_xport {
     struct hb_xport_job job;
     pthread_mutex_t lock;
     struct hb_xport_req *posted, **posted_end;
-    struct hb_inbound *unexpected, **unexpected_end;
+    struct hb_row unexpected, kin[HB_KIN];
     struct hb_ring_peer *peers; /* [n_local]; NULL: alone on this node */
     uint32_t cells;             /* of each ring */
     struct hb_tcp *tcp; /* NULL: one node */
@@ -74,7 +85,7 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in);
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in);
 /* Off the list of those that nobody awaits, if it is there. */
-void hb_match_forget(struct hb_xport *x, const struct hb_inbound *in);
+void hb_match_forget(struct hb_xport *x, struct hb_inbound *in);
 /* The first message for a receive; taken off the list. */
 struct hb_inbound *hb_match_unexpected(struct hb_xport *x,
                                        const struct hb_xport_req *req);
@@ -105,6 +116,12 @@ int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req,
                    int *free_now);
 
 /* tcp.c */
+/* What a message that nobody awaits takes of its receiver's memory, however
+ * short it is. */
+static inline uint64_t hb_xport_weight(uint64_t size)
+{
+    return size + 256;
+}
 /* Of a rank that opens none: whether what the user asks for is sound. */
 int hb_tcp_check_wishes(struct hpcboot_error *err);
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
@@ -115,8 +132,8 @@ void hb_tcp_destroy(struct hb_tcp *t);
 const char *hb_tcp_warning(const struct hb_tcp *t);
 int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
                 struct hpcboot_error *err);
-/* A receive has met a message that was sent at once. */
-void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t size);
+/* A receive has met a message of that weight, which was sent at once. */
+void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t weight);
 /* A receive has met an offer. */
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);

@@ -2,25 +2,32 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* Two lists, in the order of time: receives without a message, and messages
  * without a receive. Whoever comes looks through the other list from its
- * beginning, which keeps messages of one source in order. */
+ * beginning, which keeps messages of one source in order.
+ *
+ * Ranks that only send run ahead by thousands of messages, and a root takes
+ * those of all of them in turn. So what is awaited from one source is looked
+ * for in a row of messages of that source, where it is the first, mostly; who
+ * takes any source looks through the row of all. */
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/xport/impl.h"
 
 void hb_match_init(struct hb_xport *x)
 {
     x->posted_end = &x->posted;
-    x->unexpected_end = &x->unexpected;
+    memset(&x->unexpected, 0, sizeof x->unexpected);
+    memset(x->kin, 0, sizeof x->kin);
 }
 
 void hb_match_destroy(struct hb_xport *x)
 {
-    while (x->unexpected != NULL) {
-        struct hb_inbound *in = x->unexpected;
+    while (x->unexpected.first != NULL) {
+        struct hb_inbound *in = x->unexpected.first;
 
-        x->unexpected = in->next;
+        hb_match_forget(x, in);
         free(in->own);
         free(in);
     }
@@ -52,42 +59,63 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
     return NULL;
 }
 
-void hb_match_keep(struct hb_xport *x, struct hb_inbound *in)
+static struct hb_row *kin_of(struct hb_xport *x, uint32_t source,
+                             uint32_t context)
 {
-    in->next = NULL;
-    *x->unexpected_end = in;
-    x->unexpected_end = &in->next;
+    return &x->kin[(source + context) % HB_KIN];
 }
 
-void hb_match_forget(struct hb_xport *x, const struct hb_inbound *in)
+static void append(struct hb_row *row, int which, struct hb_inbound *in)
 {
-    struct hb_inbound **at = &x->unexpected;
-
-    while (*at != NULL && *at != in) {
-        at = &(*at)->next;
+    in->in_row[which] = (struct hb_link){row->last, NULL};
+    if (row->last != NULL) {
+        row->last->in_row[which].next = in;
+    } else {
+        row->first = in;
     }
-    if (*at != NULL) {
-        *at = in->next;
-        if (*at == NULL) {
-            x->unexpected_end = at;
-        }
+    row->last = in;
+}
+
+static void take_out(struct hb_row *row, int which, struct hb_inbound *in)
+{
+    struct hb_link *link = &in->in_row[which];
+
+    *(link->prev != NULL ? &link->prev->in_row[which].next : &row->first) =
+        link->next;
+    *(link->next != NULL ? &link->next->in_row[which].prev : &row->last) =
+        link->prev;
+}
+
+void hb_match_keep(struct hb_xport *x, struct hb_inbound *in)
+{
+    append(&x->unexpected, HB_ROW_ALL, in);
+    append(kin_of(x, in->source, in->context), HB_ROW_KIN, in);
+    in->is_kept = 1;
+}
+
+void hb_match_forget(struct hb_xport *x, struct hb_inbound *in)
+{
+    if (in->is_kept) {
+        take_out(&x->unexpected, HB_ROW_ALL, in);
+        take_out(kin_of(x, in->source, in->context), HB_ROW_KIN, in);
+        in->is_kept = 0;
     }
 }
 
 struct hb_inbound *hb_match_unexpected(struct hb_xport *x,
                                        const struct hb_xport_req *req)
 {
-    struct hb_inbound **at = &x->unexpected;
+    int which = req->peer == HB_XPORT_ANY ? HB_ROW_ALL : HB_ROW_KIN;
+    struct hb_inbound *in =
+        which == HB_ROW_ALL
+            ? x->unexpected.first
+            : kin_of(x, (uint32_t)req->peer, req->context)->first;
 
-    while (*at != NULL && !fits(req, *at)) {
-        at = &(*at)->next;
+    while (in != NULL && !fits(req, in)) {
+        in = in->in_row[which].next;
     }
-    struct hb_inbound *in = *at;
     if (in != NULL) {
-        *at = in->next;
-        if (*at == NULL) {
-            x->unexpected_end = at;
-        }
+        hb_match_forget(x, in);
     }
     return in;
 }

@@ -29,12 +29,17 @@ if HAVE_CMOCKA
 xport_world = tests/unit/xport_world.c tests/unit/xport_world.h
 XPORT_WORLD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(srcdir)/tests/unit
 xport_tests = tests/unit/test_xport tests/unit/test_xport_meet \
-    tests/unit/test_xport_net tests/unit/test_xport_rails
+    tests/unit/test_xport_net tests/unit/test_xport_rails \
+    tests/unit/test_xport_match
 check_PROGRAMS += $(xport_tests)
 TESTS += $(xport_tests)
 tests_unit_test_xport_SOURCES = tests/unit/test_xport.c $(xport_world)
 tests_unit_test_xport_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
+tests_unit_test_xport_match_SOURCES = tests/unit/test_xport_match.c \
+    $(xport_world)
+tests_unit_test_xport_match_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_match_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
 tests_unit_test_xport_meet_SOURCES = tests/unit/test_xport_meet.c \
     $(xport_world)
 tests_unit_test_xport_meet_LDADD = $(UNIT_LDADD)

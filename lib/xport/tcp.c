@@ -50,11 +50,12 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
         .kind = HB_TCP_MESSAGE, .source = t->x->job.rank,
         .context = req->context, .tag = req->tag, .size = req->size,
     };
+    uint64_t weight = hb_xport_weight(req->size);
     int rc;
 
     if (req->size <= HB_TCP_EAGER &&
-        t->ahead[req->peer] + req->size <= HB_TCP_AHEAD) {
-        t->ahead[req->peer] += req->size;
+        t->ahead[req->peer] + weight <= HB_TCP_AHEAD) {
+        t->ahead[req->peer] += weight;
         return put(t, (uint32_t)req->peer, &head, req->data, req->size, req,
                    err);
     }
@@ -71,13 +72,13 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
 
 /* Told in quarters, over a connection that is there already: who has none has
  * never asked for an offer, and asks when it gets one. */
-void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t size)
+void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t weight)
 {
     struct hb_tcp_head head = {.kind = HB_TCP_CREDIT,
                                .source = t->x->job.rank};
     const struct hb_tcp_conn *c = t->out[source];
 
-    t->owed[source] += size;
+    t->owed[source] += weight;
     if (t->owed[source] >= HB_TCP_AHEAD / 4 && c != NULL &&
         c->state == HB_TCP_READY) {
         head.size = t->owed[source];
@@ -215,7 +216,7 @@ static int on_message(struct hb_tcp_conn *c)
         in->own = hb_xmalloc((size_t)in->size + 1);
         hb_match_keep(c->tcp->x, in);
     } else {
-        hb_tcp_received(c->tcp, c->peer, in->size);
+        hb_tcp_received(c->tcp, c->peer, hb_xport_weight(in->size));
     }
     c->body = in;
     return 0;

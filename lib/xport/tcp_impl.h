@@ -21,7 +21,7 @@
 enum hb_tcp_kind {
     HB_TCP_MESSAGE = 1, HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA,
     HB_TCP_BYE, /* size: how many came by UCX before it */
-    HB_TCP_CREDIT, /* size: so many bytes of messages have met receives */
+    HB_TCP_CREDIT, /* size: messages of so much weight have met receives */
     /* Of a pair with rails, tcp_pair.c: */
     HB_TCP_PART, /* of what was taken, from byte `tag` on */
     HB_TCP_DONE, /* all parts of an offer are there */
@@ -113,7 +113,7 @@ struct hb_tcp {
     struct hb_tcp_conn **out; /* [size] of each; NULL: none yet */
     struct hb_tcp_conn *in, *gone;
     struct hb_xport_req *offers, *takes;
-    uint64_t *ahead; /* [size] sent to each, and not known to be received */
+    uint64_t *ahead; /* [size] weight sent to each, not known to be received */
     uint64_t *owed;  /* [size] received from each, which is not told yet */
     struct hb_tcp_pair **pairs; /* [size]; NULL: no rails, or not yet */
     struct hb_tcp_conn *hot; /* is awaited, or spoke last; or NULL */

@@ -128,7 +128,7 @@ void hb_inbound_finish(struct hb_inbound *in)
 static void received(struct hb_xport *x, uint32_t source, uint64_t size)
 {
     if (x->tcp != NULL && x->job.node_of[source] != x->job.node) {
-        hb_tcp_received(x->tcp, source, size);
+        hb_tcp_received(x->tcp, source, hb_xport_weight(size));
     }
 }
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Messages that come before anybody awaits them: in which order receives find
+ * them, by source and by context, and how many of them a sender may leave with
+ * its peer. */
+#include "config.h"
+
+#include "lib/xport/impl.h"
+#include "xport_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct hb_xport *new_lists(void)
+{
+    struct hb_xport *x = calloc(1, sizeof *x);
+
+    assert_non_null(x);
+    hb_match_init(x);
+    return x;
+}
+
+static void free_lists(struct hb_xport *x)
+{
+    hb_match_destroy(x);
+    free(x);
+}
+
+static struct hb_inbound *came(struct hb_xport *x, uint32_t source,
+                               uint32_t context, uint64_t tag)
+{
+    struct hb_inbound *in = calloc(1, sizeof *in);
+
+    assert_non_null(in);
+    in->source = source;
+    in->context = context;
+    in->tag = tag;
+    hb_match_keep(x, in);
+    return in;
+}
+
+/* The tag of what such a receive takes; -1: nothing. */
+static int64_t taken(struct hb_xport *x, int source, uint32_t context,
+                     uint64_t tag, uint64_t mask)
+{
+    struct hb_xport_req r = {.is_recv = 1, .peer = source, .context = context,
+                             .tag = tag, .mask = mask};
+    struct hb_inbound *in = hb_match_unexpected(x, &r);
+    int64_t found = in != NULL ? (int64_t)in->tag : -1;
+
+    free(in);
+    return found;
+}
+
+static void test_each_source_has_its_order(void **state)
+{
+    struct hb_xport *x = new_lists();
+    uint32_t neighbour = 1 + HB_KIN; /* has the place of 1 */
+
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++) {
+        (void)came(x, 1, 4, 10 + i);
+        (void)came(x, neighbour, 4, 20 + i);
+        (void)came(x, 1, 5, 30 + i);
+    }
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(taken(x, (int)neighbour, 4, 0, 0), 20 + i);
+        assert_int_equal(taken(x, 1, 5, 0, 0), 30 + i);
+        assert_int_equal(taken(x, 1, 4, 0, 0), 10 + i);
+        assert_int_equal(taken(x, 2, 4, 0, 0), -1);
+    }
+    assert_int_equal(taken(x, 1, 4, 0, 0), -1);
+    free_lists(x);
+}
+
+static void test_any_source_takes_the_oldest(void **state)
+{
+    struct hb_xport *x = new_lists();
+
+    (void)state;
+    (void)came(x, 3, 5, 9); /* of another context */
+    (void)came(x, 2, 4, 1);
+    (void)came(x, 1, 4, 2);
+    (void)came(x, 2, 4, 3);
+    (void)came(x, 1, 4, 4);
+    assert_int_equal(taken(x, 1, 4, 4, UINT64_MAX), 4); /* from the middle */
+    assert_int_equal(taken(x, HB_XPORT_ANY, 4, 0, 0), 1);
+    assert_int_equal(taken(x, HB_XPORT_ANY, 4, 3, UINT64_MAX), 3);
+    assert_int_equal(taken(x, 2, 4, 0, 0), -1);
+    assert_int_equal(taken(x, HB_XPORT_ANY, 4, 0, 0), 2);
+    assert_int_equal(taken(x, HB_XPORT_ANY, 4, 0, 0), -1);
+    assert_int_equal(taken(x, 3, 5, 0, 0), 9);
+    (void)came(x, 1, 4, 7); /* the rows go on after they were empty */
+    assert_int_equal(taken(x, HB_XPORT_ANY, 4, 0, 0), 7);
+    free_lists(x);
+}
+
+static void test_what_is_forgotten_is_in_no_row(void **state)
+{
+    struct hb_xport *x = new_lists();
+    struct hb_inbound *in[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        in[i] = came(x, 1, 4, (uint64_t)i);
+    }
+    hb_match_forget(x, in[1]);
+    hb_match_forget(x, in[1]); /* it is not there: nothing happens */
+    assert_int_equal(taken(x, 1, 4, 0, 0), 0);
+    hb_match_forget(x, in[2]);
+    assert_int_equal(taken(x, 1, 4, 0, 0), -1);
+    assert_int_equal(taken(x, HB_XPORT_ANY, 4, 0, 0), -1);
+    free(in[1]);
+    free(in[2]);
+    (void)came(x, 1, 4, 5); /* what is left goes with the lists */
+    free_lists(x);
+}
+
+/* ---- a sender that is ahead ---- */
+
+#define CONTEXT 5u
+#define TURNS 100000
+/* Of 8 bytes: more than may be with the peer. */
+#define MESSAGES (((size_t)16 << 20) / (8 + 256) + 100)
+
+static int set_up(void **state)
+{
+    *state = xport_world_create(2);
+    xport_world_join(*state);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    xport_world_destroy(*state);
+    return 0;
+}
+
+static void finish(struct xport_world *w, int rank, struct hb_xport_req *req)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < TURNS; i++) {
+        (void)hb_xport_progress(w->x[1 - rank]);
+        rc = hb_xport_test(w->x[rank], req, NULL, NULL);
+    }
+    assert_int_equal(rc, 1);
+}
+
+/* Each of them takes memory of who has not asked for it, were it empty. */
+static void test_short_messages_wait_at_their_sender(void **state)
+{
+    struct xport_world *w = *state;
+    struct hb_xport_req **s = calloc(MESSAGES, sizeof *s), *r;
+    uint64_t word = 7, got = 0;
+    size_t n = MESSAGES;
+
+    assert_non_null(s);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(hb_xport_send(w->x[0], 1, CONTEXT, i, &word,
+                                       sizeof word, &s[i], NULL), 0);
+        (void)hb_xport_progress(w->x[1]);
+    }
+    finish(w, 0, s[0]);
+    for (int i = 0; i < 1000; i++) {
+        (void)hb_xport_progress(w->x[1]);
+        assert_int_equal(hb_xport_test(w->x[0], s[n - 1], NULL, NULL), 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(hb_xport_recv(w->x[1], 0, CONTEXT, i, UINT64_MAX,
+                                       &got, sizeof got, &r, NULL), 0);
+        finish(w, 1, r);
+    }
+    for (size_t i = 1; i < n; i++) {
+        finish(w, 0, s[i]);
+    }
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_source_has_its_order),
+        cmocka_unit_test(test_any_source_takes_the_oldest),
+        cmocka_unit_test(test_what_is_forgotten_is_in_no_row),
+        cmocka_unit_test_setup_teardown(
+            test_short_messages_wait_at_their_sender, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

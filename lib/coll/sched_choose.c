@@ -389,8 +389,10 @@ double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
 /* What a phase of the node costs where ranks take turns on the cores: several
  * of those that find nothing come before the one that is waited for. */
 #define CROWDED_PHASE_NS 9000
-/* Trees hand on rows of several blocks; long ones are not worth it. */
+/* Trees hand on rows of several blocks; long ones are not worth it. What comes
+ * to a root is in memory that it has to make before it is awaited. */
 #define FLAT_MOST ((size_t)16 << 10)
+#define FLAT_MOST_UP ((size_t)2 << 10)
 
 /* All that a group of p sends for a call, and how many phases a node has
  * beside it where the group is one of leaders. */
@@ -405,6 +407,10 @@ static struct work {
         return (struct work){p - 1, (p - 1) * (double)c->bytes, 1};
     case HPCBOOT_COLL_SCATTER:
         return (struct work){p - 1, n / 2 * log, 1};
+    case HPCBOOT_COLL_GATHER:
+        return (struct work){p - 1, n, 1};
+    case HPCBOOT_COLL_REDUCE:
+        return (struct work){p - 1, (p - 1) * n, 1};
     case HPCBOOT_COLL_BARRIER:
         return (struct work){p * log, 0, 2};
     case HPCBOOT_COLL_ALLREDUCE:
@@ -424,14 +430,18 @@ static double work_price(const struct hb_model *m, const struct work *w)
 }
 
 /* Leaders have the same place on their nodes, and thus, mostly, the same core;
- * all ranks have all of them. With a CPU for each leader that is no loss. */
+ * all ranks have all of them. With a CPU for each leader that is no loss. Who
+ * only gives runs ahead of the root by what sockets hold, and of a leader by
+ * the few cells of its node. */
 bool hb_crowd_goes_flat(const struct hb_call *c)
 {
     const struct hb_model *m = c->model;
     struct work all = work_of(c, c->layout->size);
     struct work few = work_of(c, c->layout->nodes);
+    bool up = c->coll == HPCBOOT_COLL_REDUCE || c->coll == HPCBOOT_COLL_GATHER;
+    size_t most = up ? FLAT_MOST_UP : FLAT_MOST;
     if (m->cpus <= 0 || c->layout->nodes <= m->cpus || all.phases == 0 ||
-        c->ordered || c->total > FLAT_MOST || c->bytes > FLAT_MOST) {
+        c->ordered || c->total > most || c->bytes > most) {
         return false;
     }
     return work_price(m, &all) / m->cpus <

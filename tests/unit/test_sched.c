@@ -437,6 +437,12 @@ static void short_calls_of_a_crowd_have_no_leaders(void **state)
                      7);
     assert_int_equal(messages_in_pods(HPCBOOT_COLL_SCATTER, 4096, 2, 2, NULL),
                      3);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_GATHER, 8, 2, 2, NULL), 7);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_GATHER, 1024, 2, 2, NULL),
+                     3);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_REDUCE, 8, 2, 2, NULL), 7);
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_REDUCE, 4096, 2, 2, NULL),
+                     3);
     assert_int_equal(messages_in_pods(HPCBOOT_COLL_BARRIER, 0, 2, 2, NULL),
                      24);
     assert_int_equal(messages_in_pods(HPCBOOT_COLL_ALLREDUCE, 8, 2, 2, NULL),

@@ -141,6 +141,7 @@ struct agent {
     struct held_port *held;
     size_t n_held;
     struct agent_meet *meet; /* NULL: ranks need not meet */
+    struct agent_loaded *loaded; /* NULL: what rank 0 loads does not matter */
     struct hb_bind_policy bind_policy;
     struct hb_bind_plan bind;
     struct hb_here here;      /* topology, once somebody needed it */
@@ -290,6 +291,11 @@ void agent_recipe_destroy(struct agent_recipe *r);
 void agent_meet_watch(struct agent *a);
 void agent_meet_tell(struct agent *a);
 void agent_meet_destroy(struct agent_meet *m);
+
+/* loaded.c: the MPI that rank 0 turns out to load, where none was found */
+void agent_loaded_watch(struct agent *a);
+void agent_loaded_tell(struct agent *a); /* once it is late or over */
+void agent_loaded_destroy(struct agent_loaded *l);
 
 /* ranks.c */
 /* Once, before ranks: what dead agents left here may hold memory and devices

@@ -342,6 +342,7 @@ static void on_contact_due(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
 
+    agent_loaded_tell(a);
     for (uint32_t i = 0; i < a->n_ranks; i++) {
         struct rank *r = &a->ranks[i];
 
@@ -456,6 +457,7 @@ static void expect_contact(struct agent *a)
     if (a->job.family != HB_PM_NONE) {
         a->contact_timer = evtimer_new(a->base, on_contact_due, a);
         event_add(a->contact_timer, &due);
+        agent_loaded_watch(a);
     }
 }
 

@@ -40,6 +40,9 @@ static void rank_exited(struct rank *r)
     struct hb_cgroup_marks now = {0};
     char evidence[256] = "";
 
+    if (r->rank == 0) {
+        agent_loaded_tell(a);
+    }
     r->pid = 0;
     r->waiting = may_live_again(r);
     r->ended = !r->waiting;

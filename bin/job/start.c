@@ -35,6 +35,8 @@ static uint32_t job_flags(const struct job *j)
            (j->on_failure == HB_FAIL_CONTINUE ? HB_JOB_KEEP_GOING : 0) |
            (j->on_failure == HB_FAIL_RESPAWN ? HB_JOB_RESPAWN : 0) |
            (job_is_live(j) ? HB_JOB_ELASTIC : 0) |
+           (!j->family.links_mpi && !j->family.certain &&
+            j->map->n_ranks > 1 ? HB_JOB_GUESSED : 0) |
            (o->report_bindings ? HB_JOB_REPORT_BINDINGS : 0) |
            HB_JOB_USE_PID1_ENV;
 }

@@ -184,10 +184,16 @@ static void judge(struct hb_mpi_link *out, enum abi abi, const char *name,
     hb_elf_destroy(&elf);
 }
 
-void hb_mpi_link_library(struct hb_mpi_link *out, const char *path)
+static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+void hb_mpi_link_library(struct hb_mpi_link *out, const char *path)
+{
+    const char *name = name_of(path);
 
     memset(out, 0, sizeof(*out));
     judge(out, abi_of(name), name, path);
@@ -199,6 +205,13 @@ static int is_layer(const char *name)
     return !hb_starts_with(name, "libmpi.so") &&
            !hb_starts_with(name, "libmpich.so") &&
            !hb_starts_with(name, "libmpi_abi.so");
+}
+
+int hb_mpi_is_library(const char *path)
+{
+    const char *name = name_of(path);
+
+    return abi_of(name) != ABI_NONE && !is_layer(name);
 }
 
 /* ---- the walk ------------------------------------------------------------ */

@@ -24,6 +24,9 @@ int hb_mpi_link_find(struct hb_mpi_link *out, const struct hb_place *place,
 /* Whether a client is linked statically into the file; *out then says which. */
 int hb_mpi_link_inside(struct hb_mpi_link *out, const char *path);
 
+/* Whether a file of that name is an MPI's library, and not a layer on it. */
+int hb_mpi_is_library(const char *path);
+
 /* Which MPI the library itself is, by its name and what it needs. */
 void hb_mpi_link_library(struct hb_mpi_link *out, const char *path);
 

@@ -52,6 +52,7 @@ struct hb_coll_model {
     uint32_t far_ns; /* a peer whose lines take longer is far */
     uint32_t cache_kib; /* for the buffers of all ranks; 0: as it seems */
     uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */
+    uint32_t cma_ns, cma_ps; /* process_vm_readv: a call, a byte; 0: none */
     struct hb_coll_rule {
         uint64_t least, most; /* bytes */
         uint16_t coll, way;

@@ -51,6 +51,7 @@ int hb_coll_create(const struct hb_coll_config *config,
     pthread_mutex_init(&e->lock, NULL);
     hb_wait_setup(e);
     hb_stream_caches(e);
+    hb_cma_setup(e);
     *engine_out = e;
     return HPCBOOT_OK;
 }
@@ -69,6 +70,9 @@ int hb_team_fail(struct hb_coll_team *t, const struct hpcboot_error *why,
 {
     if (t->error.code == 0) {
         t->error = *why;
+        if (t->ranks != NULL) {
+            hb_cma_leave(t);
+        }
     }
     struct hb_coll_req *r = t->first;
     if (r != NULL) {
@@ -157,14 +161,14 @@ int hb_team_advance(struct hb_coll_team *t)
     int completed = 0;
     while (t->first != NULL) {
         struct hb_coll_req *r = t->first;
-        uint64_t before = t->round;
+        uint64_t before = t->round + t->moves;
         bool last_look = is_late(&r->op);
         int rc = step(t, &r->op, NULL);
         if (rc < 0) {
             return 1;
         }
         if (rc == 0) {
-            completed += t->round != before;
+            completed += t->round + t->moves != before;
             if (hb_team_alive(t, NULL) == HPCBOOT_OK && last_look) {
                 late(t, &r->op, NULL);
             }

@@ -85,6 +85,10 @@ struct hb_shm_rank {
     struct hb_shm_cell cell[HB_SHM_CELLS_CROWDED];
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
+    /* The team has failed at it: its buffers are its caller's again, whoever
+     * still reads them. */
+    _Atomic uint32_t gone;
+    _Atomic int writes_to; /* whose memory it writes now: local rank + 1 */
     _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* begun; stream.c */
     /* Of a rank that sends more in a gatherv than a round takes, counted
      * through the team's life: pieces put by it, and got by who reads. */
@@ -97,8 +101,16 @@ struct hb_shm_head {
     uint8_t rest[HB_SHM_LINE - sizeof(uint32_t)];
 };
 
+/* Where a peer reads this rank's memory through the kernel (cma.c), and what
+ * it finds at cookie_at: a process that is not the rank has another there. */
+struct hb_cma_card {
+    uint64_t cookie_at, cookie;
+    int32_t pid;
+};
+
 struct hb_coll_engine {
     struct hb_coll_config config;
+    struct hb_cma_card card;
     struct hb_coll_node_page *page; /* own_page where there is none */
     struct hb_coll_node_page own_page;
     const struct hb_coll_model *model; /* NULL: nobody has shared one */
@@ -172,6 +184,16 @@ struct hb_op {
     size_t total;         /* bytes of the whole vector of a reduction */
     void (*finish)(struct hb_coll_team *t, struct hb_op *op); /* may be NULL */
     void *net;            /* owned; state of the message engine */
+    struct hb_cma_op {        /* a call that peers may read for; plan_cma.c */
+        const struct hb_plan *plan; /* the copying one, and what it needs */
+        uint64_t rounds;
+        size_t stride, area;
+        bool on;          /* the node's ranks may read each other */
+        size_t part;      /* of a block, what its sender writes; its end */
+        int turn;         /* which peer is next, in order */
+        size_t done;      /* bytes that have come of its block */
+        int64_t refused_ns; /* since when the kernel refuses; 0: it does not */
+    } cma;
     int64_t deadline_ns;
     unsigned flags;
     struct hb_again {         /* what a call just like it would set up anew */
@@ -200,6 +222,22 @@ struct hb_nearness { /* of the peers' caches; stream.c */
     unsigned looks, differ;
     int peer;          /* whose line was looked at last, */
     uint64_t calls;    /* and what was in it */
+};
+
+enum hb_cma_state { HB_CMA_UNKNOWN, HB_CMA_YES, HB_CMA_NO };
+#define HB_CMA_OWN 4
+
+/* Whether the ranks of a team on a node may read each other; cma.c. */
+struct hb_cma_team {
+    enum hb_cma_state state; /* the same at all of them */
+    struct hb_cma_card *card; /* [p] */
+    struct hb_op meet;       /* while they find out */
+    bool good;               /* as this rank has found */
+    struct {
+        uintptr_t at;
+        size_t bytes;
+    } own[HB_CMA_OWN];       /* buffers known to be readable, the last few */
+    unsigned next_own;
 };
 
 struct hb_coll_team {
@@ -233,6 +271,7 @@ struct hb_coll_team {
         uint64_t sent, expected;
     } lengths;
     uint64_t moves;           /* how often a call between nodes went on */
+    struct hb_cma_team cma;
     const void **src;         /* [size] for folds */
     char *fold_room;          /* for ops of the user; made when needed */
     size_t fold_room_size;
@@ -401,6 +440,32 @@ void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op);
 bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op);
 /* Asks first, where it may pay, whether the buffers are in the heap. */
 void hb_plan_heap(struct hb_coll_team *t, struct hb_op *op);
+/* For whoever asks for more: offsets of both buffers in the heap, + 1; 0: not
+ * there. And what a rank does when all are. */
+struct hb_heap_places {
+    uint64_t send, recv;
+};
+struct hb_heap_places hb_heap_places(struct hb_coll_team *t, struct hb_op *op);
+void hb_heap_direct(struct hb_coll_team *t, struct hb_op *op);
+/* plan_cma.c: reads the peers' buffers through the kernel, where it may pay
+ * and is allowed; after hb_plan_heap. */
+void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op);
+
+/* cma.c */
+void hb_cma_setup(struct hb_coll_engine *e);
+/* Until all ranks of the node know whether they may read each other. */
+int hb_cma_meet(struct hb_coll_team *t, const struct hb_op *op);
+/* Whether peers can read this rank's buffer. */
+bool hb_cma_is_readable(struct hb_coll_team *t, const void *at, size_t bytes);
+/* Reads from local rank j's memory: a step, which goes on where it was. */
+int hb_cma_read(struct hb_coll_team *t, struct hb_op *op, int j, char *to,
+                uint64_t from, size_t bytes);
+/* As above, to local rank j's. */
+int hb_cma_write(struct hb_coll_team *t, struct hb_op *op, int j, uint64_t to,
+                 const char *from, size_t bytes);
+/* The team has failed here: once this returns, nobody writes to this rank's
+ * buffers any more. */
+void hb_cma_leave(struct hb_coll_team *t);
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
                 size_t bytes); /* over t->src */
 

@@ -120,10 +120,101 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
     return w;
 }
 
+/* What is worth a call of its own. */
+#define PART_LEAST ((size_t)8 << 10)
+/* Among ranks that share cores each call finds caches that others have used,
+ * as long as all that is sent on the node would stay in them. */
+#define AMONG_MANY 1.3
+#define AMONG_MANY_MOST ((double)((size_t)3 << 20))
+#define TOGETHER 1.1
+/* Of rows, what the first round copies. */
+#define ROWS_FIRST ((double)((size_t)16 << 10))
+
+/* Of the v-kinds a rank's own count says nothing of the others'. */
+static bool has_one_length(enum hpcboot_coll coll)
+{
+    return coll != HPCBOOT_COLL_SCATTERV && coll != HPCBOOT_COLL_GATHERV &&
+           coll != HPCBOOT_COLL_ALLGATHERV &&
+           coll != HPCBOOT_COLL_ALLTOALLV &&
+           coll != HPCBOOT_COLL_REDUCE_SCATTER;
+}
+
+static bool gathers(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_GATHER || coll == HPCBOOT_COLL_GATHERV;
+}
+
+static bool sends_root(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_SCATTER ||
+           coll == HPCBOOT_COLL_SCATTERV;
+}
+
+static bool can_read(enum hpcboot_coll coll)
+{
+    return gathers(coll) || sends_root(coll) ||
+           coll == HPCBOOT_COLL_ALLGATHER ||
+           coll == HPCBOOT_COLL_ALLGATHERV ||
+           coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV;
+}
+
+static double share_of(const struct hb_coll_model *m, int p)
+{
+    double ranks = p, cpus = m->cpus > 0 ? (double)m->cpus : ranks;
+    return ranks > cpus ? ranks / cpus : 1;
+}
+
+/* The root of a bcast has nothing else to do, while one of the others moves
+ * its own block; where not all have a core, it does not matter who does it. */
+size_t hb_model_cma_part(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                         int p, size_t bytes)
+{
+    size_t roots = bytes / (size_t)p / HB_SHM_LINE * HB_SHM_LINE;
+    return coll == HPCBOOT_COLL_BCAST && roots >= PART_LEAST && m != NULL &&
+                   share_of(m, p) <= 1
+               ? roots : 0;
+}
+
+/* What the kernel does for the busiest rank, in picoseconds. A write asks
+ * first who is there. */
+static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                    int p, size_t bytes)
+{
+    double part = (double)hb_model_cma_part(m, coll, p, bytes);
+    double n = (double)bytes, others = p - 1, share = share_of(m, p);
+    double call = m->cma_ns * 1000.0, copied = 0, all = n;
+    if (!has_one_length(coll) && coll != HPCBOOT_COLL_ALLGATHERV) {
+        copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
+    }
+    double one = call * (gathers(coll) ? 2 : 1) + (n - part - copied) *
+                 m->cma_ps + copied * (m->put_ps + m->get_ps);
+    double roots = part > 0 ? others * (2 * call + part * m->cma_ps) : 0;
+    if (!gathers(coll) && !sends_root(coll)) {
+        one *= others;
+        all *= p;
+    } else { /* nobody runs ahead of the root any more */
+        one *= TOGETHER * (share > 1 ? others / p : 1);
+    }
+    if (coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV) {
+        all *= p;
+    }
+    one = share > 1 && all < AMONG_MANY_MOST ? one * AMONG_MANY : one;
+    return one > roots ? one : roots;
+}
+
+/* One round says where buffers are, another that nobody reads any more. */
+static struct work cma(enum hpcboot_coll coll, double p, size_t bytes)
+{
+    struct work w = whole(coll, p, bytes);
+    return (struct work){.copy = gathers(coll) ? 0 : w.copy, .rounds = 2};
+}
+
 static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
                         size_t bytes)
 {
     switch (way) {
+    case HB_WAY_CMA:
+        return bytes >= SHARED_LEAST && can_read(coll);
     case HB_WAY_SLICES:
         return coll == HPCBOOT_COLL_ALLREDUCE && p > 2;
     case HB_WAY_CHAIN:
@@ -151,24 +242,29 @@ static struct work work_of(enum hb_way way, enum hpcboot_coll coll, double p,
         return chain(bytes);
     case HB_WAY_SHARED:
         return shared(coll, p, bytes);
+    case HB_WAY_CMA:
+        return cma(coll, p, bytes);
     default:
         return whole(coll, p, bytes);
     }
 }
 
+static bool is_uncut(enum hb_way way)
+{
+    return way == HB_WAY_SHARED || way == HB_WAY_CMA;
+}
+
 static uint64_t rounds_of(enum hb_way way, const struct work *w, size_t piece)
 {
     uint64_t n = w->cut > piece ? hb_rounds_for(w->cut, piece) : 1;
-    return way == HB_WAY_SHARED ? (uint64_t)w->rounds
-                                : n * (uint64_t)w->rounds;
+    return is_uncut(way) ? (uint64_t)w->rounds : n * (uint64_t)w->rounds;
 }
 
 static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                    int p, size_t bytes, enum hb_way way, size_t piece)
 {
-    double ranks = p, cpus = m->cpus > 0 ? (double)m->cpus : ranks;
-    double share = ranks > cpus ? ranks / cpus : 1;
-    struct work w = work_of(way, coll, ranks, bytes);
+    double share = share_of(m, p);
+    struct work w = work_of(way, coll, p, bytes);
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
     /* Who only sends is ahead of the root by as many rounds as there are
@@ -178,7 +274,13 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     }
     double again = piece <= HB_SHM_SMALL && w.cut > piece ? SMALL_RING : 1;
     double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
-    double own = w.fold * m->fold_ps + w.copy * m->copy_ps;
+    if (way != HB_WAY_CMA && coll == HPCBOOT_COLL_BCAST && share > 1) {
+        /* One rank of each core gets it from elsewhere, and one puts it. */
+        get = w.get * (m->get_ps + (share - 1) * m->copy_ps) / share;
+        put /= share;
+    }
+    double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
+                 (way == HB_WAY_CMA ? calls(m, coll, p, bytes) : 0);
     if (w.rooted && share <= 1) {
         double first = (put < get + own ? put : get + own) / rounds;
         double slow = put > get + own ? put : get + own;
@@ -187,17 +289,8 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double ns = rounds * round + share * (put + get + own) / 1000;
     /* The last begins when a piece has come through all before it; where they
      * take turns on a core, it has its turn after them in any case. */
-    return way == HB_WAY_CHAIN && share <= 1 ? ns * (1 + (ranks - 2) / rounds)
+    return way == HB_WAY_CHAIN && share <= 1 ? ns * (1 + (p - 2) / rounds)
                                              : ns;
-}
-
-/* Of the v-kinds a rank's own count says nothing of the others'. */
-static bool has_one_length(enum hpcboot_coll coll)
-{
-    return coll != HPCBOOT_COLL_SCATTERV && coll != HPCBOOT_COLL_GATHERV &&
-           coll != HPCBOOT_COLL_ALLGATHERV &&
-           coll != HPCBOOT_COLL_ALLTOALLV &&
-           coll != HPCBOOT_COLL_REDUCE_SCATTER;
 }
 
 static size_t piece_of(enum hpcboot_coll coll, int i)
@@ -244,7 +337,8 @@ static void obey(const struct hb_coll_rule *r, enum hpcboot_coll coll, int p,
     }
     c->ruled = true;
     c->ask = way == HB_WAY_SHARED && is_possible(way, coll, p, bytes);
-    if (way != HB_WAY_SHARED && is_possible(way, coll, p, bytes)) {
+    c->cma = way == HB_WAY_CMA && is_possible(way, coll, p, bytes);
+    if (!is_uncut(way) && is_possible(way, coll, p, bytes)) {
         c->way = way;
     }
 }
@@ -275,6 +369,9 @@ struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
     }
     c.ask = is_possible(HB_WAY_SHARED, coll, p, bytes) &&
             cost(m, coll, p, bytes, HB_WAY_SHARED, piece_of(coll, 0)) < least;
+    c.cma = has_one_length(coll) && m->cma_ns > 0 &&
+            is_possible(HB_WAY_CMA, coll, p, bytes) &&
+            cost(m, coll, p, bytes, HB_WAY_CMA, piece_of(coll, 0)) < least;
     const struct hb_coll_rule *rule = rule_for(m, coll, bytes);
     if (rule != NULL) {
         obey(rule, coll, p, bytes, &c);
@@ -282,16 +379,42 @@ struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
     return c;
 }
 
-static size_t add(const struct hb_coll_model *m, enum hpcboot_coll coll,
-                  int p, size_t bytes, struct hb_candidate *out)
+bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
+                  size_t bytes)
+{
+    const struct hb_coll_rule *rule;
+    size_t piece;
+    if (m == NULL || p < 2 || !is_possible(HB_WAY_CMA, coll, p, bytes)) {
+        return false;
+    }
+    rule = rule_for(m, coll, bytes);
+    return rule != NULL
+               ? rule->way == HB_WAY_CMA
+               : m->cma_ns > 0 &&
+                     cost(m, coll, p, bytes, HB_WAY_CMA, piece_of(coll, 0)) <
+                         best_piece(m, coll, p, bytes, HB_WAY_WHOLE, &piece);
+}
+
+bool hb_model_knows_cma(const struct hb_coll_model *m, enum hpcboot_coll coll)
+{
+    bool ruled = false;
+    for (uint32_t i = 0; m != NULL && i < m->n_rules; i++) {
+        const struct hb_coll_rule *r = &m->rules[i];
+        ruled = ruled || (r->coll == (uint32_t)coll && r->way == HB_WAY_CMA);
+    }
+    return can_read(coll) && m != NULL && (m->cma_ns > 0 || ruled);
+}
+
+static bool add(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                int p, size_t bytes, struct hb_candidate *out)
 {
     struct work w = work_of(out->way, coll, p, bytes);
     out->ns = cost(m, coll, p, bytes, out->way, out->piece);
     out->rounds = rounds_of(out->way, &w, out->piece);
-    if (out->way == HB_WAY_SHARED || w.cut <= HB_PIECE_LEAST) {
+    if (is_uncut(out->way) || w.cut <= HB_PIECE_LEAST) {
         out->piece = 0;
     }
-    return 1;
+    return out->piece != 0 && has_one_length(coll);
 }
 
 size_t hb_model_candidates(const struct hb_coll_model *m,
@@ -299,24 +422,25 @@ size_t hb_model_candidates(const struct hb_coll_model *m,
                            bool alloc, struct hb_candidate *out)
 {
     struct hb_way_choice c = hb_model_choose(m, coll, p, bytes);
-    bool direct = alloc && c.ask;
+    bool by_cma = has_one_length(coll) ? c.cma
+                                       : hb_model_cma(m, coll, p, bytes);
+    enum hb_way taken = alloc && c.ask ? HB_WAY_SHARED
+                        : by_cma       ? HB_WAY_CMA
+                                       : c.way;
     size_t n = 0;
     for (enum hb_way way = 0; way < HB_WAYS; way++) {
         if (!is_possible(way, coll, p, bytes) ||
-            (way == HB_WAY_SHARED && !alloc)) {
+            (way == HB_WAY_SHARED && !alloc) ||
+            (way == HB_WAY_CMA && m->cma_ns == 0 && !by_cma)) {
             continue;
         }
         for (int i = 0; i < PIECES; i++) {
-            out[n] = (struct hb_candidate){.way = way,
-                                           .piece = piece_of(coll, i)};
-            out[n].chosen = way == HB_WAY_SHARED
-                                ? direct
-                                : !direct && way == c.way &&
-                                      out[n].piece == c.piece;
-            n += add(m, coll, p, bytes, &out[n]);
-            if (out[n - 1].piece == 0 || !has_one_length(coll)) {
-                out[n - 1].chosen = way == HB_WAY_SHARED
-                                        ? direct : !direct && way == c.way;
+            struct hb_candidate *now = &out[n++];
+            *now = (struct hb_candidate){.way = way,
+                                         .piece = piece_of(coll, i)};
+            now->chosen = way == taken && now->piece == c.piece;
+            if (!add(m, coll, p, bytes, now)) {
+                now->chosen = way == taken;
                 break;
             }
         }

@@ -22,6 +22,7 @@ enum hb_way {
     HB_WAY_SLICES, /* each folds a slice, and shares it in a second round */
     HB_WAY_CHAIN,  /* scan: each adds its own to what the one before has put */
     HB_WAY_SHARED, /* buffers of hpcboot_alloc are read where they are */
+    HB_WAY_CMA,    /* any buffers are, through the kernel: plan_cma.c */
     HB_WAYS
 };
 const char *hb_way_name(enum hb_way way); /* "slices" */
@@ -55,12 +56,24 @@ struct hb_way_choice {
     enum hb_way way;
     size_t piece;
     bool ask;     /* whether buffers are in the heap is worth asking for */
+    bool cma;     /* of blocks that are all of one length; hb_model_cma */
     bool ruled;   /* a rule has said so, not the model */
 };
 /* Of a vector, or a block, of `bytes` among p ranks of the node. `m` NULL: a
  * typical machine. */
 struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
                                  enum hpcboot_coll coll, int p, size_t bytes);
+
+/* Whether to read blocks of `bytes` through the kernel, where it lets this
+ * team, and which collectives ever are. */
+bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
+                  size_t bytes);
+/* So much of a block, its end, is written by whoever sends it; the rest is
+ * read. */
+size_t hb_model_cma_part(const struct hb_coll_model *m,
+                         enum hpcboot_coll coll, int p, size_t bytes);
+bool hb_model_knows_cma(const struct hb_coll_model *m,
+                        enum hpcboot_coll coll);
 
 /* What each way is expected to cost, for people. */
 struct hb_candidate {

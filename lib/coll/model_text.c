@@ -28,6 +28,7 @@ static const struct {
     [HB_WAY_SLICES] = {"slices", "each folds a slice, and shares it"},
     [HB_WAY_CHAIN] = {"chain", "each adds its own to what comes from below"},
     [HB_WAY_SHARED] = {"shared", "buffers are read where they are"},
+    [HB_WAY_CMA] = {"cma", "buffers are read where they are, by the kernel"},
 };
 
 static const struct {
@@ -45,6 +46,8 @@ static const struct {
     {"cache_kib", offsetof(struct hb_coll_model, cache_kib)},
     {"send_ns", offsetof(struct hb_coll_model, send_ns)},
     {"recv_ns", offsetof(struct hb_coll_model, recv_ns)},
+    {"cma_ns", offsetof(struct hb_coll_model, cma_ns)},
+    {"cma_ps", offsetof(struct hb_coll_model, cma_ps)},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 

@@ -2,6 +2,7 @@
 libhb_a_SOURCES += \
     %D%/args.c \
     %D%/check.c \
+    %D%/cma.c \
     %D%/coll.h \
     %D%/engine.c %D%/engine.h \
     %D%/impl.h \
@@ -22,6 +23,7 @@ libhb_a_SOURCES += \
     %D%/net_slices.c \
     %D%/op.c \
     %D%/overlap.c \
+    %D%/plan_cma.c \
     %D%/plan_heap.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
@@ -43,6 +45,7 @@ libhb_a_SOURCES += \
 if HAVE_CMOCKA
 coll_tests = \
     tests/unit/test_coll \
+    tests/unit/test_coll_cma \
     tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
     tests/unit/test_coll_life \
@@ -59,6 +62,10 @@ coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
 tests_unit_test_coll_SOURCES = tests/unit/test_coll.c $(coll_lab)
 tests_unit_test_coll_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_cma_SOURCES = tests/unit/test_coll_cma.c $(coll_lab)
+tests_unit_test_coll_cma_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_cma_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_kern_SOURCES = tests/unit/test_coll_kern.c $(coll_lab)
 tests_unit_test_coll_kern_LDADD = $(UNIT_LDADD) -lm -lpthread

@@ -248,6 +248,7 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
     }
     if (rc == HPCBOOT_OK && t->nodes == 1) {
         hb_plan_heap(t, op);
+        hb_plan_cma(t, op);
     }
     op->again.kept = false;
     if (rc == HPCBOOT_OK) {

@@ -22,10 +22,6 @@
 #define FOLD_BLOCK ((size_t)16 << 10)
 #define ALIGN_SLICE 64
 
-struct places { /* offset in the heap + 1; 0: not there */
-    uint64_t send, recv;
-};
-
 static uint64_t place_of(const struct hb_coll_heap *h, const void *p,
                          size_t bytes)
 {
@@ -37,9 +33,9 @@ static uint64_t place_of(const struct hb_coll_heap *h, const void *p,
     return at - base + 1;
 }
 
-static struct places places_of(struct hb_coll_team *t, int j)
+static struct hb_heap_places places_of(struct hb_coll_team *t, int j)
 {
-    struct places x;
+    struct hb_heap_places x;
     memcpy(&x, hb_shm_cell(t, j, t->round)->bytes, sizeof x);
     return x;
 }
@@ -70,12 +66,12 @@ static void extents(const struct hb_coll_team *t, const struct hb_op *op,
     }
 }
 
-static struct places own_places(struct hb_coll_team *t, struct hb_op *op)
+struct hb_heap_places hb_heap_places(struct hb_coll_team *t, struct hb_op *op)
 {
     const struct hb_coll_heap *h = &t->engine->config.heap;
     size_t send, recv;
     extents(t, op, &send, &recv);
-    struct places x = {place_of(h, op->send, send),
+    struct hb_heap_places x = {place_of(h, op->send, send),
                        place_of(h, op->recv, recv)};
     /* A peer would read what has been overwritten. */
     if (op->own_placed && (op->coll == HPCBOOT_COLL_ALLTOALL ||
@@ -179,11 +175,21 @@ static void (*direct_of(enum hpcboot_coll coll))(struct hb_coll_team *,
     }
 }
 
+void hb_heap_direct(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (op->coll == HPCBOOT_COLL_BCAST) {
+        hb_get(op, op->recv, at_place(t, places_of(t, op->root).recv),
+               op->bytes);
+    } else {
+        direct_of(op->coll)(t, op);
+    }
+}
+
 /* The round that asks */
 
 static int ask_put(struct hb_coll_team *t, struct hb_op *op)
 {
-    struct places x = own_places(t, op);
+    struct hb_heap_places x = hb_heap_places(t, op);
     memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &x, sizeof x);
     if (x.send == 0 || x.recv == 0) {
         op->inner->put(t, op);
@@ -196,7 +202,7 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
 {
     int there = 0;
     for (int j = 0; j < t->p; j++) {
-        struct places x = places_of(t, j);
+        struct hb_heap_places x = places_of(t, j);
         there += x.send != 0 && x.recv != 0;
     }
     op->plan = op->inner;
@@ -225,7 +231,7 @@ static int direct_bcast_put(struct hb_coll_team *t, struct hb_op *op)
     if (!root) {
         return op->inner->put(t, op);
     }
-    struct places x = own_places(t, op);
+    struct hb_heap_places x = hb_heap_places(t, op);
     memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &x, sizeof x);
     if (x.recv == 0) {
         op->plan = op->inner;
@@ -241,7 +247,7 @@ static void direct_bcast_get(struct hb_coll_team *t, struct hb_op *op)
     if (t->me == op->root || op->k > 0) {
         return;
     }
-    struct places x = places_of(t, op->root);
+    struct hb_heap_places x = places_of(t, op->root);
     if (x.recv == 0) {
         op->plan = op->inner;
         op->inner->get(t, op);

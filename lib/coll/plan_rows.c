@@ -16,7 +16,8 @@
  * put, the root those that it has got, the first round's among them. That one
  * counts when the root has seen every rank in this round, so whatever
  * was in the sender's ring before has been read by then; the sender begins
- * sooner where it sees that itself.
+ * sooner where it sees that itself. Where the kernel writes for the sender
+ * (plan_cma.c), the tail is one piece, which needs no ring.
  *
  * The first round also tells how long each block is that is sent, so that who
  * expects another length finds out: of gatherv in the word, else in the line of
@@ -188,16 +189,72 @@ static void own_block(struct hb_coll_team *t, struct hb_op *op,
 
 /* gatherv */
 
+/* Whether the tail of a block goes to the root's buffer at once. */
+static bool is_written(const struct hb_coll_team *t, const struct hb_op *op,
+                       size_t bytes)
+{
+    return op->cma.on && bytes > op->first &&
+           hb_model_cma(t->engine->model, op->coll, t->p, bytes);
+}
+
+/* Where the block of a rank goes, and how long the root expects it to be: who
+ * sends another length must not write. */
+struct place {
+    uint64_t at, bytes; /* at 0: it cannot be reached */
+};
+
+/* The root tells of all ranks, in its cell; of many, in its ring. */
+static struct place *places(struct hb_coll_team *t, const struct hb_op *op,
+                            uint64_t round)
+{
+    struct hb_shm_cell *cell = hb_shm_cell(t, op->root, round);
+    return (size_t)t->p <= HB_SHM_INLINE / sizeof(struct place)
+               ? (struct place *)(void *)cell->bytes
+               : (struct place *)(void *)hb_shm_ring(t, op->root, op->at);
+}
+
+static void tell_places(struct hb_coll_team *t, struct hb_op *op)
+{
+    struct place *to = places(t, op, t->round + 1);
+    const char *begin = NULL, *end = NULL;
+    for (int j = 0; j < t->p; j++) {
+        const char *block = hb_recv_at(op, j);
+        size_t len = hb_recv_len(op, j);
+        to[j] = (struct place){(uint64_t)(uintptr_t)block + op->first, len};
+        if (j != t->me && is_written(t, op, len)) {
+            begin = begin == NULL || block < begin ? block : begin;
+            end = end == NULL || block + len > end ? block + len : end;
+        }
+    }
+    op->cma.part = begin != NULL &&
+                   hb_cma_is_readable(t, begin, (size_t)(end - begin));
+    for (int j = 0; op->cma.part == 0 && j < t->p; j++) {
+        to[j].at = 0;
+    }
+}
+
+/* Whether this rank writes its tail to the root. */
+static bool writes(struct hb_coll_team *t, const struct hb_op *op)
+{
+    const struct place *to = &places(t, op, t->round)[t->me];
+    return op->from == op->root && to->at != 0 && to->bytes == op->bytes;
+}
+
 static int gatherv_put(struct hb_coll_team *t, struct hb_op *op)
 {
     op->tail = 0;
     op->tail_from = 0;
+    op->cma.done = 0;
+    op->cma.refused_ns = 0;
     if (t->me == op->root) {
         op->from = HB_ALL;
+        if (op->cma.on) {
+            tell_places(t, op);
+        }
         return HB_NONE;
     }
     op->word = op->bytes;
-    op->from = HB_NONE;
+    op->from = is_written(t, op, op->bytes) ? op->root : HB_NONE;
     put_block(t, op, op->root, op->send, op->bytes);
     if (op->bytes > op->first) {
         memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &t->tails,
@@ -237,6 +294,17 @@ static size_t tail_len(const struct hb_op *op, size_t bytes, uint64_t k)
                              : 0;
 }
 
+/* As one piece. */
+static int tail_write(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = hb_cma_write(t, op, op->root, places(t, op, t->round)[t->me].at,
+                          op->send + op->first, op->bytes - op->first);
+    if (rc == HPCBOOT_OK) {
+        hb_shm_count(t, &t->ranks[t->me].tail_put, ++t->tails);
+    }
+    return rc;
+}
+
 static int tail_send(struct hb_coll_team *t, struct hb_op *op)
 {
     struct hb_shm_rank *mine = &t->ranks[t->me];
@@ -260,19 +328,33 @@ static int tail_send(struct hb_coll_team *t, struct hb_op *op)
 }
 
 /* One piece of rank j's tail. */
-static bool tail_take(struct hb_coll_team *t, struct hb_op *op, int j,
-                      size_t len)
+static int tail_take(struct hb_coll_team *t, struct hb_op *op, int j,
+                     size_t len)
 {
     struct hb_shm_rank *his = &t->ranks[j];
     uint64_t n = tails_before(t, j) + 2 + op->tail;
     if (!hb_shm_has_counted(t, j, &his->tail_put, n)) {
-        return false;
+        return HB_AGAIN;
     }
     hb_get(op, hb_recv_at(op, j) + op->first + op->tail * HB_SHM_PIECE,
            hb_shm_ring(t, j, hb_shm_tail_at(t, op->tail)), len);
     hb_shm_count(t, &his->tail_got, n);
     t->moves++;
-    return true;
+    return HPCBOOT_OK;
+}
+
+/* It has been written to its place, with its first piece. */
+static int tail_await(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    uint64_t n = tails_before(t, j) + 2;
+    if (op->tail > 0) {
+        return HPCBOOT_OK;
+    }
+    if (!hb_shm_has_counted(t, j, &t->ranks[j].tail_put, n)) {
+        return HB_AGAIN;
+    }
+    hb_shm_count(t, &t->ranks[j].tail_got, n);
+    return HPCBOOT_OK;
 }
 
 /* From each in turn. */
@@ -283,8 +365,11 @@ static int tail_recv(struct hb_coll_team *t, struct hb_op *op)
             int j = op->tail_from;
             size_t len = j == t->me
                              ? 0 : tail_len(op, hb_recv_len(op, j), op->tail);
-            if (len > 0 && !tail_take(t, op, j, len)) {
-                return HB_AGAIN;
+            int rc = len == 0 ? HPCBOOT_OK
+                     : op->cma.part && is_written(t, op, hb_recv_len(op, j))
+                         ? tail_await(t, op, j) : tail_take(t, op, j, len);
+            if (rc != HPCBOOT_OK) {
+                return rc;
             }
         }
         op->tail_from = 0;
@@ -295,7 +380,10 @@ static int tail_recv(struct hb_coll_team *t, struct hb_op *op)
 
 static int gatherv_tail(struct hb_coll_team *t, struct hb_op *op)
 {
-    return t->me == op->root ? tail_recv(t, op) : tail_send(t, op);
+    if (t->me == op->root) {
+        return tail_recv(t, op);
+    }
+    return writes(t, op) ? tail_write(t, op) : tail_send(t, op);
 }
 
 static const struct hb_plan gatherv = {gatherv_put, gatherv_get,

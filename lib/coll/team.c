@@ -82,8 +82,10 @@ static int build(struct hb_coll_team *t, const struct hb_coll_team_args *a,
     t->node_of = a->node_of != NULL ? calloc(n, sizeof *t->node_of) : NULL;
     t->seen = calloc((size_t)t->p, sizeof *t->seen);
     t->src = calloc(n, sizeof *t->src);
-    if (t->local == NULL || t->local_of == NULL || t->seen == NULL ||
-        t->src == NULL || (a->node_of != NULL && t->node_of == NULL)) {
+    t->cma.card = calloc((size_t)t->p, sizeof *t->cma.card);
+    if (t->local == NULL || t->cma.card == NULL || t->local_of == NULL ||
+        t->seen == NULL || t->src == NULL ||
+        (a->node_of != NULL && t->node_of == NULL)) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a team of %d",
                        t->size);
     }
@@ -153,6 +155,7 @@ void hb_coll_team_destroy(struct hb_coll_team *team)
     free(team->leaf_of);
     free(team->seen);
     free(team->src);
+    free(team->cma.card);
     free(team->fold_room);
     free(team->own_region);
     free(team);

@@ -213,11 +213,11 @@ static const char *run_sample(struct coll_rank *r)
     return wrong;
 }
 
-static void sample(int ranks, bool processes, int mode, int cases, bool small,
-                   bool heap)
+static void sample_of(int ranks, bool processes, int mode, int cases,
+                      bool small, bool heap, const char *tune)
 {
     struct coll_world w = {.ranks = ranks, .processes = processes,
-                           .wait_mode = mode};
+                           .wait_mode = mode, .tune = tune};
     struct sample s = {base_seed() * 1000003 + (uint64_t)ranks * 17 +
                            processes, cases, heap, small, -1};
     if (heap) {
@@ -227,6 +227,12 @@ static void sample(int ranks, bool processes, int mode, int cases, bool small,
         s.cases *= 20;
     }
     assert_int_equal(coll_world_run(&w, run_sample, &s), 0);
+}
+
+static void sample(int ranks, bool processes, int mode, int cases, bool small,
+                   bool heap)
+{
+    sample_of(ranks, processes, mode, cases, small, heap, NULL);
 }
 
 static void agrees_with_the_reference_among_threads(void **state)
@@ -257,6 +263,20 @@ static void agrees_with_the_reference_in_the_shared_heap(void **state)
     sample(7, true, HB_COLL_WAIT_YIELD, 20, false, true);
 }
 
+/* Whatever can be is read and written by the kernel; with a core for each rank
+ * both ends of a block do, with few of them one. */
+static void agrees_with_the_reference_through_the_kernel(void **state)
+{
+    static const char *const tunes[] = {"cma_ns=1 cma_ps=1 cpus=64",
+                                        "cma_ns=1 cma_ps=1 cpus=1"};
+    for (int i = 0; i < 12; i++) {
+        int ranks = 2 + i % 6;
+        sample_of(ranks, i % 4 < 2, HB_COLL_WAIT_YIELD, 20, false, i % 6 == 5,
+                  tunes[i % 2]);
+    }
+    sample_of(16, true, HB_COLL_WAIT_PARK, 10, false, false, tunes[0]);
+}
+
 /* Every kind has its turn, whatever the sample: all sizes, few ranks. */
 static void each_kind_is_right_at_each_edge(void **state)
 {
@@ -274,6 +294,7 @@ int main(void)
         cmocka_unit_test(agrees_with_the_reference_among_threads),
         cmocka_unit_test(agrees_with_the_reference_among_processes),
         cmocka_unit_test(agrees_with_the_reference_in_the_shared_heap),
+        cmocka_unit_test(agrees_with_the_reference_through_the_kernel),
         cmocka_unit_test(each_kind_is_right_at_each_edge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

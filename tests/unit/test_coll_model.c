@@ -75,7 +75,8 @@ static void figures_survive_being_written(void **state)
     char text[HB_MODEL_TEXT_MOST];
     uint64_t machine = 0;
     assert_int_equal(parse(&m, "round_ns=1 switch_ns=2 put_ps=3 get_ps=4 "
-                               "fold_ps=5 copy_ps=6 cpus=7 cache_kib=8"),
+                               "fold_ps=5 copy_ps=6 cpus=7 cache_kib=8 "
+                               "cma_ns=9 cma_ps=10"),
                      0);
     int len = hb_model_print(&m, 42, text, sizeof text);
     hb_model_typical(&again);
@@ -168,6 +169,42 @@ static void a_rule_that_cannot_be_is_passed_over(void **state)
     assert_int_equal(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 4, KIB).way,
                      HB_WAY_WHOLE);
     assert_false(hb_model_choose(&m, HPCBOOT_COLL_SCAN, 4, 64 * KIB).ask);
+}
+
+static void the_kernel_copies_where_that_costs_less(void **state)
+{
+    static const enum hpcboot_coll moves[] = {
+        HPCBOOT_COLL_BCAST, HPCBOOT_COLL_SCATTER, HPCBOOT_COLL_GATHER,
+        HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_ALLTOALL,
+    };
+    struct hb_coll_model m;
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        assert_int_equal(parse(&m, ""), 0); /* not measured */
+        assert_false(hb_model_choose(&m, moves[i], 2, 1024 * KIB).cma);
+        assert_false(hb_model_knows_cma(&m, moves[i]));
+        assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1"), 0);
+        assert_true(hb_model_choose(&m, moves[i], 2, 1024 * KIB).cma);
+        assert_false(hb_model_choose(&m, moves[i], 2, 4 * KIB).cma);
+        assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1000"), 0);
+        assert_false(hb_model_choose(&m, moves[i], 2, 1024 * KIB).cma);
+    }
+    assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1"), 0);
+    assert_false(hb_model_knows_cma(&m, HPCBOOT_COLL_SCAN));
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_SCAN, 2, 1024 * KIB).cma);
+}
+
+static void a_rule_asks_for_the_kernel_or_forbids_it(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll row = HPCBOOT_COLL_ALLTOALLV;
+    assert_int_equal(parse(&m, "bcast:64K-=cma alltoallv=cma"), 0);
+    assert_true(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, 64 * KIB).cma);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, 63 * KIB).cma);
+    assert_true(hb_model_cma(&m, row, 2, 64 * KIB));
+    assert_int_equal(parse(&m, "cma_ns=1 cma_ps=1 bcast=whole "
+                               "alltoallv=whole"), 0);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, 1024 * KIB).cma);
+    assert_false(hb_model_cma(&m, row, 2, 1024 * KIB));
 }
 
 /* Each rank of a v-kind has a length of its own. */
@@ -492,6 +529,8 @@ int main(void)
         cmocka_unit_test(a_short_reduce_does_not_ask_for_buffers),
         cmocka_unit_test(a_rule_counts_within_its_bytes),
         cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
+        cmocka_unit_test(the_kernel_copies_where_that_costs_less),
+        cmocka_unit_test(a_rule_asks_for_the_kernel_or_forbids_it),
         cmocka_unit_test(lengths_that_differ_choose_alike),
         cmocka_unit_test(one_candidate_is_chosen),
         cmocka_unit_test_setup_teardown(kept_figures_are_read_again,

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Collectives that move long blocks, on one node, by reading them where they
+ * are: cma.c has the reading, and whether it is allowed.
+ *
+ * One round says where each buffer is, then each rank reads what is meant for
+ * it, and a closing round says that nobody reads any more. Of rooted kinds the
+ * root alone says so: of bcast and scatter the others read there, of a gather
+ * they write. A rank whose buffer the kernel would not touch, or that would
+ * overwrite what it sends, says 0: then the plan that copies begins anew.
+ *
+ * The root of a bcast writes a part of it to each of the others, if they have
+ * said where: op->cma.part.
+ *
+ * Buffers that turn out to be in the heap need no kernel; plan_heap.c.
+ *
+ * Of alltoallv and scatterv not all know the lengths: the first round is the
+ * one that copies, which tells the longest, and the next says for each peer
+ * where the rest of its block is. A gatherv has tails: plan_rows.c. */
+
+#include "config.h"
+
+#include "lib/coll/impl.h"
+
+struct card {
+    struct hb_heap_places heap;
+    uint64_t at; /* of the buffer in its rank; 0: it is copied */
+};
+/* Addresses for so many peers lie behind the word in the cell. */
+#define BESIDE ((HB_SHM_INLINE - sizeof(uint64_t)) / sizeof(uint64_t))
+
+static bool has_root(const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_BCAST ||
+           op->coll == HPCBOOT_COLL_SCATTER ||
+           op->coll == HPCBOOT_COLL_SCATTERV ||
+           op->coll == HPCBOOT_COLL_GATHER;
+}
+
+static uint8_t *own_bytes(struct hb_coll_team *t)
+{
+    return hb_shm_cell(t, t->me, t->round + 1)->bytes;
+}
+
+static struct card card_of(struct hb_coll_team *t, int j)
+{
+    struct card c;
+    memcpy(&c, hb_shm_cell(t, j, t->round)->bytes, sizeof c);
+    return c;
+}
+
+/* The plan that copies, from its beginning. */
+static void copy_instead(struct hb_op *op)
+{
+    op->plan = op->cma.plan;
+    op->rounds = op->cma.rounds;
+    op->stride = op->cma.stride;
+    op->area = op->cma.area;
+}
+
+#define ANEW UINT64_MAX /* of k, before it is counted up */
+
+/* Whom this rank waits for in a round. */
+static void await(struct hb_coll_team *t, struct hb_op *op, bool all)
+{
+    bool root = t->me == op->root;
+    op->from = !has_root(op) || (root && all) ? HB_ALL
+               : root                         ? HB_NONE
+                                              : op->root;
+}
+
+/* The closing round: whoever has posted it reads and writes no more. */
+
+static int close_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    await(t, op, true);
+    if (has_root(op) && t->me != op->root && op->cma.part == 0) {
+        op->from = HB_NONE;
+    }
+    return HB_NONE;
+}
+
+static void close_get(struct hb_coll_team *t, struct hb_op *op)
+{
+}
+
+static const struct hb_plan closing = {close_put, close_get};
+
+static int close_call(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->plan = &closing;
+    op->rounds++;
+    return hb_shm_step(t, op);
+}
+
+/* Blocks whose lengths all know */
+
+/* What peers read or write of this rank's; NULL: nothing. */
+static const char *lent(struct hb_coll_team *t, const struct hb_op *op,
+                        size_t *bytes_out)
+{
+    bool root = t->me == op->root;
+    size_t all = op->bytes * (size_t)t->p;
+    *bytes_out = all;
+    switch (op->coll) {
+    case HPCBOOT_COLL_BCAST:
+        *bytes_out = op->bytes;
+        return root || op->cma.part > 0 ? op->recv : NULL;
+    case HPCBOOT_COLL_SCATTER:
+        return root ? op->send : NULL;
+    case HPCBOOT_COLL_GATHER:
+        return root ? op->recv : NULL;
+    case HPCBOOT_COLL_ALLTOALL:
+        return op->own_placed ? NULL : op->send;
+    default: /* allgather(v) */
+        *bytes_out = hb_recv_len(op, t->me);
+        return op->send;
+    }
+}
+
+static int ask_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    struct card c = {{0, 0}, 0};
+    size_t bytes;
+    const char *at = lent(t, op, &bytes);
+    op->cma.turn = 0;
+    op->cma.done = 0;
+    op->cma.refused_ns = 0;
+    if (op->choice.ask) {
+        c.heap = hb_heap_places(t, op);
+    }
+    if (at != NULL && hb_cma_is_readable(t, at, bytes)) {
+        c.at = (uint64_t)(uintptr_t)at;
+    }
+    memcpy(own_bytes(t), &c, sizeof c);
+    await(t, op, op->cma.part > 0);
+    return !has_root(op) || t->me == op->root ? HB_ALL
+           : op->cma.part > 0                 ? op->root
+                                              : HB_NONE;
+}
+
+static void ask_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool heap = op->choice.ask, reachable = true, root = has_root(op);
+    for (int j = 0; j < t->p; j++) {
+        struct card c = card_of(t, j);
+        bool counts = !root || j == op->root;
+        heap = heap && (!counts || (c.heap.recv != 0 &&
+                                    (root || c.heap.send != 0)));
+        reachable = reachable && (!counts || c.at != 0);
+    }
+    if (heap) {
+        if (!root || t->me != op->root) {
+            hb_heap_direct(t, op);
+        }
+        op->plan = &closing;
+        op->rounds = 2;
+    } else if (!reachable) {
+        copy_instead(op);
+        op->k = ANEW;
+    }
+}
+
+/* How much of a bcast the root writes to local rank j, whose buffer may be one
+ * that cannot be reached. */
+static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    return op->cma.part > 0 && card_of(t, j).at != 0 ? op->cma.part : 0;
+}
+
+static int read_block(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    uint64_t at = card_of(t, j).at;
+    bool own = op->coll == HPCBOOT_COLL_ALLTOALL ||
+               op->coll == HPCBOOT_COLL_SCATTER;
+    char *to = has_root(op) ? op->recv : hb_recv_at(op, j);
+    return hb_cma_read(t, op, j, to,
+                       own ? at + (size_t)t->me * op->bytes : at,
+                       hb_recv_len(op, j) - part_for(t, op, t->me));
+}
+
+/* To the root of a gather, or the end of a bcast to local rank j. */
+static int write_block(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    uint64_t to = card_of(t, j).at;
+    if (op->coll == HPCBOOT_COLL_GATHER) {
+        return hb_cma_write(t, op, j, to + (size_t)t->me * op->bytes, op->send,
+                            op->bytes);
+    }
+    size_t part = part_for(t, op, j), at = op->bytes - part;
+    return hb_cma_write(t, op, j, to + at, op->recv + at, part);
+}
+
+static void copy_own(struct hb_coll_team *t, struct hb_op *op)
+{
+    switch (op->coll) {
+    case HPCBOOT_COLL_BCAST:
+        return;
+    case HPCBOOT_COLL_SCATTER:
+        hb_get(op, op->recv, hb_send_at(op, t->me), op->bytes);
+        return;
+    case HPCBOOT_COLL_ALLTOALL:
+        hb_get(op, hb_recv_at(op, t->me), hb_send_at(op, t->me), op->bytes);
+        return;
+    default: /* gather, allgather(v) */
+        hb_get(op, hb_recv_at(op, t->me), op->send, hb_recv_len(op, t->me));
+    }
+}
+
+/* With each, from the next rank on. */
+static int with_all(struct hb_coll_team *t, struct hb_op *op,
+                    int (*move)(struct hb_coll_team *, struct hb_op *, int))
+{
+    while (op->cma.turn < t->p - 1) {
+        int j = t->me + 1 + op->cma.turn;
+        int rc = move(t, op, j < t->p ? j : j - t->p);
+        if (rc != HPCBOOT_OK) {
+            return rc;
+        }
+        op->cma.turn++;
+    }
+    return HPCBOOT_OK;
+}
+
+static int with_root(struct hb_coll_team *t, struct hb_op *op,
+                     int (*move)(struct hb_coll_team *, struct hb_op *, int))
+{
+    int rc = op->cma.turn == 0 ? move(t, op, op->root) : HPCBOOT_OK;
+    op->cma.turn += rc == HPCBOOT_OK;
+    return rc;
+}
+
+static int take(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool root = t->me == op->root, gather = op->coll == HPCBOOT_COLL_GATHER;
+    int rc = HPCBOOT_OK;
+    if (!has_root(op)) {
+        rc = with_all(t, op, read_block);
+    } else if (!root) {
+        rc = with_root(t, op, gather ? write_block : read_block);
+    } else if (op->cma.part > 0) {
+        rc = with_all(t, op, write_block);
+    }
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    if (!op->own_placed && (root || !has_root(op))) {
+        copy_own(t, op);
+    }
+    return close_call(t, op);
+}
+
+static const struct hb_plan asking = {ask_put, ask_get, take};
+
+/* Rows: what the first round has left */
+
+static int rows_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    return op->cma.plan->put(t, op);
+}
+
+static uint64_t *addresses(struct hb_coll_team *t, const struct hb_op *op,
+                           int j, uint64_t round)
+{
+    return (size_t)t->p - 1 <= BESIDE
+               ? (uint64_t *)(void *)hb_shm_cell(t, j, round)->bytes + 1
+               : (uint64_t *)(void *)hb_shm_ring(t, j, op->at);
+}
+
+/* From the first byte to the last that peers read. */
+static bool rows_are_readable(struct hb_coll_team *t, const struct hb_op *op)
+{
+    const char *begin = NULL, *end = NULL;
+    for (int j = 0; j < t->p; j++) {
+        const char *at = hb_send_at(op, j);
+        size_t len = hb_send_len(op, j);
+        if (len > 0 && j != t->me) {
+            begin = begin == NULL || at < begin ? at : begin;
+            end = end == NULL || at + len > end ? at + len : end;
+        }
+    }
+    return begin == NULL ||
+           hb_cma_is_readable(t, begin, (size_t)(end - begin));
+}
+
+static int rest_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool root = t->me == op->root, one = has_root(op);
+    uint64_t good;
+    op->cma.turn = 0;
+    op->cma.done = 0;
+    op->cma.refused_ns = 0;
+    op->from = one ? root ? HB_NONE : op->root : HB_ALL;
+    if (one && !root) {
+        return HB_NONE;
+    }
+    good = (one || !op->own_placed) && rows_are_readable(t, op);
+    memcpy(own_bytes(t), &good, sizeof good);
+    uint64_t *at = addresses(t, op, t->me, t->round + 1);
+    for (int j = 0; j < t->p; j++) {
+        if (j != t->me) {
+            at[hb_place(t, t->me, j)] =
+                (uint64_t)(uintptr_t)hb_send_at(op, j) + op->first;
+        }
+    }
+    return HB_ALL;
+}
+
+static void rest_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    bool readable = true;
+    for (int j = 0; j < t->p; j++) {
+        uint64_t good;
+        memcpy(&good, hb_shm_cell(t, j, t->round)->bytes, sizeof good);
+        readable = readable && ((has_root(op) && j != op->root) || good);
+    }
+    if (!readable) {
+        copy_instead(op);
+        op->k = 0; /* the first round has been */
+    }
+}
+
+static int read_rest(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    bool one = has_root(op);
+    size_t bytes = one ? op->bytes : hb_recv_len(op, j);
+    char *to = one ? op->recv : hb_recv_at(op, j);
+    if (bytes <= op->first) {
+        return HPCBOOT_OK;
+    }
+    return hb_cma_read(t, op, j, to + op->first,
+                       addresses(t, op, j, t->round)[hb_place(t, j, t->me)],
+                       bytes - op->first);
+}
+
+static int take_rest(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = HPCBOOT_OK;
+    if (!has_root(op)) {
+        rc = with_all(t, op, read_rest);
+    } else if (t->me != op->root) {
+        rc = read_rest(t, op, op->root);
+    }
+    return rc == HPCBOOT_OK ? close_call(t, op) : rc;
+}
+
+static const struct hb_plan the_rest = {rest_put, rest_get, take_rest};
+
+static void rows_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->cma.plan->get(t, op);
+    op->plan = op->cma.plan;
+    if (op->rounds == 1 ||
+        !hb_model_cma(t->engine->model, op->coll, t->p,
+                      op->first + (op->rounds - 1) * op->piece)) {
+        return;
+    }
+    op->cma.rounds = op->rounds;
+    op->cma.stride = op->stride;
+    op->cma.area = op->area;
+    op->plan = &the_rest;
+    op->rounds = 2;
+    op->area = (size_t)t->p - 1 <= BESIDE
+                   ? 0
+                   : (((size_t)t->p - 1) * sizeof(uint64_t) + HB_SHM_LINE - 1) &
+                         ~(size_t)(HB_SHM_LINE - 1);
+}
+
+static const struct hb_plan rows = {rows_put, rows_get};
+
+/* What all of them begin with. */
+static int cma_step(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = hb_cma_meet(t, op);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    if (op->k == 0 && !op->getting) {
+        op->cma.on = t->cma.state == HB_CMA_YES;
+        if (!op->cma.on && op->plan == &asking) {
+            copy_instead(op);
+        } else if (!op->cma.on && op->plan == &rows) {
+            op->plan = op->cma.plan;
+        }
+    }
+    return hb_shm_step(t, op);
+}
+
+static bool pays(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    const struct hb_coll_model *m = t->engine->model;
+    switch (op->coll) {
+    case HPCBOOT_COLL_ALLTOALLV:
+    case HPCBOOT_COLL_SCATTERV:
+    case HPCBOOT_COLL_GATHERV: /* it may, once lengths are known */
+        return hb_model_knows_cma(m, op->coll);
+    case HPCBOOT_COLL_ALLGATHERV:
+        return hb_model_cma(m, op->coll, t->p, op->total / (size_t)t->p);
+    default:
+        return op->choice.cma;
+    }
+}
+
+void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->cma = (struct hb_cma_op){.plan = op->plan, .rounds = op->rounds,
+                                 .stride = op->stride, .area = op->area};
+    op->cma.part = hb_model_cma_part(t->engine->model, op->coll, t->p,
+                                     op->bytes);
+    if (t->p == 1 || op->finish != NULL || !pays(t, op)) {
+        return;
+    }
+    op->step = cma_step;
+    if (op->coll == HPCBOOT_COLL_ALLTOALLV ||
+        op->coll == HPCBOOT_COLL_SCATTERV) {
+        op->plan = &rows;
+    } else if (op->coll != HPCBOOT_COLL_GATHERV) {
+        op->plan = &asking;
+        op->rounds = 1;
+        op->area = 0;
+    }
+}

@@ -186,6 +186,8 @@ static int refused(struct hb_coll_team *t, struct hb_op *op, int j,
 {
     struct hb_cma_op *c = &op->cma;
     int64_t now = hb_now_ns();
+    /* It fails before others have heard why, and has freed its buffer. */
+    code = atomic_load(&t->ranks[j].gone) ? ECANCELED : code;
     bool lives = code == EFAULT &&
                  read_from(&t->cma.card[j], NULL, 0, 0) == 0;
     c->refused_ns = c->refused_ns == 0 ? now : c->refused_ns;

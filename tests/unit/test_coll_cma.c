@@ -391,6 +391,47 @@ static void what_a_peer_has_given_up_is_not_taken(void **state)
     assert_int_equal(coll_world_run(&w, gives_up, NULL), 0);
 }
 
+/* Rank 1 has given up, and its buffer is no longer there: that is not the
+ * cause. */
+static const char *frees(struct coll_rank *r, char *send, char *recv)
+{
+    struct hpcboot_error err = {0};
+    size_t all = (size_t)2 << 20;
+    const char *wrong = move_each_kind(r, send, recv);
+    struct hpcboot_coll_args a = call_of(HPCBOOT_COLL_SCATTER, send, recv);
+    a.root = 1;
+    if (r->rank == 1) {
+        a.timeout_ms = 50;
+        a.send = mmap(NULL, all, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (void)hb_coll_run(r->team, &a, NULL, &err);
+        munmap((void *)(uintptr_t)a.send, all);
+        hb_coll_node_changed(r->page);
+        atomic_store(&r->page->crowded, 1);
+        return wrong;
+    }
+    while (atomic_load(&r->page->crowded) == 0) {
+        sched_yield();
+    }
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    return wrong != NULL                 ? wrong
+           : rc == HPCBOOT_ERR_PEER_DEAD ? NULL
+                                         : coll_text("%d: %s", rc, err.text);
+}
+
+static const char *one_frees(struct coll_rank *r)
+{
+    return with_buffers(r, frees);
+}
+
+static void a_buffer_freed_by_who_gave_up_is_not_the_cause(void **state)
+{
+    struct coll_world w = {.ranks = 2, .processes = true, .timeout_ms = 20000,
+                           .wait_mode = HB_COLL_WAIT_YIELD, .tune = ALWAYS,
+                           .alive = rank_1_is_dead};
+    assert_int_equal(coll_world_run(&w, one_frees, NULL), 0);
+}
+
 int main(void)
 {
     setenv("XDG_CACHE_HOME", "/nonexistent", 1);
@@ -403,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_hole_in_a_buffer_is_an_error_that_says_whose),
         cmocka_unit_test(a_block_that_is_too_long_is_not_written),
         cmocka_unit_test(what_a_peer_has_given_up_is_not_taken),
+        cmocka_unit_test(a_buffer_freed_by_who_gave_up_is_not_the_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,7 @@ struct hb_cma_card {
 struct hb_coll_engine {
     struct hb_coll_config config;
     struct hb_cma_card card;
+    bool peers_let_in; /* where the kernel asks for that; cma.c */
     struct hb_coll_node_page *page; /* own_page where there is none */
     struct hb_coll_node_page own_page;
     const struct hb_coll_model *model; /* NULL: nobody has shared one */

@@ -306,8 +306,11 @@ bool hb_shm_ready(struct hb_coll_team *t);
 
 /* Tails: pieces of HB_SHM_PIECE that one rank puts for another beside the
  * rounds. They lie in the writer's ring, in all slots but the one that rounds
- * are filling; so many there are, and there is the k-th. */
+ * are filling, round and round; so many there are, and there is the k-th. The
+ * first of a call whose writer has put `count` before, behind them: where the
+ * next slot begins. */
 size_t hb_shm_tail_room(const struct hb_coll_team *t);
+uint64_t hb_shm_tail_first(uint64_t count);
 size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k);
 /* Whether the k-th may be put for the first time in a call without a word from
  * whoever reads it: nobody reads there any more, or the piece before it, in

@@ -16,8 +16,9 @@
  * put, the root those that it has got, the first round's among them. That one
  * counts when the root has seen every rank in this round, so whatever
  * was in the sender's ring before has been read by then; the sender begins
- * sooner where it sees that itself. Where the kernel writes for the sender
- * (plan_cma.c), the tail is one piece, which needs no ring.
+ * sooner where it sees that itself, which it mostly does: a tail lies behind
+ * the one before, and who only sends is calls ahead. Where the kernel writes
+ * for the sender (plan_cma.c), the tail is one piece, which needs no ring.
  *
  * The first round also tells how long each block is that is sent, so that who
  * expects another length finds out: of gatherv in the word, else in the line of
@@ -310,10 +311,11 @@ static int tail_send(struct hb_coll_team *t, struct hb_op *op)
     struct hb_shm_rank *mine = &t->ranks[t->me];
     size_t room = hb_shm_tail_room(t), len;
     uint64_t before = t->tails - op->tail; /* and the first round's piece */
+    uint64_t first = hb_shm_tail_first(before - 1);
     for (; (len = tail_len(op, op->bytes, op->tail)) > 0; op->tail++) {
         uint64_t again = op->tail < room ? 0 : op->tail - room + 1;
-        size_t at = hb_shm_tail_at(t, op->tail);
-        if (!(again == 0 && hb_shm_tail_is_free(t, op->tail)) &&
+        size_t at = hb_shm_tail_at(t, first + op->tail);
+        if (!(again == 0 && hb_shm_tail_is_free(t, first + op->tail)) &&
             !hb_shm_has_counted(t, op->root, &mine->tail_got,
                                 before + again)) {
             return HB_AGAIN;
@@ -332,12 +334,13 @@ static int tail_take(struct hb_coll_team *t, struct hb_op *op, int j,
                      size_t len)
 {
     struct hb_shm_rank *his = &t->ranks[j];
-    uint64_t n = tails_before(t, j) + 2 + op->tail;
+    uint64_t before = tails_before(t, j), n = before + 2 + op->tail;
+    size_t at = hb_shm_tail_at(t, hb_shm_tail_first(before) + op->tail);
     if (!hb_shm_has_counted(t, j, &his->tail_put, n)) {
         return HB_AGAIN;
     }
     hb_get(op, hb_recv_at(op, j) + op->first + op->tail * HB_SHM_PIECE,
-           hb_shm_ring(t, j, hb_shm_tail_at(t, op->tail)), len);
+           hb_shm_ring(t, j, at), len);
     hb_shm_count(t, &his->tail_got, n);
     t->moves++;
     return HPCBOOT_OK;

@@ -145,6 +145,11 @@ size_t hb_shm_tail_room(const struct hb_coll_team *t)
     return slots_behind(&t->part[0]) * TAIL_PER_SLOT;
 }
 
+uint64_t hb_shm_tail_first(uint64_t count)
+{
+    return (count + TAIL_PER_SLOT - 1) / TAIL_PER_SLOT * TAIL_PER_SLOT;
+}
+
 size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k)
 {
     const struct hb_shm_part *large = &t->part[0];

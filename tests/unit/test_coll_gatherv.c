@@ -16,39 +16,58 @@
 
 #include "coll_world.h"
 
+struct away {
+    int calls;
+    size_t count; /* of each block, INT32 */
+};
+
 /* Rank 0, the root, comes when all others have sent all. */
 static const char *gather_at_who_is_away(struct coll_rank *r)
 {
+    const struct away *away = r->arg;
     struct hpcboot_error err = {0};
-    int out[3], rc = 0;
-    size_t counts[3] = {1, 1, 1};
+    size_t n = away->count, counts[3] = {n, n, n};
+    int *in = calloc(n, sizeof *in), *out = calloc(3 * n, sizeof *out);
+    int rc = 0;
+    const char *wrong = in == NULL || out == NULL ? "no memory" : NULL;
     struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
     a.coll = HPCBOOT_COLL_GATHERV;
     a.type = HPCBOOT_INT32;
+    a.send = in;
     a.recv = out;
-    a.count = 1;
+    a.count = n;
     a.recv_counts = counts;
     while (r->rank == 0 && (int)r->page->changes < r->size - 1) {
         sched_yield();
     }
-    for (int i = 0; i < 15 && rc == 0; i++) {
-        int in = 10 * i + r->rank;
-        a.send = &in;
+    for (int i = 0; i < away->calls && rc == 0 && wrong == NULL; i++) {
+        in[0] = in[n - 1] = 10 * i + r->rank;
         rc = hb_coll_run(r->team, &a, NULL, &err);
-        if (rc == 0 && r->rank == 0 && out[2] != 10 * i + 2) {
-            return coll_text("call %d brought %d", i, out[2]);
+        if (rc == 0 && r->rank == 0 && out[3 * n - 1] != 10 * i + 2) {
+            wrong = coll_text("call %d brought %d", i, out[3 * n - 1]);
         }
     }
     if (r->rank > 0) {
         hb_coll_node_changed(r->page);
     }
-    return rc == 0 ? NULL : coll_text("%s", err.text);
+    free(in);
+    free(out);
+    return rc == 0 ? wrong : coll_text("%s", err.text);
 }
 
 static void who_sends_little_in_a_gatherv_waits_for_nobody(void **state)
 {
     struct coll_world w = {.ranks = 3};
-    assert_int_equal(coll_world_run(&w, gather_at_who_is_away, NULL), 0);
+    struct away away = {15, 1};
+    assert_int_equal(coll_world_run(&w, gather_at_who_is_away, &away), 0);
+}
+
+/* What goes beside the rounds lies behind that of the call before. */
+static void who_sends_more_is_some_calls_ahead_too(void **state)
+{
+    struct coll_world w = {.ranks = 3};
+    struct away away = {5, 10000};
+    assert_int_equal(coll_world_run(&w, gather_at_who_is_away, &away), 0);
 }
 
 #define UNEVEN 6
@@ -136,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sends_little_in_a_gatherv_waits_for_nobody),
+        cmocka_unit_test(who_sends_more_is_some_calls_ahead_too),
         cmocka_unit_test(blocks_of_all_lengths_are_gathered_at_any_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

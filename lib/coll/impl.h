@@ -163,7 +163,7 @@ struct hb_op {
     uint64_t k, rounds;
     uint64_t tail;        /* pieces of a tail that are done, */
     int tail_from;        /* and whose is next */
-    size_t longest;       /* block that comes in a gatherv */
+    size_t longest;       /* block of a v-kind that is known here */
     size_t esize;         /* bytes that are never cut */
     size_t bytes;         /* of the vector, or of one block */
     struct hb_way_choice choice;

@@ -6,9 +6,9 @@
  *
  * Where a round lies in the ring must be known to all, so the first has a room
  * that follows from the number of ranks alone. It is a small one: most such
- * calls need no second. The cell's word says how many more there are (the
- * root's for scatterv, the largest of all for alltoallv), and those are as
- * long as rounds may be.
+ * calls need no second. The cell's word says how long the longest block is (the
+ * root's for scatterv, the largest of all for alltoallv), and from that follow
+ * how many more rounds there are, and the room of each.
  *
  * gatherv has one round, or who sends little would have to wait until the
  * root says how many there are. The rest of a long block is a tail, between
@@ -34,8 +34,11 @@
 #include "lib/coll/impl.h"
 
 #define ALIGN_PIECE 64
-/* What the first round has for a block, of few ranks. */
+/* What the first round has for a block, of few ranks; and where one of two
+ * ranks only sends, and is calls ahead: with less it writes lines that the
+ * other has long read. */
 #define FIRST_MOST ((size_t)16 << 10)
+#define FIRST_AHEAD ((size_t)8 << 10)
 
 /* How many blocks a rank puts in a round. */
 static size_t blocks_of(const struct hb_coll_team *t, const struct hb_op *op)
@@ -57,23 +60,12 @@ static void cut_first(struct hb_coll_team *t, struct hb_op *op)
     size_t n = blocks_of(t, op), lengths = lengths_room(t, op);
     size_t behind = lengths > HB_SHM_INLINE ? lengths : 0;
     size_t room = behind < HB_SHM_SMALL ? HB_SHM_SMALL - behind : 0;
-    size_t each = hb_min(room / n, FIRST_MOST) / ALIGN_PIECE * ALIGN_PIECE;
+    bool ahead = t->p == 2 && op->coll != HPCBOOT_COLL_ALLTOALLV;
+    size_t most = ahead ? FIRST_AHEAD : FIRST_MOST;
+    size_t each = hb_min(room / n, most) / ALIGN_PIECE * ALIGN_PIECE;
     op->first = op->stride = each > 0 ? each : ALIGN_PIECE;
     op->beside = behind > 0 ? 0 : (HB_SHM_INLINE - lengths) / n;
     op->area = (op->stride * n + behind + HB_SHM_LINE - 1) &
-               ~(size_t)(HB_SHM_LINE - 1);
-    op->piece = hb_min(op->choice.piece, HB_SHM_BIG / n) / ALIGN_PIECE *
-                ALIGN_PIECE;
-}
-
-/* After the first round; mostly it was the last. */
-static inline void cut_rest(struct hb_coll_team *t, struct hb_op *op)
-{
-    if (HB_LIKELY(op->rounds == 1)) {
-        return;
-    }
-    op->stride = op->piece;
-    op->area = (op->stride * blocks_of(t, op) + HB_SHM_LINE - 1) &
                ~(size_t)(HB_SHM_LINE - 1);
 }
 
@@ -86,11 +78,27 @@ static size_t longest(const size_t *len, int n)
     return most;
 }
 
-static uint64_t rounds_of(const struct hb_op *op, const size_t *len, int n)
+static size_t piece_most(const struct hb_op *op, size_t blocks)
 {
-    size_t most = longest(len, n);
-    return 1 + (most > op->first ? hb_rounds_for(most - op->first, op->piece)
-                                 : 0);
+    return hb_min(op->choice.piece, HB_SHM_BIG / blocks) / ALIGN_PIECE *
+           ALIGN_PIECE;
+}
+
+/* After the first round, of blocks of `most` bytes at most; mostly it was the
+ * last. */
+static inline void cut_rest(struct hb_coll_team *t, struct hb_op *op,
+                            size_t most)
+{
+    if (HB_LIKELY(op->k > 0 || most <= op->first)) {
+        return;
+    }
+    size_t n = blocks_of(t, op), rest = most - op->first;
+    size_t least = hb_rounds_for(rest, piece_most(op, n));
+    size_t each = (rest + least - 1) / least;
+    op->piece = op->stride = (each + ALIGN_PIECE - 1) / ALIGN_PIECE *
+                             ALIGN_PIECE;
+    op->rounds = 1 + hb_rounds_for(rest, op->piece);
+    op->area = (op->stride * n + HB_SHM_LINE - 1) & ~(size_t)(HB_SHM_LINE - 1);
 }
 
 /* What goes in this round of a block of so many bytes. */
@@ -401,7 +409,7 @@ static int scatterv_put(struct hb_coll_team *t, struct hb_op *op)
         return HB_NONE;
     }
     op->from = HB_NONE;
-    op->word = op->rounds;
+    op->word = op->longest;
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
             put_block(t, op, j, hb_send_at(op, j), hb_send_len(op, j));
@@ -412,13 +420,14 @@ static int scatterv_put(struct hb_coll_team *t, struct hb_op *op)
 
 static void scatterv_get(struct hb_coll_team *t, struct hb_op *op)
 {
+    size_t most = op->longest;
     if (t->me != op->root) {
-        op->rounds = hb_word_of(t, op->root);
+        most = op->k == 0 ? hb_word_of(t, op->root) : 0;
         get_block(t, op, op->root, op->recv, op->bytes);
     } else if (op->k == 0 && !op->own_placed) {
         hb_get(op, op->recv, hb_send_at(op, t->me), hb_send_len(op, t->me));
     }
-    cut_rest(t, op);
+    cut_rest(t, op, most);
 }
 
 static const struct hb_plan scatterv = {scatterv_put, scatterv_get};
@@ -428,7 +437,7 @@ static const struct hb_plan scatterv = {scatterv_put, scatterv_get};
 static int alltoallv_put(struct hb_coll_team *t, struct hb_op *op)
 {
     op->from = HB_ALL;
-    op->word = op->rounds;
+    op->word = op->longest;
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
         put_block(t, op, j, hb_send_at(op, j), hb_send_len(op, j));
@@ -438,7 +447,7 @@ static int alltoallv_put(struct hb_coll_team *t, struct hb_op *op)
 
 static void alltoallv_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    uint64_t most = op->rounds;
+    uint64_t most = op->longest;
     own_block(t, op, hb_send_at(op, t->me));
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
@@ -446,8 +455,7 @@ static void alltoallv_get(struct hb_coll_team *t, struct hb_op *op)
         most = his > most ? his : most;
         get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
     }
-    op->rounds = most;
-    cut_rest(t, op);
+    cut_rest(t, op, most);
 }
 
 static const struct hb_plan alltoallv = {alltoallv_put, alltoallv_get};
@@ -456,15 +464,16 @@ void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op)
 {
     bool root = t->me == op->root;
     cut_first(t, op);
-    op->rounds = 1;
     if (op->coll == HPCBOOT_COLL_ALLTOALLV) {
         op->plan = &alltoallv;
-        op->rounds = rounds_of(op, op->send_len, t->p);
+        op->longest = longest(op->send_len, t->p);
     } else if (op->coll == HPCBOOT_COLL_GATHERV) {
         op->plan = &gatherv;
         op->longest = root ? longest(op->recv_len, t->p) : 0;
     } else {
         op->plan = &scatterv;
-        op->rounds = root ? rounds_of(op, op->send_len, t->p) : 1;
+        op->longest = root ? longest(op->send_len, t->p) : 0;
     }
+    bool more = op->plan != &gatherv && op->longest > op->first;
+    op->rounds = more ? 2 : 1; /* at least */
 }

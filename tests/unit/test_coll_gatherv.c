@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* gatherv: long blocks travel beside the rounds, short ones wait for nobody. */
+/* gatherv: long blocks travel beside the rounds, short ones wait for nobody.
+ * scatterv: how many rounds there are, only the root knows. */
 
 #include "config.h"
 
@@ -151,12 +152,56 @@ static void blocks_of_all_lengths_are_gathered_at_any_root(void **state)
     }
 }
 
+#define OTHERS_MOST 300000
+
+/* To rank 1 goes as much in each call, to rank 2 what comes to mind. */
+static const char *scatter_to_others(struct coll_rank *r)
+{
+    static const size_t of_others[] = {0, 100, 2305, 8193, 70000, 8192, 1,
+                                       OTHERS_MOST, 40};
+    struct hpcboot_error err = {0};
+    size_t counts[3] = {0, 20000, 0};
+    unsigned char *in = malloc(20000 + OTHERS_MOST), *out = malloc(OTHERS_MOST);
+    const char *wrong = in == NULL || out == NULL ? "no memory" : NULL;
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_SCATTERV;
+    a.type = HPCBOOT_BYTE;
+    a.send = in;
+    a.recv = out;
+    a.send_counts = counts;
+    for (int call = 0; call < 27 && wrong == NULL; call++) {
+        counts[2] = of_others[call % 9];
+        a.count = counts[r->rank];
+        for (size_t k = 0; k < counts[1] + counts[2]; k++) {
+            in[k] = tint(0, call, k);
+        }
+        int rc = hb_coll_run(r->team, &a, NULL, &err);
+        wrong = rc != 0 ? coll_text("call %d: %s", call, err.text) : NULL;
+        for (size_t k = 0; k < a.count && wrong == NULL; k++) {
+            size_t from = r->rank == 2 ? counts[1] + k : k;
+            if (out[k] != tint(0, call, from)) {
+                wrong = coll_text("call %d: byte %zu is wrong", call, k);
+            }
+        }
+    }
+    free(in);
+    free(out);
+    return wrong;
+}
+
+static void what_others_get_of_a_scatterv_may_change(void **state)
+{
+    struct coll_world w = {.ranks = 3, .wait_mode = HB_COLL_WAIT_YIELD};
+    assert_int_equal(coll_world_run(&w, scatter_to_others, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sends_little_in_a_gatherv_waits_for_nobody),
         cmocka_unit_test(who_sends_more_is_some_calls_ahead_too),
         cmocka_unit_test(blocks_of_all_lengths_are_gathered_at_any_root),
+        cmocka_unit_test(what_others_get_of_a_scatterv_may_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,9 @@
 #define SEGMENTS_FROM ((size_t)256 << 10)
 #define SEGMENT ((size_t)64 << 10)
 
+/* Of a scan by a chain of all ranks. */
+#define CHAIN_MOST ((size_t)64 << 10)
+
 static const struct hb_at SEND = {HB_MEM_SEND, 0}, RECV = {HB_MEM_RECV, 0};
 static const struct hb_at NOWHERE = {HB_MEM_ROOM, 0};
 
@@ -391,7 +394,20 @@ static void alltoall(struct nodes *n)
     local(n, HPCBOOT_COLL_SCATTER, n->leader, turned, RECV, vector);
 }
 
-/* The last of each node has the fold of all its ranks. */
+/* Of an exscan: the fold of all ranks of a node, at the last of them, which has
+ * that of those before it. */
+static void fold_of_node(struct nodes *n, struct hb_at own)
+{
+    const struct hb_call *c = n->c;
+    if (n->me > 0 && !c->in_place) {
+        hb_sched_fold(n->s, HB_STEP_FOLD, RECV, SEND, own, c->total);
+    } else if (n->me > 0) {
+        hb_sched_do(n->s, HB_STEP_FOLD, RECV, own, c->total);
+    }
+}
+
+/* The last of each node has the fold of all its ranks: what it makes of it
+ * between nodes is its own result of a scan. */
 static void scan(struct nodes *n)
 {
     const struct hb_call *c = n->c;
@@ -399,18 +415,16 @@ static void scan(struct nodes *n)
     size_t bytes = c->total;
     bool last = n->me == n->count - 1, inclusive =
         c->coll == HPCBOOT_COLL_SCAN;
-    struct hb_at below = hb_sched_room(s, bytes), own = NOWHERE;
-    if (last) {
-        own = hb_sched_room(s, bytes);
-    }
+    struct hb_at below = hb_sched_room(s, bytes), own = RECV;
     if (last && !inclusive) {
-        hb_sched_copy(s, SEND, own, bytes);
+        own = hb_sched_room(s, bytes);
+        if (n->me == 0 || c->in_place) {
+            hb_sched_copy(s, SEND, own, bytes);
+        }
     }
     local(n, c->coll, 0, SEND, RECV, bytes);
-    if (last && inclusive) {
-        hb_sched_copy(s, RECV, own, bytes);
-    } else if (last && n->me > 0) {
-        hb_sched_do(s, HB_STEP_FOLD, RECV, own, bytes);
+    if (last && !inclusive) {
+        fold_of_node(n, own);
     }
     if (last) {
         struct hb_vector v = {.at = own, .bytes = bytes,
@@ -423,10 +437,10 @@ static void scan(struct nodes *n)
     }
     if (n->node > 0) {
         local(n, HPCBOOT_COLL_BCAST, n->count - 1, below, below, bytes);
-        if (inclusive || n->me > 0) {
-            hb_sched_do(s, HB_STEP_FOLD, below, RECV, bytes);
-        } else {
+        if (!inclusive && n->me == 0) {
             hb_sched_copy(s, below, RECV, bytes);
+        } else if (!inclusive || !last) {
+            hb_sched_do(s, HB_STEP_FOLD, below, RECV, bytes);
         }
     }
     if (inclusive || c->rank > 0) {
@@ -454,11 +468,13 @@ static bool folds_in_order(const struct hb_call *c)
 }
 
 /* Where ranks share few cores a chain of all of them is cheapest. It crosses
- * from node to node as rarely as can be by itself, and no rank waits twice. */
+ * from node to node as rarely as can be by itself, and no rank waits twice; a
+ * long vector passes through the memory of a node in larger pieces. */
 static bool scans(const struct hb_call *c)
 {
     return folds_in_order(c) &&
            (c->wish->hierarchy == 1 || c->model->cpus <= 0 ||
+            c->total > CHAIN_MOST ||
             hb_choose(c, c->coll, c->layout->size, c->total).alg !=
                 HB_ALG_LINEAR);
 }

@@ -311,6 +311,8 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
                              const struct hb_vector *v,
                              const struct hb_blocks *b, struct hb_at own,
                              const struct hb_choice *how);
+/* A chain passes a vector on in pieces. */
+#define HB_CHAIN_SEGMENT ((size_t)64 << 10)
 /* What members below have, folded, to `below` (nothing at member 0);
  * v->at becomes the fold up to this one where `up_to` is set. */
 void hb_sched_scan(struct hb_sched *s, const struct hb_group *g,

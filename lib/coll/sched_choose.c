@@ -250,12 +250,26 @@ static double crowded_price(const struct priced *x, double messages,
                ? messages * each / x->m->cpus : 0;
 }
 
+/* Each passes a piece on and takes the next meanwhile. */
+static double chain_price(const struct priced *x)
+{
+    double most = (double)HB_CHAIN_SEGMENT;
+    double seg = x->n < most ? x->n : most;
+    double each = seg * (x->m->byte + x->m->fold);
+    double port = x->m->gap > x->m->overhead ? x->m->gap : x->m->overhead;
+    double more = x->n > most ? x->n / most - 1 : 0;
+    double path = (x->p - 1) * (x->alpha + each) +
+                  more * (port + x->m->receive + each);
+    double work = crowded_price(x, (x->p - 1) * (1 + more), x->alpha + each);
+    return path > work ? path : work;
+}
+
 /* Doubling sends more messages than a chain, many of them at a time. */
 static double scan_price(const struct priced *x, const struct hb_choice *how)
 {
     double fold = x->n * x->m->fold, far = 1, messages = 0;
     if (how->alg != HB_ALG_DOUBLING) {
-        return (x->p - 1) * (x->message + fold);
+        return chain_price(x);
     }
     for (; far < x->p; far *= 2) {
         messages += x->p - far;

@@ -420,7 +420,7 @@ void hb_sched_reduce_scatter(struct hb_sched *s, const struct hb_group *g,
 static void scan_chain(struct hb_sched *s, const struct hb_group *g,
                        const struct hb_vector *v, struct hb_at below)
 {
-    size_t seg = segment_of(SEGMENT, v->esize);
+    size_t seg = segment_of(HB_CHAIN_SEGMENT, v->esize);
     int first = s->count;
     for (size_t at = 0; g->me > 0 && at < v->bytes; at += seg) {
         hb_sched_recv(s, hb_member(g, g->me - 1), hb_plus(below, at),

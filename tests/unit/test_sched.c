@@ -454,7 +454,8 @@ static void short_calls_of_a_crowd_have_no_leaders(void **state)
 }
 
 /* 8 ranks in 4 pods of a machine with so many CPUs. */
-static struct sched_stats scan_in_pods(uint32_t cpus, const char *wish)
+static struct sched_stats scan_in_pods(size_t bytes, uint32_t cpus,
+                                       const char *wish)
 {
     const struct hb_coll_net_facts f = {
         .kind = HB_COLL_NET_TCP, .send_ns = 4500, .recv_ns = 900,
@@ -463,19 +464,36 @@ static struct sched_stats scan_in_pods(uint32_t cpus, const char *wish)
     struct sched_case c = {.size = 8, .per_node = 2, .model = &m,
                            .wish = wish};
     struct sched_stats s;
-    c.call = sched_sim_call(HPCBOOT_COLL_SCAN, 8, 1024, 4);
+    c.call = sched_sim_call(HPCBOOT_COLL_SCAN, 8, bytes, 4);
     assert_int_equal(sched_sim_run(&c, &s), 0);
     return s;
 }
 
 static void ranks_that_share_cores_scan_in_a_chain(void **state)
 {
-    assert_int_equal(scan_in_pods(2, NULL).messages, 7);
-    assert_int_equal(scan_in_pods(2, NULL).most_messages, 1);
+    assert_int_equal(scan_in_pods(1024, 2, NULL).messages, 7);
+    assert_int_equal(scan_in_pods(1024, 2, NULL).most_messages, 1);
     /* The user's wish, and cores for all, leave it to the nodes' last. */
-    assert_int_equal(scan_in_pods(2, "nodes,scan=doubling").messages, 5);
-    assert_int_equal(scan_in_pods(8, NULL).messages, 5);
-    assert_int_equal(scan_in_pods(0, NULL).messages, 5);
+    assert_int_equal(scan_in_pods(1024, 2, "nodes,scan=doubling").messages, 5);
+    assert_int_equal(scan_in_pods(1024, 8, NULL).messages, 5);
+    assert_int_equal(scan_in_pods(1024, 0, NULL).messages, 5);
+    /* Long ones go from node to node, in two pieces. */
+    assert_int_equal(scan_in_pods(65536, 2, NULL).messages, 7);
+    assert_int_equal(scan_in_pods(131072, 2, NULL).messages, 6);
+}
+
+/* A chain passes pieces on, where doubling sends the whole in each round. */
+static void long_vectors_are_scanned_in_a_chain(void **state)
+{
+    struct hb_call c = sched_sim_call(HPCBOOT_COLL_SCAN, 4, 8, 4);
+    struct hb_wish none;
+    assert_int_equal(hb_wish_parse(NULL, &none, NULL), 0);
+    c.model = &hb_model_tcp;
+    c.wish = &none;
+    assert_int_equal(hb_choose(&c, c.coll, 4, 8).alg, HB_ALG_DOUBLING);
+    assert_int_equal(hb_choose(&c, c.coll, 4, 1 << 20).alg, HB_ALG_LINEAR);
+    assert_int_equal(hb_choose(&c, c.coll, 256, 1 << 20).alg,
+                     HB_ALG_DOUBLING);
 }
 
 static void a_wish_is_checked_word_by_word(void **state)
@@ -519,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
+        cmocka_unit_test(long_vectors_are_scanned_in_a_chain),
         cmocka_unit_test(short_calls_of_a_crowd_have_no_leaders),
         cmocka_unit_test(a_wish_is_checked_word_by_word),
     };

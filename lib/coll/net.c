@@ -27,6 +27,8 @@
 #define TAG_KINDS ((1u << TAG_KIND_BITS) - 1)
 /* So often all messages under way are looked at. */
 #define LOOK_AT_ALL 64
+/* A message between ranks of a node that takes several turns of theirs. */
+#define NEAR_LEAST ((size_t)16 << 10)
 /* Room that a team keeps between calls. */
 #define ROOM_KEPT ((size_t)32 << 20)
 
@@ -208,6 +210,19 @@ int hb_net_waits_for(const void *net, bool *sends_out)
         }
     }
     return -1;
+}
+
+bool hb_net_waits_for_near(const void *net)
+{
+    const struct hb_net_op *n = net;
+    for (int i = n->first; n->team->p > 1 && i < n->end; i++) {
+        const struct hb_step *s = &n->sched->steps[n->sent[i].step];
+        if (n->sent[i].req != NULL && s->bytes >= NEAR_LEAST &&
+            n->team->local_of[s->peer] >= 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int net_step(struct hb_coll_team *t, struct hb_op *op)

@@ -44,6 +44,10 @@
  * then the peers do other work, and want the core for it. */
 #define YIELD_NS (500 * 1000)
 #define YIELD_PARK_NS (50 * 1000) /* in mode PARK */
+/* A long message between ranks of a node passes through their ring in pieces,
+ * and who writes or takes one wakes nobody: to sleep then costs a nap for each
+ * piece. A megabyte takes so long where ranks share cores. */
+#define YIELD_NEAR_NS (4 * 1000 * 1000)
 /* The network and other teams are looked after in between, the less often
  * the longer nothing has come. */
 #define PARK_BUSY_NS (50 * 1000)
@@ -323,15 +327,26 @@ static unsigned vain_yields(const struct hb_coll_engine *e)
                                            : UINT_MAX;
 }
 
+/* Whether a long message to or from a rank of this node is under way. */
+static bool waits_for_near(const struct hb_coll_team *t)
+{
+    const struct hb_op *op = t == NULL          ? NULL
+                             : t->first != NULL ? &t->first->op : t->running;
+    return op != NULL && op->net != NULL && hb_net_waits_for_near(op->net);
+}
+
 static bool may_yield(const struct hb_wait *w, const struct hb_coll_engine *e,
                       const struct hb_coll_team *t, enum hb_coll_wait mode,
                       int64_t waited)
 {
-    if (waits_outside(t) && mode != HB_COLL_WAIT_SPIN &&
-        w->vain >= vain_yields(e)) {
-        return false;
+    int64_t most = mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS;
+    bool vain = waits_outside(t) && mode != HB_COLL_WAIT_SPIN &&
+                w->vain >= vain_yields(e);
+    if (!vain && waited < most) {
+        return true;
     }
-    return waited < (mode == HB_COLL_WAIT_PARK ? YIELD_PARK_NS : YIELD_NS);
+    return waits_outside(t) && mode != HB_COLL_WAIT_PARK &&
+           waited < YIELD_NEAR_NS && waits_for_near(t);
 }
 
 static int rest(struct hb_wait *w, struct hb_coll_engine *e,

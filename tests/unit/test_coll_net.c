@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@
 
 #include "coll_ref.h"
 #include "coll_world.h"
+#include "lib/coll/engine.h"
 #include "lib/coll/net.h"
 #include "lib/coll/net_explain.h"
 
@@ -329,6 +331,68 @@ static void a_network_error_ends_the_team(void **state)
     empty_queues();
 }
 
+/* ---- who waits for a rank of its node, and who for the network ---- */
+
+static _Atomic int turn;
+
+static bool near_is_awaited(const struct hb_coll_team *t)
+{
+    return t->first != NULL && hb_net_waits_for_near(t->first->op.net);
+}
+
+#define NEAR_BYTES ((size_t)64 << 10)
+
+/* Ranks 0 and 1 are on a node, and rank 1 gives its block before the others
+ * do. The root, which looks on, is rank 0. */
+static const char *near_comes_first(struct coll_rank *r)
+{
+    struct plan p = {.nodes = 2};
+    struct hb_coll_team *team = spanning_team(r, &p);
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hb_coll_req *req = NULL;
+    const char *wrong = NULL;
+    char *all = calloc(4, NEAR_BYTES), *mine = calloc(1, NEAR_BYTES);
+    a.coll = HPCBOOT_COLL_GATHER;
+    a.type = HPCBOOT_BYTE;
+    a.send = mine;
+    a.recv = all;
+    a.count = NEAR_BYTES;
+    while (r->rank > 0 && turn < (r->rank == 1 ? 1 : 2)) {
+        sched_yield();
+    }
+    int rc = hb_coll_init(team, &a, NULL, &req, NULL);
+    rc = rc == 0 ? hb_coll_start(req, NULL) : rc;
+    if (r->rank == 0 && rc == 0) {
+        wrong = near_is_awaited(team) ? NULL : "rank 1 is not awaited";
+        turn = 1;
+        while (wrong == NULL && near_is_awaited(team)) {
+            (void)hb_coll_progress(r->engine);
+        }
+        wrong = hb_coll_under_way(req) ? wrong : "nobody is awaited";
+    } else if (rc == 0 && near_is_awaited(team)) {
+        wrong = "who only sends waits";
+    }
+    if (r->rank == 0) {
+        turn = 2;
+    }
+    rc = rc == 0 ? hb_coll_wait(req, 0, NULL) : rc;
+    hb_coll_req_destroy(req);
+    hb_coll_team_destroy(team);
+    free(all);
+    free(mine);
+    return rc < 0 ? "the gather failed" : wrong;
+}
+
+static void who_is_near_is_told_from_who_is_far(void **state)
+{
+    struct coll_world w = {.ranks = 4, .extra_regions = 2,
+                           .wait_mode = HB_COLL_WAIT_YIELD,
+                           .net_wish = "flat,gather=linear"};
+    turn = 0;
+    assert_int_equal(coll_world_run(&w, near_comes_first, NULL), 0);
+    empty_queues();
+}
+
 /* ---- what hpcboot explain says is what a run takes ---- */
 
 /* Of the call that a rank has just made: NULL, or how it differs. */
@@ -426,6 +490,7 @@ int main(void)
         cmocka_unit_test(agrees_with_several_leaders_on_each_node),
         cmocka_unit_test(agrees_where_leaves_are_known),
         cmocka_unit_test(a_network_error_ends_the_team),
+        cmocka_unit_test(who_is_near_is_told_from_who_is_far),
         cmocka_unit_test(what_is_told_of_a_call_is_what_it_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

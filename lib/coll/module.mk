@@ -36,6 +36,7 @@ libhb_a_SOURCES += \
     %D%/sched_move.c \
     %D%/sched_root.c \
     %D%/sched_tree.c \
+    %D%/sched_wish.c \
     %D%/shm.c \
     %D%/stream.c \
     %D%/team.c \

@@ -332,6 +332,8 @@ void hb_sched_alltoall(struct hb_sched *s, const struct hb_group *g,
  * bytes: of the vector, or of one block. */
 struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
                            int size, size_t bytes);
+/* Whether an algorithm is one of a collective's. */
+bool hb_is_choice(enum hpcboot_coll coll, enum hb_alg alg);
 /* What it chooses from: each that fits, with its best radix or segment.
  * Returns how many. */
 size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,

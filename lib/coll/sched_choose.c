@@ -84,6 +84,7 @@ struct priced { /* a group of p, n bytes; alpha: a message of none */
     double p, n, rounds, alpha, message, inject, share;
     double smooth; /* a message that goes in segments */
     bool whole; /* p is a power of two */
+    bool among; /* some are of one node, whose messages wake nobody */
 };
 
 static double log_up(double p, double radix)
@@ -124,6 +125,22 @@ static double barrier_price(const struct priced *x,
            (x->m->latency + (how->radix - 1) * (x->inject + x->m->receive));
 }
 
+/* All that a call makes the ranks do, where they are more than the CPUs: those
+ * take turns, and a message is work from its sender to who wakes for it. */
+static double crowded_price(const struct priced *x, double messages,
+                            double each)
+{
+    return x->m->cpus > 0 && x->p > x->m->cpus
+               ? messages * each / x->m->cpus : 0;
+}
+
+/* A message that is too long to be sent unasked is offered, and asked for;
+ * where others are under way, nobody waits for that. */
+static double handshake(const struct priced *x)
+{
+    return x->n > x->m->eager ? 2 * x->alpha : 0;
+}
+
 /* Whoever has several below sends to them, or receives from them, one after
  * the other. */
 static double tree_price(const struct priced *x, const struct hb_choice *how,
@@ -133,22 +150,46 @@ static double tree_price(const struct priced *x, const struct hb_choice *how,
     double each = up ? in : x->inject, once = up ? x->m->overhead
                                                  : x->m->receive;
     return log_up(x->p, how->radix) *
-           (x->m->latency + once + (how->radix - 1) * each);
+           (x->m->latency + handshake(x) + once +
+            (how->radix - 1) * each);
 }
 
-/* Segments through a binary tree; of two trees, each carries half. */
+static double lanes_of(const struct hb_choice *how)
+{
+    return how->alg == HB_ALG_DOUBLE_TREE ? 2 : 1;
+}
+
+static double segment_of(const struct priced *x, const struct hb_choice *how)
+{
+    double most = x->n / lanes_of(how), seg = (double)how->segment;
+    return how->alg == HB_ALG_KNOMIAL || seg > most ? most : seg;
+}
+
+/* Segments through a binary tree; of two trees, each carries half. Who has one
+ * below in a tree has another in the other one, the root too. */
 static double pipe_price(const struct priced *x, const struct hb_choice *how,
                          double fold)
 {
     double seg = (double)how->segment < x->n ? (double)how->segment : x->n;
-    double lanes = how->alg == HB_ALG_DOUBLE_TREE ? 2 : 1;
+    double lanes = lanes_of(how);
     double steps = x->n / lanes / (seg > 0 ? seg : 1), depth = x->rounds;
-    double fan = x->p > 3 ? 2 : 1, each = x->inject -
+    double fan = x->p > 3 || lanes > 1 ? 2 : 1, each = x->inject -
                                           bytes_price(x->m, x->n) +
                                           bytes_price(x->m, seg);
+    double alone = lanes * steps <= 1 ? handshake(x) : 0;
     return (depth + (steps > 1 ? steps : 1) - 1) * fan *
                (each + x->m->receive + fold * seg) +
-           depth * (x->m->latency + x->m->receive);
+           depth * (x->m->latency + alone + x->m->receive);
+}
+
+/* Bytes are work at both ends. */
+static double tree_work(const struct priced *x, const struct hb_choice *how,
+                        double fold)
+{
+    double seg = segment_of(x, how), lanes = lanes_of(how);
+    double steps = x->n > 0 ? x->n / lanes / seg : 1;
+    return crowded_price(x, (x->p - 1) * lanes * (steps > 1 ? steps : 1),
+                         x->alpha + 2 * bytes_price(x->m, seg) + fold * seg);
 }
 
 static double bcast_price(const struct priced *x, const struct hb_choice *how)
@@ -157,11 +198,35 @@ static double bcast_price(const struct priced *x, const struct hb_choice *how)
                                       : pipe_price(x, how, 0);
 }
 
-static double reduce_price(const struct priced *x,
-                           const struct hb_choice *how)
+static double reduce_path(const struct priced *x, const struct hb_choice *how)
 {
     return how->alg == HB_ALG_KNOMIAL ? tree_price(x, how, true)
                                       : pipe_price(x, how, x->m->fold);
+}
+
+static double reduce_price(const struct priced *x,
+                           const struct hb_choice *how)
+{
+    double path = reduce_path(x, how), work = tree_work(x, how, x->m->fold);
+    return path > work ? path : work;
+}
+
+/* What a look at the socket takes several of. */
+#define AHEAD_MOST 8192
+
+/* Where ranks take turns, a root that only sends short messages runs ahead,
+ * and the others catch up, many calls at a time: no call waits for the way
+ * down the tree, and the fewer the root sends to, the sooner it goes on. */
+static double bcast_alone(const struct priced *x, const struct hb_choice *how)
+{
+    double path = bcast_price(x, how), work = tree_work(x, how, 0);
+    double below = log_up(x->p, how->radix) * (how->radix - 1);
+    if (work == 0 || x->among || x->n > AHEAD_MOST) {
+        return path > work ? path : work;
+    }
+    below = how->alg != HB_ALG_KNOMIAL ? lanes_of(how)
+            : below < x->p - 1         ? below : x->p - 1;
+    return work + below * x->inject;
 }
 
 static double allreduce_price(const struct priced *x,
@@ -181,7 +246,7 @@ static double allreduce_price(const struct priced *x,
                    (x->alpha + bytes_price(x->m, x->n / x->p)) +
                x->share * fold;
     default:
-        return reduce_price(x, how) + bcast_price(x, how);
+        return reduce_path(x, how) + bcast_price(x, how);
     }
 }
 
@@ -233,17 +298,8 @@ static double reduce_scatter_price(const struct priced *x,
                (x->p - 1) * (x->inject + x->m->receive) +
                all * x->m->fold;
     default:
-        return reduce_price(&vector, how) + gather_price(x, how);
+        return reduce_path(&vector, how) + gather_price(x, how);
     }
-}
-
-/* All that a call makes the ranks do, where they are more than the CPUs: those
- * take turns, and a message is work from its sender to who wakes for it. */
-static double crowded_price(const struct priced *x, double messages,
-                            double each)
-{
-    return x->m->cpus > 0 && x->p > x->m->cpus
-               ? messages * each / x->m->cpus : 0;
 }
 
 /* Each passes a piece on and takes the next meanwhile. */
@@ -286,9 +342,9 @@ static const struct way {
     bool commutes; /* for ops that do, and blocks of one length */
 } ways[] = {
     {BIT(BARRIER), HB_ALG_DOUBLING, barrier_price, false},
-    {BIT(BCAST), HB_ALG_KNOMIAL, bcast_price, false},
-    {BIT(BCAST), HB_ALG_PIPELINE, bcast_price, false},
-    {BIT(BCAST), HB_ALG_DOUBLE_TREE, bcast_price, false},
+    {BIT(BCAST), HB_ALG_KNOMIAL, bcast_alone, false},
+    {BIT(BCAST), HB_ALG_PIPELINE, bcast_alone, false},
+    {BIT(BCAST), HB_ALG_DOUBLE_TREE, bcast_alone, false},
     {BIT(REDUCE), HB_ALG_KNOMIAL, reduce_price, false},
     {BIT(REDUCE), HB_ALG_PIPELINE, reduce_price, true},
     {BIT(REDUCE), HB_ALG_DOUBLE_TREE, reduce_price, true},
@@ -358,10 +414,18 @@ bool hb_is_choice(enum hpcboot_coll coll, enum hb_alg alg)
     return way_of(coll, (int)alg) != NULL;
 }
 
+static struct priced priced_for(const struct hb_call *c, int size,
+                                size_t bytes)
+{
+    struct priced x = priced(c->model, size, (double)bytes);
+    x.among = c->layout != NULL && size > c->layout->nodes;
+    return x;
+}
+
 size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
                   size_t bytes, struct hb_choice out[HB_ALGS])
 {
-    struct priced x = priced(c->model, size, (double)bytes);
+    struct priced x = priced_for(c, size, bytes);
     size_t n = 0;
     for (size_t i = 0; i < WAYS; i++) {
         const struct way *w = &ways[i];
@@ -375,7 +439,7 @@ size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
 struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
                            int size, size_t bytes)
 {
-    struct priced x = priced(c->model, size, (double)bytes);
+    struct priced x = priced_for(c, size, bytes);
     const struct way *w = way_of(coll, c->wish->alg[coll]);
     struct hb_choice best = {.alg = HB_ALG_LINEAR, .cost_ns = -1};
     struct hb_choice all[HB_ALGS];

@@ -398,6 +398,67 @@ static void what_messages_cost_decides_how_wide_trees_are(void **state)
     assert_memory_equal(&far, &hb_model_tcp, sizeof far);
 }
 
+/* Among so many ranks of so many pods of one machine. */
+static struct hb_choice among_ranks(enum hpcboot_coll coll, int ranks,
+                                    int pods, uint32_t cpus, size_t bytes)
+{
+    const struct hb_layout l = {.size = ranks, .nodes = pods};
+    const struct hb_coll_net_facts f = {
+        .kind = HB_COLL_NET_TCP, .send_ns = 1500, .recv_ns = 300,
+        .one_machine = true, .cpus = cpus};
+    struct hb_model m = hb_model_of(&f);
+    struct hb_wish none;
+    assert_int_equal(hb_wish_parse(NULL, &none, NULL), 0);
+    struct hb_call c = {.model = &m, .wish = &none, .layout = &l};
+    return hb_choose(&c, coll, ranks, bytes);
+}
+
+static struct hb_choice among_pods(enum hpcboot_coll coll, int pods,
+                                   uint32_t cpus, size_t bytes)
+{
+    return among_ranks(coll, pods, pods, cpus, bytes);
+}
+
+/* Two trees do not halve what one rank has to send to another, and what need
+ * not be asked for is not cut; what must be is cut into what need not. */
+static void between_two_ranks_a_message_stays_whole(void **state)
+{
+    static const enum hpcboot_coll colls[] = {HPCBOOT_COLL_BCAST,
+                                              HPCBOOT_COLL_REDUCE};
+    for (size_t i = 0; i < sizeof colls / sizeof colls[0]; i++) {
+        for (size_t n = 8; n <= 65536; n *= 2) {
+            assert_int_equal(among_pods(colls[i], 2, 2, n).alg,
+                             HB_ALG_KNOMIAL);
+        }
+        for (size_t n = 131072; n <= 262144; n *= 2) {
+            assert_int_equal(among_pods(colls[i], 2, 2, n).segment, 65536);
+        }
+    }
+}
+
+/* The root of a binary tree sends once; where each rank has a CPU, or the
+ * vector is longer than what is read at once, its way down is too long. */
+static void where_ranks_take_turns_trees_are_of_few_messages(void **state)
+{
+    enum hpcboot_coll bcast = HPCBOOT_COLL_BCAST;
+    for (size_t n = 8; n <= 8192; n *= 2) {
+        struct hb_choice how = among_pods(bcast, 4, 2, n);
+        assert_int_equal(how.alg, HB_ALG_PIPELINE);
+        assert_true(how.segment >= n);
+        assert_int_equal(among_pods(bcast, 4, 4, n).alg, HB_ALG_KNOMIAL);
+    }
+    /* All bytes are work of the same CPUs, however they are cut. */
+    for (size_t n = 65536; n <= (size_t)4 << 20; n *= 2) {
+        assert_int_equal(among_pods(bcast, 4, 2, n).alg, HB_ALG_KNOMIAL);
+        assert_int_equal(among_pods(HPCBOOT_COLL_REDUCE, 4, 2, n).alg,
+                         HB_ALG_KNOMIAL);
+    }
+    assert_int_equal(among_pods(bcast, 4, 4, (size_t)4 << 20).alg,
+                     HB_ALG_DOUBLE_TREE);
+    /* Messages within a node wake nobody who could take turns. */
+    assert_int_equal(among_ranks(bcast, 8, 4, 2, 8).alg, HB_ALG_KNOMIAL);
+}
+
 /* 8 ranks in pods of so many each, of a machine with so many CPUs, whose
  * messages cost as much as on the machine the model was fitted on. */
 static struct sched_stats in_pods(struct hb_call call, int each,
@@ -536,6 +597,8 @@ int main(void)
         cmocka_unit_test(predictions_are_printed_beside_records),
         cmocka_unit_test(a_slow_wire_moves_fewer_bytes),
         cmocka_unit_test(what_messages_cost_decides_how_wide_trees_are),
+        cmocka_unit_test(between_two_ranks_a_message_stays_whole),
+        cmocka_unit_test(where_ranks_take_turns_trees_are_of_few_messages),
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
         cmocka_unit_test(long_vectors_are_scanned_in_a_chain),
         cmocka_unit_test(short_calls_of_a_crowd_have_no_leaders),

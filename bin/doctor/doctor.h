@@ -58,6 +58,10 @@ struct hb_exam {
 void hb_exam_host(const struct hb_exam *e, struct hb_findings *out,
                   struct hb_strv *facts);
 
+/* Why the kernel keeps ranks of libhpcboot on this host from reading each
+ * other's memory: errno; 0: it does not, or cannot be asked. Forks. */
+int hb_exam_ranks_read(void);
+
 /* across.c: what differs between hosts that should be alike. */
 struct hb_exam_facts {
     const char *name;     /* of the host */

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -88,19 +89,27 @@ static char *ask(void (*probe)(const void *arg), const void *arg,
 
 /* --- memory of other ranks ----------------------------------------------- */
 
-/* Ranks are siblings: one child reads the memory of another. */
+/* Ranks are siblings: one child reads the memory of another. Those of
+ * libhpcboot say that whoever has the same parent may (arg: not NULL). */
 static void read_sibling(const void *arg)
 {
     char here = 0, mine = 1;
     struct iovec to = {&here, 1}, from = {&mine, 1};
-    pid_t reader, other = fork();
-    int status = 0;
+    pid_t reader, other, self = getpid();
+    int status = 0, ready[2] = {-1, -1};
 
-    (void)arg;
+    (void)hb_fd_pipe(ready, NULL);
+    other = fork();
     if (other == 0) {
+        if (arg != NULL) {
+            (void)prctl(PR_SET_PTRACER, (unsigned long)self, 0, 0, 0);
+        }
+        hb_fd_close(&ready[1]);
         pause();
         _exit(0);
     }
+    hb_fd_close(&ready[1]);
+    (void)!read(ready[0], &here, 1); /* until it is closed */
     reader = fork();
     if (reader == 0) {
         _exit(process_vm_readv(other, &to, 1, &from, 1, 0) == 1 ? 0 : errno);
@@ -111,13 +120,27 @@ static void read_sibling(const void *arg)
     printf("%d", WIFEXITED(status) ? WEXITSTATUS(status) : EPERM);
 }
 
+static int sibling_errno(const void *arg)
+{
+    int status;
+    char *answer = ask(read_sibling, arg, &status);
+    int why = status == 0 ? (int)strtol(answer, NULL, 10) : 0;
+
+    free(answer);
+    return why;
+}
+
+int hb_exam_ranks_read(void)
+{
+    return sibling_errno("as libhpcboot");
+}
+
 static void try_cma(struct look *l)
 {
-    int status, why;
-    char *answer = ask(read_sibling, NULL, &status), *scope, *mend;
+    int why = sibling_errno(NULL);
+    char *scope, *mend;
 
-    why = (int)strtol(answer, NULL, 10);
-    if (status == 0 && why != 0) {
+    if (why != 0) {
         scope = look_file(l, "/proc/sys/kernel/yama/ptrace_scope");
         scope[strcspn(scope, "\n")] = '\0';
         mend = hb_xasprintf("sysctl kernel.yama.ptrace_scope=0 on the node "
@@ -131,7 +154,6 @@ static void try_cma(struct look *l)
         free(mend);
         free(scope);
     }
-    free(answer);
 }
 
 /* --- names --------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bin/doctor/doctor.h"
 #include "bin/hpcboot/command.h"
 #include "bin/hpcboot/explain.h"
 #include "bin/job/verdict.h"
@@ -145,7 +146,22 @@ static int read_question(const struct wanted *w, struct explain_question *q,
     return rc < 0 ? rc : read_hosts(w, q, err);
 }
 
-static void show_figures(const struct hb_coll_model *m, const char *path)
+/* `refused`: errno with which the kernel refuses ranks. */
+static void show_cma(const struct hb_coll_model *m, int refused)
+{
+    if (refused != 0) {
+        printf("  through the kernel: ranks may not read each other here: %s "
+               "(hpcboot doctor)\n", strerror(refused));
+    } else if (m->cma_ns > 0 && m->cma_ps > 0) {
+        printf("  through the kernel: a call %u ns, %.1f GB/s\n", m->cma_ns,
+               1000.0 / m->cma_ps);
+    } else if (m->source != HB_MODEL_TYPICAL) {
+        printf("  through the kernel: not measured, so never\n");
+    }
+}
+
+static void show_figures(const struct hb_coll_model *m, const char *path,
+                         int refused)
 {
     static const char *const sources[] = {
         [HB_MODEL_TYPICAL] = "of a typical machine",
@@ -161,6 +177,7 @@ static void show_figures(const struct hb_coll_model *m, const char *path)
     printf("  GB/s: put %.1f, get %.1f, fold %.1f, copy %.1f\n",
            1000.0 / m->put_ps, 1000.0 / m->get_ps, 1000.0 / m->fold_ps,
            1000.0 / m->copy_ps);
+    show_cma(m, refused);
     if (m->send_ns > 0 && m->recv_ns > 0) {
         printf("  between hosts, a short message by TCP: %u ns to send, %u ns "
                "to receive\n", m->send_ns, m->recv_ns);
@@ -209,17 +226,19 @@ static void show_reason(const struct hb_coll_model *m,
     }
 }
 
-static void show(const struct hb_coll_model *m,
-                 const struct explain_question *q, const char *path)
+static void show(struct hb_coll_model *m, const struct explain_question *q,
+                 const char *path)
 {
     struct hb_candidate c[HB_CANDIDATES];
     size_t n;
+    int refused = q->typical ? 0 : hb_exam_ranks_read();
 
     printf("%s, %llu bytes, %llu rank%s on %llu CPU%s\n",
            hb_coll_name(q->coll), (unsigned long long)q->bytes,
            (unsigned long long)q->ranks, q->ranks == 1 ? "" : "s",
            (unsigned long long)q->cpus, q->cpus == 1 ? "" : "s");
-    show_figures(m, path);
+    show_figures(m, path, refused);
+    m->cma_ns = refused != 0 ? 0 : m->cma_ns;
     if (q->ranks == 1) {
         printf("\na rank alone copies, if at all\n");
         return;

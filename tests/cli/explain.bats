@@ -43,6 +43,34 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     says 'HPCBOOT_COLL_TUNE: "allreduce=quickly" is no rule'
 }
 
+@test "the kernel copies where it may, and that costs less" {
+    export HPCBOOT_COLL_TUNE='cma_ns=700 cma_ps=1'
+    run explain bcast -n 1M
+    ended_with 0
+    if [[ $output = *"may not read each other"* ]]; then
+        says_not '^cma'
+        skip "the kernel refuses"
+    fi
+    says '^  through the kernel: a call 700 ns, 1000.0 GB/s'
+    says '^cma .* chosen$'
+    run explain scan -n 1M
+    says_not '^cma'
+    HPCBOOT_COLL_TUNE='cma_ns=700 cma_ps=1000' run explain bcast -n 1M
+    says '^whole .* chosen$'
+    run explain bcast -n 1M --typical
+    says_not 'through the kernel'
+}
+
+@test "where ranks may not read each other, the kernel is no way" {
+    HPCBOOT_COLL_TUNE='cma_ns=700 cma_ps=1' \
+        run timeout -s KILL "$HB_LIMIT" "$(fake noptrace)" "$hpcboot" \
+        explain bcast -n 1M
+    ended_with 0
+    says 'ranks may not read each other here: Operation not permitted'
+    says_not '^cma'
+    says '^whole .* chosen$'
+}
+
 @test "figures that a probe has kept are taken again" {
     run explain barrier
     ended_with 0

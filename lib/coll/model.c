@@ -127,6 +127,10 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
 #define AMONG_MANY 1.3
 #define AMONG_MANY_MOST ((double)((size_t)3 << 20))
 #define TOGETHER 1.1
+/* Ranks that take turns, and only send or only get, run ahead while what the
+ * root has for all of them is so much; else each call costs them turns. */
+#define TURNS_MOST ((size_t)256 << 10)
+#define TURNS 4
 /* Of rows, what the first round copies. */
 #define ROWS_FIRST ((double)((size_t)16 << 10))
 
@@ -272,6 +276,10 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
         rounds += share > 1 ? HB_SHM_CELLS_CROWDED : HB_SHM_CELLS;
     }
+    if (way == HB_WAY_CMA && (gathers(coll) || sends_root(coll)) &&
+        share > 1 && bytes <= TURNS_MOST / (size_t)p) {
+        rounds += TURNS;
+    }
     double again = piece <= HB_SHM_SMALL && w.cut > piece ? SMALL_RING : 1;
     double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
     if (way != HB_WAY_CMA && coll == HPCBOOT_COLL_BCAST && share > 1) {
@@ -285,6 +293,9 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
         double first = (put < get + own ? put : get + own) / rounds;
         double slow = put > get + own ? put : get + own;
         return round + rounds * AHEAD_NS + (slow + first) / 1000;
+    }
+    if (way == HB_WAY_WHOLE && gathers(coll)) { /* the root's, alone */
+        return rounds * round + (share * put + get + own) / 1000;
     }
     double ns = rounds * round + share * (put + get + own) / 1000;
     /* The last begins when a piece has come through all before it; where they
@@ -343,6 +354,14 @@ static void obey(const struct hb_coll_rule *r, enum hpcboot_coll coll, int p,
     }
 }
 
+static bool cma_is_cheaper(const struct hb_coll_model *m,
+                           enum hpcboot_coll coll, int p, size_t bytes,
+                           double than)
+{
+    return m->cma_ns > 0 && is_possible(HB_WAY_CMA, coll, p, bytes) &&
+           cost(m, coll, p, bytes, HB_WAY_CMA, piece_of(coll, 0)) < than;
+}
+
 struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
                                  enum hpcboot_coll coll, int p, size_t bytes)
 {
@@ -369,9 +388,7 @@ struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
     }
     c.ask = is_possible(HB_WAY_SHARED, coll, p, bytes) &&
             cost(m, coll, p, bytes, HB_WAY_SHARED, piece_of(coll, 0)) < least;
-    c.cma = has_one_length(coll) && m->cma_ns > 0 &&
-            is_possible(HB_WAY_CMA, coll, p, bytes) &&
-            cost(m, coll, p, bytes, HB_WAY_CMA, piece_of(coll, 0)) < least;
+    c.cma = has_one_length(coll) && cma_is_cheaper(m, coll, p, bytes, least);
     const struct hb_coll_rule *rule = rule_for(m, coll, bytes);
     if (rule != NULL) {
         obey(rule, coll, p, bytes, &c);
@@ -388,11 +405,10 @@ bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
         return false;
     }
     rule = rule_for(m, coll, bytes);
-    return rule != NULL
-               ? rule->way == HB_WAY_CMA
-               : m->cma_ns > 0 &&
-                     cost(m, coll, p, bytes, HB_WAY_CMA, piece_of(coll, 0)) <
-                         best_piece(m, coll, p, bytes, HB_WAY_WHOLE, &piece);
+    return rule != NULL ? rule->way == HB_WAY_CMA
+                        : cma_is_cheaper(m, coll, p, bytes,
+                                         best_piece(m, coll, p, bytes,
+                                                    HB_WAY_WHOLE, &piece));
 }
 
 bool hb_model_knows_cma(const struct hb_coll_model *m, enum hpcboot_coll coll)

@@ -159,7 +159,9 @@ int hb_cma_meet(struct hb_coll_team *t, const struct hb_op *op)
 /* Reading */
 
 /* Memory of a device can be mapped, and yet not be read by others; its first
- * and last byte tell. Who sends from the same buffer again asks no more. */
+ * and last byte tell. Who sends from the same buffer again asks no more. Nobody
+ * is let to a process that has changed its user, or asked for no core files,
+ * since its team tried. */
 bool hb_cma_is_readable(struct hb_coll_team *t, const void *at, size_t bytes)
 {
     struct hb_cma_team *c = &t->cma;
@@ -167,6 +169,9 @@ bool hb_cma_is_readable(struct hb_coll_team *t, const void *at, size_t bytes)
     char ends[2];
     if (bytes == 0) {
         return true;
+    }
+    if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1) {
+        return false;
     }
     for (unsigned i = 0; i < HB_CMA_OWN; i++) {
         if (begin >= c->own[i].at && bytes <= c->own[i].bytes &&
@@ -283,11 +288,16 @@ static ssize_t write_some(struct hb_coll_team *t, int j, char *own,
     const struct hb_cma_card *c = &t->cma.card[j];
     struct iovec mine = {own, n};
     struct iovec there = {(void *)(uintptr_t)his, n}; /* NOLINT */
-    ssize_t rc = -ECANCELED;
+    ssize_t rc = read_from(c, NULL, 0, 0);
+    if (rc < 0) {
+        return rc;
+    }
+    /* The other waits for the end of this, but not for ever: the less there is
+     * in which a stopped process may stay, the better. */
+    rc = -ECANCELED;
     atomic_store(&t->ranks[t->me].writes_to, j + 1);
     if (!atomic_load(&t->ranks[j].gone)) {
-        rc = read_from(c, NULL, 0, 0);
-        rc = rc < 0 ? rc : process_vm_writev(c->pid, &mine, 1, &there, 1, 0);
+        rc = process_vm_writev(c->pid, &mine, 1, &there, 1, 0);
         rc = rc == -1 ? -errno : rc == 0 ? -EFAULT : rc;
     }
     atomic_store(&t->ranks[t->me].writes_to, 0);

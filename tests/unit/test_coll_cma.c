@@ -239,6 +239,33 @@ static void a_buffer_that_cannot_be_reached_is_copied(void **state)
     assert_int_equal(coll_world_run(&w, some_are_copied, NULL), 0);
 }
 
+/* As a program that drops its rights once it has begun; the superuser would
+ * be let in all the same. */
+static const char *move_undumpable(struct coll_rank *r, char *send, char *recv)
+{
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) {
+        return NULL;
+    }
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    const char *wrong = move_each_kind(r, send, recv);
+    if (wrong == NULL && r->rank == 1) {
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
+    return wrong == NULL ? move_each_kind(r, send, recv) : wrong;
+}
+
+static const char *one_hides(struct coll_rank *r)
+{
+    return with_buffers(r, move_undumpable);
+}
+
+static void a_process_that_others_may_not_reach_any_more_is_copied(void **state)
+{
+    struct coll_world w = {.ranks = 3, .processes = true, .timeout_ms = 20000,
+                           .wait_mode = HB_COLL_WAIT_YIELD, .tune = ALWAYS};
+    assert_int_equal(coll_world_run(&w, one_hides, NULL), 0);
+}
+
 /* ---- in the midst of it ---- */
 
 static int rank_1_is_dead(void *ctx, void *team_ctx,
@@ -473,6 +500,8 @@ int main(void)
         cmocka_unit_test(one_that_may_not_read_makes_all_copy),
         cmocka_unit_test(nobody_is_let_in_before_it_is_needed),
         cmocka_unit_test(a_buffer_that_cannot_be_reached_is_copied),
+        cmocka_unit_test(
+            a_process_that_others_may_not_reach_any_more_is_copied),
         cmocka_unit_test(a_process_of_the_same_number_is_not_the_peer),
         cmocka_unit_test(a_peer_that_dies_while_it_is_read_is_told),
         cmocka_unit_test(a_hole_in_a_buffer_is_an_error_that_says_whose),

@@ -8,7 +8,7 @@
  * nothing but a read tells. So before the first call of a team that would, its
  * ranks on the node have two rounds: each says where a random number of its
  * own is to be found, reads those of all others, and says whether it has
- * found them. All of them have, or none reads.
+ * found them, and may write as well. All of them have, or none reads.
  *
  * Each read fetches that number, too, in one call with the bytes: a process
  * that has got the number of one that died has another there, so that its
@@ -105,6 +105,14 @@ static ssize_t read_from(const struct hb_cma_card *c, char *to, uint64_t from,
     return got > 0 || n == 0 ? got : -EFAULT;
 }
 
+/* A filter of system calls may let through the one and not the other. */
+static bool may_write(const struct hb_cma_card *own)
+{
+    char from = 1, to = 0;
+    struct iovec mine = {&from, 1}, there = {&to, 1};
+    return process_vm_writev(own->pid, &mine, 1, &there, 1, 0) == 1 && to == 1;
+}
+
 /* The rounds before the first call */
 
 static int meet_put(struct hb_coll_team *t, struct hb_op *op)
@@ -122,7 +130,7 @@ static int meet_put(struct hb_coll_team *t, struct hb_op *op)
 
 static void meet_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    bool good = true;
+    bool good = op->k == MEET_FOUND || may_write(&t->engine->card);
     for (int j = 0; j < t->p; j++) {
         const uint8_t *bytes = hb_shm_cell(t, j, t->round)->bytes;
         if (op->k == MEET_FOUND) {

@@ -215,6 +215,7 @@ struct hb_op {
 struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
     uint64_t round;
     int readers;
+    bool tail; /* free, too, once all tails of this rank have been got */
 };
 
 struct hb_nearness { /* of the peers' caches; stream.c */

@@ -161,7 +161,8 @@ size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k)
 
 void hb_shm_tail_use(struct hb_coll_team *t, size_t at, int reader)
 {
-    t->slot_use[at / HB_SHM_SLOT] = (struct hb_shm_use){t->round, reader};
+    t->slot_use[at / HB_SHM_SLOT] = (struct hb_shm_use){t->round, reader,
+                                                       true};
 }
 
 /* As has_posted, for a round that may be well past. A line that is looked at
@@ -198,6 +199,11 @@ static inline bool released(struct hb_coll_team *t,
 {
     if (use->readers == HB_NONE || use->round == 0) {
         return true;
+    }
+    if (use->tail &&
+        atomic_load_explicit(&t->ranks[t->me].tail_got,
+                             memory_order_acquire) >= t->tails) {
+        return true; /* who has got it may wait for this rank's next round */
     }
     if (use->readers >= 0) {
         return has_passed(t, use->readers, use->round + 1);
@@ -297,7 +303,7 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
 {
     uint64_t r = ++t->round;
     struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
-    struct hb_shm_use use = {r, readers};
+    struct hb_shm_use use = {.round = r, .readers = readers};
     if (readers == HB_ALL && t->p == 2) {
         use.readers = 1 - t->me;
     }

@@ -452,7 +452,7 @@ static void what_a_peer_has_given_up_is_not_taken(void **state)
 {
     struct coll_world w = {.ranks = 2, .processes = true,
                            .wait_mode = HB_COLL_WAIT_YIELD,
-                           .tune = "cma_ns=1 cma_ps=1 cpus=1"};
+                           .tune = "bcast=cma cpus=1"};
     assert_int_equal(coll_world_run(&w, gives_up, NULL), 0);
 }
 

@@ -54,7 +54,8 @@ coll_tests = \
     tests/unit/test_coll_net \
     tests/unit/test_leaves \
     tests/unit/test_sched \
-    tests/unit/test_sched_layouts
+    tests/unit/test_sched_layouts \
+    tests/unit/test_sched_crowd
 check_PROGRAMS += $(coll_tests)
 TESTS += $(coll_tests)
 coll_lab = tests/unit/coll_ref.c tests/unit/coll_ref.h \
@@ -103,6 +104,11 @@ tests_unit_test_sched_layouts_SOURCES = tests/unit/test_sched_layouts.c \
     $(sched_lab)
 tests_unit_test_sched_layouts_LDADD = $(UNIT_LDADD) -lm
 tests_unit_test_sched_layouts_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_sched_crowd_SOURCES = tests/unit/test_sched_crowd.c \
+    $(sched_lab)
+tests_unit_test_sched_crowd_LDADD = $(UNIT_LDADD) -lm
+tests_unit_test_sched_crowd_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 endif
 

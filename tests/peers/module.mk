@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-PEER_BATS = %D%/kubernetes.bats %D%/elastic.bats %D%/debian.bats %D%/wheels.bats %D%/odd.bats %D%/ends.bats \
-    %D%/place.bats %D%/torch.bats %D%/framework.bats %D%/clusters.bats
+# The longest first: they run side by side.
+PEER_BATS = %D%/torch.bats %D%/framework.bats %D%/clusters.bats \
+    %D%/elastic.bats %D%/debian.bats %D%/ends.bats %D%/kubernetes.bats \
+    %D%/wheels.bats %D%/odd.bats %D%/place.bats
 TESTS += $(PEER_BATS)
 EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/frameworks.bash %D%/apiserver.sh \
     %D%/apiserver.bash \

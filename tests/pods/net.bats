@@ -14,7 +14,12 @@ teardown() {
     "$podlab" link 1 up
 }
 
-by() { pod_hb -x HPCBOOT_TRANSPORTS="$1" "${@:2}"; }
+# A sanitizer takes what lies before the thread-local memory of UCX's modules for
+# the size of that, and reads it.
+by() {
+    pod_hb -x HPCBOOT_TRANSPORTS="$1" \
+        -x ASAN_OPTIONS=intercept_tls_get_addr=0 "${@:2}"
+}
 # ends_well JOB FILE: a background job's words, as $output, tell why it did not.
 ends_well() {
     ends "$1"

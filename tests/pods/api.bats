@@ -102,7 +102,9 @@ all='who kvs blobs coll requests teams messages heap misuse place'
         output=$(pod 0 timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" \
             stuck -H pod-1,pod-2) &&
             grep -Eq '^ranks? 0.* waits? for rank 2 on pod-2, which waits for' \
-                <<< "$output"
+                <<< "$output" &&
+            grep -Eq '^ +1  pod-1 .* in barrier of the world, call 2' \
+                <<< "$output" # it may come late
     }
     wait_until sees || { echo "$output"; false; }
     says '^ +0  pod-1 .* in barrier of the world, call 2, waits for rank 2, '

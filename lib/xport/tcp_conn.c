@@ -156,25 +156,40 @@ void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
  * the way takes. There the socket gets another one, of those that the system
  * allows everybody; where it allows none, it stays as it is. Reno first: cubic
  * takes the jitter of short messages for a full path, ends its slow start, and
- * is slow for the long ones that follow. */
-void hb_tcp_be_near(int fd)
+ * is slow for the long ones that follow.
+ *
+ * That is before the socket connects or listens, and who turns out to be far
+ * gets the system's back: a socket that BBR once had paces for good, and the
+ * timer that it sets for a packet takes ten times as long as the packet. */
+void hb_tcp_be_near(struct hb_tcp *t, int fd)
 {
     static const char *const others[] = {"reno", "cubic"};
-    char name[16] = ""; /* TCP_CA_NAME_MAX */
-    struct tcp_info i = {0};
-    socklen_t len = sizeof name - 1, info_len = sizeof i;
+    char name[sizeof t->far] = "";
+    socklen_t len = sizeof name - 1;
 
     if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0 ||
-        strncmp(name, "bbr", 3) != 0 ||
-        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &info_len) < 0 ||
-        i.tcpi_rtt > NEAR_US) {
+        strncmp(name, "bbr", 3) != 0) {
         return;
     }
     for (size_t n = 0; n < sizeof others / sizeof *others; n++) {
         if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, others[n],
                        (socklen_t)strlen(others[n])) == 0) {
+            memcpy(t->far, name, sizeof name);
             return;
         }
+    }
+}
+
+void hb_tcp_be_far(const struct hb_tcp *t, int fd)
+{
+    struct tcp_info i = {0};
+    socklen_t len = sizeof i;
+
+    if (t->far[0] != '\0' &&
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
+        i.tcpi_rtt > NEAR_US) {
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, t->far,
+                         (socklen_t)strlen(t->far));
     }
 }
 
@@ -352,6 +367,9 @@ void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
     if (from != NULL) {
         any_port = *from;
         hb_sockaddr_clear_port(&any_port);
+    }
+    if (c->fd >= 0) {
+        hb_tcp_be_near(c->tcp, c->fd);
     }
     if (c->fd < 0 ||
         (from != NULL && bind(c->fd, (struct sockaddr *)&any_port,

@@ -121,6 +121,7 @@ struct hb_tcp {
     int64_t looked_ns;
     unsigned n_unwritten, n_dying, n_broken;
     unsigned limit_s; /* HB_TCP_LIMIT_S, or less */
+    char far[16]; /* congestion control of long paths; "": the system's */
     struct hb_wish wish;
     struct hb_caps caps;
     struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */
@@ -142,7 +143,9 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
 struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing);
 /* And sure of the other end: who is asked and does not answer is gone. */
 void hb_tcp_be_quick(const struct hb_tcp *t, int fd);
-void hb_tcp_be_near(int fd);
+/* Before it connects or listens; _far when the way is known. */
+void hb_tcp_be_near(struct hb_tcp *t, int fd);
+void hb_tcp_be_far(const struct hb_tcp *t, int fd);
 /* Messages for its peer go by it from now on, those too that have waited for
  * another, which is discarded. */
 void hb_tcp_keep(struct hb_tcp_conn *c);

@@ -68,7 +68,7 @@ void hb_tcp_accept(struct hb_tcp *t)
         struct hb_tcp_conn *c = hb_tcp_conn_new(t, fd, 0);
 
         hb_tcp_be_quick(t, fd);
-        hb_tcp_be_near(fd);
+        hb_tcp_be_far(t, fd);
         c->state = HB_TCP_GREETING;
         c->next = t->in;
         t->in = c;
@@ -240,7 +240,7 @@ int hb_tcp_connected(struct hb_tcp_conn *c)
         hb_tcp_lost(c, error);
         return 1;
     }
-    hb_tcp_be_near(c->fd);
+    hb_tcp_be_far(c->tcp, c->fd);
     c->state = HB_TCP_GREETING;
     hb_tcp_arm(c, EPOLLIN);
     return 1;

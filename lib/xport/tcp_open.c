@@ -171,6 +171,9 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
     if (t->listen_fd < 0) {
         t->listen_fd = listen_on(AF_INET, &port);
     }
+    if (t->listen_fd >= 0) {
+        hb_tcp_be_near(t, t->listen_fd);
+    }
     if (t->epoll_fd < 0 || t->listen_fd < 0 ||
         getrandom(t->token, sizeof t->token, 0) != sizeof t->token ||
         epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {

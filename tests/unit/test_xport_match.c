@@ -5,13 +5,15 @@
  * its peer. */
 #include "config.h"
 
-#include "lib/xport/impl.h"
+#include "lib/xport/tcp_impl.h"
 #include "xport_world.h"
 
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -181,15 +183,67 @@ static void test_short_messages_wait_at_their_sender(void **state)
     free(s);
 }
 
+static struct hb_xport_req *send_word(struct xport_world *w, int from,
+                                      const uint64_t *word)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_send(w->x[from], 1 - from, CONTEXT, 1, word,
+                                   sizeof *word, &r, NULL), 0);
+    return r;
+}
+
+static struct hb_xport_req *post(struct xport_world *w, int at, uint64_t *word)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_recv(w->x[at], 1 - at, CONTEXT, 1, UINT64_MAX,
+                                   word, sizeof *word, &r, NULL), 0);
+    return r;
+}
+
+static void pass(struct xport_world *w, int from, uint64_t word)
+{
+    struct hb_xport_req *s = send_word(w, from, &word);
+    uint64_t got = 0;
+
+    finish(w, 1 - from, post(w, 1 - from, &got));
+    finish(w, from, s);
+    assert_int_equal(got, word);
+}
+
+/* BBR, where it is the system's, paces for ever what it has had once. */
+static void test_no_socket_ever_had_bbr(void **state)
+{
+    struct xport_world *w = *state;
+    const struct hb_tcp *t = w->x[0]->tcp;
+    int fds[2] = {t->listen_fd, -1};
+
+    pass(w, 0, 1);
+    fds[1] = t->out[1]->fd;
+    for (int i = 0; i < 2; i++) {
+        char name[16] = "";
+        socklen_t len = sizeof name - 1;
+
+        assert_int_equal(getsockopt(fds[i], IPPROTO_TCP, TCP_CONGESTION, name,
+                                    &len), 0);
+        assert_string_not_equal(name, "bbr");
+    }
+}
+
+#define WORLD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_source_has_its_order),
         cmocka_unit_test(test_any_source_takes_the_oldest),
         cmocka_unit_test(test_what_is_forgotten_is_in_no_row),
-        cmocka_unit_test_setup_teardown(
-            test_short_messages_wait_at_their_sender, set_up, tear_down),
+        WORLD(test_short_messages_wait_at_their_sender),
+        WORLD(test_no_socket_ever_had_bbr),
     };
+
+    setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,6 +140,8 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
 int hb_tcp_progress(struct hb_tcp *t);
 /* A message of this peer is what the caller waits for. */
 void hb_tcp_await(struct hb_tcp *t, uint32_t source);
+/* This rank waits: what it has sent does not any more (tcp_io.c). */
+void hb_tcp_part(struct hb_tcp *t);
 /* What a sleeper may rely on. */
 enum hb_idle {
     HB_IDLE_NOT,     /* something has come */

@@ -210,6 +210,9 @@ static int on_message(struct hb_tcp_conn *c)
     if (c->head.size > HB_TCP_EAGER) {
         return -EPROTO;
     }
+    if (c->head.take != 0) {
+        hb_tcp_answer(c);
+    }
     in = inbound_of(c->peer, &c->head);
     in->req = hb_match_posted(c->tcp->x, in);
     if (in->req == NULL) {

@@ -202,6 +202,8 @@ static void shut(struct hb_tcp_conn *c)
     t->hot = t->hot == c ? NULL : t->hot;
     t->n_broken -= c->broken != 0;
     c->broken = 0;
+    t->n_joining -= (unsigned)c->joins;
+    c->joins = 0;
     if (c->fd >= 0) { /* a child of the user's may hold the socket open */
         epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
         hb_fd_close(&c->fd);

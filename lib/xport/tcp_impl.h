@@ -19,7 +19,8 @@
 #define HB_TCP_AHEAD ((uint64_t)16 << 20)
 
 enum hb_tcp_kind {
-    HB_TCP_MESSAGE = 1, HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA,
+    HB_TCP_MESSAGE = 1, /* take: 1 where further ones may wait for its ACK */
+    HB_TCP_OFFER, HB_TCP_TAKE, HB_TCP_DATA,
     HB_TCP_BYE, /* size: how many came by UCX before it */
     HB_TCP_CREDIT, /* size: messages of so much weight have met receives */
     /* Of a pair with rails, tcp_pair.c: */
@@ -76,6 +77,10 @@ struct hb_tcp_conn {
     int fd, outgoing;
     enum hb_tcp_state state;
     uint32_t peer, armed; /* epoll events asked for */
+    int joins; /* short messages wait for the ACK of those before, as one */
+    unsigned n_ahead; /* short messages since this rank last waited, */
+    uint64_t waits;   /* which was its so manieth time */
+    int answers; /* it has written: the system may delay its ACKs */
     int broken; /* errno of a write; what has come is read before it ends */
     /* outgoing */
     struct hb_endpoint endpoint;
@@ -120,6 +125,8 @@ struct hb_tcp {
     unsigned hot_turns;
     int64_t looked_ns;
     unsigned n_unwritten, n_dying, n_broken;
+    unsigned n_joining; /* connections */
+    uint64_t waits;     /* looks for a message that was not there */
     unsigned limit_s; /* HB_TCP_LIMIT_S, or less */
     char far[16]; /* congestion control of long paths; "": the system's */
     struct hb_wish wish;
@@ -136,6 +143,9 @@ int hb_tcp_read(struct hb_tcp_conn *c);
 void hb_tcp_arm(struct hb_tcp_conn *c, uint32_t events);
 void hb_tcp_queue(struct hb_tcp_conn *c, const struct hb_tcp_head *head,
                   const char *data, size_t size, struct hb_xport_req *req);
+
+/* A message has come whose ACK is awaited. */
+void hb_tcp_answer(struct hb_tcp_conn *c);
 
 /* tcp_conn.c: the connection by which messages for a peer go, or wait */
 struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,

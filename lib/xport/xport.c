@@ -326,6 +326,9 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
 
     pthread_mutex_lock(&x->lock);
     if (!req->done) {
+        if (req->is_recv && x->tcp != NULL) {
+            hb_tcp_part(x->tcp);
+        }
         if (req->is_recv && req->peer >= 0 &&
             x->job.node_of[req->peer] != x->job.node) {
             hb_tcp_await(x->tcp, (uint32_t)req->peer);

@@ -8,6 +8,7 @@
 #include "lib/xport/tcp_impl.h"
 #include "xport_world.h"
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,6 +213,85 @@ static void pass(struct xport_world *w, int from, uint64_t word)
     assert_int_equal(got, word);
 }
 
+static int is_quick(const struct hb_tcp_conn *c)
+{
+    int on = -1;
+    socklen_t len = sizeof on;
+
+    assert_int_equal(getsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, &len),
+                     0);
+    assert_int_equal(c->joins, on == 0);
+    return on != 0;
+}
+
+#define RUN 40
+
+/* Nobody's answer is awaited meanwhile: they may go together. */
+static void test_words_in_a_row_join_until_their_sender_waits(void **state)
+{
+    struct xport_world *w = *state;
+    struct hb_xport_req *s[RUN], *answer;
+    uint64_t words[RUN], got = 0, back = 0;
+    const struct hb_tcp_conn *c;
+
+    pass(w, 0, 1);
+    c = w->x[0]->tcp->out[1];
+    assert_true(is_quick(c));
+    answer = post(w, 0, &back);
+    for (uint64_t i = 0; i < RUN; i++) {
+        words[i] = i;
+        s[i] = send_word(w, 0, &words[i]);
+    }
+    assert_false(is_quick(c));
+    assert_int_equal(hb_xport_test(w->x[0], answer, NULL, NULL), 0);
+    assert_true(is_quick(c));
+    for (uint64_t i = 0; i < RUN; i++) {
+        finish(w, 1, post(w, 1, &got));
+        assert_int_equal(got, i);
+        finish(w, 0, s[i]);
+    }
+    finish(w, 1, send_word(w, 1, &words[RUN - 1]));
+    finish(w, 0, answer);
+    assert_int_equal(back, words[RUN - 1]);
+}
+
+static void test_a_long_message_parts_what_joins(void **state)
+{
+    struct xport_world *w = *state;
+    static const char body[4096];
+    char got[sizeof body];
+    struct hb_xport_req *r;
+
+    pass(w, 0, 1);
+    for (uint64_t i = 0; i < RUN; i++) {
+        pass(w, 0, i);
+    }
+    assert_false(is_quick(w->x[0]->tcp->out[1]));
+    assert_int_equal(hb_xport_send(w->x[0], 1, CONTEXT, 1, body, sizeof body,
+                                   &r, NULL), 0);
+    assert_true(is_quick(w->x[0]->tcp->out[1]));
+    finish(w, 0, r);
+    assert_int_equal(hb_xport_recv(w->x[1], 0, CONTEXT, 1, UINT64_MAX, got,
+                                   sizeof got, &r, NULL), 0);
+    finish(w, 1, r);
+}
+
+/* Who answers delays its ACKs, for which further words may wait. */
+static void test_words_in_a_row_are_acknowledged_at_once(void **state)
+{
+    struct xport_world *w = *state;
+    const struct hb_tcp_conn *c;
+
+    pass(w, 0, 1);
+    pass(w, 1, 2);
+    c = w->x[1]->tcp->out[0];
+    assert_true(c->answers);
+    for (uint64_t i = 0; i < RUN; i++) {
+        pass(w, 0, i);
+    }
+    assert_false(c->answers);
+}
+
 /* BBR, where it is the system's, paces for ever what it has had once. */
 static void test_no_socket_ever_had_bbr(void **state)
 {
@@ -240,6 +320,9 @@ int main(void)
         cmocka_unit_test(test_any_source_takes_the_oldest),
         cmocka_unit_test(test_what_is_forgotten_is_in_no_row),
         WORLD(test_short_messages_wait_at_their_sender),
+        WORLD(test_words_in_a_row_join_until_their_sender_waits),
+        WORLD(test_a_long_message_parts_what_joins),
+        WORLD(test_words_in_a_row_are_acknowledged_at_once),
         WORLD(test_no_socket_ever_had_bbr),
     };
 

@@ -93,6 +93,14 @@ int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
                    (unsigned long long)expected);
 }
 
+/* In the word of some rows lies more than a length; plan_rows.c. */
+static uint64_t length_in(uint64_t word, uint64_t sign)
+{
+    enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
+    return coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_ALLTOALLV
+               ? word >> 1 : word;
+}
+
 void hb_call_found(struct hb_coll_team *t, const struct hb_op *op,
                    int found, struct hpcboot_error *err)
 {
@@ -102,10 +110,11 @@ void hb_call_found(struct hb_coll_team *t, const struct hb_op *op,
                           err);
         return;
     }
-    uint64_t his = hb_shm_cell(t, t->want, t->round)->word;
-    hb_call_differs(t->rank, op->sign, op->word, t->local[t->want],
-                    his & ((1u << HB_SIGN_BITS) - 1), his >> HB_SIGN_BITS,
-                    err);
+    uint64_t word = hb_shm_cell(t, t->want, t->round)->word;
+    uint64_t his = word & ((1u << HB_SIGN_BITS) - 1);
+    hb_call_differs(t->rank, op->sign, length_in(op->word, op->sign),
+                    t->local[t->want], his,
+                    length_in(word >> HB_SIGN_BITS, his), err);
 }
 
 static int judge(struct hb_coll_req *r, struct hpcboot_error *err)

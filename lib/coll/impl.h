@@ -176,7 +176,8 @@ struct hb_op {
     /* Of each rank's block, in bytes, [size]; NULL: all are `bytes` long and
      * lie one after the other. */
     size_t *send_len, *send_off, *recv_len, *recv_off;
-    size_t *rows;         /* owned: where these four lie */
+    size_t *rows;         /* owned: where these four lie, */
+    uint64_t *lent;       /* and hb_lent_by of an alltoallv */
     hb_fold_fn fold;
     int ranks;            /* of the team; divisor of AVG */
     struct hb_coll_user_op user;
@@ -194,6 +195,10 @@ struct hb_op {
         int turn;         /* which peer is next, in order */
         size_t done;      /* bytes that have come of its block */
         int64_t refused_ns; /* since when the kernel refuses; 0: it does not */
+        bool pays;        /* to lend the longest block; plan_rows.c */
+        bool lends;       /* this rank, what is long */
+        bool borrows;     /* somebody lends */
+        uint64_t root_at; /* hb_lent_by */
     } cma;
     int64_t deadline_ns;
     unsigned flags;
@@ -437,6 +442,9 @@ void hb_op_clear(struct hb_op *op); /* frees what it owns */
 void hb_plan_move(struct hb_coll_team *t, struct hb_op *op);
 int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
                    struct hpcboot_error *err);
+/* Whether a fold of a fold has the bits of one that goes through all, and that
+ * of one vector is a copy. */
+bool hb_plan_folds_on(const struct hb_op *op);
 extern const struct hb_plan hb_plan_allgather;
 /* plan_rows.c: gatherv, scatterv, alltoallv */
 void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op);
@@ -455,6 +463,8 @@ void hb_heap_direct(struct hb_coll_team *t, struct hb_op *op);
 /* plan_cma.c: reads the peers' buffers through the kernel, where it may pay
  * and is allowed; after hb_plan_heap. */
 void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op);
+/* The end of a call with rows: reads what is lent. */
+int hb_plan_borrow(struct hb_coll_team *t, struct hb_op *op);
 
 /* cma.c */
 void hb_cma_setup(struct hb_coll_engine *e);
@@ -482,6 +492,14 @@ static inline size_t hb_send_len(const struct hb_op *op, int j)
 static inline size_t hb_recv_len(const struct hb_op *op, int j)
 {
     return op->recv_len != NULL ? op->recv_len[j] : op->bytes;
+}
+
+/* Where the block is that local rank j lends this one in a call with rows; 0:
+ * it lends none. */
+static inline uint64_t *hb_lent_by(struct hb_op *op, int j)
+{
+    return op->coll == HPCBOOT_COLL_ALLTOALLV ? &op->lent[j]
+                                              : &op->cma.root_at;
 }
 
 static inline const char *hb_send_at(const struct hb_op *op, int j)

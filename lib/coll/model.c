@@ -131,7 +131,7 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
  * root has for all of them is so much; else each call costs them turns. */
 #define TURNS_MOST ((size_t)256 << 10)
 #define TURNS 4
-/* Of rows, what the first round copies. */
+/* Of a gatherv, what the first round copies. */
 #define ROWS_FIRST ((double)((size_t)16 << 10))
 
 /* Of the v-kinds a rank's own count says nothing of the others'. */
@@ -151,7 +151,7 @@ static bool gathers(enum hpcboot_coll coll)
 static bool sends_root(enum hpcboot_coll coll)
 {
     return coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_SCATTER ||
-           coll == HPCBOOT_COLL_SCATTERV;
+           coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_EXSCAN;
 }
 
 static bool can_read(enum hpcboot_coll coll)
@@ -168,13 +168,15 @@ static double share_of(const struct hb_coll_model *m, int p)
     return ranks > cpus ? ranks / cpus : 1;
 }
 
-/* The root of a bcast has nothing else to do, while one of the others moves
- * its own block; where not all have a core, it does not matter who does it. */
+/* The root of a bcast, as the first of an exscan, has nothing else to do, while
+ * one of the others moves its own block; where not all have a core, it does not
+ * matter who does it. */
 size_t hb_model_cma_part(const struct hb_coll_model *m, enum hpcboot_coll coll,
                          int p, size_t bytes)
 {
     size_t roots = bytes / (size_t)p / HB_SHM_LINE * HB_SHM_LINE;
-    return coll == HPCBOOT_COLL_BCAST && roots >= PART_LEAST && m != NULL &&
+    bool one = coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_EXSCAN;
+    return one && roots >= PART_LEAST && m != NULL &&
                    share_of(m, p) <= 1
                ? roots : 0;
 }
@@ -187,7 +189,7 @@ static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double part = (double)hb_model_cma_part(m, coll, p, bytes);
     double n = (double)bytes, others = p - 1, share = share_of(m, p);
     double call = m->cma_ns * 1000.0, copied = 0, all = n;
-    if (!has_one_length(coll) && coll != HPCBOOT_COLL_ALLGATHERV) {
+    if (coll == HPCBOOT_COLL_GATHERV) {
         copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
     }
     double one = call * (gathers(coll) ? 2 : 1) + (n - part - copied) *
@@ -218,7 +220,8 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
 {
     switch (way) {
     case HB_WAY_CMA:
-        return bytes >= SHARED_LEAST && can_read(coll);
+        return bytes >= SHARED_LEAST && can_read(coll) &&
+               (p == 2 || coll != HPCBOOT_COLL_EXSCAN);
     case HB_WAY_SLICES:
         return coll == HPCBOOT_COLL_ALLREDUCE && p > 2;
     case HB_WAY_CHAIN:

@@ -49,6 +49,7 @@ coll_tests = \
     tests/unit/test_coll_cma \
     tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
+    tests/unit/test_coll_lend \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
     tests/unit/test_coll_net \
@@ -77,6 +78,10 @@ tests_unit_test_coll_gatherv_SOURCES = tests/unit/test_coll_gatherv.c \
     $(coll_lab)
 tests_unit_test_coll_gatherv_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_gatherv_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_lend_SOURCES = tests/unit/test_coll_lend.c $(coll_lab)
+tests_unit_test_coll_lend_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_lend_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_life_SOURCES = tests/unit/test_coll_life.c $(coll_lab)
 tests_unit_test_coll_life_LDADD = $(UNIT_LDADD) -lm -lpthread

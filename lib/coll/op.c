@@ -59,11 +59,12 @@ static int setup_rows(struct hb_coll_team *t, struct hb_op *op,
     if (!root) {
         return HPCBOOT_OK;
     }
-    op->rows = malloc(4 * n * sizeof *op->rows);
+    op->rows = malloc(n * (4 * sizeof *op->rows + sizeof *op->lent));
     if (op->rows == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for %d counts",
                        hb_coll_name(a->coll), t->size);
     }
+    op->lent = (uint64_t *)(void *)(op->rows + 4 * n);
     if (a->coll == HPCBOOT_COLL_REDUCE_SCATTER) {
         op->send_len = op->rows;
         op->send_off = op->rows + n;

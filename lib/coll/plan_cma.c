@@ -15,9 +15,9 @@
  *
  * Buffers that turn out to be in the heap need no kernel; plan_heap.c.
  *
- * Of alltoallv and scatterv not all know the lengths: the first round is the
- * one that copies, which tells the longest, and the next says for each peer
- * where the rest of its block is. A gatherv has tails: plan_rows.c. */
+ * Of alltoallv and scatterv not all know the lengths: the first round tells for
+ * each block where it is, or has the first piece of it. A gatherv has tails:
+ * plan_rows.c. */
 
 #include "config.h"
 
@@ -27,12 +27,19 @@ struct card {
     struct hb_heap_places heap;
     uint64_t at; /* of the buffer in its rank; 0: it is copied */
 };
-/* Addresses for so many peers lie behind the word in the cell. */
-#define BESIDE ((HB_SHM_INLINE - sizeof(uint64_t)) / sizeof(uint64_t))
 
+/* Of unequal lengths, which not all ranks know: plan_rows.c. */
+static bool has_rows(const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_ALLTOALLV ||
+           op->coll == HPCBOOT_COLL_SCATTERV ||
+           op->coll == HPCBOOT_COLL_GATHERV;
+}
+
+/* As a bcast, from one buffer to another: with two ranks, exscan is that. */
 static bool has_root(const struct hb_op *op)
 {
-    return op->coll == HPCBOOT_COLL_BCAST ||
+    return op->coll == HPCBOOT_COLL_BCAST || op->coll == HPCBOOT_COLL_EXSCAN ||
            op->coll == HPCBOOT_COLL_SCATTER ||
            op->coll == HPCBOOT_COLL_SCATTERV ||
            op->coll == HPCBOOT_COLL_GATHER;
@@ -107,6 +114,9 @@ static const char *lent(struct hb_coll_team *t, const struct hb_op *op,
     case HPCBOOT_COLL_BCAST:
         *bytes_out = op->bytes;
         return root || op->cma.part > 0 ? op->recv : NULL;
+    case HPCBOOT_COLL_EXSCAN:
+        *bytes_out = op->bytes;
+        return root ? op->send : op->cma.part > 0 ? op->recv : NULL;
     case HPCBOOT_COLL_SCATTER:
         return root ? op->send : NULL;
     case HPCBOOT_COLL_GATHER:
@@ -184,18 +194,21 @@ static int read_block(struct hb_coll_team *t, struct hb_op *op, int j)
 static int write_block(struct hb_coll_team *t, struct hb_op *op, int j)
 {
     uint64_t to = card_of(t, j).at;
+    bool bcast = op->coll == HPCBOOT_COLL_BCAST;
     if (op->coll == HPCBOOT_COLL_GATHER) {
         return hb_cma_write(t, op, j, to + (size_t)t->me * op->bytes, op->send,
                             op->bytes);
     }
     size_t part = part_for(t, op, j), at = op->bytes - part;
-    return hb_cma_write(t, op, j, to + at, op->recv + at, part);
+    return hb_cma_write(t, op, j, to + at,
+                        (bcast ? op->recv : op->send) + at, part);
 }
 
 static void copy_own(struct hb_coll_team *t, struct hb_op *op)
 {
     switch (op->coll) {
     case HPCBOOT_COLL_BCAST:
+    case HPCBOOT_COLL_EXSCAN:
         return;
     case HPCBOOT_COLL_SCATTER:
         hb_get(op, op->recv, hb_send_at(op, t->me), op->bytes);
@@ -253,121 +266,31 @@ static int take(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan asking = {ask_put, ask_get, take};
 
-/* Rows: what the first round has left */
+/* Rows: plan_rows.c has heard who lends what. */
 
-static int rows_put(struct hb_coll_team *t, struct hb_op *op)
-{
-    return op->cma.plan->put(t, op);
-}
-
-static uint64_t *addresses(struct hb_coll_team *t, const struct hb_op *op,
-                           int j, uint64_t round)
-{
-    return (size_t)t->p - 1 <= BESIDE
-               ? (uint64_t *)(void *)hb_shm_cell(t, j, round)->bytes + 1
-               : (uint64_t *)(void *)hb_shm_ring(t, j, op->at);
-}
-
-/* From the first byte to the last that peers read. */
-static bool rows_are_readable(struct hb_coll_team *t, const struct hb_op *op)
-{
-    const char *begin = NULL, *end = NULL;
-    for (int j = 0; j < t->p; j++) {
-        const char *at = hb_send_at(op, j);
-        size_t len = hb_send_len(op, j);
-        if (len > 0 && j != t->me) {
-            begin = begin == NULL || at < begin ? at : begin;
-            end = end == NULL || at + len > end ? at + len : end;
-        }
-    }
-    return begin == NULL ||
-           hb_cma_is_readable(t, begin, (size_t)(end - begin));
-}
-
-static int rest_put(struct hb_coll_team *t, struct hb_op *op)
-{
-    bool root = t->me == op->root, one = has_root(op);
-    uint64_t good;
-    op->cma.turn = 0;
-    op->cma.done = 0;
-    op->cma.refused_ns = 0;
-    op->from = one ? root ? HB_NONE : op->root : HB_ALL;
-    if (one && !root) {
-        return HB_NONE;
-    }
-    good = (one || !op->own_placed) && rows_are_readable(t, op);
-    memcpy(own_bytes(t), &good, sizeof good);
-    uint64_t *at = addresses(t, op, t->me, t->round + 1);
-    for (int j = 0; j < t->p; j++) {
-        if (j != t->me) {
-            at[hb_place(t, t->me, j)] =
-                (uint64_t)(uintptr_t)hb_send_at(op, j) + op->first;
-        }
-    }
-    return HB_ALL;
-}
-
-static void rest_get(struct hb_coll_team *t, struct hb_op *op)
-{
-    bool readable = true;
-    for (int j = 0; j < t->p; j++) {
-        uint64_t good;
-        memcpy(&good, hb_shm_cell(t, j, t->round)->bytes, sizeof good);
-        readable = readable && ((has_root(op) && j != op->root) || good);
-    }
-    if (!readable) {
-        copy_instead(op);
-        op->k = 0; /* the first round has been */
-    }
-}
-
-static int read_rest(struct hb_coll_team *t, struct hb_op *op, int j)
+static int borrow(struct hb_coll_team *t, struct hb_op *op, int j)
 {
     bool one = has_root(op);
-    size_t bytes = one ? op->bytes : hb_recv_len(op, j);
-    char *to = one ? op->recv : hb_recv_at(op, j);
-    if (bytes <= op->first) {
-        return HPCBOOT_OK;
-    }
-    return hb_cma_read(t, op, j, to + op->first,
-                       addresses(t, op, j, t->round)[hb_place(t, j, t->me)],
-                       bytes - op->first);
+    uint64_t at = *hb_lent_by(op, j);
+    return at == 0 ? HPCBOOT_OK
+                   : hb_cma_read(t, op, j, one ? op->recv : hb_recv_at(op, j),
+                                 at, one ? op->bytes : hb_recv_len(op, j));
 }
 
-static int take_rest(struct hb_coll_team *t, struct hb_op *op)
+int hb_plan_borrow(struct hb_coll_team *t, struct hb_op *op)
 {
     int rc = HPCBOOT_OK;
-    if (!has_root(op)) {
-        rc = with_all(t, op, read_rest);
-    } else if (t->me != op->root) {
-        rc = read_rest(t, op, op->root);
+    if (!op->cma.borrows) {
+        return HPCBOOT_OK;
     }
+    if (!has_root(op)) {
+        rc = with_all(t, op, borrow);
+    } else if (t->me != op->root) {
+        rc = with_root(t, op, borrow);
+    }
+    op->area = 0;
     return rc == HPCBOOT_OK ? close_call(t, op) : rc;
 }
-
-static const struct hb_plan the_rest = {rest_put, rest_get, take_rest};
-
-static void rows_get(struct hb_coll_team *t, struct hb_op *op)
-{
-    op->cma.plan->get(t, op);
-    op->plan = op->cma.plan;
-    if (op->rounds == 1 ||
-        !hb_model_cma(t->engine->model, op->coll, t->p,
-                      op->first + (op->rounds - 1) * op->piece)) {
-        return;
-    }
-    op->cma.rounds = op->rounds;
-    op->cma.stride = op->stride;
-    op->cma.area = op->area;
-    op->plan = &the_rest;
-    op->rounds = 2;
-    op->area = (size_t)t->p - 1 <= BESIDE
-                   ? 0
-                   : (((size_t)t->p - 1) * sizeof(uint64_t) + HB_SHM_LINE - 1) &
-                         ~(size_t)(HB_SHM_LINE - 1);
-}
-
-static const struct hb_plan rows = {rows_put, rows_get};
 
 /* What all of them begin with. */
 static int cma_step(struct hb_coll_team *t, struct hb_op *op)
@@ -380,8 +303,6 @@ static int cma_step(struct hb_coll_team *t, struct hb_op *op)
         op->cma.on = t->cma.state == HB_CMA_YES;
         if (!op->cma.on && op->plan == &asking) {
             copy_instead(op);
-        } else if (!op->cma.on && op->plan == &rows) {
-            op->plan = op->cma.plan;
         }
     }
     return hb_shm_step(t, op);
@@ -397,6 +318,8 @@ static bool pays(const struct hb_coll_team *t, const struct hb_op *op)
         return hb_model_knows_cma(m, op->coll);
     case HPCBOOT_COLL_ALLGATHERV:
         return hb_model_cma(m, op->coll, t->p, op->total / (size_t)t->p);
+    case HPCBOOT_COLL_EXSCAN:
+        return op->choice.cma && hb_plan_folds_on(op);
     default:
         return op->choice.cma;
     }
@@ -412,12 +335,14 @@ void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op)
         return;
     }
     op->step = cma_step;
-    if (op->coll == HPCBOOT_COLL_ALLTOALLV ||
-        op->coll == HPCBOOT_COLL_SCATTERV) {
-        op->plan = &rows;
-    } else if (op->coll != HPCBOOT_COLL_GATHERV) {
+    if (has_rows(op)) {
+        op->cma.pays = op->longest > op->first &&
+                       hb_model_cma(t->engine->model, op->coll, t->p,
+                                    op->longest);
+    } else {
         op->plan = &asking;
         op->rounds = 1;
         op->area = 0;
+        op->root = op->coll == HPCBOOT_COLL_EXSCAN ? 0 : op->root;
     }
 }

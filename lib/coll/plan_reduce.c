@@ -55,10 +55,9 @@ void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
     }
 }
 
-/* Whether a fold of a fold has the bits of one that goes through all, and that
- * of one vector is a copy: not where it is kept in another type, or divided at
- * its end, nor does an op of the user promise it. */
-static bool folds_on(const struct hb_op *op)
+/* Not where it is kept in another type, or divided at its end, nor does an op
+ * of the user promise it. */
+bool hb_plan_folds_on(const struct hb_op *op)
 {
     return op->fold != NULL && op->op != HPCBOOT_AVG &&
            op->type != HPCBOOT_FLOAT16 && op->type != HPCBOOT_BFLOAT16;
@@ -70,7 +69,7 @@ static void fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst,
 {
     _Alignas(ALIGN_SLICE) char block[OUT_BLOCK];
     size_t step = OUT_BLOCK / op->esize * op->esize;
-    if (n == 1 && folds_on(op)) {
+    if (n == 1 && hb_plan_folds_on(op)) {
         hb_get(op, dst, t->src[0], bytes);
         return;
     }
@@ -330,7 +329,7 @@ static const struct hb_plan chain = {chain_put, chain_get};
 
 static void plan_scan(struct hb_op *op)
 {
-    bool on = op->choice.way == HB_WAY_CHAIN && folds_on(op);
+    bool on = op->choice.way == HB_WAY_CHAIN && hb_plan_folds_on(op);
     op->plan = on ? &chain : &scan;
 }
 

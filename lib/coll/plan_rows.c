@@ -26,6 +26,11 @@
  * the length of a block, both know whether it is short enough to lie beside
  * the flag.
  *
+ * Where the kernel reads sooner than rounds copy, a rank lends what the first
+ * round would not hold: a block's place there has its address. The word also
+ * says whether its rank lends, since then a round closes the call; that rank
+ * puts nothing in the rounds between. plan_cma.c has the reading.
+ *
  * In place: a piece is put before anything of its round is got. A rank's block
  * for itself takes no part in the rounds. */
 
@@ -68,6 +73,9 @@ static void cut_first(struct hb_coll_team *t, struct hb_op *op)
     op->area = (op->stride * n + behind + HB_SHM_LINE - 1) &
                ~(size_t)(HB_SHM_LINE - 1);
 }
+
+/* Of the word of scatterv and alltoallv; the rest is the longest block. */
+#define LENDS ((uint64_t)1)
 
 static size_t longest(const size_t *len, int n)
 {
@@ -149,6 +157,37 @@ static uint64_t told(struct hb_coll_team *t, const struct hb_op *op, int j)
     return bytes;
 }
 
+/* From the first byte to the last that peers read. */
+static bool are_readable(struct hb_coll_team *t, const struct hb_op *op)
+{
+    const char *begin = NULL, *end = NULL;
+    for (int j = 0; j < t->p; j++) {
+        const char *at = hb_send_at(op, j);
+        size_t len = hb_send_len(op, j);
+        if (len > 0 && j != t->me) {
+            begin = begin == NULL || at < begin ? at : begin;
+            end = end == NULL || at + len > end ? at + len : end;
+        }
+    }
+    return begin == NULL ||
+           hb_cma_is_readable(t, begin, (size_t)(end - begin));
+}
+
+/* In the first round. What an alltoallv has in place is overwritten while
+ * peers would read it. */
+static void begin_lending(struct hb_coll_team *t, struct hb_op *op)
+{
+    struct hb_cma_op *c = &op->cma;
+    c->turn = 0;
+    c->done = 0;
+    c->refused_ns = 0;
+    c->lends = c->on && c->pays &&
+               (op->coll == HPCBOOT_COLL_SCATTERV || !op->own_placed) &&
+               are_readable(t, op);
+    op->word = (uint64_t)op->longest << 1 | (c->lends ? LENDS : 0);
+    op->rounds = c->lends ? 1 : op->rounds; /* at least */
+}
+
 bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
 {
     bool gathers = op->coll == HPCBOOT_COLL_GATHERV;
@@ -168,24 +207,65 @@ bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
     return true;
 }
 
-/* Puts this round's piece of the block for local rank j. */
-static void put_block(struct hb_coll_team *t, struct hb_op *op, int j,
-                      const char *block, uint64_t bytes)
+/* Puts this round's piece of a block for local rank j. */
+static void put_piece(struct hb_coll_team *t, struct hb_op *op, int j,
+                      const char *block, size_t bytes)
 {
-    uint64_t next = t->round + 1;
-    hb_put(t, spot(t, op, next, t->me, j, bytes), block + piece_at(op),
-           piece_of(op, bytes));
-    if (op->k == 0 && op->tells && op->coll != HPCBOOT_COLL_GATHERV) {
-        memcpy(told_by(t, op, t->me, next) +
+    hb_put(t, spot(t, op, t->round + 1, t->me, j, bytes),
+           block + piece_at(op), piece_of(op, bytes));
+}
+
+static void lend_block(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    uint64_t at = (uint64_t)(uintptr_t)hb_send_at(op, j);
+    if (op->k == 0) {
+        memcpy(spot(t, op, t->round + 1, t->me, j, sizeof at), &at, sizeof at);
+    }
+}
+
+/* For local rank j. */
+static void put_block(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    uint64_t bytes = hb_send_len(op, j);
+    if (op->cma.lends && bytes > op->first) {
+        lend_block(t, op, j);
+    } else {
+        put_piece(t, op, j, hb_send_at(op, j), bytes);
+    }
+    if (op->k == 0 && op->tells) {
+        memcpy(told_by(t, op, t->me, t->round + 1) +
                    hb_place(t, t->me, j) * sizeof bytes, &bytes, sizeof bytes);
     }
+}
+
+static void get_piece(struct hb_coll_team *t, struct hb_op *op, int j,
+                      char *block, size_t bytes)
+{
+    hb_get(op, block + piece_at(op), spot(t, op, t->round, j, t->me, bytes),
+           piece_of(op, bytes));
+}
+
+/* Whether local rank j's block is lent; where it is, is kept. */
+static bool is_borrowed(struct hb_coll_team *t, struct hb_op *op, int j,
+                        size_t bytes)
+{
+    uint64_t *at = hb_lent_by(op, j);
+    if (op->k == 0) {
+        *at = 0;
+        if (bytes > op->first && (hb_word_of(t, j) & LENDS) != 0) {
+            memcpy(at, spot(t, op, t->round, j, t->me, sizeof *at),
+                   sizeof *at);
+        }
+    }
+    return *at != 0;
 }
 
 static void get_block(struct hb_coll_team *t, struct hb_op *op, int j,
                       char *block, size_t bytes)
 {
-    hb_get(op, block + piece_at(op), spot(t, op, t->round, j, t->me, bytes),
-           piece_of(op, bytes));
+    if (!(op->cma.borrows && is_borrowed(t, op, j, bytes))) {
+        get_piece(t, op, j, block, bytes);
+    }
 }
 
 static void own_block(struct hb_coll_team *t, struct hb_op *op,
@@ -264,7 +344,7 @@ static int gatherv_put(struct hb_coll_team *t, struct hb_op *op)
     }
     op->word = op->bytes;
     op->from = is_written(t, op, op->bytes) ? op->root : HB_NONE;
-    put_block(t, op, op->root, op->send, op->bytes);
+    put_piece(t, op, op->root, op->send, op->bytes);
     if (op->bytes > op->first) {
         memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &t->tails,
                sizeof t->tails);
@@ -288,7 +368,7 @@ static void gatherv_get(struct hb_coll_team *t, struct hb_op *op)
             own_block(t, op, op->send);
             continue;
         }
-        get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
+        get_piece(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
         if (hb_recv_len(op, j) > op->first) {
             hb_shm_count(t, &t->ranks[j].tail_got, tails_before(t, j) + 1);
         }
@@ -400,19 +480,30 @@ static int gatherv_tail(struct hb_coll_team *t, struct hb_op *op)
 static const struct hb_plan gatherv = {gatherv_put, gatherv_get,
                                        gatherv_tail};
 
+/* What copying takes rounds for, of what a rank has said; whether somebody
+ * lends is noted. */
+static size_t hear(struct hb_op *op, uint64_t word)
+{
+    bool lends = (word & LENDS) != 0;
+    op->cma.borrows |= lends;
+    return lends ? 0 : word >> 1;
+}
+
 /* scatterv: the mirror of gatherv; nobody but the root has anything to say. */
 
 static int scatterv_put(struct hb_coll_team *t, struct hb_op *op)
 {
+    if (op->k == 0) {
+        begin_lending(t, op);
+    }
     if (t->me != op->root) {
         op->from = op->root;
         return HB_NONE;
     }
     op->from = HB_NONE;
-    op->word = op->longest;
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
-            put_block(t, op, j, hb_send_at(op, j), hb_send_len(op, j));
+            put_block(t, op, j);
         }
     }
     return HB_ALL;
@@ -420,9 +511,13 @@ static int scatterv_put(struct hb_coll_team *t, struct hb_op *op)
 
 static void scatterv_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    size_t most = op->longest;
-    if (t->me != op->root) {
-        most = op->k == 0 ? hb_word_of(t, op->root) : 0;
+    bool root = t->me == op->root;
+    size_t most = 0;
+    if (op->k == 0) {
+        op->cma.borrows = false;
+        most = hear(op, root ? op->word : hb_word_of(t, op->root));
+    }
+    if (!root) {
         get_block(t, op, op->root, op->recv, op->bytes);
     } else if (op->k == 0 && !op->own_placed) {
         hb_get(op, op->recv, hb_send_at(op, t->me), hb_send_len(op, t->me));
@@ -430,35 +525,47 @@ static void scatterv_get(struct hb_coll_team *t, struct hb_op *op)
     cut_rest(t, op, most);
 }
 
-static const struct hb_plan scatterv = {scatterv_put, scatterv_get};
+static const struct hb_plan scatterv = {scatterv_put, scatterv_get,
+                                        hb_plan_borrow};
 
 /* alltoallv */
 
 static int alltoallv_put(struct hb_coll_team *t, struct hb_op *op)
 {
     op->from = HB_ALL;
-    op->word = op->longest;
+    if (op->k == 0) {
+        begin_lending(t, op);
+    }
     for (int i = 1; i < t->p; i++) {
-        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        put_block(t, op, j, hb_send_at(op, j), hb_send_len(op, j));
+        put_block(t, op, t->me + i < t->p ? t->me + i : t->me + i - t->p);
     }
     return HB_ALL;
 }
 
+static size_t hear_all(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->cma.borrows = false;
+    size_t most = hear(op, op->word);
+    for (int j = 0; j < t->p; j++) {
+        size_t his = j == t->me ? 0 : hear(op, hb_word_of(t, j));
+        most = his > most ? his : most;
+    }
+    return most;
+}
+
 static void alltoallv_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    uint64_t most = op->longest;
+    size_t most = op->k == 0 ? hear_all(t, op) : 0;
     own_block(t, op, hb_send_at(op, t->me));
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        uint64_t his = op->k == 0 ? hb_word_of(t, j) : 0;
-        most = his > most ? his : most;
         get_block(t, op, j, hb_recv_at(op, j), hb_recv_len(op, j));
     }
     cut_rest(t, op, most);
 }
 
-static const struct hb_plan alltoallv = {alltoallv_put, alltoallv_get};
+static const struct hb_plan alltoallv = {alltoallv_put, alltoallv_get,
+                                         hb_plan_borrow};
 
 void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op)
 {

@@ -191,6 +191,9 @@ static void the_kernel_copies_where_that_costs_less(void **state)
     assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1"), 0);
     assert_false(hb_model_knows_cma(&m, HPCBOOT_COLL_SCAN));
     assert_false(hb_model_choose(&m, HPCBOOT_COLL_SCAN, 2, 1024 * KIB).cma);
+    /* with more ranks there is something to fold */
+    assert_true(hb_model_choose(&m, HPCBOOT_COLL_EXSCAN, 2, 1024 * KIB).cma);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_EXSCAN, 3, 1024 * KIB).cma);
 }
 
 static void a_rule_asks_for_the_kernel_or_forbids_it(void **state)

@@ -37,8 +37,10 @@
 /* Bytes put between two looks, each of which takes a line from a peer. */
 #define LOOK_EVERY ((size_t)256 << 10)
 /* Looks that must agree before another way is taken: an interrupt makes one
- * of them long. */
-#define AGREE 3
+ * of them long, and where other machines use the same caches, one in five is.
+ * Where peers are far, all are. */
+#define AGREE_FAR 8
+#define AGREE_NEAR 3
 
 /* How long it takes to read the peer's line, above what a second look at it
  * takes; < 0: it has not been written since the last look. */
@@ -77,7 +79,7 @@ void hb_stream_look(struct hb_coll_team *t, const struct hb_op *op)
     }
     bool far = ns >= far_ns(t->engine->model);
     n->differ = far != n->far ? n->differ + 1 : 0;
-    if (n->differ >= AGREE) {
+    if (n->differ >= (far ? AGREE_FAR : AGREE_NEAR)) {
         n->far = !n->far;
         n->differ = 0;
     }

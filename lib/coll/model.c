@@ -290,6 +290,9 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
         get = w.get * (m->get_ps + (share - 1) * m->copy_ps) / share;
         put /= share;
     }
+    if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_BCAST) {
+        get -= (double)hb_model_cma_part(m, coll, p, bytes) * m->get_ps;
+    }
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
                  (way == HB_WAY_CMA ? calls(m, coll, p, bytes) : 0);
     if (w.rooted && share <= 1) {

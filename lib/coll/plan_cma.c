@@ -161,9 +161,7 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
         reachable = reachable && (!counts || c.at != 0);
     }
     if (heap) {
-        if (!root || t->me != op->root) {
-            hb_heap_direct(t, op);
-        }
+        hb_heap_direct(t, op);
         op->plan = &closing;
         op->rounds = 2;
     } else if (!reachable) {

@@ -12,7 +12,9 @@
  * one go, and a closing round says that nobody reads any more. When some are,
  * the copying plan begins anew.
  *
- * bcast asks nothing: the root's word is enough. */
+ * bcast asks nothing: the root's word is enough. Where ranks have a core each,
+ * the others say where they want it, too, and the root writes each of them a
+ * part: two copy at a time. */
 
 #include "config.h"
 
@@ -21,6 +23,8 @@
 /* A block that is folded, and then written to peers from the cache. */
 #define FOLD_BLOCK ((size_t)16 << 10)
 #define ALIGN_SLICE 64
+/* A part that takes longer to copy than the root waits to be told where to. */
+#define PART_LEAST ((size_t)16 << 10)
 
 static uint64_t place_of(const struct hb_coll_heap *h, const void *p,
                          size_t bytes)
@@ -175,11 +179,41 @@ static void (*direct_of(enum hpcboot_coll coll))(struct hb_coll_team *,
     }
 }
 
+static bool parts_are_written(const struct hb_op *op)
+{
+    return op->cma.part >= PART_LEAST;
+}
+
+/* How much of a bcast, its end, the root writes to local rank j, whose buffer
+ * may be elsewhere. */
+static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    return parts_are_written(op) && places_of(t, j).recv != 0 ? op->cma.part
+                                                             : 0;
+}
+
+static void bcast(struct hb_coll_team *t, struct hb_op *op)
+{
+    uint64_t from = places_of(t, op->root).recv;
+    if (t->me != op->root) {
+        hb_get(op, op->recv, at_place(t, from),
+               op->bytes - part_for(t, op, t->me));
+        return;
+    }
+    for (int j = 0; j < t->p; j++) {
+        size_t part = j != t->me ? part_for(t, op, j) : 0;
+        if (part > 0) {
+            size_t at = op->bytes - part;
+            hb_get(op, at_place(t, places_of(t, j).recv) + at, op->recv + at,
+                   part);
+        }
+    }
+}
+
 void hb_heap_direct(struct hb_coll_team *t, struct hb_op *op)
 {
     if (op->coll == HPCBOOT_COLL_BCAST) {
-        hb_get(op, op->recv, at_place(t, places_of(t, op->root).recv),
-               op->bytes);
+        bcast(t, op);
     } else {
         direct_of(op->coll)(t, op);
     }
@@ -219,41 +253,58 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan asking = {ask_put, ask_get};
 
-/* bcast: the root tells in its first round where the buffer is. */
+/* bcast: the root tells in its first round where the buffer is, and where it
+ * writes a part, the others theirs. */
+
+static void say_place(struct hb_coll_team *t, const struct hb_heap_places *x)
+{
+    memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, x, sizeof *x);
+}
+
+/* Whoever has posted the second round reads and writes no more. */
+static int direct_bcast_close(struct hb_coll_team *t, struct hb_op *op)
+{
+    op->from = t->me == op->root            ? HB_ALL
+               : part_for(t, op, t->me) > 0 ? op->root
+                                            : HB_NONE;
+    return HB_NONE;
+}
 
 static int direct_bcast_put(struct hb_coll_team *t, struct hb_op *op)
 {
-    bool root = t->me == op->root;
     if (op->k > 0) {
-        op->from = root ? HB_ALL : HB_NONE;
-        return HB_NONE;
-    }
-    if (!root) {
-        return op->inner->put(t, op);
+        return direct_bcast_close(t, op);
     }
     struct hb_heap_places x = hb_heap_places(t, op);
-    memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &x, sizeof x);
+    bool shares = parts_are_written(op);
+    if (t->me != op->root) {
+        if (shares) {
+            say_place(t, &x);
+        }
+        op->from = op->root;
+        return shares ? op->root : HB_NONE;
+    }
+    say_place(t, &x);
     if (x.recv == 0) {
         op->plan = op->inner;
         return op->inner->put(t, op);
     }
     op->rounds = 2;
-    op->from = HB_NONE;
+    op->from = shares ? HB_ALL : HB_NONE;
     return HB_ALL;
 }
 
 static void direct_bcast_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (t->me == op->root || op->k > 0) {
+    if (op->k > 0) {
         return;
     }
-    struct hb_heap_places x = places_of(t, op->root);
-    if (x.recv == 0) {
+    if (places_of(t, op->root).recv == 0) {
         op->plan = op->inner;
         op->inner->get(t, op);
         return;
     }
-    hb_get(op, op->recv, at_place(t, x.recv), op->bytes);
+    bcast(t, op);
     op->rounds = 2;
 }
 

@@ -519,6 +519,46 @@ static void results_are_right_whichever_way_is_taken(void **state)
     }
 }
 
+/* The root writes a part where the others have their buffers in the heap;
+ * nobody's, the first rank's or the root's lies elsewhere. */
+static const char *bcasts_in_parts(struct coll_rank *r)
+{
+    static const size_t counts[] = {8192, 16384, 40001, 300000};
+    const int elsewhere[] = {-1, 0, r->size - 1};
+    char *mine = (char *)r->heap +
+                 (size_t)r->rank * (r->heap_size / (size_t)r->size);
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 3 * 4 && wrong == NULL; i++) {
+        struct coll_case c = {
+            .coll = HPCBOOT_COLL_BCAST, .type = HPCBOOT_FLOAT,
+            .ranks = r->size, .root = r->size - 1, .seed = i,
+            .count = counts[i % 4],
+        };
+        wrong = run_case(r, &c, r->rank != elsewhere[i / 4] ? mine : NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%zu, %d elsewhere: %s", c.count,
+                              elsewhere[i / 4], wrong);
+        }
+    }
+    return wrong;
+}
+
+static void the_root_writes_a_part_of_a_bcast_in_the_heap(void **state)
+{
+    static const char *const tunes[] = {"cpus=8 bcast=shared",
+                                        "cpus=8 bcast=cma",
+                                        "cpus=1 bcast=shared"};
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 3,
+                                   .wait_mode = HB_COLL_WAIT_YIELD,
+                                   .heap_size = 16 << 20};
+            assert_int_equal(coll_world_run(&w, bcasts_in_parts, NULL), 0);
+        }
+    }
+}
+
 int main(void)
 {
     setenv("XDG_CACHE_HOME", "/nonexistent", 1);
@@ -553,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_wrong_rule_is_an_error_of_the_variable),
         cmocka_unit_test(a_chain_has_the_bits_of_a_fold_in_one_go),
         cmocka_unit_test(results_are_right_whichever_way_is_taken),
+        cmocka_unit_test(the_root_writes_a_part_of_a_bcast_in_the_heap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -393,6 +393,16 @@ static void wrong_teams_and_values(void)
 static void nothing_wrong(void)
 {
     int me = hpcboot_rank();
+    struct hpcboot_coll_args left = HPCBOOT_COLL_ARGS_INIT;
+
+    /* What a reduce_scatter does not take may be left from another call. */
+    left.coll = HPCBOOT_COLL_REDUCE_SCATTER;
+    left.type = T;
+    left.send = a;
+    left.recv = b;
+    left.recv_counts = ones;
+    left.recv_displs = huge;
+    W(NULL, is(hpcboot_coll(team, &left, &err) == 0));
 
     W(NULL, is(hpcboot_wait_all(NULL, 0, 0, &err) == 0));
     W(NULL, is(hpcboot_wait_any(NULL, 0, 0, &size, &err) == 0 &&

@@ -105,6 +105,7 @@ struct hb_shm_head {
  * it finds at cookie_at: a process that is not the rank has another there. */
 struct hb_cma_card {
     uint64_t cookie_at, cookie;
+    uint64_t gate_at; /* who writes to this rank writes a byte there first */
     int32_t pid;
 };
 
@@ -238,6 +239,7 @@ enum hb_cma_state { HB_CMA_UNKNOWN, HB_CMA_YES, HB_CMA_NO };
 struct hb_cma_team {
     enum hb_cma_state state; /* the same at all of them */
     struct hb_cma_card *card; /* [p] */
+    void *gate;              /* a page of this rank's own: cma.c; or NULL */
     struct hb_op meet;       /* while they find out */
     bool good;               /* as this rank has found */
     struct {
@@ -481,6 +483,7 @@ int hb_cma_write(struct hb_coll_team *t, struct hb_op *op, int j, uint64_t to,
 /* The team has failed here: once this returns, nobody writes to this rank's
  * buffers any more. */
 void hb_cma_leave(struct hb_coll_team *t);
+void hb_cma_teardown(struct hb_coll_team *t);
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
                 size_t bytes); /* over t->src */
 

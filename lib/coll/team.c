@@ -144,6 +144,7 @@ void hb_coll_team_destroy(struct hb_coll_team *team)
     }
     struct hpcboot_error gone = {.code = HPCBOOT_ERR_USAGE,
                                  .text = "the team has been destroyed"};
+    hb_cma_teardown(team);
     hb_team_fail(team, &gone, NULL);
     for (int i = 0; i < HB_KEPT; i++) {
         hb_op_clear(&team->kept[i]);

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -497,6 +498,65 @@ static void a_buffer_freed_by_who_gave_up_is_not_the_cause(void **state)
     assert_int_equal(coll_world_run(&w, one_frees, NULL), 0);
 }
 
+/* ---- who is stopped on its way to a peer's buffer, and continued ---- */
+
+static struct shared *held; /* what this process writes waits there */
+
+/* In the place of the C library's. */
+ssize_t process_vm_writev(pid_t pid, const struct iovec *own,
+                          unsigned long owns, const struct iovec *his,
+                          unsigned long theirs, unsigned long flags)
+{
+    if (held != NULL) {
+        atomic_store(&held->moved, 1);
+        while (atomic_load(&held->dead) == 0) {
+            sched_yield();
+        }
+    }
+    return syscall(SYS_process_vm_writev, pid, own, owns, his, theirs, flags);
+}
+
+static const char *waits_for_a_stopped_one(struct coll_rank *r, char *send,
+                                           char *recv)
+{
+    struct hpcboot_error err = {0};
+    struct shared *s = r->arg;
+    struct hpcboot_coll_args a = call_of(HPCBOOT_COLL_GATHER, send, recv);
+    const char *wrong = move_each_kind(r, send, recv);
+    held = wrong == NULL && r->rank == 1 ? s : NULL;
+    a.timeout_ms = r->rank == 1 ? 20000 : 200;
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    if (r->rank == 1) {
+        atomic_store(&s->moved, 2);
+        return wrong != NULL ? wrong : rc < 0 ? NULL : "it was written";
+    }
+    memset(recv, 9, 2 * BYTES); /* it is the caller's again */
+    atomic_store(&s->dead, 1);
+    while (atomic_load(&s->moved) < 2) {
+        sched_yield();
+    }
+    for (size_t i = 0; i < 2 * BYTES; i++) {
+        wrong = recv[i] != 9 ? "it was written after the end" : wrong;
+    }
+    return wrong != NULL                  ? wrong
+           : rc == HPCBOOT_ERR_TIMED_OUT ? NULL : coll_text("%s", err.text);
+}
+
+static const char *one_is_stopped(struct coll_rank *r)
+{
+    return with_buffers(r, waits_for_a_stopped_one);
+}
+
+static void who_was_stopped_writes_nothing_after_the_end(void **state)
+{
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct coll_world w = {.ranks = 2, .processes = true,
+                           .wait_mode = HB_COLL_WAIT_YIELD, .tune = ALWAYS};
+    assert_int_equal(coll_world_run(&w, one_is_stopped, s), 0);
+    munmap(s, sizeof *s);
+}
+
 int main(void)
 {
     setenv("XDG_CACHE_HOME", "/proc/none", 1); /* which root cannot make */
@@ -513,6 +573,7 @@ int main(void)
         cmocka_unit_test(a_block_that_is_too_long_is_not_written),
         cmocka_unit_test(what_a_peer_has_given_up_is_not_taken),
         cmocka_unit_test(a_buffer_freed_by_who_gave_up_is_not_the_cause),
+        cmocka_unit_test(who_was_stopped_writes_nothing_after_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

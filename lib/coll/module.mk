@@ -53,6 +53,7 @@ coll_tests = \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
     tests/unit/test_coll_net \
+    tests/unit/test_coll_wait \
     tests/unit/test_leaves \
     tests/unit/test_sched \
     tests/unit/test_sched_layouts \
@@ -95,6 +96,9 @@ tests_unit_test_coll_net_SOURCES = tests/unit/test_coll_net.c $(coll_lab)
 tests_unit_test_coll_net_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
+tests_unit_test_coll_wait_SOURCES = tests/unit/test_coll_wait.c
+tests_unit_test_coll_wait_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_wait_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 sched_lab = tests/unit/sched_data.c tests/unit/sched_data.h \
     tests/unit/sched_sim.c tests/unit/sched_sim.h
 tests_unit_test_leaves_SOURCES = tests/unit/test_leaves.c $(sched_lab)

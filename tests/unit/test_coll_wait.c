@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* When a rank that waits for the network sleeps: where it shares its core with
+ * other nodes of the machine, and yields find nobody to run, soon; where its
+ * own node's ranks may need the core, or would not wake it, not before. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/coll/engine.h"
+
+/* A machine that has much else to do may put the test off its core in the
+ * midst of a wait, which ends the row of yields; so there are several. */
+#define WAITS 200
+
+static unsigned naps;
+
+/* In the place of the C library's: nobody else is there to run. */
+int sched_yield(void)
+{
+    return 0;
+}
+
+static void idle(void *ctx, int64_t ns)
+{
+    (void)ctx;
+    (void)ns;
+    naps++;
+}
+
+struct place {
+    int node_size;
+    enum hb_coll_wait mode;
+    bool outnumbered;
+};
+
+/* The longest row of yields before a sleep. */
+static unsigned most_vain(const struct place *p)
+{
+    static struct hb_coll_node_page page;
+    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_engine *e = NULL;
+    unsigned most = 0;
+    memset(&page, 0, sizeof page);
+    page.wait_mode = (uint32_t)p->mode;
+    c.page = &page;
+    c.node_size = p->node_size;
+    c.idle = idle;
+    assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
+    e->outnumbered = p->outnumbered;
+    for (int i = 0; i < WAITS; i++) {
+        struct hb_wait w = {0};
+        for (naps = 0; naps == 0;) {
+            assert_int_equal(hb_wait_pause(&w, e, NULL, NULL), 0);
+        }
+        most = w.vain > most ? w.vain : most;
+    }
+    hb_coll_destroy(e);
+    return most;
+}
+
+static void one_rank_of_a_crowd_of_nodes_sleeps_soon(void **state)
+{
+    struct place p = {1, HB_COLL_WAIT_YIELD, true};
+    assert_int_equal(most_vain(&p), 16);
+}
+
+static void one_of_several_of_such_a_node_sleeps_later(void **state)
+{
+    struct place p = {2, HB_COLL_WAIT_SPIN, true};
+    assert_int_equal(most_vain(&p), 32);
+}
+
+static void ranks_that_crowd_their_own_node_yield_their_time(void **state)
+{
+    struct place p = {2, HB_COLL_WAIT_YIELD, false};
+    assert_true(most_vain(&p) > 32);
+    p.outnumbered = true; /* its own node's ranks take turns as well */
+    assert_true(most_vain(&p) > 32);
+}
+
+static void a_rank_with_a_core_of_its_own_yields_its_time(void **state)
+{
+    struct place p = {1, HB_COLL_WAIT_SPIN, false};
+    assert_true(most_vain(&p) > 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_of_a_crowd_of_nodes_sleeps_soon),
+        cmocka_unit_test(one_of_several_of_such_a_node_sleeps_later),
+        cmocka_unit_test(ranks_that_crowd_their_own_node_yield_their_time),
+        cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

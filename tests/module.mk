@@ -32,6 +32,15 @@ EXTRA_DIST += %D%/driver %D%/common.bash %D%/coverage.sh %D%/packages.sh \
 dist-hook:
 	cp -p '$(srcdir)/check' '$(distdir)/check'
 
+# A goal that starts a make of its own for all of the tree, as `all` does for
+# its generated headers, does not know what another goal of the same call is
+# making: both would run ar on libhb.a, or write one log. So they go one after
+# the other; each still has all the jobs for itself.
+ALONE = all check install distcheck asan tsan coverage fuzz lint check-unit \
+    check-cli check-pods check-peers check-rdma
+$(if $(and $(filter $(ALONE),$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))),\
+    $(eval .NOTPARALLEL:))
+
 UNIT_TESTS = $(filter tests/unit/% tests/fuzz/%,$(TESTS))
 CLI_TESTS = $(filter tests/cli/%,$(TESTS))
 POD_TESTS = $(filter tests/pods/%,$(TESTS))

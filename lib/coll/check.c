@@ -24,6 +24,8 @@ struct side {
 };
 
 #define ROOT_BITS 511u /* of the low bits of a sign, from 15 on */
+/* Of a sign that HPCBOOT_CHECK compares. */
+#define DETERMINISTIC (UINT64_C(1) << 62)
 
 uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
 {
@@ -47,6 +49,7 @@ uint64_t hb_row_sign(const size_t *row, int n)
 static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
 {
     int op = (int)(sign >> 10 & 31);
+    int last = (int)((sign & ~DETERMINISTIC) >> 15);
     enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
     int n = snprintf(out, size, "%s of %llu bytes (type %s", hb_coll_name(coll),
                      (unsigned long long)bytes,
@@ -56,10 +59,14 @@ static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
         n += snprintf(out + n, size - (size_t)n, ", op %s",
                       hb_coll_op_name(op == 31 ? HPCBOOT_OP_USER : op));
     }
+    if (hb_call_is_rooted(coll) || last != 0) {
+        n += snprintf(out + n, size - (size_t)n,
+                      hb_call_is_rooted(coll) ? ", root %d"
+                                              : ", counts with checksum %d",
+                      last);
+    }
     snprintf(out + n, size - (size_t)n,
-             hb_call_is_rooted(coll) ? ", root %d)"
-             : hb_call_has_row(coll) ? ", counts with checksum %d)" : ")",
-             (int)(sign >> 15));
+             sign & DETERMINISTIC ? ", deterministic)" : ")");
 }
 
 int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
@@ -124,15 +131,16 @@ static int judge(struct hb_coll_req *r, struct hpcboot_error *err)
 
     for (int i = 0; i < t->size; i++) {
         const struct side *m = &mine[i], *h = &theirs[i];
-        if (h->sign != m->sign || h->bytes != m->bytes) {
-            return hb_call_differs(t->rank, m->sign, m->bytes, i, h->sign,
-                                   h->bytes, err);
-        }
-        if (i != t->rank && h->to != m->from) {
+        bool same = h->sign == m->sign, other = i != t->rank;
+        if (same && other && h->to != m->from) {
             return hb_lengths_differ(r->call, i, h->to, t->rank, m->from, err);
         }
-        if (i != t->rank && h->from != m->to) {
+        if (same && other && h->from != m->to) {
             return hb_lengths_differ(r->call, t->rank, m->to, i, h->from, err);
+        }
+        if (!same || h->bytes != m->bytes) {
+            return hb_call_differs(t->rank, m->sign, m->bytes, i, h->sign,
+                                   h->bytes, err);
         }
     }
     return HPCBOOT_OK;
@@ -190,10 +198,13 @@ static void fill_lengths(const struct hb_coll_team *t,
 static void fill_sides(const struct hb_coll_req *r, struct side *sides)
 {
     uint64_t e = hb_coll_type_size(r->args.type);
+    bool always = r->team->deterministic ||
+                  (r->args.flags & HPCBOOT_DETERMINISTIC) != 0;
 
     for (int j = 0; j < r->team->size; j++) {
         struct side *s = &sides[j];
         s->sign = hb_call_sign(&r->args);
+        s->sign |= always && hb_call_folds(r->args.coll) ? DETERMINISTIC : 0;
         s->bytes = bytes_of(r->team, &r->args);
         fill_lengths(r->team, &r->args, j, s);
         s->to *= e;

@@ -43,6 +43,10 @@ static int v_kind(const char *way, size_t more, struct hpcboot_error *err)
         return hpcboot_alltoallv(in, row, NULL, out, other, NULL,
                                  HPCBOOT_DOUBLE, w, err);
     }
+    if (strcmp(way, "allgatherv") == 0) {
+        return hpcboot_allgatherv(in, COUNT, out, row, NULL, HPCBOOT_DOUBLE, w,
+                                  err);
+    }
     if (hpcboot_rank() == 1) { /* the same sum in another row */
         row[hpcboot_size() - 1] -= more;
     }
@@ -66,6 +70,17 @@ static int order(int differs, struct hpcboot_error *err)
     return rc == 0 ? hpcboot_barrier(teams[!differs], err) : rc;
 }
 
+/* A setting that is to be the same at all members. */
+static int setting(int differs, struct hpcboot_error *err)
+{
+    double in = 1, out = 0;
+    int rc = hpcboot_team_set(hpcboot_world(), HPCBOOT_TEAM_DETERMINISTIC,
+                              differs, err);
+
+    return rc < 0 ? rc : hpcboot_scan(&in, &out, 1, HPCBOOT_DOUBLE,
+                                      HPCBOOT_SUM, hpcboot_world(), err);
+}
+
 /* The call, or what a rank that differs makes of it. */
 static int call(const char *way, int differs, struct hpcboot_error *err)
 {
@@ -74,6 +89,9 @@ static int call(const char *way, int differs, struct hpcboot_error *err)
 
     if (strcmp(way, "order") == 0) {
         return order(differs, err);
+    }
+    if (strcmp(way, "setting") == 0) {
+        return setting(differs, err);
     }
     if (way[strlen(way) - 1] == 'v' || strcmp(way, "row") == 0) {
         return v_kind(way, 1, err);

@@ -50,6 +50,10 @@ programs() { # PAGE
     differ count 'bcast of 32 bytes' 'bcast of 40 bytes'
     differ type 'allreduce .*type double' 'allreduce .*type int64'
     differ op 'allreduce .*op sum' 'allreduce .*op max'
+    differ setting 'scan .*op sum.,' 'scan .*op sum, deterministic'
+    run hb -x HPCBOOT_CHECK=1 -n 3 "$probe" allgatherv
+    says '^rank [01]: allgatherv: .*rank 0 sends 32 bytes to rank 1, which expects 40'
+    says_not checksum
     run hb -x HPCBOOT_CHECK=1 -n 3 "$probe" none
     ended_with 0
     [ "$(grep -c ': good$' <<< "$output")" -eq 3 ]

@@ -219,7 +219,7 @@ static void barrier(struct hb_sched *s, const struct hb_call *c)
 {
     struct hb_group g = everyone(c);
     struct hb_choice how = hb_choose(c, c->coll, g.size, 0);
-    hb_sched_barrier(s, &g, how.radix);
+    hb_sched_barrier(s, &g, &how);
 }
 
 static void bcast(struct hb_sched *s, const struct hb_call *c)

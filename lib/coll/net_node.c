@@ -117,7 +117,7 @@ static void barrier(struct nodes *n)
     struct hb_choice how = hb_choose(n->c, n->c->coll, n->l->nodes, 0);
     local(n, HPCBOOT_COLL_BARRIER, 0, NOWHERE, NOWHERE, 0);
     if (n->leads) {
-        hb_sched_barrier(n->s, &n->g, how.radix);
+        hb_sched_barrier(n->s, &n->g, &how);
     }
     local(n, HPCBOOT_COLL_BARRIER, 0, NOWHERE, NOWHERE, 0);
 }

@@ -271,7 +271,7 @@ static inline int hb_radix(const struct hb_choice *how)
                                         : how->radix;
 }
 void hb_sched_barrier(struct hb_sched *s, const struct hb_group *g,
-                      int radix);
+                      const struct hb_choice *how);
 /* Where local_root >= 0, each segment is then broadcast on the node. */
 void hb_sched_bcast(struct hb_sched *s, const struct hb_group *g, int root,
                     struct hb_at at, size_t bytes,

@@ -118,13 +118,6 @@ static struct priced priced(const struct hb_model *m, int size, double n)
 
 typedef double price_fn(const struct priced *x, const struct hb_choice *how);
 
-static double barrier_price(const struct priced *x,
-                            const struct hb_choice *how)
-{
-    return log_up(x->p, how->radix) *
-           (x->m->latency + (how->radix - 1) * (x->inject + x->m->receive));
-}
-
 /* All that a call makes the ranks do, where they are more than the CPUs: those
  * take turns, and a message is work from its sender to who wakes for it. */
 static double crowded_price(const struct priced *x, double messages,
@@ -229,8 +222,28 @@ static double bcast_alone(const struct priced *x, const struct hb_choice *how)
     return work + below * x->inject;
 }
 
-static double allreduce_price(const struct priced *x,
-                              const struct hb_choice *how)
+/* Where some ranks of a crowd are of one node, so that a message is nearly all
+ * that a tree's round costs, the fewest messages are the cheapest. */
+static double work_among(const struct priced *x, double messages, double each)
+{
+    return x->among ? crowded_price(x, messages, each) : 0;
+}
+
+static double barrier_price(const struct priced *x,
+                            const struct hb_choice *how)
+{
+    double rounds = log_up(x->p, how->radix), siblings = how->radix - 1;
+    bool tree = how->alg == HB_ALG_KNOMIAL;
+    double path = tree ? tree_price(x, how, true) + tree_price(x, how, false)
+                       : rounds * (x->m->latency +
+                                   siblings * (x->inject + x->m->receive));
+    double work = work_among(x, tree ? 2 * (x->p - 1)
+                                     : x->p * rounds * siblings, x->alpha);
+    return path > work ? path : work;
+}
+
+static double allreduce_path(const struct priced *x,
+                             const struct hb_choice *how)
 {
     double fold = x->n * x->m->fold, down = x->rounds;
     double extra = x->whole ? 0 : 2 * x->smooth + fold;
@@ -248,6 +261,34 @@ static double allreduce_price(const struct priced *x,
     default:
         return reduce_path(x, how) + bcast_price(x, how);
     }
+}
+
+/* Who waits longer for its turn in a tree parks, and is late when it comes. */
+#define TREE_MOST ((size_t)4 << 10)
+
+static double allreduce_work(const struct priced *x,
+                             const struct hb_choice *how)
+{
+    double each = x->alpha + 2 * bytes_price(x->m, x->n) + x->n * x->m->fold;
+    double down = x->p * x->rounds, around = 2 * x->p * (x->p - 1);
+    switch (how->alg) {
+    case HB_ALG_DOUBLING:
+        return work_among(x, down, each);
+    case HB_ALG_HALVING:
+        return work_among(x, 2 * down, x->alpha);
+    case HB_ALG_RING:
+        return work_among(x, around, x->alpha);
+    default:
+        return work_among(x, 2 * (x->p - 1), each);
+    }
+}
+
+static double allreduce_price(const struct priced *x,
+                              const struct hb_choice *how)
+{
+    double path = allreduce_path(x, how);
+    double work = x->n <= (double)TREE_MOST ? allreduce_work(x, how) : 0;
+    return path > work ? path : work;
 }
 
 static double gather_price(const struct priced *x,
@@ -342,6 +383,7 @@ static const struct way {
     bool commutes; /* for ops that do, and blocks of one length */
 } ways[] = {
     {BIT(BARRIER), HB_ALG_DOUBLING, barrier_price, false},
+    {BIT(BARRIER), HB_ALG_KNOMIAL, barrier_price, false},
     {BIT(BCAST), HB_ALG_KNOMIAL, bcast_alone, false},
     {BIT(BCAST), HB_ALG_PIPELINE, bcast_alone, false},
     {BIT(BCAST), HB_ALG_DOUBLE_TREE, bcast_alone, false},
@@ -474,13 +516,16 @@ double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
 #define FLAT_MOST_UP ((size_t)2 << 10)
 
 /* All that a group of p sends for a call, and how many phases a node has
- * beside it where the group is one of leaders. */
+ * beside it where the group is one of leaders, who exchange what all ranks
+ * send up a tree and down again while it is short. */
 static struct work {
     double messages, bytes;
     int phases;
 } work_of(const struct hb_call *c, double p)
 {
+    bool leads = p <= c->layout->nodes;
     double n = (double)c->total, log = log_up(p, 2);
+    double both = leads || c->total > TREE_MOST ? p * log : 2 * (p - 1);
     switch (c->coll) {
     case HPCBOOT_COLL_BCAST:
         return (struct work){p - 1, (p - 1) * (double)c->bytes, 1};
@@ -491,9 +536,9 @@ static struct work {
     case HPCBOOT_COLL_REDUCE:
         return (struct work){p - 1, (p - 1) * n, 1};
     case HPCBOOT_COLL_BARRIER:
-        return (struct work){p * log, 0, 2};
+        return (struct work){both, 0, 2};
     case HPCBOOT_COLL_ALLREDUCE:
-        return (struct work){p * log, p * log * n, 2};
+        return (struct work){both, both * n, 2};
     case HPCBOOT_COLL_REDUCE_SCATTER:
     case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
         return (struct work){p * log, (p - 1) * n, 2};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Trees: barrier by doubling; bcast and reduce over k-nomial trees,
- * where the members below one are a row; those of large vectors in segments,
- * over one binary tree or two.
+/* Trees: barrier by doubling, or up a tree and down; bcast and reduce over
+ * k-nomial trees, where the members below one are a row; those of large vectors
+ * in segments, over one binary tree or two.
  *
  * Two trees take half of the vector each, and whoever passes data on in one
  * is a leaf of the other, so that every member's port is used both ways.
@@ -33,12 +33,11 @@ static int sibling(const struct hb_group *g, int64_t d, int radix, int j)
 /* Where the members fill all digits, those of a round exchange messages, which
  * is cheaper than a ring of them: the network acknowledges what came with what
  * leaves, and a member has half as many partners. */
-void hb_sched_barrier(struct hb_sched *s, const struct hb_group *g, int radix)
+static void disseminate(struct hb_sched *s, const struct hb_group *g,
+                        int radix)
 {
     struct hb_at none = {HB_MEM_ROOM, 0};
-    struct hb_choice how = {.alg = HB_ALG_DOUBLING, .radix = radix};
     int64_t p = g->size, full = 1;
-    hb_sched_note(s, HPCBOOT_COLL_BARRIER, g->size, 0, &how);
     while (full < p) {
         full *= radix;
     }
@@ -55,6 +54,31 @@ void hb_sched_barrier(struct hb_sched *s, const struct hb_group *g, int radix)
         }
         hb_sched_wait(s);
     }
+}
+
+/* Up a tree and down again: more rounds, and the fewest messages. */
+static void up_and_down(struct hb_sched *s, const struct hb_group *g,
+                        const struct hb_choice *how)
+{
+    struct hb_at none = {HB_MEM_ROOM, 0};
+    struct hb_blocks empty = {.base = none};
+    hb_sched_gather(s, g, 0, &empty, none, how);
+    hb_sched_wait(s);
+    hb_sched_bcast(s, g, 0, none, 0, how, -1);
+}
+
+void hb_sched_barrier(struct hb_sched *s, const struct hb_group *g,
+                      const struct hb_choice *how)
+{
+    hb_sched_note(s, HPCBOOT_COLL_BARRIER, g->size, 0, how);
+    if (how->alg == HB_ALG_KNOMIAL) {
+        s->within++;
+        up_and_down(s, g, how);
+        s->within--;
+    } else {
+        disseminate(s, g, how->radix);
+    }
+    hb_sched_wait(s);
 }
 
 /* ---- k-nomial ---- */

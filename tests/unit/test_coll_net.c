@@ -299,8 +299,8 @@ static void agrees_with_several_leaders_on_each_node(void **state)
 
 static void agrees_where_leaves_are_known(void **state)
 {
-    agree_over_nodes("bcast=knomial:2,reduce=knomial:2,allreduce=knomial:4,"
-                     "reduce_scatter=knomial:2", 9, true);
+    agree_over_nodes("barrier=knomial:2,bcast=knomial:2,reduce=knomial:2,"
+                     "allreduce=knomial:4,reduce_scatter=knomial:2", 9, true);
 }
 
 /* Rank 1 is away; the network says so to whoever wants its message. */

@@ -28,6 +28,8 @@ static const struct {
 } ways[] = {
     {HPCBOOT_COLL_BARRIER, "barrier=doubling:2", false},
     {HPCBOOT_COLL_BARRIER, "barrier=doubling:4", false},
+    {HPCBOOT_COLL_BARRIER, "barrier=knomial:2", false},
+    {HPCBOOT_COLL_BARRIER, "barrier=knomial:4", false},
     {HPCBOOT_COLL_BCAST, "bcast=knomial:2", false},
     {HPCBOOT_COLL_BCAST, "bcast=knomial:5", false},
     {HPCBOOT_COLL_BCAST, "bcast=pipeline:1024", false},

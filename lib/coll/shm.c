@@ -285,16 +285,19 @@ static inline void hand_on(const struct hb_shm_cell *cell)
 #endif
 }
 
-/* Stores go out in order, so who only writes would pay for the way of each
- * cell in turn. Where nobody needs a cell to come any more, its lines travel
- * beside those of the cells before it. Who also waits has time for that, and
- * where one rank reads what all write, it is that one which is late. */
+/* Stores go out in order, so a rank would pay for the way of each cell in turn.
+ * Of two ranks, where the other needs a cell to come no more, its lines travel
+ * beside those of the cells before it; who only reads writes cells that nobody
+ * waits for. Who also waits has time for that, and of more ranks it is the one
+ * that reads what all write which is late. */
 static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
                              int readers)
 {
     uint64_t r = t->round + AHEAD, cells = t->last_cell + 1;
-    if (op->from == HB_NONE && readers == HB_ALL && t->p == 2 &&
-        t->seen[1 - t->me] + cells > r) {
+    bool runs_ahead = op->from == HB_NONE;
+    if (t->p == 2 &&
+        (readers == HB_NONE ||
+         (runs_ahead && t->seen[1 - t->me] + cells > r))) {
         fetch_to_write(hb_shm_cell(t, t->me, r));
     }
 }

@@ -539,29 +539,44 @@ int hpcboot_team_set(struct hpcboot_team *team,
     return 0;
 }
 
-int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
+/* Out of the list. Who has been destroyed before is in none, and not looked
+ * into. */
+static const char *take_out(struct hpcboot_team *team)
 {
     struct hpcboot_team **at = &hb_api.teams;
+
+    while (*at != NULL && *at != team) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        return "there is no such team; it has been destroyed before?";
+    }
+    if (team->permanent) {
+        return "the world and the node team end with hpcboot_finalize";
+    }
+    if (team->n_requests > 0) {
+        return "the team has requests left";
+    }
+    *at = team->next;
+    hb_api_ask_keep(team);
+    return NULL;
+}
+
+int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
+{
     int rc = hb_api_ready("hpcboot_team_destroy", err);
+    const char *wrong;
 
     if (rc < 0 || team == NULL) {
         return rc;
     }
-    if (team->permanent || team->n_requests > 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_team_destroy: %s",
-                       team->permanent ? "the world and the node team end with "
-                                         "hpcboot_finalize"
-                                       : "the team has requests left");
-    }
     pthread_mutex_lock(&hb_api.lock);
-    while (*at != NULL && *at != team) {
-        at = &(*at)->next;
-    }
-    if (*at == team) {
-        *at = team->next;
-    }
-    hb_api_ask_keep(team);
+    wrong = take_out(team);
     pthread_mutex_unlock(&hb_api.lock);
+    if (wrong != NULL) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_team_destroy: %s",
+                       wrong);
+    }
     team_free(team);
     return 0;
 }

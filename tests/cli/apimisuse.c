@@ -351,6 +351,9 @@ static void wrong_peers_and_requests(void)
 
 static void wrong_teams_and_values(void)
 {
+    W(NULL, is(hpcboot_team_split(team, 0, 0, &other, &err) == 0 &&
+               hpcboot_team_destroy(other, &err) == 0));
+    W("no such team", hpcboot_team_destroy(other, &err));
     W("NULL", hpcboot_team_split(team, 0, 0, NULL, &err));
     W("team", hpcboot_team_split(NULL, 0, 0, &other, &err));
     W("twice", hpcboot_team_create(team, (int[]){0, 0}, 2, &other, &err));

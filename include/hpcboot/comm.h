@@ -135,7 +135,7 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
                   struct hpcboot_request **out, struct hpcboot_error *err);
 
 /* Memory that every rank of this node can read in place: collectives on such
- * buffers need no copy in between. Local; aligned to 128 bytes, zeroed.
+ * buffers need no copy in between. Local; begins at a page, zeroed.
  * ERR_NOMEM when the node's heap (HPCBOOT_HEAP_MB) is used up; ordinary
  * memory, without the gain, where ranks share none. */
 int hpcboot_alloc(size_t size, void **out, struct hpcboot_error *err);

@@ -284,6 +284,7 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
 /* Where ranks have to meet: how many places; free() *out. */
 size_t agent_recipe_meeting(const struct agent *a,
                             struct hb_recipe_place **out);
+uint32_t agent_recipe_nodes(const struct agent *a);
 const char *agent_recipe_address(const struct agent *a, uint32_t node);
 void agent_recipe_destroy(struct agent_recipe *r);
 

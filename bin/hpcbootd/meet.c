@@ -7,7 +7,9 @@
  * and once more when the ranks have ended (connections that were closed stay
  * there for a minute), whether anything here listens at one of the
  * places where ranks are to meet or is connected with one of them, and tells
- * the launcher. What was there before the ranks is of a job before. */
+ * the launcher, and also with which nodes: of a connection that was over between
+ * two looks only the end that closed it first has kept a trace. What was there
+ * before the ranks is of a job before. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -25,6 +27,9 @@ struct agent_meet {
     struct tcp_end *places; /* sorted */
     size_t n;
     unsigned seen;           /* HB_MET_* */
+    struct in6_addr *of_node; /* [n_nodes] */
+    unsigned char *met;      /* [n_nodes]: a connection from there, or to it */
+    uint32_t n_nodes;
     struct tcp_link *before; /* connections of jobs before */
     size_t n_before;
     int begins; /* what is seen now was there before */
@@ -76,6 +81,16 @@ static int was_there(const struct agent_meet *m, const struct tcp_link *l)
     return 0;
 }
 
+/* Nodes of one address cannot be told apart. */
+static void meet_node(struct agent_meet *m, const struct in6_addr *address)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        if (memcmp(&m->of_node[i], address, sizeof *address) == 0) {
+            m->met[i] = 1;
+        }
+    }
+}
+
 static void see(const struct tcp_link *l, void *arg)
 {
     struct agent_meet *m = arg;
@@ -87,6 +102,9 @@ static void see(const struct tcp_link *l, void *arg)
         m->before[m->n_before++] = *l;
     } else if (one != 0 && !was_there(m, l)) {
         m->seen |= one;
+        if (one == HB_MET_FAR) {
+            meet_node(m, &l->remote.address);
+        }
     }
 }
 
@@ -107,6 +125,20 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static void know_nodes(struct agent *a, struct agent_meet *m)
+{
+    m->n_nodes = agent_recipe_nodes(a);
+    m->of_node = hb_xcalloc(m->n_nodes, sizeof *m->of_node);
+    m->met = hb_xcalloc(m->n_nodes, sizeof *m->met);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct tcp_end e;
+
+        if (tcp_end_parse(agent_recipe_address(a, i), 0, &e) == 0) {
+            m->of_node[i] = e.address;
+        }
+    }
+}
+
 void agent_meet_watch(struct agent *a)
 {
     struct hb_recipe_place *places;
@@ -122,6 +154,7 @@ void agent_meet_watch(struct agent *a)
                                   &m->places[m->n]) == 0;
         }
         qsort(m->places, m->n, sizeof *m->places, order);
+        know_nodes(a, m);
         m->begins = 1;
         tcp_links(see, m);
         m->begins = 0;
@@ -133,9 +166,18 @@ void agent_meet_watch(struct agent *a)
 
 void agent_meet_tell(struct agent *a)
 {
-    if (a->meet != NULL) {
-        tcp_links(see, a->meet);
-        AGENT_SEND(a, met, .seen = a->meet->seen);
+    struct agent_meet *m = a->meet;
+
+    if (m != NULL) {
+        uint32_t *nodes = hb_xcalloc(m->n_nodes, sizeof *nodes), n = 0;
+
+        tcp_links(see, m);
+        for (uint32_t i = 0; i < m->n_nodes; i++) {
+            nodes[n] = i;
+            n += m->met[i];
+        }
+        AGENT_SEND(a, met, .seen = m->seen, .nodes = {.v = nodes, .n = n});
+        free(nodes);
     }
 }
 
@@ -148,6 +190,8 @@ void agent_meet_destroy(struct agent_meet *m)
         event_free(m->timer);
     }
     free(m->before);
+    free(m->of_node);
+    free(m->met);
     free(m->places);
     free(m);
 }

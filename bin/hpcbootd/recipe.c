@@ -140,6 +140,11 @@ size_t agent_recipe_meeting(const struct agent *a,
     return n;
 }
 
+uint32_t agent_recipe_nodes(const struct agent *a)
+{
+    return (uint32_t)a->recipe->addresses.n;
+}
+
 const char *agent_recipe_address(const struct agent *a, uint32_t node)
 {
     return a->recipe->addresses.v[node];

@@ -434,6 +434,7 @@ void job_framework_end_life(struct job *j)
     free(f->ports);
     free(f->serves);
     free(f->places);
+    free(f->met);
     free(f->slots);
     free(f->role_of_rank);
     hb_strv_destroy(&f->addresses);

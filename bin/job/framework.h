@@ -33,8 +33,9 @@ struct job_framework {
     /* what they saw of the meeting */
     struct hb_recipe_place *places; /* where they meet; [n_places] */
     size_t n_places;
-    uint32_t met_told, apart; /* hosts: that told, that met nobody */
-    const char *one_apart;
+    uint32_t met_told;  /* hosts */
+    unsigned char *met; /* [n_met] of nodes: meeting.c */
+    uint32_t n_met;
     unsigned head_met; /* HB_MET_* of the head */
 };
 

@@ -402,6 +402,23 @@ int job_meeting_put(struct job *j, struct hb_buf *out,
 
 /* --- the end ------------------------------------------------------------- */
 
+#define TOLD 1
+#define MET 2 /* by its own word, or that of who was connected with it */
+
+static void note(struct job *j, uint32_t node, unsigned char what)
+{
+    struct job_framework *f = j->framework;
+
+    if (node < j->map->n_nodes && node >= f->n_met) { /* some come later */
+        f->met = hb_xrealloc(f->met, j->map->n_nodes);
+        memset(f->met + f->n_met, 0, j->map->n_nodes - f->n_met);
+        f->n_met = j->map->n_nodes;
+    }
+    if (node < f->n_met) {
+        f->met[node] |= what;
+    }
+}
+
 int job_meeting_met(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
@@ -415,11 +432,28 @@ int job_meeting_met(struct job_host *h, const struct hb_frame *f,
     fw->met_told++;
     if (h->node == head_node(h->job)) {
         fw->head_met = m.seen;
-    } else if (!(m.seen & HB_MET_FAR)) {
-        fw->apart++;
-        fw->one_apart = h->spec->name;
+    }
+    note(h->job, h->node, TOLD | (m.seen & HB_MET_FAR ? MET : 0));
+    for (uint32_t i = 0; i < m.nodes.n; i++) {
+        note(h->job, hb_wire_u32s_at(&m.nodes, i), MET);
     }
     return 0;
+}
+
+/* Nodes besides the head's that have told, and that nobody was connected with;
+ * and one of them. */
+static uint32_t apart(const struct job *j, uint32_t *one)
+{
+    const struct job_framework *f = j->framework;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f->n_met; i++) {
+        if (i != head_node(j) && f->met[i] == TOLD) {
+            *one = i;
+            n++;
+        }
+    }
+    return n;
 }
 
 /* Ranks that ended well and never met were worlds of one. */
@@ -427,6 +461,7 @@ void job_meeting_judge(const struct job *j)
 {
     const struct job_framework *f = j->framework;
     char who[HOST_TEXT];
+    uint32_t n_apart, one = 0;
     int lonely;
 
     if (f == NULL || j->map == NULL || j->map->n_ranks < 2 ||
@@ -434,14 +469,15 @@ void job_meeting_judge(const struct job *j)
         return;
     }
     lonely = !(f->head_met & (HB_MET_LISTENER | HB_MET_NEAR | HB_MET_FAR));
-    if (f->n_places == 0 || (!lonely && f->apart == 0)) {
+    n_apart = apart(j, &one);
+    if (f->n_places == 0 || (!lonely && n_apart == 0)) {
         return;
     }
     if (lonely) {
         snprintf(who, sizeof who, "none of your %u ranks", j->map->n_ranks);
     } else {
-        snprintf(who, sizeof who, "no rank on %s%s", f->one_apart,
-                 f->apart > 1 ? " and on others" : "");
+        snprintf(who, sizeof who, "no rank on %s%s",
+                 j->map->node_names[one], n_apart > 1 ? " and on others" : "");
     }
     hb_log(HB_WARN, "%s ever connected to %s:%u%s, where the ranks of %s "
            "meet: they were worlds of their own, or met elsewhere; does the "

@@ -124,7 +124,8 @@ static void bytes_of_a_meeting_place(void **state)
         .wanted = {.v = wanted, .n = 2}, .towards = "b"};
     const struct hb_msg_ports_found found = {
         .ports = {.v = wanted, .n = 1}, .address = "::1", .text = ""};
-    const struct hb_msg_met met = {.seen = HB_MET_FAR};
+    const struct hb_msg_met met = {
+        .seen = HB_MET_FAR, .nodes = {.v = wanted + 1, .n = 1}};
     struct hb_buf b;
 
     hb_buf_init(&b, ROOM);
@@ -139,7 +140,8 @@ static void bytes_of_a_meeting_place(void **state)
                "00000002 0001733c 00000000 00000001 6200"
                "00000025 003d 0000 00000000 00000001 ffffffff"
                "00000001 0001733c 00000003 3a3a3100 00000000 00"
-               "00000014 003f 0000 00000000 00000001 ffffffff 00000002");
+               "0000001c 003f 0000 00000000 00000001 ffffffff 00000002"
+               "00000001 00000000");
     hb_buf_destroy(&b);
 }
 

@@ -1,0 +1,53 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+# Whether the ranks of a framework met: what agents see of their connections.
+
+load ../common
+
+setup_file() {
+    lab_up meet 3
+    cat > "$BATS_FILE_TMPDIR/meet.py" <<'END'
+import os, socket, sys, time
+rank, alone = int(os.environ["RANK"]), sys.argv[1:]
+place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+if rank == 0:
+    s = socket.create_server(("", place[1]))
+    # All have come before the first is sent away: no look falls in between,
+    # but by chance.
+    guests = [s.accept()[0] for _ in range(2 - len(alone))]
+    for g in guests:
+        g.close()
+elif str(rank) not in alone:
+    while True:
+        try:
+            s = socket.create_connection(place)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.001)
+    assert s.recv(1) == b""
+END
+}
+
+teardown_file() { lab_down; }
+
+meet() {
+    run pod_hb -H pod-0:1,pod-1:1,pod-2:1 --framework torch \
+        python3 meet.py "$@"
+    ended_with 0
+}
+
+# Who is sent away has no trace of its connection, unless a look came in time.
+@test "short connections that the first rank has closed are seen there" {
+    need python3
+    for _ in 1 2 3 4 5; do
+        meet
+        says_not 'ever connected'
+    done
+}
+
+@test "a host that never connected is named, the other is not" {
+    need python3
+    meet 2
+    says '^hbrun: warning: no rank on pod-2 ever connected to '
+}

@@ -7,9 +7,9 @@
  * and once more when the ranks have ended (connections that were closed stay
  * there for a minute), whether anything here listens at one of the
  * places where ranks are to meet or is connected with one of them, and tells
- * the launcher, and also with which nodes: of a connection that was over between
- * two looks only the end that closed it first has kept a trace. What was there
- * before the ranks is of a job before. */
+ * the launcher, and also with which nodes: of a connection that was over
+ * between two looks only the end that closed it first has kept a trace. What
+ * was there before the ranks is of a job before. */
 #include "config.h"
 
 #include <stdlib.h>

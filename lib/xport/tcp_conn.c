@@ -129,6 +129,7 @@ struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing)
     c->fd = fd;
     c->outgoing = outgoing;
     c->end = &c->first;
+    c->answers = 1; /* the greeting */
     return c;
 }
 

@@ -140,8 +140,13 @@ in_gang() {
 }
 
 @test "roles by --role, and numbers that do not add up" {
+    # The workers' end is the server's: they wait for its words.
     run hb --framework tensorflow --role ps=1,worker=2 --oversubscribe \
-        sh -c 'echo "$TF_CONFIG"'
+        sh -c 'echo "$TF_CONFIG"
+            case $TF_CONFIG in
+                *\"type\":\"ps\"*) : > ps_spoke ;;
+                *) until [ -e ps_spoke ]; do sleep 0.01; done ;;
+            esac'
     ended_with 0
     [ "$(grep -c '"type":"worker"' <<< "$output")" -eq 2 ]
     [ "$(grep -c '"type":"ps","index":0' <<< "$output")" -eq 1 ]

@@ -184,6 +184,14 @@ static void show_figures(const struct hb_coll_model *m, const char *path,
     }
 }
 
+void explain_subject(const struct explain_question *q)
+{
+    printf("%s, ", hb_coll_name(q->coll));
+    if (q->coll != HPCBOOT_COLL_BARRIER) {
+        printf("%llu bytes, ", (unsigned long long)q->bytes);
+    }
+}
+
 static void show_row(const struct hb_candidate *c)
 {
     char piece[24] = "-";
@@ -233,8 +241,8 @@ static void show(struct hb_coll_model *m, const struct explain_question *q,
     size_t n;
     int refused = q->typical ? 0 : hb_exam_ranks_read();
 
-    printf("%s, %llu bytes, %llu rank%s on %llu CPU%s\n",
-           hb_coll_name(q->coll), (unsigned long long)q->bytes,
+    explain_subject(q);
+    printf("%llu rank%s on %llu CPU%s\n",
            (unsigned long long)q->ranks, q->ranks == 1 ? "" : "s",
            (unsigned long long)q->cpus, q->cpus == 1 ? "" : "s");
     show_figures(m, path, refused);

@@ -20,6 +20,9 @@ struct explain_question {
     bool pods, typical;
 };
 
+/* Prints what is asked about, up to where it runs. */
+void explain_subject(const struct explain_question *q);
+
 /* explain_net.c: prints the choice between hosts. */
 int explain_between_hosts(const struct explain_question *q,
                           struct hpcboot_error *err);

@@ -84,6 +84,44 @@ static void show_parts(const struct hb_net_answer *a)
     printf("%s\n", a->n_parts == 0 ? "no message" : "");
 }
 
+/* Why each rank is for itself, or its host comes first. */
+static void show_flat(const struct explain_question *q,
+                      const struct hb_net_answer *a)
+{
+    static const char *const why[] = {
+        [HB_FLAT_SINGLE] = "no host has two",
+        [HB_FLAT_WISH] = "HPCBOOT_COLL_NET says so",
+        [HB_FLAT_NO_WAY] = "it knows no counts but its own, so that no other "
+                           "could send for it",
+        [HB_FLAT_SAME_BITS] = "the same bits are wanted on every layout",
+        [HB_FLAT_ELEMENT] = "an element is too long for the shared memory",
+        [HB_FLAT_ORDER] = "ranks of a host do not follow one another",
+        [HB_FLAT_CHAIN] = "a chain of all is cheapest where pods share CPUs",
+    };
+
+    if (a->flat == HB_FLAT_NOT) {
+        printf("ranks of a host first, by its memory, and some of them send "
+               "for all");
+    } else {
+        printf("each rank for itself");
+    }
+    if (a->flat == HB_FLAT_LONG) {
+        printf(": blocks of more than %zu bytes are not worth the way through "
+               "another rank", hb_sched_block_most(q->coll));
+    } else if (a->crowd.nodes_ns > 0 && a->hierarchy < 0) {
+        printf(": pods share CPUs, and this would cost %.2f us, the other way "
+               "%.2f", (a->flat == HB_FLAT_NOT ? a->crowd.nodes_ns
+                                               : a->crowd.flat_ns) / 1000,
+               (a->flat == HB_FLAT_NOT ? a->crowd.flat_ns
+                                       : a->crowd.nodes_ns) / 1000);
+    } else if (a->flat != HB_FLAT_NOT) {
+        printf(": %s", why[a->flat]);
+    } else if (a->hierarchy == 1) {
+        printf(": HPCBOOT_COLL_NET says so");
+    }
+    printf("\n");
+}
+
 static bool is_taken(const struct hb_net_phase *p, const struct hb_choice *how)
 {
     return how->alg == p->taken.how.alg;
@@ -122,8 +160,10 @@ static void show_reason(const struct hb_net_phase *p)
     } else if (best == NULL) {
         printf("there is no other\n");
     } else if (best->cost_ns < p->taken.how.cost_ns) {
-        printf("taken where a host's ranks work in turn with messages, "
-               "whatever others cost\n");
+        printf("taken where ranks of a host come first, so that %s\n",
+               p->taken.how.alg == HB_ALG_PIPELINE
+                   ? "they take one segment while the next is on its way"
+                   : "rows of their blocks travel as one");
     } else {
         printf("the next, %s, would cost %.2f us more\n",
                hb_alg_name(best->alg),
@@ -158,14 +198,14 @@ int explain_between_hosts(const struct explain_question *q,
     if (rc < 0) {
         return rc;
     }
-    printf("%s, %llu bytes, %llu hosts of %llu rank%s\n",
-           hb_coll_name(q->coll), (unsigned long long)q->bytes,
-           (unsigned long long)q->nodes, (unsigned long long)q->ranks,
-           q->ranks == 1 ? "" : "s");
+    explain_subject(q);
+    printf("%llu hosts of %llu rank%s\n", (unsigned long long)q->nodes,
+           (unsigned long long)q->ranks, q->ranks == 1 ? "" : "s");
     show_sources(q, &ask.facts, path);
     show_model(&a.model);
     printf("\n");
     show_parts(&a);
+    show_flat(q, &a);
     for (int i = 0; i < a.n_phases; i++) {
         show_phase(&a.phases[i]);
     }

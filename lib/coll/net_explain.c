@@ -174,6 +174,9 @@ static void read_phase(const struct hb_call *c, const struct hb_phase *taken,
     enum hpcboot_coll coll = taken->coll;
     bool known = false;
     out->taken = *taken;
+    if (taken->how.radix > taken->size) { /* which a tree has no use for */
+        out->taken.how.radix = taken->size;
+    }
     out->taken.how.cost_ns = hb_predict(c->model, coll, taken->size,
                                         taken->bytes, &taken->how);
     out->wished = c->wish->alg[coll] == (int)taken->how.alg;
@@ -203,8 +206,10 @@ static int explain_rank(const struct hb_net_question *q, int rank,
     if (rc == HPCBOOT_OK) {
         struct hb_net_op *n = op.net;
         struct hb_call c = hb_net_call_of(s.team, &op);
-        *out = (struct hb_net_answer){.model = *c.model,
-                                      .n_phases = n->sched->n_phases};
+        *out = (struct hb_net_answer){
+            .model = *c.model, .flat = hb_sched_flat(&c),
+            .crowd = hb_crowd_prices(&c), .hierarchy = c.wish->hierarchy,
+            .n_phases = n->sched->n_phases};
         read_parts(n->sched, out);
         for (int i = 0; i < out->n_phases; i++) {
             read_phase(&c, &n->sched->phases[i], &out->phases[i]);

@@ -36,6 +36,9 @@ struct hb_net_part {
 
 struct hb_net_answer {
     struct hb_model model;
+    enum hb_flat flat;
+    struct hb_crowd crowd;
+    int hierarchy; /* struct hb_wish */
     int n_phases, n_parts;
     struct hb_net_phase phases[HB_PHASES];
     struct hb_net_part parts[HB_NET_PARTS];

@@ -450,77 +450,104 @@ static void scan(struct nodes *n)
 
 /* ---- what fits ---- */
 
-static bool always(const struct hb_call *c)
+static enum hb_flat always(const struct hb_call *c)
 {
-    return true;
+    return HB_FLAT_NOT;
+}
+
+static enum hb_flat in_order(const struct hb_call *c)
+{
+    return c->layout->in_order ? HB_FLAT_NOT : HB_FLAT_ORDER;
 }
 
 /* An element that fits in no slot of the shared memory is never cut. */
-static bool folds(const struct hb_call *c)
+static enum hb_flat folds(const struct hb_call *c)
 {
-    return !c->same_bits && c->esize <= HB_SHM_PIECE &&
-           (!c->ordered || c->layout->in_order);
+    if (c->same_bits) {
+        return HB_FLAT_SAME_BITS;
+    }
+    if (c->esize > HB_SHM_PIECE) {
+        return HB_FLAT_ELEMENT;
+    }
+    return c->ordered ? in_order(c) : HB_FLAT_NOT;
 }
 
-static bool folds_in_order(const struct hb_call *c)
+static enum hb_flat folds_in_order(const struct hb_call *c)
 {
-    return folds(c) && c->layout->in_order;
+    enum hb_flat why = folds(c);
+    return why == HB_FLAT_NOT ? in_order(c) : why;
 }
 
 /* Where ranks share few cores a chain of all of them is cheapest. It crosses
  * from node to node as rarely as can be by itself, and no rank waits twice; a
  * long vector passes through the memory of a node in larger pieces. */
-static bool scans(const struct hb_call *c)
+static enum hb_flat scans(const struct hb_call *c)
 {
-    return folds_in_order(c) &&
-           (c->wish->hierarchy == 1 || c->model->cpus <= 0 ||
-            c->total > CHAIN_MOST ||
-            hb_choose(c, c->coll, c->layout->size, c->total).alg !=
-                HB_ALG_LINEAR);
-}
-
-static bool small_blocks(const struct hb_call *c)
-{
-    return c->layout->in_order && c->bytes <= BLOCK_MOST;
-}
-
-static bool small_alltoall(const struct hb_call *c)
-{
-    return c->layout->in_order && c->bytes <= ALLTOALL_MOST;
-}
-
-static bool in_order(const struct hb_call *c)
-{
-    return c->layout->in_order;
+    enum hb_flat why = folds_in_order(c);
+    bool chain = c->wish->hierarchy != 1 && c->model->cpus > 0 &&
+                 c->total <= CHAIN_MOST &&
+                 hb_choose(c, c->coll, c->layout->size, c->total).alg ==
+                     HB_ALG_LINEAR;
+    return why == HB_FLAT_NOT && chain ? HB_FLAT_CHAIN : why;
 }
 
 static const struct {
-    bool (*fits)(const struct hb_call *c);
+    enum hb_flat (*fits)(const struct hb_call *c);
     void (*make)(struct nodes *n);
     bool root_leads;
+    size_t block_most; /* 0: any */
 } by_nodes[HPCBOOT_COLLS] = {
-    [HPCBOOT_COLL_BARRIER] = {always, barrier, false},
-    [HPCBOOT_COLL_BCAST] = {always, bcast, true},
-    [HPCBOOT_COLL_REDUCE] = {folds, reduce, true},
-    [HPCBOOT_COLL_ALLREDUCE] = {folds, allreduce, false},
-    [HPCBOOT_COLL_GATHER] = {small_blocks, gather, true},
-    [HPCBOOT_COLL_SCATTER] = {small_blocks, scatter, true},
-    [HPCBOOT_COLL_ALLGATHER] = {in_order, allgather, false},
-    [HPCBOOT_COLL_ALLGATHERV] = {in_order, allgather, false},
-    [HPCBOOT_COLL_REDUCE_SCATTER] = {folds_in_order, reduce_scatter, false},
+    [HPCBOOT_COLL_BARRIER] = {always, barrier, false, 0},
+    [HPCBOOT_COLL_BCAST] = {always, bcast, true, 0},
+    [HPCBOOT_COLL_REDUCE] = {folds, reduce, true, 0},
+    [HPCBOOT_COLL_ALLREDUCE] = {folds, allreduce, false, 0},
+    [HPCBOOT_COLL_GATHER] = {in_order, gather, true, BLOCK_MOST},
+    [HPCBOOT_COLL_SCATTER] = {in_order, scatter, true, BLOCK_MOST},
+    [HPCBOOT_COLL_ALLGATHER] = {in_order, allgather, false, 0},
+    [HPCBOOT_COLL_ALLGATHERV] = {in_order, allgather, false, 0},
+    [HPCBOOT_COLL_REDUCE_SCATTER] = {folds_in_order, reduce_scatter, false,
+                                     0},
     [HPCBOOT_COLL_REDUCE_SCATTER_BLOCK] = {folds_in_order, reduce_scatter,
-                                           false},
-    [HPCBOOT_COLL_ALLTOALL] = {small_alltoall, alltoall, false},
-    [HPCBOOT_COLL_SCAN] = {scans, scan, false},
-    [HPCBOOT_COLL_EXSCAN] = {scans, scan, false},
+                                           false, 0},
+    [HPCBOOT_COLL_ALLTOALL] = {in_order, alltoall, false, ALLTOALL_MOST},
+    [HPCBOOT_COLL_SCAN] = {scans, scan, false, 0},
+    [HPCBOOT_COLL_EXSCAN] = {scans, scan, false, 0},
 };
+
+size_t hb_sched_block_most(enum hpcboot_coll coll)
+{
+    return by_nodes[coll].block_most;
+}
+
+enum hb_flat hb_sched_flat(const struct hb_call *c)
+{
+    size_t most = hb_sched_block_most(c->coll);
+    struct hb_crowd crowd;
+    if (c->layout->nodes == c->layout->size) {
+        return HB_FLAT_SINGLE;
+    }
+    if (c->wish->hierarchy == 0) {
+        return HB_FLAT_WISH;
+    }
+    if (by_nodes[c->coll].fits == NULL) {
+        return HB_FLAT_NO_WAY;
+    }
+    enum hb_flat why = by_nodes[c->coll].fits(c);
+    if (why != HB_FLAT_NOT) {
+        return why;
+    }
+    if (most > 0 && c->bytes > most) {
+        return HB_FLAT_LONG;
+    }
+    crowd = hb_crowd_prices(c);
+    return c->wish->hierarchy < 0 && crowd.flat_ns < crowd.nodes_ns
+               ? HB_FLAT_CROWD : HB_FLAT_NOT;
+}
 
 bool hb_sched_nodes(struct hb_sched *s, const struct hb_call *c)
 {
     struct nodes n;
-    if (c->layout->nodes == c->layout->size || c->wish->hierarchy == 0 ||
-        by_nodes[c->coll].fits == NULL || !by_nodes[c->coll].fits(c) ||
-        (c->wish->hierarchy < 0 && hb_crowd_goes_flat(c))) {
+    if (hb_sched_flat(c) != HB_FLAT_NOT) {
         return false;
     }
     if (begin(&n, s, c, by_nodes[c->coll].root_leads ? c->root : -1)) {

@@ -157,8 +157,23 @@ struct hb_call {
 /* The schedule of a call; s->failed where memory was short. */
 void hb_sched_make(struct hb_sched *s, const struct hb_call *c);
 void hb_sched_clear(struct hb_sched *s);
-/* net_node.c: nodes first; false where that does not fit the call. */
+/* net_node.c: nodes first; false where each rank is for itself. */
 bool hb_sched_nodes(struct hb_sched *s, const struct hb_call *c);
+/* Why it is. */
+enum hb_flat {
+    HB_FLAT_NOT,       /* nodes first */
+    HB_FLAT_SINGLE,    /* no node has two ranks */
+    HB_FLAT_WISH,      /* the user's */
+    HB_FLAT_NO_WAY,    /* a rank knows no counts but its own */
+    HB_FLAT_SAME_BITS, /* on every layout */
+    HB_FLAT_ELEMENT,   /* it fits in no slot of the shared memory */
+    HB_FLAT_ORDER,     /* ranks of a node do not follow one another */
+    HB_FLAT_LONG,      /* blocks; hb_sched_block_most() are not */
+    HB_FLAT_CHAIN,     /* of all ranks: they share few CPUs */
+    HB_FLAT_CROWD      /* as there, and the call is short */
+};
+enum hb_flat hb_sched_flat(const struct hb_call *c);
+size_t hb_sched_block_most(enum hpcboot_coll coll); /* bytes; 0: any */
 
 /* ---- building ---- */
 
@@ -338,9 +353,12 @@ bool hb_is_choice(enum hpcboot_coll coll, enum hb_alg alg);
  * Returns how many. */
 size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
                   size_t bytes, struct hb_choice out[HB_ALGS]);
-/* Whether ranks that outnumber the CPUs of their one machine make this call
- * sooner without a leader on each node. */
-bool hb_crowd_goes_flat(const struct hb_call *c);
+/* What a short call costs ranks whose nodes outnumber the CPUs of their one
+ * machine: each for itself, or nodes first. Both 0 where that is not so. */
+struct hb_crowd {
+    double flat_ns, nodes_ns;
+};
+struct hb_crowd hb_crowd_prices(const struct hb_call *c);
 double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
                   size_t bytes, const struct hb_choice *how);
 const char *hb_alg_name(enum hb_alg alg);

@@ -557,7 +557,7 @@ static double work_price(const struct hb_model *m, const struct work *w)
  * all ranks have all of them. With a CPU for each leader that is no loss. Who
  * only gives runs ahead of the root by what sockets hold, and of a leader by
  * the few cells of its node. */
-bool hb_crowd_goes_flat(const struct hb_call *c)
+struct hb_crowd hb_crowd_prices(const struct hb_call *c)
 {
     const struct hb_model *m = c->model;
     struct work all = work_of(c, c->layout->size);
@@ -566,8 +566,9 @@ bool hb_crowd_goes_flat(const struct hb_call *c)
     size_t most = up ? FLAT_MOST_UP : FLAT_MOST;
     if (m->cpus <= 0 || c->layout->nodes <= m->cpus || all.phases == 0 ||
         c->ordered || c->total > most || c->bytes > most) {
-        return false;
+        return (struct hb_crowd){0};
     }
-    return work_price(m, &all) / m->cpus <
-           work_price(m, &few) + few.phases * CROWDED_PHASE_NS;
+    return (struct hb_crowd){
+        work_price(m, &all) / m->cpus,
+        work_price(m, &few) + few.phases * CROWDED_PHASE_NS};
 }

@@ -20,7 +20,7 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
         alltoall alltoallv scan exscan; do
         run explain "$name" -n 64K --ranks 4 --typical
         ended_with 0
-        says "^$name, 65536 bytes, 4 ranks"
+        says "^$name, (65536 bytes, )?4 ranks"
         [ "$(grep -c ' chosen$' <<< "$output")" -eq 1 ]
     done
 }
@@ -126,8 +126,9 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
         alltoall alltoallv scan exscan; do
         run explain "$name" -n 64K --nodes 4 --typical
         ended_with 0
-        says "^$name, 65536 bytes, 4 hosts of 2 ranks"
+        says "^$name, (65536 bytes, )?4 hosts of 2 ranks"
         says 'between hosts'
+        says '^(ranks of a host first|each rank for itself: )'
         [ "$(grep -c '  chosen$' <<< "$output")" -eq 1 ]
     done
 }
@@ -141,6 +142,26 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     says '^allreduce between hosts$'
     HPCBOOT_COLL_NET=flat run explain allreduce -n 1K --nodes 4 --ranks 8 --typical
     says '^allreduce of 1024 bytes between 32 ranks$'
+}
+
+@test "why each rank is for itself is told" {
+    run explain allreduce --nodes 4 --ranks 2 --typical
+    ended_with 0
+    says '^ranks of a host first'
+    run explain allreduce --nodes 4 --ranks 1 --typical
+    says '^each rank for itself: no host has two$'
+    run explain alltoall -n 64K --nodes 4 --ranks 2 --typical
+    says '^each rank for itself: blocks of more than 4096 bytes '
+    run explain alltoallv --nodes 4 --ranks 2 --typical
+    says '^each rank for itself: it knows no counts but its own'
+    run explain allreduce --nodes 8 --ranks 2 --pods --cpus 2 --typical
+    says '^each rank for itself: pods share CPUs, and this would cost '
+    run explain scan --nodes 4 --ranks 2 --pods --cpus 2 --typical
+    says '^each rank for itself: a chain of all is cheapest'
+    HPCBOOT_COLL_NET=flat run explain allreduce --nodes 4 --typical
+    says '^each rank for itself: HPCBOOT_COLL_NET says so$'
+    HPCBOOT_COLL_NET=nodes run explain scan --nodes 4 --pods --cpus 2 --typical
+    says '^ranks of a host first.*: HPCBOOT_COLL_NET says so$'
 }
 
 @test "a wish decides between hosts, and is named" {

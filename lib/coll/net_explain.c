@@ -172,23 +172,24 @@ static void read_phase(const struct hb_call *c, const struct hb_phase *taken,
                        struct hb_net_phase *out)
 {
     enum hpcboot_coll coll = taken->coll;
+    struct hb_choice how = taken->how;
     bool known = false;
-    out->taken = *taken;
-    if (taken->how.radix > taken->size) { /* which a tree has no use for */
-        out->taken.how.radix = taken->size;
+    if (how.radix > taken->size) { /* a tree has no use for more */
+        how.radix = taken->size;
     }
-    out->taken.how.cost_ns = hb_predict(c->model, coll, taken->size,
-                                        taken->bytes, &taken->how);
-    out->wished = c->wish->alg[coll] == (int)taken->how.alg;
+    how.cost_ns = hb_predict(c->model, coll, taken->size, taken->bytes, &how);
+    out->taken = *taken;
+    out->taken.how.cost_ns = how.cost_ns;
+    out->wished = c->wish->alg[coll] == (int)how.alg;
     out->n = hb_choices(c, coll, taken->size, taken->bytes, out->ways);
     for (size_t i = 0; i < out->n; i++) {
-        if (out->ways[i].alg == taken->how.alg) {
-            out->ways[i] = out->taken.how;
+        if (out->ways[i].alg == how.alg) {
+            out->ways[i] = how;
             known = true;
         }
     }
     if (!known && out->n < HB_ALGS) {
-        out->ways[out->n++] = out->taken.how;
+        out->ways[out->n++] = how;
     }
 }
 

@@ -69,10 +69,22 @@ struct api_state {
 };
 extern struct api_state hb_api;
 
-/* ERR_USAGE with a text unless the library is between init and finalize. */
+/* check.c: ERR_USAGE with a text unless the library is between init and
+ * finalize; */
 int hb_api_ready(const char *call, struct hpcboot_error *err);
 int hb_api_team(const char *call, const struct hpcboot_team *team,
                 struct hpcboot_error *err);
+/* unless a struct begins with its size, which `init` sets; */
+int hb_api_sized(const char *call, const char *init, const void *sized,
+                 size_t size, struct hpcboot_error *err);
+/* for a place for `what` that is NULL; */
+int hb_api_place(const char *call, const char *what, const void *place,
+                 struct hpcboot_error *err);
+/* for a negative timeout; and for flags that are not among the known. */
+int hb_api_timeout(const char *call, int timeout_ms,
+                   struct hpcboot_error *err);
+int hb_api_flags(const char *call, unsigned flags, unsigned known,
+                 struct hpcboot_error *err);
 static inline int hb_api_is_in(void)
 {
     return atomic_load_explicit(&hb_api.phase, memory_order_relaxed) == API_IN;

@@ -23,20 +23,29 @@ static int check_count(const char *name, size_t count,
                              "negative (%lld)", name, (long long)count);
 }
 
+static int check_args(const struct hpcboot_coll_args *a, const char *name,
+                      struct hpcboot_error *err)
+{
+    int rc = hb_api_sized("hpcboot_coll", "HPCBOOT_COLL_ARGS_INIT", a,
+                          sizeof *a, err);
+
+    if (rc == 0) {
+        rc = hb_api_flags(name, a->flags, HPCBOOT_DETERMINISTIC, err);
+    }
+    return rc < 0 ? rc : hb_api_timeout(name, a->timeout_ms, err);
+}
+
 static int check(const struct hpcboot_team *team,
                  const struct hpcboot_coll_args *a, struct hpcboot_error *err)
 {
     const char *name = a != NULL ? hb_coll_name(a->coll) : "hpcboot_coll";
     int rc = hb_api_team(name, team, err);
 
-    if (rc == 0 && (a == NULL || a->struct_size != sizeof *a)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_coll: the arguments do "
-                     "not begin with HPCBOOT_COLL_ARGS_INIT");
-    }
-    if (rc == 0 && ((a->flags & ~(unsigned)HPCBOOT_DETERMINISTIC) ||
-                    a->timeout_ms < 0)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: flags %#x, timeout %d ms: "
-                     "not valid", name, a->flags, a->timeout_ms);
+    if (rc == 0 &&
+        __builtin_expect(a == NULL || a->struct_size != sizeof *a ||
+                         (a->flags & ~(unsigned)HPCBOOT_DETERMINISTIC) ||
+                         a->timeout_ms < 0, 0)) {
+        rc = check_args(a, name, err);
     }
     return rc < 0 ? rc : check_count(name, a->count, err);
 }
@@ -92,9 +101,8 @@ int hpcboot_coll_init(struct hpcboot_team *team,
     struct hb_coll_req *req = NULL;
     int rc = check(team, args, err);
 
-    if (rc == 0 && out == NULL) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the place for the request is "
-                     "NULL", hb_coll_name(args->coll));
+    if (rc == 0) {
+        rc = hb_api_place(hb_coll_name(args->coll), "request", out, err);
     }
     if (rc == 0) {
         rc = check_memory(args, err);

@@ -40,16 +40,18 @@ int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
                        struct hpcboot_error *err)
 {
     const struct hb_death *d;
-    int rc = hb_api_ready("hpcboot_next_event", err);
+    const char *call = "hpcboot_next_event";
+    int rc = hb_api_ready(call, err);
 
+    if (rc == 0) {
+        rc = hb_api_sized(call, "HPCBOOT_EVENT_INIT", event, sizeof *event,
+                          err);
+    }
+    if (rc == 0) {
+        rc = hb_api_timeout(call, timeout_ms, err);
+    }
     if (rc < 0) {
         return rc;
-    }
-    if (event == NULL || event->struct_size != sizeof *event ||
-        timeout_ms < 0) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_next_event: the event "
-                       "does not begin with HPCBOOT_EVENT_INIT, or the "
-                       "timeout is negative");
     }
     (void)hb_api_alive(NULL, hb_api.world, NULL);
     if (!have_event(NULL) && timeout_ms > 0) {

@@ -11,10 +11,12 @@ int hpcboot_alloc(size_t size, void **out, struct hpcboot_error *err)
     uint64_t offset;
     int rc = hb_api_ready("hpcboot_alloc", err);
 
-    if (rc == 0 && (out == NULL || size > PTRDIFF_MAX)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_alloc: %s",
-                     out == NULL ? "the place for the pointer is NULL"
-                                 : "a negative size");
+    if (rc == 0) {
+        rc = hb_api_place("hpcboot_alloc", "pointer", out, err);
+    }
+    if (rc == 0 && size > PTRDIFF_MAX) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_alloc: the size is "
+                     "negative (%lld)", (long long)size);
     }
     if (rc == 0) {
         rc = hb_segment_alloc(hb_api.memory, (uint32_t)hb_api.local_rank, size,

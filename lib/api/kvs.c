@@ -73,10 +73,12 @@ int hpcboot_get(int rank, const char *key, void **value_out, size_t *size_out,
     if (rc == 0) {
         rc = check_key(call, key, err);
     }
-    if (rc == 0 && (rank < 0 || rank >= hb_api.size || value_out == NULL)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: rank %d of a job of %d "
-                     "ranks, value_out %s", call, rank, hb_api.size,
-                     value_out != NULL ? "given" : "NULL");
+    if (rc == 0 && (rank < 0 || rank >= hb_api.size)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no rank %d in a "
+                     "job of %d", call, rank, hb_api.size);
+    }
+    if (rc == 0) {
+        rc = hb_api_place(call, "value", value_out, err);
     }
     if (rc < 0) {
         return rc;
@@ -103,9 +105,11 @@ int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
     if (rc == 0) {
         rc = check_scope(call, scope, err);
     }
-    if (rc == 0 && ((flags & ~(unsigned)HPCBOOT_COLLECT) || timeout_ms < 0)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: flags %#x, timeout %d ms: "
-                     "not valid", call, flags, timeout_ms);
+    if (rc == 0) {
+        rc = hb_api_flags(call, flags, HPCBOOT_COLLECT, err);
+    }
+    if (rc == 0) {
+        rc = hb_api_timeout(call, timeout_ms, err);
     }
     if (rc < 0) {
         return rc;

@@ -40,13 +40,16 @@ static int check(const char *call, const struct hpcboot_team *team, int peer,
 int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
                          struct hpcboot_error *err)
 {
-    int rc = hb_api_ready("hpcboot_transport_of", err);
+    const char *call = "hpcboot_transport_of";
+    int rc = hb_api_ready(call, err);
 
-    if (rc == 0 && (rank < 0 || rank >= hb_api.size || out == NULL ||
-                    out->struct_size != sizeof *out)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_transport_of: there is "
-                     "no rank %d, or the result does not begin with "
-                     "HPCBOOT_TRANSPORT_INIT", rank);
+    if (rc == 0 && (rank < 0 || rank >= hb_api.size)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: there is no rank %d in a "
+                     "job of %d", call, rank, hb_api.size);
+    }
+    if (rc == 0) {
+        rc = hb_api_sized(call, "HPCBOOT_TRANSPORT_INIT", out, sizeof *out,
+                          err);
     }
     if (rc == 0) {
         snprintf(out->name, sizeof out->name, "%s",
@@ -54,13 +57,6 @@ int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
                                     sizeof out->detail));
     }
     return rc;
-}
-
-static int check_place(const char *call, const void *out,
-                       struct hpcboot_error *err)
-{
-    return out != NULL ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the place "
-                                     "for the request is NULL", call);
 }
 
 /* Long messages need their sender as they go: who waits is to look. */
@@ -134,7 +130,7 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
     int rc = check("hpcboot_send", team, dest, tag, data, size, 0, err);
 
     if (rc == 0) {
-        rc = check_place("hpcboot_isend", out, err);
+        rc = hb_api_place("hpcboot_isend", "request", out, err);
     }
     if (rc == 0) {
         rc = hb_api_peer_dead(team, team->world[dest], err);
@@ -162,7 +158,7 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
     int rc = check("hpcboot_recv", team, source, tag, data, capacity, 1, err);
 
     if (rc == 0) {
-        rc = check_place("hpcboot_irecv", out, err);
+        rc = hb_api_place("hpcboot_irecv", "request", out, err);
     }
     if (rc == 0) {
         rc = hb_xport_recv(hb_api.xport,

@@ -3,6 +3,7 @@
 lib_LTLIBRARIES += libhpcboot.la
 libhpcboot_la_SOURCES = %D%/api.h \
     %D%/ask.c \
+    %D%/check.c \
     %D%/coll.c \
     %D%/device.c \
     %D%/event.c \
@@ -15,6 +16,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/peers.c \
     %D%/request.c \
     %D%/shrink.c \
+    %D%/split.c \
     %D%/state.c \
     %D%/stuck.c \
     %D%/team.c %D%/team.h \

@@ -52,13 +52,16 @@ int hpcboot_op_create(hpcboot_op_fn fn, void *arg, unsigned flags,
 {
     int i, rc = hb_api_ready("hpcboot_op_create", err);
 
+    if (rc == 0 && fn == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_op_create: the function "
+                     "is NULL");
+    }
+    if (rc == 0) {
+        rc = hb_api_flags("hpcboot_op_create", flags, HPCBOOT_COMMUTATIVE,
+                          err);
+    }
     if (rc < 0) {
         return rc;
-    }
-    if (fn == NULL || (flags & ~(unsigned)HPCBOOT_COMMUTATIVE)) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_op_create: %s",
-                       fn == NULL ? "the function is NULL"
-                                  : "an unknown flag");
     }
     pthread_mutex_lock(&hb_api.lock);
     i = free_entry();

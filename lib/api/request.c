@@ -72,7 +72,8 @@ int hpcboot_start(struct hpcboot_request *request, struct hpcboot_error *err)
 
     if (rc == 0 && (request == NULL || !request->persistent)) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_start: the request is "
-                     "not persistent (hpcboot_coll_init makes one)");
+                     "%s (hpcboot_coll_init makes a persistent one)",
+                     request == NULL ? "NULL" : "not persistent");
     } else if (rc == 0 && request->active) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_start: the request is "
                      "under way");
@@ -89,11 +90,14 @@ static int check(const char *call, const void *request, const void *out,
 {
     int rc = hb_api_ready(call, err);
 
-    if (rc == 0 && (request == NULL || out == NULL || timeout_ms < 0)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a pointer is NULL, or the "
-                     "timeout is negative", call);
+    if (rc == 0 && request == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the pointer to the request "
+                     "is NULL", call);
     }
-    return rc;
+    if (rc == 0) {
+        rc = hb_api_place(call, "answer", out, err);
+    }
+    return rc < 0 ? rc : hb_api_timeout(call, timeout_ms, err);
 }
 
 /* An array of none may be NULL. */

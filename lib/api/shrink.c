@@ -320,9 +320,8 @@ int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
     uint64_t mine = 0;
     int rc = hb_api_team("hpcboot_team_shrink", team, err);
 
-    if (rc == 0 && out == NULL) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_team_shrink: the place "
-                     "for the team is NULL");
+    if (rc == 0) {
+        rc = hb_api_place("hpcboot_team_shrink", "team", out, err);
     }
     if (rc < 0) {
         return rc;

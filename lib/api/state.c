@@ -23,37 +23,6 @@
 struct api_state hb_api = {.lock = PTHREAD_MUTEX_INITIALIZER,
                            .rdzv_lock = PTHREAD_MUTEX_INITIALIZER};
 
-int hb_api_ready(const char *call, struct hpcboot_error *err)
-{
-    switch (atomic_load(&hb_api.phase)) {
-    case API_IN:
-        return 0;
-    case API_ENDING:
-    case API_OVER:
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called after "
-                       "hpcboot_finalize", call);
-    case API_FORKED:
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called in a child that "
-                       "rank %d has forked; only the rank itself can use the "
-                       "library", call, hb_api.rank);
-    default:
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s was called before "
-                       "hpcboot_init", call);
-    }
-}
-
-int hb_api_team(const char *call, const struct hpcboot_team *team,
-                struct hpcboot_error *err)
-{
-    int rc = hb_api_ready(call, err);
-
-    if (rc == 0 && team == NULL) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the team is NULL (this rank "
-                     "is in none of the new teams?)", call);
-    }
-    return rc;
-}
-
 int64_t hb_api_deadline(int timeout_ms)
 {
     return timeout_ms > 0 ? hb_deadline_in_ms(timeout_ms) : HB_NEVER;
@@ -309,18 +278,30 @@ static void forked(void)
     }
 }
 
+static int check_options(const struct hpcboot_init_options *o,
+                         struct hpcboot_error *err)
+{
+    const char *call = "hpcboot_init";
+    int rc = hb_api_sized(call, "HPCBOOT_INIT_OPTIONS_INIT", o, sizeof *o,
+                          err);
+
+    if (rc == 0 && (unsigned)o->threads > HPCBOOT_THREADS_MULTIPLE) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: threads is %d, neither "
+                     "HPCBOOT_THREADS_SINGLE nor _MULTIPLE", call,
+                     (int)o->threads);
+    }
+    return rc < 0 ? rc : hb_api_timeout(call, o->timeout_ms, err);
+}
+
 static int init(const struct hpcboot_bootstrap *bootstrap,
                 const struct hpcboot_init_options *options,
                 struct hpcboot_error *err)
 {
     int before = API_BEFORE, rc;
 
-    if (options != NULL &&
-        (options->struct_size != sizeof *options ||
-         (unsigned)options->threads > HPCBOOT_THREADS_MULTIPLE ||
-         options->timeout_ms < 0)) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init: the options are "
-                       "not valid; begin with HPCBOOT_INIT_OPTIONS_INIT");
+    rc = options != NULL ? check_options(options, err) : 0;
+    if (rc < 0) {
+        return rc;
     }
     if (!atomic_compare_exchange_strong(&hb_api.phase, &before,
                                         API_STARTING)) {
@@ -348,14 +329,17 @@ int hpcboot_init_with(const struct hpcboot_bootstrap *bootstrap,
                       struct hpcboot_error *err)
 {
     const struct hpcboot_bootstrap *b = bootstrap;
+    const char *call = "hpcboot_init_with";
+    int rc = hb_api_sized(call, "HPCBOOT_BOOTSTRAP_INIT", b, sizeof *b, err);
 
-    if (b == NULL || b->struct_size != sizeof *b || b->rank < 0 ||
-        b->rank >= b->size || b->allgather == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init_with: the "
-                       "bootstrap is not valid; begin with "
-                       "HPCBOOT_BOOTSTRAP_INIT");
+    if (rc == 0 && (b->rank < 0 || b->rank >= b->size)) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: rank %d of %d is none",
+                     call, b->rank, b->size);
     }
-    return init(b, options, err);
+    if (rc == 0 && b->allgather == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: allgather is NULL", call);
+    }
+    return rc < 0 ? rc : init(b, options, err);
 }
 
 int hpcboot_finalize(struct hpcboot_error *err)

@@ -5,7 +5,7 @@
 
 #include "lib/api/api.h"
 
-/* How a team is put together, for team.c and shrink.c. */
+/* How a team is put together, for team.c, split.c and shrink.c. */
 struct hb_team_plan {
     int *world; /* [size], borrowed */
     int rank, size;

@@ -155,18 +155,25 @@ static int check_buffers(const struct hb_coll_team *t,
     struct hb_extent x = hb_extent_of(t, a);
     const char *s = a->send, *r = a->recv;
     if ((scatters ? a->send : a->recv) == HPCBOOT_IN_PLACE && x.recv > 0) {
-        return wrong(a, err, scatters ? "IN_PLACE goes to recv"
-                                      : "IN_PLACE goes to send");
+        return wrong(a, err,
+                     a->coll == HPCBOOT_COLL_BCAST
+                         ? "buffer is HPCBOOT_IN_PLACE, which is no buffer"
+                     : scatters ? "HPCBOOT_IN_PLACE stands for recv, not send"
+                                : "HPCBOOT_IN_PLACE stands for send, not "
+                                  "recv");
     }
     if (in_place) {
         return may_be_in_place(t, a)
                    ? HPCBOOT_OK
-                   : wrong(a, err, "IN_PLACE is for the root alone");
+                   : wrong(a, err, "HPCBOOT_IN_PLACE is for the root alone");
     }
     if ((x.send > 0 && s == NULL) || (x.recv > 0 && r == NULL)) {
+        if (a->coll == HPCBOOT_COLL_BCAST) {
+            return wrong(a, err, "buffer is NULL, and count is not 0");
+        }
         return wrong(a, err, x.send > 0 && s == NULL
-                                 ? "send is NULL, and its count is not 0"
-                                 : "recv is NULL, and its count is not 0");
+                                 ? "send is NULL, and it has elements"
+                                 : "recv is NULL, and it has elements");
     }
     bool rows = hb_in(a->coll, SEND_ROWS | BIT(GATHERV) | BIT(ALLGATHERV));
     if (rows ? rows_overlap(t, a)
@@ -179,24 +186,27 @@ static int check_buffers(const struct hb_coll_team *t,
 }
 
 /* The blocks of one side. Where a block is empty its place does not matter. */
-static int check_row(const struct hpcboot_coll_args *a, const size_t *counts,
+static int check_row(const struct hpcboot_coll_args *a, bool sent,
                      const size_t *displs, int n, struct hpcboot_error *err)
 {
+    const size_t *counts = sent ? a->send_counts : a->recv_counts;
+    const char *side = sent ? "send" : "recv";
     const size_t widest = 16; /* bytes of a type */
     size_t most = SIZE_MAX / widest / (size_t)n;
     if (counts == NULL) {
-        return wrong(a, err, "the row of counts is NULL");
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %s_counts is NULL",
+                       hb_coll_name(a->coll), side);
     }
     for (int j = 0; j < n; j++) {
         if (counts[j] > most) {
             return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "%s: the count for rank %d is negative or beyond "
-                           "all memory", hb_coll_name(a->coll), j);
+                           "%s: %s_counts[%d] is negative or beyond all "
+                           "memory", hb_coll_name(a->coll), side, j);
         }
         if (displs != NULL && counts[j] > 0 && displs[j] > most) {
             return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "%s: the displacement for rank %d is negative or "
-                           "beyond all memory", hb_coll_name(a->coll), j);
+                           "%s: %s_displs[%d] is negative or beyond all "
+                           "memory", hb_coll_name(a->coll), side, j);
         }
     }
     return HPCBOOT_OK;
@@ -211,7 +221,7 @@ static int check_written(const struct hpcboot_coll_args *a, int n,
     if (a->coll == HPCBOOT_COLL_REDUCE_SCATTER) {
         displs = NULL; /* its blocks follow one another, whatever is there */
     }
-    int rc = check_row(a, a->recv_counts, displs, n, err);
+    int rc = check_row(a, false, displs, n, err);
     if (rc == HPCBOOT_OK &&
         hb_blocks_overlap(a->recv_counts, displs, n, &one, &other)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
@@ -232,7 +242,7 @@ static int check_rows(const struct hb_coll_team *t,
     bool from = hb_in(a->coll, RECV_ROWS) && root;
     int rc = HPCBOOT_OK;
     if (to) {
-        rc = check_row(a, a->send_counts, a->send_displs, t->size, err);
+        rc = check_row(a, true, a->send_displs, t->size, err);
     }
     if (rc == HPCBOOT_OK && from) {
         rc = check_written(a, t->size, err);
@@ -245,8 +255,9 @@ static int check_rows(const struct hb_coll_team *t,
     const size_t *row = to ? a->send_counts : a->recv_counts;
     if (own && root && !in_place && row[t->rank] != a->count) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "%s: count is %zu, and the row says %zu for this rank",
-                       hb_coll_name(a->coll), a->count, row[t->rank]);
+                       "%s: count is %zu, and %s_counts[%d], which is this "
+                       "rank's, is %zu", hb_coll_name(a->coll), a->count,
+                       to ? "send" : "recv", t->rank, row[t->rank]);
     }
     return HPCBOOT_OK;
 }

@@ -51,10 +51,13 @@ static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
     int op = (int)(sign >> 10 & 31);
     int last = (int)((sign & ~DETERMINISTIC) >> 15);
     enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
+    if (coll == HPCBOOT_COLL_BARRIER) {
+        snprintf(out, size, "%s", hb_coll_name(coll));
+        return;
+    }
     int n = snprintf(out, size, "%s of %llu bytes (type %s", hb_coll_name(coll),
                      (unsigned long long)bytes,
                      hb_coll_type_name(sign >> 5 & 31));
-
     if (hb_call_folds(coll)) {
         n += snprintf(out + n, size - (size_t)n, ", op %s",
                       hb_coll_op_name(op == 31 ? HPCBOOT_OP_USER : op));

@@ -226,18 +226,21 @@ static void wrong_counts(void)
     W("negative", hpcboot_alltoall(a, b, MANY, T, team, &err));
     W("negative", hpcboot_scan(a, b, MANY, T, O, team, &err));
     W("negative", hpcboot_iexscan(a, b, MANY, T, O, team, &req, &err));
-    W("negative", hpcboot_alltoallv(a, huge, NULL, b, ones, NULL, T, team,
+    W("send_counts[", hpcboot_alltoallv(a, huge, NULL, b, ones, NULL, T, team,
                                     &err));
-    W("negative", hpcboot_alltoallv(a, ones, NULL, b, huge, NULL, T, team,
+    W("recv_counts[", hpcboot_alltoallv(a, ones, NULL, b, huge, NULL, T, team,
                                     &err));
-    W("displacement", hpcboot_alltoallv(a, ones, huge, b, ones, displs, T,
+    W("send_displs[", hpcboot_alltoallv(a, ones, huge, b, ones, displs, T,
                                         team, &err));
-    W("displacement", hpcboot_allgatherv(a, 1, b, ones, huge, T, team, &err));
+    W("recv_displs[", hpcboot_allgatherv(a, 1, b, ones, huge, T, team, &err));
     W("negative", hpcboot_reduce_scatter(a, b, huge, T, O, team, &err));
     W("count is 2", hpcboot_allgatherv(a, 2, b, ones, NULL, T, team, &err));
-    W("NULL", hpcboot_allgatherv(a, 1, b, NULL, NULL, T, team, &err));
-    W("NULL", hpcboot_reduce_scatter(a, b, NULL, T, O, team, &err));
-    W("NULL", hpcboot_alltoallv(a, NULL, NULL, b, NULL, NULL, T, team, &err));
+    W("recv_counts is NULL",
+      hpcboot_allgatherv(a, 1, b, NULL, NULL, T, team, &err));
+    W("recv_counts is NULL",
+      hpcboot_reduce_scatter(a, b, NULL, T, O, team, &err));
+    W("send_counts is NULL",
+      hpcboot_alltoallv(a, NULL, NULL, b, NULL, NULL, T, team, &err));
     W("buffer", hpcboot_send(team, 0, 0, a, MANY, &err));
     W("buffer", hpcboot_recv(team, 0, 0, a, MANY, NULL, &err));
     W("negative", hpcboot_alloc(MANY, &p, &err));
@@ -269,9 +272,9 @@ static void wrong_types_and_ops(void)
 
 static void wrong_buffers(void)
 {
-    W("NULL", hpcboot_bcast(NULL, 1, T, 0, team, &err));
-    W("NULL", hpcboot_allreduce(NULL, b, 1, T, O, team, &err));
-    W("NULL", hpcboot_allreduce(a, NULL, 1, T, O, team, &err));
+    W("buffer is NULL", hpcboot_bcast(NULL, 1, T, 0, team, &err));
+    W("send is NULL", hpcboot_allreduce(NULL, b, 1, T, O, team, &err));
+    W("recv is NULL", hpcboot_allreduce(a, NULL, 1, T, O, team, &err));
     W("overlap", hpcboot_allreduce(a, a, 1, T, O, team, &err));
     W("overlap", hpcboot_allreduce(a, a + 1, 2, T, O, team, &err));
     W("overlap", hpcboot_allgather(a, a, 1, T, team, &err));
@@ -290,7 +293,8 @@ static void wrong_buffers(void)
           hpcboot_alltoallv(a, ones, NULL, b, ones, at_one_place, T, team,
                             &err));
     }
-    W("IN_PLACE", hpcboot_allreduce(a, HPCBOOT_IN_PLACE, 1, T, O, team, &err));
+    W("IN_PLACE stands for send",
+      hpcboot_allreduce(a, HPCBOOT_IN_PLACE, 1, T, O, team, &err));
     W("buffer", hpcboot_send(team, 0, 0, NULL, 4, &err));
     W("buffer", hpcboot_irecv(team, 0, 0, NULL, 4, NULL, &req, &err));
     W("NULL", hpcboot_put(HPCBOOT_SCOPE_JOB, "k", NULL, 4, &err));
@@ -317,7 +321,7 @@ static void wrong_general_form(void)
     W("timeout", hpcboot_coll(team, &args, &err));
     args.timeout_ms = 0;
     args.flags = 0x80;
-    W("flag", hpcboot_coll(team, &args, &err));
+    W("no flag 0x80", hpcboot_coll(team, &args, &err));
     args.flags = 0;
 }
 
@@ -332,8 +336,8 @@ static void wrong_peers_and_requests(void)
     W("NULL", hpcboot_isend(team, 0, 0, a, 4, NULL, &err));
     W("NULL", hpcboot_irecv(team, 0, 0, a, 4, NULL, NULL, &err));
     W("persistent", hpcboot_start(NULL, &err));
-    W("NULL", hpcboot_test(NULL, &done, &err));
-    W("NULL", hpcboot_test(&req, NULL, &err));
+    W("request is NULL", hpcboot_test(NULL, &done, &err));
+    W("answer is NULL", hpcboot_test(&req, NULL, &err));
     W("NULL", hpcboot_wait(NULL, 0, &err));
     W("timeout", hpcboot_wait(&req, -1, &err));
     W("NULL", hpcboot_wait_any(NULL, 1, 0, &size, &err));
@@ -358,22 +362,23 @@ static void wrong_teams_and_values(void)
     W("team", hpcboot_team_split(NULL, 0, 0, &other, &err));
     W("twice", hpcboot_team_create(team, (int[]){0, 0}, 2, &other, &err));
     W("none of", hpcboot_team_create(team, (int[]){n}, 1, &other, &err));
-    W("empty", hpcboot_team_create(team, NULL, 1, &other, &err));
+    W("ranks is NULL", hpcboot_team_create(team, NULL, 1, &other, &err));
     W("empty", hpcboot_team_create(team, (int[]){0}, 0, &other, &err));
     W("NULL", hpcboot_team_shrink(team, NULL, &err));
     W("team", hpcboot_team_shrink(NULL, &other, &err));
     W("world", hpcboot_team_destroy(team, &err));
     W("node", hpcboot_team_destroy(hpcboot_node_team(), &err));
-    W("setting", hpcboot_team_set(team, (enum hpcboot_team_setting)9, 1,
-                                  &err));
-    W("setting", hpcboot_team_set(team, HPCBOOT_TEAM_TIMEOUT_MS, -1, &err));
+    W("no setting 9", hpcboot_team_set(team, (enum hpcboot_team_setting)9, 1,
+                                       &err));
+    W("TIMEOUT_MS cannot be -1",
+      hpcboot_team_set(team, HPCBOOT_TEAM_TIMEOUT_MS, -1, &err));
     W(NULL, hpcboot_team_rank(NULL));
     W(NULL, hpcboot_team_world_rank(team, n));
     W(NULL, hpcboot_team_world_rank(team, -1));
     W(NULL, hpcboot_node_of(n));
     W(NULL, hpcboot_local_rank_of(-1));
     W(NULL, is(hpcboot_host_of(n) == NULL));
-    W("rank", hpcboot_transport_of(n, &transport, &err));
+    W("no rank", hpcboot_transport_of(n, &transport, &err));
     W("TRANSPORT_INIT", hpcboot_transport_of(0, NULL, &err));
     W("key", hpcboot_put(HPCBOOT_SCOPE_JOB, NULL, a, 4, &err));
     W("key", hpcboot_get(0, "", &p, NULL, &err));
@@ -383,8 +388,8 @@ static void wrong_teams_and_values(void)
     W("timeout", hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, -1, &err));
     W("bytes", hpcboot_put(HPCBOOT_SCOPE_JOB, "k", a, HPCBOOT_VALUE_MAX + 1,
                            &err));
-    W("rank", hpcboot_get(n, "k", &p, NULL, &err));
-    W("NULL", hpcboot_get(0, "k", NULL, NULL, &err));
+    W("no rank", hpcboot_get(n, "k", &p, NULL, &err));
+    W("value is NULL", hpcboot_get(0, "k", NULL, NULL, &err));
     W("NULL", hpcboot_bind(NULL, &err));
     W("moon", hpcboot_bind("moon", &err));
     W("a CPU number below", hpcboot_bind("99999", &err));
@@ -474,8 +479,12 @@ int main(int argc, char **argv)
     }
     outside("before hpcboot_init");
     options.timeout_ms = -1;
-    W("INIT", hpcboot_init(&options, &err));
-    W("bootstrap", hpcboot_init_with(NULL, NULL, &err));
+    W("timeout of -1", hpcboot_init(&options, &err));
+    options.threads = (enum hpcboot_threads)7;
+    W("threads is 7", hpcboot_init(&options, &err));
+    options.struct_size = 1;
+    W("INIT_OPTIONS_INIT", hpcboot_init(&options, &err));
+    W("BOOTSTRAP_INIT", hpcboot_init_with(NULL, NULL, &err));
     if (hpcboot_init(NULL, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;

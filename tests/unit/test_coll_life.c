@@ -196,8 +196,8 @@ static const struct misuse misuses[] = {
     {"overlap", HPCBOOT_ERR_USAGE, overlap},
     {"root is 3", HPCBOOT_ERR_USAGE, bad_root},
     {"root is -1", HPCBOOT_ERR_USAGE, no_root},
-    {"row of counts is NULL", HPCBOOT_ERR_USAGE, no_row},
-    {"IN_PLACE goes to send", HPCBOOT_ERR_USAGE, place_bcast},
+    {"recv_counts is NULL", HPCBOOT_ERR_USAGE, no_row},
+    {"buffer is HPCBOOT_IN_PLACE", HPCBOOT_ERR_USAGE, place_bcast},
 };
 
 /* At one rank alone, and the team is as it was. */

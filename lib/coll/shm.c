@@ -27,6 +27,10 @@
 #define PAGE 4096
 /* Rounds; enough of them travel at a time to hide what one takes. */
 #define AHEAD 3
+/* Of the area that a rank will write next: with fewer bytes it is rather the
+ * peer's flag that is late, more push each other out of the nearest cache. */
+#define NEXT_LEAST ((size_t)4 << 10)
+#define NEXT_MOST ((size_t)16 << 10)
 #define TAIL_PER_SLOT (HB_SHM_SLOT / HB_SHM_PIECE)
 
 static size_t lines_size(int p)
@@ -227,8 +231,19 @@ static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
     return &t->part[op->area <= HB_SHM_SMALL && t->part[1].len != 0];
 }
 
-/* Whether this rank may write for its next round; chooses the place: behind
- * the last round's, or where the next slot or pair of slots begins. */
+/* Where the next round of so many bytes goes: behind the last one, or where
+ * the next slot or pair of slots begins. */
+static inline size_t next_at(const struct hb_shm_part *part, size_t area)
+{
+    size_t in_slot = part->pos % HB_SHM_SLOT;
+    if (in_slot != 0 && in_slot + area <= HB_SHM_SLOT) {
+        return part->base + part->pos;
+    }
+    size_t unit = area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
+    return part->base + (part->pos + unit - 1) / unit * unit % part->len;
+}
+
+/* Whether this rank may write for its next round; chooses the place. */
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
     if (!released(t, &t->cell_use[(t->round + 1) & t->last_cell])) {
@@ -237,16 +252,11 @@ static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
     if (op->area == 0) {
         return true;
     }
-    const struct hb_shm_part *part = part_of(t, op);
-    size_t in_slot = part->pos % HB_SHM_SLOT;
-    op->at = part->base + part->pos;
-    if (in_slot != 0 && in_slot + op->area <= HB_SHM_SLOT) {
-        return true;
-    }
-    size_t unit = op->area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
-    op->at = part->base + (part->pos + unit - 1) / unit * unit % part->len;
-    return slot_is_free(t, op->at) &&
-           (unit == HB_SHM_SLOT || slot_is_free(t, op->at + HB_SHM_SLOT));
+    op->at = next_at(part_of(t, op), op->area);
+    return op->at % HB_SHM_SLOT != 0 ||
+           (slot_is_free(t, op->at) &&
+            (op->area <= HB_SHM_SLOT ||
+             slot_is_free(t, op->at + HB_SHM_SLOT)));
 }
 
 /* Several rounds share a slot: it is free when all their readers are done. */
@@ -262,11 +272,11 @@ static inline void use_slot(struct hb_coll_team *t, size_t at,
     }
 }
 
-/* Both lines of a cell that is about to be written, taken from the peer that
- * has read them. */
-static inline void fetch_to_write(const struct hb_shm_cell *cell)
+/* A pair of lines that is about to be written, taken from the peer that has
+ * read them. */
+static inline void fetch_to_write(const void *pair)
 {
-    const char *first = (const char *)cell, *second = first + HB_SHM_LINE / 2;
+    const char *first = pair, *second = first + HB_SHM_LINE / 2;
 #ifdef __x86_64__ /* where compilers make it a fetch to read */
     __asm__ volatile("prefetchw %0\n\tprefetchw %1"
                      : : "m"(*first), "m"(*second));
@@ -391,6 +401,25 @@ static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
     }
 }
 
+/* Of two ranks, one that waits for the other has time to take the lines that
+ * it will write in a round like this from whom it has put them for. */
+static void fetch_next(struct hb_coll_team *t, const struct hb_op *op)
+{
+    if (t->p != 2 || op->area < NEXT_LEAST || op->from != HB_ALL ||
+        t->near.far) {
+        return;
+    }
+    size_t at = next_at(part_of(t, op), op->area);
+    if (at % HB_SHM_SLOT == 0 &&
+        t->slot_use[at / HB_SHM_SLOT].round >= t->seen[1 - t->me]) {
+        return; /* it may still be read */
+    }
+    const char *to = hb_shm_ring(t, t->me, at);
+    for (size_t i = 0; i < hb_min(op->area, NEXT_MOST); i += HB_SHM_LINE) {
+        fetch_to_write(to + i);
+    }
+}
+
 /* Whether this rank, in this round, puts more than lies beside the flag. Where
  * lengths differ the ring has room for it in any case. */
 static inline bool puts_much(const struct hb_op *op, int readers)
@@ -403,6 +432,7 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
 {
     while (op->k < op->rounds) {
         int readers = HB_ALL; /* unless this rank only reads */
+        bool posted = !op->getting;
         if (!op->getting) {
             if (!has_room(t, op)) {
                 return HB_AGAIN;
@@ -418,6 +448,9 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
         }
         op->getting = !have_come(t, op->from);
         if (op->getting) {
+            if (posted && readers != HB_NONE) {
+                fetch_next(t, op);
+            }
             return HB_AGAIN;
         }
         if (readers == HB_NONE) {

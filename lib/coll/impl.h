@@ -361,7 +361,7 @@ static inline void hb_put(const struct hb_coll_team *t, char *to,
     if (t->near.far && bytes >= HB_STREAM_LEAST) {
         hb_kern_stream(to, from, bytes);
     } else {
-        hb_kern_copy(to, from, bytes);
+        hb_kern_put(to, from, bytes);
     }
 }
 

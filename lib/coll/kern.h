@@ -25,6 +25,9 @@ hb_fold_fn hb_kern_fold(int op, enum hpcboot_type type);
 /* As memcpy, fast for bytes that another core has written or will read. */
 void hb_kern_copy(void *dst, const void *src, size_t bytes);
 
+/* As memcpy, to where another core will read, and has read what was there. */
+void hb_kern_put(void *dst, const void *src, size_t bytes);
+
 /* As memcpy, past this core's cache: when it returns, the bytes are on their
  * way to memory before any later store. Without such stores: a copy. */
 void hb_kern_stream(void *dst, const void *src, size_t bytes);

@@ -220,6 +220,22 @@ static void copies_are_copies(void **state)
     }
 }
 
+/* Short ones and long ones go different ways. */
+static void puts_are_copies(void **state)
+{
+    static char from[40000], to[40000];
+    uint64_t rng = 5;
+    fill(HPCBOOT_UINT8, from, sizeof from, &rng);
+    for (size_t n = 0; n < 39000; n += 1 + n / 7) {
+        memset(to, 0x11, sizeof to);
+        size_t at = 1 + n % 67;
+        hb_kern_put(to + at, from + n % 13, n);
+        assert_memory_equal(to + at, from + n % 13, n);
+        assert_int_equal(to[at - 1], 0x11);
+        assert_int_equal(to[at + n], 0x11);
+    }
+}
+
 /* Nothing beside the bytes is touched, wherever lines begin. */
 static void streams_are_copies(void **state)
 {
@@ -244,6 +260,7 @@ int main(void)
         cmocka_unit_test(every_half_is_kept),
         cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(copies_are_copies),
+        cmocka_unit_test(puts_are_copies),
         cmocka_unit_test(streams_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,6 @@ int hb_coll_create(const struct hb_coll_config *config,
     e->locking = config->threads;
     pthread_mutex_init(&e->lock, NULL);
     hb_wait_setup(e);
-    hb_stream_caches(e);
     hb_cma_setup(e);
     *engine_out = e;
     return HPCBOOT_OK;

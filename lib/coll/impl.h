@@ -123,7 +123,6 @@ struct hb_coll_engine {
     bool outnumbered;    /* ranks of several nodes, and one machine's CPUs */
     bool stuck;          /* config.stuck was told of a wait */
     bool asymmetric;     /* parking pays for the fence of posting */
-    size_t cache, caches; /* bytes of a third-level cache, how many there are */
     int64_t sample_ns;   /* when involuntary switches were last counted */
     long sample_switches;
     unsigned yields, long_yields; /* since crowded was last weighed */
@@ -344,10 +343,8 @@ static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
 
 /* stream.c: in the first round of a call, by a rank that puts many bytes */
 void hb_stream_look(struct hb_coll_team *t, const struct hb_op *op);
-/* The third-level caches of this machine; 0 bytes: nobody says. */
-void hb_stream_caches(struct hb_coll_engine *e);
-/* Bytes of them for the buffers of all ranks of the team; 0: nobody says. */
-size_t hb_stream_room(const struct hb_coll_team *t);
+/* What the third-level caches of this machine have for buffers: l3_kib, l3s. */
+void hb_stream_caches(struct hb_coll_model *m);
 /* Fewer bytes are written sooner than memory answers. */
 #define HB_STREAM_LEAST ((size_t)1 << 10)
 

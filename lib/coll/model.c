@@ -131,6 +131,11 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
  * root has for all of them is so much; else each call costs them turns. */
 #define TURNS_MOST ((size_t)256 << 10)
 #define TURNS 4
+/* Where buffers are in no cache, the kernel takes so much longer: for pages it
+ * has not seen for long, and since it cannot write past the caches. Pieces for
+ * peers are read from memory then, too. */
+#define COLD_READ 2.0
+#define COLD_PUT 3.0
 /* Of a gatherv, what the first round copies. */
 #define ROWS_FIRST ((double)((size_t)16 << 10))
 
@@ -181,6 +186,27 @@ size_t hb_model_cma_part(const struct hb_coll_model *m, enum hpcboot_coll coll,
                ? roots : 0;
 }
 
+size_t hb_model_room(const struct hb_coll_model *m, int p)
+{
+    return m->cache_kib > 0 ? (size_t)m->cache_kib << 10
+                            : ((size_t)m->l3_kib << 10) *
+                                  hb_min(m->l3s, (size_t)p);
+}
+
+/* Whether all that the ranks send and receive is more than caches hold. */
+static bool is_cold(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                    int p, size_t bytes)
+{
+    double ranks = p, blocks = 0, room = (double)hb_model_room(m, p);
+    if (coll == HPCBOOT_COLL_ALLGATHER || coll == HPCBOOT_COLL_ALLGATHERV) {
+        blocks = ranks + 1;
+    } else if (coll == HPCBOOT_COLL_ALLTOALL ||
+               coll == HPCBOOT_COLL_ALLTOALLV) {
+        blocks = 2 * ranks;
+    }
+    return room > 0 && blocks * ranks * (double)bytes > room;
+}
+
 /* What the kernel does for the busiest rank, in picoseconds. A write asks
  * first who is there. */
 static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
@@ -192,9 +218,10 @@ static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (coll == HPCBOOT_COLL_GATHERV) {
         copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
     }
+    double byte = m->cma_ps * (is_cold(m, coll, p, bytes) ? COLD_READ : 1);
     double one = call * (gathers(coll) ? 2 : 1) + (n - part - copied) *
-                 m->cma_ps + copied * (m->put_ps + m->get_ps);
-    double roots = part > 0 ? others * (2 * call + part * m->cma_ps) : 0;
+                 byte + copied * (m->put_ps + m->get_ps);
+    double roots = part > 0 ? others * (2 * call + part * byte) : 0;
     if (!gathers(coll) && !sends_root(coll)) {
         one *= others;
         all *= p;
@@ -289,6 +316,13 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
         /* One rank of each core gets it from elsewhere, and one puts it. */
         get = w.get * (m->get_ps + (share - 1) * m->copy_ps) / share;
         put /= share;
+    }
+    if (way == HB_WAY_WHOLE && is_cold(m, coll, p, bytes)) {
+        put *= COLD_PUT;
+        if (coll == HPCBOOT_COLL_ALLGATHER ||
+            coll == HPCBOOT_COLL_ALLGATHERV) { /* as a bcast of each */
+            get = w.get * (m->get_ps + (share - 1) * m->copy_ps) / share;
+        }
     }
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_BCAST) {
         get -= (double)hb_model_cma_part(m, coll, p, bytes) * m->get_ps;

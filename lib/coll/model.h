@@ -64,6 +64,10 @@ struct hb_way_choice {
 struct hb_way_choice hb_model_choose(const struct hb_coll_model *m,
                                  enum hpcboot_coll coll, int p, size_t bytes);
 
+/* Bytes of the third-level caches for the buffers of p ranks; 0: nobody
+ * says. */
+size_t hb_model_room(const struct hb_coll_model *m, int p);
+
 /* Whether to read blocks of `bytes` through the kernel, where it lets this
  * team, and which collectives ever are. */
 bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,

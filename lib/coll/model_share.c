@@ -180,6 +180,7 @@ int hb_model_here(struct hb_coll_model *m, bool probe, char *path,
     uint64_t key = machine();
     bool named = file_of(file, sizeof file, "coll", key, false);
     hb_model_typical(m);
+    hb_stream_caches(m);
     if (!(named && load(m, file, key)) && probe &&
         hb_model_probe(m, NULL) == HPCBOOT_OK && named &&
         file_of(file, sizeof file, "coll", key, true)) {

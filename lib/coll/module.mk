@@ -46,6 +46,7 @@ libhb_a_SOURCES += \
 if HAVE_CMOCKA
 coll_tests = \
     tests/unit/test_coll \
+    tests/unit/test_coll_choice \
     tests/unit/test_coll_cma \
     tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
@@ -67,6 +68,9 @@ tests_unit_test_coll_SOURCES = tests/unit/test_coll.c $(coll_lab)
 tests_unit_test_coll_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
+tests_unit_test_coll_choice_SOURCES = tests/unit/test_coll_choice.c
+tests_unit_test_coll_choice_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_choice_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_coll_cma_SOURCES = tests/unit/test_coll_cma.c $(coll_lab)
 tests_unit_test_coll_cma_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_cma_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \

@@ -186,7 +186,8 @@ static bool spills(const struct hb_coll_team *t,
                    const struct hpcboot_coll_args *a)
 {
     struct hb_extent x = hb_extent_of(t, a);
-    size_t all = x.send + x.recv, room = hb_stream_room(t);
+    const struct hb_coll_model *m = t->engine->model;
+    size_t all = x.send + x.recv, room = m != NULL ? hb_model_room(m, t->p) : 0;
     if (hb_in(a->coll, SCATTERS | GATHERS)) { /* the root's: all others' */
         all = 2 * a->count * hb_coll_type_size(a->type);
     }

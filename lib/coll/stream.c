@@ -26,14 +26,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
 #define L3 "/sys/devices/system/cpu/cpu0/cache/index3/"
 #define L3_TEXT_MOST 4096 /* a bit for each CPU that there may be */
-/* The buffers of a call have so much of a cache, 1 in: others use it too. */
+/* The buffers of a call have so much of a cache, 1 in: others use it too. A
+ * guest sees the whole cache, and not the other guests of its machine. */
 #define BUFFERS_SHARE 2
+#define GUEST_SHARE 4
+#define HYPERVISOR (1u << 31) /* of what CPUID says, leaf 1, in ECX */
 /* Bytes put between two looks, each of which takes a line from a peer. */
 #define LOOK_EVERY ((size_t)256 << 10)
 /* Looks that must agree before another way is taken: an interrupt makes one
@@ -114,20 +120,22 @@ static size_t sharers_of_l3(void)
     return n;
 }
 
-void hb_stream_caches(struct hb_coll_engine *e)
+static bool is_guest(void)
 {
-    size_t sharers = sharers_of_l3();
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    e->cache = sharers > 0 ? size_of_l3() : 0;
-    e->caches = sharers > 0 && cpus > 0 && (size_t)cpus > sharers
-                    ? (size_t)cpus / sharers : 1;
+#ifdef __x86_64__
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & HYPERVISOR) != 0;
+#else
+    return false;
+#endif
 }
 
-size_t hb_stream_room(const struct hb_coll_team *t)
+void hb_stream_caches(struct hb_coll_model *m)
 {
-    const struct hb_coll_engine *e = t->engine;
-    if (e->model != NULL && e->model->cache_kib > 0) {
-        return (size_t)e->model->cache_kib << 10;
-    }
-    return e->cache / BUFFERS_SHARE * hb_min(e->caches, (size_t)t->p);
+    size_t sharers = sharers_of_l3();
+    size_t kib = sharers > 0 ? size_of_l3() >> 10 : 0;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    m->l3_kib = (uint32_t)(kib / (is_guest() ? GUEST_SHARE : BUFFERS_SHARE));
+    m->l3s = sharers > 0 && cpus > 0 && (size_t)cpus > sharers
+                 ? (uint32_t)((size_t)cpus / sharers) : 1;
 }

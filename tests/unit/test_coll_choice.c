@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Which way the model chooses for a collective on one node, and that a rule
+ * wins over it. test_coll_model.c has where its figures come from. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/coll/coll.h"
+#include "lib/coll/model.h"
+
+#define KIB ((size_t)1 << 10)
+
+static int parse(struct hb_coll_model *m, const char *text)
+{
+    hb_model_typical(m);
+    return hb_model_parse(m, text, strlen(text), NULL, NULL);
+}
+
+static void dear_rounds_ask_for_one_round(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll sum = HPCBOOT_COLL_ALLREDUCE;
+    assert_int_equal(parse(&m, "round_ns=1000000"), 0);
+    assert_int_equal(hb_model_choose(&m, sum, 4, 64 * KIB).way,
+                     HB_WAY_WHOLE);
+    assert_int_equal(parse(&m, "round_ns=1"), 0);
+    assert_int_equal(hb_model_choose(&m, sum, 4, 64 * KIB).way,
+                     HB_WAY_SLICES);
+}
+
+static void two_ranks_never_slice(void **state)
+{
+    struct hb_coll_model m;
+    hb_model_typical(&m);
+    for (size_t n = 1; n <= 16 << 20; n *= 2) {
+        assert_int_equal(
+            hb_model_choose(&m, HPCBOOT_COLL_ALLREDUCE, 2, n).way,
+            HB_WAY_WHOLE);
+    }
+}
+
+/* Ranks that have cores of their own would wait for each other's turns. */
+static void ranks_that_share_cores_scan_in_a_chain(void **state)
+{
+    static const enum hpcboot_coll colls[] = {HPCBOOT_COLL_SCAN,
+                                              HPCBOOT_COLL_EXSCAN};
+    struct hb_coll_model m;
+    hb_model_typical(&m);
+    for (size_t i = 0; i < 2; i++) {
+        m.cpus = 16;
+        assert_int_equal(hb_model_choose(&m, colls[i], 8, 8).way,
+                         HB_WAY_WHOLE);
+        assert_int_equal(hb_model_choose(&m, colls[i], 8, 1024 * KIB).way,
+                         HB_WAY_CHAIN);
+        m.cpus = 2;
+        for (size_t n = 1; n <= 16 << 20; n *= 2) {
+            assert_int_equal(hb_model_choose(&m, colls[i], 8, n).way,
+                             HB_WAY_CHAIN);
+            assert_int_equal(hb_model_choose(&m, colls[i], 2, n).way,
+                             HB_WAY_WHOLE);
+        }
+    }
+}
+
+/* Asking makes all wait for each other; short calls overlap instead. */
+static void a_short_reduce_does_not_ask_for_buffers(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll reduce = HPCBOOT_COLL_REDUCE;
+    hb_model_typical(&m);
+    for (m.cpus = 0; m.cpus <= 2; m.cpus += 2) {
+        assert_false(hb_model_choose(&m, reduce, 2, 4 * KIB).ask);
+        assert_false(hb_model_choose(&m, reduce, 8, 4 * KIB).ask);
+        assert_true(hb_model_choose(&m, reduce, 8, 1024 * KIB).ask);
+    }
+    m.cpus = 2;
+    assert_false(hb_model_choose(&m, reduce, 8, 64 * KIB).ask);
+}
+
+static void a_rule_counts_within_its_bytes(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll sum = HPCBOOT_COLL_ALLREDUCE;
+    assert_int_equal(parse(&m, "allreduce:8K-=whole/8K "
+                               "allreduce:1M=slices/64K"), 0);
+    struct hb_way_choice c = hb_model_choose(&m, sum, 8, 256 * KIB);
+    assert_true(c.ruled && c.way == HB_WAY_WHOLE && c.piece == 8 * KIB);
+    c = hb_model_choose(&m, sum, 8, 1024 * KIB);
+    assert_true(c.ruled && c.way == HB_WAY_SLICES && c.piece == 64 * KIB);
+    assert_false(hb_model_choose(&m, sum, 8, 8 * KIB - 1).ruled);
+}
+
+static void a_rule_that_cannot_be_is_passed_over(void **state)
+{
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "bcast=slices scan=shared"), 0);
+    assert_int_equal(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 4, KIB).way,
+                     HB_WAY_WHOLE);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_SCAN, 4, 64 * KIB).ask);
+}
+
+static void the_kernel_copies_where_that_costs_less(void **state)
+{
+    static const enum hpcboot_coll moves[] = {
+        HPCBOOT_COLL_BCAST, HPCBOOT_COLL_SCATTER, HPCBOOT_COLL_GATHER,
+        HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_ALLTOALL,
+    };
+    struct hb_coll_model m;
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        assert_int_equal(parse(&m, ""), 0); /* not measured */
+        assert_false(hb_model_choose(&m, moves[i], 2, 1024 * KIB).cma);
+        assert_false(hb_model_knows_cma(&m, moves[i]));
+        assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1"), 0);
+        assert_true(hb_model_choose(&m, moves[i], 2, 1024 * KIB).cma);
+        assert_false(hb_model_choose(&m, moves[i], 2, 4 * KIB).cma);
+        assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1000"), 0);
+        assert_false(hb_model_choose(&m, moves[i], 2, 1024 * KIB).cma);
+    }
+    assert_int_equal(parse(&m, "cma_ns=700 cma_ps=1"), 0);
+    assert_false(hb_model_knows_cma(&m, HPCBOOT_COLL_SCAN));
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_SCAN, 2, 1024 * KIB).cma);
+    /* with more ranks there is something to fold */
+    assert_true(hb_model_choose(&m, HPCBOOT_COLL_EXSCAN, 2, 1024 * KIB).cma);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_EXSCAN, 3, 1024 * KIB).cma);
+}
+
+/* Where ranks share cores, each gets most of it from its core's own cache. */
+static void blocks_that_no_cache_holds_are_written_past_it(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll all = HPCBOOT_COLL_ALLGATHER;
+    const char *text = "cpus=2 put_ps=30 get_ps=80 copy_ps=20 switch_ns=700 "
+                       "cma_ns=700 cma_ps=70 cache_kib=";
+    char small[256], large[256];
+    snprintf(small, sizeof small, "%s65536", text);
+    snprintf(large, sizeof large, "%s262144", text);
+    assert_int_equal(parse(&m, large), 0);
+    assert_true(hb_model_choose(&m, all, 8, 1024 * KIB).cma);
+    assert_int_equal(parse(&m, small), 0);
+    assert_true(hb_model_choose(&m, all, 8, 512 * KIB).cma);
+    assert_false(hb_model_choose(&m, all, 8, 1024 * KIB).cma);
+    assert_true(hb_model_choose(&m, all, 2, 16384 * KIB).cma);
+    assert_true(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 8, 1024 * KIB).cma);
+}
+
+static void ranks_have_the_caches_that_they_can_be_at(void **state)
+{
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, ""), 0);
+    assert_int_equal(hb_model_room(&m, 8), 0); /* nobody has looked */
+    m.l3_kib = 1024;
+    m.l3s = 4;
+    assert_int_equal(hb_model_room(&m, 2), 2048 * KIB);
+    assert_int_equal(hb_model_room(&m, 8), 4096 * KIB);
+    m.cache_kib = 8; /* the user's word */
+    assert_int_equal(hb_model_room(&m, 8), 8 * KIB);
+}
+
+static void a_rule_asks_for_the_kernel_or_forbids_it(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll row = HPCBOOT_COLL_ALLTOALLV;
+    assert_int_equal(parse(&m, "bcast:64K-=cma alltoallv=cma"), 0);
+    assert_true(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, 64 * KIB).cma);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, 63 * KIB).cma);
+    assert_true(hb_model_cma(&m, row, 2, 64 * KIB));
+    assert_int_equal(parse(&m, "cma_ns=1 cma_ps=1 bcast=whole "
+                               "alltoallv=whole"), 0);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, 1024 * KIB).cma);
+    assert_false(hb_model_cma(&m, row, 2, 1024 * KIB));
+}
+
+/* Each rank of a v-kind has a length of its own. */
+static void lengths_that_differ_choose_alike(void **state)
+{
+    static const enum hpcboot_coll colls[] = {
+        HPCBOOT_COLL_SCATTERV, HPCBOOT_COLL_GATHERV, HPCBOOT_COLL_ALLGATHERV,
+        HPCBOOT_COLL_ALLTOALLV, HPCBOOT_COLL_REDUCE_SCATTER,
+    };
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "allgatherv:8K-64K=/8K"), 0);
+    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++) {
+        struct hb_way_choice a = hb_model_choose(&m, colls[i], 4, 0);
+        for (size_t n = 1; n <= 16 << 20; n *= 4) {
+            struct hb_way_choice b = hb_model_choose(&m, colls[i], 4, n);
+            assert_true(a.way == b.way && a.piece == b.piece &&
+                        a.ask == b.ask);
+        }
+    }
+}
+
+static void one_candidate_is_chosen(void **state)
+{
+    struct hb_coll_model m;
+    hb_model_typical(&m);
+    for (int coll = 0; coll < HPCBOOT_COLLS; coll++) {
+        for (size_t n = 0; n <= 16 << 20; n = n == 0 ? 1 : n * 8) {
+            for (int alloc = 0; alloc < 2; alloc++) {
+                struct hb_candidate c[HB_CANDIDATES];
+                size_t all = hb_model_candidates(&m, coll, 4, n, alloc, c);
+                int chosen = 0;
+                for (size_t i = 0; i < all; i++) {
+                    chosen += c[i].chosen;
+                }
+                assert_int_equal(chosen, 1);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dear_rounds_ask_for_one_round),
+        cmocka_unit_test(two_ranks_never_slice),
+        cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
+        cmocka_unit_test(a_short_reduce_does_not_ask_for_buffers),
+        cmocka_unit_test(a_rule_counts_within_its_bytes),
+        cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
+        cmocka_unit_test(the_kernel_copies_where_that_costs_less),
+        cmocka_unit_test(blocks_that_no_cache_holds_are_written_past_it),
+        cmocka_unit_test(ranks_have_the_caches_that_they_can_be_at),
+        cmocka_unit_test(a_rule_asks_for_the_kernel_or_forbids_it),
+        cmocka_unit_test(lengths_that_differ_choose_alike),
+        cmocka_unit_test(one_candidate_is_chosen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

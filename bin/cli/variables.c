@@ -4,8 +4,9 @@
 /* Options as variables HPCBOOT_*, and what else begins so.
  *
  * None of these reaches a rank by itself. So a name that is nearly one of an
- * option is told of, and so is a variable of the library that no -x passes
- * on: both were set for an effect that they do not have. */
+ * option or of the library is told of, also one that -x sets, and so is a
+ * variable of the library that no -x passes on: all were set for an effect
+ * that they do not have. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -130,22 +131,29 @@ static int reaches_ranks(const struct hb_scan *s, const char *name)
     return all;
 }
 
-/* Where it is no option's: is it nearly one? */
+/* Where it is no option's nor the library's: is it nearly one? Of the library
+ * there are few, so that a short name is not near one by chance. */
 static void warn_mistyped(struct hb_scan *s, const char *name)
 {
+    int is_short = strlen(name) < PREFIX_LEN + MISTYPED_MIN;
     char (*known)[HB_OPT_NAME_MAX + 8] = hb_xcalloc(hb_opts_n, sizeof *known);
-    const char **list = hb_xcalloc(hb_opts_n, sizeof *list), *near;
+    const char **list = hb_xcalloc(hb_opts_n + COUNT(of_library),
+                                   sizeof *list), *near;
     size_t n = 0;
 
+    for (; n < COUNT(of_library); n++) {
+        list[n] = of_library[n] + PREFIX_LEN;
+    }
     for (size_t i = 0; i < hb_opts_n; i++) {
         if (!(hb_opts[i].flags & HB_O_CMD)) {
-            variable_name(&hb_opts[i], known[n]);
-            list[n] = known[n] + PREFIX_LEN;
-            n++;
+            variable_name(&hb_opts[i], known[i]);
+            list[n++] = known[i] + PREFIX_LEN;
         }
     }
     near = hb_nearest(name + PREFIX_LEN, list, n);
-    if (near && strcmp(near, name + PREFIX_LEN) != 0) {
+    if (near && strcmp(near, name + PREFIX_LEN) != 0 &&
+        (!is_short ||
+         is_among(near - PREFIX_LEN, of_library, COUNT(of_library)))) {
         hb_opt_warn(s, "the variable %s has no effect; did you mean " PREFIX
                     "%s?", name, near);
     }
@@ -153,26 +161,44 @@ static void warn_mistyped(struct hb_scan *s, const char *name)
     free(known);
 }
 
+/* `set`: "NAME=VALUE" of the environment, or as -x gives it to ranks. */
+static void warn_of(struct hb_scan *s, const char *set, int given_to_ranks)
+{
+    char *name;
+
+    if (!hb_starts_with(set, PREFIX)) {
+        return;
+    }
+    name = hb_xstrndup(set, strcspn(set, "="));
+    if (is_among(name, of_library, COUNT(of_library))) {
+        if (!given_to_ranks && !reaches_ranks(s, name)) {
+            hb_opt_warn(s, "the variable %s is read by ranks and does not "
+                        "reach them; -x %s passes it on", name, name);
+        }
+    } else if (!is_among(name, others, COUNT(others))) {
+        warn_mistyped(s, name);
+    }
+    free(name);
+}
+
+static void warn_of_rules(struct hb_scan *s, const struct hb_strv *rules)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        if (rules->v[i][0] == '+') {
+            warn_of(s, rules->v[i] + 1, 1);
+        }
+    }
+}
+
 void hb_variables_warn(struct hb_scan *s)
 {
     char *const *env = s->src ? s->src->env : NULL;
 
     for (; env && *env; env++) {
-        char *name;
-
-        if (!hb_starts_with(*env, PREFIX)) {
-            continue;
-        }
-        name = hb_xstrndup(*env, strcspn(*env, "="));
-        if (is_among(name, of_library, COUNT(of_library))) {
-            if (!reaches_ranks(s, name)) {
-                hb_opt_warn(s, "the variable %s is read by ranks and does not "
-                            "reach them; -x %s passes it on", name, name);
-            }
-        } else if (strlen(name) >= PREFIX_LEN + MISTYPED_MIN &&
-                   !is_among(name, others, COUNT(others))) {
-            warn_mistyped(s, name);
-        }
-        free(name);
+        warn_of(s, *env, 0);
+    }
+    warn_of_rules(s, &s->o->env_rules);
+    for (uint32_t i = 0; i < s->o->n_apps; i++) {
+        warn_of_rules(s, &s->o->apps[i].env_rules);
     }
 }

@@ -18,6 +18,7 @@
 #include "bin/hpcboot/command.h"
 #include "bin/hpcboot/gang_args.h"
 #include "bin/hpcboot/perf.h"
+#include "bin/hpcboot/result.h"
 #include "bin/hpcboot/run_hbrun.h"
 #include "bin/job/verdict.h"
 #include "lib/base/fd.h"
@@ -100,6 +101,10 @@ static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
     if (hb_perf_bytes(most, &plan->most_bytes) < 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--most %s: expected bytes, "
                        "such as 64M", most);
+    }
+    if (w->json && w->csv) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--json and --csv: one of the "
+                       "two");
     }
     plan->time_us = (double)ms * 1000;
     plan->alloc = w->alloc;
@@ -187,6 +192,9 @@ static int run(const struct hb_command *self, int argc, char **argv)
     view.svg = w.svg;
     if (plan_of(&w, &plan, &err) < 0) {
         hb_log(HB_ERROR, "perf: %s", err.text);
+    } else if (hb_result_check(w.svg, &err) < 0) {
+        hb_log(HB_ERROR, "perf: --svg %s", err.text);
+        status = HB_EXIT_OUTPUT;
     } else if (is_rank()) {
         status = hb_perf_rank(&plan, &view);
     } else {

@@ -9,6 +9,7 @@
 #include "bin/hpcboot/result.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,5 +99,27 @@ int hb_result_write(const char *path, const char *data, size_t len,
     rc = replace(target != NULL ? target : path, st.st_mode & 07777, data, len,
                  err);
     free(target);
+    return rc;
+}
+
+int hb_result_check(const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+    char *copy;
+    int rc = 0;
+
+    if (path == NULL || strcmp(path, "-") == 0) {
+        return 0;
+    }
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        return access(path, W_OK) == 0
+                   ? 0 : hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
+    }
+    copy = hb_xstrdup(path);
+    if (access(dirname(copy), W_OK | X_OK) != 0) {
+        rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                           "%s: no file can be made beside it", path);
+    }
+    free(copy);
     return rc;
 }

@@ -13,4 +13,7 @@
 int hb_result_write(const char *path, const char *data, size_t len,
                     struct hpcboot_error *err);
 
+/* Whether it could be written there now: for who works for long before. */
+int hb_result_check(const char *path, struct hpcboot_error *err);
+
 #endif

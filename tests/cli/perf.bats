@@ -88,6 +88,16 @@ END
     done
 }
 
+@test "what cannot be drawn or printed is told before anything is measured" {
+    run perf allreduce -n 2 --sizes 8 --svg nowhere/drawing.svg
+    ended_with 74
+    says '\-\-svg nowhere/drawing.svg: no file can be made beside it: No such'
+    says_not ' ok$'
+    run perf allreduce -n 2 --sizes 8 --json --csv
+    ended_with 2
+    says '\-\-json and \-\-csv: one of the two'
+}
+
 @test "Ctrl-C on a terminal leaves nothing" {
     run timeout -s KILL "$HB_LIMIT" python3 - "$hpcboot" << 'END'
 import os, pty, sys

@@ -359,6 +359,21 @@ static void a_mistyped_variable_is_told_of(void **state)
     parsed_free(&out);
 }
 
+static void so_is_one_of_the_library_that_ranks_are_given(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_CHEK=1");
+    assert_list(&run(p, &out, "hbrun -x HPCBOOT_RAIL=2 -x HPCBOOT_RAILS=2 a")
+                    ->warnings,
+                "the variable HPCBOOT_CHEK has no effect; did you mean "
+                "HPCBOOT_CHECK?|"
+                "the variable HPCBOOT_RAIL has no effect; did you mean "
+                "HPCBOOT_RAILS?");
+    parsed_free(&out);
+}
+
 static void what_an_outer_job_sets_is_no_mistake(void **state)
 {
     struct place *p = *state;
@@ -409,6 +424,7 @@ int main(void)
         IN_PLACE(hydras_and_intels_variables_have_an_effect),
         IN_PLACE(variables_of_others_never_stop_a_job),
         IN_PLACE(a_mistyped_variable_is_told_of),
+        IN_PLACE(so_is_one_of_the_library_that_ranks_are_given),
         IN_PLACE(what_an_outer_job_sets_is_no_mistake),
         IN_PLACE(a_variable_of_the_library_needs_x),
     };

@@ -12,3 +12,21 @@ dist_man_MANS += %D%/hbrun.1 %D%/hpcboot.1 %D%/hpcboot.conf.5 \
     %D%/hpcboot_allreduce.3 \
     %D%/hpcboot_op_create.3 \
     %D%/hpcboot_intro.7
+
+# A page for each call: `man hpcboot_bcast` is for whoever reads a program.
+CALLS_OF = sed -n '/^\.Sh LIBRARY/q; s/^\.Nm \(hpcboot_[a-z_]*\).*/\1/p'
+install-page-links:
+	for page in $(srcdir)/man/hpcboot_*.3; do \
+	    for call in `$(CALLS_OF) $$page`; do \
+	        test -f "$(DESTDIR)$(man3dir)/$$call.3" || \
+	            $(LN_S) "$${page##*/}" "$(DESTDIR)$(man3dir)/$$call.3" || \
+	            exit 1; \
+	    done; \
+	done
+uninstall-page-links:
+	for page in $(srcdir)/man/hpcboot_*.3; do \
+	    for call in `$(CALLS_OF) $$page`; do \
+	        rm -f "$(DESTDIR)$(man3dir)/$$call.3"; \
+	    done; \
+	done
+.PHONY: install-page-links uninstall-page-links

@@ -22,6 +22,7 @@ uninstall-hook:
 	    rm -f "$(DESTDIR)$(bashcompdir)/$$name" \
 	        "$(DESTDIR)$(zshcompdir)/_$$name"; \
 	done
+	$(MAKE) $(AM_MAKEFLAGS) uninstall-page-links
 
 # Completion comes out of the program itself, so it cannot lag behind.
 bashcompdir = $(datadir)/bash-completion/completions
@@ -34,3 +35,4 @@ install-data-hook: hbrun$(EXEEXT) hpcboot$(EXEEXT)
 	    ./$$name --completion zsh > "$(DESTDIR)$(zshcompdir)/_$$name" || \
 	        exit 1; \
 	done
+	$(MAKE) $(AM_MAKEFLAGS) install-page-links

@@ -30,8 +30,9 @@ extern "C" {
  *   ERR_TIMED_OUT   the deadline of the call or team has passed; as above
  *   ERR_NOMEM, ERR_SYSTEM
  *
- * Counts and displacements are in elements of `type`. Buffers may be NULL
- * where their count is zero, and must not overlap but by HPCBOOT_IN_PLACE.
+ * Counts and displacements are in elements of `type`. Displacements may be
+ * NULL: blocks then lie one after the other. Buffers may be NULL where their
+ * count is zero, and must not overlap but by HPCBOOT_IN_PLACE.
  * Two threads may use different teams at once when hpcboot_init was asked for
  * HPCBOOT_THREADS_MULTIPLE, and never one team. A blocking call waits for the
  * other members as far as its result needs them. */
@@ -78,8 +79,8 @@ enum hpcboot_op {
 };
 const char *hpcboot_op_name(int op); /* "minloc"; "user" */
 
-/* An op of the user: inout[i] = in[i] op inout[i] for all i < count, where
- * `in` comes from lower ranks. Called by the thread that is in a call of this
+/* An op of the user: inout[i] = in[i] op inout[i] for all i < count (bytes, of
+ * HPCBOOT_BYTE), where `in` comes from lower ranks. Called by the thread that is in a call of this
  * library, on any slice of whole elements; must not call the library. */
 typedef void (*hpcboot_op_fn)(const void *in, void *inout, size_t count,
                               enum hpcboot_type type, void *arg);
@@ -141,8 +142,10 @@ struct hpcboot_request;
  * scan, exscan     count           count           at all the same
  *
  * exscan leaves recv of rank 0 as it was. IN_PLACE: at the root of scatter(v),
- * gather(v) and reduce, at every rank of the others. Arrays of counts and
- * displacements are [n] and borrowed until the call or request is complete. */
+ * gather(v) and reduce, at every rank of the others; of a reduce_scatter, recv
+ * then has the whole vector, and the result at its beginning. Arrays of counts
+ * and displacements are [n] and borrowed until the call or request is complete.
+ */
 struct hpcboot_coll_args {
     size_t struct_size; /* HPCBOOT_COLL_ARGS_INIT sets it */
     enum hpcboot_coll coll;

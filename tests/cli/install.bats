@@ -75,6 +75,18 @@ run_program() {
     diff wanted there
 }
 
+@test "every call has a page of its name" {
+    sed -nE 's/^ *(hpcboot_[a-z_]+);/\1/p' "$HB_SRCDIR/lib/api/libhpcboot.map" \
+        > calls
+    [ -s calls ]
+    while read -r call; do
+        grep -q "^\.Nm $call\b" "$root$prefix/share/man/man3/$call.3" || {
+            echo "no page has $call"
+            return 1
+        }
+    done < calls
+}
+
 @test "CMake: find_package in C and C++" {
     need cmake c++
     mkdir project

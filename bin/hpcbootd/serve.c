@@ -131,25 +131,44 @@ static int set_verbose(struct server *s, const char *value)
     return 1;
 }
 
+#define TEXT(number) TEXT_(number)
+#define TEXT_(number) #number
 static const struct {
     const char *name;
-    int has_value;
+    const char *value; /* what it needs; NULL: none */
     int (*set)(struct server *s, const char *value); /* 0: a wrong value */
 } options[] = {
-    {"--port", 1, set_port},
-    {"--key", 1, set_key},
-    {"--authorized-keys", 1, set_authorized},
-    {"--max-logins", 1, set_max_logins},
-    {"--login-rate", 1, set_rate},
-    {"--login-timeout", 1, set_timeout},
-    {"--once", 0, set_once},
-    {"-v", 0, set_verbose},
+    {"--port", "a port from 1 to 65535", set_port},
+    {"--key", "a file or a folder", set_key},
+    {"--authorized-keys", "a file", set_authorized},
+    {"--max-logins", "a number from 1 to " TEXT(COUNT_MAX), set_max_logins},
+    {"--login-rate", "a number from 1 to " TEXT(COUNT_MAX), set_rate},
+    {"--login-timeout", "a time (20, 20s, 1m) of an hour at most",
+     set_timeout},
+    {"--once", NULL, set_once},
+    {"-v", NULL, set_verbose},
 };
 #define N_OPTIONS (sizeof options / sizeof *options)
 
-static int usage(const char *what, const char *word)
+static int no_option(const char *word)
 {
-    fprintf(stderr, "hpcbootd: serve: %s%s\n%s", what, word, usage_text);
+    const char *names[N_OPTIONS], *near;
+
+    for (size_t k = 0; k < N_OPTIONS; k++) {
+        names[k] = options[k].name;
+    }
+    near = hb_nearest(word, names, N_OPTIONS);
+    fprintf(stderr, "hpcbootd: serve: unknown option %s%s%s%s\n%s", word,
+            near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+            near != NULL ? "?" : "", usage_text);
+    return EXIT_USAGE;
+}
+
+static int wrong_value(size_t k, const char *value)
+{
+    fprintf(stderr, "hpcbootd: serve: %s: needs %s", options[k].name,
+            options[k].value);
+    fprintf(stderr, value != NULL ? ", not \"%s\"\n" : "\n", value);
     return EXIT_USAGE;
 }
 
@@ -164,16 +183,14 @@ static int read_options(struct server *s, int argc, char **argv)
             k++;
         }
         if (k == N_OPTIONS) {
-            return usage("unknown option ", argv[i]);
+            return no_option(argv[i]);
         }
-        value = options[k].has_value ? argv[i + 1] : NULL;
-        if (options[k].has_value && !value) {
-            return usage("a value is missing after ", argv[i]);
+        value = options[k].value != NULL ? argv[i + 1] : NULL;
+        if ((options[k].value != NULL && value == NULL) ||
+            !options[k].set(s, value)) {
+            return wrong_value(k, value);
         }
-        if (!options[k].set(s, value)) {
-            return usage("a wrong value after ", argv[i]);
-        }
-        i += options[k].has_value;
+        i += value != NULL;
     }
     return 0;
 }

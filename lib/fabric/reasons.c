@@ -228,7 +228,8 @@ int agree_fail(struct agreement *a, struct hpcboot_error *err)
     for (uint32_t h = 0; w->kind == HB_FABRIC_NAMED && h < a->n; h++) {
         if (hb_fabric_rdma(a->hosts[h].fabric, w->name) == NULL &&
             hb_fabric_netdev(a->hosts[h].fabric, w->name) == NULL) {
-            hb_str_putf(&o, "%s has no device %s", a->hosts[h].name, w->name);
+            hb_str_putf(&o, "%s has no device %s, and it is none of auto, ib, "
+                        "roce, tcp", a->hosts[h].name, w->name);
             break;
         }
     }

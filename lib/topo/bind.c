@@ -94,19 +94,21 @@ static int too_many(const struct hb_bind_planner *p, uint32_t seats,
                     struct hpcboot_error *err)
 {
     const char *unit = p->units == &p->topo->level[HB_TOPO_PU]
-                           ? "hardware threads" : "cores";
+                           ? "hardware thread" : "core";
+    const char *all = p->units->n == 1 ? "" : "s";
 
     if (p->pe > p->units->n && !p->policy->if_supported) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "PE=%u: this host has %u %s that the job may use; ask "
-                       "for fewer, or leave the host out", p->pe, p->units->n,
-                       unit);
+                       "PE=%u: this host has %u %s%s that the job may use; "
+                       "ask for fewer, or leave the host out", p->pe,
+                       p->units->n, unit, all);
     }
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                   "%u ranks of %u %s each on %u %s: there is room for %u. "
-                   "Start fewer here, or let them share with --bind-to "
+                   "%u rank%s of %u %s%s each on %u %s%s: there is room for "
+                   "%u. Start fewer here, or let them share with --bind-to "
                    "OBJECT:overload-allowed, or --bind-to none",
-                   p->n_ranks, p->pe, unit, p->units->n, unit, seats);
+                   p->n_ranks, p->n_ranks == 1 ? "" : "s", p->pe, unit,
+                   p->pe == 1 ? "" : "s", p->units->n, unit, all, seats);
 }
 
 /* Binding as it was wished for. */

@@ -66,7 +66,7 @@ print("lo" in [d["name"] for d in f["net"]])' <<< "$output")" = True ]
 @test "a device that is not there is refused by its name" {
     run hb --fabric nosuch0 -n 1 true
     [ "$status" -eq 2 ]
-    [[ $output == *"has no device nosuch0"* ]]
+    [[ $output == *"has no device nosuch0, and it is none of auto, ib, "* ]]
 }
 
 @test "a machine that is a file of hwloc's has no fabric to show" {

@@ -68,7 +68,7 @@ setup() { common_setup; }
 @test "a binding that a host cannot give is the user's to mend: 2, not 75" {
     run hb -n 4096 --oversubscribe --bind-to core true
     ended_with 2
-    says 'host .*: 4096 ranks of 1 cores each'
+    says 'host .*: 4096 ranks of 1 core each'
     nothing_left
 }
 

@@ -24,7 +24,7 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
     says 'rank 0 bound to .*\(CPU 1\)'
     run pod_hb -H pod-1:2 -n 2 --bind-to core true
     ended_with 2
-    says '2 ranks of 1 cores each on 1 cores'
+    says '2 ranks of 1 core each on 1 core:'
     run pod_hb -H pod-1:2 -n 1 --map-by pe-list=1 true
     ended_with 2
     says 'there is no core 1 among those that the job may use here'
@@ -37,7 +37,7 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
         sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe; '"$allowed"
     ended_with 0
     says 'ranks are not bound: 2 ranks share .*quota 1 CPU'
-    says 'ranks share 1 slots on pod-1'
+    says 'ranks share 1 slot on pod-1'
     says '^yield 1$'
     says '^Cpus_allowed_list:[[:space:]]*0-'
 }
@@ -63,7 +63,7 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
     [ "$(grep -c '^Cpus_allowed' <<< "$output")" -eq 1 ]
     run pod_hb -H pod-1:2 -n 2 --bind-to core true
     ended_with 2
-    says '2 ranks of 1 cores each on 1 cores'
+    says '2 ranks of 1 core each on 1 core:'
     run pod_hb -H pod-1 -n 1 --rankfile /dev/stdin true <<< 'rank 0=pod-1 slot=1'
     ended_with 2
     says 'there is no core 1 among those that the job may use here'

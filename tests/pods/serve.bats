@@ -374,9 +374,13 @@ END
     says '/run/x holds no private key'
     run pod 1 "$hpcbootd" serve --port 0
     ended_with 2
+    says '\-\-port: needs a port from 1 to 65535, not "0"'
+    run pod 1 "$hpcbootd" serve --once --login-rate
+    ended_with 2
+    says '\-\-login-rate: needs a number from 1 to 100000$'
     run pod 1 "$hpcbootd" serve --prot 7
     ended_with 2
-    says 'unknown option --prot'
+    says 'unknown option --prot; did you mean \-\-port\?'
 }
 
 # As Volcano restarts one pod of a job: a new Secret for the new pod, the old

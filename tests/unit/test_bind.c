@@ -134,7 +134,7 @@ static const struct binding bindings[] = {
      "[BB/..][../..] [../BB][../..] [../..][BB/..] [../..][../BB]"},
     {FLAT, NULL, "core:overload-allowed", NULL, NULL, 0, 5,
      "[B/././.] [./B/./.] [././B/.] [./././B] [B/././.]"},
-    {FLAT, NULL, "core:if-supported", NULL, NULL, 0, 5, "5 ranks of 1 cores"},
+    {FLAT, NULL, "core:if-supported", NULL, NULL, 0, 5, "5 ranks of 1 core"},
     /* threads */
     {SMT, NULL, "hwthread", "slot", NULL, 0, 3,
      "[B./..][../..] [.B/..][../..] [../B.][../..]"},
@@ -237,7 +237,7 @@ static void a_wish_that_cannot_be_kept_is_refused(void **state)
 {
     static const struct binding cases[] = {
         {FLAT, NULL, "core", NULL, NULL, 0, 5,
-         "5 ranks of 1 cores each on 4 cores: there is room for 4"},
+         "5 ranks of 1 core each on 4 cores: there is room for 4"},
         {FLAT, NULL, "core", "slot:PE=3", NULL, 0, 2, "there is room for 1"},
         {FLAT, NULL, NULL, "slot:PE=5", NULL, 0, 1,
          "PE=5: this host has 4 cores"},

@@ -98,6 +98,18 @@ static void take_line(void *arg, const char *line)
     }
 }
 
+/* A host that does not answer is one of the reasons for looking: the others
+ * are not kept waiting for it. */
+static void put_patience(const struct hb_everywhere *w, struct hb_strv *line)
+{
+    if (w->gang.texts[HB_GANG_WAIT_HOSTS] == NULL) {
+        hb_strv_push(line, "--wait-hosts=10");
+    }
+    if (w->gang.texts[HB_GANG_MIN_HOSTS] == NULL) {
+        hb_strv_push(line, "--min-hosts=1");
+    }
+}
+
 int hb_everywhere_look(const struct hb_command *self,
                        const struct hb_everywhere *w,
                        const struct hb_everywhere_ops *ops, void *arg)
@@ -111,6 +123,7 @@ int hb_everywhere_look(const struct hb_command *self,
         return 0;
     }
     hb_gang_words(self->args, w, &line);
+    put_patience(w, &line);
     hb_strv_push(&line, "--npernode=1");
     hb_strv_push(&line, "--bind-to=none");
     hb_strv_push(&line, "--pmi=none"); /* they look, and do not meet */

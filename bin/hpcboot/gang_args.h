@@ -12,6 +12,7 @@
  * they mean there, and are handed to hbrun's own parser, which adds
  * configuration and variables. */
 
+enum { HB_GANG_WAIT_HOSTS, HB_GANG_MIN_HOSTS }; /* places in texts */
 struct hb_gang_wanted {
     const char *texts[17];
     int switches[2];
@@ -22,10 +23,10 @@ struct hb_gang_wanted {
 #define HB_GANG_TEXT(T, i) offsetof(T, gang.texts[i])
 #define HB_GANG_SWITCH(T, i) offsetof(T, gang.switches[i])
 #define HB_GANG_ARGS(T) \
-    {"wait-hosts", "TIME", "how long hosts may take (default 5 min)", \
-     HB_GANG_TEXT(T, 0), NULL}, \
+    {"wait-hosts", "TIME", "how long hosts may take", \
+     HB_GANG_TEXT(T, HB_GANG_WAIT_HOSTS), NULL}, \
     {"min-hosts", "N", "N hosts or more will do when the time is over", \
-     HB_GANG_TEXT(T, 1), NULL}, \
+     HB_GANG_TEXT(T, HB_GANG_MIN_HOSTS), NULL}, \
     {"host H", "LIST", "hosts to go to: a,b,n[01-16]", HB_GANG_TEXT(T, \
      2), NULL}, \
     {"hostfile machinefile", "FILE", "hosts to go to, from FILE", \

@@ -118,11 +118,18 @@ static void put_call(char *out, size_t size, const struct hb_segment_seen *s)
         snprintf(out, size, "in %s %s, call %llu",
                  hpcboot_coll_name((enum hpcboot_coll)coll), team,
                  (unsigned long long)s->calls);
-    } else if (s->kind == HB_WAITS_RECV) {
+    } else if (s->kind == HB_WAITS_RECV || s->kind == HB_WAITS_SEND) {
         if (s->tag >= 0) {
             snprintf(tag, sizeof tag, "tag %d", s->tag);
         }
-        snprintf(out, size, "in recv (team %u, %s)", s->team, tag);
+        snprintf(out, size, "in %s (team %u, %s)",
+                 s->kind == HB_WAITS_RECV ? "recv" : "send", s->team, tag);
+    } else if (s->kind == HB_WAITS_SHRINK) {
+        snprintf(out, size, "in team_shrink of team %u", s->team);
+    } else if (s->kind == HB_WAITS_ANY) {
+        snprintf(out, size, "waits for any of its requests");
+    } else if (s->kind == HB_WAITS_EVENT) {
+        snprintf(out, size, "waits for an event");
     } else if (s->kind == HB_WAITS_FENCE) {
         snprintf(out, size, "in fence");
     } else if (s->kind == HB_WAITS_FINALIZE) {

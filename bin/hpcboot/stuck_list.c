@@ -63,6 +63,12 @@ static int by_rank(const void *a, const void *b)
            : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : 0;
 }
 
+/* What a rank that was stopped waited for may have come meanwhile. */
+static int is_stopped(const struct hb_stuck_rank *r)
+{
+    return strchr("tT", r->state) != NULL;
+}
+
 /* The ranks v[n] of one job. */
 struct job {
     const struct hb_stuck_rank *v;
@@ -77,6 +83,13 @@ static const struct hb_stuck_rank *of_rank(const struct job *j, int rank)
         }
     }
     return NULL;
+}
+
+/* NULL: nobody whose end of waiting would surely end its own. */
+static const struct hb_stuck_rank *awaited_by(const struct job *j,
+                                              const struct hb_stuck_rank *r)
+{
+    return is_stopped(r) ? NULL : of_rank(j, r->on);
 }
 
 static void put_ranks(const uint32_t *ranks, size_t n)
@@ -107,39 +120,93 @@ static void say_circle(const struct job *j, const struct hb_stuck_rank *in)
             ranks[n] = r->rank;
         }
         n++;
-        r = of_rank(j, r->on);
+        r = awaited_by(j, r);
     } while (r != in && n <= j->n);
     put_ranks(ranks, n);
     printf(" wait for each other: none of them can go on\n");
 }
 
-static void say_holder(const struct job *j, const struct hb_stuck_rank *end)
-{
+/* Ranks for a sentence, of which the first are named. */
+struct some {
     uint32_t ranks[RANKS_NAMED];
-    size_t n = 0;
+    size_t n;
+};
 
+static void add_some(struct some *s, uint32_t rank)
+{
+    if (s->n < RANKS_NAMED) {
+        s->ranks[s->n] = rank;
+    }
+    s->n++;
+}
+
+static void waiting_for(const struct job *j, uint32_t rank, struct some *out)
+{
+    *out = (struct some){.n = 0};
     for (size_t i = 0; i < j->n; i++) {
-        if (j->v[i].on == (int)end->rank) {
-            if (n < RANKS_NAMED) {
-                ranks[n] = j->v[i].rank;
-            }
-            n++;
+        if (j->v[i].on == (int)rank) {
+            add_some(out, j->v[i].rank);
         }
     }
-    if (n > 0) {
-        put_ranks(ranks, n);
-        printf(" wait%s for rank %u on %s, which waits for nobody: pid %d, "
-               "%s\n", n == 1 ? "s" : "", end->rank, end->host, end->pid,
-               end->what);
+}
+
+static void say_holder(const struct job *j, const struct hb_stuck_rank *end)
+{
+    struct some s;
+
+    waiting_for(j, end->rank, &s);
+    if (s.n > 0) {
+        put_ranks(s.ranks, s.n);
+        printf(" wait%s for rank %u on %s, which %s: pid %d, %s\n",
+               s.n == 1 ? "s" : "", end->rank, end->host,
+               is_stopped(end) ? "is stopped"
+               : strncmp(end->what, "in ", 3) == 0 ||
+                       strncmp(end->what, "waits for ", 10) == 0
+                   ? "names nobody" : "waits for nobody",
+               end->pid, end->what);
+    }
+}
+
+/* Once for each rank that is awaited and was not seen. */
+static void say_unseen(const struct job *j, const struct hb_stuck_rank *first)
+{
+    struct some s;
+
+    if (first->on < 0 || of_rank(j, first->on) != NULL) {
+        return;
+    }
+    waiting_for(j, (uint32_t)first->on, &s);
+    if (s.ranks[0] == first->rank) {
+        put_ranks(s.ranks, s.n);
+        printf(" wait%s for rank %d, which was not seen: its host did not "
+               "answer or was not asked, or it has ended\n",
+               s.n == 1 ? "s" : "", first->on);
+    }
+}
+
+/* All have to come to `call`, which names nobody. */
+static void say_absent(const struct job *j, const char *call)
+{
+    struct some in = {.n = 0}, out = {.n = 0};
+
+    for (size_t i = 0; i < j->n; i++) {
+        add_some(strncmp(j->v[i].what, call, strlen(call)) == 0 ? &in : &out,
+                 j->v[i].rank);
+    }
+    if (in.n > 0 && out.n > 0) {
+        put_ranks(in.ranks, in.n);
+        printf(" %s %s, and ", in.n == 1 ? "is" : "are", call);
+        put_ranks(out.ranks, out.n);
+        printf(" %s not\n", out.n == 1 ? "is" : "are");
     }
 }
 
 static int is_in_circle(const struct job *j, const struct hb_stuck_rank *in)
 {
-    const struct hb_stuck_rank *r = of_rank(j, in->on);
+    const struct hb_stuck_rank *r = awaited_by(j, in);
 
     for (size_t n = 0; r != NULL && r != in && n < j->n; n++) {
-        r = of_rank(j, r->on);
+        r = awaited_by(j, r);
     }
     return r == in;
 }
@@ -164,10 +231,14 @@ static void show_job(const struct job *j)
     for (size_t i = 0; i < j->n; i++) {
         if (is_in_circle(j, &j->v[i])) {
             say_circle(j, &j->v[i]);
-        } else if (j->v[i].on < 0) {
+        } else if (j->v[i].on < 0 || is_stopped(&j->v[i])) {
             say_holder(j, &j->v[i]);
+        } else {
+            say_unseen(j, &j->v[i]);
         }
     }
+    say_absent(j, "in fence");
+    say_absent(j, "in finalize");
 }
 
 size_t hb_stuck_show(struct hb_stuck_list *l, uint32_t job)

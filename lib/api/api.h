@@ -63,6 +63,10 @@ struct api_state {
     struct api_user_op *ops;
     int n_ops;
     uint32_t events_told, news_told;
+    struct hb_api_awaited { /* what a wait for no team is for */
+        uint32_t kind;      /* enum hb_segment_waits; NOT: nobody has said */
+        const struct hpcboot_request *message; /* of RECV and SEND */
+    } awaited; /* kept up only where one thread calls */
     /* Where the heap was, for a late hpcboot_free. */
     char *heap;
     size_t heap_size;
@@ -148,6 +152,11 @@ int hb_api_wait(const char *call, struct hpcboot_request **request,
 
 /* message.c: 1 done, 0 under way, < 0 the outcome. */
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
+
+/* hb_coll_wait_until, which shows outsiders that it is for `kind`. */
+int hb_api_wait_until(uint32_t kind, const struct hpcboot_request *message,
+                      int (*ready)(void *arg), void *arg, int64_t deadline_ns,
+                      struct hpcboot_error *err);
 
 /* stuck.c: of struct hb_coll_config. */
 int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,

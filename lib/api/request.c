@@ -183,7 +183,8 @@ static int wait_one(const char *call, struct hpcboot_request *r,
         *under_way = hb_coll_under_way(r->coll);
         return rc == 0 ? 1 : rc;
     }
-    rc = hb_coll_wait_until(hb_api.engine, one_ready, &o, deadline_ns, err);
+    rc = hb_api_wait_until(r->is_recv ? HB_WAITS_RECV : HB_WAITS_SEND, r,
+                           one_ready, &o, deadline_ns, err);
     *under_way = r->message != NULL;
     return rc == HPCBOOT_ERR_TIMED_OUT && *under_way
                ? message_late(call, r, err) : rc;
@@ -274,8 +275,8 @@ int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
         *index_out = (size_t)-1;
         return 0;
     }
-    rc = hb_coll_wait_until(hb_api.engine, some_ready, &s,
-                            hb_api_deadline(timeout_ms), err);
+    rc = hb_api_wait_until(HB_WAITS_ANY, NULL, some_ready, &s,
+                           hb_api_deadline(timeout_ms), err);
     if (!s.active) {
         return rc == HPCBOOT_ERR_TIMED_OUT ? some_late(&s, err) : rc;
     }

@@ -8,6 +8,49 @@
 #include "lib/api/api.h"
 #include "lib/base/clock.h"
 
+/* Two messages that pass each other are no deadlock: while anything moves
+ * nobody is named. */
+#define QUIET_NS ((int64_t)100 * 1000 * 1000)
+
+static struct {
+    int64_t since_ns, moved_ns;
+    uint64_t moves;
+} quiet;
+
+static int is_quiet(const struct hb_coll_stuck *what)
+{
+    uint64_t moves = hb_xport_moves(hb_api.xport);
+    int64_t now = hb_now_ns();
+
+    if (quiet.since_ns != what->since_ns || quiet.moves != moves) {
+        quiet.since_ns = what->since_ns;
+        quiet.moves = moves;
+        quiet.moved_ns = now;
+    }
+    return now - quiet.moved_ns >= QUIET_NS;
+}
+
+/* The caller has said what it waits for. */
+static void of_awaited(struct hb_segment_wait *w,
+                       const struct hb_coll_stuck *what)
+{
+    const struct hpcboot_request *r = hb_api.awaited.message;
+    struct hb_xport_wanted m;
+    int on = -1;
+
+    if (r != NULL) {
+        on = r->source >= 0 && is_quiet(what) ? r->team->world[r->source] : -1;
+        atomic_store(&w->tag, r->tag);
+        atomic_store(&w->team, r->team->context);
+    } else if (hb_api.awaited.kind == HB_WAITS_SHRINK &&
+               hb_xport_wanted(hb_api.xport, 0, &m)) {
+        on = m.source;
+        atomic_store(&w->team, m.context / 2);
+    }
+    atomic_store(&w->on, on);
+    atomic_store(&w->team_size, 0);
+}
+
 /* A wait for no team is one for a message of the user's, as far as is known
  * here: for the oldest receive. */
 static void of_message(struct hb_segment_wait *w, uint32_t *kind_out)
@@ -41,6 +84,22 @@ static void of_team(struct hb_segment_wait *w, const struct hpcboot_team *t,
     atomic_store(&w->calls, what->calls);
 }
 
+int hb_api_wait_until(uint32_t kind, const struct hpcboot_request *message,
+                      int (*ready)(void *arg), void *arg, int64_t deadline_ns,
+                      struct hpcboot_error *err)
+{
+    int rc;
+
+    if (!hb_api.threads) {
+        hb_api.awaited = (struct hb_api_awaited){kind, message};
+    }
+    rc = hb_coll_wait_until(hb_api.engine, ready, arg, deadline_ns, err);
+    if (!hb_api.threads) {
+        hb_api.awaited = (struct hb_api_awaited){HB_WAITS_NOT, NULL};
+    }
+    return rc;
+}
+
 static struct hb_segment_wait *mine(void)
 {
     return &hb_segment_slot(hb_api.memory,
@@ -69,6 +128,9 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
     if (team != NULL) {
         kind = HB_WAITS_COLL + (uint32_t)what->coll;
         of_team(w, team, what);
+    } else if (hb_api.awaited.kind != HB_WAITS_NOT) {
+        kind = hb_api.awaited.kind;
+        of_awaited(w, what);
     } else {
         of_message(w, &kind);
     }

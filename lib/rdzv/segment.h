@@ -32,6 +32,10 @@ enum hb_segment_waits {
     HB_WAITS_FENCE,
     HB_WAITS_FINALIZE,
     HB_WAITS_OTHER,
+    HB_WAITS_SEND,   /* until a message of `tag` is taken */
+    HB_WAITS_ANY,    /* one of several requests */
+    HB_WAITS_EVENT,
+    HB_WAITS_SHRINK, /* what the survivors of `team` agree on */
     HB_WAITS_COLL /* and those above, for enum hpcboot_coll */
 };
 struct hb_segment_wait {

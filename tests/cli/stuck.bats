@@ -57,6 +57,30 @@ waits_to_see() {
     says '^ +0 .* in recv \(team 1, tag 7\), waits for rank 1, since'
 }
 
+@test "who waits for any of several is held up by none of them" {
+    stuck_in any
+    waits_to_see '^ +1 .* in recv \(team 1, tag 7\), waits for rank 0, since'
+    says '^ +0 .* waits for any of its requests, since'
+    says '^rank 1 waits for rank 0 on .*, which names nobody: pid'
+    says_not 'each other'
+}
+
+@test "a rank that does not come to finalize" {
+    stuck_in end
+    waits_to_see '^ranks 0 and 1 are in finalize, and rank 2 is not$'
+}
+
+@test "what a stopped rank waited for has come meanwhile" {
+    stuck_in stale
+    waits_to_see '^ +1 .* in barrier of .*, waits for rank 0, since'
+    stopped=$(awk '$1 == 1 { print $3 }' <<< "$output")
+    kill -STOP "$stopped"
+    touch go
+    waits_to_see '^rank 0 waits for rank 1 on .*, which is stopped: pid'
+    says_not 'each other'
+    kill -CONT "$stopped"
+}
+
 @test "a fence, and a rank that does not come to hpcboot_init" {
     stuck_in fence
     waits_to_see '^ +0 .* in fence, since'
@@ -73,7 +97,7 @@ waits_to_see() {
     stopped=$(awk '$1 == 1 { print $3 }' <<< "$output")
     kill -STOP "$stopped"
     waits_to_see '^ +1 .* T +[0-9]+%  stopped by a signal'
-    waits_to_see 'wait for rank 1 on .*, which waits for nobody: pid '
+    waits_to_see 'wait for rank 1 on .*, which is stopped: pid '
     kill -CONT "$stopped"
 }
 

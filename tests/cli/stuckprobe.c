@@ -3,10 +3,16 @@
 
 /* Programs that get stuck on purpose, for `hpcboot stuck`.
  *
- * usage: stuckprobe absent|order|recv|fence|late|loop|scribble
+ * usage: stuckprobe absent|order|recv|send|any|end|fence|late|loop|stale|
+ *                   scribble
  *   absent  the last rank sleeps, the others are in a barrier of the world
  *   order   ranks 0 and 1 enter barriers of two teams in different orders
  *   recv    rank 0 receives from rank 1, which receives from rank 0
+ *   send    each rank sends to the next one what nobody receives
+ *   any     rank 0 waits for any of two messages, rank 1 for rank 0
+ *   end     the last rank does not come to hpcboot_finalize
+ *   stale   rank 1 is in a barrier that rank 0 enters late, and in the next
+ *           one after that
  *   fence   the last rank sleeps, the others are in a fence
  *   late    the last rank does not come to hpcboot_init
  *   loop    barriers without an end
@@ -65,6 +71,56 @@ static void recv_both(struct hpcboot_error *err)
     pause();
 }
 
+static void send_round(struct hpcboot_error *err)
+{
+    size_t size = (size_t)16 << 20;
+    void *data = calloc(1, size);
+
+    must(hpcboot_send(hpcboot_world(), (hpcboot_rank() + 1) % hpcboot_size(),
+                      5, data, size, err), err);
+}
+
+static void any(struct hpcboot_error *err)
+{
+    struct hpcboot_request *r[2];
+    char bytes[2];
+    size_t which;
+
+    if (hpcboot_rank() == 0) {
+        for (int i = 0; i < 2; i++) {
+            must(hpcboot_irecv(hpcboot_world(), i + 1, 7, &bytes[i], 1, NULL,
+                               &r[i], err), err);
+        }
+        must(hpcboot_wait_any(r, 2, 0, &which, err), err);
+    } else if (hpcboot_rank() == 1) {
+        must(hpcboot_recv(hpcboot_world(), 0, 7, bytes, 1, NULL, err), err);
+    }
+    pause();
+}
+
+static void end(struct hpcboot_error *err)
+{
+    if (hpcboot_rank() < hpcboot_size() - 1) {
+        must(hpcboot_finalize(err), err);
+    }
+    pause();
+}
+
+/* Rank 0 comes when there is a file called "go". */
+static void stale(struct hpcboot_error *err)
+{
+    struct hpcboot_team *team;
+
+    must(hpcboot_team_split(hpcboot_world(), hpcboot_rank() / 2, 0, &team,
+                            err), err);
+    while (hpcboot_rank() == 0 && access("go", F_OK) != 0) {
+        usleep(10000);
+    }
+    for (;;) {
+        must(hpcboot_barrier(team, err), err);
+    }
+}
+
 static void fence(struct hpcboot_error *err)
 {
     if (hpcboot_rank() < hpcboot_size() - 1) {
@@ -105,7 +161,9 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(struct hpcboot_error *err);
     } ways[] = {{"absent", absent}, {"order", order}, {"recv", recv_both},
-                {"fence", fence}, {"loop", loop}, {"scribble", scribble}};
+                {"send", send_round}, {"any", any}, {"end", end},
+                {"stale", stale}, {"fence", fence}, {"loop", loop},
+                {"scribble", scribble}};
     const char *way = argc > 1 ? argv[1] : "";
     const char *rank = getenv("HPCBOOT_RANK"), *size = getenv("HPCBOOT_SIZE");
     struct hpcboot_error err;

@@ -118,6 +118,38 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+# shellcheck disable=SC2317  # called by wait_until
+stuck_says() { # EXPRESSION
+    output=$(pod 0 timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" stuck \
+        -H pod-1,pod-2 --wait-hosts 5 2>&1) && grep -Eq "$1" <<< "$output"
+}
+stuck_will_say() {
+    wait_until stuck_says "$1" || { echo "$output"; return 1; }
+}
+
+@test "hpcboot stuck: each sends to the next, and nobody receives" {
+    pod_job "$hbrun" -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/stuckprobe" send
+    stuck_will_say '^ranks 0 and 1 wait for each other: none of them can go on'
+    says '^ +1 .* in send \(team 1, tag 5\), waits for rank 0, since'
+    pod 0 bash -c 'kill "$(cat /tmp/launcher)"'
+    pod_job_ends
+    pods_clean 1 2
+}
+
+@test "hpcboot stuck where a host does not answer: the others are shown" {
+    pod_job "$hbrun" -H pod-1:2,pod-2:1 "$HB_BUILDDIR/tests/cli/stuckprobe" \
+        absent
+    stuck_will_say '^ranks? 0.* for rank 2 on pod-2, which waits'
+    "$podlab" freeze 2
+    stuck_will_say '^ranks? 0.* wait.* for rank 2, which was not seen'
+    says 'going on with 1 of 2 hosts .*pod-2'
+    says '^job [0-9a-f]{8}: 2 of 3 ranks'
+    "$podlab" thaw 2
+    pod 0 bash -c 'kill "$(cat /tmp/launcher)"'
+    pod_job_ends
+    pods_clean 1 2
+}
+
 @test "HPCBOOT_CHECK names both sides of calls that differ, between hosts" {
     differ() { # WAY WORDS OTHER_WORDS
         run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 --map-by node \

@@ -67,14 +67,11 @@
 /* A yield that comes back sooner has found nobody to run. */
 #define LONG_YIELD_NS 1500
 #define YIELDS_WEIGHED 4096
-/* So many of them in a row, and a rank that shares its core parks where all it
- * waits for wakes it: groups of processes share a core by what each has used,
- * and who has used less only burns it by yielding. */
-#define VAIN_YIELDS 16
-/* As above for a rank that is not alone on its node, but shares a machine with
- * other nodes: those wake it. More, since the ranks of its own node do not, and
- * a CPU that sleeps is slow to wake. */
-#define VAIN_YIELDS_AMONG 32
+/* So many of them in a row, and a rank that shares its core with other nodes of
+ * its machine parks, since what it waits for wakes it: groups of processes share
+ * a core by what each has used, and who has used less only burns it by yielding.
+ * No fewer: a CPU that sleeps is slow to wake. */
+#define VAIN_YIELDS 32
 
 static inline void relax(void)
 {
@@ -259,11 +256,24 @@ static bool spin(struct hb_coll_team *t)
     return false;
 }
 
-/* All that a rank alone on its node waits for wakes it. */
+/* Whether all that this rank may wait for wakes it; of several threads one takes
+ * what another sleeps for. */
+static bool is_woken(const struct hb_coll_engine *e,
+                     const struct hb_coll_team *t)
+{
+    return e->config.node_size <= 1 && e->config.idle != NULL &&
+           !e->locking && waits_outside(t);
+}
+
+/* Who is woken needs no short timer: to set one that is due before the clock's
+ * next tick takes longer than to sleep, on a virtual machine ten times so. */
 static int64_t park_ns(const struct hb_coll_engine *e,
                        const struct hb_coll_team *t, int64_t waited,
                        int64_t left)
 {
+    if (is_woken(e, t)) {
+        return left < PARK_MOST_NS ? left : PARK_MOST_NS;
+    }
     if (e->active != NULL || hb_engine_has_messages(e)) {
         int64_t most = e->config.node_size <= 1 && waits_outside(t)
                            ? PARK_MOST_NS : PARK_BUSY_MOST_NS;
@@ -322,9 +332,8 @@ static unsigned vain_yields(const struct hb_coll_engine *e)
     bool quiet = e->active == NULL &&
                  !atomic_load_explicit(&e->page->messages,
                                        memory_order_relaxed);
-    return e->config.node_size <= 1        ? VAIN_YIELDS
-           : quiet && others_take_turns(e) ? VAIN_YIELDS_AMONG
-                                           : UINT_MAX;
+    return e->config.node_size <= 1 || (quiet && others_take_turns(e))
+               ? VAIN_YIELDS : UINT_MAX;
 }
 
 /* Whether a long message to or from a rank of this node is under way. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* When a rank that waits for the network sleeps: where it shares its core with
- * other nodes of the machine, and yields find nobody to run, soon; where its
- * own node's ranks may need the core, or would not wake it, not before. */
+/* When a rank that waits for the network sleeps, and for how long: where it
+ * shares its core with other nodes of the machine, and yields find nobody to
+ * run, soon; where its own node's ranks may need the core, or would not wake
+ * it, not before, and not for long. */
 
 #include "config.h"
 
@@ -15,13 +16,18 @@
 
 #include <cmocka.h>
 
+#include "lib/base/clock.h"
 #include "lib/coll/engine.h"
 
 /* A machine that has much else to do may put the test off its core in the
  * midst of a wait, which ends the row of yields; so there are several. */
 #define WAITS 200
 
+/* Longer than from one tick of the clock to the next. */
+#define LONG_NS (4 * 1000 * 1000)
+
 static unsigned naps;
+static int64_t first_ns; /* of a wait */
 
 /* In the place of the C library's: nobody else is there to run. */
 int sched_yield(void)
@@ -32,14 +38,21 @@ int sched_yield(void)
 static void idle(void *ctx, int64_t ns)
 {
     (void)ctx;
-    (void)ns;
-    naps++;
+    first_ns = naps++ == 0 ? ns : first_ns;
+}
+
+static int nothing_has_come(void *ctx)
+{
+    (void)ctx;
+    return 0;
 }
 
 struct place {
     int node_size;
     enum hb_coll_wait mode;
     bool outnumbered;
+    bool threads;
+    int64_t deadline_ns;
 };
 
 /* The longest row of yields before a sleep. */
@@ -54,34 +67,61 @@ static unsigned most_vain(const struct place *p)
     c.page = &page;
     c.node_size = p->node_size;
     c.idle = idle;
+    c.progress = nothing_has_come;
+    c.threads = p->threads;
     assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
     e->outnumbered = p->outnumbered;
+    hb_engine_enter(e);
     for (int i = 0; i < WAITS; i++) {
         struct hb_wait w = {0};
+        w.deadline_ns = p->deadline_ns > 0 ? hb_now_ns() + p->deadline_ns : 0;
         for (naps = 0; naps == 0;) {
             assert_int_equal(hb_wait_pause(&w, e, NULL, NULL), 0);
         }
         most = w.vain > most ? w.vain : most;
     }
+    (void)hb_engine_leave(e, 0);
     hb_coll_destroy(e);
     return most;
 }
 
 static void one_rank_of_a_crowd_of_nodes_sleeps_soon(void **state)
 {
-    struct place p = {1, HB_COLL_WAIT_YIELD, true};
-    assert_int_equal(most_vain(&p), 16);
+    struct place p = {1, HB_COLL_WAIT_YIELD, true, false, 0};
+    assert_int_equal(most_vain(&p), 32);
 }
 
-static void one_of_several_of_such_a_node_sleeps_later(void **state)
+static void one_of_several_of_such_a_node_does_as_well(void **state)
 {
-    struct place p = {2, HB_COLL_WAIT_SPIN, true};
+    struct place p = {2, HB_COLL_WAIT_SPIN, true, false, 0};
     assert_int_equal(most_vain(&p), 32);
+}
+
+/* Nothing that it waits for comes without waking it. */
+static void the_only_rank_of_a_node_sleeps_for_long(void **state)
+{
+    struct place p = {1, HB_COLL_WAIT_YIELD, true, false, 0};
+    (void)most_vain(&p);
+    assert_true(first_ns > LONG_NS);
+    p.deadline_ns = LONG_NS;
+    (void)most_vain(&p);
+    assert_true(first_ns <= LONG_NS);
+}
+
+/* A rank of its node, or another thread, may have it meanwhile. */
+static void who_may_not_be_woken_sleeps_briefly(void **state)
+{
+    struct place p = {2, HB_COLL_WAIT_SPIN, true, false, 0};
+    (void)most_vain(&p);
+    assert_true(first_ns < LONG_NS);
+    p = (struct place){1, HB_COLL_WAIT_YIELD, true, true, 0};
+    (void)most_vain(&p);
+    assert_true(first_ns < LONG_NS);
 }
 
 static void ranks_that_crowd_their_own_node_yield_their_time(void **state)
 {
-    struct place p = {2, HB_COLL_WAIT_YIELD, false};
+    struct place p = {2, HB_COLL_WAIT_YIELD, false, false, 0};
     assert_true(most_vain(&p) > 32);
     p.outnumbered = true; /* its own node's ranks take turns as well */
     assert_true(most_vain(&p) > 32);
@@ -89,15 +129,17 @@ static void ranks_that_crowd_their_own_node_yield_their_time(void **state)
 
 static void a_rank_with_a_core_of_its_own_yields_its_time(void **state)
 {
-    struct place p = {1, HB_COLL_WAIT_SPIN, false};
-    assert_true(most_vain(&p) > 16);
+    struct place p = {1, HB_COLL_WAIT_SPIN, false, false, 0};
+    assert_true(most_vain(&p) > 32);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_of_a_crowd_of_nodes_sleeps_soon),
-        cmocka_unit_test(one_of_several_of_such_a_node_sleeps_later),
+        cmocka_unit_test(one_of_several_of_such_a_node_does_as_well),
+        cmocka_unit_test(the_only_rank_of_a_node_sleeps_for_long),
+        cmocka_unit_test(who_may_not_be_woken_sleeps_briefly),
         cmocka_unit_test(ranks_that_crowd_their_own_node_yield_their_time),
         cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
     };

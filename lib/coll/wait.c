@@ -67,10 +67,10 @@
 /* A yield that comes back sooner has found nobody to run. */
 #define LONG_YIELD_NS 1500
 #define YIELDS_WEIGHED 4096
-/* So many of them in a row, and a rank that shares its core with other nodes of
- * its machine parks, since what it waits for wakes it: groups of processes share
- * a core by what each has used, and who has used less only burns it by yielding.
- * No fewer: a CPU that sleeps is slow to wake. */
+/* So many of them in a row, and a rank that shares its core with other nodes
+ * of its machine parks, since what it waits for wakes it: groups of processes
+ * share a core by what each has used, and who has used less only burns it by
+ * yielding. No fewer: a CPU that sleeps is slow to wake. */
 #define VAIN_YIELDS 32
 
 static inline void relax(void)
@@ -256,8 +256,8 @@ static bool spin(struct hb_coll_team *t)
     return false;
 }
 
-/* Whether all that this rank may wait for wakes it; of several threads one takes
- * what another sleeps for. */
+/* Whether all that this rank may wait for wakes it; of several threads one
+ * takes what another sleeps for. */
 static bool is_woken(const struct hb_coll_engine *e,
                      const struct hb_coll_team *t)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The model behind the choice between the ways of a collective: its words, where
- * figures are kept, that all ranks get the same; and that results are right
- * whichever way is taken. test_coll_choice.c has the choice. */
+/* The model behind the choice between the ways of a collective: its words,
+ * where figures are kept, that all ranks get the same; and that results are
+ * right whichever way is taken. test_coll_choice.c has the choice. */
 
 #include "config.h"
 

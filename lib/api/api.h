@@ -39,6 +39,7 @@ struct hpcboot_team {
     _Atomic unsigned n_requests; /* under way or persistent */
     uint32_t deaths_seen;
     int failed;       /* ERR_PEER_DEAD was seen */
+    unsigned asked;   /* in which round (ask.c) */
     struct hpcboot_team *next;
 };
 
@@ -66,6 +67,8 @@ struct api_state {
     struct hb_api_awaited { /* what a wait for no team is for */
         uint32_t kind;      /* enum hb_segment_waits; NOT: nobody has said */
         const struct hpcboot_request *message; /* of RECV and SEND */
+        struct hpcboot_request *const *any;    /* [n_any] of ANY */
+        size_t n_any;
     } awaited; /* kept up only where one thread calls */
     /* Where the heap was, for a late hpcboot_free. */
     char *heap;
@@ -136,6 +139,9 @@ int hb_api_user_op(int op, struct hb_coll_user_op *out,
 void hb_api_ops_close(void);
 
 /* request.c */
+struct hb_api_asking { /* for a wait, less and less often (ask.c) */
+    int64_t since_ns, next_ns;
+};
 struct hpcboot_request {
     struct hpcboot_team *team;
     struct hb_coll_req *coll; /* or */
@@ -143,6 +149,9 @@ struct hpcboot_request {
     struct hpcboot_message *info; /* of a receive; may be NULL */
     int persistent, is_recv, source, tag; /* source: or receiver */
     int active; /* started, and nobody has been told its outcome */
+    unsigned tests; /* in vain, and when they began */
+    int64_t tested_ns;
+    struct hb_api_asking asking;
 };
 struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team);
 void hb_api_request_destroy(struct hpcboot_request *r);
@@ -153,8 +162,8 @@ int hb_api_wait(const char *call, struct hpcboot_request **request,
 /* message.c: 1 done, 0 under way, < 0 the outcome. */
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
 
-/* hb_coll_wait_until, which shows outsiders that it is for `kind`. */
-int hb_api_wait_until(uint32_t kind, const struct hpcboot_request *message,
+/* hb_coll_wait_until, which shows outsiders what it is for. */
+int hb_api_wait_until(const struct hb_api_awaited *what,
                       int (*ready)(void *arg), void *arg, int64_t deadline_ns,
                       struct hpcboot_error *err);
 
@@ -166,6 +175,11 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
  * there is no point in it. */
 int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
                struct hpcboot_error *err);
+/* The same of the collectives among requests[n], of which any will do, or of
+ * one that is tested again and again, which keeps `a` of its own (NULL: of the
+ * one wait that this rank is in). What is heard ends them. */
+void hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
+                    struct hb_api_asking *a, int64_t since_ns);
 /* To those who ask, while the launcher is waited for; 1: somebody may. */
 int hb_api_answer(void);
 /* The team goes, with the error it met: those who ask later are told. */

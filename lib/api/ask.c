@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* A rank whose collective has waited for long asks the rank that it waits
- * for. What is asked names the call: its team, and which call of that team it
- * is. Who is asked, and waits itself, answers
+/* A rank whose collective has waited for long, or has been tested for long,
+ * asks the rank that it waits for. What is asked names the call: its team, and
+ * which call of that team it is. Who is asked, and waits itself, answers
  *
  *   - that it will not come: the team has failed there, and why, or the rank
  *     is in hpcboot_finalize;
@@ -61,9 +61,8 @@ struct wait {
     const struct hb_coll_stuck *what;
 };
 
-static struct {
-    int64_t since_ns, next_ns, read_ns;
-} asking;
+static struct hb_api_asking asking;
+static int64_t next_read_ns;
 
 static struct gone {
     uint32_t context;
@@ -373,10 +372,10 @@ static int read_now_and_then(const struct wait *w, struct hpcboot_error *err)
 {
     int64_t now = hb_now_ns();
 
-    if (now < asking.read_ns) {
+    if (now < next_read_ns) {
         return 0;
     }
-    asking.read_ns = now + READ_NS;
+    next_read_ns = now + READ_NS;
     return read_all(w, err);
 }
 
@@ -398,27 +397,78 @@ int hb_api_answer(void)
     return failed;
 }
 
+static int may_ask(void)
+{
+    return hb_api.size > 1 && hb_api.xport != NULL && hb_api.world != NULL;
+}
+
+/* Whether it is time to ask for a wait that began then. */
+static int is_due(struct hb_api_asking *a, int64_t since_ns)
+{
+    int64_t now = hb_now_ns();
+
+    if (a->since_ns != since_ns) {
+        a->since_ns = since_ns;
+        a->next_ns = since_ns +
+                     (hb_api.checks ? FIRST_CHECKED_NS : FIRST_NS);
+    }
+    if (now < a->next_ns) {
+        return 0;
+    }
+    a->next_ns = now + (now - since_ns);
+    return 1;
+}
+
+static void ask(const struct hpcboot_team *team,
+                const struct hb_coll_stuck *what)
+{
+    struct note note = {.kind = ASKS, .sends = what->sends};
+
+    if (what->on >= 0) {
+        add_hop(&note, team, what);
+    }
+}
+
 int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
                struct hpcboot_error *err)
 {
     const struct wait w = {team, what};
-    struct note note = {.kind = ASKS};
-    int64_t now = hb_now_ns();
     int rc;
 
-    if (hb_api.size == 1 || hb_api.xport == NULL || hb_api.world == NULL) {
+    if (!may_ask()) {
         return 0;
     }
-    if (asking.since_ns != what->since_ns) {
-        asking.since_ns = what->since_ns;
-        asking.next_ns = what->since_ns +
-                         (hb_api.checks ? FIRST_CHECKED_NS : FIRST_NS);
-    }
     rc = read_now_and_then(&w, err);
-    if (rc == 0 && team != NULL && what->on >= 0 && now >= asking.next_ns) {
-        asking.next_ns = now + (now - what->since_ns);
-        note.sends = what->sends;
-        add_hop(&note, team, what);
+    if (rc == 0 && team != NULL && is_due(&asking, what->since_ns)) {
+        ask(team, what);
     }
     return rc;
+}
+
+void hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
+                    struct hb_api_asking *a, int64_t since_ns)
+{
+    const struct hb_coll_stuck none = {.on = -1};
+    const struct wait w = {NULL, &none};
+    static unsigned round; /* each team is asked for once in one */
+
+    if (!may_ask()) {
+        return;
+    }
+    (void)read_now_and_then(&w, NULL);
+    if (!is_due(a != NULL ? a : &asking, since_ns)) {
+        return;
+    }
+    round++;
+    for (size_t i = 0; i < n; i++) {
+        const struct hpcboot_request *r = requests[i];
+        struct hb_coll_stuck what;
+
+        if (r != NULL && r->active && r->coll != NULL &&
+            r->team->asked != round &&
+            hb_coll_team_waits(r->team->coll, &what)) {
+            r->team->asked = round;
+            ask(r->team, &what);
+        }
+    }
 }

@@ -55,8 +55,9 @@ int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
     }
     (void)hb_api_alive(NULL, hb_api.world, NULL);
     if (!have_event(NULL) && timeout_ms > 0) {
-        (void)hb_api_wait_until(HB_WAITS_EVENT, NULL, have_event, NULL,
-                                hb_deadline_in_ms(timeout_ms), NULL);
+        (void)hb_api_wait_until(
+            &(struct hb_api_awaited){.kind = HB_WAITS_EVENT}, have_event, NULL,
+            hb_deadline_in_ms(timeout_ms), NULL);
     }
     if (!have_event(NULL)) {
         return 0;

@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 
 #define LOOKS 16 /* about a microsecond */
+#define TESTS_A_LOOK 64 /* the clock costs more than a test */
 
 struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team)
 {
@@ -59,6 +60,8 @@ static int settle(struct hpcboot_request **request, int rc)
     struct hpcboot_request *r = *request;
 
     r->active = 0;
+    r->tests = 0;
+    r->tested_ns = 0;
     if (!r->persistent) {
         hb_api_request_destroy(r);
         *request = NULL;
@@ -109,6 +112,18 @@ static int check_array(const char *call, struct hpcboot_request **requests,
                  err);
 }
 
+/* Who tests instead of waiting is to hear as well that there is no point. */
+static void tested_in_vain(struct hpcboot_request *r)
+{
+    if (++r->tests % TESTS_A_LOOK != 0 || r->coll == NULL || hb_api.threads) {
+        return;
+    }
+    if (r->tested_ns == 0) {
+        r->tested_ns = hb_now_ns();
+    }
+    hb_api_ask_any(&r, 1, &r->asking, r->tested_ns);
+}
+
 int hpcboot_test(struct hpcboot_request **request, int *done_out,
                  struct hpcboot_error *err)
 {
@@ -123,7 +138,11 @@ int hpcboot_test(struct hpcboot_request **request, int *done_out,
     }
     rc = look(*request, err);
     *done_out = rc != 0;
-    return rc == 0 ? 0 : settle(request, rc);
+    if (rc == 0) {
+        tested_in_vain(*request);
+        return 0;
+    }
+    return settle(request, rc);
 }
 
 struct one {
@@ -183,8 +202,10 @@ static int wait_one(const char *call, struct hpcboot_request *r,
         *under_way = hb_coll_under_way(r->coll);
         return rc == 0 ? 1 : rc;
     }
-    rc = hb_api_wait_until(r->is_recv ? HB_WAITS_RECV : HB_WAITS_SEND, r,
-                           one_ready, &o, deadline_ns, err);
+    rc = hb_api_wait_until(
+        &(struct hb_api_awaited){
+            .kind = r->is_recv ? HB_WAITS_RECV : HB_WAITS_SEND, .message = r},
+        one_ready, &o, deadline_ns, err);
     *under_way = r->message != NULL;
     return rc == HPCBOOT_ERR_TIMED_OUT && *under_way
                ? message_late(call, r, err) : rc;
@@ -275,8 +296,10 @@ int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
         *index_out = (size_t)-1;
         return 0;
     }
-    rc = hb_api_wait_until(HB_WAITS_ANY, NULL, some_ready, &s,
-                           hb_api_deadline(timeout_ms), err);
+    rc = hb_api_wait_until(
+        &(struct hb_api_awaited){
+            .kind = HB_WAITS_ANY, .any = requests, .n_any = n},
+        some_ready, &s, hb_api_deadline(timeout_ms), err);
     if (!s.active) {
         return rc == HPCBOOT_ERR_TIMED_OUT ? some_late(&s, err) : rc;
     }

@@ -105,8 +105,9 @@ static int note_ready(void *arg)
 
 static int finish(struct note *n)
 {
-    int rc = hb_api_wait_until(HB_WAITS_SHRINK, NULL, note_ready, n, HB_NEVER,
-                               n->err);
+    int rc = hb_api_wait_until(
+        &(struct hb_api_awaited){.kind = HB_WAITS_SHRINK}, note_ready, n,
+        HB_NEVER, n->err);
 
     return rc > 0 ? 0 : rc;
 }

@@ -84,18 +84,18 @@ static void of_team(struct hb_segment_wait *w, const struct hpcboot_team *t,
     atomic_store(&w->calls, what->calls);
 }
 
-int hb_api_wait_until(uint32_t kind, const struct hpcboot_request *message,
+int hb_api_wait_until(const struct hb_api_awaited *what,
                       int (*ready)(void *arg), void *arg, int64_t deadline_ns,
                       struct hpcboot_error *err)
 {
     int rc;
 
     if (!hb_api.threads) {
-        hb_api.awaited = (struct hb_api_awaited){kind, message};
+        hb_api.awaited = *what;
     }
     rc = hb_coll_wait_until(hb_api.engine, ready, arg, deadline_ns, err);
     if (!hb_api.threads) {
-        hb_api.awaited = (struct hb_api_awaited){HB_WAITS_NOT, NULL};
+        hb_api.awaited = (struct hb_api_awaited){.kind = HB_WAITS_NOT};
     }
     return rc;
 }
@@ -136,5 +136,10 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
     }
     atomic_store(&w->since_ns, what->since_ns);
     atomic_store(&w->kind, kind);
+    if (team == NULL && hb_api.awaited.n_any > 0) {
+        hb_api_ask_any(hb_api.awaited.any, hb_api.awaited.n_any, NULL,
+                       what->since_ns);
+        return 0;
+    }
     return hb_api_ask(team, what, err);
 }

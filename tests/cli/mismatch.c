@@ -3,9 +3,10 @@
 
 /* Rank 1 makes another call than the others, who say what they hear.
  *
- * usage: mismatch WAY [again]
+ * usage: mismatch WAY [again|any|test]
  *
- * again: those whose call was good make another one on the same team. */
+ * Those whose call was good make another one on the same team: blocking, or
+ * started and waited for by hpcboot_wait_any, or by hpcboot_test. */
 #include "config.h"
 
 #include <stdio.h>
@@ -113,6 +114,24 @@ static int call(const char *way, int differs, struct hpcboot_error *err)
         strcmp(way, "op") == 0 && differs ? HPCBOOT_MAX : HPCBOOT_SUM, w, err);
 }
 
+static int again(const char *how, struct hpcboot_error *err)
+{
+    struct hpcboot_request *r[2] = {NULL};
+    size_t which;
+    int done = 0;
+    int rc = strcmp(how, "again") == 0
+                 ? hpcboot_barrier(hpcboot_world(), err)
+                 : hpcboot_ibarrier(hpcboot_world(), &r[1], err);
+
+    if (rc == 0 && strcmp(how, "any") == 0) {
+        rc = hpcboot_wait_any(r, 2, 0, &which, err);
+    }
+    while (rc == 0 && !done && strcmp(how, "test") == 0) {
+        rc = hpcboot_test(&r[1], &done, err);
+    }
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "none";
@@ -122,7 +141,7 @@ int main(int argc, char **argv)
     if (rc == 0) {
         rc = call(way, hpcboot_rank() == 1, &err);
         if (rc == 0 && argc > 2) {
-            rc = hpcboot_barrier(hpcboot_world(), &err);
+            rc = again(argv[2], &err);
         }
         printf("rank %d: %s\n", hpcboot_rank(), rc == 0 ? "good" : err.text);
         fflush(stdout);

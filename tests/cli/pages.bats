@@ -65,8 +65,9 @@ programs() { # PAGE
     probe=$HB_BUILDDIR/tests/cli/mismatch
     told='rank [01] takes no more part in the team: '
     while read -r way words; do
-        for check in 0 1; do
-            run hb -x HPCBOOT_CHECK=$check -n 3 "$probe" "$way" again
+        for form in 0:again 1:again 0:any 1:any 0:test 1:test; do
+            run hb -x "HPCBOOT_CHECK=${form%:*}" -n 3 "$probe" "$way" \
+                "${form#*:}"
             ended_with 0
             [ "$(grep -cE "^rank [0-2]: ($told)?$words" <<< "$output")" -eq 3 ]
         done

@@ -183,4 +183,10 @@ stuck_will_say() {
         says '^rank 0: .*(the counts differ|different calls)'
         says '^rank 1: .*(the counts differ|different calls)'
     done
+    for form in any test; do
+        run pod_hb -H pod-1:2,pod-2:2 --map-by node \
+            "$HB_BUILDDIR/tests/cli/mismatch" gatherv "$form"
+        ended_with 0
+        [ "$(grep -cE '^rank [0-3]: .*counts differ' <<< "$output")" -eq 4 ]
+    done
 }

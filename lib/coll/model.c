@@ -294,6 +294,39 @@ static uint64_t rounds_of(enum hb_way way, const struct work *w, size_t piece)
     return is_uncut(way) ? (uint64_t)w->rounds : n * (uint64_t)w->rounds;
 }
 
+/* Who only sends so much is a call ahead of who only gets, and that one does
+ * not wait for its first piece; but in some calls, which stand alone. The root
+ * of a bcast, which has nothing else to do, is ahead by twice as much. */
+#define CALL_AHEAD ((size_t)32 << 10)
+#define ALONE 0.1
+/* Of the time that a piece takes alone: lines of one rank that does nothing but
+ * write come the sooner to another that does nothing but read. */
+#define STREAMED 0.6
+
+static bool moves(enum hpcboot_coll coll)
+{
+    return gathers(coll) || sends_root(coll);
+}
+
+/* Where one rank writes, and all others read, or the other way round, each on
+ * a core of its own: the slower of the two, in picoseconds. */
+static double rooted(enum hpcboot_coll coll, int p, size_t bytes,
+                     enum hb_way way, double put, double get, double own,
+                     double rounds)
+{
+    bool writes = way == HB_WAY_WHOLE && coll == HPCBOOT_COLL_BCAST;
+    if (writes && p == 2) {
+        get *= STREAMED;
+    }
+    double first = (put < get + own ? put : get + own) / rounds;
+    double slow = put > get + own ? put : get + own;
+    if (way == HB_WAY_WHOLE && moves(coll) &&
+        bytes <= CALL_AHEAD * (writes ? 2 : 1)) {
+        first *= ALONE;
+    }
+    return slow + first;
+}
+
 static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                    int p, size_t bytes, enum hb_way way, size_t piece)
 {
@@ -330,9 +363,8 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
                  (way == HB_WAY_CMA ? calls(m, coll, p, bytes) : 0);
     if (w.rooted && share <= 1) {
-        double first = (put < get + own ? put : get + own) / rounds;
-        double slow = put > get + own ? put : get + own;
-        return round + rounds * AHEAD_NS + (slow + first) / 1000;
+        return round + rounds * AHEAD_NS +
+               rooted(coll, p, bytes, way, put, get, own, rounds) / 1000;
     }
     if (way == HB_WAY_WHOLE && gathers(coll)) { /* the root's, alone */
         return rounds * round + (share * put + get + own) / 1000;

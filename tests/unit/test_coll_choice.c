@@ -152,6 +152,20 @@ static void blocks_that_no_cache_holds_are_written_past_it(void **state)
     assert_true(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 8, 1024 * KIB).cma);
 }
 
+/* The kernel makes both wait for each other; short blocks are a call ahead. */
+static void who_only_sends_little_is_ahead(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll to = HPCBOOT_COLL_BCAST, from = HPCBOOT_COLL_GATHER;
+    assert_int_equal(parse(&m, "round_ns=161 put_ps=29 get_ps=80 copy_ps=21 "
+                               "cma_ns=722 cma_ps=70"), 0);
+    assert_false(hb_model_choose(&m, to, 2, 32 * KIB).cma);
+    assert_false(hb_model_choose(&m, to, 2, 64 * KIB).cma);
+    assert_true(hb_model_choose(&m, to, 2, 256 * KIB).cma);
+    assert_false(hb_model_choose(&m, from, 2, 32 * KIB).cma);
+    assert_true(hb_model_choose(&m, from, 2, 64 * KIB).cma);
+}
+
 static void ranks_have_the_caches_that_they_can_be_at(void **state)
 {
     struct hb_coll_model m;
@@ -228,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
         cmocka_unit_test(the_kernel_copies_where_that_costs_less),
         cmocka_unit_test(blocks_that_no_cache_holds_are_written_past_it),
+        cmocka_unit_test(who_only_sends_little_is_ahead),
         cmocka_unit_test(ranks_have_the_caches_that_they_can_be_at),
         cmocka_unit_test(a_rule_asks_for_the_kernel_or_forbids_it),
         cmocka_unit_test(lengths_that_differ_choose_alike),

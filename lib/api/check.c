@@ -35,6 +35,9 @@ int hb_api_team(const char *call, const struct hpcboot_team *team,
     if (rc == 0 && team == NULL) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the team is NULL (this rank "
                      "is in none of the new teams?)", call);
+    } else if (rc == 0 && team->coll == NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the team has been destroyed",
+                     call);
     }
     return rc;
 }

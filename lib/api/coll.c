@@ -66,7 +66,7 @@ static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
     int rc;
 
     if (__builtin_expect(!hb_api_is_in() || team == NULL ||
-                         a->count > PTRDIFF_MAX, 0)) {
+                         team->coll == NULL || a->count > PTRDIFF_MAX, 0)) {
         return check(team, a, err);
     }
     if (__builtin_expect(!hb_api_is_host(a->send) ||
@@ -151,7 +151,8 @@ int hpcboot_barrier(struct hpcboot_team *team, struct hpcboot_error *err)
 {
     int rc;
 
-    if (__builtin_expect(hb_api_is_in() && team != NULL, 1)) {
+    if (__builtin_expect(hb_api_is_in() && team != NULL && team->coll != NULL,
+                         1)) {
         return hb_coll_barrier(team->coll, err);
     }
     rc = hb_api_team("barrier", team, err);

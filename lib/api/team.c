@@ -52,16 +52,38 @@ static void leave_region(uint64_t region)
     }
 }
 
+static void release(struct hpcboot_team *t)
+{
+    hb_coll_team_destroy(t->coll);
+    leave_region(t->region);
+    free(t->world);
+    free(t->rank_of);
+    free(t->root);
+}
+
 static void team_free(struct hpcboot_team *t)
 {
     if (t != NULL) {
-        hb_coll_team_destroy(t->coll);
-        leave_region(t->region);
-        free(t->world);
-        free(t->rank_of);
-        free(t->root);
+        release(t);
         free(t);
     }
+}
+
+/* Who has destroyed a team and uses it is to hear of it: the shells of the last
+ * ones are kept, with coll NULL (hb_api_team). */
+#define SHELLS 64
+
+static void keep_shell(struct hpcboot_team *t)
+{
+    static struct hpcboot_team *shells[SHELLS];
+    static size_t n;
+
+    *t = (struct hpcboot_team){.rank = HPCBOOT_ERR_USAGE,
+                               .size = HPCBOOT_ERR_USAGE};
+    pthread_mutex_lock(&hb_api.lock);
+    free(shells[n % SHELLS]);
+    shells[n++ % SHELLS] = t;
+    pthread_mutex_unlock(&hb_api.lock);
 }
 
 /* Which members are here, on which of its nodes each one is, and behind which
@@ -427,6 +449,7 @@ int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
         return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_team_destroy: %s",
                        wrong);
     }
-    team_free(team);
+    release(team);
+    keep_shell(team);
     return 0;
 }

@@ -358,6 +358,14 @@ static void wrong_teams_and_values(void)
     W(NULL, is(hpcboot_team_split(team, 0, 0, &other, &err) == 0 &&
                hpcboot_team_destroy(other, &err) == 0));
     W("no such team", hpcboot_team_destroy(other, &err));
+    struct hpcboot_team *gone = other;
+    W("destroyed", hpcboot_barrier(gone, &err));
+    W("destroyed", hpcboot_bcast(&n, 1, HPCBOOT_INT32, 0, gone, &err));
+    W("destroyed", hpcboot_send(gone, 0, 0, &n, sizeof n, &err));
+    W("destroyed", hpcboot_team_set(gone, HPCBOOT_TEAM_TIMEOUT_MS, 1, &err));
+    W("destroyed", hpcboot_team_split(gone, 0, 0, &other, &err));
+    W("destroyed", hpcboot_team_shrink(gone, &other, &err));
+    W(NULL, hpcboot_team_size(gone));
     W("NULL", hpcboot_team_split(team, 0, 0, NULL, &err));
     W("team", hpcboot_team_split(NULL, 0, 0, &other, &err));
     W("twice", hpcboot_team_create(team, (int[]){0, 0}, 2, &other, &err));

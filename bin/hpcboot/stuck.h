@@ -10,6 +10,9 @@
 
 #define HB_STUCK_HOST_MAX 64
 #define HB_STUCK_WHAT_MAX 200
+/* At the end of what a rank waits for that asked for several threads: one of
+ * them is seen, and another may end the wait of others. */
+#define HB_STUCK_THREAD " (in one of its threads)"
 
 /* One rank, as its host shows it. */
 struct hb_stuck_rank {

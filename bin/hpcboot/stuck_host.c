@@ -157,8 +157,8 @@ static void say_what(struct hb_stuck_rank *r, const struct hb_segment_seen *s,
             r->on = s->on;
             snprintf(on, sizeof on, ", waits for rank %d", s->on);
         }
-        snprintf(r->what, sizeof r->what, "%s%s, since %.1f s", call, on,
-                 age > 0 ? age : 0);
+        snprintf(r->what, sizeof r->what, "%s%s, since %.1f s%s", call, on,
+                 age > 0 ? age : 0, s->threads != 0 ? HB_STUCK_THREAD : "");
     }
 }
 

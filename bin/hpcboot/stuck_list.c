@@ -110,6 +110,7 @@ static void say_circle(const struct job *j, const struct hb_stuck_rank *in)
 {
     uint32_t ranks[RANKS_NAMED + 1];
     const struct hb_stuck_rank *r = in;
+    int threads = 0;
     size_t n = 0;
 
     do {
@@ -120,10 +121,13 @@ static void say_circle(const struct job *j, const struct hb_stuck_rank *in)
             ranks[n] = r->rank;
         }
         n++;
+        threads |= strstr(r->what, HB_STUCK_THREAD) != NULL;
         r = awaited_by(j, r);
     } while (r != in && n <= j->n);
     put_ranks(ranks, n);
-    printf(" wait for each other: none of them can go on\n");
+    printf(" wait for each other: %s\n",
+           threads ? "none of them can go on, unless by a thread not seen here"
+                   : "none of them can go on");
 }
 
 /* Ranks for a sentence, of which the first are named. */

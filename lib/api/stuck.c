@@ -134,6 +134,7 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
     } else {
         of_message(w, &kind);
     }
+    atomic_store(&w->threads, hb_api.threads != 0);
     atomic_store(&w->since_ns, what->since_ns);
     atomic_store(&w->kind, kind);
     if (team == NULL && hb_api.awaited.n_any > 0) {

@@ -42,6 +42,7 @@ struct hb_segment_wait {
     _Atomic uint32_t kind; /* written last, cleared first */
     _Atomic uint32_t team; /* its number, and how many ranks it has */
     _Atomic uint32_t team_size;
+    _Atomic uint32_t threads; /* of this rank more than one may wait */
     _Atomic int32_t on;    /* rank in the world; -1: any, or not known */
     _Atomic int32_t tag;
     _Atomic uint64_t calls; /* on that team, this one included */
@@ -161,7 +162,7 @@ struct hb_segment_seen {
     uint32_t state;       /* enum hb_segment_state, or anything */
     int32_t pid;
     uint64_t pid_space;
-    uint32_t kind, team, team_size;
+    uint32_t kind, team, team_size, threads;
     int32_t on, tag;
     uint64_t calls;
     int64_t since_ns;

@@ -68,6 +68,7 @@ static void copy_slot(const struct hb_segment_slot *s,
     out->on = w->on;
     out->tag = w->tag;
     out->calls = w->calls;
+    out->threads = w->threads;
     out->since_ns = w->since_ns;
 }
 

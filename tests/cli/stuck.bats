@@ -57,6 +57,12 @@ waits_to_see() {
     says '^ +0 .* in recv \(team 1, tag 7\), waits for rank 1, since'
 }
 
+@test "of a rank with threads one is seen: no circle is claimed for sure" {
+    stuck_in threads
+    waits_to_see '^ranks 0 and 1 wait for each other: none .* unless by a thread'
+    says '^ +0 .* waits for rank 1, since [0-9.]+ s \(in one of its threads\)$'
+}
+
 @test "who waits for any of several is held up by none of them" {
     stuck_in any
     waits_to_see '^ +1 .* in recv \(team 1, tag 7\), waits for rank 0, since'

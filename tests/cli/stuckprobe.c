@@ -163,7 +163,8 @@ int main(int argc, char **argv)
     } ways[] = {{"absent", absent}, {"order", order}, {"recv", recv_both},
                 {"send", send_round}, {"any", any}, {"end", end},
                 {"stale", stale}, {"fence", fence}, {"loop", loop},
-                {"scribble", scribble}};
+                {"scribble", scribble}, {"threads", recv_both}};
+    struct hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
     const char *way = argc > 1 ? argv[1] : "";
     const char *rank = getenv("HPCBOOT_RANK"), *size = getenv("HPCBOOT_SIZE");
     struct hpcboot_error err;
@@ -172,7 +173,10 @@ int main(int argc, char **argv)
         atoi(rank) == atoi(size) - 1) {
         pause();
     }
-    must(hpcboot_init(NULL, &err), &err);
+    if (strcmp(way, "threads") == 0) {
+        options.threads = HPCBOOT_THREADS_MULTIPLE;
+    }
+    must(hpcboot_init(&options, &err), &err);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(ways[i].name, way) == 0) {
             ways[i].run(&err);

@@ -164,7 +164,9 @@ setup() { common_setup; }
 @test "a reader that sleeps for ever does not keep a job that is told to end" {
     mkfifo pipe
     exec {never_read}<> pipe
-    hb --grace 100ms -n 2 sh -c 'touch on; exec yes' > pipe 2> err &
+    # More than the pipes between take, before it is told to end.
+    hb --grace 100ms -n 2 sh -c 'yes | head -c 300000; touch on; exec yes' \
+        > pipe 2> err &
     wait_until test -e on
     pkill -TERM -P $!
     ends $!

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/error.h"
+
 #define TEXT 512
 #define PAGE 4096
 #define CALL_MS 60000
@@ -67,6 +69,18 @@ void *coll_world_region(const struct coll_rank *r, int i)
 {
     return (char *)r->extra +
            (size_t)i * region_room(r->size);
+}
+
+void coll_leave(const struct coll_rank *r)
+{
+    if (r->rank == 0) {
+        hb_coll_node_changed(r->page);
+    }
+}
+
+int coll_rank_0_left(void *ctx, void *team_ctx, struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "rank 0 has left");
 }
 
 const char *coll_text(const char *fmt, ...)

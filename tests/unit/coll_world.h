@@ -44,6 +44,10 @@ int coll_world_run(const struct coll_world *w,
                    const char *(*fn)(struct coll_rank *r), void *arg);
 /* The region of a further team, 0 <= i < extra_regions. */
 void *coll_world_region(const struct coll_rank *r, int i);
+/* Rank 0 has got what it wanted of a call, and does not come to its end:
+ * ranks that wait are told so where coll_rank_0_left is their `alive`. */
+void coll_leave(const struct coll_rank *r);
+int coll_rank_0_left(void *ctx, void *team_ctx, struct hpcboot_error *err);
 /* A text that stays: printf into memory that is never freed. */
 const char *coll_text(const char *fmt, ...)
     __attribute__((format(printf, 1, 2)));

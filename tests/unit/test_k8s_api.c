@@ -267,7 +267,13 @@ static void a_deadline_names_the_last_trouble(void **state)
 
     plan("{\"faults\":[{\"path\":\"pods\",\"do\":\"status\",\"code\":500,"
          "\"message\":\"etcd has no leader\",\"times\":99}]}");
-    assert_int_equal(list(NULL, 700, &n), HPCBOOT_ERR_TIMED_OUT);
+    /* On a busy machine the first answer takes as long as it likes. */
+    for (int64_t ms = 100; ms < PATIENCE_MS; ms *= 2) {
+        assert_int_equal(list(NULL, ms, &n), HPCBOOT_ERR_TIMED_OUT);
+        if (strstr(err.text, "it answers") != NULL) {
+            break;
+        }
+    }
     assert_has(err.text, "has not answered in time: it answers 500 etcd has "
                "no leader");
 }

@@ -17,6 +17,7 @@
 #include "native_agent.h"
 
 #define SOON_MS 20
+#define PATIENCE_MS 60000 /* for what comes, on a machine however busy */
 
 static int address(void *arg, struct hb_buf *out, struct hpcboot_error *err)
 {
@@ -24,10 +25,10 @@ static int address(void *arg, struct hb_buf *out, struct hpcboot_error *err)
     return 0;
 }
 
-static struct hb_rdzv *open_with(struct native_agent *a)
+static struct hb_rdzv *open_with(struct native_agent *a, int withdraw_ms)
 {
     const struct hb_rdzv_spec spec = {.deadline_ns = HB_NEVER,
-                                      .withdraw_ms = SOON_MS,
+                                      .withdraw_ms = withdraw_ms,
                                       .address = address};
     struct hpcboot_error err = {0};
     struct hb_rdzv *r = NULL;
@@ -39,18 +40,19 @@ static struct hb_rdzv *open_with(struct native_agent *a)
     return r;
 }
 
-static int fence(struct hb_rdzv *r, int node_only, struct hpcboot_error *err)
+static int fence(struct hb_rdzv *r, int node_only, int ms,
+                 struct hpcboot_error *err)
 {
-    return r->ops->fence(r, node_only, 0, hb_deadline_in_ms(SOON_MS), err);
+    return r->ops->fence(r, node_only, 0, hb_deadline_in_ms(ms), err);
 }
 
 static void test_a_fence_that_is_withdrawn(void **state)
 {
     struct native_agent a = {.n_ranks = 2, .n_nodes = 1, .fences = "10"};
-    struct hb_rdzv *r = open_with(&a);
+    struct hb_rdzv *r = open_with(&a, PATIENCE_MS);
     struct hpcboot_error err = {0};
 
-    assert_int_equal(fence(r, 0, &err), HPCBOOT_ERR_TIMED_OUT);
+    assert_int_equal(fence(r, 0, SOON_MS, &err), HPCBOOT_ERR_TIMED_OUT);
     assert_string_equal(err.text, "the agent of the test says so");
     assert_int_equal(r->ops->fence(r, 0, 0, HB_NEVER, &err), 0);
     hb_rdzv_close(r);
@@ -63,17 +65,17 @@ static void test_an_agent_that_does_not_let_go(void **state)
 {
     const struct hb_bytes value = {(const unsigned char *)"v", 1};
     struct native_agent a = {.n_ranks = 2, .n_nodes = 1, .fences = "20"};
-    struct hb_rdzv *r = open_with(&a);
+    struct hb_rdzv *r = open_with(&a, SOON_MS);
     struct hpcboot_error err = {0};
 
-    assert_int_equal(fence(r, 0, &err), HPCBOOT_ERR_TIMED_OUT);
+    assert_int_equal(fence(r, 0, SOON_MS, &err), HPCBOOT_ERR_TIMED_OUT);
     assert_non_null(strstr(err.text, "has not answered for 20 ms"));
-    assert_int_equal(fence(r, 0, &err), HPCBOOT_ERR_TIMED_OUT);
+    assert_int_equal(fence(r, 0, SOON_MS, &err), HPCBOOT_ERR_TIMED_OUT);
     assert_non_null(strstr(err.text, "has not answered"));
     assert_int_equal(r->ops->put(r, 0, "key", value, &err), 0);
     /* It was complete: this one goes on with it, and asks nobody. */
-    assert_int_equal(fence(r, 0, &err), 0);
-    assert_int_equal(fence(r, 1, &err), 0);
+    assert_int_equal(fence(r, 0, PATIENCE_MS, &err), 0);
+    assert_int_equal(fence(r, 1, PATIENCE_MS, &err), 0);
     hb_rdzv_close(r);
     native_agent_stop(&a);
 }

@@ -9,7 +9,7 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = bash
 if HAVE_BATS
 BATS_LOG_COMPILER = $(BATS)
-AM_BATS_LOG_FLAGS = --tap
+AM_BATS_LOG_FLAGS = --tap --print-output-on-failure
 else
 BATS_LOG_COMPILER = sh -c 'echo "bats is not installed"; exit 77'
 endif

@@ -89,6 +89,7 @@ setup() { common_setup; }
     printf -- '-n 1 echo one\n-n 1 echo two\n' > apps
     run hb --app apps
     ended_with 0
+    output=$(grep -v hbrun <<< "$output")
     [ "$(sort <<< "$output")" = $'one\ntwo' ]
 }
 

@@ -41,7 +41,11 @@ parents() {
 }
 inner() { parents | awk '{ by[$1] = $2 } END { for (h in by) print by[h] }' |
     sort -n | head -n 1; }
-agent_in() { pod "$1" pgrep -n -x hpcbootd; }
+# The child of its guard: those that bring a link are younger.
+agent_in() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod "$1" sh -c 'pgrep -o -x -P "$(pgrep -o -x hpcbootd)" hpcbootd'
+}
 
 @test "every host runs its rank, and most were started by another host" {
     run pod_hb --tree-width 2 --events events --label -H "$workers" hostname
@@ -213,18 +217,21 @@ make_big() {
 @test "a host that takes no more holds the files up, and fills no memory" {
     need openssl
     make_big
-    rm -f "$BATS_FILE_TMPDIR/slow"
+    rm -f "$BATS_FILE_TMPDIR/slow" "$BATS_FILE_TMPDIR/seen"
     # shellcheck disable=SC2016  # expanded in the pod
     pod 0 bash -c 'cd "$0"; exec "$@" > out 2> err' "$BATS_FILE_TMPDIR" \
         "$hbrun" --heartbeat 0 --payload-width 2 --events slow \
-        --preload-files big --set-cwd-to-session-dir -H "$workers" \
-        sha256sum big &
+        --preload-files big --set-cwd-to-session-dir -H "$workers" bash -c \
+        'sha256sum big; until [ -e "$0/seen" ]; do sleep 0.1; done' \
+        "$BATS_FILE_TMPDIR" &
     job=$!
-    stopped=''
-    until [ -n "$stopped" ]; do
+    # shellcheck disable=SC2317  # called by wait_until
+    has_begun() {
         stopped=$(sed -n 's/.*host_started_by","host":"pod-\([0-9]*\)".*/\1/p' \
             "$BATS_FILE_TMPDIR/slow" 2> /dev/null | head -n 1)
-    done
+        [ -n "$stopped" ]
+    }
+    wait_until has_begun
     above=$(sed -n "s/.*host_started_by\",\"host\":\"pod-$stopped\",\
 \"detail\":\"pod-\([0-9]*\)\".*/\1/p" "$BATS_FILE_TMPDIR/slow" | tail -n 1)
     wait_until pod "$stopped" bash -c 'ls /tmp/hpcboot-*/files/big'
@@ -233,6 +240,7 @@ make_big() {
     most=$(pod "$above" sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' \
         "/proc/$(agent_in "$above")/status")
     [ "$most" -lt 60000 ]
+    touch "$BATS_FILE_TMPDIR/seen"
     "$podlab" thaw "$stopped"
     ends $job
     [ "$status" -eq 0 ] || cat "$BATS_FILE_TMPDIR/err"

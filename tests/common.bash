@@ -127,6 +127,18 @@ ends() {
     [ ! -e err ] || output=$(cat err)
 }
 
+# until_said WORDS WAIT OPTION...: hbrun in_pod waits for hosts for $wait, which
+# is WAIT, or longer where on a busy machine the API has not answered by then.
+until_said() {
+    local words=$1 first=$2
+    shift 2
+    for wait in "$first" 5 30; do
+        run in_pod "$hbrun" --wait-hosts "$wait" "$@"
+        ! grep -Eq -- "$words" <<< "$output" || return 0
+    done
+    says "$words"
+}
+
 # --- pods ---------------------------------------------------------------------
 
 # lab_up NAME N [OPTION...]: a lab of this test file, with source, build and

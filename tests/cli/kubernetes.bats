@@ -39,18 +39,6 @@ in_pod() {
         printf hpc > $account/namespace && exec "$@"' sh "$@" 9>&-
 }
 
-# until_said WORDS WAIT OPTION...: hbrun waits for hosts for so long, or, where
-# on a busy machine the API has not answered by then, for longer.
-until_said() {
-    local words=$1 first=$2
-    shift 2
-    for wait in "$first" 5 30; do
-        run in_pod "$hbrun" --wait-hosts "$wait" "$@"
-        ! grep -Eq -- "$words" <<< "$output" || return 0
-    done
-    says "$words"
-}
-
 @test "selected pods are printed as a hostfile" {
     plan <<< '{"make": {"count": 3}}'
     run in_pod hpcboot hostfile --pod-selector volcano.sh/task-index!=1 \

@@ -101,9 +101,9 @@ ran" ]
     admin status big-0 '{"conditions": [{"type": "PodScheduled",
         "status": "False", "reason": "Unschedulable",
         "message": "0/12 nodes are available: 12 Insufficient cpu."}]}'
-    run in_pod "$hbrun" --pod-selector app=big --wait-hosts 0.5 -n 1 true
+    until_said 'big-0: Unschedulable: 0/12 nodes are available: 12 Insufficient cpu.' \
+        0.5 --pod-selector app=big -n 1 true
     ended_with 75
-    says 'big-0: Unschedulable: 0/12 nodes are available: 12 Insufficient cpu.'
 }
 
 @test "a pod that is deleted is missing, and that is said" {
@@ -174,9 +174,9 @@ ran" ]
          "reason": "NotEnoughResources", "lastTransitionTime":
          "2026-01-01T00:00:00Z", "message": "2/2 tasks in gang unschedulable"}]}'
     admin pods held 1 'app=held,kueue.x-k8s.io/pod-group-name=pg-1'
-    run in_pod "$hbrun" --pod-group pg-1 --wait-hosts 0.5 -n 1 true
+    until_said '1 of 2 pods are there; held-0: .*; pg-1: NotEnoughResources: 2/2 tasks in gang unschedulable' \
+        0.5 --pod-group pg-1 -n 1 true
     ended_with 75
-    says '1 of 2 pods are there; held-0: .*; pg-1: NotEnoughResources: 2/2 tasks in gang unschedulable'
 }
 
 @test "what hpcboot manifest writes is what the operators' kinds take" {

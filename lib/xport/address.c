@@ -115,6 +115,17 @@ void hb_interfaces_read(struct hb_interfaces *out)
     freeifaddrs(all);
 }
 
+int hb_interfaces_have(const struct hb_interfaces *ours,
+                       const struct sockaddr_storage *at)
+{
+    for (unsigned i = 0; i < ours->n; i++) {
+        if (hb_sockaddr_same(&ours->list[i].at, at)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
                      uint16_t port, const unsigned char *token)
 {

@@ -34,6 +34,8 @@ struct hb_interfaces {
 
 /* Those that are up; link-local ones are none, loopback comes last. */
 void hb_interfaces_read(struct hb_interfaces *out);
+int hb_interfaces_have(const struct hb_interfaces *ours,
+                       const struct sockaddr_storage *at);
 
 struct hb_endpoint {
     unsigned char token[HB_ADDRESS_TOKEN];

@@ -138,6 +138,9 @@ void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t weight);
 int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                         struct hb_xport_req *req, struct hpcboot_error *err);
 int hb_tcp_progress(struct hb_tcp *t);
+/* Why nothing comes from a rank any more; NULL: it may. */
+const struct hpcboot_error *hb_tcp_why_lost(const struct hb_tcp *t,
+                                            uint32_t peer);
 /* A message of this peer is what the caller waits for. */
 void hb_tcp_await(struct hb_tcp *t, uint32_t source);
 /* This rank waits: what it has sent does not any more (tcp_io.c). */

@@ -7,7 +7,7 @@ libhb_a_SOURCES += \
     %D%/network.c \
     %D%/rails.c \
     %D%/tcp.c %D%/tcp_impl.h \
-    %D%/tcp_conn.c \
+    %D%/tcp_conn.c %D%/tcp_tune.c \
     %D%/tcp_cut.c %D%/tcp_pair.h \
     %D%/tcp_io.c \
     %D%/tcp_meet.c \

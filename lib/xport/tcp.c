@@ -378,7 +378,9 @@ static void look_at_connecting(struct hb_tcp_conn *c, int64_t now)
     unsigned doubled = c->rounds < PATIENCE_MOST ? c->rounds : PATIENCE_MOST;
     int64_t waited = now - c->since_ns;
 
-    if (c->state == HB_TCP_CONNECTING && waited > CONNECT_NS) {
+    if (c->state == HB_TCP_CONNECTING && c->fd < 0) {
+        hb_tcp_again(c);
+    } else if (c->state == HB_TCP_CONNECTING && waited > CONNECT_NS) {
         hb_tcp_lost(c, ETIMEDOUT);
     } else if (c->state == HB_TCP_GREETING &&
                waited > CONNECT_NS << doubled) {

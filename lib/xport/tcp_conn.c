@@ -17,7 +17,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +31,8 @@
 
 /* What a peer sent last may come after the end of its connection. */
 #define DYING_NS ((int64_t)20 * 1000 * 1000)
-/* A round trip that does not leave a site. */
-#define NEAR_US 2000
-#define BYE_NS ((int64_t)HB_TCP_LIMIT_S * 1000 * 1000 * 1000)
+#define NS_PER_S ((int64_t)1000 * 1000 * 1000)
+#define BYE_NS (HB_TCP_LIMIT_S * NS_PER_S)
 
 static void drop_body(struct hb_tcp_conn *c)
 {
@@ -113,7 +111,9 @@ void hb_tcp_destroy(struct hb_tcp *t)
     hb_fd_close(&t->epoll_fd);
     for (uint32_t i = 0; t->pairs != NULL && i < t->x->job.size; i++) {
         hb_pair_end(t->pairs[i]);
+        free(t->lost[i]);
     }
+    free(t->lost);
     free(t->pairs);
     free(t->out);
     free(t->ahead);
@@ -131,67 +131,6 @@ struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing)
     c->end = &c->first;
     c->answers = 1; /* the greeting */
     return c;
-}
-
-void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
-{
-    int limit_s = (int)t->limit_s;
-    const struct {
-        int level, name, value;
-    } options[] = {
-        {IPPROTO_TCP, TCP_NODELAY, 1},
-        {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, limit_s / 3},
-        {IPPROTO_TCP, TCP_KEEPINTVL, limit_s < 5 ? 1 : limit_s / 5},
-        {IPPROTO_TCP, TCP_KEEPCNT, 3},
-    };
-
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        (void)setsockopt(fd, options[i].level, options[i].name,
-                         &options[i].value, sizeof options[i].value);
-    }
-}
-
-/* Congestion controls that pace by a rate they estimate are made for long
- * paths: within a site BBR, the default of many images, sends at half of what
- * the way takes. There the socket gets another one, of those that the system
- * allows everybody; where it allows none, it stays as it is. Reno first: cubic
- * takes the jitter of short messages for a full path, ends its slow start, and
- * is slow for the long ones that follow.
- *
- * That is before the socket connects or listens, and who turns out to be far
- * gets the system's back: a socket that BBR once had paces for good, and the
- * timer that it sets for a packet takes ten times as long as the packet. */
-void hb_tcp_be_near(struct hb_tcp *t, int fd)
-{
-    static const char *const others[] = {"reno", "cubic"};
-    char name[sizeof t->far] = "";
-    socklen_t len = sizeof name - 1;
-
-    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0 ||
-        strncmp(name, "bbr", 3) != 0) {
-        return;
-    }
-    for (size_t n = 0; n < sizeof others / sizeof *others; n++) {
-        if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, others[n],
-                       (socklen_t)strlen(others[n])) == 0) {
-            memcpy(t->far, name, sizeof name);
-            return;
-        }
-    }
-}
-
-void hb_tcp_be_far(const struct hb_tcp *t, int fd)
-{
-    struct tcp_info i = {0};
-    socklen_t len = sizeof i;
-
-    if (t->far[0] != '\0' &&
-        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
-        i.tcpi_rtt > NEAR_US) {
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, t->far,
-                         (socklen_t)strlen(t->far));
-    }
 }
 
 /* ---- which one is used ---- */
@@ -287,10 +226,25 @@ static void fail_list(struct hb_xport_req **at, uint32_t peer,
 static void fail_peer(struct hb_tcp *t, uint32_t peer,
                       const struct hpcboot_error *why)
 {
+    const struct hb_xport_job *job = &t->x->job;
+
     fail_list(&t->offers, peer, why);
     fail_list(&t->takes, peer, why);
     hb_pair_bury(t, peer, why);
     hb_match_lost(t->x, peer, why);
+    if (t->lost[peer] == NULL) {
+        t->lost[peer] = hb_xmalloc(sizeof *why);
+        *t->lost[peer] = *why;
+        if (job->lost != NULL) {
+            job->lost(job->ctx, peer, why);
+        }
+    }
+}
+
+const struct hpcboot_error *hb_tcp_why_lost(const struct hb_tcp *t,
+                                            uint32_t peer)
+{
+    return t->lost[peer];
 }
 
 /* What was to go there fails, and so does all that follows. */
@@ -387,6 +341,14 @@ void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
     hb_tcp_arm(c, EPOLLOUT);
 }
 
+/* No address has answered at all: that may be a cut, which costs nothing when
+ * it is over within the time that a connection would have waited. */
+static int may_heal(const struct hb_tcp_conn *c)
+{
+    return !c->was_refused && spare_of(c->tcp, c->peer) == NULL &&
+           hb_now_ns() - c->begun_ns < c->tcp->limit_s * NS_PER_S;
+}
+
 static void try_next(struct hb_tcp_conn *c)
 {
     hb_fd_close(&c->fd);
@@ -401,9 +363,19 @@ static void try_next(struct hb_tcp_conn *c)
     }
     if (c->attempt < c->endpoint.n) {
         hb_tcp_call(c, NULL);
+    } else if (may_heal(c)) {
+        c->attempt = 0;
+        c->state = HB_TCP_CONNECTING; /* hb_tcp_again calls */
+        c->since_ns = hb_now_ns();
     } else {
         hb_tcp_give_up(c);
     }
+}
+
+void hb_tcp_again(struct hb_tcp_conn *c)
+{
+    c->why[0] = '\0';
+    hb_tcp_call(c, NULL);
 }
 
 void hb_tcp_silent(struct hb_tcp_conn *c)
@@ -423,6 +395,7 @@ static struct hb_tcp_conn *new_call(struct hb_tcp *t, uint32_t peer,
 
     hb_buf_view(&b, address, len);
     c->peer = peer;
+    c->begun_ns = hb_now_ns();
     if (hb_endpoint_get(&b, &t->ours, &c->endpoint) < 0) {
         hb_fail(err, HPCBOOT_ERR_HOST, "rank %u on %s has told no address",
                 peer, x->job.host(x->job.ctx, peer));
@@ -447,11 +420,29 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
     return t->out[peer];
 }
 
+/* Who answers at an address that this host has, too, says nothing of another
+ * one; but two nodes may be on one host, and have no others. */
+static int is_answer(const struct hb_tcp_conn *c, int error)
+{
+    const struct hb_endpoint *e = &c->endpoint;
+    unsigned others = 0;
+
+    if (error != 0 && error != ECONNREFUSED && error != ECONNRESET) {
+        return 0;
+    }
+    for (unsigned i = 0; i < e->n; i++) {
+        others += !hb_interfaces_have(&c->tcp->ours, &e->at[i]);
+    }
+    return others == 0 ||
+           !hb_interfaces_have(&c->tcp->ours, &e->at[c->attempt]);
+}
+
 static void attempt_failed(struct hb_tcp_conn *c, int error)
 {
     char at[64];
     size_t len = strlen(c->why);
 
+    c->was_refused |= is_answer(c, error);
     hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
     snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
              len > 0 ? ", " : "", at,
@@ -487,8 +478,10 @@ static void closed_error(const struct hb_tcp_conn *c, int error,
 {
     struct hb_xport *x = c->tcp->x;
 
-    hb_fail(why, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s has closed its "
-            "connection: %s", c->peer, x->job.host(x->job.ctx, c->peer),
+    hb_fail(why, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s %s: %s", c->peer,
+            x->job.host(x->job.ctx, c->peer),
+            error == ETIMEDOUT ? "is not heard any more"
+                               : "has closed its connection",
             strerror(error));
 }
 

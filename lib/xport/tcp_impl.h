@@ -86,7 +86,8 @@ struct hb_tcp_conn {
     struct hb_endpoint endpoint;
     unsigned attempt, rounds; /* of all addresses */
     int was_silent; /* one took the connection, and has not answered yet */
-    int64_t since_ns;
+    int was_refused; /* one has answered, and is not the peer */
+    int64_t begun_ns, since_ns;
     struct hb_tcp_item *first, **end;
     char why[512]; /* each attempt that failed */
     int code;      /* of the failure; 0: PEER_DEAD */
@@ -121,6 +122,7 @@ struct hb_tcp {
     uint64_t *ahead; /* [size] weight sent to each, not known to be received */
     uint64_t *owed;  /* [size] received from each, which is not told yet */
     struct hb_tcp_pair **pairs; /* [size]; NULL: no rails, or not yet */
+    struct hpcboot_error **lost; /* [size]; NULL: its connection is not */
     struct hb_tcp_conn *hot; /* is awaited, or spoke last; or NULL */
     unsigned hot_turns;
     int64_t looked_ns;
@@ -147,15 +149,17 @@ void hb_tcp_queue(struct hb_tcp_conn *c, const struct hb_tcp_head *head,
 /* A message has come whose ACK is awaited. */
 void hb_tcp_answer(struct hb_tcp_conn *c);
 
-/* tcp_conn.c: the connection by which messages for a peer go, or wait */
-struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
-                                   struct hpcboot_error *err);
-struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing);
-/* And sure of the other end: who is asked and does not answer is gone. */
+/* tcp_tune.c: quick, and sure of the other end: who is asked and does not
+ * answer is gone. */
 void hb_tcp_be_quick(const struct hb_tcp *t, int fd);
 /* Before it connects or listens; _far when the way is known. */
 void hb_tcp_be_near(struct hb_tcp *t, int fd);
 void hb_tcp_be_far(const struct hb_tcp *t, int fd);
+
+/* tcp_conn.c: the connection by which messages for a peer go, or wait */
+struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
+                                   struct hpcboot_error *err);
+struct hb_tcp_conn *hb_tcp_conn_new(struct hb_tcp *t, int fd, int outgoing);
 /* Messages for its peer go by it from now on, those too that have waited for
  * another, which is discarded. */
 void hb_tcp_keep(struct hb_tcp_conn *c);
@@ -170,6 +174,8 @@ void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req);
 /* Who has taken the connection has not answered for some time: it computes, or
  * it is somebody else. The others are asked, and it again. */
 void hb_tcp_silent(struct hb_tcp_conn *c);
+/* All addresses once more. */
+void hb_tcp_again(struct hb_tcp_conn *c);
 void hb_tcp_look_at_broken(struct hb_tcp *t);
 
 /* A call for a further rail, from `from` to the only address of its endpoint.

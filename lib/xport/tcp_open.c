@@ -209,5 +209,6 @@ int hb_tcp_join(struct hb_tcp *t, struct hb_xport *x,
     t->ahead = hb_xcalloc(x->job.size, sizeof *t->ahead);
     t->owed = hb_xcalloc(x->job.size, sizeof *t->owed);
     t->pairs = hb_xcalloc(x->job.size, sizeof *t->pairs);
+    t->lost = hb_xcalloc(x->job.size, sizeof *t->lost);
     return t->ucx != NULL ? hb_ucx_join(t->ucx) : 0;
 }

@@ -201,11 +201,20 @@ int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
     return 0;
 }
 
+static const struct hpcboot_error *why_lost(const struct hb_xport *x,
+                                            int source)
+{
+    return x->tcp != NULL && source >= 0 &&
+                   x->job.node_of[source] != x->job.node
+               ? hb_tcp_why_lost(x->tcp, (uint32_t)source) : NULL;
+}
+
 int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
                   uint64_t tag, uint64_t mask, void *data, size_t capacity,
                   struct hb_xport_req **out, struct hpcboot_error *err)
 {
     struct hb_xport_req *r = new_req(1, source, context, tag);
+    const struct hpcboot_error *why;
     struct hb_inbound *in;
     int rc = 0;
 
@@ -214,7 +223,10 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
     r->size = capacity;
     pthread_mutex_lock(&x->lock);
     in = hb_match_unexpected(x, r);
-    if (in == NULL) {
+    if (in == NULL && (why = why_lost(x, source)) != NULL) {
+        r->err = *why;
+        hb_req_finish(r, why->code);
+    } else if (in == NULL) {
         hb_match_post(x, r);
     } else if (in->is_offer) {
         rc = hb_tcp_accept_offer(x->tcp, in, r, err);

@@ -42,6 +42,9 @@ struct hb_xport_job {
      * `to`, zero in the beginning. Not used where n_local is 1 or 0. */
     void *(*ring)(void *ctx, uint32_t to, uint32_t from);
     size_t ring_bytes; /* HB_XPORT_RING_LEAST or more */
+    /* The connection to a rank is given up for good, whether or not a request
+     * waits for it; called with the transport's lock held. May be NULL. */
+    void (*lost)(void *ctx, uint32_t rank, const struct hpcboot_error *why);
 };
 
 /* Opens the way in for ranks of other nodes, and says how they come. A rank
@@ -63,7 +66,8 @@ void hb_xport_destroy(struct hb_xport *x);
 int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
                   const void *data, size_t size, struct hb_xport_req **out,
                   struct hpcboot_error *err);
-/* mask: bits of the tag that must agree; 0: any tag. */
+/* mask: bits of the tag that must agree; 0: any tag. From a rank whose
+ * connection is gone only what has come already can be had. */
 int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
                   uint64_t tag, uint64_t mask, void *data, size_t capacity,
                   struct hb_xport_req **out, struct hpcboot_error *err);

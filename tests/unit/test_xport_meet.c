@@ -244,6 +244,28 @@ static void test_words_of_a_peer_outlive_a_write_that_fails(void **state)
     }
 }
 
+/* It is told once, to nobody's request; and what comes later does not wait. */
+static void test_a_lost_connection_is_known_to_who_asks_later(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7, got = 0;
+    struct hb_xport_req *s = send_word(p, 1, &word), *r;
+
+    r = recv_word(p, 0, &got);
+    assert_int_equal(finish(p, 0, r), 1);
+    assert_int_equal(finish(p, 1, s), 1);
+    assert_int_equal(p->ranks[0].lost, 0);
+    hb_xport_destroy(p->x[1]);
+    p->x[1] = NULL;
+    for (int i = 0; p->ranks[0].lost == 0 && i < TURNS; i++) {
+        (void)hb_xport_progress(p->x[0]);
+    }
+    r = recv_word(p, 0, &got);
+    assert_int_equal(hb_xport_test(p->x[0], r, NULL, NULL),
+                     HPCBOOT_ERR_PEER_DEAD);
+    assert_int_equal(p->ranks[0].lost, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -253,6 +275,7 @@ int main(void)
         TEST(test_what_waits_for_a_caller_leaves_without_it),
         TEST(test_the_call_that_a_word_comes_by_is_used),
         TEST(test_words_of_a_peer_outlive_a_write_that_fails),
+        TEST(test_a_lost_connection_is_known_to_who_asks_later),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

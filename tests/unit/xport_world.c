@@ -65,6 +65,15 @@ struct xport_world *xport_world_create(int n)
     return w;
 }
 
+static void on_lost(void *ctx, uint32_t rank, const struct hpcboot_error *why)
+{
+    struct xport_rank *r = ctx;
+
+    assert_in_range(rank, 0, r->w->n - 1);
+    assert_true(why->code < 0);
+    r->lost++;
+}
+
 void xport_world_join(struct xport_world *w)
 {
     for (int i = 0; i < w->n; i++) {
@@ -72,6 +81,7 @@ void xport_world_join(struct xport_world *w)
             .rank = (uint32_t)i, .size = (uint32_t)w->n, .node = (uint32_t)i,
             .node_of = in_order, .local_rank_of = all_zero,
             .ctx = &w->ranks[i], .address = card_of, .host = host_of,
+            .lost = on_lost,
         };
 
         assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);

@@ -18,6 +18,7 @@ struct xport_world {
     struct xport_rank {
         struct xport_world *w;
         int number;
+        unsigned lost; /* connections that were given up */
     } ranks[XPORT_WORLD_MOST];
     unsigned seed;                          /* for the test's own use */
     char *rings;                            /* of ranks on one node */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What the TCP carrier asks of the system for its sockets. */
+#include "config.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/xport/tcp_impl.h"
+
+/* A round trip that does not leave a site. */
+#define NEAR_US 2000
+
+/* Of Linux 6.15; its least is 1000. */
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44
+#endif
+#define RTO_LEAST_MS 1000
+
+/* What is on its way is sent again ever later, the last time so long before
+ * the limit that a cut of half of it would be one for good. */
+static int again_ms(const struct hb_tcp *t)
+{
+    int ms = (int)t->limit_s * 1000 / 4;
+
+    return ms > RTO_LEAST_MS ? ms : RTO_LEAST_MS;
+}
+
+void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
+{
+    int limit_s = (int)t->limit_s;
+    const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, limit_s / 3},
+        {IPPROTO_TCP, TCP_KEEPINTVL, limit_s < 5 ? 1 : limit_s / 5},
+        {IPPROTO_TCP, TCP_KEEPCNT, 3},
+        {IPPROTO_TCP, TCP_RTO_MAX_MS, again_ms(t)},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        (void)setsockopt(fd, options[i].level, options[i].name,
+                         &options[i].value, sizeof options[i].value);
+    }
+}
+
+/* Congestion controls that pace by a rate they estimate are made for long
+ * paths: within a site BBR, the default of many images, sends at half of what
+ * the way takes. There the socket gets another one, of those that the system
+ * allows everybody; where it allows none, it stays as it is. Reno first: cubic
+ * takes the jitter of short messages for a full path, ends its slow start, and
+ * is slow for the long ones that follow.
+ *
+ * That is before the socket connects or listens, and who turns out to be far
+ * gets the system's back: a socket that BBR once had paces for good, and the
+ * timer that it sets for a packet takes ten times as long as the packet. */
+void hb_tcp_be_near(struct hb_tcp *t, int fd)
+{
+    static const char *const others[] = {"reno", "cubic"};
+    char name[sizeof t->far] = "";
+    socklen_t len = sizeof name - 1;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0 ||
+        strncmp(name, "bbr", 3) != 0) {
+        return;
+    }
+    for (size_t n = 0; n < sizeof others / sizeof *others; n++) {
+        if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, others[n],
+                       (socklen_t)strlen(others[n])) == 0) {
+            memcpy(t->far, name, sizeof name);
+            return;
+        }
+    }
+}
+
+void hb_tcp_be_far(const struct hb_tcp *t, int fd)
+{
+    struct tcp_info i = {0};
+    socklen_t len = sizeof i;
+
+    if (t->far[0] != '\0' &&
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
+        i.tcpi_rtt > NEAR_US) {
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, t->far,
+                         (socklen_t)strlen(t->far));
+    }
+}

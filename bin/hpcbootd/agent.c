@@ -335,6 +335,7 @@ static const struct {
     [HB_MSG_RESUME] = {agent_orphan_frame, 1},
     [HB_MSG_ACK] = {agent_orphan_frame, 1},
     [HB_MSG_GONE] = {on_gone, 0},
+    [HB_MSG_ALIVE] = {agent_alive, 1},
 };
 
 static void on_frame(void *arg, const struct hb_frame *f)
@@ -537,7 +538,7 @@ static void tear_down(struct agent *a)
     hb_link_destroy(a->link);
     struct event *evs[] = {a->guard_ev, a->child_ev, a->term_ev,
                            a->kill_timer, a->linger_timer, a->contact_timer,
-                           a->leave_timer};
+                           a->leave_timer, a->look_timer};
     for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
         if (evs[i] != NULL) {
             event_free(evs[i]);

@@ -24,7 +24,8 @@
  * agent.c talks to the parent, session.c keeps the job's directory and files,
  * order.c receives the job, ranks.c starts ranks, reap.c hears of their ends,
  * rankio.c carries their bytes, pmhost.c serves their process-management
- * server, native.c those that use libhpcboot, ending.c makes an end; children.c
+ * server, native.c those that use libhpcboot, lost.c tells whom those do not
+ * reach, ending.c makes an end; children.c
  * is the tree below, orphan.c what becomes of it when its parent is gone. */
 
 struct agent;
@@ -116,7 +117,7 @@ struct agent {
     int guard_fd;
     int link_in, link_out; /* descriptors of the link */
     struct event *guard_ev, *child_ev, *term_ev, *kill_timer, *linger_timer;
-    struct event *contact_timer, *leave_timer;
+    struct event *contact_timer, *leave_timer, *look_timer;
     char *token, *job_id, *cookie, *session_dir;
     char *files_dir; /* below it: copied files; HPCBOOT_SESSION_DIR */
     struct hb_deposit files;
@@ -362,6 +363,7 @@ void agent_native_env(const struct agent *a, int fd, int fd_as,
                       struct hb_strv *env);
 void agent_native_open(struct agent *a, uint32_t rank, int fd); /* takes fd */
 void agent_native_gone(struct agent *a, uint32_t rank, int wait_status);
+void agent_native_look(struct agent *a); /* what ranks have written down */
 int agent_native_grown(struct agent *a, const struct hb_frame *f,
                        struct hpcboot_error *err);
 int agent_native_leave(struct agent *a, const struct hb_frame *f,
@@ -376,6 +378,11 @@ int agent_native_modex_done(struct agent *a, uint64_t id, int status,
 /* The status of the answer; data is made, and destroyed by the caller. */
 int agent_native_modex_serve(struct agent *a, uint64_t id, uint32_t rank,
                              struct hb_buf *data);
+
+/* lost.c */
+void agent_lost_watch(struct agent *a); /* ranks have others to reach */
+int agent_alive(struct agent *a, const struct hb_frame *f,
+                struct hpcboot_error *err);
 
 /* children.c */
 int agent_on_parent(struct agent *a, const struct hb_frame *f,

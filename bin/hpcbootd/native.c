@@ -236,10 +236,16 @@ static void native_note(void *arg, uint32_t rank, const char *text)
     }
 }
 
+/* One program of a rank after the other: the next is waited for, too. */
 static void native_contact(void *arg, uint32_t rank, unsigned bits)
 {
-    agent_rank_contact(((struct agent_native *)arg)->agent, rank,
-                       bits | HB_CONTACT_NATIVE);
+    struct agent *a = ((struct agent_native *)arg)->agent;
+    struct rank *r = agent_rank(a, rank);
+
+    if (r != NULL && (bits & HB_CONTACT_FINALIZE) == 0) {
+        r->contact &= ~(unsigned)HB_CONTACT_FINALIZE;
+    }
+    agent_rank_contact(a, rank, bits | HB_CONTACT_NATIVE);
 }
 
 /* The user's wish, in the environment of the first app. */
@@ -275,6 +281,9 @@ static int native_memory(void *arg, const struct hb_jobmap *map,
         page->wait_mode = agent_oversubscribed(a) ? HB_COLL_WAIT_YIELD
                                                   : HB_COLL_WAIT_SPIN;
     }
+    if (rc == 0 && map->n_nodes > 1) {
+        agent_lost_watch(a);
+    }
     return rc;
 }
 
@@ -283,10 +292,17 @@ static void native_alarm(void *arg, struct hb_segment *memory)
     hb_coll_node_changed(hb_segment_page(memory));
 }
 
+static void native_lost(void *arg, uint32_t rank, const char *text)
+{
+    struct agent *a = ((struct agent_native *)arg)->agent;
+
+    AGENT_SEND(a, cut, .rank = rank, .text = text);
+}
+
 static const struct hb_native_host native_host = {
     .send = native_send, .fence = native_fence, .modex = native_modex,
     .abort = native_abort, .note = native_note, .contact = native_contact,
-    .memory = native_memory, .alarm = native_alarm,
+    .memory = native_memory, .alarm = native_alarm, .lost = native_lost,
 };
 
 /* ---- what the agent does ---- */
@@ -403,11 +419,20 @@ static void describe_end(const struct agent *a, uint32_t rank, int status,
     }
 }
 
+void agent_native_look(struct agent *a)
+{
+    if (a->native != NULL) {
+        hb_native_look(a->native->server);
+    }
+}
+
+/* Whom it did not reach may be why it has ended, and is told before. */
 void agent_native_gone(struct agent *a, uint32_t rank, int wait_status)
 {
     char text[HB_DEATH_TEXT_MAX];
 
     if (a->native != NULL) {
+        agent_native_look(a);
         describe_end(a, rank, wait_status, text, sizeof text);
         hb_native_rank_gone(a->native->server, rank, text);
     }

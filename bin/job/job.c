@@ -307,6 +307,7 @@ static void destroy(struct job *j)
     }
     job_carry_close(j);
     job_respawn_close(j);
+    job_cuts_close(j);
     job_elastic_close(j);
     job_live_close(j);
     job_signals_close(j);

@@ -224,6 +224,7 @@ struct job {
     struct respawn *respawns;
     struct elastic *elastic; /* NULL: its size stays */
     struct job_live *live;   /* NULL: it does not change while ranks run */
+    struct job_cuts *cuts;   /* NULL: all ranks have reached each other */
     uint32_t host_entries;   /* that hosts and gang.hosts have room for */
     int need_lost;          /* hosts that were lost are waited for */
     int end_signal;         /* what ends ranks; 0: TERM */
@@ -406,6 +407,14 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err);
 int job_route_add(struct job_host *h, struct hpcboot_error *err);
 void job_route_close(struct job *j);
+
+/* cut.c: hosts that do not reach each other */
+int job_cut_frame(struct job_host *h, const struct hb_frame *f,
+                  struct hpcboot_error *err);
+/* "a and b do not reach each other", of this host if it is one of them; NULL:
+ * nothing is known of that. */
+const char *job_cut_words(const struct job_host *h, char *text, size_t size);
+void job_cuts_close(struct job *j);
 
 /* carry.c */
 int job_carry_parse(struct job *j, struct hpcboot_error *err);

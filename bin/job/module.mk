@@ -6,7 +6,7 @@ libhbbin_a_SOURCES += %D%/job.c %D%/job.h %D%/job_impl.h %D%/bringup.h %D%/chang
     %D%/adopt.c %D%/answers.c %D%/grow.c %D%/grow.h %D%/tree.c %D%/connect.c %D%/host.c %D%/host.h \
     %D%/wait.c %D%/waitview.c %D%/missing.c %D%/missing.h \
     %D%/prove.c %D%/files.c %D%/start.c %D%/watch.c %D%/route.c %D%/carry.c \
-    %D%/ending.c %D%/again.c %D%/respawn.c %D%/elastic.c %D%/lookout.c %D%/lookout.h %D%/live.c %D%/seats.c %D%/seats.h %D%/lives.c %D%/lives.h \
+    %D%/ending.c %D%/again.c %D%/respawn.c %D%/elastic.c %D%/lookout.c %D%/lookout.h %D%/live.c %D%/cut.c %D%/apart.c %D%/apart.h %D%/seats.c %D%/seats.h %D%/lives.c %D%/lives.h \
     %D%/events.c %D%/report.c %D%/preview.c \
     %D%/timing.c %D%/timing.h %D%/metrics.c %D%/probe.c %D%/verdict.c %D%/verdict.h
 if HAVE_CMOCKA
@@ -25,6 +25,11 @@ tests_unit_test_job_seats_SOURCES = tests/unit/test_job_seats.c
 tests_unit_test_job_seats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_job_seats_LDADD = $(UNIT_LDADD)
 TESTS += tests/unit/test_job_seats
+check_PROGRAMS += tests/unit/test_job_apart
+tests_unit_test_job_apart_SOURCES = tests/unit/test_job_apart.c
+tests_unit_test_job_apart_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_job_apart_LDADD = $(UNIT_LDADD)
+TESTS += tests/unit/test_job_apart
 check_PROGRAMS += tests/unit/test_job_lives
 tests_unit_test_job_lives_SOURCES = tests/unit/test_job_lives.c
 tests_unit_test_job_lives_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -170,7 +170,7 @@ static void rank_has_failed(struct job_host *h,
                             enum hb_cause_kind kind)
 {
     struct job *j = h->job;
-    char why[200];
+    char why[200], apart[256];
     struct hb_cause cause = {
         .kind = kind, .time_ns = host_time(h, m->time_ns), .rank = m->rank,
         .host = h->spec->name, .core_dumped = m->core_dumped,
@@ -181,6 +181,9 @@ static void rank_has_failed(struct job_host *h,
                                             : WEXITSTATUS(m->wait_status),
     };
 
+    if (kind == HB_CAUSE_EXIT && m->evidence[0] == '\0') {
+        cause.evidence = job_cut_words(h, apart, sizeof apart);
+    }
     if (job_respawn_rank(h, &cause, m->contact, why, sizeof why)) {
         j->ranks[m->rank].ended = 0;
         j->n_ended--;
@@ -216,9 +219,12 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     kind = exit_kind(j, &m);
     if (kind != HB_CAUSE_NONE) {
         rank_has_failed(h, &m, kind);
-    } else if (h->let_go) {
+        return 0;
+    }
+    if (j->phase == JOB_RUNNING) { /* its host is to leave, say */
         tell_death(j, &m);
-    } else if (job_meeting_over(j, m.rank)) {
+    }
+    if (!h->let_go && job_meeting_over(j, m.rank)) {
         job_kill(j, (uint32_t)j->opt->grace_ms, "the program has ended");
     }
     return 0;
@@ -234,10 +240,12 @@ static int on_abort(struct job_host *h, const struct hb_frame *f,
         rc = check_rank(h, m.rank, err);
     }
     if (rc == 0) {
+        char apart[256];
         const struct hb_cause cause = {
             .kind = HB_CAUSE_ABORT, .time_ns = host_time(h, m.time_ns),
             .rank = m.rank, .host = h->spec->name, .code = m.code,
             .text = m.text,
+            .evidence = job_cut_words(h, apart, sizeof apart),
         };
 
         job_event_rank(h, "rank_abort", m.rank, "code", m.code);
@@ -451,6 +459,8 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_NAME] = job_route_frame,
     [HB_MSG_RESUMED] = job_adopt_frame,
     [HB_MSG_ACK] = job_adopt_frame,
+    [HB_MSG_CUT] = job_cut_frame,
+    [HB_MSG_ALIVE] = job_cut_frame,
 };
 
 void job_frame(struct job_host *h, const struct hb_frame *f)

@@ -132,6 +132,9 @@ int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
  * soon tells: then the death's own text; else all of this node learn what the
  * connection says. Returns ERR_PEER_DEAD. */
 int hb_api_peer_lost(int world_rank, struct hpcboot_error *err);
+/* Of struct hb_xport_job: the agent is to know. */
+void hb_api_connection_lost(void *ctx, uint32_t rank,
+                            const struct hpcboot_error *why);
 
 /* op.c: an op of the user's; ERR_USAGE: there is none. */
 int hb_api_user_op(int op, struct hb_coll_user_op *out,

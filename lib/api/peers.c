@@ -4,16 +4,20 @@
 /* A team's peers: the messages of its collectives, and who of them has died.
  * Deaths are in the node's memory, where the agent writes them. A connection
  * that has ended is only a sign of one, and often its first; what it means is
- * waited for, so that the caller hears the cause. */
+ * waited for, so that the caller hears the cause. It may also mean that two
+ * hosts do not reach each other any more though both live. Then one of them is
+ * given up by the launcher, which therefore has to hear of every connection
+ * that is lost, whoever waits for it or not. */
 #include "config.h"
 
 #include <time.h>
 
 #include "lib/api/api.h"
 
-/* How long an agent may take to tell of a death that a connection has shown:
- * it waits a moment for what kills a whole host. */
-#define LOST_NAPS 350
+/* How long an agent may take to tell of what a connection has shown: it waits
+ * a moment for what kills a whole host, and the launcher for what others say of
+ * a cut (bin/job/cut.c). */
+#define LOST_NAPS 1250
 #define LOST_NAP_NS (2 * 1000 * 1000)
 
 /* ---- messages of the collectives ---- */
@@ -98,11 +102,22 @@ int hb_api_peer_lost(int world_rank, struct hpcboot_error *err)
         return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
     }
     if (world_rank >= 0 && err != NULL &&
-        hb_segment_mark_dead(hb_api.memory, (uint32_t)world_rank, 0,
-                             err->text)) {
+        hb_segment_mark_dead(hb_api.memory, hb_api.local_rank,
+                             (uint32_t)world_rank, err->text)) {
         hb_coll_node_changed(hb_segment_page(hb_api.memory));
     }
     return HPCBOOT_ERR_PEER_DEAD;
+}
+
+/* In finalize those who were faster hang up. */
+void hb_api_connection_lost(void *ctx, uint32_t rank,
+                            const struct hpcboot_error *why)
+{
+    if (why->code == HPCBOOT_ERR_PEER_DEAD &&
+        atomic_load(&hb_api.phase) != API_ENDING) {
+        hb_segment_mark_lost(hb_api.memory, hb_api.local_rank, rank,
+                             why->text);
+    }
 }
 
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err)

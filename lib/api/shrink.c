@@ -10,7 +10,10 @@
  * together once more.
  *
  * Whoever waits for somebody that dies meanwhile begins anew, with the next
- * leader; deaths are seen by all, so the search for a leader ends. A leader
+ * leader; deaths are seen by all, so the search for a leader ends. A connection
+ * that is lost is no death yet: where both ends live, each would go on without
+ * the other. Only what the agents say counts; they soon do, of one of the two
+ * (bin/job/cut.c). A leader
  * that dies may have told some and not all. Those go on with a team that has
  * a dead member, find that out when they use it, and shrink it: all shrinking
  * of a team and of what it shrank to happens in one place, the first of these
@@ -74,33 +77,48 @@ static struct root root_of(const struct hpcboot_team *team)
 
 static int is_dead(const struct root *t, int rank)
 {
-    return hb_api_peer_dead(NULL, t->world[rank], NULL) < 0;
+    return hb_segment_deaths(hb_api.memory) > 0 &&
+           hb_segment_is_surely_dead(hb_api.memory,
+                                     (uint32_t)t->world[rank]);
 }
 
 struct note {
     const struct root *root;
-    struct hb_xport_req *req;
+    struct hb_xport_req *req; /* NULL: it has failed */
     int peer;
     struct hpcboot_error *err;
 };
+
+/* The connection is lost, and with it the request. */
+static int when_lost(struct note *n)
+{
+    int world = n->root->world[n->peer];
+
+    n->req = NULL;
+    if (!hb_segment_has_agent(hb_api.memory)) {
+        return hb_api_peer_lost(world, n->err);
+    }
+    (void)hb_xport_progress(hb_api.xport);
+    return is_dead(n->root, n->peer) ? hb_api_peer_dead(NULL, world, n->err)
+                                     : 0;
+}
 
 /* 1 done; ERR_PEER_DEAD: it will not come. */
 static int note_ready(void *arg)
 {
     struct note *n = arg;
-    int rc = hb_xport_test(hb_api.xport, n->req, NULL, n->err);
+    int rc = n->req != NULL
+                 ? hb_xport_test(hb_api.xport, n->req, NULL, n->err)
+                 : HPCBOOT_ERR_PEER_DEAD;
 
     if (rc == 0 && is_dead(n->root, n->peer)) {
         rc = hb_xport_test(hb_api.xport, n->req, NULL, n->err);
         if (rc == 0) {
             hb_xport_cancel(hb_api.xport, n->req);
-            rc = HPCBOOT_ERR_PEER_DEAD;
+            return hb_api_peer_dead(NULL, n->root->world[n->peer], n->err);
         }
     }
-    if (rc == HPCBOOT_ERR_PEER_DEAD) {
-        rc = hb_api_peer_lost(n->root->world[n->peer], n->err);
-    }
-    return rc;
+    return rc == HPCBOOT_ERR_PEER_DEAD ? when_lost(n) : rc;
 }
 
 static int finish(struct note *n)
@@ -119,7 +137,7 @@ static int tell(const struct root *t, int to, uint64_t tag, const void *data,
     int rc = hb_xport_send(hb_api.xport, t->world[to], 2 * t->context, tag,
                            data, size, &n.req, err);
 
-    return rc < 0 ? rc : finish(&n);
+    return rc < 0 && rc != HPCBOOT_ERR_PEER_DEAD ? rc : finish(&n);
 }
 
 static int hear(const struct root *t, int from, uint64_t tag, void *data,

@@ -16,7 +16,7 @@ libhb_a_SOURCES += \
     %D%/node_values.c \
     %D%/runs.c %D%/runs.h \
     %D%/native_store.c %D%/native_store.h \
-    %D%/segment.c %D%/segment_impl.h %D%/segment_look.c %D%/segment.h
+    %D%/segment.c %D%/segment_told.c %D%/segment_impl.h %D%/segment_look.c %D%/segment.h
 
 if HAVE_PMIX
 pkglib_LTLIBRARIES += hb_pmixc.la

@@ -55,6 +55,7 @@ struct hb_native_server {
     unsigned char *out;     /* [n_ranks] */
     unsigned char *is_dead; /* [n_ranks], as this node knows */
     struct hb_segment memory;
+    uint32_t n_looked; /* at so many of its lost connections */
     struct hb_native_store *store;
     struct hb_native_conn *conns;
     struct hb_native_job next; /* from the next meeting on; .map NULL: none */

@@ -277,6 +277,7 @@ static void farewell(struct hb_native_server *s)
         }
     }
     hb_segment_close(&s->memory);
+    s->n_looked = 0;
     hb_native_store_clear(s->store);
     s->generation++;
     s->members = 0;

@@ -315,6 +315,7 @@ void hb_native_take_next(struct hb_native_server *s)
     make_room(s, had_ranks);
     if (s->memory.base != NULL) { /* some wait in hello */
         hb_segment_close(&s->memory);
+        s->n_looked = 0;
         rc = s->host.memory(s->arg, s->job.map, &s->memory, &why);
     }
     s->open = NOWHERE;
@@ -356,6 +357,21 @@ void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
     }
 }
 
+/* Of a rank that is known to be dead nobody needs to be told. */
+void hb_native_look(struct hb_native_server *s)
+{
+    struct hb_death lost;
+
+    while (s->memory.base != NULL && s->host.lost != NULL &&
+           hb_segment_lost(&s->memory, s->n_looked, &lost)) {
+        s->n_looked++;
+        if (lost.rank < s->job.map->n_ranks && !s->is_dead[lost.rank] &&
+            hb_native_peer(s, lost.rank) == NULL) {
+            s->host.lost(s->arg, lost.rank, lost.text);
+        }
+    }
+}
+
 static void note_death(struct hb_native_server *s, uint32_t rank,
                        const char *text)
 {
@@ -364,7 +380,7 @@ static void note_death(struct hb_native_server *s, uint32_t rank,
     }
     s->is_dead[rank] = 1;
     if (s->memory.base != NULL &&
-        hb_segment_mark_dead(&s->memory, rank, s->job.epoch, text)) {
+        hb_segment_mark_dead(&s->memory, -1, rank, text)) {
         s->host.alarm(s->arg, &s->memory);
     }
     hb_native_give_up(s, HELLO, text);

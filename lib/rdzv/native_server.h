@@ -36,6 +36,9 @@ struct hb_native_host {
                   struct hb_segment *out, struct hpcboot_error *err);
     /* A death is in the memory: wake who waits there. */
     void (*alarm)(void *arg, struct hb_segment *memory);
+    /* A local rank has given up its connection to a rank of another node that
+     * is not known to be dead. NULL: nobody wants to know. */
+    void (*lost)(void *arg, uint32_t rank, const char *text);
 };
 
 struct hb_native_job { /* borrowed */
@@ -79,6 +82,9 @@ void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
 /* To those who are in a generation. */
 void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
                     uint32_t rank, const char *text);
+
+/* Looks what ranks have written down; now and then while a memory is there. */
+void hb_native_look(struct hb_native_server *s);
 
 void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
                           int status, struct hb_bytes data);

@@ -3,10 +3,10 @@
 
 /* One memory file per job and node. From the beginning: the head with the
  * page of the collectives, the slots of the local ranks, the records of the
- * dead, the table of the job (node and local rank of each rank, names of
- * nodes, addresses), two regions for the teams that always exist, a ring for
- * the messages of each pair of ranks, and the heap behind the map of its
- * pages.
+ * dead and of lost connections, the table of the job (node and local rank of
+ * each rank, names of nodes, addresses), two regions for the teams that
+ * always exist, a ring for the messages of each pair of ranks, and the heap
+ * behind the map of its pages.
  *
  * The map has a word per heap page: 0 is free, else who took it, with a mark
  * on the first page of each piece. It is the only state of the allocator, so
@@ -91,6 +91,7 @@ static void lay_out(const struct hb_segment_spec *spec,
     h->slots = place(&end, spec->n_local * sizeof(struct hb_segment_slot));
     h->deaths = place(&end, DEATHS_MAX * sizeof(struct hb_death));
     h->news = place(&end, NEWS_MAX * sizeof(struct hb_news));
+    h->lost = place(&end, LOST_MAX * sizeof(struct hb_death));
     h->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));
     h->local_rank = place(&end, spec->n_ranks * sizeof(uint32_t));
     h->name_at = place(&end, spec->n_nodes * sizeof(uint32_t));
@@ -373,7 +374,7 @@ static int is_stale(const struct hb_segment *s, uint32_t owner)
            atomic_load(&hb_segment_slot(s, owner - 1)->state) == HB_RANK_DEAD;
 }
 
-static void lock(struct hb_segment *s, uint32_t self)
+void hb_segment_lock(struct hb_segment *s, uint32_t self)
 {
     _Atomic uint32_t *word = &head_of(s)->lock;
 
@@ -393,95 +394,9 @@ static void lock(struct hb_segment *s, uint32_t self)
     }
 }
 
-static void unlock(struct hb_segment *s)
+void hb_segment_unlock(struct hb_segment *s)
 {
     atomic_store(&head_of(s)->lock, 0);
-}
-
-uint32_t hb_segment_deaths(const struct hb_segment *s)
-{
-    return atomic_load(&head_of(s)->n_deaths);
-}
-
-const struct hb_death *hb_segment_death(const struct hb_segment *s,
-                                        uint32_t index)
-{
-    return (const struct hb_death *)at(s, head_of(s)->deaths) + index;
-}
-
-const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
-                                             uint32_t rank)
-{
-    uint32_t n = hb_segment_deaths(s);
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (hb_segment_death(s, i)->rank == rank) {
-            return hb_segment_death(s, i);
-        }
-    }
-    return NULL;
-}
-
-int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
-                         const char *text)
-{
-    struct hb_segment_head *h = head_of(s);
-    const uint32_t *node_of = hb_segment_node_of(s);
-    uint32_t n;
-    int is_new;
-
-    if (rank >= h->n_ranks) {
-        return 0;
-    }
-    if (node_of[rank] == h->node) {
-        uint32_t local = hb_segment_local_rank(s)[rank];
-
-        atomic_store(&hb_segment_slot(s, local)->state, HB_RANK_DEAD);
-    }
-    lock(s, h->n_local + 1);
-    n = hb_segment_deaths(s);
-    is_new = n < DEATHS_MAX && hb_segment_find_death(s, rank) == NULL;
-    if (is_new) {
-        struct hb_death *d = (struct hb_death *)at(s, h->deaths) + n;
-
-        d->rank = rank;
-        d->epoch = epoch;
-        strncpy(d->text, text, sizeof d->text - 1);
-        atomic_store(&h->n_deaths, n + 1);
-    }
-    unlock(s);
-    return is_new;
-}
-
-int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
-                    uint32_t rank, const char *text)
-{
-    struct hb_segment_head *h = head_of(s);
-    uint32_t n;
-
-    lock(s, h->n_local + 1);
-    n = hb_segment_told(s);
-    if (n < NEWS_MAX) {
-        struct hb_news *news = (struct hb_news *)at(s, h->news) + n;
-
-        *news = (struct hb_news){.kind = kind, .rank = rank,
-                                 .after = hb_segment_deaths(s)};
-        strncpy(news->text, text, sizeof news->text - 1);
-        atomic_store(&h->n_news, n + 1);
-    }
-    unlock(s);
-    return n < NEWS_MAX;
-}
-
-uint32_t hb_segment_told(const struct hb_segment *s)
-{
-    return atomic_load(&head_of(s)->n_news);
-}
-
-const struct hb_news *hb_segment_news(const struct hb_segment *s,
-                                      uint32_t index)
-{
-    return (const struct hb_news *)at(s, head_of(s)->news) + index;
 }
 
 /* First fit from the hint on, then from the beginning. */
@@ -508,7 +423,7 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
     int64_t first = -1;
 
     if (bytes <= h->heap_pages * PAGE) {
-        lock(s, local + 1);
+        hb_segment_lock(s, local + 1);
         first = find_pages(map, atomic_load(&h->hint), h->heap_pages, want);
         if (first < 0) {
             first = find_pages(map, 0, h->heap_pages, want);
@@ -519,7 +434,7 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
         if (first >= 0) {
             atomic_store(&h->hint, (uint64_t)first + want);
         }
-        unlock(s);
+        hb_segment_unlock(s);
     }
     if (first < 0) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "%zu bytes are not free in the "
@@ -550,11 +465,11 @@ int hb_segment_free(struct hb_segment *s, uint64_t offset)
                   (off_t)offset, (off_t)(n * PAGE)) < 0) {
         memset(at(s, offset), 0, n * PAGE);
     }
-    lock(s, owner);
+    hb_segment_lock(s, owner);
     memset(&map[first], 0, n * sizeof *map);
     if (first < atomic_load(&h->hint)) {
         atomic_store(&h->hint, first);
     }
-    unlock(s);
+    hb_segment_unlock(s);
     return 1;
 }

@@ -59,7 +59,8 @@ struct hb_segment_slot { /* of a local rank; cache line pairs of its own */
 
 #define HB_DEATH_TEXT_MAX 248u
 struct hb_death {
-    uint32_t rank, epoch;
+    uint32_t rank;
+    _Atomic uint32_t is_sure; /* all ranks of the job are told the same */
     char text[HB_DEATH_TEXT_MAX]; /* "rank 3 on pod-1 was killed by ..." */
 };
 
@@ -123,10 +124,14 @@ int hb_segment_set_address(struct hb_segment *s, uint32_t rank,
 const void *hb_segment_address(const struct hb_segment *s, uint32_t rank,
                                size_t *len_out);
 
-/* Records a death, once per rank; 1: it is new. Raising the alarm of those
- * who wait is the caller's. */
-int hb_segment_mark_dead(struct hb_segment *s, uint32_t rank, uint32_t epoch,
+/* Records a death, once per rank. by: the local rank that takes it from a
+ * connection that has ended, as others may not; -1: the agent says so, and it
+ * is sure. 1: it is new, or has become sure; raising the alarm of those who
+ * wait is the caller's. */
+int hb_segment_mark_dead(struct hb_segment *s, int by, uint32_t rank,
                          const char *text);
+/* Others think so, too; where there is no agent, as far as can be known. */
+int hb_segment_is_surely_dead(const struct hb_segment *s, uint32_t rank);
 uint32_t hb_segment_deaths(const struct hb_segment *s);
 const struct hb_death *hb_segment_death(const struct hb_segment *s,
                                         uint32_t index);
@@ -138,6 +143,13 @@ const struct hb_news *hb_segment_news(const struct hb_segment *s,
                                       uint32_t index);
 const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
                                              uint32_t rank);
+/* Records that a connection to a rank was given up by a local one, once per
+ * rank. The agent reads the records, of which `out` is a copy; 0: there are no
+ * more than `index`. */
+void hb_segment_mark_lost(struct hb_segment *s, int by, uint32_t rank,
+                          const char *text);
+int hb_segment_lost(const struct hb_segment *s, uint32_t index,
+                    struct hb_death *out);
 
 /* Zeroed, page-aligned memory of the heap as an offset. `local` is who takes
  * it. ERR_NOMEM. */

@@ -3,7 +3,8 @@
 #ifndef HB_RDZV_SEGMENT_IMPL_H
 #define HB_RDZV_SEGMENT_IMPL_H
 
-/* The head of a segment, for segment.c, which makes and uses it, and
+/* The head of a segment, for segment.c, which makes and uses it,
+ * segment_told.c, which has its tables of what becomes of ranks, and
  * segment_look.c, which reads that of a stranger. */
 
 #include "lib/rdzv/segment.h"
@@ -13,20 +14,26 @@
 /* Deaths told one by one; a job that loses more is not going to go on. */
 #define DEATHS_MAX 1024u
 #define NEWS_MAX 1024u /* the same of ranks that come and go */
+#define LOST_MAX 256u  /* and of connections: one tells of a cut */
 
 struct hb_segment_head {
     uint64_t magic, size;
     uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
     uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
     uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
-    uint64_t rings, ring_bytes, news;
+    uint64_t rings, ring_bytes, news, lost;
     _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
     _Atomic uint32_t n_deaths;
     _Atomic uint32_t n_news;
+    _Atomic uint32_t n_lost;
     _Atomic uint64_t hint; /* where a search of the heap begins */
     struct hb_segment_meeting meeting;
     _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];
 };
+
+/* self: local rank + 1; n_local + 1: the agent. */
+void hb_segment_lock(struct hb_segment *s, uint32_t self);
+void hb_segment_unlock(struct hb_segment *s);
 
 /* Whether all that the head points at lies inside `size` bytes. */
 int hb_segment_sound(const struct hb_segment_head *h, uint64_t size);

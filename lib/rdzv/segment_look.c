@@ -35,6 +35,7 @@ int hb_segment_sound(const struct hb_segment_head *h, uint64_t size)
            fits(h, h->slots, h->n_local, sizeof(struct hb_segment_slot)) &&
            fits(h, h->deaths, DEATHS_MAX, sizeof(struct hb_death)) &&
            fits(h, h->news, NEWS_MAX, sizeof(struct hb_news)) &&
+           fits(h, h->lost, LOST_MAX, sizeof(struct hb_death)) &&
            fits(h, h->node_of, h->n_ranks, sizeof(uint32_t)) &&
            fits(h, h->local_rank, h->n_ranks, sizeof(uint32_t)) &&
            fits(h, h->name_at, h->n_nodes, sizeof(uint32_t)) &&

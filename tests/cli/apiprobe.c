@@ -358,12 +358,12 @@ static void be_killed(void)
 }
 
 /* The survivors go on with a team of their own. */
-static void shrink(void)
+static void shrink_without_1(int killed)
 {
     struct hpcboot_team *rest = NULL;
     int me = hpcboot_rank(), n = hpcboot_size(), sum = 0;
 
-    lose_rank_1(1);
+    lose_rank_1(killed);
     MUST(hpcboot_team_shrink(hpcboot_world(), &rest, &err));
     HOLDS(hpcboot_team_size(rest) == n - 1);
     for (int i = 0; i < 100; i++) {
@@ -377,18 +377,22 @@ static void shrink(void)
     MUST(hpcboot_team_destroy(rest, &err));
 }
 
+static void shrink(void)
+{
+    shrink_without_1(1);
+}
+
+static void slip(void)
+{
+    shrink_without_1(0);
+}
+
 /* Until somebody dies; then the others put and get. */
-static void survive(void)
+static void go_on_without(int rc)
 {
     struct hpcboot_team *rest = NULL;
-    int me = hpcboot_rank(), rc;
+    int me = hpcboot_rank();
 
-    put_number(HPCBOOT_SCOPE_JOB, "before", me);
-    MUST(hpcboot_fence(HPCBOOT_SCOPE_JOB, HPCBOOT_COLLECT, 0, &err));
-    printf("rank %d waits\n", me);
-    fflush(stdout);
-    while ((rc = hpcboot_barrier(hpcboot_world(), &err)) == 0) {
-    }
     HOLDS(rc == HPCBOOT_ERR_PEER_DEAD);
     printf("rank %d hears: %s\n", me, err.text);
     do { /* a host's ranks are not all known to be dead at once */
@@ -411,6 +415,61 @@ static void survive(void)
 static void leave(void)
 {
     lose_rank_1(0);
+}
+
+static void meet_before(void)
+{
+    put_number(HPCBOOT_SCOPE_JOB, "before", hpcboot_rank());
+    MUST(hpcboot_fence(HPCBOOT_SCOPE_JOB, HPCBOOT_COLLECT, 0, &err));
+    MUST(hpcboot_barrier(hpcboot_world(), &err));
+    printf("rank %d waits\n", hpcboot_rank());
+    fflush(stdout);
+}
+
+static void survive(void)
+{
+    int rc;
+
+    meet_before();
+    while ((rc = hpcboot_barrier(hpcboot_world(), &err)) == 0) {
+    }
+    go_on_without(rc);
+}
+
+/* Each waits for a message that never comes, of the one before it. */
+static void await(void)
+{
+    int me = hpcboot_rank(), n = hpcboot_size(), got, rc;
+
+    for (int r = 0; r < n; r++) { /* all become connected */
+        if (r != me) {
+            struct hpcboot_request *sent;
+            MUST(hpcboot_isend(hpcboot_world(), r, 1, &me, sizeof me, &sent,
+                               &err));
+            MUST(hpcboot_recv(hpcboot_world(), r, 1, &got, sizeof got, NULL,
+                              &err));
+            MUST(hpcboot_wait(&sent, 0, &err));
+        }
+    }
+    meet_before();
+    rc = hpcboot_recv(hpcboot_world(), (me + n - 1) % n, 2, &got, sizeof got,
+                      NULL, &err);
+    go_on_without(rc);
+}
+
+/* Meets until the folder's file `enough` is there for rank 0. */
+static void meet_on(void)
+{
+    int enough = 0;
+
+    meet_before();
+    while (!enough) {
+        enough = access("/tmp/enough", F_OK) == 0;
+        MUST(hpcboot_bcast(&enough, 1, HPCBOOT_INT32, 0, hpcboot_world(),
+                           &err));
+        MUST(hpcboot_barrier(hpcboot_world(), &err));
+    }
+    printf("rank %d has met the others\n", hpcboot_rank());
 }
 
 /* Until the world has as many ranks as the variable GROW_TO says: it hears of
@@ -516,6 +575,7 @@ static const struct {
     {"teams", use_teams}, {"messages", use_messages}, {"heap", use_heap},
     {"misuse", use_wrongly}, {"place", use_place}, {"killed", be_killed},
     {"grow", grow}, {"hear", hear}, {"shrink", shrink}, {"survive", survive},
+    {"slip", slip}, {"await", await}, {"meet", meet_on},
     {"left", leave}, {"late", be_late}, {"full", fill_heap},
     {"fences", fence_late},
 };

@@ -80,17 +80,49 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     fi
 }
 
+# shellcheck disable=SC2317  # called by wait_until
+all_wait() { [ "$(pod 0 grep -sc 'waits$' /tmp/out)" = "$1" ]; }
+
 @test "a host is lost: the others shrink, put, fence and get" {
     pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
         -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive
-    # shellcheck disable=SC2317  # called by wait_until
-    all_wait() { [ "$(pod 0 grep -c 'waits$' /tmp/out)" = 5 ]; }
-    wait_until all_wait
+    wait_until all_wait 5
     pod 2 kill -KILL "$(pod 2 pgrep -n -x hpcbootd)"
     pod_job_ends
     says '^rank 0 hears: rank [23] on pod-2 '
     for i in 0 1; do says "^rank $i goes on as $i of 3"; done
     says '^rank 4 goes on as 2 of 3'
+    pods_clean 1 2
+}
+
+@test "a host is told to leave: the others shrink, put, fence and get" {
+    pod 0 rm -f /tmp/out
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+        -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive
+    wait_until all_wait 5
+    pod 2 kill -TERM "$(pod 2 pgrep -n -x hpcbootd)"
+    pod_job_ends
+    says '^rank 0 hears: rank [23] on pod-2 '
+    for i in 0 1; do says "^rank $i goes on as $i of 3"; done
+    says '^rank 4 goes on as 2 of 3'
+    pods_clean 1 2
+}
+
+@test "one program of a job after the other: who dies in the second is known" {
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb --on-failure continue -H pod-1:2,pod-2:2 \
+        bash -c '"$0" who && exec "$0" shrink' "$probe"
+    says '^rank 0 goes on as 0 of 3'
+    says '^rank 3 goes on as 2 of 3'
+    pods_clean 1 2
+}
+
+@test "ranks that come and go: one that just ends is known to be dead" {
+    run pod_hb --on-failure continue --np 2:4 -H pod-1:2,pod-2:2 \
+        "$probe" slip
+    ended_with 0
+    says '^rank 0 goes on as 0 of 3'
+    says '^rank 3 goes on as 2 of 3'
     pods_clean 1 2
 }
 

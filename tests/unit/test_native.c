@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -25,7 +26,7 @@ struct node {
     struct hb_native_job job;
     struct hb_native_server *server;
     struct hb_buf key, data; /* its contribution to a fence */
-    unsigned joined, alarms, modexes;
+    unsigned joined, alarms, modexes, losses;
     uint64_t modex_id;
     uint32_t modex_rank;
     char note[64];
@@ -123,9 +124,16 @@ static void on_alarm(void *arg, struct hb_segment *memory)
     ((struct node *)arg)->alarms++;
 }
 
+static void on_lost(void *arg, uint32_t rank, const char *text)
+{
+    ((struct node *)arg)->losses++;
+    assert_int_equal(rank, 2);
+    assert_string_equal(text, "not heard");
+}
+
 static const struct hb_native_host host = {
     .send = on_send, .fence = on_fence, .modex = on_modex, .abort = on_abort,
-    .note = on_note,
+    .note = on_note, .lost = on_lost,
     .contact = on_contact, .memory = on_memory, .alarm = on_alarm,
 };
 
@@ -277,6 +285,25 @@ static void test_hello_waits_for_all_of_the_node(void **state)
                      0);
     assert_int_equal(w->nodes[0].joined, 0);
     assert_int_equal(w->ranks[0].answers, 0);
+}
+
+/* Once, but not of who is dead (3), is here (1), or is nobody. */
+static void test_lost_connections_are_told(void **state)
+{
+    struct hb_segment m = HB_SEGMENT_INIT;
+    struct world *w = *state;
+    struct node *n = w->nodes;
+
+    hello_all(w);
+    assert_int_equal(hb_segment_attach(&m, dup(w->ranks[0].fd), NULL), 0);
+    hb_native_peer_dead(n->server, 3, "it was killed");
+    for (uint32_t lost = 1; lost <= RANKS; lost++) {
+        hb_segment_mark_lost(&m, 0, lost, "not heard");
+    }
+    hb_native_look(n->server);
+    hb_native_look(n->server);
+    assert_int_equal(n->losses, 1);
+    hb_segment_close(&m);
 }
 
 static void test_values_with_and_without_collecting(void **state)
@@ -551,6 +578,7 @@ int main(void)
         TEST(test_hello_brings_the_memory),
         TEST(test_those_who_wait_meet_by_the_grown_map),
         TEST(test_a_generation_ends_as_it_began),
+        TEST(test_lost_connections_are_told),
         TEST(test_hello_waits_for_all_of_the_node),
         TEST(test_values_with_and_without_collecting),
         TEST(test_a_value_of_the_node_stays_there),

@@ -48,11 +48,51 @@ static void test_two_mappings_are_one_memory(void **state)
     assert_memory_equal(hb_segment_address(&b, 1, &len), "xyz", 3);
     assert_int_equal(len, 3);
     assert_null(hb_segment_find_death(&b, 1));
-    assert_int_equal(hb_segment_mark_dead(&a, 1, 4, "gone"), 1);
-    assert_int_equal(hb_segment_mark_dead(&a, 1, 4, "twice"), 0);
+    assert_int_equal(hb_segment_mark_dead(&a, -1, 1, "gone"), 1);
+    assert_int_equal(hb_segment_mark_dead(&a, -1, 1, "twice"), 0);
     assert_string_equal(hb_segment_find_death(&b, 1)->text, "gone");
     hb_segment_close(&a);
     hb_segment_close(&b);
+}
+
+/* What a connection shows its rank is a death that others may not know of,
+ * until the agent says the same. */
+static void test_a_death_is_sure_when_the_agent_says_so(void **state)
+{
+    struct hb_segment s = make();
+
+    assert_int_equal(hb_segment_mark_dead(&s, 1, 1, "not heard"), 1);
+    assert_int_equal(hb_segment_is_surely_dead(&s, 1), 0);
+    assert_int_equal(hb_segment_mark_dead(&s, 0, 1, "nor here"), 0);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "killed"), 1);
+    assert_int_equal(hb_segment_is_surely_dead(&s, 1), 1);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "killed"), 0);
+    assert_int_equal(hb_segment_deaths(&s), 1);
+    assert_string_equal(hb_segment_find_death(&s, 1)->text, "not heard");
+    hb_segment_close(&s);
+}
+
+static void test_lost_connections_are_written_down_once(void **state)
+{
+    struct hb_segment s = make();
+    struct hb_death lost;
+    char text[2 * HB_DEATH_TEXT_MAX];
+
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(hb_segment_lost(&s, 0, &lost), 0);
+    hb_segment_mark_lost(&s, 0, 1, text);
+    hb_segment_mark_lost(&s, 1, 1, "again");
+    assert_int_equal(hb_segment_lost(&s, 0, &lost), 1);
+    assert_int_equal(lost.rank, 1);
+    assert_int_equal(strlen(lost.text), HB_DEATH_TEXT_MAX - 1);
+    assert_int_equal(hb_segment_lost(&s, 1, &lost), 0);
+    assert_int_equal(hb_segment_deaths(&s), 0);
+    for (uint32_t r = 2; r < 5000; r++) { /* as many as there is room for */
+        hb_segment_mark_lost(&s, 0, r, "another");
+    }
+    assert_int_equal(hb_segment_lost(&s, 5000, &lost), 0);
+    hb_segment_close(&s);
 }
 
 static void test_pieces_are_apart_and_zeroed(void **state)
@@ -161,7 +201,7 @@ static void test_news_stand_among_the_deaths(void **state)
 
     assert_int_equal(hb_segment_told(&s), 0);
     assert_int_equal(hb_segment_tell(&s, HB_NEWS_COMES, 7, "comes"), 1);
-    assert_int_equal(hb_segment_mark_dead(&s, 1, 4, "gone"), 1);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "gone"), 1);
     assert_int_equal(hb_segment_tell(&s, HB_NEWS_LEAVES, 2, "leaves"), 1);
     assert_int_equal(hb_segment_told(&s), 2);
     assert_int_equal(hb_segment_news(&s, 0)->rank, 7);
@@ -175,6 +215,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_mappings_are_one_memory),
+        cmocka_unit_test(test_a_death_is_sure_when_the_agent_says_so),
+        cmocka_unit_test(test_lost_connections_are_written_down_once),
         cmocka_unit_test(test_pieces_are_apart_and_zeroed),
         cmocka_unit_test(test_a_full_heap_says_so),
         cmocka_unit_test(test_it_cannot_shrink),

@@ -145,6 +145,24 @@ static void bytes_of_a_meeting_place(void **state)
     hb_buf_destroy(&b);
 }
 
+static void bytes_of_a_cut(void **state)
+{
+    const struct hb_msg_cut cut = {.rank = 258, .text = "not heard"};
+    const struct hb_msg_alive alive = {.asked = 3};
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    assert_int_equal(hb_wire_put_cut(&b, 0, 1, HB_NODE_LAUNCHER, &cut, NULL),
+                     0);
+    assert_int_equal(hb_wire_put_alive(&b, 0, HB_NODE_LAUNCHER, 2, &alive,
+                                       NULL), 0);
+    expect_hex(&b,
+               "00000022 0045 0000 00000000 00000001 ffffffff"
+               "00000102 00000009 6e6f7420686561726400"
+               "00000014 0046 0000 00000000 ffffffff 00000002 00000003");
+    hb_buf_destroy(&b);
+}
+
 static void bytes_of_output(void **state)
 {
     const struct hb_msg_output msg = {
@@ -186,6 +204,7 @@ int main(void)
         cmocka_unit_test(bytes_of_proving),
         cmocka_unit_test(bytes_of_job),
         cmocka_unit_test(bytes_of_a_meeting_place),
+        cmocka_unit_test(bytes_of_a_cut),
         cmocka_unit_test(bytes_of_output),
         cmocka_unit_test(bytes_of_fence_up),
     };

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What the ranks of a node are told of others, and tell their agent: who is
+ * dead, whose connections are lost, who comes and goes. Each is a table that
+ * only grows; its number of entries is written behind the entry.
+ *
+ * A connection that has ended shows a death, or that two hosts do not reach
+ * each other any more. Its rank has no time to wait for who knows, and takes
+ * the peer for dead; but only the agent's word is one that all ranks of the
+ * job get, and so what they may agree by. */
+#include "config.h"
+
+#include <string.h>
+
+#include "lib/rdzv/segment_impl.h"
+
+static struct hb_segment_head *head_of(const struct hb_segment *s)
+{
+    return s->base;
+}
+
+static void *at(const struct hb_segment *s, uint64_t offset)
+{
+    return (char *)s->base + offset;
+}
+
+/* As whom a local rank, or the agent, takes the lock. */
+static uint32_t owner_of(const struct hb_segment *s, int local)
+{
+    return local < 0 ? head_of(s)->n_local + 1 : (uint32_t)local + 1;
+}
+
+static struct hb_death *find(struct hb_death *v, uint32_t n, uint32_t rank)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i].rank == rank) {
+            return &v[i];
+        }
+    }
+    return NULL;
+}
+
+static void put(struct hb_death *d, uint32_t rank, int is_sure,
+                const char *text)
+{
+    d->rank = rank;
+    atomic_store(&d->is_sure, is_sure != 0);
+    strncpy(d->text, text, sizeof d->text - 1);
+}
+
+/* ---- the dead ---- */
+
+static struct hb_death *deaths_of(const struct hb_segment *s)
+{
+    return at(s, head_of(s)->deaths);
+}
+
+uint32_t hb_segment_deaths(const struct hb_segment *s)
+{
+    return atomic_load(&head_of(s)->n_deaths);
+}
+
+const struct hb_death *hb_segment_death(const struct hb_segment *s,
+                                        uint32_t index)
+{
+    return deaths_of(s) + index;
+}
+
+const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
+                                             uint32_t rank)
+{
+    return find(deaths_of(s), hb_segment_deaths(s), rank);
+}
+
+int hb_segment_is_surely_dead(const struct hb_segment *s, uint32_t rank)
+{
+    const struct hb_death *d = hb_segment_find_death(s, rank);
+
+    return d != NULL && (atomic_load(&d->is_sure) || !head_of(s)->agent);
+}
+
+int hb_segment_mark_dead(struct hb_segment *s, int by, uint32_t rank,
+                         const char *text)
+{
+    struct hb_segment_head *h = head_of(s);
+    struct hb_death *d;
+    uint32_t n;
+    int is_new;
+
+    if (rank >= h->n_ranks) {
+        return 0;
+    }
+    if (hb_segment_node_of(s)[rank] == h->node) {
+        uint32_t local = hb_segment_local_rank(s)[rank];
+
+        atomic_store(&hb_segment_slot(s, local)->state, HB_RANK_DEAD);
+    }
+    hb_segment_lock(s, owner_of(s, by));
+    n = hb_segment_deaths(s);
+    d = find(deaths_of(s), n, rank);
+    if (d != NULL) {
+        is_new = by < 0 && atomic_exchange(&d->is_sure, 1) == 0;
+    } else {
+        is_new = n < DEATHS_MAX;
+    }
+    if (d == NULL && is_new) {
+        put(deaths_of(s) + n, rank, by < 0, text);
+        atomic_store(&h->n_deaths, n + 1);
+    }
+    hb_segment_unlock(s);
+    return is_new;
+}
+
+/* ---- lost connections ---- */
+
+void hb_segment_mark_lost(struct hb_segment *s, int by, uint32_t rank,
+                          const char *text)
+{
+    struct hb_segment_head *h = head_of(s);
+    struct hb_death *lost = at(s, h->lost);
+    uint32_t n;
+
+    hb_segment_lock(s, owner_of(s, by));
+    n = atomic_load(&h->n_lost);
+    if (n < LOST_MAX && find(lost, n, rank) == NULL) {
+        put(&lost[n], rank, 0, text);
+        atomic_store(&h->n_lost, n + 1);
+    }
+    hb_segment_unlock(s);
+}
+
+int hb_segment_lost(const struct hb_segment *s, uint32_t index,
+                    struct hb_death *out)
+{
+    const struct hb_segment_head *h = head_of(s);
+
+    if (index >= LOST_MAX || index >= atomic_load(&h->n_lost)) {
+        return 0;
+    }
+    memcpy(out, (const struct hb_death *)at(s, h->lost) + index, sizeof *out);
+    out->text[sizeof out->text - 1] = '\0';
+    return 1;
+}
+
+/* ---- news ---- */
+
+int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
+                    uint32_t rank, const char *text)
+{
+    struct hb_segment_head *h = head_of(s);
+    uint32_t n;
+
+    hb_segment_lock(s, owner_of(s, -1));
+    n = hb_segment_told(s);
+    if (n < NEWS_MAX) {
+        struct hb_news *news = (struct hb_news *)at(s, h->news) + n;
+
+        *news = (struct hb_news){.kind = kind, .rank = rank,
+                                 .after = hb_segment_deaths(s)};
+        strncpy(news->text, text, sizeof news->text - 1);
+        atomic_store(&h->n_news, n + 1);
+    }
+    hb_segment_unlock(s);
+    return n < NEWS_MAX;
+}
+
+uint32_t hb_segment_told(const struct hb_segment *s)
+{
+    return atomic_load(&head_of(s)->n_news);
+}
+
+const struct hb_news *hb_segment_news(const struct hb_segment *s,
+                                      uint32_t index)
+{
+    return (const struct hb_news *)at(s, head_of(s)->news) + index;
+}

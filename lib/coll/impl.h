@@ -98,7 +98,10 @@ struct hb_shm_rank {
 
 struct hb_shm_head {
     _Alignas(HB_SHM_LINE) _Atomic uint32_t sleepers;
-    uint8_t rest[HB_SHM_LINE - sizeof(uint32_t)];
+    /* Of rounds in which one folds for all: who has taken that on, as round *
+     * ranks + rank, and the last round that is folded; plan_last.c. */
+    _Alignas(HB_SHM_LINE) _Atomic uint64_t taken;
+    _Atomic uint64_t folded;
 };
 
 /* Where a peer reads this rank's memory through the kernel (cma.c), and what
@@ -445,6 +448,9 @@ int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
  * of one vector is a copy. */
 bool hb_plan_folds_on(const struct hb_op *op);
 extern const struct hb_plan hb_plan_allgather;
+/* plan_last.c: an allreduce in one round, where the last to come folds; false:
+ * not of so many bytes. */
+bool hb_plan_last(struct hb_coll_team *t, struct hb_op *op);
 /* plan_rows.c: gatherv, scatterv, alltoallv */
 void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op);
 /* In the first round of a call that tells lengths: whether what peers send is

@@ -106,6 +106,12 @@ static struct work chain(size_t bytes)
                          .cut = bytes, .rounds = 1};
 }
 
+/* Of every rank; what the one that folds does beside is in last_ns. */
+static struct work last(size_t bytes)
+{
+    return (struct work){.put = (double)bytes, .cut = bytes, .rounds = 1};
+}
+
 static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
 {
     double n = (double)bytes, part = n * (p - 1) / p;
@@ -254,6 +260,9 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
     case HB_WAY_CHAIN:
         return p > 2 && (coll == HPCBOOT_COLL_SCAN ||
                          coll == HPCBOOT_COLL_EXSCAN);
+    case HB_WAY_LAST:
+        return coll == HPCBOOT_COLL_ALLREDUCE && p > 2 &&
+               bytes <= HB_SHM_SMALL;
     case HB_WAY_SHARED:
         return bytes >= SHARED_LEAST &&
                (coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_REDUCE ||
@@ -274,6 +283,8 @@ static struct work work_of(enum hb_way way, enum hpcboot_coll coll, double p,
         return slices(p, bytes);
     case HB_WAY_CHAIN:
         return chain(bytes);
+    case HB_WAY_LAST:
+        return last(bytes);
     case HB_WAY_SHARED:
         return shared(coll, p, bytes);
     case HB_WAY_CMA:
@@ -285,7 +296,7 @@ static struct work work_of(enum hb_way way, enum hpcboot_coll coll, double p,
 
 static bool is_uncut(enum hb_way way)
 {
-    return way == HB_WAY_SHARED || way == HB_WAY_CMA;
+    return way == HB_WAY_LAST || way == HB_WAY_SHARED || way == HB_WAY_CMA;
 }
 
 static uint64_t rounds_of(enum hb_way way, const struct work *w, size_t piece)
@@ -327,6 +338,24 @@ static double rooted(enum hpcboot_coll coll, int p, size_t bytes,
     return slow + first;
 }
 
+/* A byte that all ranks read: of those on a core, one gets it from elsewhere,
+ * and the others find it in the core's caches. Of each, in picoseconds. */
+static double read_by_all(const struct hb_coll_model *m, double share)
+{
+    return (m->get_ps + (share - 1) * m->copy_ps) / share;
+}
+
+/* One rank folds, while the others wait for it. Who shares a core gets the
+ * result on its next turn. */
+static double last_ns(const struct hb_coll_model *m, double p, double share,
+                      double round, double bytes)
+{
+    double one = (p - share) * m->get_ps + (share - 1) * m->copy_ps +
+                 (p - 1) * m->fold_ps;
+    double all = share * (m->put_ps + read_by_all(m, share));
+    return (share > 1 ? round : 2 * round) + bytes * (all + one) / 1000;
+}
+
 static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                    int p, size_t bytes, enum hb_way way, size_t piece)
 {
@@ -346,15 +375,17 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double again = piece <= HB_SHM_SMALL && w.cut > piece ? SMALL_RING : 1;
     double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
     if (way != HB_WAY_CMA && coll == HPCBOOT_COLL_BCAST && share > 1) {
-        /* One rank of each core gets it from elsewhere, and one puts it. */
-        get = w.get * (m->get_ps + (share - 1) * m->copy_ps) / share;
-        put /= share;
+        get = w.get * read_by_all(m, share);
+        put /= share; /* one of them does */
+    }
+    if (way == HB_WAY_WHOLE && coll == HPCBOOT_COLL_ALLREDUCE) {
+        get = w.get * read_by_all(m, share);
     }
     if (way == HB_WAY_WHOLE && is_cold(m, coll, p, bytes)) {
         put *= COLD_PUT;
         if (coll == HPCBOOT_COLL_ALLGATHER ||
             coll == HPCBOOT_COLL_ALLGATHERV) { /* as a bcast of each */
-            get = w.get * (m->get_ps + (share - 1) * m->copy_ps) / share;
+            get = w.get * read_by_all(m, share);
         }
     }
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_BCAST) {
@@ -365,6 +396,9 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (w.rooted && share <= 1) {
         return round + rounds * AHEAD_NS +
                rooted(coll, p, bytes, way, put, get, own, rounds) / 1000;
+    }
+    if (way == HB_WAY_LAST) {
+        return last_ns(m, p, share, round, w.put);
     }
     if (way == HB_WAY_WHOLE && gathers(coll)) { /* the root's, alone */
         return rounds * round + (share * put + get + own) / 1000;
@@ -421,7 +455,7 @@ static void obey(const struct hb_coll_rule *r, enum hpcboot_coll coll, int p,
     c->ruled = true;
     c->ask = way == HB_WAY_SHARED && is_possible(way, coll, p, bytes);
     c->cma = way == HB_WAY_CMA && is_possible(way, coll, p, bytes);
-    if (!is_uncut(way) && is_possible(way, coll, p, bytes)) {
+    if (way < HB_WAY_SHARED && is_possible(way, coll, p, bytes)) {
         c->way = way;
     }
 }

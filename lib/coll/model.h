@@ -21,6 +21,7 @@ enum hb_way {
     HB_WAY_WHOLE,  /* each reads what the others put, in one round a piece */
     HB_WAY_SLICES, /* each folds a slice, and shares it in a second round */
     HB_WAY_CHAIN,  /* scan: each adds its own to what the one before has put */
+    HB_WAY_LAST,   /* allreduce: the last to come folds, the others get that */
     HB_WAY_SHARED, /* buffers of hpcboot_alloc are read where they are */
     HB_WAY_CMA,    /* any buffers are, through the kernel: plan_cma.c */
     HB_WAYS

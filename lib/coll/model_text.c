@@ -27,6 +27,7 @@ static const struct {
     [HB_WAY_WHOLE] = {"whole", "each reads what the others have put"},
     [HB_WAY_SLICES] = {"slices", "each folds a slice, and shares it"},
     [HB_WAY_CHAIN] = {"chain", "each adds its own to what comes from below"},
+    [HB_WAY_LAST] = {"last", "the last to come folds, the others get that"},
     [HB_WAY_SHARED] = {"shared", "buffers are read where they are"},
     [HB_WAY_CMA] = {"cma", "buffers are read where they are, by the kernel"},
 };

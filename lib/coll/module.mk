@@ -25,6 +25,7 @@ libhb_a_SOURCES += \
     %D%/overlap.c \
     %D%/plan_cma.c \
     %D%/plan_heap.c \
+    %D%/plan_last.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
     %D%/plan_rows.c \
@@ -50,6 +51,7 @@ coll_tests = \
     tests/unit/test_coll_cma \
     tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
+    tests/unit/test_coll_last \
     tests/unit/test_coll_lend \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
@@ -83,6 +85,10 @@ tests_unit_test_coll_gatherv_SOURCES = tests/unit/test_coll_gatherv.c \
     $(coll_lab)
 tests_unit_test_coll_gatherv_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_gatherv_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_last_SOURCES = tests/unit/test_coll_last.c $(coll_lab)
+tests_unit_test_coll_last_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_last_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_lend_SOURCES = tests/unit/test_coll_lend.c $(coll_lab)
 tests_unit_test_coll_lend_LDADD = $(UNIT_LDADD) -lm -lpthread

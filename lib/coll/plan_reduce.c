@@ -9,6 +9,8 @@
  *   small allreduce   each rank puts its vector, and folds all of them
  *   large allreduce   each puts all slices but its own, folds its own slice
  *                     from all, puts the result, gets the others' (2 rounds)
+ *   last              each puts its vector, the last to come folds them, and
+ *                     all get the result: plan_last.c
  *   reduce            the root folds what the others put
  *   reduce_scatter    as the first half of a large allreduce
  *   scan, exscan      a rank folds what the ranks below it have put; or, in a
@@ -410,6 +412,9 @@ static int plan_blocks(struct hb_coll_team *t, struct hb_op *op,
 static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t p = (size_t)t->p;
+    if (op->choice.way == HB_WAY_LAST && hb_plan_last(t, op)) {
+        return;
+    }
     if (op->choice.way != HB_WAY_SLICES) {
         op->plan = &all_fold_all;
         hb_plan_cut(op, op->bytes, 1);

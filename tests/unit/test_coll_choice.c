@@ -71,6 +71,29 @@ static void ranks_that_share_cores_scan_in_a_chain(void **state)
     }
 }
 
+/* It is of use where ranks have to take turns anyway. */
+static void ranks_that_share_cores_let_the_last_one_fold(void **state)
+{
+    struct hb_coll_model m;
+    enum hpcboot_coll sum = HPCBOOT_COLL_ALLREDUCE;
+    const char *crowded = "cpus=2 switch_ns=700 put_ps=30 get_ps=80 fold_ps=24";
+    assert_int_equal(parse(&m, crowded), 0);
+    assert_int_equal(hb_model_choose(&m, sum, 8, 4 * KIB).way, HB_WAY_LAST);
+    assert_int_equal(hb_model_choose(&m, sum, 4, 8 * KIB).way, HB_WAY_LAST);
+    assert_int_equal(hb_model_choose(&m, sum, 8, 32 * KIB).way,
+                     HB_WAY_SLICES);
+    assert_int_equal(hb_model_choose(&m, sum, 2, 4 * KIB).way, HB_WAY_WHOLE);
+    assert_int_equal(hb_model_choose(&m, sum, 8, 8).way, HB_WAY_WHOLE);
+    m.cpus = 8;
+    for (size_t n = 1; n <= 64 * KIB; n *= 2) {
+        assert_int_not_equal(hb_model_choose(&m, sum, 8, n).way, HB_WAY_LAST);
+    }
+    assert_int_equal(parse(&m, "allreduce=last"), 0);
+    assert_int_equal(hb_model_choose(&m, sum, 3, 16 * KIB).way, HB_WAY_LAST);
+    assert_int_not_equal(hb_model_choose(&m, sum, 3, 16 * KIB + 1).way,
+                         HB_WAY_LAST);
+}
+
 /* Asking makes all wait for each other; short calls overlap instead. */
 static void a_short_reduce_does_not_ask_for_buffers(void **state)
 {
@@ -237,6 +260,7 @@ int main(void)
         cmocka_unit_test(dear_rounds_ask_for_one_round),
         cmocka_unit_test(two_ranks_never_slice),
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
+        cmocka_unit_test(ranks_that_share_cores_let_the_last_one_fold),
         cmocka_unit_test(a_short_reduce_does_not_ask_for_buffers),
         cmocka_unit_test(a_rule_counts_within_its_bytes),
         cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),

@@ -345,6 +345,7 @@ static void results_are_right_whichever_way_is_taken(void **state)
         "allreduce=slices/64K bcast=/64K alltoall=/64K reduce=/64K "
         "scan=/64K allgather=/64K",
         "allreduce=whole/64K alltoall=/16K reduce_scatter_block=/64K",
+        "allreduce=last", "allreduce=last cache_kib=1 far_ns=1",
         "allreduce=shared bcast=shared alltoall=shared reduce=shared "
         "allgather=shared reduce_scatter_block=shared",
         "round_ns=1", "round_ns=1000000", "far_ns=1 bcast=/16K",

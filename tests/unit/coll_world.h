@@ -32,7 +32,7 @@ struct coll_world {
     const char *tune;         /* HPCBOOT_COLL_TUNE; NULL: no model is shared */
     int extra_regions;        /* each for `ranks` local ranks, zeroed */
     size_t heap_size;
-    int timeout_ms;           /* of each call; 0: 60 s, so that a test that
+    int timeout_ms;           /* of each call; 0: 240 s, so that a test that
                                * would hang says where */
     int (*alive)(void *ctx, void *team_ctx, struct hpcboot_error *err);
 };

@@ -275,7 +275,7 @@ static const char *scans_in_a_row(struct coll_rank *r)
         {HPCBOOT_DOUBLE_COMPLEX, HPCBOOT_PROD},
         {HPCBOOT_DOUBLE_INT, HPCBOOT_MAXLOC}, {HPCBOOT_INT8, HPCBOOT_LXOR},
     };
-    static const size_t counts[] = {0, 1, 3, 27, 29, 1025, 20001};
+    static const size_t counts[] = {0, 1, 3, 27, 29, 1025, 9001};
     const char *wrong = NULL;
     for (size_t i = 0; i < 9 * 7 * 4 && wrong == NULL; i++) {
         struct coll_case c = {

@@ -188,6 +188,7 @@ static int open_engines(struct hpcboot_error *err)
     config.heap = (struct hb_coll_heap){s->heap, s->heap_size};
     config.node_rank = s->local_rank;
     config.node_size = s->local_size;
+    config.pid_space = hb_segment_pid_space();
     config.threads = s->threads;
     config.check = s->checks != 0;
     config.alive = hb_api_alive;

@@ -266,11 +266,16 @@ static int refused(struct hb_coll_team *t, struct hb_op *op, int j,
                    hb_coll_name(op->coll));
 }
 
+int hb_cma_left(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    return refused(t, op, j, 0, ECANCELED);
+}
+
 /* The bytes were read while the peer was in the call, or they are nothing. */
 static int whole(struct hb_coll_team *t, struct hb_op *op, int j)
 {
     if (atomic_load(&t->ranks[j].gone)) {
-        return refused(t, op, j, 0, ECANCELED);
+        return hb_cma_left(t, op, j);
     }
     op->cma.done = 0;
     return HPCBOOT_OK;
@@ -341,6 +346,18 @@ int hb_cma_write(struct hb_coll_team *t, struct hb_op *op, int j, uint64_t to,
     return move(t, op, j, (char *)(uintptr_t)from, to, bytes, write_some);
 }
 
+/* A process of another PID namespace may be any; it is taken to live. */
+static bool still_writes(const struct hb_coll_team *t, int j)
+{
+    const struct hb_shm_rank *r = &t->ranks[j];
+    int to = atomic_load(&r->writes_to);
+    if (to != t->me + 1 && to != HB_WRITES_HEAPS) {
+        return false;
+    }
+    return r->pid_space != t->engine->config.pid_space ||
+           kill(atomic_load(&r->pid), 0) == 0 || errno != ESRCH;
+}
+
 void hb_cma_leave(struct hb_coll_team *t)
 {
     int64_t end = hb_now_ns() + LEAVE_NS;
@@ -348,9 +365,8 @@ void hb_cma_leave(struct hb_coll_team *t)
     if (t->cma.gate != NULL) {
         (void)mprotect(t->cma.gate, GATE, PROT_NONE);
     }
-    for (int j = 0; j < t->p && t->cma.state == HB_CMA_YES; j++) {
-        while (atomic_load(&t->ranks[j].writes_to) == t->me + 1 &&
-               kill(t->cma.card[j].pid, 0) == 0 && hb_now_ns() < end) {
+    for (int j = 0; j < t->p; j++) {
+        while (j != t->me && still_writes(t, j) && hb_now_ns() < end) {
             sched_yield();
         }
     }

@@ -113,6 +113,7 @@ struct hb_coll_config {
     struct hb_coll_heap heap;
     int node_rank;  /* this rank among the job's ranks on its node */
     int node_size;
+    uint64_t pid_space; /* in which getpid() counts, if that is known */
     bool threads;   /* several threads call: each call takes a lock */
     bool check;     /* compare each call's arguments over the team */
     /* Asked by who waits when `changes` has moved: is this team still whole?

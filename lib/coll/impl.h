@@ -88,13 +88,17 @@ struct hb_shm_rank {
     /* The team has failed at it: its buffers are its caller's again, whoever
      * still reads them. */
     _Atomic uint32_t gone;
-    _Atomic int writes_to; /* whose memory it writes now: local rank + 1 */
+    _Atomic int writes_to; /* whose memory now: local rank + 1, or HEAPS */
+    _Atomic int pid;       /* who to ask whether it still lives */
+    uint64_t pid_space;
     _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* begun; stream.c */
     /* Of a rank that sends more in a gatherv than a round takes, counted
      * through the team's life: pieces put by it, and got by who reads. */
     _Alignas(HB_SHM_LINE) _Atomic uint64_t tail_put;
     _Alignas(HB_SHM_LINE) _Atomic uint64_t tail_got;
 };
+
+#define HB_WRITES_HEAPS (-1) /* what anybody has in the node's heap */
 
 struct hb_shm_head {
     _Alignas(HB_SHM_LINE) _Atomic uint32_t sleepers;
@@ -464,7 +468,7 @@ struct hb_heap_places {
     uint64_t send, recv;
 };
 struct hb_heap_places hb_heap_places(struct hb_coll_team *t, struct hb_op *op);
-void hb_heap_direct(struct hb_coll_team *t, struct hb_op *op);
+int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op); /* a step */
 /* plan_cma.c: reads the peers' buffers through the kernel, where it may pay
  * and is allowed; after hb_plan_heap. */
 void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op);
@@ -486,6 +490,8 @@ int hb_cma_write(struct hb_coll_team *t, struct hb_op *op, int j, uint64_t to,
 /* The team has failed here: once this returns, nobody writes to this rank's
  * buffers any more. */
 void hb_cma_leave(struct hb_coll_team *t);
+/* A step: local rank j has left a call while this rank was at its buffer. */
+int hb_cma_left(struct hb_coll_team *t, struct hb_op *op, int j);
 void hb_cma_teardown(struct hb_coll_team *t);
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
                 size_t bytes); /* over t->src */

@@ -51,6 +51,7 @@ coll_tests = \
     tests/unit/test_coll_cma \
     tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
+    tests/unit/test_coll_heap \
     tests/unit/test_coll_last \
     tests/unit/test_coll_lend \
     tests/unit/test_coll_life \
@@ -89,6 +90,10 @@ tests_unit_test_coll_gatherv_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
 tests_unit_test_coll_last_SOURCES = tests/unit/test_coll_last.c $(coll_lab)
 tests_unit_test_coll_last_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_last_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_heap_SOURCES = tests/unit/test_coll_heap.c $(coll_lab)
+tests_unit_test_coll_heap_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_heap_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_lend_SOURCES = tests/unit/test_coll_lend.c $(coll_lab)
 tests_unit_test_coll_lend_LDADD = $(UNIT_LDADD) -lm -lpthread

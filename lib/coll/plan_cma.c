@@ -150,6 +150,14 @@ static int ask_put(struct hb_coll_team *t, struct hb_op *op)
                                               : HB_NONE;
 }
 
+static int take_in_heap(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = hb_heap_direct(t, op);
+    return rc != HPCBOOT_OK ? rc : close_call(t, op);
+}
+
+static const struct hb_plan in_heap = {NULL, NULL, take_in_heap};
+
 static void ask_get(struct hb_coll_team *t, struct hb_op *op)
 {
     bool heap = op->choice.ask, reachable = true, root = has_root(op);
@@ -161,9 +169,7 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
         reachable = reachable && (!counts || c.at != 0);
     }
     if (heap) {
-        hb_heap_direct(t, op);
-        op->plan = &closing;
-        op->rounds = 2;
+        op->plan = &in_heap;
     } else if (!reachable) {
         copy_instead(op);
         op->k = ANEW;

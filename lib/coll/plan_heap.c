@@ -12,6 +12,10 @@
  * one go, and a closing round says that nobody reads any more. When some are,
  * the copying plan begins anew.
  *
+ * A rank whose team fails has its buffers back at once, while others may be at
+ * them: what they have read of it by then is good, all else is dropped, and
+ * before they write they say so, as cma.c does, so that it waits for the end.
+ *
  * bcast asks nothing: the root's word is enough. Where ranks have a core each,
  * the others say where they want it, too, and the root writes each of them a
  * part: two copy at a time. */
@@ -23,6 +27,8 @@
 /* A block that is folded, and then written to peers from the cache. */
 #define FOLD_BLOCK ((size_t)16 << 10)
 #define ALIGN_SLICE 64
+/* What is written to peers at a time: one that leaves waits so long. */
+#define WRITE_SPAN (8 * FOLD_BLOCK)
 /* A part that takes longer to copy than the root waits to be told where to. */
 #define PART_LEAST ((size_t)16 << 10)
 
@@ -101,6 +107,23 @@ static void close_get(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan closing = {close_put, close_get};
 
+/* Whether this rank may write to others' buffers, until it says that it has:
+ * no such thing is begun once one of them has left. */
+static bool may_write(struct hb_coll_team *t)
+{
+    bool all = true;
+    atomic_store(&t->ranks[t->me].writes_to, HB_WRITES_HEAPS);
+    for (int j = 0; j < t->p; j++) {
+        all = all && !atomic_load(&t->ranks[j].gone);
+    }
+    return all;
+}
+
+static void has_written(struct hb_coll_team *t)
+{
+    atomic_store_explicit(&t->ranks[t->me].writes_to, 0, memory_order_release);
+}
+
 /* What each collective does when every buffer is in the heap */
 
 static void allgather(struct hb_coll_team *t, struct hb_op *op)
@@ -136,7 +159,24 @@ static void reduce_scatter(struct hb_coll_team *t, struct hb_op *op)
     }
 }
 
-/* Each folds a slice from all, and writes it to all (reduce: the root). */
+/* Folds from all, and writes to all (reduce: the root). */
+static void fold_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
+                       size_t n)
+{
+    bool all = op->coll == HPCBOOT_COLL_ALLREDUCE;
+    int first = all ? t->me : op->root;
+    for (int j = 0; j < t->p; j++) {
+        t->src[j] = at_place(t, places_of(t, j).send) + at;
+    }
+    char *to = at_place(t, places_of(t, first).recv) + at;
+    hb_op_fold(t, op, to, t->p, n);
+    for (int i = 1; all && i < t->p; i++) {
+        int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
+        hb_get(op, at_place(t, places_of(t, j).recv) + at, to, n);
+    }
+}
+
+/* Each does a slice of it. */
 static void reduce(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t p = (size_t)t->p, step = FOLD_BLOCK / op->esize * op->esize;
@@ -145,20 +185,14 @@ static void reduce(struct hb_coll_team *t, struct hb_op *op)
     size_t each = (units + p - 1) / p * unit;
     size_t at = hb_min(each * (size_t)t->me, op->bytes);
     size_t end = hb_min(at + each, op->bytes);
-    bool all = op->coll == HPCBOOT_COLL_ALLREDUCE;
-    int first = all ? t->me : op->root;
-    for (; at < end; at += step) {
-        size_t n = hb_min(step, end - at);
-        for (int j = 0; j < t->p; j++) {
-            t->src[j] = at_place(t, places_of(t, j).send) + at;
+    while (at < end && may_write(t)) {
+        size_t stop = hb_min(end, at + WRITE_SPAN / step * step);
+        for (; at < stop; at += step) {
+            fold_block(t, op, at, hb_min(step, stop - at));
         }
-        char *to = at_place(t, places_of(t, first).recv) + at;
-        hb_op_fold(t, op, to, t->p, n);
-        for (int i = 1; all && i < t->p; i++) {
-            int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-            hb_get(op, at_place(t, places_of(t, j).recv) + at, to, n);
-        }
+        has_written(t);
     }
+    has_written(t);
 }
 
 static void (*direct_of(enum hpcboot_coll coll))(struct hb_coll_team *,
@@ -192,6 +226,18 @@ static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
                                                              : 0;
 }
 
+static void write_part(struct hb_coll_team *t, struct hb_op *op, int j)
+{
+    size_t at = op->bytes - part_for(t, op, j);
+    while (at < op->bytes && may_write(t)) {
+        size_t n = hb_min(WRITE_SPAN, op->bytes - at);
+        hb_get(op, at_place(t, places_of(t, j).recv) + at, op->recv + at, n);
+        has_written(t);
+        at += n;
+    }
+    has_written(t);
+}
+
 static void bcast(struct hb_coll_team *t, struct hb_op *op)
 {
     uint64_t from = places_of(t, op->root).recv;
@@ -201,30 +247,70 @@ static void bcast(struct hb_coll_team *t, struct hb_op *op)
         return;
     }
     for (int j = 0; j < t->p; j++) {
-        size_t part = j != t->me ? part_for(t, op, j) : 0;
-        if (part > 0) {
-            size_t at = op->bytes - part;
-            hb_get(op, at_place(t, places_of(t, j).recv) + at, op->recv + at,
-                   part);
+        if (j != t->me) {
+            write_part(t, op, j);
         }
     }
 }
 
-void hb_heap_direct(struct hb_coll_team *t, struct hb_op *op)
+/* Whether this rank is at a buffer of local rank j, which then waits for it. */
+static bool is_at(struct hb_coll_team *t, const struct hb_op *op, int j)
 {
-    if (op->coll == HPCBOOT_COLL_BCAST) {
-        bcast(t, op);
-    } else {
-        direct_of(op->coll)(t, op);
+    return op->coll != HPCBOOT_COLL_BCAST || j == op->root ||
+           (t->me == op->root && part_for(t, op, j) > 0);
+}
+
+/* A rank that has left while this one was at its buffer; or -1. */
+static int who_left(struct hb_coll_team *t, const struct hb_op *op)
+{
+    atomic_thread_fence(memory_order_acquire); /* after what was read */
+    for (int j = 0; j < t->p; j++) {
+        if (atomic_load(&t->ranks[j].gone) && is_at(t, op, j)) {
+            return j;
+        }
     }
+    return -1;
+}
+
+int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (op->cma.turn == 0) {
+        (op->coll == HPCBOOT_COLL_BCAST ? bcast : direct_of(op->coll))(t, op);
+        op->cma.turn = 1;
+    }
+    int left = who_left(t, op);
+    return left < 0 ? HPCBOOT_OK : hb_cma_left(t, op, left);
 }
 
 /* The round that asks */
 
+static void say_place(struct hb_coll_team *t, struct hb_op *op,
+                      const struct hb_heap_places *x)
+{
+    op->cma.turn = 0;
+    memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, x, sizeof *x);
+}
+
+static int close_call(struct hb_coll_team *t, struct hb_op *op,
+                      const struct hb_plan *how)
+{
+    op->plan = how;
+    op->rounds++;
+    return hb_shm_step(t, op);
+}
+
+static int take(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = hb_heap_direct(t, op);
+    return rc != HPCBOOT_OK ? rc : close_call(t, op, &closing);
+}
+
+static const struct hb_plan direct = {NULL, NULL, take};
+
 static int ask_put(struct hb_coll_team *t, struct hb_op *op)
 {
     struct hb_heap_places x = hb_heap_places(t, op);
-    memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &x, sizeof x);
+    say_place(t, op, &x);
     if (x.send == 0 || x.recv == 0) {
         op->inner->put(t, op);
     }
@@ -241,9 +327,8 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
     }
     op->plan = op->inner;
     if (there == t->p) {
-        direct_of(op->coll)(t, op);
-        op->plan = &closing;
-        op->rounds = 2;
+        op->plan = &direct;
+        op->rounds = 1;
     } else if (there == 0) {
         op->plan->get(t, op);
     } else {
@@ -256,11 +341,6 @@ static const struct hb_plan asking = {ask_put, ask_get};
 /* bcast: the root tells in its first round where the buffer is, and where it
  * writes a part, the others theirs. */
 
-static void say_place(struct hb_coll_team *t, const struct hb_heap_places *x)
-{
-    memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, x, sizeof *x);
-}
-
 /* Whoever has posted the second round reads and writes no more. */
 static int direct_bcast_close(struct hb_coll_team *t, struct hb_op *op)
 {
@@ -272,40 +352,40 @@ static int direct_bcast_close(struct hb_coll_team *t, struct hb_op *op)
 
 static int direct_bcast_put(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (op->k > 0) {
-        return direct_bcast_close(t, op);
-    }
     struct hb_heap_places x = hb_heap_places(t, op);
     bool shares = parts_are_written(op);
+    say_place(t, op, &x);
     if (t->me != op->root) {
-        if (shares) {
-            say_place(t, &x);
-        }
         op->from = op->root;
         return shares ? op->root : HB_NONE;
     }
-    say_place(t, &x);
     if (x.recv == 0) {
         op->plan = op->inner;
         return op->inner->put(t, op);
     }
-    op->rounds = 2;
     op->from = shares ? HB_ALL : HB_NONE;
     return HB_ALL;
 }
 
+static const struct hb_plan bcast_closing = {direct_bcast_close, close_get};
+
+static int take_bcast(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = hb_heap_direct(t, op);
+    return rc != HPCBOOT_OK ? rc : close_call(t, op, &bcast_closing);
+}
+
+static const struct hb_plan direct_from_root = {NULL, NULL, take_bcast};
+
 static void direct_bcast_get(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (op->k > 0) {
-        return;
-    }
     if (places_of(t, op->root).recv == 0) {
         op->plan = op->inner;
         op->inner->get(t, op);
         return;
     }
-    bcast(t, op);
-    op->rounds = 2;
+    op->plan = &direct_from_root;
+    op->rounds = 1;
 }
 
 static const struct hb_plan direct_bcast = {direct_bcast_put,

@@ -21,6 +21,7 @@
 #include "lib/coll/impl.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/base/error.h"
 
@@ -76,6 +77,8 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     t->head = region;
     t->ranks = (struct hb_shm_rank *)(t->head + 1);
     t->slots = (char *)region + lines_size(t->p);
+    t->ranks[t->me].pid_space = t->engine->config.pid_space;
+    atomic_store(&t->ranks[t->me].pid, (int)getpid());
     size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
     t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
     t->part[0].len = t->ring;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Buffers in the node's heap are read and written where they are. A rank that
+ * gives a call up has its buffers back while another is still at them: what
+ * the other reads then is no result, and it writes nothing any more. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "coll_world.h"
+#include "lib/coll/impl.h"
+
+#define BYTES ((size_t)64 << 10)
+#define MINE 9
+#define GIVES_UP_MS 200
+#define NAP_US 1000
+#define NAPS 300
+
+struct shared {
+    _Atomic int in_fold; /* rank 1 is at rank 0's buffers */
+    _Atomic int left;    /* rank 0 has given up, and uses them again */
+    _Atomic int over;    /* rank 1 has, too */
+};
+
+struct side {
+    struct coll_rank *rank;
+    struct shared *shared;
+    bool waits; /* in its op, until the other has given up */
+};
+
+static void nap_until(_Atomic int *word, int naps)
+{
+    while (atomic_load(word) == 0 && naps-- > 0) {
+        usleep(NAP_US);
+    }
+}
+
+/* Waits for a word that a rank which waits for this one does not give. */
+static void add(const void *in, void *inout, size_t count,
+                enum hpcboot_type type, void *arg)
+{
+    struct side *side = arg;
+    const unsigned char *from = in;
+    unsigned char *to = inout;
+    if (side->waits) {
+        atomic_store(&side->shared->in_fold, 1);
+        while (atomic_load(&side->rank->team->ranks[0].gone) == 0) {
+            usleep(NAP_US);
+        }
+        nap_until(&side->shared->left, NAPS);
+        side->waits = false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (unsigned char)(to[i] + from[i]);
+    }
+}
+
+static int fold(struct side *side, enum hpcboot_coll coll, char *send,
+                char *recv, struct hpcboot_error *err)
+{
+    struct hb_coll_user_op op = {.fn = add, .arg = side, .commutative = true};
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = coll;
+    a.type = HPCBOOT_UINT8;
+    a.op = HPCBOOT_OP_USER;
+    a.send = send;
+    a.recv = recv;
+    a.count = coll == HPCBOOT_COLL_ALLREDUCE
+                  ? BYTES : BYTES / (size_t)side->rank->size;
+    a.timeout_ms = side->rank->rank == 0 ? GIVES_UP_MS : 0;
+    return hb_coll_run(side->rank->team, &a, &op, err);
+}
+
+static const char *as_it_was(const char *buffer)
+{
+    for (size_t i = 0; i < BYTES; i++) {
+        if (buffer[i] != MINE) {
+            return "it was written after the end";
+        }
+    }
+    return NULL;
+}
+
+/* Rank 0's side: it has waited in vain for rank 1, which is in its op. */
+static const char *gives_up(struct side *side, int rc, char *send, char *recv,
+                            const struct hpcboot_error *err)
+{
+    memset(send, MINE, BYTES);
+    memset(recv, MINE, BYTES);
+    atomic_store(&side->shared->left, 1);
+    while (atomic_load(&side->shared->over) == 0) {
+        usleep(NAP_US);
+    }
+    return rc == HPCBOOT_ERR_TIMED_OUT ? as_it_was(recv)
+                                       : coll_text("%d: %s", rc, err->text);
+}
+
+static const char *one_gives_up(struct coll_rank *r, enum hpcboot_coll coll)
+{
+    struct hpcboot_error err = {0};
+    struct side side = {r, r->arg, r->rank == 1};
+    char *send = (char *)r->heap + (size_t)r->rank * 2 * BYTES;
+    char *recv = send + BYTES;
+    memset(send, 1, BYTES);
+    int rc = fold(&side, coll, send, recv, &err);
+    if (r->rank == 0) {
+        return gives_up(&side, rc, send, recv, &err);
+    }
+    int was_there = atomic_load(&side.shared->in_fold);
+    atomic_store(&side.shared->over, 1);
+    return !was_there ? "it was not in the heap"
+           : rc < 0   ? NULL : "it took what the other had back";
+}
+
+static const char *of_a_read(struct coll_rank *r)
+{
+    return one_gives_up(r, HPCBOOT_COLL_REDUCE_SCATTER_BLOCK);
+}
+
+static const char *of_a_write(struct coll_rank *r)
+{
+    return one_gives_up(r, HPCBOOT_COLL_ALLREDUCE);
+}
+
+static void run(const char *(*fn)(struct coll_rank *r))
+{
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct coll_world w = {
+        .ranks = 2, .processes = true, .wait_mode = HB_COLL_WAIT_YIELD,
+        .tune = "allreduce=shared reduce_scatter_block=shared",
+        .heap_size = 1 << 20};
+    assert_int_equal(coll_world_run(&w, fn, s), 0);
+    munmap(s, sizeof *s);
+}
+
+static void what_was_read_of_a_buffer_that_was_given_back_is_no_result(
+    void **state)
+{
+    run(of_a_read);
+}
+
+static void nothing_is_written_to_a_buffer_that_was_given_back(void **state)
+{
+    run(of_a_write);
+}
+
+int main(void)
+{
+    setenv("XDG_CACHE_HOME", "/proc/none", 1); /* which root cannot make */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            what_was_read_of_a_buffer_that_was_given_back_is_no_result),
+        cmocka_unit_test(nothing_is_written_to_a_buffer_that_was_given_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -362,6 +362,7 @@ void hb_cma_leave(struct hb_coll_team *t)
 {
     int64_t end = hb_now_ns() + LEAVE_NS;
     atomic_store(&t->ranks[t->me].gone, 1);
+    hb_wait_fence_all(); /* for those that write in the heap */
     if (t->cma.gate != NULL) {
         (void)mprotect(t->cma.gate, GATE, PROT_NONE);
     }

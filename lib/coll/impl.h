@@ -85,11 +85,11 @@ struct hb_shm_rank {
     struct hb_shm_cell cell[HB_SHM_CELLS_CROWDED];
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
-    /* The team has failed at it: its buffers are its caller's again, whoever
-     * still reads them. */
-    _Atomic uint32_t gone;
     _Atomic int writes_to; /* whose memory now: local rank + 1, or HEAPS */
-    _Atomic int pid;       /* who to ask whether it still lives */
+    /* The team has failed at it: its buffers are its caller's again, whoever
+     * still reads them. Whoever writes there looks, so nothing here changes. */
+    _Alignas(HB_SHM_LINE) _Atomic uint32_t gone;
+    _Atomic int pid; /* who to ask whether it still lives */
     uint64_t pid_space;
     _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* begun; stream.c */
     /* Of a rank that sends more in a gatherv than a round takes, counted
@@ -404,6 +404,7 @@ int hb_wait_late(const struct hb_coll_team *t, const struct hb_op *op,
                  struct hpcboot_error *err);
 void hb_wait_wake(struct hb_coll_team *t); /* after a post */
 void hb_wait_over(struct hb_coll_engine *e); /* who looks on may know */
+void hb_wait_fence_all(void); /* for ranks whose engine is `asymmetric` */
 void hb_wait_setup(struct hb_coll_engine *e);
 void hb_wait_teardown(struct hb_coll_engine *e);
 /* Looks at the node's page and asks `alive`; an error is kept by the team. */

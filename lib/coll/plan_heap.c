@@ -112,7 +112,12 @@ static const struct hb_plan closing = {close_put, close_get};
 static bool may_write(struct hb_coll_team *t)
 {
     bool all = true;
-    atomic_store(&t->ranks[t->me].writes_to, HB_WRITES_HEAPS);
+    atomic_store_explicit(&t->ranks[t->me].writes_to, HB_WRITES_HEAPS,
+                          memory_order_relaxed);
+    if (!t->engine->asymmetric) { /* else who leaves pays for the fence */
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
     for (int j = 0; j < t->p; j++) {
         all = all && !atomic_load(&t->ranks[j].gone);
     }

@@ -87,6 +87,11 @@ static int membarrier_call(int command)
     return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
+void hb_wait_fence_all(void)
+{
+    (void)membarrier_call(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
 void hb_wait_setup(struct hb_coll_engine *e)
 {
     e->asymmetric =
@@ -160,7 +165,7 @@ static void park(struct hb_coll_engine *e, struct hb_coll_team *t, int64_t ns,
     atomic_store(&r->waits_for, t->want + 1);
     atomic_fetch_add(&t->head->sleepers, 1);
     if (e->asymmetric) {
-        membarrier_call(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+        hb_wait_fence_all();
     }
     if (!hb_shm_ready(t)) {
         if (e->locking) {

@@ -463,13 +463,6 @@ void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op);
 bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op);
 /* Asks first, where it may pay, whether the buffers are in the heap. */
 void hb_plan_heap(struct hb_coll_team *t, struct hb_op *op);
-/* For whoever asks for more: offsets of both buffers in the heap, + 1; 0: not
- * there. And what a rank does when all are. */
-struct hb_heap_places {
-    uint64_t send, recv;
-};
-struct hb_heap_places hb_heap_places(struct hb_coll_team *t, struct hb_op *op);
-int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op); /* a step */
 /* plan_cma.c: reads the peers' buffers through the kernel, where it may pay
  * and is allowed; after hb_plan_heap. */
 void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op);

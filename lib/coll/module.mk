@@ -24,7 +24,7 @@ libhb_a_SOURCES += \
     %D%/op.c \
     %D%/overlap.c \
     %D%/plan_cma.c \
-    %D%/plan_heap.c \
+    %D%/plan_heap.c %D%/plan_heap.h \
     %D%/plan_last.c \
     %D%/plan_move.c \
     %D%/plan_reduce.c \

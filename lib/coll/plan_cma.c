@@ -21,7 +21,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/plan_heap.h"
 
 struct card {
     struct hb_heap_places heap;

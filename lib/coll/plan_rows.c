@@ -60,13 +60,23 @@ static size_t lengths_room(const struct hb_coll_team *t,
                ? 0 : blocks_of(t, op) * sizeof(uint64_t);
 }
 
+/* Of two ranks both know it; one that expects another length hears so before it
+ * reads. */
+static size_t only_block(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    return t->me != op->root ? op->bytes
+           : op->coll == HPCBOOT_COLL_GATHERV ? hb_recv_len(op, 1 - t->me)
+                                              : hb_send_len(op, 1 - t->me);
+}
+
 static void cut_first(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t n = blocks_of(t, op), lengths = lengths_room(t, op);
     size_t behind = lengths > HB_SHM_INLINE ? lengths : 0;
     size_t room = behind < HB_SHM_SMALL ? HB_SHM_SMALL - behind : 0;
     bool ahead = t->p == 2 && op->coll != HPCBOOT_COLL_ALLTOALLV;
-    size_t most = ahead ? FIRST_AHEAD : FIRST_MOST;
+    size_t most = ahead && only_block(t, op) <= FIRST_AHEAD ? FIRST_AHEAD
+                                                            : FIRST_MOST;
     size_t each = hb_min(room / n, most) / ALIGN_PIECE * ALIGN_PIECE;
     op->first = op->stride = each > 0 ? each : ALIGN_PIECE;
     op->beside = behind > 0 ? 0 : (HB_SHM_INLINE - lengths) / n;

@@ -94,13 +94,6 @@ static void close_get(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan closing = {close_put, close_get};
 
-static int close_call(struct hb_coll_team *t, struct hb_op *op)
-{
-    op->plan = &closing;
-    op->rounds++;
-    return hb_shm_step(t, op);
-}
-
 /* Blocks whose lengths all know */
 
 /* What peers read or write of this rank's; NULL: nothing. */
@@ -152,8 +145,7 @@ static int ask_put(struct hb_coll_team *t, struct hb_op *op)
 
 static int take_in_heap(struct hb_coll_team *t, struct hb_op *op)
 {
-    int rc = hb_heap_direct(t, op);
-    return rc != HPCBOOT_OK ? rc : close_call(t, op);
+    return hb_heap_direct(t, op, &closing);
 }
 
 static const struct hb_plan in_heap = {NULL, NULL, take_in_heap};
@@ -265,7 +257,7 @@ static int take(struct hb_coll_team *t, struct hb_op *op)
     if (!op->own_placed && (root || !has_root(op))) {
         copy_own(t, op);
     }
-    return close_call(t, op);
+    return hb_plan_close(t, op, &closing);
 }
 
 static const struct hb_plan asking = {ask_put, ask_get, take};
@@ -293,7 +285,7 @@ int hb_plan_borrow(struct hb_coll_team *t, struct hb_op *op)
         rc = with_root(t, op, borrow);
     }
     op->area = 0;
-    return rc == HPCBOOT_OK ? close_call(t, op) : rc;
+    return rc == HPCBOOT_OK ? hb_plan_close(t, op, &closing) : rc;
 }
 
 /* What all of them begin with. */

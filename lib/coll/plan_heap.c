@@ -277,14 +277,24 @@ static int who_left(struct hb_coll_team *t, const struct hb_op *op)
     return -1;
 }
 
-int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op)
+int hb_plan_close(struct hb_coll_team *t, struct hb_op *op,
+                  const struct hb_plan *round)
+{
+    op->plan = round;
+    op->rounds++;
+    return hb_shm_step(t, op);
+}
+
+int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op,
+                   const struct hb_plan *round)
 {
     if (op->cma.turn == 0) {
         (op->coll == HPCBOOT_COLL_BCAST ? bcast : direct_of(op->coll))(t, op);
         op->cma.turn = 1;
     }
     int left = who_left(t, op);
-    return left < 0 ? HPCBOOT_OK : hb_cma_left(t, op, left);
+    return left < 0 ? hb_plan_close(t, op, round)
+                    : hb_cma_left(t, op, left);
 }
 
 /* The round that asks */
@@ -296,18 +306,9 @@ static void say_place(struct hb_coll_team *t, struct hb_op *op,
     memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, x, sizeof *x);
 }
 
-static int close_call(struct hb_coll_team *t, struct hb_op *op,
-                      const struct hb_plan *how)
-{
-    op->plan = how;
-    op->rounds++;
-    return hb_shm_step(t, op);
-}
-
 static int take(struct hb_coll_team *t, struct hb_op *op)
 {
-    int rc = hb_heap_direct(t, op);
-    return rc != HPCBOOT_OK ? rc : close_call(t, op, &closing);
+    return hb_heap_direct(t, op, &closing);
 }
 
 static const struct hb_plan direct = {NULL, NULL, take};
@@ -376,8 +377,7 @@ static const struct hb_plan bcast_closing = {direct_bcast_close, close_get};
 
 static int take_bcast(struct hb_coll_team *t, struct hb_op *op)
 {
-    int rc = hb_heap_direct(t, op);
-    return rc != HPCBOOT_OK ? rc : close_call(t, op, &bcast_closing);
+    return hb_heap_direct(t, op, &bcast_closing);
 }
 
 static const struct hb_plan direct_from_root = {NULL, NULL, take_bcast};

@@ -12,7 +12,11 @@ struct hb_heap_places {
     uint64_t send, recv;
 };
 struct hb_heap_places hb_heap_places(struct hb_coll_team *t, struct hb_op *op);
-/* A step: what a rank does when all are there; before the closing round. */
-int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op);
+/* A step: what a rank does when all are there; goes on with a closing round. */
+int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op,
+                   const struct hb_plan *round);
+/* A step: one more round, of that plan. */
+int hb_plan_close(struct hb_coll_team *t, struct hb_op *op,
+                  const struct hb_plan *round);
 
 #endif

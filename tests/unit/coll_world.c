@@ -72,6 +72,30 @@ void *coll_world_region(const struct coll_rank *r, int i)
            (size_t)i * region_room(r->size);
 }
 
+struct hb_coll_team *coll_further_team(const struct coll_rank *r, int i)
+{
+    struct hb_coll_team *t = NULL;
+    struct hb_coll_team_args a = HB_COLL_TEAM_INIT;
+    a.rank = r->rank;
+    a.size = r->size;
+    a.region = coll_world_region(r, i);
+    a.region_size = hb_coll_region_least(r->size);
+    a.timeout_ms = CALL_MS;
+    return hb_coll_team_create(r->engine, &a, &t, NULL) == 0 ? t : NULL;
+}
+
+struct hpcboot_coll_args coll_sum_of(const int *in, int *out, size_t n)
+{
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_ALLREDUCE;
+    a.type = HPCBOOT_INT32;
+    a.op = HPCBOOT_SUM;
+    a.send = in;
+    a.recv = out;
+    a.count = n;
+    return a;
+}
+
 void coll_leave(const struct coll_rank *r)
 {
     if (r->rank == 0) {

@@ -42,8 +42,12 @@ struct coll_world {
  * prints rank and text, and returns how many were not. */
 int coll_world_run(const struct coll_world *w,
                    const char *(*fn)(struct coll_rank *r), void *arg);
-/* The region of a further team, 0 <= i < extra_regions. */
+/* The region of a further team, 0 <= i < extra_regions; and such a team of all
+ * ranks, NULL: there is none. */
 void *coll_world_region(const struct coll_rank *r, int i);
+struct hb_coll_team *coll_further_team(const struct coll_rank *r, int i);
+/* An allreduce of n 32-bit integers. */
+struct hpcboot_coll_args coll_sum_of(const int *in, int *out, size_t n);
 /* Rank 0 has got what it wanted of a call, and does not come to its end:
  * ranks that wait are told so where coll_rank_0_left is their `alive`. */
 void coll_leave(const struct coll_rank *r);

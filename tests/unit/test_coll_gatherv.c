@@ -11,7 +11,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -71,12 +73,13 @@ static void who_sends_more_is_some_calls_ahead_too(void **state)
     assert_int_equal(coll_world_run(&w, gather_at_who_is_away, &away), 0);
 }
 
-#define UNEVEN 6
+#define UNEVEN 9
 #define UNEVEN_MOST 1400001
 
 static size_t uneven(int rank, int call)
 {
-    static const size_t len[UNEVEN] = {0, 8192, 8193, 100, UNEVEN_MOST, 70000};
+    static const size_t len[UNEVEN] = {0, 8192, 8193, 100, UNEVEN_MOST, 70000,
+                                       12000, 16384, 16385};
     return len[(rank * 5 + call) % UNEVEN];
 }
 
@@ -152,6 +155,56 @@ static void blocks_of_all_lengths_are_gathered_at_any_root(void **state)
     }
 }
 
+struct apart {
+    enum hpcboot_coll coll;
+    size_t sent, expected;
+};
+
+/* Two ranks cut the block by what each believes that it has. Rank 0 reads. */
+static const char *expect_another_length(struct coll_rank *r)
+{
+    const struct apart *x = r->arg;
+    struct hpcboot_error err = {0};
+    size_t sends[2] = {x->sent, 0}, gets[2] = {0, x->expected};
+    unsigned char *in = calloc(1, x->sent), *out = calloc(1, x->expected);
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    char text[64];
+    a.coll = x->coll;
+    a.type = HPCBOOT_BYTE;
+    a.send = in;
+    a.recv = out;
+    a.send_counts = sends;
+    a.recv_counts = gets;
+    a.root = x->coll == HPCBOOT_COLL_GATHERV ? 0 : 1;
+    a.count = r->rank == a.root                ? 0
+              : x->coll == HPCBOOT_COLL_GATHERV ? x->sent : x->expected;
+    int rc = in != NULL && out != NULL
+                 ? hb_coll_run(r->team, &a, NULL, &err) : 0;
+    coll_leave(r);
+    snprintf(text, sizeof text, "%zu", x->sent);
+    bool is_told = rc < 0 && strstr(err.text, text) != NULL;
+    free(in);
+    free(out);
+    return r->rank == 1 || is_told
+               ? NULL : coll_text("%s of %zu for %zu: %d, \"%s\"",
+                                  hb_coll_name(x->coll), x->sent, x->expected,
+                                  rc, err.text);
+}
+
+static void lengths_that_differ_are_told_whatever_room_they_take(void **state)
+{
+    static const size_t len[] = {4096, 8192, 8193, 16384, 16385, 100000};
+    struct coll_world w = {.ranks = 2, .alive = coll_rank_0_left};
+    for (int i = 0; i < 6 * 6 * 2; i++) {
+        struct apart x = {i % 2 == 0 ? HPCBOOT_COLL_GATHERV
+                                     : HPCBOOT_COLL_SCATTERV,
+                          len[i / 2 % 6], len[i / 12]};
+        if (x.sent != x.expected) {
+            assert_int_equal(coll_world_run(&w, expect_another_length, &x), 0);
+        }
+    }
+}
+
 #define OTHERS_MOST 300000
 
 /* To rank 1 goes as much in each call, to rank 2 what comes to mind. */
@@ -201,6 +254,7 @@ int main(void)
         cmocka_unit_test(who_sends_little_in_a_gatherv_waits_for_nobody),
         cmocka_unit_test(who_sends_more_is_some_calls_ahead_too),
         cmocka_unit_test(blocks_of_all_lengths_are_gathered_at_any_root),
+        cmocka_unit_test(lengths_that_differ_are_told_whatever_room_they_take),
         cmocka_unit_test(what_others_get_of_a_scatterv_may_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

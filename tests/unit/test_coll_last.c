@@ -87,34 +87,16 @@ static void whoever_folds_the_bits_are_those_of_the_reference(void **state)
 
 #define COUNT ((size_t)300)
 
-static struct hpcboot_coll_args sum_of(const int *in, int *out)
-{
-    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
-    a.coll = HPCBOOT_COLL_ALLREDUCE;
-    a.type = HPCBOOT_INT32;
-    a.op = HPCBOOT_SUM;
-    a.send = in;
-    a.recv = out;
-    a.count = COUNT;
-    return a;
-}
-
 /* Each rank begins with the team that its neighbour begins with later. */
 static const char *on_two_teams_at_once(struct coll_rank *r)
 {
-    struct hb_coll_team *team[2] = {r->team, NULL};
-    struct hb_coll_team_args t = HB_COLL_TEAM_INIT;
+    struct hb_coll_team *team[2] = {r->team, coll_further_team(r, 0)};
     struct hb_coll_req *q[2] = {NULL, NULL};
     struct hpcboot_error err = {0};
     static _Thread_local int in[2][COUNT], out[2][COUNT];
-    t.rank = r->rank;
-    t.size = r->size;
-    t.region = coll_world_region(r, 0);
-    t.region_size = hb_coll_region_least(r->size);
-    t.timeout_ms = 60000;
-    int rc = hb_coll_team_create(r->engine, &t, &team[1], &err);
+    int rc = team[1] != NULL ? 0 : -1;
     for (int k = 0; k < 2 && rc == 0; k++) {
-        struct hpcboot_coll_args a = sum_of(in[k], out[k]);
+        struct hpcboot_coll_args a = coll_sum_of(in[k], out[k], COUNT);
         rc = hb_coll_init(team[k], &a, NULL, &q[k], &err);
     }
     for (int i = 0; i < 200 && rc == 0; i++) {
@@ -165,7 +147,7 @@ static const char *let_one_die(struct coll_rank *r)
     struct hb_coll_user_op op = {die, r->page, true, 0};
     struct hpcboot_error err = {0};
     int in[COUNT] = {0}, out[COUNT];
-    struct hpcboot_coll_args a = sum_of(in, out);
+    struct hpcboot_coll_args a = coll_sum_of(in, out, COUNT);
     a.op = HPCBOOT_OP_USER;
     int rc = hb_coll_run(r->team, &a, &op, &err);
     return rc == HPCBOOT_ERR_PEER_DEAD ? NULL

@@ -20,30 +20,6 @@
 #include "lib/base/clock.h"
 #include "lib/coll/impl.h"
 
-static struct hpcboot_coll_args sum_of(const int *in, int *out, size_t n)
-{
-    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
-    a.coll = HPCBOOT_COLL_ALLREDUCE;
-    a.type = HPCBOOT_INT32;
-    a.op = HPCBOOT_SUM;
-    a.send = in;
-    a.recv = out;
-    a.count = n;
-    return a;
-}
-
-static struct hb_coll_team *further_team(struct coll_rank *r, int i)
-{
-    struct hb_coll_team *t = NULL;
-    struct hb_coll_team_args a = HB_COLL_TEAM_INIT;
-    a.rank = r->rank;
-    a.size = r->size;
-    a.region = coll_world_region(r, i);
-    a.region_size = hb_coll_region_least(r->size);
-    a.timeout_ms = 60000;
-    return hb_coll_team_create(r->engine, &a, &t, NULL) == 0 ? t : NULL;
-}
-
 /* Rank 2 has died: whoever asks is told so once the page has changed. */
 static int rank_2_is_dead(void *ctx, void *team_ctx,
                           struct hpcboot_error *err)
@@ -58,7 +34,7 @@ static const char *meet_a_dead_rank(struct coll_rank *r)
 {
     struct hpcboot_error err = {0};
     int in = 1, out = 0;
-    struct hpcboot_coll_args a = sum_of(&in, &out, 1);
+    struct hpcboot_coll_args a = coll_sum_of(&in, &out, 1);
     struct hb_coll_req *q = NULL;
     if (r->rank == 2) {
         hb_coll_node_changed(r->page);
@@ -112,7 +88,7 @@ static const char *call_something_else(struct coll_rank *r)
 {
     struct hpcboot_error err = {0};
     int in[40] = {1}, out[40];
-    struct hpcboot_coll_args a = sum_of(in, out, r->rank == 1 ? 40 : 20);
+    struct hpcboot_coll_args a = coll_sum_of(in, out, r->rank == 1 ? 40 : 20);
     int rc = hb_coll_run(r->team, &a, NULL, &err);
     if (rc != HPCBOOT_ERR_USAGE || strstr(err.text, "160 bytes") == NULL ||
         strstr(err.text, "80 bytes") == NULL) {
@@ -132,7 +108,7 @@ static const char *differ_in_root(struct coll_rank *r)
 {
     struct hpcboot_error err = {0};
     int x = 1;
-    struct hpcboot_coll_args a = sum_of(NULL, &x, 1);
+    struct hpcboot_coll_args a = coll_sum_of(NULL, &x, 1);
     a.coll = HPCBOOT_COLL_BCAST;
     a.root = r->rank;
     int rc = hb_coll_run(r->team, &a, NULL, &err);
@@ -205,7 +181,7 @@ static const char *misuse_it(struct coll_rank *r)
 {
     int in[4] = {1}, out[4] = {0};
     for (size_t i = 0; i < sizeof misuses / sizeof *misuses; i++) {
-        struct hpcboot_coll_args a = sum_of(in, out, 1);
+        struct hpcboot_coll_args a = coll_sum_of(in, out, 1);
         struct hpcboot_error err = {0};
         misuses[i].spoil(&a);
         int rc = r->rank == 0 ? hb_coll_run(r->team, &a, NULL, &err) : 0;
@@ -214,7 +190,7 @@ static const char *misuse_it(struct coll_rank *r)
             return coll_text("%d instead of \"%s\": %s", rc, misuses[i].says,
                              err.text);
         }
-        a = sum_of(in, out, 1);
+        a = coll_sum_of(in, out, 1);
         if (hb_coll_run(r->team, &a, NULL, &err) != 0 || out[0] != 2) {
             return coll_text("afterwards: %d, %s", out[0], err.text);
         }
@@ -232,7 +208,7 @@ static void misuse_is_an_error_with_text(void **state)
 static const char *come_when_it_sleeps(struct coll_rank *r)
 {
     struct hpcboot_error err = {0};
-    struct hb_coll_team *t = further_team(r, 0);
+    struct hb_coll_team *t = coll_further_team(r, 0);
     struct hb_shm_head *head = coll_world_region(r, 0);
     struct hb_shm_rank *ranks = (struct hb_shm_rank *)(head + 1);
     while (r->rank == 1 && atomic_load(&ranks[0].waits_for) != 2) {
@@ -256,11 +232,11 @@ static void a_parked_rank_is_woken(void **state)
  * for A first, rank 1 for B. */
 static const char *cross_over(struct coll_rank *r)
 {
-    struct hb_coll_team *b = further_team(r, 0);
+    struct hb_coll_team *b = coll_further_team(r, 0);
     struct hpcboot_error err = {0};
     int in[2] = {1, 2}, out[2] = {0};
-    struct hpcboot_coll_args x = sum_of(&in[0], &out[0], 1);
-    struct hpcboot_coll_args y = sum_of(&in[1], &out[1], 1);
+    struct hpcboot_coll_args x = coll_sum_of(&in[0], &out[0], 1);
+    struct hpcboot_coll_args y = coll_sum_of(&in[1], &out[1], 1);
     struct hb_coll_req *q = NULL;
     int rc = 0;
     for (int i = 0; i < 200 && rc == 0; i++) {
@@ -308,7 +284,7 @@ static void *call_many(void *arg)
 
 static const char *call_from_two_threads(struct coll_rank *r)
 {
-    struct caller a = {r, r->team, 0}, b = {r, further_team(r, 0), 0};
+    struct caller a = {r, r->team, 0}, b = {r, coll_further_team(r, 0), 0};
     pthread_t t;
     pthread_create(&t, NULL, call_many, &b);
     call_many(&a);
@@ -373,7 +349,7 @@ static const char *start_late(struct coll_rank *r)
 {
     struct meeting *m = r->arg;
     int in = 1, out = 0, rc;
-    struct hpcboot_coll_args a = sum_of(&in, &out, 1);
+    struct hpcboot_coll_args a = coll_sum_of(&in, &out, 1);
     struct hb_coll_req *q = NULL;
     a.timeout_ms = r->rank == 0 ? LATE_MS : 0;
     hb_coll_init(r->team, &a, NULL, &q, NULL);
@@ -409,7 +385,7 @@ static const char *wait_for_nothing(struct coll_rank *r)
     int rc = hb_coll_wait_until(r->engine, never, NULL,
                                 hb_deadline_in_ms(20), NULL);
     int in = 1, out = 0;
-    struct hpcboot_coll_args a = sum_of(&in, &out, 1);
+    struct hpcboot_coll_args a = coll_sum_of(&in, &out, 1);
     struct hb_coll_req *q = NULL;
     hb_coll_init(r->team, &a, NULL, &q, NULL);
     if (hb_coll_test(q, NULL) != 1 || rc != HPCBOOT_ERR_TIMED_OUT) {

@@ -83,11 +83,13 @@ all='who kvs blobs coll requests teams messages heap misuse place'
 # shellcheck disable=SC2317  # called by wait_until
 all_wait() { [ "$(pod 0 grep -sc 'waits$' /tmp/out)" = "$1" ]; }
 
-@test "a host is lost: the others shrink, put, fence and get" {
+# others_go_on_after SIGNAL: sent to the agent of pod-2.
+others_go_on_after() {
+    pod 0 rm -f /tmp/out
     pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
         -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive
     wait_until all_wait 5
-    pod 2 kill -KILL "$(pod 2 pgrep -n -x hpcbootd)"
+    pod 2 kill "-$1" "$(pod 2 pgrep -n -x hpcbootd)"
     pod_job_ends
     says '^rank 0 hears: rank [23] on pod-2 '
     for i in 0 1; do says "^rank $i goes on as $i of 3"; done
@@ -95,17 +97,12 @@ all_wait() { [ "$(pod 0 grep -sc 'waits$' /tmp/out)" = "$1" ]; }
     pods_clean 1 2
 }
 
+@test "a host is lost: the others shrink, put, fence and get" {
+    others_go_on_after KILL
+}
+
 @test "a host is told to leave: the others shrink, put, fence and get" {
-    pod 0 rm -f /tmp/out
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
-        -H pod-1:2,pod-2:2,pod-0:1 "$probe" survive
-    wait_until all_wait 5
-    pod 2 kill -TERM "$(pod 2 pgrep -n -x hpcbootd)"
-    pod_job_ends
-    says '^rank 0 hears: rank [23] on pod-2 '
-    for i in 0 1; do says "^rank $i goes on as $i of 3"; done
-    says '^rank 4 goes on as 2 of 3'
-    pods_clean 1 2
+    others_go_on_after TERM
 }
 
 @test "one program of a job after the other: who dies in the second is known" {

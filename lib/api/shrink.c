@@ -13,10 +13,10 @@
  * leader; deaths are seen by all, so the search for a leader ends. A connection
  * that is lost is no death yet: where both ends live, each would go on without
  * the other. Only what the agents say counts; they soon do, of one of the two
- * (bin/job/cut.c). A leader
- * that dies may have told some and not all. Those go on with a team that has
- * a dead member, find that out when they use it, and shrink it: all shrinking
- * of a team and of what it shrank to happens in one place, the first of these
+ * (bin/job/cut.c). A leader that dies may have told some and not all. Those go
+ * on with a team that has a dead member, find that out when they use it, and
+ * shrink it: all shrinking of a team and of what it shrank to happens in one
+ * place, the first of these
  * teams (its root), so that they meet those who were told nothing. A message
  * to a leader that lives is taken and answered exactly once: nothing old is
  * left for the next time. */

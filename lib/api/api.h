@@ -128,13 +128,15 @@ extern const struct hb_coll_net hb_api_net;
 int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
                      struct hpcboot_error *err);
 
-/* The connection to a rank has ended, as err says. Its agent knows more, and
- * soon tells: then the death's own text; else all of this node learn what the
- * connection says. Returns ERR_PEER_DEAD. */
-int hb_api_peer_lost(int world_rank, struct hpcboot_error *err);
-/* Of struct hb_xport_job: the agent is to know. */
+/* Of struct hb_xport_job: the agent is to know; and it knows more, and soon
+ * tells. */
 void hb_api_connection_lost(void *ctx, uint32_t rank,
                             const struct hpcboot_error *why);
+int hb_api_explain(void *ctx, uint32_t rank, int64_t since_ns,
+                   struct hpcboot_error *why);
+/* A request has failed for that: unless it is known, all of this node are to
+ * know. */
+void hb_api_peer_lost(int world_rank, const struct hpcboot_error *why);
 
 /* op.c: an op of the user's; ERR_USAGE: there is none. */
 int hb_api_user_op(int op, struct hb_coll_user_op *out,

@@ -88,32 +88,46 @@ static int look_at_peers(const struct hpcboot_request *r,
     return rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
 }
 
+/* 1 done, 0 under way, negative with *why: the outcome. */
+static int test(struct hpcboot_request *r, struct hb_xport_info *info,
+                struct hpcboot_error *why)
+{
+    int rc = hb_xport_test(hb_api.xport, r->message, info, why), last;
+
+    if (rc == HPCBOOT_ERR_PEER_DEAD && r->source >= 0) {
+        hb_api_peer_lost(r->team->world[r->source], why);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    rc = look_at_peers(r, why);
+    if (rc < 0) { /* it may have come just before */
+        last = hb_xport_test(hb_api.xport, r->message, info, NULL);
+        if (last == 0) {
+            hb_xport_cancel(hb_api.xport, r->message);
+        }
+        rc = last > 0 ? last : rc;
+    }
+    return rc;
+}
+
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
 {
     struct hb_xport_info info;
+    struct hpcboot_error why;
     int rc;
 
     if (r->message == NULL) {
         return 1;
     }
-    rc = hb_xport_test(hb_api.xport, r->message, &info, err);
-    if (rc == HPCBOOT_ERR_PEER_DEAD && r->source >= 0) {
-        rc = hb_api_peer_lost(r->team->world[r->source], err);
-    } else if (rc == 0) {
-        rc = look_at_peers(r, err);
-        if (rc < 0) { /* it may have come just before */
-            int last = hb_xport_test(hb_api.xport, r->message, &info, NULL);
-
-            if (last == 0) {
-                hb_xport_cancel(hb_api.xport, r->message);
-            }
-            rc = last > 0 ? last : rc;
-        }
-    }
+    rc = test(r, &info, &why);
     if (rc == 0) {
         return 0;
     }
     r->message = NULL;
+    if (rc < 0 && err != NULL) {
+        *err = why;
+    }
     if (r->is_recv && r->info != NULL && (rc > 0 || rc == HPCBOOT_ERR_LIMIT)) {
         r->info->source = rank_in(r->team, info.source);
         r->info->tag = (int)info.tag;

@@ -3,22 +3,21 @@
 
 /* A team's peers: the messages of its collectives, and who of them has died.
  * Deaths are in the node's memory, where the agent writes them. A connection
- * that has ended is only a sign of one, and often its first; what it means is
- * waited for, so that the caller hears the cause. It may also mean that two
+ * that has ended is only a sign of one, and often its first: a request that
+ * fails with it is under way until it is known what that means, or nobody has
+ * told for long, so that the caller hears the cause. It may also mean that two
  * hosts do not reach each other any more though both live. Then one of them is
  * given up by the launcher, which therefore has to hear of every connection
  * that is lost, whoever waits for it or not. */
 #include "config.h"
 
-#include <time.h>
-
 #include "lib/api/api.h"
+#include "lib/base/clock.h"
 
 /* How long an agent may take to tell of what a connection has shown: it waits
  * a moment for what kills a whole host, and the launcher for what others say of
  * a cut (bin/job/cut.c). */
-#define LOST_NAPS 1250
-#define LOST_NAP_NS (2 * 1000 * 1000)
+#define LOST_NS ((int64_t)2500 * 1000 * 1000)
 
 /* ---- messages of the collectives ---- */
 
@@ -26,12 +25,9 @@ static int net_send(void *team_ctx, int to, uint64_t tag, const void *bytes,
                     size_t size, void **req_out, struct hpcboot_error *err)
 {
     const struct hpcboot_team *t = team_ctx;
-    int rc = hb_xport_send(hb_api.xport, t->world[to], 2 * t->context + 1,
-                           tag, bytes, size, (struct hb_xport_req **)req_out,
-                           err);
 
-    return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(t->world[to], err)
-                                       : rc;
+    return hb_xport_send(hb_api.xport, t->world[to], 2 * t->context + 1, tag,
+                         bytes, size, (struct hb_xport_req **)req_out, err);
 }
 
 static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
@@ -44,6 +40,8 @@ static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
                          (struct hb_xport_req **)req_out, err);
 }
 
+/* Of several deaths in a team its members hear the first that they are told
+ * of: others may be what follows from it. */
 static int net_test(void *team_ctx, void *req, size_t *got_out,
                     struct hpcboot_error *err)
 {
@@ -51,8 +49,11 @@ static int net_test(void *team_ctx, void *req, size_t *got_out,
     int rc = hb_xport_test(hb_api.xport, req, &info, err);
 
     *got_out = info.size;
-    return rc == HPCBOOT_ERR_PEER_DEAD ? hb_api_peer_lost(info.source, err)
-                                       : rc;
+    if (rc == HPCBOOT_ERR_PEER_DEAD) {
+        hb_api_peer_lost(info.source, err);
+        (void)hb_api_alive(NULL, team_ctx, err);
+    }
+    return rc;
 }
 
 static void net_cancel(void *team_ctx, void *req)
@@ -84,29 +85,25 @@ int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
     return d == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
 }
 
-int hb_api_peer_lost(int world_rank, struct hpcboot_error *err)
+int hb_api_explain(void *ctx, uint32_t rank, int64_t since_ns,
+                   struct hpcboot_error *why)
 {
-    const struct timespec nap = {0, LOST_NAP_NS};
-    const struct hb_death *d = NULL;
+    const struct hb_death *d = hb_segment_find_death(hb_api.memory, rank);
 
-    for (int i = 0; d == NULL && world_rank >= 0 && i < LOST_NAPS; i++) {
-        d = hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
-        if (d == NULL && !hb_segment_has_agent(hb_api.memory)) {
-            break;
-        }
-        if (d == NULL) {
-            nanosleep(&nap, NULL);
-        }
-    }
     if (d != NULL) {
-        return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+        return hb_fail(why, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
     }
-    if (world_rank >= 0 && err != NULL &&
-        hb_segment_mark_dead(hb_api.memory, hb_api.local_rank,
-                             (uint32_t)world_rank, err->text)) {
+    return hb_segment_has_agent(hb_api.memory) &&
+                   hb_now_ns() - since_ns < LOST_NS
+               ? 0 : HPCBOOT_ERR_PEER_DEAD;
+}
+
+void hb_api_peer_lost(int world_rank, const struct hpcboot_error *why)
+{
+    if (hb_segment_mark_dead(hb_api.memory, hb_api.local_rank,
+                             (uint32_t)world_rank, why->text)) {
         hb_coll_node_changed(hb_segment_page(hb_api.memory));
     }
-    return HPCBOOT_ERR_PEER_DEAD;
 }
 
 /* In finalize those who were faster hang up. */

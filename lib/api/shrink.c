@@ -86,7 +86,7 @@ struct note {
     const struct root *root;
     struct hb_xport_req *req; /* NULL: it has failed */
     int peer;
-    struct hpcboot_error *err;
+    struct hpcboot_error *err; /* not NULL */
 };
 
 /* The connection is lost, and with it the request. */
@@ -96,7 +96,8 @@ static int when_lost(struct note *n)
 
     n->req = NULL;
     if (!hb_segment_has_agent(hb_api.memory)) {
-        return hb_api_peer_lost(world, n->err);
+        hb_api_peer_lost(world, n->err);
+        return HPCBOOT_ERR_PEER_DEAD;
     }
     (void)hb_xport_progress(hb_api.xport);
     return is_dead(n->root, n->peer) ? hb_api_peer_dead(NULL, world, n->err)
@@ -137,7 +138,7 @@ static int tell(const struct root *t, int to, uint64_t tag, const void *data,
     int rc = hb_xport_send(hb_api.xport, t->world[to], 2 * t->context, tag,
                            data, size, &n.req, err);
 
-    return rc < 0 && rc != HPCBOOT_ERR_PEER_DEAD ? rc : finish(&n);
+    return rc < 0 ? rc : finish(&n);
 }
 
 static int hear(const struct root *t, int from, uint64_t tag, void *data,
@@ -334,11 +335,13 @@ static int build(struct hpcboot_team *team, const struct root *t,
 int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
                         struct hpcboot_error *err)
 {
+    struct hpcboot_error own = {0};
     struct decision *d;
     struct root t;
     uint64_t mine = 0;
     int rc = hb_api_team("hpcboot_team_shrink", team, err);
 
+    err = err != NULL ? err : &own;
     if (rc == 0) {
         rc = hb_api_place("hpcboot_team_shrink", "team", out, err);
     }

@@ -28,6 +28,7 @@ struct hb_xport_req {
     int begun;         /* a record of it is there */
     int is_void;       /* given up, and there was no memory for its rest */
     uint64_t id;       /* in a rendezvous */
+    int64_t lost_ns;   /* when a test found its connection gone; 0: none */
     struct hb_xport_info info;
     struct hpcboot_error err; /* the last: its text is not cleared */
 };

@@ -190,10 +190,17 @@ int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
     } else if (x->job.node_of[dest] == x->job.node) {
         hb_ring_send(x, r);
     } else {
-        rc = hb_tcp_send(x->tcp, r, err);
+        rc = hb_tcp_send(x->tcp, r, &r->err);
+    }
+    if (rc == HPCBOOT_ERR_PEER_DEAD) {
+        hb_req_finish(r, rc);
+        rc = 0;
     }
     pthread_mutex_unlock(&x->lock);
     if (rc < 0) {
+        if (err != NULL) {
+            *err = r->err;
+        }
         free(r);
         return rc;
     }
@@ -331,6 +338,32 @@ int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
     return r != NULL;
 }
 
+static void look_for(struct hb_xport *x, const struct hb_xport_req *req)
+{
+    if (req->is_recv && x->tcp != NULL) {
+        hb_tcp_part(x->tcp);
+    }
+    if (req->is_recv && req->peer >= 0 &&
+        x->job.node_of[req->peer] != x->job.node) {
+        hb_tcp_await(x->tcp, (uint32_t)req->peer);
+    }
+    (void)progress(x);
+}
+
+/* Whether it has failed, and why is not known yet. */
+static int is_held(struct hb_xport *x, struct hb_xport_req *req)
+{
+    if (req->status != HPCBOOT_ERR_PEER_DEAD || req->peer < 0 ||
+        x->job.explain == NULL) {
+        return 0;
+    }
+    if (req->lost_ns == 0) {
+        req->lost_ns = hb_now_ns();
+    }
+    return x->job.explain(x->job.ctx, (uint32_t)req->peer, req->lost_ns,
+                          &req->err) == 0;
+}
+
 int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err)
 {
@@ -338,16 +371,11 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
 
     pthread_mutex_lock(&x->lock);
     if (!req->done) {
-        if (req->is_recv && x->tcp != NULL) {
-            hb_tcp_part(x->tcp);
-        }
-        if (req->is_recv && req->peer >= 0 &&
-            x->job.node_of[req->peer] != x->job.node) {
-            hb_tcp_await(x->tcp, (uint32_t)req->peer);
-        }
-        (void)progress(x);
+        look_for(x, req);
     }
-    if (req->done) {
+    if (req->done && is_held(x, req)) {
+        (void)progress(x);
+    } else if (req->done) {
         rc = req->status < 0 ? req->status : 1;
         if (info != NULL && req->is_recv) {
             *info = req->info;

@@ -45,6 +45,13 @@ struct hb_xport_job {
     /* The connection to a rank is given up for good, whether or not a request
      * waits for it; called with the transport's lock held. May be NULL. */
     void (*lost)(void *ctx, uint32_t rank, const struct hpcboot_error *why);
+    /* Asked by a test of a request whose connection to a rank is gone, as *why
+     * says; since_ns: when the first of its tests found that. 0: it is under
+     * way still, since somebody may soon know more; ERR_PEER_DEAD: it fails
+     * with *why as it is then. Called with the transport's lock held. NULL: it
+     * fails at once. */
+    int (*explain)(void *ctx, uint32_t rank, int64_t since_ns,
+                   struct hpcboot_error *why);
 };
 
 /* Opens the way in for ranks of other nodes, and says how they come. A rank
@@ -62,7 +69,8 @@ int hb_xport_join(struct hb_xport **x, const struct hb_xport_job *job,
 /* Requests that are left are freed. NULL-safe. */
 void hb_xport_destroy(struct hb_xport *x);
 
-/* `data` is borrowed until the request is done. */
+/* `data` is borrowed until the request is done. To a rank whose connection is
+ * gone it is a request that fails. */
 int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
                   const void *data, size_t size, struct hb_xport_req **out,
                   struct hpcboot_error *err);

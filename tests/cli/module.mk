@@ -21,6 +21,11 @@ tests_cli_apistorm_SOURCES = tests/cli/apistorm.c tests/cli/apitest.h
 tests_cli_apistorm_LDADD = libhpcboot.la
 tests_cli_apistorm_LDFLAGS = $(AM_LDFLAGS) -no-install
 
+check_PROGRAMS += tests/cli/apilost
+tests_cli_apilost_SOURCES = tests/cli/apilost.c tests/cli/apitest.h
+tests_cli_apilost_LDADD = libhpcboot.la
+tests_cli_apilost_LDFLAGS = $(AM_LDFLAGS) -no-install
+
 check_PROGRAMS += tests/cli/apidevice
 tests_cli_apidevice_SOURCES = tests/cli/apidevice.c
 tests_cli_apidevice_LDADD = libhpcboot.la -ldl

@@ -45,6 +45,23 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+@test "a lost connection whose cause is not known yet: nothing is over, or waits" {
+    run pod_hb --on-failure continue -H pod-0,pod-1,pod-2 \
+        "$HB_BUILDDIR/tests/cli/apilost" held
+    ended_with 137
+    for what in receive send barrier; do
+        says "^$what: rank 1 on pod-1 was killed by signal 9"
+    done
+    pods_clean 1 2
+}
+
+@test "a death that nobody tells of, and no place for the reason: it counts" {
+    run pod_hb --on-failure continue --pmi pmi1 -H pod-1,pod-2 \
+        env -u HPCBOOT_FD "$HB_BUILDDIR/tests/cli/apilost" null
+    says '^rank 1 goes on alone'
+    pods_clean 1 2
+}
+
 @test "survivors on two hosts shrink their team and go on" {
     run pod_hb -H pod-1:2,pod-2:2 "$probe" shrink
     says '^rank 0 goes on as 0 of 3'

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* `apilost held`: three ranks on three hosts. Rank 1 dies while the agent of
+ * rank 0, which would know why, is stopped; rank 0 has lost the connection, and
+ * starts and tests what needs rank 1. Nothing of that may be over, or wait,
+ * before the agent goes on; all then says why. Rank 2 tells rank 0 when it is
+ * known elsewhere.
+ * `apilost null`: two ranks on two hosts, of which nobody tells the library.
+ * Rank 0 goes, and rank 1 finds that out and goes on alone, without a place for
+ * the reasons. */
+#include "config.h"
+
+#include "tests/cli/apitest.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TURNS 100
+#define EVENT_MS 60000
+
+static int byte;
+
+static struct hpcboot_team *pair_of(int a, int b)
+{
+    struct hpcboot_team *t = NULL;
+
+    MUST(hpcboot_team_create(hpcboot_world(), (const int[]){a, b}, 2, &t,
+                             &err));
+    return t;
+}
+
+/* Both ways, so that the two are connected. */
+static void meet(struct hpcboot_team *t)
+{
+    int other = !hpcboot_team_rank(t);
+    struct hpcboot_request *sent;
+
+    MUST(hpcboot_isend(t, other, 1, &byte, 1, &sent, &err));
+    MUST(hpcboot_recv(t, other, 1, &byte, 1, NULL, &err));
+    MUST(hpcboot_wait(&sent, 0, &err));
+}
+
+static void is_under_way(struct hpcboot_request **r)
+{
+    int done = 1;
+
+    MUST(hpcboot_test(r, &done, &err));
+    HOLDS(!done);
+}
+
+static void says_why(struct hpcboot_request **r, const char *what)
+{
+    HOLDS(hpcboot_wait(r, 0, &err) == HPCBOOT_ERR_PEER_DEAD);
+    printf("%s: %s\n", what, err.text);
+}
+
+/* Until the transport has no connection to speak of. */
+static void lose(int rank)
+{
+    struct hpcboot_transport t = HPCBOOT_TRANSPORT_INIT;
+
+    do {
+        MUST(hpcboot_progress(&err));
+        MUST(hpcboot_transport_of(rank, &t, &err));
+    } while (t.detail[0] != '\0');
+    for (int i = 0; i < TURNS; i++) {
+        MUST(hpcboot_progress(&err));
+    }
+}
+
+static void know_late(struct hpcboot_team *one, struct hpcboot_team *two)
+{
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+    struct hpcboot_request *r[3];
+    pid_t agent = getppid();
+
+    MUST(hpcboot_irecv(one, 1, 2, &byte, 1, NULL, &r[0], &err));
+    MUST(kill(agent, SIGSTOP));
+    MUST(hpcboot_send(one, 1, 3, &byte, 1, &err));
+    MUST(hpcboot_recv(two, 1, 4, &byte, 1, NULL, &err));
+    lose(1);
+    is_under_way(&r[0]);
+    MUST(hpcboot_isend(one, 1, 2, &byte, 1, &r[1], &err));
+    is_under_way(&r[1]);
+    MUST(hpcboot_ibarrier(one, &r[2], &err));
+    is_under_way(&r[2]);
+    MUST(kill(agent, SIGCONT));
+    HOLDS(hpcboot_next_event(&event, EVENT_MS, &err) == 1);
+    says_why(&r[0], "receive");
+    says_why(&r[1], "send");
+    says_why(&r[2], "barrier");
+}
+
+static void held(void)
+{
+    struct hpcboot_team *t[3] = {pair_of(0, 1), pair_of(0, 2), pair_of(1, 2)};
+    int me = hpcboot_rank();
+
+    for (int i = 0; i < 3; i++) {
+        if (t[i] != NULL) {
+            meet(t[i]);
+        }
+    }
+    if (me == 0) {
+        know_late(t[0], t[1]);
+    } else if (me == 1) {
+        MUST(hpcboot_recv(t[0], 0, 3, &byte, 1, NULL, &err));
+        raise(SIGKILL);
+    } else {
+        HOLDS(hpcboot_recv(t[2], 0, 5, &byte, 1, NULL, &err) ==
+              HPCBOOT_ERR_PEER_DEAD);
+        MUST(hpcboot_send(t[1], 0, 4, &byte, 1, &err));
+    }
+}
+
+static void null(void)
+{
+    struct hpcboot_team *w = hpcboot_world(), *rest = NULL;
+
+    meet(w);
+    if (hpcboot_rank() == 0) {
+        _exit(0);
+    }
+    HOLDS(hpcboot_recv(w, 0, 2, &byte, 1, NULL, NULL) ==
+          HPCBOOT_ERR_PEER_DEAD);
+    HOLDS(hpcboot_team_shrink(w, &rest, NULL) == 0);
+    HOLDS(hpcboot_team_size(rest) == 1);
+    printf("rank 1 goes on alone\n");
+    fflush(stdout);
+    _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    HOLDS(argc == 2);
+    MUST(hpcboot_init(NULL, &err));
+    if (strcmp(argv[1], "null") == 0) {
+        null();
+    }
+    held();
+    MUST(hpcboot_finalize(&err));
+    return 0;
+}

@@ -69,6 +69,7 @@ struct rank {
     int started, ended;
     int wait_status;
     int64_t end_ns;   /* when its end was seen */
+    int told;           /* it was to end before it did */
     struct event *hold; /* its end is held back; reap.c */
     int waiting;        /* it has failed and may be started again */
     pid_t group;        /* of its processes, also when it has ended */

@@ -3,7 +3,8 @@
 
 /* How ranks end, and begin again. A rank's end is reported at once, with the
  * time, what its server knows of it and what the cgroup says; its output may
- * follow.
+ * follow. Ends are told in the order in which they were seen: who hears of one
+ * first takes it for the cause of the others.
  *
  * Children are reaped on the loop thread
  * alone, which is also the one that forks, so an exit cannot be collected
@@ -21,7 +22,8 @@
 
 /* What kills all of a pod or a step at once kills its ranks a moment before
  * or after the agent. A rank's death that may be a part of that is told when
- * the agent has survived it; a host that is lost speaks for itself. */
+ * the agent has survived it, and what follows from it, later still; a host that
+ * is lost speaks for itself. */
 #define HOLD_MS 100
 
 /* Its launcher says whether it is; a rank that its server has wired to others
@@ -56,7 +58,7 @@ static void rank_exited(struct rank *r)
                .evidence = evidence,
                .core_dumped = WIFSIGNALED(r->wait_status) &&
                               WCOREDUMP(r->wait_status),
-               .told = a->killing > 0);
+               .told = (uint8_t)r->told);
     if (a->pm != NULL) {
         a->pm_ops->rank_gone(a->pm, r->rank);
     }
@@ -64,14 +66,15 @@ static void rank_exited(struct rank *r)
 }
 
 /* A rank that has ended before its exec was reported waits for that. */
-static void note_exit(struct agent *a, pid_t pid, int status)
+static void note_exit(struct agent *a, pid_t pid, int status, int64_t now)
 {
     for (uint32_t i = 0; i < a->n_ranks; i++) {
         struct rank *r = &a->ranks[i];
 
         if (r->pid == pid) {
             r->wait_status = status;
-            r->end_ns = hb_now_ns();
+            r->end_ns = now;
+            r->told = a->killing > 0;
             r->pid = -1;
             if (!may_live_again(r)) {
                 agent_native_gone(a, r->rank, status);
@@ -104,26 +107,60 @@ static int held_back(struct rank *r)
     return evtimer_pending(r->hold, NULL);
 }
 
+static int is_untold(const struct rank *r)
+{
+    return r->pid == -1 && r->error_ev == NULL && !r->ended;
+}
+
+/* Of ends that were seen together a signal may be the cause of the others. */
+static int is_before(const struct rank *r, const struct rank *than)
+{
+    return r->end_ns != than->end_ns
+               ? r->end_ns < than->end_ns
+               : WIFSIGNALED(r->wait_status) &&
+                     !WIFSIGNALED(than->wait_status);
+}
+
+/* The first that nobody has been told of; NULL: there is none, or its time has
+ * not come. */
+static struct rank *first_untold(struct agent *a)
+{
+    struct rank *first = NULL;
+    int64_t held_ns = INT64_MAX;
+
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (is_untold(r) && held_back(r) && r->end_ns < held_ns) {
+            held_ns = r->end_ns;
+        }
+        if (is_untold(r) && (first == NULL || is_before(r, first))) {
+            first = r;
+        }
+    }
+    return first != NULL && first->end_ns < held_ns ? first : NULL;
+}
+
 void agent_reap(struct agent *a)
 {
+    int64_t now = hb_now_ns();
+    struct rank *r;
     int status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        note_exit(a, pid, status);
+        note_exit(a, pid, status, now);
     }
     for (uint32_t i = 0; i < a->n_ranks; i++) {
-        struct rank *r = &a->ranks[i];
-
+        r = &a->ranks[i];
         if (r->waiting && a->killing) {
             r->waiting = 0;
             r->ended = 1;
             a->n_ended++;
         }
-        if (r->pid == -1 && r->error_ev == NULL && !r->ended &&
-            !held_back(r)) {
-            rank_exited(r);
-        }
+    }
+    while ((r = first_untold(a)) != NULL) {
+        rank_exited(r);
     }
     agent_maybe_done(a);
 }

@@ -6,6 +6,9 @@
  * starts and tests what needs rank 1. Nothing of that may be over, or wait,
  * before the agent goes on; all then says why. Rank 2 tells rank 0 when it is
  * known elsewhere.
+ * `apilost follow`: three ranks, of which the last two share a host. Rank 1 is
+ * killed, rank 2 exits as soon as it hears of that, and rank 0 says what it
+ * hears first.
  * `apilost null`: two ranks on two hosts, of which nobody tells the library.
  * Rank 0 goes, and rank 1 finds that out and goes on alone, without a place for
  * the reasons. */
@@ -115,6 +118,27 @@ static void held(void)
     }
 }
 
+static void follow(void)
+{
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+    int me = hpcboot_rank(), rc;
+
+    MUST(hpcboot_barrier(hpcboot_world(), &err));
+    if (me == 1) {
+        raise(SIGKILL);
+    }
+    rc = hpcboot_barrier(hpcboot_world(), &err);
+    HOLDS(rc == HPCBOOT_ERR_PEER_DEAD);
+    if (me == 2) {
+        _exit(1);
+    }
+    printf("rank 0 hears: %s\n", err.text);
+    for (int i = 0; i < 2; i++) {
+        HOLDS(hpcboot_next_event(&event, EVENT_MS, &err) == 1);
+        printf("rank 0 event: rank %d\n", event.rank);
+    }
+}
+
 static void null(void)
 {
     struct hpcboot_team *w = hpcboot_world(), *rest = NULL;
@@ -136,10 +160,13 @@ int main(int argc, char **argv)
 {
     HOLDS(argc == 2);
     MUST(hpcboot_init(NULL, &err));
-    if (strcmp(argv[1], "null") == 0) {
+    if (strcmp(argv[1], "held") == 0) {
+        held();
+    } else if (strcmp(argv[1], "follow") == 0) {
+        follow();
+    } else {
         null();
     }
-    held();
     MUST(hpcboot_finalize(&err));
     return 0;
 }

@@ -38,6 +38,36 @@ setup() { common_setup; }
     nothing_left
 }
 
+# when_1_is_killed COMMAND...: rank 0 runs it as soon as rank 1 is gone.
+when_1_is_killed() {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run hb --pmi pmi1 -n 2 bash -c '
+        if [ "$HPCBOOT_RANK" = 1 ]; then
+            echo $$ > pid.1
+            sleep 1000 &
+            wait
+        fi
+        until [ -s pid.1 ]; do :; done
+        pid=$(< pid.1)
+        kill -KILL "$pid"
+        while kill -0 "$pid" 2> /dev/null; do :; done
+        eval "$0"' "$1"
+    ended_with 137
+    says '^hbrun: error: rank 1 on .*SIGKILL'
+    nothing_left
+}
+
+@test "a rank exits because its peer was killed: the peer is the cause" {
+    when_1_is_killed 'exit 3'
+}
+
+@test "a rank aborts because its peer was killed: the peer is the cause" {
+    when_1_is_killed 'echo cmd=init pmi_version=1 pmi_subversion=1 >&"$PMI_FD"
+        read -r -u "$PMI_FD"
+        echo cmd=abort exitcode=3 >&"$PMI_FD"
+        sleep 1000'
+}
+
 @test "a program that is not there gives 127 and says which" {
     run hb -n 2 ./nosuch-program
     ended_with 127

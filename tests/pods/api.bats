@@ -45,6 +45,16 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+@test "a rank exits because its peer was killed: those on other hosts hear of the peer" {
+    run pod_hb --on-failure continue -H pod-1,pod-2:2 \
+        "$HB_BUILDDIR/tests/cli/apilost" follow
+    ended_with 137
+    says '^rank 0 hears: rank 1 on pod-2 was killed by signal 9'
+    says '^rank 0 event: rank 1$'
+    says '^rank 0 event: rank 2$'
+    pods_clean 1 2
+}
+
 @test "a lost connection whose cause is not known yet: nothing is over, or waits" {
     run pod_hb --on-failure continue -H pod-0,pod-1,pod-2 \
         "$HB_BUILDDIR/tests/cli/apilost" held

@@ -69,7 +69,13 @@ struct api_state {
         const struct hpcboot_request *message; /* of RECV and SEND */
         struct hpcboot_request *const *any;    /* [n_any] of ANY */
         size_t n_any;
+        uint32_t number;        /* of FENCE: 1: of the node; of SHRINK: */
+        const int *members;     /* [n_members] in the world, and the context */
+        int n_members;
     } awaited; /* kept up only where one thread calls */
+    /* By rank: messages of the user's that have been sent, and received. NULL
+     * unless calls are checked, and one thread makes them (hop.c). */
+    uint64_t *sent, *came;
     /* Where the heap was, for a late hpcboot_free. */
     char *heap;
     size_t heap_size;
@@ -189,6 +195,13 @@ void hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
 int hb_api_answer(void);
 /* The team goes, with the error it met: those who ask later are told. */
 void hb_api_ask_keep(const struct hpcboot_team *team);
+
+/* hop.c: what is counted for the checks. `ends`: it has a deadline; what
+ * hb_api_fence_ends returns is the fence's outcome. */
+void hb_api_counts_open(void);
+void hb_api_counts_close(void);
+void hb_api_fence_begins(int node_only, int ends);
+int hb_api_fence_ends(int node_only, int rc, struct hpcboot_error *err);
 
 /* A call that the launcher carries out begins (enum hb_segment_waits) or ends
  * (HB_WAITS_NOT): these may be seen to wait from their beginning on. */

@@ -10,15 +10,18 @@
  *   - that its own call of that number is another one;
  *   - or, with HPCBOOT_CHECK, passes the question on to the rank that it
  *     waits for in its turn, with its own wait added. A question that comes
- *     back to the rank where it began, which has not begun the call that the
- *     last one waits in, has gone round a deadlock: calls of several teams
- *     were begun in different orders. All in it are told.
+ *     back to the rank where it began, which has not done what the last one
+ *     waits for, has gone round a deadlock. All in it are told.
+ *
+ * With HPCBOOT_CHECK a wait for a message of the user's asks as well, and may
+ * be a part of a chain. So may a fence and a shrink, which wait for everybody,
+ * and hence for the rank where the question began.
  *
  * Nobody is blocked whom a chain of such waits names wrongly: who is asked
- * knows whether it has begun the call, whatever is still on its way. A wait
- * to get rid of a message needs nothing of its receiver and is not followed,
- * nor is one for a message of the user's, which any call may send, nor one
- * that ends in time; nor any where several threads call.
+ * knows whether it has done what the other one waits for, whatever is still on
+ * its way (hop.c). A wait to get rid of a message needs nothing of its receiver
+ * and is not followed, nor is one for a message of any rank, nor one that ends
+ * in time; nor any where several threads call.
  *
  * Questions are messages of a context of their own. They are read by those
  * who wait for long, also for all to finalize, so that a job that moves pays
@@ -28,22 +31,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/api/api.h"
+#include "lib/api/hop.h"
 #include "lib/base/clock.h"
 
-#define CONTEXT 6u /* below are those of the world and the node team */
 #define TAG 1u
 #define HOPS_MOST 32
 #define FIRST_NS ((int64_t)1000 * 1000 * 1000)
 #define FIRST_CHECKED_NS ((int64_t)100 * 1000 * 1000)
 #define READ_NS ((int64_t)10 * 1000 * 1000)
 #define KEPT 8 /* errors of teams that are gone */
-
-struct hop { /* who waits, and in which call */
-    int32_t rank, coll;
-    uint32_t context, size;
-    uint64_t call;
-};
 
 enum kind { ASKS = 1, TELLS };
 struct note {
@@ -52,13 +48,7 @@ struct note {
     int32_t code;     /* of what is told: the one hop's call fails so */
     uint32_t sends;   /* the first hop needs nothing of whom it asks */
     char text[HPCBOOT_ERROR_TEXT_MAX];
-    struct hop hops[HOPS_MOST];
-};
-
-/* The wait that this rank is in. */
-struct wait {
-    struct hpcboot_team *team; /* NULL: no team's */
-    const struct hb_coll_stuck *what;
+    struct hb_hop hops[HOPS_MOST];
 };
 
 static struct hb_api_asking asking;
@@ -83,9 +73,9 @@ void hb_api_ask_keep(const struct hpcboot_team *team)
 static void post(int rank, const struct note *note)
 {
     struct hb_xport_req *req;
-    size_t size = offsetof(struct note, hops) + note->n * sizeof(struct hop);
+    size_t size = offsetof(struct note, hops) + note->n * sizeof(struct hb_hop);
 
-    if (hb_xport_send(hb_api.xport, rank, CONTEXT, TAG, note, size, &req,
+    if (hb_xport_send(hb_api.xport, rank, HB_ASK_CONTEXT, TAG, note, size, &req,
                       NULL) == 0 &&
         hb_xport_test(hb_api.xport, req, NULL, NULL) == 0) {
         hb_xport_cancel(hb_api.xport, req);
@@ -98,8 +88,8 @@ static int take(struct note *note)
     struct hb_xport_req *req;
     int rc;
 
-    if (hb_xport_recv(hb_api.xport, HB_XPORT_ANY, CONTEXT, TAG, UINT64_MAX,
-                      note, sizeof *note, &req, NULL) < 0) {
+    if (hb_xport_recv(hb_api.xport, HB_XPORT_ANY, HB_ASK_CONTEXT, TAG,
+                      UINT64_MAX, note, sizeof *note, &req, NULL) < 0) {
         return 0;
     }
     rc = hb_xport_test(hb_api.xport, req, &info, NULL);
@@ -116,9 +106,9 @@ static int is_sound(struct note *note)
         return 0;
     }
     for (uint32_t i = 0; i < note->n; i++) {
-        const struct hop *h = &note->hops[i];
+        const struct hb_hop *h = &note->hops[i];
 
-        if (h->rank < 0 || h->rank >= hb_api.size || h->coll < 0 ||
+        if (h->rank < 0 || h->rank >= hb_api.size || h->coll < HB_IN_SHRINK ||
             h->coll >= HPCBOOT_COLLS) {
             return 0;
         }
@@ -136,7 +126,7 @@ static struct hpcboot_team *find_team(uint32_t context)
     return t;
 }
 
-static void tell(const struct hop *h, const struct hpcboot_error *why)
+static void tell(const struct hb_hop *h, const struct hpcboot_error *why)
 {
     struct note note = {.kind = TELLS, .n = 1, .code = why->code};
 
@@ -147,7 +137,7 @@ static void tell(const struct hop *h, const struct hpcboot_error *why)
 
 /* Ends the call that the team is in; of this rank's own wait, the error is
  * returned to who waits. */
-static int end(const struct wait *w, struct hpcboot_team *t,
+static int end(const struct hb_own_wait *w, struct hpcboot_team *t,
                const struct hpcboot_error *why, struct hpcboot_error *err)
 {
     if (t == w->team) {
@@ -158,25 +148,29 @@ static int end(const struct wait *w, struct hpcboot_team *t,
     return 0;
 }
 
-static int hear(const struct wait *w, const struct note *note,
+static int hear(const struct hb_own_wait *w, const struct note *note,
                 struct hpcboot_error *err)
 {
     struct hpcboot_error why = {.code = note->code};
-    struct hpcboot_team *t = find_team(note->hops[0].context);
+    const struct hb_hop *h = &note->hops[0];
+    struct hpcboot_team *t = find_team(h->context);
     struct hb_coll_stuck now;
 
+    snprintf(why.text, sizeof why.text, "%s", note->text);
+    if (h->coll < 0) {
+        return note->code < 0 && hb_hop_is_own(w, h) ? hb_hop_end(&why, err)
+                                                     : 0;
+    }
     if (t == NULL || note->code >= 0 ||
-        !hb_coll_team_waits(t->coll, &now) ||
-        now.calls != note->hops[0].call) {
+        !hb_coll_team_waits(t->coll, &now) || now.calls != h->call) {
         return 0;
     }
-    snprintf(why.text, sizeof why.text, "%s", note->text);
     return end(w, t, &why, err);
 }
 
 /* ---- answers ---- */
 
-static void tell_failed(const struct hop *h, const struct hpcboot_error *why)
+static void tell_failed(const struct hb_hop *h, const struct hpcboot_error *why)
 {
     struct hpcboot_error more = {.code = why->code};
 
@@ -186,7 +180,7 @@ static void tell_failed(const struct hop *h, const struct hpcboot_error *why)
 }
 
 /* 1: answered from what is known of a team that is gone. */
-static int tell_gone(const struct hop *h)
+static int tell_gone(const struct hb_hop *h)
 {
     for (unsigned i = 0; i < KEPT; i++) {
         if (gone[i].context == h->context && gone[i].why.code < 0) {
@@ -198,11 +192,11 @@ static int tell_gone(const struct hop *h)
 }
 
 /* Whether the call of that number is another one here; *rc: as of end. */
-static int answer_other(const struct wait *w, struct hpcboot_team *t,
+static int answer_other(const struct hb_own_wait *w, struct hpcboot_team *t,
                         const struct note *note, int *rc,
                         struct hpcboot_error *err)
 {
-    const struct hop *last = &note->hops[note->n - 1];
+    const struct hb_hop *last = &note->hops[note->n - 1];
     const struct hb_coll_made *his = &note->made;
     struct hb_coll_made mine;
     struct hpcboot_error why = {0};
@@ -223,53 +217,60 @@ static int answer_other(const struct wait *w, struct hpcboot_team *t,
 
 /* ---- deadlocks ---- */
 
-static const char *team_name(const struct hop *h, char *out, size_t size)
+/* Whether only the order of calls is wrong. */
+static int is_order(const struct note *note)
 {
-    if (h->context == hb_api.world->context) {
-        return "the world";
+    uint32_t i = 0;
+
+    while (i < note->n && note->hops[i].coll >= 0) {
+        i++;
     }
-    snprintf(out, size, h->context == hb_api.node_team->context
-                            ? "the node team" : "team %u of %u ranks",
-             h->context, h->size);
-    return out;
+    return i == note->n;
 }
 
 static int found(const struct note *note, struct hpcboot_error *err)
 {
-    char text[HPCBOOT_ERROR_TEXT_MAX], name[40];
+    char text[HPCBOOT_ERROR_TEXT_MAX];
     size_t at = 0;
 
     text[0] = '\0';
     for (uint32_t i = 0; i < note->n && at < sizeof text - 1; i++) {
-        const struct hop *h = &note->hops[i];
-        int n = snprintf(text + at, sizeof text - at,
-                         "%srank %d waits in %s of %s (its call %llu) for rank "
-                         "%d", i > 0 ? ", " : "", h->rank,
-                         hb_coll_name((enum hpcboot_coll)h->coll),
-                         team_name(h, name, sizeof name),
-                         (unsigned long long)h->call,
-                         note->hops[(i + 1) % note->n].rank);
-
-        at += n > 0 ? (size_t)n : 0;
+        if (i > 0) {
+            at += (size_t)snprintf(text + at, sizeof text - at, ", ");
+        }
+        if (at < sizeof text - 1) {
+            at += hb_hop_put(text + at, sizeof text - at, &note->hops[i]);
+        }
+        if (at < sizeof text - 1) {
+            at += (size_t)snprintf(text + at, sizeof text - at, " for rank %d",
+                                   note->hops[(i + 1) % note->n].rank);
+        }
     }
-    hb_fail(err, HPCBOOT_ERR_USAGE, "deadlock, calls of different teams in "
-            "different orders: %s", text);
+    hb_fail(err, HPCBOOT_ERR_USAGE, "deadlock, calls %s: %s",
+            is_order(note) ? "of different teams in different orders"
+                           : "that do not fit together", text);
     for (uint32_t i = 1; i < note->n; i++) {
         tell(&note->hops[i], err);
     }
     return HPCBOOT_ERR_USAGE;
 }
 
+/* To whom the last hop waits for; all: to the first one. */
+static void send_on(struct note *note, const struct hb_hop *h)
+{
+    note->hops[note->n++] = *h;
+    post(h->on >= 0 ? h->on : note->hops[0].rank, note);
+}
+
 static void add_hop(struct note *note, const struct hpcboot_team *t,
                     const struct hb_coll_stuck *what)
 {
-    note->hops[note->n++] = (struct hop){
-        .rank = hb_api.rank, .coll = what->coll, .context = t->context,
-        .size = (uint32_t)t->size, .call = what->calls};
+    const struct hb_hop h = hb_hop_of(t, what);
+
     if (!hb_coll_team_made(t->coll, what->calls, &note->made)) {
         note->made = (struct hb_coll_made){0};
     }
-    post(t->world[what->on], note);
+    send_on(note, &h);
 }
 
 static int has_been_here(const struct note *note)
@@ -282,41 +283,66 @@ static int has_been_here(const struct note *note)
     return 0;
 }
 
+/* Whether a shrink that this rank is in waits for that one. */
+static int is_shrunk_with(int rank)
+{
+    const struct hb_api_awaited *a = &hb_api.awaited;
+    int i = 0;
+
+    while (i < a->n_members && a->members[i] != rank) {
+        i++;
+    }
+    return i < a->n_members;
+}
+
+/* This rank keeps the last hop, by not having done what that waits for. What it
+ * waits for itself may keep it, or close the circle. */
+static int follow_own(const struct hb_own_wait *w, struct note *note,
+                      struct hpcboot_error *err)
+{
+    const struct hb_hop *first = note->hops;
+    struct hb_hop mine;
+
+    if (!hb_hop_own(w, &mine)) {
+        return 0;
+    }
+    if (hb_hop_is_own(w, first)) {
+        return found(note, err);
+    }
+    if (note->n == HOPS_MOST || has_been_here(note)) {
+        return 0;
+    }
+    if (w->team != NULL) {
+        add_hop(note, w->team, w->what);
+    } else if (mine.coll != HB_IN_SHRINK || is_shrunk_with(first->rank)) {
+        send_on(note, &mine);
+    }
+    return 0;
+}
+
 /* Whom this rank waits for, if that keeps the call of the last hop. */
-static int pass_on(const struct wait *w, const struct hpcboot_team *t,
+static int pass_on(const struct hb_own_wait *w, const struct hpcboot_team *t,
                    struct note *note, struct hpcboot_error *err)
 {
-    const struct hop *first = note->hops, *last = &note->hops[note->n - 1];
-    const struct hpcboot_team *in = w->team;
+    const struct hb_hop *last = &note->hops[note->n - 1];
     struct hb_coll_stuck what;
-    int begun = hb_coll_team_calls(t->coll) >= last->call;
 
     if (note->sends) {
         return 0;
     }
-    if (begun) {
-        in = t;
-        if (!hb_coll_team_waits(t->coll, &what) || what.calls > last->call) {
-            return 0;
-        }
-    } else if (in == NULL || w->what->polled) {
-        return 0;
-    } else {
-        what = *w->what;
+    if (hb_coll_team_calls(t->coll) < last->call) {
+        return follow_own(w, note, err);
     }
-    if (!begun && note->n > 1 && first->rank == hb_api.rank &&
-        first->context == in->context && first->call == what.calls) {
-        return found(note, err);
-    }
-    if (what.on >= 0 && !what.sends && note->n < HOPS_MOST &&
+    if (hb_coll_team_waits(t->coll, &what) && what.calls <= last->call &&
+        what.on >= 0 && !what.sends && note->n < HOPS_MOST &&
         !has_been_here(note)) {
-        add_hop(note, in, &what);
+        add_hop(note, t, &what);
     }
     return 0;
 }
 
 /* 1: this rank begins no call any more. */
-static int tell_finalized(const struct hop *h, const struct hpcboot_team *t)
+static int tell_finalized(const struct hb_hop *h, const struct hpcboot_team *t)
 {
     struct hpcboot_error why;
 
@@ -331,15 +357,39 @@ static int tell_finalized(const struct hop *h, const struct hpcboot_team *t)
     return 1;
 }
 
-static int answer(const struct wait *w, struct note *note,
+static int answer_other_wait(const struct hb_own_wait *w, struct note *note,
+                             struct hpcboot_error *err)
+{
+    const struct hb_hop *last = &note->hops[note->n - 1];
+    struct hpcboot_error why;
+    char text[128];
+
+    if (!hb_hop_is_kept(last)) {
+        return 0;
+    }
+    if (atomic_load(&hb_api.phase) != API_ENDING) {
+        return follow_own(w, note, err);
+    }
+    if (last->coll == HB_IN_RECV) {
+        (void)hb_hop_put(text, sizeof text, last);
+        hb_fail(&why, HPCBOOT_ERR_USAGE, "%s for rank %d, which has sent no "
+                "such message and is in hpcboot_finalize", text, hb_api.rank);
+        tell(last, &why);
+    }
+    return 0;
+}
+
+static int answer(const struct hb_own_wait *w, struct note *note,
                   struct hpcboot_error *err)
 {
-    const struct hop *last = &note->hops[note->n - 1];
+    const struct hb_hop *last = &note->hops[note->n - 1];
     struct hpcboot_team *t = find_team(last->context);
     struct hpcboot_error why;
     int rc = 0;
 
-    if (t == NULL) {
+    if (last->coll < 0) {
+        rc = answer_other_wait(w, note, err);
+    } else if (t == NULL) {
         (void)tell_gone(last);
     } else if (hb_coll_team_error(t->coll, &why) < 0) {
         tell_failed(last, &why);
@@ -352,7 +402,7 @@ static int answer(const struct wait *w, struct note *note,
 }
 
 /* No team goes meanwhile. */
-static int read_all(const struct wait *w, struct hpcboot_error *err)
+static int read_all(const struct hb_own_wait *w, struct hpcboot_error *err)
 {
     struct note note;
     int rc = 0;
@@ -368,7 +418,8 @@ static int read_all(const struct wait *w, struct hpcboot_error *err)
     return rc;
 }
 
-static int read_now_and_then(const struct wait *w, struct hpcboot_error *err)
+static int read_now_and_then(const struct hb_own_wait *w,
+                             struct hpcboot_error *err)
 {
     int64_t now = hb_now_ns();
 
@@ -382,7 +433,7 @@ static int read_now_and_then(const struct wait *w, struct hpcboot_error *err)
 int hb_api_answer(void)
 {
     const struct hb_coll_stuck what = {.on = -1};
-    const struct wait w = {NULL, &what};
+    const struct hb_own_wait w = {NULL, &what};
     int failed = n_gone > 0 || hb_api.checks;
 
     if (hb_api.size == 1 || hb_api.threads) {
@@ -429,27 +480,43 @@ static void ask(const struct hpcboot_team *team,
     }
 }
 
+/* Of a wait that is no team's: one for a message of a certain rank. */
+static void ask_sender(const struct hb_own_wait *w)
+{
+    struct note note = {.kind = ASKS};
+    struct hb_hop mine;
+
+    if (hb_hop_own(w, &mine) && mine.coll == HB_IN_RECV) {
+        send_on(&note, &mine);
+    }
+}
+
 int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
                struct hpcboot_error *err)
 {
-    const struct wait w = {team, what};
+    const struct hb_own_wait w = {team, what};
     int rc;
 
     if (!may_ask()) {
         return 0;
     }
     rc = read_now_and_then(&w, err);
-    if (rc == 0 && team != NULL && is_due(&asking, what->since_ns)) {
-        ask(team, what);
+    if (rc < 0 || !is_due(&asking, what->since_ns)) {
+        return rc;
     }
-    return rc;
+    if (team != NULL) {
+        ask(team, what);
+    } else {
+        ask_sender(&w);
+    }
+    return 0;
 }
 
 void hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
                     struct hb_api_asking *a, int64_t since_ns)
 {
     const struct hb_coll_stuck none = {.on = -1};
-    const struct wait w = {NULL, &none};
+    const struct hb_own_wait w = {NULL, &none};
     static unsigned round; /* each team is asked for once in one */
 
     if (!may_ask()) {

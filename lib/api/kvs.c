@@ -100,6 +100,7 @@ int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
                   struct hpcboot_error *err)
 {
     const char *call = "hpcboot_fence";
+    int node_only = scope == HPCBOOT_SCOPE_NODE;
     int rc = hb_api_ready(call, err);
 
     if (rc == 0) {
@@ -116,9 +117,11 @@ int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
     }
     pthread_mutex_lock(&hb_api.rdzv_lock);
     hb_api_shows(HB_WAITS_FENCE);
-    rc = hb_api.rdzv->ops->fence(hb_api.rdzv, scope == HPCBOOT_SCOPE_NODE,
+    hb_api_fence_begins(node_only, timeout_ms > 0);
+    rc = hb_api.rdzv->ops->fence(hb_api.rdzv, node_only,
                                  (flags & HPCBOOT_COLLECT) != 0,
                                  hb_api_deadline(timeout_ms), err);
+    rc = hb_api_fence_ends(node_only, rc, err);
     hb_api_shows(HB_WAITS_NOT);
     pthread_mutex_unlock(&hb_api.rdzv_lock);
     return rc;

@@ -128,7 +128,13 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
     if (rc < 0 && err != NULL) {
         *err = why;
     }
-    if (r->is_recv && r->info != NULL && (rc > 0 || rc == HPCBOOT_ERR_LIMIT)) {
+    if (!r->is_recv || (rc < 0 && rc != HPCBOOT_ERR_LIMIT)) {
+        return rc;
+    }
+    if (hb_api.came != NULL) {
+        hb_api.came[info.source]++;
+    }
+    if (r->info != NULL) {
         r->info->source = rank_in(r->team, info.source);
         r->info->tag = (int)info.tag;
         r->info->size = info.size;
@@ -160,6 +166,9 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
         (*out)->active = 1;
         (*out)->source = dest;
         (*out)->tag = tag;
+        if (hb_api.sent != NULL) {
+            hb_api.sent[team->world[dest]]++;
+        }
     }
     return rc;
 }

@@ -8,6 +8,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/device.c \
     %D%/event.c \
     %D%/heap.c \
+    %D%/hop.c %D%/hop.h \
     %D%/job.c \
     %D%/kvs.c \
     %D%/leaves.c \

@@ -206,6 +206,10 @@ static int wait_one(const char *call, struct hpcboot_request *r,
         &(struct hb_api_awaited){
             .kind = r->is_recv ? HB_WAITS_RECV : HB_WAITS_SEND, .message = r},
         one_ready, &o, deadline_ns, err);
+    if (rc < 0 && rc != HPCBOOT_ERR_TIMED_OUT && r->message != NULL) {
+        hb_xport_cancel(hb_api.xport, r->message);
+        r->message = NULL;
+    }
     *under_way = r->message != NULL;
     return rc == HPCBOOT_ERR_TIMED_OUT && *under_way
                ? message_late(call, r, err) : rc;

@@ -89,12 +89,19 @@ struct note {
     struct hpcboot_error *err; /* not NULL */
 };
 
+static void give_up(struct note *n)
+{
+    if (n->req != NULL) {
+        hb_xport_cancel(hb_api.xport, n->req);
+        n->req = NULL;
+    }
+}
+
 /* The connection is lost, and with it the request. */
 static int when_lost(struct note *n)
 {
     int world = n->root->world[n->peer];
 
-    n->req = NULL;
     if (!hb_segment_has_agent(hb_api.memory)) {
         hb_api_peer_lost(world, n->err);
         return HPCBOOT_ERR_PEER_DEAD;
@@ -115,19 +122,23 @@ static int note_ready(void *arg)
     if (rc == 0 && is_dead(n->root, n->peer)) {
         rc = hb_xport_test(hb_api.xport, n->req, NULL, n->err);
         if (rc == 0) {
-            hb_xport_cancel(hb_api.xport, n->req);
+            give_up(n);
             return hb_api_peer_dead(NULL, n->root->world[n->peer], n->err);
         }
     }
+    n->req = rc == 0 ? n->req : NULL;
     return rc == HPCBOOT_ERR_PEER_DEAD ? when_lost(n) : rc;
 }
 
 static int finish(struct note *n)
 {
     int rc = hb_api_wait_until(
-        &(struct hb_api_awaited){.kind = HB_WAITS_SHRINK}, note_ready, n,
-        HB_NEVER, n->err);
+        &(struct hb_api_awaited){
+            .kind = HB_WAITS_SHRINK, .number = n->root->context,
+            .members = n->root->world, .n_members = n->root->size},
+        note_ready, n, HB_NEVER, n->err);
 
+    give_up(n); /* what has ended by itself is gone already */
     return rc > 0 ? 0 : rc;
 }
 

@@ -3,10 +3,14 @@
 
 /* Teams out of a team. A split is two allgathers over the parent: who wants to
  * be where, and where the regions are. A member whose node has no memory left
- * makes the split fail for all members of its team, at each of them. */
+ * makes the split fail for all members of its team, at each of them. With
+ * HPCBOOT_CHECK another one goes before, of the lists that are to be the same:
+ * who is in none makes no difference to the team, and may still be wrong. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/api/api.h"
 #include "lib/api/team.h"
@@ -26,6 +30,71 @@ static int gather(struct hpcboot_team *parent, const void *mine, void *all,
 
     return hb_coll_run(parent->coll, &args, NULL, err);
 }
+
+/* ---- the same list at all ranks ---- */
+
+#define SHOWN 8
+struct list { /* n 0: it is a split */
+    int32_t n, first[SHOWN];
+    uint64_t sum;
+};
+
+static struct list list_of(const int *ranks, int n)
+{
+    struct list l = {.n = n};
+
+    for (int i = 0; i < n; i++) {
+        l.sum = (l.sum + (uint64_t)ranks[i] + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        if (i < SHOWN) {
+            l.first[i] = ranks[i];
+        }
+    }
+    return l;
+}
+
+static void put_list(char *out, size_t size, const struct list *l)
+{
+    int shown = l->n < SHOWN ? l->n : SHOWN;
+    size_t at = (size_t)snprintf(out, size, l->n == 0 ? "team_split"
+                                                      : "team_create of");
+
+    for (int i = 0; i < shown && at < size; i++) {
+        at += (size_t)snprintf(out + at, size - at, " %d", l->first[i]);
+    }
+    if (shown < l->n && at < size) {
+        (void)snprintf(out + at, size - at, " and %d more", l->n - shown);
+    }
+}
+
+static int lists_differ(int rank, const struct list *mine, int other,
+                        const struct list *his, struct hpcboot_error *err)
+{
+    char ours[160], theirs[160];
+
+    put_list(ours, sizeof ours, mine);
+    put_list(theirs, sizeof theirs, his);
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "the ranks of a team have made different calls: rank %d "
+                   "%s, rank %d %s", rank, ours, other, theirs);
+}
+
+static int compare_lists(struct hpcboot_team *parent, const int *ranks, int n,
+                         struct hpcboot_error *err)
+{
+    const struct list mine = list_of(ranks, n);
+    struct list *all = hb_xcalloc((size_t)parent->size, sizeof *all);
+    int rc = gather(parent, &mine, all, sizeof mine, err);
+
+    for (int i = 0; rc == 0 && i < parent->size; i++) {
+        if (memcmp(&all[i], &mine, sizeof mine) != 0) {
+            rc = lists_differ(parent->rank, &mine, i, &all[i], err);
+        }
+    }
+    free(all);
+    return rc;
+}
+
+/* ---- who is in which team ---- */
 
 struct seat {
     int32_t key;
@@ -127,6 +196,9 @@ int hpcboot_team_split(struct hpcboot_team *parent, int color, int key,
     if (rc == 0) {
         rc = hb_api_place("hpcboot_team_split", "team", out, err);
     }
+    if (rc == 0 && hb_api.checks) {
+        rc = compare_lists(parent, NULL, 0, err);
+    }
     return rc < 0 ? rc
                   : split(parent, (struct wish){color < 0 ? -1 : color, key, 0},
                           out, err);
@@ -170,6 +242,9 @@ int hpcboot_team_create(struct hpcboot_team *parent, const int *ranks,
     }
     if (rc == 0) {
         rc = find_in_list(parent, ranks, n_ranks, &place, err);
+    }
+    if (rc == 0 && hb_api.checks) {
+        rc = compare_lists(parent, ranks, n_ranks, err);
     }
     return rc < 0 ? rc
                   : split(parent, (struct wish){place < 0 ? -1 : 0, place, 0},

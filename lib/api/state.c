@@ -217,6 +217,7 @@ static void close_all(void)
     s->xport = NULL;
     hb_api_ops_close();
     hb_api_leaves_close();
+    hb_api_counts_close();
     hb_rdzv_close(s->rdzv);
     s->rdzv = NULL;
     s->memory = NULL;
@@ -258,6 +259,7 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
         read_table();
         hb_api_leaves_open();
         enter_slot();
+        hb_api_counts_open();
         hb_api.next_context = FIRST_CONTEXT;
         rc = open_engines(err);
     }

@@ -328,6 +328,7 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
 {
     struct hb_wait w = {.deadline_ns = deadline_ns == HB_NEVER ? 0
                                                                : deadline_ns};
+    w.polled = w.deadline_ns != 0;
     for (;;) {
         int rc = ready(arg);
         if (rc == HB_COLL_MOVED) {

@@ -311,7 +311,10 @@ static int tell(struct hb_wait *w, struct hb_coll_engine *e,
     e->stuck = true;
     int rc = e->config.stuck(e->config.ctx, t != NULL ? t->ctx : NULL, &what,
                              &why);
-    return rc < 0 && t != NULL ? hb_team_fail(t, &why, err) : HPCBOOT_OK;
+    if (rc < 0 && t == NULL && err != NULL) {
+        *err = why;
+    }
+    return rc < 0 && t != NULL ? hb_team_fail(t, &why, err) : rc;
 }
 
 void hb_wait_over(struct hb_coll_engine *e)

@@ -35,6 +35,10 @@ int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns)
         int64_t left = hb_deadline_left_ms(deadline_ns);
         int ms = left > INT32_MAX ? -1 : (int)left;
 
+        if (r->stop && r->may_stop) {
+            r->stop = 0;
+            return 0;
+        }
         pause_ms = moved > 0                     ? 0
                    : pause_ms >= WORK_MOST_MS / 2 ? WORK_MOST_MS
                                                   : 2 * pause_ms + 1;

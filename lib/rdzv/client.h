@@ -45,6 +45,9 @@ struct hb_rdzv {
      * need this one meanwhile: > 0: something moved; 0: nothing; negative:
      * there is nothing to be moved. NULL: as if negative. */
     int (*work)(void);
+    /* Set there: the fence that waits is to end as if its deadline had passed.
+     * That is so where the client says that it can be taken back. */
+    int stop, may_stop;
 };
 
 /* Until the descriptor has one of `events`, or the moment comes (then 0); works

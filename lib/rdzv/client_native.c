@@ -315,7 +315,9 @@ static int native_fence(struct hb_rdzv *r, int node_only, int collect,
         return rc > 0 ? 0 : rc;
     }
     put_fence(n, node_only, collect);
+    r->may_stop = 1;
     rc = ask(n, deadline_ns, &a, err);
+    r->may_stop = 0;
     return rc == HPCBOOT_ERR_TIMED_OUT && a.status == 0
                ? withdraw(n, node_only, err) : rc;
 }

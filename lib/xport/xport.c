@@ -338,6 +338,21 @@ int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
     return r != NULL;
 }
 
+uint64_t hb_xport_kept(struct hb_xport *x, int source, uint32_t but,
+                       uint64_t tag_most)
+{
+    uint64_t n = 0;
+
+    pthread_mutex_lock(&x->lock);
+    for (const struct hb_inbound *in = x->unexpected.first; in != NULL;
+         in = in->in_row[HB_ROW_ALL].next) {
+        n += in->source == (uint32_t)source && (in->context & 1) == 0 &&
+             in->context != but && in->tag <= tag_most;
+    }
+    pthread_mutex_unlock(&x->lock);
+    return n;
+}
+
 static void look_for(struct hb_xport *x, const struct hb_xport_req *req)
 {
     if (req->is_recv && x->tcp != NULL) {

@@ -95,6 +95,11 @@ struct hb_xport_wanted {
 int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
                     struct hb_xport_wanted *out);
 
+/* How many messages of a rank have come that no receive has asked for, of even
+ * contexts but that one, with tags up to tag_most. */
+uint64_t hb_xport_kept(struct hb_xport *x, int source, uint32_t but,
+                       uint64_t tag_most);
+
 /* 1: done, *info (may be NULL) is that of a receive; 0: under way; negative:
  * failed. The request is freed unless it is under way. ERR_LIMIT: the message
  * was longer than the capacity; ERR_PEER_DEAD: the connection to info->source

@@ -11,11 +11,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hpcboot/hpcboot.h"
 
 #define COUNT 4
 #define RANKS 32
+#define SLOW_US (400 * 1000)
 
 /* Rank 0 with each: how many elements rank 0 expects of rank 1, or sends it,
  * and how many rank 1 sends or expects. */
@@ -82,12 +84,119 @@ static int setting(int differs, struct hpcboot_error *err)
                                       HPCBOOT_SUM, hpcboot_world(), err);
 }
 
+static int message(int from, int tag, struct hpcboot_error *err)
+{
+    char c;
+
+    return hpcboot_recv(hpcboot_world(), from, tag, &c, 1, NULL, err);
+}
+
+/* Rank 1 waits for something else than a barrier. */
+static int other_wait(const char *way, struct hpcboot_error *err)
+{
+    struct hpcboot_team *w = hpcboot_world(), *t = NULL;
+
+    if (strcmp(way, "fence") == 0) {
+        return hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, err);
+    }
+    if (strcmp(way, "shrink") == 0) {
+        return hpcboot_team_shrink(w, &t, err);
+    }
+    return message(0, 5, err);
+}
+
+/* An agent that sees some ranks in a fence and others in hpcboot_finalize says
+ * so: nobody ends before rank 1 has been told. */
+static void let_it_hear(void)
+{
+    for (int i = 0; hpcboot_rank() == 1 && i < hpcboot_size(); i++) {
+        (void)hpcboot_send(hpcboot_world(), i, 7, "", 1, NULL);
+    }
+    while (message(1, 7, NULL) < 0) {
+    }
+}
+
+static int meet(const char *way, int differs, struct hpcboot_error *err)
+{
+    struct hpcboot_team *w = hpcboot_world();
+    int rc = 0;
+
+    if (strcmp(way, "tag") == 0 && hpcboot_rank() == 0) {
+        rc = hpcboot_send(w, 1, 6, "", 1, err);
+    }
+    if (rc == 0) {
+        rc = differs ? other_wait(way, err) : hpcboot_barrier(w, err);
+    }
+    if (strcmp(way, "fence") == 0) {
+        let_it_hear();
+    }
+    return rc;
+}
+
+/* The last rank lets the one before it wait for a message, and the others in a
+ * barrier, so long that they ask; nothing is wrong. */
+static int be_slow(struct hpcboot_error *err)
+{
+    int me = hpcboot_rank(), last = hpcboot_size() - 1, rc = 0;
+
+    if (me == last) {
+        usleep(SLOW_US);
+        rc = hpcboot_send(hpcboot_world(), last - 1, 5, "", 1, err);
+        usleep(SLOW_US);
+    } else if (me == last - 1) {
+        rc = message(last, 5, err);
+        usleep(SLOW_US);
+    }
+    if (rc == 0) {
+        rc = hpcboot_barrier(hpcboot_world(), err);
+    }
+    return rc == 0 ? hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, err) : rc;
+}
+
+/* Rank 1 is in no list, and has another one. */
+static int list(int differs, struct hpcboot_error *err)
+{
+    const int ranks[] = {2, 0};
+    struct hpcboot_team *t = NULL;
+
+    return hpcboot_team_create(hpcboot_world(), ranks, differs ? 1 : 2, &t,
+                               err);
+}
+
+/* Of two ranks that do not meet in a collective. */
+static int apart(const char *way, int differs, struct hpcboot_error *err)
+{
+    if (strcmp(way, "end") == 0) {
+        return hpcboot_rank() == 0 ? message(1, 5, err) : 0;
+    }
+    if (strcmp(way, "slow") == 0) {
+        return be_slow(err);
+    }
+    return strcmp(way, "list") == 0 ? list(differs, err)
+                                    : meet(way, differs, err);
+}
+
+static int is_apart(const char *way)
+{
+    static const char *const ways[] = {"fence", "shrink", "recv", "tag",
+                                       "end", "slow", "list"};
+    size_t i = 0, n = sizeof ways / sizeof *ways;
+
+    while (i < n && strcmp(way, ways[i]) != 0) {
+        i++;
+    }
+    return i < n;
+}
+
 /* The call, or what a rank that differs makes of it. */
 static int call(const char *way, int differs, struct hpcboot_error *err)
 {
     struct hpcboot_team *w = hpcboot_world();
     double in[2 * COUNT] = {1}, out[2 * COUNT] = {0};
 
+    if (is_apart(way)) {
+        return apart(way, differs, err);
+    }
     if (strcmp(way, "order") == 0) {
         return order(differs, err);
     }

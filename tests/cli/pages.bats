@@ -85,6 +85,50 @@ END
     [ "$(grep -c 'rank 1 bcast of 40' <<< "$output")" -eq 3 ]
 }
 
+@test "HPCBOOT_CHECK finds a barrier against a fence, a shrink, a receive" {
+    probe=$HB_BUILDDIR/tests/cli/mismatch
+    against() { # WAY WORDS
+        run hb -x HPCBOOT_CHECK=1 -n 2 "$probe" "$1"
+        ended_with 0
+        for i in 0 1; do
+            says "^rank $i: deadlock, calls that do not fit together: "
+            says "^rank $i: .*rank 0 waits in barrier of the world .* for rank 1"
+            says "^rank $i: .*rank 1 waits in $2 for rank 0"
+        done
+    }
+    against fence fence
+    against shrink team_shrink
+    against recv 'recv of the world \(tag 5\)'
+    against tag 'recv of the world \(tag 5\)'
+    for way in fence recv; do
+        run hb -x HPCBOOT_CHECK=1 -n 4 "$probe" "$way"
+        ended_with 0
+        says '^rank 1: deadlock, .*in barrier of the world .* for rank 1'
+        says_not '^rank .: good'
+    done
+    for n in 2 4; do
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" slow
+        ended_with 0
+        [ "$(grep -c '^rank [0-3]: good$' <<< "$output")" -eq $n ]
+    done
+}
+
+@test "HPCBOOT_CHECK finds a receive from one that has ended" {
+    run hb -x HPCBOOT_CHECK=1 -n 2 "$HB_BUILDDIR/tests/cli/mismatch" end
+    ended_with 0
+    says '^rank 0: rank 0 waits in recv of the world \(tag 5\) for rank 1, which has sent no such message and is in hpcboot_finalize'
+    says '^rank 1: good'
+}
+
+@test "HPCBOOT_CHECK finds another list at a rank that is in none" {
+    run hb -x HPCBOOT_CHECK=1 -n 3 "$HB_BUILDDIR/tests/cli/mismatch" list
+    ended_with 0
+    for i in 0 2; do
+        says "^rank $i: .*different calls: rank $i team_create of 2 0, rank 1 team_create of 2\$"
+    done
+    says '^rank 1: .*different calls: rank 1 team_create of 2, rank 0 team_create of 2 0$'
+}
+
 @test "HPCBOOT_CHECK finds teams that are entered in different orders" {
     probe=$HB_BUILDDIR/tests/cli/mismatch
     for n in 2 4; do

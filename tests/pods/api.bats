@@ -220,6 +220,16 @@ stuck_will_say() {
     differ count 'bcast of 32 bytes .*' 'bcast of 40 bytes'
     differ type 'allreduce .*type double.*' 'allreduce .*type int64'
     differ op 'allreduce .*op sum.*' 'allreduce .*op max'
+    for way in fence shrink recv tag; do
+        run pod_hb -x HPCBOOT_CHECK=1 -H pod-1,pod-2 \
+            "$HB_BUILDDIR/tests/cli/mismatch" $way
+        for i in 0 1; do
+            says "^rank $i: deadlock, .*rank 0 waits in barrier .* for rank 1"
+        done
+    done
+    run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 \
+        "$HB_BUILDDIR/tests/cli/mismatch" slow
+    [ "$(grep -c '^rank [0-3]: good$' <<< "$output")" -eq 4 ]
     run pod_hb -x HPCBOOT_CHECK=1 -H pod-1:2,pod-2:2 "$probe" coll requests \
         teams
     ended_with 0

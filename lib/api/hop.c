@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What this rank waits in, in the words that others are asked with (ask.c), and
+ * whether it has done what others wait for. A rank that is asked can know:
+ *
+ *   - it has begun a collective, or has not; the engine counts;
+ *   - it has begun so many fences. One that is taken back does not count, and
+ *     after one that has failed nobody can say how many there were;
+ *   - it has been to a shrink if the number that it would give to a new team is
+ *     greater than the one that the other rank has brought there;
+ *   - all that it has sent has come, so that none is on its way, if the other
+ *     rank has had as many messages of it.
+ *
+ * Fences and messages are counted with HPCBOOT_CHECK alone, in a program of one
+ * thread. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/api/hop.h"
+#include "lib/base/str.h"
+
+static struct {
+    uint64_t n[2];            /* of the job, of the node */
+    int odd;                  /* they cannot be counted */
+    int ends;                 /* the one under way has a deadline */
+    struct hpcboot_error why; /* it has been ended */
+} fences;
+
+void hb_api_counts_open(void)
+{
+    if (hb_api.checks && !hb_api.threads) {
+        hb_api.sent = hb_xcalloc((size_t)hb_api.size, sizeof *hb_api.sent);
+        hb_api.came = hb_xcalloc((size_t)hb_api.size, sizeof *hb_api.came);
+    }
+}
+
+void hb_api_counts_close(void)
+{
+    free(hb_api.sent);
+    free(hb_api.came);
+    hb_api.sent = hb_api.came = NULL;
+}
+
+void hb_api_fence_begins(int node_only, int ends)
+{
+    if (hb_api.sent != NULL) {
+        fences.n[node_only]++;
+        fences.ends = ends;
+        fences.why.code = 0;
+        hb_api.awaited = (struct hb_api_awaited){
+            .kind = HB_WAITS_FENCE, .number = (uint32_t)node_only};
+    }
+}
+
+int hb_api_fence_ends(int node_only, int rc, struct hpcboot_error *err)
+{
+    if (hb_api.sent == NULL) {
+        return rc;
+    }
+    hb_api.awaited = (struct hb_api_awaited){.kind = HB_WAITS_NOT};
+    hb_api.rdzv->stop = 0;
+    if (rc != HPCBOOT_ERR_TIMED_OUT) {
+        fences.odd |= rc < 0;
+        return rc;
+    }
+    fences.n[node_only]--;
+    return fences.why.code == 0
+               ? rc : hb_fail(err, fences.why.code, "%s", fences.why.text);
+}
+
+/* Messages of the user's alone. */
+static uint64_t came_from(int rank)
+{
+    return hb_api.came[rank] +
+           hb_xport_kept(hb_api.xport, rank, HB_ASK_CONTEXT, HPCBOOT_TAG_MAX);
+}
+
+struct hb_hop hb_hop_of(const struct hpcboot_team *team,
+                     const struct hb_coll_stuck *what)
+{
+    return (struct hb_hop){
+        .rank = hb_api.rank, .coll = what->coll, .context = team->context,
+        .size = (uint32_t)team->size, .call = what->calls,
+        .on = what->on >= 0 ? team->world[what->on] : -1};
+}
+
+static int in_message(const struct hpcboot_request *r, struct hb_hop *out)
+{
+    *out = (struct hb_hop){
+        .rank = hb_api.rank, .coll = HB_IN_RECV, .context = r->team->context,
+        .size = (uint32_t)r->team->size, .tag = r->tag,
+        .on = r->source >= 0 ? r->team->world[r->source] : -1};
+    if (out->on < 0) {
+        return 0;
+    }
+    out->call = came_from(out->on);
+    return 1;
+}
+
+static int in_fence(const struct hb_api_awaited *a, struct hb_hop *out)
+{
+    *out = (struct hb_hop){
+        .rank = hb_api.rank, .coll = HB_IN_FENCE, .context = a->number,
+        .call = fences.n[a->number], .on = -1};
+    return !fences.ends && !fences.odd;
+}
+
+int hb_hop_own(const struct hb_own_wait *w, struct hb_hop *out)
+{
+    const struct hb_api_awaited *a = &hb_api.awaited;
+
+    if (w->what->polled || w->what->sends) {
+        return 0;
+    }
+    if (w->team != NULL) {
+        *out = hb_hop_of(w->team, w->what);
+        return out->on >= 0;
+    }
+    if (hb_api.sent == NULL) {
+        return 0;
+    }
+    switch (a->kind) {
+    case HB_WAITS_RECV:
+        return in_message(a->message, out);
+    case HB_WAITS_FENCE:
+        return in_fence(a, out);
+    case HB_WAITS_SHRINK:
+        *out = (struct hb_hop){
+            .rank = hb_api.rank, .coll = HB_IN_SHRINK, .context = a->number,
+            .call = hb_api.next_context, .on = -1};
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int hb_hop_is_own(const struct hb_own_wait *w, const struct hb_hop *h)
+{
+    struct hb_hop mine;
+
+    return h->rank == hb_api.rank && hb_hop_own(w, &mine) &&
+           mine.coll == h->coll && mine.context == h->context &&
+           mine.call == h->call && mine.tag == h->tag && mine.on == h->on;
+}
+
+static int fence_is_kept(const struct hb_hop *h)
+{
+    const uint32_t *node_of = hb_segment_node_of(hb_api.memory);
+
+    return !fences.odd && h->context < 2 && fences.n[h->context] < h->call &&
+           (h->context == 0 ||
+            node_of[h->rank] == (uint32_t)hb_api.node);
+}
+
+int hb_hop_is_kept(const struct hb_hop *h)
+{
+    if (hb_api.sent == NULL) {
+        return 0;
+    }
+    switch (h->coll) {
+    case HB_IN_RECV:
+        return hb_api.sent[h->rank] == h->call;
+    case HB_IN_FENCE:
+        return fence_is_kept(h);
+    case HB_IN_SHRINK:
+        return hb_api.next_context <= h->call;
+    default:
+        return 0;
+    }
+}
+
+int hb_hop_end(const struct hpcboot_error *why, struct hpcboot_error *err)
+{
+    if (hb_api.awaited.kind == HB_WAITS_FENCE) {
+        fences.why = *why;
+        hb_api.rdzv->stop = 1;
+        return 0;
+    }
+    *err = *why;
+    return why->code;
+}
+
+static const char *team_name(const struct hb_hop *h, char *out, size_t size)
+{
+    if (h->context == hb_api.world->context) {
+        return "the world";
+    }
+    snprintf(out, size, h->context == hb_api.node_team->context
+                            ? "the node team" : "team %u of %u ranks",
+             h->context, h->size);
+    return out;
+}
+
+size_t hb_hop_put(char *out, size_t size, const struct hb_hop *h)
+{
+    char name[40], tag[16] = "any tag";
+    int n;
+
+    if (h->coll >= 0) {
+        n = snprintf(out, size, "rank %d waits in %s of %s (its call %llu)",
+                     h->rank, hb_coll_name((enum hpcboot_coll)h->coll),
+                     team_name(h, name, sizeof name),
+                     (unsigned long long)h->call);
+    } else if (h->coll == HB_IN_RECV) {
+        if (h->tag >= 0) {
+            snprintf(tag, sizeof tag, "tag %d", h->tag);
+        }
+        n = snprintf(out, size, "rank %d waits in recv of %s (%s)", h->rank,
+                     team_name(h, name, sizeof name), tag);
+    } else {
+        n = snprintf(out, size, "rank %d waits in %s", h->rank,
+                     h->coll == HB_IN_FENCE ? "fence" : "team_shrink");
+    }
+    return n > 0 ? (size_t)n : 0;
+}

@@ -97,7 +97,7 @@ static void on_started(evutil_socket_t fd, short what, void *arg)
     if (rc == 1) {
         rank_spec_of(r, &spec);
         hb_proc_explain(&spec, stage, sys_errno, &err);
-        rank_failed(r, stage, sys_errno, err.text);
+        rank_failed(r, stage, err.sys_errno, err.text);
     } else {
         r->started = 1;
         AGENT_SEND(a, rank_started, .rank = r->rank, .pid = (uint32_t)r->pid,

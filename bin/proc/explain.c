@@ -357,10 +357,9 @@ static char *shown(const char *name)
 
 /* What the system calls wrong is the number of a descriptor, and that is above
  * the limit. */
-static const char *reason_of(enum hb_proc_stage stage, int sys_errno)
+static int reason_of(enum hb_proc_stage stage, int sys_errno)
 {
-    return strerror(stage == HB_PROC_STDIO && sys_errno == EINVAL ? EMFILE
-                                                                  : sys_errno);
+    return stage == HB_PROC_STDIO && sys_errno == EINVAL ? EMFILE : sys_errno;
 }
 
 void hb_proc_explain(const struct hb_proc_spec *spec, enum hb_proc_stage stage,
@@ -378,10 +377,10 @@ void hb_proc_explain(const struct hb_proc_spec *spec, enum hb_proc_stage stage,
     }
     hb_fail(err, HPCBOOT_ERR_SPAWN, "cannot start %s: %s%s%s: %s%s%s%s",
             file, hb_proc_stage_name(stage), is_dir ? " to " : "", dir,
-            reason_of(stage, sys_errno), hint.len ? " (" : "",
+            strerror(reason_of(stage, sys_errno)), hint.len ? " (" : "",
             hb_str_text(&hint), hint.len ? ")" : "");
     if (err != NULL) {
-        err->sys_errno = sys_errno;
+        err->sys_errno = reason_of(stage, sys_errno);
     }
     free(file);
     free(dir);

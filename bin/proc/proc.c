@@ -169,6 +169,9 @@ static int copy_above(int fd, int is_stdio, int floor)
 
     if (fd < 0 && is_stdio) {
         fd = opened = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (fd < 0) {
+            return -1; /* why is told, not what is wrong with -1 */
+        }
     }
     copy = fcntl(fd, F_DUPFD_CLOEXEC, floor);
     hb_fd_close(&opened);

@@ -363,7 +363,9 @@ void agent_native_stop(struct agent *a);
 void agent_native_env(const struct agent *a, int fd, int fd_as,
                       struct hb_strv *env);
 void agent_native_open(struct agent *a, uint32_t rank, int fd); /* takes fd */
-void agent_native_gone(struct agent *a, uint32_t rank, int wait_status);
+/* evidence: what the cgroup says of it, or "". */
+void agent_native_gone(struct agent *a, uint32_t rank, int wait_status,
+                       const char *evidence);
 void agent_native_look(struct agent *a); /* what ranks have written down */
 int agent_native_grown(struct agent *a, const struct hb_frame *f,
                        struct hpcboot_error *err);

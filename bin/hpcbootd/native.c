@@ -406,13 +406,14 @@ void agent_native_open(struct agent *a, uint32_t rank, int fd)
 }
 
 static void describe_end(const struct agent *a, uint32_t rank, int status,
-                         char *text, size_t size)
+                         const char *evidence, char *text, size_t size)
 {
     const char *host = a->job.map->node_names[a->node];
 
     if (WIFSIGNALED(status)) {
-        snprintf(text, size, "rank %u on %s was killed by signal %d (%s)",
-                 rank, host, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(text, size, "rank %u on %s was killed by signal %d (%s)%s%s",
+                 rank, host, WTERMSIG(status), strsignal(WTERMSIG(status)),
+                 evidence[0] != '\0' ? "; " : "", evidence);
     } else {
         snprintf(text, size, "rank %u on %s ended with exit status %d and "
                  "without hpcboot_finalize", rank, host, WEXITSTATUS(status));
@@ -427,13 +428,14 @@ void agent_native_look(struct agent *a)
 }
 
 /* Whom it did not reach may be why it has ended, and is told before. */
-void agent_native_gone(struct agent *a, uint32_t rank, int wait_status)
+void agent_native_gone(struct agent *a, uint32_t rank, int wait_status,
+                       const char *evidence)
 {
     char text[HB_DEATH_TEXT_MAX];
 
     if (a->native != NULL) {
         agent_native_look(a);
-        describe_end(a, rank, wait_status, text, sizeof text);
+        describe_end(a, rank, wait_status, evidence, text, sizeof text);
         hb_native_rank_gone(a->native->server, rank, text);
     }
 }

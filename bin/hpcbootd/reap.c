@@ -36,10 +36,17 @@ static int may_live_again(const struct rank *r)
            !a->killing && !(r->contact & HB_CONTACT_INIT);
 }
 
+static void read_evidence(const struct agent *a, char *text, unsigned size)
+{
+    struct hb_cgroup_marks now = {0};
+
+    hb_cgroup_read_marks(&now);
+    hb_cgroup_evidence(&a->marks, &now, text, size);
+}
+
 static void rank_exited(struct rank *r)
 {
     struct agent *a = r->agent;
-    struct hb_cgroup_marks now = {0};
     char evidence[256] = "";
 
     if (r->rank == 0) {
@@ -50,8 +57,7 @@ static void rank_exited(struct rank *r)
     r->ended = !r->waiting;
     a->n_ended += (uint32_t)r->ended;
     if (r->wait_status != 0) {
-        hb_cgroup_read_marks(&now);
-        hb_cgroup_evidence(&a->marks, &now, evidence, sizeof evidence);
+        read_evidence(a, evidence, sizeof evidence);
     }
     AGENT_SEND(a, rank_exit, .rank = r->rank, .wait_status = r->wait_status,
                .contact = r->contact, .time_ns = (uint64_t)r->end_ns,
@@ -63,6 +69,17 @@ static void rank_exited(struct rank *r)
         a->pm_ops->rank_gone(a->pm, r->rank);
     }
     rank_sink_close(&r->in);
+}
+
+/* Who waits for the rank hears at once what may have killed it. */
+static void tell_peers(struct agent *a, uint32_t rank, int status)
+{
+    char evidence[256] = "";
+
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+        read_evidence(a, evidence, sizeof evidence);
+    }
+    agent_native_gone(a, rank, status, evidence);
 }
 
 /* A rank that has ended before its exec was reported waits for that. */
@@ -77,7 +94,7 @@ static void note_exit(struct agent *a, pid_t pid, int status, int64_t now)
             r->told = a->killing > 0;
             r->pid = -1;
             if (!may_live_again(r)) {
-                agent_native_gone(a, r->rank, status);
+                tell_peers(a, r->rank, status);
             }
             return;
         }

@@ -147,16 +147,20 @@ static enum hb_cause_kind exit_kind(const struct job *j,
  * leave. */
 static void tell_death(struct job *j, const struct hb_msg_rank_exit *m)
 {
-    char text[128];
+    char text[256];
+    int killed;
 
     if ((m->contact & HB_CONTACT_INIT) == 0 ||
         (m->contact & HB_CONTACT_FINALIZE) != 0) {
         return;
     }
     if (WIFSIGNALED(m->wait_status)) {
-        snprintf(text, sizeof text, "was killed by signal %d (%s)",
+        killed = WTERMSIG(m->wait_status) == SIGKILL &&
+                 m->evidence[0] != '\0';
+        snprintf(text, sizeof text, "was killed by signal %d (%s)%s%s",
                  WTERMSIG(m->wait_status),
-                 strsignal(WTERMSIG(m->wait_status)));
+                 strsignal(WTERMSIG(m->wait_status)), killed ? "; " : "",
+                 killed ? m->evidence : "");
     } else {
         snprintf(text, sizeof text, "ended with exit status %d and without "
                  "hpcboot_finalize", WEXITSTATUS(m->wait_status));

@@ -83,6 +83,18 @@ inside() {
     ended_with 0
 }
 
+@test "a rank that the limit of memory ends: the others hear of the limit" {
+    limited memory memory.limit_in_bytes=67108864 memory.max=67108864
+    run inside "$hbrun" --on-failure continue -n 3 \
+        "$HB_BUILDDIR/tests/cli/apihungry"
+    ended_with 137
+    for i in 0 2; do
+        says "^rank $i hears: rank 1 on .* by signal 9 .*; out of memory: the \
+cgroup killed 1 process \(limit 64 MiB\)"
+    done
+    says 'error: rank 1 on .* SIGKILL .*; out of memory: the cgroup killed 1 '
+}
+
 @test "half a CPU for all ranks" {
     limited cpu cpu.cfs_quota_us=50000 'cpu.max=50000 100000'
     # shellcheck disable=SC2086

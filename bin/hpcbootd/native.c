@@ -249,12 +249,14 @@ static void native_contact(void *arg, uint32_t rank, unsigned bits)
 }
 
 /* The user's wish, in the environment of the first app. */
-static size_t heap_bytes(const struct agent *a)
+static size_t heap_bytes(const struct agent *a, size_t *least_out)
 {
     const char *text = hb_env_get(&a->job.apps[0].env, HEAP_VAR);
     uint64_t mb;
 
+    *least_out = 0;
     if (text == NULL || hb_parse_u64(text, 1, HEAP_MB_MAX, &mb) < 0) {
+        *least_out = HB_SEGMENT_HEAP_LEAST;
         mb = HEAP_MB;
     }
     return (size_t)mb << 20;
@@ -264,12 +266,13 @@ static int native_memory(void *arg, const struct hb_jobmap *map,
                          struct hb_segment *out, struct hpcboot_error *err)
 {
     struct agent *a = ((struct agent_native *)arg)->agent;
+    size_t least, heap = heap_bytes(a, &least);
     const struct hb_segment_spec spec = {
         .n_ranks = map->n_ranks, .n_nodes = map->n_nodes, .node = a->node,
         .n_local = a->n_ranks, .node_of = map->node_of_rank,
         .local_rank = map->local_rank, .names = map->node_names,
         .region_bytes = hb_coll_region_size((int)a->n_ranks),
-        .heap_bytes = heap_bytes(a), .agent = 1,
+        .heap_bytes = heap, .heap_least = least, .agent = 1,
     };
     struct hb_coll_node_page *page;
     int rc = hb_segment_create(out, &spec, err);

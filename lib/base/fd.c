@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,6 +132,16 @@ int hb_fd_write_all(int fd, const void *data, size_t len,
         }
     }
     return HPCBOOT_OK;
+}
+
+uint64_t hb_fd_file_most(void)
+{
+    struct rlimit most;
+
+    return getrlimit(RLIMIT_FSIZE, &most) < 0 ||
+                   most.rlim_cur == RLIM_INFINITY
+               ? UINT64_MAX
+               : most.rlim_cur;
 }
 
 /* Of a FIFO that was opened without waiting and has nothing to read: 1 when

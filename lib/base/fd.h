@@ -4,6 +4,7 @@
 #define HB_BASE_FD_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/base/error.h"
@@ -20,6 +21,9 @@ int hb_fd_socketpair(int out[2], struct hpcboot_error *err);
 /* Writes all or fails; waits where the descriptor does not block. */
 int hb_fd_write_all(int fd, const void *data, size_t len,
                     struct hpcboot_error *err);
+/* Bytes that a file of this process may have: beyond them a write, or making it
+ * longer, ends the process by SIGXFSZ, unless it ignores that. */
+uint64_t hb_fd_file_most(void);
 /* Reads a file whole, at most max_bytes; *data_out is NUL-terminated one past
  * *len_out, free() it. A FIFO is waited for 10 s for somebody to write to it,
  * and read until all writers have closed it. */

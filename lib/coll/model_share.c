@@ -155,6 +155,7 @@ static void keep(const struct hb_coll_model *m, const char *path,
         return;
     }
     bool good = len > 0 && (size_t)len < sizeof text &&
+                (uint64_t)len <= hb_fd_file_most() &&
                 hb_fd_write_all(fd, text, (size_t)len, NULL) == 0;
     hb_fd_close(&fd);
     if (!good || rename(temporary, path) != 0) {

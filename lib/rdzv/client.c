@@ -55,12 +55,20 @@ int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns)
     }
 }
 
-static int read_heap_mb(uint64_t *mb, struct hpcboot_error *err)
+/* "": none. */
+static const char *heap_wish(void)
 {
     const char *text = getenv("HPCBOOT_HEAP_MB");
 
+    return text != NULL ? text : "";
+}
+
+static int read_heap_mb(uint64_t *mb, struct hpcboot_error *err)
+{
+    const char *text = heap_wish();
+
     *mb = HEAP_MB;
-    if (text != NULL && *text != '\0' &&
+    if (*text != '\0' &&
         hb_parse_u64(text, 1, HEAP_MB_MAX, mb) < 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "HPCBOOT_HEAP_MB: \"%.64s\" is "
                        "no number of MiB from 1 to %u", text, HEAP_MB_MAX);
@@ -73,6 +81,11 @@ size_t hb_rdzv_heap_bytes(void)
     uint64_t mb;
 
     return (size_t)(read_heap_mb(&mb, NULL) == 0 ? mb : HEAP_MB) << 20;
+}
+
+size_t hb_rdzv_heap_least(void)
+{
+    return *heap_wish() == '\0' ? HB_SEGMENT_HEAP_LEAST : 0;
 }
 
 int hb_rdzv_check_wishes(struct hpcboot_error *err)

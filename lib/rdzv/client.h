@@ -103,8 +103,10 @@ int hb_rdzv_alone_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
                        struct hpcboot_error *err);
 
 /* Heap bytes of a memory that ranks make themselves: HPCBOOT_HEAP_MB, or what
- * is usual where that is no such number: then the check is ERR_USAGE. */
+ * is usual where that is no such number: then the check is ERR_USAGE. What is
+ * usual may be less, see hb_segment_spec. */
 size_t hb_rdzv_heap_bytes(void);
+size_t hb_rdzv_heap_least(void);
 int hb_rdzv_check_wishes(struct hpcboot_error *err);
 
 #endif

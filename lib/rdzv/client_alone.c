@@ -89,6 +89,7 @@ int hb_rdzv_alone_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
         .local_rank = &zero, .names = names,
         .region_bytes = spec->region_bytes(1),
         .heap_bytes = hb_rdzv_heap_bytes(),
+        .heap_least = hb_rdzv_heap_least(),
     };
     struct alone *a = hb_xcalloc(1, sizeof *a);
     int rc;

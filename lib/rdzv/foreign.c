@@ -205,6 +205,7 @@ static int make_memory(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
         .local_rank = t->local_rank, .names = t->names,
         .region_bytes = spec->region_bytes((int)t->n_local[node]),
         .heap_bytes = hb_rdzv_heap_bytes(),
+        .heap_least = hb_rdzv_heap_least(),
     };
     int rc = hb_segment_create(&f->r.memory, &memory, err);
 

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@
 #define RING_MOST 32768u
 #define RING_LEAST 2048u
 #define RINGS_OF_ONE (512u << 10)
+#define ADDRESS_SHARE 4 /* 1/4 of RLIMIT_AS: the program has a use for more */
 #define LOCK_SPINS 64 /* looks at the lock between two at its owner */
 
 static struct hb_segment_head *head_of(const struct hb_segment *s)
@@ -110,6 +112,32 @@ static void lay_out(const struct hb_segment_spec *spec,
     h->size = end;
 }
 
+static uint64_t room_of_addresses(void)
+{
+    struct rlimit most;
+
+    return getrlimit(RLIMIT_AS, &most) < 0 || most.rlim_cur == RLIM_INFINITY
+               ? UINT64_MAX
+               : most.rlim_cur / ADDRESS_SHARE;
+}
+
+/* The heap is what gives way. */
+static void lay_out_within(uint64_t room, const struct hb_segment_spec *spec,
+                           struct hb_segment_head *h)
+{
+    struct hb_segment_spec less = *spec;
+    uint64_t others;
+
+    lay_out(spec, h);
+    if (h->size > room && spec->heap_least > 0) {
+        others = h->size - h->heap_pages * PAGE;
+        less.heap_bytes = room > others + spec->heap_least
+                              ? (room - others) / PAGE * PAGE
+                              : spec->heap_least;
+        lay_out(&less, h);
+    }
+}
+
 static void fill_in(struct hb_segment *s, const struct hb_segment_spec *spec)
 {
     struct hb_segment_head *h = head_of(s);
@@ -150,13 +178,9 @@ static int open_file(uint64_t size, struct hpcboot_error *err)
     return fd;
 }
 
-static int open_memory(uint64_t size, struct hpcboot_error *err)
+/* Takes fd, and gives it back. */
+static int give_size(int fd, uint64_t size, struct hpcboot_error *err)
 {
-    int fd = memfd_create("hpcboot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0) {
-        return open_file(size, err);
-    }
     if (ftruncate(fd, (off_t)size) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
         hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "shared memory of %llu MiB "
@@ -166,6 +190,25 @@ static int open_memory(uint64_t size, struct hpcboot_error *err)
         return HPCBOOT_ERR_SYSTEM;
     }
     return fd;
+}
+
+/* A file takes its bytes at once, and memory that is none only those that are
+ * used: without memfd_create the heap is a small one. */
+static int open_memory(const struct hb_segment_spec *spec,
+                       struct hb_segment_head *h, struct hpcboot_error *err)
+{
+    int fd = memfd_create("hpcboot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    uint64_t file = hb_fd_file_most(), room = room_of_addresses();
+
+    lay_out_within(fd < 0 ? 0 : file < room ? file : room, spec, h);
+    if (h->size > file) {
+        hb_fd_close(&fd);
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "shared memory of %llu KiB is "
+                       "a file, and files may have %llu KiB here (ulimit -f)",
+                       (unsigned long long)(h->size >> 10),
+                       (unsigned long long)(file >> 10));
+    }
+    return fd < 0 ? open_file(h->size, err) : give_size(fd, h->size, err);
 }
 
 static int map_in(struct hb_segment *s, int fd, size_t size,
@@ -189,10 +232,8 @@ int hb_segment_create(struct hb_segment *out,
                       struct hpcboot_error *err)
 {
     struct hb_segment_head h;
-    int fd, rc;
+    int fd = open_memory(spec, &h, err), rc;
 
-    lay_out(spec, &h);
-    fd = open_memory(h.size, err);
     if (fd < 0) {
         return fd;
     }

@@ -86,9 +86,14 @@ struct hb_segment_spec {
     char *const *names;
     size_t region_bytes; /* of each region made in advance */
     size_t heap_bytes;   /* rounded up to pages */
+    size_t heap_least;   /* may be made where no more fits; 0: heap_bytes */
     uint32_t agent;      /* 1: an agent marks the dead */
 };
 
+#define HB_SEGMENT_HEAP_LEAST ((size_t)32 << 20) /* of who wishes no size */
+
+/* What no file or address space of this process has room for is refused before
+ * the system ends the process for it (RLIMIT_FSIZE). */
 int hb_segment_create(struct hb_segment *out,
                       const struct hb_segment_spec *spec,
                       struct hpcboot_error *err);

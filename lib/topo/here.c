@@ -192,6 +192,7 @@ static void remember(int dir, const char *name, const char *who,
     hb_buf_put_blob(&all, here->xml, strlen(here->xml));
     if (fd >= 0 &&
         (hb_buf_failed(&topo) || hb_buf_failed(&all) ||
+         all.len > hb_fd_file_most() ||
          hb_fd_write_all(fd, all.data, all.len, NULL) < 0 ||
          renameat(dir, beside, dir, name) != 0)) {
         (void)unlinkat(dir, beside, 0);

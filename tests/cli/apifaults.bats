@@ -102,6 +102,26 @@ cgroup killed 1 process \(limit 64 MiB\)"
     ended_with 0
 }
 
+# The second is alone, and nobody has told the system to spare it SIGXFSZ.
+@test "a limit of files, and of addresses: the node's heap is smaller" {
+    for limit in '-f 200000' '-v 1000000'; do
+        ! is_sanitized || [[ "$limit" = -f* ]] || continue
+        # shellcheck disable=SC2016,SC2086
+        run bash -c "ulimit $limit"' && exec timeout -s KILL "$@"' - \
+            "$HB_LIMIT" "$hbrun" -n 3 "$probe" who kvs coll teams messages
+        ended_with 0
+        # shellcheck disable=SC2016,SC2086
+        run bash -c "ulimit $limit"' && exec timeout -s KILL "$@"' - \
+            "$HB_LIMIT" "$probe" who kvs coll
+        ended_with 0
+    done
+    # shellcheck disable=SC2016
+    run bash -c 'ulimit -f 1000 && exec timeout -s KILL "$@"' - "$HB_LIMIT" \
+        "$probe" who
+    ended_with 1
+    says 'files may have 1000 KiB here \(ulimit -f\)'
+}
+
 @test "/dev/shm of 64 MB, and none" {
     need unshare
     need_root

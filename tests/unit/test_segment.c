@@ -13,24 +13,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #define PAGE 4096u
+#define MOST_OF_A_FILE ((size_t)16 << 20)
 
-static struct hb_segment make(void)
+static int make_with_heap(struct hb_segment *s, size_t bytes, size_t least,
+                          struct hpcboot_error *err)
 {
     static const uint32_t node_of[] = {0, 1, 0}, local_rank[] = {0, 0, 1};
     char left[] = "left", right[] = "right", *names[] = {left, right};
     const struct hb_segment_spec spec = {
         .n_ranks = 3, .n_nodes = 2, .n_local = 2, .node_of = node_of,
         .local_rank = local_rank, .names = names, .region_bytes = 5000,
-        .heap_bytes = 16 * PAGE, .agent = 1,
+        .heap_bytes = bytes, .heap_least = least, .agent = 1,
     };
+
+    return hb_segment_create(s, &spec, err);
+}
+
+static struct hb_segment make(void)
+{
     struct hb_segment s = HB_SEGMENT_INIT;
 
-    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    assert_int_equal(make_with_heap(&s, 16 * PAGE, 0, NULL), 0);
     return s;
 }
 
@@ -131,6 +140,35 @@ static void test_a_full_heap_says_so(void **state)
     hb_segment_close(&s);
 }
 
+/* Without a word beforehand the system would end this process by SIGXFSZ. */
+static void test_the_heap_gives_way_to_a_limit_of_files(void **state)
+{
+    struct hb_segment s = HB_SEGMENT_INIT;
+    struct hpcboot_error err = {0};
+    struct rlimit was, most;
+    uint64_t at;
+    size_t size;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    most = was;
+    most.rlim_cur = MOST_OF_A_FILE;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
+    assert_int_equal(make_with_heap(&s, 2 * MOST_OF_A_FILE, PAGE, NULL), 0);
+    assert_true(s.size <= MOST_OF_A_FILE);
+    hb_segment_heap(&s, &size);
+    assert_true(size > MOST_OF_A_FILE / 2);
+    assert_int_equal(hb_segment_alloc(&s, 0, size, &at, NULL), 0);
+    memset((char *)s.base + at, 7, size);
+    hb_segment_close(&s);
+    assert_int_equal(make_with_heap(&s, 2 * MOST_OF_A_FILE, 0, &err),
+                     HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "ulimit -f"));
+    assert_int_equal(make_with_heap(&s, 3 * MOST_OF_A_FILE,
+                                    2 * MOST_OF_A_FILE, &err),
+                     HPCBOOT_ERR_SYSTEM);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+}
+
 static void test_it_cannot_shrink(void **state)
 {
     struct hb_segment s = make();
@@ -219,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_lost_connections_are_written_down_once),
         cmocka_unit_test(test_pieces_are_apart_and_zeroed),
         cmocka_unit_test(test_a_full_heap_says_so),
+        cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_files),
         cmocka_unit_test(test_it_cannot_shrink),
         cmocka_unit_test(test_news_stand_among_the_deaths),
         cmocka_unit_test(test_other_memory_is_refused),

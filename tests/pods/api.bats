@@ -72,6 +72,21 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+@test "a host's limit of memory ends a rank: those on others hear of the limit" {
+    status=0
+    why=$("$podlab" memory 1 67108864 2>&1) || status=$?
+    [ $status -ne 77 ] || skip "$why"
+    [ $status -eq 0 ]
+    run pod_hb --on-failure continue -H pod-0:1,pod-1:2 \
+        "$HB_BUILDDIR/tests/cli/apihungry"
+    "$podlab" memory 1 9000000000
+    ended_with 137
+    for i in 0 2; do
+        says "^rank $i hears: rank 1 on pod-1 was killed by signal 9 .*; out of \
+memory: the cgroup killed 1 process \(limit 64 MiB\)"
+    done
+}
+
 @test "survivors on two hosts shrink their team and go on" {
     run pod_hb -H pod-1:2,pod-2:2 "$probe" shrink
     says '^rank 0 goes on as 0 of 3'

@@ -45,6 +45,7 @@ struct native {
     struct hb_rdzv_inherited inherited;
     int64_t deadline_ns; /* of the question under way */
     int memory_fd;       /* came with an answer; -1 */
+    int fd_cut;          /* the system had no descriptor to give it by */
     int withdraw_ms;     /* struct hb_rdzv_spec, or WITHDRAW_MS */
     int owes;            /* the answer to a fence that was taken back, */
     unsigned owed_scope; /* 1: of the node */
@@ -135,6 +136,7 @@ static int receive_some(struct native *n, struct hpcboot_error *err)
         return lost(err);
     }
     take_fd(n, &m);
+    n->fd_cut |= (m.msg_flags & MSG_CTRUNC) != 0;
     hb_buf_added(&n->in, (size_t)got);
     return 0;
 }
@@ -437,8 +439,11 @@ static int hello(struct native *n, const struct hb_rdzv_spec *spec,
     }
     hb_buf_destroy(&address);
     if (rc == 0 && n->memory_fd < 0) {
-        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent's answer came "
-                     "without the memory of the node");
+        rc = n->fd_cut
+                 ? hb_fail(err, HPCBOOT_ERR_SYSTEM, "no file descriptor is "
+                           "left for the memory of the node (ulimit -n)")
+                 : hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent's answer "
+                           "came without the memory of the node");
     }
     return rc;
 }

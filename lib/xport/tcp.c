@@ -34,8 +34,8 @@ static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
         return HPCBOOT_ERR_HOST;
     }
     if (c->state == HB_TCP_DEAD) {
-        return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be "
-                       "reached: %s", peer,
+        return hb_fail(err, c->code != 0 ? c->code : HPCBOOT_ERR_PEER_DEAD,
+                       "rank %u on %s cannot be reached: %s", peer,
                        t->x->job.host(t->x->job.ctx, peer), c->why);
     }
     hb_tcp_queue(c, head, data, size, req);

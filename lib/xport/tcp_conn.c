@@ -108,6 +108,7 @@ void hb_tcp_destroy(struct hb_tcp *t)
     free_list(t->takes);
     hb_ucx_close(t->ucx);
     hb_fd_close(&t->listen_fd);
+    hb_fd_close(&t->reserve_fd);
     hb_fd_close(&t->epoll_fd);
     for (uint32_t i = 0; t->pairs != NULL && i < t->x->job.size; i++) {
         hb_pair_end(t->pairs[i]);
@@ -149,6 +150,7 @@ static void shut(struct hb_tcp_conn *c)
         hb_fd_close(&c->fd);
     }
     c->armed = 0;
+    hb_tcp_keep_reserve(c);
 }
 
 void hb_tcp_leave_incoming(struct hb_tcp_conn *c)
@@ -280,7 +282,8 @@ void hb_tcp_give_up(struct hb_tcp_conn *c)
     struct hb_xport *x = c->tcp->x;
     struct hpcboot_error why;
 
-    if (spare != NULL && c->code == 0) { /* there is a way, if not this one */
+    /* There is a way, if not this one. */
+    if (spare != NULL && c->code != HPCBOOT_ERR_UNSUPPORTED) {
         hb_tcp_keep(spare);
         return;
     }
@@ -324,6 +327,9 @@ void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
     if (from != NULL) {
         any_port = *from;
         hb_sockaddr_clear_port(&any_port);
+    }
+    if (c->fd < 0 && hb_tcp_call_without_fd(c)) {
+        return;
     }
     if (c->fd >= 0) {
         hb_tcp_be_near(c->tcp, c->fd);

@@ -100,6 +100,7 @@ struct hb_tcp_conn {
     char *blob; /* what follows the answer to our greeting */
     /* incoming */
     int heard; /* anything behind its greeting */
+    int by_reserve; /* it has the last descriptor, to be refused by */
     int dying, said_bye; /* its end is known, but not all of it is here yet */
     int error;
     uint64_t bye;
@@ -114,6 +115,7 @@ struct hb_ucx_side;
 struct hb_tcp {
     struct hb_xport *x;
     int listen_fd, epoll_fd;
+    int reserve_fd; /* gives way to a caller for whom there is no other; -1 */
     unsigned char token[HB_ADDRESS_TOKEN];
     struct hb_interfaces ours;
     struct hb_tcp_conn **out; /* [size] of each; NULL: none yet */
@@ -155,6 +157,15 @@ void hb_tcp_be_quick(const struct hb_tcp *t, int fd);
 /* Before it connects or listens; _far when the way is known. */
 void hb_tcp_be_near(struct hb_tcp *t, int fd);
 void hb_tcp_be_far(const struct hb_tcp *t, int fd);
+
+/* tcp_open.c: errno says that this process has no descriptor left. */
+int hb_tcp_is_without_fd(int error);
+void hb_tcp_take_reserve(struct hb_tcp *t);
+void hb_tcp_keep_reserve(struct hb_tcp_conn *c); /* it is closed */
+void hb_tcp_tell_no_fd(char *text, size_t size); /* "has no ... left" */
+/* There is no socket, as errno says. 1: it is given up: no other address would
+ * help, and the peer is not to blame. */
+int hb_tcp_call_without_fd(struct hb_tcp_conn *c);
 
 /* tcp_conn.c: the connection by which messages for a peer go, or wait */
 struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,

@@ -35,6 +35,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 
@@ -53,20 +54,44 @@ struct answer {
     uint32_t by, len;
 };
 #define ANSWER_MAX 32768u /* UCX's addresses grow with its devices */
+#define BY_NO_FD 255u     /* by: none is left, in words */
 _Static_assert(sizeof(struct greeting) <=
                        sizeof ((struct hb_tcp_conn *)0)->hello &&
                    sizeof(struct answer) <=
                        sizeof ((struct hb_tcp_conn *)0)->hello,
                "conn.hello holds either");
 
-void hb_tcp_accept(struct hb_tcp *t)
+static int accept_one(const struct hb_tcp *t)
+{
+    return accept4(t->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+/* Whoever nobody answers would wait for ever: where descriptors have run out,
+ * one that was kept for that lets in who calls, to hear it. */
+static int accept_by_reserve(struct hb_tcp *t)
 {
     int fd;
 
-    while ((fd = accept4(t->listen_fd, NULL, NULL,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+    if (!hb_tcp_is_without_fd(errno) || t->reserve_fd < 0) {
+        return -1;
+    }
+    hb_fd_close(&t->reserve_fd);
+    fd = accept_one(t);
+    if (fd < 0) {
+        hb_tcp_take_reserve(t);
+    }
+    return fd;
+}
+
+void hb_tcp_accept(struct hb_tcp *t)
+{
+    int fd, by_reserve;
+
+    while ((by_reserve = 0, fd = accept_one(t)) >= 0 ||
+           (by_reserve = 1, fd = accept_by_reserve(t)) >= 0) {
         struct hb_tcp_conn *c = hb_tcp_conn_new(t, fd, 0);
 
+        c->by_reserve = by_reserve;
         hb_tcp_be_quick(t, fd);
         hb_tcp_be_far(t, fd);
         c->state = HB_TCP_GREETING;
@@ -87,16 +112,24 @@ static int greeting_holds(const struct hb_tcp_conn *c)
            memcmp(g.token, c->tcp->token, sizeof g.token) == 0;
 }
 
+static int say(const struct hb_tcp_conn *c, uint32_t by, const void *more,
+               size_t len)
+{
+    struct answer a = {.magic = MAGIC, .by = by, .len = (uint32_t)len};
+    struct iovec v[2] = {{&a, sizeof a}, {(void *)(uintptr_t)more, len}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+    return len <= ANSWER_MAX &&
+           sendmsg(c->fd, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof a + len);
+}
+
 /* Which way messages come from there, and what the caller needs for it. */
 static int answer(struct hb_tcp_conn *c)
 {
     struct hb_tcp *t = c->tcp;
-    struct answer a = {.magic = MAGIC};
     char none[768];
     size_t len = 0;
     const void *more = NULL;
-    struct iovec v[2];
-    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
 
     if (c->by == HB_BY_UCX) {
         more = hb_ucx_address(t->ucx, &len);
@@ -107,13 +140,29 @@ static int answer(struct hb_tcp_conn *c)
         more = none;
         len = strlen(none);
     }
-    a.by = c->by;
-    a.len = (uint32_t)len;
-    v[0] = (struct iovec){&a, sizeof a};
-    v[1] = (struct iovec){(void *)(uintptr_t)more, len};
-    return len <= ANSWER_MAX && sendmsg(c->fd, &m, MSG_NOSIGNAL) ==
-                                    (ssize_t)(sizeof a + len) &&
-           c->by != HB_BY_NONE;
+    return say(c, c->by, more, len) && c->by != HB_BY_NONE;
+}
+
+/* Why the pair has been given up for want of descriptors; NULL: it has not. */
+static const char *given_up(const struct hb_tcp_conn *c)
+{
+    const struct hpcboot_error *why = c->tcp->lost[c->peer];
+
+    return why != NULL && why->code == HPCBOOT_ERR_SYSTEM ? why->text : NULL;
+}
+
+/* In words, as a call that just ends looks like a peer that is dead. */
+static void refuse(struct hb_tcp_conn *c)
+{
+    char text[HPCBOOT_ERROR_TEXT_MAX + 32];
+
+    if (given_up(c) != NULL) {
+        snprintf(text, sizeof text, "has given up: %s", given_up(c));
+    } else {
+        hb_tcp_tell_no_fd(text, sizeof text);
+    }
+    (void)say(c, BY_NO_FD, text, strlen(text));
+    hb_tcp_discard(c);
 }
 
 int hb_tcp_has_hung_up(const struct hb_tcp_conn *c)
@@ -150,7 +199,7 @@ static void settle(struct hb_tcp_conn *c)
 
 static void on_rail(struct hb_tcp_conn *c, uint32_t rail)
 {
-    if (c->by != HB_BY_TCP || !hb_pair_join(c, rail)) {
+    if (c->by != HB_BY_TCP || c->by_reserve || !hb_pair_join(c, rail)) {
         hb_tcp_discard(c);
     } else if (!answer(c)) {
         hb_tcp_lost(c, 0);
@@ -171,7 +220,10 @@ static void on_greeting(struct hb_tcp_conn *c, const struct greeting *g)
         return;
     }
     welcome = c->by == HB_BY_TCP ? is_welcome(c) : 1;
-    if (welcome == 0) {
+    if ((welcome > 0 && c->by_reserve) ||
+        (welcome < 0 && given_up(c) != NULL)) {
+        refuse(c);
+    } else if (welcome == 0) {
         c->state = HB_TCP_HELD;
     } else if (welcome < 0 || !answer(c)) {
         hb_tcp_discard(c);
@@ -249,10 +301,16 @@ int hb_tcp_connected(struct hb_tcp_conn *c)
 /* The answer is whole; what follows it is in c->blob. */
 static void answered(struct hb_tcp_conn *c, const struct answer *a)
 {
-    c->by = (enum hb_carrier)a->by;
+    c->by = a->by == BY_NO_FD ? HB_BY_NONE : (enum hb_carrier)a->by;
     c->got = 0;
     if (c->pair != NULL && c->by != HB_BY_TCP) { /* a rail of it */
         hb_tcp_lost(c, 0);
+        return;
+    }
+    if (a->by == BY_NO_FD) {
+        c->code = HPCBOOT_ERR_SYSTEM;
+        snprintf(c->why, sizeof c->why, "it %s", c->blob);
+        hb_tcp_give_up(c);
         return;
     }
     if (c->by == HB_BY_NONE) {
@@ -295,8 +353,10 @@ static int read_some(struct hb_tcp_conn *c, char *to, size_t from,
 
 static int answer_holds(const struct hb_tcp_conn *c, const struct answer *a)
 {
-    return a->magic == MAGIC && a->len <= ANSWER_MAX && a->by <= HB_BY_UCX &&
-           (a->by == HB_BY_NONE || (c->tcp->caps.may >> a->by & 1)) &&
+    return a->magic == MAGIC && a->len <= ANSWER_MAX &&
+           (a->by <= HB_BY_UCX || a->by == BY_NO_FD) &&
+           (a->by == HB_BY_NONE || a->by == BY_NO_FD ||
+            (c->tcp->caps.may >> a->by & 1)) &&
            (a->by != HB_BY_UCX || a->len > 0);
 }
 

@@ -5,10 +5,13 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -16,6 +19,8 @@
 #include "lib/xport/tcp_impl.h"
 
 #define BACKLOG 1024
+/* UCX opens some 20 at once, and ends the process where it gets no more. */
+#define UCX_FDS 64u
 
 static int listen_on(int family, uint16_t *port_out)
 {
@@ -39,6 +44,14 @@ static int listen_on(int family, uint16_t *port_out)
                           ? ((struct sockaddr_in6 *)&at)->sin6_port
                           : ((struct sockaddr_in *)&at)->sin_port);
     return fd;
+}
+
+static rlim_t fds_most(void)
+{
+    struct rlimit most = {0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &most);
+    return most.rlim_cur;
 }
 
 static int has_wished_kind(const struct hb_tcp *t)
@@ -85,6 +98,10 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
     }
     if (!must && !t->wish.names_ucx && t->caps.ucx_kind >= HB_UCX_SOFT) {
         return do_without(t, "RDMA in software is slower", 0, err);
+    }
+    if (fds_most() < UCX_FDS) {
+        return do_without(t, "UCX takes many file descriptors, and ulimit -n "
+                          "is less than 64", 1, err);
     }
     return hb_ucx_open(t, &why) < 0 ? do_without(t, why.text, 1, err) : 0;
 }
@@ -158,6 +175,44 @@ static unsigned limit_s(void)
                                        : HB_TCP_LEAST_S;
 }
 
+int hb_tcp_is_without_fd(int error)
+{
+    return error == EMFILE || error == ENFILE;
+}
+
+void hb_tcp_take_reserve(struct hb_tcp *t)
+{
+    t->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void hb_tcp_keep_reserve(struct hb_tcp_conn *c)
+{
+    if (c->by_reserve) {
+        c->by_reserve = 0;
+        hb_tcp_take_reserve(c->tcp);
+    }
+}
+
+void hb_tcp_tell_no_fd(char *text, size_t size)
+{
+    snprintf(text, size, "has no file descriptor left for one more connection "
+             "(ulimit -n is %llu there)", (unsigned long long)fds_most());
+}
+
+int hb_tcp_call_without_fd(struct hb_tcp_conn *c)
+{
+    size_t len;
+
+    if (c->pair != NULL || !hb_tcp_is_without_fd(errno)) {
+        return 0;
+    }
+    len = (size_t)snprintf(c->why, sizeof c->why, "this rank ");
+    c->code = HPCBOOT_ERR_SYSTEM;
+    hb_tcp_tell_no_fd(c->why + len, sizeof c->why - len);
+    hb_tcp_give_up(c);
+    return 1;
+}
+
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
                 struct hpcboot_error *err)
 {
@@ -166,6 +221,7 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
     uint16_t port = 0;
     int rc;
 
+    hb_tcp_take_reserve(t);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     t->listen_fd = listen_on(AF_INET6, &port);
     if (t->listen_fd < 0) {

@@ -85,6 +85,15 @@ netem_or_skip() {
     says '--fabric roce: this host has no such device'
 }
 
+@test "too few descriptors for UCX: words, and no abort" {
+    need_ucx
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run pod_hb -x HPCBOOT_TRANSPORTS=ucx -H pod-0,pod-1 \
+        sh -c 'ulimit -n 20 && exec "$@"' - "$net" ways
+    ended_with 1
+    says 'HPCBOOT_TRANSPORTS=ucx: UCX takes many file descriptors, and ulimit -n'
+}
+
 @test "a fabric that --fabric auto found and a rank cannot use" {
     run pod_hb -x HPCBOOT_FABRIC=roce -x HPCBOOT_FABRIC_WISH=auto \
         -H pod-1:2,pod-2 "$net" ways

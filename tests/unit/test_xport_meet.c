@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -266,6 +267,71 @@ static void test_a_lost_connection_is_known_to_who_asks_later(void **state)
     assert_int_equal(p->ranks[0].lost, 1);
 }
 
+/* ---- descriptors run out ---- */
+
+static struct rlimit take_descriptors(void)
+{
+    int lowest = dup(STDIN_FILENO);
+    struct rlimit was, none;
+
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = (rlim_t)lowest;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    return was;
+}
+
+/* How a message fails to leave. */
+static void assert_refused(struct xport_world *p, int from, const char *word)
+{
+    int rc, text = 7;
+    struct hpcboot_error err = {0};
+    struct hb_xport_req *r = NULL;
+
+    rc = hb_xport_send(p->x[from], !from, CONTEXT, 1, &text, sizeof text, &r,
+                       &err);
+    for (int i = 0; rc == 0 && i < TURNS; i++) {
+        turn(p);
+        rc = hb_xport_test(p->x[from], r, NULL, &err);
+    }
+    assert_int_equal(rc, HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, word));
+    assert_non_null(strstr(err.text, "ulimit -n"));
+}
+
+/* Its call has been taken by the system, and would wait for ever. */
+static void test_a_caller_hears_that_it_cannot_be_let_in(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7, rc = 0, before;
+    struct hb_xport_req *s = send_word(p, 0, &word);
+    struct hpcboot_error err = {0};
+    struct rlimit was = take_descriptors();
+
+    for (int i = 0; rc == 0 && i < TURNS; i++) {
+        turn(p);
+        rc = hb_xport_test(p->x[0], s, NULL, &err);
+    }
+    assert_int_equal(rc, HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "it has no file descriptor left"));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    before = descriptors();
+    assert_refused(p, 0, "no file descriptor");
+    assert_int_equal(descriptors(), before);
+}
+
+/* What it has given up is no cut of the network, nor a death. */
+static void test_who_cannot_call_says_so_and_so_hears_the_peer(void **state)
+{
+    struct xport_world *p = *state;
+    struct rlimit was = take_descriptors();
+
+    assert_refused(p, 0, "this rank has no file descriptor left");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_refused(p, 1, "it has given up");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -276,6 +342,8 @@ int main(void)
         TEST(test_the_call_that_a_word_comes_by_is_used),
         TEST(test_words_of_a_peer_outlive_a_write_that_fails),
         TEST(test_a_lost_connection_is_known_to_who_asks_later),
+        TEST(test_a_caller_hears_that_it_cannot_be_let_in),
+        TEST(test_who_cannot_call_says_so_and_so_hears_the_peer),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

@@ -49,6 +49,7 @@ struct hb_ucx_side {
     struct hb_ucx *ucx;
     struct from **from; /* [size] */
     unsigned n_lost;    /* endpoints that await burial */
+    struct hb_tcp_item *orphans; /* ended, and UCX is not through with them */
 };
 
 #define WIRE_HEAD (sizeof(struct hb_tcp_head) + sizeof(uint64_t))
@@ -220,14 +221,30 @@ static void fetched(void *ctx, void *cookie, const char *why)
 
 /* ---- what leaves ---- */
 
-static void end_item(struct hb_tcp_item *i, const char *why)
+static void unlink_item(struct hb_tcp_item *i)
 {
-    struct hb_tcp_conn *c = i->conn;
-
     *i->back = i->next;
     if (i->next != NULL) {
         i->next->back = i->back;
     }
+}
+
+static void link_item(struct hb_tcp_item *i, struct hb_tcp_item **list)
+{
+    i->next = *list;
+    i->back = list;
+    if (i->next != NULL) {
+        i->next->back = &i->next;
+    }
+    *list = i;
+}
+
+/* For whoever waits; the item itself stays. */
+static void end_item(struct hb_tcp_item *i, const char *why)
+{
+    struct hb_tcp_conn *c = i->conn;
+
+    unlink_item(i);
     c->tcp->n_unwritten--;
     if (i->req != NULL && why != NULL) {
         hb_fail(&i->req->err, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be "
@@ -238,12 +255,26 @@ static void end_item(struct hb_tcp_item *i, const char *why)
     if (i->req != NULL) {
         hb_req_finish(i->req, why != NULL ? HPCBOOT_ERR_PEER_DEAD : 0);
     }
-    free(i);
 }
 
 static void sent(void *ctx, void *cookie, const char *why)
 {
-    end_item(cookie, why);
+    struct hb_tcp_item *i = cookie;
+
+    if (i->conn != NULL) {
+        end_item(i, why);
+    } else {
+        unlink_item(i);
+    }
+    free(i);
+}
+
+static void orphan(struct hb_ucx_side *s, struct hb_tcp_item *i)
+{
+    end_item(i, "the connection is closed");
+    i->conn = NULL;
+    i->req = NULL;
+    link_item(i, &s->orphans);
 }
 
 static void lost(void *ctx, void *peer, const char *why)
@@ -261,12 +292,7 @@ static void lost(void *ctx, void *peer, const char *why)
 static void fly(struct hb_tcp_conn *c, struct hb_tcp_item *i)
 {
     i->conn = c;
-    i->next = c->flying;
-    i->back = &c->flying;
-    if (i->next != NULL) {
-        i->next->back = &i->next;
-    }
-    c->flying = i;
+    link_item(i, &c->flying);
     i->key = key_of(c->endpoint.token);
     if (i->head.kind == HB_TCP_MESSAGE || i->head.kind == HB_TCP_OFFER) {
         i->head.seq = c->next_seq++;
@@ -294,6 +320,7 @@ int hb_ucx_write(struct hb_tcp_conn *c)
         }
         if (rc != 0) {
             end_item(i, rc < 0 ? why : NULL);
+            free(i);
         }
         moved = 1;
     }
@@ -321,8 +348,8 @@ void hb_ucx_disconnect(struct hb_tcp_conn *c)
         c->ep = NULL;
         s->n_lost -= c->ep_lost;
     }
-    while (c->flying != NULL) { /* UCX forgets none; the worker may be gone */
-        end_item(c->flying, "the connection is closed");
+    while (c->flying != NULL) { /* some UCX ends later, or with its worker */
+        orphan(s, c->flying);
     }
 }
 
@@ -503,6 +530,12 @@ void hb_ucx_close(struct hb_ucx_side *s)
         return;
     }
     s->lib->close(s->ucx);
+    while (s->orphans != NULL) {
+        struct hb_tcp_item *i = s->orphans;
+
+        unlink_item(i);
+        free(i);
+    }
     for (uint32_t i = 0; s->from != NULL && i < s->tcp->x->job.size; i++) {
         while (s->from[i] != NULL && s->from[i]->held != NULL) {
             struct held *h = s->from[i]->held;

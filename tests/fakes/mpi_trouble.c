@@ -7,6 +7,7 @@
  *   mpi_trouble exit     exits with status 3
  *   mpi_trouble segv     dies of SIGSEGV
  *   mpi_trouble wait     says so and waits, to be killed from outside
+ *   mpi_trouble stay     each rank says what it is and stays for three seconds
  *   mpi_trouble noinit   no rank calls MPI_Init; all end well
  */
 #include <mpi.h>
@@ -19,6 +20,18 @@
 #define ABORT_CODE 7
 #define EXIT_STATUS 3
 #define LONG_S 1000
+#define STAY_S 3
+
+static void stay(void)
+{
+    int rank, size;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("rank %d of %d stays\n", rank, size);
+    sleep(STAY_S);
+    MPI_Finalize();
+}
 
 static void trouble(const char *kind)
 {
@@ -46,6 +59,10 @@ int main(int argc, char **argv)
         return 0;
     }
     MPI_Init(&argc, &argv);
+    if (strcmp(kind, "stay") == 0) {
+        stay();
+        return 0;
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {

@@ -35,6 +35,7 @@
 /* From DONE of all to the end of their links: agents leave in a moment. */
 #define FAREWELL_MS 2000
 #define UNCONFIRMED_NAMED 8 /* hosts, in one line */
+#define FAILURES_TOLD 16    /* of ranks that others outlive, a line each */
 #define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
 
 static void over(struct job *j)
@@ -160,6 +161,22 @@ static int goes_on(const struct job *j, enum hb_cause_kind kind)
             kind == HB_CAUSE_NO_FINALIZE);
 }
 
+/* Where the others go on, a failure is told when it happens. The first is said
+ * once more in the end, as the reason of the exit status. */
+static void tell_failure(struct job *j, const struct hb_cause *cause)
+{
+    struct hb_verdict one = {0};
+
+    if (j->n_failures++ == FAILURES_TOLD) {
+        hb_log(HB_WARN, "more ranks fail (--print-exit-codes lists all)");
+    }
+    if (j->n_failures <= FAILURES_TOLD) {
+        hb_verdict_add(&one, cause);
+        hb_log(HB_WARN, "%s; the job goes on (--on-failure continue)",
+               one.text);
+    }
+}
+
 void job_cause(struct job *j, const struct hb_cause *cause)
 {
     /* What happens after the agents were told to end follows from that. */
@@ -171,6 +188,8 @@ void job_cause(struct job *j, const struct hb_cause *cause)
     }
     if (!goes_on(j, cause->kind)) {
         job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
+    } else if (!j->grace_given) {
+        tell_failure(j, cause);
     }
 }
 

@@ -244,6 +244,7 @@ struct job {
     struct hb_output *out;
     struct hb_fold *fold; /* tracebacks; NULL: they pass */
     uint32_t first_rank;  /* whose failure came first */
+    uint32_t n_failures;  /* that others outlived */
     struct event *out_ev[2];
     uint32_t window; /* output credit of each host, bytes */
     struct event *stdin_ev;

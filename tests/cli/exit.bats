@@ -117,6 +117,29 @@ when_1_is_killed() {
     says 'rank 2 on .* exited with status 5'
 }
 
+@test "with --keep-going each failure is told when it happens" {
+    after() { echo "until grep -q 'rank $1 on' err; do sleep 0.1; done"; }
+    status=0
+    hb --keep-going --timeout 60 -n 4 sh -c "case \$HPCBOOT_RANK in
+        0) exit 3 ;;
+        1) $(after 0); kill -KILL \$\$ ;;
+        2) $(after 1); exit 4 ;;
+        3) $(after 2) ;; esac" 2> err || status=$?
+    ended_with 3
+    output=$(cat err)
+    says 'warning: rank 1 on .*SIGKILL.*; the job goes on'
+    says 'warning: rank 2 on .* status 4; the job goes on'
+    says '^hbrun: error: rank 0 on .* exited with status 3$'
+    nothing_left
+}
+
+@test "of very many failures the first ones are told" {
+    run hb --keep-going -n 20 sh -c 'exit 3'
+    ended_with 3
+    [ "$(grep -c 'the job goes on' <<< "$output")" -eq 16 ]
+    says 'more ranks fail'
+}
+
 @test "an exit status beyond all signals comes through as it is" {
     run hb -n 1 sh -c 'exit 255'
     ended_with 255

@@ -304,11 +304,11 @@ END
 processes host
 program first
 start sleep 300
-ready 1 sh -c "echo not yet; exit 4"
+ready 5 sh -c "echo not yet; exit 4"
 END
     run my -n 1 echo started
     ended_with 75
-    says 'did not succeed within 1 s \(last status 4\)'
+    says 'did not succeed within 5 s \(last status 4\)'
     says '^not yet$'
     nothing_left
 }

@@ -49,7 +49,6 @@ struct hb_ucx_side {
     struct hb_ucx *ucx;
     struct from **from; /* [size] */
     unsigned n_lost;    /* endpoints that await burial */
-    struct hb_tcp_item *orphans; /* ended, and UCX is not through with them */
 };
 
 #define WIRE_HEAD (sizeof(struct hb_tcp_head) + sizeof(uint64_t))
@@ -145,11 +144,12 @@ static void end_fetch(struct hb_ucx_side *s, struct hb_inbound *in,
 static int on_data(struct hb_ucx_side *s, const struct hb_tcp_head *h,
                    const void *data, size_t size, void *message)
 {
+    const struct hb_tcp_conn *c = s->tcp->out[h->source];
     struct hb_inbound *in = hb_tcp_on_data(s->tcp, h->source, h);
     char why[256], *to;
     int rc = 1;
 
-    if (in == NULL || size != in->size) {
+    if (in == NULL || size != in->size || c == NULL || c->ep == NULL) {
         free(in);
         return 0;
     }
@@ -175,7 +175,7 @@ static int on_data(struct hb_ucx_side *s, const struct hb_tcp_head *h,
         memcpy(to, data, size);
     } else {
         in->req->fetching = 1;
-        rc = s->lib->fetch(s->ucx, message, to, size, in, why, sizeof why);
+        rc = s->lib->fetch(c->ep, message, to, size, in, why, sizeof why);
     }
     if (rc != 0) {
         end_fetch(s, in, rc < 0 ? why : NULL);
@@ -221,30 +221,14 @@ static void fetched(void *ctx, void *cookie, const char *why)
 
 /* ---- what leaves ---- */
 
-static void unlink_item(struct hb_tcp_item *i)
-{
-    *i->back = i->next;
-    if (i->next != NULL) {
-        i->next->back = i->back;
-    }
-}
-
-static void link_item(struct hb_tcp_item *i, struct hb_tcp_item **list)
-{
-    i->next = *list;
-    i->back = list;
-    if (i->next != NULL) {
-        i->next->back = &i->next;
-    }
-    *list = i;
-}
-
-/* For whoever waits; the item itself stays. */
 static void end_item(struct hb_tcp_item *i, const char *why)
 {
     struct hb_tcp_conn *c = i->conn;
 
-    unlink_item(i);
+    *i->back = i->next;
+    if (i->next != NULL) {
+        i->next->back = i->back;
+    }
     c->tcp->n_unwritten--;
     if (i->req != NULL && why != NULL) {
         hb_fail(&i->req->err, HPCBOOT_ERR_PEER_DEAD, "rank %u on %s cannot be "
@@ -255,26 +239,12 @@ static void end_item(struct hb_tcp_item *i, const char *why)
     if (i->req != NULL) {
         hb_req_finish(i->req, why != NULL ? HPCBOOT_ERR_PEER_DEAD : 0);
     }
+    free(i);
 }
 
 static void sent(void *ctx, void *cookie, const char *why)
 {
-    struct hb_tcp_item *i = cookie;
-
-    if (i->conn != NULL) {
-        end_item(i, why);
-    } else {
-        unlink_item(i);
-    }
-    free(i);
-}
-
-static void orphan(struct hb_ucx_side *s, struct hb_tcp_item *i)
-{
-    end_item(i, "the connection is closed");
-    i->conn = NULL;
-    i->req = NULL;
-    link_item(i, &s->orphans);
+    end_item(cookie, why);
 }
 
 static void lost(void *ctx, void *peer, const char *why)
@@ -292,7 +262,12 @@ static void lost(void *ctx, void *peer, const char *why)
 static void fly(struct hb_tcp_conn *c, struct hb_tcp_item *i)
 {
     i->conn = c;
-    link_item(i, &c->flying);
+    i->next = c->flying;
+    i->back = &c->flying;
+    if (i->next != NULL) {
+        i->next->back = &i->next;
+    }
+    c->flying = i;
     i->key = key_of(c->endpoint.token);
     if (i->head.kind == HB_TCP_MESSAGE || i->head.kind == HB_TCP_OFFER) {
         i->head.seq = c->next_seq++;
@@ -320,7 +295,6 @@ int hb_ucx_write(struct hb_tcp_conn *c)
         }
         if (rc != 0) {
             end_item(i, rc < 0 ? why : NULL);
-            free(i);
         }
         moved = 1;
     }
@@ -348,8 +322,8 @@ void hb_ucx_disconnect(struct hb_tcp_conn *c)
         c->ep = NULL;
         s->n_lost -= c->ep_lost;
     }
-    while (c->flying != NULL) { /* some UCX ends later, or with its worker */
-        orphan(s, c->flying);
+    while (c->flying != NULL) { /* that of a connection that did not come up */
+        end_item(c->flying, "the connection is closed");
     }
 }
 
@@ -468,17 +442,29 @@ static int load(const struct hb_ucxlib **lib, int *shared,
     return rc;
 }
 
-static size_t settings_of(const struct hb_tcp *t, char *seconds, size_t size,
+/* A device of RC tries eight times before it gives a silent peer up: all of
+ * that takes longer than the peer may be silent. */
+#define RC_TRIES 6
+
+struct texts {
+    char seconds[16], rc_ms[16];
+};
+
+static size_t settings_of(const struct hb_tcp *t, struct texts *texts,
                           struct hb_ucx_setting *to)
 {
     const char *gid = getenv("HPCBOOT_FABRIC_GID_INDEX");
+    const char *seconds = texts->seconds;
     size_t n = 0;
 
-    snprintf(seconds, size, "%us", t->limit_s);
+    snprintf(texts->seconds, sizeof texts->seconds, "%us", t->limit_s);
+    snprintf(texts->rc_ms, sizeof texts->rc_ms, "%ums",
+             t->limit_s * 1000 / RC_TRIES);
     to[n++] = (struct hb_ucx_setting){
         "TLS", t->caps.ucx_kind == HB_UCX_TCP ? "tcp,self" : "ib,self"};
     to[n++] = (struct hb_ucx_setting){"KEEPALIVE_INTERVAL", seconds};
     to[n++] = (struct hb_ucx_setting){"UD_TIMEOUT", seconds};
+    to[n++] = (struct hb_ucx_setting){"RC_TIMEOUT", texts->rc_ms};
     if (t->wish.devices != NULL && t->caps.ucx_kind != HB_UCX_TCP) {
         to[n++] = (struct hb_ucx_setting){"NET_DEVICES", t->wish.devices};
     }
@@ -495,7 +481,8 @@ int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err)
 {
     struct hb_ucx_side *s = hb_xcalloc(1, sizeof *s);
     struct hb_ucx_setting settings[8];
-    char seconds[16], why[256];
+    struct texts texts;
+    char why[256];
     struct hb_ucx_config config = {
         .settings = settings, .ctx = s, .arrived = arrived, .sent = sent,
         .fetched = fetched, .lost = lost,
@@ -504,7 +491,7 @@ int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err)
 
     s->tcp = t;
     if (rc == 0) {
-        config.n_settings = settings_of(t, seconds, sizeof seconds, settings);
+        config.n_settings = settings_of(t, &texts, settings);
         if (s->lib->open(&config, &s->ucx, why, sizeof why) < 0) {
             rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "UCX %s cannot be used: "
                          "%s", s->lib->version(), why);
@@ -530,12 +517,6 @@ void hb_ucx_close(struct hb_ucx_side *s)
         return;
     }
     s->lib->close(s->ucx);
-    while (s->orphans != NULL) {
-        struct hb_tcp_item *i = s->orphans;
-
-        unlink_item(i);
-        free(i);
-    }
     for (uint32_t i = 0; s->from != NULL && i < s->tcp->x->job.size; i++) {
         while (s->from[i] != NULL && s->from[i]->held != NULL) {
             struct held *h = s->from[i]->held;

@@ -9,7 +9,13 @@
  * user's own UCX_* variables leave open; nothing is put into the environment.
  * What it would print becomes the text of our errors. Where another library
  * of the process (an MPI) has brought UCX in, its log and its global settings
- * are left alone. */
+ * are left alone.
+ *
+ * What UCX is at with an endpoint fails when the endpoint is closed. UCX lets
+ * go of some of it later, and calls back then; and to close takes a device that
+ * ends each transfer, which is waited for no longer than CLOSE_NS. So flights
+ * are reported as failed, and stay with their endpoint until UCX has let go of
+ * both, or is closed. */
 #include "config.h"
 
 #include "lib/xport/ucxlib.h"
@@ -19,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <ucp/api/ucp.h>
 #include <ucs/config/global_opts.h>
@@ -26,6 +33,8 @@
 
 #define MESSAGE_ID 0u
 #define WHY_MAX 256
+#define HEAD_MAX 64
+#define CLOSE_NS ((int64_t)1000 * 1000 * 1000)
 
 struct hb_ucx {
     struct hb_ucx_config config;
@@ -33,12 +42,25 @@ struct hb_ucx {
     ucp_worker_h worker;
     ucp_address_t *address;
     size_t address_len;
+    struct hb_ucx_ep *closing;
+};
+
+/* What UCX is at. */
+struct flight {
+    struct hb_ucx *ucx;
+    struct flight *next, **back; /* of its endpoint */
+    void *cookie;                /* NULL: nobody awaits it any more */
+    void (*ended)(void *ctx, void *cookie, const char *why);
+    char head[HEAD_MAX];
 };
 
 struct hb_ucx_ep {
     struct hb_ucx *ucx;
     void *peer;
     ucp_ep_h ep;
+    struct flight *flights;
+    ucs_status_ptr_t close; /* under way */
+    struct hb_ucx_ep *next; /* of those that are closing */
 };
 
 static __thread char said[WHY_MAX]; /* by UCX, in a call of ours */
@@ -57,8 +79,10 @@ static ucs_log_func_rc_t on_log(const char *file, unsigned line,
         vsnprintf(said, sizeof said, format, copy);
         va_end(copy);
     }
-    return user_logs || (is_shared && !inside) ? UCS_LOG_FUNC_RC_CONTINUE
-                                               : UCS_LOG_FUNC_RC_STOP;
+    return user_logs || (is_shared && !inside) ||
+                   level == UCS_LOG_LEVEL_FATAL /* it is about to abort */
+               ? UCS_LOG_FUNC_RC_CONTINUE
+               : UCS_LOG_FUNC_RC_STOP;
 }
 
 static int fail(char *why, size_t why_size, const char *what,
@@ -116,49 +140,67 @@ static const char *text_of(ucs_status_t status)
     return status == UCS_OK ? NULL : ucs_status_string(status);
 }
 
-static void on_sent(void *request, ucs_status_t status, void *cookie)
+static void flight_free(struct flight *f)
 {
-    void **pair = cookie; /* of a struct below */
-    struct hb_ucx *u = pair[0];
-    void *mine = pair[1];
+    *f->back = f->next;
+    if (f->next != NULL) {
+        f->next->back = f->back;
+    }
+    free(f);
+}
+
+static struct flight *flight_new(struct hb_ucx_ep *ep, void *cookie,
+                                 void (*ended)(void *ctx, void *cookie,
+                                               const char *why))
+{
+    struct flight *f = malloc(sizeof *f);
+
+    if (f != NULL) {
+        f->ucx = ep->ucx;
+        f->cookie = cookie;
+        f->ended = ended;
+        f->next = ep->flights;
+        f->back = &ep->flights;
+        if (f->next != NULL) {
+            f->next->back = &f->next;
+        }
+        ep->flights = f;
+    }
+    return f;
+}
+
+static void on_end(void *request, ucs_status_t status, struct flight *f)
+{
+    struct hb_ucx *u = f->ucx;
+    void *cookie = f->cookie;
+    void (*ended)(void *ctx, void *cookie, const char *why) = f->ended;
 
     ucp_request_free(request);
-    free(pair);
-    u->config.sent(u->config.ctx, mine, text_of(status));
+    flight_free(f);
+    if (cookie != NULL) {
+        ended(u->config.ctx, cookie, text_of(status));
+    }
+}
+
+static void on_sent(void *request, ucs_status_t status, void *flight)
+{
+    on_end(request, status, flight);
 }
 
 static void on_fetched(void *request, ucs_status_t status, size_t length,
-                       void *cookie)
+                       void *flight)
 {
-    void **pair = cookie;
-    struct hb_ucx *u = pair[0];
-    void *mine = pair[1];
-
-    ucp_request_free(request);
-    free(pair);
-    u->config.fetched(u->config.ctx, mine, text_of(status));
+    on_end(request, status, flight);
 }
 
-/* UCX hands one pointer back; we want two. */
-static void **pair_of(struct hb_ucx *u, void *cookie)
-{
-    void **pair = malloc(2 * sizeof *pair);
-
-    if (pair != NULL) {
-        pair[0] = u;
-        pair[1] = cookie;
-    }
-    return pair;
-}
-
-static int settle(ucs_status_ptr_t p, void **pair, const char *what, char *why,
-                  size_t why_size)
+static int settle(ucs_status_ptr_t p, struct flight *f, const char *what,
+                  char *why, size_t why_size)
 {
     inside--;
     if (UCS_PTR_IS_PTR(p)) {
         return 0;
     }
-    free(pair);
+    flight_free(f);
     return p == NULL ? 1 : fail(why, why_size, what, UCS_PTR_STATUS(p));
 }
 
@@ -166,46 +208,77 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
                     const void *data, size_t size, int by_fetch, void *cookie,
                     char *why, size_t why_size)
 {
-    void **pair = pair_of(ep->ucx, cookie);
+    struct flight *f = flight_new(ep, cookie, ep->ucx->config.sent);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = by_fetch ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = on_sent, .user_data = pair,
+        .cb.send = on_sent, .user_data = f,
     };
 
-    if (pair == NULL) {
+    if (f == NULL) {
         return fail(why, why_size, "sending", UCS_ERR_NO_MEMORY);
     }
+    head_len = head_len < HEAD_MAX ? head_len : HEAD_MAX;
+    memcpy(f->head, head, head_len);
     inside++;
     said[0] = '\0';
-    return settle(ucp_am_send_nbx(ep->ep, MESSAGE_ID, head, head_len, data,
-                                  size, &param), pair, "sending", why,
-                  why_size);
+    return settle(ucp_am_send_nbx(ep->ep, MESSAGE_ID, f->head, head_len, data,
+                                  size, &param), f, "sending", why, why_size);
 }
 
-static int lib_fetch(struct hb_ucx *u, void *message, void *to, size_t size,
-                     void *cookie, char *why, size_t why_size)
+static int lib_fetch(struct hb_ucx_ep *ep, void *message, void *to,
+                     size_t size, void *cookie, char *why, size_t why_size)
 {
-    void **pair = pair_of(u, cookie);
+    struct flight *f = flight_new(ep, cookie, ep->ucx->config.fetched);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.recv_am = on_fetched, .user_data = pair,
+        .cb.recv_am = on_fetched, .user_data = f,
     };
 
-    if (pair == NULL) {
+    if (f == NULL) {
         return fail(why, why_size, "receiving", UCS_ERR_NO_MEMORY);
     }
     inside++;
     said[0] = '\0';
-    return settle(ucp_am_recv_data_nbx(u->worker, message, to, size, &param),
-                  pair, "receiving", why, why_size);
+    return settle(ucp_am_recv_data_nbx(ep->ucx->worker, message, to, size,
+                                       &param), f, "receiving", why, why_size);
 }
 
 static void lib_refuse(struct hb_ucx *u, void *message)
 {
     ucp_am_data_release(u->worker, message);
+}
+
+static int is_closed(const struct hb_ucx_ep *ep)
+{
+    return !UCS_PTR_IS_PTR(ep->close) ||
+           ucp_request_check_status(ep->close) != UCS_INPROGRESS;
+}
+
+static void ep_free(struct hb_ucx_ep *ep)
+{
+    if (UCS_PTR_IS_PTR(ep->close)) {
+        ucp_request_free(ep->close);
+    }
+    free(ep);
+}
+
+static void free_closed(struct hb_ucx *u)
+{
+    struct hb_ucx_ep **at = &u->closing;
+
+    while (*at != NULL) {
+        struct hb_ucx_ep *ep = *at;
+
+        if (is_closed(ep) && ep->flights == NULL) {
+            *at = ep->next;
+            ep_free(ep);
+        } else {
+            at = &ep->next;
+        }
+    }
 }
 
 static int lib_progress(struct hb_ucx *u)
@@ -215,6 +288,9 @@ static int lib_progress(struct hb_ucx *u)
     inside++;
     moved = (int)ucp_worker_progress(u->worker);
     inside--;
+    if (u->closing != NULL) {
+        free_closed(u);
+    }
     return moved;
 }
 
@@ -236,8 +312,10 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     struct hb_ucx_ep *e = arg;
 
-    e->ucx->config.lost(e->ucx->config.ctx, e->peer,
-                        ucs_status_string(status));
+    if (e->peer != NULL) {
+        e->ucx->config.lost(e->ucx->config.ctx, e->peer,
+                            ucs_status_string(status));
+    }
 }
 
 static int lib_connect(struct hb_ucx *u, const void *address, void *peer,
@@ -270,28 +348,61 @@ static int lib_connect(struct hb_ucx *u, const void *address, void *peer,
     return 0;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 * 1000 * 1000 + t.tv_nsec;
+}
+
+static void report_flights(struct hb_ucx_ep *ep)
+{
+    for (struct flight *f = ep->flights; f != NULL; f = f->next) {
+        void *cookie = f->cookie;
+
+        f->cookie = NULL;
+        f->ended(ep->ucx->config.ctx, cookie, "the connection is closed");
+    }
+}
+
 static void lib_disconnect(struct hb_ucx *u, struct hb_ucx_ep *ep)
 {
-    ucp_request_param_t param = {
+    const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_EP_CLOSE_FLAG_FORCE,
     };
-    ucs_status_ptr_t p;
+    int64_t end;
 
     if (ep == NULL) {
         return;
     }
     inside++;
-    p = ucp_ep_close_nbx(ep->ep, &param);
-    while (UCS_PTR_IS_PTR(p) && ucp_request_check_status(p) ==
-                                    UCS_INPROGRESS) {
+    ep->peer = NULL;
+    end = now_ns() + CLOSE_NS;
+    ep->close = ucp_ep_close_nbx(ep->ep, &param);
+    while (!is_closed(ep) && now_ns() < end) {
         (void)ucp_worker_progress(u->worker);
     }
-    if (UCS_PTR_IS_PTR(p)) {
-        ucp_request_free(p);
-    }
     inside--;
-    free(ep);
+    report_flights(ep);
+    ep->next = u->closing;
+    u->closing = ep;
+    free_closed(u);
+}
+
+/* The worker is gone, and its requests with it. */
+static void free_left(struct hb_ucx *u)
+{
+    while (u->closing != NULL) {
+        struct hb_ucx_ep *ep = u->closing;
+
+        u->closing = ep->next;
+        while (ep->flights != NULL) {
+            flight_free(ep->flights);
+        }
+        free(ep);
+    }
 }
 
 /* "lane[0]:  2:rc_verbs/mlx5_0:1.0 md[..." of the first lane. */
@@ -410,6 +521,7 @@ static void lib_close(struct hb_ucx *u)
         ucp_cleanup(u->context);
     }
     inside--;
+    free_left(u);
     free(u);
 }
 

@@ -42,15 +42,16 @@ struct hb_ucxlib {
     const void *(*address)(struct hb_ucx *u, size_t *len_out);
     int (*connect)(struct hb_ucx *u, const void *address, void *peer,
                    struct hb_ucx_ep **out, char *why, size_t why_size);
-    /* At once: sends under way end as failed. NULL-safe. */
+    /* Within a second: what is under way ends as failed. NULL-safe. */
     void (*disconnect)(struct hb_ucx *u, struct hb_ucx_ep *ep);
-    /* 1: done; 0: `sent` follows, until when head and data are borrowed.
+    /* 1: done; 0: `sent` follows, until when data is borrowed. head_len: at
+     * most 64.
      * by_fetch: the bytes stay here until the peer fetches them. */
     int (*send)(struct hb_ucx_ep *ep, const void *head, size_t head_len,
                 const void *data, size_t size, int by_fetch, void *cookie,
                 char *why, size_t why_size);
     /* 1: done; 0: `fetched` follows. size is the message's own. */
-    int (*fetch)(struct hb_ucx *u, void *message, void *to, size_t size,
+    int (*fetch)(struct hb_ucx_ep *ep, void *message, void *to, size_t size,
                  void *cookie, char *why, size_t why_size);
     void (*refuse)(struct hb_ucx *u, void *message);
     int (*progress)(struct hb_ucx *u); /* > 0: something moved */

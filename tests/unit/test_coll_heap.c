@@ -19,13 +19,15 @@
 #include <unistd.h>
 
 #include "coll_world.h"
+#include "lib/base/clock.h"
 #include "lib/coll/impl.h"
 
 #define BYTES ((size_t)64 << 10)
 #define MINE 9
 #define GIVES_UP_MS 200
 #define NAP_US 1000
-#define NAPS 300
+/* For what must not happen, well below what who leaves waits (cma.c). */
+#define WATCHED_NS ((int64_t)100 * 1000 * 1000)
 
 struct shared {
     _Atomic int in_fold; /* rank 1 is at rank 0's buffers */
@@ -39,9 +41,10 @@ struct side {
     bool waits; /* in its op, until the other has given up */
 };
 
-static void nap_until(_Atomic int *word, int naps)
+static void watch(_Atomic int *word)
 {
-    while (atomic_load(word) == 0 && naps-- > 0) {
+    int64_t end = hb_now_ns() + WATCHED_NS;
+    while (atomic_load(word) == 0 && hb_now_ns() < end) {
         usleep(NAP_US);
     }
 }
@@ -58,7 +61,7 @@ static void add(const void *in, void *inout, size_t count,
         while (atomic_load(&side->rank->team->ranks[0].gone) == 0) {
             usleep(NAP_US);
         }
-        nap_until(&side->shared->left, NAPS);
+        watch(&side->shared->left);
         side->waits = false;
     }
     for (size_t i = 0; i < count; i++) {

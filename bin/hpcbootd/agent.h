@@ -143,6 +143,7 @@ struct agent {
     struct held_port *held;
     size_t n_held;
     struct agent_meet *meet; /* NULL: ranks need not meet */
+    struct agent_segments *segments; /* NULL: none noted */
     struct agent_loaded *loaded; /* NULL: what rank 0 loads does not matter */
     struct hb_bind_policy bind_policy;
     struct hb_bind_plan bind;
@@ -299,6 +300,10 @@ void agent_meet_destroy(struct agent_meet *m);
 void agent_loaded_watch(struct agent *a);
 void agent_loaded_tell(struct agent *a); /* once it is late or over */
 void agent_loaded_destroy(struct agent_loaded *l);
+
+/* segments.c: shared memory that ranks which are ended leave behind */
+void agent_segments_note(struct agent *a);   /* while they have it mapped */
+void agent_segments_remove(struct agent *a); /* when none is left */
 
 /* ranks.c */
 /* Once, before ranks: what dead agents left here may hold memory and devices

@@ -99,6 +99,7 @@ void agent_kill(struct agent *a, uint32_t grace_ms, int signo)
     if (a->killing >= 2 || (a->killing == 1 && grace_ms > 0)) {
         return;
     }
+    agent_segments_note(a);
     if (grace_ms == 0) {
         kill_now(a);
         return;
@@ -195,6 +196,7 @@ void agent_maybe_done(struct agent *a)
     if (!a->linger_over) {
         sweep(a);
     }
+    agent_segments_remove(a);
     agent_pm_stop(a);
     agent_meet_tell(a);
     a->done_sent = 1;
@@ -209,6 +211,7 @@ void agent_leave(struct agent *a, int status)
     if (a->ordered && !a->done_sent) {
         (void)hb_reap_all(a->cookie, 0, REAP_MS);
     }
+    agent_segments_remove(a);
     (void)kill(getppid(), SIGCONT); /* the guard must see it, also stopped */
     a->exit_status = status;
     event_base_loopbreak(a->base);

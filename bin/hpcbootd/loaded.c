@@ -11,7 +11,6 @@
  * says so when the rank ends, or after ten seconds, without having called. */
 #include "config.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "bin/hpcbootd/agent.h"
 #include "bin/pm/mpi_lib.h"
+#include "bin/proc/below.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -28,8 +28,6 @@
 #define BEGINNING_NS ((int64_t)500 * 1000 * 1000)
 #define LOOKED_NS ((int64_t)10 * 1000 * 1000 * 1000)
 #define SHARE 20 /* a look may take such a part of the time */
-#define DEPTH_MAX 8
-#define PROCESSES_MAX 64
 
 struct agent_loaded {
     struct event *timer;
@@ -49,8 +47,9 @@ static char *path_in(char *line)
     return path;
 }
 
-static int has_mapped(struct hb_mpi_link *out, pid_t pid)
+static int has_mapped(void *ctx, pid_t pid)
 {
+    struct hb_mpi_link *out = ctx;
     char name[64], *line = NULL;
     size_t room = 0;
     FILE *f;
@@ -69,55 +68,6 @@ static int has_mapped(struct hb_mpi_link *out, pid_t pid)
         fclose(f);
     }
     return out->links_mpi;
-}
-
-static int is_loaded(struct hb_mpi_link *out, pid_t pid, int depth,
-                     int *looks);
-
-/* Those that one thread of the process has forked. */
-static int thread_has(struct hb_mpi_link *out, pid_t pid, const char *thread,
-                      int depth, int *looks)
-{
-    char name[320];
-    long child;
-    int found = 0;
-    FILE *f;
-
-    snprintf(name, sizeof name, "/proc/%ld/task/%s/children", (long)pid,
-             thread);
-    f = fopen(name, "re");
-    while (f != NULL && !found && fscanf(f, "%ld", &child) == 1) { /* NOLINT */
-        found = is_loaded(out, (pid_t)child, depth + 1, looks);
-    }
-    if (f != NULL) {
-        fclose(f);
-    }
-    return found;
-}
-
-static int is_loaded(struct hb_mpi_link *out, pid_t pid, int depth, int *looks)
-{
-    const struct dirent *thread;
-    int found = 0;
-    char name[64];
-    DIR *dir;
-
-    if (depth > DEPTH_MAX || ++*looks > PROCESSES_MAX) {
-        return 0;
-    }
-    if (has_mapped(out, pid)) {
-        return 1;
-    }
-    snprintf(name, sizeof name, "/proc/%ld/task", (long)pid);
-    dir = opendir(name);
-    while (dir != NULL && !found && (thread = readdir(dir)) != NULL) {
-        found = thread->d_name[0] != '.' &&
-                thread_has(out, pid, thread->d_name, depth, looks);
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return found;
 }
 
 /* What this thread has computed: a look that others kept from the processor is
@@ -151,10 +101,9 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
     const struct rank *r = agent_rank(a, 0);
     int64_t before = spent_ns();
-    int looks = 0;
 
     if (r != NULL && r->pid > 0 && r->contact == 0 &&
-        !is_loaded(&a->loaded->found, r->pid, 0, &looks)) {
+        !hb_below(r->pid, has_mapped, &a->loaded->found)) {
         look_again(a->loaded, spent_ns() - before);
     }
 }

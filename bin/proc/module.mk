@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += \
+    %D%/below.c %D%/below.h \
     %D%/cgroup.c %D%/cgroup.h \
     %D%/deposit.c %D%/deposit.h \
     %D%/env.c %D%/env.h \

@@ -117,16 +117,17 @@ when_1_is_killed() {
     says 'rank 2 on .* exited with status 5'
 }
 
+# Half a second: moments that are too close to be put in order are one.
 @test "with --keep-going each failure is told when it happens" {
     after() { echo "until grep -q 'rank $1 on' err; do sleep 0.1; done"; }
     status=0
     hb --keep-going --timeout 60 -n 4 sh -c "case \$HPCBOOT_RANK in
         0) exit 3 ;;
-        1) $(after 0); kill -KILL \$\$ ;;
+        1) $(after 0); sleep 0.5; kill -KILL \$\$ ;;
         2) $(after 1); exit 4 ;;
         3) $(after 2) ;; esac" 2> err || status=$?
-    ended_with 3
     output=$(cat err)
+    ended_with 3
     says 'warning: rank 1 on .*SIGKILL.*; the job goes on'
     says 'warning: rank 2 on .* status 4; the job goes on'
     says '^hbrun: error: rank 0 on .* exited with status 3$'

@@ -239,3 +239,36 @@ start_escapers() { # N
     run find tmp -mindepth 1
     [ -z "$output" ]
 }
+
+# Rank 0's program maps the first two of these files, below a shell as behind a
+# wrapper; the third is another job's, as it may be. Rank 1 fails then.
+mapped_when_one_fails() { # POLICY
+    local segment
+    [ -w /dev/shm ] || skip 'there is no /dev/shm to write to'
+    segment=$(fake segment)
+    mine=/dev/shm/mpich_shm_test.$BASHPID users=/dev/shm/test-data.$BASHPID
+    others=/dev/shm/mpich_shm_other.$BASHPID
+    touch "$others"
+    status=0
+    hb --on-failure "$1" -n 2 sh -c "if [ \$HPCBOOT_RANK = 0 ]; then
+        '$segment' '$mine' '$users' > mapped &
+        until grep -q 'the job goes on' err; do sleep 0.05; done
+        kill -KILL \$!; exit 0; fi
+        until [ -s mapped ]; do sleep 0.05; done; exit 3" 2> err || status=$?
+    there=$(ls "$mine" "$users" "$others" 2> /dev/null) || true
+    rm -f "$mine" "$users" "$others"
+    ended_with 3
+    [ "$there" = "$(printf '%s\n' "$others" "$users")" ] || {
+        echo "there is: $there"
+        return 1
+    }
+    nothing_left
+}
+
+@test "shared memory of an MPI whose ranks are ended is removed, nobody else's" {
+    mapped_when_one_fails abort
+}
+
+@test "also of ranks that go on, and do not come to MPI_Finalize either" {
+    mapped_when_one_fails continue
+}

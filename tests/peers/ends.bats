@@ -45,3 +45,19 @@ wheel() { # MPI
 }
 @test "MPICH 5: abort, exit, segfault, kill, no MPI_Finalize" { wheel mpich; }
 @test "Intel MPI: abort, exit, segfault, kill, no MPI_Finalize" { wheel impi; }
+
+# In a /dev/shm of its own: other tests use the machine's.
+@test "MPICH 5 leaves no shared memory behind, however it ends" {
+    local kind program
+    wheel_env mpich
+    [ "$(id -u)" = 0 ] || skip 'a mount namespace takes root'
+    program=$(trouble mpich)
+    for kind in abort leave exit segv; do
+        run timeout -s KILL "$HB_LIMIT" unshare -m sh -c '
+            mount -t tmpfs none /dev/shm && "$@"
+            rm -rf /dev/shm/hpcboot-topo-*
+            echo "there is: $(ls /dev/shm)"
+            ' sh "$hbrun" -n 3 "$program" $kind
+        says '^there is: $'
+    done
+}

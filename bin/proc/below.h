@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_PROC_BELOW_H
+#define HB_PROC_BELOW_H
+
+#include <sys/types.h>
+
+/* Calls visit(ctx, pid) for the process and those that it and its threads have
+ * forked, and so on, until one returns other than 0, which is returned. Where
+ * /proc is missing, for the process alone. Deep and wide trees (of a `make`
+ * say) are looked at in part: 8 levels, 64 processes. */
+int hb_below(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx);
+
+#endif

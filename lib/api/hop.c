@@ -79,7 +79,7 @@ static uint64_t came_from(int rank)
 }
 
 struct hb_hop hb_hop_of(const struct hpcboot_team *team,
-                     const struct hb_coll_stuck *what)
+                         const struct hb_coll_stuck *what)
 {
     return (struct hb_hop){
         .rank = hb_api.rank, .coll = what->coll, .context = team->context,

@@ -27,7 +27,7 @@ struct hb_own_wait {
 #define HB_ASK_CONTEXT 6u /* below are those of the world and the node team */
 
 struct hb_hop hb_hop_of(const struct hpcboot_team *team,
-                     const struct hb_coll_stuck *what);
+                         const struct hb_coll_stuck *what);
 /* 1: *out is the wait that this rank is in, which those alone can end whom it
  * is for. */
 int hb_hop_own(const struct hb_own_wait *w, struct hb_hop *out);

@@ -52,6 +52,7 @@ struct hb_ucx_side {
 };
 
 #define WIRE_HEAD (sizeof(struct hb_tcp_head) + sizeof(uint64_t))
+_Static_assert(WIRE_HEAD <= HB_UCX_HEAD_MAX, "ucxlib.h takes no longer ones");
 
 static uint64_t key_of(const unsigned char *token)
 {
@@ -317,13 +318,10 @@ void hb_ucx_disconnect(struct hb_tcp_conn *c)
 {
     struct hb_ucx_side *s = c->tcp->ucx;
 
-    if (c->ep != NULL) {
+    if (c->ep != NULL) { /* else nothing flies */
         s->lib->disconnect(s->ucx, c->ep);
         c->ep = NULL;
         s->n_lost -= c->ep_lost;
-    }
-    while (c->flying != NULL) { /* that of a connection that did not come up */
-        end_item(c->flying, "the connection is closed");
     }
 }
 

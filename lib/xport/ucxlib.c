@@ -33,7 +33,6 @@
 
 #define MESSAGE_ID 0u
 #define WHY_MAX 256
-#define HEAD_MAX 64
 #define CLOSE_NS ((int64_t)1000 * 1000 * 1000)
 
 struct hb_ucx {
@@ -51,7 +50,7 @@ struct flight {
     struct flight *next, **back; /* of its endpoint */
     void *cookie;                /* NULL: nobody awaits it any more */
     void (*ended)(void *ctx, void *cookie, const char *why);
-    char head[HEAD_MAX];
+    char head[HB_UCX_HEAD_MAX];
 };
 
 struct hb_ucx_ep {
@@ -219,7 +218,6 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
     if (f == NULL) {
         return fail(why, why_size, "sending", UCS_ERR_NO_MEMORY);
     }
-    head_len = head_len < HEAD_MAX ? head_len : HEAD_MAX;
     memcpy(f->head, head, head_len);
     inside++;
     said[0] = '\0';

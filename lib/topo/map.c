@@ -151,6 +151,7 @@ static uint64_t ppr_of(const struct hb_map_plan *p, uint32_t host)
 static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
                         struct hpcboot_error *err)
 {
+    const char *each = p->policy->by == HB_MAP_PPR_NODE ? "host" : "object";
     uint32_t left = np;
 
     for (uint32_t i = 0; i < p->n_hosts && left > 0; i++) {
@@ -164,9 +165,11 @@ static int count_by_ppr(struct hb_map_plan *p, uint32_t np,
     }
     if (left > 0) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                       "--map-by ppr:%u: %u ranks asked for, %u have a place "
-                       "on %u hosts; ask for fewer, or more per object",
-                       p->policy->ppr, np, np - left, p->n_hosts);
+                       "%u for each %s (--npernode, --map-by ppr): %u ranks "
+                       "asked for, and the %u host%s take%s only %u; ask for "
+                       "fewer ranks, or more for each %s", p->policy->ppr,
+                       each, np, p->n_hosts, p->n_hosts == 1 ? "" : "s",
+                       p->n_hosts == 1 ? "s" : "", np - left, each);
     }
     return HPCBOOT_OK;
 }
@@ -392,16 +395,18 @@ static int check_hosts(const struct hb_map_plan *p, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-/* The mentions of hosts that take part. */
+/* The mentions of hosts that take part; with a number of ranks for each host,
+ * the hosts. */
 static void take_turns(struct hb_map_plan *p)
 {
     const struct hb_map_policy *policy = p->policy;
-    uint32_t n = policy->n_turns > 0 ? policy->n_turns : p->n_hosts;
+    int mentions = policy->n_turns > 0 && policy->by != HB_MAP_PPR_NODE;
+    uint32_t n = mentions ? policy->n_turns : p->n_hosts;
 
     p->turns = hb_xcalloc(n > 0 ? n : 1, sizeof(*p->turns));
     for (uint32_t i = 0; i < n; i++) {
         struct hb_map_turn t = {i, 0};
-        if (policy->n_turns > 0) {
+        if (mentions) {
             t = policy->turns[i];
         }
         if (t.host < p->n_hosts && p->limit[t.host] > 0) {

@@ -34,12 +34,21 @@ int hb_map_too_few(const struct hb_map_plan *p, struct hpcboot_error *err)
                          p->n_ranks, err);
 }
 
+static uint32_t slots_of_turn(const struct hb_map_plan *p,
+                              const struct hb_map_turn *t)
+{
+    if (p->policy->by == HB_MAP_PPR_NODE) {
+        return p->policy->ppr;
+    }
+    return t->slots > 0 ? t->slots : p->offer[t->host];
+}
+
 /* The next mention that still has room, or -1. */
 static int64_t next_turn(struct hb_map_plan *p)
 {
     for (uint32_t tried = 0; tried <= p->n_turns; tried++) {
         const struct hb_map_turn *t = &p->turns[p->turn];
-        uint32_t slots = t->slots > 0 ? t->slots : p->offer[t->host];
+        uint32_t slots = slots_of_turn(p, t);
         if (p->turn_used < slots &&
             hb_map_room(p->limit, p->used, t->host) > 0) {
             p->turn_used++;
@@ -51,7 +60,8 @@ static int64_t next_turn(struct hb_map_plan *p)
     return -1;
 }
 
-/* Hydra: each mention takes its slots, then the list starts again. */
+/* Hydra: each mention takes its slots, or with -ppn each host so many, then
+ * the list starts again. */
 static int place_wrapping(struct hb_map_plan *p, uint32_t first, uint32_t np,
                           struct hpcboot_error *err)
 {
@@ -194,6 +204,9 @@ hb_map_place_fn hb_map_special(const struct hb_map_policy *policy)
     case HB_MAP_RANKFILE: return place_rankfile;
     case HB_MAP_DEFAULT:
     case HB_MAP_SLOT: return policy->wrap ? place_wrapping : NULL;
+    case HB_MAP_PPR_NODE:
+        return policy->wrap && policy->rank_by == HB_RANK_DEFAULT
+                   ? place_wrapping : NULL;
     default: return NULL;
     }
 }

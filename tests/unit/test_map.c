@@ -212,7 +212,7 @@ static const struct refusal refusals[] = {
     {"node", "a2 b2", "5", HPCBOOT_ERR_LIMIT, "not enough slots"},
     {"ppr:3:node", "a2 b9", "-", HPCBOOT_ERR_LIMIT, "not enough slots"},
     {"ppr:1:node", "a2 b2", "3", HPCBOOT_ERR_LIMIT,
-     "3 ranks asked for, 2 have a place"},
+     "3 ranks asked for, and the 2 hosts take only 2"},
     {"ppr:1:numa", "a2 b2", "3", HPCBOOT_ERR_UNSUPPORTED, "no such object"},
     {"seq", "a2 b2", "3", HPCBOOT_ERR_LIMIT, "the host list has 2 entries"},
     {":NOLOCAL", "a2*", "1", HPCBOOT_ERR_LIMIT, "--nolocal leaves no host"},
@@ -259,6 +259,29 @@ static void hydra_wraps_around_the_list(void **state)
     p.n_turns = 3;
     place(&p, "a3 b1", "6", &o);
     assert_string_equal(o.ranks, "aabaaa");
+}
+
+static void hydra_wraps_with_so_many_ranks_on_each_host(void **state)
+{
+    static const struct hb_map_turn turns[] = {{0, 2}, {1, 1}, {0, 1}};
+    struct hb_map_policy p = policy_of("ppr:2:node", NULL);
+    struct outcome o;
+
+    p.wrap = 1;
+    place(&p, "a1 b1", "3", &o);
+    assert_string_equal(o.ranks, "aab");
+    place(&p, "a1 b1", "7", &o);
+    assert_string_equal(o.ranks, "aabbaab");
+    place(&p, "a1 b1", "3:3", &o);
+    assert_string_equal(o.ranks, "aabbaa");
+    place(&p, "a1 b1", "-", &o);
+    assert_string_equal(o.ranks, "aabb");
+    place(&p, "a1!1 b1", "5", &o);
+    assert_string_equal(o.ranks, "abbbb");
+    p.turns = turns;
+    p.n_turns = 3;
+    place(&p, "a3 b1", "6", &o);
+    assert_string_equal(o.ranks, "aabbaa");
 }
 
 static void seq_follows_repeated_mentions(void **state)
@@ -483,6 +506,7 @@ int main(void)
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(the_universe_is_all_slots),
         cmocka_unit_test(hydra_wraps_around_the_list),
+        cmocka_unit_test(hydra_wraps_with_so_many_ranks_on_each_host),
         cmocka_unit_test(seq_follows_repeated_mentions),
         cmocka_unit_test(the_table_has_a_line_per_host),
         cmocka_unit_test(wrong_map_by_texts_name_the_nearest),

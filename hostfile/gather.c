@@ -212,9 +212,10 @@ static void tell_of_nothing(const struct hb_gang_request *req,
         const char *value = hb_source_env(req, wishes[i]);
 
         if (value != NULL && *value != '\0' && !hb_streq(value, "1")) {
-            hb_gang_note(gang, "%s is set, and no gang was found here that it "
-                         "could be about, so this host is alone; hpcboot "
-                         "hostfile --why says what was looked for", wishes[i]);
+            hb_gang_note(gang, "%s is set, but nothing here belongs to a gang "
+                         "that it could apply to, so this host is alone; "
+                         "hpcboot hostfile --why says what was looked for",
+                         wishes[i]);
         }
     }
 }

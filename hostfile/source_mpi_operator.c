@@ -107,7 +107,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     why = not_a_launcher(req);
     if (why != NULL) {
         *reason_out = hb_xstrdup(why);
-        if (hb_streq(hb_source_env(req, "K_MPI_JOB_ROLE"), "worker")) {
+        if (hb_source_env(req, "K_MPI_JOB_ROLE") != NULL) {
             hb_gang_note(out, "%s, so this host is alone", why);
         }
         return 0;

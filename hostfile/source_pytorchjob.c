@@ -40,6 +40,14 @@ static int node_count(const struct hb_gang_request *req, uint64_t *max_out,
     return rc >= 0;
 }
 
+/* An elastic job whose pods meet at a server outside of it, as etcd. */
+static int is_a_gang(const struct hb_gang_request *req)
+{
+    return hb_source_env(req, "PET_RDZV_ENDPOINT") != NULL &&
+           hb_source_env(req, "PET_RDZV_BACKEND") != NULL &&
+           !hb_streq(hb_source_env(req, "PET_NNODES"), "1");
+}
+
 static int add_members(const struct hb_gang_request *req, const char *master,
                        uint64_t nodes, struct hb_gang *out,
                        struct hpcboot_error *err)
@@ -83,6 +91,10 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (!hb_ends_with(master, MASTER) && !hb_ends_with(master, WORKER)) {
         *reason_out = hb_xasprintf("the rendezvous is at %.100s, which is no "
                                    "pod of a PyTorchJob", master);
+        if (is_a_gang(req)) {
+            hb_source_note_unused(out, "the Training Operator",
+                                  *reason_out);
+        }
         free(master);
         return 0;
     }

@@ -50,6 +50,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (rc < 0) {
         *reason_out = hb_xstrdup(why.text);
+        if (strstr(text, "\"cluster\"") != NULL) {
+            hb_source_note_unused(out, "the Training Operator", *reason_out);
+        }
         return 0;
     }
     if (config.members.n == 0 ||

@@ -303,7 +303,7 @@ static void a_size_that_no_gang_asks_for_is_told_of(void **state)
 
     assert_string_equal(g.source, "this host");
     assert_int_equal(g.n_notes, 1);
-    assert_has(g.notes[0], "HPCBOOT_GANG_SIZE is set, and no gang was found");
+    assert_has(g.notes[0], "HPCBOOT_GANG_SIZE is set, but nothing here belongs");
     hb_gang_destroy(&g);
 }
 
@@ -332,6 +332,28 @@ static void an_elastic_pytorchjob_is_as_large_as_it_may_be(void **state)
 
     assert_gang(&g, "PyTorchJob", "pt-worker-0 pt-worker-1*");
     assert_int_equal(g.n_notes, 1);
+    hb_gang_destroy(&g);
+}
+
+static void an_elastic_pytorchjob_that_meets_elsewhere_is_told_of(void **state)
+{
+    struct hb_gang g = gather_pod("pytorchjob",
+        "PYTHONUNBUFFERED=1 PET_RDZV_ENDPOINT=etcd:2379 "
+        "PET_RDZV_BACKEND=etcd PET_NNODES=3");
+
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "the rendezvous is at etcd");
+    hb_gang_destroy(&g);
+}
+
+static void an_mpijob_of_an_unknown_role_is_told_of(void **state)
+{
+    struct hb_gang g = gather_pod("none", "K_MPI_JOB_ROLE=Launcher");
+
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "neither launcher nor worker, so this host is");
     hb_gang_destroy(&g);
 }
 
@@ -484,6 +506,7 @@ static void a_tf_config_that_is_no_json_is_passed_over(void **state)
         "{", "[]", "{}", "{\"cluster\":1,\"task\":{}}",
         "{\"cluster\":{\"worker\":1},\"task\":{},\"environment\":1}",
         "{\"cluster\":{\"worker\":[1]},\"task\":{},\"environment\":1}",
+        "{\"cluster\":{\"worker\":[",
         "{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{}}"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -491,6 +514,7 @@ static void a_tf_config_that_is_no_json_is_passed_over(void **state)
         struct hb_gang g = gather_pod("none", env);
         assert_string_equal(g.source, "this host");
         assert_has(passed_over(&g, "TFJob"), "TF_CONFIG");
+        assert_int_equal(g.n_notes, i >= 3 && i < 7); /* the last is whole */
         hb_gang_destroy(&g);
         free(env);
     }
@@ -528,6 +552,8 @@ int main(void)
         T(a_leader_worker_group_is_found),
         T(a_pytorchjob_is_found),
         T(an_elastic_pytorchjob_is_as_large_as_it_may_be),
+        T(an_elastic_pytorchjob_that_meets_elsewhere_is_told_of),
+        T(an_mpijob_of_an_unknown_role_is_told_of),
         T(torch_pods_without_a_number_are_told_of),
         T(torch_variables_of_other_origin_are_passed_over),
         T(an_xgboostjob_is_found),

@@ -179,7 +179,8 @@ static int read_if_there(const struct hb_gang_request *req,
                                    path);
         return 0;
     }
-    out->detail = hb_xasprintf("%zu hosts in %s (%s)", out->n, path, variable);
+    out->detail = hb_xasprintf("%zu host%s in %s (%s)", out->n,
+                               out->n == 1 ? "" : "s", path, variable);
     return 1;
 }
 
@@ -258,7 +259,8 @@ void hb_source_operator_made(const struct hb_gang_request *req,
 {
     out->operator_made = 1;
     out->gang_key = hb_source_gang_key(req);
-    out->detail = hb_xasprintf("%zu hosts in %s, %s%s", out->n, where,
+    out->detail = hb_xasprintf("%zu host%s in %s, %s%s", out->n,
+                               out->n == 1 ? "" : "s", where,
                                out->gang_key != NULL ? "the job's key is " :
                                "no key of the job was found",
                                out->gang_key != NULL ? out->gang_key : "");

@@ -33,7 +33,8 @@ static int take(const char *root, const char *path, const char *from,
         *reason_out = hb_xasprintf("%s (%s) is empty", path, from);
         return 0;
     }
-    out->detail = hb_xasprintf("%zu hosts in %s (%s)", out->n, path, from);
+    out->detail = hb_xasprintf("%zu host%s in %s (%s)", out->n,
+                               out->n == 1 ? "" : "s", path, from);
     return 1;
 }
 

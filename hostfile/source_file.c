@@ -26,7 +26,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         return hb_fail(err, HPCBOOT_ERR_PARSE, "%s:1:1: expected a host",
                        req->hostfile);
     }
-    out->detail = hb_xasprintf("%zu hosts in %s", out->n, req->hostfile);
+    out->detail = hb_xasprintf("%zu host%s in %s", out->n,
+                               out->n == 1 ? "" : "s", req->hostfile);
     return 1;
 }
 

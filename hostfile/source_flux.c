@@ -173,7 +173,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (rc < 0) {
         return rc;
     }
-    out->detail = hb_xasprintf("%zu hosts of Flux %s%.64s", out->n,
+    out->detail = hb_xasprintf("%zu host%s of Flux %s%.64s", out->n,
+                               out->n == 1 ? "" : "s",
                                job != NULL ? "job " : "instance",
                                job != NULL ? job : "");
     return 1;

@@ -26,7 +26,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (hb_source_root(req)[0] != '\0') {
         hb_gang_mark_local(out, hb_source_root(req));
     }
-    out->detail = hb_xasprintf("%zu hosts named on the command line", out->n);
+    out->detail = hb_xasprintf("%zu host%s named on the command line", out->n,
+                               out->n == 1 ? "" : "s");
     return 1;
 }
 

@@ -88,7 +88,8 @@ static int from_variable(const struct hb_gang_request *req, const char *name,
     if (rc < 0) {
         return rc;
     }
-    out->detail = hb_xasprintf("%zu hosts in %s", out->n, name);
+    out->detail = hb_xasprintf("%zu host%s in %s", out->n,
+                               out->n == 1 ? "" : "s", name);
     return 1;
 }
 

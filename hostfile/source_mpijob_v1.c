@@ -112,8 +112,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     out->launch_with = script != NULL ? hb_kubexec_template(script, len)
                                       : hb_xstrdup(KUBEXEC_PATH);
     out->operator_made = 1;
-    out->detail = hb_xasprintf("%zu hosts in " HOSTFILE_PATH ", reached by: %s",
-                               out->n, out->launch_with);
+    out->detail = hb_xasprintf("%zu host%s in " HOSTFILE_PATH ", reached by: "
+                               "%s", out->n, out->n == 1 ? "" : "s",
+                               out->launch_with);
     free(script);
     return 1;
 }

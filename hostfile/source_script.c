@@ -28,8 +28,12 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         return 0;
     }
     rc = hb_command_output(argv, req->env, TEXT_MAX, &text, &len, err);
-    if (rc < 0) {
-        return hb_error_prefix(err, HPCBOOT_ERR_USAGE, "--discover-hosts");
+    if (rc < 0) { /* the user's own script is the user's to mend */
+        hb_error_prefix(err, rc, "--discover-hosts");
+        if (err != NULL) {
+            err->code = HPCBOOT_ERR_USAGE;
+        }
+        return HPCBOOT_ERR_USAGE;
     }
     rc = hb_hostfile_parse(NULL, req->discover, text, len, out, err);
     free(text);
@@ -40,7 +44,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         return hb_fail(err, HPCBOOT_ERR_PARSE, "%s has printed no host",
                        req->discover);
     }
-    out->detail = hb_xasprintf("%zu hosts by %s", out->n, req->discover);
+    out->detail = hb_xasprintf("%zu host%s printed by %s", out->n,
+                               out->n == 1 ? "" : "s", req->discover);
     return 1;
 }
 

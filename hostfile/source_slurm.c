@@ -153,7 +153,8 @@ static int read_list(const struct hb_gang_request *req, size_t which,
     if (rc < 0) {
         return rc;
     }
-    out->detail = hb_xasprintf("%zu hosts in %s, %s%s", out->n,
+    out->detail = hb_xasprintf("%zu host%s in %s, %s%s", out->n,
+                               out->n == 1 ? "" : "s",
                                lists[which].nodes,
                                from != NULL ? "slots in " :
                                "slots are not told",

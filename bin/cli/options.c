@@ -220,16 +220,31 @@ static uint32_t default_ranks(const struct hb_options *o)
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
+static int on_command_line(const struct hb_options *o, const char *key)
+{
+    return strcmp(hb_options_origin(o, key), COMMAND_LINE) == 0;
+}
+
 /* In a file or a variable it says how plans look, whenever one is asked for. */
 static int check_json(const struct hb_options *o, struct hpcboot_error *err)
 {
-    if (o->json && !o->dry_run &&
-        strcmp(hb_options_origin(o, "json"), COMMAND_LINE) == 0) {
+    if (o->json && !o->dry_run && on_command_line(o, "json")) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--json goes with --dry-run, "
                        "whose plan it prints; of a job that runs, --events "
                        "FILE tells what happens in JSON");
     }
     return 0;
+}
+
+/* Options that were typed and have no effect without another one. */
+static void warn_of_no_effect(struct hb_scan *s)
+{
+    const struct hb_options *o = s->o;
+
+    if (o->topology && on_command_line(o, "topology") &&
+        !hb_streq(o->order, "topology")) {
+        hb_opt_warn(s, "--topology has no effect without --order topology");
+    }
 }
 
 static int finish(struct hb_scan *s, struct hpcboot_error *err)
@@ -262,6 +277,7 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
     if (o->dialect == HB_DIALECT_HYDRA && !o->oversubscribe) {
         o->oversubscribe = 1; /* Hydra's list of hosts wraps around */
     }
+    warn_of_no_effect(s);
     return check_json(o, err);
 }
 

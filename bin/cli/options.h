@@ -51,6 +51,7 @@ struct hb_options {
     int64_t wait_hosts_ms;     /* deadline for hosts to come up; < 0: by gang */
     uint32_t min_hosts;        /* as many will do; 0: all of them */
     uint32_t nodes;            /* use at most so many hosts; 0: all */
+    uint32_t nodes_least;      /* with fewer hosts a warning; 0: none */
     /* start */
     char *launch_with, *prefix, *kex, *identity, *ssh_config, *user;
     int port;

@@ -96,6 +96,18 @@ static struct option_word read_option(const char *word,
     return w;
 }
 
+/* The first dialect that knows an option which some dialect knows. */
+static const char *dialect_that_has(const char *name, size_t len)
+{
+    int d = HB_DIALECT_OPENMPI;
+
+    while (d < HB_DIALECT_SRUN &&
+           hb_opt_find(name, len, (enum hb_dialect)d) == NULL) {
+        d++;
+    }
+    return hb_dialect_name((enum hb_dialect)d);
+}
+
 static int unknown_option(struct hb_scan *s, const char *word,
                           const struct option_word *w,
                           struct hpcboot_error *err)
@@ -108,9 +120,9 @@ static int unknown_option(struct hb_scan *s, const char *word,
 
     if (hb_opt_find_any(name, w->name_len)) {
         hb_fail(err, HPCBOOT_ERR_USAGE,
-                "unknown option %.*s among those of --dialect=%s; another "
-                "dialect (openmpi, hydra, srun) has it",
-                len, word, hb_dialect_name(s->o->dialect));
+                "%.*s is no option of --dialect=%s; it is one of "
+                "--dialect=%s", len, word, hb_dialect_name(s->o->dialect),
+                dialect_that_has(name, w->name_len));
     } else if (found) {
         hb_fail(err, HPCBOOT_ERR_USAGE,
                 "unknown option %.*s; did you mean %s%s?", len, word,
@@ -159,12 +171,13 @@ static int take_values(struct words *in, const struct option_word *w,
     return 1;
 }
 
-/* --help [TOPIC]: the next word, where it is one. */
+/* --help [TOPIC]: the next word, where it is one; the last word in any case,
+ * so that a topic that there is not is told. */
 static void take_topic(struct words *in, const struct option_word *w,
                        const char *values[HB_OPT_ARGS])
 {
     if (w->opt->set == hb_set_help && !values[0] && in->at < in->n
-        && hb_options_help_knows(in->v[in->at])) {
+        && (in->at + 1 == in->n || hb_options_help_knows(in->v[in->at]))) {
         values[0] = in->v[in->at++];
     }
 }

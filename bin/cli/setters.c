@@ -88,10 +88,13 @@ HB_SETTER(number)
 HB_SETTER(nodes)
 {
     const char *text = values[0];
-    const char *most = strchr(text, '-'); /* srun -N MIN-MAX: the most */
+    const char *most = strchr(text, '-'); /* srun -N MIN-MAX */
+    char *least = hb_xstrndup(text, strcspn(text, "-"));
+    int rc = count_value(s, least, HB_MAX_NODES, &s->o->nodes_least, err);
 
-    return count_value(s, most ? most + 1 : text, HB_MAX_NODES, &s->o->nodes,
-                       err);
+    free(least);
+    return rc < 0 ? rc : count_value(s, most ? most + 1 : text, HB_MAX_NODES,
+                                     &s->o->nodes, err);
 }
 
 HB_SETTER(default_slots)
@@ -380,7 +383,8 @@ HB_SETTER(help)
     s->o->help = 1;
     hb_opt_replace(&s->o->help_topic, values[0]);
     if (values[0] && !hb_options_help_knows(values[0])) {
-        return hb_opt_bad(s, err, "there is no topic \"%s\"", values[0]);
+        return hb_opt_bad(s, err, "there is no topic or option \"%s\"; --help "
+                          "alone lists them", values[0]);
     }
     return 0;
 }

@@ -266,6 +266,22 @@ static int apply_directive(struct hb_scan *s, const struct directive *d,
     return rc;
 }
 
+static int unknown_directive(struct hb_scan *s, const struct directive *table,
+                             size_t n, const char *word,
+                             struct hpcboot_error *err)
+{
+    struct hb_str known = HB_STR_INIT;
+    int rc;
+
+    for (size_t i = 0; i < n; i++) {
+        hb_str_putf(&known, "%s%s", i > 0 ? ", " : "", table[i].name);
+    }
+    rc = hb_opt_bad(s, err, "\"%s\" is not one of %s", word,
+                    hb_str_text(&known));
+    hb_str_destroy(&known);
+    return rc;
+}
+
 static int directives(struct hb_scan *s, const struct directive *table,
                       size_t n, const char *list, struct hpcboot_error *err)
 {
@@ -283,7 +299,7 @@ static int directives(struct hb_scan *s, const struct directive *table,
             i++;
         }
         if (word[0] && i == n) {
-            rc = hb_opt_bad(s, err, "\"%s\" is not known", word);
+            rc = unknown_directive(s, table, n, word, err);
         } else if (word[0]) {
             rc = apply_directive(s, &table[i], eq, err);
         }

@@ -174,7 +174,10 @@ static void take_launch(struct job *j, struct hb_launch *l)
     if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {
         o->on_failure = hb_xstrdup(l->on_failure);
     }
-    o->nodes = o->nodes == 0 ? l->nodes : o->nodes;
+    if (o->nodes == 0) {
+        o->nodes = l->nodes;
+        o->nodes_least = l->nodes_least;
+    }
     o->port = o->port == 0 ? l->port : o->port;
     hb_strv_destroy(&app->argv);
     app->argv = l->program;

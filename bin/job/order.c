@@ -122,9 +122,8 @@ static int order_by_file(struct job *j, const char *file,
     size_t len;
     int rc = hb_file_read(file, TOPOLOGY_BYTES_MAX, &text, &len, err);
 
-    if (rc >= 0) {
-        rc = order_by(j, file, text, err);
-    }
+    rc = rc >= 0 ? order_by(j, file, text, err)
+                 : hb_error_prefix(err, rc, "--topology");
     free(text);
     return rc;
 }

@@ -178,6 +178,10 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
     if (j->opt->nodes > 0 && j->opt->nodes < j->gang.n) {
         hb_gang_cut(&j->gang, j->opt->nodes);
     }
+    if (j->opt->nodes_least > j->gang.n) {
+        hb_log(HB_WARN, "%u hosts are asked for, and the gang has %zu (%s)",
+               j->opt->nodes_least, j->gang.n, j->gang.source);
+    }
     if (j->opt->min_hosts > j->gang.n) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--min-hosts %u: the gang has "
                        "%zu (%s)", j->opt->min_hosts, j->gang.n,

@@ -142,9 +142,8 @@ static int read_files(struct job *j, struct hpcboot_error *err)
         j->policy.rankfile = &j->rankfile;
     } else if (j->policy.by == HB_MAP_SEQ && j->policy.file[0] != '\0') {
         rc = hb_file_read(j->policy.file, SEQ_FILE_MAX, &text, &len, err);
-        if (rc >= 0) {
-            rc = read_seq(j, text, err);
-        }
+        rc = rc >= 0 ? read_seq(j, text, err)
+                     : hb_error_prefix(err, rc, "--map-by seq");
         free(text);
     }
     if (rc < 0) { /* nothing was started: the request is wrong */

@@ -290,8 +290,8 @@ static void begin(struct job *j, const struct job_tally *t)
         hb_log(HB_WARN, "going on with %u of %u hosts after %.1f s: %s",
                t->ready, j->n_wanted, s, hb_str_text(&missing));
     } else if (j->waiting_said || j->only_wait) {
-        hb_log(HB_INFO, "%u of %u hosts ready after %.1f s", t->ready,
-               j->n_wanted, s);
+        hb_log(HB_INFO, "%u of %u host%s ready after %.1f s", t->ready,
+               j->n_wanted, j->n_wanted == 1 ? "" : "s", s);
     }
     hb_str_destroy(&missing);
     job_begin(j);

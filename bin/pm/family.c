@@ -125,7 +125,7 @@ static void by_absence(const struct hb_place *place, const char *path,
     c->family = HB_PM_NONE;
     c->flavour = HB_MPI_NONE;
     c->certain = 1;
-    say(c, "%s and the %u libraries it needs hold no MPI", path,
+    say(c, "neither %s nor the libraries it needs (%u) are of an MPI", path,
         l->n_libraries);
 }
 

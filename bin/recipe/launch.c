@@ -241,6 +241,7 @@ static int nodes(struct reader *r, const struct option *o, const char *value,
         rc = bad_value(r, o, value, "MIN:MAX", err);
     }
     r->l->nodes = r->max_nodes;
+    r->l->nodes_least = r->min_nodes;
     free(first);
     return rc;
 }

@@ -114,8 +114,8 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
 
     if (d->n < each_gets) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                       "%u GPUs for each rank asked for, this host has %u that "
-                       "may be used", each_gets, d->n);
+                       "each rank was to get %u of the host's GPUs, and there "
+                       "are %u that may be used", each_gets, d->n);
     }
     used = hb_xcalloc(d->n > 0 ? d->n : 1, sizeof(*used));
     for (uint32_t i = 0; i < n_ranks * each_gets; i++) {

@@ -231,9 +231,8 @@ int hb_rankfile_read(const char *path, struct hb_rankfile *out,
     size_t len;
     int rc = hb_file_read(path, FILE_MAX_BYTES, &text, &len, err);
 
-    if (rc >= 0) {
-        rc = hb_rankfile_parse(path, text, out, err);
-    }
+    rc = rc >= 0 ? hb_rankfile_parse(path, text, out, err)
+                 : hb_error_prefix(err, rc, "--map-by rankfile");
     free(text);
     return rc;
 }

@@ -153,13 +153,14 @@ int hb_slots_fail(const struct hb_map_policy *policy,
     }
     short_table(&table, policy, hosts, n_hosts);
     rc = hb_fail(err, HPCBOOT_ERR_LIMIT,
-                 "not enough slots available: %u ranks of %.40s%s asked for, "
-                 "%llu slots there. A slot is room for one rank. Ask for fewer "
-                 "ranks, state more slots (slots=N in the hostfile, -H "
+                 "not enough slots available: %u rank%s of %.40s%s asked for, "
+                 "%llu slot%s there. A slot is room for one rank. Ask for "
+                 "fewer ranks, state more slots (slots=N in the hostfile, -H "
                  "HOST:N), or let ranks share CPUs (--map-by :OVERSUBSCRIBE; "
                  "max_slots stays a limit). Slots of each host:%s",
-                 wanted, program, n_apps > 1 ? " and others" : "",
-                 (unsigned long long)there, hb_str_text(&table));
+                 wanted, wanted == 1 ? "" : "s", program,
+                 n_apps > 1 ? " and others" : "", (unsigned long long)there,
+                 there == 1 ? "" : "s", hb_str_text(&table));
     hb_str_destroy(&table);
     return rc;
 }

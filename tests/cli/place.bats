@@ -62,7 +62,7 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'host a has no such object .* CPUs for as many ranks'
     run plan -H a:4 -n 2 --gpus-per-rank 9 --topo-of "a=$machines/gpu-8nic.xml"
     ended_with 2
-    says '9 GPUs for each rank asked for, this host has 8'
+    says 'each rank was to get 9 of the host.s GPUs, and there are 8'
     run plan --json -H a:4 -n 2 --gpus-per-rank 2 --bind-to numa \
         --topo-of "a=$machines/gpu-8nic.xml"
     ended_with 0
@@ -223,7 +223,7 @@ assert b["bound"] and b["binding_why"]' "$output"
     ended_with 2
     run hb -n 1 --gpus-per-rank 99 true
     ended_with 2
-    says '99 GPUs for each rank asked for'
+    says 'each rank was to get 99 of the host.s GPUs'
     run hb -n 1 --mem-bind most true
     ended_with 2
 }

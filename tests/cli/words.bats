@@ -20,6 +20,44 @@ setup() { common_setup; }
     says '--hostfile'
 }
 
+@test "--help of something that is not there: status 2, and it is named" {
+    run hb --help nosuch
+    ended_with 2
+    says 'there is no topic or option "nosuch"'
+    run hb --help srun
+    ended_with 0
+    says '--kill-on-bad-exit'
+}
+
+@test "a file that cannot be read is named with the option that wants it" {
+    run hb --rankfile /nosuch/ranks true
+    ended_with 2
+    says '--map-by rankfile: cannot open /nosuch/ranks: No such file'
+    run hb --order topology --topology /nosuch/net true
+    ended_with 2
+    says '--topology: cannot open /nosuch/net: No such file'
+    run hb --discover-hosts /nosuch/script true
+    ended_with 2
+    says 'error: --discover-hosts: /nosuch/script cannot be started'
+}
+
+@test "an option that has no effect without another one is told of" {
+    run hb --topology /nosuch/net -n 1 true
+    ended_with 0
+    says 'warning: --topology has no effect without --order topology'
+}
+
+@test "fewer hosts than were asked for are told of" {
+    run hb --dialect srun -N 3 -n 2 true
+    ended_with 0
+    says 'warning: 3 hosts are asked for, and the gang has 1 \(this host\)'
+    run hb --dialect srun -N 1-3 -n 2 true
+    ended_with 0
+    says_not 'warning'
+    run hb torchrun --nnodes 2 --nproc-per-node 1 --no-python true
+    says 'warning: 2 hosts are asked for, and the gang has 1'
+}
+
 @test "without a program: status 2 and what is missing" {
     run hb -n 2
     ended_with 2

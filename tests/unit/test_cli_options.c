@@ -353,8 +353,8 @@ static void wrong_words_get_one_line(void **state)
     bad("hbrun --qqqqqqqqqq a",
         "unknown option --qqqqqqqqqq; --help lists all");
     bad("hbrun --export ALL a",
-        "unknown option --export among those of --dialect=openmpi; another "
-        "dialect (openmpi, hydra, srun) has it");
+        "--export is no option of --dialect=openmpi; it is one of "
+        "--dialect=srun");
     bad("hbrun -n 0 a",
         "-n: needs a number from 1 to 16777216, not \"0\"");
     bad("hbrun -n abc a",
@@ -376,7 +376,10 @@ static void wrong_words_get_one_line(void **state)
     bad("hbrun --tag-output=maybe a",
         "--tag-output: \"maybe\" is neither yes nor no");
     bad("hbrun -x =a b", "-x: \"=a\" does not begin with a name");
-    bad("hbrun --display nothing b", "--display: \"nothing\" is not known");
+    bad("hbrun --output tag,nothing b",
+        "--output: \"nothing\" is not one of tag, tag-detailed, tag-fullname, "
+        "rank, timestamp, merge, merge-stderr-to-stdout, dir, directory, "
+        "file, filename, xml, copy, nocopy, raw, pattern");
 }
 
 static void refused_options_say_why(void **state)

@@ -303,7 +303,8 @@ static void a_size_that_no_gang_asks_for_is_told_of(void **state)
 
     assert_string_equal(g.source, "this host");
     assert_int_equal(g.n_notes, 1);
-    assert_has(g.notes[0], "HPCBOOT_GANG_SIZE is set, but nothing here belongs");
+    assert_has(g.notes[0],
+               "HPCBOOT_GANG_SIZE is set, but nothing here belongs");
     hb_gang_destroy(&g);
 }
 

@@ -115,6 +115,7 @@ static int check_array(const char *call, struct hpcboot_request **requests,
 /* Who tests instead of waiting is to hear as well that there is no point. */
 static void tested_in_vain(struct hpcboot_request *r)
 {
+    hb_coll_vain_look(hb_api.engine);
     if (++r->tests % TESTS_A_LOOK != 0 || r->coll == NULL || hb_api.threads) {
         return;
     }
@@ -363,8 +364,12 @@ int hpcboot_progress(struct hpcboot_error *err)
     int rc = hb_api_ready("hpcboot_progress", err);
 
     if (rc == 0) {
-        (void)hb_coll_progress(hb_api.engine);
-        (void)hb_xport_progress(hb_api.xport);
+        int moved = hb_coll_progress(hb_api.engine) > 0;
+
+        moved |= hb_xport_progress(hb_api.xport) > 0;
+        if (!moved) {
+            hb_coll_vain_look(hb_api.engine);
+        }
     }
     return rc;
 }

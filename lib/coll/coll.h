@@ -295,6 +295,9 @@ int hb_coll_progress_if_any(struct hb_coll_engine *engine);
 /* As hb_coll_progress where requests are under way; elsewhere it costs next to
  * nothing. */
 int hb_coll_progress_requests(struct hb_coll_engine *engine);
+/* After a look that has found nothing: who looks again and again is waiting,
+ * and where ranks share cores it is put behind those that it waits for. */
+void hb_coll_vain_look(struct hb_coll_engine *engine);
 /* Waits as collectives wait, until ready(arg) returns non-zero (which is
  * returned) or the deadline passes (HPCBOOT_ERR_TIMED_OUT). For tagged
  * messages and the like; of one that is on its way ready says HB_COLL_MOVED,

@@ -72,6 +72,9 @@
  * share a core by what each has used, and who has used less only burns it by
  * yielding. No fewer: a CPU that sleeps is slow to wake. */
 #define VAIN_YIELDS 32
+/* Looks of a program that tests instead of waiting, before it yields: about a
+ * microsecond, as SPIN_LOADS. Who computes in between hardly pays for it. */
+#define VAIN_LOOKS 16
 
 static inline void relax(void)
 {
@@ -234,6 +237,26 @@ static enum hb_coll_wait mode_of(const struct hb_coll_engine *e)
         m = HB_COLL_WAIT_YIELD;
     }
     return m;
+}
+
+void hb_coll_vain_look(struct hb_coll_engine *e)
+{
+    static _Thread_local unsigned looks;
+    bool alone;
+
+    if (++looks % VAIN_LOOKS != 0) {
+        return;
+    }
+    if (e->locking) {
+        pthread_mutex_lock(&e->lock);
+    }
+    alone = mode_of(e) == HB_COLL_WAIT_SPIN;
+    if (e->locking) {
+        pthread_mutex_unlock(&e->lock);
+    }
+    if (!alone) {
+        sched_yield();
+    }
 }
 
 /* Who has been put off its core looks as long before it yields as yielding

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* When a rank that waits for the network sleeps, and for how long: where it
+/* When a rank that tests instead of waiting yields: where it shares its core.
+ * When a rank that waits for the network sleeps, and for how long: where it
  * shares its core with other nodes of the machine, and yields find nobody to
  * run, soon; where its own node's ranks may need the core, or would not wake
  * it, not before, and not for long. */
@@ -28,10 +29,17 @@
 
 static unsigned naps;
 static int64_t shortest_ns, longest_ns;
+static unsigned yields;
+static struct hb_coll_engine *looked; /* the engine of vain looks, or NULL */
 
 /* In the place of the C library's: nobody else is there to run. */
 int sched_yield(void)
 {
+    yields++;
+    if (looked != NULL && looked->locking) { /* other threads get in */
+        assert_int_equal(pthread_mutex_trylock(&looked->lock), 0);
+        pthread_mutex_unlock(&looked->lock);
+    }
     return 0;
 }
 
@@ -142,6 +150,45 @@ static void a_rank_with_a_core_of_its_own_yields_its_time(void **state)
     assert_true(most_vain(&p) > 32);
 }
 
+/* How often a program that tests N times in vain gives its core away. */
+static unsigned yields_of(const struct place *p, unsigned n)
+{
+    static struct hb_coll_node_page page;
+    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    memset(&page, 0, sizeof page);
+    page.wait_mode = (uint32_t)p->mode;
+    c.page = &page;
+    c.node_size = p->node_size;
+    c.threads = p->threads;
+    assert_int_equal(hb_coll_create(&c, &looked, NULL), 0);
+    looked->outnumbered = p->outnumbered;
+    yields = 0;
+    for (unsigned i = 0; i < n; i++) {
+        hb_coll_vain_look(looked);
+    }
+    hb_coll_destroy(looked);
+    looked = NULL;
+    return yields;
+}
+
+static void who_tests_on_a_shared_core_lets_others_run(void **state)
+{
+    struct place p = {2, HB_COLL_WAIT_YIELD, false, false, 0};
+    assert_in_range(yields_of(&p, 1000), 10, 500);
+    p.threads = true;
+    assert_in_range(yields_of(&p, 1000), 10, 500);
+    p.mode = HB_COLL_WAIT_PARK;
+    assert_in_range(yields_of(&p, 1000), 10, 500);
+    p = (struct place){1, HB_COLL_WAIT_SPIN, true, false, 0};
+    assert_in_range(yields_of(&p, 1000), 10, 500);
+}
+
+static void who_tests_on_its_own_core_keeps_it(void **state)
+{
+    struct place p = {2, HB_COLL_WAIT_SPIN, false, false, 0};
+    assert_int_equal(yields_of(&p, 1000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +198,8 @@ int main(void)
         cmocka_unit_test(who_may_not_be_woken_sleeps_briefly),
         cmocka_unit_test(ranks_that_crowd_their_own_node_yield_their_time),
         cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
+        cmocka_unit_test(who_tests_on_a_shared_core_lets_others_run),
+        cmocka_unit_test(who_tests_on_its_own_core_keeps_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,11 @@ const char *hpcboot_coll_name(enum hpcboot_coll coll); /* "allreduce" */
 
 /* In the place of `send` (scatter, scatterv: of `recv` at the root): the
  * rank's own part is where the result goes. */
+#ifdef __cplusplus
+#define HPCBOOT_IN_PLACE (reinterpret_cast<void *>(1))
+#else
 #define HPCBOOT_IN_PLACE ((void *)1)
+#endif
 
 struct hpcboot_team;
 struct hpcboot_request;
@@ -168,8 +172,8 @@ struct hpcboot_coll_args {
 enum { HPCBOOT_DETERMINISTIC = 1 };
 
 /* The general form: blocking, started (hpcboot_test, hpcboot_wait), prepared
- * for hpcboot_start again and again. `args` is copied, buffers are borrowed
- * until completion. */
+ * for hpcboot_start again and again: it is the starts that all members make in
+ * the same order. `args` is copied, buffers are borrowed until completion. */
 int hpcboot_coll(struct hpcboot_team *team,
                  const struct hpcboot_coll_args *args,
                  struct hpcboot_error *err);

@@ -47,9 +47,12 @@ run_program() {
     printf '%s\n' '#include <hpcboot/hpcboot.h>' '#include <cstdio>' \
         'int main() { hpcboot_init(nullptr, nullptr);' \
         'std::printf("size %d\n", hpcboot_size());' \
+        'double x = hpcboot_rank();' \
+        'hpcboot_allreduce(HPCBOOT_IN_PLACE, &x, 1, HPCBOOT_DOUBLE,' \
+        'HPCBOOT_SUM, hpcboot_world(), nullptr);' \
         'return hpcboot_finalize(nullptr) < 0; }' > program.cc
     # shellcheck disable=SC2046
-    c++ program.cc -std=c++11 -Wall -Werror -o program $(flags --cflags --libs)
+    c++ program.cc -std=c++11 -Wall -Wold-style-cast -Werror -o program $(flags --cflags --libs)
     run_program 0
     says '^size 2$'
 }

@@ -89,6 +89,12 @@ static const char *read_range(const char **p, struct range *r)
     return wrong;
 }
 
+/* More names than there are numbers are as many as none wants. */
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
 /* A bracket at *p, which is behind '['. */
 static const char *read_bracket(const char **p, struct piece *piece)
 {
@@ -104,7 +110,7 @@ static const char *read_bracket(const char **p, struct piece *piece)
         piece->ranges = hb_xrealloc(piece->ranges,
                                     (piece->n_ranges + 1) * sizeof(r));
         piece->ranges[piece->n_ranges++] = r;
-        piece->count += r.last - r.first + 1;
+        piece->count = add(piece->count, r.last - r.first + 1);
         if (**p == ']') {
             (*p)++;
             return NULL;
@@ -143,8 +149,7 @@ static const char *read_pieces(const char **p, struct pieces *ps)
     return ps->n == 0 ? "a host name" : NULL;
 }
 
-/* How many names, or max + 1 when more. The sums within a bracket cannot
- * overflow: 1024 ranges of at most 10^18. */
+/* How many names, or max + 1 when more. No piece stands for none. */
 static uint64_t product(const struct pieces *ps, uint64_t max)
 {
     uint64_t n = 1;

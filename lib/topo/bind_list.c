@@ -22,22 +22,28 @@
 /* "N" or "N-M" at *text; moves behind it and a comma. 0: not understood. */
 static int next_range(const char **text, uint32_t *first, uint32_t *last)
 {
+    unsigned long from, to;
     char *end;
 
     if (!isdigit((unsigned char)**text)) {
         return 0;
     }
-    *first = *last = (uint32_t)strtoul(*text, &end, 10);
+    from = to = strtoul(*text, &end, 10);
     if (*end == '-' && isdigit((unsigned char)end[1])) {
-        *last = (uint32_t)strtoul(end + 1, &end, 10);
+        to = strtoul(end + 1, &end, 10);
     }
     if (*end == ',' && end[1] != '\0') {
         end++;
     } else if (*end != '\0') {
         return 0;
     }
+    if (to < from || to >= HB_MAX_CPUS) {
+        return 0;
+    }
     *text = end;
-    return *last >= *first && *last < HB_MAX_CPUS;
+    *first = (uint32_t)from;
+    *last = (uint32_t)to;
+    return 1;
 }
 
 uint32_t hb_bind_list_length(const struct hb_bind_policy *policy)

@@ -221,6 +221,9 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'PE=9999: this host has'
     run hb -n 1 --map-by pe-list=9999 true
     ended_with 2
+    run hb -n 1 --map-by pe-list=4294967296 true
+    ended_with 2
+    says 'expected a list of cores'
     run hb -n 1 --gpus-per-rank 99 true
     ended_with 2
     says 'each rank was to get 99 of the host.s GPUs'

@@ -84,6 +84,27 @@ static void wrong_expressions_say_where(void **state)
     }
 }
 
+/* 18 ranges of 10^18 numbers, and one that makes them 2^64. */
+static void ranges_that_are_more_than_can_be_counted_are_refused(void **state)
+{
+    struct hb_str text = HB_STR_INIT;
+    struct hb_strv v = HB_STRV_INIT;
+    const char *expected = NULL;
+    size_t at = 999;
+
+    hb_str_put(&text, "n[");
+    for (int i = 0; i < 18; i++) {
+        hb_str_put(&text, "0-999999999999999999,");
+    }
+    hb_str_put(&text, "0-446744073709551615]x");
+    assert_int_equal(hb_range_expand(hb_str_text(&text), LIMIT, &v, &at,
+                                     &expected), HPCBOOT_ERR_PARSE);
+    assert_int_equal(at, 0);
+    assert_int_equal(v.n, 0);
+    hb_str_destroy(&text);
+    hb_strv_destroy(&v);
+}
+
 static void names_compress_and_expand_to_the_same(void **state)
 {
     static const char *const cases[][2] = {
@@ -125,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expressions_expand),
         cmocka_unit_test(wrong_expressions_say_where),
+        cmocka_unit_test(ranges_that_are_more_than_can_be_counted_are_refused),
         cmocka_unit_test(names_compress_and_expand_to_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,12 @@ static void put_launcher(const struct hb_manifest *m, struct hb_str *out,
     texts(out, at + 4, "command", hbrun, m->words);
 }
 
+/* Where the operator's list of hosts says no slots, hbrun would count CPUs. */
+static void put_slots(const struct hb_manifest *m, struct hb_str *out, int at)
+{
+    line(out, at, "- {name: HPCBOOT_DEFAULT_SLOTS, value: \"%d\"}", m->slots);
+}
+
 static void put_worker(const struct hb_manifest *m, struct hb_str *out,
                        int at, const char *name)
 {
@@ -197,6 +203,8 @@ static void put_volcano(const struct hb_manifest *m, struct hb_str *out)
     line(out, 4, "- {event: PodFailed, action: TerminateJob}");
     line(out, 4, "template:");
     put_launcher(m, out, 6, "launcher");
+    line(out, 10, "env:");
+    put_slots(m, out, 10);
     line(out, 2, "- name: worker");
     line(out, 4, "replicas: %d", m->hosts);
     line(out, 4, "template:");
@@ -223,17 +231,34 @@ static void put_mpijob(const struct hb_manifest *m, struct hb_str *out)
     put_worker(m, out, 8, "worker");
 }
 
+/* Of a Job: which ends of its pod are worth another one. */
+static void put_retries(struct hb_str *out, int at)
+{
+    line(out, at, "backoffLimit: %d", RETRIES);
+    line(out, at, "podFailurePolicy:");
+    line(out, at + 2, "rules:");
+    line(out, at + 2, "- {action: Count, onPodConditions: [{type: "
+         "DisruptionTarget, status: \"True\"}]}");
+    line(out, at + 2, "- {action: FailJob, onExitCodes: {operator: NotIn, "
+         "values: [%d]}}", RETRY_STATUS);
+}
+
 /* Both podsets of a runtime; the names are Trainer's. */
 static void put_podset(struct hb_str *out, const char *name)
 {
+    int launches = hb_streq(name, "launcher");
+
     line(out, 6, "- name: %s", name);
     line(out, 8, "template:");
-    if (*name == 'l') {
+    if (launches) {
         line(out, 10, "metadata:");
         line(out, 12, "labels:");
         line(out, 14, "trainer.kubeflow.org/trainjob-ancestor-step: trainer");
     }
     line(out, 10, "spec:");
+    if (launches) {
+        put_retries(out, 12);
+    }
     line(out, 12, "template:");
 }
 
@@ -263,7 +288,9 @@ static void put_trainjob(const struct hb_manifest *m, struct hb_str *out)
     line(out, 0, "spec:");
     line(out, 2, "runtimeRef: {apiGroup: trainer.kubeflow.org, kind: "
          "TrainingRuntime, name: \"%s\"}", m->name);
-    line(out, 2, "trainer: {numNodes: %d}", m->hosts);
+    /* Said here, 1 is not taken for as many as there are GPUs. */
+    line(out, 2, "trainer: {numNodes: %d, numProcPerNode: %d}", m->hosts,
+         m->slots);
 }
 
 /* The first pod starts the job and runs ranks as the others do, which end with
@@ -279,6 +306,7 @@ static void put_jobset_pod(const struct hb_manifest *m, struct hb_str *out,
     texts(out, at + 4, "command", command, m->words);
     line(out, at + 4, "env:");
     line(out, at + 4, "- {name: HPCBOOT_GANG_SIZE, value: \"%d\"}", m->hosts);
+    put_slots(m, out, at + 4);
     put_ranks_container(m, out, at + 4);
     line(out, at + 4, "volumeMounts:");
     line(out, at + 4, "- {name: key, mountPath: %s, readOnly: true}",

@@ -34,10 +34,26 @@ refuses() { # EXPRESSION WORDS...
     makes trainjob --image lab/app:1 -- ./app
     says '^kind: TrainingRuntime$'
     says '^kind: TrainJob$'
+    says '^  trainer: \{numNodes: 2, numProcPerNode: 1\}$'
+    says 'FailJob, onExitCodes: \{operator: NotIn, values: \[75\]\}'
+    [ "$(grep -c podFailurePolicy <<< "$output")" -eq 1 ]
     makes jobset --name s --image lab/app:1 --hosts 3 -n hpc -- ./app
     says '^kind: JobSet$'
     says 'hpcboot keys --secret s-key -n hpc \| kubectl apply -f -$'
     says 'HPCBOOT_GANG_SIZE, value: "3"'
+}
+
+@test "slots are those that were asked for, whatever the CPUs" {
+    makes volcano --image i --slots 4 --cpus 16 -- ./app
+    says '^          - \{name: HPCBOOT_DEFAULT_SLOTS, value: "4"\}$'
+    makes jobset --image i --slots 4 --cpus 16 -- ./app
+    says '^              - \{name: HPCBOOT_DEFAULT_SLOTS, value: "4"\}$'
+    python3 -c 'import yaml' || skip 'python3-yaml is not installed'
+    for kind in volcano mpijob trainjob jobset; do
+        makes $kind --image i -- ./app
+        python3 -c 'import sys, yaml; list(yaml.safe_load_all(sys.stdin))' \
+            <<< "$output"
+    done
 }
 
 @test "the words of hbrun arrive as they are" {

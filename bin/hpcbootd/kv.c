@@ -34,7 +34,7 @@
 
 #define EXIT_USAGE 2
 #define EXIT_HOST 75
-#define CONNECTIONS 1024
+#define CONNECTIONS 16384 /* ranks that wait for the next world keep theirs */
 #define STORE_BYTES (64u << 20)
 #define READ_BYTES 4096
 #define BACKLOG 1024
@@ -92,6 +92,8 @@ static int listen_at(uint16_t port)
     return fd;
 }
 
+/* Where no more connections can be had, the next is taken when one has gone:
+ * a listener that is looked at meanwhile would be ready again and again. */
 static void greet(struct server *s)
 {
     int fd = -1;
@@ -104,6 +106,10 @@ static void greet(struct server *s)
         hb_buf_init(&s->conns[s->n].in,
                     HB_KVHTTP_HEAD_MAX + HB_KVHTTP_BODY_MAX + READ_BYTES);
         s->n++;
+    }
+    if (s->n > CONNECTIONS ||
+        (fd < 0 && s->n > 1 && (errno == EMFILE || errno == ENFILE))) {
+        s->fds[0].events = 0;
     }
 }
 
@@ -118,6 +124,7 @@ static void drop(struct server *s, size_t i)
     s->n--;
     s->fds[i] = s->fds[s->n];
     s->conns[i] = s->conns[s->n];
+    s->fds[0].events = POLLIN;
 }
 
 static void say(struct server *s, size_t i, uint32_t rank)
@@ -146,7 +153,7 @@ static int turn(struct server *s)
 
     if (!s->patient && size < s->min) {
         fprintf(stderr, "hpcbootd: ranks that are left: %u; at least %u "
-                "have to be\n", size, s->min);
+                "are needed\n", size, s->min);
         return -1;
     }
     if (!hb_elastic_turn(s->elastic, s->min)) {
@@ -388,7 +395,7 @@ int kv_main(int argc, char **argv)
     status = EXIT_HOST;
     s->fds[0].fd = listen_at((uint16_t)port);
     if (s->fds[0].fd < 0) {
-        fprintf(stderr, "hpcbootd: port %d cannot be listened at: %s\n", port,
+        fprintf(stderr, "hpcbootd: cannot listen on port %d: %s\n", port,
                 strerror(errno));
         goto out;
     }

@@ -122,8 +122,8 @@ static int find_port(struct agent *a, uint32_t wanted,
         fd = is_held(a, first) ? (errno = EADDRINUSE, -1)
                                : take_port((uint16_t)first);
         return fd >= 0 ? hold(a, fd)
-                       : hb_fail_errno(err, HPCBOOT_ERR_HOST, "port %u, which "
-                                       "was asked for, cannot be listened at",
+                       : hb_fail_errno(err, HPCBOOT_ERR_HOST, "cannot listen "
+                                       "on port %u, which was asked for",
                                        first);
     }
     for (uint32_t p = first; first > 0 && fd < 0 && p <= PORT_MASK &&

@@ -183,7 +183,7 @@ env P \${port_m}"
     says "port $(cat port), which MASTER_PORT declares, is taken"
     run hb torchrun --master-port "$(cat port)" t.py
     ended_with 2
-    says "port $(cat port), which was asked for, cannot be listened at"
+    says "cannot listen on port $(cat port), which was asked for"
     kill $holder
 }
 
@@ -441,7 +441,7 @@ while True:
 END
     run hb --oversubscribe horovodrun -np 2 --min-np 2 python3 t.py
     ended_with 137
-    says 'ranks that are left: 1; at least 2 have to be'
+    says 'ranks that are left: 1; at least 2 are needed'
     nothing_left
 }
 

@@ -42,6 +42,8 @@
 /* A token is a JWT of about a kilobyte. */
 #define MAX_TOKEN_BYTES (16u << 10)
 #define EVENTS_PER_STEP 8
+/* The server's word for it; waits are shorter than an hour. */
+#define MAX_RETRY_AFTER_S 3600
 
 struct hb_http {
     const struct hb_k8s_login *login;
@@ -297,6 +299,7 @@ static void finish(struct hb_http *h, CURLcode code)
     curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &seconds);
     result.status = (int)status;
+    seconds = seconds < MAX_RETRY_AFTER_S ? seconds : MAX_RETRY_AFTER_S;
     result.retry_after_ms = seconds > 0 ? (int64_t)seconds * 1000 : -1;
     if (code != CURLE_OK) {
         snprintf(result.text, sizeof(result.text), "%s",

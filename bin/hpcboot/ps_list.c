@@ -6,6 +6,7 @@
 
 #include "config.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,9 @@ int hb_ps_parse(struct hb_ps_rank *out, const char *line)
     if (sscanf(line, "%8x\t%u\t%u\t%d\t%c\t%u\t%u\t%llu\t%llu\t%d"
                "\t%63[^\t\n]\t%63[^\t\n]\t%159[^\t\n]", &r.job, &r.rank,
                &r.size, &r.pid, &r.state, &r.cpu, &r.processes, &kib, &age,
-               &r.is_lost, host, cpus, program) != LINE_FIELDS) {
-        return 0;
+               &r.is_lost, host, cpus, program) != LINE_FIELDS ||
+        r.pid <= 0 || !isalpha((unsigned char)r.state)) {
+        return 0; /* a number that kill(1) would take for more than one */
     }
     r.kib = kib;
     r.age_s = age;

@@ -75,7 +75,8 @@ void host_stage(struct job_host *h, enum hb_boot_stage stage,
     h->stage = stage;
     job_event_host(h, "host_stage", hb_boot_stage_name(stage));
     hb_log(HB_TRACE, "host %s: %s%s%s", h->spec->name,
-           hb_boot_stage_name(stage), detail != NULL ? " " : "",
+           hb_boot_stage_name(stage),
+           detail != NULL && detail[0] != '\0' ? " " : "",
            detail != NULL ? detail : "");
 }
 

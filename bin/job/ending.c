@@ -168,7 +168,8 @@ static void tell_failure(struct job *j, const struct hb_cause *cause)
     struct hb_verdict one = {0};
 
     if (j->n_failures++ == FAILURES_TOLD) {
-        hb_log(HB_WARN, "more ranks fail (--print-exit-codes lists all)");
+        hb_log(HB_WARN, "further failures are not reported one by one "
+               "(--print-exit-codes lists all)");
     }
     if (j->n_failures <= FAILURES_TOLD) {
         hb_verdict_add(&one, cause);
@@ -469,7 +470,7 @@ static void tell_exit_codes(const struct job *j)
         if (!rank->started) {
             hb_log(HB_INFO, "rank %u on %s: was not started", r, host);
         } else if (!rank->ended) {
-            hb_log(HB_INFO, "rank %u on %s: its end was not heard of", r,
+            hb_log(HB_INFO, "rank %u on %s: how it ended was not reported", r,
                    host);
         } else if (WIFSIGNALED(rank->wait_status)) {
             hb_signal_text(WTERMSIG(rank->wait_status), name, sizeof name);

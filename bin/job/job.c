@@ -66,8 +66,8 @@ static int make_wdir(struct job *j, struct hpcboot_error *err)
 
     if (getcwd(path, sizeof path) == NULL) {
         return hb_fail_errno(err, HPCBOOT_ERR_USAGE,
-                             "the working directory cannot be told; go to "
-                             "another one and start from there");
+                             "the working directory cannot be determined; "
+                             "go to another one and start from there");
     }
     j->wdir = hb_xstrdup(path);
     return 0;
@@ -98,7 +98,7 @@ static int find_agent(struct job *j, struct hpcboot_error *err)
     free(path);
     if (j->agent_path == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "hpcbootd is neither "
-                       "beside hbrun nor in %s: the installation is not whole",
+                       "beside hbrun nor in %s: the installation is incomplete",
                        HB_SBINDIR);
     }
     return 0;

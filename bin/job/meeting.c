@@ -460,9 +460,10 @@ static uint32_t apart(const struct job *j, uint32_t *one)
 void job_meeting_judge(const struct job *j)
 {
     const struct job_framework *f = j->framework;
+    const char *at;
     char who[HOST_TEXT];
     uint32_t n_apart, one = 0;
-    int lonely;
+    int lonely, is_v6;
 
     if (f == NULL || j->map == NULL || j->map->n_ranks < 2 ||
         f->met_told < j->map->n_nodes || j->verdict.kind != HB_CAUSE_NONE) {
@@ -479,10 +480,12 @@ void job_meeting_judge(const struct job *j)
         snprintf(who, sizeof who, "no rank on %s%s",
                  j->map->node_names[one], n_apart > 1 ? " and on others" : "");
     }
-    hb_log(HB_WARN, "%s ever connected to %s:%u%s, where the ranks of %s "
+    at = f->addresses.v[f->places[0].node];
+    is_v6 = strchr(at, ':') != NULL;
+    hb_log(HB_WARN, "%s ever connected to %s%s%s:%u%s, where the ranks of %s "
            "meet: they were worlds of their own, or met elsewhere; does the "
            "program name a master itself (localhost)?", who,
-           f->addresses.v[f->places[0].node], f->places[0].port,
+           is_v6 ? "[" : "", at, is_v6 ? "]" : "", f->places[0].port,
            f->n_places > 1 ? " or to those of others" : "", f->name);
 }
 

@@ -167,7 +167,7 @@ int job_topo_known(struct job *j, struct hpcboot_error *err)
 
         if (!j->opt->dry_run) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "--topo-of goes with "
-                           "--dry-run: hosts that are used are looked at");
+                           "--dry-run: a job asks its hosts themselves");
         }
         rc = topo_of(j, j->opt->topo_of.v[i], err);
         if (rc < 0) {

@@ -138,7 +138,7 @@ when_1_is_killed() {
     run hb --keep-going -n 20 sh -c 'exit 3'
     ended_with 3
     [ "$(grep -c 'the job goes on' <<< "$output")" -eq 16 ]
-    says 'more ranks fail'
+    says 'further failures are not reported one by one'
 }
 
 @test "an exit status beyond all signals comes through as it is" {

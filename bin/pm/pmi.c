@@ -121,10 +121,7 @@ const char *hb_pmi_refuse_spawn(struct hb_pm *pm,
 
 uint32_t hb_pmi_universe(const struct hb_pm *pm)
 {
-    const struct hb_jobmap *map = pm->job->map;
-
-    return map->universe_slots > map->n_ranks ? map->universe_slots
-                                              : map->n_ranks;
+    return pm->job->map->n_ranks;
 }
 
 int hb_pmi_exit_code(const char *text)

@@ -80,6 +80,9 @@ void hb_pmi_contact(struct hb_pm *pm, struct hb_pmi_rank *rank,
 /* Tells the user, and gives the reason for the client: one word. */
 const char *hb_pmi_refuse_spawn(struct hb_pm *pm,
                                 const struct hb_pmi_rank *rank);
+/* What becomes MPI_UNIVERSE_SIZE: how many processes the program can expect.
+ * No rank can start more, so it is the job's own size: programs that look
+ * before they spawn then do without. */
 uint32_t hb_pmi_universe(const struct hb_pm *pm);
 /* The command's code, or 1 where it gave none that can be read. */
 int hb_pmi_exit_code(const char *text);

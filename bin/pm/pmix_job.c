@@ -178,7 +178,8 @@ static void add_job(const struct maker *m, struct bag *b)
 
     add_text(b, PMIX_JOBID, m->pm->nspace);
     add_u32(b, PMIX_JOB_SIZE, map->n_ranks);
-    add_u32(b, PMIX_UNIV_SIZE, slots);
+    /* MPI_UNIVERSE_SIZE: as spawn is refused, no more than there are. */
+    add_u32(b, PMIX_UNIV_SIZE, map->n_ranks);
     add_u32(b, PMIX_MAX_PROCS, slots);
     add_u32(b, PMIX_JOB_NUM_APPS, map->n_apps);
     add_u32(b, PMIX_NUM_NODES, m->n_used);

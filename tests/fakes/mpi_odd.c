@@ -7,6 +7,7 @@
  *   mpi_odd early     rank 1 exits with status 4 before MPI_Init
  *   mpi_odd names     rank 0 publishes a name, all look it up
  *   mpi_odd spawn     asks for more processes; ends well when that fails
+ *   mpi_odd universe  rank 0 says what MPI_UNIVERSE_SIZE is
  *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
  */
 #include <mpi.h>
@@ -59,6 +60,16 @@ static void spawn(char *self)
     }
 }
 
+static void universe(void)
+{
+    int *total = NULL, found = 0;
+
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &total, &found);
+    if (rank == 0) {
+        printf("universe of %d\n", found ? *total : 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "";
@@ -73,6 +84,8 @@ int main(int argc, char **argv)
         names();
     } else if (strcmp(kind, "spawn") == 0) {
         spawn(argv[0]);
+    } else if (strcmp(kind, "universe") == 0) {
+        universe();
     } else if (strcmp(kind, "fatal") == 0 && rank == 1) {
         MPI_Send(&rank, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
     } else if (strcmp(kind, "fatal") == 0) {

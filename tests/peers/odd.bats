@@ -61,6 +61,16 @@ spawns() {
     says 'rank 0 asked for more processes'
 }
 
+# A program that looks for room before it spawns goes on without.
+universe() {
+    run hb -H localhost:8 -n 2 "$(odd "$1")" universe
+    ended_with 0
+    says '^universe of 2$'
+}
+@test "MPI_UNIVERSE_SIZE promises no more processes than there are" {
+    each_mpi universe
+}
+
 fatal() {
     run hb -n 3 "$(odd "$1")" fatal
     ended_with 6

@@ -44,7 +44,7 @@ static void each_command_gets_its_answer(void **state)
                             "vallen_max=1024\n"},
         {"cmd=get_appnum\n", "cmd=appnum rc=0 appnum=0\n"},
         {"cmd=get_my_kvsname\n", "cmd=my_kvsname rc=0 kvsname=job.1\n"},
-        {"cmd=get_universe_size\n", "cmd=universe_size rc=0 size=32\n"},
+        {"cmd=get_universe_size\n", "cmd=universe_size rc=0 size=2\n"},
         {"cmd=put kvsname=job.1 key=k value=v-1\n",
          "cmd=put_result rc=0\n"},
         {"cmd=get kvsname=job.1 key=k\n", "cmd=get_result rc=0 value=v-1\n"},

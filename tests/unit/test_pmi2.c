@@ -62,7 +62,7 @@ static void each_command_gets_its_answer(void **state)
          "cmd=info-getjobattr-response;thrid=7;rc=0;found=TRUE;"
          "value=(vector,(0,1,2));"},
         {"cmd=info-getjobattr;key=universeSize;",
-         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=32;"},
+         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=2;"},
         {"cmd=info-getjobattr;key=hasNameServ;",
          "cmd=info-getjobattr-response;rc=0;found=TRUE;value=TRUE;"},
         {"cmd=info-getjobattr;key=physTopology;",

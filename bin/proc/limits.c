@@ -4,8 +4,10 @@
  * each host.
  *
  * One table says which limits travel and how. Those that only ever do harm
- * by being low (locked memory for RDMA, descriptors, core files) travel with
- * the soft limit raised to the hard one. Locked memory has one more rule: a
+ * by being low (locked memory for RDMA, descriptors) travel with the soft limit
+ * raised to the hard one. Core files are the user's choice, and none by most
+ * shells' default: gigabytes a rank fill a disk, and hold up the end of a job
+ * for as long as they are written. Locked memory has one more rule: a
  * launcher pod is often given less of it than its workers, so it is never
  * lowered. Limits on the number of processes count a user's processes on a
  * whole machine and stay on their host.
@@ -42,7 +44,7 @@ static const struct known_limit known[] = {
     {"memlock", RLIMIT_MEMLOCK, RAISE | NEVER_LOWER,
      "; RDMA needs a higher one, or the capability IPC_LOCK"},
     {"nofile", RLIMIT_NOFILE, RAISE, ""},
-    {"core", RLIMIT_CORE, RAISE, ""},
+    {"core", RLIMIT_CORE, 0, ""},
     {"stack", RLIMIT_STACK, 0, ""},
     {"data", RLIMIT_DATA, 0, ""},
     {"as", RLIMIT_AS, 0, ""},

@@ -106,6 +106,17 @@ setup() { common_setup; }
     says '^512$'
 }
 
+@test "who wants no core files gets none, and who wants them does" {
+    [ "$(ulimit -H -c)" != 0 ] || skip 'core files are forbidden here'
+    ulimit -S -c 0
+    run hb -n 1 sh -c 'ulimit -S -c; ulimit -H -c'
+    says '^0$'
+    says "^$(ulimit -H -c)$"
+    ulimit -S -c "$(ulimit -H -c)"
+    run hb -n 1 sh -c 'ulimit -S -c'
+    says "^$(ulimit -H -c)$"
+}
+
 @test "a rank inherits no descriptor but the three, and its servers'" {
     exec 9< /dev/null
     run hb -n 1 --pmi none sh -c 'ls /proc/self/fd | tr "\n" " "'

@@ -308,15 +308,21 @@ static bool has_good_buffers(const struct hb_again *g,
             s >= r + g->recv_bytes || r >= s + g->send_bytes);
 }
 
+/* A field that has just been written, read as it was written. Joined with its
+ * neighbour in one load, it would wait until both have left the store buffer,
+ * and so until what was written for other ranks before has reached them. */
+#define ALONE(field) (*(const volatile __typeof__(field) *)&(field))
+
 bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a)
 {
     const struct hb_again *g = &op->again;
-    if (!g->kept || a->struct_size < sizeof *a || a->coll != op->coll) {
+    if (!g->kept || a->struct_size < sizeof *a || ALONE(a->coll) != op->coll) {
         return false;
     }
-    if (a->coll != HPCBOOT_COLL_BARRIER &&
-        (a->count != g->count || a->type != op->type || a->op != op->op ||
-         a->root != op->root || a->flags != op->flags ||
+    if (op->coll != HPCBOOT_COLL_BARRIER &&
+        (a->count != g->count || ALONE(a->type) != op->type ||
+         ALONE(a->op) != op->op || ALONE(a->root) != op->root ||
+         ALONE(a->flags) != op->flags ||
          !(op->rows != NULL ? has_same_rows(op, a)
                             : has_good_buffers(g, a)))) {
         return false;

@@ -532,7 +532,6 @@ static void tear_down(struct agent *a)
     agent_recipe_destroy(a->recipe);
     agent_ports_release(a);
     agent_meet_destroy(a->meet);
-    agent_segments_remove(a);
     agent_loaded_destroy(a->loaded);
     hb_fence_engine_destroy(a->fences);
     agent_orphan_destroy(a);

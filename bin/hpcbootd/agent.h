@@ -125,6 +125,7 @@ struct agent {
     uint64_t files_in, files_told; /* bytes that came; reported as taken */
     int refused; /* FAILED was said; only the end of the link is awaited */
     char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
+    int64_t segments_ns; /* since when ranks may have left others; 0: none */
     uint32_t host; /* this agent's address; HB_NODE_UNSET until WELCOME */
     uint32_t node; /* HB_NODE_UNSET: no ranks here, only below */
     uint32_t epoch;
@@ -143,7 +144,6 @@ struct agent {
     struct held_port *held;
     size_t n_held;
     struct agent_meet *meet; /* NULL: ranks need not meet */
-    struct agent_segments *segments; /* NULL: none noted */
     struct agent_loaded *loaded; /* NULL: what rank 0 loads does not matter */
     struct hb_bind_policy bind_policy;
     struct hb_bind_plan bind;
@@ -300,10 +300,6 @@ void agent_meet_destroy(struct agent_meet *m);
 void agent_loaded_watch(struct agent *a);
 void agent_loaded_tell(struct agent *a); /* once it is late or over */
 void agent_loaded_destroy(struct agent_loaded *l);
-
-/* segments.c: shared memory that ranks which are ended leave behind */
-void agent_segments_note(struct agent *a);   /* while they have it mapped */
-void agent_segments_remove(struct agent *a); /* when none is left */
 
 /* ranks.c */
 /* Once, before ranks: what dead agents left here may hold memory and devices

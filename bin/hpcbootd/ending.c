@@ -14,6 +14,7 @@
 
 #include "bin/hpcbootd/agent.h"
 #include "bin/proc/guard.h"
+#include "bin/proc/segments.h"
 #include "bin/proc/stage.h"
 #include "lib/base/log.h"
 
@@ -99,7 +100,6 @@ void agent_kill(struct agent *a, uint32_t grace_ms, int signo)
     if (a->killing >= 2 || (a->killing == 1 && grace_ms > 0)) {
         return;
     }
-    agent_segments_note(a);
     if (grace_ms == 0) {
         kill_now(a);
         return;
@@ -138,6 +138,16 @@ static void sweep(struct agent *a)
     if (why != NULL) {
         agent_note(a, HB_WARN, "processes that ranks left behind run on: %s",
                    why);
+    }
+}
+
+static void remove_segments(struct agent *a)
+{
+    int n = a->segments_ns > 0 ? hb_segments_remove(a->segments_ns) : 0;
+
+    if (n > 0) {
+        agent_note(a, HB_DEBUG, "removed %d segments of shared memory that "
+                   "ranks left behind", n);
     }
 }
 
@@ -196,7 +206,7 @@ void agent_maybe_done(struct agent *a)
     if (!a->linger_over) {
         sweep(a);
     }
-    agent_segments_remove(a);
+    remove_segments(a);
     agent_pm_stop(a);
     agent_meet_tell(a);
     a->done_sent = 1;
@@ -211,7 +221,7 @@ void agent_leave(struct agent *a, int status)
     if (a->ordered && !a->done_sent) {
         (void)hb_reap_all(a->cookie, 0, REAP_MS);
     }
-    agent_segments_remove(a);
+    remove_segments(a);
     (void)kill(getppid(), SIGCONT); /* the guard must see it, also stopped */
     a->exit_status = status;
     event_base_loopbreak(a->base);

@@ -21,6 +21,7 @@
 #include "bin/proc/env.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/limits.h"
+#include "bin/proc/segments.h"
 #include "bin/proc/stage.h"
 #include "bin/proc/stale.h"
 #include "lib/base/clock.h"
@@ -424,6 +425,8 @@ static int prepare_host(struct agent *a, struct hpcboot_error *err)
 
     if (rc == 0) {
         make_shm_dir(a);
+        a->segments_ns = hb_segments_now();
+        hb_guard_set_segments(a->segments_ns);
         rc = agent_bind_plan(a, err);
     }
     if (rc == 0) {

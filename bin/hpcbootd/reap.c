@@ -93,9 +93,6 @@ static void note_exit(struct agent *a, pid_t pid, int status, int64_t now)
             r->end_ns = now;
             r->told = a->killing > 0;
             r->pid = -1;
-            if (status != 0 && !a->killing && a->segments == NULL) {
-                agent_segments_note(a);
-            }
             if (!may_live_again(r)) {
                 tell_peers(a, r->rank, status);
             }

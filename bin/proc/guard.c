@@ -44,6 +44,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/proc/segments.h"
 #include "bin/proc/stage.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -84,6 +85,7 @@ struct shared {
     _Atomic pid_t agent;
     struct note cookie, session_dir, shm_dir;
     _Atomic int64_t link_again_ns; /* when the link is looked at again */
+    _Atomic int64_t segments_ns;   /* 0: no rank has been started */
 };
 
 static struct shared *shared;
@@ -156,6 +158,13 @@ void hb_guard_set_shm_dir(const char *path)
 {
     if (shared != NULL) {
         set_dir(&shared->shm_dir, path);
+    }
+}
+
+void hb_guard_set_segments(int64_t since_ns)
+{
+    if (shared != NULL) {
+        atomic_store(&shared->segments_ns, since_ns);
     }
 }
 
@@ -271,10 +280,15 @@ static int keep_link(int alive_fd)
  * through /proc for the cookie can be spared. */
 static void sweep_after(int status)
 {
+    int64_t segments_ns = atomic_load(&shared->segments_ns);
+
     hb_reap_all(status != 0 ? read_note(&shared->cookie) : NULL, 0,
                 GUARD_SWEEP_MS);
     hb_session_dir_remove(read_note(&shared->session_dir));
     hb_session_dir_remove(read_note(&shared->shm_dir));
+    if (status != 0 && segments_ns > 0) {
+        hb_segments_remove(segments_ns);
+    }
 }
 
 static void __attribute__((noreturn))

@@ -54,6 +54,8 @@ char *hb_guard_cookie_of(const char *job_cookie, const char *token);
 void hb_guard_set_session_dir(const char *path);
 /* The same for the job's directory for shared-memory files. */
 void hb_guard_set_shm_dir(const char *path);
+/* Since when there may be shared memory of ranks (segments.h). */
+void hb_guard_set_segments(int64_t since_ns);
 
 /* Kills all descendants of the calling process (a subreaper) and, where a
  * cookie is set, all processes of this user that carry it and are not older

@@ -13,6 +13,7 @@ libhbbin_a_SOURCES += \
     %D%/proc.c %D%/proc.h \
     %D%/procfs.c %D%/procfs.h \
     %D%/search.c %D%/search.h \
+    %D%/segments.c %D%/segments.h \
     %D%/stage.c %D%/stage.h \
     %D%/stale.c %D%/stale.h \
     %D%/sweep.c
@@ -59,6 +60,7 @@ proc_tests = \
     tests/unit/test_proc_guard \
     tests/unit/test_proc_limits \
     tests/unit/test_proc_lines \
+    tests/unit/test_proc_segments \
     tests/unit/test_proc_spawn \
     tests/unit/test_proc_stage \
     tests/unit/test_proc_sweep
@@ -88,6 +90,9 @@ tests_unit_test_proc_limits_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_proc_lines_SOURCES = tests/unit/test_proc_lines.c
 tests_unit_test_proc_lines_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_lines_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_proc_segments_SOURCES = tests/unit/test_proc_segments.c
+tests_unit_test_proc_segments_LDADD = $(UNIT_LDADD)
+tests_unit_test_proc_segments_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_proc_spawn_SOURCES = tests/unit/test_proc_spawn.c \
     tests/unit/proc_run.c tests/unit/proc_run.h
 tests_unit_test_proc_spawn_LDADD = $(UNIT_LDADD)

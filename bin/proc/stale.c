@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "bin/proc/procfs.h"
+#include "bin/proc/segments.h"
 #include "bin/proc/stage.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -144,6 +145,21 @@ static enum state state_of(const char *path, struct hb_owner *o)
     return state;
 }
 
+/* Its owner is said before there are ranks; so what shared memory they have
+ * left is younger. */
+static int64_t owned_since(const char *path)
+{
+    char *file = hb_xasprintf("%s/" HB_SESSION_OWNER, path);
+    struct stat st;
+    int64_t since_ns = INT64_MAX;
+
+    if (lstat(file, &st) == 0) {
+        since_ns = hb_segments_time(&st.st_mtim);
+    }
+    free(file);
+    return since_ns;
+}
+
 static void clear(const char *path, int timeout_ms,
                   struct hb_stale_report *out)
 {
@@ -151,8 +167,11 @@ static void clear(const char *path, int timeout_ms,
     enum state state = state_of(path, &owner);
 
     if (state == STALE) {
+        int64_t since_ns = owned_since(path);
+
         out->killed += hb_reap_strays_since(owner.cookie, owner.starts[0],
                                             timeout_ms);
+        (void)hb_segments_remove(since_ns);
         out->dirs += hb_session_dir_remove(path) == 0;
     } else if (state == EMPTY) {
         out->dirs += rmdir(path) == 0; /* unless something is in it */

@@ -240,29 +240,61 @@ start_escapers() { # N
     [ -z "$output" ]
 }
 
-# Rank 0's program maps the first two of these files, below a shell as behind a
-# wrapper; the third is another job's, as it may be. Rank 1 fails then.
-mapped_when_one_fails() { # POLICY
-    local segment
+# Files of MPIs' names: one that a job's ranks map ($mine), one that bears
+# another name ($users), one of before the job ($older), and one that somebody
+# else has made and mapped during it ($others).
+name_segments() {
+    local file=/dev/shm/mpich_shm_unused.$BASHPID
     [ -w /dev/shm ] || skip 'there is no /dev/shm to write to'
+    need python3
     segment=$(fake segment)
-    mine=/dev/shm/mpich_shm_test.$BASHPID users=/dev/shm/test-data.$BASHPID
-    others=/dev/shm/mpich_shm_other.$BASHPID
-    touch "$others"
-    status=0
-    hb --on-failure "$1" -n 2 sh -c "if [ \$HPCBOOT_RANK = 0 ]; then
-        '$segment' '$mine' '$users' > mapped &
-        until grep -q 'the job goes on' err; do sleep 0.05; done
-        kill -KILL \$!; exit 0; fi
-        until [ -s mapped ]; do sleep 0.05; done; exit 3" 2> err || status=$?
-    there=$(ls "$mine" "$users" "$others" 2> /dev/null) || true
-    rm -f "$mine" "$users" "$others"
-    ended_with 3
-    [ "$there" = "$(printf '%s\n' "$others" "$users")" ] || {
+    mine=/dev/shm/mpich_shm_test.$BASHPID
+    users=/dev/shm/test-data.$BASHPID
+    older=/dev/shm/mpich_shm_older.$BASHPID
+    others=/dev/shm/mpich_shm_others.$BASHPID
+    touch "$older"
+    python3 -c 'import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_CREAT)
+os.unlink(sys.argv[1])
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)' "$file" 2> /dev/null ||
+        skip 'there are no leases on files in /dev/shm'
+}
+map_others() {
+    "$segment" "$others" > said &
+    other=$!
+    wait_until test -s said
+}
+# All is there but what the ranks mapped.
+only_others_are_there() {
+    there=$(ls "$mine" "$users" "$older" "$others" 2> /dev/null) || true
+    kill "$other"
+    rm -f "$mine" "$users" "$older" "$others"
+    [ "$there" = "$(printf "%s\n" "$older" "$others" "$users")" ] || {
         echo "there is: $there"
         return 1
     }
     nothing_left
+}
+
+# Rank 0's program maps them, below a shell as behind a wrapper. Rank 1 fails
+# then.
+mapped_when_one_fails() { # POLICY
+    local script
+    name_segments
+    # shellcheck disable=SC2016  # for the ranks
+    script='if [ $HPCBOOT_RANK = 0 ]; then
+        "$0" "$@" > mapped &
+        until grep -q "the job goes on" err; do sleep 0.05; done
+        kill -KILL $!; exit 0; fi
+        until [ -s said ]; do sleep 0.05; done; exit 3'
+    hb --on-failure "$1" -n 2 sh -c "$script" "$segment" "$mine" "$users" \
+        2> err &
+    launcher=$!
+    wait_until test -s mapped
+    map_others
+    ends $launcher
+    ended_with 3
+    only_others_are_there
 }
 
 @test "shared memory of an MPI whose ranks are ended is removed, nobody else's" {
@@ -271,4 +303,54 @@ mapped_when_one_fails() { # POLICY
 
 @test "also of ranks that go on, and do not come to MPI_Finalize either" {
     mapped_when_one_fails continue
+}
+
+# One rank that maps them, and says so.
+start_mapping() {
+    name_segments
+    "$hbrun" -n 1 "$segment" "$mine" "$users" > mapped 2> err &
+    launcher=$!
+    wait_until test -s mapped
+    map_others
+}
+the_rank() { sed 's/.* //' mapped; }
+
+@test "shared memory of a rank that dies alone on its host is removed" {
+    start_mapping
+    kill -KILL "$(the_rank)"
+    ends $launcher
+    ended_with 137
+    only_others_are_there
+}
+
+@test "shared memory of ranks is removed when the agent is killed" {
+    start_mapping
+    kill -KILL "$(agent)"
+    ends $launcher
+    ended_with 75
+    nothing_left
+    only_others_are_there
+}
+
+@test "shared memory of ranks is removed when guard and agent are killed" {
+    start_mapping
+    # shellcheck disable=SC2046  # numbers
+    kill_at_once $(agents)
+    ends $launcher
+    ended_with 75
+    nothing_left
+    only_others_are_there
+}
+
+@test "shared memory of a job that was killed is removed by the next one" {
+    export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/sessions
+    mkdir sessions
+    start_mapping
+    # shellcheck disable=SC2046  # numbers
+    kill_at_once $launcher "$(keeper)" $(agents)
+    wait $launcher || true
+    nothing_left
+    run hb -n 1 true
+    ended_with 0
+    only_others_are_there
 }

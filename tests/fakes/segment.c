@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* Makes and maps the files that it is given, as an MPI does its segment in
- * /dev/shm, says so, and waits: segment FILE... */
+ * /dev/shm, says so with its number, and waits: segment FILE... */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
         }
         close(fd);
     }
-    puts("mapped");
+    printf("mapped by %ld\n", (long)getpid());
     fflush(stdout);
     for (;;) {
         pause();

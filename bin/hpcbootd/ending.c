@@ -100,6 +100,7 @@ void agent_kill(struct agent *a, uint32_t grace_ms, int signo)
     if (a->killing >= 2 || (a->killing == 1 && grace_ms > 0)) {
         return;
     }
+    agent_reap(a); /* who has ended so far was not told to */
     if (grace_ms == 0) {
         kill_now(a);
         return;

@@ -42,11 +42,26 @@ static int has_evidence(const struct hb_cause *c)
     return c->evidence != NULL && c->evidence[0] != '\0';
 }
 
+static int is_same_moment(const struct hb_verdict *v, const struct hb_cause *c)
+{
+    int64_t earlier_ns = v->time_ns - c->time_ns;
+
+    return earlier_ns > -SAME_MOMENT_NS && earlier_ns < SAME_MOMENT_NS;
+}
+
+/* Ranks die of SIGKILL because of nobody's exit. */
+static int is_late_kill(const struct hb_verdict *v, const struct hb_cause *c)
+{
+    return c->kind == HB_CAUSE_SIGNAL && c->code == SIGKILL &&
+           v->kind == HB_CAUSE_EXIT && is_same_moment(v, c);
+}
+
 int hb_verdict_explained_by(const struct hb_verdict *v,
                             const struct hb_cause *c)
 {
-    return c->kind == HB_CAUSE_HOST && c->host != NULL &&
-           v->killed_on[0] != '\0' && strcmp(v->killed_on, c->host) == 0;
+    return is_late_kill(v, c) ||
+           (c->kind == HB_CAUSE_HOST && c->host != NULL &&
+            v->killed_on[0] != '\0' && strcmp(v->killed_on, c->host) == 0);
 }
 
 static void note_killed(struct hb_verdict *v, const struct hb_cause *c)
@@ -60,16 +75,13 @@ static void note_killed(struct hb_verdict *v, const struct hb_cause *c)
 
 static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
 {
-    int64_t earlier_ns = v->time_ns - c->time_ns;
-
     if (v->kind == HB_CAUSE_NONE || hb_verdict_explained_by(v, c)) {
         return 1;
     }
-    if (earlier_ns > -SAME_MOMENT_NS && earlier_ns < SAME_MOMENT_NS &&
-        outranks(v->kind) != outranks(c->kind)) {
+    if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind)) {
         return outranks(c->kind);
     }
-    return earlier_ns > 0;
+    return v->time_ns > c->time_ns;
 }
 
 static int never_zero(int status)

@@ -66,7 +66,8 @@ struct hb_verdict {
 
 /* Takes one cause into account. Returns 1 when it is the first so far. */
 int hb_verdict_add(struct hb_verdict *v, const struct hb_cause *cause);
-/* Whether the cause tells why the first one happened, though it came later. */
+/* Whether the cause tells why the first one happened, though it came later: an
+ * end by SIGKILL is told some time after it, an exit that follows at once. */
 int hb_verdict_explained_by(const struct hb_verdict *v,
                             const struct hb_cause *cause);
 /* "SIGSEGV (Segmentation fault)"; static per call site's buffer. */

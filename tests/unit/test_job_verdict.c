@@ -55,6 +55,22 @@ static void a_signal_outranks_an_exit_of_the_same_moment(void **state)
     assert_int_equal(v.status, 128 + SIGSEGV);
 }
 
+static void a_kill_of_the_same_moment_explains_an_exit(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause ex = cause(HB_CAUSE_EXIT, SECOND, 1);
+    struct hb_cause kill = cause(HB_CAUSE_SIGNAL, SECOND + 5 * MS, SIGKILL);
+    struct hb_cause late = cause(HB_CAUSE_SIGNAL, SECOND + 50 * MS, SIGKILL);
+    struct hb_cause pipe = cause(HB_CAUSE_SIGNAL, SECOND + 5 * MS, SIGPIPE);
+
+    hb_verdict_add(&v, &ex);
+    assert_true(hb_verdict_explained_by(&v, &kill));
+    assert_false(hb_verdict_explained_by(&v, &late));
+    assert_false(hb_verdict_explained_by(&v, &pipe));
+    hb_verdict_add(&v, &kill);
+    assert_int_equal(v.status, 128 + SIGKILL);
+}
+
 static void an_exit_long_before_a_signal_stays_first(void **state)
 {
     struct hb_verdict v = {0};
@@ -168,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(earliest_cause_wins_whatever_comes_in_first),
         cmocka_unit_test(a_signal_outranks_an_exit_of_the_same_moment),
+        cmocka_unit_test(a_kill_of_the_same_moment_explains_an_exit),
         cmocka_unit_test(an_exit_long_before_a_signal_stays_first),
         cmocka_unit_test(statuses_are_the_documented_ones),
         cmocka_unit_test(the_sentence_names_rank_host_signal_and_evidence),

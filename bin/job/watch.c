@@ -330,15 +330,17 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
 
 /* MPI_Init waits for all ranks of the job, as does hpcboot_init: those that
  * have ended without it will not come, which is older than what became of those
- * that waited for them. */
+ * that waited for them. (Of those that were lost with their host, or never
+ * started, no end has been heard.) */
 static void on_first_init(struct job *j, unsigned contact)
 {
     j->initialised = contact;
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         const struct job_rank *rank = &j->ranks[r];
 
-        if (rank->ended && rank->wait_status == 0 && !rank->told &&
-            (rank->contact & HB_CONTACT_INIT) == 0 && j->live == NULL) {
+        if (rank->ended && rank->ended_ns != 0 && rank->wait_status == 0 &&
+            !rank->told && (rank->contact & HB_CONTACT_INIT) == 0 &&
+            j->live == NULL) {
             const struct hb_cause cause = {
                 .kind = HB_CAUSE_NO_INIT, .time_ns = rank->ended_ns,
                 .rank = r,

@@ -56,6 +56,27 @@ job_ends() {
     pods_clean 1 2
 }
 
+# Told to end, rank 0 gets as far as a rank's first words to its server; its
+# peer on the host that was lost cannot come any more.
+@test "an agent that is killed before MPI_Init is the cause, not its ranks" {
+    pod 1 rm -f /tmp/started
+    pod 2 rm -f /tmp/started
+    pod 0 bash -c 'exec "$@" 2> /tmp/err' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" --pmi pmi1 --grace 5 -H pod-1,pod-2 bash -c '
+        trap "echo cmd=init pmi_version=1 pmi_subversion=1 >&$PMI_FD
+            sleep 1; exit 1" TERM
+        echo $$ > /tmp/started
+        while :; do sleep 0.05; done' &
+    job=$!
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    pod 2 bash -c 'kill -KILL $(pgrep -n -x hpcbootd)'
+    job_ends
+    ended_with 75
+    says 'host pod-2: .*agent'
+    pods_clean 1 2
+}
+
 @test "a connection that is cut after any number of bytes" {
     need python3
     pod 1 python3 - > /dev/null 2>&1 3>&- << 'END' &

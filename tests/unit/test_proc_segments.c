@@ -73,6 +73,7 @@ static int is_there(const char *name)
     return there;
 }
 
+/* And says so: it is why what follows is skipped. */
 static int no_leases(void)
 {
     int fd = make("leased"), rc;
@@ -84,6 +85,9 @@ static int no_leases(void)
     close(fd);
     unlink(path);
     free(path);
+    if (rc < 0) {
+        print_message("no leases on files in %s\n", dir);
+    }
     return rc < 0;
 }
 
@@ -152,7 +156,7 @@ static void stays_while_mapped(int prot)
 static void test_what_is_mapped_stays_until_its_process_is_dead(void **state)
 {
     stays_while_mapped(PROT_READ | PROT_WRITE);
-    if (is_there(NAME)) {
+    if (is_there(NAME)) { /* no leases, as was said */
         skip();
     }
     stays_while_mapped(PROT_READ);
@@ -202,6 +206,7 @@ static void test_others_files_stay(void **state)
     char *path = path_of(NAME);
 
     if (geteuid() != 0) {
+        print_message("only root can give a file away\n");
         free(path);
         skip();
     }

@@ -72,8 +72,9 @@
  * share a core by what each has used, and who has used less only burns it by
  * yielding. No fewer: a CPU that sleeps is slow to wake. */
 #define VAIN_YIELDS 32
-/* Looks of a program that tests instead of waiting, before it yields: about a
- * microsecond, as SPIN_LOADS. Who computes in between hardly pays for it. */
+/* Of a program that tests instead of waiting, the looks from one yield to the
+ * next, however far apart: about a microsecond where nothing comes between, as
+ * SPIN_LOADS. Who computes in between hardly pays for it. */
 #define VAIN_LOOKS 16
 
 static inline void relax(void)

@@ -145,6 +145,9 @@ struct hb_plan {
     int (*put)(struct hb_coll_team *t, struct hb_op *op);
     void (*get)(struct hb_coll_team *t, struct hb_op *op);
     int (*tail)(struct hb_coll_team *t, struct hb_op *op);
+    /* While peers are awaited: whether there was something to do. NULL: there
+     * never is. */
+    bool (*meanwhile)(struct hb_coll_team *t, struct hb_op *op);
 };
 
 struct hb_op {
@@ -159,6 +162,7 @@ struct hb_op {
     bool getting;         /* posted, waiting for peers */
     bool tiny;            /* what is put fits beside the flag */
     bool own_placed;      /* this rank's own block is where it belongs */
+    size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
     bool spills;          /* the buffers of all ranks fit in no cache */
     size_t area;          /* bytes of the ring that a round uses */
     size_t at;            /* where in the ring, this round */

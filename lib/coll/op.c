@@ -128,7 +128,7 @@ static void reset(struct hb_op *op, const struct hpcboot_coll_args *a,
     op->root = a->root;
     op->getting = op->tiny = op->own_placed = false;
     op->k = op->rounds = 0;
-    op->area = 0;
+    op->area = op->own_done = 0;
     op->send = a->send;
     op->recv = a->recv;
     op->send_len = op->send_off = op->recv_len = op->recv_off = NULL;
@@ -331,6 +331,7 @@ bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a)
     op->recv = a->recv;
     op->getting = false;
     op->k = 0;
+    op->own_done = 0;
     op->plan = g->plan;
     op->rounds = g->rounds;
     op->stride = g->stride;

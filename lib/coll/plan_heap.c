@@ -27,6 +27,8 @@
 /* A block that is folded, and then written to peers from the cache. */
 #define FOLD_BLOCK ((size_t)16 << 10)
 #define ALIGN_SLICE 64
+/* Of the own block, between two looks at the peers. */
+#define OWN_PIECE ((size_t)8 << 10)
 /* What is written to peers at a time: one that leaves waits so long. */
 #define WRITE_SPAN (8 * FOLD_BLOCK)
 /* A part that takes longer to copy than the root waits to be told where to. */
@@ -107,6 +109,43 @@ static void close_get(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan closing = {close_put, close_get};
 
+/* The own block of allgather and alltoall takes its rank alone: it is copied
+ * while peers are awaited, and what is left of it at the end. */
+
+static void copy_own(struct hb_coll_team *t, struct hb_op *op, size_t n)
+{
+    const char *from = op->coll == HPCBOOT_COLL_ALLTOALL
+                           ? hb_send_at(op, t->me) : op->send;
+    hb_get(op, hb_recv_at(op, t->me) + op->own_done, from + op->own_done, n);
+    op->own_done += n;
+}
+
+static size_t own_left(const struct hb_op *op)
+{
+    return op->own_placed ? 0 : op->bytes - op->own_done;
+}
+
+static bool own_piece(struct hb_coll_team *t, struct hb_op *op)
+{
+    size_t n = hb_min(own_left(op), OWN_PIECE);
+    copy_own(t, op, n);
+    return n > 0;
+}
+
+static void own_rest(struct hb_coll_team *t, struct hb_op *op)
+{
+    copy_own(t, op, own_left(op));
+}
+
+static const struct hb_plan closing_own = {close_put, own_rest, NULL,
+                                           own_piece};
+
+static bool moves_blocks(const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_ALLGATHER ||
+           op->coll == HPCBOOT_COLL_ALLTOALL;
+}
+
 /* Whether this rank may write to others' buffers, until it says that it has:
  * no such thing is begun once one of them has left. */
 static bool may_write(struct hb_coll_team *t)
@@ -133,18 +172,16 @@ static void has_written(struct hb_coll_team *t)
 
 static void allgather(struct hb_coll_team *t, struct hb_op *op)
 {
-    for (int i = 0; i < t->p; i++) {
+    for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        if (i > 0 || !op->own_placed) {
-            hb_get(op, hb_recv_at(op, j), at_place(t, places_of(t, j).send),
-                   op->bytes);
-        }
+        hb_get(op, hb_recv_at(op, j), at_place(t, places_of(t, j).send),
+               op->bytes);
     }
 }
 
 static void alltoall(struct hb_coll_team *t, struct hb_op *op)
 {
-    for (int i = 0; i < t->p; i++) {
+    for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
         hb_get(op, hb_recv_at(op, j),
                at_place(t, places_of(t, j).send) + (size_t)t->me * op->bytes,
@@ -293,8 +330,10 @@ int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op,
         op->cma.turn = 1;
     }
     int left = who_left(t, op);
-    return left < 0 ? hb_plan_close(t, op, round)
-                    : hb_cma_left(t, op, left);
+    if (left >= 0) {
+        return hb_cma_left(t, op, left);
+    }
+    return hb_plan_close(t, op, moves_blocks(op) ? &closing_own : round);
 }
 
 /* The round that asks */
@@ -342,7 +381,14 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
     }
 }
 
-static const struct hb_plan asking = {ask_put, ask_get};
+static bool ask_meanwhile(struct hb_coll_team *t, struct hb_op *op)
+{
+    struct hb_heap_places mine = places_of(t, t->me);
+    return moves_blocks(op) && mine.send != 0 && mine.recv != 0 &&
+           own_piece(t, op);
+}
+
+static const struct hb_plan asking = {ask_put, ask_get, NULL, ask_meanwhile};
 
 /* bcast: the root tells in its first round where the buffer is, and where it
  * writes a part, the others theirs. */

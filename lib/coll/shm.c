@@ -454,6 +454,9 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
             if (posted && readers != HB_NONE) {
                 fetch_next(t, op);
             }
+            if (op->plan->meanwhile != NULL && op->plan->meanwhile(t, op)) {
+                continue;
+            }
             return HB_AGAIN;
         }
         if (readers == HB_NONE) {

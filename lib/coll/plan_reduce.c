@@ -350,8 +350,10 @@ static void fold_collected(struct hb_coll_team *t, struct hb_op *op)
         n = t->me + (op->coll == HPCBOOT_COLL_SCAN);
     }
     if (block) {
-        at = (size_t)(hb_send_at(op, t->me) - op->send);
-        bytes = hb_send_len(op, t->me);
+        bytes = op->send_len != NULL ? op->send_len[t->me]
+                                     : op->total / (size_t)t->p;
+        at = op->send_off != NULL ? op->send_off[t->me]
+                                  : (size_t)t->me * bytes;
     }
     for (size_t done = 0; done < bytes; done += op->esize) {
         for (int j = 0; j < n; j++) {
@@ -375,6 +377,8 @@ static int plan_collect(struct hb_coll_team *t, struct hb_op *op,
     op->result = op->recv;
     op->recv = op->scratch;
     op->finish = fold_collected;
+    op->bytes = op->total; /* what is gathered of each, */
+    op->own_placed = false; /* of this rank too */
     op->piece = op->stride = HB_SHM_PIECE;
     op->area = HB_SHM_PIECE;
     op->tiny = false;

@@ -288,6 +288,113 @@ static void each_kind_is_right_at_each_edge(void **state)
     }
 }
 
+/* ---- an op of the user's on elements that fit in no slot ---- */
+
+#define ELEMENT ((size_t)40000)
+#define BLOCK (2 * ELEMENT)
+
+static void add_bytes(const void *in, void *inout, size_t count,
+                      enum hpcboot_type type, void *arg)
+{
+    const uint8_t *from = in;
+    uint8_t *to = inout;
+    _Atomic int *cut = arg;
+    *cut |= count % ELEMENT != 0;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (uint8_t)(to[i] + from[i]);
+    }
+}
+
+static uint8_t byte_of(int rank, size_t i)
+{
+    return (uint8_t)((size_t)(rank + 1) * 31 + i * 7 + i / ELEMENT);
+}
+
+static bool by_block(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_REDUCE_SCATTER ||
+           coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
+}
+
+/* Of the result, what is wrong. */
+static const char *sums_differ(const struct coll_rank *r,
+                               enum hpcboot_coll coll, const uint8_t *out)
+{
+    size_t first = by_block(coll) ? (size_t)r->rank * BLOCK : 0;
+    int n = coll == HPCBOOT_COLL_SCAN     ? r->rank + 1
+            : coll == HPCBOOT_COLL_EXSCAN ? r->rank : r->size;
+    bool here = n > 0 && (coll != HPCBOOT_COLL_REDUCE ||
+                            r->rank == r->size - 1);
+    for (size_t i = 0; here && i < BLOCK; i++) {
+        uint8_t sum = 0;
+        for (int j = 0; j < n; j++) {
+            sum = (uint8_t)(sum + byte_of(j, first + i));
+        }
+        if (out[i] != sum) {
+            return coll_text("%s: byte %zu is %d, not %d", hb_coll_name(coll),
+                             i, out[i], sum);
+        }
+    }
+    return NULL;
+}
+
+static const char *fold_long_elements(struct coll_rank *r,
+                                      enum hpcboot_coll coll, bool in_place)
+{
+    _Atomic int cut = 0;
+    const struct hb_coll_user_op add = {.fn = add_bytes, .arg = &cut,
+                                        .commutative = true,
+                                        .element_bytes = ELEMENT};
+    struct hpcboot_error err = {0};
+    size_t counts[8], all = BLOCK * (size_t)r->size;
+    uint8_t *send = malloc(all), *recv = malloc(all);
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    in_place = in_place && (coll != HPCBOOT_COLL_REDUCE ||
+                            r->rank == r->size - 1);
+    for (size_t i = 0; i < all; i++) {
+        send[i] = recv[i] = byte_of(r->rank, i);
+    }
+    for (int j = 0; j < r->size; j++) {
+        counts[j] = BLOCK;
+    }
+    a.coll = coll;
+    a.type = HPCBOOT_BYTE;
+    a.op = HPCBOOT_OP_USER;
+    a.root = r->size - 1;
+    a.send = in_place ? HPCBOOT_IN_PLACE : send;
+    a.recv = recv;
+    a.count = BLOCK;
+    a.recv_counts = counts;
+    const char *wrong = hb_coll_run(r->team, &a, &add, &err) != 0
+                            ? coll_text("%s", err.text)
+                            : sums_differ(r, coll, recv);
+    free(send);
+    free(recv);
+    return wrong == NULL && cut ? "an element was cut" : wrong;
+}
+
+static const char *fold_long_elements_of_all_kinds(struct coll_rank *r)
+{
+    const char *wrong = NULL;
+    for (int i = 0; i < 2 * HPCBOOT_COLLS && wrong == NULL; i++) {
+        if (reduces((enum hpcboot_coll)(i / 2))) {
+            wrong = fold_long_elements(r, (enum hpcboot_coll)(i / 2),
+                                       i % 2 == 1);
+        }
+    }
+    return wrong;
+}
+
+static void elements_that_fit_in_no_slot_are_folded_whole(void **state)
+{
+    for (int ranks = 1; ranks <= 4; ranks++) {
+        struct coll_world w = {.ranks = ranks,
+                               .wait_mode = HB_COLL_WAIT_YIELD};
+        assert_int_equal(coll_world_run(&w, fold_long_elements_of_all_kinds,
+                                        NULL), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +403,7 @@ int main(void)
         cmocka_unit_test(agrees_with_the_reference_in_the_shared_heap),
         cmocka_unit_test(agrees_with_the_reference_through_the_kernel),
         cmocka_unit_test(each_kind_is_right_at_each_edge),
+        cmocka_unit_test(elements_that_fit_in_no_slot_are_folded_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

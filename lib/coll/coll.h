@@ -208,8 +208,9 @@ struct hb_coll_team_args {
 };
 #define HB_COLL_TEAM_INIT {.struct_size = sizeof(struct hb_coll_team_args)}
 
-/* Bytes of shared memory that the ranks of a team on one node need. Memory
- * that is never touched is never allocated: small teams stay small. */
+/* Bytes of shared memory that the ranks of a team on one node need; for more
+ * ranks there are no fewer. Memory that is never touched is never allocated:
+ * small teams stay small. */
 size_t hb_coll_region_size(int local_size);
 /* What works too, if more slowly for large messages: for many teams, or where
  * memory is short. */

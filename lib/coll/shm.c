@@ -48,10 +48,12 @@ static unsigned slots_of(int p)
     return n < HB_SHM_SLOTS_LEAST ? HB_SHM_SLOTS_LEAST : (unsigned)n;
 }
 
+/* No less than for fewer ranks, whose rings may be longer together. */
 size_t hb_coll_region_size(int local_size)
 {
+    size_t rings = (size_t)local_size * slots_of(local_size) * HB_SHM_SLOT;
     return lines_size(local_size) +
-           (size_t)local_size * slots_of(local_size) * HB_SHM_SLOT;
+           (rings > HB_SHM_RINGS ? rings : HB_SHM_RINGS);
 }
 
 size_t hb_coll_region_least(int local_size)

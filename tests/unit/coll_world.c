@@ -47,12 +47,7 @@ static size_t paged(size_t n)
 /* Room for a team of any of a world's ranks. */
 static size_t region_room(int ranks)
 {
-    size_t most = 0;
-    for (int p = 1; p <= ranks; p++) {
-        size_t n = paged(hb_coll_region_size(p));
-        most = n > most ? n : most;
-    }
-    return most;
+    return paged(hb_coll_region_size(ranks));
 }
 
 static struct layout lay_out(const struct coll_world *w)

@@ -495,6 +495,15 @@ static void rows_that_change_between_calls_are_seen(void **state)
     assert_int_equal(coll_world_run(&w, gather_by_rows, NULL), 0);
 }
 
+/* Who makes a team of survivors may not know of the last that has died. */
+static void what_is_room_for_more_ranks_is_room_for_fewer(void **state)
+{
+    for (int p = 2; p <= 1024; p++) {
+        assert_true(hb_coll_region_size(p) >= hb_coll_region_size(p - 1));
+        assert_true(hb_coll_region_least(p) >= hb_coll_region_least(p - 1));
+    }
+}
+
 /* ---- what outsiders see of a wait ---- */
 
 struct looker {
@@ -567,6 +576,7 @@ int main(void)
         cmocka_unit_test(rows_that_change_between_calls_are_seen),
         cmocka_unit_test(
             who_only_sends_runs_ahead_and_further_on_a_shared_core),
+        cmocka_unit_test(what_is_room_for_more_ranks_is_room_for_fewer),
         cmocka_unit_test(a_wait_keeps_its_beginning_whatever_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

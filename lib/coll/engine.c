@@ -99,6 +99,9 @@ int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err)
     struct hb_coll_engine *e = t->engine;
     uint32_t now = atomic_load_explicit(&e->page->changes,
                                         memory_order_acquire);
+    if (t->error.code != 0) { /* another thread has ended it */
+        return hb_coll_team_error(t, err);
+    }
     if (HB_LIKELY(now == t->changes_seen) || e->config.alive == NULL) {
         return HPCBOOT_OK;
     }

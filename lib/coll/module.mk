@@ -57,6 +57,7 @@ coll_tests = \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
     tests/unit/test_coll_net \
+    tests/unit/test_coll_told \
     tests/unit/test_coll_wait \
     tests/unit/test_leaves \
     tests/unit/test_sched \
@@ -111,6 +112,9 @@ tests_unit_test_coll_net_SOURCES = tests/unit/test_coll_net.c $(coll_lab)
 tests_unit_test_coll_net_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_net_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
+tests_unit_test_coll_told_SOURCES = tests/unit/test_coll_told.c
+tests_unit_test_coll_told_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_told_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_coll_wait_SOURCES = tests/unit/test_coll_wait.c
 tests_unit_test_coll_wait_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_wait_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -504,61 +504,6 @@ static void what_is_room_for_more_ranks_is_room_for_fewer(void **state)
     }
 }
 
-/* ---- what outsiders see of a wait ---- */
-
-struct looker {
-    int told, moved, changed; /* told: how often; moved: after so many */
-    int64_t since_ns;
-};
-
-static int note_wait(void *ctx, void *team_ctx,
-                     const struct hb_coll_stuck *what,
-                     struct hpcboot_error *err)
-{
-    struct looker *l = ctx;
-    (void)team_ctx;
-    (void)err;
-    if (what != NULL) {
-        l->changed += l->told++ > 0 && l->since_ns != what->since_ns;
-        l->since_ns = what->since_ns;
-    }
-    return 0;
-}
-
-/* A message comes after each telling, such as a question; the one that is
- * awaited does not. */
-static int some_other_message(void *ctx)
-{
-    struct looker *l = ctx;
-    bool comes = l->moved < l->told && l->told % 2 == 0;
-    l->moved += comes;
-    return comes;
-}
-
-static int after_several_tellings(void *arg)
-{
-    struct looker *l = arg;
-    bool comes = l->moved < l->told && l->told % 2 == 1;
-    l->moved += comes;
-    return l->told >= 8 ? 1 : comes ? HB_COLL_MOVED : 0;
-}
-
-static void a_wait_keeps_its_beginning_whatever_moves(void **state)
-{
-    struct looker l = {0};
-    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
-    struct hb_coll_engine *engine = NULL;
-    c.node_size = 1;
-    c.stuck = note_wait;
-    c.progress = some_other_message;
-    c.ctx = &l;
-    assert_int_equal(hb_coll_create(&c, &engine, NULL), 0);
-    assert_int_equal(hb_coll_wait_until(engine, after_several_tellings, &l, 0,
-                                        NULL), 1);
-    hb_coll_destroy(engine);
-    assert_int_equal(l.changed, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -577,7 +522,6 @@ int main(void)
         cmocka_unit_test(
             who_only_sends_runs_ahead_and_further_on_a_shared_core),
         cmocka_unit_test(what_is_room_for_more_ranks_is_room_for_fewer),
-        cmocka_unit_test(a_wait_keeps_its_beginning_whatever_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ struct note {
     struct hb_hop hops[HOPS_MOST];
 };
 
-static struct hb_api_asking asking;
+static _Thread_local struct hb_api_asking asking; /* each has a wait */
 static int64_t next_read_ns;
 
 static struct gone {

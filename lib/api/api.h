@@ -63,7 +63,7 @@ struct api_state {
     uint32_t next_context;
     struct api_user_op *ops;
     int n_ops;
-    uint32_t events_told, news_told;
+    _Atomic uint32_t events_told, news_told;
     struct hb_api_awaited { /* what a wait for no team is for */
         uint32_t kind;      /* enum hb_segment_waits; NOT: nobody has said */
         const struct hpcboot_request *message; /* of RECV and SEND */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "lib/api/api.h"
-#include "lib/base/clock.h"
 
 static int have_event(void *arg)
 {
@@ -36,11 +35,36 @@ static int take_news(struct hpcboot_event *event)
     return 1;
 }
 
+static void take_death(struct hpcboot_event *event)
+{
+    const struct hb_death *d =
+        hb_segment_death(hb_api.memory, hb_api.events_told++);
+
+    event->kind = HPCBOOT_EVENT_PEER_DEAD;
+    event->rank = (int)d->rank;
+    event->epoch = hb_api.events_told;
+    snprintf(event->text, sizeof event->text, "%s", d->text);
+}
+
+/* 1: *event is the next one; 0: there is none. */
+static int take(struct hpcboot_event *event)
+{
+    int have;
+
+    pthread_mutex_lock(&hb_api.lock);
+    have = have_event(NULL);
+    if (have && !take_news(event)) {
+        take_death(event);
+    }
+    pthread_mutex_unlock(&hb_api.lock);
+    return have;
+}
+
 int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
                        struct hpcboot_error *err)
 {
-    const struct hb_death *d;
     const char *call = "hpcboot_next_event";
+    int64_t deadline_ns;
     int rc = hb_api_ready(call, err);
 
     if (rc == 0) {
@@ -53,22 +77,12 @@ int hpcboot_next_event(struct hpcboot_event *event, int timeout_ms,
     if (rc < 0) {
         return rc;
     }
-    (void)hb_api_alive(NULL, hb_api.world, NULL);
-    if (!have_event(NULL) && timeout_ms > 0) {
-        (void)hb_api_wait_until(
-            &(struct hb_api_awaited){.kind = HB_WAITS_EVENT}, have_event, NULL,
-            hb_deadline_in_ms(timeout_ms), NULL);
-    }
-    if (!have_event(NULL)) {
-        return 0;
-    }
-    if (take_news(event)) {
-        return 1;
-    }
-    d = hb_segment_death(hb_api.memory, hb_api.events_told++);
-    event->kind = HPCBOOT_EVENT_PEER_DEAD;
-    event->rank = (int)d->rank;
-    event->epoch = hb_api.events_told;
-    snprintf(event->text, sizeof event->text, "%s", d->text);
-    return 1;
+    deadline_ns = hb_api_deadline(timeout_ms);
+    do { /* another thread may take what this one waits for */
+        rc = take(event);
+    } while (rc == 0 && timeout_ms > 0 &&
+             hb_api_wait_until(
+                 &(struct hb_api_awaited){.kind = HB_WAITS_EVENT}, have_event,
+                 NULL, deadline_ns, NULL) > 0);
+    return rc;
 }

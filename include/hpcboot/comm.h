@@ -41,7 +41,8 @@ int hpcboot_team_create(struct hpcboot_team *parent, const int *ranks,
  * once more by all survivors. With all members alive it makes an equal team.
  * Of the world, or of what the world was shrunk to: hpcboot_fence is for its
  * members from then on. A member that dies meanwhile may be in the new team;
- * its first use says so, and it is shrunk again. */
+ * its first use says so, and it is shrunk again. No other thread of a rank
+ * makes a team meanwhile. */
 int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
                         struct hpcboot_error *err);
 /* Local. Its requests must be complete; NULL is a no-op; not for the world

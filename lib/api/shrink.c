@@ -254,7 +254,7 @@ static int agree(const struct root *t, struct decision *d, uint64_t *region,
 
     while (rc == HPCBOOT_ERR_PEER_DEAD) {
         int leader = lowest_alive(t);
-        struct coming mine = {bring_region(t), hb_api.next_context};
+        struct coming mine = {bring_region(t), hb_team_next_context()};
 
         *region = mine.region;
         if (leader == t->rank) {
@@ -330,7 +330,7 @@ static int build(struct hpcboot_team *team, const struct root *t,
         announced[plan.rank] = mine = 0;
     }
     plan.region_size = hb_coll_region_size(here);
-    hb_api.next_context = d->context + 1;
+    (void)hb_team_take_context(d->context);
     rc = hb_team_finish(&plan, announced, mine, out, err);
     if (rc == 0) {
         remember_root(*out, t, team->whole);

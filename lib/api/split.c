@@ -3,9 +3,11 @@
 
 /* Teams out of a team. A split is two allgathers over the parent: who wants to
  * be where, and where the regions are. A member whose node has no memory left
- * makes the split fail for all members of its team, at each of them. With
- * HPCBOOT_CHECK another one goes before, of the lists that are to be the same:
- * who is in none makes no difference to the team, and may still be wrong. */
+ * makes the split fail for all members of its team, at each of them. Where
+ * another thread has made a team meanwhile that has the same number, all begin
+ * anew. With HPCBOOT_CHECK another allgather goes before, of the lists that are
+ * to be the same: who is in none makes no difference to the team, and may still
+ * be wrong. */
 #include "config.h"
 
 #include <stdio.h>
@@ -129,13 +131,51 @@ static int my_members(const struct hpcboot_team *parent,
     return n;
 }
 
+/* What a rank says in the place of its region: the number is taken there. */
+#define TAKEN (UINT64_MAX - 1)
+/* Then all try another; those of two parents that want one at the same time go
+ * apart. */
+#define AGAIN 1
+#define APART 64u
+
+static int is_taken(const uint64_t *said, int n)
+{
+    int i = 0;
+
+    while (i < n && said[i] != TAKEN) {
+        i++;
+    }
+    return i < n;
+}
+
+/* Takes number and region here, and hears of the others' regions: all[parent
+ * size], by rank. */
+static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
+                int wanted, uint64_t *all, struct hpcboot_error *err)
+{
+    uint64_t mine = TAKEN;
+    int rc;
+
+    if (hb_team_take_context(plan->context)) {
+        mine = !wanted ? 0
+                       : hb_team_take_region(plan->world, plan->size,
+                                             plan->rank, &plan->region_size);
+    }
+    rc = gather(parent, &mine, all, sizeof mine, err);
+    if (rc == 0 && is_taken(all, parent->size)) {
+        hb_team_give_region(mine != TAKEN ? mine : 0);
+        rc = AGAIN;
+    }
+    return rc;
+}
+
 static int make_child(struct hpcboot_team *parent, const struct wish *wishes,
                       uint32_t context, struct hpcboot_team **out,
                       struct hpcboot_error *err)
 {
     size_t n_parent = (size_t)parent->size;
     int *members = hb_xcalloc(n_parent, sizeof *members);
-    uint64_t *all = hb_xcalloc(n_parent, sizeof *all), mine = 0;
+    uint64_t *all = hb_xcalloc(n_parent, sizeof *all);
     uint64_t *announced = hb_xcalloc(n_parent, sizeof *announced);
     struct hb_team_plan plan = {
         .world = hb_xcalloc(n_parent, sizeof(int)), .context = context,
@@ -149,16 +189,12 @@ static int make_child(struct hpcboot_team *parent, const struct wish *wishes,
         plan.world[i] = parent->world[members[i]];
         plan.rank = members[i] == parent->rank ? i : plan.rank;
     }
-    if (wanted) {
-        mine = hb_team_take_region(plan.world, plan.size, plan.rank,
-                                   &plan.region_size);
-    }
-    rc = gather(parent, &mine, all, sizeof mine, err);
+    rc = take(parent, &plan, wanted, all, err);
     for (int i = 0; i < plan.size; i++) {
         announced[i] = all[members[i]];
     }
     if (rc == 0 && wanted) {
-        rc = hb_team_finish(&plan, announced, mine, out, err);
+        rc = hb_team_finish(&plan, announced, all[parent->rank], out, err);
     }
     free(members);
     free(all);
@@ -171,19 +207,24 @@ static int split(struct hpcboot_team *parent, struct wish mine,
                  struct hpcboot_team **out, struct hpcboot_error *err)
 {
     struct wish *wishes = hb_xcalloc((size_t)parent->size, sizeof *wishes);
-    int32_t context = 0;
+    uint32_t apart = 0;
     int rc;
 
     *out = NULL;
-    mine.context = (int32_t)hb_api.next_context;
-    rc = gather(parent, &mine, wishes, sizeof mine, err);
-    for (int i = 0; rc == 0 && i < parent->size; i++) {
-        context = wishes[i].context > context ? wishes[i].context : context;
-    }
-    if (rc == 0) {
-        hb_api.next_context = (uint32_t)context + 1;
-        rc = make_child(parent, wishes, (uint32_t)context, out, err);
-    }
+    do {
+        int32_t context = 0;
+
+        mine.context = (int32_t)(hb_team_next_context() + apart);
+        rc = gather(parent, &mine, wishes, sizeof mine, err);
+        for (int i = 0; rc == 0 && i < parent->size; i++) {
+            context = wishes[i].context > context ? wishes[i].context
+                                                  : context;
+        }
+        if (rc == 0) {
+            rc = make_child(parent, wishes, (uint32_t)context, out, err);
+        }
+        apart = parent->context % APART;
+    } while (rc == AGAIN);
     free(wishes);
     return rc;
 }

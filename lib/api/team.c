@@ -281,7 +281,30 @@ void hb_api_teams_close(void)
     hb_api.world = hb_api.node_team = NULL;
 }
 
-/* ---- the regions of new ones ---- */
+/* ---- the numbers and regions of new ones ---- */
+
+uint32_t hb_team_next_context(void)
+{
+    uint32_t next;
+
+    pthread_mutex_lock(&hb_api.lock);
+    next = hb_api.next_context;
+    pthread_mutex_unlock(&hb_api.lock);
+    return next;
+}
+
+int hb_team_take_context(uint32_t context)
+{
+    int is_free;
+
+    pthread_mutex_lock(&hb_api.lock);
+    is_free = context >= hb_api.next_context;
+    if (is_free) {
+        hb_api.next_context = context + 1;
+    }
+    pthread_mutex_unlock(&hb_api.lock);
+    return is_free;
+}
 
 uint64_t hb_team_take_region(const int *world, int size, int rank,
                              size_t *size_out)

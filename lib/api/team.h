@@ -18,6 +18,11 @@ struct hb_team_plan {
 
 int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
                  struct hpcboot_error *err);
+/* Numbers of teams, which all members must give alike: at least that one is
+ * free here; and takes it and those below. 0: another thread has done so since,
+ * and it may be another team's. */
+uint32_t hb_team_next_context(void);
+int hb_team_take_context(uint32_t context);
 #define HB_TEAM_REGION_FAILED UINT64_MAX
 /* What this rank announces to the others: the region it has taken for its
  * node's members as the lowest of them, else 0; .._FAILED: it could not. */

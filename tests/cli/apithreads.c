@@ -6,7 +6,8 @@
  * Each thread has a team of its own, of all ranks, and tags of its own in the
  * world. The threads of a number draw the same steps at all ranks: collectives
  * that block, are waited for, or are asked for again and again, messages round
- * the ring of ranks, some taken from anybody. Every result is looked at. */
+ * the ring of ranks, some taken from anybody, and teams out of their team, with
+ * the same tags. Every result is looked at. */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
@@ -16,6 +17,7 @@
 #define THREADS 3
 #define MOST 20000 /* elements */
 #define FEW 200
+#define SPLITS 10
 
 struct work {
     int number, step;
@@ -118,10 +120,31 @@ static void send_round(struct work *w)
     look_for(w, left + w->step);
 }
 
+static void split_and_send(struct work *w)
+{
+    int n = hpcboot_size(), me = hpcboot_rank(), came = -1;
+
+    for (int i = 0; i < SPLITS; i++) {
+        struct hpcboot_request *r[2] = {NULL};
+        struct hpcboot_team *team;
+
+        DO(hpcboot_team_split(w->team, 0, 0, &team, &w->err));
+        DO(hpcboot_irecv(team, (me + n - 1) % n, 0, &came, sizeof came, NULL,
+                         &r[0], &w->err));
+        DO(hpcboot_isend(team, (me + 1) % n, 0, &w->number, sizeof w->number,
+                         &r[1], &w->err));
+        DO(hpcboot_wait_all(r, 2, 0, &w->err));
+        DO(hpcboot_team_destroy(team, &w->err));
+        if (came != w->number) {
+            broken(w, "a message of another team");
+        }
+    }
+}
+
 static void *be_thread(void *arg)
 {
     static void (*const kinds[])(struct work *) = {
-        block, start_and_wait, start_and_ask, send_round};
+        block, start_and_wait, start_and_ask, send_round, split_and_send};
     struct work *w = arg;
 
     for (w->step = 0; w->step < steps; w->step++) {

@@ -200,7 +200,10 @@ static int wait_one(const char *call, struct hpcboot_request *r,
 
     if (r->coll != NULL) {
         rc = hb_coll_wait(r->coll, deadline_ns, err);
-        *under_way = hb_coll_under_way(r->coll);
+        *under_way = rc < 0 && hb_coll_under_way(r->coll);
+        if (rc < 0 && !*under_way) { /* another thread has ended it since */
+            rc = hb_coll_wait(r->coll, deadline_ns, err);
+        }
         return rc == 0 ? 1 : rc;
     }
     rc = hb_api_wait_until(

@@ -157,7 +157,8 @@ int hb_coll_test(struct hb_coll_req *req, struct hpcboot_error *err)
 
 bool hb_coll_under_way(const struct hb_coll_req *req)
 {
-    return req->under_way;
+    hb_engine_enter(req->engine);
+    return hb_engine_leave(req->engine, req->under_way) != 0;
 }
 
 static int wait_late(struct hb_coll_req *r, struct hpcboot_error *err)

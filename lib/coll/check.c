@@ -23,7 +23,9 @@ struct side {
     uint64_t sign, bytes, to, from;
 };
 
-#define ROOT_BITS 511u /* of the low bits of a sign, from 15 on */
+/* Where a sign has the root; its low bits have as much of it: */
+#define ROOT_AT 15
+#define ROOT_BITS 511u
 /* Of a sign that HPCBOOT_CHECK compares. */
 #define DETERMINISTIC (UINT64_C(1) << 62)
 
@@ -34,7 +36,14 @@ uint64_t hb_call_sign(const struct hpcboot_coll_args *a)
     uint64_t o = !reduces ? 0 : a->op >= HPCBOOT_OP_USER ? 31 : a->op & 31;
     uint64_t type = a->coll == HPCBOOT_COLL_BARRIER ? 0 : a->type & 31;
     return (uint64_t)a->coll | type << 5 | o << 10 |
-           (uint64_t)(rooted ? a->root : 0) << 15;
+           (uint64_t)(rooted ? a->root : 0) << ROOT_AT;
+}
+
+uint64_t hb_op_sign(const struct hb_op *op)
+{
+    uint64_t call = op->sign & ((1u << ROOT_AT) - 1);
+    return hb_call_is_rooted(op->coll) ? call | (uint64_t)op->root << ROOT_AT
+                                       : op->sign;
 }
 
 uint64_t hb_row_sign(const size_t *row, int n)
@@ -43,21 +52,25 @@ uint64_t hb_row_sign(const size_t *row, int n)
     for (int j = 0; j < n; j++) {
         h = (h + row[j] + 1) * UINT64_C(0x9e3779b97f4a7c15);
     }
-    return (h >> 32 & ROOT_BITS) << 15;
+    return (h >> 32 & ROOT_BITS) << ROOT_AT;
 }
 
+/* Of a call with rows no number of bytes is that of all its ranks. */
 static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
 {
     int op = (int)(sign >> 10 & 31);
-    int last = (int)((sign & ~DETERMINISTIC) >> 15);
+    int last = (int)((sign & ~DETERMINISTIC) >> ROOT_AT);
     enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
+    int n = snprintf(out, size, "%s", hb_coll_name(coll));
     if (coll == HPCBOOT_COLL_BARRIER) {
-        snprintf(out, size, "%s", hb_coll_name(coll));
         return;
     }
-    int n = snprintf(out, size, "%s of %llu bytes (type %s", hb_coll_name(coll),
-                     (unsigned long long)bytes,
-                     hb_coll_type_name(sign >> 5 & 31));
+    if (!hb_call_is_loose(coll)) {
+        n += snprintf(out + n, size - (size_t)n, " of %llu bytes",
+                      (unsigned long long)bytes);
+    }
+    n += snprintf(out + n, size - (size_t)n, " (type %s",
+                  hb_coll_type_name(sign >> 5 & 31));
     if (hb_call_folds(coll)) {
         n += snprintf(out + n, size - (size_t)n, ", op %s",
                       hb_coll_op_name(op == 31 ? HPCBOOT_OP_USER : op));
@@ -103,14 +116,6 @@ int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
                    (unsigned long long)expected);
 }
 
-/* In the word of some rows lies more than a length; plan_rows.c. */
-static uint64_t length_in(uint64_t word, uint64_t sign)
-{
-    enum hpcboot_coll coll = (enum hpcboot_coll)(sign & 31);
-    return coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_ALLTOALLV
-               ? word >> 1 : word;
-}
-
 void hb_call_found(struct hb_coll_team *t, const struct hb_op *op,
                    int found, struct hpcboot_error *err)
 {
@@ -122,9 +127,8 @@ void hb_call_found(struct hb_coll_team *t, const struct hb_op *op,
     }
     uint64_t word = hb_shm_cell(t, t->want, t->round)->word;
     uint64_t his = word & ((1u << HB_SIGN_BITS) - 1);
-    hb_call_differs(t->rank, op->sign, length_in(op->word, op->sign),
-                    t->local[t->want], his,
-                    length_in(word >> HB_SIGN_BITS, his), err);
+    hb_call_differs(t->rank, op->sign, op->word, t->local[t->want], his,
+                    word >> HB_SIGN_BITS, err);
 }
 
 static int judge(struct hb_coll_req *r, struct hpcboot_error *err)

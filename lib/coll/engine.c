@@ -238,7 +238,7 @@ void hb_team_count_call(struct hb_coll_team *t, const struct hb_op *op)
                           memory_order_relaxed);
     if (t->nodes > 1) {
         t->made[t->calls % HB_MADE] =
-            (struct hb_coll_made){op->sign, op->loose ? 0 : op->word};
+            (struct hb_coll_made){hb_op_sign(op), op->loose ? 0 : op->word};
     }
 }
 

@@ -95,7 +95,6 @@ static int begin(struct hb_coll_team *t, struct hb_op *op,
     l->getting = l->tiny = l->tells = false;
     l->loose = l->coll == HPCBOOT_COLL_GATHERV ||
                l->coll == HPCBOOT_COLL_SCATTERV;
-    l->word = l->loose ? 0 : s->bytes;
     l->area = 0;
     l->plan = NULL;
     if (s->cut != HB_CUT_EVEN) {

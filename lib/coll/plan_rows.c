@@ -352,7 +352,7 @@ static int gatherv_put(struct hb_coll_team *t, struct hb_op *op)
         }
         return HB_NONE;
     }
-    op->word = op->bytes;
+    op->word = op->tells ? op->bytes : op->word;
     op->from = is_written(t, op, op->bytes) ? op->root : HB_NONE;
     put_piece(t, op, op->root, op->send, op->bytes);
     if (op->bytes > op->first) {

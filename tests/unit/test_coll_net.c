@@ -331,6 +331,40 @@ static void a_network_error_ends_the_team(void **state)
     empty_queues();
 }
 
+/* Of two ranks of a node; in their phase they move whole vectors. */
+static const char *differ_on_a_node(struct coll_rank *r)
+{
+    struct plan p = {.nodes = 2};
+    struct hb_coll_team *team = spanning_team(r, &p);
+    struct hpcboot_error err = {0};
+    const char *wrong = NULL;
+    char send[64] = {0}, recv[64];
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_ALLTOALL;
+    a.type = HPCBOOT_BYTE;
+    a.send = send;
+    a.recv = recv;
+    a.count = r->rank == 1 ? 16 : 8;
+    int rc = r->rank < 2 ? hb_coll_run(team, &a, NULL, &err) : 0;
+    if (r->rank == 0 &&
+        (rc != HPCBOOT_ERR_USAGE ||
+         strstr(err.text, "rank 0 alltoall of 8 bytes") == NULL ||
+         strstr(err.text, "rank 1 alltoall of 16 bytes") == NULL)) {
+        wrong = coll_text("%d: %s", rc, err.text);
+    }
+    coll_leave(r);
+    hb_coll_team_destroy(team);
+    return wrong;
+}
+
+static void calls_that_differ_on_a_node_are_told_as_they_were_made(void **state)
+{
+    struct coll_world w = {.ranks = 4, .extra_regions = 2,
+                           .net_wish = "nodes", .alive = coll_rank_0_left};
+    assert_int_equal(coll_world_run(&w, differ_on_a_node, NULL), 0);
+    empty_queues();
+}
+
 /* ---- who waits for a rank of its node, and who for the network ---- */
 
 static _Atomic int turn;
@@ -490,6 +524,8 @@ int main(void)
         cmocka_unit_test(agrees_with_several_leaders_on_each_node),
         cmocka_unit_test(agrees_where_leaves_are_known),
         cmocka_unit_test(a_network_error_ends_the_team),
+        cmocka_unit_test(
+            calls_that_differ_on_a_node_are_told_as_they_were_made),
         cmocka_unit_test(who_is_near_is_told_from_who_is_far),
         cmocka_unit_test(what_is_told_of_a_call_is_what_it_takes),
     };

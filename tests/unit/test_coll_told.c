@@ -2,7 +2,7 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* What a long wait tells outsiders, and what comes of it when they know that
- * it has no end. */
+ * it has no end; and how calls that differ are told. */
 
 #include "config.h"
 
@@ -132,11 +132,55 @@ static void a_call_ends_when_another_thread_breaks_its_team(void **state)
     free(region);
 }
 
+/* ---- calls that differ ---- */
+
+static void of_calls_with_rows_no_number_of_bytes_is_told(void **state)
+{
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hpcboot_error err;
+    a.type = HPCBOOT_INT32;
+    a.coll = HPCBOOT_COLL_SCATTERV;
+    struct hb_coll_made one = {.sign = hb_call_sign(&a)};
+    a.coll = HPCBOOT_COLL_ALLTOALLV;
+    struct hb_coll_made other = {.sign = hb_call_sign(&a)};
+    hb_coll_made_differ(0, &one, 1, &other, &err);
+    assert_non_null(strstr(err.text, "rank 0 scatterv (type int32, root 0), "
+                                     "rank 1 alltoallv (type int32)"));
+    a.coll = HPCBOOT_COLL_ALLTOALL;
+    other = (struct hb_coll_made){hb_call_sign(&a), 8};
+    hb_coll_made_differ(0, &one, 1, &other, &err);
+    assert_non_null(strstr(err.text, "alltoall of 8 bytes (type int32)"));
+}
+
+/* Of a root there is room for some bits beside a flag. */
+static struct hb_coll_made bcast_of(int root)
+{
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hb_op op = {.coll = HPCBOOT_COLL_BCAST, .root = root};
+    a.coll = HPCBOOT_COLL_BCAST;
+    a.root = root;
+    op.sign = hb_call_sign(&a) & ((1u << HB_SIGN_BITS) - 1);
+    return (struct hb_coll_made){hb_op_sign(&op), 8};
+}
+
+static void roots_of_large_teams_are_told_from_each_other(void **state)
+{
+    struct hb_coll_made one = bcast_of(700), other = bcast_of(700 + 512);
+    struct hpcboot_error err;
+    assert_true(one.sign != other.sign);
+    hb_coll_made_differ(0, &one, 1, &other, &err);
+    assert_non_null(strstr(err.text, "rank 0 bcast of 8 bytes (type int8, "
+                                     "root 700), rank 1 bcast of 8 bytes "
+                                     "(type int8, root 1212)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_keeps_its_beginning_whatever_moves),
         cmocka_unit_test(a_call_ends_when_another_thread_breaks_its_team),
+        cmocka_unit_test(of_calls_with_rows_no_number_of_bytes_is_told),
+        cmocka_unit_test(roots_of_large_teams_are_told_from_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

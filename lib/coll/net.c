@@ -303,9 +303,7 @@ static size_t vector_of(const struct hb_coll_team *t, const struct hb_op *op)
 
 struct hb_call hb_net_call_of(struct hb_coll_team *t, const struct hb_op *op)
 {
-    bool folds = op->fold != NULL || op->coll >= HPCBOOT_COLL_SCAN ||
-                 (op->coll >= HPCBOOT_COLL_REDUCE &&
-                  op->coll <= HPCBOOT_COLL_REDUCE_SCATTER_BLOCK);
+    bool folds = hb_call_folds(op->coll);
     bool same = (t->deterministic ||
                  (op->flags & HPCBOOT_DETERMINISTIC) != 0) &&
                 folds && op->coll < HPCBOOT_COLL_SCAN;
@@ -422,7 +420,6 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
     op->net = n;
     op->step = net_step;
     n->team = t;
-    n->tag = (++t->net_calls << TAG_KIND_BITS | op->coll) << TAG_STREAM_BITS;
     n->scales = c.scales;
     if (c.scales) {
         op->fold = hb_kern_fold(HPCBOOT_SUM, op->type);
@@ -434,6 +431,7 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                        "bytes on their way", hb_coll_name(op->coll),
                        n->sched->count, n->sched->room);
     }
+    n->tag = (++t->net_calls << TAG_KIND_BITS | op->coll) << TAG_STREAM_BITS;
     n->base[HB_MEM_SEND] = (char *)(uintptr_t)op->send;
     n->base[HB_MEM_RECV] = op->recv;
     n->base[HB_MEM_ROOM] = n->room;

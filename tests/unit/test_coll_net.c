@@ -365,6 +365,47 @@ static void calls_that_differ_on_a_node_are_told_as_they_were_made(void **state)
     empty_queues();
 }
 
+/* Sanitizers end a program that asks for as much as follows. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+/* More than any memory has, at the root, which is to have all vectors. */
+static const char *call_anew_without_memory(struct coll_rank *r)
+{
+    struct plan p = {.nodes = 2};
+    struct hb_coll_team *team = spanning_team(r, &p);
+    struct hpcboot_error err = {0};
+    char recv[1];
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_REDUCE;
+    a.type = HPCBOOT_UINT8;
+    a.send = HPCBOOT_IN_PLACE;
+    a.recv = recv;
+    a.count = (size_t)1 << 54;
+    a.flags = HPCBOOT_DETERMINISTIC;
+    int rc = r->rank == 0 ? hb_coll_run(team, &a, NULL, &err)
+                          : HPCBOOT_ERR_NOMEM;
+    int then = hb_coll_barrier(team, &err);
+    hb_coll_team_destroy(team);
+    return rc == HPCBOOT_ERR_NOMEM && then == 0
+               ? NULL : coll_text("%d, then %d: %s", rc, then, err.text);
+}
+
+static void a_call_that_finds_no_memory_has_not_been_made(void **state)
+{
+    struct coll_world w = {.ranks = 2, .extra_regions = 2};
+    assert_int_equal(coll_world_run(&w, call_anew_without_memory, NULL), 0);
+    empty_queues();
+}
+
 /* ---- who waits for a rank of its node, and who for the network ---- */
 
 static _Atomic int turn;
@@ -526,6 +567,7 @@ int main(void)
         cmocka_unit_test(a_network_error_ends_the_team),
         cmocka_unit_test(
             calls_that_differ_on_a_node_are_told_as_they_were_made),
+        cmocka_unit_test(a_call_that_finds_no_memory_has_not_been_made),
         cmocka_unit_test(who_is_near_is_told_from_who_is_far),
         cmocka_unit_test(what_is_told_of_a_call_is_what_it_takes),
     };

@@ -68,5 +68,7 @@ int hb_req_run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
  * before r and is freed when it is done. */
 int hb_check_make(const struct hb_coll_req *r, struct hb_coll_req **out,
                   struct hpcboot_error *err);
+/* As struct hb_coll_made has it: the low bits of a sign, and all of a root. */
+uint64_t hb_op_sign(const struct hb_op *op);
 
 #endif

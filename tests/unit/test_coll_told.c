@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "lib/coll/impl.h"
+#include "lib/coll/engine.h"
 
 struct looker {
     int told, moved, changed; /* told: how often; moved: after so many */

@@ -567,7 +567,9 @@ int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
         hb_tcp_break(t, req);
         return 1;
     }
-    memcpy(req->copy, req->data, req->size);
+    if (req->size > 0) {
+        memcpy(req->copy, req->data, req->size);
+    }
     i = item_of(t, req);
     if (i != NULL) {
         i->data = req->copy;

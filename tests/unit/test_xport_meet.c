@@ -332,6 +332,22 @@ static void test_who_cannot_call_says_so_and_so_hears_the_peer(void **state)
     assert_refused(p, 1, "it has given up");
 }
 
+static void test_an_empty_send_is_given_up_before_there_is_a_connection(
+    void **state)
+{
+    struct xport_world *p = *state;
+    struct hb_xport_req *empty = NULL, *r;
+    int word = 7, got = 0;
+
+    assert_int_equal(hb_xport_send(p->x[0], 1, CONTEXT, 2, NULL, 0, &empty,
+                                   NULL), 0);
+    hb_xport_cancel(p->x[0], empty);
+    r = recv_word(p, 1, &got);
+    assert_int_equal(finish(p, 0, send_word(p, 0, &word)), 1);
+    assert_int_equal(finish(p, 1, r), 1);
+    assert_int_equal(got, word);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -344,6 +360,7 @@ int main(void)
         TEST(test_a_lost_connection_is_known_to_who_asks_later),
         TEST(test_a_caller_hears_that_it_cannot_be_let_in),
         TEST(test_who_cannot_call_says_so_and_so_hears_the_peer),
+        TEST(test_an_empty_send_is_given_up_before_there_is_a_connection),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

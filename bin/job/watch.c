@@ -73,10 +73,18 @@ static void rank_over(struct job *j, uint32_t rank)
     }
 }
 
+/* No rank of libhpcboot can begin without one that never came. Where that does
+ * not end the job, and no other comes in its place, those who wait hear it. */
+static int is_missed(const struct job *j)
+{
+    return j->on_failure == HB_FAIL_CONTINUE && j->live == NULL;
+}
+
 static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
                           struct hpcboot_error *err)
 {
     struct hb_msg_rank_failed m;
+    char why[256];
     int rc = hb_wire_get_rank_failed(f, &m, err);
 
     if (rc == 0) {
@@ -91,6 +99,10 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
 
         rank_over(h->job, m.rank);
         job_event_rank_text(h, "rank_failed", m.rank, m.text);
+        if (is_missed(h->job)) {
+            snprintf(why, sizeof why, "could not be started: %s", m.text);
+            job_tell_dead(h->job, &m.rank, 1, why);
+        }
         job_ranks_lost(h->job, &m.rank, 1, m.text);
         job_cause(h->job, &cause);
     }
@@ -143,17 +155,18 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     return HB_CAUSE_NONE;
 }
 
-/* Of a rank that others may be waiting for: it has come, and not taken its
- * leave. */
+/* Others may be waiting for it: it has come, and not taken its leave. */
+static int is_awaited(const struct hb_msg_rank_exit *m)
+{
+    return (m->contact & HB_CONTACT_INIT) != 0 &&
+           (m->contact & HB_CONTACT_FINALIZE) == 0;
+}
+
 static void tell_death(struct job *j, const struct hb_msg_rank_exit *m)
 {
     char text[256];
     int killed;
 
-    if ((m->contact & HB_CONTACT_INIT) == 0 ||
-        (m->contact & HB_CONTACT_FINALIZE) != 0) {
-        return;
-    }
     if (WIFSIGNALED(m->wait_status)) {
         killed = WTERMSIG(m->wait_status) == SIGKILL &&
                  m->evidence[0] != '\0';
@@ -192,7 +205,10 @@ static void rank_has_failed(struct job_host *h,
         j->ranks[m->rank].ended = 0;
         j->n_ended--;
     } else {
-        tell_death(j, m);
+        if ((m->contact & HB_CONTACT_INIT) != 0 ? is_awaited(m)
+                                                : is_missed(j)) {
+            tell_death(j, m);
+        }
         job_ranks_lost(j, &m->rank, 1, "it failed");
         job_cause(j, &cause);
     }
@@ -225,7 +241,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
         rank_has_failed(h, &m, kind);
         return 0;
     }
-    if (j->phase == JOB_RUNNING) { /* its host is to leave, say */
+    if (j->phase == JOB_RUNNING && is_awaited(&m)) { /* its host leaves, say */
         tell_death(j, &m);
     }
     if (!h->let_go && job_meeting_over(j, m.rank)) {
@@ -332,10 +348,12 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
  * have ended without it will not come, which is older than what became of those
  * that waited for them. (Of those that were lost with their host, or never
  * started, no end has been heard.) */
-static void on_first_init(struct job *j, unsigned contact)
+static void on_init(struct job *j, unsigned contact)
 {
+    int is_first = j->initialised == 0;
+
     j->initialised = contact;
-    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+    for (uint32_t r = 0; is_first && r < j->map->n_ranks; r++) {
         const struct job_rank *rank = &j->ranks[r];
 
         if (rank->ended && rank->ended_ns != 0 && rank->wait_status == 0 &&
@@ -348,6 +366,11 @@ static void on_first_init(struct job *j, unsigned contact)
                 .host = j->map->node_names[j->map->node_of_rank[r]],
             };
 
+            if (is_missed(j)) {
+                tell_death(j, &(struct hb_msg_rank_exit){.rank = r,
+                                                         .evidence = ""});
+            }
+            job_ranks_lost(j, &r, 1, "it never came");
             job_cause(j, &cause);
         }
     }
@@ -364,7 +387,7 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
 
     if (rc == 0 && (m.contact & HB_CONTACT_INIT) != 0) {
         job_event_host(h, "host_initialised", NULL);
-        on_first_init(j, m.contact);
+        on_init(j, m.contact);
     } else if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
         j->contact_noted = 1;
         hb_log(HB_WARN, "rank %u on %s links an MPI library and has not "

@@ -147,6 +147,20 @@ others_go_on_after() {
     others_go_on_after TERM
 }
 
+@test "a rank that never comes, and the job goes on: who waits for it hears that" {
+    for end in 'exit 0' 'exit 5' "kill -KILL \$\$"; do
+        run pod_hb --on-failure continue -H pod-0,pod-1,pod-2 bash -c \
+            "[ \$HPCBOOT_RANK != 1 ] || $end; exec \"\$0\"" "$probe"
+        [ "$status" -ne 0 ]
+        says 'rank 1 on pod-1 .*; no rank can begin without it'
+        [ "$(grep -c 'warning: rank 1 on pod-1' <<< "$output")" -eq 1 ]
+    done
+    run pod_hb --on-failure continue -H pod-0,pod-1,pod-2 -n 1 "$probe" : \
+        -n 1 /etc/passwd : -n 1 "$probe"
+    says 'rank 1 on pod-1 could not be started: .*/etc/passwd.*; no rank can begin'
+    pods_clean 0 1 2
+}
+
 @test "one program of a job after the other: who dies in the second is known" {
     # shellcheck disable=SC2016  # expanded by the ranks
     run pod_hb --on-failure continue -H pod-1:2,pod-2:2 \

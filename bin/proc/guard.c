@@ -21,6 +21,9 @@
  * The keeper has a name of its own in lists of processes, so that it is not
  * among those that somebody kills by the name of the agent.
  *
+ * An agent may be stopped, as by a debugger; a guard would be of no use then,
+ * and its keeper lets it go on at once.
+ *
  * A process below may have made itself a session, a process group, another
  * parent, or be stopped; it stays a descendant. What has left the tree by way
  * of a process outside of it is found by the cookie in its environment.
@@ -238,15 +241,19 @@ static int next_signal(int looks)
 
 /* Waits for a child, reaps whoever else ends; passes TERM on. Everything else
  * is blocked and, being taken by sigwaitinfo, without effect. `keeper`: the
- * child is killed when that one is this process's parent no more; 0: none. */
+ * child is killed when that one is this process's parent no more; 0: this is
+ * the keeper, and its child is not left stopped. */
 static int wait_for(pid_t child, int link, pid_t keeper)
 {
+    int flags = WNOHANG | __WALL | (keeper == 0 ? WUNTRACED : 0);
     int status, signo, dead = 0;
 
     for (;;) {
-        pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
+        pid_t pid = waitpid(-1, &status, flags);
 
-        if (pid == child) {
+        if (pid == child && WIFSTOPPED(status)) {
+            kill(child, SIGCONT);
+        } else if (pid == child) {
             return status;
         }
         if (pid < 0 && errno == ECHILD) {

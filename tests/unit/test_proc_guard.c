@@ -133,6 +133,19 @@ static void a_stopped_agent_ends_some_time_after_its_link(void **state)
     assert_all_gone(fds);
 }
 
+static void a_guard_that_is_stopped_goes_on(void **state)
+{
+    int fds[MAX_PIDS], status;
+    pid_t keeper = start(agent_with_family, FAMILY);
+
+    hold_all(fds);
+    kill(world->guard, SIGSTOP);
+    kill(world->agent, SIGKILL);
+    reap_status(keeper, &status);
+    assert_true(WIFSIGNALED(status));
+    assert_all_gone(fds);
+}
+
 static void agent_that_watches(int watch_fd)
 {
     struct pollfd p = {.fd = watch_fd, .events = POLLIN};
@@ -442,6 +455,7 @@ int main(void)
         WORLD_TEST(a_killed_agent_leaves_nothing),
         WORLD_TEST(a_killed_guard_is_noticed_by_the_agent),
         WORLD_TEST(a_stopped_agent_ends_some_time_after_its_link),
+        WORLD_TEST(a_guard_that_is_stopped_goes_on),
         WORLD_TEST(guard_and_agent_killed_at_once_leave_nothing),
         WORLD_TEST(a_killed_keeper_is_the_end_of_all_below),
         WORLD_TEST(keeper_and_agent_killed_at_once_leave_nothing),

@@ -82,6 +82,18 @@ static void rank_spec_of(const struct rank *r, struct hb_proc_spec *spec)
     spec->wdir = app->wdir;
 }
 
+/* Told of as a failure to start, it is none of the processes that ranks leave
+ * behind. It only has to exit, if it has not been stopped. */
+static void await_unstarted(const struct rank *r)
+{
+    siginfo_t info;
+
+    if (r->pid > 0) {
+        (void)kill(r->pid, SIGCONT);
+        (void)waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT);
+    }
+}
+
 static void on_started(evutil_socket_t fd, short what, void *arg)
 {
     struct rank *r = arg;
@@ -98,6 +110,7 @@ static void on_started(evutil_socket_t fd, short what, void *arg)
     if (rc == 1) {
         rank_spec_of(r, &spec);
         hb_proc_explain(&spec, stage, sys_errno, &err);
+        await_unstarted(r);
         rank_failed(r, stage, err.sys_errno, err.text);
     } else {
         r->started = 1;

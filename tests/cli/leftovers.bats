@@ -174,6 +174,16 @@ start_escapers() { # N
     nothing_left
 }
 
+@test "a program that could not be started has left nothing" {
+    ! is_sanitized || skip 'a sanitizer wants to be loaded first'
+    "${cc[@]}" -shared -fPIC -o slow_exit.so "$HB_SRCDIR/tests/fakes/slow_exit.c"
+    run env LD_PRELOAD="$PWD/slow_exit.so" timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" -n 1 ./nosuch-program
+    ended_with 127
+    says_not 'left behind'
+    nothing_left
+}
+
 @test "a rank in another process group, when a neighbour fails" {
     run hb -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
             until [ -s pid ]; do :; done; exit 4; fi

@@ -6,7 +6,8 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/framework.bats %D%/api.bats %D%/apifaults.bats %D%/install.bats %D%/perf.bats %D%/stuck.bats %D%/ps.bats %D%/manifest.bats %D%/explain.bats %D%/pages.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
-    tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/segment.c tests/fakes/gpudriver.c
+    tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/segment.c tests/fakes/gpudriver.c \
+    tests/fakes/slow_exit.c
 
 check_PROGRAMS += tests/cli/apiprobe
 tests_cli_apiprobe_SOURCES = tests/cli/apiprobe.c tests/cli/apitest.h

@@ -185,7 +185,9 @@ void hb_child_release(struct hb_child *child, int term_after_ms)
     child->next = released;
     released = child;
     child->may_end = term_after_ms >= 0;
-    if (child->may_end) {
+    if (!child->may_end) {
+        (void)kill(child->pid, SIGCONT); /* or it never sees its stream's end */
+    } else {
         child->term_event = evtimer_new(event_get_base(child->end_event),
                                         term_cb, child);
         if (child->term_event) {

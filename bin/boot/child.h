@@ -22,7 +22,8 @@ int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,
 
 /* The owner has no more interest: `gone` will not be called. The child is
  * still reaped while the loop runs, and gets SIGTERM when it has not ended
- * term_after_ms later (< 0: never). NULL-safe. */
+ * term_after_ms later (< 0: never; it only goes on if it was stopped).
+ * NULL-safe. */
 void hb_child_release(struct hb_child *child, int term_after_ms);
 
 /* Waits a moment for released children, ends those that had a time set and

@@ -347,8 +347,8 @@ static pid_t number_in(const char *path)
     }
 }
 
-/* Dead and not yet collected by init counts as ended. */
-static int has_ended(pid_t pid)
+/* 'X': it is not there. */
+static char state_of(pid_t pid)
 {
     char path[64], state = 'X';
     FILE *f;
@@ -359,6 +359,14 @@ static int has_ended(pid_t pid)
         (void)!fscanf(f, "%*d (%*[^)]) %c", &state);
         fclose(f);
     }
+    return state;
+}
+
+/* Dead and not yet collected by init counts as ended. */
+static int has_ended(pid_t pid)
+{
+    char state = state_of(pid);
+
     return state == 'X' || state == 'Z';
 }
 
@@ -390,6 +398,41 @@ static void settling_ends_a_command_and_its_children(void **state)
     rmdir(dir);
 }
 
+static void settling_lets_a_stopped_agent_see_the_end(void **state)
+{
+    struct run *r = *state;
+    struct hb_boot_config config = {0};
+    char dir[] = "/tmp/hb-stopped-XXXXXX", agent[64], path[64];
+    pid_t child;
+    FILE *f;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(agent, sizeof agent, "%s/agent", dir);
+    snprintf(path, sizeof path, "%s/pid", dir);
+    f = fopen(agent, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\necho $$. > %s\nkill -STOP $$\nread end\n", path);
+    fchmod(fileno(f), 0700);
+    fclose(f);
+    begin(r, HB_BOOT_FORK, agent, &config);
+    while (!r->channel) {
+        event_base_loop(r->base, EVLOOP_ONCE);
+    }
+    child = number_in(path);
+    while (state_of(child) != 'T') {
+        usleep(1000);
+    }
+    r->channel->ops->close(r->channel);
+    r->channel = NULL;
+    hb_boot_cancel(r->boot);
+    r->boot = NULL;
+    hb_boot_settle();
+    assert_true(has_ended(child));
+    unlink(agent);
+    unlink(path);
+    rmdir(dir);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -408,6 +451,7 @@ int main(void)
         T(a_host_that_looks_like_an_option_is_refused),
         T(no_descriptor_is_left),
         T(settling_ends_a_command_and_its_children),
+        T(settling_lets_a_stopped_agent_see_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,8 +144,8 @@ static const char *never_again(const struct job *j, uint32_t rank,
                                unsigned contact, char *text, size_t size)
 {
     if (contact & HB_CONTACT_INIT) {
-        snprintf(text, size, "it has been wired to the others by its MPI, "
-                 "which takes no rank back; %s", restart_job);
+        snprintf(text, size, "it has been wired to the others, "
+                 "which take no rank back; %s", restart_job);
         return text;
     }
     if (j->ranks[rank].restarts >= j->opt->max_restarts) {
@@ -260,8 +260,8 @@ static const char *never_move(const struct job *j, const struct job_host *h,
         return "";
     }
     if (j->initialised) {
-        return "its ranks had been wired to the others by their MPI, which "
-               "takes none back; --on-failure restart-job starts all again";
+        return "its ranks had been wired to the others, which take none "
+               "back; --on-failure restart-job starts all again";
     }
     return too_often ? "its ranks had been started again too often "
                        "(--max-restarts)" : NULL;

@@ -179,7 +179,8 @@ goes_on() { # RANK AS OF
     cut 1 2
     pod_job_ends
     ended_with 75
-    says 'pod-1 and pod-2 do not reach each other'
+    says 'pod-1 and pod-2 do not reach each other.*wired to the others'
+    says_not 'MPI'
     pods_clean 0 1 2 3
 }
 

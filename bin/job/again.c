@@ -86,14 +86,38 @@ static void leave_out_lost_and_spare(struct job *j)
     }
 }
 
+/* A job that keeps its size, without the lost: --min-hosts does not place its
+ * ranks before the hosts have come. */
+static int check_room(const struct job *j, struct hpcboot_error *err)
+{
+    uint64_t room = 0, ranks = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        room += j->hosts[i].left_out ? 0 : job_ranks_of(&j->hosts[i]);
+    }
+    for (uint32_t i = 0; j->lives->np != NULL && i < j->opt->n_apps; i++) {
+        ranks += j->opt->apps[i].np_min > 0 ? 0 : j->lives->np[i];
+    }
+    return room >= ranks ? 0
+                         : hb_fail(err, HPCBOOT_ERR_HOST, "room for %llu of "
+                                   "%llu ranks", (unsigned long long)room,
+                                   (unsigned long long)ranks);
+}
+
 static int map_now(struct job *j, struct hpcboot_error *err)
 {
+    int rc;
+
     if (!job_slots_known(j)) {
         return 0;
     }
     /* The ranks go to the hosts that come up. */
-    return job_takes_a_part(j) && !j->opt->dry_run ? job_check_elastic(j, err)
-                                                   : job_plan_map(j, err);
+    if (!job_takes_a_part(j) || j->opt->dry_run) {
+        return job_plan_map(j, err);
+    }
+    rc = job_check_elastic(j, err);
+    return rc == 0 && j->lives->lost.n > 0 && !j->need_lost
+               ? check_room(j, err) : rc;
 }
 
 static void tell_waiting(const struct hb_strv *lost)

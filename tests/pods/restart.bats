@@ -117,6 +117,18 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1
 }
 
+@test "--min-hosts: no room without the lost host, so it is waited for" {
+    start_restart --min-hosts 1 --wait-hosts 60 -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    pod 2 kill -KILL "$(agent_in 2)"
+    pod_job_ends
+    ended_with 0
+    says 'waiting for the lost ones: pod-2'
+    says '^rank 1 of 2 epoch 1 on pod-2$'
+    pods_clean 0 1 2
+}
+
 @test "an elastic job goes on with what is left" {
     start_restart --np 1:4 -H pod-1:1,pod-2:1
     wait_until pod 1 test -s /tmp/started

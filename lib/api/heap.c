@@ -36,6 +36,6 @@ void hpcboot_free(void *memory)
         at >= hb_api.heap + hb_api.heap_size) {
         return;
     }
-    (void)hb_segment_free(hb_api.memory,
+    (void)hb_segment_free(hb_api.memory, (uint32_t)hb_api.local_rank,
                           (uint64_t)(at - (char *)hb_api.memory->base));
 }

@@ -48,7 +48,8 @@ static void expect_users(uint64_t region, int n)
 static void leave_region(uint64_t region)
 {
     if (region != 0 && atomic_fetch_sub(users_of(region), 1) == 1) {
-        (void)hb_segment_free(hb_api.memory, region);
+        (void)hb_segment_free(hb_api.memory, (uint32_t)hb_api.local_rank,
+                              region);
     }
 }
 
@@ -329,7 +330,8 @@ uint64_t hb_team_take_region(const int *world, int size, int rank,
 void hb_team_give_region(uint64_t region)
 {
     if (region != 0 && region != HB_TEAM_REGION_FAILED) {
-        (void)hb_segment_free(hb_api.memory, region);
+        (void)hb_segment_free(hb_api.memory, (uint32_t)hb_api.local_rank,
+                              region);
     }
 }
 

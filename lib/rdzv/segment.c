@@ -23,12 +23,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -408,11 +410,36 @@ const void *hb_segment_address(const struct hb_segment *s, uint32_t rank,
     return from + 1;
 }
 
-/* Whether the rank that holds the lock is gone for good. */
+/* Whether a process of this PID namespace has ended, be it reaped or not. */
+static int has_ended(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int ended = fd < 0 ? errno == ESRCH : poll(&p, 1, 0) > 0;
+
+    hb_fd_close(&fd);
+    return ended;
+}
+
+/* Whether the rank that holds the lock is gone for good. That nobody has said
+ * so yet means little: the agent does, and may be the one who waits here. */
 static int is_stale(const struct hb_segment *s, uint32_t owner)
 {
-    return owner > 0 && owner <= head_of(s)->n_local &&
-           atomic_load(&hb_segment_slot(s, owner - 1)->state) == HB_RANK_DEAD;
+    const struct hb_segment_slot *slot;
+    uint64_t space;
+    pid_t pid;
+
+    if (owner == 0 || owner > head_of(s)->n_local) {
+        return 0;
+    }
+    slot = hb_segment_slot(s, owner - 1);
+    if (atomic_load(&slot->state) == HB_RANK_DEAD) {
+        return 1;
+    }
+    pid = atomic_load(&slot->pid);
+    space = pid > 0 ? hb_segment_pid_space() : 0;
+    return space != 0 && atomic_load(&slot->pid_space) == space &&
+           has_ended(pid);
 }
 
 void hb_segment_lock(struct hb_segment *s, uint32_t self)
@@ -487,7 +514,7 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
     return 0;
 }
 
-int hb_segment_free(struct hb_segment *s, uint64_t offset)
+int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset)
 {
     struct hb_segment_head *h = head_of(s);
     uint32_t *map = at(s, h->map);
@@ -506,7 +533,7 @@ int hb_segment_free(struct hb_segment *s, uint64_t offset)
                   (off_t)offset, (off_t)(n * PAGE)) < 0) {
         memset(at(s, offset), 0, n * PAGE);
     }
-    hb_segment_lock(s, owner);
+    hb_segment_lock(s, local + 1);
     memset(&map[first], 0, n * sizeof *map);
     if (first < atomic_load(&h->hint)) {
         atomic_store(&h->hint, first);

@@ -16,7 +16,7 @@
  *
  * It is sealed against shrinking, so that no access can raise SIGBUS; memory
  * that nobody touches is not allocated. Whoever dies while holding the lock
- * is found by its slot, and the lock taken over. */
+ * is found by its slot or its process, and the lock taken over. */
 #define HB_SEGMENT_ADDRESS_MAX 256u /* a rank's network address, with length */
 #define HB_SEGMENT_REGIONS 2u       /* made in advance: world, node */
 #define HB_SEGMENT_PAGE_BYTES 1024u /* for the engine of the collectives */
@@ -160,8 +160,8 @@ int hb_segment_lost(const struct hb_segment *s, uint32_t index,
  * it. ERR_NOMEM. */
 int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
                      uint64_t *offset_out, struct hpcboot_error *err);
-/* 0: nothing begins at this offset. */
-int hb_segment_free(struct hb_segment *s, uint64_t offset);
+/* `local` is who gives it back. 0: nothing begins at this offset. */
+int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset);
 
 /* Where the local ranks meet without an agent (node_values.c): how many have
  * come, and how often all have. */

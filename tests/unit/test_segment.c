@@ -8,18 +8,21 @@
 #include "lib/rdzv/segment.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #define PAGE 4096u
 #define MOST_OF_A_FILE ((size_t)16 << 20)
+#define HANGS_S 60 /* who waits for a lock for so long waits for ever */
 
 static int make_with_heap(struct hb_segment *s, size_t bytes, size_t least,
                           struct hpcboot_error *err)
@@ -115,9 +118,9 @@ static void test_pieces_are_apart_and_zeroed(void **state)
     assert_int_equal(b, a + 3 * PAGE);
     p = (char *)s.base + a;
     memset(p, 7, 3 * PAGE);
-    assert_int_equal(hb_segment_free(&s, a + PAGE), 0); /* no beginning */
-    assert_int_equal(hb_segment_free(&s, a), 1);
-    assert_int_equal(hb_segment_free(&s, a), 0);
+    assert_int_equal(hb_segment_free(&s, 0, a + PAGE), 0); /* no beginning */
+    assert_int_equal(hb_segment_free(&s, 1, a), 1);
+    assert_int_equal(hb_segment_free(&s, 0, a), 0);
     assert_int_equal(hb_segment_alloc(&s, 0, 2 * PAGE, &c, NULL), 0);
     assert_int_equal(c, a);
     assert_int_equal(p[0], 0);
@@ -249,6 +252,70 @@ static void test_news_stand_among_the_deaths(void **state)
     hb_segment_close(&s);
 }
 
+static void end(int signo)
+{
+    (void)signo;
+    _exit(0);
+}
+
+/* A process that ends while it has the lock: the map of the heap's pages, on
+ * the page before the heap, cannot be written by it. Nobody reaps it yet. */
+static pid_t end_inside(struct hb_segment *s, uint32_t local, uint64_t piece)
+{
+    struct hb_segment_slot *slot = hb_segment_slot(s, local);
+    siginfo_t how = {0};
+    uint64_t at;
+    size_t size;
+    char *map = (char *)hb_segment_heap(s, &size) - PAGE;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        slot->pid = getpid();
+        slot->pid_space = hb_segment_pid_space();
+        signal(SIGSEGV, end);
+        (void)mprotect(map, PAGE, PROT_READ);
+        if (piece != 0) {
+            (void)hb_segment_free(s, local, piece);
+        } else {
+            (void)hb_segment_alloc(s, local, 1, &at, NULL);
+        }
+        _exit(1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT), 0);
+    assert_int_equal(how.si_status, 0);
+    return pid;
+}
+
+/* The lock is of who gives the piece back, not of who took it. */
+static void test_the_lock_of_who_died_giving_back_is_free(void **state)
+{
+    struct hb_segment s = make();
+    uint64_t piece;
+    pid_t pid;
+
+    assert_int_equal(hb_segment_alloc(&s, 0, PAGE, &piece, NULL), 0);
+    pid = end_inside(&s, 1, piece);
+    alarm(HANGS_S);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 2, "killed"), 1);
+    alarm(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    hb_segment_close(&s);
+}
+
+/* The agent may hear of another death first. */
+static void test_the_lock_of_who_is_not_told_dead_yet_is_free(void **state)
+{
+    struct hb_segment s = make();
+    pid_t pid = end_inside(&s, 0, 0);
+
+    alarm(HANGS_S);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 2, "killed"), 1);
+    alarm(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    hb_segment_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +327,8 @@ int main(void)
         cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_files),
         cmocka_unit_test(test_it_cannot_shrink),
         cmocka_unit_test(test_news_stand_among_the_deaths),
+        cmocka_unit_test(test_the_lock_of_who_died_giving_back_is_free),
+        cmocka_unit_test(test_the_lock_of_who_is_not_told_dead_yet_is_free),
         cmocka_unit_test(test_other_memory_is_refused),
         cmocka_unit_test(test_offsets_of_a_liar_are_refused),
         cmocka_unit_test(test_an_onlooker_sees_what_ranks_wait_for),

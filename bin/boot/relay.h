@@ -19,7 +19,7 @@ struct hb_relay *hb_relay_create(struct hb_channel *side0,
                                  hb_relay_ended ended, void *arg);
 /* Closes what is open. Allowed inside `ended`. NULL-safe. */
 void hb_relay_destroy(struct hb_relay *relay);
-/* Closes one side as if it had ended; `ended` is not called for it. */
-void hb_relay_close_side(struct hb_relay *relay, int side);
+/* The channel of that side; NULL: it has ended. */
+struct hb_channel *hb_relay_side(const struct hb_relay *relay, int side);
 
 #endif

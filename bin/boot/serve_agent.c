@@ -101,12 +101,18 @@ static int spawn(struct hb_serve_agent *a, struct pipes *p, const char *token,
     return rc;
 }
 
+/* The client's channel; NULL: it is gone. */
+static struct hb_channel *client_of(const struct hb_serve_agent *a)
+{
+    return a->relay ? hb_relay_side(a->relay, SIDE_SSH) : NULL;
+}
+
 static void on_stderr(void *arg, const char *text, size_t len)
 {
-    struct hb_serve_agent *a = arg;
+    struct hb_channel *client = client_of(arg);
 
-    if (a->ssh) {
-        hb_ssh_channel_stderr(a->ssh, text, len);
+    if (client) {
+        hb_ssh_channel_stderr(client, text, len);
     }
 }
 
@@ -167,13 +173,14 @@ static int status_of(const struct hb_serve_agent *a)
 static void maybe_gone(struct hb_serve_agent *a)
 {
     struct hb_serve *serve = a->serve;
+    struct hb_channel *client = client_of(a);
     int job = a->has_job || a->told_end, status = status_of(a);
 
     if (a->pid > 0 || !a->stream_ended) {
         return;
     }
-    if (a->ssh) {
-        hb_ssh_channel_exit(a->ssh, WIFEXITED(a->wait_status)
+    if (client) {
+        hb_ssh_channel_exit(client, WIFEXITED(a->wait_status)
                             ? WEXITSTATUS(a->wait_status)
                             : 128 + WTERMSIG(a->wait_status));
     }
@@ -186,7 +193,6 @@ static void on_relay_ended(void *arg, int side, const struct hpcboot_error *err)
     struct hb_serve_agent *a = arg;
 
     if (side == SIDE_SSH) {
-        a->ssh = NULL;
         hb_relay_destroy(a->relay); /* the agent sees the end of its link */
         a->relay = NULL;
     }
@@ -225,7 +231,7 @@ void hb_serve_agent_destroy(struct hb_serve_agent *a)
 }
 
 static int join(struct hb_serve_agent *a, struct pipes *p,
-                struct hpcboot_error *err)
+                struct hb_channel *ssh, struct hpcboot_error *err)
 {
     struct hb_fd_spec fds = {
         .read_fd = p->out[0], .write_fd = p->in[0], .err_fd = p->err[0],
@@ -240,7 +246,7 @@ static int join(struct hb_serve_agent *a, struct pipes *p,
         return rc;
     }
     hb_fd_channel_set_chatter(own, on_stderr, NULL, a);
-    a->relay = hb_relay_create(a->ssh, own, on_relay_ended, a);
+    a->relay = hb_relay_create(ssh, own, on_relay_ended, a);
     a->control_fd = p->control[0];
     p->control[0] = -1;
     a->control = event_new(a->serve->config->base, a->control_fd,
@@ -255,7 +261,8 @@ int hb_serve_agent_start(struct hb_serve *serve,
 {
     struct pipes p = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     struct hb_serve_agent *a = hb_xcalloc(1, sizeof *a);
-    int rc = hb_ssh_channel_create(&a->ssh, serve->config->base, parts, err);
+    struct hb_channel *ssh = NULL;
+    int rc = hb_ssh_channel_create(&ssh, serve->config->base, parts, err);
 
     a->serve = serve;
     a->control_fd = -1;
@@ -271,14 +278,14 @@ int hb_serve_agent_start(struct hb_serve *serve,
             a->next->prev = a;
         }
         serve->agents = a;
-        rc = join(a, &p, err);
-    } else if (a->ssh) {
-        hb_ssh_channel_stderr(a->ssh, err->text, strlen(err->text));
-        hb_ssh_channel_exit(a->ssh, EXIT_LOST);
+        rc = join(a, &p, ssh, err);
+    } else if (ssh) {
+        hb_ssh_channel_stderr(ssh, err->text, strlen(err->text));
+        hb_ssh_channel_exit(ssh, EXIT_LOST);
     }
     close_pipes(&p);
-    if (rc < 0 && !a->relay && a->ssh) {
-        a->ssh->ops->close(a->ssh);
+    if (rc < 0 && !a->relay && ssh) {
+        ssh->ops->close(ssh);
     }
     if (rc < 0 && a->pid == 0) {
         free(a);

@@ -44,8 +44,7 @@ struct hb_serve_agent {
     pid_t pid;             /* 0: reaped */
     int control_fd;
     struct event *control;
-    struct hb_relay *relay;
-    struct hb_channel *ssh; /* side 0 of the relay, NULL when gone */
+    struct hb_relay *relay; /* NULL: the client is gone */
     int stream_ended;       /* the agent has closed its output */
     int has_job, told_end, job_status, wait_status;
     unsigned session;       /* number of its job's session key; 0: none */

@@ -247,15 +247,18 @@ static void say_what_this_is(struct hb_serve_session *s)
     arm(s, ENDING_MS);
 }
 
-/* The session is gone after this. */
+/* The session is gone after this. A client that asks for more, as one that
+ * shares its connection does, is refused by libssh itself. */
 static void hand_over(struct hb_serve_session *s)
 {
+    static struct ssh_server_callbacks_struct none = {.size = sizeof none};
     struct hb_ssh_parts parts = {
         .fd = s->fd, .session = s->ssh, .channel = s->channel,
     };
     struct hpcboot_error err = {0};
 
     detach(s);
+    (void)ssh_set_server_callbacks(s->ssh, &none);
     if (hb_serve_agent_start(s->serve, &parts, s->token, &err) < 0) {
         hb_log(HB_ERROR, "an agent could not be started: %s", err.text);
     }

@@ -133,6 +133,27 @@ serve_more() {
     [ "${#lines[@]}" -eq 1 ]
 }
 
+# What the server has freed is overwritten at once, so that a use of it shows.
+@test "a second session over the connection of an agent is refused" {
+    GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=165 \
+        serve_more 1 --port 2299
+    run pod 0 timeout -s KILL "$HB_LIMIT" bash -c '
+        o="-p 2299 -o BatchMode=yes -o StrictHostKeyChecking=no
+           -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -S /run/mux"
+        sleep 60 | ssh $o -M pod-1 "hpcbootd agent --token one" > /run/one &
+        until grep -q hpcboot-link /run/one; do
+            sleep 0.1
+        done
+        ssh $o pod-1 "hpcbootd agent --token two" < /dev/null
+        echo "the second: $?"
+        ssh $o -O exit pod-1'
+    says '[Ss]ession open refused'
+    says 'the second: 255'
+    run ssh_from_0 -p 2299 pod-1
+    ended_with 0
+    says 'there is no shell'
+}
+
 @test "--launch-with ssh starts agents here too" {
     run pod_hb --launch-with 'ssh -oStrictHostKeyChecking=no' -H pod-1 hostname
     ended_with 0

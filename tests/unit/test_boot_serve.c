@@ -284,6 +284,21 @@ static void a_full_side_pauses_the_other(void **state)
     part(&p);
 }
 
+/* The second one to end, too, of which nobody is told. */
+static void a_side_that_has_ended_is_not_there(void **state)
+{
+    struct pair p;
+
+    join(&p);
+    end(&p.b);
+    assert_int_equal(p.ended, 1);
+    assert_null(hb_relay_side(p.relay, 1));
+    assert_ptr_equal(hb_relay_side(p.relay, 0), &p.a.ch);
+    end(&p.a);
+    assert_null(hb_relay_side(p.relay, 0));
+    part(&p);
+}
+
 static void last_bytes_are_written_before_the_end_is_told(void **state)
 {
     struct pair p;
@@ -338,6 +353,7 @@ int main(void)
         cmocka_unit_test(sources_beyond_the_table_take_the_place_of_idle_ones),
         cmocka_unit_test(bytes_go_both_ways),
         cmocka_unit_test(a_full_side_pauses_the_other),
+        cmocka_unit_test(a_side_that_has_ended_is_not_there),
         cmocka_unit_test(last_bytes_are_written_before_the_end_is_told),
         cmocka_unit_test(a_relay_may_be_destroyed_when_it_ends),
         cmocka_unit_test(a_second_end_is_not_told),

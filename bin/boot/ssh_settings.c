@@ -81,6 +81,19 @@ static int read_usual(struct maker *m, const char *dir, const char *name,
         ? HPCBOOT_OK : rc;
 }
 
+/* In the place of the user's own: what it includes lies beside that. */
+static int read_named(struct maker *m, const char *file,
+                      const struct hb_ssh_query *query,
+                      struct hpcboot_error *err)
+{
+    char *dir = m->out->home ? hb_xasprintf("%s/.ssh", m->out->home)
+                             : hb_xstrdup(SYSTEM_DIR);
+    int rc = hb_ssh_conf_file(&m->conf, file, dir, query, err);
+
+    free(dir);
+    return rc;
+}
+
 static int read_config(struct maker *m, struct hpcboot_error *err)
 {
     struct hb_ssh_query query = {
@@ -94,7 +107,7 @@ static int read_config(struct maker *m, struct hpcboot_error *err)
         return rc;
     }
     if (file) {
-        return hb_ssh_conf_file(&m->conf, file, SYSTEM_DIR, &query, err);
+        return read_named(m, file, &query, err);
     }
     for (size_t i = 0; rc == HPCBOOT_OK && i < m->homes.n; i++) {
         char *dir = hb_xasprintf("%s/.ssh", m->homes.v[i]);

@@ -61,6 +61,13 @@ static int complain(struct reader *r, const char *what)
                    what);
 }
 
+/* Whether the backslash at *p only says that what follows is of the value. */
+static int is_escaped(const char *p, const char *end, char quote)
+{
+    return p + 1 < end && p[1] != '\0'
+        && (strchr("\"'\\", p[1]) || (!quote && p[1] == ' '));
+}
+
 /* A value, in quotes or up to a blank. */
 static int next_value(const char **p, const char *end, struct hb_str *out)
 {
@@ -77,7 +84,7 @@ static int next_value(const char **p, const char *end, struct hb_str *out)
     for (; *p < end && (quote || !strchr(" \t\r", **p)); (*p)++) {
         if (quote ? **p == quote : (**p == '"' || **p == '\'')) {
             quote = quote ? 0 : **p;
-        } else if (**p == '\\' && *p + 1 < end && strchr("\"'\\", (*p)[1])) {
+        } else if (**p == '\\' && is_escaped(*p, end, quote)) {
             hb_str_putc(out, *++(*p));
         } else {
             hb_str_putc(out, **p);

@@ -271,6 +271,13 @@ END
     says '^echoed'
 }
 
+@test "what --ssh-config includes lies beside the user's own" {
+    echo 'Include more.conf' > "$BATS_TEST_TMPDIR/config"
+    echo 'User no-such-user' > "$HOME/.ssh/more.conf"
+    run -0 drive plain --ssh-config "$BATS_TEST_TMPDIR/config"
+    says '^failed authenticate: .*login as no-such-user refused'
+}
+
 @test "ProxyJump leads to the host, and the host's key is still checked" {
     cat > "$BATS_TEST_TMPDIR/config" << END
 Host jump

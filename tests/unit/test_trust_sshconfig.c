@@ -88,6 +88,17 @@ static void quotes_and_comments_are_understood(void **state)
     assert_string_equal(conf.user_known_hosts.v[1], "b c");
 }
 
+static void blanks_after_a_backslash_are_of_the_value(void **state)
+{
+    take("IdentityFile ~/my\\ keys/id\nIdentityFile \"a\\ b\"\n"
+         "IdentityFile c\\d\nUserKnownHostsFile a\\ b c\n");
+    assert_string_equal(conf.identity_files.v[0], "~/my keys/id");
+    assert_string_equal(conf.identity_files.v[1], "a\\ b");
+    assert_string_equal(conf.identity_files.v[2], "c\\d");
+    assert_int_equal(conf.user_known_hosts.n, 2);
+    assert_string_equal(conf.user_known_hosts.v[0], "a b");
+}
+
 static void match_knows_hosts_and_users(void **state)
 {
     take("Match host node-1 user me\nPort 1\n");
@@ -197,6 +208,7 @@ int main(void)
         T(the_first_value_counts_and_identities_add_up),
         T(keywords_have_no_case_and_may_have_an_equals_sign),
         T(quotes_and_comments_are_understood),
+        T(blanks_after_a_backslash_are_of_the_value),
         T(match_knows_hosts_and_users),
         T(match_with_an_unknown_criterion_does_not_apply),
         T(match_host_sees_the_name_connected_to),

@@ -12,20 +12,22 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/base/strv.h"
 #include "lib/trust/base64.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
 
 struct row {
-    const char *member; /* of config->members */
+    size_t member; /* its place among them */
     unsigned char blob[HB_ED25519_BLOB_BYTES];
 };
 
-/* The keys of all members by one secret, for the life of the process. */
+/* The keys of all members by one secret, until other members are asked for: a
+ * job that lives again may have others, at the same place in memory. */
 struct table {
     struct table *next;
     unsigned char of[HB_ED25519_BYTES]; /* what tells the secret */
-    const char *const *members;
+    struct hb_strv members;
     struct row *rows;
     size_t n;
 };
@@ -47,27 +49,28 @@ static int blob_for(const struct hb_secret *secret, const char *name,
     return ok;
 }
 
-static struct table *make_table(const struct hb_secret *secret,
-                                const unsigned char of[HB_ED25519_BYTES],
-                                const char *const *members)
+static int has_members(const struct table *t, const char *const *members)
 {
-    struct table *t = hb_xcalloc(1, sizeof *t);
     size_t n = 0;
 
-    while (members[n]) {
+    while (n < t->members.n && hb_streq(t->members.v[n], members[n])) {
         n++;
     }
-    memcpy(t->of, of, sizeof t->of);
-    t->members = members;
-    t->rows = hb_xcalloc(n + 1, sizeof *t->rows);
-    for (size_t i = 0; i < n; i++) {
+    return n == t->members.n && !members[n];
+}
+
+static void fill(struct table *t, const struct hb_secret *secret,
+                 const char *const *members)
+{
+    hb_strv_destroy(&t->members);
+    hb_strv_extend(&t->members, (char *const *)members);
+    t->rows = hb_xrealloc(t->rows, (t->members.n + 1) * sizeof *t->rows);
+    t->n = 0;
+    for (size_t i = 0; i < t->members.n; i++) {
         if (blob_for(secret, members[i], t->rows[t->n].blob)) {
-            t->rows[t->n++].member = members[i];
+            t->rows[t->n++].member = i;
         }
     }
-    t->next = tables;
-    tables = t;
-    return t;
 }
 
 static const struct table *table_of(const struct hb_secret *secret,
@@ -80,18 +83,27 @@ static const struct table *table_of(const struct hb_secret *secret,
         return NULL;
     }
     explicit_bzero(nobody.seed, sizeof nobody.seed);
-    while (t && (t->members != members
-                 || memcmp(t->of, nobody.pub, sizeof t->of) != 0)) {
+    while (t && memcmp(t->of, nobody.pub, sizeof t->of) != 0) {
         t = t->next;
     }
-    return t ? t : make_table(secret, nobody.pub, members);
+    if (!t) {
+        t = hb_xcalloc(1, sizeof *t);
+        memcpy(t->of, nobody.pub, sizeof t->of);
+        t->next = tables;
+        tables = t;
+    }
+    if (!t->rows || !has_members(t, members)) {
+        fill(t, secret, members);
+    }
+    return t;
 }
 
-static const char *find_member(const struct table *t, const void *blob)
+static const char *find_member(const struct table *t,
+                               const char *const *members, const void *blob)
 {
     for (size_t i = 0; t && i < t->n; i++) {
         if (memcmp(t->rows[i].blob, blob, HB_ED25519_BLOB_BYTES) == 0) {
-            return t->rows[i].member;
+            return members[t->rows[i].member];
         }
     }
     return NULL;
@@ -117,7 +129,7 @@ const char *hb_ssh_gang_member(const struct hb_ssh_gang *gang,
     }
     for (size_t i = 0; !member && gang->members && i < gang->n_secrets; i++) {
         member = find_member(table_of(&gang->secrets[i], gang->members),
-                             offered);
+                             gang->members, offered);
     }
     return member;
 }

@@ -199,8 +199,11 @@ static int take_private(struct key_set *set, const char *path,
     struct hb_key_sniff sniff;
     char *pem = NULL;
     ssh_key private = NULL, public = NULL;
-    int rc = hb_key_read(path, &pem, &sniff, err);
+    int rc;
 
+    /* Before it is read: what takes its place meanwhile is a change. */
+    (void)stat(path, &set->stat);
+    rc = hb_key_read(path, &pem, &sniff, err);
     if (rc == HPCBOOT_OK) {
         rc = hb_gang_secret(pem, &sniff, path, gang, err);
     }
@@ -213,7 +216,6 @@ static int take_private(struct key_set *set, const char *path,
     if (rc == HPCBOOT_OK) {
         set->accepted[set->n_accepted++] = public;
         set->path = hb_xstrdup(path);
-        (void)stat(path, &set->stat);
     }
     ssh_key_free(private);
     hb_key_text_free(pem);

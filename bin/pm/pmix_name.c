@@ -200,10 +200,28 @@ static void settle(struct hb_pm *pm, struct request *r)
 
 /* ---- publish and unpublish ----------------------------------------------- */
 
+static void forget(struct hb_pm *pm, pmix_rank_t rank, const char *key)
+{
+    struct published **at = &pm->names->published;
+
+    while (*at != NULL) {
+        struct published *p = *at;
+
+        if (p->rank != rank || strcmp(p->key, key) != 0) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        free(p->key);
+        free(p);
+    }
+}
+
 static void remember(struct hb_pm *pm, pmix_rank_t rank, const char *key)
 {
     struct published *p = hb_xcalloc(1, sizeof(*p));
 
+    forget(pm, rank, key);
     p->rank = rank;
     p->key = hb_xstrdup(key);
     p->next = pm->names->published;
@@ -259,6 +277,7 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
     struct hb_bytes none = {NULL, 0};
 
     for (char **k = ev->keys; k != NULL && *k != NULL; k++) {
+        forget(pm, ev->proc.rank, *k);
         ask(pm, r, HB_PM_UNPUBLISH, *k, 0, none);
     }
     while (ev->keys == NULL && *at != NULL) {

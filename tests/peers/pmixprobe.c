@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* A PMIx client without an MPI that asks for what an MPI may ask for, on two
  * ranks and more: job keys, direct modex, a collecting fence of all and one
- * of the first and last rank, publish and a lookup that waits for it, connect
- * and disconnect, events. Prints one line per rank when all of it was right,
+ * of the first and last rank, publish, a lookup that waits for it, unpublish,
+ * connect and disconnect, events. Prints one line per rank when all of it was right,
  * else what was wrong, and exits 1. */
 #include "config.h"
 
@@ -135,6 +135,21 @@ static void names(void)
     fence(NULL, 0, false);
 }
 
+/* What a rank has taken back is none of all that it takes back later. */
+static void take_back(void)
+{
+    char text[64], *keys[] = {text, NULL};
+    pmix_info_t info;
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "probe.%u.%d", me.rank, i);
+        PMIX_INFO_LOAD(&info, text, "1", PMIX_STRING);
+        check(PMIx_Publish(&info, 1), "publish");
+        PMIX_INFO_DESTRUCT(&info);
+        check(PMIx_Unpublish(i == 0 ? keys : NULL, NULL, 0), "unpublish");
+    }
+}
+
 static void connect_all(void)
 {
     pmix_proc_t job;
@@ -156,6 +171,7 @@ int main(int argc, char **argv)
         fence_of_two();
         names();
     }
+    take_back();
     connect_all();
     check(PMIx_Finalize(NULL, 0), "finalize");
     printf("rank %u of %u, %u here\n", me.rank, size, peers);

@@ -25,7 +25,8 @@
  * An inner node passes on when every participating node of its subtree has
  * contributed; the lowest node above all participants completes the fence
  * (a fence of one node never leaves it). Each contribution gets exactly one
- * answer, and a key may be used again as soon as that has come. */
+ * answer, and a key may be used again as soon as that has come; that of a fence
+ * that has failed not before all its participants have contributed. */
 #define HB_FENCE_KEY_MAX 65536u
 
 struct hb_fence_engine;

@@ -73,6 +73,7 @@ EXTRA_DIST += tests/fuzz/corpus/hostfile tests/fuzz/corpus/hostlist \
     tests/data/gang tests/fakes/kubeapi.py tests/fuzz/corpus/k8s \
     tests/cli/kubernetes.bats
 FUZZ_EXTRA_k8s = $(top_srcdir)/%D%/k8s_cut.c $(top_srcdir)/%D%/k8s_json.c \
+    $(top_srcdir)/%D%/k8s_thing.c \
     $(JANSSON_CFLAGS) $(JANSSON_LIBS)
 
 if HAVE_CMOCKA

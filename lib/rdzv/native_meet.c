@@ -318,7 +318,7 @@ void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
     enum meeting m = s->open;
     int rc = status;
 
-    if (key.len != strlen(s->open_key) ||
+    if (m == NOWHERE || key.len != strlen(s->open_key) ||
         memcmp(key.data, s->open_key, key.len) != 0) {
         return; /* one that was given up */
     }

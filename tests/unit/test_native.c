@@ -426,6 +426,18 @@ static void test_an_answer_that_nobody_waits_for_is_nobodys(void **state)
     free((void *)old.data);
 }
 
+/* Of a fence that nobody has opened. */
+static void test_an_answer_without_a_key_is_nobodys(void **state)
+{
+    struct world *w = *state;
+    struct hb_bytes none = {NULL, 0};
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    hb_native_fence_done(w->nodes[1].server, none, 0, none);
+    assert_int_equal(w->ranks[2].answers, 1); /* hello */
+}
+
 static void test_the_living_finalize_without_the_dead(void **state)
 {
     struct world *w = *state;
@@ -586,6 +598,7 @@ int main(void)
         TEST(test_a_death_fails_who_waits_and_is_marked),
         TEST(test_fences_go_on_without_those_the_world_shrank_by),
         TEST(test_an_answer_that_nobody_waits_for_is_nobodys),
+        TEST(test_an_answer_without_a_key_is_nobodys),
         TEST(test_the_living_finalize_without_the_dead),
         TEST(test_a_second_program_begins_anew),
         TEST(test_questions_out_of_turn_are_cut_off),

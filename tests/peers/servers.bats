@@ -23,12 +23,12 @@ setup() {
 
 drive() { run -"${want:-0}" timeout -k 5 "$HB_LIMIT" "$pmdrive" "$@"; }
 
-# build WRAPPER NAME: compiles tests/peers/NAME.c once per file and MPI.
+# build WRAPPER NAME: $program is tests/peers/NAME.c, compiled once per file and
+# MPI.
 build() {
-    local program=$BATS_FILE_TMPDIR/${1##*/}-$2
+    program=$BATS_FILE_TMPDIR/${1##*/}-$2
     [ -n "$1" ] || skip 'this MPI is not installed'
     [ -x "$program" ] || "$1" -o "$program" "$HB_SRCDIR/tests/peers/$2.c"
-    echo "$program"
 }
 none_of() { ! grep -qE "$1" <<< "$output"; }
 need_pmix() {
@@ -64,13 +64,13 @@ hello() {
 
 @test 'Open MPI: ranks, sizes and a sum, on 1 to 4 nodes' {
     need_pmix
-    program=$(build "$MPICC_OPENMPI" mpihello)
+    build "$MPICC_OPENMPI" mpihello
     hello pmix openmpi4 "$program"
 }
 
 @test 'Open MPI: endpoints fetched one by one, not in a fence' {
     need_pmix
-    program=$(build "$MPICC_OPENMPI" mpihello)
+    build "$MPICC_OPENMPI" mpihello
     export OMPI_MCA_pmix_base_async_modex=1
     for nodes in 1 3; do
         drive --nodes $nodes -n 6 "$program"
@@ -80,7 +80,7 @@ hello() {
 
 @test 'Open MPI: MPI_Abort(7) arrives, from another node too' {
     need_pmix
-    program=$(build "$MPICC_OPENMPI" mpiabort)
+    build "$MPICC_OPENMPI" mpiabort
     want=7 drive -n 2 "$program"
     [[ $output == *'pmdrive: rank 1 aborts with 7:'* ]]
     want=7 drive --nodes 2 -n 4 "$program"
@@ -88,12 +88,12 @@ hello() {
 }
 
 @test 'MPICH: ranks, sizes and a sum, on 1 to 4 nodes' {
-    program=$(build "$MPICC_MPICH" mpihello)
+    build "$MPICC_MPICH" mpihello
     hello pmi1 mpich "$program"
 }
 
 @test 'MPICH: MPI_Abort(7) arrives, from another node too' {
-    program=$(build "$MPICC_MPICH" mpiabort)
+    build "$MPICC_MPICH" mpiabort
     want=7 drive --pmi pmi1 -n 2 "$program"
     [[ $output == *'pmdrive: rank 1 aborts with 7:'* ]]
     want=7 drive --pmi pmi1 --nodes 2 -n 4 "$program"

@@ -19,6 +19,7 @@
 
 #define NUMBER_MOST 1000000000u
 #define BYTES_DIGITS 15
+#define MACHINE_BITS 40 /* what machine() in model_share.c leaves */
 #define WORD_SHOWN 60
 
 static const struct {
@@ -177,7 +178,10 @@ static int parse_word(struct hb_coll_model *m, const char *s, size_t len,
         return HPCBOOT_ERR_USAGE;
     }
     if (machine != NULL && same(s, name, "machine")) {
-        return hb_model_bytes(value, n, machine);
+        return hb_model_bytes(value, n, machine) < 0 ||
+                       *machine >> MACHINE_BITS != 0
+                   ? HPCBOOT_ERR_USAGE
+                   : HPCBOOT_OK;
     }
     for (int i = 0; i < FIGURES; i++) {
         if (same(s, name, figures[i].name)) {

@@ -159,7 +159,9 @@ static char *address_of_login(void)
 
     for (int i = 0; text != NULL && i < 2; i++) {
         text = strchr(text, ' ');
-        text += text != NULL;
+        if (text != NULL) {
+            text++;
+        }
     }
     if (text == NULL) {
         return NULL;

@@ -175,7 +175,9 @@ static void by_table(const char *path, tcp_link_visit each, void *arg)
             each(&l, arg);
         }
         line = strchr(line, '\n');
-        line += line != NULL;
+        if (line != NULL) {
+            line++;
+        }
     }
     free(text);
 }

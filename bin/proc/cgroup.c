@@ -217,7 +217,9 @@ int hb_cgroup_value(const char *text, const char *key, uint64_t *out)
             return rc == HPCBOOT_OK ? 0 : -1;
         }
         text = strchr(text, '\n');
-        text += text != NULL;
+        if (text != NULL) {
+            text++;
+        }
     }
     return -1;
 }

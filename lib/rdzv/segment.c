@@ -514,20 +514,36 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
     return 0;
 }
 
+/* How many pages an allocation that begins there has; 0: none does. */
+static uint64_t pages_from(const struct hb_segment_head *h,
+                           const uint32_t *map, uint64_t first)
+{
+    uint64_t n = 1;
+
+    if ((map[first] & FIRST_PAGE) == 0) {
+        return 0;
+    }
+    while (first + n < h->heap_pages &&
+           map[first + n] == (map[first] & ~FIRST_PAGE)) {
+        n++;
+    }
+    return n;
+}
+
 int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset)
 {
     struct hb_segment_head *h = head_of(s);
     uint32_t *map = at(s, h->map);
-    uint64_t first = (offset - h->heap) / PAGE, n = 1;
-    uint32_t owner;
+    uint64_t first = (offset - h->heap) / PAGE, n;
 
-    if (offset < h->heap || offset % PAGE != 0 || first >= h->heap_pages ||
-        (map[first] & FIRST_PAGE) == 0) {
+    if (offset < h->heap || offset % PAGE != 0 || first >= h->heap_pages) {
         return 0;
     }
-    owner = map[first] & ~FIRST_PAGE;
-    while (first + n < h->heap_pages && map[first + n] == owner) {
-        n++;
+    hb_segment_lock(s, local + 1);
+    n = pages_from(h, map, first);
+    hb_segment_unlock(s);
+    if (n == 0) {
+        return 0;
     }
     if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   (off_t)offset, (off_t)(n * PAGE)) < 0) {

@@ -3,8 +3,8 @@
 /* A PMIx client without an MPI that asks for what an MPI may ask for, on two
  * ranks and more: job keys, direct modex, a collecting fence of all and one
  * of the first and last rank, publish, a lookup that waits for it, unpublish,
- * connect and disconnect, events. Prints one line per rank when all of it was right,
- * else what was wrong, and exits 1. */
+ * connect and disconnect, events. Prints one line per rank when all of it was
+ * right, else what was wrong, and exits 1. */
 #include "config.h"
 
 #include <pmix.h>

@@ -58,6 +58,7 @@ struct rank_sink {
     struct event *ev;
     int fd; /* -1 when closed */
     int eof; /* close once the queue is empty */
+    int is_read; /* as well, by an event that must not outlive it */
     struct hb_buf queue;
 };
 

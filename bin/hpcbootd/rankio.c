@@ -226,8 +226,9 @@ static size_t sink_write(struct rank_sink *s)
         }
         if (n < 0) {
             taken += hb_buf_left(&s->queue);
-            rank_sink_close(s);
-            return taken;
+            hb_buf_clear(&s->queue);
+            s->eof |= !s->is_read; /* else the reader sees the end */
+            break;
         }
         hb_buf_skip(&s->queue, (size_t)n);
         taken += (size_t)n;
@@ -346,6 +347,7 @@ static void on_pm_readable(evutil_socket_t fd, short what, void *arg)
 void rank_pm_open(struct rank *r, int fd)
 {
     rank_sink_open(r, &r->pm, fd, on_pm_writable);
+    r->pm.is_read = 1;
     r->pm_read = event_new(r->agent->base, fd, EV_READ | EV_PERSIST,
                            on_pm_readable, r);
     event_add(r->pm_read, NULL);

@@ -210,6 +210,32 @@ print("waits" if sent < 16 << 20 else "never waits")'
     says '^waits$'
 }
 
+@test "a rank that hears no answers leaves its socket's number to nobody" {
+    need python3
+    run hb --pmi pmi1 --on-failure respawn --restart-delay 0 -n 2 python3 -c '
+import os, socket, time
+s = socket.socket(fileno=int(os.environ["PMI_FD"]))
+ask = b"cmd=get_universe_size\n"
+def wait_for(name):
+    while not os.path.exists(name):
+        time.sleep(0.02)
+if os.environ["PMI_RANK"] == "0":
+    s.shutdown(socket.SHUT_RD)
+    s.sendall(ask)
+    open("asked", "w").close()
+    wait_for("answered")
+elif os.environ["HPCBOOT_RESTART"] == "0":
+    wait_for("asked")
+    time.sleep(0.2)
+    raise SystemExit(1)
+else:
+    s.sendall(ask)
+    print(s.recv(100).decode())
+    open("answered", "w").close()'
+    ended_with 0
+    says '^cmd=universe_size rc=0 size=2$'
+}
+
 @test "a rank that breaks its protocol is cut off, and one line says so" {
     need python3
     run hb --pmi pmi1 -n 1 python3 -c '

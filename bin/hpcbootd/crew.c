@@ -115,18 +115,12 @@ static int open_log(void)
                 O_RDWR | O_APPEND | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
 }
 
-static pid_t run(const struct command *c, int own_group)
+static void __attribute__((noreturn))
+become(const struct command *c, int own_group)
 {
     sigset_t none;
-    pid_t pid;
+    int why;
 
-    if (c->log >= 0) {
-        (void)ftruncate(c->log, 0);
-    }
-    pid = fork();
-    if (pid != 0) {
-        return pid;
-    }
     if (c->log >= 0) {
         dup2(c->log, STDOUT_FILENO);
         dup2(c->log, STDERR_FILENO);
@@ -138,9 +132,29 @@ static pid_t run(const struct command *c, int own_group)
         setpgid(0, 0);
     }
     execvp(c->argv[0], c->argv);
+    why = errno;
     fprintf(stderr, "hpcbootd: cannot start %s: %s\n", c->argv[0],
-            strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
+            strerror(why));
+    _exit(why == ENOENT ? 127 : 126);
+}
+
+/* 0: the host has no room for another process, which ends the rank. */
+static pid_t run(struct crew *w, const struct command *c, int own_group)
+{
+    pid_t pid;
+
+    if (c->log >= 0) {
+        (void)ftruncate(c->log, 0);
+    }
+    pid = fork();
+    if (pid == 0) {
+        become(c, own_group);
+    }
+    if (pid < 0) {
+        say(c, "cannot be started: %s", strerror(errno));
+        w->status = w->status < 0 ? EXIT_NOT_READY : w->status;
+    }
+    return pid > 0 ? pid : 0;
 }
 
 static int status_of(int wait_status)
@@ -218,7 +232,8 @@ static int64_t ms_until(int64_t deadline_ns)
 static int run_whole(struct crew *w, const struct command *c,
                      int64_t deadline_ns)
 {
-    w->probe = run(c, 1);
+    w->probe_status = -1;
+    w->probe = run(w, c, 1);
     while (w->probe > 0 && ms_until(deadline_ns) > 0 &&
            (w->status < 0 || w->stopping)) {
         attend(w, ms_until(deadline_ns));
@@ -364,13 +379,13 @@ static void work(struct crew *w)
         struct command *c = &w->command[i];
 
         if (c->step == START) {
-            c->pid = run(c, 1);
+            c->pid = run(w, c, 1);
         } else if (c->step == READY) {
             wait_ready(w, c);
         }
     }
     if (w->status < 0 && w->program.argv[0] != NULL) {
-        w->program.pid = run(&w->program, 0);
+        w->program.pid = run(w, &w->program, 0);
     }
     while (w->status < 0) {
         attend(w, -1);

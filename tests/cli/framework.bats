@@ -223,6 +223,18 @@ END
     nothing_left
 }
 
+@test "commands where there is no room for a process: said, and worth another try" {
+    is_sanitized && skip 'the sanitizer wants to be preloaded first'
+    "${cc[@]}" -shared -fPIC -o nofork.so "$fakes/nofork.c"
+    for line in '-- true' '--ready 60 1 true -- true' '--start 1 true --'; do
+        # shellcheck disable=SC2086  # words
+        run timeout -s KILL "$HB_LIMIT" env LD_PRELOAD="$PWD/nofork.so" \
+            "$HB_BUILDDIR/hpcbootd" crew $line
+        ended_with 75
+        says '^hpcbootd: true cannot be started: Resource temporarily'
+    done
+}
+
 @test "a server that fails ends the job, with its words" {
     recipe <<'END'
 processes host

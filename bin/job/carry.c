@@ -213,15 +213,21 @@ static int in_background(void)
     return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
 }
 
+/* Not by the event of stdin itself: a line that waits there for somebody else
+ * would set that off again and again. */
+static void on_stdin_later(evutil_socket_t fd, short what, void *arg)
+{
+    stdin_arm(arg);
+}
+
 static void on_stdin(evutil_socket_t fd, short what, void *arg)
 {
-    static const struct timeval later = {0, BACKGROUND_POLL_MS * 1000};
     static char chunk[STDIN_CHUNK];
     struct job *j = arg;
     ssize_t n;
 
     if (in_background()) {
-        event_add(j->stdin_ev, &later);
+        arm_ms(j->stdin_later, BACKGROUND_POLL_MS);
         return;
     }
     n = read(STDIN_FILENO, chunk, sizeof chunk);
@@ -263,6 +269,7 @@ void job_carry_stdin_begin(struct job *j)
     j->stdin_ev = event_new(j->base, j->stdin_pollable ? STDIN_FILENO : -1,
                             j->stdin_pollable ? EV_READ : EV_TIMEOUT,
                             on_stdin, j);
+    j->stdin_later = evtimer_new(j->base, on_stdin_later, j);
     stdin_arm(j);
 }
 
@@ -323,7 +330,8 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
 
 void job_carry_close(struct job *j)
 {
-    struct event **evs[] = {&j->out_ev[0], &j->out_ev[1], &j->stdin_ev};
+    struct event **evs[] = {&j->out_ev[0], &j->out_ev[1], &j->stdin_ev,
+                            &j->stdin_later};
 
     for (size_t i = 0; i < sizeof evs / sizeof *evs; i++) {
         if (*evs[i] != NULL) {

@@ -247,7 +247,7 @@ struct job {
     uint32_t n_failures;  /* that others outlived */
     struct event *out_ev[2];
     uint32_t window; /* output credit of each host, bytes */
-    struct event *stdin_ev;
+    struct event *stdin_ev, *stdin_later;
     int stdin_open, stdin_pollable;
     enum hb_stdin_mode stdin_mode;
     uint32_t stdin_rank;

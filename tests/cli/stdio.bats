@@ -209,6 +209,18 @@ setup() { common_setup; }
     nothing_left
 }
 
+# Of hbrun and of all below it: as much as a short job takes, and not what two
+# seconds of looking again and again do.
+@test "a line that waits at the terminal does not keep a launcher in the background busy" {
+    need python3
+    run timeout -s KILL "$HB_LIMIT" setsid -w python3 "$fakes/background.py" \
+        "$hbrun" -n 1 sleep 2
+    ended_with 0
+    says '^cpu ms: [0-9]+$'
+    ms=${output##*: }
+    is_sanitized || [ "$ms" -lt 150 ]
+}
+
 @test "a launcher in the background does not touch the terminal" {
     need script
     run script -qec "$hbrun -n 1 echo here" /dev/null

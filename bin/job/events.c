@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +69,7 @@ int job_events_open(struct job *j, struct hpcboot_error *err)
     if (rc < 0) {
         return rc;
     }
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error of write */
     e = hb_xcalloc(1, sizeof *e);
     e->fd = fd;
     hb_buf_init(&e->queue, QUEUE_MAX);

@@ -66,6 +66,17 @@ for line in open("e"):
     assert event["time"] > 1e9 and event["job"] and event["event"]'
 }
 
+@test "--events: a reader that has gone before the job begins" {
+    mkfifo events
+    exec 8<> events
+    exec 9> events 8<&-
+    run hb --events fd:9 -n 1 echo ran
+    exec 9>&-
+    ended_with 0
+    says '^ran$'
+    says 'warning: --events fd:9: Broken pipe; no further events are written'
+}
+
 @test "--report-timing: a row for each phase, with the slowest hosts" {
     run hb "${two[@]}" --report-timing echo x
     ended_with 0

@@ -104,6 +104,14 @@ static void record(void *arg, enum hb_log_level level, const char *text)
     hb_str_destroy(&out);
 }
 
+char *hb_logsink_line(enum hb_log_level level, const char *text)
+{
+    struct hb_str out = HB_STR_INIT;
+
+    put_lines(&out, level, text);
+    return hb_str_steal(&out);
+}
+
 void hb_logsink_open(const char *program, enum hb_log_level max_level)
 {
     sink.program = program;

@@ -11,6 +11,8 @@
  * write of whole lines, the progress line erased before it. Control
  * characters in a record (it may quote a host) are written as \ooo. */
 void hb_logsink_open(const char *program, enum hb_log_level max_level);
+/* A record as it is written, free() it: for whom may not log at that moment. */
+char *hb_logsink_line(enum hb_log_level level, const char *text);
 void hb_logsink_progress(struct hb_progress *p); /* NULL: none any more */
 /* While ranks write, records go in order with their output and do not wait
  * for a slow terminal. NULL before the output is destroyed. */

@@ -9,6 +9,7 @@
  * left out as long as there are enough others. */
 #include "config.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -243,19 +245,20 @@ void job_again_stdin(struct hb_lives *l)
  * Returns that signal, or 0. */
 int job_again_pause(const struct hb_lives *l)
 {
-    const struct timespec wait = {
-        l->delay_ms / 1000, (l->delay_ms % 1000) * 1000000,
-    };
+    int64_t until = hb_deadline_in_ms(l->delay_ms);
     sigset_t ends, before;
     int signo;
 
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigaddset(&ends, SIGQUIT);
+    job_signals_that_end(&ends);
     sigprocmask(SIG_BLOCK, &ends, &before);
-    signo = sigtimedwait(&ends, NULL, &wait);
+    do { /* being stopped and continued cuts it short */
+        int64_t left_ms = hb_deadline_left_ms(until);
+        const struct timespec wait = {
+            left_ms / 1000, (left_ms % 1000) * 1000000,
+        };
+
+        signo = sigtimedwait(&ends, NULL, &wait);
+    } while (signo < 0 && errno == EINTR);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return signo > 0 ? signo : 0;
 }

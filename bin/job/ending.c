@@ -394,15 +394,13 @@ static int watch_passed(struct job *j, struct hpcboot_error *err)
 
 int job_signals_open(struct job *j, struct hpcboot_error *err)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction now;
+    sigset_t ends;
 
     signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        /* nohup and background shells ignore some on purpose */
-        if (sigaction(ends[i], NULL, &now) == 0 &&
-            now.sa_handler != SIG_IGN) {
-            (void)watch_signal(j, ends[i], on_end_signal);
+    job_signals_that_end(&ends);
+    for (int s = 1; s < NSIG; s++) {
+        if (sigismember(&ends, s) == 1) {
+            (void)watch_signal(j, s, on_end_signal);
         }
     }
     return watch_passed(j, err);

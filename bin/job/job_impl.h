@@ -4,6 +4,7 @@
 #define HB_JOB_JOB_IMPL_H
 
 #include <event2/event.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -428,6 +429,12 @@ void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
 void job_carry_stdin_begin(struct job *j);
 void job_carry_tell_folded(struct job *j);
 void job_carry_close(struct job *j);
+
+/* signals.c: those that end hbrun */
+/* Until a loop hears them: one that comes is told of, and ends it. */
+void job_signals_begin(void);
+/* Less those that are ignored, as nohup and background shells do on purpose. */
+void job_signals_that_end(sigset_t *out);
 
 /* ending.c */
 int job_signals_open(struct job *j, struct hpcboot_error *err);

@@ -181,6 +181,24 @@ when_1_is_killed() {
     nothing_left
 }
 
+@test "TERM to hbrun that still gathers its hosts, also as process 1" {
+    mkfifo hosts
+    opened() { pgrep -f "^$hbrun --hostfile $PWD/hosts" > pid &&
+        readlink "/proc/$(cat pid)"/fd/* | grep -q "^$PWD/hosts$"; }
+    ways=(env)
+    unshare -pf --mount-proc true 2> /dev/null &&
+        ways+=('unshare -pf --kill-child --mount-proc')
+    for way in "${ways[@]}"; do
+        # shellcheck disable=SC2086  # words
+        $way "$hbrun" --hostfile "$PWD/hosts" -n 1 true 2> err &
+        wait_until opened
+        kill -TERM "$(cat pid)"
+        ends $!
+        ended_with 143
+        grep -q 'hbrun: error: hbrun was told to end by signal 15: SIGTERM' err
+    done
+}
+
 @test "a second INT ends stubborn ranks at once, status 130" {
     # A background job of a script ignores INT unless told otherwise.
     env --default-signal=INT "$hbrun" -n 2 --grace 1000 sh -c \

@@ -60,6 +60,18 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     grep -q 'SIGTERM' err
 }
 
+@test "a HUP that is ignored does not end it between two lives" {
+    (trap '' HUP
+        exec "$hbrun" --on-failure restart-job --restart-delay 2 \
+            --max-restarts 1 -n 1 sh -c 'exit 5' 2> err) &
+    pid=$!
+    wait_until grep -q 'started again' err
+    kill -HUP "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 5 ]
+}
+
 @test "--timeout holds for all lives together" {
     run hb --on-failure restart-job --restart-delay 100ms --timeout 1 \
         --max-restarts 1000 -n 1 false

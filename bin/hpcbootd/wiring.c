@@ -206,7 +206,7 @@ int agent_wire(struct agent *a, const struct hb_frame *f,
     if (rc < 0) {
         return rc;
     }
-    if ((w->wired && !w->only_probe) || m.rails.n > HB_RAILS_MAX ||
+    if (a->ordered || m.rails.n > HB_RAILS_MAX ||
         m.kind < HB_FABRIC_IB || m.kind > HB_FABRIC_TCP) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a WIRE frame that cannot "
                        "be followed");

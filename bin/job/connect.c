@@ -243,6 +243,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     }
     h->failed_in_row = 0;
     h->told_parent = 0;
+    h->examining = h->examined = h->surveying = h->wired = h->ports_asked = 0;
     host_disarm(h);
     if (host_way(h) != HB_BOOT_SSH) { /* whose login judges others' proofs */
         hb_boot_cancel(h->boot);

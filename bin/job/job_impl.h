@@ -107,8 +107,10 @@ struct job_host {
     struct hb_kept *kept;     /* of what is said to it, and by it; or NULL */
     struct job_adoption *adoption; /* it is an orphan; or NULL */
     uint32_t repeats;         /* fences that it says again */
+    /* Of its present agent; another one is asked again. */
     uint8_t examining, examined; /* EXAMINE: was asked, has answered */
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */
+    uint8_t wired, ports_asked;
     uint8_t stubborn;   /* its answers may be its way's own: asked to the end */
     uint8_t pinned;     /* its key was accepted unseen */
     uint8_t proven, in_session; /* holds a key of ours; was given the job's */

@@ -134,10 +134,21 @@ static void ask_node(struct job *j, uint32_t node)
     uint32_t other = node != head ? head : node == 0 ? 1 : 0;
 
     visit_ports(j, node, add_wish, &w);
+    h->ports_asked = 1;
     HOST_SEND(h, ports, .wanted = {.v = w.v, .n = w.n},
               .towards = j->map->n_nodes > 1 ? j->map->node_names[other]
                                              : "");
     free(w.v);
+}
+
+/* Agents that were lost before they had answered. */
+static void ask_again(struct job *j)
+{
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        if (!j->framework->answered[i] && !j->node_host[i]->ports_asked) {
+            ask_node(j, i);
+        }
+    }
 }
 
 int job_meeting_ask(struct job *j, struct hpcboot_error *err)
@@ -149,6 +160,7 @@ int job_meeting_ask(struct job *j, struct hpcboot_error *err)
         return 0;
     }
     if (f->asked) {
+        ask_again(j);
         return f->addresses.n < j->map->n_nodes;
     }
     f->asked = 1;

@@ -409,7 +409,12 @@ void job_begin(struct job *j)
     struct job_host *h = first_host(j);
     struct hb_strv env = HB_STRV_INIT;
     const struct hb_app_options *app = &j->opt->apps[0];
+    struct job_tally t;
 
+    job_tally(j, &t);
+    if (t.open > 0) {
+        return; /* a host was lost while others were asked: it comes again */
+    }
     if (job_examine(j) || job_traffic_under_way(j)) {
         return;
     }

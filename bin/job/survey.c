@@ -198,6 +198,20 @@ static int is_missing(const struct job_host *h)
     return h->state == HOST_READY && h->topo == NULL;
 }
 
+static void ask_for_whole(struct job_host *h)
+{
+    const struct job *j = h->job;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].surveying == 2 && is_missing(&j->hosts[i]) &&
+            j->hosts[i].signature == h->signature) {
+            return; /* that of another one of this kind is on its way */
+        }
+    }
+    h->surveying = 2;
+    HOST_SEND(h, survey, .devices = 1, .whole = 1);
+}
+
 int job_survey(struct job *j)
 {
     int asked = 0;
@@ -211,6 +225,8 @@ int job_survey(struct job *j)
         if (is_missing(h) && h->surveying == 0) {
             h->surveying = 1;
             HOST_SEND(h, survey, .devices = 1, .whole = 0);
+        } else if (is_missing(h) && h->signature != 0) {
+            ask_for_whole(h); /* who was asked for it may be gone */
         }
         asked |= is_missing(h);
     }
@@ -246,20 +262,6 @@ static void tell_differences(const struct job *j)
            n > 1 ? " and others have" : " has", b);
     free(a);
     free(b);
-}
-
-static void ask_for_whole(struct job_host *h)
-{
-    const struct job *j = h->job;
-
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].surveying == 2 && is_missing(&j->hosts[i]) &&
-            j->hosts[i].signature == h->signature) {
-            return; /* that of another one of this kind is on its way */
-        }
-    }
-    h->surveying = 2;
-    HOST_SEND(h, survey, .devices = 1, .whole = 1);
 }
 
 static int take_whole(struct job_host *h, struct hb_bytes bytes,

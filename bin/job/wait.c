@@ -137,6 +137,17 @@ static int has_enough(const struct job *j)
            job_ranks_ready(j) >= j->opt->apps[0].np_min;
 }
 
+/* Ranks that were placed are placed for good. */
+static int map_has_its_hosts(const struct job *j)
+{
+    for (uint32_t i = 0; j->map != NULL && i < j->map->n_nodes; i++) {
+        if (j->node_host[i]->state != HOST_READY) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static size_t list_missing(const struct job *j, struct hb_missing *m)
 {
     size_t n = 0;
@@ -314,7 +325,8 @@ void job_wait_check(struct job *j)
         return;
     }
     job_tally(j, &t);
-    if (t.open == 0 && (t.ready >= hosts_needed(j) || has_enough(j))) {
+    if (t.open == 0 && map_has_its_hosts(j) &&
+        (t.ready >= hosts_needed(j) || has_enough(j))) {
         begin(j, &t);
     } else if (t.open > 0 && has_enough(j)) {
         wait_a_little(j, t.ready);

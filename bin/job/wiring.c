@@ -27,8 +27,9 @@
 struct job_wiring {
     struct hb_fabric_wish wish; /* NONE: nothing is to be chosen */
     struct hb_fabric *fabrics;  /* [host_entries] */
+    int told; /* what was settled for */
     /* Of a doctor or a preflight: */
-    int checks;
+    int checks, diagnosed;
     struct hb_findings found;
     struct hb_exam_facts *facts; /* [host_entries] */
     int64_t *asked_ns, *asked_wall_ns; /* [host_entries] */
@@ -152,6 +153,7 @@ static int take_findings(struct job_host *h, const struct hb_msg_examined *m,
         }
     }
     pos = 0;
+    hb_strv_destroy(&mine->facts);
     while ((text = hb_wire_strv_next(&m->facts, &pos)) != NULL) {
         hb_strv_push(&mine->facts, text);
     }
@@ -307,6 +309,7 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
         return rc;
     }
     hb_buf_view(&view, m.fabric.data, m.fabric.len);
+    hb_fabric_clear(&j->wiring->fabrics[h->index]);
     rc = hb_fabric_decode(&j->wiring->fabrics[h->index], &view, err);
     if (rc < 0) {
         return rc;
@@ -321,7 +324,8 @@ int job_examined(struct job_host *h, const struct hb_frame *f,
             return 0;
         }
     }
-    if (j->wiring->checks) {
+    if (j->wiring->checks && !j->wiring->diagnosed) {
+        j->wiring->diagnosed = 1;
         diagnose(j);
     } else {
         job_begin(j);
@@ -367,6 +371,26 @@ static void tell_lost(const struct job *j, const struct hb_fabric_plan *plan,
     }
 }
 
+static int all_wired(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        if (!j->node_host[i]->wired) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void wire_all(struct job *j, const struct hb_fabric_plan *plan)
+{
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        send_wire(j->node_host[i], plan, i, 0);
+        j->node_host[i]->wired = 1;
+    }
+}
+
+/* Comes again when an agent was lost before the job began: what the hosts share
+ * may be another thing then. */
 int job_wire(struct job *j, struct hpcboot_error *err)
 {
     struct hb_fabric_host *hosts;
@@ -374,7 +398,8 @@ int job_wire(struct job *j, struct hpcboot_error *err)
     uint32_t n;
     int rc;
 
-    if (j->wiring == NULL || j->wiring->wish.kind == HB_FABRIC_NONE) {
+    if (j->wiring == NULL || j->wiring->wish.kind == HB_FABRIC_NONE ||
+        all_wired(j)) {
         return 0;
     }
     n = j->map->n_nodes;
@@ -386,11 +411,12 @@ int job_wire(struct job *j, struct hpcboot_error *err)
     }
     rc = hb_fabric_agree(&j->wiring->wish, hosts, n, &plan, err);
     if (rc >= 0) {
-        tell(j, &plan);
-        tell_lost(j, &plan, hosts);
-        for (uint32_t i = 0; i < n; i++) {
-            send_wire(j->node_host[i], &plan, i, 0);
+        if (!j->wiring->told) {
+            tell(j, &plan);
+            tell_lost(j, &plan, hosts);
         }
+        j->wiring->told = 1;
+        wire_all(j, &plan);
         hb_fabric_plan_destroy(&plan);
     } else {
         hb_error_prefix(err, rc, "--fabric %s", j->opt->fabric);

@@ -36,6 +36,12 @@ print("lo" in [d["name"] for d in f["net"]])' <<< "$output")" = True ]
     grep -q '>lo: up, ' drawing.svg
 }
 
+@test "--fabric with a framework, whose ports are asked for in between" {
+    run hb --fabric tcp --framework torch -n 2 echo ran
+    ended_with 0
+    [ "$(grep -c '^ran$' <<< "$output")" -eq 2 ]
+}
+
 @test "without --fabric no library is told anything" {
     run hb -n 1 env
     [ "$status" -eq 0 ]

@@ -236,6 +236,27 @@ else:
     says '^cmd=universe_size rc=0 size=2$'
 }
 
+@test "an agent that is lost while hosts are asked: its successor is asked" {
+    need python3
+    for lost in localhost 127.0.0.1; do
+        for kind in EXAMINE SURVEY PORTS; do
+            case $kind in
+                EXAMINE) words=(--fabric tcp) ;;
+                SURVEY) words=(--map-by ppr:1:package) ;;
+                PORTS) words=(--framework torch) ;;
+            esac
+            run hb -H localhost,127.0.0.1 --wait-hosts 60 --oversubscribe \
+                --launch-with "bash -c '[ %h = $lost ] && way=(python3 \
+                $fakes/lossy_link.py $kind $PWD/$kind.$lost)
+                exec \"\${way[@]}\" bash -c \"\$0\"' %a" \
+                "${words[@]}" -n 2 echo ran
+            ended_with 0
+            [ "$(grep -c '^ran$' <<< "$output")" -eq 2 ]
+            [ -e "$kind.$lost" ]
+        done
+    done
+}
+
 @test "a rank that breaks its protocol is cut off, and one line says so" {
     need python3
     run hb --pmi pmi1 -n 1 python3 -c '

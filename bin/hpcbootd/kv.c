@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* `hpcbootd kv --port N [--slots FILE [--min N] [--same-size]]`: the key-value
+/* `hpcbootd kv --port N [--slots FILE [--min N] [--wait]]`: the key-value
  * server at which ranks of Horovod with Gloo meet, started in front of rank 0
  * by its recipe. One thread and one poll: clients ask again every few
  * milliseconds, each on a connection of its own. It holds what the job's ranks

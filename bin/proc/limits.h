@@ -14,8 +14,8 @@
  * "memlock=soft:hard", names as in limits.conf(5) and numbers as setrlimit
  * has them, or "unlimited". */
 
-/* At the launcher: this process's limits. memlock, nofile and core go with
- * the soft limit raised to the hard one, the others as they are. */
+/* At the launcher: this process's limits. memlock and nofile go with the soft
+ * limit raised to the hard one, the others as they are. */
 void hb_limits_outgoing(struct hb_strv *out);
 
 /* At the agent: checks the texts against what this host grants and makes of

@@ -147,6 +147,21 @@ void hb_source_note_unused(struct hb_gang *out, const char *system,
                  reason);
 }
 
+int hb_source_check_index(const struct hb_gang_request *req,
+                          const char *index, const char *of, uint64_t size,
+                          struct hpcboot_error *err)
+{
+    uint64_t at;
+
+    if (!hb_source_number(req, index, size, UINT64_MAX, &at)) {
+        return HPCBOOT_OK;
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "%s is %llu, and pods of a gang of "
+                   "%llu (%s) count from 0: one of the two is not this pod's",
+                   index, (unsigned long long)at, (unsigned long long)size,
+                   of);
+}
+
 void hb_source_number_wrong(const struct hb_gang_request *req,
                             const char *system, const char *name,
                             struct hb_gang *out, char **reason_out)

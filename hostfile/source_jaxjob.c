@@ -35,6 +35,10 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         return 0;
     }
     rc = hb_pod_series(req, first, nodes, 0, "NUM_PROCESSES", out, err);
+    if (rc >= 0) {
+        rc = hb_source_check_index(req, "PROCESS_ID", "NUM_PROCESSES",
+                                   nodes, err);
+    }
     if (rc < 0) {
         return rc;
     }

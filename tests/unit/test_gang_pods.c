@@ -384,6 +384,29 @@ static void torch_pods_without_a_number_are_told_of(void **state)
     }
 }
 
+static void a_number_beyond_the_gang_is_an_error(void **state)
+{
+    static const char *const texts[] = {
+        "PET_NNODES=3 PET_NODE_RANK=3 PET_MASTER_ADDR=llm-node-0-0.llm",
+        "JAX_NUM_PROCESSES=3 JAX_PROCESS_ID=3 "
+        "JAX_COORDINATOR_ADDRESS=l-node-0-0.l:2",
+        "NUM_PROCESSES=3 PROCESS_ID=3 COORDINATOR_ADDRESS=jj-worker-0 "
+        "COORDINATOR_PORT=6",
+        "LWS_LEADER_ADDRESS=lws-0.lws.hpc LWS_GROUP_SIZE=3 LWS_WORKER_INDEX=3",
+        "PYTHONUNBUFFERED=1 MASTER_ADDR=p-master-0 PET_NNODES=3 PET_NODE_RANK=3"
+    };
+    char *pod = pod_path("none");
+    struct hpcboot_error err;
+    struct hb_gang g;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_true(gather_at(pod, texts[i], NULL, &g, &err) < 0);
+        assert_has(err.text, "is 3, and pods of a gang of 3 (");
+        hb_gang_destroy(&g);
+    }
+    free(pod);
+}
+
 static void torch_variables_of_other_origin_are_passed_over(void **state)
 {
     struct hb_gang g = gather_pod("none",
@@ -556,6 +579,7 @@ int main(void)
         T(an_elastic_pytorchjob_that_meets_elsewhere_is_told_of),
         T(an_mpijob_of_an_unknown_role_is_told_of),
         T(torch_pods_without_a_number_are_told_of),
+        T(a_number_beyond_the_gang_is_an_error),
         T(torch_variables_of_other_origin_are_passed_over),
         T(an_xgboostjob_is_found),
         T(a_jaxjob_is_found),

@@ -145,7 +145,9 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     if (n > 0 && hb_native_conn_feed(s->conn, chunk, (size_t)n, &err) >= 0) {
         return;
     }
-    if (n > 0) {
+    if (n > 0 && err.code == HPCBOOT_ERR_USAGE) {
+        agent_note(a, HB_WARN, "%s", err.text);
+    } else if (n > 0) {
         agent_note(a, HB_WARN, "a process of this job broke the protocol of "
                    "libhpcboot and is cut off: %s", err.text);
     }

@@ -70,6 +70,8 @@ void hb_native_take_next(struct hb_native_server *s);
 void hb_native_answer(struct peer *p, int status, const char *text,
                       struct hb_bytes value, int fd);
 void hb_native_reply(struct peer *p, int status, const char *text);
+/* Of one that is no rank's process. */
+void hb_native_refuse(struct hb_native_conn *c, int status, const char *text);
 void hb_native_join(struct peer *p, struct hb_native_server *s, enum meeting m,
                     unsigned collect);
 /* Looks whether all who can come have come. */

@@ -21,18 +21,12 @@
 #include "lib/base/str.h"
 #include "lib/rdzv/native_impl.h"
 
-void hb_native_answer(struct peer *p, int status, const char *text,
-                      struct hb_bytes value, int fd)
+static void put_answer(struct hb_native_conn *c, int status, const char *text,
+                       struct hb_bytes value, int fd)
 {
-    struct hb_native_conn *c = p->conn;
     struct hb_buf b;
     size_t begun;
 
-    p->waits = NOWHERE;
-    p->asked = 0;
-    if (c == NULL) {
-        return;
-    }
     hb_buf_init(&b, HB_NATIVE_FRAME_MAX + 64);
     begun = hb_native_begin(&b, HB_NATIVE_ANSWER);
     hb_buf_put_i32(&b, status);
@@ -41,6 +35,21 @@ void hb_native_answer(struct peer *p, int status, const char *text,
     hb_native_end(&b, begun);
     c->server->host.send(c->server->arg, c->arg, b.data, b.len, fd);
     hb_buf_destroy(&b);
+}
+
+void hb_native_answer(struct peer *p, int status, const char *text,
+                      struct hb_bytes value, int fd)
+{
+    p->waits = NOWHERE;
+    p->asked = 0;
+    if (p->conn != NULL) {
+        put_answer(p->conn, status, text, value, fd);
+    }
+}
+
+void hb_native_refuse(struct hb_native_conn *c, int status, const char *text)
+{
+    put_answer(c, status, text, (struct hb_bytes){NULL, 0}, -1);
 }
 
 void hb_native_reply(struct peer *p, int status, const char *text)

@@ -77,6 +77,25 @@ struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank)
 
 /* ---- what ranks say ---- */
 
+/* A child or a program that the rank has started. On a socket of its own it is
+ * told so; on that of the rank nobody knows whose the answers are. */
+static int refuse_second(struct hb_native_conn *c, const struct peer *p,
+                         struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+
+    hb_fail(&why, HPCBOOT_ERR_USAGE, "rank %u has a process that has called "
+            "hpcboot_init and has not ended: it can have one at a time",
+            p->rank);
+    if (p->conn == c) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "two processes of rank %u have "
+                       "called hpcboot_init on one socket, which one of them "
+                       "inherited from the other; both are cut off", p->rank);
+    }
+    hb_native_refuse(c, why.code, why.text);
+    return 0;
+}
+
 static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
                     struct hpcboot_error *err)
 {
@@ -97,8 +116,7 @@ static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
                        "cannot be", rank);
     }
     if (p->in || p->waits != NOWHERE) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "rank %u has a process "
-                       "already", rank);
+        return refuse_second(c, p, err);
     }
     c->rank = rank;
     p->conn = c;

@@ -454,6 +454,7 @@ static int be_started(void)
     if (hpcboot_init(NULL, &err) == 0) {
         return hpcboot_size() == 1 && hpcboot_finalize(&err) == 0 ? 0 : 1;
     }
+    fprintf(stderr, "started: %s\n", err.text);
     return err.text[0] == '\0';
 }
 

@@ -342,15 +342,15 @@ static void stop_library(void)
     int rc = 0;
 
     finalizing.done = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += FINALIZE_S;
     if (pthread_create(&thread, NULL, finalize, NULL) != 0) {
         return;
     }
     pthread_mutex_lock(&finalizing.lock);
     while (!finalizing.done && rc == 0) {
-        rc = pthread_cond_timedwait(&finalizing.over, &finalizing.lock,
-                                    &until);
+        rc = pthread_cond_clockwait(&finalizing.over, &finalizing.lock,
+                                    CLOCK_MONOTONIC, &until);
     }
     rc = finalizing.done;
     pthread_mutex_unlock(&finalizing.lock);

@@ -6,7 +6,7 @@
 #include "lib/rdzv/pmixlib.h"
 
 #include <pmix.h>
-#include <semaphore.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -51,7 +51,9 @@ static int lib_put(const char *key, const void *data, size_t len)
 }
 
 struct fence {
-    sem_t done;
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    int done;
     pmix_status_t status;
 };
 
@@ -60,29 +62,46 @@ static void on_fence(pmix_status_t status, void *arg)
 {
     struct fence *f = arg;
 
+    pthread_mutex_lock(&f->lock);
     f->status = status;
-    sem_post(&f->done);
+    f->done = 1;
+    pthread_cond_signal(&f->over);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* 1: it is over. */
+static int wait_once(struct fence *f, long most_ns)
+{
+    struct timespec until;
+    int done;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += most_ns;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    pthread_mutex_lock(&f->lock);
+    if (!f->done) {
+        (void)pthread_cond_clockwait(&f->over, &f->lock, CLOCK_MONOTONIC,
+                                     &until);
+    }
+    done = f->done;
+    pthread_mutex_unlock(&f->lock);
+    return done;
 }
 
 static void wait_for(struct fence *f, int (*work)(void))
 {
-    int rc;
+    int moved;
 
     do {
-        int moved = work != NULL ? work() : -1;
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += moved > 0 ? 0 : moved < 0 ? MOST_NS : LEAST_NS;
-        until.tv_sec += until.tv_nsec / NS_PER_S;
-        until.tv_nsec %= NS_PER_S;
-        rc = sem_timedwait(&f->done, &until);
-    } while (rc < 0);
+        moved = work != NULL ? work() : -1;
+    } while (!wait_once(f, moved > 0 ? 0 : moved < 0 ? MOST_NS : LEAST_NS));
 }
 
 static int lib_fence(int collect, int timeout_s, int (*work)(void))
 {
-    struct fence f;
+    struct fence f = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                      .over = PTHREAD_COND_INITIALIZER};
     pmix_proc_t all;
     pmix_info_t info[2];
     bool yes = collect != 0;
@@ -91,7 +110,6 @@ static int lib_fence(int collect, int timeout_s, int (*work)(void))
     PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &timeout_s, PMIX_INT);
-    sem_init(&f.done, 0, 0);
     rc = PMIx_Fence_nb(&all, 1, info, timeout_s > 0 ? 2 : 1, on_fence, &f);
     if (rc == PMIX_SUCCESS) {
         wait_for(&f, work);
@@ -99,7 +117,8 @@ static int lib_fence(int collect, int timeout_s, int (*work)(void))
     } else if (rc == PMIX_OPERATION_SUCCEEDED) {
         rc = PMIX_SUCCESS;
     }
-    sem_destroy(&f.done);
+    pthread_cond_destroy(&f.over);
+    pthread_mutex_destroy(&f.lock);
     PMIX_INFO_DESTRUCT(&info[0]);
     PMIX_INFO_DESTRUCT(&info[1]);
     return rc;

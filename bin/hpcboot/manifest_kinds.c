@@ -17,7 +17,9 @@
 
 #define ROOT_KEYS "/root/.ssh"
 #define USER_KEYS "/home/mpiuser/.ssh" /* where operators' own images look */
-#define RETRY_STATUS 75                /* of hbrun: a host's fault, try again */
+#define RETRY_STATUS "75"              /* of hbrun: a host's fault, try again */
+/* Of a pod that may be a host and no launcher: or it was killed. */
+#define RETRY_STATUSES RETRY_STATUS ", 137, 143"
 #define RETRIES 3
 
 static void line(struct hb_str *out, int indent, const char *fmt, ...)
@@ -199,7 +201,7 @@ static void put_volcano(const struct hb_manifest *m, struct hb_str *out)
     line(out, 4, "replicas: 1");
     line(out, 4, "policies:");
     line(out, 4, "- {event: TaskCompleted, action: CompleteJob}");
-    line(out, 4, "- {exitCode: %d, action: RestartJob}", RETRY_STATUS);
+    line(out, 4, "- {exitCode: %s, action: RestartJob}", RETRY_STATUS);
     line(out, 4, "- {event: PodFailed, action: TerminateJob}");
     line(out, 4, "template:");
     put_launcher(m, out, 6, "launcher");
@@ -231,16 +233,17 @@ static void put_mpijob(const struct hb_manifest *m, struct hb_str *out)
     put_worker(m, out, 8, "worker");
 }
 
-/* Of a Job: which ends of its pod are worth another one. */
-static void put_retries(struct hb_str *out, int at)
+/* Of a Job: by which statuses its pods end that are worth another try. */
+static void put_retries(struct hb_str *out, int at, int limit,
+                        const char *statuses)
 {
-    line(out, at, "backoffLimit: %d", RETRIES);
+    line(out, at, "backoffLimit: %d", limit);
     line(out, at, "podFailurePolicy:");
     line(out, at + 2, "rules:");
     line(out, at + 2, "- {action: Count, onPodConditions: [{type: "
          "DisruptionTarget, status: \"True\"}]}");
     line(out, at + 2, "- {action: FailJob, onExitCodes: {operator: NotIn, "
-         "values: [%d]}}", RETRY_STATUS);
+         "values: [%s]}}", statuses);
 }
 
 /* Both podsets of a runtime; the names are Trainer's. */
@@ -257,7 +260,7 @@ static void put_podset(struct hb_str *out, const char *name)
     }
     line(out, 10, "spec:");
     if (launches) {
-        put_retries(out, 12);
+        put_retries(out, 12, RETRIES, RETRY_STATUS);
     }
     line(out, 12, "template:");
 }
@@ -333,7 +336,11 @@ static void put_jobset(const struct hb_manifest *m, struct hb_str *out)
     line(out, 0, "spec:");
     line(out, 2, "network: {enableDNSHostnames: true, "
          "publishNotReadyAddresses: true}");
-    line(out, 2, "failurePolicy: {maxRestarts: %d}", RETRIES);
+    line(out, 2, "failurePolicy:");
+    line(out, 4, "maxRestarts: %d", RETRIES);
+    line(out, 4, "rules:");
+    line(out, 4, "- {action: FailJobSet, onJobFailureReasons: "
+         "[PodFailurePolicy]}");
     line(out, 2, "replicatedJobs:");
     line(out, 2, "- name: node");
     line(out, 4, "replicas: 1");
@@ -342,7 +349,7 @@ static void put_jobset(const struct hb_manifest *m, struct hb_str *out)
     line(out, 8, "completionMode: Indexed");
     line(out, 8, "completions: %d", m->hosts);
     line(out, 8, "parallelism: %d", m->hosts);
-    line(out, 8, "backoffLimit: 0");
+    put_retries(out, 8, 0, RETRY_STATUSES);
     line(out, 8, "template:");
     put_jobset_pod(m, out, 10);
 }

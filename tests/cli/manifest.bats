@@ -41,6 +41,8 @@ refuses() { # EXPRESSION WORDS...
     says '^kind: JobSet$'
     says 'hpcboot keys --secret s-key -n hpc \| kubectl apply -f -$'
     says 'HPCBOOT_GANG_SIZE, value: "3"'
+    says 'FailJobSet, onJobFailureReasons: \[PodFailurePolicy\]'
+    says 'FailJob, onExitCodes: \{operator: NotIn, values: \[75, 137, 143\]\}'
 }
 
 @test "slots are those that were asked for, whatever the CPUs" {

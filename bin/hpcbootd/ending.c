@@ -214,7 +214,9 @@ void agent_maybe_done(struct agent *a)
     AGENT_SEND(a, done, .leftovers_killed = (uint32_t)a->leftovers,
                .fence_ns = (uint64_t)a->fence_ns,
                .output_ns = (uint64_t)a->output_ns);
-    arm(a, &a->leave_timer, on_leave, LEAVE_MS);
+    if (a->tree == NULL) { /* else others may be reached through it for long */
+        arm(a, &a->leave_timer, on_leave, LEAVE_MS);
+    }
 }
 
 void agent_leave(struct agent *a, int status)

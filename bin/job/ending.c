@@ -329,10 +329,9 @@ static void set_heartbeats(struct job *j, uint32_t beat_ms)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
-        if (h->state != HOST_RUNNING && h->state != HOST_READY) {
-            continue;
+        if (h->state >= HOST_READY && h->state != HOST_LOST && !h->bye_sent) {
+            host_send_welcome(h, beat_ms);
         }
-        host_send_welcome(h, beat_ms);
     }
 }
 

@@ -22,8 +22,8 @@ is_idle() { ! pod "$1" pgrep -x hpcbootd; }
 start_sleepers() {
     local i
     # shellcheck disable=SC2016  # expanded in the pod
-    pod 0 bash -c 'exec "$@" 2> /tmp/err' - "$hbrun" --events /tmp/events \
-        "$@" -H pod-1,pod-2,pod-3 bash -c 'echo $$ > /tmp/started
+    pod 0 bash -c 'echo $$ > /tmp/launcher; exec "$@" 2> /tmp/err' - \
+        "$hbrun" --events /tmp/events "$@" -H pod-1,pod-2,pod-3 bash -c 'echo $$ > /tmp/started
         until [ -e /tmp/enough ]; do sleep 0.1; done' &
     job=$!
     for i in 1 2 3; do wait_until pod "$i" test -s /tmp/started; done
@@ -32,6 +32,7 @@ job_ends() {
     ends $job
     output=$(pod 0 cat /tmp/err)
 }
+tell_launcher() { pod 0 bash -c "kill -$1 \$(cat /tmp/launcher)"; }
 event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
 
 @test "an agent that is killed" {
@@ -170,5 +171,41 @@ event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
     ended_with 75
     event host_suspect "pod-$child"
     says "host pod-$child: .*no sign of life .*its kernel answers.*frozen"
+    pods_clean 0 1 2 3
+}
+
+# Which host has started another one; its own rank ends.
+parent_is_done() {
+    parent=$(pod 0 sed -n \
+        's/.*"host_started_by",.*"detail":"pod-\([0-9]*\)".*/\1/p' /tmp/events |
+        head -n 1)
+    [ -n "$parent" ]
+    pod "$parent" touch /tmp/enough
+    wait_until no_rank "$parent"
+}
+# shellcheck disable=SC2016  # expanded in the pod
+no_rank() { ! pod "$1" bash -c 'kill -0 $(cat /tmp/started) 2> /dev/null'; }
+
+@test "Ctrl-Z while a host has no ranks any more and is the way to another" {
+    start_sleepers --heartbeat 1 --tree-width 2
+    parent_is_done
+    tell_launcher TSTP
+    sleep 8 # more than the five beats that an agent waits
+    tell_launcher CONT
+    pkill -CONT -P $job
+    for i in 1 2 3; do pod "$i" touch /tmp/enough; done
+    job_ends
+    ended_with 0
+    pods_clean 0 1 2 3
+}
+
+@test "a host without ranks stays as long as it is the way to another" {
+    [ "${HB_LONG:-no}" = yes ] || skip 'with --long'
+    start_sleepers --tree-width 2
+    parent_is_done
+    sleep 35 # more than an agent waits for an answer when it is done
+    for i in 1 2 3; do pod "$i" touch /tmp/enough; done
+    job_ends
+    ended_with 0
     pods_clean 0 1 2 3
 }

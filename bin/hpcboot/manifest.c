@@ -56,15 +56,24 @@ static const char *more(void)
            "./app\n";
 }
 
-/* Labels of a-z, 0-9 and -, with dots between them where `is_dotted`. */
-static int is_name(const char *text, int is_dotted)
-{
-    size_t n = strlen(text);
+#define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-    return n > 0 && n <= (is_dotted ? NAME_MAX_ALL : LABEL_MAX) &&
-           strspn(text, is_dotted ? "abcdefghijklmnopqrstuvwxyz0123456789-."
-                              : "abcdefghijklmnopqrstuvwxyz0123456789-") == n &&
-           strchr("-.", text[0]) == NULL && strchr("-.", text[n - 1]) == NULL;
+/* n characters of `set`, neither the first nor the last of them a mark. */
+static int is_label(const char *text, size_t n, const char *set)
+{
+    return n > 0 && n <= LABEL_MAX && strspn(text, set) >= n &&
+           strchr("-._", text[0]) == NULL && strchr("-._", text[n - 1]) == NULL;
+}
+
+/* A label of a-z, 0-9 and -; several with dots between where `is_dotted`. */
+static int is_name(const char *text, size_t n, int is_dotted)
+{
+    const char *dot = is_dotted ? memchr(text, '.', n) : NULL;
+    size_t first = dot != NULL ? (size_t)(dot - text) : n;
+
+    return n <= NAME_MAX_ALL && is_label(text, first, LOWER "-") &&
+           (dot == NULL || is_name(dot + 1, n - first - 1, 1));
 }
 
 /* Of Kubernetes: 8, 1.5, 500m, 16Gi. */
@@ -108,7 +117,7 @@ static int quantity(const char *option, const char *value,
 static int name(const char *option, const char *value, int is_dotted,
                 struct hpcboot_error *err)
 {
-    if (value != NULL && !is_name(value, is_dotted)) {
+    if (value != NULL && !is_name(value, strlen(value), is_dotted)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--%s %s: not a name for "
                        "Kubernetes (a-z, 0-9%s and -)", option, value,
                        is_dotted ? ", ." : "");
@@ -116,16 +125,14 @@ static int name(const char *option, const char *value, int is_dotted,
     return 0;
 }
 
-/* "rdma/hca", "nvidia.com/hostdev": a name, and words behind its slash. */
+/* "rdma/hca", "nvidia.com/hostdev": a name, and a label behind its slash. */
 static int resource(const char *value, struct hpcboot_error *err)
 {
     const char *slash = value != NULL ? strchr(value, '/') : NULL;
 
     if (value != NULL &&
-        (slash == NULL || slash == value || slash[1] == '\0' ||
-         strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                "0123456789-._/") != strlen(value) ||
-         strchr(slash + 1, '/') != NULL)) {
+        (slash == NULL || !is_name(value, (size_t)(slash - value), 1) ||
+         !is_label(slash + 1, strlen(slash + 1), LOWER UPPER "-._"))) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--rdma %s: expected the name "
                        "of a resource, as rdma/hca", value);
     }

@@ -108,6 +108,15 @@ assert json.load(sys.stdin) == ["hbrun", "--tag-output", "./app",
     refuses '--namespace a.b: not a name' mpijob --image i -n a.b -- a
     refuses '--rdma hca: expected the name of a resource' \
         mpijob --image i --rdma hca -- a
+    for name in a/b/c a..b/c a/-b A/b a/; do
+        refuses '--rdma .*: expected the name' mpijob --image i \
+            --rdma "$name" -- a
+    done
+    for name in a..b a.-b a/b .a; do
+        refuses '--queue .*: not a name' volcano --image i --queue "$name" -- a
+    done
+    makes volcano --image i --queue a-b.c --rdma nvidia.com/Host_dev.1 -- a
+    ended_with 0
     refuses '--run-as 0: expected a number from 1' \
         mpijob --image i --run-as 0 -- a
     refuses '--name a{60}: too long' mpijob --image i \

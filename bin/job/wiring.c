@@ -200,6 +200,17 @@ static void send_wire(struct job_host *h, const struct hb_fabric_plan *plan,
     hb_strv_destroy(&rails);
 }
 
+/* What a doctor was asked to take, and a job could not. */
+static void not_shared(struct job *j, const char *what, const char *where)
+{
+    const struct hb_finding one = {
+        .grade = HB_GRADE_BAD, .check = (char *)"fabric", .what = (char *)what,
+        .why = (char *)"a job with this --fabric ends at once",
+        .mend = (char *)"name another, or leave the choice to hpcboot"};
+
+    hb_finding_add(&j->wiring->found, &one, where);
+}
+
 /* Probes talk by what the job would talk by; where hosts share nothing of the
  * kind that was found already. */
 static void wire_probes(struct job *j, const struct hb_exam_facts *in,
@@ -208,6 +219,7 @@ static void wire_probes(struct job *j, const struct hb_exam_facts *in,
     struct hb_fabric_host *hosts = hb_xcalloc(n + 1, sizeof *hosts);
     struct hb_fabric_wish wish = j->wiring->wish;
     struct hb_fabric_plan plan;
+    struct hpcboot_error err;
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -217,13 +229,15 @@ static void wire_probes(struct job *j, const struct hb_exam_facts *in,
     if (wish.kind == HB_FABRIC_NONE) {
         wish.kind = HB_FABRIC_AUTO;
     }
-    if (hb_fabric_agree(&wish, hosts, n, &plan, NULL) >= 0) {
+    if (hb_fabric_agree(&wish, hosts, n, &plan, &err) >= 0) {
         for (uint32_t i = 0; i < j->gang.n; i++) {
             if (j->hosts[i].examined) {
                 send_wire(&j->hosts[i], &plan, at++, 1);
             }
         }
         hb_fabric_plan_destroy(&plan);
+    } else if (j->report != NULL && j->opt->fabric != NULL && n > 0) {
+        not_shared(j, err.text, hosts[0].name);
     }
     free(hosts);
 }

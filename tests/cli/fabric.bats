@@ -101,6 +101,18 @@ print(r["grade"], [(f["check"], f["hosts"]) for f in r["findings"]
         "bad [('program', ['localhost'])]" ]
 }
 
+@test "doctor: a fabric that no job could take is bad" {
+    run doctor -q -H localhost --fabric nosuch0
+    [ "$status" -eq 3 ]
+    [[ $output == *"fabric: localhost: the hosts do not share nosuch0"* ]]
+}
+
+@test "doctor draws no traffic where none is sent" {
+    run doctor -H localhost --traffic none -f svg
+    [ "$status" -eq 2 ]
+    [[ $output == *"--format svg draws the traffic, and --traffic none leaves it out" ]]
+}
+
 @test "--preflight starts the job where nothing is bad, and else not" {
     run hb --preflight -n 2 echo started
     [ "$status" -eq 0 ]

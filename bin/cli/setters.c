@@ -125,6 +125,18 @@ HB_SETTER(duration)
     return 0;
 }
 
+/* Within no time at all nothing would ever be done. */
+HB_SETTER(limit)
+{
+    int64_t ms = 1;
+
+    if (hb_parse_duration_ms(values[0], &ms) >= 0 && ms == 0) {
+        return hb_opt_bad(s, err, "needs a time above 0, not \"%s\"",
+                          values[0]);
+    }
+    return hb_set_duration(s, opt, values, err);
+}
+
 HB_SETTER(port)
 {
     uint64_t port;

@@ -78,6 +78,13 @@ setup() { common_setup; }
     [ ! -e started ]
 }
 
+@test "a login within no time at all is refused" {
+    run hb --connect-timeout 0 touch started
+    ended_with 2
+    says '--connect-timeout: needs a time above 0'
+    [ ! -e started ]
+}
+
 @test "an option whose value is missing is named" {
     run hb --hostfile
     ended_with 2

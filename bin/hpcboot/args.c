@@ -115,6 +115,27 @@ static int not_a_choice(const struct hb_arg *arg, const char *value,
     return rc;
 }
 
+/* A word that is an option is no value: the value was forgotten. */
+static int is_option(const struct hb_arg *args, const char *word)
+{
+    const char *name = word + dashes(word);
+
+    return name != word && (find(args, name, strcspn(name, "=")) != NULL ||
+                            hb_streq(word, "--help") || hb_streq(word, "-h"));
+}
+
+static void put_value(const struct hb_arg *arg, void *into, const char *value)
+{
+    static struct hb_strv lists = HB_STRV_INIT; /* until the process ends */
+    const char **at = (const char **)(void *)((char *)into + arg->offset);
+
+    if (arg->adds_up && *at != NULL) {
+        hb_strv_pushf(&lists, "%s,%s", *at, value);
+        value = lists.v[lists.n - 1];
+    }
+    *at = value;
+}
+
 /* The option at argv[*i], and its value where it takes one. */
 static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
                     struct hpcboot_error *err)
@@ -132,11 +153,12 @@ static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
             return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: takes no value",
                            argv[*i]);
         }
-        *(int *)(void *)((char *)into + arg->offset) = 1;
+        *(int *)(void *)((char *)into + arg->offset) += 1;
         return HPCBOOT_OK;
     }
     if (value == NULL) {
         value = argv[*i + 1];
+        value = value != NULL && is_option(args, value) ? NULL : value;
         (*i)++;
     }
     if (value == NULL || value[0] == '\0') {
@@ -146,7 +168,7 @@ static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
     if (arg->choice != NULL && !is_choice(arg, value)) {
         return not_a_choice(arg, value, err);
     }
-    *(const char **)(void *)((char *)into + arg->offset) = value;
+    put_value(arg, into, value);
     return HPCBOOT_OK;
 }
 
@@ -174,6 +196,32 @@ int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
         if (rc < 0) {
             return rc;
         }
+    }
+    return HPCBOOT_OK;
+}
+
+static int is_given(const struct hb_arg *arg, const void *from)
+{
+    const char *at = (const char *)from + arg->offset;
+
+    return arg->value == NULL
+               ? *(const int *)(const void *)at > 0
+               : *(const char *const *)(const void *)at != NULL;
+}
+
+int hb_args_go_with(const struct hb_arg *args, const void *from,
+                    const char *names, const char *with,
+                    struct hpcboot_error *err)
+{
+    while (*names != '\0') {
+        size_t n = strcspn(names, " ");
+        const struct hb_arg *arg = find(args, names, n);
+
+        if (arg != NULL && is_given(arg, from)) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--%.*s goes with %s",
+                           (int)n, names, with);
+        }
+        names += n + strspn(names + n, " ");
     }
     return HPCBOOT_OK;
 }

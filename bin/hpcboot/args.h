@@ -16,7 +16,8 @@ struct hb_arg {
     const char *help;
     size_t offset;      /* of a const char * (value) or an int (switch) */
     const char *(*choice)(size_t i); /* the words it may be, or NULL */
-};
+    int adds_up;        /* given again, a list goes on: "a,b"; else the last */
+};                      /* one counts */
 
 /* Every name of the option that has dashes, in turn: *state is 0 at first.
  * Returns NULL after the last. The text holds until the next call. */
@@ -24,13 +25,20 @@ const char *hb_arg_name(const struct hb_arg *arg, size_t *state, char *buffer,
                         size_t size);
 #define HB_ARG_NAME_MAX 64
 
-/* Fills `into` from argv[1] on; values are borrowed from argv. *operand takes
+/* Fills `into` from argv[1] on; values last as long as argv. *operand takes
  * the one word that is no option; NULL: there is to be none. ERR_USAGE says
- * what is wrong with which word; --help sets *help_out and ends the scan. */
+ * what is wrong with which word; --help sets *help_out and ends the scan. A
+ * switch counts how often it was given. */
 int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
                  int argc, char **argv, int *help_out,
                  struct hpcboot_error *err);
 void hb_args_help(const struct hb_arg *args, FILE *out);
+
+/* ERR_USAGE where one of the options `names` ("host port") was given, in
+ * `from`: "--host goes with WITH". */
+int hb_args_go_with(const struct hb_arg *args, const void *from,
+                    const char *names, const char *with,
+                    struct hpcboot_error *err);
 
 /* ERR_USAGE: "there is no WHAT WORD (did you mean NAME?); HELP lists them". */
 int hb_args_no_such(const char *what, const char *word,

@@ -177,6 +177,12 @@ static int run(const struct hb_command *self, int argc, char **argv)
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
+    if (hb_streq(w.traffic, "none") &&
+        (hb_streq(w.format, "svg") || hb_streq(w.format, "png"))) {
+        hb_log(HB_ERROR, "doctor: --format %s draws the traffic, and "
+               "--traffic none leaves it out", w.format);
+        return HB_EXIT_USAGE;
+    }
     hb_gang_words(args, &w, &line);
     if (w.fabric != NULL) {
         hb_strv_pushf(&line, "--fabric=%s", w.fabric);

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bin/hpcboot/run_hbrun.h"
@@ -42,29 +43,24 @@ static int has_others(void)
     return others;
 }
 
-/* Whether hosts are named, or hbrun would find others without that. */
-static int goes_to_others(const struct hb_everywhere *w)
+/* Whether it is said which hosts, or how to get there. */
+static int names_hosts(const struct hb_gang_wanted *gang)
 {
-    const struct hb_gang_wanted *gang = &w->gang;
-
-    if (w->here) {
-        return 0;
-    }
     for (size_t i = 0; i < sizeof gang->texts / sizeof *gang->texts; i++) {
         if (gang->texts[i] != NULL) {
             return 1;
         }
     }
-    return has_others();
+    return 0;
 }
 
 /* As the commands print it, eight digits. */
 static int parse_job(const char *command, const char *text, uint32_t *out)
 {
-    char *end = NULL;
-    unsigned long v = text != NULL ? strtoul(text, &end, 16) : 0;
+    size_t n = text != NULL ? strspn(text, "0123456789abcdefABCDEF") : 0;
+    unsigned long v = text != NULL ? strtoul(text, NULL, 16) : 0;
 
-    if (text != NULL && (*end != '\0' || v == 0 || v > UINT32_MAX)) {
+    if (text != NULL && (text[n] != '\0' || v == 0 || v > UINT32_MAX)) {
         hb_log(HB_ERROR, "%s: %s is not how a job is named here (eight "
                "digits, as hpcboot %s shows)", command, text, command);
         return -1;
@@ -81,7 +77,15 @@ int hb_everywhere_scan(const struct hb_command *self, struct hb_everywhere *w,
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
-    return parse_job(self->name, w->job, &w->job_id) < 0 ? HB_EXIT_USAGE : -1;
+    if (parse_job(self->name, w->job, &w->job_id) < 0) {
+        return HB_EXIT_USAGE;
+    }
+    if (w->here && names_hosts(&w->gang)) {
+        hb_log(HB_ERROR, "%s: --here looks at this host alone; which hosts, "
+               "and how to get there, does not go with it", self->name);
+        return HB_EXIT_USAGE;
+    }
+    return -1;
 }
 
 struct taker {
@@ -118,7 +122,7 @@ int hb_everywhere_look(const struct hb_command *self,
     struct hb_strv line = HB_STRV_INIT;
     int status;
 
-    if (!goes_to_others(w)) {
+    if (w->here || (!names_hosts(&w->gang) && !has_others())) {
         ops->here(arg);
         return 0;
     }

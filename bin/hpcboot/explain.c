@@ -21,6 +21,7 @@
 #include "lib/coll/model.h"
 #include "lib/coll/net_explain.h"
 
+#define BYTES_MOST (UINT64_C(1) << 40)
 #define RANKS_MOST 1024 /* of a team on one host */
 #define HOSTS_MOST 65536
 #define RANKS_OF_ALL 1048576
@@ -73,8 +74,9 @@ static const char *more(void)
     return text;
 }
 
+/* `such`: "" or an example of what else is understood. */
 static int number(const char *option, const char *text, uint64_t most,
-                  uint64_t *out, struct hpcboot_error *err)
+                  const char *such, uint64_t *out, struct hpcboot_error *err)
 {
     if (text == NULL) {
         return HPCBOOT_OK;
@@ -82,8 +84,8 @@ static int number(const char *option, const char *text, uint64_t most,
     if (hb_model_bytes(text, strlen(text), out) < 0 || *out > most ||
         *out < 1) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s %s: expected a number from "
-                       "1 to %llu, such as 64 or 1M", option, text,
-                       (unsigned long long)most);
+                       "1 to %llu%s", option, text,
+                       (unsigned long long)most, such);
     }
     return HPCBOOT_OK;
 }
@@ -103,23 +105,44 @@ static int no_collective(const char *word, struct hpcboot_error *err)
                            "hpcboot explain --help", err);
 }
 
+/* What was said, and decides nothing about what is asked. */
+static int check_words(const struct wanted *w,
+                       const struct explain_question *q,
+                       struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    if (q->coll == HPCBOOT_COLL_BARRIER) {
+        rc = hb_args_go_with(args, w, "bytes alloc", "a collective that has "
+                             "bytes", err);
+    }
+    if (rc == 0 && q->nodes == 1) {
+        rc = hb_args_go_with(args, w, "network mbps pods", "--nodes, two or "
+                             "more", err);
+    }
+    if (rc == 0 && q->nodes > 1) {
+        rc = hb_args_go_with(args, w, "alloc", "the choice on one host, "
+                             "without --nodes", err);
+    }
+    if (rc == 0 && q->nodes > 1 && !q->pods) {
+        rc = hb_args_go_with(args, w, "cpus", "--pods where there is --nodes",
+                             err);
+    }
+    return rc;
+}
+
 static int read_hosts(const struct wanted *w, struct explain_question *q,
                       struct hpcboot_error *err)
 {
-    int rc = number("--nodes", w->nodes, HOSTS_MOST, &q->nodes, err);
+    int rc = number("--nodes", w->nodes, HOSTS_MOST, "", &q->nodes, err);
 
-    rc = rc < 0 ? rc : number("--mbps", w->mbps, MBPS_MOST, &q->mbps, err);
+    rc = rc < 0 ? rc : number("--mbps", w->mbps, MBPS_MOST, "", &q->mbps, err);
     if (rc == 0 && q->nodes * q->ranks > RANKS_OF_ALL) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%llu hosts of %llu ranks: there "
                      "may be %d ranks in all", (unsigned long long)q->nodes,
                      (unsigned long long)q->ranks, RANKS_OF_ALL);
     }
-    if (rc == 0 && q->nodes == 1 &&
-        (q->network != NULL || q->mbps != 0 || q->pods)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--network, --mbps and --pods are "
-                     "about the choice between hosts; say --nodes, too");
-    }
-    return rc;
+    return rc < 0 ? rc : check_words(w, q, err);
 }
 
 static int read_question(const struct wanted *w, struct explain_question *q,
@@ -140,9 +163,11 @@ static int read_question(const struct wanted *w, struct explain_question *q,
         return no_collective(w->coll, err);
     }
     q->coll = coll;
-    rc = number("--bytes", w->bytes, UINT64_C(1) << 40, &q->bytes, err);
-    rc = rc < 0 ? rc : number("--ranks", w->ranks, RANKS_MOST, &q->ranks, err);
-    rc = rc < 0 ? rc : number("--cpus", w->cpus, RANKS_MOST, &q->cpus, err);
+    rc = number("--bytes", w->bytes, BYTES_MOST, ", such as 64 or 1M",
+                &q->bytes, err);
+    rc = rc < 0 ? rc : number("--ranks", w->ranks, RANKS_MOST, "", &q->ranks,
+                              err);
+    rc = rc < 0 ? rc : number("--cpus", w->cpus, RANKS_MOST, "", &q->cpus, err);
     return rc < 0 ? rc : read_hosts(w, q, err);
 }
 

@@ -33,7 +33,7 @@ void hb_gang_words(const struct hb_arg *args, const void *wanted,
         const char *name = hb_arg_name(a, &state, buffer, sizeof buffer);
 
         if (a->value == NULL) {
-            if (*(const int *)(const void *)at) {
+            for (int n = *(const int *)(const void *)at; n > 0; n--) {
                 hb_strv_push(line, name);
             }
         } else if (*(const char *const *)(const void *)at != NULL) {
@@ -45,7 +45,8 @@ void hb_gang_words(const struct hb_arg *args, const void *wanted,
 
 static enum hb_log_level level_of(const struct hb_options *o)
 {
-    return o->quiet ? HB_ERROR : o->verbose ? HB_DEBUG : HB_INFO;
+    return o->quiet ? HB_ERROR : o->verbose > 1 ? HB_TRACE
+           : o->verbose ? HB_DEBUG : HB_INFO;
 }
 
 int hb_gang_options(struct hb_options **out, struct hb_strv *line,

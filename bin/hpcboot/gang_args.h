@@ -28,7 +28,7 @@ struct hb_gang_wanted {
     {"min-hosts", "N", "N hosts or more will do when the time is over", \
      HB_GANG_TEXT(T, HB_GANG_MIN_HOSTS), NULL}, \
     {"host H", "LIST", "hosts to go to: a,b,n[01-16]", HB_GANG_TEXT(T, \
-     2), NULL}, \
+     2), NULL, 1}, \
     {"hostfile machinefile", "FILE", "hosts to go to, from FILE", \
      HB_GANG_TEXT(T, 3), NULL}, \
     {"events", "FILE", "what happens, as JSON lines", HB_GANG_TEXT(T, 4), \

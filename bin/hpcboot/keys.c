@@ -52,7 +52,7 @@ static const struct hb_arg args[] = {
     {"namespace n", "NS", "the Secret's namespace", AT(namespace), NULL},
     {"known-hosts", NULL, "print known_hosts lines of the gang's hosts",
      AT(known_hosts), NULL},
-    {"host H", "LIST", "hosts for them: a,b,n[01-16]", AT(host_list), NULL},
+    {"host H", "LIST", "hosts for them: a,b,n[01-16]", AT(host_list), NULL, 1},
     {"hostfile machinefile", "FILE", "hosts for them, from FILE",
      AT(hostfile), NULL},
     {"port", "N", "the port of their servers, where it is not 22", AT(port),
@@ -334,6 +334,34 @@ static int print_known_hosts(const struct wanted *w,
     return rc;
 }
 
+/* Options of another action than the one that was asked for. */
+static int check_words(const struct wanted *w, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    if ((w->check > 0) + (w->make != NULL) + (w->secret != NULL) +
+        (w->known_hosts > 0) > 1) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "one of --check, --make, "
+                       "--secret and --known-hosts at a time");
+    }
+    if (!w->known_hosts) {
+        rc = hb_args_go_with(args, w, "host hostfile port", "--known-hosts",
+                             err);
+    }
+    if (rc == 0 && w->secret == NULL) {
+        rc = hb_args_go_with(args, w, "namespace", "--secret", err);
+    }
+    if (rc == 0 && w->make != NULL) {
+        rc = hb_args_go_with(args, w, "key", "--check, --secret or "
+                             "--known-hosts; --make makes a new one", err);
+    }
+    if (rc == 0 && w->secret == NULL && !w->known_hosts) {
+        rc = hb_args_go_with(args, w, "output", "--secret or --known-hosts",
+                             err);
+    }
+    return rc;
+}
+
 static int exit_status(int rc)
 {
     if (rc >= 0) {
@@ -351,9 +379,9 @@ static int run(const struct hb_command *self, int argc, char **argv)
     if (rc <= 0) {
         return rc < 0 ? HB_EXIT_USAGE : 0;
     }
-    if (w.check + (w.make != NULL) + (w.secret != NULL) + w.known_hosts > 1) {
-        rc = hb_fail(&err, HPCBOOT_ERR_USAGE, "one of --check, --make, "
-                     "--secret and --known-hosts at a time");
+    rc = check_words(&w, &err);
+    if (rc < 0) {
+        ; /* told below */
     } else if (w.make) {
         rc = make_files(&w, &err);
     } else if (w.secret) {

@@ -117,6 +117,10 @@ static int add_word(struct hb_perf_plan *p, char *word,
             return hb_fail(err, HPCBOOT_ERR_USAGE, "%s:%s: expected bytes "
                            "behind the colon, as in 64K", word, colon + 1);
         }
+        if (strcmp(word, hb_perf_name(HPCBOOT_COLL_BARRIER)) == 0) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s:%s: a barrier has no "
+                           "bytes", word, colon + 1);
+        }
         one.to = one.from;
     }
     for (int k = 0; k < HB_PERF_KINDS; k++) {
@@ -140,12 +144,12 @@ int hb_perf_plan(struct hb_perf_plan *out, const char *collectives,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--sizes %s: expected FROM:TO "
                        "or FROM:TO:FACTOR, as in 1:16M", sizes);
     }
-    while (rc == 0 && *rest != '\0') {
+    do {
         rc = next_word(&rest, ',', word)
                  ? add_word(out, word, &range, err)
-                 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: expected names of "
+                 : hb_fail(err, HPCBOOT_ERR_USAGE, "\"%s\": expected names of "
                            "collectives, with commas between", collectives);
-    }
+    } while (rc == 0 && (*rest != '\0' || rest[-1] == ','));
     return rc;
 }
 

@@ -11,6 +11,7 @@
 
 #include "bin/hpcboot/everywhere.h"
 #include "bin/hpcboot/ps.h"
+#include "bin/job/verdict.h"
 #include "lib/base/log.h"
 
 struct wanted {
@@ -80,6 +81,10 @@ static int run(const struct hb_command *self, int argc, char **argv)
 
     if (status >= 0) {
         return status;
+    }
+    if (w.json && w.look.lines) {
+        hb_log(HB_ERROR, "ps: --json and --lines: one of the two");
+        return HB_EXIT_USAGE;
     }
     status = hb_everywhere_look(self, &w.look, &ops, &list);
     hb_ps_arrange(&list, w.look.job_id);

@@ -53,7 +53,9 @@ int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
         req.pod_group = opt->pod_group;
     }
     req.default_hostfile = opt->default_hostfile;
-    rc = hb_gang_gather(&req, out, err);
+    rc = req.hostfile_form != NULL && req.hostfile == NULL
+        ? hb_fail(err, HPCBOOT_ERR_USAGE, "--from goes with --hostfile")
+        : hb_gang_gather(&req, out, err);
     if (rc >= 0) {
         hb_gang_default_word(out, opt->default_slots);
     }

@@ -112,7 +112,7 @@ static int place(const struct wanted *w, struct hb_topo_view *v,
     int rc = 0;
 
     if (w->np == NULL) {
-        return 0;
+        return hb_args_go_with(args, w, "map-by rank-by bind-to", "--np", err);
     }
     if (hb_parse_u64(w->np, 1, HB_MAX_CPUS, &np) < 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--np %s: expected a number "

@@ -18,7 +18,9 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     for name in barrier bcast scatter scatterv gather gatherv allgather \
         allgatherv reduce allreduce reduce_scatter reduce_scatter_block \
         alltoall alltoallv scan exscan; do
-        run explain "$name" -n 64K --ranks 4 --typical
+        size=(-n 64K)
+        [ "$name" != barrier ] || size=()
+        run explain "$name" "${size[@]}" --ranks 4 --typical
         ended_with 0
         says "^$name, (65536 bytes, )?4 ranks"
         [ "$(grep -c ' chosen$' <<< "$output")" -eq 1 ]
@@ -130,7 +132,9 @@ measured() {
     for name in barrier bcast scatter scatterv gather gatherv allgather \
         allgatherv reduce allreduce reduce_scatter reduce_scatter_block \
         alltoall alltoallv scan exscan; do
-        run explain "$name" -n 64K --nodes 4 --typical
+        size=(-n 64K)
+        [ "$name" != barrier ] || size=()
+        run explain "$name" "${size[@]}" --nodes 4 --typical
         ended_with 0
         says "^$name, (65536 bytes, )?4 hosts of 2 ranks"
         says 'between hosts'
@@ -210,7 +214,7 @@ measured() {
     says "explain:--network\) words='tcp rdma soft'"
     run explain bcast --pods
     ended_with 2
-    says 'say \-\-nodes, too'
+    says '\-\-pods goes with \-\-nodes, two or more$'
     run explain bcast --nodes 65536 --ranks 1024
     ended_with 2
     says '1048576 ranks in all'
@@ -224,7 +228,21 @@ measured() {
     says 'expected a number'
     run explain bcast --ranks 0
     ended_with 2
+    says 'ranks 0: expected a number from 1 to 1024$'
     run explain bcast -n 0
     ended_with 2
-    says 'bytes 0: expected a number from 1 to'
+    says 'bytes 0: expected a number from 1 to [0-9]+, such as 64 or 1M$'
+}
+
+@test "an option that decides nothing about the question is named" {
+    idle() { # EXPRESSION WORDS...
+        run explain "${@:2}"
+        ended_with 2
+        says "$1"
+    }
+    idle '\-\-bytes goes with a collective that has bytes$' barrier -n 8
+    idle '\-\-alloc goes with a collective that has bytes$' barrier --alloc
+    idle '\-\-mbps goes with' bcast --nodes 1 --mbps 1000
+    idle '\-\-alloc goes with the choice on one host' bcast --nodes 2 --alloc
+    idle '\-\-cpus goes with \-\-pods' bcast --nodes 2 --cpus 2
 }

@@ -42,6 +42,27 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     says 'expected one of openmpi, .*slurm'
 }
 
+@test "a value that was forgotten is not the option behind it" {
+    run hpcboot hostfile --output --why
+    ended_with 2
+    says '--output: expected FILE after it'
+    run hpcboot hostfile --output --help
+    ended_with 2
+    [ ! -e --why ] && [ ! -e --help ]
+    hpcboot hostfile -H a --output=--why
+    [ "$(cat ./--why)" = 'a slots=1' ]
+}
+
+@test "hostfile: --from is the form of a file" {
+    run hpcboot hostfile -H a --from pbs
+    ended_with 2
+    says '--from goes with --hostfile$'
+    echo a > hosts
+    HPCBOOT_HOSTFILE=hosts run hpcboot hostfile --from pbs
+    ended_with 0
+    [ "$output" = 'a slots=1' ]
+}
+
 @test "hostfile: without a gang it is this host" {
     run --separate-stderr hpcboot hostfile
     ended_with 0
@@ -55,6 +76,8 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     run hpcboot hostfile --host='a:2,n[01-02]:4' -format=horovod
     [ "$output" = 'a:2,n01:4,n02:4' ]
     run hpcboot hostfile -H 'a:2,n[01-02]:4' -f intel
+    [ "$output" = $'a:2\nn01:4\nn02:4' ]
+    run hpcboot hostfile -H a:2 -H 'n[01-02]:4' -f intel
     [ "$output" = $'a:2\nn01:4\nn02:4' ]
 }
 

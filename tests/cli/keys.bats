@@ -93,12 +93,30 @@ END
     [ ! -e y ]
 }
 
+@test "keys: options of another action than the one that is asked for" {
+    other() { # EXPRESSION WORDS...
+        run keys "${@:2}"
+        ended_with 2
+        says "$1"
+        [ ! -e y ]
+    }
+    other '--key goes with --check, --secret or --known-hosts' --make y --key k
+    other '--port goes with --known-hosts$' --make y --port 22
+    other '--host goes with --known-hosts$' -H a
+    other '--namespace goes with --secret$' --make y -n x
+    other '--output goes with --secret or --known-hosts$' --check -o y
+    other '--make: expected DIR after it' --make --check
+}
+
 @test "keys --known-hosts: what hpcbootd serve will show" {
     run keys --known-hosts --key "$HB_SRCDIR/tests/data/trust/ed25519" \
         -H Worker-0.sub,worker-0:2
     ended_with 0
     local key='ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFD0IXDKYAMcabrLyvlIKQF98z039DvHxULr5IOxv/xH'
     [ "${lines[0]}" = "Worker-0.sub $key" ]
+    [ "${lines[1]}" = "worker-0 $key" ]
+    run keys --known-hosts --key "$HB_SRCDIR/tests/data/trust/ed25519" \
+        -H Worker-0.sub -H worker-0
     [ "${lines[1]}" = "worker-0 $key" ]
     run keys --known-hosts --key "$HB_SRCDIR/tests/data/trust/sec1" \
         -H worker-0 --port 2222

@@ -68,12 +68,14 @@ END
     ended_with 2
     says 'no collective alreduce \(did you mean allreduce\?\)'
     for bad in '' allreduce:x allreduce,,bcast 'bcast --sizes 4:2' \
-        'bcast --time soon' 'bcast --time 0' 'bcast --sizes 1:2:1' \
+        'bcast, --sizes 8' 'barrier:8' 'bcast --time soon' 'bcast --time 0' 'bcast --sizes 1:2:1' \
         'bcast reduce'; do
         # shellcheck disable=SC2086
         run perf $bad
         ended_with 2
     done
+    run perf ''
+    ended_with 2
 }
 
 @test "a signal leaves nothing" {

@@ -344,4 +344,7 @@ assert len(t["devices"]["nic"]) == 8 and t["quota"] is None'
     ended_with 2
     run topo --np 2 --bind-to nothing
     ended_with 2
+    run topo --map-by core
+    ended_with 2
+    says '--map-by goes with --np$'
 }

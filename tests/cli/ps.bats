@@ -94,6 +94,14 @@ assert r[1]["cpu_percent"] > r[0]["cpu_percent"]'
     run "$hpcboot" ps zebra
     ended_with 2
     says 'zebra is not how a job is named here'
+    run "$hpcboot" ps 0x12
+    ended_with 2
+    run "$hpcboot" ps --here -H a
+    ended_with 2
+    says 'ps: --here looks at this host alone'
+    run "$hpcboot" ps --json --lines
+    ended_with 2
+    says '--json and --lines: one of the two'
     run "$hpcboot" ps --nowhere
     ended_with 2
 }

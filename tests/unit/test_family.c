@@ -133,12 +133,12 @@ static void static_mpi_is_found_by_its_text(void **state)
                              "MPI"));
 }
 
-static void static_libhpcboot_is_no_mpi(void **state)
+static void static_libhpcboot_needs_no_server(void **state)
 {
     struct lab *lab = *state;
 
     ELF(lab, "prog", .text = "PMIX_NAMESPACE HPCBOOT_SOCKET");
-    assert_int_equal(detect(lab, "./prog").links_mpi, 0);
+    assert_choice(detect(lab, "./prog"), HB_PM_NONE, HB_MPI_NONE);
 }
 
 static void plain_program_needs_none(void **state)
@@ -493,7 +493,7 @@ int main(void)
         IN_LAB(standard_abi_is_decided_by_what_stands_below),
         IN_LAB(client_without_mpi_gets_its_family),
         IN_LAB(static_mpi_is_found_by_its_text),
-        IN_LAB(static_libhpcboot_is_no_mpi),
+        IN_LAB(static_libhpcboot_needs_no_server),
         IN_LAB(plain_program_needs_none),
         IN_LAB(unknown_library_leaves_it_uncertain),
         IN_LAB(absent_mpi_library_still_tells_by_name),

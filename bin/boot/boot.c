@@ -33,10 +33,13 @@ static const struct hb_ssh_way *ssh_way; /* once it has been needed */
 static int open_ssh(const char *host, struct hpcboot_error *err)
 {
     const void *symbol;
-    int rc = hb_module_open(HB_SSH_MODULE, HB_SSH_SYMBOL, &symbol, err);
+    struct hpcboot_error why;
+    int rc = hb_module_open(HB_SSH_MODULE, HB_SSH_SYMBOL, &symbol, &why);
 
     if (rc < 0) {
-        return hb_error_prefix(err, rc, "%s: cannot log in over SSH", host);
+        return hb_fail(err, rc, "%s: cannot log in over SSH: %s; "
+                       "--launch-with ssh starts agents by the ssh command",
+                       host, why.text);
     }
     ssh_way = symbol;
     return HPCBOOT_OK;

@@ -85,6 +85,13 @@ setup() { common_setup; }
     [ ! -e started ]
 }
 
+@test "where libssh cannot be loaded, what else starts agents is named" {
+    : > hb_ssh.so
+    HPCBOOT_MODULE_DIR=$PWD run hb --wait-hosts 0 -H node1.invalid true
+    ended_with 75
+    says 'cannot load .*hb_ssh.so: .*; --launch-with ssh starts agents by'
+}
+
 @test "an option whose value is missing is named" {
     run hb --hostfile
     ended_with 2

@@ -5,19 +5,25 @@ hbrun_LDFLAGS = $(PROGRAM_LINK)
 hbrun_LDADD = $(PROGRAM_LDADD)
 EXTRA_hbrun_DEPENDENCIES = libhb.a libhbbin.a
 
-# What an image that wants a drop-in puts first into PATH.
+# What an image that wants a drop-in puts first into PATH. Its links are
+# relative: a tree that was moved keeps them.
 dropindir = $(pkglibdir)/bin
 DROPIN_NAMES = mpirun mpiexec mpiexec.hydra
 install-exec-hook:
 	$(MKDIR_P) "$(DESTDIR)$(dropindir)"
 	for name in $(DROPIN_NAMES); do \
-	    $(LN_S) -f "$(bindir)/hbrun" "$(DESTDIR)$(dropindir)/$$name" || exit 1; \
+	    ln -srf "$(DESTDIR)$(bindir)/hbrun" \
+	        "$(DESTDIR)$(dropindir)/$$name" || exit 1; \
 	done
 uninstall-hook:
 	for name in $(DROPIN_NAMES); do \
 	    rm -f "$(DESTDIR)$(dropindir)/$$name"; \
 	done
-	-rmdir "$(DESTDIR)$(dropindir)" "$(DESTDIR)$(pkglibdir)"
+	-for folder in "$(dropindir)" "$(pkglibdir)" "$(pkglibexecdir)" \
+	    "$(recipesdir)" "$(pkgdatadir)" "$(cmakedir)" \
+	    "$(hpcbootincludedir)"; do \
+	    rmdir "$(DESTDIR)$$folder"; \
+	done
 	for name in $(COMPLETED); do \
 	    rm -f "$(DESTDIR)$(bashcompdir)/$$name" \
 	        "$(DESTDIR)$(zshcompdir)/_$$name"; \

@@ -68,6 +68,7 @@ static void list_places(const char *module, struct hb_strv *places)
     add_place(places, library, "/hpcboot", module);
     add_place(places, slash ? exe : NULL, "/.libs", module);
     add_place(places, slash ? exe : NULL, "/../lib/hpcboot", module);
+    add_place(places, slash ? exe : NULL, "/../lib64/hpcboot", module);
 #ifdef HB_MULTIARCH
     add_place(places, slash ? exe : NULL,
               "/../lib/" HB_MULTIARCH "/hpcboot", module);

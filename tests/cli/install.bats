@@ -113,9 +113,34 @@ END
         ln -sf $program program
         run_program 0
     done
+    cp -r "$root$prefix" other-prefix
+    CC='' cmake -S project -B out "-DCMAKE_PREFIX_PATH=$root$prefix" \
+        "-Dhpcboot_DIR=$PWD/other-prefix/lib/cmake/hpcboot" > log 2>&1
+    for name in INCLUDE_DIR LIBRARY; do
+        grep "^hpcboot_$name:.*/other-prefix/" out/CMakeCache.txt
+    done
     sed -i 's/hpcboot 0.1/hpcboot 9.0/' project/CMakeLists.txt
     run cmake -S project -B other \
         "-Dhpcboot_DIR=$root$prefix/lib/cmake/hpcboot"
     [ "$status" -ne 0 ]
     says '9.0'
+}
+
+@test "the drop-ins are of their own tree, wherever that is" {
+    dropins=$root$prefix/lib/hpcboot/bin
+    for name in mpirun mpiexec mpiexec.hydra; do
+        run timeout -s KILL "$HB_LIMIT" "$dropins/$name" -n 1 echo here
+        ended_with 0
+        says '^here$'
+        [ "$(readlink -f "$dropins/$name")" = "$installed" ]
+    done
+}
+
+@test "what was installed is taken away, the last test here" {
+    env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$HB_BUILDDIR" \
+        uninstall DESTDIR="$root" > log 2>&1 || { tail log; return 1; }
+    [ -d "$root$prefix/bin" ]
+    run find "$root" ! -type d -o -name hpcboot
+    ended_with 0
+    [ -z "$output" ]
 }

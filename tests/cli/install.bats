@@ -90,6 +90,14 @@ run_program() {
     done < calls
 }
 
+@test "a static library is refused by configure" {
+    for option in --enable-static --disable-shared; do
+        run "$HB_SRCDIR/configure" $option
+        [ "$status" -ne 0 ]
+        says 'error: libhpcboot and the modules are shared objects alone: '
+    done
+}
+
 @test "CMake: find_package in C and C++" {
     need cmake c++
     mkdir project

@@ -328,8 +328,9 @@ static void explain_rank(struct agent *a, uint32_t i, const uint32_t *distance)
         "next to its cores", "as near as others, as far as is known",
         "on its package", "on another package"};
     static const char *const by_gpu[] = {
-        "below one PCI switch with its GPU", "below one host bridge with its "
-        "GPU", "on its GPU's NUMA node", "on another NUMA node than its GPU"};
+        "below one PCI switch with its GPU",
+        "below one host bridge with its GPU",
+        "on its GPU's NUMA node", "on another NUMA node than its GPU"};
     const struct agent_wiring *w = a->wiring;
     const struct hb_rails_of *mine = &w->rails[i];
     const char *const *words = gpu_of(a, i) != NULL ? by_gpu : by_cores;

@@ -53,7 +53,7 @@ static inline uint16_t f16_bits(float f)
     return (uint16_t)(out | sign);
 }
 
-static void f16_load(float *to, const uint16_t *from, size_t m)
+static void f16_load(float *to, const void *from, size_t m)
 {
     for (size_t i = 0; i < m; i++) {
         uint16_t h;
@@ -62,7 +62,7 @@ static void f16_load(float *to, const uint16_t *from, size_t m)
     }
 }
 
-static void f16_store(uint16_t *to, const float *from, size_t m)
+static void f16_store(void *to, const float *from, size_t m)
 {
     for (size_t i = 0; i < m; i++) {
         uint16_t h = f16_bits(from[i]);

@@ -54,8 +54,8 @@ static void wrong_words_change_nothing_and_are_named(void **state)
         "brodcast=whole", "bcast:8-4K-1M=whole", "bcast:=whole",
         "bcast=whole/3K", "bcast=whole/1K", "bcast=whole/1M", "=whole",
         "machine=5", "round_ns=99999999999999999999",
-        "scan=whole scan=whole scan=whole scan=whole scan=whole scan=whole "
-        "scan=whole",
+        ("scan=whole scan=whole scan=whole scan=whole scan=whole scan=whole "
+         "scan=whole"),
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct hb_coll_model m, before;

@@ -323,14 +323,15 @@ static void by_client(struct hb_mpi_link *out, enum hb_pm_family client)
 
 int hb_mpi_link_inside(struct hb_mpi_link *out, const char *path)
 {
-    /* libhpcboot has the clients of all families in it; under hbrun it needs
-     * none of their servers. */
-    static const char *const ours[] = {"HPCBOOT_SOCKET", NULL};
+    /* libhpcboot has the clients of all families in it, and needs none of their
+     * servers under hbrun; Hydra's mpiexec names what its own ranks are told. */
+    static const char *const no_mpi[] = {"HPCBOOT_SOCKET", "HYDRA_HOST_FILE",
+                                         NULL};
     static const char *const texts[] = {"PMIX_NAMESPACE", "PMI_FD", NULL};
     static const enum hb_pm_family families[] = {HB_PM_PMIX, HB_PM_PMI1};
     int found = hb_file_scan(path, texts);
 
-    if (found < 0 || hb_file_scan(path, ours) >= 0) {
+    if (found < 0 || hb_file_scan(path, no_mpi) >= 0) {
         return 0;
     }
     memset(out, 0, sizeof(*out));

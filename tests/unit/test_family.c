@@ -141,6 +141,15 @@ static void static_libhpcboot_needs_no_server(void **state)
     assert_choice(detect(lab, "./prog"), HB_PM_NONE, HB_MPI_NONE);
 }
 
+/* `hbrun -n 2 mpiexec.hydra -n 2 ./prog`: ranks that start jobs of their own */
+static void launcher_of_hydra_is_no_mpi(void **state)
+{
+    struct lab *lab = *state;
+
+    ELF(lab, "prog", .text = "HYDRA_HOST_FILE getenv PMI_FD");
+    assert_int_equal(detect(lab, "./prog").links_mpi, 0);
+}
+
 static void plain_program_needs_none(void **state)
 {
     struct lab *lab = *state;
@@ -494,6 +503,7 @@ int main(void)
         IN_LAB(client_without_mpi_gets_its_family),
         IN_LAB(static_mpi_is_found_by_its_text),
         IN_LAB(static_libhpcboot_needs_no_server),
+        IN_LAB(launcher_of_hydra_is_no_mpi),
         IN_LAB(plain_program_needs_none),
         IN_LAB(unknown_library_leaves_it_uncertain),
         IN_LAB(absent_mpi_library_still_tells_by_name),

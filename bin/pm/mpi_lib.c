@@ -323,8 +323,8 @@ static void by_client(struct hb_mpi_link *out, enum hb_pm_family client)
 
 int hb_mpi_link_inside(struct hb_mpi_link *out, const char *path)
 {
-    /* libhpcboot has the clients of all families in it, and needs none of their
-     * servers under hbrun; Hydra's mpiexec names what its own ranks are told. */
+    /* libhpcboot has the clients of all families in it, and under hbrun needs
+     * none of their servers; Hydra's mpiexec names what it tells its ranks. */
     static const char *const no_mpi[] = {"HPCBOOT_SOCKET", "HYDRA_HOST_FILE",
                                          NULL};
     static const char *const texts[] = {"PMIX_NAMESPACE", "PMI_FD", NULL};

@@ -339,8 +339,8 @@ static void put_jobset(const struct hb_manifest *m, struct hb_str *out)
     line(out, 2, "failurePolicy:");
     line(out, 4, "maxRestarts: %d", RETRIES);
     line(out, 4, "rules:");
-    line(out, 4, "- {action: FailJobSet, onJobFailureReasons: "
-         "[PodFailurePolicy]}");
+    line(out, 4, "- {name: programFailed, action: FailJobSet, "
+         "onJobFailureReasons: [PodFailurePolicy]}");
     line(out, 2, "replicatedJobs:");
     line(out, 2, "- name: node");
     line(out, 4, "replicas: 1");

@@ -25,7 +25,8 @@ extern "C" {
  *   ERR_UNSUPPORTED this op does not exist for this type, or a buffer is the
  *                   memory of a device (CUDA, ROCm, Level Zero), which is not
  *                   read; what device and host share is
- *   ERR_PEER_DEAD   a member has died; err says rank, host and cause. The
+ *   ERR_PEER_DEAD   a member has died, and the call has not completed within
+ *                   a tenth of a second; err says rank, host and cause. The
  *                   team can only be shrunk or destroyed
  *   ERR_TIMED_OUT   the deadline of the call or team has passed; as above
  *   ERR_NOMEM, ERR_SYSTEM

@@ -83,9 +83,10 @@ static int look_at_peers(const struct hpcboot_request *r,
 {
     const struct hpcboot_team *t = r->team;
     int rc = r->source == HPCBOOT_ANY_SOURCE
-                 ? 0 : hb_api_peer_dead(t, t->world[r->source], err);
+                 ? 0 : hb_api_peer_silent(t->world[r->source], err);
 
-    return rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
+    rc = rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
+    return rc < 0 ? rc : 0;
 }
 
 /* 1 done, 0 under way, negative with *why: the outcome. */
@@ -153,7 +154,7 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
         rc = hb_api_place("hpcboot_isend", "request", out, err);
     }
     if (rc == 0) {
-        rc = hb_api_peer_dead(team, team->world[dest], err);
+        rc = hb_api_peer_dead(team->world[dest], err);
     }
     if (rc == 0) {
         note_message(team->world[dest]);

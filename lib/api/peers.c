@@ -8,7 +8,11 @@
  * told for long, so that the caller hears the cause. It may also mean that two
  * hosts do not reach each other any more though both live. Then one of them is
  * given up by the launcher, which therefore has to hear of every connection
- * that is lost, whoever waits for it or not. */
+ * that is lost, whoever waits for it or not.
+ *
+ * Who dies may have done its part in calls that others are still in, and what
+ * it sent is on its way. So a call that is under way when a death becomes known
+ * has a moment to complete before it fails. */
 #include "config.h"
 
 #include "lib/api/api.h"
@@ -18,6 +22,44 @@
  * a moment for what kills a whole host, and the launcher for what others say of
  * a cut (bin/job/cut.c). */
 #define LOST_NS ((int64_t)2500 * 1000 * 1000)
+/* How long a call may take to complete without the dead: as what is on its way
+ * takes, and ranks that wait for their turn on a core. */
+#define LAST_WORDS_NS ((int64_t)100 * 1000 * 1000)
+
+static int is_member(const struct hpcboot_team *t, uint32_t world)
+{
+    return t->rank_of == NULL || t->rank_of[world] >= 0;
+}
+
+/* Of several deaths in a team its members hear the first that they are told
+ * of: others may be what follows from it. */
+static const struct hb_death *first_death(const struct hpcboot_team *t)
+{
+    uint32_t n = hb_segment_deaths(hb_api.memory);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hb_death *d = hb_segment_death(hb_api.memory, i);
+
+        if (is_member(t, d->rank)) {
+            return d;
+        }
+    }
+    return NULL;
+}
+
+/* 0: of nobody. */
+static int fail_with(const struct hb_death *d, struct hpcboot_error *err)
+{
+    return d == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+}
+
+/* The same, but 1 while it is too new for calls that are under way. */
+static int fail_in_time(const struct hb_death *d, struct hpcboot_error *err)
+{
+    int64_t old = d != NULL ? hb_now_ns() - d->since_ns : 0;
+
+    return d != NULL && old >= 0 && old < LAST_WORDS_NS ? 1 : fail_with(d, err);
+}
 
 /* ---- messages of the collectives ---- */
 
@@ -40,8 +82,6 @@ static int net_recv(void *team_ctx, int from, uint64_t tag, void *bytes,
                          (struct hb_xport_req **)req_out, err);
 }
 
-/* Of several deaths in a team its members hear the first that they are told
- * of: others may be what follows from it. */
 static int net_test(void *team_ctx, void *req, size_t *got_out,
                     struct hpcboot_error *err)
 {
@@ -51,7 +91,7 @@ static int net_test(void *team_ctx, void *req, size_t *got_out,
     *got_out = info.size;
     if (rc == HPCBOOT_ERR_PEER_DEAD) {
         hb_api_peer_lost(info.source, err);
-        (void)hb_api_alive(NULL, team_ctx, err);
+        fail_with(first_death(team_ctx), err);
     }
     return rc;
 }
@@ -68,21 +108,20 @@ const struct hb_coll_net hb_api_net = {
 
 /* ---- the dead ---- */
 
-static int is_member(const struct hpcboot_team *t, uint32_t world)
+static const struct hb_death *death_of(int world_rank)
 {
-    return t->rank_of == NULL || t->rank_of[world] >= 0;
+    return hb_segment_deaths(hb_api.memory) == 0 ? NULL
+           : hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
 }
 
-int hb_api_peer_dead(const struct hpcboot_team *team, int world_rank,
-                     struct hpcboot_error *err)
+int hb_api_peer_dead(int world_rank, struct hpcboot_error *err)
 {
-    const struct hb_death *d;
+    return fail_with(death_of(world_rank), err);
+}
 
-    if (hb_segment_deaths(hb_api.memory) == 0) {
-        return 0;
-    }
-    d = hb_segment_find_death(hb_api.memory, (uint32_t)world_rank);
-    return d == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+int hb_api_peer_silent(int world_rank, struct hpcboot_error *err)
+{
+    return fail_in_time(death_of(world_rank), err);
 }
 
 int hb_api_explain(void *ctx, uint32_t rank, int64_t since_ns,
@@ -91,7 +130,7 @@ int hb_api_explain(void *ctx, uint32_t rank, int64_t since_ns,
     const struct hb_death *d = hb_segment_find_death(hb_api.memory, rank);
 
     if (d != NULL) {
-        return hb_fail(why, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+        return fail_with(d, why);
     }
     return hb_segment_has_agent(hb_api.memory) &&
                    hb_now_ns() - since_ns < LOST_NS
@@ -119,15 +158,5 @@ void hb_api_connection_lost(void *ctx, uint32_t rank,
 
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err)
 {
-    struct hpcboot_team *t = team;
-    uint32_t n = hb_segment_deaths(hb_api.memory);
-
-    for (uint32_t i = 0; i < n; i++) {
-        const struct hb_death *d = hb_segment_death(hb_api.memory, i);
-
-        if (is_member(t, d->rank)) {
-            return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
-        }
-    }
-    return 0;
+    return fail_in_time(first_death(team), err);
 }

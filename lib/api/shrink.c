@@ -107,7 +107,7 @@ static int when_lost(struct note *n)
         return HPCBOOT_ERR_PEER_DEAD;
     }
     (void)hb_xport_progress(hb_api.xport);
-    return is_dead(n->root, n->peer) ? hb_api_peer_dead(NULL, world, n->err)
+    return is_dead(n->root, n->peer) ? hb_api_peer_dead(world, n->err)
                                      : 0;
 }
 
@@ -123,7 +123,7 @@ static int note_ready(void *arg)
         rc = hb_xport_test(hb_api.xport, n->req, NULL, n->err);
         if (rc == 0) {
             give_up(n);
-            return hb_api_peer_dead(NULL, n->root->world[n->peer], n->err);
+            return hb_api_peer_dead(n->root->world[n->peer], n->err);
         }
     }
     n->req = rc == 0 ? n->req : NULL;

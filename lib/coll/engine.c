@@ -107,8 +107,8 @@ int hb_team_alive(struct hb_coll_team *t, struct hpcboot_error *err)
     }
     struct hpcboot_error why = {0};
     int rc = e->config.alive(e->config.ctx, t->ctx, &why);
-    if (rc == HPCBOOT_OK) {
-        t->changes_seen = now;
+    if (rc >= 0) {
+        t->changes_seen = rc == 0 ? now : t->changes_seen;
         return HPCBOOT_OK;
     }
     why.code = rc;

@@ -59,6 +59,7 @@ struct hb_segment_slot { /* of a local rank; cache line pairs of its own */
 
 #define HB_DEATH_TEXT_MAX 248u
 struct hb_death {
+    int64_t since_ns; /* when it was written; monotonic clock of the node */
     uint32_t rank;
     _Atomic uint32_t is_sure; /* all ranks of the job are told the same */
     char text[HB_DEATH_TEXT_MAX]; /* "rank 3 on pod-1 was killed by ..." */

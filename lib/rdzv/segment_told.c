@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/rdzv/segment_impl.h"
 
 static struct hb_segment_head *head_of(const struct hb_segment *s)
@@ -44,6 +45,7 @@ static struct hb_death *find(struct hb_death *v, uint32_t n, uint32_t rank)
 static void put(struct hb_death *d, uint32_t rank, int is_sure,
                 const char *text)
 {
+    d->since_ns = hb_now_ns();
     d->rank = rank;
     atomic_store(&d->is_sure, is_sure != 0);
     strncpy(d->text, text, sizeof d->text - 1);

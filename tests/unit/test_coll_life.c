@@ -64,6 +64,48 @@ static void a_dead_peer_ends_every_wait(void **state)
     }
 }
 
+struct parting {
+    _Atomic int asked, over;
+};
+
+/* It is known, and the call that is under way may complete. */
+static int rank_1_is_leaving(void *ctx, void *team_ctx,
+                             struct hpcboot_error *err)
+{
+    struct parting *p = ((struct coll_rank *)ctx)->arg;
+    (void)team_ctx;
+    p->asked++;
+    if (!p->over) {
+        return 1;
+    }
+    strcpy(err->text, "rank 1 has left");
+    return err->code = HPCBOOT_ERR_PEER_DEAD;
+}
+
+static const char *leave_after_the_call(struct coll_rank *r)
+{
+    struct parting *p = r->arg;
+    if (r->rank == 1) {
+        hb_coll_node_changed(r->page);
+        while (p->asked < 3) {
+            sched_yield();
+        }
+        return hb_coll_barrier(r->team, NULL) == 0 ? NULL : "rank 1 failed";
+    }
+    int rc = hb_coll_barrier(r->team, NULL);
+    p->over = 1;
+    int next = hb_coll_barrier(r->team, NULL);
+    return rc == 0 && next == HPCBOOT_ERR_PEER_DEAD
+               ? NULL : coll_text("%d %d", rc, next);
+}
+
+static void a_call_that_the_dead_took_part_in_completes(void **state)
+{
+    struct coll_world w = {.ranks = 2, .alive = rank_1_is_leaving};
+    struct parting p = {0};
+    assert_int_equal(coll_world_run(&w, leave_after_the_call, &p), 0);
+}
+
 static const char *come_late(struct coll_rank *r)
 {
     struct hpcboot_error err = {0};
@@ -508,6 +550,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dead_peer_ends_every_wait),
+        cmocka_unit_test(a_call_that_the_dead_took_part_in_completes),
         cmocka_unit_test(a_deadline_names_who_was_missing),
         cmocka_unit_test(a_deadline_that_has_passed_looks_once_more),
         cmocka_unit_test(what_has_come_by_the_time_of_the_look_is_not_late),

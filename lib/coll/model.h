@@ -50,6 +50,17 @@ int hb_model_parse(struct hb_coll_model *m, const char *text, size_t len,
 int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
                    char *text, size_t size);
 
+/* Several such texts, one after the other, each from its word "machine=" on; of
+ * this machine, and none with rules, or 0 are read. Returns how many. */
+int hb_model_parse_takes(struct hb_coll_model *takes, int most,
+                         const char *text, size_t len, uint64_t machine);
+
+/* Sets each figure that some of n takes have to the middle one of these, of an
+ * even number the lesser. */
+#define HB_MODEL_TAKES_MOST 8
+void hb_model_middle(struct hb_coll_model *m,
+                     const struct hb_coll_model *takes, int n);
+
 /* 512 or 64K or 1M; negative: it is none. */
 int hb_model_bytes(const char *text, size_t len, uint64_t *out);
 
@@ -104,6 +115,15 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err);
  * this thread, in HB_NET_PROBE_MS at most. Fails where there is no such. */
 #define HB_NET_PROBE_MS 5
 int hb_net_probe(struct hb_coll_model *m, struct hpcboot_error *err);
+
+/* Sets the figures that are kept for this machine under the name `what`, or
+ * (where `probe` is not NULL and there are few, or only old ones) of this and
+ * measured now, which is kept then; without either *m stays as it is. `path`
+ * (may be NULL) gets where they are kept, "" nowhere. */
+typedef int (*hb_model_probe_fn)(struct hb_coll_model *m,
+                                 struct hpcboot_error *err);
+void hb_model_find(struct hb_coll_model *m, const char *what,
+                   hb_model_probe_fn probe, char *path, size_t size);
 /* Sets send_ns and recv_ns: kept for this machine, or (where `probe`) measured
  * now and kept; 0 where neither can be. `path` as below. */
 void hb_net_here(struct hb_coll_model *m, bool probe, char *path, size_t size);

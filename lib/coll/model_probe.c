@@ -30,6 +30,7 @@
 #define SAMPLES 48
 #define READS 32              /* through the kernel, of each kind */
 #define READ (RING * PIECE / 2)
+#define APART ((size_t)4 << 20) /* in two page tables */
 #define FLAGS 32              /* passed to and fro in one sample */
 #define TURNS 40              /* on one CPU, per sample */
 #define TURN_SAMPLES 8
@@ -42,7 +43,7 @@ struct probe {
     int64_t deadline_ns;
     cpu_set_t elsewhere; /* where the second thread runs */
     int cpu;             /* where the first one does */
-    char *ring, *own, *other;
+    char *ring, *own, *other, *far;
     uint32_t get[SAMPLES];
 };
 
@@ -72,7 +73,9 @@ static uint32_t since(int64_t ns)
     return d < 1 ? 1 : (uint32_t)d;
 }
 
-/* As from a peer: memory of this process, through the kernel. */
+/* As from a peer: memory of this process, through the kernel. Two threads must
+ * not do that to pages of one page table, whose lock the kernel takes for every
+ * page: they would take three times as long as two processes do. */
 static bool read_some(char *to, char *from, size_t n)
 {
     struct iovec mine = {to, n}, his = {from, n};
@@ -175,7 +178,7 @@ static bool reads(struct probe *p, uint32_t *n, struct hb_coll_model *m)
     for (int i = 0; i < 2 * READS; i++) {
         say(&p->mine, ++*n);
         int64_t t = hb_now_ns();
-        good = read_some(p->own, p->ring + READ, read_size(i)) && good;
+        good = read_some(p->own, p->far, read_size(i)) && good;
         uint32_t *ns = i % 2 == 0 ? few : many;
         ns[i / 2] = since(t);
         if (!await(p, &p->theirs, *n, false)) {
@@ -266,7 +269,7 @@ static bool run(struct probe *p, struct hb_coll_model *m)
 int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err)
 {
     struct hb_coll_model now = *m;
-    size_t size = RING * PIECE + 2 * READ;
+    size_t size = APART + READ;
     /* A heap might keep it. */
     char *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
                       /* cppcheck-suppress invalidFunctionArg */
@@ -274,11 +277,13 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err)
     struct probe *p = aligned_alloc(_Alignof(struct probe), sizeof *p);
     bool good = room != MAP_FAILED && p != NULL;
     if (good) {
-        memset(room, 0, size);
+        memset(room, 0, RING * PIECE + 2 * READ);
+        memset(room + APART, 0, READ);
         memset(p, 0, sizeof *p);
         p->ring = room;
         p->own = room + RING * PIECE;
         p->other = p->own + READ;
+        p->far = room + APART;
         p->deadline_ns = hb_now_ns() + (int64_t)HB_PROBE_MS * 1000000;
         good = run(p, &now);
     }

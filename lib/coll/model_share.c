@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Where the figures of this machine are kept, and how the ranks of a node come
- * to have the same.
- *
- * The file lies in the user's cache folder under the name of its kind of
- * machine (processor, number of CPUs, kernel, version of this library), so a
- * home directory may serve many. It is read only if it is this user's, a plain
- * file, and writable by nobody else; it comes into being in one step. Whatever
- * is wrong with it, typical figures do: it is never a reason to fail.
+/* How the ranks of a node come to have the same figures.
  *
  * Of the ranks that share a page, one takes it by a compare-and-swap, writes
  * the model, and says so; the others wait. One that has waited too long (the
@@ -19,149 +12,19 @@
 
 #include "lib/coll/impl.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
-#include "lib/base/fd.h"
 
 #define TUNE "HPCBOOT_COLL_TUNE"
-#define PATH_ROOM 4096
-#define FIGURES " 2" /* another where more is measured */
-#define CPUINFO_ROOM 4096
 /* For the rank that writes the page: the probe, and a slow file system. */
 #define SHARE_MS 500
 #define NAP_NS 50000
 
 enum { NOBODY, WRITING, WRITTEN, NONE };
-
-static uint64_t mix(uint64_t h, const char *s, size_t len)
-{
-    for (size_t i = 0; i < len; i++) { /* FNV-1a */
-        h = (h ^ (unsigned char)s[i]) * 1099511628211u;
-    }
-    return h;
-}
-
-/* The line of /proc/cpuinfo that names the processor, if there is one. */
-static uint64_t mix_processor(uint64_t h)
-{
-    char text[CPUINFO_ROOM];
-    int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    hb_fd_close(&fd);
-    text[n > 0 ? n : 0] = '\0';
-    for (char *line = text, *end; *line != '\0'; line = end) {
-        end = line + strcspn(line, "\n");
-        if (strncmp(line, "model", 5) == 0 ||
-            strncmp(line, "CPU part", 8) == 0) {
-            h = mix(h, line, (size_t)(end - line));
-        }
-        end += *end == '\n';
-    }
-    return h;
-}
-
-static uint64_t machine(void)
-{
-    struct utsname u;
-    uint64_t h = 14695981039346656037u;
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    if (uname(&u) == 0) {
-        h = mix(h, u.release, strlen(u.release));
-        h = mix(h, u.machine, strlen(u.machine));
-    }
-    h = mix(h, PACKAGE_VERSION FIGURES, sizeof PACKAGE_VERSION FIGURES);
-    h = mix(h, (const char *)&cpus, sizeof cpus);
-    return mix_processor(h) >> 24; /* as long as the text takes */
-}
-
-/* The folder, made if `make`; "" where the user has none. */
-static void folder_of(char *path, size_t size, bool make)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool own = cache != NULL && cache[0] == '/';
-    int n = -1;
-    path[0] = '\0';
-    if (own) {
-        n = snprintf(path, size, "%s", cache);
-    } else if (home != NULL && home[0] == '/') {
-        n = snprintf(path, size, "%s/.cache", home);
-    }
-    if (n < 0 || (size_t)n + sizeof "/hpcboot" > size) {
-        path[0] = '\0';
-        return;
-    }
-    if (make) {
-        (void)mkdir(path, 0700);
-    }
-    memcpy(path + n, "/hpcboot", sizeof "/hpcboot");
-    if (make) {
-        (void)mkdir(path, 0700);
-    }
-}
-
-/* Of the memory, "coll", or of messages, "net": who measures one of them
- * knows nothing of the other. */
-static bool file_of(char *path, size_t size, const char *what, uint64_t key,
-                    bool make)
-{
-    folder_of(path, size, make);
-    size_t n = strlen(path);
-    return n > 0 && (size_t)snprintf(path + n, size - n, "/%s-%llu", what,
-                                     (unsigned long long)key) < size - n;
-}
-
-static bool load(struct hb_coll_model *m, const char *path, uint64_t key)
-{
-    char text[HB_MODEL_TEXT_MOST];
-    struct stat st;
-    struct hb_coll_model now = *m;
-    uint64_t found = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
-                st.st_size <= (off_t)sizeof text;
-    ssize_t n = good ? read(fd, text, sizeof text) : -1;
-    hb_fd_close(&fd);
-    good = n > 0 && hb_model_parse(&now, text, (size_t)n, &found, NULL) == 0 &&
-           found == key && now.n_rules == 0;
-    if (good) {
-        *m = now;
-        m->source = HB_MODEL_KEPT;
-    }
-    return good;
-}
-
-/* What the probe has measured, and no border that this build draws. */
-static void keep(const struct hb_coll_model *m, const char *path,
-                 uint64_t key)
-{
-    char text[HB_MODEL_TEXT_MOST], temporary[PATH_ROOM + 32];
-    struct hb_coll_model measured = *m;
-    measured.far_ns = 0;
-    int len = hb_model_print(&measured, key, text, sizeof text);
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    int fd = open(temporary,
-                  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return;
-    }
-    bool good = len > 0 && (size_t)len < sizeof text &&
-                (uint64_t)len <= hb_fd_file_most() &&
-                hb_fd_write_all(fd, text, (size_t)len, NULL) == 0;
-    hb_fd_close(&fd);
-    if (!good || rename(temporary, path) != 0) {
-        (void)unlink(temporary);
-    }
-}
 
 static int rules(struct hb_coll_model *m, struct hpcboot_error *err)
 {
@@ -177,38 +40,19 @@ static int rules(struct hb_coll_model *m, struct hpcboot_error *err)
 int hb_model_here(struct hb_coll_model *m, bool probe, char *path,
                   size_t size, struct hpcboot_error *err)
 {
-    char file[PATH_ROOM];
-    uint64_t key = machine();
-    bool named = file_of(file, sizeof file, "coll", key, false);
     hb_model_typical(m);
     hb_stream_caches(m);
-    if (!(named && load(m, file, key)) && probe &&
-        hb_model_probe(m, NULL) == HPCBOOT_OK && named &&
-        file_of(file, sizeof file, "coll", key, true)) {
-        keep(m, file, key);
-    }
-    if (path != NULL) {
-        snprintf(path, size, "%s", named ? file : "");
-    }
+    hb_model_find(m, "coll", probe ? hb_model_probe : NULL, path, size);
     return rules(m, err);
 }
 
 void hb_net_here(struct hb_coll_model *m, bool probe, char *path, size_t size)
 {
-    char file[PATH_ROOM];
     struct hb_coll_model now = {0};
-    uint64_t key = machine();
-    bool named = file_of(file, sizeof file, "net", key, false);
-    if (!(named && load(&now, file, key)) && probe &&
-        hb_net_probe(&now, NULL) == HPCBOOT_OK && named &&
-        file_of(file, sizeof file, "net", key, true)) {
-        keep(&now, file, key);
-    }
+    hb_model_find(&now, "net", probe ? hb_net_probe : NULL, path,
+                  size);
     m->send_ns = now.send_ns;
     m->recv_ns = now.recv_ns;
-    if (path != NULL) {
-        snprintf(path, size, "%s", named ? file : "");
-    }
 }
 
 void hb_coll_net_costs(bool probe, uint32_t *send_ns_out,

@@ -19,7 +19,8 @@
 
 #define NUMBER_MOST 1000000000u
 #define BYTES_DIGITS 15
-#define MACHINE_BITS 40 /* what machine() in model_share.c leaves */
+#define MACHINE_BITS 40 /* what machine() in model_keep.c leaves */
+#define BEGINS "machine="
 #define WORD_SHOWN 60
 
 static const struct {
@@ -236,14 +237,33 @@ int hb_model_parse(struct hb_coll_model *m, const char *text, size_t len,
     return HPCBOOT_OK;
 }
 
+int hb_model_parse_takes(struct hb_coll_model *takes, int most,
+                         const char *text, size_t len, uint64_t machine)
+{
+    const char *at = memmem(text, len, BEGINS, sizeof BEGINS - 1);
+    int n = 0;
+    while (at != NULL && n < most) {
+        uint64_t found = 0;
+        size_t left = len - (size_t)(at - text);
+        const char *next = memmem(at + 1, left - 1, BEGINS, sizeof BEGINS - 1);
+        size_t size = next != NULL ? (size_t)(next - at) : left;
+        takes[n] = (struct hb_coll_model){0};
+        if (hb_model_parse(&takes[n], at, size, &found, NULL) < 0 ||
+            found != machine || takes[n].n_rules > 0) {
+            return 0;
+        }
+        n++;
+        at = next;
+    }
+    return n;
+}
+
 int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
                    char *text, size_t size)
 {
     struct hb_coll_model copy = *m;
-    int n = snprintf(text, size,
-                     "# What a probe of this machine has measured, for "
-                     "collectives.\n# Remove it to have it measured "
-                     "anew.\nmachine=%llu\n", (unsigned long long)machine);
+    int n = snprintf(text, size, BEGINS "%llu\n",
+                     (unsigned long long)machine);
     for (int i = 0; i < FIGURES; i++) {
         size_t room = (size_t)n < size ? size - (size_t)n : 0;
         uint32_t value = *figure(&copy, i);
@@ -253,4 +273,28 @@ int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
         }
     }
     return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void hb_model_middle(struct hb_coll_model *m,
+                     const struct hb_coll_model *takes, int n)
+{
+    uint32_t values[HB_MODEL_TAKES_MOST];
+    for (int i = 0; i < FIGURES; i++) {
+        size_t known = 0;
+        for (int k = 0; k < n && k < HB_MODEL_TAKES_MOST; k++) {
+            struct hb_coll_model take = takes[k];
+            values[known] = *figure(&take, i);
+            known += values[known] != 0;
+        }
+        if (known > 0) {
+            qsort(values, known, sizeof *values, compare);
+            *figure(m, i) = values[(known - 1) / 2];
+        }
+    }
 }

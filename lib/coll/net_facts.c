@@ -21,7 +21,7 @@ void hb_net_facts_here(struct hb_coll_net_facts *out, char *path, size_t size)
         .kind = device ? HB_COLL_NET_RDMA : HB_COLL_NET_TCP,
         .mbps = device ? caps.ucx_mbps : caps.tcp_mbps, .rails = 1};
     hb_net_here(&kept, true, path, size);
-    hb_coll_net_costs(true, &out->send_ns, &out->recv_ns);
+    hb_coll_net_costs(false, &out->send_ns, &out->recv_ns);
     if (size > 0 && (kept.send_ns != out->send_ns ||
                      kept.recv_ns != out->recv_ns)) {
         *path = '\0'; /* the user says otherwise */

@@ -28,6 +28,19 @@ static void choose(const struct hb_coll_model *m)
     }
 }
 
+/* The same bytes as a file of figures: any take is one that can be used. */
+static void take(const char *text, size_t size, uint64_t machine)
+{
+    struct hb_coll_model takes[3], m;
+    int n = hb_model_parse_takes(takes, 3, text, size, machine);
+
+    if (n > 0) {
+        hb_model_typical(&m);
+        hb_model_middle(&m, takes, n);
+        choose(&m);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[HB_MODEL_TEXT_MOST];
@@ -39,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hb_model_parse(&m, (const char *)data, size, &machine, NULL) < 0) {
         return 0;
     }
+    take((const char *)data, size, machine);
     choose(&m);
     len = hb_model_print(&m, machine, text, sizeof text);
     hb_model_typical(&again);

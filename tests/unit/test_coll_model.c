@@ -7,6 +7,7 @@
 
 #include "config.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -171,6 +173,14 @@ static void a_probe_gives_all_figures_or_none(void **state)
                 m.get_ps > 0 && m.fold_ps > 0 && m.copy_ps > 0);
 }
 
+static void read_file(const char *path, char *text, size_t size)
+{
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, size - 1, f) > 0);
+    fclose(f);
+}
+
 /* A border that a build draws is not a figure of the machine: a later build
  * may draw another. */
 static void what_is_kept_was_measured(void **state)
@@ -183,12 +193,78 @@ static void what_is_kept_was_measured(void **state)
         print_message("no second CPU: nothing is kept\n");
         return;
     }
-    FILE *f = fopen(path, "r");
-    assert_non_null(f);
-    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
-    fclose(f);
+    read_file(path, text, sizeof text);
     assert_non_null(strstr(text, "round_ns="));
     assert_null(strstr(text, "far_ns"));
+}
+
+/* A take that was not disturbed; false: the machine is too busy, or too small. */
+static bool take(struct hb_coll_model *m)
+{
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(hb_model_here(m, true, NULL, 0, NULL), 0);
+        if (m->source == HB_MODEL_PROBED) {
+            return true;
+        }
+    }
+    print_message("no second CPU, or a busy one: nothing is measured\n");
+    return false;
+}
+
+static void figures_of_a_busy_machine_do_not_stay(void **state)
+{
+    const struct timespec old[2] = {{time(NULL) - 2 * 3600, 0},
+                                    {time(NULL) - 2 * 3600, 0}};
+    struct hb_coll_model m;
+    char path[4096];
+    write_kept(path, sizeof path, 0600); /* with a round of 4321 ns */
+    for (int takes = 1; takes < 5; takes++) {
+        if (!take(&m)) {
+            return;
+        }
+        assert_true(m.round_ns < 4321);
+    }
+    uint32_t before = m.round_ns;
+    assert_int_equal(hb_model_here(&m, true, NULL, 0, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_KEPT); /* enough */
+    assert_int_equal(m.round_ns, before);
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+    if (take(&m)) {
+        char text[HB_MODEL_TEXT_MOST] = "";
+        read_file(path, text, sizeof text);
+        assert_null(strstr(text, "4321")); /* the oldest went */
+        assert_int_equal(hb_model_here(&m, true, NULL, 0, NULL), 0);
+        assert_int_equal(m.source, HB_MODEL_KEPT);
+    }
+}
+
+static void the_middle_one_of_each_figure_counts(void **state)
+{
+    struct hb_coll_model takes[4] = {{.round_ns = 130, .cma_ps = 45},
+                                     {.round_ns = 24, .cma_ps = 140},
+                                     {.round_ns = 120, .put_ps = 7},
+                                     {.round_ns = 900, .cma_ps = 50}};
+    struct hb_coll_model m = {.copy_ps = 3};
+    hb_model_middle(&m, takes, 4);
+    assert_int_equal(m.round_ns, 120);
+    assert_int_equal(m.cma_ps, 50);
+    assert_int_equal(m.put_ps, 7);
+    assert_int_equal(m.copy_ps, 3);
+    hb_model_middle(&m, takes, 1);
+    assert_int_equal(m.round_ns, 130);
+}
+
+static void a_file_with_takes_of_another_machine_is_not_read(void **state)
+{
+    char path[4096];
+    struct hb_coll_model m;
+    write_kept(path, sizeof path, 0600);
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    fputs("machine=1\nround_ns=5\n", f);
+    fclose(f);
+    assert_int_equal(hb_model_here(&m, false, NULL, 0, NULL), 0);
+    assert_int_equal(m.source, HB_MODEL_TYPICAL);
 }
 
 /* Whether there is a loopback device is the machine's affair. */
@@ -417,6 +493,12 @@ int main(void)
                                         remove_cache),
         cmocka_unit_test(a_probe_gives_all_figures_or_none),
         cmocka_unit_test_setup_teardown(what_is_kept_was_measured,
+                                        make_cache, remove_cache),
+        cmocka_unit_test(the_middle_one_of_each_figure_counts),
+        cmocka_unit_test_setup_teardown(
+            a_file_with_takes_of_another_machine_is_not_read, make_cache,
+            remove_cache),
+        cmocka_unit_test_setup_teardown(figures_of_a_busy_machine_do_not_stay,
                                         make_cache, remove_cache),
         cmocka_unit_test_setup_teardown(messages_are_measured_and_kept,
                                         make_cache, remove_cache),

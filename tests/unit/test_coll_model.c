@@ -198,7 +198,7 @@ static void what_is_kept_was_measured(void **state)
     assert_null(strstr(text, "far_ns"));
 }
 
-/* A take that was not disturbed; false: the machine is too busy, or too small. */
+/* A take that was not disturbed; false: the machine is too busy or small. */
 static bool take(struct hb_coll_model *m)
 {
     for (int i = 0; i < 100; i++) {

@@ -118,8 +118,9 @@ const char *job_cut_words(const struct job_host *h, char *text, size_t size)
     const struct complaint *best = NULL;
 
     for (size_t i = 0; c != NULL && i < c->n; i++) {
-        if (best == NULL || (!is_about(best, h->index) &&
-                             is_about(&c->v[i], h->index))) {
+        if (matters(h->job, &c->v[i]) &&
+            (best == NULL || (!is_about(best, h->index) &&
+                              is_about(&c->v[i], h->index)))) {
             best = &c->v[i];
         }
     }

@@ -135,9 +135,9 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
                 struct hpcboot_error *err);
 /* A receive has met a message of that weight, which was sent at once. */
 void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t weight);
-/* A receive has met an offer. */
-int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
-                        struct hb_xport_req *req, struct hpcboot_error *err);
+/* A receive has met an offer; where it cannot be taken the receive fails. */
+void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
+                         struct hb_xport_req *req);
 int hb_tcp_progress(struct hb_tcp *t);
 /* Why nothing comes from a rank any more; NULL: it may. */
 const struct hpcboot_error *hb_tcp_why_lost(const struct hb_tcp *t,

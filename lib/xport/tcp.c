@@ -110,8 +110,8 @@ struct hb_xport_req *hb_tcp_take_off(struct hb_xport_req **at, uint64_t id,
     return r;
 }
 
-int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
-                        struct hb_xport_req *req, struct hpcboot_error *err)
+void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
+                         struct hb_xport_req *req)
 {
     struct hb_tcp_head head = {
         .kind = HB_TCP_TAKE, .source = t->x->job.rank, .id = in->offer_id,
@@ -123,9 +123,10 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                                        (size_t)in->size};
     req->next = t->takes;
     t->takes = req;
-    rc = put(t, in->source, &head, NULL, 0, NULL, err);
+    rc = put(t, in->source, &head, NULL, 0, NULL, &req->err);
     if (rc < 0) {
         (void)hb_tcp_take_off(&t->takes, req->id, in->source);
+        hb_req_finish(req, rc);
     } else {
         if (t->pairs[in->source] != NULL) {
             hb_pair_open(t->pairs[in->source], in->size);
@@ -133,7 +134,6 @@ int hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
         hb_tcp_received(t, in->source, 0); /* who offers may lack credit */
     }
     free(in);
-    return rc;
 }
 
 /* Somebody takes what was offered to it. */
@@ -184,11 +184,7 @@ void hb_tcp_on_offer(struct hb_tcp *t, uint32_t peer,
     if (r == NULL) {
         hb_match_keep(t->x, in);
     } else {
-        int rc = hb_tcp_accept_offer(t, in, r, &r->err);
-
-        if (rc < 0) {
-            hb_req_finish(r, rc);
-        }
+        hb_tcp_accept_offer(t, in, r);
     }
 }
 

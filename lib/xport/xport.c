@@ -223,7 +223,6 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
     struct hb_xport_req *r = new_req(1, source, context, tag);
     const struct hpcboot_error *why;
     struct hb_inbound *in;
-    int rc = 0;
 
     r->mask = mask;
     r->buffer = data;
@@ -236,7 +235,7 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
     } else if (in == NULL) {
         hb_match_post(x, r);
     } else if (in->is_offer) {
-        rc = hb_tcp_accept_offer(x->tcp, in, r, err);
+        hb_tcp_accept_offer(x->tcp, in, r);
     } else {
         in->req = r;
         received(x, in->source, in->size);
@@ -245,10 +244,6 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
         }
     }
     pthread_mutex_unlock(&x->lock);
-    if (rc < 0) {
-        free(r);
-        return rc;
-    }
     *out = r;
     return 0;
 }

@@ -267,6 +267,33 @@ static void test_a_lost_connection_is_known_to_who_asks_later(void **state)
     assert_int_equal(p->ranks[0].lost, 1);
 }
 
+/* A long message was offered before: who takes it has a request, whose end can
+ * wait for the cause, and no error at once. */
+static void test_an_offer_of_one_that_is_gone_is_a_receive_that_fails(
+    void **state)
+{
+    static char big[1 << 20];
+    struct xport_world *p = *state;
+    struct hb_xport_req *offer, *s, *r;
+    int word = 7, got = 0;
+
+    assert_int_equal(hb_xport_send(p->x[1], 0, CONTEXT, 2, big, sizeof big,
+                                   &offer, NULL), 0);
+    s = send_word(p, 1, &word);
+    r = recv_word(p, 0, &got);
+    assert_int_equal(finish(p, 0, r), 1);
+    assert_int_equal(finish(p, 1, s), 1);
+    hb_xport_destroy(p->x[1]);
+    p->x[1] = NULL;
+    for (int i = 0; p->ranks[0].lost == 0 && i < TURNS; i++) {
+        (void)hb_xport_progress(p->x[0]);
+    }
+    assert_int_equal(hb_xport_recv(p->x[0], 1, CONTEXT, 2, UINT64_MAX, big,
+                                   sizeof big, &r, NULL), 0);
+    assert_int_equal(hb_xport_test(p->x[0], r, NULL, NULL),
+                     HPCBOOT_ERR_PEER_DEAD);
+}
+
 /* ---- descriptors run out ---- */
 
 static struct rlimit take_descriptors(void)
@@ -358,6 +385,7 @@ int main(void)
         TEST(test_the_call_that_a_word_comes_by_is_used),
         TEST(test_words_of_a_peer_outlive_a_write_that_fails),
         TEST(test_a_lost_connection_is_known_to_who_asks_later),
+        TEST(test_an_offer_of_one_that_is_gone_is_a_receive_that_fails),
         TEST(test_a_caller_hears_that_it_cannot_be_let_in),
         TEST(test_who_cannot_call_says_so_and_so_hears_the_peer),
         TEST(test_an_empty_send_is_given_up_before_there_is_a_connection),

@@ -53,6 +53,7 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
     for (struct hb_xport_req *r = x->posted; r != NULL; r = r->next) {
         if (fits(r, in)) {
             hb_match_unpost(x, r);
+            r->info.source = (int)in->source; /* from now on it waits for it */
             return r;
         }
     }

@@ -238,6 +238,7 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
         hb_tcp_accept_offer(x->tcp, in, r);
     } else {
         in->req = r;
+        r->info.source = (int)in->source;
         received(x, in->source, in->size);
         if (in->complete) {
             hb_inbound_finish(in);
@@ -363,14 +364,15 @@ static void look_for(struct hb_xport *x, const struct hb_xport_req *req)
 /* Whether it has failed, and why is not known yet. */
 static int is_held(struct hb_xport *x, struct hb_xport_req *req)
 {
-    if (req->status != HPCBOOT_ERR_PEER_DEAD || req->peer < 0 ||
-        x->job.explain == NULL) {
+    int peer = req->peer == HB_XPORT_ANY ? req->info.source : req->peer;
+
+    if (req->status != HPCBOOT_ERR_PEER_DEAD || x->job.explain == NULL) {
         return 0;
     }
     if (req->lost_ns == 0) {
         req->lost_ns = hb_now_ns();
     }
-    return x->job.explain(x->job.ctx, (uint32_t)req->peer, req->lost_ns,
+    return x->job.explain(x->job.ctx, (uint32_t)peer, req->lost_ns,
                           &req->err) == 0;
 }
 

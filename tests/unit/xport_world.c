@@ -74,6 +74,15 @@ static void on_lost(void *ctx, uint32_t rank, const struct hpcboot_error *why)
     r->lost++;
 }
 
+static int why_lost(void *ctx, uint32_t rank, int64_t since_ns,
+                    struct hpcboot_error *why)
+{
+    struct xport_rank *r = ctx;
+
+    r->w->asked_of = rank;
+    return r->w->held ? 0 : HPCBOOT_ERR_PEER_DEAD;
+}
+
 void xport_world_join(struct xport_world *w)
 {
     for (int i = 0; i < w->n; i++) {
@@ -81,7 +90,7 @@ void xport_world_join(struct xport_world *w)
             .rank = (uint32_t)i, .size = (uint32_t)w->n, .node = (uint32_t)i,
             .node_of = in_order, .local_rank_of = all_zero,
             .ctx = &w->ranks[i], .address = card_of, .host = host_of,
-            .lost = on_lost,
+            .lost = on_lost, .explain = why_lost,
         };
 
         assert_int_equal(hb_xport_join(&w->x[i], &job, NULL), 0);

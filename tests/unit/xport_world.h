@@ -20,6 +20,8 @@ struct xport_world {
         int number;
         unsigned lost; /* connections that were given up */
     } ranks[XPORT_WORLD_MOST];
+    int held;                               /* nobody tells why one is lost */
+    uint32_t asked_of;                      /* who was lost, when last asked */
     unsigned seed;                          /* for the test's own use */
     char *rings;                            /* of ranks on one node */
 };

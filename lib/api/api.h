@@ -198,7 +198,10 @@ int hb_api_answer(void);
 /* The team goes, with the error it met: those who ask later are told. */
 void hb_api_ask_keep(const struct hpcboot_team *team);
 
-/* hop.c: what is counted for the checks. `ends`: it has a deadline; what
+/* hop.c: of struct hb_xport_job. */
+void hb_api_message_dropped(void *ctx, uint32_t source, uint32_t context,
+                            uint64_t tag);
+/* What is counted for the checks. `ends`: it has a deadline; what
  * hb_api_fence_ends returns is the fence's outcome. */
 void hb_api_counts_open(void);
 void hb_api_counts_close(void);

@@ -78,6 +78,14 @@ static uint64_t came_from(int rank)
            hb_xport_kept(hb_api.xport, rank, HB_ASK_CONTEXT, HPCBOOT_TAG_MAX);
 }
 
+void hb_api_message_dropped(void *ctx, uint32_t source, uint32_t context,
+                            uint64_t tag)
+{
+    if (hb_api.came != NULL && (context & 1) == 0 && tag <= HPCBOOT_TAG_MAX) {
+        hb_api.came[source]++;
+    }
+}
+
 struct hb_hop hb_hop_of(const struct hpcboot_team *team,
                          const struct hb_coll_stuck *what)
 {

@@ -162,6 +162,9 @@ static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
                                              plan->rank, &plan->region_size);
     }
     rc = gather(parent, &mine, all, sizeof mine, err);
+    if (rc < 0 && mine != TAKEN) {
+        hb_team_end_messages(plan->context);
+    }
     if (rc == 0 && is_taken(all, parent->size)) {
         hb_team_give_region(mine != TAKEN ? mine : 0);
         rc = AGAIN;

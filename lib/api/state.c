@@ -169,6 +169,7 @@ static int join_xport(struct hpcboot_error *err)
         .n_local = (uint32_t)hb_api.local_size,
         .address = address_of, .host = host_of, .ring = ring_of,
         .lost = hb_api_connection_lost, .explain = hb_api_explain,
+        .dropped = hb_api_message_dropped,
     };
 
     (void)hb_segment_ring(m, 0, 0, &job.ring_bytes);

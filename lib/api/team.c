@@ -21,6 +21,41 @@
 #define REGION_HEAD 4096u
 #define USERS_UNKNOWN UINT32_MAX
 
+/* ---- messages ---- */
+
+static int is_there(uint32_t context)
+{
+    const struct hpcboot_team *t = hb_api.teams;
+
+    while (t != NULL && t->context != context) {
+        t = t->next;
+    }
+    return t != NULL;
+}
+
+/* Where teams that are left meet to shrink (shrink.c). */
+static int is_root(uint32_t context)
+{
+    const struct hpcboot_team *t = hb_api.teams;
+
+    while (t != NULL && (t->root == NULL || t->root_context != context)) {
+        t = t->next;
+    }
+    return t != NULL;
+}
+
+void hb_team_end_messages(uint32_t context)
+{
+    pthread_mutex_lock(&hb_api.lock);
+    if (!is_there(context)) {
+        hb_xport_end(hb_api.xport, 2 * context + 1);
+        if (!is_root(context)) {
+            hb_xport_end(hb_api.xport, 2 * context);
+        }
+    }
+    pthread_mutex_unlock(&hb_api.lock);
+}
+
 /* ---- making and ending one ---- */
 
 static void link_in(struct hpcboot_team *t)
@@ -228,6 +263,7 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     places_free(&p);
     if (rc < 0) {
         team_free(t);
+        hb_team_end_messages(plan->context);
         return rc;
     }
     t->region = plan->region_at;
@@ -462,6 +498,7 @@ static const char *take_out(struct hpcboot_team *team)
 int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
 {
     int rc = hb_api_ready("hpcboot_team_destroy", err);
+    uint32_t context, root;
     const char *wrong;
 
     if (rc < 0 || team == NULL) {
@@ -474,7 +511,11 @@ int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err)
         return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_team_destroy: %s",
                        wrong);
     }
+    context = team->context;
+    root = team->root != NULL ? team->root_context : context;
     release(team);
+    hb_team_end_messages(context);
+    hb_team_end_messages(root); /* if it was the last to shrink there */
     keep_shell(team);
     return 0;
 }

@@ -23,6 +23,9 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
  * and it may be another team's. */
 uint32_t hb_team_next_context(void);
 int hb_team_take_context(uint32_t context);
+/* That was taken here, and no team has come of it or is left; others may have
+ * one. Its messages are not awaited any more. */
+void hb_team_end_messages(uint32_t context);
 #define HB_TEAM_REGION_FAILED UINT64_MAX
 /* What this rank announces to the others: the region it has taken for its
  * node's members as the lowest of them, else 0; .._FAILED: it could not. */

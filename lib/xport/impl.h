@@ -71,6 +71,8 @@ struct hb_xport {
     pthread_mutex_t lock;
     struct hb_xport_req *posted, **posted_end;
     struct hb_row unexpected, kin[HB_KIN];
+    unsigned char *over; /* [over_size] a bit for each context; see xport.h */
+    size_t over_size;
     struct hb_ring_peer *peers; /* [n_local]; NULL: alone on this node */
     uint32_t cells;             /* of each ring */
     struct hb_tcp *tcp; /* NULL: one node */
@@ -81,7 +83,8 @@ struct hb_xport {
 /* match.c */
 void hb_match_init(struct hb_xport *x);
 void hb_match_destroy(struct hb_xport *x);
-/* Who waits for such a message; taken off the list. */
+/* Who waits for such a message; taken off the list. Where its context is over,
+ * a receive that nobody waits for. */
 struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in);
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in);
@@ -92,12 +95,20 @@ struct hb_inbound *hb_match_unexpected(struct hb_xport *x,
                                        const struct hb_xport_req *req);
 void hb_match_post(struct hb_xport *x, struct hb_xport_req *req);
 void hb_match_unpost(struct hb_xport *x, struct hb_xport_req *req);
+/* A context is over; whether it is. */
+void hb_match_end(struct hb_xport *x, uint32_t context);
+int hb_match_is_over(const struct hb_xport *x, uint32_t context);
 /* A peer is gone: receives that name it fail. */
 void hb_match_lost(struct hb_xport *x, uint32_t peer,
                    const struct hpcboot_error *why);
 
 /* xport.c */
 void hb_req_finish(struct hb_xport_req *req, int status);
+/* The job is told of a message whose context is over. */
+void hb_xport_dropped(struct hb_xport *x, const struct hb_inbound *in);
+/* The same, and a receive that has been given up: its bytes go nowhere. */
+struct hb_xport_req *hb_req_nobody(struct hb_xport *x,
+                                   const struct hb_inbound *in);
 /* A message that is whole in memory, for who waits or will wait. */
 void hb_xport_arrived(struct hb_xport *x, uint32_t source, uint32_t context,
                       uint64_t tag, const char *data, size_t size);
@@ -138,6 +149,8 @@ void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t weight);
 /* A receive has met an offer; where it cannot be taken the receive fails. */
 void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
                          struct hb_xport_req *req);
+/* No receive ever will. */
+void hb_tcp_decline_offer(struct hb_tcp *t, struct hb_inbound *in);
 int hb_tcp_progress(struct hb_tcp *t);
 /* Why nothing comes from a rank any more; NULL: it may. */
 const struct hpcboot_error *hb_tcp_why_lost(const struct hb_tcp *t,
@@ -158,7 +171,7 @@ const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
 int hb_tcp_busy(const struct hb_tcp *t); /* something is not written yet */
 /* All is written: peers learn how much that was. */
 void hb_tcp_bye(struct hb_tcp *t);
-/* 1: nothing of the request's buffer is used any more. */
+/* 1: nothing of the request's buffer is used any more (tcp_io.c). */
 int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req);
 
 #endif

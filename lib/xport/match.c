@@ -7,7 +7,10 @@
  * Ranks that only send run ahead by thousands of messages, and a root takes
  * those of all of them in turn. So what is awaited from one source is looked
  * for in a row of messages of that source, where it is the first, mostly; who
- * takes any source looks through the row of all. */
+ * takes any source looks through the row of all.
+ *
+ * Contexts that are over are kept as bits: most teams end some time, and their
+ * numbers are not used again. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -38,6 +41,34 @@ void hb_match_destroy(struct hb_xport *x)
         free(r);
     }
     hb_match_init(x);
+    free(x->over);
+    x->over = NULL;
+    x->over_size = 0;
+}
+
+/* Where there is no memory, what comes for it is kept as before. */
+void hb_match_end(struct hb_xport *x, uint32_t context)
+{
+    size_t at = context / 8, size = 2 * at + 64;
+
+    if (at >= x->over_size) {
+        unsigned char *over = realloc(x->over, size);
+
+        if (over == NULL) {
+            return;
+        }
+        memset(over + x->over_size, 0, size - x->over_size);
+        x->over = over;
+        x->over_size = size;
+    }
+    x->over[at] |= (unsigned char)(1u << context % 8);
+}
+
+int hb_match_is_over(const struct hb_xport *x, uint32_t context)
+{
+    size_t at = context / 8;
+
+    return at < x->over_size && (x->over[at] >> context % 8 & 1) != 0;
 }
 
 static int fits(const struct hb_xport_req *r, const struct hb_inbound *in)
@@ -57,7 +88,7 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
             return r;
         }
     }
-    return NULL;
+    return hb_match_is_over(x, in->context) ? hb_req_nobody(x, in) : NULL;
 }
 
 static struct hb_row *kin_of(struct hb_xport *x, uint32_t source,

@@ -136,7 +136,20 @@ void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
     free(in);
 }
 
-/* Somebody takes what was offered to it. */
+/* To take it as nobody: receives have numbers from 1. */
+void hb_tcp_decline_offer(struct hb_tcp *t, struct hb_inbound *in)
+{
+    struct hb_tcp_head head = {
+        .kind = HB_TCP_TAKE, .source = t->x->job.rank, .id = in->offer_id,
+    };
+
+    hb_xport_dropped(t->x, in);
+    (void)put(t, in->source, &head, NULL, 0, NULL, NULL);
+    hb_tcp_received(t, in->source, 0); /* who offers may lack credit */
+    free(in);
+}
+
+/* Somebody takes what was offered to it, or never will. */
 int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
                    const struct hb_tcp_head *taken)
 {
@@ -148,6 +161,10 @@ int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
 
     if (r == NULL) {
         return -EPROTO;
+    }
+    if (taken->take == 0) {
+        hb_req_finish(r, 0);
+        return 0;
     }
     if (t->pairs[peer] != NULL) {
         return hb_cut_send(t->pairs[peer], r, taken->take);
@@ -177,10 +194,15 @@ void hb_tcp_on_offer(struct hb_tcp *t, uint32_t peer,
                      const struct hb_tcp_head *head)
 {
     struct hb_inbound *in = inbound_of(peer, head);
-    struct hb_xport_req *r = hb_match_posted(t->x, in);
+    struct hb_xport_req *r;
 
     in->is_offer = 1;
     in->offer_id = head->id;
+    if (hb_match_is_over(t->x, head->context)) {
+        hb_tcp_decline_offer(t, in);
+        return;
+    }
+    r = hb_match_posted(t->x, in);
     if (r == NULL) {
         hb_match_keep(t->x, in);
     } else {
@@ -533,45 +555,4 @@ const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
 int hb_tcp_busy(const struct hb_tcp *t)
 {
     return t->n_unwritten > 0;
-}
-
-/* The item of a send, if its bytes have begun to leave or are about to. */
-static struct hb_tcp_item *item_of(struct hb_tcp *t,
-                                   const struct hb_xport_req *req)
-{
-    struct hb_tcp_conn *c = t->out[req->peer];
-    struct hb_tcp_item *i = c != NULL ? c->first : NULL;
-
-    while (i != NULL && i->req != req) {
-        i = i->next;
-    }
-    return i;
-}
-
-int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
-{
-    struct hb_tcp_item *i;
-
-    if (t->ucx != NULL) {
-        hb_ucx_reclaim(t->ucx, req);
-    }
-    if (req->is_recv || req->done) {
-        return req->done; /* else its bytes are on their way to nowhere */
-    }
-    req->copy = malloc(req->size + 1);
-    if (req->copy == NULL) {
-        hb_tcp_break(t, req);
-        return 1;
-    }
-    if (req->size > 0) {
-        memcpy(req->copy, req->data, req->size);
-    }
-    i = item_of(t, req);
-    if (i != NULL) {
-        i->data = req->copy;
-    }
-    if (t->pairs[req->peer] != NULL) {
-        hb_cut_recopy(t->pairs[req->peer], req);
-    }
-    return 0;
 }

@@ -45,7 +45,7 @@ struct hb_tcp_head {
     uint32_t seq;
     uint64_t tag, size;
     uint64_t id;   /* of the offer, at the sender */
-    uint64_t take; /* of the receive, at the receiver */
+    uint64_t take; /* of the receive, at the receiver; 0: none will come */
 };
 
 struct hb_tcp_conn;

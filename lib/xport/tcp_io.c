@@ -216,6 +216,47 @@ int hb_tcp_write(struct hb_tcp_conn *c)
     return moved + (c->pair != NULL ? hb_cut_spread(c->pair) : 0);
 }
 
+/* The item of a send, if its bytes have begun to leave or are about to. */
+static struct hb_tcp_item *item_of(struct hb_tcp *t,
+                                   const struct hb_xport_req *req)
+{
+    struct hb_tcp_conn *c = t->out[req->peer];
+    struct hb_tcp_item *i = c != NULL ? c->first : NULL;
+
+    while (i != NULL && i->req != req) {
+        i = i->next;
+    }
+    return i;
+}
+
+int hb_tcp_cancel(struct hb_tcp *t, struct hb_xport_req *req)
+{
+    struct hb_tcp_item *i;
+
+    if (t->ucx != NULL) {
+        hb_ucx_reclaim(t->ucx, req);
+    }
+    if (req->is_recv || req->done) {
+        return req->done; /* else its bytes are on their way to nowhere */
+    }
+    req->copy = malloc(req->size + 1);
+    if (req->copy == NULL) {
+        hb_tcp_break(t, req);
+        return 1;
+    }
+    if (req->size > 0) {
+        memcpy(req->copy, req->data, req->size);
+    }
+    i = item_of(t, req);
+    if (i != NULL) {
+        i->data = req->copy;
+    }
+    if (t->pairs[req->peer] != NULL) {
+        hb_cut_recopy(t->pairs[req->peer], req);
+    }
+    return 0;
+}
+
 /* Where the next bytes of a body go; what has no place is thrown away. */
 static char *place_of(struct hb_inbound *in, size_t *room)
 {

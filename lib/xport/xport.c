@@ -208,12 +208,42 @@ int hb_xport_send(struct hb_xport *x, int dest, uint32_t context, uint64_t tag,
     return 0;
 }
 
+void hb_xport_dropped(struct hb_xport *x, const struct hb_inbound *in)
+{
+    if (x->job.dropped != NULL) {
+        x->job.dropped(x->job.ctx, in->source, in->context, in->tag);
+    }
+}
+
+struct hb_xport_req *hb_req_nobody(struct hb_xport *x,
+                                   const struct hb_inbound *in)
+{
+    struct hb_xport_req *r = new_req(1, (int)in->source, in->context, in->tag);
+
+    r->size = SIZE_MAX;
+    r->orphan = 1;
+    hb_xport_dropped(x, in);
+    return r;
+}
+
 static const struct hpcboot_error *why_lost(const struct hb_xport *x,
                                             int source)
 {
     return x->tcp != NULL && source >= 0 &&
                    x->job.node_of[source] != x->job.node
                ? hb_tcp_why_lost(x->tcp, (uint32_t)source) : NULL;
+}
+
+/* A receive and a message that was sent at once, and came before it. */
+static void meet(struct hb_xport *x, struct hb_inbound *in,
+                 struct hb_xport_req *r)
+{
+    in->req = r;
+    r->info.source = (int)in->source;
+    received(x, in->source, in->size);
+    if (in->complete) {
+        hb_inbound_finish(in);
+    }
 }
 
 int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
@@ -237,16 +267,30 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
     } else if (in->is_offer) {
         hb_tcp_accept_offer(x->tcp, in, r);
     } else {
-        in->req = r;
-        r->info.source = (int)in->source;
-        received(x, in->source, in->size);
-        if (in->complete) {
-            hb_inbound_finish(in);
-        }
+        meet(x, in, r);
     }
     pthread_mutex_unlock(&x->lock);
     *out = r;
     return 0;
+}
+
+/* From the beginning each time: to decline may end a connection, and with it
+ * what has come in part. */
+void hb_xport_end(struct hb_xport *x, uint32_t context)
+{
+    const struct hb_xport_req any = {.peer = HB_XPORT_ANY, .context = context};
+    struct hb_inbound *in;
+
+    pthread_mutex_lock(&x->lock);
+    hb_match_end(x, context);
+    while ((in = hb_match_unexpected(x, &any)) != NULL) {
+        if (in->is_offer) {
+            hb_tcp_decline_offer(x->tcp, in);
+        } else {
+            meet(x, in, hb_req_nobody(x, in));
+        }
+    }
+    pthread_mutex_unlock(&x->lock);
 }
 
 static int progress(struct hb_xport *x)

@@ -52,6 +52,10 @@ struct hb_xport_job {
      * fails at once. */
     int (*explain)(void *ctx, uint32_t rank, int64_t since_ns,
                    struct hpcboot_error *why);
+    /* A message that nobody has asked for is dropped, since its context is
+     * over; called with the transport's lock held. May be NULL. */
+    void (*dropped)(void *ctx, uint32_t source, uint32_t context,
+                    uint64_t tag);
 };
 
 /* Opens the way in for ranks of other nodes, and says how they come. A rank
@@ -108,6 +112,10 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err);
 /* Gives a request up; its buffer is free at once. */
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req);
+/* The context is over: this rank begins no receive of it any more, and none is
+ * left. Messages that have come for it are dropped, and so are those that
+ * come; to who sends them they have been received. */
+void hb_xport_end(struct hb_xport *x, uint32_t context);
 int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
 /* How often something has moved. */
 uint64_t hb_xport_moves(const struct hb_xport *x);

@@ -11,7 +11,9 @@
  * hears first.
  * `apilost null`: two ranks on two hosts, of which nobody tells the library.
  * Rank 0 goes, and rank 1 finds that out and goes on alone, without a place for
- * the reasons. */
+ * the reasons.
+ * `apilost expire`: two ranks on two hosts. Rank 0 waits in vain for rank 1 in
+ * calls of teams that both then destroy, and has not more memory for that. */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
@@ -22,6 +24,8 @@
 
 #define TURNS 100
 #define EVENT_MS 60000
+#define EXPIRED 20 /* calls */
+#define LONG (4 << 20)
 
 static int byte;
 
@@ -156,6 +160,45 @@ static void null(void)
     _exit(0);
 }
 
+static long resident_kb(void)
+{
+    FILE *f = fopen("/proc/self/statm", "re");
+    long pages = 0;
+
+    HOLDS(f != NULL && fscanf(f, "%*d %ld", &pages) == 1);
+    fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void expire_once(const char *in, char *out)
+{
+    struct hpcboot_team *t = pair_of(0, 1);
+
+    MUST(hpcboot_team_set(t, HPCBOOT_TEAM_TIMEOUT_MS, 5, &err));
+    if (hpcboot_rank() == 0) {
+        HOLDS(hpcboot_allreduce(in, out, LONG / 4, HPCBOOT_INT32, HPCBOOT_SUM,
+                                t, &err) == HPCBOOT_ERR_TIMED_OUT);
+    }
+    MUST(hpcboot_team_destroy(t, &err));
+    MUST(hpcboot_barrier(hpcboot_world(), &err));
+}
+
+static void expire(void)
+{
+    char *in = calloc(LONG, 1), *out = calloc(LONG, 1);
+    long before = 0;
+
+    HOLDS(in != NULL && out != NULL);
+    for (int i = 0; i < 2 * EXPIRED; i++) {
+        expire_once(in, out);
+        before = i == EXPIRED ? resident_kb() : before;
+    }
+    HOLDS(resident_kb() - before < EXPIRED * LONG / 1024 / 16);
+    printf("rank %d has no more memory\n", hpcboot_rank());
+    free(in);
+    free(out);
+}
+
 int main(int argc, char **argv)
 {
     HOLDS(argc == 2);
@@ -164,6 +207,8 @@ int main(int argc, char **argv)
         held();
     } else if (strcmp(argv[1], "follow") == 0) {
         follow();
+    } else if (strcmp(argv[1], "expire") == 0) {
+        expire();
     } else {
         null();
     }

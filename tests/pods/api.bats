@@ -72,6 +72,13 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+@test "calls that expire leave no memory behind when their team is destroyed" {
+    run pod_hb -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/apilost" expire
+    ended_with 0
+    says '^rank 0 has no more memory'
+    says '^rank 1 has no more memory'
+}
+
 @test "a host's limit of memory ends a rank: those on others hear of the limit" {
     status=0
     why=$("$podlab" memory 1 67108864 2>&1) || status=$?

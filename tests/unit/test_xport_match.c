@@ -311,6 +311,120 @@ static void test_no_socket_ever_had_bbr(void **state)
     }
 }
 
+/* ---- contexts that are over ---- */
+
+#define LONG ((size_t)1 << 20)
+#define OTHER (CONTEXT + 2)
+
+static struct hb_xport_req *send_in(struct xport_world *w, uint32_t context,
+                                    const void *data, size_t size)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_send(w->x[0], 1, context, 1, data, size, &r,
+                                   NULL), 0);
+    for (int i = 0; i < 1000; i++) {
+        (void)hb_xport_progress(w->x[1]);
+        (void)hb_xport_progress(w->x[0]);
+    }
+    return r;
+}
+
+static size_t n_unexpected(const struct xport_world *w)
+{
+    const struct hb_inbound *in = w->x[1]->unexpected.first;
+    size_t n = 0;
+
+    for (; in != NULL; in = in->in_row[HB_ROW_ALL].next) {
+        n++;
+    }
+    return n;
+}
+
+static void test_what_came_for_a_context_that_ends_goes(void **state)
+{
+    struct xport_world *w = *state;
+    char *body = calloc(LONG, 1), got[8] = "";
+    struct hb_xport_req *offer, *given_up, *r;
+
+    assert_non_null(body);
+    finish(w, 0, send_in(w, CONTEXT, "a", 1));
+    finish(w, 0, send_in(w, OTHER, "other", 6));
+    offer = send_in(w, CONTEXT, body, LONG);
+    given_up = send_in(w, CONTEXT, body, LONG);
+    hb_xport_cancel(w->x[0], given_up);
+    assert_int_equal(n_unexpected(w), 4);
+    hb_xport_end(w->x[1], CONTEXT);
+    assert_int_equal(n_unexpected(w), 1);
+    finish(w, 0, offer);
+    assert_null(w->x[0]->tcp->offers);
+    assert_int_equal(hb_xport_recv(w->x[1], 0, OTHER, 1, UINT64_MAX, got,
+                                   sizeof got, &r, NULL), 0);
+    finish(w, 1, r);
+    assert_string_equal(got, "other");
+    free(body);
+}
+
+static void test_what_comes_later_for_it_is_not_kept(void **state)
+{
+    struct xport_world *w = *state;
+    struct hb_xport_req *s;
+    char *body = calloc(LONG, 1);
+    uint64_t word = 7;
+
+    assert_non_null(body);
+    hb_xport_end(w->x[1], CONTEXT);
+    s = send_in(w, CONTEXT, body, LONG);
+    finish(w, 0, s);
+    for (size_t i = 0; i < MESSAGES; i++) { /* and takes nobody's room */
+        assert_int_equal(hb_xport_send(w->x[0], 1, CONTEXT, i, &word,
+                                       sizeof word, &s, NULL), 0);
+        finish(w, 0, s);
+    }
+    assert_int_equal(n_unexpected(w), 0);
+    assert_null(w->x[0]->tcp->offers);
+    finish(w, 0, send_in(w, OTHER, &word, sizeof word));
+    assert_int_equal(n_unexpected(w), 1);
+    free(body);
+}
+
+static void count_drop(void *ctx, uint32_t source, uint32_t context,
+                       uint64_t tag)
+{
+    struct xport_rank *r = ctx;
+
+    assert_int_equal(source, 0);
+    assert_int_equal(context, CONTEXT);
+    r->lost += 100;
+}
+
+/* Through rings that hold a part of it. */
+static void test_long_messages_on_a_node_end_with_their_context(void **state)
+{
+    struct xport_world *w = xport_world_on_a_node(2);
+    struct hb_xport_req *s[2];
+    char *body = calloc(LONG, 1);
+
+    (void)state;
+    assert_non_null(body);
+    w->x[1]->job.dropped = count_drop;
+    assert_int_equal(hb_xport_send(w->x[0], 1, CONTEXT, 1, body, LONG, &s[0],
+                                   NULL), 0);
+    (void)hb_xport_progress(w->x[1]);
+    assert_int_equal(n_unexpected(w), 1); /* it has begun to come */
+    hb_xport_end(w->x[1], CONTEXT);
+    assert_int_equal(n_unexpected(w), 0);
+    assert_int_equal(hb_xport_send(w->x[0], 1, CONTEXT, 2, body, LONG, &s[1],
+                                   NULL), 0);
+    finish(w, 0, s[0]);
+    finish(w, 0, s[1]);
+    (void)hb_xport_progress(w->x[1]);
+    assert_int_equal(n_unexpected(w), 0);
+    assert_int_equal(w->ranks[1].lost, 200);
+    xport_world_destroy(w);
+    free(body);
+}
+
 #define WORLD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -324,6 +438,9 @@ int main(void)
         WORLD(test_a_long_message_parts_what_joins),
         WORLD(test_words_in_a_row_are_acknowledged_at_once),
         WORLD(test_no_socket_ever_had_bbr),
+        WORLD(test_what_came_for_a_context_that_ends_goes),
+        WORLD(test_what_comes_later_for_it_is_not_kept),
+        cmocka_unit_test(test_long_messages_on_a_node_end_with_their_context),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

@@ -48,4 +48,10 @@ tests_unit_test_large_job_LDADD = libhbapi.a $(UNIT_LDADD) -lpthread -lm
 tests_unit_test_large_job_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(top_srcdir)/tests/unit
 TESTS += tests/unit/test_large_job
+
+check_PROGRAMS += tests/unit/test_team
+tests_unit_test_team_SOURCES = tests/unit/test_team.c
+tests_unit_test_team_LDADD = libhbapi.a $(UNIT_LDADD) -lpthread -lm
+tests_unit_test_team_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_team
 endif

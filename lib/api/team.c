@@ -253,6 +253,7 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     }
     if (plan->region_at != 0) {
         expect_users(plan->region_at, p.n_local);
+        t->region = plan->region_at;
     }
     args.team_ctx = t;
     args.timeout_ms = plan->timeout_ms;
@@ -266,7 +267,6 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
         hb_team_end_messages(plan->context);
         return rc;
     }
-    t->region = plan->region_at;
     link_in(t);
     *out = t;
     return 0;
@@ -343,6 +343,18 @@ int hb_team_take_context(uint32_t context)
     return is_free;
 }
 
+uint64_t hb_team_new_region(size_t size)
+{
+    uint64_t at;
+
+    if (hb_segment_alloc(hb_api.memory, (uint32_t)hb_api.local_rank,
+                         REGION_HEAD + size, &at, NULL) < 0) {
+        return HB_TEAM_REGION_FAILED;
+    }
+    atomic_store(users_of(at), USERS_UNKNOWN);
+    return at;
+}
+
 uint64_t hb_team_take_region(const int *world, int size, int rank,
                              size_t *size_out)
 {
@@ -352,12 +364,7 @@ uint64_t hb_team_take_region(const int *world, int size, int rank,
     find_places(world, size, &p);
     *size_out = hb_coll_region_size(p.n_local);
     if (p.n_local > 1 && p.local_ranks[0] == rank) {
-        if (hb_segment_alloc(hb_api.memory, (uint32_t)hb_api.local_rank,
-                             REGION_HEAD + *size_out, &at, NULL) < 0) {
-            at = HB_TEAM_REGION_FAILED;
-        } else {
-            atomic_store(users_of(at), USERS_UNKNOWN);
-        }
+        at = hb_team_new_region(*size_out);
     }
     places_free(&p);
     return at;

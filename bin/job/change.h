@@ -29,10 +29,12 @@ uint32_t job_host_entries(const struct job *j); /* to make room for */
 uint32_t job_ranks_most(const struct job *j); /* it will ever have */
 void job_live_open(struct job *j);
 void job_live_close(struct job *j);
-/* The source names this host; this one it names no more; it has been asked. */
+/* The source names this host; this one it names no more; it is to be asked. */
 void job_live_named(struct job *j, const struct hb_host *spec);
 void job_live_vanished(struct job_host *h);
 void job_live_count(struct job *j);
+/* 1: nobody runs, and the job waits for hosts. */
+int job_live_waits(const struct job *j);
 /* Of a host that joins. */
 void job_live_failed(struct job_host *h);
 void job_live_ready(struct job_host *h);

@@ -206,7 +206,6 @@ static void judge_live(struct elastic *e)
         }
     }
     each_host(e);
-    job_live_count(j);
     if (j->phase == JOB_RUNNING) {
         arm_ms(e->timer, LOOK_MS);
     }
@@ -260,6 +259,9 @@ static void on_look_due(evutil_socket_t fd, short what, void *arg)
     struct elastic *e = arg;
     int rc;
 
+    if (e->job->phase == JOB_RUNNING && e->job->live != NULL) {
+        job_live_count(e->job);
+    }
     if (e->job->phase != JOB_RUNNING) {
         return;
     }

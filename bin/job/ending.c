@@ -241,7 +241,7 @@ static int hosts_running(const struct job *j)
 void job_maybe_over(struct job *j)
 {
     if (j->phase == JOB_CONNECTING || j->phase == JOB_OVER ||
-        hosts_running(j)) {
+        hosts_running(j) || job_live_waits(j)) {
         return;
     }
     j->phase = JOB_ENDING;

@@ -512,7 +512,14 @@ int job_live_gave_up(struct job_host *h)
 
 /* --- the whole ----------------------------------------------------------- */
 
-/* Too few for too long? Called after each look. */
+/* All have left with their hosts: no end, while there may be others. */
+int job_live_waits(const struct job *j)
+{
+    return j->live != NULL && j->phase == JOB_RUNNING &&
+           j->live->n_left == j->map->n_ranks && why_fixed(j) == NULL;
+}
+
+/* Too few for too long? Called before each look. */
 void job_live_count(struct job *j)
 {
     uint32_t least = j->opt->apps[0].np_min;

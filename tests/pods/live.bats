@@ -198,6 +198,29 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "all hosts are replaced at once: the job goes on on the new ones" {
+    elastic 1:2 --on-failure continue
+    on 1
+    hosts pod-2
+    on 2
+    go 2
+    pod_job_ends
+    ended_with 0
+    says '^saved 0$'
+    says 'host pod-2 has come into the gang.*rank 0 begins there'
+    pods_clean 0 1 2
+}
+
+@test "all hosts go and none comes: the job ends, in words" {
+    elastic 1:2 --on-failure continue --wait-hosts 1
+    on 1
+    pod 0 sh -c 'echo pod-9 slots=1 > /tmp/hosts'
+    pod_job_ends
+    ended_with 75
+    says '0 ranks are left, --np 1:2 wants more, and no host has come'
+    pods_clean 0 1
+}
+
 @test "with one rank per host, MAX counts hosts" {
     pod 0 bash -c 'printf "pod-%s slots=2\n" 1 2 3 > /tmp/hosts'
     elastic 1:2 --npernode 1 --on-failure continue

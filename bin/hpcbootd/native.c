@@ -23,6 +23,7 @@
 
 #include "bin/hpcbootd/agent.h"
 #include "bin/proc/env.h"
+#include "bin/proc/limits.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -275,6 +276,7 @@ static int native_memory(void *arg, const struct hb_jobmap *map,
         .local_rank = map->local_rank, .names = map->node_names,
         .region_bytes = hb_coll_region_size((int)a->n_ranks),
         .heap_bytes = heap, .heap_least = least, .agent = 1,
+        .addresses = hb_limits_soft(hb_strv_view(&a->job.limits), RLIMIT_AS),
     };
     struct hb_coll_node_page *page;
     int rc = hb_segment_create(out, &spec, err);

@@ -137,6 +137,20 @@ static int parse_text(const char *text, const struct known_limit **known_out,
     return HPCBOOT_OK;
 }
 
+rlim_t hb_limits_soft(char *const *texts, int resource)
+{
+    const struct known_limit *known_as;
+    struct rlimit value;
+
+    for (; *texts != NULL; texts++) {
+        if (parse_text(*texts, &known_as, &value, NULL) == HPCBOOT_OK &&
+            known_as != NULL && known_as->resource == resource) {
+            return value.rlim_cur;
+        }
+    }
+    return RLIM_INFINITY;
+}
+
 /* ---- fitting to a host */
 
 static void say_refused(const struct known_limit *k, rlim_t granted,

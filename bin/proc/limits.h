@@ -27,6 +27,9 @@ int hb_limits_parse(char *const *texts, struct hb_proc_limit **limits_out,
                     size_t *n_out, struct hb_strv *refused,
                     struct hpcboot_error *err);
 
+/* The soft limit of a resource that the texts give; RLIM_INFINITY: none. */
+rlim_t hb_limits_soft(char *const *texts, int resource);
+
 /* What hb_limits_parse asks of the system; for tests. */
 struct hb_limits_host {
     /* This host's present limit; 0 or -1. */

@@ -114,13 +114,15 @@ static void lay_out(const struct hb_segment_spec *spec,
     h->size = end;
 }
 
-static uint64_t room_of_addresses(void)
+static uint64_t room_of_addresses(const struct hb_segment_spec *spec)
 {
-    struct rlimit most;
+    uint64_t most = spec->addresses > 0 ? spec->addresses : RLIM_INFINITY;
+    struct rlimit own;
 
-    return getrlimit(RLIMIT_AS, &most) < 0 || most.rlim_cur == RLIM_INFINITY
-               ? UINT64_MAX
-               : most.rlim_cur / ADDRESS_SHARE;
+    if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur < most) {
+        most = own.rlim_cur;
+    }
+    return most == RLIM_INFINITY ? UINT64_MAX : most / ADDRESS_SHARE;
 }
 
 /* The heap is what gives way. */
@@ -200,7 +202,7 @@ static int open_memory(const struct hb_segment_spec *spec,
                        struct hb_segment_head *h, struct hpcboot_error *err)
 {
     int fd = memfd_create("hpcboot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    uint64_t file = hb_fd_file_most(), room = room_of_addresses();
+    uint64_t file = hb_fd_file_most(), room = room_of_addresses(spec);
 
     lay_out_within(fd < 0 ? 0 : file < room ? file : room, spec, h);
     if (h->size > file) {

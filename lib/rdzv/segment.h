@@ -88,6 +88,7 @@ struct hb_segment_spec {
     size_t region_bytes; /* of each region made in advance */
     size_t heap_bytes;   /* rounded up to pages */
     size_t heap_least;   /* may be made where no more fits; 0: heap_bytes */
+    uint64_t addresses;  /* RLIMIT_AS of who attaches; 0: as this process */
     uint32_t agent;      /* 1: an agent marks the dead */
 };
 

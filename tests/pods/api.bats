@@ -33,6 +33,14 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     says '^rank 1 of 4, local 0 of 2, node 1 of 2, host pod-2, by hbrun$'
 }
 
+@test "a limit of addresses that came with the job makes the heap smaller" {
+    ! is_sanitized || skip 'a sanitizer takes terabytes of addresses'
+    run pod 0 bash -c 'ulimit -v 400000; exec "$@"' - timeout -s KILL \
+        "$HB_LIMIT" "$hbrun" -H pod-1,pod-2 "$probe" who
+    ended_with 0
+    says '^rank 1 of 2, local 0 of 1, node 1 of 2, host pod-2, by hbrun$'
+}
+
 @test "every function used wrongly, on two hosts" {
     run pod_hb -H pod-1:2,pod-2:1 "$HB_BUILDDIR/tests/cli/apimisuse"
     ended_with 0

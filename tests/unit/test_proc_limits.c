@@ -76,6 +76,15 @@ static void what_goes_out_can_come_in_again(void **state)
     hb_strv_destroy(&out);
 }
 
+static void one_soft_limit_is_read_by_itself(void **state)
+{
+    char as[] = "as=4096:unlimited", core[] = "core=0:0", bad[] = "as";
+    char *const texts[] = {bad, core, as, NULL};
+
+    assert_int_equal(hb_limits_soft(texts, RLIMIT_AS), 4096);
+    assert_int_equal(hb_limits_soft(texts, RLIMIT_DATA), RLIM_INFINITY);
+}
+
 static void nofile_goes_out_raised_to_its_hard_limit(void **state)
 {
     struct hb_strv out = HB_STRV_INIT;
@@ -192,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_out_can_come_in_again),
+        cmocka_unit_test(one_soft_limit_is_read_by_itself),
         cmocka_unit_test(nofile_goes_out_raised_to_its_hard_limit),
         cmocka_unit_test(what_fits_is_set_as_it_is),
         cmocka_unit_test(what_is_refused_is_cut_down_and_said),

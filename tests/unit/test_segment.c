@@ -172,6 +172,31 @@ static void test_the_heap_gives_way_to_a_limit_of_files(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 }
 
+/* Of the ranks, which an agent does not have itself. */
+static void test_the_heap_gives_way_to_a_limit_of_addresses(void **state)
+{
+    static const uint32_t zero[1];
+    char name[] = "here", *names[] = {name};
+    struct hb_segment_spec spec = {
+        .n_ranks = 1, .n_nodes = 1, .n_local = 1, .node_of = zero,
+        .local_rank = zero, .names = names, .region_bytes = PAGE,
+        .heap_bytes = (size_t)1 << 30, .heap_least = PAGE, .agent = 1,
+        .addresses = RLIM_INFINITY,
+    };
+    struct hb_segment s = HB_SEGMENT_INIT;
+    size_t size;
+
+    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    hb_segment_heap(&s, &size);
+    assert_int_equal(size, spec.heap_bytes);
+    hb_segment_close(&s);
+    spec.addresses = 400u << 20;
+    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    hb_segment_heap(&s, &size);
+    assert_in_range(size, spec.addresses / 8, spec.addresses / 4);
+    hb_segment_close(&s);
+}
+
 static void test_it_cannot_shrink(void **state)
 {
     struct hb_segment s = make();
@@ -325,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_pieces_are_apart_and_zeroed),
         cmocka_unit_test(test_a_full_heap_says_so),
         cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_files),
+        cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_addresses),
         cmocka_unit_test(test_it_cannot_shrink),
         cmocka_unit_test(test_news_stand_among_the_deaths),
         cmocka_unit_test(test_the_lock_of_who_died_giving_back_is_free),

@@ -70,7 +70,7 @@ struct hb_coll_node_page {
      * is revoked. Every wait loop looks at it. */
     _Alignas(128) _Atomic uint32_t changes;
     _Alignas(128) _Atomic uint32_t wait_mode; /* enum hb_coll_wait */
-    _Atomic uint32_t crowded; /* ranks that find their core is shared */
+    _Atomic uint32_t crowded; /* ranks that find their core is shared; wait.c */
     /* Not 0 once ranks of this node have sent each other messages of the
      * user's: who waits looks after those then, too. */
     _Atomic uint32_t messages;

@@ -126,7 +126,7 @@ struct hb_coll_engine {
     struct hb_coll_team *active; /* teams with requests under way */
     pthread_mutex_t lock;
     bool locking;
-    bool crowded;        /* this rank is counted in page->crowded */
+    uint32_t crowded;    /* what page->crowded was with this rank; 0: never */
     bool outnumbered;    /* ranks of several nodes, and one machine's CPUs */
     bool stuck;          /* config.stuck was told of a wait */
     bool asymmetric;     /* parking pays for the fence of posting */

@@ -9,7 +9,8 @@
  * The mode comes from whoever made the node's page. It is corrected while
  * the job runs: a rank that is put off its core again and again although it
  * was to have one for itself says so in the page (`crowded`), and takes it
- * back when yielding finds nobody else to run.
+ * back when yielding finds nobody else to run. Who dies takes nothing back: so
+ * all that was said before a death is void, and the others say it again.
  *
  * Parking: a rank writes whom it waits for, looks once more, and sleeps on
  * its bell. A rank that posts looks at the team's count of sleepers with
@@ -102,12 +103,50 @@ void hb_wait_setup(struct hb_coll_engine *e)
         membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
+/* page->crowded: so many ranks, and in the bits above when, as `changes`. */
+#define COUNT 0xffffu
+#define TAG_SHIFT 16
+
+static uint32_t tag_of(uint32_t word)
+{
+    return word & ~COUNT;
+}
+
+static uint32_t tag_now(const struct hb_coll_engine *e)
+{
+    return atomic_load_explicit(&e->page->changes, memory_order_acquire)
+           << TAG_SHIFT;
+}
+
+static bool is_crowded(const struct hb_coll_engine *e)
+{
+    uint32_t word = atomic_load_explicit(&e->page->crowded,
+                                         memory_order_relaxed);
+    return (word & COUNT) != 0 && tag_of(word) == tag_now(e);
+}
+
+static void join_crowd(struct hb_coll_engine *e)
+{
+    uint32_t word = atomic_load(&e->page->crowded), tag;
+    do {
+        tag = tag_now(e); /* no older than the word's */
+    } while (!atomic_compare_exchange_weak(
+        &e->page->crowded, &word, (tag_of(word) == tag ? word : tag) + 1));
+    e->crowded = tag + 1;
+}
+
+static void leave_crowd(struct hb_coll_engine *e)
+{
+    uint32_t word = atomic_load(&e->page->crowded);
+    while (e->crowded != 0 && tag_of(word) == tag_of(e->crowded) &&
+           !atomic_compare_exchange_weak(&e->page->crowded, &word, word - 1)) {
+    }
+    e->crowded = 0;
+}
+
 void hb_wait_teardown(struct hb_coll_engine *e)
 {
-    if (e->crowded) {
-        atomic_fetch_sub(&e->page->crowded, 1);
-        e->crowded = false;
-    }
+    leave_crowd(e);
 }
 
 static long futex(_Atomic uint32_t *word, int op, uint32_t value,
@@ -188,7 +227,8 @@ static void park(struct hb_coll_engine *e, struct hb_coll_team *t, int64_t ns,
 static void count_switches(struct hb_coll_engine *e, int64_t now)
 {
     struct rusage u;
-    if (e->crowded || now - e->sample_ns < SAMPLE_NS ||
+    bool in = e->crowded != 0 && tag_of(e->crowded) == tag_now(e);
+    if (in || now - e->sample_ns < SAMPLE_NS ||
         getrusage(RUSAGE_THREAD, &u) != 0) {
         return;
     }
@@ -198,9 +238,8 @@ static void count_switches(struct hb_coll_engine *e, int64_t now)
     e->sample_ns = now;
     e->sample_switches = u.ru_nivcsw;
     if (!first && n > 1 && n * (1000000000 / CROWDED_PER_S) > span) {
-        e->crowded = true;
         e->yields = e->long_yields = 0;
-        atomic_fetch_add(&e->page->crowded, 1);
+        join_crowd(e);
     }
 }
 
@@ -215,14 +254,13 @@ static void yield(struct hb_coll_engine *e, struct hb_wait *w, int64_t now)
     }
     bool was_long = hb_now_ns() - now > LONG_YIELD_NS;
     w->vain = was_long ? 0 : w->vain + 1;
-    if (!e->crowded) {
+    if (e->crowded == 0) {
         return;
     }
     e->long_yields += was_long;
     if (++e->yields == YIELDS_WEIGHED) {
         if (e->long_yields < YIELDS_WEIGHED / 64) {
-            e->crowded = false;
-            atomic_fetch_sub(&e->page->crowded, 1);
+            leave_crowd(e);
         }
         e->yields = e->long_yields = 0;
     }
@@ -232,9 +270,7 @@ static enum hb_coll_wait mode_of(const struct hb_coll_engine *e)
 {
     uint32_t m = atomic_load_explicit(&e->page->wait_mode,
                                       memory_order_relaxed);
-    if (m == HB_COLL_WAIT_SPIN &&
-        (e->outnumbered ||
-         atomic_load_explicit(&e->page->crowded, memory_order_relaxed))) {
+    if (m == HB_COLL_WAIT_SPIN && (e->outnumbered || is_crowded(e))) {
         m = HB_COLL_WAIT_YIELD;
     }
     return m;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -40,6 +41,18 @@ int sched_yield(void)
         assert_int_equal(pthread_mutex_trylock(&looked->lock), 0);
         pthread_mutex_unlock(&looked->lock);
     }
+    return 0;
+}
+
+static bool is_put_off; /* again and again, as the system says */
+
+/* In the place of the C library's. */
+int getrusage(__rusage_who_t who, struct rusage *u)
+{
+    static long switches;
+    (void)who;
+    memset(u, 0, sizeof *u);
+    u->ru_nivcsw = switches += is_put_off ? 1000 : 0;
     return 0;
 }
 
@@ -150,25 +163,34 @@ static void a_rank_with_a_core_of_its_own_yields_its_time(void **state)
     assert_true(most_vain(&p) > 32);
 }
 
+static unsigned look_in_vain(struct hb_coll_engine *e, unsigned n)
+{
+    looked = e;
+    yields = 0;
+    for (unsigned i = 0; i < n; i++) {
+        hb_coll_vain_look(e);
+    }
+    looked = NULL;
+    return yields;
+}
+
 /* How often a program that tests N times in vain gives its core away. */
 static unsigned yields_of(const struct place *p, unsigned n)
 {
     static struct hb_coll_node_page page;
     struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_engine *e = NULL;
+    unsigned seen;
     memset(&page, 0, sizeof page);
     page.wait_mode = (uint32_t)p->mode;
     c.page = &page;
     c.node_size = p->node_size;
     c.threads = p->threads;
-    assert_int_equal(hb_coll_create(&c, &looked, NULL), 0);
-    looked->outnumbered = p->outnumbered;
-    yields = 0;
-    for (unsigned i = 0; i < n; i++) {
-        hb_coll_vain_look(looked);
-    }
-    hb_coll_destroy(looked);
-    looked = NULL;
-    return yields;
+    assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
+    e->outnumbered = p->outnumbered;
+    seen = look_in_vain(e, n);
+    hb_coll_destroy(e);
+    return seen;
 }
 
 static void who_tests_on_a_shared_core_lets_others_run(void **state)
@@ -189,6 +211,56 @@ static void who_tests_on_its_own_core_keeps_it(void **state)
     assert_int_equal(yields_of(&p, 1000), 0);
 }
 
+static struct hb_coll_engine *rank_on(struct hb_coll_node_page *page)
+{
+    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_engine *e = NULL;
+    c.page = page;
+    c.node_size = 2;
+    c.idle = idle;
+    c.progress = nothing_has_come;
+    assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
+    return e;
+}
+
+/* It waits until it has found that. */
+static void put_off(struct hb_coll_engine *e)
+{
+    uint32_t before = e->crowded;
+    is_put_off = true;
+    hb_engine_enter(e);
+    for (int i = 0; i < WAITS && e->crowded == before; i++) {
+        struct hb_wait w = {0};
+        for (naps = 0; naps == 0;) {
+            assert_int_equal(hb_wait_pause(&w, e, NULL, NULL), 0);
+        }
+    }
+    (void)hb_engine_leave(e, 0);
+    is_put_off = false;
+    assert_int_not_equal(e->crowded, before);
+}
+
+static void a_death_makes_room_until_the_others_find_none(void **state)
+{
+    static struct hb_coll_node_page page;
+    struct hb_coll_engine *dies, *lives, *third;
+    page.wait_mode = HB_COLL_WAIT_SPIN;
+    dies = rank_on(&page);
+    lives = rank_on(&page);
+    third = rank_on(&page);
+    put_off(dies);
+    assert_true(look_in_vain(third, 1000) > 0);
+    hb_coll_node_changed(&page); /* nobody takes back what it has said */
+    assert_int_equal(look_in_vain(third, 1000), 0);
+    put_off(lives);
+    assert_true(look_in_vain(third, 1000) > 0);
+    hb_coll_destroy(dies); /* or it does, late: it counts no more */
+    assert_true(look_in_vain(third, 1000) > 0);
+    hb_coll_destroy(lives);
+    assert_int_equal(look_in_vain(third, 1000), 0);
+    hb_coll_destroy(third);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
         cmocka_unit_test(who_tests_on_a_shared_core_lets_others_run),
         cmocka_unit_test(who_tests_on_its_own_core_keeps_it),
+        cmocka_unit_test(a_death_makes_room_until_the_others_find_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err);
 extern const struct hb_coll_net hb_api_net;
 /* ERR_PEER_DEAD with the death's text; 0: no such death is known. */
 int hb_api_peer_dead(int world_rank, struct hpcboot_error *err);
-/* The same for who waits; 1: what it sent may be on its way. */
+/* The same for who waits; 1, and *err: what it sent may be on its way. */
 int hb_api_peer_silent(int world_rank, struct hpcboot_error *err);
 
 /* Of struct hb_xport_job: the agent is to know; and it knows more, and soon

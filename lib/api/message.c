@@ -76,8 +76,9 @@ static int rank_in(const struct hpcboot_team *team, int world)
     return team->rank_of == NULL ? world : team->rank_of[world];
 }
 
-/* Whether it can still come. A peer that lives may have heard of a death that
- * this rank has not asked for, and be out of the team for good. */
+/* Whether it can still come; 1, and *err: not for long. A peer that lives may
+ * have heard of a death that this rank has not asked for, and be out of the
+ * team for good. */
 static int look_at_peers(const struct hpcboot_request *r,
                          struct hpcboot_error *err)
 {
@@ -85,8 +86,7 @@ static int look_at_peers(const struct hpcboot_request *r,
     int rc = r->source == HPCBOOT_ANY_SOURCE
                  ? 0 : hb_api_peer_silent(t->world[r->source], err);
 
-    rc = rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
-    return rc < 0 ? rc : 0;
+    return rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
 }
 
 /* 1 done, 0 under way, negative with *why: the outcome. */
@@ -102,14 +102,14 @@ static int test(struct hpcboot_request *r, struct hb_xport_info *info,
         return rc;
     }
     rc = look_at_peers(r, why);
-    if (rc < 0) { /* it may have come just before */
-        last = hb_xport_test(hb_api.xport, r->message, info, NULL);
-        if (last == 0) {
-            hb_xport_cancel(hb_api.xport, r->message);
-        }
-        rc = last > 0 ? last : rc;
+    if (rc >= 0) {
+        return 0;
     }
-    return rc;
+    last = hb_xport_test(hb_api.xport, r->message, info, NULL);
+    if (last == 0) { /* it has not come just before */
+        hb_xport_cancel(hb_api.xport, r->message);
+    }
+    return last > 0 ? last : rc;
 }
 
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
@@ -202,12 +202,17 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
     return rc;
 }
 
-/* Blocking: a deadline that passes gives the message up. */
+/* Blocking: a deadline that passes gives the message up. A death that is known
+ * by then is the cause. */
 static int finish(const char *call, struct hpcboot_team *team,
                   struct hpcboot_request *r, struct hpcboot_error *err)
 {
     int rc = hb_api_wait(call, &r, team->timeout_ms, err);
 
+    if (rc == HPCBOOT_ERR_TIMED_OUT && r != NULL &&
+        look_at_peers(r, err) != 0) {
+        rc = HPCBOOT_ERR_PEER_DEAD;
+    }
     if (r != NULL) {
         hb_api_request_destroy(r);
     }

@@ -53,12 +53,14 @@ static int fail_with(const struct hb_death *d, struct hpcboot_error *err)
     return d == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
 }
 
-/* The same, but 1 while it is too new for calls that are under way. */
+/* The same, but 1 while it is too new for calls that are under way, unless
+ * their deadline passes. */
 static int fail_in_time(const struct hb_death *d, struct hpcboot_error *err)
 {
     int64_t old = d != NULL ? hb_now_ns() - d->since_ns : 0;
+    int rc = fail_with(d, err);
 
-    return d != NULL && old >= 0 && old < LAST_WORDS_NS ? 1 : fail_with(d, err);
+    return rc < 0 && old >= 0 && old < LAST_WORDS_NS ? 1 : rc;
 }
 
 /* ---- messages of the collectives ---- */

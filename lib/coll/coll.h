@@ -118,8 +118,8 @@ struct hb_coll_config {
     bool check;     /* compare each call's arguments over the team */
     /* Asked by who waits when `changes` has moved: is this team still whole?
      * 0, or a code with the text that the waiting call reports (rank, host,
-     * cause); > 0: ask again, it will soon be such a code. ctx and team_ctx are
-     * the caller's. */
+     * cause); > 0: ask again, it will soon be the code in *err, and is it when
+     * the call's deadline passes. ctx and team_ctx are the caller's. */
     int (*alive)(void *ctx, void *team_ctx, struct hpcboot_error *err);
     /* Moves the network on; called now and then while waiting, also by
      * hb_coll_progress. > 0: something moved. NULL: there is no network. */

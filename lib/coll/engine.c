@@ -148,8 +148,12 @@ enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
 static int late(struct hb_coll_team *t, struct hb_op *op,
                 struct hpcboot_error *err)
 {
+    struct hb_coll_engine *e = t->engine;
     struct hpcboot_error why = {0};
-    (void)hb_wait_late(t, op, hb_team_call(t, op), "its", &why);
+    if (e->config.alive == NULL ||
+        e->config.alive(e->config.ctx, t->ctx, &why) == 0) {
+        (void)hb_wait_late(t, op, hb_team_call(t, op), "its", &why);
+    }
     return hb_team_fail(t, &why, err);
 }
 

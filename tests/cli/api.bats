@@ -141,6 +141,13 @@ mix() {
     nothing_left
 }
 
+@test "a rank that is killed: calls of little time hear of it, not of the time" {
+    run hb --on-failure continue -n 2 "$HB_BUILDDIR/tests/cli/apilost" brief
+    ended_with 137
+    says '^receive: rank 1 on .* was killed by signal 9'
+    says '^barrier: rank 1 on .* was killed by signal 9'
+}
+
 @test "survivors shrink their team and go on" {
     run hb -n 4 "$probe" shrink
     says '^rank 0 goes on as 0 of 3'

@@ -13,7 +13,9 @@
  * Rank 0 goes, and rank 1 finds that out and goes on alone, without a place for
  * the reasons.
  * `apilost expire`: two ranks on two hosts. Rank 0 waits in vain for rank 1 in
- * calls of teams that both then destroy, and has not more memory for that. */
+ * calls of teams that both then destroy, and has not more memory for that.
+ * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
+ * have less time than others to complete, hears of that and not of the time. */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
@@ -199,6 +201,26 @@ static void expire(void)
     free(out);
 }
 
+static void brief(void)
+{
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+    struct hpcboot_team *w = hpcboot_world();
+
+    MUST(hpcboot_barrier(w, &err));
+    if (hpcboot_rank() == 1) {
+        raise(SIGKILL);
+    }
+    HOLDS(hpcboot_next_event(&event, EVENT_MS, &err) == 1);
+    MUST(hpcboot_team_set(w, HPCBOOT_TEAM_TIMEOUT_MS, 5, &err));
+    HOLDS(hpcboot_recv(w, 1, 2, &byte, 1, NULL, &err) ==
+          HPCBOOT_ERR_PEER_DEAD);
+    printf("receive: %s\n", err.text);
+    HOLDS(hpcboot_barrier(w, &err) == HPCBOOT_ERR_PEER_DEAD);
+    printf("barrier: %s\n", err.text);
+    fflush(stdout);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     HOLDS(argc == 2);
@@ -209,6 +231,8 @@ int main(int argc, char **argv)
         follow();
     } else if (strcmp(argv[1], "expire") == 0) {
         expire();
+    } else if (strcmp(argv[1], "brief") == 0) {
+        brief();
     } else {
         null();
     }

@@ -75,11 +75,9 @@ static int rank_1_is_leaving(void *ctx, void *team_ctx,
     struct parting *p = ((struct coll_rank *)ctx)->arg;
     (void)team_ctx;
     p->asked++;
-    if (!p->over) {
-        return 1;
-    }
     strcpy(err->text, "rank 1 has left");
-    return err->code = HPCBOOT_ERR_PEER_DEAD;
+    err->code = HPCBOOT_ERR_PEER_DEAD;
+    return p->over ? HPCBOOT_ERR_PEER_DEAD : 1;
 }
 
 static const char *leave_after_the_call(struct coll_rank *r)
@@ -104,6 +102,26 @@ static void a_call_that_the_dead_took_part_in_completes(void **state)
     struct coll_world w = {.ranks = 2, .alive = rank_1_is_leaving};
     struct parting p = {0};
     assert_int_equal(coll_world_run(&w, leave_after_the_call, &p), 0);
+}
+
+static const char *miss_the_dead(struct coll_rank *r)
+{
+    struct hpcboot_error err = {0};
+    if (r->rank == 1) {
+        hb_coll_node_changed(r->page);
+        return NULL;
+    }
+    hb_coll_team_set(r->team, 20, false);
+    int rc = hb_coll_barrier(r->team, &err);
+    return rc == HPCBOOT_ERR_PEER_DEAD && strstr(err.text, "has left") != NULL
+               ? NULL : coll_text("%d: %s", rc, err.text);
+}
+
+static void a_deadline_that_passes_after_a_death_names_the_dead(void **state)
+{
+    struct coll_world w = {.ranks = 2, .alive = rank_1_is_leaving};
+    struct parting p = {0};
+    assert_int_equal(coll_world_run(&w, miss_the_dead, &p), 0);
 }
 
 static const char *come_late(struct coll_rank *r)
@@ -551,6 +569,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dead_peer_ends_every_wait),
         cmocka_unit_test(a_call_that_the_dead_took_part_in_completes),
+        cmocka_unit_test(a_deadline_that_passes_after_a_death_names_the_dead),
         cmocka_unit_test(a_deadline_names_who_was_missing),
         cmocka_unit_test(a_deadline_that_has_passed_looks_once_more),
         cmocka_unit_test(what_has_come_by_the_time_of_the_look_is_not_late),

@@ -3,8 +3,9 @@
 
 /* What a short message over TCP costs at either end: two sockets of this
  * thread, over the loopback device, one message after the other, to and fro.
- * Between pods of one machine a message goes the same way through the kernel;
- * between hosts a device takes the place of the other end's share.
+ * Between pods of one machine a message goes a like way through the kernel, a
+ * longer one (sched_choose.c); between hosts a device takes the place of the
+ * other end's share.
  *
  * The middle of many samples counts: it is what calls of a program meet, and
  * it does not mind that others use the machine now and then. Nothing here can

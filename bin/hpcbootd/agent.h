@@ -170,7 +170,8 @@ struct agent {
     int ordered, done_sent;
     int64_t fence_ns, output_ns; /* the first one was over, was sent; 0: none */
     int stdin_ended;
-    int init_told; /* the launcher knows that a rank here has initialised */
+    int init_told; /* the launcher knows that a rank here has initialised, in
+                      this program of libhpcboot */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
     int leftovers;

@@ -239,7 +239,8 @@ static void native_note(void *arg, uint32_t rank, const char *text)
     }
 }
 
-/* One program of a rank after the other: the next is waited for, too. */
+/* One program of a rank after the other: the next is waited for, too, and the
+ * launcher hears of it as it did of the first. */
 static void native_contact(void *arg, uint32_t rank, unsigned bits)
 {
     struct agent *a = ((struct agent_native *)arg)->agent;
@@ -247,8 +248,11 @@ static void native_contact(void *arg, uint32_t rank, unsigned bits)
 
     if (r != NULL && (bits & HB_CONTACT_FINALIZE) == 0) {
         r->contact &= ~(unsigned)HB_CONTACT_FINALIZE;
+        agent_rank_contact(a, rank, bits | HB_CONTACT_NATIVE);
+    } else if (r != NULL) {
+        r->contact |= bits;
+        a->init_told = 0;
     }
-    agent_rank_contact(a, rank, bits | HB_CONTACT_NATIVE);
 }
 
 /* The user's wish, in the environment of the first app. */
@@ -412,18 +416,21 @@ void agent_native_open(struct agent *a, uint32_t rank, int fd)
     socket_open(a->native, fd, rank);
 }
 
-static void describe_end(const struct agent *a, uint32_t rank, int status,
+static void describe_end(struct agent *a, uint32_t rank, int status,
                          const char *evidence, char *text, size_t size)
 {
     const char *host = a->job.map->node_names[a->node];
+    const struct rank *r = agent_rank(a, rank);
 
     if (WIFSIGNALED(status)) {
         snprintf(text, size, "rank %u on %s was killed by signal %d (%s)%s%s",
                  rank, host, WTERMSIG(status), strsignal(WTERMSIG(status)),
                  evidence[0] != '\0' ? "; " : "", evidence);
     } else {
-        snprintf(text, size, "rank %u on %s ended with exit status %d and "
-                 "without hpcboot_finalize", rank, host, WEXITSTATUS(status));
+        snprintf(text, size, "rank %u on %s ended with exit status %d%s",
+                 rank, host, WEXITSTATUS(status),
+                 r != NULL && (r->contact & HB_CONTACT_FINALIZE)
+                     ? "" : " and without hpcboot_finalize");
     }
 }
 

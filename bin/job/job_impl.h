@@ -107,6 +107,7 @@ struct job_host {
     struct hb_kept *kept;     /* of what is said to it, and by it; or NULL */
     struct job_adoption *adoption; /* it is an orphan; or NULL */
     uint32_t repeats;         /* fences that it says again */
+    uint32_t programs_begun; /* by its ranks, one after the other */
     /* Of its present agent; another one is asked again. */
     uint8_t examining, examined; /* EXAMINE: was asked, has answered */
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */
@@ -235,6 +236,7 @@ struct job {
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
     int contact_noted;
     unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */
+    uint32_t programs_begun; /* by the host that is furthest */
     unsigned interrupts;
     struct event *signals[16];
     unsigned n_signals;

@@ -175,10 +175,43 @@ static void tell_death(struct job *j, const struct hb_msg_rank_exit *m)
                  strsignal(WTERMSIG(m->wait_status)), killed ? "; " : "",
                  killed ? m->evidence : "");
     } else {
-        snprintf(text, sizeof text, "ended with exit status %d and without "
-                 "hpcboot_finalize", WEXITSTATUS(m->wait_status));
+        snprintf(text, sizeof text, "ended with exit status %d%s",
+                 WEXITSTATUS(m->wait_status),
+                 m->contact & HB_CONTACT_FINALIZE
+                     ? "" : " and without hpcboot_finalize");
     }
     job_tell_dead(j, &m->rank, 1, text);
+}
+
+/* Of ranks that run several programs one after the other. It has taken its
+ * leave of one, and other hosts are in the next, which cannot begin without
+ * it. (Those of its own host hear it from their agent.) */
+static int has_left_others(const struct job *j, uint32_t rank)
+{
+    const struct job_host *h = j->node_host[j->map->node_of_rank[rank]];
+
+    return (j->ranks[rank].contact & HB_CONTACT_FINALIZE) != 0 &&
+           h->programs_begun < j->programs_begun && j->live == NULL;
+}
+
+static void on_program(struct job_host *h)
+{
+    struct job *j = h->job;
+
+    if (++h->programs_begun <= j->programs_begun) {
+        return;
+    }
+    j->programs_begun = h->programs_begun;
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        const struct hb_msg_rank_exit m = {
+            .rank = r, .wait_status = j->ranks[r].wait_status,
+            .contact = j->ranks[r].contact, .evidence = "",
+        };
+
+        if (j->ranks[r].ended && has_left_others(j, r)) {
+            tell_death(j, &m);
+        }
+    }
 }
 
 /* It failed: the cause of the job's end, or of what the policy says. */
@@ -205,8 +238,9 @@ static void rank_has_failed(struct job_host *h,
         j->ranks[m->rank].ended = 0;
         j->n_ended--;
     } else {
-        if ((m->contact & HB_CONTACT_INIT) != 0 ? is_awaited(m)
-                                                : is_missed(j)) {
+        if ((m->contact & HB_CONTACT_INIT) == 0
+                ? is_missed(j)
+                : is_awaited(m) || has_left_others(j, m->rank)) {
             tell_death(j, m);
         }
         job_ranks_lost(j, &m->rank, 1, "it failed");
@@ -241,7 +275,8 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
         rank_has_failed(h, &m, kind);
         return 0;
     }
-    if (j->phase == JOB_RUNNING && is_awaited(&m)) { /* its host leaves, say */
+    if (j->phase == JOB_RUNNING && /* its host leaves, say */
+        (is_awaited(&m) || has_left_others(j, m.rank))) {
         tell_death(j, &m);
     }
     if (!h->let_go && job_meeting_over(j, m.rank)) {
@@ -376,8 +411,8 @@ static void on_init(struct job *j, unsigned contact)
     }
 }
 
-/* The first rank of a host has initialised; or ten seconds are over, and a
- * rank that links an MPI has not called its server. */
+/* The first rank of a host has initialised, in this program; or ten seconds are
+ * over, and a rank that links an MPI has not called its server. */
 static int on_contact(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -386,8 +421,11 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
     int rc = hb_wire_get_contact(f, &m, err);
 
     if (rc == 0 && (m.contact & HB_CONTACT_INIT) != 0) {
-        job_event_host(h, "host_initialised", NULL);
+        if (h->programs_begun == 0) {
+            job_event_host(h, "host_initialised", NULL);
+        }
         on_init(j, m.contact);
+        on_program(h);
     } else if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
         j->contact_noted = 1;
         hb_log(HB_WARN, "rank %u on %s links an MPI library and has not "

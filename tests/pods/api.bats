@@ -185,6 +185,24 @@ others_go_on_after() {
     pods_clean 1 2
 }
 
+@test "one program of a job after the other: who ends in between is not waited for" {
+    for end in 'exit 0' 'exit 5' "kill -TERM \$\$"; do
+        # shellcheck disable=SC2016  # expanded by the ranks
+        run pod_hb --on-failure continue -H pod-0,pod-1,pod-2 bash -c \
+            '"$0" who; [ $HPCBOOT_RANK != 1 ] || '"$end"'; exec "$0" who' \
+            "$probe"
+        [ "$status" -ne 0 ]
+        says 'rank 1 on pod-1 [a-z]* .*; no rank can begin without it'
+        says_not 'without hpcboot_finalize'
+    done
+    # shellcheck disable=SC2016
+    run pod_hb -H pod-0,pod-1,pod-2 bash -c \
+        '"$0" who; [ $HPCBOOT_RANK != 1 ] || exit 0; "$0" who' "$probe"
+    [ "$status" -ne 0 ]
+    says 'rank 1 on pod-1 ended with exit status 0; no rank can begin without it'
+    pods_clean 0 1 2
+}
+
 @test "ranks that come and go: one that just ends is known to be dead" {
     run pod_hb --on-failure continue --np 2:4 -H pod-1:2,pod-2:2 \
         "$probe" slip

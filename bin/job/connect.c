@@ -491,6 +491,13 @@ void host_close(struct job_host *h)
     host_disarm(h);
 }
 
+static void lose_fences(struct job *j, uint32_t node)
+{
+    if (j->fences != NULL && node != HB_NODE_UNSET) {
+        hb_fence_node_lost(j->fences, node);
+    }
+}
+
 /* A host that had been ready is gone. After DONE that is how it should be. */
 void host_lost(struct job_host *h, const struct hpcboot_error *err)
 {
@@ -501,8 +508,9 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         .host = h->spec->name, .text = err->text,
     };
     enum host_state was = h->state;
+    uint32_t node = h->node;
     char why[200] = "";
-    int leaves_none = hb_grow_children(j->grow, h->index) == 0;
+    int is_cause = 0, leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
     host_set_why(h, err->text);
     if (job_live_lost(h)) {
@@ -527,17 +535,18 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     h->state = HOST_LOST;
     h->gone = 1;
-    if (j->fences != NULL && h->node != HB_NODE_UNSET) {
-        hb_fence_node_lost(j->fences, h->node);
-    }
-    if (j->orphan_ms > 0 && (was == HOST_DONE || h->node == HB_NODE_UNSET)) {
+    if (j->orphan_ms > 0 && (was == HOST_DONE || node == HB_NODE_UNSET)) {
         hb_log(HB_INFO, "host %s: %s; it had no ranks", h->spec->name,
                err->text);
     } else if (!job_replace_host(h, why, sizeof why)) {
         cause.evidence = why;
-        if (was == HOST_RUNNING && h->node != HB_NODE_UNSET) {
-            job_tell_lost(j, h->node, err->text);
+        is_cause = 1;
+        if (was == HOST_RUNNING && node != HB_NODE_UNSET) {
+            job_tell_lost(j, node, err->text); /* why its fences will fail */
         }
+    }
+    lose_fences(j, node);
+    if (is_cause) {
         job_host_ranks_lost(h, err->text);
         job_live_vacate(h);
         job_cause(j, &cause);
@@ -564,9 +573,7 @@ void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
     job_event_host(h, "host_lost", err->text);
     host_set_why(h, err->text);
     h->state = HOST_LOST;
-    if (j->fences != NULL && h->node != HB_NODE_UNSET) {
-        hb_fence_node_lost(j->fences, h->node);
-    }
+    lose_fences(j, h->node);
 }
 
 void job_connect_stop(struct job *j)

@@ -176,6 +176,21 @@ others_go_on_after() {
     pods_clean 0 1 2
 }
 
+@test "a host is lost while others wait in hpcboot_init: they hear its name" {
+    pod 0 rm -f /tmp/events
+    pod_job "$hbrun" --on-failure continue --events /tmp/events \
+        -H pod-0,pod-1,pod-2 bash -c \
+        "[ \$HPCBOOT_RANK != 1 ] || sleep 1000; exec \"\$0\"" "$probe"
+    for host in pod-0 pod-2; do
+        wait_until pod 0 grep -q "host_initialised.*$host" /tmp/events
+    done
+    pod 1 pkill -KILL -o -x hpcbootd
+    pod_job_ends
+    [ "$(grep -c 'rank 1 on pod-1 is lost with its host: .*; no rank can' \
+        <<< "$output")" -eq 2 ]
+    pods_clean 0 1 2
+}
+
 @test "one program of a job after the other: who dies in the second is known" {
     # shellcheck disable=SC2016  # expanded by the ranks
     run pod_hb --on-failure continue -H pod-1:2,pod-2:2 \

@@ -7,7 +7,7 @@
  * only from this user's process or root's. */
 #include "config.h"
 
-#include <event2/event.h>
+#include <errno.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,8 +18,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "bin/hpcbootd/listener.h"
 #include "bin/hpcbootd/serve.h"
 #include "lib/base/fd.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 #define BACKLOG 8
@@ -32,8 +34,7 @@
 static const unsigned usual_ports[] = {22, 2222};
 
 struct health {
-    int fd;
-    struct event *ev;
+    struct listener *listener;
     health_words words;
     void *arg;
 };
@@ -52,14 +53,14 @@ static socklen_t make_name(struct sockaddr_un *at, unsigned port)
                        + (size_t)n);
 }
 
-static void on_probe(evutil_socket_t listener, short what, void *arg)
+static void on_probe(int fd, void *arg)
 {
     struct health *h = arg;
     char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 16];
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     int well, n;
 
     if (fd < 0) {
+        hb_log(HB_WARN, "health probes are kept waiting: %s", strerror(errno));
         return;
     }
     well = h->words(h->arg, text, sizeof text);
@@ -71,36 +72,31 @@ static void on_probe(evutil_socket_t listener, short what, void *arg)
 int health_open(struct health **out, struct event_base *base, unsigned port,
                 health_words words, void *arg, struct hpcboot_error *err)
 {
-    struct health *h = hb_xcalloc(1, sizeof *h);
+    struct health *h;
     struct sockaddr_un at;
     socklen_t len = make_name(&at, port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    h->words = words;
-    h->arg = arg;
-    h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (h->fd >= 0 && bind(h->fd, (struct sockaddr *)&at, len) == 0
-        && listen(h->fd, BACKLOG) == 0) {
-        h->ev = event_new(base, h->fd, EV_READ | EV_PERSIST, on_probe, h);
-    }
-    if (!h->ev || event_add(h->ev, NULL) != 0) {
-        health_close(h);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0
+        || listen(fd, BACKLOG) < 0) {
+        hb_fd_close(&fd);
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
                              "the socket for health probes cannot be had");
     }
+    h = hb_xcalloc(1, sizeof *h);
+    h->words = words;
+    h->arg = arg;
+    h->listener = listener_open(base, fd, SOCK_NONBLOCK, on_probe, h);
     *out = h;
     return HPCBOOT_OK;
 }
 
 void health_close(struct health *h)
 {
-    if (!h) {
-        return;
+    if (h) {
+        listener_close(h->listener);
+        free(h);
     }
-    if (h->ev) {
-        event_free(h->ev);
-    }
-    hb_fd_close(&h->fd);
-    free(h);
 }
 
 static int is_trusted(int fd)

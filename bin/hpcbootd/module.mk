@@ -4,8 +4,18 @@ hpcbootd_SOURCES = %D%/main.c %D%/agent.c %D%/agent.h %D%/order.c %D%/session.c 
     %D%/ranks.c %D%/reap.c %D%/bind.c %D%/survey.c %D%/wiring.c %D%/probe.c %D%/rankio.c %D%/ending.c %D%/pmhost.c %D%/served.c %D%/prove.c \
     %D%/serve.c %D%/serve.h %D%/health.c %D%/children.c %D%/orphan.c %D%/crew.c \
     %D%/join.c %D%/kv.c %D%/tell.c %D%/meet.c %D%/tcplinks.c %D%/tcplinks.h %D%/ports.c %D%/recipe.c \
-    %D%/native.c %D%/lost.c %D%/loaded.c
+    %D%/native.c %D%/lost.c %D%/loaded.c %D%/listener.c %D%/listener.h
 hpcbootd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 hpcbootd_LDFLAGS = $(PROGRAM_LINK)
 hpcbootd_LDADD = $(PROGRAM_LDADD)
 EXTRA_hpcbootd_DEPENDENCIES = libhb.a libhbbin.a
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_listener
+TESTS += tests/unit/test_listener
+tests_unit_test_listener_SOURCES = tests/unit/test_listener.c \
+    %D%/listener.c
+tests_unit_test_listener_LDADD = $(UNIT_LDADD)
+tests_unit_test_listener_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    $(EVENT_CFLAGS)
+endif

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/listener.h"
 #include "bin/proc/env.h"
 #include "bin/proc/limits.h"
 #include "lib/base/fd.h"
@@ -55,8 +56,7 @@ struct agent_native {
     struct hb_native_job job;
     struct hb_native_server *server;
     struct native_socket *sockets;
-    int listen_fd;
-    struct event *listening;
+    struct listener *listening;
     char *path;
     struct hb_strv notes; /* of ranks, that were passed on */
 };
@@ -173,21 +173,21 @@ static void socket_open(struct agent_native *n, int fd, int64_t rank)
 }
 
 /* The directory is private; who comes is looked at all the same. */
-static void on_connect(evutil_socket_t listen_fd, short what, void *arg)
+static void on_connect(int fd, void *arg)
 {
+    struct agent_native *n = arg;
     struct ucred who;
     socklen_t len = sizeof who;
-    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0) {
-        return;
-    }
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
-        (who.uid != getuid() && who.uid != 0)) {
+        agent_note(n->agent, HB_WARN, "processes of ranks that call "
+                   "hpcboot_init are kept waiting: %s", strerror(errno));
+    } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
+               (who.uid != getuid() && who.uid != 0)) {
         hb_fd_close(&fd);
-        return;
+    } else {
+        socket_open(n, fd, -1);
     }
-    socket_open(arg, fd, -1);
 }
 
 /* ---- what the server asks ---- */
@@ -323,7 +323,7 @@ static void listen_privately(struct agent_native *n)
 {
     struct agent *a = n->agent;
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int len;
+    int fd, len;
 
     if (a->session_dir == NULL) {
         return;
@@ -333,18 +333,14 @@ static void listen_privately(struct agent_native *n)
     if (len < 0 || (size_t)len >= sizeof at.sun_path) {
         return;
     }
-    n->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                          0);
-    if (n->listen_fd < 0 ||
-        bind(n->listen_fd, (struct sockaddr *)&at, sizeof at) < 0 ||
-        listen(n->listen_fd, LISTEN_BACKLOG) < 0) {
-        hb_fd_close(&n->listen_fd);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ||
+        listen(fd, LISTEN_BACKLOG) < 0) {
+        hb_fd_close(&fd);
         return;
     }
     n->path = hb_xstrdup(at.sun_path);
-    n->listening = event_new(a->base, n->listen_fd, EV_READ | EV_PERSIST,
-                             on_connect, n);
-    event_add(n->listening, NULL);
+    n->listening = listener_open(a->base, fd, SOCK_NONBLOCK, on_connect, n);
 }
 
 /* The map of JOB stays that of this host's servers; a world that begins anew
@@ -361,7 +357,6 @@ void agent_native_start(struct agent *a)
     struct agent_native *n = hb_xcalloc(1, sizeof *n);
 
     n->agent = a;
-    n->listen_fd = -1;
     n->job = (struct hb_native_job){.map = a->job.map, .node = a->node,
                                     .epoch = a->epoch, .token = a->cookie};
     n->server = hb_native_server_create(&n->job, &native_host, n);
@@ -383,10 +378,9 @@ void agent_native_stop(struct agent *a)
         socket_close(n->sockets);
     }
     if (n->listening != NULL) {
-        event_free(n->listening);
         (void)unlink(n->path);
     }
-    hb_fd_close(&n->listen_fd);
+    listener_close(n->listening);
     hb_native_server_destroy(n->server);
     hb_strv_destroy(&n->notes);
     free(n->path);

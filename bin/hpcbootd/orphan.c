@@ -30,10 +30,12 @@
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/hpcbootd/listener.h"
 #include "bin/link/kept.h"
 #include "bin/proc/guard.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 /* Beyond the grace: the guard then looks at the old link again. */
@@ -55,8 +57,8 @@ struct agent_orphan {
     struct hb_buf mute; /* takes frames while there is no link */
     size_t mark;        /* where the frame that is being made begins */
     struct asked_fence *fences;
-    struct event *listening, *over;
-    int listen_fd;
+    struct listener *listening;
+    struct event *over;
     /* of a stub */
     struct event *ended, *look;
     int conn_fd, watch_fd, dead_looks;
@@ -76,7 +78,7 @@ static struct agent_orphan *orphan_new(void)
     struct agent_orphan *o = hb_xcalloc(1, sizeof *o);
 
     hb_buf_init(&o->mute, HB_WIRE_FRAME);
-    o->listen_fd = o->conn_fd = o->watch_fd = -1;
+    o->conn_fd = o->watch_fd = -1;
     return o;
 }
 
@@ -94,11 +96,10 @@ void agent_orphan_destroy(struct agent *a)
         free(o->fences);
         o->fences = next;
     }
-    end_event(&o->listening);
+    listener_close(o->listening);
     end_event(&o->over);
     end_event(&o->ended);
     end_event(&o->look);
-    hb_fd_close(&o->listen_fd);
     hb_fd_close(&o->conn_fd);
     hb_fd_close(&o->watch_fd);
     hb_kept_close(&o->kept);
@@ -307,16 +308,18 @@ static int take_link(int conn, int fds[2], uint64_t *frames_out)
 }
 
 /* Somebody brings a new link. */
-static void on_adopter(evutil_socket_t fd, short what, void *arg)
+static void on_adopter(int conn, void *arg)
 {
     struct agent *a = arg;
     struct agent_orphan *o = a->orphan;
     const struct timeval limit = {LOOK_S, 0}; /* it writes at once */
     struct hpcboot_error err = {0};
-    int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC), fds[2];
     uint64_t frames = 0;
+    int fds[2];
 
     if (conn < 0) {
+        agent_note(a, HB_WARN, "who adopts this agent is kept waiting: %s",
+                   strerror(errno));
         return;
     }
     (void)setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -356,23 +359,22 @@ static int listen_at(const char *token)
 void agent_orphan_settle(struct agent *a, uint32_t orphan_ms)
 {
     struct agent_orphan *o = a->orphan;
+    int fd;
 
     if (o == NULL && orphan_ms > 0) {
         o = a->orphan = orphan_new();
         hb_kept_open(&o->kept);
         o->over = evtimer_new(a->base, give_up, a);
-        o->listen_fd = listen_at(a->token);
-        if (o->listen_fd >= 0) {
+        fd = listen_at(a->token);
+        if (fd >= 0) {
             o->grace_ms = orphan_ms;
-            o->listening = event_new(a->base, o->listen_fd,
-                                     EV_READ | EV_PERSIST, on_adopter, a);
-            event_add(o->listening, NULL);
+            o->listening = listener_open(a->base, fd, 0, on_adopter, a);
         }
     } else if (o != NULL && orphan_ms == 0) {
         o->grace_ms = 0;
         hb_kept_close(&o->kept);
-        end_event(&o->listening);
-        hb_fd_close(&o->listen_fd);
+        listener_close(o->listening);
+        o->listening = NULL;
     }
 }
 

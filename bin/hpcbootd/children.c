@@ -87,16 +87,13 @@ static void fences_lose(struct agent *a, const struct child *c)
 
     if (a->fences != NULL && c->may_wait && c->host < a->job.n_hosts) {
         node = a->job.nodes[c->host];
-        if (node != HB_NODE_UNSET) {
-            hb_fence_node_lost(a->fences, node);
-        }
+        hb_fence_node_lost(a->fences, node); /* if it has a number */
         (void)hb_fence_set_child(a->fences, c->host, &node,
                                  node != HB_NODE_UNSET, NULL);
         return;
     }
     for (uint32_t i = 0; a->fences != NULL && i < t->n_routes; i++) {
-        if (t->routes[i] == c && i < a->job.n_hosts &&
-            a->job.nodes[i] != HB_NODE_UNSET) {
+        if (t->routes[i] == c && i < a->job.n_hosts) {
             hb_fence_node_lost(a->fences, a->job.nodes[i]);
         }
     }
@@ -277,6 +274,9 @@ static int pass_up(struct child *c, const struct hb_frame *f,
     }
     if (has_time(f->type)) {
         tell_clock(c);
+    }
+    if (f->type == HB_MSG_DONE && a->fences && copy.src < a->job.n_hosts) {
+        hb_fence_node_over(a->fences, a->job.nodes[copy.src]);
     }
     if (a->link == NULL) {
         return 0; /* it says that again when this agent has been adopted */

@@ -36,9 +36,11 @@
  * the table only has to keep thousands from being slow. */
 #define TABLE_BUCKETS 256u
 /* Above the edge number in `owner`: the node is lost; it was reached by another
- * edge before. */
+ * edge before; it is through, and may go. */
 #define LOST 0x80000000u
 #define MOVED 0x40000000u
+#define OVER 0x20000000u
+#define FLAGS (LOST | MOVED | OVER)
 
 enum party { NOT_INVOLVED, EXPECTED, JOINED, ANSWERED };
 
@@ -144,7 +146,7 @@ static int is_lost(const struct hb_fence_engine *e, uint32_t node)
 /* Edge number that reaches a node, or -1. */
 static int64_t edge_of_node(const struct hb_fence_engine *e, uint32_t node)
 {
-    return node < e->n_owner ? (int64_t)(e->owner[node] & ~(LOST | MOVED)) - 1
+    return node < e->n_owner ? (int64_t)(e->owner[node] & ~FLAGS) - 1
                              : -1;
 }
 
@@ -367,7 +369,7 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
     }
     for (uint32_t i = 0; i < e->n_owner; i++) {
         if (edge_of_node(e, i) == edge) {
-            e->owner[i] &= LOST | MOVED;
+            e->owner[i] &= FLAGS;
         }
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -375,7 +377,7 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
         if (edge_of_node(e, subtree[i]) >= 0) {
             e->owner[subtree[i]] |= MOVED;
         }
-        e->owner[subtree[i]] = (e->owner[subtree[i]] & (LOST | MOVED)) |
+        e->owner[subtree[i]] = (e->owner[subtree[i]] & FLAGS) |
                                ((uint32_t)edge + 1);
     }
     for (size_t i = 0; i < TABLE_BUCKETS; i++) {
@@ -558,12 +560,23 @@ int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
     return HPCBOOT_OK;
 }
 
+void hb_fence_node_over(struct hb_fence_engine *e, uint32_t node)
+{
+    if (node < HB_MAX_NODES) {
+        owner_room(e, node);
+        e->owner[node] |= OVER;
+    }
+}
+
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
 {
     if (node >= HB_MAX_NODES || is_lost(e, node)) {
         return;
     }
     owner_room(e, node);
+    if (e->owner[node] & OVER) {
+        return;
+    }
     e->owner[node] |= LOST;
     for (size_t i = 0; i < TABLE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {

@@ -75,6 +75,10 @@ int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
  * and every later one, ends with HPCBOOT_ERR_PEER_DEAD. To be called on every
  * engine from the parent of the lost node up to the root. */
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node);
+/* All ranks of a node have ended, and its agent may go: that it is gone then is
+ * no loss, whatever its part in fences that are open. Of fences that its dead
+ * should be in, others tell. */
+void hb_fence_node_over(struct hb_fence_engine *e, uint32_t node);
 /* Somebody has contributed, and not all were answered. */
 int hb_fence_is_open(const struct hb_fence_engine *e, struct hb_bytes key);
 /* Fences that are neither complete nor failed. */

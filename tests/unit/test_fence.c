@@ -284,6 +284,26 @@ static void fences_without_the_lost_node_go_on(void **state)
     sim_free(s);
 }
 
+/* Its part is there: the fence waits for another's, and then completes. */
+static void a_node_that_is_through_may_go(void **state)
+{
+    struct sim *s = sim_new(3, 1, 3); /* a chain: launcher, 0, 1, 2 */
+
+    assert_int_equal(sim_join(s, 2, 0, all_of(s)), 0);
+    assert_int_equal(sim_join(s, 1, 0, all_of(s)), 0);
+    sim_run(s);
+    for (uint32_t i = 0; i < 2; i++) {
+        hb_fence_node_over(s->node[i].engine, 2);
+        hb_fence_node_lost(s->node[i].engine, 2);
+    }
+    sim_run(s);
+    assert_int_equal(s->node[1].outcome[0].n, 0);
+    assert_int_equal(sim_join(s, 0, 0, all_of(s)), 0);
+    sim_run(s);
+    assert_complete(s, 0, all_of(s));
+    sim_free(s);
+}
+
 static void a_child_learnt_late_completes_the_fence(void **state)
 {
     struct sim *s = sim_new(3, 1, 3); /* a chain: launcher, 0, 1, 2 */
@@ -460,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_fence_with_an_unknown_node_fails),
         cmocka_unit_test(a_lost_node_ends_its_fences),
         cmocka_unit_test(fences_without_the_lost_node_go_on),
+        cmocka_unit_test(a_node_that_is_through_may_go),
         cmocka_unit_test(a_child_learnt_late_completes_the_fence),
         cmocka_unit_test(a_node_that_moved_contributes_again),
         cmocka_unit_test(participants_are_the_same_as_runs),

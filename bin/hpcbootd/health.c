@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "bin/hpcbootd/listener.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 

@@ -3,7 +3,7 @@
 #ifndef HB_HPCBOOTD_LISTENER_H
 #define HB_HPCBOOTD_LISTENER_H
 
-#include <event2/event.h>
+struct event_base;
 
 /* Takes what connects to a listening socket. Where no descriptor can be had
  * for it, the socket stays ready and would be looked at without end: it is

@@ -35,18 +35,13 @@
 /* Open fences of a node are few (one per communicator that is being made);
  * the table only has to keep thousands from being slow. */
 #define TABLE_BUCKETS 256u
-/* Above the edge number in `owner`: the node is lost; it was reached by another
- * edge before; it is through, and may go. */
+/* Above the edge number in `owner`. MOVED: another edge reached it before. */
 #define LOST 0x80000000u
 #define MOVED 0x40000000u
-#define OVER 0x20000000u
+#define OVER 0x20000000u /* it is through, and may go */
 #define FLAGS (LOST | MOVED | OVER)
 
 enum party { NOT_INVOLVED, EXPECTED, JOINED, ANSWERED };
-
-struct edge {
-    uint32_t child;
-};
 
 struct fence {
     struct fence *next;
@@ -70,7 +65,7 @@ struct hb_fence_engine {
     int is_root;
     struct hb_fence_ops ops;
     void *arg;
-    struct edge *edges;
+    uint32_t *edges; /* [n_edges] children */
     uint32_t n_edges;
     uint32_t *owner; /* [n_owner] by node: 0 or edge number + 1, | flags */
     uint32_t n_owner;
@@ -86,9 +81,7 @@ int hb_fence_engine_create(struct hb_fence_engine **out, uint32_t self,
                        "fence engine: node %u is beyond the limit of %u",
                        self, HB_MAX_NODES);
     }
-
     struct hb_fence_engine *e = hb_xcalloc(1, sizeof(*e));
-
     e->self = self;
     e->is_root = is_root;
     e->ops = *ops;
@@ -138,9 +131,9 @@ static void owner_room(struct hb_fence_engine *e, uint32_t node)
     e->n_owner = n;
 }
 
-static int is_lost(const struct hb_fence_engine *e, uint32_t node)
+static int has(const struct hb_fence_engine *e, uint32_t node, uint32_t f)
 {
-    return node < e->n_owner && (e->owner[node] & LOST) != 0;
+    return node < e->n_owner && (e->owner[node] & f) != 0;
 }
 
 /* Edge number that reaches a node, or -1. */
@@ -153,7 +146,7 @@ static int64_t edge_of_node(const struct hb_fence_engine *e, uint32_t node)
 static int64_t edge_of_child(const struct hb_fence_engine *e, uint32_t child)
 {
     for (uint32_t i = 0; i < e->n_edges; i++) {
-        if (e->edges[i].child == child) {
+        if (e->edges[i] == child) {
             return i;
         }
     }
@@ -182,7 +175,7 @@ static void fence_refresh(const struct hb_fence_engine *e, struct fence *f)
         } else if (edge < 0) {
             f->reaches_all = 0;
         } else if (f->edges[edge] == NOT_INVOLVED &&
-                   !is_lost(e, f->nodes[i])) {
+                   !has(e, f->nodes[i], LOST)) {
             f->edges[edge] = EXPECTED;
         }
     }
@@ -241,7 +234,7 @@ static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
     hb_buf_init(&f->data, HB_FENCE_DATA_MAX);
     fence_refresh(e, f);
     for (uint32_t i = 0; i < n_nodes; i++) {
-        f->status = is_lost(e, nodes[i]) ? HPCBOOT_ERR_PEER_DEAD : f->status;
+        f->status = has(e, nodes[i], LOST) ? HPCBOOT_ERR_PEER_DEAD : f->status;
     }
     if (f->status == 0 && e->is_root && !f->reaches_all) {
         f->status = HPCBOOT_ERR_NOT_FOUND;
@@ -266,7 +259,7 @@ static void answer(struct hb_fence_engine *e, struct fence *f, int status,
     for (uint32_t i = 0; i < f->n_edges; i++) {
         if (f->edges[i] == JOINED) {
             f->edges[i] = ANSWERED;
-            e->ops.down(e->arg, e->edges[i].child, f->key, status, data);
+            e->ops.down(e->arg, e->edges[i], f->key, status, data);
         }
     }
     if (f->self == JOINED) {
@@ -365,7 +358,7 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
     if (edge < 0) {
         edge = e->n_edges++;
         e->edges = hb_xrealloc(e->edges, e->n_edges * sizeof(*e->edges));
-        e->edges[edge].child = child;
+        e->edges[edge] = child;
     }
     for (uint32_t i = 0; i < e->n_owner; i++) {
         if (edge_of_node(e, i) == edge) {
@@ -377,8 +370,8 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
         if (edge_of_node(e, subtree[i]) >= 0) {
             e->owner[subtree[i]] |= MOVED;
         }
-        e->owner[subtree[i]] = (e->owner[subtree[i]] & FLAGS) |
-                               ((uint32_t)edge + 1);
+        e->owner[subtree[i]] &= FLAGS;
+        e->owner[subtree[i]] |= (uint32_t)edge + 1;
     }
     for (size_t i = 0; i < TABLE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
@@ -495,13 +488,13 @@ static int check_parts(const struct hb_fence_engine *e, int64_t edge,
             (node >= e->n_owner || !(e->owner[node] & MOVED))) {
             return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                            "fence: child %u speaks for node %u, which is "
-                           "not below it", e->edges[edge].child, node);
+                           "not below it", e->edges[edge], node);
         }
     }
     if (rc < 0) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                        "fence: malformed collection from child %u",
-                       e->edges[edge].child);
+                       e->edges[edge]);
     }
     return HPCBOOT_OK;
 }
@@ -570,13 +563,10 @@ void hb_fence_node_over(struct hb_fence_engine *e, uint32_t node)
 
 void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
 {
-    if (node >= HB_MAX_NODES || is_lost(e, node)) {
+    if (node >= HB_MAX_NODES || has(e, node, LOST | OVER)) {
         return;
     }
     owner_room(e, node);
-    if (e->owner[node] & OVER) {
-        return;
-    }
     e->owner[node] |= LOST;
     for (size_t i = 0; i < TABLE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {

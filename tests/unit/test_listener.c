@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -81,7 +81,7 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     compgen -G 'cache/hpcboot/coll-*' > kept ||
         skip "no probe: one CPU, or a busy machine"
     run explain barrier
-    says "^figures of this machine, kept in $XDG_CACHE_HOME/hpcboot/coll-"
+    says "^figures of this machine, (measured now, )?kept in $XDG_CACHE_HOME/"
     [ "$(stat -c %a cache/hpcboot/coll-*)" = 600 ]
 }
 
@@ -96,8 +96,11 @@ measured() {
     wait_until measured bcast
     says '^  between hosts, a short message by TCP: [0-9]+ ns to send, [0-9]+ ns'
     [ "$(stat -c %a cache/hpcboot/net-*)" = 600 ]
-    grep -v '^send_ns' cache/hpcboot/net-* > net
-    { cat net; echo send_ns=4321; } > "$(echo cache/hpcboot/net-*)"
+    sed '/^send_ns/d; /^recv_ns/q' cache/hpcboot/net-* > net
+    for _ in 1 2 3 4 5; do # as many takes as there are
+        cat net
+        echo send_ns=4321
+    done > "$(echo cache/hpcboot/net-*)"
     run explain bcast
     says 'by TCP: 4321 ns to send'
     HPCBOOT_COLL_TUNE='send_ns=77 recv_ns=78' run explain bcast
@@ -193,8 +196,11 @@ measured() {
         --network tcp --pods --cpus 3
     says ', pods of one machine$'
     says 'by TCP: 77 ns to send, 78 ns to receive, .*HPCBOOT_COLL_TUNE'
-    says 'sending 77, receiving 78'
+    says 'sending 154, receiving 78' # as between pods
     says 'and 3 CPUs for all ranks'
+    HPCBOOT_COLL_TUNE='send_ns=77 recv_ns=78' run explain bcast --nodes 4 \
+        --network tcp
+    says 'sending 77, receiving 78'
     run explain allreduce -n 8K --nodes 16 --ranks 1 --typical --mbps 1000
     says '^network: tcp, 1000 Mb/s$'
     says '^halving .*  chosen$'

@@ -142,6 +142,9 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
  * peers are read from memory then, too. */
 #define COLD_READ 2.0
 #define COLD_PUT 3.0
+/* Of a pair's halves in the heap lines that the other has not written since are
+ * still there, and no piece has to come before the next. */
+#define READ_AGAIN 0.6
 /* Of a gatherv, what the first round copies. */
 #define ROWS_FIRST ((double)((size_t)16 << 10))
 
@@ -387,6 +390,10 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
             coll == HPCBOOT_COLL_ALLGATHERV) { /* as a bcast of each */
             get = w.get * read_by_all(m, share);
         }
+    }
+    if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_ALLREDUCE && p == 2) {
+        get *= READ_AGAIN;
+        put *= READ_AGAIN;
     }
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_BCAST) {
         get -= (double)hb_model_cma_part(m, coll, p, bytes) * m->get_ps;

@@ -350,7 +350,7 @@ static void destroy_texts(struct hb_options *o)
     };
     struct hb_strv *lists[] = {
         &o->ssh_args, &o->env_rules, &o->env_files, &o->mca,
-        &o->forward_signals, &o->warnings, &o->topo_of,
+        &o->warnings, &o->topo_of,
         &o->recipe_set,
     };
 

@@ -28,6 +28,9 @@ struct hb_app_options { /* one MPMD segment */
                           * them. NULL: any host */
 };
 
+/* A set of signals is a number with one bit for each of Linux's 64. */
+#define HB_SIGNAL_BIT(signo) (UINT64_C(1) << ((signo) - 1))
+
 enum hb_dialect { HB_DIALECT_OPENMPI, HB_DIALECT_HYDRA, HB_DIALECT_SRUN };
 
 /* How lines are labelled: by the option that asked for it. */
@@ -106,7 +109,7 @@ struct hb_options {
     uint32_t spares;           /* hosts without ranks */
     int64_t orphan_grace_ms;   /* of agents whose parent is lost */
     int checkpoint_signal;     /* 0: TERM */
-    struct hb_strv forward_signals; /* "USR1", ...; empty: the usual ones */
+    uint64_t forward_signals;  /* of HB_SIGNAL_BIT; 0: the usual ones */
     int no_forward_signals;    /* none but those that end the job */
     /* looking */
     int preflight;             /* examine hosts, refuse bad ones */

@@ -332,51 +332,65 @@ HB_SETTER(bind_hydra)
 
 /* --- life -------------------------------------------------------- */
 
-/* "USR1", "SIGUSR1" and numbers come out as they are; their reader knows
- * the signals of this system. */
+/* The number of "USR1", "sigusr1", "RTMIN+2" or "10"; 0: there is none. */
+static int signal_number(const char *text)
+{
+    const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+    int n = 0, is_max = strncasecmp(name, "RTMAX", 5) == 0;
+
+    for (int i = 1; i < NSIG; i++) {
+        const char *known = sigabbrev_np(i);
+
+        if (known != NULL && strcasecmp(known, name) == 0) {
+            return i;
+        }
+    }
+    if (!is_max && strncasecmp(name, "RTMIN", 5) != 0) {
+        return hb_parse_int(text, 1, NSIG - 1, &n) < 0 ? 0 : n;
+    }
+    if (name[5] != '\0' &&
+        (name[5] != (is_max ? '-' : '+') ||
+         hb_parse_int(name + 6, 0, SIGRTMAX - SIGRTMIN, &n) < 0)) {
+        return 0;
+    }
+    return is_max ? SIGRTMAX - n : SIGRTMIN + n;
+}
+
 HB_SETTER(signals)
 {
-    struct hb_strv list = HB_STRV_INIT;
-    const char *p = values[0];
+    int none = strcasecmp(values[0], "none") == 0;
+    uint64_t all = 0;
+    size_t len;
 
-    while (*p) {
-        size_t n = strcspn(p, ", ");
-        char *name = hb_xstrndup(p, n);
-        int ok = n > 0;
+    for (const char *p = values[0]; !none && *p != '\0'; p += len) {
+        char *name = hb_xstrndup(p, len = strcspn(p, ", "));
+        int n = len == 0 ? 0 : signal_number(name), rc = 0;
 
-        for (size_t i = 0; i < n; i++) {
-            ok = ok && (isalnum((unsigned char)p[i]) || strchr("+-", p[i]));
+        if (len > 0 && n == 0) {
+            rc = hb_opt_bad(s, err, "\"%s\" is not a signal; name some as "
+                            "USR1,HUP, or none", name);
         }
-        if (!ok) {
-            int rc = hb_opt_bad(s, err, "\"%s\" is not a signal", name);
-
-            free(name);
-            hb_strv_destroy(&list);
+        free(name);
+        if (rc < 0) {
             return rc;
         }
-        hb_strv_take(&list, name);
-        p += n + (p[n] != '\0');
+        all |= n == 0 ? 0 : HB_SIGNAL_BIT(n);
+        len += p[len] != '\0';
     }
-    hb_strv_destroy(&s->o->forward_signals);
-    s->o->forward_signals = list;
-    s->o->no_forward_signals = list.n == 1 && !strcmp(list.v[0], "none");
+    if (all == 0 && !none) {
+        return hb_opt_bad(s, err, "names no signal; name some as USR1,HUP, or "
+                          "none");
+    }
+    s->o->forward_signals = all;
+    s->o->no_forward_signals = none;
     return 0;
 }
 
 HB_SETTER(signal_name)
 {
-    const char *text = values[0];
-    int n = 0;
+    int n = signal_number(values[0]);
 
-    if (strncasecmp(text, "SIG", 3) == 0) {
-        text += 3;
-    }
-    for (int i = 1; i < NSIG && n == 0; i++) {
-        const char *name = sigabbrev_np(i);
-
-        n = name != NULL && strcasecmp(name, text) == 0 ? i : 0;
-    }
-    if (n == 0 && hb_parse_int(text, 1, NSIG - 1, &n) < 0) {
+    if (n == 0) {
         return hb_opt_bad(s, err, "needs the name of a signal, as USR1, not "
                           "\"%s\"", values[0]);
     }

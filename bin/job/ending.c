@@ -363,29 +363,26 @@ static int watch_signal(struct job *j, int signo, event_callback_fn fn)
 /* The default set, or what --forward-signals lists. */
 static int watch_passed(struct job *j, struct hpcboot_error *err)
 {
-    static const int usual[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
-    const struct hb_strv *asked = &j->opt->forward_signals;
+    uint64_t set = j->opt->forward_signals;
 
     if (j->opt->no_forward_signals) {
         return 0;
     }
-    if (asked->n == 0) {
-        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-            (void)watch_signal(j, usual[i], on_pass_signal);
-        }
-        return watch_signal(j, SIGTSTP, on_stop_signal);
+    if (set == 0) {
+        set = HB_SIGNAL_BIT(SIGUSR1) | HB_SIGNAL_BIT(SIGUSR2) |
+              HB_SIGNAL_BIT(SIGWINCH) | HB_SIGNAL_BIT(SIGCONT) |
+              HB_SIGNAL_BIT(SIGTSTP);
     }
-    for (size_t i = 0; i < asked->n && j->n_signals < 16; i++) {
-        int found = 0;
+    for (int s = 1; s < NSIG; s++) {
+        char name[64];
 
-        for (int s = 1; s < NSIG && !found; s++) {
-            found = hb_streq(sigabbrev_np(s), asked->v[i]) &&
-                    watch_signal(j, s, on_pass_signal) == 0;
-        }
-        if (!found) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "--forward-signals: %s is no signal that can be "
-                           "forwarded", asked->v[i]);
+        if ((set & HB_SIGNAL_BIT(s)) != 0 &&
+            watch_signal(j, s, s == SIGTSTP ? on_stop_signal
+                                            : on_pass_signal) < 0) {
+            hb_signal_text(s, name, sizeof name);
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--forward-signals: %s "
+                           "cannot be caught, so it cannot be passed on; "
+                           "leave it out", name);
         }
     }
     return 0;

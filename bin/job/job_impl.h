@@ -238,7 +238,7 @@ struct job {
     unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */
     uint32_t programs_begun; /* by the host that is furthest */
     unsigned interrupts;
-    struct event *signals[16];
+    struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;
     struct event *timeout_timer, *give_up_timer;
 

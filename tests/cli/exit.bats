@@ -223,6 +223,28 @@ when_1_is_killed() {
     lines_in told 2
 }
 
+@test "--forward-signals takes any number of names, however they are written" {
+    local list=SIGUSR1,usr2,1,USR1 last i
+    for i in {1..20}; do list+=,RTMIN+$i; done
+    last=$(kill -l RTMIN+20)
+    "$hbrun" --forward-signals "$list" -n 1 bash -c 'trap "echo told > told
+        exit 0" '"$last"'; echo > started; while :; do sleep 0.1; done' &
+    wait_until lines_in started 1
+    kill -"$last" $!
+    ends $!
+    ended_with 0
+    lines_in told 1
+}
+
+@test "--forward-signals: what is no signal, or none that can be caught" {
+    local words
+    for words in USR9 USR1,KILL RTMIN+99 65 0 ,; do
+        run hb --forward-signals "$words" -n 1 true
+        ended_with 2
+        says '^hbrun: error: .*forward-signals'
+    done
+}
+
 stopped() { grep -q '^State:.*T' "/proc/$1/status"; }
 not_stopped() { ! stopped "$1"; }
 @test "TSTP stops the ranks, CONT continues them" {

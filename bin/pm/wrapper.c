@@ -21,17 +21,20 @@ struct wrapper {
 };
 
 static const struct wrapper wrappers[] = {
-    {"env", " -u --unset -C --chdir ", 0, NULL},
-    {"numactl", " -i -N -C -m -p -w -P --interleave --cpunodebind "
-                "--physcpubind --membind --preferred ", 0, NULL},
+    {"env", " -u --unset -C --chdir -a --argv0 ", 0, NULL},
+    {"numactl", " -i -N -C -m -p -w -P -c --interleave --cpunodebind "
+                "--cpubind --physcpubind --membind --preferred "
+                "--preferred-many --weighted-interleave ", 0, NULL},
     {"valgrind", " ", 0, NULL},
     {"gdb", " -ex -x -iex -ix ", 0, "--args"},
     {"cuda-gdb", " -ex -x -iex -ix ", 0, "--args"},
     {"timeout", " -k -s --kill-after --signal ", 1, NULL},
     {"nice", " -n --adjustment ", 0, NULL},
-    {"ionice", " -c -n ", 0, NULL},
+    {"ionice", " -c -n --class --classdata ", 0, NULL},
     {"taskset", " ", 1, NULL},
-    {"chrt", " -T -P -D ", 1, NULL},
+    {"chrt", " -T -P -D --sched-runtime --sched-period --sched-deadline ", 1,
+     NULL},
+    {"prlimit", " -o --output ", 0, NULL},
     {"stdbuf", " -i -o -e --input --output --error ", 0, NULL},
     {"strace", " -o -e -s -O -S -P -E -a -b -I -u -U -X ", 0, NULL},
     {"ltrace", " -o -e -s -a -n -l -x -A -D -F -u -w ", 0, NULL},
@@ -62,7 +65,7 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static int is_valued(const struct wrapper *w, const char *option)
+static int is_listed(const struct wrapper *w, const char *option)
 {
     size_t len = strlen(option);
 
@@ -75,11 +78,29 @@ static int is_valued(const struct wrapper *w, const char *option)
     return 0;
 }
 
-static int is_assignment(const char *word)
+/* `-fo FILE` is `-f -o FILE`, but `-oL` has its value with it. gdb's words are
+ * long behind a single dash. */
+static int is_valued(const struct wrapper *w, const char *option)
+{
+    const char *letter = option + 1;
+
+    if (is_listed(w, option) || option[1] == '-' || w->until != NULL) {
+        return is_listed(w, option);
+    }
+    while (isalpha((unsigned char)*letter)) {
+        if (is_listed(w, (char[]){'-', *letter++, '\0'})) {
+            return *letter == '\0';
+        }
+    }
+    return 0;
+}
+
+/* What env takes before the program: NAME=VALUE, and `-`, its old -i. */
+static int is_setting(const char *word)
 {
     size_t n = strcspn(word, "=");
 
-    return n > 0 && word[n] == '=';
+    return (n > 0 && word[n] == '=') || strcmp(word, "-") == 0;
 }
 
 static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
@@ -99,7 +120,7 @@ static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
             }
             opened |= w->until != NULL && strcmp(word, w->until) == 0;
             i += is_valued(w, word) && argv[i + 1] != NULL;
-        } else if (!(is_env && is_assignment(word)) && words-- == 0) {
+        } else if (!(is_env && is_setting(word)) && words-- == 0) {
             break;
         }
     }

@@ -233,11 +233,20 @@ static void wrappers_are_seen_through(void **state)
         "numactl -N 0 --membind=0 ./prog", "timeout -k 5 60 ./prog -k",
         "nice -n 5 ./prog", "taskset -c 0-3 ./prog", "nohup ./prog",
         "valgrind --tool=none ./prog", "gdb -ex run --args ./prog 1 2",
-        "env A=b timeout 5 nice ./prog",
+        "env A=b timeout 5 nice ./prog", "env - ./prog", "env - A=b ./prog",
+        "env -i A=b ./prog", "env -iu X ./prog", "env -uX -- A=b ./prog",
+        "nice ./prog", "nice -5 ./prog", "timeout 10 ./prog",
+        "timeout -vk5 -sINT 10 ./prog", "stdbuf -oL ./prog",
+        "stdbuf -o L -eL ./prog", "taskset 3 ./prog",
+        "numactl -C0 -l ./prog", "numactl -c 0 --cpubind 0 ./prog",
+        "strace -ffo out ./prog", "strace -e trace=open -f ./prog",
+        "ionice -c2 --classdata 7 ./prog", "gdb -nx -ex run --args ./prog",
+        "prlimit --stack=8000000 ./prog",
     };
     static const char *const names[] = {"env", "numactl", "timeout", "nice",
-                                        "taskset", "nohup", "valgrind",
-                                        "gdb"};
+                                        "taskset", "nohup", "valgrind", "gdb",
+                                        "stdbuf", "strace", "ionice",
+                                        "prlimit"};
     struct lab *lab = *state;
 
     openmpi4(lab);

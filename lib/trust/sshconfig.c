@@ -241,14 +241,16 @@ static int on_host(struct reader *r, const struct hb_strv *v)
     return HPCBOOT_OK;
 }
 
-/* One criterion of Match: 1 or 0; -1 for one that is not known. The value may
- * be NULL. */
+/* One criterion of Match: 1 or 0; -1 for one that is not known. */
 static int criterion_met(const struct reader *r, const char *name,
                          const char *value)
 {
     const struct hb_ssh_conf *conf = r->conf;
     const char *text = NULL;
 
+    if (strcasecmp(name, "all") == 0) {
+        return 1;
+    }
     if (strcasecmp(name, "host") == 0) {
         text = conf->hostname ? conf->hostname : r->query->host;
     } else if (strcasecmp(name, "originalhost") == 0) {
@@ -261,28 +263,59 @@ static int criterion_met(const struct reader *r, const char *name,
     } else {
         return -1;
     }
-    return text && value
-        && hb_pattern_list(text, value, strlen(value), ",") > 0;
+    return text && hb_pattern_list(text, value, strlen(value), ",") > 0;
+}
+
+static int stands_alone(const char *criterion)
+{
+    return strcasecmp(criterion, "all") == 0 ||
+           strcasecmp(criterion, "canonical") == 0 ||
+           strcasecmp(criterion, "final") == 0;
+}
+
+/* Cuts the words of a Match line at the first = of each criterion, which may
+ * stand in for the blank: `host=a`, `host= a`, `host = a`. What comes out is
+ * a criterion and its value ("" for one that has none) by turns. */
+static int match_pairs(struct reader *r, const struct hb_strv *v,
+                       struct hb_strv *out)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        size_t len = strcspn(v->v[i], "=");
+        const char *value = v->v[i] + len;
+        char *name = hb_xstrndup(v->v[i], len);
+        int alone = stands_alone(name + (*name == '!'));
+
+        hb_strv_take(out, name);
+        if (*value == '\0' && !alone) {
+            value = ++i < v->n ? v->v[i] : "";
+        }
+        if (*value == '=') {
+            value++;
+            value = *value == '\0' && ++i < v->n ? v->v[i] : value;
+        }
+        if (*value == '\0' && !alone) {
+            return complain(r, "a criterion of Match has no value");
+        }
+        hb_strv_push(out, value);
+    }
+    return HPCBOOT_OK;
 }
 
 static int on_match(struct reader *r, const struct hb_strv *v)
 {
-    r->active = 1;
-    for (size_t i = 0; i < v->n; i++) {
-        const char *name = v->v[i];
-        int negated = *name == '!', met;
+    struct hb_strv pairs = HB_STRV_INIT;
+    int rc = match_pairs(r, v, &pairs);
 
-        name += negated;
-        if (strcasecmp(name, "all") == 0) {
-            continue;
-        }
-        met = criterion_met(r, name, i + 1 < v->n ? v->v[i + 1] : NULL);
-        i++;
-        if (met < 0 || met == negated) {
-            r->active = 0;
-        }
+    r->active = rc == HPCBOOT_OK;
+    for (size_t i = 0; r->active && i < pairs.n; i += 2) {
+        const char *name = pairs.v[i];
+        int negated = *name == '!';
+        int met = criterion_met(r, name + negated, pairs.v[i + 1]);
+
+        r->active = met >= 0 && met != negated;
     }
-    return HPCBOOT_OK;
+    hb_strv_destroy(&pairs);
+    return rc;
 }
 
 static int read_file(struct reader *r, const char *path);

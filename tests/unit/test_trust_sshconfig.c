@@ -105,6 +105,43 @@ static void match_knows_hosts_and_users(void **state)
     assert_int_equal(conf.port, 1);
 }
 
+/* Each of them is met as `ssh -G` of OpenSSH 9.2 has it. */
+static void match_takes_an_equals_sign_and_quotes(void **state)
+{
+    static const char *const met[] = {
+        "host=node-1", "host = node-1", "host= node-1", "host \"node-1\"",
+        "host=\"node-1\"", "\"host\" node-1", "!host=node-2", "HOST NODE-1",
+        "host=x,node-1 user=me", "host node-1 all", "all # words",
+        "host node-1 # words", "originalhost = node-1 localuser me",
+    };
+    static const char *const unmet[] = {
+        "!all", "host=node-2", "host = node-2 all", "!host=node-1",
+        "user=you host=node-1", "all user=you", "!host node-1 user me",
+    };
+    static const char *const wrong[] = {
+        "host", "host=", "host =", "host \"\"", "host node-1 user",
+        "! host node-1",
+    };
+    char text[100];
+
+    for (size_t i = 0; i < sizeof met / sizeof met[0]; i++) {
+        snprintf(text, sizeof text, "Match %s\nPort 7\n", met[i]);
+        take(text);
+        assert_int_equal(conf.port, 7);
+        hb_ssh_conf_destroy(&conf);
+    }
+    for (size_t i = 0; i < sizeof unmet / sizeof unmet[0]; i++) {
+        snprintf(text, sizeof text, "Match %s\nPort 7\n", unmet[i]);
+        take(text);
+        assert_int_equal(conf.port, 0);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, "Match %s\nPort 7\n", wrong[i]);
+        assert_int_equal(take_as("node-1", text), HPCBOOT_ERR_PARSE);
+        assert_non_null(strstr(err.text, "f:1: "));
+    }
+}
+
 static void match_with_an_unknown_criterion_does_not_apply(void **state)
 {
     take("Match exec true\nPort 1\nMatch !exec true\nPort 2\n"
@@ -210,6 +247,7 @@ int main(void)
         T(quotes_and_comments_are_understood),
         T(blanks_after_a_backslash_are_of_the_value),
         T(match_knows_hosts_and_users),
+        T(match_takes_an_equals_sign_and_quotes),
         T(match_with_an_unknown_criterion_does_not_apply),
         T(match_host_sees_the_name_connected_to),
         T(the_first_proxy_keyword_counts),

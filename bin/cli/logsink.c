@@ -131,9 +131,12 @@ void hb_logsink_output(struct hb_output *o)
 
 int hb_stdout_written(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) {
+    int failed = fflush(stdout) != 0, why = errno;
+
+    if (!failed && !ferror(stdout)) {
         return 1;
     }
-    hb_log(HB_ERROR, "stdout cannot be written");
+    hb_log(HB_ERROR, "stdout cannot be written%s%s", failed ? ": " : "",
+           !failed ? "" : why == EBADF ? "it is closed" : strerror(why));
     return 0;
 }

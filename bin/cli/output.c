@@ -19,6 +19,7 @@
 
 #include "bin/cli/output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,10 @@ static int same_file(int a, int b)
 {
     struct stat x, y;
 
+    /* /dev/null stands in for what was closed, but not in the same way. */
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev
-           && x.st_ino == y.st_ino;
+           && x.st_ino == y.st_ino
+           && ((fcntl(a, F_GETFL) ^ fcntl(b, F_GETFL)) & O_ACCMODE) == 0;
 }
 
 static char *copy_or_null(const char *text)

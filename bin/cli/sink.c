@@ -216,7 +216,12 @@ static int fail(struct hb_sink *s, struct hpcboot_error *err)
                                                      : HPCBOOT_ERR_SYSTEM;
 
     s->dead = 1;
-    hb_fail_errno(err, code, "%s cannot be written", s->name);
+    if (errno == EBADF) {
+        hb_fail(err, code, "%s cannot be written: it is closed; open it, as by "
+                ">/dev/null where nobody wants it", s->name);
+    } else {
+        hb_fail_errno(err, code, "%s cannot be written", s->name);
+    }
     gone(s, hb_sink_waiting(s));
     return code;
 }

@@ -23,6 +23,7 @@
 #include "lib/base/str.h"
 
 #define EXIT_USAGE 2
+#define EXIT_OUTPUT 74 /* EX_IOERR */
 #define EXIT_HOST 75 /* EX_TEMPFAIL: worth another try */
 
 static const char usage_text[] =
@@ -39,6 +40,15 @@ static int usage(const char *problem, const char *word)
 {
     fprintf(stderr, "hpcbootd: %s%s\n%s", problem, word, usage_text);
     return EXIT_USAGE;
+}
+
+static int answer(const char *text)
+{
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "hpcbootd: stdout cannot be written\n");
+        return EXIT_OUTPUT;
+    }
+    return 0;
 }
 
 /* Moves the link off descriptors 0 and 1, so that nothing that prints by
@@ -118,13 +128,14 @@ int main(int argc, char **argv)
 {
     size_t i = 0;
 
+    if (hb_fd_fill_standard(NULL) < 0) {
+        return EXIT_HOST; /* there may be nowhere to say it */
+    }
     if (argc == 2 && hb_streq(argv[1], "--version")) {
-        printf("hpcbootd (hpcboot) %s\n", PACKAGE_VERSION);
-        return 0;
+        return answer("hpcbootd (hpcboot) " PACKAGE_VERSION "\n");
     }
     if (argc == 2 && hb_streq(argv[1], "--help")) {
-        fputs(usage_text, stdout);
-        return 0;
+        return answer(usage_text);
     }
     while (argc > 1 && i < sizeof commands / sizeof *commands
            && !hb_streq(commands[i].name, argv[1])) {
@@ -133,9 +144,6 @@ int main(int argc, char **argv)
     if (argc < 2 || i == sizeof commands / sizeof *commands) {
         return argc < 2 ? usage("a command is missing", "")
                         : usage("there is no command ", argv[1]);
-    }
-    if (hb_fd_fill_standard(NULL) < 0) {
-        return EXIT_HOST; /* there may be nowhere to say it */
     }
     raise_descriptor_limit();
     hb_guard_words(argv);

@@ -29,9 +29,15 @@
 
 int hb_fd_fill_standard(struct hpcboot_error *err)
 {
+    static const int modes[] = {
+        [STDIN_FILENO] = O_RDONLY,
+        [STDOUT_FILENO] = O_RDONLY, /* a write fails, as it would have */
+        [STDERR_FILENO] = O_WRONLY, /* closed by who wants no words */
+    };
+
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         /* A new descriptor gets the lowest free number: this one. */
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd) {
             return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "descriptor %d is "
                                  "closed and /dev/null cannot be opened", fd);
         }

@@ -10,7 +10,9 @@
 #include "lib/base/error.h"
 
 /* Opens /dev/null where 0, 1 or 2 is closed: the next descriptor would take
- * its number, and what is printed would go there. First thing of a program. */
+ * its number, and what is printed would go there. First thing of a program.
+ * What was closed stays without effect: nothing is read, words on 2 are lost,
+ * and a write to 1 fails, so that output that goes nowhere is no success. */
 int hb_fd_fill_standard(struct hpcboot_error *err);
 void hb_fd_close(int *fd); /* closes if >= 0, sets -1, keeps errno */
 int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err);

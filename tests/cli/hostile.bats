@@ -21,10 +21,49 @@ end_of() {
     output=$(cat out err)
 }
 
-@test "stdout that was closed takes nothing and breaks nothing" {
-    run -0 bash -c '"$@" >&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 \
+@test "stdout that was closed: 74 where there is something to write" {
+    run bash -c '"$@" >&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 \
         sh -c 'echo words'
+    ended_with 74
+    says 'standard output cannot be written: it is closed'
     nothing_left
+}
+
+@test "stdout that was closed is no trouble to who writes nothing there" {
+    run -0 bash -c '"$@" >&- 2> /dev/null' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" -n 2 sh -c 'echo words >&2'
+    run -0 bash -c '"$@" >&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 true
+    nothing_left
+}
+
+@test "a help text, a plan or a view for a closed stdout: 74" {
+    local words hpcboot=$HB_BUILDDIR/hpcboot
+    for words in "$hbrun --help" "$hbrun --dry-run true" "$hpcboot topo" \
+        "$hpcboot hostfile -H a" "$hbrun --version" \
+        "$HB_BUILDDIR/hpcbootd --version" "$HB_BUILDDIR/hpcbootd --help"; do
+        # shellcheck disable=SC2086  # a list of words
+        run bash -c '"$@" >&-' - timeout -s KILL "$HB_LIMIT" $words
+        ended_with 74
+        says 'stdout'
+    done
+}
+
+@test "none of hbrun's own descriptors comes to lie at 0, 1 or 2" {
+    local closed fd pid
+    for closed in 0 1 2 '0 1' '0 2' '1 2' '0 1 2'; do
+        rm -f up go
+        mkfifo go
+        # shellcheck disable=SC2086  # a list of numbers
+        eval '"$hbrun" -n 1 sh -c "echo > up; read -r x < go"' \
+            "$(printf ' %d>&-' $closed) &"
+        pid=$!
+        wait_until lines_in up 1
+        for fd in $closed; do
+            [ "$(readlink "/proc/$pid/fd/$fd")" = /dev/null ]
+        done
+        echo > go
+        wait $pid
+    done
 }
 
 @test "stderr that was closed does not hide the status" {

@@ -122,8 +122,8 @@ int hb_command_output(char *const *argv, char *const *env, size_t max_bytes,
     hb_fd_close(&fds[1]);
     if (end != 0) {
         hb_fd_close(&fds[0]);
-        return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s cannot be started: %s",
-                       argv[0], strerror(end));
+        return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s cannot be started: "
+                       "%s%s", argv[0], strerror(end), hb_errno_remedy(end));
     }
     end = collect(fds[0], max_bytes, &out);
     hb_fd_close(&fds[0]);

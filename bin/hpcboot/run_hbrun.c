@@ -86,6 +86,16 @@ static int ended(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static pid_t start(struct hpcboot_error *err)
+{
+    pid_t pid = fork();
+
+    if (pid < 0) {
+        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "hbrun cannot be started");
+    }
+    return pid;
+}
+
 int hb_run_hbrun(const struct hb_strv *line, const char *command,
                  void (*take)(void *arg, const char *line), void *arg)
 {
@@ -93,21 +103,24 @@ int hb_run_hbrun(const struct hb_strv *line, const char *command,
     char *path = hb_xasprintf("%.*s/hbrun", (int)(slash - self), self);
     int out[2] = {-1, -1}, status = HB_EXIT_INTERNAL;
     struct hpcboot_error err;
-    pid_t parent = getpid(), pid;
+    pid_t parent = getpid(), pid = -1;
 
-    if (hb_fd_pipe(out, &err) < 0) {
+    if (hb_fd_pipe(out, &err) < 0 || (pid = start(&err)) < 0) {
         hb_log(HB_ERROR, "%s: %s", command, err.text);
-    } else {
-        pid = fork();
-        if (pid == 0) {
-            become_hbrun(path, line, out[1], parent, command);
-        }
-        hbrun_pid = pid;
-        pass_signals_on();
-        hb_fd_close(&out[1]);
-        read_lines(out[0], take, arg);
-        status = pid > 0 ? ended(pid) : HB_EXIT_INTERNAL;
+        goto out;
     }
+    if (pid == 0) {
+        become_hbrun(path, line, out[1], parent, command);
+    }
+    hbrun_pid = pid;
+    pass_signals_on();
+    hb_fd_close(&out[1]);
+    read_lines(out[0], take, arg);
+    out[0] = -1; /* closed with its stream */
+    status = ended(pid);
+out:
+    hb_fd_close(&out[0]);
+    hb_fd_close(&out[1]);
     free(path);
     free(self);
     return status;

@@ -151,7 +151,8 @@ static pid_t run(struct crew *w, const struct command *c, int own_group)
         become(c, own_group);
     }
     if (pid < 0) {
-        say(c, "cannot be started: %s", strerror(errno));
+        say(c, "cannot be started: %s%s", strerror(errno),
+            hb_errno_remedy(errno));
         w->status = w->status < 0 ? EXIT_NOT_READY : w->status;
     }
     return pid > 0 ? pid : 0;

@@ -61,7 +61,8 @@ static void on_probe(int fd, void *arg)
     int well, n;
 
     if (fd < 0) {
-        hb_log(HB_WARN, "health probes are kept waiting: %s", strerror(errno));
+        hb_log(HB_WARN, "health probes are kept waiting: %s%s",
+               strerror(errno), hb_errno_remedy(errno));
         return;
     }
     well = h->words(h->arg, text, sizeof text);

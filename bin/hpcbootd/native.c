@@ -181,7 +181,8 @@ static void on_connect(int fd, void *arg)
 
     if (fd < 0) {
         agent_note(n->agent, HB_WARN, "processes of ranks that call "
-                   "hpcboot_init are kept waiting: %s", strerror(errno));
+                   "hpcboot_init are kept waiting: %s%s", strerror(errno),
+                   hb_errno_remedy(errno));
     } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
                (who.uid != getuid() && who.uid != 0)) {
         hb_fd_close(&fd);

@@ -392,8 +392,8 @@ static void tell_descriptors(struct hpcboot_error *err)
 
     if (err->sys_errno == EMFILE && getrlimit(RLIMIT_NOFILE, &lim) == 0) {
         snprintf(err->text + len, sizeof err->text - len, " (the agent may "
-                 "open %llu, and a rank takes up to %d: raise the hard limit, "
-                 "ulimit -Hn, or use more hosts)",
+                 "open %llu, its hard limit, and a rank takes up to %d: "
+                 "ulimit -Hn counts, or use more hosts)",
                  (unsigned long long)lim.rlim_cur, RANK_FDS);
     }
 }

@@ -239,7 +239,7 @@ static void drop_unused(struct job *j)
 static void log_of_loop(int severity, const char *text)
 {
     hb_log(severity == EVENT_LOG_ERR ? HB_ERROR : HB_DEBUG,
-           "libevent: %s", text);
+           "libevent: %s%s", text, hb_errno_remedy(errno));
 }
 
 static void loop_cannot_go_on(int code)

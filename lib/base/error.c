@@ -26,14 +26,34 @@ static void set_error(struct hpcboot_error *err, int code, int sys_errno,
     memcpy(err->text, text, HPCBOOT_ERROR_TEXT_MAX);
 }
 
-/* Puts ": <more>" behind a text of HPCBOOT_ERROR_TEXT_MAX bytes, as far as
- * it fits. */
-static void append(char *text, const char *more)
+const char *hb_errno_remedy(int sys_errno)
 {
-    const char *const parts[] = {": ", more};
+    switch (sys_errno) {
+    case EMFILE:
+        return "; raise ulimit -n";
+    case ENFILE:
+        return "; the whole host has none left: raise its fs.file-max";
+    case EAGAIN: /* of fork and of threads; who reads or writes waits */
+        return "; raise ulimit -u or the container's limit of processes";
+    case ENOMEM:
+        return "; raise the limit on memory of the container (or ulimit -v), "
+               "or run less in it";
+    case ENOSPC:
+    case EDQUOT:
+        return "; make room there, or use another place";
+    default:
+        return "";
+    }
+}
+
+/* Puts ": <more><end>" behind a text of HPCBOOT_ERROR_TEXT_MAX bytes, as far
+ * as it fits. */
+static void append(char *text, const char *more, const char *end)
+{
+    const char *const parts[] = {": ", more, end};
     size_t used = strlen(text), n, i;
 
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         n = strnlen(parts[i], HPCBOOT_ERROR_TEXT_MAX - 1 - used);
         memcpy(text + used, parts[i], n);
         used += n;
@@ -71,7 +91,8 @@ int hb_fail_errno(struct hpcboot_error *err, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    append(text, strerror_r(saved, reason, sizeof(reason)));
+    append(text, strerror_r(saved, reason, sizeof(reason)),
+           hb_errno_remedy(saved));
     set_error(err, code, saved, text);
     errno = saved;
     return code;
@@ -91,7 +112,7 @@ int hb_error_prefix(struct hpcboot_error *err, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    append(text, err->text);
+    append(text, err->text, "");
     memcpy(err->text, text, sizeof(text));
     return err->code;
 }

@@ -21,7 +21,11 @@ enum hb_damage {
 int hb_fail(struct hpcboot_error *err, int code, const char *fmt, ...)
     HB_PRINTF(3, 4);
 
-/* As hb_fail, with errno's text appended after ": " and errno kept. */
+/* What to do where something has run out, as "; raise ulimit -n"; else "". */
+const char *hb_errno_remedy(int sys_errno);
+
+/* As hb_fail, with errno's text and remedy appended after ": ", and errno
+ * kept. */
 int hb_fail_errno(struct hpcboot_error *err, int code, const char *fmt, ...)
     HB_PRINTF(3, 4);
 

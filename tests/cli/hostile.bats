@@ -148,6 +148,16 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     nothing_left
 }
 
+@test "too few descriptors for hbrun itself: the remedy is told" {
+    local n
+    for n in 8 12; do # bats' own descriptors are not for hbrun
+        run bash -c 'exec 3>&- 4>&- 5>&- 6>&-; ulimit -n "$0"; exec "$@"' \
+            "$n" "$hbrun" -n 1 true
+        [ "$status" -ge 70 ]
+        says '^hbrun: error: .*Too many open files; raise ulimit -n'
+    done
+}
+
 @test "a program name of 3000 letters: the reason is told all the same" {
     local long
     long=$(printf 'x%.0s' {1..3000})

@@ -25,6 +25,26 @@
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 
+static void what_has_run_out_is_told_with_its_remedy(void **state)
+{
+    static const struct {
+        int code;
+        const char *words;
+    } rows[] = {
+        {EMFILE, "Too many open files; raise ulimit -n"},
+        {ENFILE, "fs.file-max"}, {EAGAIN, "ulimit -u"}, {ENOMEM, "memory"},
+        {ENOSPC, "No space left on device; make room"}, {EDQUOT, "make room"},
+    };
+    struct hpcboot_error err;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        errno = rows[i].code;
+        hb_fail_errno(&err, HPCBOOT_ERR_SYSTEM, "cannot make a pipe");
+        assert_non_null(strstr(err.text, rows[i].words));
+    }
+    assert_string_equal(hb_errno_remedy(EACCES), "");
+}
+
 static void a_failure_carries_code_and_text(void **state)
 {
     struct hpcboot_error err;
@@ -294,6 +314,7 @@ static void json_numbers_read_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_run_out_is_told_with_its_remedy),
         cmocka_unit_test(a_failure_carries_code_and_text),
         cmocka_unit_test(the_systems_reason_is_appended),
         cmocka_unit_test(context_goes_in_front),

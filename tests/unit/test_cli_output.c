@@ -387,7 +387,8 @@ static void a_full_disk_names_the_file(void **state)
     assert_int_equal(put(p, 1, 1, "lost\n"), HPCBOOT_ERR_SYSTEM);
     assert_string_equal(p->error.text,
                         "the output file /dev/full cannot be written: No "
-                        "space left on device");
+                        "space left on device; make room there, or use "
+                        "another place");
     assert_int_equal(p->error.sys_errno, ENOSPC);
     assert_int_equal(put(p, 1, 1, "lost too\n"), 0);
     assert_int_equal(p->done[1], 14);

@@ -14,8 +14,9 @@
  * rank. Whatever comes, SIGTERM included, the stop commands are run, and what
  * was started is ended.
  *
- * What the commands print goes into a file without a name, and is shown when
- * one of them fails: the output of a rank is its program's.
+ * What a command prints goes through a pipe to here, where its end is kept and
+ * shown when it fails: the output of a rank is its program's. However much is
+ * printed for however long, no more is kept.
  *
  * No event loop: the agent above has its own, and kills everything here when
  * this process hangs. */
@@ -48,6 +49,7 @@
 #define STOP_MS 5000      /* for all stop commands, then for what was started */
 #define MAX_COMMANDS 64
 #define SHOWN_BYTES 4096  /* of what a command printed that failed */
+#define READS_MAX 64      /* at a time, of one that prints without end */
 
 enum step { START, READY, STOP };
 
@@ -56,8 +58,11 @@ struct command {
     char **argv; /* [n + 1], of this process's own argv */
     uint64_t seconds;
     pid_t pid; /* 0: does not run */
-    int log;   /* what it says; -1: that is the rank's output */
     const char *name;
+    int log[2]; /* the pipe of what it says; -1: that is the rank's output */
+    char *said; /* the last [SHOWN_BYTES] of it */
+    size_t n_said;
+    int cut; /* there was more before them */
 };
 
 struct crew {
@@ -86,33 +91,56 @@ static void say(const struct command *c, const char *fmt, ...)
     hb_str_destroy(&text);
 }
 
-/* The last lines of what a command printed. */
-static void show_log(const struct command *c)
+static void keep(struct command *c, const char *text, size_t n)
 {
-    char text[SHOWN_BYTES + 1], *begin = text;
-    off_t size = c->log >= 0 ? lseek(c->log, 0, SEEK_END) : 0;
-    off_t from = size > SHOWN_BYTES ? size - SHOWN_BYTES : 0;
-    ssize_t n = size > 0 ? pread(c->log, text, SHOWN_BYTES, from) : 0;
+    size_t over = c->n_said + n > SHOWN_BYTES ? c->n_said + n - SHOWN_BYTES : 0;
 
-    if (n <= 0) {
+    memmove(c->said, c->said + over, c->n_said - over);
+    memcpy(c->said + c->n_said - over, text, n);
+    c->n_said += n - over;
+    c->cut |= over > 0;
+}
+
+static void hear(struct command *c)
+{
+    char text[SHOWN_BYTES];
+
+    for (int i = 0; c->log[0] >= 0 && i < READS_MAX; i++) {
+        ssize_t n = read(c->log[0], text, sizeof text);
+
+        if (n <= 0) {
+            return;
+        }
+        keep(c, text, (size_t)n);
+    }
+}
+
+/* The last lines of what a command printed. */
+static void show_log(struct command *c)
+{
+    const char *begin = c->said, *end;
+
+    hear(c);
+    if (c->n_said == 0) {
         return;
     }
-    text[n] = '\0';
-    if (from > 0 && strchr(text, '\n') != NULL) {
-        begin = strchr(text, '\n') + 1;
+    end = begin + c->n_said;
+    if (c->cut && memchr(begin, '\n', c->n_said - 1) != NULL) {
+        begin = (const char *)memchr(begin, '\n', c->n_said - 1) + 1;
     }
-    fputs(begin, stderr);
-    if (text[n - 1] != '\n') {
+    fwrite(begin, 1, (size_t)(end - begin), stderr);
+    if (end[-1] != '\n') {
         fputc('\n', stderr);
     }
 }
 
-static int open_log(void)
+static void open_log(struct command *c)
 {
-    const char *dir = getenv("HPCBOOT_SESSION_DIR");
-
-    return open(dir != NULL ? dir : "/tmp",
-                O_RDWR | O_APPEND | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (hb_fd_pipe(c->log, NULL) < 0) {
+        return; /* it says what it says as the rank */
+    }
+    (void)hb_fd_set_nonblock(c->log[0], 1, NULL);
+    c->said = hb_xmalloc(SHOWN_BYTES);
 }
 
 static void __attribute__((noreturn))
@@ -121,9 +149,9 @@ become(const struct command *c, int own_group)
     sigset_t none;
     int why;
 
-    if (c->log >= 0) {
-        dup2(c->log, STDOUT_FILENO);
-        dup2(c->log, STDERR_FILENO);
+    if (c->log[1] >= 0) {
+        dup2(c->log[1], STDOUT_FILENO);
+        dup2(c->log[1], STDERR_FILENO);
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -139,13 +167,13 @@ become(const struct command *c, int own_group)
 }
 
 /* 0: the host has no room for another process, which ends the rank. */
-static pid_t run(struct crew *w, const struct command *c, int own_group)
+static pid_t run(struct crew *w, struct command *c, int own_group)
 {
     pid_t pid;
 
-    if (c->log >= 0) {
-        (void)ftruncate(c->log, 0);
-    }
+    hear(c);
+    c->n_said = 0; /* of an earlier try */
+    c->cut = 0;
     pid = fork();
     if (pid == 0) {
         become(c, own_group);
@@ -203,13 +231,27 @@ static void reap(struct crew *w)
     w->alone = pid < 0; /* no child is left */
 }
 
-/* Waits for a signal, or for the time to be over; -1: no limit. */
+/* Waits for a signal or words, or for the time to be over; -1: no limit. */
 static void attend(struct crew *w, int64_t ms)
 {
+    struct pollfd p[MAX_COMMANDS + 1] = {
+        {.fd = w->signals, .events = POLLIN},
+    };
     struct signalfd_siginfo info;
-    struct pollfd p = {.fd = w->signals, .events = POLLIN};
 
-    if (poll(&p, 1, ms < 0 ? -1 : (int)ms) <= 0 ||
+    for (size_t i = 0; i < w->n; i++) {
+        p[i + 1].fd = w->command[i].log[0]; /* poll skips -1 */
+        p[i + 1].events = POLLIN;
+    }
+    if (poll(p, w->n + 1, ms < 0 ? -1 : (int)ms) <= 0) {
+        return;
+    }
+    for (size_t i = 0; i < w->n; i++) {
+        if (p[i + 1].revents != 0) {
+            hear(&w->command[i]);
+        }
+    }
+    if (p[0].revents == 0 ||
         read(w->signals, &info, sizeof info) != (ssize_t)sizeof info) {
         return;
     }
@@ -230,8 +272,7 @@ static int64_t ms_until(int64_t deadline_ns)
 
 /* Runs a command to its end; its status, or -1: the time or the rank is over
  * first. */
-static int run_whole(struct crew *w, const struct command *c,
-                     int64_t deadline_ns)
+static int run_whole(struct crew *w, struct command *c, int64_t deadline_ns)
 {
     w->probe_status = -1;
     w->probe = run(w, c, 1);
@@ -247,7 +288,7 @@ static int run_whole(struct crew *w, const struct command *c,
     return w->probe_status;
 }
 
-static void wait_ready(struct crew *w, const struct command *c)
+static void wait_ready(struct crew *w, struct command *c)
 {
     int64_t deadline = hb_now_ns() + (int64_t)c->seconds * 1000000000;
     int status = -1;
@@ -307,7 +348,7 @@ static int take_command(char **argv, int argc, int at, struct command *c)
     c->argv = hb_xcalloc(n + 1, sizeof *c->argv);
     memcpy(c->argv, argv + at + 1, n * sizeof *c->argv);
     c->name = c->argv[0];
-    c->log = open_log();
+    open_log(c);
     return at + 1 + (int)n;
 }
 
@@ -330,7 +371,7 @@ static int take_option(struct crew *w, char **argv, int argc, int at)
          hb_parse_u64(argv[at], 0, UINT32_MAX, &c->seconds) < 0)) {
         return -1;
     }
-    c->log = -1;
+    c->log[0] = c->log[1] = -1;
     w->n++;
     return take_command(argv, argc, at + 1, c);
 }
@@ -347,7 +388,7 @@ static int read_line(struct crew *w, char **argv, int argc)
     }
     w->program.argv = argv + at + 1;
     w->program.name = argv[at + 1];
-    w->program.log = -1;
+    w->program.log[0] = w->program.log[1] = -1;
     return 0;
 }
 
@@ -397,7 +438,9 @@ static void work(struct crew *w)
 static void release(struct crew *w)
 {
     for (size_t i = 0; i < w->n; i++) {
-        hb_fd_close(&w->command[i].log);
+        hb_fd_close(&w->command[i].log[0]);
+        hb_fd_close(&w->command[i].log[1]);
+        free(w->command[i].said);
         free(w->command[i].argv);
     }
     free(w);

@@ -248,6 +248,20 @@ END
     says_not '^started'
 }
 
+@test "of what a server prints for ever, the end is kept, and on no disk" {
+    recipe <<'END'
+processes host
+program first
+start sh -c "yes | head -c 20000000; stat -L -c %F /proc/self/fd/1; exit 9"
+ready 60 false
+END
+    run my -n 1 echo started
+    ended_with 9
+    says '^fifo$'
+    [ "${#output}" -lt 8192 ]
+    says_not '^started'
+}
+
 @test "a head that dies before the others join ends them, with its words" {
     recipe <<'END'
 [when rank is 0]

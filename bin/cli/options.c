@@ -247,6 +247,37 @@ static void warn_of_no_effect(struct hb_scan *s)
     }
 }
 
+/* What is typed for a hyphen by those who write texts: U+2010 to U+2015, the
+ * minus sign, and the full-width one. */
+static int begins_with_a_dash(const char *word)
+{
+    return (hb_starts_with(word, "\xe2\x80") && word[2] >= '\x90' &&
+            word[2] <= '\x95') ||
+           hb_starts_with(word, "\xe2\x88\x92") ||
+           hb_starts_with(word, "\xef\xbc\x8d");
+}
+
+/* A word that stands where the program should and cannot be meant to: the
+ * mistake is before it. A file of such a name can be named as ./1. */
+static int check_program(const char *word, struct hpcboot_error *err)
+{
+    if (begins_with_a_dash(word)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "\"%s\" begins with a dash "
+                       "that is not the - of an option: type it again", word);
+    }
+    if (word[0] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "an empty word stands where the "
+                       "program should; is a variable of the shell empty?");
+    }
+    if (word[strspn(word, "0123456789")] == '\0' || hb_streq(word, "-") ||
+        hb_streq(word, "=") || hb_streq(word, ":")) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "\"%s\" stands where the "
+                       "program should; does an option before it lack its "
+                       "value, or have one too many?", word);
+    }
+    return 0;
+}
+
 static int finish(struct hb_scan *s, struct hpcboot_error *err)
 {
     struct hb_options *o = s->o;
@@ -258,6 +289,9 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
             return hb_fail(err, HPCBOOT_ERR_USAGE,
                            "no program was named: [options] PROGRAM "
                            "[arguments]; --help lists the options");
+        }
+        if (check_program(app->argv.v[0], err) < 0) {
+            return HPCBOOT_ERR_USAGE;
         }
         if (!app->np) {
             app->np = s->common.np ? s->common.np : default_ranks(o);

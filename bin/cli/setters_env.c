@@ -19,6 +19,10 @@ static int name_of(struct hb_scan *s, const char *text, const char **eq_out,
                    struct hpcboot_error *err)
 {
     *eq_out = strchr(text, '=');
+    if (text[0] == '-') {
+        return hb_opt_bad(s, err, "needs the name of a variable, not "
+                          "\"%s\"", text);
+    }
     if (text[0] == '\0' || *eq_out == text) {
         return hb_opt_bad(s, err, "\"%s\" does not begin with a name", text);
     }

@@ -181,30 +181,64 @@ HB_SETTER(srun_kill)
     return 0;
 }
 
-/* %t is the rank; %%, and what this launcher cannot tell (%j %N ...). */
+/* What a letter of Slurm's stands for where this is a job of Slurm. */
+static const char *variable_of(char letter)
+{
+    switch (letter) {
+    case 'j':
+    case 'J':
+        return "SLURM_JOB_ID";
+    case 'u':
+        return "USER";
+    case 'x':
+        return "SLURM_JOB_NAME";
+    default:
+        return NULL;
+    }
+}
+
+static int put_letter(struct hb_scan *s, char letter, struct hb_str *ours,
+                      struct hpcboot_error *err)
+{
+    const char *name = variable_of(letter);
+    const char *value = name ? hb_scan_getenv(s, name) : NULL;
+
+    if (letter == 't' || letter == '%') {
+        hb_str_put(ours, letter == 't' ? "%r" : "%%");
+        return 0;
+    }
+    if (!name) {
+        return hb_opt_bad(s, err, "%%%c is not known; %%t (the rank), %%j, %%u, "
+                          "%%x and %%%% are", letter ? letter : ' ');
+    }
+    if (!value) {
+        return hb_opt_bad(s, err, "%%%c stands for %s, which is not set here; "
+                          "leave it out", letter, name);
+    }
+    for (; *value; value++) {
+        hb_str_put(ours, *value == '%' ? "%%" : "");
+        hb_str_putn(ours, value, *value != '%');
+    }
+    return 0;
+}
+
 static int set_pattern(struct hb_scan *s, const char *key, const char *text,
                        struct hpcboot_error *err)
 {
     struct hb_str ours = HB_STR_INIT;
-    int rc;
+    int rc = 0;
 
-    for (const char *p = text; *p; p++) {
-        if (p[0] == '%' && p[1] == 't') {
-            hb_str_put(&ours, "%r");
-            p++;
-        } else if (p[0] == '%' && p[1] == '%') {
-            hb_str_put(&ours, "%%");
-            p++;
-        } else if (p[0] == '%') {
-            hb_str_destroy(&ours);
-            return hb_opt_bad(s, err,
-                              "\"%s\": only %%t (the rank) and %%%% are known",
-                              text);
-        } else {
+    for (const char *p = text; rc == 0 && *p; p++) {
+        if (*p != '%') {
             hb_str_putc(&ours, *p);
+            continue;
         }
+        rc = put_letter(s, p[1], &ours, err);
+        p += p[1] != '\0';
     }
-    rc = hb_opt_apply_key(s, key, hb_str_text(&ours), err);
+    if (rc == 0) {
+        rc = hb_opt_apply_key(s, key, hb_str_text(&ours), err);
+    }
     hb_str_destroy(&ours);
     return rc;
 }

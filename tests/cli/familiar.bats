@@ -51,3 +51,44 @@ setup() { common_setup; }
     ended_with 2
     says 'rank-by socket'
 }
+
+@test "what stands where the program should, and cannot be it" {
+    local words
+    for words in '- n 2 true' '--mca btl -n 1 true' '-x A = 1 true' \
+        '-n 1 true : :' '-genv A -n 2 true'; do
+        # shellcheck disable=SC2086  # a list of words
+        run hb $words
+        ended_with 2
+        says 'where the program should|names no program'
+    done
+    run hb -n 2 '' true
+    ended_with 2
+    says 'an empty word stands where the program should'
+}
+
+@test "a dash of a text's is not the hyphen of an option" {
+    local word
+    for word in '—np' '–n' '−n' '－n'; do
+        run hb "$word" 2 true
+        ended_with 2
+        says 'a dash that is not the - of an option'
+    done
+}
+
+@test "-x without its name does not take the next option for it" {
+    run hb -x -n 1 true
+    ended_with 2
+    says '^hbrun: error: -x: needs the name of a variable, not "-n"$'
+}
+
+@test "srun: what its resource manager would act on is passed over" {
+    ln -s "$hbrun" srun
+    run ./srun -q high -G 1 --nice=3 --nice --threads-per-core=1 --mem-per-gpu \
+        1G --reservation=r -X --contiguous -n 2 echo words
+    ended_with 0
+    says 'warning: -q is ignored: it is the resource manager'
+    [ "$(grep -c '^words$' <<< "$output")" -eq 2 ]
+    run ./srun --het-group=0 -n 1 true
+    ended_with 2
+    says 'het-group is not supported: one job has one gang'
+}

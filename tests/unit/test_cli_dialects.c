@@ -126,6 +126,24 @@ static void srun_environment(void **state)
     parsed_free(&p);
 }
 
+static void srun_file_names(void **state)
+{
+    static char id[] = "SLURM_JOB_ID=7", name[] = "SLURM_JOB_NAME=5%r";
+    static char *const env[] = {id, name, NULL};
+    static const struct hb_options_source source = {.env = env};
+    struct parsed p;
+
+    parse_words(&p, &source, "srun -o %j.%x.%t.%% -e e%J a");
+    assert_int_equal(p.rc, 0);
+    assert_string_equal(p.o->out_pattern, "7.5%%r.%r.%%");
+    assert_string_equal(p.o->err_pattern, "e7");
+    parsed_free(&p);
+    bad("srun -o %N a", "-o: %N is not known; %t (the rank), %j, %u, %x and "
+        "%% are");
+    bad("srun -o %j a", "-o: %j stands for SLURM_JOB_ID, which is not set "
+        "here; leave it out");
+}
+
 static void srun_times(void **state)
 {
     static const struct {
@@ -159,6 +177,7 @@ int main(void)
         cmocka_unit_test(srun_words),
         cmocka_unit_test(srun_without_a_number_starts_one),
         cmocka_unit_test(srun_environment),
+        cmocka_unit_test(srun_file_names),
         cmocka_unit_test(srun_times),
     };
 

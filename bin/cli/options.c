@@ -208,13 +208,21 @@ static void join_hosts(struct hb_options *o)
     hb_str_destroy(&all);
 }
 
-/* srun starts one task, or one on each node, where no number is given. */
-static uint32_t default_ranks(const struct hb_options *o)
+/* srun starts one task, or one on each node, where no number is given, but in
+ * a job of Slurm as many as that was submitted for. */
+static uint32_t default_ranks(const struct hb_scan *s)
 {
+    const struct hb_options *o = s->o;
+    const char *job = hb_scan_getenv(s, "SLURM_JOB_ID");
+    const char *tasks = hb_scan_getenv(s, "SLURM_NTASKS");
     uint64_t n;
 
     if (o->dialect != HB_DIALECT_SRUN) {
         return 0;
+    }
+    if (job && tasks && !o->nodes && !o->per_node &&
+        hb_parse_u64(tasks, 1, UINT32_MAX, &n) == 0) {
+        return (uint32_t)n;
     }
     n = (uint64_t)(o->nodes ? o->nodes : 1) * (o->per_node ? o->per_node : 1);
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
@@ -294,7 +302,7 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
             return HPCBOOT_ERR_USAGE;
         }
         if (!app->np) {
-            app->np = s->common.np ? s->common.np : default_ranks(o);
+            app->np = s->common.np ? s->common.np : default_ranks(s);
             app->np_min = s->common.np_min;
         }
         inherit(&app->wdir, s->common.wdir);

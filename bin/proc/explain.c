@@ -173,6 +173,10 @@ static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
 {
     const char *path = hb_search_env(spec->env, "PATH");
 
+    if (strchr(spec->file, ' ') != NULL) {
+        hb_str_put(hint, "with a blank in its name; arguments of a program are "
+                   "words of their own, not of one quotation: ");
+    }
     if (strchr(spec->file, '/') != NULL) {
         hb_str_put(hint, "there is no such file on this host");
         if (spec->file[0] != '/' && spec->wdir != NULL) {

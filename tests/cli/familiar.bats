@@ -92,3 +92,12 @@ setup() { common_setup; }
     ended_with 2
     says 'het-group is not supported: one job has one gang'
 }
+
+@test "a program and its arguments in one quotation: told" {
+    local words
+    for words in 'ls -l' './prog arg'; do
+        run hb -n 1 "$words"
+        ended_with 127
+        says 'with a blank in its name; arguments of a program are words of'
+    done
+}

@@ -111,6 +111,31 @@ static void srun_without_a_number_starts_one(void **state)
     parsed_free(&p);
 }
 
+static void srun_without_a_number_starts_what_the_job_is_for(void **state)
+{
+    static char id[] = "SLURM_JOB_ID=7", n[] = "SLURM_NTASKS=5";
+    static char *const env[] = {id, n, NULL}, *const no_job[] = {n, NULL};
+    static const struct hb_options_source job = {.env = env};
+    static const struct hb_options_source none = {.env = no_job};
+    static const struct {
+        const struct hb_options_source *source;
+        const char *line;
+        uint32_t np;
+    } rows[] = {
+        {&job, "srun a", 5}, {&job, "srun -n 2 a", 2}, {&job, "srun -N 3 a", 3},
+        {&job, "srun -N1 --ntasks-per-node=2 a", 2}, {&none, "srun a", 1},
+        {&job, "hbrun a", 0},
+    };
+    struct parsed p;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parse_words(&p, rows[i].source, rows[i].line);
+        assert_int_equal(p.rc, 0);
+        assert_int_equal(p.o->apps[0].np, rows[i].np);
+        parsed_free(&p);
+    }
+}
+
 static void srun_environment(void **state)
 {
     struct parsed p;
@@ -176,6 +201,7 @@ int main(void)
         cmocka_unit_test(hydra_launchers),
         cmocka_unit_test(srun_words),
         cmocka_unit_test(srun_without_a_number_starts_one),
+        cmocka_unit_test(srun_without_a_number_starts_what_the_job_is_for),
         cmocka_unit_test(srun_environment),
         cmocka_unit_test(srun_file_names),
         cmocka_unit_test(srun_times),

@@ -86,7 +86,9 @@ static int unknown(const char *word)
         names[n] = hb_commands[n]->name;
     }
     hb_args_no_such("command", word, names, n, "hpcboot --help", &err);
-    hb_log(HB_ERROR, "%s", err.text);
+    hb_log(HB_ERROR, "%s%s", err.text,
+           word[0] == '-' || strcmp(word, "run") == 0
+               ? "; programs are started by hbrun" : "");
     return HB_EXIT_USAGE;
 }
 
@@ -108,11 +110,12 @@ int main(int argc, char **argv)
         help(stderr);
         return HB_EXIT_USAGE;
     }
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+        strcmp(word, "help") == 0) {
         help(stdout);
         return finish(0);
     }
-    if (strcmp(word, "--version") == 0) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("hpcboot %s\n", PACKAGE_VERSION);
         return finish(0);
     }

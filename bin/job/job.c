@@ -152,9 +152,11 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     if (j->need_lost && wait_ms <= 0 && !j->gang.operator_made) {
         wait_ms = WAIT_LOST_MS;
     }
-    if (wait_ms < 0) {
-        wait_ms = j->gang.operator_made || j->only_wait ? WAIT_GANG_MS
-                                                        : WAIT_PLAIN_MS;
+    if (wait_ms < 0) { /* to a doctor, a host that is not there is a finding */
+        int waits = j->gang.operator_made ||
+                    (j->only_wait && j->report == NULL);
+
+        wait_ms = waits ? WAIT_GANG_MS : WAIT_PLAIN_MS;
     }
     j->wait_ms = wait_ms;
     b->dial_timeout_ms = wait_ms > 0 ? DIAL_MS : 0;

@@ -15,6 +15,22 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     says '^  hostfile '
 }
 
+@test "hpcboot help, and what is for hbrun" {
+    run "$HB_BUILDDIR/hpcboot" help
+    ended_with 0
+    says '^usage: hpcboot COMMAND'
+    run "$HB_BUILDDIR/hpcboot" -n 2 true
+    ended_with 2
+    says 'there is no command -n.*; programs are started by hbrun'
+}
+
+@test "hpcboot doctor does not wait for hosts that nobody has promised" {
+    run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" doctor \
+        -H elsewhere --launch-with 'false %h'
+    ended_with 75
+    says '1 of 1 host did not come up: 1 host starts no agent: elsewhere'
+}
+
 @test "hpcboot --help and --version" {
     run hpcboot --help
     ended_with 0

@@ -14,6 +14,7 @@
 #include "bin/cli/optdef.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -444,6 +445,24 @@ const char *hb_options_origin(const struct hb_options *o, const char *name)
         }
     }
     return origin;
+}
+
+void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err)
+{
+    const char *begin = err->text + strspn(err->text, "-");
+    size_t used = strlen(err->text);
+    char *name = hb_xstrndup(begin, strcspn(begin, " :,"));
+    const char *origin = "default";
+
+    if (begin > err->text && hb_opt_find_any(name, strlen(name))) {
+        origin = hb_options_origin(o, name);
+    } else if (hb_starts_with(err->text, "default hostfile:")) {
+        origin = hb_options_origin(o, "default-hostfile");
+    }
+    if (!hb_streq(origin, "default") && !hb_streq(origin, COMMAND_LINE)) {
+        snprintf(err->text + used, sizeof err->text - used, " (%s)", origin);
+    }
+    free(name);
 }
 
 void hb_options_explain(const struct hb_options *o, struct hb_strv *lines_out)

@@ -141,6 +141,9 @@ void hb_options_destroy(struct hb_options *o); /* NULL-safe */
  * "variable HPCBOOT_GRACE", "default". By its long name without dashes.
  * Borrowed from `o`. */
 const char *hb_options_origin(const struct hb_options *o, const char *name);
+/* Puts behind an error that begins with an option's name where that option
+ * came from, unless it was typed. */
+void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err);
 /* One line per option that is not at its default: name, value, origin. */
 void hb_options_explain(const struct hb_options *o, struct hb_strv *lines_out);
 

@@ -208,8 +208,8 @@ static int put_letter(struct hb_scan *s, char letter, struct hb_str *ours,
         return 0;
     }
     if (!name) {
-        return hb_opt_bad(s, err, "%%%c is not known; %%t (the rank), %%j, %%u, "
-                          "%%x and %%%% are", letter ? letter : ' ');
+        return hb_opt_bad(s, err, "%%%c is not known; %%t (the rank), %%j, "
+                          "%%u, %%x and %%%% are", letter ? letter : ' ');
     }
     if (!value) {
         return hb_opt_bad(s, err, "%%%c stands for %s, which is not set here; "

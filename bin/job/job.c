@@ -398,6 +398,7 @@ static int run(struct job *j)
         rc = job_connect(j, &err);
     }
     if (rc < 0) {
+        hb_options_blame(j->opt, &err);
         hb_log(HB_ERROR, "%s", err.text);
         return exit_status_of(rc);
     }

@@ -238,7 +238,7 @@ when_1_is_killed() {
 
 @test "--forward-signals: what is no signal, or none that can be caught" {
     local words
-    for words in USR9 USR1,KILL RTMIN+99 65 0 ,; do
+    for words in USR9 USR1,KILL RTMIN+99 65 0 ','; do
         run hb --forward-signals "$words" -n 1 true
         ended_with 2
         says '^hbrun: error: .*forward-signals'

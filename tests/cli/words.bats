@@ -180,6 +180,28 @@ setup() { common_setup; }
     ended_with 0
 }
 
+@test "an option from a file or a variable that is wrong: where it came from" {
+    local conf=$HOME/.config/hpcboot.conf
+    mkdir -p "$HOME/.config"
+    printf '\357\273\277# some editors begin a file so\nbind-to = cores\n' \
+        > "$conf"
+    run hb -n 1 true
+    ended_with 2
+    says "did you mean \"core\"\? \($conf:2\)$"
+    HPCBOOT_BIND_TO=none run hb -n 1 true
+    ended_with 0
+    rm "$conf"
+    HPCBOOT_HOSTFILE=nosuch run hb -n 1 true
+    ended_with 2
+    says 'nosuch: No such file or directory \(variable HPCBOOT_HOSTFILE\)$'
+    HPCBOOT_HOST='a b' run hb -n 1 --dry-run true
+    ended_with 2
+    says '^hbrun: error: -H, column 2: .* \(variable HPCBOOT_HOST\)$'
+    run hb -n 1 --bind-to cores true
+    ended_with 2
+    says 'did you mean "core"\?$'
+}
+
 @test "stated slots are a limit" {
     run hb -H localhost:2 -n 3 touch started
     ended_with 2

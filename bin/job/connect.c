@@ -205,7 +205,7 @@ int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
                        "the same version on both, or name its place with "
                        "--prefix", m->version, PACKAGE_VERSION);
     }
-    if (!hb_streq(m->token, h->token)) {
+    if (!hb_secret_streq(m->token, h->token)) {
         return hb_fail(err, HPCBOOT_ERR_AUTH,
                        "the agent did not return the token of this login");
     }

@@ -261,6 +261,24 @@ int hb_streq(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+int hb_secret_equal(const void *a, const void *b, size_t len)
+{
+    const volatile unsigned char *x = a, *y = b;
+    unsigned char differs = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        differs |= x[i] ^ y[i];
+    }
+    return differs == 0;
+}
+
+int hb_secret_streq(const char *a, const char *b)
+{
+    size_t len = strlen(a);
+
+    return strlen(b) == len && hb_secret_equal(a, b, len);
+}
+
 int hb_starts_with(const char *s, const char *prefix)
 {
     return strncmp(s, prefix, strlen(prefix)) == 0;

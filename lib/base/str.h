@@ -44,6 +44,10 @@ int hb_parse_int(const char *text, int min, int max, int *out);
 int hb_parse_duration_ms(const char *text, int64_t *ms_out);
 
 int hb_streq(const char *a, const char *b);            /* NULL-safe */
+/* The same for what others must not guess: takes the same time wherever the
+ * two differ. Of texts the length is no secret. */
+int hb_secret_equal(const void *a, const void *b, size_t len);
+int hb_secret_streq(const char *a, const char *b);
 int hb_starts_with(const char *s, const char *prefix);
 int hb_ends_with(const char *s, const char *suffix);
 /* The candidate nearest to `word` by edit distance, or NULL when none is

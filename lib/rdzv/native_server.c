@@ -111,7 +111,7 @@ static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
                        "hpcboot");
     }
     if (p == NULL || (c->rank >= 0 && c->rank != rank) ||
-        (c->rank < 0 && strcmp(token, s->job.token) != 0)) {
+        (c->rank < 0 && !hb_secret_streq(token, s->job.token))) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "it says to be rank %u, and "
                        "cannot be", rank);
     }

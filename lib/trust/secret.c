@@ -47,17 +47,6 @@ void hb_secret_free(struct hb_secret *s)
     memset(s, 0, sizeof *s);
 }
 
-int hb_secret_equal(const void *a, const void *b, size_t len)
-{
-    const volatile unsigned char *x = a, *y = b;
-    unsigned char differs = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        differs |= x[i] ^ y[i];
-    }
-    return differs == 0;
-}
-
 void hb_secret_shut_process(void)
 {
     (void)prctl(PR_SET_DUMPABLE, 0ul);

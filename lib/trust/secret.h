@@ -18,8 +18,6 @@ struct hb_secret {
 void hb_secret_alloc(struct hb_secret *s, size_t len);
 void hb_secret_copy(struct hb_secret *s, const void *data, size_t len);
 void hb_secret_free(struct hb_secret *s); /* leaves it empty */
-/* 1: same bytes. Takes the same time wherever they differ. */
-int hb_secret_equal(const void *a, const void *b, size_t len);
 
 /* From here on the kernel writes no core file of this process, and processes
  * of the same user can neither trace it nor read its memory. */

@@ -109,7 +109,7 @@ static int greeting_holds(const struct hb_tcp_conn *c)
 
     memcpy(&g, c->hello, sizeof g);
     return g.magic == MAGIC && g.to == job->rank && g.from < job->size &&
-           memcmp(g.token, c->tcp->token, sizeof g.token) == 0;
+           hb_secret_equal(g.token, c->tcp->token, sizeof g.token);
 }
 
 static int say(const struct hb_tcp_conn *c, uint32_t by, const void *more,

@@ -169,6 +169,22 @@ static void comparisons_know_null_and_ends(void **state)
     assert_false(hb_ends_with("conf", ".conf"));
 }
 
+static void secrets_are_equal_when_every_byte_is(void **state)
+{
+    const unsigned char a[4] = {1, 0, 2, 3}, first[4] = {2, 0, 2, 3};
+    const unsigned char last[4] = {1, 0, 2, 0x83}, same[4] = {1, 0, 2, 3};
+
+    assert_true(hb_secret_equal(a, same, sizeof a));
+    assert_false(hb_secret_equal(a, first, sizeof a));
+    assert_false(hb_secret_equal(a, last, sizeof a));
+    assert_true(hb_secret_equal(a, last, sizeof a - 1));
+    assert_true(hb_secret_streq("t7", "t7"));
+    assert_true(hb_secret_streq("", ""));
+    assert_false(hb_secret_streq("t7", "t8"));
+    assert_false(hb_secret_streq("t7", "t71"));
+    assert_false(hb_secret_streq("t71", "t7"));
+}
+
 static void a_vector_is_always_null_terminated(void **state)
 {
     struct hb_strv s = HB_STRV_INIT;
@@ -245,6 +261,7 @@ int main(void)
         cmocka_unit_test(the_nearest_word_is_found),
         cmocka_unit_test(nothing_is_near_a_stranger),
         cmocka_unit_test(comparisons_know_null_and_ends),
+        cmocka_unit_test(secrets_are_equal_when_every_byte_is),
         cmocka_unit_test(a_vector_is_always_null_terminated),
         cmocka_unit_test(a_name_occurs_once_in_an_environment),
     };

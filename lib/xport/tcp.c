@@ -340,7 +340,10 @@ static int on_early_event(struct hb_tcp_conn *c)
     if (c->state == HB_TCP_CONNECTING) {
         return hb_tcp_connected(c);
     }
-    if (c->state == HB_TCP_HELD) { /* its end is all that may come */
+    if (c->state == HB_TCP_HELD) { /* its end is all that may come; an event */
+        if (!hb_tcp_has_hung_up(c)) { /* of its greeting may be older */
+            return 0;
+        }
         hb_tcp_discard(c);
         return 1;
     }

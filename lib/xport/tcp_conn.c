@@ -318,8 +318,7 @@ void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
     const struct sockaddr_storage *at = &c->endpoint.at[c->attempt];
     struct sockaddr_storage any_port;
 
-    c->fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                   0);
+    c->fd = hb_tcp_socket(c->tcp, at->ss_family);
     c->armed = 0;
     c->got = 0;
     c->state = HB_TCP_CONNECTING;

@@ -160,6 +160,8 @@ void hb_tcp_be_far(const struct hb_tcp *t, int fd);
 
 /* tcp_open.c: errno says that this process has no descriptor left. */
 int hb_tcp_is_without_fd(int error);
+uint64_t hb_tcp_fds_most(void); /* that it may have */
+int hb_tcp_socket(struct hb_tcp *t, int family); /* to call by; -1, errno */
 void hb_tcp_take_reserve(struct hb_tcp *t);
 void hb_tcp_keep_reserve(struct hb_tcp_conn *c); /* it is closed */
 void hb_tcp_tell_no_fd(char *text, size_t size); /* "has no ... left" */
@@ -196,6 +198,8 @@ void hb_tcp_leave_incoming(struct hb_tcp_conn *c);
 
 /* tcp_meet.c; an event was handled: 1 moved, 0 nothing */
 void hb_tcp_accept(struct hb_tcp *t);
+/* The descriptor of a caller that is silent is free now; 0: there is none. */
+int hb_tcp_make_room(struct hb_tcp *t);
 int hb_tcp_connected(struct hb_tcp_conn *c);
 int hb_tcp_read_answer(struct hb_tcp_conn *c);
 int hb_tcp_read_greeting(struct hb_tcp_conn *c);

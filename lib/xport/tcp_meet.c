@@ -24,10 +24,17 @@
  * one is used; none is sent before, so that none is lost or comes twice.
  *
  * By UCX each side has a call of its own, which carries the address of the
- * other's worker, and later only says that its caller lives. */
+ * other's worker, and later only says that its caller lives.
+ *
+ * Who has connected and says nothing is a stranger (a scanner, a health check,
+ * a host that is gone), or a peer that computes, for as long as it likes. No
+ * deadline tells the two apart, so there is none: of those who are silent a
+ * fixed number may wait, the one that came first gives way to the next, and is
+ * told to call again, which a peer does. */
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +62,12 @@ struct answer {
 };
 #define ANSWER_MAX 32768u /* UCX's addresses grow with its devices */
 #define BY_NO_FD 255u     /* by: none is left, in words */
+#define BY_CROWD 254u     /* by: it has been silent, and is to call again */
+/* More than a rank has peers that connect and do not greet at once, mostly; and
+ * no more than an eighth of the descriptors that a process may have, as the
+ * program, and UCX, have use for them too. */
+#define SILENT_MOST 128u
+#define SILENT_SHARE 8u
 _Static_assert(sizeof(struct greeting) <=
                        sizeof ((struct hb_tcp_conn *)0)->hello &&
                    sizeof(struct answer) <=
@@ -64,6 +77,101 @@ _Static_assert(sizeof(struct greeting) <=
 static int accept_one(const struct hb_tcp *t)
 {
     return accept4(t->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+/* Of the callers that have not greeted the one that came first; NULL: none. */
+static struct hb_tcp_conn *longest_silent(const struct hb_tcp *t,
+                                          unsigned *n_out)
+{
+    struct hb_tcp_conn *first = NULL;
+
+    *n_out = 0;
+    for (struct hb_tcp_conn *c = t->in; c != NULL; c = c->next) {
+        if (!c->outgoing && c->state == HB_TCP_GREETING) {
+            first = c; /* new ones are put in front */
+            (*n_out)++;
+        }
+    }
+    return first;
+}
+
+static int say(const struct hb_tcp_conn *c, uint32_t by, const void *more,
+               size_t len)
+{
+    struct answer a = {.magic = MAGIC, .by = by, .len = (uint32_t)len};
+    struct iovec v[2] = {{&a, sizeof a}, {(void *)(uintptr_t)more, len}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+    return len <= ANSWER_MAX &&
+           sendmsg(c->fd, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof a + len);
+}
+
+static void send_away(struct hb_tcp_conn *c)
+{
+    (void)say(c, BY_CROWD, NULL, 0);
+    hb_tcp_discard(c);
+}
+
+/* One of more than `most` that are silent goes. Its greeting may be here by
+ * now: then it is not silent, and the next is looked at. */
+static void send_one_away(struct hb_tcp *t, unsigned most)
+{
+    struct hb_tcp_conn *c;
+    unsigned n;
+
+    while ((c = longest_silent(t, &n)) != NULL && n > most) {
+        (void)hb_tcp_read_greeting(c);
+        if (c->state == HB_TCP_GREETING) {
+            send_away(c);
+            return;
+        }
+    }
+}
+
+/* A greeting that is here stays unread, as it may change whose call is used. */
+int hb_tcp_make_room(struct hb_tcp *t)
+{
+    struct hb_tcp_conn *first = NULL;
+    char byte;
+
+    for (struct hb_tcp_conn *c = t->in; c != NULL; c = c->next) {
+        if (!c->outgoing && c->state == HB_TCP_GREETING &&
+            recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+            first = c;
+        }
+    }
+    if (first != NULL) {
+        send_away(first);
+    }
+    return first != NULL;
+}
+
+static unsigned silent_most(void)
+{
+    uint64_t share = hb_tcp_fds_most() / SILENT_SHARE;
+
+    return share < SILENT_MOST ? (unsigned)share : SILENT_MOST;
+}
+
+/* The system asks for a descriptor before it looks whether anybody calls. */
+static int somebody_calls(const struct hb_tcp *t)
+{
+    struct pollfd p = {.fd = t->listen_fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Where descriptors have run out, that of one who is silent is worth more to
+ * who calls. */
+static int accept_next(struct hb_tcp *t)
+{
+    int fd = accept_one(t);
+
+    if (fd < 0 && hb_tcp_is_without_fd(errno) && somebody_calls(t)) {
+        send_one_away(t, 0);
+        fd = accept_one(t);
+    }
+    return fd;
 }
 
 /* Whoever nobody answers would wait for ever: where descriptors have run out,
@@ -87,7 +195,7 @@ void hb_tcp_accept(struct hb_tcp *t)
 {
     int fd, by_reserve;
 
-    while ((by_reserve = 0, fd = accept_one(t)) >= 0 ||
+    while ((by_reserve = 0, fd = accept_next(t)) >= 0 ||
            (by_reserve = 1, fd = accept_by_reserve(t)) >= 0) {
         struct hb_tcp_conn *c = hb_tcp_conn_new(t, fd, 0);
 
@@ -98,6 +206,7 @@ void hb_tcp_accept(struct hb_tcp *t)
         c->next = t->in;
         t->in = c;
         hb_tcp_arm(c, EPOLLIN);
+        send_one_away(t, silent_most());
     }
 }
 
@@ -110,17 +219,6 @@ static int greeting_holds(const struct hb_tcp_conn *c)
     memcpy(&g, c->hello, sizeof g);
     return g.magic == MAGIC && g.to == job->rank && g.from < job->size &&
            hb_secret_equal(g.token, c->tcp->token, sizeof g.token);
-}
-
-static int say(const struct hb_tcp_conn *c, uint32_t by, const void *more,
-               size_t len)
-{
-    struct answer a = {.magic = MAGIC, .by = by, .len = (uint32_t)len};
-    struct iovec v[2] = {{&a, sizeof a}, {(void *)(uintptr_t)more, len}};
-    struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
-
-    return len <= ANSWER_MAX &&
-           sendmsg(c->fd, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof a + len);
 }
 
 /* Which way messages come from there, and what the caller needs for it. */
@@ -303,6 +401,11 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
 {
     c->by = a->by == BY_NO_FD ? HB_BY_NONE : (enum hb_carrier)a->by;
     c->got = 0;
+    if (a->by == BY_CROWD) { /* this time the greeting is there at once */
+        c->by = HB_BY_NONE;
+        hb_tcp_silent(c);
+        return;
+    }
     if (c->pair != NULL && c->by != HB_BY_TCP) { /* a rail of it */
         hb_tcp_lost(c, 0);
         return;
@@ -354,9 +457,8 @@ static int read_some(struct hb_tcp_conn *c, char *to, size_t from,
 static int answer_holds(const struct hb_tcp_conn *c, const struct answer *a)
 {
     return a->magic == MAGIC && a->len <= ANSWER_MAX &&
-           (a->by <= HB_BY_UCX || a->by == BY_NO_FD) &&
-           (a->by == HB_BY_NONE || a->by == BY_NO_FD ||
-            (c->tcp->caps.may >> a->by & 1)) &&
+           (a->by == HB_BY_NONE || a->by == BY_NO_FD || a->by == BY_CROWD ||
+            (a->by <= HB_BY_UCX && (c->tcp->caps.may >> a->by & 1))) &&
            (a->by != HB_BY_UCX || a->len > 0);
 }
 

@@ -46,7 +46,7 @@ static int listen_on(int family, uint16_t *port_out)
     return fd;
 }
 
-static rlim_t fds_most(void)
+uint64_t hb_tcp_fds_most(void)
 {
     struct rlimit most = {0};
 
@@ -99,7 +99,7 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
     if (!must && !t->wish.names_ucx && t->caps.ucx_kind >= HB_UCX_SOFT) {
         return do_without(t, "RDMA in software is slower", 0, err);
     }
-    if (fds_most() < UCX_FDS) {
+    if (hb_tcp_fds_most() < UCX_FDS) {
         return do_without(t, "UCX takes many file descriptors, and ulimit -n "
                           "is less than 64", 1, err);
     }
@@ -180,6 +180,17 @@ int hb_tcp_is_without_fd(int error)
     return error == EMFILE || error == ENFILE;
 }
 
+int hb_tcp_socket(struct hb_tcp *t, int family)
+{
+    int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    int fd = socket(family, type, 0);
+
+    if (fd < 0 && hb_tcp_is_without_fd(errno) && hb_tcp_make_room(t)) {
+        fd = socket(family, type, 0);
+    }
+    return fd;
+}
+
 void hb_tcp_take_reserve(struct hb_tcp *t)
 {
     t->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -196,7 +207,8 @@ void hb_tcp_keep_reserve(struct hb_tcp_conn *c)
 void hb_tcp_tell_no_fd(char *text, size_t size)
 {
     snprintf(text, size, "has no file descriptor left for one more connection "
-             "(ulimit -n is %llu there)", (unsigned long long)fds_most());
+             "(ulimit -n is %llu there)",
+             (unsigned long long)hb_tcp_fds_most());
 }
 
 int hb_tcp_call_without_fd(struct hb_tcp_conn *c)

@@ -139,6 +139,19 @@ static void test_two_that_call_each_other_keep_one_connection(void **state)
     }
 }
 
+/* To the port of a rank. */
+static int connect_to(struct xport_world *p, int rank)
+{
+    const unsigned char *told = (unsigned char *)p->card[rank].data;
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons(told[0] << 8 | told[1]),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    return fd;
+}
+
 /* ---- rank 1 by hand ---- */
 
 /* A caller that has its answer. */
@@ -152,16 +165,11 @@ static int call(struct xport_world *p)
         uint32_t rail, unused;
     } g = {.magic = 0x6870634254435031ull, .from = 1,
            .caps = {.may = 1u << HB_BY_TCP}};
-    const unsigned char *told = (unsigned char *)p->card[0].data;
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_port = htons(told[0] << 8 | told[1]),
-                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = connect_to(p, 0);
     char answer[16];
     ssize_t n = -1;
 
-    memcpy(g.token, told + 2, sizeof g.token);
-    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    memcpy(g.token, p->card[0].data + 2, sizeof g.token);
     assert_int_equal(write(fd, &g, sizeof g), sizeof g);
     for (int i = 0; n < 0 && i < TURNS; i++) {
         (void)hb_xport_progress(p->x[0]);
@@ -298,6 +306,79 @@ static void test_an_offer_of_one_that_is_gone_is_a_receive_that_fails(
                      HPCBOOT_ERR_PEER_DEAD);
 }
 
+/* ---- strangers ---- */
+
+#define STRANGERS 300 /* more than may wait at once */
+
+static void strangers_come(struct xport_world *p, int fds[STRANGERS])
+{
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_to(p, 0);
+        (void)hb_xport_progress(p->x[0]);
+    }
+}
+
+static void strangers_go(const int fds[STRANGERS])
+{
+    for (int i = 0; i < STRANGERS; i++) {
+        close(fds[i]);
+    }
+}
+
+static void test_of_silent_callers_the_first_give_way(void **state)
+{
+    struct xport_world *p = *state;
+    int fds[STRANGERS], before = descriptors();
+    char answer[32];
+
+    strangers_come(p, fds);
+    assert_in_range(descriptors() - before - STRANGERS, 1, STRANGERS / 2);
+    assert_int_equal(recv(fds[0], answer, sizeof answer, 0), 16);
+    assert_int_equal(recv(fds[0], answer, sizeof answer, 0), 0);
+    assert_int_equal(recv(fds[STRANGERS - 1], answer, sizeof answer,
+                          MSG_DONTWAIT), -1);
+    strangers_go(fds);
+    for (int i = 0; descriptors() != before && i < TURNS; i++) {
+        (void)hb_xport_progress(p->x[0]);
+    }
+    assert_int_equal(descriptors(), before);
+}
+
+/* There is no other way to it. */
+static void leave_one_address(struct xport_world *p, int rank)
+{
+    struct hb_interfaces one = {.n = 1};
+    struct sockaddr_in *at = (struct sockaddr_in *)&one.list[0].at;
+    const struct hb_caps caps = {.may = 1u << HB_BY_TCP};
+    unsigned char told[2 + HB_ADDRESS_TOKEN];
+
+    at->sin_family = AF_INET;
+    at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    memcpy(told, p->card[rank].data, sizeof told);
+    hb_buf_clear(&p->card[rank]);
+    hb_endpoint_put(&p->card[rank], &one, (uint16_t)(told[0] << 8 | told[1]),
+                    told + 2);
+    hb_endpoint_put_caps(&p->card[rank], &caps);
+}
+
+/* Rank 1 has connected, and computes. */
+static void test_a_peer_that_gave_way_to_strangers_calls_again(void **state)
+{
+    struct xport_world *p = *state;
+    int fds[STRANGERS], word = 7, got = 0;
+    struct hb_xport_req *s, *r = recv_word(p, 0, &got);
+
+    leave_one_address(p, 0);
+    s = send_word(p, 1, &word);
+    (void)hb_xport_progress(p->x[0]);
+    strangers_come(p, fds);
+    assert_int_equal(finish(p, 0, r), 1);
+    assert_int_equal(finish(p, 1, s), 1);
+    assert_int_equal(got, word);
+    assert_int_equal(p->ranks[0].lost + p->ranks[1].lost, 0);
+    strangers_go(fds);
+}
+
 /* ---- descriptors run out ---- */
 
 static struct rlimit take_descriptors(void)
@@ -363,6 +444,77 @@ static void test_who_cannot_call_says_so_and_so_hears_the_peer(void **state)
     assert_refused(p, 1, "it has given up");
 }
 
+/* The descriptor that is kept to refuse by is the stranger's. */
+static void test_a_stranger_does_not_keep_others_from_hearing(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7, rc = 0, stranger = connect_to(p, 0);
+    struct hb_xport_req *s = send_word(p, 1, &word);
+    struct hpcboot_error err = {0};
+    struct rlimit was = take_descriptors();
+
+    for (int i = 0; rc == 0 && i < TURNS; i++) {
+        turn(p);
+        rc = hb_xport_test(p->x[1], s, NULL, &err);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(rc, HPCBOOT_ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "it has no file descriptor left"));
+    close(stranger);
+}
+
+static void test_a_peer_gets_the_descriptor_of_a_stranger(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7, got = 0, stranger = connect_to(p, 0);
+    struct hb_xport_req *s, *r = recv_word(p, 0, &got);
+    struct rlimit was;
+
+    (void)hb_xport_progress(p->x[0]);
+    s = send_word(p, 1, &word);
+    was = take_descriptors();
+    assert_int_equal(finish(p, 0, r), 1);
+    assert_int_equal(finish(p, 1, s), 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(got, word);
+    close(stranger);
+}
+
+static void test_a_call_gets_the_descriptor_of_a_stranger(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7, got = 0, strangers[2] = {connect_to(p, 0), connect_to(p, 0)};
+    struct hb_xport_req *s, *r = recv_word(p, 1, &got);
+    struct rlimit was;
+
+    (void)hb_xport_progress(p->x[0]);
+    was = take_descriptors();
+    s = send_word(p, 0, &word); /* a stranger's */
+    close(strangers[0]);
+    assert_int_equal(finish(p, 1, r), 1);
+    assert_int_equal(finish(p, 0, s), 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(got, word);
+    close(strangers[1]);
+}
+
+static void test_strangers_have_a_small_part_of_few_descriptors(void **state)
+{
+    struct xport_world *p = *state;
+    int fds[STRANGERS], before = descriptors();
+    struct rlimit was, few;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    few = was;
+    few.rlim_cur = (rlim_t)(STRANGERS + before + 2 * STRANGERS / 10);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    strangers_come(p, fds);
+    assert_in_range(descriptors() - before - STRANGERS, 1,
+                    (int)few.rlim_cur / 8);
+    strangers_go(fds);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
 static void test_an_empty_send_is_given_up_before_there_is_a_connection(
     void **state)
 {
@@ -390,8 +542,14 @@ int main(void)
         TEST(test_words_of_a_peer_outlive_a_write_that_fails),
         TEST(test_a_lost_connection_is_known_to_who_asks_later),
         TEST(test_an_offer_of_one_that_is_gone_is_a_receive_that_fails),
+        TEST(test_of_silent_callers_the_first_give_way),
+        TEST(test_a_peer_that_gave_way_to_strangers_calls_again),
         TEST(test_a_caller_hears_that_it_cannot_be_let_in),
         TEST(test_who_cannot_call_says_so_and_so_hears_the_peer),
+        TEST(test_a_stranger_does_not_keep_others_from_hearing),
+        TEST(test_a_peer_gets_the_descriptor_of_a_stranger),
+        TEST(test_a_call_gets_the_descriptor_of_a_stranger),
+        TEST(test_strangers_have_a_small_part_of_few_descriptors),
         TEST(test_an_empty_send_is_given_up_before_there_is_a_connection),
     };
 

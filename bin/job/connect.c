@@ -249,7 +249,8 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
         hb_boot_cancel(h->boot);
         h->boot = NULL;
     }
-    h->clock_offset_ns = (int64_t)m->time_ns - hb_now_ns();
+    h->clock = (struct hb_offset){0};
+    hb_offset_heard(&h->clock, m->time_ns, hb_now_ns());
     host_settle_talk(h);
     host_send_welcome(h, beat);
     hb_grow_ready(j->grow, h->index, m->has_key && !h->spec->is_local);

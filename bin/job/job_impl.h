@@ -21,6 +21,7 @@
 #include "bin/job/verdict.h"
 #include "bin/link/kept.h"
 #include "bin/link/link.h"
+#include "bin/link/offset.h"
 #include "bin/link/words.h"
 #include "bin/pm/family.h"
 #include "hostfile/hostfile.h"
@@ -85,7 +86,7 @@ struct job_host {
     char *slots_origin;
     uint32_t gpus; /* from HELLO, where they are to be the slots */
     char *gpus_origin;
-    int64_t clock_offset_ns; /* host's clock minus ours, first guess */
+    struct hb_offset clock;  /* by what it has said itself; see host_time */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
     uint64_t stdin_sent, stdin_taken;
     struct job_doubt *doubt; /* nothing vouches for its key; prove.c */
@@ -401,7 +402,7 @@ void job_inspected(struct job *j, const struct hb_msg_inspected *m);
 
 /* watch.c */
 void job_frame(struct job_host *h, const struct hb_frame *f);
-int64_t host_time(const struct job_host *h, uint64_t agent_ns);
+int64_t host_time(struct job_host *h, uint64_t agent_ns);
 
 /* route.c */
 int job_route_open(struct job *j, struct hpcboot_error *err);

@@ -17,6 +17,7 @@
 
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -332,11 +333,11 @@ int job_tree_frame(struct job_host *h, const struct hb_frame *f,
     }
 }
 
-/* A host's clock minus ours: measured edge by edge, or guessed from HELLO as
- * long as an edge has not been. */
+/* A host's clock minus ours, as the quickest word shows it: of what it has said
+ * itself, and of the beats along the way, where each edge has had one. */
 int64_t host_clock_offset(const struct job_host *h)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, heard = hb_offset_at(&h->clock, hb_now_ns());
 
     for (const struct job_host *at = h; at != NULL; at = at->via) {
         int64_t edge = at->via != NULL ? at->edge_clock_ns
@@ -344,11 +345,11 @@ int64_t host_clock_offset(const struct job_host *h)
                                           : 0;
 
         if (edge == 0) {
-            return h->clock_offset_ns;
+            return heard;
         }
         sum += edge;
     }
-    return sum;
+    return sum > heard ? sum : heard;
 }
 
 /* A host that hung below one that is gone, where nobody adopts. Before the job

@@ -22,8 +22,9 @@
 typedef int (*frame_handler)(struct job_host *h, const struct hb_frame *f,
                              struct hpcboot_error *err);
 
-int64_t host_time(const struct job_host *h, uint64_t agent_ns)
+int64_t host_time(struct job_host *h, uint64_t agent_ns)
 {
+    hb_offset_heard(&h->clock, agent_ns, hb_now_ns());
     return (int64_t)agent_ns - host_clock_offset(h);
 }
 

@@ -283,11 +283,6 @@ int64_t hb_link_clock_offset_ns(const struct hb_link *link)
     return link->offset.ns;
 }
 
-void hb_link_set_clock(struct hb_link *link, int64_t offset_ns)
-{
-    hb_offset_guess(&link->offset, offset_ns);
-}
-
 static uint32_t load_milli(void)
 {
     double load = 0;
@@ -306,6 +301,7 @@ static int answer_ping(struct hb_link *link, const struct hb_frame *frame,
         return rc;
     }
     link->peer_load_milli = ping.load_milli;
+    hb_offset_heard(&link->offset, ping.time_ns, hb_now_ns());
     pong.echo_ns = ping.time_ns;
     pong.time_ns = (uint64_t)hb_now_ns();
     pong.load_milli = load_milli();
@@ -319,12 +315,14 @@ static int take_pong(struct hb_link *link, const struct hb_frame *frame,
                      struct hpcboot_error *err)
 {
     struct hb_msg_pong pong;
+    int64_t now = hb_now_ns();
     int rc = hb_wire_get_pong(frame, &pong, err);
 
     if (rc == HPCBOOT_OK) {
         link->peer_load_milli = pong.load_milli;
-        hb_offset_measure(&link->offset, pong.echo_ns, pong.time_ns,
-                          hb_now_ns());
+    }
+    if (rc == HPCBOOT_OK && pong.echo_ns <= (uint64_t)now) {
+        hb_offset_heard(&link->offset, pong.time_ns, now);
     }
     return rc;
 }

@@ -60,9 +60,8 @@ void hb_link_beat(struct hb_link *link);
 int64_t hb_link_away_ms(const struct hb_link *link);
 /* Load average of the peer's machine times 1000, as of its last beat. */
 uint32_t hb_link_peer_load_milli(const struct hb_link *link);
-/* Peer's monotonic clock minus ours, from the exchange with the shortest
- * round trip; 0 until one came back. */
+/* Peer's monotonic clock minus ours, by the quickest of its beats (offset.h);
+ * 0 until one came. */
 int64_t hb_link_clock_offset_ns(const struct hb_link *link);
-void hb_link_set_clock(struct hb_link *link, int64_t offset_ns);
 
 #endif

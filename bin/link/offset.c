@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The offset of a peer's clock, from the answers to our PINGs. An answer that
- * took long says little: it replaces an older one only when it can be less
- * wrong than that has become since. */
+/* The offset of a peer's clock, from the moments that it speaks of. A word that
+ * was long on its way says little: it replaces an older one only when it can be
+ * less wrong than that has become since. */
 #include "config.h"
 
 #include "bin/link/offset.h"
 
-/* Quartz clocks part by up to 100 ppm: so much does an old measurement
- * lose. */
+/* Quartz clocks part by up to 100 ppm: so much does an old word lose. */
 #define DRIFT_DIVISOR 10000
 
-void hb_offset_guess(struct hb_offset *o, int64_t ns)
+int64_t hb_offset_at(const struct hb_offset *o, int64_t now_ns)
 {
-    *o = (struct hb_offset){.ns = ns};
+    return o->heard_ns == 0
+               ? 0 : o->ns - (now_ns - o->heard_ns) / DRIFT_DIVISOR;
 }
 
-void hb_offset_measure(struct hb_offset *o, uint64_t sent_ns,
-                       uint64_t theirs_ns, int64_t now_ns)
+void hb_offset_heard(struct hb_offset *o, uint64_t theirs_ns, int64_t now_ns)
 {
-    int64_t half, old_error;
+    int64_t ns = (int64_t)(theirs_ns - (uint64_t)now_ns);
 
-    if (sent_ns > (uint64_t)now_ns) {
-        return; /* not a moment of ours */
+    if (o->heard_ns == 0 || ns > hb_offset_at(o, now_ns)) {
+        o->ns = ns;
+        o->heard_ns = now_ns;
     }
-    /* The most that a guess in the middle can be wrong by. */
-    half = (now_ns - (int64_t)sent_ns) / 2;
-    old_error = o->error_ns + (now_ns - o->measured_ns) / DRIFT_DIVISOR;
-    if (o->measured_ns != 0 && half >= old_error) {
-        return;
-    }
-    o->ns = (int64_t)(theirs_ns - (sent_ns + (uint64_t)half));
-    o->error_ns = half;
-    o->measured_ns = now_ns;
 }

@@ -5,17 +5,23 @@
 
 #include <stdint.h>
 
-/* How far the clock of a link's other end is from ours. Start from zero. */
+/* How far the clock of another process is from ours, as its quickest word
+ * shows. Start from zero.
+ *
+ * It is the least that it can be: a moment of theirs that is corrected by it is
+ * the one at which we could have heard of it, never an earlier one. So what
+ * follows from something that we were told comes after that, whatever the
+ * delays were; the middle of a round trip is nearer to the truth where both
+ * ways are alike, and may be wrong either way where they are not, as on
+ * machines with much else to do. */
 struct hb_offset {
     int64_t ns;       /* theirs minus ours; 0: not known */
-    int64_t error_ns; /* the most that it was wrong by when it was measured */
-    int64_t measured_ns; /* by our clock; 0: it is a guess */
+    int64_t heard_ns; /* when that was heard, by our clock; 0: never */
 };
 
-/* A guess, which the first measurement replaces. */
-void hb_offset_guess(struct hb_offset *o, int64_t ns);
-/* They read `theirs_ns` between `sent_ns` and `now_ns` of ours. */
-void hb_offset_measure(struct hb_offset *o, uint64_t sent_ns,
-                       uint64_t theirs_ns, int64_t now_ns);
+/* They read `theirs_ns` some time before `now_ns` of ours. */
+void hb_offset_heard(struct hb_offset *o, uint64_t theirs_ns, int64_t now_ns);
+/* The offset, less what the clocks may have parted since it was heard. */
+int64_t hb_offset_at(const struct hb_offset *o, int64_t now_ns);
 
 #endif

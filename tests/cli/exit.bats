@@ -68,6 +68,26 @@ when_1_is_killed() {
         sleep 1000'
 }
 
+# The follower's clock is compared with the launcher's over a link that is slow
+# one way: half of that must not date its end before what it follows from.
+@test "a rank on another host fails because of the first: the first is the cause" {
+    need python3
+    run hb --on-failure continue --pmi pmi1 -H localhost,127.0.0.1 \
+        --launch-with "bash -c '[ %h = localhost ] ||
+            way=(python3 $fakes/slow_link.py)
+            exec \"\${way[@]}\" bash -c \"\$0\"' %a" -n 2 bash -c '
+            ask() { echo "$1" >&"$PMI_FD"; read -r answer <&"$PMI_FD"; }
+            ask "cmd=init pmi_version=1 pmi_subversion=1"
+            ask "cmd=barrier_in"
+            [ "$PMI_RANK" = 1 ] || exit 5
+            ask "cmd=barrier_in"
+            exit 6'
+    ended_with 5
+    says '^hbrun: error: rank 0 on localhost exited with status 5'
+    says '^hbrun: warning: rank 1 on 127.0.0.1 exited with status 6'
+    nothing_left
+}
+
 @test "a program that is not there gives 127 and says which" {
     run hb -n 2 ./nosuch-program
     ended_with 127

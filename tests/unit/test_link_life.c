@@ -96,9 +96,9 @@ static void a_beat_goes_out_while_the_loop_waits(void **state)
 /* The peer's clock is an hour and a bit ahead. */
 #define AHEAD_NS (3600 * (int64_t)NS_PER_S + 12345)
 
-/* Answers the last PING that was written, as if the peer had taken
- * `late_ns` to do so. */
-static void answer_ping(struct fixture *f, int64_t late_ns)
+/* Answers the last PING that was written, as if it had been sent at another
+ * moment, and the answer had been `late_ns` on its way. */
+static void answer_ping(struct fixture *f, int64_t shift_ns, int64_t late_ns)
 {
     struct hb_msg_ping ping = {0};
     struct hb_msg_pong pong;
@@ -108,8 +108,8 @@ static void answer_ping(struct fixture *f, int64_t late_ns)
     while (hb_wire_next(&f->mem->written, &frame, NULL) == 1) {
         assert_int_equal(hb_wire_get_ping(&frame, &ping, NULL), 0);
     }
-    pong.echo_ns = ping.time_ns - (uint64_t)late_ns;
-    pong.time_ns = (uint64_t)(hb_now_ns() + AHEAD_NS);
+    pong.echo_ns = ping.time_ns + (uint64_t)shift_ns;
+    pong.time_ns = (uint64_t)(hb_now_ns() + AHEAD_NS - late_ns);
     pong.load_milli = 0;
     hb_buf_init(&b, ROOM);
     assert_int_equal(hb_wire_put_pong(&b, 0, 0, 0, &pong, NULL), 0);
@@ -117,7 +117,7 @@ static void answer_ping(struct fixture *f, int64_t late_ns)
     hb_buf_destroy(&b);
 }
 
-static void the_shortest_round_trip_gives_the_clock(void **state)
+static void the_quickest_answer_gives_the_clock(void **state)
 {
     struct fixture f;
     int64_t start, error;
@@ -126,14 +126,12 @@ static void the_shortest_round_trip_gives_the_clock(void **state)
     assert_true(hb_link_clock_offset_ns(f.link) == 0);
     start = hb_now_ns();
     hb_link_heartbeat(f.link, 1000000, 0);
-    answer_ping(&f, 0);
+    answer_ping(&f, 0, 0);
     error = hb_link_clock_offset_ns(f.link) - AHEAD_NS;
     assert_true(llabs(error) <= hb_now_ns() - start);
     error = hb_link_clock_offset_ns(f.link);
-    answer_ping(&f, 500 * (int64_t)NS_PER_S); /* a worse one changes nothing */
+    answer_ping(&f, 0, 500 * (int64_t)NS_PER_S); /* changes nothing */
     assert_true(hb_link_clock_offset_ns(f.link) == error);
-    hb_link_set_clock(f.link, 77);
-    assert_true(hb_link_clock_offset_ns(f.link) == 77);
     close_link(&f);
 }
 
@@ -143,7 +141,7 @@ static void an_echo_from_the_future_is_ignored(void **state)
 
     open_link(&f, 0);
     hb_link_heartbeat(f.link, 1000000, 0);
-    answer_ping(&f, -500 * (int64_t)NS_PER_S);
+    answer_ping(&f, 500 * (int64_t)NS_PER_S, 0);
     assert_true(hb_link_clock_offset_ns(f.link) == 0);
     assert_int_equal(f.lost, 0);
     close_link(&f);
@@ -314,7 +312,7 @@ int main(void)
         cmocka_unit_test(a_link_may_be_destroyed_when_it_is_suspected),
         cmocka_unit_test(no_heartbeat_means_no_death),
         cmocka_unit_test(a_beat_goes_out_while_the_loop_waits),
-        cmocka_unit_test(the_shortest_round_trip_gives_the_clock),
+        cmocka_unit_test(the_quickest_answer_gives_the_clock),
         cmocka_unit_test(an_echo_from_the_future_is_ignored),
         cmocka_unit_test(a_ping_is_answered_with_its_own_time),
         cmocka_unit_test(much_output_arrives_whole_and_the_end_is_told),

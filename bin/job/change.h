@@ -35,6 +35,9 @@ void job_live_vanished(struct job_host *h);
 void job_live_count(struct job *j);
 /* 1: nobody runs, and the job waits for hosts. */
 int job_live_waits(const struct job *j);
+/* The host of a rank has left an elastic job, or does: the next one that comes
+ * gets its number. */
+int job_live_refills(const struct job *j, uint32_t rank);
 /* Of a host that joins. */
 void job_live_failed(struct job_host *h);
 void job_live_ready(struct job_host *h);

@@ -80,9 +80,27 @@ void job_live_close(struct job *j)
     }
 }
 
+static int is_of_library(const struct job *j)
+{
+    return (j->initialised & HB_CONTACT_NATIVE) != 0;
+}
+
+/* A world of libhpcboot begins when all numbers below its size have come. So a
+ * new number is of no use there while one of those that have left is free. */
 static struct hb_seats seats_of(const struct job *j)
 {
-    return (struct hb_seats){j->map, j->live->is_free, j->live->most};
+    int fill = is_of_library(j) && j->live->n_left > 0;
+
+    return (struct hb_seats){j->map, j->live->is_free,
+                             fill ? j->map->n_ranks : j->live->most};
+}
+
+int job_live_refills(const struct job *j, uint32_t rank)
+{
+    uint32_t node = j->map->node_of_rank[rank];
+
+    return j->live != NULL &&
+           (j->live->is_free[node] || j->node_host[node]->let_go);
 }
 
 /* "rank 3", "ranks 4-7" */
@@ -98,16 +116,32 @@ static void put_ranks(const struct job *j, uint32_t node, struct hb_str *out)
 
 /* --- hosts that come ----------------------------------------------------- */
 
+/* A rank has ended whose host stays: nobody will get its number. */
+static int has_a_gap(const struct job *j)
+{
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (j->ranks[r].ended && !job_live_refills(j, r)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Another number of ranks cannot be had of ranks that know theirs. */
 static const char *why_fixed(const struct job *j)
 {
-    int by_mpi = j->initialised && !(j->initialised & HB_CONTACT_NATIVE);
+    int by_mpi = j->initialised && !is_of_library(j);
 
     if (job_meeting_has_roles(j)) {
         return "its ranks have roles, whose numbers stay";
     }
     if (job_meeting_is_closed(j)) {
         return "its ranks have met, as many as they are; --on-failure "
+               "restart-job starts all in the new size";
+    }
+    if (is_of_library(j) && j->live != NULL && has_a_gap(j)) {
+        return "a rank has ended on a host that stays, and the others, which "
+               "use libhpcboot, cannot begin anew without it; --on-failure "
                "restart-job starts all in the new size";
     }
     return by_mpi || (j->initialised & HB_CONTACT_MPI) || j->family.links_mpi
@@ -326,13 +360,14 @@ void job_live_ready(struct job_host *h)
 {
     struct job *j = h->job;
     const struct hb_seats seats = seats_of(j);
+    const char *fixed = why_fixed(j);
     struct hpcboot_error err = {0};
     struct hb_seat seat;
 
-    if (j->phase != JOB_RUNNING || why_fixed(j) != NULL ||
+    if (j->phase != JOB_RUNNING || fixed != NULL ||
         !hb_seats_choose(&seats, h->spec->name, job_ranks_of(h), &seat)) {
-        hb_log(HB_INFO, "host %s: there is no room for it any more; it is let "
-               "go", h->spec->name);
+        hb_log(HB_INFO, "host %s is let go: %s", h->spec->name,
+               fixed != NULL ? fixed : "there is no room for it any more");
         h->joins = h->late = 0;
         host_let_go(h);
         return;

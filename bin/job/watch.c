@@ -76,9 +76,10 @@ static void rank_over(struct job *j, uint32_t rank)
 
 /* No rank of libhpcboot can begin without one that never came. Where that does
  * not end the job, and no other comes in its place, those who wait hear it. */
-static int is_missed(const struct job *j)
+static int is_missed(const struct job *j, uint32_t rank)
 {
-    return j->on_failure == HB_FAIL_CONTINUE && j->live == NULL;
+    return (j->on_failure == HB_FAIL_CONTINUE || j->live != NULL) &&
+           !job_live_refills(j, rank);
 }
 
 static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
@@ -100,7 +101,7 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
 
         rank_over(h->job, m.rank);
         job_event_rank_text(h, "rank_failed", m.rank, m.text);
-        if (is_missed(h->job)) {
+        if (is_missed(h->job, m.rank)) {
             snprintf(why, sizeof why, "could not be started: %s", m.text);
             job_tell_dead(h->job, &m.rank, 1, why);
         }
@@ -163,6 +164,11 @@ static int is_awaited(const struct hb_msg_rank_exit *m)
            (m->contact & HB_CONTACT_FINALIZE) == 0;
 }
 
+static int has_not_come(const struct hb_msg_rank_exit *m)
+{
+    return (m->contact & HB_CONTACT_INIT) == 0;
+}
+
 static void tell_death(struct job *j, const struct hb_msg_rank_exit *m)
 {
     char text[256];
@@ -192,7 +198,8 @@ static int has_left_others(const struct job *j, uint32_t rank)
     const struct job_host *h = j->node_host[j->map->node_of_rank[rank]];
 
     return (j->ranks[rank].contact & HB_CONTACT_FINALIZE) != 0 &&
-           h->programs_begun < j->programs_begun && j->live == NULL;
+           h->programs_begun < j->programs_begun &&
+           !job_live_refills(j, rank);
 }
 
 static void on_program(struct job_host *h)
@@ -239,8 +246,8 @@ static void rank_has_failed(struct job_host *h,
         j->ranks[m->rank].ended = 0;
         j->n_ended--;
     } else {
-        if ((m->contact & HB_CONTACT_INIT) == 0
-                ? is_missed(j)
+        if (has_not_come(m)
+                ? is_missed(j, m->rank)
                 : is_awaited(m) || has_left_others(j, m->rank)) {
             tell_death(j, m);
         }
@@ -277,7 +284,9 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
         return 0;
     }
     if (j->phase == JOB_RUNNING && /* its host leaves, say */
-        (is_awaited(&m) || has_left_others(j, m.rank))) {
+        (is_awaited(&m) || has_left_others(j, m.rank) ||
+         (has_not_come(&m) && is_of_library(j->initialised) &&
+          is_missed(j, m.rank)))) {
         tell_death(j, &m);
     }
     if (!h->let_go && job_meeting_over(j, m.rank)) {
@@ -380,6 +389,24 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
     return rc;
 }
 
+/* Where ranks come and go it is no failure that one ended without it. */
+static void never_came(struct job *j, uint32_t r, unsigned contact)
+{
+    const struct hb_cause cause = {
+        .kind = HB_CAUSE_NO_INIT, .time_ns = j->ranks[r].ended_ns, .rank = r,
+        .of_library = is_of_library(contact),
+        .host = j->map->node_names[j->map->node_of_rank[r]],
+    };
+
+    if (is_missed(j, r)) {
+        tell_death(j, &(struct hb_msg_rank_exit){.rank = r, .evidence = ""});
+    }
+    if (j->live == NULL) {
+        job_ranks_lost(j, &r, 1, "it never came");
+        job_cause(j, &cause);
+    }
+}
+
 /* MPI_Init waits for all ranks of the job, as does hpcboot_init: those that
  * have ended without it will not come, which is older than what became of those
  * that waited for them. (Of those that were lost with their host, or never
@@ -393,21 +420,8 @@ static void on_init(struct job *j, unsigned contact)
         const struct job_rank *rank = &j->ranks[r];
 
         if (rank->ended && rank->ended_ns != 0 && rank->wait_status == 0 &&
-            !rank->told && (rank->contact & HB_CONTACT_INIT) == 0 &&
-            j->live == NULL) {
-            const struct hb_cause cause = {
-                .kind = HB_CAUSE_NO_INIT, .time_ns = rank->ended_ns,
-                .rank = r,
-                .of_library = is_of_library(contact),
-                .host = j->map->node_names[j->map->node_of_rank[r]],
-            };
-
-            if (is_missed(j)) {
-                tell_death(j, &(struct hb_msg_rank_exit){.rank = r,
-                                                         .evidence = ""});
-            }
-            job_ranks_lost(j, &r, 1, "it never came");
-            job_cause(j, &cause);
+            !rank->told && (rank->contact & HB_CONTACT_INIT) == 0) {
+            never_came(j, r, contact);
         }
     }
 }

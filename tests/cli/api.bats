@@ -148,6 +148,45 @@ mix() {
     says '^barrier: rank 1 on .* was killed by signal 9'
 }
 
+# elastic COMMAND: on the hosts of ./hosts, as the text of a shell.
+elastic() {
+    hb --np 1:4 --launch-with fork --hostfile hosts --on-failure continue \
+        -x GROW_TO=4 bash -c "$1" "$probe"
+}
+
+@test "a rank that dies in an elastic job: it grows no more, and a line says why" {
+    printf 'a slots=2\nb slots=1\n' > hosts
+    # shellcheck disable=SC2016  # expanded in the ranks
+    elastic 'echo $$ > "pid.$HPCBOOT_RANK"; exec "$0" grow' > out 2> err &
+    wait_until lines_in out 3
+    kill -KILL "$(cat pid.1)"
+    wait_until lines_in out 5
+    echo 'c slots=1' >> hosts
+    wait_until grep -q 'is not taken in' err
+    kill -KILL "$(cat pid.0)" "$(cat pid.2)"
+    ends $!
+    ended_with 137
+    says 'host c has come into the gang .*is not taken in: a rank has ended on a'
+    for i in 0 2; do grep -q "^rank $i is told: rank 1 on a was killed" out; done
+    run ! grep -q 'begins on c' out
+    nothing_left
+}
+
+@test "a rank that never comes in an elastic job: who waits for it hears that" {
+    printf 'a slots=2\nb slots=1\n' > hosts
+    for end in 'exit 0' 'exit 5' 'kill -KILL $$'; do
+        # shellcheck disable=SC2016
+        run elastic '[ $HPCBOOT_RANK != 2 ] || '"$end"'; exec "$0" who'
+        [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+        [ "$(grep -c 'rank 2 on b .*; no rank can begin' <<< "$output")" -eq 2 ]
+    done
+    # shellcheck disable=SC2016
+    run elastic '"$0" who; [ $HPCBOOT_RANK != 2 ] || exit 5; exec "$0" who'
+    ended_with 5
+    [ "$(grep -c 'rank 2 on b .*; no rank can begin' <<< "$output")" -eq 2 ]
+    nothing_left
+}
+
 @test "survivors shrink their team and go on" {
     run hb -n 4 "$probe" shrink
     says '^rank 0 goes on as 0 of 3'

@@ -472,8 +472,7 @@ static void meet_on(void)
     printf("rank %d has met the others\n", hpcboot_rank());
 }
 
-/* Until the world has as many ranks as the variable GROW_TO says: it hears of
- * those that come, and begins anew. */
+/* Begins anew with those that come, up to GROW_TO ranks; some may die. */
 static void grow(void)
 {
     const char *to = getenv("GROW_TO");
@@ -488,11 +487,12 @@ static void grow(void)
     if (to == NULL || n >= atoi(to)) {
         return;
     }
-    while (hpcboot_next_event(&event, 1000, &err) == 0) {
-    }
+    do {
+        HOLDS(hpcboot_next_event(&event, 60000, &err) == 1);
+        printf("rank %d is told: %s\n", hpcboot_rank(), event.text);
+        fflush(stdout);
+    } while (event.kind == HPCBOOT_EVENT_PEER_DEAD);
     HOLDS(event.kind == HPCBOOT_EVENT_RANK_COMES);
-    printf("rank %d is told: %s\n", hpcboot_rank(), event.text);
-    fflush(stdout);
     MUST(hpcboot_finalize(&err));
     execl("/proc/self/exe", "apiprobe", "grow", (char *)NULL);
     HOLDS(0);

@@ -31,34 +31,13 @@
 
 #include "lib/base/jobmap.h"
 #include "lib/base/str.h"
+#include "lib/rdzv/fence_impl.h"
 
-/* Open fences of a node are few (one per communicator that is being made);
- * the table only has to keep thousands from being slow. */
-#define TABLE_BUCKETS 256u
 /* Above the edge number in `owner`. MOVED: another edge reached it before. */
 #define LOST 0x80000000u
 #define MOVED 0x40000000u
 #define OVER 0x20000000u /* it is through, and may go */
 #define FLAGS (LOST | MOVED | OVER)
-
-enum party { NOT_INVOLVED, EXPECTED, JOINED, ANSWERED };
-
-struct fence {
-    struct fence *next;
-    uint64_t hash;
-    struct hb_bytes key; /* owned */
-    uint32_t *nodes;
-    uint32_t n_nodes;
-    unsigned char self;   /* enum party */
-    unsigned char *edges; /* enum party [n_edges] */
-    uint32_t n_edges;
-    int reaches_all; /* every participant is self or below */
-    int sent;        /* passed up, waits for the parent */
-    int status;      /* 0 until it fails */
-    int dirty;       /* advance() is due */
-    int busy;        /* failure answers are being given */
-    struct hb_buf data;
-};
 
 struct hb_fence_engine {
     uint32_t self;
@@ -69,7 +48,7 @@ struct hb_fence_engine {
     uint32_t n_edges;
     uint32_t *owner; /* [n_owner] by node: 0 or edge number + 1, | flags */
     uint32_t n_owner;
-    struct fence *table[TABLE_BUCKETS];
+    struct fence *table[HB_FENCE_BUCKETS];
 };
 
 int hb_fence_engine_create(struct hb_fence_engine **out, uint32_t self,
@@ -90,26 +69,17 @@ int hb_fence_engine_create(struct hb_fence_engine **out, uint32_t self,
     return HPCBOOT_OK;
 }
 
-static void fence_free(struct fence *f)
-{
-    free((void *)f->key.data);
-    free(f->nodes);
-    free(f->edges);
-    hb_buf_destroy(&f->data);
-    free(f);
-}
-
 void hb_fence_engine_destroy(struct hb_fence_engine *e)
 {
     if (e == NULL) {
         return;
     }
-    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         struct fence *next;
 
         for (struct fence *f = e->table[i]; f != NULL; f = next) {
             next = f->next;
-            fence_free(f);
+            hb_fence_free(f);
         }
     }
     free(e->edges);
@@ -183,41 +153,6 @@ static void fence_refresh(const struct hb_fence_engine *e, struct fence *f)
 
 /* ---- the table -------------------------------------------------------- */
 
-static uint64_t hash_of(struct hb_bytes key)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    const unsigned char *p = key.data;
-
-    for (size_t i = 0; i < key.len; i++) {
-        h = (h ^ p[i]) * 0x100000001b3u;
-    }
-    return h;
-}
-
-static struct fence *fence_find(const struct hb_fence_engine *e,
-                                struct hb_bytes key)
-{
-    uint64_t hash = hash_of(key);
-    struct fence *f = e->table[hash % TABLE_BUCKETS];
-
-    while (f != NULL &&
-           (f->hash != hash || f->key.len != key.len ||
-            memcmp(f->key.data, key.data, key.len) != 0)) {
-        f = f->next;
-    }
-    return f;
-}
-
-static void fence_unlink(struct hb_fence_engine *e, struct fence *f)
-{
-    struct fence **at = &e->table[f->hash % TABLE_BUCKETS];
-
-    while (*at != f) {
-        at = &(*at)->next;
-    }
-    *at = f->next;
-}
-
 static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
                                const uint32_t *nodes, uint32_t n_nodes)
 {
@@ -227,7 +162,6 @@ static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
     memcpy(copy, key.data, key.len);
     f->key.data = copy;
     f->key.len = key.len;
-    f->hash = hash_of(key);
     f->nodes = hb_xmalloc(n_nodes * sizeof(*nodes));
     memcpy(f->nodes, nodes, n_nodes * sizeof(*nodes));
     f->n_nodes = n_nodes;
@@ -239,8 +173,7 @@ static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
     if (f->status == 0 && e->is_root && !f->reaches_all) {
         f->status = HPCBOOT_ERR_NOT_FOUND;
     }
-    f->next = e->table[f->hash % TABLE_BUCKETS];
-    e->table[f->hash % TABLE_BUCKETS] = f;
+    hb_fence_link(e->table, f);
     return f;
 }
 
@@ -271,9 +204,9 @@ static void answer(struct hb_fence_engine *e, struct fence *f, int status,
 static void finish(struct hb_fence_engine *e, struct fence *f, int status,
                    struct hb_bytes data)
 {
-    fence_unlink(e, f);
+    hb_fence_unlink(e->table, f);
     answer(e, f, status, data);
-    fence_free(f);
+    hb_fence_free(f);
 }
 
 static void advance_failed(struct hb_fence_engine *e, struct fence *f)
@@ -328,7 +261,7 @@ static void advance(struct hb_fence_engine *e, struct fence *f)
  * search begins anew after each. */
 static void advance_dirty(struct hb_fence_engine *e)
 {
-    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         struct fence *f = e->table[i];
 
         while (f != NULL) {
@@ -373,7 +306,7 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
         e->owner[subtree[i]] &= FLAGS;
         e->owner[subtree[i]] |= (uint32_t)edge + 1;
     }
-    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
             fence_refresh(e, f);
             f->dirty = 1;
@@ -418,7 +351,7 @@ static int fence_get(struct hb_fence_engine *e, struct hb_bytes key,
     if (rc < 0) {
         return rc;
     }
-    struct fence *f = fence_find(e, key);
+    struct fence *f = hb_fence_find(e->table, key);
 
     if (f == NULL) {
         f = fence_new(e, key, nodes, n_nodes);
@@ -542,7 +475,7 @@ int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
                          int status, struct hb_bytes data,
                          struct hpcboot_error *err)
 {
-    struct fence *f = fence_find(e, key);
+    struct fence *f = hb_fence_find(e->table, key);
 
     if (f == NULL || !f->sent) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
@@ -568,7 +501,7 @@ void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
     }
     owner_room(e, node);
     e->owner[node] |= LOST;
-    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
             /* What was passed up is decided above, alike for all. */
             if (f->sent || !names(f->nodes, f->n_nodes, node)) {
@@ -584,14 +517,14 @@ void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
 
 int hb_fence_is_open(const struct hb_fence_engine *e, struct hb_bytes key)
 {
-    return fence_find(e, key) != NULL;
+    return hb_fence_find(e->table, key) != NULL;
 }
 
 size_t hb_fence_open_count(const struct hb_fence_engine *e)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         for (const struct fence *f = e->table[i]; f != NULL; f = f->next) {
             n += f->status == 0;
         }

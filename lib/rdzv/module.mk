@@ -6,7 +6,7 @@ libhb_a_SOURCES += \
     %D%/client_pmi1.c \
     %D%/client_pmix.c %D%/pmixlib.h \
     %D%/client_with.c \
-    %D%/fence.c %D%/fence.h \
+    %D%/fence.c %D%/fence_table.c %D%/fence_impl.h %D%/fence.h \
     %D%/foreign.c %D%/foreign.h \
     %D%/local.c \
     %D%/native.c %D%/native.h \

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The table in which an engine (fence.c) finds its fences by their keys. */
+#include "config.h"
+
+#include "lib/rdzv/fence_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash_of(struct hb_bytes key)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    const unsigned char *p = key.data;
+
+    for (size_t i = 0; i < key.len; i++) {
+        h = (h ^ p[i]) * 0x100000001b3u;
+    }
+    return h;
+}
+
+struct fence *hb_fence_find(struct fence *const *table, struct hb_bytes key)
+{
+    uint64_t hash = hash_of(key);
+    struct fence *f = table[hash % HB_FENCE_BUCKETS];
+
+    while (f != NULL &&
+           (f->hash != hash || f->key.len != key.len ||
+            memcmp(f->key.data, key.data, key.len) != 0)) {
+        f = f->next;
+    }
+    return f;
+}
+
+void hb_fence_link(struct fence **table, struct fence *f)
+{
+    f->hash = hash_of(f->key);
+    f->next = table[f->hash % HB_FENCE_BUCKETS];
+    table[f->hash % HB_FENCE_BUCKETS] = f;
+}
+
+void hb_fence_unlink(struct fence **table, struct fence *f)
+{
+    struct fence **at = &table[f->hash % HB_FENCE_BUCKETS];
+
+    while (*at != f) {
+        at = &(*at)->next;
+    }
+    *at = f->next;
+}
+
+void hb_fence_free(struct fence *f)
+{
+    free((void *)f->key.data);
+    free(f->nodes);
+    free(f->edges);
+    hb_buf_destroy(&f->data);
+    free(f);
+}

@@ -87,9 +87,9 @@ static void fences_lose(struct agent *a, const struct child *c)
 
     if (a->fences != NULL && c->may_wait && c->host < a->job.n_hosts) {
         node = a->job.nodes[c->host];
-        hb_fence_node_lost(a->fences, node); /* if it has a number */
         (void)hb_fence_set_child(a->fences, c->host, &node,
                                  node != HB_NODE_UNSET, NULL);
+        hb_fence_node_lost(a->fences, node); /* if it has a number */
         return;
     }
     for (uint32_t i = 0; a->fences != NULL && i < t->n_routes; i++) {

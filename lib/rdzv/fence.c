@@ -33,7 +33,8 @@
 #include "lib/base/str.h"
 #include "lib/rdzv/fence_impl.h"
 
-/* Above the edge number in `owner`. MOVED: another edge reached it before. */
+/* Above the edge number in `owner`. MOVED: it was reached in another way
+ * before. */
 #define LOST 0x80000000u
 #define MOVED 0x40000000u
 #define OVER 0x20000000u /* it is through, and may go */
@@ -150,8 +151,6 @@ static void fence_refresh(const struct hb_fence_engine *e, struct fence *f)
         }
     }
 }
-
-/* ---- the table -------------------------------------------------------- */
 
 static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
                                const uint32_t *nodes, uint32_t n_nodes)
@@ -275,6 +274,18 @@ static void advance_dirty(struct hb_fence_engine *e)
     }
 }
 
+/* Nodes are reached in another way than before. */
+static void refresh_all(struct hb_fence_engine *e)
+{
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
+        for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
+            fence_refresh(e, f);
+            f->dirty = 1;
+        }
+    }
+    advance_dirty(e);
+}
+
 int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
                        const uint32_t *subtree, uint32_t n,
                        struct hpcboot_error *err)
@@ -303,17 +314,22 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
         if (edge_of_node(e, subtree[i]) >= 0) {
             e->owner[subtree[i]] |= MOVED;
         }
-        e->owner[subtree[i]] &= FLAGS;
+        e->owner[subtree[i]] &= MOVED;
         e->owner[subtree[i]] |= (uint32_t)edge + 1;
     }
-    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
-        for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
-            fence_refresh(e, f);
-            f->dirty = 1;
+    refresh_all(e);
+    return HPCBOOT_OK;
+}
+
+void hb_fence_moved(struct hb_fence_engine *e, const uint32_t *nodes,
+                    uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (edge_of_node(e, nodes[i]) >= 0) {
+            e->owner[nodes[i]] = MOVED;
         }
     }
-    advance_dirty(e);
-    return HPCBOOT_OK;
+    refresh_all(e);
 }
 
 /* ---- contributions ---------------------------------------------------- */
@@ -432,6 +448,18 @@ static int check_parts(const struct hb_fence_engine *e, int64_t edge,
     return HPCBOOT_OK;
 }
 
+/* Whether a child may have spoken before it knew that all it reaches of a
+ * fence is lost, or reached in another way: it is answered, not blamed. */
+static int spoke_before(const struct hb_fence_engine *e, const struct fence *f)
+{
+    int before = f->status != 0;
+
+    for (uint32_t i = 0; i < f->n_nodes && !before; i++) {
+        before = has(e, f->nodes[i], MOVED);
+    }
+    return before;
+}
+
 int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
                         struct hb_bytes key, const uint32_t *nodes,
                         uint32_t n_nodes, struct hb_bytes data,
@@ -453,10 +481,8 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
     if (rc < 0) {
         return rc;
     }
-    /* Where all it reaches was lost, the child may yet have sent this before
-     * it went: it is answered, not blamed. */
     if (f->edges[edge] != EXPECTED &&
-        !(f->edges[edge] == NOT_INVOLVED && f->status != 0)) {
+        !(f->edges[edge] == NOT_INVOLVED && spoke_before(e, f))) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                        "fence: child %u contributes %s", child,
                        f->edges[edge] == NOT_INVOLVED
@@ -464,7 +490,7 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
                            : "twice");
     }
     f->edges[edge] = JOINED;
-    if (f->status == 0) {
+    if (f->status == 0 && !f->sent) {
         hb_buf_put_raw(&f->data, data.data, data.len);
     }
     advance(e, f);

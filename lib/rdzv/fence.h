@@ -16,7 +16,7 @@
  * PMI-2 fences, PMIx fences and the native rendezvous all ride on it.
  *
  * A fence is named by an opaque key (at most HB_FENCE_KEY_MAX bytes) that
- * every participant makes alike: kind, epoch, participants, round. Several
+ * every participant makes alike: kind, world, participants, round. Several
  * may be under way at once. Each participating node contributes once, when
  * all its own participating ranks have joined. Collected data is in the form
  * of lib/base/collected.h, at most HB_FENCE_DATA_MAX bytes; the engine never
@@ -54,7 +54,8 @@ void hb_fence_engine_destroy(struct hb_fence_engine *e);
 /* Tells which nodes are reached through a child edge (the child's own number
  * included). Replaces what was said of that child. A node may move from one
  * child to another: what the first has contributed for it stays, and the
- * second contributes too; consumers see the node twice, with equal blobs. */
+ * second contributes too; consumers see the node twice, with equal blobs. A
+ * node that was lost lives again: whoever took its place is waited for. */
 int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
                        const uint32_t *subtree, uint32_t n,
                        struct hpcboot_error *err);
@@ -71,6 +72,12 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
 int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
                          int status, struct hb_bytes data,
                          struct hpcboot_error *err);
+/* Nodes that were below here are so no more, and whoever is above knows how
+ * they are reached, or that they are lost: fences go up without them. To be
+ * called on the engines between them and the root from the top down, when the
+ * root has been told by hb_fence_set_child or hb_fence_node_lost. */
+void hb_fence_moved(struct hb_fence_engine *e, const uint32_t *nodes,
+                    uint32_t n);
 /* A node is gone: every fence with it that this engine has not passed on yet,
  * and every later one, ends with HPCBOOT_ERR_PEER_DEAD. To be called on every
  * engine from the parent of the lost node up to the root. */

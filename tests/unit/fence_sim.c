@@ -33,7 +33,7 @@ static struct message *message(struct hb_bytes key, int status,
 {
     struct message *m = hb_xcalloc(1, sizeof(*m));
 
-    m->key = hb_xstrndup(key.data, key.len);
+    m->key = key.data != NULL ? hb_xstrndup(key.data, key.len) : NULL;
     m->status = status;
     m->data = hb_xmalloc(data.len + 1);
     m->len = data.len;
@@ -41,6 +41,22 @@ static struct message *message(struct hb_bytes key, int status,
         memcpy(m->data, data.data, data.len);
     }
     return m;
+}
+
+static void give_nodes(struct message *m, const uint32_t *nodes, uint32_t n)
+{
+    m->n_nodes = n;
+    m->nodes = hb_xmalloc(n * sizeof(*nodes));
+    memcpy(m->nodes, nodes, n * sizeof(*nodes));
+}
+
+static struct message *copy(const struct message *m)
+{
+    struct message *c = message(text_bytes(m->key), m->status,
+                                (struct hb_bytes){m->data, m->len});
+
+    give_nodes(c, m->nodes, m->n_nodes);
+    return c;
 }
 
 static void message_free(struct message *m)
@@ -57,10 +73,9 @@ static void on_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
     struct node *node = arg;
     struct message *m = message(key, 0, data);
 
-    m->n_nodes = n_nodes;
-    m->nodes = hb_xmalloc(n_nodes * sizeof(*nodes));
-    memcpy(m->nodes, nodes, n_nodes * sizeof(*nodes));
+    give_nodes(m, nodes, n_nodes);
     append(&node->up, m);
+    append(&node->asked, copy(m));
     node->sim->ups += node->parent == HB_FENCE_ROOT;
 }
 
@@ -172,6 +187,7 @@ void sim_free(struct sim *s)
         hb_fence_engine_destroy(s->node[i].engine);
         drop_messages(&s->node[i].up);
         drop_messages(&s->node[i].down);
+        drop_messages(&s->node[i].asked);
     }
     hb_fence_engine_destroy(s->root.engine);
     free(s);
@@ -183,6 +199,89 @@ static struct message *pop(struct message **list)
 
     *list = m->next;
     return m;
+}
+
+static void answered(struct node *node, const char *key)
+{
+    struct message **at = &node->asked;
+
+    while (*at != NULL && strcmp((*at)->key, key) != 0) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        message_free(pop(at));
+    }
+}
+
+/* The next to hear is below this one, on the way to the last. */
+static void tell_next(struct sim *s, uint32_t by, const uint32_t *nodes,
+                      uint32_t n, uint32_t last)
+{
+    uint32_t at = last;
+    struct message *m;
+
+    if (by == last) {
+        return;
+    }
+    while (s->node[at].parent != by) {
+        at = s->node[at].parent;
+    }
+    m = message((struct hb_bytes){NULL, 0}, 0, (struct hb_bytes){NULL, 0});
+    m->last = last;
+    give_nodes(m, nodes, n);
+    append(&s->node[at].down, m);
+}
+
+static int take_down(struct node *node, const struct message *m,
+                     struct hpcboot_error *err)
+{
+    if (m->key == NULL) {
+        hb_fence_moved(node->engine, m->nodes, m->n_nodes);
+        tell_next(node->sim, node->id, m->nodes, m->n_nodes, m->last);
+        return 0;
+    }
+    answered(node, m->key);
+    return hb_fence_from_parent(node->engine, text_bytes(m->key), m->status,
+                                (struct hb_bytes){m->data, m->len}, err);
+}
+
+static void reach_directly(struct sim *s, uint32_t i)
+{
+    uint32_t list[MAX_NODES], n;
+
+    s->node[i].parent = HB_FENCE_ROOT;
+    n = subtree(s, i, list);
+    assert_int_equal(hb_fence_set_child(s->root.engine, i, list, n, NULL), 0);
+}
+
+void sim_part(struct sim *s, uint32_t gone, int is_replaced)
+{
+    struct node *lost = &s->node[gone];
+    uint32_t list[MAX_NODES], n = subtree(s, gone, list);
+
+    tell_next(s, HB_FENCE_ROOT, list, n, lost->parent);
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct node *child = &s->node[i];
+
+        if (child->parent == gone) {
+            drop_messages(&child->up);
+            for (struct message *m = child->asked; m != NULL; m = m->next) {
+                append(&child->up, copy(m));
+            }
+            reach_directly(s, i);
+        }
+    }
+    drop_messages(&lost->up);
+    drop_messages(&lost->down);
+    drop_messages(&lost->asked);
+    hb_fence_engine_destroy(lost->engine);
+    assert_int_equal(hb_fence_engine_create(&lost->engine, gone, 0, &sim_ops,
+                                            lost, NULL), 0);
+    if (is_replaced) {
+        reach_directly(s, gone);
+    } else {
+        hb_fence_node_lost(s->root.engine, gone);
+    }
 }
 
 int sim_step(struct sim *s)
@@ -204,10 +303,7 @@ int sim_step(struct sim *s)
         } else if (node->down != NULL) {
             struct message *m = pop(&node->down);
 
-            rc = hb_fence_from_parent(node->engine, text_bytes(m->key),
-                                      m->status,
-                                      (struct hb_bytes){m->data, m->len},
-                                      &err);
+            rc = take_down(node, m, &err);
             message_free(m);
         } else {
             continue;

@@ -13,8 +13,8 @@ enum { MAX_NODES = 64, MAX_KEYS = 8 };
 
 struct message {
     struct message *next;
-    int down;
-    char *key;
+    char *key;       /* NULL: `nodes` are not below any more */
+    uint32_t last;   /* of those that are to hear that */
     uint32_t *nodes;
     uint32_t n_nodes;
     int status;
@@ -35,6 +35,7 @@ struct node {
     uint32_t id, parent;
     struct hb_fence_engine *engine;
     struct message *up, *down; /* of the edge to the parent */
+    struct message *asked;     /* was passed up, and not answered */
     struct outcome outcome[MAX_KEYS];
 };
 
@@ -56,6 +57,11 @@ void sim_free(struct sim *s);
 /* Delivers one message that waits somewhere; 0 when none does. */
 int sim_step(struct sim *s);
 void sim_run(struct sim *s);
+/* As the job does it where it goes on: a node is gone, and those above it hear
+ * that it is not below them, from the top down. Its children are reached by the
+ * launcher itself, and say again what has not been answered. Another takes its
+ * place there, or nobody, and then it is lost. */
+void sim_part(struct sim *s, uint32_t gone, int is_replaced);
 int sim_join(struct sim *s, uint32_t node, int key, uint64_t set);
 uint64_t all_of(const struct sim *s);
 void assert_complete(struct sim *s, int key, uint64_t set);

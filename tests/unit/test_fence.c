@@ -319,6 +319,111 @@ static void a_child_learnt_late_completes_the_fence(void **state)
     sim_free(s);
 }
 
+/* At any moment before it has joined a random node is gone, with others below
+ * it or not, and another takes its place; or, in the end, a second one. */
+static void who_takes_a_place_is_waited_for(void **state)
+{
+    for (unsigned seed = 1; seed <= 400; seed++) {
+        struct sim *s = sim_new(2 + seed % 40, 1 + seed % 4, seed);
+        uint32_t victim = (uint32_t)rand_r(&s->seed) % s->n;
+        uint32_t first = (uint32_t)rand_r(&s->seed) % s->n;
+        uint32_t when = (uint32_t)rand_r(&s->seed) % s->n;
+
+        for (uint32_t i = 0; i < s->n; i++) {
+            uint32_t at = (first + i) % s->n;
+
+            if (i == when) {
+                sim_part(s, victim, 1);
+            }
+            if (at != victim) {
+                assert_int_equal(sim_join(s, at, 0, all_of(s)), 0);
+            }
+            for (int k = rand_r(&s->seed) % 3; k > 0; k--) {
+                (void)sim_step(s);
+            }
+        }
+        sim_run(s);
+        if (seed % 3 == 0) {
+            sim_part(s, victim, 1);
+        }
+        assert_int_equal(s->node[first].outcome[0].n, 0);
+        assert_int_equal(sim_join(s, victim, 0, all_of(s)), 0);
+        sim_run(s);
+        assert_complete(s, 0, all_of(s));
+        assert_nothing_open(s);
+        sim_free(s);
+    }
+}
+
+/* The launcher alone knows that nobody takes its place. */
+static void whose_place_stays_empty_ends_fences(void **state)
+{
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        struct sim *s = sim_new(2 + seed % 40, 1 + seed % 4, seed);
+        uint32_t victim = (uint32_t)rand_r(&s->seed) % s->n;
+        uint32_t when = (uint32_t)rand_r(&s->seed) % s->n;
+
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (i == when) {
+                sim_part(s, victim, 0);
+            }
+            if (i != victim) {
+                assert_int_equal(sim_join(s, i, 0, all_of(s)), 0);
+            }
+            (void)sim_step(s);
+        }
+        sim_run(s);
+        for (uint32_t i = 0; i < s->n; i++) {
+            assert_int_equal(s->node[i].outcome[0].n, i != victim);
+            assert_true(i == victim || s->node[i].outcome[0].status ==
+                                           HPCBOOT_ERR_PEER_DEAD);
+        }
+        assert_nothing_open(s);
+        sim_free(s);
+    }
+}
+
+static void a_node_that_was_lost_lives_again(void **state)
+{
+    struct sim *s = sim_new(4, 4, 3);
+    static const uint32_t two[] = {2};
+
+    hb_fence_node_lost(s->root.engine, 2);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i != 2) {
+            assert_int_equal(sim_join(s, i, 0, all_of(s)), 0);
+        }
+    }
+    sim_run(s);
+    assert_int_equal(s->node[0].outcome[0].status, HPCBOOT_ERR_PEER_DEAD);
+    assert_int_equal(hb_fence_set_child(s->root.engine, 2, two, 1, NULL), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(sim_join(s, i, 1, all_of(s)), 0);
+    }
+    sim_run(s);
+    assert_complete(s, 1, all_of(s));
+    sim_free(s);
+}
+
+/* What was on its way when the root learnt that the node had moved. */
+static void who_spoke_for_a_node_that_moved_is_not_blamed(void **state)
+{
+    struct sim *s = sim_new(3, 1, 3); /* a chain: launcher, 0, 1, 2 */
+    static const uint32_t two[] = {2};
+
+    assert_int_equal(sim_join(s, 2, 0, 0x4 | 0x1), 0);
+    while (s->node[1].up == NULL) {
+        assert_int_equal(sim_step(s), 1);
+    }
+    hb_fence_moved(s->node[0].engine, two, 1);
+    sim_run(s);
+    assert_int_equal(s->node[0].outcome[0].n, 0);
+    assert_int_equal(sim_join(s, 0, 0, 0x4 | 0x1), 0);
+    sim_run(s);
+    assert_complete(s, 0, 0x4 | 0x1);
+    sim_free(s);
+}
+
 /* Answers of an engine that is looked at alone: to which children, and how
  * often each node's blob is in the data. */
 struct answers {
@@ -482,6 +587,10 @@ int main(void)
         cmocka_unit_test(fences_without_the_lost_node_go_on),
         cmocka_unit_test(a_node_that_is_through_may_go),
         cmocka_unit_test(a_child_learnt_late_completes_the_fence),
+        cmocka_unit_test(who_takes_a_place_is_waited_for),
+        cmocka_unit_test(whose_place_stays_empty_ends_fences),
+        cmocka_unit_test(a_node_that_was_lost_lives_again),
+        cmocka_unit_test(who_spoke_for_a_node_that_moved_is_not_blamed),
         cmocka_unit_test(a_node_that_moved_contributes_again),
         cmocka_unit_test(participants_are_the_same_as_runs),
         cmocka_unit_test(numbers_that_are_no_runs_are_refused),

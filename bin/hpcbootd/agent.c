@@ -328,6 +328,7 @@ static const struct {
     [HB_MSG_GROWN] = {agent_native_grown, 1},
     [HB_MSG_LEAVE] = {agent_native_leave, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
+    [HB_MSG_MOVED] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},
     [HB_MSG_MODEX_REPLY] = {agent_pm_frame, 1},
     [HB_MSG_NAME_REPLY] = {agent_pm_frame, 1},

@@ -78,21 +78,16 @@ static void child_free(struct child *c)
     free(c);
 }
 
-/* Those below a child that may wait are not lost with it, only not below here
- * any more. */
+/* Where others may take the place of a child, and those below it have a new
+ * way up, the launcher says what becomes of their fences (MOVED). */
 static void fences_lose(struct agent *a, const struct child *c)
 {
     const struct agent_tree *t = a->tree;
-    uint32_t node;
 
-    if (a->fences != NULL && c->may_wait && c->host < a->job.n_hosts) {
-        node = a->job.nodes[c->host];
-        (void)hb_fence_set_child(a->fences, c->host, &node,
-                                 node != HB_NODE_UNSET, NULL);
-        hb_fence_node_lost(a->fences, node); /* if it has a number */
+    if (a->fences == NULL || c->may_wait) {
         return;
     }
-    for (uint32_t i = 0; a->fences != NULL && i < t->n_routes; i++) {
+    for (uint32_t i = 0; i < t->n_routes; i++) {
         if (t->routes[i] == c && i < a->job.n_hosts) {
             hb_fence_node_lost(a->fences, a->job.nodes[i]);
         }

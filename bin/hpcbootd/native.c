@@ -359,7 +359,7 @@ void agent_native_start(struct agent *a)
 
     n->agent = a;
     n->job = (struct hb_native_job){.map = a->job.map, .node = a->node,
-                                    .epoch = a->epoch, .token = a->cookie};
+                                    .world = a->job.world, .token = a->cookie};
     n->server = hb_native_server_create(&n->job, &native_host, n);
     listen_privately(n);
     a->native = n;

@@ -80,6 +80,7 @@ int agent_order_job(struct agent *a, const struct hb_msg_job *m,
     job->flavour = (int)m->flavour;
     job->grace_ms = m->grace_ms;
     job->restart = m->restart;
+    job->world = m->world;
     job->checkpoint_signal = m->checkpoint_signal;
     job->stdin_mode = (enum hb_stdin_mode)m->stdin_mode;
     job->stdin_rank = m->stdin_rank;

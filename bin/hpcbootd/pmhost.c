@@ -243,7 +243,7 @@ int agent_pm_start(struct agent *a, struct hpcboot_error *err)
         .topology_xml = a->here.xml, .topology_file = a->topo_file,
         .cpusets = a->places.n > 0 ? hb_strv_view(&a->places) : NULL,
         .localities = a->places.n > 0 ? hb_strv_view(&a->localities) : NULL,
-        .flavour = a->job.flavour, .epoch = a->epoch,
+        .flavour = a->job.flavour, .world = a->job.world,
     };
     int fd, rc;
 
@@ -358,6 +358,25 @@ static int on_fence_down(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
+/* They have another way up, or none. */
+static int on_moved(struct agent *a, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_moved m;
+    int rc = hb_wire_get_moved(f, &m, err);
+    uint32_t *nodes;
+
+    if (rc == 0 && a->fences != NULL) {
+        nodes = hb_xcalloc(m.nodes.n + 1, sizeof *nodes);
+        for (uint32_t i = 0; i < m.nodes.n; i++) {
+            nodes[i] = hb_wire_u32s_at(&m.nodes, i);
+        }
+        hb_fence_moved(a->fences, nodes, m.nodes.n);
+        free(nodes);
+    }
+    return rc;
+}
+
 static int on_modex_reply(struct agent *a, const struct hb_frame *f,
                           struct hpcboot_error *err)
 {
@@ -389,6 +408,8 @@ int agent_pm_frame(struct agent *a, const struct hb_frame *f,
     switch (f->type) {
     case HB_MSG_FENCE_DOWN:
         return on_fence_down(a, f, err);
+    case HB_MSG_MOVED:
+        return on_moved(a, f, err);
     case HB_MSG_MODEX:
         return on_modex(a, f, err);
     case HB_MSG_MODEX_REPLY:

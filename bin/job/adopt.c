@@ -191,9 +191,6 @@ static void adopted(struct job_host *h, const struct hb_frame *f)
     hb_kept_repeat(h->kept, hb_link_out(h->link));
     host_keep_none(h);
     host_send_welcome(h, (uint32_t)j->opt->heartbeat_ms);
-    if (j->fences != NULL && job_route_add(h, &err) < 0) {
-        job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
-    }
     resume_below(h);
 }
 

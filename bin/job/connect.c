@@ -539,14 +539,15 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     if (j->orphan_ms > 0 && (was == HOST_DONE || node == HB_NODE_UNSET)) {
         hb_log(HB_INFO, "host %s: %s; it had no ranks", h->spec->name,
                err->text);
+        lose_fences(j, node);
     } else if (!job_replace_host(h, why, sizeof why)) {
         cause.evidence = why;
         is_cause = 1;
         if (was == HOST_RUNNING && node != HB_NODE_UNSET) {
             job_tell_lost(j, node, err->text); /* why its fences will fail */
         }
+        lose_fences(j, node);
     }
-    lose_fences(j, node);
     if (is_cause) {
         job_host_ranks_lost(h, err->text);
         job_live_vacate(h);

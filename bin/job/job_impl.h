@@ -238,6 +238,7 @@ struct job {
     int contact_noted;
     unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */
     uint32_t programs_begun; /* by the host that is furthest */
+    uint32_t world; /* the epoch in which its ranks meet: of START, or GROWN */
     unsigned interrupts;
     struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;
@@ -412,7 +413,10 @@ void job_tell_dead(struct job *j, const uint32_t *ranks, uint32_t n,
 void job_tell_lost(struct job *j, uint32_t node, const char *text);
 int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err);
-int job_route_add(struct job_host *h, struct hpcboot_error *err);
+/* Fences of the host and those below it come over its own link, or will. */
+void job_route_add(struct job_host *h);
+/* It is lost: agents above it do not wait for it and those below it. */
+void job_route_leave(struct job_host *h);
 void job_route_close(struct job *j);
 
 /* cut.c: hosts that do not reach each other */

@@ -397,7 +397,7 @@ static void tell_grown(struct job_host *h)
 
         if ((to->state == HOST_RUNNING && host_can_hear(to)) || to == h) {
             HOST_SEND(to, grown, .map = {map.data, map.len},
-                      .world = j->lives->epoch, .why = why,
+                      .world = j->world, .why = why,
                       .ranks = {.v = ranks, .n = j->map->local_size[h->node]});
         }
     }
@@ -428,6 +428,7 @@ void job_live_go(struct job_host *h)
     struct job *j = h->job;
     struct hb_str ranks = HB_STR_INIT;
 
+    j->world = j->lives->epoch;
     h->joins = 0;
     h->failed_in_row = 0;
     put_ranks(j, h->node, &ranks);

@@ -220,6 +220,7 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->attempts = h->failed_in_row = h->same_answers = 0;
     h->stdin_sent = h->stdin_taken = 0;
     h->credit_owed = 0;
+    h->programs_begun = 0;
     h->file = 0;
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
@@ -239,6 +240,7 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     j->node_host[node] = h;
     j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
     host_start_late(h, delay_ms);
+    job_route_add(h); /* fences wait for it from here on */
 }
 
 /* Some may have ended as they were told, when their host was to leave. */
@@ -259,7 +261,7 @@ static const char *never_move(const struct job *j, const struct job_host *h,
     if (h->node == HB_NODE_UNSET) {
         return "";
     }
-    if (j->initialised) {
+    if (h->programs_begun > 0) {
         return "its ranks had been wired to the others, which take none "
                "back; --on-failure restart-job starts all again";
     }
@@ -278,7 +280,7 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
     if (j->on_failure != HB_FAIL_RESPAWN || j->phase != JOB_RUNNING) {
         return 0;
     }
-    no = never_move(j, h, node != HB_NODE_UNSET && !j->initialised &&
+    no = never_move(j, h, node != HB_NODE_UNSET && h->programs_begun == 0 &&
                               count_starts(j, node, &most) < 0);
     if (no != NULL) {
         snprintf(why, size, "%s", no);
@@ -315,8 +317,8 @@ void host_begin_late(struct job_host *h)
         }
     }
     h->late = 0;
-    if (job_orders_anew(j, restart, &err) < 0 ||
-        job_route_add(h, &err) < 0) {
+    job_route_add(h);
+    if (job_orders_anew(j, restart, &err) < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
         return;
     }

@@ -51,22 +51,38 @@ static const struct hb_fence_ops fence_ops = {
     .up = fence_up, .down = fence_down, .done = fence_done,
 };
 
-/* Which nodes answer over the link of one host. */
-static int fence_set_child(struct job *j, const struct job_host *top,
-                           struct hpcboot_error *err)
+static int is_below(const struct job_host *h, const struct job_host *top)
 {
-    uint32_t *below = hb_xcalloc(j->gang.n, sizeof *below);
-    uint32_t n = 0;
-    int rc;
+    while (h != NULL && h != top) {
+        h = h->via;
+    }
+    return h != NULL;
+}
+
+/* Nodes of a host and of those below it; to be freed. */
+static uint32_t *nodes_below(const struct job_host *top, uint32_t *n_out)
+{
+    const struct job *j = top->job;
+    uint32_t *below = hb_xcalloc(j->gang.n, sizeof *below), n = 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
 
-        if (h->node != HB_NODE_UNSET && host_link(h) == top->link) {
+        if (h->node != HB_NODE_UNSET && is_below(h, top)) {
             below[n++] = h->node;
         }
     }
-    rc = hb_fence_set_child(j->fences, top->index, below, n, err);
+    *n_out = n;
+    return below;
+}
+
+/* Which nodes answer over the link of one host. */
+static int fence_set_child(struct job *j, const struct job_host *top,
+                           struct hpcboot_error *err)
+{
+    uint32_t n, *below = nodes_below(top, &n);
+    int rc = hb_fence_set_child(j->fences, top->index, below, n, err);
+
     free(below);
     return rc;
 }
@@ -84,10 +100,34 @@ int job_route_open(struct job *j, struct hpcboot_error *err)
     return rc;
 }
 
-/* A host that took the place of another. */
-int job_route_add(struct job_host *h, struct hpcboot_error *err)
+/* A host that is reached without others now, or will be: one that takes the
+ * place of another, or has lost the one above it. */
+void job_route_add(struct job_host *h)
 {
-    return fence_set_child(h->job, h, err);
+    struct hpcboot_error err = {0};
+
+    if (h->job->fences != NULL && fence_set_child(h->job, h, &err) < 0) {
+        job_fail(h->job, HB_CAUSE_INTERNAL, 0, "%s", err.text);
+    }
+}
+
+static void tell_moved(struct job_host *up, const uint32_t *nodes, uint32_t n)
+{
+    if (up != NULL) { /* the topmost first: it must not think that those below
+                         it speak for these nodes */
+        tell_moved(up->via, nodes, n);
+        HOST_SEND(up, moved, .nodes = {.v = nodes, .n = n});
+    }
+}
+
+void job_route_leave(struct job_host *h)
+{
+    uint32_t n, *nodes = nodes_below(h, &n);
+
+    if (h->job->fences != NULL && n > 0) {
+        tell_moved(h->via, nodes, n);
+    }
+    free(nodes);
 }
 
 static int on_fence_up(struct job_host *h, const struct hb_frame *f,

@@ -126,6 +126,7 @@ static int put_job(struct job *j, struct hb_buf *out, uint32_t restart,
         .rank_slots = hb_wire_strv_of(hb_strv_view(&slots)),
         .restart = restart,
         .checkpoint_signal = j->opt->checkpoint_signal,
+        .world = j->world,
     };
     rc = hb_wire_put_job(out, j->lives->epoch, HB_NODE_LAUNCHER,
                          HB_NODE_ALL, &m, err);
@@ -352,6 +353,7 @@ static void go(struct job *j)
         job_fail(j, HB_CAUSE_OUTPUT, err.sys_errno, "%s", err.text);
         return;
     }
+    j->world = j->lives->epoch;
     rc = job_route_open(j, &err);
     if (rc == 0) {
         rc = write_orders(j, j->lives->restarts, &err);

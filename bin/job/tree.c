@@ -375,6 +375,7 @@ static void left_alone(void *arg, uint32_t index, int is_up)
 
     h->via = NULL;
     if (is_up) {
+        job_route_add(h);
         host_adopt(h, lost->spec->name);
     } else {
         h->state = HOST_IDLE;
@@ -391,6 +392,7 @@ void host_leave_tree(struct job_host *h)
         if (h->via == NULL) { /* it may live, and would think of our death */
             HOST_SEND(h, gone, .below = 0);
         }
+        job_route_leave(h);
         hb_grow_lost_alone(j->grow, h->index, left_alone, h);
     } else if (j->grow != NULL) {
         hb_grow_lost(j->grow, h->index, orphan, h);

@@ -42,7 +42,7 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
     char *const *cpusets;
     char *const *localities;
     int flavour;             /* enum hb_mpi_flavour of family.h */
-    uint32_t epoch;
+    uint32_t world;          /* alike on all nodes that meet */
 };
 
 enum hb_pm_name_op { HB_PM_PUBLISH, HB_PM_LOOKUP, HB_PM_UNPUBLISH };

@@ -203,7 +203,7 @@ static int group_parse(const struct hb_pm *pm, const struct hb_pmi_rank *rank,
     int rc = HPCBOOT_OK;
 
     memset(out, 0, sizeof(*out));
-    hb_str_putf(&id, "%s/%u/", rank->dialect->name, pm->job->epoch);
+    hb_str_putf(&id, "%s/%u/", rank->dialect->name, pm->job->world);
     if (strlen(tag) > TAG_MAX) {
         rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                      "PMI: a barrier tag of more than %u bytes", TAG_MAX);

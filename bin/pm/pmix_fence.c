@@ -133,7 +133,7 @@ static char *fence_key(struct hb_pm *pm, const char *kind,
     struct hb_str set = HB_STR_INIT;
     char *key;
 
-    hb_str_putf(&set, "pmix-%s/%u/", kind, pm->job->epoch);
+    hb_str_putf(&set, "pmix-%s/%u/", kind, pm->job->world);
     if (all) {
         hb_str_put(&set, "all");
     } else {

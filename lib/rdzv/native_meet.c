@@ -138,7 +138,7 @@ static void name_fence(struct hb_native_server *s, enum meeting m)
     int job = m == JOB_FENCE;
 
     snprintf(s->open_key, sizeof s->open_key,
-             HB_NATIVE_FENCE_PREFIX "%u/%u/%d/%u/%u", s->job.epoch,
+             HB_NATIVE_FENCE_PREFIX "%u/%u/%d/%u/%u", s->job.world,
              s->generation, (int)m, job ? s->members : 0, job ? s->round : 0);
     s->open = m;
 }

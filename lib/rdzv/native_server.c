@@ -327,7 +327,7 @@ void hb_native_take_next(struct hb_native_server *s)
         return;
     }
     s->job.map = s->next.map;
-    s->job.epoch = s->next.epoch;
+    s->job.world = s->next.world;
     s->next.map = NULL;
     s->generation = s->round = s->members = 0;
     make_room(s, had_ranks);
@@ -357,12 +357,12 @@ void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
     if (memchr(s->is_dead, 1, now->n_ranks) == NULL) {
         s->dead[0] = '\0';
     }
-    if (world == s->job.epoch && map->n_ranks == now->n_ranks) {
+    if (world == s->job.world && map->n_ranks == now->n_ranks) {
         return; /* its ranks are those that begin */
     }
     s->next = s->job;
     s->next.map = map;
-    s->next.epoch = world;
+    s->next.world = world;
     hb_native_take_next(s);
 }
 

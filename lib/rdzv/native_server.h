@@ -43,7 +43,7 @@ struct hb_native_host {
 
 struct hb_native_job { /* borrowed */
     const struct hb_jobmap *map;
-    uint32_t node, epoch;
+    uint32_t node, world; /* alike on all nodes that meet */
     const char *token;
 };
 

@@ -3,7 +3,7 @@
 POD_BATS = %D%/liveness.bats %D%/live.bats %D%/faults.bats %D%/wait.bats \
     %D%/chaos.bats %D%/tree.bats %D%/net.bats %D%/inner.bats \
     %D%/restart.bats %D%/orphan.bats %D%/rails.bats %D%/collectives.bats \
-    %D%/survive.bats %D%/policies.bats %D%/lab.bats %D%/gang.bats \
+    %D%/survive.bats %D%/replace.bats %D%/policies.bats %D%/lab.bats %D%/gang.bats \
     %D%/ways.bats %D%/operator.bats %D%/serve.bats %D%/manifest.bats \
     %D%/slurm.bats %D%/trouble.bats %D%/preload.bats %D%/place.bats \
     %D%/fabric.bats %D%/doctor.bats %D%/attack.bats %D%/api.bats \

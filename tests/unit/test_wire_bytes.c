@@ -98,7 +98,7 @@ static void bytes_of_job(void **state)
         .credit_bytes = 1u << 20, .bind_to = "core",
         .nodes = {.v = nodes, .n = 2},
         .rank_slots = hb_wire_strv_of(NULL), .restart = 2,
-        .checkpoint_signal = 10,
+        .checkpoint_signal = 10, .world = 3,
     };
     struct hb_buf b;
 
@@ -106,14 +106,14 @@ static void bytes_of_job(void **state)
     assert_int_equal(
         hb_wire_put_job(&b, 3, HB_NODE_LAUNCHER, 5, &msg, NULL), 0);
     expect_hex(&b,
-               "00000088 0005 0000 00000003 ffffffff 00000005"
+               "0000008c 0005 0000 00000003 ffffffff 00000005"
                "00000002 0102 00000004 706d697800"
                "00000002 00000007 413d3100 423d00"
                "00000000 00000000"
                "00000001 00000009 636f72653d303a3000"
                "00000012 00000009 00004e20 00000001 00000002 00000000"
                "00100000 00000004 636f726500 00000002 00000000 fffffffd"
-               "00000000 00000000 00000002 0000000a");
+               "00000000 00000000 00000002 0000000a 00000003");
     hb_buf_destroy(&b);
 }
 
@@ -163,6 +163,21 @@ static void bytes_of_a_cut(void **state)
     hb_buf_destroy(&b);
 }
 
+static void bytes_of_nodes_that_moved(void **state)
+{
+    static const uint32_t nodes[] = {1, 258};
+    const struct hb_msg_moved moved = {.nodes = {.v = nodes, .n = 2}};
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    assert_int_equal(hb_wire_put_moved(&b, 1, HB_NODE_LAUNCHER, 2, &moved,
+                                       NULL), 0);
+    expect_hex(&b,
+               "0000001c 0047 0000 00000001 ffffffff 00000002"
+               "00000002 00000001 00000102");
+    hb_buf_destroy(&b);
+}
+
 static void bytes_of_output(void **state)
 {
     const struct hb_msg_output msg = {
@@ -205,6 +220,7 @@ int main(void)
         cmocka_unit_test(bytes_of_job),
         cmocka_unit_test(bytes_of_a_meeting_place),
         cmocka_unit_test(bytes_of_a_cut),
+        cmocka_unit_test(bytes_of_nodes_that_moved),
         cmocka_unit_test(bytes_of_output),
         cmocka_unit_test(bytes_of_fence_up),
     };

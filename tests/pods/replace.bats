@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# --on-failure respawn where ranks meet: a host is lost before its ranks have
+# come to the first fence, others take its place, and all meet. Ranks say that
+# they have begun, wait for a file of their number, and then call in.
+
+load ../common
+
+last=7
+setup_file() { lab_up repl $((last + 1)); }
+teardown_file() { lab_down; }
+setup() {
+    shared=$BATS_TEST_TMPDIR
+    pod 0 rm -f /tmp/events
+}
+# Nothing of a test that failed is left.
+teardown() { [ -z "${job:-}" ] || pod 0 pkill -KILL -x hbrun || true; }
+
+# shellcheck disable=SC2016  # expanded in the ranks
+waits='touch "$0/begun-$HPCBOOT_RANK-$HPCBOOT_RESTART-$(hostname)"
+    until [ -e "$0/go-$HPCBOOT_RANK" ]; do sleep 0.05; done
+    '
+# Of the library: values, collectives, and who is where.
+meets=$waits'exec "$1" who kvs coll'
+# A client of PMI-1, which puts a value before the barrier and gets the others'.
+# shellcheck disable=SC2016
+meets_pmi=$waits'
+    ask() { echo "$1" >&"$PMI_FD"; read -r answer <&"$PMI_FD"; }
+    ask "cmd=init pmi_version=1 pmi_subversion=1"
+    ask "cmd=get_my_kvsname"
+    kvs=${answer#*kvsname=}; kvs=${kvs%% *}
+    ask "cmd=put kvsname=$kvs key=at-$PMI_RANK value=$(hostname)"
+    ask "cmd=barrier_in"
+    echo "rank $PMI_RANK: $answer"
+    for ((i = 0; i < PMI_SIZE; i++)); do
+        ask "cmd=get kvsname=$kvs key=at-$i"
+        echo "rank $PMI_RANK: $i is at ${answer##*value=}"
+    done
+    ask "cmd=finalize"'
+
+# begin RANKS SCRIPT OPTION...: until all ranks wait.
+begin() {
+    local i n=$1 script=$2
+    shift 2
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure respawn \
+        --heartbeat 1 --restart-delay 100ms --events /tmp/events "$@" \
+        bash -c "$script" "$shared" "$HB_BUILDDIR/tests/cli/apiprobe"
+    for ((i = 0; i < n; i++)); do have_begun $i 0; done
+}
+have_begun() { # RANK RESTART [POD]
+    wait_until compgen -G "$shared/begun-$1-$2-pod-${3:-*}" > /dev/null
+}
+go() { local r; for r; do touch "$shared/go-$r"; done; }
+event() { pod 0 grep -q "\"$1\".*$2" /tmp/events; } # NAME TEXT
+calls_in() { wait_until event host_initialised "pod-$1"; }
+# The first one there: those that bring a link are younger.
+agent_in() {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod "$1" sh -c 'pgrep -o -x -P "$(pgrep -o -x hpcbootd)" hpcbootd'
+}
+lose() { pod "$1" kill -KILL "$(agent_in "$1")"; }
+three=(-H 'pod-1,pod-2,pod-3,pod-4,pod-5' --spares 2)
+six=(-H 'pod-1,pod-2,pod-3,pod-4,pod-5,pod-6,pod-7' --spares 1 --tree-width 2)
+
+# shellcheck disable=SC2046  # numbers
+all_clean() { pods_clean $(seq 0 $last); }
+all_met() { # RANKS
+    local r
+    pod_job_ends
+    ended_with 0
+    for ((r = 0; r < $1; r++)); do says "^rank $r of $1, "; done
+    all_clean
+}
+# A pod that others hang below, or one that hangs below another and has none.
+inner() {
+    pod 0 sed -n 's/.*"host_started_by".*"detail":"pod-\([0-9]*\)".*/\1/p' \
+        /tmp/events | head -n 1
+}
+outer() {
+    pod 0 sed -n 's/.*"host_started_by","host":"pod-\([0-9]*\)".*/\1/p' \
+        /tmp/events | tail -n 1
+}
+
+@test "nobody has called in: a host is lost, and all meet" {
+    begin 3 "$meets" "${three[@]}"
+    lose 2
+    have_begun 1 1 4
+    go 0 1 2
+    all_met 3
+}
+
+@test "some wait for the others: a host is lost, and all meet" {
+    begin 3 "$meets" "${three[@]}"
+    go 0
+    calls_in 1
+    lose 2
+    have_begun 1 1 4
+    go 1 2
+    all_met 3
+}
+
+# lose_of_tree POD: all others wait for its rank.
+lose_of_tree() {
+    local r
+    for ((r = 0; r < 6; r++)); do
+        [ $r = $(($1 - 1)) ] || { go $r; calls_in $((r + 1)); }
+    done
+    lose "$1"
+    have_begun $(($1 - 1)) 1
+    go $(($1 - 1))
+    all_met 6
+}
+@test "some wait: a host below another is lost, and all meet" {
+    begin 6 "$meets" "${six[@]}"
+    lose_of_tree "$(outer)"
+}
+
+@test "some wait: a host that others hang below is lost, and all meet" {
+    begin 6 "$meets" "${six[@]}"
+    lose_of_tree "$(inner)"
+}
+
+@test "nobody has called in: a host that others hang below is lost" {
+    begin 6 "$meets" "${six[@]}"
+    victim=$(inner)
+    lose "$victim"
+    have_begun $((victim - 1)) 1
+    go 0 1 2 3 4 5
+    all_met 6
+}
+
+@test "the same by PMI-1" {
+    begin 3 "$meets_pmi" --pmi pmi1 "${three[@]}"
+    go 0
+    calls_in 1
+    lose 2
+    have_begun 1 1 4
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    for r in 0 1 2; do
+        says "^rank $r: 0 is at pod-1\$"
+        says "^rank $r: 1 is at pod-4\$"
+        says "^rank $r: 2 is at pod-3\$"
+    done
+    all_clean
+}

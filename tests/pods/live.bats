@@ -263,6 +263,40 @@ library() { # MIN:MAX COMMAND...
     pods_clean 0 1 2
 }
 
+# take_seat POLICY: pod-3 comes for pod-2, before ranks have met.
+take_seat() {
+    hosts pod-1 pod-2
+    # shellcheck disable=SC2016  # expanded in the ranks
+    library 1:2 --on-failure "$1" --restart-delay 100ms bash -c '
+        echo $$ >> /tmp/started
+        until [ -e /tmp/go ]; do sleep 0.05; done
+        exec "$0" who kvs coll' "$HB_BUILDDIR/tests/cli/apiprobe"
+    on 1
+    on 2
+    hosts pod-1 pod-3
+    on 3
+}
+both_meet() {
+    go 1 3
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 of 2, '
+    says '^rank 1 of 2, '
+    pods_clean 0 1 2 3
+}
+
+@test "libhpcboot: who takes a free seat is met by the others" {
+    take_seat continue
+    both_meet
+}
+
+@test "libhpcboot: who takes a free seat, is lost and comes back is met" {
+    take_seat respawn
+    pod 3 kill -KILL "$(agent_in 3)"
+    wait_until pod 3 bash -c '[ "$(wc -l < /tmp/started)" = 2 ]'
+    both_meet
+}
+
 @test "ranks of a framework that meet once are as many as they are" {
     elastic 1:2 --on-failure continue --framework torch
     on 1

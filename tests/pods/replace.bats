@@ -101,6 +101,64 @@ outer() {
     all_met 3
 }
 
+@test "two hosts are lost, and a spare: all meet" {
+    begin 3 "$meets" "${three[@]}"
+    go 0
+    calls_in 1
+    lose 2
+    have_begun 1 1 4
+    lose 4
+    have_begun 1 2 5
+    lose 3
+    have_begun 2 1 3
+    go 1 2
+    all_met 3
+}
+
+# shellcheck disable=SC2016  # expanded in the ranks
+@test "a rank of a living host begins again meanwhile, and all meet" {
+    begin 3 'if [ "$HPCBOOT_RANK$HPCBOOT_RESTART" = 20 ]; then
+            touch "$0/begun-2-0-$(hostname)"
+            until [ -e "$0/fail" ]; do sleep 0.05; done
+            exit 7
+        fi
+        '"$meets" "${three[@]}"
+    go 0
+    calls_in 1
+    touch "$shared/fail"
+    lose 2
+    have_begun 1 1 4
+    have_begun 2 1 3
+    go 1 2
+    all_met 3
+}
+
+@test "the rank of the lost host waited itself: the job ends, in words" {
+    begin 3 "$meets" "${three[@]}"
+    go 0 1
+    calls_in 1
+    calls_in 2
+    lose 2
+    pod_job_ends
+    ended_with 75
+    says 'error: host pod-2: .*its ranks had been wired to the others'
+    all_clean
+}
+
+@test "the spare cannot be reached: the job ends, in words" {
+    "$podlab" link 4 down
+    begin 3 "$meets" "${three[@]}" --wait-hosts 2
+    go 0
+    calls_in 1
+    lose 2
+    pod_job_ends
+    "$podlab" link 4 up
+    ended_with 75
+    says 'host pod-2: .*its ranks are started again on the spare pod-4'
+    says 'error: host pod-4 did not come back: '
+    all_clean
+}
+
 # lose_of_tree POD: all others wait for its rank.
 lose_of_tree() {
     local r
@@ -131,7 +189,21 @@ lose_of_tree() {
     all_met 6
 }
 
-@test "the same by PMI-1" {
+@test "continue: a host below another is lost, and nobody waits for it" {
+    begin 6 "$meets" "${six[@]}" --spares 0 -n 6 --on-failure continue
+    victim=$(outer)
+    for ((r = 0; r < 6; r++)); do
+        [ $r = $((victim - 1)) ] || { go $r; calls_in $((r + 1)); }
+    done
+    lose "$victim"
+    pod_job_ends
+    ended_with 75
+    [ "$(grep -c "hpcboot_init.*rank $((victim - 1)) on pod-$victim is lost" \
+        <<< "$output")" = 5 ]
+    all_clean
+}
+
+@test "some wait in PMI-1's first barrier: a host is lost, and all meet" {
     begin 3 "$meets_pmi" --pmi pmi1 "${three[@]}"
     go 0
     calls_in 1

@@ -22,7 +22,7 @@ libhbbin_a_SOURCES += \
     %D%/setters_start.c \
     %D%/sink.c %D%/sink.h \
     %D%/srun.c \
-    %D%/table.c %D%/table.h \
+    %D%/retype.c %D%/table.c %D%/table.h \
     %D%/variables.c
 
 if HAVE_CAIRO

@@ -77,6 +77,8 @@ struct hb_setting { /* one value that was given */
     char *value, *origin;
 };
 
+#define HB_COMMAND_LINE "command line" /* as an origin */
+
 struct hb_parsed { /* what is behind a struct hb_options */
     struct hb_options o; /* first: the public part */
     struct hb_setting *settings;
@@ -169,6 +171,8 @@ int hb_scan_segment(struct hb_scan *s, size_t n, char *const *words,
 /* What must be known before files are read: the dialect, --profile. */
 void hb_scan_ahead(struct hb_scan *s, const char *program, size_t n,
                    char *const *words);
+
+void hb_options_drop_apps(struct hb_options *o);
 
 /* Files of words (files.c). */
 #define HB_CLI_FILE_MAX (1u << 20) /* bytes of any file read here */

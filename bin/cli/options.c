@@ -22,7 +22,6 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define COMMAND_LINE "command line" /* as an origin */
 /* Not given: hosts that a user lists are up or mistyped, hosts that an
  * operator makes come up in their own time; bin/job knows which. */
 #define DEFAULT_WAIT_HOSTS_MS (-1)
@@ -231,7 +230,7 @@ static uint32_t default_ranks(const struct hb_scan *s)
 
 static int on_command_line(const struct hb_options *o, const char *key)
 {
-    return strcmp(hb_options_origin(o, key), COMMAND_LINE) == 0;
+    return strcmp(hb_options_origin(o, key), HB_COMMAND_LINE) == 0;
 }
 
 /* In a file or a variable it says how plans look, whenever one is asked for. */
@@ -343,7 +342,7 @@ static int read_all(struct hb_scan *s, int argc, char *const *argv,
             return rc;
         }
     }
-    s->origin = COMMAND_LINE;
+    s->origin = HB_COMMAND_LINE;
     rc = hb_scan_words(s, n, argv + 1, err);
     if (rc < 0 || s->o->help || s->o->version || s->o->completion) {
         return rc;
@@ -405,15 +404,8 @@ static void destroy_texts(struct hb_options *o)
     }
 }
 
-void hb_options_destroy(struct hb_options *o)
+void hb_options_drop_apps(struct hb_options *o)
 {
-    struct hb_parsed *p;
-
-    if (!o) {
-        return;
-    }
-    p = behind(o);
-    destroy_texts(o);
     for (uint32_t i = 0; i < o->n_apps; i++) {
         hb_strv_destroy(&o->apps[i].argv);
         hb_strv_destroy(&o->apps[i].env_rules);
@@ -423,6 +415,20 @@ void hb_options_destroy(struct hb_options *o)
         free(o->apps[i].host_list);
     }
     free(o->apps);
+    o->apps = NULL;
+    o->n_apps = 0;
+}
+
+void hb_options_destroy(struct hb_options *o)
+{
+    struct hb_parsed *p;
+
+    if (!o) {
+        return;
+    }
+    p = behind(o);
+    destroy_texts(o);
+    hb_options_drop_apps(o);
     for (size_t i = 0; i < p->n_settings; i++) {
         free(p->settings[i].value);
         free(p->settings[i].origin);
@@ -459,7 +465,7 @@ void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err)
     } else if (hb_starts_with(err->text, "default hostfile:")) {
         origin = hb_options_origin(o, "default-hostfile");
     }
-    if (!hb_streq(origin, "default") && !hb_streq(origin, COMMAND_LINE)) {
+    if (!hb_streq(origin, "default") && !hb_streq(origin, HB_COMMAND_LINE)) {
         snprintf(err->text + used, sizeof err->text - used, " (%s)", origin);
     }
     free(name);

@@ -137,6 +137,13 @@ int hb_options_parse(struct hb_options **out, int argc, char *const *argv,
                      struct hpcboot_error *err);
 void hb_options_destroy(struct hb_options *o); /* NULL-safe */
 
+/* For the launcher of a spawned job, ranks that ranks have started: what was
+ * typed, as words for hb_options_parse, but for the programs; */
+void hb_options_retype(const struct hb_options *o, struct hb_strv *words);
+/* and, once that is parsed, without what belongs to one job alone: the programs
+ * (there are n_apps empty ones now), their places, files and policies. */
+void hb_options_make_spawned(struct hb_options *o, uint32_t n_apps);
+
 /* Where an option's value came from: "command line", "/etc/hpcboot.conf:3",
  * "variable HPCBOOT_GRACE", "default". By its long name without dashes.
  * Borrowed from `o`. */

@@ -78,6 +78,7 @@ static void open_files(struct hb_output *o)
 {
     struct hb_output_config *c = &o->config;
     struct hb_rankfiles_config files = {.n_ranks = c->n_ranks,
+                                        .job = c->job,
                                         .append = c->append,
                                         .dir_no_job = c->dir_no_job};
 
@@ -103,6 +104,7 @@ int hb_output_create(struct hb_output **out,
     }
     o = hb_xcalloc(1, sizeof *o);
     o->config = *config;
+    o->config.job = config->job > 0 ? config->job : 1;
     o->width = snprintf(NULL, 0, "%u", config->n_ranks - 1);
     o->second = -1;
     o->same = same_file(config->out_fd, config->err_fd);
@@ -171,7 +173,8 @@ static size_t put_prefix(struct hb_output *o,
     }
     switch (o->config.tag) {
     case HB_TAG_OPENMPI: /* no blank after it, as mpirun 4.1 writes it */
-        at += (size_t)snprintf(out + at, left, "[1,%u]<%s>:", piece->rank,
+        at += (size_t)snprintf(out + at, left, "[%u,%u]<%s>:",
+                               o->config.job, piece->rank,
                                piece->stream == 1 ? "stdout" : "stderr");
         break;
     case HB_TAG_HYDRA:

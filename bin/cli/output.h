@@ -22,10 +22,12 @@ struct hb_output;
 
 struct hb_output_config {
     uint32_t n_ranks;
+    uint32_t job;           /* its number in labels and folders: of those that
+                             * it has spawned 2 and up; 0: 1 */
     enum hb_tag tag;
     int timestamps;
     int out_fd, err_fd;     /* borrowed, must stay open; 1 and 2 */
-    const char *dir;        /* DIR/1/rank.R/stdout and stderr; or NULL */
+    const char *dir;        /* DIR/JOB/rank.R/stdout and stderr; or NULL */
     int dir_only;           /* not on the terminal too (":nocopy") */
     int dir_no_job;         /* DIR/rank.R/... (":nojobid") */
     int append;             /* to files of an earlier life of the job */

@@ -122,12 +122,14 @@ static char *path_of(const struct hb_rankfiles *f, uint32_t rank, int stream)
 {
     const struct hb_rankfiles_config *c = &f->config;
     int width = snprintf(NULL, 0, "%u", c->n_ranks);
+    char job[16];
 
     if (c->pattern[stream - 1]) {
         return expand(c->pattern[stream - 1], rank);
     }
+    snprintf(job, sizeof job, "%u/", c->job);
     return hb_xasprintf("%s/%srank.%0*u/%s", c->dir,
-                        c->dir_no_job ? "" : "1/", width, rank,
+                        c->dir_no_job ? "" : job, width, rank,
                         stream == 1 ? "stdout" : "stderr");
 }
 

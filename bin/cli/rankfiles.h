@@ -14,8 +14,9 @@ struct hb_rankfiles;
 
 struct hb_rankfiles_config {
     uint32_t n_ranks;
-    const char *dir;  /* DIR/1/rank.R/stdout, stderr; or NULL */
-    int dir_no_job;   /* without "1/" */
+    uint32_t job;     /* its number */
+    const char *dir;  /* DIR/JOB/rank.R/stdout, stderr; or NULL */
+    int dir_no_job;   /* without "JOB/" */
     int append;       /* to what is there */
     const char *pattern[2]; /* by stream - 1, %r the rank; or NULL */
 };

@@ -31,7 +31,7 @@ static const char *const others[] = {
     "HPCBOOT_LOST_AFTER", "HPCBOOT_MODULE_DIR", "HPCBOOT_NODE",
     "HPCBOOT_NODES", "HPCBOOT_PROFILE", "HPCBOOT_RANK", "HPCBOOT_RESTART",
     "HPCBOOT_SESSION_DIR", "HPCBOOT_SIZE", "HPCBOOT_SOCKET", "HPCBOOT_TASKS",
-    "HPCBOOT_TMPDIR", "HPCBOOT_TOPO_CACHE",
+    "HPCBOOT_TMPDIR", "HPCBOOT_TOPO_CACHE", "HPCBOOT_SPAWN_FD",
 };
 /* What libhpcboot reads in the ranks. */
 static const char *const of_library[] = {

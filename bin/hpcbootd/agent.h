@@ -108,6 +108,9 @@ struct agent_job {
     struct hb_jobmap **grown; /* [n_grown], each in place of the last */
     uint32_t n_grown, world;
     struct hb_strv rank_slots;
+    char *parent_id; /* the job that has started this one; or NULL */
+    uint32_t parent_rank;
+    struct hb_strv preput;
     struct agent_app *apps;
     struct hb_pm_app *pm_apps;
     uint32_t n_apps_known;
@@ -243,6 +246,8 @@ int agent_order_job(struct agent *a, const struct hb_msg_job *m,
                     struct hpcboot_error *err);
 int agent_order_app(struct agent *a, const struct hb_msg_app *m,
                     struct hpcboot_error *err);
+int agent_order_ancestry(struct agent *a, const struct hb_frame *f,
+                         struct hpcboot_error *err);
 int agent_order_check(struct agent *a, const struct hb_msg_start *m,
                       struct hpcboot_error *err);
 void agent_order_destroy(struct agent_job *job);

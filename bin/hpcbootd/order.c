@@ -116,6 +116,24 @@ int agent_order_app(struct agent *a, const struct hb_msg_app *m,
     return 0;
 }
 
+/* The ranks are those of a spawned job. */
+int agent_order_ancestry(struct agent *a, const struct hb_frame *f,
+                         struct hpcboot_error *err)
+{
+    struct hb_msg_ancestry m;
+    int rc = hb_wire_get_ancestry(f, &m, err);
+
+    if (rc == 0 && (a->ordered || a->job.parent_id != NULL)) {
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "ANCESTRY came out of turn");
+    }
+    if (rc == 0) {
+        a->job.parent_id = hb_xstrdup(m.job_id);
+        a->job.parent_rank = m.rank;
+        copy_list(&a->job.preput, &m.preput);
+    }
+    return rc;
+}
+
 int agent_order_check(struct agent *a, const struct hb_msg_start *m,
                       struct hpcboot_error *err)
 {
@@ -146,6 +164,8 @@ void agent_order_destroy(struct agent_job *job)
     hb_strv_destroy(&job->env_rules);
     hb_strv_destroy(&job->limits);
     hb_strv_destroy(&job->rank_slots);
+    free(job->parent_id);
+    hb_strv_destroy(&job->preput);
     hb_jobmap_destroy(job->map);
     for (uint32_t i = 0; i < job->n_grown; i++) {
         hb_jobmap_destroy(job->grown[i]);

@@ -165,9 +165,17 @@ static void pm_violation(void *arg, uint32_t rank, const char *text)
                hb_pm_family_name(((struct agent *)arg)->job.family), text);
 }
 
-static void pm_refused(void *arg, uint32_t rank, const char *text)
+static void pm_spawn(void *arg, uint64_t id, uint32_t rank,
+                     const struct hb_pm_spawn *what)
 {
-    agent_note(arg, HB_WARN, "rank %u %s", rank, text);
+    struct agent *a = arg;
+
+    AGENT_SEND(a, spawn, .id = id, .rank = rank,
+               .counts = {.v = what->counts,
+                          .n = what->n_apps * HB_SPAWN_COUNTS},
+               .words = hb_wire_strv_of(hb_strv_view(&what->words)),
+               .hints = hb_wire_strv_of(hb_strv_view(&what->hints)),
+               .preput = hb_wire_strv_of(hb_strv_view(&what->preput)));
 }
 
 static void pm_output(void *arg, uint32_t rank, unsigned stream,
@@ -183,7 +191,7 @@ static void pm_output(void *arg, uint32_t rank, unsigned stream,
 static const struct hb_pm_host pm_host = {
     .send = pm_send, .fence = pm_fence, .abort = pm_abort,
     .contact = pm_contact, .modex = pm_modex, .name = pm_name,
-    .violation = pm_violation, .refused = pm_refused, .output = pm_output,
+    .violation = pm_violation, .spawn = pm_spawn, .output = pm_output,
 };
 
 static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
@@ -244,6 +252,8 @@ int agent_pm_start(struct agent *a, struct hpcboot_error *err)
         .cpusets = a->places.n > 0 ? hb_strv_view(&a->places) : NULL,
         .localities = a->places.n > 0 ? hb_strv_view(&a->localities) : NULL,
         .flavour = a->job.flavour, .world = a->job.world,
+        .parent_id = a->job.parent_id, .parent_rank = a->job.parent_rank,
+        .preput = hb_strv_view(&a->job.preput),
     };
     int fd, rc;
 
@@ -402,6 +412,22 @@ static int on_name_reply(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
+static int on_spawned(struct agent *a, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_spawned m;
+    int rc = hb_wire_get_spawned(f, &m, err);
+
+    if (rc == 0 && a->pm != NULL) {
+        const struct hb_pm_spawned answer = {
+            .status = m.status, .job_id = m.job_id, .text = m.text,
+        };
+
+        a->pm_ops->spawn_done(a->pm, m.id, &answer);
+    }
+    return rc;
+}
+
 int agent_pm_frame(struct agent *a, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
@@ -414,6 +440,8 @@ int agent_pm_frame(struct agent *a, const struct hb_frame *f,
         return on_modex(a, f, err);
     case HB_MSG_MODEX_REPLY:
         return on_modex_reply(a, f, err);
+    case HB_MSG_SPAWNED:
+        return on_spawned(a, f, err);
     default:
         return on_name_reply(a, f, err);
     }

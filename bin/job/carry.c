@@ -306,6 +306,7 @@ int job_carry_check(const struct job *j, struct hpcboot_error *err)
 int job_carry_open(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_output_config config = {
+        .job = job_ancestry_number(j),
         .out_fd = STDOUT_FILENO, .err_fd = STDERR_FILENO,
         .tag = (enum hb_tag)j->opt->tag_output,
         .append = j->lives->epoch > 0,

@@ -103,6 +103,7 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
         h->state = HOST_DONE;
     }
     say_unconfirmed(&names, n);
+    job_spawns_end(j, 1);
     hb_str_destroy(&names);
     if (reader_sleeps(j)) {
         wait_for_reader(j);
@@ -146,6 +147,7 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
             h->state = HOST_DONE;
         }
     }
+    job_spawns_end(j, level > 1);
     give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
     j->patience_ns = hb_deadline_in_ms((int64_t)grace_ms + GIVE_UP_EXTRA_MS);
     job_maybe_over(j);
@@ -158,6 +160,7 @@ static int goes_on(const struct job *j, enum hb_cause_kind kind)
            (kind == HB_CAUSE_START || kind == HB_CAUSE_EXIT ||
             (kind == HB_CAUSE_HOST && j->begun) ||
             kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_INIT ||
+            kind == HB_CAUSE_SPAWNED ||
             kind == HB_CAUSE_NO_FINALIZE);
 }
 
@@ -185,6 +188,7 @@ void job_cause(struct job *j, const struct hb_cause *cause)
         hb_verdict_explained_by(&j->verdict, cause)) {
         if (hb_verdict_add(&j->verdict, cause) == 1) {
             j->first_rank = cause->rank;
+            job_ancestry_failed(j);
         }
     }
     if (!goes_on(j, cause->kind)) {
@@ -241,7 +245,7 @@ static int hosts_running(const struct job *j)
 void job_maybe_over(struct job *j)
 {
     if (j->phase == JOB_CONNECTING || j->phase == JOB_OVER ||
-        hosts_running(j) || job_live_waits(j)) {
+        hosts_running(j) || job_live_waits(j) || job_spawns_wait(j)) {
         return;
     }
     j->phase = JOB_ENDING;
@@ -317,6 +321,7 @@ static void to_all_ranks(struct job *j, int signo)
                       .signo = signo);
         }
     }
+    job_spawns_signal(j, signo);
 }
 
 static void on_pass_signal(evutil_socket_t signo, short what, void *arg)
@@ -521,7 +526,7 @@ void job_final_words(struct job *j)
         tell_exit_codes(j);
     }
     job_carry_tell_folded(j);
-    if (j->verdict.kind == HB_CAUSE_NONE) {
+    if (j->verdict.kind == HB_CAUSE_NONE || job_ancestry_speaks(j)) {
         return;
     }
     add_restarts(j);

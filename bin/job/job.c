@@ -277,7 +277,10 @@ static int prepare(struct job *j, struct hpcboot_error *err)
     if (j->base == NULL) {
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "no event loop");
     }
-    rc = find_agent(j, err);
+    rc = job_ancestry_begin(j, err);
+    if (rc == 0) {
+        rc = find_agent(j, err);
+    }
     j->boot.base = j->base;
     j->boot.agent_path = j->agent_path;
     if (rc == 0) {
@@ -314,6 +317,8 @@ static void destroy(struct job *j)
     job_live_close(j);
     job_signals_close(j);
     job_route_close(j);
+    job_spawns_close(j);
+    job_ancestry_end(j);
     job_metrics_close(j);
     hb_boot_settle();
     if (j->base != NULL) {
@@ -426,7 +431,7 @@ static int told_to_end(int signo)
 }
 
 static int live(struct hb_options *opt, char *const *env, int only_wait,
-                struct hb_doctor_report *report)
+                struct job_ancestry *ancestry, struct hb_doctor_report *report)
 {
     struct job_framework *framework = NULL; /* found in the first life */
     struct hb_lives lives = {0};
@@ -436,7 +441,8 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
     while (status == LIVES_AGAIN) {
         struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
                         .only_wait = only_wait, .lives = &lives,
-                        .framework = framework, .report = report};
+                        .framework = framework, .ancestry = ancestry,
+                        .report = report};
 
         status = run(&j);
         framework = j.framework;
@@ -455,18 +461,28 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
 
 int hb_job_run(struct hb_options *opt, char *const *env)
 {
-    return live(opt, env, 0, NULL);
+    struct job_ancestry *ancestry = NULL;
+    struct hpcboot_error err = {0};
+    int status;
+
+    if (job_ancestry_open(&ancestry, opt, env, &err) < 0) {
+        hb_log(HB_ERROR, "%s", err.text);
+        return HB_EXIT_INTERNAL;
+    }
+    status = live(opt, env, 0, ancestry, NULL);
+    job_ancestry_close(ancestry, status);
+    return status;
 }
 
 int hb_job_wait(struct hb_options *opt, char *const *env)
 {
-    return live(opt, env, 1, NULL);
+    return live(opt, env, 1, NULL, NULL);
 }
 
 int hb_job_doctor(struct hb_options *opt, char *const *env,
                   struct hb_doctor_report *out)
 {
-    return live(opt, env, 1, out);
+    return live(opt, env, 1, NULL, out);
 }
 
 void hb_doctor_report_destroy(struct hb_doctor_report *report)

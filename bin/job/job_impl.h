@@ -136,12 +136,6 @@ struct job_rank {
     uint8_t started, ended, told;
 };
 
-struct job_name { /* one published name */
-    char *name;
-    void *value;
-    size_t len;
-};
-
 struct job_file { /* to be copied to every host that gets ranks */
     char *path;
     const char *name; /* the end of it */
@@ -245,8 +239,9 @@ struct job {
     struct event *timeout_timer, *give_up_timer;
 
     struct hb_fence_engine *fences;
-    struct job_name *names;
-    size_t n_names;
+    struct job_names *names; /* NULL: none was asked for */
+    struct job_spawns *spawns;     /* started by its ranks; NULL: none */
+    struct job_ancestry *ancestry; /* of a spawned job; NULL: it is none */
 
     struct hb_output *out;
     struct hb_fold *fold; /* tracebacks; NULL: they pass */
@@ -418,6 +413,47 @@ void job_route_add(struct job_host *h);
 /* It is lost: agents above it do not wait for it and those below it. */
 void job_route_leave(struct job_host *h);
 void job_route_close(struct job *j);
+
+/* names.c: what ranks publish, of this job and of its spawned jobs */
+struct hb_msg_name_reply;
+/* Who is told: a host of the job, or the launcher of a spawned job. */
+typedef void (*job_name_told)(void *who, uint32_t src,
+                              const struct hb_msg_name_reply *reply);
+void job_name_ask(struct job *j, const struct hb_msg_name *m,
+                  job_name_told told, void *who, uint32_t src);
+int job_name_frame(struct job_host *h, const struct hb_frame *f,
+                   struct hpcboot_error *err);
+/* The launcher above has answered. */
+int job_name_answered(struct job *j, const struct hb_frame *f,
+                      struct hpcboot_error *err);
+void job_names_forget(struct job *j, const void *who); /* it is gone */
+void job_names_close(struct job *j);
+
+/* spawn.c: what ranks have started */
+int job_spawn_frame(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err);
+int job_spawns_wait(const struct job *j); /* some are left */
+void job_spawns_end(struct job *j, int at_once);
+void job_spawns_signal(struct job *j, int signo);
+void job_spawns_close(struct job *j);
+
+/* ancestry.c: this job is a spawned job */
+/* Reads what it is to be, and makes `opt` that. 0: it is none. */
+int job_ancestry_open(struct job_ancestry **out, struct hb_options *opt,
+                      char *const *env, struct hpcboot_error *err);
+int job_ancestry_begin(struct job *j, struct hpcboot_error *err);
+/* Leaves of the gang the hosts that it may use, and of their slots the rest. */
+int job_ancestry_room(struct job *j, struct hpcboot_error *err);
+int job_ancestry_put(const struct job *j, struct hb_buf *out,
+                     struct hpcboot_error *err);
+uint32_t job_ancestry_number(const struct job *j); /* 1: it is no spawned job */
+void job_ancestry_started(struct job *j); /* all of its ranks */
+void job_ancestry_failed(struct job *j);  /* its verdict has changed */
+/* Whether the launcher above says why it has ended. */
+int job_ancestry_speaks(const struct job *j);
+void job_ancestry_name(struct job *j, const struct hb_msg_name *m);
+void job_ancestry_end(struct job *j); /* with its loop */
+void job_ancestry_close(struct job_ancestry *a, int status); /* NULL-safe */
 
 /* cut.c: hosts that do not reach each other */
 int job_cut_frame(struct job_host *h, const struct hb_frame *f,

@@ -131,6 +131,7 @@ int hb_lives_curable(const struct hb_verdict *v)
     case HB_CAUSE_NO_INIT:
     case HB_CAUSE_NO_FINALIZE:
     case HB_CAUSE_HOST:
+    case HB_CAUSE_SPAWNED:
     case HB_CAUSE_RESIZE:
         return 1;
     default:

@@ -153,6 +153,7 @@ int job_check_elastic(const struct job *j, struct hpcboot_error *err)
 
 /* The hosts of one segment's own list, as a part of the gang's. */
 struct app_hosts {
+    int selects; /* the list only names hosts, it says nothing of slots */
     struct hb_map_host *hosts;
     uint32_t *index; /* [n] into the gang */
     uint32_t n;
@@ -193,7 +194,7 @@ static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
             continue;
         }
         out->hosts[out->n] = all[i];
-        if (at >= 0 && list.hosts[at].slots > 0) {
+        if (at >= 0 && list.hosts[at].slots > 0 && !out->selects) {
             out->hosts[out->n].slots = (uint32_t)list.hosts[at].slots;
         } else if (all[i].stated) {
             out->hosts[out->n].slots -= used[i] < all[i].slots ? used[i]
@@ -219,7 +220,7 @@ static int place_app(struct job *j, const struct hb_map_policy *policy,
 {
     const struct hb_app_options *o = &j->opt->apps[i];
     const struct hb_map_app app = {.np = np_of(j, i), .program = o->argv.v[0]};
-    struct app_hosts part = {0};
+    struct app_hosts part = {.selects = j->ancestry != NULL};
     struct hb_jobmap *map = NULL;
     uint32_t *host_of_node = NULL;
     int rc = app_hosts_make(all, (uint32_t)j->gang.n, p->used, o->host_list,

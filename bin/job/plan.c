@@ -188,6 +188,10 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
                        j->gang.source);
     }
     hb_gang_default_word(&j->gang, j->opt->default_slots);
+    rc = job_ancestry_room(j, err);
+    if (rc < 0) {
+        return rc;
+    }
     j->host_entries = job_host_entries(j);
     j->gang.hosts = hb_xrealloc(j->gang.hosts,
                                 j->host_entries * sizeof *j->gang.hosts);

@@ -2,8 +2,7 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The launcher's part of ranks finding each other: it is the root of the
- * fence tree, passes direct modex on to the node that has the rank, and keeps
- * the job's published names. */
+ * fence tree, and passes direct modex on to the node that has the rank. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,8 +13,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/runs.h"
-
-#define MAX_NAMES 65536u /* published at one time; far above any program's */
 
 static struct job_host *host_of_node(struct job *j, uint32_t node)
 {
@@ -245,68 +242,6 @@ static int on_modex_reply(struct job_host *h, const struct hb_frame *f,
     return to != NULL ? pass_on(h, to, f, err) : 0;
 }
 
-static struct job_name *name_find(struct job *j, const char *name)
-{
-    for (size_t i = 0; i < j->n_names; i++) {
-        if (hb_streq(j->names[i].name, name)) {
-            return &j->names[i];
-        }
-    }
-    return NULL;
-}
-
-static void name_remove(struct job *j, struct job_name *n)
-{
-    free(n->name);
-    free(n->value);
-    *n = j->names[--j->n_names];
-}
-
-static int name_publish(struct job *j, const struct hb_msg_name *m)
-{
-    struct job_name *n = name_find(j, m->name);
-
-    if (n != NULL || j->n_names >= MAX_NAMES) {
-        return n != NULL ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_LIMIT;
-    }
-    j->names = hb_xrealloc(j->names, (j->n_names + 1) * sizeof *j->names);
-    n = &j->names[j->n_names++];
-    n->name = hb_xstrdup(m->name);
-    n->len = m->value.len;
-    n->value = hb_xmalloc(n->len + 1);
-    memcpy(n->value, m->value.data, n->len);
-    return 0;
-}
-
-static int on_name(struct job_host *h, const struct hb_frame *f,
-                   struct hpcboot_error *err)
-{
-    struct job *j = h->job;
-    struct hb_msg_name m;
-    struct hb_bytes value = {0};
-    struct job_name *n;
-    int status, rc = hb_wire_get_name(f, &m, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    n = name_find(j, m.name);
-    if (m.op == HB_NAME_PUBLISH) {
-        status = name_publish(j, &m);
-    } else {
-        status = n != NULL ? 0 : HPCBOOT_ERR_NOT_FOUND;
-    }
-    if (m.op == HB_NAME_LOOKUP && n != NULL) {
-        value.data = n->value;
-        value.len = n->len;
-    }
-    HOST_SEND(h, name_reply, .id = m.id, .status = status, .value = value);
-    if (m.op == HB_NAME_UNPUBLISH && n != NULL) {
-        name_remove(j, n);
-    }
-    return 0;
-}
-
 int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
@@ -314,7 +249,7 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
     case HB_MSG_FENCE_UP:
         return on_fence_up(h, f, err);
     case HB_MSG_NAME:
-        return on_name(h, f, err);
+        return job_name_frame(h, f, err);
     case HB_MSG_MODEX_REPLY:
         return on_modex_reply(h, f, err);
     default:
@@ -327,8 +262,5 @@ void job_route_close(struct job *j)
     hb_fence_engine_destroy(j->fences);
     j->fences = NULL;
     job_answers_free(j);
-    while (j->n_names > 0) {
-        name_remove(j, &j->names[0]);
-    }
-    free(j->names);
+    job_names_close(j);
 }

@@ -232,6 +232,9 @@ static int write_orders(struct job *j, uint32_t restart,
     int rc = put_job(j, &j->orders, restart, err);
 
     if (rc == 0) {
+        rc = job_ancestry_put(j, &j->orders, err);
+    }
+    if (rc == 0) {
         rc = job_meeting_put(j, &j->orders, err);
     }
     return rc < 0 ? rc : put_apps(j, &j->orders, err);

@@ -114,6 +114,7 @@ static int status_of(const struct hb_cause *c)
         return start_status(c->sys_errno);
     case HB_CAUSE_EXIT:
     case HB_CAUSE_ABORT:
+    case HB_CAUSE_SPAWNED:
         return never_zero(c->code & STATUS_MASK);
     case HB_CAUSE_SIGNAL:
     case HB_CAUSE_USER:

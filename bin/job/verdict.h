@@ -22,6 +22,7 @@ enum hb_cause_kind {
     HB_CAUSE_NO_INIT,     /* a rank exited 0, others wait for it in MPI_Init */
     HB_CAUSE_NO_FINALIZE, /* a rank exited 0 inside a running MPI job */
     HB_CAUSE_HOST,        /* a host was lost or of no use */
+    HB_CAUSE_SPAWNED,       /* ranks that a rank has started have failed */
     HB_CAUSE_RESIZE,      /* hosts have come or gone, and ranks follow */
     HB_CAUSE_TIMEOUT,     /* --timeout */
     HB_CAUSE_USER,        /* hbrun itself was told to end by a signal */

@@ -59,6 +59,9 @@ static int on_started(struct job_host *h, const struct hb_frame *f,
         h->job->ranks[m.rank].started = 1;
         h->job->ranks[m.rank].pid = m.pid;
         h->job->n_started++;
+        if (h->job->n_started == h->job->map->n_ranks) {
+            job_ancestry_started(h->job);
+        }
         job_event_rank(h, "rank_started", m.rank, "pid", m.pid);
         hb_log(HB_TRACE, "rank %u runs on %s, pid %u", m.rank, h->spec->name,
                m.pid);
@@ -539,6 +542,7 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_MODEX] = job_route_frame,
     [HB_MSG_MODEX_REPLY] = job_route_frame,
     [HB_MSG_NAME] = job_route_frame,
+    [HB_MSG_SPAWN] = job_spawn_frame,
     [HB_MSG_RESUMED] = job_adopt_frame,
     [HB_MSG_ACK] = job_adopt_frame,
     [HB_MSG_CUT] = job_cut_frame,

@@ -2,6 +2,7 @@
 libhbbin_a_SOURCES += \
     %D%/elf.c %D%/elf.h \
     %D%/family.c %D%/family.h \
+    %D%/spawn.c %D%/spawn.h %D%/pmi_spawn.c \
     %D%/libpath.c %D%/libpath.h \
     %D%/mpi4py.c %D%/mpi4py.h \
     %D%/mpi_lib.c %D%/mpi_lib.h \
@@ -19,8 +20,8 @@ libhbbin_a_SOURCES += \
 
 if HAVE_PMIX
 pkglib_LTLIBRARIES += hb_pmix.la
-hb_pmix_la_SOURCES = %D%/pmix.c %D%/pmix_impl.h %D%/pmix_fence.c \
-    %D%/pmix_job.c %D%/pmix_name.c %D%/pmix_upcall.c
+hb_pmix_la_SOURCES = %D%/pmix.c %D%/pmix_impl.h %D%/pmix_fence.c %D%/pmix_gate.c \
+    %D%/pmix_job.c %D%/pmix_join.c %D%/pmix_name.c %D%/pmix_spawn.c %D%/pmix_upcall.c
 hb_pmix_la_CPPFLAGS = $(AM_CPPFLAGS) $(PMIX_CFLAGS)
 hb_pmix_la_LDFLAGS = $(MODULE_LDFLAGS) -export-symbols-regex '^hb_pmix_ops$$'
 hb_pmix_la_LIBADD = $(PMIX_LIBS)

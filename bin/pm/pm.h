@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "bin/pm/spawn.h"
 #include "lib/base/buf.h"
 #include "lib/base/error.h"
 #include "lib/base/jobmap.h"
@@ -43,9 +44,20 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
     char *const *localities;
     int flavour;             /* enum hb_mpi_flavour of family.h */
     uint32_t world;          /* alike on all nodes that meet */
+    /* Of a spawned job that a rank of another job has started; else NULL, 0. */
+    const char *parent_id; /* that job's */
+    uint32_t parent_rank;
+    char *const *preput; /* "KEY=VALUE" that its store begins with */
 };
 
 enum hb_pm_name_op { HB_PM_PUBLISH, HB_PM_LOOKUP, HB_PM_UNPUBLISH };
+
+/* What became of a request for a spawned job. */
+struct hb_pm_spawned {
+    int status;         /* 0, or why not */
+    const char *job_id; /* its job */
+    const char *text;   /* a sentence about the failure */
+};
 
 /* What a server asks of its agent. */
 struct hb_pm_host {
@@ -67,9 +79,9 @@ struct hb_pm_host {
                  const char *name, struct hb_bytes value);
     /* A rank broke the protocol: it is cut off, the text says why. */
     void (*violation)(void *arg, uint32_t rank, const char *text);
-    /* The rank asked for something that cannot be given: a sentence that the
-     * user should hear, because its MPI may not say why. */
-    void (*refused)(void *arg, uint32_t rank, const char *text);
+    /* The rank wants others started; ops->spawn_done answers. */
+    void (*spawn)(void *arg, uint64_t id, uint32_t rank,
+                  const struct hb_pm_spawn *what);
     /* Text that the rank has its server write for it: stream 1 or 2. */
     void (*output)(void *arg, uint32_t rank, unsigned stream,
                    struct hb_bytes text);
@@ -108,6 +120,9 @@ struct hb_pm_ops {
                                       struct hb_bytes data), void *arg);
     void (*name_done)(struct hb_pm *pm, uint64_t id, int status,
                       struct hb_bytes value);
+    /* The spawned job runs, or will not. */
+    void (*spawn_done)(struct hb_pm *pm, uint64_t id,
+                       const struct hb_pm_spawned *answer);
     /* A descriptor that is readable when dispatch has work; -1: none. */
     int (*fd)(struct hb_pm *pm);
     void (*dispatch)(struct hb_pm *pm);
@@ -118,11 +133,6 @@ struct hb_pm_ops {
  * HB_PM_NONE gives a server that only hands out variables. */
 int hb_pm_ops_get(enum hb_pm_family family, const struct hb_pm_ops **out,
                   struct hpcboot_error *err);
-
-/* What a rank's user hears when it asks for more processes. */
-#define HB_PM_NO_SPAWN                                                       \
-    "asked for more processes (MPI_Comm_spawn), which cannot be started "    \
-    "yet: the call fails"
 
 /* What users' wrappers read (OMPI_COMM_WORLD_*, MPI_LOCALRANKID, MV2_*),
  * following the family, and HPCBOOT_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/NODE/NODES

@@ -28,7 +28,9 @@ static void destroy(struct hb_pm *pm)
     }
     for (uint32_t i = 0; i < pm->n_local; i++) {
         hb_buf_destroy(&pm->ranks[i].in);
+        hb_pm_spawn_clear(&pm->ranks[i].spawn);
     }
+    hb_pmi_spawns_destroy(pm);
     hb_pmi_store_destroy(pm->store);
     free(pm->ranks);
     free(pm);
@@ -56,6 +58,9 @@ static int create(enum hb_pm_family family, struct hb_pm **out,
     }
     free(local);
     rc = hb_pmi_store_create(&pm->store, pm, err);
+    if (rc == 0) {
+        rc = hb_pmi_store_preput(pm, err);
+    }
     if (rc < 0) {
         destroy(pm);
         return rc;
@@ -112,16 +117,12 @@ void hb_pmi_contact(struct hb_pm *pm, struct hb_pmi_rank *rank,
     }
 }
 
-const char *hb_pmi_refuse_spawn(struct hb_pm *pm,
-                                const struct hb_pmi_rank *rank)
-{
-    pm->host.refused(pm->arg, rank->rank, HB_PM_NO_SPAWN);
-    return "dynamic_processes_are_not_supported";
-}
-
 uint32_t hb_pmi_universe(const struct hb_pm *pm)
 {
-    return pm->job->map->n_ranks;
+    const struct hb_jobmap *map = pm->job->map;
+
+    return map->universe_slots > map->n_ranks ? map->universe_slots
+                                              : map->n_ranks;
 }
 
 int hb_pmi_exit_code(const char *text)
@@ -140,6 +141,9 @@ static int rank_env(struct hb_pm *pm, uint32_t rank, int socket_fd,
     hb_env_setf(env, "PMI_FD", "%d", socket_fd);
     hb_env_setf(env, "PMI_RANK", "%u", rank);
     hb_env_setf(env, "PMI_SIZE", "%u", pm->job->map->n_ranks);
+    if (pm->job->parent_id != NULL) {
+        hb_env_set(env, "PMI_SPAWNED", "1");
+    }
     /* A library named here by the batch system that the shell came from
      * speaks to that batch system, not to this server. */
     hb_env_unset(env, "I_MPI_PMI_LIBRARY");
@@ -235,6 +239,7 @@ static void rank_gone(struct hb_pm *pm, uint32_t number)
     if (rank != NULL) {
         rank->gone = 1;
         hb_buf_clear(&rank->in);
+        hb_pm_spawn_clear(&rank->spawn);
     }
 }
 
@@ -279,6 +284,7 @@ static void no_dispatch(struct hb_pm *pm)
         .ranks_lost = hb_pmi_ranks_lost, .rank_again = rank_again,        \
         .fence_done = hb_pmi_fence_done, .modex_done = modex_done,        \
         .modex_serve = modex_serve, .name_done = hb_pmi_name_done,        \
+        .spawn_done = hb_pmi_spawn_done,                                  \
         .fd = no_fd, .dispatch = no_dispatch, .destroy = destroy,         \
     }
 

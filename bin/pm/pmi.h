@@ -23,6 +23,7 @@ struct hb_pmi_rank {
     struct hb_buf in;
     unsigned contact; /* bits told to the host so far */
     int gone;
+    struct hb_pm_spawn spawn; /* its blocks that have come */
 };
 
 /* Somebody who gets his answer later. `thrid` and `group` are the client's
@@ -53,10 +54,13 @@ struct hb_pmi_dialect {
                         int status);
     void (*name_reply)(struct hb_pm *pm, const struct hb_pmi_waiter *to,
                        enum hb_pm_name_op op, int status, const char *value);
+    void (*spawn_reply)(struct hb_pm *pm, const struct hb_pmi_waiter *to,
+                        const struct hb_pm_spawned *answer, uint32_t n_ranks);
 };
 extern const struct hb_pmi_dialect hb_pmi1_dialect, hb_pmi2_dialect;
 
 struct hb_pmi_store;
+struct hb_pmi_spawning;
 
 struct hb_pm {
     enum hb_pm_family family;
@@ -66,6 +70,8 @@ struct hb_pm {
     struct hb_pmi_rank *ranks; /* [n_local], by rank number */
     uint32_t n_local;
     struct hb_pmi_store *store;
+    struct hb_pmi_spawning *spawning; /* asked, and not answered */
+    uint64_t last_spawn;
 };
 
 /* pmi.c */
@@ -77,20 +83,26 @@ void hb_pmi_contact(struct hb_pm *pm, struct hb_pmi_rank *rank,
 #define HB_PMI_CONNECTED 1u
 #define HB_PMI_INITIALISED 2u
 #define HB_PMI_FINALISED 4u
-/* Tells the user, and gives the reason for the client: one word. */
-const char *hb_pmi_refuse_spawn(struct hb_pm *pm,
-                                const struct hb_pmi_rank *rank);
-/* What becomes MPI_UNIVERSE_SIZE: how many processes the program can expect.
- * No rank can start more, so it is the job's own size: programs that look
- * before they spawn then do without. */
+/* What becomes MPI_UNIVERSE_SIZE: how many processes the program can expect,
+ * those that run among them. */
 uint32_t hb_pmi_universe(const struct hb_pm *pm);
 /* The command's code, or 1 where it gave none that can be read. */
 int hb_pmi_exit_code(const char *text);
+
+/* pmi_spawn.c */
+int hb_pmi_on_spawn1(struct hb_pm *pm, struct hb_pmi_rank *rank,
+                     const struct hb_pmi_msg *msg, struct hpcboot_error *err);
+int hb_pmi_on_spawn2(struct hb_pm *pm, struct hb_pmi_rank *rank,
+                     const struct hb_pmi_msg *msg, struct hpcboot_error *err);
+void hb_pmi_spawn_done(struct hb_pm *pm, uint64_t id,
+                       const struct hb_pm_spawned *answer);
+void hb_pmi_spawns_destroy(struct hb_pm *pm);
 
 /* pmi_store.c */
 int hb_pmi_store_create(struct hb_pmi_store **out, const struct hb_pm *pm,
                         struct hpcboot_error *err);
 void hb_pmi_store_destroy(struct hb_pmi_store *store);
+int hb_pmi_store_preput(struct hb_pm *pm, struct hpcboot_error *err);
 
 /* NULL when put, else the reason in one word without blanks. That another
  * rank of this node has put the key with another value ends the job. */

@@ -304,15 +304,12 @@ static void name_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
     (void)reply(pm, to->rank, &line);
 }
 
-/* A spawn of k commands is k blocks; the last one is answered. */
-static int on_spawn(struct hb_pm *pm, struct hb_pmi_rank *rank,
-                    const struct hb_pmi_msg *msg, struct hpcboot_error *err)
+/* Without error codes of each process: all have started, or none has. */
+static void spawn_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
+                         const struct hb_pm_spawned *answer, uint32_t n_ranks)
 {
-    if (number(msg, "spawnssofar", 1) < number(msg, "totspawns", 1)) {
-        return HPCBOOT_OK;
-    }
-    return reply_rc(pm, rank, "spawn_result",
-                    hb_pmi_refuse_spawn(pm, rank));
+    (void)reply_rc(pm, to->rank, "spawn_result",
+                   answer->status < 0 ? hb_status_name(answer->status) : NULL);
 }
 
 /* A process without a launcher asks to be adopted; ours all have one. */
@@ -344,7 +341,7 @@ static const struct hb_pmi_command commands[] = {
     {"publish_name", on_publish},
     {"unpublish_name", on_unpublish},
     {"lookup_name", on_lookup},
-    {"spawn", on_spawn},
+    {"spawn", hb_pmi_on_spawn1},
     {"singinit", on_singinit},
     {NULL, NULL},
 };
@@ -357,4 +354,5 @@ const struct hb_pmi_dialect hb_pmi1_dialect = {
     .parse = hb_pmi_parse_line,
     .fence_reply = barrier_out,
     .name_reply = name_result,
+    .spawn_reply = spawn_result,
 };

@@ -14,6 +14,8 @@
 #include "bin/pm/pmi.h"
 #include "lib/base/str.h"
 
+#define SPAWN_CODES_MAX (HB_PMI2_PAYLOAD_MAX / 4)
+
 /* Begins "cmd=NAME-response;thrid=T;rc=N;". */
 static void begin(struct hb_str *out, const char *cmd, const char *thrid,
                   int rc)
@@ -244,10 +246,25 @@ static void name_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
     (void)finish(pm, to->rank, &out);
 }
 
-static int on_spawn(struct hb_pm *pm, struct hb_pmi_rank *rank,
-                    const struct hb_pmi_msg *msg, struct hpcboot_error *err)
+/* One code for each process, as clients count them: all have started, or none
+ * has. What is more than a frame takes is not there at all. */
+static void spawn_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
+                         const struct hb_pm_spawned *answer, uint32_t n_ranks)
 {
-    return reply_rc(pm, rank, msg, hb_pmi_refuse_spawn(pm, rank));
+    struct hb_str out = HB_STR_INIT;
+    int failed = answer->status < 0;
+
+    begin(&out, "spawn", to->thrid, failed ? -1 : 0);
+    hb_str_putf(&out, "%s=%s;", failed ? "errmsg" : "jobid",
+                failed ? hb_status_name(answer->status) : answer->job_id);
+    if (n_ranks <= SPAWN_CODES_MAX) {
+        hb_str_putf(&out, "nerrs=%u;errcodes=", n_ranks);
+        for (uint32_t i = 0; i < n_ranks; i++) {
+            hb_str_putf(&out, "%s%d", i > 0 ? "," : "", failed ? -1 : 0);
+        }
+        hb_str_put(&out, ";");
+    }
+    (void)finish(pm, to->rank, &out);
 }
 
 static int on_connect(struct hb_pm *pm, struct hb_pmi_rank *rank,
@@ -294,7 +311,7 @@ static const struct hb_pmi_command commands[] = {
     {"name-publish", on_name_publish},
     {"name-unpublish", on_name_unpublish},
     {"name-lookup", on_name_lookup},
-    {"spawn", on_spawn},
+    {"spawn", hb_pmi_on_spawn2},
     {"job-connect", on_connect},
     {"job-disconnect", on_connect},
     {"abort", on_abort},
@@ -310,4 +327,5 @@ const struct hb_pmi_dialect hb_pmi2_dialect = {
     .parse = hb_pmi_parse_frame,
     .fence_reply = fence_over,
     .name_reply = name_result,
+    .spawn_reply = spawn_result,
 };

@@ -78,6 +78,25 @@ int hb_pmi_store_create(struct hb_pmi_store **out, const struct hb_pm *pm,
     return HPCBOOT_OK;
 }
 
+/* What a spawned job's parents have put for it, on every node alike. */
+int hb_pmi_store_preput(struct hb_pm *pm, struct hpcboot_error *err)
+{
+    char *const *pair = pm->job->preput;
+    int rc = 0;
+
+    for (; rc == 0 && pair != NULL && *pair != NULL; pair++) {
+        size_t len = strcspn(*pair, "=");
+        const char *value = *pair + len + ((*pair)[len] == '=');
+        char *key = hb_xstrndup(*pair, len);
+
+        rc = hb_kvs_put(pm->store->kvs, key,
+                        (struct hb_bytes){value, strlen(value)},
+                        HB_KVS_REPLACE, err);
+        free(key);
+    }
+    return rc;
+}
+
 static void parked_free(struct parked *p)
 {
     free(p->key);

@@ -42,50 +42,6 @@
 static struct hb_pm *the_server;
 static pthread_mutex_t the_server_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- waiting for libpmix ------------------------------------------------- */
-
-void hb_pmix_gate_add(struct hb_pmix_gate *g)
-{
-    pthread_mutex_lock(&g->lock);
-    g->open++;
-    pthread_mutex_unlock(&g->lock);
-}
-
-void hb_pmix_gate_done(pmix_status_t rc, void *gate)
-{
-    struct hb_pmix_gate *g = gate;
-
-    pthread_mutex_lock(&g->lock);
-    if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED &&
-        g->rc == PMIX_SUCCESS) {
-        g->rc = rc;
-    }
-    g->open--;
-    pthread_cond_signal(&g->changed);
-    pthread_mutex_unlock(&g->lock);
-}
-
-void hb_pmix_gate_called(struct hb_pmix_gate *g, pmix_status_t rc)
-{
-    /* Only after PMIX_SUCCESS the callback comes by itself. */
-    if (rc != PMIX_SUCCESS) {
-        hb_pmix_gate_done(rc, g);
-    }
-}
-
-pmix_status_t hb_pmix_gate_wait(struct hb_pmix_gate *g)
-{
-    pmix_status_t rc;
-
-    pthread_mutex_lock(&g->lock);
-    while (g->open > 0) {
-        pthread_cond_wait(&g->changed, &g->lock);
-    }
-    rc = g->rc;
-    pthread_mutex_unlock(&g->lock);
-    return rc;
-}
-
 int hb_pmix_fail(struct hpcboot_error *err, const char *what,
                  pmix_status_t rc)
 {
@@ -106,6 +62,7 @@ void hb_pmix_event_free(struct hb_pmix_event *ev)
         free(*k);
     }
     free(ev->keys);
+    hb_pm_spawn_clear(&ev->spawn);
     free(ev->data);
     free(ev);
 }
@@ -152,6 +109,7 @@ static void dispatch(struct hb_pm *pm)
     (void)!read(pm->event_fd, &count, sizeof(count));
     if (read(pm->timer_fd, &count, sizeof(count)) == sizeof(count)) {
         hb_pmix_names_tick(pm);
+        hb_pmix_joins_tick(pm);
     }
     for (ev = take_all(pm); ev != NULL; ev = next) {
         next = ev->next;
@@ -380,6 +338,8 @@ static void destroy(struct hb_pm *pm)
     }
     hb_pmix_fences_destroy(pm);
     hb_pmix_names_destroy(pm);
+    hb_pmix_joins_destroy(pm);
+    hb_pmix_spawns_destroy(pm);
     hb_kvs_destroy(pm->rounds);
     hb_fd_close(&pm->epoll_fd);
     hb_fd_close(&pm->timer_fd);
@@ -594,6 +554,7 @@ const struct hb_pm_ops hb_pmix_ops = {
     .modex_done = hb_pmix_modex_done,
     .modex_serve = hb_pmix_modex_serve,
     .name_done = hb_pmix_name_done,
+    .spawn_done = hb_pmix_spawn_done,
     .fd = get_fd,
     .dispatch = dispatch,
     .destroy = destroy,

@@ -54,21 +54,24 @@ void hb_pmix_fences_destroy(struct hb_pm *pm)
 
 /* ---- who takes part ------------------------------------------------------ */
 
-/* Ranks of the participants in ascending order; *all_out: every rank of the
- * job. HPCBOOT_ERR_UNSUPPORTED: a process of another job is among them. */
+/* Ranks of this job among the participants in ascending order; *all_out: every
+ * one. Positive: processes of other jobs are among them, too. */
 static int ranks_of(const struct hb_pm *pm, const struct hb_pmix_event *ev,
                     uint32_t **ranks_out, uint32_t *n_out, int *all_out)
 {
     uint32_t *ranks = hb_xcalloc(ev->n_procs + 1, sizeof(*ranks));
     uint32_t n = 0;
-    int all = 0;
+    int all = 0, others = 0;
 
     for (size_t i = 0; i < ev->n_procs; i++) {
         const pmix_proc_t *p = &ev->procs[i];
 
-        if (!PMIX_CHECK_NSPACE(p->nspace, pm->nspace) ||
-            (p->rank >= pm->job->map->n_ranks &&
-             p->rank != PMIX_RANK_WILDCARD)) {
+        if (!PMIX_CHECK_NSPACE(p->nspace, pm->nspace)) {
+            others = 1;
+            continue;
+        }
+        if (p->rank >= pm->job->map->n_ranks &&
+            p->rank != PMIX_RANK_WILDCARD) {
             free(ranks);
             return HPCBOOT_ERR_UNSUPPORTED;
         }
@@ -82,11 +85,11 @@ static int ranks_of(const struct hb_pm *pm, const struct hb_pmix_event *ev,
     *all_out = all || n == pm->job->map->n_ranks;
     *ranks_out = ranks;
     *n_out = n;
-    return HPCBOOT_OK;
+    return others;
 }
 
 /* Their nodes; *nodes_out is free()d by the caller. */
-static uint32_t nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
+uint32_t hb_pmix_nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
                          uint32_t n, int all, uint32_t **nodes_out)
 {
     const struct hb_jobmap *map = pm->job->map;
@@ -110,7 +113,7 @@ static uint32_t nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
     return n_nodes;
 }
 
-static uint32_t next_round(struct hb_pm *pm, const char *set)
+uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set)
 {
     struct hb_bytes old;
     uint32_t round = 0;
@@ -140,7 +143,7 @@ static char *fence_key(struct hb_pm *pm, const char *kind,
         hb_rankset_name(&set, ranks, n);
     }
     key = hb_xasprintf("%s/%u", hb_str_text(&set),
-                       next_round(pm, hb_str_text(&set)));
+                       hb_pmix_next_round(pm, hb_str_text(&set)));
     hb_str_destroy(&set);
     return key;
 }
@@ -166,17 +169,12 @@ static void answer(pmix_op_cbfunc_t op, pmix_modex_cbfunc_t modex,
     }
 }
 
-void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev)
+static void run_fence(struct hb_pm *pm, struct hb_pmix_event *ev,
+                      const uint32_t *ranks, uint32_t n, int all)
 {
-    uint32_t *ranks = NULL, *nodes = NULL, n = 0, n_nodes;
+    uint32_t *nodes = NULL, n_nodes;
     struct hb_pmix_fence *f;
-    int all = 0;
-    int rc = ranks_of(pm, ev, &ranks, &n, &all);
 
-    if (rc < 0) {
-        answer(ev->op, ev->modex, ev->cbdata, hb_pmix_status(rc), NULL, 0);
-        return;
-    }
     f = hb_xcalloc(1, sizeof(*f));
     f->key = fence_key(pm, ev->word, ranks, n, all);
     f->op = ev->op;
@@ -184,10 +182,27 @@ void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev)
     f->cbdata = ev->cbdata;
     f->next = pm->fences;
     pm->fences = f;
-    n_nodes = nodes_of(pm, ranks, n, all, &nodes);
+    n_nodes = hb_pmix_nodes_of(pm, ranks, n, all, &nodes);
     pm->host.fence(pm->arg, (struct hb_bytes){f->key, strlen(f->key)}, nodes,
                    n_nodes, (struct hb_bytes){ev->data, ev->len});
     free(nodes);
+}
+
+/* Across jobs there are no fences that carry data: what ranks of others have
+ * put is asked for when it is needed. */
+void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    uint32_t *ranks = NULL, n = 0;
+    int all = 0;
+    int rc = ranks_of(pm, ev, &ranks, &n, &all);
+
+    if (rc < 0) {
+        answer(ev->op, ev->modex, ev->cbdata, hb_pmix_status(rc), NULL, 0);
+    } else if (rc > 0) {
+        hb_pmix_run_join(pm, ev, ranks, n, all);
+    } else {
+        run_fence(pm, ev, ranks, n, all);
+    }
     free(ranks);
 }
 
@@ -224,6 +239,9 @@ void hb_pmix_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
     char *joined = NULL;
     size_t len = 0;
 
+    if (hb_pmix_join_fenced(pm, key, status)) {
+        return;
+    }
     while (*at != NULL && (strlen((*at)->key) != key.len ||
                            memcmp((*at)->key, key.data, key.len) != 0)) {
         at = &(*at)->next;
@@ -247,8 +265,11 @@ void hb_pmix_run_modex(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct hb_pmix_modex *m;
 
-    if (!PMIX_CHECK_NSPACE(ev->proc.nspace, pm->nspace) ||
-        ev->proc.rank >= pm->job->map->n_ranks ||
+    if (!PMIX_CHECK_NSPACE(ev->proc.nspace, pm->nspace)) {
+        hb_pmix_foreign_modex(pm, ev);
+        return;
+    }
+    if (ev->proc.rank >= pm->job->map->n_ranks ||
         hb_pmix_is_local(pm, &ev->proc)) {
         answer(NULL, ev->modex, ev->cbdata, PMIX_ERR_NOT_FOUND, NULL, 0);
         return;

@@ -9,12 +9,16 @@
 
 #include "bin/pm/pm.h"
 #include "lib/base/kvs.h"
+#include "lib/base/strv.h"
 
 /* Inside of the PMIx adapter (hb_pmix.so), shared by its files only:
  * pmix.c        the ops, the queue between libpmix's thread and the loop
+ * pmix_gate.c   waiting for libpmix
  * pmix_job.c    what is registered of the job
  * pmix_upcall.c what libpmix asks, copied and queued
- * pmix_fence.c  fences, connect and disconnect, direct modex
+ * pmix_fence.c  fences, direct modex
+ * pmix_join.c   connect and disconnect across jobs
+ * pmix_spawn.c  spawned jobs that ranks start
  * pmix_name.c   publish, lookup, unpublish
  *
  * Thread rule: upcalls run on libpmix's thread and do nothing but copy their
@@ -44,7 +48,9 @@ struct hb_pmix_event {
     pmix_op_cbfunc_t op;
     pmix_modex_cbfunc_t modex;
     pmix_lookup_cbfunc_t lookup;
+    pmix_spawn_cbfunc_t spawned;
     void *cbdata;
+    struct hb_pm_spawn spawn;
     /* a request of another node for a local rank's data */
     uint64_t id;
     void (*reply)(void *arg, uint64_t id, int status, struct hb_bytes data);
@@ -54,6 +60,9 @@ struct hb_pmix_event {
 struct hb_pmix_fence;
 struct hb_pmix_modex;
 struct hb_pmix_names;
+struct hb_pmix_join;
+struct hb_pmix_ask;
+struct hb_pmix_spawning;
 
 struct hb_pm {
     const struct hb_pm_job *job;
@@ -71,6 +80,11 @@ struct hb_pm {
     struct hb_pmix_modex *modexes;
     struct hb_pmix_names *names;
     struct hb_kvs *rounds;  /* of fences: signature -> u32 */
+    struct hb_pmix_join *joins;
+    struct hb_pmix_ask *asks; /* about other jobs */
+    struct hb_strv known;     /* other jobs that libpmix knows */
+    struct hb_pmix_spawning *spawning;
+    struct hb_strv nspaces; /* of spawned jobs, as libpmix was told them */
 };
 
 /* pmix.c */
@@ -82,7 +96,7 @@ void hb_pmix_timer(struct hb_pm *pm, int on); /* calls hb_pmix_names_tick */
 int hb_pmix_fail(struct hpcboot_error *err, const char *what,
                  pmix_status_t rc);
 
-/* A blocking wait for callbacks of libpmix, for the start only. */
+/* pmix_gate.c: a blocking wait for callbacks of libpmix */
 struct hb_pmix_gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -99,6 +113,9 @@ pmix_status_t hb_pmix_gate_wait(struct hb_pmix_gate *g);
 
 /* pmix_job.c */
 int hb_pmix_register_job(struct hb_pm *pm, struct hpcboot_error *err);
+/* Without clients here, for those who ask about its ranks. */
+int hb_pmix_register_other(struct hb_pm *pm, const char *nspace,
+                           const struct hb_jobmap *map);
 
 /* pmix_upcall.c; pmix_server_init has no argument for upcalls, so there is
  * one server in a process. */
@@ -115,6 +132,34 @@ void hb_pmix_modex_serve(struct hb_pm *pm, uint64_t id, uint32_t rank,
                          void (*reply)(void *arg, uint64_t id, int status,
                                        struct hb_bytes data), void *arg);
 void hb_pmix_fences_destroy(struct hb_pm *pm);
+/* The how manieth time a set of ranks does something. */
+uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set);
+/* Nodes of ranks of this job, or of all; free() them. */
+uint32_t hb_pmix_nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
+                          uint32_t n, int all, uint32_t **nodes_out);
+
+/* pmix_join.c; word of an event: */
+#define HB_PMIX_CONNECT "connect"
+#define HB_PMIX_DISCONNECT "disconnect"
+void hb_pmix_run_join(struct hb_pm *pm, struct hb_pmix_event *ev,
+                      const uint32_t *ranks, uint32_t n, int all);
+void hb_pmix_foreign_modex(struct hb_pm *pm, const struct hb_pmix_event *ev);
+/* 1: it was about a join. */
+int hb_pmix_join_fenced(struct hb_pm *pm, struct hb_bytes key, int status);
+int hb_pmix_join_name_done(struct hb_pm *pm, uint64_t id, int status,
+                           struct hb_bytes value);
+int hb_pmix_joins_wait(const struct hb_pm *pm); /* for the timer */
+void hb_pmix_joins_tick(struct hb_pm *pm);
+void hb_pmix_joins_destroy(struct hb_pm *pm);
+
+/* pmix_spawn.c */
+/* On libpmix's thread. Negative: too much, or nothing, is asked for. */
+int hb_pmix_take_apps(struct hb_pmix_event *ev, const pmix_info_t *infos,
+                      size_t n_infos, const pmix_app_t *apps, size_t n_apps);
+void hb_pmix_run_spawn(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_spawn_done(struct hb_pm *pm, uint64_t id,
+                        const struct hb_pm_spawned *answer);
+void hb_pmix_spawns_destroy(struct hb_pm *pm);
 
 /* pmix_name.c */
 int hb_pmix_names_create(struct hb_pm *pm, struct hpcboot_error *err);

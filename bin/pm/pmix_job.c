@@ -35,9 +35,13 @@ struct bag {
     pmix_status_t rc;
 };
 
+#define ELSEWHERE UINT32_MAX /* no node of this job: another job's */
+
 struct maker {
     struct hb_pm *pm;
+    const char *nspace;
     const struct hb_jobmap *map;
+    uint32_t here; /* which of its nodes this is, or ELSEWHERE */
     uint32_t *node_id; /* [n_nodes], of those with ranks */
     uint32_t n_used;
     uint32_t **ranks; /* [n_nodes], NULL without ranks; owned */
@@ -169,30 +173,52 @@ static void add_app_lists(const struct maker *m, struct bag *b)
 
 /* ---- levels -------------------------------------------------------------- */
 
-static void add_job(const struct maker *m, struct bag *b)
+/* Whoever was started by a rank of another job. */
+static void add_parent(const struct maker *m, struct bag *b)
 {
-    const struct hb_jobmap *map = m->map;
     const struct hb_pm_job *job = m->pm->job;
-    uint32_t slots = map->universe_slots > map->n_ranks ? map->universe_slots
-                                                        : map->n_ranks;
+    pmix_proc_t parent;
 
-    add_text(b, PMIX_JOBID, m->pm->nspace);
-    add_u32(b, PMIX_JOB_SIZE, map->n_ranks);
-    /* MPI_UNIVERSE_SIZE: as spawn is refused, no more than there are. */
-    add_u32(b, PMIX_UNIV_SIZE, map->n_ranks);
-    add_u32(b, PMIX_MAX_PROCS, slots);
-    add_u32(b, PMIX_JOB_NUM_APPS, map->n_apps);
-    add_u32(b, PMIX_NUM_NODES, m->n_used);
-    add_maps(m, b);
-    add_app_lists(m, b);
+    if (job->parent_id != NULL) {
+        PMIX_LOAD_PROCID(&parent, job->parent_id, job->parent_rank);
+        add_true(b, PMIX_SPAWNED);
+        add(b, PMIX_PARENT_ID, &parent, PMIX_PROC);
+    }
+}
+
+/* What those on this host need of their own job. */
+static void add_here(const struct maker *m, struct bag *b)
+{
+    const struct hb_pm_job *job = m->pm->job;
+
     add_text(b, PMIX_TMPDIR, job->session_dir);
     add_text(b, PMIX_NSDIR, job->session_dir);
     add_true(b, PMIX_TDIR_RMCLEAN);
     add_text(b, PMIX_RM_NAME, PACKAGE_NAME);
     add_text(b, PMIX_RM_VERSION, PACKAGE_VERSION);
+    add_parent(m, b);
     if (job->topology_xml != NULL &&
         strlen(job->topology_xml) <= TOPOLOGY_BYTES_MAX) {
         add_text(b, PMIX_HWLOC_XML_V2, job->topology_xml);
+    }
+}
+
+static void add_job(const struct maker *m, struct bag *b)
+{
+    const struct hb_jobmap *map = m->map;
+    uint32_t slots = map->universe_slots > map->n_ranks ? map->universe_slots
+                                                        : map->n_ranks;
+
+    add_text(b, PMIX_JOBID, m->nspace);
+    add_u32(b, PMIX_JOB_SIZE, map->n_ranks);
+    add_u32(b, PMIX_UNIV_SIZE, slots); /* MPI_UNIVERSE_SIZE */
+    add_u32(b, PMIX_MAX_PROCS, slots);
+    add_u32(b, PMIX_JOB_NUM_APPS, map->n_apps);
+    add_u32(b, PMIX_NUM_NODES, m->n_used);
+    add_maps(m, b);
+    add_app_lists(m, b);
+    if (m->here != ELSEWHERE) {
+        add_here(m, b);
     }
 }
 
@@ -216,31 +242,38 @@ static void add_node(const struct maker *m, uint32_t node, struct bag *b)
     add_text(&inner, PMIX_HOSTNAME, m->map->node_names[node]);
     add_u32(&inner, PMIX_NODEID, m->node_id[node]);
     add_node_facts(m, node, &inner);
-    if (node == m->pm->job->node && m->pm->job->oversubscribed) {
+    if (node == m->here && m->pm->job->oversubscribed) {
         add_true(&inner, PMIX_NODE_OVERSUBSCRIBED);
     }
     add_bag(b, PMIX_NODE_INFO_ARRAY, &inner);
 }
 
-static void add_app(const struct maker *m, uint32_t app, struct bag *b)
+static void add_command(const struct hb_pm_app *a, struct bag *b)
 {
-    const struct hb_pm_app *a = &m->pm->job->apps[app];
     struct hb_str argv = HB_STR_INIT;
-    struct bag inner;
 
     for (size_t i = 0; a->argv != NULL && a->argv[i] != NULL; i++) {
         hb_str_putf(&argv, "%s%s", i > 0 ? " " : "", a->argv[i]);
     }
+    if (a->wdir != NULL && a->wdir[0] != '\0') {
+        add_text(b, PMIX_WDIR, a->wdir);
+    }
+    add_text(b, PMIX_APP_ARGV, hb_str_text(&argv));
+    hb_str_destroy(&argv);
+}
+
+static void add_app(const struct maker *m, uint32_t app, struct bag *b)
+{
+    struct bag inner;
+
     bag_open(&inner);
     add_u32(&inner, PMIX_APPNUM, app); /* must be the first */
     add_u32(&inner, PMIX_APP_SIZE, m->map->apps[app].n_ranks);
     add_rank(&inner, PMIX_APPLDR, m->map->apps[app].first_rank);
-    if (a->wdir != NULL && a->wdir[0] != '\0') {
-        add_text(&inner, PMIX_WDIR, a->wdir);
+    if (m->here != ELSEWHERE) {
+        add_command(&m->pm->job->apps[app], &inner);
     }
-    add_text(&inner, PMIX_APP_ARGV, hb_str_text(&argv));
     add_bag(b, PMIX_APP_INFO_ARRAY, &inner);
-    hb_str_destroy(&argv);
 }
 
 /* What a local rank is bound to, and near. Version 4 of Open MPI reads the
@@ -278,7 +311,7 @@ static void add_proc(const struct maker *m, uint32_t rank, struct bag *b)
     add_u32(&inner, PMIX_NODEID, m->node_id[node]);
     add_text(&inner, PMIX_HOSTNAME, m->map->node_names[node]);
     add_u32(&inner, PMIX_REINCARNATION, 0);
-    if (node == m->pm->job->node) {
+    if (node == m->here) {
         add_place(m, m->map->local_rank[rank], &inner);
     }
     add_bag(b, PMIX_PROC_INFO_ARRAY, &inner);
@@ -286,10 +319,10 @@ static void add_proc(const struct maker *m, uint32_t rank, struct bag *b)
 
 static void add_all(const struct maker *m, struct bag *b)
 {
-    uint32_t here = m->pm->job->node;
-
     add_job(m, b);
-    add_node_facts(m, here, b);
+    if (m->here != ELSEWHERE) {
+        add_node_facts(m, m->here, b);
+    }
     for (uint32_t i = 0; i < m->map->n_nodes; i++) {
         if (m->ranks[i] != NULL) {
             add_node(m, i, b);
@@ -300,7 +333,7 @@ static void add_all(const struct maker *m, struct bag *b)
     }
     for (uint32_t r = 0; r < m->map->n_ranks; r++) {
         if (m->map->n_ranks <= ALL_RANKS_MAX ||
-            m->map->node_of_rank[r] == here) {
+            m->map->node_of_rank[r] == m->here) {
             add_proc(m, r, b);
         }
     }
@@ -327,7 +360,8 @@ static pmix_status_t register_nspace(const struct maker *m)
     hb_pmix_gate_add(&gate);
     hb_pmix_gate_called(
         &gate, PMIx_server_register_nspace(
-                   m->pm->nspace, (int)m->map->local_size[m->pm->job->node],
+                   m->nspace,
+                   m->here != ELSEWHERE ? (int)m->map->local_size[m->here] : 0,
                    infos.array, infos.size, hb_pmix_gate_done, &gate));
     b.rc = hb_pmix_gate_wait(&gate);
     PMIX_DATA_ARRAY_DESTRUCT(&infos);
@@ -338,7 +372,7 @@ static pmix_status_t register_nspace(const struct maker *m)
 static pmix_status_t register_clients(const struct maker *m)
 {
     struct hb_pmix_gate gate = HB_PMIX_GATE_INIT;
-    uint32_t node = m->pm->job->node;
+    uint32_t node = m->here;
 
     for (uint32_t i = 0; i < m->map->local_size[node]; i++) {
         pmix_proc_t proc;
@@ -353,13 +387,14 @@ static pmix_status_t register_clients(const struct maker *m)
     return hb_pmix_gate_wait(&gate);
 }
 
-static void maker_open(struct maker *m, struct hb_pm *pm)
+static void maker_open(struct maker *m, struct hb_pm *pm, const char *nspace,
+                       const struct hb_jobmap *map, uint32_t here)
 {
-    const struct hb_jobmap *map = pm->job->map;
-
     memset(m, 0, sizeof(*m));
     m->pm = pm;
+    m->nspace = nspace;
     m->map = map;
+    m->here = here;
     m->node_id = hb_xcalloc(map->n_nodes + 1, sizeof(*m->node_id));
     m->ranks = hb_xcalloc(map->n_nodes + 1, sizeof(*m->ranks));
     for (uint32_t i = 0; i < map->n_nodes; i++) {
@@ -390,7 +425,7 @@ int hb_pmix_register_job(struct hb_pm *pm, struct hpcboot_error *err)
     if (pm->job->map->local_size[pm->job->node] == 0) {
         return HPCBOOT_OK; /* nobody here will ask */
     }
-    maker_open(&m, pm);
+    maker_open(&m, pm, pm->nspace, pm->job->map, pm->job->node);
     rc = register_nspace(&m);
     if (rc == PMIX_SUCCESS) {
         rc = register_clients(&m);
@@ -399,4 +434,16 @@ int hb_pmix_register_job(struct hb_pm *pm, struct hpcboot_error *err)
     return rc == PMIX_SUCCESS
                ? HPCBOOT_OK
                : hb_pmix_fail(err, "the job cannot be registered", rc);
+}
+
+int hb_pmix_register_other(struct hb_pm *pm, const char *nspace,
+                           const struct hb_jobmap *map)
+{
+    struct maker m;
+    pmix_status_t rc;
+
+    maker_open(&m, pm, nspace, map, ELSEWHERE);
+    rc = register_nspace(&m);
+    maker_close(&m);
+    return rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_SYSTEM;
 }

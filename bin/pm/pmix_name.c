@@ -372,6 +372,9 @@ void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
     struct question **at = &pm->names->questions, *q;
     struct request *r;
 
+    if (hb_pmix_join_name_done(pm, id, status, value)) {
+        return;
+    }
     while (*at != NULL && (*at)->id != id) {
         at = &(*at)->next;
     }
@@ -406,7 +409,7 @@ void hb_pmix_names_tick(struct hb_pm *pm)
         ask_missing(pm, r);
         settle(pm, r);
     }
-    if (pm->names->n_waiting == 0) {
+    if (pm->names->n_waiting == 0 && !hb_pmix_joins_wait(pm)) {
         hb_pmix_timer(pm, 0);
     }
 }

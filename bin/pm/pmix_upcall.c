@@ -7,7 +7,7 @@
  * error, and versions of libpmix differ in where they accept it.
  *
  * What is not offered is left NULL, or refused by its return value; libpmix
- * then tells the client. Spawn is refused, but the user hears of it. Log must
+ * then tells the client. Log must
  * be served: Open MPI 5 gives all its error texts to it, and where it is
  * refused they are lost. */
 #include "config.h"
@@ -191,8 +191,9 @@ static pmix_status_t connect_procs(const pmix_proc_t procs[], size_t n_procs,
 {
     struct hb_pmix_event *ev = event(hb_pmix_run_collective, NULL);
 
-    ev->word = "connect";
+    ev->word = HB_PMIX_CONNECT;
     take_procs(ev, procs, n_procs);
+    take_infos(ev, info, n_info);
     return post_op(ev, cb, cbdata);
 }
 
@@ -203,8 +204,9 @@ static pmix_status_t disconnect_procs(const pmix_proc_t procs[],
 {
     struct hb_pmix_event *ev = event(hb_pmix_run_collective, NULL);
 
-    ev->word = "disconnect";
+    ev->word = HB_PMIX_DISCONNECT;
     take_procs(ev, procs, n_procs);
+    take_infos(ev, info, n_info);
     return post_op(ev, cb, cbdata);
 }
 
@@ -257,20 +259,21 @@ static pmix_status_t unpublish(const pmix_proc_t *proc, char **keys,
 
 /* ---- spawn and log ------------------------------------------------------- */
 
-static void run_spawn(struct hb_pm *pm, struct hb_pmix_event *ev)
-{
-    if (hb_pmix_is_local(pm, &ev->proc)) {
-        pm->host.refused(pm->arg, ev->proc.rank, HB_PM_NO_SPAWN);
-    }
-}
-
 static pmix_status_t spawn(const pmix_proc_t *proc, const pmix_info_t info[],
                            size_t n_info, const pmix_app_t apps[],
                            size_t n_apps, pmix_spawn_cbfunc_t cb,
                            void *cbdata)
 {
-    hb_pmix_post(event(run_spawn, proc));
-    return PMIX_ERR_NOT_SUPPORTED;
+    struct hb_pmix_event *ev = event(hb_pmix_run_spawn, proc);
+
+    if (hb_pmix_take_apps(ev, info, n_info, apps, n_apps) < 0) {
+        hb_pmix_event_free(ev);
+        return PMIX_ERR_BAD_PARAM;
+    }
+    ev->spawned = cb;
+    ev->cbdata = cbdata;
+    hb_pmix_post(ev);
+    return PMIX_SUCCESS;
 }
 
 static unsigned log_stream(const pmix_info_t *info)

@@ -6,7 +6,6 @@
  *   mpi_odd absent    rank 1 exits with status 0 and never calls MPI_Init
  *   mpi_odd early     rank 1 exits with status 4 before MPI_Init
  *   mpi_odd names     rank 0 publishes a name, all look it up
- *   mpi_odd spawn     asks for more processes; ends well when that fails
  *   mpi_odd universe  rank 0 says what MPI_UNIVERSE_SIZE is
  *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
  */
@@ -46,20 +45,6 @@ static void names(void)
     }
 }
 
-static void spawn(char *self)
-{
-    MPI_Comm parent;
-
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    if (rank == 0 &&
-        MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0,
-                       MPI_COMM_SELF, &parent,
-                       MPI_ERRCODES_IGNORE) != MPI_SUCCESS) {
-        printf("spawn failed\n");
-        fflush(stdout);
-    }
-}
-
 static void universe(void)
 {
     int *total = NULL, found = 0;
@@ -82,8 +67,6 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(kind, "names") == 0) {
         names();
-    } else if (strcmp(kind, "spawn") == 0) {
-        spawn(argv[0]);
     } else if (strcmp(kind, "universe") == 0) {
         universe();
     } else if (strcmp(kind, "fatal") == 0 && rank == 1) {

@@ -31,6 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += n;
         size -= n;
         lab_run(lab);
+        if (lab->n_spawns > 0) {
+            lab_spawned(lab, 0, lab->n_spawns % 2 ? 0 : HPCBOOT_ERR_SPAWN);
+            lab->n_spawns = 0;
+        }
     }
     lab_free(lab);
     return 0;

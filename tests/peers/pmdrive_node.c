@@ -123,6 +123,17 @@ static void on_violation(void *arg, uint32_t rank, const char *text)
     fprintf(stderr, "pmdrive: rank %u: %s\n", rank, text);
 }
 
+/* The whole of a job is here: there is nobody to start others. */
+static void on_spawn(void *arg, uint64_t id, uint32_t rank,
+                     const struct hb_pm_spawn *what)
+{
+    struct node *n = arg;
+    const struct hb_pm_spawned answer = {.status = HPCBOOT_ERR_UNSUPPORTED,
+                                         .text = "not here"};
+
+    n->ops->spawn_done(n->pm, id, &answer);
+}
+
 static void on_output(void *arg, uint32_t rank, unsigned stream,
                       struct hb_bytes text)
 {
@@ -132,7 +143,7 @@ static void on_output(void *arg, uint32_t rank, unsigned stream,
 static const struct hb_pm_host node_host = {
     .send = on_send, .fence = on_fence, .abort = on_abort,
     .contact = on_contact, .modex = on_modex, .name = on_name,
-    .violation = on_violation, .refused = on_violation,
+    .violation = on_violation, .spawn = on_spawn,
     .output = on_output,
 };
 

@@ -103,19 +103,50 @@ static void on_violation(void *arg, uint32_t rank, const char *text)
     lab->violation = hb_xstrdup(text);
 }
 
-static void on_refused(void *arg, uint32_t rank, const char *text)
+static void put_list(struct hb_str *out, const struct hb_strv *list)
 {
-    ((struct lab_node *)arg)->lab->n_refused++;
+    for (size_t i = 0; i < list->n; i++) {
+        hb_str_putf(out, "%s%s", i > 0 ? "," : "", list->v[i]);
+    }
+    hb_str_putc(out, ';');
+}
+
+/* "RANK: 2 1 0 ...; words; hints; preput;" */
+static void on_spawn(void *arg, uint64_t id, uint32_t rank,
+                     const struct hb_pm_spawn *what)
+{
+    struct lab *lab = ((struct lab_node *)arg)->lab;
+    struct hb_str text = HB_STR_INIT;
+
+    hb_str_putf(&text, "%u:", rank);
+    for (uint32_t i = 0; i < what->n_apps * HB_SPAWN_COUNTS; i++) {
+        hb_str_putf(&text, " %u", what->counts[i]);
+    }
+    hb_str_putc(&text, ';');
+    put_list(&text, &what->words);
+    put_list(&text, &what->hints);
+    put_list(&text, &what->preput);
+    free(lab->spawn);
+    lab->spawn = hb_str_steal(&text);
+    lab->spawn_id = id;
+    lab->n_spawns++;
 }
 
 static const struct hb_pm_host lab_host = {
     .send = on_send, .fence = on_fence, .abort = on_abort,
     .contact = on_contact, .modex = on_modex, .name = on_name,
-    .violation = on_violation, .refused = on_refused,
+    .violation = on_violation, .spawn = on_spawn,
 };
 
 struct lab *lab_new(enum hb_pm_family family, uint32_t n_ranks,
                     const uint32_t *node_of_rank, uint32_t n_nodes)
+{
+    return lab_new_spawned(family, n_ranks, node_of_rank, n_nodes, NULL);
+}
+
+struct lab *lab_new_spawned(enum hb_pm_family family, uint32_t n_ranks,
+                          const uint32_t *node_of_rank, uint32_t n_nodes,
+                          char *const *preput)
 {
     static char *names[LAB_NODES] = {(char *)"n0", (char *)"n1",
                                      (char *)"n2", (char *)"n3"};
@@ -136,6 +167,7 @@ struct lab *lab_new(enum hb_pm_family family, uint32_t n_ranks,
         node->job = (struct hb_pm_job){
             .job_id = "job.1", .session_dir = "/nonexistent",
             .map = lab->map, .node = i, .apps = &app,
+            .parent_id = preput != NULL ? "job.0" : NULL, .preput = preput,
         };
         if (lab->ops->create(&node->pm, &node->job, &lab_host, node, NULL) <
             0) {
@@ -168,7 +200,17 @@ void lab_free(struct lab *lab)
     free(lab->published_value);
     free(lab->abort_text);
     free(lab->violation);
+    free(lab->spawn);
     free(lab);
+}
+
+void lab_spawned(struct lab *lab, uint32_t node, int status)
+{
+    const struct hb_pm_spawned answer = {
+        .status = status, .job_id = "job.2", .text = "words",
+    };
+
+    lab->ops->spawn_done(lab->node[node].pm, lab->spawn_id, &answer);
 }
 
 int lab_say(struct lab *lab, uint32_t rank, const char *text)

@@ -46,18 +46,26 @@ struct lab {
     uint32_t abort_rank;
     char *abort_text;
     char *violation;
-    int n_refused;
+    char *spawn; /* the last request for processes */
+    uint64_t spawn_id;
+    int n_spawns;
 };
 
 /* Rank r runs on node node_of_rank[r]. */
 struct lab *lab_new(enum hb_pm_family family, uint32_t n_ranks,
                     const uint32_t *node_of_rank, uint32_t n_nodes);
+/* The same for a spawned job, whose store begins with `preput`. */
+struct lab *lab_new_spawned(enum hb_pm_family family, uint32_t n_ranks,
+                          const uint32_t *node_of_rank, uint32_t n_nodes,
+                          char *const *preput);
 void lab_free(struct lab *lab);
 int lab_say(struct lab *lab, uint32_t rank, const char *text);
 /* A PMI-2 payload; the frame is put around it. */
 int lab_say2(struct lab *lab, uint32_t rank, const char *payload);
 /* Completes what is complete: fences, names. */
 void lab_run(struct lab *lab);
+/* Answers the last request for processes, which came from a rank of `node`. */
+void lab_spawned(struct lab *lab, uint32_t node, int status);
 /* What the rank was told since the last call; free() it. */
 char *lab_heard(struct lab *lab, uint32_t rank);
 #define assert_heard(lab, rank, text)                 \

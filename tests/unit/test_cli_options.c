@@ -281,6 +281,88 @@ static void no_tree_spawn_means_that_hbrun_starts_all(void **state)
 }
 
 /* words, the name of a file with that text, rest */
+/* As words, and without the programs; what belongs to one job is not kept. */
+static void retyped(const struct hb_options *o, struct parsed *p)
+{
+    struct hb_strv words = HB_STRV_INIT;
+    struct hb_str line = HB_STR_INIT;
+
+    hb_options_retype(o, &words);
+    hb_str_put(&line, "hbrun");
+    for (size_t i = 0; i < words.n; i++) {
+        hb_str_putf(&line, " %s", words.v[i]);
+    }
+    hb_str_put(&line, " spawned");
+    good(p, hb_str_text(&line));
+    hb_options_make_spawned(p->o, 2);
+    hb_str_destroy(&line);
+    hb_strv_destroy(&words);
+}
+
+static int has(const struct hb_strv *list, const char *text)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (hb_streq(list->v[i], text)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void a_spawned_job_takes_over_how_hosts_are_reached(void **state)
+{
+    struct parsed p, spawned;
+
+    retyped(good(&p, "hbrun -n 2 -H a:2 --port 2222 -x A=b --mca btl tcp "
+                     "--tag-output --oversubscribe prog : -n 1 -H b "
+                     "--set-env C=d other"), &spawned);
+    assert_string_equal(spawned.o->host_list, "a:2,b");
+    assert_int_equal(spawned.o->port, 2222);
+    assert_int_equal(spawned.o->tag_output, HB_TAG_OPENMPI);
+    assert_int_equal(spawned.o->oversubscribe, 1);
+    assert_true(has(&spawned.o->env_rules, "+A=b"));
+    assert_true(has(&spawned.o->env_rules, "+C=d"));
+    assert_true(has(&spawned.o->env_rules, "+OMPI_MCA_btl=tcp"));
+    parsed_free(&spawned);
+    parsed_free(&p);
+}
+
+static void a_spawned_job_leaves_what_is_one_job_s_own(void **state)
+{
+    struct parsed p, spawned;
+
+    retyped(good(&p, "hbrun -n 2 --map-by node --bind-to core --timeout 9 "
+                     "--events ev --on-failure continue --stdin all "
+                     "--wdir /tmp prog"), &spawned);
+    assert_int_equal(spawned.o->n_apps, 2);
+    assert_int_equal(spawned.o->apps[0].np, 0);
+    assert_null(spawned.o->apps[1].wdir);
+    assert_null(spawned.o->map_by);
+    assert_string_equal(spawned.o->bind_to, "none");
+    assert_int_equal(spawned.o->timeout_ms, 0);
+    assert_null(spawned.o->events);
+    assert_null(spawned.o->on_failure);
+    assert_string_equal(spawned.o->stdin_target, "none");
+    parsed_free(&spawned);
+    parsed_free(&p);
+}
+
+/* Options that another dialect has under no name of its own are set again by
+ * those that stand for them. */
+static void a_spawned_job_of_hydra_s_command_line(void **state)
+{
+    struct parsed p, spawned;
+
+    retyped(good(&p, "mpiexec.hydra -f /dev/null -ppn 1 -genv A b -n 2 prog"),
+            &spawned);
+    assert_int_equal(spawned.o->dialect, HB_DIALECT_HYDRA);
+    assert_string_equal(spawned.o->hostfile, "/dev/null");
+    assert_int_equal(spawned.o->env_rules.n, 1);
+    assert_int_equal(spawned.o->per_node, 0);
+    parsed_free(&spawned);
+    parsed_free(&p);
+}
+
 static void parse_with_file(struct parsed *p, const char *words,
                             const char *text, const char *rest)
 {
@@ -481,6 +563,9 @@ int main(void)
         cmocka_unit_test(ignored_options_warn_once),
         cmocka_unit_test(sample_jobs_are_understood),
         cmocka_unit_test(no_tree_spawn_means_that_hbrun_starts_all),
+        cmocka_unit_test(a_spawned_job_takes_over_how_hosts_are_reached),
+        cmocka_unit_test(a_spawned_job_leaves_what_is_one_job_s_own),
+        cmocka_unit_test(a_spawned_job_of_hydra_s_command_line),
         cmocka_unit_test(programs_from_a_file),
         cmocka_unit_test(parameters_from_a_file),
         cmocka_unit_test(help_needs_no_program),

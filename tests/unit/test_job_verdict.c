@@ -171,6 +171,20 @@ static void a_host_that_is_lost_later_explains_nothing_else(void **state)
     assert_int_equal(hb_verdict_add(&w, &lost), 0);
 }
 
+/* What its launcher says is a sentence already. */
+static void a_spawned_job_ends_the_job_with_its_own_status(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause ex = cause(HB_CAUSE_EXIT, 2 * SECOND, 1);
+    struct hb_cause spawned = cause(HB_CAUSE_SPAWNED, SECOND, 7);
+
+    spawned.text = "job 2: rank 0 on a exited with status 7";
+    hb_verdict_add(&v, &ex);
+    assert_int_equal(hb_verdict_add(&v, &spawned), 1);
+    assert_int_equal(v.status, 7);
+    assert_string_equal(v.text, spawned.text);
+}
+
 static void no_cause_is_success(void **state)
 {
     struct hb_verdict v = {0};
@@ -191,6 +205,7 @@ int main(void)
         cmocka_unit_test(an_abort_carries_its_own_words),
         cmocka_unit_test(a_host_that_is_lost_explains_its_killed_rank),
         cmocka_unit_test(a_host_that_is_lost_later_explains_nothing_else),
+        cmocka_unit_test(a_spawned_job_ends_the_job_with_its_own_status),
         cmocka_unit_test(no_cause_is_success),
     };
 

@@ -44,7 +44,7 @@ static void each_command_gets_its_answer(void **state)
                             "vallen_max=1024\n"},
         {"cmd=get_appnum\n", "cmd=appnum rc=0 appnum=0\n"},
         {"cmd=get_my_kvsname\n", "cmd=my_kvsname rc=0 kvsname=job.1\n"},
-        {"cmd=get_universe_size\n", "cmd=universe_size rc=0 size=2\n"},
+        {"cmd=get_universe_size\n", "cmd=universe_size rc=0 size=32\n"},
         {"cmd=put kvsname=job.1 key=k value=v-1\n",
          "cmd=put_result rc=0\n"},
         {"cmd=get kvsname=job.1 key=k\n", "cmd=get_result rc=0 value=v-1\n"},
@@ -346,19 +346,133 @@ static void names_are_published_and_looked_up(void **state)
     lab_free(lab);
 }
 
-static void spawn_is_refused_after_its_last_block(void **state)
+static void spawn_is_asked_for_once_its_last_block_is_there(void **state)
 {
     struct lab *lab = small();
 
-    lab_say(lab, 0, "mcmd=spawn\nnprocs=1\nexecname=/bin/a b\ntotspawns=2\n"
-                    "spawnssofar=1\narg1=x y\nargcnt=1\nendcmd\n");
-    assert_heard(lab, 0, "");
+    lab_say(lab, 0, "mcmd=spawn\nnprocs=3\nexecname=/bin/a b\ntotspawns=2\n"
+                    "spawnssofar=1\narg1=x y\narg2=-n\nargcnt=2\n"
+                    "preput_num=1\npreput_key_0=PARENT\npreput_val_0=tag#0$\n"
+                    "info_num=1\ninfo_key_0=wdir\ninfo_val_0=/w d\nendcmd\n");
+    assert_int_equal(lab->n_spawns, 0);
     lab_say(lab, 0, "mcmd=spawn\nnprocs=1\nexecname=c\ntotspawns=2\n"
-                    "spawnssofar=2\nendcmd\ncmd=get_appnum\n");
-    assert_heard(lab, 0, "cmd=spawn_result rc=-1 "
-                         "msg=dynamic_processes_are_not_supported\n"
-                         "cmd=appnum rc=0 appnum=0\n");
-    assert_int_equal(lab->n_refused, 1);
+                    "spawnssofar=2\npreput_num=1\npreput_key_0=PARENT\n"
+                    "preput_val_0=tag#0$\nendcmd\n");
+    assert_int_equal(lab->n_spawns, 1);
+    assert_string_equal(lab->spawn, "0: 3 3 1 1 1 0;/bin/a b,x y,-n,c;"
+                                    "wdir=/w d;PARENT=tag#0$;");
+    assert_heard(lab, 0, "");
+    lab_spawned(lab, 0, HPCBOOT_OK);
+    assert_heard(lab, 0, "cmd=spawn_result rc=0\n");
+    lab_free(lab);
+}
+
+static const char one_more[] =
+    "mcmd=spawn\nnprocs=1\nexecname=a\nargcnt=0\nendcmd\n";
+
+static void a_spawn_that_fails_is_told(void **state)
+{
+    struct lab *lab = small();
+
+    lab_say(lab, 1, one_more);
+    lab_spawned(lab, 0, HPCBOOT_ERR_SPAWN);
+    assert_heard(lab, 1, "cmd=spawn_result rc=-1 msg=ERR_SPAWN\n");
+    lab_spawned(lab, 0, HPCBOOT_OK); /* nobody waits for a second answer */
+    assert_heard(lab, 1, "");
+    lab_free(lab);
+}
+
+static void who_is_gone_hears_nothing_of_its_spawn(void **state)
+{
+    struct lab *lab = small();
+
+    lab_say(lab, 1, one_more);
+    lab->ops->rank_gone(lab->node[0].pm, 1);
+    lab_spawned(lab, 0, HPCBOOT_OK);
+    assert_heard(lab, 1, "");
+    lab_free(lab);
+}
+
+static void two_ranks_may_spawn_at_once(void **state)
+{
+    struct lab *lab = small();
+    uint64_t first;
+
+    lab_say(lab, 0, one_more);
+    first = lab->spawn_id;
+    lab_say(lab, 1, one_more);
+    lab_spawned(lab, 0, HPCBOOT_OK);
+    assert_heard(lab, 0, "");
+    assert_heard(lab, 1, "cmd=spawn_result rc=0\n");
+    lab->spawn_id = first;
+    lab_spawned(lab, 0, HPCBOOT_OK);
+    assert_heard(lab, 0, "cmd=spawn_result rc=0\n");
+    lab_free(lab);
+}
+
+static void a_spawn_without_sense_cuts_the_rank_off(void **state)
+{
+    static const char *const bad[] = {
+        "mcmd=spawn\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=0\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=-1\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\nexecname=a\nargcnt=2\narg1=x\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\nexecname=a\ninfo_num=1\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\nexecname=a\npreput_num=many\nendcmd\n",
+        "mcmd=spawn\nnprocs=99999999999\nexecname=a\nendcmd\n",
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct lab *lab = small();
+
+        assert_true(lab_say(lab, 0, bad[i]) < 0);
+        assert_non_null(lab->violation);
+        assert_int_equal(lab->n_spawns, 0);
+        lab_free(lab);
+    }
+}
+
+static void a_request_without_end_is_bounded(void **state)
+{
+    struct lab *lab = small();
+    char *word = hb_xmalloc(500001), *block;
+    int rc = 0, blocks = 0;
+
+    memset(word, 'x', 500000);
+    word[500000] = '\0';
+    block = hb_xasprintf("mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=1000\n"
+                         "spawnssofar=2\nargcnt=1\narg1=%s\nendcmd\n", word);
+    while (rc == 0 && blocks++ < 100) {
+        rc = lab_say(lab, 0, block);
+    }
+    assert_true(rc < 0);
+    assert_true(blocks < 20);
+    free(block);
+    free(word);
+    lab_free(lab);
+}
+
+/* Its store begins with what its parents have put, on every node. */
+static void spawned_ranks_are_told_so(void **state)
+{
+    char *const preput[] = {(char *)"PARENT=tag#0$port=1", NULL};
+    struct lab *lab = lab_new_spawned(HB_PM_PMI1, 4, two_nodes, 2, preput);
+    struct hb_strv env = HB_STRV_INIT;
+
+    for (uint32_t rank = 0; rank < 4; rank += 3) {
+        lab_say(lab, rank, "cmd=get kvsname=job.1 key=PARENT\n");
+        assert_heard(lab, rank,
+                     "cmd=get_result rc=0 value=tag#0$port=1\n");
+    }
+    assert_int_equal(lab->ops->rank_env(lab->node[0].pm, 0, 5, &env, NULL), 0);
+    assert_string_equal(hb_env_get(&env, "PMI_SPAWNED"), "1");
+    hb_strv_destroy(&env);
+    lab_free(lab);
+    lab = small();
+    assert_int_equal(lab->ops->rank_env(lab->node[0].pm, 0, 5, &env, NULL), 0);
+    assert_null(hb_env_get(&env, "PMI_SPAWNED"));
+    hb_strv_destroy(&env);
     lab_free(lab);
 }
 
@@ -442,7 +556,13 @@ int main(void)
         cmocka_unit_test(bad_groups_cut_the_rank_off),
         cmocka_unit_test(abort_gets_no_reply),
         cmocka_unit_test(names_are_published_and_looked_up),
-        cmocka_unit_test(spawn_is_refused_after_its_last_block),
+        cmocka_unit_test(spawn_is_asked_for_once_its_last_block_is_there),
+        cmocka_unit_test(a_spawn_that_fails_is_told),
+        cmocka_unit_test(who_is_gone_hears_nothing_of_its_spawn),
+        cmocka_unit_test(two_ranks_may_spawn_at_once),
+        cmocka_unit_test(a_spawn_without_sense_cuts_the_rank_off),
+        cmocka_unit_test(a_request_without_end_is_bounded),
+        cmocka_unit_test(spawned_ranks_are_told_so),
         cmocka_unit_test(nonsense_cuts_the_rank_off),
         cmocka_unit_test(endless_line_is_refused),
         cmocka_unit_test(a_dead_rank_is_not_spoken_to),

@@ -62,7 +62,7 @@ static void each_command_gets_its_answer(void **state)
          "cmd=info-getjobattr-response;thrid=7;rc=0;found=TRUE;"
          "value=(vector,(0,1,2));"},
         {"cmd=info-getjobattr;key=universeSize;",
-         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=2;"},
+         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=32;"},
         {"cmd=info-getjobattr;key=hasNameServ;",
          "cmd=info-getjobattr-response;rc=0;found=TRUE;value=TRUE;"},
         {"cmd=info-getjobattr;key=physTopology;",
@@ -76,9 +76,6 @@ static void each_command_gets_its_answer(void **state)
         {"cmd=kvs-put;key=PMI_k;value=1;",
          "cmd=kvs-put-response;rc=-1;"
          "errmsg=keys_with_PMI__prefix_are_reserved;"},
-        {"cmd=spawn;ncmds=1;preputcount=0;subcmd=/bin/true;maxprocs=1;",
-         "cmd=spawn-response;rc=-1;"
-         "errmsg=dynamic_processes_are_not_supported;"},
         {"cmd=job-connect;jobid=x;",
          "cmd=job-connect-response;rc=-1;errmsg=jobs_cannot_be_connected;"},
         {"cmd=job-disconnect;jobid=x;",
@@ -96,6 +93,45 @@ static void each_command_gets_its_answer(void **state)
     }
     assert_int_equal(lab->contact[1], 7);
     lab_free(lab);
+}
+
+/* Repeated keys belong to the program before them. */
+static void spawn_names_its_programs_in_turn(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 2, one_node, 1);
+
+    lab_say2(lab, 1, "cmd=spawn;thrid=5;ncmds=2;preputcount=1;ppkey0=P;"
+                     "ppval0=v w;subcmd=a;maxprocs=2;argc=2;argv0=x y;argv1=z;"
+                     "infokeycount=1;infokey0=host;infoval0=n1;"
+                     "subcmd=/bin/b;maxprocs=1;argc=0;infokeycount=0;");
+    assert_string_equal(lab->spawn, "1: 2 3 1 1 1 0;a,x y,z,/bin/b;host=n1;"
+                                    "P=v w;");
+    lab_spawned(lab, 0, HPCBOOT_OK);
+    heard2(lab, 1, "cmd=spawn-response;thrid=5;rc=0;jobid=job.2;nerrs=3;"
+                   "errcodes=0,0,0;");
+    lab_say2(lab, 1, "cmd=spawn;subcmd=a;maxprocs=1;");
+    lab_spawned(lab, 0, HPCBOOT_ERR_SPAWN);
+    heard2(lab, 1, "cmd=spawn-response;rc=-1;errmsg=ERR_SPAWN;nerrs=1;"
+                   "errcodes=-1;");
+    lab_free(lab);
+}
+
+static void a_spawn_without_sense_cuts_the_rank_off(void **state)
+{
+    static const char *const bad[] = {
+        "cmd=spawn;ncmds=0;", "cmd=spawn;subcmd=a;", "cmd=spawn;argv0=x;",
+        "cmd=spawn;subcmd=a;maxprocs=1;infokey0=k;",
+        "cmd=spawn;ppkey0=k;subcmd=a;maxprocs=1;",
+        "cmd=spawn;infokey0=k;infoval0=v;", "cmd=spawn;subcmd;maxprocs=1;",
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
+
+        assert_true(lab_say2(lab, 0, bad[i]) < 0);
+        assert_int_equal(lab->n_spawns, 0);
+        lab_free(lab);
+    }
 }
 
 static void a_pmi1_server_takes_the_upgrade(void **state)
@@ -227,6 +263,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_command_gets_its_answer),
+        cmocka_unit_test(spawn_names_its_programs_in_turn),
+        cmocka_unit_test(a_spawn_without_sense_cuts_the_rank_off),
         cmocka_unit_test(a_pmi1_server_takes_the_upgrade),
         cmocka_unit_test(frames_may_come_cut_or_together),
         cmocka_unit_test(length_may_stand_on_the_left),

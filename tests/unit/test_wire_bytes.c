@@ -145,6 +145,62 @@ static void bytes_of_a_meeting_place(void **state)
     hb_buf_destroy(&b);
 }
 
+static void bytes_of_a_spawn(void **state)
+{
+    static char *const words[] = {(char *)"a", (char *)"b c", NULL};
+    static char *const hints[] = {(char *)"wdir=/", NULL};
+    static char *const preput[] = {(char *)"k=v", NULL};
+    static char *const hosts[] = {(char *)"n0", NULL};
+    static const uint32_t counts[] = {3, 2, 1}, ranks[] = {2};
+    const struct hb_msg_spawn spawn = {
+        .id = 1, .rank = 2, .counts = {.v = counts, .n = 3},
+        .words = hb_wire_strv_of(words), .hints = hb_wire_strv_of(hints),
+        .preput = hb_wire_strv_of(preput),
+    };
+    const struct hb_msg_spawned spawned = {.id = 1, .job_id = "j", .ranks = 3};
+    const struct hb_msg_ancestry ancestry = {
+        .job_id = "i", .rank = 2, .number = 2, .family = "pmix",
+        .preput = hb_wire_strv_of(preput),
+    };
+    const struct hb_msg_room room = {
+        .hosts = hb_wire_strv_of(hosts), .ranks = {.v = ranks, .n = 1},
+    };
+    const struct hb_msg_job_failed failed = {
+        .status = 7, .text = "x", .time_ns = 9,
+    };
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    assert_int_equal(hb_wire_put_spawn(&b, 0, 1, HB_NODE_LAUNCHER, &spawn,
+                                       NULL), 0);
+    assert_int_equal(hb_wire_put_spawned(&b, 0, HB_NODE_LAUNCHER, 1, &spawned,
+                                         NULL), 0);
+    assert_int_equal(hb_wire_put_ancestry(&b, 0, HB_NODE_LAUNCHER, 1,
+                                          &ancestry, NULL), 0);
+    assert_int_equal(hb_wire_put_room(&b, 0, HB_NODE_LAUNCHER, 1, &room, NULL),
+                     0);
+    assert_int_equal(hb_wire_put_job_failed(&b, 0, 1, HB_NODE_LAUNCHER,
+                                              &failed, NULL), 0);
+    expect_hex(&b,
+               "00000055 0048 0000 00000000 00000001 ffffffff"
+               "0000000000000001 00000002"
+               "00000003 00000003 00000002 00000001"
+               "00000002 00000006 6100 62206300"
+               "00000001 00000007 776469723d2f00"
+               "00000001 00000004 6b3d7600"
+               "0000002b 0049 0000 00000000 ffffffff 00000001"
+               "0000000000000001 00000000 00000001 6a00 00000003"
+               "00000000 00"
+               "00000033 004a 0000 00000000 ffffffff 00000001"
+               "00000001 6900 00000002 00000002 00000004 706d697800"
+               "00000001 00000004 6b3d7600"
+               "00000023 004b 0000 00000000 ffffffff 00000001"
+               "00000001 00000003 6e3000 00000001 00000002"
+               "00000022 004c 0000 00000000 00000001 ffffffff"
+               "00000007 00000001 7800 0000000000000009");
+    hb_buf_destroy(&b);
+}
+
 static void bytes_of_a_cut(void **state)
 {
     const struct hb_msg_cut cut = {.rank = 258, .text = "not heard"};
@@ -219,6 +275,7 @@ int main(void)
         cmocka_unit_test(bytes_of_proving),
         cmocka_unit_test(bytes_of_job),
         cmocka_unit_test(bytes_of_a_meeting_place),
+        cmocka_unit_test(bytes_of_a_spawn),
         cmocka_unit_test(bytes_of_a_cut),
         cmocka_unit_test(bytes_of_nodes_that_moved),
         cmocka_unit_test(bytes_of_output),

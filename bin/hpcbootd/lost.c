@@ -8,7 +8,9 @@
  * follows is the launcher's to decide, and comes as the death of ranks, or of
  * this agent's own.
  *
- * A job on one host, and one that does not use the library, has no timer. */
+ * A job on one host, and one that does not use the library, has no timer; but
+ * with one a death is also told that could not be, as a rank was stopped while
+ * it had the lock of the memory. */
 #include "config.h"
 
 #include "bin/hpcbootd/agent.h"

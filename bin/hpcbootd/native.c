@@ -311,10 +311,16 @@ static void native_lost(void *arg, uint32_t rank, const char *text)
     AGENT_SEND(a, cut, .rank = rank, .text = text);
 }
 
+static void native_later(void *arg)
+{
+    agent_lost_watch(((struct agent_native *)arg)->agent);
+}
+
 static const struct hb_native_host native_host = {
     .send = native_send, .fence = native_fence, .modex = native_modex,
     .abort = native_abort, .note = native_note, .contact = native_contact,
     .memory = native_memory, .alarm = native_alarm, .lost = native_lost,
+    .later = native_later,
 };
 
 /* ---- what the agent does ---- */

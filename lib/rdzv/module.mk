@@ -65,6 +65,11 @@ tests_unit_test_segment_SOURCES = tests/unit/test_segment.c
 tests_unit_test_segment_LDADD = $(UNIT_LDADD)
 tests_unit_test_segment_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_native tests/unit/test_segment
+check_PROGRAMS += tests/unit/test_native_told
+tests_unit_test_native_told_SOURCES = tests/unit/test_native_told.c
+tests_unit_test_native_told_LDADD = $(UNIT_LDADD)
+tests_unit_test_native_told_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_native_told
 check_PROGRAMS += tests/unit/test_native_client
 tests_unit_test_native_client_SOURCES = tests/unit/test_native_client.c \
     tests/unit/native_agent.c tests/unit/native_agent.h

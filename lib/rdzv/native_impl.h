@@ -41,6 +41,11 @@ struct peer { /* a local rank */
     struct hb_buf address;
 };
 
+struct untold {
+    uint32_t rank;
+    char text[HB_DEATH_TEXT_MAX];
+};
+
 struct hb_native_server {
     struct hb_native_job job;
     struct hb_native_host host;
@@ -56,6 +61,8 @@ struct hb_native_server {
     unsigned char *is_dead; /* [n_ranks], as this node knows */
     struct hb_segment memory;
     uint32_t n_looked; /* at so many of its lost connections */
+    struct untold *untold; /* deaths that are to be in it */
+    uint32_t n_untold;
     struct hb_native_store *store;
     struct hb_native_conn *conns;
     struct hb_native_job next; /* from the next meeting on; .map NULL: none */
@@ -65,6 +72,8 @@ struct hb_native_server {
 
 /* A rank of this node; NULL: it is not. */
 struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank);
+/* The generation is over: its memory goes. */
+void hb_native_drop_memory(struct hb_native_server *s);
 /* Where nobody is in a generation, those who come meet by the next map. */
 void hb_native_take_next(struct hb_native_server *s);
 void hb_native_answer(struct peer *p, int status, const char *text,

@@ -285,8 +285,7 @@ static void farewell(struct hb_native_server *s)
             hb_native_reply(p, HPCBOOT_OK, "");
         }
     }
-    hb_segment_close(&s->memory);
-    s->n_looked = 0;
+    hb_native_drop_memory(s);
     hb_native_store_clear(s->store);
     s->generation++;
     s->members = 0;

@@ -56,12 +56,19 @@ void hb_native_server_destroy(struct hb_native_server *s)
         hb_buf_destroy(&s->peers[i].address);
     }
     hb_native_store_destroy(s->store);
-    hb_segment_close(&s->memory);
+    hb_native_drop_memory(s);
+    free(s->untold);
     free(s->peers);
     free(s->nodes);
     free(s->out);
     free(s->is_dead);
     free(s);
+}
+
+void hb_native_drop_memory(struct hb_native_server *s)
+{
+    hb_segment_close(&s->memory);
+    s->n_looked = s->n_untold = 0;
 }
 
 struct peer *hb_native_peer(struct hb_native_server *s, int64_t rank)
@@ -332,8 +339,7 @@ void hb_native_take_next(struct hb_native_server *s)
     s->generation = s->round = s->members = 0;
     make_room(s, had_ranks);
     if (s->memory.base != NULL) { /* some wait in hello */
-        hb_segment_close(&s->memory);
-        s->n_looked = 0;
+        hb_native_drop_memory(s);
         rc = s->host.memory(s->arg, s->job.map, &s->memory, &why);
     }
     s->open = NOWHERE;
@@ -375,11 +381,53 @@ void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
     }
 }
 
+/* In their order, as far as the memory's lock can be had. */
+static void tell_deaths(struct hb_native_server *s)
+{
+    uint32_t told = 0;
+    int rc = 0, news = 0;
+
+    while (told < s->n_untold) {
+        const struct untold *u = &s->untold[told];
+
+        rc = hb_segment_mark_dead(&s->memory, -1, u->rank, u->text);
+        if (rc < 0) {
+            break;
+        }
+        news |= rc;
+        told++;
+    }
+    s->n_untold -= told;
+    memmove(s->untold, s->untold + told, s->n_untold * sizeof *s->untold);
+    if (news) {
+        s->host.alarm(s->arg, &s->memory);
+    }
+    if (rc < 0) {
+        s->host.later(s->arg);
+    }
+}
+
+static void tell_death(struct hb_native_server *s, uint32_t rank,
+                       const char *text)
+{
+    struct untold *u;
+
+    s->untold = hb_xrealloc(s->untold,
+                            (s->n_untold + 1) * sizeof *s->untold);
+    u = &s->untold[s->n_untold++];
+    u->rank = rank;
+    snprintf(u->text, sizeof u->text, "%s", text);
+    tell_deaths(s);
+}
+
 /* Of a rank that is known to be dead nobody needs to be told. */
 void hb_native_look(struct hb_native_server *s)
 {
     struct hb_death lost;
 
+    if (s->n_untold > 0) {
+        tell_deaths(s);
+    }
     while (s->memory.base != NULL && s->host.lost != NULL &&
            hb_segment_lost(&s->memory, s->n_looked, &lost)) {
         s->n_looked++;
@@ -397,9 +445,8 @@ static void note_death(struct hb_native_server *s, uint32_t rank,
         snprintf(s->dead, sizeof s->dead, "%s", text);
     }
     s->is_dead[rank] = 1;
-    if (s->memory.base != NULL &&
-        hb_segment_mark_dead(&s->memory, -1, rank, text)) {
-        s->host.alarm(s->arg, &s->memory);
+    if (s->memory.base != NULL) {
+        tell_death(s, rank, text);
     }
     hb_native_give_up(s, HELLO, text);
     if (!s->out[rank]) {

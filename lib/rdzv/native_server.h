@@ -39,6 +39,9 @@ struct hb_native_host {
     /* A local rank has given up its connection to a rank of another node that
      * is not known to be dead. NULL: nobody wants to know. */
     void (*lost)(void *arg, uint32_t rank, const char *text);
+    /* A rank that is stopped holds the memory's lock, and a death is not in it
+     * yet: hb_native_look is to be called, now and then. */
+    void (*later)(void *arg);
 };
 
 struct hb_native_job { /* borrowed */
@@ -83,7 +86,8 @@ void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
 void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
                     uint32_t rank, const char *text);
 
-/* Looks what ranks have written down; now and then while a memory is there. */
+/* Looks what ranks have written down, and writes what could not be; now and
+ * then while a memory is there. */
 void hb_native_look(struct hb_native_server *s);
 
 void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,

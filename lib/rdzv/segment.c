@@ -444,24 +444,30 @@ static int is_stale(const struct hb_segment *s, uint32_t owner)
            has_ended(pid);
 }
 
-void hb_segment_lock(struct hb_segment *s, uint32_t self)
+int hb_segment_lock_within(struct hb_segment *s, uint32_t self, unsigned looks)
 {
     _Atomic uint32_t *word = &head_of(s)->lock;
 
-    for (unsigned n = 1;; n++) {
+    for (unsigned n = 1; looks == 0 || n <= looks; n++) {
         uint32_t owner = 0;
 
         if (atomic_compare_exchange_strong(word, &owner, self)) {
-            return;
+            return 0;
         }
         if (n % LOCK_SPINS == 0) {
             if (is_stale(s, owner) &&
                 atomic_compare_exchange_strong(word, &owner, self)) {
-                return;
+                return 0;
             }
             sched_yield();
         }
     }
+    return HPCBOOT_ERR_AGAIN;
+}
+
+void hb_segment_lock(struct hb_segment *s, uint32_t self)
+{
+    (void)hb_segment_lock_within(s, self, 0);
 }
 
 void hb_segment_unlock(struct hb_segment *s)

@@ -134,7 +134,8 @@ const void *hb_segment_address(const struct hb_segment *s, uint32_t rank,
 /* Records a death, once per rank. by: the local rank that takes it from a
  * connection that has ended, as others may not; -1: the agent says so, and it
  * is sure. 1: it is new, or has become sure; raising the alarm of those who
- * wait is the caller's. */
+ * wait is the caller's. ERR_AGAIN, of the agent alone: a rank that is stopped
+ * holds the lock, and nobody has been told. */
 int hb_segment_mark_dead(struct hb_segment *s, int by, uint32_t rank,
                          const char *text);
 /* Others think so, too; where there is no agent, as far as can be known. */
@@ -185,6 +186,7 @@ struct hb_segment_seen {
     int32_t on, tag;
     uint64_t calls;
     int64_t since_ns;
+    int locks;            /* it has the lock of the memory */
 };
 struct hb_segment_look {
     uint32_t n_ranks, n_nodes, node, n;

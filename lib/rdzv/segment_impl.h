@@ -33,6 +33,10 @@ struct hb_segment_head {
 
 /* self: local rank + 1; n_local + 1: the agent. */
 void hb_segment_lock(struct hb_segment *s, uint32_t self);
+/* 0, or ERR_AGAIN after so many looks at a lock whose owner lives; 0 looks: as
+ * many as it takes. */
+int hb_segment_lock_within(struct hb_segment *s, uint32_t self,
+                           unsigned looks);
 void hb_segment_unlock(struct hb_segment *s);
 
 /* Whether all that the head points at lies inside `size` bytes. */

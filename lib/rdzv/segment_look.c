@@ -107,6 +107,7 @@ static int read_all(int fd, const struct hb_segment_head *h,
             return -1;
         }
         copy_slot(&slot, &out->v[i]);
+        out->v[i].locks = h->lock == i + 1;
     }
     return name_ranks(fd, h, out);
 }

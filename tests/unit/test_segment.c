@@ -5,7 +5,7 @@
  * refused. */
 #include "config.h"
 
-#include "lib/rdzv/segment.h"
+#include "lib/rdzv/segment_impl.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -329,6 +329,31 @@ static void test_the_lock_of_who_died_giving_back_is_free(void **state)
 }
 
 /* The agent may hear of another death first. */
+/* A rank that is stopped inside: its agent has other ranks, and a launcher that
+ * takes silence for death. */
+static void test_an_agent_waits_for_no_rank_that_is_stopped(void **state)
+{
+    struct hb_segment s = make();
+    struct hb_segment_look look;
+
+    hb_segment_slot(&s, 0)->pid = getpid();
+    hb_segment_slot(&s, 0)->pid_space = hb_segment_pid_space();
+    hb_segment_lock(&s, 1);
+    alarm(HANGS_S);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 2, "killed"),
+                     HPCBOOT_ERR_AGAIN);
+    assert_int_equal(hb_segment_deaths(&s), 0);
+    assert_int_equal(hb_segment_tell(&s, HB_NEWS_COMES, 7, "comes"), 1);
+    alarm(0);
+    assert_int_equal(hb_segment_look(s.fd, &look, NULL), 0);
+    assert_int_equal(look.v[0].locks, 1);
+    assert_int_equal(look.v[1].locks, 0);
+    free(look.v);
+    hb_segment_unlock(&s);
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 2, "killed"), 1);
+    hb_segment_close(&s);
+}
+
 static void test_the_lock_of_who_is_not_told_dead_yet_is_free(void **state)
 {
     struct hb_segment s = make();
@@ -355,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_news_stand_among_the_deaths),
         cmocka_unit_test(test_the_lock_of_who_died_giving_back_is_free),
         cmocka_unit_test(test_the_lock_of_who_is_not_told_dead_yet_is_free),
+        cmocka_unit_test(test_an_agent_waits_for_no_rank_that_is_stopped),
         cmocka_unit_test(test_other_memory_is_refused),
         cmocka_unit_test(test_offsets_of_a_liar_are_refused),
         cmocka_unit_test(test_an_onlooker_sees_what_ranks_wait_for),

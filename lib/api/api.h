@@ -188,11 +188,12 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
  * there is no point in it. */
 int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
                struct hpcboot_error *err);
-/* The same of the collectives among requests[n], of which any will do, or of
- * one that is tested again and again, which keeps `a` of its own (NULL: of the
- * one wait that this rank is in). What is heard ends them. */
-void hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
-                    struct hb_api_asking *a, int64_t since_ns);
+/* The same of requests[n], of which any will do, or of one that is tested again
+ * and again, which keeps `a` of its own (NULL: of the one wait that this rank
+ * is in). What is heard of collectives ends them. */
+int hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
+                   struct hb_api_asking *a, const struct hb_coll_stuck *what,
+                   struct hpcboot_error *err);
 /* To those who ask, while the launcher is waited for; 1: somebody may. */
 int hb_api_answer(void);
 /* The team goes, with the error it met: those who ask later are told. */

@@ -20,8 +20,8 @@
  * Nobody is blocked whom a chain of such waits names wrongly: who is asked
  * knows whether it has done what the other one waits for, whatever is still on
  * its way (hop.c). A wait to get rid of a message needs nothing of its receiver
- * and is not followed, nor is one for a message of any rank, nor one that ends
- * in time; nor any where several threads call.
+ * and is not followed, nor is one that ends in time, nor any where several
+ * threads call. Where several ranks can end a wait, all are asked: survey.c.
  *
  * Questions are messages of a context of their own. They are read by those
  * who wait for long, also for all to finalize, so that a job that moves pays
@@ -29,27 +29,17 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/api/hop.h"
 #include "lib/base/clock.h"
 
 #define TAG 1u
-#define HOPS_MOST 32
 #define FIRST_NS ((int64_t)1000 * 1000 * 1000)
 #define FIRST_CHECKED_NS ((int64_t)100 * 1000 * 1000)
 #define READ_NS ((int64_t)10 * 1000 * 1000)
 #define KEPT 8 /* errors of teams that are gone */
-
-enum kind { ASKS = 1, TELLS };
-struct note {
-    uint32_t kind, n; /* hops */
-    struct hb_coll_made made; /* of the last hop; 0, 0: not known */
-    int32_t code;     /* of what is told: the one hop's call fails so */
-    uint32_t sends;   /* the first hop needs nothing of whom it asks */
-    char text[HPCBOOT_ERROR_TEXT_MAX];
-    struct hb_hop hops[HOPS_MOST];
-};
 
 static _Thread_local struct hb_api_asking asking; /* each has a wait */
 static int64_t next_read_ns;
@@ -70,10 +60,11 @@ void hb_api_ask_keep(const struct hpcboot_team *team)
     }
 }
 
-static void post(int rank, const struct note *note)
+void hb_note_post(int rank, const struct hb_note *note)
 {
     struct hb_xport_req *req;
-    size_t size = offsetof(struct note, hops) + note->n * sizeof(struct hb_hop);
+    size_t size = offsetof(struct hb_note, hops) +
+                  note->n * sizeof(struct hb_hop);
 
     if (hb_xport_send(hb_api.xport, rank, HB_ASK_CONTEXT, TAG, note, size, &req,
                       NULL) == 0 &&
@@ -82,7 +73,7 @@ static void post(int rank, const struct note *note)
     }
 }
 
-static int take(struct note *note)
+static int take(struct hb_note *note)
 {
     struct hb_xport_info info;
     struct hb_xport_req *req;
@@ -96,27 +87,27 @@ static int take(struct note *note)
     if (rc == 0) {
         hb_xport_cancel(hb_api.xport, req);
     }
-    return rc > 0 && info.size >= offsetof(struct note, hops);
+    return rc > 0 && info.size >= offsetof(struct hb_note, hops);
 }
 
-static int is_sound(struct note *note)
+static int is_sound(struct hb_note *note)
 {
     note->text[sizeof note->text - 1] = '\0';
-    if (note->n < 1 || note->n > HOPS_MOST) {
+    if (note->n < 1 || note->n > HB_HOPS_MOST) {
         return 0;
     }
     for (uint32_t i = 0; i < note->n; i++) {
         const struct hb_hop *h = &note->hops[i];
 
-        if (h->rank < 0 || h->rank >= hb_api.size || h->coll < HB_IN_SHRINK ||
+        if (h->rank < 0 || h->rank >= hb_api.size || h->coll < HB_IN_ANY ||
             h->coll >= HPCBOOT_COLLS) {
             return 0;
         }
     }
-    return 1;
+    return note->root >= 0 && note->root < hb_api.size;
 }
 
-static struct hpcboot_team *find_team(uint32_t context)
+struct hpcboot_team *hb_note_team(uint32_t context)
 {
     struct hpcboot_team *t = hb_api.teams;
 
@@ -126,13 +117,13 @@ static struct hpcboot_team *find_team(uint32_t context)
     return t;
 }
 
-static void tell(const struct hb_hop *h, const struct hpcboot_error *why)
+void hb_note_tell(const struct hb_hop *h, const struct hpcboot_error *why)
 {
-    struct note note = {.kind = TELLS, .n = 1, .code = why->code};
+    struct hb_note note = {.kind = HB_NOTE_TELLS, .n = 1, .code = why->code};
 
     note.hops[0] = *h;
     snprintf(note.text, sizeof note.text, "%s", why->text);
-    post(h->rank, &note);
+    hb_note_post(h->rank, &note);
 }
 
 /* Ends the call that the team is in; of this rank's own wait, the error is
@@ -148,12 +139,12 @@ static int end(const struct hb_own_wait *w, struct hpcboot_team *t,
     return 0;
 }
 
-static int hear(const struct hb_own_wait *w, const struct note *note,
+static int hear(const struct hb_own_wait *w, const struct hb_note *note,
                 struct hpcboot_error *err)
 {
     struct hpcboot_error why = {.code = note->code};
     const struct hb_hop *h = &note->hops[0];
-    struct hpcboot_team *t = find_team(h->context);
+    struct hpcboot_team *t = hb_note_team(h->context);
     struct hb_coll_stuck now;
 
     snprintf(why.text, sizeof why.text, "%s", note->text);
@@ -176,7 +167,7 @@ static void tell_failed(const struct hb_hop *h, const struct hpcboot_error *why)
 
     snprintf(more.text, sizeof more.text, "rank %d takes no more part in the "
              "team: %.400s", hb_api.rank, why->text);
-    tell(h, &more);
+    hb_note_tell(h, &more);
 }
 
 /* 1: answered from what is known of a team that is gone. */
@@ -193,7 +184,7 @@ static int tell_gone(const struct hb_hop *h)
 
 /* Whether the call of that number is another one here; *rc: as of end. */
 static int answer_other(const struct hb_own_wait *w, struct hpcboot_team *t,
-                        const struct note *note, int *rc,
+                        const struct hb_note *note, int *rc,
                         struct hpcboot_error *err)
 {
     const struct hb_hop *last = &note->hops[note->n - 1];
@@ -207,7 +198,7 @@ static int answer_other(const struct hb_own_wait *w, struct hpcboot_team *t,
         return 0;
     }
     hb_coll_made_differ(hb_api.rank, &mine, last->rank, his, &why);
-    tell(last, &why);
+    hb_note_tell(last, &why);
     *rc = hb_coll_team_waits(t->coll, &now) ? end(w, t, &why, err) : 0;
     if (*rc == 0) {
         hb_coll_team_break(t->coll, &why);
@@ -218,7 +209,7 @@ static int answer_other(const struct hb_own_wait *w, struct hpcboot_team *t,
 /* ---- deadlocks ---- */
 
 /* Whether only the order of calls is wrong. */
-static int is_order(const struct note *note)
+static int is_order(const struct hb_note *note)
 {
     uint32_t i = 0;
 
@@ -228,7 +219,7 @@ static int is_order(const struct note *note)
     return i == note->n;
 }
 
-static int found(const struct note *note, struct hpcboot_error *err)
+static int found(const struct hb_note *note, struct hpcboot_error *err)
 {
     char text[HPCBOOT_ERROR_TEXT_MAX];
     size_t at = 0;
@@ -250,19 +241,19 @@ static int found(const struct note *note, struct hpcboot_error *err)
             is_order(note) ? "of different teams in different orders"
                            : "that do not fit together", text);
     for (uint32_t i = 1; i < note->n; i++) {
-        tell(&note->hops[i], err);
+        hb_note_tell(&note->hops[i], err);
     }
     return HPCBOOT_ERR_USAGE;
 }
 
 /* To whom the last hop waits for; all: to the first one. */
-static void send_on(struct note *note, const struct hb_hop *h)
+static void send_on(struct hb_note *note, const struct hb_hop *h)
 {
     note->hops[note->n++] = *h;
-    post(h->on >= 0 ? h->on : note->hops[0].rank, note);
+    hb_note_post(h->on >= 0 ? h->on : note->hops[0].rank, note);
 }
 
-static void add_hop(struct note *note, const struct hpcboot_team *t,
+static void add_hop(struct hb_note *note, const struct hpcboot_team *t,
                     const struct hb_coll_stuck *what)
 {
     const struct hb_hop h = hb_hop_of(t, what);
@@ -273,7 +264,7 @@ static void add_hop(struct note *note, const struct hpcboot_team *t,
     send_on(note, &h);
 }
 
-static int has_been_here(const struct note *note)
+static int has_been_here(const struct hb_note *note)
 {
     for (uint32_t i = 0; i < note->n; i++) {
         if (note->hops[i].rank == hb_api.rank) {
@@ -283,8 +274,7 @@ static int has_been_here(const struct note *note)
     return 0;
 }
 
-/* Whether a shrink that this rank is in waits for that one. */
-static int is_shrunk_with(int rank)
+int hb_note_shrinks_with(int rank)
 {
     const struct hb_api_awaited *a = &hb_api.awaited;
     int i = 0;
@@ -297,7 +287,7 @@ static int is_shrunk_with(int rank)
 
 /* This rank keeps the last hop, by not having done what that waits for. What it
  * waits for itself may keep it, or close the circle. */
-static int follow_own(const struct hb_own_wait *w, struct note *note,
+static int follow_own(const struct hb_own_wait *w, struct hb_note *note,
                       struct hpcboot_error *err)
 {
     const struct hb_hop *first = note->hops;
@@ -309,12 +299,12 @@ static int follow_own(const struct hb_own_wait *w, struct note *note,
     if (hb_hop_is_own(w, first)) {
         return found(note, err);
     }
-    if (note->n == HOPS_MOST || has_been_here(note)) {
+    if (note->n == HB_HOPS_MOST || has_been_here(note)) {
         return 0;
     }
     if (w->team != NULL) {
         add_hop(note, w->team, w->what);
-    } else if (mine.coll != HB_IN_SHRINK || is_shrunk_with(first->rank)) {
+    } else if (mine.coll != HB_IN_SHRINK || hb_note_shrinks_with(first->rank)) {
         send_on(note, &mine);
     }
     return 0;
@@ -322,7 +312,7 @@ static int follow_own(const struct hb_own_wait *w, struct note *note,
 
 /* Whom this rank waits for, if that keeps the call of the last hop. */
 static int pass_on(const struct hb_own_wait *w, const struct hpcboot_team *t,
-                   struct note *note, struct hpcboot_error *err)
+                   struct hb_note *note, struct hpcboot_error *err)
 {
     const struct hb_hop *last = &note->hops[note->n - 1];
     struct hb_coll_stuck what;
@@ -334,7 +324,7 @@ static int pass_on(const struct hb_own_wait *w, const struct hpcboot_team *t,
         return follow_own(w, note, err);
     }
     if (hb_coll_team_waits(t->coll, &what) && what.calls <= last->call &&
-        what.on >= 0 && !what.sends && note->n < HOPS_MOST &&
+        what.on >= 0 && !what.sends && note->n < HB_HOPS_MOST &&
         !has_been_here(note)) {
         add_hop(note, t, &what);
     }
@@ -353,11 +343,11 @@ static int tell_finalized(const struct hb_hop *h, const struct hpcboot_team *t)
     hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made different "
             "calls: rank %d %s, rank %d hpcboot_finalize", h->rank,
             hb_coll_name((enum hpcboot_coll)h->coll), hb_api.rank);
-    tell(h, &why);
+    hb_note_tell(h, &why);
     return 1;
 }
 
-static int answer_other_wait(const struct hb_own_wait *w, struct note *note,
+static int answer_other_wait(const struct hb_own_wait *w, struct hb_note *note,
                              struct hpcboot_error *err)
 {
     const struct hb_hop *last = &note->hops[note->n - 1];
@@ -374,16 +364,16 @@ static int answer_other_wait(const struct hb_own_wait *w, struct note *note,
         (void)hb_hop_put(text, sizeof text, last);
         hb_fail(&why, HPCBOOT_ERR_USAGE, "%s for rank %d, which has sent no "
                 "such message and is in hpcboot_finalize", text, hb_api.rank);
-        tell(last, &why);
+        hb_note_tell(last, &why);
     }
     return 0;
 }
 
-static int answer(const struct hb_own_wait *w, struct note *note,
+static int answer(const struct hb_own_wait *w, struct hb_note *note,
                   struct hpcboot_error *err)
 {
     const struct hb_hop *last = &note->hops[note->n - 1];
-    struct hpcboot_team *t = find_team(last->context);
+    struct hpcboot_team *t = hb_note_team(last->context);
     struct hpcboot_error why;
     int rc = 0;
 
@@ -404,14 +394,20 @@ static int answer(const struct hb_own_wait *w, struct note *note,
 /* No team goes meanwhile. */
 static int read_all(const struct hb_own_wait *w, struct hpcboot_error *err)
 {
-    struct note note;
-    int rc = 0;
+    struct hb_note note;
+    int rc;
 
     pthread_mutex_lock(&hb_api.lock);
+    rc = hb_survey_look(w, err);
     while (rc == 0 && take(&note)) {
-        if (is_sound(&note)) {
-            rc = note.kind == TELLS ? hear(w, &note, err)
-                                    : answer(w, &note, err);
+        if (!is_sound(&note)) {
+            continue;
+        }
+        if (note.kind >= HB_NOTE_SURVEYS) {
+            hb_survey_hear(w, &note);
+        } else {
+            rc = note.kind == HB_NOTE_TELLS ? hear(w, &note, err)
+                                            : answer(w, &note, err);
         }
     }
     pthread_mutex_unlock(&hb_api.lock);
@@ -473,22 +469,27 @@ static int is_due(struct hb_api_asking *a, int64_t since_ns)
 static void ask(const struct hpcboot_team *team,
                 const struct hb_coll_stuck *what)
 {
-    struct note note = {.kind = ASKS, .sends = what->sends};
+    struct hb_note note = {.kind = HB_NOTE_ASKS, .sends = what->sends};
 
     if (what->on >= 0) {
         add_hop(&note, team, what);
     }
 }
 
-/* Of a wait that is no team's: one for a message of a certain rank. */
-static void ask_sender(const struct hb_own_wait *w)
+/* Of a wait that is no team's: one for a message of a certain rank, or that
+ * several ranks can end. */
+static void ask_senders(const struct hb_own_wait *w)
 {
-    struct note note = {.kind = ASKS};
-    struct hb_hop mine;
+    struct hb_note note = {.kind = HB_NOTE_ASKS};
+    struct hb_hop *ways;
+    size_t n = hb_hop_ways(w, &ways);
 
-    if (hb_hop_own(w, &mine) && mine.coll == HB_IN_RECV) {
-        send_on(&note, &mine);
+    if (n > 1) {
+        hb_survey_begin(w);
+    } else if (n == 1 && ways->coll == HB_IN_RECV) {
+        send_on(&note, ways);
     }
+    free(ways);
 }
 
 int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
@@ -507,35 +508,38 @@ int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
     if (team != NULL) {
         ask(team, what);
     } else {
-        ask_sender(&w);
+        ask_senders(&w);
     }
     return 0;
 }
 
-void hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
-                    struct hb_api_asking *a, int64_t since_ns)
+int hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
+                   struct hb_api_asking *a, const struct hb_coll_stuck *what,
+                   struct hpcboot_error *err)
 {
-    const struct hb_coll_stuck none = {.on = -1};
-    const struct hb_own_wait w = {NULL, &none};
+    const struct hb_own_wait w = {NULL, what};
     static unsigned round; /* each team is asked for once in one */
+    int rc;
 
     if (!may_ask()) {
-        return;
+        return 0;
     }
-    (void)read_now_and_then(&w, NULL);
-    if (!is_due(a != NULL ? a : &asking, since_ns)) {
-        return;
+    rc = read_now_and_then(&w, err);
+    if (rc < 0 || !is_due(a != NULL ? a : &asking, what->since_ns)) {
+        return rc;
     }
     round++;
     for (size_t i = 0; i < n; i++) {
         const struct hpcboot_request *r = requests[i];
-        struct hb_coll_stuck what;
+        struct hb_coll_stuck call;
 
         if (r != NULL && r->active && r->coll != NULL &&
             r->team->asked != round &&
-            hb_coll_team_waits(r->team->coll, &what)) {
+            hb_coll_team_waits(r->team->coll, &call)) {
             r->team->asked = round;
-            ask(r->team, &what);
+            ask(r->team, &call);
         }
     }
+    ask_senders(&w);
+    return 0;
 }

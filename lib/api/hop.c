@@ -34,6 +34,7 @@ void hb_api_counts_open(void)
     if (hb_api.checks && !hb_api.threads) {
         hb_api.sent = hb_xcalloc((size_t)hb_api.size, sizeof *hb_api.sent);
         hb_api.came = hb_xcalloc((size_t)hb_api.size, sizeof *hb_api.came);
+        hb_survey_open();
     }
 }
 
@@ -42,6 +43,7 @@ void hb_api_counts_close(void)
     free(hb_api.sent);
     free(hb_api.came);
     hb_api.sent = hb_api.came = NULL;
+    hb_survey_close();
 }
 
 void hb_api_fence_begins(int node_only, int ends)
@@ -95,54 +97,146 @@ struct hb_hop hb_hop_of(const struct hpcboot_team *team,
         .on = what->on >= 0 ? team->world[what->on] : -1};
 }
 
-static int in_message(const struct hpcboot_request *r, struct hb_hop *out)
+struct ways {
+    struct hb_hop *v;
+    size_t n;
+};
+
+static void add(struct ways *ways, const struct hb_hop *h)
 {
-    *out = (struct hb_hop){
-        .rank = hb_api.rank, .coll = HB_IN_RECV, .context = r->team->context,
-        .size = (uint32_t)r->team->size, .tag = r->tag,
-        .on = r->source >= 0 ? r->team->world[r->source] : -1};
-    if (out->on < 0) {
-        return 0;
-    }
-    out->call = came_from(out->on);
-    return 1;
+    ways->v = hb_xrealloc(ways->v, (ways->n + 1) * sizeof *ways->v);
+    ways->v[ways->n++] = *h;
 }
 
-static int in_fence(const struct hb_api_awaited *a, struct hb_hop *out)
+/* A message of any rank can come from each of the team, but for this one:
+ * what that has sent itself is here. */
+static void add_message(struct ways *ways, const struct hpcboot_request *r)
 {
-    *out = (struct hb_hop){
-        .rank = hb_api.rank, .coll = HB_IN_FENCE, .context = a->number,
-        .call = fences.n[a->number], .on = -1};
-    return !fences.ends && !fences.odd;
+    struct hb_hop h = {
+        .rank = hb_api.rank, .coll = HB_IN_RECV, .context = r->team->context,
+        .size = (uint32_t)r->team->size, .tag = r->tag};
+    int first = r->source >= 0 ? r->source : 0;
+    int last = r->source >= 0 ? r->source : r->team->size - 1;
+
+    for (int i = first; i <= last; i++) {
+        h.on = r->team->world[i];
+        if (h.on != hb_api.rank || r->source >= 0) {
+            h.call = came_from(h.on);
+            add(ways, &h);
+        }
+    }
+}
+
+/* A fence, or a shrink: for all. */
+static void add_meeting(struct ways *ways, int coll, uint64_t call)
+{
+    const struct hb_hop h = {
+        .rank = hb_api.rank, .coll = coll, .context = hb_api.awaited.number,
+        .call = call, .on = -1};
+
+    add(ways, &h);
+}
+
+/* Calls of a team are completed in their order, so it counts once. 0: it may
+ * need nobody. */
+static int add_call(struct ways *ways, const struct hpcboot_team *team,
+                    const struct hb_coll_stuck *what)
+{
+    const struct hb_hop h = hb_hop_of(team, what);
+
+    for (size_t i = 0; i < ways->n; i++) {
+        if (ways->v[i].coll >= 0 && ways->v[i].context == h.context) {
+            return 1;
+        }
+    }
+    add(ways, &h);
+    return h.on >= 0 && !what->sends;
+}
+
+/* Of any of several requests. A message that is to be sent may be on its way:
+ * then it is not known. */
+static int add_requests(struct ways *ways, const struct hb_api_awaited *a)
+{
+    int known = 1;
+
+    for (size_t i = 0; i < a->n_any && known; i++) {
+        const struct hpcboot_request *r = a->any[i];
+        struct hb_coll_stuck what;
+
+        if (r == NULL || !r->active) {
+            continue;
+        }
+        known = r->coll != NULL
+                    ? hb_coll_team_waits(r->team->coll, &what) &&
+                          add_call(ways, r->team, &what)
+                    : r->is_recv;
+        if (known && r->is_recv) {
+            add_message(ways, r);
+        }
+    }
+    return known;
+}
+
+static int add_own(struct ways *ways)
+{
+    const struct hb_api_awaited *a = &hb_api.awaited;
+
+    switch (a->kind) {
+    case HB_WAITS_RECV:
+        add_message(ways, a->message);
+        return 1;
+    case HB_WAITS_FENCE:
+        add_meeting(ways, HB_IN_FENCE, fences.n[a->number]);
+        return !fences.ends && !fences.odd;
+    case HB_WAITS_SHRINK:
+        add_meeting(ways, HB_IN_SHRINK, hb_api.next_context);
+        return 1;
+    case HB_WAITS_ANY:
+        return add_requests(ways, a);
+    default:
+        return 0;
+    }
+}
+
+size_t hb_hop_ways(const struct hb_own_wait *w, struct hb_hop **out)
+{
+    struct ways ways = {0};
+    int known = !w->what->polled && !w->what->sends;
+
+    if (known && w->team != NULL) {
+        known = add_call(&ways, w->team, w->what);
+    } else if (known) {
+        known = hb_api.sent != NULL && add_own(&ways);
+    }
+    if (!known) {
+        free(ways.v);
+        ways = (struct ways){0};
+    }
+    *out = ways.v;
+    return ways.n;
 }
 
 int hb_hop_own(const struct hb_own_wait *w, struct hb_hop *out)
 {
-    const struct hb_api_awaited *a = &hb_api.awaited;
+    struct hb_hop *ways;
+    size_t n = hb_hop_ways(w, &ways);
 
-    if (w->what->polled || w->what->sends) {
-        return 0;
+    if (n == 1) {
+        *out = *ways;
     }
-    if (w->team != NULL) {
-        *out = hb_hop_of(w->team, w->what);
-        return out->on >= 0;
+    free(ways);
+    return n == 1;
+}
+
+struct hb_hop hb_hop_shown(const struct hb_hop *ways, size_t n)
+{
+    struct hb_hop h = ways[0];
+
+    if (n > 1) {
+        h.coll = hb_api.awaited.kind == HB_WAITS_ANY ? HB_IN_ANY : HB_IN_RECV;
+        h.on = -1;
     }
-    if (hb_api.sent == NULL) {
-        return 0;
-    }
-    switch (a->kind) {
-    case HB_WAITS_RECV:
-        return in_message(a->message, out);
-    case HB_WAITS_FENCE:
-        return in_fence(a, out);
-    case HB_WAITS_SHRINK:
-        *out = (struct hb_hop){
-            .rank = hb_api.rank, .coll = HB_IN_SHRINK, .context = a->number,
-            .call = hb_api.next_context, .on = -1};
-        return 1;
-    default:
-        return 0;
-    }
+    return h;
 }
 
 int hb_hop_is_own(const struct hb_own_wait *w, const struct hb_hop *h)
@@ -218,9 +312,14 @@ size_t hb_hop_put(char *out, size_t size, const struct hb_hop *h)
         }
         n = snprintf(out, size, "rank %d waits in recv of %s (%s)", h->rank,
                      team_name(h, name, sizeof name), tag);
+    } else if (h->coll == HB_IN_ANY) {
+        n = snprintf(out, size, "rank %d waits for any of its requests",
+                     h->rank);
     } else {
         n = snprintf(out, size, "rank %d waits in %s", h->rank,
-                     h->coll == HB_IN_FENCE ? "fence" : "team_shrink");
+                     h->coll == HB_IN_FENCE    ? "fence"
+                     : h->coll == HB_IN_SHRINK ? "team_shrink"
+                                               : "hpcboot_finalize");
     }
     return n > 0 ? (size_t)n : 0;
 }

@@ -9,7 +9,10 @@
  * is no collective has a number of its own: a fence of the job (context 0) or
  * of a node (1) its own among these; a shrink the number that this rank would
  * give to a new team; a receive how many messages of that rank have come. */
-enum { HB_IN_RECV = -1, HB_IN_FENCE = -2, HB_IN_SHRINK = -3 };
+enum {
+    HB_IN_RECV = -1, HB_IN_FENCE = -2, HB_IN_SHRINK = -3,
+    HB_IN_FINALIZE = -4, HB_IN_ANY = -5 /* these two only for show */
+};
 
 struct hb_hop {
     int32_t rank, coll; /* enum hpcboot_coll, or as above */
@@ -28,9 +31,14 @@ struct hb_own_wait {
 
 struct hb_hop hb_hop_of(const struct hpcboot_team *team,
                          const struct hb_coll_stuck *what);
-/* 1: *out is the wait that this rank is in, which those alone can end whom it
- * is for. */
+/* All that can end the wait that this rank is in: one for each rank that it is
+ * for, or one for all. Returns how many, *out for free(); 0: it may come to an
+ * end by itself, or that is not known. */
+size_t hb_hop_ways(const struct hb_own_wait *w, struct hb_hop **out);
+/* 1: there is one, *out. */
 int hb_hop_own(const struct hb_own_wait *w, struct hb_hop *out);
+/* Of those ways, as others are to read it. */
+struct hb_hop hb_hop_shown(const struct hb_hop *ways, size_t n);
 int hb_hop_is_own(const struct hb_own_wait *w, const struct hb_hop *h);
 /* Whether one that is in no collective waits for something that this rank has
  * not done. */
@@ -39,5 +47,36 @@ int hb_hop_is_kept(const struct hb_hop *h);
 int hb_hop_end(const struct hpcboot_error *why, struct hpcboot_error *err);
 /* "rank 1 waits in barrier of the world (its call 3)"; bytes as snprintf. */
 size_t hb_hop_put(char *out, size_t size, const struct hb_hop *h);
+
+/* ---- what ranks say to each other (ask.c, survey.c) ---- */
+
+#define HB_HOPS_MOST 32
+enum hb_note_kind { HB_NOTE_ASKS = 1, HB_NOTE_TELLS, HB_NOTE_SURVEYS,
+                    HB_NOTE_CONFIRMS };
+struct hb_note {
+    uint32_t kind, n; /* hops */
+    struct hb_coll_made made; /* of the last hop; 0, 0: not known */
+    int32_t code;     /* of what is told: the one hop's call fails so */
+    uint32_t sends;   /* the first hop needs nothing of whom it asks */
+    int32_t root;     /* whose survey it is, and which of those */
+    uint32_t round;
+    char text[HPCBOOT_ERROR_TEXT_MAX];
+    struct hb_hop hops[HB_HOPS_MOST];
+};
+void hb_note_post(int rank, const struct hb_note *note);
+/* The call of that hop fails so. */
+void hb_note_tell(const struct hb_hop *h, const struct hpcboot_error *why);
+/* Of the teams that this rank is in; the lock is held. */
+struct hpcboot_team *hb_note_team(uint32_t context);
+/* Whether a shrink that this rank is in waits for that one. */
+int hb_note_shrinks_with(int rank);
+
+/* survey.c; with HPCBOOT_CHECK, and one thread, alone. What is begun is heard
+ * of in the looks that follow; each look begins with hb_survey_look. */
+void hb_survey_begin(const struct hb_own_wait *w);
+int hb_survey_look(const struct hb_own_wait *w, struct hpcboot_error *err);
+void hb_survey_hear(const struct hb_own_wait *w, const struct hb_note *note);
+void hb_survey_open(void);
+void hb_survey_close(void);
 
 #endif

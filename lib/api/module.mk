@@ -20,6 +20,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/split.c \
     %D%/state.c \
     %D%/stuck.c \
+    %D%/survey.c \
     %D%/team.c %D%/team.h \
     %D%/topo.c
 libhpcboot_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \

@@ -115,6 +115,8 @@ static int check_array(const char *call, struct hpcboot_request **requests,
 /* Who tests instead of waiting is to hear as well that there is no point. */
 static void tested_in_vain(struct hpcboot_request *r)
 {
+    struct hb_coll_stuck what = {.on = -1, .polled = true};
+
     hb_coll_vain_look(hb_api.engine);
     if (++r->tests % TESTS_A_LOOK != 0 || r->coll == NULL || hb_api.threads) {
         return;
@@ -122,7 +124,8 @@ static void tested_in_vain(struct hpcboot_request *r)
     if (r->tested_ns == 0) {
         r->tested_ns = hb_now_ns();
     }
-    hb_api_ask_any(&r, 1, &r->asking, r->tested_ns);
+    what.since_ns = r->tested_ns;
+    (void)hb_api_ask_any(&r, 1, &r->asking, &what, NULL);
 }
 
 int hpcboot_test(struct hpcboot_request **request, int *done_out,

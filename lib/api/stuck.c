@@ -138,9 +138,8 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
     atomic_store(&w->since_ns, what->since_ns);
     atomic_store(&w->kind, kind);
     if (team == NULL && hb_api.awaited.n_any > 0) {
-        hb_api_ask_any(hb_api.awaited.any, hb_api.awaited.n_any, NULL,
-                       what->since_ns);
-        return 0;
+        return hb_api_ask_any(hb_api.awaited.any, hb_api.awaited.n_any, NULL,
+                              what, err);
     }
     return hb_api_ask(team, what, err);
 }

@@ -105,6 +105,39 @@ static int other_wait(const char *way, struct hpcboot_error *err)
     return message(0, 5, err);
 }
 
+/* For either of two requests that nobody else completes: a barrier of a team
+ * that the others do not enter, and a message of any rank. */
+static int either(struct hpcboot_team *t, struct hpcboot_error *err)
+{
+    struct hpcboot_request *r[2] = {NULL};
+    size_t which;
+    char c;
+    int rc = hpcboot_ibarrier(t, &r[0], err);
+
+    if (rc == 0) {
+        rc = hpcboot_irecv(hpcboot_world(), HPCBOOT_ANY_SOURCE, 5, &c, 1, NULL,
+                           &r[1], err);
+    }
+    return rc == 0 ? hpcboot_wait_any(r, 2, 0, &which, err) : rc;
+}
+
+/* Rank 1, or all, wait for what any of the others can do, which are in a
+ * barrier, or at their end. */
+static int for_any(const char *way, int differs, struct hpcboot_error *err)
+{
+    struct hpcboot_team *t = NULL;
+    int rc = hpcboot_team_split(hpcboot_world(), 0, 0, &t, err);
+
+    if (rc == 0 && strcmp(way, "for-either") == 0 && differs) {
+        return either(t, err);
+    }
+    if (rc == 0 && (differs || strcmp(way, "for-each-other") == 0)) {
+        return message(HPCBOOT_ANY_SOURCE, 5, err);
+    }
+    return rc == 0 && strcmp(way, "for-the-ended") != 0
+               ? hpcboot_barrier(hpcboot_world(), err) : rc;
+}
+
 /* An agent that sees some ranks in a fence and others in hpcboot_finalize says
  * so: nobody ends before rank 1 has been told. */
 static void let_it_hear(void)
@@ -133,9 +166,9 @@ static int meet(const char *way, int differs, struct hpcboot_error *err)
     return rc;
 }
 
-/* The last rank lets the one before it wait for a message, and the others in a
- * barrier, so long that they ask; nothing is wrong. */
-static int be_slow(struct hpcboot_error *err)
+/* The last rank lets the one before it wait for a message, of that rank or of
+ * any, and the others in a barrier, so long that they ask; nothing is wrong. */
+static int be_slow(int from_any, struct hpcboot_error *err)
 {
     int me = hpcboot_rank(), last = hpcboot_size() - 1, rc = 0;
 
@@ -144,7 +177,7 @@ static int be_slow(struct hpcboot_error *err)
         rc = hpcboot_send(hpcboot_world(), last - 1, 5, "", 1, err);
         usleep(SLOW_US);
     } else if (me == last - 1) {
-        rc = message(last, 5, err);
+        rc = message(from_any ? HPCBOOT_ANY_SOURCE : last, 5, err);
         usleep(SLOW_US);
     }
     if (rc == 0) {
@@ -169,8 +202,11 @@ static int apart(const char *way, int differs, struct hpcboot_error *err)
     if (strcmp(way, "end") == 0) {
         return hpcboot_rank() == 0 ? message(1, 5, err) : 0;
     }
-    if (strcmp(way, "slow") == 0) {
-        return be_slow(err);
+    if (strncmp(way, "slow", 4) == 0) {
+        return be_slow(strcmp(way, "slow-any") == 0, err);
+    }
+    if (strncmp(way, "for-", 4) == 0) {
+        return for_any(way, differs, err);
     }
     return strcmp(way, "list") == 0 ? list(differs, err)
                                     : meet(way, differs, err);
@@ -179,7 +215,9 @@ static int apart(const char *way, int differs, struct hpcboot_error *err)
 static int is_apart(const char *way)
 {
     static const char *const ways[] = {"fence", "shrink", "recv", "tag",
-                                       "end", "slow", "list"};
+                                       "end", "slow", "slow-any", "list",
+                                       "for-any", "for-either",
+                                       "for-each-other", "for-the-ended"};
     size_t i = 0, n = sizeof ways / sizeof *ways;
 
     while (i < n && strcmp(way, ways[i]) != 0) {

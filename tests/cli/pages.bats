@@ -113,6 +113,32 @@ END
     done
 }
 
+# The barrier of four ranks waits for rank 1 in part through each other.
+@test "HPCBOOT_CHECK finds waits that any of several ranks could end" {
+    probe=$HB_BUILDDIR/tests/cli/mismatch
+    for n in 3 4; do
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" for-any
+        ended_with 0
+        says '^rank 1: deadlock, calls that do not fit together: rank 1 waits in recv of the world \(tag 5\) for any rank'
+        says '^rank 1: .*rank 0 waits in barrier of the world .* for rank [1-3]'
+        says_not '^rank .: good'
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" for-either
+        ended_with 0
+        says '^rank 1: deadlock, .*rank 1 waits for any of its requests, rank '
+        says_not '^rank .: good'
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" for-each-other
+        ended_with 0
+        [ "$(grep -c '^rank [0-3]: deadlock, .*tag 5) for any rank, ' <<< "$output")" -eq $n ]
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" for-the-ended
+        ended_with 0
+        says '^rank 1: deadlock, .*tag 5\) for any rank, .*rank [02] waits in hpcboot_finalize'
+        [ "$(grep -c '^rank [0-3]: good$' <<< "$output")" -eq $((n - 1)) ]
+        run hb -x HPCBOOT_CHECK=1 -n $n "$probe" slow-any
+        ended_with 0
+        [ "$(grep -c '^rank [0-3]: good$' <<< "$output")" -eq $n ]
+    done
+}
+
 @test "HPCBOOT_CHECK finds a receive from one that has ended" {
     run hb -x HPCBOOT_CHECK=1 -n 2 "$HB_BUILDDIR/tests/cli/mismatch" end
     ended_with 0

@@ -78,6 +78,17 @@ run_program() {
     diff wanted there
 }
 
+@test "each procedure of the Fortran module does what it does in C" {
+    [ -n "${FORTRAN:=$(command -v gfortran)}" ] ||
+        skip 'no Fortran compiler is installed'
+    # shellcheck disable=SC2046
+    "$FORTRAN" "$root$prefix/include/hpcboot/hpcboot.f90" \
+        "$HB_SRCDIR/tests/cli/apifortran.f90" -o program \
+        $(flags --cflags --libs)
+    run_program 0
+    [ "$(grep -c '^rank [01]: good$' <<< "$output")" -eq 2 ]
+}
+
 @test "every call has a page of its name" {
     sed -nE 's/^ *(hpcboot_[a-z_]+);/\1/p' "$HB_SRCDIR/lib/api/libhpcboot.map" \
         > calls

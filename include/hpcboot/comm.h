@@ -45,8 +45,8 @@ int hpcboot_team_create(struct hpcboot_team *parent, const int *ranks,
  * makes a team meanwhile. */
 int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
                         struct hpcboot_error *err);
-/* Local. Its requests must be complete; NULL is a no-op; not for the world
- * and node teams (ERR_USAGE). */
+/* Local. Its requests must be complete, and persistent ones freed; NULL is a
+ * no-op; not for the world and node teams (ERR_USAGE). */
 int hpcboot_team_destroy(struct hpcboot_team *team, struct hpcboot_error *err);
 
 int hpcboot_team_rank(const struct hpcboot_team *team);

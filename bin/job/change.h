@@ -62,6 +62,9 @@ int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
                      char *why, size_t size);
 /* 1: the ranks of a lost host are started again somewhere; else as above. */
 int job_replace_host(struct job_host *h, char *why, size_t size);
+/* It was to take a lost host's place, and does not come up: another spare is
+ * asked instead, or the job fails. */
+void job_never_came(struct job_host *h);
 /* It has a login before it, with nothing left of the last one. */
 void host_start_late(struct job_host *h, int64_t delay_ms);
 void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */

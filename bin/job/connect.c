@@ -40,8 +40,7 @@ static void host_give_up(struct job_host *h)
     if (j->phase == JOB_CONNECTING) {
         job_wait_check(j);
     } else if (j->phase == JOB_RUNNING && !job_live_gave_up(h)) {
-        job_fail(j, HB_CAUSE_HOST, 0, "host %s did not come back: %s",
-                 h->spec->name, host_why(h));
+        job_never_came(h);
     }
 }
 
@@ -242,6 +241,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
         host_timed_stage(h, HB_STAGE_READY, hb_now_ns());
     }
     h->failed_in_row = 0;
+    h->was_there = 1;
     h->told_parent = 0;
     h->examining = h->examined = h->surveying = h->wired = h->ports_asked = 0;
     host_disarm(h);

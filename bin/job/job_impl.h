@@ -119,6 +119,7 @@ struct job_host {
     uint8_t file_begun; /* the head of the present file was sent */
     uint8_t resuming;         /* what it says is not heard until RESUMED */
     uint8_t queued_once, direct, told_parent, bye_sent;
+    uint8_t was_there; /* it has been ready once */
     uint8_t late;     /* it comes up while others run */
     uint8_t left_out; /* of this life of the job: lost before, or a spare */
     uint8_t gone;     /* it was lost while ranks ran, or is about to be */

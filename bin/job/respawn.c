@@ -269,6 +269,15 @@ static const char *never_move(const struct job *j, const struct job_host *h,
                        "(--max-restarts)" : NULL;
 }
 
+static void take_over(struct job_host *from, struct job_host *to)
+{
+    uint32_t node = from->node;
+
+    from->node = HB_NODE_UNSET;
+    begin_anew(to, node, 0);
+    job_event_host(to, "host_replaces", from->spec->name);
+}
+
 int job_replace_host(struct job_host *h, char *why, size_t size)
 {
     const struct hb_backoff b = backoff(h->job);
@@ -289,19 +298,39 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
     job_forget_ends(j, node);
     to = find_spare(j);
     if (to != NULL) {
-        h->node = HB_NODE_UNSET;
         hb_log(HB_WARN, "host %s: %s; its ranks are started again on the "
                "spare %s", h->spec->name, host_why(h), to->spec->name);
-        begin_anew(to, node, 0);
+        take_over(h, to);
     } else {
         int64_t ms = hb_backoff_ms(&b, most > 0 ? most - 1 : 0);
 
         hb_log(HB_WARN, "host %s: %s; its ranks are started again when it is "
                "back", h->spec->name, host_why(h));
         begin_anew(h, node, ms);
+        job_event_host(h, "host_replaces", h->spec->name);
     }
-    job_event_host(j->node_host[node], "host_replaces", h->spec->name);
     return 1;
+}
+
+/* Its ranks have not begun there: another try is no restart of theirs. */
+void job_never_came(struct job_host *h)
+{
+    const char *back = h->was_there ? "back" : "up";
+    struct job *j = h->job;
+    struct job_host *to;
+
+    h->gone = 1;
+    to = j->on_failure == HB_FAIL_RESPAWN && h->node != HB_NODE_UNSET
+             ? find_spare(j) : NULL;
+    if (to == NULL) {
+        job_fail(j, HB_CAUSE_HOST, 0, "host %s did not come %s: %s",
+                 h->spec->name, back, host_why(h));
+        return;
+    }
+    hb_log(HB_WARN, "host %s did not come %s: %s; the spare %s is asked "
+           "instead", h->spec->name, back, host_why(h), to->spec->name);
+    h->late = 0;
+    take_over(h, to);
 }
 
 void host_begin_late(struct job_host *h)

@@ -145,17 +145,33 @@ outer() {
     all_clean
 }
 
-@test "the spare cannot be reached: the job ends, in words" {
+@test "a spare cannot be reached: the next one is asked, and all meet" {
     "$podlab" link 4 down
+    begin 3 "$meets" "${three[@]}" --wait-hosts 2
+    go 0
+    calls_in 1
+    lose 2
+    have_begun 1 1 5
+    "$podlab" link 4 up
+    go 1 2
+    all_met 3
+    says 'host pod-2: .*its ranks are started again on the spare pod-4'
+    says 'host pod-4 did not come up: .*the spare pod-5 is asked instead'
+}
+
+@test "no spare can be reached: the job ends, in words" {
+    "$podlab" link 4 down
+    "$podlab" link 5 down
     begin 3 "$meets" "${three[@]}" --wait-hosts 2
     go 0
     calls_in 1
     lose 2
     pod_job_ends
     "$podlab" link 4 up
+    "$podlab" link 5 up
     ended_with 75
-    says 'host pod-2: .*its ranks are started again on the spare pod-4'
-    says 'error: host pod-4 did not come back: '
+    says 'the spare pod-5 is asked instead'
+    says 'error: host pod-5 did not come up: '
     all_clean
 }
 

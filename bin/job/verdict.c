@@ -15,6 +15,9 @@
 /* Clocks of two hosts are compared over a network: moments closer than this
  * cannot be put in order. */
 #define SAME_MOMENT_NS (20 * 1000 * 1000)
+/* What takes a host takes its ranks at once, and is noticed when it has been
+ * silent for long: 15 s by default, and so long at most. */
+#define SAME_FATE_NS (INT64_C(60) * 1000 * 1000 * 1000)
 #define SIGNAL_STATUS 128
 #define STATUS_MASK 255
 
@@ -61,6 +64,7 @@ int hb_verdict_explained_by(const struct hb_verdict *v,
 {
     return is_late_kill(v, c) ||
            (c->kind == HB_CAUSE_HOST && c->host != NULL &&
+            c->time_ns - v->time_ns < SAME_FATE_NS &&
             v->killed_on[0] != '\0' && strcmp(v->killed_on, c->host) == 0);
 }
 

@@ -11,8 +11,8 @@
  * clocks corrected to the launcher's; what follows it is collateral. Where
  * two moments are too close to be told apart, a signal or an abort outranks
  * an exit, because exits follow from them and not the other way round. A rank
- * that was killed by SIGKILL, nobody knows by whom, on a host that is lost
- * before it could confirm its end was killed by what took the host. */
+ * that was killed by SIGKILL, nobody knows by whom, on a host that is lost soon
+ * was killed by what took the host. */
 enum hb_cause_kind {
     HB_CAUSE_NONE,
     HB_CAUSE_START,       /* a rank could not be started */

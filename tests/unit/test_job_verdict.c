@@ -157,6 +157,18 @@ static void a_host_that_is_lost_explains_its_killed_rank(void **state)
     assert_string_equal(v.text, "host pod-1: its link was closed");
 }
 
+static void a_host_that_is_lost_long_after_explains_nothing(void **state)
+{
+    struct hb_verdict v = {0};
+    struct hb_cause killed = cause(HB_CAUSE_SIGNAL, SECOND, SIGKILL);
+    struct hb_cause host = cause(HB_CAUSE_HOST, 600 * SECOND, 0);
+
+    hb_verdict_add(&v, &killed);
+    assert_false(hb_verdict_explained_by(&v, &host));
+    assert_int_equal(hb_verdict_add(&v, &host), 0);
+    assert_int_equal(v.status, 128 + SIGKILL);
+}
+
 static void a_host_that_is_lost_later_explains_nothing_else(void **state)
 {
     struct hb_cause lost = cause(HB_CAUSE_HOST, 3 * SECOND, 0);
@@ -205,6 +217,7 @@ int main(void)
         cmocka_unit_test(an_abort_carries_its_own_words),
         cmocka_unit_test(a_host_that_is_lost_explains_its_killed_rank),
         cmocka_unit_test(a_host_that_is_lost_later_explains_nothing_else),
+        cmocka_unit_test(a_host_that_is_lost_long_after_explains_nothing),
         cmocka_unit_test(a_spawned_job_ends_the_job_with_its_own_status),
         cmocka_unit_test(no_cause_is_success),
     };

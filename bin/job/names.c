@@ -3,7 +3,8 @@
 
 /* The job's name service: what ranks publish is kept at the launcher. A spawned
  * job shares the names of the one that has started it, so its launcher keeps
- * none and asks the one above; the answer goes to whoever has asked here. */
+ * none and asks the one above; the answer goes to whoever has asked here.
+ * Launchers themselves ask it for numbers for the jobs that they start. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "lib/base/str.h"
 
 #define MAX_NAMES 65536u /* published at one time; far above any program's */
+#define FIRST_SPAWNED 2u
 
 struct name { /* one that is published */
     char *name;
@@ -33,6 +35,7 @@ struct job_names {
     size_t n;
     struct asked *asked;
     uint64_t last_id;
+    uint32_t n_jobs; /* that were numbered, without the first */
 };
 
 static struct job_names *names_of(struct job *j)
@@ -91,6 +94,20 @@ static void ask_above(struct job *j, const struct hb_msg_name *m,
     job_ancestry_name(j, &ours);
 }
 
+/* The job that nobody has spawned is the first, as labels have it. */
+static void count(struct job_names *all, const struct hb_msg_name *m,
+                  job_name_told told, void *who, uint32_t src)
+{
+    struct hb_msg_name_reply reply = {.id = m->id};
+    struct hb_buf number;
+
+    hb_buf_init(&number, sizeof all->n_jobs);
+    hb_buf_put_u32(&number, FIRST_SPAWNED + all->n_jobs++);
+    reply.value = (struct hb_bytes){number.data, number.len};
+    told(who, src, &reply);
+    hb_buf_destroy(&number);
+}
+
 void job_name_ask(struct job *j, const struct hb_msg_name *m,
                   job_name_told told, void *who, uint32_t src)
 {
@@ -100,6 +117,10 @@ void job_name_ask(struct job *j, const struct hb_msg_name *m,
 
     if (j->ancestry != NULL) {
         ask_above(j, m, told, who, src);
+        return;
+    }
+    if (m->op == HB_NAME_COUNT) {
+        count(all, m, told, who, src);
         return;
     }
     n = find(all, m->name);

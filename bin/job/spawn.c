@@ -8,7 +8,8 @@
  *
  *     down   SPAWN (what to start)  ANCESTRY (for whom)  ROOM (where)
  *     up     ROOM (what it took)  SPAWNED (its ranks run)
- *            NAME, answered by NAME_REPLY: both share one name service
+ *            NAME, answered by NAME_REPLY: both share one name service, which
+ *            also counts the jobs
  *            JOB_FAILED (what went wrong first)  BYE (it ends)
  *
  * A spawned job that fails is a cause of this job's end, as a rank is; when
@@ -31,7 +32,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-#define FIRST_NUMBER 2u /* the job itself is the first, as labels have it */
+#define NUMBERS "hpcboot/jobs" /* what the name service counts them under */
 #define SPAWN_FD 3
 #define SPAWNED_MAX 1000u /* at one time: each has a process here */
 
@@ -43,6 +44,7 @@ struct spawned {
     uint32_t rank, number, n_ranks;
     pid_t pid;
     struct hb_link *link;
+    struct hb_buf what;   /* SPAWN, as it goes down */
     struct hb_strv hosts; /* that it took, and */
     uint32_t *ranks;      /* how many ranks it put there */
     int answered;
@@ -54,7 +56,8 @@ struct spawned {
 
 struct job_spawns {
     struct spawned *first;
-    uint32_t n, n_begun;
+    struct spawned *unnumbered; /* nothing of them has begun */
+    uint32_t n;
 };
 
 static void answer(struct spawned *w, int status, const char *job_id,
@@ -72,23 +75,27 @@ static void answer(struct spawned *w, int status, const char *job_id,
 static void spawned_free(struct spawned *w)
 {
     hb_link_destroy(w->link);
+    hb_buf_destroy(&w->what);
     hb_strv_destroy(&w->hosts);
     free(w->ranks);
     free(w->why);
     free(w);
 }
 
-static void take_out(struct spawned *w)
+static void put_in(struct spawned **list, struct spawned *w)
 {
-    struct job_spawns *all = w->job->spawns;
-    struct spawned **at = &all->first;
+    w->next = *list;
+    *list = w;
+    w->job->spawns->n++;
+}
 
-    while (*at != w) {
-        at = &(*at)->next;
+static void take_out(struct spawned **list, struct spawned *w)
+{
+    while (*list != w) {
+        list = &(*list)->next;
     }
-    *at = w->next;
-    all->n--;
-    job_names_forget(w->job, w);
+    *list = w->next;
+    w->job->spawns->n--;
 }
 
 static void note_failure(struct spawned *w, int status, int64_t time_ns,
@@ -134,7 +141,8 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
     struct spawned *w = arg;
     struct job *j = w->job;
 
-    take_out(w);
+    take_out(&j->spawns->first, w);
+    job_names_forget(j, w);
     if (w->why == NULL && (!w->answered || !w->said_bye)) {
         note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), err->text);
     }
@@ -171,14 +179,22 @@ void job_spawns_signal(struct job *j, int signo)
     }
 }
 
+static void free_all(struct spawned *w)
+{
+    while (w != NULL) {
+        struct spawned *next = w->next;
+
+        spawned_free(w);
+        w = next;
+    }
+}
+
 void job_spawns_close(struct job *j)
 {
     job_spawns_end(j, 1);
-    while (j->spawns != NULL && j->spawns->first != NULL) {
-        struct spawned *w = j->spawns->first;
-
-        j->spawns->first = w->next;
-        spawned_free(w);
+    if (j->spawns != NULL) {
+        free_all(j->spawns->first);
+        free_all(j->spawns->unnumbered);
     }
     free(j->spawns);
     j->spawns = NULL;
@@ -234,6 +250,28 @@ static int on_failed(struct spawned *w, const struct hb_frame *f,
     return rc;
 }
 
+/* A failure that it has not told of is that it was told to end: by this job,
+ * which knows, or by somebody else. */
+static int on_bye(struct spawned *w, const struct hb_frame *f,
+                  struct hpcboot_error *err)
+{
+    struct hb_msg_bye m;
+    char *words;
+    int rc = hb_wire_get_bye(f, &m, err);
+
+    w->said_bye = rc == 0;
+    if (rc < 0 || m.status == 0 || w->why != NULL) {
+        return rc;
+    }
+    words = hb_xasprintf("its launcher was told to end (status %u)", m.status);
+    note_failure(w, (int)m.status, hb_now_ns(), words);
+    free(words);
+    if (w->answered) {
+        fail(w, "");
+    }
+    return 0;
+}
+
 static void name_told(void *who, uint32_t src,
                       const struct hb_msg_name_reply *reply)
 {
@@ -269,8 +307,7 @@ static int take_frame(struct spawned *w, const struct hb_frame *f,
     case HB_MSG_NAME:
         return on_name(w, f, err);
     case HB_MSG_BYE:
-        w->said_bye = 1;
-        return 0;
+        return on_bye(w, f, err);
     default:
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a %s frame came from the "
                        "launcher of a spawned job", hb_wire_type_name(f->type));
@@ -330,7 +367,7 @@ static void put_room(const struct job *j, struct hb_buf *out)
     free(ranks);
 }
 
-static void tell_it(struct spawned *w, const struct hb_msg_spawn *what)
+static void tell_it(struct spawned *w)
 {
     struct job *j = w->job;
     struct hb_buf *out = hb_link_out(w->link);
@@ -340,8 +377,7 @@ static void tell_it(struct spawned *w, const struct hb_msg_spawn *what)
         .preput = hb_wire_strv_of(NULL),
     };
 
-    (void)hb_wire_put_spawn(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, what,
-                            NULL);
+    hb_buf_put_raw(out, w->what.data, w->what.len);
     (void)hb_wire_put_ancestry(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, &m,
                                NULL);
     put_room(j, out);
@@ -394,8 +430,7 @@ static int connect_to(struct spawned *w, int *fd, struct hpcboot_error *err)
     return rc;
 }
 
-static int begin(struct spawned *w, const struct hb_msg_spawn *what,
-                 struct hpcboot_error *err)
+static int begin(struct spawned *w, struct hpcboot_error *err)
 {
     int fds[2], rc;
 
@@ -409,14 +444,13 @@ static int begin(struct spawned *w, const struct hb_msg_spawn *what,
     hb_fd_close(&fds[0]);
     hb_fd_close(&fds[1]);
     if (rc == 0) {
-        tell_it(w, what);
+        tell_it(w);
     }
     return rc;
 }
 
-/* Why no spawned job can begin now. */
-static int check(const struct job *j, const struct hb_msg_spawn *m,
-                 uint32_t *n_ranks_out, struct hpcboot_error *err)
+static int check_numbers(const struct hb_msg_spawn *m, uint32_t *n_ranks_out,
+                         struct hpcboot_error *err)
 {
     uint64_t ranks = 0, words = 0, hints = 0;
 
@@ -430,6 +464,13 @@ static int check(const struct job *j, const struct hb_msg_spawn *m,
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the numbers of a request "
                        "for processes do not fit");
     }
+    *n_ranks_out = (uint32_t)ranks;
+    return 0;
+}
+
+/* Why no spawned job can begin now. */
+static int check_job(const struct job *j, struct hpcboot_error *err)
+{
     if (j->spawns->n >= SPAWNED_MAX) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT, "%u spawned jobs run already",
                        j->spawns->n);
@@ -437,12 +478,51 @@ static int check(const struct job *j, const struct hb_msg_spawn *m,
     if (j->phase != JOB_RUNNING || j->grace_given) {
         return hb_fail(err, HPCBOOT_ERR_CLOSED, "the job is about to end");
     }
-    *n_ranks_out = (uint32_t)ranks;
     return 0;
+}
+
+static void refuse(struct spawned *w, const char *why)
+{
+    hb_log(HB_WARN, "rank %u on %s cannot start other processes: %s",
+           w->rank, w->by->spec->name, why);
+    note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), why);
+    no_job(w);
+    if (w->pid > 0) {
+        (void)kill(w->pid, SIGKILL);
+    }
+    spawned_free(w);
+}
+
+/* Its number is unlike that of any job of the whole family, as labels and
+ * folders of output need it. */
+static void numbered(void *who, uint32_t src,
+                     const struct hb_msg_name_reply *reply)
+{
+    struct spawned *w = who;
+    struct job *j = w->job;
+    struct hpcboot_error err = {0};
+    struct hb_buf number;
+    int rc;
+
+    take_out(&j->spawns->unnumbered, w);
+    hb_buf_view(&number, reply->value.data, reply->value.len);
+    w->number = hb_buf_get_u32(&number);
+    rc = hb_buf_failed(&number)
+             ? hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "they have no number")
+             : check_job(j, &err);
+    if (rc == 0) {
+        rc = begin(w, &err);
+    }
+    if (rc < 0) {
+        refuse(w, err.text);
+        return;
+    }
+    put_in(&j->spawns->first, w);
 }
 
 static void start(struct job_host *h, const struct hb_msg_spawn *m)
 {
+    const struct hb_msg_name next = {.op = HB_NAME_COUNT, .name = NUMBERS};
     struct job *j = h->job;
     struct spawned *w = hb_xcalloc(1, sizeof *w);
     struct hpcboot_error err = {0};
@@ -452,26 +532,21 @@ static void start(struct job_host *h, const struct hb_msg_spawn *m)
     w->by = h;
     w->id = m->id;
     w->rank = m->rank;
-    rc = check(j, m, &w->n_ranks, &err);
+    hb_buf_init(&w->what, HB_WIRE_FRAME);
+    rc = check_numbers(m, &w->n_ranks, &err);
     if (rc == 0) {
-        w->number = FIRST_NUMBER + j->spawns->n_begun;
-        rc = begin(w, m, &err);
+        rc = check_job(j, &err);
+    }
+    if (rc == 0) {
+        rc = hb_wire_put_spawn(&w->what, 0, HB_NODE_LAUNCHER,
+                               HB_NODE_LAUNCHER, m, &err);
     }
     if (rc < 0) {
-        hb_log(HB_WARN, "rank %u on %s cannot start other processes: %s",
-               m->rank, h->spec->name, err.text);
-        note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), err.text);
-        no_job(w);
-        if (w->pid > 0) {
-            (void)kill(w->pid, SIGKILL);
-        }
-        spawned_free(w);
+        refuse(w, err.text);
         return;
     }
-    j->spawns->n_begun++;
-    j->spawns->n++;
-    w->next = j->spawns->first;
-    j->spawns->first = w;
+    put_in(&j->spawns->unnumbered, w);
+    job_name_ask(j, &next, numbered, w, 0);
 }
 
 int job_spawn_frame(struct job_host *h, const struct hb_frame *f,

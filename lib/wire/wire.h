@@ -71,7 +71,10 @@ enum hb_stdin_mode { HB_STDIN_RANK, HB_STDIN_ALL, HB_STDIN_NONE };
 #define HB_MET_FAR 0x2u
 #define HB_MET_NEAR 0x4u
 /* NAME.op */
-enum hb_name_op { HB_NAME_PUBLISH, HB_NAME_LOOKUP, HB_NAME_UNPUBLISH };
+enum hb_name_op {
+    HB_NAME_PUBLISH, HB_NAME_LOOKUP, HB_NAME_UNPUBLISH,
+    HB_NAME_COUNT /* the next number for a spawned job, 4 bytes */
+};
 
 enum hb_msg_type {
 #define HB_MESSAGE(ID, name, number, fields) HB_MSG_##ID = number,

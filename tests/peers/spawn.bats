@@ -108,6 +108,13 @@ every_way() { # PROGRAM
     grep -q '^parent 0 of 2' out/1/rank.0/stdout
     grep -q '^child 1 of 2' out/2/rank.0/stdout
 }
+@test "a job that a spawned job has spawned has a number of its own" {
+    run hb --output-filename out -n 1 "$(spawner)" 1 deeper
+    ended_with 0
+    [ "$(cat out/1/rank.0/stdout)" = "parent 0 of 2: sum 1: right" ]
+    grep -q '^child 0 argument 2: deeper' out/2/rank.0/stdout
+    grep -q '^child 0 argument 2: last' out/3/rank.0/stdout
+}
 
 @test "over pods a spawned job takes the slots that are free" {
     need_pods
@@ -151,6 +158,14 @@ its_launcher() {
     ends $launcher
     [ "$status" -ne 0 ]
     grep -q 'job 2, which rank 0 on .* has started' err
+    nothing_left
+}
+@test "the launcher of a spawned job is told to end: the job ends" {
+    begin_to_stay --grace 1
+    kill -TERM "$(its_launcher)"
+    ends $launcher
+    ended_with 143
+    grep -q 'job 2, .* its launcher was told to end (status 143)' err
     nothing_left
 }
 @test "--timeout counts for spawned jobs" {

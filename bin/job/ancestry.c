@@ -316,6 +316,14 @@ static const uint32_t *others_on(const struct job_ancestry *a,
     return NULL;
 }
 
+uint32_t job_ancestry_others(const struct job *j, const char *host)
+{
+    const uint32_t *n = j->ancestry != NULL ? others_on(j->ancestry, host)
+                                            : NULL;
+
+    return n != NULL ? *n : 0;
+}
+
 /* What is stated is a limit that the others have used in part; what is counted
  * is none. */
 static int has_room(struct hb_host *h, uint32_t others, int oversubscribe)

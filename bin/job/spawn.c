@@ -21,44 +21,17 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "bin/job/job_impl.h"
+#include "bin/job/spawned.h"
 #include "bin/pm/spawn.h"
-#include "bin/proc/proc.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
 #define NUMBERS "hpcboot/jobs" /* what the name service counts them under */
-#define SPAWN_FD 3
 #define SPAWNED_MAX 1000u /* at one time: each has a process here */
 
-struct spawned {
-    struct spawned *next;
-    struct job *job;
-    struct job_host *by; /* the host of the rank that waits for the answer */
-    uint64_t id;
-    uint32_t rank, number, n_ranks;
-    pid_t pid;
-    struct hb_link *link;
-    struct hb_buf what;   /* SPAWN, as it goes down */
-    struct hb_strv hosts; /* that it took, and */
-    uint32_t *ranks;      /* how many ranks it put there */
-    int answered;
-    int said_bye;
-    int status; /* of what it says has failed; 0: nothing */
-    int64_t failed_ns;
-    char *why;
-};
-
-struct job_spawns {
-    struct spawned *first;
-    struct spawned *unnumbered; /* nothing of them has begun */
-    uint32_t n;
-};
+static void begin_next(struct job *j);
 
 static void answer(struct spawned *w, int status, const char *job_id,
                    const char *text)
@@ -152,6 +125,7 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
         fail(w, "");
     }
     spawned_free(w);
+    begin_next(j);
     job_maybe_over(j);
 }
 
@@ -195,6 +169,7 @@ void job_spawns_close(struct job *j)
     if (j->spawns != NULL) {
         free_all(j->spawns->first);
         free_all(j->spawns->unnumbered);
+        free_all(j->spawns->waiting);
     }
     free(j->spawns);
     j->spawns = NULL;
@@ -231,6 +206,7 @@ static int on_room(struct spawned *w, const struct hb_frame *f,
                                                (uint32_t)w->hosts.n);
         hb_strv_push(&w->hosts, s);
     }
+    begin_next(w->job);
     return 0;
 }
 
@@ -331,124 +307,6 @@ static const struct hb_link_events link_events = {
 
 /* ---- its beginning ------------------------------------------------------- */
 
-/* How many ranks of this job and of those that it has spawned a host has. */
-static uint32_t ranks_on(const struct job *j, const struct job_host *h)
-{
-    uint32_t n = h->node != HB_NODE_UNSET ? j->map->local_size[h->node] : 0;
-
-    for (const struct spawned *w = j->spawns->first; w != NULL; w = w->next) {
-        for (size_t i = 0; i < w->hosts.n; i++) {
-            n += hb_streq(w->hosts.v[i], h->spec->name) ? w->ranks[i] : 0;
-        }
-    }
-    return n;
-}
-
-static void put_room(const struct job *j, struct hb_buf *out)
-{
-    struct hb_strv hosts = HB_STRV_INIT;
-    uint32_t *ranks = hb_xcalloc(j->gang.n + 1, sizeof *ranks);
-
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-
-        if (h->state != HOST_LOST && !h->gone && !h->left_out) {
-            ranks[hosts.n] = ranks_on(j, h);
-            hb_strv_push(&hosts, h->spec->name);
-        }
-    }
-    const struct hb_msg_room m = {
-        .hosts = hb_wire_strv_of(hb_strv_view(&hosts)),
-        .ranks = {.v = ranks, .n = (uint32_t)hosts.n},
-    };
-    (void)hb_wire_put_room(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, &m,
-                           NULL);
-    hb_strv_destroy(&hosts);
-    free(ranks);
-}
-
-static void tell_it(struct spawned *w)
-{
-    struct job *j = w->job;
-    struct hb_buf *out = hb_link_out(w->link);
-    const struct hb_msg_ancestry m = {
-        .job_id = j->id, .rank = w->rank, .number = w->number,
-        .family = hb_pm_family_name(j->family.family),
-        .preput = hb_wire_strv_of(NULL),
-    };
-
-    hb_buf_put_raw(out, w->what.data, w->what.len);
-    (void)hb_wire_put_ancestry(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, &m,
-                               NULL);
-    put_room(j, out);
-    hb_link_flush(w->link);
-}
-
-static int run_launcher(const struct job *j, int fd, pid_t *pid_out,
-                        struct hpcboot_error *err)
-{
-    struct hb_strv argv = HB_STRV_INIT, env = HB_STRV_INIT;
-    char *self = hb_self_exe();
-    enum hb_proc_stage stage;
-    int error_fd = -1, why = 0, as = SPAWN_FD, rc;
-
-    hb_strv_push(&argv, "hbrun");
-    hb_options_retype(j->opt, &argv);
-    hb_strv_push(&argv, "spawned"); /* SPAWN has the programs */
-    hb_strv_extend(&env, j->env);
-    hb_env_setf(&env, "HPCBOOT_SPAWN_FD", "%d", SPAWN_FD);
-    const struct hb_proc_spec spec = {
-        .file = self, .argv = hb_strv_view(&argv), .env = hb_strv_view(&env),
-        .stdio = {-1, STDOUT_FILENO, STDERR_FILENO}, .keep_fds = &fd,
-        .keep_as = &as, .n_keep = 1, .umask = -1, .new_group = 1,
-        .death_signal = SIGKILL, .waits = 1,
-    };
-    rc = self == NULL ? hb_fail(err, HPCBOOT_ERR_SYSTEM, "the path of hbrun "
-                                "is not known")
-                      : hb_proc_spawn(&spec, pid_out, &error_fd, err);
-    if (rc == 0 && hb_proc_started(error_fd, &stage, &why) == 1) {
-        hb_proc_explain(&spec, stage, why, err);
-        rc = HPCBOOT_ERR_SPAWN;
-    }
-    hb_fd_close(&error_fd);
-    hb_strv_destroy(&argv);
-    hb_strv_destroy(&env);
-    free(self);
-    return rc;
-}
-
-static int connect_to(struct spawned *w, int *fd, struct hpcboot_error *err)
-{
-    struct hb_channel *ch = NULL;
-    int own = *fd, rc;
-
-    *fd = -1;
-    rc = hb_channel_from_fds(&ch, w->job->base, own, own, w->pid, err);
-    if (rc == 0) {
-        w->link = hb_link_create(w->job->base, ch, 1, &link_events, w);
-    }
-    return rc;
-}
-
-static int begin(struct spawned *w, struct hpcboot_error *err)
-{
-    int fds[2], rc;
-
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "a pair of sockets");
-    }
-    rc = run_launcher(w->job, fds[1], &w->pid, err);
-    if (rc == 0) {
-        rc = connect_to(w, &fds[0], err);
-    }
-    hb_fd_close(&fds[0]);
-    hb_fd_close(&fds[1]);
-    if (rc == 0) {
-        tell_it(w);
-    }
-    return rc;
-}
-
 static int check_numbers(const struct hb_msg_spawn *m, uint32_t *n_ranks_out,
                          struct hpcboot_error *err)
 {
@@ -493,6 +351,51 @@ static void refuse(struct spawned *w, const char *why)
     spawned_free(w);
 }
 
+static int slots_are_stated(const struct job *j)
+{
+    uint32_t i = 0;
+
+    while (i < j->gang.n && j->hosts[i].spec->slots == 0) {
+        i++;
+    }
+    return i < j->gang.n && j->opt->oversubscribe != 1;
+}
+
+/* Whether it is not known yet which slots one takes that has begun. */
+static int is_placing(const struct job *j)
+{
+    const struct spawned *w = j->spawns->first;
+
+    while (w != NULL && w->ranks != NULL) {
+        w = w->next;
+    }
+    return w != NULL && slots_are_stated(j);
+}
+
+/* Where slots are stated one after the other, as two at once would both be
+ * told that the last slot is free. */
+static void begin_next(struct job *j)
+{
+    while (j->spawns->waiting != NULL && !is_placing(j)) {
+        struct spawned *w = j->spawns->waiting;
+        struct hpcboot_error err = {0};
+        int rc = check_job(j, &err);
+
+        while (w->next != NULL) {
+            w = w->next;
+        }
+        take_out(&j->spawns->waiting, w);
+        if (rc == 0) {
+            rc = job_spawned_begin(w, &link_events, &err);
+        }
+        if (rc < 0) {
+            refuse(w, err.text);
+        } else {
+            put_in(&j->spawns->first, w);
+        }
+    }
+}
+
 /* Its number is unlike that of any job of the whole family, as labels and
  * folders of output need it. */
 static void numbered(void *who, uint32_t src,
@@ -511,13 +414,11 @@ static void numbered(void *who, uint32_t src,
              ? hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "they have no number")
              : check_job(j, &err);
     if (rc == 0) {
-        rc = begin(w, &err);
-    }
-    if (rc < 0) {
+        put_in(&j->spawns->waiting, w);
+        begin_next(j);
+    } else {
         refuse(w, err.text);
-        return;
     }
-    put_in(&j->spawns->first, w);
 }
 
 static void start(struct job_host *h, const struct hb_msg_spawn *m)

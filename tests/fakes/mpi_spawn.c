@@ -6,6 +6,7 @@
  *
  *   twice       two programs at once, with arguments of their own
  *   again       three times, one after the other, disconnected in between
+ *   each        each rank by itself, all at the same time
  *   deeper      those that were started do the same once more
  *   info KEY=V  with this hint; who was started says where it is
  *   missing     a program that is not there is asked for, and errors return
@@ -75,8 +76,10 @@ static int ask(char *program, char **argv, int n, MPI_Comm *between)
         MPI_Info_create(&info);
         MPI_Info_set(info, key, equal + 1);
     }
-    rc = MPI_Comm_spawn(program, argv, n, info, 0, MPI_COMM_WORLD, between,
-                        MPI_ERRCODES_IGNORE);
+    rc = MPI_Comm_spawn(program, argv, n, info, 0,
+                        strcmp(how, "each") == 0 ? MPI_COMM_SELF
+                                                 : MPI_COMM_WORLD,
+                        between, MPI_ERRCODES_IGNORE);
     if (info != MPI_INFO_NULL) {
         MPI_Info_free(&info);
     }

@@ -98,6 +98,21 @@ every_way() { # PROGRAM
     run hb -H localhost:2 -n 2 --oversubscribe "$(spawner)" 2
     sums 2 2
 }
+@test "two spawned jobs that begin at once do not both take the last slot" {
+    run hb -H localhost:3 -n 2 "$(spawner)" 1 each
+    says 'no slot is free'
+    [ "$status" -ne 0 ]
+    run hb -H localhost:4 -n 2 "$(spawner)" 1 each
+    ended_with 0
+    [ "$(grep -c 'right$' <<< "$output")" -eq 4 ]
+}
+@test "a spawned job that spawns counts the ranks above it, too" {
+    run hb -H localhost:2 -n 1 "$(spawner)" 1 deeper
+    says 'no slot is free'
+    [ "$status" -ne 0 ]
+    run hb -H localhost:3 -n 1 "$(spawner)" 1 deeper
+    ended_with 0
+}
 
 @test "labels and folders tell spawned jobs apart" {
     run hb --tag-output -n 1 "$(spawner)" 1

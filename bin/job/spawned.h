@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A job that ranks of this one have started, as its launcher sees it. */
+#ifndef HB_JOB_SPAWNED_H
+#define HB_JOB_SPAWNED_H
+
+#include "bin/job/job_impl.h"
+
+struct spawned {
+    struct spawned *next;
+    struct job *job;
+    struct job_host *by; /* the host of the rank that waits for the answer */
+    uint64_t id;
+    uint32_t rank, number, n_ranks;
+    pid_t pid;
+    struct hb_link *link;
+    struct hb_buf what;   /* SPAWN, as it goes down */
+    struct hb_strv hosts; /* that it took, and */
+    uint32_t *ranks;      /* how many ranks it put there */
+    int answered;
+    int said_bye;
+    int status; /* of what it says has failed; 0: nothing */
+    int64_t failed_ns;
+    char *why;
+};
+
+struct job_spawns {
+    struct spawned *first;
+    struct spawned *unnumbered; /* nothing of them has begun; no more has any */
+    struct spawned *waiting;    /* the latest first */
+    uint32_t n;
+};
+
+/* Starts its launcher and tells it all. On failure it has none, or one that the
+ * caller ends. */
+int job_spawned_begin(struct spawned *w, const struct hb_link_events *events,
+                      struct hpcboot_error *err);
+
+#endif

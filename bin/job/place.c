@@ -15,6 +15,7 @@
 #include "lib/base/str.h"
 #include "lib/topo/bind.h"
 #include "lib/topo/map.h"
+#include "lib/topo/rankfile.h"
 
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out)
 {
@@ -165,10 +166,14 @@ static void app_hosts_destroy(struct app_hosts *a)
     free(a->index);
 }
 
-static int names_host(const struct hb_gang *list, const char *name)
+/* The launcher's own host may be in the gang under a name of its own. */
+static int names_host(const struct hb_gang *list, const struct hb_map_host *h)
 {
     for (size_t i = 0; i < list->n; i++) {
-        if (hb_streq(list->hosts[i].name, name)) {
+        const char *name = list->hosts[i].name;
+
+        if (hb_rankfile_names(name, h->name, h->is_local) ||
+            (h->is_local && hb_host_is_self(name))) {
             return (int)i;
         }
     }
@@ -188,7 +193,7 @@ static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
         rc = hb_hostfile_parse_list(host_list, &list, err);
     }
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        int at = host_list != NULL ? names_host(&list, all[i].name) : -1;
+        int at = host_list != NULL ? names_host(&list, &all[i]) : -1;
 
         if (host_list != NULL && at < 0) {
             continue;
@@ -201,6 +206,10 @@ static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
                                                                : all[i].slots;
         }
         out->index[out->n++] = i;
+    }
+    if (rc == 0 && out->n == 0 && host_list != NULL) {
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "none of the hosts that are asked "
+                     "for (%s) is one that the job can use", host_list);
     }
     hb_gang_destroy(&list);
     return rc;

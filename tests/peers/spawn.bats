@@ -106,6 +106,18 @@ every_way() { # PROGRAM
     ended_with 0
     [ "$(grep -c 'right$' <<< "$output")" -eq 4 ]
 }
+@test "the host of a spawned job may be called by any of its names" {
+    run hb -n 1 "$(spawner)" 1 info host=localhost
+    sums 1 1
+    run hb -H localhost -n 1 --oversubscribe "$(spawner)" 1 \
+        info "host=$(hostname)"
+    sums 1 1
+}
+@test "a host that is not the job's is an error in words" {
+    run hb -n 1 "$(spawner)" 1 info host=none-such
+    [ "$status" -ne 0 ]
+    says 'none of the hosts that are asked for .none-such. is one'
+}
 @test "a spawned job that spawns counts the ranks above it, too" {
     run hb -H localhost:2 -n 1 "$(spawner)" 1 deeper
     says 'no slot is free'

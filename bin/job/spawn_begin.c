@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The launcher of a spawned job begins: it is started, with its end of the socket
- * pair as a descriptor that it knows, and told what it is to start, for whom, and
- * where there is room. What it says is for spawn.c. */
+/* The launcher of a spawned job begins: it is started, with its end of the
+ * socket pair as a descriptor that it knows, and told what it is to start, for
+ * whom, and where there is room. What it says is for spawn.c. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -80,6 +80,7 @@ static void rank_spec_of(const struct rank *r, struct hb_proc_spec *spec)
                      ? app->program : spec->argv[0];
     spec->env = hb_strv_view(&app->env);
     spec->wdir = app->wdir;
+    spec->tries_wdir = 1;
 }
 
 /* Told of as a failure to start, it is none of the processes that ranks leave

@@ -442,6 +442,19 @@ int job_ancestry_speaks(const struct job *j)
                                    j->verdict.kind == HB_CAUSE_USER);
 }
 
+/* The call that asked for them may still wait for them to come. */
+void job_ancestry_judge(const struct job *j)
+{
+    const struct job_ancestry *a = j->ancestry;
+
+    if (a != NULL && a->started && j->verdict.kind == HB_CAUSE_NONE &&
+        j->initialised == 0) {
+        hb_log(HB_WARN, "job %u has ended, and none of its ranks called "
+               "MPI_Init: rank %u, which has started them, may wait for them "
+               "for ever", a->number, a->rank);
+    }
+}
+
 void job_ancestry_name(struct job *j, const struct hb_msg_name *m)
 {
     if (j->ancestry->link != NULL) {

@@ -521,6 +521,7 @@ void job_final_words(struct job *j)
         job_event_end(j);
     }
     tell_lonely(j);
+    job_ancestry_judge(j);
     job_meeting_judge(j);
     if (j->opt->print_exit_codes) {
         tell_exit_codes(j);

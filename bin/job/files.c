@@ -115,7 +115,7 @@ static char *find_program(const struct job *j,
                     app->path != NULL ? ":" : "",
                     path != NULL ? path : "/usr/bin:/bin");
     }
-    hb_search_paths(app->argv.v[0], hb_strv_view(&env), &tries);
+    hb_search_program(app->argv.v[0], hb_strv_view(&env), &tries);
     for (size_t i = 0; i < tries.n && found == NULL; i++) {
         struct stat st;
 

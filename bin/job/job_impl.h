@@ -451,6 +451,7 @@ int job_ancestry_put(const struct job *j, struct hb_buf *out,
 uint32_t job_ancestry_number(const struct job *j); /* 1: it is no spawned job */
 void job_ancestry_started(struct job *j); /* all of its ranks */
 void job_ancestry_failed(struct job *j);  /* its verdict has changed */
+void job_ancestry_judge(const struct job *j); /* it is over */
 /* Whether the launcher above says why it has ended. */
 int job_ancestry_speaks(const struct job *j);
 void job_ancestry_name(struct job *j, const struct hb_msg_name *m);

@@ -297,6 +297,9 @@ static const char *what_they_do(const struct job *j)
 static void tell_oversubscription(struct job *j)
 {
     j->oversubscribed = job_oversubscribed(j);
+    if (j->ancestry != NULL) {
+        return; /* those who spawn many need not hear it each time */
+    }
     for (uint32_t n = 0; n < j->map->n_nodes; n++) {
         const struct job_host *h = j->node_host[n];
 

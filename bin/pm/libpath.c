@@ -152,6 +152,7 @@ char *hb_place_program(const struct hb_place *p, const char *name)
         hb_strv_push(&dirs, "");
     } else {
         cut_dirs(path != NULL ? path : DEFAULT_PATH, ":", &dirs);
+        hb_strv_push(&dirs, "."); /* last, as ranks are started */
     }
     for (size_t i = 0; i < dirs.n && found == NULL; i++) {
         char *joined = dirs.v[i][0] != '\0'

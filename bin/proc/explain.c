@@ -71,7 +71,8 @@ static char *find_file(const struct hb_proc_spec *spec)
     struct stat st;
     char *found = NULL;
 
-    hb_search_paths(spec->file, spec->env, &paths);
+    (spec->tries_wdir ? hb_search_program : hb_search_paths)(
+        spec->file, spec->env, &paths);
     for (size_t i = 0; i < paths.n && found == NULL; i++) {
         found = absolute(spec, paths.v[i]);
         if (lstat(found, &st) < 0) {
@@ -182,10 +183,12 @@ static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
         if (spec->file[0] != '/' && spec->wdir != NULL) {
             hb_str_putf(hint, ", seen from %s", spec->wdir);
         }
-    } else if (path != NULL) {
-        hb_str_putf(hint, "it is not in this host's PATH, %s", path);
     } else {
-        hb_str_put(hint, "it is not in this host's PATH");
+        hb_str_putf(hint, "it is not in this host's PATH%s%s",
+                    path != NULL ? ", " : "", path != NULL ? path : "");
+        if (spec->tries_wdir && spec->wdir != NULL) {
+            hb_str_putf(hint, ", nor in %s", spec->wdir);
+        }
     }
 }
 

@@ -409,7 +409,8 @@ static void prepare(struct plan *plan, const struct hb_proc_spec *spec)
 {
     size_t argc = 0;
 
-    hb_search_paths(spec->file, spec->env, &plan->paths);
+    (spec->tries_wdir ? hb_search_program : hb_search_paths)(
+        spec->file, spec->env, &plan->paths);
     while (spec->argv[argc] != NULL) {
         argc++;
     }

@@ -28,6 +28,7 @@ struct hb_proc_spec {
     char *const *argv;
     char *const *env;
     const char *wdir;       /* NULL: stay */
+    int tries_wdir;         /* 1: `file` may be there when PATH has it not */
     int stdio[3];           /* descriptors that become 0, 1, 2; -1: /dev/null */
     const int *keep_fds;    /* [n_keep] parent's descriptors ... */
     const int *keep_as;     /* ... and their numbers (>= 3) in the child */

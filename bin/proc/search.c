@@ -50,3 +50,11 @@ void hb_search_paths(const char *file, char *const *env, struct hb_strv *out)
         path += len + 1;
     }
 }
+
+void hb_search_program(const char *file, char *const *env, struct hb_strv *out)
+{
+    hb_search_paths(file, env, out);
+    if (file[0] != '\0' && strchr(file, '/') == NULL) {
+        hb_strv_pushf(out, "./%s", file);
+    }
+}

@@ -10,6 +10,10 @@
  * where env has none). Relative results are relative to the program's
  * directory. Pure: no file is looked at. */
 void hb_search_paths(const char *file, char *const *env, struct hb_strv *out);
+/* The same for a rank's program. A bare name that PATH has not may be in its
+ * working directory, as mpirun and srun have it. */
+void hb_search_program(const char *file, char *const *env,
+                       struct hb_strv *out);
 /* The value of `name` in a NULL-terminated environment; borrowed, or NULL. */
 const char *hb_search_env(char *const *env, const char *name);
 

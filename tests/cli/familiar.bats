@@ -32,7 +32,24 @@ setup() { common_setup; }
 @test "a program that is not found: the PATH it was looked for in" {
     run hb -x PATH=/opt/none -n 1 nosuch
     ended_with 127
-    says "it is not in this host's PATH, /opt/none\)"
+    says "it is not in this host's PATH, /opt/none, nor in $PWD\)"
+}
+
+@test "a bare name may be a program in the working directory, as mpirun has it" {
+    mkdir -p elsewhere bin
+    printf '#!/bin/sh\necho here\n' > prog
+    printf '#!/bin/sh\necho elsewhere\n' > elsewhere/prog
+    printf '#!/bin/sh\necho in PATH\n' > bin/prog
+    chmod +x prog elsewhere/prog bin/prog
+    run hb -n 1 prog
+    ended_with 0
+    says '^here$'
+    run hb -n 1 --wdir elsewhere prog
+    says '^elsewhere$'
+    run hb -n 1 -s prog
+    says '^here$'
+    PATH=$PWD/bin:$PATH run hb -n 1 prog
+    says '^in PATH$'
 }
 
 @test "Hydra: -bind-to core:N is N cores for each rank" {

@@ -9,6 +9,7 @@
  *   each        each rank by itself, all at the same time
  *   deeper      those that were started do the same once more
  *   info KEY=V  with this hint; who was started says where it is
+ *   other       "true" is asked for, which is no MPI's program
  *   missing     a program that is not there is asked for, and errors return
  *   fail        one that was started exits with 7, when all have met
  *   abort       one that was started aborts with 9
@@ -92,6 +93,8 @@ static void start_others(char *program, char **argv, int n)
 
     if (strcmp(how, "twice") == 0) {
         ask_twice(program, n, &between);
+    } else if (strcmp(how, "other") == 0) {
+        ask((char *)"true", NULL, n, &between);
     } else {
         ask(program, argv, n, &between);
     }

@@ -126,6 +126,17 @@ every_way() { # PROGRAM
     ended_with 0
 }
 
+@test "a program that is no MPI's is told of, as who asks for it waits" {
+    "$hbrun" --grace 1 -n 1 "$(spawner)" 1 other > out 2> err &
+    launcher=$!
+    wait_until grep -q 'job 2 has ended, and none of its ranks called MPI_Init' \
+        err
+    kill -TERM $launcher
+    ends $launcher
+    ended_with 143
+    nothing_left
+}
+
 @test "labels and folders tell spawned jobs apart" {
     run hb --tag-output -n 1 "$(spawner)" 1
     says '^\[1,0\]<stdout>:parent 0 of 2'

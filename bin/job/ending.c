@@ -359,6 +359,9 @@ static int watch_signal(struct job *j, int signo, event_callback_fn fn)
     struct event *ev = evsignal_new(j->base, signo, fn, j);
 
     if (ev == NULL || event_add(ev, NULL) < 0) {
+        if (ev != NULL) {
+            event_free(ev);
+        }
         return -1;
     }
     j->signals[j->n_signals++] = ev;

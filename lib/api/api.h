@@ -60,6 +60,8 @@ struct api_state {
     struct hb_coll_engine *engine;
     struct hb_xport *xport;
     struct hpcboot_team *world, *node_team, *teams;
+    struct hpcboot_request *requests; /* under way or persistent */
+    pthread_mutex_t requests_lock;    /* of that list, with several threads */
     uint32_t next_context;
     struct api_user_op *ops;
     int n_ops;
@@ -156,6 +158,7 @@ struct hb_api_asking { /* for a wait, less and less often (ask.c) */
     int64_t since_ns, next_ns;
 };
 struct hpcboot_request {
+    struct hpcboot_request *next, **back; /* of all that there are */
     struct hpcboot_team *team;
     struct hb_coll_req *coll; /* or */
     struct hb_xport_req *message;
@@ -168,6 +171,7 @@ struct hpcboot_request {
 };
 struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team);
 void hb_api_request_destroy(struct hpcboot_request *r);
+void hb_api_requests_close(void); /* those that nobody has waited for */
 /* hpcboot_wait of one that is active, by the name of `call` in errors. */
 int hb_api_wait(const char *call, struct hpcboot_request **request,
                 int timeout_ms, struct hpcboot_error *err);

@@ -13,11 +13,34 @@
 #define LOOKS 16 /* about a microsecond */
 #define TESTS_A_LOOK 64 /* the clock costs more than a test */
 
+/* One thread alone has nobody to lock out. */
+static void lock_list(void)
+{
+    if (hb_api.threads) {
+        pthread_mutex_lock(&hb_api.requests_lock);
+    }
+}
+
+static void unlock_list(void)
+{
+    if (hb_api.threads) {
+        pthread_mutex_unlock(&hb_api.requests_lock);
+    }
+}
+
 struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team)
 {
     struct hpcboot_request *r = hb_xcalloc(1, sizeof *r);
 
     r->team = team;
+    lock_list();
+    r->next = hb_api.requests;
+    r->back = &hb_api.requests;
+    if (r->next != NULL) {
+        r->next->back = &r->next;
+    }
+    hb_api.requests = r;
+    unlock_list();
     atomic_fetch_add_explicit(&team->n_requests, 1, memory_order_relaxed);
     return r;
 }
@@ -30,8 +53,22 @@ void hb_api_request_destroy(struct hpcboot_request *r)
     if (r->message != NULL) {
         hb_xport_cancel(hb_api.xport, r->message);
     }
+    lock_list();
+    *r->back = r->next;
+    if (r->next != NULL) {
+        r->next->back = r->back;
+    }
+    unlock_list();
     atomic_fetch_sub_explicit(&r->team->n_requests, 1, memory_order_release);
     free(r);
+}
+
+/* They end with the library, which nobody else calls any more. */
+void hb_api_requests_close(void)
+{
+    while (hb_api.requests != NULL) {
+        hb_api_request_destroy(hb_api.requests);
+    }
 }
 
 static int is_active(const struct hpcboot_request *r)

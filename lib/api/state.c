@@ -21,7 +21,8 @@
 #define FIRST_CONTEXT 16u /* below: world, node team, and what may come */
 
 struct api_state hb_api = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                           .rdzv_lock = PTHREAD_MUTEX_INITIALIZER};
+                           .rdzv_lock = PTHREAD_MUTEX_INITIALIZER,
+                           .requests_lock = PTHREAD_MUTEX_INITIALIZER};
 
 int64_t hb_api_deadline(int timeout_ms)
 {
@@ -211,6 +212,7 @@ static void close_all(void)
     if (s->rdzv != NULL) {
         s->rdzv->work = NULL;
     }
+    hb_api_requests_close();
     hb_api_teams_close();
     hb_coll_destroy(s->engine);
     s->engine = NULL;

@@ -120,12 +120,14 @@ each_mpi() {
     [ $n -gt 0 ] || skip 'neither mpicc.openmpi nor mpicc.mpich is installed'
 }
 
-# rank_process PROGRAM RANK: its pid, also where it runs in a pod.
+# rank_process PROGRAM RANK: its pid, also where it runs in a pod. Other tests
+# run the same program at the same time, each in a folder of its own.
 rank_process() {
     local file pid
     for file in /proc/[0-9]*/environ; do
         pid=${file//[!0-9]/}
         [ "/proc/$pid/exe" -ef "$1" ] || continue
+        [ "/proc/$pid/cwd" -ef . ] || continue
         ! grep -qsz "^HPCBOOT_RANK=$2$" "$file" || echo "$pid"
     done
 }

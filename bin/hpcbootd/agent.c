@@ -266,19 +266,13 @@ static int on_inspect(struct agent *a, const struct hb_frame *f,
     struct hb_family_choice choice = {0};
     struct hb_strv argv = HB_STRV_INIT, env = HB_STRV_INIT;
     struct hb_msg_inspect m;
-    const char *s;
-    size_t pos = 0;
     int rc = hb_wire_get_inspect(f, &m, err);
 
     if (rc < 0) {
         return rc;
     }
-    while ((s = hb_wire_strv_next(&m.argv, &pos)) != NULL) {
-        hb_strv_push(&argv, s);
-    }
-    for (pos = 0; (s = hb_wire_strv_next(&m.env, &pos)) != NULL;) {
-        hb_strv_push(&env, s);
-    }
+    hb_wire_strv_copy(&argv, &m.argv);
+    hb_wire_strv_copy(&env, &m.env);
     if (argv.n > 0 && hb_family_detect(argv.v, m.wdir, hb_strv_view(&env),
                                        &choice, NULL) == 0) {
         AGENT_SEND(a, inspected, .found = (uint8_t)choice.found,

@@ -368,8 +368,6 @@ int agent_on_parent(struct agent *a, const struct hb_frame *f,
 {
     struct hb_msg_parent m;
     struct agent_tree *t;
-    const char *name;
-    size_t pos = 0;
     int rc = hb_wire_get_parent(f, &m, err);
 
     if (rc < 0 || a->tree != NULL) {
@@ -382,9 +380,7 @@ int agent_on_parent(struct agent *a, const struct hb_frame *f,
     t->kex = copy_or_null(m.kex);
     t->gang_key = copy_or_null(m.gang_key);
     keep_known_hosts(t, m.known_hosts);
-    while ((name = hb_wire_strv_next(&m.members, &pos)) != NULL) {
-        hb_strv_push(&t->members, name);
-    }
+    hb_wire_strv_copy(&t->members, &m.members);
     t->boot = (struct hb_boot_config){
         .base = a->base, .agent_path = t->agent_path, .prefix = t->prefix,
         .kex = t->kex, .gang_key = t->gang_key,

@@ -13,16 +13,6 @@
 #include "bin/hpcbootd/agent.h"
 #include "lib/base/str.h"
 
-static void copy_list(struct hb_strv *out, const struct hb_wire_strv *list)
-{
-    const char *s;
-    size_t pos = 0;
-
-    while ((s = hb_wire_strv_next(list, &pos)) != NULL) {
-        hb_strv_push(out, s);
-    }
-}
-
 /* Which node each host is; this one may be none, and only pass on. */
 static int find_node(struct agent *a, const struct hb_msg_job *m,
                      struct hpcboot_error *err)
@@ -71,10 +61,10 @@ int agent_order_job(struct agent *a, const struct hb_msg_job *m,
     if (rc < 0) {
         return rc;
     }
-    copy_list(&job->env, &m->env);
-    copy_list(&job->env_rules, &m->env_rules);
-    copy_list(&job->limits, &m->limits);
-    copy_list(&job->rank_slots, &m->rank_slots);
+    hb_wire_strv_copy(&job->env, &m->env);
+    hb_wire_strv_copy(&job->env_rules, &m->env_rules);
+    hb_wire_strv_copy(&job->limits, &m->limits);
+    hb_wire_strv_copy(&job->rank_slots, &m->rank_slots);
     job->umask = m->umask;
     job->flags = m->flags;
     job->flavour = (int)m->flavour;
@@ -104,8 +94,8 @@ int agent_order_app(struct agent *a, const struct hb_msg_app *m,
                        "APP %u does not fit the job", m->index);
     }
     app = &job->apps[job->n_apps_known++];
-    copy_list(&app->argv, &m->argv);
-    copy_list(&app->env_rules, &m->env_rules);
+    hb_wire_strv_copy(&app->argv, &m->argv);
+    hb_wire_strv_copy(&app->env_rules, &m->env_rules);
     app->wdir = m->wdir[0] != '\0' ? hb_xstrdup(m->wdir) : NULL;
     app->path = m->path[0] != '\0' ? hb_xstrdup(m->path) : NULL;
     app->program = m->program[0] != '\0' ? hb_xstrdup(m->program) : NULL;
@@ -129,7 +119,7 @@ int agent_order_ancestry(struct agent *a, const struct hb_frame *f,
     if (rc == 0) {
         a->job.parent_id = hb_xstrdup(m.job_id);
         a->job.parent_rank = m.rank;
-        copy_list(&a->job.preput, &m.preput);
+        hb_wire_strv_copy(&a->job.preput, &m.preput);
     }
     return rc;
 }

@@ -28,16 +28,6 @@ struct agent_recipe {
     uint32_t n_ports, n_roles, n_slots;
 };
 
-static void copy_list(struct hb_strv *out, const struct hb_wire_strv *list)
-{
-    const char *s;
-    size_t pos = 0;
-
-    while ((s = hb_wire_strv_next(list, &pos)) != NULL) {
-        hb_strv_push(out, s);
-    }
-}
-
 static uint32_t *copy_numbers(const struct hb_wire_u32s *list)
 {
     uint32_t *v = hb_xcalloc(list->n + 1, sizeof *v);
@@ -97,8 +87,8 @@ int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
     }
     r = hb_xcalloc(1, sizeof *r);
     a->recipe = r;
-    copy_list(&r->given, &m.given);
-    copy_list(&r->addresses, &m.addresses);
+    hb_wire_strv_copy(&r->given, &m.given);
+    hb_wire_strv_copy(&r->addresses, &m.addresses);
     r->ports = copy_numbers(&m.ports);
     r->roles = copy_numbers(&m.roles);
     r->slots = copy_numbers(&m.slots);

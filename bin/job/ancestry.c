@@ -125,16 +125,6 @@ static int take_spawn(struct hb_options *opt, const struct hb_frame *f,
     return 0;
 }
 
-static void copy_list(struct hb_strv *out, const struct hb_wire_strv *list)
-{
-    const char *s;
-    size_t pos = 0;
-
-    while ((s = hb_wire_strv_next(list, &pos)) != NULL) {
-        hb_strv_push(out, s);
-    }
-}
-
 static int take_ancestry(struct job_ancestry *a, struct hb_options *opt,
                          const struct hb_frame *f, struct hpcboot_error *err)
 {
@@ -162,7 +152,7 @@ static int take_room(struct job_ancestry *a, const struct hb_frame *f,
         rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a ROOM that does not fit");
     }
     if (rc == 0) {
-        copy_list(&a->hosts, &m.hosts);
+        hb_wire_strv_copy(&a->hosts, &m.hosts);
         a->ranks = hb_xcalloc(m.ranks.n + 1, sizeof *a->ranks);
         for (uint32_t i = 0; i < m.ranks.n; i++) {
             a->ranks[i] = hb_wire_u32s_at(&m.ranks, i);
@@ -179,7 +169,7 @@ static int take(struct job_ancestry *a, struct hb_options *opt,
     switch (f->type) {
     case HB_MSG_SPAWN:
         if (hb_wire_get_spawn(f, &m, NULL) == 0) {
-            copy_list(&a->preput, &m.preput);
+            hb_wire_strv_copy(&a->preput, &m.preput);
         }
         return take_spawn(opt, f, err);
     case HB_MSG_ANCESTRY:

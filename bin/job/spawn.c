@@ -193,19 +193,16 @@ static int on_room(struct spawned *w, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
     struct hb_msg_room m;
-    const char *s;
-    size_t pos = 0;
     int rc = hb_wire_get_room(f, &m, err);
 
     if (rc < 0 || m.hosts.n != m.ranks.n || w->ranks != NULL) {
         return rc;
     }
     w->ranks = hb_xcalloc(m.ranks.n + 1, sizeof *w->ranks);
-    while ((s = hb_wire_strv_next(&m.hosts, &pos)) != NULL) {
-        w->ranks[w->hosts.n] = hb_wire_u32s_at(&m.ranks,
-                                               (uint32_t)w->hosts.n);
-        hb_strv_push(&w->hosts, s);
+    for (uint32_t i = 0; i < m.ranks.n; i++) {
+        w->ranks[i] = hb_wire_u32s_at(&m.ranks, i);
     }
+    hb_wire_strv_copy(&w->hosts, &m.hosts);
     begin_next(w->job);
     return 0;
 }

@@ -360,6 +360,16 @@ const char *hb_wire_strv_next(const struct hb_wire_strv *list, size_t *pos)
     return text;
 }
 
+void hb_wire_strv_copy(struct hb_strv *out, const struct hb_wire_strv *list)
+{
+    const char *s;
+    size_t pos = 0;
+
+    while ((s = hb_wire_strv_next(list, &pos)) != NULL) {
+        hb_strv_push(out, s);
+    }
+}
+
 uint32_t hb_wire_u32s_at(const struct hb_wire_u32s *list, uint32_t i)
 {
     struct hb_buf view;

@@ -7,6 +7,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/error.h"
+#include "lib/base/strv.h"
 
 /* Frames and messages of a control link; no I/O. On the wire: the agent's
  * stream begins with HB_WIRE_MAGIC (what comes before it is chatter of that
@@ -143,6 +144,8 @@ const char *hb_wire_type_name(unsigned type); /* "HELLO"; never NULL */
 
 /* Reads a decoded list: start with *pos = 0; NULL at the end. */
 const char *hb_wire_strv_next(const struct hb_wire_strv *list, size_t *pos);
+/* Appends copies of what is in a decoded list. */
+void hb_wire_strv_copy(struct hb_strv *out, const struct hb_wire_strv *list);
 /* The i-th number, 0 past the end; of a list as written or as read. */
 uint32_t hb_wire_u32s_at(const struct hb_wire_u32s *list, uint32_t i);
 /* Of a NULL-terminated vector; v may be NULL. */

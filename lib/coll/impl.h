@@ -24,6 +24,7 @@
 #include "lib/coll/coll.h"
 #include "lib/coll/kern.h"
 #include "lib/coll/model.h"
+#include "lib/coll/near.h"
 
 /* Two lines of 64 bytes: processors fetch neighbours in pairs. */
 #define HB_SHM_LINE 128
@@ -73,6 +74,15 @@ static inline size_t hb_piece(size_t total, size_t piece, uint64_t k)
 {
     size_t at = (size_t)k * piece;
     return at >= total ? 0 : hb_min(piece, total - at);
+}
+
+static inline void hb_relax(void) /* some ten nanoseconds */
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
 }
 
 struct hb_shm_cell {
@@ -234,14 +244,6 @@ struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
     bool tail; /* free, too, once all tails of this rank have been got */
 };
 
-struct hb_nearness { /* of the peers' caches; stream.c */
-    bool far;
-    size_t put;        /* bytes, so far */
-    unsigned looks, differ;
-    int peer;          /* whose line was looked at last, */
-    uint64_t calls;    /* and what was in it */
-};
-
 enum hb_cma_state { HB_CMA_UNKNOWN, HB_CMA_YES, HB_CMA_NO };
 #define HB_CMA_OWN 4
 
@@ -352,12 +354,9 @@ static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
     return &t->ranks[rank].cell[round & t->last_cell];
 }
 
-/* stream.c: in the first round of a call, by a rank that puts many bytes */
-void hb_stream_look(struct hb_coll_team *t, const struct hb_op *op);
+void hb_stream_look(struct hb_coll_team *t); /* how far the peers are */
 /* What the third-level caches of this machine have for buffers: l3_kib, l3s. */
 void hb_stream_caches(struct hb_coll_model *m);
-/* Fewer bytes are written sooner than memory answers. */
-#define HB_STREAM_LEAST ((size_t)1 << 10)
 
 /* Puts bytes where peers will read them. */
 static inline void hb_put(const struct hb_coll_team *t, char *to,

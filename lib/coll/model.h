@@ -35,8 +35,10 @@ const char *hb_way_text(enum hb_way way); /* a few words more */
 
 /* A line of a peer that shares this core's third-level cache comes in 20 to 100
  * ns, beside what the clock hides: the larger the cache, the later. One from
- * elsewhere takes 130 and more. */
+ * elsewhere takes 130 and more, or 90 and more where the cache is small and
+ * near: then a round of two ranks takes 45 ns. */
 #define HB_FAR_NS 115
+#define HB_FAR_NS_LEAST 75
 
 void hb_model_typical(struct hb_coll_model *m);
 
@@ -56,7 +58,7 @@ int hb_model_parse_takes(struct hb_coll_model *takes, int most,
                          const char *text, size_t len, uint64_t machine);
 
 /* Sets each figure that some of n takes have to the middle one of these, of an
- * even number the lesser. */
+ * even number the lesser, and far_ns by the shortest round. */
 #define HB_MODEL_TAKES_MOST 8
 void hb_model_middle(struct hb_coll_model *m,
                      const struct hb_coll_model *takes, int n);

@@ -281,6 +281,27 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The least of the takes is that of ranks that were near. */
+static void draw_border(struct hb_coll_model *m,
+                        const struct hb_coll_model *takes, int n)
+{
+    uint32_t least = UINT32_MAX;
+    for (int k = 0; k < n; k++) {
+        if (takes[k].far_ns != 0) {
+            return;
+        }
+        if (takes[k].round_ns != 0 && takes[k].round_ns < least) {
+            least = takes[k].round_ns;
+        }
+    }
+    if (least < HB_FAR_NS) {
+        least += least / 4 * 3;
+        m->far_ns = least < HB_FAR_NS_LEAST ? HB_FAR_NS_LEAST
+                    : least > HB_FAR_NS     ? HB_FAR_NS
+                                            : least;
+    }
+}
+
 void hb_model_middle(struct hb_coll_model *m,
                      const struct hb_coll_model *takes, int n)
 {
@@ -297,4 +318,5 @@ void hb_model_middle(struct hb_coll_model *m,
             *figure(m, i) = values[(known - 1) / 2];
         }
     }
+    draw_border(m, takes, n);
 }

@@ -13,6 +13,7 @@ libhb_a_SOURCES += \
     %D%/kern_base.c \
     %D%/model.c %D%/model.h %D%/model_keep.c %D%/model_probe.c %D%/model_share.c \
     %D%/model_text.c \
+    %D%/near.h \
     %D%/net.c %D%/net.h \
     %D%/net_explain.c %D%/net_explain.h \
     %D%/net_facts.c \

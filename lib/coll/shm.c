@@ -303,16 +303,24 @@ static inline void hand_on(const struct hb_shm_cell *cell)
 /* Stores go out in order, so a rank would pay for the way of each cell in turn.
  * Of two ranks, where the other needs a cell to come no more, its lines travel
  * beside those of the cells before it; who only reads writes cells that nobody
- * waits for. Who also waits has time for that, and of more ranks it is the one
- * that reads what all write which is late. */
+ * waits for. Who also waits takes the next one meanwhile. (Of more ranks it is
+ * the one that reads what all write which is late.)
+ *
+ * A line that is looked at before it is written goes its way twice more. Where
+ * ways are long, whoever waits gives the other a moment. */
 static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
                              int readers)
 {
     uint64_t r = t->round + AHEAD, cells = t->last_cell + 1;
-    bool runs_ahead = op->from == HB_NONE;
-    if (t->p == 2 &&
-        (readers == HB_NONE ||
-         (runs_ahead && t->seen[1 - t->me] + cells > r))) {
+    if (t->p != 2) {
+        return;
+    }
+    if (readers != HB_NONE && op->from != HB_NONE) {
+        fetch_to_write(hb_shm_cell(t, t->me, t->round + 1));
+        if (t->near.far) {
+            hb_relax();
+        }
+    } else if (readers == HB_NONE || t->seen[1 - t->me] + cells > r) {
         fetch_to_write(hb_shm_cell(t, t->me, r));
     }
 }
@@ -433,6 +441,20 @@ static inline bool puts_much(const struct hb_op *op, int readers)
            (!op->tells || op->rounds > 1 || op->bytes > HB_SHM_INLINE);
 }
 
+static inline void look_around(struct hb_coll_team *t, const struct hb_op *op,
+                               int readers)
+{
+    if (puts_much(op, readers)) {
+        size_t before = t->near.put;
+        t->near.put += op->area * op->rounds;
+        if (before / HB_LOOK_BYTES != t->near.put / HB_LOOK_BYTES) {
+            hb_stream_look(t);
+        }
+    } else if (t->round % HB_LOOK_ROUNDS == 0) {
+        hb_stream_look(t);
+    }
+}
+
 int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
 {
     while (op->k < op->rounds) {
@@ -447,8 +469,8 @@ int hb_shm_step(struct hb_coll_team *t, struct hb_op *op)
                 return HB_AGAIN;
             }
             post(t, op, readers);
-            if (op->k == 0 && puts_much(op, readers)) {
-                hb_stream_look(t, op);
+            if (op->k == 0) {
+                look_around(t, op, readers);
             }
         }
         op->getting = !have_come(t, op->from);

@@ -14,7 +14,8 @@
  * are just now. So a rank looks now and then how long a line takes that a
  * peer has written since: the one with its count of calls. Only who writes
  * need know; the readers cannot tell the difference, so nothing has to be
- * agreed on.
+ * agreed on. While pieces are streamed, lines take long wherever the peer is:
+ * so for a while nothing is looked at, and then the other way is tried again.
  *
  * What a rank gets it writes past its cache where the buffers of all ranks are
  * more than the third-level caches hold: they would push each other out. */
@@ -40,13 +41,14 @@
 #define BUFFERS_SHARE 2
 #define GUEST_SHARE 4
 #define HYPERVISOR (1u << 31) /* of what CPUID says, leaf 1, in ECX */
-/* Bytes put between two looks, each of which takes a line from a peer. */
-#define LOOK_EVERY ((size_t)256 << 10)
-/* Looks that must agree before another way is taken: an interrupt makes one
- * of them long, and where other machines use the same caches, one in five is.
- * Where peers are far, all are. */
-#define AGREE_FAR 8
-#define AGREE_NEAR 3
+/* Of so many looks, how many must be long before pieces are streamed: an
+ * interrupt makes one of them long, and where other machines use the same
+ * caches, one in five is. Where peers are far, nearly all are. */
+#define WINDOW 16
+#define LONG_ONES 12
+/* Looks that are left out then, twice as many each time that it was right. */
+#define LASTS_FIRST 256
+#define LASTS_MOST 2048
 
 /* How long it takes to read the peer's line, above what a second look at it
  * takes; < 0: it has not been written since the last look. */
@@ -70,24 +72,48 @@ static int64_t far_ns(const struct hb_coll_model *m)
     return m != NULL && m->far_ns > 0 ? (int64_t)m->far_ns : HB_FAR_NS;
 }
 
-void hb_stream_look(struct hb_coll_team *t, const struct hb_op *op)
+bool hb_near_due(struct hb_nearness *n)
+{
+    if (n->left_out == 0) {
+        return true;
+    }
+    n->far = --n->left_out > 0;
+    return false;
+}
+
+void hb_near_weigh(struct hb_nearness *n, bool is_long)
+{
+    n->window = (n->window << 1 | is_long) & ((1u << WINDOW) - 1);
+    n->taken++;
+    if (__builtin_popcount(n->window) >= LONG_ONES) {
+        n->lasts = n->lasts == 0 ? LASTS_FIRST
+                                 : (unsigned)hb_min(2 * n->lasts, LASTS_MOST);
+        n->left_out = n->lasts;
+        n->far = true;
+        n->window = n->taken = 0;
+    } else if (n->taken >= WINDOW) {
+        n->lasts = 0;
+    }
+}
+
+void hb_stream_look(struct hb_coll_team *t)
 {
     struct hb_nearness *n = &t->near;
-    size_t before = n->put;
-    n->put += op->area * op->rounds;
-    if (t->p < 2 || before / LOOK_EVERY == n->put / LOOK_EVERY) {
+    int64_t border = far_ns(t->engine->model);
+    if (t->p < 2) {
+        return;
+    }
+    if (border <= 1) {
+        n->far = true;
+        return;
+    }
+    if (!hb_near_due(n)) {
         return;
     }
     int peer = (t->me + 1 + (int)(n->looks++ % (unsigned)(t->p - 1))) % t->p;
     int64_t ns = line_ns(t, peer);
-    if (ns < 0) {
-        return;
-    }
-    bool far = ns >= far_ns(t->engine->model);
-    n->differ = far != n->far ? n->differ + 1 : 0;
-    if (n->differ >= (far ? AGREE_FAR : AGREE_NEAR)) {
-        n->far = !n->far;
-        n->differ = 0;
+    if (ns >= 0) {
+        hb_near_weigh(n, ns >= border);
     }
 }
 

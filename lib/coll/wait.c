@@ -78,15 +78,6 @@
  * SPIN_LOADS. Who computes in between hardly pays for it. */
 #define VAIN_LOOKS 16
 
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static int membarrier_call(int command)
 {
     return (int)syscall(SYS_membarrier, command, 0, 0);
@@ -316,7 +307,7 @@ static bool spin(struct hb_coll_team *t)
         if (hb_shm_ready(t)) {
             return true;
         }
-        relax();
+        hb_relax();
     }
     return false;
 }

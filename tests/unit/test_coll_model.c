@@ -23,6 +23,7 @@
 #include "coll_ref.h"
 #include "coll_world.h"
 #include "lib/coll/model.h"
+#include "lib/coll/near.h"
 
 #define KIB ((size_t)1 << 10)
 
@@ -188,7 +189,7 @@ static void what_is_kept_was_measured(void **state)
     struct hb_coll_model m;
     char path[4096], text[HB_MODEL_TEXT_MOST] = "";
     assert_int_equal(hb_model_here(&m, true, path, sizeof path, NULL), 0);
-    assert_int_equal(m.far_ns, HB_FAR_NS);
+    assert_in_range(m.far_ns, HB_FAR_NS_LEAST, HB_FAR_NS);
     if (m.source != HB_MODEL_PROBED) {
         print_message("no second CPU: nothing is kept\n");
         return;
@@ -337,6 +338,71 @@ static const char *run_case(struct coll_rank *r, struct coll_case *c,
     }
     coll_ref_free(&b, heap != NULL);
     return wrong;
+}
+
+/* Takes of ranks that were far apart do not move the border. */
+static void the_shortest_round_draws_the_border_of_what_is_far(void **state)
+{
+    static const struct { uint32_t round_ns[3], far_ns; } cases[] = {
+        {{48, 250, 240}, 84},            {{250, 43, 0}, HB_FAR_NS_LEAST},
+        {{20, 20, 20}, HB_FAR_NS_LEAST}, {{80, 90, 100}, HB_FAR_NS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hb_coll_model takes[3] = {{0}}, m = {0};
+        for (int k = 0; k < 3; k++) {
+            takes[k].round_ns = cases[i].round_ns[k];
+        }
+        hb_model_middle(&m, takes, 3);
+        assert_int_equal(m.far_ns, cases[i].far_ns);
+    }
+    struct hb_coll_model apart[2] = {{.round_ns = 250}, {.round_ns = 220}};
+    struct hb_coll_model m = {.far_ns = 7}, none = {0};
+    hb_model_middle(&m, apart, 2);
+    assert_int_equal(m.far_ns, 7);
+    hb_model_middle(&m, &none, 1); /* a take of the network */
+    assert_int_equal(m.far_ns, 7);
+}
+
+static void look(struct hb_nearness *n, unsigned times, unsigned are_long)
+{
+    for (unsigned i = 0; i < times; i++) {
+        assert_true(hb_near_due(n));
+        hb_near_weigh(n, i < are_long);
+    }
+}
+
+/* How many looks a peer that has been found far stays so. */
+static unsigned stays_far(struct hb_nearness *n)
+{
+    unsigned looks = 1;
+    assert_true(n->far);
+    while (!hb_near_due(n) && n->far) {
+        looks++;
+    }
+    assert_false(n->far);
+    return looks;
+}
+
+static void peers_are_far_when_most_looks_are_long(void **state)
+{
+    struct hb_nearness n = {0};
+    for (int i = 0; i < 100; i++) {
+        look(&n, 5, 1); /* another machine uses the cache */
+        assert_false(n.far);
+    }
+    look(&n, 16, 0);
+    look(&n, 12, 12);
+    unsigned first = stays_far(&n), last = first;
+    for (int i = 0; i < 10; i++) { /* still far: asked less and less often */
+        look(&n, 12, 12);
+        unsigned now = stays_far(&n);
+        assert_true(now >= last);
+        last = now;
+    }
+    assert_true(last > first && last < 100 * first);
+    look(&n, 100, 5); /* near for a while, then it begins anew */
+    look(&n, 12, 12);
+    assert_int_equal(stays_far(&n), first);
 }
 
 /* Many calls of one kind, so that ranks run ahead of each other as far as
@@ -495,6 +561,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_kept_was_measured,
                                         make_cache, remove_cache),
         cmocka_unit_test(the_middle_one_of_each_figure_counts),
+        cmocka_unit_test(the_shortest_round_draws_the_border_of_what_is_far),
+        cmocka_unit_test(peers_are_far_when_most_looks_are_long),
         cmocka_unit_test_setup_teardown(
             a_file_with_takes_of_another_machine_is_not_read, make_cache,
             remove_cache),

@@ -51,6 +51,7 @@ struct hb_coll_model {
     uint32_t n_rules;
     uint32_t far_ns; /* a peer whose lines take longer is far */
     uint32_t cache_kib; /* for the buffers of all ranks; 0: as it seems */
+    uint32_t l2_kib; /* of a second-level cache; 0: nobody says */
     uint32_t l3_kib, l3s; /* it seems: of each third-level cache, and how many
                            * there are; 0: nobody says */
     uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */

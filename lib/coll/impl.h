@@ -38,13 +38,14 @@
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
  * times longer than one that has gone from there. Small ones have a ring of
- * their own that stays in the writer's. All rings of a team together,
- * HB_SHM_RINGS, stay in a third-level cache. */
+ * their own that stays in the writer's, where that has room for it. All rings
+ * of a team together, HB_SHM_RINGS, stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
 #define HB_SHM_RINGS ((size_t)4 << 20)
 #define HB_SHM_SMALL_RING ((size_t)512 << 10)
-#define HB_SHM_SMALL ((size_t)16 << 10) /* of a round */
+#define HB_SHM_SMALL ((size_t)16 << 10) /* of a round; where there is room */
+#define HB_SHM_SMALL_LEAST ((size_t)2 << 10)
 #define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
 /* What travels in the line of the flag, and its neighbour. */
 #define HB_SHM_INLINE 112
@@ -278,7 +279,7 @@ struct hb_coll_team {
     uint64_t last_cell;       /* how many are used, less one; alike at all */
     struct hb_shm_use cell_use[HB_SHM_CELLS_CROWDED];
     struct hb_shm_use slot_use[HB_SHM_SLOTS_MOST];
-    size_t ring;              /* bytes, small and large together */
+    size_t ring, small; /* bytes, of both parts; of a round for part[1] */
     struct hb_shm_part {      /* the same at all ranks */
         size_t base, len, pos;
     } part[2];                /* for large rounds, for small ones */
@@ -355,7 +356,7 @@ static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
 }
 
 void hb_stream_look(struct hb_coll_team *t); /* how far the peers are */
-/* What the third-level caches of this machine have for buffers: l3_kib, l3s. */
+/* What this machine's caches have: l2_kib, and for buffers l3_kib, l3s. */
 void hb_stream_caches(struct hb_coll_model *m);
 
 /* Puts bytes where peers will read them. */

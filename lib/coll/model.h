@@ -41,6 +41,9 @@ const char *hb_way_text(enum hb_way way); /* a few words more */
 #define HB_FAR_NS_LEAST 75
 
 void hb_model_typical(struct hb_coll_model *m);
+/* Up to how many bytes a round goes into the ring of the small ones. NULL: as
+ * where nobody knows the caches. */
+size_t hb_model_small(const struct hb_coll_model *m);
 
 /* Reads figures and rules, "round_ns=80 bcast:64K-=whole/16K", into *m; words
  * are set apart by blanks, commas or lines, '#' begins a comment. `machine`

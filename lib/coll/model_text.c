@@ -47,6 +47,7 @@ static const struct {
     {"copy_ps", offsetof(struct hb_coll_model, copy_ps)},
     {"far_ns", offsetof(struct hb_coll_model, far_ns)},
     {"cache_kib", offsetof(struct hb_coll_model, cache_kib)},
+    {"l2_kib", offsetof(struct hb_coll_model, l2_kib)},
     {"send_ns", offsetof(struct hb_coll_model, send_ns)},
     {"recv_ns", offsetof(struct hb_coll_model, recv_ns)},
     {"cma_ns", offsetof(struct hb_coll_model, cma_ns)},

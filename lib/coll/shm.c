@@ -83,6 +83,7 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     atomic_store(&t->ranks[t->me].pid, (int)getpid());
     size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
     t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
+    t->small = hb_model_small(t->engine->model);
     t->part[0].len = t->ring;
     if (t->ring >= 2 * HB_SHM_SMALL_RING) {
         t->part[0].len = t->ring - HB_SHM_SMALL_RING;
@@ -233,7 +234,7 @@ bool hb_shm_tail_is_free(struct hb_coll_team *t, uint64_t k)
 static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
                                           const struct hb_op *op)
 {
-    return &t->part[op->area <= HB_SHM_SMALL && t->part[1].len != 0];
+    return &t->part[op->area <= t->small && t->part[1].len != 0];
 }
 
 /* Where the next round of so many bytes goes: behind the last one, or where

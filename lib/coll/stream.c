@@ -161,6 +161,8 @@ void hb_stream_caches(struct hb_coll_model *m)
     size_t sharers = sharers_of_l3();
     size_t kib = sharers > 0 ? size_of_l3() >> 10 : 0;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    m->l2_kib = l2 > 0 ? (uint32_t)((unsigned long)l2 >> 10) : 0;
     m->l3_kib = (uint32_t)(kib / (is_guest() ? GUEST_SHARE : BUFFERS_SHARE));
     m->l3s = sharers > 0 && cpus > 0 && (size_t)cpus > sharers
                  ? (uint32_t)((size_t)cpus / sharers) : 1;

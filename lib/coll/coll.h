@@ -49,7 +49,7 @@ struct hb_coll_model {
     uint32_t switch_ns; /* from a rank to the next that shares its core */
     uint32_t put_ps, get_ps, fold_ps, copy_ps; /* a byte */
     uint32_t n_rules;
-    uint32_t far_ns; /* a peer whose lines take longer is far */
+    uint32_t far_ns; /* a peer whose lines take so long is far */
     uint32_t cache_kib; /* for the buffers of all ranks; 0: as it seems */
     uint32_t l2_kib; /* of a second-level cache; 0: nobody says */
     uint32_t l3_kib, l3s; /* it seems: of each third-level cache, and how many

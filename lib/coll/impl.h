@@ -38,13 +38,13 @@
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
  * times longer than one that has gone from there. Small ones have a ring of
- * their own that stays in the writer's, where that has room for it. All rings
- * of a team together, HB_SHM_RINGS, stay in a third-level cache. */
+ * their own, for the writer's to hold; where it cannot, only the shortest go
+ * there. All rings of a team, HB_SHM_RINGS, stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
 #define HB_SHM_RINGS ((size_t)4 << 20)
 #define HB_SHM_SMALL_RING ((size_t)512 << 10)
-#define HB_SHM_SMALL ((size_t)16 << 10) /* of a round; where there is room */
+#define HB_SHM_SMALL ((size_t)16 << 10) /* of a round; hb_model_small */
 #define HB_SHM_SMALL_LEAST ((size_t)2 << 10)
 #define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
 /* What travels in the line of the flag, and its neighbour. */

@@ -33,11 +33,11 @@ void hb_model_typical(struct hb_coll_model *m)
         .source = HB_MODEL_TYPICAL};
 }
 
-size_t hb_model_small(const struct hb_coll_model *m)
+size_t hb_model_small(const struct hb_coll_model *m, int p)
 {
     size_t l2 = m != NULL ? (size_t)m->l2_kib << 10 : 0;
-    return l2 != 0 && l2 < 2 * HB_SHM_SMALL_RING ? HB_SHM_SMALL_LEAST
-                                                 : HB_SHM_SMALL;
+    return p == 2 && l2 != 0 && l2 < 2 * HB_SHM_SMALL_RING
+               ? HB_SHM_SMALL_LEAST : HB_SHM_SMALL;
 }
 
 /* What one way does, at its slowest rank. */
@@ -382,7 +382,8 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
         share > 1 && bytes <= TURNS_MOST / (size_t)p) {
         rounds += TURNS;
     }
-    double again = piece <= hb_model_small(m) && w.cut > piece ? SMALL_RING : 1;
+    bool small = piece <= hb_model_small(m, (int)p);
+    double again = small && w.cut > piece ? SMALL_RING : 1;
     double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
     if (way != HB_WAY_CMA && coll == HPCBOOT_COLL_BCAST && share > 1) {
         get = w.get * read_by_all(m, share);

@@ -39,11 +39,13 @@ const char *hb_way_text(enum hb_way way); /* a few words more */
  * near: then a round of two ranks takes 45 ns. */
 #define HB_FAR_NS 115
 #define HB_FAR_NS_LEAST 75
+/* A shorter round is one of two threads of a core. */
+#define HB_ROUND_NS_LEAST 30
 
 void hb_model_typical(struct hb_coll_model *m);
-/* Up to how many bytes a round goes into the ring of the small ones. NULL: as
- * where nobody knows the caches. */
-size_t hb_model_small(const struct hb_coll_model *m);
+/* Up to how many bytes a round of p ranks goes into the ring of the small ones.
+ * NULL: as where nobody knows the caches. */
+size_t hb_model_small(const struct hb_coll_model *m, int p);
 
 /* Reads figures and rules, "round_ns=80 bcast:64K-=whole/16K", into *m; words
  * are set apart by blanks, commas or lines, '#' begins a comment. `machine`

@@ -13,7 +13,8 @@
  * at times, so that the probe does not see it; on a virtual machine two
  * processors may for a while be two threads of one core, and figures smaller.
  * So the first few jobs measure, later ones now and then; the file has the
- * last takes, and of each figure the middle one counts. */
+ * last takes, and of each figure the middle one counts; of how near the ranks
+ * may be (far_ns), the least. */
 
 #include "config.h"
 

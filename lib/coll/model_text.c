@@ -282,7 +282,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The least of the takes is that of ranks that were near. */
+/* The least of the takes is that of ranks that were near; not so near that they
+ * were two threads of a core. */
 static void draw_border(struct hb_coll_model *m,
                         const struct hb_coll_model *takes, int n)
 {
@@ -291,7 +292,8 @@ static void draw_border(struct hb_coll_model *m,
         if (takes[k].far_ns != 0) {
             return;
         }
-        if (takes[k].round_ns != 0 && takes[k].round_ns < least) {
+        if (takes[k].round_ns >= HB_ROUND_NS_LEAST &&
+            takes[k].round_ns < least) {
             least = takes[k].round_ns;
         }
     }

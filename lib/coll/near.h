@@ -11,7 +11,8 @@
  * which takes a line from a peer. */
 struct hb_nearness {
     bool far;
-    size_t put;        /* bytes, so far */
+    size_t put;        /* bytes, so far; */
+    unsigned quiet;    /* and calls that put few */
     unsigned looks;
     unsigned window;   /* of the last looks, the last in bit 0: 1 is long */
     unsigned taken;    /* of them, since it was far */
@@ -23,12 +24,14 @@ struct hb_nearness {
 
 /* Fewer bytes are written sooner than memory answers. */
 #define HB_STREAM_LEAST ((size_t)1 << 10)
-/* From one look to the next: bytes put, or rounds where few are put. */
+/* From one look to the next: bytes put, or calls that put few. */
 #define HB_LOOK_BYTES ((size_t)256 << 10)
-#define HB_LOOK_ROUNDS 1024
+#define HB_LOOK_CALLS 1024
 
-/* Whether a look is due, as far as it matters what it would show. */
+/* Whether there is to be a look; else one is left out, and the last of those
+ * ends what was taken to be far. */
 bool hb_near_due(struct hb_nearness *n);
+/* What a look has shown. */
 void hb_near_weigh(struct hb_nearness *n, bool is_long);
 
 #endif

@@ -83,7 +83,7 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     atomic_store(&t->ranks[t->me].pid, (int)getpid());
     size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
     t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
-    t->small = hb_model_small(t->engine->model);
+    t->small = hb_model_small(t->engine->model, t->p);
     t->part[0].len = t->ring;
     if (t->ring >= 2 * HB_SHM_SMALL_RING) {
         t->part[0].len = t->ring - HB_SHM_SMALL_RING;
@@ -313,10 +313,12 @@ static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
                              int readers)
 {
     uint64_t r = t->round + AHEAD, cells = t->last_cell + 1;
+    bool waits = op->from != HB_NONE &&
+                 (op->from != HB_BELOW || t->me > 0);
     if (t->p != 2) {
         return;
     }
-    if (readers != HB_NONE && op->from != HB_NONE) {
+    if (readers != HB_NONE && waits) {
         fetch_to_write(hb_shm_cell(t, t->me, t->round + 1));
         if (t->near.far) {
             hb_relax();
@@ -451,7 +453,7 @@ static inline void look_around(struct hb_coll_team *t, const struct hb_op *op,
         if (before / HB_LOOK_BYTES != t->near.put / HB_LOOK_BYTES) {
             hb_stream_look(t);
         }
-    } else if (t->round % HB_LOOK_ROUNDS == 0) {
+    } else if (++t->near.quiet % HB_LOOK_CALLS == 0) {
         hb_stream_look(t);
     }
 }

@@ -225,6 +225,7 @@ static void be_rank(struct run *r, char **spec, int fd, size_t region)
 static int run_all(struct run *r, char **spec)
 {
     cpu_set_t all;
+    struct hpcboot_error err;
     size_t region = r->region_kib > 0 ? r->region_kib << 10
                                       : hb_coll_region_size(r->size);
     int fd = memfd_create("collperf", 0), bad = 0;
@@ -236,6 +237,9 @@ static int run_all(struct run *r, char **spec)
     struct hb_coll_node_page *page = (void *)map(4096, fd);
     page->wait_mode = r->size > CPU_COUNT(&all) ? HB_COLL_WAIT_YIELD
                                                 : HB_COLL_WAIT_SPIN;
+    if (hb_coll_model_share(page, r->size, &err) < 0) {
+        return fprintf(stderr, "collperf: %s\n", err.text), 1;
+    }
     for (r->rank = 0; r->rank < r->size; r->rank++) {
         if (fork() == 0) {
             pin(r->rank);

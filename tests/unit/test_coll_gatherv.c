@@ -149,6 +149,8 @@ static void blocks_of_all_lengths_are_gathered_at_any_root(void **state)
         struct coll_world w = {.ranks = ranks,
                                .wait_mode = HB_COLL_WAIT_YIELD};
         assert_int_equal(coll_world_run(&w, gather_by_turns, NULL), 0);
+        w.tune = "l2_kib=256"; /* another ring for the first round */
+        assert_int_equal(coll_world_run(&w, gather_by_turns, NULL), 0);
         w.wait_mode = HB_COLL_WAIT_PARK;
         w.processes = true;
         assert_int_equal(coll_world_run(&w, gather_by_turns, NULL), 0);

@@ -79,8 +79,10 @@ static void figures_survive_being_written(void **state)
     uint64_t machine = 0;
     assert_int_equal(parse(&m, "round_ns=1 switch_ns=2 put_ps=3 get_ps=4 "
                                "fold_ps=5 copy_ps=6 cpus=7 cache_kib=8 "
-                               "cma_ns=9 cma_ps=10"),
+                               "cma_ns=9 cma_ps=10 far_ns=11 l2_kib=12"),
                      0);
+    assert_int_equal(m.far_ns, 11);
+    assert_int_equal(m.l2_kib, 12);
     int len = hb_model_print(&m, 42, text, sizeof text);
     hb_model_typical(&again);
     assert_int_equal(hb_model_parse(&again, text, (size_t)len, &machine,
@@ -345,7 +347,8 @@ static void the_shortest_round_draws_the_border_of_what_is_far(void **state)
 {
     static const struct { uint32_t round_ns[3], far_ns; } cases[] = {
         {{48, 250, 240}, 84},            {{250, 43, 0}, HB_FAR_NS_LEAST},
-        {{20, 20, 20}, HB_FAR_NS_LEAST}, {{80, 90, 100}, HB_FAR_NS},
+        {{40, 40, 40}, HB_FAR_NS_LEAST}, {{80, 90, 100}, HB_FAR_NS},
+        {{20, 60, 60}, 105}, /* of two threads of a core, once */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hb_coll_model takes[3] = {{0}}, m = {0};
@@ -361,6 +364,17 @@ static void the_shortest_round_draws_the_border_of_what_is_far(void **state)
     assert_int_equal(m.far_ns, 7);
     hb_model_middle(&m, &none, 1); /* a take of the network */
     assert_int_equal(m.far_ns, 7);
+}
+
+static void small_rounds_have_a_ring_where_a_cache_holds_it(void **state)
+{
+    static const uint32_t l2_kib[] = {1, 512, 1023, 0, 1024, 2048};
+    for (int i = 0; i < 6; i++) {
+        struct hb_coll_model m = {.l2_kib = l2_kib[i]};
+        assert_int_equal(hb_model_small(&m, 2), i < 3 ? 2048 : 16384);
+        assert_int_equal(hb_model_small(&m, 3), 16384);
+    }
+    assert_int_equal(hb_model_small(NULL, 2), 16384);
 }
 
 static void look(struct hb_nearness *n, unsigned times, unsigned are_long)
@@ -387,7 +401,8 @@ static void peers_are_far_when_most_looks_are_long(void **state)
 {
     struct hb_nearness n = {0};
     for (int i = 0; i < 100; i++) {
-        look(&n, 5, 1); /* another machine uses the cache */
+        look(&n, 5, i % 10 < 9); /* another machine uses the cache */
+        look(&n, 16, i % 10 < 9 ? 0 : 11);
         assert_false(n.far);
     }
     look(&n, 16, 0);
@@ -564,6 +579,7 @@ int main(void)
                                         make_cache, remove_cache),
         cmocka_unit_test(the_middle_one_of_each_figure_counts),
         cmocka_unit_test(the_shortest_round_draws_the_border_of_what_is_far),
+        cmocka_unit_test(small_rounds_have_a_ring_where_a_cache_holds_it),
         cmocka_unit_test(peers_are_far_when_most_looks_are_long),
         cmocka_unit_test_setup_teardown(
             a_file_with_takes_of_another_machine_is_not_read, make_cache,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The longest first: they run side by side.
-PEER_BATS = %D%/torch.bats %D%/framework.bats %D%/clusters.bats \
-    %D%/elastic.bats %D%/debian.bats %D%/ends.bats %D%/kubernetes.bats \
+PEER_BATS = %D%/torch.bats %D%/horovod.bats %D%/framework.bats \
+    %D%/clusters.bats %D%/elastic.bats %D%/debian.bats %D%/ends.bats \
+    %D%/kubernetes.bats \
     %D%/wheels.bats %D%/spawn.bats %D%/odd.bats %D%/place.bats
 TESTS += $(PEER_BATS)
 EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/frameworks.bash %D%/apiserver.sh \

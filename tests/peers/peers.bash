@@ -121,13 +121,14 @@ each_mpi() {
 }
 
 # rank_process PROGRAM RANK: its pid, also where it runs in a pod. Other tests
-# run the same program at the same time, each in a folder of its own.
+# run the same program here at the same time, each in a folder of its own.
 rank_process() {
     local file pid
     for file in /proc/[0-9]*/environ; do
         pid=${file//[!0-9]/}
         [ "/proc/$pid/exe" -ef "$1" ] || continue
-        [ "/proc/$pid/cwd" -ef . ] || continue
+        [ "/proc/$pid/cwd" -ef . ] ||
+            ! [ "/proc/$pid/ns/mnt" -ef /proc/self/ns/mnt ] || continue
         ! grep -qsz "^HPCBOOT_RANK=$2$" "$file" || echo "$pid"
     done
 }

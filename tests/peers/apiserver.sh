@@ -48,8 +48,12 @@ END
     echo ')'
 }
 
+# By one at a time: several files of tests want it.
 build() {
-    local folder=$cache.building
+    local folder=$cache.building lock
+    mkdir -p "${cache%/*}"
+    exec {lock}> "$cache.lock"
+    flock -w 500 "$lock" # the file's own tests have their time, too
     if [ ! -x "$cache" ]; then
         rm -rf "$folder"
         mkdir -p "$folder"
@@ -68,11 +72,13 @@ func main() {
 	os.Exit(cli.Run(app.NewAPIServerCommand()))
 }
 END
-        (cd "$folder" && go mod tidy && CGO_ENABLED=0 nice go build \
-            -trimpath -ldflags '-s -w' -o program .) >&2
+        (exec {lock}>&- && cd "$folder" && go mod tidy &&
+            CGO_ENABLED=0 nice go build -trimpath -ldflags '-s -w' \
+                -o program .) >&2
         mv "$folder/program" "$cache"
         rm -rf "$folder"
     fi
+    exec {lock}>&-
     echo "$cache"
 }
 

@@ -360,7 +360,9 @@ END
         read -r answer <&$PMI_FD
         echo "cmd=initack pmiid=0" >&$PMI_FD
         for i in 1 2 3; do read -r answer <&$PMI_FD; echo "$PMI_RANK: $answer"
-        done; echo "cmd=finalize" >&$PMI_FD; read -r answer <&$PMI_FD'
+        done; echo "cmd=finalize" >&$PMI_FD
+        until [[ $answer = cmd=finalize_ack* ]]; do read -r answer || exit; done \
+            <&$PMI_FD'
     says '^0: cmd=set rank=0$'
     says '^1: cmd=set rank=1$'
     says_not '^1: cmd=set rank=0$'

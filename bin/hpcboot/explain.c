@@ -199,9 +199,9 @@ static void show_figures(const struct hb_coll_model *m, const char *path,
            !kept ? "" : *path != '\0' ? path : "no file");
     printf("  a round %u ns; on a shared core %u ns for each rank\n",
            m->round_ns, m->switch_ns);
-    printf("  GB/s: put %.1f, get %.1f, fold %.1f, copy %.1f\n",
-           1000.0 / m->put_ps, 1000.0 / m->get_ps, 1000.0 / m->fold_ps,
-           1000.0 / m->copy_ps);
+    printf("  GB/s: put %.1f, get %.1f, both at once %.1f, fold %.1f, "
+           "copy %.1f\n", 1000.0 / m->put_ps, 1000.0 / m->get_ps,
+           1000.0 / m->stream_ps, 1000.0 / m->fold_ps, 1000.0 / m->copy_ps);
     show_cma(m, refused);
     if (m->send_ns > 0 && m->recv_ns > 0) {
         printf("  between hosts, a short message by TCP: %u ns to send, %u ns "

@@ -48,6 +48,7 @@ struct hb_coll_model {
     uint32_t round_ns;  /* a flag, from a core to another */
     uint32_t switch_ns; /* from a rank to the next that shares its core */
     uint32_t put_ps, get_ps, fold_ps, copy_ps; /* a byte */
+    uint32_t stream_ps; /* one that one rank puts while another gets others */
     uint32_t n_rules;
     uint32_t far_ns; /* a peer whose lines take so long is far */
     uint32_t cache_kib; /* for the buffers of all ranks; 0: as it seems */

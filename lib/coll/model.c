@@ -29,7 +29,7 @@ void hb_model_typical(struct hb_coll_model *m)
 {
     *m = (struct hb_coll_model){
         .round_ns = 90, .switch_ns = 1500, .put_ps = 22, .get_ps = 30,
-        .fold_ps = 14, .copy_ps = 14, .far_ns = HB_FAR_NS,
+        .stream_ps = 24, .fold_ps = 14, .copy_ps = 14, .far_ns = HB_FAR_NS,
         .source = HB_MODEL_TYPICAL};
 }
 
@@ -59,9 +59,8 @@ static struct work whole(enum hpcboot_coll coll, double p, size_t bytes)
         break;
     case HPCBOOT_COLL_SCATTER:
     case HPCBOOT_COLL_SCATTERV:
-        w.put = all;
-        w.get = n;
-        w.rooted = true;
+        w = (struct work){.put = all, .get = n, .copy = n, .cut = bytes,
+                          .rounds = 1, .rooted = true};
         break;
     case HPCBOOT_COLL_GATHER:
     case HPCBOOT_COLL_GATHERV:
@@ -91,6 +90,11 @@ static struct work whole(enum hpcboot_coll coll, double p, size_t bytes)
     case HPCBOOT_COLL_SCAN:
     case HPCBOOT_COLL_EXSCAN:
         w.get = w.fold = all / 2;
+        if (p == 2) { /* one of them folds */
+            w.get = n;
+            w.fold = coll == HPCBOOT_COLL_SCAN ? n : 0;
+            w.rooted = true;
+        }
         break;
     default: /* barrier */
         w = (struct work){.rounds = 1};
@@ -148,6 +152,9 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
  * has not seen for long, and since it cannot write past the caches. Pieces for
  * peers are read from memory then, too. */
 #define COLD_READ 2.0
+/* A probe has measured the least of the kernel's calls; mostly they take so
+ * much longer. */
+#define READ_MOSTLY 1.15
 #define COLD_PUT 3.0
 /* Of a pair's halves in the heap lines that the other has not written since are
  * still there, and no piece has to come before the next. */
@@ -169,10 +176,15 @@ static bool gathers(enum hpcboot_coll coll)
     return coll == HPCBOOT_COLL_GATHER || coll == HPCBOOT_COLL_GATHERV;
 }
 
+static bool scatters(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_SCATTER || coll == HPCBOOT_COLL_SCATTERV;
+}
+
 static bool sends_root(enum hpcboot_coll coll)
 {
-    return coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_SCATTER ||
-           coll == HPCBOOT_COLL_SCATTERV || coll == HPCBOOT_COLL_EXSCAN;
+    return coll == HPCBOOT_COLL_BCAST || scatters(coll) ||
+           coll == HPCBOOT_COLL_EXSCAN;
 }
 
 static bool can_read(enum hpcboot_coll coll)
@@ -234,7 +246,8 @@ static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (coll == HPCBOOT_COLL_GATHERV) {
         copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
     }
-    double byte = m->cma_ps * (is_cold(m, coll, p, bytes) ? COLD_READ : 1);
+    double byte = m->cma_ps * READ_MOSTLY *
+                  (is_cold(m, coll, p, bytes) ? COLD_READ : 1);
     double one = call * (gathers(coll) ? 2 : 1) + (n - part - copied) *
                  byte + copied * (m->put_ps + m->get_ps);
     double roots = part > 0 ? others * (2 * call + part * byte) : 0;
@@ -255,7 +268,8 @@ static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
 static struct work cma(enum hpcboot_coll coll, double p, size_t bytes)
 {
     struct work w = whole(coll, p, bytes);
-    return (struct work){.copy = gathers(coll) ? 0 : w.copy, .rounds = 2};
+    bool meanwhile = gathers(coll) || scatters(coll); /* the root does it */
+    return (struct work){.copy = meanwhile ? 0 : w.copy, .rounds = 2};
 }
 
 static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
@@ -320,9 +334,6 @@ static uint64_t rounds_of(enum hb_way way, const struct work *w, size_t piece)
  * of a bcast, which has nothing else to do, is ahead by twice as much. */
 #define CALL_AHEAD ((size_t)32 << 10)
 #define ALONE 0.1
-/* Of the time that a piece takes alone: lines of one rank that does nothing but
- * write come the sooner to another that does nothing but read. */
-#define STREAMED 0.6
 
 static bool moves(enum hpcboot_coll coll)
 {
@@ -330,17 +341,20 @@ static bool moves(enum hpcboot_coll coll)
 }
 
 /* Where one rank writes, and all others read, or the other way round, each on
- * a core of its own: the slower of the two, in picoseconds. */
-static double rooted(enum hpcboot_coll coll, int p, size_t bytes,
-                     enum hb_way way, double put, double get, double own,
-                     double rounds)
+ * a core of its own: the slower of the two, in picoseconds. The root of a
+ * gather or a scatter moves its own block too. */
+static double rooted(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                     int p, size_t bytes, enum hb_way way, double put,
+                     double get, double own, double rounds)
 {
     bool writes = way == HB_WAY_WHOLE && coll == HPCBOOT_COLL_BCAST;
-    if (writes && p == 2) {
-        get *= STREAMED;
+    if (way == HB_WAY_WHOLE && p == 2 && moves(coll)) {
+        get = (double)bytes * m->stream_ps;
+        put = put > get ? put : get;
     }
-    double first = (put < get + own ? put : get + own) / rounds;
-    double slow = put > get + own ? put : get + own;
+    *(scatters(coll) ? &put : &get) += own;
+    double first = (put < get ? put : get) / rounds;
+    double slow = put > get ? put : get;
     if (way == HB_WAY_WHOLE && moves(coll) &&
         bytes <= CALL_AHEAD * (writes ? 2 : 1)) {
         first *= ALONE;
@@ -410,7 +424,7 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                  (way == HB_WAY_CMA ? calls(m, coll, p, bytes) : 0);
     if (w.rooted && share <= 1) {
         return round + rounds * AHEAD_NS +
-               rooted(coll, p, bytes, way, put, get, own, rounds) / 1000;
+               rooted(m, coll, p, bytes, way, put, get, own, rounds) / 1000;
     }
     if (way == HB_WAY_LAST) {
         return last_ns(m, p, share, round, w.put);

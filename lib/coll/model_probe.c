@@ -3,10 +3,11 @@
 
 /* The probe: this thread and a second one, on another CPU, do for some
  * milliseconds what ranks do: pass a flag to and fro, put a piece and get it,
- * read through the kernel, both at once, fold, copy, and at last take turns on
- * one CPU. The least of many samples
- * counts; where the middle one is far from it, others were using the machine,
- * and nothing is learnt.
+ * one after the other and both at once, read through the kernel, fold, copy,
+ * and at last take turns on one CPU. The least of many samples counts; where
+ * the middle one is far from it, others were using the machine, and nothing is
+ * learnt. Pieces go round a ring as long as that of two ranks, into the writer's
+ * cache and past it, as ranks do (stream.c): what is sooner counts.
  *
  * Every wait ends at the deadline, so the probe takes no longer than
  * HB_PROBE_MS even if the other thread never runs. */
@@ -26,10 +27,12 @@
 #include "lib/base/error.h"
 
 #define PIECE ((size_t)32 << 10)
-#define RING 8                /* pieces that are put in turn */
+#define RING ((int)((HB_SHM_RINGS / 2 - HB_SHM_SMALL_RING) / PIECE))
 #define SAMPLES 48
+#define WINDOW 4              /* pieces of one sample while both are at work */
+#define STREAMED (RING + SAMPLES * WINDOW)
 #define READS 32              /* through the kernel, of each kind */
-#define READ (RING * PIECE / 2)
+#define READ ((size_t)128 << 10)
 #define APART ((size_t)4 << 20) /* in two page tables */
 #define FLAGS 32              /* passed to and fro in one sample */
 #define TURNS 40              /* on one CPU, per sample */
@@ -44,7 +47,8 @@ struct probe {
     cpu_set_t elsewhere; /* where the second thread runs */
     int cpu;             /* where the first one does */
     char *ring, *own, *other, *far;
-    uint32_t get[SAMPLES];
+    /* Of pieces that are put into the cache, and past it. */
+    uint32_t put[2][SAMPLES], get[2][SAMPLES], stream[2][SAMPLES];
 };
 
 static bool await(struct probe *p, _Atomic uint32_t *word, uint32_t value,
@@ -88,6 +92,47 @@ static size_t read_size(int i)
     return i % 2 == 0 ? sizeof(uint64_t) : READ;
 }
 
+static char *piece(const struct probe *p, int i)
+{
+    return p->ring + (size_t)(i % RING) * PIECE;
+}
+
+/* Of the first pieces nobody has read what lay there before. */
+static void keep(uint32_t *samples, int i, uint32_t ns)
+{
+    if (i >= RING) {
+        samples[(i - RING) % SAMPLES] = ns;
+    }
+}
+
+/* One piece after the other, then as they come. */
+static bool get_pieces(struct probe *p, uint32_t *n, int past)
+{
+    int64_t t;
+    for (int i = 0; i < RING + SAMPLES; i++) {
+        if (!await(p, &p->mine, ++*n, false)) {
+            return false;
+        }
+        t = hb_now_ns();
+        hb_kern_copy(p->other, piece(p, i), PIECE);
+        keep(p->get[past], i, since(t));
+        say(&p->theirs, *n);
+    }
+    t = hb_now_ns();
+    for (int i = 0; i < STREAMED; i++) {
+        if (!await(p, &p->mine, ++*n, false)) {
+            return false;
+        }
+        hb_kern_copy(p->other, piece(p, i), PIECE);
+        say(&p->theirs, *n);
+        if (i >= RING && i % WINDOW == WINDOW - 1) {
+            p->stream[past][(i - RING) / WINDOW] = since(t);
+        }
+        t = i % WINDOW == WINDOW - 1 ? hb_now_ns() : t;
+    }
+    return true;
+}
+
 /* The second thread answers the first's words, number by number. */
 static void *answer(void *arg)
 {
@@ -101,12 +146,8 @@ static void *answer(void *arg)
         moved = await(p, &p->mine, ++n, false);
         say(&p->theirs, n);
     }
-    for (int i = 0; moved && i < SAMPLES; i++) {
-        moved = await(p, &p->mine, ++n, false);
-        int64_t t = hb_now_ns();
-        hb_kern_copy(p->other, p->ring + (size_t)(i % RING) * PIECE, PIECE);
-        p->get[i] = since(t);
-        say(&p->theirs, n);
+    for (int past = 0; moved && past < 2; past++) {
+        moved = get_pieces(p, &n, past);
     }
     for (int i = 0; moved && i < 2 * READS; i++) {
         moved = await(p, &p->mine, ++n, false);
@@ -156,15 +197,51 @@ static bool flags(struct probe *p, uint32_t *n, int samples, int each,
     return true;
 }
 
-static bool pieces(struct probe *p, uint32_t *n, uint32_t *ns)
+static void put_piece(struct probe *p, int i, int past)
 {
-    for (int i = 0; i < SAMPLES; i++) {
+    (past ? hb_kern_stream : hb_kern_put)(piece(p, i), p->own, PIECE);
+}
+
+/* As who sends a long message to one that only receives. */
+static bool stream(struct probe *p, uint32_t *n, int past)
+{
+    uint32_t before = *n, ring = (uint32_t)RING;
+    for (int i = 0; i < STREAMED; i++) {
+        uint32_t again = *n + 1 - before > ring ? *n + 1 - ring : before;
+        if (!await(p, &p->theirs, again, false)) {
+            return false;
+        }
+        put_piece(p, i, past);
+        say(&p->mine, ++*n);
+    }
+    return await(p, &p->theirs, *n, false);
+}
+
+static bool put_pieces(struct probe *p, uint32_t *n, int past)
+{
+    for (int i = 0; i < RING + SAMPLES; i++) {
         int64_t t = hb_now_ns();
-        hb_kern_copy(p->ring + (size_t)(i % RING) * PIECE, p->own, PIECE);
-        ns[i] = since(t);
+        put_piece(p, i, past);
+        keep(p->put[past], i, since(t));
         say(&p->mine, ++*n);
         if (!await(p, &p->theirs, *n, false)) {
             return false;
+        }
+    }
+    return stream(p, n, past);
+}
+
+static bool pieces(struct probe *p, uint32_t *n, struct hb_coll_model *m)
+{
+    for (int past = 0; past < 2; past++) {
+        if (!put_pieces(p, n, past)) {
+            return false;
+        }
+        uint32_t ps = least(p->stream[past], SAMPLES, WINDOW * PIECE, 1000);
+        if (past == 0 || (ps > 0 && ps < m->stream_ps)) {
+            m->put_ps = least(p->put[past], SAMPLES, PIECE, 1000);
+            m->get_ps = least(p->get[past], SAMPLES, PIECE, 1000);
+            m->stream_ps = ps;
         }
     }
     return true;
@@ -223,12 +300,7 @@ static bool measure(struct probe *p, struct hb_coll_model *m)
         return false;
     }
     m->round_ns = least(ns, SAMPLES, 2 * FLAGS, 1);
-    if (!pieces(p, &n, ns)) {
-        return false;
-    }
-    m->put_ps = least(ns, SAMPLES, PIECE, 1000);
-    m->get_ps = least(p->get, SAMPLES, PIECE, 1000);
-    if (!reads(p, &n, m)) {
+    if (!pieces(p, &n, m) || !reads(p, &n, m)) {
         return false;
     }
     alone(p, m);
@@ -237,7 +309,8 @@ static bool measure(struct probe *p, struct hb_coll_model *m)
     }
     m->switch_ns = least(ns, TURN_SAMPLES, 2 * TURNS, 1);
     return m->round_ns > 0 && m->put_ps > 0 && m->get_ps > 0 &&
-           m->fold_ps > 0 && m->copy_ps > 0 && m->switch_ns > 0;
+           m->stream_ps > 0 && m->fold_ps > 0 && m->copy_ps > 0 &&
+           m->switch_ns > 0;
 }
 
 static bool run(struct probe *p, struct hb_coll_model *m)
@@ -277,11 +350,11 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err)
     struct probe *p = aligned_alloc(_Alignof(struct probe), sizeof *p);
     bool good = room != MAP_FAILED && p != NULL;
     if (good) {
-        memset(room, 0, RING * PIECE + 2 * READ);
+        memset(room, 0, (size_t)RING * PIECE + 2 * READ);
         memset(room + APART, 0, READ);
         memset(p, 0, sizeof *p);
         p->ring = room;
-        p->own = room + RING * PIECE;
+        p->own = room + (size_t)RING * PIECE;
         p->other = p->own + READ;
         p->far = room + APART;
         p->deadline_ns = hb_now_ns() + (int64_t)HB_PROBE_MS * 1000000;

@@ -45,6 +45,7 @@ static const struct {
     {"get_ps", offsetof(struct hb_coll_model, get_ps)},
     {"fold_ps", offsetof(struct hb_coll_model, fold_ps)},
     {"copy_ps", offsetof(struct hb_coll_model, copy_ps)},
+    {"stream_ps", offsetof(struct hb_coll_model, stream_ps)},
     {"far_ns", offsetof(struct hb_coll_model, far_ns)},
     {"cache_kib", offsetof(struct hb_coll_model, cache_kib)},
     {"l2_kib", offsetof(struct hb_coll_model, l2_kib)},

@@ -25,6 +25,15 @@ static int parse(struct hb_coll_model *m, const char *text)
     return hb_model_parse(m, text, strlen(text), NULL, NULL);
 }
 
+/* The figures, and the last one's value. */
+static int parse_with(struct hb_coll_model *m, const char *text,
+                      const char *value)
+{
+    char all[256];
+    snprintf(all, sizeof all, "%s%s", text, value);
+    return parse(m, all);
+}
+
 static void dear_rounds_ask_for_one_round(void **state)
 {
     struct hb_coll_model m;
@@ -163,12 +172,9 @@ static void blocks_that_no_cache_holds_are_written_past_it(void **state)
     enum hpcboot_coll all = HPCBOOT_COLL_ALLGATHER;
     const char *text = "cpus=2 put_ps=30 get_ps=80 copy_ps=20 switch_ns=700 "
                        "cma_ns=700 cma_ps=70 cache_kib=";
-    char small[256], large[256];
-    snprintf(small, sizeof small, "%s65536", text);
-    snprintf(large, sizeof large, "%s262144", text);
-    assert_int_equal(parse(&m, large), 0);
+    assert_int_equal(parse_with(&m, text, "262144"), 0);
     assert_true(hb_model_choose(&m, all, 8, 1024 * KIB).cma);
-    assert_int_equal(parse(&m, small), 0);
+    assert_int_equal(parse_with(&m, text, "65536"), 0);
     assert_true(hb_model_choose(&m, all, 8, 512 * KIB).cma);
     assert_false(hb_model_choose(&m, all, 8, 1024 * KIB).cma);
     assert_true(hb_model_choose(&m, all, 2, 16384 * KIB).cma);
@@ -180,13 +186,32 @@ static void who_only_sends_little_is_ahead(void **state)
 {
     struct hb_coll_model m;
     enum hpcboot_coll to = HPCBOOT_COLL_BCAST, from = HPCBOOT_COLL_GATHER;
-    assert_int_equal(parse(&m, "round_ns=161 put_ps=29 get_ps=80 copy_ps=21 "
-                               "cma_ns=722 cma_ps=70"), 0);
+    const char *text = "round_ns=161 put_ps=29 get_ps=80 copy_ps=21 "
+                       "cma_ns=722 cma_ps=70 stream_ps=";
+    assert_int_equal(parse_with(&m, text, "48"), 0);
     assert_false(hb_model_choose(&m, to, 2, 32 * KIB).cma);
     assert_false(hb_model_choose(&m, to, 2, 64 * KIB).cma);
     assert_true(hb_model_choose(&m, to, 2, 256 * KIB).cma);
+    assert_int_equal(parse_with(&m, text, "90"), 0);
     assert_false(hb_model_choose(&m, from, 2, 32 * KIB).cma);
     assert_true(hb_model_choose(&m, from, 2, 64 * KIB).cma);
+}
+
+/* What the pair gets through in a second, not what each would alone. */
+static void of_two_what_both_do_at_once_counts(void **state)
+{
+    static const enum hpcboot_coll one_way[] = {
+        HPCBOOT_COLL_BCAST, HPCBOOT_COLL_EXSCAN, HPCBOOT_COLL_GATHER,
+        HPCBOOT_COLL_SCATTER};
+    struct hb_coll_model m;
+    for (size_t i = 0; i < sizeof one_way / sizeof one_way[0]; i++) {
+        const char *text = "put_ps=20 get_ps=40 copy_ps=10 cma_ns=1700 "
+                           "cma_ps=77 stream_ps=";
+        assert_int_equal(parse_with(&m, text, "42"), 0);
+        assert_false(hb_model_choose(&m, one_way[i], 2, 1024 * KIB).cma);
+        assert_int_equal(parse_with(&m, text, "150"), 0);
+        assert_true(hb_model_choose(&m, one_way[i], 2, 1024 * KIB).cma);
+    }
 }
 
 static void ranks_have_the_caches_that_they_can_be_at(void **state)
@@ -267,6 +292,7 @@ int main(void)
         cmocka_unit_test(the_kernel_copies_where_that_costs_less),
         cmocka_unit_test(blocks_that_no_cache_holds_are_written_past_it),
         cmocka_unit_test(who_only_sends_little_is_ahead),
+        cmocka_unit_test(of_two_what_both_do_at_once_counts),
         cmocka_unit_test(ranks_have_the_caches_that_they_can_be_at),
         cmocka_unit_test(a_rule_asks_for_the_kernel_or_forbids_it),
         cmocka_unit_test(lengths_that_differ_choose_alike),

@@ -79,10 +79,10 @@ static void figures_survive_being_written(void **state)
     uint64_t machine = 0;
     assert_int_equal(parse(&m, "round_ns=1 switch_ns=2 put_ps=3 get_ps=4 "
                                "fold_ps=5 copy_ps=6 cpus=7 cache_kib=8 "
-                               "cma_ns=9 cma_ps=10 far_ns=11 l2_kib=12"),
-                     0);
+                               "cma_ns=9 cma_ps=10 far_ns=11 l2_kib=12 "
+                               "stream_ps=13"), 0);
     assert_int_equal(m.far_ns, 11);
-    assert_int_equal(m.l2_kib, 12);
+    assert_true(m.l2_kib == 12 && m.stream_ps == 13);
     int len = hb_model_print(&m, 42, text, sizeof text);
     hb_model_typical(&again);
     assert_int_equal(hb_model_parse(&again, text, (size_t)len, &machine,
@@ -173,7 +173,8 @@ static void a_probe_gives_all_figures_or_none(void **state)
     }
     assert_int_equal(m.source, HB_MODEL_PROBED);
     assert_true(m.round_ns > 0 && m.switch_ns > 0 && m.put_ps > 0 &&
-                m.get_ps > 0 && m.fold_ps > 0 && m.copy_ps > 0);
+                m.get_ps > 0 && m.fold_ps > 0 && m.copy_ps > 0 &&
+                m.stream_ps > 0);
 }
 
 static void read_file(const char *path, char *text, size_t size)

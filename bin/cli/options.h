@@ -154,6 +154,10 @@ void hb_options_blame(const struct hb_options *o, struct hpcboot_error *err);
 /* One line per option that is not at its default: name, value, origin. */
 void hb_options_explain(const struct hb_options *o, struct hb_strv *lines_out);
 
+/* The variables that libhpcboot reads in the ranks. */
+extern const char *const hb_library_variables[];
+extern const size_t hb_library_variables_n;
+
 /* topic: a section's name, an option's name, "all", or NULL for the options
  * of hbrun itself and the names of the others. */
 void hb_options_help(FILE *out, const char *topic);

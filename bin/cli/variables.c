@@ -33,13 +33,13 @@ static const char *const others[] = {
     "HPCBOOT_SESSION_DIR", "HPCBOOT_SIZE", "HPCBOOT_SOCKET", "HPCBOOT_TASKS",
     "HPCBOOT_TMPDIR", "HPCBOOT_TOPO_CACHE", "HPCBOOT_SPAWN_FD",
 };
-/* What libhpcboot reads in the ranks. */
-static const char *const of_library[] = {
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+const char *const hb_library_variables[] = {
     "HPCBOOT_CHECK", "HPCBOOT_COLL_NET", "HPCBOOT_COLL_TUNE",
     "HPCBOOT_DETERMINISTIC", "HPCBOOT_HEAP_MB", "HPCBOOT_LEAVES",
     "HPCBOOT_RAILS", "HPCBOOT_TRANSPORTS",
 };
-#define COUNT(list) (sizeof(list) / sizeof *(list))
+const size_t hb_library_variables_n = COUNT(hb_library_variables);
 
 static void variable_name(const struct hb_optdef *opt,
                           char name[HB_OPT_NAME_MAX + 8])
@@ -106,6 +106,11 @@ static int is_among(const char *name, const char *const *list, size_t n)
     return 0;
 }
 
+static int is_librarys(const char *name)
+{
+    return is_among(name, hb_library_variables, hb_library_variables_n);
+}
+
 /* Rules are "=NAME", "=PRE*" and "+NAME=VALUE" among others. */
 static int passes_on(const struct hb_strv *rules, const char *name)
 {
@@ -137,12 +142,12 @@ static void warn_mistyped(struct hb_scan *s, const char *name)
 {
     int is_short = strlen(name) < PREFIX_LEN + MISTYPED_MIN;
     char (*known)[HB_OPT_NAME_MAX + 8] = hb_xcalloc(hb_opts_n, sizeof *known);
-    const char **list = hb_xcalloc(hb_opts_n + COUNT(of_library),
+    const char **list = hb_xcalloc(hb_opts_n + hb_library_variables_n,
                                    sizeof *list), *near;
     size_t n = 0;
 
-    for (; n < COUNT(of_library); n++) {
-        list[n] = of_library[n] + PREFIX_LEN;
+    for (; n < hb_library_variables_n; n++) {
+        list[n] = hb_library_variables[n] + PREFIX_LEN;
     }
     for (size_t i = 0; i < hb_opts_n; i++) {
         if (!(hb_opts[i].flags & HB_O_CMD)) {
@@ -152,8 +157,7 @@ static void warn_mistyped(struct hb_scan *s, const char *name)
     }
     near = hb_nearest(name + PREFIX_LEN, list, n);
     if (near && strcmp(near, name + PREFIX_LEN) != 0 &&
-        (!is_short ||
-         is_among(near - PREFIX_LEN, of_library, COUNT(of_library)))) {
+        (!is_short || is_librarys(near - PREFIX_LEN))) {
         hb_opt_warn(s, "the variable %s has no effect; did you mean " PREFIX
                     "%s?", name, near);
     }
@@ -170,7 +174,7 @@ static void warn_of(struct hb_scan *s, const char *set, int given_to_ranks)
         return;
     }
     name = hb_xstrndup(set, strcspn(set, "="));
-    if (is_among(name, of_library, COUNT(of_library))) {
+    if (is_librarys(name)) {
         if (!given_to_ranks && !reaches_ranks(s, name)) {
             hb_opt_warn(s, "the variable %s is read by ranks and does not "
                         "reach them; -x %s passes it on", name, name);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/cli/options.h"
 #include "bin/hpcboot/command.h"
 #include "bin/hpcboot/gang_args.h"
 #include "bin/hpcboot/perf.h"
@@ -113,8 +114,8 @@ static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
                         w->sizes != NULL ? w->sizes : SIZES, err);
 }
 
-/* The command line of hbrun: up to its program as for the gang's hosts, then
- * this command again, as a rank. */
+/* The command line of hbrun: up to its program as for the gang's hosts, and
+ * with what the ranks' library is told; then this command again, as a rank. */
 static void launch_words(const struct wanted *w, struct hb_strv *line)
 {
     char *self = hb_self_exe();
@@ -131,6 +132,12 @@ static void launch_words(const struct wanted *w, struct hb_strv *line)
     }
     if (w->pin) {
         hb_strv_push(line, "--bind-to=none");
+    }
+    for (size_t i = 0; i < hb_library_variables_n; i++) {
+        if (getenv(hb_library_variables[i]) != NULL) {
+            hb_strv_push(line, "-x");
+            hb_strv_push(line, hb_library_variables[i]);
+        }
     }
     hb_strv_take(line, self);
     hb_strv_push(line, "perf");

@@ -52,6 +52,15 @@ END
     says '^# barrier, 1 ranks'
 }
 
+@test "ranks have the variables that their library reads" {
+    HPCBOOT_COLL_TUNE='allreduce=square' run perf allreduce:8 -n 2
+    [ "$status" -ne 0 ]
+    says 'HPCBOOT_COLL_TUNE: .*square'
+    HPCBOOT_COLL_TUNE='allreduce=whole' run perf allreduce:8 -n 2
+    ended_with 0
+    says_not 'warning'
+}
+
 @test "what cannot be measured is said, once" {
     run perf pingpong,barrier -n 1
     ended_with 0

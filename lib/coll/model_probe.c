@@ -6,8 +6,10 @@
  * one after the other and both at once, read through the kernel, fold, copy,
  * and at last take turns on one CPU. The least of many samples counts; where
  * the middle one is far from it, others were using the machine, and nothing is
- * learnt. Pieces go round a ring as long as that of two ranks, into the writer's
- * cache and past it, as ranks do (stream.c): what is sooner counts.
+ * learnt.
+ *
+ * Pieces go round a ring as long as that of two ranks, into the writer's cache
+ * and past it, as ranks do (stream.c): what is sooner counts.
  *
  * Every wait ends at the deadline, so the probe takes no longer than
  * HB_PROBE_MS even if the other thread never runs. */
@@ -105,30 +107,38 @@ static void keep(uint32_t *samples, int i, uint32_t ns)
     }
 }
 
-/* One piece after the other, then as they come. */
+/* The second thread's half of put_pieces, */
 static bool get_pieces(struct probe *p, uint32_t *n, int past)
 {
-    int64_t t;
     for (int i = 0; i < RING + SAMPLES; i++) {
         if (!await(p, &p->mine, ++*n, false)) {
             return false;
         }
-        t = hb_now_ns();
+        int64_t t = hb_now_ns();
         hb_kern_copy(p->other, piece(p, i), PIECE);
         keep(p->get[past], i, since(t));
         say(&p->theirs, *n);
     }
-    t = hb_now_ns();
+    return true;
+}
+
+/* and of put_stream. */
+static bool get_stream(struct probe *p, uint32_t *n, int past)
+{
+    int64_t begun = hb_now_ns();
     for (int i = 0; i < STREAMED; i++) {
         if (!await(p, &p->mine, ++*n, false)) {
             return false;
         }
         hb_kern_copy(p->other, piece(p, i), PIECE);
         say(&p->theirs, *n);
-        if (i >= RING && i % WINDOW == WINDOW - 1) {
-            p->stream[past][(i - RING) / WINDOW] = since(t);
+        if (i % WINDOW != WINDOW - 1) {
+            continue;
         }
-        t = i % WINDOW == WINDOW - 1 ? hb_now_ns() : t;
+        if (i >= RING) {
+            p->stream[past][(i - RING) / WINDOW] = since(begun);
+        }
+        begun = hb_now_ns();
     }
     return true;
 }
@@ -147,7 +157,7 @@ static void *answer(void *arg)
         say(&p->theirs, n);
     }
     for (int past = 0; moved && past < 2; past++) {
-        moved = get_pieces(p, &n, past);
+        moved = get_pieces(p, &n, past) && get_stream(p, &n, past);
     }
     for (int i = 0; moved && i < 2 * READS; i++) {
         moved = await(p, &p->mine, ++n, false);
@@ -203,7 +213,7 @@ static void put_piece(struct probe *p, int i, int past)
 }
 
 /* As who sends a long message to one that only receives. */
-static bool stream(struct probe *p, uint32_t *n, int past)
+static bool put_stream(struct probe *p, uint32_t *n, int past)
 {
     uint32_t before = *n, ring = (uint32_t)RING;
     for (int i = 0; i < STREAMED; i++) {
@@ -228,13 +238,13 @@ static bool put_pieces(struct probe *p, uint32_t *n, int past)
             return false;
         }
     }
-    return stream(p, n, past);
+    return true;
 }
 
 static bool pieces(struct probe *p, uint32_t *n, struct hb_coll_model *m)
 {
     for (int past = 0; past < 2; past++) {
-        if (!put_pieces(p, n, past)) {
+        if (!put_pieces(p, n, past) || !put_stream(p, n, past)) {
             return false;
         }
         uint32_t ps = least(p->stream[past], SAMPLES, WINDOW * PIECE, 1000);

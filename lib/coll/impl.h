@@ -29,11 +29,9 @@
 /* Two lines of 64 bytes: processors fetch neighbours in pairs. */
 #define HB_SHM_LINE 128
 /* A rank that only writes runs ahead so far: what it waits for then comes once
- * in several calls. Symmetric rounds need two. Where ranks take turns on a
- * core, each turn is paid for by as many calls as there are cells; where each
- * has its own, more cells are more lines to keep near. Powers of two. */
-#define HB_SHM_CELLS 16
-#define HB_SHM_CELLS_CROWDED 64
+ * in half as many calls, and where ranks take turns on a core, each turn is
+ * paid for by all of them. Symmetric rounds need two. A power of two. */
+#define HB_SHM_CELLS 64
 #define HB_SHM_SLOT ((size_t)64 << 10)
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
@@ -93,7 +91,7 @@ struct hb_shm_cell {
 };
 
 struct hb_shm_rank {
-    struct hb_shm_cell cell[HB_SHM_CELLS_CROWDED];
+    struct hb_shm_cell cell[HB_SHM_CELLS];
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
     _Atomic int writes_to; /* whose memory now: local rank + 1, or HEAPS */
@@ -276,8 +274,7 @@ struct hb_coll_team {
     char *slots;
     uint64_t round;           /* the last that this rank posted */
     uint64_t *seen;           /* [p] the last that each is known to have */
-    uint64_t last_cell;       /* how many are used, less one; alike at all */
-    struct hb_shm_use cell_use[HB_SHM_CELLS_CROWDED];
+    struct hb_shm_use cell_use[HB_SHM_CELLS];
     struct hb_shm_use slot_use[HB_SHM_SLOTS_MOST];
     size_t ring, small; /* bytes, of both parts; of a round for part[1] */
     struct hb_shm_part {      /* the same at all ranks */
@@ -352,7 +349,7 @@ static inline char *hb_shm_ring(struct hb_coll_team *t, int rank, size_t at)
 static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
                                               int rank, uint64_t round)
 {
-    return &t->ranks[rank].cell[round & t->last_cell];
+    return &t->ranks[rank].cell[round % HB_SHM_CELLS];
 }
 
 void hb_stream_look(struct hb_coll_team *t); /* how far the peers are */

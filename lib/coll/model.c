@@ -13,7 +13,9 @@
 
 #include "lib/coll/impl.h"
 
-/* A rank that puts ahead of its peers pays so much for a round of its own. */
+/* A rank that puts ahead of its peers, by so many rounds mostly, pays so much
+ * for each; where buffers are asked for, nobody is ahead. */
+#define AHEAD_ROUNDS 16
 #define AHEAD_NS 25.0
 /* Pieces of the small ring go where peers still hold the lines of those before:
  * to put them takes several times longer (impl.h). */
@@ -387,10 +389,8 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     struct work w = work_of(way, coll, p, bytes);
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
-    /* Who only sends is ahead of the root by as many rounds as there are
-     * cells; where buffers are asked for, all wait for each other. */
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
-        rounds += share > 1 ? HB_SHM_CELLS_CROWDED : HB_SHM_CELLS;
+        rounds += share > 1 ? HB_SHM_CELLS : AHEAD_ROUNDS;
     }
     if (way == HB_WAY_CMA && (gathers(coll) || sends_root(coll)) &&
         share > 1 && bytes <= TURNS_MOST / (size_t)p) {

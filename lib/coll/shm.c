@@ -73,9 +73,6 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
                        t->p, size, region, hb_coll_region_least(t->p),
                        HB_SHM_LINE);
     }
-    uint32_t mode = atomic_load(&t->engine->page->wait_mode);
-    t->last_cell = (mode == HB_COLL_WAIT_SPIN ? HB_SHM_CELLS
-                                              : HB_SHM_CELLS_CROWDED) - 1;
     t->head = region;
     t->ranks = (struct hb_shm_rank *)(t->head + 1);
     t->slots = (char *)region + lines_size(t->p);
@@ -252,7 +249,7 @@ static inline size_t next_at(const struct hb_shm_part *part, size_t area)
 /* Whether this rank may write for its next round; chooses the place. */
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (!released(t, &t->cell_use[(t->round + 1) & t->last_cell])) {
+    if (!released(t, &t->cell_use[(t->round + 1) % HB_SHM_CELLS])) {
         return false;
     }
     if (op->area == 0) {
@@ -312,7 +309,7 @@ static inline void hand_on(const struct hb_shm_cell *cell)
 static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
                              int readers)
 {
-    uint64_t r = t->round + AHEAD, cells = t->last_cell + 1;
+    uint64_t r = t->round + AHEAD;
     bool waits = op->from != HB_NONE &&
                  (op->from != HB_BELOW || t->me > 0);
     if (t->p != 2) {
@@ -323,7 +320,7 @@ static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
         if (t->near.far) {
             hb_relax();
         }
-    } else if (readers == HB_NONE || t->seen[1 - t->me] + cells > r) {
+    } else if (readers == HB_NONE || t->seen[1 - t->me] + HB_SHM_CELLS > r) {
         fetch_to_write(hb_shm_cell(t, t->me, r));
     }
 }
@@ -336,7 +333,7 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     if (readers == HB_ALL && t->p == 2) {
         use.readers = 1 - t->me;
     }
-    t->cell_use[r & t->last_cell] = use;
+    t->cell_use[r % HB_SHM_CELLS] = use;
     if (op->area > 0) {
         use_slot(t, op->at, use);
         struct hb_shm_part *part = part_of(t, op);

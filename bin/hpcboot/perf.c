@@ -134,9 +134,9 @@ static void launch_words(const struct wanted *w, struct hb_strv *line)
         hb_strv_push(line, "--bind-to=none");
     }
     for (size_t i = 0; i < hb_library_variables_n; i++) {
-        if (getenv(hb_library_variables[i]) != NULL) {
-            hb_strv_push(line, "-x");
-            hb_strv_push(line, hb_library_variables[i]);
+        const char *name = hb_library_variables[i], *value = getenv(name);
+        if (value != NULL) { /* -x is not every dialect's */
+            hb_strv_pushf(line, "--set-env=%s=%s", name, value);
         }
     }
     hb_strv_take(line, self);

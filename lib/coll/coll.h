@@ -57,6 +57,7 @@ struct hb_coll_model {
                            * there are; 0: nobody says */
     uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */
     uint32_t cma_ns, cma_ps; /* process_vm_readv: a call, a byte; 0: none */
+    uint32_t reserved; /* 0: no padding, models are compared byte by byte */
     struct hb_coll_rule {
         uint64_t least, most; /* bytes */
         uint16_t coll, way;
@@ -66,7 +67,7 @@ struct hb_coll_model {
 
 /* The page that all ranks of a job on one node share. All zero is a valid
  * beginning; whoever makes it sets `wait_mode` before the ranks start, and
- * nobody changes it: how teams lay out their memory follows from it. */
+ * nobody changes it. */
 struct hb_coll_node_page {
     /* Raised by one whenever a rank of the job is known to be dead or a team
      * is revoked. Every wait loop looks at it. */

@@ -234,8 +234,9 @@ struct hb_op {
 /* Blocking calls of a team whose plans are kept, by the kind of collective. */
 #define HB_KEPT 8
 
-/* Calls that a rank remembers, for peers that are behind. */
-#define HB_MADE 16
+/* Calls that a rank remembers, for peers that are behind: who only sends is
+ * ahead of them by so many. */
+#define HB_MADE HB_SHM_CELLS
 
 struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
     uint64_t round;

@@ -50,7 +50,8 @@ struct work {
     bool rooted;  /* some only put, others only get: they overlap */
 };
 
-static struct work whole(enum hpcboot_coll coll, double p, size_t bytes)
+static struct work whole(enum hpcboot_coll coll, double p, size_t bytes,
+                         bool own_cores)
 {
     double n = (double)bytes, others = p - 1, all = others * n;
     struct work w = {.put = n, .get = all, .cut = bytes, .rounds = 1};
@@ -78,21 +79,19 @@ static struct work whole(enum hpcboot_coll coll, double p, size_t bytes)
         w.put = all;
         w.copy = n;
         break;
-    case HPCBOOT_COLL_REDUCE:
-        w.fold = all;
-        w.rooted = true;
-        break;
     case HPCBOOT_COLL_REDUCE_SCATTER:
     case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
         w.put = w.fold = all;
         break;
+    case HPCBOOT_COLL_REDUCE:
     case HPCBOOT_COLL_ALLREDUCE:
         w.fold = all;
+        w.rooted = coll == HPCBOOT_COLL_REDUCE;
         break;
     case HPCBOOT_COLL_SCAN:
     case HPCBOOT_COLL_EXSCAN:
         w.get = w.fold = all / 2;
-        if (p == 2) { /* one of them folds */
+        if (p == 2 && own_cores) { /* one of them folds */
             w.get = n;
             w.fold = coll == HPCBOOT_COLL_SCAN ? n : 0;
             w.rooted = true;
@@ -128,7 +127,7 @@ static struct work last(size_t bytes)
 static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
 {
     double n = (double)bytes, part = n * (p - 1) / p;
-    struct work w = whole(coll, p, bytes);
+    struct work w = whole(coll, p, bytes, true);
     w.put = 0;
     w.rounds = 2; /* in all: the second says that nobody reads any more */
     w.rooted = false;
@@ -269,7 +268,7 @@ static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
 /* One round says where buffers are, another that nobody reads any more. */
 static struct work cma(enum hpcboot_coll coll, double p, size_t bytes)
 {
-    struct work w = whole(coll, p, bytes);
+    struct work w = whole(coll, p, bytes, true);
     bool meanwhile = gathers(coll) || scatters(coll); /* the root does it */
     return (struct work){.copy = meanwhile ? 0 : w.copy, .rounds = 2};
 }
@@ -302,7 +301,7 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
 }
 
 static struct work work_of(enum hb_way way, enum hpcboot_coll coll, double p,
-                           size_t bytes)
+                           size_t bytes, bool own_cores)
 {
     switch (way) {
     case HB_WAY_SLICES:
@@ -316,7 +315,7 @@ static struct work work_of(enum hb_way way, enum hpcboot_coll coll, double p,
     case HB_WAY_CMA:
         return cma(coll, p, bytes);
     default:
-        return whole(coll, p, bytes);
+        return whole(coll, p, bytes, own_cores);
     }
 }
 
@@ -352,7 +351,6 @@ static double rooted(const struct hb_coll_model *m, enum hpcboot_coll coll,
     bool writes = way == HB_WAY_WHOLE && coll == HPCBOOT_COLL_BCAST;
     if (way == HB_WAY_WHOLE && p == 2 && moves(coll)) {
         get = (double)bytes * m->stream_ps;
-        put = put > get ? put : get;
     }
     *(scatters(coll) ? &put : &get) += own;
     double first = (put < get ? put : get) / rounds;
@@ -386,7 +384,7 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
                    int p, size_t bytes, enum hb_way way, size_t piece)
 {
     double share = share_of(m, p);
-    struct work w = work_of(way, coll, p, bytes);
+    struct work w = work_of(way, coll, p, bytes, share <= 1);
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
@@ -559,7 +557,7 @@ bool hb_model_knows_cma(const struct hb_coll_model *m, enum hpcboot_coll coll)
 static bool add(const struct hb_coll_model *m, enum hpcboot_coll coll,
                 int p, size_t bytes, struct hb_candidate *out)
 {
-    struct work w = work_of(out->way, coll, p, bytes);
+    struct work w = work_of(out->way, coll, p, bytes, share_of(m, p) <= 1);
     out->ns = cost(m, coll, p, bytes, out->way, out->piece);
     out->rounds = rounds_of(out->way, &w, out->piece);
     if (is_uncut(out->way) || w.cut <= HB_PIECE_LEAST) {

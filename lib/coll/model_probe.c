@@ -32,7 +32,9 @@
 #define RING ((int)((HB_SHM_RINGS / 2 - HB_SHM_SMALL_RING) / PIECE))
 #define SAMPLES 48
 #define WINDOW 4              /* pieces of one sample while both are at work */
-#define STREAMED (RING + SAMPLES * WINDOW)
+#define SAMPLED (RING + SAMPLES * WINDOW) /* where the samples end */
+#define STREAMED (SAMPLED + RING) /* who puts has some to put until then */
+#define MARGIN 0.9 /* past the cache has to be so much sooner */
 #define READS 32              /* through the kernel, of each kind */
 #define READ ((size_t)128 << 10)
 #define APART ((size_t)4 << 20) /* in two page tables */
@@ -131,14 +133,13 @@ static bool get_stream(struct probe *p, uint32_t *n, int past)
             return false;
         }
         hb_kern_copy(p->other, piece(p, i), PIECE);
-        say(&p->theirs, *n);
-        if (i % WINDOW != WINDOW - 1) {
-            continue;
+        if (i % WINDOW == WINDOW - 1) {
+            if (i >= RING && i < SAMPLED) {
+                p->stream[past][(i - RING) / WINDOW] = since(begun);
+            }
+            begun = hb_now_ns();
         }
-        if (i >= RING) {
-            p->stream[past][(i - RING) / WINDOW] = since(begun);
-        }
-        begun = hb_now_ns();
+        say(&p->theirs, *n); /* the other may take the samples then */
     }
     return true;
 }
@@ -243,15 +244,20 @@ static bool put_pieces(struct probe *p, uint32_t *n, int past)
 
 static bool pieces(struct probe *p, uint32_t *n, struct hb_coll_model *m)
 {
+    m->stream_ps = 0;
     for (int past = 0; past < 2; past++) {
         if (!put_pieces(p, n, past) || !put_stream(p, n, past)) {
             return false;
         }
-        uint32_t ps = least(p->stream[past], SAMPLES, WINDOW * PIECE, 1000);
-        if (past == 0 || (ps > 0 && ps < m->stream_ps)) {
-            m->put_ps = least(p->put[past], SAMPLES, PIECE, 1000);
-            m->get_ps = least(p->get[past], SAMPLES, PIECE, 1000);
-            m->stream_ps = ps;
+        uint32_t put = least(p->put[past], SAMPLES, PIECE, 1000);
+        uint32_t get = least(p->get[past], SAMPLES, PIECE, 1000);
+        uint32_t both = least(p->stream[past], SAMPLES, WINDOW * PIECE, 1000);
+        bool known = put > 0 && get > 0 && both > 0;
+        if (known &&
+            (m->stream_ps == 0 || both < MARGIN * m->stream_ps)) {
+            m->put_ps = put;
+            m->get_ps = get;
+            m->stream_ps = both;
         }
     }
     return true;
@@ -318,9 +324,8 @@ static bool measure(struct probe *p, struct hb_coll_model *m)
         return false;
     }
     m->switch_ns = least(ns, TURN_SAMPLES, 2 * TURNS, 1);
-    return m->round_ns > 0 && m->put_ps > 0 && m->get_ps > 0 &&
-           m->stream_ps > 0 && m->fold_ps > 0 && m->copy_ps > 0 &&
-           m->switch_ns > 0;
+    return m->round_ns > 0 && m->stream_ps > 0 && m->fold_ps > 0 &&
+           m->copy_ps > 0 && m->switch_ns > 0;
 }
 
 static bool run(struct probe *p, struct hb_coll_model *m)
@@ -358,6 +363,7 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err)
                       /* cppcheck-suppress invalidFunctionArg */
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct probe *p = aligned_alloc(_Alignof(struct probe), sizeof *p);
+    int64_t begun = hb_now_ns();
     bool good = room != MAP_FAILED && p != NULL;
     if (good) {
         memset(room, 0, (size_t)RING * PIECE + 2 * READ);
@@ -367,7 +373,7 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err)
         p->own = room + (size_t)RING * PIECE;
         p->other = p->own + READ;
         p->far = room + APART;
-        p->deadline_ns = hb_now_ns() + (int64_t)HB_PROBE_MS * 1000000;
+        p->deadline_ns = begun + (int64_t)HB_PROBE_MS * 1000000;
         good = run(p, &now);
     }
     free(p);

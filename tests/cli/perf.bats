@@ -56,7 +56,8 @@ END
     HPCBOOT_COLL_TUNE='allreduce=square' run perf allreduce:8 -n 2
     [ "$status" -ne 0 ]
     says 'HPCBOOT_COLL_TUNE: .*square'
-    HPCBOOT_COLL_TUNE='allreduce=whole' run perf allreduce:8 -n 2
+    HPCBOOT_DIALECT=srun HPCBOOT_COLL_TUNE='allreduce=whole' \
+        run perf allreduce:8 -n 2
     ended_with 0
     says_not 'warning'
 }

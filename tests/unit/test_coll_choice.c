@@ -214,6 +214,50 @@ static void of_two_what_both_do_at_once_counts(void **state)
     }
 }
 
+/* Of a byte of 1 MiB as a whole, in picoseconds; `text` on a typical machine
+ * of two ranks. */
+static double whole_ps(enum hpcboot_coll coll, const char *text)
+{
+    struct hb_coll_model m;
+    struct hb_candidate all[HB_CANDIDATES];
+    double least = -1;
+    assert_int_equal(parse(&m, text), 0);
+    size_t n = hb_model_candidates(&m, coll, 2, 1024 * KIB, false, all);
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].way == HB_WAY_WHOLE && (least < 0 || all[i].ns < least)) {
+            least = all[i].ns;
+        }
+    }
+    return least * 1000 / (double)(1024 * KIB);
+}
+
+/* The root of a scatter, which may have time between pieces, and that of a
+ * gather, which has none, move their own block too. */
+static void a_root_moves_its_own_block(void **state)
+{
+    const char *text = "put_ps=10 get_ps=50 copy_ps=20 stream_ps=40";
+    double scatter = whole_ps(HPCBOOT_COLL_SCATTER, text);
+    double gather = whole_ps(HPCBOOT_COLL_GATHER, text);
+    assert_true(scatter > 39 && scatter < 50);
+    assert_true(gather > 59 && gather < 70);
+    text = "put_ps=90 get_ps=50 copy_ps=20 stream_ps=40";
+    scatter = whole_ps(HPCBOOT_COLL_SCATTER, text);
+    assert_true(scatter > 109 && scatter < 125);
+}
+
+/* On one core each has to wait until the other has done its part. */
+static void two_ranks_on_a_core_do_one_thing_at_a_time(void **state)
+{
+    const char *text = "put_ps=20 get_ps=50 stream_ps=40 switch_ns=1000 cpus=";
+    char one[128], two[128];
+    snprintf(one, sizeof one, "%s1", text);
+    snprintf(two, sizeof two, "%s2", text);
+    double shared = whole_ps(HPCBOOT_COLL_EXSCAN, one);
+    double own = whole_ps(HPCBOOT_COLL_EXSCAN, two);
+    assert_true(own > 39 && own < 50);
+    assert_true(shared > 69 && shared < 150);
+}
+
 static void ranks_have_the_caches_that_they_can_be_at(void **state)
 {
     struct hb_coll_model m;
@@ -293,6 +337,8 @@ int main(void)
         cmocka_unit_test(blocks_that_no_cache_holds_are_written_past_it),
         cmocka_unit_test(who_only_sends_little_is_ahead),
         cmocka_unit_test(of_two_what_both_do_at_once_counts),
+        cmocka_unit_test(a_root_moves_its_own_block),
+        cmocka_unit_test(two_ranks_on_a_core_do_one_thing_at_a_time),
         cmocka_unit_test(ranks_have_the_caches_that_they_can_be_at),
         cmocka_unit_test(a_rule_asks_for_the_kernel_or_forbids_it),
         cmocka_unit_test(lengths_that_differ_choose_alike),

@@ -106,7 +106,7 @@ static int is_among(const char *name, const char *const *list, size_t n)
     return 0;
 }
 
-static int is_librarys(const char *name)
+static int is_of_library(const char *name)
 {
     return is_among(name, hb_library_variables, hb_library_variables_n);
 }
@@ -157,7 +157,7 @@ static void warn_mistyped(struct hb_scan *s, const char *name)
     }
     near = hb_nearest(name + PREFIX_LEN, list, n);
     if (near && strcmp(near, name + PREFIX_LEN) != 0 &&
-        (!is_short || is_librarys(near - PREFIX_LEN))) {
+        (!is_short || is_of_library(near - PREFIX_LEN))) {
         hb_opt_warn(s, "the variable %s has no effect; did you mean " PREFIX
                     "%s?", name, near);
     }
@@ -174,7 +174,7 @@ static void warn_of(struct hb_scan *s, const char *set, int given_to_ranks)
         return;
     }
     name = hb_xstrndup(set, strcspn(set, "="));
-    if (is_librarys(name)) {
+    if (is_of_library(name)) {
         if (!given_to_ranks && !reaches_ranks(s, name)) {
             hb_opt_warn(s, "the variable %s is read by ranks and does not "
                         "reach them; -x %s passes it on", name, name);

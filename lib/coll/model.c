@@ -153,10 +153,10 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
  * has not seen for long, and since it cannot write past the caches. Pieces for
  * peers are read from memory then, too. */
 #define COLD_READ 2.0
+#define COLD_PUT 3.0
 /* A probe has measured the least of the kernel's calls; mostly they take so
  * much longer. */
 #define READ_MOSTLY 1.15
-#define COLD_PUT 3.0
 /* Of a pair's halves in the heap lines that the other has not written since are
  * still there, and no piece has to come before the next. */
 #define READ_AGAIN 0.6

@@ -23,13 +23,17 @@ extern "C" {
  *                   counts, that do not fit together: the text names both
  *                   sides, and the team can only be destroyed
  *   ERR_UNSUPPORTED this op does not exist for this type, or a buffer is the
- *                   memory of a device (CUDA, ROCm, Level Zero), which is not
- *                   read; what device and host share is
+ *                   memory of a device that cannot be copied here
  *   ERR_PEER_DEAD   a member has died, and the call has not completed within
  *                   a tenth of a second; err says rank, host and cause. The
  *                   team can only be shrunk or destroyed
  *   ERR_TIMED_OUT   the deadline of the call or team has passed; as above
  *   ERR_NOMEM, ERR_SYSTEM
+ *
+ * A buffer may be the memory of a CUDA, ROCm or Level Zero device: the call
+ * works on a copy in the host's memory, which CUDA's driver makes, for the
+ * others a UCX that was built for them. Work that fills or reads it on another
+ * stream than the default one must have ended before the call begins.
  *
  * Counts and displacements are in elements of `type`. Displacements may be
  * NULL: blocks then lie one after the other. Buffers may be NULL where their

@@ -14,6 +14,7 @@
 #include "lib/base/error.h"
 #include "lib/coll/coll.h"
 #include "lib/rdzv/client.h"
+#include "lib/xport/move.h"
 #include "lib/xport/xport.h"
 
 enum api_phase {
@@ -105,8 +106,15 @@ static inline int hb_api_is_in(void)
     return atomic_load_explicit(&hb_api.phase, memory_order_relaxed) == API_IN;
 }
 
-/* device.c: ERR_UNSUPPORTED where p is the memory of a device. The regions of
- * addresses that are known to be the host's spare the question. */
+/* device.c: whose memory is at p; NULL: the host's. The regions of addresses
+ * that are known to be the host's spare the question. */
+struct hb_api_device {
+    const char *name, *shared; /* "CUDA"; what gets memory that both share */
+    enum hb_ucxmove_kind kind;
+    /* By its own driver, whole on return; NULL: by UCX (lib/xport/move.h). */
+    int (*copy)(void *to, const void *from, size_t size, int to_device,
+                struct hpcboot_error *err);
+};
 #define HB_API_REGION_SHIFT 21
 #define HB_API_REGIONS 64u
 extern _Atomic uintptr_t hb_api_host_regions[HB_API_REGIONS];
@@ -117,8 +125,29 @@ static inline int hb_api_is_host(const void *p)
     return atomic_load_explicit(&hb_api_host_regions[region % HB_API_REGIONS],
                                 memory_order_relaxed) == region;
 }
-int hb_api_host_buffer(const char *call, const char *what, const void *p,
-                       struct hpcboot_error *err);
+const struct hb_api_device *hb_api_device_of(const void *p);
+
+/* stage.c: what stands in the host's memory for buffers of a call that are a
+ * device's. NULL: none is. */
+struct hb_api_stage;
+/* *args, which were checked but for this, get buffers of the host's;
+ * ERR_UNSUPPORTED: UCX cannot read the device here. */
+int hb_api_stage_coll(struct hpcboot_team *team,
+                      struct hpcboot_coll_args *args,
+                      const struct hb_coll_user_op *op,
+                      struct hb_api_stage **out, struct hpcboot_error *err);
+/* The same of one buffer, which the call reads, or writes if is_out. */
+int hb_api_stage_data(const char *call, const char *what, void **data,
+                      size_t size, int is_out, struct hb_api_stage **out,
+                      struct hpcboot_error *err);
+/* Before the call's work: what it reads is copied from the device. */
+int hb_api_stage_begin(struct hb_api_stage *stage, struct hpcboot_error *err);
+/* Afterwards: what it has written, `size` bytes of each buffer at most, is
+ * copied to it. */
+int hb_api_stage_end(struct hb_api_stage *stage, size_t size,
+                     struct hpcboot_error *err);
+void hb_api_stage_free(struct hb_api_stage *stage);
+void hb_api_stage_close(void);
 
 /* leaves.c: of HPCBOOT_LEAVES, which is checked before ranks meet */
 int hb_api_leaves_check(struct hpcboot_error *err);
@@ -163,6 +192,7 @@ struct hpcboot_request {
     struct hb_coll_req *coll; /* or */
     struct hb_xport_req *message;
     struct hpcboot_message *info; /* of a receive; may be NULL */
+    struct hb_api_stage *stage;   /* NULL: its buffers are the host's */
     int persistent, is_recv, source, tag; /* source: or receiver */
     int active; /* started, and nobody has been told its outcome */
     unsigned tests; /* in vain, and when they began */

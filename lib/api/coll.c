@@ -50,37 +50,53 @@ static int check(const struct hpcboot_team *team,
     return rc < 0 ? rc : check_count(name, a->count, err);
 }
 
-static int check_memory(const struct hpcboot_coll_args *a,
-                        struct hpcboot_error *err)
+static int is_host(const struct hpcboot_coll_args *a)
 {
-    const char *name = hb_coll_name(a->coll);
-    int rc = hb_api_host_buffer(name, "send", a->send, err);
+    return hb_api_is_host(a->send) && hb_api_is_host(a->recv);
+}
 
-    return rc < 0 ? rc : hb_api_host_buffer(name, "recv", a->recv, err);
+static int run_staged(struct hpcboot_team *team,
+                      const struct hpcboot_coll_args *a,
+                      const struct hb_coll_user_op *op,
+                      struct hpcboot_error *err)
+{
+    struct hpcboot_coll_args host = *a;
+    struct hb_api_stage *stage = NULL;
+    int rc = hb_api_stage_coll(team, &host, op, &stage, err);
+
+    if (rc == 0) {
+        rc = hb_api_stage_begin(stage, err);
+    }
+    if (rc == 0) {
+        rc = hb_coll_run(team->coll, &host, op, err);
+    }
+    if (rc == 0) {
+        rc = hb_api_stage_end(stage, SIZE_MAX, err);
+    }
+    hb_api_stage_free(stage);
+    return rc;
 }
 
 static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
                struct hpcboot_error *err)
 {
-    struct hb_coll_user_op op;
+    struct hb_coll_user_op op, *user = NULL;
     int rc;
 
     if (__builtin_expect(!hb_api_is_in() || team == NULL ||
                          team->coll == NULL || a->count > PTRDIFF_MAX, 0)) {
         return check(team, a, err);
     }
-    if (__builtin_expect(!hb_api_is_host(a->send) ||
-                         !hb_api_is_host(a->recv), 0)) {
-        rc = check_memory(a, err);
+    if (__builtin_expect(a->op >= HPCBOOT_OP_USER, 0)) {
+        rc = hb_api_user_op(a->op, &op, err);
         if (rc < 0) {
             return rc;
         }
+        user = &op;
     }
-    if (__builtin_expect(a->op < HPCBOOT_OP_USER, 1)) {
-        return hb_coll_run(team->coll, a, NULL, err);
-    }
-    rc = hb_api_user_op(a->op, &op, err);
-    return rc < 0 ? rc : hb_coll_run(team->coll, a, &op, err);
+    return __builtin_expect(is_host(a), 1)
+               ? hb_coll_run(team->coll, a, user, err)
+               : run_staged(team, a, user, err);
 }
 
 int hpcboot_coll(struct hpcboot_team *team,
@@ -92,34 +108,47 @@ int hpcboot_coll(struct hpcboot_team *team,
     return rc < 0 ? rc : run(team, args, err);
 }
 
+static int init(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
+                struct hpcboot_request **out, struct hpcboot_error *err)
+{
+    struct hpcboot_coll_args host = *a;
+    struct hb_coll_user_op op, *user = NULL;
+    struct hb_coll_req *req = NULL;
+    struct hb_api_stage *stage = NULL;
+    int rc = 0;
+
+    if (a->op >= HPCBOOT_OP_USER) {
+        rc = hb_api_user_op(a->op, &op, err);
+        user = &op;
+    }
+    if (rc == 0 && !is_host(a)) {
+        rc = hb_api_stage_coll(team, &host, user, &stage, err);
+    }
+    if (rc == 0) {
+        rc = hb_coll_init(team->coll, &host, user, &req, err);
+    }
+    if (rc < 0) {
+        hb_api_stage_free(stage);
+        return rc;
+    }
+    *out = hb_api_request_new(team);
+    (*out)->coll = req;
+    (*out)->stage = stage;
+    (*out)->persistent = 1;
+    return 0;
+}
+
 int hpcboot_coll_init(struct hpcboot_team *team,
                       const struct hpcboot_coll_args *args,
                       struct hpcboot_request **out,
                       struct hpcboot_error *err)
 {
-    struct hb_coll_user_op op, *user = NULL;
-    struct hb_coll_req *req = NULL;
     int rc = check(team, args, err);
 
     if (rc == 0) {
         rc = hb_api_place(hb_coll_name(args->coll), "request", out, err);
     }
-    if (rc == 0) {
-        rc = check_memory(args, err);
-    }
-    if (rc == 0 && args->op >= HPCBOOT_OP_USER) {
-        rc = hb_api_user_op(args->op, &op, err);
-        user = &op;
-    }
-    if (rc == 0) {
-        rc = hb_coll_init(team->coll, args, user, &req, err);
-    }
-    if (rc == 0) {
-        *out = hb_api_request_new(team);
-        (*out)->coll = req;
-        (*out)->persistent = 1;
-    }
-    return rc;
+    return rc < 0 ? rc : init(team, args, out, err);
 }
 
 int hpcboot_coll_start(struct hpcboot_team *team,
@@ -136,7 +165,10 @@ int hpcboot_coll_start(struct hpcboot_team *team,
     if (rc < 0) {
         return rc;
     }
-    rc = hb_coll_start(r->coll, err);
+    rc = hb_api_stage_begin(r->stage, err);
+    if (rc == 0) {
+        rc = hb_coll_start(r->coll, err);
+    }
     if (rc < 0) {
         hb_api_request_destroy(r);
         return rc;

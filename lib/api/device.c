@@ -19,33 +19,11 @@
 #include <pthread.h>
 
 #include "lib/api/api.h"
+#include "lib/api/cuda.h"
 
 _Atomic uintptr_t hb_api_host_regions[HB_API_REGIONS];
 
 /* ---- what the drivers say; numbers are those of their headers ---- */
-
-#define CU_MEMORY_TYPE 2
-#define CU_IS_MANAGED 8
-#define CU_DEVICE 2
-typedef int (*cuda_ask_fn)(unsigned n, int *attributes, void **values,
-                           uint64_t pointer);
-static cuda_ask_fn cuda_ask;
-
-static int open_cuda(void *lib)
-{
-    cuda_ask = (cuda_ask_fn)dlsym(lib, "cuPointerGetAttributes");
-    return cuda_ask != NULL;
-}
-
-static int is_cuda(const void *p)
-{
-    unsigned type = 0, managed = 0;
-    int attributes[] = {CU_MEMORY_TYPE, CU_IS_MANAGED};
-    void *values[] = {&type, &managed};
-
-    return cuda_ask(2, attributes, values, (uintptr_t)p) == 0 &&
-           type == CU_DEVICE && !managed;
-}
 
 #define HSA_INFO_DEVICE 17
 #define HSA_GPU 1u
@@ -153,14 +131,22 @@ static int is_ze(const void *p)
 /* ---- which drivers are there ---- */
 
 static struct driver {
-    const char *library, *name, *shared;
-    int (*open)(void *lib); /* 1: it has what is needed */
+    const char *library;
+    struct hb_api_device device;
+    /* 1: it can be asked; 2: it copies, too; 0: it is of no use */
+    int (*open)(void *lib);
     int (*is_its)(const void *p);
-    int there;
+    int there; /* what open has said */
 } drivers[] = {
-    {"libcuda.so.1", "CUDA", "cudaMallocManaged", open_cuda, is_cuda, 0},
-    {"libhsa-runtime64.so.1", "ROCm", "hipMallocManaged", open_hsa, is_hsa, 0},
-    {"libze_loader.so.1", "Level Zero", "zeMemAllocShared", open_ze, is_ze, 0},
+    {"libcuda.so.1",
+     {"CUDA", "cudaMallocManaged", HB_UCXMOVE_CUDA, hb_cuda_copy},
+     hb_cuda_open, hb_cuda_is_its, 0},
+    {"libhsa-runtime64.so.1",
+     {"ROCm", "hipMallocManaged", HB_UCXMOVE_ROCM, NULL},
+     open_hsa, is_hsa, 0},
+    {"libze_loader.so.1",
+     {"Level Zero", "zeMemAllocShared", HB_UCXMOVE_ZE, NULL},
+     open_ze, is_ze, 0},
 };
 enum { DRIVERS = sizeof drivers / sizeof drivers[0] };
 
@@ -189,25 +175,26 @@ static void look_for_drivers(void)
         void *lib = d->there ? NULL
                              : dlopen(d->library, RTLD_LAZY | RTLD_NOLOAD);
 
-        if (lib != NULL && d->open(lib)) {
-            d->there = 1;
-            n_there++;
-        } else if (lib != NULL) {
+        d->there = lib != NULL ? d->open(lib) : d->there;
+        n_there += lib != NULL && d->there > 0;
+        if (lib != NULL && d->there == 0) {
             dlclose(lib);
+        } else if (d->there == 1) {
+            d->device.copy = NULL;
         }
     }
 }
 
-static const struct driver *owner_of(const void *p)
+static const struct hb_api_device *owner_of(const void *p)
 {
-    const struct driver *owner = NULL;
+    const struct hb_api_device *owner = NULL;
     uintptr_t region = (uintptr_t)p >> HB_API_REGION_SHIFT;
 
     pthread_mutex_lock(&lock);
     look_for_drivers();
     for (int i = 0; owner == NULL && i < DRIVERS; i++) {
         if (drivers[i].there && drivers[i].is_its(p)) {
-            owner = &drivers[i];
+            owner = &drivers[i].device;
         }
     }
     if (n_there == 0) {
@@ -218,15 +205,7 @@ static const struct driver *owner_of(const void *p)
     return owner;
 }
 
-int hb_api_host_buffer(const char *call, const char *what, const void *p,
-                       struct hpcboot_error *err)
+const struct hb_api_device *hb_api_device_of(const void *p)
 {
-    const struct driver *owner = hb_api_is_host(p) ? NULL : owner_of(p);
-
-    return owner == NULL
-               ? 0 : hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s: %s at %p is "
-                             "memory of a %s device, which no transport here "
-                             "can read; copy it to the host first, or get it "
-                             "from %s", call, what, p, owner->name,
-                             owner->shared);
+    return hb_api_is_host(p) ? NULL : owner_of(p);
 }

@@ -34,6 +34,8 @@ int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                 size_t size, struct hpcboot_error *err)
 {
     const char *call = "hpcboot_put";
+    struct hb_api_stage *stage = NULL;
+    void *data = (void *)(uintptr_t)value;
     int rc = hb_api_ready(call, err);
 
     if (rc == 0) {
@@ -51,14 +53,18 @@ int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                      "bytes", call, key, size);
     }
     if (rc == 0) {
-        rc = hb_api_host_buffer(call, "value", value, err);
+        rc = hb_api_stage_data(call, "value", &data, size, 0, &stage, err);
+    }
+    if (rc == 0) {
+        rc = hb_api_stage_begin(stage, err);
     }
     if (rc == 0) {
         pthread_mutex_lock(&hb_api.rdzv_lock);
         rc = hb_api.rdzv->ops->put(hb_api.rdzv, scope == HPCBOOT_SCOPE_NODE,
-                                   key, (struct hb_bytes){value, size}, err);
+                                   key, (struct hb_bytes){data, size}, err);
         pthread_mutex_unlock(&hb_api.rdzv_lock);
     }
+    hb_api_stage_free(stage);
     return rc;
 }
 

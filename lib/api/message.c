@@ -34,7 +34,7 @@ static int check(const char *call, const struct hpcboot_team *team, int peer,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a buffer of %lld bytes at "
                        "%p", call, (long long)size, data);
     }
-    return hb_api_host_buffer(call, "data", data, err);
+    return 0;
 }
 
 int hpcboot_transport_of(int rank, struct hpcboot_transport *out,
@@ -116,7 +116,7 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
 {
     struct hb_xport_info info;
     struct hpcboot_error why;
-    int rc;
+    int rc, moved;
 
     if (r->message == NULL) {
         return 1;
@@ -132,6 +132,7 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
     if (!r->is_recv || (rc < 0 && rc != HPCBOOT_ERR_LIMIT)) {
         return rc;
     }
+    moved = hb_api_stage_end(r->stage, info.size, err);
     if (hb_api.came != NULL) {
         hb_api.came[info.source]++;
     }
@@ -140,15 +141,18 @@ int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err)
         r->info->tag = (int)info.tag;
         r->info->size = info.size;
     }
-    return rc;
+    return moved < 0 ? moved : rc;
 }
 
 int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
                   const void *data, size_t size, struct hpcboot_request **out,
                   struct hpcboot_error *err)
 {
+    const char *call = "hpcboot_send";
+    struct hb_api_stage *stage = NULL;
     struct hb_xport_req *m;
-    int rc = check("hpcboot_send", team, dest, tag, data, size, 0, err);
+    void *host = (void *)(uintptr_t)data;
+    int rc = check(call, team, dest, tag, data, size, 0, err);
 
     if (rc == 0) {
         rc = hb_api_place("hpcboot_isend", "request", out, err);
@@ -157,13 +161,22 @@ int hpcboot_isend(struct hpcboot_team *team, int dest, int tag,
         rc = hb_api_peer_dead(team->world[dest], err);
     }
     if (rc == 0) {
-        note_message(team->world[dest]);
-        rc = hb_xport_send(hb_api.xport, team->world[dest], 2 * team->context,
-                           (uint64_t)tag, data, size, &m, err);
+        rc = hb_api_stage_data(call, "data", &host, size, 0, &stage, err);
     }
     if (rc == 0) {
+        rc = hb_api_stage_begin(stage, err);
+    }
+    if (rc == 0) {
+        note_message(team->world[dest]);
+        rc = hb_xport_send(hb_api.xport, team->world[dest], 2 * team->context,
+                           (uint64_t)tag, host, size, &m, err);
+    }
+    if (rc < 0) {
+        hb_api_stage_free(stage);
+    } else {
         *out = hb_api_request_new(team);
         (*out)->message = m;
+        (*out)->stage = stage;
         (*out)->active = 1;
         (*out)->source = dest;
         (*out)->tag = tag;
@@ -178,11 +191,16 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
                   size_t capacity, struct hpcboot_message *message,
                   struct hpcboot_request **out, struct hpcboot_error *err)
 {
+    const char *call = "hpcboot_recv";
+    struct hb_api_stage *stage = NULL;
     struct hb_xport_req *m;
-    int rc = check("hpcboot_recv", team, source, tag, data, capacity, 1, err);
+    int rc = check(call, team, source, tag, data, capacity, 1, err);
 
     if (rc == 0) {
         rc = hb_api_place("hpcboot_irecv", "request", out, err);
+    }
+    if (rc == 0) {
+        rc = hb_api_stage_data(call, "data", &data, capacity, 1, &stage, err);
     }
     if (rc == 0) {
         rc = hb_xport_recv(hb_api.xport,
@@ -190,9 +208,12 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
                            2 * team->context, (uint64_t)tag,
                            tag < 0 ? 0 : TAG_MASK, data, capacity, &m, err);
     }
-    if (rc == 0) {
+    if (rc < 0) {
+        hb_api_stage_free(stage);
+    } else {
         *out = hb_api_request_new(team);
         (*out)->message = m;
+        (*out)->stage = stage;
         (*out)->active = 1;
         (*out)->info = message;
         (*out)->is_recv = 1;

@@ -5,6 +5,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/ask.c \
     %D%/check.c \
     %D%/coll.c \
+    %D%/cuda.c %D%/cuda.h \
     %D%/device.c \
     %D%/event.c \
     %D%/heap.c \
@@ -18,6 +19,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/request.c \
     %D%/shrink.c \
     %D%/split.c \
+    %D%/stage.c \
     %D%/state.c \
     %D%/stuck.c \
     %D%/survey.c \

@@ -53,6 +53,7 @@ void hb_api_request_destroy(struct hpcboot_request *r)
     if (r->message != NULL) {
         hb_xport_cancel(hb_api.xport, r->message);
     }
+    hb_api_stage_free(r->stage);
     lock_list();
     *r->back = r->next;
     if (r->next != NULL) {
@@ -76,13 +77,21 @@ static int is_active(const struct hpcboot_request *r)
     return r != NULL && r->active;
 }
 
+/* What a collective has brought goes where the user wants it. */
+static int bring(struct hpcboot_request *r, int rc, struct hpcboot_error *err)
+{
+    int moved = rc > 0 ? hb_api_stage_end(r->stage, SIZE_MAX, err) : 0;
+
+    return moved < 0 ? moved : rc;
+}
+
 /* 1 done, 0 under way, negative: its outcome. */
 static int look(struct hpcboot_request *r, struct hpcboot_error *err)
 {
     int rc;
 
     if (r->coll != NULL) {
-        return hb_coll_test(r->coll, err);
+        return bring(r, hb_coll_test(r->coll, err), err);
     }
     rc = hb_api_message_test(r, err);
     if (rc == 0) { /* its sender may wait for our part of a collective */
@@ -117,6 +126,9 @@ int hpcboot_start(struct hpcboot_request *request, struct hpcboot_error *err)
     } else if (rc == 0 && request->active) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_start: the request is "
                      "under way");
+    }
+    if (rc == 0) {
+        rc = hb_api_stage_begin(request->stage, err);
     }
     if (rc == 0) {
         rc = hb_coll_start(request->coll, err);
@@ -244,7 +256,7 @@ static int wait_one(const char *call, struct hpcboot_request *r,
         if (rc < 0 && !*under_way) { /* another thread has ended it since */
             rc = hb_coll_wait(r->coll, deadline_ns, err);
         }
-        return rc == 0 ? 1 : rc;
+        return bring(r, rc == 0 ? 1 : rc, err);
     }
     rc = hb_api_wait_until(
         &(struct hb_api_awaited){

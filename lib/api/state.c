@@ -218,6 +218,8 @@ static void close_all(void)
     s->engine = NULL;
     hb_xport_destroy(s->xport);
     s->xport = NULL;
+    hb_api_stage_close();
+    hb_move_close();
     hb_api_ops_close();
     hb_api_leaves_close();
     hb_api_counts_close();

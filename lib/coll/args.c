@@ -297,3 +297,56 @@ int hb_args_check(const struct hb_coll_team *t,
     }
     return rc == HPCBOOT_OK ? check_buffers(t, a, err) : rc;
 }
+
+/* Bytes to the end of the last block. */
+static size_t row_span(const size_t *counts, const size_t *displs, int n,
+                       size_t e)
+{
+    size_t end = displs == NULL ? hb_row_sum(counts, n) : 0;
+    for (int j = 0; displs != NULL && j < n; j++) {
+        if (counts[j] > 0 && displs[j] + counts[j] > end) {
+            end = displs[j] + counts[j];
+        }
+    }
+    return end * e;
+}
+
+int hb_coll_spans(const struct hb_coll_team *t,
+                  const struct hpcboot_coll_args *a,
+                  const struct hb_coll_user_op *user,
+                  struct hb_coll_spans *out, struct hpcboot_error *err)
+{
+    int rc = hb_args_check(t, a, user, err);
+    if (rc < 0) {
+        return rc;
+    }
+    size_t e = hb_coll_type_size(a->type);
+    struct hb_extent x = hb_extent_of(t, a);
+    bool root = !hb_in(a->coll, ROOTED) || t->rank == a->root;
+    bool gaps = hb_in(a->coll, RECV_ROWS & ~BIT(REDUCE_SCATTER)) && root &&
+                a->recv_displs != NULL;
+    if (hb_in(a->coll, SEND_ROWS) && root && a->send != HPCBOOT_IN_PLACE) {
+        x.send = row_span(a->send_counts, a->send_displs, t->size, e);
+    }
+    if (gaps) {
+        x.recv = row_span(a->recv_counts, a->recv_displs, t->size, e);
+    }
+    *out = (struct hb_coll_spans){
+        .send = x.send, .recv = x.recv,
+        .recv_in = gaps || a->coll == HPCBOOT_COLL_EXSCAN, /* of rank 0 */
+        .recv_out = a->coll != HPCBOOT_COLL_BCAST || !root};
+    if (a->coll == HPCBOOT_COLL_BCAST) {
+        out->recv_in = root;
+    } else if (a->coll == HPCBOOT_COLL_BARRIER) {
+        out->recv_out = false;
+    } else if (a->send == HPCBOOT_IN_PLACE) {
+        out->send = 0;
+        out->recv_in = true;
+        if (hb_in(a->coll, BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK))) {
+            out->recv = x.send; /* its input is the longer of the two */
+        }
+    } else if (a->recv == HPCBOOT_IN_PLACE) {
+        out->recv = 0;
+    }
+    return HPCBOOT_OK;
+}

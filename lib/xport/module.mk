@@ -13,14 +13,19 @@ libhb_a_SOURCES += \
     %D%/tcp_meet.c \
     %D%/tcp_open.c \
     %D%/tcp_pair.c \
+    %D%/move.c %D%/move.h %D%/ucxmove.h \
     %D%/ucx.c %D%/ucxlib.h \
+    %D%/ucxload.c %D%/ucxload.h \
     %D%/xport.c %D%/xport.h
 
 if HAVE_UCX
 pkglib_LTLIBRARIES += hb_ucx.la
-hb_ucx_la_SOURCES = %D%/ucxlib.c %D%/ucxlib.h
+hb_ucx_la_SOURCES = %D%/ucxlib.c %D%/ucxlib.h \
+    %D%/ucxlog.c %D%/ucxlog.h \
+    %D%/ucxmove.c %D%/ucxmove.h
 hb_ucx_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-hb_ucx_la_LDFLAGS = $(MODULE_LDFLAGS) -export-symbols-regex '^hb_ucxlib$$'
+hb_ucx_la_LDFLAGS = $(MODULE_LDFLAGS) \
+    -export-symbols-regex '^hb_ucx(lib|move)$$'
 hb_ucx_la_LIBADD = $(UCX_LIBS)
 endif
 

@@ -11,24 +11,20 @@
  * and offers bear a number per peer and wait for their turn. A message also
  * bears a key that only ranks of the job know.
  *
- * UCX is loaded when it is to be used. It takes over signals when it is
- * loaded; they are given back before anybody can notice. */
+ * UCX is loaded when it is to be used. */
 #include "config.h"
 
-#include <dlfcn.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/module_load.h"
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 #include "lib/xport/ucxlib.h"
+#include "lib/xport/ucxload.h"
 
 #define NS_PER_S ((int64_t)1000 * 1000 * 1000)
-#define SIGNALS 65 /* of Linux, and 0 */
 #define DRAIN_TURNS 64 /* of progress, before a loss is believed */
 
 struct held { /* came before its turn */
@@ -411,35 +407,6 @@ void hb_ucx_text(const struct hb_tcp_conn *c, char *text, size_t size)
 
 /* ---- opening ---- */
 
-/* Loads the module; whoever had a signal before has it afterwards. */
-static int load(const struct hb_ucxlib **lib, int *shared,
-                struct hpcboot_error *err)
-{
-    struct sigaction before[SIGNALS], now;
-    void *there = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD);
-    const void *symbol;
-    int rc;
-
-    *shared = there != NULL;
-    if (there != NULL) {
-        dlclose(there);
-    }
-    for (int n = 1; n < SIGNALS; n++) {
-        if (sigaction(n, NULL, &before[n]) < 0) {
-            memset(&before[n], 0, sizeof before[n]);
-        }
-    }
-    rc = hb_module_open("hb_ucx", "hb_ucxlib", &symbol, err);
-    for (int n = 1; n < SIGNALS; n++) {
-        if (sigaction(n, NULL, &now) == 0 &&
-            now.sa_handler != before[n].sa_handler) {
-            (void)sigaction(n, &before[n], NULL);
-        }
-    }
-    *lib = rc == 0 ? symbol : NULL;
-    return rc;
-}
-
 /* A device of RC tries eight times before it gives a silent peer up: all of
  * that takes longer than the peer may be silent. */
 #define RC_TRIES 6
@@ -485,8 +452,10 @@ int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err)
         .settings = settings, .ctx = s, .arrived = arrived, .sent = sent,
         .fetched = fetched, .lost = lost,
     };
-    int rc = load(&s->lib, &config.shared, err);
+    const void *lib = NULL;
+    int rc = hb_ucx_load("hb_ucxlib", &lib, &config.shared, err);
 
+    s->lib = lib;
     s->tcp = t;
     if (rc == 0) {
         config.n_settings = settings_of(t, &texts, settings);

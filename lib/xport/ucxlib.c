@@ -7,9 +7,8 @@
  *
  * UCX is told what we want through its configuration, and only what the
  * user's own UCX_* variables leave open; nothing is put into the environment.
- * What it would print becomes the text of our errors. Where another library
- * of the process (an MPI) has brought UCX in, its log and its global settings
- * are left alone.
+ * Where another library of the process (an MPI) has brought UCX in, its log and
+ * its global settings are left alone (ucxlog.h).
  *
  * What UCX is at with an endpoint fails when the endpoint is closed. UCX lets
  * go of some of it later, and calls back then; and to close takes a device that
@@ -20,7 +19,6 @@
 
 #include "lib/xport/ucxlib.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +26,10 @@
 #include <time.h>
 
 #include <ucp/api/ucp.h>
-#include <ucs/config/global_opts.h>
-#include <ucs/debug/log_def.h>
+
+#include "lib/xport/ucxlog.h"
 
 #define MESSAGE_ID 0u
-#define WHY_MAX 256
 #define CLOSE_NS ((int64_t)1000 * 1000 * 1000)
 
 struct hb_ucx {
@@ -61,63 +58,6 @@ struct hb_ucx_ep {
     ucs_status_ptr_t close; /* under way */
     struct hb_ucx_ep *next; /* of those that are closing */
 };
-
-static __thread char said[WHY_MAX]; /* by UCX, in a call of ours */
-static __thread int inside;
-static int is_shared, user_logs;
-
-static ucs_log_func_rc_t on_log(const char *file, unsigned line,
-                                const char *function, ucs_log_level_t level,
-                                const ucs_log_component_config_t *component,
-                                const char *format, va_list ap)
-{
-    if (inside && level <= UCS_LOG_LEVEL_ERROR && said[0] == '\0') {
-        va_list copy;
-
-        va_copy(copy, ap);
-        vsnprintf(said, sizeof said, format, copy);
-        va_end(copy);
-    }
-    return user_logs || (is_shared && !inside) ||
-                   level == UCS_LOG_LEVEL_FATAL /* it is about to abort */
-               ? UCS_LOG_FUNC_RC_CONTINUE
-               : UCS_LOG_FUNC_RC_STOP;
-}
-
-static int fail(char *why, size_t why_size, const char *what,
-                ucs_status_t status)
-{
-    snprintf(why, why_size, "%s: %s%s%s", what, ucs_status_string(status),
-             said[0] != '\0' ? ": " : "", said);
-    return -1;
-}
-
-static int user_has(const char *name)
-{
-    char full[128];
-
-    snprintf(full, sizeof full, "UCX_%s", name);
-    return getenv(full) != NULL;
-}
-
-static void be_quiet(int shared)
-{
-    static int done;
-
-    if (done) {
-        return;
-    }
-    done = 1;
-    is_shared = shared;
-    user_logs = user_has("LOG_LEVEL");
-    ucs_log_push_handler(on_log);
-    if (!shared && !user_has("WARN_UNUSED_ENV_VARS")) {
-        (void)ucs_global_opts_set_value("WARN_UNUSED_ENV_VARS", "n");
-    }
-    if (!shared && !user_has("HANDLE_ERRORS")) {
-        (void)ucs_global_opts_set_value("HANDLE_ERRORS", "none");
-    }
-}
 
 /* ---- messages ---- */
 
@@ -195,12 +135,13 @@ static void on_fetched(void *request, ucs_status_t status, size_t length,
 static int settle(ucs_status_ptr_t p, struct flight *f, const char *what,
                   char *why, size_t why_size)
 {
-    inside--;
+    hb_ucxlog_leave();
     if (UCS_PTR_IS_PTR(p)) {
         return 0;
     }
     flight_free(f);
-    return p == NULL ? 1 : fail(why, why_size, what, UCS_PTR_STATUS(p));
+    return p == NULL ? 1
+                     : hb_ucxlog_fail(why, why_size, what, UCS_PTR_STATUS(p));
 }
 
 static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
@@ -216,11 +157,10 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
     };
 
     if (f == NULL) {
-        return fail(why, why_size, "sending", UCS_ERR_NO_MEMORY);
+        return hb_ucxlog_fail(why, why_size, "sending", UCS_ERR_NO_MEMORY);
     }
     memcpy(f->head, head, head_len);
-    inside++;
-    said[0] = '\0';
+    hb_ucxlog_enter();
     return settle(ucp_am_send_nbx(ep->ep, MESSAGE_ID, f->head, head_len, data,
                                   size, &param), f, "sending", why, why_size);
 }
@@ -236,10 +176,9 @@ static int lib_fetch(struct hb_ucx_ep *ep, void *message, void *to,
     };
 
     if (f == NULL) {
-        return fail(why, why_size, "receiving", UCS_ERR_NO_MEMORY);
+        return hb_ucxlog_fail(why, why_size, "receiving", UCS_ERR_NO_MEMORY);
     }
-    inside++;
-    said[0] = '\0';
+    hb_ucxlog_enter();
     return settle(ucp_am_recv_data_nbx(ep->ucx->worker, message, to, size,
                                        &param), f, "receiving", why, why_size);
 }
@@ -283,9 +222,9 @@ static int lib_progress(struct hb_ucx *u)
 {
     int moved;
 
-    inside++;
+    hb_ucxlog_enter();
     moved = (int)ucp_worker_progress(u->worker);
-    inside--;
+    hb_ucxlog_leave();
     if (u->closing != NULL) {
         free_closed(u);
     }
@@ -330,17 +269,16 @@ static int lib_connect(struct hb_ucx *u, const void *address, void *peer,
     ucs_status_t status;
 
     if (e == NULL) {
-        return fail(why, why_size, "connecting", UCS_ERR_NO_MEMORY);
+        return hb_ucxlog_fail(why, why_size, "connecting", UCS_ERR_NO_MEMORY);
     }
     e->ucx = u;
     e->peer = peer;
-    inside++;
-    said[0] = '\0';
+    hb_ucxlog_enter();
     status = ucp_ep_create(u->worker, &params, &e->ep);
-    inside--;
+    hb_ucxlog_leave();
     if (status != UCS_OK) {
         free(e);
-        return fail(why, why_size, "connecting", status);
+        return hb_ucxlog_fail(why, why_size, "connecting", status);
     }
     *out = e;
     return 0;
@@ -375,14 +313,14 @@ static void lib_disconnect(struct hb_ucx *u, struct hb_ucx_ep *ep)
     if (ep == NULL) {
         return;
     }
-    inside++;
+    hb_ucxlog_enter();
     ep->peer = NULL;
     end = now_ns() + CLOSE_NS;
     ep->close = ucp_ep_close_nbx(ep->ep, &param);
     while (!is_closed(ep) && now_ns() < end) {
         (void)ucp_worker_progress(u->worker);
     }
-    inside--;
+    hb_ucxlog_leave();
     report_flights(ep);
     ep->next = u->closing;
     u->closing = ep;
@@ -449,7 +387,7 @@ static ucs_status_t configure(const struct hb_ucx_config *c,
     for (size_t i = 0; status == UCS_OK && i < c->n_settings; i++) {
         const struct hb_ucx_setting *s = &c->settings[i];
 
-        if (!user_has(s->name)) {
+        if (!hb_ucxlog_user_has(s->name)) {
             status = ucp_config_modify(config, s->name, s->value);
         }
         /* A version that does not know it has no such matter. */
@@ -508,7 +446,7 @@ static void lib_close(struct hb_ucx *u)
     if (u == NULL) {
         return;
     }
-    inside++;
+    hb_ucxlog_enter();
     if (u->address != NULL) {
         ucp_worker_release_address(u->worker, u->address);
     }
@@ -518,7 +456,7 @@ static void lib_close(struct hb_ucx *u)
     if (u->context != NULL) {
         ucp_cleanup(u->context);
     }
-    inside--;
+    hb_ucxlog_leave();
     free_left(u);
     free(u);
 }
@@ -530,20 +468,20 @@ static int lib_open(const struct hb_ucx_config *config, struct hb_ucx **out,
     ucs_status_t status;
 
     if (u == NULL) {
-        return fail(why, why_size, "opening", UCS_ERR_NO_MEMORY);
+        return hb_ucxlog_fail(why, why_size, "opening", UCS_ERR_NO_MEMORY);
     }
-    be_quiet(config->shared);
+    hb_ucxlog_open(config->shared);
     u->config = *config;
-    inside++;
-    said[0] = '\0';
+    hb_ucxlog_enter();
     status = make_context(u);
     if (status == UCS_OK) {
         status = make_worker(u);
     }
-    inside--;
+    hb_ucxlog_leave();
     if (status != UCS_OK) {
+        (void)hb_ucxlog_fail(why, why_size, "opening", status);
         lib_close(u);
-        return fail(why, why_size, "opening", status);
+        return -1;
     }
     *out = u;
     return 0;

@@ -133,6 +133,52 @@ mix() {
     done
 }
 
+# fake_cuda [FLAG]: the driver of a device which is none; -DCOPIES: it copies.
+fake_cuda() {
+    "${cc[@]}" -shared -fPIC -DCUDA "$@" -o libcuda.so.1 \
+        -Wl,-soname,libcuda.so.1 "$HB_SRCDIR/tests/fakes/gpudriver.c"
+}
+# fake_ucx: and a UCX that knows it, in ./modules.
+fake_ucx() {
+    mkdir -p modules
+    "${cc[@]}" -shared -fPIC -I"$HB_SRCDIR" -I"$HB_BUILDDIR" \
+        -o modules/hb_ucx.so "$HB_SRCDIR/tests/fakes/ucxmove.c"
+}
+# gpu RANKS [ARGUMENT...]: the tests of all calls with such memory.
+gpu() {
+    run hb -n "$@" "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1
+}
+
+@test "memory of a device is used as the host's is: its driver copies" {
+    fake_cuda -DCOPIES
+    for ranks in 1 2 4; do
+        gpu $ranks
+        ended_with 0
+        says "^$ranks ranks: as on the host"
+    done
+    gpu 2 -x FAKE_CUDA_FAILS=1
+    ended_with 1
+    says 'CUDA cannot copy [0-9]+ bytes (to|from) a device: the device is on fire'
+}
+
+@test "memory of a device is used as the host's is: UCX copies" {
+    fake_cuda
+    fake_ucx
+    gpu 3 -x HPCBOOT_MODULE_DIR="$PWD/modules"
+    ended_with 0
+    says '^3 ranks: as on the host'
+    gpu 2 -x HPCBOOT_MODULE_DIR="$PWD/modules" -x FAKE_UCX_FAILS=1
+    ended_with 1
+    says 'UCX cannot copy [0-9]+ bytes (to|from) a device: the device is on fire'
+}
+
+@test "memory of a device that is really there" {
+    [ -e /dev/nvidia0 ] || skip 'no NVIDIA device here'
+    run hb -n 2 "$HB_BUILDDIR/tests/cli/apigpu" libcuda.so.1
+    ended_with 0
+    says '^2 ranks: as on the host'
+}
+
 @test "a rank that is killed: the others hear who, where and why" {
     run hb -n 3 "$probe" killed
     says '^rank 0 hears: rank 1 on .* was killed by signal 9'

@@ -7,6 +7,7 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
     tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/segment.c tests/fakes/gpudriver.c \
+    tests/fakes/ucxmove.c \
     tests/fakes/slow_exit.c tests/fakes/nofork.c tests/fakes/background.py \
     tests/fakes/lossy_link.py tests/fakes/slow_link.py %D%/apifortran.f90
 
@@ -32,6 +33,10 @@ check_PROGRAMS += tests/cli/apidevice
 tests_cli_apidevice_SOURCES = tests/cli/apidevice.c
 tests_cli_apidevice_LDADD = libhpcboot.la -ldl
 tests_cli_apidevice_LDFLAGS = $(AM_LDFLAGS) -no-install
+check_PROGRAMS += tests/cli/apigpu
+tests_cli_apigpu_SOURCES = tests/cli/apigpu.c tests/cli/apitest.h
+tests_cli_apigpu_LDADD = libhpcboot.la -ldl
+tests_cli_apigpu_LDFLAGS = $(AM_LDFLAGS) -no-install
 check_PROGRAMS += tests/cli/apihungry
 tests_cli_apihungry_SOURCES = tests/cli/apihungry.c tests/cli/apitest.h
 tests_cli_apihungry_LDADD = libhpcboot.la

@@ -3,22 +3,34 @@
 
 /* The part of a device's driver that says whose memory is at an address, for
  * hosts without a device: compiled with -DCUDA, -DROCM or -DZE under the name
- * of the real library. "Device memory" is a page that nobody may touch, so
- * whoever does dies of it. What it cannot show is that the real drivers
- * answer alike. */
+ * of the real library. With -DCOPIES CUDA's also copies, as far as a context
+ * is current; memory of its second half is no context's. FAKE_CUDA_FAILS=1: it
+ * copies nothing. "Device memory" is pages that nobody may touch, so whoever
+ * does dies of it; the driver has other addresses for them. What it cannot
+ * show is that the real drivers answer alike. */
+#define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#define BYTES ((size_t)4 << 20)
+#define BYTES ((size_t)32 << 20)
 
-static char *memory;
+static char *memory, *behind;
+static size_t taken;
 
 void *fake_device_memory(void)
 {
-    if (memory == NULL) {
-        memory = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                      0);
+    int fd = memory == NULL ? memfd_create("device", 0) : -1;
+
+    if (fd >= 0 && ftruncate(fd, BYTES) == 0) {
+        memory = mmap(NULL, BYTES, PROT_NONE, MAP_SHARED, fd, 0);
+        behind = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (fd >= 0) {
+        close(fd);
     }
     return memory;
 }
@@ -29,11 +41,124 @@ static int is_mine(uintptr_t p)
 }
 
 #ifdef CUDA
+#define OUT_OF_MEMORY 2
+#define INVALID_VALUE 1
+
 int cuPointerGetAttributes(unsigned n, int *what, void **values, uint64_t p)
 {
+    void *context = is_mine(p) && p - (uintptr_t)memory < BYTES / 2 ? &memory
+                                                                    : NULL;
+
     for (unsigned i = 0; i < n; i++) {
-        *(unsigned *)values[i] = what[i] == 2 && is_mine(p) ? 2 : 0;
+        if (what[i] == 1) {
+            *(void **)values[i] = context;
+        } else {
+            *(unsigned *)values[i] = what[i] == 2 && is_mine(p) ? 2 : 0;
+        }
     }
+    return 0;
+}
+
+int cuInit(unsigned flags)
+{
+    return flags != 0;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = &memory;
+    return device;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    return context != &memory;
+}
+
+int cuMemAlloc_v2(uint64_t *out, size_t bytes)
+{
+    char *base = fake_device_memory();
+
+    if (base == NULL || bytes > BYTES - taken) {
+        return OUT_OF_MEMORY;
+    }
+    *out = (uintptr_t)base + taken;
+    taken += BYTES / 2;
+    return 0;
+}
+
+int fake_to_device(uint64_t to, const void *from, size_t bytes)
+{
+    if (!is_mine(to) || is_mine((uintptr_t)from)) {
+        return INVALID_VALUE;
+    }
+    memcpy(behind + (to - (uintptr_t)memory), from, bytes);
+    return 0;
+}
+
+int fake_to_host(void *to, uint64_t from, size_t bytes)
+{
+    if (!is_mine(from) || is_mine((uintptr_t)to)) {
+        return INVALID_VALUE;
+    }
+    memcpy(to, behind + (from - (uintptr_t)memory), bytes);
+    return 0;
+}
+#endif
+
+#ifdef COPIES
+#define INVALID_CONTEXT 201
+#define ILLEGAL_ADDRESS 700
+static __thread void *current;
+
+static int may_copy(void)
+{
+    return current != &memory                ? INVALID_CONTEXT
+           : getenv("FAKE_CUDA_FAILS") != NULL ? ILLEGAL_ADDRESS : 0;
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
+{
+    return may_copy() != 0 ? may_copy() : fake_to_device(to, from, bytes);
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
+{
+    return may_copy() != 0 ? may_copy() : fake_to_host(to, from, bytes);
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    return stream != NULL || current == NULL;
+}
+
+int cuCtxPushCurrent_v2(void *context)
+{
+    current = context;
+    return context != &memory;
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+    *context = current;
+    current = NULL;
+    return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return device;
+}
+
+int cuGetErrorString(int code, const char **out)
+{
+    *out = code == ILLEGAL_ADDRESS ? "the device is on fire" : "?";
     return 0;
 }
 #endif

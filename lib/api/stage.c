@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Buffers in the memory of a device. The engines read and write the host's
+ * memory; a call with such a buffer works on a copy of it there, which the
+ * device's driver makes, or UCX where it knows the device. What the call only
+ * writes is not copied in; what lies in gaps between its blocks is, so that it
+ * can be written back. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/api/api.h"
+#include "lib/base/str.h"
+
+/* The last that were used, for the next call: the kernel takes longer to make
+ * new pages than the device to fill them. */
+#define KEPT 2
+#define WASTE 4 /* a kept one may be so many times what is wanted */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block {
+    void *memory;
+    size_t size;
+} kept[KEPT];
+
+static struct block take(size_t size)
+{
+    struct block b = {NULL, size};
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; b.memory == NULL && i < KEPT; i++) {
+        if (kept[i].size >= size && kept[i].size / WASTE <= size) {
+            b = kept[i];
+            kept[i] = (struct block){NULL, 0};
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    b.memory = b.memory != NULL ? b.memory : malloc(size);
+    return b;
+}
+
+static void give(struct block b)
+{
+    static int next;
+    struct block old;
+
+    if (b.memory == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    next = (next + 1) % KEPT;
+    old = kept[next];
+    kept[next] = b;
+    pthread_mutex_unlock(&lock);
+    free(old.memory);
+}
+
+void hb_api_stage_close(void)
+{
+    for (int i = 0; i < KEPT; i++) {
+        free(kept[i].memory);
+        kept[i] = (struct block){NULL, 0};
+    }
+}
+
+struct side {
+    const struct hb_api_device *device; /* NULL: this buffer is the host's */
+    void *there;
+    struct block here;
+    size_t size;
+    int in, out; /* copied before the call, and afterwards */
+};
+
+struct hb_api_stage {
+    struct side side[2];
+};
+
+static int stage_side(struct side *s, const char *call, const char *what,
+                      void *there, struct hpcboot_error *err)
+{
+    struct hpcboot_error why = {0};
+    int rc;
+
+    s->device = s->size > 0 ? hb_api_device_of(there) : NULL;
+    if (s->device == NULL) {
+        return 0;
+    }
+    rc = s->device->copy == NULL ? hb_move_open(s->device->kind, &why) : 0;
+    if (rc < 0) {
+        return hb_fail(err, rc, "%s: %s at %p is memory of a %s device, "
+                       "%.300s; copy it to the host first, or get it from %s",
+                       call, what, there, s->device->name, why.text,
+                       s->device->shared);
+    }
+    s->there = there;
+    s->here = take(s->size);
+    return s->here.memory != NULL
+               ? 0 : hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: %s at %p is memory "
+                             "of a %s device, and there is no room for its %zu "
+                             "bytes on the host", call, what, there,
+                             s->device->name, s->size);
+}
+
+static void give_sides(const struct hb_api_stage *s)
+{
+    give(s->side[0].here);
+    give(s->side[1].here);
+}
+
+/* Where a buffer is a device's after all. */
+static struct hb_api_stage *made(const struct hb_api_stage *s)
+{
+    struct hb_api_stage *copy;
+
+    if (s->side[0].device == NULL && s->side[1].device == NULL) {
+        return NULL;
+    }
+    copy = hb_xmalloc(sizeof *copy);
+    *copy = *s;
+    return copy;
+}
+
+int hb_api_stage_coll(struct hpcboot_team *team, struct hpcboot_coll_args *args,
+                      const struct hb_coll_user_op *op,
+                      struct hb_api_stage **out, struct hpcboot_error *err)
+{
+    const char *name = hb_coll_name(args->coll);
+    struct hb_api_stage s = {0};
+    struct side *send = &s.side[0], *recv = &s.side[1];
+    struct hb_coll_spans spans;
+    int rc;
+
+    *out = NULL;
+    if (hb_api_device_of(args->send) == NULL &&
+        hb_api_device_of(args->recv) == NULL) {
+        return 0;
+    }
+    rc = hb_coll_spans(team->coll, args, op, &spans, err);
+    if (rc < 0) {
+        return rc;
+    }
+    *send = (struct side){.size = spans.send, .in = 1};
+    *recv = (struct side){.size = spans.recv, .in = spans.recv_in,
+                          .out = spans.recv_out};
+    rc = stage_side(send, name, "send", (void *)(uintptr_t)args->send, err);
+    if (rc == 0) {
+        rc = stage_side(recv, name, "recv", args->recv, err);
+    }
+    if (rc < 0) {
+        give_sides(&s);
+        return rc;
+    }
+    args->send = send->device != NULL ? send->here.memory : args->send;
+    args->recv = recv->device != NULL ? recv->here.memory : args->recv;
+    *out = made(&s);
+    return 0;
+}
+
+int hb_api_stage_data(const char *call, const char *what, void **data,
+                      size_t size, int is_out, struct hb_api_stage **out,
+                      struct hpcboot_error *err)
+{
+    struct hb_api_stage s = {
+        .side = {{.size = size, .in = !is_out, .out = is_out}}};
+    int rc = stage_side(&s.side[0], call, what, *data, err);
+
+    *out = rc == 0 ? made(&s) : NULL;
+    if (*out != NULL) {
+        *data = s.side[0].here.memory;
+    }
+    return rc;
+}
+
+static int move(const struct side *s, size_t size, int to_device,
+                struct hpcboot_error *err)
+{
+    void *to = to_device ? s->there : s->here.memory;
+    const void *from = to_device ? s->here.memory : s->there;
+
+    return s->device->copy != NULL
+               ? s->device->copy(to, from, size, to_device, err)
+               : hb_move_copy(s->device->kind, to, from, size, to_device, err);
+}
+
+int hb_api_stage_begin(struct hb_api_stage *stage, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; stage != NULL && rc == 0 && i < 2; i++) {
+        const struct side *s = &stage->side[i];
+
+        if (s->device != NULL && s->in) {
+            rc = move(s, s->size, 0, err);
+        }
+    }
+    return rc;
+}
+
+int hb_api_stage_end(struct hb_api_stage *stage, size_t size,
+                     struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; stage != NULL && rc == 0 && i < 2; i++) {
+        const struct side *s = &stage->side[i];
+
+        if (s->device != NULL && s->out) {
+            rc = move(s, size < s->size ? size : s->size, 1, err);
+        }
+    }
+    return rc;
+}
+
+void hb_api_stage_free(struct hb_api_stage *stage)
+{
+    if (stage != NULL) {
+        give_sides(stage);
+        free(stage);
+    }
+}

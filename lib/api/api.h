@@ -147,7 +147,10 @@ int hb_api_stage_begin(struct hb_api_stage *stage, struct hpcboot_error *err);
 int hb_api_stage_end(struct hb_api_stage *stage, size_t size,
                      struct hpcboot_error *err);
 void hb_api_stage_free(struct hb_api_stage *stage);
-void hb_api_stage_close(void);
+/* As free, of a call that is under way: an engine may have its buffers until
+ * close. */
+void hb_api_stage_leave(struct hb_api_stage *stage);
+void hb_api_stage_close(void); /* after the engines */
 
 /* leaves.c: of HPCBOOT_LEAVES, which is checked before ranks meet */
 int hb_api_leaves_check(struct hpcboot_error *err);

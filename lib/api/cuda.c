@@ -101,7 +101,7 @@ static int copy(void *to, const void *from, size_t size, int to_device)
 int hb_cuda_copy(void *to, const void *from, size_t size, int to_device,
                  struct hpcboot_error *err)
 {
-    const char *why = "no such error";
+    const char *why = NULL;
     void *context;
     int retained, rc;
 
@@ -119,7 +119,9 @@ int hb_cuda_copy(void *to, const void *from, size_t size, int to_device,
     if (rc == 0) {
         return 0;
     }
-    (void)cu.text(rc, &why);
+    if (cu.text(rc, &why) != 0 || why == NULL) {
+        why = "an error without a name";
+    }
     return hb_fail(err, HPCBOOT_ERR_SYSTEM, "CUDA cannot copy %zu bytes %s a "
                    "device: %s (%d)", size, to_device ? "to" : "from", why, rc);
 }

@@ -179,7 +179,7 @@ static void look_for_drivers(void)
         n_there += lib != NULL && d->there > 0;
         if (lib != NULL && d->there == 0) {
             dlclose(lib);
-        } else if (d->there == 1) {
+        } else if (lib != NULL && d->there == 1) {
             d->device.copy = NULL;
         }
     }

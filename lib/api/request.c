@@ -47,6 +47,10 @@ struct hpcboot_request *hb_api_request_new(struct hpcboot_team *team)
 
 void hb_api_request_destroy(struct hpcboot_request *r)
 {
+    if (r->coll != NULL && hb_coll_under_way(r->coll)) {
+        hb_api_stage_leave(r->stage);
+        r->stage = NULL;
+    }
     if (r->coll != NULL) {
         hb_coll_req_destroy(r->coll);
     }

@@ -4,8 +4,8 @@
 /* Buffers in the memory of a device. The engines read and write the host's
  * memory; a call with such a buffer works on a copy of it there, which the
  * device's driver makes, or UCX where it knows the device. What the call only
- * writes is not copied in; what lies in gaps between its blocks is, so that it
- * can be written back. */
+ * writes is not copied in, and what lies between its blocks is not touched:
+ * something else may write there meanwhile. */
 #include "config.h"
 
 #include <pthread.h>
@@ -17,12 +17,14 @@
 /* The last that were used, for the next call: the kernel takes longer to make
  * new pages than the device to fill them. */
 #define KEPT 2
+#define KEPT_LEAST ((size_t)128 << 10) /* fewer bytes malloc has at hand */
 #define WASTE 4 /* a kept one may be so many times what is wanted */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block {
     void *memory;
     size_t size;
-} kept[KEPT];
+} kept[KEPT]; /* the last given back first */
+static struct hb_api_stage *orphans;
 
 static struct block take(size_t size)
 {
@@ -42,26 +44,17 @@ static struct block take(size_t size)
 
 static void give(struct block b)
 {
-    static int next;
-    struct block old;
+    if (b.memory != NULL && b.size >= KEPT_LEAST) {
+        pthread_mutex_lock(&lock);
+        for (int i = 0; b.memory != NULL && i < KEPT; i++) {
+            struct block later = kept[i];
 
-    if (b.memory == NULL) {
-        return;
+            kept[i] = b;
+            b = later;
+        }
+        pthread_mutex_unlock(&lock);
     }
-    pthread_mutex_lock(&lock);
-    next = (next + 1) % KEPT;
-    old = kept[next];
-    kept[next] = b;
-    pthread_mutex_unlock(&lock);
-    free(old.memory);
-}
-
-void hb_api_stage_close(void)
-{
-    for (int i = 0; i < KEPT; i++) {
-        free(kept[i].memory);
-        kept[i] = (struct block){NULL, 0};
-    }
+    free(b.memory);
 }
 
 struct side {
@@ -69,11 +62,14 @@ struct side {
     void *there;
     struct block here;
     size_t size;
-    int in, out; /* copied before the call, and afterwards */
+    int in, out; /* copied before the call, and afterwards: */
+    struct hb_coll_block *blocks, whole; /* [n]; NULL: the one */
+    size_t n;
 };
 
 struct hb_api_stage {
     struct side side[2];
+    struct hb_api_stage *next; /* of the orphans */
 };
 
 static int stage_side(struct side *s, const char *call, const char *what,
@@ -94,6 +90,8 @@ static int stage_side(struct side *s, const char *call, const char *what,
                        s->device->shared);
     }
     s->there = there;
+    s->whole = (struct hb_coll_block){0, s->size};
+    s->n = 1;
     s->here = take(s->size);
     return s->here.memory != NULL
                ? 0 : hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: %s at %p is memory "
@@ -102,10 +100,13 @@ static int stage_side(struct side *s, const char *call, const char *what,
                              s->device->name, s->size);
 }
 
+/* So that the next call like this one finds each again where it was. */
 static void give_sides(const struct hb_api_stage *s)
 {
-    give(s->side[0].here);
-    give(s->side[1].here);
+    for (int i = 1; i >= 0; i--) {
+        free(s->side[i].blocks);
+        give(s->side[i].here);
+    }
 }
 
 /* Where a buffer is a device's after all. */
@@ -151,6 +152,10 @@ int hb_api_stage_coll(struct hpcboot_team *team, struct hpcboot_coll_args *args,
         give_sides(&s);
         return rc;
     }
+    if (recv->device != NULL) {
+        recv->blocks = hb_xcalloc((size_t)team->size, sizeof *recv->blocks);
+        recv->n = hb_coll_recv_blocks(team->coll, args, &spans, recv->blocks);
+    }
     args->send = send->device != NULL ? send->here.memory : args->send;
     args->recv = recv->device != NULL ? recv->here.memory : args->recv;
     *out = made(&s);
@@ -172,15 +177,27 @@ int hb_api_stage_data(const char *call, const char *what, void **data,
     return rc;
 }
 
-static int move(const struct side *s, size_t size, int to_device,
+/* `limit` bytes at most. */
+static int move(const struct side *s, size_t limit, int to_device,
                 struct hpcboot_error *err)
 {
-    void *to = to_device ? s->there : s->here.memory;
-    const void *from = to_device ? s->here.memory : s->there;
+    const struct hb_coll_block *blocks = s->blocks != NULL ? s->blocks
+                                                           : &s->whole;
+    int rc = 0;
 
-    return s->device->copy != NULL
-               ? s->device->copy(to, from, size, to_device, err)
-               : hb_move_copy(s->device->kind, to, from, size, to_device, err);
+    for (size_t i = 0; rc == 0 && i < s->n; i++) {
+        char *there = (char *)s->there + blocks[i].at;
+        char *here = (char *)s->here.memory + blocks[i].at;
+        void *to = to_device ? there : here;
+        const void *from = to_device ? here : there;
+        size_t size = blocks[i].bytes < limit ? blocks[i].bytes : limit;
+
+        rc = s->device->copy != NULL
+                 ? s->device->copy(to, from, size, to_device, err)
+                 : hb_move_copy(s->device->kind, to, from, size, to_device,
+                                err);
+    }
+    return rc;
 }
 
 int hb_api_stage_begin(struct hb_api_stage *stage, struct hpcboot_error *err)
@@ -190,9 +207,7 @@ int hb_api_stage_begin(struct hb_api_stage *stage, struct hpcboot_error *err)
     for (int i = 0; stage != NULL && rc == 0 && i < 2; i++) {
         const struct side *s = &stage->side[i];
 
-        if (s->device != NULL && s->in) {
-            rc = move(s, s->size, 0, err);
-        }
+        rc = s->device != NULL && s->in ? move(s, SIZE_MAX, 0, err) : 0;
     }
     return rc;
 }
@@ -205,9 +220,7 @@ int hb_api_stage_end(struct hb_api_stage *stage, size_t size,
     for (int i = 0; stage != NULL && rc == 0 && i < 2; i++) {
         const struct side *s = &stage->side[i];
 
-        if (s->device != NULL && s->out) {
-            rc = move(s, size < s->size ? size : s->size, 1, err);
-        }
+        rc = s->device != NULL && s->out ? move(s, size, 1, err) : 0;
     }
     return rc;
 }
@@ -217,5 +230,29 @@ void hb_api_stage_free(struct hb_api_stage *stage)
     if (stage != NULL) {
         give_sides(stage);
         free(stage);
+    }
+}
+
+void hb_api_stage_leave(struct hb_api_stage *stage)
+{
+    if (stage != NULL) {
+        pthread_mutex_lock(&lock);
+        stage->next = orphans;
+        orphans = stage;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+void hb_api_stage_close(void)
+{
+    while (orphans != NULL) {
+        struct hb_api_stage *stage = orphans;
+
+        orphans = stage->next;
+        hb_api_stage_free(stage);
+    }
+    for (int i = 0; i < KEPT; i++) {
+        free(kept[i].memory);
+        kept[i] = (struct block){NULL, 0};
     }
 }

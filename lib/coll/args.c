@@ -311,6 +311,15 @@ static size_t row_span(const size_t *counts, const size_t *displs, int n,
     return end * e;
 }
 
+/* Whether there may be gaps between what comes. */
+static bool has_gaps(const struct hb_coll_team *t,
+                     const struct hpcboot_coll_args *a)
+{
+    return hb_in(a->coll, RECV_ROWS & ~BIT(REDUCE_SCATTER)) &&
+           (!hb_in(a->coll, ROOTED) || t->rank == a->root) &&
+           a->recv_displs != NULL;
+}
+
 int hb_coll_spans(const struct hb_coll_team *t,
                   const struct hpcboot_coll_args *a,
                   const struct hb_coll_user_op *user,
@@ -323,30 +332,49 @@ int hb_coll_spans(const struct hb_coll_team *t,
     size_t e = hb_coll_type_size(a->type);
     struct hb_extent x = hb_extent_of(t, a);
     bool root = !hb_in(a->coll, ROOTED) || t->rank == a->root;
-    bool gaps = hb_in(a->coll, RECV_ROWS & ~BIT(REDUCE_SCATTER)) && root &&
-                a->recv_displs != NULL;
     if (hb_in(a->coll, SEND_ROWS) && root && a->send != HPCBOOT_IN_PLACE) {
         x.send = row_span(a->send_counts, a->send_displs, t->size, e);
     }
-    if (gaps) {
+    if (has_gaps(t, a)) {
         x.recv = row_span(a->recv_counts, a->recv_displs, t->size, e);
+    } else if (a->coll == HPCBOOT_COLL_EXSCAN && t->rank == 0) {
+        x.recv = 0; /* it stays as it is */
     }
     *out = (struct hb_coll_spans){
-        .send = x.send, .recv = x.recv,
-        .recv_in = gaps || a->coll == HPCBOOT_COLL_EXSCAN, /* of rank 0 */
-        .recv_out = a->coll != HPCBOOT_COLL_BCAST || !root};
+        .send = x.send, .recv = x.recv, .recv_out = true};
     if (a->coll == HPCBOOT_COLL_BCAST) {
         out->recv_in = root;
-    } else if (a->coll == HPCBOOT_COLL_BARRIER) {
-        out->recv_out = false;
+        out->recv_out = !root;
     } else if (a->send == HPCBOOT_IN_PLACE) {
         out->send = 0;
         out->recv_in = true;
-        if (hb_in(a->coll, BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK))) {
-            out->recv = x.send; /* its input is the longer of the two */
+        if (hb_in(a->coll, REDUCES)) {
+            out->recv = x.send; /* its input, which may be longer */
         }
     } else if (a->recv == HPCBOOT_IN_PLACE) {
         out->recv = 0;
     }
     return HPCBOOT_OK;
+}
+
+size_t hb_coll_recv_blocks(const struct hb_coll_team *t,
+                           const struct hpcboot_coll_args *a,
+                           const struct hb_coll_spans *spans,
+                           struct hb_coll_block *out)
+{
+    size_t e = hb_coll_type_size(a->type), n = 0;
+    if (!has_gaps(t, a)) {
+        out[0] = (struct hb_coll_block){0, spans->recv};
+        return 1;
+    }
+    for (int j = 0; j < t->size; j++) {
+        struct hb_coll_block b = {a->recv_displs[j] * e,
+                                  a->recv_counts[j] * e};
+        if (n > 0 && b.at == out[n - 1].at + out[n - 1].bytes) {
+            out[n - 1].bytes += b.bytes;
+        } else if (b.bytes > 0) {
+            out[n++] = b;
+        }
+    }
+    return n;
 }

@@ -316,11 +316,11 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
 size_t hb_coll_type_size(enum hpcboot_type type); /* 0: no such type */
 
 /* How many bytes from `send` and from `recv` on a call may touch at this rank,
- * the gaps between blocks included; 0 where it is HPCBOOT_IN_PLACE. */
+ * to the end of the last block; 0 where it is HPCBOOT_IN_PLACE. */
 struct hb_coll_spans {
     size_t send, recv;
-    bool recv_in, recv_out; /* what is at recv before the call matters (as its
-                             * input, or in gaps); it is written to */
+    bool recv_in, recv_out; /* what is at recv before the call is its input; it
+                             * is written to */
 };
 /* The arguments are checked first: ERR_USAGE and ERR_UNSUPPORTED as of
  * hb_coll_run. */
@@ -328,6 +328,15 @@ int hb_coll_spans(const struct hb_coll_team *t,
                   const struct hpcboot_coll_args *a,
                   const struct hb_coll_user_op *user,
                   struct hb_coll_spans *out, struct hpcboot_error *err);
+/* What of the span at recv the call may touch, in at most team-size blocks that
+ * do not follow one another; of arguments that are checked. Returns how many. */
+struct hb_coll_block {
+    size_t at, bytes;
+};
+size_t hb_coll_recv_blocks(const struct hb_coll_team *t,
+                           const struct hpcboot_coll_args *a,
+                           const struct hb_coll_spans *spans,
+                           struct hb_coll_block *out);
 const char *hb_coll_type_name(enum hpcboot_type type);
 const char *hb_coll_op_name(int op);
 const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */

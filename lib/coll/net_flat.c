@@ -91,7 +91,7 @@ static void alltoall(struct hb_sched *s, const struct hb_call *c)
         size_t end = 0;
         for (int j = 0; j < g.size; j++) {
             size_t e = hb_block(&to, j).off + hb_block_len(&to, j);
-            end = e > end ? e : end;
+            end = hb_block_len(&to, j) > 0 && e > end ? e : end;
         }
         from = to;
         from.base = hb_sched_room(s, end);

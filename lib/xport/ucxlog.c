@@ -68,9 +68,11 @@ void hb_ucxlog_open(int shared)
     if (!shared && !hb_ucxlog_user_has("HANDLE_ERRORS")) {
         (void)ucs_global_opts_set_value("HANDLE_ERRORS", "none");
     }
-    if (!shared && !hb_ucxlog_user_has("MEMTYPE_CACHE")) {
-        (void)ucs_global_opts_set_value("MEMTYPE_CACHE", "n"); /* ucxmove.c */
-    }
+}
+
+int hb_ucxlog_is_shared(void)
+{
+    return is_shared;
 }
 
 void hb_ucxlog_enter(void)

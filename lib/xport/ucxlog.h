@@ -13,6 +13,7 @@
 /* Once a process; shared: libucs was there before, and its log and its
  * settings are others'. */
 void hb_ucxlog_open(int shared);
+int hb_ucxlog_is_shared(void); /* as the first open has said */
 void hb_ucxlog_enter(void); /* forgets what was said before */
 void hb_ucxlog_leave(void);
 /* -1, with a text in why. */

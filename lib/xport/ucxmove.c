@@ -6,8 +6,9 @@
  *
  * UCX is told what memory each side is, but where it keeps a cache of that it
  * believes the cache, which knows nothing of what was allocated before UCX
- * came. ucxlog.c switches it off. Where it is on all the same nothing is
- * copied: UCX would touch the device's memory as if it were the host's. */
+ * came. So it is switched off, unless another library has brought UCX in. Where
+ * it is on all the same nothing is copied: UCX would touch the device's memory
+ * as if it were the host's. */
 #include "config.h"
 
 #include "lib/xport/ucxmove.h"
@@ -45,6 +46,9 @@ static int has_cache(void)
 {
     char value[16] = "";
 
+    if (!hb_ucxlog_is_shared() && !hb_ucxlog_user_has("MEMTYPE_CACHE")) {
+        (void)ucs_global_opts_set_value("MEMTYPE_CACHE", "n");
+    }
     return ucs_global_opts_get_value("MEMTYPE_CACHE", value, sizeof value) ==
                UCS_OK && value[0] != 'n';
 }
@@ -166,6 +170,7 @@ static int move_open(enum hb_ucxmove_kind kind, int shared,
 {
     struct hb_ucxmove *m = calloc(1, sizeof *m);
     ucs_status_t status;
+    int knows;
 
     if (m == NULL) {
         return hb_ucxlog_fail(why, why_size, "opening", UCS_ERR_NO_MEMORY);
@@ -180,18 +185,16 @@ static int move_open(enum hb_ucxmove_kind kind, int shared,
     m->kind = &kinds[kind];
     hb_ucxlog_enter();
     status = make_context(m);
-    if (status == UCS_OK && !knows_memory(m)) {
-        status = UCS_ERR_UNSUPPORTED;
-    }
-    if (status == UCS_OK) {
+    knows = status == UCS_OK ? knows_memory(m) : status != UCS_ERR_NO_DEVICE;
+    if (status == UCS_OK && knows) {
         status = connect_to_self(m);
     }
     hb_ucxlog_leave();
-    if (status == UCS_OK) {
+    if (status == UCS_OK && knows) {
         *out = m;
         return 0;
     }
-    if (m->context == NULL || m->worker == NULL) {
+    if (!knows) {
         snprintf(why, why_size, "it has no transport for that (%s)",
                  m->kind->transports + sizeof "self");
     } else {

@@ -156,9 +156,23 @@ gpu() {
         ended_with 0
         says "^$ranks ranks: as on the host"
     done
+    printf 'a slots=2\nb slots=1\n' > hosts
+    gpu 3 --launch-with fork --hostfile hosts
+    ended_with 0
+    says '^3 ranks: as on the host'
     gpu 2 -x FAKE_CUDA_FAILS=1
     ended_with 1
     says 'CUDA cannot copy [0-9]+ bytes (to|from) a device: the device is on fire'
+}
+
+@test "memory of a device: requests that are left to hpcboot_finalize" {
+    fake_cuda -DCOPIES
+    printf 'a slots=1\nb slots=1\n' > hosts
+    for where in '--launch-with fork --hostfile hosts' ''; do
+        # shellcheck disable=SC2086
+        run hb -n 2 $where "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1 leave
+        ended_with 0
+    done
 }
 
 @test "memory of a device is used as the host's is: UCX copies" {

@@ -438,7 +438,7 @@ int hb_api_answer(void)
     for (const struct hpcboot_team *t = hb_api.teams; t != NULL; t = t->next) {
         failed |= hb_coll_team_error(t->coll, NULL) < 0;
     }
-    if (failed) {
+    if (failed || atomic_load(&hb_api.phase) == API_ENDING) {
         (void)read_now_and_then(&w, NULL);
     }
     return failed;

@@ -24,6 +24,7 @@
 
 /* Between two looks at what else is under way; longer while nothing moves. */
 #define WORK_MOST_MS 16
+#define IDLE_MS 500 /* where there is nothing under way */
 
 int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns)
 {
@@ -39,10 +40,11 @@ int hb_rdzv_poll(struct hb_rdzv *r, int fd, short events, int64_t deadline_ns)
             r->stop = 0;
             return 0;
         }
-        pause_ms = moved > 0                     ? 0
+        pause_ms = moved > 0                      ? 0
+                   : moved < 0                    ? IDLE_MS
                    : pause_ms >= WORK_MOST_MS / 2 ? WORK_MOST_MS
                                                   : 2 * pause_ms + 1;
-        if (moved >= 0 && (ms < 0 || pause_ms < ms)) {
+        if (r->work != NULL && (ms < 0 || pause_ms < ms)) {
             ms = pause_ms;
         }
         rc = poll(&p, 1, ms);

@@ -43,7 +43,8 @@ struct hb_rdzv {
     uint32_t *dead, n_dead; /* dead is freed with r */
     /* Called again and again while a call waits for other ranks, which may
      * need this one meanwhile: > 0: something moved; 0: nothing; negative:
-     * there is nothing to be moved. NULL: as if negative. */
+     * there is nothing to be moved, and a look now and then will do. NULL:
+     * there never is. */
     int (*work)(void);
     /* Set there: the fence that waits is to end as if its deadline had passed.
      * That is so where the client says that it can be taken back. */

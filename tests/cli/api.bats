@@ -208,6 +208,18 @@ gpu() {
     says '^barrier: rank 1 on .* was killed by signal 9'
 }
 
+@test "ranks that wait for one which has called hpcboot_finalize are told" {
+    printf 'a slots=2\nb slots=1\n' > hosts
+    for where in '--launch-with fork --hostfile hosts' ''; do
+        # shellcheck disable=SC2086
+        run hb -n 3 $where "$HB_BUILDDIR/tests/cli/apilost" ended
+        ended_with 0
+        for i in 0 2; do
+            says "^rank $i: .*rank [02] allreduce, rank 1 hpcboot_finalize"
+        done
+    done
+}
+
 # elastic COMMAND: on the hosts of ./hosts, as the text of a shell.
 elastic() {
     hb --np 1:4 --launch-with fork --hostfile hosts --on-failure continue \

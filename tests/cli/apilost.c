@@ -14,6 +14,7 @@
  * the reasons.
  * `apilost expire`: two ranks on two hosts. Rank 0 waits in vain for rank 1 in
  * calls of teams that both then destroy, and has not more memory for that.
+ * `apilost ended`: rank 1 is in hpcboot_finalize, and the others wait for it.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time. */
 #include "config.h"
@@ -221,6 +222,18 @@ static void brief(void)
     _exit(0);
 }
 
+static void ended(void)
+{
+    struct hpcboot_team *w = hpcboot_world();
+    int in = 1, out;
+
+    if (hpcboot_rank() != 1) {
+        HOLDS(hpcboot_allreduce(&in, &out, 1, HPCBOOT_INT32, HPCBOOT_SUM, w,
+                                &err) == HPCBOOT_ERR_USAGE);
+        printf("rank %d: %s\n", hpcboot_rank(), err.text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     HOLDS(argc == 2);
@@ -233,6 +246,8 @@ int main(int argc, char **argv)
         expire();
     } else if (strcmp(argv[1], "brief") == 0) {
         brief();
+    } else if (strcmp(argv[1], "ended") == 0) {
+        ended();
     } else {
         null();
     }

@@ -51,12 +51,14 @@
 #define LASTS_MOST 2048
 
 /* How long it takes to read the peer's line, above what a second look at it
- * takes; < 0: it has not been written since the last look. */
+ * takes; < 0: it has not been written since the last look. A processor that
+ * waits for something else would take the line meanwhile, before the clock is
+ * read: so its address hangs on the time, which adds 0. */
 static int64_t line_ns(struct hb_coll_team *t, int peer)
 {
     _Atomic uint64_t *line = &t->ranks[peer].calls;
     int64_t begun = hb_now_ns();
-    uint64_t calls = atomic_load(line);
+    uint64_t calls = atomic_load(line + (begun >> 62));
     int64_t first = hb_now_ns();
     uint64_t again = atomic_load(line);
     int64_t second = hb_now_ns();

@@ -25,6 +25,7 @@
 #include "lib/coll/kern.h"
 #include "lib/coll/model.h"
 #include "lib/coll/near.h"
+#include "lib/coll/spill.h"
 
 /* Two lines of 64 bytes: processors fetch neighbours in pairs. */
 #define HB_SHM_LINE 128
@@ -172,7 +173,7 @@ struct hb_op {
     bool tiny;            /* what is put fits beside the flag */
     bool own_placed;      /* this rank's own block is where it belongs */
     size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
-    bool spills;          /* the buffers of all ranks fit in no cache */
+    bool spills, tries_spill; /* the caches; spill.h */
     size_t area;          /* bytes of the ring that a round uses */
     size_t at;            /* where in the ring, this round */
     /* Peers compare the low bits of the first word with their own: the call
@@ -282,6 +283,7 @@ struct hb_coll_team {
         size_t base, len, pos;
     } part[2];                /* for large rounds, for small ones */
     struct hb_nearness near;
+    struct hb_spill spill[HPCBOOT_COLLS];
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
     _Atomic uint64_t *want_count; /* reaches want_round; NULL: its cell does */

@@ -40,6 +40,7 @@ libhb_a_SOURCES += \
     %D%/sched_tree.c \
     %D%/sched_wish.c \
     %D%/shm.c \
+    %D%/spill.c %D%/spill.h \
     %D%/stream.c \
     %D%/team.c \
     %D%/types.c \
@@ -58,6 +59,7 @@ coll_tests = \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
     tests/unit/test_coll_net \
+    tests/unit/test_coll_spill \
     tests/unit/test_coll_told \
     tests/unit/test_coll_wait \
     tests/unit/test_leaves \
@@ -84,6 +86,9 @@ tests_unit_test_coll_kern_SOURCES = tests/unit/test_coll_kern.c $(coll_lab)
 tests_unit_test_coll_kern_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_kern_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
+tests_unit_test_coll_spill_SOURCES = tests/unit/test_coll_spill.c
+tests_unit_test_coll_spill_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_spill_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_coll_gatherv_SOURCES = tests/unit/test_coll_gatherv.c \
     $(coll_lab)
 tests_unit_test_coll_gatherv_LDADD = $(UNIT_LDADD) -lm -lpthread

@@ -181,19 +181,6 @@ static size_t total_of(const struct hb_coll_team *t, const struct hb_op *op)
     return len != NULL ? hb_row_sum(len, t->size) : op->bytes;
 }
 
-/* Whether the buffers of all ranks are more than their caches hold. */
-static bool spills(const struct hb_coll_team *t,
-                   const struct hpcboot_coll_args *a)
-{
-    struct hb_extent x = hb_extent_of(t, a);
-    const struct hb_coll_model *m = t->engine->model;
-    size_t all = x.send + x.recv, room = m != NULL ? hb_model_room(m, t->p) : 0;
-    if (hb_in(a->coll, SCATTERS | GATHERS)) { /* the root's: all others' */
-        all = 2 * a->count * hb_coll_type_size(a->type);
-    }
-    return room > 0 && all > room / (size_t)t->p;
-}
-
 /* Whether the next call may be like this one: nothing of it was made for this
  * run alone, and where buffers lie follows from the arguments. */
 static void keep(const struct hb_coll_team *t, struct hb_op *op,
@@ -236,7 +223,7 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
         rc = setup_fold(t, op, user, err);
     }
     op->total = total_of(t, op);
-    op->spills = t->nodes == 1 && spills(t, a);
+    hb_spill_setup(t, op, a);
     op->choice = hb_model_choose(t->engine->model, op->coll, t->p, op->bytes);
     sign(t, op, a);
     if (rc == HPCBOOT_OK && t->nodes > 1) {

@@ -328,8 +328,9 @@ int hb_coll_spans(const struct hb_coll_team *t,
                   const struct hpcboot_coll_args *a,
                   const struct hb_coll_user_op *user,
                   struct hb_coll_spans *out, struct hpcboot_error *err);
-/* What of the span at recv the call may touch, in at most team-size blocks that
- * do not follow one another; of arguments that are checked. Returns how many. */
+/* What of the span at recv the call may touch: blocks that do not follow one
+ * another, as many as the team has ranks at most; of arguments that are
+ * checked. Returns how many. */
 struct hb_coll_block {
     size_t at, bytes;
 };

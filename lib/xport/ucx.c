@@ -426,18 +426,21 @@ static size_t settings_of(const struct hb_tcp *t, struct texts *texts,
     snprintf(texts->rc_ms, sizeof texts->rc_ms, "%ums",
              t->limit_s * 1000 / RC_TRIES);
     to[n++] = (struct hb_ucx_setting){
-        "TLS", t->caps.ucx_kind == HB_UCX_TCP ? "tcp,self" : "ib,self"};
-    to[n++] = (struct hb_ucx_setting){"KEEPALIVE_INTERVAL", seconds};
-    to[n++] = (struct hb_ucx_setting){"UD_TIMEOUT", seconds};
-    to[n++] = (struct hb_ucx_setting){"RC_TIMEOUT", texts->rc_ms};
-    if (t->wish.devices != NULL && t->caps.ucx_kind != HB_UCX_TCP) {
-        to[n++] = (struct hb_ucx_setting){"NET_DEVICES", t->wish.devices};
+        "TLS", t->caps.ucx_kind == HB_UCX_TCP ? "tcp,self" : "ib,self", 0};
+    to[n++] = (struct hb_ucx_setting){"KEEPALIVE_INTERVAL", seconds, 1};
+    if (t->caps.ucx_kind == HB_UCX_TCP) {
+        return n;
+    }
+    to[n++] = (struct hb_ucx_setting){"UD_TIMEOUT", seconds, 1};
+    to[n++] = (struct hb_ucx_setting){"RC_TIMEOUT", texts->rc_ms, 1};
+    if (t->wish.devices != NULL) {
+        to[n++] = (struct hb_ucx_setting){"NET_DEVICES", t->wish.devices, 0};
     }
     if (gid != NULL && *gid != '\0') {
-        to[n++] = (struct hb_ucx_setting){"IB_GID_INDEX", gid};
+        to[n++] = (struct hb_ucx_setting){"IB_GID_INDEX", gid, 0};
     }
     if (t->caps.ucx_kind == HB_UCX_SOFT) { /* rxe fails this check of UCX's */
-        to[n++] = (struct hb_ucx_setting){"UD_VERBS_ETH_DGID_CHECK", "n"};
+        to[n++] = (struct hb_ucx_setting){"UD_VERBS_ETH_DGID_CHECK", "n", 1};
     }
     return n;
 }

@@ -390,8 +390,11 @@ static ucs_status_t configure(const struct hb_ucx_config *c,
         if (!hb_ucxlog_user_has(s->name)) {
             status = ucp_config_modify(config, s->name, s->value);
         }
-        /* A version that does not know it has no such matter. */
-        status = status == UCS_ERR_NO_ELEM ? UCS_OK : status;
+        /* Which of the two it is depends on the version. */
+        if (s->optional && (status == UCS_ERR_NO_ELEM ||
+                            status == UCS_ERR_INVALID_PARAM)) {
+            status = UCS_OK;
+        }
     }
     return status;
 }

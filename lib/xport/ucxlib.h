@@ -15,6 +15,7 @@ struct hb_ucx_ep; /* the way to one peer */
 
 struct hb_ucx_setting {
     const char *name, *value; /* "TLS": UCX_TLS, unless the user has set it */
+    int optional; /* a UCX that does not know it has no such matter */
 };
 
 /* Called from progress, send, fetch and disconnect. */

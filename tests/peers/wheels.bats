@@ -44,3 +44,22 @@ over_pods() { # MPI
     ended_with 0
     says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmix$'
 }
+
+# Of a UCX as people have it beside a GPU; it has no InfiniBand in it.
+@test "a newer UCX than Debian's carries messages of libhpcboot" {
+    local lib ucx=(-x HPCBOOT_TRANSPORTS=ucx)
+    wheel_env libucx-cu12
+    lib=$(echo "$venvs"/libucx-cu12/lib/python3*/site-packages/libucx/lib)
+    [ -e "$lib/libucp.so.0" ] || { ls "$lib"; return 1; }
+    ucx+=(-x LD_LIBRARY_PATH="$lib")
+    printf 'a slots=2\nb slots=1\n' > hosts
+    run hb -n 3 --launch-with fork --hostfile hosts "${ucx[@]}" \
+        "$HB_BUILDDIR/tests/cli/apiprobe" who kvs blobs coll requests teams \
+        messages heap misuse place
+    ended_with 0
+    run hb -n 3 --launch-with fork --hostfile hosts "${ucx[@]}" \
+        sh -c '"$0" who > /dev/null && ldd "$1" | grep libucp' \
+        "$HB_BUILDDIR/tests/cli/apiprobe" "$HB_BUILDDIR/.libs/hb_ucx.so"
+    ended_with 0
+    says "libucp.so.0 => $lib/libucp.so.0"
+}

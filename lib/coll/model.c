@@ -38,7 +38,7 @@ void hb_model_typical(struct hb_coll_model *m)
 size_t hb_model_small(const struct hb_coll_model *m, int p)
 {
     size_t l2 = m != NULL ? (size_t)m->l2_kib << 10 : 0;
-    return p == 2 && l2 != 0 && l2 < 2 * HB_SHM_SMALL_RING
+    return p == 2 && l2 != 0 && l2 <= 2 * HB_SHM_SMALL_RING
                ? HB_SHM_SMALL_LEAST : HB_SHM_SMALL;
 }
 

@@ -369,7 +369,7 @@ static void the_shortest_round_draws_the_border_of_what_is_far(void **state)
 
 static void small_rounds_have_a_ring_where_a_cache_holds_it(void **state)
 {
-    static const uint32_t l2_kib[] = {1, 512, 1023, 0, 1024, 2048};
+    static const uint32_t l2_kib[] = {1, 512, 1024, 0, 1280, 2048};
     for (int i = 0; i < 6; i++) {
         struct hb_coll_model m = {.l2_kib = l2_kib[i]};
         assert_int_equal(hb_model_small(&m, 2), i < 3 ? 2048 : 16384);

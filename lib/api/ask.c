@@ -431,14 +431,15 @@ int hb_api_answer(void)
     const struct hb_coll_stuck what = {.on = -1};
     const struct hb_own_wait w = {NULL, &what};
     int failed = n_gone > 0 || hb_api.checks;
+    int is_ending = atomic_load(&hb_api.phase) == API_ENDING;
 
-    if (hb_api.size == 1 || hb_api.threads) {
+    if (hb_api.size == 1 || (hb_api.threads && !is_ending)) {
         return 0;
     }
     for (const struct hpcboot_team *t = hb_api.teams; t != NULL; t = t->next) {
         failed |= hb_coll_team_error(t->coll, NULL) < 0;
     }
-    if (failed || atomic_load(&hb_api.phase) == API_ENDING) {
+    if (failed || is_ending) {
         (void)read_now_and_then(&w, NULL);
     }
     return failed;

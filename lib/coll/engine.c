@@ -302,13 +302,13 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     }
     op->deadline_ns = hb_team_deadline(t, args->timeout_ms);
     hb_team_count_call(t, op);
-    if (__builtin_expect(op->tries_spill, 0)) {
-        hb_spill_begin(t, op);
+    if (__builtin_expect(op->spill != NULL, 0)) {
+        hb_spill_begin(op);
     }
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
-    if (__builtin_expect(op->tries_spill, 0)) {
-        hb_spill_end(t, op);
+    if (__builtin_expect(op->spill != NULL, 0)) {
+        hb_spill_end(op);
     }
     if (!op->again.kept) {
         hb_op_clear(op);

@@ -27,8 +27,7 @@
 #include "lib/coll/near.h"
 #include "lib/coll/spill.h"
 
-/* Two lines of 64 bytes: processors fetch neighbours in pairs. */
-#define HB_SHM_LINE 128
+#define HB_SHM_LINE 128 /* processors fetch lines in pairs */
 /* A rank that only writes runs ahead so far: what it waits for then comes once
  * in half as many calls, and where ranks take turns on a core, each turn is
  * paid for by all of them. Symmetric rounds need two. A power of two. */
@@ -173,7 +172,9 @@ struct hb_op {
     bool tiny;            /* what is put fits beside the flag */
     bool own_placed;      /* this rank's own block is where it belongs */
     size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
-    bool spills, tries_spill; /* the caches; spill.h */
+    bool spills;          /* the caches; NULL: that is not tried; spill.h */
+    struct hb_spill *spill;
+    size_t spill_bytes;
     size_t area;          /* bytes of the ring that a round uses */
     size_t at;            /* where in the ring, this round */
     /* Peers compare the low bits of the first word with their own: the call
@@ -232,8 +233,7 @@ struct hb_op {
     } again;
 };
 
-/* Blocking calls of a team whose plans are kept, by the kind of collective. */
-#define HB_KEPT 8
+#define HB_KEPT 8 /* blocking calls of a team whose plans are kept, by kind */
 
 /* Calls that a rank remembers, for peers that are behind: who only sends is
  * ahead of them by so many. */
@@ -283,7 +283,7 @@ struct hb_coll_team {
         size_t base, len, pos;
     } part[2];                /* for large rounds, for small ones */
     struct hb_nearness near;
-    struct hb_spill spill[HPCBOOT_COLLS];
+    struct hb_spill spill[HPCBOOT_COLLS][HB_SPILL_SIZES];
     int want;                 /* whom the last step waited for */
     uint64_t want_round;
     _Atomic uint64_t *want_count; /* reaches want_round; NULL: its cell does */

@@ -11,11 +11,14 @@
  * what cannot fit is not, and of what lies between a rank tries both: TRIES
  * calls each way, the first half of which fills the caches as that way does,
  * and then goes the way that has had the fastest call, for AGAIN calls. Ranks
- * need not agree, but try at the same time, as they count the same calls. */
+ * need not agree, but mostly try at the same time, as they count the same
+ * calls. Buffers of a size count together to the next power of two. */
 
 #include "config.h"
 
 #include "lib/coll/kinds.h"
+
+#include <math.h>
 
 #include "lib/base/clock.h"
 
@@ -24,12 +27,13 @@
 /* A guest counts on a fourth of the cache. */
 #define ALL_OF_IT 4
 
-/* What this rank's buffers are taken for, so that all of them together are. */
+/* What this rank's buffers are taken for, so that all of them together are:
+ * the same whoever is the root. */
 static size_t bytes_of(const struct hb_coll_team *t,
                        const struct hpcboot_coll_args *a)
 {
     struct hb_extent x = hb_extent_of(t, a);
-    return hb_in(a->coll, SCATTERS | GATHERS) /* the root's: all others' */
+    return hb_in(a->coll, SCATTERS | GATHERS | BIT(REDUCE))
                ? 2 * a->count * hb_coll_type_size(a->type) : x.send + x.recv;
 }
 
@@ -40,43 +44,40 @@ void hb_spill_setup(struct hb_coll_team *t, struct hb_op *op,
     size_t bytes = bytes_of(t, a);
     size_t room = m != NULL && t->nodes == 1
                       ? hb_model_room(m, t->p) / (size_t)t->p : 0;
-    struct hb_spill *s = &t->spill[a->coll];
     op->spills = room > 0 && bytes > room;
-    op->tries_spill = op->spills && bytes <= ALL_OF_IT * room &&
-                      m->cache_kib == 0 &&
-                      (m->cpus == 0 || m->cpus >= (uint32_t)t->p);
-    if (!op->tries_spill) {
-        return;
+    op->spill = NULL;
+    if (op->spills && bytes <= ALL_OF_IT * room && m->cache_kib == 0 &&
+        (m->cpus == 0 || m->cpus >= (uint32_t)t->p)) {
+        int size = __builtin_clzll((unsigned long long)bytes);
+        op->spill = &t->spill[a->coll][size % HB_SPILL_SIZES];
+        op->spill_bytes = bytes;
+        op->spills = !op->spill->stays;
     }
-    if (s->bytes != bytes) {
-        *s = (struct hb_spill){.bytes = bytes, .past = true};
-    }
-    op->spills = s->past;
 }
 
-void hb_spill_begin(struct hb_coll_team *t, struct hb_op *op)
+void hb_spill_begin(struct hb_op *op)
 {
-    struct hb_spill *s = &t->spill[op->coll];
+    struct hb_spill *s = op->spill;
     unsigned turn = s->calls % AGAIN / TRIES;
-    op->spills = turn < 2 ? turn == 1 : s->past;
+    op->spills = turn < 2 ? turn == 0 : !s->stays;
     s->began_ns = turn < 2 ? hb_now_ns() : 0;
 }
 
-void hb_spill_end(struct hb_coll_team *t, const struct hb_op *op)
+void hb_spill_end(const struct hb_op *op)
 {
-    struct hb_spill *s = &t->spill[op->coll];
+    struct hb_spill *s = op->spill;
     unsigned call = s->calls++ % AGAIN;
-    int64_t ns;
+    double ns;
     if (call >= 2 * TRIES) {
         return;
     }
-    ns = hb_now_ns() - s->began_ns;
+    ns = (double)(hb_now_ns() - s->began_ns) / (double)op->spill_bytes;
     if (call % TRIES < TRIES / 2) {
-        s->least_ns[op->spills] = INT64_MAX;
+        s->least_ns[op->spills] = INFINITY;
     } else if (ns < s->least_ns[op->spills]) {
         s->least_ns[op->spills] = ns;
     }
     if (call == 2 * TRIES - 1) {
-        s->past = s->least_ns[1] < s->least_ns[0];
+        s->stays = s->least_ns[0] < s->least_ns[1];
     }
 }

@@ -211,11 +211,13 @@ gpu() {
 @test "ranks that wait for one which has called hpcboot_finalize are told" {
     printf 'a slots=2\nb slots=1\n' > hosts
     for where in '--launch-with fork --hostfile hosts' ''; do
-        # shellcheck disable=SC2086
-        run hb -n 3 $where "$HB_BUILDDIR/tests/cli/apilost" ended
-        ended_with 0
-        for i in 0 2; do
-            says "^rank $i: .*rank [02] allreduce, rank 1 hpcboot_finalize"
+        for how in ended threads; do
+            # shellcheck disable=SC2086
+            run hb -n 3 $where "$HB_BUILDDIR/tests/cli/apilost" $how
+            ended_with 0
+            for i in 0 2; do
+                says "^rank $i: .*rank [02] allreduce, rank 1 hpcboot_finalize"
+            done
         done
     done
 }

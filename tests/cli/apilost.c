@@ -14,7 +14,8 @@
  * the reasons.
  * `apilost expire`: two ranks on two hosts. Rank 0 waits in vain for rank 1 in
  * calls of teams that both then destroy, and has not more memory for that.
- * `apilost ended`: rank 1 is in hpcboot_finalize, and the others wait for it.
+ * `apilost ended`, `apilost threads` (of which several may call): rank 1 is in
+ * hpcboot_finalize, and the others wait for it.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time. */
 #include "config.h"
@@ -236,8 +237,13 @@ static void ended(void)
 
 int main(int argc, char **argv)
 {
+    struct hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
+
     HOLDS(argc == 2);
-    MUST(hpcboot_init(NULL, &err));
+    if (strcmp(argv[1], "threads") == 0) {
+        options.threads = HPCBOOT_THREADS_MULTIPLE;
+    }
+    MUST(hpcboot_init(&options, &err));
     if (strcmp(argv[1], "held") == 0) {
         held();
     } else if (strcmp(argv[1], "follow") == 0) {
@@ -246,7 +252,8 @@ int main(int argc, char **argv)
         expire();
     } else if (strcmp(argv[1], "brief") == 0) {
         brief();
-    } else if (strcmp(argv[1], "ended") == 0) {
+    } else if (strcmp(argv[1], "ended") == 0 ||
+               strcmp(argv[1], "threads") == 0) {
         ended();
     } else {
         null();

@@ -48,10 +48,9 @@ static void set_up(size_t bytes)
 /* A call, which takes so many seconds as it goes. 1: past the caches. */
 static int call(int64_t kept_s, int64_t past_s)
 {
-    hb_spill_begin(&team, &op);
-    team.spill[op.coll].began_ns -=
-        (op.spills ? past_s : kept_s) * 1000000000;
-    hb_spill_end(&team, &op);
+    hb_spill_begin(&op);
+    op.spill->began_ns -= (op.spills ? past_s : kept_s) * 1000000000;
+    hb_spill_end(&op);
     return op.spills;
 }
 
@@ -68,19 +67,19 @@ static void test_what_is_not_tried(void **state)
 {
     start();
     set_up(MIB);
-    assert_false(op.spills || op.tries_spill);
+    assert_true(!op.spills && op.spill == NULL);
     set_up(16 * MIB);
     assert_true(op.spills);
-    assert_false(op.tries_spill);
+    assert_null(op.spill);
     model.cache_kib = 1 << 10; /* the user knows */
     set_up(2 * MIB);
     assert_true(op.spills);
-    assert_false(op.tries_spill);
+    assert_null(op.spill);
     model.cache_kib = 0;
     model.cpus = 1; /* times would tell of turns on the core */
     set_up(2 * MIB);
     assert_true(op.spills);
-    assert_false(op.tries_spill);
+    assert_null(op.spill);
 }
 
 static void test_the_faster_way_is_taken(void **state)
@@ -89,7 +88,7 @@ static void test_the_faster_way_is_taken(void **state)
         int64_t kept_s = past ? 5 : 2, past_s = past ? 3 : 4;
         start();
         set_up(2 * MIB);
-        assert_true(op.tries_spill);
+        assert_non_null(op.spill);
         assert_int_equal(calls(TRIED, kept_s, past_s), TRIED / 2);
         assert_int_equal(calls(ROUND - TRIED, kept_s, past_s),
                          past * (ROUND - TRIED));
@@ -113,23 +112,38 @@ static void test_one_fast_call_tells(void **state)
 {
     start();
     set_up(2 * MIB);
+    (void)calls(TRIED / 4, 9, 1);
+    (void)calls(TRIED / 4, 9, 3);
     (void)calls(TRIED / 4, 9, 9);
     (void)calls(TRIED / 4 - 1, 8, 9);
     (void)calls(1, 2, 9);
-    (void)calls(TRIED / 4, 9, 1);
-    (void)calls(TRIED / 4, 9, 3);
     assert_int_equal(call(9, 9), 0);
 }
 
-static void test_other_sizes_begin_anew(void **state)
+/* Each size learns, also by turns, and sizes that are alike do together. */
+static void test_sizes_by_turns(void **state)
+{
+    int past[2] = {0, 0};
+    start();
+    for (int i = 0; i < TRIED + 1; i++) {
+        set_up(2 * MIB + (i & 1) * 64);
+        past[0] = call(2, 4);
+        set_up(4 * MIB - (i & 1) * 64);
+        past[1] = call(8, 6);
+    }
+    assert_int_equal(past[0], 0);
+    assert_int_equal(past[1], 1);
+}
+
+/* In the same time more bytes are faster. */
+static void test_times_are_of_a_byte(void **state)
 {
     start();
-    set_up(2 * MIB);
-    (void)calls(TRIED, 2, 4);
-    assert_int_equal(call(2, 4), 0);
-    set_up(2 * MIB + 64);
-    assert_int_equal(calls(TRIED, 4, 2), TRIED / 2);
-    assert_int_equal(call(4, 2), 1);
+    for (int i = 0; i < TRIED; i++) {
+        set_up(i < TRIED / 2 ? 2 * MIB : 2 * MIB + MIB / 2);
+        (void)call(5, 5);
+    }
+    assert_int_equal(call(5, 5), 0);
 }
 
 int main(void)
@@ -139,7 +153,8 @@ int main(void)
         cmocka_unit_test(test_the_faster_way_is_taken),
         cmocka_unit_test(test_it_is_tried_again),
         cmocka_unit_test(test_one_fast_call_tells),
-        cmocka_unit_test(test_other_sizes_begin_anew),
+        cmocka_unit_test(test_sizes_by_turns),
+        cmocka_unit_test(test_times_are_of_a_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

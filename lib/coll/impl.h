@@ -36,8 +36,8 @@
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
  * times longer than one that has gone from there. Small ones have a ring of
- * their own, for the writer's to hold beside that of the peer; where it cannot,
- * only the shortest go there. All rings of a team, HB_SHM_RINGS, stay in a third-level cache. */
+ * their own, for the writer's to hold beside the peer's; where it cannot, only
+ * the shortest go there. All rings together stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
 #define HB_SHM_RINGS ((size_t)4 << 20)

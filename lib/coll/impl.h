@@ -36,8 +36,8 @@
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
  * times longer than one that has gone from there. Small ones have a ring of
- * their own, for the writer's to hold beside the peer's; where it cannot, only
- * the shortest go there. All rings together stay in a third-level cache. */
+ * their own, for the writer's to hold; of two ranks, whose rings are the
+ * longest, only the shortest. All rings stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
 #define HB_SHM_RINGS ((size_t)4 << 20)
@@ -176,7 +176,7 @@ struct hb_op {
     struct hb_spill *spill;
     size_t spill_bytes;
     size_t area;          /* bytes of the ring that a round uses */
-    size_t at;            /* where in the ring, this round */
+    size_t at, before;    /* where in the ring, this round; one before */
     /* Peers compare the low bits of the first word with their own: the call
      * is the same. The rest is the length, or what the plan tells. */
     uint64_t sign, word;

@@ -11,7 +11,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/model_impl.h"
 
 /* A rank that puts ahead of its peers, by so many rounds mostly, pays so much
  * for each; where buffers are asked for, nobody is ahead. */
@@ -20,6 +20,16 @@
 /* Pieces of the small ring go where peers still hold the lines of those before:
  * to put them takes several times longer (impl.h). */
 #define SMALL_RING 4.0
+/* So do all pieces of several ranks whose rings their peers' second-level
+ * caches hold. */
+#define HELD_RING 3.0
+/* And what all of several ranks get from all, or one from all, comes so much
+ * later. */
+#define ALL_FROM_ALL 2.5
+#define ONE_FROM_ALL 2.0
+/* All ranks wait for each other in a reduce by slices, where they would run
+ * ahead of the root else; those that share cores, for turns of all. */
+#define NOT_AHEAD 1.6
 /* Below this, no choice is worth the time of choosing, but whether ranks that
  * share cores read one line or those of all below them. */
 #define CHOOSE_LEAST ((size_t)1 << 10)
@@ -35,11 +45,9 @@ void hb_model_typical(struct hb_coll_model *m)
         .source = HB_MODEL_TYPICAL};
 }
 
-size_t hb_model_small(const struct hb_coll_model *m, int p)
+size_t hb_model_small(int p)
 {
-    size_t l2 = m != NULL ? (size_t)m->l2_kib << 10 : 0;
-    return p == 2 && l2 != 0 && l2 <= 2 * HB_SHM_SMALL_RING
-               ? HB_SHM_SMALL_LEAST : HB_SHM_SMALL;
+    return p == 2 ? HB_SHM_SMALL_LEAST : HB_SHM_SMALL;
 }
 
 /* What one way does, at its slowest rank. */
@@ -138,31 +146,15 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
     return w;
 }
 
-/* What is worth a call of its own. */
-#define PART_LEAST ((size_t)8 << 10)
-/* Among ranks that share cores each call finds caches that others have used,
- * as long as all that is sent on the node would stay in them. */
-#define AMONG_MANY 1.3
-#define AMONG_MANY_MOST ((double)((size_t)3 << 20))
-#define TOGETHER 1.1
 /* Ranks that take turns, and only send or only get, run ahead while what the
  * root has for all of them is so much; else each call costs them turns. */
 #define TURNS_MOST ((size_t)256 << 10)
 #define TURNS 4
-/* Where buffers are in no cache, the kernel takes so much longer: for pages it
- * has not seen for long, and since it cannot write past the caches. Pieces for
- * peers are read from memory then, too. */
-#define COLD_READ 2.0
+/* Where buffers are in no cache, pieces for peers are read from memory, too. */
 #define COLD_PUT 3.0
-/* A probe has measured the least of the kernel's calls; mostly they take so
- * much longer. */
-#define READ_MOSTLY 1.15
 /* Of a pair's halves in the heap lines that the other has not written since are
  * still there, and no piece has to come before the next. */
 #define READ_AGAIN 0.6
-/* Of a gatherv, what the first round copies. */
-#define ROWS_FIRST ((double)((size_t)16 << 10))
-
 /* Of the v-kinds a rank's own count says nothing of the others'. */
 static bool has_one_length(enum hpcboot_coll coll)
 {
@@ -172,47 +164,12 @@ static bool has_one_length(enum hpcboot_coll coll)
            coll != HPCBOOT_COLL_REDUCE_SCATTER;
 }
 
-static bool gathers(enum hpcboot_coll coll)
-{
-    return coll == HPCBOOT_COLL_GATHER || coll == HPCBOOT_COLL_GATHERV;
-}
-
-static bool scatters(enum hpcboot_coll coll)
-{
-    return coll == HPCBOOT_COLL_SCATTER || coll == HPCBOOT_COLL_SCATTERV;
-}
-
-static bool sends_root(enum hpcboot_coll coll)
-{
-    return coll == HPCBOOT_COLL_BCAST || scatters(coll) ||
-           coll == HPCBOOT_COLL_EXSCAN;
-}
-
 static bool can_read(enum hpcboot_coll coll)
 {
-    return gathers(coll) || sends_root(coll) ||
+    return hb_model_gathers(coll) || hb_model_sends_root(coll) ||
            coll == HPCBOOT_COLL_ALLGATHER ||
            coll == HPCBOOT_COLL_ALLGATHERV ||
            coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV;
-}
-
-static double share_of(const struct hb_coll_model *m, int p)
-{
-    double ranks = p, cpus = m->cpus > 0 ? (double)m->cpus : ranks;
-    return ranks > cpus ? ranks / cpus : 1;
-}
-
-/* The root of a bcast, as the first of an exscan, has nothing else to do, while
- * one of the others moves its own block; where not all have a core, it does not
- * matter who does it. */
-size_t hb_model_cma_part(const struct hb_coll_model *m, enum hpcboot_coll coll,
-                         int p, size_t bytes)
-{
-    size_t roots = bytes / (size_t)p / HB_SHM_LINE * HB_SHM_LINE;
-    bool one = coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_EXSCAN;
-    return one && roots >= PART_LEAST && m != NULL &&
-                   share_of(m, p) <= 1
-               ? roots : 0;
 }
 
 size_t hb_model_room(const struct hb_coll_model *m, int p)
@@ -222,54 +179,12 @@ size_t hb_model_room(const struct hb_coll_model *m, int p)
                                   hb_min(m->l3s, (size_t)p);
 }
 
-/* Whether all that the ranks send and receive is more than caches hold. */
-static bool is_cold(const struct hb_coll_model *m, enum hpcboot_coll coll,
-                    int p, size_t bytes)
-{
-    double ranks = p, blocks = 0, room = (double)hb_model_room(m, p);
-    if (coll == HPCBOOT_COLL_ALLGATHER || coll == HPCBOOT_COLL_ALLGATHERV) {
-        blocks = ranks + 1;
-    } else if (coll == HPCBOOT_COLL_ALLTOALL ||
-               coll == HPCBOOT_COLL_ALLTOALLV) {
-        blocks = 2 * ranks;
-    }
-    return room > 0 && blocks * ranks * (double)bytes > room;
-}
-
-/* What the kernel does for the busiest rank, in picoseconds. A write asks
- * first who is there. */
-static double calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
-                    int p, size_t bytes)
-{
-    double part = (double)hb_model_cma_part(m, coll, p, bytes);
-    double n = (double)bytes, others = p - 1, share = share_of(m, p);
-    double call = m->cma_ns * 1000.0, copied = 0, all = n;
-    if (coll == HPCBOOT_COLL_GATHERV) {
-        copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
-    }
-    double byte = m->cma_ps * READ_MOSTLY *
-                  (is_cold(m, coll, p, bytes) ? COLD_READ : 1);
-    double one = call * (gathers(coll) ? 2 : 1) + (n - part - copied) *
-                 byte + copied * (m->put_ps + m->get_ps);
-    double roots = part > 0 ? others * (2 * call + part * byte) : 0;
-    if (!gathers(coll) && !sends_root(coll)) {
-        one *= others;
-        all *= p;
-    } else { /* nobody runs ahead of the root any more */
-        one *= TOGETHER * (share > 1 ? others / p : 1);
-    }
-    if (coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV) {
-        all *= p;
-    }
-    one = share > 1 && all < AMONG_MANY_MOST ? one * AMONG_MANY : one;
-    return one > roots ? one : roots;
-}
-
 /* One round says where buffers are, another that nobody reads any more. */
 static struct work cma(enum hpcboot_coll coll, double p, size_t bytes)
 {
     struct work w = whole(coll, p, bytes, true);
-    bool meanwhile = gathers(coll) || scatters(coll); /* the root does it */
+    /* which the root does meanwhile */
+    bool meanwhile = hb_model_gathers(coll) || hb_model_scatters(coll);
     return (struct work){.copy = meanwhile ? 0 : w.copy, .rounds = 2};
 }
 
@@ -281,7 +196,8 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
         return bytes >= SHARED_LEAST && can_read(coll) &&
                (p == 2 || coll != HPCBOOT_COLL_EXSCAN);
     case HB_WAY_SLICES:
-        return coll == HPCBOOT_COLL_ALLREDUCE && p > 2;
+        return p > 2 && (coll == HPCBOOT_COLL_ALLREDUCE ||
+                         coll == HPCBOOT_COLL_REDUCE);
     case HB_WAY_CHAIN:
         return p > 2 && (coll == HPCBOOT_COLL_SCAN ||
                          coll == HPCBOOT_COLL_EXSCAN);
@@ -338,7 +254,7 @@ static uint64_t rounds_of(enum hb_way way, const struct work *w, size_t piece)
 
 static bool moves(enum hpcboot_coll coll)
 {
-    return gathers(coll) || sends_root(coll);
+    return hb_model_gathers(coll) || hb_model_sends_root(coll);
 }
 
 /* Where one rank writes, and all others read, or the other way round, each on
@@ -352,7 +268,7 @@ static double rooted(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (way == HB_WAY_WHOLE && p == 2 && moves(coll)) {
         get = (double)bytes * m->stream_ps;
     }
-    *(scatters(coll) ? &put : &get) += own;
+    *(hb_model_scatters(coll) ? &put : &get) += own;
     double first = (put < get ? put : get) / rounds;
     double slow = put > get ? put : get;
     if (way == HB_WAY_WHOLE && moves(coll) &&
@@ -380,35 +296,35 @@ static double last_ns(const struct hb_coll_model *m, double p, double share,
     return (share > 1 ? round : 2 * round) + bytes * (all + one) / 1000;
 }
 
-static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
-                   int p, size_t bytes, enum hb_way way, size_t piece)
+/* What a rank puts and gets, in picoseconds. */
+static void moved(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
+                  size_t bytes, enum hb_way way, size_t piece,
+                  const struct work *w, double *put_out, double *get_out)
 {
-    double share = share_of(m, p);
-    struct work w = work_of(way, coll, p, bytes, share <= 1);
-    double rounds = (double)rounds_of(way, &w, piece);
-    double round = share > 1 ? share * m->switch_ns : m->round_ns;
-    if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
-        rounds += share > 1 ? HB_SHM_CELLS : AHEAD_ROUNDS;
-    }
-    if (way == HB_WAY_CMA && (gathers(coll) || sends_root(coll)) &&
-        share > 1 && bytes <= TURNS_MOST / (size_t)p) {
-        rounds += TURNS;
-    }
-    bool small = piece <= hb_model_small(m, (int)p);
-    double again = small && w.cut > piece ? SMALL_RING : 1;
-    double put = w.put * m->put_ps * again, get = w.get * m->get_ps;
+    double share = hb_model_share(m, p);
+    bool small = piece <= hb_model_small(p);
+    bool held = p > 2 && share <= 1 &&
+                HB_SHM_RINGS / (size_t)p <= (size_t)m->l2_kib << 10;
+    double again = small && w->cut > piece ? SMALL_RING : held ? HELD_RING : 1;
+    double put = w->put * m->put_ps * again, get = w->get * m->get_ps;
     if (way != HB_WAY_CMA && coll == HPCBOOT_COLL_BCAST && share > 1) {
-        get = w.get * read_by_all(m, share);
+        get = w->get * read_by_all(m, share);
         put /= share; /* one of them does */
     }
     if (way == HB_WAY_WHOLE && coll == HPCBOOT_COLL_ALLREDUCE) {
-        get = w.get * read_by_all(m, share);
+        get = w->get * read_by_all(m, share);
     }
-    if (way == HB_WAY_WHOLE && is_cold(m, coll, p, bytes)) {
+    if (way == HB_WAY_WHOLE && held &&
+        (coll == HPCBOOT_COLL_ALLGATHER || coll == HPCBOOT_COLL_ALLGATHERV)) {
+        get *= ALL_FROM_ALL;
+    } else if (way == HB_WAY_WHOLE && held && hb_model_gathers(coll)) {
+        get *= ONE_FROM_ALL;
+    }
+    if (way == HB_WAY_WHOLE && hb_model_is_cold(m, coll, p, bytes)) {
         put *= COLD_PUT;
         if (coll == HPCBOOT_COLL_ALLGATHER ||
             coll == HPCBOOT_COLL_ALLGATHERV) { /* as a bcast of each */
-            get = w.get * read_by_all(m, share);
+            get = w->get * read_by_all(m, share) * (held ? ALL_FROM_ALL : 1);
         }
     }
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_ALLREDUCE && p == 2) {
@@ -418,8 +334,29 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_BCAST) {
         get -= (double)hb_model_cma_part(m, coll, p, bytes) * m->get_ps;
     }
+    *put_out = put;
+    *get_out = get;
+}
+
+static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                   int p, size_t bytes, enum hb_way way, size_t piece)
+{
+    double share = hb_model_share(m, p);
+    struct work w = work_of(way, coll, p, bytes, share <= 1);
+    double rounds = (double)rounds_of(way, &w, piece);
+    double round = share > 1 ? share * m->switch_ns : m->round_ns;
+    if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
+        rounds += share > 1 ? HB_SHM_CELLS : AHEAD_ROUNDS;
+    }
+    if (way == HB_WAY_CMA && share > 1 &&
+        (hb_model_gathers(coll) || hb_model_sends_root(coll)) &&
+        bytes <= TURNS_MOST / (size_t)p) {
+        rounds += TURNS;
+    }
+    double put, get;
+    moved(m, coll, p, bytes, way, piece, &w, &put, &get);
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
-                 (way == HB_WAY_CMA ? calls(m, coll, p, bytes) : 0);
+                 (way == HB_WAY_CMA ? hb_model_calls(m, coll, p, bytes) : 0);
     if (w.rooted && share <= 1) {
         return round + rounds * AHEAD_NS +
                rooted(m, coll, p, bytes, way, put, get, own, rounds) / 1000;
@@ -427,10 +364,13 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     if (way == HB_WAY_LAST) {
         return last_ns(m, p, share, round, w.put);
     }
-    if (way == HB_WAY_WHOLE && gathers(coll)) { /* the root's, alone */
+    if (way == HB_WAY_WHOLE && hb_model_gathers(coll)) { /* the root's, alone */
         return rounds * round + (share * put + get + own) / 1000;
     }
     double ns = rounds * round + share * (put + get + own) / 1000;
+    if (way == HB_WAY_SLICES && coll == HPCBOOT_COLL_REDUCE) {
+        return ns * NOT_AHEAD * (share > 1 ? p : 1);
+    }
     /* The last begins when a piece has come through all before it; where they
      * take turns on a core, it has its turn after them in any case. */
     return way == HB_WAY_CHAIN && share <= 1 ? ns * (1 + (p - 2) / rounds)
@@ -557,7 +497,8 @@ bool hb_model_knows_cma(const struct hb_coll_model *m, enum hpcboot_coll coll)
 static bool add(const struct hb_coll_model *m, enum hpcboot_coll coll,
                 int p, size_t bytes, struct hb_candidate *out)
 {
-    struct work w = work_of(out->way, coll, p, bytes, share_of(m, p) <= 1);
+    struct work w = work_of(out->way, coll, p, bytes,
+                            hb_model_share(m, p) <= 1);
     out->ns = cost(m, coll, p, bytes, out->way, out->piece);
     out->rounds = rounds_of(out->way, &w, out->piece);
     if (is_uncut(out->way) || w.cut <= HB_PIECE_LEAST) {

@@ -43,9 +43,9 @@ const char *hb_way_text(enum hb_way way); /* a few words more */
 #define HB_ROUND_NS_LEAST 30
 
 void hb_model_typical(struct hb_coll_model *m);
-/* Up to how many bytes a round of p ranks goes into the ring of the small ones.
- * NULL: as where nobody knows the caches. */
-size_t hb_model_small(const struct hb_coll_model *m, int p);
+/* Up to how many bytes a round of p ranks goes into the ring of the small
+ * ones. */
+size_t hb_model_small(int p);
 
 /* Reads figures and rules, "round_ns=80 bcast:64K-=whole/16K", into *m; words
  * are set apart by blanks, commas or lines, '#' begins a comment. `machine`

@@ -11,6 +11,7 @@ libhb_a_SOURCES += \
     %D%/kern_avx2.c \
     %D%/kern_avx512.c \
     %D%/kern_base.c \
+    %D%/model_cma.c %D%/model_impl.h \
     %D%/model.c %D%/model.h %D%/model_keep.c %D%/model_probe.c %D%/model_share.c \
     %D%/model_text.c \
     %D%/near.h \
@@ -62,6 +63,7 @@ coll_tests = \
     tests/unit/test_coll_spill \
     tests/unit/test_coll_told \
     tests/unit/test_coll_wait \
+    tests/unit/test_coll_ways \
     tests/unit/test_leaves \
     tests/unit/test_sched \
     tests/unit/test_sched_layouts \
@@ -85,6 +87,10 @@ tests_unit_test_coll_cma_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
 tests_unit_test_coll_kern_SOURCES = tests/unit/test_coll_kern.c $(coll_lab)
 tests_unit_test_coll_kern_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_kern_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_ways_SOURCES = tests/unit/test_coll_ways.c $(coll_lab)
+tests_unit_test_coll_ways_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_ways_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_spill_SOURCES = tests/unit/test_coll_spill.c
 tests_unit_test_coll_spill_LDADD = $(UNIT_LDADD) -lm -lpthread

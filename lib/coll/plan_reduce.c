@@ -11,7 +11,8 @@
  *                     from all, puts the result, gets the others' (2 rounds)
  *   last              each puts its vector, the last to come folds them, and
  *                     all get the result: plan_last.c
- *   reduce            the root folds what the others put
+ *   reduce            the root folds what the others put; or, of many ranks,
+ *                     as a large allreduce whose result the root alone gets
  *   reduce_scatter    as the first half of a large allreduce
  *   scan, exscan      a rank folds what the ranks below it have put; or, in a
  *                     chain, adds its own to what the one before it has put
@@ -214,6 +215,49 @@ static void slices_get(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan slices = {slices_put, slices_get};
 
+/* Large reduce of many ranks. Who is not the root has no place for a slice of
+ * the result: it folds it to where the root gets it, when it comes to put it,
+ * from what the round before has brought. Nobody writes there until all have
+ * posted this one. */
+
+static void fold_slice(struct hb_coll_team *t, const struct slices *s,
+                       struct hb_op *op, char *dst)
+{
+    for (int j = 0; j < t->p; j++) {
+        t->src[j] = hb_shm_ring(t, j, op->before) +
+                    hb_place(t, j, t->me) * op->stride;
+    }
+    t->src[t->me] = op->send + slice_at(s, t->me);
+    hb_op_fold(t, op, dst, t->p, slice_len(s, t->me));
+}
+
+static int to_root_put(struct hb_coll_team *t, struct hb_op *op)
+{
+    struct slices s = slices_of(t, op);
+    if (op->k % 2 == 0) {
+        return slices_put(t, op);
+    }
+    if (t->me == op->root) {
+        fold_slice(t, &s, op, op->recv + slice_at(&s, t->me));
+        op->from = HB_ALL;
+        return HB_NONE;
+    }
+    fold_slice(t, &s, op, hb_mine(t, op));
+    op->from = HB_NONE;
+    return op->root;
+}
+
+static void to_root_get(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (op->k % 2 == 0) {
+        op->before = op->at;
+    } else if (t->me == op->root) {
+        slices_get(t, op);
+    }
+}
+
+static const struct hb_plan to_root = {to_root_put, to_root_get};
+
 /* reduce_scatter(_block): block j of every rank goes to rank j. In place, the
  * result waits in `scratch` until no block below it is needed. */
 
@@ -413,9 +457,20 @@ static int plan_blocks(struct hb_coll_team *t, struct hb_op *op,
     return HPCBOOT_OK;
 }
 
+static void plan_slices(struct hb_coll_team *t, struct hb_op *op,
+                        const struct hb_plan *plan)
+{
+    size_t p = (size_t)t->p, each = (op->bytes + p - 1) / p;
+    each = (each + ALIGN_SLICE - 1) & ~(size_t)(ALIGN_SLICE - 1);
+    each = (each + op->esize - 1) / op->esize * op->esize;
+    op->plan = plan;
+    hb_plan_cut(op, each, p - 1);
+    op->rounds = op->piece == 0
+                     ? 0 : 2 * hb_rounds_for(op->bytes, p * op->piece);
+}
+
 static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
 {
-    size_t p = (size_t)t->p;
     if (op->choice.way == HB_WAY_LAST && hb_plan_last(t, op)) {
         return;
     }
@@ -425,13 +480,17 @@ static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
         op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);
         return;
     }
-    size_t each = (op->bytes + p - 1) / p;
-    each = (each + ALIGN_SLICE - 1) & ~(size_t)(ALIGN_SLICE - 1);
-    each = (each + op->esize - 1) / op->esize * op->esize;
-    op->plan = &slices;
-    hb_plan_cut(op, each, p - 1);
-    op->rounds = op->piece == 0
-                     ? 0 : 2 * hb_rounds_for(op->bytes, p * op->piece);
+    plan_slices(t, op, &slices);
+}
+
+/* What lies beside the flags is gone with the next round. */
+static bool plan_to_root(struct hb_coll_team *t, struct hb_op *op)
+{
+    if (op->choice.way != HB_WAY_SLICES) {
+        return false;
+    }
+    plan_slices(t, op, &to_root);
+    return !op->tiny;
 }
 
 int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
@@ -447,6 +506,9 @@ int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
         rc = plan_blocks(t, op, err);
         break;
     default: /* reduce, scan, exscan */
+        if (op->coll == HPCBOOT_COLL_REDUCE && plan_to_root(t, op)) {
+            break;
+        }
         op->plan = &reduce;
         if (op->coll != HPCBOOT_COLL_REDUCE) {
             plan_scan(op);

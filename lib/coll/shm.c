@@ -80,7 +80,7 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     atomic_store(&t->ranks[t->me].pid, (int)getpid());
     size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
     t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
-    t->small = hb_model_small(t->engine->model, t->p);
+    t->small = hb_model_small(t->p);
     t->part[0].len = t->ring;
     if (t->ring >= 2 * HB_SHM_SMALL_RING) {
         t->part[0].len = t->ring - HB_SHM_SMALL_RING;

@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The model behind the choice between the ways of a collective: its words,
- * where figures are kept, that all ranks get the same; and that results are
- * right whichever way is taken. test_coll_choice.c has the choice. */
+ * where figures are kept, that all ranks get the same. test_coll_choice.c has
+ * the choice, and test_coll_ways.c that results are right whatever it is. */
 
 #include "config.h"
 
@@ -326,22 +326,6 @@ static void a_wrong_rule_is_an_error_of_the_variable(void **state)
 
 /* ---- results ---- */
 
-static const char *run_case(struct coll_rank *r, struct coll_case *c,
-                            char *heap)
-{
-    struct coll_buffers b;
-    struct hpcboot_error err = {0};
-    const char *wrong = NULL;
-    coll_ref_make(c, r->rank, heap, &b);
-    for (int i = 0; i < 2 && wrong == NULL; i++) {
-        coll_ref_fill(c, r->rank, &b);
-        wrong = hb_coll_run(r->team, &b.args, &coll_ref_user, &err) != 0
-                    ? coll_text("%s", err.text)
-                    : coll_ref_compare(c, r->rank, &b);
-    }
-    coll_ref_free(&b, heap != NULL);
-    return wrong;
-}
 
 /* Takes of ranks that were far apart do not move the border. */
 static void the_shortest_round_draws_the_border_of_what_is_far(void **state)
@@ -365,17 +349,6 @@ static void the_shortest_round_draws_the_border_of_what_is_far(void **state)
     assert_int_equal(m.far_ns, 7);
     hb_model_middle(&m, &none, 1); /* a take of the network */
     assert_int_equal(m.far_ns, 7);
-}
-
-static void small_rounds_have_a_ring_where_a_cache_holds_it(void **state)
-{
-    static const uint32_t l2_kib[] = {1, 512, 1024, 0, 1280, 2048};
-    for (int i = 0; i < 6; i++) {
-        struct hb_coll_model m = {.l2_kib = l2_kib[i]};
-        assert_int_equal(hb_model_small(&m, 2), i < 3 ? 2048 : 16384);
-        assert_int_equal(hb_model_small(&m, 3), 16384);
-    }
-    assert_int_equal(hb_model_small(NULL, 2), 16384);
 }
 
 static void look(struct hb_nearness *n, unsigned times, unsigned are_long)
@@ -421,146 +394,6 @@ static void peers_are_far_when_most_looks_are_long(void **state)
     assert_int_equal(stays_far(&n), first);
 }
 
-/* Many calls of one kind, so that ranks run ahead of each other as far as
- * there is room, in the types and ops that a chain must fold alike, or may not
- * fold at all. */
-static const char *scans_in_a_row(struct coll_rank *r)
-{
-    static const struct { enum hpcboot_type type; int op; } kinds[] = {
-        {HPCBOOT_FLOAT, HPCBOOT_SUM}, {HPCBOOT_DOUBLE, HPCBOOT_PROD},
-        {HPCBOOT_BFLOAT16, HPCBOOT_SUM}, {HPCBOOT_FLOAT16, HPCBOOT_PROD},
-        {HPCBOOT_FLOAT, HPCBOOT_AVG}, {HPCBOOT_BYTE, HPCBOOT_OP_USER},
-        {HPCBOOT_DOUBLE_COMPLEX, HPCBOOT_PROD},
-        {HPCBOOT_DOUBLE_INT, HPCBOOT_MAXLOC}, {HPCBOOT_INT8, HPCBOOT_LXOR},
-    };
-    static const size_t counts[] = {0, 1, 3, 27, 29, 1025, 9001};
-    const char *wrong = NULL;
-    for (size_t i = 0; i < 9 * 7 * 4 && wrong == NULL; i++) {
-        struct coll_case c = {
-            .coll = i % 2 == 0 ? HPCBOOT_COLL_SCAN : HPCBOOT_COLL_EXSCAN,
-            .in_place = i / 2 % 2 == 1, .type = kinds[i / 4 % 9].type,
-            .op = kinds[i / 4 % 9].op, .ranks = r->size, .seed = i,
-            .count = counts[i / 36] * (kinds[i / 4 % 9].type == HPCBOOT_BYTE
-                                           ? coll_ref_user.element_bytes : 1),
-        };
-        wrong = run_case(r, &c, NULL);
-        if (wrong != NULL) {
-            wrong = coll_text("%s of %zu of type %d, op %d%s: %s",
-                              hb_coll_name(c.coll), c.count, c.type, c.op,
-                              c.in_place ? ", in place" : "", wrong);
-        }
-    }
-    return wrong;
-}
-
-static void a_chain_has_the_bits_of_a_fold_in_one_go(void **state)
-{
-    static const char *const tunes[] = {"scan=chain/8K exscan=chain/64K",
-                                        "scan=chain/32K exscan=chain/8K",
-                                        "cache_kib=1 scan=chain exscan=chain",
-                                        "scan=whole exscan=whole"};
-    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
-        for (int ranks = 3; ranks <= 9; ranks += 2) {
-            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
-                                   .processes = ranks == 5,
-                                   .wait_mode = HB_COLL_WAIT_YIELD};
-            assert_int_equal(coll_world_run(&w, scans_in_a_row, NULL), 0);
-        }
-    }
-}
-
-static const char *sums_and_moves(struct coll_rank *r)
-{
-    static const enum hpcboot_coll colls[] = {
-        HPCBOOT_COLL_ALLREDUCE, HPCBOOT_COLL_BCAST, HPCBOOT_COLL_ALLTOALL,
-        HPCBOOT_COLL_REDUCE, HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_SCAN,
-        HPCBOOT_COLL_REDUCE_SCATTER_BLOCK,
-    };
-    static const size_t counts[] = {300, 4096, 16384, 40001};
-    char *mine = (char *)r->heap +
-                 (size_t)r->rank * (r->heap_size / (size_t)r->size);
-    const char *wrong = NULL;
-    for (size_t i = 0; i < 7 * 4 * 2 && wrong == NULL; i++) {
-        struct coll_case c = {
-            .coll = colls[i % 7], .type = HPCBOOT_FLOAT, .op = HPCBOOT_SUM,
-            .ranks = r->size, .root = r->size - 1, .seed = i,
-            .count = counts[i / 7 % 4],
-        };
-        wrong = run_case(r, &c, i >= 28 ? mine : NULL);
-        if (wrong != NULL) {
-            wrong = coll_text("%s of %zu: %s", hb_coll_name(c.coll), c.count,
-                              wrong);
-        }
-    }
-    return wrong;
-}
-
-static void results_are_right_whichever_way_is_taken(void **state)
-{
-    static const char *const tunes[] = {
-        "allreduce=slices/8K bcast=/8K alltoall=/8K reduce=/8K scan=/8K "
-        "allgather=/8K",
-        "allreduce=slices/64K bcast=/64K alltoall=/64K reduce=/64K "
-        "scan=/64K allgather=/64K",
-        "allreduce=whole/64K alltoall=/16K reduce_scatter_block=/64K",
-        "allreduce=last", "allreduce=last cache_kib=1 far_ns=1",
-        "allreduce=shared bcast=shared alltoall=shared reduce=shared "
-        "allgather=shared reduce_scatter_block=shared",
-        "round_ns=1", "round_ns=1000000", "far_ns=1 bcast=/16K",
-        "cache_kib=1", "cache_kib=1 allreduce=slices/8K",
-        "l2_kib=256", "l2_kib=256 bcast=/8K allreduce=slices/8K",
-        "l2_kib=2048", "l2_kib=2048 bcast=/8K allreduce=slices/8K",
-    };
-    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
-        for (int ranks = 2; ranks <= 4; ranks++) {
-            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
-                                   .wait_mode = HB_COLL_WAIT_YIELD,
-                                   .heap_size = 16 << 20};
-            assert_int_equal(coll_world_run(&w, sums_and_moves, NULL), 0);
-        }
-    }
-}
-
-/* The root writes a part where the others have their buffers in the heap;
- * nobody's, the first rank's or the root's lies elsewhere. */
-static const char *bcasts_in_parts(struct coll_rank *r)
-{
-    static const size_t counts[] = {8192, 16384, 40001, 300000};
-    const int elsewhere[] = {-1, 0, r->size - 1};
-    char *mine = (char *)r->heap +
-                 (size_t)r->rank * (r->heap_size / (size_t)r->size);
-    const char *wrong = NULL;
-    for (size_t i = 0; i < 3 * 4 && wrong == NULL; i++) {
-        struct coll_case c = {
-            .coll = HPCBOOT_COLL_BCAST, .type = HPCBOOT_FLOAT,
-            .ranks = r->size, .root = r->size - 1, .seed = i,
-            .count = counts[i % 4],
-        };
-        wrong = run_case(r, &c, r->rank != elsewhere[i / 4] ? mine : NULL);
-        if (wrong != NULL) {
-            wrong = coll_text("%zu, %d elsewhere: %s", c.count,
-                              elsewhere[i / 4], wrong);
-        }
-    }
-    return wrong;
-}
-
-static void the_root_writes_a_part_of_a_bcast_in_the_heap(void **state)
-{
-    static const char *const tunes[] = {"cpus=8 bcast=shared",
-                                        "cpus=8 bcast=cma",
-                                        "cpus=1 bcast=shared"};
-    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
-        for (int ranks = 2; ranks <= 4; ranks++) {
-            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
-                                   .processes = ranks == 3,
-                                   .wait_mode = HB_COLL_WAIT_YIELD,
-                                   .heap_size = 16 << 20};
-            assert_int_equal(coll_world_run(&w, bcasts_in_parts, NULL), 0);
-        }
-    }
-}
-
 int main(void)
 {
     setenv("XDG_CACHE_HOME", "/nonexistent", 1);
@@ -580,7 +413,6 @@ int main(void)
                                         make_cache, remove_cache),
         cmocka_unit_test(the_middle_one_of_each_figure_counts),
         cmocka_unit_test(the_shortest_round_draws_the_border_of_what_is_far),
-        cmocka_unit_test(small_rounds_have_a_ring_where_a_cache_holds_it),
         cmocka_unit_test(peers_are_far_when_most_looks_are_long),
         cmocka_unit_test_setup_teardown(
             a_file_with_takes_of_another_machine_is_not_read, make_cache,
@@ -592,9 +424,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(words_of_the_user_win_over_the_probe,
                                         make_cache, remove_cache),
         cmocka_unit_test(a_wrong_rule_is_an_error_of_the_variable),
-        cmocka_unit_test(a_chain_has_the_bits_of_a_fold_in_one_go),
-        cmocka_unit_test(results_are_right_whichever_way_is_taken),
-        cmocka_unit_test(the_root_writes_a_part_of_a_bcast_in_the_heap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

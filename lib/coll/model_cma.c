@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* The model's part for what the kernel copies: reads of peers' memory, and the
+ * writes of who sends or gathers. */
+
+#include "config.h"
+
+#include "lib/coll/model_impl.h"
+
+/* What is worth a call of its own. */
+#define PART_LEAST ((size_t)8 << 10)
+/* Among ranks that share cores each call finds caches that others have used,
+ * as long as all that is sent on the node would stay in them. */
+#define AMONG_MANY 1.3
+#define AMONG_MANY_MOST ((double)((size_t)3 << 20))
+#define TOGETHER 1.1
+/* Where all ranks reach into the root's memory at a time, the kernel lets one
+ * after the other at it; of long blocks of their own, after so much, not any
+ * more. */
+#define IN_TURN ((double)((size_t)256 << 10))
+/* Where buffers are in no cache, the kernel takes so much longer: for pages it
+ * has not seen for long, and since it cannot write past the caches. */
+#define COLD_READ 2.0
+/* A probe has measured the least of the kernel's calls; mostly they take so
+ * much longer. */
+#define READ_MOSTLY 1.15
+/* Of a gatherv, what the first round copies. */
+#define ROWS_FIRST ((double)((size_t)16 << 10))
+
+/* The root of a bcast, as the first of an exscan, has nothing else to do, while
+ * one of the others moves its own block; where not all have a core, it does not
+ * matter who does it. */
+size_t hb_model_cma_part(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                         int p, size_t bytes)
+{
+    size_t roots = bytes / (size_t)p / HB_SHM_LINE * HB_SHM_LINE;
+    bool one = coll == HPCBOOT_COLL_BCAST || coll == HPCBOOT_COLL_EXSCAN;
+    return one && roots >= PART_LEAST && m != NULL &&
+                   hb_model_share(m, p) <= 1
+               ? roots : 0;
+}
+
+/* Whether all that the ranks send and receive is more than caches hold. */
+bool hb_model_is_cold(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                      int p, size_t bytes)
+{
+    double ranks = p, blocks = 0, room = (double)hb_model_room(m, p);
+    if (coll == HPCBOOT_COLL_ALLGATHER || coll == HPCBOOT_COLL_ALLGATHERV) {
+        blocks = ranks + 1;
+    } else if (coll == HPCBOOT_COLL_ALLTOALL ||
+               coll == HPCBOOT_COLL_ALLTOALLV) {
+        blocks = 2 * ranks;
+    }
+    return room > 0 && blocks * ranks * (double)bytes > room;
+}
+
+/* Of the ranks that are not the root, each with a core of its own: how much of
+ * its call each waits for all others. */
+static double in_turn(enum hpcboot_coll coll, double call, double n,
+                      double byte)
+{
+    bool same = coll == HPCBOOT_COLL_BCAST; /* the very same pages */
+    return call + (same || n < IN_TURN ? n : IN_TURN) * byte;
+}
+
+/* A write asks first who is there. */
+double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
+                      int p, size_t bytes)
+{
+    double part = (double)hb_model_cma_part(m, coll, p, bytes);
+    double n = (double)bytes, others = p - 1, share = hb_model_share(m, p);
+    double call = m->cma_ns * 1000.0, copied = 0, all = n;
+    double byte = m->cma_ps * READ_MOSTLY *
+                  (hb_model_is_cold(m, coll, p, bytes) ? COLD_READ : 1);
+    if (coll == HPCBOOT_COLL_GATHERV) {
+        copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
+    }
+    double own = call * (hb_model_gathers(coll) ? 2 : 1);
+    double one = own + (n - part - copied) * byte +
+                 copied * (m->put_ps + m->get_ps);
+    double roots = part > 0 ? others * (2 * call + part * byte) : 0;
+    if (!hb_model_gathers(coll) && !hb_model_sends_root(coll)) {
+        one *= others;
+        all *= p;
+    } else if (share > 1) { /* nobody runs ahead of the root any more */
+        one *= TOGETHER * others / p;
+    } else {
+        one += (others - 1) * in_turn(coll, own, n, byte);
+        one *= TOGETHER;
+    }
+    if (coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV) {
+        all *= p;
+    }
+    one = share > 1 && all < AMONG_MANY_MOST ? one * AMONG_MANY : one;
+    return one > roots ? one : roots;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* That results are right whichever way the model chooses. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "coll_ref.h"
+#include "coll_world.h"
+
+static const char *run_case(struct coll_rank *r, struct coll_case *c,
+                            char *heap)
+{
+    struct coll_buffers b;
+    struct hpcboot_error err = {0};
+    const char *wrong = NULL;
+    coll_ref_make(c, r->rank, heap, &b);
+    for (int i = 0; i < 2 && wrong == NULL; i++) {
+        coll_ref_fill(c, r->rank, &b);
+        wrong = hb_coll_run(r->team, &b.args, &coll_ref_user, &err) != 0
+                    ? coll_text("%s", err.text)
+                    : coll_ref_compare(c, r->rank, &b);
+    }
+    coll_ref_free(&b, heap != NULL);
+    return wrong;
+}
+
+/* Many calls of one kind, so that ranks run ahead of each other as far as
+ * there is room, in the types and ops that a chain must fold alike, or may not
+ * fold at all. */
+static const char *scans_in_a_row(struct coll_rank *r)
+{
+    static const struct { enum hpcboot_type type; int op; } kinds[] = {
+        {HPCBOOT_FLOAT, HPCBOOT_SUM}, {HPCBOOT_DOUBLE, HPCBOOT_PROD},
+        {HPCBOOT_BFLOAT16, HPCBOOT_SUM}, {HPCBOOT_FLOAT16, HPCBOOT_PROD},
+        {HPCBOOT_FLOAT, HPCBOOT_AVG}, {HPCBOOT_BYTE, HPCBOOT_OP_USER},
+        {HPCBOOT_DOUBLE_COMPLEX, HPCBOOT_PROD},
+        {HPCBOOT_DOUBLE_INT, HPCBOOT_MAXLOC}, {HPCBOOT_INT8, HPCBOOT_LXOR},
+    };
+    static const size_t counts[] = {0, 1, 3, 27, 29, 1025, 9001};
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 9 * 7 * 4 && wrong == NULL; i++) {
+        struct coll_case c = {
+            .coll = i % 2 == 0 ? HPCBOOT_COLL_SCAN : HPCBOOT_COLL_EXSCAN,
+            .in_place = i / 2 % 2 == 1, .type = kinds[i / 4 % 9].type,
+            .op = kinds[i / 4 % 9].op, .ranks = r->size, .seed = i,
+            .count = counts[i / 36] * (kinds[i / 4 % 9].type == HPCBOOT_BYTE
+                                           ? coll_ref_user.element_bytes : 1),
+        };
+        wrong = run_case(r, &c, NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%s of %zu of type %d, op %d%s: %s",
+                              hb_coll_name(c.coll), c.count, c.type, c.op,
+                              c.in_place ? ", in place" : "", wrong);
+        }
+    }
+    return wrong;
+}
+
+static void a_chain_has_the_bits_of_a_fold_in_one_go(void **state)
+{
+    static const char *const tunes[] = {"scan=chain/8K exscan=chain/64K",
+                                        "scan=chain/32K exscan=chain/8K",
+                                        "cache_kib=1 scan=chain exscan=chain",
+                                        "scan=whole exscan=whole"};
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 3; ranks <= 9; ranks += 2) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 5,
+                                   .wait_mode = HB_COLL_WAIT_YIELD};
+            assert_int_equal(coll_world_run(&w, scans_in_a_row, NULL), 0);
+        }
+    }
+}
+
+/* The same of a reduce by slices, with roots that change and one that is run
+ * ahead of, and other collectives in the same ring between. */
+static const char *reduces_in_a_row(struct coll_rank *r)
+{
+    static const struct { enum hpcboot_type type; int op; } kinds[] = {
+        {HPCBOOT_FLOAT, HPCBOOT_SUM}, {HPCBOOT_DOUBLE, HPCBOOT_PROD},
+        {HPCBOOT_BFLOAT16, HPCBOOT_SUM}, {HPCBOOT_FLOAT, HPCBOOT_AVG},
+        {HPCBOOT_BYTE, HPCBOOT_OP_USER}, {HPCBOOT_INT8, HPCBOOT_LXOR},
+        {HPCBOOT_DOUBLE_INT, HPCBOOT_MAXLOC},
+    };
+    static const enum hpcboot_coll between[] = {
+        HPCBOOT_COLL_REDUCE, HPCBOOT_COLL_REDUCE, HPCBOOT_COLL_BCAST,
+        HPCBOOT_COLL_REDUCE, HPCBOOT_COLL_ALLTOALL, HPCBOOT_COLL_GATHER,
+    };
+    static const size_t counts[] = {0, 1, 29, 1025, 9001, 70001};
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 7 * 6 * 6 && wrong == NULL; i++) {
+        size_t k = i / 6 % 7;
+        struct coll_case c = {
+            .coll = between[i % 6], .type = kinds[k].type, .op = kinds[k].op,
+            .ranks = r->size, .seed = i, .root = (int)(i / 3) % r->size,
+            .count = counts[i / 42] * (kinds[k].type == HPCBOOT_BYTE
+                                           ? coll_ref_user.element_bytes : 1),
+        };
+        c.in_place = i % 6 == 1 || i % 6 == 3;
+        wrong = run_case(r, &c, NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%s of %zu of type %d, op %d, root %d%s: %s",
+                              hb_coll_name(c.coll), c.count, c.type, c.op,
+                              c.root, c.in_place ? ", in place" : "", wrong);
+        }
+    }
+    return wrong;
+}
+
+static void a_reduce_by_slices_has_the_bits_of_one_by_its_root(void **state)
+{
+    static const char *const tunes[] = {"reduce=slices/8K", "reduce=slices/64K",
+                                        "cache_kib=1 far_ns=1 reduce=slices",
+                                        "reduce=slices/16K l2_kib=2048",
+                                        "reduce=whole"};
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 3; ranks <= 9; ranks += 2) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 5,
+                                   .wait_mode = HB_COLL_WAIT_YIELD};
+            assert_int_equal(coll_world_run(&w, reduces_in_a_row, NULL), 0);
+        }
+    }
+}
+
+static const char *sums_and_moves(struct coll_rank *r)
+{
+    static const enum hpcboot_coll colls[] = {
+        HPCBOOT_COLL_ALLREDUCE, HPCBOOT_COLL_BCAST, HPCBOOT_COLL_ALLTOALL,
+        HPCBOOT_COLL_REDUCE, HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_SCAN,
+        HPCBOOT_COLL_REDUCE_SCATTER_BLOCK,
+    };
+    static const size_t counts[] = {300, 4096, 16384, 40001};
+    char *mine = (char *)r->heap +
+                 (size_t)r->rank * (r->heap_size / (size_t)r->size);
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 7 * 4 * 2 && wrong == NULL; i++) {
+        struct coll_case c = {
+            .coll = colls[i % 7], .type = HPCBOOT_FLOAT, .op = HPCBOOT_SUM,
+            .ranks = r->size, .root = r->size - 1, .seed = i,
+            .count = counts[i / 7 % 4],
+        };
+        wrong = run_case(r, &c, i >= 28 ? mine : NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%s of %zu: %s", hb_coll_name(c.coll), c.count,
+                              wrong);
+        }
+    }
+    return wrong;
+}
+
+static void results_are_right_whichever_way_is_taken(void **state)
+{
+    static const char *const tunes[] = {
+        "allreduce=slices/8K bcast=/8K alltoall=/8K reduce=/8K scan=/8K "
+        "allgather=/8K",
+        "allreduce=slices/64K bcast=/64K alltoall=/64K reduce=/64K "
+        "scan=/64K allgather=/64K",
+        "allreduce=whole/64K alltoall=/16K reduce_scatter_block=/64K",
+        "allreduce=last", "allreduce=last cache_kib=1 far_ns=1",
+        "reduce=slices/8K", "reduce=slices/64K cache_kib=1 far_ns=1",
+        "allreduce=shared bcast=shared alltoall=shared reduce=shared "
+        "allgather=shared reduce_scatter_block=shared",
+        "round_ns=1", "round_ns=1000000", "far_ns=1 bcast=/16K",
+        "cache_kib=1", "cache_kib=1 allreduce=slices/8K",
+        "l2_kib=2048", "bcast=/8K allreduce=slices/8K",
+    };
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .wait_mode = HB_COLL_WAIT_YIELD,
+                                   .heap_size = 16 << 20};
+            assert_int_equal(coll_world_run(&w, sums_and_moves, NULL), 0);
+        }
+    }
+}
+
+/* The root writes a part where the others have their buffers in the heap;
+ * nobody's, the first rank's or the root's lies elsewhere. */
+static const char *bcasts_in_parts(struct coll_rank *r)
+{
+    static const size_t counts[] = {8192, 16384, 40001, 300000};
+    const int elsewhere[] = {-1, 0, r->size - 1};
+    char *mine = (char *)r->heap +
+                 (size_t)r->rank * (r->heap_size / (size_t)r->size);
+    const char *wrong = NULL;
+    for (size_t i = 0; i < 3 * 4 && wrong == NULL; i++) {
+        struct coll_case c = {
+            .coll = HPCBOOT_COLL_BCAST, .type = HPCBOOT_FLOAT,
+            .ranks = r->size, .root = r->size - 1, .seed = i,
+            .count = counts[i % 4],
+        };
+        wrong = run_case(r, &c, r->rank != elsewhere[i / 4] ? mine : NULL);
+        if (wrong != NULL) {
+            wrong = coll_text("%zu, %d elsewhere: %s", c.count,
+                              elsewhere[i / 4], wrong);
+        }
+    }
+    return wrong;
+}
+
+static void the_root_writes_a_part_of_a_bcast_in_the_heap(void **state)
+{
+    static const char *const tunes[] = {"cpus=8 bcast=shared",
+                                        "cpus=8 bcast=cma",
+                                        "cpus=1 bcast=shared"};
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 3,
+                                   .wait_mode = HB_COLL_WAIT_YIELD,
+                                   .heap_size = 16 << 20};
+            assert_int_equal(coll_world_run(&w, bcasts_in_parts, NULL), 0);
+        }
+    }
+}
+
+int main(void)
+{
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_has_the_bits_of_a_fold_in_one_go),
+        cmocka_unit_test(a_reduce_by_slices_has_the_bits_of_one_by_its_root),
+        cmocka_unit_test(results_are_right_whichever_way_is_taken),
+        cmocka_unit_test(the_root_writes_a_part_of_a_bcast_in_the_heap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -108,6 +108,9 @@ static int begin(struct hb_coll_team *t, struct hb_op *op,
         l->bytes = l->total = n->rows[t->me];
     }
     l->own_placed = is_placed(t, l);
+    if (l->coll == HPCBOOT_COLL_REDUCE) { /* of a call that may be another */
+        l->choice = hb_model_choose(t->engine->model, l->coll, t->p, l->bytes);
+    }
     if (reduces(l->coll)) {
         return hb_plan_reduce(t, l, &t->step_error);
     }

@@ -457,7 +457,8 @@ static int plan_blocks(struct hb_coll_team *t, struct hb_op *op,
     return HPCBOOT_OK;
 }
 
-static void plan_slices(struct hb_coll_team *t, struct hb_op *op,
+/* false: a round has no room for an element from each. */
+static bool plan_slices(struct hb_coll_team *t, struct hb_op *op,
                         const struct hb_plan *plan)
 {
     size_t p = (size_t)t->p, each = (op->bytes + p - 1) / p;
@@ -465,8 +466,12 @@ static void plan_slices(struct hb_coll_team *t, struct hb_op *op,
     each = (each + op->esize - 1) / op->esize * op->esize;
     op->plan = plan;
     hb_plan_cut(op, each, p - 1);
-    op->rounds = op->piece == 0
-                     ? 0 : 2 * hb_rounds_for(op->bytes, p * op->piece);
+    if (op->piece == 0) {
+        op->area = 0;
+        return false;
+    }
+    op->rounds = 2 * hb_rounds_for(op->bytes, p * op->piece);
+    return true;
 }
 
 static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
@@ -474,23 +479,19 @@ static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
     if (op->choice.way == HB_WAY_LAST && hb_plan_last(t, op)) {
         return;
     }
-    if (op->choice.way != HB_WAY_SLICES) {
-        op->plan = &all_fold_all;
-        hb_plan_cut(op, op->bytes, 1);
-        op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);
+    if (op->choice.way == HB_WAY_SLICES && plan_slices(t, op, &slices)) {
         return;
     }
-    plan_slices(t, op, &slices);
+    op->plan = &all_fold_all;
+    hb_plan_cut(op, op->bytes, 1);
+    op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);
 }
 
 /* What lies beside the flags is gone with the next round. */
 static bool plan_to_root(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (op->choice.way != HB_WAY_SLICES) {
-        return false;
-    }
-    plan_slices(t, op, &to_root);
-    return !op->tiny;
+    return op->choice.way == HB_WAY_SLICES && plan_slices(t, op, &to_root) &&
+           !op->tiny;
 }
 
 int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,

@@ -131,6 +131,66 @@ static void a_reduce_by_slices_has_the_bits_of_one_by_its_root(void **state)
     }
 }
 
+/* Elements of which no round has room for one from each of so many, but for one
+ * of each rank's. */
+#define ELEMENT ((size_t)20000)
+#define ELEMENTS ((size_t)9 * ELEMENT)
+
+static void add_elements(const void *in, void *inout, size_t count,
+                         enum hpcboot_type type, void *arg)
+{
+    const uint8_t *from = in;
+    uint8_t *to = inout;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (uint8_t)(to[i] + from[i]);
+    }
+    *(_Atomic int *)arg |= count % ELEMENT != 0;
+}
+
+static const char *long_elements(struct coll_rank *r)
+{
+    _Atomic int cut = 0;
+    const struct hb_coll_user_op add = {.fn = add_elements, .arg = &cut,
+                                        .element_bytes = ELEMENT};
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hpcboot_error err = {0};
+    uint8_t *send = malloc(ELEMENTS), *recv = malloc(ELEMENTS);
+    const char *wrong = NULL;
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        send[i] = (uint8_t)(i * 3 + (size_t)r->rank);
+    }
+    a.type = HPCBOOT_BYTE;
+    a.op = HPCBOOT_OP_USER;
+    a.count = ELEMENTS;
+    a.root = 1;
+    a.send = send;
+    a.recv = recv;
+    for (int k = 0; k < 4 && wrong == NULL; k++) {
+        a.coll = k % 2 == 0 ? HPCBOOT_COLL_REDUCE : HPCBOOT_COLL_ALLREDUCE;
+        wrong = hb_coll_run(r->team, &a, &add, &err) != 0
+                    ? coll_text("%s", err.text) : NULL;
+        for (size_t i = 0; i < ELEMENTS && wrong == NULL; i++) {
+            size_t n = (size_t)r->size, sum = i * 3 * n + n * (n - 1) / 2;
+            if ((k % 2 == 1 || r->rank == 1) && recv[i] != (uint8_t)sum) {
+                wrong = coll_text("byte %zu is %d", i, recv[i]);
+            }
+        }
+    }
+    free(send);
+    free(recv);
+    return wrong == NULL && cut ? "an element was cut" : wrong;
+}
+
+static void slices_without_room_for_an_element_are_not_taken(void **state)
+{
+    for (int ranks = 7; ranks <= 9; ranks++) {
+        struct coll_world w = {.ranks = ranks, .wait_mode =
+                                   HB_COLL_WAIT_YIELD,
+                               .tune = "reduce=slices allreduce=slices"};
+        assert_int_equal(coll_world_run(&w, long_elements, NULL), 0);
+    }
+}
+
 static const char *sums_and_moves(struct coll_rank *r)
 {
     static const enum hpcboot_coll colls[] = {
@@ -229,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_has_the_bits_of_a_fold_in_one_go),
         cmocka_unit_test(a_reduce_by_slices_has_the_bits_of_one_by_its_root),
+        cmocka_unit_test(slices_without_room_for_an_element_are_not_taken),
         cmocka_unit_test(results_are_right_whichever_way_is_taken),
         cmocka_unit_test(the_root_writes_a_part_of_a_bcast_in_the_heap),
     };

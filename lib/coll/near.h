@@ -14,7 +14,7 @@ struct hb_nearness {
     size_t put;        /* bytes, so far; */
     unsigned quiet;    /* and calls that put few */
     unsigned looks;
-    unsigned window;   /* of the last looks, the last in bit 0: 1 is long */
+    uint32_t window;   /* of the last looks, the last in bit 0: 1 is long */
     unsigned taken;    /* of them, since it was far */
     unsigned lasts;    /* how many looks it is taken to be far; 0: it was not */
     unsigned left_out; /* so many are still */

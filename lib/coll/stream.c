@@ -43,9 +43,10 @@
 #define HYPERVISOR (1u << 31) /* of what CPUID says, leaf 1, in ECX */
 /* Of so many looks, how many must be long before pieces are streamed: an
  * interrupt makes one of them long, and where other machines use the same
- * caches, one in five is. Where peers are far, nearly all are. */
-#define WINDOW 16
-#define LONG_ONES 12
+ * caches, one in five is. Where peers are far, half of them are at least: the
+ * line may have come before. */
+#define WINDOW 32
+#define LONG_ONES 15
 /* Looks that are left out then, twice as many each time that it was right. */
 #define LASTS_FIRST 256
 #define LASTS_MOST 2048
@@ -85,7 +86,7 @@ bool hb_near_due(struct hb_nearness *n)
 
 void hb_near_weigh(struct hb_nearness *n, bool is_long)
 {
-    n->window = (n->window << 1 | is_long) & ((1u << WINDOW) - 1);
+    n->window = n->window << 1 | is_long;
     n->taken++;
     if (__builtin_popcount(n->window) >= LONG_ONES) {
         n->lasts = n->lasts == 0 ? LASTS_FIRST

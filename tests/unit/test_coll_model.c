@@ -376,21 +376,28 @@ static void peers_are_far_when_most_looks_are_long(void **state)
     struct hb_nearness n = {0};
     for (int i = 0; i < 100; i++) {
         look(&n, 5, i % 10 < 9); /* another machine uses the cache */
-        look(&n, 16, i % 10 < 9 ? 0 : 11);
+        look(&n, 32, i % 10 < 9 ? 0 : 14);
         assert_false(n.far);
     }
-    look(&n, 16, 0);
-    look(&n, 12, 12);
+    look(&n, 32, 0);
+    for (int i = 0; i < 14; i++) { /* half of the lines have come before */
+        look(&n, 2, 1);
+        assert_false(n.far);
+    }
+    look(&n, 1, 1);
+    (void)stays_far(&n);
+    look(&n, 32, 0);
+    look(&n, 15, 15);
     unsigned first = stays_far(&n), last = first;
     for (int i = 0; i < 10; i++) { /* still far: asked less and less often */
-        look(&n, 12, 12);
+        look(&n, 15, 15);
         unsigned now = stays_far(&n);
         assert_true(now >= last);
         last = now;
     }
     assert_true(last > first && last < 100 * first);
     look(&n, 100, 5); /* near for a while, then it begins anew */
-    look(&n, 12, 12);
+    look(&n, 15, 15);
     assert_int_equal(stays_far(&n), first);
 }
 

@@ -72,14 +72,15 @@ struct hb_api_stage {
     struct hb_api_stage *next; /* of the orphans */
 };
 
+/* Of a side whose device is known. */
 static int stage_side(struct side *s, const char *call, const char *what,
                       void *there, struct hpcboot_error *err)
 {
     struct hpcboot_error why = {0};
     int rc;
 
-    s->device = s->size > 0 ? hb_api_device_of(there) : NULL;
-    if (s->device == NULL) {
+    if (s->device == NULL || s->size == 0) {
+        s->device = NULL;
         return 0;
     }
     rc = s->device->copy == NULL ? hb_move_open(s->device->kind, &why) : 0;
@@ -133,17 +134,20 @@ int hb_api_stage_coll(struct hpcboot_team *team, struct hpcboot_coll_args *args,
     int rc;
 
     *out = NULL;
-    if (hb_api_device_of(args->send) == NULL &&
-        hb_api_device_of(args->recv) == NULL) {
+    send->device = hb_api_device_of(args->send);
+    recv->device = hb_api_device_of(args->recv);
+    if (send->device == NULL && recv->device == NULL) {
         return 0;
     }
     rc = hb_coll_spans(team->coll, args, op, &spans, err);
     if (rc < 0) {
         return rc;
     }
-    *send = (struct side){.size = spans.send, .in = 1};
-    *recv = (struct side){.size = spans.recv, .in = spans.recv_in,
-                          .out = spans.recv_out};
+    send->size = spans.send;
+    send->in = 1;
+    recv->size = spans.recv;
+    recv->in = spans.recv_in;
+    recv->out = spans.recv_out;
     rc = stage_side(send, name, "send", (void *)(uintptr_t)args->send, err);
     if (rc == 0) {
         rc = stage_side(recv, name, "recv", args->recv, err);
@@ -167,7 +171,8 @@ int hb_api_stage_data(const char *call, const char *what, void **data,
                       struct hpcboot_error *err)
 {
     struct hb_api_stage s = {
-        .side = {{.size = size, .in = !is_out, .out = is_out}}};
+        .side = {{.device = size > 0 ? hb_api_device_of(*data) : NULL,
+                  .size = size, .in = !is_out, .out = is_out}}};
     int rc = stage_side(&s.side[0], call, what, *data, err);
 
     *out = rc == 0 ? made(&s) : NULL;

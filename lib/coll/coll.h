@@ -314,6 +314,11 @@ int hb_coll_wait_until(struct hb_coll_engine *engine, int (*ready)(void *arg),
 
 /* Types and operations, for argument checks and for lib/api. */
 size_t hb_coll_type_size(enum hpcboot_type type); /* 0: no such type */
+const char *hb_coll_type_name(enum hpcboot_type type);
+const char *hb_coll_op_name(int op);
+const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */
+/* Whether op is defined on type (one of the user: on all). */
+bool hb_coll_op_defined(int op, enum hpcboot_type type);
 
 /* How many bytes from `send` and from `recv` on a call may touch at this rank,
  * to the end of the last block; 0 where it is HPCBOOT_IN_PLACE. */
@@ -338,10 +343,5 @@ size_t hb_coll_recv_blocks(const struct hb_coll_team *t,
                            const struct hpcboot_coll_args *a,
                            const struct hb_coll_spans *spans,
                            struct hb_coll_block *out);
-const char *hb_coll_type_name(enum hpcboot_type type);
-const char *hb_coll_op_name(int op);
-const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */
-/* Whether op is defined on type (one of the user: on all). */
-bool hb_coll_op_defined(int op, enum hpcboot_type type);
 
 #endif

@@ -307,7 +307,7 @@ static int run(struct hb_coll_team *t, const struct hpcboot_coll_args *args,
     }
     rc = step(t, op, err);
     rc = rc > 0 ? HPCBOOT_OK : rc < 0 ? rc : run_waiting(t, op, err);
-    if (__builtin_expect(op->spill != NULL, 0)) {
+    if (__builtin_expect(op->spill != NULL && rc == HPCBOOT_OK, 0)) {
         hb_spill_end(op);
     }
     if (!op->again.kept) {

@@ -172,8 +172,8 @@ struct hb_op {
     bool tiny;            /* what is put fits beside the flag */
     bool own_placed;      /* this rank's own block is where it belongs */
     size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
-    bool spills;          /* the caches; NULL: that is not tried; spill.h */
-    struct hb_spill *spill;
+    bool spills;          /* what is got goes past the caches; spill.c */
+    struct hb_spill *spill; /* NULL: that is not tried; else of so many */
     size_t spill_bytes;
     size_t area;          /* bytes of the ring that a round uses */
     size_t at, before;    /* where in the ring, this round; one before */

@@ -155,6 +155,7 @@ static struct work shared(enum hpcboot_coll coll, double p, size_t bytes)
 /* Of a pair's halves in the heap lines that the other has not written since are
  * still there, and no piece has to come before the next. */
 #define READ_AGAIN 0.6
+
 /* Of the v-kinds a rank's own count says nothing of the others'. */
 static bool has_one_length(enum hpcboot_coll coll)
 {

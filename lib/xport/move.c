@@ -46,12 +46,11 @@ static int open_locked(enum hb_ucxmove_kind kind, struct hpcboot_error *err)
 
 int hb_move_open(enum hb_ucxmove_kind kind, struct hpcboot_error *err)
 {
-    struct hpcboot_error own;
     int rc = 0;
 
     pthread_mutex_lock(&lock);
     if (moves[kind] == NULL) {
-        rc = open_locked(kind, err != NULL ? err : &own);
+        rc = open_locked(kind, err);
     }
     pthread_mutex_unlock(&lock);
     return rc;

@@ -10,7 +10,8 @@
  * the device. Any thread may call; one copy of a kind at a time. */
 
 /* 0: `kind` can be copied, from now to hb_move_close. ERR_UNSUPPORTED: this
- * UCX cannot, or there is none; the text is a clause ("which UCX ..."). */
+ * UCX cannot, or there is none; the text is a clause ("which UCX ..."). err is
+ * not NULL. */
 int hb_move_open(enum hb_ucxmove_kind kind, struct hpcboot_error *err);
 /* Of one that is open; size may be 0. One of the two is the host's: `from` if
  * to_device. ERR_SYSTEM: UCX says why. */

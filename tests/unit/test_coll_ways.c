@@ -32,6 +32,30 @@ static const char *run_case(struct coll_rank *r, struct coll_case *c,
     return wrong;
 }
 
+static const char *run_named(struct coll_rank *r, struct coll_case *c)
+{
+    const char *wrong = run_case(r, c, NULL);
+    return wrong == NULL
+               ? NULL
+               : coll_text("%s of %zu of type %d, op %d, root %d%s: %s",
+                           hb_coll_name(c->coll), c->count, c->type, c->op,
+                           c->root, c->in_place ? ", in place" : "", wrong);
+}
+
+/* Worlds of 3, 5, 7 and 9 ranks, with each of the tunes. */
+static void in_worlds(const char *const *tunes, size_t n,
+                      const char *(*run)(struct coll_rank *r))
+{
+    for (size_t i = 0; i < n; i++) {
+        for (int ranks = 3; ranks <= 9; ranks += 2) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 5,
+                                   .wait_mode = HB_COLL_WAIT_YIELD};
+            assert_int_equal(coll_world_run(&w, run, NULL), 0);
+        }
+    }
+}
+
 /* Many calls of one kind, so that ranks run ahead of each other as far as
  * there is room, in the types and ops that a chain must fold alike, or may not
  * fold at all. */
@@ -54,12 +78,7 @@ static const char *scans_in_a_row(struct coll_rank *r)
             .count = counts[i / 36] * (kinds[i / 4 % 9].type == HPCBOOT_BYTE
                                            ? coll_ref_user.element_bytes : 1),
         };
-        wrong = run_case(r, &c, NULL);
-        if (wrong != NULL) {
-            wrong = coll_text("%s of %zu of type %d, op %d%s: %s",
-                              hb_coll_name(c.coll), c.count, c.type, c.op,
-                              c.in_place ? ", in place" : "", wrong);
-        }
+        wrong = run_named(r, &c);
     }
     return wrong;
 }
@@ -70,14 +89,7 @@ static void a_chain_has_the_bits_of_a_fold_in_one_go(void **state)
                                         "scan=chain/32K exscan=chain/8K",
                                         "cache_kib=1 scan=chain exscan=chain",
                                         "scan=whole exscan=whole"};
-    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
-        for (int ranks = 3; ranks <= 9; ranks += 2) {
-            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
-                                   .processes = ranks == 5,
-                                   .wait_mode = HB_COLL_WAIT_YIELD};
-            assert_int_equal(coll_world_run(&w, scans_in_a_row, NULL), 0);
-        }
-    }
+    in_worlds(tunes, sizeof tunes / sizeof *tunes, scans_in_a_row);
 }
 
 /* The same of a reduce by slices, with roots that change and one that is run
@@ -105,12 +117,7 @@ static const char *reduces_in_a_row(struct coll_rank *r)
                                            ? coll_ref_user.element_bytes : 1),
         };
         c.in_place = i % 6 == 1 || i % 6 == 3;
-        wrong = run_case(r, &c, NULL);
-        if (wrong != NULL) {
-            wrong = coll_text("%s of %zu of type %d, op %d, root %d%s: %s",
-                              hb_coll_name(c.coll), c.count, c.type, c.op,
-                              c.root, c.in_place ? ", in place" : "", wrong);
-        }
+        wrong = run_named(r, &c);
     }
     return wrong;
 }
@@ -121,14 +128,7 @@ static void a_reduce_by_slices_has_the_bits_of_one_by_its_root(void **state)
                                         "cache_kib=1 far_ns=1 reduce=slices",
                                         "reduce=slices/16K l2_kib=2048",
                                         "reduce=whole"};
-    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
-        for (int ranks = 3; ranks <= 9; ranks += 2) {
-            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
-                                   .processes = ranks == 5,
-                                   .wait_mode = HB_COLL_WAIT_YIELD};
-            assert_int_equal(coll_world_run(&w, reduces_in_a_row, NULL), 0);
-        }
-    }
+    in_worlds(tunes, sizeof tunes / sizeof *tunes, reduces_in_a_row);
 }
 
 /* Elements of which no round has room for one from each of so many, but for one

@@ -223,7 +223,8 @@ static struct hb_coll_engine *rank_on(struct hb_coll_node_page *page)
     return e;
 }
 
-/* It waits until it has found that. */
+/* It waits until it has found that, and no longer: it would go on to find that
+ * its yields let nobody run, and take it back. */
 static void put_off(struct hb_coll_engine *e)
 {
     uint32_t before = e->crowded;
@@ -231,7 +232,7 @@ static void put_off(struct hb_coll_engine *e)
     hb_engine_enter(e);
     for (int i = 0; i < WAITS && e->crowded == before; i++) {
         struct hb_wait w = {0};
-        for (naps = 0; naps == 0;) {
+        for (naps = 0; naps == 0 && e->crowded == before;) {
             assert_int_equal(hb_wait_pause(&w, e, NULL, NULL), 0);
         }
     }

@@ -30,8 +30,10 @@
 #define HB_SHM_LINE 128 /* processors fetch lines in pairs */
 /* A rank that only writes runs ahead so far: what it waits for then comes once
  * in half as many calls, and where ranks take turns on a core, each turn is
- * paid for by all of them. Symmetric rounds need two. A power of two. */
-#define HB_SHM_CELLS 64
+ * paid for by all of them. Symmetric rounds need two. Ranks with a core each
+ * use half of them, which the nearest cache holds beside other things. A power
+ * of two. */
+#define HB_SHM_CELLS 128
 #define HB_SHM_SLOT ((size_t)64 << 10)
 /* Large messages go round a ring that is longer than a peer's second-level
  * cache: to write again a line that a peer's cache still holds takes several
@@ -275,6 +277,7 @@ struct hb_coll_team {
     struct hb_shm_rank *ranks; /* [p] */
     char *slots;
     uint64_t round;           /* the last that this rank posted */
+    uint64_t cell_mask;       /* of a round's number: its cell; as len below */
     uint64_t *seen;           /* [p] the last that each is known to have */
     struct hb_shm_use cell_use[HB_SHM_CELLS];
     struct hb_shm_use slot_use[HB_SHM_SLOTS_MOST];
@@ -352,7 +355,7 @@ static inline char *hb_shm_ring(struct hb_coll_team *t, int rank, size_t at)
 static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,
                                               int rank, uint64_t round)
 {
-    return &t->ranks[rank].cell[round % HB_SHM_CELLS];
+    return &t->ranks[rank].cell[round & t->cell_mask];
 }
 
 void hb_stream_look(struct hb_coll_team *t); /* how far the peers are */

@@ -16,6 +16,7 @@
 /* A rank that puts ahead of its peers, by so many rounds mostly, pays so much
  * for each; where buffers are asked for, nobody is ahead. */
 #define AHEAD_ROUNDS 16
+#define AHEAD_IN_TURN 64 /* where ranks take turns on a core */
 #define AHEAD_NS 25.0
 /* Pieces of the small ring go where peers still hold the lines of those before:
  * to put them takes several times longer (impl.h). */
@@ -347,7 +348,7 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double rounds = (double)rounds_of(way, &w, piece);
     double round = share > 1 ? share * m->switch_ns : m->round_ns;
     if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_REDUCE) {
-        rounds += share > 1 ? HB_SHM_CELLS : AHEAD_ROUNDS;
+        rounds += share > 1 ? AHEAD_IN_TURN : AHEAD_ROUNDS;
     }
     if (way == HB_WAY_CMA && share > 1 &&
         (hb_model_gathers(coll) || hb_model_sends_root(coll)) &&

@@ -18,7 +18,7 @@
 
 #include "config.h"
 
-#include "lib/coll/impl.h"
+#include "lib/coll/model_impl.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -81,6 +81,9 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
     t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
     t->small = hb_model_small(t->p);
+    const struct hb_coll_model *m = t->engine->model; /* the node's */
+    bool take_turns = m != NULL && hb_model_share(m, t->p) > 1;
+    t->cell_mask = (take_turns ? HB_SHM_CELLS : HB_SHM_CELLS / 2) - 1;
     t->part[0].len = t->ring;
     if (t->ring >= 2 * HB_SHM_SMALL_RING) {
         t->part[0].len = t->ring - HB_SHM_SMALL_RING;
@@ -249,7 +252,7 @@ static inline size_t next_at(const struct hb_shm_part *part, size_t area)
 /* Whether this rank may write for its next round; chooses the place. */
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
-    if (!released(t, &t->cell_use[(t->round + 1) % HB_SHM_CELLS])) {
+    if (!released(t, &t->cell_use[(t->round + 1) & t->cell_mask])) {
         return false;
     }
     if (op->area == 0) {
@@ -320,7 +323,7 @@ static inline void own_ahead(struct hb_coll_team *t, const struct hb_op *op,
         if (t->near.far) {
             hb_relax();
         }
-    } else if (readers == HB_NONE || t->seen[1 - t->me] + HB_SHM_CELLS > r) {
+    } else if (readers == HB_NONE || t->seen[1 - t->me] + t->cell_mask >= r) {
         fetch_to_write(hb_shm_cell(t, t->me, r));
     }
 }
@@ -333,7 +336,7 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     if (readers == HB_ALL && t->p == 2) {
         use.readers = 1 - t->me;
     }
-    t->cell_use[r % HB_SHM_CELLS] = use;
+    t->cell_use[r & t->cell_mask] = use;
     if (op->area > 0) {
         use_slot(t, op->at, use);
         struct hb_shm_part *part = part_of(t, op);

@@ -7,9 +7,11 @@ The same loop (bin/hpcboot/perf_loop.c) runs for Debian's Open MPI (ob1, and
 UCX) and MPICH, for Open MPI 5 and MPICH 5 where `make check-peers` has left
 their environments in the build folder, and for libhpcboot with ordinary
 buffers and with those of hpcboot_alloc: one after the other, round after
-round, rank r on the r-th CPU, each started by its own launcher. Where ranks
-outnumber CPUs, Open MPI is told to yield, and between pods runs as it comes
-beside that.
+round, rank r on the r-th CPU, each started by its own launcher. Of many rows
+on this host some are measured by all, then the next: a virtual machine's CPUs
+may be far from each other for seconds, and so that finds few rows of one
+column. Each round begins with another column. Where ranks outnumber CPUs, Open
+MPI is told to yield, and between pods runs as it comes beside that.
 
 A cell is the median over the rounds of a run's median, in microseconds, with
 the least and the most. Where ranks share a core it is that of a run's mean: a
@@ -47,6 +49,7 @@ from ranks import BUILD, SRC, Layout
 
 RUN_LIMIT_S = {"figures": 20, "some": 45, "all": 600}
 ROW_MS = 20
+ROWS_AT_A_TIME = 16
 LONG_S = 4 * 3600
 MOST_BYTES = 16 << 20
 OURS = ("hpcboot", "alloc")
@@ -85,8 +88,7 @@ def which_rows(layout, args):
                          "figures")
 
 
-def commands(layout, programs, specs, args):
-    rows = ",".join(specs)
+def commands(layout, programs, rows, args):
     pin = [] if args.free else ["--pin"]
     ours = ranks.hbrun(layout, [BUILD + "/hpcboot", "perf", rows, *pin,
                                 "--csv", "--time", f"{ROW_MS}ms"], args.env)
@@ -115,20 +117,25 @@ def take(out, name, cells, column):
 
 def measure(layout, programs, specs, args, until):
     cells, out_of = {}, {}
-    all_of_them = [c for c in commands(layout, programs, specs, args)
-                   if not args.only or c[0] in args.only.split(",")]
     limit = RUN_LIMIT_S.get(which_rows(layout, args), RUN_LIMIT_S["some"])
+    at_a_time = len(specs) if layout.pods else ROWS_AT_A_TIME
     rounds = 0
     while rounds < args.rounds and (rounds == 0 or time.monotonic() < until):
-        for name, command, env in all_of_them:
-            if name in out_of:
-                continue
-            out, status, words = layout.run(command, env, limit)
-            take(out, name, cells, MEAN if layout.crowd else MEDIAN)
-            if status != 0:
-                out_of[name] = ranks.lost(status, words, limit)
+        for i in range(0, len(specs), at_a_time):
+            columns = [c for c in commands(layout, programs,
+                                           ",".join(specs[i:i + at_a_time]),
+                                           args)
+                       if not args.only or c[0] in args.only.split(",")]
+            first = rounds % len(columns)
+            for name, command, env in columns[first:] + columns[:first]:
+                if name in out_of:
+                    continue
+                out, status, words = layout.run(command, env, limit)
+                take(out, name, cells, MEAN if layout.crowd else MEDIAN)
+                if status != 0:
+                    out_of[name] = ranks.lost(status, words, limit)
         rounds += 1
-    return cells, out_of, rounds, [name for name, _, _ in all_of_them]
+    return cells, out_of, rounds, [name for name, _, _ in columns]
 
 
 def ratios_of(us, names, crowd):

@@ -71,4 +71,12 @@ int hb_check_make(const struct hb_coll_req *r, struct hb_coll_req **out,
 /* As struct hb_coll_made has it: the low bits of a sign, and all of a root. */
 uint64_t hb_op_sign(const struct hb_op *op);
 
+/* Whether there may be messages to look after while waiting. */
+static inline bool hb_engine_has_messages(const struct hb_coll_engine *e)
+{
+    return e->config.progress != NULL &&
+           (!e->config.node_only ||
+            atomic_load_explicit(&e->page->messages, memory_order_relaxed));
+}
+
 #endif

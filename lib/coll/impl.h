@@ -277,7 +277,8 @@ struct hb_coll_team {
     struct hb_shm_rank *ranks; /* [p] */
     char *slots;
     uint64_t round;           /* the last that this rank posted */
-    uint64_t cell_mask;       /* of a round's number: its cell; as len below */
+    bool take_turns;          /* on a core; the same at all ranks, as the */
+    uint64_t cell_mask;       /* bits of a round's number that tell its cell */
     uint64_t *seen;           /* [p] the last that each is known to have */
     struct hb_shm_use cell_use[HB_SHM_CELLS];
     struct hb_shm_use slot_use[HB_SHM_SLOTS_MOST];
@@ -555,7 +556,8 @@ static inline uint64_t hb_word_of(struct hb_coll_team *t, int j)
 
 /* Cuts blocks of at most `longest` bytes, `blocks` of which are put in one
  * round, so that they fit. */
-void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks);
+void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
+                 size_t longest, size_t blocks);
 uint64_t hb_rounds_for(size_t bytes, size_t piece);
 
 /* net*.c: teams that span nodes */
@@ -591,13 +593,5 @@ int hb_engine_progress(struct hb_coll_engine *e);
 /* What the user calls it that *op is a part of. */
 enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
                                const struct hb_op *op);
-
-/* Whether there may be messages to look after while waiting. */
-static inline bool hb_engine_has_messages(const struct hb_coll_engine *e)
-{
-    return e->config.progress != NULL &&
-           (!e->config.node_only ||
-            atomic_load_explicit(&e->page->messages, memory_order_relaxed));
-}
 
 #endif

@@ -78,7 +78,7 @@ bool hb_plan_last(struct hb_coll_team *t, struct hb_op *op)
     }
     size_t piece = op->choice.piece;
     op->choice.piece = HB_SHM_SMALL;
-    hb_plan_cut(op, op->bytes, 1);
+    hb_plan_cut(t, op, op->bytes, 1);
     op->choice.piece = piece;
     op->rounds = 1;
     op->plan = &last;

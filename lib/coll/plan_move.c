@@ -15,13 +15,27 @@
 /* No two pieces share a line, nor a pair of lines. */
 #define ALIGN_PIECE 64
 #define ALIGN_AREA HB_SHM_LINE
+#define GAP_FROM ((size_t)512)
+#define GAP_MOST ((size_t)4 << 10)
+#define GAP ((size_t)1 << 10)
 
 uint64_t hb_rounds_for(size_t bytes, size_t piece)
 {
     return bytes / piece + (bytes % piece != 0);
 }
 
-void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
+/* Messages of a few kilobytes leave a gap behind them: a reader's processor
+ * fetches what comes after the one that is read, and takes it from who is
+ * writing it. */
+static size_t area_of(const struct hb_coll_team *t, size_t bytes)
+{
+    bool apart = !t->take_turns && bytes > GAP_FROM && bytes <= GAP_MOST;
+    return ((bytes + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1)) +
+           (apart ? GAP : 0);
+}
+
+void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
+                 size_t longest, size_t blocks)
 {
     size_t n = blocks > 0 ? blocks : 1, unit = op->esize;
     size_t most = unit > op->choice.piece ? HB_SHM_PIECE : op->choice.piece;
@@ -40,7 +54,7 @@ void hb_plan_cut(struct hb_op *op, size_t longest, size_t blocks)
                      ALIGN_PIECE * ALIGN_PIECE;
         op->piece = op->stride / unit * unit;
     }
-    op->area = (op->stride * n + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1);
+    op->area = area_of(t, op->stride * n);
 }
 
 /* barrier */
@@ -232,24 +246,24 @@ void hb_plan_move(struct hb_coll_team *t, struct hb_op *op)
         return;
     case HPCBOOT_COLL_SCATTER:
         op->plan = &scatter;
-        hb_plan_cut(op, op->bytes, others);
+        hb_plan_cut(t, op, op->bytes, others);
         break;
     case HPCBOOT_COLL_GATHER:
         op->plan = &gather;
-        hb_plan_cut(op, op->bytes, 1);
+        hb_plan_cut(t, op, op->bytes, 1);
         break;
     case HPCBOOT_COLL_ALLTOALL:
         op->plan = &alltoall;
-        hb_plan_cut(op, op->bytes, others);
+        hb_plan_cut(t, op, op->bytes, others);
         break;
     case HPCBOOT_COLL_BCAST:
         op->plan = &bcast;
-        hb_plan_cut(op, op->bytes, 1);
+        hb_plan_cut(t, op, op->bytes, 1);
         break;
     default: /* allgather(v) */
         op->plan = &hb_plan_allgather;
         most = op->recv_len != NULL ? longest(op->recv_len, t->p) : most;
-        hb_plan_cut(op, most, 1);
+        hb_plan_cut(t, op, most, 1);
     }
     op->rounds = hb_rounds_for(most, op->piece);
 }

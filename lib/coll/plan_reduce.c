@@ -438,7 +438,7 @@ static int plan_blocks(struct hb_coll_team *t, struct hb_op *op,
         most = j == 0 || op->send_len[j] > most ? op->send_len[j] : most;
     }
     op->plan = &reduce_scatter;
-    hb_plan_cut(op, most, (size_t)t->p - 1);
+    hb_plan_cut(t, op, most, (size_t)t->p - 1);
     if (op->piece == 0) {
         return HPCBOOT_OK;
     }
@@ -465,7 +465,7 @@ static bool plan_slices(struct hb_coll_team *t, struct hb_op *op,
     each = (each + ALIGN_SLICE - 1) & ~(size_t)(ALIGN_SLICE - 1);
     each = (each + op->esize - 1) / op->esize * op->esize;
     op->plan = plan;
-    hb_plan_cut(op, each, p - 1);
+    hb_plan_cut(t, op, each, p - 1);
     if (op->piece == 0) {
         op->area = 0;
         return false;
@@ -483,7 +483,7 @@ static void plan_allreduce(struct hb_coll_team *t, struct hb_op *op)
         return;
     }
     op->plan = &all_fold_all;
-    hb_plan_cut(op, op->bytes, 1);
+    hb_plan_cut(t, op, op->bytes, 1);
     op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);
 }
 
@@ -514,7 +514,7 @@ int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
         if (op->coll != HPCBOOT_COLL_REDUCE) {
             plan_scan(op);
         }
-        hb_plan_cut(op, op->bytes, 1);
+        hb_plan_cut(t, op, op->bytes, 1);
         op->rounds = op->piece == 0 ? 0 : hb_rounds_for(op->bytes, op->piece);
     }
     if (rc == HPCBOOT_OK && op->piece == 0) {

@@ -82,8 +82,8 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
     t->small = hb_model_small(t->p);
     const struct hb_coll_model *m = t->engine->model; /* the node's */
-    bool take_turns = m != NULL && hb_model_share(m, t->p) > 1;
-    t->cell_mask = (take_turns ? HB_SHM_CELLS : HB_SHM_CELLS / 2) - 1;
+    t->take_turns = m != NULL && hb_model_share(m, t->p) > 1;
+    t->cell_mask = (t->take_turns ? HB_SHM_CELLS : HB_SHM_CELLS / 2) - 1;
     t->part[0].len = t->ring;
     if (t->ring >= 2 * HB_SHM_SMALL_RING) {
         t->part[0].len = t->ring - HB_SHM_SMALL_RING;

@@ -16,7 +16,7 @@
 #define ALIGN_PIECE 64
 #define ALIGN_AREA HB_SHM_LINE
 #define GAP_FROM ((size_t)512)
-#define GAP_MOST ((size_t)4 << 10)
+#define GAP_MOST ((size_t)8 << 10)
 #define GAP ((size_t)1 << 10)
 
 uint64_t hb_rounds_for(size_t bytes, size_t piece)

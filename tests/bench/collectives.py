@@ -8,10 +8,11 @@ UCX) and MPICH, for Open MPI 5 and MPICH 5 where `make check-peers` has left
 their environments in the build folder, and for libhpcboot with ordinary
 buffers and with those of hpcboot_alloc: one after the other, round after
 round, rank r on the r-th CPU, each started by its own launcher. Of many rows
-on this host some are measured by all, then the next: a virtual machine's CPUs
-may be far from each other for seconds, and so that finds few rows of one
-column. Each round begins with another column. Where ranks outnumber CPUs, Open
-MPI is told to yield, and between pods runs as it comes beside that.
+on this host some are measured by all, then the next; each round begins with
+another column. A virtual machine's CPUs may be far from each other for seconds:
+a run for which they were, before it or after, is repeated where each rank has a
+CPU (distance.c). Where ranks outnumber CPUs, Open MPI is told to yield, and
+between pods runs as it comes beside that.
 
 A cell is the median over the rounds of a run's median, in microseconds, with
 the least and the most. Where ranks share a core it is that of a run's mean: a
@@ -38,6 +39,7 @@ usage: collectives.py [--long] [--layouts 2,8,p2,p4,p4x2]
   --free     ranks are left where the kernel puts them
 """
 import argparse
+import functools
 import json
 import statistics
 import sys
@@ -115,7 +117,7 @@ def take(out, name, cells, column):
                 .setdefault(name, []).append(float(words[column]))
 
 
-def measure(layout, programs, specs, args, until):
+def measure(layout, programs, specs, args, until, distance):
     cells, out_of = {}, {}
     limit = RUN_LIMIT_S.get(which_rows(layout, args), RUN_LIMIT_S["some"])
     at_a_time = len(specs) if layout.pods else ROWS_AT_A_TIME
@@ -130,7 +132,8 @@ def measure(layout, programs, specs, args, until):
             for name, command, env in columns[first:] + columns[:first]:
                 if name in out_of:
                     continue
-                out, status, words = layout.run(command, env, limit)
+                once = functools.partial(layout.run, command, env, limit)
+                out, status, words = distance.run(once) if distance else once()
                 take(out, name, cells, MEAN if layout.crowd else MEDIAN)
                 if status != 0:
                     out_of[name] = ranks.lost(status, words, limit)
@@ -186,19 +189,22 @@ def summary(where, name, values):
               f"slower than the best peer in {slower}")
 
 
-def one_layout(layout, programs, args, until):
+def one_layout(layout, programs, args, until, folder):
     specs, why = rows_of(layout, which_rows(layout, args)), layout.up()
     if why:
         print(f"\n{layout.title()}: left out: {why}")
         return []
     began = time.monotonic()
+    distance = None if layout.pods or layout.crowd else ranks.Distance(folder)
     try:
         cells, out_of, rounds, names = measure(layout, programs, specs, args,
-                                               until)
+                                               until, distance)
     finally:
         layout.down()
     result = report(layout, specs, cells, names)
     print(f"{rounds} rounds, {time.monotonic() - began:.0f} s")
+    if distance:
+        print(distance.summary())
     for name, words in out_of.items():
         print(f"{name}: {words}")
     return result
@@ -234,7 +240,8 @@ def main():
         for i, layout in enumerate(layouts):
             now = time.monotonic()
             result += one_layout(layout, programs, args,
-                                 now + (end - now) / (len(layouts) - i))
+                                 now + (end - now) / (len(layouts) - i),
+                                 folder)
     on_hosts = [r["ratios"] for r in result if not r["layout"].startswith("p")]
     for name in OURS:
         summary("\nall layouts of one host", name,

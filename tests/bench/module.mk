@@ -50,7 +50,8 @@ bench-place: all
 # host and between pods, about six minutes; BENCH_COLLECTIVES=--long is all rows
 # of all layouts, for hours. make bench-init: hpcboot_init beside MPI_Init, and
 # memory. collperf is the loop for lib/coll alone, for tuning it.
-EXTRA_DIST += %D%/ranks.py %D%/collectives.py %D%/mpiperf.c %D%/init.py
+EXTRA_DIST += %D%/ranks.py %D%/collectives.py %D%/mpiperf.c %D%/init.py \
+    %D%/distance.c
 EXTRA_PROGRAMS += tests/bench/collperf tests/bench/initperf
 tests_bench_collperf_SOURCES = %D%/collperf.c
 tests_bench_collperf_LDADD = libhb.a -lpthread

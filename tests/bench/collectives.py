@@ -10,9 +10,9 @@ buffers and with those of hpcboot_alloc: one after the other, round after
 round, rank r on the r-th CPU, each started by its own launcher. Of many rows
 on this host some are measured by all, then the next; each round begins with
 another column. A virtual machine's CPUs may be far from each other for seconds:
-a run for which they were, before it or after, is repeated where each rank has a
-CPU (distance.c). Where ranks outnumber CPUs, Open MPI is told to yield, and
-between pods runs as it comes beside that.
+a run on this host for which they were, before it or after, is repeated
+(distance.c). Where ranks outnumber CPUs, Open MPI is told to yield, and between
+pods runs as it comes beside that.
 
 A cell is the median over the rounds of a run's median, in microseconds, with
 the least and the most. Where ranks share a core it is that of a run's mean: a
@@ -195,7 +195,7 @@ def one_layout(layout, programs, args, until, folder):
         print(f"\n{layout.title()}: left out: {why}")
         return []
     began = time.monotonic()
-    distance = None if layout.pods or layout.crowd else ranks.Distance(folder)
+    distance = None if layout.pods else ranks.Distance(folder)
     try:
         cells, out_of, rounds, names = measure(layout, programs, specs, args,
                                                until, distance)

@@ -193,7 +193,8 @@ struct hb_op {
     struct hb_way_choice choice;
     size_t piece;         /* bytes per round (per block) */
     size_t first;         /* as above in the first round, if `loose` */
-    size_t beside;        /* a block so short lies beside the flag then */
+    size_t beside;        /* a block so short lies beside the flag then, */
+    bool dry;             /* and in this round all: the ring is not written */
     size_t stride;        /* between the pieces of a round */
     const char *send;
     char *recv;
@@ -559,6 +560,7 @@ static inline uint64_t hb_word_of(struct hb_coll_team *t, int j)
 void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
                  size_t longest, size_t blocks);
 uint64_t hb_rounds_for(size_t bytes, size_t piece);
+size_t hb_longest(const size_t *len, int n);
 
 /* net*.c: teams that span nodes */
 int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,

@@ -22,6 +22,7 @@
 /* Where buffers are in no cache, the kernel takes so much longer: for pages it
  * has not seen for long, and since it cannot write past the caches. */
 #define COLD_READ 2.0
+#define COLD_IN_TURN 1.15 /* and more where ranks take turns on a core */
 /* A probe has measured the least of the kernel's calls; mostly they take so
  * much longer. */
 #define READ_MOSTLY 1.15
@@ -71,8 +72,10 @@ double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double part = (double)hb_model_cma_part(m, coll, p, bytes);
     double n = (double)bytes, others = p - 1, share = hb_model_share(m, p);
     double call = m->cma_ns * 1000.0, copied = 0, all = n;
-    double byte = m->cma_ps * READ_MOSTLY *
-                  (hb_model_is_cold(m, coll, p, bytes) ? COLD_READ : 1);
+    double byte = m->cma_ps * READ_MOSTLY;
+    if (hb_model_is_cold(m, coll, p, bytes)) {
+        byte *= share > 1 ? COLD_READ * COLD_IN_TURN : COLD_READ;
+    }
     if (coll == HPCBOOT_COLL_GATHERV) {
         copied = ROWS_FIRST / others < n ? ROWS_FIRST / others : n;
     }

@@ -126,7 +126,7 @@ static void reset(struct hb_op *op, const struct hpcboot_coll_args *a,
     op->type = a->type;
     op->op = a->op;
     op->root = a->root;
-    op->getting = op->tiny = op->own_placed = false;
+    op->getting = op->tiny = op->own_placed = op->dry = false;
     op->k = op->rounds = 0;
     op->area = op->own_done = 0;
     op->send = a->send;

@@ -17,6 +17,7 @@
 #define ALIGN_AREA HB_SHM_LINE
 #define GAP_FROM ((size_t)512)
 #define GAP_MOST ((size_t)8 << 10)
+#define GAP_BLOCKS ((size_t)2 << 10) /* where there are several in a round */
 #define GAP ((size_t)1 << 10)
 
 uint64_t hb_rounds_for(size_t bytes, size_t piece)
@@ -27,11 +28,10 @@ uint64_t hb_rounds_for(size_t bytes, size_t piece)
 /* Messages of a few kilobytes leave a gap behind them: a reader's processor
  * fetches what comes after the one that is read, and takes it from who is
  * writing it. */
-static size_t area_of(const struct hb_coll_team *t, size_t bytes)
+static size_t gap_after(const struct hb_coll_team *t, size_t bytes, size_t n)
 {
-    bool apart = !t->take_turns && bytes > GAP_FROM && bytes <= GAP_MOST;
-    return ((bytes + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1)) +
-           (apart ? GAP : 0);
+    size_t most = n > 1 ? GAP_BLOCKS : t->take_turns ? 0 : GAP_MOST;
+    return bytes > GAP_FROM && bytes <= most ? GAP : 0;
 }
 
 void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
@@ -48,13 +48,14 @@ void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
     }
     if (aligned != 0 && longest <= most && aligned <= HB_SHM_SLOT / n) {
         op->piece = longest;
-        op->stride = aligned;
+        op->stride = aligned + gap_after(t, aligned, n);
+        op->stride = op->stride <= HB_SHM_SLOT / n ? op->stride : aligned;
     } else {
         op->stride = hb_min(most, HB_SHM_BIG / n) /
                      ALIGN_PIECE * ALIGN_PIECE;
         op->piece = op->stride / unit * unit;
     }
-    op->area = area_of(t, op->stride * n);
+    op->area = (op->stride * n + ALIGN_AREA - 1) & ~(size_t)(ALIGN_AREA - 1);
 }
 
 /* barrier */
@@ -222,7 +223,7 @@ static void alltoall_get(struct hb_coll_team *t, struct hb_op *op)
 static const struct hb_plan alltoall = {alltoall_put, alltoall_get};
 
 /* The longest block of a row of `n`. */
-static size_t longest(const size_t *len, int n)
+size_t hb_longest(const size_t *len, int n)
 {
     size_t most = 0;
     for (int j = 0; j < n; j++) {
@@ -262,7 +263,7 @@ void hb_plan_move(struct hb_coll_team *t, struct hb_op *op)
         break;
     default: /* allgather(v) */
         op->plan = &hb_plan_allgather;
-        most = op->recv_len != NULL ? longest(op->recv_len, t->p) : most;
+        most = op->recv_len != NULL ? hb_longest(op->recv_len, t->p) : most;
         hb_plan_cut(t, op, most, 1);
     }
     op->rounds = hb_rounds_for(most, op->piece);

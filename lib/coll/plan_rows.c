@@ -87,15 +87,6 @@ static void cut_first(struct hb_coll_team *t, struct hb_op *op)
 /* Of the word of scatterv and alltoallv; the rest is the longest block. */
 #define LENDS ((uint64_t)1)
 
-static size_t longest(const size_t *len, int n)
-{
-    size_t most = 0;
-    for (int j = 0; j < n; j++) {
-        most = len[j] > most ? len[j] : most;
-    }
-    return most;
-}
-
 static size_t piece_most(const struct hb_op *op, size_t blocks)
 {
     return hb_min(op->choice.piece, HB_SHM_BIG / blocks) / ALIGN_PIECE *
@@ -131,6 +122,13 @@ static size_t piece_of(const struct hb_op *op, size_t bytes)
     return at >= bytes ? 0
                        : hb_min(op->k == 0 ? op->first : op->piece,
                                 bytes - at);
+}
+
+/* Whether all of a round whose longest block has so many bytes, and so all
+ * that is told of lengths, lies beside the flag. */
+static bool is_dry(const struct hb_op *op, size_t bytes)
+{
+    return op->k == 0 && op->beside > 0 && bytes <= op->beside;
 }
 
 /* Where, in a round, a block of so many bytes from one rank to another is. */
@@ -354,6 +352,7 @@ static int gatherv_put(struct hb_coll_team *t, struct hb_op *op)
     }
     op->word = op->tells ? op->bytes : op->word;
     op->from = is_written(t, op, op->bytes) ? op->root : HB_NONE;
+    op->dry = is_dry(op, op->bytes);
     put_piece(t, op, op->root, op->send, op->bytes);
     if (op->bytes > op->first) {
         memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &t->tails,
@@ -511,6 +510,7 @@ static int scatterv_put(struct hb_coll_team *t, struct hb_op *op)
         return HB_NONE;
     }
     op->from = HB_NONE;
+    op->dry = is_dry(op, op->longest);
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
             put_block(t, op, j);
@@ -546,6 +546,7 @@ static int alltoallv_put(struct hb_coll_team *t, struct hb_op *op)
     if (op->k == 0) {
         begin_lending(t, op);
     }
+    op->dry = is_dry(op, op->longest);
     for (int i = 1; i < t->p; i++) {
         put_block(t, op, t->me + i < t->p ? t->me + i : t->me + i - t->p);
     }
@@ -583,13 +584,13 @@ void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op)
     cut_first(t, op);
     if (op->coll == HPCBOOT_COLL_ALLTOALLV) {
         op->plan = &alltoallv;
-        op->longest = longest(op->send_len, t->p);
+        op->longest = hb_longest(op->send_len, t->p);
     } else if (op->coll == HPCBOOT_COLL_GATHERV) {
         op->plan = &gatherv;
-        op->longest = root ? longest(op->recv_len, t->p) : 0;
+        op->longest = root ? hb_longest(op->recv_len, t->p) : 0;
     } else {
         op->plan = &scatterv;
-        op->longest = root ? longest(op->send_len, t->p) : 0;
+        op->longest = root ? hb_longest(op->send_len, t->p) : 0;
     }
     bool more = op->plan != &gatherv && op->longest > op->first;
     op->rounds = more ? 2 : 1; /* at least */

@@ -179,7 +179,12 @@ static void blocks_that_no_cache_holds_are_written_past_it(void **state)
     assert_true(hb_model_choose(&m, all, 8, 512 * KIB).cma);
     assert_false(hb_model_choose(&m, all, 8, 1024 * KIB).cma);
     assert_true(hb_model_choose(&m, all, 2, 16384 * KIB).cma);
-    assert_true(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 8, 1024 * KIB).cma);
+    assert_true(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 2, 8192 * KIB).cma);
+    text = "cpus=2 put_ps=49 get_ps=21 copy_ps=18 switch_ns=1315 cma_ns=1683 "
+           "cma_ps=70 cache_kib=";
+    assert_int_equal(parse_with(&m, text, "8192"), 0);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 8, 256 * KIB).cma);
+    assert_false(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 8, 1024 * KIB).cma);
 }
 
 /* The kernel makes both wait for each other; short blocks are a call ahead. */

@@ -17,7 +17,7 @@
  * for each; where buffers are asked for, nobody is ahead. */
 #define AHEAD_ROUNDS 16
 #define AHEAD_IN_TURN 64 /* where ranks take turns on a core */
-#define AHEAD_NS 25.0
+#define AHEAD_NS 40.0
 /* Pieces of the small ring go where peers still hold the lines of those before:
  * to put them takes several times longer (impl.h). */
 #define SMALL_RING 4.0
@@ -250,8 +250,10 @@ static uint64_t rounds_of(enum hb_way way, const struct work *w, size_t piece)
 
 /* Who only sends so much is a call ahead of who only gets, and that one does
  * not wait for its first piece; but in some calls, which stand alone. The root
- * of a bcast, which has nothing else to do, is ahead by twice as much. */
+ * of a bcast, which has nothing else to do, is ahead by twice as much; of two
+ * ranks, whose rings are long, each by several calls. */
 #define CALL_AHEAD ((size_t)32 << 10)
+#define CALL_AHEAD_OF_TWO ((size_t)512 << 10)
 #define ALONE 0.1
 
 static bool moves(enum hpcboot_coll coll)
@@ -273,8 +275,8 @@ static double rooted(const struct hb_coll_model *m, enum hpcboot_coll coll,
     *(hb_model_scatters(coll) ? &put : &get) += own;
     double first = (put < get ? put : get) / rounds;
     double slow = put > get ? put : get;
-    if (way == HB_WAY_WHOLE && moves(coll) &&
-        bytes <= CALL_AHEAD * (writes ? 2 : 1)) {
+    size_t ahead = p == 2 ? CALL_AHEAD_OF_TWO : CALL_AHEAD * (writes ? 2 : 1);
+    if (way == HB_WAY_WHOLE && moves(coll) && bytes <= ahead) {
         first *= ALONE;
     }
     return slow + first;

@@ -13,8 +13,9 @@
  * at times, so that the probe does not see it; on a virtual machine two
  * processors may for a while be two threads of one core, and figures smaller.
  * So the first few jobs measure, later ones now and then; the file has the
- * last takes, and of each figure the middle one counts; of how near the ranks
- * may be (far_ns), the least. */
+ * last takes, and of each figure the second of five counts, the least first: of
+ * a machine that is busy half of the time, one that was not. Of how near the
+ * ranks may be (far_ns) it is the least. */
 
 #include "config.h"
 
@@ -199,7 +200,7 @@ void hb_model_find(struct hb_coll_model *m, const char *what,
         save(&k, file, key);
     }
     if (k.n > 0) {
-        hb_model_middle(m, k.takes, k.n);
+        hb_model_of_takes(m, k.takes, k.n);
         m->source = taken ? HB_MODEL_PROBED : HB_MODEL_KEPT;
     }
     if (path != NULL) {

@@ -306,7 +306,7 @@ static void draw_border(struct hb_coll_model *m,
     }
 }
 
-void hb_model_middle(struct hb_coll_model *m,
+void hb_model_of_takes(struct hb_coll_model *m,
                      const struct hb_coll_model *takes, int n)
 {
     uint32_t values[HB_MODEL_TAKES_MOST];
@@ -319,7 +319,7 @@ void hb_model_middle(struct hb_coll_model *m,
         }
         if (known > 0) {
             qsort(values, known, sizeof *values, compare);
-            *figure(m, i) = values[(known - 1) / 2];
+            *figure(m, i) = values[known / 3];
         }
     }
     draw_border(m, takes, n);

@@ -36,7 +36,7 @@ static void take(const char *text, size_t size, uint64_t machine)
 
     if (n > 0) {
         hb_model_typical(&m);
-        hb_model_middle(&m, takes, n);
+        hb_model_of_takes(&m, takes, n);
         choose(&m);
     }
 }

@@ -10,9 +10,9 @@ buffers and with those of hpcboot_alloc: one after the other, round after
 round, rank r on the r-th CPU, each started by its own launcher. Of many rows
 on this host some are measured by all, then the next; each round begins with
 another column. A virtual machine's CPUs may be far from each other for seconds:
-a run on this host for which they were, before it or after, is repeated
-(distance.c). Where ranks outnumber CPUs, Open MPI is told to yield, and between
-pods runs as it comes beside that.
+a run for which they were, before it or after, is repeated (distance.c). Where
+ranks outnumber CPUs, Open MPI is told to yield, and between pods runs as it
+comes beside that.
 
 A cell is the median over the rounds of a run's median, in microseconds, with
 the least and the most. Where ranks share a core it is that of a run's mean: a
@@ -51,6 +51,8 @@ from ranks import BUILD, SRC, Layout
 
 RUN_LIMIT_S = {"figures": 20, "some": 45, "all": 600}
 ROW_MS = 20
+# A kernel takes a tenth of a second to share a core fairly between new groups.
+ROW_OF_CROWDED_PODS_MS = 60
 ROWS_AT_A_TIME = 16
 LONG_S = 4 * 3600
 MOST_BYTES = 16 << 20
@@ -92,13 +94,14 @@ def which_rows(layout, args):
 
 def commands(layout, programs, rows, args):
     pin = [] if args.free else ["--pin"]
+    ms = ROW_OF_CROWDED_PODS_MS if layout.pods and layout.crowd else ROW_MS
     ours = ranks.hbrun(layout, [BUILD + "/hpcboot", "perf", rows, *pin,
-                                "--csv", "--time", f"{ROW_MS}ms"], args.env)
+                                "--csv", "--time", f"{ms}ms"], args.env)
     found = [("hpcboot", ours, {})]
     if not layout.pods:
         found.append(("alloc", ours + ["--alloc"], {}))
     for mpi in ranks.serve(programs, layout):
-        found += [(name, [*line, programs[mpi], str(ROW_MS), rows,
+        found += [(name, [*line, programs[mpi], str(ms), rows,
                           *(["free"] if args.free else [])], mpi.env)
                   for name, line in mpi.ways(layout)]
     return found
@@ -132,8 +135,8 @@ def measure(layout, programs, specs, args, until, distance):
             for name, command, env in columns[first:] + columns[:first]:
                 if name in out_of:
                     continue
-                once = functools.partial(layout.run, command, env, limit)
-                out, status, words = distance.run(once) if distance else once()
+                out, status, words = distance.run(
+                    functools.partial(layout.run, command, env, limit))
                 take(out, name, cells, MEAN if layout.crowd else MEDIAN)
                 if status != 0:
                     out_of[name] = ranks.lost(status, words, limit)
@@ -195,7 +198,7 @@ def one_layout(layout, programs, args, until, folder):
         print(f"\n{layout.title()}: left out: {why}")
         return []
     began = time.monotonic()
-    distance = None if layout.pods else ranks.Distance(folder)
+    distance = ranks.Distance(folder)
     try:
         cells, out_of, rounds, names = measure(layout, programs, specs, args,
                                                until, distance)
@@ -203,8 +206,7 @@ def one_layout(layout, programs, args, until, folder):
         layout.down()
     result = report(layout, specs, cells, names)
     print(f"{rounds} rounds, {time.monotonic() - began:.0f} s")
-    if distance:
-        print(distance.summary())
+    print(distance.summary())
     for name, words in out_of.items():
         print(f"{name}: {words}")
     return result

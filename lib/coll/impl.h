@@ -12,7 +12,7 @@
  * two things: what I put in rounds <= r can be read, and I have read
  * whatever I wanted of rounds < r. So no other acknowledgement is needed,
  * and a rank that reads nothing may run ahead by as many rounds as there are
- * slots. */
+ * cells, or slots for what it puts. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -62,11 +62,12 @@ int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
 int hb_model_parse_takes(struct hb_coll_model *takes, int most,
                          const char *text, size_t len, uint64_t machine);
 
-/* Sets each figure that some of n takes have to one of the lower third of
- * these, of five the second, and far_ns by the shortest round. */
+/* Sets each figure that some of n takes have to the least of two of these or
+ * to the second of three to five, without takes by two threads of a core if
+ * there are others; and far_ns by the shortest round. */
 #define HB_MODEL_TAKES_MOST 8
 void hb_model_of_takes(struct hb_coll_model *m,
-                     const struct hb_coll_model *takes, int n);
+                       const struct hb_coll_model *takes, int n);
 
 /* 512 or 64K or 1M; negative: it is none. */
 int hb_model_bytes(const char *text, size_t len, uint64_t *out);

@@ -11,11 +11,12 @@
  *
  * What others do while a machine is measured makes figures larger, and evenly
  * at times, so that the probe does not see it; on a virtual machine two
- * processors may for a while be two threads of one core, and figures smaller.
- * So the first few jobs measure, later ones now and then; the file has the
- * last takes, and of each figure the second of five counts, the least first: of
- * a machine that is busy half of the time, one that was not. Of how near the
- * ranks may be (far_ns) it is the least. */
+ * processors may for a while be two threads of one core, and figures smaller:
+ * such a take counts where there is no other. So the first few jobs measure,
+ * later ones now and then; the file has the last takes, and of each figure the
+ * second of five counts, the least first: of a machine that is busy half of the
+ * time, one that was not. Of how near the ranks may be (far_ns) it is the
+ * least. */
 
 #include "config.h"
 

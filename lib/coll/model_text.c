@@ -306,16 +306,27 @@ static void draw_border(struct hb_coll_model *m,
     }
 }
 
+static bool is_of_one_core(const struct hb_coll_model *take)
+{
+    return take->round_ns != 0 && take->round_ns < HB_ROUND_NS_LEAST;
+}
+
 void hb_model_of_takes(struct hb_coll_model *m,
-                     const struct hb_coll_model *takes, int n)
+                       const struct hb_coll_model *takes, int n)
 {
     uint32_t values[HB_MODEL_TAKES_MOST];
+    bool others = false;
+    n = n < HB_MODEL_TAKES_MOST ? n : HB_MODEL_TAKES_MOST;
+    for (int k = 0; k < n; k++) {
+        others |= !is_of_one_core(&takes[k]);
+    }
     for (int i = 0; i < FIGURES; i++) {
         size_t known = 0;
-        for (int k = 0; k < n && k < HB_MODEL_TAKES_MOST; k++) {
+        for (int k = 0; k < n; k++) {
             struct hb_coll_model take = takes[k];
+            bool counts = !(others && is_of_one_core(&take));
             values[known] = *figure(&take, i);
-            known += values[known] != 0;
+            known += counts && values[known] != 0;
         }
         if (known > 0) {
             qsort(values, known, sizeof *values, compare);

@@ -423,8 +423,8 @@ static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
  * it will write in a round like this from whom it has put them for. */
 static void fetch_next(struct hb_coll_team *t, const struct hb_op *op)
 {
-    if (t->p != 2 || op->area < NEXT_LEAST || op->from != HB_ALL ||
-        t->near.far) {
+    if (t->p != 2 || op->dry || op->area < NEXT_LEAST ||
+        op->from != HB_ALL || t->near.far) {
         return;
     }
     size_t at = next_at(part_of(t, op), op->area);

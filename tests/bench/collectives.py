@@ -131,7 +131,7 @@ def measure(layout, programs, specs, args, until, distance):
                                            ",".join(specs[i:i + at_a_time]),
                                            args)
                        if not args.only or c[0] in args.only.split(",")]
-            first = rounds % len(columns)
+            first = rounds % max(len(columns), 1)
             for name, command, env in columns[first:] + columns[:first]:
                 if name in out_of:
                     continue
@@ -198,8 +198,8 @@ def one_layout(layout, programs, args, until, folder):
         print(f"\n{layout.title()}: left out: {why}")
         return []
     began = time.monotonic()
-    distance = ranks.Distance(folder)
     try:
+        distance = ranks.Distance(folder)
         cells, out_of, rounds, names = measure(layout, programs, specs, args,
                                                until, distance)
     finally:

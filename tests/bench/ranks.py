@@ -4,8 +4,10 @@
 each is started, and how what they took is printed. Used by collectives.py and
 init.py; does nothing by itself.
 """
+import bisect
 import math
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -84,15 +86,15 @@ class Distance:
     them takes several times longer, for every library, and a column of
     figures that was measured then says nothing beside the others."""
 
-    FAR = 4  # times the least that was seen
+    FAR = 3  # times what a quarter of the readings are below
     TRIES = 6
 
     def __init__(self, folder):
         self.program = folder + "/distance"
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-pthread", "-o",
-                        self.program, SRC + "/tests/bench/distance.c"],
-                       check=True)
-        self.least = min(self.ns() for _ in range(5))
+        subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-O2",
+                        "-pthread", "-o", self.program,
+                        SRC + "/tests/bench/distance.c"], check=True)
+        self.readings = sorted(self.ns() for _ in range(9))
         self.asked = self.again = self.far = 0
 
     def ns(self):
@@ -101,11 +103,12 @@ class Distance:
 
     def is_far(self):
         ns = self.ns()
-        self.least = min(ns, self.least)
-        return ns > self.FAR * self.least
+        bisect.insort(self.readings, ns)
+        return ns > self.FAR * self.readings[len(self.readings) // 4]
 
     def run(self, once):
-        """What once() returns, of a time when they were near if that comes."""
+        """What once() returns, of a time when they were near if that comes; who
+        fails is not asked again."""
         self.asked += 1
         for left in reversed(range(self.TRIES)):
             far = self.is_far()
@@ -114,7 +117,7 @@ class Distance:
                 continue
             result = once()
             far = far or self.is_far()
-            if not far or not left:
+            if not far or not left or result[1] != 0:
                 break
             self.again += 1
         self.far += far

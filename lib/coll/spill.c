@@ -22,7 +22,7 @@
 
 #include "lib/base/clock.h"
 
-#define TRIES 8u
+#define TRIES 4u
 #define AGAIN 512u
 /* A guest counts on a fourth of the cache. */
 #define ALL_OF_IT 4

@@ -18,7 +18,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define ROUND 512 /* calls until it is tried again */
-#define TRIED 16
+#define TRIED 8
 
 static struct hb_coll_model model;
 static struct hb_coll_engine engine;

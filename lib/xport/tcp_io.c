@@ -13,7 +13,12 @@
  * sends then is left to the system to join while an earlier packet is not
  * acknowledged (Nagle's rule), and such messages say so, that their receiver
  * acknowledges what it reads at once. The rank lets go as soon as it awaits a
- * message itself: somebody may wait for what it has sent. */
+ * message itself: somebody may wait for what it has sent.
+ *
+ * For two short messages that are read at once the system sends an ACK, which
+ * takes as long as a message does. Of ranks that speak by turns, one that is
+ * late finds two, and others wait for it: so it reads one, and what it then
+ * sends acknowledges both. */
 #include "config.h"
 
 #include <errno.h>
@@ -108,7 +113,7 @@ static void join_or_part(struct hb_tcp_conn *c, struct hb_tcp_item *i)
     int is_short = i->head.kind == HB_TCP_MESSAGE && i->size <= JOINED &&
                    c->pair == NULL;
 
-    c->answers = 1;
+    c->answers = c->spoke = 1;
     if (c->waits != c->tcp->waits) {
         c->waits = c->tcp->waits;
         c->n_ahead = 0;
@@ -285,6 +290,18 @@ static void body_got(struct hb_tcp_conn *c, size_t n)
     }
 }
 
+static size_t length_of(const struct hb_tcp_head *head)
+{
+    return head->kind == HB_TCP_MESSAGE && head->size <= JOINED
+               ? sizeof *head + head->size : 0;
+}
+
+/* Whether a message like the last is all that is looked for. */
+static int reads_one(const struct hb_tcp_conn *c)
+{
+    return c->spoke && c->last > 0 && c->body == NULL && c->got == 0;
+}
+
 /* Bytes that came behind what was asked for: heads, and beginnings of bodies.
  * All of them have a place, so that none is left over. */
 static int consume(struct hb_tcp_conn *c, const char *bytes, size_t len)
@@ -306,6 +323,7 @@ static int consume(struct hb_tcp_conn *c, const char *bytes, size_t len)
             c->got += n;
             if (c->got == sizeof c->head) {
                 c->got = 0;
+                c->last = length_of(&c->head);
                 rc = hb_tcp_on_head(c);
                 if (rc < 0) {
                     return rc;
@@ -331,7 +349,9 @@ int hb_tcp_read(struct hb_tcp_conn *c)
     for (int i = 0; i < READS_IN_A_ROW; i++) {
         struct iovec v[2];
         int parts = 0, rc;
-        size_t room = 0, most = c->head.size > LONG ? BEHIND_LONG : BEHIND;
+        int one = i == 0 && reads_one(c);
+        size_t room = 0, most = one                   ? c->last
+                                : c->head.size > LONG ? BEHIND_LONG : BEHIND;
         ssize_t n;
 
         if (c->body != NULL) {
@@ -347,6 +367,7 @@ int hb_tcp_read(struct hb_tcp_conn *c)
                    : errno == EAGAIN || errno == EINTR ? moved : -errno;
         }
         moved = 1;
+        c->spoke = 0;
         if (room > 0) {
             body_got(c, (size_t)n < room ? (size_t)n : room);
         }
@@ -356,6 +377,9 @@ int hb_tcp_read(struct hb_tcp_conn *c)
         }
         if ((size_t)n < room + most && c->body == NULL) {
             return 1; /* that was all */
+        }
+        if (one && c->body == NULL && c->got == 0) {
+            return 1;
         }
     }
     return moved;

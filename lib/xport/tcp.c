@@ -329,7 +329,8 @@ void hb_tcp_on_body(struct hb_tcp_conn *c)
         hb_pair_came(c->pair, in->size);
     }
     in->complete = 1;
-    if (in->req != NULL) {
+    c->met = in->req != NULL;
+    if (c->met) {
         hb_inbound_finish(in);
     }
 }

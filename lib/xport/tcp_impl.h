@@ -81,7 +81,8 @@ struct hb_tcp_conn {
     unsigned n_ahead; /* short messages since this rank last waited, */
     uint64_t waits;   /* which was its so manieth time */
     int spoke;   /* this rank, since the peer's last message, which had */
-    size_t last; /* so many bytes with its head; 0: too many to matter */
+    size_t last; /* so many bytes with its head; 0: too many to matter; */
+    int met;     /* it was awaited */
     int answers; /* it has written: the system may delay its ACKs */
     int broken; /* errno of a write; what has come is read before it ends */
     /* outgoing */

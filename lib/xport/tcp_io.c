@@ -17,8 +17,8 @@
  *
  * For two short messages that are read at once the system sends an ACK, which
  * takes as long as a message does. Of ranks that speak by turns, one that is
- * late finds two, and others wait for it: so it reads one, and what it then
- * sends acknowledges both. */
+ * late finds two, and others wait for it: so it reads one, if that is what it
+ * waits for, and what it then sends acknowledges both. */
 #include "config.h"
 
 #include <errno.h>
@@ -113,7 +113,8 @@ static void join_or_part(struct hb_tcp_conn *c, struct hb_tcp_item *i)
     int is_short = i->head.kind == HB_TCP_MESSAGE && i->size <= JOINED &&
                    c->pair == NULL;
 
-    c->answers = c->spoke = 1;
+    c->answers = 1;
+    c->spoke |= i->head.kind == HB_TCP_MESSAGE;
     if (c->waits != c->tcp->waits) {
         c->waits = c->tcp->waits;
         c->n_ahead = 0;
@@ -296,10 +297,12 @@ static size_t length_of(const struct hb_tcp_head *head)
                ? sizeof *head + head->size : 0;
 }
 
-/* Whether a message like the last is all that is looked for. */
+/* Whether a message like the last is all that is looked for; of what is about
+ * to end, and where there are other ways, it never is. */
 static int reads_one(const struct hb_tcp_conn *c)
 {
-    return c->spoke && c->last > 0 && c->body == NULL && c->got == 0;
+    return c->spoke && c->last > 0 && c->body == NULL && c->got == 0 &&
+           c->broken == 0 && c->pair == NULL;
 }
 
 /* Bytes that came behind what was asked for: heads, and beginnings of bodies.
@@ -367,7 +370,7 @@ int hb_tcp_read(struct hb_tcp_conn *c)
                    : errno == EAGAIN || errno == EINTR ? moved : -errno;
         }
         moved = 1;
-        c->spoke = 0;
+        c->spoke = c->met = 0;
         if (room > 0) {
             body_got(c, (size_t)n < room ? (size_t)n : room);
         }
@@ -378,8 +381,8 @@ int hb_tcp_read(struct hb_tcp_conn *c)
         if ((size_t)n < room + most && c->body == NULL) {
             return 1; /* that was all */
         }
-        if (one && c->body == NULL && c->got == 0) {
-            return 1;
+        if (one && c->met && c->body == NULL && c->got == 0) {
+            return 1; /* more would be acknowledged at once */
         }
     }
     return moved;

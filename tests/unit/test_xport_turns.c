@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* Two ranks that speak by turns, over TCP: one is late, and two words of the
+ * other have come. It may look at one at a time, but misses none. */
+#include "config.h"
+
+#include "xport_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RANKS 2
+#define CONTEXT 5u
+#define TURNS 100000 /* of progress, each a few microseconds */
+#define LONG_WORD 1000 /* bytes: more than a word */
+
+static int set_up(void **state)
+{
+    struct xport_world *p = xport_world_create(RANKS);
+
+    xport_world_join(p);
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    xport_world_destroy(*state);
+    return 0;
+}
+
+static struct hb_xport_req *send_bytes(struct xport_world *p, int from,
+                                       uint64_t tag, const void *bytes,
+                                       size_t size)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_send(p->x[from], !from, CONTEXT, tag, bytes,
+                                   size, &r, NULL), 0);
+    return r;
+}
+
+static struct hb_xport_req *recv_bytes(struct xport_world *p, int at,
+                                       uint64_t tag, void *bytes, size_t size)
+{
+    struct hb_xport_req *r = NULL;
+
+    assert_int_equal(hb_xport_recv(p->x[at], !at, CONTEXT, tag, UINT64_MAX,
+                                   bytes, size, &r, NULL), 0);
+    return r;
+}
+
+/* Only this rank moves, mostly. */
+static void finish(struct xport_world *p, int rank, struct hb_xport_req *r)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < TURNS; i++) {
+        rc = hb_xport_test(p->x[rank], r, NULL, NULL);
+        if (rc == 0 && p->x[!rank] != NULL) {
+            (void)hb_xport_progress(p->x[!rank]);
+        }
+    }
+    assert_int_equal(rc, 1);
+}
+
+static void say(struct xport_world *p, int from, uint64_t tag, int word)
+{
+    finish(p, from, send_bytes(p, from, tag, &word, sizeof word));
+}
+
+static void hear(struct xport_world *p, int at, int word)
+{
+    int got = 0;
+
+    finish(p, at, recv_bytes(p, at, 1, &got, sizeof got));
+    assert_int_equal(got, word);
+}
+
+/* Each has spoken, rank 1 last. */
+static void speak_by_turns(struct xport_world *p)
+{
+    for (int i = 0; i < 4; i++) {
+        say(p, 0, 1, i);
+        hear(p, 1, i);
+        say(p, 1, 1, 100 + i);
+        hear(p, 0, 100 + i);
+    }
+}
+
+static void both_come_in_order(void **state)
+{
+    struct xport_world *p = *state;
+
+    for (int i = 0; i < 100; i++) {
+        speak_by_turns(p);
+        for (int k = 0; k < 1 + i % 5; k++) {
+            say(p, 0, 1, 1000 + k);
+        }
+        for (int k = 0; k < 1 + i % 5; k++) {
+            hear(p, 1, 1000 + k);
+        }
+    }
+}
+
+/* Whoever has been off its core looks once before it gives up. */
+static void one_look_finds_what_lies_behind_another_word(void **state)
+{
+    struct xport_world *p = *state;
+    struct hb_xport_req *second;
+    int got = 0, other = 0;
+
+    speak_by_turns(p);
+    say(p, 0, 2, 7); /* which nobody awaits yet */
+    say(p, 0, 1, 8);
+    second = recv_bytes(p, 1, 1, &got, sizeof got);
+    assert_int_equal(hb_xport_test(p->x[1], second, NULL, NULL), 1);
+    assert_int_equal(got, 8);
+    finish(p, 1, recv_bytes(p, 1, 2, &other, sizeof other));
+    assert_int_equal(other, 7);
+}
+
+static void who_has_gone_is_heard_to_the_end(void **state)
+{
+    struct xport_world *p = *state;
+
+    speak_by_turns(p);
+    say(p, 0, 1, 21);
+    say(p, 0, 1, 22);
+    say(p, 0, 1, 23);
+    hb_xport_destroy(p->x[0]);
+    p->x[0] = NULL;
+    hear(p, 1, 21);
+    hear(p, 1, 22);
+    hear(p, 1, 23);
+}
+
+/* What is looked for is as long as the word before. */
+static void words_may_grow_and_shrink(void **state)
+{
+    static const size_t sizes[] = {4, LONG_WORD, 0, 4, 512, 513, 1};
+    struct xport_world *p = *state;
+    char out[LONG_WORD], in[LONG_WORD];
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct hb_xport_req *r;
+
+        memset(out, (int)i + 1, sizeof out);
+        memset(in, 0, sizeof in);
+        say(p, 1, 1, 5);
+        hear(p, 0, 5);
+        finish(p, 0, send_bytes(p, 0, 1, out, sizes[i]));
+        say(p, 0, 1, 6);
+        r = recv_bytes(p, 1, 1, in, sizeof in);
+        finish(p, 1, r);
+        assert_memory_equal(in, out, sizes[i]);
+        hear(p, 1, 6);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(both_come_in_order),
+        TEST(one_look_finds_what_lies_behind_another_word),
+        TEST(who_has_gone_is_heard_to_the_end),
+        TEST(words_may_grow_and_shrink),
+    };
+
+    setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

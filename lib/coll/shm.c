@@ -338,13 +338,12 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     }
     t->cell_use[r & t->cell_mask] = use;
     if (op->area > 0) {
-        struct hb_shm_use there = op->dry ? (struct hb_shm_use){0, HB_NONE}
-                                          : use;
-        use_slot(t, op->at, there);
         struct hb_shm_part *part = part_of(t, op);
         part->pos = op->at + op->area - part->base;
+        use.readers = op->dry ? HB_NONE : use.readers;
+        use_slot(t, op->at, use);
         if (op->area > HB_SHM_SLOT) {
-            use_slot(t, op->at + HB_SHM_SLOT, there);
+            use_slot(t, op->at + HB_SHM_SLOT, use);
         }
     }
     cell->word = op->word << HB_SIGN_BITS | op->sign;

@@ -200,6 +200,7 @@ static void who_only_sends_little_is_ahead(void **state)
     assert_true(hb_model_choose(&m, to, 2, 256 * KIB).cma);
     assert_int_equal(parse_with(&m, text, "90"), 0);
     assert_false(hb_model_choose(&m, from, 2, 32 * KIB).cma);
+    assert_false(hb_model_choose(&m, from, 2, 64 * KIB).cma); /* its ring */
     assert_true(hb_model_choose(&m, from, 2, 1024 * KIB).cma);
 }
 

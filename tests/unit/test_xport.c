@@ -41,12 +41,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    xport_world_destroy(*state);
-    return 0;
-}
-
 static void move(struct xport_world *w)
 {
     for (int i = 0; i < RANKS; i++) {
@@ -527,8 +521,9 @@ static void test_an_end_in_the_middle(void **state)
 }
 
 #define ON_NODE(name) \
-    cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    cmocka_unit_test_setup_teardown(name, set_up_node, xport_world_tear_down)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, set_up, xport_world_tear_down)
 
 static void by_ucx(void)
 {

@@ -130,19 +130,6 @@ static void test_what_is_forgotten_is_in_no_row(void **state)
 /* Of 8 bytes: more than may be with the peer. */
 #define MESSAGES (((size_t)16 << 20) / (8 + 256) + 100)
 
-static int set_up(void **state)
-{
-    *state = xport_world_create(2);
-    xport_world_join(*state);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    xport_world_destroy(*state);
-    return 0;
-}
-
 static void finish(struct xport_world *w, int rank, struct hb_xport_req *req)
 {
     int rc = 0;
@@ -425,7 +412,9 @@ static void test_long_messages_on_a_node_end_with_their_context(void **state)
     free(body);
 }
 
-#define WORLD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define WORLD(name) \
+    cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
+                                    xport_world_tear_down)
 
 int main(void)
 {

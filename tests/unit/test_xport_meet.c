@@ -28,21 +28,6 @@
 #define SEEDS 300u
 #define TURNS 100000 /* of progress, each a few microseconds */
 
-static int set_up(void **state)
-{
-    struct xport_world *p = xport_world_create(RANKS);
-
-    xport_world_join(p);
-    *state = p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    xport_world_destroy(*state);
-    return 0;
-}
-
 /* One of those who are there, drawn at random, moves on. */
 static void turn(struct xport_world *p)
 {
@@ -131,11 +116,11 @@ static void test_two_that_call_each_other_keep_one_connection(void **state)
         void *p;
         int before;
 
-        (void)set_up(&p);
+        (void)xport_world_set_up(&p);
         before = descriptors();
         ((struct xport_world *)p)->seed = seed;
         one_crossing(p, before);
-        (void)tear_down(&p);
+        (void)xport_world_tear_down(&p);
     }
 }
 
@@ -531,7 +516,9 @@ static void test_an_empty_send_is_given_up_before_there_is_a_connection(
     assert_int_equal(got, word);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
+                                    xport_world_tear_down)
 
 int main(void)
 {

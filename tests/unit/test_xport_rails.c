@@ -159,12 +159,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    xport_world_destroy(*state);
-    return 0;
-}
-
 /* Calls `act` for each connection of this process that is in network 127.k;
  * returns how many there are. */
 static unsigned each_of(unsigned k, void (*act)(int fd, void *arg), void *arg)
@@ -362,7 +356,7 @@ static void who_keeps_a_rail_loses_nothing(void **state)
         (void)set_up(&p);
         ((struct xport_world *)p)->seed = seed;
         with_cuts(p, 1 + seed % NETWORKS);
-        (void)tear_down(&p);
+        (void)xport_world_tear_down(&p);
     }
 }
 
@@ -406,7 +400,9 @@ static void a_long_send_can_be_given_up(void **state)
     exchange(p, 1000);
 }
 
-#define PAIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define PAIR(test) \
+    cmocka_unit_test_setup_teardown(test, set_up, \
+                                    xport_world_tear_down)
 
 int main(void)
 {

@@ -19,21 +19,6 @@
 #define TURNS 100000 /* of progress, each a few microseconds */
 #define LONG_WORD 1000 /* bytes: more than a word */
 
-static int set_up(void **state)
-{
-    struct xport_world *p = xport_world_create(RANKS);
-
-    xport_world_join(p);
-    *state = p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    xport_world_destroy(*state);
-    return 0;
-}
-
 static struct hb_xport_req *send_bytes(struct xport_world *p, int from,
                                        uint64_t tag, const void *bytes,
                                        size_t size)
@@ -163,7 +148,9 @@ static void words_may_grow_and_shrink(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
+                                    xport_world_tear_down)
 
 int main(void)
 {

@@ -129,3 +129,16 @@ void xport_world_destroy(struct xport_world *w)
     free(w->rings);
     free(w);
 }
+
+int xport_world_set_up(void **state)
+{
+    *state = xport_world_create(2);
+    xport_world_join(*state);
+    return 0;
+}
+
+int xport_world_tear_down(void **state)
+{
+    xport_world_destroy(*state);
+    return 0;
+}

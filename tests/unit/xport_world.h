@@ -34,5 +34,8 @@ void xport_world_join(struct xport_world *w);
 /* n ranks of one node, with the smallest rings there may be, joined. */
 struct xport_world *xport_world_on_a_node(int n);
 void xport_world_destroy(struct xport_world *w);
+/* For cmocka: *state is a world of two ranks that are joined, until the end. */
+int xport_world_set_up(void **state);
+int xport_world_tear_down(void **state);
 
 #endif

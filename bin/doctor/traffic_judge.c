@@ -29,6 +29,10 @@
 /* TCP repeats a segment now and then; more costs transfers half their rate. */
 #define REPEATED_PER_1000 10u
 #define LOSSES_MIN 5u
+/* An RDMA fabric should lose nothing, and the probes send little there: fewer
+ * losses tell as well, where they are so many of the packets. */
+#define FEW_LOSSES 2u
+#define FEW_PER_PACKETS 20u
 /* Of a host's pairs, in tenths: then it is the host. */
 #define MOST_TENTHS 7u
 
@@ -292,6 +296,13 @@ static void judge(const struct hb_traffic *t, const struct symptom *s,
     free(table);
 }
 
+static int loses_rdma(const struct hb_traffic_host *h)
+{
+    return h->lost >= LOSSES_MIN ||
+           (h->lost >= FEW_LOSSES && h->packets > 0 &&
+            h->lost >= h->packets / FEW_PER_PACKETS);
+}
+
 static void judge_losses(const struct hb_traffic *t, struct hb_findings *out)
 {
     static const char why[] = "each lost packet is waited for; with RDMA the "
@@ -310,7 +321,7 @@ static void judge_losses(const struct hb_traffic *t, struct hb_findings *out)
                                (unsigned long long)h->repeated,
                                (unsigned long long)h->segments));
         }
-        if (h->lost >= LOSSES_MIN) {
+        if (loses_rdma(h)) {
             found(out, HB_GRADE_DEGRADED, "loss", why, mend, h->name,
                   hb_xasprintf("packets are lost: %llu RDMA packets were "
                                "missing or sent again",

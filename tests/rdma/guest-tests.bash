@@ -132,7 +132,7 @@ all_verbs() {
 }
 it 'doctor: address handles, UD and RC between two devices, on the wire' \
     received rxe1 40 all_verbs
-tc qdisc add dev v0 root netem loss 30%
+tc qdisc add dev v0 root netem loss 15%
 it 'doctor: packets that are lost' between 1 3 -- ' (loss|rdma-traffic): '
 tc qdisc del dev v0 root
 

@@ -172,6 +172,17 @@ static void losses_are_told_from_counters(void **state)
                "or sent again\n");
 }
 
+static void few_lost_packets_tell_if_few_were_sent(void **state)
+{
+    struct hb_traffic t;
+
+    hb_traffic_init(&t, 2, names);
+    takes(&t, 0, "count packets 59\ncount lost 2\n");
+    takes(&t, 1, "count packets 900\ncount lost 4\n");
+    expect(&t, "loss a: packets are lost: 2 RDMA packets were missing or sent "
+               "again\n");
+}
+
 static void verbs_that_fail_are_bad(void **state)
 {
     struct hb_traffic t;
@@ -242,6 +253,7 @@ int main(void)
         cmocka_unit_test(one_bad_pair_is_named_once),
         cmocka_unit_test(large_messages_alone_that_fail_are_told_so),
         cmocka_unit_test(losses_are_told_from_counters),
+        cmocka_unit_test(few_lost_packets_tell_if_few_were_sent),
         cmocka_unit_test(verbs_that_fail_are_bad),
         cmocka_unit_test(a_probe_that_could_not_run_is_bad),
         cmocka_unit_test(transports_are_told_pair_by_pair_and_each_once),

@@ -25,32 +25,8 @@
 #include "lib/coll/kern.h"
 #include "lib/coll/model.h"
 #include "lib/coll/near.h"
+#include "lib/coll/region.h"
 #include "lib/coll/spill.h"
-
-#define HB_SHM_LINE 128 /* processors fetch lines in pairs */
-/* A rank that only writes runs ahead so far: what it waits for then comes once
- * in half as many calls, and where ranks take turns on a core, each turn is
- * paid for by all of them. Symmetric rounds need two. Ranks with a core each
- * use half of them, which the nearest cache holds beside other things. A power
- * of two. */
-#define HB_SHM_CELLS 128
-#define HB_SHM_SLOT ((size_t)64 << 10)
-/* Large messages go round a ring that is longer than a peer's second-level
- * cache: to write again a line that a peer's cache still holds takes several
- * times longer than one that has gone from there. Small ones have a ring of
- * their own, for the writer's to hold; of two ranks, whose rings are the
- * longest, only the shortest. All rings stay in a third-level cache. */
-#define HB_SHM_SLOTS_MOST 64
-#define HB_SHM_SLOTS_LEAST 4
-#define HB_SHM_RINGS ((size_t)4 << 20)
-#define HB_SHM_SMALL_RING ((size_t)512 << 10)
-#define HB_SHM_SMALL ((size_t)16 << 10) /* of a round; hb_model_small */
-#define HB_SHM_SMALL_LEAST ((size_t)2 << 10)
-#define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
-/* What travels in the line of the flag, and its neighbour. */
-#define HB_SHM_INLINE 112
-/* What moves at once, so that one rank reads while the next piece is put. */
-#define HB_SHM_PIECE ((size_t)32 << 10)
 
 enum {
     HB_AGAIN = 1,  /* of a step: a peer has not come yet */
@@ -85,39 +61,6 @@ static inline void hb_relax(void) /* some ten nanoseconds */
     __asm__ volatile("yield");
 #endif
 }
-
-struct hb_shm_cell {
-    _Alignas(HB_SHM_LINE) _Atomic uint64_t round;
-    uint64_t word; /* which call this is, and a number; struct hb_op */
-    uint8_t bytes[HB_SHM_INLINE];
-};
-
-struct hb_shm_rank {
-    struct hb_shm_cell cell[HB_SHM_CELLS];
-    _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
-    _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
-    _Atomic int writes_to; /* whose memory now: local rank + 1, or HEAPS */
-    /* The team has failed at it: its buffers are its caller's again, whoever
-     * still reads them. Whoever writes there looks, so nothing here changes. */
-    _Alignas(HB_SHM_LINE) _Atomic uint32_t gone;
-    _Atomic int pid; /* who to ask whether it still lives */
-    uint64_t pid_space;
-    _Alignas(HB_SHM_LINE) _Atomic uint64_t calls; /* begun; stream.c */
-    /* Of a rank that sends more in a gatherv than a round takes, counted
-     * through the team's life: pieces put by it, and got by who reads. */
-    _Alignas(HB_SHM_LINE) _Atomic uint64_t tail_put;
-    _Alignas(HB_SHM_LINE) _Atomic uint64_t tail_got;
-};
-
-#define HB_WRITES_HEAPS (-1) /* what anybody has in the node's heap */
-
-struct hb_shm_head {
-    _Alignas(HB_SHM_LINE) _Atomic uint32_t sleepers;
-    /* Of rounds in which one folds for all: who has taken that on, as round *
-     * ranks + rank, and the last round that is folded; plan_last.c. */
-    _Alignas(HB_SHM_LINE) _Atomic uint64_t taken;
-    _Atomic uint64_t folded;
-};
 
 /* Where a peer reads this rank's memory through the kernel (cma.c), and what
  * it finds at cookie_at: a process that is not the rank has another there. */
@@ -242,12 +185,6 @@ struct hb_op {
  * ahead of them by so many. */
 #define HB_MADE HB_SHM_CELLS
 
-struct hb_shm_use { /* of a cell or slot of this rank: who reads it last */
-    uint64_t round;
-    int readers;
-    bool tail; /* free, too, once all tails of this rank have been got */
-};
-
 enum hb_cma_state { HB_CMA_UNKNOWN, HB_CMA_YES, HB_CMA_NO };
 #define HB_CMA_OWN 4
 
@@ -282,11 +219,10 @@ struct hb_coll_team {
     uint64_t cell_mask;       /* bits of a round's number that tell its cell */
     uint64_t *seen;           /* [p] the last that each is known to have */
     struct hb_shm_use cell_use[HB_SHM_CELLS];
-    struct hb_shm_use slot_use[HB_SHM_SLOTS_MOST];
-    size_t ring, small; /* bytes, of both parts; of a round for part[1] */
-    struct hb_shm_part {      /* the same at all ranks */
-        size_t base, len, pos;
-    } part[2];                /* for large rounds, for small ones */
+    struct hb_shm_use slot_use[HB_SHM_SLOTS_MOST + HB_SHM_SHARED_MOST];
+    size_t ring;              /* bytes that each rank has of its own */
+    size_t small;             /* bytes of a round for HB_PART_SMALL */
+    struct hb_shm_part part[HB_PARTS]; /* the same at all ranks */
     struct hb_nearness near;
     struct hb_spill spill[HPCBOOT_COLLS][HB_SPILL_SIZES];
     int want;                 /* whom the last step waited for */
@@ -349,9 +285,11 @@ bool hb_shm_has_counted(struct hb_coll_team *t, int j,
                         _Atomic uint64_t *count, uint64_t n);
 void hb_shm_count(struct hb_coll_team *t, _Atomic uint64_t *count, uint64_t n);
 
+/* The ring that all share lies behind the last rank's own. */
 static inline char *hb_shm_ring(struct hb_coll_team *t, int rank, size_t at)
 {
-    return t->slots + (size_t)rank * t->ring + at;
+    size_t before = (size_t)(at < t->ring ? rank : t->p - 1);
+    return t->slots + before * t->ring + at;
 }
 
 static inline struct hb_shm_cell *hb_shm_cell(struct hb_coll_team *t,

@@ -28,6 +28,8 @@
  * later. */
 #define ALL_FROM_ALL 2.5
 #define ONE_FROM_ALL 2.0
+/* Ranks whose core others had meanwhile find less in its caches. */
+#define IN_TURNS 1.4
 /* All ranks wait for each other in a reduce by slices, where they would run
  * ahead of the root else; those that share cores, for turns of all. */
 #define NOT_AHEAD 1.6
@@ -300,18 +302,36 @@ static double last_ns(const struct hb_coll_model *m, double p, double share,
     return (share > 1 ? round : 2 * round) + bytes * (all + one) / 1000;
 }
 
+/* The root alone puts. */
+static bool one_puts(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_BCAST || hb_model_scatters(coll);
+}
+
+/* Where ranks take turns, it fills the ring that all share, then each of the
+ * others on its core empties it: a turn of each for as many calls as fit. All
+ * of it comes from the third-level cache. */
+static double in_turns(double share, double round, const struct work *w,
+                       double rounds, double put, double get, double own)
+{
+    double fits = (double)HB_SHM_SHARED / w->put;
+    fits = fits < HB_SHM_CELLS / rounds ? fits : HB_SHM_CELLS / rounds;
+    double turns = fits > 1 ? round / fits : round;
+    return turns + IN_TURNS * (put + own + (share - 1) * get) / 1000;
+}
+
 /* What a rank puts and gets, in picoseconds. */
 static void moved(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
                   size_t bytes, enum hb_way way, size_t piece,
                   const struct work *w, double *put_out, double *get_out)
 {
     double share = hb_model_share(m, p);
-    bool small = piece <= hb_model_small(p);
-    bool held = p > 2 && share <= 1 &&
+    bool alone = one_puts(coll), small = !alone && piece <= hb_model_small(p);
+    bool held = !alone && p > 2 && share <= 1 &&
                 HB_SHM_RINGS / (size_t)p <= (size_t)m->l2_kib << 10;
     double again = small && w->cut > piece ? SMALL_RING : held ? HELD_RING : 1;
     double put = w->put * m->put_ps * again, get = w->get * m->get_ps;
-    if (way != HB_WAY_CMA && coll == HPCBOOT_COLL_BCAST && share > 1) {
+    if (way == HB_WAY_SHARED && coll == HPCBOOT_COLL_BCAST && share > 1) {
         get = w->get * read_by_all(m, share);
         put /= share; /* one of them does */
     }
@@ -361,6 +381,9 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     moved(m, coll, p, bytes, way, piece, &w, &put, &get);
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
                  (way == HB_WAY_CMA ? hb_model_calls(m, coll, p, bytes) : 0);
+    if (way == HB_WAY_WHOLE && one_puts(coll) && share > 1) {
+        return in_turns(share, round, &w, rounds, put, get, own);
+    }
     if (w.rooted && share <= 1) {
         return round + rounds * AHEAD_NS +
                rooted(m, coll, p, bytes, way, put, get, own, rounds) / 1000;

@@ -31,6 +31,7 @@ libhb_a_SOURCES += \
     %D%/plan_move.c \
     %D%/plan_reduce.c \
     %D%/plan_rows.c \
+    %D%/region.h \
     %D%/request.c \
     %D%/sched.c %D%/sched.h \
     %D%/sched_choose.c \

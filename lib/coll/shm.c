@@ -5,8 +5,9 @@
  * takes a collective through its rounds (impl.h has the protocol).
  *
  * Region: a head, the lines of each rank, then the slots of each rank, page
- * aligned. All zero is the beginning: no round has been posted. A rank writes
- * its own lines and slots alone, but for a wake-up call.
+ * aligned, and at last those that all share. All zero is the beginning: no
+ * round has been posted. A rank writes its own lines and slots alone, but for a
+ * wake-up call, and the shared slots in a round that nobody else writes in.
  *
  * Where in the ring a round writes follows from the rounds before, so that
  * all ranks agree without a word: behind the last, within a slot; the next
@@ -32,6 +33,12 @@
  * peer's flag that is late, more push each other out of the nearest cache. */
 #define NEXT_LEAST ((size_t)4 << 10)
 #define NEXT_MOST ((size_t)16 << 10)
+/* A call that puts so much has buffers that push all else out of the caches, so
+ * a shorter ring does, and leaves them more room. */
+#define MUCH ((size_t)512 << 10)
+#define MUCH_RING ((size_t)1536 << 10)
+/* So many times what a cache holds, and what was in it is gone. */
+#define TIMES_L2 3
 #define TAIL_PER_SLOT (HB_SHM_SLOT / HB_SHM_PIECE)
 
 static size_t lines_size(int p)
@@ -53,13 +60,52 @@ size_t hb_coll_region_size(int local_size)
 {
     size_t rings = (size_t)local_size * slots_of(local_size) * HB_SHM_SLOT;
     return lines_size(local_size) +
-           (rings > HB_SHM_RINGS ? rings : HB_SHM_RINGS);
+           (rings > HB_SHM_RINGS ? rings : HB_SHM_RINGS) +
+           HB_SHM_SHARED_MOST * HB_SHM_SLOT;
 }
 
 size_t hb_coll_region_least(int local_size)
 {
     return lines_size(local_size) +
            (size_t)local_size * HB_SHM_SLOTS_LEAST * HB_SHM_SLOT;
+}
+
+static bool rings_are_tight(const struct hb_coll_model *m)
+{
+    return m->l3_kib > 0 && (size_t)m->l3_kib << 10 < HB_SHM_RINGS;
+}
+
+/* Slots of a shared ring, of so many that there are; 0: a rank's own will do.
+ * Where a third-level cache has no room for rings, it is half as long. */
+static size_t shared_slots(const struct hb_coll_model *m, size_t own,
+                           size_t there)
+{
+    size_t bytes = HB_SHM_SHARED;
+    if (m != NULL && rings_are_tight(m)) {
+        bytes /= 2;
+    } else if (m != NULL && TIMES_L2 * ((size_t)m->l2_kib << 10) > bytes) {
+        bytes = TIMES_L2 * ((size_t)m->l2_kib << 10);
+    }
+    size_t n = hb_min(bytes / HB_SHM_SLOT, there) & ~(size_t)1;
+    return n > own ? hb_min(n, HB_SHM_SHARED_MOST) : 0;
+}
+
+static void cut_ring(struct hb_coll_team *t, size_t slots,
+                     const struct hb_coll_model *m)
+{
+    size_t p = (size_t)t->p, own = hb_min(slots / p, slots_of(t->p));
+    size_t there = slots - own * p;
+    if (m != NULL && rings_are_tight(m)) {
+        own /= 2;
+    }
+    own = (own > HB_SHM_SLOTS_LEAST ? own : HB_SHM_SLOTS_LEAST) & ~(size_t)1;
+    size_t small = own * HB_SHM_SLOT >= 2 * HB_SHM_SMALL_RING
+                       ? HB_SHM_SMALL_RING : 0;
+    t->ring = own * HB_SHM_SLOT;
+    t->part[HB_PART_LARGE].len = t->ring - small;
+    t->part[HB_PART_SMALL] = (struct hb_shm_part){t->ring - small, small, 0};
+    t->part[HB_PART_SHARED].base = t->ring;
+    t->part[HB_PART_SHARED].len = shared_slots(m, own, there) * HB_SHM_SLOT;
 }
 
 int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
@@ -78,18 +124,11 @@ int hb_shm_attach(struct hb_coll_team *t, void *region, size_t size,
     t->slots = (char *)region + lines_size(t->p);
     t->ranks[t->me].pid_space = t->engine->config.pid_space;
     atomic_store(&t->ranks[t->me].pid, (int)getpid());
-    size_t n = (size - lines_size(t->p)) / HB_SHM_SLOT / (size_t)t->p;
-    t->ring = (hb_min(n, HB_SHM_SLOTS_MOST) & ~(size_t)1) * HB_SHM_SLOT;
     t->small = hb_model_small(t->p);
     const struct hb_coll_model *m = t->engine->model; /* the node's */
     t->take_turns = m != NULL && hb_model_share(m, t->p) > 1;
     t->cell_mask = (t->take_turns ? HB_SHM_CELLS : HB_SHM_CELLS / 2) - 1;
-    t->part[0].len = t->ring;
-    if (t->ring >= 2 * HB_SHM_SMALL_RING) {
-        t->part[0].len = t->ring - HB_SHM_SMALL_RING;
-        t->part[1].base = t->part[0].len;
-        t->part[1].len = HB_SHM_SMALL_RING;
-    }
+    cut_ring(t, (size - lines_size(t->p)) / HB_SHM_SLOT, m);
     return HPCBOOT_OK;
 }
 
@@ -152,7 +191,7 @@ static size_t slots_behind(const struct hb_shm_part *large)
 
 size_t hb_shm_tail_room(const struct hb_coll_team *t)
 {
-    return slots_behind(&t->part[0]) * TAIL_PER_SLOT;
+    return slots_behind(&t->part[HB_PART_LARGE]) * TAIL_PER_SLOT;
 }
 
 uint64_t hb_shm_tail_first(uint64_t count)
@@ -162,7 +201,7 @@ uint64_t hb_shm_tail_first(uint64_t count)
 
 size_t hb_shm_tail_at(const struct hb_coll_team *t, uint64_t k)
 {
-    const struct hb_shm_part *large = &t->part[0];
+    const struct hb_shm_part *large = &t->part[HB_PART_LARGE];
     size_t slot = (large->pos + HB_SHM_SLOT - 1) / HB_SHM_SLOT +
                   k / TAIL_PER_SLOT % slots_behind(large);
     return large->base + slot * HB_SHM_SLOT % large->len +
@@ -231,22 +270,39 @@ bool hb_shm_tail_is_free(struct hb_coll_team *t, uint64_t k)
     return k % TAIL_PER_SLOT != 0 || slot_is_free(t, hb_shm_tail_at(t, k));
 }
 
+/* Whether the root alone puts anything. */
+static inline bool one_puts(const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_BCAST ||
+           op->coll == HPCBOOT_COLL_SCATTER ||
+           op->coll == HPCBOOT_COLL_SCATTERV;
+}
+
+/* Ranks that take turns run ahead as far as a ring is long, so theirs is the
+ * long one for few bytes, too. */
 static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
                                           const struct hb_op *op)
 {
-    return &t->part[op->area <= t->small && t->part[1].len != 0];
+    if (one_puts(op) && t->part[HB_PART_SHARED].len != 0 &&
+        (op->area > HB_SHM_SMALL_LEAST || t->take_turns)) {
+        return &t->part[HB_PART_SHARED];
+    }
+    return &t->part[op->area <= t->small && t->part[HB_PART_SMALL].len != 0];
 }
 
 /* Where the next round of so many bytes goes: behind the last one, or where
  * the next slot or pair of slots begins. */
-static inline size_t next_at(const struct hb_shm_part *part, size_t area)
+static inline size_t next_at(const struct hb_shm_part *part,
+                             const struct hb_op *op)
 {
     size_t in_slot = part->pos % HB_SHM_SLOT;
-    if (in_slot != 0 && in_slot + area <= HB_SHM_SLOT) {
+    if (in_slot != 0 && in_slot + op->area <= HB_SHM_SLOT) {
         return part->base + part->pos;
     }
-    size_t unit = area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
-    return part->base + (part->pos + unit - 1) / unit * unit % part->len;
+    size_t unit = op->area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
+    size_t len = op->area * op->rounds < MUCH ? part->len
+                                              : hb_min(part->len, MUCH_RING);
+    return part->base + (part->pos + unit - 1) / unit * unit % len;
 }
 
 /* Whether this rank may write for its next round; chooses the place. */
@@ -258,14 +314,17 @@ static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
     if (op->area == 0) {
         return true;
     }
-    op->at = next_at(part_of(t, op), op->area);
-    return op->at % HB_SHM_SLOT != 0 ||
+    op->at = next_at(part_of(t, op), op);
+    bool reads = op->at >= t->ring && t->me != op->root;
+    return op->at % HB_SHM_SLOT != 0 || reads ||
            (slot_is_free(t, op->at) &&
             (op->area <= HB_SHM_SLOT ||
              slot_is_free(t, op->at + HB_SHM_SLOT)));
 }
 
-/* Several rounds share a slot: it is free when all their readers are done. */
+/* Several rounds share a slot: it is free when all their readers are done. Of
+ * a slot that ranks share, each notes that all read, whoever has put: the next
+ * to put may be another. */
 static inline void use_slot(struct hb_coll_team *t, size_t at,
                             struct hb_shm_use use)
 {
@@ -332,15 +391,15 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
 {
     uint64_t r = ++t->round;
     struct hb_shm_cell *cell = hb_shm_cell(t, t->me, r);
-    struct hb_shm_use use = {.round = r, .readers = readers};
-    if (readers == HB_ALL && t->p == 2) {
-        use.readers = 1 - t->me;
-    }
+    int all = t->p == 2 ? 1 - t->me : HB_ALL;
+    struct hb_shm_use use = {.round = r,
+                             .readers = readers == HB_ALL ? all : readers};
     t->cell_use[r & t->cell_mask] = use;
     if (op->area > 0) {
         struct hb_shm_part *part = part_of(t, op);
         part->pos = op->at + op->area - part->base;
-        use.readers = op->dry ? HB_NONE : use.readers;
+        use.readers = op->dry ? HB_NONE
+                      : op->at >= t->ring ? all : use.readers;
         use_slot(t, op->at, use);
         if (op->area > HB_SHM_SLOT) {
             use_slot(t, op->at + HB_SHM_SLOT, use);
@@ -426,7 +485,7 @@ static void fetch_next(struct hb_coll_team *t, const struct hb_op *op)
         op->from != HB_ALL || t->near.far) {
         return;
     }
-    size_t at = next_at(part_of(t, op), op->area);
+    size_t at = next_at(part_of(t, op), op);
     if (at % HB_SHM_SLOT == 0 &&
         t->slot_use[at / HB_SHM_SLOT].round >= t->seen[1 - t->me]) {
         return; /* it may still be read */

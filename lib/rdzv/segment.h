@@ -92,7 +92,7 @@ struct hb_segment_spec {
     uint32_t agent;      /* 1: an agent marks the dead */
 };
 
-#define HB_SEGMENT_HEAP_LEAST ((size_t)32 << 20) /* of who wishes no size */
+#define HB_SEGMENT_HEAP_LEAST ((size_t)24 << 20) /* of who wishes no size */
 
 /* What no file or address space of this process has room for is refused before
  * the system ends the process for it (RLIMIT_FSIZE). */

@@ -9,7 +9,7 @@
 
 #include "lib/rdzv/segment.h"
 
-#define MAGIC 0x68706373656738ull /* "hpcseg8" */
+#define MAGIC 0x68706373656739ull /* "hpcseg9" */
 #define PAGE 4096u
 /* Deaths told one by one; a job that loses more is not going to go on. */
 #define DEATHS_MAX 1024u

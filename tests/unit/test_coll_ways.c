@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -163,6 +164,62 @@ static void who_sends_few_bytes_overtakes_nobody(void **state)
         struct coll_world w = {.ranks = 3, .tune = tunes[i],
                                .wait_mode = HB_COLL_WAIT_YIELD};
         assert_int_equal(coll_world_run(&w, few_bytes_among_many, NULL), 0);
+    }
+}
+
+/* One root, then two by turns, are a lap of the ring ahead of who is late. Each
+ * block has one value in all its bytes. */
+#define BLOCK ((size_t)65536)
+
+static const char *roots_by_turns(struct coll_rank *r)
+{
+    size_t all = BLOCK * (size_t)r->size;
+    struct hpcboot_error err = {0};
+    const char *wrong = NULL;
+    char *send = malloc(all), *recv = malloc(BLOCK);
+    for (int i = 0; i < 600 && wrong == NULL; i++) {
+        struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+        a.coll = i % 5 == 2 && i >= 400 ? HPCBOOT_COLL_BCAST
+                                        : HPCBOOT_COLL_SCATTER;
+        a.type = HPCBOOT_BYTE;
+        a.root = i < 200 ? 0 : i % 3 == 0;
+        a.count = BLOCK;
+        a.send = send;
+        a.recv = recv;
+        memset(recv, i, BLOCK);
+        for (size_t at = 0; r->rank == a.root && at < all; at += BLOCK) {
+            memset(send + at, i + (int)(at / BLOCK), BLOCK);
+        }
+        if (i % 100 == 0 && r->rank == r->size - 1) {
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        }
+        int mine = a.coll == HPCBOOT_COLL_BCAST ? 0 : r->rank;
+        if (hb_coll_run(r->team, &a, NULL, &err) != 0) {
+            wrong = coll_text("%s", err.text);
+        } else if (recv[0] != (char)(i + mine) ||
+                   memcmp(recv, recv + 1, BLOCK - 1) != 0) {
+            wrong = coll_text("call %d has what another one sent", i);
+        }
+    }
+    free(send);
+    free(recv);
+    return wrong;
+}
+
+static void roots_that_share_a_ring_wait_for_its_readers(void **state)
+{
+    static const char *const tunes[] = {
+        "cpus=1 bcast=whole/64K scatter=whole/64K scatterv=whole",
+        "cpus=64 bcast=whole/64K scatter=whole/64K scatterv=whole",
+        "cpus=64 l2_kib=2048 bcast=whole/8K scatter=whole/32K",
+    };
+    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            struct coll_world w = {.ranks = ranks, .tune = tunes[i],
+                                   .processes = ranks == 4,
+                                   .wait_mode = HB_COLL_WAIT_YIELD};
+            assert_int_equal(coll_world_run(&w, roots_by_turns, NULL), 0);
+        }
     }
 }
 
@@ -325,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_chain_has_the_bits_of_a_fold_in_one_go),
         cmocka_unit_test(a_reduce_by_slices_has_the_bits_of_one_by_its_root),
         cmocka_unit_test(who_sends_few_bytes_overtakes_nobody),
+        cmocka_unit_test(roots_that_share_a_ring_wait_for_its_readers),
         cmocka_unit_test(slices_without_room_for_an_element_are_not_taken),
         cmocka_unit_test(results_are_right_whichever_way_is_taken),
         cmocka_unit_test(the_root_writes_a_part_of_a_bcast_in_the_heap),

@@ -278,10 +278,10 @@ static void ranks_have_the_caches_that_they_can_be_at(void **state)
 /* Sixteen Intel CPUs with 2 MiB of second-level cache each: microseconds of
  * eight ranks by pieces and by the kernel, 16 KiB: bcast 2.6, 15; gather 3.2,
  * 17; 64 KiB: bcast 10, 36; allgather 81, 40; alltoall 90, 37; 256 KiB: bcast
- * 42, 138; gather 190, 107; 1 MiB: bcast 178, 540; scatter 810, 150; gather 767,
- * 160; and of four: 16 KiB: gather 3.3, 5.6; 256 KiB: bcast 38, 46; 1 MiB: bcast
- * 154, 200; scatter 345, 139; gather 320, 157. Roots went round rings of their
- * own then, which those caches held. */
+ * 42, 138; gather 190, 107; 1 MiB: bcast 178, 540; scatter 810, 150; gather
+ * 767, 160; and of four: 16 KiB: gather 3.3, 5.6; 256 KiB: bcast 38, 46; 1
+ * MiB: bcast 154, 200; scatter 345, 139; gather 320, 157. Roots went round
+ * rings of their own then, which those caches held. */
 static void many_that_read_the_root_wait_for_each_other(void **state)
 {
     static const struct {

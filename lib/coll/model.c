@@ -50,7 +50,7 @@ void hb_model_typical(struct hb_coll_model *m)
 
 size_t hb_model_small(int p)
 {
-    return p == 2 ? HB_SHM_SMALL_LEAST : HB_SHM_SMALL;
+    return p == 2 ? HB_SHM_SMALL_OF_TWO : HB_SHM_SMALL;
 }
 
 /* What one way does, at its slowest rank. */

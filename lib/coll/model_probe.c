@@ -29,7 +29,7 @@
 #include "lib/base/error.h"
 
 #define PIECE ((size_t)32 << 10)
-#define RING ((int)((HB_SHM_RINGS / 2 - HB_SHM_SMALL_RING) / PIECE))
+#define RING ((int)((HB_SHM_RINGS / 2 - HB_SHM_SMALL_RING_OF_TWO) / PIECE))
 #define SAMPLES 48
 #define WINDOW 4              /* pieces of one sample while both are at work */
 #define SAMPLED (RING + SAMPLES * WINDOW) /* where the samples end */

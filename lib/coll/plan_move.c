@@ -15,23 +15,22 @@
 /* No two pieces share a line, nor a pair of lines. */
 #define ALIGN_PIECE 64
 #define ALIGN_AREA HB_SHM_LINE
-#define GAP_FROM ((size_t)512)
 #define GAP_MOST ((size_t)8 << 10)
 #define GAP_BLOCKS ((size_t)2 << 10) /* where there are several in a round */
-#define GAP ((size_t)1 << 10)
+#define GAP ((size_t)768)
 
 uint64_t hb_rounds_for(size_t bytes, size_t piece)
 {
     return bytes / piece + (bytes % piece != 0);
 }
 
-/* Messages of a few kilobytes leave a gap behind them: a reader's processor
- * fetches what comes after the one that is read, and takes it from who is
- * writing it. */
+/* Messages of up to a few kilobytes leave a gap behind them: a reader's
+ * processor fetches what comes after the one that is read, and takes it from
+ * who is writing it. */
 static size_t gap_after(const struct hb_coll_team *t, size_t bytes, size_t n)
 {
     size_t most = n > 1 ? GAP_BLOCKS : t->take_turns ? 0 : GAP_MOST;
-    return bytes > GAP_FROM && bytes <= most ? GAP : 0;
+    return bytes > HB_SHM_INLINE && bytes <= most ? GAP : 0;
 }
 
 void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,

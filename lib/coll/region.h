@@ -24,13 +24,15 @@
  * only when twice as much has come since. Of what all ranks write, the rings of
  * all go through each cache; what one writes for all goes round a ring that the
  * team shares. Small rounds have a ring of their own, for the writer's cache to
- * hold. All rings stay in a third-level cache. */
+ * hold; of two ranks, whose rings are the longest, it holds most of that one,
+ * and only the smallest rounds. All rings stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
 #define HB_SHM_RINGS ((size_t)8 << 20)
 #define HB_SHM_SMALL_RING ((size_t)512 << 10)
+#define HB_SHM_SMALL_RING_OF_TWO ((size_t)1536 << 10)
 #define HB_SHM_SMALL ((size_t)16 << 10) /* of a round; hb_model_small */
-#define HB_SHM_SMALL_LEAST ((size_t)2 << 10)
+#define HB_SHM_SMALL_OF_TWO ((size_t)4 << 10)
 #define HB_SHM_SHARED ((size_t)4 << 20)
 #define HB_SHM_SHARED_MOST 96 /* slots, where second-level caches are large */
 #define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */

@@ -99,9 +99,9 @@ static void cut_ring(struct hb_coll_team *t, size_t slots,
         own /= 2;
     }
     own = (own > HB_SHM_SLOTS_LEAST ? own : HB_SHM_SLOTS_LEAST) & ~(size_t)1;
-    size_t small = own * HB_SHM_SLOT >= 2 * HB_SHM_SMALL_RING
-                       ? HB_SHM_SMALL_RING : 0;
+    size_t small = p == 2 ? HB_SHM_SMALL_RING_OF_TWO : HB_SHM_SMALL_RING;
     t->ring = own * HB_SHM_SLOT;
+    small = t->ring >= 2 * HB_SHM_SMALL_RING ? hb_min(small, t->ring / 2) : 0;
     t->part[HB_PART_LARGE].len = t->ring - small;
     t->part[HB_PART_SMALL] = (struct hb_shm_part){t->ring - small, small, 0};
     t->part[HB_PART_SHARED].base = t->ring;
@@ -278,13 +278,10 @@ static inline bool one_puts(const struct hb_op *op)
            op->coll == HPCBOOT_COLL_SCATTERV;
 }
 
-/* Ranks that take turns run ahead as far as a ring is long, so theirs is the
- * long one for few bytes, too. */
 static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
                                           const struct hb_op *op)
 {
-    if (one_puts(op) && t->part[HB_PART_SHARED].len != 0 &&
-        (op->area > HB_SHM_SMALL_LEAST || t->take_turns)) {
+    if (one_puts(op) && t->part[HB_PART_SHARED].len != 0) {
         return &t->part[HB_PART_SHARED];
     }
     return &t->part[op->area <= t->small && t->part[HB_PART_SMALL].len != 0];

@@ -69,11 +69,14 @@ static size_t only_block(const struct hb_coll_team *t, const struct hb_op *op)
                                               : hb_send_len(op, 1 - t->me);
 }
 
+/* Where ranks take turns, a second round costs another turn of each. */
 static void cut_first(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t n = blocks_of(t, op), lengths = lengths_room(t, op);
     size_t behind = lengths > HB_SHM_INLINE ? lengths : 0;
-    size_t room = behind < HB_SHM_SMALL ? HB_SHM_SMALL - behind : 0;
+    bool turns = t->take_turns && op->coll == HPCBOOT_COLL_ALLTOALLV;
+    size_t room = turns ? HB_SHM_SLOT : HB_SHM_SMALL;
+    room = behind < room ? room - behind : 0;
     bool ahead = t->p == 2 && op->coll != HPCBOOT_COLL_ALLTOALLV;
     size_t most = ahead && only_block(t, op) <= FIRST_AHEAD ? FIRST_AHEAD
                                                             : FIRST_MOST;

@@ -310,10 +310,13 @@ static bool one_puts(enum hpcboot_coll coll)
 
 /* Where ranks take turns, it fills the ring that all share, then each of the
  * others on its core empties it: a turn of each for as many calls as fit. All
- * of it comes from the third-level cache. */
-static double in_turns(double share, double round, const struct work *w,
-                       double rounds, double put, double get, double own)
+ * of it comes from the third-level cache, or is too much for that one. */
+static double in_turns(const struct hb_coll_model *m, int p, double round,
+                       const struct work *w, double rounds, double put,
+                       double get, double own)
 {
+    double share = hb_model_share(m, p), room = (double)hb_model_room(m, p);
+    put *= room > 0 && w->put + p * w->get > room ? COLD_PUT : 1;
     double fits = (double)HB_SHM_SHARED / w->put;
     fits = fits < HB_SHM_CELLS / rounds ? fits : HB_SHM_CELLS / rounds;
     double turns = fits > 1 ? round / fits : round;
@@ -382,7 +385,7 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
                  (way == HB_WAY_CMA ? hb_model_calls(m, coll, p, bytes) : 0);
     if (way == HB_WAY_WHOLE && one_puts(coll) && share > 1) {
-        return in_turns(share, round, &w, rounds, put, get, own);
+        return in_turns(m, p, round, &w, rounds, put, get, own);
     }
     if (w.rooted && share <= 1) {
         return round + rounds * AHEAD_NS +

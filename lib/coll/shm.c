@@ -101,7 +101,8 @@ static void cut_ring(struct hb_coll_team *t, size_t slots,
     own = (own > HB_SHM_SLOTS_LEAST ? own : HB_SHM_SLOTS_LEAST) & ~(size_t)1;
     size_t small = p == 2 ? HB_SHM_SMALL_RING_OF_TWO : HB_SHM_SMALL_RING;
     t->ring = own * HB_SHM_SLOT;
-    small = t->ring >= 2 * HB_SHM_SMALL_RING ? hb_min(small, t->ring / 2) : 0;
+    small = t->ring < 2 * HB_SHM_SMALL_RING
+                ? 0 : hb_min(small, t->ring / 2 / HB_SHM_BIG * HB_SHM_BIG);
     t->part[HB_PART_LARGE].len = t->ring - small;
     t->part[HB_PART_SMALL] = (struct hb_shm_part){t->ring - small, small, 0};
     t->part[HB_PART_SHARED].base = t->ring;

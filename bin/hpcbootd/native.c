@@ -280,6 +280,7 @@ static int native_memory(void *arg, const struct hb_jobmap *map,
         .n_local = a->n_ranks, .node_of = map->node_of_rank,
         .local_rank = map->local_rank, .names = map->node_names,
         .region_bytes = hb_coll_region_size((int)a->n_ranks),
+        .region_small = hb_coll_region_small((int)a->n_ranks),
         .heap_bytes = heap, .heap_least = least, .agent = 1,
         .addresses = hb_limits_soft(hb_strv_view(&a->job.limits), RLIMIT_AS),
     };

@@ -177,16 +177,16 @@ static int lowest_alive(const struct root *t)
     return r;
 }
 
-/* As large at all ranks of the node, and as all of its members would need: who
- * brings it may know of deaths that the leader does not. */
-static size_t region_size(const struct root *t)
+/* Of a region, as many as its members are in all: who brings it may know of
+ * deaths that the leader does not. */
+static int members_here(const struct root *t)
 {
     int n = 0;
 
     for (int r = 0; r < t->size; r++) {
         n += node_of(t, r) == (uint32_t)hb_api.node;
     }
-    return hb_coll_region_size(n);
+    return n;
 }
 
 /* A region for the survivors of this node, if this rank is the lowest. */
@@ -203,7 +203,7 @@ static uint64_t bring_region(const struct root *t)
             n++;
         }
     }
-    return n > 1 ? hb_team_new_region(region_size(t)) : 0;
+    return n > 1 ? hb_team_new_region(members_here(t)) : 0;
 }
 
 /* Whether each node with several members has a region, or one that failed. */
@@ -339,7 +339,6 @@ static int build(struct hpcboot_team *team, const struct root *t,
         hb_team_give_region(mine);
         announced[plan.rank] = mine = 0;
     }
-    plan.region_size = region_size(t);
     (void)hb_team_take_context(d->context);
     rc = hb_team_finish(&plan, announced, mine, out, err);
     if (rc == 0) {

@@ -159,7 +159,7 @@ static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
     if (hb_team_take_context(plan->context)) {
         mine = !wanted ? 0
                        : hb_team_take_region(plan->world, plan->size,
-                                             plan->rank, &plan->region_size);
+                                             plan->rank);
     }
     rc = gather(parent, &mine, all, sizeof mine, err);
     if (rc < 0 && mine != TAKEN) {

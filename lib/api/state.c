@@ -70,11 +70,6 @@ static int open_address(void *arg, struct hb_buf *out,
     return rc;
 }
 
-static size_t region_bytes(int n_local)
-{
-    return hb_coll_region_size(n_local);
-}
-
 /* Ranks that nobody has placed: as many as CPUs, or more? */
 static void prepare(void *arg, struct hb_segment *memory)
 {
@@ -252,7 +247,8 @@ static int start(const struct hpcboot_bootstrap *bootstrap, int timeout_ms,
         .bootstrap = bootstrap,
         .deadline_ns = hb_deadline_in_ms(timeout_ms > 0 ? timeout_ms
                                                         : INIT_TIMEOUT_MS),
-        .address = open_address, .region_bytes = region_bytes,
+        .address = open_address, .region_bytes = hb_coll_region_size,
+        .region_small = hb_coll_region_small,
         .prepare = prepare, .arg = (void *)(uintptr_t)bootstrap,
     };
     int rc = read_settings(err);

@@ -17,9 +17,15 @@
 
 #define WORLD_CONTEXT 1u
 #define NODE_CONTEXT 2u
-/* Before a region: who still uses it; keeps the region's alignment. */
+/* Before a region; keeps its alignment. */
+struct region_head {
+    _Atomic uint32_t users; /* who still use it */
+    uint64_t size;
+};
 #define REGION_HEAD 4096u
 #define USERS_UNKNOWN UINT32_MAX
+/* A smaller one does where the heap has room for fewer than so many. */
+#define REGIONS_LEAST 64u
 
 /* ---- messages ---- */
 
@@ -66,9 +72,9 @@ static void link_in(struct hpcboot_team *t)
     pthread_mutex_unlock(&hb_api.lock);
 }
 
-static _Atomic uint32_t *users_of(uint64_t region)
+static struct region_head *head_of(uint64_t region)
 {
-    return (_Atomic uint32_t *)((char *)hb_api.memory->base + region);
+    return (void *)((char *)hb_api.memory->base + region);
 }
 
 /* Before any of them can leave: the first to come says how many they are. */
@@ -76,13 +82,13 @@ static void expect_users(uint64_t region, int n)
 {
     uint32_t unknown = USERS_UNKNOWN;
 
-    (void)atomic_compare_exchange_strong(users_of(region), &unknown,
+    (void)atomic_compare_exchange_strong(&head_of(region)->users, &unknown,
                                          (uint32_t)n);
 }
 
 static void leave_region(uint64_t region)
 {
-    if (region != 0 && atomic_fetch_sub(users_of(region), 1) == 1) {
+    if (region != 0 && atomic_fetch_sub(&head_of(region)->users, 1) == 1) {
         (void)hb_segment_free(hb_api.memory, (uint32_t)hb_api.local_rank,
                               region);
     }
@@ -343,7 +349,7 @@ int hb_team_take_context(uint32_t context)
     return is_free;
 }
 
-uint64_t hb_team_new_region(size_t size)
+static uint64_t take_heap(size_t size)
 {
     uint64_t at;
 
@@ -351,20 +357,32 @@ uint64_t hb_team_new_region(size_t size)
                          REGION_HEAD + size, &at, NULL) < 0) {
         return HB_TEAM_REGION_FAILED;
     }
-    atomic_store(users_of(at), USERS_UNKNOWN);
+    head_of(at)->size = size;
+    atomic_store(&head_of(at)->users, USERS_UNKNOWN);
     return at;
 }
 
-uint64_t hb_team_take_region(const int *world, int size, int rank,
-                             size_t *size_out)
+uint64_t hb_team_new_region(int n_local)
+{
+    size_t heap, size = hb_coll_region_size(n_local);
+    uint64_t at = HB_TEAM_REGION_FAILED;
+
+    (void)hb_segment_heap(hb_api.memory, &heap);
+    if (size <= heap / REGIONS_LEAST) {
+        at = take_heap(size);
+    }
+    return at != HB_TEAM_REGION_FAILED
+               ? at : take_heap(hb_coll_region_small(n_local));
+}
+
+uint64_t hb_team_take_region(const int *world, int size, int rank)
 {
     struct places p;
     uint64_t at = 0;
 
     find_places(world, size, &p);
-    *size_out = hb_coll_region_size(p.n_local);
     if (p.n_local > 1 && p.local_ranks[0] == rank) {
-        at = hb_team_new_region(*size_out);
+        at = hb_team_new_region(p.n_local);
     }
     places_free(&p);
     return at;
@@ -409,6 +427,7 @@ int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
                        "for one more team (HPCBOOT_HEAP_MB makes it larger)");
     }
     plan->region_at = at;
+    plan->region_size = at != 0 ? head_of(at)->size : 0;
     plan->region = at != 0 ? (char *)hb_api.memory->base + at + REGION_HEAD
                            : NULL;
     return hb_team_make(plan, out, err);

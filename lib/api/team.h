@@ -27,12 +27,11 @@ int hb_team_take_context(uint32_t context);
  * one. Its messages are not awaited any more. */
 void hb_team_end_messages(uint32_t context);
 #define HB_TEAM_REGION_FAILED UINT64_MAX
-/* Of so many bytes; .._FAILED: the heap has no room. */
-uint64_t hb_team_new_region(size_t size);
+/* Of a team with so many members on a node; .._FAILED: the heap has no room. */
+uint64_t hb_team_new_region(int n_local);
 /* What this rank announces to the others: the region it has taken for its
  * node's members as the lowest of them, else 0; .._FAILED: it could not. */
-uint64_t hb_team_take_region(const int *world, int size, int rank,
-                             size_t *size_out);
+uint64_t hb_team_take_region(const int *world, int size, int rank);
 void hb_team_give_region(uint64_t region); /* that nobody came to know of */
 /* All have announced, by rank in the new team; `mine` is given back when one
  * of them could not. */

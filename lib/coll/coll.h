@@ -217,7 +217,8 @@ struct hb_coll_team_args {
  * small teams stay small. */
 size_t hb_coll_region_size(int local_size);
 /* What works too, if more slowly for large messages: for many teams, or where
- * memory is short. */
+ * memory is short; and the least. */
+size_t hb_coll_region_small(int local_size);
 size_t hb_coll_region_least(int local_size);
 
 /* Local: no message is exchanged. The region must outlive the team on each

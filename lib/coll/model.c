@@ -19,7 +19,7 @@
 #define AHEAD_IN_TURN 64 /* where ranks take turns on a core */
 #define AHEAD_NS 40.0
 /* Pieces of the small ring go where peers still hold the lines of those before:
- * to put them takes several times longer (impl.h). */
+ * to put them takes several times longer (region.h). */
 #define SMALL_RING 4.0
 /* So do all pieces of several ranks whose rings their peers' second-level
  * caches hold. */

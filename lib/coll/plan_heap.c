@@ -318,6 +318,7 @@ int hb_plan_close(struct hb_coll_team *t, struct hb_op *op,
                   const struct hb_plan *round)
 {
     op->plan = round;
+    op->area = 0; /* who only reads may come by before its root */
     op->rounds++;
     return hb_shm_step(t, op);
 }

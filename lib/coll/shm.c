@@ -33,8 +33,8 @@
  * peer's flag that is late, more push each other out of the nearest cache. */
 #define NEXT_LEAST ((size_t)4 << 10)
 #define NEXT_MOST ((size_t)16 << 10)
-/* A call that puts so much has buffers that push all else out of the caches, so
- * a shorter ring does, and leaves them more room. */
+/* A call in which all put so much has buffers that push all else out of the
+ * caches, so a shorter ring does, and leaves them more room. */
 #define MUCH ((size_t)512 << 10)
 #define MUCH_RING ((size_t)1536 << 10)
 /* So many times what a cache holds, and what was in it is gone. */
@@ -68,6 +68,13 @@ size_t hb_coll_region_least(int local_size)
 {
     return lines_size(local_size) +
            (size_t)local_size * HB_SHM_SLOTS_LEAST * HB_SHM_SLOT;
+}
+
+size_t hb_coll_region_small(int local_size)
+{
+    size_t least = hb_coll_region_least(local_size);
+    size_t half = lines_size(local_size) + HB_SHM_RINGS / 2;
+    return least > half ? least : half;
 }
 
 static bool rings_are_tight(const struct hb_coll_model *m)
@@ -298,12 +305,15 @@ static inline size_t next_at(const struct hb_shm_part *part,
         return part->base + part->pos;
     }
     size_t unit = op->area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
-    size_t len = op->area * op->rounds < MUCH ? part->len
-                                              : hb_min(part->len, MUCH_RING);
+    bool much = !one_puts(op) && op->area * op->rounds >= MUCH;
+    size_t len = much ? hb_min(part->len, MUCH_RING) : part->len;
     return part->base + (part->pos + unit - 1) / unit * unit % len;
 }
 
-/* Whether this rank may write for its next round; chooses the place. */
+/* Whether this rank may write for its next round; chooses the place. Within a
+ * slot that has been entered there is nothing to ask: of a shared one, whoever
+ * puts next has waited for the root that entered it. So must everybody in any
+ * round for which room is taken there. */
 static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
 {
     if (!released(t, &t->cell_use[(t->round + 1) & t->cell_mask])) {

@@ -63,8 +63,9 @@ struct hb_rdzv_spec {
     /* Asked when there are other nodes: this rank's address, at most
      * HB_SEGMENT_ADDRESS_MAX - 1 bytes. */
     int (*address)(void *arg, struct hb_buf *out, struct hpcboot_error *err);
-    /* Of a team with so many ranks on a node. */
+    /* Of a team with so many ranks on a node; where memory is short. */
     size_t (*region_bytes)(int n_local);
+    size_t (*region_small)(int n_local);
     /* Of a memory that ranks make themselves, before others see it. */
     void (*prepare)(void *arg, struct hb_segment *memory);
     void *arg;

@@ -88,6 +88,7 @@ int hb_rdzv_alone_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
         .n_ranks = 1, .n_nodes = 1, .n_local = 1, .node_of = &zero,
         .local_rank = &zero, .names = names,
         .region_bytes = spec->region_bytes(1),
+        .region_small = spec->region_small(1),
         .heap_bytes = hb_rdzv_heap_bytes(),
         .heap_least = hb_rdzv_heap_least(),
     };

@@ -204,6 +204,7 @@ static int make_memory(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
         .n_local = t->n_local[node], .node_of = t->node_of,
         .local_rank = t->local_rank, .names = t->names,
         .region_bytes = spec->region_bytes((int)t->n_local[node]),
+        .region_small = spec->region_small((int)t->n_local[node]),
         .heap_bytes = hb_rdzv_heap_bytes(),
         .heap_least = hb_rdzv_heap_least(),
     };

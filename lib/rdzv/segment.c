@@ -125,9 +125,8 @@ static uint64_t room_of_addresses(const struct hb_segment_spec *spec)
     return most == RLIM_INFINITY ? UINT64_MAX : most / ADDRESS_SHARE;
 }
 
-/* The heap is what gives way. */
-static void lay_out_within(uint64_t room, const struct hb_segment_spec *spec,
-                           struct hb_segment_head *h)
+static void lay_out_heap(uint64_t room, const struct hb_segment_spec *spec,
+                         struct hb_segment_head *h)
 {
     struct hb_segment_spec less = *spec;
     uint64_t others;
@@ -139,6 +138,19 @@ static void lay_out_within(uint64_t room, const struct hb_segment_spec *spec,
                               ? (room - others) / PAGE * PAGE
                               : spec->heap_least;
         lay_out(&less, h);
+    }
+}
+
+/* The heap is what gives way, and then the regions are. */
+static void lay_out_within(uint64_t room, const struct hb_segment_spec *spec,
+                           struct hb_segment_head *h)
+{
+    struct hb_segment_spec less = *spec;
+
+    lay_out_heap(room, spec, h);
+    if (h->size > room && spec->region_small > 0) {
+        less.region_bytes = spec->region_small;
+        lay_out_heap(room, &less, h);
     }
 }
 

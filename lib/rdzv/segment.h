@@ -86,13 +86,14 @@ struct hb_segment_spec {
     const uint32_t *node_of, *local_rank;
     char *const *names;
     size_t region_bytes; /* of each region made in advance */
+    size_t region_small; /* where no more fits; 0: region_bytes */
     size_t heap_bytes;   /* rounded up to pages */
     size_t heap_least;   /* may be made where no more fits; 0: heap_bytes */
     uint64_t addresses;  /* RLIMIT_AS of who attaches; 0: as this process */
     uint32_t agent;      /* 1: an agent marks the dead */
 };
 
-#define HB_SEGMENT_HEAP_LEAST ((size_t)24 << 20) /* of who wishes no size */
+#define HB_SEGMENT_HEAP_LEAST ((size_t)32 << 20) /* of who wishes no size */
 
 /* What no file or address space of this process has room for is refused before
  * the system ends the process for it (RLIMIT_FSIZE). */

@@ -133,7 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned how = size > 0 ? data[0] : 0;
     const struct hb_rdzv_spec spec = {
         .deadline_ns = hb_deadline_in_ms(WAIT_MS), .address = address,
-        .region_bytes = region_bytes, .prepare = prepare};
+        .region_bytes = region_bytes, .region_small = region_bytes,
+        .prepare = prepare};
     struct hb_segment memory = HB_SEGMENT_INIT;
     struct hb_rdzv *r = NULL;
     int fds[2], memory_fd = -1;

@@ -159,6 +159,57 @@ static void nothing_is_written_to_a_buffer_that_was_given_back(void **state)
     run(of_a_write);
 }
 
+static const char *sent(struct coll_rank *r, int root, char *buf, size_t n,
+                        int value)
+{
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hpcboot_error err = {0};
+    a.coll = HPCBOOT_COLL_BCAST;
+    a.type = HPCBOOT_BYTE;
+    a.root = root;
+    a.recv = buf;
+    a.count = n;
+    memset(buf, r->rank == root ? value : 0, n);
+    if (hb_coll_run(r->team, &a, NULL, &err) != 0) {
+        return coll_text("%s", err.text);
+    }
+    return buf[0] == value && memcmp(buf, buf + 1, n - 1) == 0
+               ? NULL : coll_text("bcast %d of rank %d", value, root);
+}
+
+/* A lap of the ring that all share but for one slot, the last slot for a call
+ * in the heap, and another root: its readers did not wait for the first one. */
+static const char *lap_and_heap(struct coll_rank *r)
+{
+    size_t slots = r->team->part[HB_PART_SHARED].len / HB_SHM_SLOT;
+    char *buf = malloc(HB_SHM_SLOT);
+    char *heap = (char *)r->heap + (size_t)r->rank * HB_SHM_SLOT;
+    const char *wrong = slots == 0 ? "no ring is shared" : NULL;
+    hb_coll_barrier(r->team, NULL);
+    if (r->rank == r->size - 1) {
+        usleep(100 * NAP_US);
+    }
+    for (size_t i = 1; i < slots && wrong == NULL; i++) {
+        wrong = sent(r, 0, buf, HB_SHM_SLOT, (int)i);
+    }
+    wrong = wrong != NULL ? wrong : sent(r, 0, heap, 40960, 101);
+    wrong = wrong != NULL ? wrong : sent(r, 1, buf, 16384, 102);
+    hb_coll_barrier(r->team, NULL);
+    free(buf);
+    return wrong;
+}
+
+static void a_call_in_the_heap_enters_no_slot(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        struct coll_world w = {.ranks = 3, .processes = i == 1,
+                               .tune = "cpus=1 bcast=shared/64K",
+                               .wait_mode = HB_COLL_WAIT_YIELD,
+                               .heap_size = 1 << 20};
+        assert_int_equal(coll_world_run(&w, lap_and_heap, NULL), 0);
+    }
+}
+
 int main(void)
 {
     setenv("XDG_CACHE_HOME", "/proc/none", 1); /* which root cannot make */
@@ -166,6 +217,7 @@ int main(void)
         cmocka_unit_test(
             what_was_read_of_a_buffer_that_was_given_back_is_no_result),
         cmocka_unit_test(nothing_is_written_to_a_buffer_that_was_given_back),
+        cmocka_unit_test(a_call_in_the_heap_enters_no_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

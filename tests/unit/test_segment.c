@@ -197,6 +197,33 @@ static void test_the_heap_gives_way_to_a_limit_of_addresses(void **state)
     hb_segment_close(&s);
 }
 
+static void test_regions_give_way_after_the_heap(void **state)
+{
+    static const uint32_t zero[1];
+    char name[] = "here", *names[] = {name};
+    struct hb_segment_spec spec = {
+        .n_ranks = 1, .n_nodes = 1, .n_local = 1, .node_of = zero,
+        .local_rank = zero, .names = names,
+        .region_bytes = (size_t)64 << 20, .region_small = PAGE,
+        .heap_bytes = (size_t)1 << 30, .heap_least = (size_t)8 << 20,
+        .agent = 1, .addresses = (uint64_t)1 << 40,
+    };
+    struct hb_segment s = HB_SEGMENT_INIT;
+    size_t heap, region;
+
+    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    hb_segment_region(&s, 0, &region);
+    assert_int_equal(region, spec.region_bytes);
+    hb_segment_close(&s);
+    spec.addresses = 400u << 20; /* of which it takes a quarter */
+    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    hb_segment_region(&s, 0, &region);
+    hb_segment_heap(&s, &heap);
+    assert_int_equal(region, PAGE);
+    assert_in_range(heap, spec.addresses / 8, spec.addresses / 4);
+    hb_segment_close(&s);
+}
+
 static void test_it_cannot_shrink(void **state)
 {
     struct hb_segment s = make();
@@ -376,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_a_full_heap_says_so),
         cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_files),
         cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_addresses),
+        cmocka_unit_test(test_regions_give_way_after_the_heap),
         cmocka_unit_test(test_it_cannot_shrink),
         cmocka_unit_test(test_news_stand_among_the_deaths),
         cmocka_unit_test(test_the_lock_of_who_died_giving_back_is_free),

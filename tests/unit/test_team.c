@@ -119,14 +119,14 @@ static void end_context(struct hb_xport *x, uint32_t context)
     ended = context > ended ? context : ended;
 }
 
-static int set_up(void **state)
+static void make_memory(size_t heap)
 {
     static uint32_t node_of[RANKS], local_rank[RANKS];
     char left[] = "left", right[] = "right", *names[] = {left, right};
     const struct hb_segment_spec spec = {
         .n_ranks = RANKS, .n_nodes = 2, .node = 1, .n_local = LOCAL,
         .node_of = node_of, .local_rank = local_rank, .names = names,
-        .region_bytes = 4096, .heap_bytes = (size_t)32 << 20, .agent = 1,
+        .region_bytes = 4096, .heap_bytes = heap, .agent = 1,
     };
 
     for (uint32_t r = 1; r < RANKS; r++) {
@@ -142,6 +142,11 @@ static int set_up(void **state)
     hb_api.local_size = LOCAL;
     atomic_store(&hb_api.phase, API_IN);
     taken = used = ended = 0;
+}
+
+static int set_up(void **state)
+{
+    make_memory((size_t)32 << 20);
     return 0;
 }
 
@@ -167,7 +172,7 @@ static void test_who_died_late_has_room_in_the_region(void **state)
     assert_int_equal(hb_segment_mark_dead(&memory, -1, LOCAL, "gone"), 1);
     assert_int_equal(hpcboot_team_shrink(&team, &out, NULL),
                      HPCBOOT_ERR_NOMEM);
-    assert_true(used >= hb_coll_region_size(LOCAL));
+    assert_true(used >= hb_coll_region_small(LOCAL));
     assert_true(taken >= used);
 }
 
@@ -183,14 +188,27 @@ static int fail_to_make(uint64_t region)
     return hb_team_finish(&plan, announced, 0, &out, NULL);
 }
 
-static void test_who_cannot_make_a_team_leaves_its_region(void **state)
+static void test_a_region_is_small_where_there_is_little_room(void **state)
 {
-    uint64_t region = hb_team_new_region(4096), same;
+    uint64_t region = hb_team_new_region(2);
 
     assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
-    assert_true(hb_team_new_region(4096) != region);
+    assert_int_equal(used, hb_coll_region_small(2));
+    assert_int_equal(tear_down(state), 0);
+    make_memory((size_t)8 << 30);
+    region = hb_team_new_region(2);
     assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
-    same = hb_team_new_region(4096);
+    assert_int_equal(used, hb_coll_region_size(2));
+}
+
+static void test_who_cannot_make_a_team_leaves_its_region(void **state)
+{
+    uint64_t region = hb_team_new_region(2), same;
+
+    assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
+    assert_true(hb_team_new_region(2) != region);
+    assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
+    same = hb_team_new_region(2);
     assert_int_equal(same, region);
     assert_int_equal(ended, 2 * CONTEXT + 1);
 }
@@ -200,6 +218,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             test_who_died_late_has_room_in_the_region, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_region_is_small_where_there_is_little_room, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(
             test_who_cannot_make_a_team_leaves_its_region, set_up, tear_down),
     };

@@ -364,15 +364,18 @@ static uint64_t take_heap(size_t size)
 
 uint64_t hb_team_new_region(int n_local)
 {
-    size_t heap, size = hb_coll_region_size(n_local);
+    const size_t sizes[] = {hb_coll_region_size(n_local),
+                            hb_coll_region_small(n_local),
+                            hb_coll_region_least(n_local)};
+    size_t heap, i;
     uint64_t at = HB_TEAM_REGION_FAILED;
 
     (void)hb_segment_heap(hb_api.memory, &heap);
-    if (size <= heap / REGIONS_LEAST) {
-        at = take_heap(size);
+    i = sizes[0] > heap / REGIONS_LEAST;
+    for (; i < 3 && at == HB_TEAM_REGION_FAILED; i++) {
+        at = take_heap(sizes[i]);
     }
-    return at != HB_TEAM_REGION_FAILED
-               ? at : take_heap(hb_coll_region_small(n_local));
+    return at;
 }
 
 uint64_t hb_team_take_region(const int *world, int size, int rank)

@@ -5,11 +5,11 @@
  * gatherv, scatterv, alltoallv.
  *
  * Where a round lies in the ring must be known to all, so the first has a room
- * that follows from the number of ranks alone, and from whether they take turns
- * on cores, which each round costs. It is a small one: most such calls need no
- * second. The cell's word says how long the longest block is (the root's for
- * scatterv, the largest of all for alltoallv), and from that follow how many
- * more rounds there are, and the room of each.
+ * that follows from the number of ranks alone, and whether they take turns on
+ * cores. It is a small one: most such calls need no second. The cell's word says
+ * how long the longest block is (the root's for scatterv, the largest of all for
+ * alltoallv), and from that follow how many more rounds there are, and the room
+ * of each.
  *
  * gatherv has one round, or who sends little would have to wait until the
  * root says how many there are. The rest of a long block is a tail, between

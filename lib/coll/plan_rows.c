@@ -5,11 +5,10 @@
  * gatherv, scatterv, alltoallv.
  *
  * Where a round lies in the ring must be known to all, so the first has a room
- * that follows from the number of ranks alone, and whether they take turns on
- * cores. It is a small one: most such calls need no second. The cell's word says
- * how long the longest block is (the root's for scatterv, the largest of all for
- * alltoallv), and from that follow how many more rounds there are, and the room
- * of each.
+ * that follows from the number of ranks and of CPUs. It is a small one: most
+ * calls need no second. The cell's word says how long the longest block is (the
+ * root's for scatterv, the largest of all for alltoallv); the number of further
+ * rounds, and the room of each, follow from that.
  *
  * gatherv has one round, or who sends little would have to wait until the
  * root says how many there are. The rest of a long block is a tail, between
@@ -75,12 +74,11 @@ static void cut_first(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t n = blocks_of(t, op), lengths = lengths_room(t, op);
     size_t behind = lengths > HB_SHM_INLINE ? lengths : 0;
-    bool turns = t->take_turns && op->coll == HPCBOOT_COLL_ALLTOALLV;
-    size_t room = turns ? HB_SHM_SLOT : HB_SHM_SMALL;
+    bool cross = op->coll == HPCBOOT_COLL_ALLTOALLV;
+    size_t room = cross && t->take_turns ? HB_SHM_SLOT : HB_SHM_SMALL;
     room = behind < room ? room - behind : 0;
-    bool ahead = t->p == 2 && op->coll != HPCBOOT_COLL_ALLTOALLV;
-    size_t most = ahead && only_block(t, op) <= FIRST_AHEAD ? FIRST_AHEAD
-                                                            : FIRST_MOST;
+    bool ahead = t->p == 2 && !cross && only_block(t, op) <= FIRST_AHEAD;
+    size_t most = ahead ? FIRST_AHEAD : FIRST_MOST;
     size_t each = hb_min(room / n, most) / ALIGN_PIECE * ALIGN_PIECE;
     op->first = op->stride = each > 0 ? each : ALIGN_PIECE;
     op->beside = behind > 0 ? 0 : (HB_SHM_INLINE - lengths) / n;

@@ -315,16 +315,17 @@ void hb_model_of_takes(struct hb_coll_model *m,
                        const struct hb_coll_model *takes, int n)
 {
     uint32_t values[HB_MODEL_TAKES_MOST];
-    bool others = false;
+    int of_one_core = 0;
     n = n < HB_MODEL_TAKES_MOST ? n : HB_MODEL_TAKES_MOST;
     for (int k = 0; k < n; k++) {
-        others |= !is_of_one_core(&takes[k]);
+        of_one_core += is_of_one_core(&takes[k]);
     }
+    bool leave_out = 2 * of_one_core < n; /* else the machine is such a one */
     for (int i = 0; i < FIGURES; i++) {
         size_t known = 0;
         for (int k = 0; k < n; k++) {
             struct hb_coll_model take = takes[k];
-            bool counts = !(others && is_of_one_core(&take));
+            bool counts = !(leave_out && is_of_one_core(&take));
             values[known] = *figure(&take, i);
             known += counts && values[known] != 0;
         }

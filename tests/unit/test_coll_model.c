@@ -262,6 +262,9 @@ static void one_of_the_lower_figures_counts(void **state)
     assert_int_equal(m.round_ns, 130);
     hb_model_of_takes(&m, takes + 1, 1); /* better than none */
     assert_int_equal(m.round_ns, 24);
+    takes[0] = takes[2] = takes[4] = takes[1]; /* the CPUs are no others */
+    hb_model_of_takes(&m, takes, 5);
+    assert_int_equal(m.round_ns, 24);
 }
 
 static void a_file_with_takes_of_another_machine_is_not_read(void **state)

@@ -9,10 +9,10 @@ their environments in the build folder, and for libhpcboot with ordinary
 buffers and with those of hpcboot_alloc: one after the other, round after
 round, rank r on the r-th CPU, each started by its own launcher. Of many rows
 on this host some are measured by all, then the next; each round begins with
-another column. A virtual machine's CPUs may be far from each other for seconds:
-a run for which they were, before it or after, is repeated (distance.c). Where
-ranks outnumber CPUs, Open MPI is told to yield, and between pods runs as it
-comes beside that.
+another column. A virtual machine's CPUs may be far from each other for seconds,
+or one core: a run for which they were, before it or after, is repeated
+(distance.c). Where ranks outnumber CPUs, Open MPI is told to yield, and between
+pods runs as it comes beside that.
 
 A cell is the median over the rounds of a run's median, in microseconds, with
 the least and the most. Where ranks share a core it is that of a run's mean: a

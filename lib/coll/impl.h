@@ -122,6 +122,7 @@ struct hb_op {
     size_t spill_bytes;
     size_t area;          /* bytes of the ring that a round uses */
     size_t at, before;    /* where in the ring, this round; one before */
+    struct hb_shm_part *part; /* of the ring, this round, if area is not 0 */
     /* Peers compare the low bits of the first word with their own: the call
      * is the same. The rest is the length, or what the plan tells. */
     uint64_t sign, word;

@@ -302,12 +302,6 @@ static double last_ns(const struct hb_coll_model *m, double p, double share,
     return (share > 1 ? round : 2 * round) + bytes * (all + one) / 1000;
 }
 
-/* The root alone puts. */
-static bool one_puts(enum hpcboot_coll coll)
-{
-    return coll == HPCBOOT_COLL_BCAST || hb_model_scatters(coll);
-}
-
 /* Where ranks take turns, it fills the ring that all share, then each of the
  * others on its core empties it: a turn of each for as many calls as fit. All
  * of it comes from the third-level cache, or is too much for that one. */
@@ -329,7 +323,8 @@ static void moved(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
                   const struct work *w, double *put_out, double *get_out)
 {
     double share = hb_model_share(m, p);
-    bool alone = one_puts(coll), small = !alone && piece <= hb_model_small(p);
+    bool alone = hb_model_one_puts(coll);
+    bool small = !alone && piece <= hb_model_small(p);
     bool held = !alone && p > 2 && share <= 1 &&
                 HB_SHM_RINGS / (size_t)p <= (size_t)m->l2_kib << 10;
     double again = small && w->cut > piece ? SMALL_RING : held ? HELD_RING : 1;
@@ -384,7 +379,7 @@ static double cost(const struct hb_coll_model *m, enum hpcboot_coll coll,
     moved(m, coll, p, bytes, way, piece, &w, &put, &get);
     double own = w.fold * m->fold_ps + w.copy * m->copy_ps +
                  (way == HB_WAY_CMA ? hb_model_calls(m, coll, p, bytes) : 0);
-    if (way == HB_WAY_WHOLE && one_puts(coll) && share > 1) {
+    if (way == HB_WAY_WHOLE && hb_model_one_puts(coll) && share > 1) {
         return in_turns(m, p, round, &w, rounds, put, get, own);
     }
     if (w.rooted && share <= 1) {

@@ -17,10 +17,15 @@ static inline bool hb_model_scatters(enum hpcboot_coll coll)
     return coll == HPCBOOT_COLL_SCATTER || coll == HPCBOOT_COLL_SCATTERV;
 }
 
+/* The root alone puts. */
+static inline bool hb_model_one_puts(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_BCAST || hb_model_scatters(coll);
+}
+
 static inline bool hb_model_sends_root(enum hpcboot_coll coll)
 {
-    return coll == HPCBOOT_COLL_BCAST || hb_model_scatters(coll) ||
-           coll == HPCBOOT_COLL_EXSCAN;
+    return hb_model_one_puts(coll) || coll == HPCBOOT_COLL_EXSCAN;
 }
 
 static inline double hb_model_share(const struct hb_coll_model *m, int p)

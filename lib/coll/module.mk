@@ -61,6 +61,7 @@ coll_tests = \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
     tests/unit/test_coll_net \
+    tests/unit/test_coll_region \
     tests/unit/test_coll_spill \
     tests/unit/test_coll_told \
     tests/unit/test_coll_wait \
@@ -93,6 +94,9 @@ tests_unit_test_coll_ways_SOURCES = tests/unit/test_coll_ways.c $(coll_lab)
 tests_unit_test_coll_ways_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_ways_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
+tests_unit_test_coll_region_SOURCES = tests/unit/test_coll_region.c
+tests_unit_test_coll_region_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_region_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_coll_spill_SOURCES = tests/unit/test_coll_spill.c
 tests_unit_test_coll_spill_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_spill_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -23,9 +23,10 @@
  * holds takes five times longer than one that has gone from there, and it goes
  * only when twice as much has come since. Of what all ranks write, the rings of
  * all go through each cache; what one writes for all goes round a ring that the
- * team shares. Small rounds have a ring of their own, for the writer's cache to
- * hold; of two ranks, whose rings are the longest, it holds most of that one,
- * and only the smallest rounds. All rings stay in a third-level cache. */
+ * team shares, if that is longer than the rank's own. Small rounds have a ring
+ * of their own, for the writer's cache to hold; of two ranks, whose rings are
+ * the longest, it holds most of that one, and only the smallest rounds. All
+ * rings stay in a third-level cache. */
 #define HB_SHM_SLOTS_MOST 64
 #define HB_SHM_SLOTS_LEAST 4
 #define HB_SHM_RINGS ((size_t)8 << 20)

@@ -77,24 +77,26 @@ size_t hb_coll_region_small(int local_size)
     return least > half ? least : half;
 }
 
+/* A third-level cache has no room for them. */
 static bool rings_are_tight(const struct hb_coll_model *m)
 {
-    return m->l3_kib > 0 && (size_t)m->l3_kib << 10 < HB_SHM_RINGS;
+    return m != NULL && m->l3_kib > 0 && (size_t)m->l3_kib << 10 < HB_SHM_RINGS;
 }
 
-/* Slots of a shared ring, of so many that there are; 0: a rank's own will do.
- * Where a third-level cache has no room for rings, it is half as long. */
+/* Slots of a shared ring, of those that are there; 0: a rank's own will do. */
 static size_t shared_slots(const struct hb_coll_model *m, size_t own,
                            size_t there)
 {
     size_t bytes = HB_SHM_SHARED;
-    if (m != NULL && rings_are_tight(m)) {
+    size_t longer = m != NULL ? TIMES_L2 * ((size_t)m->l2_kib << 10) : 0;
+    if (rings_are_tight(m)) {
         bytes /= 2;
-    } else if (m != NULL && TIMES_L2 * ((size_t)m->l2_kib << 10) > bytes) {
-        bytes = TIMES_L2 * ((size_t)m->l2_kib << 10);
+    } else if (longer > bytes) {
+        bytes = longer;
     }
-    size_t n = hb_min(bytes / HB_SHM_SLOT, there) & ~(size_t)1;
-    return n > own ? hb_min(n, HB_SHM_SHARED_MOST) : 0;
+    size_t most = hb_min(there, HB_SHM_SHARED_MOST);
+    size_t n = hb_min(bytes / HB_SHM_SLOT, most) & ~(size_t)1;
+    return n > own ? n : 0;
 }
 
 static void cut_ring(struct hb_coll_team *t, size_t slots,
@@ -102,7 +104,7 @@ static void cut_ring(struct hb_coll_team *t, size_t slots,
 {
     size_t p = (size_t)t->p, own = hb_min(slots / p, slots_of(t->p));
     size_t there = slots - own * p;
-    if (m != NULL && rings_are_tight(m)) {
+    if (rings_are_tight(m)) {
         own /= 2;
     }
     own = (own > HB_SHM_SLOTS_LEAST ? own : HB_SHM_SLOTS_LEAST) & ~(size_t)1;
@@ -278,18 +280,10 @@ bool hb_shm_tail_is_free(struct hb_coll_team *t, uint64_t k)
     return k % TAIL_PER_SLOT != 0 || slot_is_free(t, hb_shm_tail_at(t, k));
 }
 
-/* Whether the root alone puts anything. */
-static inline bool one_puts(const struct hb_op *op)
-{
-    return op->coll == HPCBOOT_COLL_BCAST ||
-           op->coll == HPCBOOT_COLL_SCATTER ||
-           op->coll == HPCBOOT_COLL_SCATTERV;
-}
-
 static inline struct hb_shm_part *part_of(struct hb_coll_team *t,
                                           const struct hb_op *op)
 {
-    if (one_puts(op) && t->part[HB_PART_SHARED].len != 0) {
+    if (hb_model_one_puts(op->coll) && t->part[HB_PART_SHARED].len != 0) {
         return &t->part[HB_PART_SHARED];
     }
     return &t->part[op->area <= t->small && t->part[HB_PART_SMALL].len != 0];
@@ -305,9 +299,16 @@ static inline size_t next_at(const struct hb_shm_part *part,
         return part->base + part->pos;
     }
     size_t unit = op->area > HB_SHM_SLOT ? HB_SHM_BIG : HB_SHM_SLOT;
-    bool much = !one_puts(op) && op->area * op->rounds >= MUCH;
+    bool much = !hb_model_one_puts(op->coll) &&
+                op->area * op->rounds >= MUCH;
     size_t len = much ? hb_min(part->len, MUCH_RING) : part->len;
     return part->base + (part->pos + unit - 1) / unit * unit % len;
+}
+
+static inline bool is_shared(const struct hb_coll_team *t,
+                             const struct hb_op *op)
+{
+    return op->part == &t->part[HB_PART_SHARED];
 }
 
 /* Whether this rank may write for its next round; chooses the place. Within a
@@ -322,8 +323,9 @@ static inline bool has_room(struct hb_coll_team *t, struct hb_op *op)
     if (op->area == 0) {
         return true;
     }
-    op->at = next_at(part_of(t, op), op);
-    bool reads = op->at >= t->ring && t->me != op->root;
+    op->part = part_of(t, op);
+    op->at = next_at(op->part, op);
+    bool reads = is_shared(t, op) && t->me != op->root;
     return op->at % HB_SHM_SLOT != 0 || reads ||
            (slot_is_free(t, op->at) &&
             (op->area <= HB_SHM_SLOT ||
@@ -404,10 +406,9 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
                              .readers = readers == HB_ALL ? all : readers};
     t->cell_use[r & t->cell_mask] = use;
     if (op->area > 0) {
-        struct hb_shm_part *part = part_of(t, op);
-        part->pos = op->at + op->area - part->base;
+        op->part->pos = op->at + op->area - op->part->base;
         use.readers = op->dry ? HB_NONE
-                      : op->at >= t->ring ? all : use.readers;
+                      : is_shared(t, op) ? all : use.readers;
         use_slot(t, op->at, use);
         if (op->area > HB_SHM_SLOT) {
             use_slot(t, op->at + HB_SHM_SLOT, use);

@@ -558,6 +558,7 @@ static void what_is_room_for_more_ranks_is_room_for_fewer(void **state)
 {
     for (int p = 2; p <= 1024; p++) {
         assert_true(hb_coll_region_size(p) >= hb_coll_region_size(p - 1));
+        assert_true(hb_coll_region_small(p) >= hb_coll_region_small(p - 1));
         assert_true(hb_coll_region_least(p) >= hb_coll_region_least(p - 1));
     }
 }

@@ -146,7 +146,7 @@ static void make_memory(size_t heap)
 
 static int set_up(void **state)
 {
-    make_memory((size_t)32 << 20);
+    make_memory((size_t)8 << 30);
     return 0;
 }
 
@@ -172,7 +172,7 @@ static void test_who_died_late_has_room_in_the_region(void **state)
     assert_int_equal(hb_segment_mark_dead(&memory, -1, LOCAL, "gone"), 1);
     assert_int_equal(hpcboot_team_shrink(&team, &out, NULL),
                      HPCBOOT_ERR_NOMEM);
-    assert_true(used >= hb_coll_region_small(LOCAL));
+    assert_true(used >= hb_coll_region_size(LOCAL));
     assert_true(taken >= used);
 }
 
@@ -190,15 +190,18 @@ static int fail_to_make(uint64_t region)
 
 static void test_a_region_is_small_where_there_is_little_room(void **state)
 {
-    uint64_t region = hb_team_new_region(2);
+    static const size_t heaps[] = {(size_t)8 << 30, (size_t)32 << 20,
+                                   (size_t)2 << 20};
+    const size_t sizes[] = {hb_coll_region_size(2), hb_coll_region_small(2),
+                            hb_coll_region_least(2)};
 
-    assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
-    assert_int_equal(used, hb_coll_region_small(2));
-    assert_int_equal(tear_down(state), 0);
-    make_memory((size_t)8 << 30);
-    region = hb_team_new_region(2);
-    assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
-    assert_int_equal(used, hb_coll_region_size(2));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tear_down(state), 0);
+        make_memory(heaps[i]);
+        assert_int_equal(fail_to_make(hb_team_new_region(2)),
+                         HPCBOOT_ERR_NOMEM);
+        assert_int_equal(used, sizes[i]);
+    }
 }
 
 static void test_who_cannot_make_a_team_leaves_its_region(void **state)

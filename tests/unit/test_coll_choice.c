@@ -305,8 +305,8 @@ static void chooses(const struct hb_coll_model *m, const struct row *r)
  * 42, 138; gather 190, 107; 1 MiB: bcast 178, 540; scatter 810, 150; gather
  * 767, 160; and of four: 16 KiB: gather 3.3, 5.6; 256 KiB: bcast 38, 46; 1
  * MiB: bcast 154, 200; scatter 345, 139; gather 320, 157. Roots went round
- * rings of their own then, which those caches held: so a scatter of 256 KiB took
- * 190, 100. The ring that all share was not measured there. */
+ * rings of their own then, which those caches held: so a scatter of 256 KiB
+ * took 190, 100. The ring that all share was not measured there. */
 static void many_that_read_the_root_wait_for_each_other(void **state)
 {
     static const struct row rows[] = {

@@ -11,8 +11,25 @@
 /* Inside of the transport: match.c brings messages and receives together,
  * xport.c starts and ends requests, ring.c and tcp.c carry. */
 
+/* Rows of match.c, in the order of time. Who looks for a message, or for who
+ * awaits one, looks in one row or two: those of a source and context, of what
+ * has the same tag besides, or of all; what shares their place is there too. */
+struct hb_link {
+    struct hb_link *prev, *next;
+    void *of; /* the receive or the message */
+};
+struct hb_row {
+    struct hb_link *first, *last;
+};
+#define HB_KIN 256u
+
+enum { HB_POSTED_ALL, HB_POSTED_LIKE, HB_POSTED_ROWS };
+enum { HB_ROW_ALL, HB_ROW_KIN, HB_ROW_TWIN, HB_ROWS };
+
 struct hb_xport_req {
-    struct hb_xport_req *next; /* in a list: posted, or waiting for room */
+    struct hb_xport_req *next; /* in a list: waiting for room, or a peer */
+    struct hb_link posted[HB_POSTED_ROWS];
+    uint64_t turn;     /* the how manyth that was posted */
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
     int orphan;        /* cancelled while under way: freed when done */
@@ -33,22 +50,12 @@ struct hb_xport_req {
     struct hpcboot_error err; /* the last: its text is not cleared */
 };
 
-/* A message that has begun to arrive. */
 struct hb_cut;
 
-/* Messages that nobody awaits yet, in the order of arrival: all of them, and
- * those of a source and context, or of what shares their place. */
-enum { HB_ROW_ALL, HB_ROW_KIN, HB_ROWS };
-#define HB_KIN 256u
-struct hb_row {
-    struct hb_inbound *first, *last;
-};
-
+/* A message that has begun to arrive. */
 struct hb_inbound {
-    struct hb_link {
-        struct hb_inbound *prev, *next;
-    } in_row[HB_ROWS];
-    int is_kept; /* it is in those rows */
+    struct hb_link in_row[HB_ROWS];
+    int is_kept; /* it is in those rows: nobody awaits it yet */
     uint32_t source, context;
     uint64_t tag, size, got;
     char *own;                /* its bytes, where no buffer awaits them */
@@ -69,8 +76,11 @@ struct hb_ring_peer;
 struct hb_xport {
     struct hb_xport_job job;
     pthread_mutex_t lock;
-    struct hb_xport_req *posted, **posted_end;
-    struct hb_row unexpected, kin[HB_KIN];
+    /* Receives without a message: all, those of one source and tag, others. */
+    struct hb_row posted, posted_twins[HB_KIN], posted_wide;
+    uint64_t n_posted;
+    /* Messages without a receive. */
+    struct hb_row unexpected, kin[HB_KIN], twins[HB_KIN];
     unsigned char *over; /* [over_size] a bit for each context; see xport.h */
     size_t over_size;
     struct hb_ring_peer *peers; /* [n_local]; NULL: alone on this node */

@@ -364,10 +364,14 @@ const char *hb_xport_transport(struct hb_xport *x, uint32_t rank, char *detail,
 int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
                     struct hb_xport_wanted *out)
 {
-    const struct hb_xport_req *r;
+    const struct hb_xport_req *r = NULL;
 
     pthread_mutex_lock(&x->lock);
-    for (r = x->posted; r != NULL && (r->context & 1) != odd; r = r->next) {
+    for (const struct hb_link *l = x->posted.first; l != NULL && r == NULL;
+         l = l->next) {
+        const struct hb_xport_req *at = l->of;
+
+        r = (at->context & 1) == odd ? at : NULL;
     }
     if (r != NULL) {
         *out = (struct hb_xport_wanted){
@@ -384,8 +388,10 @@ uint64_t hb_xport_kept(struct hb_xport *x, int source, uint32_t but,
     uint64_t n = 0;
 
     pthread_mutex_lock(&x->lock);
-    for (const struct hb_inbound *in = x->unexpected.first; in != NULL;
-         in = in->in_row[HB_ROW_ALL].next) {
+    for (const struct hb_link *l = x->unexpected.first; l != NULL;
+         l = l->next) {
+        const struct hb_inbound *in = l->of;
+
         n += in->source == (uint32_t)source && (in->context & 1) == 0 &&
              in->context != but && in->tag <= tag_most;
     }

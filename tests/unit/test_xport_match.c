@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <cmocka.h>
@@ -121,6 +122,139 @@ static void test_what_is_forgotten_is_in_no_row(void **state)
     free(in[2]);
     (void)came(x, 1, 4, 5); /* what is left goes with the lists */
     free_lists(x);
+}
+
+/* ---- beside a list that is looked through from its beginning ---- */
+
+#define STEPS 20000
+#define WAITING 200 /* of either, at most */
+
+struct beside {
+    struct hb_xport *x;
+    struct hb_xport_req *posted[WAITING]; /* in the order of time */
+    struct hb_inbound *kept[WAITING];
+    size_t n_posted, n_kept;
+    unsigned seed;
+};
+
+static int one_of(struct beside *b, int n)
+{
+    return rand_r(&b->seed) % n;
+}
+
+static int is_for(const struct hb_xport_req *r, const struct hb_inbound *in)
+{
+    return r->context == in->context &&
+           (r->peer == HB_XPORT_ANY || r->peer == (int)in->source) &&
+           (r->tag & r->mask) == (in->tag & r->mask);
+}
+
+static void leave_out(void *list, size_t at, size_t *n)
+{
+    void **v = list;
+
+    (*n)--;
+    memmove(v + at, v + at + 1, (*n - at) * sizeof *v);
+}
+
+static void a_message_comes(struct beside *b)
+{
+    struct hb_inbound *in = calloc(1, sizeof *in);
+    struct hb_xport_req *found;
+    size_t i = 0;
+
+    assert_non_null(in);
+    in->source = (uint32_t)one_of(b, 3) * HB_KIN; /* all have one place */
+    in->context = (uint32_t)one_of(b, 2);
+    in->tag = (uint64_t)one_of(b, 4) << 30;
+    while (i < b->n_posted && !is_for(b->posted[i], in)) {
+        i++;
+    }
+    found = hb_match_posted(b->x, in);
+    if (i < b->n_posted) {
+        assert_ptr_equal(found, b->posted[i]);
+        assert_int_equal(found->info.source, in->source);
+        leave_out(b->posted, i, &b->n_posted);
+        free(found);
+        free(in);
+        return;
+    }
+    assert_null(found);
+    if (b->n_kept == WAITING) {
+        free(in);
+        return;
+    }
+    hb_match_keep(b->x, in);
+    b->kept[b->n_kept++] = in;
+}
+
+static void a_receive_comes(struct beside *b)
+{
+    struct hb_xport_req *r = calloc(1, sizeof *r);
+    struct hb_inbound *found;
+    size_t i = 0;
+
+    assert_non_null(r);
+    r->is_recv = 1;
+    r->peer = one_of(b, 4) == 0 ? HB_XPORT_ANY : one_of(b, 3) * (int)HB_KIN;
+    r->context = (uint32_t)one_of(b, 2);
+    r->tag = (uint64_t)one_of(b, 4) << 30;
+    r->mask = one_of(b, 4) == 0 ? (uint64_t)one_of(b, 2) << 30 : UINT64_MAX;
+    while (i < b->n_kept && !is_for(r, b->kept[i])) {
+        i++;
+    }
+    found = hb_match_unexpected(b->x, r);
+    if (i < b->n_kept) {
+        assert_ptr_equal(found, b->kept[i]);
+        leave_out(b->kept, i, &b->n_kept);
+        free(found);
+        free(r);
+        return;
+    }
+    assert_null(found);
+    if (b->n_posted == WAITING) {
+        free(r);
+        return;
+    }
+    hb_match_post(b->x, r);
+    b->posted[b->n_posted++] = r;
+}
+
+static void one_is_given_up(struct beside *b)
+{
+    if (b->n_posted > 0 && one_of(b, 2) == 0) {
+        size_t at = (size_t)one_of(b, (int)b->n_posted);
+
+        hb_match_unpost(b->x, b->posted[at]);
+        free(b->posted[at]);
+        leave_out(b->posted, at, &b->n_posted);
+    } else if (b->n_kept > 0) {
+        size_t at = (size_t)one_of(b, (int)b->n_kept);
+
+        hb_match_forget(b->x, b->kept[at]);
+        free(b->kept[at]);
+        leave_out(b->kept, at, &b->n_kept);
+    }
+}
+
+static void test_whoever_comes_takes_the_oldest_that_fits(void **state)
+{
+    struct beside b = {.x = new_lists(), .seed = 27};
+
+    (void)state;
+    for (int i = 0; i < STEPS; i++) {
+        int what = one_of(&b, 16);
+
+        if (what == 0) {
+            one_is_given_up(&b);
+        } else if (what % 2 == 0) {
+            a_receive_comes(&b);
+        } else {
+            a_message_comes(&b);
+        }
+    }
+    assert_true(b.n_posted + b.n_kept > 0);
+    free_lists(b.x); /* and what waits */
 }
 
 /* ---- a sender that is ahead ---- */
@@ -319,10 +453,10 @@ static struct hb_xport_req *send_in(struct xport_world *w, uint32_t context,
 
 static size_t n_unexpected(const struct xport_world *w)
 {
-    const struct hb_inbound *in = w->x[1]->unexpected.first;
+    const struct hb_link *l = w->x[1]->unexpected.first;
     size_t n = 0;
 
-    for (; in != NULL; in = in->in_row[HB_ROW_ALL].next) {
+    for (; l != NULL; l = l->next) {
         n++;
     }
     return n;
@@ -422,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_each_source_has_its_order),
         cmocka_unit_test(test_any_source_takes_the_oldest),
         cmocka_unit_test(test_what_is_forgotten_is_in_no_row),
+        cmocka_unit_test(test_whoever_comes_takes_the_oldest_that_fits),
         WORLD(test_short_messages_wait_at_their_sender),
         WORLD(test_words_in_a_row_join_until_their_sender_waits),
         WORLD(test_a_long_message_parts_what_joins),

@@ -122,6 +122,16 @@ static void respawn_later(struct job *j, uint32_t rank, int64_t ms)
     arm_ms(s->timer, ms);
 }
 
+/* What starts a host's ranks starts those as well that were to wait. */
+static void respawn_no_more(const struct job *j, uint32_t node)
+{
+    for (const struct respawn *s = j->respawns; s != NULL; s = s->next) {
+        if (j->map->node_of_rank[s->rank] == node) {
+            event_del(s->timer);
+        }
+    }
+}
+
 void job_respawn_close(struct job *j)
 {
     while (j->respawns != NULL) {
@@ -238,6 +248,7 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     j->lives->epoch++; /* WELCOME tells it */
     h->node = node;
     j->node_host[node] = h;
+    respawn_no_more(j, node);
     j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
     host_start_late(h, delay_ms);
     job_route_add(h); /* fences wait for it from here on */

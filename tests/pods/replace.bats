@@ -133,6 +133,25 @@ outer() {
     all_met 3
 }
 
+# shellcheck disable=SC2016  # expanded in the ranks
+@test "the host of a rank that waits for its next start is lost: one start" {
+    begin 3 'if [ "$HPCBOOT_RANK$HPCBOOT_RESTART" = 10 ]; then
+            touch "$0/begun-1-0-$(hostname)"
+            until [ -e "$0/fail" ]; do sleep 0.05; done
+            exit 7
+        fi
+        '"$meets" "${three[@]}" --restart-delay 3s
+    touch "$shared/fail"
+    wait_until pod 0 grep -q '"rank_exit".*"rank":1' /tmp/events
+    lose 2
+    have_begun 1 2 4
+    sleep 3.5 # when it would have begun where it was
+    go 0 1 2
+    all_met 3
+    if event rank_respawn '"rank":1'; then false; fi
+    [ ! -e "$shared"/begun-1-1-pod-4 ]
+}
+
 @test "the rank of the lost host waited itself: the job ends, in words" {
     begin 3 "$meets" "${three[@]}"
     go 0 1

@@ -468,7 +468,7 @@ static void tell_exit_codes(const struct job *j)
 {
     for (uint32_t r = 0; j->map != NULL && r < j->map->n_ranks; r++) {
         const struct job_rank *rank = &j->ranks[r];
-        const char *host = j->map->node_names[j->map->node_of_rank[r]];
+        const char *host = job_host_of_rank(j, r);
         char name[64];
 
         if (!rank->started) {

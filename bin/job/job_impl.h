@@ -367,6 +367,8 @@ int job_host_counted(struct job_host *h, const struct job_counts *counts,
 /* place.c: its slots, and who says so; 0 while unknown. */
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
 uint32_t job_ranks_of(const struct job_host *h); /* that it has room for */
+/* Where a rank is, which may have taken the place of its first host. */
+const char *job_host_of_rank(const struct job *j, uint32_t rank);
 int job_plan_family(struct job *j, struct hpcboot_error *err);
 void job_settle_family(struct job *j);
 

@@ -136,7 +136,7 @@ static void ask_node(struct job *j, uint32_t node)
     visit_ports(j, node, add_wish, &w);
     h->ports_asked = 1;
     HOST_SEND(h, ports, .wanted = {.v = w.v, .n = w.n},
-              .towards = j->map->n_nodes > 1 ? j->map->node_names[other]
+              .towards = j->map->n_nodes > 1 ? j->node_host[other]->spec->name
                                              : "");
     free(w.v);
 }

@@ -94,6 +94,11 @@ uint32_t job_ranks_of(const struct job_host *h)
     return p->by == HB_MAP_PPR_NODE ? p->ppr : job_slots_of(h, NULL);
 }
 
+const char *job_host_of_rank(const struct job *j, uint32_t rank)
+{
+    return j->node_host[j->map->node_of_rank[rank]]->spec->name;
+}
+
 static uint32_t slots_here(const struct job *j)
 {
     uint32_t n = 0;

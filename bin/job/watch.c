@@ -398,7 +398,7 @@ static void never_came(struct job *j, uint32_t r, unsigned contact)
     const struct hb_cause cause = {
         .kind = HB_CAUSE_NO_INIT, .time_ns = j->ranks[r].ended_ns, .rank = r,
         .of_library = is_of_library(contact),
-        .host = j->map->node_names[j->map->node_of_rank[r]],
+        .host = job_host_of_rank(j, r),
     };
 
     if (is_missed(j, r)) {

@@ -140,7 +140,7 @@ outer() {
             until [ -e "$0/fail" ]; do sleep 0.05; done
             exit 7
         fi
-        '"$meets" "${three[@]}" --restart-delay 3s
+        '"$meets" "${three[@]}" --restart-delay 3s --print-exit-codes
     touch "$shared/fail"
     wait_until pod 0 grep -q '"rank_exit".*"rank":1' /tmp/events
     lose 2
@@ -148,6 +148,7 @@ outer() {
     sleep 3.5 # when it would have begun where it was
     go 0 1 2
     all_met 3
+    says 'rank 1 on pod-4: status 0'
     if event rank_respawn '"rank":1'; then false; fi
     [ ! -e "$shared"/begun-1-1-pod-4 ]
 }

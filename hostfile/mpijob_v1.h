@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /* The command template (bin/boot/template.h) that does what the script
- * kubexec.sh does, and carries input too; free() it. */
+ * kubexec.sh does, and carries input too; free() it. NULL: the script carries
+ * input itself, or is not understood. */
 char *hb_kubexec_template(const char *text, size_t len);
 
 #endif

@@ -84,7 +84,7 @@ char *hb_kubexec_template(const char *text, size_t len)
         }
     }
     hb_lines_end(&lines);
-    return found != NULL ? found : hb_xstrdup(KUBEXEC_PATH);
+    return found;
 }
 
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
@@ -109,8 +109,12 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         return 0;
     }
     script = hb_source_text(req, KUBEXEC_PATH, &len);
-    out->launch_with = script != NULL ? hb_kubexec_template(script, len)
-                                      : hb_xstrdup(KUBEXEC_PATH);
+    if (script != NULL) {
+        out->launch_with = hb_kubexec_template(script, len);
+    }
+    if (out->launch_with == NULL) {
+        out->launch_with = hb_xstrdup(KUBEXEC_PATH);
+    }
     out->operator_made = 1;
     out->detail = hb_xasprintf("%zu host%s in " HOSTFILE_PATH ", reached by: "
                                "%s", out->n, out->n == 1 ? "" : "s",

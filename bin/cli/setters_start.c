@@ -178,12 +178,20 @@ HB_SETTER(launcher)
                       "are, and --launch-with takes any command", name);
 }
 
+/* What a login of our own stands in for; somebody's program of that name is
+ * another thing. */
 static int is_ssh(const char *program)
 {
-    const char *slash = strrchr(program, '/');
-    const char *name = slash ? slash + 1 : program;
+    static const char *const names[] = {
+        "ssh", "rsh", "/usr/bin/ssh", "/usr/bin/rsh", "/bin/ssh", "/bin/rsh",
+    };
 
-    return !strcmp(name, "ssh") || !strcmp(name, "rsh");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!strcmp(program, names[i])) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* "ssh : rsh" is Open MPI's way to say ssh, or else rsh. */
@@ -197,7 +205,8 @@ static int only_ssh(const struct hb_strv *words)
     return 1;
 }
 
-/* A program that is called as ssh would be: PROGRAM HOST WORDS... */
+/* A program that is called as ssh is: PROGRAM HOST and one word, for a shell
+ * at the other end. */
 HB_SETTER(launcher_exec)
 {
     struct hb_strv words = HB_STRV_INIT;
@@ -211,7 +220,7 @@ HB_SETTER(launcher_exec)
         rc = apply_words(s, &words, 1, err);
         goto out;
     }
-    command = hb_xasprintf("%s %%h", values[0]);
+    command = hb_xasprintf("%s %%h %%a", values[0]);
     rc = hb_opt_apply_key(s, "launch-with", command, err);
     free(command);
 out:

@@ -20,7 +20,6 @@ int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
 void host_due(struct job_host *h); /* its timer */
 void host_make_token(struct job_host *h);
 void host_top_frame(void *top, const struct hb_frame *f); /* of its link */
-enum hb_boot_way host_way(const struct job_host *h);
 int job_connect(struct job *j, struct hpcboot_error *err);
 void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
@@ -28,6 +27,11 @@ void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
 /* Gives a host up: closes it and tells the events. */
 void host_forget(struct job_host *h);
+
+/* way.c: by what command agents are started, and on which hosts */
+int job_choose_way(struct job *j, struct hpcboot_error *err);
+void job_way_explain(const struct job *j, struct hb_strv *lines);
+enum hb_boot_way host_way(const struct job_host *h);
 
 /* probe.c: does a host take logins, and what has become of one that is not
  * heard any more? NULL: there are too many, or none can be begun. `told` comes

@@ -362,25 +362,6 @@ static const struct hb_boot_events boot_events = {
     .failed = on_failed,
 };
 
-/* The way in: an explicit command goes before everything, so that it can be
- * tried on one machine; this host needs no login. */
-enum hb_boot_way host_way(const struct job_host *h)
-{
-    const char *command = h->job->opt->launch_with;
-
-    if (hb_streq(command, "fork")) {
-        return HB_BOOT_FORK;
-    }
-    if (command != NULL && !hb_streq(h->spec->origin, HB_ORIGIN_THIS_HOST)) {
-        return HB_BOOT_COMMAND;
-    }
-    if (h->spec->is_local) {
-        return HB_BOOT_FORK;
-    }
-    /* An operator's own command stands in for SSH, and for nothing else. */
-    return h->job->gang.launch_with != NULL ? HB_BOOT_COMMAND : HB_BOOT_SSH;
-}
-
 void host_make_token(struct job_host *h)
 {
     size_t size = sizeof h->token;

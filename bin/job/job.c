@@ -148,6 +148,7 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     const struct hb_options *o = j->opt;
     struct hb_boot_config *b = &j->boot;
     int64_t wait_ms = o->wait_hosts_ms;
+    int rc;
 
     if (j->need_lost && wait_ms <= 0 && !j->gang.operator_made) {
         wait_ms = WAIT_LOST_MS;
@@ -161,8 +162,6 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     j->wait_ms = wait_ms;
     b->dial_timeout_ms = wait_ms > 0 ? DIAL_MS : 0;
     b->prefix = o->prefix;
-    b->launch_with = o->launch_with != NULL ? o->launch_with
-                                            : j->gang.launch_with;
     b->kex = o->kex;
     b->identity = o->identity;
     b->ssh_config = o->ssh_config;
@@ -176,14 +175,8 @@ static int set_up_boot(struct job *j, struct hpcboot_error *err)
     b->port = o->port;
     b->inside_gang = j->gang.operator_made;
     b->connect_timeout_ms = (int)o->connect_timeout_ms;
-    if (b->launch_with != NULL && !hb_streq(b->launch_with, "fork")) {
-        int rc = hb_boot_check_command(b->launch_with, err);
-
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return host_keys_of(j, &b->host_keys, err);
+    rc = job_choose_way(j, err);
+    return rc < 0 ? rc : host_keys_of(j, &b->host_keys, err);
 }
 
 static int plan(struct job *j, struct hpcboot_error *err)
@@ -338,6 +331,7 @@ static void destroy(struct job *j)
     hb_gang_destroy(&j->gang);
     free(j->agent_path);
     free(j->members);
+    free(j->command);
     hb_secret_free(&j->session);
     free(j->wdir);
     free(j->leaves);

@@ -189,6 +189,7 @@ struct job {
     struct job_reasons reasons; /* .ask NULL: nobody knows more */
     struct hb_secret session; /* made for this job; lets it in again */
     const char **members; /* names of the gang's hosts, NULL-terminated */
+    char *command; /* what --launch-with does, with input; NULL: as it is */
     struct event *wait_timer, *verdict_timer, *enough_timer, *tick_timer;
     uint32_t n_enough; /* hosts that were ready when it was set */
     struct hb_grow *grow; /* who starts whom */

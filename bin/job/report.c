@@ -36,6 +36,7 @@ void job_put_decisions(const struct job *j, struct hb_strv *lines)
                   hb_pm_family_name(j->family.family),
                   j->family.certain ? "" : " (not certain)",
                   j->family.why);
+    job_way_explain(j, lines);
     job_meeting_explain(j, lines);
     job_elastic_explain(j, lines);
     job_files_explain(j, lines);

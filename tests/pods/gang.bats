@@ -172,8 +172,9 @@ teardown_file() { lab_down; }
 
 # pod-I gets an /etc of its own, so that a test can write there.
 own_etc() {
-    pod "$1" bash -c 'mkdir -p /run/etc && cp -a /etc/. /run/etc/ &&
-        mount --bind /run/etc /etc'
+    pod "$1" bash -c 'mountpoint -q /etc || {
+        mkdir -p /run/etc && cp -a /etc/. /run/etc/ &&
+        mount --bind /run/etc /etc; }'
 }
 
 @test "the gang of an MPI Operator launcher pod" {
@@ -192,4 +193,54 @@ own_etc() {
     says '^pod-1$'
     says '^pod-2$'
     [ "$(grep -c pin <<< "$output")" -le 1 ] || { echo "$output"; return 1; }
+}
+
+# What kubectl does, with words to a program and input where -i asks for it.
+# shellcheck disable=SC2016  # expanded in the pod
+fake_kubectl='#!/bin/bash
+    input=-n pod=
+    shift
+    while [ "$1" != -- ]; do
+        case $1 in -i) input= ;; *) pod=$1 ;; esac
+        shift
+    done
+    shift
+    exec ssh $input -o BatchMode=yes "$pod" "$(printf "%q " "$@")"'
+
+@test "the launcher pod of an MPIJob v1: its variables name a script without -i" {
+    local by
+    need ssh
+    own_etc 0
+    pod 0 bash -c 'mkdir -p /etc/mpi && cd /etc/mpi && echo "$0" > /tmp/kubectl &&
+        printf "%s\n" "pod-1 slots=2" "pod-2 slots=2" > hostfile
+        printf "#!/bin/sh\nset -x\nPOD_NAME=\$1\nshift\n%s" \
+            "/tmp/kubectl exec \${POD_NAME} -- /bin/sh -c \"\$*\"" > kubexec.sh
+        chmod 755 kubexec.sh /tmp/kubectl' "$fake_kubectl"
+    for by in OMPI_MCA_plm_rsh_agent I_MPI_HYDRA_BOOTSTRAP_EXEC; do
+        run pod 0 env I_MPI_HYDRA_BOOTSTRAP=rsh $by=/etc/mpi/kubexec.sh \
+            OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile \
+            timeout -s KILL "$HB_LIMIT" "$hbrun" --explain -n 4 hostname
+        ended_with 0
+        says '^pod-1$'
+        says '^pod-2$'
+        says 'started with: /tmp/kubectl exec -i %h .*since /etc/mpi/kubexec.sh'
+    done
+    pods_clean 1 2
+}
+
+@test "a program that is called as ssh is, under any name" {
+    local name
+    need ssh
+    # shellcheck disable=SC2016  # expanded by the script
+    printf '#!/bin/sh\ntouch "$0.ran"\nexec ssh -o BatchMode=yes "$@"\n' \
+        > mine
+    chmod 755 mine
+    mkdir bin
+    cp mine bin/ssh
+    for name in "$PWD/mine" "$PWD/bin/ssh"; do
+        run pod_hb --mca plm_rsh_agent "$name" -H pod-1 sh -c 'echo "a  b"'
+        ended_with 0
+        says '^a  b$'
+        [ -e "$name.ran" ]
+    done
 }

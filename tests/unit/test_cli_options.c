@@ -138,7 +138,13 @@ static void rsh_agent_becomes_a_command(void **state)
     struct hb_options *o = good(&p, "hbrun --mca plm_rsh_agent "
                                     "/etc/mpi/kubexec.sh a");
 
-    assert_string_equal(o->launch_with, "/etc/mpi/kubexec.sh %h");
+    assert_string_equal(o->launch_with, "/etc/mpi/kubexec.sh %h %a");
+    parsed_free(&p);
+    o = good(&p, "hbrun --launcher-exec /opt/site/ssh a");
+    assert_string_equal(o->launch_with, "/opt/site/ssh %h %a");
+    parsed_free(&p);
+    o = good(&p, "hbrun --launcher-exec /usr/bin/ssh a");
+    assert_null(o->launch_with);
     parsed_free(&p);
 }
 

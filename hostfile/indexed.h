@@ -15,7 +15,7 @@
 int hb_gang_size(const struct hb_gang_request *req, uint64_t *size_out,
                  struct hpcboot_error *err);
 /* NULL: an indexed pod, *pod holds its names (destroy it in any case); else
- * why not, a static text. */
+ * why not, a static text: with names, they and the index do not fit. */
 const char *hb_indexed_pod(const struct hb_gang_request *req,
                            struct hb_pod *pod);
 /* 1: named as a JobSet names them, "JOBSET-REPLICATEDJOB-JOB-POD" in the

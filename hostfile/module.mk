@@ -79,7 +79,8 @@ FUZZ_EXTRA_k8s = $(top_srcdir)/%D%/k8s_cut.c $(top_srcdir)/%D%/k8s_json.c \
 if HAVE_CMOCKA
 hostfile_tests = tests/unit/test_hostfile tests/unit/test_hostfile_forms \
     tests/unit/test_range \
-    tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_batch
+    tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_alone \
+    tests/unit/test_gang_batch
 check_PROGRAMS += $(hostfile_tests)
 TESTS += $(hostfile_tests)
 tests_unit_test_hostfile_SOURCES = tests/unit/test_hostfile.c
@@ -100,6 +101,11 @@ tests_unit_test_gang_pods_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_pods_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_pods_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_pods_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_gang_alone_SOURCES = tests/unit/test_gang_alone.c tests/unit/gang_pod.h
+tests_unit_test_gang_alone_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_alone_LDFLAGS = $(PROGRAM_LINK)
+tests_unit_test_gang_alone_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_gang_alone_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_gang_batch_SOURCES = tests/unit/test_gang_batch.c tests/unit/tree.h \
     tests/unit/gang_pod.h
 tests_unit_test_gang_batch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

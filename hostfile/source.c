@@ -162,13 +162,51 @@ int hb_source_check_index(const struct hb_gang_request *req,
                    of);
 }
 
+int hb_source_all_set(const struct hb_gang_request *req,
+                      const char *const *names, char **reason_out)
+{
+    struct hb_str lacking = HB_STR_INIT;
+    size_t n = 0;
+
+    for (; *names != NULL; names++) {
+        if (hb_source_env(req, *names) == NULL) {
+            hb_str_putf(&lacking, "%s%s", n++ > 0 ? ", " : "", *names);
+        }
+    }
+    if (n > 0) {
+        *reason_out = hb_xasprintf("%s %s not set", hb_str_text(&lacking),
+                                   n == 1 ? "is" : "are");
+    }
+    hb_str_destroy(&lacking);
+    return n == 0;
+}
+
+static void no_number(const struct hb_gang_request *req, const char *system,
+                      const char *name, const char *of, struct hb_gang *out,
+                      char **reason_out)
+{
+    *reason_out = hb_xasprintf("%s is \"%.100s\", which is no %s", name,
+                               hb_source_env(req, name), of);
+    hb_source_note_unused(out, system, *reason_out);
+}
+
 void hb_source_number_wrong(const struct hb_gang_request *req,
                             const char *system, const char *name,
                             struct hb_gang *out, char **reason_out)
 {
-    *reason_out = hb_xasprintf("%s is \"%.100s\", which is no number of hosts",
-                               name, hb_source_env(req, name));
-    hb_source_note_unused(out, system, *reason_out);
+    no_number(req, system, name, "number of hosts", out, reason_out);
+}
+
+int hb_source_count(const struct hb_gang_request *req, const char *system,
+                    const char *name, uint64_t min, uint64_t *count_out,
+                    struct hb_gang *out, char **reason_out)
+{
+    if (hb_source_number(req, name, min, HB_MAX_HOSTS, count_out)) {
+        return 1;
+    }
+    no_number(req, system, name, min > 0 ? "number of hosts" : "index of a pod",
+              out, reason_out);
+    return 0;
 }
 
 /* 1: read; 0: nothing is there, and *reason_out says so. */

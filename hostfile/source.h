@@ -67,7 +67,16 @@ int hb_source_read_value(const struct hb_gang_request *req, const char *what,
  * so and why, for the case that nobody else knows hosts. */
 void hb_source_note_unused(struct hb_gang *out, const char *system,
                            const char *reason);
-/* The same for a pod whose variable `name`, which is set, holds no number. */
+/* Whether all variables of a list that ends with NULL are set, if only to
+ * nothing; *reason_out names those that are not. */
+int hb_source_all_set(const struct hb_gang_request *req,
+                      const char *const *names, char **reason_out);
+/* The variable `name`, which is set, as a number from `min`: of hosts, or from
+ * 0 the index of one. 0: it is none, and *reason_out and a note say so. */
+int hb_source_count(const struct hb_gang_request *req, const char *system,
+                    const char *name, uint64_t min, uint64_t *count_out,
+                    struct hb_gang *out, char **reason_out);
+/* A note for a pod whose variable `name`, which is set, holds no number. */
 void hb_source_number_wrong(const struct hb_gang_request *req,
                             const char *system, const char *name,
                             struct hb_gang *out, char **reason_out);

@@ -4,7 +4,8 @@
 /* The hostfile that is used when nobody names one: the one of the
  * configuration, else the one that another MPI's variable names. A variable
  * may be left over from elsewhere, so a file that is not there is passed over
- * then; the configuration's own must exist. */
+ * then, with a word where nobody else knows hosts; the configuration's own must
+ * exist. */
 
 #include "config.h"
 
@@ -20,6 +21,13 @@ static const char *const variables[] = {
     "I_MPI_HYDRA_HOST_FILE",
 };
 
+/* The caller's reason, told as well. */
+static void tell_unused(struct hb_gang *out, const char *reason)
+{
+    hb_gang_note(out, "%s, so this host is alone; if other hosts are meant, "
+                 "name them with -H", reason);
+}
+
 static int take(const char *root, const char *path, const char *from,
                 struct hb_gang *out, char **reason_out,
                 struct hpcboot_error *err)
@@ -31,6 +39,7 @@ static int take(const char *root, const char *path, const char *from,
     }
     if (out->n == 0) {
         *reason_out = hb_xasprintf("%s (%s) is empty", path, from);
+        tell_unused(out, *reason_out);
         return 0;
     }
     out->detail = hb_xasprintf("%zu host%s in %s (%s)", out->n,
@@ -53,6 +62,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         if (path[0] == '/' && !hb_source_exists(req, path)) {
             *reason_out = hb_xasprintf("%s names %s, which is not there",
                                        variables[i], path);
+            tell_unused(out, *reason_out);
             return 0;
         }
         return take(path[0] == '/' ? hb_source_root(req) : "", path,

@@ -15,6 +15,16 @@
 #include "hostfile/indexed.h"
 #include "lib/base/str.h"
 
+/* Only a pod of such a Job, or of a JobSet, has an index. */
+static void tell_of_index(const struct hb_gang_request *req,
+                          const struct hb_pod *pod, struct hb_gang *out)
+{
+    hb_gang_note(out, "this may be a pod of an Indexed Job, but its host name "
+                 "%s does not end in JOB_COMPLETION_INDEX (%s), so this host "
+                 "is alone; if other hosts are meant, name them with -H",
+                 pod->name, hb_source_env(req, "JOB_COMPLETION_INDEX"));
+}
+
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
@@ -24,7 +34,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     char *kind;
     int rc = 0;
 
-    if (why == NULL && hb_indexed_is_jobset(&pod)) {
+    if (why != NULL && pod.name != NULL) {
+        tell_of_index(req, &pod, out);
+    } else if (why == NULL && hb_indexed_is_jobset(&pod)) {
         why = "the host name is that of a JobSet's pod";
     }
     if (why != NULL) {

@@ -17,21 +17,25 @@
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const names[] = {
+        "COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES",
+        "PROCESS_ID", NULL};
     const char *first = hb_source_env(req, "COORDINATOR_ADDRESS");
     uint64_t nodes, id;
     int rc;
 
-    if (first == NULL || hb_source_env(req, "COORDINATOR_PORT") == NULL ||
-        !hb_source_number(req, "NUM_PROCESSES", 1, HB_MAX_HOSTS, &nodes) ||
-        !hb_source_number(req, "PROCESS_ID", 0, HB_MAX_HOSTS, &id)) {
-        *reason_out = hb_xstrdup("COORDINATOR_ADDRESS, COORDINATOR_PORT, "
-                                 "NUM_PROCESSES and PROCESS_ID are not all "
-                                 "set");
+    if (!hb_source_all_set(req, names, reason_out)) {
         return 0;
     }
     if (!hb_ends_with(first, FIRST)) {
         *reason_out = hb_xasprintf("COORDINATOR_ADDRESS is %.100s, not a name "
                                    "that ends in " FIRST, first);
+        return 0;
+    }
+    if (!hb_source_count(req, "JAXJob", "NUM_PROCESSES", 1, &nodes, out,
+                         reason_out) ||
+        !hb_source_count(req, "JAXJob", "PROCESS_ID", 0, &id, out,
+                         reason_out)) {
         return 0;
     }
     rc = hb_pod_series(req, first, nodes, 0, "NUM_PROCESSES", out, err);

@@ -17,15 +17,23 @@
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const names[] = {"LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE",
+                                        NULL};
     const char *leader = hb_source_env(req, "LWS_LEADER_ADDRESS");
     struct hb_members m;
     uint64_t size;
     int label, rc;
 
-    if (leader == NULL || leader[0] == '\0' ||
-        !hb_source_number(req, "LWS_GROUP_SIZE", 1, HB_MAX_HOSTS, &size)) {
-        *reason_out = hb_xstrdup("LWS_LEADER_ADDRESS and LWS_GROUP_SIZE are "
-                                 "not both set");
+    if (!hb_source_all_set(req, names, reason_out)) {
+        return 0;
+    }
+    if (leader[0] == '\0') {
+        *reason_out = hb_xstrdup("LWS_LEADER_ADDRESS is empty");
+        hb_source_note_unused(out, "LeaderWorkerSet", *reason_out);
+        return 0;
+    }
+    if (!hb_source_count(req, "LeaderWorkerSet", "LWS_GROUP_SIZE", 1, &size,
+                         out, reason_out)) {
         return 0;
     }
     label = (int)strcspn(leader, ".");

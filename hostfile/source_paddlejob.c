@@ -32,16 +32,17 @@ static int has_servers(const struct hb_gang_request *req, const char *job,
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const names[] = {"PADDLE_JOB_ID", "PADDLE_MASTER",
+                                        "PADDLE_NNODES", NULL};
     const char *job = hb_source_env(req, "PADDLE_JOB_ID");
     const char *master = hb_source_env(req, "PADDLE_MASTER");
     uint64_t nodes;
     char *first;
     int rc;
 
-    if (job == NULL || master == NULL ||
-        !hb_source_number(req, "PADDLE_NNODES", 1, HB_MAX_HOSTS, &nodes)) {
-        *reason_out = hb_xstrdup("PADDLE_JOB_ID, PADDLE_NNODES and "
-                                 "PADDLE_MASTER are not all set");
+    if (!hb_source_all_set(req, names, reason_out) ||
+        !hb_source_count(req, "PaddleJob", "PADDLE_NNODES", 1, &nodes, out,
+                         reason_out)) {
         return 0;
     }
     if (has_servers(req, job, master)) {

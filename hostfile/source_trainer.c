@@ -33,6 +33,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (out->n == 0) {
         *reason_out = hb_xstrdup(PATH " is empty");
+        hb_source_note_unused(out, "Kubeflow Trainer", *reason_out);
         return 0;
     }
     hb_source_operator_made(req, out, PATH);

@@ -20,17 +20,20 @@
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const names[] = {
+        "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS",
+        NULL};
     const char *address = hb_source_env(req, "JAX_COORDINATOR_ADDRESS");
     uint64_t nodes, id;
     size_t stem;
     char *first;
     int rc;
 
-    if (!hb_source_number(req, "JAX_NUM_PROCESSES", 1, HB_MAX_HOSTS, &nodes) ||
-        !hb_source_number(req, "JAX_PROCESS_ID", 0, HB_MAX_HOSTS, &id) ||
-        address == NULL) {
-        *reason_out = hb_xstrdup("JAX_NUM_PROCESSES, JAX_PROCESS_ID and "
-                                 "JAX_COORDINATOR_ADDRESS are not all set");
+    if (!hb_source_all_set(req, names, reason_out) ||
+        !hb_source_count(req, "Kubeflow Trainer", "JAX_NUM_PROCESSES", 1,
+                         &nodes, out, reason_out) ||
+        !hb_source_count(req, "Kubeflow Trainer", "JAX_PROCESS_ID", 0, &id,
+                         out, reason_out)) {
         return 0;
     }
     first = hb_xstrndup(address, strcspn(address, ":"));

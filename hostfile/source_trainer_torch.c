@@ -18,16 +18,14 @@
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const names[] = {"PET_NNODES", "PET_NODE_RANK",
+                                        "PET_MASTER_ADDR", NULL};
     const char *master = hb_source_env(req, "PET_MASTER_ADDR");
     uint64_t nodes, rank;
     size_t stem;
     int rc;
 
-    if (hb_source_env(req, "PET_NNODES") == NULL ||
-        !hb_source_number(req, "PET_NODE_RANK", 0, HB_MAX_HOSTS, &rank) ||
-        master == NULL) {
-        *reason_out = hb_xstrdup("PET_NNODES, PET_NODE_RANK and "
-                                 "PET_MASTER_ADDR are not all set");
+    if (!hb_source_all_set(req, names, reason_out)) {
         return 0;
     }
     if (hb_source_env(req, "MASTER_ADDR") != NULL) {
@@ -39,9 +37,10 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                                    "a first pod", master);
         return 0;
     }
-    if (!hb_source_number(req, "PET_NNODES", 1, HB_MAX_HOSTS, &nodes)) {
-        hb_source_number_wrong(req, "Kubeflow Trainer", "PET_NNODES", out,
-                               reason_out);
+    if (!hb_source_count(req, "Kubeflow Trainer", "PET_NNODES", 1, &nodes, out,
+                         reason_out) ||
+        !hb_source_count(req, "Kubeflow Trainer", "PET_NODE_RANK", 0, &rank,
+                         out, reason_out)) {
         return 0;
     }
     rc = hb_pod_series(req, master, nodes, 0, "PET_NNODES", out, err);

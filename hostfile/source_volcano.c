@@ -335,6 +335,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
     }
     if (out->n == 0) {
         *reason_out = hb_xstrdup("no task of the job has pods");
+        hb_source_note_unused(out, "Volcano", *reason_out);
         return 0;
     }
     hb_gang_mark_local(out, hb_source_root(req));

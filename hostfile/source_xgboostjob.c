@@ -18,6 +18,8 @@
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
+    static const char *const names[] = {"MASTER_ADDR", "WORKER_ADDRS",
+                                        "WORLD_SIZE", NULL};
     const char *master = hb_source_env(req, "MASTER_ADDR");
     const char *workers = hb_source_env(req, "WORKER_ADDRS");
     char *list, *save = NULL;
@@ -25,10 +27,13 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     uint64_t size;
     int rc;
 
-    if (master == NULL || workers == NULL ||
-        !hb_source_number(req, "WORLD_SIZE", 2, HB_MAX_HOSTS, &size)) {
-        *reason_out = hb_xstrdup("MASTER_ADDR, WORKER_ADDRS and WORLD_SIZE "
-                                 "are not all set");
+    if (!hb_source_all_set(req, names, reason_out) ||
+        !hb_source_count(req, "XGBoostJob", "WORLD_SIZE", 1, &size, out,
+                         reason_out)) {
+        return 0;
+    }
+    if (size == 1) {
+        *reason_out = hb_xstrdup("WORLD_SIZE is 1");
         return 0;
     }
     list = hb_xstrdup(workers);
@@ -45,8 +50,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (out->n != size) {
         hb_gang_note(out, "WORLD_SIZE is %llu, but MASTER_ADDR and "
-                     "WORKER_ADDRS name %zu hosts; the names are believed",
-                     (unsigned long long)size, out->n);
+                     "WORKER_ADDRS name %zu host%s; the names are believed",
+                     (unsigned long long)size, out->n,
+                     out->n == 1 ? "" : "s");
     }
     hb_source_operator_made(req, out, "MASTER_ADDR and WORKER_ADDRS");
     return 1;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What an operator gives a pod, with something wrong in it: the host is alone,
+ * and its user is told what is wrong. */
+
+#include "config.h"
+
+#include "tests/unit/gang_pod.h"
+
+static void assert_alone(const char *pod, const char *variables,
+                         const char *why)
+{
+    struct hb_gang g = gather_pod(pod, variables);
+    size_t at = 0;
+
+    assert_string_equal(g.source, "this host");
+    while (at < g.n_notes && strstr(g.notes[at], why) == NULL) {
+        at++;
+    }
+    if (at == g.n_notes) {
+        fail_msg("%s, %s: no note says \"%s\"", pod, variables, why);
+    }
+    assert_has(g.notes[at], "this host is alone");
+    hb_gang_destroy(&g);
+}
+
+static void a_number_that_is_none_is_told_of(void **state)
+{
+    assert_alone("lws", "LWS_LEADER_ADDRESS=lws-0.lws LWS_GROUP_SIZE=0",
+                 "LWS_GROUP_SIZE is \"0\", which is no number of hosts");
+    assert_alone("lws", "LWS_LEADER_ADDRESS= LWS_GROUP_SIZE=2",
+                 "LWS_LEADER_ADDRESS is empty");
+    assert_alone("none", "COORDINATOR_ADDRESS=j-worker-0 COORDINATOR_PORT=1 "
+                 "NUM_PROCESSES=2 PROCESS_ID=x",
+                 "PROCESS_ID is \"x\", which is no index of a pod");
+    assert_alone("none", "PADDLE_JOB_ID=p PADDLE_MASTER=p-worker-0:1 "
+                 "PADDLE_NNODES=x", "PADDLE_NNODES is \"x\"");
+    assert_alone("none", "MASTER_ADDR=x-master-0 WORKER_ADDRS=x-worker-0 "
+                 "WORLD_SIZE=", "WORLD_SIZE is \"\"");
+    assert_alone("trainer-torch", "JAX_NUM_PROCESSES=two JAX_PROCESS_ID=1 "
+                 "JAX_COORDINATOR_ADDRESS=llm-node-0-0.llm:29500",
+                 "JAX_NUM_PROCESSES is \"two\"");
+    assert_alone("trainer-torch", "PET_NNODES=3 PET_NODE_RANK= "
+                 "PET_MASTER_ADDR=llm-node-0-0.llm",
+                 "PET_NODE_RANK is \"\", which is no index of a pod");
+}
+
+static void what_is_not_set_is_named(void **state)
+{
+    struct hb_gang g = gather_pod("none", "JAX_PROCESS_ID=1");
+    int found = 0;
+
+    assert_int_equal(g.n_notes, 0);
+    for (size_t i = 0; i < g.n_passed; i++) {
+        found |= strstr(g.passed_over[i], "JAX_NUM_PROCESSES, "
+                        "JAX_COORDINATOR_ADDRESS are not set") != NULL;
+    }
+    assert_true(found);
+    hb_gang_destroy(&g);
+}
+
+static void a_list_without_hosts_is_told_of(void **state)
+{
+    assert_alone("none", "OMPI_MCA_orte_default_hostfile=/nosuch",
+                 "OMPI_MCA_orte_default_hostfile names /nosuch, which is not");
+    assert_alone("volcano-empty",
+                 "I_MPI_HYDRA_HOST_FILE=/etc/volcano/mpi_worker.host",
+                 "/etc/volcano/mpi_worker.host (I_MPI_HYDRA_HOST_FILE) is empty");
+    assert_alone("trainer-empty", "", "/etc/mpi/hostfile is empty");
+    assert_alone("volcano-empty", "", "no task of the job has pods");
+}
+
+static void an_index_that_is_not_the_names_is_told_of(void **state)
+{
+    assert_alone("indexed-job", "JOB_COMPLETION_INDEX=1 HPCBOOT_GANG_SIZE=4",
+                 "sim-3 does not end in JOB_COMPLETION_INDEX (1)");
+    assert_alone("jobset", "JOB_COMPLETION_INDEX=1 HPCBOOT_GANG_SIZE=3",
+                 "does not end in JOB_COMPLETION_INDEX (1)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_that_is_none_is_told_of),
+        cmocka_unit_test(what_is_not_set_is_named),
+        cmocka_unit_test(a_list_without_hosts_is_told_of),
+        cmocka_unit_test(an_index_that_is_not_the_names_is_told_of),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

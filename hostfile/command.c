@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -106,6 +107,22 @@ static int wait_for(pid_t pid)
     return status;
 }
 
+/* After `end` of collect. */
+static int no_output(const char *program, int end, int status,
+                     struct hpcboot_error *err)
+{
+    char how[64] = "answers more than can be";
+
+    if (end == 0) {
+        snprintf(how, sizeof how, "does not answer");
+    } else if (end > 0 && WIFSIGNALED(status)) {
+        snprintf(how, sizeof how, "was ended by signal %d", WTERMSIG(status));
+    } else if (end > 0) {
+        snprintf(how, sizeof how, "failed: status %d", WEXITSTATUS(status));
+    }
+    return hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s %s", program, how);
+}
+
 int hb_command_output(char *const *argv, char *const *env, size_t max_bytes,
                       char **text_out, size_t *len_out,
                       struct hpcboot_error *err)
@@ -133,9 +150,7 @@ int hb_command_output(char *const *argv, char *const *env, size_t max_bytes,
     status = wait_for(pid);
     if (end <= 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         hb_str_destroy(&out);
-        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s %s", argv[0],
-                       end == 0 ? "does not answer" :
-                       end < 0 ? "answers more than can be" : "failed");
+        return no_output(argv[0], end, status, err);
     }
     *len_out = out.len;
     hb_str_put(&out, "");

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "hostfile/pod.h"
+#include "lib/base/str.h"
 
 static size_t choose_where(struct hb_vc_job *job, int own)
 {
@@ -36,14 +37,41 @@ static size_t choose_where(struct hb_vc_job *job, int own)
     return chosen;
 }
 
+/* The files and variables of a task are spelt with an underscore for a dash. */
+static int is_called(const struct hb_vc_task *t, const char *name)
+{
+    size_t i = 0;
+
+    while (name[i] != '\0' &&
+           (t->name[i] == name[i] || (t->name[i] == '-' && name[i] == '_'))) {
+        i++;
+    }
+    return name[i] == '\0' && t->name[i] == '\0';
+}
+
 static struct hb_vc_task *find(struct hb_vc_job *job, const char *name)
 {
     for (size_t i = 0; i < job->n; i++) {
-        if (strcmp(job->tasks[i].name, name) == 0) {
+        if (is_called(&job->tasks[i], name)) {
             return &job->tasks[i];
         }
     }
     return NULL;
+}
+
+static int no_task(const struct hb_vc_job *job, const char *name,
+                   struct hpcboot_error *err)
+{
+    struct hb_str names = HB_STR_INIT;
+    int rc;
+
+    for (size_t i = 0; i < job->n; i++) {
+        hb_str_putf(&names, "%s%s", i > 0 ? ", " : "", job->tasks[i].name);
+    }
+    rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "HPCBOOT_TASKS: this Volcano Job "
+                 "has no task %.64s, but %.300s", name, hb_str_text(&names));
+    hb_str_destroy(&names);
+    return rc;
 }
 
 static int choose_named(struct hb_vc_job *job, const char *wanted,
@@ -56,9 +84,7 @@ static int choose_named(struct hb_vc_job *job, const char *wanted,
          name = strtok_r(NULL, ", ", &save)) {
         struct hb_vc_task *t = find(job, name);
         if (t == NULL) {
-            n = hb_fail(err, HPCBOOT_ERR_NOT_FOUND,
-                        "HPCBOOT_TASKS: this Volcano Job has no task %.64s",
-                        name);
+            n = no_task(job, name, err);
         } else {
             t->chosen = 1;
             n++;

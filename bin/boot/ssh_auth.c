@@ -223,7 +223,8 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
 
     methods_text(session, methods, sizeof methods);
     if (auth->n_keys == 0 && !auth->agent) {
-        return hb_fail(err, HPCBOOT_ERR_AUTH,
+        return hb_fail(err, auth->settings->n_named > 0
+                                ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_AUTH,
                        "%s: no private key to log in with as %s (no ssh-agent; "
                        "looked in %s/.ssh%s%.200s); name one with --identity",
                        host, user, home ? home : "(no HOME)",

@@ -326,10 +326,12 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
 static int read_all(struct hb_scan *s, int argc, char *const *argv,
                     struct hpcboot_error *err)
 {
+    const char *profile = hb_scan_getenv(s, "HPCBOOT_PROFILE");
     size_t n = argc > 1 ? (size_t)argc - 1 : 0;
     int rc;
 
-    hb_opt_replace(&s->profile, hb_scan_getenv(s, "HPCBOOT_PROFILE"));
+    hb_opt_replace(&s->profile,
+                   profile != NULL && profile[0] != '\0' ? profile : NULL);
     hb_scan_ahead(s, argc > 0 ? argv[0] : "hbrun", n, argv + 1);
     if (!s->asking) { /* a wrong file must not hide the help */
         rc = read_files(s, err);

@@ -97,7 +97,8 @@ static int is_choice(const struct hb_arg *arg, const char *value)
     while (arg->choice(i) != NULL && strcmp(arg->choice(i), value) != 0) {
         i++;
     }
-    return arg->choice(i) != NULL;
+    return arg->choice(i) != NULL ||
+           (arg->is_also != NULL && arg->is_also(value));
 }
 
 static int not_a_choice(const struct hb_arg *arg, const char *value,

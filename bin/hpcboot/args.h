@@ -17,7 +17,9 @@ struct hb_arg {
     size_t offset;      /* of a const char * (value) or an int (switch) */
     const char *(*choice)(size_t i); /* the words it may be, or NULL */
     int adds_up;        /* given again, a list goes on: "a,b"; else the last */
-};                      /* one counts */
+                        /* one counts */
+    int (*is_also)(const char *value); /* other names of its words, or NULL */
+};
 
 /* Every name of the option that has dashes, in turn: *state is 0 at first.
  * Returns NULL after the last. The text holds until the next call. */

@@ -36,10 +36,15 @@ static const char *form_name(size_t i)
     return hb_forms()[i] != NULL ? hb_forms()[i]->name : NULL;
 }
 
+static int is_form(const char *value)
+{
+    return hb_form_find(value) != NULL;
+}
+
 #define AT(field) offsetof(struct wanted, field)
 static const struct hb_arg args[] = {
     {"format f", "FORM", "write this form (default openmpi)", AT(format),
-     form_name},
+     form_name, 0, is_form},
     {"output o", "FILE", "write to FILE, in one step", AT(output), NULL},
     {"why", NULL, "say where each host is from, and what was passed over",
      AT(why), NULL},
@@ -52,7 +57,7 @@ static const struct hb_arg args[] = {
     {"pod-group", "NAME", "hosts to use: the pods of this pod group",
      AT(pod_group), NULL},
     {"from", "FORM", "the form of --hostfile (default: as it looks)", AT(from),
-     form_name},
+     form_name, 0, is_form},
     {NULL, NULL, NULL, 0, NULL},
 };
 

@@ -105,6 +105,12 @@ static void on_reached(void *arg, const char *member)
            "another member of the gang", h->spec->name, member);
 }
 
+/* An option, or a file that it names, rather than the host. */
+static int is_misuse(const struct hpcboot_error *err)
+{
+    return err->code == HPCBOOT_ERR_USAGE || err->code == HPCBOOT_ERR_PARSE;
+}
+
 void host_failed(struct job_host *h, enum hb_boot_stage stage,
                  const struct hpcboot_error *err)
 {
@@ -117,6 +123,7 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
     if (h->boot != NULL) {
         h->reason = *hb_boot_reason(h->boot);
     }
+    h->misused = is_misuse(err);
     host_failed_try(h, stage);
 }
 
@@ -399,6 +406,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     if (hb_boot_start(&h->boot, host_way(h), &j->boot, &target, &boot_events, h,
                       &err) < 0) {
         host_set_why(h, err.text);
+        h->misused = is_misuse(&err);
         host_give_up(h);
     }
 }

@@ -114,6 +114,7 @@ struct job_host {
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */
     uint8_t wired, ports_asked;
     uint8_t stubborn;   /* its answers may be its way's own: asked to the end */
+    uint8_t misused;    /* by the launcher: what it was told is wrong */
     uint8_t pinned;     /* its key was accepted unseen */
     uint8_t proven, in_session; /* holds a key of ours; was given the job's */
     uint8_t file_begun; /* the head of the present file was sent */

@@ -305,9 +305,8 @@ static void tell_oversubscription(struct job *j)
 
         if (h->counted_slots > 0 &&
             j->map->local_size[n] > h->counted_slots) {
-            hb_log(HB_INFO, "%u ranks share %u slot%s on %s (%s): %s",
-                   j->map->local_size[n], h->counted_slots,
-                   h->counted_slots == 1 ? "" : "s", h->spec->name,
+            hb_log(HB_INFO, "%u ranks share room for %u on %s (%s): %s",
+                   j->map->local_size[n], h->counted_slots, h->spec->name,
                    h->slots_origin, what_they_do(j));
             return;
         }

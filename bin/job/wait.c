@@ -109,7 +109,8 @@ static void event_retry(struct job_host *h, int64_t ms)
 
 int64_t host_wait_again(struct job_host *h, enum hb_boot_stage stage)
 {
-    unsigned limit = h->stubborn ? NO_LIMIT : patience[h->reason.why];
+    unsigned limit = h->misused    ? 1
+                     : h->stubborn ? NO_LIMIT : patience[h->reason.why];
     int64_t ms;
 
     note_failure(h, stage);
@@ -260,6 +261,17 @@ static void missing_text(const struct job *j, struct hb_str *out)
     free(m);
 }
 
+/* A key or a configuration that is none: no try would ever succeed. */
+static int is_misused(const struct job *j)
+{
+    uint32_t i = 0;
+
+    while (i < j->gang.n && !j->hosts[i].misused) {
+        i++;
+    }
+    return i < j->gang.n;
+}
+
 static void fail(struct job *j, const struct job_tally *t)
 {
     struct hb_str missing = HB_STR_INIT;
@@ -281,8 +293,8 @@ static void fail(struct job *j, const struct job_tally *t)
                  j->opt->min_hosts);
     }
     event_end(j, t, "missing", hb_str_text(&missing));
-    job_fail(j, HB_CAUSE_HOST, 0, "%u of %u host%s did not come up%s%s: %s",
-             t->lost, j->n_wanted, j->n_wanted > 1 ? "s" : "", within, enough,
+    job_fail(j, is_misused(j) ? HB_CAUSE_USAGE : HB_CAUSE_HOST, 0,
+             "%u of %u host%s did not come up%s%s: %s", t->lost, j->n_wanted, j->n_wanted > 1 ? "s" : "", within, enough,
              hb_str_text(&missing));
     hb_str_destroy(&missing);
 }

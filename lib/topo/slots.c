@@ -13,6 +13,8 @@
 
 #include "lib/topo/slots.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 #include "lib/base/str.h"
@@ -145,21 +147,26 @@ int hb_slots_fail(const struct hb_map_policy *policy,
 {
     const char *program = apps[0].program != NULL ? apps[0].program : "the job";
     struct hb_str table = HB_STR_INIT;
+    char each[48] = "";
     uint64_t there = 0;
     int rc;
 
     for (uint32_t i = 0; i < n_hosts; i++) {
         there += hb_slots_offer(policy, &hosts[i]);
     }
+    if (policy->by == HB_MAP_PPR_NODE) {
+        snprintf(each, sizeof each, ", %u on a host,", policy->ppr);
+    }
     short_table(&table, policy, hosts, n_hosts);
     rc = hb_fail(err, HPCBOOT_ERR_LIMIT,
-                 "not enough slots available: %u rank%s of %.40s%s asked for, "
-                 "%llu slot%s there. A slot is room for one rank. Ask for "
+                 "not enough slots available: %u rank%s of %.40s%s%s asked "
+                 "for, %llu slot%s there. A slot is room for one rank. Ask for "
                  "fewer ranks, state more slots (slots=N in the hostfile, -H "
                  "HOST:N), or let ranks share CPUs (--map-by :OVERSUBSCRIBE; "
                  "max_slots stays a limit). Slots of each host:%s",
                  wanted, wanted == 1 ? "" : "s", program,
-                 n_apps > 1 ? " and others" : "", (unsigned long long)there,
+                 n_apps > 1 ? " and others" : "", each,
+                 (unsigned long long)there,
                  there == 1 ? "" : "s", hb_str_text(&table));
     hb_str_destroy(&table);
     return rc;

@@ -37,7 +37,7 @@ allowed='grep Cpus_allowed_list: /proc/self/status'
         sh -c 'echo yield $OMPI_MCA_mpi_oversubscribe; '"$allowed"
     ended_with 0
     says 'ranks are not bound: 2 ranks share .*quota 1 CPU'
-    says 'ranks share 1 slot on pod-1'
+    says 'ranks share room for 1 on pod-1'
     says '^yield 1$'
     says '^Cpus_allowed_list:[[:space:]]*0-'
 }

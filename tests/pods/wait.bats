@@ -218,6 +218,21 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
     says '1 of 2 hosts did not come up: 1 host refuses the login: pod-1; 1 other had not answered yet'
 }
 
+@test "what the launcher was told is wrong: one try, status 2" {
+    local option
+    sshd_up 1
+    pod 0 bash -c 'printf "Host *\n Port x\n" > /tmp/badly
+        ssh-keygen -q -t ed25519 -N secret -f /tmp/locked'
+    for option in '--kex foo' '--ssh-config /tmp/badly' \
+        '--identity /etc/passwd' '--identity /tmp' '--identity /tmp/locked'; do
+        # shellcheck disable=SC2086  # two words
+        run pod_hb --wait-hosts 1000 $option -H pod-1 true
+        ended_with 2
+        says "${option#* }"
+    done
+    pod 0 rm /tmp/badly /tmp/locked /tmp/locked.pub
+}
+
 @test "a key that comes into the pod after its sshd" {
     sshd_up 1
     pod 1 bash -c 'cp .ssh/authorized_keys /tmp/keys; : > .ssh/authorized_keys'

@@ -294,7 +294,8 @@ static void fail(struct job *j, const struct job_tally *t)
     }
     event_end(j, t, "missing", hb_str_text(&missing));
     job_fail(j, is_misused(j) ? HB_CAUSE_USAGE : HB_CAUSE_HOST, 0,
-             "%u of %u host%s did not come up%s%s: %s", t->lost, j->n_wanted, j->n_wanted > 1 ? "s" : "", within, enough,
+             "%u of %u host%s did not come up%s%s: %s", t->lost, j->n_wanted,
+             j->n_wanted > 1 ? "s" : "", within, enough,
              hb_str_text(&missing));
     hb_str_destroy(&missing);
 }

@@ -66,12 +66,8 @@ int job_choose_way(struct job *j, struct hpcboot_error *err)
         j->command = command_with_input(j->opt->launch_with);
         b->launch_with = j->command != NULL ? j->command : j->opt->launch_with;
     }
-    for (size_t i = 0; i < j->gang.n; i++) {
-        if (is_way_of(j, &j->gang.hosts[i])) {
-            return hb_boot_check_command(b->launch_with, err);
-        }
-    }
-    return 0;
+    return b->launch_with == NULL || hb_streq(b->launch_with, "fork")
+               ? 0 : hb_boot_check_command(b->launch_with, err);
 }
 
 void job_way_explain(const struct job *j, struct hb_strv *lines)

@@ -54,6 +54,7 @@ struct api_state {
     pthread_mutex_t lock; /* of everything here but coll's own */
     pthread_mutex_t rdzv_lock; /* of the launcher's client, which may wait */
     int threads, checks, deterministic; /* as asked for */
+    unsigned held; /* standard descriptors: the program has them closed */
     struct hb_rdzv *rdzv;
     struct hb_segment *memory; /* rdzv's */
     int rank, size, node, nodes, local_rank, local_size;

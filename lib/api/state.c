@@ -14,6 +14,7 @@
 
 #include "lib/api/api.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
 
@@ -221,6 +222,8 @@ static void close_all(void)
     hb_rdzv_close(s->rdzv);
     s->rdzv = NULL;
     s->memory = NULL;
+    hb_fd_let_standard_go(s->held);
+    s->held = 0;
 }
 
 /* A library does not print; where nobody else can tell the user, the first
@@ -313,6 +316,7 @@ static int init(const struct hpcboot_bootstrap *bootstrap,
         return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_init was called "
                        "before, and can be called once in a process");
     }
+    hb_api.held = hb_fd_hold_standard();
     hb_api.threads = options != NULL &&
                      options->threads == HPCBOOT_THREADS_MULTIPLE;
     rc = start(bootstrap, options != NULL ? options->timeout_ms : 0, err);

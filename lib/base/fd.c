@@ -45,6 +45,36 @@ int hb_fd_fill_standard(struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+unsigned hb_fd_hold_standard(void)
+{
+    unsigned held = 0;
+
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY, got;
+
+        if (fcntl(fd, F_GETFD) < 0) {
+            got = open("/dev/null", mode | O_CLOEXEC);
+            held |= got == fd ? 1u << fd : 0;
+        }
+    }
+    return held;
+}
+
+void hb_fd_let_standard_go(unsigned held)
+{
+    struct stat null, st;
+
+    if (held == 0 || stat("/dev/null", &null) < 0) {
+        return;
+    }
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if ((held >> fd & 1) != 0 && fstat(fd, &st) == 0 &&
+            S_ISCHR(st.st_mode) && st.st_rdev == null.st_rdev) {
+            close(fd);
+        }
+    }
+}
+
 void hb_fd_close(int *fd)
 {
     int saved = errno;

@@ -14,6 +14,11 @@
  * What was closed stays without effect: nothing is read, words on 2 are lost,
  * and a write to 1 fails, so that output that goes nowhere is no success. */
 int hb_fd_fill_standard(struct hpcboot_error *err);
+/* The same for a library, in a program that goes on: each is one that fails as
+ * a closed one does, and no program that is executed inherits it. Returns which
+ * they are, as bits; they are closed again where they are still the same. */
+unsigned hb_fd_hold_standard(void);
+void hb_fd_let_standard_go(unsigned held);
 void hb_fd_close(int *fd); /* closes if >= 0, sets -1, keeps errno */
 int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err);
 int hb_fd_set_cloexec(int fd, int on, struct hpcboot_error *err);

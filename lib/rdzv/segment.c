@@ -14,9 +14,11 @@
  * Freed pages are given back to the system, which zeroes them; where it
  * cannot, they are cleared here.
  *
- * Whatever is read from the head by attach comes from another process and is
- * checked against the size of the file; afterwards all ranks of the node
- * trust each other, as they share one job and one user. */
+ * What the head says of the layout comes from another process: attach takes a
+ * copy, checks it against the size of the file, and nobody looks there again,
+ * so that a program that writes to the memory by mistake ends itself and not
+ * its agent. Otherwise all ranks of the node trust each other, as they share
+ * one job and one user. */
 #include "config.h"
 
 #include "lib/rdzv/segment_impl.h"
@@ -79,39 +81,39 @@ static uint64_t ring_bytes(uint32_t n_local)
 }
 
 static void lay_out(const struct hb_segment_spec *spec,
-                    struct hb_segment_head *h)
+                    struct hb_segment_layout *l)
 {
-    uint64_t end = up_to_page(sizeof *h), names = 0;
+    uint64_t end = up_to_page(sizeof(struct hb_segment_head)), names = 0;
 
     for (uint32_t i = 0; i < spec->n_nodes; i++) {
         names += strlen(spec->names[i]) + 1;
     }
-    memset(h, 0, sizeof *h);
-    h->n_ranks = spec->n_ranks;
-    h->n_nodes = spec->n_nodes;
-    h->node = spec->node;
-    h->n_local = spec->n_local;
-    h->agent = spec->agent;
-    h->slots = place(&end, spec->n_local * sizeof(struct hb_segment_slot));
-    h->deaths = place(&end, DEATHS_MAX * sizeof(struct hb_death));
-    h->news = place(&end, NEWS_MAX * sizeof(struct hb_news));
-    h->lost = place(&end, LOST_MAX * sizeof(struct hb_death));
-    h->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));
-    h->local_rank = place(&end, spec->n_ranks * sizeof(uint32_t));
-    h->name_at = place(&end, spec->n_nodes * sizeof(uint32_t));
-    h->names_bytes = names;
-    h->names = place(&end, names);
-    h->addresses = place(&end, (uint64_t)spec->n_ranks *
+    memset(l, 0, sizeof *l);
+    l->n_ranks = spec->n_ranks;
+    l->n_nodes = spec->n_nodes;
+    l->node = spec->node;
+    l->n_local = spec->n_local;
+    l->agent = spec->agent;
+    l->slots = place(&end, spec->n_local * sizeof(struct hb_segment_slot));
+    l->deaths = place(&end, DEATHS_MAX * sizeof(struct hb_death));
+    l->news = place(&end, NEWS_MAX * sizeof(struct hb_news));
+    l->lost = place(&end, LOST_MAX * sizeof(struct hb_death));
+    l->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));
+    l->local_rank = place(&end, spec->n_ranks * sizeof(uint32_t));
+    l->name_at = place(&end, spec->n_nodes * sizeof(uint32_t));
+    l->names_bytes = names;
+    l->names = place(&end, names);
+    l->addresses = place(&end, (uint64_t)spec->n_ranks *
                                    HB_SEGMENT_ADDRESS_MAX);
-    h->region_bytes = up_to_page(spec->region_bytes);
-    h->regions = place(&end, HB_SEGMENT_REGIONS * h->region_bytes);
-    h->ring_bytes = ring_bytes(spec->n_local);
-    h->rings = place(&end, (uint64_t)spec->n_local * spec->n_local *
-                               h->ring_bytes);
-    h->heap_pages = up_to_page(spec->heap_bytes) / PAGE;
-    h->map = place(&end, h->heap_pages * sizeof(uint32_t));
-    h->heap = place(&end, h->heap_pages * PAGE);
-    h->size = end;
+    l->region_bytes = up_to_page(spec->region_bytes);
+    l->regions = place(&end, HB_SEGMENT_REGIONS * l->region_bytes);
+    l->ring_bytes = ring_bytes(spec->n_local);
+    l->rings = place(&end, (uint64_t)spec->n_local * spec->n_local *
+                               l->ring_bytes);
+    l->heap_pages = up_to_page(spec->heap_bytes) / PAGE;
+    l->map = place(&end, l->heap_pages * sizeof(uint32_t));
+    l->heap = place(&end, l->heap_pages * PAGE);
+    l->size = end;
 }
 
 static uint64_t room_of_addresses(const struct hb_segment_spec *spec)
@@ -126,42 +128,42 @@ static uint64_t room_of_addresses(const struct hb_segment_spec *spec)
 }
 
 static void lay_out_heap(uint64_t room, const struct hb_segment_spec *spec,
-                         struct hb_segment_head *h)
+                         struct hb_segment_layout *l)
 {
     struct hb_segment_spec less = *spec;
     uint64_t others;
 
-    lay_out(spec, h);
-    if (h->size > room && spec->heap_least > 0) {
-        others = h->size - h->heap_pages * PAGE;
+    lay_out(spec, l);
+    if (l->size > room && spec->heap_least > 0) {
+        others = l->size - l->heap_pages * PAGE;
         less.heap_bytes = room > others + spec->heap_least
                               ? (room - others) / PAGE * PAGE
                               : spec->heap_least;
-        lay_out(&less, h);
+        lay_out(&less, l);
     }
 }
 
 /* The heap is what gives way, and then the regions are. */
 static void lay_out_within(uint64_t room, const struct hb_segment_spec *spec,
-                           struct hb_segment_head *h)
+                           struct hb_segment_layout *l)
 {
     struct hb_segment_spec less = *spec;
 
-    lay_out_heap(room, spec, h);
-    if (h->size > room && spec->region_small > 0) {
+    lay_out_heap(room, spec, l);
+    if (l->size > room && spec->region_small > 0) {
         less.region_bytes = spec->region_small;
-        lay_out_heap(room, &less, h);
+        lay_out_heap(room, &less, l);
     }
 }
 
 static void fill_in(struct hb_segment *s, const struct hb_segment_spec *spec)
 {
-    struct hb_segment_head *h = head_of(s);
-    uint32_t *name_at = at(s, h->name_at), pos = 0;
-    char *names = at(s, h->names);
+    const struct hb_segment_layout *l = &s->layout;
+    uint32_t *name_at = at(s, l->name_at), pos = 0;
+    char *names = at(s, l->names);
 
-    memcpy(at(s, h->node_of), spec->node_of, spec->n_ranks * sizeof(uint32_t));
-    memcpy(at(s, h->local_rank), spec->local_rank,
+    memcpy(at(s, l->node_of), spec->node_of, spec->n_ranks * sizeof(uint32_t));
+    memcpy(at(s, l->local_rank), spec->local_rank,
            spec->n_ranks * sizeof(uint32_t));
     for (uint32_t i = 0; i < spec->n_nodes; i++) {
         size_t len = strlen(spec->names[i]) + 1;
@@ -211,20 +213,20 @@ static int give_size(int fd, uint64_t size, struct hpcboot_error *err)
 /* A file takes its bytes at once, and memory that is none only those that are
  * used: without memfd_create the heap is a small one. */
 static int open_memory(const struct hb_segment_spec *spec,
-                       struct hb_segment_head *h, struct hpcboot_error *err)
+                       struct hb_segment_layout *l, struct hpcboot_error *err)
 {
     int fd = memfd_create("hpcboot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     uint64_t file = hb_fd_file_most(), room = room_of_addresses(spec);
 
-    lay_out_within(fd < 0 ? 0 : file < room ? file : room, spec, h);
-    if (h->size > file) {
+    lay_out_within(fd < 0 ? 0 : file < room ? file : room, spec, l);
+    if (l->size > file) {
         hb_fd_close(&fd);
         return hb_fail(err, HPCBOOT_ERR_SYSTEM, "shared memory of %llu KiB is "
                        "a file, and files may have %llu KiB here (ulimit -f)",
-                       (unsigned long long)(h->size >> 10),
+                       (unsigned long long)(l->size >> 10),
                        (unsigned long long)(file >> 10));
     }
-    return fd < 0 ? open_file(h->size, err) : give_size(fd, h->size, err);
+    return fd < 0 ? open_file(l->size, err) : give_size(fd, l->size, err);
 }
 
 static int map_in(struct hb_segment *s, int fd, size_t size,
@@ -239,7 +241,7 @@ static int map_in(struct hb_segment *s, int fd, size_t size,
                              "smaller)", size >> 20);
     }
     (void)madvise(base, size, MADV_DONTDUMP);
-    *s = (struct hb_segment){base, size, fd};
+    *s = (struct hb_segment){.base = base, .size = size, .fd = fd};
     return 0;
 }
 
@@ -247,20 +249,21 @@ int hb_segment_create(struct hb_segment *out,
                       const struct hb_segment_spec *spec,
                       struct hpcboot_error *err)
 {
-    struct hb_segment_head h;
-    int fd = open_memory(spec, &h, err), rc;
+    struct hb_segment_layout l;
+    int fd = open_memory(spec, &l, err), rc;
 
     if (fd < 0) {
         return fd;
     }
-    rc = map_in(out, fd, h.size, err);
+    rc = map_in(out, fd, l.size, err);
     if (rc < 0) {
         hb_fd_close(&fd);
         return rc;
     }
-    memcpy(out->base, &h, offsetof(struct hb_segment_head, lock));
+    l.magic = MAGIC;
+    out->layout = l;
     fill_in(out, spec);
-    head_of(out)->magic = MAGIC;
+    head_of(out)->layout = l;
     return 0;
 }
 
@@ -282,7 +285,8 @@ int hb_segment_attach(struct hb_segment *out, int fd,
         hb_fd_close(&fd);
         return rc;
     }
-    if (!hb_segment_sound(head_of(&s), s.size)) {
+    s.layout = head_of(&s)->layout;
+    if (!hb_segment_sound(&s.layout, s.size)) {
         hb_segment_close(&s);
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the memory of the job is of "
                        "another version of hpcboot");
@@ -305,51 +309,51 @@ void hb_segment_close(struct hb_segment *s)
 
 uint32_t hb_segment_ranks(const struct hb_segment *s)
 {
-    return head_of(s)->n_ranks;
+    return s->layout.n_ranks;
 }
 
 uint32_t hb_segment_nodes(const struct hb_segment *s)
 {
-    return head_of(s)->n_nodes;
+    return s->layout.n_nodes;
 }
 
 uint32_t hb_segment_node(const struct hb_segment *s)
 {
-    return head_of(s)->node;
+    return s->layout.node;
 }
 
 uint32_t hb_segment_locals(const struct hb_segment *s)
 {
-    return head_of(s)->n_local;
+    return s->layout.n_local;
 }
 
 int hb_segment_has_agent(const struct hb_segment *s)
 {
-    return head_of(s)->agent != 0;
+    return s->layout.agent != 0;
 }
 
 const uint32_t *hb_segment_node_of(const struct hb_segment *s)
 {
-    return at(s, head_of(s)->node_of);
+    return at(s, s->layout.node_of);
 }
 
 const uint32_t *hb_segment_local_rank(const struct hb_segment *s)
 {
-    return at(s, head_of(s)->local_rank);
+    return at(s, s->layout.local_rank);
 }
 
 const char *hb_segment_name(const struct hb_segment *s, uint32_t node)
 {
-    const struct hb_segment_head *h = head_of(s);
-    const uint32_t *name_at = at(s, h->name_at);
+    const struct hb_segment_layout *l = &s->layout;
+    const uint32_t *name_at = at(s, l->name_at);
 
-    return (const char *)at(s, h->names) + name_at[node];
+    return (const char *)at(s, l->names) + name_at[node];
 }
 
 struct hb_segment_slot *hb_segment_slot(const struct hb_segment *s,
                                         uint32_t local)
 {
-    return (struct hb_segment_slot *)at(s, head_of(s)->slots) + local;
+    return (struct hb_segment_slot *)at(s, s->layout.slots) + local;
 }
 
 struct hb_segment_meeting *hb_segment_meeting(const struct hb_segment *s)
@@ -372,38 +376,38 @@ void *hb_segment_page(const struct hb_segment *s)
 void *hb_segment_region(const struct hb_segment *s, unsigned which,
                         size_t *size_out)
 {
-    const struct hb_segment_head *h = head_of(s);
+    const struct hb_segment_layout *l = &s->layout;
 
-    *size_out = h->region_bytes;
-    return at(s, h->regions + which * h->region_bytes);
+    *size_out = l->region_bytes;
+    return at(s, l->regions + which * l->region_bytes);
 }
 
 void *hb_segment_ring(const struct hb_segment *s, uint32_t to, uint32_t from,
                       size_t *size_out)
 {
-    const struct hb_segment_head *h = head_of(s);
+    const struct hb_segment_layout *l = &s->layout;
 
-    *size_out = h->ring_bytes;
-    return at(s, h->rings + ((uint64_t)to * h->n_local + from) *
-                                h->ring_bytes);
+    *size_out = l->ring_bytes;
+    return at(s, l->rings + ((uint64_t)to * l->n_local + from) *
+                                l->ring_bytes);
 }
 
 void *hb_segment_heap(const struct hb_segment *s, size_t *size_out)
 {
-    const struct hb_segment_head *h = head_of(s);
+    const struct hb_segment_layout *l = &s->layout;
 
-    *size_out = h->heap_pages * PAGE;
-    return at(s, h->heap);
+    *size_out = l->heap_pages * PAGE;
+    return at(s, l->heap);
 }
 
 int hb_segment_set_address(struct hb_segment *s, uint32_t rank,
                            const void *data, size_t len,
                            struct hpcboot_error *err)
 {
-    const struct hb_segment_head *h = head_of(s);
-    char *to = at(s, h->addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
+    const struct hb_segment_layout *l = &s->layout;
+    char *to = at(s, l->addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
 
-    if (rank >= h->n_ranks || len + 1 > HB_SEGMENT_ADDRESS_MAX) {
+    if (rank >= l->n_ranks || len + 1 > HB_SEGMENT_ADDRESS_MAX) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "an address of %zu bytes for "
                        "rank %u", len, rank);
     }
@@ -418,7 +422,7 @@ const void *hb_segment_address(const struct hb_segment *s, uint32_t rank,
                                size_t *len_out)
 {
     const unsigned char *from =
-        at(s, head_of(s)->addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
+        at(s, s->layout.addresses + (uint64_t)rank * HB_SEGMENT_ADDRESS_MAX);
 
     *len_out = from[0];
     return from + 1;
@@ -443,7 +447,7 @@ static int is_stale(const struct hb_segment *s, uint32_t owner)
     uint64_t space;
     pid_t pid;
 
-    if (owner == 0 || owner > head_of(s)->n_local) {
+    if (owner == 0 || owner > s->layout.n_local) {
         return 0;
     }
     slot = hb_segment_slot(s, owner - 1);
@@ -505,22 +509,23 @@ static int64_t find_pages(const uint32_t *map, uint64_t from, uint64_t to,
 int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
                      uint64_t *offset_out, struct hpcboot_error *err)
 {
-    struct hb_segment_head *h = head_of(s);
-    uint32_t *map = at(s, h->map);
+    const struct hb_segment_layout *l = &s->layout;
+    _Atomic uint64_t *hint = &head_of(s)->hint;
+    uint32_t *map = at(s, l->map);
     uint64_t want = up_to_page(bytes > 0 ? bytes : 1) / PAGE;
     int64_t first = -1;
 
-    if (bytes <= h->heap_pages * PAGE) {
+    if (bytes <= l->heap_pages * PAGE) {
         hb_segment_lock(s, local + 1);
-        first = find_pages(map, atomic_load(&h->hint), h->heap_pages, want);
+        first = find_pages(map, atomic_load(hint), l->heap_pages, want);
         if (first < 0) {
-            first = find_pages(map, 0, h->heap_pages, want);
+            first = find_pages(map, 0, l->heap_pages, want);
         }
         for (uint64_t i = 0; first >= 0 && i < want; i++) {
             map[(uint64_t)first + i] = (local + 1) | (i == 0 ? FIRST_PAGE : 0);
         }
         if (first >= 0) {
-            atomic_store(&h->hint, (uint64_t)first + want);
+            atomic_store(hint, (uint64_t)first + want);
         }
         hb_segment_unlock(s);
     }
@@ -528,14 +533,14 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "%zu bytes are not free in the "
                        "node's heap of %llu MiB: HPCBOOT_HEAP_MB makes it "
                        "larger", bytes,
-                       (unsigned long long)(h->heap_pages * PAGE >> 20));
+                       (unsigned long long)(l->heap_pages * PAGE >> 20));
     }
-    *offset_out = h->heap + (uint64_t)first * PAGE;
+    *offset_out = l->heap + (uint64_t)first * PAGE;
     return 0;
 }
 
 /* How many pages an allocation that begins there has; 0: none does. */
-static uint64_t pages_from(const struct hb_segment_head *h,
+static uint64_t pages_from(const struct hb_segment_layout *l,
                            const uint32_t *map, uint64_t first)
 {
     uint64_t n = 1;
@@ -543,7 +548,7 @@ static uint64_t pages_from(const struct hb_segment_head *h,
     if ((map[first] & FIRST_PAGE) == 0) {
         return 0;
     }
-    while (first + n < h->heap_pages &&
+    while (first + n < l->heap_pages &&
            map[first + n] == (map[first] & ~FIRST_PAGE)) {
         n++;
     }
@@ -552,15 +557,16 @@ static uint64_t pages_from(const struct hb_segment_head *h,
 
 int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset)
 {
-    struct hb_segment_head *h = head_of(s);
-    uint32_t *map = at(s, h->map);
-    uint64_t first = (offset - h->heap) / PAGE, n;
+    const struct hb_segment_layout *l = &s->layout;
+    _Atomic uint64_t *hint = &head_of(s)->hint;
+    uint32_t *map = at(s, l->map);
+    uint64_t first = (offset - l->heap) / PAGE, n;
 
-    if (offset < h->heap || offset % PAGE != 0 || first >= h->heap_pages) {
+    if (offset < l->heap || offset % PAGE != 0 || first >= l->heap_pages) {
         return 0;
     }
     hb_segment_lock(s, local + 1);
-    n = pages_from(h, map, first);
+    n = pages_from(l, map, first);
     hb_segment_unlock(s);
     if (n == 0) {
         return 0;
@@ -571,8 +577,8 @@ int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset)
     }
     hb_segment_lock(s, local + 1);
     memset(&map[first], 0, n * sizeof *map);
-    if (first < atomic_load(&h->hint)) {
-        atomic_store(&h->hint, first);
+    if (first < atomic_load(hint)) {
+        atomic_store(hint, first);
     }
     hb_segment_unlock(s);
     return 1;

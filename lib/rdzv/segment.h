@@ -73,12 +73,22 @@ struct hb_news {
     char text[HB_DEATH_TEXT_MAX];
 };
 
+/* Where everything is, in bytes from the beginning; it never changes. */
+struct hb_segment_layout {
+    uint64_t magic, size;
+    uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
+    uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
+    uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
+    uint64_t rings, ring_bytes, news, lost;
+};
+
 struct hb_segment {
     void *base;
     size_t size;
     int fd;
+    struct hb_segment_layout layout; /* this process's own copy */
 };
-#define HB_SEGMENT_INIT {NULL, 0, -1}
+#define HB_SEGMENT_INIT {.fd = -1}
 
 /* What is where. Arrays are by rank, [n_ranks], names by node. */
 struct hb_segment_spec {

@@ -17,11 +17,7 @@
 #define LOST_MAX 256u  /* and of connections: one tells of a cut */
 
 struct hb_segment_head {
-    uint64_t magic, size;
-    uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
-    uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
-    uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
-    uint64_t rings, ring_bytes, news, lost;
+    struct hb_segment_layout layout;
     _Alignas(128) _Atomic uint32_t lock; /* 0, or local rank + 1 */
     _Atomic uint32_t n_deaths;
     _Atomic uint32_t n_news;
@@ -39,7 +35,7 @@ int hb_segment_lock_within(struct hb_segment *s, uint32_t self,
                            unsigned looks);
 void hb_segment_unlock(struct hb_segment *s);
 
-/* Whether all that the head points at lies inside `size` bytes. */
-int hb_segment_sound(const struct hb_segment_head *h, uint64_t size);
+/* Whether all of it lies inside `size` bytes. */
+int hb_segment_sound(const struct hb_segment_layout *l, uint64_t size);
 
 #endif

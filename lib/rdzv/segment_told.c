@@ -31,10 +31,15 @@ static void *at(const struct hb_segment *s, uint64_t offset)
     return (char *)s->base + offset;
 }
 
+static uint32_t at_most(uint32_t n, uint32_t most)
+{
+    return n < most ? n : most;
+}
+
 /* As whom a local rank, or the agent, takes the lock. */
 static uint32_t owner_of(const struct hb_segment *s, int local)
 {
-    return local < 0 ? head_of(s)->n_local + 1 : (uint32_t)local + 1;
+    return local < 0 ? s->layout.n_local + 1 : (uint32_t)local + 1;
 }
 
 static struct hb_death *find(struct hb_death *v, uint32_t n, uint32_t rank)
@@ -60,12 +65,12 @@ static void put(struct hb_death *d, uint32_t rank, int is_sure,
 
 static struct hb_death *deaths_of(const struct hb_segment *s)
 {
-    return at(s, head_of(s)->deaths);
+    return at(s, s->layout.deaths);
 }
 
 uint32_t hb_segment_deaths(const struct hb_segment *s)
 {
-    return atomic_load(&head_of(s)->n_deaths);
+    return at_most(atomic_load(&head_of(s)->n_deaths), DEATHS_MAX);
 }
 
 const struct hb_death *hb_segment_death(const struct hb_segment *s,
@@ -84,24 +89,26 @@ int hb_segment_is_surely_dead(const struct hb_segment *s, uint32_t rank)
 {
     const struct hb_death *d = hb_segment_find_death(s, rank);
 
-    return d != NULL && (atomic_load(&d->is_sure) || !head_of(s)->agent);
+    return d != NULL && (atomic_load(&d->is_sure) || !s->layout.agent);
 }
 
 int hb_segment_mark_dead(struct hb_segment *s, int by, uint32_t rank,
                          const char *text)
 {
-    struct hb_segment_head *h = head_of(s);
+    const struct hb_segment_layout *l = &s->layout;
     struct hb_death *d;
     uint32_t n;
     int is_new, rc;
 
-    if (rank >= h->n_ranks) {
+    if (rank >= l->n_ranks) {
         return 0;
     }
-    if (hb_segment_node_of(s)[rank] == h->node) {
+    if (hb_segment_node_of(s)[rank] == l->node) {
         uint32_t local = hb_segment_local_rank(s)[rank];
 
-        atomic_store(&hb_segment_slot(s, local)->state, HB_RANK_DEAD);
+        if (local < l->n_local) {
+            atomic_store(&hb_segment_slot(s, local)->state, HB_RANK_DEAD);
+        }
     }
     rc = hb_segment_lock_within(s, owner_of(s, by), by < 0 ? AGENT_LOOKS : 0);
     if (rc < 0) {
@@ -116,7 +123,7 @@ int hb_segment_mark_dead(struct hb_segment *s, int by, uint32_t rank,
     }
     if (d == NULL && is_new) {
         put(deaths_of(s) + n, rank, by < 0, text);
-        atomic_store(&h->n_deaths, n + 1);
+        atomic_store(&head_of(s)->n_deaths, n + 1);
     }
     hb_segment_unlock(s);
     return is_new;
@@ -128,7 +135,7 @@ void hb_segment_mark_lost(struct hb_segment *s, int by, uint32_t rank,
                           const char *text)
 {
     struct hb_segment_head *h = head_of(s);
-    struct hb_death *lost = at(s, h->lost);
+    struct hb_death *lost = at(s, s->layout.lost);
     uint32_t n;
 
     hb_segment_lock(s, owner_of(s, by));
@@ -143,12 +150,12 @@ void hb_segment_mark_lost(struct hb_segment *s, int by, uint32_t rank,
 int hb_segment_lost(const struct hb_segment *s, uint32_t index,
                     struct hb_death *out)
 {
-    const struct hb_segment_head *h = head_of(s);
+    const struct hb_death *lost = at(s, s->layout.lost);
 
-    if (index >= LOST_MAX || index >= atomic_load(&h->n_lost)) {
+    if (index >= LOST_MAX || index >= atomic_load(&head_of(s)->n_lost)) {
         return 0;
     }
-    memcpy(out, (const struct hb_death *)at(s, h->lost) + index, sizeof *out);
+    memcpy(out, &lost[index], sizeof *out);
     out->text[sizeof out->text - 1] = '\0';
     return 1;
 }
@@ -162,7 +169,7 @@ int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
     uint32_t n = hb_segment_told(s);
 
     if (n < NEWS_MAX) {
-        struct hb_news *news = (struct hb_news *)at(s, h->news) + n;
+        struct hb_news *news = (struct hb_news *)at(s, s->layout.news) + n;
 
         *news = (struct hb_news){.kind = kind, .rank = rank,
                                  .after = hb_segment_deaths(s)};
@@ -174,11 +181,11 @@ int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
 
 uint32_t hb_segment_told(const struct hb_segment *s)
 {
-    return atomic_load(&head_of(s)->n_news);
+    return at_most(atomic_load(&head_of(s)->n_news), NEWS_MAX);
 }
 
 const struct hb_news *hb_segment_news(const struct hb_segment *s,
                                       uint32_t index)
 {
-    return (const struct hb_news *)at(s, head_of(s)->news) + index;
+    return (const struct hb_news *)at(s, s->layout.news) + index;
 }

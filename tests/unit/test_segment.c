@@ -262,6 +262,24 @@ static void test_offsets_of_a_liar_are_refused(void **state)
     hb_segment_close(&s);
 }
 
+/* A program that takes our descriptor for its own writes over the head. */
+static void test_who_writes_over_the_head_harms_no_agent(void **state)
+{
+    struct hb_segment s = make();
+    struct hb_death lost;
+
+    memset(s.base, 0xa5, sizeof(struct hb_segment_head));
+    assert_int_equal(hb_segment_locals(&s), 2);
+    (void)hb_segment_mark_dead(&s, -1, 0, "it is");
+    (void)hb_segment_tell(&s, HB_NEWS_COMES, 1, "it comes");
+    (void)hb_segment_lost(&s, 3, &lost);
+    assert_in_range(hb_segment_deaths(&s), 0, DEATHS_MAX);
+    assert_in_range(hb_segment_told(&s), 0, NEWS_MAX);
+    assert_null(hb_segment_find_death(&s, 5));
+    assert_int_equal(hb_segment_set_address(&s, 0, "x", 1, NULL), 0);
+    hb_segment_close(&s);
+}
+
 static void test_an_onlooker_sees_what_ranks_wait_for(void **state)
 {
     struct hb_segment s = make();
@@ -411,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_an_agent_waits_for_no_rank_that_is_stopped),
         cmocka_unit_test(test_other_memory_is_refused),
         cmocka_unit_test(test_offsets_of_a_liar_are_refused),
+        cmocka_unit_test(test_who_writes_over_the_head_harms_no_agent),
         cmocka_unit_test(test_an_onlooker_sees_what_ranks_wait_for),
     };
 

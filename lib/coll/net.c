@@ -305,8 +305,7 @@ struct hb_call hb_net_call_of(struct hb_coll_team *t, const struct hb_op *op)
 {
     bool folds = hb_call_folds(op->coll);
     bool same = (t->deterministic ||
-                 (op->flags & HPCBOOT_DETERMINISTIC) != 0) &&
-                folds && op->coll < HPCBOOT_COLL_SCAN;
+                 (op->flags & HPCBOOT_DETERMINISTIC) != 0) && folds;
     return (struct hb_call){
         .coll = op->coll,
         .root = op->root,
@@ -316,6 +315,7 @@ struct hb_call hb_net_call_of(struct hb_coll_team *t, const struct hb_op *op)
         .ordered = folds && op->op >= HPCBOOT_OP_USER &&
                    !op->user.commutative,
         .same_bits = same,
+        .folds_on = hb_plan_folds_on(op),
         .scales = folds && op->op == HPCBOOT_AVG && !same,
         .in_place = op->own_placed,
         .send_len = op->send_len,
@@ -366,7 +366,8 @@ static void choose_schedule(struct hb_net_op *n, struct hb_net_team *nt,
     key.coll = (int)c->coll;
     key.root = c->root;
     key.flags = (uint32_t)c->ordered | (uint32_t)c->same_bits << 1 |
-                (uint32_t)c->scales << 2 | (uint32_t)c->in_place << 3;
+                (uint32_t)c->scales << 2 | (uint32_t)c->in_place << 3 |
+                (uint32_t)c->folds_on << 4;
     bool rows = c->send_len != NULL || c->recv_len != NULL;
     struct hb_net_kept *k = rows ? NULL : find_kept(nt, &key);
     if (k == NULL) {

@@ -13,7 +13,7 @@
 struct hb_net_key {
     size_t bytes, total, esize;
     int coll, root;
-    uint32_t flags; /* ordered, same_bits, scales, in_place */
+    uint32_t flags; /* ordered, same_bits, scales, in_place, folds_on */
     uint32_t unused;
 };
 

@@ -100,6 +100,19 @@ static void alltoall(struct hb_sched *s, const struct hb_call *c)
     hb_sched_alltoall(s, &g, &from, &to, &how);
 }
 
+/* So many vectors, one after the other, in rank order. */
+static void fold_all(struct hb_sched *s, const struct hb_call *c,
+                     struct hb_at from, int rows, struct hb_at to)
+{
+    if (c->total > 0) {
+        struct hb_step *step = hb_sched_add(s, HB_STEP_FOLD_ALL);
+        step->from = from;
+        step->to = to;
+        step->rows = (uint32_t)rows;
+        step->bytes = c->total;
+    }
+}
+
 /* All vectors to `root`, folded there in rank order, to `to`. */
 static void collect(struct hb_sched *s, const struct hb_call *c, int root,
                     struct hb_at to)
@@ -112,12 +125,8 @@ static void collect(struct hb_sched *s, const struct hb_call *c, int root,
     }
     hb_sched_gather(s, &g, root, &b, SEND, &how);
     hb_sched_wait(s);
-    if (c->rank == root && c->total > 0) {
-        struct hb_step *step = hb_sched_add(s, HB_STEP_FOLD_ALL);
-        step->from = b.base;
-        step->to = to;
-        step->rows = (uint32_t)g.size;
-        step->bytes = c->total;
+    if (c->rank == root) {
+        fold_all(s, c, b.base, g.size, to);
     }
 }
 
@@ -202,10 +211,34 @@ static void reduce_scatter(struct hb_sched *s, const struct hb_call *c)
     hb_sched_scale(s, c, RECV, hb_block_len(&b, c->rank));
 }
 
-static void scan(struct hb_sched *s, const struct hb_call *c)
+/* Everybody has all vectors, and folds those up to its own. */
+static void scan_in_one_go(struct hb_sched *s, const struct hb_call *c)
 {
     struct hb_group g = everyone(c);
-    struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
+    struct hb_choice how = hb_choose(c, HPCBOOT_COLL_ALLGATHER, g.size,
+                                     c->total);
+    int rows = c->rank + (c->coll == HPCBOOT_COLL_SCAN);
+    struct hb_blocks all = {NULL, NULL, c->total, {HB_MEM_ROOM, 0}};
+    all.base = hb_sched_room(s, (size_t)g.size * c->total);
+    hb_sched_copy(s, SEND, hb_plus(all.base, (size_t)c->rank * c->total),
+                  c->total);
+    hb_sched_allgather(s, &g, &all, &how);
+    hb_sched_wait(s);
+    if (rows > 0) {
+        fold_all(s, c, all.base, rows, RECV);
+    }
+}
+
+static void scan(struct hb_sched *s, const struct hb_call *c)
+{
+    if (c->same_bits && !c->folds_on) {
+        scan_in_one_go(s, c);
+        return;
+    }
+    struct hb_group g = everyone(c);
+    struct hb_choice how = c->same_bits
+                               ? (struct hb_choice){.alg = HB_ALG_LINEAR}
+                               : hb_choose(c, c->coll, g.size, c->total);
     struct hb_at room = hb_sched_room(s, c->total);
     bool inclusive = c->coll == HPCBOOT_COLL_SCAN;
     struct hb_vector v = copied(s, c, inclusive ? RECV : room);

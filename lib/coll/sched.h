@@ -144,6 +144,7 @@ struct hb_call {
     size_t bytes, total, esize; /* as in struct hb_op */
     bool ordered;   /* the op does not commute */
     bool same_bits; /* folded in rank order in one go */
+    bool folds_on;  /* what has been folded and is folded on has these bits */
     bool scales;    /* AVG, as a sum that is divided at the end */
     bool in_place;
     /* [size] in bytes; NULL: blocks of `bytes`, one after the other */

@@ -213,7 +213,6 @@ static struct coll_case pick(const struct plan *p, int ranks, uint64_t *rng)
     static const size_t sizes[] = {0, 1, 8, 300, 4096, 40000, 300000};
     struct coll_case c = {.ranks = ranks, .seed = coll_ref_random(rng)};
     c.coll = (enum hpcboot_coll)(coll_ref_random(rng) % HPCBOOT_COLLS);
-    bool scans = c.coll >= HPCBOOT_COLL_SCAN;
     do {
         c.op = (int)(coll_ref_random(rng) % (HPCBOOT_OPS + 1));
         c.type = (enum hpcboot_type)(coll_ref_random(rng) % HPCBOOT_TYPES);
@@ -221,7 +220,7 @@ static struct coll_case pick(const struct plan *p, int ranks, uint64_t *rng)
             c.op = HPCBOOT_OP_USER;
             c.type = HPCBOOT_BYTE;
         }
-    } while (!hb_coll_op_defined(c.op, c.type) || (scans && inexact(&c)));
+    } while (!hb_coll_op_defined(c.op, c.type));
     size_t bytes = sizes[coll_ref_random(rng) % 7];
     c.count = bytes / hb_coll_type_size(c.type) / (bytes > 5000 ? 4 : 1);
     c.count &= c.op >= HPCBOOT_OP_USER ? ~(size_t)1 : ~(size_t)0;

@@ -76,6 +76,7 @@ struct api_state {
         uint32_t number;        /* of FENCE: 1: of the node; of SHRINK: */
         const int *members;     /* [n_members] in the world, and the context */
         int n_members;
+        int on;                 /* of SHRINK: who of them is the next */
     } awaited; /* kept up only where one thread calls */
     /* By rank: messages of the user's that have been sent, and received. NULL
      * unless calls are checked, and one thread makes them (hop.c). */

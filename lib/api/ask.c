@@ -15,7 +15,8 @@
  *
  * With HPCBOOT_CHECK a wait for a message of the user's asks as well, and may
  * be a part of a chain. So may a fence and a shrink, which wait for everybody,
- * and hence for the rank where the question began.
+ * and hence for the rank where the question began. A shrink always asks whom it
+ * waits for: one that is in hpcboot_finalize will not come.
  *
  * Nobody is blocked whom a chain of such waits names wrongly: who is asked
  * knows whether it has done what the other one waits for, whatever is still on
@@ -40,6 +41,7 @@
 #define FIRST_CHECKED_NS ((int64_t)100 * 1000 * 1000)
 #define READ_NS ((int64_t)10 * 1000 * 1000)
 #define KEPT 8 /* errors of teams that are gone */
+#define LEFT 256 /* teams that are gone */
 
 static _Thread_local struct hb_api_asking asking; /* each has a wait */
 static int64_t next_read_ns;
@@ -50,10 +52,18 @@ static struct gone {
 } gone[KEPT];
 static unsigned n_gone;
 
+static struct left { /* how many calls were made there */
+    uint32_t context;
+    uint64_t calls;
+} left[LEFT];
+static unsigned n_left;
+
 void hb_api_ask_keep(const struct hpcboot_team *team)
 {
     struct hpcboot_error why;
 
+    left[n_left++ % LEFT] =
+        (struct left){team->context, hb_coll_team_calls(team->coll)};
     if (hb_coll_team_error(team->coll, &why) < 0) {
         gone[n_gone % KEPT] = (struct gone){team->context, why};
         n_gone++;
@@ -180,6 +190,24 @@ static int tell_gone(const struct hb_hop *h)
         }
     }
     return 0;
+}
+
+/* Who has destroyed a team makes no further call there. */
+static void tell_left(const struct hb_hop *h)
+{
+    struct hpcboot_error why;
+    unsigned i = 0;
+
+    while (i < LEFT && left[i].context != h->context) {
+        i++;
+    }
+    if (i < LEFT && left[i].calls < h->call) {
+        hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made "
+                "different calls: rank %d %s, rank %d hpcboot_team_destroy",
+                h->rank, hb_coll_name((enum hpcboot_coll)h->coll),
+                hb_api.rank);
+        hb_note_tell(h, &why);
+    }
 }
 
 /* Whether the call of that number is another one here; *rc: as of end. */
@@ -358,12 +386,14 @@ static int answer_other_wait(const struct hb_own_wait *w, struct hb_note *note,
         return 0;
     }
     if (atomic_load(&hb_api.phase) != API_ENDING) {
-        return follow_own(w, note, err);
+        return hb_api.sent != NULL ? follow_own(w, note, err) : 0;
     }
-    if (last->coll == HB_IN_RECV) {
+    if (last->coll == HB_IN_RECV || last->coll == HB_IN_SHRINK) {
         (void)hb_hop_put(text, sizeof text, last);
-        hb_fail(&why, HPCBOOT_ERR_USAGE, "%s for rank %d, which has sent no "
-                "such message and is in hpcboot_finalize", text, hb_api.rank);
+        hb_fail(&why, HPCBOOT_ERR_USAGE, "%s for rank %d, which %sis in "
+                "hpcboot_finalize", text, hb_api.rank,
+                last->coll == HB_IN_RECV ? "has sent no such message and "
+                                         : "");
         hb_note_tell(last, &why);
     }
     return 0;
@@ -380,7 +410,9 @@ static int answer(const struct hb_own_wait *w, struct hb_note *note,
     if (last->coll < 0) {
         rc = answer_other_wait(w, note, err);
     } else if (t == NULL) {
-        (void)tell_gone(last);
+        if (!tell_gone(last)) {
+            tell_left(last);
+        }
     } else if (hb_coll_team_error(t->coll, &why) < 0) {
         tell_failed(last, &why);
     } else if (!tell_finalized(last, t) &&
@@ -485,7 +517,10 @@ static void ask_senders(const struct hb_own_wait *w)
     struct hb_hop *ways;
     size_t n = hb_hop_ways(w, &ways);
 
-    if (n > 1) {
+    if (n == 1 && ways->coll == HB_IN_SHRINK && hb_api.awaited.on >= 0) {
+        note.hops[note.n++] = *ways;
+        hb_note_post(hb_api.awaited.on, &note);
+    } else if (n > 1) {
         hb_survey_begin(w);
     } else if (n == 1 && ways->coll == HB_IN_RECV) {
         send_on(&note, ways);

@@ -13,7 +13,7 @@
  *     rank has had as many messages of it.
  *
  * Fences and messages are counted with HPCBOOT_CHECK alone, in a program of one
- * thread. */
+ * thread; of a shrink it is known in any case. */
 #include "config.h"
 
 #include <stdio.h>
@@ -206,7 +206,8 @@ size_t hb_hop_ways(const struct hb_own_wait *w, struct hb_hop **out)
     if (known && w->team != NULL) {
         known = add_call(&ways, w->team, w->what);
     } else if (known) {
-        known = hb_api.sent != NULL && add_own(&ways);
+        known = (hb_api.sent != NULL ||
+                 hb_api.awaited.kind == HB_WAITS_SHRINK) && add_own(&ways);
     }
     if (!known) {
         free(ways.v);
@@ -259,7 +260,7 @@ static int fence_is_kept(const struct hb_hop *h)
 
 int hb_hop_is_kept(const struct hb_hop *h)
 {
-    if (hb_api.sent == NULL) {
+    if (hb_api.sent == NULL && h->coll != HB_IN_SHRINK) {
         return 0;
     }
     switch (h->coll) {

@@ -135,7 +135,8 @@ static int finish(struct note *n)
     int rc = hb_api_wait_until(
         &(struct hb_api_awaited){
             .kind = HB_WAITS_SHRINK, .number = n->root->context,
-            .members = n->root->world, .n_members = n->root->size},
+            .members = n->root->world, .n_members = n->root->size,
+            .on = n->root->world[n->peer]},
         note_ready, n, HB_NEVER, n->err);
 
     give_up(n); /* what has ended by itself is gone already */

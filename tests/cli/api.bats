@@ -235,6 +235,32 @@ gpu() {
     done
 }
 
+@test "ranks that wait for one which has left their team are told" {
+    printf 'a slots=2\nb slots=1\n' > hosts
+    for where in '--launch-with fork --hostfile hosts' ''; do
+        for check in 0 1; do
+            # shellcheck disable=SC2086
+            run hb -n 3 $where -x HPCBOOT_CHECK=$check \
+                "$HB_BUILDDIR/tests/cli/apilost" left
+            ended_with 0
+            for i in 0 2; do
+                says "^rank $i: .*rank [02] barrier, rank 1 hpcboot_team_destroy"
+            done
+        done
+    done
+}
+
+@test "a shrink waits for no rank that has called hpcboot_finalize" {
+    printf 'a slots=2\nb slots=1\n' > hosts
+    for where in '--launch-with fork --hostfile hosts' ''; do
+        # shellcheck disable=SC2086
+        run hb -n 3 $where "$HB_BUILDDIR/tests/cli/apilost" shrinks
+        ended_with 0
+        says '^rank 0: rank 0 waits in team_shrink for rank 1, which is in'
+        says '^rank 2: .*waits in team_shrink'
+    done
+}
+
 # elastic COMMAND: on the hosts of ./hosts, as the text of a shell.
 elastic() {
     hb --np 1:4 --launch-with fork --hostfile hosts --on-failure continue \

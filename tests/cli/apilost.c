@@ -16,6 +16,9 @@
  * calls of teams that both then destroy, and has not more memory for that.
  * `apilost ended`, `apilost threads` (of which several may call): rank 1 is in
  * hpcboot_finalize, and the others wait for it.
+ * `apilost left`: rank 1 has destroyed a team and goes on, and the others make
+ * one call more there. `apilost shrinks`: they shrink the world, which rank 1
+ * has left for hpcboot_finalize.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time. */
 #include "config.h"
@@ -235,6 +238,32 @@ static void ended(void)
     }
 }
 
+static void left(void)
+{
+    struct hpcboot_team *t = NULL;
+
+    MUST(hpcboot_team_split(hpcboot_world(), 0, 0, &t, &err));
+    MUST(hpcboot_barrier(t, &err));
+    if (hpcboot_rank() != 1) {
+        HOLDS(hpcboot_barrier(t, &err) == HPCBOOT_ERR_USAGE);
+        printf("rank %d: %s\n", hpcboot_rank(), err.text);
+    }
+    MUST(hpcboot_team_destroy(t, &err));
+    MUST(hpcboot_barrier(hpcboot_world(), &err));
+}
+
+static void shrinks(void)
+{
+    struct hpcboot_team *t = NULL;
+
+    if (hpcboot_rank() != 1) {
+        HOLDS(hpcboot_team_shrink(hpcboot_world(), &t, &err) ==
+              HPCBOOT_ERR_USAGE);
+        HOLDS(t == NULL);
+        printf("rank %d: %s\n", hpcboot_rank(), err.text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
@@ -252,6 +281,10 @@ int main(int argc, char **argv)
         expire();
     } else if (strcmp(argv[1], "brief") == 0) {
         brief();
+    } else if (strcmp(argv[1], "left") == 0) {
+        left();
+    } else if (strcmp(argv[1], "shrinks") == 0) {
+        shrinks();
     } else if (strcmp(argv[1], "ended") == 0 ||
                strcmp(argv[1], "threads") == 0) {
         ended();

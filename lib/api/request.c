@@ -207,23 +207,16 @@ struct one {
     struct hpcboot_error *err;
 };
 
-/* Not ready; but when something has moved, more is on its way. */
-static int awake_since(uint64_t moves)
-{
-    return hb_xport_moves(hb_api.xport) != moves ? HB_COLL_MOVED : 0;
-}
-
 /* A message mostly comes at once: the pause in between costs more. */
 static int one_ready(void *arg)
 {
     struct one *o = arg;
-    uint64_t before = hb_xport_moves(hb_api.xport);
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < LOOKS; i++) {
         rc = look(o->request, o->err);
     }
-    return rc == 0 ? awake_since(before) : rc;
+    return rc;
 }
 
 /* What a wait for a message that has not come was for. */
@@ -304,7 +297,6 @@ struct some {
 static int some_ready(void *arg)
 {
     struct some *s = arg;
-    uint64_t before = hb_xport_moves(hb_api.xport);
 
     for (size_t i = 0; i < s->n; i++) {
         if (is_active(s->requests[i])) {
@@ -317,7 +309,7 @@ static int some_ready(void *arg)
             }
         }
     }
-    return awake_since(before);
+    return 0;
 }
 
 /* Whom the first of them waits for. */

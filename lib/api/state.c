@@ -7,6 +7,7 @@
  * teams that always exist; they are closed in the opposite order. */
 #include "config.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "lib/topo/allowed.h"
 
 #define INIT_TIMEOUT_MS 300000 /* a large job's nodes boot one after another */
+#define LINGER_NS (200 * 1000)
 #define FIRST_CONTEXT 16u /* below: world, node team, and what may come */
 
 struct api_state hb_api = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -35,11 +37,21 @@ static int net_progress(void *ctx)
     return hb_xport_progress(hb_api.xport);
 }
 
+/* Of a wait for the launcher. What has moved mostly moves on when the peer has
+ * had its turn, and who sleeps meanwhile makes a nap of each piece. */
 static int work(void)
 {
+    static int64_t moved_ns;
     int answers = hb_api_answer();
     int moved = hb_coll_progress_if_any(hb_api.engine);
+    int64_t now = moved >= 0 ? hb_now_ns() : 0;
 
+    if (moved > 0) {
+        moved_ns = now;
+    } else if (moved == 0 && now - moved_ns < LINGER_NS) {
+        sched_yield();
+        moved = 1;
+    }
     return moved < 0 && answers ? 0 : moved;
 }
 

@@ -84,16 +84,34 @@ static void of_team(struct hb_segment_wait *w, const struct hpcboot_team *t,
     atomic_store(&w->calls, what->calls);
 }
 
+struct until {
+    int (*ready)(void *arg);
+    void *arg;
+};
+
+/* Not ready; but when something has moved, more is on its way. */
+static int ready_or_moved(void *arg)
+{
+    const struct until *u = arg;
+    uint64_t before = hb_xport_moves(hb_api.xport);
+    int rc = u->ready(u->arg);
+
+    return rc == 0 && hb_xport_moves(hb_api.xport) != before ? HB_COLL_MOVED
+                                                             : rc;
+}
+
 int hb_api_wait_until(const struct hb_api_awaited *what,
                       int (*ready)(void *arg), void *arg, int64_t deadline_ns,
                       struct hpcboot_error *err)
 {
+    struct until until = {ready, arg};
     int rc;
 
     if (!hb_api.threads) {
         hb_api.awaited = *what;
     }
-    rc = hb_coll_wait_until(hb_api.engine, ready, arg, deadline_ns, err);
+    rc = hb_coll_wait_until(hb_api.engine, ready_or_moved, &until, deadline_ns,
+                            err);
     if (!hb_api.threads) {
         hb_api.awaited = (struct hb_api_awaited){.kind = HB_WAITS_NOT};
     }

@@ -223,7 +223,7 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
     return rc;
 }
 
-/* Blocking: a deadline that passes gives the message up. A death that is known
+/* Blocking: a deadline that passes gives the request up. A death that is known
  * by then is the cause. */
 static int finish(const char *call, struct hpcboot_team *team,
                   struct hpcboot_request *r, struct hpcboot_error *err)

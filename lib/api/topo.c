@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,10 +309,17 @@ static int apply(const struct hb_cpus *cpus, struct hpcboot_error *err)
     char *text;
 
     if (sched_setaffinity(0, sizeof cpus->set, cpus->set) < 0) {
+        int rc = errno == EINVAL ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_SYSTEM;
+
         text = hb_cpus_text(cpus);
-        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "hpcboot_bind: CPUs %s", text);
+        if (rc == HPCBOOT_ERR_USAGE) {
+            hb_fail(err, rc, "hpcboot_bind: CPUs %s: there are none of these "
+                    "for this process", text);
+        } else {
+            hb_fail_errno(err, rc, "hpcboot_bind: CPUs %s", text);
+        }
         free(text);
-        return HPCBOOT_ERR_SYSTEM;
+        return rc;
     }
     return (int)hb_cpus_count(cpus);
 }

@@ -401,6 +401,7 @@ static void wrong_teams_and_values(void)
     W("NULL", hpcboot_bind(NULL, &err));
     W("moon", hpcboot_bind("moon", &err));
     W("a CPU number below", hpcboot_bind("99999", &err));
+    W("there are none of these", hpcboot_bind("1023", &err));
     W("the range's last CPU", hpcboot_bind("3-1", &err));
     W("before", hpcboot_init(NULL, &err));
 }

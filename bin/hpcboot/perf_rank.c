@@ -35,7 +35,7 @@ static void must(int rc, const struct hpcboot_error *err)
 {
     if (rc < 0) {
         hb_log(HB_ERROR, "perf: %s", err->text);
-        _exit(HB_EXIT_INTERNAL);
+        _exit(rc == HPCBOOT_ERR_USAGE ? HB_EXIT_USAGE : HB_EXIT_INTERNAL);
     }
 }
 

@@ -83,11 +83,16 @@ char *hb_source_text(const struct hb_gang_request *req, const char *path,
     return text;
 }
 
-/* 1 when nothing but blanks stands in the text. */
+/* 1 when nothing but blanks stands in the text, and lines that begin with #, as
+ * in the default hostfile that Open MPI installs. */
 static int is_blank(const char *text, size_t len)
 {
+    int comment = 0;
+
     for (size_t i = 0; i < len; i++) {
-        if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0') {
+        comment = text[i] == '#' || (comment && text[i] != '\n');
+        if (!comment && (strchr(" \t\r\n", text[i]) == NULL ||
+                         text[i] == '\0')) {
             return 0;
         }
     }

@@ -4,8 +4,8 @@
 /* The hostfile that is used when nobody names one: the one of the
  * configuration, else the one that another MPI's variable names. A variable
  * may be left over from elsewhere, so a file that is not there is passed over
- * then, with a word where nobody else knows hosts; the configuration's own must
- * exist. */
+ * then, with a word where an operator would have made it; the configuration's
+ * own must exist. */
 
 #include "config.h"
 
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 
 #include "lib/base/str.h"
+
+#define OPERATORS "/etc/mpi/"
 
 static const char *const variables[] = {
     "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
@@ -62,7 +64,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         if (path[0] == '/' && !hb_source_exists(req, path)) {
             *reason_out = hb_xasprintf("%s names %s, which is not there",
                                        variables[i], path);
-            tell_unused(out, *reason_out);
+            if (hb_starts_with(path, OPERATORS)) {
+                tell_unused(out, *reason_out);
+            }
             return 0;
         }
         return take(path[0] == '/' ? hb_source_root(req) : "", path,

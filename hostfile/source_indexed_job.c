@@ -15,10 +15,16 @@
 #include "hostfile/indexed.h"
 #include "lib/base/str.h"
 
-/* Only a pod of such a Job, or of a JobSet, has an index. */
+/* Only a pod of such a Job, or of a JobSet, has an index; one whose host name
+ * is another on purpose is no part of a gang, unless somebody says so. */
 static void tell_of_index(const struct hb_gang_request *req,
                           const struct hb_pod *pod, struct hb_gang *out)
 {
+    const char *size = hb_source_env(req, HB_GANG_SIZE_VARIABLE);
+
+    if (size == NULL || size[0] == '\0' || hb_streq(size, "1")) {
+        return;
+    }
     hb_gang_note(out, "this may be a pod of an Indexed Job, but its host name "
                  "%s does not end in JOB_COMPLETION_INDEX (%s), so this host "
                  "is alone; if other hosts are meant, name them with -H",

@@ -151,6 +151,33 @@ static int make_directories(const char *path, struct hpcboot_error *err)
     return rc;
 }
 
+/* What waits for a reader would hold up the launcher, and all ranks with it. */
+static int not_a_file(const char *path, int is_terminal,
+                      struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "the output file %s is a %s, and "
+                   "ranks would wait for who reads it; only hbrun's own "
+                   "standard output and error may be one: leave the name out",
+                   path, is_terminal ? "terminal" : "pipe");
+}
+
+/* What is there already, and may be no file. */
+static int is_file(const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+    int fd, rc = 0;
+
+    if (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) ||
+                                 S_ISSOCK(st.st_mode) ||
+                                 S_ISCHR(st.st_mode))) {
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        rc = S_ISCHR(st.st_mode) && (fd < 0 || !isatty(fd))
+                 ? 0 : not_a_file(path, S_ISCHR(st.st_mode), err);
+        hb_fd_close(&fd);
+    }
+    return rc;
+}
+
 int hb_rankfiles_prepare(const struct hb_rankfiles *f,
                          struct hpcboot_error *err)
 {
@@ -161,12 +188,24 @@ int hb_rankfiles_prepare(const struct hb_rankfiles *f,
                                                  : NULL;
 
         rc = path ? make_directories(path, err) : 0;
+        if (rc == 0 && path) {
+            rc = is_file(path, err);
+        }
         free(path);
     }
     return rc;
 }
 
 /* --- opening and writing ----------------------------------------- */
+
+static int takes_at_once(int fd, const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) ||
+                                   S_ISSOCK(st.st_mode) || isatty(fd))
+               ? not_a_file(path, isatty(fd), err) : 0;
+}
 
 static struct open_file *least_used(struct hb_rankfiles *f)
 {
@@ -187,7 +226,7 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
                      int *fd_out, struct hpcboot_error *err)
 {
     struct open_file *entry;
-    int made = (f->slots[slot] & SLOT_MADE) != 0, rc, fd;
+    int made = (f->slots[slot] & SLOT_MADE) != 0, rc = 0, fd;
 
     for (int i = 0; i < OPEN_FILES; i++) {
         if (f->open[i].fd >= 0 && f->open[i].slot == slot) {
@@ -200,10 +239,16 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
         return rc;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY
+                        | O_NONBLOCK
                         | (made || f->config.append ? 0 : O_TRUNC), 0666);
     if (fd < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
                              "the output file %s cannot be opened", path);
+    }
+    rc = takes_at_once(fd, path, err);
+    if (rc < 0) {
+        hb_fd_close(&fd);
+        return rc;
     }
     f->slots[slot] |= SLOT_MADE;
     entry = least_used(f);

@@ -123,7 +123,7 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
     if (h->boot != NULL) {
         h->reason = *hb_boot_reason(h->boot);
     }
-    h->misused = is_misuse(err);
+    h->misused = h->via == NULL && is_misuse(err);
     host_failed_try(h, stage);
 }
 
@@ -393,6 +393,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     };
 
     h->attempts++;
+    h->misused = 0;
     j->tries++;
     host_timed_anew(h);
     h->stage = HB_STAGE_RESOLVE;

@@ -434,7 +434,7 @@ static void tell_lonely(const struct job *j)
     uint32_t told = 0;
 
     if (!j->family.links_mpi || j->map == NULL || j->map->n_ranks < 2 ||
-        j->n_started < j->map->n_ranks) {
+        j->n_started < j->map->n_ranks || j->initialised != 0) {
         return;
     }
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/job/job_impl.h"
@@ -34,6 +35,17 @@ struct job_events {
     unsigned dropped;
 };
 
+/* A FIFO is opened for reading too, so that its reader may come later, or
+ * never. */
+static int open_file(const char *path)
+{
+    struct stat st;
+    int fifo = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+
+    return open(path, (fifo ? O_RDWR | O_NONBLOCK : O_WRONLY) | O_CREAT |
+                O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
+}
+
 static int open_target(const char *target, int *fd_out,
                        struct hpcboot_error *err)
 {
@@ -47,8 +59,7 @@ static int open_target(const char *target, int *fd_out,
         }
         *fd_out = fcntl(n, F_DUPFD_CLOEXEC, 3);
     } else {
-        *fd_out = open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-                       O_NOCTTY, 0644);
+        *fd_out = open_file(target);
     }
     if (*fd_out < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_USAGE, "--events %s", target);

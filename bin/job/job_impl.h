@@ -102,6 +102,7 @@ struct job_host {
     struct job_probe *probe;
     char *leaves; /* why it is lost once its ranks have ended; or NULL */
     int64_t lost_ns; /* when its link broke without a warning; 0: did not */
+    struct job_host *stands_for; /* whose ranks it was last to take; NULL */
     int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
     char *boot_user;          /* how an agent logs in to it */
     int boot_port;
@@ -114,6 +115,7 @@ struct job_host {
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */
     uint8_t wired, ports_asked;
     uint8_t stubborn;   /* its answers may be its way's own: asked to the end */
+    uint8_t never_came; /* when it was to take ranks that others had */
     uint8_t misused;    /* by the launcher: what it was told is wrong */
     uint8_t pinned;     /* its key was accepted unseen */
     uint8_t proven, in_session; /* holds a key of ours; was given the job's */

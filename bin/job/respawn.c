@@ -122,12 +122,15 @@ static void respawn_later(struct job *j, uint32_t rank, int64_t ms)
     arm_ms(s->timer, ms);
 }
 
-/* What starts a host's ranks starts those as well that were to wait. */
-static void respawn_no_more(const struct job *j, uint32_t node)
+/* What starts a host's ranks starts those as well that were to wait, and is
+ * the one start that counts. */
+static void respawn_no_more(struct job *j, uint32_t node)
 {
     for (const struct respawn *s = j->respawns; s != NULL; s = s->next) {
-        if (j->map->node_of_rank[s->rank] == node) {
-            event_del(s->timer);
+        if (j->map->node_of_rank[s->rank] == node &&
+            evtimer_pending(s->timer, NULL)) {
+            evtimer_del(s->timer);
+            j->ranks[s->rank].restarts--;
         }
     }
 }
@@ -248,7 +251,6 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     j->lives->epoch++; /* WELCOME tells it */
     h->node = node;
     j->node_host[node] = h;
-    respawn_no_more(j, node);
     j->wait_until_ns = hb_deadline_in_ms(delay_ms + limit);
     host_start_late(h, delay_ms);
     job_route_add(h); /* fences wait for it from here on */
@@ -285,6 +287,9 @@ static void take_over(struct job_host *from, struct job_host *to)
     uint32_t node = from->node;
 
     from->node = HB_NODE_UNSET;
+    if (to->left_out) {
+        to->stands_for = from;
+    }
     begin_anew(to, node, 0);
     job_event_host(to, "host_replaces", from->spec->name);
 }
@@ -299,6 +304,9 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
 
     if (j->on_failure != HB_FAIL_RESPAWN || j->phase != JOB_RUNNING) {
         return 0;
+    }
+    if (node != HB_NODE_UNSET) {
+        respawn_no_more(j, node);
     }
     no = never_move(j, h, node != HB_NODE_UNSET && h->programs_begun == 0 &&
                               count_starts(j, node, &most) < 0);
@@ -323,6 +331,17 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
     return 1;
 }
 
+/* Whose place it was to take, and who may be back by now. */
+static struct job_host *find_former(const struct job_host *h)
+{
+    struct job_host *former = h->stands_for;
+
+    while (former != NULL && former->never_came) {
+        former = former->stands_for;
+    }
+    return former;
+}
+
 /* Its ranks have not begun there: another try is no restart of theirs. */
 void job_never_came(struct job_host *h)
 {
@@ -330,16 +349,22 @@ void job_never_came(struct job_host *h)
     struct job *j = h->job;
     struct job_host *to;
 
-    h->gone = 1;
+    h->gone = h->never_came = 1;
     to = j->on_failure == HB_FAIL_RESPAWN && h->node != HB_NODE_UNSET
              ? find_spare(j) : NULL;
+    if (to == NULL && j->on_failure == HB_FAIL_RESPAWN &&
+        h->node != HB_NODE_UNSET) {
+        to = find_former(h);
+    }
     if (to == NULL) {
         job_fail(j, HB_CAUSE_HOST, 0, "host %s did not come %s: %s",
                  h->spec->name, back, host_why(h));
         return;
     }
-    hb_log(HB_WARN, "host %s did not come %s: %s; the spare %s is asked "
-           "instead", h->spec->name, back, host_why(h), to->spec->name);
+    hb_log(HB_WARN, "host %s did not come %s: %s; %s %s is asked instead",
+           h->spec->name, back, host_why(h),
+           to->left_out ? "the spare" : "its ranks' former host",
+           to->spec->name);
     h->late = 0;
     take_over(h, to);
 }
@@ -356,7 +381,7 @@ void host_begin_late(struct job_host *h)
             break;
         }
     }
-    h->late = 0;
+    h->late = h->never_came = 0;
     job_route_add(h);
     if (job_orders_anew(j, restart, &err) < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);

@@ -355,7 +355,9 @@ static void go(struct job *j)
     tell_oversubscription(j);
     job_explain(j);
     if (job_carry_open(j, &err) < 0) {
-        job_fail(j, HB_CAUSE_OUTPUT, err.sys_errno, "%s", err.text);
+        job_fail(j, err.code == HPCBOOT_ERR_USAGE ? HB_CAUSE_USAGE
+                                                  : HB_CAUSE_OUTPUT,
+                 err.sys_errno, "%s", err.text);
         return;
     }
     j->world = j->lives->epoch;

@@ -266,7 +266,8 @@ static int is_misused(const struct job *j)
 {
     uint32_t i = 0;
 
-    while (i < j->gang.n && !j->hosts[i].misused) {
+    while (i < j->gang.n && !(j->hosts[i].misused &&
+                              j->hosts[i].state == HOST_LOST)) {
         i++;
     }
     return i < j->gang.n;

@@ -52,19 +52,21 @@ static struct gone {
 } gone[KEPT];
 static unsigned n_gone;
 
-static struct left { /* how many calls were made there */
+static struct left {
     uint32_t context;
-    uint64_t calls;
+    int code;       /* of its error; 0: none */
+    uint64_t calls; /* that were made there */
 } left[LEFT];
 static unsigned n_left;
 
 void hb_api_ask_keep(const struct hpcboot_team *team)
 {
     struct hpcboot_error why;
+    int code = hb_coll_team_error(team->coll, &why);
 
-    left[n_left++ % LEFT] =
-        (struct left){team->context, hb_coll_team_calls(team->coll)};
-    if (hb_coll_team_error(team->coll, &why) < 0) {
+    left[n_left++ % LEFT] = (struct left){team->context, code,
+                                          hb_coll_team_calls(team->coll)};
+    if (code < 0) {
         gone[n_gone % KEPT] = (struct gone){team->context, why};
         n_gone++;
     }
@@ -201,7 +203,11 @@ static void tell_left(const struct hb_hop *h)
     while (i < LEFT && left[i].context != h->context) {
         i++;
     }
-    if (i < LEFT && left[i].calls < h->call) {
+    if (i < LEFT && left[i].code < 0) {
+        hb_fail(&why, left[i].code, "rank %d takes no more part in the team, "
+                "which had failed there", hb_api.rank);
+        hb_note_tell(h, &why);
+    } else if (i < LEFT && left[i].calls < h->call) {
         hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made "
                 "different calls: rank %d %s, rank %d hpcboot_team_destroy",
                 h->rank, hb_coll_name((enum hpcboot_coll)h->coll),

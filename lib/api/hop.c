@@ -268,8 +268,10 @@ int hb_hop_is_kept(const struct hb_hop *h)
         return hb_api.sent[h->rank] == h->call;
     case HB_IN_FENCE:
         return fence_is_kept(h);
-    case HB_IN_SHRINK:
-        return hb_api.next_context <= h->call;
+    case HB_IN_SHRINK: /* who is there itself has come */
+        return hb_api.next_context <= h->call &&
+               !(hb_api.awaited.kind == HB_WAITS_SHRINK &&
+                 hb_api.awaited.number == h->context);
     default:
         return 0;
     }

@@ -19,7 +19,8 @@
  * place, the first of these
  * teams (its root), so that they meet those who were told nothing. A message
  * to a leader that lives is taken and answered exactly once: nothing old is
- * left for the next time. */
+ * left for the next time; but for one that is in hpcboot_finalize, which takes
+ * part in no further. */
 #include "config.h"
 
 #include <stdlib.h>

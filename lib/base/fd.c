@@ -54,7 +54,11 @@ unsigned hb_fd_hold_standard(void)
 
         if (fcntl(fd, F_GETFD) < 0) {
             got = open("/dev/null", mode | O_CLOEXEC);
-            held |= got == fd ? 1u << fd : 0;
+            if (got == fd) {
+                held |= 1u << fd;
+            } else if (got >= 0) {
+                close(got); /* another thread was faster */
+            }
         }
     }
     return held;
@@ -64,12 +68,14 @@ void hb_fd_let_standard_go(unsigned held)
 {
     struct stat null, st;
 
-    if (held == 0 || stat("/dev/null", &null) < 0) {
-        return;
-    }
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-        if ((held >> fd & 1) != 0 && fstat(fd, &st) == 0 &&
-            S_ISCHR(st.st_mode) && st.st_rdev == null.st_rdev) {
+        int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+        if ((held >> fd & 1) != 0 && stat("/dev/null", &null) == 0 &&
+            fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
+            st.st_rdev == null.st_rdev &&
+            (fcntl(fd, F_GETFL) & O_ACCMODE) == mode &&
+            (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0) {
             close(fd);
         }
     }

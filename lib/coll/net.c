@@ -301,11 +301,18 @@ static size_t vector_of(const struct hb_coll_team *t, const struct hb_op *op)
     }
 }
 
+/* Has the same bits in whatever order it is folded. */
+static bool is_exact(const struct hb_op *op)
+{
+    return op->op < HPCBOOT_OP_USER && op->type <= HPCBOOT_UINT64;
+}
+
 struct hb_call hb_net_call_of(struct hb_coll_team *t, const struct hb_op *op)
 {
     bool folds = hb_call_folds(op->coll);
     bool same = (t->deterministic ||
-                 (op->flags & HPCBOOT_DETERMINISTIC) != 0) && folds;
+                 (op->flags & HPCBOOT_DETERMINISTIC) != 0) && folds &&
+                !is_exact(op);
     return (struct hb_call){
         .coll = op->coll,
         .root = op->root,

@@ -253,11 +253,26 @@ gpu() {
 @test "a shrink waits for no rank that has called hpcboot_finalize" {
     printf 'a slots=2\nb slots=1\n' > hosts
     for where in '--launch-with fork --hostfile hosts' ''; do
-        # shellcheck disable=SC2086
-        run hb -n 3 $where "$HB_BUILDDIR/tests/cli/apilost" shrinks
-        ended_with 0
-        says '^rank 0: rank 0 waits in team_shrink for rank 1, which is in'
-        says '^rank 2: .*waits in team_shrink'
+        for check in 0 1; do
+            # shellcheck disable=SC2086
+            run hb -n 3 $where -x HPCBOOT_CHECK=$check \
+                "$HB_BUILDDIR/tests/cli/apilost" shrinks
+            ended_with 0
+            says '^rank 0: rank 0 waits in team_shrink for rank 1, which is in'
+            says '^rank 2: .*waits in team_shrink'
+        done
+    done
+}
+
+@test "a shrink waits for a rank that comes late" {
+    printf 'a slots=2\nb slots=2\n' > hosts
+    for where in '--launch-with fork --hostfile hosts' ''; do
+        for check in 0 1; do
+            # shellcheck disable=SC2086
+            run hb -n 4 $where -x HPCBOOT_CHECK=$check \
+                "$HB_BUILDDIR/tests/cli/apilost" late
+            ended_with 0
+        done
     done
 }
 

@@ -18,7 +18,7 @@
  * hpcboot_finalize, and the others wait for it.
  * `apilost left`: rank 1 has destroyed a team and goes on, and the others make
  * one call more there. `apilost shrinks`: they shrink the world, which rank 1
- * has left for hpcboot_finalize.
+ * has left for hpcboot_finalize. `apilost late`: all do, rank 1 a second later.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time. */
 #include "config.h"
@@ -264,6 +264,21 @@ static void shrinks(void)
     }
 }
 
+static void late(void)
+{
+    struct hpcboot_team *t = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        if (hpcboot_rank() == 1) {
+            sleep(1);
+        }
+        MUST(hpcboot_team_shrink(hpcboot_world(), &t, &err));
+        HOLDS(hpcboot_team_size(t) == hpcboot_size());
+        MUST(hpcboot_barrier(t, &err));
+        MUST(hpcboot_team_destroy(t, &err));
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
@@ -283,6 +298,8 @@ int main(int argc, char **argv)
         brief();
     } else if (strcmp(argv[1], "left") == 0) {
         left();
+    } else if (strcmp(argv[1], "late") == 0) {
+        late();
     } else if (strcmp(argv[1], "shrinks") == 0) {
         shrinks();
     } else if (strcmp(argv[1], "ended") == 0 ||

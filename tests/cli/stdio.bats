@@ -87,6 +87,29 @@ setup() { common_setup; }
     [ "$(cat out/1/rank.1/stderr)" = err ]
 }
 
+@test "an output file that is a pipe is refused, whether it is read or not" {
+    mkfifo pipe
+    run hb -n 1 --outfile-pattern pipe echo x
+    ended_with 2
+    says 'the output file pipe is a pipe'
+    run hb -n 1 --errfile-pattern /dev/fd/1 echo x
+    ended_with 2
+    says 'leave the name out'
+    run hb -n 1 --outfile-pattern /dev/stdout echo here
+    ended_with 0
+    says '^here$'
+    run hb -n 1 --outfile-pattern /dev/null echo x
+    ended_with 0
+    says_not x
+}
+
+@test "--events: a pipe that nobody reads holds up nothing" {
+    mkfifo pipe
+    run hb -n 2 --events pipe echo x
+    ended_with 0
+    says '^x$'
+}
+
 @test "a full disk under --output-filename is said, and ends the job" {
     need_root
     unshare --mount true || skip 'no mount namespace can be made'

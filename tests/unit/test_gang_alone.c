@@ -62,13 +62,28 @@ static void what_is_not_set_is_named(void **state)
 
 static void a_list_without_hosts_is_told_of(void **state)
 {
-    assert_alone("none", "OMPI_MCA_orte_default_hostfile=/nosuch",
-                 "OMPI_MCA_orte_default_hostfile names /nosuch, which is not");
+    assert_alone("none", "OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile",
+                 "OMPI_MCA_orte_default_hostfile names /etc/mpi/hostfile, which");
     assert_alone("volcano-empty",
                  "I_MPI_HYDRA_HOST_FILE=/etc/volcano/mpi_worker.host",
                  "mpi_worker.host (I_MPI_HYDRA_HOST_FILE) is empty");
     assert_alone("trainer-empty", "", "/etc/mpi/hostfile is empty");
     assert_alone("volcano-empty", "", "no task of the job has pods");
+}
+
+static void what_is_right_is_not_told_of(void **state)
+{
+    static const char *const right[] = {
+        "OMPI_MCA_orte_default_hostfile=/nosuch", "JOB_COMPLETION_INDEX=7",
+        "JOB_COMPLETION_INDEX=7 HPCBOOT_GANG_SIZE=1"};
+
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        struct hb_gang g = gather_pod("none", right[i]);
+
+        assert_string_equal(g.source, "this host");
+        assert_int_equal(g.n_notes, 0);
+        hb_gang_destroy(&g);
+    }
 }
 
 static void an_index_that_is_not_the_names_is_told_of(void **state)
@@ -85,6 +100,7 @@ int main(void)
         cmocka_unit_test(a_number_that_is_none_is_told_of),
         cmocka_unit_test(what_is_not_set_is_named),
         cmocka_unit_test(a_list_without_hosts_is_told_of),
+        cmocka_unit_test(what_is_right_is_not_told_of),
         cmocka_unit_test(an_index_that_is_not_the_names_is_told_of),
     };
 

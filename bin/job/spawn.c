@@ -24,12 +24,14 @@
 
 #include "bin/job/spawned.h"
 #include "bin/pm/spawn.h"
+#include "bin/proc/procfs.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
 #define NUMBERS "hpcboot/jobs" /* what the name service counts them under */
 #define SPAWNED_MAX 1000u /* at one time: each has a process here */
+#define WATCH_MS 3000 /* from one look at such a process to the next */
 
 static void begin_next(struct job *j);
 
@@ -48,6 +50,9 @@ static void answer(struct spawned *w, int status, const char *job_id,
 static void spawned_free(struct spawned *w)
 {
     hb_link_destroy(w->link);
+    if (w->watch != NULL) {
+        event_free(w->watch);
+    }
     hb_buf_destroy(&w->what);
     hb_strv_destroy(&w->hosts);
     free(w->ranks);
@@ -302,6 +307,29 @@ static const struct hb_link_events link_events = {
     .frame = on_frame, .lost = on_lost,
 };
 
+/* Who has stopped it alone, as a debugger does not, has stopped the job: its
+ * agents take it for dead by now, and what it knows of that it cannot say. */
+static void on_watch(evutil_socket_t fd, short what, void *arg)
+{
+    struct spawned *w = arg;
+    int beat_ms = w->job->opt->heartbeat_ms;
+    struct hb_procfs_stat st;
+    char *words;
+
+    beat_ms = beat_ms > 0 ? beat_ms : WATCH_MS;
+    w->stopped = hb_procfs_read_stat("/proc", w->pid, &st) == 0 &&
+                 st.state == 'T' ? w->stopped + 1 : 0;
+    if (w->stopped <= HB_LINK_BEATS) {
+        arm_ms(w->watch, beat_ms);
+        return;
+    }
+    words = hb_xasprintf("its launcher has been stopped for %.10g s",
+                         (double)beat_ms * HB_LINK_BEATS / 1000);
+    note_failure(w, HB_EXIT_RETRY, hb_now_ns(), words);
+    free(words);
+    (void)kill(w->pid, SIGKILL); /* on_lost follows */
+}
+
 /* ---- its beginning ------------------------------------------------------- */
 
 static int check_numbers(const struct hb_msg_spawn *m, uint32_t *n_ranks_out,
@@ -389,6 +417,8 @@ static void begin_next(struct job *j)
             refuse(w, err.text);
         } else {
             put_in(&j->spawns->first, w);
+            w->watch = evtimer_new(j->base, on_watch, w);
+            arm_ms(w->watch, WATCH_MS);
         }
     }
 }

@@ -15,6 +15,8 @@ struct spawned {
     uint32_t rank, number, n_ranks;
     pid_t pid;
     struct hb_link *link;
+    struct event *watch; /* whether it goes on */
+    unsigned stopped;    /* so many looks in a row that it does not */
     struct hb_buf what;   /* SPAWN, as it goes down */
     struct hb_strv hosts; /* that it took, and */
     uint32_t *ranks;      /* how many ranks it put there */

@@ -198,6 +198,14 @@ its_launcher() {
     grep -q 'job 2, which rank 0 on .* has started' err
     nothing_left
 }
+@test "SIGSTOP to the launcher of a spawned job ends the job, in words" {
+    begin_to_stay --grace 1 --heartbeat 200ms
+    kill -STOP "$(its_launcher)"
+    ends $launcher
+    [ "$status" -ne 0 ]
+    grep -q 'job 2, .* its launcher has been stopped for' err
+    nothing_left
+}
 @test "the launcher of a spawned job is told to end: the job ends" {
     begin_to_stay --grace 1
     kill -TERM "$(its_launcher)"

@@ -236,11 +236,12 @@ static void scan(struct hb_sched *s, const struct hb_call *c)
         return;
     }
     struct hb_group g = everyone(c);
-    struct hb_choice how = c->same_bits
-                               ? (struct hb_choice){.alg = HB_ALG_LINEAR}
-                               : hb_choose(c, c->coll, g.size, c->total);
+    struct hb_choice how = hb_choose(c, c->coll, g.size, c->total);
     struct hb_at room = hb_sched_room(s, c->total);
     bool inclusive = c->coll == HPCBOOT_COLL_SCAN;
+    if (c->same_bits) {
+        how.alg = HB_ALG_LINEAR;
+    }
     struct hb_vector v = copied(s, c, inclusive ? RECV : room);
     hb_sched_scan(s, &g, &v, inclusive ? room : RECV, &how);
     if (inclusive || c->rank > 0) {

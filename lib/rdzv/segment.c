@@ -285,7 +285,7 @@ int hb_segment_attach(struct hb_segment *out, int fd,
         hb_fd_close(&fd);
         return rc;
     }
-    memcpy(&s.layout, s.base, sizeof s.layout);
+    memcpy(&s.layout, s.base, sizeof s.layout); /* the head begins with it */
     if (!hb_segment_sound(&s.layout, s.size)) {
         hb_segment_close(&s);
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the memory of the job is of "

@@ -4,7 +4,7 @@
 /* What rank 0 loads, where its command line named no MPI.
  *
  * `perl -e`, eval or a shell's ${P:-app} hide the program, and a guess decided
- * which server its ranks get. A program of another family's MPI does not see
+ * which server its ranks get; one that loads its MPI by dlopen gets none. A program of another family's MPI does not see
  * that server, each rank takes itself for rank 0 of 1, and all of them succeed.
  * So the agent looks which libraries the processes below rank 0 have mapped,
  * often in the beginning, as a short program maps them for milliseconds, and
@@ -129,6 +129,15 @@ void agent_loaded_tell(struct agent *a)
         return;
     }
     l->told = 1;
+    if (a->job.family == HB_PM_NONE) {
+        agent_note(a, HB_WARN, "rank 0 has loaded %s, whose ranks call a %s "
+                   "server, and there is none, as the command line names no "
+                   "MPI: if each rank takes itself for rank 0 of 1, say "
+                   "--pmi %s", l->found.where,
+                   hb_pm_family_name(l->found.family),
+                   hb_pm_family_name(l->found.family));
+        return;
+    }
     agent_note(a, HB_WARN, "rank 0 has loaded %s, whose ranks call a %s "
                "server, and has not called the %s one that was a guess: if "
                "each rank takes itself for rank 0 of 1, say --pmi %s",

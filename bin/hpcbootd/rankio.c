@@ -23,8 +23,9 @@
 #define READ_CHUNK (192 * 1024)
 /* Answers that a rank may leave unread before its next requests wait. */
 #define PM_UNREAD_MAX (1u << 20)
-/* A prompt without a line end is shown after this; only where one rank runs,
- * so that no other rank's text can come in between. */
+/* A prompt without a line end is shown after this: where one rank runs, so that
+ * no other rank's text can come in between, and of the rank that reads standard
+ * input, as long as that may bring more. */
 #define IDLE_FLUSH_MS 100
 /* Far above what a launcher's input window and a server's answers need. */
 #define SINK_MAX_BYTES ((size_t)1 << 30)
@@ -117,11 +118,19 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static int may_be_asking(const struct rank_stream *s)
+{
+    const struct agent *a = s->rank->agent;
+
+    return a->job.map->n_ranks == 1 ||
+           (a->job.stdin_mode == HB_STDIN_RANK && !a->stdin_ended);
+}
+
 static void on_idle(evutil_socket_t fd, short what, void *arg)
 {
     struct rank_stream *s = arg;
 
-    if (s->lines.len > 0) {
+    if (s->lines.len > 0 && may_be_asking(s)) {
         unsigned flags = s->lines.continued ? HB_PIECE_CONTINUED : 0;
 
         send_piece(s, s->lines.data, s->lines.len, flags | HB_PIECE_PARTIAL);
@@ -139,7 +148,8 @@ void rank_stream_open(struct rank *r, int which, int fd)
     s->fd = fd;
     s->stream = (uint8_t)(which + 1);
     s->ev = event_new(a->base, fd, EV_READ | EV_PERSIST, on_output, s);
-    if (a->job.map->n_ranks == 1) {
+    if (a->job.map->n_ranks == 1 ||
+        (a->job.stdin_mode == HB_STDIN_RANK && a->job.stdin_rank == r->rank)) {
         s->idle = evtimer_new(a->base, on_idle, s);
     }
     if (a->reading) {

@@ -358,7 +358,7 @@ static void on_contact_due(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     agent_loaded_tell(a);
-    for (uint32_t i = 0; i < a->n_ranks; i++) {
+    for (uint32_t i = 0; i < a->n_ranks && a->job.family != HB_PM_NONE; i++) {
         struct rank *r = &a->ranks[i];
 
         if (r->started && !r->ended && r->contact == 0) {
@@ -471,7 +471,7 @@ static void expect_contact(struct agent *a)
 {
     static const struct timeval due = {CONTACT_NOTE_MS / 1000, 0};
 
-    if (a->job.family != HB_PM_NONE) {
+    if (a->job.family != HB_PM_NONE || (a->job.flags & HB_JOB_GUESSED) != 0) {
         a->contact_timer = evtimer_new(a->base, on_contact_due, a);
         event_add(a->contact_timer, &due);
         agent_loaded_watch(a);

@@ -403,7 +403,8 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
     signal(SIGPIPE, SIG_IGN);
     job_signals_that_end(&ends);
     for (int s = 1; s < NSIG; s++) {
-        if (sigismember(&ends, s) == 1) {
+        if (sigismember(&ends, s) == 1 &&
+            (j->opt->forward_signals & HB_SIGNAL_BIT(s)) == 0) {
             (void)watch_signal(j, s, on_end_signal);
         }
     }

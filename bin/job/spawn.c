@@ -113,6 +113,17 @@ static void no_job(struct spawned *w)
     }
 }
 
+/* What it exited with before it could say anything; else the fault is ours. */
+static int status_in(const char *text)
+{
+    static const char words[] = "exited with status ";
+    const char *at = strstr(text, words);
+    int status = 0;
+
+    return at != NULL && hb_parse_int(at + strlen(words), 1, 255, &status) == 0
+               ? status : HB_EXIT_INTERNAL;
+}
+
 /* Without a farewell it was killed; its agents end its ranks. */
 static void on_lost(void *arg, const struct hpcboot_error *err)
 {
@@ -122,7 +133,7 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
     take_out(&j->spawns->first, w);
     job_names_forget(j, w);
     if (w->why == NULL && (!w->answered || !w->said_bye)) {
-        note_failure(w, HB_EXIT_INTERNAL, hb_now_ns(), err->text);
+        note_failure(w, status_in(err->text), hb_now_ns(), err->text);
     }
     if (!w->answered) {
         no_job(w);

@@ -26,6 +26,16 @@
 #define WINDOW_MAX (4u << 20)
 #define WINDOW_MIN (256u << 10)
 
+/* Programs may hide what they run, or load an MPI by themselves. */
+static int is_guessed(const struct job *j)
+{
+    int is_none = j->family.family == HB_PM_NONE && j->opt->pmi == NULL &&
+                  j->framework == NULL;
+
+    return j->map->n_ranks > 1 && !j->family.links_mpi &&
+           (!j->family.certain || is_none);
+}
+
 static uint32_t job_flags(const struct job *j)
 {
     const struct hb_options *o = j->opt;
@@ -35,8 +45,7 @@ static uint32_t job_flags(const struct job *j)
            (j->on_failure == HB_FAIL_CONTINUE ? HB_JOB_KEEP_GOING : 0) |
            (j->on_failure == HB_FAIL_RESPAWN ? HB_JOB_RESPAWN : 0) |
            (job_is_live(j) ? HB_JOB_ELASTIC : 0) |
-           (!j->family.links_mpi && !j->family.certain &&
-            j->map->n_ranks > 1 ? HB_JOB_GUESSED : 0) |
+           (is_guessed(j) ? HB_JOB_GUESSED : 0) |
            (o->report_bindings ? HB_JOB_REPORT_BINDINGS : 0) |
            HB_JOB_USE_PID1_ENV;
 }

@@ -204,6 +204,10 @@ static char *libmpi_of_system(const struct hb_place *place)
 
     for (size_t i = 0; i < N_NAMES && path == NULL; i++) {
         path = hb_place_system_library(place, libmpi_names[i]);
+        if (path != NULL && !is_elf(path)) { /* libmpi.so may be a script */
+            free(path);
+            path = NULL;
+        }
     }
     return path;
 }

@@ -13,6 +13,10 @@
 #include "bin/pm/family.h"
 #include "lib/base/str.h"
 
+/* What the system takes of one string that a program is started with, less the
+ * name. */
+#define ONE_STRING_MAX ((size_t)131072 - 64)
+
 struct identity {
     const struct hb_jobmap *map;
     uint32_t rank, node, local_rank, local_size;
@@ -57,7 +61,9 @@ static void openmpi_command(const struct identity *id, struct hb_strv *env)
         hb_str_putf(&args, "%s%s", i > 1 ? " " : "", id->argv[i]);
     }
     hb_env_set(env, "OMPI_COMMAND", id->argv[0]);
-    hb_env_set(env, "OMPI_ARGV", hb_str_text(&args));
+    if (args.len < ONE_STRING_MAX) { /* for show; as a variable it is one */
+        hb_env_set(env, "OMPI_ARGV", hb_str_text(&args));
+    }
     hb_str_destroy(&args);
 }
 

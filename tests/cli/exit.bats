@@ -256,6 +256,15 @@ when_1_is_killed() {
     lines_in told 1
 }
 
+@test "--forward-signals: one that ends the job is passed on instead" {
+    "$hbrun" --forward-signals HUP -n 1 bash -c 'trap "echo told > told" HUP
+        echo > started; until [ -e told ]; do sleep 0.1; done; exit 3' &
+    wait_until lines_in started 1
+    kill -HUP $!
+    ends $!
+    ended_with 3
+}
+
 @test "--forward-signals: what is no signal, or none that can be caught" {
     local words
     for words in USR9 USR1,KILL RTMIN+99 65 0 ','; do

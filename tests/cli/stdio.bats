@@ -87,6 +87,20 @@ setup() { common_setup; }
     [ "$(cat out/1/rank.1/stderr)" = err ]
 }
 
+# shellcheck disable=SC2016  # expanded in the ranks
+@test "a question of the rank that reads standard input is seen before its answer" {
+    mkfifo answers
+    "$hbrun" -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
+        printf "Enter: "; read -r x; echo "got $x"; fi' < answers > out &
+    exec 5> answers
+    wait_until grep -q 'Enter: ' out
+    echo 5 >&5
+    exec 5>&-
+    ends $!
+    ended_with 0
+    [ "$(cat out)" = 'Enter: got 5' ]
+}
+
 @test "an output file that is a pipe is refused, whether it is read or not" {
     mkfifo pipe
     run hb -n 1 --outfile-pattern pipe echo x

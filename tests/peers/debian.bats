@@ -106,6 +106,34 @@ not_told_of() {
     not_told_of -n 2 perl -e "system('$app')"
 }
 
+@test "an MPI that a program loads by itself is told of" {
+    need mpicc.openmpi
+    cat > loads.c << 'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    void *mpi = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
+    int (*init)(void *, void *) =
+        (int (*)(void *, void *))(mpi != NULL ? dlsym(mpi, "MPI_Init") : NULL);
+
+    if (init == NULL || init(NULL, NULL) != 0) {
+        return 1;
+    }
+    puts("it is in");
+    fflush(stdout);
+    _exit(sleep(1));
+}
+END
+    "${CC:-cc}" -o loads loads.c -ldl
+    run hb -n 2 ./loads
+    says 'it is in'
+    says 'rank 0 has loaded .*libmpi.*there is none.*--pmi pmix'
+    run hb --pmi none -n 2 ./loads
+    says_not 'has loaded'
+}
+
 @test "--explain says which library decided" {
     need mpicc.mpich
     run hb --explain -n 1 "$(hello debian-mpich)"

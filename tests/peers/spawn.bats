@@ -92,7 +92,7 @@ every_way() { # PROGRAM
 @test "stated slots are a limit for spawned jobs, too" {
     run hb -H localhost:2 -n 2 "$(spawner)" 1
     says 'no slot is free'
-    [ "$status" -ne 0 ]
+    ended_with 2
     run hb -H localhost:3 -n 2 "$(spawner)" 1
     sums 2 1
     run hb -H localhost:2 -n 2 --oversubscribe "$(spawner)" 2

@@ -4,8 +4,9 @@
 /* What rank 0 loads, where its command line named no MPI.
  *
  * `perl -e`, eval or a shell's ${P:-app} hide the program, and a guess decided
- * which server its ranks get; one that loads its MPI by dlopen gets none. A program of another family's MPI does not see
- * that server, each rank takes itself for rank 0 of 1, and all of them succeed.
+ * which server its ranks get; one that loads its MPI by dlopen gets none. A
+ * program of another family's MPI does not see that server, each rank takes
+ * itself for rank 0 of 1, and all of them succeed.
  * So the agent looks which libraries the processes below rank 0 have mapped,
  * often in the beginning, as a short program maps them for milliseconds, and
  * says so when the rank ends, or after ten seconds, without having called. */

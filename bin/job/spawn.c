@@ -32,6 +32,7 @@
 #define NUMBERS "hpcboot/jobs" /* what the name service counts them under */
 #define SPAWNED_MAX 1000u /* at one time: each has a process here */
 #define WATCH_MS 3000 /* from one look at such a process to the next */
+#define ROOM_MS 3000
 
 static void begin_next(struct job *j);
 
@@ -408,6 +409,40 @@ static int is_placing(const struct job *j)
     return w != NULL && slots_are_stated(j);
 }
 
+static void on_room_due(evutil_socket_t fd, short what, void *arg)
+{
+    struct spawned *w = arg;
+
+    w->room_over = 1;
+    begin_next(w->job);
+}
+
+/* A job whose ranks are through with MPI may hold its slots for a moment: who
+ * spawns again and again then waits for them, and not for long. */
+static int waits_for_room(struct spawned *w)
+{
+    const struct job *j = w->job;
+
+    if (w->room_over || j->spawns->first == NULL || !slots_are_stated(j) ||
+        job_spawned_room(j) >= w->n_ranks) {
+        return 0;
+    }
+    if (w->watch == NULL) {
+        w->watch = evtimer_new(j->base, on_room_due, w);
+        arm_ms(w->watch, ROOM_MS);
+    }
+    return 1;
+}
+
+static void watch(struct spawned *w)
+{
+    if (w->watch != NULL) {
+        event_free(w->watch);
+    }
+    w->watch = evtimer_new(w->job->base, on_watch, w);
+    arm_ms(w->watch, WATCH_MS);
+}
+
 /* Where slots are stated one after the other, as two at once would both be
  * told that the last slot is free. */
 static void begin_next(struct job *j)
@@ -420,6 +455,9 @@ static void begin_next(struct job *j)
         while (w->next != NULL) {
             w = w->next;
         }
+        if (rc == 0 && waits_for_room(w)) {
+            return;
+        }
         take_out(&j->spawns->waiting, w);
         if (rc == 0) {
             rc = job_spawned_begin(w, &link_events, &err);
@@ -428,8 +466,7 @@ static void begin_next(struct job *j)
             refuse(w, err.text);
         } else {
             put_in(&j->spawns->first, w);
-            w->watch = evtimer_new(j->base, on_watch, w);
-            arm_ms(w->watch, WATCH_MS);
+            watch(w);
         }
     }
 }

@@ -33,6 +33,23 @@ static uint32_t ranks_on(const struct job *j, const struct job_host *h)
     return n;
 }
 
+uint32_t job_spawned_room(const struct job *j)
+{
+    uint32_t room = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+        uint32_t slots = h->spec->slots > 0 ? (uint32_t)h->spec->slots : 0;
+        uint32_t used = ranks_on(j, h);
+
+        if (slots == 0) {
+            return UINT32_MAX;
+        }
+        room += h->state != HOST_LOST && slots > used ? slots - used : 0;
+    }
+    return room;
+}
+
 static void put_room(const struct job *j, struct hb_buf *out)
 {
     struct hb_strv hosts = HB_STRV_INIT;

@@ -17,6 +17,7 @@ struct spawned {
     struct hb_link *link;
     struct event *watch; /* whether it goes on */
     unsigned stopped;    /* so many looks in a row that it does not */
+    int room_over;       /* it has waited for slots long enough */
     struct hb_buf what;   /* SPAWN, as it goes down */
     struct hb_strv hosts; /* that it took, and */
     uint32_t *ranks;      /* how many ranks it put there */
@@ -34,6 +35,8 @@ struct job_spawns {
     uint32_t n;
 };
 
+/* Slots that are stated and not used; all there can be where none are. */
+uint32_t job_spawned_room(const struct job *j);
 /* Starts its launcher and tells it all. On failure it has none, or one that the
  * caller ends. */
 int job_spawned_begin(struct spawned *w, const struct hb_link_events *events,

@@ -7,6 +7,7 @@
  *   twice       two programs at once, with arguments of their own
  *   again       three times, one after the other, disconnected in between
  *   each        each rank by itself, all at the same time
+ *   each-stays  the same, and nobody goes on once all of a rank's have met
  *   deeper      those that were started do the same once more
  *   info KEY=V  with this hint; who was started says where it is
  *   other       "true" is asked for, which is no MPI's program
@@ -46,7 +47,7 @@ static void meet(MPI_Comm between, int high, const char *who)
     MPI_Intercomm_merge(between, high, &all);
     say_sum(all, who);
     MPI_Comm_free(&all);
-    if (strcmp(how, "stay") == 0) {
+    if (strcmp(how, "stay") == 0 || strcmp(how, "each-stays") == 0) {
         sleep(1000);
     }
 }
@@ -78,8 +79,8 @@ static int ask(char *program, char **argv, int n, MPI_Comm *between)
         MPI_Info_set(info, key, equal + 1);
     }
     rc = MPI_Comm_spawn(program, argv, n, info, 0,
-                        strcmp(how, "each") == 0 ? MPI_COMM_SELF
-                                                 : MPI_COMM_WORLD,
+                        strncmp(how, "each", 4) == 0 ? MPI_COMM_SELF
+                                                     : MPI_COMM_WORLD,
                         between, MPI_ERRCODES_IGNORE);
     if (info != MPI_INFO_NULL) {
         MPI_Info_free(&info);

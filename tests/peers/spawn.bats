@@ -97,11 +97,16 @@ every_way() { # PROGRAM
     sums 2 1
     run hb -H localhost:2 -n 2 --oversubscribe "$(spawner)" 2
     sums 2 2
+    run hb -H localhost:2 -n 1 "$(spawner)" 1 again # into slots just left
+    sums 1 1 3
 }
 @test "two spawned jobs that begin at once do not both take the last slot" {
-    run hb -H localhost:3 -n 2 "$(spawner)" 1 each
+    run hb -H localhost:3 -n 2 "$(spawner)" 1 each-stays
     says 'no slot is free'
     [ "$status" -ne 0 ]
+    run hb -H localhost:3 -n 2 "$(spawner)" 1 each
+    ended_with 0
+    [ "$(grep -c 'right$' <<< "$output")" -eq 4 ]
     run hb -H localhost:4 -n 2 "$(spawner)" 1 each
     ended_with 0
     [ "$(grep -c 'right$' <<< "$output")" -eq 4 ]

@@ -306,14 +306,17 @@ int rank_start(struct rank *r, const struct rank_limits *start,
  * happened to be typed. */
 static void settle_wdir(struct agent *a, struct agent_app *app)
 {
-    const char *home = hb_env_get(&app->env, "HOME");
+    const char *home = hb_env_get(&app->env, "HOME"), *what = "is not here";
 
     if (app->wdir == NULL || app->wdir_given || access(app->wdir, X_OK) == 0) {
         return;
     }
+    if (errno == EACCES) {
+        what = "may not be entered by this user";
+    }
     home = home != NULL && access(home, X_OK) == 0 ? home : "/";
-    agent_note(a, HB_WARN, "the launcher's working directory %s is not here; "
-               "ranks start in %s (--wdir names another)", app->wdir, home);
+    agent_note(a, HB_WARN, "the launcher's working directory %s %s; ranks "
+               "start in %s (--wdir names another)", app->wdir, what, home);
     free(app->wdir);
     app->wdir = hb_xstrdup(home);
 }

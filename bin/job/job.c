@@ -60,11 +60,23 @@ static void make_names(struct job *j)
     hex(j->cookie, 16);
 }
 
+/* Nobody needs the one that the launcher has. */
+static int have_wdirs(const struct hb_options *o)
+{
+    size_t i = 0;
+
+    while (i < o->n_apps && o->apps[i].wdir != NULL &&
+           o->apps[i].wdir[0] == '/') {
+        i++;
+    }
+    return o->n_apps > 0 && i == o->n_apps;
+}
+
 static int make_wdir(struct job *j, struct hpcboot_error *err)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX] = "/";
 
-    if (getcwd(path, sizeof path) == NULL) {
+    if (getcwd(path, sizeof path) == NULL && !have_wdirs(j->opt)) {
         return hb_fail_errno(err, HPCBOOT_ERR_USAGE,
                              "the working directory cannot be determined; "
                              "go to another one and start from there");

@@ -85,10 +85,10 @@ static void open_files(struct hb_output *o)
     files.dir = c->dir = o->dir = copy_or_null(c->dir);
     c->out_pattern = o->patterns[0] = copy_or_null(c->out_pattern);
     c->err_pattern = o->patterns[1] = copy_or_null(c->err_pattern);
-    if (hb_streq(c->out_pattern, "/dev/stdout")) {
+    if (!c->dir && hb_streq(c->out_pattern, "/dev/stdout")) {
         c->out_pattern = NULL; /* where it goes anyway */
     }
-    if (hb_streq(c->err_pattern, "/dev/stderr")) {
+    if (!c->dir && hb_streq(c->err_pattern, "/dev/stderr")) {
         c->err_pattern = NULL;
     }
     files.pattern[0] = c->out_pattern;

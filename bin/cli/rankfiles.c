@@ -156,8 +156,9 @@ static int not_a_file(const char *path, int is_terminal,
                       struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_USAGE, "the output file %s is a %s, and "
-                   "ranks would wait for who reads it; only hbrun's own "
-                   "standard output and error may be one: leave the name out",
+                   "ranks would wait for who reads it; hbrun's own standard "
+                   "output and error may be one: leave the name out, or merge "
+                   "the two (--merge-stderr-to-stdout)",
                    path, is_terminal ? "terminal" : "pipe");
 }
 

@@ -432,35 +432,16 @@ int job_ancestry_speaks(const struct job *j)
                                    j->verdict.kind == HB_CAUSE_USER);
 }
 
-/* Ranks that are known not to have come through MPI_Init. */
-static uint32_t n_that_never_came(const struct job *j)
-{
-    uint32_t n = 0;
-
-    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
-        const struct job_host *h = j->node_host[j->map->node_of_rank[r]];
-
-        n += h->state != HOST_LOST && j->ranks[r].ended &&
-             (j->ranks[r].contact & HB_CONTACT_INIT) == 0;
-    }
-    return n;
-}
-
 /* The call that asked for them may still wait for them to come. */
 void job_ancestry_judge(const struct job *j)
 {
     const struct job_ancestry *a = j->ancestry;
 
-    if (a == NULL || !a->started || j->map == NULL ||
-        (j->verdict.kind != HB_CAUSE_NONE &&
-         j->on_failure != HB_FAIL_CONTINUE)) {
-        return;
-    }
-    if (j->initialised == 0 || n_that_never_came(j) > 0) {
-        hb_log(HB_WARN, "job %u has ended, and %s of its ranks called "
+    if (a != NULL && a->started && j->verdict.kind == HB_CAUSE_NONE &&
+        j->initialised == 0) {
+        hb_log(HB_WARN, "job %u has ended, and none of its ranks called "
                "MPI_Init: rank %u, which has started them, may wait for them "
-               "for ever", a->number, j->initialised == 0 ? "none" : "not all",
-               a->rank);
+               "for ever", a->number, a->rank);
     }
 }
 

@@ -324,9 +324,36 @@ static void to_all_ranks(struct job *j, int signo)
     job_spawns_signal(j, signo);
 }
 
+static int has_ranks(const struct job *j)
+{
+    uint32_t i = 0;
+
+    while (i < j->gang.n && j->hosts[i].state != HOST_RUNNING) {
+        i++;
+    }
+    return i < j->gang.n;
+}
+
+/* Whether it ends a job otherwise; the two that everybody ends one by do so in
+ * any case. */
+static int is_passed_instead(const struct job *j, int signo)
+{
+    sigset_t ends;
+
+    job_signals_that_end(&ends);
+    return !j->opt->no_forward_signals && signo != SIGINT &&
+           signo != SIGTERM && sigismember(&ends, signo) == 1 &&
+           (j->opt->forward_signals & HB_SIGNAL_BIT(signo)) != 0;
+}
+
+/* One that ends a job is not lost where nobody can have it. */
 static void on_pass_signal(evutil_socket_t signo, short what, void *arg)
 {
-    to_all_ranks(arg, (int)signo);
+    if (is_passed_instead(arg, (int)signo) && !has_ranks(arg)) {
+        on_end_signal(signo, what, arg);
+    } else {
+        to_all_ranks(arg, (int)signo);
+    }
 }
 
 static void set_heartbeats(struct job *j, uint32_t beat_ms)
@@ -403,8 +430,7 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
     signal(SIGPIPE, SIG_IGN);
     job_signals_that_end(&ends);
     for (int s = 1; s < NSIG; s++) {
-        if (sigismember(&ends, s) == 1 &&
-            (j->opt->forward_signals & HB_SIGNAL_BIT(s)) == 0) {
+        if (sigismember(&ends, s) == 1 && !is_passed_instead(j, s)) {
             (void)watch_signal(j, s, on_end_signal);
         }
     }

@@ -40,10 +40,15 @@ struct job_events {
 static int open_file(const char *path)
 {
     struct stat st;
-    int fifo = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+    int fifo = stat(path, &st) == 0 && S_ISFIFO(st.st_mode), fd;
 
-    return open(path, (fifo ? O_RDWR | O_NONBLOCK : O_WRONLY) | O_CREAT |
-                O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
+    if (!fifo) {
+        return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
+                    0644);
+    }
+    fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return fd >= 0 || errno != EACCES
+               ? fd : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 static int open_target(const char *target, int *fd_out,

@@ -74,14 +74,15 @@ static int have_wdirs(const struct hb_options *o)
 
 static int make_wdir(struct job *j, struct hpcboot_error *err)
 {
-    char path[PATH_MAX] = "/";
+    char path[PATH_MAX];
+    const char *own = getcwd(path, sizeof path);
 
-    if (getcwd(path, sizeof path) == NULL && !have_wdirs(j->opt)) {
+    if (own == NULL && !have_wdirs(j->opt)) {
         return hb_fail_errno(err, HPCBOOT_ERR_USAGE,
                              "the working directory cannot be determined; "
                              "go to another one and start from there");
     }
-    j->wdir = hb_xstrdup(path);
+    j->wdir = hb_xstrdup(own != NULL ? own : "/");
     return 0;
 }
 

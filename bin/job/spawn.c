@@ -31,8 +31,7 @@
 
 #define NUMBERS "hpcboot/jobs" /* what the name service counts them under */
 #define SPAWNED_MAX 1000u /* at one time: each has a process here */
-#define WATCH_MS 3000 /* from one look at such a process to the next */
-#define ROOM_MS 3000
+#define ROOM_MS 3000 /* that slots may take to come free */
 
 static void begin_next(struct job *j);
 
@@ -86,11 +85,16 @@ static void note_failure(struct spawned *w, int status, int64_t time_ns,
     w->failed_ns = time_ns;
 }
 
+/* Who goes on may still be in the call that has started what failed. */
 static void fail(const struct spawned *w, const char *more)
 {
+    int goes_on = w->job->on_failure == HB_FAIL_CONTINUE && w->answered;
     char *words = hb_xasprintf("job %u, which rank %u on %s has started: "
-                               "%s%s", w->number, w->rank, w->by->spec->name,
-                               w->why, more);
+                               "%s%s%s", w->number, w->rank,
+                               w->by->spec->name, w->why, more,
+                               goes_on ? "; if it was before all had met in "
+                                         "MPI_Init, that rank waits for ever"
+                                       : "");
     const struct hb_cause cause = {
         .kind = HB_CAUSE_SPAWNED, .time_ns = w->failed_ns, .code = w->status,
         .rank = w->rank, .host = w->by->spec->name, .text = words,
@@ -319,8 +323,8 @@ static const struct hb_link_events link_events = {
     .frame = on_frame, .lost = on_lost,
 };
 
-/* Who has stopped it alone, as a debugger does not, has stopped the job: its
- * agents take it for dead by now, and what it knows of that it cannot say. */
+/* Who has stopped it alone, as a debugger does not, has stopped the job: the
+ * agents of other hosts take it for dead by now, and it cannot say anything. */
 static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
     struct spawned *w = arg;
@@ -328,7 +332,6 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     struct hb_procfs_stat st;
     char *words;
 
-    beat_ms = beat_ms > 0 ? beat_ms : WATCH_MS;
     w->stopped = hb_procfs_read_stat("/proc", w->pid, &st) == 0 &&
                  st.state == 'T' ? w->stopped + 1 : 0;
     if (w->stopped <= HB_LINK_BEATS) {
@@ -440,7 +443,7 @@ static void watch(struct spawned *w)
         event_free(w->watch);
     }
     w->watch = evtimer_new(w->job->base, on_watch, w);
-    arm_ms(w->watch, WATCH_MS);
+    arm_ms(w->watch, w->job->opt->heartbeat_ms);
 }
 
 /* Where slots are stated one after the other, as two at once would both be
@@ -466,7 +469,9 @@ static void begin_next(struct job *j)
             refuse(w, err.text);
         } else {
             put_in(&j->spawns->first, w);
-            watch(w);
+            if (j->opt->heartbeat_ms > 0) {
+                watch(w);
+            }
         }
     }
 }

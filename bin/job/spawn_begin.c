@@ -33,6 +33,11 @@ static uint32_t ranks_on(const struct job *j, const struct job_host *h)
     return n;
 }
 
+static int takes_ranks(const struct job_host *h)
+{
+    return h->state != HOST_LOST && !h->gone && !h->left_out;
+}
+
 uint32_t job_spawned_room(const struct job *j)
 {
     uint32_t room = 0;
@@ -45,7 +50,7 @@ uint32_t job_spawned_room(const struct job *j)
         if (slots == 0) {
             return UINT32_MAX;
         }
-        room += h->state != HOST_LOST && slots > used ? slots - used : 0;
+        room += takes_ranks(h) && slots > used ? slots - used : 0;
     }
     return room;
 }
@@ -58,7 +63,7 @@ static void put_room(const struct job *j, struct hb_buf *out)
     for (uint32_t i = 0; i < j->gang.n; i++) {
         const struct job_host *h = &j->hosts[i];
 
-        if (h->state != HOST_LOST && !h->gone && !h->left_out) {
+        if (takes_ranks(h)) {
             ranks[hosts.n] = ranks_on(j, h);
             hb_strv_push(&hosts, h->spec->name);
         }

@@ -47,8 +47,10 @@ static int open_file(const char *path)
                     0644);
     }
     fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    return fd >= 0 || errno != EACCES
-               ? fd : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES) {
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+    return fd;
 }
 
 static int open_target(const char *target, int *fd_out,

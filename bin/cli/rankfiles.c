@@ -162,20 +162,31 @@ static int not_a_file(const char *path, int is_terminal,
                    path, is_terminal ? "terminal" : "pipe");
 }
 
-/* What is there already, and may be no file. */
-static int is_file(const char *path, struct hpcboot_error *err)
+static int check_open(int fd, const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) ||
+                                   S_ISSOCK(st.st_mode) || isatty(fd))
+               ? not_a_file(path, isatty(fd), err) : 0;
+}
+
+/* What is there already. A pipe that nobody reads cannot be opened. */
+static int check_there(const char *path, struct hpcboot_error *err)
 {
     struct stat st;
     int fd, rc = 0;
 
-    if (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) ||
-                                 S_ISSOCK(st.st_mode) ||
-                                 S_ISCHR(st.st_mode))) {
-        fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-        rc = S_ISCHR(st.st_mode) && (fd < 0 || !isatty(fd))
-                 ? 0 : not_a_file(path, S_ISCHR(st.st_mode), err);
-        hb_fd_close(&fd);
+    if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
+        return 0;
     }
+    fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0) {
+        rc = check_open(fd, path, err);
+    } else if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) {
+        rc = not_a_file(path, 0, err);
+    }
+    hb_fd_close(&fd);
     return rc;
 }
 
@@ -190,7 +201,7 @@ int hb_rankfiles_prepare(const struct hb_rankfiles *f,
 
         rc = path ? make_directories(path, err) : 0;
         if (rc == 0 && path) {
-            rc = is_file(path, err);
+            rc = check_there(path, err);
         }
         free(path);
     }
@@ -198,15 +209,6 @@ int hb_rankfiles_prepare(const struct hb_rankfiles *f,
 }
 
 /* --- opening and writing ----------------------------------------- */
-
-static int takes_at_once(int fd, const char *path, struct hpcboot_error *err)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) ||
-                                   S_ISSOCK(st.st_mode) || isatty(fd))
-               ? not_a_file(path, isatty(fd), err) : 0;
-}
 
 static struct open_file *least_used(struct hb_rankfiles *f)
 {
@@ -246,7 +248,7 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
                              "the output file %s cannot be opened", path);
     }
-    rc = takes_at_once(fd, path, err);
+    rc = check_open(fd, path, err);
     if (rc < 0) {
         hb_fd_close(&fd);
         return rc;

@@ -47,12 +47,18 @@ static void answer(struct spawned *w, int status, const char *job_id,
 
 /* ---- its end ------------------------------------------------------------- */
 
+static void stop_timer(struct spawned *w)
+{
+    if (w->timer != NULL) {
+        event_free(w->timer);
+        w->timer = NULL;
+    }
+}
+
 static void spawned_free(struct spawned *w)
 {
     hb_link_destroy(w->link);
-    if (w->watch != NULL) {
-        event_free(w->watch);
-    }
+    stop_timer(w);
     hb_buf_destroy(&w->what);
     hb_strv_destroy(&w->hosts);
     free(w->ranks);
@@ -335,7 +341,7 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     w->stopped = hb_procfs_read_stat("/proc", w->pid, &st) == 0 &&
                  st.state == 'T' ? w->stopped + 1 : 0;
     if (w->stopped <= HB_LINK_BEATS) {
-        arm_ms(w->watch, beat_ms);
+        arm_ms(w->timer, beat_ms);
         return;
     }
     words = hb_xasprintf("its launcher has been stopped for %.10g s",
@@ -430,20 +436,22 @@ static int waits_for_room(struct spawned *w)
         job_spawned_room(j) >= w->n_ranks) {
         return 0;
     }
-    if (w->watch == NULL) {
-        w->watch = evtimer_new(j->base, on_room_due, w);
-        arm_ms(w->watch, ROOM_MS);
+    if (w->timer == NULL) {
+        w->timer = evtimer_new(j->base, on_room_due, w);
+        arm_ms(w->timer, ROOM_MS);
     }
     return 1;
 }
 
 static void watch(struct spawned *w)
 {
-    if (w->watch != NULL) {
-        event_free(w->watch);
+    int beat_ms = w->job->opt->heartbeat_ms;
+
+    stop_timer(w);
+    if (beat_ms > 0) {
+        w->timer = evtimer_new(w->job->base, on_watch, w);
+        arm_ms(w->timer, beat_ms);
     }
-    w->watch = evtimer_new(w->job->base, on_watch, w);
-    arm_ms(w->watch, w->job->opt->heartbeat_ms);
 }
 
 /* Where slots are stated one after the other, as two at once would both be
@@ -469,9 +477,7 @@ static void begin_next(struct job *j)
             refuse(w, err.text);
         } else {
             put_in(&j->spawns->first, w);
-            if (j->opt->heartbeat_ms > 0) {
-                watch(w);
-            }
+            watch(w);
         }
     }
 }

@@ -15,7 +15,7 @@ struct spawned {
     uint32_t rank, number, n_ranks;
     pid_t pid;
     struct hb_link *link;
-    struct event *watch; /* whether it goes on */
+    struct event *timer; /* while it waits for slots; then to look after it */
     unsigned stopped;    /* so many looks in a row that it does not */
     int room_over;       /* it has waited for slots long enough */
     struct hb_buf what;   /* SPAWN, as it goes down */

@@ -235,45 +235,40 @@ gpu() {
     done
 }
 
-@test "ranks that wait for one which has left their team are told" {
-    printf 'a slots=2\nb slots=1\n' > hosts
+# lost RANKS WAY HEARS: on one host and on two, also where calls are checked.
+lost() {
+    local where check
+    printf 'a slots=2\nb slots=%d\n' $(($1 - 2)) > hosts
     for where in '--launch-with fork --hostfile hosts' ''; do
         for check in 0 1; do
-            # shellcheck disable=SC2086
-            run hb -n 3 $where -x HPCBOOT_CHECK=$check \
-                "$HB_BUILDDIR/tests/cli/apilost" left
+            # shellcheck disable=SC2086  # words
+            run hb -n "$1" $where -x HPCBOOT_CHECK=$check \
+                "$HB_BUILDDIR/tests/cli/apilost" "$2"
             ended_with 0
-            for i in 0 2; do
-                says "^rank $i: .*rank [02] barrier, rank 1 hpcboot_team_destroy"
-            done
+            "$3"
         done
     done
 }
 
-@test "a shrink waits for no rank that has called hpcboot_finalize" {
-    printf 'a slots=2\nb slots=1\n' > hosts
-    for where in '--launch-with fork --hostfile hosts' ''; do
-        for check in 0 1; do
-            # shellcheck disable=SC2086
-            run hb -n 3 $where -x HPCBOOT_CHECK=$check \
-                "$HB_BUILDDIR/tests/cli/apilost" shrinks
-            ended_with 0
-            says '^rank 0: rank 0 waits in team_shrink for rank 1, which is in'
-            says '^rank 2: .*waits in team_shrink'
-        done
+hear_of_destroy() {
+    for i in 0 2; do
+        says "^rank $i: .*rank [02] barrier, rank 1 hpcboot_team_destroy"
     done
+}
+@test "ranks that wait for one which has left their team are told" {
+    lost 3 left hear_of_destroy
+}
+
+hear_of_finalize() {
+    says '^rank 0: rank 0 waits in team_shrink for rank 1, which is in'
+    says '^rank 2: .*waits in team_shrink'
+}
+@test "a shrink waits for no rank that has called hpcboot_finalize" {
+    lost 3 shrinks hear_of_finalize
 }
 
 @test "a shrink waits for a rank that comes late" {
-    printf 'a slots=2\nb slots=2\n' > hosts
-    for where in '--launch-with fork --hostfile hosts' ''; do
-        for check in 0 1; do
-            # shellcheck disable=SC2086
-            run hb -n 4 $where -x HPCBOOT_CHECK=$check \
-                "$HB_BUILDDIR/tests/cli/apilost" late
-            ended_with 0
-        done
-    done
+    lost 4 late true
 }
 
 # elastic COMMAND: on the hosts of ./hosts, as the text of a shell.

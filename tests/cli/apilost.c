@@ -279,35 +279,30 @@ static void late(void)
     }
 }
 
+static const struct {
+    const char *name;
+    void (*run)(void);
+} ways[] = {
+    {"held", held}, {"follow", follow}, {"null", null}, {"expire", expire},
+    {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
+    {"shrinks", shrinks}, {"late", late},
+};
+
 int main(int argc, char **argv)
 {
     struct hpcboot_init_options options = HPCBOOT_INIT_OPTIONS_INIT;
+    size_t i = 0, n = sizeof ways / sizeof *ways;
 
     HOLDS(argc == 2);
+    while (i < n && strcmp(ways[i].name, argv[1]) != 0) {
+        i++;
+    }
+    HOLDS(i < n);
     if (strcmp(argv[1], "threads") == 0) {
         options.threads = HPCBOOT_THREADS_MULTIPLE;
     }
     MUST(hpcboot_init(&options, &err));
-    if (strcmp(argv[1], "held") == 0) {
-        held();
-    } else if (strcmp(argv[1], "follow") == 0) {
-        follow();
-    } else if (strcmp(argv[1], "expire") == 0) {
-        expire();
-    } else if (strcmp(argv[1], "brief") == 0) {
-        brief();
-    } else if (strcmp(argv[1], "left") == 0) {
-        left();
-    } else if (strcmp(argv[1], "late") == 0) {
-        late();
-    } else if (strcmp(argv[1], "shrinks") == 0) {
-        shrinks();
-    } else if (strcmp(argv[1], "ended") == 0 ||
-               strcmp(argv[1], "threads") == 0) {
-        ended();
-    } else {
-        null();
-    }
+    ways[i].run();
     MUST(hpcboot_finalize(&err));
     return 0;
 }

@@ -32,9 +32,9 @@ all='who kvs blobs coll requests teams messages heap misuse place'
 @test "programs whose standard descriptors are closed" {
     local closed
     # shellcheck disable=SC2016  # expanded in the ranks
-    for closed in '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
-        run hb -n 2 bash -c "exec \"\$0\" who kvs coll messages heap $closed" \
-            "$probe"
+    for closed in '<&-' '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+        run hb -n 2 bash -c "exec \"\$0\" closed $closed" \
+            "$HB_BUILDDIR/tests/cli/apilost"
         ended_with 0
         run timeout -s KILL "$HB_LIMIT" bash -c \
             "exec \"\$0\" who kvs coll heap $closed" "$probe"

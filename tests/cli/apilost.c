@@ -19,12 +19,16 @@
  * `apilost left`: rank 1 has destroyed a team and goes on, and the others make
  * one call more there. `apilost shrinks`: they shrink the world, which rank 1
  * has left for hpcboot_finalize. `apilost late`: all do, rank 1 a second later.
+ * `apilost closed`: standard descriptors that are closed stay so, and nothing
+ * of the library is behind their numbers.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time. */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -279,13 +283,43 @@ static void late(void)
     }
 }
 
+static int was_open[3];
+
+static void look_at_standard(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+    }
+}
+
+static void closed(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        char c = 'x';
+
+        if (!was_open[fd]) {
+            errno = 0;
+            HOLDS((fd == 0 ? read(fd, &c, 1) : write(fd, &c, 1)) < 0);
+            HOLDS(errno == EBADF);
+        }
+    }
+    MUST(hpcboot_barrier(hpcboot_world(), &err));
+}
+
+static void are_as_they_were(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        HOLDS((fcntl(fd, F_GETFD) >= 0) == was_open[fd]);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } ways[] = {
     {"held", held}, {"follow", follow}, {"null", null}, {"expire", expire},
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
-    {"shrinks", shrinks}, {"late", late},
+    {"shrinks", shrinks}, {"late", late}, {"closed", closed},
 };
 
 int main(int argc, char **argv)
@@ -301,8 +335,10 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "threads") == 0) {
         options.threads = HPCBOOT_THREADS_MULTIPLE;
     }
+    look_at_standard();
     MUST(hpcboot_init(&options, &err));
     ways[i].run();
     MUST(hpcboot_finalize(&err));
+    are_as_they_were();
     return 0;
 }

@@ -109,7 +109,7 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
     struct hb_child *child = arg;
     char how[NAME_MAX_BYTES * 2 + 64], name[NAME_MAX_BYTES], end[64];
     siginfo_t info = {0};
-    int status;
+    int status = 0;
 
     if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0
         && info.si_pid == 0) {
@@ -129,7 +129,8 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
     snprintf(how, sizeof how, "%s %s", name, end);
     event_del(child->end_event);
     if (child->gone) {
-        child->gone(child->arg, how);
+        child->gone(child->arg, how, WIFEXITED(status) ? WEXITSTATUS(status)
+                                                       : 0);
     }
 }
 

@@ -14,8 +14,9 @@ struct hb_child;
 
 /* `gone` is called from the loop once the child has been reaped; `how` is its
  * end in words: "ssh exited with status 255", "ssh was killed by signal 9
- * (KILL)". NULL: only reap it. */
-typedef void (*hb_child_gone)(void *arg, const char *how);
+ * (KILL)", and exit_status the number, 0 where it did not exit. NULL: only
+ * reap it. */
+typedef void (*hb_child_gone)(void *arg, const char *how, int exit_status);
 
 int hb_child_watch(struct hb_child **out, struct event_base *base, pid_t pid,
                    hb_child_gone gone, void *arg, struct hpcboot_error *err);

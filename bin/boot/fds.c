@@ -53,7 +53,7 @@ struct fd_channel {
     void *chatter_arg;
 };
 
-static void child_gone(void *arg, const char *how);
+static void child_gone(void *arg, const char *how, int exit_status);
 
 static void free_event(struct event **event)
 {
@@ -179,11 +179,12 @@ static void linger_cb(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static void child_gone(void *arg, const char *how)
+static void child_gone(void *arg, const char *how, int exit_status)
 {
     struct fd_channel *c = arg;
 
     c->child_over = 1;
+    c->ch.exit_status = exit_status;
     c->how = hb_xstrdup(how);
     one_over(c);
 }

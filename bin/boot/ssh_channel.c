@@ -253,6 +253,7 @@ static void report(struct ssh_chan *c)
     event_del(c->read_event);
     event_del(c->write_event);
     say_how(c, &err);
+    c->ch.exit_status = c->exit_status > 0 ? c->exit_status : 0;
     enter(c);
     if (c->ch.events.closed) {
         c->ch.events.closed(c->ch.arg, &err);

@@ -20,7 +20,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bin/job/spawned.h"
 #include "bin/pm/spawn.h"
@@ -124,27 +123,19 @@ static void no_job(struct spawned *w)
     }
 }
 
-/* What it exited with before it could say anything; else the fault is ours. */
-static int status_in(const char *text)
-{
-    static const char words[] = "exited with status ";
-    const char *at = strstr(text, words);
-    int status = 0;
-
-    return at != NULL && hb_parse_int(at + strlen(words), 1, 255, &status) == 0
-               ? status : HB_EXIT_INTERNAL;
-}
-
-/* Without a farewell it was killed; its agents end its ranks. */
+/* Without a farewell it was killed; its agents end its ranks. One that exited
+ * before it could say anything has its status; else the fault is ours. */
 static void on_lost(void *arg, const struct hpcboot_error *err)
 {
     struct spawned *w = arg;
     struct job *j = w->job;
+    int status = hb_link_exit_status(w->link);
 
     take_out(&j->spawns->first, w);
     job_names_forget(j, w);
     if (w->why == NULL && (!w->answered || !w->said_bye)) {
-        note_failure(w, status_in(err->text), hb_now_ns(), err->text);
+        note_failure(w, status > 0 ? status : HB_EXIT_INTERNAL, hb_now_ns(),
+                     err->text);
     }
     if (!w->answered) {
         no_job(w);

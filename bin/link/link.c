@@ -187,6 +187,11 @@ size_t hb_link_backlog(const struct hb_link *link)
     return hb_buf_left(&link->out);
 }
 
+int hb_link_exit_status(const struct hb_link *link)
+{
+    return link->ch != NULL ? link->ch->exit_status : 0;
+}
+
 /* Drops what has been used, when that is cheap or due. */
 static void tidy(struct hb_buf *b, size_t keep_bytes)
 {

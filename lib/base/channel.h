@@ -41,6 +41,9 @@ struct hb_channel {
     const struct hb_channel_ops *ops;
     struct hb_channel_events events;
     void *arg; /* given to every event */
+    /* Of the command that carried it, once `closed` is called: 1 to 255. 0: it
+     * ended otherwise, or nobody knows. */
+    int exit_status;
 };
 
 #endif

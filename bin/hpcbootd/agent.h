@@ -76,6 +76,7 @@ struct rank {
     pid_t group;        /* of its processes, also when it has ended */
     uint32_t restarts;
     unsigned contact; /* HB_CONTACT_* */
+    int in_mpi;       /* and has not ended it */
     struct event *error_ev;
     int error_fd;
     struct rank_stream out[2];
@@ -175,6 +176,7 @@ struct agent {
     int stdin_ended;
     int init_told; /* the launcher knows that a rank here has initialised, in
                       this program of libhpcboot */
+    int twice_told; /* that a rank begins MPI while it is in MPI */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
     int leftovers;

@@ -137,9 +137,33 @@ void agent_rank_contact(struct agent *a, uint32_t rank, unsigned bits)
     }
 }
 
+/* What a rank starts by system() or fork() has its variables and its socket,
+ * and speaks in its name: both wait for answers that the other gets. */
+static void tell_if_twice(struct agent *a, struct rank *r, unsigned bits)
+{
+    if (bits & HB_CONTACT_FINALIZE) {
+        r->in_mpi = 0;
+    } else if (bits & HB_CONTACT_INIT) {
+        if (r->in_mpi && !a->twice_told) {
+            a->twice_told = 1;
+            agent_note(a, HB_WARN, "rank %u begins MPI a second time without "
+                       "having ended it: if a program that it has started "
+                       "(system, fork) is an MPI program, too, both may wait "
+                       "for ever. Start such a program without the variables "
+                       "of this job (env -i), or by MPI_Comm_spawn", r->rank);
+        }
+        r->in_mpi = 1;
+    }
+}
+
 static void pm_contact(void *arg, uint32_t rank, unsigned bits)
 {
-    agent_rank_contact(arg, rank, bits);
+    struct rank *r = agent_rank(arg, rank);
+
+    if (r != NULL) {
+        tell_if_twice(arg, r, bits);
+        agent_rank_contact(arg, rank, bits);
+    }
 }
 
 static void pm_modex(void *arg, uint64_t id, uint32_t rank)

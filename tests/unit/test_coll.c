@@ -21,6 +21,8 @@
 #include "coll_world.h"
 
 #define BATCH 4
+/* What one call of any kind puts into the heap, both buffers. */
+#define HEAP_PIECE ((size_t)20 << 20)
 
 struct sample {
     uint64_t seed;
@@ -182,16 +184,19 @@ static const char *one_round(struct coll_rank *r, const struct sample *s,
     int how = (int)(coll_ref_random(rng) % 4);
     int n = how == 3 ? BATCH : 1;
     bool use_heap = s->heap && coll_ref_random(rng) % 4 != 0;
-    size_t each = r->heap_size / (size_t)r->size / BATCH;
     if (s->heap && own % 16 == 0) {
         use_heap = false; /* at this rank alone */
     }
     for (int i = 0; i < n; i++) {
         c[i] = pick(s, r->size, rng);
         heap = use_heap ? (char *)r->heap +
-                              (size_t)(r->rank * BATCH + i) * each
+                              (size_t)(r->rank * BATCH + i) * HEAP_PIECE
                         : NULL;
         coll_ref_make(&c[i], r->rank, heap, &b[i]);
+        if (heap != NULL &&
+            b[i].recv_bytes + 128 + b[i].send_bytes > HEAP_PIECE) {
+            abort(); /* it has written over others' */
+        }
     }
     const char *wrong = how == 3   ? batch(r, c, b, n, own)
                         : how == 2 ? persistent(r, c, b)
@@ -221,7 +226,7 @@ static void sample_of(int ranks, bool processes, int mode, int cases,
     struct sample s = {base_seed() * 1000003 + (uint64_t)ranks * 17 +
                            processes, cases, heap, small, -1};
     if (heap) {
-        w.heap_size = (size_t)ranks * BATCH * (8 << 20);
+        w.heap_size = (size_t)ranks * BATCH * HEAP_PIECE;
     }
     if (is_long()) {
         s.cases *= 20;

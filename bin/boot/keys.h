@@ -7,8 +7,9 @@
  * Exported by hb_ssh.so as hb_key_ops. */
 struct hb_key_ops {
     /* The public half of an unencrypted private key, as authorized_keys has
-     * it: "TYPE BASE64"; free() it. NULL: it is no key. */
-    char *(*public_text)(const char *pem);
+     * it: "TYPE BASE64"; free() it. NULL: it cannot be used, *why_out says
+     * what it is. */
+    char *(*public_text)(const char *pem, const char **why_out);
 };
 #define HB_KEY_OPS_SYMBOL "hb_key_ops"
 

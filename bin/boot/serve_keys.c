@@ -196,6 +196,7 @@ static int read_authorized(struct key_set *set, const char *path,
 static int take_private(struct key_set *set, const char *path,
                         struct hb_secret *gang, struct hpcboot_error *err)
 {
+    const char *why = "libssh cannot split it";
     struct hb_key_sniff sniff;
     char *pem = NULL;
     ssh_key private = NULL, public = NULL;
@@ -208,10 +209,9 @@ static int take_private(struct key_set *set, const char *path,
         rc = hb_gang_secret(pem, &sniff, path, gang, err);
     }
     if (rc == HPCBOOT_OK
-        && (!hb_ssh_key_import(pem, &private)
+        && (!hb_ssh_key_import(pem, &private, &why)
             || ssh_pki_export_privkey_to_pubkey(private, &public) != SSH_OK)) {
-        rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: its key cannot be read",
-                     path);
+        rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: %s", path, why);
     }
     if (rc == HPCBOOT_OK) {
         set->accepted[set->n_accepted++] = public;

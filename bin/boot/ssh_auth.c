@@ -98,6 +98,7 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
 {
     struct hb_key_sniff sniff;
     struct hpcboot_error err = {0};
+    const char *why = NULL;
     char *pem = NULL;
     ssh_key key = NULL;
 
@@ -110,8 +111,8 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
     }
     if (sniff.encrypted) {
         note_unusable(auth, path, "encrypted (add it to ssh-agent)");
-    } else if (!hb_ssh_key_import(pem, &key)) {
-        note_unusable(auth, path, "not a key that can be read");
+    } else if (!hb_ssh_key_import(pem, &key, &why)) {
+        note_unusable(auth, path, why);
     } else if (is_known_key(auth, key)) {
         ssh_key_free(key);
     } else {
@@ -202,7 +203,8 @@ static void note_refused(struct hb_ssh_auth *auth, const char *what)
     hb_str_putf(&auth->refused, "%s%s", auth->refused.len ? ", " : "", what);
 }
 
-static const char *methods_text(ssh_session session, char *text, size_t size)
+/* What the host has said it accepts; it says so when it refuses a key. */
+static void methods_text(ssh_session session, char *text, size_t size)
 {
     int methods = ssh_userauth_list(session, NULL);
 
@@ -212,23 +214,27 @@ static const char *methods_text(ssh_session session, char *text, size_t size)
              methods & SSH_AUTH_METHOD_INTERACTIVE ? " keyboard-interactive"
                                                    : "",
              methods & SSH_AUTH_METHOD_HOSTBASED ? " hostbased" : "");
-    return *text ? text : " nothing";
+    if (!*text) {
+        snprintf(text, size, " nothing");
+    }
 }
 
 static int give_up(struct hb_ssh_auth *auth, ssh_session session,
                    const char *host, struct hpcboot_error *err)
 {
     const char *user = auth->settings->user, *home = auth->settings->home;
+    const char *named = auth->config->identity;
     char methods[96];
 
     methods_text(session, methods, sizeof methods);
     if (auth->n_keys == 0 && !auth->agent) {
         return hb_fail(err, auth->settings->n_named > 0
                                 ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_AUTH,
-                       "%s: no private key to log in with as %s (no ssh-agent; "
-                       "looked in %s/.ssh%s%.200s); name one with --identity",
-                       host, user, home ? home : "(no HOME)",
-                       auth->unusable.len ? "; " : "",
+                       "%s: no private key to log in with as %s (no ssh-agent"
+                       "%s%s%s%s%.200s); name one with --identity", host, user,
+                       named ? "" : "; looked in ",
+                       named ? "" : home ? home : "(no HOME)",
+                       named ? "" : "/.ssh", auth->unusable.len ? "; " : "",
                        hb_str_text(&auth->unusable));
     }
     if (auth->next < auth->n_keys) {

@@ -6,9 +6,15 @@
 #include "bin/boot/keys.h"
 #include "bin/boot/ssh_keys.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/str.h"
+#include "lib/trust/base64.h"
+#include "lib/trust/gangkey.h"
+
+#define RSA_MIN_BITS 1024 /* of libssh and OpenSSH */
 
 static const char *type_of(const ssh_key key)
 {
@@ -18,29 +24,93 @@ static const char *type_of(const ssh_key key)
         ? ecdsa : ssh_key_type_to_char(ssh_key_type(key));
 }
 
-/* libssh reads an Ed25519 key in PKCS#8, and can do nothing with it; OpenSSH
- * does not read it either. */
-int hb_ssh_key_import(const char *pem, ssh_key *out)
+/* Whether the file only stands for a key that a device holds (FIDO). */
+static int is_of_device(const char *pem)
 {
-    char *blob = NULL;
-    int ok = ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, out)
-                 == SSH_OK;
+    static const char *const names[] = {"sk-ssh-ed25519@openssh.com",
+                                        "sk-ecdsa-sha2-nistp256@openssh.com"};
+    struct hb_key_sniff plain = {0};
+    struct hb_secret body = {0};
+    int yes = 0;
 
-    if (ok && ssh_pki_export_pubkey_base64(*out, &blob) != SSH_OK) {
-        ssh_key_free(*out);
-        *out = NULL;
-        ok = 0;
+    if (hb_gang_secret(pem, &plain, "", &body, NULL) == HPCBOOT_OK) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            yes |= memmem(body.data, body.len, names[i], strlen(names[i]))
+                != NULL;
+        }
     }
-    ssh_string_free_char(blob);
-    return ok;
+    hb_secret_free(&body);
+    return yes;
 }
 
-static char *public_text(const char *pem)
+/* The bits of an RSA key's modulus, which follows its name and its exponent. */
+static size_t rsa_bits(const char *blob)
+{
+    unsigned char *bytes = hb_xmalloc(HB_BASE64_ROOM(strlen(blob)));
+    long n = hb_base64_decode(blob, strlen(blob), bytes);
+    const unsigned char *first;
+    struct hb_bytes modulus;
+    struct hb_buf view;
+    size_t bits;
+
+    hb_buf_view(&view, bytes, n > 0 ? (size_t)n : 0);
+    (void)hb_buf_get_blob(&view, view.len);
+    (void)hb_buf_get_blob(&view, view.len);
+    modulus = hb_buf_get_blob(&view, view.len);
+    first = modulus.data;
+    bits = 8 * modulus.len;
+    /* A zero in front keeps it from being taken for a negative number. */
+    if (modulus.len > 0 && first[0] == 0) {
+        bits -= 8;
+    }
+    free(bytes);
+    return bits;
+}
+
+/* What keeps a key that was read from being of use; NULL: nothing does. */
+static const char *useless(const ssh_key key, const char *blob)
+{
+    if (ssh_key_type(key) == SSH_KEYTYPE_DSS) {
+        return "a DSA key, which no server takes any more";
+    }
+    if (ssh_key_type(key) == SSH_KEYTYPE_RSA
+        && rsa_bits(blob) < RSA_MIN_BITS) {
+        return "an RSA key of less than 1024 bits, which no server takes any "
+               "more";
+    }
+    return NULL;
+}
+
+/* libssh reads an Ed25519 key in PKCS#8, and can do nothing with it; OpenSSH
+ * does not read it either. */
+int hb_ssh_key_import(const char *pem, ssh_key *out, const char **why_out)
+{
+    const char *why = "not a key that can be read";
+    char *blob = NULL;
+
+    *out = NULL;
+    if (is_of_device(pem)) {
+        why = "its secret is in a FIDO device (add it to ssh-agent)";
+    } else if (ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, out)
+                   == SSH_OK
+               && ssh_pki_export_pubkey_base64(*out, &blob) == SSH_OK) {
+        why = useless(*out, blob);
+    }
+    ssh_string_free_char(blob);
+    if (why) {
+        ssh_key_free(*out);
+        *out = NULL;
+        *why_out = why;
+    }
+    return why == NULL;
+}
+
+static char *public_text(const char *pem, const char **why_out)
 {
     ssh_key key = NULL;
     char *blob = NULL, *text = NULL;
 
-    if (hb_ssh_key_import(pem, &key)
+    if (hb_ssh_key_import(pem, &key, why_out)
         && ssh_pki_export_pubkey_base64(key, &blob) == SSH_OK) {
         text = hb_xasprintf("%s %s", type_of(key), blob);
     }

@@ -6,7 +6,7 @@
 #include <libssh/libssh.h>
 
 /* A private key that can be logged in with, out of its text. 1: *out is the
- * caller's; 0: it is none, and *out is NULL. */
-int hb_ssh_key_import(const char *pem, ssh_key *out);
+ * caller's; 0: it is none, *out is NULL, and *why_out says what it is. */
+int hb_ssh_key_import(const char *pem, ssh_key *out, const char **why_out);
 
 #endif

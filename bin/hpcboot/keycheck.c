@@ -220,14 +220,14 @@ static void check_strict_modes(const char *path)
 
 /* --- the private key, and what goes with it */
 
-static char *public_of(const char *pem)
+static char *public_of(const char *pem, const char **why_out)
 {
     const void *symbol = NULL;
 
     if (hb_module_open(HB_SSH_MODULE, HB_KEY_OPS_SYMBOL, &symbol, NULL) < 0) {
         return NULL;
     }
-    return ((const struct hb_key_ops *)symbol)->public_text(pem);
+    return ((const struct hb_key_ops *)symbol)->public_text(pem, why_out);
 }
 
 static int file_holds(const char *path, const char *public)
@@ -276,6 +276,7 @@ static int check_key(const char *path)
         [HB_KEY_OPENSSH] = "OpenSSH's form",
     };
     struct hpcboot_error err = {0};
+    const char *why = "libssh, which would read it, is not there";
     struct hb_key_sniff sniff;
     char *pem = NULL, *public = NULL;
     int before = n_errors;
@@ -294,10 +295,9 @@ static int check_key(const char *path)
     if (sniff.encrypted) {
         tell("error", "%s is encrypted, and no pod can be asked for the "
              "passphrase: ssh-keygen -p -N '' -f KEY on a copy", path);
-    } else if (sniff.form == HB_KEY_DSA
-               || !(public = public_of(pem))) {
-        tell("error", "%s (%s) is a key that cannot be read: make a new one "
-             "with hpcboot keys --make DIR", path, forms[sniff.form]);
+    } else if (!(public = public_of(pem, &why))) {
+        tell("error", "%s (%s) cannot be used: %s; make a new one with "
+             "hpcboot keys --make DIR", path, forms[sniff.form], why);
     } else {
         printf("key: %s: %.*s (%s)\n", path, (int)strcspn(public, " "),
                public, forms[sniff.form]);

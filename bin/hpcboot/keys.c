@@ -127,6 +127,7 @@ static int read_pair(const char *named, struct pair *p,
     const struct hb_key_ops *ops = NULL;
     struct hb_key_sniff sniff;
     const void *symbol = NULL;
+    const char *why = NULL;
     char *path = NULL;
     int rc = find_key(named, &path, err);
 
@@ -142,10 +143,9 @@ static int read_pair(const char *named, struct pair *p,
         ops = symbol;
     }
     if (rc == HPCBOOT_OK) {
-        p->public = ops->public_text(p->private);
+        p->public = ops->public_text(p->private, &why);
         if (!p->public) {
-            rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: its key cannot be read",
-                         path);
+            rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s: %s", path, why);
         }
     }
     free(path);

@@ -23,9 +23,10 @@
 #define TAIL "PRIVATE KEY-----"
 #define DIR_ENTRIES_MAX 512 /* looked at; a key directory has a dozen */
 
-/* A new-format key that is not encrypted begins with these bytes in base64:
- * "openssh-key-v1\0", then the cipher "none". */
-#define OPENSSH_PLAIN "b3BlbnNzaC1rZXktdjEAAAAABG5vbmU"
+/* A new-format key begins with these bytes in base64: "openssh-key-v1\0"; one
+ * that is not encrypted goes on with the cipher "none". */
+#define OPENSSH_MAGIC "b3BlbnNzaC1rZXktdjEA"
+#define OPENSSH_PLAIN OPENSSH_MAGIC "AAAABG5vbmU"
 
 struct label {
     const char *text; /* between BEGIN and PRIVATE KEY */
@@ -59,6 +60,12 @@ static const struct label *find_label(const char *p, const char *end)
     return NULL;
 }
 
+static int begins_with(const char *body, const char *end, const char *what)
+{
+    return (size_t)(end - body) >= strlen(what)
+        && memcmp(body, what, strlen(what)) == 0;
+}
+
 static int block_encrypted(const struct label *label, const char *body,
                            const char *end)
 {
@@ -66,8 +73,8 @@ static int block_encrypted(const struct label *label, const char *body,
         while (body < end && strchr(" \t\r\n", *body)) {
             body++;
         }
-        return (size_t)(end - body) < strlen(OPENSSH_PLAIN)
-            || memcmp(body, OPENSSH_PLAIN, strlen(OPENSSH_PLAIN)) != 0;
+        return begins_with(body, end, OPENSSH_MAGIC)
+            && !begins_with(body, end, OPENSSH_PLAIN);
     }
     return label->encrypted || find(body, end, "ENCRYPTED") != NULL;
 }
@@ -135,6 +142,12 @@ static char *normalise(const char *text, size_t len)
     return out;
 }
 
+/* A key that went through a variable or a template as one line. */
+static int has_spelt_line_ends(const char *p, const char *end)
+{
+    return find(p, end, "\n") == NULL && find(p, end, TAIL "\\n") != NULL;
+}
+
 int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
                 struct hpcboot_error *err)
 {
@@ -158,6 +171,9 @@ int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
     }
     if (hb_key_sniff(text, len, out) == HB_KEY_NONE) {
         rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s holds no private key", path);
+    } else if (has_spelt_line_ends(text + out->begin, text + out->end)) {
+        rc = hb_fail(err, HPCBOOT_ERR_PARSE, "%s has the two characters \\n "
+                     "where its lines end: put real line ends there", path);
     } else {
         *pem_out = normalise(text + out->begin, out->end - out->begin);
         rc = HPCBOOT_OK;

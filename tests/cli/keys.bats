@@ -180,6 +180,44 @@ check_of() { # FILE: the findings for it alone
     says '^error: there is no private key'
 }
 
+@test "keys: keys that nobody can log in with, each with its reason" {
+    need openssl
+    openssl genrsa -out tiny 768 2> /dev/null
+    check_of tiny
+    ended_with 1
+    says '^error: tiny .*an RSA key of less than 1024 bits'
+    new_key small -t rsa -b 1024
+    check_of small
+    ended_with 0
+    if new_key dsa -t dsa 2> /dev/null; then # newer ssh-keygen makes none
+        check_of dsa
+        ended_with 1
+        says '^error: dsa .*a DSA key, which no server takes'
+    fi
+    cat > stick << 'END'
+-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAASgAAABpzay1zc2
+gtZWQyNTUxOUBvcGVuc3NoLmNvbQAAACAxlVZoSEEb4CdEDshQsJ4LJzp1z535hm502jiH
+Q6EcIAAAAARzc2g6AAAAqAAAAAEAAAABAAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY2
+9tAAAAIDGVVmhIQRvgJ0QOyFCwngsnOnXPnfmGbnTaOIdDoRwgAAAABHNzaDoBAAAAQDdQ
+kuQYTGIbkwTqZ0qVDgLZGKFk13loVGI+U8Y5LnrZMHZYMBO2Y1N7PXjWXztTcIlPFLx5fx
+fLVNJshNByWeMAAAAAAAAAAm1lAQIDBAUGBw==
+-----END OPENSSH PRIVATE KEY-----
+END
+    check_of stick
+    ended_with 1
+    says '^error: stick .*its secret is in a FIDO device'
+}
+
+@test "keys: a key that came as one line is not called encrypted" {
+    new_key k -t ed25519
+    awk '{ printf "%s\\n", $0 }' k > line
+    check_of line
+    ended_with 1
+    says '^error: line has the two characters \\n where its lines end'
+    says_not 'encrypted'
+}
+
 @test "keys: what only ssh minds is a warning" {
     new_key k -t ed25519
     chmod 640 k

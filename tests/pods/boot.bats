@@ -413,6 +413,14 @@ key_forms() {
     says '^echoed'
 }
 
+@test "a key that no server takes is not said to be refused by this one" {
+    need openssl
+    openssl genrsa -out tiny 768 2> /dev/null
+    run -0 drive plain --identity "$PWD/tiny"
+    says "tiny: an RSA key of less than 1024 bits"
+    says_not 'looked in|offered|authorized_keys'
+}
+
 @test "many keys do not make the host hang up unheard" {
     for i in 1 2 3 4 5 6 7 8; do
         ssh-keygen -q -N '' -t ed25519 -f "$HOME/.ssh/a$i"

@@ -355,7 +355,7 @@ END
     openssl genpkey -algorithm ed25519 -out "$F/odd"
     run pod 1 timeout -s KILL "$HB_LIMIT" "$hpcbootd" serve --key "$F/odd"
     ended_with 2
-    says 'odd: its key cannot be read'
+    says 'odd: not a key that can be read'
     rm "$F/odd"
 }
 

@@ -18,6 +18,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/boot/remote.h"
@@ -198,18 +199,21 @@ static void choose_known_files(struct maker *m)
     size_t before;
 
     add_known_files(m, &m->conf.user_known_hosts);
+    m->out->known_said = files->n > 0;
     for (size_t i = 0; files->n == 0 && i < m->homes.n; i++) {
         hb_strv_pushf(files, "%s/.ssh/known_hosts", m->homes.v[i]);
         hb_strv_pushf(files, "%s/.ssh/known_hosts2", m->homes.v[i]);
     }
     before = files->n;
     add_known_files(m, &m->conf.global_known_hosts);
+    m->out->known_said |= files->n > before;
     if (files->n == before) {
         hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts");
         hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts2");
     }
     if (m->config->known_hosts) {
         hb_strv_push(files, m->config->known_hosts);
+        m->out->known_told = m->config->known_hosts;
     }
 }
 
@@ -403,6 +407,20 @@ void hb_ssh_settings_destroy(struct hb_ssh_settings *s)
     memset(s, 0, sizeof *s);
 }
 
+/* Others are given one text for all hosts; what it lacks they would not see to
+ * be contradicted. */
+static int known_by_others(const struct hb_ssh_settings *s)
+{
+    off_t sum = 0;
+
+    for (size_t i = 0; i < s->known_files.n; i++) {
+        struct stat st;
+
+        sum += stat(s->known_files.v[i], &st) == 0 ? st.st_size + 1 : 0;
+    }
+    return !s->known_said && sum < (off_t)HB_BOOT_KNOWN_MAX;
+}
+
 int hb_ssh_by_others(const struct hb_boot_config *config,
                      const struct hb_boot_target *target, char **user_out,
                      int *port_out)
@@ -417,7 +435,8 @@ int hb_ssh_by_others(const struct hb_boot_config *config,
     }
     usual = s.proxy.n == 0 && s.n_named <= gang_keys
             && hb_streq(s.hostname, target->host)
-            && hb_streq(s.known_as, target->host) && !s.known_port_is_22;
+            && hb_streq(s.known_as, target->host) && !s.known_port_is_22
+            && known_by_others(&s);
     if (usual) {
         *user_out = hb_xstrdup(s.user);
         *port_out = s.port_said ? s.port : 0;

@@ -5,6 +5,8 @@
  *   revoked in known_hosts            refused
  *   equal to a key of the gang        accepted: its holder has the secret
  *   derived from a key of ours        accepted: the same
+ *   the launcher knows another key    refused, where an agent asks: what the
+ *                                     agent's host knows does not outweigh it
  *   known_hosts has this key          accepted
  *   known_hosts has another key       refused, in every mode
  *   known_hosts trusts an authority   refused: libssh 0.10 knows no host
@@ -90,7 +92,8 @@ static struct pin *find_pin(const struct hb_ssh_settings *s)
     return p;
 }
 
-static void scan_known(const struct hb_ssh_settings *s, const char *type,
+static void scan_files(const struct hb_ssh_settings *s,
+                       const struct hb_strv *files, const char *type,
                        const char *blob, struct hb_known *known)
 {
     struct hb_known_query query = {
@@ -99,7 +102,13 @@ static void scan_known(const struct hb_ssh_settings *s, const char *type,
     };
 
     memset(known, 0, sizeof *known);
-    hb_ssh_known_scan(&s->known_files, &query, known);
+    hb_ssh_known_scan(files, &query, known);
+}
+
+static void scan_known(const struct hb_ssh_settings *s, const char *type,
+                       const char *blob, struct hb_known *known)
+{
+    scan_files(s, &s->known_files, type, blob, known);
 }
 
 struct key_kind {
@@ -230,6 +239,28 @@ static int ask_known_hosts(const struct judge *j)
     return known->other.line ? refuse_changed(j, &known->other) : 0;
 }
 
+/* What the launcher knows, where this is an agent's login. The launcher then
+ * tries itself, and says in which file of its own that is. */
+static int ask_launcher(const struct judge *j)
+{
+    struct hb_strv files = HB_STRV_INIT;
+    struct hb_known told;
+
+    if (!j->settings->known_told) {
+        return HPCBOOT_OK;
+    }
+    hb_strv_push(&files, j->settings->known_told);
+    scan_files(j->settings, &files, j->offered.type, j->offered.blob, &told);
+    hb_strv_destroy(&files);
+    if (told.match.line || !(told.differs.line || told.authority.line
+                             || told.other.line)) {
+        return HPCBOOT_OK;
+    }
+    return hb_fail(j->err, HPCBOOT_ERR_AUTH, "%s: the host key has CHANGED: it "
+                   "shows %s %s, and the launcher knows another", j->host,
+                   j->offered.type, j->offered.fingerprint);
+}
+
 #define HB_PINNED 2 /* seen before, and still not verified */
 
 /* The same for keys that were pinned before. */
@@ -352,7 +383,10 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
         remember(j, 1);
         return HPCBOOT_OK;
     }
-    rc = ask_known_hosts(j);
+    rc = ask_launcher(j);
+    if (rc == 0) {
+        rc = ask_known_hosts(j);
+    }
     if (rc == 0) {
         rc = ask_pins(j);
     }

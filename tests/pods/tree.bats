@@ -63,6 +63,34 @@ agent_in() {
     [ "$(grep -c host_started_by "$BATS_FILE_TMPDIR/flat")" -eq 0 ]
 }
 
+# Of three hosts and a width of two the third is started by another one, which
+# knows it: that does not outweigh what the launcher knows.
+@test "a host key that differs from the launcher's is refused through the tree" {
+    local mode
+    need ssh-keygen
+    rm -f wrong wrong.pub
+    ssh-keygen -q -t ed25519 -N '' -C '' -f wrong
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'cd .ssh; cp known_hosts /run/known; read -r _ key < known_hosts
+        printf "%s\n" "pod-1,pod-2 $key" "pod-3 $0" > known_hosts' \
+        "$(cat wrong.pub)"
+    for mode in strict pin; do
+        run pod_hb --tree-width 2 --host-keys $mode -H pod-1,pod-2,pod-3 hostname
+        ended_with 75
+        says 'pod-3: the host key has CHANGED: .*\.ssh/known_hosts:2 says another'
+    done
+    # As a file for this host alone.
+    pod 0 bash -c 'cd .ssh; sed -n 2p known_hosts > of3; cp /run/known known_hosts
+        printf "Host pod-3\nUserKnownHostsFile ~/.ssh/of3\n" > config'
+    run pod_hb --tree-width 2 --host-keys pin -H pod-1,pod-2,pod-3 hostname
+    pod 0 rm .ssh/config .ssh/of3
+    ended_with 75
+    says 'pod-3: the host key has CHANGED: .*\.ssh/of3:1 says another'
+    run pod_hb --tree-width 2 -H pod-1,pod-2,pod-3 hostname
+    ended_with 0
+    all_clean
+}
+
 @test "an Open MPI program meets through the tree" {
     need mpicc.openmpi
     mpicc.openmpi -o "$BATS_FILE_TMPDIR/hello" "$HB_SRCDIR/examples/hello_mpi.c"

@@ -16,6 +16,7 @@
 #include "bin/boot/ssh_settings.h"
 
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,7 +41,7 @@ struct maker {
     struct hb_ssh_conf conf;
     struct hb_strv homes;
     char *local_user;
-    char local_host[256];
+    char local_host[256], uid[16];
 };
 
 static void add_once(struct hb_strv *list, const char *text)
@@ -126,10 +127,29 @@ static struct hb_ssh_tokens tokens(const struct maker *m)
 {
     return (struct hb_ssh_tokens){
         .home = m->out->home, .host = m->out->hostname,
-        .original = m->target->host, .local_host = m->local_host,
-        .local_user = m->local_user, .user = m->out->user,
-        .port = m->out->port,
+        .original = m->target->host,
+        .alias = m->conf.host_key_alias ? m->conf.host_key_alias
+                                        : m->target->host,
+        .local_host = m->local_host, .local_user = m->local_user,
+        .uid = m->uid, .user = m->out->user, .port = m->out->port,
     };
+}
+
+/* A file's name as ssh_config has it, with its letters replaced. NULL: they
+ * cannot be, which is not passed over: what is in the file may matter. */
+static char *file_of(const struct maker *m, const char *keyword,
+                     const char *said, struct hpcboot_error *err)
+{
+    struct hb_ssh_tokens t = tokens(m);
+    char *path = hb_ssh_expand(said, &t, 1);
+
+    if (!path) {
+        hb_fail(err, HPCBOOT_ERR_USAGE,
+                "%s: %s \"%.160s\" of ssh_config has a %% letter that is not "
+                "known here, or a variable that is not set; try --launch-with "
+                "ssh", m->target->host, keyword, said);
+    }
+    return path;
 }
 
 static int choose_user(struct maker *m, struct hpcboot_error *err)
@@ -178,34 +198,45 @@ static int is_nowhere(const char *path)
     return hb_streq(path, "none") || hb_streq(path, "/dev/null");
 }
 
-static void add_known_files(struct maker *m, const struct hb_strv *said)
+static int add_known_files(struct maker *m, const char *keyword,
+                           const struct hb_strv *said,
+                           struct hpcboot_error *err)
 {
-    struct hb_ssh_tokens t = tokens(m);
-
     for (size_t i = 0; i < said->n; i++) {
-        char *path = is_nowhere(said->v[i]) ? NULL
-            : hb_ssh_expand(said->v[i], &t, 1);
+        char *path;
 
-        if (path) {
-            add_once(&m->out->known_files, path);
+        if (is_nowhere(said->v[i])) {
+            continue;
         }
+        path = file_of(m, keyword, said->v[i], err);
+        if (!path) {
+            return HPCBOOT_ERR_USAGE;
+        }
+        add_once(&m->out->known_files, path);
         free(path);
     }
+    return HPCBOOT_OK;
 }
 
-static void choose_known_files(struct maker *m)
+static int choose_known_files(struct maker *m, struct hpcboot_error *err)
 {
     struct hb_strv *files = &m->out->known_files;
     size_t before;
 
-    add_known_files(m, &m->conf.user_known_hosts);
+    if (add_known_files(m, "UserKnownHostsFile", &m->conf.user_known_hosts,
+                        err) < 0) {
+        return HPCBOOT_ERR_USAGE;
+    }
     m->out->known_said = files->n > 0;
     for (size_t i = 0; files->n == 0 && i < m->homes.n; i++) {
         hb_strv_pushf(files, "%s/.ssh/known_hosts", m->homes.v[i]);
         hb_strv_pushf(files, "%s/.ssh/known_hosts2", m->homes.v[i]);
     }
     before = files->n;
-    add_known_files(m, &m->conf.global_known_hosts);
+    if (add_known_files(m, "GlobalKnownHostsFile",
+                        &m->conf.global_known_hosts, err) < 0) {
+        return HPCBOOT_ERR_USAGE;
+    }
     m->out->known_said |= files->n > before;
     if (files->n == before) {
         hb_strv_push(files, SYSTEM_DIR "/ssh_known_hosts");
@@ -215,6 +246,7 @@ static void choose_known_files(struct maker *m)
         hb_strv_push(files, m->config->known_hosts);
         m->out->known_told = m->config->known_hosts;
     }
+    return HPCBOOT_OK;
 }
 
 static void add_usual_keys(struct maker *m)
@@ -243,25 +275,42 @@ static void add_usual_keys(struct maker *m)
     }
 }
 
-static void choose_identities(struct maker *m)
+/* A path, or $NAME for what that variable has, SSH_AUTH_SOCK likewise. */
+static int choose_agent(struct maker *m, struct hpcboot_error *err)
+{
+    const char *said = m->conf.identity_agent;
+    char *whole = NULL;
+
+    m->out->use_agent = !hb_streq(said, "none");
+    if (!said || !m->out->use_agent || hb_streq(said, "SSH_AUTH_SOCK")) {
+        return HPCBOOT_OK;
+    }
+    if (said[0] == '$' && said[1] != '{') {
+        whole = hb_xasprintf("${%s}", said + 1);
+    }
+    m->out->agent_socket = file_of(m, "IdentityAgent", whole ? whole : said,
+                                   err);
+    free(whole);
+    return m->out->agent_socket ? HPCBOOT_OK : HPCBOOT_ERR_USAGE;
+}
+
+static int choose_identities(struct maker *m, struct hpcboot_error *err)
 {
     struct hb_ssh_settings *out = m->out;
-    struct hb_ssh_tokens t = tokens(m);
 
-    out->use_agent = !hb_streq(m->conf.identity_agent, "none");
-    if (out->use_agent && m->conf.identity_agent
-        && !hb_streq(m->conf.identity_agent, "SSH_AUTH_SOCK")) {
-        out->agent_socket = hb_ssh_expand(m->conf.identity_agent, &t, 1);
-    }
     if (m->config->identity) {
         hb_strv_push(&out->identities, m->config->identity);
         out->n_named = out->identities.n;
-        return;
+        return HPCBOOT_OK;
     }
     for (size_t i = 0; i < m->conf.identity_files.n; i++) {
-        char *path = hb_ssh_expand(m->conf.identity_files.v[i], &t, 1);
+        char *path = file_of(m, "IdentityFile", m->conf.identity_files.v[i],
+                             err);
 
-        if (path && !hb_streq(path, "none")) {
+        if (!path) {
+            return HPCBOOT_ERR_USAGE;
+        }
+        if (!hb_streq(path, "none")) {
             add_once(&out->identities, path);
         }
         free(path);
@@ -273,6 +322,7 @@ static void choose_identities(struct maker *m)
     if (!m->conf.identities_only || out->n_named == 0) {
         add_usual_keys(m);
     }
+    return HPCBOOT_OK;
 }
 
 /* The colon before the port in host[:port], or NULL. A host with several
@@ -370,6 +420,7 @@ int hb_ssh_settings_make(struct hb_ssh_settings *out,
     memset(out, 0, sizeof *out);
     hb_ssh_conf_init(&m.conf);
     m.local_user = hb_local_user();
+    snprintf(m.uid, sizeof m.uid, "%u", (unsigned)geteuid());
     if (gethostname(m.local_host, sizeof m.local_host - 1) != 0) {
         m.local_host[0] = '\0';
     }
@@ -381,8 +432,15 @@ int hb_ssh_settings_make(struct hb_ssh_settings *out,
     }
     if (rc == HPCBOOT_OK) {
         choose_place(&m);
-        choose_known_files(&m);
-        choose_identities(&m);
+        rc = choose_known_files(&m, err);
+    }
+    if (rc == HPCBOOT_OK) {
+        rc = choose_agent(&m, err);
+    }
+    if (rc == HPCBOOT_OK) {
+        rc = choose_identities(&m, err);
+    }
+    if (rc == HPCBOOT_OK) {
         rc = choose_proxy(&m, err);
     }
     free(m.local_user);

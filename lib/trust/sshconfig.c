@@ -521,6 +521,10 @@ static const char *token_value(char letter, const struct hb_ssh_tokens *t,
         return t->host;
     case 'n':
         return t->original;
+    case 'k':
+        return t->alias;
+    case 'i':
+        return t->uid;
     case 'l':
     case 'L':
         return t->local_host;
@@ -536,10 +540,32 @@ static const char *token_value(char letter, const struct hb_ssh_tokens *t,
     }
 }
 
+/* Puts the value of the letter or variable that *p begins with; *p is then at
+ * its last character. 0: it has none. */
+static int put_value(const char **p, const struct hb_ssh_tokens *t,
+                     struct hb_str *out)
+{
+    const char *value, *end = strchr(*p, '}');
+    char number[16], *name;
+
+    if (**p == '$') {
+        name = end ? hb_xstrndup(*p + 2, (size_t)(end - *p - 2)) : NULL;
+        value = name ? getenv(name) : NULL;
+        *p = end;
+        free(name);
+    } else {
+        value = token_value(*++(*p), t, number, sizeof number);
+    }
+    if (value) {
+        hb_str_putn(out, value,
+                    **p == 'L' ? strcspn(value, ".") : strlen(value));
+    }
+    return value != NULL;
+}
+
 char *hb_ssh_expand(const char *text, const struct hb_ssh_tokens *t, int file)
 {
     struct hb_str out = HB_STR_INIT;
-    char number[16];
 
     hb_str_put(&out, "");
     if (file && text[0] == '~' && text[1] == '/' && t->home) {
@@ -547,20 +573,12 @@ char *hb_ssh_expand(const char *text, const struct hb_ssh_tokens *t, int file)
         text++;
     }
     for (; *text; text++) {
-        const char *value;
-
-        if (*text != '%') {
+        if (*text != '%' && !(file && hb_starts_with(text, "${"))) {
             hb_str_putc(&out, *text);
-            continue;
-        }
-        text++;
-        value = token_value(*text, t, number, sizeof number);
-        if (!value) {
+        } else if (!put_value(&text, t, &out)) {
             hb_str_destroy(&out);
             return NULL;
         }
-        hb_str_putn(&out, value,
-                    *text == 'L' ? strcspn(value, ".") : strlen(value));
     }
     return hb_str_steal(&out);
 }

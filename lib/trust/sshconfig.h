@@ -60,13 +60,16 @@ struct hb_ssh_tokens {
     const char *home;       /* %d, and ~ in front */
     const char *host;       /* %h, the name connected to */
     const char *original;   /* %n */
+    const char *alias;      /* %k: HostKeyAlias, or the same */
     const char *local_host; /* %l and, without its domain, %L */
     const char *local_user; /* %u */
     const char *user;       /* %r */
+    const char *uid;        /* %i */
     int port;               /* %p */
 };
-/* free() the result; NULL: a letter is not known, or has no value. A ~ in
- * front is replaced when `file` is set. */
+/* free() the result; NULL: a letter is not known, or has no value. When `file`
+ * is set a ~ in front is replaced, and ${NAME} by the environment's variable,
+ * which has to be there. */
 char *hb_ssh_expand(const char *text, const struct hb_ssh_tokens *t, int file);
 
 #endif

@@ -271,6 +271,30 @@ END
     says '^echoed'
 }
 
+@test "letters and variables of ssh_config are replaced, or named" {
+    local keyword
+    mkdir kh.d
+    mv "$HOME/.ssh/known_hosts" kh.d/gang
+    sed -i 's/^\[[^ ]*/gang/' kh.d/gang
+    mv "$HOME/.ssh/id_ed25519" "key-0-127.0.0.1"
+    export WHERE=$PWD
+    cat > config << 'END'
+HostKeyAlias gang
+UserKnownHostsFile ${WHERE}/kh.d/%k
+IdentityFile ${WHERE}/key-%i-%h
+END
+    run -0 drive plain --ssh-config "$PWD/config" --echo 10
+    says '^echoed'
+    for keyword in IdentityFile UserKnownHostsFile GlobalKnownHostsFile \
+        IdentityAgent; do
+        for value in '~/%C' '${NOT_SET_AT_ALL}/x'; do
+            echo "$keyword $value" > config
+            run -0 drive plain --ssh-config "$PWD/config"
+            says "^refused: 127.0.0.1: $keyword .* of ssh_config has a % letter"
+        done
+    done
+}
+
 @test "what --ssh-config includes lies beside the user's own" {
     echo 'Include more.conf' > "$BATS_TEST_TMPDIR/config"
     echo 'User no-such-user' > "$HOME/.ssh/more.conf"

@@ -224,14 +224,32 @@ static void letters_are_replaced(void **state)
 {
     struct hb_ssh_tokens t = {
         .home = "/h", .host = "far", .original = "near", .local_host = "me.x",
-        .local_user = "u", .user = "r", .port = 22,
+        .local_user = "u", .user = "r", .port = 22, .alias = "gang",
+        .uid = "7",
     };
-    char *text = hb_ssh_expand("~/%h-%n-%L-%l-%u-%r-%p-%%-%d", &t, 1);
+    char *text = hb_ssh_expand("~/%h-%n-%L-%l-%u-%r-%p-%%-%d-%k-%i", &t, 1);
 
-    assert_string_equal(text, "/h/far-near-me-me.x-u-r-22-%-/h");
+    assert_string_equal(text, "/h/far-near-me-me.x-u-r-22-%-/h-gang-7");
     free(text);
     assert_null(hb_ssh_expand("%C", &t, 1));
     assert_null(hb_ssh_expand("%", &t, 1));
+}
+
+static void variables_are_replaced_in_names_of_files(void **state)
+{
+    struct hb_ssh_tokens t = {.host = "far"};
+    char *text;
+
+    setenv("HB_TEST_DIR", "/some%h", 1);
+    unsetenv("HB_TEST_NONE");
+    text = hb_ssh_expand("${HB_TEST_DIR}/%h$x", &t, 1);
+    assert_string_equal(text, "/some%h/far$x");
+    free(text);
+    text = hb_ssh_expand("nc ${HB_TEST_NONE}", &t, 0); /* the shell's */
+    assert_string_equal(text, "nc ${HB_TEST_NONE}");
+    free(text);
+    assert_null(hb_ssh_expand("${HB_TEST_NONE}/x", &t, 1));
+    assert_null(hb_ssh_expand("${HB_TEST_DIR", &t, 1));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -256,6 +274,7 @@ int main(void)
         T(mistakes_are_named_by_line),
         T(files_include_files),
         T(letters_are_replaced),
+        T(variables_are_replaced_in_names_of_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,10 +22,15 @@
 typedef int (*frame_handler)(struct job_host *h, const struct hb_frame *f,
                              struct hpcboot_error *err);
 
+/* Differences of such times are taken: whatever an agent says, it comes to be
+ * one that this host's clock has shown. */
 int64_t host_time(struct job_host *h, uint64_t agent_ns)
 {
-    hb_offset_heard(&h->clock, agent_ns, hb_now_ns());
-    return (int64_t)agent_ns - host_clock_offset(h);
+    int64_t now_ns = hb_now_ns(), at_ns;
+
+    hb_offset_heard(&h->clock, agent_ns, now_ns);
+    at_ns = (int64_t)(agent_ns - (uint64_t)host_clock_offset(h));
+    return at_ns < 0 ? 0 : at_ns > now_ns ? now_ns : at_ns;
 }
 
 /* The rank a frame speaks of; it must live on the host that sent it. */

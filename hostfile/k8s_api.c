@@ -80,8 +80,12 @@ struct hb_k8s {
     char trouble[HPCBOOT_ERROR_TEXT_MAX];
 };
 
+/* What a server has said is nobody's command line: PARSE is not for it. */
 static int give_up(struct hb_k8s *k)
 {
+    if (k->error.code == HPCBOOT_ERR_PARSE) {
+        k->error.code = HPCBOOT_ERR_PROTOCOL;
+    }
     k->failed = k->error.code < 0 ? k->error.code : HPCBOOT_ERR_INTERNAL;
     return k->failed;
 }
@@ -173,9 +177,8 @@ static int take_pod(struct hb_k8s *k, struct hb_k8s_pod *pod, int removed,
     name = hb_xstrdup(pod->name);
     rc = hb_k8s_pods_put(&k->pods, pod, &old, err);
     if (rc >= 0) {
-        now = hb_k8s_pods_find(&k->pods, name);
-        told(k, old.name != NULL && !old.gone ? &old : NULL,
-             removed ? NULL : now);
+        now = removed ? NULL : hb_k8s_pods_find(&k->pods, name);
+        told(k, old.name != NULL && !old.gone ? &old : NULL, now);
         hb_k8s_pod_destroy(&old);
     }
     free(name);
@@ -237,10 +240,8 @@ static int on_data(void *arg, int status, const char *data, size_t len)
 static void put_parameter(struct hb_k8s *k, struct hb_str *path,
                           const char *name, const char *value)
 {
-    char *escaped;
-
     if (value != NULL) {
-        escaped = hb_http_escape(k->http, value);
+        char *escaped = hb_http_escape(k->http, value);
         hb_str_putf(path, "%s%s=%s",
                     strchr(path->s, '?') != NULL ? "&" : "?", name, escaped);
         free(escaped);
@@ -406,13 +407,12 @@ static void on_status(struct hb_k8s *k, const struct hb_http_result *result)
         k->tries = 0;
         k->trouble[0] = '\0';
         end_page(k);
+    } else if (result->status == 200
+               && hb_now_ms() - k->watch_began_ms < WATCH_MIN_MS) {
+        try_later(k, 0);
     } else if (result->status == 200) {
-        if (hb_now_ms() - k->watch_began_ms < WATCH_MIN_MS) {
-            try_later(k, 0);
-        } else {
-            k->tries = 0;
-            request(k);
-        }
+        k->tries = 0;
+        request(k);
     } else if (result->status == 410) {
         k->expired += k->phase == LISTING;
         begin_list(k);

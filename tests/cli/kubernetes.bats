@@ -103,6 +103,15 @@ END
     says 'apiGroups: ...., resources: .pods., verbs: .get, list, watch.'
 }
 
+@test "an answer that is none is worth another try, and no wrong command line" {
+    plan <<'END'
+{"faults": [{"path": "pods", "times": 9, "do": "body", "text": "<html>"}]}
+END
+    run in_pod "$hbrun" --pod-selector app=x -n 1 true
+    ended_with 75
+    says "the Kubernetes API's answer: "
+}
+
 # A group of the scheduler of $1 that is to have two pods, of which one is there.
 plan_group() {
     plan <<END

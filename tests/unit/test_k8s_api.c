@@ -311,7 +311,7 @@ static void json_that_is_cut_short_is_told(void **state)
 {
     plan("{\"make\":{\"count\":3},\"faults\":[{\"path\":\"pods\",\"do\":"
          "\"short\"}]}");
-    assert_refused(HPCBOOT_ERR_PARSE, "ends before its last bracket");
+    assert_refused(HPCBOOT_ERR_PROTOCOL, "ends before its last bracket");
 }
 
 #define BODY(text) \
@@ -344,7 +344,7 @@ static void wrong_types_are_named(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         plan(cases[i].plan);
-        assert_refused(HPCBOOT_ERR_PARSE, cases[i].words);
+        assert_refused(HPCBOOT_ERR_PROTOCOL, cases[i].words);
     }
 }
 

@@ -281,6 +281,13 @@ static int ask_pins(const struct judge *j)
                    j->offered.fingerprint);
 }
 
+static int is_serve(const struct judge *j)
+{
+    const char *banner = ssh_get_serverbanner(j->session);
+
+    return banner && hb_starts_with(banner, SERVE_BANNER);
+}
+
 static int refuse_unknown(const struct judge *j)
 {
     const struct hb_ssh_settings *s = j->settings;
@@ -288,6 +295,13 @@ static int refuse_unknown(const struct judge *j)
                                         : "~/.ssh/known_hosts";
     char port[16] = "";
 
+    if (is_serve(j)) {
+        return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                       "%s: the host key is not known: %s %s; hpcbootd serve "
+                       "is known by the gang's private key, and none was found "
+                       "here: mount it, or name it with --identity", j->host,
+                       j->offered.type, j->offered.fingerprint);
+    }
     if (s->port != SSH_PORT) {
         snprintf(port, sizeof port, "-p %d ", s->port);
     }
@@ -311,11 +325,7 @@ void hb_ssh_verdict_destroy(struct hb_ssh_verdict *v)
  * shown our public keys. */
 static int may_prove(const struct judge *j, const struct hb_ssh_gang *gang)
 {
-    const char *banner = ssh_get_serverbanner(j->session);
-
-    return gang->n_secrets > 0
-        && (gang->operator_made
-            || (banner && hb_starts_with(banner, SERVE_BANNER)));
+    return gang->n_secrets > 0 && (gang->operator_made || is_serve(j));
 }
 
 /* By the name that ssh_config has for the host, by the one the gang has, by

@@ -377,6 +377,15 @@ END
     says 'does not prove that it holds a key of ours: no private key is mounted'
 }
 
+@test "where no private key is found it is asked for, and not for ssh-keyscan" {
+    pod 0 mv /root/.ssh/id_ed25519 /run/aside
+    run pod_hb -H pod-1 true
+    pod 0 mv /run/aside /root/.ssh/id_ed25519
+    ended_with 75
+    says 'pod-1: the host key is not known: .* known by the gang.s private key'
+    says_not 'ssh-keyscan'
+}
+
 @test "serve and health say how they are used" {
     run "$hpcbootd" serve --help
     ended_with 0

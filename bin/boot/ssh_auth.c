@@ -67,30 +67,46 @@ static int is_known_key(const struct hb_ssh_auth *auth, const ssh_key key)
     return 0;
 }
 
-/* KEY-cert.pub beside KEY, as ssh has it: offered before the bare key, which
- * may be authorized where the certificate's authority is not. */
+/* Offered before the bare key, which may be authorized where the certificate's
+ * authority is not. */
 static void take_certificate(struct hb_ssh_auth *auth, const char *path,
-                             const char *pem)
+                             const char *pem, const char *cert_path)
 {
-    char *cert_path = hb_xasprintf("%s-cert.pub", path);
     ssh_key cert = NULL, key = NULL;
+    int ok = ssh_pki_import_cert_file(cert_path, &cert) == SSH_OK
+        && ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &key)
+            == SSH_OK;
 
-    if (access(cert_path, R_OK) != 0 || auth->n_keys + 1 >= KEYS_MAX) {
-        free(cert_path);
-        return;
-    }
-    if (ssh_pki_import_cert_file(cert_path, &cert) == SSH_OK
-        && ssh_pki_import_privkey_base64(pem, NULL, NULL, NULL, &key) == SSH_OK
-        && ssh_pki_copy_cert_to_privkey(cert, key) == SSH_OK) {
+    if (!ok) {
+        note_unusable(auth, cert_path, "not a certificate that can be read");
+    } else if (auth->n_keys + 1 < KEYS_MAX
+               && hb_ssh_cert_is_of(cert, key)
+               && ssh_pki_copy_cert_to_privkey(cert, key) == SSH_OK) {
         auth->paths[auth->n_keys] = path;
         auth->keys[auth->n_keys++] = key;
         key = NULL;
-    } else {
-        note_unusable(auth, path, "its certificate cannot be used");
     }
     ssh_key_free(key);
     ssh_key_free(cert);
-    free(cert_path);
+}
+
+/* KEY-cert.pub beside KEY, as ssh has it, and those that ssh_config names, if
+ * they are of this key. */
+static void take_certificates(struct hb_ssh_auth *auth, const char *path,
+                              const char *pem)
+{
+    const struct hb_strv *said = &auth->settings->certificates;
+    char *beside = hb_xasprintf("%s-cert.pub", path);
+
+    if (access(beside, R_OK) == 0) {
+        take_certificate(auth, path, pem, beside);
+    }
+    for (size_t i = 0; i < said->n; i++) {
+        if (!hb_streq(said->v[i], beside)) {
+            take_certificate(auth, path, pem, said->v[i]);
+        }
+    }
+    free(beside);
 }
 
 static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
@@ -116,7 +132,7 @@ static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
     } else if (is_known_key(auth, key)) {
         ssh_key_free(key);
     } else {
-        take_certificate(auth, path, pem);
+        take_certificates(auth, path, pem);
         auth->paths[auth->n_keys] = path;
         auth->keys[auth->n_keys++] = key;
         if (hb_gang_secret(pem, &sniff, path,

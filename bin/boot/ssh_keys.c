@@ -43,18 +43,52 @@ static int is_of_device(const char *pem)
     return yes;
 }
 
-/* The bits of an RSA key's modulus, which follows its name and its exponent. */
-static size_t rsa_bits(const char *blob)
+/* A view of a public key's bytes, behind the name of its kind; free() what is
+ * returned when done with it. */
+static unsigned char *open_blob(const char *blob, struct hb_buf *view)
 {
     unsigned char *bytes = hb_xmalloc(HB_BASE64_ROOM(strlen(blob)));
     long n = hb_base64_decode(blob, strlen(blob), bytes);
+
+    hb_buf_view(view, bytes, n > 0 ? (size_t)n : 0);
+    (void)hb_buf_get_blob(view, (size_t)(n > 0 ? n : 0));
+    return bytes;
+}
+
+/* A certificate has a number behind its kind, and then what the key has. */
+int hb_ssh_cert_is_of(const ssh_key cert, const ssh_key key)
+{
+    unsigned char *cert_bytes, *key_bytes;
+    char *cert_blob = NULL, *key_blob = NULL;
+    struct hb_buf c, k;
+    int yes;
+
+    if (ssh_pki_export_pubkey_base64(cert, &cert_blob) != SSH_OK
+        || ssh_pki_export_pubkey_base64(key, &key_blob) != SSH_OK) {
+        ssh_string_free_char(cert_blob);
+        return 0;
+    }
+    cert_bytes = open_blob(cert_blob, &c);
+    key_bytes = open_blob(key_blob, &k);
+    (void)hb_buf_get_blob(&c, hb_buf_left(&c));
+    yes = hb_buf_left(&k) > 0 && hb_buf_left(&c) >= hb_buf_left(&k)
+        && memcmp(hb_buf_next(&c), hb_buf_next(&k), hb_buf_left(&k)) == 0;
+    free(cert_bytes);
+    free(key_bytes);
+    ssh_string_free_char(cert_blob);
+    ssh_string_free_char(key_blob);
+    return yes;
+}
+
+/* The bits of an RSA key's modulus, which follows its exponent. */
+static size_t rsa_bits(const char *blob)
+{
+    struct hb_buf view;
+    unsigned char *bytes = open_blob(blob, &view);
     const unsigned char *first;
     struct hb_bytes modulus;
-    struct hb_buf view;
     size_t bits;
 
-    hb_buf_view(&view, bytes, n > 0 ? (size_t)n : 0);
-    (void)hb_buf_get_blob(&view, view.len);
     (void)hb_buf_get_blob(&view, view.len);
     modulus = hb_buf_get_blob(&view, view.len);
     first = modulus.data;

@@ -8,5 +8,7 @@
 /* A private key that can be logged in with, out of its text. 1: *out is the
  * caller's; 0: it is none, *out is NULL, and *why_out says what it is. */
 int hb_ssh_key_import(const char *pem, ssh_key *out, const char **why_out);
+/* Whether a certificate vouches for this key; libssh does not compare them. */
+int hb_ssh_cert_is_of(const ssh_key cert, const ssh_key key);
 
 #endif

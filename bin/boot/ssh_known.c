@@ -12,10 +12,13 @@
 #include "bin/boot/ssh_known.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
+
+#define KRL_MAGIC "SSHKRL\n" /* PROTOCOL.krl of OpenSSH */
 
 struct kept {
     struct kept *next;
@@ -81,4 +84,55 @@ void hb_ssh_known_scan(const struct hb_strv *paths,
             hb_known_scan(k->text, k->len, k->path, query, known);
         }
     }
+}
+
+/* A line is "TYPE BASE64 COMMENT". */
+static int line_has(const char *p, const char *end, const char *blob)
+{
+    size_t len = strlen(blob);
+
+    for (int words = 0; words < 2 && p < end; words++) {
+        const char *word = p;
+
+        while (p < end && !strchr(" \t\r", *p)) {
+            p++;
+        }
+        if ((size_t)(p - word) == len && memcmp(word, blob, len) == 0) {
+            return 1;
+        }
+        while (p < end && strchr(" \t\r", *p)) {
+            p++;
+        }
+    }
+    return 0;
+}
+
+int hb_ssh_known_revoked(const char *path, const char *blob,
+                         struct hpcboot_error *err)
+{
+    char *text = NULL;
+    const char *p, *end;
+    size_t len = 0;
+    int line = 0, found = 0;
+    int rc = hb_file_read(path, HB_KNOWN_FILE_MAX_BYTES, &text, &len, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (len >= strlen(KRL_MAGIC) && memcmp(text, KRL_MAGIC,
+                                           strlen(KRL_MAGIC)) == 0) {
+        rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "%s is a key revocation "
+                     "list, which takes the ssh program: use --launch-with "
+                     "ssh", path);
+    }
+    for (p = text, end = text + len; rc >= 0 && !found && p < end; p++) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+
+        stop = stop ? stop : end;
+        line++;
+        found = line_has(p, stop, blob) ? line : 0;
+        p = stop;
+    }
+    free(text);
+    return rc < 0 ? rc : found;
 }

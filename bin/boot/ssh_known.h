@@ -13,4 +13,10 @@ void hb_ssh_known_scan(const struct hb_strv *paths,
                        const struct hb_known_query *query,
                        struct hb_known *known);
 
+/* Whether a file of RevokedHostKeys has this key, in base64: its line, or 0.
+ * Negative: that cannot be said, since it cannot be read or is a key
+ * revocation list, which the ssh program reads. */
+int hb_ssh_known_revoked(const char *path, const char *blob,
+                         struct hpcboot_error *err);
+
 #endif

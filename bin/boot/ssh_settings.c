@@ -192,15 +192,15 @@ static void choose_place(struct maker *m)
     out->known_port_is_22 = conf->host_key_alias != NULL;
 }
 
-/* "none" and /dev/null as the place of known host keys. */
+/* "none" and /dev/null as the place of keys. */
 static int is_nowhere(const char *path)
 {
     return hb_streq(path, "none") || hb_streq(path, "/dev/null");
 }
 
-static int add_known_files(struct maker *m, const char *keyword,
-                           const struct hb_strv *said,
-                           struct hpcboot_error *err)
+static int add_files(struct maker *m, const char *keyword,
+                     const struct hb_strv *said, struct hb_strv *out,
+                     struct hpcboot_error *err)
 {
     for (size_t i = 0; i < said->n; i++) {
         char *path;
@@ -212,7 +212,7 @@ static int add_known_files(struct maker *m, const char *keyword,
         if (!path) {
             return HPCBOOT_ERR_USAGE;
         }
-        add_once(&m->out->known_files, path);
+        add_once(out, path);
         free(path);
     }
     return HPCBOOT_OK;
@@ -223,8 +223,8 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
     struct hb_strv *files = &m->out->known_files;
     size_t before;
 
-    if (add_known_files(m, "UserKnownHostsFile", &m->conf.user_known_hosts,
-                        err) < 0) {
+    if (add_files(m, "UserKnownHostsFile", &m->conf.user_known_hosts, files,
+                  err) < 0) {
         return HPCBOOT_ERR_USAGE;
     }
     m->out->known_said = files->n > 0;
@@ -233,8 +233,8 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
         hb_strv_pushf(files, "%s/.ssh/known_hosts2", m->homes.v[i]);
     }
     before = files->n;
-    if (add_known_files(m, "GlobalKnownHostsFile",
-                        &m->conf.global_known_hosts, err) < 0) {
+    if (add_files(m, "GlobalKnownHostsFile", &m->conf.global_known_hosts,
+                  files, err) < 0) {
         return HPCBOOT_ERR_USAGE;
     }
     m->out->known_said |= files->n > before;
@@ -245,6 +245,12 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
     if (m->config->known_hosts) {
         hb_strv_push(files, m->config->known_hosts);
         m->out->known_told = m->config->known_hosts;
+    }
+    if (m->conf.revoked_host_keys
+        && !hb_streq(m->conf.revoked_host_keys, "none")) {
+        m->out->revoked_file = file_of(m, "RevokedHostKeys",
+                                       m->conf.revoked_host_keys, err);
+        return m->out->revoked_file ? HPCBOOT_OK : HPCBOOT_ERR_USAGE;
     }
     return HPCBOOT_OK;
 }
@@ -298,22 +304,18 @@ static int choose_identities(struct maker *m, struct hpcboot_error *err)
 {
     struct hb_ssh_settings *out = m->out;
 
+    if (add_files(m, "CertificateFile", &m->conf.certificate_files,
+                  &out->certificates, err) < 0) {
+        return HPCBOOT_ERR_USAGE;
+    }
     if (m->config->identity) {
         hb_strv_push(&out->identities, m->config->identity);
         out->n_named = out->identities.n;
         return HPCBOOT_OK;
     }
-    for (size_t i = 0; i < m->conf.identity_files.n; i++) {
-        char *path = file_of(m, "IdentityFile", m->conf.identity_files.v[i],
-                             err);
-
-        if (!path) {
-            return HPCBOOT_ERR_USAGE;
-        }
-        if (!hb_streq(path, "none")) {
-            add_once(&out->identities, path);
-        }
-        free(path);
+    if (add_files(m, "IdentityFile", &m->conf.identity_files,
+                  &out->identities, err) < 0) {
+        return HPCBOOT_ERR_USAGE;
     }
     if (m->config->gang_key) {
         add_once(&out->identities, m->config->gang_key);
@@ -459,6 +461,8 @@ void hb_ssh_settings_destroy(struct hb_ssh_settings *s)
     free(s->user);
     free(s->home);
     free(s->agent_socket);
+    free(s->revoked_file);
+    hb_strv_destroy(&s->certificates);
     hb_strv_destroy(&s->proxy);
     hb_strv_destroy(&s->known_files);
     hb_strv_destroy(&s->identities);
@@ -494,6 +498,7 @@ int hb_ssh_by_others(const struct hb_boot_config *config,
     usual = s.proxy.n == 0 && s.n_named <= gang_keys
             && hb_streq(s.hostname, target->host)
             && hb_streq(s.known_as, target->host) && !s.known_port_is_22
+            && !s.revoked_file && s.certificates.n == 0
             && known_by_others(&s);
     if (usual) {
         *user_out = hb_xstrdup(s.user);

@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* The decision on a host key. In this order:
  *
- *   revoked in known_hosts            refused
+ *   revoked in known_hosts, or by     refused
+ *   RevokedHostKeys of ssh_config
  *   equal to a key of the gang        accepted: its holder has the secret
  *   derived from a key of ours        accepted: the same
  *   the launcher knows another key    refused, where an agent asks: what the
@@ -320,6 +321,24 @@ void hb_ssh_verdict_destroy(struct hb_ssh_verdict *v)
     memset(v, 0, sizeof *v);
 }
 
+/* As with ssh: where the file cannot be read no host key is accepted. */
+static int ask_revoked(const struct judge *j)
+{
+    const char *path = j->settings->revoked_file;
+    struct hpcboot_error why = {0};
+    int line = path ? hb_ssh_known_revoked(path, j->offered.blob, &why) : 0;
+
+    if (line < 0) {
+        return hb_fail(j->err, HPCBOOT_ERR_AUTH, "%s: no host key is accepted, "
+                       "since RevokedHostKeys of ssh_config is not known: %s",
+                       j->host, why.text);
+    }
+    return line == 0 ? HPCBOOT_OK
+        : hb_fail(j->err, HPCBOOT_ERR_AUTH, "%s: its host key %s %s is revoked "
+                  "by %s:%d (RevokedHostKeys)", j->host, j->offered.type,
+                  j->offered.fingerprint, path, line);
+}
+
 /* A proof after the login is worth asking for: in the gang of an operator, and
  * of a server that can always give it. Elsewhere an unknown host is not even
  * shown our public keys. */
@@ -388,6 +407,10 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
                        "%s: its host key %s %s is marked @revoked in %s:%d",
                        j->host, j->offered.type, j->offered.fingerprint,
                        j->known.revoked.file, j->known.revoked.line);
+    }
+    rc = ask_revoked(j);
+    if (rc < 0) {
+        return rc;
     }
     if (is_gang_key(j, gang) || is_derived_key(j, gang, out)) {
         remember(j, 1);

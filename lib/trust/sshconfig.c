@@ -49,6 +49,8 @@ void hb_ssh_conf_destroy(struct hb_ssh_conf *conf)
     free(conf->proxy_jump);
     free(conf->proxy_command);
     free(conf->identity_agent);
+    free(conf->revoked_host_keys);
+    hb_strv_destroy(&conf->certificate_files);
     hb_strv_destroy(&conf->identity_files);
     hb_strv_destroy(&conf->user_known_hosts);
     hb_strv_destroy(&conf->global_known_hosts);
@@ -161,6 +163,18 @@ static int on_user(struct reader *r, const struct hb_strv *v)
 static int on_identity(struct reader *r, const struct hb_strv *v)
 {
     hb_strv_push(&r->conf->identity_files, v->v[0]);
+    return HPCBOOT_OK;
+}
+
+static int on_certificate(struct reader *r, const struct hb_strv *v)
+{
+    hb_strv_push(&r->conf->certificate_files, v->v[0]);
+    return HPCBOOT_OK;
+}
+
+static int on_revoked(struct reader *r, const struct hb_strv *v)
+{
+    set_once(&r->conf->revoked_host_keys, v->v[0]);
     return HPCBOOT_OK;
 }
 
@@ -381,12 +395,14 @@ static const struct keyword keywords[] = {
     {"port", on_port, 0},
     {"user", on_user, 0},
     {"identityfile", on_identity, 0},
+    {"certificatefile", on_certificate, 0},
     {"identitiesonly", on_identities_only, 0},
     {"identityagent", on_agent, 0},
     {"proxyjump", on_proxy_jump, 0},
     {"proxycommand", on_proxy_command, 0},
     {"userknownhostsfile", on_user_known, 0},
     {"globalknownhostsfile", on_global_known, 0},
+    {"revokedhostkeys", on_revoked, 0},
 };
 
 static const struct keyword *find_keyword(const char *name, size_t len)

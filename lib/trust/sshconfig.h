@@ -11,8 +11,9 @@
 /* What OpenSSH's client configuration says about one host. Read are: Host,
  * Match (all, host, originalhost, user, localuser; a block with any other
  * criterion does not apply), Include, HostName, HostKeyAlias, Port, User,
- * IdentityFile, IdentitiesOnly, IdentityAgent, ProxyJump, ProxyCommand,
- * UserKnownHostsFile, GlobalKnownHostsFile. Everything else is passed over;
+ * IdentityFile, CertificateFile, IdentitiesOnly, IdentityAgent, ProxyJump,
+ * ProxyCommand, UserKnownHostsFile, GlobalKnownHostsFile, RevokedHostKeys.
+ * Everything else is passed over;
  * StrictHostKeyChecking in particular has no say here. As in OpenSSH the first
  * value counts, and identity files add up. */
 struct hb_ssh_query {
@@ -31,7 +32,9 @@ struct hb_ssh_conf {
     char *identity_agent;             /* "none" stays */
     int port;                         /* 0: not said */
     int identities_only;
+    char *revoked_host_keys;          /* as written; "none" stays */
     struct hb_strv identity_files;    /* as written */
+    struct hb_strv certificate_files; /* as written */
     struct hb_strv user_known_hosts, global_known_hosts; /* as written */
     /* Which of the two proxy keywords came first; the other is void. */
     int proxy_said, identities_only_said;

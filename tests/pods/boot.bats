@@ -208,6 +208,26 @@ listener() {
     says '^failed host key: .*@revoked in'
 }
 
+@test "a key that ssh_config has revoked is refused, by pin too" {
+    local file
+    cut -d' ' -f1,2 "$F/keys/other.pub" "$F/keys/host.pub" > revoked
+    echo "RevokedHostKeys $PWD/revoked" > "$HOME/.ssh/config"
+    run -0 drive plain --pin
+    says "^failed host key: 127.0.0.1: its host key .* is revoked by $PWD/revoked:2"
+    cut -d' ' -f1,2 "$F/keys/other.pub" > revoked
+    run -0 drive plain --echo 10
+    says '^echoed'
+    rm revoked
+    run -0 drive plain
+    says '^failed host key: .*no host key is accepted.*revoked'
+    ssh-keygen -q -k -f revoked "$F/keys/other.pub"
+    run -0 drive plain
+    says '^failed host key: .*is a key revocation list.*--launch-with ssh'
+    echo 'RevokedHostKeys none' > "$HOME/.ssh/config"
+    run -0 drive plain --echo 10
+    says '^echoed'
+}
+
 @test "a certificate authority is refused in words" {
     echo "@cert-authority 127.* $(cut -d' ' -f1,2 "$F/keys/other.pub")
 @cert-authority [127.*]:* $(cut -d' ' -f1,2 "$F/keys/other.pub")" \
@@ -415,6 +435,28 @@ key_forms() {
     ssh-keyscan -p "$(port both)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
     run -0 drive both --identity "$PWD/one" --echo 10
     says '^echoed'
+}
+
+@test "a certificate that ssh_config names goes with its key, wherever that is" {
+    local type
+    key ca -t ed25519
+    : > nobody
+    server_up named "AuthorizedKeysFile $PWD/nobody" \
+        "TrustedUserCAKeys $F/keys/ca.pub"
+    ssh-keyscan -p "$(port named)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    for type in ed25519 ecdsa rsa; do
+        rm -f "$HOME"/.ssh/id_* one one.pub issued
+        ssh-keygen -q -N '' -t $type -f one
+        ssh-keygen -q -s "$F/keys/ca" -I me -n root one.pub
+        mv one-cert.pub issued
+        printf '%s\n' "IdentityFile $F/keys/other" "IdentityFile $PWD/one" \
+            "CertificateFile $PWD/issued" > config
+        run -0 drive named --ssh-config "$PWD/config" --echo 10
+        says '^echoed' || { echo "$type"; return 1; }
+    done
+    echo nonsense > issued
+    run -0 drive named --ssh-config "$PWD/config"
+    says "^failed authenticate: .*not usable: $PWD/issued: not a certificate"
 }
 
 @test "a refused login names the user and the keys" {

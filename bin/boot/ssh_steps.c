@@ -34,7 +34,7 @@ static int set_options(struct hb_ssh_boot *b, struct hpcboot_error *err)
     const char *kex = config->kex ? config->kex : KEX;
     struct hb_ssh_gang gang = hb_ssh_auth_gang(b->auth);
     char *order = hb_ssh_host_key_order(&b->settings, &gang);
-    int no = 0, rc = 0;
+    int no = 0, rc = 0, user_failed = 0;
     /* The files are ours to read, and a directory must be named so that libssh
      * does not look for a home that is not there. */
     const struct {
@@ -56,12 +56,18 @@ static int set_options(struct hb_ssh_boot *b, struct hpcboot_error *err)
 
     for (size_t i = 0; rc == 0 && i < sizeof options / sizeof options[0]; i++) {
         rc = ssh_options_set(b->session, options[i].option, options[i].value);
+        user_failed = rc != 0 && options[i].option == SSH_OPTIONS_USER;
     }
     if (rc == 0 && b->settings.agent_socket) {
         rc = ssh_options_set(b->session, SSH_OPTIONS_IDENTITY_AGENT,
                              b->settings.agent_socket);
     }
     free(order);
+    if (user_failed) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: \"%.80s\" is no user name "
+                       "to log in as: it has characters that a shell knows",
+                       b->host, b->settings.user);
+    }
     if (rc != 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: libssh: %.200s%s%.100s",
                        b->host, ssh_get_error(b->session),

@@ -22,9 +22,11 @@
 
 #include "bin/boot/ssh_trust.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/boot/ssh_gang.h"
 #include "bin/boot/ssh_known.h"
@@ -289,11 +291,23 @@ static int is_serve(const struct judge *j)
     return banner && hb_starts_with(banner, SERVE_BANNER);
 }
 
+/* The first of the files that this user may not read, or NULL. */
+static const char *closed_file(const struct hb_ssh_settings *s)
+{
+    for (size_t i = 0; i < s->known_files.n; i++) {
+        if (access(s->known_files.v[i], R_OK) < 0 && errno == EACCES) {
+            return s->known_files.v[i];
+        }
+    }
+    return NULL;
+}
+
 static int refuse_unknown(const struct judge *j)
 {
     const struct hb_ssh_settings *s = j->settings;
     const char *file = s->known_files.n ? s->known_files.v[0]
                                         : "~/.ssh/known_hosts";
+    const char *closed = closed_file(s);
     char port[16] = "";
 
     if (is_serve(j)) {
@@ -302,6 +316,12 @@ static int refuse_unknown(const struct judge *j)
                        "is known by the gang's private key, and none was found "
                        "here: mount it, or name it with --identity", j->host,
                        j->offered.type, j->offered.fingerprint);
+    }
+    if (closed) {
+        return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                       "%s: the host key is not known: %s %s; uid %u may not "
+                       "read %s, where it may be", j->host, j->offered.type,
+                       j->offered.fingerprint, (unsigned)geteuid(), closed);
     }
     if (s->port != SSH_PORT) {
         snprintf(port, sizeof port, "-p %d ", s->port);

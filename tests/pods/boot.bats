@@ -522,6 +522,31 @@ key_forms() {
     says "^refused: no user name to log in as: uid $uid has no passwd entry"
 }
 
+@test "a known_hosts that may not be read is named" {
+    local uid=54322
+    setpriv --reuid $uid --regid $uid --clear-groups \
+        test -x "$drive" -a -r "$HPCBOOT_MODULE_DIR/hb_ssh.so" ||
+        skip 'the build is not readable for others'
+    dir=$(mktemp -d)
+    mkdir "$dir/.ssh"
+    cp "$F/keys/me" "$dir/key"
+    cp "$HOME/.ssh/known_hosts" "$dir/.ssh/"
+    chown -R $uid "$dir"
+    chown 0 "$dir/.ssh/known_hosts"
+    chmod 600 "$dir/.ssh/known_hosts"
+    run -0 env HOME="$dir" USER=root setpriv --reuid $uid --regid $uid \
+        --clear-groups "$drive" --port "$(port plain)" --prefix "$F/prefix" \
+        --identity "$dir/key" 127.0.0.1
+    rm -r "$dir"
+    says "^failed host key: .*not known.*uid $uid may not read $dir/.ssh/known_hosts"
+    says_not ssh-keyscan
+}
+
+@test "a user name that is none is named" {
+    run -0 drive plain --user 'a b;c'
+    says '^(refused|failed host key): 127.0.0.1: "a b;c" is no user name to log in as'
+}
+
 # --- what goes wrong on the way -----------------------------------------------
 
 @test "a name that does not resolve" {

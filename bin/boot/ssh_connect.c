@@ -29,17 +29,34 @@
 #define RETRIES_MAX 8    /* logins a busy host may turn away: 5 s in all */
 #define RETRY_MIN_MS 100
 
+/* What the command said last is the reason, where it said something. */
+static void proxy_ended(struct hb_ssh_boot *b)
+{
+    const char *words;
+
+    hb_ssh_proxy_drain(b->proxy);
+    words = hb_ssh_proxy_words(b->proxy);
+    words = *words ? words : b->preface;
+    hb_ssh_because(b, HB_WHY_UNREACHABLE);
+    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s ended before the SSH banner%s%.200s%s",
+                 b->address, *words ? "; it said: \"" : "", words,
+                 *words ? "\"" : "");
+}
+
 /* The other side hung up before the banner. A host that is being logged in to
  * by many turns some away at the door (MaxStartups): coming back a little
  * later, and not all at once, is what helps. */
 static void turned_away(struct hb_ssh_boot *b, const char *how)
 {
     static const char busy[] = "Exceeded MaxStartups";
-    int worth_it = !b->proxy
-        && (!b->preface[0] || hb_starts_with(b->preface, busy));
+    int worth_it = !b->preface[0] || hb_starts_with(b->preface, busy);
     int64_t wait = RETRY_MIN_MS * (1 + b->retries);
 
     wait += hb_now_ns() / 1000 % (wait + 1); /* as good as a die */
+    if (b->proxy) {
+        proxy_ended(b);
+        return;
+    }
     if (!worth_it || b->retries >= RETRIES_MAX) {
         hb_ssh_because(b, HB_WHY_HUNG_UP);
         hb_ssh_failf(b, HPCBOOT_ERR_HOST,

@@ -19,6 +19,7 @@
 
 #define TERM_MS 2000 /* less than the 5 s in which all must be gone */
 #define SAID_BYTES 4096
+#define LINE_BYTES 256
 
 struct hb_ssh_proxy {
     struct hb_child *child;
@@ -26,22 +27,64 @@ struct hb_ssh_proxy {
     struct event *err_event;
     hb_ssh_proxy_said said;
     void *arg;
+    char line[LINE_BYTES]; /* the last that is not empty */
+    size_t len;
+    int line_ended;
 };
+
+static void keep_line(struct hb_ssh_proxy *proxy, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+
+        if (c == '\n' || c == '\r') {
+            proxy->line_ended = 1;
+            continue;
+        }
+        if (proxy->line_ended) {
+            proxy->line_ended = 0;
+            proxy->len = 0;
+        }
+        if (proxy->len < sizeof proxy->line - 1) {
+            proxy->line[proxy->len++] = c < ' ' || c > '~' ? '?' : c;
+        }
+    }
+    proxy->line[proxy->len] = '\0';
+}
+
+static ssize_t read_some(struct hb_ssh_proxy *proxy)
+{
+    char text[SAID_BYTES];
+    ssize_t n = read(proxy->err_fd, text, sizeof text);
+
+    if (n > 0) {
+        keep_line(proxy, text, (size_t)n);
+        if (proxy->said) {
+            proxy->said(proxy->arg, text, (size_t)n);
+        }
+    }
+    return n;
+}
 
 static void err_cb(evutil_socket_t fd, short what, void *arg)
 {
     struct hb_ssh_proxy *proxy = arg;
-    char text[SAID_BYTES];
-    ssize_t n = read(fd, text, sizeof text);
+    ssize_t n = read_some(proxy);
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return;
-    }
-    if (n <= 0) {
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
         event_del(proxy->err_event);
-    } else if (proxy->said) {
-        proxy->said(proxy->arg, text, (size_t)n);
     }
+}
+
+void hb_ssh_proxy_drain(struct hb_ssh_proxy *proxy)
+{
+    while (read_some(proxy) > 0) {
+    }
+}
+
+const char *hb_ssh_proxy_words(const struct hb_ssh_proxy *proxy)
+{
+    return proxy->line;
 }
 
 static int watch(struct hb_ssh_proxy *proxy, struct event_base *base, pid_t pid,

@@ -22,6 +22,10 @@ int hb_ssh_proxy_start(struct hb_ssh_proxy **out, int *fd_out,
                        hb_ssh_proxy_said said, void *arg,
                        struct hpcboot_error *err);
 void hb_ssh_proxy_mute(struct hb_ssh_proxy *proxy); /* NULL-safe */
+/* Reads what is there by now, as the loop would. */
+void hb_ssh_proxy_drain(struct hb_ssh_proxy *proxy);
+/* The last line that was read, or "". */
+const char *hb_ssh_proxy_words(const struct hb_ssh_proxy *proxy);
 /* The command gets a moment to end by itself. NULL-safe. */
 void hb_ssh_proxy_destroy(struct hb_ssh_proxy *proxy);
 

@@ -192,7 +192,9 @@ static void describe(struct hb_ssh_boot *b, struct hb_str *text)
 {
     char tried[320] = "";
 
-    hb_ssh_because(b, usual_why(b->boot.stage, HPCBOOT_ERR_HOST));
+    hb_ssh_because(b, b->proxy && b->boot.stage == HB_STAGE_BANNER
+                   ? HB_WHY_UNREACHABLE
+                   : usual_why(b->boot.stage, HPCBOOT_ERR_HOST));
     switch (b->boot.stage) {
     case HB_STAGE_RESOLVE:
         b->boot.reason.why = HB_WHY_NAME_SILENT;
@@ -206,9 +208,13 @@ static void describe(struct hb_ssh_boot *b, struct hb_str *text)
         hb_str_put(text, tried);
         break;
     case HB_STAGE_BANNER:
-        hb_str_putf(text, "%s accepts connections but sends no SSH banner",
+        hb_str_putf(text, b->proxy ? "%s brings no SSH banner"
+                    : "%s accepts connections but sends no SSH banner",
                     b->address);
-        if (b->preface_bytes > 0) {
+        if (b->proxy && *hb_ssh_proxy_words(b->proxy)) {
+            hb_str_putf(text, "; it said: \"%.200s\"",
+                        hb_ssh_proxy_words(b->proxy));
+        } else if (b->preface_bytes > 0) {
             hb_str_putf(text, "; it sends: %.160s", b->preface);
         }
         break;

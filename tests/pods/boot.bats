@@ -350,7 +350,15 @@ END
     echo 'ProxyCommand echo no way >&2; exit 1' > "$HOME/.ssh/config"
     run -0 drive plain
     says '^chatter no way'
-    says '^failed banner: .*ProxyCommand command hung up before the SSH banner'
+    says '^failed banner: .*ProxyCommand command ended before the SSH banner; it said: "no way"$'
+    echo 'ProxyCommand echo out of order; exit 1' > "$HOME/.ssh/config"
+    run -0 drive plain
+    says '^failed banner: .*ended before the SSH banner; it said: "out of order"$'
+    echo 'ProxyCommand sh -c "echo waiting >&2; exec sleep 1000"' \
+        > "$HOME/.ssh/config"
+    run -0 drive plain --timeout 4000
+    says '^failed banner: .*ProxyCommand command brings no SSH banner; it said: "waiting" \(within'
+    says_not 'accepts connections'
 }
 
 @test "a mistake in ssh_config is named with file and line" {

@@ -44,12 +44,14 @@
 /* Where rank 0 puts how it is told; its own words say the second. */
 #define WORKER_KEY "/worker_addresses/%s:0"
 #define TELL_MS 2000
+#define SILENT_MS 1000 /* who asks does so at once */
 
 struct connection {
     struct hb_buf in;
     struct hb_str out;
     size_t sent;
     int answered;
+    int64_t since_ms;
     uint32_t rank; /* it waits for the next world; or NOBODY */
 };
 
@@ -92,27 +94,6 @@ static int listen_at(uint16_t port)
     return fd;
 }
 
-/* Where no more connections can be had, the next is taken when one has gone:
- * a listener that is looked at meanwhile would be ready again and again. */
-static void greet(struct server *s)
-{
-    int fd = -1;
-
-    while (s->n <= CONNECTIONS &&
-           (fd = accept4(s->fds[0].fd, NULL, NULL,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        s->fds[s->n] = (struct pollfd){.fd = fd, .events = POLLIN};
-        s->conns[s->n] = (struct connection){.rank = NOBODY};
-        hb_buf_init(&s->conns[s->n].in,
-                    HB_KVHTTP_HEAD_MAX + HB_KVHTTP_BODY_MAX + READ_BYTES);
-        s->n++;
-    }
-    if (s->n > CONNECTIONS ||
-        (fd < 0 && s->n > 1 && (errno == EMFILE || errno == ENFILE))) {
-        s->fds[0].events = 0;
-    }
-}
-
 static void drop(struct server *s, size_t i)
 {
     if (s->conns[i].rank != NOBODY) {
@@ -125,6 +106,63 @@ static void drop(struct server *s, size_t i)
     s->fds[i] = s->fds[s->n];
     s->conns[i] = s->conns[s->n];
     s->fds[0].events = POLLIN;
+}
+
+/* Room for one more: of those that neither ask nor take their answer the one
+ * that has been here longest goes. 0: there is none that is late. */
+static int make_room(struct server *s)
+{
+    size_t oldest = 0;
+
+    for (size_t i = 1; i < s->n; i++) {
+        if (s->conns[i].rank == NOBODY &&
+            (oldest == 0 || s->conns[i].since_ms < s->conns[oldest].since_ms)) {
+            oldest = i;
+        }
+    }
+    if (oldest == 0 ||
+        hb_now_ms() - s->conns[oldest].since_ms < SILENT_MS) {
+        return 0;
+    }
+    drop(s, oldest);
+    return 1;
+}
+
+/* A new connection, or -1 with errno. */
+static int welcome(struct server *s)
+{
+    int fd;
+
+    if (s->n > CONNECTIONS) {
+        errno = EMFILE;
+        return -1;
+    }
+    fd = accept4(s->fds[0].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        s->fds[s->n] = (struct pollfd){.fd = fd, .events = POLLIN};
+        s->conns[s->n] = (struct connection){.rank = NOBODY,
+                                             .since_ms = hb_now_ms()};
+        hb_buf_init(&s->conns[s->n].in,
+                    HB_KVHTTP_HEAD_MAX + HB_KVHTTP_BODY_MAX + READ_BYTES);
+        s->n++;
+    }
+    return fd;
+}
+
+/* Where no more connections can be had the listener is left for a moment: it
+ * would be ready again and again. */
+static void greet(struct server *s)
+{
+    int full = 0;
+
+    do {
+        while (welcome(s) >= 0) {
+        }
+        full = errno == EMFILE || errno == ENFILE;
+    } while (full && make_room(s));
+    if (full) {
+        s->fds[0].events = 0;
+    }
 }
 
 static void say(struct server *s, size_t i, uint32_t rank)
@@ -363,10 +401,13 @@ static int serve(struct server *s)
     int rc = 0;
 
     while (rc == 0) {
-        if (poll(s->fds, s->n, s->elastic != NULL ? LOOK_MS : -1) < 0) {
+        int look = s->elastic != NULL || s->fds[0].events == 0;
+
+        if (poll(s->fds, s->n, look ? LOOK_MS : -1) < 0) {
             rc = errno == EINTR ? 0 : -1;
             continue;
         }
+        s->fds[0].events = POLLIN;
         if (s->elastic != NULL) {
             look_for_lost(s);
         }

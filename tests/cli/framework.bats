@@ -499,6 +499,35 @@ END
     nothing_left
 }
 
+@test "Horovod: connections that say nothing do not keep ranks from the server" {
+    need python3
+    run timeout -s KILL "$HB_LIMIT" python3 - "$HB_BUILDDIR/hpcbootd" << 'END'
+import resource, socket, subprocess, sys, urllib.request
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    port = s.getsockname()[1]
+server = subprocess.Popen(
+    [sys.argv[1], "kv", "--port", str(port)],
+    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)))
+def connect():
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            assert server.poll() is None
+try:
+    silent = [connect() for _ in range(60)]
+    url = "http://127.0.0.1:%d/a/b" % port
+    urllib.request.urlopen(urllib.request.Request(url, b"x", method="PUT")).read()
+    print("got", urllib.request.urlopen(url).read())
+finally:
+    server.kill()
+    server.wait()
+END
+    ended_with 0
+    says "^got b'x'"
+}
+
 @test "Horovod: the key-value server is killed, the job ends" {
     # shellcheck disable=SC2016  # expanded by the rank
     "$hbrun" --oversubscribe horovodrun -np 2 --gloo sh -c \

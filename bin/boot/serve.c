@@ -6,8 +6,8 @@
  * that lacks one serves the other. A connection that the limits do not allow
  * now is told so in the words that hbrun and people know from sshd, and hangs
  * up. When too many logins are under way the one that has waited longest
- * makes room: a login takes a fraction of a second, and who only holds a
- * place loses it. */
+ * makes room, and when one source has too many, of these the one that is late:
+ * a login takes a fraction of a second, and who only holds a place loses it. */
 #include "config.h"
 
 #include "bin/boot/serve_impl.h"
@@ -75,6 +75,19 @@ static void make_room(struct hb_serve *serve)
     }
 }
 
+static void make_room_of(struct hb_serve *serve,
+                         const struct hb_limit_source *source)
+{
+    struct hb_serve_session *s = source ? serve->sessions : NULL;
+
+    while (s && !hb_serve_session_is_late(s, source)) {
+        s = hb_serve_session_next(s);
+    }
+    if (s) {
+        hb_serve_session_drop(s);
+    }
+}
+
 static void set_up_socket(int fd)
 {
     int on = 1, idle = KEEPALIVE_S;
@@ -87,10 +100,12 @@ static void set_up_socket(int fd)
 
 static void take(struct hb_serve *serve, int fd, const struct sockaddr *from)
 {
-    struct hb_limit_source *source =
-        count_agents(serve) < AGENTS_MAX
-            ? hb_limiter_begin(&serve->limiter, from, hb_now_ms()) : NULL;
+    struct hb_limit_source *source = NULL;
 
+    if (count_agents(serve) < AGENTS_MAX) {
+        make_room_of(serve, hb_limiter_full(&serve->limiter, from));
+        source = hb_limiter_begin(&serve->limiter, from, hb_now_ms());
+    }
     if (!source) {
         turn_away(serve, fd);
         return;

@@ -66,6 +66,9 @@ void hb_serve_session_begin(struct hb_serve *serve, int fd,
                             struct hb_limit_source *source);
 void hb_serve_session_drop(struct hb_serve_session *session);
 int hb_serve_session_pending(const struct hb_serve_session *session);
+/* Whether it is a login of that source, and takes longer than one does. */
+int hb_serve_session_is_late(const struct hb_serve_session *session,
+                             const struct hb_limit_source *source);
 struct hb_serve_session *
 hb_serve_session_next(const struct hb_serve_session *session);
 

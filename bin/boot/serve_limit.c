@@ -101,6 +101,23 @@ struct hb_limit_source *hb_limiter_begin(struct hb_limiter *l,
     return s;
 }
 
+const struct hb_limit_source *hb_limiter_full(const struct hb_limiter *l,
+                                              const struct sockaddr *from)
+{
+    unsigned char address[16];
+
+    address_of(from, address);
+    for (size_t i = 0; i < HB_LIMIT_SOURCES; i++) {
+        const struct hb_limit_source *s = &l->sources[i];
+
+        if (s->used && s->pending >= l->limits.per_source
+            && memcmp(s->address, address, sizeof address) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
 void hb_limiter_over(struct hb_limit_source *source)
 {
     if (source) {

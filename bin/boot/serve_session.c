@@ -21,12 +21,14 @@
 #include <unistd.h>
 
 #include "bin/boot/ssh_channel.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
 #define ATTEMPTS_MAX 16   /* keys a client may offer: an ssh-agent has some */
 #define ROUNDS 16         /* of reading before others get their turn */
+#define LATE_MS 2000      /* a login takes a fraction of a second */
 #define ENDING_MS 2000    /* for the last words to go out */
 #define EXIT_CANNOT_RUN 126
 #define MILLI 1000
@@ -37,6 +39,7 @@ struct hb_serve_session {
     struct hb_serve_session *prev, *next;
     struct hb_serve *serve;
     struct hb_limit_source *source; /* until it is logged in */
+    int64_t since_ms;
     int fd;
     int fd_owned; /* 0: libssh closes it */
     ssh_session ssh;
@@ -54,6 +57,12 @@ struct hb_serve_session {
 int hb_serve_session_pending(const struct hb_serve_session *s)
 {
     return s->source != NULL;
+}
+
+int hb_serve_session_is_late(const struct hb_serve_session *s,
+                             const struct hb_limit_source *source)
+{
+    return s->source == source && hb_now_ms() - s->since_ms >= LATE_MS;
 }
 
 struct hb_serve_session *
@@ -372,6 +381,7 @@ void hb_serve_session_begin(struct hb_serve *serve, int fd,
     s->fd = fd;
     s->fd_owned = 1;
     s->source = source;
+    s->since_ms = hb_now_ms();
     s->prev = serve->last_session;
     if (s->prev) {
         s->prev->next = s;

@@ -38,9 +38,9 @@ static void proxy_ended(struct hb_ssh_boot *b)
     words = hb_ssh_proxy_words(b->proxy);
     words = *words ? words : b->preface;
     hb_ssh_because(b, HB_WHY_UNREACHABLE);
-    hb_ssh_failf(b, HPCBOOT_ERR_HOST, "%s ended before the SSH banner%s%.200s%s",
-                 b->address, *words ? "; it said: \"" : "", words,
-                 *words ? "\"" : "");
+    hb_ssh_failf(b, HPCBOOT_ERR_HOST,
+                 "%s ended before the SSH banner%s%.200s%s", b->address,
+                 *words ? "; it said: \"" : "", words, *words ? "\"" : "");
 }
 
 /* The other side hung up before the banner. A host that is being logged in to

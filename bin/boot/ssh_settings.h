@@ -24,7 +24,7 @@ struct hb_ssh_settings {
     int known_said; /* ssh_config names some of them */
     const char *known_told; /* that of the launcher among them, or NULL */
     char *revoked_file; /* of host keys never to be trusted, or NULL */
-    struct hb_strv certificates; /* that ssh_config names, for some of the keys */
+    struct hb_strv certificates; /* named in ssh_config, of some keys */
     /* Private keys in the order they are offered. The first n_named were asked
      * for by name: that one is not there is worth saying. */
     struct hb_strv identities;

@@ -319,6 +319,23 @@ END
     says '^pod-1$'
 }
 
+@test "logins that say nothing do not keep others of their address out" {
+    serve_more 1 --port 2001 --login-timeout 600
+    rm -f "$F/held"
+    pod 0 timeout -s KILL "$HB_LIMIT" python3 -c '
+import os, socket, sys, time
+held = [socket.create_connection(("10.77.0.2", 2001)) for _ in range(16)]
+os.close(os.open(sys.argv[1], os.O_CREAT))
+while os.path.exists(sys.argv[1]):
+    time.sleep(0.05)' "$F/held" 3>&- &
+    wait_until test -e "$F/held"
+    run pod_hb --port 2001 -H pod-1 hostname
+    rm "$F/held"
+    wait $! || true
+    ended_with 0
+    says '^pod-1$'
+}
+
 @test "a mounted key that changes takes the place of the old one" {
     pod 1 bash -c 'mkdir -p /run/k && cp /root/.ssh/id_ed25519 /run/k/'
     serve_more 1 --port 2001 --key /run/k

@@ -105,6 +105,15 @@ static struct hb_limit_source *come(struct hb_limiter *l, const char *address,
     return hb_limiter_begin(l, (struct sockaddr *)&in4, now_ms);
 }
 
+static const struct hb_limit_source *full(const struct hb_limiter *l,
+                                          const char *address)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET};
+
+    assert_int_equal(inet_pton(AF_INET, address, &in4.sin_addr), 1);
+    return hb_limiter_full(l, (struct sockaddr *)&in4);
+}
+
 static void a_source_has_so_many_logins_under_way(void **state)
 {
     struct hb_limiter l;
@@ -113,9 +122,12 @@ static void a_source_has_so_many_logins_under_way(void **state)
     hb_limiter_init(&l, &few);
     first = come(&l, "10.0.0.1", 0);
     assert_non_null(first);
+    assert_null(full(&l, "10.0.0.1"));
     assert_non_null(come(&l, "10.0.0.1", 0));
+    assert_ptr_equal(full(&l, "10.0.0.1"), first);
     assert_null(come(&l, "10.0.0.1", 0));
     assert_non_null(come(&l, "10.0.0.2", 0));
+    assert_null(full(&l, "10.0.0.2"));
     hb_limiter_over(first);
     assert_non_null(come(&l, "10.0.0.1", 0));
 }

@@ -183,7 +183,9 @@ static void scan_line(struct scan *s, const char *p, const char *end)
     }
     type = next_word(&p, end);
     blob = next_word(&p, end);
-    meets = blob.len > 0 ? meets_host(s, names) : MEETS_NOT;
+    /* Keys of SSH 1 are numbers, the first of them where others have a type. */
+    meets = blob.len > 0 && !isdigit((unsigned char)type.text[0])
+        ? meets_host(s, names) : MEETS_NOT;
     if (meets == MEETS_NOT) {
         return;
     }

@@ -143,6 +143,14 @@ static void broken_lines_say_nothing(void **state)
                      + known.revoked.line + known.authority.line, 0);
 }
 
+static void a_key_of_ssh_1_is_no_other_key(void **state)
+{
+    struct hb_known known = scan("node-1 1024 35 11917345678\n");
+
+    assert_int_equal(known.other.line, 0);
+    assert_int_equal(known.n_types, 0);
+}
+
 static void many_stars_take_no_long_time(void **state)
 {
     char text[2000], pattern[200];
@@ -171,6 +179,7 @@ int main(void)
             a_plain_name_vouches_on_other_ports_but_does_not_contradict),
         cmocka_unit_test(without_a_key_only_types_are_gathered),
         cmocka_unit_test(broken_lines_say_nothing),
+        cmocka_unit_test(a_key_of_ssh_1_is_no_other_key),
         cmocka_unit_test(many_stars_take_no_long_time),
     };
 

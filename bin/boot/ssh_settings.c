@@ -25,6 +25,7 @@
 #include "bin/boot/remote.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
+#include "lib/trust/gangkey.h"
 #include "lib/trust/keyfile.h"
 #include "lib/trust/sshconfig.h"
 
@@ -255,30 +256,44 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+static void add_keys_of(struct hb_strv *keys, const char *dir)
+{
+    struct hb_strv found = HB_STRV_INIT;
+
+    hb_key_find(dir, &found);
+    for (size_t i = 0; i < sizeof default_keys / sizeof *default_keys; i++) {
+        char *path = hb_xasprintf("%s/%s", dir, default_keys[i]);
+
+        if (access(path, F_OK) == 0) {
+            add_once(keys, path);
+        }
+        free(path);
+    }
+    for (size_t i = 0; i < found.n; i++) {
+        add_once(keys, found.v[i]);
+    }
+    hb_strv_destroy(&found);
+}
+
+/* Those of the user; then, of the places where hpcbootd serve looks for the
+ * gang's key, those that a Secret is mounted to. */
 static void add_usual_keys(struct maker *m)
 {
-    struct hb_strv *keys = &m->out->identities;
+    struct hb_strv *keys = &m->out->identities, dirs = HB_STRV_INIT;
 
     for (size_t h = 0; h < m->homes.n; h++) {
-        struct hb_strv found = HB_STRV_INIT;
         char *dir = hb_xasprintf("%s/.ssh", m->homes.v[h]);
 
-        hb_key_find(dir, &found);
-        for (size_t i = 0; i < sizeof default_keys / sizeof *default_keys;
-             i++) {
-            char *path = hb_xasprintf("%s/%s", dir, default_keys[i]);
-
-            if (access(path, F_OK) == 0) {
-                add_once(keys, path);
-            }
-            free(path);
-        }
-        for (size_t i = 0; i < found.n; i++) {
-            add_once(keys, found.v[i]);
-        }
-        hb_strv_destroy(&found);
+        add_keys_of(keys, dir);
         free(dir);
     }
+    hb_gang_key_dirs(m->out->home, &dirs);
+    for (size_t i = 0; i < dirs.n; i++) {
+        if (hb_is_mount_of_secret(dirs.v[i])) {
+            add_keys_of(keys, dirs.v[i]);
+        }
+    }
+    hb_strv_destroy(&dirs);
 }
 
 /* A path, or $NAME for what that variable has, SSH_AUTH_SOCK likewise. */

@@ -253,6 +253,12 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
                        named ? "" : "/.ssh", auth->unusable.len ? "; " : "",
                        hb_str_text(&auth->unusable));
     }
+    if (auth->settings->user_is_number) {
+        return hb_fail(err, HPCBOOT_ERR_AUTH,
+                       "%s: login as %s refused: this uid has no passwd entry "
+                       "and USER is not set; set USER, or write USER@%s or "
+                       "User in ~/.ssh/config", host, user, host);
+    }
     if (auth->next < auth->n_keys) {
         hb_str_putf(&auth->unusable, "%s%zu more keys, since hosts hang up "
                     "after a few: name one with --identity",

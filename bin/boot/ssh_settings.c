@@ -153,23 +153,19 @@ static char *file_of(const struct maker *m, const char *keyword,
     return path;
 }
 
-static int choose_user(struct maker *m, struct hpcboot_error *err)
+/* A uid that nothing names logs in as its number: hpcbootd serve takes any
+ * name, and of sshd's refusal that is said to be the reason. */
+static void choose_user(struct maker *m)
 {
     struct hb_ssh_settings *out = m->out;
+    const char *name = m->conf.user ? m->conf.user : m->local_user;
 
-    if (!out->user) {
-        const char *name = m->conf.user ? m->conf.user : m->local_user;
-
-        if (!name) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE,
-                           "no user name to log in as: uid %u has no passwd "
-                           "entry and USER is not set; set USER, or write "
-                           "USER@%s or User in ~/.ssh/config",
-                           (unsigned)geteuid(), m->target->host);
-        }
+    if (!out->user && name) {
         out->user = hb_xstrdup(name);
+    } else if (!out->user) {
+        out->user = hb_xstrdup(m->uid);
+        out->user_is_number = 1;
     }
-    return HPCBOOT_OK;
 }
 
 static void choose_place(struct maker *m)
@@ -445,9 +441,7 @@ int hb_ssh_settings_make(struct hb_ssh_settings *out,
     find_homes(&m);
     rc = read_config(&m, err);
     if (rc == HPCBOOT_OK) {
-        rc = choose_user(&m, err);
-    }
-    if (rc == HPCBOOT_OK) {
+        choose_user(&m);
         choose_place(&m);
         rc = choose_known_files(&m, err);
     }

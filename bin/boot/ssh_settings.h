@@ -15,6 +15,7 @@ struct hb_ssh_settings {
     int port;
     int port_said;  /* somebody asked for this port */
     char *user;
+    int user_is_number; /* the uid: it has no name here */
     char *home;     /* NULL: there is none */
     /* A command whose stdin and stdout lead to the host, as the words to
      * execute; empty: connect directly. */

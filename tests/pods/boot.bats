@@ -527,7 +527,7 @@ key_forms() {
     says '^echoed'
     run -0 as_nobody
     rm -r "$dir"
-    says "^refused: no user name to log in as: uid $uid has no passwd entry"
+    says "^failed authenticate: 127.0.0.1: login as $uid refused: this uid has no passwd entry"
 }
 
 @test "a known_hosts that may not be read is named" {

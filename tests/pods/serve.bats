@@ -218,13 +218,13 @@ is_idle() {
     ended_with 0
 }
 
-@test "a launcher finds the gang's key where a server does, HOME or not" {
+@test "a launcher finds the gang's key where a server does, without HOME or name" {
     pod 0 bash -c 'mount -t tmpfs none /home && cd /home && mkdir -p mpiuser/.ssh/..1 &&
         cd mpiuser/.ssh && cp /root/.ssh/id_ed25519 ..1/ssh-privatekey &&
         chmod 644 ..1/* && ln -s ..1 ..data &&
         ln -s ..data/ssh-privatekey ssh-privatekey'
     run pod 0 bash -c 'cd /; exec timeout -s KILL "$@"' - "$HB_LIMIT" env -i \
-        PATH=/usr/bin:/bin HOME=/ USER=anybody setpriv --reuid 4321 --regid 4321 \
+        PATH=/usr/bin:/bin HOME=/ setpriv --reuid 4321 --regid 4321 \
         --clear-groups "$hbrun" -H pod-1 hostname
     pod 0 umount /home
     ended_with 0

@@ -527,7 +527,7 @@ static void tear_down(struct agent *a)
     agent_session_destroy(a);
     agent_order_destroy(&a->job);
     agent_recipe_destroy(a->recipe);
-    agent_ports_release(a);
+    agent_ports_destroy(a);
     agent_meet_destroy(a->meet);
     agent_loaded_destroy(a->loaded);
     hb_fence_engine_destroy(a->fences);

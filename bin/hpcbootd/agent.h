@@ -38,8 +38,9 @@ struct agent_wiring;
 struct hb_recipe_place;
 struct agent_probe;
 
-struct held_port { /* bound, so that nobody else takes it */
-    int fd;
+struct held_port { /* ports.c */
+    int fd;    /* bound, until ranks start: nobody else takes it; or -1 */
+    int claim; /* no other job does either, until they have ended; or -1 */
     uint32_t port;
 };
 
@@ -285,7 +286,8 @@ void agent_bind_spec(const struct rank *r, struct hb_proc_spec *spec);
 /* ports.c */
 int agent_ports(struct agent *a, const struct hb_frame *f,
                 struct hpcboot_error *err);
-void agent_ports_release(struct agent *a);
+void agent_ports_release(struct agent *a); /* ranks are about to listen */
+void agent_ports_destroy(struct agent *a); /* they have ended */
 
 /* recipe.c */
 int agent_recipe_frame(struct agent *a, const struct hb_frame *f,

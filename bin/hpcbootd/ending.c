@@ -210,6 +210,7 @@ void agent_maybe_done(struct agent *a)
     remove_segments(a);
     agent_pm_stop(a);
     agent_meet_tell(a);
+    agent_ports_destroy(a);
     a->done_sent = 1;
     AGENT_SEND(a, done, .leftovers_killed = (uint32_t)a->leftovers,
                .fence_ns = (uint64_t)a->fence_ns,

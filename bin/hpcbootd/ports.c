@@ -5,8 +5,11 @@
  * which others reach it.
  *
  * A port is taken by binding a socket that never listens, which is closed when
- * the ranks are started: until then no other job of this host gets it. The
- * wanted port comes first, then those that follow it, then any.
+ * the ranks are started. The wanted port comes first, then those that follow
+ * it, then any. Between that and the moment when a rank listens, seconds later,
+ * the port looks free to all, and two such sockets may even share it: so agents
+ * claim a port among each other by a name in the same network namespace, until
+ * the ranks have ended. Nothing stays of a name whose holder is gone.
  *
  * The address is the one that the launcher logged in to; where there was no
  * login, the one that packets to another host of the job leave from. */
@@ -16,9 +19,12 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
@@ -27,6 +33,7 @@
 
 /* Ports tried after the wanted one: as many ranks as a host may have. */
 #define NEIGHBOURS 1024
+#define ANY_TRIES 64 /* the kernel may offer what another job has claimed */
 #define PORT_MASK 0xffffu
 
 static uint32_t port_of(int fd)
@@ -91,6 +98,22 @@ static int take_port(uint16_t port)
     return fd < 0 && errno != EADDRINUSE ? take_port_of(AF_INET, port) : fd;
 }
 
+/* The name, or -1 and errno. */
+static int claim(uint32_t port)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1,
+                     "hpcbootd-port/%u", port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&at,
+                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+                                    1 + (size_t)n)) < 0) {
+        hb_fd_close(&fd); /* errno stays */
+    }
+    return fd;
+}
+
 static int is_held(const struct agent *a, uint32_t port)
 {
     for (size_t i = 0; i < a->n_held; i++) {
@@ -101,39 +124,50 @@ static int is_held(const struct agent *a, uint32_t port)
     return 0;
 }
 
-static int hold(struct agent *a, int fd)
+/* 0, or -1 and errno. 0 is any port. A claim that fails for another reason
+ * than that somebody has it is done without. */
+static int hold(struct agent *a, uint16_t wanted)
 {
-    uint32_t port = port_of(fd);
+    struct held_port h = {.fd = take_port(wanted)};
 
+    if (h.fd < 0) {
+        return -1;
+    }
+    h.port = port_of(h.fd);
+    h.claim = claim(h.port);
+    if (is_held(a, h.port) || (h.claim < 0 && errno == EADDRINUSE)) {
+        hb_fd_close(&h.fd);
+        hb_fd_close(&h.claim);
+        errno = EADDRINUSE;
+        return -1;
+    }
     a->held = hb_xrealloc(a->held, (a->n_held + 1) * sizeof *a->held);
-    a->held[a->n_held++] = (struct held_port){fd, port};
-    return (int)port;
+    a->held[a->n_held++] = h;
+    return 0;
 }
 
-/* The port, or an error. SO_REUSEADDR would let two of our own sockets share
- * one, so that those are skipped. */
+/* The port, or an error. */
 static int find_port(struct agent *a, uint32_t wanted,
                      struct hpcboot_error *err)
 {
     uint32_t first = wanted & PORT_MASK;
-    int fd = -1;
+    int rc = -1;
 
     if (wanted & HB_PORT_MUST) {
-        fd = is_held(a, first) ? (errno = EADDRINUSE, -1)
-                               : take_port((uint16_t)first);
-        return fd >= 0 ? hold(a, fd)
+        rc = hold(a, (uint16_t)first);
+        return rc == 0 ? (int)first
                        : hb_fail_errno(err, HPCBOOT_ERR_HOST, "cannot listen "
                                        "on port %u, which was asked for",
                                        first);
     }
-    for (uint32_t p = first; first > 0 && fd < 0 && p <= PORT_MASK &&
+    for (uint32_t p = first; first > 0 && rc < 0 && p <= PORT_MASK &&
          p < first + NEIGHBOURS; p++) {
-        fd = is_held(a, p) ? -1 : take_port((uint16_t)p);
+        rc = hold(a, (uint16_t)p);
     }
-    if (fd < 0) {
-        fd = take_port(0);
+    for (int i = 0; i < ANY_TRIES && rc < 0; i++) {
+        rc = hold(a, 0);
     }
-    return fd >= 0 ? hold(a, fd)
+    return rc == 0 ? (int)a->held[a->n_held - 1].port
                    : hb_fail_errno(err, HPCBOOT_ERR_HOST, "there is no port "
                                    "to listen at");
 }
@@ -142,6 +176,14 @@ void agent_ports_release(struct agent *a)
 {
     for (size_t i = 0; i < a->n_held; i++) {
         hb_fd_close(&a->held[i].fd);
+    }
+}
+
+void agent_ports_destroy(struct agent *a)
+{
+    agent_ports_release(a);
+    for (size_t i = 0; i < a->n_held; i++) {
+        hb_fd_close(&a->held[i].claim);
     }
     free(a->held);
     a->held = NULL;
@@ -232,7 +274,7 @@ int agent_ports(struct agent *a, const struct hb_frame *f,
     if (rc < 0) {
         return rc;
     }
-    agent_ports_release(a); /* asked again: a host was lost meanwhile */
+    agent_ports_destroy(a); /* asked again: a host was lost meanwhile */
     ports = hb_xcalloc(m.wanted.n + 1, sizeof *ports);
     for (uint32_t i = 0; rc >= 0 && i < m.wanted.n; i++) {
         rc = find_port(a, hb_wire_u32s_at(&m.wanted, i), &why);

@@ -187,6 +187,22 @@ env P \${port_m}"
     kill $holder
 }
 
+# Neither job's rank listens, as if it were still importing its modules.
+@test "two jobs at once on one host have ports of their own" {
+    hb --framework torch -n 1 sh -c 'echo "$MASTER_PORT" > first
+        until [ -e over ]; do sleep 0.01; done' &
+    local job=$!
+    wait_until lines_in first 1
+    run hb --framework torch -n 1 sh -c 'echo "port $MASTER_PORT"'
+    ended_with 0
+    says_not "^port $(cat first)\$"
+    run hb torchrun --master-port "$(cat first)" t.py
+    ended_with 2
+    says "cannot listen on port $(cat first), which was asked for"
+    : > over
+    wait $job
+}
+
 @test "files and lists of ranks" {
     recipe <<'END'
 file table <<E

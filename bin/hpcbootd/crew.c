@@ -37,6 +37,7 @@
 
 #include "bin/hpcbootd/serve.h"
 #include "bin/proc/guard.h"
+#include "bin/recipe/recipe.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/fd.h"
@@ -47,7 +48,6 @@
 #define SIGNAL_BASE 128
 #define RETRY_MS 200      /* between two tries of a ready command */
 #define STOP_MS 5000      /* for all stop commands, then for what was started */
-#define MAX_COMMANDS 64
 #define SHOWN_BYTES 4096  /* of what a command printed that failed */
 #define READS_MAX 64      /* at a time, of one that prints without end */
 
@@ -66,7 +66,7 @@ struct command {
 };
 
 struct crew {
-    struct command command[MAX_COMMANDS], program;
+    struct command command[HB_RECIPE_COMMANDS_MAX], program;
     size_t n;
     int signals; /* signalfd: CHLD, TERM, INT, HUP, QUIT */
     int told;    /* the signal that told it to end, or 0 */
@@ -234,7 +234,7 @@ static void reap(struct crew *w)
 /* Waits for a signal or words, or for the time to be over; -1: no limit. */
 static void attend(struct crew *w, int64_t ms)
 {
-    struct pollfd p[MAX_COMMANDS + 1] = {
+    struct pollfd p[HB_RECIPE_COMMANDS_MAX + 1] = {
         {.fd = w->signals, .events = POLLIN},
     };
     struct signalfd_siginfo info;
@@ -362,7 +362,7 @@ static int take_option(struct crew *w, char **argv, int argc, int at)
     while (step <= STOP && !hb_streq(argv[at], options[step])) {
         step++;
     }
-    if (step > STOP || w->n == MAX_COMMANDS) {
+    if (step > STOP || w->n == HB_RECIPE_COMMANDS_MAX) {
         return -1;
     }
     c->step = (enum step)step;

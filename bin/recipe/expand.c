@@ -315,6 +315,10 @@ static int put_words(struct expansion *x, const struct statement *s,
         }
         hb_str_destroy(&text);
     }
+    if (rc == 0 && out->n == 0) {
+        rc = recipe_fail(x->r->name, s->at, err, "nothing is left of this "
+                         "command: its variables are empty");
+    }
     return rc;
 }
 
@@ -324,6 +328,11 @@ static int put_command(struct expansion *x, const struct statement *s,
 {
     struct hb_recipe_command *command;
 
+    if (out->n_commands == HB_RECIPE_COMMANDS_MAX) {
+        return recipe_fail(x->r->name, s->at, err, "a rank has at most %u "
+                           "commands beside its program",
+                           HB_RECIPE_COMMANDS_MAX);
+    }
     out->commands = hb_xrealloc(out->commands, (out->n_commands + 1) *
                                                    sizeof *out->commands);
     command = &out->commands[out->n_commands++];

@@ -18,6 +18,7 @@
 #define HB_RECIPE_BYTES_MAX (64u << 10)  /* of a file */
 #define HB_RECIPE_VALUE_MAX (16u << 20)  /* of one text made from it */
 #define HB_RECIPE_LINES_MAX 1024u        /* statements */
+#define HB_RECIPE_COMMANDS_MAX 64u       /* of one rank */
 #define HB_RECIPE_DEPTH_MAX 8u           /* of ${each ...} in each other */
 /* Linux takes no longer string into an environment (MAX_ARG_STRLEN). */
 #define HB_RECIPE_ENV_MAX (128u << 10)

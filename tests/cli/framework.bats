@@ -128,6 +128,15 @@ in_gang() {
     ended_with 2
 }
 
+@test "a command of which nothing is left is told, and nothing starts" {
+    recipe <<< $'take prog\nrun ${prog}'
+    run my -n 1 echo started
+    ended_with 2
+    says 'my.conf:2:1: nothing is left of this command'
+    run my --recipe-set prog=echo -n 1 no
+    ended_with 0
+}
+
 @test "a variable that is longer than Linux takes is told before the start" {
     { printf 'set x '; head -c 700 /dev/zero | tr '\0' x
       printf '\nset y '; for _ in {1..20}; do printf '${x}'; done

@@ -260,6 +260,35 @@ static void depth_and_size_are_bounded(void **state)
     hb_str_destroy(&t);
 }
 
+/* What a recipe makes of rank 0 is wrong. */
+static void makes_wrong(struct job *j, const char *text, const char *words)
+{
+    struct hpcboot_error err = {0};
+    struct hb_recipe_rank out;
+    struct hb_recipe *r = parse(text);
+
+    assert_int_equal(hb_recipe_expand(r, &j->f, 0, &out, &err),
+                     HPCBOOT_ERR_PARSE);
+    if (strstr(err.text, words) == NULL) {
+        fail_msg("not in the message: %s\n%s", words, err.text);
+    }
+    hb_recipe_destroy(r);
+}
+
+static void commands_have_words_and_are_not_too_many(void **state)
+{
+    struct hb_str t = HB_STR_INIT;
+
+    makes_wrong(*state, "take x\n\nrun ${x}\n",
+                "t.conf:3:1: nothing is left of this command");
+    makes_wrong(*state, "take x\nready 9 ${x} ${x}\n", "t.conf:2:1: nothing");
+    for (int i = 0; i < 65; i++) {
+        hb_str_put(&t, "start true\n");
+    }
+    makes_wrong(*state, t.s, "t.conf:65:1: a rank has at most 64 commands");
+    hb_str_destroy(&t);
+}
+
 static void a_variable_too_long_for_linux_is_told(void **state)
 {
     struct job *j = *state;
@@ -365,6 +394,7 @@ int main(void)
         TEST(mistakes_have_a_place),
         TEST(loops_are_refused),
         TEST(depth_and_size_are_bounded),
+        TEST(commands_have_words_and_are_not_too_many),
         TEST(a_variable_too_long_for_linux_is_told),
         TEST(the_head_is_of_the_role_that_a_recipe_says),
     };

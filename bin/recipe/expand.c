@@ -91,6 +91,7 @@ static int put_set(struct expansion *x, const char *name,
         hb_str_put(out, value);
         return 0;
     }
+    x->steps += (uint32_t)r->n_statements;
     for (size_t i = 0; rc == 0 && i < r->n_statements; i++) {
         const struct statement *s = &r->statements[i];
 

@@ -151,6 +151,16 @@ static int read_program(struct parser *p, struct statement *s,
                   &p->r->one_program, err);
 }
 
+static int has_role(const struct hb_recipe *r, const char *name)
+{
+    for (size_t i = 0; i < r->roles.n; i++) {
+        if (hb_streq(r->roles.v[i], name)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* NAME=COUNT, and one NAME that has the ranks that are left. */
 static int read_role(struct parser *p, uint32_t *rest,
                      struct hpcboot_error *err)
@@ -174,6 +184,8 @@ static int read_role(struct parser *p, uint32_t *rest,
     }
     if (rc == 0 && *word == '\0') {
         rc = recipe_fail(p->l.file, at, err, "expected a role");
+    } else if (rc == 0 && has_role(r, word)) {
+        rc = recipe_fail(p->l.file, at, err, "role %s is named twice", word);
     }
     if (rc == 0) {
         hb_strv_push(&r->roles, word);

@@ -219,6 +219,7 @@ static void mistakes_have_a_place(void **state)
     refuses("roles a b", "t.conf:1:9: only one role can have the ranks");
     refuses("roles a=1", "t.conf:1:1: one role has to have the ranks");
     refuses("roles a=x b", "t.conf:1:7: x is no number of ranks");
+    refuses("roles a a=1", "t.conf:1:9: role a is named twice");
     refuses("meet x", "t.conf:1:6: there is no port x");
     refuses("set rank 1", "t.conf:1:5: rank has a meaning already");
     refuses("env A ${each rank of x: y}", "t.conf:1:7: there is no role x");

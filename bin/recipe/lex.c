@@ -439,6 +439,9 @@ int lex_word(struct lexer *l, struct word *out, struct hpcboot_error *err)
             rc = quoted(l, &b, err);
         } else if (is_variable(l)) {
             rc = variable(l, &b, err);
+        } else if (c == '\\' && peek(l, 1) == '\n') {
+            take(l); /* the word goes on in the next line, as in a shell */
+            take(l);
         } else if (c == '\\') {
             rc = escape(l, &b, err);
         } else if (c == '\0') {

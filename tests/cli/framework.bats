@@ -137,6 +137,13 @@ in_gang() {
     ended_with 0
 }
 
+@test "a backslash at the end of a line continues it, also within a word" {
+    recipe <<< $'env A one\\\ntwo\nenv B \\\n three'
+    run my -n 1 sh -c 'echo "$A $B"'
+    ended_with 0
+    says '^onetwo three$'
+}
+
 @test "a variable that is longer than Linux takes is told before the start" {
     { printf 'set x '; head -c 700 /dev/zero | tr '\0' x
       printf '\nset y '; for _ in {1..20}; do printf '${x}'; done

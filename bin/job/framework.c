@@ -297,6 +297,7 @@ static void look_around(struct job *j)
     hb_recipe_names(hb_strv_view(&dirs), &names);
     for (size_t i = 0; i < names.n; i++) {
         struct hb_recipe *r = NULL;
+        struct hpcboot_error wrong = {0};
         char *path, *text;
         size_t len;
         int how = 0;
@@ -306,7 +307,9 @@ static void look_around(struct job *j)
             continue;
         }
         if (may_recognise(j, text, len) &&
-            hb_recipe_parse(&r, path, text, len, NULL) >= 0) {
+            hb_recipe_parse(&r, path, text, len, &wrong) < 0) {
+            hb_log(HB_WARN, "%s: the recipe is passed over", wrong.text);
+        } else if (r != NULL) {
             how = recognises(j, r, names.v[i]);
         }
         if (how > 0 && how < strength) {

@@ -144,6 +144,21 @@ in_gang() {
     says '^onetwo three$'
 }
 
+@test "a recipe of the user's that is wrong is passed over, and told" {
+    mkdir -p "$HOME/.config/hpcboot/recipes"
+    printf 'detect command trainer\nenv A ${rnk}\n' \
+        > "$HOME/.config/hpcboot/recipes/mine.conf"
+    printf '#!/bin/sh\necho trained\n' > trainer
+    chmod +x trainer
+    run hb -n 1 ./trainer
+    ended_with 0
+    says 'mine.conf:2:7: there is no variable rnk.*: the recipe is passed over'
+    says '^trained$'
+    run hb -n 1 true
+    ended_with 0
+    says_not 'mine.conf'
+}
+
 @test "a variable that is longer than Linux takes is told before the start" {
     { printf 'set x '; head -c 700 /dev/zero | tr '\0' x
       printf '\nset y '; for _ in {1..20}; do printf '${x}'; done

@@ -532,11 +532,15 @@ void job_meeting_explain(const struct job *j, struct hb_strv *lines)
                           f->addresses.v[head_node(j)],
                           f->ports[hb_recipe_port_at(f->recipe, j->map, i, 0,
                                                      0)]);
+        } else if (wanted & HB_PORT_MUST) {
+            hb_strv_pushf(lines, "port %s: %u, as it was asked for",
+                          ports[i].name, wanted & PORT_MAX);
+        } else if (wanted == 0) {
+            hb_strv_pushf(lines, "port %s: one that is free", ports[i].name);
         } else {
             hb_strv_pushf(lines, "port %s: %u%s%s%s, or one that is free",
-                          ports[i].name, wanted & PORT_MAX,
-                          *whose != '\0' ? " (" : "", whose,
-                          *whose != '\0' ? ")" : "");
+                          ports[i].name, wanted, *whose != '\0' ? " (" : "",
+                          whose, *whose != '\0' ? ")" : "");
         }
     }
 }

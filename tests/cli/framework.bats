@@ -159,6 +159,12 @@ in_gang() {
     says_not 'mine.conf'
 }
 
+@test "--explain says of a port that was asked for that it is that one" {
+    run hb --explain --dry-run -n 1 torchrun --master-port 29999 t.py
+    ended_with 0
+    says '^port master: 29999, as it was asked for$'
+}
+
 @test "a variable that is longer than Linux takes is told before the start" {
     { printf 'set x '; head -c 700 /dev/zero | tr '\0' x
       printf '\nset y '; for _ in {1..20}; do printf '${x}'; done

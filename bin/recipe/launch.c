@@ -10,6 +10,7 @@
 
 #include "bin/recipe/launch.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ enum meaning {
     MEGABYTES,    /* the same, in bytes */
     NODES, PER_NODE, RANKS, MIN_RANKS, MAX_RANKS, MAX_RESTARTS, HOSTS,
     HOSTFILE, DISCOVER, INCLUDE, MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK,
-    SSH_PORT,
+    MASTER_PORT, SSH_PORT,
 };
 
 struct option {
@@ -40,7 +41,7 @@ static const struct option torch_options[] = {
     {"nnodes", 1, NODES, NULL, NULL},
     {"nproc-per-node", 1, PER_NODE, NULL, NULL},
     {"max-restarts", 1, MAX_RESTARTS, NULL, NULL},
-    {"master-port", 1, GIVE, "port_master", NULL},
+    {"master-port", 1, MASTER_PORT, "port_master", NULL},
     {"rdzv-id", 1, NOTHING, NULL, NULL},
     {"rdzv-backend", 1, NOTHING, NULL, NULL},
     {"rdzv-endpoint", 1, NOTHING, NULL, NULL},
@@ -65,6 +66,11 @@ static const struct option torch_options[] = {
     {"local-ranks-filter", 1, WITHOUT, NULL, NULL},
     {"logs-specs", 1, WITHOUT, NULL, NULL},
     {"numa-binding", 1, WITHOUT, NULL, NULL},
+    {"event-log-handler", 1, WITHOUT, NULL, NULL},
+    {"signals-to-handle", 1, WITHOUT, NULL, NULL},
+    {"virtual-local-rank", 0, WITHOUT, NULL, NULL},
+    {"duplicate-stdout-filters", 1, WITHOUT, NULL, NULL},
+    {"duplicate-stderr-filters", 1, WITHOUT, NULL, NULL},
     {NULL, 0, NOTHING, NULL, NULL}};
 
 static const struct option deepspeed_options[] = {
@@ -77,7 +83,7 @@ static const struct option deepspeed_options[] = {
     {"num-nodes", 1, NODES, NULL, NULL},
     {"num-gpus", 1, PER_NODE, NULL, NULL},
     {"num-accelerators", 1, PER_NODE, NULL, NULL},
-    {"master-port", 1, GIVE, "port_master", NULL},
+    {"master-port", 1, MASTER_PORT, "port_master", NULL},
     {"master-addr", 1, NOTHING, NULL, NULL},
     {"node-rank", 1, NOTHING, NULL, NULL},
     {"launcher", 1, NOTHING, NULL, NULL},
@@ -215,10 +221,10 @@ static int bad_value(const struct reader *r, const struct option *o,
 static int number(const struct reader *r, const struct option *o,
                   const char *value, uint32_t *out, struct hpcboot_error *err)
 {
+    int zero = o->means == MAX_RESTARTS || o->means == MEGABYTES;
     uint64_t n;
 
-    if (hb_parse_u64(value, o->means == MAX_RESTARTS ? 0 : 1, HB_MAX_RANKS,
-                     &n) < 0) {
+    if (hb_parse_u64(value, zero ? 0 : 1, HB_MAX_RANKS, &n) < 0) {
         return bad_value(r, o, value, "a number", err);
     }
     *out = (uint32_t)n;
@@ -246,10 +252,28 @@ static int nodes(struct reader *r, const struct option *o, const char *value,
     return rc;
 }
 
-/* "host1@host2:0,2": hosts, and which of their devices. */
+/* Does "0,1,..." name other devices than the first ones? */
+static int other_devices(const char *text, size_t len)
+{
+    const char *end = text + len;
+
+    for (unsigned i = 0; text < end; i++) {
+        char *rest;
+
+        if (strtoul(text, &rest, 10) != i || rest == text) {
+            return 1;
+        }
+        text = rest < end ? rest + 1 : end;
+    }
+    return 0;
+}
+
+/* "host1@host2:0,2": hosts, and which of their devices: how many these are is
+ * how many slots there are. */
 static void include(struct reader *r, const char *value)
 {
     struct hb_str list = HB_STR_INIT;
+    int others = 0;
 
     while (*value != '\0') {
         size_t n = strcspn(value, "@"), name = strcspn(value, ":@");
@@ -262,8 +286,12 @@ static void include(struct reader *r, const char *value)
                     value);
         if (slots > 0) {
             hb_str_putf(&list, ":%u", slots);
+            others |= other_devices(value + name + 1, n - name - 1);
         }
         value += n + (value[n] == '@');
+    }
+    if (others) {
+        hb_strv_push(&r->l->ignored, "the choice of devices by --include");
     }
     free(r->l->host_list);
     r->l->host_list = hb_str_steal(&list);
@@ -273,6 +301,21 @@ static void replace(char **field, const char *text)
 {
     free(*field);
     *field = hb_xstrdup(text);
+}
+
+/* 0 asks for one that is free, which is what the recipe finds. */
+static int master_port(const struct reader *r, const struct option *o,
+                       const char *value, struct hpcboot_error *err)
+{
+    int port;
+
+    if (hb_parse_int(value, 0, 65535, &port) < 0) {
+        return bad_value(r, o, value, "a port number", err);
+    }
+    if (port > 0) {
+        hb_env_set(&r->l->given, o->to, value);
+    }
+    return 0;
 }
 
 static int take_value(struct reader *r, const struct option *o,
@@ -298,12 +341,13 @@ static int take_value(struct reader *r, const struct option *o,
         rc = number(r, o, value, &n, err);
         hb_env_setf(&l->env, o->to, "%llu", (unsigned long long)n << 20);
         return rc;
+    case MASTER_PORT: return master_port(r, o, value, err);
     case SSH_PORT:
         return hb_parse_int(value, 1, 65535, &l->port) < 0
                    ? bad_value(r, o, value, "a port number", err) : 0;
     case PER_NODE:
         /* Words (gpu, auto) ask for what is counted: as hbrun does. */
-        return strspn(value, "0123456789") < strlen(value)
+        return isalpha((unsigned char)value[0])
                    ? 0 : number(r, o, value, &l->per_node, err);
     default:
         return 0;

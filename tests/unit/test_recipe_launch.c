@@ -118,8 +118,12 @@ static void numbers_and_hosts(void **state)
     assert_int_equal(l.per_node, 4);
     assert_string_equal(hb_env_get(&l.given, "port_master"), "1234");
     hb_launch_destroy(&l);
-    reads("torchrun --nproc-per-node gpu t.py", &l);
+    reads("torchrun --nproc-per-node gpu --master-port 0 t.py", &l);
     assert_int_equal(l.per_node, 0);
+    assert_null(hb_env_get(&l.given, "port_master"));
+    hb_launch_destroy(&l);
+    reads("horovodrun -np 1 --fusion-threshold-mb 0 x", &l);
+    assert_string_equal(hb_env_get(&l.env, "HOROVOD_FUSION_THRESHOLD"), "0");
     hb_launch_destroy(&l);
     reads("horovodrun -np 6 -H a:2,b:4 -p 2222 --fusion-threshold-mb 32 "
           "--gloo x", &l);
@@ -210,6 +214,13 @@ static void what_has_no_effect_is_listed(void **state)
     assert_int_equal(l.ignored.n, 1);
     assert_string_equal(l.ignored.v[0], "--tee");
     hb_launch_destroy(&l);
+    reads("deepspeed --include a:0,1@b t.py", &l);
+    assert_int_equal(l.ignored.n, 0);
+    hb_launch_destroy(&l);
+    reads("deepspeed --include a:0@b:2,3 t.py", &l);
+    assert_int_equal(l.ignored.n, 1);
+    assert_string_equal(l.host_list, "a:1,b:2");
+    hb_launch_destroy(&l);
 }
 
 static void mistakes_are_told(void **state)
@@ -217,6 +228,9 @@ static void mistakes_are_told(void **state)
     refuses("torchrun --nnods 2 t.py", "there is no option --nnods");
     refuses("torchrun --nnodes x t.py", "--nnodes x: expected a number");
     refuses("torchrun --nnodes 4:2 t.py", "expected MIN:MAX");
+    refuses("torchrun --nproc-per-node 4x t.py", "expected a number");
+    refuses("torchrun --master-port x t.py", "expected a port number");
+    refuses("deepspeed --master_port 99999 t.py", "expected a port number");
     refuses("torchrun --nnodes", "--nnodes needs a value");
     refuses("torchrun --nnodes 2", "there is no program after");
     refuses("horovodrun -p 0 x", "expected a port number");

@@ -195,6 +195,7 @@ void job_cause(struct job *j, const struct hb_cause *cause)
         job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
     } else if (!j->grace_given) {
         tell_failure(j, cause);
+        job_meeting_settle(j); /* it may have been the last one that worked */
     }
 }
 

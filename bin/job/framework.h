@@ -27,7 +27,6 @@ struct job_framework {
     char **node_address;       /* [n_nodes] until all have answered */
     int asked;
     unsigned char *serves; /* [n_ranks] */
-    uint32_t n_working;    /* ranks that do not serve, and run */
     uint32_t n_serving;
     int grows;             /* those that come later are taken in */
     /* what they saw of the meeting */

@@ -329,8 +329,9 @@ int job_meeting_put(struct job *j, struct hb_buf *out,
 int job_meeting_met(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err);
 void job_meeting_judge(const struct job *j);
-/* Has the job come to its end with this rank, which ended well? */
-int job_meeting_over(const struct job *j, uint32_t rank);
+/* A rank has ended. The job has come to its end where all have, but for those
+ * that only serve them. */
+void job_meeting_settle(struct job *j);
 void job_meeting_explain(const struct job *j, struct hb_strv *lines);
 
 /* order.c: hosts in the order of the network */

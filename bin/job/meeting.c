@@ -226,6 +226,24 @@ static void make_facts(const struct job *j, struct hb_recipe_facts *out)
     };
 }
 
+/* Which ranks only serve the others. */
+static int learn_serving(const struct job *j,
+                         const struct hb_recipe_facts *facts,
+                         struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+    uint32_t n = facts->map->n_ranks;
+    int rc;
+
+    f->serves = hb_xrealloc(f->serves, n);
+    rc = hb_recipe_serving(f->recipe, facts, f->serves, err);
+    f->n_serving = 0;
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        f->n_serving += f->serves[i];
+    }
+    return rc;
+}
+
 /* What it makes for a rank may be wrong although the file is right. */
 static int try_recipe(const struct job *j, struct hpcboot_error *err)
 {
@@ -235,15 +253,10 @@ static int try_recipe(const struct job *j, struct hpcboot_error *err)
     int rc;
 
     make_facts(j, &facts);
-    f->serves = hb_xcalloc(j->map->n_ranks, 1);
-    rc = hb_recipe_serving(f->recipe, &facts, f->serves, err);
+    rc = learn_serving(j, &facts, err);
     if (rc == 0) {
         rc = hb_recipe_meet(f->recipe, &facts, &f->places, &f->n_places, err);
     }
-    for (uint32_t i = 0; i < j->map->n_ranks; i++) {
-        f->n_serving += f->serves[i];
-    }
-    f->n_working = j->map->n_ranks - f->n_serving;
     if (rc == 0) {
         rc = hb_recipe_grows(f->recipe, &facts, err);
         f->grows = rc > 0;
@@ -302,7 +315,8 @@ static void move_ports(const struct job *j, const struct hb_jobmap *grown,
 void job_meeting_grow(struct job *j, const struct hb_jobmap *grown)
 {
     struct job_framework *f = j->framework;
-    uint32_t n = grown->n_nodes, more = grown->n_ranks - j->map->n_ranks;
+    uint32_t n = grown->n_nodes;
+    struct hb_recipe_facts facts;
     uint32_t *ports;
 
     if (f == NULL) {
@@ -314,14 +328,15 @@ void job_meeting_grow(struct job *j, const struct hb_jobmap *grown)
     free(f->ports);
     f->ports = ports;
     f->slots = hb_xrealloc(f->slots, n * sizeof *f->slots);
+    f->slots[n - 1] = 1; /* until it is asked */
     f->answered = hb_xrealloc(f->answered, n * sizeof *f->answered);
     f->node_address = hb_xrealloc(f->node_address,
                                   n * sizeof *f->node_address);
     f->node_address[n - 1] = NULL;
-    f->serves = hb_xrealloc(f->serves, grown->n_ranks);
-    memset(f->serves + j->map->n_ranks, 0, more);
-    f->n_working += more;
     hb_strv_push(&f->addresses, "");
+    make_facts(j, &facts);
+    facts.map = grown;
+    (void)learn_serving(j, &facts, NULL);
 }
 
 int job_meeting_joins(struct job_host *h)
@@ -501,13 +516,27 @@ void job_meeting_judge(const struct job *j)
            f->n_places > 1 ? " or to those of others" : "", f->name);
 }
 
-/* A rank has ended well: have all, but for those that only serve them? */
-int job_meeting_over(const struct job *j, uint32_t rank)
+static int is_over(const struct job *j)
 {
-    struct job_framework *f = j->framework;
+    const struct job_framework *f = j->framework;
 
-    return f != NULL && f->n_serving > 0 && !f->serves[rank] &&
-           --f->n_working == 0;
+    if (f == NULL || f->n_serving == 0 || f->n_serving == j->map->n_ranks) {
+        return 0;
+    }
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        if (!f->serves[r] &&
+            (!j->ranks[r].ended || job_live_refills(j, r))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void job_meeting_settle(struct job *j)
+{
+    if (j->phase == JOB_RUNNING && is_over(j)) {
+        job_kill(j, (uint32_t)j->opt->grace_ms, "the program has ended");
+    }
 }
 
 void job_meeting_explain(const struct job *j, struct hb_strv *lines)

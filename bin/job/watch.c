@@ -297,8 +297,8 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
           is_missed(j, m.rank)))) {
         tell_death(j, &m);
     }
-    if (!h->let_go && job_meeting_over(j, m.rank)) {
-        job_kill(j, (uint32_t)j->opt->grace_ms, "the program has ended");
+    if (!h->let_go) {
+        job_meeting_settle(j);
     }
     return 0;
 }

@@ -252,6 +252,25 @@ END
     [ "$(grep -c '^{"r":0},{"r":1}$' <<< "$output")" -eq 2 ]
 }
 
+@test "ranks that serve end with the others, also where one of these has failed" {
+    recipe <<'END'
+roles ps=1 worker
+env ROLE ${role}${role_index}
+[when role is ps]
+serves
+END
+    run my --on-failure continue -n 3 sh -c 'case $ROLE in
+        ps*) exec sleep 1000 ;;
+        worker0) exit 3 ;;
+        *) echo done ;;
+    esac'
+    ended_with 3
+    says '^done$'
+    run -127 my --on-failure continue -n 1 sleep 1000 : -n 1 ./there_is_none
+    ended_with 127
+    nothing_left
+}
+
 # A server that writes down its life, and a program that needs it.
 crew() {
     { printf '#!/bin/sh\ntrap "echo over >> %s/log; exit 0" TERM\n' "$PWD"

@@ -106,6 +106,25 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "a host that comes serves the program of a framework, and ends with it" {
+    pod 0 bash -c 'cat > /tmp/my.conf' <<'END'
+processes host
+program first
+port master head 0
+start sh -c "echo up > /tmp/started; exec sleep 3600"
+END
+    elastic 1:2 --on-failure continue --recipe /tmp/my.conf
+    on 1
+    hosts pod-1 pod-2
+    on 2
+    go 1
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 of 1 epoch 0 on pod-1$'
+    says_not '^rank 1 '
+    pods_clean 0 1 2
+}
+
 @test "a host that takes no logins: the job goes on, and says so once" {
     "$podlab" link 4 down
     elastic 1:3 --on-failure continue

@@ -141,7 +141,7 @@ const char *agent_recipe_address(const struct agent *a, uint32_t node)
 }
 
 /* "+NAME=..." among the user's rules. */
-static int is_said(const struct hb_strv *rules, const char *entry)
+static int has_rule(const struct hb_strv *rules, const char *entry)
 {
     size_t n = strcspn(entry, "=");
 
@@ -156,15 +156,23 @@ static int is_said(const struct hb_strv *rules, const char *entry)
     return 0;
 }
 
+static int is_said(const struct agent *a, const struct agent_app *app,
+                   const char *entry)
+{
+    return has_rule(&a->job.env_rules, entry) ||
+           has_rule(&app->env_rules, entry);
+}
+
 static void put_env(const struct agent *a, const struct agent_app *app,
                     const struct hb_recipe_rank *made, struct hb_strv *env)
 {
     for (size_t i = 0; i < made->unset.n; i++) {
-        hb_env_unset(env, made->unset.v[i]);
+        if (!is_said(a, app, made->unset.v[i])) {
+            hb_env_unset(env, made->unset.v[i]);
+        }
     }
     for (size_t i = 0; i < made->set.n; i++) {
-        if (!is_said(&a->job.env_rules, made->set.v[i]) &&
-            !is_said(&app->env_rules, made->set.v[i])) {
+        if (!is_said(a, app, made->set.v[i])) {
             hb_env_put(env, made->set.v[i]);
         }
     }

@@ -27,6 +27,13 @@ my() { hb --recipe my.conf --oversubscribe "$@"; }
     says '^0 there$'
 }
 
+@test "what a recipe takes away stays where the user has said it" {
+    recipe <<< $'unset A\nunset B'
+    A=1 run my -x A -x B=2 -n 1 sh -c 'echo "a=$A b=$B"'
+    ended_with 0
+    says '^a= b=2$'
+}
+
 @test "a torchrun command line is understood" {
     printf '#!/bin/sh\necho "$2 $3 rank $RANK of $WORLD_SIZE"\n' > python3
     printf '#!%s/python3\n' "$PWD" > torchrun

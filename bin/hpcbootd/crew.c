@@ -15,8 +15,8 @@
  * was started is ended.
  *
  * What a command prints goes through a pipe to here, where its end is kept and
- * shown when it fails: the output of a rank is its program's. However much is
- * printed for however long, no more is kept.
+ * shown when it fails: the output of a rank is its program's, and so is the
+ * input. However much is printed for however long, no more is kept.
  *
  * No event loop: the agent above has its own, and kills everything here when
  * this process hangs. */
@@ -152,6 +152,11 @@ become(const struct command *c, int own_group)
     if (c->log[1] >= 0) {
         dup2(c->log[1], STDOUT_FILENO);
         dup2(c->log[1], STDERR_FILENO);
+    }
+    if (own_group) { /* what comes there is for the program */
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        dup2(null, STDIN_FILENO);
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

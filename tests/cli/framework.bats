@@ -302,6 +302,17 @@ END
     nothing_left
 }
 
+@test "what comes on standard input is the program's, not the commands'" {
+    recipe <<END
+start sh -c "cat > $PWD/eaten; echo over > $PWD/eaten.all; exec sleep 1000"
+ready 60 test -e $PWD/eaten.all
+END
+    run my -n 1 cat <<< 'for the program'
+    ended_with 0
+    says '^for the program$'
+    [ ! -s eaten ]
+}
+
 @test "commands where there is no room for a process: said, and worth another try" {
     is_sanitized && skip 'the sanitizer wants to be preloaded first'
     "${cc[@]}" -shared -fPIC -o nofork.so "$fakes/nofork.c"

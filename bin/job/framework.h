@@ -33,7 +33,7 @@ struct job_framework {
     struct hb_recipe_place *places; /* where they meet; [n_places] */
     size_t n_places;
     uint32_t met_told;  /* hosts */
-    unsigned char *met; /* [n_met] of nodes: meeting.c */
+    unsigned char *met; /* [n_met] of nodes: met.c */
     uint32_t n_met;
     unsigned head_met; /* HB_MET_* of the head */
 };
@@ -41,5 +41,8 @@ struct job_framework {
 /* roles.c */
 int job_roles_read(struct job *j, struct hpcboot_error *err);
 int job_roles_assign(struct job *j, struct hpcboot_error *err);
+
+/* meeting.c: the node of the rank that the others turn to */
+uint32_t job_meeting_head(const struct job *j);
 
 #endif

@@ -322,8 +322,11 @@ int job_meeting_has_roles(const struct job *j); /* whose numbers stay */
 int job_meeting_is_closed(const struct job *j); /* its ranks meet once */
 /* The map is going to be this one, with one more node. */
 void job_meeting_grow(struct job *j, const struct hb_jobmap *grown);
-/* 1: a host that joins was asked, job_live_go follows; 0: it needs nothing. */
+/* 1: a host that comes late was asked, job_live_go or host_begin_late follows;
+ * 0: it needs nothing. */
 int job_meeting_joins(struct job_host *h);
+/* Do others know the address of this node, so that its ranks cannot move? */
+int job_meeting_pins(const struct job *j, uint32_t node);
 int job_meeting_put(struct job *j, struct hb_buf *out,
                     struct hpcboot_error *err);
 int job_meeting_met(struct job_host *h, const struct hb_frame *f,

@@ -4,9 +4,10 @@
 /* Where the ranks of a framework meet. Once they are placed, every agent is
  * asked for the ports that are to listen on its host and for its address; with
  * the answers the recipe is tried for the first and the last rank, so that what
- * cannot work is said before anything is started, and goes to all agents. At
- * the end the agents say what they saw of the meeting: ranks that never met
- * were worlds of their own. */
+ * cannot work is said before anything is started, and goes to all agents. A
+ * host that comes later is asked, too; one in the place of a lost one says its
+ * address alone, since the others may know its ports. What agents saw of the
+ * meeting is met.c's. */
 #include "config.h"
 
 #include <stdio.h>
@@ -21,7 +22,6 @@
 #include "lib/base/str.h"
 
 #define PORT_MAX 65535
-#define HOST_TEXT 320 /* a sentence with a host name in it */
 
 /* What operators put a port into: "29500", "10.0.0.1:36543", a TF_CONFIG: the
  * number behind the last colon that ends the text or a string. 0: none. */
@@ -73,7 +73,7 @@ static uint32_t wanted_port(const struct job *j,
     return p->wanted;
 }
 
-static uint32_t head_node(const struct job *j)
+uint32_t job_meeting_head(const struct job *j)
 {
     const struct job_framework *f = j->framework;
 
@@ -99,7 +99,7 @@ static void visit_ports(struct job *j, uint32_t node, port_visit each,
 
         if (ports[i].kind == HB_RECIPE_PORT_HOST ||
             (ports[i].kind == HB_RECIPE_PORT_HEAD &&
-             node == head_node(j))) {
+             node == job_meeting_head(j))) {
             each(j, hb_recipe_port_at(r, map, i, node, 0), wanted, whose, arg);
         }
         for (uint32_t k = 0; ports[i].kind == HB_RECIPE_PORT_RANK &&
@@ -130,7 +130,7 @@ static void ask_node(struct job *j, uint32_t node)
     struct job_host *h = j->node_host[node];
     struct wish w = {NULL, 0};
     /* The head is what others have to reach; it looks at one of them. */
-    uint32_t head = head_node(j);
+    uint32_t head = job_meeting_head(j);
     uint32_t other = node != head ? head : node == 0 ? 1 : 0;
 
     visit_ports(j, node, add_wish, &w);
@@ -351,6 +351,41 @@ int job_meeting_joins(struct job_host *h)
     return 1;
 }
 
+/* Do others know the address of this node? */
+int job_meeting_pins(const struct job *j, uint32_t node)
+{
+    const struct hb_recipe_port *ports = NULL;
+    size_t n = 0;
+
+    if (j->framework != NULL) {
+        ports = hb_recipe_ports(j->framework->recipe, &n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (ports[i].kind == HB_RECIPE_PORT_RANK ||
+            (ports[i].kind == HB_RECIPE_PORT_HEAD &&
+             node == job_meeting_head(j))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void returned(struct job_host *h, const char *address)
+{
+    struct job *j = h->job;
+    char **known = &j->framework->addresses.v[h->node];
+
+    if (job_meeting_pins(j, h->node) && !hb_streq(*known, address)) {
+        job_fail(j, HB_CAUSE_HOST, 0, "host %s has the address %s now, and "
+                 "the others turn to %s; --on-failure restart-job starts all "
+                 "again", h->spec->name, address, *known);
+        return;
+    }
+    free(*known);
+    *known = hb_xstrdup(address);
+    host_begin_late(h);
+}
+
 static void joined(struct job_host *h, const struct hb_msg_ports_found *m)
 {
     struct job_framework *f = h->job->framework;
@@ -359,6 +394,10 @@ static void joined(struct job_host *h, const struct hb_msg_ports_found *m)
     if (m->text[0] != '\0') {
         hb_fail(&why, HPCBOOT_ERR_HOST, "%s", m->text);
         host_lost(h, &why);
+        return;
+    }
+    if (!h->joins) {
+        returned(h, m->address);
         return;
     }
     visit_ports(h->job, h->node, take_port, &(struct answer){m, h, 0});
@@ -376,7 +415,8 @@ int job_meeting_found(struct job_host *h, const struct hb_frame *f,
     struct hb_msg_ports_found m;
     int rc = hb_wire_get_ports_found(f, &m, err);
 
-    if (rc == 0 && fw != NULL && h->joins && h->node != HB_NODE_UNSET) {
+    if (rc == 0 && fw != NULL && h->late && h->node != HB_NODE_UNSET &&
+        h->state == HOST_READY && j->phase == JOB_RUNNING) {
         joined(h, &m);
         return 0;
     }
@@ -429,93 +469,6 @@ int job_meeting_put(struct job *j, struct hb_buf *out,
 
 /* --- the end ------------------------------------------------------------- */
 
-#define TOLD 1
-#define MET 2 /* by its own word, or that of who was connected with it */
-
-static void note(struct job *j, uint32_t node, unsigned char what)
-{
-    struct job_framework *f = j->framework;
-
-    if (node < j->map->n_nodes && node >= f->n_met) { /* some come later */
-        f->met = hb_xrealloc(f->met, j->map->n_nodes);
-        memset(f->met + f->n_met, 0, j->map->n_nodes - f->n_met);
-        f->n_met = j->map->n_nodes;
-    }
-    if (node < f->n_met) {
-        f->met[node] |= what;
-    }
-}
-
-int job_meeting_met(struct job_host *h, const struct hb_frame *f,
-                    struct hpcboot_error *err)
-{
-    struct job_framework *fw = h->job->framework;
-    struct hb_msg_met m;
-    int rc = hb_wire_get_met(f, &m, err);
-
-    if (rc < 0 || fw == NULL || h->node == HB_NODE_UNSET) {
-        return rc;
-    }
-    fw->met_told++;
-    if (h->node == head_node(h->job)) {
-        fw->head_met = m.seen;
-    }
-    note(h->job, h->node, TOLD | (m.seen & HB_MET_FAR ? MET : 0));
-    for (uint32_t i = 0; i < m.nodes.n; i++) {
-        note(h->job, hb_wire_u32s_at(&m.nodes, i), MET);
-    }
-    return 0;
-}
-
-/* Nodes besides the head's that have told, and that nobody was connected with;
- * and one of them. */
-static uint32_t apart(const struct job *j, uint32_t *one)
-{
-    const struct job_framework *f = j->framework;
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < f->n_met; i++) {
-        if (i != head_node(j) && f->met[i] == TOLD) {
-            *one = i;
-            n++;
-        }
-    }
-    return n;
-}
-
-/* Ranks that ended well and never met were worlds of one. */
-void job_meeting_judge(const struct job *j)
-{
-    const struct job_framework *f = j->framework;
-    const char *at;
-    char who[HOST_TEXT];
-    uint32_t n_apart, one = 0;
-    int lonely, is_v6;
-
-    if (f == NULL || j->map == NULL || j->map->n_ranks < 2 ||
-        f->met_told < j->map->n_nodes || j->verdict.kind != HB_CAUSE_NONE) {
-        return;
-    }
-    lonely = !(f->head_met & (HB_MET_LISTENER | HB_MET_NEAR | HB_MET_FAR));
-    n_apart = apart(j, &one);
-    if (f->n_places == 0 || (!lonely && n_apart == 0)) {
-        return;
-    }
-    if (lonely) {
-        snprintf(who, sizeof who, "none of your %u ranks", j->map->n_ranks);
-    } else {
-        snprintf(who, sizeof who, "no rank on %s%s",
-                 j->map->node_names[one], n_apart > 1 ? " and on others" : "");
-    }
-    at = f->addresses.v[f->places[0].node];
-    is_v6 = strchr(at, ':') != NULL;
-    hb_log(HB_WARN, "%s ever connected to %s%s%s:%u%s, where the ranks of %s "
-           "meet: they were worlds of their own, or met elsewhere; does the "
-           "program name a master itself (localhost)?", who,
-           is_v6 ? "[" : "", at, is_v6 ? "]" : "", f->places[0].port,
-           f->n_places > 1 ? " or to those of others" : "", f->name);
-}
-
 static int is_over(const struct job *j)
 {
     const struct job_framework *f = j->framework;
@@ -558,7 +511,7 @@ void job_meeting_explain(const struct job *j, struct hb_strv *lines)
         if (f->ports != NULL && f->addresses.n > 0 &&
             ports[i].kind == HB_RECIPE_PORT_HEAD) {
             hb_strv_pushf(lines, "port %s: %s:%u", ports[i].name,
-                          f->addresses.v[head_node(j)],
+                          f->addresses.v[job_meeting_head(j)],
                           f->ports[hb_recipe_port_at(f->recipe, j->map, i, 0,
                                                      0)]);
         } else if (wanted & HB_PORT_MUST) {

@@ -214,9 +214,9 @@ static int count_starts(struct job *j, uint32_t node, uint32_t *most)
     return 0;
 }
 
-static struct job_host *find_spare(const struct job *j)
+static struct job_host *find_spare(const struct job *j, uint32_t node)
 {
-    for (uint32_t i = 0; i < j->gang.n; i++) {
+    for (uint32_t i = 0; !job_meeting_pins(j, node) && i < j->gang.n; i++) {
         if (j->hosts[i].left_out && !j->hosts[i].gone) {
             return &j->hosts[i];
         }
@@ -315,7 +315,7 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
         return 0;
     }
     job_forget_ends(j, node);
-    to = find_spare(j);
+    to = find_spare(j, node);
     if (to != NULL) {
         hb_log(HB_WARN, "host %s: %s; its ranks are started again on the "
                "spare %s", h->spec->name, host_why(h), to->spec->name);
@@ -324,7 +324,9 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
         int64_t ms = hb_backoff_ms(&b, most > 0 ? most - 1 : 0);
 
         hb_log(HB_WARN, "host %s: %s; its ranks are started again when it is "
-               "back", h->spec->name, host_why(h));
+               "back%s", h->spec->name, host_why(h),
+               job_meeting_pins(j, node) ? ", at the address that the others "
+                                           "know" : "");
         begin_anew(h, node, ms);
         job_event_host(h, "host_replaces", h->spec->name);
     }
@@ -351,7 +353,7 @@ void job_never_came(struct job_host *h)
 
     h->gone = h->never_came = 1;
     to = j->on_failure == HB_FAIL_RESPAWN && h->node != HB_NODE_UNSET
-             ? find_spare(j) : NULL;
+             ? find_spare(j, h->node) : NULL;
     if (to == NULL && j->on_failure == HB_FAIL_RESPAWN &&
         h->node != HB_NODE_UNSET) {
         to = find_former(h);
@@ -395,7 +397,7 @@ void host_join_late(struct job_host *h)
 {
     if (h->joins) {
         job_live_ready(h);
-    } else {
+    } else if (!job_meeting_joins(h)) {
         host_begin_late(h);
     }
 }

@@ -164,6 +164,38 @@ outer() {
     all_clean
 }
 
+# A framework's: ranks say what they were told of addresses.
+# shellcheck disable=SC2016
+tells=$waits'echo "rank $HPCBOOT_RANK: at $OWN, head at $HEAD"'
+begin_framework() {
+    printf 'port m head 0\nenv OWN ${address}\nenv HEAD ${head_address}\n' \
+        > "$shared/my.conf"
+    begin 3 "$tells" "${three[@]}" --recipe "$shared/my.conf"
+}
+address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
+
+@test "a framework's ranks on a spare are told that host's address" {
+    begin_framework
+    lose 2
+    have_begun 1 1 4
+    go 0 1 2
+    pod_job_ends
+    ended_with 0
+    says "^rank 1: at $(address_of 4), head at $(address_of 1)\$"
+    all_clean
+}
+
+@test "the host that a framework's ranks turn to is waited for, with spares too" {
+    begin_framework
+    lose 1
+    have_begun 0 1 1
+    go 0 1 2
+    pod_job_ends
+    ended_with 0
+    says 'host pod-1: .*when it is back, at the address that the others know'
+    all_clean
+}
+
 @test "no spare can be reached, and the host that was lost can: all meet" {
     "$podlab" link 4 down
     "$podlab" link 5 down

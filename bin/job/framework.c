@@ -18,8 +18,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-#define SHEBANG_BYTES 256
-
 /* The user's recipes stand before the installation's. */
 static void recipe_dirs(const struct job *j, struct hb_strv *out)
 {
@@ -117,7 +115,31 @@ static void name_it(struct job *j, const char *name, const char *fmt, ...)
 
 /* --- a command line of another launcher -------------------------------- */
 
-/* The interpreter of a Python program: what its first line names. */
+/* The Python that a program runs with: what its first line names, as long as
+ * that has no options; where the path is too long for Linux or has blanks, the
+ * first line names a shell, and the second one begins with '''exec' PATH. */
+static char *python_of(const char *text)
+{
+    static const char shell[] = "#!/bin/sh\n'''exec' ";
+    const char *path = text + strlen("#!"), *stop = "\n";
+    char *python;
+
+    if (hb_starts_with(text, shell)) {
+        path = text + strlen(shell);
+        stop = *path == '"' ? "\"\n" : " \n";
+        path += *path == '"';
+    } else if (!hb_starts_with(text, "#!/")) {
+        return NULL;
+    }
+    python = hb_xstrndup(path, strcspn(path, stop));
+    if (strstr(python, "python") == NULL ||
+        (*stop == '\n' && strchr(python, ' ') != NULL)) {
+        free(python);
+        python = NULL;
+    }
+    return python;
+}
+
 static char *interpreter_of(const struct job *j, const char *program)
 {
     struct hb_strv tries = HB_STRV_INIT;
@@ -125,17 +147,11 @@ static char *interpreter_of(const struct job *j, const char *program)
 
     hb_search_paths(program, j->env, &tries);
     for (size_t i = 0; i < tries.n && found == NULL; i++) {
-        char *text = NULL, *end;
+        char *text = NULL;
         size_t len;
 
-        if (hb_file_read(tries.v[i], 1u << 20, &text, &len, NULL) >= 0 &&
-            hb_starts_with(text, "#!/") &&
-            (end = memchr(text, '\n', len)) != NULL &&
-            end - text < SHEBANG_BYTES) {
-            *end = '\0';
-            if (strstr(text, "python") != NULL && strchr(text, ' ') == NULL) {
-                found = hb_xstrdup(text + 2);
-            }
+        if (hb_file_read(tries.v[i], 1u << 20, &text, &len, NULL) >= 0) {
+            found = python_of(text);
         }
         free(text);
     }

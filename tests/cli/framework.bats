@@ -172,6 +172,17 @@ in_gang() {
     says '^port master: 29999, as it was asked for$'
 }
 
+@test "a torchrun whose first line is a shell's runs with the Python it names" {
+    mkdir 'a place'
+    printf '#!/bin/sh\necho "its own: $*"\n' > 'a place/python3'
+    printf '#!/bin/sh\n%s "%s/a place/python3" "$0" "$@"\n' "'''exec'" \
+        "$PWD" > torchrun
+    chmod +x torchrun 'a place/python3'
+    run hb -n 1 ./torchrun t.py
+    ended_with 0
+    says '^its own: -u t.py$'
+}
+
 @test "a variable that is longer than Linux takes is told before the start" {
     { printf 'set x '; head -c 700 /dev/zero | tr '\0' x
       printf '\nset y '; for _ in {1..20}; do printf '${x}'; done

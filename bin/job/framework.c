@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/cli/optdef.h"
 #include "bin/job/change.h"
 #include "bin/job/framework.h"
 #include "bin/proc/search.h"
@@ -231,6 +232,24 @@ static int read_launch(struct job *j, struct hpcboot_error *err)
     return rc < 0 ? rc : 0;
 }
 
+/* What is typed goes before what a file or a variable says. */
+static void prefer_typed(struct hb_options *o)
+{
+    int framework, recipe;
+
+    if (o == NULL || o->framework == NULL || o->recipe == NULL) {
+        return;
+    }
+    framework = hb_streq(hb_options_origin(o, "framework"), HB_COMMAND_LINE);
+    recipe = hb_streq(hb_options_origin(o, "recipe"), HB_COMMAND_LINE);
+    if (framework != recipe) {
+        char **weaker = framework ? &o->recipe : &o->framework;
+
+        free(*weaker);
+        *weaker = NULL;
+    }
+}
+
 int job_framework_command(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_options *o = j->opt;
@@ -238,6 +257,7 @@ int job_framework_command(struct job *j, struct hpcboot_error *err)
     if (j->framework != NULL) {
         return 0; /* of a life before */
     }
+    prefer_typed(j->own);
     if (o->recipe != NULL && o->framework != NULL) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--framework and --recipe both "
                        "name a recipe: which one?");

@@ -172,6 +172,18 @@ in_gang() {
     says '^port master: 29999, as it was asked for$'
 }
 
+@test "a recipe that is typed goes before a framework that a variable names" {
+    recipe <<< 'env A mine'
+    HPCBOOT_FRAMEWORK=torch run my -n 1 sh -c 'echo "$A$RANK"'
+    ended_with 0
+    says '^mine$'
+    HPCBOOT_RECIPE=my.conf run hb --framework torch -n 1 sh -c 'echo "$A$RANK"'
+    ended_with 0
+    says '^0$'
+    run my --framework torch -n 1 true
+    ended_with 2
+}
+
 @test "a torchrun whose first line is a shell's runs with the Python it names" {
     mkdir 'a place'
     printf '#!/bin/sh\necho "its own: $*"\n' > 'a place/python3'

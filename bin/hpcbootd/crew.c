@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -73,6 +74,7 @@ struct crew {
     int status;  /* of the rank, once it is known; -1 */
     pid_t probe; /* a ready or stop command under way */
     int probe_status;
+    volatile pid_t *missed; /* shared with children: whose exec has failed */
     int stopping, alone;
 };
 
@@ -144,7 +146,7 @@ static void open_log(struct command *c)
 }
 
 static void __attribute__((noreturn))
-become(const struct command *c, int own_group)
+become(const struct crew *w, const struct command *c, int own_group)
 {
     sigset_t none;
     int why;
@@ -168,6 +170,7 @@ become(const struct command *c, int own_group)
     why = errno;
     fprintf(stderr, "hpcbootd: cannot start %s: %s\n", c->argv[0],
             strerror(why));
+    *w->missed = getpid();
     _exit(why == ENOENT ? 127 : 126);
 }
 
@@ -181,7 +184,7 @@ static pid_t run(struct crew *w, struct command *c, int own_group)
     c->cut = 0;
     pid = fork();
     if (pid == 0) {
-        become(c, own_group);
+        become(w, c, own_group);
     }
     if (pid < 0) {
         say(c, "cannot be started: %s%s", strerror(errno),
@@ -276,11 +279,16 @@ static int64_t ms_until(int64_t deadline_ns)
 }
 
 /* Runs a command to its end; its status, or -1: the time or the rank is over
- * first. */
+ * first. What cannot be executed will not succeed later, and ends the rank. */
 static int run_whole(struct crew *w, struct command *c, int64_t deadline_ns)
 {
+    pid_t pid = run(w, c, 1);
+
+    if (pid == 0) {
+        return EXIT_NOT_READY;
+    }
     w->probe_status = -1;
-    w->probe = run(w, c, 1);
+    w->probe = pid;
     while (w->probe > 0 && ms_until(deadline_ns) > 0 &&
            (w->status < 0 || w->stopping)) {
         attend(w, ms_until(deadline_ns));
@@ -289,6 +297,10 @@ static int run_whole(struct crew *w, struct command *c, int64_t deadline_ns)
         kill(-w->probe, SIGKILL);
         w->probe = 0;
         return -1;
+    }
+    if (*w->missed == pid && w->status < 0) {
+        show_log(c);
+        w->status = w->probe_status;
     }
     return w->probe_status;
 }
@@ -318,6 +330,23 @@ static void wait_ready(struct crew *w, struct command *c)
     }
 }
 
+/* Its failure is told, and is not the rank's. */
+static void stop(struct crew *w, struct command *c, int64_t deadline_ns)
+{
+    int status = run_whole(w, c, deadline_ns);
+
+    if (status == 0) {
+        return;
+    }
+    show_log(c);
+    if (status < 0) {
+        say(c, "did not end within %d s, the time of all that stops",
+            STOP_MS / 1000);
+    } else {
+        say(c, "ended with status %d", status);
+    }
+}
+
 /* The stop commands have their time, and so has everything that is below this
  * process; orphans of what was started come here, too. */
 static void tear_down(struct crew *w)
@@ -327,7 +356,7 @@ static void tear_down(struct crew *w)
     w->stopping = 1;
     for (size_t i = 0; i < w->n; i++) {
         if (w->command[i].step == STOP) {
-            (void)run_whole(w, &w->command[i], deadline);
+            stop(w, &w->command[i], deadline);
         }
     }
     (void)hb_signal_descendants(SIGTERM, 0);
@@ -457,6 +486,14 @@ int crew_main(int argc, char **argv)
     int status;
 
     w->status = -1;
+    w->missed = mmap(NULL, sizeof *w->missed, PROT_READ | PROT_WRITE,
+                     /* cppcheck-suppress invalidFunctionArg */
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (w->missed == MAP_FAILED) {
+        fprintf(stderr, "hpcbootd: crew: %s\n", strerror(errno));
+        release(w);
+        return EXIT_NOT_READY;
+    }
     if (read_line(w, argv, argc) < 0 || open_signals(w) < 0 ||
         hb_become_subreaper(NULL) < 0) {
         fprintf(stderr, "hpcbootd: crew {--start N WORD... | --ready SECONDS "

@@ -452,6 +452,22 @@ END
     nothing_left
 }
 
+@test "a command that is not there is not waited for" {
+    recipe <<< 'ready 3600 ./there_is_none'
+    run -127 my -n 1 true
+    says 'cannot start ./there_is_none: No such file'
+    says_not 'did not succeed'
+}
+
+@test "of a stop command that fails its words are shown, the status is the program's" {
+    recipe <<< $'stop sh -c "echo words of it; exit 3"\nstop ./there_is_none'
+    run my -n 1 true
+    ended_with 0
+    says '^words of it$'
+    says 'sh ended with status 3$'
+    says 'cannot start ./there_is_none: No such file'
+}
+
 @test "hbrun is told to end: the commands are stopped" {
     crew
     "$hbrun" --recipe my.conf -n 1 sh -c 'echo runs > runs; sleep 300' \

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bin/job/change.h"
+#include "bin/job/framework.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/str.h"
 #include "lib/topo/bind.h"
@@ -335,6 +336,11 @@ static int map_together(struct job *j, const struct hb_map_policy *policy,
     rc = hb_map_ranks(policy, hosts, (uint32_t)j->gang.n, apps, j->opt->n_apps,
                       &j->map, host_of_node_out, err);
     free(apps);
+    if (rc < 0 && policy->ppr == 1 && j->framework != NULL &&
+        hb_recipe_per_host(j->framework->recipe)) {
+        hb_error_prefix(err, rc, "%s has one process on each host",
+                        j->framework->name);
+    }
     return rc;
 }
 

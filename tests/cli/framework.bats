@@ -229,6 +229,13 @@ in_gang() {
     ended_with 2
 }
 
+@test "more ranks than hosts of a framework with one process on each: why" {
+    recipe <<< 'processes host'
+    run my -n 2 true
+    ended_with 2
+    says 'my.conf has one process on each host: .*2 ranks asked for'
+}
+
 @test "a port that is taken: another one, or an error where it was asked for" {
     need python3
     python3 -c '

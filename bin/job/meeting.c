@@ -254,6 +254,10 @@ static int try_recipe(const struct job *j, struct hpcboot_error *err)
 
     make_facts(j, &facts);
     rc = learn_serving(j, &facts, err);
+    if (rc == 0 && f->n_serving == j->map->n_ranks) {
+        hb_log(HB_WARN, "all ranks have roles that only serve others (%s): "
+               "the job is over when all of them have ended", f->name);
+    }
     if (rc == 0) {
         rc = hb_recipe_meet(f->recipe, &facts, &f->places, &f->n_places, err);
     }

@@ -308,6 +308,15 @@ END
     nothing_left
 }
 
+@test "where all ranks only serve, nobody says when it is over: told" {
+    run hb --framework mxnet --oversubscribe -n 2 true
+    ended_with 0
+    says 'warning: all ranks have roles that only serve others \(mxnet\)'
+    run hb --framework mxnet --oversubscribe -n 3 true
+    ended_with 0
+    says_not 'only serve others'
+}
+
 # A server that writes down its life, and a program that needs it.
 crew() {
     { printf '#!/bin/sh\ntrap "echo over >> %s/log; exit 0" TERM\n' "$PWD"

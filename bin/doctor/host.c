@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,9 +63,9 @@ void look_found(struct look *l, enum hb_grade grade, const char *check,
     hb_str_destroy(&what);
 }
 
-/* The soft limit on a line of /proc/self/limits; UINT64_MAX: none, or not
- * known. */
-static uint64_t limit_of(const char *limits, const char *name)
+/* A limit of /proc/self/limits: the soft one (0), which this process has, or the
+ * hard one (1). UINT64_MAX: none, or not known. */
+static uint64_t limit_of(const char *limits, const char *name, int hard)
 {
     const char *line = strstr(limits, name);
     char *end;
@@ -74,9 +75,31 @@ static uint64_t limit_of(const char *limits, const char *name)
         return UINT64_MAX;
     }
     line += strlen(name);
+    for (int i = 0; i < hard; i++) {
+        line += strspn(line, " ");
+        line += strcspn(line, " \n");
+    }
     line += strspn(line, " ");
     value = strtoull(line, &end, 10);
     return end == line ? UINT64_MAX : value;
+}
+
+/* Has this process a capability where the kernel asks for it, outside of all
+ * user namespaces? */
+static int is_capable(const struct look *l, unsigned capability)
+{
+    char *status = look_file(l, "/proc/self/status");
+    char *map = look_file(l, "/proc/self/uid_map");
+    const char *set = strstr(status, "\nCapEff:");
+    unsigned long inside, outside, n;
+    int capable = set != NULL &&
+                  sscanf(map, "%lu %lu %lu", &inside, &outside, &n) == 3 &&
+                  outside == 0 && n == UINT32_MAX &&
+                  (strtoull(set + 8, NULL, 16) >> capability & 1) != 0;
+
+    free(status);
+    free(map);
+    return capable;
 }
 
 int look_has_rdma(const struct look *l)
@@ -84,12 +107,14 @@ int look_has_rdma(const struct look *l)
     return l->e->fabric != NULL && l->e->fabric->n_rdma > 0;
 }
 
+/* Ranks get the hard limit, and who has the capability is not asked for one. */
 static void check_memlock(struct look *l)
 {
     char *limits = look_file(l, "/proc/self/limits");
-    uint64_t bytes = limit_of(limits, "Max locked memory");
+    uint64_t bytes = limit_of(limits, "Max locked memory", 1);
 
-    if (look_has_rdma(l) && bytes < MEMLOCK_MIN_BYTES) {
+    if (look_has_rdma(l) && bytes < MEMLOCK_MIN_BYTES &&
+        !is_capable(l, CAP_IPC_LOCK)) {
         look_found(l, HB_GRADE_BAD, "memlock",
                    "RDMA memory is locked; queues and buffers cannot be made "
                    "(\"Cannot allocate memory\")",
@@ -105,7 +130,7 @@ static void check_memlock(struct look *l)
 static void check_files(struct look *l)
 {
     char *limits = look_file(l, "/proc/self/limits");
-    uint64_t files = limit_of(limits, "Max open files");
+    uint64_t files = limit_of(limits, "Max open files", 0);
 
     if (files < FILES_MIN) {
         look_found(l, HB_GRADE_DEGRADED, "limits",

@@ -18,10 +18,10 @@
 #include "bin/doctor/doctor.h"
 #include "tests/unit/fabric_tree.h"
 
-#define LIMITS(memlock, files)                                               \
+#define LIMITS(soft, hard)                                                   \
     "Limit                     Soft Limit           Hard Limit  Units\n"     \
-    "Max open files            " files "                 1048576  files\n"    \
-    "Max locked memory         " memlock "                65536    bytes\n"
+    "Max open files            65536                1048576  files\n"        \
+    "Max locked memory         " soft "             " hard "    bytes\n"
 
 struct lab {
     char root[256];
@@ -34,7 +34,7 @@ static void begin(struct lab *l, const char *tree, const char *const *instead)
 {
     memset(l, 0, sizeof *l);
     fabric_tree_create(tree, instead, l->root, sizeof l->root);
-    tree_write(l->root, "proc/self/limits", LIMITS("unlimited", "65536"));
+    tree_write(l->root, "proc/self/limits", LIMITS("unlimited", "unlimited"));
     tree_write(l->root, "dev/shm/file", "");
 }
 
@@ -78,6 +78,47 @@ static void little_locked_memory_is_bad_where_there_is_rdma(void **state)
     assert_string_equal(finding(&l.found, "memlock")->what,
                         "ranks may lock 64 KiB of memory");
     end(&l);
+}
+
+/* Ranks are started with the hard limit. */
+static void a_soft_limit_that_is_raised_is_none(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l, "roce-vlan", NULL);
+    tree_write(l.root, "proc/self/limits", LIMITS("65536", "unlimited"));
+    examine(&l);
+    assert_null(finding(&l.found, "memlock"));
+    end(&l);
+}
+
+static int memlock_is_found(const char *capabilities, const char *uid_map)
+{
+    struct lab l;
+    int found;
+
+    begin(&l, "roce-vlan", NULL);
+    tree_write(l.root, "proc/self/limits", LIMITS("65536", "65536"));
+    tree_write(l.root, "proc/self/status", capabilities);
+    tree_write(l.root, "proc/self/uid_map", uid_map);
+    examine(&l);
+    found = finding(&l.found, "memlock") != NULL;
+    end(&l);
+    return found;
+}
+
+static void who_may_lock_what_he_likes_has_no_limit(void **state)
+{
+    static const char host[] = "         0          0 4294967295\n";
+
+    (void)state;
+    assert_false(memlock_is_found("Name:\tx\nCapEff:\t0000000000004000\n",
+                                  host));
+    assert_true(memlock_is_found("Name:\tx\nCapEff:\t0000000000002000\n",
+                                 host));
+    assert_true(memlock_is_found("Name:\tx\nCapEff:\t000001ffffffffff\n",
+                                 "         0     100000      65536\n"));
 }
 
 static void unlimited_locked_memory_is_fine(void **state)
@@ -320,6 +361,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(little_locked_memory_is_bad_where_there_is_rdma),
+        cmocka_unit_test(a_soft_limit_that_is_raised_is_none),
+        cmocka_unit_test(who_may_lock_what_he_likes_has_no_limit),
         cmocka_unit_test(unlimited_locked_memory_is_fine),
         cmocka_unit_test(a_port_that_is_down_is_found),
         cmocka_unit_test(another_pods_device_is_none_of_ours),

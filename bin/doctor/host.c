@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,23 +273,45 @@ static void check_rdma_cgroup(struct look *l)
     free(text);
 }
 
-/* Ports that proxies of a service mesh listen on, as /proc/net/tcp shows
- * them. */
+/* Does anything listen on this port? The line of a socket in /proc/net/tcp is
+ * "N: ADDRESS:PORT PEER:PORT STATE ...", 0A where it listens. Others that are
+ * connected to such a port somewhere have nothing to do with it. */
+static int listens_on(const char *sockets, unsigned port)
+{
+    for (const char *line = sockets; *line != '\0';
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        unsigned mine, state;
+
+        if (sscanf(line, "%*d: %*[0-9A-F]:%4x %*[0-9A-F]:%*4x %2x", &mine,
+                   &state) == 2 && mine == port && state == TCP_LISTEN) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A proxy has all the ports of its row: one alone may be another program's, as
+ * 15001 is PBS's. */
 static void check_sidecars(struct look *l)
 {
     static const struct {
-        const char *port, *name;
+        unsigned ports[2];
+        const char *name;
     } proxies[] = {
-        {":3A99 ", "istio-proxy (port 15001)"},
-        {":3A9E ", "istio-proxy (port 15006)"},
-        {":102F ", "linkerd-proxy (port 4143)"},
+        {{15001, 15006}, "istio-proxy (ports 15001 and 15006)"},
+        {{4143, 4140}, "linkerd-proxy (ports 4143 and 4140)"},
     };
     char *tcp = look_file(l, "/proc/net/tcp");
     char *tcp6 = look_file(l, "/proc/net/tcp6");
 
     for (size_t i = 0; i < sizeof proxies / sizeof *proxies; i++) {
-        if (strstr(tcp, proxies[i].port) != NULL ||
-            strstr(tcp6, proxies[i].port) != NULL) {
+        int there = 1;
+
+        for (int k = 0; k < 2; k++) {
+            there &= listens_on(tcp, proxies[i].ports[k]) ||
+                     listens_on(tcp6, proxies[i].ports[k]);
+        }
+        if (there) {
             look_found(l, HB_GRADE_DEGRADED, "sidecar",
                        "it takes over connections between pods: ranks see "
                        "other addresses than they connect to, and the pod "
@@ -297,7 +320,6 @@ static void check_sidecars(struct look *l)
                        "inject: \"false\", linkerd.io/inject: disabled",
                        "a service mesh's proxy runs here: %s",
                        proxies[i].name);
-            break;
         }
     }
     free(tcp);

@@ -184,18 +184,39 @@ static void gids_of_another_namespace_are_found(void **state)
     end(&l);
 }
 
-static void a_proxy_of_a_mesh_is_found_by_its_port(void **state)
+static int sidecar_is_found(const char *sockets)
 {
     struct lab l;
+    int found;
 
-    (void)state;
     begin(&l, "roce-vlan", NULL);
-    tree_write(l.root, "proc/net/tcp",
-               "  sl  local_address rem_address   st\n"
-               "   0: 00000000:3A9E 00000000:0000 0A\n");
+    tree_write(l.root, "proc/net/tcp", sockets);
+    tree_write(l.root, "proc/net/tcp6",
+               "  sl  local_address remote_address st\n"
+               "   0: 00000000000000000000000000000000:3A99 "
+               "00000000000000000000000000000000:0000 0A\n");
     examine(&l);
-    assert_non_null(strstr(finding(&l.found, "sidecar")->what, "istio"));
+    found = finding(&l.found, "sidecar") != NULL &&
+            strstr(finding(&l.found, "sidecar")->what, "istio") != NULL;
     end(&l);
+    return found;
+}
+
+static void a_proxy_of_a_mesh_is_found_by_its_ports(void **state)
+{
+    (void)state;
+    assert_true(sidecar_is_found("  sl  local_address rem_address   st\n"
+                                 "   0: 00000000:3A9E 00000000:0000 0A\n"));
+}
+
+/* As a host that is connected to the server of PBS, and runs that. */
+static void who_has_such_a_connection_has_no_proxy(void **state)
+{
+    (void)state;
+    assert_false(sidecar_is_found("  sl  local_address rem_address   st\n"
+                                  "   0: 0100007F:3A9E 0100007F:3A99 01\n"
+                                  "   1: 0100007F:9C40 0100007F:3A9E 01\n"
+                                  "   2: 00000000:3A9A 00000000:0000 0A\n"));
 }
 
 static void examine_sshd(const char *config, struct lab *l)
@@ -369,7 +390,8 @@ int main(void)
         cmocka_unit_test(
             a_device_without_its_file_is_bad_when_it_is_the_only_one),
         cmocka_unit_test(gids_of_another_namespace_are_found),
-        cmocka_unit_test(a_proxy_of_a_mesh_is_found_by_its_port),
+        cmocka_unit_test(a_proxy_of_a_mesh_is_found_by_its_ports),
+        cmocka_unit_test(who_has_such_a_connection_has_no_proxy),
         cmocka_unit_test(an_sshd_that_drops_or_delays_logins_is_found),
         cmocka_unit_test(an_sshd_as_it_should_be_is_not),
         cmocka_unit_test(one_finding_of_many_hosts_is_one_line),

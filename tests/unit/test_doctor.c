@@ -264,6 +264,48 @@ static void an_sshd_as_it_should_be_is_not(void **state)
     }
 }
 
+/* What is found of MaxStartups where one file includes others; free() it. */
+static char *startups_with(const char *config, const char *a, const char *b)
+{
+    const struct hb_finding *f;
+    struct lab l;
+    char *what;
+
+    begin(&l, "roce-vlan", NULL);
+    tree_write(l.root, "etc/ssh/sshd_config", config);
+    tree_write(l.root, "etc/ssh/sshd_config.d/a.conf", a);
+    tree_write(l.root, "etc/ssh/sshd_config.d/b.conf", b);
+    examine(&l);
+    f = finding(&l.found, "sshd");
+    what = hb_xstrdup(f != NULL ? f->what : "");
+    end(&l);
+    return what;
+}
+
+static void files_that_an_sshd_includes_count_where_they_stand(void **state)
+{
+    static const char all[] = "Include /etc/ssh/sshd_config.d/*.conf\n"
+                              "MaxStartups 100\n";
+    char *what = startups_with(all, "Port 22\n", "MaxStartups 2\n");
+
+    (void)state;
+    assert_string_equal(what,
+                        "MaxStartups is 2 in /etc/ssh/sshd_config.d/b.conf");
+    free(what);
+    what = startups_with(all, "Match User x\nMaxStartups 3\n", "Port 22\n");
+    assert_string_equal(what, "");
+    free(what);
+    what = startups_with("MaxStartups 4\nInclude sshd_config.d/*\n",
+                         "MaxStartups 100\n", "");
+    assert_string_equal(what, "MaxStartups is 4 in /etc/ssh/sshd_config");
+    free(what);
+    what = startups_with("Include nothing sshd_config.d/b.conf\n"
+                         "MaxStartups 5\n", "MaxStartups 6\n",
+                         "Include /etc/ssh/sshd_config\nMaxStartups 50\n");
+    assert_string_equal(what, "");
+    free(what);
+}
+
 static void one_finding_of_many_hosts_is_one_line(void **state)
 {
     char check[] = "cma", what[] = "what", why[] = "why", mend[] = "mend";
@@ -394,6 +436,7 @@ int main(void)
         cmocka_unit_test(who_has_such_a_connection_has_no_proxy),
         cmocka_unit_test(an_sshd_that_drops_or_delays_logins_is_found),
         cmocka_unit_test(an_sshd_as_it_should_be_is_not),
+        cmocka_unit_test(files_that_an_sshd_includes_count_where_they_stand),
         cmocka_unit_test(one_finding_of_many_hosts_is_one_line),
         cmocka_unit_test(the_host_that_is_not_like_the_others_is_named),
         cmocka_unit_test(the_host_on_another_subnet_is_named),

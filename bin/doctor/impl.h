@@ -18,6 +18,12 @@ void look_found(struct look *l, enum hb_grade grade, const char *check,
                 const char *why, const char *mend, const char *fmt, ...)
     HB_PRINTF(6, 7);
 
+/* The number behind a key in lines "key number"; 0: there is none. */
+uint64_t look_value(const char *text, const char *key);
+
+/* limits.c */
+void look_at_limits(struct look *l);
+void look_at_cgroups(struct look *l);
 /* devices.c */
 void look_at_devices(struct look *l);
 /* sshd.c: of the server that let the agent in */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += %D%/doctor.h %D%/impl.h %D%/findings.c %D%/host.c \
-    %D%/devices.c %D%/sshd.c %D%/probes.c %D%/across.c %D%/traffic.h %D%/traffic.c \
-    %D%/traffic_judge.c %D%/traffic_view.c
+    %D%/limits.c %D%/devices.c %D%/sshd.c %D%/probes.c %D%/across.c \
+    %D%/traffic.h %D%/traffic.c %D%/traffic_judge.c %D%/traffic_view.c
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_doctor

@@ -134,6 +134,67 @@ static void unlimited_locked_memory_is_fine(void **state)
     end(&l);
 }
 
+/* Group /a/b, whose own limits are none. */
+static void in_a_group(struct lab *l, const char *file, const char *above)
+{
+    char path[64];
+
+    begin(l, "roce-vlan", NULL);
+    tree_write(l->root, "proc/self/cgroup", "0::/a/b\n");
+    tree_write(l->root, "proc/self/mountinfo",
+               "1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_write(l->root, "sys/fs/cgroup/a/b/pids.max", "max\n");
+    tree_write(l->root, "sys/fs/cgroup/a/b/cpu.stat", "usage_usec 7\n");
+    tree_write(l->root, "sys/fs/cgroup/a/pids.current", "30\n");
+    snprintf(path, sizeof path, "sys/fs/cgroup/a/%s", file);
+    tree_write(l->root, path, above);
+    examine(l);
+}
+
+static void limits_of_the_groups_above_count(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    in_a_group(&l, "pids.max", "40\n");
+    assert_string_equal(finding(&l.found, "limits")->what,
+                        "30 of 40 processes are in use");
+    end(&l);
+    in_a_group(&l, "cpu.stat", "nr_periods 100\nnr_throttled 50\n");
+    assert_non_null(finding(&l.found, "cpu"));
+    end(&l);
+    in_a_group(&l, "rdma.max", "mlx5_0 hca_handle=0 hca_object=0\n");
+    assert_non_null(finding(&l.found, "rdma-cgroup"));
+    end(&l);
+    in_a_group(&l, "pids.max", "4000\n");
+    assert_null(finding(&l.found, "limits"));
+    assert_null(finding(&l.found, "cpu"));
+    end(&l);
+}
+
+static int processes_are_few(const char *uid)
+{
+    struct lab l;
+    int found;
+
+    begin(&l, "roce-vlan", NULL);
+    tree_write(l.root, "proc/self/limits",
+               "Max processes             100                  100  processes\n");
+    tree_write(l.root, "proc/self/status", uid);
+    examine(&l);
+    found = finding(&l.found, "limits") != NULL &&
+            strstr(finding(&l.found, "limits")->what, "100 processes") != NULL;
+    end(&l);
+    return found;
+}
+
+static void few_processes_are_a_fault_but_for_root(void **state)
+{
+    (void)state;
+    assert_true(processes_are_few("Name:\tx\nUid:\t1000\t1000\n"));
+    assert_false(processes_are_few("Name:\tx\nUid:\t0\t0\n"));
+}
+
 static void a_port_that_is_down_is_found(void **state)
 {
     struct lab l;
@@ -427,6 +488,8 @@ int main(void)
         cmocka_unit_test(a_soft_limit_that_is_raised_is_none),
         cmocka_unit_test(who_may_lock_what_he_likes_has_no_limit),
         cmocka_unit_test(unlimited_locked_memory_is_fine),
+        cmocka_unit_test(limits_of_the_groups_above_count),
+        cmocka_unit_test(few_processes_are_a_fault_but_for_root),
         cmocka_unit_test(a_port_that_is_down_is_found),
         cmocka_unit_test(another_pods_device_is_none_of_ours),
         cmocka_unit_test(

@@ -158,18 +158,43 @@ static void try_cma(struct look *l)
 
 /* --- names --------------------------------------------------------------- */
 
+/* Can be bound to only where it is an address of this host. */
+static int is_here(const struct addrinfo *a)
+{
+    int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int here = fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) == 0 ||
+               errno != EADDRNOTAVAIL;
+
+    hb_fd_close(&fd);
+    return here;
+}
+
+/* Prints the name, and behind a blank what is wrong with it. */
 static void resolve_self(const void *arg)
 {
-    char name[256] = "";
+    char name[256] = "", address[64] = "";
     struct addrinfo *list = NULL;
-    int rc;
+    int rc, here = 0;
 
     (void)arg;
     if (gethostname(name, sizeof name - 1) != 0) {
         return;
     }
     rc = getaddrinfo(name, NULL, NULL, &list);
-    printf("%s %s", name, rc == 0 ? "" : gai_strerror(rc));
+    if (rc != 0) {
+        printf("%s does not resolve: %s", name, gai_strerror(rc));
+        return;
+    }
+    for (const struct addrinfo *a = list; a != NULL && !here; a = a->ai_next) {
+        here = is_here(a);
+    }
+    if (here) {
+        printf("%s ", name);
+        return;
+    }
+    (void)getnameinfo(list->ai_addr, list->ai_addrlen, address, sizeof address,
+                      NULL, 0, NI_NUMERICHOST);
+    printf("%s is %s, which is no address of this host", name, address);
 }
 
 static void try_names(struct look *l)
@@ -179,17 +204,12 @@ static void try_names(struct look *l)
     char *fault = strchr(answer, ' ');
 
     if (status != 0 || (fault != NULL && fault[1] != '\0')) {
-        if (fault != NULL) {
-            *fault++ = '\0';
-        }
         look_found(l, HB_GRADE_DEGRADED, "dns",
                    "rendezvous of torch, Gloo and some MPIs look up the "
                    "host's own name, and hang or fail",
                    "give the pod a headless service, or the host a line in "
-                   "/etc/hosts",
-                   status != 0 ? "its own name does not resolve within 2 s"
-                               : "its own name %s does not resolve: %s",
-                   answer, fault != NULL ? fault : "");
+                   "/etc/hosts", "its own name %s",
+                   status != 0 ? "does not resolve within 2 s" : answer);
     }
     free(answer);
 }

@@ -64,6 +64,20 @@ assert len(f) == 1 and f[0]["hosts"] == ["pod-1"], f
 assert "MaxStartups is 2:50:4 in" in f[0]["what"], f' <<< "$output"
 }
 
+@test "little room in shared memory, and a name of another host, are named" {
+    lab_up room 2
+    pod_doctor -H pod-0,pod-1 --traffic none
+    says_not 'shm:|dns:'
+    pod 1 sh -c 'mount -t tmpfs -o size=320m t /dev/shm &&
+        fallocate -l 100m /dev/shm/left'
+    pod 1 sh -c 'echo 192.0.2.77 "$(hostname)" > /tmp/hosts
+        mount --bind /tmp/hosts /etc/hosts'
+    pod_doctor -H pod-0,pod-1 --traffic none
+    [ "$status" -eq 1 ]
+    says 'shm: pod-1: /dev/shm has 2[0-9][0-9] of 320 MiB left'
+    says 'dns: pod-1: its own name pod-1 is 192.0.2.77, which is no address'
+}
+
 @test "a host with a thin link is named" {
     lab_up thin 5
     pod 3 tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 400ms ||

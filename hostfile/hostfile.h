@@ -62,6 +62,8 @@ struct hb_gang {
 
 struct hb_gang_request {
     const char *host_list;    /* -H, may be NULL */
+    int count_list;           /* a host without a count in it is counted there,
+                               * as srun has it; 0: a slot for each mention */
     const char *hostfile;     /* --hostfile, may be NULL */
     const char *discover;     /* --discover-hosts, may be NULL */
     const char *hostfile_form; /* its dialect; NULL: the one it looks like */

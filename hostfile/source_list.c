@@ -10,6 +10,26 @@
 #include "hostfile/source.h"
 #include "lib/base/str.h"
 
+/* A host that no mention states a count of is one to be counted. */
+static void count_hosts(struct hb_gang *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->hosts[i].slots > 0) {
+            list->hosts[i].slots = 0;
+            list->hosts[i].count = HB_COUNT_CORES;
+        }
+    }
+    for (size_t i = 0; i < list->n_mentions; i++) {
+        struct hb_host *h = &list->hosts[list->mentions[i].host];
+
+        if (list->mentions[i].stated) {
+            h->slots += (int)list->mentions[i].slots;
+        } else {
+            list->mentions[i].slots = 0;
+        }
+    }
+}
+
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
@@ -22,6 +42,9 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     rc = hb_hostfile_parse_list(req->host_list, out, err);
     if (rc < 0) {
         return rc;
+    }
+    if (req->count_list) {
+        count_hosts(out);
     }
     if (hb_source_root(req)[0] != '\0') {
         hb_gang_mark_local(out, hb_source_root(req));

@@ -215,7 +215,9 @@ int hb_opt_apply(struct hb_scan *s, const struct hb_optdef *opt,
     }
     rc = opt->set(s, opt, values, err);
     if (rc >= 0) {
-        remember(s, opt, values);
+        const char *whole[HB_OPT_ARGS] = {s->o->map_by, NULL};
+
+        remember(s, opt, opt->set == hb_set_map_by ? whole : values);
     }
     return rc;
 }

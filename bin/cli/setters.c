@@ -38,6 +38,35 @@ HB_SETTER(text)
     return 0;
 }
 
+/* Names of one option by other launchers, --cpu-set and --rankfile among them,
+ * and --map-by itself may stand on a command line together. Modifiers, as in
+ * ":OVERSUBSCRIBE", are added to the place of the other; of two places under
+ * different names none can be meant to be forgotten. */
+HB_SETTER(map_by)
+{
+    char *before = s->map_by_as != NULL ? s->o->map_by : NULL;
+    const char *now = values[0];
+    int same = hb_streq(s->map_by_as, s->spelling), rc = 0;
+
+    if (before == NULL || !hb_streq(s->origin, HB_COMMAND_LINE) ||
+        !now[0] || hb_streq(before, now)) {
+        rc = hb_set_text(s, opt, values, err);
+    } else if (now[0] == ':' || before[0] == ':') {
+        s->o->map_by = now[0] == ':' ? hb_xasprintf("%s%s", before, now)
+                                     : hb_xasprintf("%s%s", now, before);
+        free(before);
+    } else if (same) {
+        rc = hb_set_text(s, opt, values, err);
+    } else {
+        rc = hb_opt_bad(s, err, "%s says already where ranks go (--map-by %s); "
+                        "give one of them", s->map_by_as, before);
+    }
+    if (rc >= 0 && hb_streq(s->origin, HB_COMMAND_LINE)) {
+        hb_opt_replace(&s->map_by_as, s->spelling);
+    }
+    return rc;
+}
+
 HB_SETTER(list)
 {
     hb_strv_push(FIELD(struct hb_strv, s->o, opt), values[0]);

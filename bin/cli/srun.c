@@ -108,18 +108,39 @@ HB_SETTER(srun_cpu_bind)
                              "sockets, ldoms are", how);
 }
 
+/* What is behind a colon is about the sockets and cores of a host. */
+static void note_inner_order(struct hb_scan *s, const char *how)
+{
+    const char *inner = strchr(how, ':');
+
+    if (inner != NULL && strstr(inner, "cyclic") != NULL) {
+        hb_opt_warn(s, "%s %s: its part %.*s is ignored: cores of a host are "
+                    "taken in order; --map-by package takes its packages in "
+                    "turn", s->spelling, how, (int)strcspn(inner, ","), inner);
+    }
+}
+
+/* "block", "cyclic:block", "*:*,Pack": over hosts, which all get ranks unless
+ * they are packed; inside of a host; and how full hosts are to be. */
 HB_SETTER(srun_distribution)
 {
     static const struct word_pair ways[] = {
-        {"block", "slot"}, {"cyclic", "node"}, {"*", "slot"},
+        {"block", "fill"}, {"cyclic", "node"}, {"*", "fill"},
     };
+    const char *pack = strchr(values[0], ',');
     char *first = hb_xstrndup(values[0], strcspn(values[0], ":,"));
-    const char *ours = LOOK_UP(ways, first);
+    const char *order = LOOK_UP(ways, first);
+    int packed = pack != NULL && !strcasecmp(pack + 1, "Pack"), rc;
 
     free(first);
-    return ours ? hb_opt_apply_key(s, "map-by", ours, err)
-                : hb_opt_bad(s, err, "\"%s\" is not served; block, cyclic are",
-                             values[0]);
+    if (order == NULL || (pack != NULL && !packed &&
+                          strcasecmp(pack + 1, "NoPack") != 0)) {
+        return hb_opt_bad(s, err, "\"%s\" is not served; block, cyclic, "
+                          "block,Pack are", values[0]);
+    }
+    note_inner_order(s, values[0]);
+    rc = hb_opt_apply_key(s, "map-by", packed ? "slot" : "node", err);
+    return rc < 0 ? rc : hb_opt_apply_key(s, "rank-by", order, err);
 }
 
 /* minutes, minutes:seconds, hours:minutes:seconds, days-hours[:min[:sec]] */

@@ -235,7 +235,8 @@ static int place_app(struct job *j, const struct hb_map_policy *policy,
 {
     const struct hb_app_options *o = &j->opt->apps[i];
     const struct hb_map_app app = {.np = np_of(j, i), .program = o->argv.v[0]};
-    struct app_hosts part = {.selects = j->ancestry != NULL};
+    struct app_hosts part = {
+        .selects = j->ancestry != NULL || j->opt->dialect == HB_DIALECT_SRUN};
     struct hb_jobmap *map = NULL;
     uint32_t *host_of_node = NULL;
     int rc = app_hosts_make(all, (uint32_t)j->gang.n, p->used, o->host_list,

@@ -126,7 +126,9 @@ static void ask_pods(void *arg, const char *const *hosts, size_t n,
 static struct hb_gang_request request_of(const struct job *j)
 {
     return (struct hb_gang_request){
-        .host_list = j->opt->host_list, .hostfile = j->opt->hostfile,
+        .host_list = j->opt->host_list,
+        .count_list = j->opt->dialect == HB_DIALECT_SRUN,
+        .hostfile = j->opt->hostfile,
         .discover = j->opt->discover_hosts,
         .default_hostfile = j->opt->default_hostfile, .env = j->env,
         .root = "", .filter = 1, .pod_selector = j->opt->pod_selector,

@@ -15,6 +15,38 @@
 
 #define SEQ_FILE_MAX (64u << 20)
 
+static int is_typed(const struct hb_options *o, const char *option)
+{
+    return hb_streq(hb_options_origin(o, option), "command line");
+}
+
+/* So many ranks on each host, which --map-by may have something to say about
+ * too. Its slot and node fit with that: they say in which order. What was typed
+ * goes before what stands in a file or a variable. */
+static int read_per_node(const struct hb_options *o, struct hb_map_policy *p,
+                         struct hpcboot_error *err)
+{
+    int orders = p->by <= HB_MAP_NODE;
+    int typed = is_typed(o, "npernode"), other_typed = is_typed(o, "map-by");
+
+    if (o->per_node == 0 || (!orders && !typed) ||
+        (p->by == HB_MAP_PPR_NODE && p->ppr == o->per_node)) {
+        return 0;
+    }
+    if (!orders && other_typed) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%u ranks for each host and "
+                       "--map-by %s: both say where ranks go; give one of "
+                       "them, or --map-by ppr:N:OBJECT", o->per_node,
+                       o->map_by);
+    }
+    if (p->by == HB_MAP_NODE) {
+        p->rank_by = HB_RANK_NODE;
+    }
+    p->by = HB_MAP_PPR_NODE;
+    p->ppr = o->per_node;
+    return 0;
+}
+
 static int read_map(const struct job *j, struct hb_map_policy *p,
                     struct hpcboot_error *err)
 {
@@ -22,12 +54,16 @@ static int read_map(const struct job *j, struct hb_map_policy *p,
     int rc = 0;
 
     memset(p, 0, sizeof *p);
-    if (o->per_node > 0) {
-        p->by = HB_MAP_PPR_NODE;
-        p->ppr = o->per_node;
-    }
     if (o->map_by != NULL) {
         rc = hb_map_by_parse(o->map_by, p, err);
+    }
+    if (rc == 0) {
+        rc = read_per_node(o, p, err);
+    }
+    if (p->by == HB_MAP_DEFAULT && o->dialect == HB_DIALECT_SRUN &&
+        o->grid == NULL) { /* all its hosts are used, in blocks of ranks */
+        p->by = HB_MAP_NODE;
+        p->rank_by = HB_RANK_FILL;
     }
     if (rc == 0 && o->rank_by != NULL) {
         rc = hb_rank_by_parse(o->rank_by, p, err);

@@ -160,6 +160,79 @@ assert b["bound"] and b["binding_why"]' "$output"
     says missing
 }
 
+ranks_of() { # HOST of a plan in $output
+    sed -n "s/^host $1: .*ranks \(.*\)/\1/p" <<< "$output"
+}
+
+@test "srun: all hosts that are used get ranks, in blocks or in turn" {
+    ln -s "$hbrun" srun
+    local word
+    for word in '' '-m block' '-m block:block,NoPack'; do
+        # shellcheck disable=SC2086
+        run ./srun --dry-run -N2 -n4 -w a:8,b:8,c:8 $word true
+        ended_with 0
+        [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-3 ]
+    done
+    run ./srun --dry-run -N2 -w a:8,b:8 true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0+1 ]
+    run ./srun --dry-run -n4 -w a:8,b:8 -m cyclic true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
+    run ./srun --dry-run -n4 -w a:8,b:8 -m block,Pack true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-3+ ]
+    run ./srun --dry-run -n4 -w a:8,b:8 -m block:cyclic true
+    ended_with 0
+    says 'warning: -m block:cyclic: its part :cyclic is ignored'
+}
+
+@test "srun: so many tasks on each host, whatever their order" {
+    ln -s "$hbrun" srun
+    run ./srun --dry-run --ntasks-per-node=2 -n4 -m block -w a:8,b:8 true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-3 ]
+    run ./srun --dry-run --ntasks-per-node=2 -n4 -m cyclic -w a:8,b:8 true
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
+}
+
+@test "srun: a host without a count has what is counted there" {
+    hwloc_is_there
+    ln -s "$hbrun" srun
+    run ./srun --dry-run -N2 -n4 -w a,b --topo-of '*=synthetic:core:4 pu:1' true
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-3 ]
+    run ./srun --dry-run -n 3 -w a:1,b:1 true
+    ended_with 2
+    says 'not enough slots'
+}
+
+@test "so many on each host, and a policy that says something else" {
+    run plan -H a:8,b:8 --npernode 2 --map-by node
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
+    run plan -H a:8,b:8 --npernode 2 --map-by package
+    ended_with 2
+    says '2 ranks for each host and --map-by package: both say where ranks go'
+    # What is typed goes before what a variable says.
+    OMPI_MCA_rmaps_base_mapping_policy=package run plan -H a:8,b:8 --npernode 2
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-3 ]
+}
+
+@test "modifiers are added to a policy, also under another name; two clash" {
+    hwloc_is_there
+    local two='*=synthetic:core:4 pu:1'
+    run plan -H a:1 --cpu-set 2-3 --map-by :OVERSUBSCRIBE -n 2 --topo-of "$two"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '2-3 2-3 ' ]
+    run plan -H a:1,b:1 --map-by :OVERSUBSCRIBE --bynode -n 4
+    ended_with 0
+    says 'map-by = node:OVERSUBSCRIBE '
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
+    run plan -H a:2 --cpu-set 2-3 --map-by core
+    ended_with 2
+    says '--map-by: --cpu-set says already where ranks go \(--map-by pe-list=2-3'
+    run plan -H a:1,b:1 --map-by node --map-by slot
+    ended_with 0
+}
+
 @test "localhost in a file of ranks or hosts is the launcher's own" {
     printf 'rank 0=localhost slot=0\nrank 1=127.0.0.1\n' > rf
     run hb --rankfile rf --bind-to none echo here

@@ -173,7 +173,13 @@ static void deprecated_placement_is_translated(void **state)
     assert_int_equal(o->oversubscribe, -1);
     assert_int_equal(o->per_node, 1);
     parsed_free(&p);
-    o = good(&p, "hbrun --npersocket 2 -bind-to-core -rf /r a");
+    o = good(&p, "hbrun --npersocket 2 a");
+    assert_string_equal(o->map_by, "ppr:2:package");
+    parsed_free(&p);
+    bad("hbrun --npersocket 2 -rf /r a",
+        "-rf: --npersocket says already where ranks go (--map-by "
+        "ppr:2:package); give one of them");
+    o = good(&p, "hbrun -bind-to-core -rf /r a");
     assert_string_equal(o->map_by, "rankfile:FILE=/r");
     assert_string_equal(o->bind_to, "core");
     parsed_free(&p);

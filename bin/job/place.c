@@ -370,6 +370,31 @@ static void adopt_map(struct job *j, const uint32_t *host_of_node)
     j->oversubscribed = job_oversubscribed(j);
 }
 
+/* Where slots are stated they are all that there is: ranks that were to have
+ * several CPUs each do not go without. Who says what they are bound to is told
+ * by the host itself. */
+static int check_cpus(const struct job *j, const struct hb_map_host *hosts,
+                      const uint32_t *host_of_node, struct hpcboot_error *err)
+{
+    if (j->policy.pe < 2 || j->policy.oversubscribe > 0 ||
+        j->bind.if_supported || j->bind.to != HB_BIND_DEFAULT) {
+        return 0;
+    }
+    for (uint32_t n = 0; n < j->map->n_nodes; n++) {
+        const struct hb_map_host *h = &hosts[host_of_node[n]];
+
+        if (h->stated && h->room > 0 && j->map->local_size[n] > h->room) {
+            return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                           "%u ranks of %u CPUs each would run on %s, which "
+                           "has room for %u of them: ask for fewer ranks or "
+                           "CPUs, or let ranks share CPUs (--map-by "
+                           ":OVERSUBSCRIBE)", j->map->local_size[n],
+                           j->policy.pe, h->name, h->room);
+        }
+    }
+    return 0;
+}
+
 int job_plan_map(struct job *j, struct hpcboot_error *err)
 {
     struct hb_map_policy policy = j->policy;
@@ -396,6 +421,9 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
     hosts = map_hosts(j);
     rc = (own_lists ? map_segments : map_together)(j, &policy, hosts,
                                                    &host_of_node, err);
+    if (rc == 0 && host_of_node != NULL) {
+        rc = check_cpus(j, hosts, host_of_node, err);
+    }
     if (rc == 0 && host_of_node != NULL) {
         adopt_map(j, host_of_node);
     }

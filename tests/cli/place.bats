@@ -51,6 +51,22 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'host a: 2 ranks of 3 cores each on 4 cores: there is room for 1'
 }
 
+@test "ranks of several CPUs do not go without them where slots are stated" {
+    hwloc_is_there
+    local eight='*=synthetic:core:8 pu:1'
+    run plan -H a:8,b:8 -n 9 --map-by slot:PE=2 --topo-of "$eight"
+    ended_with 2
+    says '5 ranks of 2 CPUs each would run on a, which has room for 4'
+    run plan -H a:8,b:8 -n 8 --cpus-per-rank 2 --topo-of "$eight"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-1 2-3 4-5 6-7 0-1 2-3 4-5 6-7 ' ]
+    run plan -H a:8 -n 5 --map-by slot:PE=2:OVERSUBSCRIBE --topo-of "$eight"
+    ended_with 0
+    says 'not bound: 5 ranks of 2 cores each'
+    run plan -H a:8 -n 5 --map-by slot:PE=2 --bind-to none --topo-of "$eight"
+    ended_with 0
+}
+
 @test "what a machine cannot give is refused in its plan" {
     hwloc_is_there
     run plan -H a:4 -n 1 --map-by slot:PE=17 --topo-of 'a=synthetic:core:8 pu:1'

@@ -101,6 +101,17 @@ static int read_memory(const char *text, enum hb_bind_memory *out,
                                       "or bind", text);
 }
 
+/* Hydra deals ranks to the objects in turn, and begins again when each has one:
+ * more ranks than cores share them. */
+static void bind_as_hydra(struct hb_bind_policy *b)
+{
+    b->overload_allowed = 1;
+    if (b->to > HB_BIND_CORE && b->by <= HB_MAP_PPR_NODE) {
+        b->by = HB_MAP_L1CACHE + (b->to - HB_BIND_L1CACHE);
+        b->rank_by = HB_RANK_SPAN;
+    }
+}
+
 /* Which CPUs a rank gets is decided on its host; the wish is checked here. */
 static int read_binding(struct job *j, struct hpcboot_error *err)
 {
@@ -113,6 +124,10 @@ static int read_binding(struct job *j, struct hpcboot_error *err)
         return rc;
     }
     hb_bind_policy_map(&j->bind, &j->policy);
+    if (j->opt->dialect == HB_DIALECT_HYDRA &&
+        j->bind.to > HB_BIND_NONE) {
+        bind_as_hydra(&j->bind);
+    }
     j->bind.hwtcpus |= j->opt->use_hwthreads;
     j->bind.gpus = j->opt->gpus_per_rank;
     j->bind_text = hb_bind_policy_text(&j->bind);

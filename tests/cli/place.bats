@@ -219,6 +219,20 @@ ranks_of() { # HOST of a plan in $output
     says 'not enough slots'
 }
 
+@test "Hydra: ranks get sockets in turn, and share cores when there are more" {
+    hwloc_is_there
+    ln -s "$hbrun" mpiexec.hydra
+    local two='*=synthetic:pack:2 core:2 pu:1'
+    run ./mpiexec.hydra --dry-run -hosts a:3 -bind-to socket --topo-of "$two" \
+        -n 3 true
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 ' ]
+    run ./mpiexec.hydra --dry-run -hosts a -bind-to core --topo-of "$two" \
+        -n 5 true
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 2 3 0 ' ]
+}
+
 @test "so many on each host, and a policy that says something else" {
     run plan -H a:8,b:8 --npernode 2 --map-by node
     ended_with 0

@@ -23,6 +23,7 @@
 #include "lib/fabric/choose.h"
 
 #define KIND_VAR "HPCBOOT_FABRIC"
+#define NO_OTHER_BTLS "^openib,uct,ofi,usnic,portals4"
 
 struct value_of {
     const struct hb_wiring *w;
@@ -79,10 +80,27 @@ static char *my_first(const struct value_of *o)
                           : NULL;
 }
 
-/* A device that libfabric alone can use is not to be lost by this. */
+/* A device that libfabric alone can use, as Open MPI does by its component of
+ * that name, is not to be lost because verbs cannot: only a demand for TCP
+ * keeps libraries off it. */
+static char *unless_other(const struct value_of *o, const char *value)
+{
+    return o->w->has_other && o->w->is_found ? NULL : hb_xstrdup(value);
+}
+
 static char *tcp_provider(const struct value_of *o)
 {
-    return o->w->has_other ? NULL : hb_xstrdup("tcp");
+    return unless_other(o, "tcp");
+}
+
+static char *tcp_pml(const struct value_of *o)
+{
+    return unless_other(o, "ob1");
+}
+
+static char *tcp_btls(const struct value_of *o)
+{
+    return unless_other(o, NO_OTHER_BTLS);
 }
 
 static char *my_gid(const struct value_of *o)
@@ -146,8 +164,9 @@ static const struct row {
     {"OMPI_MCA_pml", RDMA, NULL, "ucx"},
     {"OMPI_MCA_opal_common_ucx_tls", RDMA, NULL, "any"},
     {"OMPI_MCA_opal_common_ucx_devices", RDMA, NULL, "any"},
-    {"OMPI_MCA_pml", BIT(TCP), NULL, "ob1"},
-    {"OMPI_MCA_btl", ANY, NULL, "^openib,uct,ofi,usnic,portals4"},
+    {"OMPI_MCA_pml", BIT(TCP), tcp_pml, NULL},
+    {"OMPI_MCA_btl", RDMA, NULL, NO_OTHER_BTLS},
+    {"OMPI_MCA_btl", BIT(TCP), tcp_btls, NULL},
     {"OMPI_MCA_btl_tcp_if_include", ANY, tcp, NULL},
     {"MPIR_CVAR_CH3_NETWORK_IFACE", ANY, tcp, NULL},
     {"FI_PROVIDER", RDMA, NULL, "verbs"},

@@ -515,6 +515,28 @@ static void a_kind_that_was_found_is_no_demand(void **state)
     hb_strv_destroy(&env);
 }
 
+/* A cloud's NIC that speaks no verbs. */
+static void a_device_of_libfabric_is_left_to_it_unless_tcp_is_demanded(
+    void **state)
+{
+    struct hb_wiring w = {.kind = HB_FABRIC_TCP, .tcp = "eth0", .has_other = 1};
+    const struct hb_rails_of none = {0};
+    struct hb_strv env = HB_STRV_INIT;
+
+    (void)state;
+    hb_fabric_env(&w, &none, &env, NULL);
+    assert_string_equal(hb_env_get(&env, "FI_PROVIDER"), "tcp");
+    assert_string_equal(hb_env_get(&env, "OMPI_MCA_pml"), "ob1");
+    assert_non_null(hb_env_get(&env, "OMPI_MCA_btl"));
+    hb_strv_destroy(&env);
+    w.is_found = 1;
+    hb_fabric_env(&w, &none, &env, NULL);
+    assert_null(hb_env_get(&env, "FI_PROVIDER"));
+    assert_null(hb_env_get(&env, "OMPI_MCA_pml"));
+    assert_null(hb_env_get(&env, "OMPI_MCA_btl"));
+    hb_strv_destroy(&env);
+}
+
 static void a_wish_is_a_kind_or_a_device(void **state)
 {
     struct hb_fabric_wish w;
@@ -560,6 +582,8 @@ int main(void)
         cmocka_unit_test(a_gpu_is_nearest_to_the_nic_below_its_switch),
         cmocka_unit_test(libraries_are_told_in_their_own_words),
         cmocka_unit_test(a_kind_that_was_found_is_no_demand),
+        cmocka_unit_test(
+            a_device_of_libfabric_is_left_to_it_unless_tcp_is_demanded),
         cmocka_unit_test(a_wish_is_a_kind_or_a_device),
     };
 

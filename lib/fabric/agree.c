@@ -312,13 +312,31 @@ static int take_tcp(struct agreement *a, const struct networks *nets)
 
 /* --- one after the other -------------------------------------------------- */
 
+static void look_at_name(struct agreement *a, uint32_t host)
+{
+    const struct hb_fabric_wish *w = a->wish;
+    const struct hb_rdma *d = hb_fabric_rdma(a->hosts[host].fabric, w->name);
+
+    for (uint32_t i = 0; d != NULL && i < d->n_ports; i++) {
+        const struct hb_port *p = &d->ports[i];
+
+        if (w->port == 0 || w->port == p->number) {
+            a->has_ib |= p->link_layer == HB_LINK_IB;
+            a->has_roce |= p->link_layer == HB_LINK_ETHERNET;
+        }
+    }
+    a->is_rdma_name |= d != NULL;
+}
+
 static int is_wanted(const struct agreement *a, const struct tier *t)
 {
     switch (a->wish->kind) {
     case HB_FABRIC_AUTO:
         return t->class != HB_PATH_LINK_LOCAL;
     case HB_FABRIC_NAMED:
-        return a->is_rdma_name == (t->kind != HB_FABRIC_TCP);
+        return t->kind == HB_FABRIC_TCP  ? !a->is_rdma_name
+               : t->kind == HB_FABRIC_IB ? a->has_ib
+                                         : a->has_roce;
     default:
         return t->kind == a->wish->kind;
     }
@@ -388,7 +406,7 @@ int hb_fabric_agree(const struct hb_fabric_wish *wish,
     for (uint32_t h = 0; h < n; h++) {
         hb_fabric_paths(hosts[h].fabric, &a.seen[h].paths,
                         &a.seen[h].refused);
-        a.is_rdma_name |= hb_fabric_rdma(hosts[h].fabric, wish->name) != NULL;
+        look_at_name(&a, h);
     }
     for (size_t i = 0; i < N_TIERS && !done; i++) {
         done = is_wanted(&a, &tiers[i]) && try_tier(&a, &tiers[i]);

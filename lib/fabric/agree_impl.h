@@ -47,7 +47,9 @@ struct agreement {
     struct host_seen *seen; /* [n] */
     struct hb_fabric_plan *plan;
     struct hb_strv failed; /* what was tried, and who lacks it */
-    int is_rdma_name;
+    /* The device that was named is an RDMA device of some host, with ports of
+     * these kinds. */
+    int is_rdma_name, has_ib, has_roce;
 };
 
 const struct hb_path *agree_path_on(const struct agreement *a, uint32_t host,

@@ -85,6 +85,7 @@ struct hb_netaddr {
     uint8_t raw[16]; /* an IPv4 address in the first 4 */
 };
 
+#define HB_ARPHRD_LOOPBACK 772u /* a type */
 struct hb_netdev {
     char name[HB_FABRIC_NAME];
     struct hb_place at;

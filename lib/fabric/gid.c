@@ -19,7 +19,6 @@
 
 #include "lib/fabric/choose.h"
 
-#define ARPHRD_LOOPBACK_TYPE 772u
 #define PKEY_FULL 0x8000u
 #define LID_MASK 0x7fffu
 
@@ -265,7 +264,7 @@ void hb_fabric_paths(const struct hb_fabric *f, struct hb_paths *out,
         add_rdma(f, &f->rdma[i], out, refused);
     }
     for (uint32_t i = 0; i < f->n_net; i++) {
-        if (f->net[i].type != ARPHRD_LOOPBACK_TYPE) {
+        if (f->net[i].type != HB_ARPHRD_LOOPBACK) {
             add_net(&f->net[i], out);
         }
     }

@@ -6,6 +6,7 @@
 
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,17 +220,82 @@ void agree_warn(struct agreement *a)
     }
 }
 
+/* Is this refusal one of the device that was named, "mlx5_0 port 1: ..."? */
+static int is_of_name(const struct hb_fabric_wish *w, const char *refusal)
+{
+    size_t len = strlen(w->name);
+    unsigned port;
+
+    if (strncmp(refusal, w->name, len) != 0 ||
+        (refusal[len] != ' ' && refusal[len] != ':')) {
+        return 0;
+    }
+    return w->port == 0 || sscanf(refusal + len, " port %u", &port) != 1 ||
+           port == w->port;
+}
+
+static int is_way_of(const struct hb_fabric_wish *w, const struct hb_path *p)
+{
+    return p->rdma != NULL ? strcmp(p->rdma->name, w->name) == 0 &&
+                                 (w->port == 0 || w->port == p->port->number)
+                           : strcmp(p->net->name, w->name) == 0;
+}
+
+static int has_way(const struct agreement *a, uint32_t host)
+{
+    const struct hb_paths *paths = &a->seen[host].paths;
+
+    for (uint32_t i = 0; i < paths->n; i++) {
+        if (is_way_of(a->wish, &paths->v[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Why a host has no way out by the device that was named. */
+static void put_named(const struct agreement *a, uint32_t host,
+                      struct hb_str *out)
+{
+    const struct hb_fabric_wish *w = a->wish;
+    const struct hb_fabric *f = a->hosts[host].fabric;
+    const struct hb_netdev *net = hb_fabric_netdev(f, w->name);
+    const struct hb_strv *refused = &a->seen[host].refused;
+    const char *name = a->hosts[host].name;
+    size_t n = 0;
+
+    if (hb_fabric_rdma(f, w->name) == NULL && net != NULL) {
+        hb_str_putf(out, "%s of %s %s", w->name, name,
+                    net->type == HB_ARPHRD_LOOPBACK
+                        ? "leads to no other host"
+                    : !net->up ? "is down"
+                               : "has no address that others could reach");
+        return;
+    }
+    if (hb_fabric_rdma(f, w->name) == NULL) {
+        hb_str_putf(out, "%s has no device %s, and it is none of auto, ib, "
+                    "roce, tcp", name, w->name);
+        return;
+    }
+    hb_str_putf(out, "on %s: ", name);
+    for (size_t i = 0; i < refused->n; i++) {
+        if (is_of_name(w, refused->v[i]) && n++ < REASONS_SHOWN) {
+            hb_str_putf(out, "%s%s", n > 1 ? "; " : "", refused->v[i]);
+        }
+    }
+    hb_str_put(out, n == 0 ? "it has no such port" : "");
+}
+
 int agree_fail(struct agreement *a, struct hpcboot_error *err)
 {
     struct hb_str o = HB_STR_INIT;
     const struct hb_fabric_wish *w = a->wish;
+    char port[24] = "";
     int rc;
 
     for (uint32_t h = 0; w->kind == HB_FABRIC_NAMED && h < a->n; h++) {
-        if (hb_fabric_rdma(a->hosts[h].fabric, w->name) == NULL &&
-            hb_fabric_netdev(a->hosts[h].fabric, w->name) == NULL) {
-            hb_str_putf(&o, "%s has no device %s, and it is none of auto, ib, "
-                        "roce, tcp", a->hosts[h].name, w->name);
+        if (!has_way(a, h)) {
+            put_named(a, h, &o);
             break;
         }
     }
@@ -239,10 +305,13 @@ int agree_fail(struct agreement *a, struct hpcboot_error *err)
     if (o.len == 0) {
         hb_str_put(&o, "no host has an address to be reached at");
     }
-    rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "the hosts do not share %s: %s",
-                 w->kind == HB_FABRIC_NAMED ? w->name
+    if (w->kind == HB_FABRIC_NAMED && w->port > 0) {
+        snprintf(port, sizeof port, " port %u", w->port);
+    }
+    rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "the hosts do not share %s%s: "
+                 "%s", w->kind == HB_FABRIC_NAMED ? w->name
                  : w->kind == HB_FABRIC_AUTO ? "any network"
-                                             : kind_words(w->kind), o.s);
+                                             : kind_words(w->kind), port, o.s);
     hb_str_destroy(&o);
     return rc;
 }

@@ -397,6 +397,50 @@ static void a_named_device_is_taken_alone(void **state)
     end(&j);
 }
 
+static void refused(struct job *j, const char *wish, const char *text)
+{
+    assert_int_equal(agree(j, wish), HPCBOOT_ERR_UNSUPPORTED);
+    assert_string_equal(j->err.text, text);
+}
+
+static void what_is_wrong_with_a_named_device_is_told(void **state)
+{
+    struct job j = {0}, away = {0};
+
+    (void)state;
+    add_host(&j, "roce-vlan", NULL);
+    add_host(&j, "port-down", NULL);
+    refused(&j, "mlx5_0:2", "the hosts do not share mlx5_0 port 2: on n0: it "
+                            "has no such port");
+    refused(&j, "mlx5_0", "the hosts do not share mlx5_0: on n1: mlx5_0 port "
+                          "1: its link is down");
+    refused(&j, "lo", "the hosts do not share lo: lo of n0 leads to no other "
+                      "host");
+    refused(&j, "eth9", "the hosts do not share eth9: n0 has no device eth9, "
+                        "and it is none of auto, ib, roce, tcp");
+    end(&j);
+    add_host(&away, "no-ndev", NULL);
+    assert_int_equal(agree(&away, "mlx5_0"), HPCBOOT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(away.err.text, "on n0: mlx5_0 port 1 GID "));
+    end(&away);
+}
+
+static void a_device_that_hosts_have_on_other_networks_is_no_infiniband(
+    void **state)
+{
+    struct job j = {0};
+
+    (void)state;
+    add_host(&j, "roce-vlan", NULL);
+    add_host(&j, "roce-vlan", far_roce);
+    assert_int_equal(agree(&j, "mlx5_0"), 0); /* as routers may join them */
+    assert_int_equal(j.plan.kind, HB_FABRIC_ROCE);
+    for (size_t i = 0; i < j.plan.why.n; i++) {
+        assert_null(strstr(j.plan.why.v[i], "InfiniBand"));
+    }
+    end(&j);
+}
+
 /* --- ranks --------------------------------------------------------------- */
 
 static void ranks_take_the_nearest_rail_and_share_it_evenly(void **state)
@@ -576,6 +620,9 @@ int main(void)
         cmocka_unit_test(pods_with_an_address_of_32_bits_meet_by_their_route),
         cmocka_unit_test(an_mtu_that_differs_is_told),
         cmocka_unit_test(a_named_device_is_taken_alone),
+        cmocka_unit_test(what_is_wrong_with_a_named_device_is_told),
+        cmocka_unit_test(
+            a_device_that_hosts_have_on_other_networks_is_no_infiniband),
         cmocka_unit_test(ranks_take_the_nearest_rail_and_share_it_evenly),
         cmocka_unit_test(a_lone_rank_gets_all_rails_that_are_as_near),
         cmocka_unit_test(a_faster_rail_takes_more_ranks),

@@ -65,7 +65,7 @@ static void make_plan(const struct preview *p, uint32_t i)
     slots = hb_xcalloc(o->n + 1, sizeof *slots);
     for (uint32_t k = 0; k < o->n && j->rankfile.n > 0; k++) {
         slots[k] = j->rankfile.v[o->ranks[k]].slots;
-        policy.slots = slots;
+        policy.slots = slots[k] != NULL ? slots : policy.slots;
     }
     if (!hb_bind_leave_alone(&policy, j->family.family == HB_PM_PMIX, o->n,
                              &o->own)) {

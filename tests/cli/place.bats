@@ -167,6 +167,11 @@ assert b["bound"] and b["binding_why"]' "$output"
     run plan -H a --rankfile rf --topo-of 'a=synthetic:pack:2 core:2 pu:1'
     ended_with 0
     [ "$(cpus_of_ranks)" = '2-3 ' ]
+    printf 'rank 0=a\nrank 1=a\n' > rf
+    run plan -H a:2 --rankfile rf --bind-to core \
+        --topo-of 'a=synthetic:core:4 pu:1'
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 ' ]
     printf 'rank 0=%s slot=4711\n' "$(hostname)" > rf
     run hb --rankfile rf true
     ended_with 2
@@ -258,7 +263,7 @@ ranks_of() { # HOST of a plan in $output
     [ "$(ranks_of a)+$(ranks_of b)" = 0,2+1,3 ]
     run plan -H a:2 --cpu-set 2-3 --map-by core
     ended_with 2
-    says '--map-by: --cpu-set says already where ranks go \(--map-by pe-list=2-3'
+    says '--map-by: --cpu-set says already where ranks go \(--map-by pe-list=2'
     run plan -H a:1,b:1 --map-by node --map-by slot
     ended_with 0
 }

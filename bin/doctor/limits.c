@@ -24,8 +24,8 @@
 /* A throttled period costs every rank that waits for this one. */
 #define THROTTLED_PERCENT 5u
 
-/* A limit of /proc/self/limits: the soft one (0), which this process has, or the
- * hard one (1). UINT64_MAX: none, or not known. */
+/* A limit of /proc/self/limits: the soft one (0), which this process has, or
+ * the hard one (1). UINT64_MAX: none, or not known. */
 static uint64_t limit_of(const char *limits, const char *name, int hard)
 {
     const char *line = strstr(limits, name);

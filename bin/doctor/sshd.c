@@ -4,9 +4,9 @@
 /* What a host's sshd does to those who start jobs: a login worked, or nobody
  * would look, but those of a large gang come all at once, and each counts. The
  * server that let the agent in is found among its ancestors, with the file it
- * was started with; of that file, and those that it includes, the first value of
- * a keyword holds, as sshd_config(5) says, and what stands in a Match block is
- * not looked at. */
+ * was started with; of that file, and those that it includes, the first value
+ * of a keyword holds, as sshd_config(5) says, and what stands in a Match block
+ * is not looked at. */
 
 #include "config.h"
 

@@ -179,7 +179,7 @@ static int processes_are_few(const char *uid)
 
     begin(&l, "roce-vlan", NULL);
     tree_write(l.root, "proc/self/limits",
-               "Max processes             100                  100  processes\n");
+               "Max processes             100                  100\n");
     tree_write(l.root, "proc/self/status", uid);
     examine(&l);
     found = finding(&l.found, "limits") != NULL &&

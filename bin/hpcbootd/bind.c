@@ -155,7 +155,7 @@ static int plan(struct agent *a, struct hpcboot_error *err)
 {
     struct hb_bind_policy *policy = &a->bind_policy;
     int tell = (a->job.flags & HB_JOB_REPORT_BINDINGS) != 0;
-    int rc = hb_bind_to_parse(a->job.bind_to, policy, err);
+    int rc = hb_bind_policy_parse(a->job.bind_to, policy, err);
 
     if (rc == 0) {
         take_slots(a);

@@ -45,16 +45,18 @@ struct hb_bind_policy {
     const char *const *slots;
 };
 
-/* "core:overload-allowed", "none", "numa:if-supported", and what
- * hb_bind_policy_text adds. NULL and "" leave everything as it is. */
+/* "core:overload-allowed", "none", "numa:if-supported". NULL and "" leave
+ * everything as it is. */
 int hb_bind_to_parse(const char *text, struct hb_bind_policy *io,
                      struct hpcboot_error *err);
 /* Takes over what the mapping decides about the inside of a host. */
 void hb_bind_policy_map(struct hb_bind_policy *io,
                         const struct hb_map_policy *map);
-/* The whole policy as one text that hb_bind_to_parse reads back, for the way
- * from launcher to agent; free() it. */
+/* The whole policy as one text that hb_bind_policy_parse reads back, for the
+ * way from launcher to agent; free() it. */
 char *hb_bind_policy_text(const struct hb_bind_policy *policy);
+int hb_bind_policy_parse(const char *text, struct hb_bind_policy *io,
+                         struct hpcboot_error *err);
 
 struct hb_bind_plan {
     uint32_t n_ranks;

@@ -77,6 +77,18 @@ static int refuse(const char *word, struct hpcboot_error *err)
                          "package", word);
 }
 
+static int refuse_modifier(const char *word, struct hpcboot_error *err)
+{
+    if (strncasecmp(word, "PE=", 3) == 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--bind-to %.40s: how many CPUs "
+                       "a rank has is said by --map-by POLICY:%.40s", word,
+                       word);
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "--bind-to: \"%.40s\" is not known; expected "
+                   "overload-allowed or if-supported", word);
+}
+
 /* What the mapping adds, and the largest value of each. */
 struct carried {
     const char *name;
@@ -136,13 +148,12 @@ static int parse_carried(const char *word, struct hb_bind_policy *p,
         memcpy((char *)p + c->offset, &v, sizeof(v));
         return HPCBOOT_OK;
     }
-    return hb_fail(err, HPCBOOT_ERR_USAGE,
-                   "--bind-to: \"%.40s\" is not known; expected "
-                   "overload-allowed or if-supported", word);
+    return refuse_modifier(word, err);
 }
 
-static int parse_modifier(const char *word, struct hb_bind_policy *p,
-                          struct hpcboot_error *err)
+/* `travels`: the text comes from hb_bind_policy_text, not from a person. */
+static int parse_modifier(const char *word, int travels,
+                          struct hb_bind_policy *p, struct hpcboot_error *err)
 {
     if (strcasecmp(word, "overload-allowed") == 0) {
         p->overload_allowed = 1;
@@ -152,14 +163,17 @@ static int parse_modifier(const char *word, struct hb_bind_policy *p,
         p->if_supported = 1;
         return HPCBOOT_OK;
     }
+    if (!travels) {
+        return refuse_modifier(word, err);
+    }
     if (hb_starts_with(word, LIST_IS)) {
         return parse_list(word + strlen(LIST_IS), p, err);
     }
     return parse_carried(word, p, err);
 }
 
-int hb_bind_to_parse(const char *text, struct hb_bind_policy *io,
-                     struct hpcboot_error *err)
+static int parse(const char *text, int travels, struct hb_bind_policy *io,
+                 struct hpcboot_error *err)
 {
     struct hb_bind_policy p = *io;
     char *copy, *save = NULL, *word;
@@ -175,16 +189,28 @@ int hb_bind_to_parse(const char *text, struct hb_bind_policy *io,
     } else if (text[0] != ':' && !find_object(word, &p.to)) {
         rc = refuse(word, err);
     } else if (text[0] == ':') {
-        rc = parse_modifier(word, &p, err);
+        rc = parse_modifier(word, travels, &p, err);
     }
     while (rc >= 0 && (word = strtok_r(NULL, ":,", &save)) != NULL) {
-        rc = parse_modifier(word, &p, err);
+        rc = parse_modifier(word, travels, &p, err);
     }
     if (rc >= 0) {
         *io = p;
     }
     free(copy);
     return rc;
+}
+
+int hb_bind_to_parse(const char *text, struct hb_bind_policy *io,
+                     struct hpcboot_error *err)
+{
+    return parse(text, 0, io, err);
+}
+
+int hb_bind_policy_parse(const char *text, struct hb_bind_policy *io,
+                         struct hpcboot_error *err)
+{
+    return parse(text, 1, io, err);
 }
 
 void hb_bind_policy_map(struct hb_bind_policy *io,

@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hb_rank_by_parse(text, &policy, &err);
     hb_grid_parse(text, &policy, &err);
     hb_bind_to_parse(text, &bind, &err);
+    hb_bind_policy_parse(text, &bind, &err);
     if (hb_rankfile_parse("f", text, &file, &err) >= 0) {
         hb_rankfile_clear(&file);
     }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 #define BACKLOG 1024
 /* UCX opens some 20 at once, and ends the process where it gets no more. */
 #define UCX_FDS 64u
+/* Its queue of datagrams on an RDMA device takes so much locked memory, and it
+ * tries for ever to get it. */
+#define UCX_LOCKED_BYTES ((size_t)20 << 20)
 
 static int listen_on(int family, uint16_t *port_out)
 {
@@ -78,11 +82,51 @@ static int do_without(struct hb_tcp *t, const char *why, int expected,
     return 0;
 }
 
+/* May this process lock so much? The kernel is asked, as who has the capability
+ * IPC_LOCK has no limit. Nothing is touched by it. */
+static int may_lock(size_t bytes, struct rlimit *limit_out)
+{
+    void *p;
+    int may = 1;
+
+    if (getrlimit(RLIMIT_MEMLOCK, limit_out) < 0 ||
+        limit_out->rlim_cur >= bytes) {
+        return 1;
+    }
+    p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) {
+        may = mlock2(p, bytes, MLOCK_ONFAULT) == 0 ||
+              (errno != ENOMEM && (errno != EPERM || limit_out->rlim_cur > 0));
+        (void)munmap(p, bytes);
+    }
+    return may;
+}
+
+/* 1: UCX would fail by a limit, `why` says which. */
+static int lacks_limits(const struct hb_tcp *t, char *why, size_t size)
+{
+    struct rlimit locked;
+
+    if (hb_tcp_fds_most() < UCX_FDS) {
+        snprintf(why, size, "UCX takes many file descriptors, and ulimit -n "
+                 "is less than %u", UCX_FDS);
+        return 1;
+    }
+    if (t->caps.ucx_kind != HB_UCX_TCP &&
+        !may_lock(UCX_LOCKED_BYTES, &locked)) {
+        snprintf(why, size, "RDMA needs locked memory, and ulimit -l is %llu "
+                 "KiB", (unsigned long long)locked.rlim_cur >> 10);
+        return 1;
+    }
+    return 0;
+}
+
 /* UCX is opened where a device makes it worth while, or the user wants it.
  * Where it cannot be had the others do, unless the user forbids them. */
 static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
 {
     struct hpcboot_error why;
+    char lack[96];
     int must = (t->wish.may & 1u << HB_BY_TCP) == 0;
 
     (void)hb_caps_rdma("", t->wish.devices, &t->caps);
@@ -99,9 +143,8 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
     if (!must && !t->wish.names_ucx && t->caps.ucx_kind >= HB_UCX_SOFT) {
         return do_without(t, "RDMA in software is slower", 0, err);
     }
-    if (hb_tcp_fds_most() < UCX_FDS) {
-        return do_without(t, "UCX takes many file descriptors, and ulimit -n "
-                          "is less than 64", 1, err);
+    if (lacks_limits(t, lack, sizeof lack)) {
+        return do_without(t, lack, 1, err);
     }
     return hb_ucx_open(t, &why) < 0 ? do_without(t, why.text, 1, err) : 0;
 }

@@ -77,6 +77,14 @@ for tls in rc ud; do
         apart a,b,c $tls --on-failure continue ./mine \
         "$build/tests/pods/netcheck" death 10 8
 done
+# Who has the capability may lock whatever the limit is.
+limited() { (ulimit -l 64; exec setpriv --bounding-set -ipc_lock "$@"); }
+locked() { # two ranks on two devices, with 64 KiB of locked memory
+    limited timeout -k 2 120 "$build/hbrun" -H a,b --fabric roce \
+        --launch-with "$PWD/enter %h" ./mine "$build/tests/cli/apinet" ways
+}
+it 'libhpcboot: RDMA that lacks locked memory is an error, not for ever' fails \
+    'RDMA needs locked memory, and ulimit -l is 64 KiB' locked
 kill_rank_1() { kill -9 "$(cat /tmp/rank.1)"; }
 lose_all() {
     tc qdisc add dev v0 root netem loss 100%
@@ -148,8 +156,6 @@ doctor() { # STATUS WORDS [COMMAND...]: what doctor says and ends with
     cat /tmp/doctor
     [ "$status" -eq "$want" ] && grep -qF -- "$words" /tmp/doctor
 }
-# Who has the capability may lock whatever the limit is.
-limited() { (ulimit -l 64; exec setpriv --bounding-set -ipc_lock "$@"); }
 it 'doctor: a link that is down' doctor 1 'rxe2 port 1: its link is down'
 rdma link delete rxe2
 it 'doctor: 64 KiB of locked memory' doctor 3 \

@@ -70,12 +70,15 @@ static void compare(const struct hb_exam_facts *hosts, size_t n,
         const char *theirs = value_of(usual, key, len);
 
         if (strcmp(mine, theirs) != 0) {
+            char *more = most > 1 ? hb_xasprintf(" and %zu more", most - 1)
+                                  : hb_xstrdup("");
+
             add(out, HB_GRADE_DEGRADED, "alike",
                 "ranks of one job run different code, or are not equally fast",
                 "bring the hosts to one image",
-                hb_xasprintf("%.*s is %s, on %s and %zu more %s", (int)len,
-                             key, mine, usual->name, most - 1, theirs),
-                hosts[i].name);
+                hb_xasprintf("%.*s is %s, on %s%s %s", (int)len, key, mine,
+                             usual->name, more, theirs), hosts[i].name);
+            free(more);
         }
     }
 }

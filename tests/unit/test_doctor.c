@@ -421,6 +421,28 @@ static void the_host_that_is_not_like_the_others_is_named(void **state)
     end(&l);
 }
 
+static void of_two_hosts_both_values_are_told(void **state)
+{
+    struct hb_exam_facts hosts[2] = {{.name = "a"}, {.name = "b"}};
+    struct hb_findings f = {0};
+    struct hb_strv notes = HB_STRV_INIT;
+    struct hb_fabric none = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        hosts[i].fabric = &none;
+        hb_strv_push(&hosts[i].facts, i == 1 ? "kernel=6.1" : "kernel=5.14");
+    }
+    hb_exam_across(hosts, 2, &f, &notes);
+    assert_string_equal(finding(&f, "alike")->what,
+                        "kernel is 6.1, on a 5.14");
+    for (size_t i = 0; i < 2; i++) {
+        hb_strv_destroy(&hosts[i].facts);
+    }
+    hb_strv_destroy(&notes);
+    hb_findings_destroy(&f);
+}
+
 /* What is found of three hosts; host i is on subnet 10.`nets[i]`. */
 static void on_subnets(struct hb_findings *f, const int *nets, int routers)
 {
@@ -502,6 +524,7 @@ int main(void)
         cmocka_unit_test(files_that_an_sshd_includes_count_where_they_stand),
         cmocka_unit_test(one_finding_of_many_hosts_is_one_line),
         cmocka_unit_test(the_host_that_is_not_like_the_others_is_named),
+        cmocka_unit_test(of_two_hosts_both_values_are_told),
         cmocka_unit_test(the_host_on_another_subnet_is_named),
         cmocka_unit_test(subnets_that_differ_need_a_router),
     };

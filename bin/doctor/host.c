@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "bin/doctor/impl.h"
 #include "bin/proc/cgroup.h"
@@ -69,10 +71,11 @@ static void check_shm(struct look *l)
     unsigned long long size, left;
     struct statvfs s;
 
-    if (statvfs(path, &s) != 0) {
+    if (statvfs(path, &s) != 0 ||
+        faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0) {
         look_found(l, HB_GRADE_BAD, "shm",
                    "MPI, UCX and NCCL keep the memory that ranks of a host "
-                   "share there", "mount a tmpfs there",
+                   "share there", "mount a tmpfs there that all may write, mode 1777",
                    "/dev/shm cannot be used: %s", strerror(errno));
         free(path);
         return;

@@ -70,6 +70,11 @@ assert "MaxStartups is 2:50:4 in" in f[0]["what"], f' <<< "$output"
     says_not 'shm:|dns:'
     pod 1 sh -c 'mount -t tmpfs -o size=320m t /dev/shm &&
         fallocate -l 100m /dev/shm/left'
+    pod 1 mount -o remount,ro /dev/shm
+    pod_doctor -H pod-0,pod-1 --traffic none
+    [ "$status" -eq 3 ]
+    says 'shm: pod-1: /dev/shm cannot be used: Read-only file system'
+    pod 1 mount -o remount,rw /dev/shm
     pod 1 sh -c 'echo 192.0.2.77 "$(hostname)" > /tmp/hosts
         mount --bind /tmp/hosts /etc/hosts'
     pod_doctor -H pod-0,pod-1 --traffic none

@@ -10,14 +10,11 @@
 #include "hostfile/source.h"
 #include "lib/base/str.h"
 
-/* A host that no mention states a count of is one to be counted. */
+/* Only counts that were written stay: the other hosts are counted there. */
 static void count_hosts(struct hb_gang *list)
 {
     for (size_t i = 0; i < list->n; i++) {
-        if (list->hosts[i].slots > 0) {
-            list->hosts[i].slots = 0;
-            list->hosts[i].count = HB_COUNT_CORES;
-        }
+        list->hosts[i].slots = 0;
     }
     for (size_t i = 0; i < list->n_mentions; i++) {
         struct hb_host *h = &list->hosts[list->mentions[i].host];

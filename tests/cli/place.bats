@@ -266,6 +266,9 @@ ranks_of() { # HOST of a plan in $output
     says '--map-by: --cpu-set says already where ranks go \(--map-by pe-list=2'
     run plan -H a:1,b:1 --map-by node --map-by slot
     ended_with 0
+    run plan -H a:2 --mca hwloc_base_cpu_list 2-3 --topo-of "$two"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '2-3 2-3 ' ]
 }
 
 @test "localhost in a file of ranks or hosts is the launcher's own" {

@@ -281,6 +281,48 @@ void job_settle_family(struct job *j)
     j->family.family = HB_PM_PMI1;
 }
 
+/* Is the variable set where hbrun runs, or by a rule of any program? */
+static int is_set(const struct job *j, const char *name)
+{
+    char *rule = hb_xasprintf("+%s=", name);
+    int set = 0;
+
+    for (char *const *e = j->env; *e != NULL; e++) {
+        set |= hb_starts_with(*e, rule + 1);
+    }
+    for (uint32_t i = 0; i <= j->opt->n_apps; i++) {
+        const struct hb_strv *rules = i < j->opt->n_apps
+                                          ? &j->opt->apps[i].env_rules
+                                          : &j->opt->env_rules;
+        for (size_t k = 0; k < rules->n; k++) {
+            set |= hb_starts_with(rules->v[k], rule);
+        }
+    }
+    free(rule);
+    return set;
+}
+
+/* Ranks of Intel MPI do not bind themselves: its own launcher does. */
+static void warn_of_pins(const struct job *j)
+{
+    static const char *const pins[] = {"I_MPI_PIN_DOMAIN",
+                                       "I_MPI_PIN_PROCESSOR_LIST",
+                                       "I_MPI_PIN_CELL", "I_MPI_PIN_ORDER"};
+
+    if (j->family.flavour != HB_MPI_INTEL || j->opt->bind_to != NULL ||
+        j->policy.by >= HB_MAP_HWTHREAD) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
+        if (is_set(j, pins[i])) {
+            hb_log(HB_WARN, "%s has no effect: it is for Intel MPI's own "
+                   "launcher; --bind-to, --cpus-per-rank and --map-by say what "
+                   "ranks are bound to", pins[i]);
+            return;
+        }
+    }
+}
+
 int job_plan_family(struct job *j, struct hpcboot_error *err)
 {
     int rc = detect(j, &j->family, err);
@@ -299,5 +341,6 @@ int job_plan_family(struct job *j, struct hpcboot_error *err)
     if (j->family_known) {
         job_settle_family(j);
     }
+    warn_of_pins(j);
     return rc;
 }

@@ -33,6 +33,16 @@ over_pods() { # MPI
 @test "MPICH 5 over two pods" { wheel_env mpich; over_pods mpich; }
 
 @test "Intel MPI on this host" { wheel_env impi; sizes impi; }
+@test "Intel MPI: what only its own launcher binds by is told of" {
+    wheel_env impi
+    run hb -n 2 -x I_MPI_PIN_DOMAIN=core "$(hello impi)"
+    ended_with 0
+    says 'warning: I_MPI_PIN_DOMAIN has no effect: .* own launcher; --bind-to'
+    run hb -n 2 --bind-to core:overload-allowed -x I_MPI_PIN_DOMAIN=core \
+        "$(hello impi)"
+    ended_with 0
+    says_not 'I_MPI_PIN_DOMAIN'
+}
 @test "Intel MPI over two pods" { wheel_env impi; over_pods impi; }
 
 @test "mpirun of Open MPI 5 starts ranks of libhpcboot (PMIx)" {

@@ -75,7 +75,8 @@ static void check_shm(struct look *l)
         faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0) {
         look_found(l, HB_GRADE_BAD, "shm",
                    "MPI, UCX and NCCL keep the memory that ranks of a host "
-                   "share there", "mount a tmpfs there that all may write, mode 1777",
+                   "share there",
+                   "mount a tmpfs there that all may write (mode 1777)",
                    "/dev/shm cannot be used: %s", strerror(errno));
         free(path);
         return;

@@ -20,6 +20,14 @@ tests_unit_test_fabric_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_fabric
 endif
 
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_fabric_env
+tests_unit_test_fabric_env_SOURCES = tests/unit/test_fabric_env.c
+tests_unit_test_fabric_env_LDADD = $(UNIT_LDADD)
+tests_unit_test_fabric_env_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_fabric_env
+endif
+
 check_PROGRAMS += tests/fuzz/fuzz_fabric
 TESTS += tests/fuzz/fuzz_fabric
 tests_fuzz_fuzz_fabric_SOURCES = tests/fuzz/fuzz_fabric.c tests/fuzz/replay.c

@@ -77,8 +77,9 @@ int hb_bind_target_kind(const struct hb_bind_policy *p)
     if (p->to != HB_BIND_DEFAULT) {
         return p->to - HB_BIND_HWTHREAD + HB_TOPO_PU;
     }
-    if (p->pe > 0) {
-        return p->hwtcpus ? HB_TOPO_PU : HB_TOPO_CORE;
+    if (p->pe > 0) { /* what is mapped by hardware threads counts them */
+        return p->hwtcpus || hb_bind_mapped_kind(p) == HB_TOPO_PU
+                   ? HB_TOPO_PU : HB_TOPO_CORE;
     }
     if (p->by == HB_MAP_PE_LIST || p->slots != NULL) {
         return p->hwtcpus ? HB_TOPO_PU : HB_TOPO_CORE;

@@ -67,6 +67,17 @@ assert b["bound"] and b["binding_why"]' "$output"
     ended_with 0
 }
 
+@test "CPUs of ranks that are mapped by hardware threads are such threads" {
+    hwloc_is_there
+    local smt='a=synthetic:core:4 pu:2'
+    run plan -H a:8 -n 2 --map-by hwthread:PE=1 --topo-of "$smt"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 1 ' ]
+    run plan -H a:8 -n 2 --map-by hwthread:PE=3 --topo-of "$smt"
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0-2 3-5 ' ]
+}
+
 @test "what a machine cannot give is refused in its plan" {
     hwloc_is_there
     run plan -H a:4 -n 1 --map-by slot:PE=17 --topo-of 'a=synthetic:core:8 pu:1'

@@ -226,8 +226,8 @@ static int plan_default(struct hb_bind_planner *p, char **why_out,
                                 "than the quota of %g CPUs", p->n_ranks,
                                 p->units->n, p->quota_milli / 1000.0);
     } else if (p->n_ranks == 1) {
-        *why_out = hb_xasprintf("one rank has the host's %u cores to itself",
-                                p->units->n);
+        *why_out = hb_xasprintf("one rank has the host's %u core%s to itself",
+                                p->units->n, p->units->n == 1 ? "" : "s");
     } else if (shares_fit(p, HB_TOPO_NUMA) && shares_fit(p, HB_TOPO_PACKAGE)) {
         bind_shares(p);
     } else if (holds_share(p, HB_TOPO_NUMA)) {

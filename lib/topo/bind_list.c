@@ -112,10 +112,10 @@ static int too_long(const struct hb_bind_planner *p, uint32_t n,
                     struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
-                   "%u ranks of %u CPUs each on the %u of pe-list=%.80s. Name "
+                   "%u ranks of %u CPU%s each on the %u of pe-list=%.80s. Name "
                    "more, start fewer here, or let them share with --bind-to "
-                   "core:overload-allowed", p->n_ranks, p->pe, n,
-                   p->policy->list);
+                   "core:overload-allowed", p->n_ranks, p->pe,
+                   p->pe == 1 ? "" : "s", n, p->policy->list);
 }
 
 int hb_bind_list(struct hb_bind_planner *p, struct hpcboot_error *err)

@@ -219,7 +219,7 @@ void hb_bind_policy_map(struct hb_bind_policy *io,
     io->by = map->by;
     io->ppr_object = map->ppr_object;
     io->ppr = map->by == HB_MAP_PPR_OBJECT ? map->ppr : 0;
-    io->rank_by = map->rank_by == HB_RANK_DEFAULT && map->span
+    io->rank_by = map->rank_by == HB_RANK_DEFAULT && hb_map_spans(map)
                       ? HB_RANK_SPAN : map->rank_by;
     io->pe = map->pe;
     io->hwtcpus = map->cpu_kind > 0;

@@ -137,8 +137,8 @@ static int count_by_node(struct hb_map_plan *p, uint32_t np,
 static int count_by_object(struct hb_map_plan *p, uint32_t np,
                            struct hpcboot_error *err)
 {
-    return p->policy->span ? count_by_node(p, np, err)
-                           : count_by_slot(p, np, err);
+    return hb_map_spans(p->policy) ? count_by_node(p, np, err)
+                                   : count_by_slot(p, np, err);
 }
 
 static uint64_t ppr_of(const struct hb_map_plan *p, uint32_t host)
@@ -222,7 +222,7 @@ static enum hb_rank_by ranking(const struct hb_map_policy *policy)
     if (policy->by == HB_MAP_NODE) {
         return HB_RANK_NODE;
     }
-    return policy->span ? HB_RANK_SPAN : HB_RANK_SLOT;
+    return hb_map_spans(policy) ? HB_RANK_SPAN : HB_RANK_SLOT;
 }
 
 typedef int (*count_fn)(struct hb_map_plan *p, uint32_t np,

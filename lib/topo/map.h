@@ -89,6 +89,9 @@ char *hb_map_slot_table(const struct hb_map_policy *policy,
  * `room` must be known? */
 int hb_map_needs_inside(const struct hb_map_policy *policy);
 
+/* SPAN counts where ranks are placed on objects, and slots are none. */
+int hb_map_spans(const struct hb_map_policy *policy);
+
 /* "slot", "node:OVERSUBSCRIBE", "ppr:2:node", "numa:PE=4,SPAN", ":NOLOCAL".
  * Only what the text names is set. */
 int hb_map_by_parse(const char *text, struct hb_map_policy *io,

@@ -381,6 +381,12 @@ int hb_rank_by_parse(const char *text, struct hb_map_policy *io,
     return refuse("--rank-by", text, names, N_OF(names), err);
 }
 
+int hb_map_spans(const struct hb_map_policy *policy)
+{
+    return policy->span && policy->by != HB_MAP_DEFAULT &&
+           policy->by != HB_MAP_SLOT;
+}
+
 int hb_map_needs_inside(const struct hb_map_policy *policy)
 {
     int object = policy->by >= HB_MAP_HWTHREAD && policy->by <= HB_MAP_PACKAGE;

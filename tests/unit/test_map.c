@@ -151,6 +151,8 @@ static const struct placing placings[] = {
     {"node", "core", "a2 b2", "4", "aabb"},
     {"ppr:2:node", "core", "a4 b4", "-", "aabb"},
     {"numa:SPAN", "core", "a4/2 b4/2", "6", "aaaabb"},
+    {"slot:SPAN", NULL, "a4 b4", "5", "aaaab"},
+    {":SPAN", NULL, "a2 b2", "3", "aab"},
     {"core", "core", "a2 b2", "3", "aab"},
     {"node", NULL, "a1+ b1+", "5", "ababa"},
     {"NODE", NULL, "a2 b2", "1", "a"},

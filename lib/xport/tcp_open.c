@@ -93,7 +93,9 @@ static int may_lock(size_t bytes, struct rlimit *limit_out)
         limit_out->rlim_cur >= bytes) {
         return 1;
     }
-    p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    p = mmap(NULL, bytes, PROT_READ,
+             /* cppcheck-suppress invalidFunctionArg */
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED) {
         may = mlock2(p, bytes, MLOCK_ONFAULT) == 0 ||
               (errno != ENOMEM && (errno != EPERM || limit_out->rlim_cur > 0));

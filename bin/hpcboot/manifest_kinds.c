@@ -48,6 +48,22 @@ static void text(struct hb_str *out, int indent, const char *key,
     hb_str_destroy(&quoted);
 }
 
+/* Kubernetes puts variables of the container for $(NAME) in a command, and one
+ * dollar for two; what stands behind a doubled one it leaves. */
+static void as_typed(struct hb_json *j, const char *word)
+{
+    struct hb_str doubled = HB_STR_INIT;
+
+    for (; *word != '\0'; word++) {
+        if (*word == '$' && (word[1] == '$' || word[1] == '(')) {
+            hb_str_putc(&doubled, '$');
+        }
+        hb_str_putc(&doubled, *word);
+    }
+    hb_json_str(j, NULL, hb_str_text(&doubled));
+    hb_str_destroy(&doubled);
+}
+
 static void texts(struct hb_str *out, int indent, const char *key,
                   const char *const *first, const struct hb_strv *rest)
 {
@@ -60,7 +76,7 @@ static void texts(struct hb_str *out, int indent, const char *key,
         hb_json_str(&j, NULL, *first);
     }
     for (size_t i = 0; rest != NULL && i < rest->n; i++) {
-        hb_json_str(&j, NULL, rest->v[i]);
+        as_typed(&j, rest->v[i]);
     }
     hb_json_end_array(&j);
     line(out, indent, "%s: %s", key, hb_str_text(&quoted));

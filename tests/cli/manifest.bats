@@ -69,6 +69,29 @@ assert json.load(sys.stdin) == ["hbrun", "--tag-output", "./app",
                                 "a \"b\"\t\\", "", "it'"'"'s"]'
 }
 
+# expand() is what Kubernetes does to each word of a command.
+@test "Kubernetes puts nothing in for a dollar in the words of hbrun" {
+    local kind
+    for kind in volcano mpijob trainjob jobset; do
+        # shellcheck disable=SC2016  # the words are meant as they stand
+        makes $kind --image i -- sh -c 'echo $(hostname) $$ $HOME $' \
+            '$(HPCBOOT_DEFAULT_SLOTS)' '$$$(A)$' '$$(A'
+        ended_with 0
+        python3 -c '
+import json, re, sys
+def expand(word):
+    return re.sub(r"\$\$|\$\(([^)]*)\)",
+                  lambda m: "$" if m[0] == "$$" else "put in", word)
+for line in sys.stdin:
+    found = re.match(r" *command: (\[.*\"hbrun\",.*\])$", line)
+    if found:
+        words = json.loads(found[1])
+assert list(map(expand, words))[-5:] == sys.argv[1:], words' \
+            -c 'echo $(hostname) $$ $HOME $' '$(HPCBOOT_DEFAULT_SLOTS)' \
+            '$$$(A)$' '$$(A' <<< "$output"
+    done
+}
+
 @test "without root, with devices, with room" {
     makes volcano --image i --run-as 1000 --gpus 2 --rdma rdma/hca \
         --shm 2Gi --memory 8Gi --cpus 3500m --queue q -- ./app

@@ -14,6 +14,7 @@
 #include "bin/hpcboot/manifest.h"
 #include "bin/hpcboot/result.h"
 #include "bin/job/verdict.h"
+#include "lib/base/json.h"
 #include "lib/base/log.h"
 
 #define LABEL_MAX 63    /* of one label of a name: RFC 1123 */
@@ -167,6 +168,28 @@ static const struct hb_manifest_kind *find_kind(const char *word,
     return NULL;
 }
 
+static int text(const char *what, const char *value, struct hpcboot_error *err)
+{
+    if (!hb_json_holds(value)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: not UTF-8, and a manifest "
+                       "holds nothing else", what);
+    }
+    return 0;
+}
+
+static int texts(const struct wanted *w, const struct hb_strv *words,
+                 struct hpcboot_error *err)
+{
+    char what[sizeof "word 18446744073709551615"];
+    int rc = text("--image", w->image, err);
+
+    for (size_t i = 0; i < words->n && rc >= 0; i++) {
+        snprintf(what, sizeof what, "word %zu", i + 1);
+        rc = text(what, words->v[i], err);
+    }
+    return rc;
+}
+
 static int check(const struct wanted *w, struct hb_manifest *m,
                  struct hpcboot_error *err)
 {
@@ -184,7 +207,8 @@ static int check(const struct wanted *w, struct hb_manifest *m,
         number("run-as", w->user, 1, UID_MAX_HERE, &uid, err) < 0 ||
         quantity("cpus", w->cpus, err) < 0 ||
         quantity("memory", w->memory, err) < 0 ||
-        quantity("shm", w->shm, err) < 0 || resource(w->rdma, err) < 0) {
+        quantity("shm", w->shm, err) < 0 || resource(w->rdma, err) < 0 ||
+        texts(w, m->words, err) < 0) {
         return HPCBOOT_ERR_USAGE;
     }
     return name("name", w->name, 0, err) < 0 ||

@@ -56,6 +56,16 @@ static size_t utf8_len(const unsigned char *s)
     return n;
 }
 
+int hb_json_holds(const char *value)
+{
+    size_t n = 1;
+
+    for (; *value != '\0' && n > 0; value += n) {
+        n = utf8_len((const unsigned char *)value);
+    }
+    return n > 0;
+}
+
 static void put_quoted(struct hb_str *out, const char *text)
 {
     static const char short_from[] = "\"\\\n\r\t", short_to[] = "\"\\nrt";

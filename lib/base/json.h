@@ -25,5 +25,7 @@ void hb_json_int(struct hb_json *j, const char *key, int64_t value);
 void hb_json_real(struct hb_json *j, const char *key, double value);
 void hb_json_bool(struct hb_json *j, const char *key, int value);
 void hb_json_null(struct hb_json *j, const char *key);
+/* Whether hb_json_str loses nothing of it: all of it is UTF-8. */
+int hb_json_holds(const char *value);
 
 #endif

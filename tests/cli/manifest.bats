@@ -140,6 +140,11 @@ assert list(map(expand, words))[-5:] == sys.argv[1:], words' \
     done
     makes volcano --image i --queue a-b.c --rdma nvidia.com/Host_dev.1 -- a
     ended_with 0
+    refuses '^hpcboot: error: manifest: word 2: not UTF-8, and a manifest' \
+        mpijob --image i -- a $'b\xff'
+    refuses 'manifest: --image: not UTF-8' mpijob --image $'\xe4' -- a
+    makes mpijob --image i -- a $'\u00e4\u20ac\U1f600'
+    ended_with 0
     refuses '--run-as 0: expected a number from 1' \
         mpijob --image i --run-as 0 -- a
     refuses '--name a{60}: too long' mpijob --image i \

@@ -67,6 +67,16 @@ static struct hb_map_turn *turns_of(const struct job *j, uint32_t *n_out)
     return turns;
 }
 
+/* Why a host gets no ranks in this life of the job; NULL: it may. */
+static const char *why_absent(const struct job_host *h)
+{
+    if (!h->left_out) {
+        return h->state == HOST_LOST ? "did not come up" : NULL;
+    }
+    return hb_lives_was_lost(h->job->lives, h->spec->name)
+               ? "was lost" : "kept as a spare";
+}
+
 static struct hb_map_host *map_hosts(const struct job *j)
 {
     struct hb_map_host *hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
@@ -83,7 +93,7 @@ static struct hb_map_host *map_hosts(const struct job *j)
             hosts[i].objects = hb_bind_objects(&j->bind, h->topo);
             hosts[i].room = hb_bind_room(&j->bind, h->topo);
         }
-        hosts[i].absent = h->state == HOST_LOST || h->left_out;
+        hosts[i].absent = why_absent(h);
     }
     return hosts;
 }

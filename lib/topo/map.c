@@ -328,7 +328,7 @@ static int nolocal_leaves_none(const struct hb_map_plan *p,
     uint32_t absent = 0, own = 0;
 
     for (uint32_t i = 0; i < p->n_hosts; i++) {
-        absent += p->hosts[i].absent != 0;
+        absent += p->hosts[i].absent != NULL;
         own = p->hosts[i].is_local ? i : own;
     }
     if (absent == p->n_hosts) {
@@ -337,7 +337,7 @@ static int nolocal_leaves_none(const struct hb_map_plan *p,
     return hb_fail(err, HPCBOOT_ERR_LIMIT,
                    "--nolocal leaves no host: %s is the launcher's own%s",
                    p->hosts[own].name,
-                   absent > 0 ? ", and no other one came up" : "");
+                   absent > 0 ? ", and no other one may have ranks" : "");
 }
 
 /* Hosts that must have the objects which ranks are placed by. */

@@ -63,7 +63,8 @@ struct hb_map_host {
     int stated;    /* slots are a limit, not a default */
     uint32_t max_slots;
     int is_local;
-    int absent; /* did not come up: it gets no ranks */
+    const char *absent; /* why it gets no ranks, as "did not come up"; NULL:
+                         * it may get some */
     const char *origin; /* for messages: where `slots` came from */
     uint32_t objects;   /* allowed objects of the kind the policy names; 0:
                          * not known */

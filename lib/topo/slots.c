@@ -31,7 +31,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 static int left_out(const struct hb_map_policy *policy,
                     const struct hb_map_host *h)
 {
-    return h->absent || (policy->nolocal && h->is_local);
+    return h->absent != NULL || (policy->nolocal && h->is_local);
 }
 
 /* Slots of a host before anything is exceeded. Cores were counted for one
@@ -102,8 +102,8 @@ static void table_line(struct hb_str *o, const struct hb_map_policy *policy,
         hb_str_putf(o, " (at most %u)", h->max_slots);
     }
     if (left_out(policy, h)) {
-        hb_str_put(o, h->absent ? " (did not come up)"
-                                : " (left out: NOLOCAL)");
+        hb_str_putf(o, " (%s)",
+                    h->absent != NULL ? h->absent : "left out: NOLOCAL");
     }
 }
 

@@ -101,6 +101,17 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     [[ "$output" == *"the gang has 1 host"* ]]
 }
 
+@test "a spare is told from a host that did not come up" {
+    local spare=(--on-failure respawn --spares 1 --launch-with fork)
+    run hb "${spare[@]}" -H a,b -n 3 true
+    ended_with 2
+    says '3 ranks of true asked for, 1 slot there'
+    says '  b  0  -H \(kept as a spare\)$'
+    run hb "${spare[@]}" --nolocal -H localhost,b true
+    ended_with 2
+    says 'localhost is the launcher.s own, and no other one may have ranks$'
+}
+
 @test "an elastic size without room for its least" {
     run hb --on-failure restart-job --np 64:100 -H localhost:2 true
     [ "$status" -eq 2 ]

@@ -509,6 +509,9 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     /* Where nothing was begun all were let go, those below it, too. */
     if (was == HOST_DONE && (leaves_none || !j->begun)) {
+        if (j->live != NULL) {
+            host_leave_tree(h); /* it may come into the gang again */
+        }
         host_close(h);
         job_maybe_over(j);
         return;

@@ -87,6 +87,28 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2 3
 }
 
+@test "a host that is taken out and named again is taken in again" {
+    local policy
+    for policy in continue respawn; do
+        pod 2 rm -f /tmp/started /tmp/go
+        pod 1 rm -f /tmp/go
+        hosts pod-1 pod-2
+        elastic 1:2 --on-failure $policy
+        on 2
+        hosts pod-1
+        wait_until event host_left pod-2
+        pod 2 rm /tmp/started
+        hosts pod-1 pod-2
+        on 2
+        go 1 2
+        pod_job_ends
+        ended_with 0
+        says '^saved 1$'
+        says '^rank 1 of 2 epoch 1 on pod-2$'
+        pods_clean 0 1 2
+    done
+}
+
 @test "hosts come and go by a discovery script" {
     pod 0 bash -c 'printf "#!/bin/sh\ncat /tmp/hosts\n" > /tmp/discover
         chmod +x /tmp/discover; echo pod-1:1 > /tmp/hosts'

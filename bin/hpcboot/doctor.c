@@ -8,6 +8,8 @@
 
 #include "config.h"
 
+#include <signal.h>
+
 #include "bin/cli/options.h"
 #include "bin/hpcboot/command.h"
 #include "bin/hpcboot/gang_args.h"
@@ -146,6 +148,7 @@ static int show(const struct wanted *w, const struct hb_doctor_report *r)
         put_text(r, &out);
     }
     if (rc == 0) {
+        signal(SIGPIPE, SIG_DFL); /* as for every command; the job ignored it */
         rc = hb_result_write(w->output, hb_str_text(&out), out.len, &err);
     }
     if (rc < 0) {

@@ -107,6 +107,18 @@ print(r["grade"], [(f["check"], f["hosts"]) for f in r["findings"]
     [[ $output == *"fabric: localhost: the hosts do not share nosuch0"* ]]
 }
 
+@test "doctor ends as other commands do when its reader goes away" {
+    mkfifo gone
+    exec 8<> gone # so that the next one does not wait for a reader
+    exec 9> gone
+    exec 8<&-
+    run bash -c 'exec "$@" 2>&1 >&9' - "$HB_BUILDDIR/hpcboot" doctor -q \
+        -H localhost --traffic none
+    exec 9>&-
+    ended_with 141
+    says_not 'error'
+}
+
 @test "doctor draws no traffic where none is sent" {
     run doctor -H localhost --traffic none -f svg
     [ "$status" -eq 2 ]

@@ -166,12 +166,40 @@ static int write_new(const char *dir, const char *name, mode_t mode,
         rc = hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%s", path);
     } else {
         rc = hb_fd_write_all(fd, text, strlen(text), err);
+        rc = rc < 0 ? hb_error_prefix(err, rc, "%s", path) : rc;
     }
     if (rc < 0 && fd >= 0) {
         unlink(path);
     }
     hb_fd_close(&fd);
     free(path);
+    return rc;
+}
+
+/* All of the key's files, or none. */
+static int write_all(const char *dir, const char *private, const char *line,
+                     struct hpcboot_error *err)
+{
+    const struct {
+        const char *name, *text;
+        mode_t mode;
+    } files[] = {
+        {KEY_NAME, private, 0600},
+        {KEY_NAME ".pub", line, 0644},
+        {"authorized_keys", line, 0600},
+    };
+    size_t n = 0, all = sizeof files / sizeof *files;
+    int rc = HPCBOOT_OK;
+
+    for (; n < all && rc == HPCBOOT_OK; n++) {
+        rc = write_new(dir, files[n].name, files[n].mode, files[n].text, err);
+    }
+    for (n--; rc != HPCBOOT_OK && n > 0; n--) {
+        char *path = hb_xasprintf("%s/%s", dir, files[n - 1].name);
+
+        unlink(path);
+        free(path);
+    }
     return rc;
 }
 
@@ -187,13 +215,7 @@ static int make_files(const struct wanted *w, struct hpcboot_error *err)
     }
     if (rc == HPCBOOT_OK) {
         line = hb_xasprintf("%s %s\n", p.public, COMMENT);
-        rc = write_new(w->make, KEY_NAME, 0600, p.private, err);
-    }
-    if (rc == HPCBOOT_OK) {
-        rc = write_new(w->make, KEY_NAME ".pub", 0644, line, err);
-    }
-    if (rc == HPCBOOT_OK) {
-        rc = write_new(w->make, "authorized_keys", 0600, line, err);
+        rc = write_all(w->make, p.private, line, err);
     }
     if (rc == HPCBOOT_OK) {
         printf("%s/%s: mount %s into every pod of the gang\n", w->make,

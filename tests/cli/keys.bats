@@ -46,6 +46,16 @@ new_key() { # PATH OPTION...
     cmp gang/id_ed25519 before
 }
 
+@test "keys --make makes all files or none" {
+    mkdir gang
+    echo mine > gang/authorized_keys
+    run keys --make gang
+    ended_with 74
+    says 'gang/authorized_keys cannot be made: File exists'
+    [ "$(ls gang)" = authorized_keys ]
+    [ "$(cat gang/authorized_keys)" = mine ]
+}
+
 @test "keys --secret: YAML that holds a key, its public half and its files" {
     need python3
     run --separate-stderr keys --secret gang-key --namespace hpc

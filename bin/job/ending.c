@@ -310,8 +310,8 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
     if (signo == SIGTERM) {
         j->end_signal = j->opt->checkpoint_signal; /* its pod is to leave */
     }
-    job_fail(j, HB_CAUSE_USER, (int)signo, "hbrun was told to end by %s",
-             name);
+    job_fail(j, HB_CAUSE_USER, (int)signo, "%s was told to end by %s",
+             job_program(j->only_wait), name);
 }
 
 static void to_all_ranks(struct job *j, int signo)

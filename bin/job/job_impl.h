@@ -490,7 +490,9 @@ void job_carry_close(struct job *j);
 
 /* signals.c: those that end hbrun */
 /* Until a loop hears them: one that comes is told of, and ends it. */
-void job_signals_begin(void);
+void job_signals_begin(int only_wait);
+/* Who it is that was told to end: hpcboot wait and doctor run no job. */
+const char *job_program(int only_wait);
 /* Less those that are ignored, as nohup and background shells do on purpose. */
 void job_signals_that_end(sigset_t *out);
 

@@ -46,7 +46,12 @@ static void end_at_once(int signo)
     _exit(SIGNAL_STATUS + signo);
 }
 
-void job_signals_begin(void)
+const char *job_program(int only_wait)
+{
+    return only_wait ? "hpcboot" : "hbrun";
+}
+
+void job_signals_begin(int only_wait)
 {
     const struct sigaction action = {.sa_handler = end_at_once};
     sigset_t heard;
@@ -56,7 +61,8 @@ void job_signals_begin(void)
         char name[64], *text;
 
         hb_signal_text(ends[i], name, sizeof name);
-        text = hb_xasprintf("hbrun was told to end by %s", name);
+        text = hb_xasprintf("%s was told to end by %s",
+                           job_program(only_wait), name);
         free(words[i]);
         words[i] = hb_logsink_line(HB_ERROR, text);
         free(text);

@@ -31,6 +31,23 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     says '1 of 1 host did not come up: 1 host starts no agent: elsewhere'
 }
 
+@test "hpcboot wait and doctor say by their own name that they were told to end" {
+    local command
+    for command in wait doctor; do
+        rm -f events
+        timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" $command \
+            -H elsewhere --launch-with 'false %h' --wait-hosts 1h \
+            --events events 2> err &
+        job=$!
+        wait_until grep -qs host_retry events
+        kill -TERM "$(pgrep -P $job)"
+        ends $job
+        ended_with 143
+        says '^hpcboot: error: hpcboot was told to end by signal 15: SIGTERM'
+        says_not hbrun
+    done
+}
+
 @test "hpcboot --help and --version" {
     run hpcboot --help
     ended_with 0

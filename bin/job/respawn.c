@@ -177,13 +177,17 @@ int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
     struct job *j = h->job;
     struct job_rank *r = &j->ranks[c->rank];
     struct hb_verdict sentence = {0};
+    int has_evidence = c->evidence != NULL && c->evidence[0] != '\0';
+    char never[160];
     int64_t ms;
 
     if (j->on_failure != HB_FAIL_RESPAWN || j->phase != JOB_RUNNING ||
         (c->kind != HB_CAUSE_EXIT && c->kind != HB_CAUSE_SIGNAL)) {
         return 0;
     }
-    if (never_again(j, c->rank, contact, why, size) != NULL) {
+    if (never_again(j, c->rank, contact, never, sizeof never) != NULL) {
+        snprintf(why, size, "%s%s%s", has_evidence ? c->evidence : "",
+                 has_evidence ? "; " : "", never);
         c->evidence = why;
         return 0;
     }

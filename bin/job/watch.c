@@ -236,7 +236,7 @@ static void rank_has_failed(struct job_host *h,
                             enum hb_cause_kind kind)
 {
     struct job *j = h->job;
-    char why[200], apart[256];
+    char why[512], apart[256];
     struct hb_cause cause = {
         .kind = kind, .time_ns = host_time(h, m->time_ns), .rank = m->rank,
         .host = h->spec->name, .core_dumped = m->core_dumped,

@@ -168,6 +168,20 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     pods_clean 0 1 2
 }
 
+@test "respawn: what ended the last start of a rank is told with the policy" {
+    local why status=0
+    why=$("$podlab" memory 1 67108864 2>&1) || status=$?
+    [ $status -ne 77 ] || skip "$why"
+    # The pod's own memory counts: the shell grows until it is too much.
+    run policy respawn --max-restarts 1 -H pod-1 bash -c \
+        'x=xxxxxxxx; while :; do x=$x$x; done'
+    "$podlab" memory 1 9000000000
+    ended_with 137
+    says 'warning: rank 0 on pod-1 .*out of memory.*; it is started again in'
+    says 'error: rank 0 on pod-1 .*; out of memory: .*; it had been started .*--max-restarts'
+    pods_clean 0 1
+}
+
 @test "respawn: an MPI rank cannot come back alone, and it is said" {
     need mpicc.openmpi
     cat > "$F/half.c" <<'END'

@@ -4,7 +4,8 @@
 #
 # Every option of bin/cli/opts.def stands in --help, in the man page and in
 # the completions; the man page names no other; the same for the commands of
-# hpcboot; the completions are good shell; the man pages are good mdoc.
+# hpcboot; the man page names every event; the completions are good shell; the
+# man pages are good mdoc.
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -53,6 +54,18 @@ verdict 'zsh completes every option' "$(missing "$work/offered" in_zsh)"
 verdict 'hbrun(1) describes no other option' "$(
     grep -oE '^\.It .*' man/hbrun.1 | grep -oE 'Fl (Fl )?[A-Za-z0-9][^ ]*' |
         sed 's/Fl Fl /--/; s/Fl /-/' | sort -u | comm -13 "$work/all" -)"
+# Names of events stand in the calls that write them, also on a next line.
+events() {
+    cat bin/job/*.c | tr -d '\n' |
+        grep -oE '[( ]job_event(_[a-z_]+)?\([^";{]*"[a-z_]+"' |
+        sed 's/.*"\(.*\)"/\1/' | sort -u
+}
+events > "$work/events"
+in_events() {
+    sed -n '/^\.Sh EVENTS/,/^\.Sh METRICS/p' man/hbrun.1 |
+        sed -n 's/^\.It //p' | tr -d ' ' | tr ',' '\n' | sort -u
+}
+verdict 'hbrun(1) has every event' "$(missing "$work/events" in_events)"
 good_shell() { # PROGRAM, with completions in $work/bash and $work/zsh
     verdict "$1's completion is good bash" "$(bash -n "$work/bash" 2>&1)"
     if command -v zsh > /dev/null; then

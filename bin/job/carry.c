@@ -168,9 +168,11 @@ static size_t stdin_room(const struct job *j)
     return ahead < STDIN_WINDOW ? STDIN_WINDOW - (size_t)ahead : 0;
 }
 
-static int stdin_wanted_by(const struct job *j, const struct job_host *h)
+/* Of a host in this state. */
+static int stdin_wanted_by(const struct job *j, const struct job_host *h,
+                           enum host_state state)
 {
-    if (h->state != HOST_RUNNING) {
+    if (h->state != state || h->node == HB_NODE_UNSET) {
         return 0;
     }
     return j->stdin_mode == HB_STDIN_ALL ||
@@ -178,12 +180,24 @@ static int stdin_wanted_by(const struct job *j, const struct job_host *h)
             j->map->node_of_rank[j->stdin_rank] == h->node);
 }
 
+/* A reader takes the files of the job, and gets its orders behind them. */
+static int stdin_is_early(const struct job *j)
+{
+    uint32_t i = 0;
+
+    while (i < j->gang.n && (j->hosts[i].joins ||
+                             !stdin_wanted_by(j, &j->hosts[i], HOST_READY))) {
+        i++;
+    }
+    return i < j->gang.n;
+}
+
 static void stdin_send(struct job *j, const void *data, size_t len, int eof)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
-        if (stdin_wanted_by(j, h)) {
+        if (stdin_wanted_by(j, h, HOST_RUNNING)) {
             h->stdin_sent += len;
             HOST_SEND(h, stdin,
                       .rank = j->stdin_mode == HB_STDIN_ALL ? HB_ALL_RANKS
@@ -197,7 +211,7 @@ static void stdin_arm(struct job *j)
 {
     static const struct timeval at_once = {0, 0};
 
-    if (!j->stdin_open || stdin_room(j) < STDIN_CHUNK) {
+    if (!j->stdin_open || stdin_room(j) < STDIN_CHUNK || stdin_is_early(j)) {
         return;
     }
     if (j->stdin_pollable) {
@@ -248,6 +262,26 @@ void job_carry_stdin_credit(struct job_host *h, uint32_t bytes)
 {
     h->stdin_taken += bytes;
     stdin_arm(h->job);
+}
+
+void job_carry_stdin_ordered(struct job_host *h)
+{
+    struct job *j = h->job;
+
+    if (j->stdin_ev == NULL) {
+        return; /* not begun, or nobody reads */
+    }
+    if (!j->stdin_open && stdin_wanted_by(j, h, HOST_RUNNING)) {
+        HOST_SEND(h, stdin, .rank = HB_ALL_RANKS, .flags = HB_IN_EOF);
+    }
+    stdin_arm(j);
+}
+
+void job_carry_stdin_lost(struct job *j)
+{
+    if (j->stdin_ev != NULL) {
+        stdin_arm(j);
+    }
 }
 
 /* Files and /dev/null are always readable and cannot be watched. */

@@ -505,6 +505,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
 
     host_set_why(h, err->text);
     if (job_live_lost(h)) {
+        job_carry_stdin_lost(j);
         return;
     }
     /* Where nothing was begun all were let go, those below it, too. */
@@ -529,6 +530,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     h->state = HOST_LOST;
     h->gone = 1;
+    job_carry_stdin_lost(j);
     if (j->orphan_ms > 0 && (was == HOST_DONE || node == HB_NODE_UNSET)) {
         hb_log(HB_INFO, "host %s: %s; it had no ranks", h->spec->name,
                err->text);

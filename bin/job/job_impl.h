@@ -485,6 +485,10 @@ int job_carry_check(const struct job *j, struct hpcboot_error *err);
 void job_carry_output(struct job_host *h, const struct hb_msg_output *m);
 void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
 void job_carry_stdin_begin(struct job *j);
+/* It may read from now on; one that comes late may find the end alone. */
+void job_carry_stdin_ordered(struct job_host *h);
+/* A host is gone, which the others have perhaps waited for. */
+void job_carry_stdin_lost(struct job *j);
 void job_carry_tell_folded(struct job *j);
 void job_carry_close(struct job *j);
 

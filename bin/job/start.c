@@ -196,6 +196,7 @@ static void host_ordered(struct job_host *h)
 {
     if (h->state == HOST_READY) {
         h->state = h->node != HB_NODE_UNSET ? HOST_RUNNING : HOST_RELAY;
+        job_carry_stdin_ordered(h);
     }
 }
 

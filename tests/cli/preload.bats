@@ -69,6 +69,19 @@ no_session() { [ -z "$(ls -A "$HPCBOOT_TMPDIR")" ]; }
     [ "$(grep -c '^same$' <<< "$output")" -eq 2 ]
 }
 
+@test "standard input waits for ranks that wait for their files" {
+    local reader
+    head -c 20000000 /dev/zero > large
+    for reader in 0 1; do
+        run two --preload-files large --stdin $reader cat <<< data
+        ended_with 0
+        [ "$output" = data ]
+    done
+    run two --preload-files large --stdin all cat <<< data
+    ended_with 0
+    [ "$output" = "$(printf 'data\ndata')" ]
+}
+
 @test "--set-cwd-to-session-dir makes relative names those of the copies" {
     echo one > a
     run two --preload-files a --set-cwd-to-session-dir sh -c \

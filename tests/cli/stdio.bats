@@ -40,6 +40,23 @@ setup() { common_setup; }
     cmp in got
 }
 
+# While one host takes nothing no more is read; then it is lost.
+@test "a host that is lost does not keep standard input from the others" {
+    "$(fake flood)" raw 20000000 > in
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run hb --launch-with fork -H a,b --stdin all --on-failure continue sh -c \
+        'if [ $HPCBOOT_RANK = 0 ]; then
+             : >> got
+             until [ -s got ] && [ "$(wc -c < got)" = "$size" ]; do
+                 size=$(wc -c < got); sleep 0.1
+             done
+             kill -KILL $PPID; sleep 1000
+         fi
+         cat > got; cmp in got && echo whole' < in
+    ended_with 75
+    says '^whole$'
+}
+
 @test "a rank that reads no stdin does not hold the job" {
     run bash -c 'yes | timeout -s KILL "$0" "$@"' "$HB_LIMIT" "$hbrun" \
         -n 2 echo here

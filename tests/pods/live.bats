@@ -109,6 +109,22 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     done
 }
 
+@test "standard input of ranks that join late has its end" {
+    pod 0 bash -c 'echo line > /tmp/in'
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod_job bash -c 'exec "$@" < /tmp/in' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" --np 1:2 --hostfile /tmp/hosts --on-failure continue \
+        --stdin all bash -c "cat; $ranks"
+    on 1
+    hosts pod-1 pod-2
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    [ "$(grep -c '^line$' <<< "$output")" -eq 1 ]
+    pods_clean 0 1 2
+}
+
 @test "hosts come and go by a discovery script" {
     pod 0 bash -c 'printf "#!/bin/sh\ncat /tmp/hosts\n" > /tmp/discover
         chmod +x /tmp/discover; echo pod-1:1 > /tmp/hosts'

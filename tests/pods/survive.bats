@@ -208,6 +208,18 @@ END
     pods_clean 0 1 2
 }
 
+@test "respawn: stdin of a rank that moves to another host has its end" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run pod 0 bash -c 'echo line | timeout -s KILL "$1" "$2" \
+        --on-failure respawn --restart-delay 100ms --spares 1 -H pod-1,pod-2 \
+        bash -c "cat; echo read; [ \$HPCBOOT_RESTART = 1 ] || kill -9 \$PPID
+            sleep 0"' - "$HB_LIMIT" "$hbrun"
+    ended_with 0
+    says 'started again on the spare pod-2'
+    [ "$(grep -c '^read$' <<< "$output")" -ge 1 ]
+    pods_clean 0 1 2
+}
+
 @test "respawn: stdin of a rank that comes back has its end" {
     # shellcheck disable=SC2016  # expanded in the ranks
     run pod 0 bash -c 'echo line | timeout -s KILL "$1" "$2" \

@@ -28,7 +28,7 @@ enum { HB_ROW_ALL, HB_ROW_KIN, HB_ROW_TWIN, HB_ROWS };
 
 struct hb_xport_req {
     struct hb_xport_req *next; /* in a list: waiting for room, or a peer */
-    struct hb_link posted[HB_POSTED_ROWS];
+    struct hb_link posted[HB_POSTED_ROWS]; /* [0]: of an offer, a take, too */
     uint64_t turn;     /* the how manyth that was posted */
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
@@ -91,6 +91,8 @@ struct hb_xport {
 };
 
 /* match.c */
+void hb_row_append(struct hb_row *row, struct hb_link *link, void *of);
+void hb_row_take_out(struct hb_row *row, const struct hb_link *link);
 void hb_match_init(struct hb_xport *x);
 void hb_match_destroy(struct hb_xport *x);
 /* Who waits for such a message; taken off the list. Where its context is over,

@@ -23,14 +23,14 @@
 
 /* ---- rows ---- */
 
-static void append(struct hb_row *row, struct hb_link *link, void *of)
+void hb_row_append(struct hb_row *row, struct hb_link *link, void *of)
 {
     *link = (struct hb_link){row->last, NULL, of};
     *(row->last != NULL ? &row->last->next : &row->first) = link;
     row->last = link;
 }
 
-static void take_out(struct hb_row *row, const struct hb_link *link)
+void hb_row_take_out(struct hb_row *row, const struct hb_link *link)
 {
     *(link->prev != NULL ? &link->prev->next : &row->first) = link->next;
     *(link->next != NULL ? &link->next->prev : &row->last) = link->prev;
@@ -131,16 +131,16 @@ static struct hb_row *like_of(struct hb_xport *x, const struct hb_xport_req *r)
 
 void hb_match_post(struct hb_xport *x, struct hb_xport_req *req)
 {
-    append(&x->posted, &req->posted[HB_POSTED_ALL], req);
-    append(like_of(x, req), &req->posted[HB_POSTED_LIKE], req);
+    hb_row_append(&x->posted, &req->posted[HB_POSTED_ALL], req);
+    hb_row_append(like_of(x, req), &req->posted[HB_POSTED_LIKE], req);
     req->turn = x->n_posted++;
     req->on_list = 1;
 }
 
 void hb_match_unpost(struct hb_xport *x, struct hb_xport_req *req)
 {
-    take_out(&x->posted, &req->posted[HB_POSTED_ALL]);
-    take_out(like_of(x, req), &req->posted[HB_POSTED_LIKE]);
+    hb_row_take_out(&x->posted, &req->posted[HB_POSTED_ALL]);
+    hb_row_take_out(like_of(x, req), &req->posted[HB_POSTED_LIKE]);
     req->on_list = 0;
 }
 
@@ -194,22 +194,22 @@ void hb_match_lost(struct hb_xport *x, uint32_t peer,
 
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in)
 {
-    append(&x->unexpected, &in->in_row[HB_ROW_ALL], in);
-    append(kin_of(x->kin, in->source, in->context), &in->in_row[HB_ROW_KIN],
-           in);
-    append(twins_of(x->twins, in->source, in->context, in->tag),
-           &in->in_row[HB_ROW_TWIN], in);
+    hb_row_append(&x->unexpected, &in->in_row[HB_ROW_ALL], in);
+    hb_row_append(kin_of(x->kin, in->source, in->context),
+                  &in->in_row[HB_ROW_KIN], in);
+    hb_row_append(twins_of(x->twins, in->source, in->context, in->tag),
+                  &in->in_row[HB_ROW_TWIN], in);
     in->is_kept = 1;
 }
 
 void hb_match_forget(struct hb_xport *x, struct hb_inbound *in)
 {
     if (in->is_kept) {
-        take_out(&x->unexpected, &in->in_row[HB_ROW_ALL]);
-        take_out(kin_of(x->kin, in->source, in->context),
-                 &in->in_row[HB_ROW_KIN]);
-        take_out(twins_of(x->twins, in->source, in->context, in->tag),
-                 &in->in_row[HB_ROW_TWIN]);
+        hb_row_take_out(&x->unexpected, &in->in_row[HB_ROW_ALL]);
+        hb_row_take_out(kin_of(x->kin, in->source, in->context),
+                        &in->in_row[HB_ROW_KIN]);
+        hb_row_take_out(twins_of(x->twins, in->source, in->context, in->tag),
+                        &in->in_row[HB_ROW_TWIN]);
         in->is_kept = 0;
     }
 }

@@ -61,11 +61,10 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
     }
     head.kind = HB_TCP_OFFER;
     head.id = req->id = ++t->x->next_id;
-    req->next = t->offers;
-    t->offers = req;
+    hb_tcp_put_on(t->offers, req);
     rc = put(t, (uint32_t)req->peer, &head, NULL, 0, NULL, err);
     if (rc < 0) {
-        t->offers = req->next;
+        (void)hb_tcp_take_off(t->offers, req->id, (uint32_t)req->peer);
     }
     return rc;
 }
@@ -94,20 +93,32 @@ void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
                                                   : t->ahead[peer];
 }
 
-struct hb_xport_req *hb_tcp_take_off(struct hb_xport_req **at, uint64_t id,
+/* A rank may have a hundred thousand of them under way; they come off in the
+ * order in which they were put on, mostly. */
+void hb_tcp_put_on(struct hb_row rows[HB_KIN], struct hb_xport_req *r)
+{
+    hb_row_append(&rows[r->id % HB_KIN], &r->posted[HB_POSTED_ALL], r);
+}
+
+int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer)
+{
+    return (r->is_recv ? r->info.source : r->peer) == (int)peer;
+}
+
+struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_KIN], uint64_t id,
                                      uint32_t peer)
 {
-    while (*at != NULL &&
-           ((*at)->id != id ||
-            ((*at)->is_recv ? (*at)->info.source : (*at)->peer) !=
-                (int)peer)) {
-        at = &(*at)->next;
+    struct hb_row *row = &rows[id % HB_KIN];
+
+    for (const struct hb_link *l = row->first; l != NULL; l = l->next) {
+        struct hb_xport_req *r = l->of;
+
+        if (r->id == id && hb_tcp_is_with(r, peer)) {
+            hb_row_take_out(row, l);
+            return r;
+        }
     }
-    struct hb_xport_req *r = *at;
-    if (r != NULL) {
-        *at = r->next;
-    }
-    return r;
+    return NULL;
 }
 
 void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
@@ -121,11 +132,10 @@ void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
     head.take = req->id = ++t->x->next_id;
     req->info = (struct hb_xport_info){(int)in->source, in->tag,
                                        (size_t)in->size};
-    req->next = t->takes;
-    t->takes = req;
+    hb_tcp_put_on(t->takes, req);
     rc = put(t, in->source, &head, NULL, 0, NULL, &req->err);
     if (rc < 0) {
-        (void)hb_tcp_take_off(&t->takes, req->id, in->source);
+        (void)hb_tcp_take_off(t->takes, req->id, in->source);
         hb_req_finish(req, rc);
     } else {
         if (t->pairs[in->source] != NULL) {
@@ -153,7 +163,7 @@ void hb_tcp_decline_offer(struct hb_tcp *t, struct hb_inbound *in)
 int hb_tcp_on_take(struct hb_tcp *t, uint32_t peer,
                    const struct hb_tcp_head *taken)
 {
-    struct hb_xport_req *r = hb_tcp_take_off(&t->offers, taken->id, peer);
+    struct hb_xport_req *r = hb_tcp_take_off(t->offers, taken->id, peer);
     struct hb_tcp_head head = {
         .kind = HB_TCP_DATA, .source = t->x->job.rank, .take = taken->take,
     };
@@ -246,7 +256,7 @@ static int on_message(struct hb_tcp_conn *c)
 struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
                                   const struct hb_tcp_head *head)
 {
-    struct hb_xport_req *r = hb_tcp_take_off(&t->takes, head->take, peer);
+    struct hb_xport_req *r = hb_tcp_take_off(t->takes, head->take, peer);
     struct hb_inbound *in;
 
     if (r == NULL) {

@@ -81,14 +81,16 @@ void hb_tcp_free_gone(struct hb_tcp *t)
     free_conns(&t->gone);
 }
 
-static void free_list(struct hb_xport_req *r)
+static void free_rows(struct hb_row rows[HB_KIN])
 {
-    while (r != NULL) {
-        struct hb_xport_req *next = r->next;
+    for (unsigned i = 0; i < HB_KIN; i++) {
+        while (rows[i].first != NULL) {
+            struct hb_xport_req *r = rows[i].first->of;
 
-        free(r->copy);
-        free(r);
-        r = next;
+            hb_row_take_out(&rows[i], rows[i].first);
+            free(r->copy);
+            free(r);
+        }
     }
 }
 
@@ -104,8 +106,8 @@ void hb_tcp_destroy(struct hb_tcp *t)
     }
     free_conns(&t->in);
     free_conns(&t->gone);
-    free_list(t->offers);
-    free_list(t->takes);
+    free_rows(t->offers);
+    free_rows(t->takes);
     hb_ucx_close(t->ucx);
     hb_fd_close(&t->listen_fd);
     hb_fd_close(&t->reserve_fd);
@@ -207,20 +209,20 @@ static struct hb_tcp_conn *spare_of(const struct hb_tcp *t, uint32_t peer)
 
 /* ---- connecting ---- */
 
-/* Requests of a list that concern a dead peer. */
-static void fail_list(struct hb_xport_req **at, uint32_t peer,
-                      const struct hpcboot_error *why)
+/* Requests that concern a dead peer. */
+static void fail_row(struct hb_row *row, uint32_t peer,
+                     const struct hpcboot_error *why)
 {
-    while (*at != NULL) {
-        struct hb_xport_req *r = *at;
+    const struct hb_link *next;
 
-        if (r->peer == (int)peer || (r->is_recv &&
-                                     r->info.source == (int)peer)) {
-            *at = r->next;
+    for (const struct hb_link *l = row->first; l != NULL; l = next) {
+        struct hb_xport_req *r = l->of;
+
+        next = l->next;
+        if (hb_tcp_is_with(r, peer)) {
+            hb_row_take_out(row, l);
             r->err = *why;
             hb_req_finish(r, why->code);
-        } else {
-            at = &r->next;
         }
     }
 }
@@ -230,8 +232,10 @@ static void fail_peer(struct hb_tcp *t, uint32_t peer,
 {
     const struct hb_xport_job *job = &t->x->job;
 
-    fail_list(&t->offers, peer, why);
-    fail_list(&t->takes, peer, why);
+    for (unsigned i = 0; i < HB_KIN; i++) {
+        fail_row(&t->offers[i], peer, why);
+        fail_row(&t->takes[i], peer, why);
+    }
     hb_pair_bury(t, peer, why);
     hb_match_lost(t->x, peer, why);
     if (t->lost[peer] == NULL) {

@@ -213,7 +213,7 @@ static struct hb_cut *cut_of(struct hb_tcp_conn *c)
     if (k != NULL) {
         return k;
     }
-    r = hb_tcp_take_off(&c->tcp->takes, c->head.take, c->peer);
+    r = hb_tcp_take_off(c->tcp->takes, c->head.take, c->peer);
     if (r == NULL) {
         return NULL;
     }

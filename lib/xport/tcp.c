@@ -23,6 +23,7 @@
 #define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
 #define ARM_TRIES 3 /* what arming meets is often gone after one progress */
 #define PATIENCE_MOST 4u /* doublings of that for an answer */
+#define UNANSWERED 3u /* questions in a row */
 
 static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
                const char *data, size_t size, struct hb_xport_req *req,
@@ -393,7 +394,9 @@ static int on_event(struct hb_tcp_conn *c, uint32_t events)
 }
 
 /* Whether what was sent is acknowledged by nobody: then the peer's host is
- * gone, or the way there. A peer that only does not read still answers. */
+ * gone, or the way there. A peer that only does not read still answers, also
+ * when it has no room left and is only asked for some. The system asks ever
+ * more rarely, and one question may be on its way: several are not. */
 static int is_cut(const struct hb_tcp_conn *c)
 {
     struct tcp_info i;
@@ -401,7 +404,7 @@ static int is_cut(const struct hb_tcp_conn *c)
 
     return c->state != HB_TCP_CONNECTING && c->state != HB_TCP_DEAD &&
            getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
-           i.tcpi_retransmits > 0 &&
+           (i.tcpi_retransmits > 0 || i.tcpi_probes >= UNANSWERED) &&
            i.tcpi_last_ack_recv > c->tcp->limit_s * 1000u;
 }
 

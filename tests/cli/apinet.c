@@ -2,11 +2,13 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
- * rails [until]`, `apinet late SECONDS`, `apinet idle SECONDS`, `apinet soak
- * SECONDS SEED`.
+ * full`, `apinet rails [until]`, `apinet late SECONDS`, `apinet idle SECONDS`,
+ * `apinet soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
- * the ring, short and long ones in turn, until it fails, and why. rails: two
+ * the ring, short and long ones in turn, until it fails, and why. full: rank 1
+ * takes more than the system holds for it, reads only its beginning, and never
+ * calls again; rank 0 waits until that fails, and says why. rails: two
  * ranks, as star does it, once both use more than one network. soak: in
  * each turn all ranks send to the rank that is D further, with D and the size
  * drawn from SEED, and look at every byte; the last lines say whether
@@ -24,6 +26,7 @@
 #define MOST ((size_t)1 << 20)
 #define TURNS_BETWEEN 64 /* looks at the clock */
 #define RAILS_WITHIN 60  /* seconds */
+#define FULL 32          /* messages of MOST */
 
 static char *out, *in;
 
@@ -80,6 +83,33 @@ static void until(void)
     printf("rank %d hears: %d, %s\n", me, rc, err.text);
     fflush(stdout);
     _exit(0);
+}
+
+static void full(void)
+{
+    struct hpcboot_request *r[FULL] = {NULL};
+
+    memset(out, 1, MOST);
+    for (int i = 0; i < FULL; i++) {
+        if (hpcboot_rank() == 0) {
+            MUST(hpcboot_isend(hpcboot_world(), 1, i, out, MOST, &r[i], &err));
+        } else {
+            MUST(hpcboot_irecv(hpcboot_world(), 0, i, in, MOST, NULL, &r[i],
+                               &err));
+        }
+    }
+    if (hpcboot_rank() == 0) {
+        printf("rank 0 hears: %d, ", hpcboot_wait_all(r, FULL, 0, &err));
+        printf("%s\n", err.text);
+        fflush(stdout);
+        _exit(0);
+    }
+    while (in[0] == 0) {
+        MUST(hpcboot_progress(&err));
+    }
+    for (;;) {
+        (void)pause();
+    }
 }
 
 /* Rank 0 with each of the others. */
@@ -247,6 +277,8 @@ int main(int argc, char **argv)
         ways();
     } else if (strcmp(word, "until") == 0) {
         until();
+    } else if (strcmp(word, "full") == 0) {
+        full();
     } else if (strcmp(word, "star") == 0) {
         star();
     } else if (strcmp(word, "rails") == 0) {

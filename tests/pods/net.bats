@@ -149,6 +149,25 @@ netem_or_skip() {
     for t in "${jobs[@]}"; do wait "$t" || true; done
 }
 
+# The system itself would go on to ask for room for as long as it is told to.
+@test "a pair that is cut while one of the two takes nothing" {
+    local job asks=/proc/sys/net/ipv4/tcp_retries2
+    need ss
+    pod 0 sh -c "echo 255 > $asks" || skip "no setting of a pod's own here"
+    by tcp --heartbeat 60 -H pod-0,pod-1 "$net" full \
+        > "$BATS_TEST_TMPDIR/out" 2>&1 &
+    job=$!
+    # shellcheck disable=SC2317  # called by wait_until
+    is_full() { pod 0 ss -tno | grep -q 'timer:(persist'; }
+    wait_until is_full
+    "$podlab" pair 0 1 down
+    wait_until grep -q '^rank 0 hears: .*rank 1 on pod-1' \
+        "$BATS_TEST_TMPDIR/out"
+    "$podlab" pair 0 1 up
+    pod 0 sh -c "echo 15 > $asks"
+    wait "$job" || true
+}
+
 @test "ranks that compute for long before they look at the network" {
     local t
     local -A job_of=()

@@ -26,6 +26,9 @@
 
 #define NS_PER_S ((int64_t)1000 * 1000 * 1000)
 #define DRAIN_TURNS 64 /* of progress, before a loss is believed */
+/* Up to here a message leaves from a copy: who gives it up need not wait for a
+ * peer that computes. */
+#define SHORT ((size_t)4 << 10)
 
 struct held { /* came before its turn */
     struct held *next;
@@ -272,6 +275,27 @@ static void fly(struct hb_tcp_conn *c, struct hb_tcp_item *i)
     c->n_sent++;
 }
 
+static int is_own(const struct hb_tcp_item *i)
+{
+    return i->data == (const char *)(i + 1);
+}
+
+static struct hb_tcp_item *take_first(struct hb_tcp_conn *c)
+{
+    struct hb_tcp_item *i = c->first, *own;
+
+    c->first = i->next;
+    c->end = c->first == NULL ? &c->first : c->end;
+    if (i->size == 0 || i->size > SHORT) {
+        return i;
+    }
+    own = hb_xmalloc(sizeof *own + i->size);
+    *own = *i;
+    own->data = memcpy(own + 1, i->data, i->size);
+    free(i);
+    return own;
+}
+
 int hb_ucx_write(struct hb_tcp_conn *c)
 {
     struct hb_ucx_side *s = c->tcp->ucx;
@@ -279,11 +303,9 @@ int hb_ucx_write(struct hb_tcp_conn *c)
     int moved = 0;
 
     while (c->first != NULL && !c->ep_lost) {
-        struct hb_tcp_item *i = c->first;
+        struct hb_tcp_item *i = take_first(c);
         int rc;
 
-        c->first = i->next;
-        c->end = c->first == NULL ? &c->first : c->end;
         fly(c, i);
         rc = s->lib->send(c->ep, &i->head, WIRE_HEAD, i->data, i->size,
                           i->head.kind == HB_TCP_DATA, i, why, sizeof why);
@@ -354,15 +376,15 @@ uint64_t hb_ucx_count(const struct hb_ucx_side *s, uint32_t source)
     return s->from[source] != NULL ? s->from[source]->count : 0;
 }
 
-static struct hb_tcp_item *flying_of(const struct hb_tcp_conn *c,
-                                     const struct hb_xport_req *req)
+/* Whether UCX uses the request's buffer. */
+static int flies(const struct hb_tcp_conn *c, const struct hb_xport_req *req)
 {
-    struct hb_tcp_item *i = c != NULL ? c->flying : NULL;
+    const struct hb_tcp_item *i = c != NULL ? c->flying : NULL;
 
     while (i != NULL && i->req != req) {
         i = i->next;
     }
-    return i;
+    return i != NULL && !is_own(i);
 }
 
 /* Bytes in flight may need as long as a peer may be silent: it lives, and is
@@ -374,12 +396,11 @@ void hb_ucx_reclaim(struct hb_ucx_side *s, struct hb_xport_req *req)
     int peer = req->is_recv ? req->info.source : req->peer;
     struct hb_tcp_conn *c = peer >= 0 ? s->tcp->out[peer] : NULL;
 
-    while ((req->fetching || flying_of(c, req) != NULL) &&
+    while ((req->fetching || flies(c, req)) &&
            hb_now_ns() < end && (c == NULL || !hb_tcp_has_hung_up(c))) {
         (void)s->lib->progress(s->ucx);
     }
-    if (c != NULL && c->ep != NULL &&
-        (req->fetching || flying_of(c, req) != NULL)) {
+    if (c != NULL && c->ep != NULL && (req->fetching || flies(c, req))) {
         lost(s, c, "a message that was given up was half sent");
         hb_tcp_lost(c, 0);
     }

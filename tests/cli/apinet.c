@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
- * full`, `apinet rails [until]`, `apinet late SECONDS`, `apinet idle SECONDS`,
- * `apinet soak SECONDS SEED`.
+ * full`, `apinet rails [until]`, `apinet late SECONDS`, `apinet busy SECONDS`,
+ * `apinet idle SECONDS`, `apinet soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. full: rank 1
@@ -165,6 +165,29 @@ static void late(unsigned seconds)
     }
 }
 
+/* Rank 1 computes when the beginning of a broadcast has come. */
+static void busy(unsigned seconds)
+{
+    struct hpcboot_request *r = NULL;
+    size_t size = FULL * MOST;
+    char *buffer = calloc(1, size);
+
+    HOLDS(buffer != NULL);
+    memset(buffer, hpcboot_rank() == 0, size);
+    MUST(hpcboot_ibcast(buffer, size, HPCBOOT_BYTE, 0, hpcboot_world(), &r,
+                        &err));
+    if (hpcboot_rank() == 1) {
+        while (buffer[0] == 0) {
+            MUST(hpcboot_progress(&err));
+        }
+        sleep(seconds);
+    }
+    MUST(hpcboot_wait(&r, 0, &err));
+    HOLDS(buffer[size - 1] == 1);
+    printf("rank %d has all of it\n", hpcboot_rank());
+    free(buffer);
+}
+
 /* All others wait for a message, and for a barrier, and say what that cost. */
 static void idle(unsigned seconds)
 {
@@ -290,6 +313,8 @@ int main(int argc, char **argv)
         idle((unsigned)atoi(argv[2]));
     } else if (strcmp(word, "late") == 0 && argc > 2) {
         late((unsigned)atoi(argv[2]));
+    } else if (strcmp(word, "busy") == 0 && argc > 2) {
+        busy((unsigned)atoi(argv[2]));
     } else if (argc > 3) {
         soak(atof(argv[2]), strtoull(argv[3], NULL, 10));
     }

@@ -183,6 +183,19 @@ netem_or_skip() {
     done
 }
 
+# The other one asks what it does, and has no answer for longer than a host may be
+# silent.
+@test "a rank that computes for long in the midst of a collective" {
+    local t
+    for t in tcp ucx; do
+        [ $t = tcp ] || [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || continue
+        run by $t -H pod-0,pod-1 env HPCBOOT_LOST_AFTER=3000 "$net" busy 7
+        ended_with 0
+        says '^rank 0 has all of it'
+        says '^rank 1 has all of it'
+    done
+}
+
 @test "kill -9 of random ranks, by UCX" {
     need_ucx
     # UCX 1.13 aborts now and then when a peer dies that it is about to answer

@@ -393,15 +393,17 @@ static int flies(const struct hb_tcp_conn *c, const struct hb_xport_req *req)
 void hb_ucx_reclaim(struct hb_ucx_side *s, struct hb_xport_req *req)
 {
     int64_t end = hb_now_ns() + s->tcp->limit_s * NS_PER_S;
-    int peer = req->is_recv ? req->info.source : req->peer;
+    int peer = req->is_recv ? req->info.source : req->peer, is_gone = 0;
     struct hb_tcp_conn *c = peer >= 0 ? s->tcp->out[peer] : NULL;
 
-    while ((req->fetching || flies(c, req)) &&
-           hb_now_ns() < end && (c == NULL || !hb_tcp_has_hung_up(c))) {
+    while ((req->fetching || flies(c, req)) && hb_now_ns() < end && !is_gone) {
         (void)s->lib->progress(s->ucx);
+        is_gone = c != NULL && hb_tcp_has_hung_up(c);
     }
     if (c != NULL && c->ep != NULL && (req->fetching || flies(c, req))) {
-        lost(s, c, "a message that was given up was half sent");
+        lost(s, c, is_gone ? "it is gone, in the midst of a message"
+                           : "a message was given up when it was half sent, "
+                             "and the rest of it does not move");
         hb_tcp_lost(c, 0);
     }
 }

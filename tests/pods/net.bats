@@ -183,8 +183,8 @@ netem_or_skip() {
     done
 }
 
-# The other one asks what it does, and has no answer for longer than a host may be
-# silent.
+# The other one asks what it does, and has no answer for longer than a host may
+# be silent.
 @test "a rank that computes for long in the midst of a collective" {
     local t
     for t in tcp ucx; do

@@ -13,6 +13,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hpcboot/status.h"
 
@@ -40,11 +41,10 @@ socklen_t hb_sockaddr_len(const struct sockaddr_storage *a)
                                     : sizeof(struct sockaddr_in);
 }
 
-static int usable(const struct ifaddrs *i, int loopback)
+static int is_usable(const struct ifaddrs *i)
 {
     if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
-        !(i->ifa_flags & IFF_UP) ||
-        ((i->ifa_flags & IFF_LOOPBACK) != 0) != loopback) {
+        !(i->ifa_flags & IFF_UP)) {
         return 0;
     }
     if (i->ifa_addr->sa_family == AF_INET6) {
@@ -53,6 +53,30 @@ static int usable(const struct ifaddrs *i, int loopback)
         return !IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr);
     }
     return i->ifa_addr->sa_family == AF_INET;
+}
+
+static int is_bridge(const char *name)
+{
+    char path[sizeof "/sys/class/net//bridge" + IF_NAMESIZE];
+
+    snprintf(path, sizeof path, "/sys/class/net/%s/bridge", name);
+    return access(path, F_OK) == 0;
+}
+
+/* In the order in which they are named. A container engine makes a bridge for
+ * each of its networks, which mostly leads to no other host: where there is no
+ * room for all, those wait for the others. */
+enum kind { OTHER, BRIDGE, LOOPBACK, KINDS };
+
+static enum kind kind_of(const struct ifaddrs *i, int is_full)
+{
+    if (!is_usable(i)) {
+        return KINDS;
+    }
+    if ((i->ifa_flags & IFF_LOOPBACK) != 0) {
+        return LOOPBACK;
+    }
+    return is_full && is_bridge(i->ifa_name) ? BRIDGE : OTHER;
 }
 
 static uint8_t prefix_of(const struct sockaddr_storage *mask)
@@ -80,36 +104,45 @@ static uint8_t device_of(const struct hb_interfaces *out,
     return (uint8_t)(i + 1);
 }
 
+static void add(struct hb_interfaces *out, char names[][IF_NAMESIZE],
+                const struct ifaddrs *i, enum kind kind)
+{
+    struct hb_interface *to = &out->list[out->n];
+    size_t len = i->ifa_addr->sa_family == AF_INET6
+                     ? sizeof(struct sockaddr_in6)
+                     : sizeof(struct sockaddr_in);
+
+    memset(to, 0, sizeof *to);
+    memcpy(&to->at, i->ifa_addr, len);
+    memcpy(&to->mask, i->ifa_netmask, len);
+    to->mask.ss_family = to->at.ss_family;
+    if (kind != LOOPBACK) {
+        to->net.prefix = prefix_of(&to->mask);
+        to->net.device = device_of(out, names, i->ifa_name);
+        to->net.mbps = hb_net_mbps("", i->ifa_name);
+    }
+    out->n++;
+}
+
 void hb_interfaces_read(struct hb_interfaces *out)
 {
     char names[HB_ADDRESS_MOST][IF_NAMESIZE];
     struct ifaddrs *all = NULL;
+    unsigned n = 0;
 
     out->n = 0;
     if (getifaddrs(&all) < 0) {
         return;
     }
-    for (int loopback = 0; loopback <= 1; loopback++) {
-        for (struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-            struct hb_interface *to = &out->list[out->n];
-            size_t len;
-
-            if (out->n == HB_ADDRESS_MOST || !usable(i, loopback)) {
-                continue;
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        n += kind_of(i, 0) == OTHER;
+    }
+    for (int kind = OTHER; kind < KINDS; kind++) {
+        for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+            if (out->n < HB_ADDRESS_MOST &&
+                kind_of(i, n > HB_ADDRESS_MOST) == (enum kind)kind) {
+                add(out, names, i, (enum kind)kind);
             }
-            len = i->ifa_addr->sa_family == AF_INET6
-                      ? sizeof(struct sockaddr_in6)
-                      : sizeof(struct sockaddr_in);
-            memset(to, 0, sizeof *to);
-            memcpy(&to->at, i->ifa_addr, len);
-            memcpy(&to->mask, i->ifa_netmask, len);
-            to->mask.ss_family = to->at.ss_family;
-            if (!loopback) {
-                to->net.prefix = prefix_of(&to->mask);
-                to->net.device = device_of(out, names, i->ifa_name);
-                to->net.mbps = hb_net_mbps("", i->ifa_name);
-            }
-            out->n++;
         }
     }
     freeifaddrs(all);

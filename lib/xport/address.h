@@ -32,7 +32,8 @@ struct hb_interfaces {
     unsigned n;
 };
 
-/* Those that are up; link-local ones are none, loopback comes last. */
+/* Those that are up; link-local ones are none, loopback comes last. Where there
+ * are too many, those of bridges come behind the others. */
 void hb_interfaces_read(struct hb_interfaces *out);
 int hb_interfaces_have(const struct hb_interfaces *ours,
                        const struct sockaddr_storage *at);

@@ -149,6 +149,30 @@ netem_or_skip() {
     for t in "${jobs[@]}"; do wait "$t" || true; done
 }
 
+# As container engines make them; the system names IPv4 addresses first.
+@test "hosts with many bridges, and a network of IPv6" {
+    local i k
+    for i in 0 1; do
+        for k in {1..9}; do
+            pod $i ip link add "br$k" type bridge || skip "no bridges here"
+            pod $i ip addr add "172.1$k.0.1/16" dev "br$k"
+            pod $i ip link set "br$k" up
+        done
+        pod $i ip addr add "fd00:77::$((i + 1))/64" dev eth0 nodad
+        pod $i ip addr del "10.77.0.$((i + 1))/16" dev eth0
+    done
+    run by tcp --host-keys pin -H '[fd00:77::1],[fd00:77::2]' "$net" ways
+    for i in 0 1; do
+        for k in {1..9}; do
+            pod $i ip link del "br$k"
+        done
+        pod $i ip addr add "10.77.0.$((i + 1))/16" dev eth0
+        pod $i ip addr del "fd00:77::$((i + 1))/64" dev eth0
+    done
+    ended_with 0
+    says '^rank 0 to 1: tcp \[fd00:77::2\]:'
+}
+
 # The system itself would go on to ask for room for as long as it is told to.
 @test "a pair that is cut while one of the two takes nothing" {
     local job asks=/proc/sys/net/ipv4/tcp_retries2

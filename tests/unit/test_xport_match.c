@@ -462,55 +462,11 @@ static size_t n_unexpected(const struct xport_world *w)
     return n;
 }
 
-/* Of rank 0; *most_out (may be NULL): in one row. */
-static size_t n_offers(const struct xport_world *w, size_t *most_out)
+static void assert_no_offers(const struct xport_world *w)
 {
-    size_t all = 0, most = 0;
-
     for (size_t i = 0; i < HB_KIN; i++) {
-        size_t n = 0;
-
-        for (const struct hb_link *l = w->x[0]->tcp->offers[i].first;
-             l != NULL; l = l->next) {
-            n++;
-        }
-        all += n;
-        most = n > most ? n : most;
+        assert_null(w->x[0]->tcp->offers[i].first);
     }
-    if (most_out != NULL) {
-        *most_out = most;
-    }
-    return all;
-}
-
-/* Who has many of them under way looks through few for each that is taken. */
-static void test_of_many_offers_each_is_among_few(void **state)
-{
-    enum { MANY = 3 * HB_KIN };
-    struct xport_world *w = *state;
-    struct hb_xport_req *s[MANY], *r[MANY];
-    char *body = calloc(LONG, 1), *got = calloc(LONG, 1);
-    size_t most;
-
-    assert_non_null(body);
-    assert_non_null(got);
-    for (size_t i = 0; i < MANY; i++) {
-        assert_int_equal(hb_xport_send(w->x[0], 1, CONTEXT, i, body, LONG,
-                                       &s[i], NULL), 0);
-    }
-    assert_int_equal(n_offers(w, &most), MANY);
-    assert_int_equal(most, MANY / HB_KIN);
-    for (size_t i = MANY; i-- > 0;) { /* in whatever order they are taken */
-        assert_int_equal(hb_xport_recv(w->x[1], 0, CONTEXT, i, UINT64_MAX,
-                                       got, LONG, &r[i], NULL), 0);
-    }
-    for (size_t i = 0; i < MANY; i++) {
-        finish(w, 0, s[i]);
-        finish(w, 1, r[i]);
-    }
-    assert_int_equal(n_offers(w, NULL), 0);
-    free(body);
-    free(got);
 }
 
 static void test_what_came_for_a_context_that_ends_goes(void **state)
@@ -529,7 +485,7 @@ static void test_what_came_for_a_context_that_ends_goes(void **state)
     hb_xport_end(w->x[1], CONTEXT);
     assert_int_equal(n_unexpected(w), 1);
     finish(w, 0, offer);
-    assert_int_equal(n_offers(w, NULL), 0);
+    assert_no_offers(w);
     assert_int_equal(hb_xport_recv(w->x[1], 0, OTHER, 1, UINT64_MAX, got,
                                    sizeof got, &r, NULL), 0);
     finish(w, 1, r);
@@ -554,7 +510,7 @@ static void test_what_comes_later_for_it_is_not_kept(void **state)
         finish(w, 0, s);
     }
     assert_int_equal(n_unexpected(w), 0);
-    assert_int_equal(n_offers(w, NULL), 0);
+    assert_no_offers(w);
     finish(w, 0, send_in(w, OTHER, &word, sizeof word));
     assert_int_equal(n_unexpected(w), 1);
     free(body);
@@ -609,7 +565,6 @@ int main(void)
         cmocka_unit_test(test_what_is_forgotten_is_in_no_row),
         cmocka_unit_test(test_whoever_comes_takes_the_oldest_that_fits),
         WORLD(test_short_messages_wait_at_their_sender),
-        WORLD(test_of_many_offers_each_is_among_few),
         WORLD(test_words_in_a_row_join_until_their_sender_waits),
         WORLD(test_a_long_message_parts_what_joins),
         WORLD(test_words_in_a_row_are_acknowledged_at_once),

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* Two ranks that speak by turns, over TCP: one is late, and two words of the
- * other have come. It may look at one at a time, but misses none. */
+ * other have come. It may look at one at a time, but misses none. And two that
+ * have many long messages for each other, which one takes in an order of its
+ * own. */
 #include "config.h"
 
+#include "lib/xport/tcp_impl.h"
 #include "xport_world.h"
 
 #include <setjmp.h>
@@ -148,6 +151,55 @@ static void words_may_grow_and_shrink(void **state)
     }
 }
 
+#define LONG (HB_TCP_EAGER + 1)
+
+/* How many rank 0 has made; *most_out: in one row. */
+static size_t n_offers(const struct xport_world *p, size_t *most_out)
+{
+    size_t all = 0;
+
+    *most_out = 0;
+    for (size_t i = 0; i < HB_KIN; i++) {
+        size_t n = 0;
+
+        for (const struct hb_link *l = p->x[0]->tcp->offers[i].first;
+             l != NULL; l = l->next) {
+            n++;
+        }
+        all += n;
+        *most_out = n > *most_out ? n : *most_out;
+    }
+    return all;
+}
+
+/* Who has many of them under way looks through few for each that is taken. */
+static void of_many_offers_each_is_among_few(void **state)
+{
+    enum { MANY = 3 * HB_KIN };
+    struct xport_world *p = *state;
+    struct hb_xport_req *s[MANY], *r[MANY];
+    char *body = calloc(LONG, 1), *got = calloc(LONG, 1);
+    size_t most;
+
+    assert_non_null(body);
+    assert_non_null(got);
+    for (size_t i = 0; i < MANY; i++) {
+        s[i] = send_bytes(p, 0, i, body, LONG);
+    }
+    assert_int_equal(n_offers(p, &most), MANY);
+    assert_int_equal(most, MANY / HB_KIN);
+    for (size_t i = MANY; i-- > 0;) {
+        r[i] = recv_bytes(p, 1, i, got, LONG);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        finish(p, 0, s[i]);
+        finish(p, 1, r[i]);
+    }
+    assert_int_equal(n_offers(p, &most), 0);
+    free(body);
+    free(got);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
                                     xport_world_tear_down)
@@ -159,6 +211,7 @@ int main(void)
         TEST(one_look_finds_what_lies_behind_another_word),
         TEST(who_has_gone_is_heard_to_the_end),
         TEST(words_may_grow_and_shrink),
+        TEST(of_many_offers_each_is_among_few),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

@@ -38,11 +38,13 @@ enum hpcboot_status {
 /* A struct of options or arguments that begins with its size, so that it can
  * grow: `struct hpcboot_x x = HPCBOOT_X_INIT;` sets that, the rest to zero. */
 #ifdef __cplusplus
+extern "C++" { /* also where the includer has said extern "C" */
 template <typename T> T hpcboot_sized_()
 {
     T t = T();
     t.struct_size = sizeof(T);
     return t;
+}
 }
 #define HPCBOOT_SIZED_(type) hpcboot_sized_<type>()
 #else

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the hpcboot authors
 #
-# Each header compiles alone; the public ones also as C++, and without what
-# configure found.
+# Each header compiles alone; the public ones also as C++, there within
+# extern "C" too, and without what configure found.
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -30,7 +30,9 @@ alone() { # HEADER
         include/hpcboot/*)
             local name=${1#include/}
             echo "#include <$name>" | compiles c -std=c11
-            echo "#include <$name>" | compiles c++ -std=c++17 ;;
+            echo "#include <$name>" | compiles c++ -std=c++11
+            printf 'extern "C" {\n#include <%s>\n}\n' "$name" |
+                compiles c++ -std=c++17 ;;
         *) echo "#include \"$1\"" |
             compiles c -std=c11 -D_GNU_SOURCE -include config.h ;;
     esac

@@ -71,9 +71,9 @@ const char *hpcboot_type_name(enum hpcboot_type type); /* "float16" */
 /* What is defined for which types: SUM and PROD for numbers; MIN and MAX for
  * real numbers (a NaN among the values makes the result NaN); B* and L* for
  * integers; MINLOC and MAXLOC for the pairs (the lower index where values are
- * equal); AVG (the sum over the team size) for floating-point numbers. Float
- * and complex types of two and four bytes are summed in their own precision,
- * float16 and bfloat16 in float. */
+ * equal); AVG (the sum over the team size) for floating-point numbers. Sums and
+ * products of float16 and bfloat16 are computed in float, all others in the
+ * precision of their type. */
 enum hpcboot_op {
     HPCBOOT_SUM, HPCBOOT_PROD, HPCBOOT_MIN, HPCBOOT_MAX,
     HPCBOOT_BAND, HPCBOOT_BOR, HPCBOOT_BXOR,

@@ -26,11 +26,13 @@ struct hpcboot_init_options {
 #define HPCBOOT_INIT_OPTIONS_INIT HPCBOOT_SIZED_(struct hpcboot_init_options)
 
 /* Finds out who started this process (hbrun, a PMIx launcher, a PMI-1
- * launcher, nobody: then it is rank 0 of 1), and meets the other ranks of the
- * node. `options` may be NULL. Blocks until the ranks of this node have called
- * it, at most for the timeout. Once per process; afterwards each rank calls
- * hpcboot_finalize. ERR_USAGE: called before; ERR_PROTOCOL, ERR_CLOSED: the
- * launcher is not one, or is gone; ERR_TIMED_OUT; ERR_SYSTEM; ERR_NOMEM. */
+ * launcher, nobody: then it is rank 0 of 1), and meets the other ranks.
+ * `options` may be NULL. Blocks until all ranks of the job have called it, at
+ * most for the timeout. Once per process; afterwards each rank calls
+ * hpcboot_finalize. ERR_USAGE: called before, or options or a variable of
+ * hpcboot_init(3) are wrong; ERR_PEER_DEAD: a rank has ended before all had
+ * come; ERR_PROTOCOL, ERR_CLOSED: the launcher is not one, or is gone;
+ * ERR_TIMED_OUT; ERR_SYSTEM; ERR_NOMEM. */
 int hpcboot_init(const struct hpcboot_init_options *options,
                  struct hpcboot_error *err);
 

@@ -18,8 +18,8 @@ goes() { # WHICH-WAY GOALS...
     [ $way = "$1" ] || printf "not "
     echo "ok $n - ${*:2}"
 }
-goes alone all tests/unit/test_net
+goes alone all tests/unit/test_kvs
 goes alone check-unit lint
-goes alone tests/unit/test_net all
+goes alone tests/unit/test_kvs all
 goes beside all
-goes beside tests/unit/test_net tests/unit/test_wire
+goes beside tests/unit/test_kvs tests/unit/test_wire

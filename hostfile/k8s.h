@@ -81,7 +81,6 @@ enum hb_k8s_state {
     HB_K8S_ENDED,         /* its program ended well */
     HB_K8S_FAILED         /* its program failed, and is not started again */
 };
-const char *hb_k8s_state_text(enum hb_k8s_state state); /* "Unschedulable" */
 
 #define HB_K8S_MAX_ADDRESSES 2 /* one of each family */
 

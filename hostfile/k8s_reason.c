@@ -22,25 +22,8 @@
 /* Exit statuses that a shell or the kernel gives a meaning. */
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
-#define EXIT_BY_SIGNAL 128
 #define EXIT_SIGKILL 137
 #define EXIT_SIGTERM 143
-
-const char *hb_k8s_state_text(enum hb_k8s_state state)
-{
-    static const char *const texts[] = {
-        [HB_K8S_READY] = "ready", [HB_K8S_NOT_READY] = "not ready",
-        [HB_K8S_STARTING] = "starting", [HB_K8S_PENDING] = "pending",
-        [HB_K8S_GATED] = "held back", [HB_K8S_UNSCHEDULABLE] = "unschedulable",
-        [HB_K8S_IMAGE] = "no image", [HB_K8S_CONFIG] = "cannot start",
-        [HB_K8S_CRASHING] = "crashing", [HB_K8S_OOM] = "out of memory",
-        [HB_K8S_EVICTED] = "evicted", [HB_K8S_DELETED] = "deleted",
-        [HB_K8S_ENDED] = "ended", [HB_K8S_FAILED] = "failed",
-    };
-
-    return (unsigned)state < sizeof(texts) / sizeof(texts[0]) ? texts[state]
-                                                              : "unknown";
-}
 
 static int is_one_of(const char *word, const char *const *words)
 {

@@ -73,7 +73,6 @@ struct hb_boot_config {
     int connect_timeout_ms;    /* for each stage */
     int dial_timeout_ms;       /* shorter than that for addresses that do not
                                 * answer; 0: as all stages */
-    int keepalive_verbose;
     /* Names of the gang's hosts, NULL-terminated, or NULL: the key of any of
      * them is trusted under the name of each. */
     const char *const *members;

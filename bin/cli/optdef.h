@@ -159,9 +159,6 @@ int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,
 /* Variables that operators and other launchers set: OMPI_MCA_*, HYDRA_*,
  * I_MPI_*, MPIEXEC_TIMEOUT. What cannot be understood becomes a warning. */
 void hb_foreign_variables(struct hb_scan *s);
-/* Words of an ssh command line that have a meaning here. */
-int hb_ssh_args_apply(struct hb_scan *s, const char *text,
-                      struct hpcboot_error *err);
 
 /* Options of a list of words, programs, ':' (scan.c). */
 int hb_scan_words(struct hb_scan *s, size_t n, char *const *words,

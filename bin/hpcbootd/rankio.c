@@ -49,6 +49,10 @@ static void streams_enable(struct agent *a, int on)
     }
 }
 
+_Static_assert(HB_PIECE_PARTIAL == HB_OUT_PARTIAL &&
+               HB_PIECE_CONTINUED == HB_OUT_CONTINUED,
+               "flags of a piece travel as they are");
+
 static void send_piece(void *arg, const void *data, size_t len,
                        unsigned flags)
 {

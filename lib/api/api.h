@@ -38,7 +38,6 @@ struct hpcboot_team {
     int root_size;
     uint32_t root_context;
     _Atomic unsigned n_requests; /* under way or persistent */
-    uint32_t deaths_seen;
     int failed;       /* ERR_PEER_DEAD was seen */
     unsigned asked;   /* in which round (ask.c) */
     struct hpcboot_team *next;

@@ -81,10 +81,6 @@ int hb_map_ranks(const struct hb_map_policy *policy,
                  const struct hb_map_app *apps, uint32_t n_apps,
                  struct hb_jobmap **out, uint32_t **host_of_node_out,
                  struct hpcboot_error *err);
-/* A line per host, "  NAME  SLOTS  ORIGIN"; free() it. The error above holds
- * the first lines of it. */
-char *hb_map_slot_table(const struct hb_map_policy *policy,
-                        const struct hb_map_host *hosts, uint32_t n_hosts);
 
 /* Does the policy place by what is inside of hosts, so that `objects` and
  * `room` must be known? */

@@ -15,8 +15,6 @@
 
 #include <stdio.h>
 
-#include <string.h>
-
 #include "lib/base/str.h"
 
 /* Room for the first hosts of the table within one error text. */
@@ -107,24 +105,8 @@ static void table_line(struct hb_str *o, const struct hb_map_policy *policy,
     }
 }
 
-char *hb_map_slot_table(const struct hb_map_policy *policy,
-                        const struct hb_map_host *hosts, uint32_t n_hosts)
-{
-    struct hb_str o = HB_STR_INIT;
-
-    for (uint32_t i = 0; i < n_hosts; i++) {
-        table_line(&o, policy, &hosts[i]);
-    }
-    if (o.len > 0) {
-        /* Each line was begun with its newline. */
-        memmove(o.s, o.s + 1, o.len);
-        o.s[o.len - 1] = '\n';
-        o.s[o.len] = '\0';
-    }
-    return hb_str_steal(&o);
-}
-
-/* The first lines of the table, as many as an error text has room for. */
+/* A line per host, "  NAME  SLOTS  ORIGIN": as many as an error text has room
+ * for. */
 static void short_table(struct hb_str *o, const struct hb_map_policy *policy,
                         const struct hb_map_host *hosts, uint32_t n_hosts)
 {
@@ -134,7 +116,8 @@ static void short_table(struct hb_str *o, const struct hb_map_policy *policy,
         if (i > 0 && o->len > TABLE_IN_ERROR_BYTES) {
             o->len = before;
             o->s[before] = '\0';
-            hb_str_putf(o, "\n  and %u more hosts", n_hosts - i);
+            hb_str_putf(o, "\n  and %u more host%s", n_hosts - i,
+                        i + 1 < n_hosts ? "s" : "");
             return;
         }
     }

@@ -208,6 +208,10 @@ static const struct refusal refusals[] = {
     {NULL, "a2 b2", "5", HPCBOOT_ERR_LIMIT,
      "not enough slots available: 5 ranks of ./prog asked for, 4 slots there"},
     {NULL, "a2 b2", "5", HPCBOOT_ERR_LIMIT, "\n  a  2  hosts:1\n  b  2"},
+    {NULL, "a2 b3!4", "6", HPCBOOT_ERR_LIMIT,
+     "\n  a  2  hosts:1\n  b  3  hosts:1 (at most 4)"},
+    {NULL, "a2!2 b2!2 c2!2 d2!2", "9", HPCBOOT_ERR_LIMIT,
+     "\n  c  2  hosts:1 (at most 2)\n  and 1 more host"},
     {NULL, "a2 b2", "5", HPCBOOT_ERR_LIMIT, "--map-by :OVERSUBSCRIBE"},
     {":NOOVERSUBSCRIBE", "a2+", "3", HPCBOOT_ERR_LIMIT, "2 slots there"},
     {":OVERSUBSCRIBE", "a2!3", "4", HPCBOOT_ERR_LIMIT, "at most 3"},
@@ -296,19 +300,6 @@ static void seq_follows_repeated_mentions(void **state)
     p.n_turns = 3;
     place(&p, "a2 b1", "-", &o);
     assert_string_equal(o.ranks, "aba");
-}
-
-static void the_table_has_a_line_per_host(void **state)
-{
-    struct hb_map_policy p = {0};
-    struct hb_map_host hosts[MAX_HOSTS];
-    char names[MAX_HOSTS][2];
-    uint32_t n = make_hosts("a2 b3!4", hosts, names);
-    char *table = hb_map_slot_table(&p, hosts, n);
-
-    assert_string_equal(table,
-                        "  a  2  hosts:1\n  b  3  hosts:1 (at most 4)\n");
-    free(table);
 }
 
 struct text_case {
@@ -510,7 +501,6 @@ int main(void)
         cmocka_unit_test(hydra_wraps_around_the_list),
         cmocka_unit_test(hydra_wraps_with_so_many_ranks_on_each_host),
         cmocka_unit_test(seq_follows_repeated_mentions),
-        cmocka_unit_test(the_table_has_a_line_per_host),
         cmocka_unit_test(wrong_map_by_texts_name_the_nearest),
         cmocka_unit_test(modifiers_add_to_what_is_set),
         cmocka_unit_test(wrong_rank_by_texts_are_refused),

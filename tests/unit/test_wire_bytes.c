@@ -237,7 +237,7 @@ static void bytes_of_nodes_that_moved(void **state)
 static void bytes_of_output(void **state)
 {
     const struct hb_msg_output msg = {
-        .rank = 3, .stream = 1, .flags = HB_OUT_EOF, .wall_ns = 256,
+        .rank = 3, .stream = 1, .flags = HB_OUT_PARTIAL, .wall_ns = 256,
         .data = {"hi\n", 3},
     };
     struct hb_buf b;
@@ -247,7 +247,7 @@ static void bytes_of_output(void **state)
         hb_wire_put_output(&b, 1, 2, HB_NODE_LAUNCHER, &msg, NULL), 0);
     expect_hex(&b,
                "00000025 000c 0000 00000001 00000002 ffffffff"
-               "00000003 01 04 0000000000000100 00000003 68690a");
+               "00000003 01 01 0000000000000100 00000003 68690a");
     hb_buf_destroy(&b);
 }
 

@@ -47,6 +47,14 @@ static int wants_file(const struct hb_optdef *opt)
 
 /* --- bash -------------------------------------------------------- */
 
+/* For bash, '=' in --name=value is a word of its own. */
+const char hb_bash_after_equals[] =
+    "    if [ \"$cur\" = = ]; then\n"
+    "        cur=''\n"
+    "    elif [ \"$prev\" = = ] && [ \"$COMP_CWORD\" -ge 2 ]; then\n"
+    "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+    "    fi\n";
+
 static void bash_word(FILE *out, const struct hb_optdef *opt,
                       const char *name)
 {
@@ -94,8 +102,9 @@ static void bash(FILE *out)
           "_hbrun() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
           "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local words='' kind=''\n"
-          "    case $prev in\n", out);
+          "    local words='' kind=''\n", out);
+    fputs(hb_bash_after_equals, out);
+    fputs("    case $prev in\n", out);
     each_name(out, bash_choice);
     each_name(out, bash_file);
     each_name(out, bash_other);
@@ -119,8 +128,7 @@ static void bash(FILE *out)
 
 /* --- zsh --------------------------------------------------------- */
 
-/* Text inside '...' of an _arguments spec: no ':' '[' ']' or quote as such. */
-static void zsh_text(FILE *out, const char *text)
+void hb_zsh_text(FILE *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
         if (*p == '\'') {
@@ -132,6 +140,16 @@ static void zsh_text(FILE *out, const char *text)
             fputc(*p, out);
         }
     }
+}
+
+void hb_zsh_register(FILE *out, const char *program)
+{
+    fprintf(out,
+            "if [ \"$funcstack[1]\" = _%s ]; then\n"
+            "  _%s \"$@\"\n"
+            "else\n"
+            "  compdef _%s %s\n"
+            "fi\n", program, program, program, program);
 }
 
 static void zsh_action(FILE *out, const char *args)
@@ -156,7 +174,7 @@ static void zsh_argument(FILE *out, const char *word, size_t len)
     char *arg = hb_xstrndup(word, len);
 
     fputc(':', out);
-    zsh_text(out, arg);
+    hb_zsh_text(out, arg);
     fputc(':', out);
     zsh_action(out, arg);
     free(arg);
@@ -172,8 +190,8 @@ static void zsh_spec(FILE *out, const struct hb_optdef *opt,
         return;
     }
     fprintf(out, "    '*%s%s[", dashes(name), name);
-    zsh_text(out, opt->kind == HB_OPT_AS ? "is " : "");
-    zsh_text(out, opt->text);
+    hb_zsh_text(out, opt->kind == HB_OPT_AS ? "is " : "");
+    hb_zsh_text(out, opt->text);
     fputc(']', out);
     if (n > 0) {
         zsh_argument(out, opt->args, first);
@@ -194,12 +212,8 @@ static void zsh(FILE *out)
     each_name(out, zsh_spec);
     fputs("    '(-):program:_command_names -e' \\\n"
           "    '*::arguments:_normal'\n"
-          "}\n"
-          "if [ \"$funcstack[1]\" = _hbrun ]; then\n"
-          "  _hbrun \"$@\"\n"
-          "else\n"
-          "  compdef _hbrun hbrun\n"
-          "fi\n", out);
+          "}\n", out);
+    hb_zsh_register(out, "hbrun");
 }
 
 void hb_options_completion(FILE *out, const char *shell)

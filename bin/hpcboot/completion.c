@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bin/cli/options.h"
 #include "bin/hpcboot/command.h"
 
 static void bash_names(const struct hb_command *c)
@@ -52,27 +53,28 @@ static void bash_choices(const struct hb_command *c)
 static void print_bash(void)
 {
     fputs("# bash completion for hpcboot\n_hpcboot() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
-          "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local command=${COMP_WORDS[1]}\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='", stdout);
+          "    local cur=${COMP_WORDS[COMP_CWORD]} words=\n"
+          "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local command=${COMP_WORDS[1]}\n", stdout);
+    fputs(hb_bash_after_equals, stdout);
+    fputs("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
         printf("%s ", hb_commands[i]->name);
     }
     fputs("--help --version --completion'\n"
-          "    else case $command:$before in\n", stdout);
+          "    else case $command:$prev in\n", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
         bash_choices(hb_commands[i]);
     }
     fputs("    --completion:*) words='bash zsh';;\n"
-          "    *) case $command:$word in\n", stdout);
+          "    *) case $command:$cur in\n", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
         printf("        %s:-*) words='", hb_commands[i]->name);
         bash_names(hb_commands[i]);
         fputs("';;\n", stdout);
     }
     fputs("        esac;;\n    esac; fi\n"
-          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
           "}\ncomplete -o default -F _hpcboot hpcboot\n", stdout);
 }
 
@@ -84,7 +86,9 @@ static void zsh_option(const struct hb_arg *a)
     const char *name;
 
     while ((name = hb_arg_name(a, &state, buffer, sizeof(buffer)))) {
-        printf("        '%s[%s]", name, a->help);
+        printf("        '%s[", name);
+        hb_zsh_text(stdout, a->help);
+        fputc(']', stdout);
         if (a->choice != NULL) {
             printf(":%s:(", a->value);
             for (size_t i = 0; a->choice(i) != NULL; i++) {
@@ -116,8 +120,8 @@ static void print_zsh(void)
         }
         fputs("        '--help[this text]' '-h[this text]';;\n", stdout);
     }
-    fputs("    --completion) compadd bash zsh;;\n  esac\n}\n"
-          "_hpcboot \"$@\"\n", stdout);
+    fputs("    --completion) compadd bash zsh;;\n  esac\n}\n", stdout);
+    hb_zsh_register(stdout, "hpcboot");
 }
 
 int hb_completion_print(const char *shell)

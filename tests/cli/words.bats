@@ -29,6 +29,38 @@ setup() { common_setup; }
     says '--kill-on-bad-exit'
 }
 
+# Prints what the completion of bash offers for the words it would see.
+offers() {
+    bash -c 'source <("$1" --completion bash)
+        f=_${2##*/}
+        shift
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+        "$f"
+        echo "${COMPREPLY[*]}"' - "$@"
+}
+
+@test "completion of a value is the same behind a blank and behind =" {
+    run offers "$HB_BUILDDIR/hbrun" hbrun --on-failure re
+    says '^respawn restart-job$'
+    run offers "$HB_BUILDDIR/hbrun" hbrun --on-failure = re
+    says '^respawn restart-job$'
+    run offers "$HB_BUILDDIR/hbrun" hbrun --on-failure =
+    says '^abort continue respawn restart-job$'
+    run offers "$HB_BUILDDIR/hpcboot" hpcboot topo --format = s
+    says '^svg$'
+}
+
+@test "a completion for zsh registers itself where it is sourced" {
+    local program
+    for program in hbrun hpcboot; do
+        run "$HB_BUILDDIR/$program" --completion zsh
+        ended_with 0
+        says "compdef _$program $program$"
+        # Brackets in an option's text would end it.
+        says_not "^ *'[^[]*\[[^]]*[^\\\\]\["
+    done
+}
+
 @test "a file that cannot be read is named with the option that wants it" {
     run hb --rankfile /nosuch/ranks true
     ended_with 2

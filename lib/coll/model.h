@@ -62,9 +62,10 @@ int hb_model_print(const struct hb_coll_model *m, uint64_t machine,
 int hb_model_parse_takes(struct hb_coll_model *takes, int most,
                          const char *text, size_t len, uint64_t machine);
 
-/* Sets each figure that some of n takes have to the least of two of these or
- * to the second of three to five, without takes by two threads of a core if
- * there are others; and far_ns by the shortest round. */
+/* A take is what one probe has measured. Of the n takes that have a figure,
+ * the least of one or two counts, or the second of three to five; where most of
+ * them were made by two cores, those by two threads of one core are left out.
+ * far_ns follows from the shortest round. */
 #define HB_MODEL_TAKES_MOST 8
 void hb_model_of_takes(struct hb_coll_model *m,
                        const struct hb_coll_model *takes, int n);
@@ -92,8 +93,8 @@ size_t hb_model_room(const struct hb_coll_model *m, int p);
  * team, and which collectives ever are. */
 bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
                   size_t bytes);
-/* So much of a block, its end, is written by whoever sends it; the rest is
- * read. */
+/* How many bytes at the end of a block its sender writes to each receiver; who
+ * gets the block reads the rest. */
 size_t hb_model_cma_part(const struct hb_coll_model *m,
                          enum hpcboot_coll coll, int p, size_t bytes);
 bool hb_model_knows_cma(const struct hb_coll_model *m,
@@ -108,8 +109,8 @@ struct hb_candidate {
     bool chosen;
 };
 #define HB_CANDIDATES ((size_t)HB_WAYS * 4)
-/* `alloc`: the buffers are of hpcboot_alloc. Returns how many; the cheapest
- * piece of each way comes first among them. */
+/* `alloc`: the buffers are of hpcboot_alloc. Returns how many; those of a way
+ * stand together, the shortest piece first. */
 size_t hb_model_candidates(const struct hb_coll_model *m,
                            enum hpcboot_coll coll, int p, size_t bytes,
                            bool alloc, struct hb_candidate *out);
@@ -124,10 +125,11 @@ int hb_model_probe(struct hb_coll_model *m, struct hpcboot_error *err);
 #define HB_NET_PROBE_MS 5
 int hb_net_probe(struct hb_coll_model *m, struct hpcboot_error *err);
 
-/* Sets the figures that are kept for this machine under the name `what`, or
- * (where `probe` is not NULL and there are few, or only old ones) of this and
- * measured now, which is kept then; without either *m stays as it is. `path`
- * (may be NULL) gets where they are kept, "" nowhere. */
+/* Sets the figures that are kept for this machine under the name `what`. Where
+ * `probe` is not NULL, and what is kept is little or old, the machine is
+ * measured first and the result kept with the rest. Where there is nothing, *m
+ * stays as it is. `path` (may be NULL) gets the file's name; "": there is none.
+ */
 typedef int (*hb_model_probe_fn)(struct hb_coll_model *m,
                                  struct hpcboot_error *err);
 void hb_model_find(struct hb_coll_model *m, const char *what,

@@ -34,6 +34,28 @@ static inline double hb_model_share(const struct hb_coll_model *m, int p)
     return ranks > cpus ? ranks / cpus : 1;
 }
 
+/* A call whose ways are compared. */
+struct hb_model_call {
+    const struct hb_coll_model *m;
+    enum hpcboot_coll coll;
+    int p;        /* ranks on the node */
+    size_t bytes; /* of the vector, or of a block */
+    double share; /* ranks on each core, 1 at least */
+};
+
+static inline struct hb_model_call hb_model_call_of(
+    const struct hb_coll_model *m, enum hpcboot_coll coll, int p, size_t bytes)
+{
+    return (struct hb_model_call){m, coll, p, bytes, hb_model_share(m, p)};
+}
+
+/* model_cost.c: what a way costs in pieces of that length, in nanoseconds, and
+ * in how many rounds; *is_cut_out: whether the length of pieces matters. */
+double hb_model_cost(const struct hb_model_call *c, enum hb_way way,
+                     size_t piece);
+uint64_t hb_model_rounds(const struct hb_model_call *c, enum hb_way way,
+                         size_t piece, bool *is_cut_out);
+
 /* model_cma.c */
 /* Whether all that the ranks send and receive is more than caches hold. */
 bool hb_model_is_cold(const struct hb_coll_model *m, enum hpcboot_coll coll,

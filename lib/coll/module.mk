@@ -11,7 +11,7 @@ libhb_a_SOURCES += \
     %D%/kern_avx2.c \
     %D%/kern_avx512.c \
     %D%/kern_base.c \
-    %D%/model_cma.c %D%/model_impl.h \
+    %D%/model_cma.c %D%/model_cost.c %D%/model_impl.h \
     %D%/model.c %D%/model.h %D%/model_keep.c %D%/model_probe.c %D%/model_share.c \
     %D%/model_text.c \
     %D%/near.h \

@@ -11,9 +11,10 @@
 /* Inside of the transport: match.c brings messages and receives together,
  * xport.c starts and ends requests, ring.c and tcp.c carry. */
 
-/* Rows of match.c, in the order of time. Who looks for a message, or for who
- * awaits one, looks in one row or two: those of a source and context, of what
- * has the same tag besides, or of all; what shares their place is there too. */
+/* Rows of match.c, each in the order of time. A receive or a message stands in
+ * several at once: in that of all, and in hashed ones by source and context, or
+ * by source, context and tag. So a search walks through one row or two; what
+ * has the same hash and something else stands there too. */
 struct hb_link {
     struct hb_link *prev, *next;
     void *of; /* the receive or the message */
@@ -21,15 +22,15 @@ struct hb_link {
 struct hb_row {
     struct hb_link *first, *last;
 };
-#define HB_KIN 256u
+#define HB_MATCH_ROWS 256u
 
-enum { HB_POSTED_ALL, HB_POSTED_LIKE, HB_POSTED_ROWS };
-enum { HB_ROW_ALL, HB_ROW_KIN, HB_ROW_TWIN, HB_ROWS };
+enum { HB_POSTED_ALL, HB_POSTED_HASHED, HB_POSTED_ROWS };
+enum { HB_ROW_ALL, HB_ROW_SOURCE, HB_ROW_TAG, HB_ROWS };
 
 struct hb_xport_req {
     struct hb_xport_req *next; /* in a list: waiting for room, or a peer */
     struct hb_link posted[HB_POSTED_ROWS]; /* [0]: of an offer, a take, too */
-    uint64_t turn;     /* the how manyth that was posted */
+    uint64_t number;   /* receives are counted as they are posted */
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
     int orphan;        /* cancelled while under way: freed when done */
@@ -76,11 +77,12 @@ struct hb_ring_peer;
 struct hb_xport {
     struct hb_xport_job job;
     pthread_mutex_t lock;
-    /* Receives without a message: all, those of one source and tag, others. */
-    struct hb_row posted, posted_twins[HB_KIN], posted_wide;
-    uint64_t n_posted;
-    /* Messages without a receive. */
-    struct hb_row unexpected, kin[HB_KIN], twins[HB_KIN];
+    /* Receives without a message: all; those of one source and one tag, by
+     * these; those of any source, or with a mask. */
+    struct hb_row posted, posted_exact[HB_MATCH_ROWS], posted_wide;
+    uint64_t n_posted; /* since the beginning */
+    /* Messages without a receive: all, by source, by source and tag. */
+    struct hb_row unexpected, by_source[HB_MATCH_ROWS], by_tag[HB_MATCH_ROWS];
     unsigned char *over; /* [over_size] a bit for each context; see xport.h */
     size_t over_size;
     struct hb_ring_peer *peers; /* [n_local]; NULL: alone on this node */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* Receives without a message, and messages without a receive, in the order of
- * time. Whoever comes takes the oldest of the others that fits, which keeps
- * messages of one source in order.
+/* Brings receives and messages together: what finds no partner waits in a row,
+ * in the order of time. A message takes the oldest receive that fits, a receive
+ * the oldest message, which keeps the messages of one source in order.
  *
- * Ranks that only send run ahead by thousands of messages, a root takes those
- * of all of them in turn, and codes post thousands of receives in an order that
- * is not that of arrival. So what names its source and its whole tag is looked
- * for among its like, where it is the first, mostly; a receive of one source
- * and any tag looks through what came from there, and one of any source through
- * all. A message looks for who has named it, and for who has not, and takes who
- * was first.
+ * Rows may be long: ranks that only send run ahead by thousands of messages,
+ * and some programs post thousands of receives in another order than that of
+ * arrival. So a receive that names its source and its whole tag, and a message
+ * on its way to such a one, are found by a hash of these. A receive of one
+ * source and any tag looks through the messages of that source, and one of any
+ * source through all messages. A message looks among the receives that name its
+ * source and tag, and among those that name less, and takes the older of the
+ * two that it finds.
  *
  * Contexts that are over are kept as bits: most teams end some time, and their
  * numbers are not used again. */
@@ -36,19 +37,20 @@ void hb_row_take_out(struct hb_row *row, const struct hb_link *link)
     *(link->next != NULL ? &link->next->prev : &row->last) = link->prev;
 }
 
-static struct hb_row *kin_of(struct hb_row rows[HB_KIN], uint32_t source,
-                             uint32_t context)
+static struct hb_row *source_row(struct hb_row rows[HB_MATCH_ROWS],
+                                 uint32_t source, uint32_t context)
 {
-    return &rows[(source + context) % HB_KIN];
+    return &rows[(source + context) % HB_MATCH_ROWS];
 }
 
-/* Tags count, mostly, or have their meaning in some of their bits. */
-static struct hb_row *twins_of(struct hb_row rows[HB_KIN], uint32_t source,
-                               uint32_t context, uint64_t tag)
+/* Most programs count their tags up, or give some bits of them a meaning: all
+ * bits go into the hash. */
+static struct hb_row *tag_row(struct hb_row rows[HB_MATCH_ROWS],
+                              uint32_t source, uint32_t context, uint64_t tag)
 {
     uint64_t mixed = tag * UINT64_C(0x9e3779b97f4a7c15);
 
-    return kin_of(rows, source + (uint32_t)(mixed >> 32), context);
+    return source_row(rows, source + (uint32_t)(mixed >> 32), context);
 }
 
 static int is_exact(const struct hb_xport_req *r)
@@ -66,11 +68,11 @@ static int fits(const struct hb_xport_req *r, const struct hb_inbound *in)
 void hb_match_init(struct hb_xport *x)
 {
     memset(&x->posted, 0, sizeof x->posted);
-    memset(x->posted_twins, 0, sizeof x->posted_twins);
+    memset(x->posted_exact, 0, sizeof x->posted_exact);
     memset(&x->posted_wide, 0, sizeof x->posted_wide);
     memset(&x->unexpected, 0, sizeof x->unexpected);
-    memset(x->kin, 0, sizeof x->kin);
-    memset(x->twins, 0, sizeof x->twins);
+    memset(x->by_source, 0, sizeof x->by_source);
+    memset(x->by_tag, 0, sizeof x->by_tag);
 }
 
 void hb_match_destroy(struct hb_xport *x)
@@ -122,25 +124,26 @@ int hb_match_is_over(const struct hb_xport *x, uint32_t context)
 
 /* ---- receives without a message ---- */
 
-static struct hb_row *like_of(struct hb_xport *x, const struct hb_xport_req *r)
+static struct hb_row *hashed_row(struct hb_xport *x,
+                                 const struct hb_xport_req *r)
 {
-    return is_exact(r) ? twins_of(x->posted_twins, (uint32_t)r->peer,
-                                  r->context, r->tag)
+    return is_exact(r) ? tag_row(x->posted_exact, (uint32_t)r->peer,
+                                 r->context, r->tag)
                        : &x->posted_wide;
 }
 
 void hb_match_post(struct hb_xport *x, struct hb_xport_req *req)
 {
     hb_row_append(&x->posted, &req->posted[HB_POSTED_ALL], req);
-    hb_row_append(like_of(x, req), &req->posted[HB_POSTED_LIKE], req);
-    req->turn = x->n_posted++;
+    hb_row_append(hashed_row(x, req), &req->posted[HB_POSTED_HASHED], req);
+    req->number = x->n_posted++;
     req->on_list = 1;
 }
 
 void hb_match_unpost(struct hb_xport *x, struct hb_xport_req *req)
 {
     hb_row_take_out(&x->posted, &req->posted[HB_POSTED_ALL]);
-    hb_row_take_out(like_of(x, req), &req->posted[HB_POSTED_LIKE]);
+    hb_row_take_out(hashed_row(x, req), &req->posted[HB_POSTED_HASHED]);
     req->on_list = 0;
 }
 
@@ -159,10 +162,10 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in)
 {
     struct hb_xport_req *r = first_for(
-        twins_of(x->posted_twins, in->source, in->context, in->tag), in);
+        tag_row(x->posted_exact, in->source, in->context, in->tag), in);
     struct hb_xport_req *wide = first_for(&x->posted_wide, in);
 
-    if (r == NULL || (wide != NULL && wide->turn < r->turn)) {
+    if (r == NULL || (wide != NULL && wide->number < r->number)) {
         r = wide;
     }
     if (r == NULL) {
@@ -195,10 +198,10 @@ void hb_match_lost(struct hb_xport *x, uint32_t peer,
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in)
 {
     hb_row_append(&x->unexpected, &in->in_row[HB_ROW_ALL], in);
-    hb_row_append(kin_of(x->kin, in->source, in->context),
-                  &in->in_row[HB_ROW_KIN], in);
-    hb_row_append(twins_of(x->twins, in->source, in->context, in->tag),
-                  &in->in_row[HB_ROW_TWIN], in);
+    hb_row_append(source_row(x->by_source, in->source, in->context),
+                  &in->in_row[HB_ROW_SOURCE], in);
+    hb_row_append(tag_row(x->by_tag, in->source, in->context, in->tag),
+                  &in->in_row[HB_ROW_TAG], in);
     in->is_kept = 1;
 }
 
@@ -206,10 +209,10 @@ void hb_match_forget(struct hb_xport *x, struct hb_inbound *in)
 {
     if (in->is_kept) {
         hb_row_take_out(&x->unexpected, &in->in_row[HB_ROW_ALL]);
-        hb_row_take_out(kin_of(x->kin, in->source, in->context),
-                        &in->in_row[HB_ROW_KIN]);
-        hb_row_take_out(twins_of(x->twins, in->source, in->context, in->tag),
-                        &in->in_row[HB_ROW_TWIN]);
+        hb_row_take_out(source_row(x->by_source, in->source, in->context),
+                        &in->in_row[HB_ROW_SOURCE]);
+        hb_row_take_out(tag_row(x->by_tag, in->source, in->context, in->tag),
+                        &in->in_row[HB_ROW_TAG]);
         in->is_kept = 0;
     }
 }
@@ -220,9 +223,10 @@ static const struct hb_row *row_for(struct hb_xport *x,
     if (r->peer == HB_XPORT_ANY) {
         return &x->unexpected;
     }
-    return is_exact(r) ? twins_of(x->twins, (uint32_t)r->peer, r->context,
-                                  r->tag)
-                       : kin_of(x->kin, (uint32_t)r->peer, r->context);
+    return is_exact(r) ? tag_row(x->by_tag, (uint32_t)r->peer, r->context,
+                                 r->tag)
+                       : source_row(x->by_source, (uint32_t)r->peer,
+                                    r->context);
 }
 
 struct hb_inbound *hb_match_unexpected(struct hb_xport *x,

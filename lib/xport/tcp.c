@@ -96,9 +96,9 @@ void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
 
 /* A rank may have a hundred thousand of them under way; they come off in the
  * order in which they were put on, mostly. */
-void hb_tcp_put_on(struct hb_row rows[HB_KIN], struct hb_xport_req *r)
+void hb_tcp_put_on(struct hb_row rows[HB_MATCH_ROWS], struct hb_xport_req *r)
 {
-    hb_row_append(&rows[r->id % HB_KIN], &r->posted[HB_POSTED_ALL], r);
+    hb_row_append(&rows[r->id % HB_MATCH_ROWS], &r->posted[HB_POSTED_ALL], r);
 }
 
 int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer)
@@ -106,10 +106,10 @@ int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer)
     return (r->is_recv ? r->info.source : r->peer) == (int)peer;
 }
 
-struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_KIN], uint64_t id,
+struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS], uint64_t id,
                                      uint32_t peer)
 {
-    struct hb_row *row = &rows[id % HB_KIN];
+    struct hb_row *row = &rows[id % HB_MATCH_ROWS];
 
     for (const struct hb_link *l = row->first; l != NULL; l = l->next) {
         struct hb_xport_req *r = l->of;

@@ -81,9 +81,9 @@ void hb_tcp_free_gone(struct hb_tcp *t)
     free_conns(&t->gone);
 }
 
-static void free_rows(struct hb_row rows[HB_KIN])
+static void free_rows(struct hb_row rows[HB_MATCH_ROWS])
 {
-    for (unsigned i = 0; i < HB_KIN; i++) {
+    for (unsigned i = 0; i < HB_MATCH_ROWS; i++) {
         while (rows[i].first != NULL) {
             struct hb_xport_req *r = rows[i].first->of;
 
@@ -232,7 +232,7 @@ static void fail_peer(struct hb_tcp *t, uint32_t peer,
 {
     const struct hb_xport_job *job = &t->x->job;
 
-    for (unsigned i = 0; i < HB_KIN; i++) {
+    for (unsigned i = 0; i < HB_MATCH_ROWS; i++) {
         fail_row(&t->offers[i], peer, why);
         fail_row(&t->takes[i], peer, why);
     }

@@ -123,7 +123,7 @@ struct hb_tcp {
     struct hb_interfaces ours;
     struct hb_tcp_conn **out; /* [size] of each; NULL: none yet */
     struct hb_tcp_conn *in, *gone;
-    struct hb_row offers[HB_KIN], takes[HB_KIN]; /* by their id */
+    struct hb_row offers[HB_MATCH_ROWS], takes[HB_MATCH_ROWS]; /* by their id */
     uint64_t *ahead; /* [size] weight sent to each, not known to be received */
     uint64_t *owed;  /* [size] received from each, which is not told yet */
     struct hb_tcp_pair **pairs; /* [size]; NULL: no rails, or not yet */
@@ -227,8 +227,8 @@ struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
                                   const struct hb_tcp_head *head);
 
 /* To those who offer or take, and off them. */
-void hb_tcp_put_on(struct hb_row rows[HB_KIN], struct hb_xport_req *r);
-struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_KIN], uint64_t id,
+void hb_tcp_put_on(struct hb_row rows[HB_MATCH_ROWS], struct hb_xport_req *r);
+struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS], uint64_t id,
                                      uint32_t peer);
 int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer);
 

@@ -63,7 +63,7 @@ static int64_t taken(struct hb_xport *x, int source, uint32_t context,
 static void test_each_source_has_its_order(void **state)
 {
     struct hb_xport *x = new_lists();
-    uint32_t neighbour = 1 + HB_KIN; /* has the place of 1 */
+    uint32_t neighbour = 1 + HB_MATCH_ROWS; /* has the place of 1 */
 
     (void)state;
     for (uint64_t i = 0; i < 3; i++) {
@@ -164,7 +164,8 @@ static void a_message_comes(struct beside *b)
     size_t i = 0;
 
     assert_non_null(in);
-    in->source = (uint32_t)one_of(b, 3) * HB_KIN; /* all have one place */
+    /* all have one place */
+    in->source = (uint32_t)one_of(b, 3) * HB_MATCH_ROWS;
     in->context = (uint32_t)one_of(b, 2);
     in->tag = (uint64_t)one_of(b, 4) << 30;
     while (i < b->n_posted && !is_for(b->posted[i], in)) {
@@ -196,7 +197,8 @@ static void a_receive_comes(struct beside *b)
 
     assert_non_null(r);
     r->is_recv = 1;
-    r->peer = one_of(b, 4) == 0 ? HB_XPORT_ANY : one_of(b, 3) * (int)HB_KIN;
+    r->peer = one_of(b, 4) == 0 ? HB_XPORT_ANY
+                                : one_of(b, 3) * (int)HB_MATCH_ROWS;
     r->context = (uint32_t)one_of(b, 2);
     r->tag = (uint64_t)one_of(b, 4) << 30;
     r->mask = one_of(b, 4) == 0 ? (uint64_t)one_of(b, 2) << 30 : UINT64_MAX;

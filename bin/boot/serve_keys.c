@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "bin/boot/ssh_keys.h"
+#include "bin/boot/ssh_known.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -355,13 +356,6 @@ void hb_serve_keys_close(struct hb_serve_keys *keys)
     free(keys);
 }
 
-static int is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino
-        && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec
-        && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 void hb_serve_keys_refresh(struct hb_serve_keys *keys)
 {
     struct key_set fresh = {0};
@@ -370,7 +364,7 @@ void hb_serve_keys_refresh(struct hb_serve_keys *keys)
 
     /* A file that is gone leaves what was read of it in force. */
     if (!keys->set.path || stat(keys->set.path, &st) != 0
-        || is_same_file(&st, &keys->set.stat)) {
+        || hb_ssh_is_same_file(&st, &keys->set.stat)) {
         return;
     }
     keys->set.stat = st;

@@ -46,7 +46,7 @@ static struct kept *find(const char *path)
     return k;
 }
 
-static int is_same(const struct stat *a, const struct stat *b)
+int hb_ssh_is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino
         && a->st_size == b->st_size
@@ -60,7 +60,7 @@ static void refresh(struct kept *k)
     struct stat st;
     int is_file = stat(k->path, &st) == 0 && S_ISREG(st.st_mode);
 
-    if (is_file && k->text && is_same(&k->st, &st)) {
+    if (is_file && k->text && hb_ssh_is_same_file(&k->st, &st)) {
         return;
     }
     free(k->text);

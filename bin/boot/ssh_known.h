@@ -19,4 +19,8 @@ void hb_ssh_known_scan(const struct hb_strv *paths,
 int hb_ssh_known_revoked(const char *path, const char *blob,
                          struct hpcboot_error *err);
 
+/* Whether a file is still the one that was read. */
+struct stat;
+int hb_ssh_is_same_file(const struct stat *a, const struct stat *b);
+
 #endif

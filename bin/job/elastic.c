@@ -40,16 +40,6 @@ struct elastic {
     char *names; /* a line for each host of the gang; NULL: not known */
 };
 
-static struct job_host *host_named(const struct job *j, const char *name)
-{
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (hb_streq(j->hosts[i].spec->name, name)) {
-            return &j->hosts[i];
-        }
-    }
-    return NULL;
-}
-
 static unsigned tries_of(const struct hb_lives *l, const char *name)
 {
     unsigned n = 0;
@@ -63,7 +53,7 @@ static unsigned tries_of(const struct hb_lives *l, const char *name)
 /* Takes no part now, and might. */
 static int is_new(const struct job *j, const char *name)
 {
-    const struct job_host *h = host_named(j, name);
+    const struct job_host *h = job_host_named(j, name);
 
     return (h == NULL || hb_lives_was_lost(j->lives, name) ||
             (h->state == HOST_LOST && h->node == HB_NODE_UNSET)) &&

@@ -71,3 +71,13 @@ void host_free(struct job_host *h)
     free(h->gpus_origin);
     free(h->boot_user);
 }
+
+struct job_host *job_host_named(const struct job *j, const char *name)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (hb_streq(j->hosts[i].spec->name, name)) {
+            return &j->hosts[i];
+        }
+    }
+    return NULL;
+}

@@ -275,6 +275,8 @@ struct hb_buf *host_out(struct job_host *h);
 void host_said(struct job_host *h);
 /* What is said to it comes to it now, or when it has been adopted. */
 int host_can_hear(const struct job_host *h);
+/* The host of the gang with that name; NULL: there is none. */
+struct job_host *job_host_named(const struct job *j, const char *name);
 /* One message to one host's agent. */
 #define HOST_SEND(h, name, ...)                                            \
     do {                                                                   \

@@ -201,16 +201,6 @@ static int is_out(const struct job_host *h)
            h->comebacks <= h->job->opt->max_restarts;
 }
 
-static struct job_host *find(struct job *j, const char *name)
-{
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (hb_streq(j->hosts[i].spec->name, name)) {
-            return &j->hosts[i];
-        }
-    }
-    return NULL;
-}
-
 /* Ranks for which there is room, less those of hosts that are on their way. */
 static int64_t room_left(const struct job *j)
 {
@@ -239,7 +229,7 @@ static int has_a_seat(const struct job_host *h)
 
 void job_live_named(struct job *j, const struct hb_host *spec)
 {
-    struct job_host *h = find(j, spec->name);
+    struct job_host *h = job_host_named(j, spec->name);
     const char *fixed = why_fixed(j);
 
     if ((h != NULL && !is_out(h)) || room_left(j) <= 0 ||

@@ -103,23 +103,6 @@ struct mount_search {
     char *root, *point;
 };
 
-/* mountinfo writes blanks and such as \040. In place. */
-static void unescape(char *s)
-{
-    char *to = s;
-
-    for (; *s != '\0'; s++, to++) {
-        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0'
-            && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
-            *to = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-            s += 3;
-        } else {
-            *to = *s;
-        }
-    }
-    *to = '\0';
-}
-
 /* "31 23 0:28 ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE SUPER_OPTIONS" */
 static int mount_line(char *line, void *arg)
 {
@@ -148,8 +131,8 @@ static int mount_line(char *line, void *arg)
                                     || !in_list(options, s->controller)) {
         return 0;
     }
-    unescape(field[MOUNTINFO_ROOT]);
-    unescape(field[MOUNTINFO_POINT]);
+    hb_unescape_octal(field[MOUNTINFO_ROOT]);
+    hb_unescape_octal(field[MOUNTINFO_POINT]);
     s->root = hb_xstrdup(field[MOUNTINFO_ROOT]);
     s->point = hb_xstrdup(field[MOUNTINFO_POINT]);
     return 1;

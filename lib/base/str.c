@@ -291,6 +291,22 @@ int hb_ends_with(const char *s, const char *suffix)
     return len >= n && memcmp(s + len - n, suffix, n) == 0;
 }
 
+void hb_unescape_octal(char *s)
+{
+    char *to = s;
+
+    for (; *s != '\0'; s++, to++) {
+        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
+            s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+            *to = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+            s += 3;
+        } else {
+            *to = *s;
+        }
+    }
+    *to = '\0';
+}
+
 #define WORD_MAX_LEN 64u /* no option or key is longer */
 
 static size_t min3(size_t a, size_t b, size_t c)

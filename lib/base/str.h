@@ -50,6 +50,9 @@ int hb_secret_equal(const void *a, const void *b, size_t len);
 int hb_secret_streq(const char *a, const char *b);
 int hb_starts_with(const char *s, const char *prefix);
 int hb_ends_with(const char *s, const char *suffix);
+/* Puts a byte for each \040, as the kernel writes blanks and backslashes in
+ * mountinfo. In place. */
+void hb_unescape_octal(char *s);
 /* The candidate nearest to `word` by edit distance, or NULL when none is
  * near. */
 const char *hb_nearest(const char *word, const char *const *candidates,

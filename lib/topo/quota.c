@@ -96,23 +96,6 @@ static char *own_group(const char *cgroup, enum hierarchy which)
     return found;
 }
 
-/* mountinfo writes blanks and backslashes in octal. */
-static void unescape(char *s)
-{
-    char *to = s;
-
-    for (; *s != '\0'; to++) {
-        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
-            s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
-            *to = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
-            s += 4;
-        } else {
-            *to = *s++;
-        }
-    }
-    *to = '\0';
-}
-
 /* A line is "id parent dev ROOT DIR options [tags] - TYPE source OPTIONS". */
 static int mount_line(char *line, enum hierarchy which, struct mount_point *out)
 {
@@ -132,8 +115,8 @@ static int mount_line(char *line, enum hierarchy which, struct mount_point *out)
             return 0;
         }
     }
-    unescape(field[3]);
-    unescape(field[4]);
+    hb_unescape_octal(field[3]);
+    hb_unescape_octal(field[4]);
     out->root = hb_xstrdup(field[3]);
     out->dir = hb_xstrdup(field[4]);
     return 1;

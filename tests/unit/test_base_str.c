@@ -169,6 +169,15 @@ static void comparisons_know_null_and_ends(void **state)
     assert_false(hb_ends_with("conf", ".conf"));
 }
 
+static void octal_bytes_are_put_back_and_others_stay(void **state)
+{
+    char text[] = "/a\\040b\\134\\400\\04\\8\\";
+
+    (void)state;
+    hb_unescape_octal(text);
+    assert_string_equal(text, "/a b\\\\400\\04\\8\\");
+}
+
 static void secrets_are_equal_when_every_byte_is(void **state)
 {
     const unsigned char a[4] = {1, 0, 2, 3}, first[4] = {2, 0, 2, 3};
@@ -261,6 +270,7 @@ int main(void)
         cmocka_unit_test(the_nearest_word_is_found),
         cmocka_unit_test(nothing_is_near_a_stranger),
         cmocka_unit_test(comparisons_know_null_and_ends),
+        cmocka_unit_test(octal_bytes_are_put_back_and_others_stay),
         cmocka_unit_test(secrets_are_equal_when_every_byte_is),
         cmocka_unit_test(a_vector_is_always_null_terminated),
         cmocka_unit_test(a_name_occurs_once_in_an_environment),

@@ -60,14 +60,29 @@ struct conf_pass {
 static int unknown_key(const struct hb_conf_entry *e,
                        struct hpcboot_error *err)
 {
+    const size_t len = strlen(e->key);
+    const struct hb_optdef *opt = hb_opt_find(e->key, len, HB_DIALECT_OPENMPI);
     char near[HB_OPT_NAME_MAX];
+    int found = opt != NULL || (opt = hb_opt_find_any(e->key, len)) != NULL;
 
-    if (hb_opt_nearest(e->key, HB_DIALECT_OPENMPI, 1, near)) {
+    if (found && (opt->flags & HB_O_CMD)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s:%u:%u: %s can stand on the command line only "
+                       "(hbrun --help %s)", e->path, e->line, e->column,
+                       e->key, e->key);
+    }
+    if (found) { /* by another of its names */
+        hb_opt_key(opt, near);
+    } else {
+        found = hb_opt_nearest(e->key, HB_DIALECT_OPENMPI, 1, near);
+    }
+    if (found) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
                        "%s:%u:%u: unknown key %s; did you mean %s?", e->path,
                        e->line, e->column, e->key, near);
     }
-    return hb_fail(err, HPCBOOT_ERR_USAGE, "%s:%u:%u: unknown key %s",
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "%s:%u:%u: unknown key %s; keys "
+                   "are long names of options, see hbrun --help",
                    e->path, e->line, e->column, e->key);
 }
 

@@ -250,7 +250,14 @@ static void errors_name_file_line_and_column(void **state)
     wrong(p, "hbrun a", "/etc/hpcboot.conf:1:7: mca: needs two words: NAME "
                         "VALUE");
     etc_conf(p, "help = yes\n");
-    wrong(p, "hbrun a", "/etc/hpcboot.conf:1:1: unknown key help");
+    wrong(p, "hbrun a", "/etc/hpcboot.conf:1:1: help can stand on the command "
+                        "line only (hbrun --help help)");
+    etc_conf(p, "n = 4\n");
+    wrong(p, "hbrun a",
+          "/etc/hpcboot.conf:1:1: unknown key n; did you mean np?");
+    etc_conf(p, "zzzz = 4\n");
+    wrong(p, "hbrun a", "/etc/hpcboot.conf:1:1: unknown key zzzz; keys are "
+                        "long names of options, see hbrun --help");
 }
 
 static void a_missing_profile_is_an_error(void **state)

@@ -7,6 +7,7 @@
  * and call hpcboot_init_mpi between MPI_Init and MPI_Finalize. All of it is in
  * this header, so that the library knows no MPI and works with each. */
 #include <mpi.h>
+#include <stdio.h>
 
 #include "hpcboot/job.h"
 
@@ -36,6 +37,13 @@ static inline int hpcboot_init_mpi(const MPI_Comm *comm,
 
     if (MPI_Comm_rank(*comm, &b.rank) != MPI_SUCCESS ||
         MPI_Comm_size(*comm, &b.size) != MPI_SUCCESS) {
+        if (err != NULL) {
+            err->code = HPCBOOT_ERR_USAGE;
+            err->sys_errno = 0;
+            snprintf(err->text, sizeof err->text, "hpcboot_init_mpi: MPI does "
+                     "not know the communicator; pass one that this rank is "
+                     "in");
+        }
         return HPCBOOT_ERR_USAGE;
     }
     b.name = "mpi";

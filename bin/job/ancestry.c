@@ -314,8 +314,8 @@ uint32_t job_ancestry_others(const struct job *j, const char *host)
     return n != NULL ? *n : 0;
 }
 
-/* What is stated is a limit that the others have used in part; what is counted
- * is none. */
+/* Takes the ranks of other jobs off a host's stated slots, which are a limit;
+ * counted slots are none. Whether there is room. */
 static int has_room(struct hb_host *h, uint32_t others, int oversubscribe)
 {
     if (h->slots == 0 || oversubscribe == 1) {

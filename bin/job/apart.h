@@ -6,12 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hosts that do not reach each other, though the launcher reaches both: which
- * of them are given up, so that all that are left reach each other. No I/O.
+/* Decides which hosts are given up where some do not reach each other, though
+ * the launcher reaches all: so many that those that are left reach each other.
+ * No I/O.
  *
- * The first to go is the one that is apart from most others: who alone is cut
- * off from many takes none of them along. Of several it is the one that more
- * hosts complain of, then one that is not the launcher's own, then the last. */
+ * The first to go is the host that is cut off from most others, so that one
+ * host alone is lost where many complain of it. Among equals it is the one that
+ * more hosts complain of, then one that is not the launcher's own, then the
+ * last. */
 struct hb_apart { /* ranks on `by` have lost ranks on `from` */
     uint32_t by, from;
 };

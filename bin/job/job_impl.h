@@ -355,8 +355,8 @@ int job_follow(struct job *j, hb_gang_changed changed, void *arg,
 int job_plan_gang(struct job *j, struct hpcboot_error *err);
 int job_plan_map(struct job *j, struct hpcboot_error *err);
 int job_slots_known(const struct job *j);
-/* It need not have all hosts to begin: of those that are ready it takes what
- * there is, and places no rank before. */
+/* Whether the job may begin with a part of its hosts. Ranks are placed only
+ * when it is known which hosts are ready. */
 int job_takes_a_part(const struct job *j);
 /* MIN of --np MIN:MAX have room on the hosts that take part. */
 int job_check_elastic(const struct job *j, struct hpcboot_error *err);

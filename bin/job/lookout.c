@@ -131,8 +131,8 @@ static void end_child(struct job_lookout *l)
     hb_buf_clear(&l->said);
 }
 
-/* The newest gang that is whole, free() it; NULL: there is none. What was told
- * before it does not count any more. */
+/* Takes the newest gang that has come whole, for free(), and drops the older
+ * ones; NULL: none has come whole. */
 static char *take_newest(struct hb_buf *said)
 {
     const char *text = (const char *)hb_buf_next(said), *from = text;

@@ -122,8 +122,8 @@ static void respawn_later(struct job *j, uint32_t rank, int64_t ms)
     arm_ms(s->timer, ms);
 }
 
-/* What starts a host's ranks starts those as well that were to wait, and is
- * the one start that counts. */
+/* All ranks of a host are started at once. Those that were waiting for their
+ * own restart start with them, and the restart is counted once. */
 static void respawn_no_more(struct job *j, uint32_t node)
 {
     for (const struct respawn *s = j->respawns; s != NULL; s = s->next) {
@@ -201,8 +201,8 @@ int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
 
 /* --- a host -------------------------------------------------------------- */
 
-/* Counts one more start of each of its ranks that was alive; -1: one of them
- * had too many. */
+/* Counts one more start of each rank of the node. *most: the highest count. -1:
+ * a rank has been started too often. */
 static int count_starts(struct job *j, uint32_t node, uint32_t *most)
 {
     *most = 0;

@@ -97,8 +97,8 @@ int job_route_open(struct job *j, struct hpcboot_error *err)
     return rc;
 }
 
-/* A host that is reached without others now, or will be: one that takes the
- * place of another, or has lost the one above it. */
+/* Makes a host a child of the launcher's own fence engine: one that takes the
+ * place of another, or has lost the host above it. */
 void job_route_add(struct job_host *h)
 {
     struct hpcboot_error err = {0};

@@ -25,9 +25,9 @@ struct hb_seat {
 
 /* Ranks that could be started. */
 uint32_t hb_seats_room(const struct hb_seats *s);
-/* 1: *out is the seat of the host `name`, which has so many slots. Its own one
- * where that is free, else the largest that fits, else a new one. 0: there is
- * none for it. */
+/* Finds a seat for a host: the one that it had if that is free, else the
+ * largest free one that its slots suffice for, else, for a name that the map
+ * does not have, a new one. 1: it is *out; 0: there is none. */
 int hb_seats_choose(const struct hb_seats *s, const char *name, uint32_t slots,
                     struct hb_seat *out);
 

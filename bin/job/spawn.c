@@ -241,8 +241,9 @@ static int on_failed(struct spawned *w, const struct hb_frame *f,
     return rc;
 }
 
-/* A failure that it has not told of is that it was told to end: by this job,
- * which knows, or by somebody else. */
+/* A spawned job tells of its failures before it says BYE. One that ends with
+ * another status than 0 and has told of none was told to end: by this job, or
+ * by somebody else. */
 static int on_bye(struct spawned *w, const struct hb_frame *f,
                   struct hpcboot_error *err)
 {

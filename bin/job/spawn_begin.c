@@ -17,8 +17,8 @@
 
 #define SPAWN_FD 3
 
-/* How many ranks a host has of this job, of those that it has spawned, and, as
- * it was when this one began, of those above. */
+/* How many ranks a host has: of this job, of the jobs that it has spawned, and
+ * of the jobs above it, which were counted when this one began. */
 static uint32_t ranks_on(const struct job *j, const struct job_host *h)
 {
     uint32_t n = job_ancestry_others(j, h->spec->name);

@@ -37,8 +37,8 @@ struct job_spawns {
 
 /* Slots that are stated and not used; all there can be where none are. */
 uint32_t job_spawned_room(const struct job *j);
-/* Starts its launcher and tells it all. On failure it has none, or one that the
- * caller ends. */
+/* Starts the launcher of a spawned job and sends it what to start. On failure
+ * there may be a launcher all the same; the caller ends it. */
 int job_spawned_begin(struct spawned *w, const struct hb_link_events *events,
                       struct hpcboot_error *err);
 

@@ -399,8 +399,8 @@ void host_leave_tree(struct job_host *h)
     }
 }
 
-/* Ends a host that has no more to do and nobody below it that has; then maybe
- * the one above it. */
+/* Lets the agent of a host go that has nothing left to do and no host below it;
+ * then the one above it, if the same has become true of that. */
 void host_release(struct job_host *h)
 {
     while (h != NULL && (h->state == HOST_DONE || h->state == HOST_RELAY) &&

@@ -82,8 +82,9 @@ static void rank_over(struct job *j, uint32_t rank)
     }
 }
 
-/* No rank of libhpcboot can begin without one that never came. Where that does
- * not end the job, and no other comes in its place, those who wait hear it. */
+/* Ranks of libhpcboot wait in hpcboot_init for all others. Whether one that
+ * ended before it came is to be told to them as dead: where its failure does
+ * not end the job, and no other rank takes its place. */
 static int is_missed(const struct job *j, uint32_t rank)
 {
     return (j->on_failure == HB_FAIL_CONTINUE || j->live != NULL) &&
@@ -198,9 +199,10 @@ static void tell_death(struct job *j, const struct hb_msg_rank_exit *m)
     job_tell_dead(j, &m->rank, 1, text);
 }
 
-/* Of ranks that run several programs one after the other. It has taken its
- * leave of one, and other hosts are in the next, which cannot begin without
- * it. (Those of its own host hear it from their agent.) */
+/* Ranks may run several programs of libhpcboot one after the other. Whether
+ * this one has finalized the last, and ranks of other hosts are already in the
+ * next, which cannot begin without it. (Ranks of its own host are told by their
+ * agent.) */
 static int has_left_others(const struct job *j, uint32_t rank)
 {
     const struct job_host *h = j->node_host[j->map->node_of_rank[rank]];

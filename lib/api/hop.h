@@ -31,9 +31,9 @@ struct hb_own_wait {
 
 struct hb_hop hb_hop_of(const struct hpcboot_team *team,
                          const struct hb_coll_stuck *what);
-/* All that can end the wait that this rank is in: one for each rank that it is
- * for, or one for all. Returns how many, *out for free(); 0: it may come to an
- * end by itself, or that is not known. */
+/* What can end the wait that this rank is in: an entry for each rank that is
+ * waited for, or one that stands for all. Returns how many, *out for free();
+ * 0: the wait may end by itself, or it is not known what can end it. */
 size_t hb_hop_ways(const struct hb_own_wait *w, struct hb_hop **out);
 /* 1: there is one, *out. */
 int hb_hop_own(const struct hb_own_wait *w, struct hb_hop *out);

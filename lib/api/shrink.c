@@ -16,11 +16,10 @@
  * (bin/job/cut.c). A leader that dies may have told some and not all. Those go
  * on with a team that has a dead member, find that out when they use it, and
  * shrink it: all shrinking of a team and of what it shrank to happens in one
- * place, the first of these
- * teams (its root), so that they meet those who were told nothing. A message
- * to a leader that lives is taken and answered exactly once: nothing old is
- * left for the next time; but for one that is in hpcboot_finalize, which takes
- * part in no further. */
+ * place, the first of these teams (its root), so that they meet those who were
+ * told nothing. A message to a leader that lives is taken and answered exactly
+ * once, so that nothing old is left for the next time. Only a leader that is in
+ * hpcboot_finalize answers nobody any more. */
 #include "config.h"
 
 #include <stdlib.h>

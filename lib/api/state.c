@@ -131,8 +131,9 @@ static int read_flag(const char *name, int *out, struct hpcboot_error *err)
     return 0;
 }
 
-/* Of the user's variables: what no other module reads. A wrong one is an error
- * before this rank meets others, and so at all that have it. */
+/* Reads those of the user's variables that no other module reads. A wrong value
+ * is an error before the ranks meet, so that no rank waits for one that has
+ * failed by it. */
 static int read_settings(struct hpcboot_error *err)
 {
     struct api_state *s = &hb_api;

@@ -18,9 +18,9 @@ struct hb_team_plan {
 
 int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
                  struct hpcboot_error *err);
-/* Numbers of teams, which all members must give alike: at least that one is
- * free here; and takes it and those below. 0: another thread has done so since,
- * and it may be another team's. */
+/* Numbers of teams; all members of a team must use the same one. _next tells
+ * the lowest number that is free here. _take takes a number and all below it;
+ * 0: another thread has taken it meanwhile, perhaps for another team. */
 uint32_t hb_team_next_context(void);
 int hb_team_take_context(uint32_t context);
 /* That was taken here, and no team has come of it or is left; others may have

@@ -324,8 +324,8 @@ static int apply(const struct hb_cpus *cpus, struct hpcboot_error *err)
     return (int)hb_cpus_count(cpus);
 }
 
-/* What begins with a digit is meant as a list; what is wrong with it is told
- * by who reads it. */
+/* A word that begins with a digit is meant as a list of CPUs; the error is that
+ * of the parser then. */
 static int parse_cpus(const char *what, struct hb_cpus *out,
                       struct hpcboot_error *err)
 {

@@ -74,8 +74,8 @@ struct hb_coll_node_page {
     _Alignas(128) _Atomic uint32_t changes;
     _Alignas(128) _Atomic uint32_t wait_mode; /* enum hb_coll_wait */
     _Atomic uint32_t crowded; /* ranks that find their core is shared; wait.c */
-    /* Not 0 once ranks of this node have sent each other messages of the
-     * user's: who waits looks after those then, too. */
+    /* Not 0 once the user has sent messages between ranks of this node: from
+     * then on every wait moves these on, too. */
     _Atomic uint32_t messages;
     _Alignas(128) _Atomic uint32_t model_state; /* hb_coll_model_share */
     struct hb_coll_model model;

@@ -182,8 +182,8 @@ struct hb_op {
 
 #define HB_KEPT 8 /* blocking calls of a team whose plans are kept, by kind */
 
-/* Calls that a rank remembers, for peers that are behind: who only sends is
- * ahead of them by so many. */
+/* How many of its last calls a rank remembers. A rank that only sends may be
+ * ahead of its peers by as many, and they compare their calls with its. */
 #define HB_MADE HB_SHM_CELLS
 
 enum hb_cma_state { HB_CMA_UNKNOWN, HB_CMA_YES, HB_CMA_NO };
@@ -448,8 +448,8 @@ static inline size_t hb_recv_len(const struct hb_op *op, int j)
     return op->recv_len != NULL ? op->recv_len[j] : op->bytes;
 }
 
-/* Where the block is that local rank j lends this one in a call with rows; 0:
- * it lends none. */
+/* In a call whose blocks differ in length: the address of the block that local
+ * rank j lets this rank read in its memory; 0: it lets none be read. */
 static inline uint64_t *hb_lent_by(struct hb_op *op, int j)
 {
     return op->coll == HPCBOOT_COLL_ALLTOALLV ? &op->lent[j]

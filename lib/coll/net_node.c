@@ -247,8 +247,8 @@ static void scatter(struct nodes *n)
     free(r.len);
 }
 
-/* Whether blocks lie one after the other here; on other ranks they may not,
- * so that only the place of memory may depend on it. */
+/* Whether this rank's blocks lie one after the other. Other ranks' blocks may
+ * not, so nothing but the addresses in this rank's memory may depend on it. */
 static bool in_a_row(const struct hb_call *c)
 {
     size_t at = 0;
@@ -394,8 +394,8 @@ static void alltoall(struct nodes *n)
     local(n, HPCBOOT_COLL_SCATTER, n->leader, turned, RECV, vector);
 }
 
-/* Of an exscan: the fold of all ranks of a node, at the last of them, which has
- * that of those before it. */
+/* Exscan: the last rank of a node has the fold of the ranks before it; with its
+ * own vector it makes that of the whole node. */
 static void fold_of_node(struct nodes *n, struct hb_at own)
 {
     const struct hb_call *c = n->c;

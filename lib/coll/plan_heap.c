@@ -146,8 +146,9 @@ static bool moves_blocks(const struct hb_op *op)
            op->coll == HPCBOOT_COLL_ALLTOALL;
 }
 
-/* Whether this rank may write to others' buffers, until it says that it has:
- * no such thing is begun once one of them has left. */
+/* Announces that this rank is about to write to others' buffers, and returns
+ * whether it may: not once one of them has left the call. Whoever leaves waits
+ * until the announcement is taken back. */
 static bool may_write(struct hb_coll_team *t)
 {
     bool all = true;

@@ -215,10 +215,11 @@ static void slices_get(struct hb_coll_team *t, struct hb_op *op)
 
 static const struct hb_plan slices = {slices_put, slices_get};
 
-/* Large reduce of many ranks. Who is not the root has no place for a slice of
- * the result: it folds it to where the root gets it, when it comes to put it,
- * from what the round before has brought. Nobody writes there until all have
- * posted this one. */
+/* Large reduce of many ranks. A rank that is not the root has no buffer for its
+ * slice of the result. So it does not fold in the round in which the others'
+ * parts have come, but when it is to put the result, straight into its ring,
+ * where the root gets it. The parts are still there: nobody overwrites them
+ * until all have posted this round. */
 
 static void fold_slice(struct hb_coll_team *t, const struct slices *s,
                        struct hb_op *op, char *dst)

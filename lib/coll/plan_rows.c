@@ -126,8 +126,8 @@ static size_t piece_of(const struct hb_op *op, size_t bytes)
                                 bytes - at);
 }
 
-/* Whether all of a round whose longest block has so many bytes, and so all
- * that is told of lengths, lies beside the flag. */
+/* Whether a round whose longest block has `bytes` bytes fits beside the flags,
+ * so that the ring is not used. */
 static bool is_dry(const struct hb_op *op, size_t bytes)
 {
     return op->k == 0 && op->beside > 0 && bytes <= op->beside;
@@ -386,8 +386,8 @@ static void gatherv_get(struct hb_coll_team *t, struct hb_op *op)
     }
 }
 
-/* Of a block of so many bytes, what is in piece k of its tail; 0: there is no
- * such piece. */
+/* How many bytes of a block are in piece k of its tail, which is what did not
+ * fit into the first round; 0: the tail has no such piece. */
 static size_t tail_len(const struct hb_op *op, size_t bytes, uint64_t k)
 {
     return bytes > op->first ? hb_piece(bytes - op->first, HB_SHM_PIECE, k)

@@ -53,8 +53,9 @@ struct hb_shm_rank {
     _Alignas(HB_SHM_LINE) _Atomic uint32_t bell; /* futex of the owner */
     _Atomic int waits_for; /* while parked: local rank + 1; 0: awake */
     _Atomic int writes_to; /* whose memory now: local rank + 1, or HEAPS */
-    /* The team has failed at it: its buffers are its caller's again, whoever
-     * still reads them. Whoever writes there looks, so nothing here changes. */
+    /* The team has failed at this rank, and its buffers belong to its caller
+     * again: what was read there since is not used. Whoever writes there looks
+     * at this before each write, so it has a line that seldom changes. */
     _Alignas(HB_SHM_LINE) _Atomic uint32_t gone;
     _Atomic int pid; /* who to ask whether it still lives */
     uint64_t pid_space;
@@ -88,8 +89,9 @@ enum hb_part {
     HB_PARTS
 };
 
-/* Of the ring: where it begins, and where the last round ended. A rank's own
- * ones lie one behind the other, and then the one that all share. */
+/* A part of a ring: where it begins, how long it is, and where in it the last
+ * round ended. A rank's own parts lie one behind the other; the part that all
+ * ranks share follows. */
 struct hb_shm_part {
     size_t base, len, pos;
 };

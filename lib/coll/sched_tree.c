@@ -22,8 +22,8 @@
 /* Receives of a reduction are posted at once where their room is small. */
 #define POST_ALL ((size_t)256 << 10)
 
-/* Of those whose numbers differ from mine in one digit, the one whose digit is
- * j above mine. */
+/* The member whose number in this radix has the same digits as mine but for the
+ * one of value d, which is greater by j (modulo the radix). */
 static int sibling(const struct hb_group *g, int64_t d, int radix, int j)
 {
     int digit = (int)(g->me / d % radix);

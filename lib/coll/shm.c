@@ -33,8 +33,8 @@
  * peer's flag that is late, more push each other out of the nearest cache. */
 #define NEXT_LEAST ((size_t)4 << 10)
 #define NEXT_MOST ((size_t)16 << 10)
-/* A call in which all put so much has buffers that push all else out of the
- * caches, so a shorter ring does, and leaves them more room. */
+/* Where every rank puts this much, its buffers alone fill the caches. A shorter
+ * ring is no slower then, and leaves the buffers more room. */
 #define MUCH ((size_t)512 << 10)
 #define MUCH_RING ((size_t)1536 << 10)
 /* So many times what a cache holds, and what was in it is gone. */
@@ -486,8 +486,9 @@ static inline void fetch_ahead(struct hb_coll_team *t, const struct hb_op *op)
     }
 }
 
-/* Of two ranks, one that waits for the other has time to take the lines that
- * it will write in a round like this from whom it has put them for. */
+/* While one of two ranks waits, it has time to fetch the lines of its ring that
+ * it will write in the next such round: the other rank's cache has them still,
+ * from the last time. */
 static void fetch_next(struct hb_coll_team *t, const struct hb_op *op)
 {
     if (t->p != 2 || op->dry || op->area < NEXT_LEAST ||

@@ -27,8 +27,8 @@
 /* A guest counts on a fourth of the cache. */
 #define ALL_OF_IT 4
 
-/* What this rank's buffers are taken for, so that all of them together are:
- * the same whoever is the root. */
+/* Bytes of this rank's buffers. In a call with a root the ranks' buffers differ
+ * in length; each rank then counts an equal part of all of them. */
 static size_t bytes_of(const struct hb_coll_team *t,
                        const struct hpcboot_coll_args *a)
 {

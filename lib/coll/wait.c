@@ -312,8 +312,8 @@ static bool spin(struct hb_coll_team *t)
     return false;
 }
 
-/* Whether all that this rank may wait for wakes it; of several threads one
- * takes what another sleeps for. */
+/* Whether this rank is woken by whatever it may wait for. Not with several
+ * threads: one may take the message that another sleeps for. */
 static bool is_woken(const struct hb_coll_engine *e,
                      const struct hb_coll_team *t)
 {

@@ -81,9 +81,9 @@ void hb_rdzv_close(struct hb_rdzv *r); /* NULL-safe; unmaps the memory too */
 void hb_rdzv_set_members(struct hb_rdzv *r, uint32_t members, uint32_t *dead,
                          uint32_t n_dead);
 
-/* A connection that this process has inherited is its own while it is a rank:
- * a program that it starts meanwhile would speak on it, too. Afterwards it is
- * there again for those that come after this one. */
+/* An inherited connection to the agent. While this process is a rank, programs
+ * that it starts must not inherit the connection, as they would speak on it
+ * too; after hpcboot_finalize the next program may. */
 struct hb_rdzv_inherited {
     int fd; /* -1: none that others would inherit */
     uint64_t inode;

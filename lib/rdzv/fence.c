@@ -4,8 +4,9 @@
  *
  * A fence comes into being with the first contribution seen, be it this
  * node's own or a child's, and every contribution carries the list of
- * participants. Of it follows from whom this node must hear: itself, and each
- * child edge that reaches a participant. Each of these parties goes through
+ * participants. From the list follows whom this node must hear: itself, and
+ * each child edge that reaches a participant. Each of these parties goes
+ * through
  *
  *     NOT_INVOLVED            or            EXPECTED -> JOINED -> ANSWERED
  *
@@ -421,8 +422,8 @@ int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
     return HPCBOOT_OK;
 }
 
-/* A child may speak for the nodes it reaches, and for those that it may have
- * reached before; for no other. */
+/* Checks that a child's data is of nodes that it reaches, or may have reached
+ * before: it must not speak for others. */
 static int check_parts(const struct hb_fence_engine *e, int64_t edge,
                        struct hb_bytes data, struct hpcboot_error *err)
 {

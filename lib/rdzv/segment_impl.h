@@ -29,8 +29,8 @@ struct hb_segment_head {
 
 /* self: local rank + 1; n_local + 1: the agent. */
 void hb_segment_lock(struct hb_segment *s, uint32_t self);
-/* 0, or ERR_AGAIN after so many looks at a lock whose owner lives; 0 looks: as
- * many as it takes. */
+/* Tries `looks` times to get a lock whose owner is alive, then gives up with
+ * ERR_AGAIN; with 0 looks it tries until it succeeds. */
 int hb_segment_lock_within(struct hb_segment *s, uint32_t self,
                            unsigned looks);
 void hb_segment_unlock(struct hb_segment *s);

@@ -70,8 +70,9 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
     return rc;
 }
 
-/* Told in quarters, over a connection that is there already: who has none has
- * never asked for an offer, and asks when it gets one. */
+/* The sender is told whenever a quarter of what it may send ahead has been
+ * received, over the connection that is there. Without one the sum is kept for
+ * a later message: a sender that is too far ahead is not stuck, but offers. */
 void hb_tcp_received(struct hb_tcp *t, uint32_t source, uint64_t weight)
 {
     struct hb_tcp_head head = {.kind = HB_TCP_CREDIT,

@@ -14,8 +14,8 @@
  * Messages up to HB_TCP_EAGER are sent at once; longer ones are offered, and
  * sent when a receive has asked for them. */
 #define HB_TCP_EAGER ((size_t)64 << 10)
-/* What a rank holds at most of messages of one peer that no receive awaits;
- * whoever has sent so much ahead offers what follows, however short. */
+/* A rank keeps at most this much of one peer's messages that no receive awaits.
+ * A sender that is so far ahead only offers what follows, however short. */
 #define HB_TCP_AHEAD ((uint64_t)16 << 20)
 
 enum hb_tcp_kind {
@@ -187,8 +187,9 @@ void hb_tcp_free_gone(struct hb_tcp *t);
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);
 void hb_tcp_give_up(struct hb_tcp_conn *c);
 void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req);
-/* Who has taken the connection has not answered for some time: it computes, or
- * it is somebody else. The others are asked, and it again. */
+/* Whoever has accepted the connection has not answered for some time. It may be
+ * the peer, which computes, or a stranger at the same address: so the peer's
+ * other addresses are called, and this one again. */
 void hb_tcp_silent(struct hb_tcp_conn *c);
 /* All addresses once more. */
 void hb_tcp_again(struct hb_tcp_conn *c);

@@ -305,8 +305,8 @@ static int reads_one(const struct hb_tcp_conn *c)
            c->broken == 0 && c->pair == NULL;
 }
 
-/* Bytes that came behind what was asked for: heads, and beginnings of bodies.
- * All of them have a place, so that none is left over. */
+/* One read may bring more than was asked for: further heads, and beginnings of
+ * bodies. All of these bytes are consumed here. */
 static int consume(struct hb_tcp_conn *c, const char *bytes, size_t len)
 {
     while (len > 0) {

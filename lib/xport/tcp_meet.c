@@ -174,8 +174,9 @@ static int accept_next(struct hb_tcp *t)
     return fd;
 }
 
-/* Whoever nobody answers would wait for ever: where descriptors have run out,
- * one that was kept for that lets in who calls, to hear it. */
+/* A caller that is never accepted would wait for ever. So one descriptor is
+ * kept in reserve: where all others are used up, it serves to accept the call
+ * and to tell the caller so. */
 static int accept_by_reserve(struct hb_tcp *t)
 {
     int fd;

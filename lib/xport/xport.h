@@ -112,9 +112,9 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
                   struct hb_xport_info *info, struct hpcboot_error *err);
 /* Gives a request up; its buffer is free at once. */
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req);
-/* The context is over: this rank begins no receive of it any more, and none is
- * left. Messages that have come for it are dropped, and so are those that
- * come; to who sends them they have been received. */
+/* Ends a context: no receive of it is left, and this rank begins none any more.
+ * Its messages, those that are here and those that will come, are dropped; for
+ * their senders they count as received. */
 void hb_xport_end(struct hb_xport *x, uint32_t context);
 int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
 /* How often something has moved. */

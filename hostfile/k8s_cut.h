@@ -32,8 +32,8 @@ struct hb_k8s_cut {
     char open[HB_K8S_MAX_DEPTH]; /* the brackets around it */
     int depth, in_string, escaped, in_items, in_object;
     int begun;             /* a list's outermost object */
-    int drop_depth;        /* > 0: a value that nobody reads, around which so
-                            * many brackets are open, is left out */
+    int drop_depth;        /* > 0: inside a value that nobody reads, which is
+                            * left out; it ends at this depth */
     int key_is_dropped;    /* the last text is the name of such a value */
     char key[16];          /* the begin of the last text */
     size_t key_len;

@@ -191,8 +191,8 @@ static int is_lost(const struct hb_k8s_pod *pod)
            pod->state == HB_K8S_DELETED;
 }
 
-/* Of several pods in one place the one that counts is first: one that is
- * there, and the newest. */
+/* Sorts by place in the gang. Of several pods in one place the one that counts
+ * comes first: one that is there before lost ones, then the newest. */
 static int by_place(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -246,7 +246,8 @@ static size_t collect(const struct hb_k8s_pods *pods,
     return n;
 }
 
-/* Keeps those that are there; lost ones that nobody replaces are named. */
+/* Keeps the pods that are there. Adds to `lost` those that are lost and that no
+ * other pod has replaced. */
 static size_t sift(struct entry *entries, size_t n, struct hb_str *lost)
 {
     const struct entry *before = NULL;

@@ -344,7 +344,7 @@ int hb_k8s_read_head(const char *json, size_t len, struct hb_k8s_head *out,
                      "\"metadata\" and \"items\"");
     } else {
         out->version = shown(text_at(meta, "resourceVersion"));
-        /* It is given back as it is, so it is not cut. */
+        /* The next request sends it back byte for byte. */
         out->more = more != NULL && more[0] != '\0' ? hb_xstrdup(more) : NULL;
     }
     json_decref(top);

@@ -89,7 +89,7 @@ static const char *read_range(const char **p, struct range *r)
     return wrong;
 }
 
-/* More names than there are numbers are as many as none wants. */
+/* Saturates: a number of names that does not fit is refused later anyway. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;

@@ -293,7 +293,7 @@ int hb_source_is_here(const struct hb_gang_request *req, const char *system,
                       const char *command, int rc, struct hb_gang *out,
                       char **reason_out, const struct hpcboot_error *err)
 {
-    /* Of a list that cannot be read nobody knows who is in it. */
+    /* Whether this host is in a list that cannot be read is not known. */
     const char *known = rc < 0 ? "" : "this host is none of them and ";
     char *found;
 

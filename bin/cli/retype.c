@@ -123,7 +123,8 @@ static void forget_life(struct hb_options *o)
 
 void hb_options_make_spawned(struct hb_options *o, uint32_t n_apps)
 {
-    /* Those of each program of the job are said for all of them. */
+    /* What was said of the first program's environment counts for all that are
+     * spawned. */
     hb_strv_extend(&o->env_rules, hb_strv_view(&o->apps[0].env_rules));
     hb_options_drop_apps(o);
     o->apps = hb_xcalloc(n_apps, sizeof *o->apps);

@@ -307,7 +307,8 @@ static void put_trainjob(const struct hb_manifest *m, struct hb_str *out)
     line(out, 0, "spec:");
     line(out, 2, "runtimeRef: {apiGroup: trainer.kubeflow.org, kind: "
          "TrainingRuntime, name: \"%s\"}", m->name);
-    /* Said here, 1 is not taken for as many as there are GPUs. */
+    /* Without this the trainer takes a 1 of the runtime for "as many as there
+     * are GPUs". */
     line(out, 2, "trainer: {numNodes: %d, numProcPerNode: %d}", m->hosts,
          m->slots);
 }

@@ -26,7 +26,7 @@ int hb_process_read(int pid, const char *file, size_t most, char **out,
                     size_t *len);
 /* CPU time so far, in ticks; 0 when it is gone. */
 uint64_t hb_process_ticks(int pid);
-/* Percent of one CPU that so many ticks in so many seconds are. */
+/* Clock ticks used within so many seconds, as percent of one CPU. */
 unsigned hb_percent_of_cpu(uint64_t ticks, double seconds);
 
 #endif

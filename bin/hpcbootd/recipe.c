@@ -52,7 +52,7 @@ void agent_recipe_destroy(struct agent_recipe *r)
     free(r);
 }
 
-/* Everything that is indexed later is as long as it has to be. */
+/* Checks the lengths of all that is indexed later by rank, node or role. */
 static int fits(const struct agent *a, const struct agent_recipe *r)
 {
     const struct hb_jobmap *map = a->job.map;

@@ -219,7 +219,8 @@ static const struct complaint *first_due(const struct job *j, int64_t *wait_ns)
     return NULL;
 }
 
-/* Until none is due. What is said of a host that is given up goes with it. */
+/* Deals with complaints until none is due. Those about a host that is given up
+ * are dropped with it. */
 static void settle(struct job *j)
 {
     const struct complaint *c = NULL;

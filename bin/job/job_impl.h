@@ -451,7 +451,8 @@ void job_spawns_signal(struct job *j, int signo);
 void job_spawns_close(struct job *j);
 
 /* ancestry.c: this job is a spawned job */
-/* Reads what it is to be, and makes `opt` that. 0: it is none. */
+/* Reads from the launcher above what this job is to be, and sets `opt` so. 0:
+ * this is no spawned job. */
 int job_ancestry_open(struct job_ancestry **out, struct hb_options *opt,
                       char *const *env, struct hpcboot_error *err);
 int job_ancestry_begin(struct job *j, struct hpcboot_error *err);
@@ -473,8 +474,8 @@ void job_ancestry_close(struct job_ancestry *a, int status); /* NULL-safe */
 /* cut.c: hosts that do not reach each other */
 int job_cut_frame(struct job_host *h, const struct hb_frame *f,
                   struct hpcboot_error *err);
-/* "a and b do not reach each other", of this host if it is one of them; NULL:
- * nothing is known of that. */
+/* A complaint, "a and b do not reach each other": one about h where there is
+ * one; NULL: nobody has complained. */
 const char *job_cut_words(const struct job_host *h, char *text, size_t size);
 void job_cuts_close(struct job *j);
 

@@ -270,7 +270,7 @@ void job_live_failed(struct job_host *h)
 
 /* --- seats --------------------------------------------------------------- */
 
-/* Of a host that has gone, or of one that never had it. */
+/* Frees a seat whose host has gone or has never come: its ranks have ended. */
 static void vacate(struct job *j, uint32_t node)
 {
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {

@@ -129,7 +129,8 @@ static void ask_node(struct job *j, uint32_t node)
 {
     struct job_host *h = j->node_host[node];
     struct wish w = {NULL, 0};
-    /* The head is what others have to reach; it looks at one of them. */
+    /* A host names the address by which it reaches the head's host; the head's
+     * own host, that by which it reaches another. */
     uint32_t head = job_meeting_head(j);
     uint32_t other = node != head ? head : node == 0 ? 1 : 0;
 

@@ -19,7 +19,8 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-/* Of all rounds: each is as long as what does not come is waited for. */
+/* The whole may take LIMIT_MS, and ROUND_MS for each round, which may wait for
+ * a message that does not come. */
 #define LIMIT_MS 20000
 #define ROUND_MS 8000
 #define LAST_MS 5000

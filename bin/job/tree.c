@@ -211,7 +211,7 @@ struct job_host *host_of_frame(struct job_host *top, const struct hb_frame *f)
     return at == top ? h : NULL;
 }
 
-/* The host that an agent speaks of, if it is the one that starts it. */
+/* The host with that number, if `p` is the one that starts it; else NULL. */
 static struct job_host *child_of(const struct job_host *p, uint32_t host)
 {
     struct job *j = p->job;

@@ -160,8 +160,8 @@ static int by_argument(const struct hb_place *place, const char *path,
 
 /* ---- Python -------------------------------------------------------------- */
 
-/* Where there are several modules, one per MPI, those whose MPI is not there
- * do not count, and if those that are there differ, nothing is certain. */
+/* mpi4py may have several modules, one per MPI. Only those whose MPI is
+ * installed count; where these differ, nothing is certain. */
 static int mpi4py_link(const struct hb_place *place,
                        const struct hb_strv *modules, struct hb_mpi_link *out,
                        const char **module_out)

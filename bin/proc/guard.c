@@ -318,8 +318,8 @@ guard_run(pid_t keeper, pid_t agent, int alive_fd)
 
 /* ---- the keeper */
 
-/* The words of a command line lie one behind the other, and what is shown of
- * it is that memory. */
+/* Lists of processes show the memory in which argv lies, word behind word: the
+ * new name is written there. */
 static void take_name(char **argv)
 {
     char *end = argv != NULL ? argv[0] : NULL;

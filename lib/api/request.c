@@ -165,7 +165,8 @@ static int check_array(const char *call, struct hpcboot_request **requests,
                  err);
 }
 
-/* Who tests instead of waiting is to hear as well that there is no point. */
+/* A rank that tests again and again is told of a deadlock like one that waits:
+ * now and then a test looks whether the request can still end. */
 static void tested_in_vain(struct hpcboot_request *r)
 {
     struct hb_coll_stuck what = {.on = -1, .polled = true};

@@ -128,8 +128,8 @@ static void keep_shell(struct hpcboot_team *t)
     pthread_mutex_unlock(&hb_api.lock);
 }
 
-/* Which members are here, on which of its nodes each one is, and behind which
- * switch of the network each of those. */
+/* Which members of a team are on this node, on which of the team's nodes each
+ * member is, and behind which switch of the network each node. */
 struct places {
     int *local_ranks, n_local;
     int *node_of, n_nodes;

@@ -508,7 +508,8 @@ void hb_net_clear(void *net); /* gives up what is under way */
 /* The rank of the team whose message, or whose receiving, is waited for
  * longest; -1: nobody's. */
 int hb_net_waits_for(const void *net, bool *sends_out);
-/* Whether one of those messages is a long one between ranks of this node. */
+/* Whether one of the messages that are waited for is a long one between ranks
+ * of this node. */
 bool hb_net_waits_for_near(const void *net);
 void hb_net_team_destroy(struct hb_coll_team *t);
 /* ERR_USAGE: config.net_wish is none. */

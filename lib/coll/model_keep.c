@@ -106,8 +106,8 @@ static void folder_of(char *path, size_t size, bool make)
     }
 }
 
-/* Of the memory, "coll", or of messages, "net": who measures one of them
- * knows nothing of the other. */
+/* One file for figures of the memory ("coll") and one for those of messages
+ * ("net"): they are measured apart. */
 static bool file_of(char *path, size_t size, const char *what, uint64_t key,
                     bool make)
 {

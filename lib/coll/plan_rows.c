@@ -112,7 +112,7 @@ static inline void cut_rest(struct hb_coll_team *t, struct hb_op *op,
     op->area = (op->stride * n + HB_SHM_LINE - 1) & ~(size_t)(HB_SHM_LINE - 1);
 }
 
-/* What goes in this round of a block of so many bytes. */
+/* Where in a block the piece of this round begins, and how long it is. */
 static size_t piece_at(const struct hb_op *op)
 {
     return op->k == 0 ? 0 : op->first + (size_t)(op->k - 1) * op->piece;

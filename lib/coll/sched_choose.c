@@ -36,8 +36,8 @@ static const struct hb_model model_soft = {
     .eager = 8192, .big = 0.7,
 };
 
-/* Devices that are none, such as those of containers, claim this rate,
- * whatever they do. */
+/* Virtual devices, such as those of containers, claim this rate whatever they
+ * really do. */
 #define CLAIMED_MBPS 10000u
 #define NS_PER_BYTE_MBPS 8000.0 /* of a rate of 1 Mb/s */
 /* Until who looks at its socket, or is woken there, has found a message. */

@@ -47,7 +47,8 @@
  * line may have come before. */
 #define WINDOW 32
 #define LONG_ONES 15
-/* Looks that are left out then, twice as many each time that it was right. */
+/* Once peers were found to be far so many looks are left out, and twice as many
+ * each time that they are found so again. */
 #define LASTS_FIRST 256
 #define LASTS_MOST 2048
 

@@ -174,7 +174,8 @@ static void fill_in(struct hb_segment *s, const struct hb_segment_spec *spec)
     }
 }
 
-/* A file that nobody else can name, with all of its bytes there. */
+/* A file without a name, so that nobody else can open it. Its memory is
+ * reserved: no rank dies later because there is none. */
 static int open_file(uint64_t size, struct hpcboot_error *err)
 {
     static const char *const places[] = {"/dev/shm", "/tmp"};

@@ -154,7 +154,8 @@ int hb_segment_is_surely_dead(const struct hb_segment *s, uint32_t rank);
 uint32_t hb_segment_deaths(const struct hb_segment *s);
 const struct hb_death *hb_segment_death(const struct hb_segment *s,
                                         uint32_t index);
-/* Rank may be one that this memory knows nothing else of. 1: it is kept. */
+/* `rank` may be a number beyond the job that this memory describes (a rank that
+ * came later). 1: the news are kept. */
 int hb_segment_tell(struct hb_segment *s, enum hb_news_kind kind,
                     uint32_t rank, const char *text);
 uint32_t hb_segment_told(const struct hb_segment *s);

@@ -91,7 +91,8 @@ static uint8_t prefix_of(const struct sockaddr_storage *mask)
     return bits;
 }
 
-/* Addresses of one device bear its number, that of the first of them. */
+/* The number of a device: that of the first address which was listed with its
+ * name. */
 static uint8_t device_of(const struct hb_interfaces *out,
                          char names[][IF_NAMESIZE], const char *name)
 {

@@ -202,7 +202,8 @@ void hb_tcp_leave_incoming(struct hb_tcp_conn *c);
 
 /* tcp_meet.c; an event was handled: 1 moved, 0 nothing */
 void hb_tcp_accept(struct hb_tcp *t);
-/* The descriptor of a caller that is silent is free now; 0: there is none. */
+/* Hangs up on a caller that says nothing, which frees its descriptor; 0: there
+ * is no such caller. */
 int hb_tcp_make_room(struct hb_tcp *t);
 int hb_tcp_connected(struct hb_tcp_conn *c);
 int hb_tcp_read_answer(struct hb_tcp_conn *c);

@@ -297,8 +297,8 @@ static size_t length_of(const struct hb_tcp_head *head)
                ? sizeof *head + head->size : 0;
 }
 
-/* Whether a message like the last is all that is looked for; of what is about
- * to end, and where there are other ways, it never is. */
+/* Whether to read no more than one message as long as the last. Not from a
+ * connection that is about to end, or that is one of a pair's several. */
 static int reads_one(const struct hb_tcp_conn *c)
 {
     return c->spoke && c->last > 0 && c->body == NULL && c->got == 0 &&

@@ -351,7 +351,8 @@ int hpcboot_bind(const char *what, struct hpcboot_error *err)
     int rc = hb_api_ready("hpcboot_bind", err);
 
     if (rc == 0 && what == NULL) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: NULL");
+        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_bind: what to bind to is "
+                     "NULL; name core, l3, numa, package, none or CPUs");
     }
     if (rc == 0) {
         rc = bound_to(&now, err);

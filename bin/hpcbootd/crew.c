@@ -64,6 +64,7 @@ struct command {
     char *said; /* the last [SHOWN_BYTES] of it */
     size_t n_said;
     int cut; /* there was more before them */
+    int old; /* of an earlier try: the next words take their place */
 };
 
 struct crew {
@@ -95,8 +96,13 @@ static void say(const struct command *c, const char *fmt, ...)
 
 static void keep(struct command *c, const char *text, size_t n)
 {
-    size_t over = c->n_said + n > SHOWN_BYTES ? c->n_said + n - SHOWN_BYTES : 0;
+    size_t over;
 
+    if (c->old) {
+        c->n_said = 0;
+        c->cut = c->old = 0;
+    }
+    over = c->n_said + n > SHOWN_BYTES ? c->n_said + n - SHOWN_BYTES : 0;
     memmove(c->said, c->said + over, c->n_said - over);
     memcpy(c->said + c->n_said - over, text, n);
     c->n_said += n - over;
@@ -180,8 +186,7 @@ static pid_t run(struct crew *w, struct command *c, int own_group)
     pid_t pid;
 
     hear(c);
-    c->n_said = 0; /* of an earlier try */
-    c->cut = 0;
+    c->old = 1;
     pid = fork();
     if (pid == 0) {
         become(w, c, own_group);
@@ -308,15 +313,16 @@ static int run_whole(struct crew *w, struct command *c, int64_t deadline_ns)
 static void wait_ready(struct crew *w, struct command *c)
 {
     int64_t deadline = hb_now_ns() + (int64_t)c->seconds * 1000000000;
-    int status = -1;
+    int status = -1; /* of the last try that came to its end */
 
     while (w->status < 0 && ms_until(deadline) > 0) {
         int64_t again;
+        int now = run_whole(w, c, deadline);
 
-        status = run_whole(w, c, deadline);
-        if (status == 0) {
+        if (now == 0) {
             return;
         }
+        status = now > 0 ? now : status;
         again = hb_now_ns() + (int64_t)RETRY_MS * 1000000;
         while (w->status < 0 && ms_until(again) > 0) {
             attend(w, ms_until(again));
@@ -324,7 +330,8 @@ static void wait_ready(struct crew *w, struct command *c)
     }
     if (w->status < 0) {
         show_log(c);
-        say(c, "did not succeed within %llu s (last status %d)",
+        say(c, status > 0 ? "did not succeed within %llu s (last status %d)"
+                          : "did not come to an end within %llu s",
             (unsigned long long)c->seconds, status);
         w->status = EXIT_NOT_READY;
     }

@@ -107,8 +107,8 @@ int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer)
     return (r->is_recv ? r->info.source : r->peer) == (int)peer;
 }
 
-struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS], uint64_t id,
-                                     uint32_t peer)
+struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS],
+                                     uint64_t id, uint32_t peer)
 {
     struct hb_row *row = &rows[id % HB_MATCH_ROWS];
 

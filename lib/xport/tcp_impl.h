@@ -230,8 +230,8 @@ struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
 
 /* To those who offer or take, and off them. */
 void hb_tcp_put_on(struct hb_row rows[HB_MATCH_ROWS], struct hb_xport_req *r);
-struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS], uint64_t id,
-                                     uint32_t peer);
+struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS],
+                                     uint64_t id, uint32_t peer);
 int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer);
 
 /* tcp_pair.c: the pair's first connection is READY. */

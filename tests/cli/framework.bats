@@ -484,6 +484,31 @@ END
     says 'cannot start ./there_is_none: No such file'
 }
 
+@test "a try that is cut off does not hide what the one before it said" {
+    recipe <<'END'
+processes host
+program first
+ready 5 sh -c "test ! -e been || exec sleep 300; touch been; echo not yet; exit 4"
+END
+    run my -n 1 echo started
+    ended_with 75
+    says 'did not succeed within 5 s \(last status 4\)'
+    says '^not yet$'
+    nothing_left
+}
+
+@test "what does not end even once is told of as that" {
+    recipe <<'END'
+processes host
+program first
+ready 1 sleep 300
+END
+    run my -n 1 echo started
+    ended_with 75
+    says 'sleep did not come to an end within 1 s'
+    nothing_left
+}
+
 @test "hbrun is told to end: the commands are stopped" {
     crew
     "$hbrun" --recipe my.conf -n 1 sh -c 'echo runs > runs; sleep 300' \

@@ -466,7 +466,7 @@ static size_t n_unexpected(const struct xport_world *w)
 
 static void assert_no_offers(const struct xport_world *w)
 {
-    for (size_t i = 0; i < HB_KIN; i++) {
+    for (size_t i = 0; i < HB_MATCH_ROWS; i++) {
         assert_null(w->x[0]->tcp->offers[i].first);
     }
 }

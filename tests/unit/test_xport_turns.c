@@ -159,7 +159,7 @@ static size_t n_offers(const struct xport_world *p, size_t *most_out)
     size_t all = 0;
 
     *most_out = 0;
-    for (size_t i = 0; i < HB_KIN; i++) {
+    for (size_t i = 0; i < HB_MATCH_ROWS; i++) {
         size_t n = 0;
 
         for (const struct hb_link *l = p->x[0]->tcp->offers[i].first;
@@ -175,7 +175,7 @@ static size_t n_offers(const struct xport_world *p, size_t *most_out)
 /* Who has many of them under way looks through few for each that is taken. */
 static void of_many_offers_each_is_among_few(void **state)
 {
-    enum { MANY = 3 * HB_KIN };
+    enum { MANY = 3 * HB_MATCH_ROWS };
     struct xport_world *p = *state;
     struct hb_xport_req *s[MANY], *r[MANY];
     char *body = calloc(LONG, 1), *got = calloc(LONG, 1);
@@ -187,7 +187,7 @@ static void of_many_offers_each_is_among_few(void **state)
         s[i] = send_bytes(p, 0, i, body, LONG);
     }
     assert_int_equal(n_offers(p, &most), MANY);
-    assert_int_equal(most, MANY / HB_KIN);
+    assert_int_equal(most, MANY / HB_MATCH_ROWS);
     for (size_t i = MANY; i-- > 0;) {
         r[i] = recv_bytes(p, 1, i, got, LONG);
     }

@@ -31,6 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -73,6 +74,7 @@ struct crew {
     int signals; /* signalfd: CHLD, TERM, INT, HUP, QUIT */
     int told;    /* the signal that told it to end, or 0 */
     int status;  /* of the rank, once it is known; -1 */
+    int killer;  /* the signal that has ended the program, or 0 */
     pid_t probe; /* a ready or stop command under way */
     int probe_status;
     volatile pid_t *missed; /* shared with children: whose exec has failed */
@@ -230,7 +232,10 @@ static void reap(struct crew *w)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == w->program.pid) {
             w->program.pid = 0;
-            w->status = w->status < 0 ? status_of(status) : w->status;
+            if (w->status < 0) {
+                w->status = status_of(status);
+                w->killer = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+            }
         } else if (pid == w->probe) {
             w->probe = 0;
             w->probe_status = status_of(status);
@@ -487,10 +492,24 @@ static void release(struct crew *w)
     free(w);
 }
 
+/* A rank is its program, and ends as that has: by the same signal. */
+static void end_by(int signo)
+{
+    static const struct rlimit no_core = {0, 0};
+    sigset_t set;
+
+    (void)setrlimit(RLIMIT_CORE, &no_core); /* the program's is written */
+    signal(signo, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, signo);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(signo);
+}
+
 int crew_main(int argc, char **argv)
 {
     struct crew *w = hb_xcalloc(1, sizeof *w);
-    int status;
+    int status, killer;
 
     w->status = -1;
     w->missed = mmap(NULL, sizeof *w->missed, PROT_READ | PROT_WRITE,
@@ -510,7 +529,11 @@ int crew_main(int argc, char **argv)
     }
     work(w);
     status = w->status;
+    killer = w->killer;
     hb_fd_close(&w->signals);
     release(w);
+    if (killer > 0) {
+        end_by(killer);
+    }
     return status;
 }

@@ -509,6 +509,16 @@ END
     nothing_left
 }
 
+@test "a program behind commands that a signal ends is told of by its signal" {
+    recipe <<< 'stop sh -c "echo stopped"'
+    # shellcheck disable=SC2016  # expanded by the rank
+    run my -n 1 sh -c 'kill -SEGV $$'
+    ended_with 139
+    says "rank 0 on .* was ended by signal 11"
+    says_not 'exited with status'
+    nothing_left
+}
+
 @test "hbrun is told to end: the commands are stopped" {
     crew
     "$hbrun" --recipe my.conf -n 1 sh -c 'echo runs > runs; sleep 300' \

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "bin/boot/ssh_keys.h"
+#include "bin/boot/ssh_trust.h"
 #include "lib/base/str.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
@@ -253,7 +254,7 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
                        named ? "" : "/.ssh", auth->unusable.len ? "; " : "",
                        hb_str_text(&auth->unusable));
     }
-    if (auth->settings->user_is_number) {
+    if (auth->settings->user_is_number && !hb_ssh_is_serve(session)) {
         return hb_fail(err, HPCBOOT_ERR_AUTH,
                        "%s: login as %s refused: this uid has no passwd entry "
                        "and USER is not set; set USER, or write USER@%s or "

@@ -86,22 +86,23 @@ void hb_ssh_known_scan(const struct hb_strv *paths,
     }
 }
 
-/* A line is "TYPE BASE64 COMMENT". */
+/* A line is "TYPE BASE64 COMMENT"; wherever the key stands in it, it counts. */
 static int line_has(const char *p, const char *end, const char *blob)
 {
     size_t len = strlen(blob);
 
-    for (int words = 0; words < 2 && p < end; words++) {
-        const char *word = p;
+    while (p < end) {
+        const char *word;
 
+        while (p < end && strchr(" \t\r", *p)) {
+            p++;
+        }
+        word = p;
         while (p < end && !strchr(" \t\r", *p)) {
             p++;
         }
         if ((size_t)(p - word) == len && memcmp(word, blob, len) == 0) {
             return 1;
-        }
-        while (p < end && strchr(" \t\r", *p)) {
-            p++;
         }
     }
     return 0;

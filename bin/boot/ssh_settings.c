@@ -252,7 +252,16 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-static void add_keys_of(struct hb_strv *keys, const char *dir)
+/* A Secret's files are root's. In a home that is not this user's anybody's may
+ * lie, and who has a key that is used here is believed. */
+static int is_ours(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+static void add_keys_of(struct hb_strv *keys, const char *dir, int is_home)
 {
     struct hb_strv found = HB_STRV_INIT;
 
@@ -260,13 +269,15 @@ static void add_keys_of(struct hb_strv *keys, const char *dir)
     for (size_t i = 0; i < sizeof default_keys / sizeof *default_keys; i++) {
         char *path = hb_xasprintf("%s/%s", dir, default_keys[i]);
 
-        if (access(path, F_OK) == 0) {
+        if (access(path, F_OK) == 0 && (is_home || is_ours(path))) {
             add_once(keys, path);
         }
         free(path);
     }
     for (size_t i = 0; i < found.n; i++) {
-        add_once(keys, found.v[i]);
+        if (is_home || is_ours(found.v[i])) {
+            add_once(keys, found.v[i]);
+        }
     }
     hb_strv_destroy(&found);
 }
@@ -280,13 +291,13 @@ static void add_usual_keys(struct maker *m)
     for (size_t h = 0; h < m->homes.n; h++) {
         char *dir = hb_xasprintf("%s/.ssh", m->homes.v[h]);
 
-        add_keys_of(keys, dir);
+        add_keys_of(keys, dir, 1);
         free(dir);
     }
     hb_gang_key_dirs(m->out->home, &dirs);
     for (size_t i = 0; i < dirs.n; i++) {
         if (hb_is_mount_of_secret(dirs.v[i])) {
-            add_keys_of(keys, dirs.v[i]);
+            add_keys_of(keys, dirs.v[i], 0);
         }
     }
     hb_strv_destroy(&dirs);
@@ -300,6 +311,10 @@ static int choose_agent(struct maker *m, struct hpcboot_error *err)
 
     m->out->use_agent = !hb_streq(said, "none");
     if (!said || !m->out->use_agent || hb_streq(said, "SSH_AUTH_SOCK")) {
+        return HPCBOOT_OK;
+    }
+    if (said[0] == '$' && said[1] != '{' && !getenv(said + 1)) {
+        m->out->use_agent = 0; /* as with ssh */
         return HPCBOOT_OK;
     }
     if (said[0] == '$' && said[1] != '{') {
@@ -332,7 +347,8 @@ static int choose_identities(struct maker *m, struct hpcboot_error *err)
         add_once(&out->identities, m->config->gang_key);
     }
     out->n_named = out->identities.n;
-    if (!m->conf.identities_only || out->n_named == 0) {
+    if (!m->conf.identities_only
+        || (out->n_named == 0 && m->conf.identity_files.n == 0)) {
         add_usual_keys(m);
     }
     return HPCBOOT_OK;

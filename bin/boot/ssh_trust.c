@@ -284,9 +284,9 @@ static int ask_pins(const struct judge *j)
                    j->offered.fingerprint);
 }
 
-static int is_serve(const struct judge *j)
+int hb_ssh_is_serve(ssh_session session)
 {
-    const char *banner = ssh_get_serverbanner(j->session);
+    const char *banner = ssh_get_serverbanner(session);
 
     return banner && hb_starts_with(banner, SERVE_BANNER);
 }
@@ -310,7 +310,7 @@ static int refuse_unknown(const struct judge *j)
     const char *closed = closed_file(s);
     char port[16] = "";
 
-    if (is_serve(j)) {
+    if (hb_ssh_is_serve(j->session)) {
         return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                        "%s: the host key is not known: %s %s; hpcbootd serve "
                        "is known by the gang's private key, and none was found "
@@ -364,7 +364,8 @@ static int ask_revoked(const struct judge *j)
  * shown our public keys. */
 static int may_prove(const struct judge *j, const struct hb_ssh_gang *gang)
 {
-    return gang->n_secrets > 0 && (gang->operator_made || is_serve(j));
+    return gang->n_secrets > 0
+        && (gang->operator_made || hb_ssh_is_serve(j->session));
 }
 
 /* By the name that ssh_config has for the host, by the one the gang has, by

@@ -47,6 +47,9 @@ int hb_ssh_host_key_check(ssh_session session, const char *host,
                           struct hb_ssh_verdict *out,
                           struct hpcboot_error *err);
 
+/* Is it an hpcbootd serve? That lets in by keys alone, whatever the name. */
+int hb_ssh_is_serve(ssh_session session);
+
 /* The host has proven itself after the login: its key counts as known. */
 void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings);
 

@@ -36,9 +36,11 @@ static const char *const launcher_prefixes[] = {
 static int apply(struct hb_scan *s, const char *name, const char *key,
                  const char *value, struct hpcboot_error *err)
 {
-    const char *text = strchr(key, '=');
-    char *option;
+    const char *text = strchr(key, '='), *outer = s->spelling;
+    char *spelling = hb_xasprintf("parameter %s", name), *option;
     int rc = 0;
+
+    s->spelling = spelling;
 
     if (text == NULL) {
         rc = hb_opt_apply_key(s, key, value, err);
@@ -47,7 +49,9 @@ static int apply(struct hb_scan *s, const char *name, const char *key,
         rc = hb_opt_apply_key(s, option, text + 1, err);
         free(option);
     }
-    return rc < 0 ? hb_error_prefix(err, rc, "parameter %s", name) : 1;
+    s->spelling = outer;
+    free(spelling);
+    return rc < 0 ? rc : 1;
 }
 
 int hb_mca_launcher(struct hb_scan *s, const char *name, const char *value,

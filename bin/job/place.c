@@ -434,7 +434,10 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
     if (rc == 0 && host_of_node != NULL) {
         rc = check_cpus(j, hosts, host_of_node, err);
     }
-    if (rc == 0 && host_of_node != NULL) {
+    if (rc < 0) { /* a map that is refused is none */
+        hb_jobmap_destroy(j->map);
+        j->map = NULL;
+    } else if (host_of_node != NULL) {
         adopt_map(j, host_of_node);
     }
     free(host_of_node);

@@ -34,10 +34,10 @@ static int read_per_node(const struct hb_options *o, struct hb_map_policy *p,
         return 0;
     }
     if (!orders && other_typed) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "%u ranks for each host and "
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%u rank%s for each host and "
                        "--map-by %s: both say where ranks go; give one of "
                        "them, or --map-by ppr:N:OBJECT", o->per_node,
-                       o->map_by);
+                       o->per_node == 1 ? "" : "s", o->map_by);
     }
     if (p->by == HB_MAP_NODE) {
         p->rank_by = HB_RANK_NODE;

@@ -346,8 +346,9 @@ static int take_value(struct reader *r, const struct option *o,
         return hb_parse_int(value, 1, 65535, &l->port) < 0
                    ? bad_value(r, o, value, "a port number", err) : 0;
     case PER_NODE:
-        /* Words (gpu, auto) ask for what is counted: as hbrun does. */
-        return isalpha((unsigned char)value[0])
+        /* Words (gpu, auto) and DeepSpeed's -1 ask for what is counted, which
+         * hbrun does. */
+        return isalpha((unsigned char)value[0]) || hb_streq(value, "-1")
                    ? 0 : number(r, o, value, &l->per_node, err);
     default:
         return 0;

@@ -58,8 +58,9 @@ static int is_usable(const struct ifaddrs *i)
 static int is_bridge(const char *name)
 {
     char path[sizeof "/sys/class/net//bridge" + IF_NAMESIZE];
+    int len = (int)strcspn(name, ":"); /* "br0:1" is br0's */
 
-    snprintf(path, sizeof path, "/sys/class/net/%s/bridge", name);
+    snprintf(path, sizeof path, "/sys/class/net/%.*s/bridge", len, name);
     return access(path, F_OK) == 0;
 }
 

@@ -26,9 +26,6 @@
 
 #define NS_PER_S ((int64_t)1000 * 1000 * 1000)
 #define DRAIN_TURNS 64 /* of progress, before a loss is believed */
-/* Up to here a message leaves from a copy: who gives it up need not wait for a
- * peer that computes. */
-#define SHORT ((size_t)4 << 10)
 
 struct held { /* came before its turn */
     struct held *next;
@@ -275,27 +272,6 @@ static void fly(struct hb_tcp_conn *c, struct hb_tcp_item *i)
     c->n_sent++;
 }
 
-static int is_own(const struct hb_tcp_item *i)
-{
-    return i->data == (const char *)(i + 1);
-}
-
-static struct hb_tcp_item *take_first(struct hb_tcp_conn *c)
-{
-    struct hb_tcp_item *i = c->first, *own;
-
-    c->first = i->next;
-    c->end = c->first == NULL ? &c->first : c->end;
-    if (i->size == 0 || i->size > SHORT) {
-        return i;
-    }
-    own = hb_xmalloc(sizeof *own + i->size);
-    *own = *i;
-    own->data = memcpy(own + 1, i->data, i->size);
-    free(i);
-    return own;
-}
-
 int hb_ucx_write(struct hb_tcp_conn *c)
 {
     struct hb_ucx_side *s = c->tcp->ucx;
@@ -303,9 +279,11 @@ int hb_ucx_write(struct hb_tcp_conn *c)
     int moved = 0;
 
     while (c->first != NULL && !c->ep_lost) {
-        struct hb_tcp_item *i = take_first(c);
+        struct hb_tcp_item *i = c->first;
         int rc;
 
+        c->first = i->next;
+        c->end = c->first == NULL ? &c->first : c->end;
         fly(c, i);
         rc = s->lib->send(c->ep, &i->head, WIRE_HEAD, i->data, i->size,
                           i->head.kind == HB_TCP_DATA, i, why, sizeof why);
@@ -384,7 +362,7 @@ static int flies(const struct hb_tcp_conn *c, const struct hb_xport_req *req)
     while (i != NULL && i->req != req) {
         i = i->next;
     }
-    return i != NULL && !is_own(i);
+    return i != NULL && i->size > HB_UCX_COPIED;
 }
 
 /* Bytes in flight may need as long as a peer may be silent: it lives, and is

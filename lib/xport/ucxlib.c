@@ -48,6 +48,7 @@ struct flight {
     void *cookie;                /* NULL: nobody awaits it any more */
     void (*ended)(void *ctx, void *cookie, const char *why);
     char head[HB_UCX_HEAD_MAX];
+    char body[]; /* of a short message */
 };
 
 struct hb_ucx_ep {
@@ -88,11 +89,12 @@ static void flight_free(struct flight *f)
     free(f);
 }
 
-static struct flight *flight_new(struct hb_ucx_ep *ep, void *cookie,
+static struct flight *flight_new(struct hb_ucx_ep *ep, size_t body_bytes,
+                                 void *cookie,
                                  void (*ended)(void *ctx, void *cookie,
                                                const char *why))
 {
-    struct flight *f = malloc(sizeof *f);
+    struct flight *f = malloc(sizeof *f + body_bytes);
 
     if (f != NULL) {
         f->ucx = ep->ucx;
@@ -148,7 +150,8 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
                     const void *data, size_t size, int by_fetch, void *cookie,
                     char *why, size_t why_size)
 {
-    struct flight *f = flight_new(ep, cookie, ep->ucx->config.sent);
+    size_t copied = size <= HB_UCX_COPIED ? size : 0;
+    struct flight *f = flight_new(ep, copied, cookie, ep->ucx->config.sent);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -160,6 +163,9 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
         return hb_ucxlog_fail(why, why_size, "sending", UCS_ERR_NO_MEMORY);
     }
     memcpy(f->head, head, head_len);
+    if (copied > 0) {
+        data = memcpy(f->body, data, copied);
+    }
     hb_ucxlog_enter();
     return settle(ucp_am_send_nbx(ep->ep, MESSAGE_ID, f->head, head_len, data,
                                   size, &param), f, "sending", why, why_size);
@@ -168,7 +174,7 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
 static int lib_fetch(struct hb_ucx_ep *ep, void *message, void *to,
                      size_t size, void *cookie, char *why, size_t why_size)
 {
-    struct flight *f = flight_new(ep, cookie, ep->ucx->config.fetched);
+    struct flight *f = flight_new(ep, 0, cookie, ep->ucx->config.fetched);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,

@@ -67,6 +67,12 @@ assert b["bound"] and b["binding_why"]' "$output"
     ended_with 0
 }
 
+@test "after a plan that is refused there are no ranks whose ends could be told" {
+    run hb -H localhost:8 -n 2 --map-by "slot:PE=$(nproc)" --print-exit-codes true
+    ended_with 2
+    says 'which has room for 1'
+}
+
 @test "CPUs of ranks that are mapped by hardware threads are such threads" {
     hwloc_is_there
     local smt='a=synthetic:core:4 pu:2'

@@ -214,6 +214,10 @@ listener() {
     echo "RevokedHostKeys $PWD/revoked" > "$HOME/.ssh/config"
     run -0 drive plain --pin
     says "^failed host key: 127.0.0.1: its host key .* is revoked by $PWD/revoked:2"
+    sed -n 's/^ssh-[^ ]* \([^ ]*\).*/ \tssh-ed25519  \1 of old/p' \
+        "$F/keys/host.pub" > revoked
+    run -0 drive plain --pin
+    says "^failed host key: .* is revoked by $PWD/revoked:1"
     cut -d' ' -f1,2 "$F/keys/other.pub" > revoked
     run -0 drive plain --echo 10
     says '^echoed'
@@ -313,6 +317,21 @@ END
             says "^refused: 127.0.0.1: $keyword .* of ssh_config has a % letter"
         done
     done
+    # As with ssh there is no agent then.
+    printf 'HostKeyAlias gang\nUserKnownHostsFile %s/kh.d/gang
+IdentityFile %s/key-0-127.0.0.1\nIdentityAgent $NOT_SET_AT_ALL\n' \
+        "$PWD" "$PWD" > config
+    run -0 drive plain --ssh-config "$PWD/config" --echo 10
+    says '^echoed'
+}
+
+@test "with IdentitiesOnly keys that ssh_config does not name are not offered" {
+    printf 'IdentitiesOnly yes\nIdentityFile /dev/null\n' > "$HOME/.ssh/config"
+    run -0 drive plain
+    says '^failed authenticate: 127.0.0.1: no private key to log in with'
+    printf 'IdentitiesOnly yes\n' > "$HOME/.ssh/config"
+    run -0 drive plain --echo 10
+    says '^echoed'
 }
 
 @test "what --ssh-config includes lies beside the user's own" {

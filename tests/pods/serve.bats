@@ -226,9 +226,16 @@ is_idle() {
     run pod 0 bash -c 'cd /; exec timeout -s KILL "$@"' - "$HB_LIMIT" env -i \
         PATH=/usr/bin:/bin HOME=/ setpriv --reuid 4321 --regid 4321 \
         --clear-groups "$hbrun" -H pod-1 hostname
-    pod 0 umount /home
     ended_with 0
     says '^pod-1$'
+    # Whose home it is may have put anything there.
+    pod 0 chown -R 4322 /home/mpiuser/.ssh
+    run pod 0 bash -c 'cd /; exec timeout -s KILL "$@"' - "$HB_LIMIT" env -i \
+        PATH=/usr/bin:/bin HOME=/ setpriv --reuid 4321 --regid 4321 \
+        --clear-groups "$hbrun" -H pod-1 hostname
+    pod 0 umount /home
+    ended_with 75
+    says 'none was found here'
 }
 
 @test "--once ends with the job, and with its status" {

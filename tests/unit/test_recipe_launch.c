@@ -122,6 +122,9 @@ static void numbers_and_hosts(void **state)
     assert_int_equal(l.per_node, 0);
     assert_null(hb_env_get(&l.given, "port_master"));
     hb_launch_destroy(&l);
+    reads("deepspeed --num_gpus -1 t.py", &l);
+    assert_int_equal(l.per_node, 0);
+    hb_launch_destroy(&l);
     reads("horovodrun -np 1 --fusion-threshold-mb 0 x", &l);
     assert_string_equal(hb_env_get(&l.env, "HOROVOD_FUSION_THRESHOLD"), "0");
     hb_launch_destroy(&l);

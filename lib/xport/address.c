@@ -55,12 +55,18 @@ static int is_usable(const struct ifaddrs *i)
     return i->ifa_addr->sa_family == AF_INET;
 }
 
+/* How much of an address's name is its device's: "br0:1" is br0's. */
+static int device_name(const char *name)
+{
+    return (int)strcspn(name, ":");
+}
+
 static int is_bridge(const char *name)
 {
     char path[sizeof "/sys/class/net//bridge" + IF_NAMESIZE];
-    int len = (int)strcspn(name, ":"); /* "br0:1" is br0's */
 
-    snprintf(path, sizeof path, "/sys/class/net/%.*s/bridge", len, name);
+    snprintf(path, sizeof path, "/sys/class/net/%.*s/bridge",
+             device_name(name), name);
     return access(path, F_OK) == 0;
 }
 
@@ -92,18 +98,20 @@ static uint8_t prefix_of(const struct sockaddr_storage *mask)
     return bits;
 }
 
-/* The number of a device: that of the first address which was listed with its
- * name. */
+/* The number of the device that has the next address, whose name is kept. */
 static uint8_t device_of(const struct hb_interfaces *out,
                          char names[][IF_NAMESIZE], const char *name)
 {
-    unsigned i = 0;
+    uint8_t most = 0;
 
-    snprintf(names[out->n], IF_NAMESIZE, "%s", name);
-    while (strcmp(names[i], names[out->n]) != 0) {
-        i++;
+    snprintf(names[out->n], IF_NAMESIZE, "%.*s", device_name(name), name);
+    for (unsigned i = 0; i < out->n; i++) {
+        if (strcmp(names[i], names[out->n]) == 0) {
+            return out->list[i].net.device;
+        }
+        most = out->list[i].net.device > most ? out->list[i].net.device : most;
     }
-    return (uint8_t)(i + 1);
+    return (uint8_t)(most + 1);
 }
 
 static void add(struct hb_interfaces *out, char names[][IF_NAMESIZE],

@@ -189,8 +189,8 @@ int hb_tcp_check_wishes(struct hpcboot_error *err)
     return rc < 0 ? rc : read_rails(&rails, err);
 }
 
-/* HPCBOOT_RAILS=N: only the first N devices may be rails. The others are left
- * out of this rank's card, by which both ends choose. */
+/* HPCBOOT_RAILS=N: only the first N devices may be rails. The networks of the
+ * others are left out of this rank's card, by which both ends choose. */
 static int limit_rails(struct hb_interfaces *ours, struct hpcboot_error *err)
 {
     uint64_t most;

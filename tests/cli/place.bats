@@ -262,6 +262,10 @@ ranks_of() { # HOST of a plan in $output
     run plan -H a:8,b:8 --npernode 2 --map-by package
     ended_with 2
     says '2 ranks for each host and --map-by package: both say where ranks go'
+    run plan -H a:8,b:8 --mca rmaps_base_mapping_policy slot \
+        --mca hwloc_base_cpu_list 0-1
+    ended_with 2
+    says 'parameter rmaps_base_mapping_policy says already where ranks go'
     # What is typed goes before what a variable says.
     OMPI_MCA_rmaps_base_mapping_policy=package run plan -H a:8,b:8 --npernode 2
     ended_with 0

@@ -37,6 +37,23 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
     says 'HPCBOOT_RAILS: "none" is no number from 1 to 4'
 }
 
+@test "networks are counted by their devices, however many addresses these have" {
+    local n i
+    for n in 0 1; do
+        for i in 1 2 3; do
+            pod $n ip address add 10.99.$i.$((n + 1))/24 dev eth0 label eth0:$i
+        done
+    done
+    run by -x HPCBOOT_RAILS=2 -H pod-0,pod-1 "$net" rails
+    for n in 0 1; do
+        for i in 1 2 3; do
+            pod $n ip address del 10.99.$i.$((n + 1))/24 dev eth0
+        done
+    done
+    ended_with 0
+    says '^rank 0 to 1: tcp .*10\.78\.0\.2:' # eth1's
+}
+
 @test "both networks carry what is long" {
     local before=() n
     for n in 0 1; do before+=("$(came $n)"); done

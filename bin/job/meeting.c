@@ -364,6 +364,9 @@ int job_meeting_pins(const struct job *j, uint32_t node)
 
     if (j->framework != NULL) {
         ports = hb_recipe_ports(j->framework->recipe, &n);
+        if (hb_recipe_lists_addresses(j->framework->recipe)) {
+            return 1;
+        }
     }
     for (size_t i = 0; i < n; i++) {
         if (ports[i].kind == HB_RECIPE_PORT_RANK ||

@@ -280,6 +280,34 @@ int hb_recipe_per_host(const struct hb_recipe *r)
     return r->per_host;
 }
 
+static int has_address(const struct node *n, int in_each)
+{
+    for (; n != NULL; n = n->next) {
+        if (n->kind == NODE_EACH && has_address(n->body, 1)) {
+            return 1;
+        }
+        if (in_each && n->kind == NODE_VARIABLE &&
+            (n->variable == VAR_address || n->variable == VAR_url_address)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int hb_recipe_lists_addresses(const struct hb_recipe *r)
+{
+    for (size_t i = 0; i < r->n_statements; i++) {
+        const struct statement *s = &r->statements[i];
+
+        for (size_t k = 0; k < s->n_words; k++) {
+            if (has_address(s->words[k].nodes, 0)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
                                              size_t *n_out)
 {

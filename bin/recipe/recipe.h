@@ -47,6 +47,9 @@ const char *hb_recipe_summary(const struct hb_recipe *r);
 int hb_recipe_per_host(const struct hb_recipe *r); /* one process a host */
 const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
                                              size_t *n_out);
+/* Is a list made of the addresses of all? Each rank then holds those of the
+ * others. */
+int hb_recipe_lists_addresses(const struct hb_recipe *r);
 char *const *hb_recipe_roles(const struct hb_recipe *r); /* or empty */
 /* How many ranks a role has where nobody says; HB_RECIPE_REST: those left. */
 #define HB_RECIPE_REST UINT32_MAX

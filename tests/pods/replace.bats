@@ -167,9 +167,9 @@ outer() {
 # A framework's: ranks say what they were told of addresses.
 # shellcheck disable=SC2016
 tells=$waits'echo "rank $HPCBOOT_RANK: at $OWN, head at $HEAD"'
-begin_framework() {
-    printf 'port m head 0\nenv OWN ${address}\nenv HEAD ${head_address}\n' \
-        > "$shared/my.conf"
+begin_framework() { # LINE of the recipe
+    printf 'port m head 0\nenv OWN ${address}\nenv HEAD ${head_address}\n%s\n' \
+        "${1:-}" > "$shared/my.conf"
     begin 3 "$tells" "${three[@]}" --recipe "$shared/my.conf"
 }
 address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
@@ -193,6 +193,17 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
     pod_job_ends
     ended_with 0
     says 'host pod-1: .*when it is back, at the address that the others know'
+    all_clean
+}
+
+@test "hosts whose addresses each rank has in a list are waited for, all of them" {
+    begin_framework 'env ALL ${each host: ${address}}'
+    lose 2
+    have_begun 1 1 2
+    go 0 1 2
+    pod_job_ends
+    ended_with 0
+    says 'host pod-2: .*when it is back, at the address that the others know'
     all_clean
 }
 

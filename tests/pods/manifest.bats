@@ -16,11 +16,12 @@ setup_file() {
         --slots 2 -- --tag-output -n 6 sh -c \
         'echo "rank $HPCBOOT_RANK on $(hostname), slots"; exit ${HB_STATUS:-0}' \
         > "$F/jobset.yaml"
-    # A list in YAML of texts in double quotes is one in JSON.
+    # A list in YAML of texts in double quotes is one in JSON; two dollars are
+    # one when Kubernetes has looked for its own variables.
     sed -n 's/^ *command: \(\[.*\)$/\1/p' "$F/jobset.yaml" | python3 -c '
 import json, sys
 for word in json.load(sys.stdin):
-    sys.stdout.write(word + "\0")' > "$F/command"
+    sys.stdout.write(word.replace("$$", "$") + "\0")' > "$F/command"
     cat > "$F/pod" <<'END'
 #!/bin/bash
 index=$(hostname)

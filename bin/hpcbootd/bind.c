@@ -169,6 +169,8 @@ static int plan(struct agent *a, struct hpcboot_error *err)
     }
     if (rc == 0 && tell) {
         report(a);
+    } else if (rc == 0 && a->bind.unmet) {
+        agent_note(a, HB_WARN, "ranks are not bound: %s", a->bind.why);
     }
     return rc;
 }

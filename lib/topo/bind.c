@@ -297,6 +297,7 @@ static int run_plan(struct hb_bind_planner *p, struct hpcboot_error *err)
     int target = hb_bind_target_kind(p->policy), rc;
     struct hpcboot_error why;
     char *better_not = NULL;
+    int unmet = 0;
 
     if (target == HB_BIND_TARGET_DEFAULT) {
         rc = plan_default(p, &better_not, err);
@@ -312,9 +313,12 @@ static int run_plan(struct hb_bind_planner *p, struct hpcboot_error *err)
             return hb_fail(err, rc, "%s", why.text);
         }
         better_not = hb_xasprintf("%.200s", why.text);
+        unmet = rc == HPCBOOT_ERR_UNSUPPORTED && !p->policy->if_supported;
     }
     hb_bind_plan_destroy(p->out);
-    return hb_bind_unbound(p->out, p->n_ranks, better_not);
+    rc = hb_bind_unbound(p->out, p->n_ranks, better_not);
+    p->out->unmet = unmet;
+    return rc;
 }
 
 struct hb_bind_planner hb_bind_planner_of(const struct hb_bind_policy *policy,

@@ -61,6 +61,7 @@ int hb_bind_policy_parse(const char *text, struct hb_bind_policy *io,
 struct hb_bind_plan {
     uint32_t n_ranks;
     int bound;            /* 0: no rank is bound */
+    int unmet;            /* as the host lacks what the policy goes by */
     struct hb_cpus *cpus; /* [n_ranks], when bound */
     char **report;        /* [n_ranks] "bound to package 0[core 0[hwt 0]]:
                            * [B/.] (CPU 0)", when bound */

@@ -295,9 +295,11 @@ int hb_bind_unit(const struct hb_bind_planner *p, uint32_t unit, int target,
     if (s == NULL) {
         return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
                        "--bind-to %s: this host has no such object around "
-                       "CPU %u; choose another, or add :if-supported",
+                       "CPU %u%s",
                        hb_topo_kind_name((enum hb_topo_kind)target),
-                       p->topo->pu_os[p->units->v[unit].first]);
+                       p->topo->pu_os[p->units->v[unit].first],
+                       p->policy->if_supported ? "" : "; choose another, or "
+                       "add :if-supported");
     }
     hb_bind_add_cpus(p->topo, s, set);
     return HPCBOOT_OK;

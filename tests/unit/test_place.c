@@ -238,6 +238,7 @@ static char *bind(const struct hb_topo *topo, const char *bind_to,
         hb_str_putf(&o, "%s%s", i > 0 ? " " : "", list);
         free(list);
     }
+    hb_str_put(&o, plan.unmet ? "unmet: " : "");
     hb_str_put(&o, plan.bound ? "" : plan.why);
     hb_bind_plan_destroy(&plan);
     return hb_str_steal(&o);
@@ -286,6 +287,27 @@ static void a_rank_for_each_device_gets_the_cores_beside_it(void **state)
     hb_topo_destroy(topo);
     topo = machine("synthetic:pack:2 core:2 pu:2");
     expect_in(bind(topo, NULL, "gpu", NULL, 2), "this host has none");
+    expect_in(bind(topo, NULL, "l3cache", NULL, 2),
+              "unmet: ranks cannot be placed by l3cache: this host has none");
+    hb_topo_destroy(topo);
+}
+
+static void what_may_be_done_without_is_not_unmet(void **state)
+{
+    struct hb_topo *topo = no_hwloc ? NULL : machine("synthetic:core:4 pu:1");
+    char *got;
+
+    if (no_hwloc) {
+        skip();
+    }
+    got = bind(topo, "l3cache:if-supported", "slot", NULL, 2);
+    assert_string_equal(got, "--bind-to l3cache: this host has no such object "
+                             "around CPU 0");
+    assert_null(strstr(got, "unmet"));
+    free(got);
+    got = bind(topo, NULL, "core", NULL, 5);
+    assert_null(strstr(got, "unmet"));
+    free(got);
     hb_topo_destroy(topo);
 }
 
@@ -384,6 +406,7 @@ int main(void)
         cmocka_unit_test(wrong_grids_are_refused),
         cmocka_unit_test(rankfile_slots_are_logical_cores),
         cmocka_unit_test(a_rank_for_each_device_gets_the_cores_beside_it),
+        cmocka_unit_test(what_may_be_done_without_is_not_unmet),
         cmocka_unit_test(a_rank_sees_the_nearest_gpus),
         cmocka_unit_test(a_topology_comes_back_from_its_bytes),
         cmocka_unit_test(restricting_leaves_what_is_allowed),

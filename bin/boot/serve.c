@@ -103,8 +103,11 @@ static void take(struct hb_serve *serve, int fd, const struct sockaddr *from)
     struct hb_limit_source *source = NULL;
 
     if (count_agents(serve) < AGENTS_MAX) {
-        make_room_of(serve, hb_limiter_full(&serve->limiter, from));
         source = hb_limiter_begin(&serve->limiter, from, hb_now_ms());
+        if (!source) {
+            make_room_of(serve, hb_limiter_full(&serve->limiter, from));
+            source = hb_limiter_begin(&serve->limiter, from, hb_now_ms());
+        }
     }
     if (!source) {
         turn_away(serve, fd);

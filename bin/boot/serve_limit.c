@@ -111,6 +111,7 @@ const struct hb_limit_source *hb_limiter_full(const struct hb_limiter *l,
         const struct hb_limit_source *s = &l->sources[i];
 
         if (s->used && s->pending >= l->limits.per_source
+            && s->credit_milli >= MILLI
             && memcmp(s->address, address, sizeof address) == 0) {
             return s;
         }

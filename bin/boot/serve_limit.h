@@ -40,7 +40,8 @@ void hb_limiter_init(struct hb_limiter *l,
 struct hb_limit_source *hb_limiter_begin(struct hb_limiter *l,
                                          const struct sockaddr *from,
                                          int64_t now_ms);
-/* The source, where it has as many logins under way as one may; else NULL. */
+/* The source, where the last hb_limiter_begin has turned it away for nothing
+ * but its logins under way; else NULL. */
 const struct hb_limit_source *hb_limiter_full(const struct hb_limiter *l,
                                               const struct sockaddr *from);
 void hb_limiter_over(struct hb_limit_source *source);

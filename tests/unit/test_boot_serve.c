@@ -149,6 +149,25 @@ static void a_source_begins_so_many_in_a_second(void **state)
     assert_null(come(&l, "10.0.0.1", 1252));
 }
 
+static void who_may_not_begin_takes_nobodys_place(void **state)
+{
+    struct hb_limiter l;
+
+    hb_limiter_init(&l, &few);
+    for (int i = 0; i < 4; i++) {
+        struct hb_limit_source *s = come(&l, "10.0.0.1", 0);
+
+        assert_non_null(s);
+        if (i < 2) {
+            hb_limiter_over(s);
+        }
+    }
+    assert_null(come(&l, "10.0.0.1", 0));
+    assert_null(full(&l, "10.0.0.1"));
+    assert_null(come(&l, "10.0.0.1", 300));
+    assert_non_null(full(&l, "10.0.0.1"));
+}
+
 static void one_customers_ipv6_addresses_are_one_source(void **state)
 {
     struct hb_limiter l;
@@ -361,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_long_token_is_refused),
         cmocka_unit_test(a_source_has_so_many_logins_under_way),
         cmocka_unit_test(a_source_begins_so_many_in_a_second),
+        cmocka_unit_test(who_may_not_begin_takes_nobodys_place),
         cmocka_unit_test(one_customers_ipv6_addresses_are_one_source),
         cmocka_unit_test(sources_beyond_the_table_take_the_place_of_idle_ones),
         cmocka_unit_test(bytes_go_both_ways),

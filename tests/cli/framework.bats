@@ -430,7 +430,7 @@ END
 @test "a server, the program, what holds both: killed, it is the end of all" {
     killed serve '^hpcbootd: sh was ended by signal 9$'
     says 'rank 0 on .* exited with status 137$'
-    killed runs 'rank 0 on .* exited with status 137$'
+    killed runs 'rank 0 on .* was ended by signal 9'
     killed crew 'rank 0 on .* was ended by signal 9'
 }
 

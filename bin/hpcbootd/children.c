@@ -438,13 +438,13 @@ int agent_on_boot(struct agent *a, const struct hb_frame *f,
     /* Without what the launcher knows a key of another host would do. */
     if (a->tree->known_hosts == NULL ||
         access(a->tree->known_hosts, R_OK) < 0) {
-        hb_fail(&why, HPCBOOT_ERR_SYSTEM, "the launcher's known_hosts cannot "
-                "be kept in memory here");
+        rc = hb_fail(&why, HPCBOOT_ERR_SYSTEM, "the launcher's known_hosts "
+                     "cannot be kept in memory here");
     } else {
-        (void)hb_boot_start(&c->boot, HB_BOOT_SSH, &a->tree->boot, &target,
-                            &boot_events, c, &why);
+        rc = hb_boot_start(&c->boot, HB_BOOT_SSH, &a->tree->boot, &target,
+                           &boot_events, c, &why);
     }
-    if (why.code < 0) {
+    if (rc < 0) {
         child_failed(c, HB_STAGE_RESOLVE, &why);
     }
     return 0;

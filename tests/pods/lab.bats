@@ -103,3 +103,15 @@ for_cgroups() {
     run find /sys/fs/cgroup -name "podlab-$PODLAB_NAME"
     [ -z "$output" ]
 }
+
+@test "a lab that is taken down while a pod is frozen leaves nothing" {
+    local first
+    export PODLAB_NAME=frozen-$$
+    "$podlab" up 1 --owner $$
+    first=$("$podlab" list | cut -d' ' -f4)
+    "$podlab" freeze 0
+    "$podlab" down
+    [ ! -e "/proc/$first/root/run" ]
+    run find /sys/fs/cgroup -name "podlab-$PODLAB_NAME"
+    [ -z "$output" ]
+}

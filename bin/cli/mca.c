@@ -41,7 +41,6 @@ static int apply(struct hb_scan *s, const char *name, const char *key,
     int rc = 0;
 
     s->spelling = spelling;
-
     if (text == NULL) {
         rc = hb_opt_apply_key(s, key, value, err);
     } else if (hb_opt_bool(value) > 0) {

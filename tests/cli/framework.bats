@@ -454,6 +454,14 @@ END
     nothing_left
 }
 
+# Of a job whose ready command ended with 4 each time, and said "not yet".
+never_ready() {
+    run my -n 1 echo started
+    ended_with 75
+    says 'did not succeed within 5 s \(last status 4\)'
+    says '^not yet$'
+    nothing_left
+}
 @test "what never becomes ready is told, and is worth a retry" {
     recipe <<'END'
 processes host
@@ -461,11 +469,7 @@ program first
 start sleep 300
 ready 5 sh -c "echo not yet; exit 4"
 END
-    run my -n 1 echo started
-    ended_with 75
-    says 'did not succeed within 5 s \(last status 4\)'
-    says '^not yet$'
-    nothing_left
+    never_ready
 }
 
 @test "a command that is not there is not waited for" {
@@ -490,11 +494,7 @@ processes host
 program first
 ready 5 sh -c "test ! -e been || exec sleep 300; touch been; echo not yet; exit 4"
 END
-    run my -n 1 echo started
-    ended_with 75
-    says 'did not succeed within 5 s \(last status 4\)'
-    says '^not yet$'
-    nothing_left
+    never_ready
 }
 
 @test "what does not end even once is told of as that" {

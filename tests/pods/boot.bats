@@ -439,13 +439,19 @@ key_forms() {
     says '^echoed'
 }
 
+# by_authority SERVER AUTHORITY: a server that lets in who has a certificate of
+# this authority, and nobody else.
+by_authority() {
+    key "$2" -t ed25519
+    : > nobody
+    server_up "$1" "AuthorizedKeysFile $PWD/nobody" \
+        "TrustedUserCAKeys $F/keys/$2.pub"
+    ssh-keyscan -p "$(port "$1")" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+}
+
 @test "a user certificate beside its key logs in" {
     local type
-    key authority -t ed25519
-    : > nobody
-    server_up certs "AuthorizedKeysFile $PWD/nobody" \
-        "TrustedUserCAKeys $F/keys/authority.pub"
-    ssh-keyscan -p "$(port certs)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    by_authority certs authority
     for type in ed25519 ecdsa rsa; do
         rm -f "$HOME"/.ssh/id_* one one.pub one-cert.pub
         ssh-keygen -q -N '' -t $type -f one
@@ -466,11 +472,7 @@ key_forms() {
 
 @test "a certificate that ssh_config names goes with its key, wherever that is" {
     local type
-    key ca -t ed25519
-    : > nobody
-    server_up named "AuthorizedKeysFile $PWD/nobody" \
-        "TrustedUserCAKeys $F/keys/ca.pub"
-    ssh-keyscan -p "$(port named)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
+    by_authority named ca
     for type in ed25519 ecdsa rsa; do
         rm -f "$HOME"/.ssh/id_* one one.pub issued
         ssh-keygen -q -N '' -t $type -f one

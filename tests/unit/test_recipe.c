@@ -234,57 +234,6 @@ static void loops_are_refused(void **state)
             "stands for itself");
 }
 
-static void depth_and_size_are_bounded(void **state)
-{
-    struct hb_str t = HB_STR_INIT;
-    struct job *j = *state;
-    struct hpcboot_error err = {0};
-    struct hb_recipe_rank out;
-    struct hb_recipe *r;
-
-    hb_str_put(&t, "env A ");
-    for (int i = 0; i < 20; i++) {
-        hb_str_put(&t, "${each rank: ");
-    }
-    refuses(t.s, "stands in more than 8 others");
-    hb_str_destroy(&t);
-    hb_str_put(&t, "set a0 xxxxxxxx\n");
-    for (int i = 1; i < 60; i++) {
-        hb_str_putf(&t, "set a%d ${a%d}${a%d}\n", i, i - 1, i - 1);
-    }
-    hb_str_put(&t, "file F ${a59}\n");
-    r = parse(t.s);
-    assert_int_equal(hb_recipe_expand(r, &j->f, 0, &out, &err),
-                     HPCBOOT_ERR_PARSE);
-    assert_non_null(strstr(err.text, "takes too many steps"));
-    hb_recipe_destroy(r);
-    hb_str_destroy(&t);
-}
-
-/* The text stays empty: it is the looking for values that has an end. */
-static void looking_for_values_is_bounded(void **state)
-{
-    struct hb_str t = HB_STR_INIT;
-    struct job *j = *state;
-    struct hpcboot_error err = {0};
-    struct hb_recipe_rank out;
-    struct hb_recipe *r;
-
-    hb_str_put(&t, "env A ${a20}\nset a0 ''\n");
-    for (int i = 1; i <= 20; i++) {
-        hb_str_putf(&t, "set a%d ${a%d}${a%d}\n", i, i - 1, i - 1);
-    }
-    for (int i = 0; i < 900; i++) {
-        hb_str_putf(&t, "set b%d x\n", i);
-    }
-    r = parse(t.s);
-    assert_int_equal(hb_recipe_expand(r, &j->f, 0, &out, &err),
-                     HPCBOOT_ERR_PARSE);
-    assert_non_null(strstr(err.text, "takes too many steps"));
-    hb_recipe_destroy(r);
-    hb_str_destroy(&t);
-}
-
 /* What a recipe makes of rank 0 is wrong. */
 static void makes_wrong(struct job *j, const char *text, const char *words)
 {
@@ -298,6 +247,41 @@ static void makes_wrong(struct job *j, const char *text, const char *words)
         fail_msg("not in the message: %s\n%s", words, err.text);
     }
     hb_recipe_destroy(r);
+}
+
+static void depth_and_size_are_bounded(void **state)
+{
+    struct hb_str t = HB_STR_INIT;
+
+    hb_str_put(&t, "env A ");
+    for (int i = 0; i < 20; i++) {
+        hb_str_put(&t, "${each rank: ");
+    }
+    refuses(t.s, "stands in more than 8 others");
+    hb_str_destroy(&t);
+    hb_str_put(&t, "set a0 xxxxxxxx\n");
+    for (int i = 1; i < 60; i++) {
+        hb_str_putf(&t, "set a%d ${a%d}${a%d}\n", i, i - 1, i - 1);
+    }
+    hb_str_put(&t, "file F ${a59}\n");
+    makes_wrong(*state, t.s, "takes too many steps");
+    hb_str_destroy(&t);
+}
+
+/* The text stays empty: it is the looking for values that has an end. */
+static void looking_for_values_is_bounded(void **state)
+{
+    struct hb_str t = HB_STR_INIT;
+
+    hb_str_put(&t, "env A ${a20}\nset a0 ''\n");
+    for (int i = 1; i <= 20; i++) {
+        hb_str_putf(&t, "set a%d ${a%d}${a%d}\n", i, i - 1, i - 1);
+    }
+    for (int i = 0; i < 900; i++) {
+        hb_str_putf(&t, "set b%d x\n", i);
+    }
+    makes_wrong(*state, t.s, "takes too many steps");
+    hb_str_destroy(&t);
 }
 
 static void commands_have_words_and_are_not_too_many(void **state)

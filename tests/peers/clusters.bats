@@ -105,7 +105,7 @@ by_hand() {
     says 'rank 2 on pod-2 exited with status 137$'
     killed 0 '^sleep 60[0]' "${command[@]}"
     ended_with 137
-    says 'rank 0 on pod-0 exited with status 137$'
+    says 'rank 0 on pod-0 was ended by signal 9: SIGKILL'
 }
 
 @test "Spark: its master is killed, all ends" {

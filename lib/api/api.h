@@ -115,6 +115,10 @@ struct hb_api_device {
     /* By its own driver, whole on return; NULL: by UCX (lib/xport/move.h). */
     int (*copy)(void *to, const void *from, size_t size, int to_device,
                 struct hpcboot_error *err);
+    /* NULL: it cannot. Pages of the host's for copies from and to what is at
+     * `there`: hb_cuda_pin. */
+    int (*pin)(void *pages, size_t size, const void *there);
+    void (*unpin)(void *pages, int pinned_for);
 };
 #define HB_API_REGION_SHIFT 21
 #define HB_API_REGIONS 64u

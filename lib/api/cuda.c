@@ -17,6 +17,7 @@
 #define ATTR_IS_MANAGED 8
 #define ATTR_ORDINAL 9
 #define TYPE_DEVICE 2
+#define REGISTER_PORTABLE 1u /* for all contexts */
 
 static struct {
     int (*ask)(unsigned n, int *attributes, void **values, uint64_t pointer);
@@ -28,6 +29,9 @@ static struct {
     int (*retain)(void **context, int device);
     int (*release)(int device);
     int (*text)(int code, const char **out);
+    int (*state)(int device, unsigned *flags, int *active);
+    int (*pin)(void *pages, size_t size, unsigned flags);
+    int (*unpin)(void *pages);
 } cu;
 
 static const struct {
@@ -58,6 +62,11 @@ int hb_cuda_open(void *lib)
 
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         copies &= find(lib, symbols[i].name, symbols[i].place);
+    }
+    if (!(find(lib, "cuDevicePrimaryCtxGetState", &cu.state) &
+          find(lib, "cuMemHostUnregister", &cu.unpin) &
+          find(lib, "cuMemHostRegister_v2", &cu.pin))) {
+        cu.pin = NULL;
     }
     return find(lib, "cuPointerGetAttributes", &cu.ask) ? 1 + copies : 0;
 }
@@ -124,4 +133,54 @@ int hb_cuda_copy(void *to, const void *from, size_t size, int to_device,
     }
     return hb_fail(err, HPCBOOT_ERR_SYSTEM, "CUDA cannot copy %zu bytes %s a "
                    "device: %s (%d)", size, to_device ? "to" : "from", why, rc);
+}
+
+/* Pages are pinned in the first context of the device, if that is there: a
+ * program that has made contexts of its own may not want that one. */
+static int enter_first(int device)
+{
+    void *context = NULL;
+    unsigned flags;
+    int active = 0, rc = cu.state(device, &flags, &active);
+
+    if (rc != 0 || !active || cu.retain(&context, device) != 0) {
+        return -1;
+    }
+    if (cu.push(context) == 0) {
+        return 0;
+    }
+    (void)cu.release(device);
+    return -1;
+}
+
+static void leave_first(int device)
+{
+    void *context;
+
+    (void)cu.pop(&context);
+    (void)cu.release(device);
+}
+
+int hb_cuda_pin(void *pages, size_t size, const void *there)
+{
+    int device = -1, attributes[] = {ATTR_ORDINAL}, rc;
+    void *values[] = {&device};
+
+    if (cu.pin == NULL ||
+        cu.ask(1, attributes, values, (uintptr_t)there) != 0 ||
+        enter_first(device) < 0) {
+        return -1;
+    }
+    rc = cu.pin(pages, size, REGISTER_PORTABLE);
+    leave_first(device);
+    return rc == 0 ? device : -1;
+}
+
+/* A device that was reset meanwhile knows nothing of them any more. */
+void hb_cuda_unpin(void *pages, int device)
+{
+    if (enter_first(device) == 0) {
+        (void)cu.unpin(pages);
+        leave_first(device);
+    }
 }

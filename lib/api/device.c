@@ -139,13 +139,14 @@ static struct driver {
     int there; /* what open has said */
 } drivers[] = {
     {"libcuda.so.1",
-     {"CUDA", "cudaMallocManaged", HB_UCXMOVE_CUDA, hb_cuda_copy},
+     {"CUDA", "cudaMallocManaged", HB_UCXMOVE_CUDA, hb_cuda_copy,
+      hb_cuda_pin, hb_cuda_unpin},
      hb_cuda_open, hb_cuda_is_its, 0},
     {"libhsa-runtime64.so.1",
-     {"ROCm", "hipMallocManaged", HB_UCXMOVE_ROCM, NULL},
+     {"ROCm", "hipMallocManaged", HB_UCXMOVE_ROCM, NULL, NULL, NULL},
      open_hsa, is_hsa, 0},
     {"libze_loader.so.1",
-     {"Level Zero", "zeMemAllocShared", HB_UCXMOVE_ZE, NULL},
+     {"Level Zero", "zeMemAllocShared", HB_UCXMOVE_ZE, NULL, NULL, NULL},
      open_ze, is_ze, 0},
 };
 enum { DRIVERS = sizeof drivers / sizeof drivers[0] };

@@ -15,36 +15,75 @@
 #include "lib/base/str.h"
 
 /* The last that were used, for the next call: the kernel takes longer to make
- * new pages than the device to fill them. */
+ * new pages than the device to fill them. What is taken again is pinned, where
+ * the driver can: that takes longer than a copy, and then makes each several
+ * times as fast. */
 #define KEPT 2
 #define KEPT_LEAST ((size_t)128 << 10) /* fewer bytes malloc has at hand */
 #define WASTE 4 /* a kept one may be so many times what is wanted */
+#define PAGE ((size_t)4096) /* what is pinned is nobody else's */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block {
     void *memory;
     size_t size;
+    enum { FRESH, USED, PINNED, REFUSED } state;
+    const struct hb_api_device *pinned_by;
+    int pinned_for;
 } kept[KEPT]; /* the last given back first */
 static struct hb_api_stage *orphans;
 
+static struct block make(size_t size)
+{
+    struct block b = {.size = size};
+
+    if (size >= KEPT_LEAST && size <= SIZE_MAX - PAGE) {
+        b.size = (size + PAGE - 1) / PAGE * PAGE;
+        b.memory = aligned_alloc(PAGE, b.size);
+    } else {
+        b.memory = malloc(size);
+    }
+    return b;
+}
+
+static void drop(struct block b)
+{
+    if (b.state == PINNED) {
+        b.pinned_by->unpin(b.memory, b.pinned_for);
+    }
+    free(b.memory);
+}
+
+/* For copies from and to what is at `there`. */
+static void pin(struct block *b, const struct hb_api_device *device,
+                const void *there)
+{
+    if (b->state != USED || device->pin == NULL || device->copy == NULL) {
+        return;
+    }
+    b->pinned_for = device->pin(b->memory, b->size, there);
+    b->pinned_by = device;
+    b->state = b->pinned_for < 0 ? REFUSED : PINNED;
+}
+
 static struct block take(size_t size)
 {
-    struct block b = {NULL, size};
+    struct block b = {.size = size};
 
     pthread_mutex_lock(&lock);
     for (int i = 0; b.memory == NULL && i < KEPT; i++) {
         if (kept[i].size >= size && kept[i].size / WASTE <= size) {
             b = kept[i];
-            kept[i] = (struct block){NULL, 0};
+            kept[i] = (struct block){NULL};
         }
     }
     pthread_mutex_unlock(&lock);
-    b.memory = b.memory != NULL ? b.memory : malloc(size);
-    return b;
+    return b.memory != NULL ? b : make(size);
 }
 
 static void give(struct block b)
 {
     if (b.memory != NULL && b.size >= KEPT_LEAST) {
+        b.state = b.state == FRESH ? USED : b.state;
         pthread_mutex_lock(&lock);
         for (int i = 0; b.memory != NULL && i < KEPT; i++) {
             struct block later = kept[i];
@@ -54,7 +93,7 @@ static void give(struct block b)
         }
         pthread_mutex_unlock(&lock);
     }
-    free(b.memory);
+    drop(b);
 }
 
 struct side {
@@ -94,11 +133,13 @@ static int stage_side(struct side *s, const char *call, const char *what,
     s->whole = (struct hb_coll_block){0, s->size};
     s->n = 1;
     s->here = take(s->size);
-    return s->here.memory != NULL
-               ? 0 : hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: %s at %p is memory "
-                             "of a %s device, and there is no room for its %zu "
-                             "bytes on the host", call, what, there,
-                             s->device->name, s->size);
+    if (s->here.memory == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: %s at %p is memory of a %s "
+                       "device, and there is no room for its %zu bytes on the "
+                       "host", call, what, there, s->device->name, s->size);
+    }
+    pin(&s->here, s->device, there);
+    return 0;
 }
 
 /* So that the next call like this one finds each again where it was. */
@@ -257,7 +298,7 @@ void hb_api_stage_close(void)
         hb_api_stage_free(stage);
     }
     for (int i = 0; i < KEPT; i++) {
-        free(kept[i].memory);
-        kept[i] = (struct block){NULL, 0};
+        drop(kept[i]);
+        kept[i] = (struct block){NULL};
     }
 }

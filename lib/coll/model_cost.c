@@ -88,9 +88,10 @@ static struct work whole(enum hpcboot_coll coll, double p, size_t bytes,
         break;
     case HPCBOOT_COLL_SCAN:
     case HPCBOOT_COLL_EXSCAN:
-        w.get = w.fold = all / 2;
+        /* The last rank folds what all before it have put; ranks that share
+         * cores share that. */
+        w.get = w.fold = own_cores ? all : all / 2;
         if (p == 2 && own_cores) { /* one of them folds */
-            w.get = n;
             w.fold = coll == HPCBOOT_COLL_SCAN ? n : 0;
             w.rooted = true;
         }

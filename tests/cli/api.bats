@@ -178,6 +178,13 @@ gpu() {
     says 'CUDA cannot copy [0-9]+ bytes (to|from) a device: the device is on fire'
 }
 
+@test "memory of a device: what is copied through again and again is pinned" {
+    fake_cuda -DCOPIES
+    gpu 2 -x FAKE_CUDA_COUNTS=1
+    ended_with 0
+    [ "$(grep -cE '^pinned [1-9][0-9]* times, 0 left$' <<< "$output")" -eq 2 ]
+}
+
 @test "memory of a device: requests that are left to hpcboot_finalize" {
     fake_cuda -DCOPIES
     printf 'a slots=1\nb slots=1\n' > hosts
@@ -204,6 +211,9 @@ gpu() {
     run hb -n 2 "$HB_BUILDDIR/tests/cli/apigpu" libcuda.so.1
     ended_with 0
     says '^2 ranks: as on the host'
+    run hb -n 3 "$HB_BUILDDIR/tests/cli/apigpukinds" libcuda.so.1
+    ended_with 0
+    says '^hpcboot_alloc, registered: as the host'
 }
 
 @test "a rank that is killed: the others hear who, where and why" {

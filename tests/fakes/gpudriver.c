@@ -5,12 +5,15 @@
  * hosts without a device: compiled with -DCUDA, -DROCM or -DZE under the name
  * of the real library. With -DCOPIES CUDA's also copies, as far as a context
  * is current; memory of its second half is no context's. FAKE_CUDA_FAILS=1: it
- * copies nothing. "Device memory" is pages that nobody may touch, so whoever
- * does dies of it; the driver has other addresses for them. What it cannot
- * show is that the real drivers answer alike. */
+ * copies nothing. FAKE_CUDA_COUNTS=1: it says at the end how often it has pinned
+ * memory of the host's, and how often it has not unpinned it. "Device memory"
+ * is pages that nobody may touch, so whoever does dies of it; the driver has
+ * other addresses for them. What it cannot show is that the real drivers answer
+ * alike. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -154,6 +157,66 @@ int cuCtxPopCurrent_v2(void **context)
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
     return device;
+}
+
+/* ---- pinned pages ---- */
+
+#define PINS 16
+#define ALREADY_REGISTERED 712
+#define NOT_REGISTERED 713
+static struct pin {
+    uintptr_t at;
+    size_t size;
+} pins[PINS];
+static int pinned, unpinned;
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    *flags = 0;
+    *active = memory != NULL;
+    return device;
+}
+
+int cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
+{
+    uintptr_t at = (uintptr_t)p;
+    struct pin *room = NULL;
+
+    for (int i = 0; i < PINS; i++) {
+        if (pins[i].at < at + size && at < pins[i].at + pins[i].size) {
+            return ALREADY_REGISTERED;
+        }
+        room = pins[i].size == 0 ? &pins[i] : room;
+    }
+    if (current != &memory || flags != 1 || at % 4096 != 0 ||
+        size % 4096 != 0 || room == NULL) {
+        return INVALID_VALUE;
+    }
+    *room = (struct pin){at, size};
+    pinned++;
+    return 0;
+}
+
+int cuMemHostUnregister(void *p)
+{
+    for (int i = 0; i < PINS; i++) {
+        if (pins[i].at == (uintptr_t)p && pins[i].size > 0 &&
+            current == &memory) {
+            pins[i].size = 0;
+            *(volatile char *)p = 0; /* it is still there */
+            unpinned++;
+            return 0;
+        }
+    }
+    return NOT_REGISTERED;
+}
+
+__attribute__((destructor)) static void say_counts(void)
+{
+    if (getenv("FAKE_CUDA_COUNTS") != NULL) {
+        fprintf(stderr, "pinned %d times, %d left\n", pinned,
+                pinned - unpinned);
+    }
 }
 
 int cuGetErrorString(int code, const char **out)

@@ -355,6 +355,15 @@ static double rounds_lost(const struct hb_model_call *c, enum hb_way way)
                ? TURNS : 0;
 }
 
+/* The last rank of a chain begins when a piece has come through all before it:
+ * a short one did while it was in the call before. Where ranks take turns on a
+ * core, its turn is after theirs anyway. */
+static double chain_waits(const struct hb_model_call *c)
+{
+    return c->share > 1 ? 0
+                        : (c->p - 2) * (c->bytes <= CALL_AHEAD ? ALONE : 1);
+}
+
 double hb_model_cost(const struct hb_model_call *c, enum hb_way way,
                      size_t piece)
 {
@@ -381,10 +390,7 @@ double hb_model_cost(const struct hb_model_call *c, enum hb_way way,
     if (way == HB_WAY_SLICES && c->coll == HPCBOOT_COLL_REDUCE) {
         return ns * NOT_AHEAD * (c->share > 1 ? c->p : 1);
     }
-    /* The last rank of a chain begins when a piece has come through all before
-     * it; where ranks take turns on a core, its turn is after theirs anyway. */
-    return way == HB_WAY_CHAIN && c->share <= 1
-               ? ns * (1 + (c->p - 2) / rounds) : ns;
+    return way == HB_WAY_CHAIN ? ns * (1 + chain_waits(c) / rounds) : ns;
 }
 
 uint64_t hb_model_rounds(const struct hb_model_call *c, enum hb_way way,

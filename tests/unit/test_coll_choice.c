@@ -338,6 +338,31 @@ static void many_that_read_the_root_wait_for_each_other(void **state)
     }
 }
 
+/* Sixteen newer ones; microseconds by pieces and by a chain, 8 ranks: scan of 64
+ * bytes 0.33, 0.23; 4 KiB 4.2, 1.0; 64 KiB 60, 11; 1 MiB 900, 230. Four ranks:
+ * 64 bytes 0.22, 0.20; 4 KiB 1.3, 1.0; 64 KiB 17, 10; 1 MiB 310, 220. A call
+ * that nothing follows takes a chain of few bytes longer than the other way. */
+static void many_ranks_scan_in_a_chain(void **state)
+{
+    static const enum hpcboot_coll colls[] = {HPCBOOT_COLL_SCAN,
+                                              HPCBOOT_COLL_EXSCAN};
+    static const size_t sizes[] = {1 * KIB, 4 * KIB, 64 * KIB, 1024 * KIB};
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "round_ns=157 switch_ns=644 put_ps=30 "
+                           "get_ps=81 fold_ps=31 copy_ps=26 stream_ps=65 "
+                           "cma_ns=959 cma_ps=46 cpus=16 l2_kib=2048"), 0);
+    for (size_t i = 0; i < 2; i++) {
+        for (int p = 4; p <= 16; p *= 2) {
+            assert_int_equal(hb_model_choose(&m, colls[i], p, 8).way,
+                             HB_WAY_WHOLE);
+            for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+                assert_int_equal(hb_model_choose(&m, colls[i], p, sizes[n]).way,
+                                 HB_WAY_CHAIN);
+            }
+        }
+    }
+}
+
 /* Two CPUs of Zen 4; microseconds, means of all ranks, by pieces and by the
  * kernel. Four ranks: bcast 64 KiB 5.3, 20, 1 MiB 70, 200; scatter 16 KiB
  * 2.2, 14, 256 KiB 42, 58. Eight: bcast 64 KiB 9, 45, 1 MiB 140, 380; scatter
@@ -435,6 +460,7 @@ int main(void)
         cmocka_unit_test(two_ranks_on_a_core_do_one_thing_at_a_time),
         cmocka_unit_test(ranks_have_the_caches_that_they_can_be_at),
         cmocka_unit_test(many_that_read_the_root_wait_for_each_other),
+        cmocka_unit_test(many_ranks_scan_in_a_chain),
         cmocka_unit_test(who_alone_puts_fills_a_ring_in_a_turn),
         cmocka_unit_test(a_rule_asks_for_the_kernel_or_forbids_it),
         cmocka_unit_test(lengths_that_differ_choose_alike),

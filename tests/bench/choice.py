@@ -14,7 +14,6 @@ usage: choice.py [--ranks 2,4,8] [--colls NAME,...] [--sizes 4096,65536,...]
                  [--rounds N] [--alloc] [--all] [--env NAME=VALUE]
 """
 import argparse
-import os
 import re
 import statistics
 import subprocess
@@ -49,11 +48,10 @@ def candidates(coll, size, n, alloc):
 
 
 def measure(layout, coll, size, way, args):
-    tune = f"HPCBOOT_COLL_TUNE={coll}={way} {os.environ.get('TUNE', '')}"
     line = ranks.hbrun(layout, [BUILD + "/hpcboot", "perf", f"{coll}:{size}",
                                 "--pin", "--csv", "--time", f"{ROW_MS}ms",
                                 *(["--alloc"] if args.alloc else [])],
-                       [tune, *args.env])
+                       [f"HPCBOOT_COLL_TUNE={coll}={way}", *args.env])
     out, status, words = layout.run(line, {}, LIMIT_S)
     if status != 0:
         sys.exit(f"choice: {' '.join(line)}: ended with {status}: {words}")

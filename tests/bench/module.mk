@@ -49,16 +49,21 @@ bench-place: all
 # make bench-collectives: libhpcboot beside the MPIs that are installed, on this
 # host and between pods, about six minutes; BENCH_COLLECTIVES=--long is all rows
 # of all layouts, for hours. make bench-init: hpcboot_init beside MPI_Init, and
-# memory. collperf is the loop for lib/coll alone, for tuning it.
-EXTRA_DIST += %D%/ranks.py %D%/collectives.py %D%/mpiperf.c %D%/init.py \
-    %D%/distance.c
+# memory. make bench-choice: what each choice of the model costs on this host,
+# e.g. with BENCH_CHOICE='--colls scan --all'. collperf is the loop for lib/coll
+# alone, for tuning it.
+EXTRA_DIST += %D%/ranks.py %D%/choice.py %D%/collectives.py %D%/mpiperf.c \
+    %D%/init.py %D%/distance.c
 EXTRA_PROGRAMS += tests/bench/collperf tests/bench/initperf
 tests_bench_collperf_SOURCES = %D%/collperf.c
 tests_bench_collperf_LDADD = libhb.a -lpthread
 tests_bench_initperf_SOURCES = %D%/initperf.c
 tests_bench_initperf_LDADD = libhpcboot.la
 tests_bench_initperf_LDFLAGS = $(AM_LDFLAGS) -no-install
-.PHONY: bench-collectives bench-init
+.PHONY: bench-choice bench-collectives bench-init
+bench-choice: all
+	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
+	    python3 $(top_srcdir)/tests/bench/choice.py $(BENCH_CHOICE)
 bench-collectives: all
 	HB_SRCDIR='$(abs_top_srcdir)' HB_BUILDDIR='$(abs_top_builddir)' \
 	    python3 $(top_srcdir)/tests/bench/collectives.py $(BENCH_COLLECTIVES)

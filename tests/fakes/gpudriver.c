@@ -5,11 +5,11 @@
  * hosts without a device: compiled with -DCUDA, -DROCM or -DZE under the name
  * of the real library. With -DCOPIES CUDA's also copies, as far as a context
  * is current; memory of its second half is no context's. FAKE_CUDA_FAILS=1: it
- * copies nothing. FAKE_CUDA_COUNTS=1: it says at the end how often it has pinned
- * memory of the host's, and how often it has not unpinned it. "Device memory"
- * is pages that nobody may touch, so whoever does dies of it; the driver has
- * other addresses for them. What it cannot show is that the real drivers answer
- * alike. */
+ * copies nothing. FAKE_CUDA_COUNTS=1: it says at the end how often it has
+ * pinned memory of the host's, and how often it has not unpinned it. "Device
+ * memory" is pages that nobody may touch, so whoever does dies of it; the
+ * driver has other addresses for them. What it cannot show is that the real
+ * drivers answer alike. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>

@@ -134,22 +134,82 @@ static int matters(const struct tier *t, const char *refusal)
                                    : strstr(refusal, "RoCE v1") == NULL;
 }
 
+/* Ports of the other kind: a port is either, by its link. */
+static uint32_t other_link(enum hb_fabric_kind kind)
+{
+    return kind == HB_FABRIC_IB ? HB_LINK_ETHERNET : HB_LINK_IB;
+}
+
+/* Would the port or device of this refusal, "mlx5_0 port 1: its link is down",
+ * have been a way of the kind? */
+static int could_be(const struct hb_fabric *f, enum hb_fabric_kind kind,
+                    const char *refusal)
+{
+    char *name = hb_xstrndup(refusal, strcspn(refusal, " :"));
+    const struct hb_rdma *d = hb_fabric_rdma(f, name);
+    int could = d == NULL || d->n_ports == 0;
+    unsigned port = 0;
+
+    if (sscanf(refusal + strlen(name), " port %u", &port) != 1) {
+        port = 0;
+    }
+    for (uint32_t i = 0; d != NULL && i < d->n_ports; i++) {
+        const struct hb_port *p = &d->ports[i];
+
+        could |= (port == 0 || p->number == port) &&
+                 p->link_layer != other_link(kind);
+    }
+    free(name);
+    return could;
+}
+
+/* A host without any port of the kind may have some of the other. */
+static void put_lack(const struct hb_fabric *f, enum hb_fabric_kind kind,
+                     struct hb_str *out)
+{
+    uint32_t link = other_link(kind);
+    size_t n = 0;
+
+    hb_str_putf(out, "it has no %s port", kind_words(kind));
+    for (uint32_t i = 0; i < f->n_rdma; i++) {
+        for (uint32_t k = 0; k < f->rdma[i].n_ports; k++) {
+            const struct hb_port *p = &f->rdma[i].ports[k];
+
+            if (p->link_layer == link && n++ < REASONS_SHOWN) {
+                hb_str_putf(out, "%s%s port %u", n > 1 ? ", " : "; ",
+                            f->rdma[i].name, p->number);
+            }
+        }
+    }
+    if (n > REASONS_SHOWN) {
+        hb_str_putf(out, " and %zu more", n - REASONS_SHOWN);
+    }
+    if (n > 0) {
+        hb_str_putf(out, " %s %s", n > 1 ? "are" : "is",
+                    link == HB_LINK_IB ? "InfiniBand" : "RoCE");
+    }
+}
+
 /* What keeps a host off: its refused ports, or that it has none. */
-static void put_refusals(const struct host_seen *seen, const struct tier *t,
+static void put_refusals(const struct host_seen *seen,
+                         const struct hb_fabric *f, const struct tier *t,
                          struct hb_str *out)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < seen->refused.n; i++) {
-        if (matters(t, seen->refused.v[i]) && n++ < REASONS_SHOWN) {
-            hb_str_putf(out, "%s%s", n > 1 ? "; " : "", seen->refused.v[i]);
+        const char *refusal = seen->refused.v[i];
+
+        if (matters(t, refusal) && could_be(f, t->kind, refusal) &&
+            n++ < REASONS_SHOWN) {
+            hb_str_putf(out, "%s%s", n > 1 ? "; " : "", refusal);
         }
     }
     if (n > REASONS_SHOWN) {
         hb_str_putf(out, "; and %zu more", n - REASONS_SHOWN);
     }
     if (n == 0) {
-        hb_str_putf(out, "it has no %s port", kind_words(t->kind));
+        put_lack(f, t->kind, out);
     }
 }
 
@@ -179,7 +239,7 @@ void agree_tell_failed(struct agreement *a, const struct tier *t,
     if (t->kind != HB_FABRIC_TCP && lacking < a->n) {
         hb_str_putf(&o, "%s: not on %s: ", kind_words(t->kind),
                     a->hosts[lacking].name);
-        put_refusals(&a->seen[lacking], t, &o);
+        put_refusals(&a->seen[lacking], a->hosts[lacking].fabric, t, &o);
     }
     for (uint32_t i = 0; lacking >= a->n && i < nets->n; i++) {
         char *fault = why_not(a, &nets->v[i]);

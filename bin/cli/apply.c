@@ -113,13 +113,21 @@ static struct hb_setting *setting_slot(struct hb_parsed *p,
     return slot;
 }
 
+static const char *joined(const struct hb_options *o,
+                          const struct hb_optdef *opt)
+{
+    return *(char *const *)(const void *)((const char *)o + opt->field);
+}
+
 static void remember(struct hb_scan *s, const struct hb_optdef *opt,
                      const char *const *values)
 {
     struct hb_setting *slot = setting_slot(s->p, opt);
 
     free(slot->value);
-    if (values[0] && values[1]) {
+    if (opt->flags & HB_O_JOINS) {
+        slot->value = hb_xstrdup(joined(s->o, opt));
+    } else if (values[0] && values[1]) {
         slot->value = hb_xasprintf("%s %s", values[0], values[1]);
     } else {
         slot->value = hb_xstrdup(values[0] ? values[0] : "yes");
@@ -215,9 +223,7 @@ int hb_opt_apply(struct hb_scan *s, const struct hb_optdef *opt,
     }
     rc = opt->set(s, opt, values, err);
     if (rc >= 0) {
-        const char *whole[HB_OPT_ARGS] = {s->o->map_by, NULL};
-
-        remember(s, opt, opt->set == hb_set_map_by ? whole : values);
+        remember(s, opt, values);
     }
     return rc;
 }

@@ -11,6 +11,8 @@
 #define HB_O_HYDRA 0x2u /* using it means Hydra's dialect */
 #define HB_O_MANY 0x4u  /* values add up */
 #define HB_O_PAIR 0x8u  /* NAME=VALUE may stand for NAME VALUE */
+#define HB_O_JOINS 0x10u /* a value may go on an earlier one: the field, a
+                          * text, is what is told */
 
 enum hb_opt_section {
     HB_SEC_PROGRAMS, HB_SEC_HOSTS, HB_SEC_START, HB_SEC_PLACEMENT,

@@ -23,6 +23,7 @@ enum meaning {
     GIVE,         /* the recipe's variable `to` */
     SWITCH,       /* the same, with a fixed text */
     VARIABLE,     /* an environment variable of the ranks */
+    INTERFACES,   /* a list of networks: in `to` the first one alone */
     TURN_ON,      /* the same: 1 */
     MEGABYTES,    /* the same, in bytes */
     NODES, PER_NODE, RANKS, MIN_RANKS, MAX_RANKS, MAX_RESTARTS, HOSTS,
@@ -125,8 +126,8 @@ static const struct option horovod_options[] = {
     {"mpi", 0, SWITCH, "controller", "mpi"},
     {"gloo-timeout-seconds", 1, VARIABLE, "HOROVOD_GLOO_TIMEOUT_SECONDS",
      NULL},
-    {"network-interfaces", 1, VARIABLE, "HOROVOD_GLOO_IFACE", NULL},
-    {"network-interface", 1, VARIABLE, "HOROVOD_GLOO_IFACE", NULL},
+    {"network-interfaces", 1, INTERFACES, "HOROVOD_GLOO_IFACE", NULL},
+    {"network-interface", 1, INTERFACES, "HOROVOD_GLOO_IFACE", NULL},
     {"fusion-threshold-mb", 1, MEGABYTES, "HOROVOD_FUSION_THRESHOLD", NULL},
     {"cycle-time-ms", 1, VARIABLE, "HOROVOD_CYCLE_TIME", NULL},
     {"cache-capacity", 1, VARIABLE, "HOROVOD_CACHE_CAPACITY", NULL},
@@ -318,6 +319,22 @@ static int master_port(const struct reader *r, const struct option *o,
     return 0;
 }
 
+/* Gloo takes one; NCCL and Open MPI any number. */
+static int interfaces(struct reader *r, const struct option *o,
+                      const char *value, struct hpcboot_error *err)
+{
+    struct hb_strv *env = &r->l->env;
+    int first = (int)strcspn(value, ",");
+
+    if (first == 0) {
+        return bad_value(r, o, value, "names, as eth0,eth1", err);
+    }
+    hb_env_setf(env, o->to, "%.*s", first, value);
+    hb_env_set(env, "NCCL_SOCKET_IFNAME", value);
+    hb_env_set(env, "OMPI_MCA_btl_tcp_if_include", value);
+    return 0;
+}
+
 static int take_value(struct reader *r, const struct option *o,
                       const char *value, struct hpcboot_error *err)
 {
@@ -328,6 +345,7 @@ static int take_value(struct reader *r, const struct option *o,
     switch (o->means) {
     case GIVE: hb_env_set(&l->given, o->to, value); return 0;
     case VARIABLE: hb_env_set(&l->env, o->to, value); return 0;
+    case INTERFACES: return interfaces(r, o, value, err);
     case HOSTS: replace(&l->host_list, value); return 0;
     case HOSTFILE: replace(&l->hostfile, value); return 0;
     case DISCOVER: replace(&l->discover_hosts, value); return 0;

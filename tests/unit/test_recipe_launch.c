@@ -137,6 +137,12 @@ static void numbers_and_hosts(void **state)
                         "33554432");
     assert_string_equal(hb_env_get(&l.given, "controller"), "gloo");
     hb_launch_destroy(&l);
+    reads("horovodrun -np 2 --network-interfaces eth1,ib0 x", &l);
+    assert_string_equal(hb_env_get(&l.env, "HOROVOD_GLOO_IFACE"), "eth1");
+    assert_string_equal(hb_env_get(&l.env, "NCCL_SOCKET_IFNAME"), "eth1,ib0");
+    assert_string_equal(hb_env_get(&l.env, "OMPI_MCA_btl_tcp_if_include"),
+                        "eth1,ib0");
+    hb_launch_destroy(&l);
     reads("deepspeed --include a:0,1@b --hostfile f t.py", &l);
     assert_string_equal(l.host_list, "a:2,b");
     assert_string_equal(l.hostfile, "f");
@@ -236,6 +242,7 @@ static void mistakes_are_told(void **state)
     refuses("deepspeed --master_port 99999 t.py", "expected a port number");
     refuses("torchrun --nnodes", "--nnodes needs a value");
     refuses("torchrun --nnodes 2", "there is no program after");
+    refuses("horovodrun --network-interfaces ,b x", "expected names");
     refuses("horovodrun -p 0 x", "expected a port number");
 }
 

@@ -5,9 +5,9 @@
  *
  * Numbers are logical ones, as in Open MPI: core 0 is the first core that the
  * job may use on the host, in hwloc's order; with HWTCPUS they count hardware
- * threads. "1:0-3" are cores 0 to 3 of package 1, "1:*" all of it. A pe-list
- * binds every rank to all of it; ORDERED gives each rank its own, in the order
- * of the list. */
+ * threads. "1:0-3" are cores 0 to 3 of package 1, "1:*" all of it, "0:0-1;1:2"
+ * some of two packages. A pe-list binds every rank to all of it; ORDERED gives
+ * each rank its own, in the order of the list. */
 
 #include "config.h"
 
@@ -147,52 +147,68 @@ int hb_bind_list(struct hb_bind_planner *p, struct hpcboot_error *err)
     return rc;
 }
 
-/* The part of the host that a line's list counts in, and the list. */
-static int find_part(const struct hb_bind_planner *p, const char *slots,
+/* The part of the host that a list counts in, and the list: of "1:0-3" what
+ * is behind the colon. */
+static int find_part(const struct hb_bind_planner *p, const char *part,
                      struct hb_bind_run *within, const char **list,
                      struct hpcboot_error *err)
 {
     const struct hb_topo_level *packages = &p->topo->level[HB_TOPO_PACKAGE];
-    const char *colon = strchr(slots, ':');
+    const char *colon = strchr(part, ':');
     char *end;
     unsigned long package;
 
     *within = (struct hb_bind_run){.n = p->units->n};
-    *list = slots;
+    *list = part;
     if (colon == NULL) {
         return HPCBOOT_OK;
     }
-    package = strtoul(slots, &end, 10);
-    if (end != colon || end == slots) {
-        return bad_list("rankfile slot", slots, err);
+    package = strtoul(part, &end, 10);
+    if (end != colon || end == part) {
+        return bad_list("rankfile slot", part, err);
     }
     if (package >= packages->n) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "rankfile slot %.80s: this host has %u packages", slots,
-                       packages->n);
+                       "rankfile slot %.80s: this host has %u package%s", part,
+                       packages->n, packages->n == 1 ? "" : "s");
     }
     *within = hb_bind_run_of(p, &packages->v[package]);
     *list = colon + 1;
     return HPCBOOT_OK;
 }
 
-static int bind_line(struct hb_bind_planner *p, uint32_t rank, uint32_t *units,
+/* Appends the units of one part of a line. */
+static int take_part(const struct hb_bind_planner *p, const char *part,
+                     uint32_t *units, uint32_t *count_io,
                      struct hpcboot_error *err)
 {
     struct hb_bind_run within;
     const char *list;
-    uint32_t n = 0;
-    int rc = find_part(p, p->policy->slots[rank], &within, &list, err);
+    uint32_t before = *count_io;
+    int rc = find_part(p, part, &within, &list, err);
 
     if (rc >= 0) {
-        rc = take_units(p, "rankfile slot", list, within, units, &n, err);
+        rc = take_units(p, "rankfile slot", list, within, units, count_io,
+                        err);
     }
-    if (rc >= 0 && n == 0) {
-        rc = bad_list("rankfile slot", p->policy->slots[rank], err);
+    return rc >= 0 && *count_io == before
+               ? bad_list("rankfile slot", part, err) : rc;
+}
+
+static int bind_line(struct hb_bind_planner *p, uint32_t rank, uint32_t *units,
+                     struct hpcboot_error *err)
+{
+    char *copy = hb_xstrdup(p->policy->slots[rank]), *rest = copy, *part;
+    uint32_t n = 0;
+    int rc = HPCBOOT_OK;
+
+    while (rc >= 0 && (part = strsep(&rest, ";")) != NULL) {
+        rc = take_part(p, part, units, &n, err);
     }
     for (uint32_t k = 0; rc >= 0 && k < n; k++) {
         hb_bind_add_cpus(p->topo, &p->units->v[units[k]], &p->out->cpus[rank]);
     }
+    free(copy);
     return rc;
 }
 

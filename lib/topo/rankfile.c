@@ -5,7 +5,8 @@
  *
  *   line := [ "rank" N "=" HOST [ "slot" "=" SLOTS ] ] [ "#" comment ]
  *   HOST := a name, or "+n" and the number of a host in the job's order
- *   SLOTS := PACKAGE ":" CORES | CORES,   CORES := a list as 0-3,7
+ *   SLOTS := PART { ";" PART },   PART := PACKAGE ":" CORES | CORES
+ *   CORES := a list as 0-3,7
  *
  * SLOTS is checked for its characters only; what it means is known on the
  * host. Blanks may stand around every word. A rank may have one line. */
@@ -132,9 +133,9 @@ static int take_slots(struct scan *s, struct hb_rankfile_entry *e,
     from = s->p;
     e->slots = take_text(s);
     if (e->slots == NULL ||
-        e->slots[strspn(e->slots, "0123456789,-:*")] != '\0') {
+        e->slots[strspn(e->slots, "0123456789,-:;*")] != '\0') {
         s->p = from;
-        return expected(s, "a list of cores, as 0-3,7 or 0:0-3", err);
+        return expected(s, "a list of cores, as 0-3,7 or 0:0-3;1:2", err);
     }
     return at_end(s) ? HPCBOOT_OK : expected(s, "the end of the line", err);
 }

@@ -10,7 +10,7 @@
 /* Open MPI's rank files: "rank 0=host slot=0:0-3", one rank a line. */
 struct hb_rankfile_entry {
     char *host;   /* NULL: this rank has no line */
-    char *slots;  /* "0:0-3", "0-3,7"; NULL: none were named */
+    char *slots;  /* "0:0-3;1:2", "0-3,7"; NULL: none were named */
     int relative; /* host is the n-th of the job ("+n2"); -1: by name */
     uint32_t line;
 };

@@ -184,6 +184,10 @@ assert b["bound"] and b["binding_why"]' "$output"
     run plan -H a --rankfile rf --topo-of 'a=synthetic:pack:2 core:2 pu:1'
     ended_with 0
     [ "$(cpus_of_ranks)" = '2-3 ' ]
+    printf 'rank 0=a slot=0:0;1:0-1\n' > rf
+    run plan -H a --rankfile rf --topo-of 'a=synthetic:pack:2 core:2 pu:1'
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0,2-3 ' ]
     printf 'rank 0=a\nrank 1=a\n' > rf
     run plan -H a:2 --rankfile rf --bind-to core \
         --topo-of 'a=synthetic:core:4 pu:1'

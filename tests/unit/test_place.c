@@ -63,13 +63,13 @@ static void rankfiles_are_read(void **state)
     struct hpcboot_error err;
 
     assert_int_equal(hb_rankfile_parse("rf", "# by hand\n"
-                     "rank 1 = b slot = 1:0-3 # second\n\n"
+                     "rank 1 = b slot = 1:0-3;0:* # second\n\n"
                      "RANK 0=a.x.y slots=0,2\n"
                      "rank 2=+n1\n", &f, &err), HPCBOOT_OK);
     assert_int_equal(f.n, 3);
     assert_string_equal(f.v[0].host, "a.x.y");
     assert_string_equal(f.v[0].slots, "0,2");
-    assert_string_equal(f.v[1].slots, "1:0-3");
+    assert_string_equal(f.v[1].slots, "1:0-3;0:*");
     assert_int_equal(f.v[1].line, 2);
     assert_null(f.v[2].slots);
     assert_int_equal(f.v[2].relative, 1);
@@ -253,13 +253,19 @@ static void rankfile_slots_are_logical_cores(void **state)
         {"1:2", "there is no core 2"}, {"2:0", "this host has 2 packages"},
         {"x", "expected a list of cores"}, {"0-", "expected a list of cores"},
         {"1:", "expected a list of cores"},
+        {"0:0;", "expected a list of cores"},
+        {"0:0;;1:0", "expected a list of cores"},
+        {"0:0;2:0", "slot 2:0: this host has 2 packages"},
+        {"0:0;1:2", "slot 2: there is no core 2"},
     };
+    static const char *const two[] = {"0:0;1:1", "1:0;1"};
     struct hb_topo *topo = machine("synthetic:pack:2 core:2 pu:2");
 
     if (no_hwloc) {
         skip();
     }
     expect_in(bind(topo, NULL, "rankfile:FILE=x", lines, 3), "4-7 0-3 0-7");
+    expect_in(bind(topo, NULL, "rankfile:FILE=x", two, 2), "0-1,6-7 2-5");
     expect_in(bind(topo, NULL, "rankfile:FILE=x", shared, 2),
               "another rank of this host has CPU 4-5 already");
     expect_in(bind(topo, "core:overload-allowed", "rankfile:FILE=x", shared, 2),

@@ -363,34 +363,63 @@ static void look_around(struct job *j)
     hb_strv_destroy(&dirs);
 }
 
+static int take_set(struct job *j, const char *entry,
+                    struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+    char *name = hb_xstrndup(entry, strcspn(entry, "="));
+    int known = strchr(entry, '=') != NULL &&
+                hb_recipe_takes(f->recipe, name);
+
+    free(name);
+    if (!known) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--recipe-set %s: %s sets "
+                       "nothing of that name", entry, f->path);
+    }
+    hb_env_put(&f->given, entry);
+    return 0;
+}
+
+/* What hbrun itself does when something fails the recipe only learns: were it
+ * told something else, ranks would wait for what nobody does. */
+static int tell_policy(struct job *j, const char *name, const char *value,
+                       const char *option, struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+    const char *set = hb_env_get(&f->given, name);
+
+    if (!hb_recipe_takes(f->recipe, name)) {
+        return 0;
+    }
+    if (set != NULL && !hb_streq(set, value)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--recipe-set %s=%s: hbrun "
+                       "tells the recipe what it does, and that is %s; %s "
+                       "changes it", name, set, value, option);
+    }
+    hb_env_set(&f->given, name, value);
+    return 0;
+}
+
 static int check_given(struct job *j, struct hpcboot_error *err)
 {
     struct job_framework *f = j->framework;
+    int rc = 0;
 
-    for (size_t i = 0; i < j->opt->recipe_set.n; i++) {
-        const char *entry = j->opt->recipe_set.v[i];
-        char *name = hb_xstrndup(entry, strcspn(entry, "="));
-        int known = strchr(entry, '=') != NULL &&
-                    hb_recipe_takes(f->recipe, name);
-
-        free(name);
-        if (!known) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE, "--recipe-set %s: %s sets "
-                           "nothing of that name", entry, f->path);
-        }
-        hb_env_put(&f->given, entry);
-    }
     if (hb_recipe_takes(f->recipe, "max_restarts") &&
         !hb_streq(hb_options_origin(j->opt, "max-restarts"), "default")) {
         hb_env_setf(&f->given, "max_restarts", "%u", j->opt->max_restarts);
     }
-    if (hb_recipe_takes(f->recipe, "on_failure")) {
-        hb_env_set(&f->given, "on_failure", hb_on_failure_name(j->on_failure));
+    for (size_t i = 0; rc == 0 && i < j->opt->recipe_set.n; i++) {
+        rc = take_set(j, j->opt->recipe_set.v[i], err);
     }
-    if (hb_recipe_takes(f->recipe, "live") && job_is_live(j)) {
-        hb_env_set(&f->given, "live", "yes");
+    if (rc == 0) {
+        rc = tell_policy(j, "on_failure", hb_on_failure_name(j->on_failure),
+                         "--on-failure", err);
     }
-    return 0;
+    if (rc == 0 && job_is_live(j)) {
+        rc = tell_policy(j, "live", "yes", "--np", err);
+    }
+    return rc;
 }
 
 static const char *env_get(const struct job *j, const char *name)

@@ -630,6 +630,21 @@ END
     nothing_left
 }
 
+@test "what follows a failure is hbrun's own: a recipe is told nothing else" {
+    run hb --framework horovod --recipe-set controller=gloo \
+        --recipe-set on_failure=continue -n 1 touch started
+    ended_with 2
+    says 'on_failure=continue: .* that is abort; --on-failure changes it'
+    [ ! -e started ]
+    run hb --framework horovod --recipe-set on_failure=abort -n 1 true
+    ended_with 0
+    # shellcheck disable=SC2016  # expanded by the rank
+    run hb --framework torch --max-restarts 5 --recipe-set max_restarts=2 \
+        -n 1 sh -c 'echo "$TORCHELASTIC_MAX_RESTARTS restarts"'
+    ended_with 0
+    says '^2 restarts$'
+}
+
 @test "Horovod, elastic: fewer than the least number are the end" {
     need python3
     cat > t.py <<'END'

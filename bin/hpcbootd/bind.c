@@ -96,9 +96,23 @@ static void plan_memory(struct agent *a)
     }
 }
 
+static void report_gpus(struct agent *a)
+{
+    uint32_t each = a->bind_policy.gpus;
+
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        char *text = hb_gpus_text(a->here.topo, a->gpus + (size_t)i * each,
+                                  each);
+
+        agent_note(a, HB_INFO, "rank %u sees %s", a->ranks[i].rank, text);
+        free(text);
+    }
+}
+
 static int plan_gpus(struct agent *a, struct hpcboot_error *err)
 {
     uint32_t each = a->bind_policy.gpus;
+    char *shared;
     int rc;
 
     if (each == 0 || a->n_ranks == 0) {
@@ -109,8 +123,20 @@ static int plan_gpus(struct agent *a, struct hpcboot_error *err)
         return rc;
     }
     a->gpus = hb_xcalloc((size_t)a->n_ranks * each, sizeof *a->gpus);
-    return hb_gpus_assign(a->here.topo, a->bind.bound ? a->bind.cpus : NULL,
-                          a->n_ranks, each, a->gpus, err);
+    rc = hb_gpus_assign(a->here.topo, a->bind.bound ? a->bind.cpus : NULL,
+                        a->n_ranks, each, a->gpus, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if ((a->job.flags & HB_JOB_REPORT_BINDINGS) != 0) {
+        report_gpus(a);
+    }
+    shared = hb_gpus_shared(a->here.topo, a->n_ranks, each);
+    if (shared != NULL) {
+        agent_note(a, HB_WARN, "%s", shared);
+    }
+    free(shared);
+    return 0;
 }
 
 /* The topology in the session directory, for hwloc in the ranks and in the

@@ -238,10 +238,29 @@ static void put_rank_count(struct hb_str *out, const struct job *j, uint32_t i)
     }
 }
 
-static void put_bindings(struct hb_str *out, const struct preview *p,
-                         const struct outlook *o)
+static void put_gpu_lines(struct hb_str *out, const struct preview *p,
+                          const struct job_host *h, const struct outlook *o)
 {
     uint32_t each = p->j->bind.gpus;
+    char *shared = hb_gpus_shared(h->topo, o->n, each);
+
+    for (uint32_t k = 0; k < o->n; k++) {
+        char *text = hb_gpus_text(h->topo, o->gpus + (size_t)k * each, each);
+
+        hb_str_putf(out, "  rank %u sees %s\n", o->ranks[k], text);
+        free(text);
+    }
+    if (shared != NULL) {
+        hb_str_putf(out, "  %s\n", shared);
+    }
+    free(shared);
+}
+
+static void put_bindings(struct hb_str *out, const struct preview *p,
+                         uint32_t i)
+{
+    const struct job_host *h = &p->j->hosts[i];
+    const struct outlook *o = &p->hosts[i];
 
     if (o->plan == NULL) {
         return;
@@ -253,12 +272,8 @@ static void put_bindings(struct hb_str *out, const struct preview *p,
     for (uint32_t k = 0; k < o->n && o->plan->bound; k++) {
         hb_str_putf(out, "  rank %u %s\n", o->ranks[k], o->plan->report[k]);
     }
-    for (uint32_t k = 0; k < o->n && o->gpus != NULL; k++) {
-        hb_str_putf(out, "  rank %u sees GPU", o->ranks[k]);
-        for (uint32_t g = 0; g < each; g++) {
-            hb_str_putf(out, " %u", o->gpus[(size_t)k * each + g]);
-        }
-        hb_str_putc(out, '\n');
+    if (o->gpus != NULL) {
+        put_gpu_lines(out, p, h, o);
     }
     hb_str_putf(out, "  %s: %s\n", o->plan->bound ? "binding" : "not bound",
                 o->plan->why);
@@ -284,7 +299,7 @@ static void put_text(const struct preview *p, struct hb_str *out)
             hb_str_put(out, ", no ranks");
         }
         hb_str_putc(out, '\n');
-        put_bindings(out, p, &p->hosts[i]);
+        put_bindings(out, p, i);
     }
     for (uint32_t i = 0; i < j->opt->n_apps; i++) {
         const struct hb_app_options *app = &j->opt->apps[i];

@@ -36,6 +36,12 @@ static int is_guessed(const struct job *j)
            (!j->family.certain || is_none);
 }
 
+/* --explain says who sees which GPU, too, which the hosts alone know. */
+static int tells_places(const struct hb_options *o)
+{
+    return o->report_bindings || (o->explain && o->gpus_per_rank > 0);
+}
+
 static uint32_t job_flags(const struct job *j)
 {
     const struct hb_options *o = j->opt;
@@ -46,7 +52,7 @@ static uint32_t job_flags(const struct job *j)
            (j->on_failure == HB_FAIL_RESPAWN ? HB_JOB_RESPAWN : 0) |
            (job_is_live(j) ? HB_JOB_ELASTIC : 0) |
            (is_guessed(j) ? HB_JOB_GUESSED : 0) |
-           (o->report_bindings ? HB_JOB_REPORT_BINDINGS : 0) |
+           (tells_places(o) ? HB_JOB_REPORT_BINDINGS : 0) |
            HB_JOB_USE_PID1_ENV;
 }
 

@@ -273,7 +273,11 @@ static int plan_devices(struct hb_bind_planner *p, struct hpcboot_error *err)
     }
     hb_bind_seat_all(p);
     hb_bind_run_parts(p);
-    p->out->why = hb_xasprintf("each rank to the cores next to its device");
+    p->out->why = hb_xasprintf("each rank to the cores next to its device%s",
+                               p->policy->by == HB_MAP_GPU &&
+                                       p->policy->gpus == 0
+                                   ? "; it sees all GPUs (--gpus-per-rank 1: "
+                                     "its own)" : "");
     return HPCBOOT_OK;
 }
 

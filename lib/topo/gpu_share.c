@@ -141,6 +141,34 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
     return HPCBOOT_OK;
 }
 
+char *hb_gpus_text(const struct hb_topo *topo, const uint32_t *gpus,
+                   uint32_t n)
+{
+    const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+    struct hb_str out = HB_STR_INIT;
+
+    hb_str_put(&out, "");
+    for (uint32_t i = 0; i < n; i++) {
+        hb_str_putf(&out, "%sGPU %u (%s)", i > 0 ? ", " : "", gpus[i],
+                    d->v[gpus[i]].pci);
+    }
+    return hb_str_steal(&out);
+}
+
+char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
+                     uint32_t each_gets)
+{
+    uint32_t n = topo->device[HB_TOPO_GPU].n;
+
+    if ((uint64_t)n_ranks * each_gets <= n) {
+        return NULL;
+    }
+    return hb_xasprintf("%u ranks that see %u GPU%s each share the %u GPU%s "
+                        "here; --map-by ppr:%u:node gives each its own",
+                        n_ranks, each_gets, each_gets == 1 ? "" : "s", n,
+                        n == 1 ? "" : "s", n / each_gets);
+}
+
 static const struct maker {
     uint32_t vendor;
     const char *variable;

@@ -25,6 +25,15 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
                    uint32_t n_ranks, uint32_t each_gets, uint32_t *gpus_out,
                    struct hpcboot_error *err);
 
+/* "GPU 2 (0000:3b:00.0)", several with commas between: what one rank sees;
+ * free() it. */
+char *hb_gpus_text(const struct hb_topo *topo, const uint32_t *gpus,
+                   uint32_t n);
+/* A sentence that there are not each_gets GPUs for every rank, so that some
+ * are shared; free() it. NULL: none are. */
+char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
+                     uint32_t each_gets);
+
 /* Sets the variables by which the makers' libraries know what to show:
  * CUDA_VISIBLE_DEVICES (with CUDA_DEVICE_ORDER=PCI_BUS_ID),
  * ROCR_VISIBLE_DEVICES, ZE_AFFINITY_MASK. GPUs of a maker are counted from 0

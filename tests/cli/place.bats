@@ -102,6 +102,22 @@ assert b["bound"] and b["binding_why"]' "$output"
     says '"gpus":\[\[0,1\],\[4,5\]\]'
 }
 
+@test "a plan says which GPUs ranks see, and that they are shared" {
+    hwloc_is_there
+    local machine="a=$machines/gpu-8nic.xml"
+    run plan -H a:8 -n 2 --gpus-per-rank 1 --bind-to numa --topo-of "$machine"
+    ended_with 0
+    says '^  rank 1 sees GPU 4 \(0000:'
+    says_not 'share'
+    run plan -H a:16 -n 9 --gpus-per-rank 1 --topo-of "$machine"
+    ended_with 0
+    says '^  9 ranks that see 1 GPU each share the 8 GPUs here'
+    run plan -H a:8 -n 8 --map-by gpu --topo-of "$machine"
+    says 'next to its device; it sees all GPUs \(--gpus-per-rank 1: its own\)'
+    run plan -H a:8 -n 8 --map-by gpu --gpus-per-rank 1 --topo-of "$machine"
+    says 'binding: each rank to the cores next to its device$'
+}
+
 @test "unasked, a plan binds those that a job would" {
     hwloc_is_there
     run plan -H a:2 -n 2 --pmi pmix --topo-of '*=synthetic:core:4 pu:1'

@@ -343,6 +343,23 @@ static void a_rank_sees_the_nearest_gpus(void **state)
     hb_topo_destroy(topo);
 }
 
+static void gpus_that_are_shared_are_told_of(void **state)
+{
+    struct hb_topo *topo = machine("gpu-8nic.xml");
+    char *text;
+
+    if (no_hwloc) {
+        skip();
+    }
+    assert_null(hb_gpus_shared(topo, 8, 1));
+    assert_null(hb_gpus_shared(topo, 4, 2));
+    text = hb_gpus_shared(topo, 5, 2);
+    assert_string_equal(text, "5 ranks that see 2 GPUs each share the 8 GPUs "
+                        "here; --map-by ppr:4:node gives each its own");
+    free(text);
+    hb_topo_destroy(topo);
+}
+
 /* ---- as bytes ---- */
 
 static void a_topology_comes_back_from_its_bytes(void **state)
@@ -414,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_rank_for_each_device_gets_the_cores_beside_it),
         cmocka_unit_test(what_may_be_done_without_is_not_unmet),
         cmocka_unit_test(a_rank_sees_the_nearest_gpus),
+        cmocka_unit_test(gpus_that_are_shared_are_told_of),
         cmocka_unit_test(a_topology_comes_back_from_its_bytes),
         cmocka_unit_test(restricting_leaves_what_is_allowed),
     };

@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* Completion scripts for bash and zsh, written from the option table: the
  * options with their texts, files after options that take one, the words of
- * options that take one of a few, and programs otherwise. */
+ * options that take one of a few, programs otherwise, and behind a program
+ * files alone: what begins with '-' there is the program's. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -55,6 +56,16 @@ const char hb_bash_after_equals[] =
     "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
     "    fi\n";
 
+/* A name that dialects use for several options is taken as hbrun itself takes
+ * it. */
+static int is_meant(const struct hb_optdef *opt, const char *name)
+{
+    const struct hb_optdef *own = hb_opt_find(name, strlen(name),
+                                              HB_DIALECT_OPENMPI);
+
+    return opt == (own ? own : hb_opt_find_any(name, strlen(name)));
+}
+
 static void bash_word(FILE *out, const struct hb_optdef *opt,
                       const char *name)
 {
@@ -66,7 +77,7 @@ static void bash_word(FILE *out, const struct hb_optdef *opt,
 static void bash_choice(FILE *out, const struct hb_optdef *opt,
                         const char *name)
 {
-    if (!hb_opt_is_choice(opt->args)) {
+    if (!hb_opt_is_choice(opt->args) || !is_meant(opt, name)) {
         return;
     }
     fprintf(out, "    -%s|--%s) words='", name, name);
@@ -79,18 +90,51 @@ static void bash_choice(FILE *out, const struct hb_optdef *opt,
 static void bash_file(FILE *out, const struct hb_optdef *opt,
                       const char *name)
 {
-    if (offered(opt) && wants_file(opt)) {
+    if (offered(opt) && wants_file(opt) && is_meant(opt, name)) {
         fprintf(out, "    -%s|--%s) kind=file ;;\n", name, name);
     }
 }
 
-static void bash_other(FILE *out, const struct hb_optdef *opt,
+/* How many words follow; 3: two, or one that is NAME=VALUE. */
+static void bash_words(FILE *out, const struct hb_optdef *opt,
                        const char *name)
 {
-    if (offered(opt) && hb_opt_n_args(opt) && !wants_file(opt)
-        && !hb_opt_is_choice(opt->args)) {
-        fprintf(out, "    -%s|--%s) kind=none ;;\n", name, name);
+    int n = hb_opt_n_args(opt);
+
+    if (n > 0 && is_meant(opt, name)) {
+        fprintf(out, "        %s) skip=%d ;;\n", name,
+                opt->flags & HB_O_PAIR ? 3 : n);
     }
+}
+
+/* Where on the line the cursor is: the words before it are read as hbrun
+ * reads them. They are not those of COMP_WORDS, where ':' parts words. */
+static void bash_where(FILE *out)
+{
+    fputs("# Sets where: to options, value, program, arguments\n"
+          "_hbrun_where() {\n"
+          "    local word name skip=0\n"
+          "    local -a line\n"
+          "    read -ra line <<< \"${COMP_LINE:0:COMP_POINT}x\"\n"
+          "    where=options\n"
+          "    for word in \"${line[@]:1:${#line[@]}-2}\"; do\n"
+          "        case $where,$skip,$word in\n"
+          "        *,:) where=options skip=0; continue ;;\n"
+          "        arguments,*) continue ;;\n"
+          "        *,3,*=*) skip=0; continue ;;\n"
+          "        *,3,*) skip=1; continue ;;\n"
+          "        *,[12],*) skip=$((skip - 1)); continue ;;\n"
+          "        options,0,--) where=program; continue ;;\n"
+          "        options,0,-*=*) continue ;;\n"
+          "        options,0,-?*) name=${word#-} ;;\n"
+          "        *) where=arguments; continue ;;\n"
+          "        esac\n"
+          "        case ${name#-} in\n", out);
+    each_name(out, bash_words);
+    fputs("        esac\n"
+          "    done\n"
+          "    [ \"$skip\" -eq 0 ] || where=value\n"
+          "}\n\n", out);
 }
 
 static void bash(FILE *out)
@@ -98,16 +142,22 @@ static void bash(FILE *out)
     fputs("# bash completion for hbrun; made by hbrun --completion bash\n"
           "_hbrun_options='\n", out);
     each_name(out, bash_word);
-    fputs("'\n\n"
-          "_hbrun() {\n"
+    fputs("'\n\n", out);
+    bash_where(out);
+    fputs("_hbrun() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
           "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local words='' kind=''\n", out);
+          "    local words='' kind='' where\n"
+          "    _hbrun_where\n", out);
     fputs(hb_bash_after_equals, out);
-    fputs("    case $prev in\n", out);
+    fputs("    case $where in\n"
+          "    value) kind=none ;;\n"
+          "    program) kind=program ;;\n"
+          "    arguments) kind=file prev='' ;;\n"
+          "    esac\n"
+          "    case $prev in\n", out);
     each_name(out, bash_choice);
     each_name(out, bash_file);
-    each_name(out, bash_other);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W \"$words\" \\\n"
@@ -116,7 +166,7 @@ static void bash(FILE *out)
           "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
           "    elif [ \"$kind\" = none ]; then\n"
           "        COMPREPLY=()\n"
-          "    elif [ \"${cur:0:1}\" = - ]; then\n"
+          "    elif [ \"${cur:0:1}\" = - ] && [ -z \"$kind\" ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W \"$_hbrun_options\" \\\n"
           "            -- \"$cur\")\n"
           "    else\n"
@@ -208,6 +258,11 @@ static void zsh(FILE *out)
     fputs("#compdef hbrun\n"
           "# zsh completion for hbrun; made by hbrun --completion zsh\n"
           "_hbrun() {\n"
+          "  local -i at=${words[(I):]}\n" /* the next program begins */
+          "  if (( at > 1 && at < CURRENT )); then\n"
+          "    words=(hbrun \"${(@)words[at+1,-1]}\")\n"
+          "    (( CURRENT -= at - 1 ))\n"
+          "  fi\n"
           "  _arguments -s -S \\\n", out);
     each_name(out, zsh_spec);
     fputs("    '(-):program:_command_names -e' \\\n"

@@ -35,6 +35,7 @@ offers() {
         f=_${2##*/}
         shift
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+        COMP_LINE=$* COMP_POINT=${#COMP_LINE}
         "$f"
         echo "${COMPREPLY[*]}"' - "$@"
 }
@@ -48,6 +49,52 @@ offers() {
     says '^abort continue respawn restart-job$'
     run offers "$HB_BUILDDIR/hpcboot" hpcboot topo --format = s
     says '^svg$'
+}
+
+@test "behind a program completion offers files, and no option of hbrun" {
+    local h=$HB_BUILDDIR/hbrun
+    : > --timeout.txt
+    run offers "$h" hbrun -n 2 ./prog --time
+    says '^--timeout.txt$'
+    run offers "$h" hbrun -n 2 ./prog --on-failure re
+    says_not 'respawn'
+    run offers "$h" hbrun --mca btl tcp -genv A=1 -s ./prog --time
+    says '^--timeout.txt$'
+    run offers "$h" hbrun -n 2 ./prog : -H a:2 --time
+    says '--timeout '
+    says_not 'txt'
+    run offers "$h" hbrun -n 2 -- --time
+    says '^--timeout.txt$'
+    run offers "$h" hbrun --mca btl --time
+    says '^$'
+    run offers "$h" hbrun -n 2 --time
+    says '--timeout '
+    says_not 'txt'
+}
+
+# Types words and a tab into a zsh and prints its line then.
+zsh_makes() {
+    cat > tab.zsh <<'END'
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "PROMPT=; TERM=dumb; autoload -U compinit; compinit -u -D
+source <($1 --completion zsh); echo rea''dy"
+zpty -r -m z text '*ready*'
+zpty -w -n z "$2"$'\t\x01echo \'is: \x05\'; echo do\'\'ne\n'
+zpty -r -m z text '*done*'
+print -r -- "$text" | tr -d '\r'
+END
+    timeout -s KILL "$HB_LIMIT" zsh -f tab.zsh "$HB_BUILDDIR/hbrun" "$1"
+}
+
+@test "zsh too: options of hbrun before a program alone, and behind ':'" {
+    need zsh
+    run zsh_makes "hbrun -n 2 --timeo"
+    says '^is: hbrun -n 2 --timeout *$'
+    run zsh_makes "hbrun -n 2 nosuch --timeo"
+    says '^is: hbrun -n 2 nosuch --timeo *$'
+    run zsh_makes "hbrun -n 2 nosuch : --timeo"
+    says '^is: hbrun -n 2 nosuch : --timeout *$'
 }
 
 @test "a completion for zsh registers itself where it is sourced" {

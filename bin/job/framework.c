@@ -250,6 +250,29 @@ static void prefer_typed(struct hb_options *o)
     }
 }
 
+/* Ranks of all programs would be of one world, as the framework sees it; and
+ * each copy of a tool that is started as it stands has a world of its own. */
+static int check_several(const struct job *j, struct hpcboot_error *err)
+{
+    const struct hb_options *o = j->opt;
+
+    if (j->framework != NULL && hb_streq(j->framework->name, "none")) {
+        return 0;
+    }
+    for (uint32_t i = 0; o->n_apps > 1 && i < o->n_apps; i++) {
+        const char *tool = hb_launch_tool(o->apps[i].argv.v);
+
+        if (tool != NULL) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "program %u of %u is a "
+                           "command line of %s, whose options hbrun reads "
+                           "where it is the only program: give what it "
+                           "starts, with -n, or say --framework none to start "
+                           "%s itself", i, o->n_apps, tool, tool);
+        }
+    }
+    return 0;
+}
+
 int job_framework_command(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_options *o = j->opt;
@@ -268,6 +291,9 @@ int job_framework_command(struct job *j, struct hpcboot_error *err)
     } else if (o->recipe != NULL) {
         name_it(j, o->recipe, "--recipe (%s)",
                 hb_options_origin(o, "recipe"));
+    }
+    if (o->n_apps != 1 && o->recipe == NULL) {
+        return check_several(j, err);
     }
     if (j->own == NULL || o->n_apps != 1 || o->recipe != NULL ||
         (j->framework != NULL && hb_streq(j->framework->name, "none"))) {

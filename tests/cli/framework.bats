@@ -630,6 +630,18 @@ END
     nothing_left
 }
 
+@test "among several programs another launcher's command line is refused" {
+    run hb -n 1 torchrun t.py : -n 1 touch started
+    ended_with 2
+    says 'program 0 of 2 is a command line of torchrun, whose options hbrun'
+    [ ! -e started ]
+    printf '#!/bin/sh\necho itself\n' > torchrun
+    chmod +x torchrun
+    run hb --framework none -n 1 ./torchrun t.py : -n 1 true
+    ended_with 0
+    says '^itself$'
+}
+
 @test "what follows a failure is hbrun's own: a recipe is told nothing else" {
     run hb --framework horovod --recipe-set controller=gloo \
         --recipe-set on_failure=continue -n 1 touch started

@@ -40,7 +40,7 @@ static int is_option(const char *word)
     return word[0] == '-' && word[1] != '\0';
 }
 
-/* -n4 and, for srun, -wHOST: one letter with its argument attached. */
+/* -n4 and, for srun, -wHOST and -K0: one letter with its argument attached. */
 static void split_attached(struct option_word *w, enum hb_dialect dialect)
 {
     const struct hb_optdef *opt;
@@ -49,7 +49,8 @@ static void split_attached(struct option_word *w, enum hb_dialect dialect)
         return;
     }
     opt = hb_opt_find(w->name, 1, dialect);
-    if (!opt || hb_opt_n_args(opt) != 1) {
+    if (!opt || (hb_opt_n_args(opt) != 1 &&
+                 !(dialect == HB_DIALECT_SRUN && hb_opt_has_optional(opt)))) {
         return;
     }
     if (dialect != HB_DIALECT_SRUN

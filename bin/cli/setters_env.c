@@ -195,6 +195,13 @@ static int add_parameter(struct hb_scan *s, struct hb_strv *rules,
                          const char *prefix, const char *const *values,
                          struct hpcboot_error *err)
 {
+    const char *equals = strchr(values[0], '=');
+
+    if (equals != NULL && equals > values[0]) {
+        return hb_opt_bad(s, err, "needs two words, as in: %s %.*s %s",
+                          s->spelling, (int)(equals - values[0]), values[0],
+                          equals[1] != '\0' ? equals + 1 : "VALUE");
+    }
     if (!values[0][0] || strpbrk(values[0], "= \t")) {
         return hb_opt_bad(s, err, "\"%s\" is no parameter's name", values[0]);
     }

@@ -110,6 +110,45 @@ setup() { common_setup; }
     says 'het-group is not supported: one job has one gang'
 }
 
+@test "srun: short options, old spellings, letters with their value attached" {
+    ln -s "$hbrun" srun
+    run ./srun -n 2 -C fast -d afterok:1 -L l -I60 -s -E -T 2 --cpu_bind=none \
+        --mem_bind=local --compress echo words
+    ended_with 0
+    says 'warning: -C is ignored: it is the resource manager'
+    [ "$(grep -c '^words$' <<< "$output")" -eq 2 ]
+    run ./srun -K0 -n 2 sh -c 'test $HPCBOOT_RANK -eq 0 || { sleep 1; echo on; }
+        test $HPCBOOT_RANK -eq 1'
+    says '^on$'
+    run ./srun --open-mode=append -o out -n 1 true
+    ended_with 2
+    says 'open-mode is not supported: files of ranks are made anew'
+}
+
+@test "Intel MPI: what it has beside Hydra's options is known" {
+    ln -s "$hbrun" mpiexec.hydra
+    run ./mpiexec.hydra -print-rank-map -ordered-output -localroot \
+        -bootstrap-exec-args '-p 22' -n 1 echo words
+    ended_with 0
+    says 'port = 22|ssh-args = -p 22'
+    says '^words$'
+    run ./mpiexec.hydra -gdb -n 1 true
+    ended_with 2
+    says '-gdb is not supported: start the debugger as the program'
+    run ./mpiexec.hydra -g 512 -n 1 true
+    ended_with 2
+    says 'each rank was to get 512 of the host.s GPUs'
+}
+
+@test "Open MPI: options that 4 has and 5 has not, and a parameter in one word" {
+    run hb -d -novm --max-vm-size 2 --display-diffable-map -n 1 echo words
+    ended_with 0
+    says '^words$'
+    run hb --mca btl=self,tcp -n 1 true
+    ended_with 2
+    says '--mca: needs two words, as in: --mca btl self,tcp$'
+}
+
 @test "a program and its arguments in one quotation: told" {
     local words
     for words in 'ls -l' './prog arg'; do

@@ -225,6 +225,20 @@ static void collect(struct hb_strv *names, unsigned wanted, int keys)
     }
 }
 
+/* The first name that goes on as this one does: what was typed may be the
+ * beginning of an option's name. */
+static const char *begun(const struct hb_strv *names, const char *name)
+{
+    const size_t enough = 4; /* letters, for a guess */
+
+    for (size_t i = 0; i < names->n && strlen(name) >= enough; i++) {
+        if (hb_starts_with(names->v[i], name)) {
+            return names->v[i];
+        }
+    }
+    return NULL;
+}
+
 int hb_opt_nearest(const char *name, enum hb_dialect dialect, int keys,
                    char near_out[HB_OPT_NAME_MAX])
 {
@@ -232,8 +246,11 @@ int hb_opt_nearest(const char *name, enum hb_dialect dialect, int keys,
     const char *near;
 
     collect(&names, keys ? ALL_DIALECTS : 1u << dialect, keys);
-    near = hb_nearest(name, (const char *const *)hb_strv_view(&names),
-                      names.n);
+    near = begun(&names, name);
+    if (near == NULL) {
+        near = hb_nearest(name, (const char *const *)hb_strv_view(&names),
+                          names.n);
+    }
     if (near) {
         snprintf(near_out, HB_OPT_NAME_MAX, "%s", near);
     }

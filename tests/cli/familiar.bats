@@ -113,6 +113,10 @@ setup() { common_setup; }
 @test "srun: short options, old spellings, letters with their value attached" {
     ln -s "$hbrun" srun
     run ./srun -n 2 -C fast -d afterok:1 -L l -I60 -s -E -T 2 --cpu_bind=none \
+        --mem_bind=local --compress --open echo words
+    ended_with 2
+    says 'unknown option --open; did you mean --open-mode\?'
+    run ./srun -n 2 -C fast -d afterok:1 -L l -I60 -s -E -T 2 --cpu_bind=none \
         --mem_bind=local --compress echo words
     ended_with 0
     says 'warning: -C is ignored: it is the resource manager'
@@ -147,6 +151,12 @@ setup() { common_setup; }
     run hb --mca btl=self,tcp -n 1 true
     ended_with 2
     says '--mca: needs two words, as in: --mca btl self,tcp$'
+}
+
+@test "the beginning of an option's name is answered with the option" {
+    run hb --use-hwthr -n 1 true
+    ended_with 2
+    says 'unknown option --use-hwthr; did you mean --use-hwthread-cpus\?'
 }
 
 @test "a program and its arguments in one quotation: told" {

@@ -118,6 +118,50 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'binding: each rank to the cores next to its device$'
 }
 
+# Runs a command where this host seems to have two GPUs: a /sys and a /dev of
+# the command's own, in which hwloc and the driver's nodes show them.
+with_gpus() {
+    cat > gpus.sh <<'END'
+set -e
+mkdir dev
+mount -t tmpfs none dev
+mkdir dev/shm dev/pts dev/dri
+for node in null zero full random urandom tty; do
+    : > "dev/$node"
+    mount --bind "/dev/$node" "dev/$node"
+done
+mount -t tmpfs none /sys/bus/pci/devices
+for n in 0 1; do
+    at=/sys/bus/pci/devices/0000:a$n:00.0
+    mkdir -p "$at/drm/renderD12$n"
+    : > "dev/dri/renderD12$n"
+    echo 0x030200 > "$at/class"
+    echo 0x1002 | tee "$at/vendor" > "$at/subsystem_vendor"
+    echo 0x74a1 | tee "$at/device" > "$at/subsystem_device"
+    { printf '\2\20\241\164'; head -c 252 /dev/zero; } > "$at/config"
+done
+mount --rbind dev /dev
+HPCBOOT_TOPO_CACHE=off exec "$@"
+END
+    timeout -s KILL "$HB_LIMIT" unshare -m bash gpus.sh "$@"
+}
+
+@test "GPUs: --explain says who sees which, a warning that they are shared" {
+    hwloc_is_there
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    rmdir dev
+    run with_gpus "$hbrun" -n 2 --gpus-per-rank 1 --explain true
+    ended_with 0
+    says 'rank 0 sees GPU 0 \(0000:a0:00.0\)$'
+    says 'rank 1 sees GPU 1 \(0000:a1:00.0\)$'
+    says_not 'warning'
+    rmdir dev
+    run with_gpus "$hbrun" -n 3 --oversubscribe --gpus-per-rank 1 true
+    ended_with 0
+    says 'warning: .*: 3 ranks that see 1 GPU each share the 2 GPUs here'
+    says_not 'sees'
+}
+
 @test "unasked, a plan binds those that a job would" {
     hwloc_is_there
     run plan -H a:2 -n 2 --pmi pmix --topo-of '*=synthetic:core:4 pu:1'

@@ -79,6 +79,12 @@ static int refuse(const char *word, struct hpcboot_error *err)
 
 static int refuse_modifier(const char *word, struct hpcboot_error *err)
 {
+    if (word[0] != '\0' && word[strspn(word, "0123456789")] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--bind-to OBJECT:%.40s, as "
+                       "Hydra has it: --cpus-per-rank %.40s says how many CPUs "
+                       "a rank has, and --dialect hydra that all words are "
+                       "Hydra's", word, word);
+    }
     if (strncasecmp(word, "PE=", 3) == 0) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--bind-to %.40s: how many CPUs "
                        "a rank has is said by --map-by POLICY:%.40s", word,

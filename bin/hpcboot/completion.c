@@ -3,7 +3,7 @@
 
 /* Completion of hpcboot for bash and zsh, written from the tables of commands
  * and options: names, the words of options that take one of a few, files
- * otherwise. */
+ * otherwise, and behind "--", where a program's words stand. */
 
 #include "config.h"
 
@@ -55,7 +55,10 @@ static void print_bash(void)
     fputs("# bash completion for hpcboot\n_hpcboot() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} words=\n"
           "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local command=${COMP_WORDS[1]}\n", stdout);
+          "    local command=${COMP_WORDS[1]} word\n"
+          "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+          "        [ \"$word\" != -- ] || return\n"
+          "    done\n", stdout);
     fputs(hb_bash_after_equals, stdout);
     fputs("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
@@ -113,12 +116,13 @@ static void print_zsh(void)
     fputs("\n    return\n  fi\n  local command=$words[2]\n"
           "  shift words; (( CURRENT-- ))\n  case $command in\n", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
-        printf("    %s)\n      _arguments \\\n", hb_commands[i]->name);
+        printf("    %s)\n      _arguments -S \\\n", hb_commands[i]->name);
         for (const struct hb_arg *a = hb_commands[i]->args; a->names != NULL;
              a++) {
             zsh_option(a);
         }
-        fputs("        '--help[this text]' '-h[this text]';;\n", stdout);
+        fputs("        '--help[this text]' '-h[this text]' '*: :_files';;\n",
+              stdout);
     }
     fputs("    --completion) compadd bash zsh;;\n  esac\n}\n", stdout);
     hb_zsh_register(stdout, "hpcboot");

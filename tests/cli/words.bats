@@ -72,6 +72,13 @@ offers() {
     says_not 'txt'
 }
 
+@test "behind -- completion of hpcboot offers none of its options" {
+    run offers "$HB_BUILDDIR/hpcboot" hpcboot manifest volcano --im
+    says '^--image$'
+    run offers "$HB_BUILDDIR/hpcboot" hpcboot manifest volcano -- ./app --im
+    says '^$'
+}
+
 # Types words and a tab into a zsh and prints its line then.
 zsh_makes() {
     cat > tab.zsh <<'END'

@@ -129,6 +129,11 @@ static int read_binding(struct job *j, struct hpcboot_error *err)
         bind_as_hydra(&j->bind);
     }
     j->bind.hwtcpus |= j->opt->use_hwthreads;
+    if (j->opt->gpus_per_rank > HB_MAX_GPUS) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--gpus-per-rank %u: expected "
+                       "GPUs of one host, 1 to %u", j->opt->gpus_per_rank,
+                       HB_MAX_GPUS);
+    }
     j->bind.gpus = j->opt->gpus_per_rank;
     j->bind_text = hb_bind_policy_text(&j->bind);
     return 0;

@@ -24,6 +24,8 @@ enum hb_bind_memory {
     HB_MEM_DEFAULT, HB_MEM_NONE, HB_MEM_PREFERRED, HB_MEM_BIND
 };
 
+#define HB_MAX_GPUS 1024u /* of a host; for what comes from outside */
+
 struct hb_bind_policy {
     enum hb_bind_to to;
     int overload_allowed; /* more ranks than CPUs may be bound */

@@ -111,7 +111,7 @@ static const struct carried carried[] = {
     {"hwtcpus=", 1, FIELD(hwtcpus)},
     {"ordered=", 1, FIELD(ordered)},
     {"memory=", HB_MEM_BIND, FIELD(memory)},
-    {"gpus=", 1024, FIELD(gpus)},
+    {"gpus=", HB_MAX_GPUS, FIELD(gpus)},
 };
 
 /* In the text a list's commas are '+', because commas part words. */

@@ -96,6 +96,9 @@ assert b["bound"] and b["binding_why"]' "$output"
     run plan -H a:4 -n 2 --gpus-per-rank 9 --topo-of "a=$machines/gpu-8nic.xml"
     ended_with 2
     says 'each rank was to get 9 of the host.s GPUs, and there are 8'
+    run hb -n 1 --gpus-per-rank 2000 true
+    ended_with 2
+    says 'error: --gpus-per-rank 2000: expected GPUs of one host, 1 to 1024$'
     run plan --json -H a:4 -n 2 --gpus-per-rank 2 --bind-to numa \
         --topo-of "a=$machines/gpu-8nic.xml"
     ended_with 0

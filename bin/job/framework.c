@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/cli/optdef.h"
 #include "bin/job/change.h"
@@ -426,6 +427,23 @@ static int tell_policy(struct job *j, const char *name, const char *value,
     return 0;
 }
 
+/* What a launcher of Python's is given it gives to Python, also `python t.py`
+ * and what is no script at all; unless it is told. */
+static void tell_no_python(struct job *j)
+{
+    struct job_framework *f = j->framework;
+    const char *program = j->opt->apps[0].argv.v[0];
+    const char *module = hb_env_get(&f->given, "module");
+    int script = hb_ends_with(program, ".py") ||
+                 (access(program, F_OK) == 0 && access(program, X_OK) != 0);
+
+    if (!script && (module == NULL || *module == '\0') &&
+        hb_env_get(&f->given, "no_python") == NULL &&
+        hb_recipe_takes(f->recipe, "no_python")) {
+        hb_env_set(&f->given, "no_python", "--no_python");
+    }
+}
+
 static int check_given(struct job *j, struct hpcboot_error *err)
 {
     struct job_framework *f = j->framework;
@@ -439,6 +457,7 @@ static int check_given(struct job *j, struct hpcboot_error *err)
         rc = take_set(j, j->opt->recipe_set.v[i], err);
     }
     if (rc == 0) {
+        tell_no_python(j);
         rc = tell_policy(j, "on_failure", hb_on_failure_name(j->on_failure),
                          "--on-failure", err);
     }

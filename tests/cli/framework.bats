@@ -93,6 +93,26 @@ in_gang() {
     says '^itself: -m torch.distributed.run .*--nproc_per_node=2 .* t.py$'
 }
 
+@test "--framework torchrun: what is no script is not given to Python" {
+    printf '#!/bin/sh\necho "itself: $*"\n' > python3
+    chmod +x python3
+    echo > script
+    torchrun() { # WORDS: of the program
+        PATH=$PWD:$PATH run hb --framework torchrun "$@"
+        ended_with 0
+    }
+    for program in 'python3 t.py' './python3'; do
+        # shellcheck disable=SC2086
+        torchrun $program
+        says "^itself: .* --no_python $program"'$'
+    done
+    for program in t.py ./script '--recipe-set module=--module t'; do
+        # shellcheck disable=SC2086
+        torchrun $program
+        says_not no_python
+    done
+}
+
 @test "DeepSpeed's own launcher gets a hostfile, with slots" {
     printf '#!/bin/sh\ncat "${1#--hostfile=}"; echo "itself: $*"\n' > deepspeed
     chmod +x deepspeed

@@ -23,7 +23,9 @@ pkglib_LTLIBRARIES += hb_ucx.la
 hb_ucx_la_SOURCES = %D%/ucxlib.c %D%/ucxlib.h \
     %D%/ucxlog.c %D%/ucxlog.h \
     %D%/ucxmove.c %D%/ucxmove.h
-hb_ucx_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+# Headers of a newer UCX are GNU C, and warn unless they are a system's.
+hb_ucx_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS:-I%=-isystem %)
+hb_ucx_la_CFLAGS = $(AM_CFLAGS) -std=gnu11
 hb_ucx_la_LDFLAGS = $(MODULE_LDFLAGS) \
     -export-symbols-regex '^hb_ucx(lib|move)$$'
 hb_ucx_la_LIBADD = $(UCX_LIBS)

@@ -73,3 +73,16 @@ over_pods() { # MPI
     ended_with 0
     says "libucp.so.0 => $lib/libucp.so.0"
 }
+
+# Its headers are GNU C, and not those of a system.
+@test "a newer UCX than Debian's: the module compiles without a warning" {
+    local at name
+    wheel_env libucx-cu12
+    at=$(echo "$venvs"/libucx-cu12/lib/python3*/site-packages/libucx)
+    "$HB_SRCDIR/configure" --enable-werror UCX_CFLAGS="-I$at/include" \
+        UCX_LIBS="-L$at/lib -lucp -lucs" > configure.out
+    grep 'messages by UCX  *yes' configure.out
+    for name in ucxlib ucxlog ucxmove; do
+        make -s "lib/xport/hb_ucx_la-$name.lo"
+    done
+}

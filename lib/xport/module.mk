@@ -38,6 +38,9 @@ XPORT_WORLD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(srcdir)/tests/unit
 xport_tests = tests/unit/test_xport tests/unit/test_xport_meet \
     tests/unit/test_xport_net tests/unit/test_xport_rails \
     tests/unit/test_xport_match tests/unit/test_xport_turns
+if HAVE_UCX
+xport_tests += tests/unit/test_xport_ucx
+endif
 check_PROGRAMS += $(xport_tests)
 TESTS += $(xport_tests)
 tests_unit_test_xport_SOURCES = tests/unit/test_xport.c $(xport_world)
@@ -62,6 +65,9 @@ tests_unit_test_xport_turns_SOURCES = tests/unit/test_xport_turns.c \
     $(xport_world)
 tests_unit_test_xport_turns_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_turns_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
+tests_unit_test_xport_ucx_SOURCES = tests/unit/test_xport_ucx.c $(xport_world)
+tests_unit_test_xport_ucx_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_ucx_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
 endif
 
 check_PROGRAMS += tests/fuzz/fuzz_xport

@@ -26,6 +26,11 @@
 
 #define NS_PER_S ((int64_t)1000 * 1000 * 1000)
 #define DRAIN_TURNS 64 /* of progress, before a loss is believed */
+/* Up to here a message leaves from a copy: who gives it up need not wait for a
+ * peer that computes. A device needs nobody at the peer to take what is sent at
+ * once, mostly; by TCP it stays here once the system has no room for more. */
+#define COPIED_BYTES ((size_t)4 << 10)
+#define COPIED_BYTES_TCP HB_TCP_EAGER
 
 struct held { /* came before its turn */
     struct held *next;
@@ -44,6 +49,7 @@ struct hb_ucx_side {
     const struct hb_ucxlib *lib;
     struct hb_ucx *ucx;
     struct from **from; /* [size] */
+    size_t copied_bytes;
     unsigned n_lost;    /* endpoints that await burial */
 };
 
@@ -362,7 +368,7 @@ static int flies(const struct hb_tcp_conn *c, const struct hb_xport_req *req)
     while (i != NULL && i->req != req) {
         i = i->next;
     }
-    return i != NULL && i->size > HB_UCX_COPIED;
+    return i != NULL && i->size > c->tcp->ucx->copied_bytes;
 }
 
 /* Bytes in flight may need as long as a peer may be silent: it lives, and is
@@ -461,7 +467,10 @@ int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err)
 
     s->lib = lib;
     s->tcp = t;
+    s->copied_bytes = t->caps.ucx_kind == HB_UCX_TCP ? COPIED_BYTES_TCP
+                                                     : COPIED_BYTES;
     if (rc == 0) {
+        config.copied_bytes = s->copied_bytes;
         config.n_settings = settings_of(t, &texts, settings);
         if (s->lib->open(&config, &s->ucx, why, sizeof why) < 0) {
             rc = hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "UCX %s cannot be used: "

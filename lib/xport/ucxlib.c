@@ -150,7 +150,7 @@ static int lib_send(struct hb_ucx_ep *ep, const void *head, size_t head_len,
                     const void *data, size_t size, int by_fetch, void *cookie,
                     char *why, size_t why_size)
 {
-    size_t copied = size <= HB_UCX_COPIED ? size : 0;
+    size_t copied = size <= ep->ucx->config.copied_bytes ? size : 0;
     struct flight *f = flight_new(ep, copied, cookie, ep->ucx->config.sent);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |

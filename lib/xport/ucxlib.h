@@ -12,9 +12,6 @@ struct hb_ucx;    /* a context and its worker */
 struct hb_ucx_ep; /* the way to one peer */
 
 #define HB_UCX_HEAD_MAX 64u /* bytes before a message's own */
-/* Up to here a message leaves from a copy: who gives it up need not wait for a
- * peer that computes. */
-#define HB_UCX_COPIED ((size_t)4 << 10)
 
 struct hb_ucx_setting {
     const char *name, *value; /* "TLS": UCX_TLS, unless the user has set it */
@@ -27,6 +24,8 @@ struct hb_ucx_config {
     size_t n_settings;
     /* libucs was there before: its log and its settings are others'. */
     int shared;
+    /* Messages of up to so many bytes leave from a copy. */
+    size_t copied_bytes;
     void *ctx;
     /* A message; its bytes are at data, or, where data is NULL, with the
      * sender until `message` is fetched. 1: message is kept for fetch or
@@ -51,7 +50,7 @@ struct hb_ucxlib {
     /* Within a second: what is under way ends as failed. NULL-safe. */
     void (*disconnect)(struct hb_ucx *u, struct hb_ucx_ep *ep);
     /* 1: done; 0: `sent` follows, until when data is borrowed if it is longer
-     * than HB_UCX_COPIED. head_len: at most HB_UCX_HEAD_MAX.
+     * than copied_bytes. head_len: at most HB_UCX_HEAD_MAX.
      * by_fetch: the bytes stay here until the peer fetches them. */
     int (*send)(struct hb_ucx_ep *ep, const void *head, size_t head_len,
                 const void *data, size_t size, int by_fetch, void *cookie,

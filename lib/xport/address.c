@@ -196,6 +196,7 @@ void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps)
     hb_buf_put_u32(b, caps->ucx_kind);
     hb_buf_put_u32(b, caps->ucx_mbps);
     hb_buf_put_u32(b, caps->tcp_mbps);
+    hb_buf_put_u32(b, caps->ucx_version);
 }
 
 void hb_endpoint_put_costs(struct hb_buf *b, const struct hb_costs *costs)
@@ -221,6 +222,7 @@ static void get_caps(struct hb_buf *b, struct hb_caps *caps)
     caps->ucx_kind = hb_buf_get_u32(b);
     caps->ucx_mbps = hb_buf_get_u32(b);
     caps->tcp_mbps = hb_buf_get_u32(b);
+    caps->ucx_version = hb_buf_get_u32(b);
 }
 
 static int near(const struct sockaddr_storage *a,

@@ -281,6 +281,12 @@ double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
     return m->latency_us + bytes * MBPS_PER_BYTE_US / mbps;
 }
 
+int hb_caps_ucx_differs(const struct hb_caps *a, const struct hb_caps *b)
+{
+    return a->ucx_kind != HB_UCX_NONE && b->ucx_kind != HB_UCX_NONE &&
+           a->ucx_version != b->ucx_version;
+}
+
 enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b)
 {
     enum hb_carrier best = HB_BY_NONE;
@@ -292,6 +298,7 @@ enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b)
         if ((a->may & b->may & 1u << c) == 0 ||
             (c == HB_BY_UCX && (a->ucx_kind == HB_UCX_NONE ||
                                 b->ucx_kind == HB_UCX_NONE ||
+                                hb_caps_ucx_differs(a, b) ||
                                 (a->ucx_kind == HB_UCX_IB) !=
                                     (b->ucx_kind == HB_UCX_IB)))) {
             continue;

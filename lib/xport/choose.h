@@ -23,7 +23,13 @@ struct hb_caps {
     uint32_t may;      /* 1u << enum hb_carrier, each */
     uint32_t ucx_kind; /* enum hb_ucx_kind */
     uint32_t ucx_mbps, tcp_mbps; /* 0: not known */
+    uint32_t ucx_version; /* HB_UCX_VERSION */
 };
+/* Without the patch level: UCX of one does not understand that of another, and
+ * ends the process, or says that the peer cannot be reached. */
+#define HB_UCX_VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
+#define HB_UCX_MAJOR(version) ((version) >> 16)
+#define HB_UCX_MINOR(version) ((version) & 0xffffu)
 
 /* What a short message costs a host by TCP, and which machine the host is of:
  * pods of one have the same number, and share its CPUs. 0: not known. */
@@ -59,6 +65,8 @@ uint32_t hb_net_mbps(const char *root, const char *device);
 /* The fastest net device that is up. */
 void hb_caps_net(const char *root, struct hb_caps *caps);
 
+/* Whether both have UCX, and of these none understands the other. */
+int hb_caps_ucx_differs(const struct hb_caps *a, const struct hb_caps *b);
 enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b);
 /* Modelled: microseconds for a message of so many bytes, one way. */
 double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,

@@ -52,7 +52,8 @@ static uint32_t slower(uint32_t a, uint32_t b)
 static void worsen(struct hb_caps *all, const struct hb_caps *one)
 {
     int has_both = all->ucx_kind != HB_UCX_NONE &&
-                   one->ucx_kind != HB_UCX_NONE;
+                   one->ucx_kind != HB_UCX_NONE &&
+                   !hb_caps_ucx_differs(all, one);
     int ib_and_other = (all->ucx_kind == HB_UCX_IB) !=
                        (one->ucx_kind == HB_UCX_IB);
 

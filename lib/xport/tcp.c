@@ -550,7 +550,7 @@ const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
     struct hb_tcp_conn *c = any_conn(t, rank);
     struct sockaddr_storage at;
     socklen_t len = sizeof at;
-    char text[HB_PAIR_SLOTS * 64];
+    char text[HB_PAIR_SLOTS * 64], why[sizeof t->ucx_why];
 
     if (c == NULL) {
         return hb_carrier_name(HB_BY_NONE);
@@ -564,8 +564,9 @@ const char *hb_tcp_transport(struct hb_tcp *t, uint32_t rank, char *detail,
         } else {
             hb_sockaddr_text(&at, text, sizeof text);
         }
+        hb_tcp_why_not_ucx(t, rank, why, sizeof why);
         snprintf(detail, size, "%s%s%s", text,
-                 t->ucx_why[0] != '\0' ? "; not by UCX: " : "", t->ucx_why);
+                 why[0] != '\0' ? "; not by UCX: " : "", why);
     }
     return hb_carrier_name(c->by);
 }

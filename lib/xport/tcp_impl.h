@@ -161,7 +161,10 @@ void hb_tcp_be_quick(const struct hb_tcp *t, int fd);
 void hb_tcp_be_near(struct hb_tcp *t, int fd);
 void hb_tcp_be_far(const struct hb_tcp *t, int fd);
 
-/* tcp_open.c: errno says that this process has no descriptor left. */
+/* tcp_open.c: why messages with a rank do not go by UCX; "": it is dearer. */
+void hb_tcp_why_not_ucx(const struct hb_tcp *t, uint32_t rank, char *text,
+                        size_t size);
+/* errno says that this process has no descriptor left. */
 int hb_tcp_is_without_fd(int error);
 uint64_t hb_tcp_fds_most(void); /* that it may have */
 int hb_tcp_socket(struct hb_tcp *t, int family); /* to call by; -1, errno */

@@ -52,7 +52,7 @@ struct greeting {
     unsigned char token[HB_ADDRESS_TOKEN];
     uint32_t from, to;
     struct hb_caps caps;
-    uint32_t rail, unused; /* 0: the pair's first connection */
+    uint32_t rail; /* 0: the pair's first connection */
 };
 
 /* `len` bytes follow: the address of UCX's worker, or why there is no way. */
@@ -222,6 +222,19 @@ static int greeting_holds(const struct hb_tcp_conn *c)
            hb_secret_equal(g.token, c->tcp->token, sizeof g.token);
 }
 
+static void tell_ours(const struct hb_tcp *t, char *text, size_t size)
+{
+    uint32_t v = t->caps.ucx_version;
+    size_t len = (size_t)snprintf(
+        text, size, "%s%s%s", t->wish.from[0] != '\0' ? t->wish.from : "any",
+        t->ucx_why[0] != '\0' ? ": " : "", t->ucx_why);
+
+    if (v != 0 && len < size) {
+        snprintf(text + len, size - len, ", UCX %u.%u", HB_UCX_MAJOR(v),
+                 HB_UCX_MINOR(v));
+    }
+}
+
 /* Which way messages come from there, and what the caller needs for it. */
 static int answer(struct hb_tcp_conn *c)
 {
@@ -233,9 +246,7 @@ static int answer(struct hb_tcp_conn *c)
     if (c->by == HB_BY_UCX) {
         more = hb_ucx_address(t->ucx, &len);
     } else if (c->by == HB_BY_NONE) {
-        snprintf(none, sizeof none, "%s%s%s", t->wish.from,
-                 t->wish.from[0] != '\0' && t->ucx_why[0] != '\0' ? ": " : "",
-                 t->ucx_why);
+        tell_ours(t, none, sizeof none);
         more = none;
         len = strlen(none);
     }
@@ -418,11 +429,12 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
         return;
     }
     if (c->by == HB_BY_NONE) {
+        char ours[256];
+
+        tell_ours(c->tcp, ours, sizeof ours);
         c->code = HPCBOOT_ERR_UNSUPPORTED;
         snprintf(c->why, sizeof c->why, "no transport is allowed at both ends "
-                 "(here: %s; there: %s)",
-                 c->tcp->wish.from[0] != '\0' ? c->tcp->wish.from
-                                              : "any", c->blob);
+                 "(here: %s; there: %s)", ours, c->blob);
         hb_tcp_give_up(c);
         return;
     }

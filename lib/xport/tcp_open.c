@@ -167,6 +167,28 @@ static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
     return rc;
 }
 
+void hb_tcp_why_not_ucx(const struct hb_tcp *t, uint32_t rank, char *text,
+                        size_t size)
+{
+    const struct hb_xport_job *job = &t->x->job;
+    struct hb_endpoint peer;
+    struct hb_buf b;
+    size_t len;
+    const void *card = job->address(job->ctx, rank, &len);
+    uint32_t here = t->caps.ucx_version;
+
+    snprintf(text, size, "%s", t->ucx_why);
+    hb_buf_view(&b, card, len);
+    if (text[0] == '\0' && hb_endpoint_get(&b, NULL, &peer) == 0 &&
+        hb_caps_ucx_differs(&t->caps, &peer.caps)) {
+        uint32_t there = peer.caps.ucx_version;
+
+        snprintf(text, size, "it is %u.%u here, and %u.%u there",
+                 HB_UCX_MAJOR(here), HB_UCX_MINOR(here), HB_UCX_MAJOR(there),
+                 HB_UCX_MINOR(there));
+    }
+}
+
 static int read_rails(uint64_t *most, struct hpcboot_error *err)
 {
     const char *text = getenv("HPCBOOT_RAILS");

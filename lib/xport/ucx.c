@@ -452,6 +452,14 @@ static size_t settings_of(const struct hb_tcp *t, struct texts *texts,
     return n;
 }
 
+static uint32_t number_of(const char *version)
+{
+    unsigned major, minor;
+
+    return sscanf(version, "%u.%u", &major, &minor) == 2
+               ? HB_UCX_VERSION(major, minor) : 0;
+}
+
 int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err)
 {
     struct hb_ucx_side *s = hb_xcalloc(1, sizeof *s);
@@ -482,6 +490,7 @@ int hb_ucx_open(struct hb_tcp *t, struct hpcboot_error *err)
         return rc;
     }
     t->ucx = s;
+    t->caps.ucx_version = number_of(s->lib->version());
     return 0;
 }
 

@@ -74,6 +74,26 @@ over_pods() { # MPI
     says "libucp.so.0 => $lib/libucp.so.0"
 }
 
+# with_newer TRANSPORTS: rank 1's UCX is another than rank 0's.
+with_newer() {
+    local lib
+    wheel_env libucx-cu12
+    lib=$(echo "$venvs"/libucx-cu12/lib/python3*/site-packages/libucx/lib)
+    printf 'a slots=1\nb slots=1\n' > hosts
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run hb -n 2 --launch-with fork --hostfile hosts -x HPCBOOT_TRANSPORTS="$1" \
+        sh -c '[ $HPCBOOT_RANK = 0 ] || export LD_LIBRARY_PATH="$1"
+            exec "$0" ways' "$HB_BUILDDIR/tests/cli/apinet" "$lib"
+}
+@test "hosts whose UCX differs use TCP, or say why they cannot" {
+    with_newer tcp,ucx
+    ended_with 0
+    says '^rank 0 to 1: tcp .*not by UCX: it is 1\.[0-9]+ here, and 1\.[0-9]+'
+    with_newer ucx
+    ended_with 1
+    says 'no transport is allowed at both ends \(here: .*, UCX 1\..*, UCX 1\.'
+}
+
 # Its headers are GNU C, and not those of a system.
 @test "a newer UCX than Debian's: the module compiles without a warning" {
     local at name

@@ -385,6 +385,7 @@ static void test_both_ends_choose_alike(void **state)
         {.may = 6, .ucx_kind = HB_UCX_SOFT, .ucx_mbps = 10000},
         {.may = 4, .ucx_kind = HB_UCX_SOFT, .ucx_mbps = 10000},
         {.may = 4, .ucx_kind = HB_UCX_TCP, .tcp_mbps = 25000},
+        {.may = 4, .ucx_kind = HB_UCX_IB, .ucx_version = 1},
     };
     const int n = sizeof c / sizeof *c;
 
@@ -400,6 +401,7 @@ static void test_both_ends_choose_alike(void **state)
     assert_int_equal(hb_carry_by(&c[3], &c[3]), HB_BY_TCP);
     assert_int_equal(hb_carry_by(&c[3], &c[4]), HB_BY_UCX);
     assert_int_equal(hb_carry_by(&c[0], &c[4]), HB_BY_NONE);
+    assert_int_equal(hb_carry_by(&c[1], &c[6]), HB_BY_NONE);
 }
 
 /* Every length around the edges of cells, records and the ring itself, and of

@@ -147,7 +147,7 @@ static int call(struct xport_world *p)
         unsigned char token[HB_ADDRESS_TOKEN];
         uint32_t from, to;
         struct hb_caps caps;
-        uint32_t rail, unused;
+        uint32_t rail;
     } g = {.magic = 0x6870634254435031ull, .from = 1,
            .caps = {.may = 1u << HB_BY_TCP}};
     int fd = connect_to(p, 0);

@@ -88,6 +88,20 @@ static void devices_that_do_not_speak_to_each_other_leave_tcp(void **state)
     assert_int_equal(net.mbps, 1000);
 }
 
+static void versions_of_ucx_that_differ_leave_tcp(void **state)
+{
+    struct hb_caps caps[RANKS] = {IB(200000), IB(200000), IB(200000)};
+    struct hb_xport_net net;
+
+    for (int i = 0; i < RANKS; i++) {
+        caps[i].ucx_version = HB_UCX_VERSION(1, i < RANKS - 1 ? 13 : 22);
+        caps[i].tcp_mbps = 1000;
+    }
+    net = net_of(caps, RANKS);
+    assert_true(!net.by_ucx && !net.is_device);
+    assert_int_equal(net.mbps, 1000);
+}
+
 static void ucx_over_tcp_is_no_device(void **state)
 {
     const struct hb_caps over_tcp = {.may = 4, .ucx_kind = HB_UCX_TCP};
@@ -182,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_of_all_are_used_at_the_slowest_rate),
         cmocka_unit_test(devices_that_do_not_speak_to_each_other_leave_tcp),
+        cmocka_unit_test(versions_of_ucx_that_differ_leave_tcp),
         cmocka_unit_test(ucx_over_tcp_is_no_device),
         cmocka_unit_test(a_card_that_says_nothing_leaves_tcp),
         cmocka_unit_test(the_dearest_messages_of_all_count),

@@ -5,9 +5,10 @@
  * each. Both know from the cards that they are such a pair.
  *
  * What must stay in order goes by one connection, t->out[peer]: short messages,
- * offers, takes. The others are called when the first long message is due, by
- * the lower rank, and carry parts of long messages only (tcp_cut.c). A rail
- * that cannot be had is no rail.
+ * offers, takes. The others are called by the lower rank, when the peer's first
+ * word tells that it knows of the pair, too, or, where they would take too many
+ * descriptors, when the first long message is due; and carry parts of long
+ * messages only (tcp_cut.c). A rail that cannot be had is no rail.
  *
  * A rail that ends is not the end of the pair while another is left. So what
  * has been written in order is kept until the peer has told, in its next head,
@@ -35,6 +36,9 @@
 
 /* Shorter messages are there before a second rail would have helped. */
 #define OPEN_FROM (2 * HB_CUT_PART)
+/* Before that only where connections to all ranks, over all rails, are no more
+ * than this part of the descriptors that the process may have. */
+#define FDS_SHARE 2u
 /* What is kept at most for a peer that sends nothing itself. */
 #define TELL_AFTER 64u
 #define TELL_BYTES ((uint64_t)1 << 20)
@@ -84,6 +88,8 @@ void hb_pair_begin(struct hb_tcp_conn *c)
     p->peer = c->peer;
     memcpy(p->rail, rail, sizeof rail);
     p->n_rails = n;
+    p->is_early = (uint64_t)t->x->job.size * n <=
+                  hb_tcp_fds_most() / FDS_SHARE;
     p->awaits = -1;
     p->kept_end = &p->kept;
     p->slot[0] = c;
@@ -339,6 +345,10 @@ void hb_pair_heard(struct hb_tcp_conn *c)
     acked(c->pair, c->head.seq);
     if (in_order(&head) && c->head.kind != HB_TCP_MESSAGE) {
         hb_pair_came(c->pair, 0);
+    }
+    if (c->pair->is_early) {
+        c->pair->is_early = 0;
+        hb_pair_open(c->pair, OPEN_FROM);
     }
 }
 

@@ -24,6 +24,7 @@ struct hb_tcp_pair {
     struct hb_rail rail[HB_RAILS_MOST];
     unsigned n_rails;
     int is_open; /* the further ones were called */
+    int is_early; /* they are to be when the peer has spoken */
     /* [0] is whichever was there first, [i + 1] is rail i. */
     struct hb_tcp_conn *slot[HB_PAIR_SLOTS];
     uint32_t gone; /* slots that have ended, as bits */

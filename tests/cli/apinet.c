@@ -2,14 +2,15 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
- * full`, `apinet rails [until]`, `apinet late SECONDS`, `apinet busy SECONDS`,
- * `apinet idle SECONDS`, `apinet soak SECONDS SEED`.
+ * full`, `apinet rails [until]`, `apinet brief`, `apinet late SECONDS`, `apinet
+ * busy SECONDS`, `apinet idle SECONDS`, `apinet soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. full: rank 1
  * takes more than the system holds for it, reads only its beginning, and never
  * calls again; rank 0 waits until that fails, and says why. rails: two
- * ranks, as star does it, once both use more than one network. soak: in
+ * ranks, as star does it, once both use more than one network. brief: the same,
+ * and until, with nothing that is long. soak: in
  * each turn all ranks send to the rank that is D further, with D and the size
  * drawn from SEED, and look at every byte; the last lines say whether
  * descriptors or memory have grown since the first tenth of the time. */
@@ -69,12 +70,12 @@ static void ways(void)
     }
 }
 
-static void until(void)
+static void until(size_t most)
 {
     int me = hpcboot_rank(), n = hpcboot_size(), rc = 0;
 
     for (int i = 0; rc == 0; i++) {
-        rc = shift((me + 1) % n, (me + n - 1) % n, i % 2 == 0 ? 8 : MOST);
+        rc = shift((me + 1) % n, (me + n - 1) % n, i % 2 == 0 ? 8 : most);
         if (i == 10) {
             printf("rank %d is at it\n", me);
             fflush(stdout);
@@ -132,7 +133,7 @@ static void star(void)
 
 /* Connections beside the first one take their time, and each end knows its own
  * state alone. */
-static void rails(void)
+static void rails(size_t most)
 {
     struct hpcboot_transport t = HPCBOOT_TRANSPORT_INIT;
     int me = hpcboot_rank(), peer = 1 - me;
@@ -140,7 +141,7 @@ static void rails(void)
 
     clock_gettime(CLOCK_MONOTONIC, &begin);
     do {
-        MUST(shift(peer, peer, MOST));
+        MUST(shift(peer, peer, most));
         MUST(hpcboot_transport_of(peer, &t, &err));
         out[0] = strstr(t.detail, " + ") != NULL;
         MUST(shift(peer, peer, 1));
@@ -307,16 +308,19 @@ int main(int argc, char **argv)
     if (strcmp(word, "ways") == 0) {
         ways();
     } else if (strcmp(word, "until") == 0) {
-        until();
+        until(MOST);
     } else if (strcmp(word, "full") == 0) {
         full();
     } else if (strcmp(word, "star") == 0) {
         star();
     } else if (strcmp(word, "rails") == 0) {
-        rails();
+        rails(MOST);
         if (argc > 2) {
-            until();
+            until(MOST);
         }
+    } else if (strcmp(word, "brief") == 0) {
+        rails(8);
+        until(8);
     } else if (strcmp(word, "idle") == 0 && argc > 2) {
         idle((unsigned)atoi(argv[2]));
     } else if (strcmp(word, "late") == 0 && argc > 2) {

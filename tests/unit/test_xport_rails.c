@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cmocka.h>
@@ -283,11 +284,80 @@ static void exchange(struct xport_world *p, size_t size)
     }
 }
 
-static void short_messages_open_no_rails(void **state)
+static unsigned connections(void)
 {
-    exchange(*state, 1000);
-    assert_int_equal(each_of(1, NULL, NULL), 2);
-    assert_int_equal(each_of(2, NULL, NULL), 0);
+    unsigned n = 0;
+
+    for (unsigned k = 1; k <= NETWORKS; k++) {
+        n += each_of(k, NULL, NULL);
+    }
+    return n;
+}
+
+/* Both ends know that the other has all of them. */
+static int have_all_rails(const struct xport_world *p)
+{
+    char detail[256];
+
+    for (int i = 0; i < RANKS; i++) {
+        unsigned n = 0;
+
+        (void)hb_xport_transport(p->x[i], !i, detail, sizeof detail);
+        for (const char *s = detail; (s = strstr(s, "127.")) != NULL; s++) {
+            n++;
+        }
+        if (n < NETWORKS) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void wait_for_rails(struct xport_world *p)
+{
+    for (int i = 0; i < TURNS && !have_all_rails(p); i++) {
+        (void)hb_xport_progress(p->x[i % RANKS]);
+    }
+    assert_int_equal(connections(), RANKS * NETWORKS);
+}
+
+static void whoever_has_spoken_has_all_rails(void **state)
+{
+    struct xport_world *p = *state;
+
+    exchange(p, 1000);
+    wait_for_rails(p);
+    for (unsigned k = 1; k < NETWORKS; k++) {
+        (void)each_of(k, cut, NULL);
+        exchange(p, 1000);
+    }
+}
+
+/* The process may have so few descriptors when the pair begins. */
+static void few_descriptors_leave_one_connection_for_short_messages(
+    void **state)
+{
+    struct xport_world *p = *state;
+    struct rlimit before, few;
+    struct message m;
+
+    begin(p, &m, 1, 0, 1000);
+    while (connections() < RANKS) {
+        (void)hb_xport_progress(p->x[0]);
+        (void)hb_xport_progress(p->x[1]);
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 2 * RANKS * NETWORKS - 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    end(p, &m, 1, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < 10; i++) {
+        exchange(p, 1000);
+    }
+    assert_int_equal(connections(), RANKS);
+    exchange(p, LONG);
+    wait_for_rails(p);
 }
 
 static void long_messages_go_by_all_rails(void **state)
@@ -411,7 +481,8 @@ int main(void)
         cmocka_unit_test(a_device_is_of_one_rail),
         cmocka_unit_test(an_address_of_both_leads_nowhere),
         cmocka_unit_test(a_much_slower_network_is_left_out),
-        PAIR(short_messages_open_no_rails),
+        PAIR(whoever_has_spoken_has_all_rails),
+        PAIR(few_descriptors_leave_one_connection_for_short_messages),
         PAIR(long_messages_go_by_all_rails),
         cmocka_unit_test(who_keeps_a_rail_loses_nothing),
         PAIR(the_last_rail_is_the_end),

@@ -271,6 +271,9 @@ int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
     if (kind == HB_NATIVE_WITHDRAW && p != NULL && p->conn == c) {
         return on_withdraw(p);
     }
+    if (p != NULL && p->conn == c && p->gone && !p->in) {
+        return 0; /* it has asked, and ended before that was read */
+    }
     if (p == NULL || p->conn != c || !p->in || p->waits || p->asked) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a question out of turn");
     }

@@ -21,7 +21,12 @@
 #define RTO_LEAST_MS 1000
 
 /* What is on its way is sent again ever later, the last time so long before
- * the limit that a cut of half of it would be one for good. */
+ * the limit that a cut of half of it would be one for good. A peer that has no
+ * room is asked for some at such distances, too; by an older system at ever
+ * longer ones, up to two minutes, so that a cut may show late. Nothing helps
+ * there: TCP_USER_TIMEOUT ends connections to peers that do answer, and a call
+ * to ask whether the host lives would stay in the queue of a rank that
+ * computes, which looks like a cut when it is full. */
 static int again_ms(const struct hb_tcp *t)
 {
     int ms = (int)t->limit_s * 1000 / 4;

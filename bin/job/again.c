@@ -106,10 +106,22 @@ static int check_room(const struct job *j, struct hpcboot_error *err)
                                    (unsigned long long)ranks);
 }
 
+/* The hosts that are neither lost nor spares. */
+static int has_too_few(const struct job *j)
+{
+    return j->n_wanted == 0 || j->n_wanted < j->opt->min_hosts;
+}
+
 static int map_now(struct job *j, struct hpcboot_error *err)
 {
     int rc;
 
+    if (has_too_few(j)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--spares %u: the gang has %zu "
+                       "hosts, which leaves %u for ranks, and --min-hosts %u "
+                       "wants more: lower one of the two", j->opt->spares,
+                       j->gang.n, j->n_wanted, j->opt->min_hosts);
+    }
     if (!job_slots_known(j)) {
         return 0;
     }
@@ -122,21 +134,22 @@ static int map_now(struct job *j, struct hpcboot_error *err)
                ? check_room(j, err) : rc;
 }
 
-static void tell_waiting(const struct hb_strv *lost)
+static void tell_waiting(const struct hb_strv *lost, int too_few)
 {
     struct hb_str names = HB_STR_INIT;
 
     for (size_t i = 0; i < lost->n; i++) {
         hb_str_putf(&names, "%s%s", i > 0 ? ", " : "", lost->v[i]);
     }
-    hb_log(HB_WARN, "the hosts that are left do not have room for all ranks; "
-           "waiting for the lost ones: %s", hb_str_text(&names));
+    hb_log(HB_WARN, "the hosts that are left %s; waiting for the lost ones: %s",
+           too_few ? "are too few (--min-hosts)"
+                   : "do not have room for all ranks", hb_str_text(&names));
     hb_str_destroy(&names);
 }
 
 int job_plan_ranks(struct job *j, struct hpcboot_error *err)
 {
-    int rc;
+    int rc, too_few;
 
     if (j->opt->spares >= j->gang.n) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "--spares %u: the gang has %zu "
@@ -144,7 +157,8 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
                        j->opt->spares, j->gang.n, j->gang.n == 1 ? "" : "s");
     }
     leave_out_lost_and_spare(j);
-    rc = j->n_wanted > 0 ? map_now(j, err) : HPCBOOT_ERR_USAGE;
+    too_few = has_too_few(j);
+    rc = map_now(j, err);
     if (rc < 0 && j->lives->epoch > 0) {
         err->code = rc = HPCBOOT_ERR_HOST; /* it did fit once */
     }
@@ -157,7 +171,7 @@ int job_plan_ranks(struct job *j, struct hpcboot_error *err)
         }
     }
     j->need_lost = 1;
-    tell_waiting(&j->lives->lost);
+    tell_waiting(&j->lives->lost, too_few);
     rc = map_now(j, err);
     if (rc < 0) {
         err->code = HPCBOOT_ERR_HOST; /* it did fit once */

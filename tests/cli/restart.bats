@@ -101,6 +101,19 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     [[ "$output" == *"the gang has 1 host"* ]]
 }
 
+@test "spares that leave fewer hosts than --min-hosts wants" {
+    local dry
+    for dry in '' --dry-run; do
+        run hb --on-failure respawn --spares 1 --min-hosts 2 ${dry:+"$dry"} \
+            --launch-with fork -H a,b true
+        ended_with 2
+        says 'spares 1: the gang has 2 hosts, which leaves 1 .*--min-hosts 2'
+    done
+    run hb --on-failure respawn --spares 1 --min-hosts 1 --launch-with fork \
+        -H a,b true
+    ended_with 0
+}
+
 @test "a spare is told from a host that did not come up" {
     local spare=(--on-failure respawn --spares 1 --launch-with fork)
     run hb "${spare[@]}" -H a,b -n 3 true

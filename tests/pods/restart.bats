@@ -129,6 +129,17 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "--min-hosts: fewer hosts are left, so the lost one is waited for" {
+    start_restart -n 1 --min-hosts 2 --wait-hosts 60 -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    pod 1 kill -KILL "$(agent_in 1)"
+    pod_job_ends
+    ended_with 0
+    says 'left are too few \(--min-hosts\); waiting for the lost ones: pod-1'
+    says '^rank 0 of 1 epoch 1 on pod-1$'
+    pods_clean 0 1 2
+}
+
 @test "an elastic job goes on with what is left" {
     start_restart --np 1:4 -H pod-1:1,pod-2:1
     wait_until pod 1 test -s /tmp/started

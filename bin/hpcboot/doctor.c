@@ -79,12 +79,16 @@ static void put_text(const struct hb_doctor_report *r, struct hb_str *out)
     enum hb_grade grade = hb_findings_grade(&r->found);
 
     hb_traffic_text(&r->traffic, out);
-    hb_findings_text(&r->found, r->hosts.n, out);
+    hb_findings_text(&r->found, r->hosts.n + r->n_missing, out);
     for (size_t i = 0; i < r->notes.n; i++) {
         hb_str_putf(out, "%s\n", r->notes.v[i]);
     }
-    hb_str_putf(out, "%s: %zu host%s, %zu finding%s\n", hb_grade_name(grade),
-                r->hosts.n, r->hosts.n == 1 ? "" : "s", r->found.n,
+    hb_str_putf(out, "%s: %zu", hb_grade_name(grade), r->hosts.n);
+    if (r->n_missing > 0) {
+        hb_str_putf(out, " of %zu", r->hosts.n + r->n_missing);
+    }
+    hb_str_putf(out, " host%s, %zu finding%s\n",
+                r->hosts.n + r->n_missing == 1 ? "" : "s", r->found.n,
                 r->found.n == 1 ? "" : "s");
 }
 

@@ -27,6 +27,7 @@ struct hb_doctor_report {
     enum hb_traffic_how traffic_how;
     struct hb_findings found;
     struct hb_strv hosts, notes;
+    size_t n_missing; /* hosts that did not come up, each in `found` */
     struct hb_traffic traffic;
 };
 int hb_job_doctor(struct hb_options *opt, char *const *env,

@@ -17,12 +17,15 @@
 
 #include "bin/doctor/doctor.h"
 #include "bin/job/job_impl.h"
+#include "bin/job/missing.h"
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/fabric/choose.h"
+
+#define WORDS_MAX 160 /* why a host did not come up */
 
 struct job_wiring {
     struct hb_fabric_wish wish; /* NONE: nothing is to be chosen */
@@ -279,6 +282,22 @@ void job_wiring_conclude(struct job *j)
     job_begin(j);
 }
 
+static void add_missing(const struct job_host *h, struct hb_findings *out)
+{
+    char text[WORDS_MAX];
+    const char *words = hb_missing_words(&h->reason, text, sizeof text);
+    const struct hb_finding what = {
+        .grade = HB_GRADE_DEGRADED, .check = (char *)"missing",
+        .what = (char *)(words != NULL ? words : host_why(h)),
+        .why = (char *)"a job begins without it only where --min-hosts lets "
+                       "it",
+        .mend = (char *)"see that it runs and takes logins; hpcboot wait -v -v "
+                        "tells each stage of each host",
+    };
+
+    hb_finding_add(out, &what, h->spec->name);
+}
+
 /* All have answered. */
 static void diagnose(struct job *j)
 {
@@ -297,6 +316,12 @@ static void diagnose(struct job *j)
     hb_exam_across(in, n, &w->found, &notes);
     for (size_t i = 0; j->report != NULL && i < n; i++) {
         hb_strv_push(&j->report->hosts, in[i].name);
+    }
+    for (uint32_t i = 0; j->report != NULL && i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_LOST) {
+            add_missing(&j->hosts[i], &w->found);
+            j->report->n_missing++;
+        }
     }
     if (j->report != NULL) {
         j->report->notes = notes;

@@ -46,6 +46,17 @@ print(eval(sys.argv[1]))' "$1" <<< "$output"
     says_not '^traffic'
 }
 
+@test "a host that did not come up is named where fewer will do" {
+    lab_up away 2
+    "$podlab" kill 1
+    pod_doctor -H pod-0,pod-1 --min-hosts 1 --wait-hosts 1
+    [ "$status" -eq 1 ]
+    says '^degraded  missing: pod-1: [a-z]'
+    says '^degraded: 1 of 2 hosts, '
+    pod_doctor -H pod-0,pod-1 --min-hosts 1 --wait-hosts 1 -f json
+    [ "$(report 'bad["missing"], r["hosts"]')" = "(['pod-1'], ['pod-0'])" ]
+}
+
 @test "an sshd that drops logins is named, by the file it was started with" {
     lab_up sshd 2
     config=$(pod 1 sh -c 'tr "\0" "\n" < /proc/1/cmdline' | sed -n '/-f/{n;p}')

@@ -11,8 +11,10 @@
  * claim a port among each other by a name in the same network namespace, until
  * the ranks have ended. Nothing stays of a name whose holder is gone.
  *
- * The address is the one that the launcher logged in to; where there was no
- * login, the one that packets to another host of the job leave from. */
+ * The address is the one that others of the job know already, where this host
+ * has been there before and still has it; else the one that the launcher logged
+ * in to; where there was no login, the one that packets to another host of the
+ * job leave from. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -254,10 +256,32 @@ static char *address_towards(const char *host)
     return address;
 }
 
-static char *own_address(const char *towards)
+/* Only to an address of its own can a host bind a socket. */
+static int has_address(const char *text)
 {
-    char *address = *towards != '\0' ? address_of_login()
-                                     : hb_xstrdup("127.0.0.1");
+    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
+                                   .ai_flags = AI_NUMERICHOST};
+    struct addrinfo *list = NULL;
+    int fd, yes;
+
+    if (getaddrinfo(text, NULL, &hints, &list) != 0) {
+        return 0;
+    }
+    fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    yes = fd >= 0 && bind(fd, list->ai_addr, list->ai_addrlen) == 0;
+    hb_fd_close(&fd);
+    freeaddrinfo(list);
+    return yes;
+}
+
+static char *own_address(const char *towards, const char *known)
+{
+    char *address;
+
+    if (*known != '\0' && has_address(known)) {
+        return hb_xstrdup(known);
+    }
+    address = *towards != '\0' ? address_of_login() : hb_xstrdup("127.0.0.1");
 
     return address != NULL ? address : address_towards(towards);
 }
@@ -280,7 +304,7 @@ int agent_ports(struct agent *a, const struct hb_frame *f,
         rc = find_port(a, hb_wire_u32s_at(&m.wanted, i), &why);
         ports[i] = rc < 0 ? 0 : (uint32_t)rc;
     }
-    address = own_address(m.towards);
+    address = own_address(m.towards, m.known);
     if (address == NULL && rc >= 0) {
         rc = hb_fail(&why, HPCBOOT_ERR_HOST, "it has no address that leads to "
                      "%s, so that others of the job could reach it",

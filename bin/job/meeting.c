@@ -125,7 +125,8 @@ static void add_wish(struct job *j, uint32_t at, uint32_t wanted,
     w->v[w->n++] = wanted;
 }
 
-static void ask_node(struct job *j, uint32_t node)
+/* known: the address that others have of it; "": none. */
+static void ask_node(struct job *j, uint32_t node, const char *known)
 {
     struct job_host *h = j->node_host[node];
     struct wish w = {NULL, 0};
@@ -138,7 +139,8 @@ static void ask_node(struct job *j, uint32_t node)
     h->ports_asked = 1;
     HOST_SEND(h, ports, .wanted = {.v = w.v, .n = w.n},
               .towards = j->map->n_nodes > 1 ? j->node_host[other]->spec->name
-                                             : "");
+                                             : "",
+              .known = known);
     free(w.v);
 }
 
@@ -147,7 +149,7 @@ static void ask_again(struct job *j)
 {
     for (uint32_t i = 0; i < j->map->n_nodes; i++) {
         if (!j->framework->answered[i] && !j->node_host[i]->ports_asked) {
-            ask_node(j, i);
+            ask_node(j, i, "");
         }
     }
 }
@@ -178,7 +180,7 @@ int job_meeting_ask(struct job *j, struct hpcboot_error *err)
     f->answered = hb_xcalloc(j->map->n_nodes, sizeof *f->answered);
     f->node_address = hb_xcalloc(j->map->n_nodes, sizeof *f->node_address);
     for (uint32_t i = 0; i < j->map->n_nodes; i++) {
-        ask_node(j, i);
+        ask_node(j, i, "");
     }
     return 1;
 }
@@ -344,18 +346,6 @@ void job_meeting_grow(struct job *j, const struct hb_jobmap *grown)
     (void)learn_serving(j, &facts, NULL);
 }
 
-int job_meeting_joins(struct job_host *h)
-{
-    struct job_framework *f = h->job->framework;
-
-    if (f == NULL) {
-        return 0;
-    }
-    f->slots[h->node] = job_slots_of(h, NULL);
-    ask_node(h->job, h->node);
-    return 1;
-}
-
 /* Do others know the address of this node? */
 int job_meeting_pins(const struct job *j, uint32_t node)
 {
@@ -376,6 +366,20 @@ int job_meeting_pins(const struct job *j, uint32_t node)
         }
     }
     return 0;
+}
+
+int job_meeting_joins(struct job_host *h)
+{
+    struct job_framework *f = h->job->framework;
+
+    if (f == NULL) {
+        return 0;
+    }
+    f->slots[h->node] = job_slots_of(h, NULL);
+    ask_node(h->job, h->node,
+             !h->joins && job_meeting_pins(h->job, h->node)
+                 ? f->addresses.v[h->node] : "");
+    return 1;
 }
 
 static void returned(struct job_host *h, const char *address)

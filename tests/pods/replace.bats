@@ -196,6 +196,23 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
     all_clean
 }
 
+@test "a framework's host that is back answers by another of its addresses" {
+    begin_framework
+    pod 1 ip addr add 10.77.9.9/16 dev eth0
+    pod 0 bash -c 'sed "s/^[^ ]*\( *pod-1\)$/10.77.9.9\1/" /etc/hosts \
+        > /tmp/hosts; mount --bind /tmp/hosts /etc/hosts'
+    lose 1
+    have_begun 0 1 1
+    pod 0 umount /etc/hosts
+    pod 1 ip addr del 10.77.9.9/16 dev eth0
+    go 0 1 2
+    pod_job_ends
+    ended_with 0
+    for r in 1 2; do says "^rank $r: .*head at $(address_of 1)\$"; done
+    says "^rank 0: at $(address_of 1), head at $(address_of 1)\$"
+    all_clean
+}
+
 @test "hosts whose addresses each rank has in a list are waited for, all of them" {
     begin_framework 'env ALL ${each host: ${address}}'
     lose 2

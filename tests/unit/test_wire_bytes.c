@@ -121,7 +121,8 @@ static void bytes_of_a_meeting_place(void **state)
 {
     static const uint32_t wanted[] = {29500 | HB_PORT_MUST, 0};
     const struct hb_msg_ports ask = {
-        .wanted = {.v = wanted, .n = 2}, .towards = "b"};
+        .wanted = {.v = wanted, .n = 2}, .towards = "b",
+        .known = "c"};
     const struct hb_msg_ports_found found = {
         .ports = {.v = wanted, .n = 1}, .address = "::1", .text = ""};
     const struct hb_msg_met met = {
@@ -136,8 +137,8 @@ static void bytes_of_a_meeting_place(void **state)
     assert_int_equal(hb_wire_put_met(&b, 0, 1, HB_NODE_LAUNCHER, &met, NULL),
                      0);
     expect_hex(&b,
-               "00000022 003c 0000 00000000 ffffffff 00000001"
-               "00000002 0001733c 00000000 00000001 6200"
+               "00000028 003c 0000 00000000 ffffffff 00000001"
+               "00000002 0001733c 00000000 00000001 6200 00000001 6300"
                "00000025 003d 0000 00000000 00000001 ffffffff"
                "00000001 0001733c 00000003 3a3a3100 00000000 00"
                "0000001c 003f 0000 00000000 00000001 ffffffff 00000002"

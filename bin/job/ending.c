@@ -181,8 +181,23 @@ static void tell_failure(struct job *j, const struct hb_cause *cause)
     }
 }
 
+/* The job had gone on without what failed first, which decides the status and
+ * the last sentence all the same. */
+static void tell_end(const struct job *j, const struct hb_cause *cause)
+{
+    struct hb_verdict one = {0};
+
+    if (j->verdict.kind != HB_CAUSE_NONE && !j->grace_given && j->begun) {
+        hb_verdict_add(&one, cause);
+        hb_log(HB_WARN, "%s; all ranks are ended", one.text);
+    }
+}
+
 void job_cause(struct job *j, const struct hb_cause *cause)
 {
+    if (!goes_on(j, cause->kind)) {
+        tell_end(j, cause);
+    }
     /* What happens after the agents were told to end follows from that. */
     if (!j->grace_given || cause->time_ns < j->verdict.time_ns ||
         hb_verdict_explained_by(&j->verdict, cause)) {

@@ -276,6 +276,28 @@ when_1_is_killed() {
 
 stopped() { grep -q '^State:.*T' "/proc/$1/status"; }
 not_stopped() { ! stopped "$1"; }
+@test "what ends a job that has gone on without a rank is told, too" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    local ranks='[ $HPCBOOT_RANK != 0 ] || exit 3
+        touch up
+        exec sleep 1000'
+    run hb --on-failure continue --timeout 2 -n 2 sh -c "$ranks"
+    ended_with 3
+    says 'rank 0 on .* exited with status 3; the job goes on'
+    says 'warning: the job did not end within 2 s .*; all ranks are ended$'
+    says 'error: rank 0 on .* exited with status 3$'
+    rm up
+    timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue -n 2 \
+        sh -c "$ranks" 2> err &
+    wait_until grep -q 'the job goes on' err
+    wait_until test -e up
+    kill -TERM "$(pgrep -P $! -x hbrun)"
+    ends $!
+    ended_with 3
+    says 'warning: hbrun was told to end by .*SIGTERM.*; all ranks are ended$'
+    nothing_left
+}
+
 @test "TSTP stops the ranks, CONT continues them" {
     local launcher rank
     "$hbrun" -n 1 sh -c 'echo $$ > started; exec sleep 1000' &

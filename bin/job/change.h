@@ -71,5 +71,8 @@ void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */
 void host_join_late(struct job_host *h);
 void host_begin_late(struct job_host *h); /* its ranks are ordered */
 void job_respawn_close(struct job *j);
+/* All that run, and the host itself, have the map from now on. why: its ranks
+ * begin and are news to the others, in these words; NULL: they are not. */
+void job_tell_map(struct job_host *h, const char *why);
 
 #endif

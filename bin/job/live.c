@@ -340,6 +340,7 @@ static int sit_down(struct job_host *h, const struct hb_seat *seat,
     if (rc == 0) {
         j->live->is_free[seat->node] = 0;
         j->node_host[seat->node] = h;
+        hb_jobmap_rename(j->map, seat->node, h->spec->name);
         h->node = seat->node;
     }
     return rc;
@@ -369,33 +370,6 @@ void job_live_ready(struct job_host *h)
     }
 }
 
-/* Agents hand it to ranks that use the library. The host itself hears of it
- * behind its orders: its ranks wait for those that begin anew. */
-static void tell_grown(struct job_host *h)
-{
-    struct job *j = h->job;
-    uint32_t *ranks = NULL;
-    char *why = hb_xasprintf("begins on %s, which has come into the gang",
-                             h->spec->name);
-    struct hb_buf map;
-
-    hb_buf_init(&map, HB_WIRE_BLOB);
-    hb_jobmap_encode(j->map, &map);
-    hb_jobmap_ranks_of_node(j->map, h->node, &ranks);
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        struct job_host *to = &j->hosts[i];
-
-        if ((to->state == HOST_RUNNING && host_can_hear(to)) || to == h) {
-            HOST_SEND(to, grown, .map = {map.data, map.len},
-                      .world = j->world, .why = why,
-                      .ranks = {.v = ranks, .n = j->map->local_size[h->node]});
-        }
-    }
-    hb_buf_destroy(&map);
-    free(ranks);
-    free(why);
-}
-
 static void tell_leaving(const struct job_host *h)
 {
     struct job *j = h->job;
@@ -417,6 +391,8 @@ void job_live_go(struct job_host *h)
 {
     struct job *j = h->job;
     struct hb_str ranks = HB_STR_INIT;
+    char *why = hb_xasprintf("begins on %s, which has come into the gang",
+                             h->spec->name);
 
     j->world = j->lives->epoch;
     h->joins = 0;
@@ -428,7 +404,8 @@ void job_live_go(struct job_host *h)
     job_event_host(h, "host_joins", hb_str_text(&ranks));
     hb_str_destroy(&ranks);
     host_begin_late(h);
-    tell_grown(h);
+    job_tell_map(h, why);
+    free(why);
 }
 
 /* --- hosts that go ------------------------------------------------------- */

@@ -5,7 +5,7 @@
  * told who will not come any more. With respawn a rank is started again under
  * its number, where it was; the ranks of a host that was lost on a spare, or
  * on that host once it is back. What takes the place of a host becomes the
- * same node of the map, so that nobody else has to learn of it.
+ * same node of the map, of which others learn no more than another name.
  *
  * A rank that its MPI has wired to the others cannot be put back by anybody
  * but that MPI: then the job ends, in words. */
@@ -375,11 +375,37 @@ void job_never_came(struct job_host *h)
     take_over(h, to);
 }
 
+/* The host itself hears of it behind its orders: its ranks wait for those that
+ * begin anew. */
+void job_tell_map(struct job_host *h, const char *why)
+{
+    struct job *j = h->job;
+    uint32_t *ranks = NULL;
+    struct hb_buf map;
+
+    hb_buf_init(&map, HB_WIRE_BLOB);
+    hb_jobmap_encode(j->map, &map);
+    hb_jobmap_ranks_of_node(j->map, h->node, &ranks);
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *to = &j->hosts[i];
+
+        if ((to->state == HOST_RUNNING && host_can_hear(to)) || to == h) {
+            HOST_SEND(to, grown, .map = {map.data, map.len},
+                      .world = j->world, .why = why != NULL ? why : "",
+                      .ranks = {.v = ranks, .n = why != NULL ?
+                                j->map->local_size[h->node] : 0});
+        }
+    }
+    hb_buf_destroy(&map);
+    free(ranks);
+}
+
 void host_begin_late(struct job_host *h)
 {
     struct hpcboot_error err = {0};
     struct job *j = h->job;
     uint32_t restart = 0;
+    int moved = hb_jobmap_rename(j->map, h->node, h->spec->name);
 
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         if (j->map->node_of_rank[r] == h->node) {
@@ -394,6 +420,9 @@ void host_begin_late(struct job_host *h)
         return;
     }
     host_go_on(h);
+    if (moved) {
+        job_tell_map(h, NULL);
+    }
 }
 
 /* Its agent is ready, long after the others. */

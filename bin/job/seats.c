@@ -2,8 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Seats of a job whose size changes while it runs. A map names each node once,
- * so a host whose name is in it already gets that very seat or one of those
- * that are free, and never a new one. */
+ * and a seat that is taken has the name of who sits there. So a name that is in
+ * the map is that of a free seat, and as long as that is so, because it is too
+ * large for the slots that its host has now, that host gets no new one. */
 #include "config.h"
 
 #include "bin/job/seats.h"

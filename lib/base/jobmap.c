@@ -212,6 +212,38 @@ int hb_jobmap_grow(const struct hb_jobmap *map, const char *node_name,
     return rc;
 }
 
+int hb_jobmap_rename(struct hb_jobmap *map, uint32_t node, const char *name)
+{
+    char *new_name;
+
+    if (hb_streq(map->node_names[node], name)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < map->n_nodes; i++) {
+        if (hb_streq(map->node_names[i], name)) {
+            char *old = map->node_names[node];
+
+            map->node_names[node] = map->node_names[i];
+            map->node_names[i] = old;
+            return 1;
+        }
+    }
+    new_name = hb_xstrdup(name);
+    free(map->node_names[node]);
+    map->node_names[node] = new_name;
+    return 1;
+}
+
+int hb_jobmap_names_agree(const struct hb_jobmap *a, const struct hb_jobmap *b)
+{
+    for (uint32_t i = 0; i < a->n_nodes && i < b->n_nodes; i++) {
+        if (!hb_streq(a->node_names[i], b->node_names[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int hb_jobmap_begins(const struct hb_jobmap *map,
                      const struct hb_jobmap *grown)
 {
@@ -222,8 +254,7 @@ int hb_jobmap_begins(const struct hb_jobmap *map,
         return 0;
     }
     for (uint32_t i = 0; i < map->n_nodes; i++) {
-        if (!hb_streq(map->node_names[i], grown->node_names[i]) ||
-            map->local_size[i] != grown->local_size[i]) {
+        if (map->local_size[i] != grown->local_size[i]) {
             return 0;
         }
     }

@@ -46,7 +46,14 @@ void hb_jobmap_destroy(struct hb_jobmap *map);
 int hb_jobmap_grow(const struct hb_jobmap *map, const char *node_name,
                    uint32_t n_ranks, struct hb_jobmap **out,
                    struct hpcboot_error *err);
-/* Are all ranks and nodes of `map` in `grown`, under the same numbers? */
+/* Another host has the ranks of this node. A node that has its name already
+ * gets the old one. 1: something has changed. */
+int hb_jobmap_rename(struct hb_jobmap *map, uint32_t node, const char *name);
+/* Have the nodes of two maps the same names, as far as both have them? */
+int hb_jobmap_names_agree(const struct hb_jobmap *a,
+                          const struct hb_jobmap *b);
+/* Are all ranks and nodes of `map` in `grown`, under the same numbers? Their
+ * hosts, and with them the names, may be others. */
 int hb_jobmap_begins(const struct hb_jobmap *map,
                      const struct hb_jobmap *grown);
 uint32_t hb_jobmap_app_of(const struct hb_jobmap *map, uint32_t rank);

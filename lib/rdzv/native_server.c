@@ -353,6 +353,25 @@ void hb_native_take_next(struct hb_native_server *s)
     hb_native_meet(s);
 }
 
+/* What those who wait in hello will see is made anew, as nobody has seen it. */
+static void take_names(struct hb_native_server *s, const struct hb_jobmap *map)
+{
+    struct hpcboot_error why = {0};
+
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        if (s->peers[i].in) {
+            return;
+        }
+    }
+    s->job.map = map;
+    if (s->memory.base != NULL) {
+        hb_native_drop_memory(s);
+        if (s->host.memory(s->arg, map, &s->memory, &why) < 0) {
+            hb_native_give_up(s, HELLO, why.text);
+        }
+    }
+}
+
 void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
                      uint32_t world, const uint32_t *ranks, uint32_t n)
 {
@@ -367,7 +386,10 @@ void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
         s->dead[0] = '\0';
     }
     if (world == s->job.world && map->n_ranks == now->n_ranks) {
-        return; /* its ranks are those that begin */
+        if (!hb_jobmap_names_agree(now, map)) {
+            take_names(s, map);
+        }
+        return; /* else its ranks are those that begin */
     }
     s->next = s->job;
     s->next.map = map;

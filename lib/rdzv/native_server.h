@@ -79,7 +79,9 @@ void hb_native_peer_dead(struct hb_native_server *s, uint32_t rank,
 
 /* The job has another map, which begins with the one before (borrowed); ranks
  * on it begin. Those that meet from now on meet by it, in the world of that
- * number; a generation that is under way goes on as it is, and is told. */
+ * number; a generation that is under way goes on as it is, and is told. In the
+ * same world, and with as many ranks, a map has other names of nodes at most,
+ * which those who wait for the others in hello see, too. */
 void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
                      uint32_t world, const uint32_t *ranks, uint32_t n);
 /* To those who are in a generation. */

@@ -22,7 +22,8 @@
  * `apilost closed`: standard descriptors that are closed stay so, and nothing
  * of the library is behind their numbers.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
- * have less time than others to complete, hears of that and not of the time. */
+ * have less time than others to complete, hears of that and not of the time.
+ * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
@@ -313,6 +314,13 @@ static void are_as_they_were(void)
     }
 }
 
+static void where(void)
+{
+    for (int r = 0, me = hpcboot_rank(); r < hpcboot_size(); r++) {
+        printf("rank %d: %d is on %s\n", me, r, hpcboot_host_of(r));
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -320,6 +328,7 @@ static const struct {
     {"held", held}, {"follow", follow}, {"null", null}, {"expire", expire},
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
     {"shrinks", shrinks}, {"late", late}, {"closed", closed},
+    {"where", where},
 };
 
 int main(int argc, char **argv)

@@ -87,6 +87,25 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2 3
 }
 
+@test "a host whose seat is another's by now gets a new number below MAX" {
+    hosts pod-1 pod-2
+    elastic 1:3 --on-failure continue
+    on 2
+    hosts pod-1
+    wait_until event host_left pod-2
+    pod 2 rm /tmp/started
+    hosts pod-1 pod-3
+    on 3
+    hosts pod-1 pod-3 pod-2
+    on 2
+    go 1 2 3
+    pod_job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 1 on pod-3$'
+    says '^rank 2 of 3 epoch 2 on pod-2$'
+    pods_clean 0 1 2 3
+}
+
 @test "a host that is taken out and named again is taken in again" {
     local policy
     for policy in continue respawn; do
@@ -327,7 +346,7 @@ take_seat() {
     library 1:2 --on-failure "$1" --restart-delay 100ms bash -c '
         echo $$ >> /tmp/started
         until [ -e /tmp/go ]; do sleep 0.05; done
-        exec "$0" who kvs coll' "$HB_BUILDDIR/tests/cli/apiprobe"
+        "$0" who kvs coll && exec "${0%probe}lost" where' "$HB_BUILDDIR/tests/cli/apiprobe"
     on 1
     on 2
     hosts pod-1 pod-3
@@ -339,6 +358,8 @@ both_meet() {
     ended_with 0
     says '^rank 0 of 2, '
     says '^rank 1 of 2, '
+    says '^rank 0: 1 is on pod-3$'
+    says '^rank 1: 1 is on pod-3$'
     pods_clean 0 1 2 3
 }
 

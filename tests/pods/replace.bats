@@ -101,6 +101,23 @@ outer() {
     all_met 3
 }
 
+@test "all know on which host a rank has begun again" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    begin 3 "$waits"'exec "${1%probe}lost" where' "${three[@]}"
+    go 0
+    calls_in 1
+    lose 2
+    have_begun 1 1 4
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    all_clean
+    for r in 0 1 2; do
+        says "^rank $r: 1 is on pod-4\$"
+        says "^rank $r: 2 is on pod-3\$"
+    done
+}
+
 @test "two hosts are lost, and a spare: all meet" {
     begin 3 "$meets" "${three[@]}"
     go 0

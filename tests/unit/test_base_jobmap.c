@@ -278,6 +278,29 @@ static void a_grown_map_begins_with_the_old_one(void **state)
     hb_jobmap_destroy(map);
 }
 
+static void a_node_is_renamed_and_no_name_is_there_twice(void **state)
+{
+    static const uint32_t nodes[] = {0, 1};
+    char a[] = "a", b[] = "b", *const names[] = {a, b};
+    const struct hb_job_app app = {0, 2};
+    struct hb_jobmap *map = NULL, *other = NULL;
+
+    assert_int_equal(hb_jobmap_create(&map, 2, nodes, 2, names, 1, &app, 2,
+                                      NULL), HPCBOOT_OK);
+    assert_int_equal(hb_jobmap_grow(map, "c", 1, &other, NULL), HPCBOOT_OK);
+    assert_true(hb_jobmap_names_agree(map, other));
+    assert_int_equal(hb_jobmap_rename(map, 1, "b"), 0);
+    assert_int_equal(hb_jobmap_rename(map, 1, "d"), 1);
+    assert_string_equal(map->node_names[1], "d");
+    assert_false(hb_jobmap_names_agree(map, other));
+    assert_true(hb_jobmap_begins(map, other));
+    assert_int_equal(hb_jobmap_rename(map, 0, "d"), 1);
+    assert_string_equal(map->node_names[0], "d");
+    assert_string_equal(map->node_names[1], "a");
+    hb_jobmap_destroy(other);
+    hb_jobmap_destroy(map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_map_comes_back_from_its_encoding),
         cmocka_unit_test(every_truncation_of_a_map_is_refused),
         cmocka_unit_test(a_grown_map_begins_with_the_old_one),
+        cmocka_unit_test(a_node_is_renamed_and_no_name_is_there_twice),
         cmocka_unit_test(blocks_that_leave_the_map_are_refused),
     };
 

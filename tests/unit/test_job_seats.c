@@ -88,6 +88,20 @@ static void a_name_of_the_map_gets_no_second_node(void **state)
     assert_int_equal(seat.node, 0);
 }
 
+static void a_host_whose_seat_is_taken_gets_a_new_one(void **state)
+{
+    const unsigned char is_free[] = {0, 0, 0};
+    struct hb_jobmap *map = three_nodes();
+    const struct hb_seats s = {map, is_free, 10};
+    struct hb_seat seat;
+
+    assert_int_equal(hb_jobmap_rename(map, 1, "d"), 1);
+    assert_int_equal(hb_seats_choose(&s, "b", 2, &seat), 1);
+    assert_int_equal(seat.node, 3);
+    assert_int_equal(hb_seats_choose(&s, "d", 2, &seat), 0);
+    hb_jobmap_destroy(map);
+}
+
 static void a_free_seat_that_is_too_large_leaves_a_new_one(void **state)
 {
     struct hb_seat seat;
@@ -117,6 +131,7 @@ int main(void)
         cmocka_unit_test(the_largest_free_seat_that_fits_is_taken),
         cmocka_unit_test(a_host_that_is_back_gets_its_own_seat),
         cmocka_unit_test(a_name_of_the_map_gets_no_second_node),
+        cmocka_unit_test(a_host_whose_seat_is_taken_gets_a_new_one),
         cmocka_unit_test(a_free_seat_that_is_too_large_leaves_a_new_one),
         cmocka_unit_test(room_is_what_is_free_and_what_may_be_added),
     };

@@ -504,6 +504,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     int is_cause = 0, leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
     host_set_why(h, err->text);
+    h->seen = (uint8_t)job_route_sees(h);
     if (job_live_lost(h)) {
         job_carry_stdin_lost(j);
         return;

@@ -123,6 +123,7 @@ struct job_host {
     uint8_t resuming;         /* what it says is not heard until RESUMED */
     uint8_t queued_once, direct, told_parent, bye_sent;
     uint8_t was_there; /* it has been ready once */
+    uint8_t seen;      /* when it was lost: see job_route_sees */
     uint8_t late;     /* it comes up while others run */
     uint8_t left_out; /* of this life of the job: lost before, or a spare */
     uint8_t gone;     /* it was lost while ranks ran, or is about to be */
@@ -244,6 +245,7 @@ struct job {
     struct event *timeout_timer, *give_up_timer;
 
     struct hb_fence_engine *fences;
+    int has_met; /* ranks of several hosts know of each other, or may */
     struct job_names *names; /* NULL: none was asked for */
     struct job_spawns *spawns;     /* started by its ranks; NULL: none */
     struct job_ancestry *ancestry; /* of a spawned job; NULL: it is none */
@@ -425,6 +427,9 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
 void job_route_add(struct job_host *h);
 /* It is lost: agents above it do not wait for it and those below it. */
 void job_route_leave(struct job_host *h);
+int job_route_sees(struct job_host *h); /* all its fences with others */
+/* Another host's ranks begin in place of its own. */
+void job_route_forget(const struct job_host *h);
 void job_route_close(struct job *j);
 
 /* names.c: what ranks publish, of this job and of its spawned jobs */

@@ -271,6 +271,12 @@ void job_forget_ends(struct job *j, uint32_t node)
     }
 }
 
+/* Nobody has gone on from where its ranks have met others. */
+static int is_unmet(const struct job_host *h)
+{
+    return h->programs_begun == 0 || (h->seen && !h->job->has_met);
+}
+
 /* Why the ranks of a lost host cannot live again, or NULL. */
 static const char *never_move(const struct job *j, const struct job_host *h,
                               int too_often)
@@ -278,7 +284,7 @@ static const char *never_move(const struct job *j, const struct job_host *h,
     if (h->node == HB_NODE_UNSET) {
         return "";
     }
-    if (h->programs_begun > 0) {
+    if (!is_unmet(h)) {
         return "its ranks had been wired to the others, which take none "
                "back; --on-failure restart-job starts all again";
     }
@@ -312,13 +318,14 @@ int job_replace_host(struct job_host *h, char *why, size_t size)
     if (node != HB_NODE_UNSET) {
         respawn_no_more(j, node);
     }
-    no = never_move(j, h, node != HB_NODE_UNSET && h->programs_begun == 0 &&
+    no = never_move(j, h, node != HB_NODE_UNSET && is_unmet(h) &&
                               count_starts(j, node, &most) < 0);
     if (no != NULL) {
         snprintf(why, size, "%s", no);
         return 0;
     }
     job_forget_ends(j, node);
+    job_route_forget(h);
     to = find_spare(j, node);
     if (to != NULL) {
         hb_log(HB_WARN, "host %s: %s; its ranks are started again on the "

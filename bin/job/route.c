@@ -34,6 +34,7 @@ static void fence_down(void *arg, uint32_t child, struct hb_bytes key,
 
     HOST_SEND(&j->hosts[child], fence_down, .key = key, .status = status,
               .data = data);
+    j->has_met |= status >= 0;
     if (j->orphan_ms > 0 && hb_grow_children(j->grow, child) > 0) {
         job_answer_keep(j, key, status, data);
     }
@@ -125,6 +126,36 @@ void job_route_leave(struct job_host *h)
         tell_moved(h->via, nodes, n);
     }
     free(nodes);
+}
+
+/* Whether each fence in which this host's ranks have met others has come to the
+ * launcher: an agent that all participants are below answers itself. Ranks of
+ * PMIx may meet a few of the others first; those of other families, and of the
+ * library, all of them. */
+int job_route_sees(struct job_host *h)
+{
+    struct job *j = h->job;
+    uint32_t n_tops = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        n_tops += (j->hosts[i].link != NULL || j->hosts[i].late) &&
+                  (j->hosts[i].node != HB_NODE_UNSET ||
+                   hb_grow_children(j->grow, i) > 0);
+    }
+    if (n_tops < 2 && j->phase == JOB_RUNNING) {
+        j->has_met = 1; /* as far as is known */
+    }
+    return n_tops >= 2 &&
+           ((h->via == NULL && hb_grow_children(j->grow, h->index) == 0) ||
+            j->family.family != HB_PM_PMIX ||
+            (j->initialised & HB_CONTACT_NATIVE) != 0);
+}
+
+void job_route_forget(const struct job_host *h)
+{
+    if (h->job->fences != NULL) {
+        hb_fence_forget(h->job->fences, h->index, h->node);
+    }
 }
 
 static int on_fence_up(struct job_host *h, const struct hb_frame *f,
@@ -224,6 +255,7 @@ static int on_modex(struct job_host *h, const struct hb_frame *f,
         to = host_of_node(h->job, map->node_of_rank[m.rank]);
     }
     if (to != NULL && to->state == HOST_RUNNING && host_can_hear(to)) {
+        h->job->has_met = 1;
         return pass_on(h, to, f, err);
     }
     if (rc == 0) {

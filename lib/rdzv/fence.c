@@ -39,7 +39,8 @@
 #define LOST 0x80000000u
 #define MOVED 0x40000000u
 #define OVER 0x20000000u /* it is through, and may go */
-#define FLAGS (LOST | MOVED | OVER)
+#define ANEW 0x10000000u /* what came of it in another way before is void */
+#define FLAGS (LOST | MOVED | OVER | ANEW)
 
 struct hb_fence_engine {
     uint32_t self;
@@ -315,11 +316,40 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
         if (edge_of_node(e, subtree[i]) >= 0) {
             e->owner[subtree[i]] |= MOVED;
         }
-        e->owner[subtree[i]] &= MOVED;
+        e->owner[subtree[i]] &= MOVED | ANEW;
         e->owner[subtree[i]] |= (uint32_t)edge + 1;
     }
     refresh_all(e);
     return HPCBOOT_OK;
+}
+
+static int names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node)
+{
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        if (nodes[i] == node) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void hb_fence_forget(struct hb_fence_engine *e, uint32_t child, uint32_t node)
+{
+    int64_t edge = edge_of_child(e, child);
+
+    owner_room(e, node);
+    e->owner[node] |= ANEW;
+    for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
+        for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
+            if (f->status != 0 || !names(f->nodes, f->n_nodes, node)) {
+                continue;
+            }
+            if (edge >= 0 && edge < f->n_edges && f->edges[edge] == JOINED) {
+                f->edges[edge] = NOT_INVOLVED; /* nobody is there to answer */
+            }
+            hb_fence_drop(f, node);
+        }
+    }
 }
 
 void hb_fence_moved(struct hb_fence_engine *e, const uint32_t *nodes,
@@ -381,16 +411,6 @@ static int fence_get(struct hb_fence_engine *e, struct hb_bytes key,
     }
     *out = f;
     return HPCBOOT_OK;
-}
-
-static int names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node)
-{
-    for (uint32_t i = 0; i < n_nodes; i++) {
-        if (nodes[i] == node) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
@@ -461,6 +481,23 @@ static int spoke_before(const struct hb_fence_engine *e, const struct fence *f)
     return before;
 }
 
+/* But for the parts that are void. */
+static void put_parts(const struct hb_fence_engine *e, int64_t edge,
+                      struct hb_bytes data, struct hb_buf *out)
+{
+    struct hb_buf view;
+    struct hb_bytes blob;
+    uint32_t node;
+
+    hb_buf_view(&view, data.data, data.len);
+    while (hb_fence_data_next(&view, &node, &blob) > 0) {
+        if (!has(e, node, ANEW) || edge_of_node(e, node) == edge) {
+            hb_buf_put_u32(out, node);
+            hb_buf_put_blob(out, blob.data, blob.len);
+        }
+    }
+}
+
 int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
                         struct hb_bytes key, const uint32_t *nodes,
                         uint32_t n_nodes, struct hb_bytes data,
@@ -492,7 +529,7 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
     }
     f->edges[edge] = JOINED;
     if (f->status == 0 && !f->sent) {
-        hb_buf_put_raw(&f->data, data.data, data.len);
+        put_parts(e, edge, data, &f->data);
     }
     advance(e, f);
     return HPCBOOT_OK;

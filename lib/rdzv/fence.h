@@ -72,6 +72,12 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
 int hb_fence_from_parent(struct hb_fence_engine *e, struct hb_bytes key,
                          int status, struct hb_bytes data,
                          struct hpcboot_error *err);
+/* The processes of a node begin anew, and hb_fence_set_child will say how they
+ * are reached: of fences that are open it is waited for once more, and what it
+ * had contributed is void, be it here already or still on its way through
+ * others. For the root; `child` is what the node was reached by if it was a
+ * child of the root, else any other number. */
+void hb_fence_forget(struct hb_fence_engine *e, uint32_t child, uint32_t node);
 /* Nodes that were below here are so no more, and whoever is above knows how
  * they are reached, or that they are lost: fences go up without them. To be
  * called on the engines between them and the root from the top down, when the

@@ -58,3 +58,20 @@ void hb_fence_free(struct fence *f)
     hb_buf_destroy(&f->data);
     free(f);
 }
+
+void hb_fence_drop(struct fence *f, uint32_t node)
+{
+    struct hb_buf had = f->data, view;
+    struct hb_bytes blob;
+    uint32_t of;
+
+    hb_buf_init(&f->data, HB_FENCE_DATA_MAX);
+    hb_buf_view(&view, had.data, had.len);
+    while (hb_fence_data_next(&view, &of, &blob) > 0) {
+        if (of != node) {
+            hb_buf_put_u32(&f->data, of);
+            hb_buf_put_blob(&f->data, blob.data, blob.len);
+        }
+    }
+    hb_buf_destroy(&had);
+}

@@ -169,11 +169,37 @@ outer() {
     if event rank_respawn '"rank":1'; then false; fi
 }
 
-@test "the rank of the lost host waited itself: the job ends, in words" {
+@test "the rank of the lost host waited itself: its place is taken, and all meet" {
     begin 3 "$meets" "${three[@]}"
     go 0 1
     calls_in 1
     calls_in 2
+    lose 2
+    have_begun 1 1 4
+    calls_in 4
+    lose 4
+    have_begun 1 2 5
+    go 2
+    all_met 3
+}
+
+@test "it comes back itself, with ranks that waited: all meet" {
+    begin 3 "$meets" "${three[@]}" -n 5 --spares 0
+    go 0 1 2 4
+    for i in 1 2 3 5; do calls_in $i; done
+    lose 2
+    lose 5
+    have_begun 1 1 2
+    have_begun 4 1 5
+    go 3
+    all_met 5
+}
+
+@test "ranks have met: a host that is lost ends the job, in words" {
+    begin 3 "${waits}exec \"\$1\" who await" "${three[@]}"
+    go 0 1 2
+    for i in 1 2 3; do calls_in $i; done
+    wait_until pod 0 grep -q '^rank 2 of 3' /tmp/out
     lose 2
     pod_job_ends
     ended_with 75
@@ -285,17 +311,29 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
     all_clean
 }
 
-# lose_of_tree POD: all others wait for its rank.
+# lose_of_tree POD [AWAITED]: all others wait for its rank, or for AWAITED's.
 lose_of_tree() {
-    local r
+    local r awaited=$((${2:-$1} - 1))
     for ((r = 0; r < 6; r++)); do
-        [ $r = $(($1 - 1)) ] || { go $r; calls_in $((r + 1)); }
+        [ $r = $awaited ] || { go $r; calls_in $((r + 1)); }
     done
     lose "$1"
     have_begun $(($1 - 1)) 1
-    go $(($1 - 1))
+    go $awaited
     all_met 6
 }
+# Another pod than the one given, and with ranks.
+other_than() { echo $(($1 % 6 + 1)); }
+@test "all wait but one: a host below another is lost, and all meet" {
+    begin 6 "$meets" "${six[@]}"
+    lose_of_tree "$(outer)" "$(other_than "$(outer)")"
+}
+
+@test "all wait but one: a host that others hang below is lost, and all meet" {
+    begin 6 "$meets" "${six[@]}"
+    lose_of_tree "$(inner)" "$(other_than "$(inner)")"
+}
+
 @test "some wait: a host below another is lost, and all meet" {
     begin 6 "$meets" "${six[@]}"
     lose_of_tree "$(outer)"
@@ -329,10 +367,11 @@ lose_of_tree() {
     all_clean
 }
 
-@test "some wait in PMI-1's first barrier: a host is lost, and all meet" {
+# meets_by_pmi RANK...: those of them that wait when the host of 1 is lost.
+meets_by_pmi() {
     begin 3 "$meets_pmi" --pmi pmi1 "${three[@]}"
-    go 0
-    calls_in 1
+    go "$@"
+    for r; do calls_in $((r + 1)); done
     lose 2
     have_begun 1 1 4
     go 1 2
@@ -344,4 +383,10 @@ lose_of_tree() {
         says "^rank $r: 2 is at pod-3\$"
     done
     all_clean
+}
+@test "some wait in PMI-1's first barrier: a host is lost, and all meet" {
+    meets_by_pmi 0
+}
+@test "ranks wait in PMI-1's first barrier: their host is lost, and all meet" {
+    meets_by_pmi 0 1
 }

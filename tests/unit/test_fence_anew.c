@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* The fence engine of a launcher whose node begins anew: what it has
+ * contributed is void, and it is waited for once more. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/rdzv/fence.h"
+
+#define N_NODES 4u
+
+static const uint32_t all[N_NODES] = {0, 1, 2, 3};
+static const struct hb_bytes key = {"k", 1};
+
+/* The first byte of each node's blob in the answer, and who got it. */
+struct answers {
+    char blob[N_NODES];
+    unsigned parts, downs[N_NODES];
+};
+
+static void on_down(void *arg, uint32_t child, struct hb_bytes k, int status,
+                    struct hb_bytes data)
+{
+    struct answers *a = arg;
+    struct hb_buf view;
+    struct hb_bytes blob;
+    uint32_t from;
+
+    assert_int_equal(status, 0);
+    a->downs[child]++;
+    a->parts = 0;
+    hb_buf_view(&view, data.data, data.len);
+    while (hb_fence_data_next(&view, &from, &blob) > 0) {
+        a->blob[from] = *(const char *)blob.data;
+        a->parts++;
+    }
+}
+
+static const struct hb_fence_ops ops = {.down = on_down};
+
+/* Child 0 has 1 and 2 below it, and 3 is a child of its own. */
+static struct hb_fence_engine *root_of(struct answers *a)
+{
+    struct hb_fence_engine *e;
+
+    hb_fence_engine_create(&e, HB_FENCE_ROOT, 1, &ops, a, NULL);
+    hb_fence_set_child(e, 0, all, 3, NULL);
+    hb_fence_set_child(e, 3, all + 3, 1, NULL);
+    return e;
+}
+
+static void contribute(struct hb_fence_engine *e, uint32_t child,
+                       const uint32_t *of, uint32_t n, const char *blob)
+{
+    struct hb_buf data;
+
+    hb_buf_init(&data, 1000);
+    for (uint32_t i = 0; i < n; i++) {
+        hb_buf_put_u32(&data, of[i]);
+        hb_buf_put_blob(&data, blob, 1);
+    }
+    assert_int_equal(hb_fence_from_child(e, child, key, all, N_NODES,
+                                         (struct hb_bytes){data.data,
+                                                           data.len}, NULL),
+                     0);
+    hb_buf_destroy(&data);
+}
+
+static void a_child_begins_anew(void **state)
+{
+    struct answers a = {0};
+    struct hb_fence_engine *e = root_of(&a);
+
+    contribute(e, 3, all + 3, 1, "o");
+    hb_fence_forget(e, 3, 3);
+    assert_int_equal(hb_fence_set_child(e, 3, all + 3, 1, NULL), 0);
+    contribute(e, 0, all, 3, "o");
+    assert_true(hb_fence_is_open(e, key));
+    contribute(e, 3, all + 3, 1, "n");
+    assert_false(hb_fence_is_open(e, key));
+    assert_int_equal(a.parts, N_NODES);
+    assert_memory_equal(a.blob, "ooon", N_NODES);
+    assert_int_equal(a.downs[3], 1);
+    hb_fence_engine_destroy(e);
+}
+
+/* Whoever is above it had taken its part along, and speaks before or later. */
+static void a_node_below_another_begins_anew(void **state)
+{
+    for (int spoken_before = 0; spoken_before < 2; spoken_before++) {
+        struct answers a = {0};
+        struct hb_fence_engine *e = root_of(&a);
+
+        if (spoken_before) {
+            contribute(e, 0, all, 3, "o");
+        }
+        hb_fence_forget(e, 2, 2);
+        assert_int_equal(hb_fence_set_child(e, 2, all + 2, 1, NULL), 0);
+        contribute(e, 3, all + 3, 1, "o");
+        contribute(e, 2, all + 2, 1, "n");
+        if (!spoken_before) {
+            assert_true(hb_fence_is_open(e, key));
+            contribute(e, 0, all, 3, "o");
+        }
+        assert_false(hb_fence_is_open(e, key));
+        assert_int_equal(a.parts, N_NODES);
+        assert_memory_equal(a.blob, "oono", N_NODES);
+        hb_fence_engine_destroy(e);
+    }
+}
+
+/* Of several that do, each keeps what it has contributed since. */
+static void two_begin_anew_one_after_the_other(void **state)
+{
+    struct answers a = {0};
+    struct hb_fence_engine *e = root_of(&a);
+
+    contribute(e, 0, all, 3, "o");
+    hb_fence_forget(e, 2, 2);
+    hb_fence_set_child(e, 2, all + 2, 1, NULL);
+    contribute(e, 2, all + 2, 1, "n");
+    hb_fence_forget(e, 1, 1);
+    hb_fence_set_child(e, 1, all + 1, 1, NULL);
+    contribute(e, 3, all + 3, 1, "o");
+    assert_true(hb_fence_is_open(e, key));
+    contribute(e, 1, all + 1, 1, "n");
+    assert_false(hb_fence_is_open(e, key));
+    assert_int_equal(a.parts, N_NODES);
+    assert_memory_equal(a.blob, "onno", N_NODES);
+    hb_fence_engine_destroy(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_begins_anew),
+        cmocka_unit_test(a_node_below_another_begins_anew),
+        cmocka_unit_test(two_begin_anew_one_after_the_other),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

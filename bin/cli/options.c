@@ -118,14 +118,16 @@ struct conf_file {
     size_t len;
 };
 
-/* A file that is not there says nothing; one that cannot be read is told. */
-static void load(struct hb_scan *s, struct conf_file *f, char *path)
+/* A file that is not there says nothing; one that cannot be read is told, and
+ * so is a user's own one that others can write: it says what is executed. */
+static void load(struct hb_scan *s, struct conf_file *f, char *path, int own)
 {
     struct hpcboot_error err = {0};
 
     f->path = path;
     if (path
-        && hb_file_read(path, HB_CLI_FILE_MAX, &f->text, &f->len, &err) < 0
+        && (own ? hb_file_read_own : hb_file_read)(
+               path, HB_CLI_FILE_MAX, &f->text, &f->len, &err) < 0
         && err.sys_errno != ENOENT && err.sys_errno != ENOTDIR) {
         hb_opt_warn(s, "%s; it is not used", err.text);
     }
@@ -151,8 +153,8 @@ static int read_files(struct hb_scan *s, struct hpcboot_error *err)
     const char *etc = s->src->etc_dir;
     int rc = 0;
 
-    load(s, &files[0], etc ? hb_xasprintf("%s/hpcboot.conf", etc) : NULL);
-    load(s, &files[1], user_conf_path(s));
+    load(s, &files[0], etc ? hb_xasprintf("%s/hpcboot.conf", etc) : NULL, 0);
+    load(s, &files[1], user_conf_path(s), 1);
     for (int named = 0; named < 2 && rc == 0; named++) {
         if (named && !s->profile) {
             break;

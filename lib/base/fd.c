@@ -12,7 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -262,8 +264,47 @@ static int read_to_end(int fd, const char *path, size_t max_bytes,
                    max_bytes);
 }
 
-int hb_file_read(const char *path, size_t max_bytes, char **data_out,
-                 size_t *len_out, struct hpcboot_error *err)
+/* Debian and others give each user a group of the same name, and a umask that
+ * lets it write. Who has it as the first group is not looked for: that takes
+ * reading all of passwd, wherever that is. */
+static int is_own_group(const struct stat *st)
+{
+    const struct passwd *pw = getpwuid(st->st_uid);
+    char *name = pw ? hb_xstrdup(pw->pw_name) : NULL;
+    const struct group *gr = name ? getgrgid(st->st_gid) : NULL;
+    int own = gr && hb_streq(gr->gr_name, name);
+
+    for (size_t i = 0; own && gr->gr_mem[i]; i++) {
+        own = hb_streq(gr->gr_mem[i], name);
+    }
+    free(name);
+    return own;
+}
+
+static int is_own(int fd, const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
+    }
+    if (st.st_uid != 0 && st.st_uid != geteuid()) {
+        return hb_fail(err, HPCBOOT_ERR_AUTH, "%s belongs to uid %u, and this "
+                       "is uid %u", path, (unsigned)st.st_uid,
+                       (unsigned)geteuid());
+    }
+    if ((st.st_mode & S_IWOTH)
+        || ((st.st_mode & S_IWGRP) && !is_own_group(&st))) {
+        return hb_fail(err, HPCBOOT_ERR_AUTH, "%s may be written by others "
+                       "than its owner (mode %04o: chmod go-w)", path,
+                       (unsigned)st.st_mode & 07777);
+    }
+    return HPCBOOT_OK;
+}
+
+static int read_file(const char *path, int own, size_t max_bytes,
+                     char **data_out, size_t *len_out,
+                     struct hpcboot_error *err)
 {
     struct hb_buf b;
     int fd, rc;
@@ -274,7 +315,10 @@ int hb_file_read(const char *path, size_t max_bytes, char **data_out,
         rc = errno == ENOENT ? HPCBOOT_ERR_NOT_FOUND : HPCBOOT_ERR_SYSTEM;
         return hb_fail_errno(err, rc, "cannot open %s", path);
     }
-    rc = read_to_end(fd, path, max_bytes, &b, err);
+    rc = own ? is_own(fd, path, err) : HPCBOOT_OK;
+    if (rc == HPCBOOT_OK) {
+        rc = read_to_end(fd, path, max_bytes, &b, err);
+    }
     if (rc < 0) {
         goto out;
     }
@@ -291,6 +335,18 @@ out:
     hb_buf_destroy(&b);
     hb_fd_close(&fd);
     return rc;
+}
+
+int hb_file_read(const char *path, size_t max_bytes, char **data_out,
+                 size_t *len_out, struct hpcboot_error *err)
+{
+    return read_file(path, 0, max_bytes, data_out, len_out, err);
+}
+
+int hb_file_read_own(const char *path, size_t max_bytes, char **data_out,
+                     size_t *len_out, struct hpcboot_error *err)
+{
+    return read_file(path, 1, max_bytes, data_out, len_out, err);
 }
 
 /* Where there is no /proc: the name that was executed, seen from the directory

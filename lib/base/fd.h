@@ -36,6 +36,12 @@ uint64_t hb_fd_file_most(void);
  * and read until all writers have closed it. */
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err);
+/* The same for a file that says what this process does, as OpenSSH reads its
+ * own: ERR_AUTH where it belongs to neither this user nor root, or may be
+ * written by others than its owner (a group of the owner's name that has no
+ * other member is the owner). */
+int hb_file_read_own(const char *path, size_t max_bytes, char **data_out,
+                     size_t *len_out, struct hpcboot_error *err);
 /* Absolute path of the running program, free() it; NULL where it
  * is not known. */
 char *hb_self_exe(void);

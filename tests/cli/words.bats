@@ -266,6 +266,22 @@ END
     ended_with 0
 }
 
+@test "the user's file is not used where others can write it" {
+    local conf=$HOME/.config/hpcboot.conf
+    mkdir -p "$HOME/.config"
+    echo 'timeout = 1' > "$conf"
+    chmod 666 "$conf"
+    run hb -n 1 sh -c 'sleep 2'
+    ended_with 0
+    says "hpcboot.conf may be written by others than its owner .*; it is not used"
+    chmod 600 "$conf"
+    [ "$(id -u)" != 0 ] || chown 65534 "$conf"
+    run hb -n 1 sh -c 'sleep 2'
+    [ "$(id -u)" = 0 ] || { ended_with 124 && return; }
+    ended_with 0
+    says 'hpcboot.conf belongs to uid 65534, and this is uid 0; it is not used'
+}
+
 @test "an option from a file or a variable that is wrong: where it came from" {
     local conf=$HOME/.config/hpcboot.conf
     mkdir -p "$HOME/.config"

@@ -272,7 +272,13 @@ static int find_authorized(struct key_set *set,
     for (size_t i = 0; set->n_accepted == 0 && i < dirs.n; i++) {
         char *path = hb_xasprintf("%s/authorized_keys", dirs.v[i]);
 
-        (void)read_authorized(set, path, NULL);
+        if (access(path, F_OK) == 0 && !hb_gang_file_is_ours(path)
+            && !hb_gang_dir_is_home(dirs.v[i], config->home)) {
+            hb_log(HB_WARN, "%s is not used: it belongs to neither root nor "
+                   "uid %u", path, (unsigned)geteuid());
+        } else {
+            (void)read_authorized(set, path, NULL);
+        }
         hb_str_putf(&looked, "%s%s", i > 0 ? ", " : "", dirs.v[i]);
         free(path);
     }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/trust/base64.h"
 
@@ -118,14 +119,46 @@ void hb_gang_key_dirs(const char *home, struct hb_strv *out)
     hb_strv_destroy(&dirs);
 }
 
+int hb_gang_file_is_ours(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+int hb_gang_dir_is_home(const char *dir, const char *home)
+{
+    size_t len = home ? strlen(home) : 0;
+
+    return len > 0 && strncmp(dir, home, len) == 0
+        && hb_streq(dir + len, "/.ssh");
+}
+
+/* Which of them may be used where `dir` is not in this user's home. */
+static void drop_others(struct hb_strv *paths)
+{
+    for (size_t i = 0; i < paths->n;) {
+        if (hb_gang_file_is_ours(paths->v[i])) {
+            i++;
+            continue;
+        }
+        hb_log(HB_WARN, "the key %s is not used: it belongs to neither root "
+               "nor uid %u", paths->v[i], (unsigned)geteuid());
+        hb_strv_remove(paths, i);
+    }
+}
+
 /* ssh's own name for a key goes before others; what it is called says nothing
  * about its kind. */
-static void keys_in(const char *dir, struct hb_strv *out)
+static void keys_in(const char *dir, int anyones, struct hb_strv *out)
 {
     struct hb_strv found = HB_STRV_INIT;
     char *first = hb_xasprintf("%s/id_rsa", dir);
 
     hb_key_find(dir, &found);
+    if (!anyones) {
+        drop_others(&found);
+    }
     for (size_t i = 0; i < found.n; i++) {
         if (hb_streq(found.v[i], first)) {
             hb_strv_push(out, first);
@@ -154,7 +187,8 @@ void hb_gang_keys_find(const char *named, const char *home,
         hb_strv_push(out, named);
     }
     for (size_t i = 0; i < dirs.n; i++) {
-        keys_in(dirs.v[i], out);
+        keys_in(dirs.v[i], named || hb_gang_dir_is_home(dirs.v[i], home),
+                out);
     }
     hb_strv_destroy(&dirs);
 }

@@ -23,8 +23,13 @@ int hb_gang_secret_read(const char *path, struct hb_secret *out,
  * there is none) and below the homes that operators mount it to; mounts of
  * Kubernetes first, since what else is there may be somebody's own. */
 void hb_gang_key_dirs(const char *home, struct hb_strv *out);
+/* Whether that is .ssh of `home`: elsewhere anybody's files may lie. */
+int hb_gang_dir_is_home(const char *dir, const char *home);
+/* Whether a file is root's, as those of a Secret are, or this user's. */
+int hb_gang_file_is_ours(const char *path);
 /* The private keys found there, the gang's most likely one first. `named` (may
- * be NULL): a file or directory that was named, looked at alone. */
+ * be NULL): a file or directory that was named, looked at alone. Keys of other
+ * users that are not in `home` are passed over with a warning. */
 void hb_gang_keys_find(const char *named, const char *home,
                        struct hb_strv *out);
 /* Whether Kubernetes mounted a Secret or ConfigMap there. */

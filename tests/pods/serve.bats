@@ -499,3 +499,28 @@ while os.path.exists(sys.argv[1]):
     ended_with 0
     says '^pod-1$'
 }
+
+@test "keys of other users in another home let nobody in" {
+    local file
+    for file in stranger stranger.pub; do
+        pod 2 bash -c "cat > /tmp/$file" < "$F/$file"
+    done
+    # serve_as OWNER FILE NAME: a server whose one key file is that.
+    serve_as() {
+        pod 2 unshare -m timeout -s KILL "$HB_LIMIT" bash -c '
+            mount -t tmpfs none /root && mount -t tmpfs none /home
+            mkdir -p /home/mpiuser/.ssh
+            install -m 644 -o "$1" "$2" "/home/mpiuser/.ssh/$3"
+            HOME=/nowhere timeout 1 "$4" serve --port 2299' - "$@" "$hpcbootd"
+    }
+    run -2 serve_as 1234 /tmp/stranger id_rsa
+    says '/home/mpiuser/.ssh/id_rsa is not used: it belongs to neither root nor uid 0'
+    says 'nobody could log in'
+    run -2 serve_as 1234 /tmp/stranger.pub authorized_keys
+    says 'authorized_keys is not used: it belongs to neither root nor uid 0'
+    says 'nobody could log in'
+    run serve_as 0 /tmp/stranger id_rsa
+    says 'lets in the key'
+    run serve_as 0 /tmp/stranger.pub authorized_keys
+    says 'serves on port'
+}

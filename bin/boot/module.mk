@@ -20,6 +20,7 @@ hb_ssh_la_SOURCES = \
     %D%/serve_agent.c %D%/serve_keys.c %D%/serve_session.c \
     %D%/ssh_auth.c %D%/ssh_auth.h \
     %D%/ssh_channel.c %D%/ssh_channel.h \
+    %D%/ssh_conf.c %D%/ssh_conf.h \
     %D%/ssh_connect.c \
     %D%/ssh_gang.c %D%/ssh_gang.h \
     %D%/keys.h %D%/ssh_keys.c %D%/ssh_keys.h \

@@ -19,10 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/boot/remote.h"
+#include "bin/boot/ssh_conf.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/trust/gangkey.h"
@@ -71,57 +73,17 @@ static void find_homes(struct maker *m)
     }
 }
 
-/* A usual file that is not there or not readable says nothing. */
-static int read_usual(struct maker *m, const char *dir, const char *name,
-                      const struct hb_ssh_query *query,
-                      struct hpcboot_error *err)
-{
-    char *path = hb_xasprintf("%s/%s", dir, name);
-    int rc = hb_ssh_conf_file(&m->conf, path, dir, query, err);
-
-    free(path);
-    return rc == HPCBOOT_ERR_NOT_FOUND || rc == HPCBOOT_ERR_SYSTEM
-        ? HPCBOOT_OK : rc;
-}
-
-/* In the place of the user's own: what it includes lies beside that. */
-static int read_named(struct maker *m, const char *file,
-                      const struct hb_ssh_query *query,
-                      struct hpcboot_error *err)
-{
-    char *dir = m->out->home ? hb_xasprintf("%s/.ssh", m->out->home)
-                             : hb_xstrdup(SYSTEM_DIR);
-    int rc = hb_ssh_conf_file(&m->conf, file, dir, query, err);
-
-    free(dir);
-    return rc;
-}
-
 static int read_config(struct maker *m, struct hpcboot_error *err)
 {
+    const struct hb_ssh_files files = {m->config->ssh_config, &m->homes};
     struct hb_ssh_query query = {
         .host = m->target->host, .user = m->out->user,
-        .local_user = m->local_user, .home = m->out->home,
+        .port = m->target->port > 0 ? m->target->port : m->config->port,
+        .local_user = m->local_user, .local_host = m->local_host,
+        .uid = m->uid, .home = m->out->home,
     };
-    const char *file = m->config->ssh_config;
-    int rc = HPCBOOT_OK;
 
-    if (file && hb_streq(file, "none")) {
-        return rc;
-    }
-    if (file) {
-        return read_named(m, file, &query, err);
-    }
-    for (size_t i = 0; rc == HPCBOOT_OK && i < m->homes.n; i++) {
-        char *dir = hb_xasprintf("%s/.ssh", m->homes.v[i]);
-
-        rc = read_usual(m, dir, "config", &query, err);
-        free(dir);
-    }
-    if (rc == HPCBOOT_OK) {
-        rc = read_usual(m, SYSTEM_DIR, "ssh_config", &query, err);
-    }
-    return rc;
+    return hb_ssh_conf_read(&m->conf, &files, &query, err);
 }
 
 static struct hb_ssh_tokens tokens(const struct maker *m)
@@ -129,7 +91,7 @@ static struct hb_ssh_tokens tokens(const struct maker *m)
     return (struct hb_ssh_tokens){
         .home = m->out->home, .host = m->out->hostname,
         .original = m->target->host,
-        .alias = m->conf.host_key_alias ? m->conf.host_key_alias
+        .alias = m->conf.host_key_alias ? m->out->known_as
                                         : m->target->host,
         .local_host = m->local_host, .local_user = m->local_user,
         .uid = m->uid, .user = m->out->user, .port = m->out->port,
@@ -183,9 +145,9 @@ static void choose_place(struct maker *m)
             break;
         }
     }
-    out->hostname = hb_xstrdup(name);
-    out->known_as = hb_xstrdup(conf->host_key_alias ? conf->host_key_alias
-                                                    : name);
+    out->hostname = hb_ssh_lower(name);
+    out->known_as = hb_ssh_lower(conf->host_key_alias ? conf->host_key_alias
+                                                      : name);
     out->known_port_is_22 = conf->host_key_alias != NULL;
 }
 
@@ -252,15 +214,8 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-/* A Secret's files are root's. In a home that is not this user's anybody's may
- * lie, and who has a key that is used here is believed. */
-static int is_ours(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
-}
-
+/* In a home that is not this user's anybody's keys may lie, and who has one
+ * that is used here is believed. */
 static void add_keys_of(struct hb_strv *keys, const char *dir, int is_home)
 {
     struct hb_strv found = HB_STRV_INIT;
@@ -269,13 +224,14 @@ static void add_keys_of(struct hb_strv *keys, const char *dir, int is_home)
     for (size_t i = 0; i < sizeof default_keys / sizeof *default_keys; i++) {
         char *path = hb_xasprintf("%s/%s", dir, default_keys[i]);
 
-        if (access(path, F_OK) == 0 && (is_home || is_ours(path))) {
+        if (access(path, F_OK) == 0
+            && (is_home || hb_gang_file_is_ours(path))) {
             add_once(keys, path);
         }
         free(path);
     }
     for (size_t i = 0; i < found.n; i++) {
-        if (is_home || is_ours(found.v[i])) {
+        if (is_home || hb_gang_file_is_ours(found.v[i])) {
             add_once(keys, found.v[i]);
         }
     }
@@ -367,12 +323,12 @@ static const char *port_colon(const char *host)
     return colon;
 }
 
-/* One hop of ProxyJump, [user@]host[:port] or ssh://...: the words of an ssh
- * that carries the stream from there. */
-static int jump_words(struct maker *m, struct hpcboot_error *err)
+/* The hops of ProxyJump, [user@]host[:port] or ssh://...: the words of an ssh
+ * that carries the stream from the last of them. */
+static int jump_words(struct maker *m, const char *jump,
+                      struct hpcboot_error *err)
 {
     struct hb_strv *words = &m->out->proxy;
-    const char *jump = m->conf.proxy_jump;
     const char *comma = strrchr(jump, ',');
     const char *hop = comma ? comma + 1 : jump;
     const char *at, *colon, *end;
@@ -409,32 +365,40 @@ static int jump_words(struct maker *m, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-static int choose_proxy(struct maker *m, struct hpcboot_error *err)
+static void command_words(struct maker *m, const char *command)
 {
-    struct hb_ssh_tokens t = tokens(m);
-    char *command;
-
-    if (m->conf.proxy_jump) {
-        m->out->proxy_from = "ProxyJump";
-        return jump_words(m, err);
-    }
-    if (!m->conf.proxy_command) {
-        return HPCBOOT_OK;
-    }
-    command = hb_ssh_expand(m->conf.proxy_command, &t, 0);
-    if (!command) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "%s: ProxyCommand \"%s\" has a %% letter that is not "
-                       "known; try --launch-with ssh", m->target->host,
-                       m->conf.proxy_command);
-    }
-    m->out->proxy_from = "ProxyCommand";
     hb_strv_push(&m->out->proxy, "/bin/sh");
     hb_strv_push(&m->out->proxy, "-c");
     hb_strv_pushf(&m->out->proxy, "%s%s",
                   hb_starts_with(command, "exec ") ? "" : "exec ", command);
-    free(command);
-    return HPCBOOT_OK;
+}
+
+static int choose_proxy(struct maker *m, struct hpcboot_error *err)
+{
+    const char *jump = m->conf.proxy_jump;
+    const char *said = jump ? jump : m->conf.proxy_command;
+    struct hb_ssh_tokens t = tokens(m);
+    int rc = HPCBOOT_OK;
+    char *text;
+
+    if (!said) {
+        return rc;
+    }
+    m->out->proxy_from = jump ? "ProxyJump" : "ProxyCommand";
+    text = hb_ssh_expand(said, &t, 0);
+    if (!text) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: %s \"%s\" has a %% letter that is not known; try "
+                       "--launch-with ssh", m->target->host,
+                       m->out->proxy_from, said);
+    }
+    if (jump) {
+        rc = jump_words(m, text, err);
+    } else {
+        command_words(m, text);
+    }
+    free(text);
+    return rc;
 }
 
 int hb_ssh_settings_make(struct hb_ssh_settings *out,
@@ -521,8 +485,9 @@ int hb_ssh_by_others(const struct hb_boot_config *config,
         return 0;
     }
     usual = s.proxy.n == 0 && s.n_named <= gang_keys
-            && hb_streq(s.hostname, target->host)
-            && hb_streq(s.known_as, target->host) && !s.known_port_is_22
+            && strcasecmp(s.hostname, target->host) == 0
+            && strcasecmp(s.known_as, target->host) == 0
+            && !s.known_port_is_22
             && !s.revoked_file && s.certificates.n == 0
             && known_by_others(&s);
     if (usual) {

@@ -7,7 +7,8 @@ libhb_a_SOURCES += \
     %D%/knownhosts.c %D%/knownhosts.h \
     %D%/pattern.c %D%/pattern.h \
     %D%/secret.c %D%/secret.h \
-    %D%/sshconfig.c %D%/sshconfig.h
+    %D%/sshconfig.c %D%/sshconfig.h %D%/sshconfig_impl.h \
+    %D%/sshexpand.c %D%/sshmatch.c
 
 pkglib_LTLIBRARIES += hb_trust.la
 hb_trust_la_SOURCES = %D%/trust_module.c %D%/derive.c %D%/derive.h

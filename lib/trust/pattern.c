@@ -10,12 +10,13 @@
 #include <ctype.h>
 #include <string.h>
 
-static int same(char a, char b)
+static int same(char a, char b, int cased)
 {
-    return tolower((unsigned char)a) == tolower((unsigned char)b);
+    return cased ? a == b
+                 : tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-int hb_pattern_match(const char *text, const char *pattern, size_t len)
+static int match(const char *text, const char *pattern, size_t len, int cased)
 {
     const char *end = pattern + len;
     const char *star = NULL, *retry = NULL;
@@ -25,7 +26,7 @@ int hb_pattern_match(const char *text, const char *pattern, size_t len)
             star = pattern++;
             retry = text;
         } else if (pattern < end
-                   && (*pattern == '?' || same(*pattern, *text))) {
+                   && (*pattern == '?' || same(*pattern, *text, cased))) {
             pattern++;
             text++;
         } else if (star) {
@@ -41,8 +42,13 @@ int hb_pattern_match(const char *text, const char *pattern, size_t len)
     return pattern == end;
 }
 
-int hb_pattern_list(const char *text, const char *list, size_t len,
-                    const char *separators)
+int hb_pattern_match(const char *text, const char *pattern, size_t len)
+{
+    return match(text, pattern, len, 0);
+}
+
+static int match_list(const char *text, const char *list, size_t len,
+                      const char *separators, int cased)
 {
     const char *end = list + len;
     int found = 0;
@@ -56,7 +62,7 @@ int hb_pattern_list(const char *text, const char *list, size_t len,
         }
         start += negated;
         if (list > start
-            && hb_pattern_match(text, start, (size_t)(list - start))) {
+            && match(text, start, (size_t)(list - start), cased)) {
             if (negated) {
                 return -1;
             }
@@ -67,4 +73,16 @@ int hb_pattern_list(const char *text, const char *list, size_t len,
         }
     }
     return found;
+}
+
+int hb_pattern_list(const char *text, const char *list, size_t len,
+                    const char *separators)
+{
+    return match_list(text, list, len, separators, 0);
+}
+
+int hb_pattern_list_cased(const char *text, const char *list, size_t len,
+                          const char *separators)
+{
+    return match_list(text, list, len, separators, 1);
 }

@@ -15,5 +15,8 @@ int hb_pattern_match(const char *text, const char *pattern, size_t len);
  * negated one does, -1 when a negated one does, else 0. */
 int hb_pattern_list(const char *text, const char *list, size_t len,
                     const char *separators);
+/* The same where letters of both cases are not the same. */
+int hb_pattern_list_cased(const char *text, const char *list, size_t len,
+                          const char *separators);
 
 #endif

@@ -9,19 +9,30 @@
 #include "lib/base/strv.h"
 
 /* What OpenSSH's client configuration says about one host. Read are: Host,
- * Match (all, host, originalhost, user, localuser; a block with any other
- * criterion does not apply), Include, HostName, HostKeyAlias, Port, User,
- * IdentityFile, CertificateFile, IdentitiesOnly, IdentityAgent, ProxyJump,
- * ProxyCommand, UserKnownHostsFile, GlobalKnownHostsFile, RevokedHostKeys.
- * Everything else is passed over;
- * StrictHostKeyChecking in particular has no say here. As in OpenSSH the first
- * value counts, and identity files add up. */
+ * Match (a block with a criterion that is not known does not apply), Include,
+ * HostName, HostKeyAlias, Port, User, IdentityFile, CertificateFile,
+ * IdentitiesOnly, IdentityAgent, ProxyJump, ProxyCommand, Tag,
+ * UserKnownHostsFile, GlobalKnownHostsFile, RevokedHostKeys, and those of
+ * canonical names. Everything else is passed over; StrictHostKeyChecking in
+ * particular has no say here. As in OpenSSH the first value counts, and
+ * identity files add up. */
 struct hb_ssh_query {
     const char *host;       /* as the user wrote it */
     const char *user;       /* asked for, or NULL */
+    int port;               /* asked for, or 0 */
     const char *local_user; /* or NULL */
+    const char *local_host, *uid; /* of Match exec's % letters, or NULL */
     const char *home;       /* for ~ and %d; NULL: there is none */
+    /* NULL: the first reading. In the second one, which goes on with the same
+     * hb_ssh_conf, the name that will be connected to. */
+    const char *connected;
+    /* Runs a command of Match exec: 1 its status is 0, 0 it is another, or an
+     * error. NULL: it is not run, and its block does not apply. */
+    int (*exec)(const char *command, struct hpcboot_error *err);
 };
+
+enum hb_ssh_canonical { HB_CANONICAL_NO, HB_CANONICAL_YES,
+                        HB_CANONICAL_ALWAYS /* also behind a proxy */ };
 
 /* All strings are owned; NULL: not said. */
 struct hb_ssh_conf {
@@ -33,11 +44,14 @@ struct hb_ssh_conf {
     int port;                         /* 0: not said */
     int identities_only;
     char *revoked_host_keys;          /* as written; "none" stays */
+    char *tag;
     struct hb_strv identity_files;    /* as written */
     struct hb_strv certificate_files; /* as written */
     struct hb_strv user_known_hosts, global_known_hosts; /* as written */
-    /* Which of the two proxy keywords came first; the other is void. */
-    int proxy_said, identities_only_said;
+    int jump_said, command_said, identities_only_said;
+    int final_wanted; /* a Match line asks for a second reading */
+    enum hb_ssh_canonical canonical;
+    int canonical_said;
 };
 
 #define HB_SSH_CONF_MAX_BYTES (1u << 20)
@@ -48,9 +62,12 @@ void hb_ssh_conf_destroy(struct hb_ssh_conf *conf);
 
 /* Adds what a file says. `dir` is where relative names of Include begin
  * (~/.ssh or /etc/ssh). ERR_NOT_FOUND and ERR_SYSTEM: it cannot be read;
- * ERR_PARSE names file and line. */
+ * ERR_PARSE names file and line; ERR_AUTH: it is another user's, or others may
+ * write it (hb_file_read_own). The latter is asked of the file itself if `own`
+ * is set, and always of what it includes. */
 int hb_ssh_conf_file(struct hb_ssh_conf *conf, const char *path,
-                     const char *dir, const struct hb_ssh_query *query,
+                     const char *dir, int own,
+                     const struct hb_ssh_query *query,
                      struct hpcboot_error *err);
 /* The same for a text; without Include when dir is NULL. */
 int hb_ssh_conf_text(struct hb_ssh_conf *conf, const char *text, size_t len,

@@ -3,13 +3,21 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/leftovers.bats %D%/hostfile.bats %D%/keys.bats %D%/preload.bats \
     %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats \
     %D%/place.bats %D%/report.bats %D%/fabric.bats %D%/restart.bats \
-    %D%/framework.bats %D%/api.bats %D%/apifaults.bats %D%/install.bats %D%/perf.bats %D%/stuck.bats %D%/ps.bats %D%/manifest.bats %D%/explain.bats %D%/pages.bats
+    %D%/framework.bats %D%/api.bats %D%/apifaults.bats %D%/install.bats %D%/perf.bats %D%/stuck.bats %D%/ps.bats %D%/manifest.bats %D%/explain.bats %D%/pages.bats \
+    %D%/sshconfig.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
     tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/segment.c tests/fakes/gpudriver.c \
     tests/fakes/ucxmove.c \
     tests/fakes/slow_exit.c tests/fakes/nofork.c tests/fakes/background.py \
-    tests/fakes/lossy_link.py tests/fakes/slow_link.py %D%/apifortran.f90
+    tests/fakes/lossy_link.py tests/fakes/slow_link.py %D%/apifortran.f90 \
+    tests/fakes/sshconfigs.py
+
+check_PROGRAMS += tests/cli/sshsays
+tests_cli_sshsays_SOURCES = tests/cli/sshsays.c bin/boot/ssh_settings.c \
+    bin/boot/ssh_conf.c
+tests_cli_sshsays_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
+tests_cli_sshsays_LDADD = libhbbin.a libhb.a $(EVENT_LIBS)
 
 check_PROGRAMS += tests/cli/apiprobe
 tests_cli_apiprobe_SOURCES = tests/cli/apiprobe.c tests/cli/apitest.h

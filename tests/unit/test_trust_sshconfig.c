@@ -149,6 +149,62 @@ static void match_with_an_unknown_criterion_does_not_apply(void **state)
     assert_int_equal(conf.port, 4);
 }
 
+static void users_and_names_of_host_lines_have_a_case(void **state)
+{
+    take("Host NODE-*\nPort 1\nMatch localuser ME\nPort 2\n"
+         "Match host NODE-1\nPort 3\n");
+    assert_int_equal(conf.port, 3);
+}
+
+/* The second reading is for Match final, and finds what is new in it. */
+static void a_second_reading_sees_the_name_connected_to(void **state)
+{
+    static const char text[] =
+        "IdentityFile a\nHost near\nHostName far\nHost far\nPort 7\n"
+        "Match final host far\nUser ann\nMatch canonical\nUser bob\n"
+        "IdentityFile b\n";
+    struct hb_ssh_query query = {.host = "near"};
+
+    assert_int_equal(hb_ssh_conf_text(&conf, text, strlen(text), "f", NULL,
+                                      &query, &err), HPCBOOT_OK);
+    assert_true(conf.final_wanted);
+    assert_int_equal(conf.port, 0);
+    assert_null(conf.user);
+    query.connected = "far";
+    assert_int_equal(hb_ssh_conf_text(&conf, text, strlen(text), "f", NULL,
+                                      &query, &err), HPCBOOT_OK);
+    assert_int_equal(conf.port, 7);
+    assert_string_equal(conf.user, "ann");
+    assert_int_equal(conf.identity_files.n, 2);
+}
+
+static int answers(const char *command, struct hpcboot_error *e)
+{
+    return strcmp(command, "is me@far near 22") == 0;
+}
+
+static void match_exec_has_letters_and_is_asked(void **state)
+{
+    static const char text[] = "HostName far\nMatch exec \"is %r@%h %n %p\"\n"
+        "User ann\nMatch !exec \"other\"\nPort 7\n";
+    struct hb_ssh_query query = {.host = "near", .local_user = "me",
+                                 .exec = answers};
+
+    assert_int_equal(hb_ssh_conf_text(&conf, text, strlen(text), "f", NULL,
+                                      &query, &err), HPCBOOT_OK);
+    assert_string_equal(conf.user, "ann");
+    assert_int_equal(conf.port, 7);
+    assert_int_equal(hb_ssh_conf_text(&conf, "Match exec %C\n", 14, "f", NULL,
+                                      &query, &err), HPCBOOT_ERR_PARSE);
+}
+
+static void jumps_that_are_none_leave_a_command_its_say(void **state)
+{
+    take("ProxyJump none\nProxyJump a\nProxyCommand nc\n");
+    assert_null(conf.proxy_jump);
+    assert_string_equal(conf.proxy_command, "nc");
+}
+
 static void match_host_sees_the_name_connected_to(void **state)
 {
     take("HostName far\nMatch host node-1\nPort 1\nMatch originalhost node-1\n"
@@ -158,8 +214,12 @@ static void match_host_sees_the_name_connected_to(void **state)
 
 static void the_first_proxy_keyword_counts(void **state)
 {
-    take("ProxyJump none\nProxyCommand nc %h %p\n");
+    take("ProxyCommand none\nProxyJump a\nProxyCommand nc %h %p\n");
     assert_null(conf.proxy_jump);
+    assert_null(conf.proxy_command);
+    hb_ssh_conf_destroy(&conf);
+    take("ProxyJump a # of two\nProxyCommand nc %h %p\n");
+    assert_string_equal(conf.proxy_jump, "a");
     assert_null(conf.proxy_command);
 }
 
@@ -208,11 +268,11 @@ static void files_include_files(void **state)
     put(dir, "b.conf", "User b\n");
     put(dir, "no", "User no\n");
     path = hb_xasprintf("%s/config", dir);
-    assert_int_equal(hb_ssh_conf_file(&conf, path, dir, &query, &err), 0);
+    assert_int_equal(hb_ssh_conf_file(&conf, path, dir, 0, &query, &err), 0);
     assert_string_equal(conf.user, "b");
     assert_int_equal(conf.port, 7);
     put(dir, "config", "Include config\n");
-    assert_int_equal(hb_ssh_conf_file(&conf, path, dir, &query, &err),
+    assert_int_equal(hb_ssh_conf_file(&conf, path, dir, 0, &query, &err),
                      HPCBOOT_ERR_PARSE);
     command = hb_xasprintf("rm -r %s", dir);
     assert_int_equal(system(command), 0);
@@ -267,6 +327,10 @@ int main(void)
         T(match_knows_hosts_and_users),
         T(match_takes_an_equals_sign_and_quotes),
         T(match_with_an_unknown_criterion_does_not_apply),
+        T(users_and_names_of_host_lines_have_a_case),
+        T(a_second_reading_sees_the_name_connected_to),
+        T(match_exec_has_letters_and_is_asked),
+        T(jumps_that_are_none_leave_a_command_its_say),
         T(match_host_sees_the_name_connected_to),
         T(the_first_proxy_keyword_counts),
         T(a_proxy_command_is_kept_as_it_is),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+#ifndef HB_BOOT_SSH_CONF_H
+#define HB_BOOT_SSH_CONF_H
+
+#include "lib/base/strv.h"
+#include "lib/trust/sshconfig.h"
+
+/* Where the files are. */
+struct hb_ssh_files {
+    const char *named;          /* --ssh-config, "none", or NULL: the usual */
+    const struct hb_strv *homes; /* the first is that of ~ */
+};
+
+/* Reads the files for one host, a second time where they ask for it. Of the
+ * query, `connected` and `exec` are set here. May run commands (Match exec),
+ * each once in the life of the process, and waits for them, 10 s each at most.
+ * ERR_PARSE names file and line; ERR_AUTH: others can say what is in a file. */
+int hb_ssh_conf_read(struct hb_ssh_conf *conf, const struct hb_ssh_files *files,
+                     const struct hb_ssh_query *query,
+                     struct hpcboot_error *err);
+
+/* In lower case, as OpenSSH has each host's name; free() it. */
+char *hb_ssh_lower(const char *name);
+
+#endif

@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the hpcboot authors
+#
+# What hpcboot takes from ssh_config files: as OpenSSH does, and of whose files.
+# sshsays prints it, no host is contacted.
+
+load ../common
+
+says=$HB_BUILDDIR/tests/cli/sshsays
+
+setup() {
+    common_setup
+    mkdir -p "$HOME/.ssh"
+}
+
+# usual HOST: what the usual files say.
+usual() { run "$says" usual "$@"; }
+
+@test "ssh_config files by chance mean what they do to ssh" {
+    local count=100
+    need ssh python3
+    [ "${HB_LONG:-no}" = no ] || count=3000
+    run -0 python3 "$HB_SRCDIR/tests/fakes/sshconfigs.py" "$says" "$PWD" 1 \
+        $count
+    says "^$count files compared, 0 differences"
+}
+
+@test "a usual file that others may write is an error, a named one is not" {
+    echo 'User joe' > "$HOME/.ssh/config"
+    chmod 666 "$HOME/.ssh/config"
+    usual h
+    says "^refused $HOME/.ssh/config may be written by others than its owner"
+    says '--ssh-config none leaves it out'
+    run -0 "$says" "$HOME/.ssh/config" h
+    says '^user joe'
+    chmod 600 "$HOME/.ssh/config"
+    usual h
+    says '^user joe'
+}
+
+@test "what an ssh_config file includes must not be written by others either" {
+    echo 'User joe' > "$HOME/.ssh/more"
+    echo 'Include more' > "$HOME/.ssh/config"
+    chmod 602 "$HOME/.ssh/more"
+    usual h
+    says "^refused $HOME/.ssh/more may be written by others"
+    run -0 "$says" "$HOME/.ssh/config" h
+    says "^refused $HOME/.ssh/more may be written by others"
+}
+
+@test "a usual file of another user is an error, one of root is not" {
+    need_root
+    echo 'User joe' > "$HOME/.ssh/config"
+    usual h
+    says '^user joe'
+    chown 65534 "$HOME/.ssh/config"
+    usual h
+    says "^refused $HOME/.ssh/config belongs to uid 65534, and this is uid 0"
+}
+
+@test "a group of the owner's own may write an ssh_config file, others not" {
+    need_root
+    need setpriv
+    echo 'User joe' > "$HOME/.ssh/config"
+    chmod 664 "$HOME/.ssh/config"
+    usual h # root's group
+    says '^user joe'
+    chown 0:65534 "$HOME/.ssh/config"
+    usual h
+    says "^refused $HOME/.ssh/config may be written by others"
+}
+
+@test "Match exec runs the user's command, once for all that is the same" {
+    cat > config << END
+Match exec "echo %n >> $PWD/ran"
+  User ann
+Match exec "echo %n >> $PWD/ran"
+  Port 7
+Match host other exec "touch $PWD/never"
+  Port 8
+Match !exec "exit 3"
+  HostKeyAlias gang
+END
+    run -0 "$says" config node-1
+    says '^user ann'
+    says '^port 7'
+    says '^knownas gang'
+    [ "$(cat ran)" = node-1 ]
+    [ ! -e never ]
+}
+
+@test "Match tagged and localnetwork are known, what is not is told in a line" {
+    cat > config << 'END'
+Tag slow
+Match tagged fast
+  Port 1
+Match tagged slow,fast
+  User ann
+Match localnetwork 127.0.0.0/8
+  Port 2
+Match !localnetwork 203.0.113.0/24
+  HostKeyAlias gang
+Match frobbed x
+  Port 3
+Match host other frobbed x
+  Port 4
+END
+    run -0 "$says" config h
+    says '^user ann'
+    says '^port 22'
+    says '^knownas gang'
+    says '^config:10: Match frobbed is not known here, and its block is passed over$'
+    [ "$(grep -c 'not known' <<< "$output")" = 1 ]
+    echo 'Match localnetwork 127.0.0.0/33' > config
+    run -0 "$says" config h
+    says '^refused config:1: not a network'
+}

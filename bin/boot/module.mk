@@ -30,6 +30,7 @@ hb_ssh_la_SOURCES = \
     %D%/ssh_steps.c \
     %D%/ssh_trust.c %D%/ssh_trust.h \
     %D%/ssh_way.c %D%/ssh_way.h \
+    %D%/ssh_words.c %D%/ssh_words.h \
     lib/trust/derive.c lib/trust/derive.h \
     lib/trust/hash.c lib/trust/hash.h
 hb_ssh_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBSSH_CFLAGS) $(CRYPTO_CFLAGS)

@@ -20,6 +20,7 @@
 
 #include "bin/boot/ssh_keys.h"
 #include "bin/boot/ssh_trust.h"
+#include "bin/boot/ssh_words.h"
 #include "lib/base/str.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
@@ -282,7 +283,7 @@ static int broken(struct hb_ssh_auth *auth, ssh_session session,
     return hb_fail(err, auth->refused.len ? HPCBOOT_ERR_AUTH
                                           : HPCBOOT_ERR_HOST,
                    "%s: login as %s failed: %.200s (offered: %.160s)", host,
-                   auth->settings->user, ssh_get_error(session),
+                   auth->settings->user, hb_ssh_words(session),
                    auth->refused.len ? hb_str_text(&auth->refused)
                                      : "nothing yet");
 }

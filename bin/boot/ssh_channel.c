@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "bin/boot/ssh_proxy.h"
+#include "bin/boot/ssh_words.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -234,7 +235,7 @@ static void say_how(const struct ssh_chan *c, struct hpcboot_error *err)
                 "the remote command exited with status %d", c->exit_status);
     } else if (!ssh_is_connected(c->parts.session)) {
         hb_fail(err, HPCBOOT_ERR_CLOSED, "the SSH connection was lost: %s",
-                ssh_get_error(c->parts.session));
+                hb_ssh_words(c->parts.session));
     } else {
         hb_fail(err, HPCBOOT_ERR_CLOSED,
                 "the remote command closed its output");
@@ -487,7 +488,7 @@ static int join_libssh(struct ssh_chan *c, struct hpcboot_error *err)
         || ssh_add_channel_callbacks(c->parts.channel, &c->callbacks)
             != SSH_OK) {
         return hb_fail(err, HPCBOOT_ERR_INTERNAL, "libssh: %s",
-                       ssh_get_error(c->parts.session));
+                       hb_ssh_words(c->parts.session));
     }
     return hb_fd_set_nonblock(c->parts.fd, 1, err);
 }

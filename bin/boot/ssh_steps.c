@@ -14,6 +14,7 @@
 #include "bin/boot/ssh_channel.h"
 #include "bin/boot/ssh_proxy.h"
 #include "bin/boot/ssh_trust.h"
+#include "bin/boot/ssh_words.h"
 #include "lib/base/str.h"
 #include "lib/trust/base64.h"
 
@@ -106,9 +107,9 @@ int hb_ssh_begin(struct hb_ssh_boot *b)
 /* libssh has no words for a packet that it cannot make sense of. */
 static const char *last_error(ssh_session session)
 {
-    const char *text = ssh_get_error(session);
+    const char *text = hb_ssh_words(session);
 
-    return text && *text ? text : "it sends what is not SSH";
+    return *text ? text : "it sends what is not SSH";
 }
 
 static int tell_unverified(struct hb_ssh_boot *b,
@@ -240,7 +241,7 @@ int hb_ssh_agent_step(struct hb_ssh_boot *b)
     if (rc != SSH_OK) {
         hb_ssh_failf(b, HPCBOOT_ERR_HOST,
                      "%s does not let %s start a command: %.240s", b->address,
-                     b->settings.user, ssh_get_error(b->session));
+                     b->settings.user, hb_ssh_words(b->session));
         return -1;
     }
     hand_over(b);

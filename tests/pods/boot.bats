@@ -650,6 +650,20 @@ by_authority() {
     says '^failed banner: .*hung up before the SSH banner and said: Go away'
 }
 
+@test "what a host says as it breaks off is one line of ours" {
+    # A packet 1 (disconnect) with a text of several lines, once the client has
+    # sent its own first packet.
+    listener rude 'print $c "SSH-2.0-rude\r\n"; my $n = 0;
+        $n += sysread $c, $_, 4096 while $n < 300;
+        my $t = "no\nfailed agent: \x1b[1mforged\r\n"; $t .= "." x (8 - length($t) % 8);
+        my $p = pack("CNN/aN", 1, 2, $t, 0); my $pad = 16 - (5 + length $p) % 8;
+        print $c pack("NC", length($p) + $pad + 1, $pad), $p, "\0" x $pad;
+        push @keep, $c'
+    run -0 drive rude
+    says '^failed host key: 127.0.0.1: .*no\?failed agent: \?\[1mforged'
+    says_not '^failed agent'
+}
+
 @test "a busy server's MaxStartups is waited out" {
     server_up busy 'MaxStartups 1:100:1'
     run -0 drive busy --pin --echo 1000 --limit 60 127.0.0.1 127.0.0.2 \

@@ -139,6 +139,16 @@ static void add_kind(struct hb_str *list, int used[N_KINDS], const char *type)
     }
 }
 
+static int is_known_by(const struct hb_known *known, const char *type)
+{
+    for (size_t i = 0; i < known->n_types; i++) {
+        if (hb_streq(known->types[i], type)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 char *hb_ssh_host_key_order(const struct hb_ssh_settings *settings,
                             const struct hb_ssh_gang *gang)
 {
@@ -148,8 +158,12 @@ char *hb_ssh_host_key_order(const struct hb_ssh_settings *settings,
     struct hb_known known;
 
     scan_known(settings, NULL, NULL, &known);
-    for (size_t i = 0; i < known.n_types; i++) {
-        add_kind(&list, used, known.types[i]);
+    /* The best first, as ssh does, not that of the first line: a key of
+     * another kind may have been left there when the host was made anew. */
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (is_known_by(&known, kinds[i].type)) {
+            add_kind(&list, used, kinds[i].type);
+        }
     }
     if (pin) {
         add_kind(&list, used, pin->type);

@@ -135,8 +135,16 @@ static void note(struct hb_known_place *place,
     }
 }
 
-static void add_type(struct hb_known *known, struct word type)
+static void add_type(struct hb_known *known, enum meets meets,
+                     struct word type)
 {
+    if (meets == MEETS_PLAIN && known->exact_types) {
+        return;
+    }
+    if (meets == MEETS_EXACT && !known->exact_types) {
+        known->exact_types = 1;
+        known->n_types = 0;
+    }
     for (size_t i = 0; i < known->n_types; i++) {
         if (word_is(type, known->types[i])) {
             return;
@@ -160,7 +168,7 @@ static void plain_line(struct scan *s, enum meets meets, struct word type,
 {
     struct hb_known *known = s->known;
 
-    add_type(known, type);
+    add_type(known, meets, type);
     if (is_key(s, type, blob)) {
         note(&known->match, &s->here);
     } else if (meets == MEETS_EXACT && s->query->key_type) {

@@ -42,7 +42,9 @@ struct hb_known {
     struct hb_known_place other;     /* with a key of another type */
     struct hb_known_place revoked;   /* this key, marked @revoked */
     struct hb_known_place authority; /* @cert-authority for this host */
-    /* The types this host is known by, in the order of the lines. */
+    /* The types this host is known by, in the order of the lines; those of
+     * its plain name only where no line has it with its port. */
+    int exact_types;
     char types[HB_KNOWN_TYPES_MAX][HB_KNOWN_TYPE_BYTES];
     size_t n_types;
 };

@@ -167,6 +167,22 @@ listener() {
     says '^echoed'
 }
 
+@test "of several kinds that a host is known by the best is asked for" {
+    key rsahost -t rsa -b 2048
+    key rsaold -t rsa -b 2048
+    server_up two "HostKey $F/keys/rsahost" "HostKey $F/keys/host"
+    for key in rsaold host; do
+        echo "[127.0.0.1]:$(port two) $(cut -d' ' -f1,2 "$F/keys/$key.pub")"
+    done > "$HOME/.ssh/known_hosts"
+    run -0 drive two --echo 10
+    says '^echoed'
+    # One that is known is asked for before those that are not.
+    echo "[127.0.0.1]:$(port two) $(cut -d' ' -f1,2 "$F/keys/rsahost.pub")" \
+        > "$HOME/.ssh/known_hosts"
+    run -0 drive two --echo 10
+    says '^echoed'
+}
+
 @test "hashed names are understood" {
     ssh-keygen -q -H -f "$HOME/.ssh/known_hosts"
     grep -q '^|1|' "$HOME/.ssh/known_hosts"

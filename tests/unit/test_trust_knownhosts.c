@@ -120,6 +120,20 @@ static void a_plain_name_vouches_on_other_ports_but_does_not_contradict(
                      .differs.line, 0);
 }
 
+static void a_name_with_its_port_says_which_types_there_are(void **state)
+{
+    static const char plain[] = "node-1 ssh-ed25519 " KEY "\n";
+    static const char both[] = "node-1 ssh-ed25519 " KEY "\n"
+        "[node-1]:2222 ssh-rsa " OTHER "\nnode-? ecdsa-sha2-nistp256 x\n";
+    struct hb_known known = scan_as("node-1", 2222, plain);
+
+    assert_int_equal(known.n_types, 1);
+    assert_string_equal(known.types[0], "ssh-ed25519");
+    known = scan_as("node-1", 2222, both);
+    assert_int_equal(known.n_types, 1);
+    assert_string_equal(known.types[0], "ssh-rsa");
+}
+
 static void without_a_key_only_types_are_gathered(void **state)
 {
     static const char text[] = "node-1 ssh-rsa A\nnode-1 ssh-ed25519 B\n"
@@ -177,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_port_is_part_of_the_name),
         cmocka_unit_test(
             a_plain_name_vouches_on_other_ports_but_does_not_contradict),
+        cmocka_unit_test(a_name_with_its_port_says_which_types_there_are),
         cmocka_unit_test(without_a_key_only_types_are_gathered),
         cmocka_unit_test(broken_lines_say_nothing),
         cmocka_unit_test(a_key_of_ssh_1_is_no_other_key),

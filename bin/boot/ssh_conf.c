@@ -202,6 +202,18 @@ static int not_ours(struct hpcboot_error *err)
                    "by it: --ssh-config none leaves it out", why.text);
 }
 
+/* Names would have to be looked up before the files are read again. */
+static void tell_not_canonical(const struct hb_ssh_conf *conf)
+{
+    static int told;
+
+    if (conf->canonical && conf->canonical_rules && !told) {
+        told = 1;
+        hb_log(HB_WARN, "CanonicalizeHostname of ssh_config is not known here: "
+               "hosts keep the names they have; --launch-with ssh knows it");
+    }
+}
+
 int hb_ssh_conf_read(struct hb_ssh_conf *conf, const struct hb_ssh_files *files,
                      const struct hb_ssh_query *query,
                      struct hpcboot_error *err)
@@ -223,6 +235,7 @@ int hb_ssh_conf_read(struct hb_ssh_conf *conf, const struct hb_ssh_files *files,
         conf->hostname = connected;
         q.connected = connected;
         rc = read_all(conf, files, &q, err);
+        tell_not_canonical(conf);
     }
     return rc == HPCBOOT_ERR_AUTH ? not_ours(err) : rc;
 }

@@ -210,6 +210,12 @@ static int on_canonical(struct hb_ssh_reader *r, const struct hb_strv *v)
     return HPCBOOT_OK;
 }
 
+static int on_canonical_rules(struct hb_ssh_reader *r, const struct hb_strv *v)
+{
+    r->conf->canonical_rules |= strcasecmp(v->v[0], "none") != 0;
+    return HPCBOOT_OK;
+}
+
 static int on_agent(struct hb_ssh_reader *r, const struct hb_strv *v)
 {
     set_once(&r->conf->identity_agent, v->v[0]);
@@ -338,6 +344,8 @@ static const struct keyword keywords[] = {
     {"revokedhostkeys", on_revoked, 0},
     {"tag", on_tag, 0},
     {"canonicalizehostname", on_canonical, 0},
+    {"canonicaldomains", on_canonical_rules, 0},
+    {"canonicalizepermittedcnames", on_canonical_rules, 0},
 };
 
 static const struct keyword *find_keyword(const char *name, size_t len)

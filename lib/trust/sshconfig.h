@@ -52,6 +52,7 @@ struct hb_ssh_conf {
     int final_wanted; /* a Match line asks for a second reading */
     enum hb_ssh_canonical canonical;
     int canonical_said;
+    int canonical_rules; /* what names could become: domains, or CNAMEs */
 };
 
 #define HB_SSH_CONF_MAX_BYTES (1u << 20)

@@ -116,3 +116,15 @@ END
     run -0 "$says" config h
     says '^refused config:1: not a network'
 }
+
+@test "names that ssh would make canonical stay, and a line says so" {
+    printf '%s\n' 'CanonicalizeHostname yes' 'CanonicalDomains lab.invalid' \
+        'Match canonical' ' Port 7' > config
+    run -0 "$says" config h
+    says '^hostname h$'
+    says '^port 7'
+    says '^CanonicalizeHostname of ssh_config is not known here'
+    echo 'CanonicalizeHostname yes' > config
+    run -0 "$says" config h
+    says_not 'CanonicalizeHostname'
+}

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bin/cli/optdef.h"
 #include "bin/job/change.h"
@@ -427,19 +426,19 @@ static int tell_policy(struct job *j, const char *name, const char *value,
     return 0;
 }
 
-/* What a launcher of Python's is given it gives to Python, also `python t.py`
- * and what is no script at all; unless it is told. */
+/* What a launcher of Python's is given it gives to Python, also `python t.py` or
+ * a program, unless it is told. */
 static void tell_no_python(struct job *j)
 {
     struct job_framework *f = j->framework;
-    const char *program = j->opt->apps[0].argv.v[0];
+    const struct hb_app_options *app = &j->opt->apps[0];
     const char *module = hb_env_get(&f->given, "module");
-    int script = hb_ends_with(program, ".py") ||
-                 (access(program, F_OK) == 0 && access(program, X_OK) != 0);
 
-    if (!script && (module == NULL || *module == '\0') &&
+    if (hb_recipe_takes(f->recipe, "no_python") &&
         hb_env_get(&f->given, "no_python") == NULL &&
-        hb_recipe_takes(f->recipe, "no_python")) {
+        (module == NULL || *module == '\0') &&
+        !hb_ends_with(app->argv.v[0], ".py") &&
+        hb_search_finds(app->argv.v[0], j->env, app->wdir)) {
         hb_env_set(&f->given, "no_python", "--no_python");
     }
 }

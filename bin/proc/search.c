@@ -7,7 +7,12 @@
 
 #include "bin/proc/search.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
 
 /* What the shells and execvp use where there is no PATH. */
 #define DEFAULT_PATH "/bin:/usr/bin"
@@ -57,4 +62,29 @@ void hb_search_program(const char *file, char *const *env, struct hb_strv *out)
     if (file[0] != '\0' && strchr(file, '/') == NULL) {
         hb_strv_pushf(out, "./%s", file);
     }
+}
+
+static int is_program(const char *path, const char *wdir)
+{
+    char *full = path[0] == '/' || wdir == NULL
+                     ? hb_xstrdup(path) : hb_xasprintf("%s/%s", wdir, path);
+    struct stat st;
+    int is = stat(full, &st) == 0 && S_ISREG(st.st_mode) &&
+             access(full, X_OK) == 0;
+
+    free(full);
+    return is;
+}
+
+int hb_search_finds(const char *file, char *const *env, const char *wdir)
+{
+    struct hb_strv paths = HB_STRV_INIT;
+    int found = 0;
+
+    hb_search_paths(file, env, &paths);
+    for (size_t i = 0; !found && i < paths.n; i++) {
+        found = is_program(paths.v[i], wdir);
+    }
+    hb_strv_destroy(&paths);
+    return found;
 }

@@ -203,6 +203,9 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
         rc = hb_api_stage_data(call, "data", &data, capacity, 1, &stage, err);
     }
     if (rc == 0) {
+        rc = hb_api_stage_begin(stage, err);
+    }
+    if (rc == 0) {
         rc = hb_xport_recv(hb_api.xport,
                            source < 0 ? HB_XPORT_ANY : team->world[source],
                            2 * team->context, (uint64_t)tag,

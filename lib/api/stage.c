@@ -10,35 +10,43 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "lib/api/api.h"
 #include "lib/base/str.h"
 
 /* The last that were used, for the next call: the kernel takes longer to make
- * new pages than the device to fill them. What is taken again is pinned, where
- * the driver can: that takes longer than a copy, and then makes each several
- * times as fast. */
-#define KEPT 2
+ * new pages than the device to fill them. As many are kept as calls have had at
+ * a time. What is used again is pinned, where the driver can: that takes longer
+ * than a copy, and then makes each several times as fast; so what is pinned
+ * stays before what is not, as long as it is used. */
+#define KEPT_MOST 8
 #define KEPT_LEAST ((size_t)128 << 10) /* fewer bytes malloc has at hand */
 #define WASTE 4 /* a kept one may be so many times what is wanted */
-#define PAGE ((size_t)4096) /* what is pinned is nobody else's */
+#define IDLE 32 /* so many others have been given back since */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block {
     void *memory;
     size_t size;
-    enum { FRESH, USED, PINNED, REFUSED } state;
-    const struct hb_api_device *pinned_by;
+    unsigned uses; /* 2: it is pinned, or never */
+    const struct hb_api_device *pinned_by; /* NULL: it is not */
     int pinned_for;
-} kept[KEPT]; /* the last given back first */
+    uint64_t given; /* back, which one in a row */
+} kept[KEPT_MOST + 1]; /* the last given back first */
+static int n_kept, n_taken, room = 2;
+static uint64_t n_given;
 static struct hb_api_stage *orphans;
 
+/* Pages that are pinned are nobody else's. */
 static struct block make(size_t size)
 {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct block b = {.size = size};
 
-    if (size >= KEPT_LEAST && size <= SIZE_MAX - PAGE) {
-        b.size = (size + PAGE - 1) / PAGE * PAGE;
-        b.memory = aligned_alloc(PAGE, b.size);
+    if (size >= KEPT_LEAST && size <= SIZE_MAX - page) {
+        b.size = (size + page - 1) / page * page;
+        b.memory = aligned_alloc(page, b.size);
     } else {
         b.memory = malloc(size);
     }
@@ -47,22 +55,31 @@ static struct block make(size_t size)
 
 static void drop(struct block b)
 {
-    if (b.state == PINNED) {
+    if (b.pinned_by != NULL) {
         b.pinned_by->unpin(b.memory, b.pinned_for);
     }
     free(b.memory);
 }
 
 /* For copies from and to what is at `there`. */
-static void pin(struct block *b, const struct hb_api_device *device,
+static void use(struct block *b, const struct hb_api_device *device,
                 const void *there)
 {
-    if (b->state != USED || device->pin == NULL || device->copy == NULL) {
+    if (++b->uses != 2 || b->size < KEPT_LEAST || device->pin == NULL ||
+        device->copy == NULL) {
         return;
     }
     b->pinned_for = device->pin(b->memory, b->size, there);
-    b->pinned_by = device;
-    b->state = b->pinned_for < 0 ? REFUSED : PINNED;
+    b->pinned_by = b->pinned_for >= 0 ? device : NULL;
+}
+
+static struct block take_kept(int i)
+{
+    struct block b = kept[i];
+
+    n_kept--;
+    memmove(&kept[i], &kept[i + 1], (size_t)(n_kept - i) * sizeof *kept);
+    return b;
 }
 
 static struct block take(size_t size)
@@ -70,26 +87,41 @@ static struct block take(size_t size)
     struct block b = {.size = size};
 
     pthread_mutex_lock(&lock);
-    for (int i = 0; b.memory == NULL && i < KEPT; i++) {
+    n_taken += size >= KEPT_LEAST;
+    room = n_taken > room && n_taken <= KEPT_MOST ? n_taken : room;
+    for (int i = 0; b.memory == NULL && i < n_kept; i++) {
         if (kept[i].size >= size && kept[i].size / WASTE <= size) {
-            b = kept[i];
-            kept[i] = (struct block){NULL};
+            b = take_kept(i);
         }
     }
     pthread_mutex_unlock(&lock);
     return b.memory != NULL ? b : make(size);
 }
 
+/* What is kept no longer. */
+static int oldest(void)
+{
+    int last = n_kept - 1;
+
+    for (int i = last; i >= 0 && kept[last].given + IDLE > n_given; i--) {
+        if (kept[i].pinned_by == NULL) {
+            return i;
+        }
+    }
+    return last;
+}
+
 static void give(struct block b)
 {
-    if (b.memory != NULL && b.size >= KEPT_LEAST) {
-        b.state = b.state == FRESH ? USED : b.state;
+    if (b.size >= KEPT_LEAST) {
         pthread_mutex_lock(&lock);
-        for (int i = 0; b.memory != NULL && i < KEPT; i++) {
-            struct block later = kept[i];
-
-            kept[i] = b;
-            b = later;
+        n_taken--;
+        if (b.memory != NULL) {
+            b.given = ++n_given;
+            memmove(&kept[1], &kept[0], (size_t)n_kept * sizeof *kept);
+            kept[0] = b;
+            n_kept++;
+            b = n_kept > room ? take_kept(oldest()) : (struct block){NULL};
         }
         pthread_mutex_unlock(&lock);
     }
@@ -133,13 +165,11 @@ static int stage_side(struct side *s, const char *call, const char *what,
     s->whole = (struct hb_coll_block){0, s->size};
     s->n = 1;
     s->here = take(s->size);
-    if (s->here.memory == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: %s at %p is memory of a %s "
-                       "device, and there is no room for its %zu bytes on the "
-                       "host", call, what, there, s->device->name, s->size);
-    }
-    pin(&s->here, s->device, there);
-    return 0;
+    return s->here.memory != NULL
+               ? 0 : hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: %s at %p is memory "
+                             "of a %s device, and there is no room for its %zu "
+                             "bytes on the host", call, what, there,
+                             s->device->name, s->size);
 }
 
 /* So that the next call like this one finds each again where it was. */
@@ -251,8 +281,11 @@ int hb_api_stage_begin(struct hb_api_stage *stage, struct hpcboot_error *err)
     int rc = 0;
 
     for (int i = 0; stage != NULL && rc == 0 && i < 2; i++) {
-        const struct side *s = &stage->side[i];
+        struct side *s = &stage->side[i];
 
+        if (s->device != NULL) {
+            use(&s->here, s->device, s->there);
+        }
         rc = s->device != NULL && s->in ? move(s, SIZE_MAX, 0, err) : 0;
     }
     return rc;
@@ -297,8 +330,7 @@ void hb_api_stage_close(void)
         orphans = stage->next;
         hb_api_stage_free(stage);
     }
-    for (int i = 0; i < KEPT; i++) {
-        drop(kept[i]);
-        kept[i] = (struct block){NULL};
+    while (n_kept > 0) {
+        drop(take_kept(n_kept - 1));
     }
 }

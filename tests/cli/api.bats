@@ -180,6 +180,16 @@ gpu() {
 
 @test "memory of a device: what is copied through again and again is pinned" {
     fake_cuda -DCOPIES
+    pins() { # TIMES HOW [WORDS]: of the host's memory, in each rank
+        run hb -n 2 -x FAKE_CUDA_COUNTS=1 "${@:3}" \
+            "$HB_BUILDDIR/tests/cli/apigpu" ./libcuda.so.1 "$2"
+        ended_with 0
+        [ "$(grep -c "^pinned $1 times, 0 left$" <<< "$output")" -eq 2 ]
+    }
+    pins 0 once
+    pins 1 starts
+    pins 4 several
+    pins 0 several -x FAKE_CUDA_INACTIVE=1
     gpu 2 -x FAKE_CUDA_COUNTS=1
     ended_with 0
     [ "$(grep -cE '^pinned [1-9][0-9]* times, 0 left$' <<< "$output")" -eq 2 ]

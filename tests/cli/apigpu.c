@@ -4,7 +4,8 @@
 /* Every call with buffers in a device's memory gives what it gives with the
  * host's: `apigpu LIBRARY`, a CUDA driver: a real one, or that of
  * tests/fakes/gpudriver.c. `apigpu LIBRARY leave`: requests under way are left
- * to hpcboot_finalize. */
+ * to hpcboot_finalize. `once`, `several`, `starts`: one call, four at a time
+ * again and again, and a persistent request. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -386,6 +387,39 @@ static void leave(void)
     }
 }
 
+static void once_or_more(const char *what)
+{
+    struct hpcboot_team *w = hpcboot_world();
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hpcboot_request *r[4] = {NULL};
+    size_t n_requests = strcmp(what, "several") == 0 ? 4 : 1;
+    int n_rounds = strcmp(what, "once") == 0 ? 1 : 8;
+    int again = strcmp(what, "starts") == 0;
+
+    a.coll = HPCBOOT_COLL_ALLREDUCE;
+    a.type = HPCBOOT_INT32;
+    a.op = HPCBOOT_MAX;
+    a.send = HPCBOOT_IN_PLACE;
+    a.count = ARENA / 4 / sizeof(int32_t);
+    a.recv = device_recv;
+    if (again) {
+        MUST(hpcboot_coll_init(w, &a, &r[0], &err));
+    }
+    for (int i = 0; i < n_rounds; i++) {
+        for (size_t k = 0; k < n_requests; k++) {
+            a.recv = device_recv + k * (ARENA / 4);
+            MUST(again ? hpcboot_start(r[k], &err)
+                       : hpcboot_coll_start(w, &a, &r[k], &err));
+        }
+        for (size_t k = 0; k < n_requests; k++) {
+            MUST(hpcboot_wait(&r[k], 0, &err));
+        }
+    }
+    if (again) {
+        MUST(hpcboot_request_free(&r[0], &err));
+    }
+}
+
 static void everything(void)
 {
     collectives();
@@ -416,8 +450,10 @@ int main(int argc, char **argv)
     HOLDS(send != NULL && recv != NULL && want != NULL);
     if (argc == 2) {
         everything();
-    } else {
+    } else if (strcmp(argv[2], "leave") == 0) {
         leave();
+    } else {
+        once_or_more(argv[2]);
     }
     MUST(hpcboot_finalize(&err));
     free(send);

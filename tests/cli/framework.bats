@@ -106,7 +106,10 @@ in_gang() {
         torchrun $program
         says "^itself: .* --no_python $program"'$'
     done
-    for program in t.py ./script '--recipe-set module=--module t'; do
+    mkdir -p package data
+    echo | tee data/script > scripted
+    for program in t.py ./script scripted nowhere package '-wdir data ./script' \
+        '--recipe-set no_python= ./python3' '--recipe-set module=--module t'; do
         # shellcheck disable=SC2086
         torchrun $program
         says_not no_python

@@ -6,7 +6,8 @@
  * of the real library. With -DCOPIES CUDA's also copies, as far as a context
  * is current; memory of its second half is no context's. FAKE_CUDA_FAILS=1: it
  * copies nothing. FAKE_CUDA_COUNTS=1: it says at the end how often it has
- * pinned memory of the host's, and how often it has not unpinned it. "Device
+ * pinned memory of the host's, and how often it has not unpinned it.
+ * FAKE_CUDA_INACTIVE=1: nobody has the device's first context. "Device
  * memory" is pages that nobody may touch, so whoever does dies of it; the
  * driver has other addresses for them. What it cannot show is that the real
  * drivers answer alike. */
@@ -173,7 +174,7 @@ static int pinned, unpinned;
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 {
     *flags = 0;
-    *active = memory != NULL;
+    *active = memory != NULL && getenv("FAKE_CUDA_INACTIVE") == NULL;
     return device;
 }
 

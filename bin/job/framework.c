@@ -167,6 +167,22 @@ static void keep_given(struct job *j, const struct hb_strv *given)
     }
 }
 
+/* Whether hbrun's own options say what a variable ("NAME=value") is. */
+static int is_said(const struct hb_strv *rules, const char *variable)
+{
+    size_t len = strcspn(variable, "=");
+
+    for (size_t i = 0; i < rules->n; i++) {
+        const char *name = rules->v[i] + 1;
+
+        if (rules->v[i][0] != '!' && strncmp(name, variable, len) == 0 &&
+            (name[len] == '=' || name[len] == '\0')) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* What the user told hbrun itself stands. */
 static void take_launch(struct job *j, struct hb_launch *l)
 {
@@ -174,7 +190,10 @@ static void take_launch(struct job *j, struct hb_launch *l)
     struct hb_app_options *app = &o->apps[0];
 
     for (size_t i = 0; i < l->env.n; i++) {
-        hb_strv_pushf(&app->env_rules, "+%s", l->env.v[i]);
+        if (!is_said(&app->env_rules, l->env.v[i]) &&
+            !is_said(&o->env_rules, l->env.v[i])) {
+            hb_strv_pushf(&app->env_rules, "+%s", l->env.v[i]);
+        }
     }
     if (o->host_list == NULL && o->hostfile == NULL &&
         o->discover_hosts == NULL) {
@@ -460,10 +479,8 @@ static int check_given(struct job *j, struct hpcboot_error *err)
         rc = tell_policy(j, "on_failure", hb_on_failure_name(j->on_failure),
                          "--on-failure", err);
     }
-    if (rc == 0 && job_is_live(j)) {
-        rc = tell_policy(j, "live", "yes", "--np", err);
-    }
-    return rc;
+    return rc == 0 ? tell_policy(j, "live", job_is_live(j) ? "yes" : "no",
+                                 "--np MIN:MAX", err) : rc;
 }
 
 static const char *env_get(const struct job *j, const char *name)

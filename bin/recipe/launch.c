@@ -326,7 +326,7 @@ static int interfaces(struct reader *r, const struct option *o,
     struct hb_strv *env = &r->l->env;
     int first = (int)strcspn(value, ",");
 
-    if (first == 0) {
+    if (first == 0 || strpbrk(value, " \t") != NULL) {
         return bad_value(r, o, value, "names, as eth0,eth1", err);
     }
     hb_env_setf(env, o->to, "%.*s", first, value);

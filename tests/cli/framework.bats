@@ -673,11 +673,31 @@ END
     [ ! -e started ]
     run hb --framework horovod --recipe-set on_failure=abort -n 1 true
     ended_with 0
+    run hb --framework horovod --recipe-set live=yes -n 1 touch started
+    ended_with 2
+    says 'live=yes: .* that is no; --np MIN:MAX changes it'
+    [ ! -e started ]
     # shellcheck disable=SC2016  # expanded by the rank
     run hb --framework torch --max-restarts 5 --recipe-set max_restarts=2 \
         -n 1 sh -c 'echo "$TORCHELASTIC_MAX_RESTARTS restarts"'
     ended_with 0
     says '^2 restarts$'
+}
+
+@test "horovodrun: variables that hbrun is told itself stand" {
+    # shellcheck disable=SC2016  # expanded by the rank
+    show='echo "$NCCL_SOCKET_IFNAME $OMPI_MCA_btl_tcp_if_include $HOROVOD_GLOO_IFACE"'
+    for said in '-x NCCL_SOCKET_IFNAME=ib0' '-genv NCCL_SOCKET_IFNAME ib0'; do
+        # shellcheck disable=SC2086
+        run hb $said horovodrun -np 1 --network-interfaces lo,eth0 \
+            sh -c "$show"
+        ended_with 0
+        says '^ib0 lo,eth0 lo$'
+    done
+    run hb --mca btl_tcp_if_include ib0 horovodrun -np 1 \
+        --network-interfaces lo sh -c "$show"
+    ended_with 0
+    says '^lo ib0 lo$'
 }
 
 @test "Horovod, elastic: fewer than the least number are the end" {

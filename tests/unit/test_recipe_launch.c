@@ -243,6 +243,7 @@ static void mistakes_are_told(void **state)
     refuses("torchrun --nnodes", "--nnodes needs a value");
     refuses("torchrun --nnodes 2", "there is no program after");
     refuses("horovodrun --network-interfaces ,b x", "expected names");
+    refuses("horovodrun --network-interfaces=a,\tb x", "expected names");
     refuses("horovodrun -p 0 x", "expected a port number");
 }
 

@@ -36,14 +36,18 @@ def candidates(coll, size, n, alloc):
     out = subprocess.run(
         [BUILD + "/hpcboot", "explain", coll, "-n", str(size), "--ranks",
          str(n), *(["--alloc"] if alloc else [])],
-        check=True, text=True, stdout=subprocess.PIPE).stdout
+        check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if out.returncode != 0:
+        sys.exit("choice: " + out.stderr.strip())
     found = []
-    for line in out.splitlines():
+    for line in out.stdout.splitlines():
         match = CANDIDATE.match(line)
         if match:
             way, piece, us, chosen = match.groups()
             found.append((way if piece == "-" else f"{way}/{piece}",
                           float(us), bool(chosen)))
+    if not any(chosen for _, _, chosen in found):
+        sys.exit(f"choice: {coll} of {n} ranks is no choice between ways")
     return found
 
 
@@ -91,6 +95,8 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--env", action="append", default=[])
     args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error("--rounds: one at least")
     losses = []
     print(f"{'':21}{'n':>4}{'bytes':>9}  {'chosen':<14}{'predicted':>10}"
           f"{'us':>10}  {'fastest':<14}{'us':>10}{'loss':>7}")

@@ -360,6 +360,9 @@ static void many_ranks_scan_in_a_chain(void **state)
                 assert_int_equal(hb_model_choose(&m, colls[i], p, sizes[n]).way,
                                  HB_WAY_CHAIN);
             }
+            /* of long ones the last rank waits for as little as can be */
+            assert_int_equal(
+                hb_model_choose(&m, colls[i], p, 64 * KIB).piece, 8 * KIB);
         }
     }
 }

@@ -107,17 +107,34 @@ static void bash_words(FILE *out, const struct hb_optdef *opt,
     }
 }
 
+/* The words before the cursor's own, as they were typed: a blank in quotes
+ * parts none. They are not those of COMP_WORDS, where ':' parts words. */
+static void bash_line(FILE *out)
+{
+    fputs("# Sets line: the words before the one at the cursor\n"
+          "_hbrun_line() {\n"
+          "    local b=$' \\t\\n' text=${COMP_LINE:0:COMP_POINT} one\n"
+          "    one=\"[^$b\\\\\\\\\\\"']|\\\\\\\\.|'[^']*'\"\n"
+          "    one=\"$one|\\\"([^\\\\\\\\\\\"]|\\\\\\\\.)*\\\"\"\n"
+          "    line=()\n"
+          "    while [[ $text =~ ^[$b]*(($one)+)[$b] ]]; do\n"
+          "        line+=(\"${BASH_REMATCH[1]}\")\n"
+          "        text=${text:${#BASH_REMATCH[0]}}\n"
+          "    done\n"
+          "}\n\n", out);
+}
+
 /* Where on the line the cursor is: the words before it are read as hbrun
- * reads them. They are not those of COMP_WORDS, where ':' parts words. */
+ * reads them. */
 static void bash_where(FILE *out)
 {
     fputs("# Sets where: to options, value, program, arguments\n"
           "_hbrun_where() {\n"
           "    local word name skip=0\n"
           "    local -a line\n"
-          "    read -ra line <<< \"${COMP_LINE:0:COMP_POINT}x\"\n"
+          "    _hbrun_line\n"
           "    where=options\n"
-          "    for word in \"${line[@]:1:${#line[@]}-2}\"; do\n"
+          "    for word in \"${line[@]:1}\"; do\n"
           "        case $where,$skip,$word in\n"
           "        *,:) where=options skip=0; continue ;;\n"
           "        arguments,*) continue ;;\n"
@@ -143,6 +160,7 @@ static void bash(FILE *out)
           "_hbrun_options='\n", out);
     each_name(out, bash_word);
     fputs("'\n\n", out);
+    bash_line(out);
     bash_where(out);
     fputs("_hbrun() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]}\n"

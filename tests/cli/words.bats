@@ -72,6 +72,21 @@ offers() {
     says_not 'txt'
 }
 
+@test "a blank in quotes parts no words for completion" {
+    local h=$HB_BUILDDIR/hbrun line
+    : > --timeout.txt
+    for line in '--ssh-args "-p 22"' "-x 'A=b c'" '-x A=b\ c' '-x "A=\" b"' \
+        "-x A='b c'\" d\" --map-by ppr:2:node"; do
+        run offers "$h" hbrun "$line" --time
+        says '--timeout '
+        says_not 'txt'
+        run offers "$h" hbrun "$line" ./prog "-n 'a b'" --time
+        says '^--timeout.txt$'
+    done
+    run offers "$h" hbrun --ssh-args '"-p 22'
+    says '^$'
+}
+
 @test "behind -- completion of hpcboot offers none of its options" {
     run offers "$HB_BUILDDIR/hpcboot" hpcboot manifest volcano --im
     says '^--image$'

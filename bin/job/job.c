@@ -338,6 +338,7 @@ static void destroy(struct job *j)
     job_survey_destroy(j);
     job_traffic_destroy(j);
     job_wiring_destroy(j);
+    job_notes_destroy(j->notes);
     free(j->node_host);
     free(j->ranks);
     free(j->hosts);

@@ -26,6 +26,7 @@
 #include "bin/pm/family.h"
 #include "hostfile/hostfile.h"
 #include "lib/base/jobmap.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/base/strv.h"
 #include "lib/rdzv/fence.h"
@@ -37,8 +38,8 @@
 /* A job in the launcher. plan.c decides, connect.c brings agents up, wait.c
  * knows for how long and waitview.c shows it, files.c copies files, start.c
  * hands out the job, watch.c hears what agents say, route.c carries fences,
- * modex and names between them, carry.c carries output and input, ending.c
- * makes an end, report.c shows decisions. */
+ * modex and names between them, notes.c writes what they say in words, carry.c
+ * carries output and input, ending.c makes an end, report.c shows decisions. */
 
 enum job_phase { JOB_CONNECTING, JOB_RUNNING, JOB_ENDING, JOB_OVER };
 
@@ -246,6 +247,7 @@ struct job {
 
     struct hb_fence_engine *fences;
     int has_met; /* ranks of several hosts know of each other, or may */
+    struct job_notes *notes; /* warnings of hosts; NULL: there were none */
     struct job_names *names; /* NULL: none was asked for */
     struct job_spawns *spawns;     /* started by its ranks; NULL: none */
     struct job_ancestry *ancestry; /* of a spawned job; NULL: it is none */
@@ -431,6 +433,11 @@ int job_route_sees(struct job_host *h); /* all its fences with others */
 /* Another host's ranks begin in place of its own. */
 void job_route_forget(const struct job_host *h);
 void job_route_close(struct job *j);
+
+/* notes.c: what the host's agent says in words. A warning that another host
+ * gave already is not written again. */
+void job_note(struct job_host *h, enum hb_log_level level, const char *text);
+void job_notes_destroy(struct job_notes *k); /* NULL: nothing */
 
 /* names.c: what ranks publish, of this job and of its spawned jobs */
 struct hb_msg_name_reply;

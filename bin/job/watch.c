@@ -393,8 +393,8 @@ static int on_note(struct job_host *h, const struct hb_frame *f,
     int rc = hb_wire_get_note(f, &m, err);
 
     if (rc == 0) {
-        hb_log(m.level <= HB_TRACE ? (enum hb_log_level)m.level : HB_TRACE,
-               "host %s: %s", h->spec->name, m.text);
+        job_note(h, m.level <= HB_TRACE ? (enum hb_log_level)m.level
+                                        : HB_TRACE, m.text);
     }
     return rc;
 }

@@ -164,7 +164,8 @@ char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
         return NULL;
     }
     return hb_xasprintf("%u ranks that see %u GPU%s each share the %u GPU%s "
-                        "here; --map-by ppr:%u:node gives each its own",
+                        "here; for each its own, start fewer, or take more "
+                        "hosts, with --map-by ppr:%u:node",
                         n_ranks, each_gets, each_gets == 1 ? "" : "s", n,
                         n == 1 ? "" : "s", n / each_gets);
 }

@@ -163,6 +163,20 @@ END
     ended_with 0
     says 'warning: .*: 3 ranks that see 1 GPU each share the 2 GPUs here'
     says_not 'sees'
+    rmdir dev
+    printf '%s slots=4\n' a b c d > hosts
+    run with_gpus "$hbrun" -n 16 --gpus-per-rank 1 --launch-with fork \
+        --hostfile hosts true
+    ended_with 0
+    [ "$(grep -c '4 ranks that see 1 GPU each share' <<< "$output")" -eq 1 ]
+    says 'start fewer, or take more hosts, with --map-by ppr:2:node$'
+    says 'warning: host [a-d] says that too, and others may; -v '
+    [ "$(grep -c 'host [a-d] says' <<< "$output")" -eq 1 ]
+    rmdir dev
+    run with_gpus "$hbrun" -v -n 16 --gpus-per-rank 1 --launch-with fork \
+        --hostfile hosts true
+    ended_with 0
+    [ "$(grep -c '4 ranks that see 1 GPU each share' <<< "$output")" -eq 3 ]
 }
 
 @test "unasked, a plan binds those that a job would" {

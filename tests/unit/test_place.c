@@ -355,7 +355,8 @@ static void gpus_that_are_shared_are_told_of(void **state)
     assert_null(hb_gpus_shared(topo, 4, 2));
     text = hb_gpus_shared(topo, 5, 2);
     assert_string_equal(text, "5 ranks that see 2 GPUs each share the 8 GPUs "
-                        "here; --map-by ppr:4:node gives each its own");
+                        "here; for each its own, start fewer, or take more "
+                        "hosts, with --map-by ppr:4:node");
     free(text);
     hb_topo_destroy(topo);
 }

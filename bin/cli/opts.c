@@ -225,18 +225,20 @@ static void collect(struct hb_strv *names, unsigned wanted, int keys)
     }
 }
 
-/* The first name that goes on as this one does: what was typed may be the
- * beginning of an option's name. */
+/* The shortest name that goes on as this one does, which may be its beginning:
+ * the one with the fewest letters to add. */
 static const char *begun(const struct hb_strv *names, const char *name)
 {
     const size_t enough = 4; /* letters, for a guess */
+    const char *best = NULL;
 
     for (size_t i = 0; i < names->n && strlen(name) >= enough; i++) {
-        if (hb_starts_with(names->v[i], name)) {
-            return names->v[i];
+        if (hb_starts_with(names->v[i], name) &&
+            (best == NULL || strlen(names->v[i]) < strlen(best))) {
+            best = names->v[i];
         }
     }
-    return NULL;
+    return best;
 }
 
 int hb_opt_nearest(const char *name, enum hb_dialect dialect, int keys,

@@ -157,6 +157,8 @@ setup() { common_setup; }
     run hb --use-hwthr -n 1 true
     ended_with 2
     says 'unknown option --use-hwthr; did you mean --use-hwthread-cpus\?'
+    run hb --disp true
+    says 'unknown option --disp; did you mean --display\?'
 }
 
 @test "a program and its arguments in one quotation: told" {

@@ -203,7 +203,9 @@ static int bind_line(struct hb_bind_planner *p, uint32_t rank, uint32_t *units,
     int rc = HPCBOOT_OK;
 
     while (rc >= 0 && (part = strsep(&rest, ";")) != NULL) {
-        rc = take_part(p, part, units, &n, err);
+        rc = *part == '\0' ? bad_list("rankfile slot", p->policy->slots[rank],
+                                      err)
+                           : take_part(p, part, units, &n, err);
     }
     for (uint32_t k = 0; rc >= 0 && k < n; k++) {
         hb_bind_add_cpus(p->topo, &p->units->v[units[k]], &p->out->cpus[rank]);

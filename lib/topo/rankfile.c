@@ -119,10 +119,25 @@ static int relative_of(const char *host)
                ? (int)n : -1;
 }
 
+/* The first of the parts that has nothing in it; NULL: all have. */
+static const char *empty_part(const char *slots)
+{
+    const char *at = slots;
+
+    while (*at != '\0' && *at != ';') {
+        at += strcspn(at, ";");
+        at += *at == ';';
+        if (*at == '\0' && at[-1] != ';') {
+            return NULL;
+        }
+    }
+    return at;
+}
+
 static int take_slots(struct scan *s, struct hb_rankfile_entry *e,
                       struct hpcboot_error *err)
 {
-    const char *from;
+    const char *from, *empty;
 
     if (at_end(s)) {
         return HPCBOOT_OK;
@@ -136,6 +151,12 @@ static int take_slots(struct scan *s, struct hb_rankfile_entry *e,
         e->slots[strspn(e->slots, "0123456789,-:;*")] != '\0') {
         s->p = from;
         return expected(s, "a list of cores, as 0-3,7 or 0:0-3;1:2", err);
+    }
+    empty = empty_part(e->slots);
+    if (empty != NULL) {
+        s->p = from + (empty - e->slots);
+        return expected(s, "cores here: a part that ';' divides off is empty",
+                        err);
     }
     return at_end(s) ? HPCBOOT_OK : expected(s, "the end of the line", err);
 }

@@ -89,6 +89,10 @@ static void wrong_rankfiles_name_the_place(void **state)
         {"rank 0=a slot=\n", "rf:1:15: expected a list of cores"},
         {"rank 0=a slot=x\n", "rf:1:15: expected a list of cores"},
         {"rank 0=a slot=1 2\n", "rf:1:17: expected the end"},
+        {"rank 0=a slot=;0\n", "rf:1:15: expected cores here"},
+        {"rank 0=a\nrank 1=a slot=0:0; # two\n",
+         "rf:2:19: expected cores here"},
+        {"rank 0=a slot = 0;;1\n", "rf:1:19: expected cores here"},
         {"rank 0=a\nrank 1=b\nrank 0=c\n",
          "rf:3:6: rank 0 is here again; it had its host in line 1"},
     };
@@ -253,8 +257,9 @@ static void rankfile_slots_are_logical_cores(void **state)
         {"1:2", "there is no core 2"}, {"2:0", "this host has 2 packages"},
         {"x", "expected a list of cores"}, {"0-", "expected a list of cores"},
         {"1:", "expected a list of cores"},
-        {"0:0;", "expected a list of cores"},
-        {"0:0;;1:0", "expected a list of cores"},
+        {"0:0;", "rankfile slot 0:0;: expected a list of cores"},
+        {";0", "rankfile slot ;0: expected a list of cores"},
+        {"0:0;;1:0", "rankfile slot 0:0;;1:0: expected a list of cores"},
         {"0:0;2:0", "slot 2:0: this host has 2 packages"},
         {"0:0;1:2", "slot 2: there is no core 2"},
     };

@@ -322,6 +322,19 @@ HB_SETTER(display)
                       values[0], err);
 }
 
+/* Alone it is read in two ways: either would start a file, or no program. */
+HB_SETTER(output_proctable)
+{
+    if (values[0] == NULL) {
+        return hb_opt_bad(s, err, "hbrun writes no table of processes, and "
+                          "whether the next word is its file depends on the "
+                          "version of Open MPI (in 5 it is, in 4 it is not); "
+                          "leave the option out");
+    }
+    hb_opt_warn(s, "%s is ignored: hbrun writes no such file", s->spelling);
+    return 0;
+}
+
 HB_SETTER(runtime_options)
 {
     return directives(s, runtime_directives, COUNT(runtime_directives),

@@ -153,6 +153,16 @@ setup() { common_setup; }
     says '--mca: needs two words, as in: --mca btl self,tcp$'
 }
 
+@test "Open MPI: a file of 5 that 4 takes for the program is asked for with =" {
+    run hb --output-proctable out.txt echo words
+    ended_with 2
+    says '^hbrun: error: --output-proctable: .*in 5 it is, in 4 it is not.*; leave'
+    run hb --output-proctable=out.txt -n 1 echo words
+    ended_with 0
+    says 'warning: --output-proctable is ignored: hbrun writes no such file$'
+    says '^words$'
+}
+
 @test "the beginning of an option's name is answered with the option" {
     run hb --use-hwthr -n 1 true
     ended_with 2

@@ -58,12 +58,17 @@ const char hb_bash_after_equals[] =
 
 /* A name that dialects use for several options is taken as hbrun itself takes
  * it. */
-static int is_meant(const struct hb_optdef *opt, const char *name)
+static const struct hb_optdef *meant(const char *name)
 {
     const struct hb_optdef *own = hb_opt_find(name, strlen(name),
                                               HB_DIALECT_OPENMPI);
 
-    return opt == (own ? own : hb_opt_find_any(name, strlen(name)));
+    return own ? own : hb_opt_find_any(name, strlen(name));
+}
+
+static int is_meant(const struct hb_optdef *opt, const char *name)
+{
+    return opt == meant(name);
 }
 
 static void bash_word(FILE *out, const struct hb_optdef *opt,
@@ -96,14 +101,29 @@ static void bash_file(FILE *out, const struct hb_optdef *opt,
 }
 
 /* How many words follow; 3: two, or one that is NAME=VALUE. */
+static int n_words(const struct hb_optdef *opt)
+{
+    return opt->flags & HB_O_PAIR ? 3 : hb_opt_n_args(opt);
+}
+
 static void bash_words(FILE *out, const struct hb_optdef *opt,
                        const char *name)
 {
-    int n = hb_opt_n_args(opt);
+    if (n_words(opt) > 0 && is_meant(opt, name)) {
+        fprintf(out, "        *,%s) skip=%d ;;\n", name, n_words(opt));
+    }
+}
 
-    if (n > 0 && is_meant(opt, name)) {
-        fprintf(out, "        %s) skip=%d ;;\n", name,
-                opt->flags & HB_O_PAIR ? 3 : n);
+/* The same where a dialect has another option of that name. */
+static void bash_words_there(FILE *out, const struct hb_optdef *opt,
+                             const char *name)
+{
+    for (int d = HB_DIALECT_OPENMPI; d <= HB_DIALECT_SRUN; d++) {
+        if (hb_opt_find(name, strlen(name), (enum hb_dialect)d) == opt &&
+            n_words(opt) != n_words(meant(name))) {
+            fprintf(out, "        %s,%s) skip=%d ;;\n",
+                    hb_dialect_name((enum hb_dialect)d), name, n_words(opt));
+        }
     }
 }
 
@@ -130,9 +150,13 @@ static void bash_where(FILE *out)
 {
     fputs("# Sets where: to options, value, program, arguments\n"
           "_hbrun_where() {\n"
-          "    local word name skip=0\n"
+          "    local word name='' skip=0 dialect=openmpi\n"
           "    local -a line\n"
           "    _hbrun_line\n"
+          "    case ${line[0]##*/} in\n"
+          "    srun) dialect=srun ;;\n"
+          "    mpiexec.hydra|mpirun.hydra) dialect=hydra ;;\n"
+          "    esac\n"
           "    where=options\n"
           "    for word in \"${line[@]:1}\"; do\n"
           "        case $where,$skip,$word in\n"
@@ -140,15 +164,22 @@ static void bash_where(FILE *out)
           "        arguments,*) continue ;;\n"
           "        *,3,*=*) skip=0; continue ;;\n"
           "        *,3,*) skip=1; continue ;;\n"
-          "        *,[12],*) skip=$((skip - 1)); continue ;;\n"
+          "        *,[12],*)\n"
+          "            [ \"$name\" != dialect ] || dialect=$word\n"
+          "            skip=$((skip - 1)); continue ;;\n"
           "        options,0,--) where=program; continue ;;\n"
-          "        options,0,-*=*) continue ;;\n"
-          "        options,0,-?*) name=${word#-} ;;\n"
+          "        options,0,-?*) name=${word#-} name=${name#-} ;;\n"
           "        *) where=arguments; continue ;;\n"
           "        esac\n"
-          "        case ${name#-} in\n", out);
+          "        case $dialect,${name%%=*} in\n", out);
+    each_name(out, bash_words_there);
     each_name(out, bash_words);
     fputs("        esac\n"
+          "        case $skip,$name in\n" /* --mca=NAME VALUE */
+          "        1,dialect=*) dialect=${name#*=} skip=0 ;;\n"
+          "        1,*=*|3,*=*=*) skip=0 ;;\n"
+          "        [23],*=*) skip=1 ;;\n"
+          "        esac\n"
           "    done\n"
           "    [ \"$skip\" -eq 0 ] || where=value\n"
           "}\n\n", out);

@@ -87,6 +87,29 @@ offers() {
     says '^$'
 }
 
+@test "completion counts the values of an option as its dialect does" {
+    local h=$HB_BUILDDIR/hbrun line
+    : > --timeout.txt
+    for line in '--mca=btl tcp' '-genv=A 1' '-genv=A=1' '-x=A=1' '-x=A' -vv \
+        '--dialect hydra -s all' '--dialect=hydra -s all' '-s -N 2' \
+        '--dialect srun -d x' '--dialect srun -s'; do
+        run offers "$h" hbrun "$line" --time
+        says '--timeout '
+        says_not 'txt'
+    done
+    for line in '-s all' '-d x' '--dialect srun -s all'; do
+        run offers "$h" hbrun "$line" --time
+        says '^--timeout.txt$'
+    done
+    ln -s "$h" srun
+    run bash -c 'source <(./srun --completion bash)
+        COMP_WORDS=(./srun -d x --timeo) COMP_CWORD=3 COMP_LINE="${COMP_WORDS[*]}"
+        COMP_POINT=${#COMP_LINE}
+        _hbrun
+        echo "${COMPREPLY[*]}"'
+    says '^--timeout$'
+}
+
 @test "behind -- completion of hpcboot offers none of its options" {
     run offers "$HB_BUILDDIR/hpcboot" hpcboot manifest volcano --im
     says '^--image$'

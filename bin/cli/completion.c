@@ -307,8 +307,9 @@ static void zsh(FILE *out)
     fputs("#compdef hbrun\n"
           "# zsh completion for hbrun; made by hbrun --completion zsh\n"
           "_hbrun() {\n"
-          "  local -i at=${words[(I):]}\n" /* the next program begins */
-          "  if (( at > 1 && at < CURRENT )); then\n"
+          "  local -a before=(\"${(@)words[1,CURRENT-1]}\")\n"
+          "  local -i at=${before[(I):]}\n" /* the next program begins */
+          "  if (( at > 1 )); then\n"
           "    words=(hbrun \"${(@)words[at+1,-1]}\")\n"
           "    (( CURRENT -= at - 1 ))\n"
           "  fi\n"

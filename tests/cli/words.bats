@@ -140,6 +140,9 @@ END
     says '^is: hbrun -n 2 nosuch --timeo *$'
     run zsh_makes "hbrun -n 2 nosuch : --timeo"
     says '^is: hbrun -n 2 nosuch : --timeout *$'
+    # The cursor goes back over " : b" before the tab.
+    run zsh_makes "hbrun -n 2 a : --timeo : b"$'\x02\x02\x02\x02'
+    says '^is: hbrun -n 2 a : --timeout *: b *$'
 }
 
 @test "a completion for zsh registers itself where it is sourced" {

@@ -33,6 +33,8 @@ struct option_word {
     size_t name_len;
     const char *value; /* after '=' or attached, or NULL */
     size_t times; /* how often it is meant: 2 for -vv */
+    const char *letters; /* further options of the word, a letter each, or
+                          * NULL: "uK" of srun's -luK */
 };
 
 static int is_option(const char *word)
@@ -76,6 +78,35 @@ static void split_repeated(struct option_word *w, enum hb_dialect dialect)
     }
 }
 
+/* -luK, -uln4: the first of these letters is an option of srun's, what follows
+ * it is its argument or the next ones. */
+static struct option_word read_letter(const char *letters)
+{
+    struct option_word w = {.times = 1, .name = letters, .name_len = 1};
+    const char *rest = letters[1] ? letters + 1 : NULL;
+
+    w.opt = hb_opt_find(letters, 1, HB_DIALECT_SRUN);
+    if (w.opt && (hb_opt_n_args(w.opt) || hb_opt_has_optional(w.opt))) {
+        w.value = rest;
+    } else {
+        w.letters = rest;
+    }
+    return w;
+}
+
+/* Nothing is split where a letter is not known: it may be a name mistyped. */
+static void split_letters(struct option_word *w)
+{
+    struct option_word first = read_letter(w->name), next = first;
+
+    while (next.opt && next.letters) {
+        next = read_letter(next.letters);
+    }
+    if (next.opt) {
+        *w = first;
+    }
+}
+
 static struct option_word read_option(const char *word,
                                       enum hb_dialect dialect)
 {
@@ -93,6 +124,9 @@ static struct option_word read_option(const char *word,
     }
     if (!w.opt && one_dash && w.name_len > 1) {
         split_repeated(&w, dialect);
+    }
+    if (!w.opt && one_dash && w.name_len > 1 && dialect == HB_DIALECT_SRUN) {
+        split_letters(&w);
     }
     return w;
 }
@@ -183,36 +217,49 @@ static void take_topic(struct words *in, const struct option_word *w,
     }
 }
 
+static int apply_option(struct hb_scan *s, struct words *in,
+                        const struct option_word *w, struct hpcboot_error *err)
+{
+    const char *values[HB_OPT_ARGS];
+    int rc = 0;
+
+    if (!take_values(in, w, values)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s needs %s: %s", s->spelling,
+                       hb_opt_n_args(w->opt) == 2 ? "two arguments"
+                                                  : "an argument",
+                       w->opt->args);
+    }
+    if (one_word_pair(w->opt, values[0])) {
+        return split_pair(s, w->opt, values[0], err);
+    }
+    take_topic(in, w, values);
+    for (size_t i = 0; rc >= 0 && i < w->times; i++) {
+        rc = hb_opt_apply(s, w->opt, values, err);
+    }
+    return rc;
+}
+
 static int scan_option(struct hb_scan *s, struct words *in,
                        struct hpcboot_error *err)
 {
     const char *word = in->v[in->at++];
     struct option_word w = read_option(word, s->o->dialect);
-    const char *values[HB_OPT_ARGS];
-    char *spelling;
-    int rc;
+    const char *dashes = word[1] == '-' ? "--" : "-";
+    int rc = 0;
 
     if (!w.opt) {
         return unknown_option(s, word, &w, err);
     }
-    spelling = hb_xstrndup(word, (size_t)(w.name - word) + w.name_len);
-    s->spelling = spelling;
-    if (!take_values(in, &w, values)) {
-        rc = hb_fail(err, HPCBOOT_ERR_USAGE, "%s needs %s: %s", spelling,
-                     hb_opt_n_args(w.opt) == 2 ? "two arguments"
-                                               : "an argument",
-                     w.opt->args);
-    } else if (one_word_pair(w.opt, values[0])) {
-        rc = split_pair(s, w.opt, values[0], err);
-    } else {
-        take_topic(in, &w, values);
-        rc = 0;
-        for (size_t i = 0; rc >= 0 && i < w.times; i++) {
-            rc = hb_opt_apply(s, w.opt, values, err);
-        }
+    while (rc >= 0 && w.opt) {
+        char *spelling = hb_xasprintf("%s%.*s", dashes, (int)w.name_len,
+                                      w.name);
+
+        s->spelling = spelling;
+        rc = apply_option(s, in, &w, err);
+        s->spelling = "";
+        free(spelling);
+        w = w.letters ? read_letter(w.letters) : (struct option_word){0};
     }
-    s->spelling = "";
-    free(spelling);
     return rc;
 }
 
@@ -389,6 +436,9 @@ static void look_at_option(struct words *in, enum hb_dialect dialect,
     struct option_word w = read_option(in->v[in->at++], dialect);
     const char *values[HB_OPT_ARGS];
 
+    while (w.letters) { /* the last one alone takes words */
+        w = read_letter(w.letters);
+    }
     if (!w.opt || !take_values(in, &w, values)) {
         return;
     }

@@ -100,6 +100,25 @@ static void srun_words(void **state)
     parsed_free(&p);
 }
 
+static void srun_letters_in_one_word(void **state)
+{
+    struct parsed p;
+    struct hb_options *o = good(&p, "srun -uln4 -lK0 -uc 2 a");
+
+    assert_int_equal(o->apps[0].np, 4);
+    assert_int_equal(o->tag_output, HB_TAG_SRUN);
+    assert_int_equal(o->keep_going, 1);
+    assert_int_equal(o->cpus_per_rank, 2);
+    assert_list(&o->apps[0].argv, "a");
+    parsed_free(&p);
+    assert_int_equal(good(&p, "srun -lK a")->keep_going, 0);
+    parsed_free(&p);
+    bad("srun -luy a", "unknown option -luy; --help lists all");
+    bad("srun -lK2 a", "-K: needs 0 or 1, not \"2\"");
+    bad("srun -lun", "-n needs an argument: N");
+    bad("hbrun -lu a", "unknown option -lu; did you mean -l?");
+}
+
 static void srun_without_a_number_starts_one(void **state)
 {
     struct parsed p;
@@ -200,6 +219,7 @@ int main(void)
         cmocka_unit_test(hydra_placement),
         cmocka_unit_test(hydra_launchers),
         cmocka_unit_test(srun_words),
+        cmocka_unit_test(srun_letters_in_one_word),
         cmocka_unit_test(srun_without_a_number_starts_one),
         cmocka_unit_test(srun_without_a_number_starts_what_the_job_is_for),
         cmocka_unit_test(srun_environment),

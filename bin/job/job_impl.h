@@ -124,6 +124,7 @@ struct job_host {
     uint8_t resuming;         /* what it says is not heard until RESUMED */
     uint8_t queued_once, direct, told_parent, bye_sent;
     uint8_t was_there; /* it has been ready once */
+    uint8_t nested;    /* above or below another when its ranks began */
     uint8_t seen;      /* when it was lost: see job_route_sees */
     uint8_t late;     /* it comes up while others run */
     uint8_t left_out; /* of this life of the job: lost before, or a spare */

@@ -241,7 +241,7 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->file = 0;
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
-    h->bye_sent = 0;
+    h->bye_sent = h->nested = 0;
     free(h->leaves);
     h->leaves = NULL;
     host_arm_ms(h, delay_ms);

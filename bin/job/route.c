@@ -91,8 +91,11 @@ int job_route_open(struct job *j, struct hpcboot_error *err)
                                     j, err);
 
     for (uint32_t i = 0; rc == 0 && i < j->gang.n; i++) {
-        if (j->hosts[i].link != NULL) {
-            rc = fence_set_child(j, &j->hosts[i], err);
+        struct job_host *h = &j->hosts[i];
+
+        h->nested = h->via != NULL || hb_grow_children(j->grow, i) > 0;
+        if (h->link != NULL) {
+            rc = fence_set_child(j, h, err);
         }
     }
     return rc;
@@ -130,8 +133,9 @@ void job_route_leave(struct job_host *h)
 
 /* Whether each fence in which this host's ranks have met others has come to the
  * launcher: an agent that all participants are below answers itself. Ranks of
- * PMIx may meet a few of the others first; those of other families, and of the
- * library, all of them. */
+ * PMIx may meet a few of the others first, and may have done so before the host
+ * above or below was lost; those of other families, and of the library, meet
+ * all of them. */
 int job_route_sees(struct job_host *h)
 {
     struct job *j = h->job;
@@ -146,8 +150,7 @@ int job_route_sees(struct job_host *h)
         j->has_met = 1; /* as far as is known */
     }
     return n_tops >= 2 &&
-           ((h->via == NULL && hb_grow_children(j->grow, h->index) == 0) ||
-            j->family.family != HB_PM_PMIX ||
+           (!h->nested || j->family.family != HB_PM_PMIX ||
             (j->initialised & HB_CONTACT_NATIVE) != 0);
 }
 

@@ -390,3 +390,38 @@ meets_by_pmi() {
 @test "ranks wait in PMI-1's first barrier: their host is lost, and all meet" {
     meets_by_pmi 0 1
 }
+
+# "POD CHILD CHILD": one that has started two others, which have ranks; the
+# first of these has started none.
+family() {
+    pod 0 sed -n 's/.*"host_started_by","host":"pod-\(.\)".*"detail":"pod-\(.\)".*/\1 \2/p' \
+        /tmp/events | awk '{ up[$1] = $2; has[$2]++ }
+        END { for (i = 1; i < 7; i++) for (j = 1; j < 7; j++)
+            if (i != j && up[i] && up[i] == up[j] && !has[i]) {
+                print up[i], i, j; exit } }'
+}
+# Their fence came to the agent of the host that both hung below then, and no
+# farther.
+@test "PMIx: two have met below a host that was lost since; one of the two ends the job" {
+    pkg-config --exists pmix || skip 'no PMIx client library to build with'
+    # shellcheck disable=SC2046  # several words
+    "${cc[@]}" -o "$shared/pair" "$HB_SRCDIR/tests/fakes/pmix_pair.c" \
+        $(pkg-config --cflags --libs pmix)
+    # shellcheck disable=SC2016  # expanded in the ranks
+    begin 6 "$waits"'exec "$0/pair" "$0" $(cat "$0/two")' "${six[@]}" --pmi pmix
+    read -r up one two < <(family)
+    echo $((one - 1)) $((two - 1)) > "$shared/two"
+    go $((one - 1)) $((two - 1))
+    for i in $one $two; do
+        calls_in "$i"
+        wait_until [ -e "$shared/met-$((i - 1))" ]
+    done
+    lose "$up"
+    have_begun $((up - 1)) 1
+    for i in $one $two; do wait_until event host_adopted "pod-$i"; done
+    lose "$one"
+    pod_job_ends
+    ended_with 75
+    says "error: host pod-$one: .*its ranks had been wired to the others"
+    all_clean
+}

@@ -19,6 +19,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -256,21 +258,52 @@ static char *address_towards(const char *host)
     return address;
 }
 
-/* Only to an address of its own can a host bind a socket. */
+/* NULL: neither of IPv4 nor of IPv6. */
+static const void *bytes_of(const struct sockaddr *sa, size_t *len)
+{
+    if (sa != NULL && sa->sa_family == AF_INET) {
+        *len = sizeof(struct in_addr);
+        return &((const struct sockaddr_in *)(const void *)sa)->sin_addr;
+    }
+    if (sa != NULL && sa->sa_family == AF_INET6) {
+        *len = sizeof(struct in6_addr);
+        return &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+    }
+    return NULL;
+}
+
+static int is_among(const struct ifaddrs *all, const struct sockaddr *sought)
+{
+    size_t len = 0, n;
+    const void *wanted = bytes_of(sought, &len);
+
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        const void *bytes = bytes_of(i->ifa_addr, &n);
+
+        if ((i->ifa_flags & IFF_UP) && bytes != NULL && wanted != NULL &&
+            n == len && memcmp(bytes, wanted, n) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Binding a socket would not tell: with ip_nonlocal_bind, as hosts of
+ * keepalived have it, that can be done to any address. */
 static int has_address(const char *text)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
                                    .ai_flags = AI_NUMERICHOST};
-    struct addrinfo *list = NULL;
-    int fd, yes;
+    struct addrinfo *sought = NULL;
+    struct ifaddrs *all = NULL;
+    int yes;
 
-    if (getaddrinfo(text, NULL, &hints, &list) != 0) {
+    if (getaddrinfo(text, NULL, &hints, &sought) != 0) {
         return 0;
     }
-    fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    yes = fd >= 0 && bind(fd, list->ai_addr, list->ai_addrlen) == 0;
-    hb_fd_close(&fd);
-    freeaddrinfo(list);
+    yes = getifaddrs(&all) == 0 && is_among(all, sought->ai_addr);
+    freeifaddrs(all);
+    freeaddrinfo(sought);
     return yes;
 }
 

@@ -256,6 +256,25 @@ address_of() { "$podlab" list | awk -v i="$1" '$1 == i { print $3 }'; }
     all_clean
 }
 
+# Where a socket can be bound to any address, which is no sign of having it.
+@test "a framework's host that is back without its address ends the job" {
+    bind=/proc/sys/net/ipv4/ip_nonlocal_bind
+    pod 1 sh -c "echo 1 > $bind" || skip 'ip_nonlocal_bind cannot be set here'
+    pod 1 ip addr add 10.77.9.9/16 dev eth0
+    pod 0 bash -c 'sed "s/^[^ ]*\( *pod-1\)$/10.77.9.9\1/" /etc/hosts \
+        > /tmp/hosts; mount --bind /tmp/hosts /etc/hosts'
+    begin_framework
+    pod 0 umount /etc/hosts
+    pod 1 ip addr del 10.77.9.9/16 dev eth0
+    lose 1
+    go 0 1 2
+    pod_job_ends
+    pod 1 sh -c "echo 0 > $bind"
+    ended_with 75
+    says "error: .*pod-1.*$(address_of 1).*10\.77\.9\.9"
+    all_clean
+}
+
 @test "hosts whose addresses each rank has in a list are waited for, all of them" {
     begin_framework 'env ALL ${each host: ${address}}'
     lose 2

@@ -107,7 +107,8 @@ struct agent_job {
     uint32_t stdin_rank;
     char *bind_to;
     uint32_t *nodes, n_hosts; /* node of each host of the gang */
-    struct hb_jobmap **grown; /* [n_grown], each in place of the last */
+    struct hb_jobmap **grown; /* [n_grown], each in place of the last;
+                               * the latest, and others that ranks go by */
     uint32_t n_grown, world;
     struct hb_strv rank_slots;
     char *parent_id; /* the job that has started this one; or NULL */
@@ -253,6 +254,12 @@ int agent_order_ancestry(struct agent *a, const struct hb_frame *f,
                          struct hpcboot_error *err);
 int agent_order_check(struct agent *a, const struct hb_msg_start *m,
                       struct hpcboot_error *err);
+/* A map that begins with the latest one; those before it stay. */
+int agent_order_grown(struct agent_job *job, const struct hb_msg_grown *m,
+                      struct hpcboot_error *err);
+/* The map of JOB stays that of this host's servers; a world that begins anew
+ * has the latest one. NULL: no JOB has come. */
+const struct hb_jobmap *agent_order_map(const struct agent_job *job);
 void agent_order_destroy(struct agent_job *job);
 
 /* bind.c: which CPUs this host's ranks get */

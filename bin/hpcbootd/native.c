@@ -351,15 +351,6 @@ static void listen_privately(struct agent_native *n)
     n->listening = listener_open(a->base, fd, SOCK_NONBLOCK, on_connect, n);
 }
 
-/* The map of JOB stays that of this host's servers; a world that begins anew
- * has the latest one. */
-static const struct hb_jobmap *latest_map(const struct agent *a)
-{
-    const struct agent_job *job = &a->job;
-
-    return job->n_grown > 0 ? job->grown[job->n_grown - 1] : job->map;
-}
-
 void agent_native_start(struct agent *a)
 {
     struct agent_native *n = hb_xcalloc(1, sizeof *n);
@@ -371,7 +362,8 @@ void agent_native_start(struct agent *a)
     listen_privately(n);
     a->native = n;
     if (a->job.n_grown > 0) { /* said before the files had come */
-        hb_native_grown(n->server, latest_map(a), a->job.world, NULL, 0);
+        hb_native_grown(n->server, agent_order_map(&a->job), a->job.world,
+                        NULL, 0);
     }
 }
 
@@ -495,7 +487,7 @@ int agent_native_modex_serve(struct agent *a, uint64_t id, uint32_t rank,
 int agent_native_peers_dead(struct agent *a, const struct hb_frame *f,
                             struct hpcboot_error *err)
 {
-    const struct hb_jobmap *map = latest_map(a);
+    const struct hb_jobmap *map = agent_order_map(&a->job);
     char text[HB_DEATH_TEXT_MAX];
     struct hb_msg_peers_dead m;
     int rc = hb_wire_get_peers_dead(f, &m, err);
@@ -535,29 +527,23 @@ static void tell(struct agent *a, enum hb_news_kind kind,
     }
 }
 
-static int take_map(struct agent *a, const struct hb_msg_grown *m,
-                    struct hpcboot_error *err)
+/* Each host that takes the place of another brings a map. */
+static void drop_maps(struct agent *a)
 {
     struct agent_job *job = &a->job;
-    const struct hb_jobmap *was = latest_map(a);
-    struct hb_jobmap *map;
-    struct hb_buf view;
-    int rc;
+    uint32_t kept = 0;
 
-    hb_buf_view(&view, m->map.data, m->map.len);
-    rc = hb_jobmap_decode(&map, &view, err);
-    if (rc == 0 && was != NULL && !hb_jobmap_begins(was, map)) {
-        hb_jobmap_destroy(map);
-        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "GROWN does not begin with "
-                     "the map before it");
+    for (uint32_t i = 0; i < job->n_grown; i++) {
+        struct hb_jobmap *map = job->grown[i];
+
+        if (map == agent_order_map(job) ||
+            (a->native != NULL && hb_native_holds(a->native->server, map))) {
+            job->grown[kept++] = map;
+        } else {
+            hb_jobmap_destroy(map);
+        }
     }
-    if (rc == 0) {
-        job->grown = hb_xrealloc(job->grown,
-                                 (job->n_grown + 1) * sizeof *job->grown);
-        job->grown[job->n_grown++] = map;
-        job->world = m->world;
-    }
-    return rc;
+    job->n_grown = kept;
 }
 
 int agent_native_grown(struct agent *a, const struct hb_frame *f,
@@ -568,7 +554,7 @@ int agent_native_grown(struct agent *a, const struct hb_frame *f,
     int rc = hb_wire_get_grown(f, &m, err);
 
     if (rc == 0) {
-        rc = take_map(a, &m, err);
+        rc = agent_order_grown(&a->job, &m, err);
     }
     if (rc < 0) {
         return rc;
@@ -577,9 +563,10 @@ int agent_native_grown(struct agent *a, const struct hb_frame *f,
     ranks = copy_ranks(&m.ranks);
     tell(a, HB_NEWS_COMES, ranks, m.ranks.n, m.why);
     if (a->native != NULL) {
-        hb_native_grown(a->native->server, latest_map(a), m.world, ranks,
-                        m.ranks.n);
+        hb_native_grown(a->native->server, agent_order_map(&a->job), m.world,
+                        ranks, m.ranks.n);
     }
+    drop_maps(a);
     free(ranks);
     return 0;
 }

@@ -136,6 +136,35 @@ int agent_order_check(struct agent *a, const struct hb_msg_start *m,
     return 0;
 }
 
+const struct hb_jobmap *agent_order_map(const struct agent_job *job)
+{
+    return job->n_grown > 0 ? job->grown[job->n_grown - 1] : job->map;
+}
+
+int agent_order_grown(struct agent_job *job, const struct hb_msg_grown *m,
+                      struct hpcboot_error *err)
+{
+    const struct hb_jobmap *was = agent_order_map(job);
+    struct hb_jobmap *map;
+    struct hb_buf view;
+    int rc;
+
+    hb_buf_view(&view, m->map.data, m->map.len);
+    rc = hb_jobmap_decode(&map, &view, err);
+    if (rc == 0 && was != NULL && !hb_jobmap_begins(was, map)) {
+        hb_jobmap_destroy(map);
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "GROWN does not begin with "
+                     "the map before it");
+    }
+    if (rc == 0) {
+        job->grown = hb_xrealloc(job->grown,
+                                 (job->n_grown + 1) * sizeof *job->grown);
+        job->grown[job->n_grown++] = map;
+        job->world = m->world;
+    }
+    return rc;
+}
+
 void agent_order_destroy(struct agent_job *job)
 {
     for (uint32_t i = 0; i < job->n_apps_known; i++) {

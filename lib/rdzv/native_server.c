@@ -397,6 +397,13 @@ void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
     hb_native_take_next(s);
 }
 
+int hb_native_holds(const struct hb_native_server *s,
+                    const struct hb_jobmap *map)
+{
+    return map == s->job.map || map == s->next.map ||
+           map == hb_native_store_map(s->store);
+}
+
 void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
                     uint32_t rank, const char *text)
 {

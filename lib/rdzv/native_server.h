@@ -84,6 +84,9 @@ void hb_native_peer_dead(struct hb_native_server *s, uint32_t rank,
  * which those who wait for the others in hello see, too. */
 void hb_native_grown(struct hb_native_server *s, const struct hb_jobmap *map,
                      uint32_t world, const uint32_t *ranks, uint32_t n);
+/* Whether a map that it was given is still used. */
+int hb_native_holds(const struct hb_native_server *s,
+                    const struct hb_jobmap *map);
 /* To those who are in a generation. */
 void hb_native_tell(struct hb_native_server *s, enum hb_news_kind kind,
                     uint32_t rank, const char *text);

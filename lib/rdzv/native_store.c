@@ -86,6 +86,11 @@ struct hb_native_store *hb_native_store_create(const struct hb_jobmap *map,
     return s;
 }
 
+const struct hb_jobmap *hb_native_store_map(const struct hb_native_store *s)
+{
+    return s->map;
+}
+
 void hb_native_store_destroy(struct hb_native_store *s)
 {
     if (s != NULL) {

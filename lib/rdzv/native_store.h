@@ -16,6 +16,7 @@ struct hb_native_store;
 /* The map is borrowed. */
 struct hb_native_store *hb_native_store_create(const struct hb_jobmap *map,
                                                uint32_t node);
+const struct hb_jobmap *hb_native_store_map(const struct hb_native_store *s);
 void hb_native_store_destroy(struct hb_native_store *s); /* NULL-safe */
 void hb_native_store_clear(struct hb_native_store *s); /* as after create */
 

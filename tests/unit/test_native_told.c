@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* What the native rendezvous writes into the memory of a node while one of its
- * ranks has the memory's lock. */
+/* What the native rendezvous of a node writes into its memory while one of its
+ * ranks has the memory's lock; which of the job's maps it goes by. */
 #include "config.h"
 
 #include "lib/rdzv/native_server.h"
@@ -20,6 +20,7 @@
 #define RANKS 3
 
 struct agent {
+    struct hb_native_job job;
     struct hb_native_server *server;
     struct hb_buf key, data; /* its contribution to a fence */
     int memory_fd;
@@ -101,22 +102,37 @@ static void meet(struct agent *a)
     assert_true(a->memory_fd >= 0);
 }
 
-/* In their order, and nobody is woken before. */
-static void test_deaths_are_told_when_the_memory_is_free(void **state)
+static struct hb_jobmap *open_server(struct agent *a)
 {
     static const uint32_t node_of[RANKS];
     static const struct hb_job_app app = {0, RANKS};
     char name[] = "here", *names[] = {name};
-    struct hb_segment m = HB_SEGMENT_INIT;
-    struct agent a = {.memory_fd = -1};
     struct hb_jobmap *map;
 
     assert_int_equal(hb_jobmap_create(&map, RANKS, node_of, 1, names, 1, &app,
                                       RANKS, NULL), 0);
-    const struct hb_native_job job = {.map = map, .token = "secret"};
-    a.server = hb_native_server_create(&job, &host, &a);
-    hb_buf_init(&a.key, HB_FENCE_DATA_MAX);
-    hb_buf_init(&a.data, HB_FENCE_DATA_MAX);
+    a->job = (struct hb_native_job){.map = map, .token = "secret"};
+    a->server = hb_native_server_create(&a->job, &host, a);
+    a->memory_fd = -1;
+    hb_buf_init(&a->key, HB_FENCE_DATA_MAX);
+    hb_buf_init(&a->data, HB_FENCE_DATA_MAX);
+    return map;
+}
+
+static void close_server(struct agent *a)
+{
+    hb_native_server_destroy(a->server);
+    hb_buf_destroy(&a->key);
+    hb_buf_destroy(&a->data);
+}
+
+/* In their order, and nobody is woken before. */
+static void test_deaths_are_told_when_the_memory_is_free(void **state)
+{
+    struct hb_segment m = HB_SEGMENT_INIT;
+    struct agent a = {0};
+    struct hb_jobmap *map = open_server(&a);
+
     meet(&a);
     assert_int_equal(hb_segment_attach(&m, dup(a.memory_fd), NULL), 0);
     hb_segment_lock(&m, 1);
@@ -135,9 +151,64 @@ static void test_deaths_are_told_when_the_memory_is_free(void **state)
     assert_int_equal(a.alarms, 1);
     assert_int_equal(a.laters, 3);
     hb_segment_close(&m);
-    hb_native_server_destroy(a.server);
-    hb_buf_destroy(&a.key);
-    hb_buf_destroy(&a.data);
+    close_server(&a);
+    hb_jobmap_destroy(map);
+}
+
+static struct hb_jobmap *renamed(const struct hb_jobmap *map, const char *name)
+{
+    struct hb_jobmap *copy;
+    struct hb_buf b;
+
+    hb_buf_init(&b, HB_FENCE_DATA_MAX);
+    hb_jobmap_encode(map, &b);
+    assert_int_equal(hb_jobmap_decode(&copy, &b, NULL), 0);
+    hb_buf_destroy(&b);
+    assert_true(hb_jobmap_rename(copy, 0, name));
+    return copy;
+}
+
+/* A host takes the place of another again and again: a map that is held no
+ * more can be freed, here under those who wait in hello. */
+static void test_maps_of_former_names_are_let_go(void **state)
+{
+    struct agent a = {0};
+    struct hb_jobmap *map = open_server(&a), *first = renamed(map, "a");
+    struct hb_jobmap *second = renamed(map, "b");
+
+    hello(&a, 0);
+    hb_native_grown(a.server, first, 0, NULL, 0);
+    assert_true(hb_native_holds(a.server, first));
+    assert_true(hb_native_holds(a.server, map)); /* for what ranks put */
+    hb_native_grown(a.server, second, 0, NULL, 0);
+    assert_false(hb_native_holds(a.server, first));
+    hb_jobmap_destroy(first);
+    assert_true(hb_native_holds(a.server, second));
+    hello(&a, 1);
+    close_server(&a);
+    hb_jobmap_destroy(second);
+    hb_jobmap_destroy(map);
+}
+
+/* A generation is under way: the next will go by the latest map. */
+static void test_maps_for_later_are_let_go(void **state)
+{
+    struct agent a = {0};
+    struct hb_jobmap *map = open_server(&a), *grown, *latest;
+
+    assert_int_equal(hb_jobmap_grow(map, "there", 1, &grown, NULL), 0);
+    latest = renamed(grown, "a");
+    meet(&a);
+    hb_native_grown(a.server, grown, 5, NULL, 0);
+    assert_true(hb_native_holds(a.server, map));
+    assert_true(hb_native_holds(a.server, grown));
+    hb_native_grown(a.server, latest, 5, NULL, 0);
+    assert_false(hb_native_holds(a.server, grown));
+    hb_jobmap_destroy(grown);
+    assert_true(hb_native_holds(a.server, map));
+    assert_true(hb_native_holds(a.server, latest));
+    close_server(&a);
+    hb_jobmap_destroy(latest);
     hb_jobmap_destroy(map);
 }
 
@@ -145,6 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_deaths_are_told_when_the_memory_is_free),
+        cmocka_unit_test(test_maps_of_former_names_are_let_go),
+        cmocka_unit_test(test_maps_for_later_are_let_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

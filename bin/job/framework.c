@@ -445,8 +445,8 @@ static int tell_policy(struct job *j, const char *name, const char *value,
     return 0;
 }
 
-/* What a launcher of Python's is given it gives to Python, also `python t.py` or
- * a program, unless it is told. */
+/* What a launcher of Python's is given it gives to Python, also `python t.py`
+ * or a program, unless it is told. */
 static void tell_no_python(struct job *j)
 {
     struct job_framework *f = j->framework;

@@ -14,8 +14,8 @@ void hb_search_paths(const char *file, char *const *env, struct hb_strv *out);
  * working directory, as mpirun and srun have it. */
 void hb_search_program(const char *file, char *const *env,
                        struct hb_strv *out);
-/* Whether hb_search_paths has a file on this host that may be executed; relative
- * ones are of `wdir`, or of the current directory where that is NULL. */
+/* Whether hb_search_paths has a file on this host that may be executed;
+ * relative ones are of `wdir`, or of the current directory if that is NULL. */
 int hb_search_finds(const char *file, char *const *env, const char *wdir);
 /* The value of `name` in a NULL-terminated environment; borrowed, or NULL. */
 const char *hb_search_env(char *const *env, const char *name);

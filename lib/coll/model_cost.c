@@ -356,8 +356,8 @@ static double rounds_lost(const struct hb_model_call *c, enum hb_way way)
 }
 
 /* The last rank of a chain begins when a piece has come through all before it:
- * that of a short call did while it was in the call before. Where ranks take turns on a
- * core, its turn is after theirs anyway. */
+ * that of a short call did while it was in the call before. Where ranks take
+ * turns on a core, its turn is after theirs anyway. */
 static double chain_waits(const struct hb_model_call *c)
 {
     return c->share > 1 ? 0

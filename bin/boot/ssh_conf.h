@@ -13,8 +13,7 @@ struct hb_ssh_files {
 };
 
 /* Reads the files for one host, a second time where they ask for it. Of the
- * query, `connected` and `exec` are set here. May run commands (Match exec),
- * each once in the life of the process, and waits for them, 10 s each at most.
+ * query, `connected` is set here. Runs no command.
  * ERR_PARSE names file and line; ERR_AUTH: others can say what is in a file. */
 int hb_ssh_conf_read(struct hb_ssh_conf *conf, const struct hb_ssh_files *files,
                      const struct hb_ssh_query *query,

@@ -78,9 +78,7 @@ static int read_config(struct maker *m, struct hpcboot_error *err)
     const struct hb_ssh_files files = {m->config->ssh_config, &m->homes};
     struct hb_ssh_query query = {
         .host = m->target->host, .user = m->out->user,
-        .port = m->target->port > 0 ? m->target->port : m->config->port,
-        .local_user = m->local_user, .local_host = m->local_host,
-        .uid = m->uid, .home = m->out->home,
+        .local_user = m->local_user, .home = m->out->home,
     };
 
     return hb_ssh_conf_read(&m->conf, &files, &query, err);

@@ -19,16 +19,11 @@
 struct hb_ssh_query {
     const char *host;       /* as the user wrote it */
     const char *user;       /* asked for, or NULL */
-    int port;               /* asked for, or 0 */
     const char *local_user; /* or NULL */
-    const char *local_host, *uid; /* of Match exec's % letters, or NULL */
-    const char *home;       /* for ~ and %d; NULL: there is none */
+    const char *home;       /* for ~; NULL: there is none */
     /* NULL: the first reading. In the second one, which goes on with the same
      * hb_ssh_conf, the name that will be connected to. */
     const char *connected;
-    /* Runs a command of Match exec: 1 its status is 0, 0 it is another, or an
-     * error. NULL: it is not run, and its block does not apply. */
-    int (*exec)(const char *command, struct hpcboot_error *err);
 };
 
 enum hb_ssh_canonical { HB_CANONICAL_NO, HB_CANONICAL_YES,

@@ -8,7 +8,8 @@
  * `Match final` and `Match canonical` are met. What the first has found stays.
  *
  * A criterion that is not known here is not met, negated or not, and one line
- * tells of it: what it would have said may be missed. */
+ * tells of it: what it would have said may be missed. So it is with `exec`: a
+ * gang has many hosts, and ssh would wait for a command for each of them. */
 #include "config.h"
 
 #include "lib/trust/sshconfig_impl.h"
@@ -23,8 +24,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/trust/pattern.h"
-
-#define SSH_PORT 22
 
 int hb_ssh_on_host(struct hb_ssh_reader *r, const struct hb_strv *v)
 {
@@ -142,35 +141,9 @@ static int on_network(struct hb_ssh_reader *r, const char *list)
     return met;
 }
 
-/* --- exec */
+/* --- criteria */
 
 #define NOT_KNOWN 2 /* of a criterion; else 1 or 0 */
-
-static int run(struct hb_ssh_reader *r, const char *said)
-{
-    const struct hb_ssh_query *q = r->query;
-    const char *host = host_now(r);
-    const char *alias = r->conf->host_key_alias;
-    int port = q->port ? q->port : r->conf->port;
-    struct hb_ssh_tokens t = {
-        .home = q->home, .host = host, .original = q->host,
-        .alias = alias ? alias : host, .local_host = q->local_host,
-        .local_user = q->local_user, .user = user_now(r), .uid = q->uid,
-        .port = port ? port : SSH_PORT,
-    };
-    char *command = hb_ssh_expand(said, &t, 0);
-    int rc;
-
-    if (!command) {
-        return hb_ssh_complain(r, "a % letter of Match exec is not known here");
-    }
-    rc = q->exec ? q->exec(command, r->err) : NOT_KNOWN;
-    free(command);
-    return rc < 0 ? hb_error_prefix(r->err, rc, "%s:%d", r->file, r->line)
-                  : rc;
-}
-
-/* --- criteria */
 
 /* Not for users, whose names have a case. */
 static int is_host(const char *name, const char *list)
@@ -259,8 +232,11 @@ static int match_pairs(struct hb_ssh_reader *r, const struct hb_strv *v,
 static void tell_passed_over(const struct hb_ssh_reader *r, const char *name)
 {
     static struct hb_strv told;
-    char *text = hb_xasprintf("%s:%d: Match %s is not known here, and its "
-                              "block is passed over", r->file, r->line, name);
+    int is_exec = strcasecmp(name, "exec") == 0;
+    char *text = hb_xasprintf(
+        "%s:%d: Match %s is not %s here, and its block is passed over%s",
+        r->file, r->line, name, is_exec ? "run" : "known",
+        is_exec ? "; --launch-with ssh runs it" : "");
 
     for (size_t i = 0; i < told.n; i++) {
         if (hb_streq(told.v[i], text)) {
@@ -272,18 +248,13 @@ static void tell_passed_over(const struct hb_ssh_reader *r, const char *name)
     hb_strv_take(&told, text);
 }
 
-/* A command runs only where all that stands before it is met. */
 static int pair_met(struct hb_ssh_reader *r, int met_so_far, const char *name,
                     const char *value)
 {
     int negated = *name == '!', met;
 
     name += negated;
-    if (strcasecmp(name, "exec") == 0) {
-        met = met_so_far && !r->never ? run(r, value) : 0;
-    } else {
-        met = criterion_met(r, name, value);
-    }
+    met = criterion_met(r, name, value);
     if (met == NOT_KNOWN) {
         if (met_so_far && !r->never) {
             tell_passed_over(r, name);

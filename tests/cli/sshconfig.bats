@@ -71,23 +71,25 @@ usual() { run "$says" usual "$@"; }
     says "^refused $HOME/.ssh/config may be written by others"
 }
 
-@test "Match exec runs the user's command, once for all that is the same" {
+@test "Match exec runs nothing, its block is passed over, and a line says so" {
     cat > config << END
-Match exec "echo %n >> $PWD/ran"
+Match exec "touch $PWD/ran"
   User ann
-Match exec "echo %n >> $PWD/ran"
+Match !exec "touch $PWD/ran; false"
   Port 7
-Match host other exec "touch $PWD/never"
+Match host other exec "touch $PWD/ran"
   Port 8
-Match !exec "exit 3"
+Match host node-1
   HostKeyAlias gang
 END
     run -0 "$says" config node-1
-    says '^user ann'
-    says '^port 7'
+    says_not '^user ann'
+    says '^port 22'
     says '^knownas gang'
-    [ "$(cat ran)" = node-1 ]
-    [ ! -e never ]
+    says '^config:1: Match exec is not run here, and its block is passed over; --launch-with ssh runs it$'
+    says '^config:3: Match exec is not run here'
+    [ "$(grep -c 'not run' <<< "$output")" = 2 ]
+    [ ! -e ran ]
 }
 
 @test "Match tagged and localnetwork are known, what is not is told in a line" {

@@ -82,23 +82,18 @@ def setting(r):
 
 
 def criterion(r):
-    word = r.choice(["host", "originalhost", "user", "localuser", "exec",
+    word = r.choice(["host", "originalhost", "user", "localuser",
                      "final", "canonical", "host", "user", "final"])
     sign = r.choice(["", "", "", "!"])
     if word in ("final", "canonical"):
         return sign + word
-    if word == "exec":
-        value = r.choice(["true", "false", "\"test %h = node-1\"",
-                          "\"test %r = ann\"", "\"test %p -gt 22\"",
-                          "\"test %n = Gpu7\"", "\"test %u = " + ME.pw_name
-                          + "\"", "\"exit 3\"", "\"test %k = gang\""])
-    elif word in ("user", "localuser"):
+    if word in ("user", "localuser"):
         value = r.choice(["ann", "joe,Bob", "root", "!ann,*", "ROOT", "r*",
                           ME.pw_name])
     else:
         value = ",".join(pattern(r) for _ in range(r.choice([1, 1, 2])))
-    value = value if word == "exec" else value.replace("\"", "")
-    return "%s%s%s%s" % (sign, word, r.choice([" ", " ", "="]), value)
+    return "%s%s%s%s" % (sign, word, r.choice([" ", " ", "="]),
+                         value.replace("\"", ""))
 
 
 def block(r):

@@ -178,26 +178,6 @@ static void a_second_reading_sees_the_name_connected_to(void **state)
     assert_int_equal(conf.identity_files.n, 2);
 }
 
-static int answers(const char *command, struct hpcboot_error *e)
-{
-    return strcmp(command, "is me@far near 22") == 0;
-}
-
-static void match_exec_has_letters_and_is_asked(void **state)
-{
-    static const char text[] = "HostName far\nMatch exec \"is %r@%h %n %p\"\n"
-        "User ann\nMatch !exec \"other\"\nPort 7\n";
-    struct hb_ssh_query query = {.host = "near", .local_user = "me",
-                                 .exec = answers};
-
-    assert_int_equal(hb_ssh_conf_text(&conf, text, strlen(text), "f", NULL,
-                                      &query, &err), HPCBOOT_OK);
-    assert_string_equal(conf.user, "ann");
-    assert_int_equal(conf.port, 7);
-    assert_int_equal(hb_ssh_conf_text(&conf, "Match exec %C\n", 14, "f", NULL,
-                                      &query, &err), HPCBOOT_ERR_PARSE);
-}
-
 static void jumps_that_are_none_leave_a_command_its_say(void **state)
 {
     take("ProxyJump none\nProxyJump a\nProxyCommand nc\n");
@@ -329,7 +309,6 @@ int main(void)
         T(match_with_an_unknown_criterion_does_not_apply),
         T(users_and_names_of_host_lines_have_a_case),
         T(a_second_reading_sees_the_name_connected_to),
-        T(match_exec_has_letters_and_is_asked),
         T(jumps_that_are_none_leave_a_command_its_say),
         T(match_host_sees_the_name_connected_to),
         T(the_first_proxy_keyword_counts),

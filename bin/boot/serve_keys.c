@@ -175,12 +175,13 @@ static void take_line(struct key_set *set, char *line)
     }
 }
 
-static int read_authorized(struct key_set *set, const char *path,
+static int read_authorized(struct key_set *set, const char *path, int placed,
                            struct hpcboot_error *err)
 {
     char *text = NULL, *save = NULL;
     size_t len = 0;
-    int rc = hb_file_read(path, AUTHORIZED_MAX_BYTES, &text, &len, err);
+    int rc = (placed ? hb_file_read_placed : hb_file_read)(
+        path, AUTHORIZED_MAX_BYTES, &text, &len, err);
 
     if (rc < 0) {
         return rc;
@@ -194,7 +195,7 @@ static int read_authorized(struct key_set *set, const char *path,
 }
 
 /* The private key's own public half. */
-static int take_private(struct key_set *set, const char *path,
+static int take_private(struct key_set *set, const char *path, int placed,
                         struct hb_secret *gang, struct hpcboot_error *err)
 {
     const char *why = "libssh cannot split it";
@@ -205,7 +206,7 @@ static int take_private(struct key_set *set, const char *path,
 
     /* Before it is read: what takes its place meanwhile is a change. */
     (void)stat(path, &set->stat);
-    rc = hb_key_read(path, &pem, &sniff, err);
+    rc = (placed ? hb_key_read_placed : hb_key_read)(path, &pem, &sniff, err);
     if (rc == HPCBOOT_OK) {
         rc = hb_gang_secret(pem, &sniff, path, gang, err);
     }
@@ -237,7 +238,9 @@ static int find_private(struct key_set *set,
         struct hpcboot_error why = {0};
 
         hb_secret_free(gang);
-        rc = take_private(set, paths.v[i], gang, &why);
+        rc = take_private(set, paths.v[i],
+                          hb_gang_key_is_placed(paths.v[i], config->key,
+                                                config->home), gang, &why);
         if (rc < 0 && config->key) {
             rc = hb_fail(err, HPCBOOT_ERR_USAGE, "--key: %s", why.text);
         } else if (rc < 0) {
@@ -263,7 +266,7 @@ static int find_authorized(struct key_set *set,
     int rc = HPCBOOT_OK;
 
     if (config->authorized_keys) {
-        rc = read_authorized(set, config->authorized_keys, &why) < 0
+        rc = read_authorized(set, config->authorized_keys, 0, &why) < 0
             ? hb_fail(err, HPCBOOT_ERR_USAGE, "--authorized-keys: %s",
                       why.text) : HPCBOOT_OK;
     } else if (set->n_accepted == 0) {
@@ -271,13 +274,11 @@ static int find_authorized(struct key_set *set,
     }
     for (size_t i = 0; set->n_accepted == 0 && i < dirs.n; i++) {
         char *path = hb_xasprintf("%s/authorized_keys", dirs.v[i]);
+        int placed = !hb_gang_dir_is_home(dirs.v[i], config->home);
 
-        if (access(path, F_OK) == 0 && !hb_gang_file_is_ours(path)
-            && !hb_gang_dir_is_home(dirs.v[i], config->home)) {
-            hb_log(HB_WARN, "%s is not used: it belongs to neither root nor "
-                   "uid %u", path, (unsigned)geteuid());
-        } else {
-            (void)read_authorized(set, path, NULL);
+        if (access(path, F_OK) == 0
+            && read_authorized(set, path, placed, &why) == HPCBOOT_ERR_AUTH) {
+            hb_log(HB_WARN, "%s", why.text);
         }
         hb_str_putf(&looked, "%s%s", i > 0 ? ", " : "", dirs.v[i]);
         free(path);

@@ -111,17 +111,19 @@ static void take_certificates(struct hb_ssh_auth *auth, const char *path,
     free(beside);
 }
 
-static void take_key(struct hb_ssh_auth *auth, const char *path, int named,
-                     int gang)
+static void take_key(struct hb_ssh_auth *auth, size_t number, int gang)
 {
+    const struct hb_ssh_settings *settings = auth->settings;
+    const char *path = settings->identities.v[number];
     struct hb_key_sniff sniff;
     struct hpcboot_error err = {0};
     const char *why = NULL;
     char *pem = NULL;
     ssh_key key = NULL;
 
-    if (hb_key_read(path, &pem, &sniff, &err) < 0) {
-        if (named || err.code != HPCBOOT_ERR_NOT_FOUND) {
+    if ((number < settings->n_own ? hb_key_read : hb_key_read_placed)(
+            path, &pem, &sniff, &err) < 0) {
+        if (number < settings->n_named || err.code != HPCBOOT_ERR_NOT_FOUND) {
             hb_str_putf(&auth->unusable, "%s%s",
                         auth->unusable.len ? ", " : "", err.text);
         }
@@ -184,8 +186,8 @@ struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
          i++) {
         const char *path = settings->identities.v[i];
 
-        take_key(auth, path, i < settings->n_named,
-                 config->inside_gang || hb_streq(path, config->gang_key));
+        take_key(auth, i, config->inside_gang
+                          || hb_streq(path, config->gang_key));
     }
     return auth;
 }

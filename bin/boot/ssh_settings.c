@@ -214,6 +214,17 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
 
 /* In a home that is not this user's anybody's keys may lie, and who has one
  * that is used here is believed. */
+static int is_usable(const char *path, int is_home)
+{
+    struct hb_key_sniff sniff;
+    char *pem = NULL;
+    int rc = is_home ? HPCBOOT_OK
+                     : hb_key_read_placed(path, &pem, &sniff, NULL);
+
+    hb_key_text_free(pem);
+    return rc == HPCBOOT_OK;
+}
+
 static void add_keys_of(struct hb_strv *keys, const char *dir, int is_home)
 {
     struct hb_strv found = HB_STRV_INIT;
@@ -222,14 +233,13 @@ static void add_keys_of(struct hb_strv *keys, const char *dir, int is_home)
     for (size_t i = 0; i < sizeof default_keys / sizeof *default_keys; i++) {
         char *path = hb_xasprintf("%s/%s", dir, default_keys[i]);
 
-        if (access(path, F_OK) == 0
-            && (is_home || hb_gang_file_is_ours(path))) {
+        if (access(path, F_OK) == 0 && is_usable(path, is_home)) {
             add_once(keys, path);
         }
         free(path);
     }
     for (size_t i = 0; i < found.n; i++) {
-        if (is_home || hb_gang_file_is_ours(found.v[i])) {
+        if (is_usable(found.v[i], is_home)) {
             add_once(keys, found.v[i]);
         }
     }
@@ -248,6 +258,7 @@ static void add_usual_keys(struct maker *m)
         add_keys_of(keys, dir, 1);
         free(dir);
     }
+    m->out->n_own = keys->n;
     hb_gang_key_dirs(m->out->home, &dirs);
     for (size_t i = 0; i < dirs.n; i++) {
         if (hb_is_mount_of_secret(dirs.v[i])) {
@@ -290,7 +301,7 @@ static int choose_identities(struct maker *m, struct hpcboot_error *err)
     }
     if (m->config->identity) {
         hb_strv_push(&out->identities, m->config->identity);
-        out->n_named = out->identities.n;
+        out->n_named = out->n_own = out->identities.n;
         return HPCBOOT_OK;
     }
     if (add_files(m, "IdentityFile", &m->conf.identity_files,
@@ -300,7 +311,7 @@ static int choose_identities(struct maker *m, struct hpcboot_error *err)
     if (m->config->gang_key) {
         add_once(&out->identities, m->config->gang_key);
     }
-    out->n_named = out->identities.n;
+    out->n_named = out->n_own = out->identities.n;
     if (!m->conf.identities_only
         || (out->n_named == 0 && m->conf.identity_files.n == 0)) {
         add_usual_keys(m);

@@ -27,9 +27,10 @@ struct hb_ssh_settings {
     char *revoked_file; /* of host keys never to be trusted, or NULL */
     struct hb_strv certificates; /* named in ssh_config, of some keys */
     /* Private keys in the order they are offered. The first n_named were asked
-     * for by name: that one is not there is worth saying. */
+     * for by name: that one is not there is worth saying. Those from n_own on
+     * are of other homes, and read by hb_key_read_placed. */
     struct hb_strv identities;
-    size_t n_named;
+    size_t n_named, n_own;
     int use_agent;
     char *agent_socket; /* NULL: SSH_AUTH_SOCK */
 };

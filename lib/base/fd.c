@@ -264,6 +264,11 @@ static int read_to_end(int fd, const char *path, size_t max_bytes,
                    max_bytes);
 }
 
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/* Whose a file has to be; see the functions that the header has. */
+enum whose { ANYONES, OWN, PLACED };
+
 /* Debian and others give each user a group of the same name, and a umask that
  * lets it write. Who has it as the first group is not looked for: that takes
  * reading all of passwd, wherever that is. */
@@ -281,6 +286,11 @@ static int is_own_group(const struct stat *st)
     return own;
 }
 
+static int is_ours(const struct stat *st)
+{
+    return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
 static int is_own(int fd, const char *path, struct hpcboot_error *err)
 {
     struct stat st;
@@ -288,7 +298,7 @@ static int is_own(int fd, const char *path, struct hpcboot_error *err)
     if (fstat(fd, &st) < 0) {
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
     }
-    if (st.st_uid != 0 && st.st_uid != geteuid()) {
+    if (!is_ours(&st)) {
         return hb_fail(err, HPCBOOT_ERR_AUTH, "%s belongs to uid %u, and this "
                        "is uid %u", path, (unsigned)st.st_uid,
                        (unsigned)geteuid());
@@ -302,20 +312,77 @@ static int is_own(int fd, const char *path, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-static int read_file(const char *path, int own, size_t max_bytes,
+/* The folder is held while the file is opened in it. Links in it that lead out
+ * of it are its owner's word, as a mount's are root's. */
+static int open_placed(const char *path, struct hpcboot_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? hb_xstrndup(path, (size_t)(slash - path) + 1)
+                      : hb_xstrdup(".");
+    int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    struct stat st;
+
+    if (at >= 0 && fstat(at, &st) == 0 && !is_ours(&st)) {
+        hb_fail(err, HPCBOOT_ERR_AUTH, "%s is not used: its folder belongs to "
+                "neither root nor uid %u", path, (unsigned)geteuid());
+        fd = HPCBOOT_ERR_AUTH;
+    } else if (at >= 0) {
+        fd = openat(at, slash ? slash + 1 : path, OPEN_FLAGS);
+    }
+    if (fd == -1) {
+        fd = errno == ENOENT ? HPCBOOT_ERR_NOT_FOUND : HPCBOOT_ERR_SYSTEM;
+        hb_fail_errno(err, fd, "cannot open %s", path);
+    }
+    hb_fd_close(&at);
+    free(dir);
+    return fd;
+}
+
+static int is_placed(int fd, const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
+    }
+    if (!is_ours(&st)) {
+        return hb_fail(err, HPCBOOT_ERR_AUTH, "%s is not used: it belongs to "
+                       "neither root nor uid %u", path, (unsigned)geteuid());
+    }
+    return S_ISREG(st.st_mode) ? HPCBOOT_OK
+        : hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s is not a file", path);
+}
+
+static int open_file(const char *path, enum whose whose,
+                     struct hpcboot_error *err)
+{
+    int fd;
+
+    if (whose == PLACED) {
+        return open_placed(path, err);
+    }
+    fd = open(path, OPEN_FLAGS);
+    if (fd < 0) {
+        int rc = errno == ENOENT ? HPCBOOT_ERR_NOT_FOUND : HPCBOOT_ERR_SYSTEM;
+
+        return hb_fail_errno(err, rc, "cannot open %s", path);
+    }
+    return fd;
+}
+
+static int read_file(const char *path, enum whose whose, size_t max_bytes,
                      char **data_out, size_t *len_out,
                      struct hpcboot_error *err)
 {
     struct hb_buf b;
-    int fd, rc;
+    int fd = open_file(path, whose, err), rc;
 
     hb_buf_init(&b, max_bytes + 2); /* see read_to_end, and the NUL */
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
-        rc = errno == ENOENT ? HPCBOOT_ERR_NOT_FOUND : HPCBOOT_ERR_SYSTEM;
-        return hb_fail_errno(err, rc, "cannot open %s", path);
+        return fd;
     }
-    rc = own ? is_own(fd, path, err) : HPCBOOT_OK;
+    rc = whose == OWN ? is_own(fd, path, err)
+        : whose == PLACED ? is_placed(fd, path, err) : HPCBOOT_OK;
     if (rc == HPCBOOT_OK) {
         rc = read_to_end(fd, path, max_bytes, &b, err);
     }
@@ -340,13 +407,19 @@ out:
 int hb_file_read(const char *path, size_t max_bytes, char **data_out,
                  size_t *len_out, struct hpcboot_error *err)
 {
-    return read_file(path, 0, max_bytes, data_out, len_out, err);
+    return read_file(path, ANYONES, max_bytes, data_out, len_out, err);
 }
 
 int hb_file_read_own(const char *path, size_t max_bytes, char **data_out,
                      size_t *len_out, struct hpcboot_error *err)
 {
-    return read_file(path, 1, max_bytes, data_out, len_out, err);
+    return read_file(path, OWN, max_bytes, data_out, len_out, err);
+}
+
+int hb_file_read_placed(const char *path, size_t max_bytes, char **data_out,
+                        size_t *len_out, struct hpcboot_error *err)
+{
+    return read_file(path, PLACED, max_bytes, data_out, len_out, err);
 }
 
 /* Where there is no /proc: the name that was executed, seen from the directory

@@ -42,6 +42,13 @@ int hb_file_read(const char *path, size_t max_bytes, char **data_out,
  * other member is the owner). */
 int hb_file_read_own(const char *path, size_t max_bytes, char **data_out,
                      size_t *len_out, struct hpcboot_error *err);
+/* The same for a file that lies where anybody's may lie, as the gang's key in
+ * the home of another user: ERR_AUTH where it, or the folder that holds it,
+ * belongs to neither this user nor root. Both are judged as they are opened. A
+ * mode says nothing: that of a mount of Kubernetes is what its Secret asked
+ * for. ERR_SYSTEM: not a regular file. */
+int hb_file_read_placed(const char *path, size_t max_bytes, char **data_out,
+                        size_t *len_out, struct hpcboot_error *err);
 /* Absolute path of the running program, free() it; NULL where it
  * is not known. */
 char *hb_self_exe(void);

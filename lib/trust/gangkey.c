@@ -119,13 +119,6 @@ void hb_gang_key_dirs(const char *home, struct hb_strv *out)
     hb_strv_destroy(&dirs);
 }
 
-int hb_gang_file_is_ours(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
-}
-
 int hb_gang_dir_is_home(const char *dir, const char *home)
 {
     size_t len = home ? strlen(home) : 0;
@@ -134,17 +127,32 @@ int hb_gang_dir_is_home(const char *dir, const char *home)
         && hb_streq(dir + len, "/.ssh");
 }
 
+int hb_gang_key_is_placed(const char *path, const char *named,
+                          const char *home)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = hb_xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    int placed = !named && !hb_gang_dir_is_home(dir, home);
+
+    free(dir);
+    return placed;
+}
+
 /* Which of them may be used where `dir` is not in this user's home. */
 static void drop_others(struct hb_strv *paths)
 {
     for (size_t i = 0; i < paths->n;) {
-        if (hb_gang_file_is_ours(paths->v[i])) {
+        struct hb_key_sniff sniff;
+        struct hpcboot_error why = {0};
+        char *pem = NULL;
+
+        if (hb_key_read_placed(paths->v[i], &pem, &sniff, &why) >= 0) {
             i++;
-            continue;
+        } else {
+            hb_log(HB_WARN, "the key %s", why.text);
+            hb_strv_remove(paths, i);
         }
-        hb_log(HB_WARN, "the key %s is not used: it belongs to neither root "
-               "nor uid %u", paths->v[i], (unsigned)geteuid());
-        hb_strv_remove(paths, i);
+        hb_key_text_free(pem);
     }
 }
 

@@ -25,13 +25,16 @@ int hb_gang_secret_read(const char *path, struct hb_secret *out,
 void hb_gang_key_dirs(const char *home, struct hb_strv *out);
 /* Whether that is .ssh of `home`: elsewhere anybody's files may lie. */
 int hb_gang_dir_is_home(const char *dir, const char *home);
-/* Whether a file is root's, as those of a Secret are, or this user's. */
-int hb_gang_file_is_ours(const char *path);
 /* The private keys found there, the gang's most likely one first. `named` (may
  * be NULL): a file or directory that was named, looked at alone. Keys of other
- * users that are not in `home` are passed over with a warning. */
+ * users, or in their folders, that are not in `home` are passed over with a
+ * warning. */
 void hb_gang_keys_find(const char *named, const char *home,
                        struct hb_strv *out);
+/* Whether one of them has to be read by hb_key_read_placed: what it was found
+ * as may be another file by then. */
+int hb_gang_key_is_placed(const char *path, const char *named,
+                          const char *home);
 /* Whether Kubernetes mounted a Secret or ConfigMap there. */
 int hb_is_mount_of_secret(const char *dir);
 

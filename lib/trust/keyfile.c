@@ -148,8 +148,8 @@ static int has_spelt_line_ends(const char *p, const char *end)
     return find(p, end, "\n") == NULL && find(p, end, TAIL "\\n") != NULL;
 }
 
-int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
-                struct hpcboot_error *err)
+static int read_key(const char *path, int placed, char **pem_out,
+                    struct hb_key_sniff *out, struct hpcboot_error *err)
 {
     struct stat st;
     char *text = NULL;
@@ -165,7 +165,8 @@ int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
     if (!S_ISREG(st.st_mode) || st.st_size > HB_KEY_FILE_MAX_BYTES) {
         return hb_fail(err, HPCBOOT_ERR_PARSE, "%s is not a key file", path);
     }
-    rc = hb_file_read(path, HB_KEY_FILE_MAX_BYTES, &text, &len, err);
+    rc = (placed ? hb_file_read_placed : hb_file_read)(
+        path, HB_KEY_FILE_MAX_BYTES, &text, &len, err);
     if (rc < 0) {
         return rc;
     }
@@ -181,6 +182,18 @@ int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
     explicit_bzero(text, len);
     free(text);
     return rc;
+}
+
+int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
+                struct hpcboot_error *err)
+{
+    return read_key(path, 0, pem_out, out, err);
+}
+
+int hb_key_read_placed(const char *path, char **pem_out,
+                       struct hb_key_sniff *out, struct hpcboot_error *err)
+{
+    return read_key(path, 1, pem_out, out, err);
 }
 
 static int by_name(const void *a, const void *b)

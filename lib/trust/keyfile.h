@@ -37,6 +37,10 @@ enum hb_key_form hb_key_sniff(const char *text, size_t len,
  * key in it; ERR_SYSTEM: not readable. */
 int hb_key_read(const char *path, char **pem_out, struct hb_key_sniff *out,
                 struct hpcboot_error *err);
+/* The same where anybody's keys may lie: ERR_AUTH where the file or its folder
+ * is neither this user's nor root's (hb_file_read_placed). */
+int hb_key_read_placed(const char *path, char **pem_out,
+                       struct hb_key_sniff *out, struct hpcboot_error *err);
 void hb_key_text_free(char *pem);
 
 /* Private key files of a directory (not below it), by content, sorted by

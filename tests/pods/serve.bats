@@ -505,22 +505,38 @@ while os.path.exists(sys.argv[1]):
     for file in stranger stranger.pub; do
         pod 2 bash -c "cat > /tmp/$file" < "$F/$file"
     done
-    # serve_as OWNER FILE NAME: a server whose one key file is that.
+    # serve_as OWNER FOLDER FILE NAME: a server whose one key file is that. A
+    # FOLDER that is not root's has a link to it.
     serve_as() {
         pod 2 unshare -m timeout -s KILL "$HB_LIMIT" bash -c '
             mount -t tmpfs none /root && mount -t tmpfs none /home
-            mkdir -p /home/mpiuser/.ssh
-            install -m 644 -o "$1" "$2" "/home/mpiuser/.ssh/$3"
-            HOME=/nowhere timeout 1 "$4" serve --port 2299' - "$@" "$hpcbootd"
+            mkdir -p /home/mpiuser/.ssh /home/kept
+            install -m 644 -o "$1" "$3" "/home/kept/$4"
+            ln -s "/home/kept/$4" "/home/mpiuser/.ssh/$4"
+            chown "$2" /home/mpiuser/.ssh
+            HOME=/nowhere "$5" serve --port 2299 2> /home/said & server=$!
+            until grep -q "serves on port" /home/said; do
+                [ -e "/proc/$server" ] || break
+                sleep 0.05
+            done
+            kill "$server"; wait "$server"; status=$?
+            cat /home/said
+            exit $status' - "$@" "$hpcbootd"
     }
-    run -2 serve_as 1234 /tmp/stranger id_rsa
+    run -2 serve_as 1234 0 /tmp/stranger id_rsa
     says '/home/mpiuser/.ssh/id_rsa is not used: it belongs to neither root nor uid 0'
     says 'nobody could log in'
-    run -2 serve_as 1234 /tmp/stranger.pub authorized_keys
+    run -2 serve_as 0 1234 /tmp/stranger id_rsa
+    says '/home/mpiuser/.ssh/id_rsa is not used: its folder belongs to neither root nor uid 0'
+    says 'nobody could log in'
+    run -2 serve_as 0 1234 /tmp/stranger.pub authorized_keys
+    says 'authorized_keys is not used: its folder belongs to neither root nor uid 0'
+    says 'nobody could log in'
+    run -2 serve_as 1234 0 /tmp/stranger.pub authorized_keys
     says 'authorized_keys is not used: it belongs to neither root nor uid 0'
     says 'nobody could log in'
-    run serve_as 0 /tmp/stranger id_rsa
+    run -0 serve_as 0 0 /tmp/stranger id_rsa
     says 'lets in the key'
-    run serve_as 0 /tmp/stranger.pub authorized_keys
+    run -0 serve_as 0 0 /tmp/stranger.pub authorized_keys
     says 'serves on port'
 }

@@ -145,6 +145,38 @@ static void keys_are_found_by_content_in_a_mounted_secret(void **state)
     free(link);
 }
 
+/* Whoever owns the folder could exchange the link for another at any time. */
+static void keys_in_a_folder_of_others_are_nobodys(void **state)
+{
+    char *theirs = hb_xasprintf("%s/theirs", dir);
+    char *link = hb_xasprintf("%s/theirs/k", dir);
+    char *path = put("k", BLOCK("PRIVATE KEY", "AA"));
+    struct hb_key_sniff sniff;
+    struct hpcboot_error err;
+    char *pem = NULL;
+
+    if (geteuid() != 0) {
+        print_message("only root can give files away\n");
+        skip();
+    }
+    assert_int_equal(mkdir(theirs, 0755), 0);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(hb_key_read_placed(link, &pem, &sniff, &err), HPCBOOT_OK);
+    hb_key_text_free(pem);
+    assert_int_equal(chown(theirs, 65534, 0), 0);
+    assert_int_equal(hb_key_read_placed(link, &pem, &sniff, &err),
+                     HPCBOOT_ERR_AUTH);
+    assert_non_null(strstr(err.text, "its folder belongs to neither root nor"));
+    assert_int_equal(hb_key_read_placed(path, &pem, &sniff, &err), HPCBOOT_OK);
+    hb_key_text_free(pem);
+    assert_int_equal(chown(path, 65534, 0), 0);
+    assert_int_equal(hb_key_read_placed(path, &pem, &sniff, &err),
+                     HPCBOOT_ERR_AUTH);
+    free(theirs);
+    free(link);
+    free(path);
+}
+
 static void a_directory_that_is_not_there_has_no_keys(void **state)
 {
     struct hb_strv found = HB_STRV_INIT;
@@ -164,6 +196,7 @@ int main(void)
         IN_DIR(the_block_is_cut_out_with_plain_line_ends),
         IN_DIR(what_cannot_be_a_key_file_is_refused_at_once),
         IN_DIR(keys_are_found_by_content_in_a_mounted_secret),
+        IN_DIR(keys_in_a_folder_of_others_are_nobodys),
         cmocka_unit_test(a_directory_that_is_not_there_has_no_keys),
     };
 

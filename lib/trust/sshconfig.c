@@ -23,7 +23,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define INCLUDES_MAX 256 /* files of one Include line */
+#define INCLUDES_MAX 256 /* files of one word of Include */
 
 void hb_ssh_conf_init(struct hb_ssh_conf *conf)
 {
@@ -270,11 +270,38 @@ static int on_global_known(struct hb_ssh_reader *r, const struct hb_strv *v)
 
 static int read_file(struct hb_ssh_reader *r, const char *path);
 
+/* As with ssh what is not there says nothing, nor does a folder; what is there
+ * and cannot be read may be what keeps a login safe. */
+static int include_found(struct hb_ssh_reader *r, const char *path)
+{
+    struct hb_ssh_reader inner = *r;
+    struct stat st;
+    int rc;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return HPCBOOT_OK;
+    }
+    inner.depth++;
+    inner.never = !r->active;
+    inner.own = 1;
+    rc = read_file(&inner, path);
+    if (rc == HPCBOOT_ERR_SYSTEM) {
+        struct hpcboot_error why = {.text = ""};
+
+        if (r->err) {
+            why = *r->err;
+        }
+        return hb_fail(r->err, HPCBOOT_ERR_PARSE, "%s:%d: Include: %.360s",
+                       r->file, r->line, why.text);
+    }
+    return rc == HPCBOOT_ERR_NOT_FOUND ? HPCBOOT_OK : rc;
+}
+
 static int include_one(struct hb_ssh_reader *r, const char *pattern)
 {
     struct hb_str full = HB_STR_INIT;
     glob_t found = {0};
-    int rc = HPCBOOT_OK;
+    int rc = HPCBOOT_OK, got;
 
     if (pattern[0] == '~' && pattern[1] == '/' && r->query->home) {
         hb_str_putf(&full, "%s%s", r->query->home, pattern + 1);
@@ -283,20 +310,15 @@ static int include_one(struct hb_ssh_reader *r, const char *pattern)
     } else {
         hb_str_putf(&full, "%s/%s", r->dir, pattern);
     }
-    if (glob(hb_str_text(&full), GLOB_TILDE, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc && i < INCLUDES_MAX; i++) {
-            struct hb_ssh_reader inner = *r;
-
-            inner.depth++;
-            inner.never = !r->active;
-            inner.own = 1;
-            rc = read_file(&inner, found.gl_pathv[i]);
-            if (rc != HPCBOOT_ERR_NOT_FOUND && rc != HPCBOOT_ERR_SYSTEM
-                && rc < 0) {
-                break;
-            }
-            rc = HPCBOOT_OK;
-        }
+    got = glob(hb_str_text(&full), GLOB_TILDE, NULL, &found);
+    if (got != 0 && got != GLOB_NOMATCH) {
+        rc = hb_ssh_complain(r, "the files of Include cannot be listed");
+    } else if (got == 0 && found.gl_pathc > INCLUDES_MAX) {
+        rc = hb_ssh_complain(r, "Include means more than 256 files");
+    }
+    for (size_t i = 0; rc == HPCBOOT_OK && got == 0 && i < found.gl_pathc;
+         i++) {
+        rc = include_found(r, found.gl_pathv[i]);
     }
     globfree(&found);
     hb_str_destroy(&full);

@@ -49,6 +49,24 @@ usual() { run "$says" usual "$@"; }
     says "^refused $HOME/.ssh/more may be written by others"
 }
 
+@test "an Include of what cannot be read is an error, of what is not there not" {
+    mkdir "$HOME/.ssh/more"
+    printf '%s\n' 'Include not-there more' 'User joe' > "$HOME/.ssh/config"
+    usual h
+    says '^user joe'
+    ln -s loop "$HOME/.ssh/loop"
+    echo 'Include loop' >> "$HOME/.ssh/config"
+    usual h
+    says "^refused $HOME/.ssh/config:3: Include: cannot open $HOME/.ssh/loop"
+    echo 'Include more/*' > "$HOME/.ssh/config"
+    (cd "$HOME/.ssh/more" && touch $(seq 256))
+    usual h
+    says_not '^refused'
+    touch "$HOME/.ssh/more/257"
+    usual h
+    says "^refused $HOME/.ssh/config:1: Include means more than 256 files"
+}
+
 @test "a usual file of another user is an error, one of root is not" {
     need_root
     echo 'User joe' > "$HOME/.ssh/config"

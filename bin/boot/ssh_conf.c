@@ -16,6 +16,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -45,6 +46,41 @@ static int read_usual(struct hb_ssh_conf *conf, const char *dir,
         ? HPCBOOT_OK : rc;
 }
 
+/* Whether a config is passed over as not this user's. ssh does not look where
+ * only HOME leads to, which may be what another user or an image has set. */
+static int is_strangers(const char *path)
+{
+    static int told;
+    struct hpcboot_error why = {.text = ""};
+    char *text = NULL;
+    size_t len = 0;
+    int rc = hb_file_read_own(path, HB_SSH_CONF_MAX_BYTES, &text, &len, &why);
+
+    free(text);
+    if (rc == HPCBOOT_ERR_AUTH && !told) {
+        told = 1;
+        hb_log(HB_WARN, "%s; it is passed over, as HOME is not the home that "
+               "passwd has", why.text);
+    }
+    return rc == HPCBOOT_ERR_AUTH;
+}
+
+static int read_home(struct hb_ssh_conf *conf, const struct hb_ssh_files *files,
+                     const char *home, const struct hb_ssh_query *query,
+                     struct hpcboot_error *err)
+{
+    char *dir = hb_xasprintf("%s/.ssh", home);
+    char *path = hb_xasprintf("%s/config", dir);
+    int rc = HPCBOOT_OK;
+
+    if (hb_streq(home, files->passwd_home) || !is_strangers(path)) {
+        rc = read_usual(conf, dir, "config", 1, query, err);
+    }
+    free(path);
+    free(dir);
+    return rc;
+}
+
 /* In the place of the user's own: what it includes lies beside that. */
 static int read_named(struct hb_ssh_conf *conf,
                       const struct hb_ssh_files *files,
@@ -69,10 +105,7 @@ static int read_all(struct hb_ssh_conf *conf, const struct hb_ssh_files *files,
         return read_named(conf, files, query, err);
     }
     for (size_t i = 0; rc == HPCBOOT_OK && i < files->homes->n; i++) {
-        char *dir = hb_xasprintf("%s/.ssh", files->homes->v[i]);
-
-        rc = read_usual(conf, dir, "config", 1, query, err);
-        free(dir);
+        rc = read_home(conf, files, files->homes->v[i], query, err);
     }
     if (rc == HPCBOOT_OK) {
         rc = read_usual(conf, SYSTEM_DIR, "ssh_config", 0, query, err);

@@ -10,6 +10,7 @@
 struct hb_ssh_files {
     const char *named;          /* --ssh-config, "none", or NULL: the usual */
     const struct hb_strv *homes; /* the first is that of ~ */
+    const char *passwd_home;     /* of them, ssh's own; or NULL */
 };
 
 /* Reads the files for one host, a second time where they ask for it. Of the

@@ -75,7 +75,9 @@ static void find_homes(struct maker *m)
 
 static int read_config(struct maker *m, struct hpcboot_error *err)
 {
-    const struct hb_ssh_files files = {m->config->ssh_config, &m->homes};
+    const struct passwd *pw = getpwuid(geteuid());
+    const struct hb_ssh_files files = {m->config->ssh_config, &m->homes,
+                                       pw ? pw->pw_dir : NULL};
     struct hb_ssh_query query = {
         .host = m->target->host, .user = m->out->user,
         .local_user = m->local_user, .home = m->out->home,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 
 #define LINE_BYTES HPCBOOT_ERROR_TEXT_MAX
 
@@ -19,10 +20,6 @@ const char *hb_ssh_words(ssh_session session)
     const char *text = ssh_get_error(session);
 
     snprintf(line, sizeof line, "%s", text ? text : "");
-    for (char *p = line; *p; p++) {
-        if ((unsigned char)*p < ' ' || *p == 0x7f) {
-            *p = '?';
-        }
-    }
+    hb_mask_controls(line);
     return line;
 }

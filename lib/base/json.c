@@ -23,45 +23,12 @@ void hb_json_begin(struct hb_json *j, struct hb_str *out)
     j->need_comma = 0;
 }
 
-/* Length of the valid UTF-8 sequence at s (Unicode, table 3-7), or 0. */
-static size_t utf8_len(const unsigned char *s)
-{
-    unsigned char low = 0x80, high = 0xbf;
-    size_t n, i;
-
-    if (s[0] < 0x80) {
-        return 1;
-    }
-    if (s[0] < 0xc2 || s[0] > 0xf4) {
-        return 0;
-    }
-    n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (s[0] == 0xe0) {
-        low = 0xa0; /* shorter form exists */
-    } else if (s[0] == 0xed) {
-        high = 0x9f; /* surrogates */
-    } else if (s[0] == 0xf0) {
-        low = 0x90; /* shorter form exists */
-    } else if (s[0] == 0xf4) {
-        high = 0x8f; /* above U+10FFFF */
-    }
-    if (s[1] < low || s[1] > high) {
-        return 0;
-    }
-    for (i = 2; i < n; i++) {
-        if (s[i] < 0x80 || s[i] > 0xbf) {
-            return 0;
-        }
-    }
-    return n;
-}
-
 int hb_json_holds(const char *value)
 {
     size_t n = 1;
 
     for (; *value != '\0' && n > 0; value += n) {
-        n = utf8_len((const unsigned char *)value);
+        n = hb_utf8_len((const unsigned char *)value);
     }
     return n > 0;
 }
@@ -74,7 +41,7 @@ static void put_quoted(struct hb_str *out, const char *text)
 
     hb_str_putc(out, '"');
     for (; *at != '\0'; at += n > 0 ? n : 1) {
-        n = utf8_len((const unsigned char *)at);
+        n = hb_utf8_len((const unsigned char *)at);
         found = strchr(short_from, *at);
         if (n == 0) {
             hb_str_put(out, "\xef\xbf\xbd");

@@ -373,3 +373,50 @@ const char *hb_nearest(const char *word, const char *const *candidates,
     }
     return best;
 }
+
+size_t hb_utf8_len(const unsigned char *s)
+{
+    unsigned char low = 0x80, high = 0xbf;
+    size_t n, i;
+
+    if (s[0] < 0x80) {
+        return 1;
+    }
+    if (s[0] < 0xc2 || s[0] > 0xf4) {
+        return 0;
+    }
+    n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (s[0] == 0xe0) {
+        low = 0xa0; /* shorter form exists */
+    } else if (s[0] == 0xed) {
+        high = 0x9f; /* surrogates */
+    } else if (s[0] == 0xf0) {
+        low = 0x90; /* shorter form exists */
+    } else if (s[0] == 0xf4) {
+        high = 0x8f; /* above U+10FFFF */
+    }
+    if (s[1] < low || s[1] > high) {
+        return 0;
+    }
+    for (i = 2; i < n; i++) {
+        if (s[i] < 0x80 || s[i] > 0xbf) {
+            return 0;
+        }
+    }
+    return n;
+}
+
+void hb_mask_controls(char *s)
+{
+    while (*s) {
+        unsigned char *u = (unsigned char *)s;
+        size_t n = hb_utf8_len(u);
+        int is_c1 = n == 0 || (n == 2 && u[0] == 0xc2 && u[1] < 0xa0);
+
+        n = n == 0 ? 1 : n;
+        if (is_c1 || *u < ' ' || *u == 0x7f) {
+            memset(s, '?', n);
+        }
+        s += n;
+    }
+}

@@ -53,6 +53,11 @@ int hb_ends_with(const char *s, const char *suffix);
 /* Puts a byte for each \040, as the kernel writes blanks and backslashes in
  * mountinfo. In place. */
 void hb_unescape_octal(char *s);
+/* Length of the valid UTF-8 sequence at s (Unicode, table 3-7), or 0. */
+size_t hb_utf8_len(const unsigned char *s);
+/* Puts a ? for each byte of what a terminal might obey: control characters,
+ * those of C1 too, and bytes that are no UTF-8. In place. */
+void hb_mask_controls(char *s);
 /* The candidate nearest to `word` by edit distance, or NULL when none is
  * near. */
 const char *hb_nearest(const char *word, const char *const *candidates,

@@ -257,6 +257,16 @@ static void pieces_that_are_empty_are_passed_over(void **state)
     free(bc);
 }
 
+static void controls_are_masked_and_other_letters_stay(void **state)
+{
+    char text[] = "a\n\x1b[1m\x7f \x9b" "2J \xc2\x9b" "2J gr\xc3\xbc\xc3\x9f"
+        "e \xe2\x82\xac \xc2\xa0\xc2";
+
+    hb_mask_controls(text);
+    assert_string_equal(text, "a??[1m? ?2J ??2J gr\xc3\xbc\xc3\x9f"
+                        "e \xe2\x82\xac \xc2\xa0?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +283,7 @@ int main(void)
         cmocka_unit_test(octal_bytes_are_put_back_and_others_stay),
         cmocka_unit_test(secrets_are_equal_when_every_byte_is),
         cmocka_unit_test(a_vector_is_always_null_terminated),
+        cmocka_unit_test(controls_are_masked_and_other_letters_stay),
         cmocka_unit_test(a_name_occurs_once_in_an_environment),
     };
 

@@ -199,7 +199,7 @@ static int take_private(struct key_set *set, const char *path, int placed,
                         struct hb_secret *gang, struct hpcboot_error *err)
 {
     const char *why = "libssh cannot split it";
-    struct hb_key_sniff sniff;
+    struct hb_key_sniff sniff = {0};
     char *pem = NULL;
     ssh_key private = NULL, public = NULL;
     int rc;

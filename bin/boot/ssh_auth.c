@@ -115,7 +115,7 @@ static void take_key(struct hb_ssh_auth *auth, size_t number, int gang)
 {
     const struct hb_ssh_settings *settings = auth->settings;
     const char *path = settings->identities.v[number];
-    struct hb_key_sniff sniff;
+    struct hb_key_sniff sniff = {0};
     struct hpcboot_error err = {0};
     const char *why = NULL;
     char *pem = NULL;

@@ -58,10 +58,10 @@ void hb_ssh_conf_destroy(struct hb_ssh_conf *conf);
 
 /* Adds what a file says. `dir` is where relative names of Include begin
  * (~/.ssh or /etc/ssh). ERR_NOT_FOUND and ERR_SYSTEM: it cannot be read;
- * ERR_PARSE names file and line, also
- * of an Include whose file cannot be read; ERR_AUTH: it is another user's, or others may
- * write it (hb_file_read_own). The latter is asked of the file itself if `own`
- * is set, and always of what it includes. */
+ * ERR_PARSE names file and line, also of an Include whose file cannot be read;
+ * ERR_AUTH: it is another user's, or others may write it (hb_file_read_own).
+ * That is asked of the file itself if `own` is set, and always of what it
+ * includes. */
 int hb_ssh_conf_file(struct hb_ssh_conf *conf, const char *path,
                      const char *dir, int own,
                      const struct hb_ssh_query *query,

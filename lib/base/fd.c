@@ -291,23 +291,19 @@ static int is_ours(const struct stat *st)
     return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-static int is_own(int fd, const char *path, struct hpcboot_error *err)
+static int is_own(const struct stat *st, const char *path,
+                  struct hpcboot_error *err)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) < 0) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
-    }
-    if (!is_ours(&st)) {
+    if (!is_ours(st)) {
         return hb_fail(err, HPCBOOT_ERR_AUTH, "%s belongs to uid %u, and this "
-                       "is uid %u", path, (unsigned)st.st_uid,
+                       "is uid %u", path, (unsigned)st->st_uid,
                        (unsigned)geteuid());
     }
-    if ((st.st_mode & S_IWOTH)
-        || ((st.st_mode & S_IWGRP) && !is_own_group(&st))) {
+    if ((st->st_mode & S_IWOTH)
+        || ((st->st_mode & S_IWGRP) && !is_own_group(st))) {
         return hb_fail(err, HPCBOOT_ERR_AUTH, "%s may be written by others "
                        "than its owner (mode %04o: chmod go-w)", path,
-                       (unsigned)st.st_mode & 07777);
+                       (unsigned)st->st_mode & 07777);
     }
     return HPCBOOT_OK;
 }
@@ -338,19 +334,30 @@ static int open_placed(const char *path, struct hpcboot_error *err)
     return fd;
 }
 
-static int is_placed(int fd, const char *path, struct hpcboot_error *err)
+static int is_placed(const struct stat *st, const char *path,
+                     struct hpcboot_error *err)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) < 0) {
-        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
-    }
-    if (!is_ours(&st)) {
+    if (!is_ours(st)) {
         return hb_fail(err, HPCBOOT_ERR_AUTH, "%s is not used: it belongs to "
                        "neither root nor uid %u", path, (unsigned)geteuid());
     }
-    return S_ISREG(st.st_mode) ? HPCBOOT_OK
+    return S_ISREG(st->st_mode) ? HPCBOOT_OK
         : hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s is not a file", path);
+}
+
+/* What is open, not what has the name by now. */
+static int is_whose(int fd, const char *path, enum whose whose,
+                    struct hpcboot_error *err)
+{
+    struct stat st;
+
+    if (whose == ANYONES) {
+        return HPCBOOT_OK;
+    }
+    if (fstat(fd, &st) < 0) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot read %s", path);
+    }
+    return whose == OWN ? is_own(&st, path, err) : is_placed(&st, path, err);
 }
 
 static int open_file(const char *path, enum whose whose,
@@ -381,8 +388,7 @@ static int read_file(const char *path, enum whose whose, size_t max_bytes,
     if (fd < 0) {
         return fd;
     }
-    rc = whose == OWN ? is_own(fd, path, err)
-        : whose == PLACED ? is_placed(fd, path, err) : HPCBOOT_OK;
+    rc = is_whose(fd, path, whose, err);
     if (rc == HPCBOOT_OK) {
         rc = read_to_end(fd, path, max_bytes, &b, err);
     }

@@ -573,11 +573,7 @@ int main(void)
         cmocka_unit_test(test_both_ends_choose_alike),
     };
 
-    const char *build = getenv("HB_BUILDDIR");
-    char modules[512];
-
-    snprintf(modules, sizeof modules, "%s/.libs", build != NULL ? build : ".");
-    setenv("HPCBOOT_MODULE_DIR", modules, 1);
+    xport_find_modules();
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);
     int failed = cmocka_run_group_tests_name("tcp", tests, NULL, NULL);
     failed += cmocka_run_group_tests_name("rings", node, NULL, NULL);

@@ -156,11 +156,7 @@ int main(void)
         TEST(a_short_message_is_given_up),
         TEST(a_flood_is_given_up),
     };
-    const char *build = getenv("HB_BUILDDIR");
-    char modules[512];
-
-    snprintf(modules, sizeof modules, "%s/.libs", build != NULL ? build : ".");
-    setenv("HPCBOOT_MODULE_DIR", modules, 1);
+    xport_find_modules();
     setenv("HPCBOOT_TRANSPORTS", "ucx", 1);
     setenv("HPCBOOT_LOST_AFTER", "3000", 1);
 #ifdef __SANITIZE_THREAD__ /* threads call its hook as TSan forgets them */

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,4 +142,13 @@ int xport_world_tear_down(void **state)
 {
     xport_world_destroy(*state);
     return 0;
+}
+
+void xport_find_modules(void)
+{
+    const char *build = getenv("HB_BUILDDIR");
+    char modules[512];
+
+    snprintf(modules, sizeof modules, "%s/.libs", build != NULL ? build : ".");
+    setenv("HPCBOOT_MODULE_DIR", modules, 1);
 }

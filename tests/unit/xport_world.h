@@ -37,5 +37,7 @@ void xport_world_destroy(struct xport_world *w);
 /* For cmocka: *state is a world of two ranks that are joined, until the end. */
 int xport_world_set_up(void **state);
 int xport_world_tear_down(void **state);
+/* The loadable modules are those of this build. */
+void xport_find_modules(void);
 
 #endif

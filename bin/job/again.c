@@ -6,7 +6,8 @@
  *
  * Hosts that were lost are left out where the ranks fit on the others, spares
  * included; else they are waited for. A spare is a host of the gang that is
- * left out as long as there are enough others. */
+ * left out as long as there are enough others, so it stands in for one that
+ * never came, too: then the job begins once more, with that one left out. */
 #include "config.h"
 
 #include <errno.h>
@@ -224,6 +225,31 @@ static void tell(struct job *j)
            l->failures, j->opt->max_restarts);
 }
 
+/* A host that never came is lost before anything has begun. The spares that
+ * are left are enough to do without: nothing is to be started again then. */
+static int spares_are_enough(const struct job *j)
+{
+    uint32_t missing = 0, spares = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+
+        missing += h->state == HOST_LOST;
+        spares += h->left_out && !hb_lives_was_lost(j->lives, h->spec->name);
+    }
+    return j->lives->epoch == 0 && !j->begun && missing > 0 &&
+           missing <= spares && hb_lives_curable(&j->verdict);
+}
+
+static int begin_with_spares(struct job *j)
+{
+    remember(j);
+    j->lives->delay_ms = 0;
+    hb_log(HB_WARN, "%s; spares are taken for what is missing",
+           j->verdict.text);
+    return 1;
+}
+
 int job_again(struct job *j)
 {
     const struct hb_backoff b = {
@@ -231,7 +257,13 @@ int job_again(struct job *j)
     };
     int had_begun = j->begun || (j->lives->epoch > 0 && !j->need_lost);
 
-    if (j->on_failure != HB_FAIL_RESTART || j->interrupts > 0 || !had_begun) {
+    if (j->interrupts > 0) {
+        return 0;
+    }
+    if (spares_are_enough(j)) {
+        return begin_with_spares(j);
+    }
+    if (j->on_failure != HB_FAIL_RESTART || !had_begun) {
         return 0;
     }
     remember(j);

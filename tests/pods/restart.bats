@@ -76,6 +76,35 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2 3
 }
 
+@test "a host that never comes: a spare takes its place, in a first life" {
+    local policy
+    for policy in respawn restart-job; do
+        # shellcheck disable=SC2016  # expanded in the pod
+        run restart --on-failure "$policy" --spares 2 --wait-hosts 2 \
+            -H pod-1,pod-9,pod-2,pod-3 bash -c \
+            'echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH" \
+                "restart $HPCBOOT_RESTART on $(hostname)"'
+        ended_with 0
+        says 'not come up.*pod-9; spares are taken'
+        says '^rank 0 of 2 epoch 0 restart 0 on pod-1$'
+        says '^rank 1 of 2 epoch 0 restart 0 on pod-2$'
+        pods_clean 0 1 2 3
+    done
+}
+
+@test "more hosts stay away than there are spares, and no spare comes" {
+    run restart --on-failure respawn --spares 1 --wait-hosts 1 \
+        -H pod-1,pod-8,pod-9,pod-2 true
+    ended_with 75
+    says '2 of 3 hosts did not come up'
+    run restart --on-failure respawn --spares 1 --wait-hosts 1 \
+        -H pod-1,pod-8,pod-9 true
+    ended_with 75
+    says 'not come up.*pod-8; spares are taken'
+    says '1 of 2 hosts did not come up.*pod-9$'
+    pods_clean 0 1 2
+}
+
 @test "no room without the lost host: it is waited for until it is back" {
     start_restart -H pod-1:1,pod-2:1
     wait_until pod 1 test -s /tmp/started

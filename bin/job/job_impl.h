@@ -131,6 +131,7 @@ struct job_host {
     uint8_t gone;     /* it was lost while ranks ran, or is about to be */
     uint8_t joins;    /* it has come into a running job, and has no part yet */
     uint8_t let_go;   /* the source no longer names it */
+    uint8_t unseated; /* it was told that no free seat is small enough */
     uint32_t comebacks; /* how often it was taken in after a loss */
 };
 

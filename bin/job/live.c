@@ -227,6 +227,21 @@ static int has_a_seat(const struct job_host *h)
     return n == 0 || hb_seats_choose(&seats, h->spec->name, n, &seat);
 }
 
+/* There is room, and only in places that are too large for it. */
+static void tell_unseated(struct job_host *h)
+{
+    uint32_t n = job_ranks_of(h);
+
+    if (!h->unseated) {
+        h->unseated = 1;
+        hb_log(HB_WARN, "host %s has come into the gang (%s) and gets no "
+               "ranks: it has %u slot%s, and the ranks that have left, whose "
+               "numbers are to be filled again, were more on their host",
+               h->spec->name, h->job->gang.source, n, n == 1 ? "" : "s");
+        job_event_host(h, "host_not_taken", "too few slots");
+    }
+}
+
 void job_live_named(struct job *j, const struct hb_host *spec)
 {
     struct job_host *h = job_host_named(j, spec->name);
@@ -246,8 +261,12 @@ void job_live_named(struct job *j, const struct hb_host *spec)
         return;
     }
     h = h != NULL ? h : add_entry(j, spec);
+    h->spec->slots = spec->slots; /* it may be back with others */
     if (has_a_seat(h)) {
+        h->unseated = 0;
         attach(h);
+    } else {
+        tell_unseated(h);
     }
 }
 

@@ -106,6 +106,25 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2 3
 }
 
+@test "a host that is back with fewer slots than it left is told of" {
+    pod 0 bash -c 'printf "%s\n" "pod-1 slots=1" "pod-2 slots=2" > /tmp/hosts'
+    elastic 1:3 --on-failure continue
+    on 2
+    hosts pod-1
+    wait_until event host_left pod-2
+    pod 2 rm /tmp/started
+    hosts pod-1 pod-2
+    wait_until event host_not_taken pod-2
+    pod 0 bash -c 'printf "%s\n" "pod-1 slots=1" "pod-2 slots=2" > /tmp/hosts'
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    says 'host pod-2.*gets no ranks: it has 1 slot, '
+    says '^rank 2 of 3 epoch 1 on pod-2$'
+    pods_clean 0 1 2
+}
+
 @test "a host that is taken out and named again is taken in again" {
     local policy
     for policy in continue respawn; do

@@ -17,7 +17,7 @@ demo_packages="openmpi-bin libopenmpi-dev openssh-server openssh-client
     iproute2 util-linux procps"
 test_packages="libcmocka-dev bats mpich libmpich-dev libpmi2-0-dev python3
     python3-mpi4py python3-venv python3-prometheus-client dnsmasq-base iptables slurm-wlm
-    munge tcsh zsh shellcheck cppcheck g++ gfortran cmake groff-base mandoc strace git openssl etcd-server
+    munge tcsh zsh fish shellcheck cppcheck g++ gfortran cmake groff-base mandoc strace git openssl etcd-server
     qemu-system-x86 busybox-static hwloc-nox"
 
 # What frameworks are tested with besides Python wheels: for --frameworks of

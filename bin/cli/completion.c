@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* Completion scripts for bash and zsh, written from the option table: the
- * options with their texts, files after options that take one, the words of
- * options that take one of a few, programs otherwise, and behind a program
- * files alone: what begins with '-' there is the program's. */
+/* Completion scripts for bash and zsh (and fish: completion_fish.c), written
+ * from the option table: the options with their texts, files after options that
+ * take one, the words of options that take one of a few, programs otherwise,
+ * and behind a program files alone: what begins with '-' there is its own. */
 #include "config.h"
 
-#include "bin/cli/optdef.h"
+#include "bin/cli/completion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +18,12 @@ static const char *dashes(const char *name)
     return name[1] ? "--" : "-";
 }
 
-/* Options that are refused are not offered. */
-static int offered(const struct hb_optdef *opt)
+int hb_compl_offered(const struct hb_optdef *opt)
 {
     return opt->kind != HB_OPT_NO;
 }
 
-typedef void (*name_visitor)(FILE *out, const struct hb_optdef *opt,
-                             const char *name);
-
-static void each_name(FILE *out, name_visitor visit)
+void hb_compl_each_name(FILE *out, hb_compl_visitor visit)
 {
     char name[HB_OPT_NAME_MAX];
 
@@ -41,7 +37,7 @@ static void each_name(FILE *out, name_visitor visit)
     }
 }
 
-static int wants_file(const struct hb_optdef *opt)
+int hb_compl_wants_file(const struct hb_optdef *opt)
 {
     return !strncmp(opt->args, "FILE", 4) || !strcmp(opt->args, "DIR");
 }
@@ -56,9 +52,7 @@ const char hb_bash_after_equals[] =
     "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
     "    fi\n";
 
-/* A name that dialects use for several options is taken as hbrun itself takes
- * it. */
-static const struct hb_optdef *meant(const char *name)
+const struct hb_optdef *hb_compl_meant(const char *name)
 {
     const struct hb_optdef *own = hb_opt_find(name, strlen(name),
                                               HB_DIALECT_OPENMPI);
@@ -68,13 +62,13 @@ static const struct hb_optdef *meant(const char *name)
 
 static int is_meant(const struct hb_optdef *opt, const char *name)
 {
-    return opt == meant(name);
+    return opt == hb_compl_meant(name);
 }
 
 static void bash_word(FILE *out, const struct hb_optdef *opt,
                       const char *name)
 {
-    if (offered(opt)) {
+    if (hb_compl_offered(opt)) {
         fprintf(out, "%s%s\n", dashes(name), name);
     }
 }
@@ -95,13 +89,13 @@ static void bash_choice(FILE *out, const struct hb_optdef *opt,
 static void bash_file(FILE *out, const struct hb_optdef *opt,
                       const char *name)
 {
-    if (offered(opt) && wants_file(opt) && is_meant(opt, name)) {
+    if (hb_compl_offered(opt) && hb_compl_wants_file(opt) &&
+        is_meant(opt, name)) {
         fprintf(out, "    -%s|--%s) kind=file ;;\n", name, name);
     }
 }
 
-/* How many words follow; 3: two, or one that is NAME=VALUE. */
-static int n_words(const struct hb_optdef *opt)
+int hb_compl_n_words(const struct hb_optdef *opt)
 {
     return opt->flags & HB_O_PAIR ? 3 : hb_opt_n_args(opt);
 }
@@ -109,8 +103,9 @@ static int n_words(const struct hb_optdef *opt)
 static void bash_words(FILE *out, const struct hb_optdef *opt,
                        const char *name)
 {
-    if (n_words(opt) > 0 && is_meant(opt, name)) {
-        fprintf(out, "        *,%s) skip=%d ;;\n", name, n_words(opt));
+    if (hb_compl_n_words(opt) > 0 && is_meant(opt, name)) {
+        fprintf(out, "        *,%s) skip=%d ;;\n", name,
+                hb_compl_n_words(opt));
     }
 }
 
@@ -120,9 +115,10 @@ static void bash_words_there(FILE *out, const struct hb_optdef *opt,
 {
     for (int d = HB_DIALECT_OPENMPI; d <= HB_DIALECT_SRUN; d++) {
         if (hb_opt_find(name, strlen(name), (enum hb_dialect)d) == opt &&
-            n_words(opt) != n_words(meant(name))) {
+            hb_compl_n_words(opt) != hb_compl_n_words(hb_compl_meant(name))) {
             fprintf(out, "        %s,%s) skip=%d ;;\n",
-                    hb_dialect_name((enum hb_dialect)d), name, n_words(opt));
+                    hb_dialect_name((enum hb_dialect)d), name,
+                    hb_compl_n_words(opt));
         }
     }
 }
@@ -172,8 +168,8 @@ static void bash_where(FILE *out)
           "        *) where=arguments; continue ;;\n"
           "        esac\n"
           "        case $dialect,${name%%=*} in\n", out);
-    each_name(out, bash_words_there);
-    each_name(out, bash_words);
+    hb_compl_each_name(out, bash_words_there);
+    hb_compl_each_name(out, bash_words);
     fputs("        esac\n"
           "        case $skip,$name in\n" /* --mca=NAME VALUE */
           "        1,dialect=*) dialect=${name#*=} skip=0 ;;\n"
@@ -189,7 +185,7 @@ static void bash(FILE *out)
 {
     fputs("# bash completion for hbrun; made by hbrun --completion bash\n"
           "_hbrun_options='\n", out);
-    each_name(out, bash_word);
+    hb_compl_each_name(out, bash_word);
     fputs("'\n\n", out);
     bash_line(out);
     bash_where(out);
@@ -205,8 +201,8 @@ static void bash(FILE *out)
           "    arguments) kind=file prev='' ;;\n"
           "    esac\n"
           "    case $prev in\n", out);
-    each_name(out, bash_choice);
-    each_name(out, bash_file);
+    hb_compl_each_name(out, bash_choice);
+    hb_compl_each_name(out, bash_file);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W \"$words\" \\\n"
@@ -285,7 +281,7 @@ static void zsh_spec(FILE *out, const struct hb_optdef *opt,
     int n = hb_opt_n_args(opt);
     size_t first = strcspn(opt->args, " ");
 
-    if (!offered(opt)) {
+    if (!hb_compl_offered(opt)) {
         return;
     }
     fprintf(out, "    '*%s%s[", dashes(name), name);
@@ -314,7 +310,7 @@ static void zsh(FILE *out)
           "    (( CURRENT -= at - 1 ))\n"
           "  fi\n"
           "  _arguments -s -S \\\n", out);
-    each_name(out, zsh_spec);
+    hb_compl_each_name(out, zsh_spec);
     fputs("    '(-):program:_command_names -e' \\\n"
           "    '*::arguments:_normal'\n"
           "}\n", out);
@@ -327,5 +323,7 @@ void hb_options_completion(FILE *out, const char *shell)
         bash(out);
     } else if (!strcmp(shell, "zsh")) {
         zsh(out);
+    } else if (!strcmp(shell, "fish")) {
+        hb_compl_fish(out);
     }
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhbbin_a_SOURCES += \
     %D%/apply.c \
-    %D%/completion.c \
+    %D%/completion.c %D%/completion.h %D%/completion_fish.c \
     %D%/conf.c %D%/conf.h \
     %D%/drawing.c %D%/drawing.h \
     %D%/files.c \

@@ -163,16 +163,19 @@ extern const size_t hb_library_variables_n;
 void hb_options_help(FILE *out, const char *topic);
 /* Does `topic` name something hb_options_help knows? */
 int hb_options_help_knows(const char *topic);
-/* "bash", "zsh"; writes nothing for another shell. */
+/* "bash", "zsh", "fish"; writes nothing for another shell. */
 void hb_options_completion(FILE *out, const char *shell);
 /* What completion scripts of all our programs have in common: for bash, lines
  * that make of --name=value what "--name value" would be (cur and prev); for
  * zsh, a text in an _arguments spec, inside '...', without a ':' '[' ']' or
  * quote as such, and the lines by which a script serves both as a file of
- * fpath and for `source`. */
+ * fpath and for `source`; for fish, a text inside '...', and the words of an
+ * option "--name" or "-n" for `complete`. */
 extern const char hb_bash_after_equals[];
 void hb_zsh_text(FILE *out, const char *text);
 void hb_zsh_register(FILE *out, const char *program);
+void hb_fish_text(FILE *out, const char *text);
+void hb_fish_option(FILE *out, const char *name, const char *help);
 /* For checks: every name of every option with its dashes, and "option",
  * "alias", "ignored" or "refused"; one name per line. */
 void hb_options_names(FILE *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Completion of hpcboot for bash and zsh, written from the tables of commands
- * and options: names, the words of options that take one of a few, files
- * otherwise, and behind "--", where a program's words stand. */
+/* Completion of hpcboot for bash, zsh and fish, written from the tables of
+ * commands and options: names, the words of options that take one of a few,
+ * files otherwise, and behind "--", where a program's words stand. */
 
 #include "config.h"
 
@@ -69,7 +69,7 @@ static void print_bash(void)
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
         bash_choices(hb_commands[i]);
     }
-    fputs("    --completion:*) words='bash zsh';;\n"
+    fputs("    --completion:*) words='bash zsh fish';;\n"
           "    *) case $command:$cur in\n", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
         printf("        %s:-*) words='", hb_commands[i]->name);
@@ -124,8 +124,57 @@ static void print_zsh(void)
         fputs("        '--help[this text]' '-h[this text]' '*: :_files';;\n",
               stdout);
     }
-    fputs("    --completion) compadd bash zsh;;\n  esac\n}\n", stdout);
+    fputs("    --completion) compadd bash zsh fish;;\n  esac\n}\n", stdout);
     hb_zsh_register(stdout, "hpcboot");
+}
+
+static void fish_option(const char *command, const struct hb_arg *a)
+{
+    char buffer[HB_ARG_NAME_MAX];
+    size_t state = 0;
+    const char *name;
+
+    while ((name = hb_arg_name(a, &state, buffer, sizeof(buffer)))) {
+        printf("complete -c hpcboot -n '__hpcboot_of %s'", command);
+        hb_fish_option(stdout, name, a->help);
+        if (a->value != NULL) {
+            fputs(strcmp(a->value, "FILE") == 0 ? " -r -F" : " -x", stdout);
+        }
+        for (size_t i = 0; a->choice != NULL && a->choice(i) != NULL; i++) {
+            printf("%s%s", i > 0 ? " " : " -a '", a->choice(i));
+        }
+        fputs(a->choice != NULL ? "'\n" : "\n", stdout);
+    }
+}
+
+static void print_fish(void)
+{
+    fputs("# fish completion for hpcboot\n"
+          "function __hpcboot_of\n"
+          "    set -l words (commandline -opc)\n"
+          "    test \"$words[2]\" = $argv[1]; and not contains -- -- $words\n"
+          "end\n"
+          "function __hpcboot_first\n"
+          "    set -l words (commandline -opc)\n"
+          "    test (count $words) -eq 1; or test $words[2] = --completion\n"
+          "end\n"
+          "complete -c hpcboot -e\n"
+          "complete -c hpcboot -n __hpcboot_first -f -l version -l help\n"
+          "complete -c hpcboot -n __hpcboot_first -x -l completion"
+          " -a 'bash zsh fish' -d 'a script for a shell'\n", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        const struct hb_command *c = hb_commands[i];
+
+        printf("complete -c hpcboot -n __hpcboot_first -f -a %s -d '",
+               c->name);
+        hb_fish_text(stdout, c->summary);
+        fputs("'\n", stdout);
+        for (const struct hb_arg *a = c->args; a->names != NULL; a++) {
+            fish_option(c->name, a);
+        }
+        printf("complete -c hpcboot -n '__hpcboot_of %s' -s h -l help"
+               " -d 'this text'\n", c->name);
+    }
 }
 
 int hb_completion_print(const char *shell)
@@ -134,6 +183,8 @@ int hb_completion_print(const char *shell)
         print_bash();
     } else if (strcmp(shell, "zsh") == 0) {
         print_zsh();
+    } else if (strcmp(shell, "fish") == 0) {
+        print_fish();
     } else {
         return 0;
     }

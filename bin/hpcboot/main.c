@@ -36,7 +36,7 @@ static void help(FILE *out)
                 hb_commands[i]->summary);
     }
     fputs("\nhpcboot COMMAND --help lists a command's options.\n"
-          "hpcboot --version, --completion bash|zsh. More: hpcboot(1).\n",
+          "hpcboot --version, --completion bash|zsh|fish. More: hpcboot(1).\n",
           out);
 }
 

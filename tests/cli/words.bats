@@ -145,6 +145,52 @@ END
     says '^is: hbrun -n 2 a : --timeout *: b *$'
 }
 
+# What fish offers at the end of a line, without the texts.
+fish_offers() { # PROGRAM LINE
+    # shellcheck disable=SC2016  # for fish
+    timeout -s KILL "$HB_LIMIT" fish --no-config -c '$argv[1] --completion fish |
+        source; complete -C $argv[2]' "$HB_BUILDDIR/$1" "$2" | cut -f 1
+}
+
+@test "fish too: options of hbrun before a program alone, and behind ':'" {
+    local line
+    need fish
+    for line in '' '-n 2' '-n 2 nosuch :' '--mca a b' '--mca=a b' '-x A=b' \
+        '--timeout=3' '--dialect srun -s' '--dialect hydra -s all' '-n "2"'; do
+        run fish_offers hbrun "hbrun $line --timeo"
+        says '^--timeout$'
+    done
+    for line in '-n 2 nosuch' '-n 2 --' '--mca a' '--mca=a' \
+        '-n 2 nosuch : -n 2 nosuch' '--dialect hydra -s'; do
+        run fish_offers hbrun "hbrun $line --timeo"
+        says_not 'timeout'
+    done
+}
+
+@test "fish too: words of an option, files, programs; and those of hpcboot" {
+    need fish
+    run fish_offers hbrun 'hbrun --on-failure re'
+    [ "$output" = $'respawn\nrestart-job' ]
+    run fish_offers hbrun 'hbrun --on-failure=re'
+    [ "$output" = $'--on-failure=respawn\n--on-failure=restart-job' ]
+    for line in '--hostfile' '-n 2 cat' '-n 2 a : b'; do
+        run fish_offers hbrun "hbrun $line /etc/hostnam"
+        says '^/etc/hostname$'
+    done
+    run fish_offers hbrun 'hbrun -n 2 mpirun.op'
+    says '^mpirun.openmpi$'
+    run fish_offers hpcboot 'hpcboot do'
+    [ "$output" = doctor ]
+    run fish_offers hpcboot 'hpcboot topo --format s'
+    says '^svg$'
+    run fish_offers hpcboot 'hpcboot manifest volcano --im'
+    says '^--image$'
+    run fish_offers hpcboot 'hpcboot manifest volcano -- ./app --im'
+    says_not image
+    run fish_offers hpcboot 'hpcboot --completion f'
+    says '^fish$'
+}
+
 @test "a completion for zsh registers itself where it is sourced" {
     local program
     for program in hbrun hpcboot; do

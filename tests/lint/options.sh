@@ -23,10 +23,13 @@ cut -d ' ' -f 1 "$work/names" | sort -u > "$work/all"
 grep -v ' refused$' "$work/names" | cut -d ' ' -f 1 | sort -u > "$work/offered"
 "$dump" completion bash > "$work/bash"
 "$dump" completion zsh > "$work/zsh"
+"$dump" completion fish > "$work/fish"
 
 words() { grep -oE -- '--?[A-Za-z0-9][A-Za-z0-9_-]*' | sort -u; }
 in_help() { "$dump" help all | words; }
 in_bash() { sed -n "/^_hbrun_options='/,/^'/p" "$work/bash" | words; }
+dashed() { sed 's/ -l / --/g; s/ -s / -/g' "$work/fish"; }
+in_fish() { dashed | sed -n "s/^complete [^']*'[^']*' \\(-[^ ]*\\) .*/\\1/p" | words; }
 in_zsh() { grep -oE "^    '\*[^[]+" "$work/zsh" | words; }
 # In mdoc an option is "Fl n" or "Fl Fl name".
 in_man() {
@@ -51,6 +54,7 @@ verdict '--help has every option' "$(missing "$work/all" in_help)"
 verdict 'hbrun(1) has every option' "$(missing "$work/all" in_man)"
 verdict 'bash completes every option' "$(missing "$work/offered" in_bash)"
 verdict 'zsh completes every option' "$(missing "$work/offered" in_zsh)"
+verdict 'fish completes every option' "$(missing "$work/offered" in_fish)"
 verdict 'hbrun(1) describes no other option' "$(
     grep -oE '^\.It .*' man/hbrun.1 | grep -oE 'Fl (Fl )?[A-Za-z0-9][^ ]*' |
         sed 's/Fl Fl /--/; s/Fl /-/' | sort -u | comm -13 "$work/all" -)"
@@ -66,10 +70,13 @@ in_events() {
         sed -n 's/^\.It //p' | tr -d ' ' | tr ',' '\n' | sort -u
 }
 verdict 'hbrun(1) has every event' "$(missing "$work/events" in_events)"
-good_shell() { # PROGRAM, with completions in $work/bash and $work/zsh
+good_shell() { # PROGRAM, with completions in $work/bash, $work/zsh, $work/fish
     verdict "$1's completion is good bash" "$(bash -n "$work/bash" 2>&1)"
     if command -v zsh > /dev/null; then
         verdict "$1's completion is good zsh" "$(zsh -n "$work/zsh" 2>&1)"
+    fi
+    if command -v fish > /dev/null; then
+        verdict "$1's completion is good fish" "$(fish -n "$work/fish" 2>&1)"
     fi
 }
 good_shell hbrun
@@ -78,6 +85,7 @@ good_shell hbrun
 hpcboot=$HB_BUILDDIR/hpcboot
 "$hpcboot" --completion bash > "$work/bash"
 "$hpcboot" --completion zsh > "$work/zsh"
+"$hpcboot" --completion fish > "$work/fish"
 good_shell hpcboot
 commands() { sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
 "$hpcboot" --help | commands > "$work/commands"
@@ -102,6 +110,8 @@ while read -r command; do
         verdict "$shell completes every option of $command" \
             "$(words < "$work/$shell" | comm -23 "$work/all" -)"
     done
+    verdict "fish completes every option of $command" \
+        "$(dashed | grep "_of $command'" | words | comm -23 "$work/all" -)"
 done < "$work/commands"
 
 if command -v groff > /dev/null; then

@@ -35,6 +35,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -226,12 +227,19 @@ static int look_up(struct hb_coll_team *t)
     return HB_AGAIN;
 }
 
-static bool must_look_up(const struct hb_coll_team *t, const struct hb_op *op)
+static bool must_look(const struct hb_coll_team *t, const struct hb_op *op)
 {
     return t->first != NULL ||
            atomic_load_explicit(&t->engine->page->changes,
                                 memory_order_acquire) != t->changes_seen ||
            (op->deadline_ns > 0 && hb_now_ns() > op->deadline_ns);
+}
+
+bool hb_cma_must_look_up(struct hb_coll_team *t, const struct hb_op *op)
+{
+    bool must = must_look(t, op);
+    t->want = must ? -1 : t->want;
+    return must;
 }
 
 static int refused(struct hb_coll_team *t, struct hb_op *op, int j,
@@ -296,7 +304,7 @@ static int move(struct hb_coll_team *t, struct hb_op *op, int j, char *own,
         c->refused_ns = 0;
         c->done += (size_t)got;
         t->moves++;
-        if (c->done < bytes && must_look_up(t, op)) {
+        if (c->done < bytes && must_look(t, op)) {
             return look_up(t);
         }
     }
@@ -378,6 +386,9 @@ void hb_cma_leave(struct hb_coll_team *t)
 void hb_cma_teardown(struct hb_coll_team *t)
 {
     bool sound = t->error.code == 0 && t->first == NULL;
+    free(t->cma.room);
+    t->cma.room = NULL;
+    t->cma.room_size = 0;
     if (t->cma.gate != NULL && (sound || t->cma.state != HB_CMA_YES)) {
         (void)munmap(t->cma.gate, GATE);
         t->cma.gate = NULL;

@@ -57,7 +57,8 @@ struct hb_coll_model {
                            * there are; 0: nobody says */
     uint32_t send_ns, recv_ns; /* a short message by TCP; 0: not known */
     uint32_t cma_ns, cma_ps; /* process_vm_readv: a call, a byte; 0: none */
-    uint32_t reserved; /* 0: no padding, models are compared byte by byte */
+    uint32_t past_ps; /* as stream_ps, of pieces put past the cache */
+    /* No padding: models are compared byte by byte. */
     struct hb_coll_rule {
         uint64_t least, most; /* bytes */
         uint16_t coll, way;

@@ -163,6 +163,7 @@ struct hb_op {
         size_t part;      /* of a block, what its sender writes; its end */
         int turn;         /* which peer is next, in order */
         size_t done;      /* bytes that have come of its block */
+        size_t folded;    /* bytes of the result; plan_cma_fold.c */
         int64_t refused_ns; /* since when the kernel refuses; 0: it does not */
         bool pays;        /* to lend the longest block; plan_rows.c */
         bool lends;       /* this rank, what is long */
@@ -196,6 +197,8 @@ struct hb_cma_team {
     void *gate;              /* a page of this rank's own: cma.c; or NULL */
     struct hb_op meet;       /* while they find out */
     bool good;               /* as this rank has found */
+    char *room;              /* for a block of each peer; plan_cma_fold.c */
+    size_t room_size;
     struct {
         uintptr_t at;
         size_t bytes;
@@ -431,12 +434,18 @@ int hb_cma_write(struct hb_coll_team *t, struct hb_op *op, int j, uint64_t to,
                  const char *from, size_t bytes);
 /* The team has failed here: once this returns, nobody writes to this rank's
  * buffers any more. */
+/* Between two reads: whether the step is to end with HB_AGAIN, since something
+ * else has to be looked at. */
+bool hb_cma_must_look_up(struct hb_coll_team *t, const struct hb_op *op);
 void hb_cma_leave(struct hb_coll_team *t);
 /* A step: local rank j has left a call while this rank was at its buffer. */
 int hb_cma_left(struct hb_coll_team *t, struct hb_op *op, int j);
 void hb_cma_teardown(struct hb_coll_team *t);
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
-                size_t bytes); /* over t->src */
+                size_t bytes);
+/* As hb_op_fold, to where nobody reads soon; changes t->src. */
+void hb_fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst, int n,
+                 size_t bytes); /* over t->src */
 
 static inline size_t hb_send_len(const struct hb_op *op, int j)
 {

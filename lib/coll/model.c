@@ -46,7 +46,8 @@ static bool can_read(enum hpcboot_coll coll)
     return hb_model_gathers(coll) || hb_model_sends_root(coll) ||
            coll == HPCBOOT_COLL_ALLGATHER ||
            coll == HPCBOOT_COLL_ALLGATHERV ||
-           coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV;
+           coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV ||
+           hb_model_cma_folds(coll);
 }
 
 size_t hb_model_room(const struct hb_coll_model *m, int p)
@@ -62,7 +63,8 @@ static bool is_possible(enum hb_way way, enum hpcboot_coll coll, int p,
     switch (way) {
     case HB_WAY_CMA:
         return bytes >= SHARED_LEAST && can_read(coll) &&
-               (p == 2 || coll != HPCBOOT_COLL_EXSCAN);
+               (p == 2 || (coll != HPCBOOT_COLL_EXSCAN &&
+                           coll != HPCBOOT_COLL_ALLREDUCE));
     case HB_WAY_SLICES:
         return p > 2 && (coll == HPCBOOT_COLL_ALLREDUCE ||
                          coll == HPCBOOT_COLL_REDUCE);

@@ -39,6 +39,8 @@ const char *hb_way_text(enum hb_way way); /* a few words more */
  * near: then a round of two ranks takes 45 ns. */
 #define HB_FAR_NS 115
 #define HB_FAR_NS_LEAST 75
+/* Where a probe has found that the cache is sooner all the same. */
+#define HB_FAR_NS_MOST 500
 /* A shorter round is one of two threads of a core. */
 #define HB_ROUND_NS_LEAST 30
 
@@ -97,6 +99,8 @@ bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
  * gets the block reads the rest. */
 size_t hb_model_cma_part(const struct hb_coll_model *m,
                          enum hpcboot_coll coll, int p, size_t bytes);
+/* What is read from each of the others at a time, to be folded. */
+size_t hb_model_cma_block(int p);
 bool hb_model_knows_cma(const struct hb_coll_model *m,
                         enum hpcboot_coll coll);
 

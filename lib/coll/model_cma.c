@@ -29,6 +29,26 @@
 /* Of a gatherv, what the first round copies. */
 #define ROWS_FIRST ((double)((size_t)16 << 10))
 
+/* Blocks that are folded: of all peers together so much, which stays in a cache
+ * of the second level. */
+#define FOLD_ROOM ((size_t)128 << 10)
+#define FOLD_MOST ((size_t)64 << 10)
+#define FOLD_LEAST ((size_t)4 << 10)
+
+size_t hb_model_cma_block(int p)
+{
+    size_t each = FOLD_ROOM / (size_t)(p - 1) / FOLD_LEAST * FOLD_LEAST;
+    return each < FOLD_LEAST ? FOLD_LEAST : hb_min(each, FOLD_MOST);
+}
+
+/* What is read of one of the others, block by block; the first takes twice as
+ * long as a call that follows another. */
+static double folds(int p, size_t bytes, double call, double byte)
+{
+    double blocks = (double)hb_rounds_for(bytes, hb_model_cma_block(p));
+    return (blocks + 1) * call + (double)bytes * byte;
+}
+
 /* The root of a bcast, as the first of an exscan, has nothing else to do, while
  * one of the others moves its own block; where not all have a core, it does not
  * matter who does it. */
@@ -81,7 +101,10 @@ double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
     }
     double own = call * (hb_model_gathers(coll) ? 2 : 1);
     double one = own + (n - part - copied) * byte +
-                 copied * (m->put_ps + m->get_ps);
+                 copied * (p == 2 ? m->stream_ps : m->put_ps + m->get_ps);
+    if (hb_model_cma_folds(coll)) {
+        one = folds(p, bytes, call, byte);
+    }
     double roots = part > 0 ? others * (2 * call + part * byte) : 0;
     if (!hb_model_gathers(coll) && !hb_model_sends_root(coll)) {
         one *= others;

@@ -155,7 +155,8 @@ static struct work cma(enum hpcboot_coll coll, double p, size_t bytes)
     struct work w = whole(coll, p, bytes, true);
     /* which the root does meanwhile */
     bool meanwhile = hb_model_gathers(coll) || hb_model_scatters(coll);
-    return (struct work){.copy = meanwhile ? 0 : w.copy, .rounds = 2};
+    return (struct work){.fold = hb_model_cma_folds(coll) ? w.fold : 0,
+                         .copy = meanwhile ? 0 : w.copy, .rounds = 2};
 }
 
 static struct work work_of(enum hb_way way, const struct hb_model_call *c)

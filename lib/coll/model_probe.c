@@ -244,7 +244,7 @@ static bool put_pieces(struct probe *p, uint32_t *n, int past)
 
 static bool pieces(struct probe *p, uint32_t *n, struct hb_coll_model *m)
 {
-    m->stream_ps = 0;
+    m->stream_ps = m->past_ps = 0;
     for (int past = 0; past < 2; past++) {
         if (!put_pieces(p, n, past) || !put_stream(p, n, past)) {
             return false;
@@ -252,6 +252,7 @@ static bool pieces(struct probe *p, uint32_t *n, struct hb_coll_model *m)
         uint32_t put = least(p->put[past], SAMPLES, PIECE, 1000);
         uint32_t get = least(p->get[past], SAMPLES, PIECE, 1000);
         uint32_t both = least(p->stream[past], SAMPLES, WINDOW * PIECE, 1000);
+        m->past_ps = past ? both : 0;
         bool known = put > 0 && get > 0 && both > 0;
         if (known &&
             (m->stream_ps == 0 || both < MARGIN * m->stream_ps)) {

@@ -46,6 +46,7 @@ static const struct {
     {"fold_ps", offsetof(struct hb_coll_model, fold_ps)},
     {"copy_ps", offsetof(struct hb_coll_model, copy_ps)},
     {"stream_ps", offsetof(struct hb_coll_model, stream_ps)},
+    {"past_ps", offsetof(struct hb_coll_model, past_ps)},
     {"far_ns", offsetof(struct hb_coll_model, far_ns)},
     {"cache_kib", offsetof(struct hb_coll_model, cache_kib)},
     {"l2_kib", offsetof(struct hb_coll_model, l2_kib)},
@@ -283,26 +284,46 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of two ranks, however long a line took. */
+static bool is_sooner_by_cache(const struct hb_coll_model *take)
+{
+    return take->stream_ps > 0 && take->stream_ps < take->past_ps;
+}
+
+/* More than HB_FAR_NS only where two whose lines took so long had pieces sooner
+ * through the cache than past it: as many times farther they could be. */
+static uint32_t border(const struct hb_coll_model *take)
+{
+    uint64_t ns = take->round_ns + take->round_ns / 4 * 3;
+    if (ns <= HB_FAR_NS) {
+        return ns < HB_FAR_NS_LEAST ? HB_FAR_NS_LEAST : (uint32_t)ns;
+    }
+    if (!is_sooner_by_cache(take)) {
+        return HB_FAR_NS;
+    }
+    ns = ns * take->past_ps / take->stream_ps;
+    return ns > HB_FAR_NS_MOST ? HB_FAR_NS_MOST : (uint32_t)ns;
+}
+
 /* The least of the takes is that of ranks that were near; not so near that they
  * were two threads of a core. */
 static void draw_border(struct hb_coll_model *m,
                         const struct hb_coll_model *takes, int n)
 {
-    uint32_t least = UINT32_MAX;
+    const struct hb_coll_model *least = NULL;
     for (int k = 0; k < n; k++) {
-        if (takes[k].far_ns != 0) {
+        const struct hb_coll_model *t = &takes[k];
+        if (t->far_ns != 0) {
             return;
         }
-        if (takes[k].round_ns >= HB_ROUND_NS_LEAST &&
-            takes[k].round_ns < least) {
-            least = takes[k].round_ns;
+        if (t->round_ns >= HB_ROUND_NS_LEAST &&
+            (least == NULL || t->round_ns < least->round_ns)) {
+            least = t;
         }
     }
-    if (least < HB_FAR_NS) {
-        least += least / 4 * 3;
-        m->far_ns = least < HB_FAR_NS_LEAST ? HB_FAR_NS_LEAST
-                    : least > HB_FAR_NS     ? HB_FAR_NS
-                                            : least;
+    if (least != NULL &&
+        (least->round_ns < HB_FAR_NS || is_sooner_by_cache(least))) {
+        m->far_ns = border(least);
     }
 }
 

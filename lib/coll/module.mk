@@ -25,7 +25,8 @@ libhb_a_SOURCES += \
     %D%/net_slices.c \
     %D%/op.c \
     %D%/overlap.c \
-    %D%/plan_cma.c \
+    %D%/plan_cma.c %D%/plan_cma.h \
+    %D%/plan_cma_fold.c \
     %D%/plan_heap.c %D%/plan_heap.h \
     %D%/plan_last.c \
     %D%/plan_move.c \
@@ -53,6 +54,7 @@ coll_tests = \
     tests/unit/test_coll \
     tests/unit/test_coll_choice \
     tests/unit/test_coll_cma \
+    tests/unit/test_coll_fold \
     tests/unit/test_coll_gatherv \
     tests/unit/test_coll_kern \
     tests/unit/test_coll_heap \
@@ -85,6 +87,10 @@ tests_unit_test_coll_choice_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_coll_cma_SOURCES = tests/unit/test_coll_cma.c $(coll_lab)
 tests_unit_test_coll_cma_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_cma_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_fold_SOURCES = tests/unit/test_coll_fold.c $(coll_lab)
+tests_unit_test_coll_fold_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_fold_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_kern_SOURCES = tests/unit/test_coll_kern.c $(coll_lab)
 tests_unit_test_coll_kern_LDADD = $(UNIT_LDADD) -lm -lpthread

@@ -21,12 +21,7 @@
 
 #include "config.h"
 
-#include "lib/coll/plan_heap.h"
-
-struct card {
-    struct hb_heap_places heap;
-    uint64_t at; /* of the buffer in its rank; 0: it is copied */
-};
+#include "lib/coll/plan_cma.h"
 
 /* Of unequal lengths, which not all ranks know: plan_rows.c. */
 static bool has_rows(const struct hb_op *op)
@@ -45,14 +40,9 @@ static bool has_root(const struct hb_op *op)
            op->coll == HPCBOOT_COLL_GATHER;
 }
 
-static uint8_t *own_bytes(struct hb_coll_team *t)
+struct hb_cma_places hb_cma_places(struct hb_coll_team *t, int j)
 {
-    return hb_shm_cell(t, t->me, t->round + 1)->bytes;
-}
-
-static struct card card_of(struct hb_coll_team *t, int j)
-{
-    struct card c;
+    struct hb_cma_places c;
     memcpy(&c, hb_shm_cell(t, j, t->round)->bytes, sizeof c);
     return c;
 }
@@ -77,9 +67,7 @@ static void await(struct hb_coll_team *t, struct hb_op *op, bool all)
                                               : op->root;
 }
 
-/* The closing round: whoever has posted it reads and writes no more. */
-
-static int close_put(struct hb_coll_team *t, struct hb_op *op)
+int hb_cma_close_put(struct hb_coll_team *t, struct hb_op *op)
 {
     await(t, op, true);
     if (has_root(op) && t->me != op->root && op->cma.part == 0) {
@@ -88,11 +76,12 @@ static int close_put(struct hb_coll_team *t, struct hb_op *op)
     return HB_NONE;
 }
 
-static void close_get(struct hb_coll_team *t, struct hb_op *op)
+void hb_cma_close_get(struct hb_coll_team *t, struct hb_op *op)
 {
 }
 
-static const struct hb_plan closing = {close_put, close_get};
+const struct hb_plan hb_cma_closing = {hb_cma_close_put,
+                                       hb_cma_close_get};
 
 /* Blocks whose lengths all know */
 
@@ -115,7 +104,10 @@ static const char *lent(struct hb_coll_team *t, const struct hb_op *op,
     case HPCBOOT_COLL_GATHER:
         return root ? op->recv : NULL;
     case HPCBOOT_COLL_ALLTOALL:
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
         return op->own_placed ? NULL : op->send;
+    case HPCBOOT_COLL_ALLREDUCE:
+        return op->send;
     default: /* allgather(v) */
         *bytes_out = hb_recv_len(op, t->me);
         return op->send;
@@ -124,19 +116,20 @@ static const char *lent(struct hb_coll_team *t, const struct hb_op *op,
 
 static int ask_put(struct hb_coll_team *t, struct hb_op *op)
 {
-    struct card c = {{0, 0}, 0};
+    struct hb_cma_places c = {{0, 0}, 0};
     size_t bytes;
     const char *at = lent(t, op, &bytes);
     op->cma.turn = 0;
-    op->cma.done = 0;
+    op->cma.done = op->cma.folded = 0;
     op->cma.refused_ns = 0;
     if (op->choice.ask) {
         c.heap = hb_heap_places(t, op);
     }
-    if (at != NULL && hb_cma_is_readable(t, at, bytes)) {
+    if (at != NULL && (hb_cma_folds(op) ? hb_cma_fold_ready(t, op)
+                                        : hb_cma_is_readable(t, at, bytes))) {
         c.at = (uint64_t)(uintptr_t)at;
     }
-    memcpy(own_bytes(t), &c, sizeof c);
+    memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &c, sizeof c);
     await(t, op, op->cma.part > 0);
     return !has_root(op) || t->me == op->root ? HB_ALL
            : op->cma.part > 0                 ? op->root
@@ -145,7 +138,7 @@ static int ask_put(struct hb_coll_team *t, struct hb_op *op)
 
 static int take_in_heap(struct hb_coll_team *t, struct hb_op *op)
 {
-    return hb_heap_direct(t, op, &closing);
+    return hb_heap_direct(t, op, &hb_cma_closing);
 }
 
 static const struct hb_plan in_heap = {NULL, NULL, take_in_heap};
@@ -154,7 +147,7 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
 {
     bool heap = op->choice.ask, reachable = true, root = has_root(op);
     for (int j = 0; j < t->p; j++) {
-        struct card c = card_of(t, j);
+        struct hb_cma_places c = hb_cma_places(t, j);
         bool counts = !root || j == op->root;
         heap = heap && (!counts || (c.heap.recv != 0 &&
                                     (root || c.heap.send != 0)));
@@ -172,12 +165,12 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
  * that cannot be reached. */
 static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
 {
-    return op->cma.part > 0 && card_of(t, j).at != 0 ? op->cma.part : 0;
+    return op->cma.part > 0 && hb_cma_places(t, j).at != 0 ? op->cma.part : 0;
 }
 
 static int read_block(struct hb_coll_team *t, struct hb_op *op, int j)
 {
-    uint64_t at = card_of(t, j).at;
+    uint64_t at = hb_cma_places(t, j).at;
     bool own = op->coll == HPCBOOT_COLL_ALLTOALL ||
                op->coll == HPCBOOT_COLL_SCATTER;
     char *to = has_root(op) ? op->recv : hb_recv_at(op, j);
@@ -189,7 +182,7 @@ static int read_block(struct hb_coll_team *t, struct hb_op *op, int j)
 /* To the root of a gather, or the end of a bcast to local rank j. */
 static int write_block(struct hb_coll_team *t, struct hb_op *op, int j)
 {
-    uint64_t to = card_of(t, j).at;
+    uint64_t to = hb_cma_places(t, j).at;
     bool bcast = op->coll == HPCBOOT_COLL_BCAST;
     if (op->coll == HPCBOOT_COLL_GATHER) {
         return hb_cma_write(t, op, j, to + (size_t)t->me * op->bytes, op->send,
@@ -222,8 +215,7 @@ static int with_all(struct hb_coll_team *t, struct hb_op *op,
                     int (*move)(struct hb_coll_team *, struct hb_op *, int))
 {
     while (op->cma.turn < t->p - 1) {
-        int j = t->me + 1 + op->cma.turn;
-        int rc = move(t, op, j < t->p ? j : j - t->p);
+        int rc = move(t, op, hb_cma_peer(t, op->cma.turn));
         if (rc != HPCBOOT_OK) {
             return rc;
         }
@@ -244,6 +236,9 @@ static int take(struct hb_coll_team *t, struct hb_op *op)
 {
     bool root = t->me == op->root, gather = op->coll == HPCBOOT_COLL_GATHER;
     int rc = HPCBOOT_OK;
+    if (hb_cma_folds(op)) {
+        return hb_cma_fold(t, op);
+    }
     if (!has_root(op)) {
         rc = with_all(t, op, read_block);
     } else if (!root) {
@@ -257,7 +252,7 @@ static int take(struct hb_coll_team *t, struct hb_op *op)
     if (!op->own_placed && (root || !has_root(op))) {
         copy_own(t, op);
     }
-    return hb_plan_close(t, op, &closing);
+    return hb_plan_close(t, op, &hb_cma_closing);
 }
 
 static const struct hb_plan asking = {ask_put, ask_get, take};
@@ -285,7 +280,7 @@ int hb_plan_borrow(struct hb_coll_team *t, struct hb_op *op)
         rc = with_root(t, op, borrow);
     }
     op->area = 0;
-    return rc == HPCBOOT_OK ? hb_plan_close(t, op, &closing) : rc;
+    return rc == HPCBOOT_OK ? hb_plan_close(t, op, &hb_cma_closing) : rc;
 }
 
 /* What all of them begin with. */
@@ -327,7 +322,8 @@ void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op)
                                  .stride = op->stride, .area = op->area};
     op->cma.part = hb_model_cma_part(t->engine->model, op->coll, t->p,
                                      op->bytes);
-    if (t->p == 1 || op->finish != NULL || !pays(t, op)) {
+    if (t->p == 1 || op->finish != NULL || !pays(t, op) ||
+        (hb_cma_folds(op) && !hb_cma_can_fold(t, op))) {
         return;
     }
     op->step = cma_step;

@@ -66,9 +66,8 @@ bool hb_plan_folds_on(const struct hb_op *op)
            op->type != HPCBOOT_FLOAT16 && op->type != HPCBOOT_BFLOAT16;
 }
 
-/* As hb_op_fold, to where nobody reads soon. */
-static void fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst,
-                     int n, size_t bytes)
+void hb_fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst, int n,
+                 size_t bytes)
 {
     _Alignas(ALIGN_SLICE) char block[OUT_BLOCK];
     size_t step = OUT_BLOCK / op->esize * op->esize;
@@ -118,7 +117,7 @@ static void all_get(struct hb_coll_team *t, struct hb_op *op)
 {
     size_t at = op->k * op->piece;
     point(t, op, t->p, op->send + at);
-    fold_out(t, op, op->recv + at, t->p,
+    hb_fold_out(t, op, op->recv + at, t->p,
              hb_piece(op->bytes, op->piece, op->k));
 }
 
@@ -283,7 +282,7 @@ static void scatter_get(struct hb_coll_team *t, struct hb_op *op)
         t->src[j] = hb_theirs(t, op, j) + hb_place(t, j, t->me) * op->stride;
     }
     t->src[t->me] = hb_send_at(op, t->me) + at;
-    fold_out(t, op, op->recv + at, t->p,
+    hb_fold_out(t, op, op->recv + at, t->p,
              hb_piece(hb_send_len(op, t->me), op->piece, op->k));
 }
 
@@ -316,7 +315,7 @@ static void scan_get(struct hb_coll_team *t, struct hb_op *op)
     size_t at = op->k * op->piece;
     int n = op->coll == HPCBOOT_COLL_SCAN ? t->me + 1 : t->me;
     point(t, op, n, op->send + at);
-    fold_out(t, op, op->recv + at, n,
+    hb_fold_out(t, op, op->recv + at, n,
              hb_piece(op->bytes, op->piece, op->k));
 }
 
@@ -368,7 +367,7 @@ static void chain_get(struct hb_coll_team *t, struct hb_op *op)
     if (op->coll == HPCBOOT_COLL_SCAN) {
         t->src[n - 1] = op->send + at;
     }
-    fold_out(t, op, op->recv + at, n,
+    hb_fold_out(t, op, op->recv + at, n,
              hb_piece(op->bytes, op->piece, op->k));
 }
 

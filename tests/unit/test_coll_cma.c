@@ -39,16 +39,24 @@ struct shared { /* of the ranks of a test */
 
 static const enum hpcboot_coll kinds[] = {
     HPCBOOT_COLL_BCAST, HPCBOOT_COLL_SCATTER, HPCBOOT_COLL_GATHER,
-    HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_ALLTOALL,
+    HPCBOOT_COLL_ALLGATHER, HPCBOOT_COLL_ALLTOALL, HPCBOOT_COLL_ALLREDUCE,
+    HPCBOOT_COLL_REDUCE_SCATTER_BLOCK,
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static bool folds(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_ALLREDUCE ||
+           coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
+}
 
 static struct hpcboot_coll_args call_of(enum hpcboot_coll coll, char *send,
                                         char *recv)
 {
     struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
     a.coll = coll;
-    a.type = HPCBOOT_BYTE;
+    a.type = folds(coll) ? HPCBOOT_UINT8 : HPCBOOT_BYTE;
+    a.op = HPCBOOT_MAX;
     a.send = coll == HPCBOOT_COLL_BCAST ? NULL : send;
     a.recv = recv;
     a.count = BYTES;
@@ -61,7 +69,8 @@ static char byte_of(int from, int to)
     return (char)(1 + from * 16 + to);
 }
 
-/* With rank 0 as root; what is not sent to a rank stays 0. */
+/* With rank 0 as root, and the most of all; what is not sent to a rank stays
+ * 0. */
 static bool is_right(const struct coll_rank *r, enum hpcboot_coll coll,
                      const char *recv)
 {
@@ -69,11 +78,13 @@ static bool is_right(const struct coll_rank *r, enum hpcboot_coll coll,
     bool gather = coll == HPCBOOT_COLL_GATHER;
     for (int j = 0; j < r->size; j++) {
         const char *block = recv + (size_t)j * BYTES;
-        int from = root ? 0 : j;
+        bool fold = folds(coll);
+        int from = root ? 0 : fold ? r->size - 1 : j;
         int to = coll == HPCBOOT_COLL_BCAST ||
-                         coll == HPCBOOT_COLL_ALLGATHER || gather
+                         coll == HPCBOOT_COLL_ALLGATHER ||
+                         coll == HPCBOOT_COLL_ALLREDUCE || gather
                      ? 0 : r->rank;
-        char want = (root && j > 0) || (gather && r->rank > 0)
+        char want = ((root || fold) && j > 0) || (gather && r->rank > 0)
                         ? 0 : byte_of(from, to);
         if (block[0] != want || block[BYTES / 2] != want ||
             block[BYTES - 1] != want) {

@@ -324,6 +324,7 @@ static void results_are_right_whichever_way_is_taken(void **state)
         "round_ns=1", "round_ns=1000000", "far_ns=1 bcast=/16K",
         "cache_kib=1", "cache_kib=1 allreduce=slices/8K",
         "l2_kib=2048", "bcast=/8K allreduce=slices/8K",
+        "allreduce=cma reduce_scatter_block=cma",
     };
     for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
         for (int ranks = 2; ranks <= 4; ranks++) {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Collectives that fold, on one node, by reading what the peers have where it
+ * is; plan_cma.c asks whether all can be read.
+ *
+ * Each rank folds from all ranks' vectors, block by block and in rank order:
+ * all of it in an allreduce of two ranks, its own block in a
+ * reduce_scatter_block. The closing round says that nobody reads any more. Who
+ * has its vector where the result goes reads all of the other's first, and
+ * folds when that round is over. */
+
+#include "config.h"
+
+#include "lib/coll/plan_cma.h"
+
+#include <stdlib.h>
+
+/* What is read before anything is folded is to stay in a cache. */
+#define IN_PLACE_MOST ((size_t)1 << 20)
+
+static bool has_blocks(const struct hb_op *op)
+{
+    return op->coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
+}
+
+bool hb_cma_folds(const struct hb_op *op)
+{
+    return has_blocks(op) || op->coll == HPCBOOT_COLL_ALLREDUCE;
+}
+
+/* A peer reads what this rank would overwrite. */
+static bool is_late(const struct hb_op *op)
+{
+    return op->own_placed && op->coll == HPCBOOT_COLL_ALLREDUCE;
+}
+
+bool hb_cma_can_fold(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    return op->esize <= hb_model_cma_block(t->p);
+}
+
+/* Of whole elements. */
+static size_t block_of(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    return is_late(op) ? op->bytes
+                       : hb_model_cma_block(t->p) / op->esize * op->esize;
+}
+
+static bool has_room(struct hb_coll_team *t, const struct hb_op *op)
+{
+    struct hb_cma_team *c = &t->cma;
+    size_t need = is_late(op) ? op->bytes : hb_model_cma_block(t->p);
+    need = (need + HB_SHM_LINE) / HB_SHM_LINE * HB_SHM_LINE *
+           (size_t)(t->p - 1);
+    if (c->room_size < need) {
+        free(c->room);
+        c->room = aligned_alloc(HB_SHM_LINE, need);
+        c->room_size = c->room != NULL ? need : 0;
+    }
+    return c->room != NULL;
+}
+
+bool hb_cma_fold_ready(struct hb_coll_team *t, const struct hb_op *op)
+{
+    size_t all = has_blocks(op) ? op->bytes * (size_t)t->p : op->bytes;
+    return (!is_late(op) || op->bytes <= IN_PLACE_MOST) && has_room(t, op) &&
+           hb_cma_is_readable(t, op->send, all);
+}
+
+static char *room_of(struct hb_coll_team *t, const struct hb_op *op, int turn)
+{
+    return t->cma.room + (size_t)turn * block_of(t, op);
+}
+
+/* n bytes at `at` of all other vectors. */
+static int read_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
+                      size_t n)
+{
+    while (op->cma.turn < t->p - 1) {
+        int j = hb_cma_peer(t, op->cma.turn);
+        int rc = hb_cma_read(t, op, j, room_of(t, op, op->cma.turn),
+                             hb_cma_places(t, j).at + at, n);
+        if (rc != HPCBOOT_OK) {
+            return rc;
+        }
+        op->cma.turn++;
+    }
+    op->cma.turn = 0;
+    return HPCBOOT_OK;
+}
+
+static void fold_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
+                       size_t n)
+{
+    for (int turn = 0; turn < t->p - 1; turn++) {
+        t->src[hb_cma_peer(t, turn)] = room_of(t, op, turn);
+    }
+    t->src[t->me] = op->send + at;
+    hb_fold_out(t, op, op->recv + op->cma.folded, t->p, n);
+}
+
+static int fold_blocks(struct hb_coll_team *t, struct hb_op *op)
+{
+    size_t from = has_blocks(op) ? (size_t)t->me * op->bytes : 0;
+    while (op->cma.folded < op->bytes) {
+        size_t at = from + op->cma.folded;
+        size_t n = hb_min(block_of(t, op), op->bytes - op->cma.folded);
+        int rc = read_block(t, op, at, n);
+        if (rc != HPCBOOT_OK) {
+            return rc;
+        }
+        fold_block(t, op, at, n);
+        op->cma.folded += n;
+        if (op->cma.folded < op->bytes && hb_cma_must_look_up(t, op)) {
+            return HB_AGAIN;
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+/* Nobody reads this rank's vector any more. */
+static int fold_late(struct hb_coll_team *t, struct hb_op *op)
+{
+    fold_block(t, op, 0, op->bytes);
+    return HPCBOOT_OK;
+}
+
+static const struct hb_plan closing_late = {hb_cma_close_put, hb_cma_close_get,
+                                            fold_late};
+
+int hb_cma_fold(struct hb_coll_team *t, struct hb_op *op)
+{
+    int rc = is_late(op) ? read_block(t, op, 0, op->bytes)
+                         : fold_blocks(t, op);
+    if (rc != HPCBOOT_OK) {
+        return rc;
+    }
+    return hb_plan_close(t, op, is_late(op) ? &closing_late
+                                        : &hb_cma_closing);
+}

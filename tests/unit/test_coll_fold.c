@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Reductions that read their peers' vectors through the kernel: that it
+ * happens, what is read late, and who dies meanwhile. That results are right
+ * is in test_coll.c, too. */
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "coll_world.h"
+#include "lib/base/error.h"
+#include "lib/coll/impl.h"
+
+#define FOLDS "allreduce=cma reduce_scatter_block=cma cpus=64"
+#define LONG_READ 1024 /* a vector, and no cookie */
+
+/* What this rank does before it reads a vector. */
+static enum { READS, READS_LATE, DIES } before_reading;
+static int reads;
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long n,
+                         const struct iovec *his, unsigned long m,
+                         unsigned long flags)
+{
+    bool is_long = his[m - 1].iov_len >= LONG_READ;
+    reads += is_long;
+    if (is_long && before_reading == READS_LATE) {
+        usleep(20000);
+    } else if (is_long && before_reading == DIES) {
+        _exit(0);
+    }
+    return syscall(SYS_process_vm_readv, pid, own, n, his, m, flags);
+}
+
+static const char peer_dead[] = "a peer is dead";
+
+static const char *sum(struct coll_rank *r, enum hpcboot_coll coll,
+                       const void *send, uint8_t *recv, size_t count)
+{
+    static struct hpcboot_error err; /* its text is returned */
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = coll;
+    a.type = HPCBOOT_UINT8;
+    a.op = HPCBOOT_SUM;
+    a.send = send;
+    a.recv = recv;
+    a.count = count;
+    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    return rc == HPCBOOT_OK                ? NULL
+           : rc == HPCBOOT_ERR_PEER_DEAD ? peer_dead : err.text;
+}
+
+/* One rank reads so late that the other would have overwritten its vector. */
+static const char *sums_in_place(struct coll_rank *r)
+{
+    static const size_t sizes[] = {4096, 40001, 1 << 20, (1 << 20) + 1,
+                                   3 << 20};
+    uint8_t *v = malloc(sizes[4]);
+    const char *wrong = NULL;
+    for (int i = 0; i < 10 && wrong == NULL; i++) {
+        size_t n = sizes[i / 2];
+        before_reading = r->rank == i % 2 ? READS_LATE : READS;
+        reads = 0;
+        memset(v, r->rank + 1, n);
+        wrong = sum(r, HPCBOOT_COLL_ALLREDUCE, HPCBOOT_IN_PLACE, v, n);
+        if (wrong == NULL && (v[0] != 3 || memcmp(v, v + 1, n - 1) != 0)) {
+            wrong = coll_text("%zu bytes are wrong", n);
+        } else if (wrong == NULL && (reads > 0) != (n <= 1 << 20)) {
+            wrong = coll_text("%zu bytes: %d reads", n, reads);
+        }
+    }
+    free(v);
+    return wrong;
+}
+
+static void who_sums_in_place_waits_for_who_reads(void **state)
+{
+    struct coll_world w = {.ranks = 2, .processes = true, .tune = FOLDS,
+                           .wait_mode = HB_COLL_WAIT_YIELD};
+    assert_int_equal(coll_world_run(&w, sums_in_place, NULL), 0);
+}
+
+/* One of two has its vector in place. */
+static const char *sums_half_in_place(struct coll_rank *r)
+{
+    enum { N = 50000 };
+    uint8_t *v = malloc(N), *to = malloc(N);
+    const char *wrong = NULL;
+    for (int i = 0; i < 4 && wrong == NULL; i++) {
+        bool in_place = r->rank == i % 2;
+        uint8_t *result = in_place ? v : to;
+        before_reading = r->rank == i / 2 ? READS_LATE : READS;
+        memset(v, r->rank + 1, N);
+        wrong = sum(r, HPCBOOT_COLL_ALLREDUCE, in_place ? HPCBOOT_IN_PLACE : v,
+                    result, N);
+        if (wrong == NULL &&
+            (result[0] != 3 || memcmp(result, result + 1, N - 1) != 0)) {
+            wrong = "a sum is wrong";
+        }
+    }
+    free(v);
+    free(to);
+    return wrong;
+}
+
+static void one_of_two_may_sum_in_place(void **state)
+{
+    struct coll_world w = {.ranks = 2, .processes = true, .tune = FOLDS,
+                           .wait_mode = HB_COLL_WAIT_YIELD};
+    assert_int_equal(coll_world_run(&w, sums_half_in_place, NULL), 0);
+}
+
+/* Rank 1 has said where its vector is, and dies where it would read. */
+static const char *dies(struct coll_rank *r)
+{
+    enum { N = 300000 };
+    enum hpcboot_coll coll = *(const enum hpcboot_coll *)r->arg;
+    size_t blocks = coll == HPCBOOT_COLL_ALLREDUCE ? 1 : (size_t)r->size;
+    uint8_t *send = calloc(blocks, N), *recv = malloc(N);
+    const char *wrong = sum(r, coll, send, recv, N);
+    if (wrong == NULL && r->rank == 1) {
+        before_reading = DIES;
+        hb_coll_node_changed(r->page);
+    }
+    wrong = wrong != NULL ? wrong : sum(r, coll, send, recv, N);
+    free(send);
+    free(recv);
+    return wrong == NULL        ? "a dead rank took part"
+           : wrong == peer_dead ? NULL : wrong;
+}
+
+static int rank_1_is_dead(void *ctx, void *team_ctx, struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "rank 1 has ended");
+}
+
+static void a_peer_that_dies_while_it_folds_is_told(void **state)
+{
+    enum hpcboot_coll colls[] = {HPCBOOT_COLL_ALLREDUCE,
+                                 HPCBOOT_COLL_REDUCE_SCATTER_BLOCK};
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct coll_world w = {.ranks = ranks, .processes = true,
+                               .timeout_ms = 20000, .alive = rank_1_is_dead,
+                               .wait_mode = HB_COLL_WAIT_YIELD,
+                               .tune = FOLDS};
+        assert_int_equal(coll_world_run(&w, dies, &colls[ranks > 2]), 0);
+    }
+}
+
+int main(void)
+{
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_sums_in_place_waits_for_who_reads),
+        cmocka_unit_test(one_of_two_may_sum_in_place),
+        cmocka_unit_test(a_peer_that_dies_while_it_folds_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

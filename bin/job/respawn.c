@@ -218,14 +218,23 @@ static int count_starts(struct job *j, uint32_t node, uint32_t *most)
     return 0;
 }
 
+/* One that never came before the job began comes last. */
 static struct job_host *find_spare(const struct job *j, uint32_t node)
 {
+    struct job_host *absent = NULL;
+
     for (uint32_t i = 0; !job_meeting_pins(j, node) && i < j->gang.n; i++) {
-        if (j->hosts[i].left_out && !j->hosts[i].gone) {
-            return &j->hosts[i];
+        struct job_host *h = &j->hosts[i];
+
+        if (!h->left_out || h->gone) {
+            continue;
         }
+        if (!hb_lives_was_lost(j->lives, h->spec->name)) {
+            return h;
+        }
+        absent = absent != NULL ? absent : h;
     }
-    return NULL;
+    return absent;
 }
 
 void host_start_late(struct job_host *h, int64_t delay_ms)

@@ -92,6 +92,24 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     done
 }
 
+@test "a host is lost after another never came: a spare that is there comes" {
+    # shellcheck disable=SC2016  # expanded in the pods
+    pod_job "$hbrun" --on-failure respawn --spares 2 --wait-hosts 2 \
+        --restart-delay 100ms -H pod-9,pod-1,pod-2,pod-3 bash -c '
+        echo "rank $HPCBOOT_RANK restart $HPCBOOT_RESTART on $(hostname)"
+        [ "$HPCBOOT_RANK" = 0 ] || exit 0
+        [ "$HPCBOOT_RESTART" = 0 ] || exit 0
+        echo $$ > /tmp/started
+        exec sleep 1000'
+    wait_until pod 1 test -s /tmp/started
+    pod 1 kill -KILL "$(agent_in 1)"
+    pod_job_ends
+    ended_with 0
+    says 'host pod-1.*started again on the spare pod-3'
+    says '^rank 0 restart 1 on pod-3$'
+    pods_clean 0 1 2 3
+}
+
 @test "more hosts stay away than there are spares, and no spare comes" {
     run restart --on-failure respawn --spares 1 --wait-hosts 1 \
         -H pod-1,pod-8,pod-9,pod-2 true

@@ -40,19 +40,23 @@ bool hb_cma_can_fold(const struct hb_coll_team *t, const struct hb_op *op)
     return op->esize <= hb_model_cma_block(t->p);
 }
 
-/* Of whole elements. */
+/* Of whole elements; ops of the user's have room for no more. */
 static size_t block_of(const struct hb_coll_team *t, const struct hb_op *op)
 {
-    return is_late(op) ? op->bytes
-                       : hb_model_cma_block(t->p) / op->esize * op->esize;
+    return hb_model_cma_block(t->p) / op->esize * op->esize;
+}
+
+/* What is held of each of the others. */
+static size_t held_of(const struct hb_coll_team *t, const struct hb_op *op)
+{
+    return is_late(op) ? op->bytes : block_of(t, op);
 }
 
 static bool has_room(struct hb_coll_team *t, const struct hb_op *op)
 {
     struct hb_cma_team *c = &t->cma;
-    size_t need = is_late(op) ? op->bytes : hb_model_cma_block(t->p);
-    need = (need + HB_SHM_LINE) / HB_SHM_LINE * HB_SHM_LINE *
-           (size_t)(t->p - 1);
+    size_t need = held_of(t, op) * (size_t)(t->p - 1);
+    need = (need + HB_SHM_LINE) / HB_SHM_LINE * HB_SHM_LINE;
     if (c->room_size < need) {
         free(c->room);
         c->room = aligned_alloc(HB_SHM_LINE, need);
@@ -70,12 +74,12 @@ bool hb_cma_fold_ready(struct hb_coll_team *t, const struct hb_op *op)
 
 static char *room_of(struct hb_coll_team *t, const struct hb_op *op, int turn)
 {
-    return t->cma.room + (size_t)turn * block_of(t, op);
+    return t->cma.room + (size_t)turn * held_of(t, op);
 }
 
 /* n bytes at `at` of all other vectors. */
-static int read_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
-                      size_t n)
+static int read_all(struct hb_coll_team *t, struct hb_op *op, size_t at,
+                    size_t n)
 {
     while (op->cma.turn < t->p - 1) {
         int j = hb_cma_peer(t, op->cma.turn);
@@ -90,14 +94,23 @@ static int read_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
     return HPCBOOT_OK;
 }
 
-static void fold_block(struct hb_coll_team *t, struct hb_op *op, size_t at,
-                       size_t n)
+static size_t next_len(const struct hb_coll_team *t, const struct hb_op *op)
 {
+    return hb_min(block_of(t, op), op->bytes - op->cma.folded);
+}
+
+/* The next block, which is at `own` of this rank's vector and at `held` of what
+ * has been read of each of the others. */
+static void fold_next(struct hb_coll_team *t, struct hb_op *op, size_t own,
+                      size_t held)
+{
+    size_t n = next_len(t, op);
     for (int turn = 0; turn < t->p - 1; turn++) {
-        t->src[hb_cma_peer(t, turn)] = room_of(t, op, turn);
+        t->src[hb_cma_peer(t, turn)] = room_of(t, op, turn) + held;
     }
-    t->src[t->me] = op->send + at;
+    t->src[t->me] = op->send + own;
     hb_fold_out(t, op, op->recv + op->cma.folded, t->p, n);
+    op->cma.folded += n;
 }
 
 static int fold_blocks(struct hb_coll_team *t, struct hb_op *op)
@@ -105,13 +118,11 @@ static int fold_blocks(struct hb_coll_team *t, struct hb_op *op)
     size_t from = has_blocks(op) ? (size_t)t->me * op->bytes : 0;
     while (op->cma.folded < op->bytes) {
         size_t at = from + op->cma.folded;
-        size_t n = hb_min(block_of(t, op), op->bytes - op->cma.folded);
-        int rc = read_block(t, op, at, n);
+        int rc = read_all(t, op, at, next_len(t, op));
         if (rc != HPCBOOT_OK) {
             return rc;
         }
-        fold_block(t, op, at, n);
-        op->cma.folded += n;
+        fold_next(t, op, at, 0);
         if (op->cma.folded < op->bytes && hb_cma_must_look_up(t, op)) {
             return HB_AGAIN;
         }
@@ -122,7 +133,9 @@ static int fold_blocks(struct hb_coll_team *t, struct hb_op *op)
 /* Nobody reads this rank's vector any more. */
 static int fold_late(struct hb_coll_team *t, struct hb_op *op)
 {
-    fold_block(t, op, 0, op->bytes);
+    while (op->cma.folded < op->bytes) {
+        fold_next(t, op, op->cma.folded, op->cma.folded);
+    }
     return HPCBOOT_OK;
 }
 
@@ -131,8 +144,7 @@ static const struct hb_plan closing_late = {hb_cma_close_put, hb_cma_close_get,
 
 int hb_cma_fold(struct hb_coll_team *t, struct hb_op *op)
 {
-    int rc = is_late(op) ? read_block(t, op, 0, op->bytes)
-                         : fold_blocks(t, op);
+    int rc = is_late(op) ? read_all(t, op, 0, op->bytes) : fold_blocks(t, op);
     if (rc != HPCBOOT_OK) {
         return rc;
     }

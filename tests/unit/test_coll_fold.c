@@ -47,20 +47,42 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long n,
 
 static const char peer_dead[] = "a peer is dead";
 
-static const char *sum(struct coll_rank *r, enum hpcboot_coll coll,
-                       const void *send, uint8_t *recv, size_t count)
+static void add(const void *in, void *inout, size_t count,
+                enum hpcboot_type type, void *arg)
+{
+    const uint8_t *from = in;
+    uint8_t *to = inout;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (uint8_t)(to[i] + from[i]);
+    }
+}
+
+static const char *fold(struct coll_rank *r, enum hpcboot_coll coll, int op,
+                        const void *send, uint8_t *recv, size_t count)
 {
     static struct hpcboot_error err; /* its text is returned */
+    const struct hb_coll_user_op own = {.fn = add};
     struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
     a.coll = coll;
     a.type = HPCBOOT_UINT8;
-    a.op = HPCBOOT_SUM;
+    a.op = op;
     a.send = send;
     a.recv = recv;
     a.count = count;
-    int rc = hb_coll_run(r->team, &a, NULL, &err);
+    int rc = hb_coll_run(r->team, &a, op == HPCBOOT_SUM ? NULL : &own, &err);
     return rc == HPCBOOT_OK                ? NULL
            : rc == HPCBOOT_ERR_PEER_DEAD ? peer_dead : err.text;
+}
+
+static const char *sum(struct coll_rank *r, enum hpcboot_coll coll,
+                       const void *send, uint8_t *recv, size_t count)
+{
+    return fold(r, coll, HPCBOOT_SUM, send, recv, count);
+}
+
+static bool all_are(const uint8_t *v, size_t n, uint8_t x)
+{
+    return v[0] == x && memcmp(v, v + 1, n - 1) == 0;
 }
 
 /* One rank reads so late that the other would have overwritten its vector. */
@@ -76,7 +98,7 @@ static const char *sums_in_place(struct coll_rank *r)
         reads = 0;
         memset(v, r->rank + 1, n);
         wrong = sum(r, HPCBOOT_COLL_ALLREDUCE, HPCBOOT_IN_PLACE, v, n);
-        if (wrong == NULL && (v[0] != 3 || memcmp(v, v + 1, n - 1) != 0)) {
+        if (wrong == NULL && !all_are(v, n, 3)) {
             wrong = coll_text("%zu bytes are wrong", n);
         } else if (wrong == NULL && (reads > 0) != (n <= 1 << 20)) {
             wrong = coll_text("%zu bytes: %d reads", n, reads);
@@ -106,8 +128,7 @@ static const char *sums_half_in_place(struct coll_rank *r)
         memset(v, r->rank + 1, N);
         wrong = sum(r, HPCBOOT_COLL_ALLREDUCE, in_place ? HPCBOOT_IN_PLACE : v,
                     result, N);
-        if (wrong == NULL &&
-            (result[0] != 3 || memcmp(result, result + 1, N - 1) != 0)) {
+        if (wrong == NULL && !all_are(result, N, 3)) {
             wrong = "a sum is wrong";
         }
     }
@@ -121,6 +142,29 @@ static void one_of_two_may_sum_in_place(void **state)
     struct coll_world w = {.ranks = 2, .processes = true, .tune = FOLDS,
                            .wait_mode = HB_COLL_WAIT_YIELD};
     assert_int_equal(coll_world_run(&w, sums_half_in_place, NULL), 0);
+}
+
+/* An op of the user's is applied in a room that is shorter than the vector. */
+static const char *folds_by_a_user_op(struct coll_rank *r)
+{
+    enum { N = 1000000 };
+    uint8_t *v = malloc(N);
+    const char *wrong = NULL;
+    for (int i = 0; i < 4 && wrong == NULL; i++) {
+        memset(v, r->rank + 1, N);
+        wrong = fold(r, HPCBOOT_COLL_ALLREDUCE, HPCBOOT_OP_USER,
+                     HPCBOOT_IN_PLACE, v, N);
+        wrong = wrong == NULL && !all_are(v, N, 3) ? "a sum is wrong" : wrong;
+    }
+    free(v);
+    return wrong;
+}
+
+static void a_user_op_is_applied_in_place(void **state)
+{
+    struct coll_world w = {.ranks = 2, .processes = true, .tune = FOLDS,
+                           .wait_mode = HB_COLL_WAIT_YIELD};
+    assert_int_equal(coll_world_run(&w, folds_by_a_user_op, NULL), 0);
 }
 
 /* Rank 1 has said where its vector is, and dies where it would read. */
@@ -166,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sums_in_place_waits_for_who_reads),
         cmocka_unit_test(one_of_two_may_sum_in_place),
+        cmocka_unit_test(a_user_op_is_applied_in_place),
         cmocka_unit_test(a_peer_that_dies_while_it_folds_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,25 +221,18 @@ bool hb_cma_is_readable(struct hb_coll_team *t, const void *at, size_t bytes)
 }
 
 /* What a wait would look at is looked at by who waits; engine.c. */
-static int look_up(struct hb_coll_team *t)
+int hb_cma_look_up(struct hb_coll_team *t)
 {
     t->want = -1;
     return HB_AGAIN;
 }
 
-static bool must_look(const struct hb_coll_team *t, const struct hb_op *op)
+bool hb_cma_must_look(const struct hb_coll_team *t, const struct hb_op *op)
 {
     return t->first != NULL ||
            atomic_load_explicit(&t->engine->page->changes,
                                 memory_order_acquire) != t->changes_seen ||
            (op->deadline_ns > 0 && hb_now_ns() > op->deadline_ns);
-}
-
-bool hb_cma_must_look_up(struct hb_coll_team *t, const struct hb_op *op)
-{
-    bool must = must_look(t, op);
-    t->want = must ? -1 : t->want;
-    return must;
 }
 
 static int refused(struct hb_coll_team *t, struct hb_op *op, int j,
@@ -253,7 +246,7 @@ static int refused(struct hb_coll_team *t, struct hb_op *op, int j,
                  read_from(&t->cma.card[j], NULL, 0, 0) == 0;
     c->refused_ns = c->refused_ns == 0 ? now : c->refused_ns;
     if (!lives && now - c->refused_ns < REFUSED_NS) {
-        return look_up(t);
+        return hb_cma_look_up(t);
     }
     if (code == ECANCELED) {
         return hb_fail(&t->step_error, HPCBOOT_ERR_SYSTEM,
@@ -304,8 +297,8 @@ static int move(struct hb_coll_team *t, struct hb_op *op, int j, char *own,
         c->refused_ns = 0;
         c->done += (size_t)got;
         t->moves++;
-        if (c->done < bytes && must_look(t, op)) {
-            return look_up(t);
+        if (c->done < bytes && hb_cma_must_look(t, op)) {
+            return hb_cma_look_up(t);
         }
     }
     return bytes > 0 ? whole(t, op, j) : HPCBOOT_OK;

@@ -432,20 +432,23 @@ int hb_cma_read(struct hb_coll_team *t, struct hb_op *op, int j, char *to,
 /* As above, to local rank j's. */
 int hb_cma_write(struct hb_coll_team *t, struct hb_op *op, int j, uint64_t to,
                  const char *from, size_t bytes);
+/* Between two moves: whether something else has to be looked at; then the step
+ * ends with this HB_AGAIN. */
+bool hb_cma_must_look(const struct hb_coll_team *t, const struct hb_op *op);
+int hb_cma_look_up(struct hb_coll_team *t);
 /* The team has failed here: once this returns, nobody writes to this rank's
  * buffers any more. */
-/* Between two reads: whether the step is to end with HB_AGAIN, since something
- * else has to be looked at. */
-bool hb_cma_must_look_up(struct hb_coll_team *t, const struct hb_op *op);
 void hb_cma_leave(struct hb_coll_team *t);
 /* A step: local rank j has left a call while this rank was at its buffer. */
 int hb_cma_left(struct hb_coll_team *t, struct hb_op *op, int j);
 void hb_cma_teardown(struct hb_coll_team *t);
+
+/* plan_reduce.c: folds the first n of t->src. */
 void hb_op_fold(struct hb_coll_team *t, struct hb_op *op, void *dst, int n,
                 size_t bytes);
 /* As hb_op_fold, to where nobody reads soon; changes t->src. */
 void hb_fold_out(struct hb_coll_team *t, struct hb_op *op, char *dst, int n,
-                 size_t bytes); /* over t->src */
+                 size_t bytes);
 
 static inline size_t hb_send_len(const struct hb_op *op, int j)
 {

@@ -99,10 +99,11 @@ bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
  * gets the block reads the rest. */
 size_t hb_model_cma_part(const struct hb_coll_model *m,
                          enum hpcboot_coll coll, int p, size_t bytes);
-/* What is read from each of the others at a time, to be folded. */
-size_t hb_model_cma_block(int p);
 bool hb_model_knows_cma(const struct hb_coll_model *m,
                         enum hpcboot_coll coll);
+/* Which fold what they read, and how much of each of the others at a time. */
+bool hb_model_cma_folds(enum hpcboot_coll coll);
+size_t hb_model_cma_block(int p);
 
 /* What each way is expected to cost, for people. */
 struct hb_candidate {

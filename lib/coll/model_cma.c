@@ -35,6 +35,12 @@
 #define FOLD_MOST ((size_t)64 << 10)
 #define FOLD_LEAST ((size_t)4 << 10)
 
+bool hb_model_cma_folds(enum hpcboot_coll coll)
+{
+    return coll == HPCBOOT_COLL_ALLREDUCE ||
+           coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
+}
+
 size_t hb_model_cma_block(int p)
 {
     size_t each = FOLD_ROOM / (size_t)(p - 1) / FOLD_LEAST * FOLD_LEAST;

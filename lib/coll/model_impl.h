@@ -28,13 +28,6 @@ static inline bool hb_model_sends_root(enum hpcboot_coll coll)
     return hb_model_one_puts(coll) || coll == HPCBOOT_COLL_EXSCAN;
 }
 
-/* By reading the peers' vectors: plan_cma_fold.c. */
-static inline bool hb_model_cma_folds(enum hpcboot_coll coll)
-{
-    return coll == HPCBOOT_COLL_ALLREDUCE ||
-           coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
-}
-
 static inline double hb_model_share(const struct hb_coll_model *m, int p)
 {
     double ranks = p, cpus = m->cpus > 0 ? (double)m->cpus : ranks;

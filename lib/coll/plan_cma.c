@@ -10,6 +10,8 @@
  * they write. A rank whose buffer the kernel would not touch, or that would
  * overwrite what it sends, says 0: then the plan that copies begins anew.
  *
+ * What is to be folded is read piece by piece: plan_cma_fold.c.
+ *
  * The root of a bcast writes a part of it to each of the others, if they have
  * said where: op->cma.part.
  *
@@ -107,6 +109,7 @@ static const char *lent(struct hb_coll_team *t, const struct hb_op *op,
     case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
         return op->own_placed ? NULL : op->send;
     case HPCBOOT_COLL_ALLREDUCE:
+        *bytes_out = op->bytes;
         return op->send;
     default: /* allgather(v) */
         *bytes_out = hb_recv_len(op, t->me);
@@ -125,8 +128,8 @@ static int ask_put(struct hb_coll_team *t, struct hb_op *op)
     if (op->choice.ask) {
         c.heap = hb_heap_places(t, op);
     }
-    if (at != NULL && (hb_cma_folds(op) ? hb_cma_fold_ready(t, op)
-                                        : hb_cma_is_readable(t, at, bytes))) {
+    if (at != NULL && hb_cma_is_readable(t, at, bytes) &&
+        (!hb_model_cma_folds(op->coll) || hb_cma_fold_ready(t, op))) {
         c.at = (uint64_t)(uintptr_t)at;
     }
     memcpy(hb_shm_cell(t, t->me, t->round + 1)->bytes, &c, sizeof c);
@@ -236,7 +239,7 @@ static int take(struct hb_coll_team *t, struct hb_op *op)
 {
     bool root = t->me == op->root, gather = op->coll == HPCBOOT_COLL_GATHER;
     int rc = HPCBOOT_OK;
-    if (hb_cma_folds(op)) {
+    if (hb_model_cma_folds(op->coll)) {
         return hb_cma_fold(t, op);
     }
     if (!has_root(op)) {
@@ -323,7 +326,7 @@ void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op)
     op->cma.part = hb_model_cma_part(t->engine->model, op->coll, t->p,
                                      op->bytes);
     if (t->p == 1 || op->finish != NULL || !pays(t, op) ||
-        (hb_cma_folds(op) && !hb_cma_can_fold(t, op))) {
+        (hb_model_cma_folds(op->coll) && !hb_cma_can_fold(t, op))) {
         return;
     }
     op->step = cma_step;

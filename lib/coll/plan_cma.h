@@ -19,7 +19,7 @@ int hb_cma_close_put(struct hb_coll_team *t, struct hb_op *op);
 void hb_cma_close_get(struct hb_coll_team *t, struct hb_op *op);
 extern const struct hb_plan hb_cma_closing;
 
-/* From the next rank on, with each: *turn_io says with how many so far. */
+/* Each of the others, from the next rank on. */
 static inline int hb_cma_peer(const struct hb_coll_team *t, int turn)
 {
     int j = t->me + 1 + turn;
@@ -27,11 +27,9 @@ static inline int hb_cma_peer(const struct hb_coll_team *t, int turn)
 }
 
 /* plan_cma_fold.c */
-bool hb_cma_folds(const struct hb_op *op);
 /* Elements that are never cut fit in what is read at a time. */
 bool hb_cma_can_fold(const struct hb_coll_team *t, const struct hb_op *op);
-/* Whether this rank can take part: its buffers can be read, and there is
- * memory to read to. */
+/* Whether this rank has memory to read to. */
 bool hb_cma_fold_ready(struct hb_coll_team *t, const struct hb_op *op);
 /* A step: when all are ready; goes on with further rounds. */
 int hb_cma_fold(struct hb_coll_team *t, struct hb_op *op);

@@ -24,11 +24,6 @@ static bool has_blocks(const struct hb_op *op)
     return op->coll == HPCBOOT_COLL_REDUCE_SCATTER_BLOCK;
 }
 
-bool hb_cma_folds(const struct hb_op *op)
-{
-    return has_blocks(op) || op->coll == HPCBOOT_COLL_ALLREDUCE;
-}
-
 /* A peer reads what this rank would overwrite. */
 static bool is_late(const struct hb_op *op)
 {
@@ -67,9 +62,7 @@ static bool has_room(struct hb_coll_team *t, const struct hb_op *op)
 
 bool hb_cma_fold_ready(struct hb_coll_team *t, const struct hb_op *op)
 {
-    size_t all = has_blocks(op) ? op->bytes * (size_t)t->p : op->bytes;
-    return (!is_late(op) || op->bytes <= IN_PLACE_MOST) && has_room(t, op) &&
-           hb_cma_is_readable(t, op->send, all);
+    return (!is_late(op) || op->bytes <= IN_PLACE_MOST) && has_room(t, op);
 }
 
 static char *room_of(struct hb_coll_team *t, const struct hb_op *op, int turn)
@@ -123,8 +116,8 @@ static int fold_blocks(struct hb_coll_team *t, struct hb_op *op)
             return rc;
         }
         fold_next(t, op, at, 0);
-        if (op->cma.folded < op->bytes && hb_cma_must_look_up(t, op)) {
-            return HB_AGAIN;
+        if (op->cma.folded < op->bytes && hb_cma_must_look(t, op)) {
+            return hb_cma_look_up(t);
         }
     }
     return HPCBOOT_OK;

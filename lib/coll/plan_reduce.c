@@ -118,7 +118,7 @@ static void all_get(struct hb_coll_team *t, struct hb_op *op)
     size_t at = op->k * op->piece;
     point(t, op, t->p, op->send + at);
     hb_fold_out(t, op, op->recv + at, t->p,
-             hb_piece(op->bytes, op->piece, op->k));
+                hb_piece(op->bytes, op->piece, op->k));
 }
 
 static const struct hb_plan all_fold_all = {all_put, all_get};
@@ -283,7 +283,7 @@ static void scatter_get(struct hb_coll_team *t, struct hb_op *op)
     }
     t->src[t->me] = hb_send_at(op, t->me) + at;
     hb_fold_out(t, op, op->recv + at, t->p,
-             hb_piece(hb_send_len(op, t->me), op->piece, op->k));
+                hb_piece(hb_send_len(op, t->me), op->piece, op->k));
 }
 
 static const struct hb_plan reduce_scatter = {scatter_put, scatter_get};
@@ -316,7 +316,7 @@ static void scan_get(struct hb_coll_team *t, struct hb_op *op)
     int n = op->coll == HPCBOOT_COLL_SCAN ? t->me + 1 : t->me;
     point(t, op, n, op->send + at);
     hb_fold_out(t, op, op->recv + at, n,
-             hb_piece(op->bytes, op->piece, op->k));
+                hb_piece(op->bytes, op->piece, op->k));
 }
 
 static const struct hb_plan scan = {scan_put, scan_get};
@@ -368,7 +368,7 @@ static void chain_get(struct hb_coll_team *t, struct hb_op *op)
         t->src[n - 1] = op->send + at;
     }
     hb_fold_out(t, op, op->recv + at, n,
-             hb_piece(op->bytes, op->piece, op->k));
+                hb_piece(op->bytes, op->piece, op->k));
 }
 
 static const struct hb_plan chain = {chain_put, chain_get};

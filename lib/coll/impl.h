@@ -206,6 +206,14 @@ struct hb_cma_team {
     unsigned next_own;
 };
 
+/* How asking whether buffers are in the heap has gone lately, in calls of one
+ * kind and length; plan_heap.c. The same at all ranks of a node. */
+struct hb_asked {
+    size_t bytes;
+    unsigned vain; /* answers in a row that were no */
+    unsigned pass; /* calls that are yet to go by unasked */
+};
+
 struct hb_coll_team {
     struct hb_coll_engine *engine;
     int rank, size;           /* in the team */
@@ -239,6 +247,7 @@ struct hb_coll_team {
     } lengths;
     uint64_t moves;           /* how often a call between nodes went on */
     struct hb_cma_team cma;
+    struct hb_asked asked[HPCBOOT_COLLS];
     const void **src;         /* [size] for folds */
     char *fold_room;          /* for ops of the user; made when needed */
     size_t fold_room_size;

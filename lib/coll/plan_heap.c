@@ -7,10 +7,12 @@
  * Whether a buffer is in the heap only its owner knows, so the first round
  * tells: the cell, whose bytes a large collective does not use, carries the
  * places of both buffers. A rank whose buffers are not in the heap puts its
- * first piece in that round as if nothing had been asked; when no rank's are,
- * the question has cost nothing. When all are, each takes what it needs in
- * one go, and a closing round says that nobody reads any more. When some are,
- * the copying plan begins anew.
+ * first piece in that round as if nothing had been asked. When all are, each
+ * takes what it needs in one go, and a closing round says that nobody reads any
+ * more. When some are, the copying plan begins anew. The question holds up
+ * whoever would run ahead, the sender of a reduce above all; so where the
+ * answer has been no, calls of that kind and length go by unasked, the more of
+ * them the longer it has been so.
  *
  * A rank whose team fails has its buffers back at once, while others may be at
  * them: what they have read of it by then is good, all else is dropped, and
@@ -338,7 +340,37 @@ int hb_heap_direct(struct hb_coll_team *t, struct hb_op *op,
     return hb_plan_close(t, op, moves_blocks(op) ? &closing_own : round);
 }
 
-/* The round that asks */
+/* The round that asks. What is learned from it all ranks learn, and one call of
+ * a team is over before the next begins: so all of them ask, or none does. */
+
+/* One more is asked: an odd number, so that of two buffers that take turns
+ * neither is always passed over. */
+#define PASS_MOST 14u
+
+static struct hb_asked *asked_of(struct hb_coll_team *t, const struct hb_op *op)
+{
+    struct hb_asked *a = &t->asked[op->coll];
+    if (a->bytes != op->bytes) {
+        *a = (struct hb_asked){.bytes = op->bytes};
+    }
+    return a;
+}
+
+static bool goes_by(struct hb_coll_team *t, const struct hb_op *op)
+{
+    struct hb_asked *a = asked_of(t, op);
+    bool by = a->pass > 0;
+    a->pass -= by;
+    return by;
+}
+
+static void learn(struct hb_coll_team *t, const struct hb_op *op, bool direct)
+{
+    struct hb_asked *a = asked_of(t, op);
+    unsigned pass = (1u << a->vain) - 1; /* 0, 1, 3, 7 .. */
+    a->pass = direct ? 0 : hb_min(2 * pass, PASS_MOST);
+    a->vain = direct ? 0 : a->vain + (a->pass < PASS_MOST);
+}
 
 static void say_place(struct hb_coll_team *t, struct hb_op *op,
                       const struct hb_heap_places *x)
@@ -356,6 +388,10 @@ static const struct hb_plan direct = {NULL, NULL, take};
 
 static int ask_put(struct hb_coll_team *t, struct hb_op *op)
 {
+    if (goes_by(t, op)) {
+        op->plan = op->inner;
+        return op->inner->put(t, op);
+    }
     struct hb_heap_places x = hb_heap_places(t, op);
     say_place(t, op, &x);
     if (x.send == 0 || x.recv == 0) {
@@ -373,6 +409,7 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
         there += x.send != 0 && x.recv != 0;
     }
     op->plan = op->inner;
+    learn(t, op, there == t->p);
     if (there == t->p) {
         op->plan = &direct;
         op->rounds = 1;

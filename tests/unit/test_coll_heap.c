@@ -210,6 +210,92 @@ static void a_call_in_the_heap_enters_no_slot(void **state)
     }
 }
 
+enum { CALLS = 16, COUNT = 3000 };
+
+static struct hb_coll_req *start_sum(struct coll_rank *r, int call,
+                                     float *send)
+{
+    struct hpcboot_error err = {0};
+    struct hb_coll_req *req = NULL;
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    a.coll = HPCBOOT_COLL_ALLREDUCE;
+    a.type = HPCBOOT_FLOAT;
+    a.op = HPCBOOT_SUM;
+    a.send = send;
+    a.recv = send + COUNT;
+    a.count = COUNT;
+    for (int k = 0; k < COUNT; k++) {
+        send[k] = (float)(r->rank + call + k);
+    }
+    return hb_coll_init(r->team, &a, NULL, &req, &err) < 0 ||
+                   hb_coll_start(req, &err) < 0 ? NULL : req;
+}
+
+static const char *end_sum(struct coll_rank *r, int call,
+                           struct hb_coll_req *req, const float *recv)
+{
+    struct hpcboot_error err = {0};
+    if (req == NULL || hb_coll_wait(req, 0, &err) < 0) {
+        return coll_text("call %d: %s", call, err.text);
+    }
+    hb_coll_req_destroy(req);
+    for (int k = 0; k < COUNT; k++) {
+        int ranks = r->size;
+        if (recv[k] != (float)(ranks * (call + k) + ranks * (ranks - 1) / 2)) {
+            return coll_text("call %d is wrong", call);
+        }
+    }
+    return NULL;
+}
+
+/* Many calls are under way; a bit of `heap` for each says whether this rank's
+ * buffers are there. */
+static const char *sums(struct coll_rank *r, unsigned heap)
+{
+    struct hb_coll_req *req[CALLS];
+    float *room = malloc((size_t)CALLS * 2 * COUNT * sizeof *room), *at[CALLS];
+    float *there = (float *)r->heap + (size_t)r->rank * CALLS * 2 * COUNT;
+    const char *wrong = NULL;
+    for (int i = 0; i < CALLS; i++) {
+        at[i] = ((heap >> i & 1) != 0 ? there : room) + 2 * i * COUNT;
+        req[i] = start_sum(r, i, at[i]);
+    }
+    for (int i = 0; i < CALLS && wrong == NULL; i++) {
+        wrong = end_sum(r, i, req[i], at[i] + COUNT);
+    }
+    free(room);
+    return wrong;
+}
+
+static const char *asks_less(struct coll_rank *r)
+{
+    const struct hb_asked *a = &r->team->asked[HPCBOOT_COLL_ALLREDUCE];
+    const char *wrong = sums(r, 0);
+    if (wrong == NULL && a->vain < 3) {
+        wrong = "all calls have asked";
+    }
+    wrong = wrong != NULL ? wrong : sums(r, ~0u);
+    if (wrong == NULL && a->vain != 0) {
+        wrong = "a heap was not found";
+    }
+    for (unsigned i = 0, mix = 1; i < 20 && wrong == NULL; i++) {
+        mix = mix * 1103515245 + 12345 + (i > 9 ? (unsigned)r->rank : 0);
+        wrong = sums(r, mix >> 8);
+    }
+    return wrong;
+}
+
+static void calls_go_by_unasked_where_the_answer_has_been_no(void **state)
+{
+    for (int ranks = 2; ranks <= 5; ranks++) {
+        struct coll_world w = {.ranks = ranks, .processes = ranks % 2 == 0,
+                               .tune = "allreduce=shared",
+                               .wait_mode = HB_COLL_WAIT_YIELD,
+                               .heap_size = 8 << 20};
+        assert_int_equal(coll_world_run(&w, asks_less, NULL), 0);
+    }
+}
+
 int main(void)
 {
     setenv("XDG_CACHE_HOME", "/proc/none", 1); /* which root cannot make */
@@ -218,6 +304,7 @@ int main(void)
             what_was_read_of_a_buffer_that_was_given_back_is_no_result),
         cmocka_unit_test(nothing_is_written_to_a_buffer_that_was_given_back),
         cmocka_unit_test(a_call_in_the_heap_enters_no_slot),
+        cmocka_unit_test(calls_go_by_unasked_where_the_answer_has_been_no),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,36 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     done
 }
 
+@test "of two hosts that leave one comes back, and then the other" {
+    local policy
+    for policy in continue respawn; do
+        pod 2 rm -f /tmp/started /tmp/go
+        pod 3 rm -f /tmp/started /tmp/go
+        pod 1 rm -f /tmp/go
+        hosts pod-1 pod-2 pod-3
+        elastic 1:3 --on-failure $policy
+        on 2
+        on 3
+        hosts pod-1
+        wait_until event host_left pod-2
+        wait_until event host_left pod-3
+        pod 2 rm /tmp/started
+        pod 3 rm /tmp/started
+        hosts pod-1 pod-3
+        on 3
+        hosts pod-1 pod-3 pod-2
+        on 2
+        go 1 2 3
+        pod_job_ends
+        ended_with 0
+        says '^saved 1$'
+        says '^saved 2$'
+        says '^rank 2 of 3 epoch 1 on pod-3$'
+        says '^rank 1 of 3 epoch 2 on pod-2$'
+        pods_clean 0 1 2 3
+    done
+}
+
 @test "standard input of ranks that join late has its end" {
     pod 0 bash -c 'echo line > /tmp/in'
     # shellcheck disable=SC2016  # expanded in the pod

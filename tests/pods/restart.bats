@@ -266,6 +266,33 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "an elastic job loses two hosts, and takes in the one that comes back" {
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod_job "$hbrun" \
+        --on-failure restart-job --restart-delay 10ms --max-restarts 9 \
+        --np 1:3 -H pod-1:1,pod-2:1,pod-3:1 bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE on $(hostname)"
+        echo $$ > /tmp/started
+        echo $$ > /tmp/started.$HPCBOOT_SIZE
+        until [ -e /tmp/go ]; do sleep 0.05; done'
+    wait_until pod 2 test -s /tmp/started
+    wait_until pod 3 test -s /tmp/started
+    "$podlab" kill 2
+    "$podlab" kill 3
+    wait_until pod 1 test -s /tmp/started.1
+    "$podlab" again 3
+    wait_until pod 1 test -s /tmp/started.2
+    wait_until pod 3 test -s /tmp/started.2
+    pod 1 touch /tmp/go
+    pod 3 touch /tmp/go
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 of 1 on pod-1$'
+    says '^rank 1 of 2 on pod-3$'
+    says_not '^rank . of 2 on pod-2$'
+    pods_clean 0 1 3
+}
+
 @test "an MPI job lives again" {
     need mpicc.openmpi
     mpicc.openmpi -o "$F/hello" "$HB_SRCDIR/examples/hello_mpi.c"

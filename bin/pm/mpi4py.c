@@ -14,12 +14,15 @@
  *
  * The wheels of mpi4py 4 hold a module per ABI and load the MPI by themselves
  * (their _mpiabi.py): the first libmpi of <venv>/lib, ~/.local/lib,
- * <prefix>/lib, the loader's path. That search is done alike here. */
+ * <prefix>/lib, the loader's path. That search is done alike here. Where
+ * MPI4PY_MPIABI names the module, it is the loader that finds the MPI. */
 #include "config.h"
 
 #include "bin/pm/mpi4py.h"
 
+#include <ctype.h>
 #include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,6 +118,35 @@ static int add_pythonpath(const struct hb_place *place, struct hb_strv *out)
     return found;
 }
 
+/* Keeps the module that MPI4PY_MPIABI names, written as its wheels allow:
+ * "Open MPI", "open-mpi"; Intel MPI's is MPICH's. */
+static void keep_named(const struct hb_place *place, struct hb_strv *modules)
+{
+    const char *named = hb_place_env(place, "MPI4PY_MPIABI");
+    char mark[64] = "/MPI.";
+    size_t at = strlen(mark);
+
+    for (; named != NULL && *named != '\0' && at < sizeof mark - 2; named++) {
+        if (strchr(" -_", *named) == NULL) {
+            mark[at++] = (char)tolower((unsigned char)*named);
+        }
+    }
+    mark[at] = '.';
+    if (strcmp(mark, "/MPI.impi.") == 0) {
+        snprintf(mark, sizeof mark, "/MPI.mpich.");
+    }
+    for (size_t i = 0; i < modules->n; i++) {
+        if (strstr(modules->v[i], mark) != NULL) {
+            char *module = hb_xstrdup(modules->v[i]);
+
+            hb_strv_destroy(modules);
+            hb_strv_push(modules, module);
+            free(module);
+            break;
+        }
+    }
+}
+
 void hb_mpi4py_find(const struct hb_place *place, const char *interpreter,
                     struct hb_strv *out)
 {
@@ -145,6 +177,7 @@ void hb_mpi4py_find(const struct hb_place *place, const char *interpreter,
     if (!found && see_system) {
         (void)add_below(system, system_layouts, out);
     }
+    keep_named(place, out);
     free(system);
     free(real);
     free(prefix);
@@ -242,7 +275,7 @@ char *hb_mpi4py_library(const struct hb_place *place, const char *interpreter,
     char *real, *prefix, *system, *found = NULL;
     int see_system = 1;
 
-    if (!is_per_abi(modules)) {
+    if (!is_per_abi(modules) || hb_place_env(place, "MPI4PY_MPIABI") != NULL) {
         return NULL;
     }
     if (list != NULL) {

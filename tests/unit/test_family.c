@@ -491,6 +491,28 @@ static void a_wheel_per_abi_takes_the_mpi_of_its_environment(void **state)
                   HB_MPI_OPENMPI4);
 }
 
+/* The module that is named is loaded, and its MPI is what the loader finds. */
+static void a_wheel_per_abi_takes_the_abi_that_is_named(void **state)
+{
+    struct lab *lab = *state;
+
+    openmpi4(lab);
+    mpich(lab);
+    ELF(lab, "venv/bin/python3");
+    text_file(lab, "venv/pyvenv.cfg", "home = /usr/bin\n");
+    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.mpich.x.so",
+        .needed = {"libmpi.so.12"});
+    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.openmpi.x.so",
+        .needed = {"libmpi.so.40"});
+    ELF(lab, "venv/lib/libmpi.so.12");
+    hb_env_setf(&lab->env, "MPI4PY_MPIABI", "Open-MPI");
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,
+                  HB_MPI_OPENMPI4);
+    hb_env_setf(&lab->env, "MPI4PY_MPIABI", "impi");
+    assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMI1,
+                  HB_MPI_MPICH);
+}
+
 static void pythons_are_known_by_name(void **state)
 {
     assert_true(hb_is_python("/usr/bin/python3.11"));
@@ -534,6 +556,7 @@ int main(void)
         IN_LAB(virtual_environment_hides_the_system),
         IN_LAB(a_wheel_for_both_is_decided_by_what_is_there),
         IN_LAB(a_wheel_per_abi_takes_the_mpi_of_its_environment),
+        IN_LAB(a_wheel_per_abi_takes_the_abi_that_is_named),
         cmocka_unit_test(pythons_are_known_by_name),
     };
 

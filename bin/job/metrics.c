@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/job/job_impl.h"
@@ -252,16 +253,38 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
     arm_ms(j->metrics->timer, PERIOD_MS);
 }
 
+/* Links are followed, so that they stay; a device or a pipe would be replaced,
+ * and whoever else uses it would miss it. NULL: that is what is there. */
+static char *regular_target(const char *path, struct hpcboot_error *err)
+{
+    struct stat st;
+    char *target;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        hb_fail(err, HPCBOOT_ERR_USAGE, "--metrics %s: this is no regular "
+                "file, and each writing replaces the file as a whole; give "
+                "another name", path);
+        return NULL;
+    }
+    target = realpath(path, NULL);
+    return target != NULL ? target : hb_xstrdup(path);
+}
+
 int job_metrics_open(struct job *j, struct hpcboot_error *err)
 {
     struct job_metrics *m;
+    char *path;
     int rc;
 
     if (j->opt->metrics == NULL) {
         return 0;
     }
+    path = regular_target(j->opt->metrics, err);
+    if (path == NULL) {
+        return HPCBOOT_ERR_USAGE;
+    }
     m = j->metrics = hb_xcalloc(1, sizeof *m);
-    m->path = hb_xstrdup(j->opt->metrics);
+    m->path = path;
     /* A name that collectors of *.prom do not take for a file of theirs. */
     m->fresh = hb_xasprintf("%s.%ld", m->path, (long)getpid());
     m->wall_ns = hb_wall_ns() - (hb_now_ns() - j->begun_ns);

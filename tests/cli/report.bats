@@ -135,6 +135,22 @@ m.prom' ]
     [ ! -e started ]
 }
 
+@test "--metrics: a link stays one, and a pipe or a device is not replaced" {
+    mkdir to
+    touch to/real.prom
+    ln -s to/real.prom m.prom
+    run hb -n 1 --metrics m.prom true
+    ended_with 0
+    [ -L m.prom ]
+    grep -q '^hpcboot_job_info' to/real.prom
+    mkfifo pipe
+    run hb -n 1 --metrics pipe touch started
+    ended_with 2
+    says '--metrics pipe: this is no regular file'
+    [ -p pipe ]
+    [ ! -e started ]
+}
+
 @test "--metrics: a full disk is told once, and the job runs" {
     need_root
     mkdir full

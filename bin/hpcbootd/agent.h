@@ -48,7 +48,7 @@ struct held_port { /* ports.c */
 struct rank_stream {
     struct rank *rank;
     struct event *ev;   /* NULL once the stream has ended */
-    struct event *idle; /* gives out a held half line; interactive jobs only */
+    struct event *idle; /* gives out a held half line */
     int fd;
     uint8_t stream; /* 1 or 2 */
     struct hb_lines lines;
@@ -181,6 +181,7 @@ struct agent {
     int twice_told; /* that a rank begins MPI while it is in MPI */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
+    uint64_t filters_cpu; /* as bin/proc/filters.h has it */
     int leftovers;
     int exit_status;
 };

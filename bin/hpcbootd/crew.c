@@ -371,7 +371,7 @@ static void tear_down(struct crew *w)
             stop(w, &w->command[i], deadline);
         }
     }
-    (void)hb_signal_descendants(SIGTERM, 0);
+    (void)hb_signal_descendants(SIGTERM, NULL);
     deadline = hb_now_ns() + (int64_t)STOP_MS * 1000000;
     for (reap(w); !w->alone && ms_until(deadline) > 0;) {
         attend(w, ms_until(deadline));

@@ -3,9 +3,10 @@
 
 /* Making an end. Ranks are told by SIGTERM and get a grace period, then
  * everything below this agent is killed. When the last rank has ended, what
- * its ranks left running is killed as well, the rest of the output is carried
- * home, and DONE tells the launcher that this host is clean. The agent leaves
- * when the launcher says BYE or its link is gone. */
+ * its ranks left running is killed as well, but for filters of their output
+ * that are at work, the rest of the output is carried home, and DONE tells the
+ * launcher that this host is clean. The agent leaves when the launcher says BYE
+ * or its link is gone. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,9 +19,10 @@
 #include "bin/proc/stage.h"
 #include "lib/base/log.h"
 
-/* Descendants that outlive the last rank may hold its output pipes. They are
- * left alone as long as they keep writing with pauses shorter than this ... */
-#define LINGER_MS 300
+/* Descendants that outlive the last rank may hold its output pipes, or be
+ * filters that write what it wrote to a file. They are left alone as long as
+ * they keep writing, or filters computing, with pauses shorter than this ... */
+#define LINGER_MS 1000
 /* ... or as long as it is the launcher that does not take what they wrote,
  * but not for ever. */
 #define LINGER_ROUNDS 100
@@ -59,10 +61,17 @@ void agent_signal(struct agent *a, uint32_t rank, int signo)
     }
 }
 
-/* To everything below; where that cannot be seen, to the ranks' groups. */
+/* To everything below; where that cannot be seen, to the ranks' groups. What
+ * a rank that has ended wrote into a filter may be the word why: filters end by
+ * themselves, and are not told to. */
 static void signal_all(struct agent *a, int signo)
 {
-    if (hb_signal_descendants(signo, 0) < 0) {
+    struct hb_filters filters = {.n = 0};
+
+    if (signo == SIGTERM) {
+        hb_filters_find(&filters);
+    }
+    if (hb_signal_descendants(signo, &filters) < 0) {
         agent_signal(a, HB_ALL_RANKS, signo);
     }
 }
@@ -160,6 +169,26 @@ static void give_up_output(struct agent *a)
     }
 }
 
+/* Whether filters have done anything since this was asked the last time. */
+static int filters_work(struct agent *a)
+{
+    struct hb_filters f;
+    int work;
+
+    hb_filters_find(&f);
+    work = f.runs > 0 || (f.n > 0 && f.cpu != a->filters_cpu);
+    a->filters_cpu = f.cpu;
+    if (work && a->linger_rounds == 0) {
+        agent_note(a, HB_INFO, "the ranks have ended; what they wrote into "
+                   "process %d is waited for", (int)f.pid[0]);
+    } else if (work && a->linger_rounds == LINGER_ROUNDS) {
+        agent_note(a, HB_WARN, "what ranks wrote into process %d is cut off: "
+                   "it has not come to its end in %d s", (int)f.pid[0],
+                   LINGER_ROUNDS * LINGER_MS / 1000);
+    }
+    return work;
+}
+
 static void on_linger_over(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -168,7 +197,8 @@ static void on_linger_over(evutil_socket_t fd, short what, void *arg)
     a->output_seen = 0;
     if (a->linger_over) {
         give_up_output(a);
-    } else if (busy && a->linger_rounds++ < LINGER_ROUNDS) {
+    } else if ((filters_work(a) || busy) &&
+               a->linger_rounds++ < LINGER_ROUNDS) {
         arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
         return;
     } else {
@@ -192,12 +222,20 @@ static int all_drained(const struct agent *a)
     return 1;
 }
 
+static int filters_are_left(void)
+{
+    struct hb_filters f;
+
+    hb_filters_find(&f);
+    return f.n > 0;
+}
+
 void agent_maybe_done(struct agent *a)
 {
     if (a->done_sent || !a->ordered || a->n_ended < a->n_ranks) {
         return;
     }
-    if (!all_drained(a)) {
+    if (!all_drained(a) || (!a->linger_over && filters_are_left())) {
         if (a->linger_timer == NULL ||
             !evtimer_pending(a->linger_timer, NULL)) {
             arm(a, &a->linger_timer, on_linger_over, LINGER_MS);

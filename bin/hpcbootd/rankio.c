@@ -23,9 +23,10 @@
 #define READ_CHUNK (192 * 1024)
 /* Answers that a rank may leave unread before its next requests wait. */
 #define PM_UNREAD_MAX (1u << 20)
-/* A prompt without a line end is shown after this: where one rank runs, so that
- * no other rank's text can come in between, and of the rank that reads standard
- * input, as long as that may bring more. */
+/* A line under way is shown after this, where it may be a prompt: where one rank
+ * runs, so that no other rank's text can come in between, and of the rank that
+ * reads standard input, as long as that may bring more. And where it goes back
+ * to its beginning: that is a progress bar. */
 #define IDLE_FLUSH_MS 100
 /* Far above what a launcher's input window and a server's answers need. */
 #define SINK_MAX_BYTES ((size_t)1 << 30)
@@ -82,10 +83,35 @@ static void stream_end(struct rank_stream *s)
     hb_fd_close(&s->fd);
 }
 
+static int may_be_asking(const struct rank_stream *s)
+{
+    const struct agent *a = s->rank->agent;
+
+    return a->job.map->n_ranks == 1 ||
+           (a->job.stdin_mode == HB_STDIN_RANK && !a->stdin_ended &&
+            a->job.stdin_rank == s->rank->rank);
+}
+
+static int is_a_bar(const struct rank_stream *s)
+{
+    return memchr(s->lines.data, '\r', s->lines.len) != NULL;
+}
+
+/* A prompt is waited for to be whole; a bar may never pause for so long. */
+static void flush_when_idle(struct rank_stream *s)
+{
+    static const struct timeval idle = {0, IDLE_FLUSH_MS * 1000};
+    int bar = s->lines.len > 0 && is_a_bar(s);
+
+    if (bar ? !evtimer_pending(s->idle, NULL)
+            : s->lines.len > 0 && may_be_asking(s)) {
+        event_add(s->idle, &idle);
+    }
+}
+
 /* Reads once; the stream may have ended after it. */
 static void stream_read(struct rank_stream *s)
 {
-    static const struct timeval idle = {0, IDLE_FLUSH_MS * 1000};
     struct agent *a = s->rank->agent;
     static char chunk[READ_CHUNK];
     ssize_t n = read(s->fd, chunk, sizeof chunk);
@@ -103,9 +129,7 @@ static void stream_read(struct rank_stream *s)
     } else {
         hb_lines_feed(&s->lines, chunk, (size_t)n, send_piece, s);
     }
-    if (s->idle != NULL && s->lines.len > 0) {
-        event_add(s->idle, &idle);
-    }
+    flush_when_idle(s);
 }
 
 static void on_output(evutil_socket_t fd, short what, void *arg)
@@ -122,19 +146,11 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static int may_be_asking(const struct rank_stream *s)
-{
-    const struct agent *a = s->rank->agent;
-
-    return a->job.map->n_ranks == 1 ||
-           (a->job.stdin_mode == HB_STDIN_RANK && !a->stdin_ended);
-}
-
 static void on_idle(evutil_socket_t fd, short what, void *arg)
 {
     struct rank_stream *s = arg;
 
-    if (s->lines.len > 0 && may_be_asking(s)) {
+    if (s->lines.len > 0 && (may_be_asking(s) || is_a_bar(s))) {
         unsigned flags = s->lines.continued ? HB_PIECE_CONTINUED : 0;
 
         send_piece(s, s->lines.data, s->lines.len, flags | HB_PIECE_PARTIAL);
@@ -152,10 +168,7 @@ void rank_stream_open(struct rank *r, int which, int fd)
     s->fd = fd;
     s->stream = (uint8_t)(which + 1);
     s->ev = event_new(a->base, fd, EV_READ | EV_PERSIST, on_output, s);
-    if (a->job.map->n_ranks == 1 ||
-        (a->job.stdin_mode == HB_STDIN_RANK && a->job.stdin_rank == r->rank)) {
-        s->idle = evtimer_new(a->base, on_idle, s);
-    }
+    s->idle = evtimer_new(a->base, on_idle, s);
     if (a->reading) {
         event_add(s->ev, NULL);
     }

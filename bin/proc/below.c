@@ -11,17 +11,9 @@
 #define DEPTH_MAX 8
 #define PROCESSES_MAX 64
 
-struct walk {
-    int (*visit)(void *ctx, pid_t pid);
-    void *ctx;
-    int seen;
-};
-
-static int look(struct walk *w, pid_t pid, int depth);
-
 /* Those that one thread of the process has forked. */
-static int look_at_thread(struct walk *w, pid_t pid, const char *thread,
-                          int depth)
+static int children_of(pid_t pid, const char *thread,
+                       int (*visit)(void *ctx, pid_t pid), void *ctx)
 {
     char name[320];
     long child;
@@ -32,7 +24,7 @@ static int look_at_thread(struct walk *w, pid_t pid, const char *thread,
              thread);
     f = fopen(name, "re");
     while (f != NULL && rc == 0 && fscanf(f, "%ld", &child) == 1) { /* NOLINT */
-        rc = look(w, (pid_t)child, depth + 1);
+        rc = visit(ctx, (pid_t)child);
     }
     if (f != NULL) {
         fclose(f);
@@ -40,22 +32,18 @@ static int look_at_thread(struct walk *w, pid_t pid, const char *thread,
     return rc;
 }
 
-static int look(struct walk *w, pid_t pid, int depth)
+int hb_children(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx)
 {
     const struct dirent *thread;
     char name[64];
+    int rc = 0;
     DIR *dir;
-    int rc;
 
-    if (depth > DEPTH_MAX || ++w->seen > PROCESSES_MAX) {
-        return 0;
-    }
-    rc = w->visit(w->ctx, pid);
     snprintf(name, sizeof name, "/proc/%ld/task", (long)pid);
-    dir = rc == 0 ? opendir(name) : NULL;
+    dir = opendir(name);
     while (dir != NULL && rc == 0 && (thread = readdir(dir)) != NULL) {
         if (thread->d_name[0] != '.') {
-            rc = look_at_thread(w, pid, thread->d_name, depth);
+            rc = children_of(pid, thread->d_name, visit, ctx);
         }
     }
     if (dir != NULL) {
@@ -64,9 +52,32 @@ static int look(struct walk *w, pid_t pid, int depth)
     return rc;
 }
 
+struct walk {
+    int (*visit)(void *ctx, pid_t pid);
+    void *ctx;
+    int seen, depth;
+};
+
+static int look(void *walk, pid_t pid)
+{
+    struct walk *w = walk;
+    int rc;
+
+    if (w->depth > DEPTH_MAX || ++w->seen > PROCESSES_MAX) {
+        return 0;
+    }
+    rc = w->visit(w->ctx, pid);
+    if (rc == 0) {
+        w->depth++;
+        rc = hb_children(pid, look, w);
+        w->depth--;
+    }
+    return rc;
+}
+
 int hb_below(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx)
 {
     struct walk w = {.visit = visit, .ctx = ctx};
 
-    return look(&w, pid, 0);
+    return look(&w, pid);
 }

@@ -10,5 +10,8 @@
  * /proc is missing, for the process alone. Deep and wide trees (of a `make`
  * say) are looked at in part: 8 levels, 64 processes. */
 int hb_below(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx);
+/* Those alone that it and its threads have forked, or were given as the
+ * subreaper of those whose parents have ended. All of them. */
+int hb_children(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bin/proc/filters.h"
 #include "lib/base/error.h"
 
 /* Nothing stays behind. The guard is the process above an agent: a child
@@ -81,9 +82,10 @@ int hb_reap_strays(const char *cookie, int timeout_ms);
 /* Also those older than the caller, but not than `born` (as in procfs.h). */
 int hb_reap_strays_since(const char *cookie, uint64_t born, int timeout_ms);
 
-/* Sends a signal to every descendant of this process. Returns how many;
- * HPCBOOT_ERR_SYSTEM: it cannot see them, /proc is missing or another's. */
-int hb_signal_descendants(int signo, pid_t sparing);
+/* Sends a signal to every descendant of this process but for those (NULL:
+ * none are spared). Returns how many; HPCBOOT_ERR_SYSTEM: it cannot see them,
+ * /proc is missing or another's. */
+int hb_signal_descendants(int signo, const struct hb_filters *sparing);
 /* Makes the calling process a child subreaper. */
 int hb_become_subreaper(struct hpcboot_error *err);
 

@@ -7,6 +7,7 @@ libhbbin_a_SOURCES += \
     %D%/env_names.c %D%/env_names.h \
     %D%/env_read.c \
     %D%/explain.c \
+    %D%/filters.c %D%/filters.h \
     %D%/guard.c %D%/guard.h \
     %D%/limits.c %D%/limits.h \
     %D%/lines.c %D%/lines.h \

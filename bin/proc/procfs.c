@@ -21,8 +21,13 @@
 #define FIELD_PPID 4
 #define FIELD_PGRP 5
 #define FIELD_SESSION 6
+#define FIELD_FLAGS 9
+#define FIELD_UTIME 14
+#define FIELD_STIME 15
 #define FIELD_THREADS 20
 #define FIELD_STARTTIME 22
+
+#define FLAG_EXITING 4u /* PF_EXITING, include/linux/sched.h */
 
 /* The next blank-separated word at *at, NUL-terminated in place; or NULL. */
 static char *next_word(char **at)
@@ -53,6 +58,13 @@ static void put_field(struct hb_procfs_stat *st, int field, const char *word)
         break;
     case FIELD_SESSION:
         st->session = (pid_t)strtol(word, NULL, 10);
+        break;
+    case FIELD_FLAGS:
+        st->exits = (strtoul(word, NULL, 10) & FLAG_EXITING) != 0;
+        break;
+    case FIELD_UTIME:
+    case FIELD_STIME:
+        st->cpu += strtoull(word, NULL, 10);
         break;
     case FIELD_THREADS:
         st->threads = (int)strtol(word, NULL, 10);

@@ -85,6 +85,7 @@ struct sweep {
     int strays_only; /* descendants need the cookie like all others */
     uint64_t born; /* strays are not older; 0: start time of this process */
     struct known stopped, killed, refused;
+    int ending; /* of those killed, by themselves */
     struct known groups; /* of this pass; pid is the group's number */
 };
 
@@ -458,6 +459,7 @@ static int kill_pass(struct sweep *w, struct snapshot *s)
             left++;
         } else if (send_exact(&p->st, w->self, SIGKILL) == 0) {
             known_add(&w->killed, &p->st);
+            w->ending += p->st.exits;
             left++;
         } else if (errno == EPERM) {
             known_add(&w->refused, &p->st);
@@ -493,7 +495,7 @@ static void run_sweep(struct sweep *w, int timeout_ms,
         pause_us(pause);
         pause = pause * 2 < PAUSE_MAX_US ? pause * 2 : PAUSE_MAX_US;
     }
-    out->killed = (int)w->killed.n;
+    out->killed = (int)w->killed.n - w->ending;
     out->refused = (int)w->refused.n;
     free(s.v);
 }
@@ -570,9 +572,9 @@ int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms)
     return report.killed;
 }
 
-int hb_signal_descendants(int signo, pid_t sparing)
+int hb_signal_descendants(int signo, const struct hb_filters *sparing)
 {
-    struct sweep w = {.self = getpid(), .sparing = sparing};
+    struct sweep w = {.self = getpid()};
     struct snapshot s = {0};
     int n = 0;
 
@@ -584,8 +586,9 @@ int hb_signal_descendants(int signo, pid_t sparing)
     }
     snapshot_take(&s);
     for (size_t i = 0; i < s.n; i++) {
-        if (!is_dead(&s.v[i].st) && is_target(&w, &s, &s.v[i])
-            && send_exact(&s.v[i].st, w.self, signo) == 0) {
+        if (!is_dead(&s.v[i].st) && is_target(&w, &s, &s.v[i]) &&
+            (sparing == NULL || !hb_filters_has(sparing, s.v[i].st.pid)) &&
+            send_exact(&s.v[i].st, w.self, signo) == 0) {
             n++;
         }
     }

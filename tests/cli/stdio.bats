@@ -118,6 +118,46 @@ setup() { common_setup; }
     [ "$(cat out)" = 'Enter: got 5' ]
 }
 
+@test "progress bars are seen as they grow" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run bash -c '"$@" < /dev/null 2>&1 | { read -r -d 2 word; echo "first:$word"
+        touch seen; cat; }' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 bash -c '
+        [ $HPCBOOT_RANK = 1 ] || exit 0
+        printf "\r 1"; sleep 0.02; printf "\r 2"
+        until [ -e seen ]; do sleep 0.05; done; printf "\r 3\n"'
+    ended_with 0
+    says '^first:.* 1'
+    says ' 3$'
+}
+
+@test "what filters write after their rank has ended is all there" {
+    local count='{ n++ } END { while (i < 3e7) i++; print n }'
+    hb -n 4 bash -c 'exec > >(cat | awk "$0"); seq 1000' "$count" > got
+    [ "$(sort -u got)" = 1000 ]
+    lines_in got 4
+    # Nothing of the rank's is held by this one.
+    hb -n 1 bash -c 'exec > >(awk "$0" > alone) 2> /dev/null; seq 1000' "$count"
+    [ "$(cat alone)" = 1000 ]
+    run hb -n 2 sh -c '(sleep 0.5; echo late) & exit 0'
+    ended_with 0
+    says '^late$'
+    says_not 'left behind'
+}
+
+@test "what a failed rank has written into a filter is seen" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run hb -n 2 bash -c '[ $HPCBOOT_RANK = 1 ] || exec sleep 1000
+        exec > >(sleep 0.3; sed "s/^/seen: /"); echo "no such file"; exit 3'
+    ended_with 3
+    says '^seen: no such file$'
+}
+
+@test "a filter that does not end is killed, and told of" {
+    run hb -n 1 bash -c 'exec > >(exec sleep 1000); echo lost'
+    ended_with 0
+    says '1 process that ranks had left behind was killed'
+}
+
 @test "an output file that is a pipe is refused, whether it is read or not" {
     mkfifo pipe
     run hb -n 1 --outfile-pattern pipe echo x

@@ -249,7 +249,7 @@ static int signal_family(void)
     child(session_sleeper);
     child(sleeper);
     wait_entered();
-    n = hb_signal_descendants(SIGTERM, 0);
+    n = hb_signal_descendants(SIGTERM, NULL);
     for (int i = 0; i < 3; i++) {
         int status;
 

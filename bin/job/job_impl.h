@@ -243,6 +243,7 @@ struct job {
     uint32_t programs_begun; /* by the host that is furthest */
     uint32_t world; /* the epoch in which its ranks meet: of START, or GROWN */
     unsigned interrupts;
+    int64_t interrupt_ns; /* the last of them */
     struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;
     struct event *timeout_timer, *give_up_timer;

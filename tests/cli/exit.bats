@@ -219,6 +219,22 @@ when_1_is_killed() {
     done
 }
 
+@test "a signal that comes twice at once is one: ranks have their grace" {
+    "$hbrun" -n 1 sh -c 'trap "sleep 0.5; echo saved; exit 0" TERM
+        echo $$ > started; while :; do sleep 0.05; done' > out 2> err &
+    local pid=$!
+    wait_until test -s started
+    # As timeout(1) does; several times, as the kernel may merge two.
+    python3 -c 'import os, sys, time
+for i in range(8):
+    os.kill(int(sys.argv[1]), 15)
+    time.sleep(0.002)' "$pid"
+    ends "$pid"
+    ended_with 143
+    grep -qx saved out
+    nothing_left
+}
+
 @test "a second INT ends stubborn ranks at once, status 130" {
     # A background job of a script ignores INT unless told otherwise.
     env --default-signal=INT "$hbrun" -n 2 --grace 1000 sh -c \
@@ -227,6 +243,7 @@ when_1_is_killed() {
     wait_until lines_in started 2
     kill -INT $!
     wait_until lines_in told 2
+    sleep 0.2 # two at once are one
     kill -INT $!
     ends $!
     ended_with 130

@@ -36,7 +36,7 @@
 #define FAREWELL_MS 2000
 /* timeout(1) signals its child and then the group it is in; a terminal and its
  * shell both do. Nobody presses a key twice in that time. */
-#define ONE_INTERRUPT_NS (100 * 1000000LL)
+#define ONE_INTERRUPT_NS (50 * 1000000LL)
 #define UNCONFIRMED_NAMED 8 /* hosts, in one line */
 #define FAILURES_TOLD 16    /* of ranks that others outlive, a line each */
 #define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */

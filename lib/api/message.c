@@ -107,7 +107,7 @@ static int test(struct hpcboot_request *r, struct hb_xport_info *info,
     }
     last = hb_xport_test(hb_api.xport, r->message, info, NULL);
     if (last == 0) { /* it has not come just before */
-        hb_xport_cancel(hb_api.xport, r->message);
+        hb_xport_put_back(hb_api.xport, r->message);
     }
     return last > 0 ? last : rc;
 }

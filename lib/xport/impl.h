@@ -9,7 +9,8 @@
 #include "lib/xport/xport.h"
 
 /* Inside of the transport: match.c brings messages and receives together,
- * xport.c starts and ends requests, ring.c and tcp.c carry. */
+ * xport.c starts and ends requests, back.c takes back what comes for one that
+ * was given up, ring.c and tcp.c carry. */
 
 /* Rows of match.c, each in the order of time. A receive or a message stands in
  * several at once: in that of all, and in hashed ones by source and context, or
@@ -34,6 +35,8 @@ struct hb_xport_req {
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
     int orphan;        /* cancelled while under way: freed when done */
+    struct hb_inbound *back; /* what comes goes there, as nobody awaits it */
+    struct hb_inbound *from; /* the message it waits for keeps its own bytes */
     int fetching;      /* UCX writes to its buffer */
     int peer;          /* source or destination; HB_XPORT_ANY */
     uint32_t context;
@@ -44,7 +47,7 @@ struct hb_xport_req {
     size_t size;       /* of the send, capacity of the receive */
     size_t sent;       /* bytes in the ring */
     int begun;         /* a record of it is there */
-    int is_void;       /* given up, and there was no memory for its rest */
+    int is_void;       /* given up, and there was no memory for the rest */
     uint64_t id;       /* in a rendezvous */
     int64_t lost_ns;   /* when a test found its connection gone; 0: none */
     struct hb_xport_info info;
@@ -57,8 +60,10 @@ struct hb_cut;
 struct hb_inbound {
     struct hb_link in_row[HB_ROWS];
     int is_kept; /* it is in those rows: nobody awaits it yet */
+    struct hb_xport *x; /* of one that was put back while it came */
     uint32_t source, context;
     uint64_t tag, size, got;
+    uint64_t missing; /* at its end, which a short buffer had cut off */
     char *own;                /* its bytes, where no buffer awaits them */
     struct hb_xport_req *req; /* who gets it */
     int is_offer;             /* of a rendezvous: the bytes are at the sender */
@@ -67,6 +72,7 @@ struct hb_inbound {
     int is_part; /* of a message that comes over several rails: */
     struct hb_cut *cut; /* NULL: it is here already */
     uint64_t at;
+    int is_counted; /* its sender was told that it is received */
     int lost; /* nobody awaited it, and there was no memory to keep it */
     int is_void; /* its sender gave it up half-way, without a copy */
 };
@@ -102,6 +108,8 @@ void hb_match_destroy(struct hb_xport *x);
 struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in);
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in);
+/* It is older than all that is kept of its source and tag. */
+void hb_match_keep_first(struct hb_xport *x, struct hb_inbound *in);
 /* Off the list of those that nobody awaits, if it is there. */
 void hb_match_forget(struct hb_xport *x, struct hb_inbound *in);
 /* The first message for a receive; taken off the list. */
@@ -118,6 +126,8 @@ void hb_match_lost(struct hb_xport *x, uint32_t peer,
 
 /* xport.c */
 void hb_req_finish(struct hb_xport_req *req, int status);
+/* From now on a receive waits for this message. */
+void hb_req_meets(struct hb_xport_req *req, const struct hb_inbound *in);
 /* The job is told of a message whose context is over. */
 void hb_xport_dropped(struct hb_xport *x, const struct hb_inbound *in);
 /* The same, and a receive that has been given up: its bytes go nowhere. */
@@ -132,14 +142,21 @@ void hb_inbound_make_room(struct hb_inbound *in);
 void hb_inbound_deliver(struct hb_inbound *in);
 void hb_inbound_finish(struct hb_inbound *in);
 
+/* back.c */
+/* A receive that has met its message: that is there for the next receive. */
+void hb_back_put(struct hb_xport *x, struct hb_xport_req *req);
+/* All of it has come, or will not: req->status. */
+void hb_back_came(struct hb_xport_req *req);
+/* An orphan, at the end of its transport. */
+void hb_back_free(struct hb_xport_req *req);
+
 /* ring.c: between ranks of this node */
 void hb_ring_join(struct hb_xport *x);
 void hb_ring_leave(struct hb_xport *x);
 void hb_ring_send(struct hb_xport *x, struct hb_xport_req *req);
 int hb_ring_progress(struct hb_xport *x);
-/* 1: the request was under way here; *free_now: nothing of it is any more. */
-int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req,
-                   int *free_now);
+/* 1: the request is under way here, and goes on without its buffer. */
+int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req);
 
 /* tcp.c */
 /* What a message that nobody awaits takes of its receiver's memory, however

@@ -31,6 +31,13 @@ void hb_row_append(struct hb_row *row, struct hb_link *link, void *of)
     row->last = link;
 }
 
+static void prepend(struct hb_row *row, struct hb_link *link, void *of)
+{
+    *link = (struct hb_link){NULL, row->first, of};
+    *(row->first != NULL ? &row->first->prev : &row->last) = link;
+    row->first = link;
+}
+
 void hb_row_take_out(struct hb_row *row, const struct hb_link *link)
 {
     *(link->prev != NULL ? &link->prev->next : &row->first) = link->next;
@@ -172,7 +179,7 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
         return hb_match_is_over(x, in->context) ? hb_req_nobody(x, in) : NULL;
     }
     hb_match_unpost(x, r);
-    r->info.source = (int)in->source; /* from now on it waits for it */
+    hb_req_meets(r, in);
     return r;
 }
 
@@ -195,14 +202,26 @@ void hb_match_lost(struct hb_xport *x, uint32_t peer,
 
 /* ---- messages without a receive ---- */
 
+static void keep(struct hb_xport *x, struct hb_inbound *in,
+                 void (*put)(struct hb_row *row, struct hb_link *link,
+                             void *of))
+{
+    put(&x->unexpected, &in->in_row[HB_ROW_ALL], in);
+    put(source_row(x->by_source, in->source, in->context),
+        &in->in_row[HB_ROW_SOURCE], in);
+    put(tag_row(x->by_tag, in->source, in->context, in->tag),
+        &in->in_row[HB_ROW_TAG], in);
+    in->is_kept = 1;
+}
+
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in)
 {
-    hb_row_append(&x->unexpected, &in->in_row[HB_ROW_ALL], in);
-    hb_row_append(source_row(x->by_source, in->source, in->context),
-                  &in->in_row[HB_ROW_SOURCE], in);
-    hb_row_append(tag_row(x->by_tag, in->source, in->context, in->tag),
-                  &in->in_row[HB_ROW_TAG], in);
-    in->is_kept = 1;
+    keep(x, in, hb_row_append);
+}
+
+void hb_match_keep_first(struct hb_xport *x, struct hb_inbound *in)
+{
+    keep(x, in, prepend);
 }
 
 void hb_match_forget(struct hb_xport *x, struct hb_inbound *in)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 libhb_a_SOURCES += \
     %D%/address.c %D%/address.h \
+    %D%/back.c \
     %D%/choose.c %D%/choose.h \
     %D%/ring.c %D%/impl.h \
     %D%/match.c \
@@ -35,7 +36,8 @@ if HAVE_CMOCKA
 # Tests with several ranks in one process.
 xport_world = tests/unit/xport_world.c tests/unit/xport_world.h
 XPORT_WORLD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -I$(srcdir)/tests/unit
-xport_tests = tests/unit/test_xport tests/unit/test_xport_meet \
+xport_tests = tests/unit/test_xport tests/unit/test_xport_back \
+    tests/unit/test_xport_meet \
     tests/unit/test_xport_net tests/unit/test_xport_rails \
     tests/unit/test_xport_match tests/unit/test_xport_turns
 if HAVE_UCX
@@ -46,6 +48,10 @@ TESTS += $(xport_tests)
 tests_unit_test_xport_SOURCES = tests/unit/test_xport.c $(xport_world)
 tests_unit_test_xport_LDADD = $(UNIT_LDADD)
 tests_unit_test_xport_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
+tests_unit_test_xport_back_SOURCES = tests/unit/test_xport_back.c \
+    $(xport_world)
+tests_unit_test_xport_back_LDADD = $(UNIT_LDADD)
+tests_unit_test_xport_back_CPPFLAGS = $(XPORT_WORLD_CPPFLAGS)
 tests_unit_test_xport_match_SOURCES = tests/unit/test_xport_match.c \
     $(xport_world)
 tests_unit_test_xport_match_LDADD = $(UNIT_LDADD)

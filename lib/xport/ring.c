@@ -99,7 +99,9 @@ void hb_ring_leave(struct hb_xport *x)
             free(r);
         }
         if (p->half != NULL && p->half->req != NULL) {
-            free(p->half->req->orphan ? p->half->req : NULL);
+            if (p->half->req->orphan) {
+                hb_back_free(p->half->req);
+            }
             hb_match_forget(x, p->half);
             free(p->half->own);
             free(p->half);
@@ -336,46 +338,23 @@ int hb_ring_progress(struct hb_xport *x)
 
 /* ---- giving up ---- */
 
-static int unqueue(struct hb_ring_peer *p, const struct hb_xport_req *req)
-{
-    struct hb_xport_req **at = &p->first;
-
-    while (*at != NULL && *at != req) {
-        at = &(*at)->next;
-    }
-    if (*at == NULL) {
-        return 0;
-    }
-    *at = req->next;
-    if (*at == NULL) {
-        p->end = at;
-    }
-    return 1;
-}
-
-int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req,
-                   int *free_now)
+int hb_ring_cancel(struct hb_xport *x, struct hb_xport_req *req)
 {
     for (uint32_t i = 0; x->peers != NULL && i < x->job.n_local; i++) {
         struct hb_ring_peer *p = &x->peers[i];
 
         if (p->half != NULL && p->half->req == req) {
-            *free_now = 0;
             return 1;
         }
         if (p->in == NULL || req->is_recv || (uint32_t)req->peer != p->rank) {
             continue;
         }
-        *free_now = !req->begun;
-        if (!req->begun) {
-            return unqueue(p, req);
-        }
-        req->copy = malloc(req->size);
+        req->copy = malloc(req->size + 1);
         req->is_void = req->copy == NULL;
-        if (req->copy != NULL) {
+        if (req->copy != NULL && req->size > 0) {
             memcpy(req->copy, req->data, req->size);
-            req->data = req->copy;
         }
+        req->data = req->copy;
         return 1;
     }
     return 0;

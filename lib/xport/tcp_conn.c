@@ -57,8 +57,8 @@ static void conn_free(struct hb_tcp_conn *c)
         }
         free(i);
     }
-    if (c->body != NULL) {
-        free(c->body->req);
+    if (c->body != NULL && c->body->req != NULL) {
+        hb_back_free(c->body->req);
     }
     drop_body(c);
     hb_fd_close(&c->fd);
@@ -88,8 +88,7 @@ static void free_rows(struct hb_row rows[HB_MATCH_ROWS])
             struct hb_xport_req *r = rows[i].first->of;
 
             hb_row_take_out(&rows[i], rows[i].first);
-            free(r->copy);
-            free(r);
+            hb_back_free(r);
         }
     }
 }

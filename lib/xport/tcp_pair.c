@@ -114,8 +114,7 @@ static void free_cuts(struct hb_cut *k)
         struct hb_cut *next = k->next;
 
         if (k->req != NULL) {
-            free(k->req->copy);
-            free(k->req);
+            hb_back_free(k->req);
         }
         free(k);
         k = next;

@@ -78,9 +78,18 @@ void hb_req_finish(struct hb_xport_req *req, int status)
     req->done = 1;
     req->status = status;
     if (req->orphan) {
+        if (req->back != NULL) {
+            hb_back_came(req);
+        }
         free(req->copy);
         free(req);
     }
+}
+
+void hb_req_meets(struct hb_xport_req *req, const struct hb_inbound *in)
+{
+    req->info = (struct hb_xport_info){(int)in->source, in->tag,
+                                       (size_t)in->size};
 }
 
 void hb_inbound_make_room(struct hb_inbound *in)
@@ -92,12 +101,13 @@ void hb_inbound_make_room(struct hb_inbound *in)
 void hb_inbound_deliver(struct hb_inbound *in)
 {
     struct hb_xport_req *r = in->req;
+    size_t has = (size_t)(in->size - in->missing);
+    size_t fits = has < r->size ? has : r->size;
     int status = 0;
 
-    r->info = (struct hb_xport_info){(int)in->source, in->tag,
-                                     (size_t)in->size};
+    hb_req_meets(r, in);
     if (in->own != NULL && r->buffer != NULL) {
-        memcpy(r->buffer, in->own, in->size < r->size ? in->size : r->size);
+        memcpy(r->buffer, in->own, fits);
     }
     if (in->is_void) {
         status = hb_fail(&r->err, HPCBOOT_ERR_NOMEM, "rank %u gave up a "
@@ -110,10 +120,10 @@ void hb_inbound_deliver(struct hb_inbound *in)
                          "no memory to keep it; post receives of long "
                          "messages early", (unsigned long long)in->size,
                          in->source);
-    } else if (in->size > r->size) {
+    } else if (in->size > fits) {
         status = hb_fail(&r->err, HPCBOOT_ERR_LIMIT, "a message of %llu bytes "
                          "from rank %u came for a buffer of %zu",
-                         (unsigned long long)in->size, in->source, r->size);
+                         (unsigned long long)in->size, in->source, fits);
     }
     hb_req_finish(r, status);
 }
@@ -239,8 +249,12 @@ static void meet(struct hb_xport *x, struct hb_inbound *in,
                  struct hb_xport_req *r)
 {
     in->req = r;
-    r->info.source = (int)in->source;
-    received(x, in->source, in->size);
+    r->from = in;
+    hb_req_meets(r, in);
+    if (!in->is_counted) {
+        in->is_counted = 1;
+        received(x, in->source, in->size);
+    }
     if (in->complete) {
         hb_inbound_finish(in);
     }
@@ -455,6 +469,21 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
     return rc;
 }
 
+void hb_xport_put_back(struct hb_xport *x, struct hb_xport_req *req)
+{
+    int has_met;
+
+    pthread_mutex_lock(&x->lock);
+    has_met = req->is_recv && !req->on_list;
+    if (has_met) {
+        hb_back_put(x, req);
+    }
+    pthread_mutex_unlock(&x->lock);
+    if (!has_met) {
+        hb_xport_cancel(x, req);
+    }
+}
+
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
 {
     int free_now = 1;
@@ -464,7 +493,8 @@ void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
         hb_match_unpost(x, req);
     } else if (!req->done) {
         /* Bytes that arrive go nowhere; those that leave go on from a copy. */
-        if (!hb_ring_cancel(x, req, &free_now) && x->tcp != NULL) {
+        free_now = !hb_ring_cancel(x, req);
+        if (free_now && x->tcp != NULL) {
             free_now = hb_tcp_cancel(x->tcp, req);
         }
         req->orphan = !free_now;

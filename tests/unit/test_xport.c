@@ -433,28 +433,31 @@ static void test_lengths_at_the_edges(void **state)
     free(to);
 }
 
-/* One that has not begun is never sent; one that has goes on from a copy. */
+/* It goes on from a copy, also one whose turn has not come. */
 static void test_a_cancelled_send_leaves_its_buffer_alone(void **state)
 {
     struct xport_world *w = *state;
     char *first = malloc(BIG), *to = malloc(BIG);
     int second = 2, third = 3, got = 0;
-    struct hb_xport_req *s, *never, *last, *r;
+    struct hb_xport_req *s, *middle, *last, *r;
 
     memset(first, 'x', BIG);
     s = start_send(w, 0, 1, 1, first, BIG);
-    never = start_send(w, 0, 1, 2, &second, sizeof second);
+    middle = start_send(w, 0, 1, 2, &second, sizeof second);
     last = start_send(w, 0, 1, 2, &third, sizeof third);
-    hb_xport_cancel(w->x[0], never);
+    hb_xport_cancel(w->x[0], middle);
     hb_xport_cancel(w->x[0], s);
     memset(first, 'y', BIG);
+    second = 4;
     r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);
     assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
     assert_int_equal(to[0], 'x');
     assert_int_equal(to[BIG - 1], 'x');
-    r = start_recv(w, 1, 0, 2, UINT64_MAX, &got, sizeof got);
-    assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
-    assert_int_equal(got, 3);
+    for (int n = 2; n <= 3; n++) {
+        r = start_recv(w, 1, 0, 2, UINT64_MAX, &got, sizeof got);
+        assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+        assert_int_equal(got, n);
+    }
     assert_int_equal(finish(w, 0, last, NULL, NULL), 1);
     free(first);
     free(to);

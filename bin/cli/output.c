@@ -121,7 +121,7 @@ int hb_output_create(struct hb_output **out,
         o->sinks[i].arg = config->arg;
     }
     open_files(o);
-    rc = o->files ? hb_rankfiles_prepare(o->files, err) : 0;
+    rc = o->files ? hb_rankfiles_prepare(o->files, config->n_first, err) : 0;
     if (rc < 0) {
         hb_output_destroy(o);
         return rc;

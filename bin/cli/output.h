@@ -22,6 +22,7 @@ struct hb_output;
 
 struct hb_output_config {
     uint32_t n_ranks;
+    uint32_t n_first;       /* of them, which begin: their files are made */
     uint32_t job;           /* its number in labels and folders: of those that
                              * it has spawned 2 and up; 0: 1 */
     enum hb_tag tag;

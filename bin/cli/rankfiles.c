@@ -4,8 +4,8 @@
  *
  * A file's slot is its rank and stream; where a pattern does not name the
  * rank, all ranks have one slot, and where both streams have one name they
- * share it. The first opening of a slot makes the file empty, later ones
- * append, so that only the last few used need be open: a job has more ranks
+ * share it. The first opening of a slot makes the file empty, before the ranks
+ * begin, later ones append, so that only the last few used need be open: a job has more ranks
  * than the launcher may have descriptors. A file that fails is named once and
  * then left alone. */
 #include "config.h"
@@ -190,24 +190,6 @@ static int check_there(const char *path, struct hpcboot_error *err)
     return rc;
 }
 
-int hb_rankfiles_prepare(const struct hb_rankfiles *f,
-                         struct hpcboot_error *err)
-{
-    int rc = 0;
-
-    for (int stream = 1; rc == 0 && stream <= 2; stream++) {
-        char *path = hb_rankfiles_has(f, stream) ? path_of(f, 0, stream)
-                                                 : NULL;
-
-        rc = path ? make_directories(path, err) : 0;
-        if (rc == 0 && path) {
-            rc = check_there(path, err);
-        }
-        free(path);
-    }
-    return rc;
-}
-
 /* --- opening and writing ----------------------------------------- */
 
 static struct open_file *least_used(struct hb_rankfiles *f)
@@ -261,6 +243,39 @@ static int open_slot(struct hb_rankfiles *f, size_t slot, const char *path,
     entry->used = ++f->clock;
     *fd_out = fd;
     return 0;
+}
+
+static int prepare(struct hb_rankfiles *f, uint32_t rank, int stream,
+                   struct hpcboot_error *err)
+{
+    size_t slot = slot_of(f, rank, stream);
+    char *path;
+    int rc, fd;
+
+    if (f->slots[slot] & SLOT_MADE) {
+        return 0;
+    }
+    path = path_of(f, rank, stream);
+    rc = check_there(path, err);
+    if (rc == 0) {
+        rc = open_slot(f, slot, path, &fd, err);
+    }
+    free(path);
+    return rc;
+}
+
+int hb_rankfiles_prepare(struct hb_rankfiles *f, uint32_t n_ranks,
+                         struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (int stream = 1; stream <= 2; stream++) {
+        for (uint32_t rank = 0; rc == 0 && rank < n_ranks &&
+             hb_rankfiles_has(f, stream); rank++) {
+            rc = prepare(f, rank, stream, err);
+        }
+    }
+    return rc;
 }
 
 static int write_slot(struct hb_rankfiles *f, size_t slot, const char *path,

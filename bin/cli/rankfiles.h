@@ -8,8 +8,8 @@
 
 #include "lib/base/error.h"
 
-/* Output files, one for each rank and stream, made when first written. Only
- * a few are open at a time. Private to bin/cli. */
+/* Output files, one for each rank and stream. Only a few are open at a time.
+ * Private to bin/cli. */
 struct hb_rankfiles;
 
 struct hb_rankfiles_config {
@@ -24,9 +24,10 @@ struct hb_rankfiles_config {
 /* Texts are borrowed and must outlive it. */
 struct hb_rankfiles *hb_rankfiles_create(const struct hb_rankfiles_config *c);
 void hb_rankfiles_destroy(struct hb_rankfiles *f); /* NULL-safe */
-/* Makes the directories of the first rank's files, so that a place where no
- * file can be is known before ranks run. */
-int hb_rankfiles_prepare(const struct hb_rankfiles *f,
+/* Makes the files of the first ranks, empty: what an earlier job has left there
+ * is not taken for this one's, and a place where no file can be is known before
+ * ranks run. Those of others are made when they write. */
+int hb_rankfiles_prepare(struct hb_rankfiles *f, uint32_t n_ranks,
                          struct hpcboot_error *err);
 /* Is there a file for this stream? */
 int hb_rankfiles_has(const struct hb_rankfiles *f, int stream);

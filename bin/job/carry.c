@@ -345,6 +345,7 @@ int job_carry_open(struct job *j, struct hpcboot_error *err)
         .tag = (enum hb_tag)j->opt->tag_output,
         .append = j->lives->epoch > 0,
         .timestamps = j->opt->timestamp_output, .n_ranks = job_ranks_most(j),
+        .n_first = j->map->n_ranks,
         .dir = j->opt->output_dir, .dir_only = j->opt->output_dir_only,
         .dir_no_job = j->opt->output_dir_no_job,
         .out_pattern = j->opt->out_pattern,

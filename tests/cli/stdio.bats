@@ -105,6 +105,25 @@ setup() { common_setup; }
 }
 
 # shellcheck disable=SC2016  # expanded in the ranks
+@test "files of output are empty when the ranks begin, also of silent ones" {
+    mkdir -p d/1/rank.0
+    echo old | tee err.0 > d/1/rank.0/stdout
+    run hb -n 1 --errfile err.%r true
+    ended_with 0
+    [ -e err.0 ] && [ ! -s err.0 ]
+    run hb -n 2 --output-filename d true
+    ended_with 0
+    [ ! -s d/1/rank.0/stdout ] && [ -e d/1/rank.1/stderr ]
+}
+
+@test "a file of output that cannot be is told before the ranks begin" {
+    mkdir out.1
+    run hb -n 2 --outfile out.%r touch started
+    ended_with 74
+    says 'the output file out.1 cannot be opened: Is a directory'
+    [ ! -e started ]
+}
+
 @test "a question of the rank that reads standard input is seen before its answer" {
     mkfifo answers
     "$hbrun" -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then

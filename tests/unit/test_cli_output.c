@@ -55,6 +55,7 @@ static int place_create(void **state)
 static void start(struct place *p, struct hb_output_config c)
 {
     c.n_ranks = c.n_ranks ? c.n_ranks : 4;
+    c.n_first = c.n_ranks;
     c.out_fd = c.out_fd ? c.out_fd : p->out[1];
     c.err_fd = c.err_fd ? c.err_fd : p->err[1];
     c.done = count_done;
@@ -409,7 +410,7 @@ static void a_directory_that_cannot_be_made_is_told_at_once(void **state)
 {
     struct place *p = *state;
     const struct hb_output_config c = {
-        .out_fd = p->out[1], .err_fd = p->err[1], .n_ranks = 2,
+        .out_fd = p->out[1], .err_fd = p->err[1], .n_ranks = 2, .n_first = 2,
         .dir = "/dev/null/x",
     };
 

@@ -200,6 +200,7 @@ int hpcboot_test(struct hpcboot_request **request, int *done_out,
         tested_in_vain(*request);
         return 0;
     }
+    hb_coll_look_found();
     return settle(request, rc);
 }
 
@@ -421,6 +422,8 @@ int hpcboot_progress(struct hpcboot_error *err)
         moved |= hb_xport_progress(hb_api.xport) > 0;
         if (!moved) {
             hb_coll_vain_look(hb_api.engine);
+        } else if (!hb_api.threads) { /* else it may be another's */
+            hb_coll_look_found();
         }
     }
     return rc;

@@ -305,6 +305,8 @@ int hb_coll_progress_requests(struct hb_coll_engine *engine);
 /* After a look that has found nothing: who looks again and again is waiting,
  * and where ranks share cores it is put behind those that it waits for. */
 void hb_coll_vain_look(struct hb_coll_engine *engine);
+/* What this thread looked for has come. */
+void hb_coll_look_found(void);
 /* Waits as collectives wait, until ready(arg) returns non-zero (which is
  * returned) or the deadline passes (HPCBOOT_ERR_TIMED_OUT). For tagged
  * messages and the like; of one that is on its way ready says HB_COLL_MOVED,

@@ -77,6 +77,14 @@
  * next, however far apart: about a microsecond where nothing comes between, as
  * SPIN_LOADS. Who computes in between hardly pays for it. */
 #define VAIN_LOOKS 16
+/* And so long naps, in place of yields, once it has tested for YIELD_NS: who
+ * yields forgoes more of its share of a core than it has not used (Linux 6.18),
+ * so that some threads of many starve, and all else on the machine with them. */
+#define VAIN_NAP_NS (50 * 1000)
+#define VAIN_NAP_SHARE 16
+#define VAIN_NAP_MOST_NS (1000 * 1000)
+/* After such a pause it has computed. */
+#define VAIN_PAUSE_NS (100 * 1000)
 
 static int membarrier_call(int command)
 {
@@ -267,10 +275,36 @@ static enum hb_coll_wait mode_of(const struct hb_coll_engine *e)
     return m;
 }
 
+/* Of this thread's looks: since when they have been in vain, and when it last
+ * gave its core away. */
+static _Thread_local int64_t vain_since_ns, vain_last_ns;
+
+void hb_coll_look_found(void)
+{
+    vain_since_ns = 0;
+}
+
+/* How long to sleep; 0: a yield does. */
+static int64_t vain_nap(void)
+{
+    int64_t now = hb_now_ns(), ns;
+
+    if (vain_since_ns == 0 || now - vain_last_ns > VAIN_PAUSE_NS) {
+        vain_since_ns = now;
+    }
+    if (now - vain_since_ns < YIELD_NS) {
+        return 0;
+    }
+    ns = (now - vain_since_ns) / VAIN_NAP_SHARE;
+    return ns < VAIN_NAP_NS        ? VAIN_NAP_NS
+           : ns > VAIN_NAP_MOST_NS ? VAIN_NAP_MOST_NS
+                                   : ns;
+}
+
 void hb_coll_vain_look(struct hb_coll_engine *e)
 {
     static _Thread_local unsigned looks;
-    bool alone;
+    int64_t ns;
 
     if (++looks % VAIN_LOOKS != 0) {
         return;
@@ -278,13 +312,17 @@ void hb_coll_vain_look(struct hb_coll_engine *e)
     if (e->locking) {
         pthread_mutex_lock(&e->lock);
     }
-    alone = mode_of(e) == HB_COLL_WAIT_SPIN;
+    ns = mode_of(e) == HB_COLL_WAIT_SPIN ? -1 : vain_nap();
+    if (ns > 0) {
+        nap(e, ns);
+    }
     if (e->locking) {
         pthread_mutex_unlock(&e->lock);
     }
-    if (!alone) {
+    if (ns == 0) {
         sched_yield();
     }
+    vain_last_ns = hb_now_ns();
 }
 
 /* Who has been put off its core looks as long before it yields as yielding

@@ -167,6 +167,7 @@ static unsigned look_in_vain(struct hb_coll_engine *e, unsigned n)
 {
     looked = e;
     yields = 0;
+    hb_coll_look_found();
     for (unsigned i = 0; i < n; i++) {
         hb_coll_vain_look(e);
     }
@@ -223,6 +224,28 @@ static struct hb_coll_engine *rank_on(struct hb_coll_node_page *page)
     return e;
 }
 
+/* Until what it looks for has come. */
+static void who_tests_for_long_on_a_shared_core_sleeps(void **state)
+{
+    static struct hb_coll_node_page page;
+    struct hb_coll_engine *e;
+    page.wait_mode = HB_COLL_WAIT_YIELD;
+    e = rank_on(&page);
+    naps = 0;
+    longest_ns = 0;
+    hb_coll_look_found();
+    looked = e;
+    for (unsigned i = 0; i < 100000000 && naps == 0; i++) {
+        hb_coll_vain_look(e);
+    }
+    looked = NULL;
+    assert_int_equal(naps, 1);
+    assert_in_range(longest_ns, 1, 1000 * 1000);
+    assert_int_equal(look_in_vain(e, 16), 1);
+    assert_int_equal(naps, 1);
+    hb_coll_destroy(e);
+}
+
 /* It waits until it has found that, and no longer: it would go on to find that
  * its yields let nobody run, and take it back. */
 static void put_off(struct hb_coll_engine *e)
@@ -273,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
         cmocka_unit_test(who_tests_on_a_shared_core_lets_others_run),
         cmocka_unit_test(who_tests_on_its_own_core_keeps_it),
+        cmocka_unit_test(who_tests_for_long_on_a_shared_core_sleeps),
         cmocka_unit_test(a_death_makes_room_until_the_others_find_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,8 @@ const char *hpcboot_type_name(enum hpcboot_type type); /* "float16" */
  * integers; MINLOC and MAXLOC for the pairs (the lower index where values are
  * equal); AVG (the sum over the team size) for floating-point numbers. Sums and
  * products of float16 and bfloat16 are computed in float, all others in the
- * precision of their type. */
+ * precision of their type; what goes from node to node is rounded to the type,
+ * unless the call or the team is deterministic. */
 enum hpcboot_op {
     HPCBOOT_SUM, HPCBOOT_PROD, HPCBOOT_MIN, HPCBOOT_MAX,
     HPCBOOT_BAND, HPCBOOT_BOR, HPCBOOT_BXOR,

@@ -160,13 +160,38 @@ static void fold(struct hb_coll_team *t, struct hb_op *op,
     }
 }
 
+static void divide(const struct hb_op *op, void *to, const void *from,
+                   size_t bytes)
+{
+    hb_fold_fn avg = hb_kern_fold(HPCBOOT_AVG, op->type);
+    avg(to, &from, 1, bytes / op->esize, op->ranks);
+}
+
 static void scale(struct hb_op *op, const struct hb_net_op *n,
                   const struct hb_step *s)
 {
-    hb_fold_fn avg = hb_kern_fold(HPCBOOT_AVG, op->type);
     char *to = n->base[s->to.mem] + s->to.off;
-    const void *src = to;
-    avg(to, &src, 1, s->bytes / op->esize, op->ranks);
+    divide(op, to, to, s->bytes);
+}
+
+/* The sums on the way to an average may be more than a float16 holds, which
+ * they have to be between nodes: there its parts are divided first. */
+static bool divide_first(struct hb_net_op *n, const struct hb_op *op,
+                         struct hb_call *c)
+{
+    if (!c->scales || op->type != HPCBOOT_FLOAT16) {
+        return true;
+    }
+    c->scales = false;
+    if (c->in_place) {
+        divide(op, op->recv, op->recv, c->total);
+        return true;
+    }
+    n->divided = malloc(c->total + 1);
+    if (n->divided != NULL && c->total > 0) {
+        divide(op, n->divided, op->send, c->total);
+    }
+    return n->divided != NULL;
 }
 
 static int take(struct hb_coll_team *t, struct hb_op *op, struct hb_net_op *n)
@@ -428,9 +453,12 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
     op->net = n;
     op->step = net_step;
     n->team = t;
-    n->scales = c.scales;
     if (c.scales) {
         op->fold = hb_kern_fold(HPCBOOT_SUM, op->type);
+    }
+    if (!divide_first(n, op, &c)) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for %zu bytes "
+                       "of an average", hb_coll_name(op->coll), c.total);
     }
     choose_schedule(n, t->net_team, &c);
     if (n->sched->failed || !take_room(n, t->net_team)) {
@@ -440,7 +468,8 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
                        n->sched->count, n->sched->room);
     }
     n->tag = (++t->net_calls << TAG_KIND_BITS | op->coll) << TAG_STREAM_BITS;
-    n->base[HB_MEM_SEND] = (char *)(uintptr_t)op->send;
+    n->base[HB_MEM_SEND] = n->divided != NULL ? n->divided
+                                              : (char *)(uintptr_t)op->send;
     n->base[HB_MEM_RECV] = op->recv;
     n->base[HB_MEM_ROOM] = n->room;
     return HPCBOOT_OK;
@@ -469,6 +498,7 @@ void hb_net_clear(void *net)
     hb_op_clear(&n->local);
     hb_sched_clear(&n->own);
     free(n->room);
+    free(n->divided);
     free(n->rows);
     free(n->sent);
     free(n);

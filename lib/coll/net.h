@@ -43,8 +43,8 @@ struct hb_net_op {
     char *base[HB_MEMS];
     char *room;
     size_t room_size;
+    char *divided;            /* what is sent, as parts of an average */
     int at;                   /* the step that comes next */
-    bool scales;
     struct hb_net_sent {      /* messages under way, in order of steps */
         void *req;
         int step;

@@ -302,6 +302,33 @@ static void agrees_where_leaves_are_known(void **state)
                      "allreduce=knomial:4,reduce_scatter=knomial:2", 9, true);
 }
 
+#define HALF_60000 0x7b53 /* as a float16; two of them are too many for one */
+
+static const char *average_of_halves(struct coll_rank *r)
+{
+    struct hb_coll_team *team = spanning_team(r, r->arg);
+    uint16_t in = HALF_60000, out = in;
+    struct hpcboot_coll_args a = coll_sum_of(NULL, NULL, 1);
+    a.type = HPCBOOT_FLOAT16;
+    a.op = HPCBOOT_AVG;
+    a.recv = &out;
+    int rc = 0;
+    for (int placed = 0; placed < 2 && rc == 0; placed++) {
+        a.send = placed ? HPCBOOT_IN_PLACE : &in;
+        rc = hb_coll_run(team, &a, NULL, NULL);
+        rc = rc == 0 && out != in ? out : rc;
+    }
+    hb_coll_team_destroy(team);
+    return rc != 0 ? coll_text("%#x", rc) : NULL;
+}
+
+static void an_average_is_finite_where_the_sum_is_not(void **state)
+{
+    struct plan p = {.nodes = 2};
+    struct coll_world w = {.ranks = 4, .extra_regions = 2};
+    assert_int_equal(coll_world_run(&w, average_of_halves, &p), 0);
+}
+
 /* Rank 1 is away; the network says so to whoever wants its message. */
 static const char *barrier_with_a_dead_rank(struct coll_rank *r)
 {
@@ -563,6 +590,7 @@ int main(void)
         cmocka_unit_test(agrees_with_the_reference_over_nodes),
         cmocka_unit_test(agrees_with_several_leaders_on_each_node),
         cmocka_unit_test(agrees_where_leaves_are_known),
+        cmocka_unit_test(an_average_is_finite_where_the_sum_is_not),
         cmocka_unit_test(a_network_error_ends_the_team),
         cmocka_unit_test(
             calls_that_differ_on_a_node_are_told_as_they_were_made),

@@ -302,12 +302,11 @@ static void agrees_where_leaves_are_known(void **state)
                      "allreduce=knomial:4,reduce_scatter=knomial:2", 9, true);
 }
 
-#define HALF_60000 0x7b53 /* as a float16; two of them are too many for one */
-
+/* 60000 as a float16; two of them are too many for one. */
 static const char *average_of_halves(struct coll_rank *r)
 {
     struct hb_coll_team *team = spanning_team(r, r->arg);
-    uint16_t in = HALF_60000, out = in;
+    uint16_t in = 0x7b53, out = in;
     struct hpcboot_coll_args a = coll_sum_of(NULL, NULL, 1);
     a.type = HPCBOOT_FLOAT16;
     a.op = HPCBOOT_AVG;
@@ -315,8 +314,7 @@ static const char *average_of_halves(struct coll_rank *r)
     int rc = 0;
     for (int placed = 0; placed < 2 && rc == 0; placed++) {
         a.send = placed ? HPCBOOT_IN_PLACE : &in;
-        rc = hb_coll_run(team, &a, NULL, NULL);
-        rc = rc == 0 && out != in ? out : rc;
+        rc = hb_coll_run(team, &a, NULL, NULL) + (out != in);
     }
     hb_coll_team_destroy(team);
     return rc != 0 ? coll_text("%#x", rc) : NULL;

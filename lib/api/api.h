@@ -169,6 +169,8 @@ void hb_api_teams_close(void);
 /* peers.c */
 /* Of struct hb_coll_config. */
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err);
+/* Of who waits for long, again and again: where no agent tells of deaths. */
+void hb_api_look_at_node(void);
 extern const struct hb_coll_net hb_api_net;
 /* ERR_PEER_DEAD with the death's text; 0: no such death is known. */
 int hb_api_peer_dead(int world_rank, struct hpcboot_error *err);

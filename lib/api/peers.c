@@ -26,6 +26,27 @@
  * takes, and ranks that wait for their turn on a core. */
 #define LAST_WORDS_NS ((int64_t)100 * 1000 * 1000)
 
+/* Where no agent tells, ranks that wait look after those of their node. */
+#define LOOK_NS ((int64_t)500 * 1000 * 1000)
+
+void hb_api_look_at_node(void)
+{
+    static _Atomic int64_t last_ns;
+    int64_t now;
+
+    if (hb_api.rdzv->ops->look == NULL) {
+        return;
+    }
+    now = hb_now_ns();
+    if (now - atomic_load_explicit(&last_ns, memory_order_relaxed) < LOOK_NS) {
+        return;
+    }
+    atomic_store_explicit(&last_ns, now, memory_order_relaxed);
+    if (hb_api.rdzv->ops->look(hb_api.rdzv) > 0) {
+        hb_coll_node_changed(hb_segment_page(hb_api.memory));
+    }
+}
+
 static int is_member(const struct hpcboot_team *t, uint32_t world)
 {
     return t->rank_of == NULL || t->rank_of[world] >= 0;

@@ -172,7 +172,11 @@ static void tested_in_vain(struct hpcboot_request *r)
     struct hb_coll_stuck what = {.on = -1, .polled = true};
 
     hb_coll_vain_look(hb_api.engine);
-    if (++r->tests % TESTS_A_LOOK != 0 || r->coll == NULL || hb_api.threads) {
+    if (++r->tests % TESTS_A_LOOK != 0) {
+        return;
+    }
+    hb_api_look_at_node();
+    if (r->coll == NULL || hb_api.threads) {
         return;
     }
     if (r->tested_ns == 0) {

@@ -143,6 +143,7 @@ int hb_api_stuck(void *ctx, void *team, const struct hb_coll_stuck *what,
         atomic_store(&w->kind, HB_WAITS_NOT);
         return 0;
     }
+    hb_api_look_at_node();
     if (team != NULL) {
         kind = HB_WAITS_COLL + (uint32_t)what->coll;
         of_team(w, team, what);

@@ -28,6 +28,9 @@ struct hb_rdzv_ops {
                  int64_t deadline_ns, struct hpcboot_error *err);
     /* A warning for the launcher's user. NULL: there is no such way. */
     void (*note)(struct hb_rdzv *r, const char *text);
+    /* Whether ranks of this node are dead, which is written to its memory: how
+     * many more than before. NULL: the agent sees to that. Any thread. */
+    int (*look)(struct hb_rdzv *r);
     /* Waits for the living; then only destroy may follow. */
     int (*finalize)(struct hb_rdzv *r, struct hpcboot_error *err);
     void (*destroy)(struct hb_rdzv *r); /* frees r; not its memory */

@@ -246,6 +246,20 @@ static int share_memory(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
     return rc;
 }
 
+/* So many bytes for each rank of this node, and the name of its socket. */
+static void keep_names(struct hb_foreign *f, const struct card *cards)
+{
+    const struct hb_segment *s = &f->r.memory;
+
+    f->names = hb_xcalloc(hb_segment_locals(s), sizeof *f->names);
+    for (uint32_t i = 0; i < f->r.size; i++) {
+        if (hb_segment_node_of(s)[i] == hb_segment_node(s)) {
+            memcpy(f->names[hb_segment_local_rank(s)[i]], cards[i].socket,
+                   sizeof *f->names);
+        }
+    }
+}
+
 int hb_foreign_meet(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
                     struct hpcboot_error *err)
 {
@@ -254,6 +268,10 @@ int hb_foreign_meet(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
     int rc = listen_fd < 0 ? listen_fd : 0;
 
     if (rc == 0) {
+        f->life_fd = hb_local_live(mine.socket, err);
+        rc = f->life_fd < 0 ? f->life_fd : 0;
+    }
+    if (rc == 0) {
         rc = publish_card(f, spec, &mine, err);
     }
     if (rc == 0) {
@@ -261,6 +279,9 @@ int hb_foreign_meet(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
     }
     if (rc == 0) {
         rc = share_memory(f, spec, listen_fd, cards, err);
+    }
+    if (rc == 0) {
+        keep_names(f, cards);
     }
     f->round = 1;
     for (uint32_t i = 0; i < f->r.size; i++) {
@@ -399,6 +420,36 @@ static int foreign_fence(struct hb_rdzv *r, int node_only, int collect,
     return rc;
 }
 
+static int has_died(const struct hb_foreign *f, uint32_t rank)
+{
+    const struct hb_segment *s = &f->r.memory;
+    uint32_t local = hb_segment_local_rank(s)[rank];
+    const struct hb_segment_slot *slot = hb_segment_slot(s, local);
+
+    return rank != f->r.rank && atomic_load(&slot->state) != HB_RANK_DEAD &&
+           hb_local_is_gone(f->names[local]) &&
+           atomic_load(&slot->state) != HB_RANK_OUT; /* it said so before */
+}
+
+static int foreign_look(struct hb_rdzv *r)
+{
+    struct hb_foreign *f = (struct hb_foreign *)r;
+    struct hb_segment *s = &r->memory;
+    char text[HB_DEATH_TEXT_MAX];
+    int found = 0;
+
+    for (uint32_t i = 0; i < r->size; i++) {
+        if (hb_segment_node_of(s)[i] == hb_segment_node(s) && has_died(f, i)) {
+            snprintf(text, sizeof text, "rank %u on %s has ended without "
+                     "hpcboot_finalize", i,
+                     hb_segment_name(s, hb_segment_node(s)));
+            found += hb_segment_mark_dead(
+                s, (int)hb_segment_local_rank(s)[r->rank], i, text) > 0;
+        }
+    }
+    return found;
+}
+
 static int foreign_finalize(struct hb_rdzv *r, struct hpcboot_error *err)
 {
     struct hb_foreign *f = (struct hb_foreign *)r;
@@ -416,12 +467,14 @@ void hb_foreign_init(struct hb_foreign *f, const struct hb_foreign_ops *ops,
 {
     *client = (struct hb_rdzv_ops){
         .name = ops->name, .put = foreign_put, .get = foreign_get,
-        .fence = foreign_fence, .finalize = foreign_finalize,
+        .fence = foreign_fence, .look = foreign_look,
+        .finalize = foreign_finalize,
         .destroy = foreign_destroy,
     };
     f->r.ops = client;
     f->r.memory = (struct hb_segment)HB_SEGMENT_INIT;
     f->f = ops;
+    f->life_fd = -1;
     (void)hb_kvs_create(&f->visible, STORE_MAX, NULL);
     hb_buf_init(&f->staged, STAGED_MAX);
     hb_buf_init(&f->staged_node, STAGED_MAX);
@@ -436,5 +489,7 @@ void hb_foreign_destroy(struct hb_foreign *f)
     hb_buf_destroy(&f->staged_node);
     free(f->fetched);
     free(f->seen);
+    free(f->names);
+    hb_fd_close(&f->life_fd);
     f->f->destroy(f);
 }

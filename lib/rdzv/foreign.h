@@ -12,6 +12,7 @@
  *
  * What a launcher offers is reduced to rounds: each rank publishes one blob
  * per round, all meet, and anybody's blob of a round can be fetched. */
+#define HB_LOCAL_NAME_SIZE 32u
 /* Of what a rank puts between two fences. */
 #define HB_FOREIGN_ROUND_MAX ((size_t)256 << 20)
 
@@ -41,6 +42,8 @@ struct hb_foreign {
     uint64_t *seen;         /* [local ranks] see node_values.c */
     uint32_t round;         /* blobs that every rank has published */
     uint32_t *fetched;      /* [size] rounds of which are in `visible` */
+    int life_fd;            /* closed with this process; see local.c */
+    char (*names)[HB_LOCAL_NAME_SIZE]; /* [local ranks] of their sockets */
 };
 
 /* Round 0: meets the ranks of the node in one memory. `f` has rank, size and
@@ -67,11 +70,14 @@ int hb_node_meet(struct hb_segment *s, int64_t deadline_ns,
 
 /* local.c: hands the memory of `fd` to `n` processes of this user that come
  * to the socket, and takes it there. */
-#define HB_LOCAL_NAME_SIZE 32u
 int hb_local_listen(char name[HB_LOCAL_NAME_SIZE], struct hpcboot_error *err);
 int hb_local_hand_over(int listen_fd, int fd, uint32_t n, int64_t deadline_ns,
                        struct hpcboot_error *err);
 int hb_local_receive(const char *name, int64_t deadline_ns,
                      struct hpcboot_error *err);
+/* As long as the descriptor is open others of this network namespace see that
+ * its owner lives, by the name. */
+int hb_local_live(const char *name, struct hpcboot_error *err);
+int hb_local_is_gone(const char *name);
 
 #endif

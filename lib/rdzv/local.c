@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* Handing memory over between ranks of a node that no agent serves: a socket
  * in the abstract name space, which exists per network namespace and leaves
- * nothing in any file system. Only processes of the same user are served. */
+ * nothing in any file system. Only processes of the same user are served. And
+ * seeing that a rank is gone where no agent tells: its name is. */
 #include "config.h"
 
 #include <errno.h>
@@ -49,6 +50,34 @@ int hb_local_listen(char name[HB_LOCAL_NAME_SIZE], struct hpcboot_error *err)
         return HPCBOOT_ERR_SYSTEM;
     }
     return fd;
+}
+
+int hb_local_live(const char *name, struct hpcboot_error *err)
+{
+    struct sockaddr_un at;
+    socklen_t len = address_of(name, &at);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0) {
+        hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no socket that shows the ranks "
+                      "of this node that this one lives");
+        hb_fd_close(&fd);
+        return HPCBOOT_ERR_SYSTEM;
+    }
+    return fd;
+}
+
+/* Nothing is sent: the system only looks whether the name is there. */
+int hb_local_is_gone(const char *name)
+{
+    struct sockaddr_un at;
+    socklen_t len = address_of(name, &at);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int gone = fd >= 0 && connect(fd, (struct sockaddr *)&at, len) < 0 &&
+               errno == ECONNREFUSED;
+
+    hb_fd_close(&fd);
+    return gone;
 }
 
 static int wait_for(int fd, short events, int64_t deadline_ns,

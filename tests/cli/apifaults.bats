@@ -69,6 +69,16 @@ inside() {
         'echo $$ > "$0/cgroup.procs" && exec "$@"' "$group" "$@"
 }
 
+@test "ranks that a program brings together itself: one is killed" {
+    local how
+    for how in coll recv test; do
+        run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" 3 $how
+        ended_with 0
+        says '^rank 0 hears: rank 2 on .* has ended without hpcboot_finalize$'
+        says '^rank 1 is one of 2$'
+    done
+}
+
 @test "a limit of processes" {
     limited pids pids.max=16 pids.max=16
     # shellcheck disable=SC2086  # words

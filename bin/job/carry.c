@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -307,12 +308,25 @@ void job_carry_stdin_begin(struct job *j)
     stdin_arm(j);
 }
 
+/* nohup(1) opens one that cannot be read, so that nobody does. */
+static int is_write_only(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY;
+}
+
 int job_carry_parse(struct job *j, struct hpcboot_error *err)
 {
     const char *target = j->opt->stdin_target;
     uint64_t rank = 0;
 
     j->stdin_mode = HB_STDIN_RANK;
+    if (is_write_only(STDIN_FILENO)) {
+        target = "none";
+    } else if (target == NULL && j->opt->dialect == HB_DIALECT_SRUN) {
+        target = "all";
+    }
     if (hb_streq(target, "all")) {
         j->stdin_mode = HB_STDIN_ALL;
     } else if (hb_streq(target, "none")) {

@@ -110,6 +110,18 @@ setup() { common_setup; }
     says 'het-group is not supported: one job has one gang'
 }
 
+@test "srun: all ranks read standard input" {
+    ln -s "$hbrun" srun
+    run bash -c 'printf "a\nb\n" | timeout -s KILL "$HB_LIMIT" ./srun -n 2 -l cat'
+    ended_with 0
+    says '^0: b$'
+    says '^1: b$'
+    run bash -c 'echo a | timeout -s KILL "$HB_LIMIT" ./srun -i 1 -n 2 -l cat'
+    ended_with 0
+    says_not '^0: a$'
+    says '^1: a$'
+}
+
 @test "srun: short options, old spellings, letters with their value attached" {
     ln -s "$hbrun" srun
     run ./srun -n 2 -C fast -d afterok:1 -L l -I60 -s -E -T 2 --cpu_bind=none \

@@ -29,6 +29,13 @@ setup() { common_setup; }
     ended_with 0
 }
 
+@test "a stdin that cannot be read, as nohup leaves it, is none" {
+    run bash -c '"$@" 0> /dev/null' - timeout -s KILL "$HB_LIMIT" \
+        "$hbrun" -n 2 cat
+    ended_with 0
+    says_not 'standard input'
+}
+
 @test "a closed stdin is no trouble" {
     run bash -c '"$@" <&-' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 cat
     ended_with 0

@@ -112,11 +112,13 @@ setup() { common_setup; }
 
 @test "srun: all ranks read standard input" {
     ln -s "$hbrun" srun
-    run bash -c 'printf "a\nb\n" | timeout -s KILL "$HB_LIMIT" ./srun -n 2 -l cat'
+    run bash -c 'printf "a\nb\n" | timeout -s KILL "$0" ./srun -n 2 -l cat' \
+        "$HB_LIMIT"
     ended_with 0
     says '^0: b$'
     says '^1: b$'
-    run bash -c 'echo a | timeout -s KILL "$HB_LIMIT" ./srun -i 1 -n 2 -l cat'
+    run bash -c 'echo a | timeout -s KILL "$0" ./srun -i 1 -n 2 -l cat' \
+        "$HB_LIMIT"
     ended_with 0
     says_not '^0: a$'
     says '^1: a$'

@@ -21,6 +21,7 @@
 #include "bin/pm/mpi_lib.h"
 #include "bin/proc/below.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -48,6 +49,28 @@ static char *path_in(char *line)
     return path;
 }
 
+/* What starts ranks of another job, which call servers of its own. */
+static int is_launcher(pid_t pid)
+{
+    static const char *const known[] = {
+        "hb-keeper", "hbrun", "mpirun", "mpiexec", "mpiexec.hydra",
+        "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun",
+    };
+    char path[64], *text = NULL;
+    size_t len;
+    int found = 0;
+
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+    if (hb_file_read(path, sizeof path, &text, &len, NULL) >= 0) {
+        text[strcspn(text, "\n")] = '\0';
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            found |= hb_streq(text, known[i]);
+        }
+    }
+    free(text);
+    return found;
+}
+
 static int has_mapped(void *ctx, pid_t pid)
 {
     struct hb_mpi_link *out = ctx;
@@ -55,6 +78,9 @@ static int has_mapped(void *ctx, pid_t pid)
     size_t room = 0;
     FILE *f;
 
+    if (is_launcher(pid)) {
+        return -1;
+    }
     snprintf(name, sizeof name, "/proc/%ld/maps", (long)pid);
     f = fopen(name, "re");
     while (f != NULL && out->links_mpi == 0 && getline(&line, &room, f) > 0) {

@@ -72,7 +72,7 @@ static int look(void *walk, pid_t pid)
         rc = hb_children(pid, look, w);
         w->depth--;
     }
-    return rc;
+    return rc > 0 ? rc : 0;
 }
 
 int hb_below(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx)

@@ -100,6 +100,11 @@ not_told_of() {
     app=$(trouble debian-mpich)
     told_of perl -e "system('$app stay')"
     told_of sh -c "\${UNSET:-$app} stay"
+    # Ranks of another launcher call its server.
+    run hb -n 2 sh -c "'$hbrun' -q -n 2 $app stay"
+    ended_with 0
+    says 'rank 0 of 2 stays'
+    says_not 'has loaded'
     app=$(hello debian-mpich)
     not_told_of --pmi pmi1 -n 2 perl -e "system('$app')"
     app=$(hello debian-openmpi)

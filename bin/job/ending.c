@@ -4,11 +4,7 @@
 /* How a job ends. The first failure, a signal to hbrun or the time limit
  * makes every agent end its ranks, with a grace period; when every agent has
  * said DONE the output is written out and the verdict is spoken. An agent
- * that does not confirm within its grace is not waited for.
- *
- * Signals to hbrun: INT and TERM end the job, a second one at once; USR1,
- * USR2 and WINCH go to the ranks; TSTP stops the ranks and then hbrun itself,
- * CONT continues both. */
+ * that does not confirm within its grace is not waited for. */
 #include "config.h"
 
 #include <errno.h>
@@ -32,6 +28,8 @@
 
 /* Beyond the grace period: killing, draining, the way back. */
 #define GIVE_UP_EXTRA_MS 10000
+/* Mostly ranks that are told to end have by then. */
+#define SLOW_MS 1000
 /* From DONE of all to the end of their links: agents leave in a moment. */
 #define FAREWELL_MS 2000
 /* timeout(1) signals its child and then the group it is in; a terminal and its
@@ -87,12 +85,35 @@ static void wait_for_reader(struct job *j)
     over(j);
 }
 
+/* Who waits for the end learns for what. */
+static void say_slow(struct job *j)
+{
+    int64_t left_ms = hb_deadline_left_ms(j->patience_ns);
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        n += j->hosts[i].state == HOST_RUNNING;
+    }
+    if (n > 0 && left_ms > GIVE_UP_EXTRA_MS) {
+        hb_log(HB_INFO, "%s; ranks on %u host%s have been told to end, and "
+               "have %lld s left to do so (--grace); a further signal ends "
+               "them at once", j->verdict.text, n, n == 1 ? "" : "s",
+               (long long)(left_ms - GIVE_UP_EXTRA_MS + 500) / 1000);
+    }
+    give_up_in(j, left_ms);
+}
+
 static void on_give_up(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
     struct hb_str names = HB_STR_INIT;
     unsigned n = 0;
 
+    if (j->slow) {
+        j->slow = 0;
+        say_slow(j);
+        return;
+    }
     for (uint32_t i = 0; i < j->gang.n; i++) {
         struct job_host *h = &j->hosts[i];
 
@@ -151,7 +172,8 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
         }
     }
     job_spawns_end(j, level > 1);
-    give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
+    j->slow = grace_ms >= 2 * SLOW_MS;
+    give_up_in(j, j->slow ? SLOW_MS : (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
     j->patience_ns = hb_deadline_in_ms((int64_t)grace_ms + GIVE_UP_EXTRA_MS);
     job_maybe_over(j);
 }
@@ -308,9 +330,20 @@ void job_timeout_start(struct job *j)
     }
 }
 
-static void on_end_signal(evutil_socket_t signo, short what, void *arg)
+void job_timers_close(struct job *j)
 {
-    struct job *j = arg;
+    struct event **timers[] = {&j->timeout_timer, &j->give_up_timer};
+
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
+        if (*timers[i] != NULL) {
+            event_free(*timers[i]);
+            *timers[i] = NULL;
+        }
+    }
+}
+
+void job_told_to_end(struct job *j, int signo)
+{
     int64_t now = hb_now_ns();
     char name[64];
 
@@ -318,7 +351,7 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
         return;
     }
     j->interrupt_ns = now;
-    hb_signal_text((int)signo, name, sizeof name);
+    hb_signal_text(signo, name, sizeof name);
     if (j->phase == JOB_CONNECTING && j->tick_timer != NULL) {
         hb_progress_done(j->progress);
         job_wait_say(j);
@@ -333,147 +366,8 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
     if (signo == SIGTERM) {
         j->end_signal = j->opt->checkpoint_signal; /* its pod is to leave */
     }
-    job_fail(j, HB_CAUSE_USER, (int)signo, "%s was told to end by %s",
+    job_fail(j, HB_CAUSE_USER, signo, "%s was told to end by %s",
              job_program(j->only_wait), name);
-}
-
-static void to_all_ranks(struct job *j, int signo)
-{
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        if (j->hosts[i].state == HOST_RUNNING) {
-            HOST_SEND(&j->hosts[i], signal, .rank = HB_ALL_RANKS,
-                      .signo = signo);
-        }
-    }
-    job_spawns_signal(j, signo);
-}
-
-static int has_ranks(const struct job *j)
-{
-    uint32_t i = 0;
-
-    while (i < j->gang.n && j->hosts[i].state != HOST_RUNNING) {
-        i++;
-    }
-    return i < j->gang.n;
-}
-
-/* Whether it ends a job otherwise; the two that everybody ends one by do so in
- * any case. */
-static int is_passed_instead(const struct job *j, int signo)
-{
-    sigset_t ends;
-
-    job_signals_that_end(&ends);
-    return !j->opt->no_forward_signals && signo != SIGINT &&
-           signo != SIGTERM && sigismember(&ends, signo) == 1 &&
-           (j->opt->forward_signals & HB_SIGNAL_BIT(signo)) != 0;
-}
-
-/* One that ends a job is not lost where nobody can have it. */
-static void on_pass_signal(evutil_socket_t signo, short what, void *arg)
-{
-    if (is_passed_instead(arg, (int)signo) && !has_ranks(arg)) {
-        on_end_signal(signo, what, arg);
-    } else {
-        to_all_ranks(arg, (int)signo);
-    }
-}
-
-static void set_heartbeats(struct job *j, uint32_t beat_ms)
-{
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        struct job_host *h = &j->hosts[i];
-
-        if (h->state >= HOST_READY && h->state != HOST_LOST && !h->bye_sent) {
-            host_send_welcome(h, beat_ms);
-        }
-    }
-}
-
-/* A stopped launcher sends no heartbeats: the agents are told not to expect
- * any before it stops. SIGTSTP would be ignored by ranks in sessions of their
- * own, so they get SIGSTOP. */
-static void on_stop_signal(evutil_socket_t signo, short what, void *arg)
-{
-    struct job *j = arg;
-
-    to_all_ranks(j, SIGSTOP);
-    set_heartbeats(j, 0);
-    raise(SIGSTOP);
-    set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
-    to_all_ranks(j, SIGCONT);
-}
-
-static int watch_signal(struct job *j, int signo, event_callback_fn fn)
-{
-    struct event *ev = evsignal_new(j->base, signo, fn, j);
-
-    if (ev == NULL || event_add(ev, NULL) < 0) {
-        if (ev != NULL) {
-            event_free(ev);
-        }
-        return -1;
-    }
-    j->signals[j->n_signals++] = ev;
-    return 0;
-}
-
-/* The default set, or what --forward-signals lists. */
-static int watch_passed(struct job *j, struct hpcboot_error *err)
-{
-    uint64_t set = j->opt->forward_signals;
-
-    if (j->opt->no_forward_signals) {
-        return 0;
-    }
-    if (set == 0) {
-        set = HB_SIGNAL_BIT(SIGUSR1) | HB_SIGNAL_BIT(SIGUSR2) |
-              HB_SIGNAL_BIT(SIGWINCH) | HB_SIGNAL_BIT(SIGCONT) |
-              HB_SIGNAL_BIT(SIGTSTP);
-    }
-    for (int s = 1; s < NSIG; s++) {
-        char name[64];
-
-        if ((set & HB_SIGNAL_BIT(s)) != 0 &&
-            watch_signal(j, s, s == SIGTSTP ? on_stop_signal
-                                            : on_pass_signal) < 0) {
-            hb_signal_text(s, name, sizeof name);
-            return hb_fail(err, HPCBOOT_ERR_USAGE, "--forward-signals: %s "
-                           "cannot be caught, so it cannot be passed on; "
-                           "leave it out", name);
-        }
-    }
-    return 0;
-}
-
-int job_signals_open(struct job *j, struct hpcboot_error *err)
-{
-    sigset_t ends;
-
-    signal(SIGPIPE, SIG_IGN);
-    job_signals_that_end(&ends);
-    for (int s = 1; s < NSIG; s++) {
-        if (sigismember(&ends, s) == 1 && !is_passed_instead(j, s)) {
-            (void)watch_signal(j, s, on_end_signal);
-        }
-    }
-    return watch_passed(j, err);
-}
-
-void job_signals_close(struct job *j)
-{
-    while (j->n_signals > 0) {
-        event_free(j->signals[--j->n_signals]);
-    }
-    struct event **timers[] = {&j->timeout_timer, &j->give_up_timer};
-
-    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
-        if (*timers[i] != NULL) {
-            event_free(*timers[i]);
-            *timers[i] = NULL;
-        }
-    }
 }
 
 /* Every rank links an MPI and none of them ever called its server. Where the

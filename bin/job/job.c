@@ -322,6 +322,7 @@ static void destroy(struct job *j)
     job_elastic_close(j);
     job_live_close(j);
     job_signals_close(j);
+    job_timers_close(j);
     job_route_close(j);
     job_spawns_close(j);
     job_ancestry_end(j);

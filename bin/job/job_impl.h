@@ -244,6 +244,7 @@ struct job {
     uint32_t world; /* the epoch in which its ranks meet: of START, or GROWN */
     unsigned interrupts;
     int64_t interrupt_ns; /* the last of them */
+    int slow; /* it is to be said that the end takes its time */
     struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;
     struct event *timeout_timer, *give_up_timer;
@@ -517,10 +518,12 @@ void job_signals_begin(int only_wait);
 const char *job_program(int only_wait);
 /* Less those that are ignored, as nohup and background shells do on purpose. */
 void job_signals_that_end(sigset_t *out);
-
-/* ending.c */
 int job_signals_open(struct job *j, struct hpcboot_error *err);
 void job_signals_close(struct job *j);
+
+/* ending.c */
+void job_told_to_end(struct job *j, int signo);
+void job_timers_close(struct job *j);
 void job_cause(struct job *j, const struct hb_cause *cause);
 void job_fail(struct job *j, enum hb_cause_kind kind, int code,
               const char *fmt, ...) HB_PRINTF(4, 5);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The signals that end hbrun, and what one does that comes while no loop hears
- * it: hosts are gathered, which may take minutes, and nothing has been started.
- * It is said, and hbrun ends; as process 1 of a pod it would not even do that
- * of its own accord, as the kernel drops a signal that process 1 has no handler
- * for. The loop's own handlers take the place of these (ending.c). */
+/* Signals to hbrun: INT, TERM, HUP and QUIT end the job, a second one at once;
+ * USR1, USR2 and WINCH go to the ranks; TSTP stops the ranks and then hbrun
+ * itself, CONT continues both.
+ *
+ * One that ends it may come while no loop hears it: hosts are gathered, which
+ * may take minutes, and nothing has been started. It is said, and hbrun ends; as
+ * process 1 of a pod it would not even do that of its own accord, as the kernel
+ * drops a signal that process 1 has no handler for. The loop's own handlers
+ * take the place of these. */
 #include "config.h"
 
 #include <signal.h>
@@ -14,6 +18,7 @@
 #include <unistd.h>
 
 #include "bin/cli/logsink.h"
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/str.h"
 
@@ -69,5 +74,143 @@ void job_signals_begin(int only_wait)
         if (sigismember(&heard, ends[i])) {
             (void)sigaction(ends[i], &action, NULL);
         }
+    }
+}
+
+/* ---- in the loop ---- */
+
+static void on_end_signal(evutil_socket_t signo, short what, void *arg)
+{
+    job_told_to_end(arg, (int)signo);
+}
+
+static void to_all_ranks(struct job *j, int signo)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (j->hosts[i].state == HOST_RUNNING) {
+            HOST_SEND(&j->hosts[i], signal, .rank = HB_ALL_RANKS,
+                      .signo = signo);
+        }
+    }
+    job_spawns_signal(j, signo);
+}
+
+static int has_ranks(const struct job *j)
+{
+    uint32_t i = 0;
+
+    while (i < j->gang.n && j->hosts[i].state != HOST_RUNNING) {
+        i++;
+    }
+    return i < j->gang.n;
+}
+
+/* Whether it ends a job otherwise; the two that everybody ends one by do so in
+ * any case. */
+static int is_passed_instead(const struct job *j, int signo)
+{
+    sigset_t heard;
+
+    job_signals_that_end(&heard);
+    return !j->opt->no_forward_signals && signo != SIGINT &&
+           signo != SIGTERM && sigismember(&heard, signo) == 1 &&
+           (j->opt->forward_signals & HB_SIGNAL_BIT(signo)) != 0;
+}
+
+/* One that ends a job is not lost where nobody can have it. */
+static void on_pass_signal(evutil_socket_t signo, short what, void *arg)
+{
+    if (is_passed_instead(arg, (int)signo) && !has_ranks(arg)) {
+        on_end_signal(signo, what, arg);
+    } else {
+        to_all_ranks(arg, (int)signo);
+    }
+}
+
+static void set_heartbeats(struct job *j, uint32_t beat_ms)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        struct job_host *h = &j->hosts[i];
+
+        if (h->state >= HOST_READY && h->state != HOST_LOST && !h->bye_sent) {
+            host_send_welcome(h, beat_ms);
+        }
+    }
+}
+
+/* A stopped launcher sends no heartbeats: the agents are told not to expect
+ * any before it stops. SIGTSTP would be ignored by ranks in sessions of their
+ * own, so they get SIGSTOP. */
+static void on_stop_signal(evutil_socket_t signo, short what, void *arg)
+{
+    struct job *j = arg;
+
+    to_all_ranks(j, SIGSTOP);
+    set_heartbeats(j, 0);
+    raise(SIGSTOP);
+    set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
+    to_all_ranks(j, SIGCONT);
+}
+
+static int watch_signal(struct job *j, int signo, event_callback_fn fn)
+{
+    struct event *ev = evsignal_new(j->base, signo, fn, j);
+
+    if (ev == NULL || event_add(ev, NULL) < 0) {
+        if (ev != NULL) {
+            event_free(ev);
+        }
+        return -1;
+    }
+    j->signals[j->n_signals++] = ev;
+    return 0;
+}
+
+/* The default set, or what --forward-signals lists. */
+static int watch_passed(struct job *j, struct hpcboot_error *err)
+{
+    uint64_t set = j->opt->forward_signals;
+
+    if (j->opt->no_forward_signals) {
+        return 0;
+    }
+    if (set == 0) {
+        set = HB_SIGNAL_BIT(SIGUSR1) | HB_SIGNAL_BIT(SIGUSR2) |
+              HB_SIGNAL_BIT(SIGWINCH) | HB_SIGNAL_BIT(SIGCONT) |
+              HB_SIGNAL_BIT(SIGTSTP);
+    }
+    for (int s = 1; s < NSIG; s++) {
+        char name[64];
+
+        if ((set & HB_SIGNAL_BIT(s)) != 0 &&
+            watch_signal(j, s, s == SIGTSTP ? on_stop_signal
+                                            : on_pass_signal) < 0) {
+            hb_signal_text(s, name, sizeof name);
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "--forward-signals: %s "
+                           "cannot be caught, so it cannot be passed on; "
+                           "leave it out", name);
+        }
+    }
+    return 0;
+}
+
+int job_signals_open(struct job *j, struct hpcboot_error *err)
+{
+    sigset_t heard;
+
+    signal(SIGPIPE, SIG_IGN);
+    job_signals_that_end(&heard);
+    for (int s = 1; s < NSIG; s++) {
+        if (sigismember(&heard, s) == 1 && !is_passed_instead(j, s)) {
+            (void)watch_signal(j, s, on_end_signal);
+        }
+    }
+    return watch_passed(j, err);
+}
+
+void job_signals_close(struct job *j)
+{
+    while (j->n_signals > 0) {
+        event_free(j->signals[--j->n_signals]);
     }
 }

@@ -235,6 +235,16 @@ for i in range(8):
     nothing_left
 }
 
+@test "an end that takes its time is told of, with the reason" {
+    run hb -n 2 sh -c '[ $HPCBOOT_RANK = 1 ] || exit 3
+        trap "sleep 1.5; exit 0" TERM; while :; do sleep 0.05; done'
+    ended_with 3
+    says 'rank 0 on .* status 3; ranks on 1 host have been told .* a further'
+    run hb --quiet -n 2 sh -c '[ $HPCBOOT_RANK = 1 ] || exit 3
+        trap "sleep 1.5; exit 0" TERM; while :; do sleep 0.05; done'
+    says_not 'a further'
+}
+
 @test "a second INT ends stubborn ranks at once, status 130" {
     # A background job of a script ignores INT unless told otherwise.
     env --default-signal=INT "$hbrun" -n 2 --grace 1000 sh -c \

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "hostfile/command.h"
 #include "hostfile/source.h"
@@ -35,14 +36,15 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         }
         return HPCBOOT_ERR_USAGE;
     }
+    if (strspn(text, " \t\r\n") == len) {
+        free(text);
+        return hb_fail(err, HPCBOOT_ERR_PARSE, "--discover-hosts: %s has "
+                       "printed no host, as HOST or HOST:SLOTS", req->discover);
+    }
     rc = hb_hostfile_parse(NULL, req->discover, text, len, out, err);
     free(text);
     if (rc < 0) {
         return rc;
-    }
-    if (out->n == 0) {
-        return hb_fail(err, HPCBOOT_ERR_PARSE, "%s has printed no host",
-                       req->discover);
     }
     out->detail = hb_xasprintf("%zu host%s printed by %s", out->n,
                                out->n == 1 ? "" : "s", req->discover);

@@ -103,7 +103,7 @@ static int add_file(struct job *j, const char *path,
 /* The program as this host finds it: --path and PATH for a bare name, else
  * relative to where hbrun was started. */
 static char *find_program(const struct job *j,
-                          const struct hb_app_options *app)
+                          const struct hb_app_options *app, int access_mode)
 {
     struct hb_strv env = HB_STRV_INIT, tries = HB_STRV_INIT;
     const char *path = hb_search_env(j->env, "PATH");
@@ -120,7 +120,7 @@ static char *find_program(const struct job *j,
         struct stat st;
 
         if (stat(tries.v[i], &st) == 0 && S_ISREG(st.st_mode) &&
-            access(tries.v[i], X_OK) == 0) {
+            access(tries.v[i], access_mode) == 0) {
             found = hb_xstrdup(tries.v[i]);
         }
     }
@@ -133,11 +133,18 @@ static int add_program(struct job *j, uint32_t i, struct hpcboot_error *err)
 {
     const struct hb_app_options *app = &j->opt->apps[i];
 
-    j->programs[i] = find_program(j, app);
+    j->programs[i] = find_program(j, app, X_OK);
     if (j->programs[i] == NULL) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE, "--preload-binary: there is no "
-                       "program %s here that could be copied",
-                       app->argv.v[0]);
+        char *other = find_program(j, app, F_OK);
+        int rc = other != NULL
+                     ? hb_fail(err, HPCBOOT_ERR_USAGE, "--preload-binary: %s "
+                               "is not executable; chmod +x it", other)
+                     : hb_fail(err, HPCBOOT_ERR_USAGE, "--preload-binary: there "
+                               "is no program %s here that could be copied",
+                               app->argv.v[0]);
+
+        free(other);
+        return rc;
     }
     return add_file(j, j->programs[i], err);
 }

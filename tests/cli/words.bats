@@ -212,6 +212,13 @@ fish_offers() { # PROGRAM LINE
     run hb --discover-hosts /nosuch/script true
     ended_with 2
     says 'error: --discover-hosts: /nosuch/script cannot be started'
+    run hb --discover-hosts /bin/true true
+    ended_with 2
+    says 'error: --discover-hosts: /bin/true has printed no host'
+    echo '#!/bin/sh' > script
+    run hb --preload-binary -n 1 ./script
+    ended_with 2
+    says 'error: --preload-binary: ./script is not executable; chmod'
 }
 
 @test "an option that has no effect without another one is told of" {

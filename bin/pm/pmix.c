@@ -16,12 +16,15 @@
 #include "config.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -364,6 +367,18 @@ static int become_the_server(struct hb_pm *pm, struct hpcboot_error *err)
                             "process");
 }
 
+/* As in a network namespace that nobody has set up. */
+static int loopback_is_down(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq lo = {.ifr_name = "lo"};
+    int down = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &lo) == 0 &&
+               (lo.ifr_flags & IFF_UP) == 0;
+
+    hb_fd_close(&fd);
+    return down;
+}
+
 #define ROUNDS_MAX (16u << 20) /* bytes of fence signatures remembered */
 
 static int create(struct hb_pm **out, const struct hb_pm_job *job,
@@ -395,7 +410,11 @@ static int create(struct hb_pm **out, const struct hb_pm_job *job,
     }
     prc = start_library(pm);
     if (prc != PMIX_SUCCESS) {
-        rc = hb_pmix_fail(err, "libpmix does not start", prc);
+        rc = hb_pmix_fail(err, loopback_is_down()
+                                   ? "libpmix does not start without the "
+                                     "loopback device, which is down (ip link "
+                                     "set lo up)"
+                                   : "libpmix does not start", prc);
         goto fail;
     }
     pm->running = 1;

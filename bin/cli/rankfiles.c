@@ -5,9 +5,9 @@
  * A file's slot is its rank and stream; where a pattern does not name the
  * rank, all ranks have one slot, and where both streams have one name they
  * share it. The first opening of a slot makes the file empty, before the ranks
- * begin, later ones append, so that only the last few used need be open: a job has more ranks
- * than the launcher may have descriptors. A file that fails is named once and
- * then left alone. */
+ * begin, later ones append, so that only the last few used need be open: a job
+ * has more ranks than the launcher may have descriptors. A file that fails is
+ * named once and then left alone. */
 #include "config.h"
 
 #include "bin/cli/rankfiles.h"

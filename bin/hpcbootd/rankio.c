@@ -23,10 +23,10 @@
 #define READ_CHUNK (192 * 1024)
 /* Answers that a rank may leave unread before its next requests wait. */
 #define PM_UNREAD_MAX (1u << 20)
-/* A line under way is shown after this, where it may be a prompt: where one rank
- * runs, so that no other rank's text can come in between, and of the rank that
- * reads standard input, as long as that may bring more. And where it goes back
- * to its beginning: that is a progress bar. */
+/* A line under way is shown after this, where it may be a prompt: where one
+ * rank runs, so that no other rank's text can come in between, and of the rank
+ * that reads standard input, as long as that may bring more. And where it goes
+ * back to its beginning: that is a progress bar. */
 #define IDLE_FLUSH_MS 100
 /* Far above what a launcher's input window and a server's answers need. */
 #define SINK_MAX_BYTES ((size_t)1 << 30)

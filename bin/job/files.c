@@ -139,9 +139,9 @@ static int add_program(struct job *j, uint32_t i, struct hpcboot_error *err)
         int rc = other != NULL
                      ? hb_fail(err, HPCBOOT_ERR_USAGE, "--preload-binary: %s "
                                "is not executable; chmod +x it", other)
-                     : hb_fail(err, HPCBOOT_ERR_USAGE, "--preload-binary: there "
-                               "is no program %s here that could be copied",
-                               app->argv.v[0]);
+                     : hb_fail(err, HPCBOOT_ERR_USAGE, "--preload-binary: "
+                               "there is no program %s here that could be "
+                               "copied", app->argv.v[0]);
 
         free(other);
         return rc;

@@ -6,10 +6,10 @@
  * itself, CONT continues both.
  *
  * One that ends it may come while no loop hears it: hosts are gathered, which
- * may take minutes, and nothing has been started. It is said, and hbrun ends; as
- * process 1 of a pod it would not even do that of its own accord, as the kernel
- * drops a signal that process 1 has no handler for. The loop's own handlers
- * take the place of these. */
+ * may take minutes, and nothing has been started. It is said, and hbrun ends;
+ * as process 1 of a pod it would not even do that of its own accord, as the
+ * kernel drops a signal that process 1 has no handler for. The loop's own
+ * handlers take the place of these. */
 #include "config.h"
 
 #include <signal.h>

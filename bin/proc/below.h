@@ -6,10 +6,10 @@
 #include <sys/types.h>
 
 /* Calls visit(ctx, pid) for the process and those that it and its threads have
- * forked, and so on, until one returns more than 0, which is returned; less: what
- * is below this one is passed over. Where /proc is missing, for the process
- * alone. Deep and wide trees (of a `make` say) are looked at in part: 8 levels,
- * 64 processes. */
+ * forked, and so on, until one returns more than 0, which is returned; less:
+ * what is below this one is passed over. Where /proc is missing, for the
+ * process alone. Deep and wide trees (of a `make` say) are looked at in part:
+ * 8 levels, 64 processes. */
 int hb_below(pid_t pid, int (*visit)(void *ctx, pid_t pid), void *ctx);
 /* Those alone that it and its threads have forked, or were given as the
  * subreaper of those whose parents have ended. All of them. */

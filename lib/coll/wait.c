@@ -79,7 +79,7 @@
 #define VAIN_LOOKS 16
 /* And so long naps, in place of yields, once it has tested for YIELD_NS: who
  * yields forgoes more of its share of a core than it has not used (Linux 6.18),
- * so that some threads of many starve, and all else on the machine with them. */
+ * so that some threads of many starve, and all else on the machine, too. */
 #define VAIN_NAP_NS (50 * 1000)
 #define VAIN_NAP_SHARE 16
 #define VAIN_NAP_MOST_NS (1000 * 1000)

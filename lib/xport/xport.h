@@ -113,8 +113,9 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
 /* Gives a request up; its buffer is free at once. A message that is on its way
  * to a receive is dropped, one that is being sent goes on from a copy. */
 void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req);
-/* The same, but a message that is on its way to a receive, or has come, is there
- * for the next receive. Of one that was longer than the buffer only as much. */
+/* The same, but a message that is on its way to a receive, or has come, is
+ * there for the next receive. Of one that was longer than the buffer only as
+ * much. */
 void hb_xport_put_back(struct hb_xport *x, struct hb_xport_req *req);
 /* Ends a context: no receive of it is left, and this rank begins none any more.
  * Its messages, those that are here and those that will come, are dropped; for

@@ -71,8 +71,9 @@ static int wait_for(struct native *n, short events, struct hpcboot_error *err)
 static int lost(struct hpcboot_error *err)
 {
     return hb_fail(err, HPCBOOT_ERR_CLOSED, "the agent of hbrun has closed the "
-                   "connection: the job is ending, or this process is not the "
-                   "only one of its rank");
+                   "connection: the job is ending, this process is not the "
+                   "only one of its rank, or its hpcboot_init has failed "
+                   "before");
 }
 
 static int send_out(struct native *n, struct hpcboot_error *err)

@@ -54,8 +54,10 @@ void hb_api_request_destroy(struct hpcboot_request *r)
     if (r->coll != NULL) {
         hb_coll_req_destroy(r->coll);
     }
-    if (r->message != NULL) {
+    if (r->message != NULL && hb_api_is_in()) {
         hb_xport_put_back(hb_api.xport, r->message);
+    } else if (r->message != NULL) { /* nobody will receive it */
+        hb_xport_cancel(hb_api.xport, r->message);
     }
     hb_api_stage_free(r->stage);
     lock_list();

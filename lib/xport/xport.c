@@ -469,26 +469,10 @@ int hb_xport_test(struct hb_xport *x, struct hb_xport_req *req,
     return rc;
 }
 
-void hb_xport_put_back(struct hb_xport *x, struct hb_xport_req *req)
-{
-    int has_met;
-
-    pthread_mutex_lock(&x->lock);
-    has_met = req->is_recv && !req->on_list;
-    if (has_met) {
-        hb_back_put(x, req);
-    }
-    pthread_mutex_unlock(&x->lock);
-    if (!has_met) {
-        hb_xport_cancel(x, req);
-    }
-}
-
-void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
+static void cancel(struct hb_xport *x, struct hb_xport_req *req)
 {
     int free_now = 1;
 
-    pthread_mutex_lock(&x->lock);
     if (req->is_recv && req->on_list) {
         hb_match_unpost(x, req);
     } else if (!req->done) {
@@ -503,6 +487,23 @@ void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
     if (free_now) {
         free(req->copy);
         free(req);
+    }
+}
+
+void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
+{
+    pthread_mutex_lock(&x->lock);
+    cancel(x, req);
+    pthread_mutex_unlock(&x->lock);
+}
+
+void hb_xport_put_back(struct hb_xport *x, struct hb_xport_req *req)
+{
+    pthread_mutex_lock(&x->lock);
+    if (req->is_recv && !req->on_list) {
+        hb_back_put(x, req);
+    } else {
+        cancel(x, req);
     }
     pthread_mutex_unlock(&x->lock);
 }

@@ -9,6 +9,7 @@ libhbbin_a_SOURCES += \
     %D%/explain.c \
     %D%/filters.c %D%/filters.h \
     %D%/guard.c %D%/guard.h \
+    %D%/known.c %D%/known.h \
     %D%/limits.c %D%/limits.h \
     %D%/lines.c %D%/lines.h \
     %D%/proc.c %D%/proc.h \

@@ -98,6 +98,7 @@ int hb_procfs_parse_stat(const char *text, size_t len,
         }
         put_field(&st, field, word);
     }
+    st.exits = st.exits && st.threads <= 1; /* else its first thread may */
     *out = st;
     return 0;
 }

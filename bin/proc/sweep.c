@@ -40,6 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bin/proc/known.h"
 #include "bin/proc/procfs.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -73,20 +74,14 @@ struct snapshot {
     size_t n, cap;
 };
 
-/* Processes that were dealt with: those of earlier passes are in order. */
-struct known {
-    struct hb_procfs_stat *v;
-    size_t n, cap, sorted;
-};
-
 struct sweep {
     const char *entry; /* "HPCBOOT_COOKIE=...", or NULL */
     pid_t self, session, sparing;
     int strays_only; /* descendants need the cookie like all others */
     uint64_t born; /* strays are not older; 0: start time of this process */
-    struct known stopped, killed, refused;
+    struct hb_known stopped, killed, refused;
     int ending; /* of those killed, by themselves */
-    struct known groups; /* of this pass; pid is the group's number */
+    struct hb_known groups; /* of this pass; pid is the group's number */
 };
 
 /* ---- looking */
@@ -272,49 +267,6 @@ static int carries(pid_t pid, const char *entry)
     return found > 0;
 }
 
-/* ---- remembering */
-
-static int known_has(const struct known *k, const struct hb_procfs_stat *st)
-{
-    struct hb_procfs_stat *hit = NULL;
-
-    if (k->sorted > 0) {
-        hit = bsearch(st, k->v, k->sorted, sizeof(*k->v), by_pid);
-    }
-    return hit != NULL && hit->starttime == st->starttime;
-}
-
-static void known_add(struct known *k, const struct hb_procfs_stat *st)
-{
-    if (k->n == k->cap) {
-        k->cap = k->cap ? k->cap * 2 : 64;
-        k->v = hb_xrealloc(k->v, k->cap * sizeof(*k->v));
-    }
-    k->v[k->n++] = *st;
-}
-
-/* A pass never meets a pid twice, so sorting between passes is enough. Of a
- * pid that was reused the newest process is kept. */
-static void known_settle(struct known *k)
-{
-    size_t to = 0;
-
-    if (k->sorted == k->n) {
-        return;
-    }
-    qsort(k->v, k->n, sizeof(*k->v), by_pid);
-    for (size_t i = 0; i < k->n; i++) {
-        if (to > 0 && k->v[to - 1].pid == k->v[i].pid) {
-            if (k->v[i].starttime > k->v[to - 1].starttime) {
-                k->v[to - 1] = k->v[i];
-            }
-        } else {
-            k->v[to++] = k->v[i];
-        }
-    }
-    k->n = k->sorted = to;
-}
-
 /* ---- signalling */
 
 static int still_it(const struct hb_procfs_stat *st)
@@ -380,7 +332,7 @@ static void note_group(struct sweep *w, const struct proc *p)
     if (p->kin == KIN_YES && p->st.session != w->session && p->st.pgrp > 1
         && (w->groups.n == 0
             || w->groups.v[w->groups.n - 1].pid != group.pid)) {
-        known_add(&w->groups, &group);
+        hb_known_add(&w->groups, &group);
     }
 }
 
@@ -390,7 +342,7 @@ static void signal_groups(struct sweep *w, int signo)
 {
     pid_t spared = w->sparing > 0 ? getpgid(w->sparing) : 0;
 
-    known_settle(&w->groups);
+    hb_known_settle(&w->groups);
     for (size_t i = 0; i < w->groups.n; i++) {
         if (w->groups.v[i].pid != spared) {
             (void)kill(-w->groups.v[i].pid, signo);
@@ -408,7 +360,7 @@ static int bury(struct sweep *w, const struct proc *p)
     }
     note_group(w, p);
     (void)waitpid(p->st.pid, NULL, WNOHANG | __WALL);
-    return !known_has(&w->killed, &p->st);
+    return !hb_known_has(&w->killed, &p->st);
 }
 
 /* Stops everybody who is not stopped yet. Returns how many were new. */
@@ -420,20 +372,20 @@ static int freeze_pass(struct sweep *w, struct snapshot *s)
     for (size_t i = 0; i < s->n; i++) {
         struct proc *p = &s->v[i];
 
-        if (known_has(&w->stopped, &p->st) || !is_target(w, s, p)) {
+        if (hb_known_has(&w->stopped, &p->st) || !is_target(w, s, p)) {
             continue;
         }
         if (is_dead(&p->st)) {
             fresh += bury(w, p);
             continue;
         }
-        known_add(&w->stopped, &p->st);
+        hb_known_add(&w->stopped, &p->st);
         note_group(w, p);
         (void)send_exact(&p->st, w->self, SIGSTOP);
         fresh++;
     }
     signal_groups(w, SIGSTOP);
-    known_settle(&w->stopped);
+    hb_known_settle(&w->stopped);
     return fresh;
 }
 
@@ -447,7 +399,7 @@ static int kill_pass(struct sweep *w, struct snapshot *s)
     for (size_t i = 0; i < s->n; i++) {
         struct proc *p = &s->v[i];
 
-        if (known_has(&w->refused, &p->st) || !is_target(w, s, p)) {
+        if (hb_known_has(&w->refused, &p->st) || !is_target(w, s, p)) {
             continue;
         }
         if (is_dead(&p->st)) {
@@ -455,19 +407,19 @@ static int kill_pass(struct sweep *w, struct snapshot *s)
             continue;
         }
         note_group(w, p);
-        if (known_has(&w->killed, &p->st)) {
+        if (hb_known_has(&w->killed, &p->st)) {
             left++;
         } else if (send_exact(&p->st, w->self, SIGKILL) == 0) {
-            known_add(&w->killed, &p->st);
-            w->ending += p->st.exits;
+            hb_known_add(&w->killed, &p->st);
+            w->ending += hb_known_ended(&w->stopped, &p->st);
             left++;
         } else if (errno == EPERM) {
-            known_add(&w->refused, &p->st);
+            hb_known_add(&w->refused, &p->st);
         }
     }
     signal_groups(w, SIGKILL);
-    known_settle(&w->killed);
-    known_settle(&w->refused);
+    hb_known_settle(&w->killed);
+    hb_known_settle(&w->refused);
     return left;
 }
 

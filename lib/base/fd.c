@@ -437,6 +437,21 @@ static char *executed_name(void)
     return name != NULL ? realpath(name, NULL) : NULL;
 }
 
+/* A program that was installed anew while it runs: the new one stands there. */
+static char *undeleted(char *path)
+{
+    static const char mark[] = " (deleted)";
+    size_t len = strlen(path), end = len - (sizeof mark - 1);
+
+    if (hb_ends_with(path, mark) && access(path, F_OK) < 0) {
+        path[end] = '\0';
+        if (access(path, X_OK) < 0) {
+            path[end] = mark[0];
+        }
+    }
+    return path;
+}
+
 char *hb_self_exe(void)
 {
     size_t cap = 256;
@@ -452,7 +467,7 @@ char *hb_self_exe(void)
         }
         if ((size_t)n < cap) {
             path[n] = '\0';
-            return path;
+            return undeleted(path);
         }
         cap *= 2;
     }

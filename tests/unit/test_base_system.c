@@ -245,6 +245,33 @@ static void the_running_program_is_known(void **state)
     free(path);
 }
 
+/* The second start of this program, as `path`: a new one takes its place. */
+static int runs_on_replaced(const char *path)
+{
+    char *found;
+    int rc;
+
+    if (unlink(path) < 0 || symlink("/bin/true", path) < 0) {
+        return 2;
+    }
+    found = hb_self_exe();
+    rc = found != NULL && strcmp(found, path) == 0 ? 0 : 1;
+    free(found);
+    return rc;
+}
+
+static void a_program_that_is_replaced_is_known_by_its_name(void **state)
+{
+    char dir[] = "/tmp/hb-self-XXXXXX", *command;
+
+    assert_non_null(mkdtemp(dir));
+    command = hb_xasprintf("cp /proc/%ld/exe %s/it && %s/it %s/it; rc=$?; "
+                           "rm -rf %s; exit $rc", (long)getpid(), dir, dir, dir,
+                           dir);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
 static void json_has_commas_where_they_belong(void **state)
 {
     struct hb_str out = HB_STR_INIT;
@@ -311,7 +338,7 @@ static void json_numbers_read_back(void **state)
     hb_str_destroy(&out);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_run_out_is_told_with_its_remedy),
@@ -328,10 +355,12 @@ int main(void)
         cmocka_unit_test(a_file_is_read_whole_or_not),
         cmocka_unit_test(a_proc_file_has_no_size_and_is_read),
         cmocka_unit_test(the_running_program_is_known),
+        cmocka_unit_test(a_program_that_is_replaced_is_known_by_its_name),
         cmocka_unit_test(json_has_commas_where_they_belong),
         cmocka_unit_test(json_text_is_escaped_and_valid_utf8),
         cmocka_unit_test(json_numbers_read_back),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return argc == 2 ? runs_on_replaced(argv[1])
+                     : cmocka_run_group_tests(tests, NULL, NULL);
 }

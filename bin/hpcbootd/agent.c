@@ -551,6 +551,7 @@ static void tear_down(struct agent *a)
     free(a->session_dir);
     free(a->files_dir);
     free(a->shm_dir);
+    free(a->stdin_pipes.v);
 }
 
 int agent_run(const char *token, int in_fd, int out_fd, int guard_fd,

@@ -11,6 +11,7 @@
 #include "bin/pm/pm.h"
 #include "bin/proc/cgroup.h"
 #include "bin/proc/deposit.h"
+#include "bin/proc/filters.h"
 #include "bin/proc/lines.h"
 #include "bin/proc/proc.h"
 #include "lib/base/strv.h"
@@ -181,6 +182,7 @@ struct agent {
     int twice_told; /* that a rank begins MPI while it is in MPI */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
+    struct hb_pipes stdin_pipes; /* of all ranks that were started */
     uint64_t filters_cpu; /* as bin/proc/filters.h has it */
     int leftovers;
     int exit_status;

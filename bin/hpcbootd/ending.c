@@ -69,7 +69,7 @@ static void signal_all(struct agent *a, int signo)
     struct hb_filters filters = {.n = 0};
 
     if (signo == SIGTERM) {
-        hb_filters_find(&filters);
+        hb_filters_find(&filters, &a->stdin_pipes);
     }
     if (hb_signal_descendants(signo, &filters) < 0) {
         agent_signal(a, HB_ALL_RANKS, signo);
@@ -175,7 +175,7 @@ static int filters_work(struct agent *a)
     struct hb_filters f;
     int work;
 
-    hb_filters_find(&f);
+    hb_filters_find(&f, &a->stdin_pipes);
     work = f.runs > 0 || (f.n > 0 && f.cpu != a->filters_cpu);
     a->filters_cpu = f.cpu;
     if (work && a->linger_rounds == 0) {
@@ -222,11 +222,11 @@ static int all_drained(const struct agent *a)
     return 1;
 }
 
-static int filters_are_left(void)
+static int filters_are_left(const struct agent *a)
 {
     struct hb_filters f;
 
-    hb_filters_find(&f);
+    hb_filters_find(&f, &a->stdin_pipes);
     return f.n > 0;
 }
 
@@ -235,7 +235,7 @@ void agent_maybe_done(struct agent *a)
     if (a->done_sent || !a->ordered || a->n_ended < a->n_ranks) {
         return;
     }
-    if (!all_drained(a) || (!a->linger_over && filters_are_left())) {
+    if (!all_drained(a) || (!a->linger_over && filters_are_left(a))) {
         if (a->linger_timer == NULL ||
             !evtimer_pending(a->linger_timer, NULL)) {
             arm(a, &a->linger_timer, on_linger_over, LINGER_MS);

@@ -307,6 +307,7 @@ static void on_stdin_writable(evutil_socket_t fd, short what, void *arg)
 void rank_stdin_open(struct rank *r, int fd)
 {
     rank_sink_open(r, &r->in, fd, on_stdin_writable);
+    hb_pipes_add(&r->agent->stdin_pipes, fd);
     r->stdin_taken = r->agent->stdin_received;
 }
 

@@ -110,7 +110,6 @@ static void on_give_up(evutil_socket_t fd, short what, void *arg)
     unsigned n = 0;
 
     if (j->slow) {
-        j->slow = 0;
         say_slow(j);
         return;
     }
@@ -141,6 +140,7 @@ static void give_up_in(struct job *j, int64_t ms)
     if (j->give_up_timer == NULL) {
         j->give_up_timer = evtimer_new(j->base, on_give_up, j);
     }
+    j->slow = 0;
     arm_ms(j->give_up_timer, ms);
 }
 
@@ -172,9 +172,13 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
         }
     }
     job_spawns_end(j, level > 1);
-    j->slow = grace_ms >= 2 * SLOW_MS;
-    give_up_in(j, j->slow ? SLOW_MS : (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
     j->patience_ns = hb_deadline_in_ms((int64_t)grace_ms + GIVE_UP_EXTRA_MS);
+    if (grace_ms >= 2 * SLOW_MS) {
+        give_up_in(j, SLOW_MS);
+        j->slow = 1;
+    } else {
+        give_up_in(j, (int64_t)grace_ms + GIVE_UP_EXTRA_MS);
+    }
     job_maybe_over(j);
 }
 

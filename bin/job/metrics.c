@@ -266,6 +266,11 @@ static char *regular_target(const char *path, struct hpcboot_error *err)
                 "another name", path);
         return NULL;
     }
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+        hb_fd_close(&fd); /* there is something now that it leads to */
+    }
     target = realpath(path, NULL);
     return target != NULL ? target : hb_xstrdup(path);
 }

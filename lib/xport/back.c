@@ -25,6 +25,7 @@ static struct hb_inbound *copy_of(const struct hb_xport_req *r)
     in->tag = r->info.tag;
     in->size = r->info.size;
     in->missing = r->info.size - has;
+    in->order = r->order;
     in->is_counted = 1;
     in->own = malloc(has + 1);
     in->lost = in->own == NULL;

@@ -34,6 +34,7 @@ struct hb_xport_req {
     uint64_t number;   /* receives are counted as they are posted */
     int is_recv, done, status;
     int on_list;       /* posted, or in a peer's outbox */
+    uint64_t order;    /* of a receive: of its message, once it has met it */
     int orphan;        /* cancelled while under way: freed when done */
     struct hb_inbound *back; /* what comes goes there, as nobody awaits it */
     struct hb_inbound *from; /* the message it waits for keeps its own bytes */
@@ -72,6 +73,7 @@ struct hb_inbound {
     int is_part; /* of a message that comes over several rails: */
     struct hb_cut *cut; /* NULL: it is here already */
     uint64_t at;
+    uint64_t order; /* in which messages met their receives; 0: not yet */
     int is_counted; /* its sender was told that it is received */
     int lost; /* nobody awaited it, and there was no memory to keep it */
     int is_void; /* its sender gave it up half-way, without a copy */
@@ -86,7 +88,7 @@ struct hb_xport {
     /* Receives without a message: all; those of one source and one tag, by
      * these; those of any source, or with a mask. */
     struct hb_row posted, posted_exact[HB_MATCH_ROWS], posted_wide;
-    uint64_t n_posted; /* since the beginning */
+    uint64_t n_posted, n_met; /* since the beginning */
     /* Messages without a receive: all, by source, by source and tag. */
     struct hb_row unexpected, by_source[HB_MATCH_ROWS], by_tag[HB_MATCH_ROWS];
     unsigned char *over; /* [over_size] a bit for each context; see xport.h */
@@ -108,7 +110,8 @@ void hb_match_destroy(struct hb_xport *x);
 struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in);
 void hb_match_keep(struct hb_xport *x, struct hb_inbound *in);
-/* It is older than all that is kept of its source and tag. */
+/* It had met a receive: all that has met none is younger, of its source and
+ * tag, and what has met one later. */
 void hb_match_keep_first(struct hb_xport *x, struct hb_inbound *in);
 /* Off the list of those that nobody awaits, if it is there. */
 void hb_match_forget(struct hb_xport *x, struct hb_inbound *in);
@@ -127,7 +130,8 @@ void hb_match_lost(struct hb_xport *x, uint32_t peer,
 /* xport.c */
 void hb_req_finish(struct hb_xport_req *req, int status);
 /* From now on a receive waits for this message. */
-void hb_req_meets(struct hb_xport_req *req, const struct hb_inbound *in);
+void hb_req_meets(struct hb_xport *x, struct hb_xport_req *req,
+                  const struct hb_inbound *in);
 /* The job is told of a message whose context is over. */
 void hb_xport_dropped(struct hb_xport *x, const struct hb_inbound *in);
 /* The same, and a receive that has been given up: its bytes go nowhere. */

@@ -31,11 +31,19 @@ void hb_row_append(struct hb_row *row, struct hb_link *link, void *of)
     row->last = link;
 }
 
-static void prepend(struct hb_row *row, struct hb_link *link, void *of)
+/* Behind those that met a receive before. */
+static void put_first(struct hb_row *row, struct hb_link *link, void *of)
 {
-    *link = (struct hb_link){NULL, row->first, of};
-    *(row->first != NULL ? &row->first->prev : &row->last) = link;
-    row->first = link;
+    const struct hb_inbound *in = of, *at;
+    struct hb_link *next = row->first;
+
+    while (next != NULL && (at = next->of)->order != 0 &&
+           at->order < in->order) {
+        next = next->next;
+    }
+    *link = (struct hb_link){next != NULL ? next->prev : row->last, next, of};
+    *(link->prev != NULL ? &link->prev->next : &row->first) = link;
+    *(next != NULL ? &next->prev : &row->last) = link;
 }
 
 void hb_row_take_out(struct hb_row *row, const struct hb_link *link)
@@ -179,7 +187,7 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
         return hb_match_is_over(x, in->context) ? hb_req_nobody(x, in) : NULL;
     }
     hb_match_unpost(x, r);
-    hb_req_meets(r, in);
+    hb_req_meets(x, r, in);
     return r;
 }
 
@@ -221,7 +229,7 @@ void hb_match_keep(struct hb_xport *x, struct hb_inbound *in)
 
 void hb_match_keep_first(struct hb_xport *x, struct hb_inbound *in)
 {
-    keep(x, in, prepend);
+    keep(x, in, put_first);
 }
 
 void hb_match_forget(struct hb_xport *x, struct hb_inbound *in)

@@ -136,8 +136,8 @@ void hb_pair_end(struct hb_tcp_pair *p)
     if (p == NULL) {
         return;
     }
-    if (p->half != NULL) {
-        free(p->half->req);
+    if (p->half != NULL && p->half->req != NULL) {
+        hb_back_free(p->half->req);
     }
     drop_half(p);
     free_items(p->kept);

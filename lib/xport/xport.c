@@ -86,10 +86,17 @@ void hb_req_finish(struct hb_xport_req *req, int status)
     }
 }
 
-void hb_req_meets(struct hb_xport_req *req, const struct hb_inbound *in)
+static void note_info(struct hb_xport_req *req, const struct hb_inbound *in)
 {
     req->info = (struct hb_xport_info){(int)in->source, in->tag,
                                        (size_t)in->size};
+}
+
+void hb_req_meets(struct hb_xport *x, struct hb_xport_req *req,
+                  const struct hb_inbound *in)
+{
+    note_info(req, in);
+    req->order = in->order != 0 ? in->order : ++x->n_met;
 }
 
 void hb_inbound_make_room(struct hb_inbound *in)
@@ -105,7 +112,7 @@ void hb_inbound_deliver(struct hb_inbound *in)
     size_t fits = has < r->size ? has : r->size;
     int status = 0;
 
-    hb_req_meets(r, in);
+    note_info(r, in);
     if (in->own != NULL && r->buffer != NULL) {
         memcpy(r->buffer, in->own, fits);
     }
@@ -250,7 +257,8 @@ static void meet(struct hb_xport *x, struct hb_inbound *in,
 {
     in->req = r;
     r->from = in;
-    hb_req_meets(r, in);
+    hb_req_meets(x, r, in);
+    in->order = r->order;
     if (!in->is_counted) {
         in->is_counted = 1;
         received(x, in->source, in->size);
@@ -279,6 +287,7 @@ int hb_xport_recv(struct hb_xport *x, int source, uint32_t context,
     } else if (in == NULL) {
         hb_match_post(x, r);
     } else if (in->is_offer) {
+        hb_req_meets(x, r, in);
         hb_tcp_accept_offer(x->tcp, in, r);
     } else {
         meet(x, in, r);

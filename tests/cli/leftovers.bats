@@ -155,6 +155,15 @@ start_escapers() { # N
     nothing_left
 }
 
+@test "a grandchild that computes, with its rank's standard input, is no filter" {
+    run bash -c 'echo word | "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 1 \
+        bash -c 'yes <&0 > /dev/null 2>&1 & exit 0'
+    ended_with 0
+    says '1 process that ranks had left behind was killed'
+    says_not 'is waited for'
+    nothing_left
+}
+
 @test "a grandchild that holds no output and has another environment" {
     run hb -n 1 sh -c 'setsid env -i sh -c "echo \$\$ > pid; exec sleep 1000" \
         < /dev/null > /dev/null 2>&1 & until [ -s pid ]; do :; done'

@@ -165,6 +165,47 @@ static void another_receive_gets_the_message(void **state)
     free(too);
 }
 
+/* Whichever is given up first, and again. */
+static void messages_stay_in_order(void **state)
+{
+    struct xport_world *w = *state;
+    unsigned char *from[3], *to[3];
+
+    for (unsigned n = 0; n < 3; n++) {
+        from[n] = malloc(BIG);
+        to[n] = malloc(BIG);
+        fill(from[n], BIG - n, n);
+    }
+    for (int turn = 0; turn < 6 * 12; turn++) {
+        static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                         {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+        struct hb_xport_req *r[3], *s[3];
+
+        for (unsigned n = 0; n < 3; n++) {
+            s[n] = start_send(w, from[n], BIG - n);
+        }
+        for (int again = 0; again < 2; again++) {
+            for (unsigned n = 0; n < 3; n++) {
+                r[n] = start_recv(w, to[n], BIG);
+            }
+            for (int m = 0; m < turn / 6 * 5; m++) {
+                move(w);
+            }
+            for (unsigned n = 0; n < 3; n++) {
+                hb_xport_put_back(w->x[1], r[orders[turn % 6][n]]);
+            }
+        }
+        for (unsigned n = 0; n < 3; n++) {
+            take(w, n, BIG - n, 0, 0);
+            assert_int_equal(finish(w, 0, s[n], NULL, NULL), 1);
+        }
+    }
+    for (unsigned n = 0; n < 3; n++) {
+        free(from[n]);
+        free(to[n]);
+    }
+}
+
 /* What it had cut off is gone, which the next one is told. */
 static void a_short_receive_keeps_what_it_has(void **state)
 {
@@ -272,6 +313,7 @@ int main(void)
     const struct CMUnitTest node[] = {
         ON_NODE(a_receive_is_given_up_at_any_moment),
         ON_NODE(another_receive_gets_the_message),
+        ON_NODE(messages_stay_in_order),
         ON_NODE(a_short_receive_keeps_what_it_has),
         ON_NODE(sends_that_are_given_up_arrive_in_order),
         ON_NODE(an_end_in_the_middle),
@@ -279,6 +321,7 @@ int main(void)
     const struct CMUnitTest net[] = {
         TEST(a_receive_is_given_up_at_any_moment),
         TEST(another_receive_gets_the_message),
+        TEST(messages_stay_in_order),
         TEST(a_short_receive_keeps_what_it_has),
         TEST(sends_that_are_given_up_arrive_in_order),
         TEST(a_peer_ends_behind_a_message_that_was_put_back),

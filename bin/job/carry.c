@@ -24,6 +24,9 @@
 
 #define STDIN_CHUNK 65536
 #define STDIN_WINDOW (256u << 10) /* bytes under way to the slowest reader */
+/* Where all ranks get it: many a program reads it on one of them alone, and
+ * must not wait for the others. */
+#define STDIN_WINDOW_ALL (4u << 20)
 #define BACKGROUND_POLL_MS 500
 #define LAST_WORDS_MS 2000
 #define CREDIT_LUMPS 4u /* to a window */
@@ -166,7 +169,10 @@ static size_t stdin_room(const struct job *j)
             ahead = under_way;
         }
     }
-    return ahead < STDIN_WINDOW ? STDIN_WINDOW - (size_t)ahead : 0;
+    uint64_t most = j->stdin_mode == HB_STDIN_ALL ? STDIN_WINDOW_ALL
+                                                  : STDIN_WINDOW;
+
+    return ahead < most ? (size_t)(most - ahead) : 0;
 }
 
 /* Of a host in this state. */

@@ -217,6 +217,7 @@ int hb_api_wait(const char *call, struct hpcboot_request **request,
                 int timeout_ms, struct hpcboot_error *err);
 
 /* message.c: 1 done, 0 under way, < 0 the outcome. */
+void hb_api_message_give_up(struct hb_xport_req *m);
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
 
 /* hb_coll_wait_until, which shows outsiders what it is for. */

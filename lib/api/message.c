@@ -89,6 +89,19 @@ static int look_at_peers(const struct hpcboot_request *r,
     return rc < 0 ? rc : hb_api_alive(NULL, r->team, err);
 }
 
+/* What a dead rank has sent in part never comes whole, and would be what the
+ * next receive meets. */
+void hb_api_message_give_up(struct hb_xport_req *m)
+{
+    int source = hb_xport_meets(hb_api.xport, m);
+
+    if (source >= 0 && hb_api_peer_dead(source, NULL) < 0) {
+        hb_xport_cancel(hb_api.xport, m);
+    } else {
+        hb_xport_put_back(hb_api.xport, m);
+    }
+}
+
 /* 1 done, 0 under way, negative with *why: the outcome. */
 static int test(struct hpcboot_request *r, struct hb_xport_info *info,
                 struct hpcboot_error *why)
@@ -107,7 +120,7 @@ static int test(struct hpcboot_request *r, struct hb_xport_info *info,
     }
     last = hb_xport_test(hb_api.xport, r->message, info, NULL);
     if (last == 0) { /* it has not come just before */
-        hb_xport_put_back(hb_api.xport, r->message);
+        hb_api_message_give_up(r->message);
     }
     return last > 0 ? last : rc;
 }

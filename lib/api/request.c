@@ -55,7 +55,7 @@ void hb_api_request_destroy(struct hpcboot_request *r)
         hb_coll_req_destroy(r->coll);
     }
     if (r->message != NULL && hb_api_is_in()) {
-        hb_xport_put_back(hb_api.xport, r->message);
+        hb_api_message_give_up(r->message);
     } else if (r->message != NULL) { /* nobody will receive it */
         hb_xport_cancel(hb_api.xport, r->message);
     }
@@ -268,7 +268,7 @@ static int wait_one(const char *call, struct hpcboot_request *r,
             .kind = r->is_recv ? HB_WAITS_RECV : HB_WAITS_SEND, .message = r},
         one_ready, &o, deadline_ns, err);
     if (rc < 0 && rc != HPCBOOT_ERR_TIMED_OUT && r->message != NULL) {
-        hb_xport_put_back(hb_api.xport, r->message);
+        hb_api_message_give_up(r->message);
         r->message = NULL;
     }
     *under_way = r->message != NULL;

@@ -506,6 +506,16 @@ void hb_xport_cancel(struct hb_xport *x, struct hb_xport_req *req)
     pthread_mutex_unlock(&x->lock);
 }
 
+int hb_xport_meets(struct hb_xport *x, const struct hb_xport_req *req)
+{
+    int source;
+
+    pthread_mutex_lock(&x->lock);
+    source = req->is_recv && req->order != 0 ? req->info.source : -1;
+    pthread_mutex_unlock(&x->lock);
+    return source;
+}
+
 void hb_xport_put_back(struct hb_xport *x, struct hb_xport_req *req)
 {
     pthread_mutex_lock(&x->lock);

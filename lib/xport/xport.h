@@ -121,6 +121,8 @@ void hb_xport_put_back(struct hb_xport *x, struct hb_xport_req *req);
  * Its messages, those that are here and those that will come, are dropped; for
  * their senders they count as received. */
 void hb_xport_end(struct hb_xport *x, uint32_t context);
+/* Whose message a receive has met, though it may not be whole; -1: none. */
+int hb_xport_meets(struct hb_xport *x, const struct hb_xport_req *req);
 int hb_xport_progress(struct hb_xport *x); /* > 0: something moved */
 /* How often something has moved. */
 uint64_t hb_xport_moves(const struct hb_xport *x);

@@ -275,6 +275,12 @@ hear_of_destroy() {
         says "^rank $i: .*rank [02] barrier, rank 1 hpcboot_team_destroy"
     done
 }
+@test "half a message of a dead rank is not what any receive meets" {
+    run hb --on-failure continue -n 3 "$HB_BUILDDIR/tests/cli/apilost" half
+    ended_with 137
+    says '^rank 0 receives 7 of rank 1$'
+}
+
 @test "ranks that wait for one which has left their team are told" {
     lost 3 left hear_of_destroy
 }

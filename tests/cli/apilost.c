@@ -23,6 +23,9 @@
  * of the library is behind their numbers.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time.
+ * `apilost half`: three ranks on a host. Rank 2 is killed when a part of its
+ * message has come, and rank 0 receives from any: that is nobody's any more, and
+ * what rank 1 has sent arrives.
  * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 
@@ -321,6 +324,34 @@ static void where(void)
     }
 }
 
+#define HALF ((size_t)16 << 20)
+
+static void half(void)
+{
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+    struct hpcboot_team *w = hpcboot_world();
+    struct hpcboot_message got = {.source = -1};
+    struct hpcboot_request *sent;
+    int word = 7, me = hpcboot_rank(), rc = HPCBOOT_ERR_PEER_DEAD;
+
+    MUST(hpcboot_barrier(w, &err));
+    if (me == 2) {
+        MUST(hpcboot_isend(w, 0, 1, calloc(1, HALF), HALF, &sent, &err));
+        raise(SIGKILL);
+    } else if (me == 1) {
+        HOLDS(hpcboot_next_event(&event, EVENT_MS, &err) == 1);
+        MUST(hpcboot_isend(w, 0, 1, &word, sizeof word, &sent, &err));
+        return;
+    }
+    for (int i = 0; i < TURNS && rc == HPCBOOT_ERR_PEER_DEAD; i++) {
+        word = 0;
+        rc = hpcboot_recv(w, HPCBOOT_ANY_SOURCE, 1, &word, sizeof word, &got,
+                          &err);
+        usleep(10000);
+    }
+    printf("rank 0 receives %d of rank %d\n", word, got.source);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -328,7 +359,7 @@ static const struct {
     {"held", held}, {"follow", follow}, {"null", null}, {"expire", expire},
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
     {"shrinks", shrinks}, {"late", late}, {"closed", closed},
-    {"where", where},
+    {"where", where}, {"half", half},
 };
 
 int main(int argc, char **argv)

@@ -87,9 +87,11 @@ static int may_be_asking(const struct rank_stream *s)
 {
     const struct agent *a = s->rank->agent;
 
+    uint32_t asks = a->job.stdin_mode == HB_STDIN_RANK ? a->job.stdin_rank : 0;
+
     return a->job.map->n_ranks == 1 ||
-           (a->job.stdin_mode == HB_STDIN_RANK && !a->stdin_ended &&
-            a->job.stdin_rank == s->rank->rank);
+           (a->job.stdin_mode != HB_STDIN_NONE && !a->stdin_ended &&
+            s->rank->rank == asks);
 }
 
 static int is_a_bar(const struct rank_stream *s)

@@ -132,16 +132,19 @@ setup() { common_setup; }
 }
 
 @test "a question of the rank that reads standard input is seen before its answer" {
+    local who
     mkfifo answers
-    "$hbrun" -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
-        printf "Enter: "; read -r x; echo "got $x"; fi' < answers > out &
-    exec 5> answers
-    wait_until grep -q 'Enter: ' out
-    echo 5 >&5
-    exec 5>&-
-    ends $!
-    ended_with 0
-    [ "$(cat out)" = 'Enter: got 5' ]
+    for who in 0 all; do
+        "$hbrun" -n 2 --stdin $who sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
+            printf "Enter: "; read -r x; echo "got $x"; fi' < answers > out &
+        exec 5> answers
+        wait_until grep -q 'Enter: ' out
+        echo 5 >&5
+        exec 5>&-
+        ends $!
+        ended_with 0
+        [ "$(cat out)" = 'Enter: got 5' ]
+    done
 }
 
 @test "progress bars are seen as they grow" {

@@ -77,9 +77,10 @@
  * next, however far apart: about a microsecond where nothing comes between, as
  * SPIN_LOADS. Who computes in between hardly pays for it. */
 #define VAIN_LOOKS 16
-/* And so long naps, in place of yields, once it has tested for YIELD_NS: who
+/* And so long naps, in place of yields, once it has tested for VAIN_NS: who
  * yields forgoes more of its share of a core than it has not used (Linux 6.18),
  * so that some threads of many starve, and all else on the machine, too. */
+#define VAIN_NS (2 * 1000 * 1000)
 #define VAIN_NAP_NS (50 * 1000)
 #define VAIN_NAP_SHARE 16
 #define VAIN_NAP_MOST_NS (1000 * 1000)
@@ -292,7 +293,7 @@ static int64_t vain_nap(void)
     if (vain_since_ns == 0 || now - vain_last_ns > VAIN_PAUSE_NS) {
         vain_since_ns = now;
     }
-    if (now - vain_since_ns < YIELD_NS) {
+    if (now - vain_since_ns < VAIN_NS) {
         return 0;
     }
     ns = (now - vain_since_ns) / VAIN_NAP_SHARE;

@@ -20,10 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 #define OPEN_FILES 64 /* at a time; far below any limit on descriptors */
+/* Agents hear nothing while files are made, of thousands of ranks in a slow
+ * file system: what is not made by then is when its rank writes. */
+#define PREPARE_MS 3000
 
 /* Bits of a slot's state. */
 #define SLOT_MADE 0x1u
@@ -267,12 +271,16 @@ static int prepare(struct hb_rankfiles *f, uint32_t rank, int stream,
 int hb_rankfiles_prepare(struct hb_rankfiles *f, uint32_t n_ranks,
                          struct hpcboot_error *err)
 {
+    int64_t end = hb_deadline_in_ms(PREPARE_MS);
     int rc = 0;
 
-    for (int stream = 1; stream <= 2; stream++) {
-        for (uint32_t rank = 0; rc == 0 && rank < n_ranks &&
-             hb_rankfiles_has(f, stream); rank++) {
-            rc = prepare(f, rank, stream, err);
+    for (uint32_t rank = 0; rc == 0 && rank < n_ranks; rank++) {
+        for (int stream = 1; rc == 0 && stream <= 2; stream++) {
+            rc = hb_rankfiles_has(f, stream) ? prepare(f, rank, stream, err)
+                                             : 0;
+        }
+        if (hb_deadline_left_ms(end) == 0) {
+            break;
         }
     }
     return rc;

@@ -26,7 +26,8 @@ struct hb_rankfiles *hb_rankfiles_create(const struct hb_rankfiles_config *c);
 void hb_rankfiles_destroy(struct hb_rankfiles *f); /* NULL-safe */
 /* Makes the files of the first ranks, empty: what an earlier job has left there
  * is not taken for this one's, and a place where no file can be is known before
- * ranks run. Those of others are made when they write. */
+ * ranks run. Those of others, and where it takes long, are made when they
+ * write. */
 int hb_rankfiles_prepare(struct hb_rankfiles *f, uint32_t n_ranks,
                          struct hpcboot_error *err);
 /* Is there a file for this stream? */

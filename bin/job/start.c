@@ -42,6 +42,15 @@ static int tells_places(const struct hb_options *o)
     return o->report_bindings || (o->explain && o->gpus_per_rank > 0);
 }
 
+/* Progress bars as they grow, where no line of another rank is torn by that, or
+ * where that is how they look: with labels each piece is on a line of its own;
+ * what goes to a file or a program may be looked through for whole lines. */
+static int shows_bars(const struct hb_options *o)
+{
+    return o->tag_output != HB_TAG_NONE || isatty(STDOUT_FILENO) ||
+           isatty(STDERR_FILENO);
+}
+
 static uint32_t job_flags(const struct job *j)
 {
     const struct hb_options *o = j->opt;
@@ -53,6 +62,7 @@ static uint32_t job_flags(const struct job *j)
            (job_is_live(j) ? HB_JOB_ELASTIC : 0) |
            (is_guessed(j) ? HB_JOB_GUESSED : 0) |
            (tells_places(o) ? HB_JOB_REPORT_BINDINGS : 0) |
+           (shows_bars(o) ? HB_JOB_SHOW_BARS : 0) |
            HB_JOB_USE_PID1_ENV;
 }
 

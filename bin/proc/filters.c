@@ -66,6 +66,7 @@ static int look(void *ctx, pid_t child)
     struct hb_procfs_stat st;
 
     if (hb_procfs_read_stat("/proc", child, &st) == 0 && st.pgrp != child &&
+        st.session == getsid(0) &&
         (st.exits || reads_a_pipe(child, s->but))) {
         (void)hb_below(child, add, ctx);
     }

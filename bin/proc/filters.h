@@ -9,10 +9,10 @@
 /* Filters that outlive the processes that write into them: a rank's
  * `exec > >(tee log)`, `> >(sort | gzip)`. They hold the rest of its output,
  * and end by themselves, as their input has ended. To be found below the
- * calling process, which is a subreaper: its children that it has not made the
- * first of a process group (those are ranks), whose standard input is a pipe,
- * but none of ranks, or closed, or which are ending just now, and what is below
- * them. */
+ * calling process, which is a subreaper: its children of the same session (a
+ * daemon has one of its own) that it has not made the first of a process group
+ * (those are ranks), whose standard input is a pipe, but none of ranks, or
+ * closed, or which are ending just now, and what is below them. */
 #define HB_FILTERS_MAX 256 /* more are not seen */
 
 struct hb_filters {

@@ -18,7 +18,8 @@
 static struct hb_inbound *copy_of(const struct hb_xport_req *r)
 {
     struct hb_inbound *in = hb_xcalloc(1, sizeof *in);
-    size_t has = r->info.size < r->size ? r->info.size : r->size;
+    size_t most = r->info.size < r->size ? r->info.size : r->size;
+    size_t has = r->done ? r->has : most;
 
     in->source = (uint32_t)r->info.source;
     in->context = r->context;

@@ -47,6 +47,7 @@ struct hb_xport_req {
     char *copy;        /* of the data, once cancelled */
     size_t size;       /* of the send, capacity of the receive */
     size_t sent;       /* bytes in the ring */
+    size_t has;        /* bytes of its message, once it is done */
     int begun;         /* a record of it is there */
     int is_void;       /* given up, and there was no memory for the rest */
     uint64_t id;       /* in a rendezvous */

@@ -116,6 +116,7 @@ void hb_inbound_deliver(struct hb_inbound *in)
     if (in->own != NULL && r->buffer != NULL) {
         memcpy(r->buffer, in->own, fits);
     }
+    r->has = fits;
     if (in->is_void) {
         status = hb_fail(&r->err, HPCBOOT_ERR_NOMEM, "rank %u gave up a "
                          "message of %llu bytes when some of it had been "
@@ -484,6 +485,10 @@ static void cancel(struct hb_xport *x, struct hb_xport_req *req)
 
     if (req->is_recv && req->on_list) {
         hb_match_unpost(x, req);
+    } else if (!req->done && req->from != NULL) {
+        free_now = 0; /* its message goes nowhere when it is whole */
+        req->orphan = 1;
+        req->buffer = NULL;
     } else if (!req->done) {
         /* Bytes that arrive go nowhere; those that leave go on from a copy. */
         free_now = !hb_ring_cancel(x, req);

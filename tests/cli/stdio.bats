@@ -150,13 +150,22 @@ setup() { common_setup; }
 @test "progress bars are seen as they grow" {
     # shellcheck disable=SC2016  # expanded in the ranks
     run bash -c '"$@" < /dev/null 2>&1 | { read -r -d 2 word; echo "first:$word"
-        touch seen; cat; }' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 bash -c '
+        touch seen; cat; }' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 --label \
+        bash -c '
         [ $HPCBOOT_RANK = 1 ] || exit 0
         printf "\r 1"; sleep 0.02; printf "\r 2"
         until [ -e seen ]; do sleep 0.05; done; printf "\r 3\n"'
     ended_with 0
     says '^first:.* 1'
     says ' 3$'
+}
+
+@test "progress bars do not tear the lines of others in a file" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    hb -n 2 bash -c 'for i in 1 2 3; do
+        if [ $HPCBOOT_RANK = 0 ]; then printf "\rprogress $i"
+        else echo "result $i"; fi; sleep 0.15; done' > out < /dev/null
+    [ "$(grep -c '^result [123]$' out)" = 3 ]
 }
 
 @test "what filters write after their rank has ended is all there" {

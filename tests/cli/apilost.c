@@ -24,8 +24,8 @@
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
  * have less time than others to complete, hears of that and not of the time.
  * `apilost half`: three ranks on a host. Rank 2 is killed when a part of its
- * message has come, and rank 0 receives from any: that is nobody's any more, and
- * what rank 1 has sent arrives.
+ * message has come, and rank 0 receives from any: that is nobody's any more,
+ * and what rank 1 has sent arrives.
  * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 

@@ -26,7 +26,7 @@
 /* A line under way is shown after this, where it may be a prompt: where one
  * rank runs, so that no other rank's text can come in between, and of the rank
  * that reads standard input, as long as that may bring more. And where it goes
- * back to its beginning, which is a progress bar, if the launcher wants that. */
+ * back to its beginning, as progress bars do, if the launcher wants that. */
 #define IDLE_FLUSH_MS 100
 /* Far above what a launcher's input window and a server's answers need. */
 #define SINK_MAX_BYTES ((size_t)1 << 30)

@@ -39,6 +39,7 @@ extern char **environ;
 #define NATIVE_SOCKET_FD 43
 /* That stay open here: stdio, two servers, exec's report. */
 #define RANK_FDS 6
+#define LEAST_FDS 2 /* of them: output, with its errors, and one server */
 #define STALE_MS 1000 /* for what dead agents left; SIGKILL is quick */
 #define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
 
@@ -402,6 +403,23 @@ static void tell_descriptors(struct hpcboot_error *err)
     }
 }
 
+/* Thousands of ranks need not be started to find out that there are too many. */
+static int may_have_descriptors(const struct agent *a,
+                                struct hpcboot_error *err)
+{
+    struct rlimit lim;
+
+    if (getrlimit(RLIMIT_NOFILE, &lim) < 0 ||
+        (rlim_t)a->n_ranks * LEAST_FDS <= lim.rlim_cur) {
+        return 0;
+    }
+    errno = EMFILE;
+    hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%u ranks cannot be started here",
+                  a->n_ranks);
+    tell_descriptors(err);
+    return HPCBOOT_ERR_SYSTEM;
+}
+
 static void make_shm_dir(struct agent *a)
 {
     static const char *const places[] = {"/dev/shm"};
@@ -438,8 +456,11 @@ static void tell_of_stale(struct agent *a)
 /* What ranks find on this host: directories, bindings, servers. */
 static int prepare_host(struct agent *a, struct hpcboot_error *err)
 {
-    int rc = agent_session_settle(a, err);
+    int rc = may_have_descriptors(a, err);
 
+    if (rc == 0) {
+        rc = agent_session_settle(a, err);
+    }
     if (rc == 0) {
         make_shm_dir(a);
         a->segments_ns = hb_segments_now();

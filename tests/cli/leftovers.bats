@@ -244,6 +244,15 @@ start_escapers() { # N
     done
 }
 
+@test "more ranks than a host has descriptors for are none" {
+    run bash -c 'ulimit -n 400 && exec timeout -s KILL "$@"' - "$HB_LIMIT" \
+        "$hbrun" -n 1000 touch started
+    ended_with 75
+    says '1000 ranks cannot be started here: .*the agent may open 400'
+    [ ! -e started ]
+    nothing_left
+}
+
 @test "no folder of a session stays in TMPDIR" {
     export TMPDIR=$BATS_TEST_TMPDIR/tmp
     mkdir tmp

@@ -49,20 +49,45 @@ static void arm(struct agent *a, struct event **ev, event_callback_fn fn,
     event_add(*ev, &t);
 }
 
+static void add_filters(struct hb_filters *f, const struct rank *r)
+{
+    const int own[] = {r->out[0].fd, r->out[1].fd};
+
+    if (r->pid > 0) {
+        hb_filters_add_of(f, r->pid, own);
+    }
+}
+
+/* A filter of the rank's output is not meant: it would end by most signals, and
+ * what the rank has to say by SIGPIPE then. */
+static void signal_rank(const struct rank *r, int signo)
+{
+    struct hb_filters filters = {.n = 0};
+
+    if (signo != SIGKILL && signo != SIGSTOP && signo != SIGCONT) {
+        add_filters(&filters, r);
+    }
+    if (filters.n > 0 && hb_signal_group(r->pid, signo, &filters) > 0) {
+        return;
+    }
+    if (kill(-r->pid, signo) < 0) {
+        (void)kill(r->pid, signo); /* it has no group of its own yet */
+    }
+}
+
 void agent_signal(struct agent *a, uint32_t rank, int signo)
 {
     for (uint32_t i = 0; i < a->n_ranks; i++) {
-        struct rank *r = &a->ranks[i];
+        const struct rank *r = &a->ranks[i];
 
-        if (r->pid > 0 && (rank == HB_ALL_RANKS || rank == r->rank) &&
-            kill(-r->pid, signo) < 0) {
-            (void)kill(r->pid, signo); /* it has no group of its own yet */
+        if (r->pid > 0 && (rank == HB_ALL_RANKS || rank == r->rank)) {
+            signal_rank(r, signo);
         }
     }
 }
 
 /* To everything below; where that cannot be seen, to the ranks' groups. What
- * a rank that has ended wrote into a filter may be the word why: filters end by
+ * a rank has written into a filter may be the word why: filters end by
  * themselves, and are not told to. */
 static void signal_all(struct agent *a, int signo)
 {
@@ -70,6 +95,9 @@ static void signal_all(struct agent *a, int signo)
 
     if (signo == SIGTERM) {
         hb_filters_find(&filters, &a->stdin_pipes);
+        for (uint32_t i = 0; i < a->n_ranks; i++) {
+            add_filters(&filters, &a->ranks[i]);
+        }
     }
     if (hb_signal_descendants(signo, &filters) < 0) {
         agent_signal(a, HB_ALL_RANKS, signo);

@@ -403,7 +403,7 @@ static void tell_descriptors(struct hpcboot_error *err)
     }
 }
 
-/* Thousands of ranks need not be started to find out that there are too many. */
+/* Thousands of ranks need not be started to find out that they are too many. */
 static int may_have_descriptors(const struct agent *a,
                                 struct hpcboot_error *err)
 {

@@ -43,6 +43,16 @@ static int add(void *ctx, pid_t pid)
     return 0;
 }
 
+/* The pipe that a descriptor of a process is; 0: it is none. */
+static ino_t pipe_of(pid_t pid, int fd)
+{
+    char name[64];
+    struct stat st;
+
+    snprintf(name, sizeof name, "/proc/%ld/fd/%d", (long)pid, fd);
+    return stat(name, &st) == 0 && S_ISFIFO(st.st_mode) ? st.st_ino : 0;
+}
+
 /* Or did: sort closes it before it writes. */
 static int reads_a_pipe(pid_t pid, const struct hb_pipes *but)
 {
@@ -80,6 +90,83 @@ void hb_filters_find(struct hb_filters *out, const struct hb_pipes *but)
     out->n = out->runs = 0;
     out->cpu = 0;
     (void)hb_children(getpid(), look, &s);
+}
+
+/* A process below a rank: its pipes, and whether it is a filter. */
+struct member {
+    pid_t pid, parent;
+    ino_t reads, writes[2]; /* 0: none, or the rank's own */
+    int filters;
+};
+
+struct family {
+    struct member v[HB_FILTERS_MAX];
+    int n;
+    ino_t own[2];
+};
+
+static ino_t inode_of(int fd)
+{
+    struct stat st;
+
+    return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+static int look_below(void *ctx, pid_t pid)
+{
+    struct family *f = ctx;
+    struct member *m = &f->v[f->n];
+    struct hb_procfs_stat st;
+
+    if (f->n == HB_FILTERS_MAX || hb_procfs_read_stat("/proc", pid, &st) < 0) {
+        return 0;
+    }
+    *m = (struct member){pid, st.ppid, pipe_of(pid, 0), {0, 0}, 0};
+    for (int i = 0; i < 2; i++) {
+        ino_t to = pipe_of(pid, i + 1);
+
+        m->writes[i] = to != f->own[0] && to != f->own[1] ? to : 0;
+    }
+    f->n++;
+    return 0;
+}
+
+/* Parents come before their children. One that reads what somebody above it
+ * writes; not what its neighbour does, as in a shell's `cat in | solver`. */
+static int is_filter(const struct family *f, const struct member *m)
+{
+    pid_t above = m->parent;
+
+    for (int i = f->n; i-- > 0;) {
+        const struct member *p = &f->v[i];
+
+        if (p->pid != above) {
+            continue;
+        }
+        if (p->filters || (m->reads != 0 && (m->reads == p->writes[0] ||
+                                             m->reads == p->writes[1]))) {
+            return 1;
+        }
+        above = p->parent;
+    }
+    return 0;
+}
+
+void hb_filters_add_of(struct hb_filters *out, pid_t rank, const int own[2])
+{
+    struct search s = {out, NULL};
+    struct family f;
+
+    f.n = 0;
+    f.own[0] = inode_of(own[0]);
+    f.own[1] = inode_of(own[1]);
+    (void)hb_below(rank, look_below, &f);
+    for (int i = 1; i < f.n; i++) {
+        f.v[i].filters = is_filter(&f, &f.v[i]);
+        if (f.v[i].filters) {
+            (void)add(&s, f.v[i].pid);
+        }
+    }
 }
 
 int hb_filters_has(const struct hb_filters *f, pid_t pid)

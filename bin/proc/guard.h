@@ -86,6 +86,8 @@ int hb_reap_strays_since(const char *cookie, uint64_t born, int timeout_ms);
  * none are spared). Returns how many; HPCBOOT_ERR_SYSTEM: it cannot see them,
  * /proc is missing or another's. */
 int hb_signal_descendants(int signo, const struct hb_filters *sparing);
+/* The same to those of a process group. */
+int hb_signal_group(pid_t group, int signo, const struct hb_filters *sparing);
 /* Makes the calling process a child subreaper. */
 int hb_become_subreaper(struct hpcboot_error *err);
 

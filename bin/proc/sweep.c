@@ -524,6 +524,25 @@ int hb_reap_all(const char *cookie, pid_t sparing, int timeout_ms)
     return report.killed;
 }
 
+int hb_signal_group(pid_t group, int signo, const struct hb_filters *sparing)
+{
+    struct snapshot s = {0};
+    int n = 0;
+
+    if (!proc_is_ours()) {
+        return HPCBOOT_ERR_SYSTEM;
+    }
+    snapshot_take(&s);
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.v[i].st.pgrp == group && !is_dead(&s.v[i].st) &&
+            !hb_filters_has(sparing, s.v[i].st.pid)) {
+            n += send_exact(&s.v[i].st, getpid(), signo) == 0;
+        }
+    }
+    free(s.v);
+    return n;
+}
+
 int hb_signal_descendants(int signo, const struct hb_filters *sparing)
 {
     struct sweep w = {.self = getpid()};

@@ -190,6 +190,24 @@ setup() { common_setup; }
     says '^seen: no such file$'
 }
 
+@test "signals of a rank do not reach the filter of its output" {
+    local how
+    for how in '--forward-signals USR1' '--checkpoint-signal USR1' ''; do
+        local trap=USR1 send=TERM
+        [ "$how" ] || trap=TERM
+        case $how in *forward*) send=USR1 ;; esac
+        # shellcheck disable=SC2016,SC2086  # expanded in the ranks
+        "$hbrun" -n 2 $how bash -c 'exec > >(sed "s/^/seen: /" | cat) 2>&1
+            trap "sleep 0.2; echo saved; exit 0" "$0"
+            echo $$ >> started; while :; do sleep 0.05; done' $trap > out &
+        wait_until lines_in started 2
+        kill -$send $!
+        ends $!
+        [ "$(grep -c '^seen: saved$' out)" = 2 ]
+        rm started
+    done
+}
+
 @test "a filter that does not end is killed, and told of" {
     run hb -n 1 bash -c 'exec > >(exec sleep 1000); echo lost'
     ended_with 0

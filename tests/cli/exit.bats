@@ -236,12 +236,16 @@ for i in range(8):
 }
 
 @test "an end that takes its time is told of, with the reason" {
-    run hb -n 2 sh -c '[ $HPCBOOT_RANK = 1 ] || exit 3
-        trap "sleep 1.5; exit 0" TERM; while :; do sleep 0.05; done'
+    run hb -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
+            until [ -e ready ]; do sleep 0.05; done; exit 3; fi
+        trap "sleep 1.5; exit 0" TERM; touch ready
+        while :; do sleep 0.05; done'
     ended_with 3
     says 'rank 0 on .* status 3; ranks on 1 host have been told .* a further'
-    run hb --quiet -n 2 sh -c '[ $HPCBOOT_RANK = 1 ] || exit 3
-        trap "sleep 1.5; exit 0" TERM; while :; do sleep 0.05; done'
+    run hb --quiet -n 2 sh -c 'if [ $HPCBOOT_RANK = 0 ]; then
+            until [ -e ready ]; do sleep 0.05; done; exit 3; fi
+        trap "sleep 1.5; exit 0" TERM; touch ready
+        while :; do sleep 0.05; done'
     says_not 'a further'
 }
 

@@ -122,7 +122,7 @@ static int on_start(struct agent *a, const struct hb_frame *f,
     if (rc == 0) {
         rc = agent_fences_start(a, err);
     }
-    if (rc == 0) {
+    if (rc == 0 && (a->job.flags & HB_JOB_LOOKS) == 0) {
         agent_served_job(a);
     }
     if (rc == 0 && a->node != HB_NODE_UNSET) {
@@ -237,8 +237,10 @@ static int on_bye(struct agent *a, const struct hb_frame *f,
     struct hb_msg_bye m;
     int rc = hb_wire_get_bye(f, &m, err);
 
-    if (rc == 0) {
+    if (rc == 0 && m.status != HB_BYE_NO_JOB) {
         agent_served_end(a, m.status);
+    }
+    if (rc == 0) {
         agent_leave(a, 0);
     }
     return rc;

@@ -218,7 +218,9 @@ static void drain(struct server *s, int signo)
         leave(s);
     } else {
         hb_log(HB_INFO, "ends when its %u agents have ended", counts.agents);
-        event_add(s->drain_timer, &limit);
+        if (signo > 0) { /* nobody is in a hurry else */
+            event_add(s->drain_timer, &limit);
+        }
     }
 }
 

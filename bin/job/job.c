@@ -450,6 +450,8 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
     while (status == LIVES_AGAIN) {
         struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
                         .only_wait = only_wait, .lives = &lives,
+                        .only_looks = only_wait ||
+                                      getenv(HB_ONLY_LOOKS_VAR) != NULL,
                         .framework = framework, .ancestry = ancestry,
                         .report = report};
 

@@ -63,6 +63,7 @@ static uint32_t job_flags(const struct job *j)
            (is_guessed(j) ? HB_JOB_GUESSED : 0) |
            (tells_places(o) ? HB_JOB_REPORT_BINDINGS : 0) |
            (shows_bars(o) ? HB_JOB_SHOW_BARS : 0) |
+           (j->only_looks ? HB_JOB_LOOKS : 0) |
            HB_JOB_USE_PID1_ENV;
 }
 
@@ -192,7 +193,7 @@ static int put_apps(struct job *j, struct hb_buf *out,
 
 void host_let_go(struct job_host *h)
 {
-    HOST_SEND(h, bye, .status = 0);
+    HOST_SEND(h, bye, .status = h->job->only_looks ? HB_BYE_NO_JOB : 0);
     h->state = HOST_DONE;
 }
 

@@ -407,7 +407,9 @@ void host_release(struct job_host *h)
            !h->bye_sent && hb_grow_children(h->job->grow, h->index) == 0) {
         struct job_host *up = h->via;
 
-        HOST_SEND(h, bye, .status = (uint32_t)h->job->verdict.status);
+        HOST_SEND(h, bye, .status = h->job->only_looks
+                                        ? HB_BYE_NO_JOB
+                                        : (uint32_t)h->job->verdict.status);
         h->bye_sent = 1;
         h->state = HOST_DONE;
         if (up == NULL) {

@@ -49,6 +49,7 @@
 #define HB_JOB_ELASTIC 0x80u       /* hosts may come while ranks run */
 #define HB_JOB_GUESSED 0x100u      /* no MPI was found; the family is a guess */
 #define HB_JOB_SHOW_BARS 0x200u    /* lines under way that go back, at once */
+#define HB_JOB_LOOKS 0x400u        /* its ranks only look at the host */
 #define HB_JOB_REPORT_BINDINGS 0x20u /* say which CPUs, GPUs ranks got */
 #define HB_JOB_USE_PID1_ENV 0x10u  /* import the pod's PID 1 environment */
 /* RANK_EXIT.contact, CONTACT.contact */
@@ -60,6 +61,8 @@
 /* OUTPUT.flags; nobody acts on them */
 #define HB_OUT_PARTIAL 0x1u /* the line goes on in the next piece */
 #define HB_OUT_CONTINUED 0x2u /* this piece continues a line */
+/* BYE.status: somebody has looked at the host, and brought no job */
+#define HB_BYE_NO_JOB 0xffffffffu
 /* STDIN.flags */
 #define HB_IN_EOF 0x1u
 /* JOB.stdin_mode */

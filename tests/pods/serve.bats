@@ -249,8 +249,13 @@ is_idle() {
     wait_until pod 1 grep -qx 7 /run/more.status
 }
 
-@test "--once waits for a job, not for a login" {
+@test "--once waits for a job, not for a login, nor for who only looks" {
     serve_more 1 --port 2001 --once
+    run pod 0 "$HB_BUILDDIR/hpcboot" wait --port 2001 -H pod-1
+    ended_with 0
+    run pod 0 "$HB_BUILDDIR/hpcboot" doctor --port 2001 -H pod-1
+    run pod 0 "$HB_BUILDDIR/hpcboot" ps --port 2001 -H pod-1
+    run pod 0 "$HB_BUILDDIR/hpcboot" stuck --port 2001 -H pod-1
     run ssh_from_0 -p 2001 pod-1
     ended_with 0
     run ssh_from_0 -p 2001 pod-1 'hpcbootd agent --token t'

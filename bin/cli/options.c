@@ -226,7 +226,8 @@ static void join_hosts(struct hb_options *o)
 }
 
 /* srun starts one task, or one on each node, where no number is given, but in
- * a job of Slurm as many as that was submitted for. */
+ * a job of Slurm as many as that was submitted for; so many per node on all that
+ * there are. */
 static uint32_t default_ranks(const struct hb_scan *s)
 {
     const struct hb_options *o = s->o;
@@ -237,9 +238,12 @@ static uint32_t default_ranks(const struct hb_scan *s)
     if (o->dialect != HB_DIALECT_SRUN) {
         return 0;
     }
-    if (job && tasks && !o->nodes && !o->per_node &&
+    if (job && tasks && !o->nodes &&
         hb_parse_u64(tasks, 1, UINT32_MAX, &n) == 0) {
         return (uint32_t)n;
+    }
+    if (o->per_node && !o->nodes) {
+        return 0; /* on each host */
     }
     n = (uint64_t)(o->nodes ? o->nodes : 1) * (o->per_node ? o->per_node : 1);
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;

@@ -70,7 +70,7 @@ int hb_command_scan(const struct hb_command *command, void *into, int argc,
 static int complete(const char *shell)
 {
     if (shell == NULL || !hb_completion_print(shell)) {
-        hb_log(HB_ERROR, "--completion: expected bash or zsh after it");
+        hb_log(HB_ERROR, "--completion: expected bash, zsh or fish after it");
         return HB_EXIT_USAGE;
     }
     return 0;

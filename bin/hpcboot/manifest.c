@@ -168,13 +168,30 @@ static const struct hb_manifest_kind *find_kind(const char *word,
     return NULL;
 }
 
+/* YAML takes none of DEL, U+0080 to U+009F, U+2028, U+2029, U+FFFE, U+FFFF as it
+ * is; `value` is UTF-8. */
+static int is_plain(const char *value)
+{
+    for (const unsigned char *p = (const unsigned char *)value; *p != 0; p++) {
+        if (*p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0) ||
+            (p[0] == 0xe2 && p[1] == 0x80 && (p[2] & 0xfe) == 0xa8) ||
+            (p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int text(const char *what, const char *value, struct hpcboot_error *err)
 {
     if (!hb_json_holds(value)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: not UTF-8, and a manifest "
                        "holds nothing else", what);
     }
-    return 0;
+    return is_plain(value)
+               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: holds a character "
+                             "that no manifest can (a control character, or a "
+                             "line end of Unicode)", what);
 }
 
 static int texts(const struct wanted *w, const struct hb_strv *words,

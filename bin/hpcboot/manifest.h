@@ -19,7 +19,7 @@ struct hb_manifest {
 struct hb_manifest_kind {
     const char *name;   /* as the command line has it */
     const char *suffix; /* the longest that a pod's name has after the job's,
-                         * without its number */
+                         * but for its number */
     void (*put)(const struct hb_manifest *m, struct hb_str *out);
 };
 /* Ended by one without a name. */

@@ -371,10 +371,13 @@ static void put_jobset(const struct hb_manifest *m, struct hb_str *out)
     put_jobset_pod(m, out, 10);
 }
 
+/* JobSet looks at names as they end, with what a Job adds to its pods'. */
+#define JOBSET_TAIL "-abcde"
+
 const struct hb_manifest_kind hb_manifest_kinds[] = {
     {"volcano", "-launcher-", put_volcano},
     {"mpijob", "-launcher-", put_mpijob},
-    {"trainjob", "-launcher-0-", put_trainjob},
-    {"jobset", "-node-0-", put_jobset},
+    {"trainjob", "-launcher-0-" JOBSET_TAIL, put_trainjob},
+    {"jobset", "-node-0-" JOBSET_TAIL, put_jobset},
     {NULL, NULL, NULL},
 };

@@ -328,7 +328,7 @@ void job_timeout_start(struct job *j)
     if (l->begun_ns == 0) {
         l->begun_ns = hb_now_ns();
     }
-    if (j->opt->timeout_ms > 0) {
+    if (j->opt->timeout_ms > 0 && j->timeout_timer == NULL) {
         j->timeout_timer = evtimer_new(j->base, on_timeout, j);
         arm_ms(j->timeout_timer, job_time_left_ms(j));
     }

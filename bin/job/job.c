@@ -302,6 +302,9 @@ static int prepare(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_signals_open(j, err);
     }
+    if (rc == 0 && j->lives->begun_ns > 0) {
+        job_timeout_start(j); /* it runs while hosts are gathered again */
+    }
     if (rc == 0 && j->opt->show_progress && !j->opt->quiet) {
         j->progress = hb_progress_create(STDERR_FILENO);
         hb_logsink_progress(j->progress);
@@ -450,7 +453,7 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
     while (status == LIVES_AGAIN) {
         struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
                         .only_wait = only_wait, .lives = &lives,
-                        .only_looks = only_wait ||
+                        .only_looks = only_wait || ancestry != NULL ||
                                       getenv(HB_ONLY_LOOKS_VAR) != NULL,
                         .framework = framework, .ancestry = ancestry,
                         .report = report};

@@ -188,7 +188,8 @@ struct job {
     struct hb_boot_config boot;
     char *agent_path;
     int only_wait; /* `hpcboot wait`: no ranks */
-    int only_looks; /* that, or ranks which look at their hosts */
+    int only_looks; /* that, or ranks which look at their hosts, or which
+                     * another job has started: no job to `serve --once` */
     int64_t wait_ms, wait_begun_ns, wait_until_ns; /* wait_ms 0: one try */
     int wait_over, waiting_said;
     struct job_tally shown;

@@ -149,5 +149,14 @@ assert list(map(expand, words))[-5:] == sys.argv[1:], words' \
         mpijob --image i --run-as 0 -- a
     refuses '--name a{60}: too long' mpijob --image i \
         --name "$(printf 'a%.0s' {1..60})" -- a
+    # JobSet counts what a Job adds to the names of its pods.
+    refuses '--name a{49}: too long' jobset --image i --hosts 2 \
+        --name "$(printf 'a%.0s' {1..49})" -- a
+    makes jobset --image i --hosts 2 --name "$(printf 'a%.0s' {1..48})" -- a
+    ended_with 0
+    for word in $'\u0085' $'\u009f' $'\u2028' $'\ufffe' $'\x7f'; do
+        refuses 'word 2: holds a character that no manifest can' \
+            mpijob --image i -- a "x$word"
+    done
     refuses 'unknown option --imag \(did you mean --image\?\)' mpijob --imag i
 }

@@ -164,6 +164,17 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1
 }
 
+@test "the limit of time counts while a lost host is waited for" {
+    start_restart --timeout 3 --wait-hosts 60 -H pod-1:1,pod-2:1
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    "$podlab" kill 2
+    pod_job_ends
+    ended_with 124
+    says 'did not end within 3 s'
+    pods_clean 0 1
+}
+
 @test "--min-hosts: no room without the lost host, so it is waited for" {
     start_restart --min-hosts 1 --wait-hosts 60 -H pod-1:1,pod-2:1
     wait_until pod 1 test -s /tmp/started

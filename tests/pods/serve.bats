@@ -264,6 +264,17 @@ is_idle() {
     wait_until pod 1 grep -qx 3 /run/more.status
 }
 
+@test "--once: a launcher that is killed is worth another try" {
+    serve_more 1 --port 2001 --once
+    pod 0 bash -c 'echo $$ > /run/launcher.pid; exec "$@"' - \
+        "$hbrun" --port 2001 -H pod-1 sh -c 'touch /run/begun; exec sleep 1000' \
+        > "$F/out" 2>&1 3>&- &
+    wait_until pod 1 test -e /run/begun
+    pod 0 bash -c 'kill -KILL $(cat /run/launcher.pid)'
+    wait_until pod 1 grep -qx 75 /run/more.status
+    pod 1 rm /run/begun
+}
+
 @test "SIGTERM drains: no more logins, ranks get their grace, status 0" {
     serve_more 1 --port 2001
     cat > "$F/graceful" <<'END'

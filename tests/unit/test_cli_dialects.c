@@ -143,6 +143,8 @@ static void srun_without_a_number_starts_what_the_job_is_for(void **state)
     } rows[] = {
         {&job, "srun a", 5}, {&job, "srun -n 2 a", 2}, {&job, "srun -N 3 a", 3},
         {&job, "srun -N1 --ntasks-per-node=2 a", 2}, {&none, "srun a", 1},
+        {&job, "srun --ntasks-per-node=1 a", 5},
+        {&none, "srun --ntasks-per-node=2 a", 0}, /* on each host */
         {&job, "hbrun a", 0},
     };
     struct parsed p;

@@ -226,8 +226,8 @@ static void join_hosts(struct hb_options *o)
 }
 
 /* srun starts one task, or one on each node, where no number is given, but in
- * a job of Slurm as many as that was submitted for; so many per node on all that
- * there are. */
+ * a job of Slurm as many as that was submitted for; so many per node on all
+ * that there are. */
 static uint32_t default_ranks(const struct hb_scan *s)
 {
     const struct hb_options *o = s->o;

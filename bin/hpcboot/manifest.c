@@ -168,8 +168,8 @@ static const struct hb_manifest_kind *find_kind(const char *word,
     return NULL;
 }
 
-/* YAML takes none of DEL, U+0080 to U+009F, U+2028, U+2029, U+FFFE, U+FFFF as it
- * is; `value` is UTF-8. */
+/* YAML takes none of DEL, U+0080 to U+009F, U+2028, U+2029, U+FFFE, U+FFFF as
+ * it is; `value` is UTF-8. */
 static int is_plain(const char *value)
 {
     for (const unsigned char *p = (const unsigned char *)value; *p != 0; p++) {

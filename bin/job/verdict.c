@@ -77,10 +77,21 @@ static void note_killed(struct hb_verdict *v, const struct hb_cause *c)
              out_of_nowhere ? c->host : "");
 }
 
+/* A rank that aborts as it hears of the loss of a host may do so within the
+ * moment: what is known to come later counts as that. */
+static int follows_a_loss(const struct hb_verdict *v, const struct hb_cause *c)
+{
+    return v->kind == HB_CAUSE_HOST && c->kind == HB_CAUSE_ABORT &&
+           c->time_ns >= v->time_ns;
+}
+
 static int is_first(const struct hb_verdict *v, const struct hb_cause *c)
 {
     if (v->kind == HB_CAUSE_NONE || hb_verdict_explained_by(v, c)) {
         return 1;
+    }
+    if (follows_a_loss(v, c)) {
+        return 0;
     }
     if (is_same_moment(v, c) && outranks(v->kind) != outranks(c->kind)) {
         return outranks(c->kind);

@@ -55,6 +55,20 @@ static void a_signal_outranks_an_exit_of_the_same_moment(void **state)
     assert_int_equal(v.status, 128 + SIGSEGV);
 }
 
+static void an_abort_that_follows_a_loss_is_not_its_cause(void **state)
+{
+    struct hb_cause lost = cause(HB_CAUSE_HOST, SECOND, 0);
+    struct hb_cause later = cause(HB_CAUSE_ABORT, SECOND + 10000000, 15);
+    struct hb_cause before = cause(HB_CAUSE_ABORT, SECOND - 10000000, 15);
+    struct hb_verdict v = {0};
+
+    hb_verdict_add(&v, &lost);
+    assert_int_equal(hb_verdict_add(&v, &later), 0);
+    assert_int_equal(v.status, HB_EXIT_RETRY);
+    assert_int_equal(hb_verdict_add(&v, &before), 1);
+    assert_int_equal(v.status, 15);
+}
+
 static void a_kill_of_the_same_moment_explains_an_exit(void **state)
 {
     struct hb_verdict v = {0};
@@ -210,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(earliest_cause_wins_whatever_comes_in_first),
         cmocka_unit_test(a_signal_outranks_an_exit_of_the_same_moment),
+        cmocka_unit_test(an_abort_that_follows_a_loss_is_not_its_cause),
         cmocka_unit_test(a_kill_of_the_same_moment_explains_an_exit),
         cmocka_unit_test(an_exit_long_before_a_signal_stays_first),
         cmocka_unit_test(statuses_are_the_documented_ones),

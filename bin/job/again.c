@@ -143,7 +143,7 @@ static void tell_waiting(const struct hb_strv *lost, int too_few)
         hb_str_putf(&names, "%s%s", i > 0 ? ", " : "", lost->v[i]);
     }
     hb_log(HB_WARN, "the hosts that are left %s; waiting for the lost ones: %s",
-           too_few ? "are too few (--min-hosts)"
+           too_few ? "are too few (see --min-hosts)"
                    : "do not have room for all ranks", hb_str_text(&names));
     hb_str_destroy(&names);
 }

@@ -133,7 +133,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
 
 @test "too few descriptors: a rank is named, and the limit, with 75" {
     run bash -c 'ulimit -n 40; "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" \
-        -n 64 true
+        -n 18 true
     ended_with 75
     says 'rank [0-9]+ on .* could not be started.*agent may open 40'
     nothing_left

@@ -193,7 +193,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pod 1 kill -KILL "$(agent_in 1)"
     pod_job_ends
     ended_with 0
-    says 'left are too few \(--min-hosts\); waiting for the lost ones: pod-1'
+    says 'left are too few \(see --min-hosts\); waiting for the lost ones: pod-1'
     says '^rank 0 of 1 epoch 1 on pod-1$'
     pods_clean 0 1 2
 }

@@ -41,27 +41,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static void move(struct xport_world *w)
-{
-    for (int i = 0; i < RANKS; i++) {
-        if (w->x[i] != NULL) {
-            (void)hb_xport_progress(w->x[i]);
-        }
-    }
-}
-
-/* Until the request is done; its outcome. */
-static int finish(struct xport_world *w, int rank, struct hb_xport_req *req,
-                  struct hb_xport_info *info, struct hpcboot_error *err)
-{
-    int rc;
-
-    while ((rc = hb_xport_test(w->x[rank], req, info, err)) == 0) {
-        move(w);
-    }
-    return rc;
-}
-
 static struct hb_xport_req *start_send(struct xport_world *w, int from, int to,
                                        uint64_t tag, const void *data,
                                        size_t size)
@@ -98,15 +77,15 @@ static void test_small_and_large_whichever_comes_first(void **state)
         if (round < 2) {
             s = start_send(w, 0, 1, 7, from, size);
             for (int i = 0; i < 1000; i++) {
-                move(w);
+                xport_world_move(w);
             }
             r = start_recv(w, 1, 0, 7, UINT64_MAX, to, BIG);
         } else {
             r = start_recv(w, 1, 0, 7, UINT64_MAX, to, BIG);
             s = start_send(w, 0, 1, 7, from, size);
         }
-        assert_int_equal(finish(w, 1, r, &info, NULL), 1);
-        assert_int_equal(finish(w, 0, s, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 1, r, &info, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 0, s, NULL, NULL), 1);
         assert_int_equal(info.size, size);
         assert_memory_equal(from, to, size);
     }
@@ -126,13 +105,13 @@ static void test_any_source_and_tag(void **state)
         struct hb_xport_req *r = start_recv(w, 0, HB_XPORT_ANY, 0, 0, &got,
                                             sizeof got);
 
-        assert_int_equal(finish(w, 0, r, &info, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 0, r, &info, NULL), 1);
         assert_int_equal(info.tag, 10 + info.source);
         sum += info.source;
     }
     assert_int_equal(sum, 3);
-    assert_int_equal(finish(w, 1, s1, NULL, NULL), 1);
-    assert_int_equal(finish(w, 2, s2, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, s1, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 2, s2, NULL, NULL), 1);
 }
 
 static void test_order_is_kept_between_two(void **state)
@@ -147,12 +126,14 @@ static void test_order_is_kept_between_two(void **state)
         s[i] = start_send(w, 0, 2, 3, &words[i], sizeof words[i]);
     }
     for (int i = 0; i < N; i++) {
-        assert_int_equal(finish(w, 2, start_recv(w, 2, 0, 3, UINT64_MAX, &got,
-                                                 sizeof got), NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 2, start_recv(w, 2, 0, 3,
+                                                             UINT64_MAX, &got,
+                                                             sizeof got), NULL,
+                                            NULL), 1);
         assert_int_equal(got, i);
     }
     for (int i = 0; i < N; i++) {
-        assert_int_equal(finish(w, 0, s[i], NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 0, s[i], NULL, NULL), 1);
     }
 }
 
@@ -162,9 +143,11 @@ static void test_a_message_to_oneself(void **state)
     int word = 5, got = 0;
     struct hb_xport_req *s = start_send(w, 1, 1, 1, &word, sizeof word);
 
-    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
-    assert_int_equal(finish(w, 1, start_recv(w, 1, 1, 1, UINT64_MAX, &got,
-                                             sizeof got), NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, s, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, start_recv(w, 1, 1, 1,
+                                                         UINT64_MAX, &got,
+                                                         sizeof got), NULL,
+                                        NULL), 1);
     assert_int_equal(got, 5);
 }
 
@@ -181,9 +164,10 @@ static void test_what_could_not_be_kept_is_said(void **state)
     struct hb_xport_req *s = start_send(w, 1, 1, 1, word, SIZE_MAX / 4);
     struct hb_xport_req *r;
 
-    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, s, NULL, NULL), 1);
     r = start_recv(w, 1, 1, 1, UINT64_MAX, got, sizeof got);
-    assert_int_equal(finish(w, 1, r, NULL, &err), HPCBOOT_ERR_NOMEM);
+    assert_int_equal(xport_world_finish(w, 1, r, NULL, &err),
+                     HPCBOOT_ERR_NOMEM);
     assert_non_null(strstr(err.text, "from rank 1"));
     assert_string_equal(got, "old");
 #endif
@@ -199,8 +183,9 @@ static void test_what_does_not_fit_is_said(void **state)
         struct hb_xport_req *r = start_recv(w, 1, 0, 1, UINT64_MAX, to, 5);
 
         to[5] = 'x';
-        assert_int_equal(finish(w, 1, r, NULL, NULL), HPCBOOT_ERR_LIMIT);
-        assert_int_equal(finish(w, 0, s, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 1, r, NULL, NULL),
+                         HPCBOOT_ERR_LIMIT);
+        assert_int_equal(xport_world_finish(w, 0, s, NULL, NULL), 1);
         assert_int_equal(to[5], 'x');
         free(from);
     }
@@ -215,12 +200,12 @@ static void test_a_cancelled_receive_leaves_its_buffer_alone(void **state)
     memset(from, 'x', BIG);
     s = start_send(w, 0, 1, 1, from, BIG);
     for (int i = 0; i < 20; i++) {
-        move(w);
+        xport_world_move(w);
     }
     hb_xport_cancel(w->x[1], r);
     free(to);
     for (int i = 0; i < 200; i++) { /* what was under way goes nowhere */
-        move(w);
+        xport_world_move(w);
     }
     hb_xport_cancel(w->x[0], s); /* nobody may have asked for it */
     free(from);
@@ -235,15 +220,17 @@ static void test_a_peer_that_is_gone(void **state)
     struct hb_xport_req *r = start_recv(w, 0, 1, 1, UINT64_MAX, &got,
                                         sizeof got);
 
-    assert_int_equal(finish(w, 0, r, NULL, NULL), 1);
-    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 0, r, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, s, NULL, NULL), 1);
     r = start_recv(w, 0, 1, 2, UINT64_MAX, &got, sizeof got);
     hb_xport_destroy(w->x[1]);
     w->x[1] = NULL;
-    assert_int_equal(finish(w, 0, r, NULL, &err), HPCBOOT_ERR_PEER_DEAD);
+    assert_int_equal(xport_world_finish(w, 0, r, NULL, &err),
+                     HPCBOOT_ERR_PEER_DEAD);
     assert_non_null(strstr(err.text, "rank 1 on here"));
     s = start_send(w, 2, 1, 1, &word, sizeof word);
-    assert_int_equal(finish(w, 2, s, NULL, &err), HPCBOOT_ERR_PEER_DEAD);
+    assert_int_equal(xport_world_finish(w, 2, s, NULL, &err),
+                     HPCBOOT_ERR_PEER_DEAD);
     assert_non_null(strstr(err.text, "cannot be reached"));
 }
 
@@ -261,20 +248,20 @@ static void test_a_flood_waits_at_its_sender(void **state)
             s[i] = start_send(w, 0, 1, (uint64_t)i, from, size);
         }
         for (int i = 0; i < FLOOD; i++) {
-            move(w);
+            xport_world_move(w);
         }
         assert_int_equal(hb_xport_test(w->x[0], s[FLOOD - 1], NULL, NULL), 0);
         for (int i = 0; i < FLOOD; i++) {
             r = start_recv(w, 1, 0, (uint64_t)i, UINT64_MAX, to, size);
-            assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+            assert_int_equal(xport_world_finish(w, 1, r, NULL, NULL), 1);
         }
         for (int i = 0; i < FLOOD; i++) {
-            assert_int_equal(finish(w, 0, s[i], NULL, NULL), 1);
+            assert_int_equal(xport_world_finish(w, 0, s[i], NULL, NULL), 1);
         }
     }
     /* Afterwards messages leave at once again. */
-    assert_int_equal(finish(w, 0, start_send(w, 0, 1, 1, from, 8), NULL, NULL),
-                     1);
+    assert_int_equal(xport_world_finish(w, 0, start_send(w, 0, 1, 1, from, 8),
+                                        NULL, NULL), 1);
     free(from);
     free(to);
 }
@@ -304,12 +291,12 @@ static void test_a_caller_that_hung_up_comes_again(void **state)
     assert_int_equal(write(fd, &g, sizeof g), sizeof g);
     close(fd);
     for (int i = 0; i < 8; i++) {
-        move(w);
+        xport_world_move(w);
         assert_int_equal(hb_xport_test(w->x[0], r, NULL, NULL), 0);
     }
     s = start_send(w, 1, 0, 2, &word, sizeof word);
-    assert_int_equal(finish(w, 0, r, NULL, NULL), 1);
-    assert_int_equal(finish(w, 1, s, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 0, r, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, s, NULL, NULL), 1);
     assert_int_equal(got, 7);
 }
 
@@ -424,8 +411,8 @@ static void test_lengths_at_the_edges(void **state)
         memset(to, 0, room);
         s = start_send(w, 2, 1, 9, from, size);
         r = start_recv(w, 1, 2, 9, UINT64_MAX, to, room);
-        assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
-        assert_int_equal(finish(w, 2, s, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 1, r, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 2, s, NULL, NULL), 1);
         assert_memory_equal(from, to, size);
         assert_int_equal(to[size], 0);
     }
@@ -450,15 +437,15 @@ static void test_a_cancelled_send_leaves_its_buffer_alone(void **state)
     memset(first, 'y', BIG);
     second = 4;
     r = start_recv(w, 1, 0, 1, UINT64_MAX, to, BIG);
-    assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 1, r, NULL, NULL), 1);
     assert_int_equal(to[0], 'x');
     assert_int_equal(to[BIG - 1], 'x');
     for (int n = 2; n <= 3; n++) {
         r = start_recv(w, 1, 0, 2, UINT64_MAX, &got, sizeof got);
-        assert_int_equal(finish(w, 1, r, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 1, r, NULL, NULL), 1);
         assert_int_equal(got, n);
     }
-    assert_int_equal(finish(w, 0, last, NULL, NULL), 1);
+    assert_int_equal(xport_world_finish(w, 0, last, NULL, NULL), 1);
     free(first);
     free(to);
 }
@@ -505,7 +492,7 @@ static void test_a_begun_send_is_given_up_without_memory(void **state)
     hb_xport_cancel(w->x[0], s);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     free(from);
-    assert_true(finish(w, 1, r, NULL, &err) < 0);
+    assert_true(xport_world_finish(w, 1, r, NULL, &err) < 0);
     assert_true(err.text[0] != '\0');
     free(to);
 }

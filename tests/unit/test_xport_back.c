@@ -29,26 +29,6 @@ static int set_up_node(void **state)
     return 0;
 }
 
-static void move(struct xport_world *w)
-{
-    for (int i = 0; i < RANKS; i++) {
-        if (w->x[i] != NULL) {
-            (void)hb_xport_progress(w->x[i]);
-        }
-    }
-}
-
-static int finish(struct xport_world *w, int rank, struct hb_xport_req *req,
-                  struct hb_xport_info *info, struct hpcboot_error *err)
-{
-    int rc;
-
-    while ((rc = hb_xport_test(w->x[rank], req, info, err)) == 0) {
-        move(w);
-    }
-    return rc;
-}
-
 static struct hb_xport_req *start_send(struct xport_world *w, const void *data,
                                        size_t size)
 {
@@ -101,12 +81,12 @@ static void take(struct xport_world *w, unsigned n, size_t size, int times,
         memset(to, 0xee, size + 1);
         r = start_recv(w, to, size + 1);
         if (i == times) {
-            assert_int_equal(finish(w, 1, r, &info, NULL), 1);
+            assert_int_equal(xport_world_finish(w, 1, r, &info, NULL), 1);
             assert_int_equal(info.size, size);
             assert_true(is_message(to, size, n));
         } else {
             for (int m = 0; m < moves; m++) {
-                move(w);
+                xport_world_move(w);
             }
             hb_xport_put_back(w->x[1], r);
         }
@@ -131,8 +111,8 @@ static void a_receive_is_given_up_at_any_moment(void **state)
             b = start_send(w, second, sizeof second);
             take(w, 1, sizes[k], 3, moves);
             take(w, 2, sizeof second, 1, moves);
-            assert_int_equal(finish(w, 0, a, NULL, NULL), 1);
-            assert_int_equal(finish(w, 0, b, NULL, NULL), 1);
+            assert_int_equal(xport_world_finish(w, 0, a, NULL, NULL), 1);
+            assert_int_equal(xport_world_finish(w, 0, b, NULL, NULL), 1);
         }
     }
     free(from);
@@ -152,13 +132,13 @@ static void another_receive_gets_the_message(void **state)
         fill(from, BIG, 3);
         s = start_send(w, from, BIG);
         for (int m = 0; m < moves; m++) {
-            move(w);
+            xport_world_move(w);
         }
         hb_xport_put_back(w->x[1], r);
         memset(to, 0, BIG);
-        assert_int_equal(finish(w, 1, other, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 1, other, NULL, NULL), 1);
         assert_true(is_message(too, BIG, 3));
-        assert_int_equal(finish(w, 0, s, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 0, s, NULL, NULL), 1);
     }
     free(from);
     free(to);
@@ -189,7 +169,7 @@ static void messages_stay_in_order(void **state)
                 r[n] = start_recv(w, to[n], BIG);
             }
             for (int m = 0; m < turn / 6 * 5; m++) {
-                move(w);
+                xport_world_move(w);
             }
             for (unsigned n = 0; n < 3; n++) {
                 hb_xport_put_back(w->x[1], r[orders[turn % 6][n]]);
@@ -197,7 +177,7 @@ static void messages_stay_in_order(void **state)
         }
         for (unsigned n = 0; n < 3; n++) {
             take(w, n, BIG - n, 0, 0);
-            assert_int_equal(finish(w, 0, s[n], NULL, NULL), 1);
+            assert_int_equal(xport_world_finish(w, 0, s[n], NULL, NULL), 1);
         }
     }
     for (unsigned n = 0; n < 3; n++) {
@@ -221,15 +201,15 @@ static void a_short_receive_keeps_what_it_has(void **state)
         s = start_send(w, from, BIG);
         r = start_recv(w, to, 100);
         for (int m = 0; m < moves; m++) {
-            move(w);
+            xport_world_move(w);
         }
         hb_xport_put_back(w->x[1], r);
         memset(to, 0, 100);
-        rc = finish(w, 1, start_recv(w, to, BIG), &info, NULL);
+        rc = xport_world_finish(w, 1, start_recv(w, to, BIG), &info, NULL);
         assert_int_equal(info.size, BIG);
         assert_true(rc == HPCBOOT_ERR_LIMIT || rc == 1);
         assert_true(is_message(to, rc == 1 ? BIG : 100, 4));
-        assert_int_equal(finish(w, 0, s, NULL, NULL), 1);
+        assert_int_equal(xport_world_finish(w, 0, s, NULL, NULL), 1);
     }
     free(from);
     free(to);
@@ -248,7 +228,7 @@ static void sends_that_are_given_up_arrive_in_order(void **state)
             fill(from, BIG - n, n);
             s[n] = start_send(w, from, BIG - n);
             for (int m = 0; m < moves; m++) {
-                move(w);
+                xport_world_move(w);
             }
             hb_xport_cancel(w->x[0], s[n]);
             memset(from, 0xee, BIG);
@@ -270,16 +250,16 @@ static void a_peer_ends_behind_a_message_that_was_put_back(void **state)
     struct hb_xport_req *r = start_recv(w, to, BIG);
 
     for (int i = 0; i < 8; i++) {
-        move(w);
+        xport_world_move(w);
     }
     hb_xport_put_back(w->x[1], r);
     r = start_recv(w, to, BIG);
     hb_xport_cancel(w->x[0], s);
     hb_xport_destroy(w->x[0]);
     w->x[0] = NULL;
-    (void)finish(w, 1, r, NULL, &err); /* it may have been whole */
-    r = start_recv(w, to, BIG);
-    assert_true(finish(w, 1, r, NULL, &err) < 0);
+    (void)xport_world_finish(w, 1, r, NULL, &err); /* it may have been whole */
+        r = start_recv(w, to, BIG);
+    assert_true(xport_world_finish(w, 1, r, NULL, &err) < 0);
     free(from);
     free(to);
 }
@@ -294,7 +274,7 @@ static void an_end_in_the_middle(void **state)
     for (int i = 0; i < 3; i++) {
         struct hb_xport_req *r = start_recv(w, to, BIG);
 
-        move(w);
+        xport_world_move(w);
         hb_xport_put_back(w->x[1], r);
     }
     hb_xport_cancel(w->x[0], s);

@@ -121,6 +121,27 @@ struct xport_world *xport_world_on_a_node(int n)
     return w;
 }
 
+void xport_world_move(struct xport_world *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        if (w->x[i] != NULL) {
+            (void)hb_xport_progress(w->x[i]);
+        }
+    }
+}
+
+int xport_world_finish(struct xport_world *w, int rank,
+                       struct hb_xport_req *req, struct hb_xport_info *info,
+                       struct hpcboot_error *err)
+{
+    int rc;
+
+    while ((rc = hb_xport_test(w->x[rank], req, info, err)) == 0) {
+        xport_world_move(w);
+    }
+    return rc;
+}
+
 void xport_world_destroy(struct xport_world *w)
 {
     for (int i = 0; i < w->n; i++) {

@@ -33,6 +33,12 @@ struct xport_world *xport_world_create(int n);
 void xport_world_join(struct xport_world *w);
 /* n ranks of one node, with the smallest rings there may be, joined. */
 struct xport_world *xport_world_on_a_node(int n);
+/* Every rank that has not ended does what there is to do, once. */
+void xport_world_move(struct xport_world *w);
+/* All of them do, until the request of that rank is done; its outcome. */
+int xport_world_finish(struct xport_world *w, int rank,
+                       struct hb_xport_req *req, struct hb_xport_info *info,
+                       struct hpcboot_error *err);
 void xport_world_destroy(struct xport_world *w);
 /* For cmocka: *state is a world of two ranks that are joined, until the end. */
 int xport_world_set_up(void **state);

@@ -111,7 +111,6 @@ setup() { common_setup; }
     [ "$(cat out/1/rank.1/stderr)" = err ]
 }
 
-# shellcheck disable=SC2016  # expanded in the ranks
 @test "files of output are empty when the ranks begin, also of silent ones" {
     mkdir -p d/1/rank.0
     echo old | tee err.0 > d/1/rank.0/stdout
@@ -131,6 +130,7 @@ setup() { common_setup; }
     [ ! -e started ]
 }
 
+# shellcheck disable=SC2016  # expanded in the ranks
 @test "a question of the rank that reads standard input is seen before its answer" {
     local who
     mkfifo answers

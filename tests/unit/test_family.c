@@ -467,19 +467,24 @@ static void a_wheel_for_both_is_decided_by_what_is_there(void **state)
     assert_int_equal(detect(lab, "python3 x.py").certain, 0);
 }
 
-/* mpi4py 4 brings its modules, its MPI is a wheel beside it. */
-static void a_wheel_per_abi_takes_the_mpi_of_its_environment(void **state)
+/* mpi4py 4 brings a module per ABI, its MPI is a wheel beside them. */
+static void venv_of_both_abis(struct lab *lab)
 {
-    struct lab *lab = *state;
-
-    openmpi4(lab);
-    ELF(lab, "bin/python3");
     ELF(lab, "venv/bin/python3");
     text_file(lab, "venv/pyvenv.cfg", "home = /usr/bin\n");
     ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.mpich.x.so",
         .needed = {"libmpi.so.12"});
     ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.openmpi.x.so",
         .needed = {"libmpi.so.40"});
+}
+
+static void a_wheel_per_abi_takes_the_mpi_of_its_environment(void **state)
+{
+    struct lab *lab = *state;
+
+    openmpi4(lab);
+    ELF(lab, "bin/python3");
+    venv_of_both_abis(lab);
     assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,
                   HB_MPI_OPENMPI4);
     text_file(lab, "venv/lib/libmpi.so", "INPUT(libmpi.so.12)\n");
@@ -498,12 +503,7 @@ static void a_wheel_per_abi_takes_the_abi_that_is_named(void **state)
 
     openmpi4(lab);
     mpich(lab);
-    ELF(lab, "venv/bin/python3");
-    text_file(lab, "venv/pyvenv.cfg", "home = /usr/bin\n");
-    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.mpich.x.so",
-        .needed = {"libmpi.so.12"});
-    ELF(lab, "venv/lib/python3.11/site-packages/mpi4py/MPI.openmpi.x.so",
-        .needed = {"libmpi.so.40"});
+    venv_of_both_abis(lab);
     ELF(lab, "venv/lib/libmpi.so.12");
     hb_env_setf(&lab->env, "MPI4PY_MPIABI", "Open-MPI");
     assert_choice(detect(lab, "venv/bin/python3 x.py"), HB_PM_PMIX,

@@ -58,8 +58,8 @@ static void a_signal_outranks_an_exit_of_the_same_moment(void **state)
 static void an_abort_that_follows_a_loss_is_not_its_cause(void **state)
 {
     struct hb_cause lost = cause(HB_CAUSE_HOST, SECOND, 0);
-    struct hb_cause later = cause(HB_CAUSE_ABORT, SECOND + 10000000, 15);
-    struct hb_cause before = cause(HB_CAUSE_ABORT, SECOND - 10000000, 15);
+    struct hb_cause later = cause(HB_CAUSE_ABORT, SECOND + 10 * MS, 15);
+    struct hb_cause before = cause(HB_CAUSE_ABORT, SECOND - 10 * MS, 15);
     struct hb_verdict v = {0};
 
     hb_verdict_add(&v, &lost);

@@ -86,7 +86,6 @@ static void stream_end(struct rank_stream *s)
 static int may_be_asking(const struct rank_stream *s)
 {
     const struct agent *a = s->rank->agent;
-
     uint32_t asks = a->job.stdin_mode == HB_STDIN_RANK ? a->job.stdin_rank : 0;
 
     return a->job.map->n_ranks == 1 ||

@@ -159,6 +159,8 @@ void job_carry_tell_folded(struct job *j)
 /* How much may be read now without running ahead of the slowest reader. */
 static size_t stdin_room(const struct job *j)
 {
+    uint64_t most = j->stdin_mode == HB_STDIN_ALL ? STDIN_WINDOW_ALL
+                                                  : STDIN_WINDOW;
     uint64_t ahead = 0;
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
@@ -169,9 +171,6 @@ static size_t stdin_room(const struct job *j)
             ahead = under_way;
         }
     }
-    uint64_t most = j->stdin_mode == HB_STDIN_ALL ? STDIN_WINDOW_ALL
-                                                  : STDIN_WINDOW;
-
     return ahead < most ? (size_t)(most - ahead) : 0;
 }
 

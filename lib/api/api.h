@@ -216,8 +216,10 @@ void hb_api_requests_close(void); /* those that nobody has waited for */
 int hb_api_wait(const char *call, struct hpcboot_request **request,
                 int timeout_ms, struct hpcboot_error *err);
 
-/* message.c: 1 done, 0 under way, < 0 the outcome. */
+/* message.c: of one that nobody waits for any more: what has come of it stays
+ * for the next that asks for it, except a part of it that was shown. */
 void hb_api_message_give_up(struct hb_xport_req *m);
+/* 1 done, 0 under way, < 0 the outcome. */
 int hb_api_message_test(struct hpcboot_request *r, struct hpcboot_error *err);
 
 /* hb_coll_wait_until, which shows outsiders what it is for. */

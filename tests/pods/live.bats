@@ -37,6 +37,11 @@ elastic() { # MIN:MAX [OPTION...]
 on() { wait_until pod "$1" test -s /tmp/started; }
 go() { local i; for i; do pod "$i" touch /tmp/go; done; }
 event() { pod 0 grep -q "\"$1\".*$2" /tmp/events; } # NAME TEXT
+take_out_2() { # and pod-1 alone stays
+    hosts pod-1
+    wait_until event host_left pod-2
+    pod 2 rm /tmp/started
+}
 agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "a host that is added to the hostfile gets ranks, the others run on" {
@@ -91,9 +96,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     hosts pod-1 pod-2
     elastic 1:3 --on-failure continue
     on 2
-    hosts pod-1
-    wait_until event host_left pod-2
-    pod 2 rm /tmp/started
+    take_out_2
     hosts pod-1 pod-3
     on 3
     hosts pod-1 pod-3 pod-2
@@ -110,9 +113,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pod 0 bash -c 'printf "%s\n" "pod-1 slots=1" "pod-2 slots=2" > /tmp/hosts'
     elastic 1:3 --on-failure continue
     on 2
-    hosts pod-1
-    wait_until event host_left pod-2
-    pod 2 rm /tmp/started
+    take_out_2
     hosts pod-1 pod-2
     wait_until event host_not_taken pod-2
     pod 0 bash -c 'printf "%s\n" "pod-1 slots=1" "pod-2 slots=2" > /tmp/hosts'
@@ -133,9 +134,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
         hosts pod-1 pod-2
         elastic 1:2 --on-failure $policy
         on 2
-        hosts pod-1
-        wait_until event host_left pod-2
-        pod 2 rm /tmp/started
+        take_out_2
         hosts pod-1 pod-2
         on 2
         go 1 2

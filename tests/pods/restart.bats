@@ -27,6 +27,11 @@ start_restart() {
         echo $$ > /tmp/started
         exec sleep 1000'
 }
+lose_2() { # when both have their ranks
+    wait_until pod 1 test -s /tmp/started
+    wait_until pod 2 test -s /tmp/started
+    "$podlab" kill 2
+}
 agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "a rank that fails: all live again, and the numbers stay" {
@@ -125,9 +130,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "no room without the lost host: it is waited for until it is back" {
     start_restart -H pod-1:1,pod-2:1
-    wait_until pod 1 test -s /tmp/started
-    wait_until pod 2 test -s /tmp/started
-    "$podlab" kill 2
+    lose_2
     wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
     "$podlab" again 2
     pod_job_ends
@@ -138,9 +141,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "a lost host is back with another host key: the reason is named" {
     start_restart --wait-hosts 10 -H pod-1:1,pod-2:1
-    wait_until pod 1 test -s /tmp/started
-    wait_until pod 2 test -s /tmp/started
-    "$podlab" kill 2
+    lose_2
     wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
     # It comes back with the old key, and is not to be seen with that.
     "$podlab" link 0 down
@@ -155,9 +156,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "no room without the lost host, and it stays away: status 75" {
     start_restart --wait-hosts 2 -H pod-1:1,pod-2:1
-    wait_until pod 1 test -s /tmp/started
-    wait_until pod 2 test -s /tmp/started
-    "$podlab" kill 2
+    lose_2
     pod_job_ends
     ended_with 75
     says 'pod-2'
@@ -166,9 +165,7 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
 
 @test "the limit of time counts while a lost host is waited for" {
     start_restart --timeout 3 --wait-hosts 60 -H pod-1:1,pod-2:1
-    wait_until pod 1 test -s /tmp/started
-    wait_until pod 2 test -s /tmp/started
-    "$podlab" kill 2
+    lose_2
     pod_job_ends
     ended_with 124
     says 'did not end within 3 s'

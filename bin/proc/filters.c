@@ -43,31 +43,31 @@ static int add(void *ctx, pid_t pid)
     return 0;
 }
 
-/* The pipe that a descriptor of a process is; 0: it is none. */
+/* The pipe that a descriptor of a process is; 0: it is none, and errno says
+ * whether it is closed (ENOENT). */
 static ino_t pipe_of(pid_t pid, int fd)
 {
     char name[64];
     struct stat st;
 
     snprintf(name, sizeof name, "/proc/%ld/fd/%d", (long)pid, fd);
+    errno = 0;
     return stat(name, &st) == 0 && S_ISFIFO(st.st_mode) ? st.st_ino : 0;
 }
 
 /* Or did: sort closes it before it writes. */
 static int reads_a_pipe(pid_t pid, const struct hb_pipes *but)
 {
-    char name[64];
-    struct stat st;
+    ino_t pipe = pipe_of(pid, 0);
     size_t i = 0;
 
-    snprintf(name, sizeof name, "/proc/%ld/fd/0", (long)pid);
-    if (stat(name, &st) < 0) {
+    if (pipe == 0) {
         return errno == ENOENT;
     }
-    while (i < but->n && but->v[i] != st.st_ino) {
+    while (i < but->n && but->v[i] != pipe) {
         i++;
     }
-    return S_ISFIFO(st.st_mode) && i == but->n;
+    return i == but->n;
 }
 
 static int look(void *ctx, pid_t child)

@@ -12,6 +12,10 @@
 struct event_base;
 struct hb_secret;
 
+/* What an agent ends with that has lost its link, and what a server tells of
+ * one that has not said how it ended: EX_TEMPFAIL, worth another try. */
+#define HB_EXIT_LOST 75
+
 /* Starts one agent on one host and hands over the byte stream to it. Three
  * ways in: fork (this host), libssh in-process (loaded from hb_ssh.so at
  * first need), an external command that carries stdin and stdout. All are

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/boot/boot.h"
 #include "bin/boot/child.h"
 #include "bin/boot/fds.h"
 #include "bin/boot/relay.h"
@@ -33,7 +34,6 @@
 
 extern char **environ;
 
-#define EXIT_LOST 75 /* EX_TEMPFAIL: the agent has not said how it ended */
 #define SIDE_SSH 0
 
 /* The descriptors of one agent: ours first, the child's second. */
@@ -166,7 +166,7 @@ static int status_of(const struct hb_serve_agent *a)
         return 128 + WTERMSIG(a->wait_status);
     }
     return WEXITSTATUS(a->wait_status) ? WEXITSTATUS(a->wait_status)
-                                       : EXIT_LOST;
+                                       : HB_EXIT_LOST;
 }
 
 /* Process and stream have both ended. */
@@ -281,7 +281,7 @@ int hb_serve_agent_start(struct hb_serve *serve,
         rc = join(a, &p, ssh, err);
     } else if (ssh) {
         hb_ssh_channel_stderr(ssh, err->text, strlen(err->text));
-        hb_ssh_channel_exit(ssh, EXIT_LOST);
+        hb_ssh_channel_exit(ssh, HB_EXIT_LOST);
     }
     close_pipes(&p);
     if (rc < 0 && !a->relay && ssh) {

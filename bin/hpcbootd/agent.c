@@ -361,8 +361,6 @@ static void on_frame(void *arg, const struct hb_frame *f)
     }
 }
 
-#define EXIT_LOST 75 /* EX_TEMPFAIL: worth another try */
-
 static void on_lost(void *arg, const struct hpcboot_error *err)
 {
     struct agent *a = arg;
@@ -376,7 +374,7 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
         agent_children_gone(a);
     }
     agent_kill(a, 0, SIGKILL);
-    agent_leave(a, EXIT_LOST);
+    agent_leave(a, HB_EXIT_LOST);
 }
 
 static const struct hb_link_events link_events = {

@@ -29,6 +29,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
 #include "bin/hpcbootd/listener.h"
 #include "bin/link/kept.h"
@@ -242,7 +243,7 @@ static void give_up(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     agent_kill(a, 0, SIGKILL);
-    agent_leave(a, 1);
+    agent_leave(a, HB_EXIT_LOST);
 }
 
 int agent_orphaned(struct agent *a)

@@ -71,8 +71,9 @@ struct rank {
     pid_t pid; /* 0: not running */
     int started, ended;
     int wait_status;
-    int64_t end_ns;   /* when its end was seen */
+    int64_t end_ns;     /* when its end was seen */
     int told;           /* it was to end before it did */
+    int peers_told;     /* those that wait for it know */
     struct event *hold; /* its end is held back; reap.c */
     int waiting;        /* it has failed and may be started again */
     pid_t group;        /* of its processes, also when it has ended */

@@ -72,14 +72,15 @@ static void rank_exited(struct rank *r)
 }
 
 /* Who waits for the rank hears at once what may have killed it. */
-static void tell_peers(struct agent *a, uint32_t rank, int status)
+static void tell_peers(struct rank *r)
 {
     char evidence[256] = "";
 
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-        read_evidence(a, evidence, sizeof evidence);
+    r->peers_told = 1;
+    if (WIFSIGNALED(r->wait_status) && WTERMSIG(r->wait_status) == SIGKILL) {
+        read_evidence(r->agent, evidence, sizeof evidence);
     }
-    agent_native_gone(a, rank, status, evidence);
+    agent_native_gone(r->agent, r->rank, r->wait_status, evidence);
 }
 
 /* A rank that has ended before its exec was reported waits for that. */
@@ -93,13 +94,30 @@ static void note_exit(struct agent *a, pid_t pid, int status, int64_t now)
             r->end_ns = now;
             r->told = a->killing > 0;
             r->pid = -1;
-            if (!may_live_again(r)) {
-                tell_peers(a, r->rank, status);
-            }
             return;
         }
     }
     agent_probe_ended(a, pid, status);
+}
+
+/* Peers are told when all ends of the moment are known: a rank that ends
+ * because of what it hears has a later one. */
+static void note_exits(struct agent *a)
+{
+    int64_t now = hb_now_ns();
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        note_exit(a, pid, status, now);
+    }
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid == -1 && !r->peers_told && !may_live_again(r)) {
+            tell_peers(r);
+        }
+    }
 }
 
 static void on_held(evutil_socket_t fd, short what, void *arg)
@@ -160,14 +178,9 @@ static struct rank *first_untold(struct agent *a)
 
 void agent_reap(struct agent *a)
 {
-    int64_t now = hb_now_ns();
     struct rank *r;
-    int status;
-    pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        note_exit(a, pid, status, now);
-    }
+    note_exits(a);
     for (uint32_t i = 0; i < a->n_ranks; i++) {
         r = &a->ranks[i];
         if (r->waiting && a->killing) {

@@ -356,6 +356,18 @@ elastic() {
     says 'rank 1 on .* exited with status 0 and never called hpcboot_init, '
 }
 
+# Ranks of a higher priority on the agent's only CPU run as soon as it wakes
+# them, and have ended before it looks for the next end.
+@test "a rank that never comes: those that hear of it end before all is seen" {
+    chrt -f 1 true || skip 'ranks may not have a real-time priority here'
+    run taskset -c 0 timeout -s KILL "$HB_LIMIT" "$hbrun" -n 3 \
+        --bind-to none bash -c \
+        '[ "$HPCBOOT_RANK" != 1 ] || { sleep 0.2; exit 0; }
+         exec chrt -f 5 "$0"' "$probe"
+    [ "$status" -ne 0 ]
+    says 'rank 1 on .* exited with status 0 and never called hpcboot_init, '
+}
+
 @test "deadlines of an init, a call, and a wait" {
     run hb -n 2 "$probe" late
     ended_with 0

@@ -2,6 +2,7 @@
 libhb_a_SOURCES += \
     include/hpcboot/status.h \
     %D%/buf.c %D%/buf.h \
+    %D%/cache.h \
     %D%/channel.h \
     %D%/clock.c %D%/clock.h \
     %D%/collected.c %D%/collected.h \

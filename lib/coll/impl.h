@@ -115,11 +115,13 @@ struct hb_op {
     int from;             /* of this round */
     bool getting;         /* posted, waiting for peers */
     bool tiny;            /* what is put fits beside the flag */
+    bool wide;            /* but not into its line; handed on, too */
     bool own_placed;      /* this rank's own block is where it belongs */
     size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
     bool spills;          /* what is got goes past the caches; spill.c */
     struct hb_spill *spill; /* NULL: that is not tried; else of so many */
     size_t spill_bytes;
+    size_t hands_on;      /* pieces of up to so many bytes, when written */
     size_t area;          /* bytes of the ring that a round uses */
     size_t at, before;    /* where in the ring, this round; one before */
     struct hb_shm_part *part; /* of the ring, this round, if area is not 0 */
@@ -315,9 +317,9 @@ void hb_stream_look(struct hb_coll_team *t); /* how far the peers are */
 /* What this machine's caches have: l2_kib, and for buffers l3_kib, l3s. */
 void hb_stream_caches(struct hb_coll_model *m);
 
-/* Puts bytes where peers will read them. */
-static inline void hb_put(const struct hb_coll_team *t, char *to,
-                          const char *from, size_t bytes)
+/* Puts bytes where peers will read them. Those beside a flag go on with it. */
+static inline void hb_put(const struct hb_coll_team *t, const struct hb_op *op,
+                          char *to, const char *from, size_t bytes)
 {
     if (bytes == 0) {
         return;
@@ -326,6 +328,9 @@ static inline void hb_put(const struct hb_coll_team *t, char *to,
         hb_kern_stream(to, from, bytes);
     } else {
         hb_kern_put(to, from, bytes);
+    }
+    if (bytes > HB_SHM_INLINE && bytes <= op->hands_on) {
+        hb_hand_on_all(to, bytes);
     }
 }
 

@@ -201,6 +201,25 @@ static void keep(const struct hb_coll_team *t, struct hb_op *op,
     }
 }
 
+/* Pieces up to this are handed on in less time than their readers save; a rank
+ * that waits in the same rounds has more, one that only sends and runs ahead
+ * less, and a root that sends to others has none. Ranks that take turns on a
+ * core have its cache in common. */
+#define HANDS_ON ((size_t)1 << 10)
+#define HANDS_ON_AHEAD ((size_t)256)
+
+static void setup_handing_on(const struct hb_coll_team *t, struct hb_op *op)
+{
+    unsigned ahead = GATHERS | BIT(REDUCE) | BIT(SCAN);
+    unsigned to_all = (ROOTED & ~ahead) | BIT(EXSCAN);
+    size_t block = hb_in(op->coll, LOOSE) && op->longest > op->bytes
+                       ? op->longest : op->bytes;
+    op->wide = block > HB_SHM_FIRST && block <= HB_SHM_INLINE &&
+               !t->take_turns;
+    op->hands_on = t->take_turns || hb_in(op->coll, to_all) ? 0
+                   : hb_in(op->coll, ahead) ? HANDS_ON_AHEAD : HANDS_ON;
+}
+
 int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
                 const struct hpcboot_coll_args *a,
                 const struct hb_coll_user_op *user,
@@ -239,6 +258,7 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
         hb_plan_heap(t, op);
         hb_plan_cma(t, op);
     }
+    setup_handing_on(t, op);
     op->again.kept = false;
     if (rc == HPCBOOT_OK) {
         keep(t, op, a);

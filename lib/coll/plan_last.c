@@ -24,7 +24,7 @@
 static int put_vector(struct hb_coll_team *t, struct hb_op *op)
 {
     op->from = HB_ALL;
-    hb_put(t, hb_mine(t, op), op->send, op->bytes);
+    hb_put(t, op, hb_mine(t, op), op->send, op->bytes);
     return HB_ALL;
 }
 

@@ -80,7 +80,7 @@ static int bcast_put(struct hb_coll_team *t, struct hb_op *op)
         return HB_NONE;
     }
     op->from = HB_NONE;
-    hb_put(t, hb_mine(t, op), op->recv + op->k * op->piece,
+    hb_put(t, op, hb_mine(t, op), op->recv + op->k * op->piece,
          hb_piece(op->bytes, op->piece, op->k));
     return HB_ALL;
 }
@@ -103,7 +103,7 @@ static int gather_put(struct hb_coll_team *t, struct hb_op *op)
     if (t->me == op->root) {
         return HB_NONE;
     }
-    hb_put(t, hb_mine(t, op), op->send + op->k * op->piece,
+    hb_put(t, op, hb_mine(t, op), op->send + op->k * op->piece,
          hb_piece(op->bytes, op->piece, op->k));
     return op->root;
 }
@@ -135,7 +135,7 @@ static int scatter_put(struct hb_coll_team *t, struct hb_op *op)
     op->from = HB_NONE;
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
-            hb_put(t, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
+            hb_put(t, op, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
                    hb_send_at(op, j) + at,
                    hb_piece(op->bytes, op->piece, op->k));
         }
@@ -166,7 +166,7 @@ static const struct hb_plan scatter = {scatter_put, scatter_get};
 static int allgather_put(struct hb_coll_team *t, struct hb_op *op)
 {
     op->from = HB_ALL;
-    hb_put(t, hb_mine(t, op), op->send + op->k * op->piece,
+    hb_put(t, op, hb_mine(t, op), op->send + op->k * op->piece,
          hb_piece(hb_recv_len(op, t->me), op->piece, op->k));
     return HB_ALL;
 }
@@ -196,7 +196,7 @@ static int alltoall_put(struct hb_coll_team *t, struct hb_op *op)
     op->from = HB_ALL;
     for (int i = 1; i < t->p; i++) {
         int j = t->me + i < t->p ? t->me + i : t->me + i - t->p;
-        hb_put(t, mine + hb_place(t, t->me, j) * op->stride,
+        hb_put(t, op, mine + hb_place(t, t->me, j) * op->stride,
                hb_send_at(op, j) + at,
                hb_piece(op->bytes, op->piece, op->k));
     }

@@ -102,7 +102,7 @@ static void point(struct hb_coll_team *t, struct hb_op *op, int n,
 
 static int put_piece(struct hb_coll_team *t, struct hb_op *op)
 {
-    hb_put(t, hb_mine(t, op), op->send + op->k * op->piece,
+    hb_put(t, op, hb_mine(t, op), op->send + op->k * op->piece,
          hb_piece(op->bytes, op->piece, op->k));
     return HB_ALL;
 }
@@ -180,12 +180,13 @@ static int slices_put(struct hb_coll_team *t, struct hb_op *op)
     char *mine = hb_mine(t, op);
     op->from = HB_ALL;
     if (op->k % 2 == 1) {
-        hb_put(t, mine, op->recv + slice_at(&s, t->me), slice_len(&s, t->me));
+        hb_put(t, op, mine, op->recv + slice_at(&s, t->me),
+               slice_len(&s, t->me));
         return HB_ALL;
     }
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
-            hb_put(t, mine + hb_place(t, t->me, j) * op->stride,
+            hb_put(t, op, mine + hb_place(t, t->me, j) * op->stride,
                  op->send + slice_at(&s, j), slice_len(&s, j));
         }
     }
@@ -267,7 +268,7 @@ static int scatter_put(struct hb_coll_team *t, struct hb_op *op)
     op->from = HB_ALL;
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
-            hb_put(t, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
+            hb_put(t, op, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
                  hb_send_at(op, j) + at,
                  hb_piece(hb_send_len(op, j), op->piece, op->k));
         }

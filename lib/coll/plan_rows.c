@@ -221,7 +221,7 @@ bool hb_plan_lengths_agree(struct hb_coll_team *t, struct hb_op *op)
 static void put_piece(struct hb_coll_team *t, struct hb_op *op, int j,
                       const char *block, size_t bytes)
 {
-    hb_put(t, spot(t, op, t->round + 1, t->me, j, bytes),
+    hb_put(t, op, spot(t, op, t->round + 1, t->me, j, bytes),
            block + piece_at(op), piece_of(op, bytes));
 }
 
@@ -419,7 +419,7 @@ static int tail_send(struct hb_coll_team *t, struct hb_op *op)
                                 before + again)) {
             return HB_AGAIN;
         }
-        hb_put(t, hb_shm_ring(t, t->me, at),
+        hb_put(t, op, hb_shm_ring(t, t->me, at),
                op->send + op->first + op->tail * HB_SHM_PIECE, len);
         hb_shm_tail_use(t, at, op->root);
         hb_shm_count(t, &mine->tail_put, ++t->tails);

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/cache.h"
+
 #define HB_SHM_LINE 128 /* processors fetch lines in pairs */
 /* A rank that only writes runs ahead so far: what it waits for then comes once
  * in half as many calls, and where ranks take turns on a core, each turn is
@@ -39,6 +41,8 @@
 #define HB_SHM_BIG (2 * HB_SHM_SLOT) /* two slots as one */
 /* What travels in the line of the flag, and its neighbour. */
 #define HB_SHM_INLINE 112
+/* So much of it is in the line of the flag itself. */
+#define HB_SHM_FIRST (HB_CACHE_LINE - (HB_SHM_LINE - HB_SHM_INLINE))
 /* What moves at once, so that one rank reads while the next piece is put. */
 #define HB_SHM_PIECE ((size_t)32 << 10)
 

@@ -351,7 +351,7 @@ static inline void use_slot(struct hb_coll_team *t, size_t at,
  * read them. */
 static inline void fetch_to_write(const void *pair)
 {
-    const char *first = pair, *second = first + HB_SHM_LINE / 2;
+    const char *first = pair, *second = first + HB_CACHE_LINE;
 #ifdef __x86_64__ /* where compilers make it a fetch to read */
     __asm__ volatile("prefetchw %0\n\tprefetchw %1"
                      : : "m"(*first), "m"(*second));
@@ -361,13 +361,14 @@ static inline void fetch_to_write(const void *pair)
 #endif
 }
 
-/* The line of a flag goes on to the cache that all cores share: peers find it
- * there sooner than in this core's. Processors that cannot do nothing. */
-static inline void hand_on(const struct hb_shm_cell *cell)
+/* The flag, and what lies beside it. */
+static inline void hand_on(const struct hb_op *op,
+                           const struct hb_shm_cell *cell)
 {
-#ifdef __x86_64__
-    __asm__ volatile("cldemote %0" : : "m"(*cell));
-#endif
+    hb_hand_on(cell);
+    if (op->wide) {
+        hb_hand_on(cell->bytes + HB_SHM_FIRST);
+    }
 }
 
 /* Stores go out in order, so a rank would pay for the way of each cell in turn.
@@ -416,7 +417,9 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     }
     cell->word = op->word << HB_SIGN_BITS | op->sign;
     atomic_store_explicit(&cell->round, r, memory_order_release);
-    hand_on(cell);
+    if (readers != HB_NONE) {
+        hand_on(op, cell);
+    }
     own_ahead(t, op, readers);
     if (atomic_load_explicit(&t->head->sleepers, memory_order_relaxed)) {
         hb_wait_wake(t);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/cache.h"
 #include "lib/base/str.h"
 #include "lib/xport/impl.h"
 
@@ -35,6 +36,8 @@
 /* A record fills at most so much of a ring: the next is written while this
  * one is read. */
 #define PARTS 4u
+/* A record of up to so many is handed on in less time than its reader saves. */
+#define HANDED_ON 17u
 
 struct cell {
     _Alignas(CELL) _Atomic uint32_t word; /* length << 3 | flags; 0: none */
@@ -150,12 +153,22 @@ static int has_room(const struct hb_xport *x, struct hb_ring_peer *p,
     return x->cells - (p->written - p->taken) >= cells;
 }
 
+/* The first line alone is on its way as soon as it is written. */
+static void hand_on(const struct hb_xport *x, const struct hb_ring_peer *p,
+                    uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        hb_hand_on(&p->out->cells[(p->written + i) % x->cells]);
+    }
+}
+
 static void put_record(struct hb_xport *x, struct hb_ring_peer *p,
                        const struct hb_xport_req *req, size_t len)
 {
     struct cell *c = &p->out->cells[p->written % x->cells];
     uint32_t word = (uint32_t)len << LENGTH_SHIFT | IS_RECORD |
                     (req->is_void ? IS_VOID : 0);
+    uint64_t n = cells_of(len);
 
     c->context = req->context;
     c->tag = req->tag;
@@ -165,7 +178,10 @@ static void put_record(struct hb_xport *x, struct hb_ring_peer *p,
     }
     atomic_store_explicit(&c->word, req->begun ? word : word | IS_FIRST,
                           memory_order_release);
-    p->written += cells_of(len);
+    if (n > 1 && n <= HANDED_ON) {
+        hand_on(x, p, n);
+    }
+    p->written += n;
 }
 
 /* 1: all of it is in the ring. */

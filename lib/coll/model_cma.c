@@ -23,6 +23,18 @@
  * has not seen for long, and since it cannot write past the caches. */
 #define COLD_READ 2.0
 #define COLD_IN_TURN 1.15 /* and more where ranks take turns on a core */
+/* Where ranks take turns on cores, several are in the midst of reading the very
+ * same bytes, and the kernel counts each one's hold on each page: so much longer
+ * a byte of a bcast takes; of an allgather, where they begin with different
+ * ranks, so much of it for each that shares the core, but for a few. Through the
+ * rings, on the other hand, one of them brings such bytes into the core's caches
+ * for all. */
+#define SAME_PAGES 3.0
+#define SAME_PAGES_EACH 0.6
+#define CROWD_FROM 1.5
+/* Of a reduce_scatter each rank has a vector of as many blocks as there are
+ * ranks, and every core reads in all of them. */
+#define ALL_VECTORS 1.9
 /* A probe has measured the least of the kernel's calls; mostly they take so
  * much longer. */
 #define READ_MOSTLY 1.15
@@ -91,6 +103,23 @@ static double in_turn(enum hpcboot_coll coll, double call, double n,
     return call + (same || n < IN_TURN ? n : IN_TURN) * byte;
 }
 
+/* How much longer a byte takes where ranks take turns on cores. */
+static double in_crowd(enum hpcboot_coll coll, double share)
+{
+    double each = share > CROWD_FROM ? share - CROWD_FROM : 0;
+    switch (share > 1 ? coll : HPCBOOT_COLL_BARRIER) {
+    case HPCBOOT_COLL_BCAST:
+        return SAME_PAGES;
+    case HPCBOOT_COLL_ALLGATHER:
+    case HPCBOOT_COLL_ALLGATHERV:
+        return 1 + SAME_PAGES_EACH * each;
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
+        return each > 0 ? ALL_VECTORS : 1;
+    default:
+        return 1;
+    }
+}
+
 /* A write asks first who is there. */
 double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
                       int p, size_t bytes)
@@ -98,7 +127,7 @@ double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
     double part = (double)hb_model_cma_part(m, coll, p, bytes);
     double n = (double)bytes, others = p - 1, share = hb_model_share(m, p);
     double call = m->cma_ns * 1000.0, copied = 0, all = n;
-    double byte = m->cma_ps * READ_MOSTLY;
+    double byte = m->cma_ps * READ_MOSTLY * in_crowd(coll, share);
     if (hb_model_is_cold(m, coll, p, bytes)) {
         byte *= share > 1 ? COLD_READ * COLD_IN_TURN : COLD_READ;
     }

@@ -23,12 +23,12 @@
  * has not seen for long, and since it cannot write past the caches. */
 #define COLD_READ 2.0
 #define COLD_IN_TURN 1.15 /* and more where ranks take turns on a core */
-/* Where ranks take turns on cores, several are in the midst of reading the very
- * same bytes, and the kernel counts each one's hold on each page: so much longer
- * a byte of a bcast takes; of an allgather, where they begin with different
- * ranks, so much of it for each that shares the core, but for a few. Through the
- * rings, on the other hand, one of them brings such bytes into the core's caches
- * for all. */
+/* Where ranks take turns on cores, several are in the midst of reading the
+ * very same bytes, and the kernel counts each one's hold on each page: so much
+ * longer a byte of a bcast takes; of an allgather, where they begin with
+ * different ranks, so much of it for each that shares the core, but for a few.
+ * Through the rings, on the other hand, one of them brings such bytes into the
+ * core's caches for all. */
 #define SAME_PAGES 3.0
 #define SAME_PAGES_EACH 0.6
 #define CROWD_FROM 1.5

@@ -25,16 +25,13 @@
 #define COLD_IN_TURN 1.15 /* and more where ranks take turns on a core */
 /* Where ranks take turns on cores, several are in the midst of reading the
  * very same bytes, and the kernel counts each one's hold on each page: so much
- * longer a byte of a bcast takes; of an allgather, where they begin with
- * different ranks, so much of it for each that shares the core, but for a few.
- * Through the rings, on the other hand, one of them brings such bytes into the
- * core's caches for all. */
+ * longer a byte of a bcast takes. Through the rings, on the other hand, one of
+ * them brings such bytes into the core's caches for all. */
 #define SAME_PAGES 3.0
-#define SAME_PAGES_EACH 0.6
-#define CROWD_FROM 1.5
-/* Of a reduce_scatter each rank has a vector of as many blocks as there are
- * ranks, and every core reads in all of them. */
-#define ALL_VECTORS 1.9
+/* Of an allgather and a reduce_scatter, where each reads in the vectors of all,
+ * but where most ranks have a core. */
+#define ALL_VECTORS 2.5
+#define CROWD ((double)2)
 /* A probe has measured the least of the kernel's calls; mostly they take so
  * much longer. */
 #define READ_MOSTLY 1.15
@@ -106,15 +103,13 @@ static double in_turn(enum hpcboot_coll coll, double call, double n,
 /* How much longer a byte takes where ranks take turns on cores. */
 static double in_crowd(enum hpcboot_coll coll, double share)
 {
-    double each = share > CROWD_FROM ? share - CROWD_FROM : 0;
     switch (share > 1 ? coll : HPCBOOT_COLL_BARRIER) {
     case HPCBOOT_COLL_BCAST:
         return SAME_PAGES;
     case HPCBOOT_COLL_ALLGATHER:
     case HPCBOOT_COLL_ALLGATHERV:
-        return 1 + SAME_PAGES_EACH * each;
     case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
-        return each > 0 ? ALL_VECTORS : 1;
+        return share < CROWD ? 1 : ALL_VECTORS;
     default:
         return 1;
     }

@@ -24,6 +24,11 @@ struct hb_row {
     struct hb_link *first, *last;
 };
 #define HB_MATCH_ROWS 256u
+/* Rows by a hash, as many as there are things in them, or HB_MATCH_ROWS. */
+struct hb_table {
+    struct hb_row *rows, first[HB_MATCH_ROWS];
+    uint32_t n_rows, n; /* a power of two, and how many are in them */
+};
 
 enum { HB_POSTED_ALL, HB_POSTED_HASHED, HB_POSTED_ROWS };
 enum { HB_ROW_ALL, HB_ROW_SOURCE, HB_ROW_TAG, HB_ROWS };
@@ -88,10 +93,12 @@ struct hb_xport {
     pthread_mutex_t lock;
     /* Receives without a message: all; those of one source and one tag, by
      * these; those of any source, or with a mask. */
-    struct hb_row posted, posted_exact[HB_MATCH_ROWS], posted_wide;
+    struct hb_row posted, posted_wide;
+    struct hb_table posted_exact;
     uint64_t n_posted, n_met; /* since the beginning */
     /* Messages without a receive: all, by source, by source and tag. */
-    struct hb_row unexpected, by_source[HB_MATCH_ROWS], by_tag[HB_MATCH_ROWS];
+    struct hb_row unexpected, by_source[HB_MATCH_ROWS];
+    struct hb_table by_tag;
     unsigned char *over; /* [over_size] a bit for each context; see xport.h */
     size_t over_size;
     struct hb_ring_peer *peers; /* [n_local]; NULL: alone on this node */

@@ -11,7 +11,9 @@
  * source and any tag looks through the messages of that source, and one of any
  * source through all messages. A message looks among the receives that name its
  * source and tag, and among those that name less, and takes the older of the
- * two that it finds.
+ * two that it finds. Tables of that hash grow with what is in them: who looks in
+ * vain, for one rank that is late among others that are far ahead, looks through
+ * all of a row.
  *
  * Contexts that are over are kept as bits: most teams end some time, and their
  * numbers are not used again. */
@@ -58,14 +60,51 @@ static struct hb_row *source_row(struct hb_row rows[HB_MATCH_ROWS],
     return &rows[(source + context) % HB_MATCH_ROWS];
 }
 
+/* ---- tables ---- */
+
+#define TABLE_GROWS 4u
+
+static void table_init(struct hb_table *t)
+{
+    memset(t, 0, sizeof *t);
+    t->rows = t->first;
+    t->n_rows = HB_MATCH_ROWS;
+}
+
+static void table_destroy(struct hb_table *t)
+{
+    if (t->rows != t->first) {
+        free(t->rows);
+    }
+}
+
 /* Most programs count their tags up, or give some bits of them a meaning: all
  * bits go into the hash. */
-static struct hb_row *tag_row(struct hb_row rows[HB_MATCH_ROWS],
-                              uint32_t source, uint32_t context, uint64_t tag)
+static struct hb_row *tag_row(const struct hb_table *t, uint32_t source,
+                              uint32_t context, uint64_t tag)
 {
     uint64_t mixed = tag * UINT64_C(0x9e3779b97f4a7c15);
 
-    return source_row(rows, source + (uint32_t)(mixed >> 32), context);
+    return &t->rows[(source + context + (uint32_t)(mixed >> 32)) &
+                    (t->n_rows - 1)];
+}
+
+/* More rows, if there are as many things in them as there are rows, and memory.
+ * Who calls it puts these into them, in the order of time; there are so many
+ * times more, then, so that it seldom has to. */
+static int table_grow(struct hb_table *t)
+{
+    uint32_t n = t->n_rows * TABLE_GROWS;
+    struct hb_row *rows = t->n >= t->n_rows && n > t->n_rows
+                              ? calloc(n, sizeof *rows) : NULL;
+
+    if (rows == NULL) {
+        return 0;
+    }
+    table_destroy(t);
+    t->rows = rows;
+    t->n_rows = n;
+    return 1;
 }
 
 static int is_exact(const struct hb_xport_req *r)
@@ -83,11 +122,11 @@ static int fits(const struct hb_xport_req *r, const struct hb_inbound *in)
 void hb_match_init(struct hb_xport *x)
 {
     memset(&x->posted, 0, sizeof x->posted);
-    memset(x->posted_exact, 0, sizeof x->posted_exact);
+    table_init(&x->posted_exact);
     memset(&x->posted_wide, 0, sizeof x->posted_wide);
     memset(&x->unexpected, 0, sizeof x->unexpected);
     memset(x->by_source, 0, sizeof x->by_source);
-    memset(x->by_tag, 0, sizeof x->by_tag);
+    table_init(&x->by_tag);
 }
 
 void hb_match_destroy(struct hb_xport *x)
@@ -105,6 +144,8 @@ void hb_match_destroy(struct hb_xport *x)
         hb_match_unpost(x, r);
         free(r);
     }
+    table_destroy(&x->posted_exact);
+    table_destroy(&x->by_tag);
     free(x->over);
     x->over = NULL;
     x->over_size = 0;
@@ -139,26 +180,48 @@ int hb_match_is_over(const struct hb_xport *x, uint32_t context)
 
 /* ---- receives without a message ---- */
 
-static struct hb_row *hashed_row(struct hb_xport *x,
-                                 const struct hb_xport_req *r)
+static struct hb_row *exact_row(const struct hb_xport *x,
+                                const struct hb_xport_req *r)
 {
-    return is_exact(r) ? tag_row(x->posted_exact, (uint32_t)r->peer,
-                                 r->context, r->tag)
-                       : &x->posted_wide;
+    return tag_row(&x->posted_exact, (uint32_t)r->peer, r->context, r->tag);
+}
+
+static void post_exact(struct hb_xport *x, struct hb_xport_req *req)
+{
+    if (table_grow(&x->posted_exact)) {
+        for (struct hb_link *l = x->posted.first; l != NULL; l = l->next) {
+            struct hb_xport_req *r = l->of;
+
+            if (is_exact(r) && r != req) {
+                hb_row_append(exact_row(x, r),
+                              &r->posted[HB_POSTED_HASHED], r);
+            }
+        }
+    }
+    hb_row_append(exact_row(x, req), &req->posted[HB_POSTED_HASHED], req);
+    x->posted_exact.n++;
 }
 
 void hb_match_post(struct hb_xport *x, struct hb_xport_req *req)
 {
     hb_row_append(&x->posted, &req->posted[HB_POSTED_ALL], req);
-    hb_row_append(hashed_row(x, req), &req->posted[HB_POSTED_HASHED], req);
+    if (is_exact(req)) {
+        post_exact(x, req);
+    } else {
+        hb_row_append(&x->posted_wide, &req->posted[HB_POSTED_HASHED], req);
+    }
     req->number = x->n_posted++;
     req->on_list = 1;
 }
 
 void hb_match_unpost(struct hb_xport *x, struct hb_xport_req *req)
 {
+    int exact = is_exact(req);
+
     hb_row_take_out(&x->posted, &req->posted[HB_POSTED_ALL]);
-    hb_row_take_out(hashed_row(x, req), &req->posted[HB_POSTED_HASHED]);
+    hb_row_take_out(exact ? exact_row(x, req) : &x->posted_wide,
+                    &req->posted[HB_POSTED_HASHED]);
+    x->posted_exact.n -= exact ? 1 : 0;
     req->on_list = 0;
 }
 
@@ -177,7 +240,7 @@ struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in)
 {
     struct hb_xport_req *r = first_for(
-        tag_row(x->posted_exact, in->source, in->context, in->tag), in);
+        tag_row(&x->posted_exact, in->source, in->context, in->tag), in);
     struct hb_xport_req *wide = first_for(&x->posted_wide, in);
 
     if (r == NULL || (wide != NULL && wide->number < r->number)) {
@@ -210,15 +273,28 @@ void hb_match_lost(struct hb_xport *x, uint32_t peer,
 
 /* ---- messages without a receive ---- */
 
+static struct hb_row *row_of(const struct hb_xport *x,
+                             const struct hb_inbound *in)
+{
+    return tag_row(&x->by_tag, in->source, in->context, in->tag);
+}
+
 static void keep(struct hb_xport *x, struct hb_inbound *in,
                  void (*put)(struct hb_row *row, struct hb_link *link,
                              void *of))
 {
+    if (table_grow(&x->by_tag)) {
+        for (struct hb_link *l = x->unexpected.first; l != NULL; l = l->next) {
+            struct hb_inbound *at = l->of;
+
+            hb_row_append(row_of(x, at), &at->in_row[HB_ROW_TAG], at);
+        }
+    }
     put(&x->unexpected, &in->in_row[HB_ROW_ALL], in);
     put(source_row(x->by_source, in->source, in->context),
         &in->in_row[HB_ROW_SOURCE], in);
-    put(tag_row(x->by_tag, in->source, in->context, in->tag),
-        &in->in_row[HB_ROW_TAG], in);
+    put(row_of(x, in), &in->in_row[HB_ROW_TAG], in);
+    x->by_tag.n++;
     in->is_kept = 1;
 }
 
@@ -238,8 +314,8 @@ void hb_match_forget(struct hb_xport *x, struct hb_inbound *in)
         hb_row_take_out(&x->unexpected, &in->in_row[HB_ROW_ALL]);
         hb_row_take_out(source_row(x->by_source, in->source, in->context),
                         &in->in_row[HB_ROW_SOURCE]);
-        hb_row_take_out(tag_row(x->by_tag, in->source, in->context, in->tag),
-                        &in->in_row[HB_ROW_TAG]);
+        hb_row_take_out(row_of(x, in), &in->in_row[HB_ROW_TAG]);
+        x->by_tag.n--;
         in->is_kept = 0;
     }
 }
@@ -250,7 +326,7 @@ static const struct hb_row *row_for(struct hb_xport *x,
     if (r->peer == HB_XPORT_ANY) {
         return &x->unexpected;
     }
-    return is_exact(r) ? tag_row(x->by_tag, (uint32_t)r->peer, r->context,
+    return is_exact(r) ? tag_row(&x->by_tag, (uint32_t)r->peer, r->context,
                                  r->tag)
                        : source_row(x->by_source, (uint32_t)r->peer,
                                     r->context);

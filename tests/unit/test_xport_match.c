@@ -126,8 +126,9 @@ static void test_what_is_forgotten_is_in_no_row(void **state)
 
 /* ---- beside a list that is looked through from its beginning ---- */
 
-#define STEPS 20000
-#define WAITING 200 /* of either, at most */
+#define STEPS 40000
+#define WAITING 3000 /* of either, at most: tables grow twice */
+#define AHEAD 10000  /* so long one kind comes more often, then the other */
 
 struct beside {
     struct hb_xport *x;
@@ -242,20 +243,24 @@ static void one_is_given_up(struct beside *b)
 static void test_whoever_comes_takes_the_oldest_that_fits(void **state)
 {
     struct beside b = {.x = new_lists(), .seed = 27};
+    size_t most_kept = 0, most_posted = 0;
 
     (void)state;
     for (int i = 0; i < STEPS; i++) {
-        int what = one_of(&b, 16);
+        int what = one_of(&b, 16), rare = i / AHEAD % 2;
 
         if (what == 0) {
             one_is_given_up(&b);
-        } else if (what % 2 == 0) {
+        } else if ((what < 4) != rare) {
             a_receive_comes(&b);
         } else {
             a_message_comes(&b);
         }
+        most_kept = b.n_kept > most_kept ? b.n_kept : most_kept;
+        most_posted = b.n_posted > most_posted ? b.n_posted : most_posted;
     }
-    assert_true(b.n_posted + b.n_kept > 0);
+    assert_true(most_kept > 4 * HB_MATCH_ROWS);
+    assert_true(most_posted > 4 * HB_MATCH_ROWS);
     free_lists(b.x); /* and what waits */
 }
 

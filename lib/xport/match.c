@@ -11,9 +11,9 @@
  * source and any tag looks through the messages of that source, and one of any
  * source through all messages. A message looks among the receives that name its
  * source and tag, and among those that name less, and takes the older of the
- * two that it finds. Tables of that hash grow with what is in them: who looks in
- * vain, for one rank that is late among others that are far ahead, looks through
- * all of a row.
+ * two that it finds. Tables of that hash grow with what is in them: who looks
+ * in vain, for one rank that is late among others that are far ahead, looks
+ * through all of a row.
  *
  * Contexts that are over are kept as bits: most teams end some time, and their
  * numbers are not used again. */

@@ -163,6 +163,7 @@ struct hb_op {
         size_t stride, area;
         bool on;          /* the node's ranks may read each other */
         size_t part;      /* of a block, what its sender writes; its end */
+        size_t writes;    /* the same, of what goes through the kernel */
         int turn;         /* which peer is next, in order */
         size_t done;      /* bytes that have come of its block */
         size_t folded;    /* bytes of the result; plan_cma_fold.c */

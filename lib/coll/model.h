@@ -99,6 +99,8 @@ bool hb_model_cma(const struct hb_coll_model *m, enum hpcboot_coll coll, int p,
  * gets the block reads the rest. */
 size_t hb_model_cma_part(const struct hb_coll_model *m,
                          enum hpcboot_coll coll, int p, size_t bytes);
+size_t hb_model_cma_writes(const struct hb_coll_model *m,
+                           enum hpcboot_coll coll, int p, size_t bytes);
 bool hb_model_knows_cma(const struct hb_coll_model *m,
                         enum hpcboot_coll coll);
 /* Which fold what they read, and how much of each of the others at a time. */

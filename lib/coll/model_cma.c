@@ -77,6 +77,24 @@ size_t hb_model_cma_part(const struct hb_coll_model *m, enum hpcboot_coll coll,
                ? roots : 0;
 }
 
+/* So much of that goes through the kernel: the root asks each first who is
+ * there, which is a call more, and is done with all of them when each has read
+ * the rest. */
+size_t hb_model_cma_writes(const struct hb_coll_model *m,
+                           enum hpcboot_coll coll, int p, size_t bytes)
+{
+    size_t most = hb_model_cma_part(m, coll, p, bytes);
+    if (most == 0 || m->cma_ps == 0) {
+        return 0;
+    }
+    double call = m->cma_ns * 1000.0 / (m->cma_ps * READ_MOSTLY);
+    double others = p - 1;
+    double part = (TOGETHER * ((double)bytes + call) - 2 * others * call) /
+                  (others + TOGETHER);
+    return part < (double)PART_LEAST
+               ? 0 : hb_min((size_t)part / HB_SHM_LINE * HB_SHM_LINE, most);
+}
+
 /* Whether all that the ranks send and receive is more than caches hold. */
 bool hb_model_is_cold(const struct hb_coll_model *m, enum hpcboot_coll coll,
                       int p, size_t bytes)
@@ -119,7 +137,7 @@ static double in_crowd(enum hpcboot_coll coll, double share)
 double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
                       int p, size_t bytes)
 {
-    double part = (double)hb_model_cma_part(m, coll, p, bytes);
+    double part = (double)hb_model_cma_writes(m, coll, p, bytes);
     double n = (double)bytes, others = p - 1, share = hb_model_share(m, p);
     double call = m->cma_ns * 1000.0, copied = 0, all = n;
     double byte = m->cma_ps * READ_MOSTLY * in_crowd(coll, share);

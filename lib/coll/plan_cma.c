@@ -13,7 +13,7 @@
  * What is to be folded is read piece by piece: plan_cma_fold.c.
  *
  * The root of a bcast writes a part of it to each of the others, if they have
- * said where: op->cma.part.
+ * said where: op->cma.writes.
  *
  * Buffers that turn out to be in the heap need no kernel; plan_heap.c.
  *
@@ -168,7 +168,8 @@ static void ask_get(struct hb_coll_team *t, struct hb_op *op)
  * that cannot be reached. */
 static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
 {
-    return op->cma.part > 0 && hb_cma_places(t, j).at != 0 ? op->cma.part : 0;
+    return op->cma.writes > 0 && hb_cma_places(t, j).at != 0 ? op->cma.writes
+                                                             : 0;
 }
 
 static int read_block(struct hb_coll_team *t, struct hb_op *op, int j)
@@ -246,7 +247,7 @@ static int take(struct hb_coll_team *t, struct hb_op *op)
         rc = with_all(t, op, read_block);
     } else if (!root) {
         rc = with_root(t, op, gather ? write_block : read_block);
-    } else if (op->cma.part > 0) {
+    } else if (op->cma.writes > 0) {
         rc = with_all(t, op, write_block);
     }
     if (rc != HPCBOOT_OK) {
@@ -325,6 +326,8 @@ void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op)
                                  .stride = op->stride, .area = op->area};
     op->cma.part = hb_model_cma_part(t->engine->model, op->coll, t->p,
                                      op->bytes);
+    op->cma.writes = hb_model_cma_writes(t->engine->model, op->coll, t->p,
+                                         op->bytes);
     if (t->p == 1 || op->finish != NULL || !pays(t, op) ||
         (hb_model_cma_folds(op->coll) && !hb_cma_can_fold(t, op))) {
         return;

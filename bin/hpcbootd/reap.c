@@ -71,7 +71,8 @@ static void rank_exited(struct rank *r)
     rank_sink_close(&r->in);
 }
 
-/* Who waits for the rank hears at once what may have killed it. */
+/* Who waits for the rank hears what may have killed it, before its end is
+ * reported. */
 static void tell_peers(struct rank *r)
 {
     char evidence[256] = "";
@@ -100,23 +101,45 @@ static void note_exit(struct agent *a, pid_t pid, int status, int64_t now)
     agent_probe_ended(a, pid, status);
 }
 
+/* Of ends that were seen together a signal may be the cause of the others. */
+static int is_before(const struct rank *r, const struct rank *than)
+{
+    return r->end_ns != than->end_ns
+               ? r->end_ns < than->end_ns
+               : WIFSIGNALED(r->wait_status) &&
+                     !WIFSIGNALED(than->wait_status);
+}
+
+/* The first whose peers do not know; NULL: there is none. */
+static struct rank *first_unknown(struct agent *a)
+{
+    struct rank *first = NULL;
+
+    for (uint32_t i = 0; i < a->n_ranks; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->pid == -1 && !r->peers_told && !may_live_again(r) &&
+            (first == NULL || is_before(r, first))) {
+            first = r;
+        }
+    }
+    return first;
+}
+
 /* Peers are told when all ends of the moment are known: a rank that ends
  * because of what it hears has a later one. */
 static void note_exits(struct agent *a)
 {
     int64_t now = hb_now_ns();
+    struct rank *r;
     int status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         note_exit(a, pid, status, now);
     }
-    for (uint32_t i = 0; i < a->n_ranks; i++) {
-        struct rank *r = &a->ranks[i];
-
-        if (r->pid == -1 && !r->peers_told && !may_live_again(r)) {
-            tell_peers(r);
-        }
+    while ((r = first_unknown(a)) != NULL) {
+        tell_peers(r);
     }
 }
 
@@ -145,15 +168,6 @@ static int held_back(struct rank *r)
 static int is_untold(const struct rank *r)
 {
     return r->pid == -1 && r->error_ev == NULL && !r->ended;
-}
-
-/* Of ends that were seen together a signal may be the cause of the others. */
-static int is_before(const struct rank *r, const struct rank *than)
-{
-    return r->end_ns != than->end_ns
-               ? r->end_ns < than->end_ns
-               : WIFSIGNALED(r->wait_status) &&
-                     !WIFSIGNALED(than->wait_status);
 }
 
 /* The first that nobody has been told of; NULL: there is none, or its time has

@@ -102,6 +102,7 @@ struct hb_plan {
     /* While peers are awaited: whether there was something to do. NULL: there
      * never is. */
     bool (*meanwhile)(struct hb_coll_team *t, struct hb_op *op);
+    bool awaited; /* peers wait for who only reads, too */
 };
 
 struct hb_op {
@@ -115,7 +116,7 @@ struct hb_op {
     int from;             /* of this round */
     bool getting;         /* posted, waiting for peers */
     bool tiny;            /* what is put fits beside the flag */
-    bool wide;            /* but not into its line; handed on, too */
+    bool wide;            /* though not all of it into its line */
     bool own_placed;      /* this rank's own block is where it belongs */
     size_t own_done;      /* bytes of it that have been copied; plan_heap.c */
     bool spills;          /* what is got goes past the caches; spill.c */
@@ -327,9 +328,9 @@ static inline void hb_put(const struct hb_coll_team *t, const struct hb_op *op,
     }
     if (t->near.far && bytes >= HB_STREAM_LEAST) {
         hb_kern_stream(to, from, bytes);
-    } else {
-        hb_kern_put(to, from, bytes);
+        return;
     }
+    hb_kern_put(to, from, bytes);
     if (bytes > HB_SHM_INLINE && bytes <= op->hands_on) {
         hb_hand_on_all(to, bytes);
     }
@@ -409,6 +410,10 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
 /* Whether `a` is the call that *op was last set up for, but for the buffers
  * (where it has no rows), and right: *op is ready to run again then. */
 bool hb_op_again(struct hb_op *op, const struct hpcboot_coll_args *a);
+size_t hb_op_hands_on(const struct hb_coll_team *t, enum hpcboot_coll coll);
+/* Of n short blocks beside the flag, and what lies before them. */
+void hb_op_set_wide(const struct hb_coll_team *t, struct hb_op *op,
+                    size_t before, size_t n);
 void hb_op_clear(struct hb_op *op); /* frees what it owns */
 
 /* plan_*.c: choose and prepare the plan on one node */

@@ -28,10 +28,11 @@
  * longer a byte of a bcast takes. Through the rings, on the other hand, one of
  * them brings such bytes into the core's caches for all. */
 #define SAME_PAGES 3.0
-/* Of an allgather and a reduce_scatter, where each reads in the vectors of all,
- * but where most ranks have a core. */
+/* An allgather and a reduce_scatter read in the vectors of all ranks, but each
+ * begins with another: they meet on the same pages when there are two ranks to
+ * a core, or more. */
 #define ALL_VECTORS 2.5
-#define CROWD ((double)2)
+#define CROWD 2
 /* A probe has measured the least of the kernel's calls; mostly they take so
  * much longer. */
 #define READ_MOSTLY 1.15
@@ -121,7 +122,10 @@ static double in_turn(enum hpcboot_coll coll, double call, double n,
 /* How much longer a byte takes where ranks take turns on cores. */
 static double in_crowd(enum hpcboot_coll coll, double share)
 {
-    switch (share > 1 ? coll : HPCBOOT_COLL_BARRIER) {
+    if (share <= 1) {
+        return 1;
+    }
+    switch (coll) {
     case HPCBOOT_COLL_BCAST:
         return SAME_PAGES;
     case HPCBOOT_COLL_ALLGATHER:

@@ -92,7 +92,8 @@ static int begin(struct hb_coll_team *t, struct hb_op *op,
     l->recv = n->base[s->to.mem] + s->to.off;
     l->bytes = l->total = s->bytes;
     l->k = l->rounds = 0;
-    l->getting = l->tiny = l->tells = false;
+    l->getting = l->tiny = l->wide = l->tells = false;
+    l->hands_on = hb_op_hands_on(t, l->coll);
     l->loose = l->coll == HPCBOOT_COLL_GATHERV ||
                l->coll == HPCBOOT_COLL_SCATTERV;
     l->area = 0;

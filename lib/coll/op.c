@@ -126,7 +126,7 @@ static void reset(struct hb_op *op, const struct hpcboot_coll_args *a,
     op->type = a->type;
     op->op = a->op;
     op->root = a->root;
-    op->getting = op->tiny = op->own_placed = op->dry = false;
+    op->getting = op->tiny = op->wide = op->own_placed = op->dry = false;
     op->k = op->rounds = 0;
     op->area = op->own_done = 0;
     op->send = a->send;
@@ -203,21 +203,26 @@ static void keep(const struct hb_coll_team *t, struct hb_op *op,
 
 /* Pieces up to this are handed on in less time than their readers save; a rank
  * that waits in the same rounds has more, one that only sends and runs ahead
- * less, and a root that sends to others has none. Ranks that take turns on a
- * core have its cache in common. */
+ * less, and one that sends to others has none, such as the first of an exscan.
+ * Ranks that take turns on a core have its cache in common. */
 #define HANDS_ON ((size_t)1 << 10)
 #define HANDS_ON_AHEAD ((size_t)256)
 
-static void setup_handing_on(const struct hb_coll_team *t, struct hb_op *op)
+size_t hb_op_hands_on(const struct hb_coll_team *t, enum hpcboot_coll coll)
 {
     unsigned ahead = GATHERS | BIT(REDUCE) | BIT(SCAN);
     unsigned to_all = (ROOTED & ~ahead) | BIT(EXSCAN);
-    size_t block = hb_in(op->coll, LOOSE) && op->longest > op->bytes
-                       ? op->longest : op->bytes;
-    op->wide = block > HB_SHM_FIRST && block <= HB_SHM_INLINE &&
-               !t->take_turns;
-    op->hands_on = t->take_turns || hb_in(op->coll, to_all) ? 0
-                   : hb_in(op->coll, ahead) ? HANDS_ON_AHEAD : HANDS_ON;
+    return t->take_turns || hb_in(coll, to_all) ? 0
+           : hb_in(coll, ahead)                 ? HANDS_ON_AHEAD : HANDS_ON;
+}
+
+void hb_op_set_wide(const struct hb_coll_team *t, struct hb_op *op,
+                    size_t before, size_t n)
+{
+    size_t last = op->longest > op->bytes ? op->longest : op->bytes;
+    op->wide = !t->take_turns && before + (n - 1) * op->beside +
+                                         hb_min(last, op->beside) >
+                                     HB_SHM_FIRST;
 }
 
 int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
@@ -258,7 +263,7 @@ int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
         hb_plan_heap(t, op);
         hb_plan_cma(t, op);
     }
-    setup_handing_on(t, op);
+    op->hands_on = hb_op_hands_on(t, op->coll);
     op->again.kept = false;
     if (rc == HPCBOOT_OK) {
         keep(t, op, a);

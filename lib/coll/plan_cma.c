@@ -82,8 +82,8 @@ void hb_cma_close_get(struct hb_coll_team *t, struct hb_op *op)
 {
 }
 
-const struct hb_plan hb_cma_closing = {hb_cma_close_put,
-                                       hb_cma_close_get};
+const struct hb_plan hb_cma_closing = {
+    .put = hb_cma_close_put, .get = hb_cma_close_get, .awaited = true};
 
 /* Blocks whose lengths all know */
 

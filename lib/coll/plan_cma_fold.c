@@ -132,8 +132,9 @@ static int fold_late(struct hb_coll_team *t, struct hb_op *op)
     return HPCBOOT_OK;
 }
 
-static const struct hb_plan closing_late = {hb_cma_close_put, hb_cma_close_get,
-                                            fold_late};
+static const struct hb_plan closing_late = {
+    .put = hb_cma_close_put, .get = hb_cma_close_get, .tail = fold_late,
+    .awaited = true};
 
 int hb_cma_fold(struct hb_coll_team *t, struct hb_op *op)
 {

@@ -109,7 +109,8 @@ static void close_get(struct hb_coll_team *t, struct hb_op *op)
 {
 }
 
-static const struct hb_plan closing = {close_put, close_get};
+static const struct hb_plan closing = {
+    .put = close_put, .get = close_get, .awaited = true};
 
 /* The own block of allgather and alltoall takes its rank alone: it is copied
  * while peers are awaited, and what is left of it at the end. */
@@ -139,8 +140,9 @@ static void own_rest(struct hb_coll_team *t, struct hb_op *op)
     copy_own(t, op, own_left(op));
 }
 
-static const struct hb_plan closing_own = {close_put, own_rest, NULL,
-                                           own_piece};
+static const struct hb_plan closing_own = {
+    .put = close_put, .get = own_rest, .meanwhile = own_piece,
+    .awaited = true};
 
 static bool moves_blocks(const struct hb_op *op)
 {
@@ -458,7 +460,8 @@ static int direct_bcast_put(struct hb_coll_team *t, struct hb_op *op)
     return HB_ALL;
 }
 
-static const struct hb_plan bcast_closing = {direct_bcast_close, close_get};
+static const struct hb_plan bcast_closing = {
+    .put = direct_bcast_close, .get = close_get, .awaited = true};
 
 static int take_bcast(struct hb_coll_team *t, struct hb_op *op)
 {

@@ -41,6 +41,7 @@ void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
     size_t aligned = (longest + ALIGN_PIECE - 1) & ~(size_t)(ALIGN_PIECE - 1);
     longest = longest > unit ? longest : unit;
     op->tiny = longest <= HB_SHM_INLINE / n;
+    op->wide = op->tiny && n * longest > HB_SHM_FIRST && !t->take_turns;
     if (op->tiny) {
         op->piece = op->stride = longest;
         return;

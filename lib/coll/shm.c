@@ -417,8 +417,8 @@ static inline void post(struct hb_coll_team *t, struct hb_op *op, int readers)
     }
     cell->word = op->word << HB_SIGN_BITS | op->sign;
     atomic_store_explicit(&cell->round, r, memory_order_release);
-    if (readers != HB_NONE) {
-        hand_on(op, cell);
+    if (readers != HB_NONE || op->plan->awaited || op->cma.part > 0) {
+        hand_on(op, cell); /* the part of a gatherv says where blocks go */
     }
     own_ahead(t, op, readers);
     if (atomic_load_explicit(&t->head->sleepers, memory_order_relaxed)) {

@@ -23,11 +23,14 @@ struct hb_link {
 struct hb_row {
     struct hb_link *first, *last;
 };
-#define HB_MATCH_ROWS 256u
-/* Rows by a hash, as many as there are things in them, or HB_MATCH_ROWS. */
+#define HB_MATCH_BITS 8
+#define HB_MATCH_ROWS (1u << HB_MATCH_BITS)
+/* Rows by a hash: HB_MATCH_ROWS, or at least as many as there ever were things
+ * in them. */
 struct hb_table {
     struct hb_row *rows, first[HB_MATCH_ROWS];
     uint32_t n_rows, n; /* a power of two, and how many are in them */
+    int shift;          /* the upper bits of a hash that number a row */
 };
 
 enum { HB_POSTED_ALL, HB_POSTED_HASHED, HB_POSTED_ROWS };

@@ -62,13 +62,14 @@ static struct hb_row *source_row(struct hb_row rows[HB_MATCH_ROWS],
 
 /* ---- tables ---- */
 
-#define TABLE_GROWS 4u
+#define TABLE_GROWS_BITS 2
 
 static void table_init(struct hb_table *t)
 {
     memset(t, 0, sizeof *t);
     t->rows = t->first;
     t->n_rows = HB_MATCH_ROWS;
+    t->shift = 64 - HB_MATCH_BITS;
 }
 
 static void table_destroy(struct hb_table *t)
@@ -79,14 +80,15 @@ static void table_destroy(struct hb_table *t)
 }
 
 /* Most programs count their tags up, or give some bits of them a meaning: all
- * bits go into the hash. */
+ * bits go into the upper ones of the product. */
 static struct hb_row *tag_row(const struct hb_table *t, uint32_t source,
                               uint32_t context, uint64_t tag)
 {
-    uint64_t mixed = tag * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t from = ((uint64_t)source << 32 | context) *
+                    UINT64_C(0xd1342543de82ef95);
+    uint64_t mixed = (tag + from) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return &t->rows[(source + context + (uint32_t)(mixed >> 32)) &
-                    (t->n_rows - 1)];
+    return &t->rows[mixed >> t->shift];
 }
 
 /* More rows, if there are as many things in them as there are rows, and memory.
@@ -94,7 +96,7 @@ static struct hb_row *tag_row(const struct hb_table *t, uint32_t source,
  * times more, then, so that it seldom has to. */
 static int table_grow(struct hb_table *t)
 {
-    uint32_t n = t->n_rows * TABLE_GROWS;
+    uint32_t n = t->n_rows << TABLE_GROWS_BITS;
     struct hb_row *rows = t->n >= t->n_rows && n > t->n_rows
                               ? calloc(n, sizeof *rows) : NULL;
 
@@ -104,6 +106,7 @@ static int table_grow(struct hb_table *t)
     table_destroy(t);
     t->rows = rows;
     t->n_rows = n;
+    t->shift -= TABLE_GROWS_BITS;
     return 1;
 }
 
@@ -192,7 +195,7 @@ static void post_exact(struct hb_xport *x, struct hb_xport_req *req)
         for (struct hb_link *l = x->posted.first; l != NULL; l = l->next) {
             struct hb_xport_req *r = l->of;
 
-            if (is_exact(r) && r != req) {
+            if (is_exact(r)) {
                 hb_row_append(exact_row(x, r),
                               &r->posted[HB_POSTED_HASHED], r);
             }
@@ -204,12 +207,12 @@ static void post_exact(struct hb_xport *x, struct hb_xport_req *req)
 
 void hb_match_post(struct hb_xport *x, struct hb_xport_req *req)
 {
-    hb_row_append(&x->posted, &req->posted[HB_POSTED_ALL], req);
     if (is_exact(req)) {
         post_exact(x, req);
     } else {
         hb_row_append(&x->posted_wide, &req->posted[HB_POSTED_HASHED], req);
     }
+    hb_row_append(&x->posted, &req->posted[HB_POSTED_ALL], req);
     req->number = x->n_posted++;
     req->on_list = 1;
 }

@@ -36,7 +36,8 @@
 /* A record fills at most so much of a ring: the next is written while this
  * one is read. */
 #define PARTS 4u
-/* A record of up to so many is handed on in less time than its reader saves. */
+/* A record of up to so many cells is handed on in less time than its reader
+ * saves. */
 #define HANDED_ON 17u
 
 struct cell {
@@ -153,12 +154,15 @@ static int has_room(const struct hb_xport *x, struct hb_ring_peer *p,
     return x->cells - (p->written - p->taken) >= cells;
 }
 
-/* The first line alone is on its way as soon as it is written. */
+/* Where it has a single line, its reader, who looks for that, gains nothing. */
 static void hand_on(const struct hb_xport *x, const struct hb_ring_peer *p,
                     uint64_t n)
 {
-    for (uint64_t i = 0; i < n; i++) {
-        hb_hand_on(&p->out->cells[(p->written + i) % x->cells]);
+    uint64_t at = p->written % x->cells;
+
+    for (; n > 0; n--) {
+        hb_hand_on(&p->out->cells[at]);
+        at = at + 1 < x->cells ? at + 1 : 0;
     }
 }
 

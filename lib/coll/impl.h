@@ -319,6 +319,12 @@ void hb_stream_look(struct hb_coll_team *t); /* how far the peers are */
 /* What this machine's caches have: l2_kib, and for buffers l3_kib, l3s. */
 void hb_stream_caches(struct hb_coll_model *m);
 
+/* Whether what lies beside a flag is worth handing on, too: op->wide. */
+static inline bool hb_is_wide(const struct hb_coll_team *t, size_t bytes)
+{
+    return bytes > HB_SHM_FIRST && !t->take_turns;
+}
+
 /* Puts bytes where peers will read them. Those beside a flag go on with it. */
 static inline void hb_put(const struct hb_coll_team *t, const struct hb_op *op,
                           char *to, const char *from, size_t bytes)

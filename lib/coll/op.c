@@ -220,9 +220,8 @@ void hb_op_set_wide(const struct hb_coll_team *t, struct hb_op *op,
                     size_t before, size_t n)
 {
     size_t last = op->longest > op->bytes ? op->longest : op->bytes;
-    op->wide = !t->take_turns && before + (n - 1) * op->beside +
-                                         hb_min(last, op->beside) >
-                                     HB_SHM_FIRST;
+    last = hb_min(last, op->beside);
+    op->wide = hb_is_wide(t, before + (n - 1) * op->beside + last);
 }
 
 int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,

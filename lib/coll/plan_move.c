@@ -41,7 +41,7 @@ void hb_plan_cut(const struct hb_coll_team *t, struct hb_op *op,
     size_t aligned = (longest + ALIGN_PIECE - 1) & ~(size_t)(ALIGN_PIECE - 1);
     longest = longest > unit ? longest : unit;
     op->tiny = longest <= HB_SHM_INLINE / n;
-    op->wide = op->tiny && n * longest > HB_SHM_FIRST && !t->take_turns;
+    op->wide = op->tiny && hb_is_wide(t, n * longest);
     if (op->tiny) {
         op->piece = op->stride = longest;
         return;
@@ -82,7 +82,7 @@ static int bcast_put(struct hb_coll_team *t, struct hb_op *op)
     }
     op->from = HB_NONE;
     hb_put(t, op, hb_mine(t, op), op->recv + op->k * op->piece,
-         hb_piece(op->bytes, op->piece, op->k));
+           hb_piece(op->bytes, op->piece, op->k));
     return HB_ALL;
 }
 
@@ -105,7 +105,7 @@ static int gather_put(struct hb_coll_team *t, struct hb_op *op)
         return HB_NONE;
     }
     hb_put(t, op, hb_mine(t, op), op->send + op->k * op->piece,
-         hb_piece(op->bytes, op->piece, op->k));
+           hb_piece(op->bytes, op->piece, op->k));
     return op->root;
 }
 
@@ -168,7 +168,7 @@ static int allgather_put(struct hb_coll_team *t, struct hb_op *op)
 {
     op->from = HB_ALL;
     hb_put(t, op, hb_mine(t, op), op->send + op->k * op->piece,
-         hb_piece(hb_recv_len(op, t->me), op->piece, op->k));
+           hb_piece(hb_recv_len(op, t->me), op->piece, op->k));
     return HB_ALL;
 }
 

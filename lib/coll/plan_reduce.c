@@ -103,7 +103,7 @@ static void point(struct hb_coll_team *t, struct hb_op *op, int n,
 static int put_piece(struct hb_coll_team *t, struct hb_op *op)
 {
     hb_put(t, op, hb_mine(t, op), op->send + op->k * op->piece,
-         hb_piece(op->bytes, op->piece, op->k));
+           hb_piece(op->bytes, op->piece, op->k));
     return HB_ALL;
 }
 
@@ -187,7 +187,7 @@ static int slices_put(struct hb_coll_team *t, struct hb_op *op)
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
             hb_put(t, op, mine + hb_place(t, t->me, j) * op->stride,
-                 op->send + slice_at(&s, j), slice_len(&s, j));
+                   op->send + slice_at(&s, j), slice_len(&s, j));
         }
     }
     return HB_ALL;
@@ -269,8 +269,8 @@ static int scatter_put(struct hb_coll_team *t, struct hb_op *op)
     for (int j = 0; j < t->p; j++) {
         if (j != t->me) {
             hb_put(t, op, hb_mine(t, op) + hb_place(t, t->me, j) * op->stride,
-                 hb_send_at(op, j) + at,
-                 hb_piece(hb_send_len(op, j), op->piece, op->k));
+                   hb_send_at(op, j) + at,
+                   hb_piece(hb_send_len(op, j), op->piece, op->k));
         }
     }
     return HB_ALL;

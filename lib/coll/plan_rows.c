@@ -82,7 +82,6 @@ static void cut_first(struct hb_coll_team *t, struct hb_op *op)
     size_t each = hb_min(room / n, most) / ALIGN_PIECE * ALIGN_PIECE;
     op->first = op->stride = each > 0 ? each : ALIGN_PIECE;
     op->beside = behind > 0 ? 0 : (HB_SHM_INLINE - lengths) / n;
-    hb_op_set_wide(t, op, lengths, n);
     op->area = (op->stride * n + behind + HB_SHM_LINE - 1) &
                ~(size_t)(HB_SHM_LINE - 1);
 }
@@ -597,4 +596,5 @@ void hb_plan_rows(struct hb_coll_team *t, struct hb_op *op)
     }
     bool more = op->plan != &gatherv && op->longest > op->first;
     op->rounds = more ? 2 : 1; /* at least */
+    hb_op_set_wide(t, op, lengths_room(t, op), blocks_of(t, op));
 }

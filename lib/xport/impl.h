@@ -25,8 +25,8 @@ struct hb_row {
 };
 #define HB_MATCH_BITS 8
 #define HB_MATCH_ROWS (1u << HB_MATCH_BITS)
-/* Rows by a hash: HB_MATCH_ROWS, or at least as many as there ever were things
- * in them. */
+/* Rows by a hash: HB_MATCH_ROWS, or, where there was memory for them, at least
+ * as many as there ever were things in them. */
 struct hb_table {
     struct hb_row *rows, first[HB_MATCH_ROWS];
     uint32_t n_rows, n; /* a power of two, and how many are in them */

@@ -12,3 +12,11 @@ hpcboot_SOURCES = %D%/main.c %D%/command.h %D%/args.c %D%/args.h \
 hpcboot_LDFLAGS = $(PROGRAM_LINK)
 hpcboot_LDADD = libhbapi.a $(PROGRAM_LDADD) -lpthread -lm
 EXTRA_hpcboot_DEPENDENCIES = libhb.a libhbbin.a
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_perf_loop
+tests_unit_test_perf_loop_SOURCES = tests/unit/test_perf_loop.c %D%/perf_loop.c
+tests_unit_test_perf_loop_LDADD = $(CMOCKA_LIBS)
+tests_unit_test_perf_loop_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_perf_loop
+endif

@@ -29,7 +29,7 @@
 struct wanted {
     struct hb_gang_wanted gang;
     const char *collectives, *np, *sizes, *time, *most, *svg;
-    int json, csv, alloc, pin;
+    int json, csv, alloc, pin, sync;
 };
 #define AT(f) offsetof(struct wanted, f)
 
@@ -49,6 +49,8 @@ static const struct hb_arg args[] = {
     {"alloc", NULL, "buffers of hpcboot_alloc", AT(alloc), NULL},
     {"pin", NULL, "bind rank r to the r-th CPU, round and round", AT(pin),
      NULL},
+    {"sync", NULL, "a barrier before each call, which is timed alone",
+     AT(sync), NULL},
     {"json", NULL, "a list of rows instead of a table", AT(json), NULL},
     {"csv", NULL, "lines with commas instead of a table", AT(csv), NULL},
     {"svg", "FILE", "draw median times into FILE", AT(svg), NULL},
@@ -110,6 +112,7 @@ static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
     plan->time_us = (double)ms * 1000;
     plan->alloc = w->alloc;
     plan->pin = w->pin;
+    plan->sync = w->sync;
     return hb_perf_plan(plan, w->collectives,
                         w->sizes != NULL ? w->sizes : SIZES, err);
 }
@@ -155,6 +158,9 @@ static void launch_words(const struct wanted *w, struct hb_strv *line)
     }
     if (w->pin) {
         hb_strv_push(line, "--pin");
+    }
+    if (w->sync) {
+        hb_strv_push(line, "--sync");
     }
     hb_strv_push(line, "--csv");
 }

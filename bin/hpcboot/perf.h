@@ -20,7 +20,7 @@ struct hb_perf_plan {
     size_t n;
     double time_us;      /* of each row */
     size_t most_bytes;   /* rows whose buffers are larger are left out */
-    int alloc, pin;
+    int alloc, pin, sync;
 };
 /* `collectives`: NAME[:BYTES],... or "all"; `sizes`: A[:B[:FACTOR]]. */
 int hb_perf_plan(struct hb_perf_plan *out, const char *collectives,

@@ -227,15 +227,29 @@ static void meet(const struct hb_perf_ops *ops, void *ctx,
     ops->call(ctx, &barrier);
 }
 
-static void group(const struct hb_perf_ops *ops, void *ctx,
-                  const struct hb_perf_call *c, unsigned calls)
+/* Microseconds that the calls took here; barriers between them do not count. */
+static double group(const struct hb_perf_ops *ops, void *ctx,
+                    const struct hb_perf_call *c, unsigned calls)
 {
-    for (unsigned i = 0; i < calls; i++) {
-        ops->call(ctx, c);
+    double us = 0, begun = now_us();
+
+    if (!c->sync) {
+        for (unsigned i = 0; i < calls; i++) {
+            ops->call(ctx, c);
+        }
+        return now_us() - begun;
     }
+    for (unsigned i = 0; i < calls; i++) {
+        meet(ops, ctx, c);
+        begun = now_us();
+        ops->call(ctx, c);
+        us += now_us() - begun;
+    }
+    return us;
 }
 
-/* Microseconds of a call, the same number at every rank. */
+/* Microseconds of a call, with the barrier before it where there is one; the
+ * same number at every rank. */
 static double warm_up(const struct hb_perf_ops *ops, void *ctx,
                       const struct hb_perf_call *c)
 {
@@ -314,12 +328,9 @@ void hb_perf_measure(const struct hb_perf_ops *ops, void *ctx,
     int takes_part = c->kind != HB_PERF_PINGPONG || receives(c);
 
     meet(ops, ctx, c);
-    double before = now_us();
     for (int i = 0; i < n; i++) {
-        group(ops, ctx, c, calls);
-        double now = now_us();
-        us[i] = takes_part ? (now - before) / calls * scale_of(c) : 0;
-        before = now;
+        us[i] = group(ops, ctx, c, calls) / calls;
+        us[i] *= takes_part ? scale_of(c) : 0;
     }
     ops->mean(ctx, us, n);
     *out = (struct hb_perf_row){

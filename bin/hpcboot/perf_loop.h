@@ -25,6 +25,7 @@ struct hb_perf_call {
     int kind;    /* enum hpcboot_coll, or HB_PERF_PINGPONG */
     size_t bytes;
     int rank, size;
+    int sync;          /* a barrier before each call that is timed */
     void *send, *recv; /* hb_perf_room bytes each; not read by a barrier */
 };
 
@@ -48,7 +49,9 @@ size_t hb_perf_room(int kind, size_t bytes, int size);
 /* Checks what a call gives, warms up, measures for about time_us, checks
  * again. Called by all ranks. A sample is the time of one call, or of as many
  * as take some microseconds, divided by their number; it is the mean over the
- * ranks. */
+ * ranks. Without `sync` calls follow each other, and a rank that waits for
+ * nobody runs ahead; with it all begin together, each is timed alone, and the
+ * barrier does not count. */
 void hb_perf_measure(const struct hb_perf_ops *ops, void *ctx,
                      const struct hb_perf_call *c, double time_us,
                      struct hb_perf_row *out);

@@ -214,7 +214,8 @@ static void measure(struct rank *r, const struct hb_perf_plan *plan,
         const char *why = obstacle(r, plan, item);
         size_t room = hb_perf_room(item->kind, item->bytes, r->size);
         struct hb_perf_call c = {.kind = item->kind, .bytes = item->bytes,
-                                 .rank = r->rank, .size = r->size};
+                                 .rank = r->rank, .size = r->size,
+                                 .sync = plan->sync};
         struct hb_perf_row row;
 
         if (why != NULL && r->rank == 0) {

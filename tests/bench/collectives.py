@@ -37,6 +37,7 @@ usage: collectives.py [--long] [--layouts 2,8,p2,p4,p4x2]
   --long     layouts 2,4,8,p2,p4,p4x2, all rows, three rounds of each
   --only     columns, e.g. "hpcboot,ompi ob1"
   --free     ranks are left where the kernel puts them
+  --sync     a barrier before each call, which is timed alone
 """
 import argparse
 import functools
@@ -51,8 +52,10 @@ from ranks import BUILD, SRC, Layout
 
 RUN_LIMIT_S = {"figures": 20, "some": 45, "all": 600}
 ROW_MS = 20
-# A kernel takes a tenth of a second to share a core fairly between new groups.
+# A kernel takes some tenths of a second to share a core fairly between new
+# groups: so long barriers run first, and do not count.
 ROW_OF_CROWDED_PODS_MS = 60
+SETTLING_ROWS = 5
 ROWS_AT_A_TIME = 16
 LONG_S = 4 * 3600
 MOST_BYTES = 16 << 20
@@ -93,16 +96,17 @@ def which_rows(layout, args):
 
 
 def commands(layout, programs, rows, args):
-    pin = [] if args.free else ["--pin"]
+    pin, sync = [] if args.free else ["--pin"], ["--sync"] if args.sync else []
     ms = ROW_OF_CROWDED_PODS_MS if layout.pods and layout.crowd else ROW_MS
     ours = ranks.hbrun(layout, [BUILD + "/hpcboot", "perf", rows, *pin,
-                                "--csv", "--time", f"{ms}ms"], args.env)
+                                *sync, "--csv", "--time", f"{ms}ms"], args.env)
     found = [("hpcboot", ours, {})]
     if not layout.pods:
         found.append(("alloc", ours + ["--alloc"], {}))
     for mpi in ranks.serve(programs, layout):
         found += [(name, [*line, programs[mpi], str(ms), rows,
-                          *(["free"] if args.free else [])], mpi.env)
+                          *(["free"] if args.free else []),
+                          *(["sync"] if args.sync else [])], mpi.env)
                   for name, line in mpi.ways(layout)]
     return found
 
@@ -110,14 +114,18 @@ def commands(layout, programs, rows, args):
 MEDIAN, MEAN, WRONG = 4, 5, 9  # columns of what a run prints
 
 
-def take(out, name, cells, column):
-    for line in out.splitlines():
-        words = line.split(",")
-        if len(words) == 10 and words[1].isdigit():
-            if words[WRONG] != "0":
-                print(f"  {name}: WRONG: {line}")
-            cells.setdefault((words[0], int(words[2])), {}) \
-                .setdefault(name, []).append(float(words[column]))
+def settling_rows(layout):
+    return SETTLING_ROWS if layout.pods and layout.crowd else 0
+
+
+def take(out, name, cells, column, settling):
+    rows = [line.split(",") for line in out.splitlines()]
+    rows = [w for w in rows if len(w) == 10 and w[1].isdigit()]
+    for words in rows[settling:]:
+        if words[WRONG] != "0":
+            print(f"  {name}: WRONG: {','.join(words)}")
+        cells.setdefault((words[0], int(words[2])), {}) \
+            .setdefault(name, []).append(float(words[column]))
 
 
 def measure(layout, programs, specs, args, until, distance):
@@ -127,8 +135,9 @@ def measure(layout, programs, specs, args, until, distance):
     rounds = 0
     while rounds < args.rounds and (rounds == 0 or time.monotonic() < until):
         for i in range(0, len(specs), at_a_time):
-            columns = [c for c in commands(layout, programs,
-                                           ",".join(specs[i:i + at_a_time]),
+            rows = ["barrier"] * settling_rows(layout) + \
+                specs[i:i + at_a_time]
+            columns = [c for c in commands(layout, programs, ",".join(rows),
                                            args)
                        if not args.only or c[0] in args.only.split(",")]
             first = rounds % max(len(columns), 1)
@@ -137,7 +146,8 @@ def measure(layout, programs, specs, args, until, distance):
                     continue
                 out, status, words = distance.run(
                     functools.partial(layout.run, command, env, limit))
-                take(out, name, cells, MEAN if layout.crowd else MEDIAN)
+                take(out, name, cells, MEAN if layout.crowd else MEDIAN,
+                     settling_rows(layout))
                 if status != 0:
                     out_of[name] = ranks.lost(status, words, limit)
         rounds += 1
@@ -221,6 +231,7 @@ def arguments():
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--free", action="store_true")
+    parser.add_argument("--sync", action="store_true")
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--only", default="")
     parser.add_argument("--json")

@@ -5,8 +5,9 @@
  * with bin/hpcboot/perf_loop.c, and started by its own launcher. Rows come out
  * as those of `hpcboot perf --csv --pin`.
  *
- * usage: mpiperf TIME_MS COLLECTIVE[:BYTES],... [free]
- *   free: ranks are not bound to CPUs */
+ * usage: mpiperf TIME_MS COLLECTIVE[:BYTES],... [free] [sync]
+ *   free: ranks are not bound to CPUs
+ *   sync: a barrier before each call, which is timed alone */
 
 #include <limits.h>
 #include <mpi.h>
@@ -141,6 +142,16 @@ static void measure(struct hb_perf_call *c, char *word, double time_us)
     free(c->recv);
 }
 
+static int asked(int argc, char **argv, const char *word)
+{
+    int found = 0;
+
+    for (int i = 3; i < argc; i++) {
+        found |= strcmp(argv[i], word) == 0;
+    }
+    return found;
+}
+
 int main(int argc, char **argv)
 {
     struct hb_perf_call c = {0};
@@ -153,7 +164,8 @@ int main(int argc, char **argv)
     if (argc < 3 || counts == NULL || displs == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (argc == 3) {
+    c.sync = asked(argc, argv, "sync");
+    if (!asked(argc, argv, "free")) {
         hb_perf_pin(c.rank);
     }
     for (char *word = strtok(argv[2], ","); word != NULL;

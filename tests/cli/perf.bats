@@ -31,6 +31,15 @@ perf() { timeout -s KILL "$HB_LIMIT" "$hpcboot" perf --time 1ms "$@"; }
     [ "$(grep -c ' ok$' <<< "$output")" -eq 5 ]
 }
 
+@test "--sync: a barrier before each call, of ranks that a launcher starts, too" {
+    run perf barrier,bcast,gather -n 3 --sizes 8:4K:512 --sync
+    ended_with 0
+    [ "$(grep -c ' ok$' <<< "$output")" -eq 5 ]
+    run hb -n 2 "$hpcboot" perf bcast:8 --time 1ms --sync --csv
+    ended_with 0
+    says '^bcast,2,8,([0-9.]+,){5}[0-9]+,0$'
+}
+
 @test "--json is a list of rows, --svg a picture" {
     perf barrier,allreduce -n 2 --sizes 8:4K:8 --json --svg out.svg > out.json
     python3 - << 'END'

@@ -9,6 +9,8 @@
 
 #include "lib/base/error.h"
 
+/* Zeroed, for what is allocated and freed often; NULL if there is none. */
+void *hb_zalloc(size_t n);
 /* Memory that is small and must be there: abort() on failure. */
 void *hb_xmalloc(size_t n);
 void *hb_xcalloc(size_t n, size_t size);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 
 #define TAG_STREAM_BITS 4
 #define TAG_KIND_BITS 8
@@ -444,7 +445,7 @@ int hb_net_setup(struct hb_coll_team *t, struct hb_op *op,
     if (rc != HPCBOOT_OK) {
         return rc;
     }
-    struct hb_net_op *n = calloc(1, sizeof *n);
+    struct hb_net_op *n = hb_zalloc(sizeof *n);
     if (n == NULL) {
         return hb_fail(err, HPCBOOT_ERR_NOMEM, "%s: no memory for a schedule",
                        hb_coll_name(op->coll));

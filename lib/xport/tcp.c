@@ -18,7 +18,10 @@
 
 #define EVENTS 64
 #define LOOK_NS ((int64_t)500 * 1000 * 1000)
-#define HOT_TURNS 4
+/* The others have their turn after so many looks in vain at the one that is
+ * awaited, or so many messages of its. */
+#define HOT_VAIN 4u
+#define HOT_MESSAGES 32u
 /* An address that drops packets is given up; another may answer. */
 #define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
 #define ARM_TRIES 3 /* what arming meets is often gone after one progress */
@@ -480,11 +483,12 @@ static int look_at_hot(struct hb_tcp *t)
 {
     int rc;
 
-    if (t->hot == NULL || ++t->hot_turns >= HOT_TURNS) {
+    if (t->hot == NULL || t->hot_turns >= HOT_MESSAGES) {
         t->hot_turns = 0;
         return 0;
     }
     rc = hb_tcp_read(t->hot);
+    t->hot_turns += rc == 0 ? HOT_MESSAGES / HOT_VAIN : 1;
     if (rc < 0) {
         hb_tcp_lost(t->hot, -rc);
     }

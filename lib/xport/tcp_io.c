@@ -39,7 +39,9 @@
 #define BEHIND ((size_t)16 << 10)
 #define BEHIND_LONG ((size_t)4 << 10)
 #define LONG ((size_t)8 << 10) /* a message that is read to where it belongs */
-#define JOINED 512 /* a body that is cheaper copied than told of */
+/* A body that is cheaper copied than told of, and one that may be joined. */
+#define COPIED ((size_t)4 << 10)
+#define JOINED ((size_t)1 << 10)
 #define READS_IN_A_ROW 16 /* then other connections have their turn */
 /* One call hands the kernel no more than goes in one packet before it is cut
  * into segments (64 KiB with its heads), or, of what is long, in three. A
@@ -153,7 +155,7 @@ static ssize_t recv_now(int fd, void *bytes, size_t n)
 
 static ssize_t write_joined(struct hb_tcp_conn *c, const struct hb_tcp_item *i)
 {
-    char both[sizeof i->head + JOINED];
+    char both[sizeof i->head + COPIED];
 
     memcpy(both, &i->head, sizeof i->head);
     if (i->size > 0) {
@@ -221,7 +223,7 @@ int hb_tcp_write(struct hb_tcp_conn *c)
         if (i->done == 0) {
             join_or_part(c, i);
         }
-        n = i->done == 0 && i->size <= JOINED ? write_joined(c, i)
+        n = i->done == 0 && i->size <= COPIED ? write_joined(c, i)
                                               : write_item(c, i);
         if (n < 0 && errno == EINTR) {
             continue;
@@ -316,7 +318,7 @@ static void body_got(struct hb_tcp_conn *c, size_t n)
 
 static size_t length_of(const struct hb_tcp_head *head)
 {
-    return head->kind == HB_TCP_MESSAGE && head->size <= JOINED
+    return head->kind == HB_TCP_MESSAGE && head->size <= COPIED
                ? sizeof *head + head->size : 0;
 }
 

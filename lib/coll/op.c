@@ -201,19 +201,19 @@ static void keep(const struct hb_coll_team *t, struct hb_op *op,
     }
 }
 
-/* Pieces up to this are handed on in less time than their readers save; a rank
- * that waits in the same rounds has more, one that only sends and runs ahead
- * less, and one that sends to others has none, such as the first of an exscan.
- * Ranks that take turns on a core have its cache in common. */
+/* Pieces up to this are handed on in less time than their readers save. That is
+ * so for a root that sends to all, though it may run ahead, since they wait for
+ * it; less so for a rank that sends to one and runs ahead of it, and never for
+ * the first of an exscan. Ranks that take turns on a core have its cache in
+ * common. */
 #define HANDS_ON ((size_t)1 << 10)
-#define HANDS_ON_AHEAD ((size_t)256)
+#define HANDS_ON_AHEAD ((size_t)512)
 
 size_t hb_op_hands_on(const struct hb_coll_team *t, enum hpcboot_coll coll)
 {
     unsigned ahead = GATHERS | BIT(REDUCE) | BIT(SCAN);
-    unsigned to_all = (ROOTED & ~ahead) | BIT(EXSCAN);
-    return t->take_turns || hb_in(coll, to_all) ? 0
-           : hb_in(coll, ahead)                 ? HANDS_ON_AHEAD : HANDS_ON;
+    return t->take_turns || coll == HPCBOOT_COLL_EXSCAN ? 0
+           : hb_in(coll, ahead) ? HANDS_ON_AHEAD : HANDS_ON;
 }
 
 void hb_op_set_wide(const struct hb_coll_team *t, struct hb_op *op,

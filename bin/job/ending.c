@@ -422,7 +422,7 @@ static void tell_exit_codes(const struct job *j)
 
         if (!rank->started) {
             hb_log(HB_INFO, "rank %u on %s: was not started", r, host);
-        } else if (!rank->ended) {
+        } else if (rank->ended_ns == 0) { /* lost with its host, or not yet */
             hb_log(HB_INFO, "rank %u on %s: how it ended was not reported", r,
                    host);
         } else if (WIFSIGNALED(rank->wait_status)) {

@@ -301,6 +301,15 @@ static const char *never_move(const struct job *j, const struct job_host *h,
                        "(--max-restarts)" : NULL;
 }
 
+const char *job_never_moves(struct job_host *h)
+{
+    if (h->node == HB_NODE_UNSET) {
+        return NULL;
+    }
+    h->seen = (uint8_t)job_route_sees(h);
+    return never_move(h->job, h, 0);
+}
+
 static void take_over(struct job_host *from, struct job_host *to)
 {
     uint32_t node = from->node;

@@ -122,11 +122,12 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
 
 /* A rank that was told to end and did so is no cause: what made its agent
  * tell it is one. It says nothing about a signal of another kind. */
-static int did_as_told(const struct hb_msg_rank_exit *m)
+static int did_as_told(const struct job *j, const struct hb_msg_rank_exit *m)
 {
-    return m->told && (WIFEXITED(m->wait_status) ||
-                       WTERMSIG(m->wait_status) == SIGTERM ||
-                       WTERMSIG(m->wait_status) == SIGKILL);
+    int signo = WIFSIGNALED(m->wait_status) ? WTERMSIG(m->wait_status) : 0;
+
+    return m->told && (signo == 0 || signo == SIGTERM || signo == SIGKILL ||
+                       signo == j->opt->checkpoint_signal);
 }
 
 /* Whether the library is what ranks with this contact begin and end with. */
@@ -144,7 +145,7 @@ static enum hb_cause_kind exit_kind(const struct job *j,
     int finalised = (r->contact & HB_CONTACT_FINALIZE) != 0;
     int left = j->node_host[j->map->node_of_rank[m->rank]]->let_go;
 
-    if (did_as_told(m) || left) {
+    if (did_as_told(j, m) || left) {
         return HB_CAUSE_NONE;
     }
     if (WIFSIGNALED(r->wait_status)) {
@@ -488,15 +489,17 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
     int rc = hb_wire_get_leaving(f, &m, err);
 
     if (rc == 0) {
-        const struct hb_cause cause = {
+        struct hb_cause cause = {
             .kind = HB_CAUSE_HOST, .time_ns = host_time(h, m.time_ns),
             .host = h->spec->name, .text = m.text,
         };
+        int respawns = h->job->on_failure == HB_FAIL_RESPAWN &&
+                       h->job->phase == JOB_RUNNING;
 
         job_event_host(h, "host_leaving", m.text);
         h->gone = 1;
-        if (h->job->on_failure == HB_FAIL_RESPAWN &&
-            h->job->phase == JOB_RUNNING) {
+        cause.evidence = respawns ? job_never_moves(h) : NULL;
+        if (respawns && cause.evidence == NULL) {
             free(h->leaves);
             h->leaves = hb_xstrdup(m.text);
             return 0;

@@ -50,6 +50,11 @@ int job_live_lost(struct job_host *h);
 int job_live_gave_up(struct job_host *h);
 void job_live_end(struct job *j);
 
+/* latecomers.c: ranks begin on a host that has come; a rank has ended */
+void job_latecomers_come(struct job_host *h);
+void job_latecomers_look(struct job *j);
+void job_latecomers_close(struct job *j);
+
 /* respawn.c: a job that goes on */
 /* Tells the others, where they go on without them. */
 void job_ranks_lost(struct job *j, const uint32_t *ranks, uint32_t n,

@@ -324,6 +324,7 @@ static void destroy(struct job *j)
     job_cuts_close(j);
     job_elastic_close(j);
     job_live_close(j);
+    job_latecomers_close(j);
     job_signals_close(j);
     job_timers_close(j);
     job_route_close(j);

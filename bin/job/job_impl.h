@@ -111,6 +111,7 @@ struct job_host {
     struct job_adoption *adoption; /* it is an orphan; or NULL */
     uint32_t repeats;         /* fences that it says again */
     uint32_t programs_begun; /* by its ranks, one after the other */
+    uint32_t programs_missed; /* begun by others before it came */
     /* Of its present agent; another one is asked again. */
     uint8_t examining, examined; /* EXAMINE: was asked, has answered */
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */
@@ -234,6 +235,7 @@ struct job {
     struct respawn *respawns;
     struct elastic *elastic; /* NULL: its size stays */
     struct job_live *live;   /* NULL: it does not change while ranks run */
+    struct event *too_late;  /* latecomers.c; or NULL */
     struct job_cuts *cuts;   /* NULL: all ranks have reached each other */
     uint32_t host_entries;   /* that hosts and gang.hosts have room for */
     int need_lost;          /* hosts that were lost are waited for */

@@ -425,6 +425,7 @@ void job_live_go(struct job_host *h)
     host_begin_late(h);
     job_tell_map(h, why);
     free(why);
+    job_latecomers_come(h);
 }
 
 /* --- hosts that go ------------------------------------------------------- */

@@ -246,7 +246,7 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->attempts = h->failed_in_row = h->same_answers = 0;
     h->stdin_sent = h->stdin_taken = 0;
     h->credit_owed = 0;
-    h->programs_begun = 0;
+    h->programs_begun = h->programs_missed = 0;
     h->file = 0;
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;

@@ -303,6 +303,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     if (!h->let_go) {
         job_meeting_settle(j);
     }
+    job_latecomers_look(j);
     return 0;
 }
 

@@ -18,10 +18,11 @@
 
 #define EVENTS 64
 #define LOOK_NS ((int64_t)500 * 1000 * 1000)
-/* The others have their turn after so many looks in vain at the one that is
- * awaited, or so many messages of its. */
-#define HOT_VAIN 4u
-#define HOT_MESSAGES 32u
+/* The others have their turn after so many looks at the one that is awaited; or
+ * after so many messages of its, where it is all that leads to its peer, so
+ * that no others bring parts of the same. */
+#define HOT_LOOKS 3u
+#define HOT_MESSAGES 30u
 /* An address that drops packets is given up; another may answer. */
 #define CONNECT_NS ((int64_t)5 * 1000 * 1000 * 1000)
 #define ARM_TRIES 3 /* what arming meets is often gone after one progress */
@@ -481,14 +482,15 @@ void hb_tcp_await(struct hb_tcp *t, uint32_t source)
  * looked at first, and at the others every few turns. */
 static int look_at_hot(struct hb_tcp *t)
 {
-    int rc;
+    int rc, several;
 
     if (t->hot == NULL || t->hot_turns >= HOT_MESSAGES) {
         t->hot_turns = 0;
         return 0;
     }
+    several = t->hot->pair != NULL || t->hot->last == 0;
     rc = hb_tcp_read(t->hot);
-    t->hot_turns += rc == 0 ? HOT_MESSAGES / HOT_VAIN : 1;
+    t->hot_turns += rc == 0 || several ? HOT_MESSAGES / HOT_LOOKS : 1;
     if (rc < 0) {
         hb_tcp_lost(t->hot, -rc);
     }

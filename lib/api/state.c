@@ -37,6 +37,11 @@ static int net_progress(void *ctx)
     return hb_xport_progress(hb_api.xport);
 }
 
+static uint64_t net_moves(void *ctx)
+{
+    return hb_xport_moves(hb_api.xport);
+}
+
 /* Of a wait for the launcher. What has moved mostly moves on when the peer has
  * had its turn, and who sleeps meanwhile makes a nap of each piece. */
 static int work(void)
@@ -205,6 +210,7 @@ static int open_engines(struct hpcboot_error *err)
     config.alive = hb_api_alive;
     config.stuck = hb_api_stuck;
     config.progress = net_progress;
+    config.moves = net_moves;
     config.node_only = s->nodes == 1;
     config.idle = s->nodes > 1 ? net_idle : NULL;
     config.net_wish = getenv("HPCBOOT_COLL_NET");

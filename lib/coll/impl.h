@@ -362,6 +362,7 @@ struct hb_wait {
     int64_t began_ns;  /* or when something moved last */
     int64_t since_ns;  /* when it began, whatever moved; for outsiders */
     int64_t deadline_ns;
+    uint64_t moves; /* of the network, as it was last seen */
     unsigned turns;
     unsigned vain; /* yields in a row that found nobody to run */
     bool polled; /* struct hb_coll_stuck */

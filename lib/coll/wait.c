@@ -479,6 +479,19 @@ static int rest(struct hb_wait *w, struct hb_coll_engine *e,
     return rc;
 }
 
+/* Whether messages have moved since the last turn, of this call or others: a
+ * long one between ranks of a node moves in pieces, each when the peer has had
+ * its turn, and who sleeps meanwhile makes a nap of each. */
+static bool have_moved(struct hb_wait *w, const struct hb_coll_engine *e)
+{
+    uint64_t before = w->moves;
+    if (e->config.moves == NULL || !hb_engine_has_messages(e)) {
+        return false;
+    }
+    w->moves = e->config.moves(e->config.ctx);
+    return w->moves != before;
+}
+
 /* One turn of a wait: 0 to look again, or why there is no point in it. */
 int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
                   struct hb_coll_team *t, struct hpcboot_error *err)
@@ -493,6 +506,9 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
         if (hb_engine_progress(e) > 0) {
             w->began_ns = 0;
         }
+    }
+    if (have_moved(w, e)) {
+        w->began_ns = 0;
     }
     int rc = t != NULL ? hb_team_alive(t, err) : HPCBOOT_OK;
     if (rc != HPCBOOT_OK) {

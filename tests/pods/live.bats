@@ -376,6 +376,20 @@ library() { # MIN:MAX COMMAND...
     pods_clean 0 1 2
 }
 
+@test "libhpcboot: a host that comes when the others only end is told to end" {
+    library 1:2 "$HB_BUILDDIR/tests/cli/apiprobe" meet
+    wait_until event host_initialised pod-1
+    hosts pod-1 pod-2
+    wait_until event host_initialised pod-2
+    pod 1 touch /tmp/enough
+    pod_job_ends
+    pod 1 rm /tmp/enough
+    ended_with 0
+    says 'host pod-2 has come into the gang too late: all ranks that'
+    event host_leaving pod-2
+    pods_clean 0 1 2
+}
+
 @test "libhpcboot: ranks hear of those that are told to leave" {
     hosts pod-1 pod-2
     library 1:2 "$HB_BUILDDIR/tests/cli/apiprobe" hear

@@ -152,3 +152,21 @@ more=(-H "$(workers $spare)" --spares 1)
     # shellcheck disable=SC2046  # numbers
     pods_clean $(seq 0 $spare)
 }
+
+@test "continue: a rank that its checkpoint signal ends has not failed" {
+    fresh
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
+        --checkpoint-signal USR1 --grace 2 --events /tmp/events "${all[@]}" \
+        bash -c "$rank" "$BATS_FILE_TMPDIR"
+    # shellcheck disable=SC2046  # numbers
+    wait_until begun $(seq $last)
+    pod 2 kill -TERM "$(agent_in 2)"
+    wait_until have rank_exit 1
+    touch "$BATS_FILE_TMPDIR/go"
+    pod_job_ends
+    ended_with 75
+    says 'error: host pod-2: its agent was told to end'
+    says_not 'ended by signal'
+    # shellcheck disable=SC2046  # numbers
+    pods_clean $(seq 0 $spare)
+}

@@ -196,7 +196,7 @@ outer() {
 }
 
 @test "ranks have met: a host that is lost ends the job, in words" {
-    begin 3 "${waits}exec \"\$1\" who await" "${three[@]}"
+    begin 3 "${waits}exec \"\$1\" who await" "${three[@]}" --print-exit-codes
     go 0 1 2
     for i in 1 2 3; do calls_in $i; done
     wait_until pod 0 grep -q '^rank 2 of 3' /tmp/out
@@ -204,6 +204,20 @@ outer() {
     pod_job_ends
     ended_with 75
     says 'error: host pod-2: .*its ranks had been wired to the others'
+    says '^hbrun: rank 1 on pod-2: how it ended was not reported$'
+    all_clean
+}
+
+@test "ranks have met: a host that is told to end is the cause, whatever lingers there" {
+    begin 3 "(trap '' TERM; sleep 60) & ${waits}exec \"\$1\" who await" \
+        "${three[@]}" --grace 2
+    go 0 1 2
+    for i in 1 2 3; do calls_in $i; done
+    wait_until pod 0 grep -q '^rank 2 of 3' /tmp/out
+    pod 2 kill -TERM "$(agent_in 2)"
+    pod_job_ends
+    ended_with 75
+    says 'error: host pod-2: its agent was told to end .*its ranks had been wired'
     all_clean
 }
 

@@ -163,6 +163,42 @@ static void a_rank_with_a_core_of_its_own_yields_its_time(void **state)
     assert_true(most_vain(&p) > 32);
 }
 
+static uint64_t moves, step;
+
+static uint64_t something_moves(void *ctx)
+{
+    (void)ctx;
+    return moves += step;
+}
+
+/* Though it is not what the call waits for: pieces of a long message come each
+ * when who sends them has had its turn. */
+static void who_sees_messages_move_does_not_sleep(void **state)
+{
+    static struct hb_coll_node_page page;
+    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_engine *e = NULL;
+    page.wait_mode = HB_COLL_WAIT_YIELD;
+    c.page = &page;
+    c.node_size = 1;
+    c.idle = idle;
+    c.progress = nothing_has_come;
+    c.moves = something_moves;
+    assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
+    e->outnumbered = true;
+    hb_engine_enter(e);
+    for (step = 2; step-- > 0;) {
+        struct hb_wait w = {0};
+        naps = 0;
+        for (int i = 0; i < 1000; i++) {
+            assert_int_equal(hb_wait_pause(&w, e, NULL, NULL), 0);
+        }
+        assert_true(step > 0 ? naps == 0 : naps > 0);
+    }
+    (void)hb_engine_leave(e, 0);
+    hb_coll_destroy(e);
+}
+
 static unsigned look_in_vain(struct hb_coll_engine *e, unsigned n)
 {
     looked = e;
@@ -294,6 +330,7 @@ int main(void)
         cmocka_unit_test(who_may_not_be_woken_sleeps_briefly),
         cmocka_unit_test(ranks_that_crowd_their_own_node_yield_their_time),
         cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
+        cmocka_unit_test(who_sees_messages_move_does_not_sleep),
         cmocka_unit_test(who_tests_on_a_shared_core_lets_others_run),
         cmocka_unit_test(who_tests_on_its_own_core_keeps_it),
         cmocka_unit_test(who_tests_for_long_on_a_shared_core_sleeps),

@@ -447,9 +447,9 @@ void agent_look_around(struct agent *a)
 static void tell_of_stale(struct agent *a)
 {
     if (a->stale_killed > 0) {
-        agent_note(a, HB_WARN, "%d processes were killed that a job left here "
-                   "whose launcher and agent had been killed",
-                   a->stale_killed);
+        agent_note(a, HB_WARN, "%d %s killed that a job left here whose "
+                   "launcher and agent had been killed", a->stale_killed,
+                   a->stale_killed == 1 ? "process was" : "processes were");
     }
 }
 

@@ -164,7 +164,9 @@ static void contribute(struct hb_native_server *s, enum meeting m)
     if (hb_buf_failed(&data)) {
         s->open = NOWHERE;
         answer_all(s, m, HPCBOOT_ERR_LIMIT, "the ranks of this node have put "
-                   "more than a fence can carry");
+                   "more than a fence that collects can carry; hpcboot_fence "
+                   "without HPCBOOT_COLLECT leaves values where they are "
+                   "until they are asked for");
     } else {
         char name[HB_NATIVE_FENCE_KEY_SIZE]; /* ours may be the next one's */
         struct hb_bytes d = {data.data, data.len};

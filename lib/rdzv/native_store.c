@@ -122,8 +122,9 @@ int hb_native_store_put(struct hb_native_store *s, uint32_t rank,
 
     if (s->staged_bytes + bytes > STAGED_MAX_BYTES) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT, "'%s': the ranks of this node "
-                       "have put %zu MiB since the last fence", key,
-                       s->staged_bytes >> 20);
+                       "have put %zu MiB since the last fence, which is all "
+                       "that may wait for one; call hpcboot_fence in between",
+                       key, s->staged_bytes >> 20);
     }
     e = hb_xmalloc(sizeof *e + value.len);
     e->next = NULL;

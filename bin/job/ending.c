@@ -401,9 +401,9 @@ static void tell_lonely(const struct job *j)
         hb_log(HB_WARN, "with --pmi none each of your %u ranks believed it "
                "was alone", j->map->n_ranks);
     } else if (told == 0) {
-        hb_log(HB_WARN, "none of the %u ranks called its %s server: each of "
-               "your %u ranks believed it was alone; choose another family "
-               "with --pmi", j->map->n_ranks, family, j->map->n_ranks);
+        hb_log(HB_WARN, "none of the %u ranks called its %s server: if the "
+               "program calls MPI_Init, each of them believed it was alone, "
+               "and --pmi chooses another family", j->map->n_ranks, family);
     } else if (j->verdict.kind == HB_CAUSE_EXIT) {
         hb_log(HB_WARN, "none of the %u ranks had called its %s server when "
                "the job ended; if MPI_Init was behind them, each believed it "

@@ -41,11 +41,6 @@
 #define EVENT_MS 60000
 #define EXPIRED 20 /* calls */
 #define LONG (4 << 20)
-#ifdef __SANITIZE_ADDRESS__ /* it keeps what was freed for a while */
-#define LEAST_PART 2
-#else
-#define LEAST_PART 16
-#endif
 
 static int byte;
 
@@ -213,7 +208,7 @@ static void expire(void)
         expire_once(in, out);
         before = i == EXPIRED ? resident_kb() : before;
     }
-    HOLDS(resident_kb() - before < EXPIRED * LONG / 1024 / LEAST_PART);
+    HOLDS(resident_kb() - before < EXPIRED * LONG / 1024 / 16);
     printf("rank %d has no more memory\n", hpcboot_rank());
     free(in);
     free(out);

@@ -81,7 +81,9 @@ all='who kvs blobs coll requests teams messages heap misuse place'
 }
 
 @test "calls that expire leave no memory behind when their team is destroyed" {
-    run pod_hb -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/apilost" expire
+    # A sanitizer keeps what was freed, which is no call's then.
+    run pod_hb -H pod-1,pod-2 -x ASAN_OPTIONS=quarantine_size_mb=0 \
+        "$HB_BUILDDIR/tests/cli/apilost" expire
     ended_with 0
     says '^rank 0 has no more memory'
     says '^rank 1 has no more memory'

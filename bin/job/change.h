@@ -67,7 +67,8 @@ int job_respawn_rank(struct job_host *h, struct hb_cause *c, unsigned contact,
                      char *why, size_t size);
 /* 1: the ranks of a lost host are started again somewhere; else as above. */
 int job_replace_host(struct job_host *h, char *why, size_t size);
-/* Of a host that is about to leave: why its ranks could not be, or NULL. */
+/* Why the ranks of a host, which is about to leave, could not be started again
+ * anywhere; NULL: they could. */
 const char *job_never_moves(struct job_host *h);
 /* It was to take a lost host's place, and does not come up: another spare is
  * asked instead, or the job fails. */

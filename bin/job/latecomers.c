@@ -15,7 +15,6 @@
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 
 #define SURE_MS 3000

@@ -128,8 +128,8 @@ struct hb_coll_config {
     /* Moves the network on; called now and then while waiting, also by
      * hb_coll_progress. > 0: something moved. NULL: there is no network. */
     int (*progress)(void *ctx);
-    /* Another number once something has moved, whoever moved it on. NULL where
-     * progress is. */
+    /* Another number once something has moved, whoever moved it on. NULL: that
+     * is not known. */
     uint64_t (*moves)(void *ctx);
     bool node_only; /* it moves messages of this node alone */
     /* Sleeps until the network has something to move on, `ns` at most. NULL:

@@ -267,11 +267,32 @@ static void controls_are_masked_and_other_letters_stay(void **state)
                         "e \xe2\x82\xac \xc2\xa0?");
 }
 
+/* Also where the memory was somebody's before. */
+static void what_is_zeroed_is_zero(void **state)
+{
+    static const size_t sizes[] = {0, 1, 100, 1032, 1033, 5000};
+
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        char *p = malloc(sizes[i] + 1);
+
+        assert_non_null(p);
+        memset(p, 0xff, sizes[i] + 1);
+        free(p);
+        p = i % 2 == 0 ? hb_zalloc(sizes[i]) : hb_xcalloc(sizes[i], 1);
+        assert_non_null(p);
+        for (size_t k = 0; k < sizes[i]; k++) {
+            assert_int_equal(p[k], 0);
+        }
+        free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_string_grows_by_every_kind_of_put),
         cmocka_unit_test(stealing_nothing_gives_an_empty_string),
+        cmocka_unit_test(what_is_zeroed_is_zero),
         cmocka_unit_test(numbers_take_the_whole_text_or_nothing),
         cmocka_unit_test(signed_numbers_reach_both_ends),
         cmocka_unit_test(durations_have_units),

@@ -390,7 +390,6 @@ static void with_cuts(struct xport_world *p, unsigned stays)
     int at[NETWORKS + 1];
 
     exchange(p, LONG);
-    wait_for_rails(p);
     for (unsigned k = 1; k <= NETWORKS; k++) {
         at[k] = k == stays ? -1 : rand_r(&p->seed) % ROUNDS;
     }

@@ -405,10 +405,9 @@ static void tell_lonely(const struct job *j)
                "program calls MPI_Init, each of them believed it was alone, "
                "and --pmi chooses another family", j->map->n_ranks, family);
     } else if (j->verdict.kind == HB_CAUSE_EXIT) {
-        hb_log(HB_WARN, "none of the %u ranks had called its %s server when "
-               "the job ended; if MPI_Init was behind them, each believed it "
-               "was alone, and --pmi chooses another family",
-               j->map->n_ranks, family);
+        hb_log(HB_WARN, "the job ended before any of its %u ranks had called "
+               "its %s server: if MPI_Init was behind them, --pmi chooses "
+               "another family", j->map->n_ranks, family);
     }
 }
 

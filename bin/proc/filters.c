@@ -5,14 +5,21 @@
 
 #include "bin/proc/filters.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bin/proc/below.h"
 #include "bin/proc/procfs.h"
 #include "lib/base/str.h"
+
+/* What a shell does between its fork and the pipe's being standard input, on a
+ * machine with more to do. */
+#define YOUNG_S 1
 
 struct search {
     struct hb_filters *found;
@@ -55,19 +62,57 @@ static ino_t pipe_of(pid_t pid, int fd)
     return stat(name, &st) == 0 && S_ISFIFO(st.st_mode) ? st.st_ino : 0;
 }
 
+static int is_one_of(const struct hb_pipes *p, ino_t pipe)
+{
+    size_t i = 0;
+
+    while (i < p->n && p->v[i] != pipe) {
+        i++;
+    }
+    return i < p->n;
+}
+
 /* Or did: sort closes it before it writes. */
 static int reads_a_pipe(pid_t pid, const struct hb_pipes *but)
 {
     ino_t pipe = pipe_of(pid, 0);
-    size_t i = 0;
 
-    if (pipe == 0) {
-        return errno == ENOENT;
+    return pipe == 0 ? errno == ENOENT : !is_one_of(but, pipe);
+}
+
+static int is_young(const struct hb_procfs_stat *st)
+{
+    uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec up;
+
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    return (uint64_t)up.tv_sec <= st->starttime / hz + YOUNG_S;
+}
+
+/* Any of its descriptors is a pipe's end to read from. A process whose parent
+ * has been that quick is a filter before it has made that its standard input.
+ */
+static int may_read_a_pipe(pid_t pid, const struct hb_pipes *but)
+{
+    char name[64];
+    DIR *d;
+    struct dirent *e;
+    struct stat link, st;
+    int may = 0;
+
+    snprintf(name, sizeof name, "/proc/%ld/fd", (long)pid);
+    d = opendir(name);
+    while (d != NULL && !may && (e = readdir(d)) != NULL) {
+        /* What it is open for is in the permissions of the link. */
+        may = fstatat(dirfd(d), e->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+              S_ISLNK(link.st_mode) && (link.st_mode & S_IRUSR) != 0 &&
+              fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+              S_ISFIFO(st.st_mode) && !is_one_of(but, st.st_ino);
     }
-    while (i < but->n && but->v[i] != pipe) {
-        i++;
+    if (d != NULL) {
+        closedir(d);
     }
-    return i == but->n;
+    return may;
 }
 
 static int look(void *ctx, pid_t child)
@@ -77,7 +122,8 @@ static int look(void *ctx, pid_t child)
 
     if (hb_procfs_read_stat("/proc", child, &st) == 0 && st.pgrp != child &&
         st.session == getsid(0) &&
-        (st.exits || reads_a_pipe(child, s->but))) {
+        (st.exits || reads_a_pipe(child, s->but) ||
+         (is_young(&st) && may_read_a_pipe(child, s->but)))) {
         (void)hb_below(child, add, ctx);
     }
     return 0;

@@ -26,8 +26,8 @@ void hb_pipes_add(struct hb_pipes *p, int fd);
 /* Those that have outlived their ranks, below the calling process, which is a
  * subreaper: its children of the same session (a daemon has one of its own)
  * that it has not made the first of a process group (those are ranks), whose
- * standard input is a pipe, or closed, or which are ending just now, and what
- * is below them. but: the pipes by which ranks themselves read their standard
+ * standard input is a pipe, or closed, or which are ending just now, or have
+ * been forked just now and hold a pipe to read from, and what is below them. but: the pipes by which ranks themselves read their standard
  * input; what they leave behind may have it, too. Without /proc there are none.
  */
 void hb_filters_find(struct hb_filters *out, const struct hb_pipes *but);

@@ -118,12 +118,13 @@ start_escapers() { # N
     nothing_left
 }
 
-# In a place of its own: the next job on this host may be another test's.
-@test "SIGKILL to all of a job: the next one ends what escaped" {
+# all_killed HOW...: a job whose launcher, keeper, guard and agent are killed,
+# in a place of its own: the next job on this host may be another test's.
+all_killed() {
     export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/sessions
     mkdir sessions
     # shellcheck disable=SC2016  # for the ranks
-    "$hbrun" -n 2 sh -c 'setsid sh -c "echo \$\$ >> escaped
+    "$@" -n 2 sh -c 'setsid sh -c "echo \$\$ >> escaped
         exec sleep 1000" & wait' &
     launcher=$!
     wait_until lines_in escaped 2
@@ -131,9 +132,38 @@ start_escapers() { # N
     kill_at_once $launcher "$(keeper)" $(agents)
     wait $launcher || true
     [ -n "$(ls sessions)" ]
-    run hb -n 1 true
+}
+all_found() { # of what `run` has run
     ended_with 0
     says 'warning: .* 2 processes were killed that a job left here'
+    [ -z "$(ls sessions)" ]
+    nothing_left
+}
+
+# A PMIx server has a folder in /dev/shm as well, where all jobs look.
+@test "SIGKILL to all of a job: the next one ends what escaped" {
+    all_killed "$hbrun" --pmi pmi1
+    run hb -n 1 true
+    all_found
+}
+
+@test "SIGKILL to all of a job: the next one finds it by /dev/shm, too" {
+    need unshare nsenter
+    need_root
+    unshare -m true || skip 'no mount name space can be made'
+    # shellcheck disable=SC2016  # for the shell in the name space
+    all_killed unshare -m sh -c 'mount -t tmpfs shm /dev/shm && exec "$0" "$@"' \
+        "$hbrun" --pmi pmix
+    inside() { nsenter -m -t "$(head -n 1 escaped)" -w"$PWD" "$@"; }
+    inside sh -c 'ls -d /dev/shm/hpcboot-*.0.*'
+    # shellcheck disable=SC2016  # for the shell in the name space
+    HPCBOOT_TMPDIR='' run inside sh -c '"$@" || exit
+        ! ls -d /dev/shm/hpcboot-*.0.*' sh \
+        timeout -s KILL "$HB_LIMIT" "$hbrun" -n 1 true
+    ended_with 0
+    says 'warning: .* 2 processes were killed that a job left here'
+    run hb -n 1 true
+    says_not 'left here'
     [ -z "$(ls sessions)" ]
     nothing_left
 }

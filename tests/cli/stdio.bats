@@ -190,6 +190,14 @@ setup() { common_setup; }
     says '^seen: no such file$'
 }
 
+# The pipe is its standard input only when the rank is gone, as where a shell
+# that has forked it is the quicker one.
+@test "a filter that begins after its rank's end is one as well" {
+    run hb -n 2 "$(fake late_filter)"
+    ended_with 3
+    says '^seen: no such file$'
+}
+
 @test "signals of a rank do not reach the filter of its output" {
     local how
     for how in '--forward-signals USR1' '--checkpoint-signal USR1' ''; do

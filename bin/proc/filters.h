@@ -27,9 +27,9 @@ void hb_pipes_add(struct hb_pipes *p, int fd);
  * subreaper: its children of the same session (a daemon has one of its own)
  * that it has not made the first of a process group (those are ranks), whose
  * standard input is a pipe, or closed, or which are ending just now, or have
- * been forked just now and hold a pipe to read from, and what is below them. but: the pipes by which ranks themselves read their standard
- * input; what they leave behind may have it, too. Without /proc there are none.
- */
+ * been forked just now and hold a pipe to read from, and what is below them.
+ * but: the pipes by which ranks themselves read their standard input; what they
+ * leave behind may have it, too. Without /proc there are none. */
 void hb_filters_find(struct hb_filters *out, const struct hb_pipes *but);
 /* Adds those of a rank that runs: what is below the process and reads what one
  * above it writes, by another pipe than the rank's own two, and what is below

@@ -148,13 +148,13 @@ static int rank_env(struct rank *r, struct hb_strv *env,
                     struct hpcboot_error *err)
 {
     struct agent *a = r->agent;
-    const struct agent_app *app =
-        &a->job.apps[hb_jobmap_app_of(a->job.map, r->rank)];
+    uint32_t i = hb_jobmap_app_of(a->job.map, r->rank);
+    const struct agent_app *app = &a->job.apps[i];
     int rc;
 
     hb_strv_extend(env, hb_strv_view(&app->env));
     hb_pm_personality_env(a->job.family, a->job.flavour, a->job.map, r->rank,
-                          app->argv.v, env);
+                          &a->job.pm_apps[i], env);
     if (app->wdir != NULL) {
         hb_env_set(env, "PWD", app->wdir);
     }
@@ -305,8 +305,9 @@ int rank_start(struct rank *r, const struct rank_limits *start,
 
 /* A directory that nobody asked for need not be here: it is just where hbrun
  * happened to be typed. */
-static void settle_wdir(struct agent *a, struct agent_app *app)
+static void settle_wdir(struct agent *a, uint32_t i)
 {
+    struct agent_app *app = &a->job.apps[i];
     const char *home = hb_env_get(&app->env, "HOME"), *what = "is not here";
 
     if (app->wdir == NULL || app->wdir_given || access(app->wdir, X_OK) == 0) {
@@ -320,12 +321,13 @@ static void settle_wdir(struct agent *a, struct agent_app *app)
                "start in %s (--wdir names another)", app->wdir, what, home);
     free(app->wdir);
     app->wdir = hb_xstrdup(home);
+    a->job.pm_apps[i].wdir = app->wdir;
 }
 
-static int prepare_app(struct agent *a, struct agent_app *app,
-                       const struct hb_strv *pid1, struct rank_limits *out,
-                       struct hpcboot_error *err)
+static int prepare_app(struct agent *a, uint32_t at, const struct hb_strv *pid1,
+                       struct rank_limits *out, struct hpcboot_error *err)
 {
+    struct agent_app *app = &a->job.apps[at];
     struct hb_strv refused = HB_STRV_INIT;
     struct hb_env_policy policy = {
         .launcher = hb_strv_view(&a->job.env), .host = environ,
@@ -346,7 +348,7 @@ static int prepare_app(struct agent *a, struct agent_app *app,
                              &out->n_limits, &refused, err);
     }
     if (rc == 0) {
-        settle_wdir(a, app);
+        settle_wdir(a, at);
     }
     for (size_t i = 0; i < refused.n; i++) {
         agent_note(a, HB_WARN, "%s", refused.v[i]);
@@ -453,7 +455,7 @@ static void tell_of_stale(struct agent *a)
     }
 }
 
-/* What ranks find on this host: directories, bindings, servers. */
+/* What ranks find on this host: directories and bindings. */
 static int prepare_host(struct agent *a, struct hpcboot_error *err)
 {
     int rc = may_have_descriptors(a, err);
@@ -467,11 +469,17 @@ static int prepare_host(struct agent *a, struct hpcboot_error *err)
         hb_guard_set_segments(a->segments_ns);
         rc = agent_bind_plan(a, err);
     }
-    if (rc == 0) {
-        agent_wiring_plan(a);
-        rc = agent_pm_start(a, err);
-        agent_native_start(a);
-    }
+    return rc;
+}
+
+/* And servers, which know of the apps by now. */
+static int start_servers(struct agent *a, struct hpcboot_error *err)
+{
+    int rc;
+
+    agent_wiring_plan(a);
+    rc = agent_pm_start(a, err);
+    agent_native_start(a);
     return rc;
 }
 
@@ -519,7 +527,10 @@ int agent_start_ranks(struct agent *a, struct hpcboot_error *err)
     }
     rc = prepare_host(a, err);
     for (uint32_t i = 0; rc == 0 && i < n_apps; i++) {
-        rc = prepare_app(a, &a->job.apps[i], &pid1, &starts[i], err);
+        rc = prepare_app(a, i, &pid1, &starts[i], err);
+    }
+    if (rc == 0) {
+        rc = start_servers(a, err);
     }
     agent_ports_release(a);
     if (rc == 0) {

@@ -20,7 +20,7 @@
 struct identity {
     const struct hb_jobmap *map;
     uint32_t rank, node, local_rank, local_size;
-    char *const *argv;
+    const struct hb_pm_app *app;
 };
 
 static void neutral(const struct identity *id, struct hb_strv *env)
@@ -52,15 +52,19 @@ static void openmpi_apps(const struct identity *id, struct hb_strv *env)
 
 static void openmpi_command(const struct identity *id, struct hb_strv *env)
 {
+    char *const *argv = id->app->argv;
     struct hb_str args = HB_STR_INIT;
 
-    if (id->argv == NULL || id->argv[0] == NULL) {
+    if (id->app->wdir != NULL) { /* what MPI_INFO_ENV says is of here */
+        hb_env_set(env, "OMPI_MCA_initial_wdir", id->app->wdir);
+    }
+    if (argv == NULL || argv[0] == NULL) {
         return;
     }
-    for (size_t i = 1; id->argv[i] != NULL; i++) {
-        hb_str_putf(&args, "%s%s", i > 1 ? " " : "", id->argv[i]);
+    for (size_t i = 1; argv[i] != NULL; i++) {
+        hb_str_putf(&args, "%s%s", i > 1 ? " " : "", argv[i]);
     }
-    hb_env_set(env, "OMPI_COMMAND", id->argv[0]);
+    hb_env_set(env, "OMPI_COMMAND", argv[0]);
     if (args.len < ONE_STRING_MAX) { /* for show; as a variable it is one */
         hb_env_set(env, "OMPI_ARGV", hb_str_text(&args));
     }
@@ -101,13 +105,13 @@ static void mvapich(const struct identity *id, struct hb_strv *env)
 
 void hb_pm_personality_env(enum hb_pm_family family, int flavour,
                            const struct hb_jobmap *map, uint32_t rank,
-                           char *const *argv, struct hb_strv *env)
+                           const struct hb_pm_app *app, struct hb_strv *env)
 {
     uint32_t node = map->node_of_rank[rank];
     const struct identity id = {
         .map = map, .rank = rank, .node = node,
         .local_rank = map->local_rank[rank],
-        .local_size = map->local_size[node], .argv = argv,
+        .local_size = map->local_size[node], .app = app,
     };
     int mpich = flavour == HB_MPI_MPICH || flavour == HB_MPI_INTEL ||
                 flavour == HB_MPI_MVAPICH;

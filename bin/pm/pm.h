@@ -140,6 +140,6 @@ int hb_pm_ops_get(enum hb_pm_family family, const struct hb_pm_ops **out,
  * always. `flavour` is enum hb_mpi_flavour of family.h. */
 void hb_pm_personality_env(enum hb_pm_family family, int flavour,
                            const struct hb_jobmap *map, uint32_t rank,
-                           char *const *argv, struct hb_strv *env);
+                           const struct hb_pm_app *app, struct hb_strv *env);
 
 #endif

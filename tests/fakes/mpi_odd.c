@@ -7,6 +7,7 @@
  *   mpi_odd early     rank 1 exits with status 4 before MPI_Init
  *   mpi_odd names     rank 0 publishes a name, all look it up
  *   mpi_odd universe  rank 0 says what MPI_UNIVERSE_SIZE is
+ *   mpi_odd wdir      rank 0 says what MPI_INFO_ENV has of it
  *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
  *   mpi_odd starts COMMAND   rank 0 runs it, the others wait
  */
@@ -46,6 +47,17 @@ static void names(void)
     }
 }
 
+static void wdir(void)
+{
+    char value[4096] = "";
+    int found = 0;
+
+    if (rank == 0) {
+        MPI_Info_get(MPI_INFO_ENV, "wdir", sizeof value - 1, value, &found);
+        printf("wdir %s\n", found ? value : "unknown");
+    }
+}
+
 static void universe(void)
 {
     int *total = NULL, found = 0;
@@ -78,6 +90,8 @@ int main(int argc, char **argv)
         names();
     } else if (strcmp(kind, "universe") == 0) {
         universe();
+    } else if (strcmp(kind, "wdir") == 0) {
+        wdir();
     } else if (strcmp(kind, "starts") == 0 && argc > 2) {
         starts(argv[2]);
     } else if (strcmp(kind, "fatal") == 0 && rank == 1) {

@@ -60,6 +60,17 @@ universe() {
     each_mpi universe
 }
 
+wdir() {
+    mkdir -p there
+    run hb -n 2 --wdir "$PWD/there" "$(odd "$1")" wdir
+    ended_with 0
+    says "^wdir $PWD/there$"
+}
+@test "MPI_INFO_ENV of Open MPI knows the working directory" {
+    need mpicc.openmpi
+    wdir debian-openmpi
+}
+
 fatal() {
     run hb -n 3 "$(odd "$1")" fatal
     ended_with 6

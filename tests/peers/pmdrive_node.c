@@ -276,6 +276,7 @@ static void start_rank(struct node *n, struct rank *r)
 {
     struct hb_strv env = HB_STRV_INIT;
     struct hpcboot_error err = {0};
+    struct hb_pm_app app = {.argv = n->d->argv};
     int pair[2] = {-1, -1};
     sigset_t none;
 
@@ -285,7 +286,7 @@ static void start_rank(struct node *n, struct rank *r)
         }
     }
     hb_pm_personality_env(n->d->family, n->d->flavour, n->d->map, r->number,
-                          n->d->argv, &env);
+                          &app, &env);
     if (n->ops->rank_env(n->pm, r->number,
                          n->ops->wants_socket ? RANK_SOCKET : -1, &env,
                          &err) < 0) {

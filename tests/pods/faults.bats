@@ -196,6 +196,17 @@ time.sleep(1000)' &
     pods_clean 1 2
 }
 
+@test "where nobody asked for the launcher's directory, it need not be there" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    run pod 0 sh -c 'mkdir -p /run/mine && cd /run/mine && exec "$@"' sh \
+        timeout -s KILL "$HB_LIMIT" "$hbrun" --pmi pmix -H pod-1,pod-2 \
+        sh -c 'echo "$(pwd) $PWD $OMPI_MCA_initial_wdir of $HOME"'
+    ended_with 0
+    says "pod-1.*working directory /run/mine is not here; ranks start in"
+    [ "$(grep -Ec '^([^ ]+) \1 \1 of \1$' <<< "$output")" -eq 2 ]
+    pods_clean 1 2
+}
+
 @test "a remote rank that exits 3 is named with its host" {
     run pod_hb -H pod-1,pod-2 sh -c \
         '[ $HPCBOOT_RANK = 0 ] || exit 3; sleep 1000'

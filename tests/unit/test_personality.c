@@ -48,10 +48,11 @@ static void assert_env(const struct hb_strv *env, const char *name,
 static void identity_follows_the_family(void **state)
 {
     static char *argv[] = {(char *)"prog", (char *)"-x", (char *)"y", NULL};
+    const struct hb_pm_app app = {argv, "/some/where"};
     struct hb_jobmap *map = two_app_map();
     struct hb_strv env = HB_STRV_INIT;
 
-    hb_pm_personality_env(HB_PM_PMIX, HB_MPI_OPENMPI4, map, 1, argv, &env);
+    hb_pm_personality_env(HB_PM_PMIX, HB_MPI_OPENMPI4, map, 1, &app, &env);
     assert_env(&env, "HPCBOOT_RANK", "1");
     assert_env(&env, "HPCBOOT_SIZE", "3");
     assert_env(&env, "HPCBOOT_LOCAL_RANK", "1");
@@ -64,10 +65,11 @@ static void identity_follows_the_family(void **state)
     assert_env(&env, "OMPI_APP_CTX_NUM_PROCS", "1 2");
     assert_env(&env, "OMPI_COMMAND", "prog");
     assert_env(&env, "OMPI_ARGV", "-x y");
+    assert_env(&env, "OMPI_MCA_initial_wdir", "/some/where");
     assert_null(hb_env_get(&env, "MPI_LOCALRANKID"));
     hb_strv_destroy(&env);
 
-    hb_pm_personality_env(HB_PM_PMI1, HB_MPI_MVAPICH, map, 2, argv, &env);
+    hb_pm_personality_env(HB_PM_PMI1, HB_MPI_MVAPICH, map, 2, &app, &env);
     assert_env(&env, "HPCBOOT_NODE", "1");
     assert_env(&env, "MPI_LOCALRANKID", "0");
     assert_env(&env, "MPI_LOCALNRANKS", "1");
@@ -75,7 +77,7 @@ static void identity_follows_the_family(void **state)
     assert_null(hb_env_get(&env, "OMPI_COMM_WORLD_RANK"));
     hb_strv_destroy(&env);
 
-    hb_pm_personality_env(HB_PM_NONE, HB_MPI_NONE, map, 2, argv, &env);
+    hb_pm_personality_env(HB_PM_NONE, HB_MPI_NONE, map, 2, &app, &env);
     assert_env(&env, "HPCBOOT_RANK", "2");
     assert_null(hb_env_get(&env, "OMPI_COMM_WORLD_RANK"));
     assert_null(hb_env_get(&env, "MPI_LOCALRANKID"));

@@ -31,7 +31,7 @@ struct hb_native_conn {
 struct peer { /* a local rank */
     uint32_t rank;
     struct hb_native_conn *conn; /* where its answer goes */
-    enum meeting waits;
+    enum meeting waits, gave_up; /* the latter: since its last meeting */
     unsigned collect;
     unsigned in;   /* between hello and finalize */
     unsigned gone; /* its process has ended */

@@ -219,6 +219,7 @@ void hb_native_join(struct peer *p, struct hb_native_server *s, enum meeting m,
     const char *why = NULL;
 
     p->waits = m;
+    p->gave_up = NOWHERE;
     p->collect = collect;
     if (m == HELLO && (s->dead[0] != '\0' || s->left[0] != '\0')) {
         why = s->dead[0] != '\0' ? s->dead : s->left;

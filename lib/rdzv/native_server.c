@@ -15,6 +15,8 @@
 #include "lib/base/str.h"
 #include "lib/rdzv/native_impl.h"
 
+#define MISSING_NAMED 8 /* ranks, in a text */
+
 struct hb_native_server *
 hb_native_server_create(const struct hb_native_job *job,
                         const struct hb_native_host *host, void *arg)
@@ -247,13 +249,49 @@ int hb_native_modex_serve(struct hb_native_server *s, uint32_t rank,
                : HPCBOOT_ERR_NOT_FOUND;
 }
 
-/* Its place in a fence is free; its answer may be on its way. */
-static int on_withdraw(struct peer *p)
+/* Whom a fence waits for, as far as this node knows. */
+static void tell_missing(const struct hb_native_server *s, enum meeting m,
+                         struct hb_str *out)
 {
-    if (p->waits == NODE_FENCE || p->waits == JOB_FENCE) {
-        hb_native_reply(p, HPCBOOT_ERR_TIMED_OUT, "the other ranks have not "
-                        "come before the deadline");
+    struct hb_str names = HB_STR_INIT;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        const struct peer *p = &s->peers[i];
+
+        if (p->gone || p->waits == m || p->gave_up == m || s->open == m) {
+            continue;
+        }
+        if (n++ < MISSING_NAMED) {
+            hb_str_putf(&names, n > 1 ? ", %u" : "%u", p->rank);
+        }
     }
+    if (n > MISSING_NAMED) {
+        hb_str_putf(&names, " and %u more", n - MISSING_NAMED);
+    }
+    hb_str_putf(out, "hpcboot_fence%s: ", m == NODE_FENCE ? " of a node" : "");
+    if (n == 0) {
+        hb_str_put(out, "all ranks of this host have come, and not all of the "
+                   "others");
+    } else {
+        hb_str_putf(out, "rank%s %s of this host ha%s not come",
+                    n > 1 ? "s" : "", hb_str_text(&names), n > 1 ? "ve" : "s");
+    }
+    hb_str_put(out, " before the deadline");
+    hb_str_destroy(&names);
+}
+
+/* Its place in a fence is free; its answer may be on its way. */
+static int on_withdraw(struct peer *p, const struct hb_native_server *s)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    if (p->waits == NODE_FENCE || p->waits == JOB_FENCE) {
+        tell_missing(s, p->waits, &text);
+        p->gave_up = p->waits;
+        hb_native_reply(p, HPCBOOT_ERR_TIMED_OUT, hb_str_text(&text));
+    }
+    hb_str_destroy(&text);
     return 0;
 }
 
@@ -269,7 +307,7 @@ int hb_native_on_frame(struct hb_native_conn *c, enum hb_native_kind kind,
         return on_hello(c, &b, err);
     }
     if (kind == HB_NATIVE_WITHDRAW && p != NULL && p->conn == c) {
-        return on_withdraw(p);
+        return on_withdraw(p, s);
     }
     if (p != NULL && p->conn == c && p->gone && !p->in) {
         return 0; /* it has asked, and ended before that was read */

@@ -37,7 +37,7 @@ struct rank {
     struct hb_native_conn *conn;
     unsigned answers;
     int status, fd;
-    char value[64];
+    char value[64], text[200];
 };
 
 struct world {
@@ -62,7 +62,8 @@ static void on_send(void *arg, void *conn_arg, const void *data, size_t len,
     r->answers++;
     r->fd = fd;
     r->status = hb_buf_get_i32(&b);
-    (void)hb_buf_get_str(&b, HB_NATIVE_TEXT_MAX);
+    snprintf(r->text, sizeof r->text, "%s",
+             hb_buf_get_str(&b, HB_NATIVE_TEXT_MAX));
     body = hb_buf_get_blob(&b, sizeof r->value - 1);
     memset(r->value, 0, sizeof r->value);
     memcpy(r->value, body.data, body.len);
@@ -474,6 +475,8 @@ static void test_a_fence_can_be_withdrawn_and_asked_for_again(void **state)
     assert_int_equal(say(w, 0, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
     assert_int_equal(r->answers, 2);
     assert_int_equal(r->status, HPCBOOT_ERR_TIMED_OUT);
+    assert_string_equal(r->text, "hpcboot_fence: rank 1 of this host has not "
+                        "come before the deadline");
     fence_all(w, 0);
     assert_int_equal(r->answers, 3);
     assert_int_equal(r->status, 0);
@@ -491,6 +494,9 @@ static void test_who_withdraws_late_is_in_the_same_fence_again(void **state)
     for (uint32_t r = 0; r < 2; r++) {
         assert_int_equal(say(w, r, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
         assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_TIMED_OUT);
+        assert_string_equal(w->ranks[r].text, "hpcboot_fence: all ranks of "
+                            "this host have come, and not all of the others "
+                            "before the deadline");
     }
     fence_all(w, 0);
     assert_int_equal(w->ranks[0].status, 0);

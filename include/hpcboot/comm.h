@@ -101,7 +101,9 @@ int hpcboot_wait_any(struct hpcboot_request **requests, size_t n,
 /* All of them; the first error is returned when all are complete. */
 int hpcboot_wait_all(struct hpcboot_request **requests, size_t n,
                      int timeout_ms, struct hpcboot_error *err);
-/* Frees a persistent request that is not under way; NULL-safe. */
+/* Frees a persistent request that is not under way, or gives up a message that
+ * is: what has come or comes is there for the next receive, what is being sent
+ * goes on from a copy. NULL-safe. */
 int hpcboot_request_free(struct hpcboot_request **request,
                          struct hpcboot_error *err);
 /* Moves on whatever is under way. Never blocks. */

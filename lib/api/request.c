@@ -409,9 +409,9 @@ int hpcboot_request_free(struct hpcboot_request **request,
     if (rc < 0 || *request == NULL) {
         return rc;
     }
-    if (is_active(*request)) {
+    if (is_active(*request) && (*request)->coll != NULL) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "hpcboot_request_free: the "
-                       "request is under way; wait for it first");
+                       "collective is under way; wait for it first");
     }
     hb_api_request_destroy(*request);
     *request = NULL;

@@ -517,7 +517,8 @@ static const char *take_out(struct hpcboot_team *team)
         return "the world and the node team end with hpcboot_finalize";
     }
     if (team->n_requests > 0) {
-        return "the team has requests left";
+        return "it has requests left: those under way are to be waited for, "
+               "and persistent ones freed";
     }
     *at = team->next;
     hb_api_ask_keep(team);

@@ -119,6 +119,11 @@ mix() {
     ended_with 0
 }
 
+@test "messages that are given up: nothing of them is lost, no buffer is touched" {
+    run hb -n 2 "$HB_BUILDDIR/tests/cli/apinet" waive
+    ended_with 0
+}
+
 @test "every function used wrongly: an error with text" {
     misuse=$HB_BUILDDIR/tests/cli/apimisuse
     diff <("$misuse" names | sort) \

@@ -344,8 +344,12 @@ static void wrong_peers_and_requests(void)
     W("NULL", hpcboot_wait_any(&req, 1, 0, NULL, &err));
     W("NULL", hpcboot_wait_all(NULL, 1, 0, &err));
     W("NULL", hpcboot_request_free(NULL, &err));
-    if (hpcboot_irecv(team, 0, 5, a, 4, NULL, &pending, &err) == 0) {
+    if (hpcboot_ibarrier(team, &pending, &err) == 0) {
         W("under way", hpcboot_request_free(&pending, &err));
+        W("persistent", hpcboot_start(pending, &err));
+        W(NULL, is(hpcboot_wait(&pending, 0, &err) == 0));
+    }
+    if (hpcboot_irecv(team, 0, 5, a, 4, NULL, &pending, &err) == 0) {
         W("persistent", hpcboot_start(pending, &err));
     }
     W("EVENT_INIT", hpcboot_next_event(&no_event, 0, &err));

@@ -3,14 +3,16 @@
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
  * full`, `apinet rails [until]`, `apinet brief`, `apinet late SECONDS`, `apinet
- * busy SECONDS`, `apinet idle SECONDS`, `apinet soak SECONDS SEED`.
+ * busy SECONDS`, `apinet idle SECONDS`, `apinet waive`, `apinet soak SECONDS
+ * SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. full: rank 1
  * takes more than the system holds for it, reads only its beginning, and never
  * calls again; rank 0 waits until that fails, and says why. rails: two
  * ranks, as star does it, once both use more than one network. brief: the same,
- * and until, with nothing that is long. soak: in
+ * and until, with nothing that is long. waive: requests of two ranks are given
+ * up before, while and after their messages come. soak: in
  * each turn all ranks send to the rank that is D further, with D and the size
  * drawn from SEED, and look at every byte; the last lines say whether
  * descriptors or memory have grown since the first tenth of the time. */
@@ -298,6 +300,77 @@ static void soak(double seconds, uint64_t state)
            resident_kb() - kb);
 }
 
+static void is_all(const char *data, size_t size, char c)
+{
+    for (size_t i = 0; i < size; i++) {
+        HOLDS(data[i] == c);
+    }
+}
+
+/* Rank 0 gives receives up: one whose message has not been sent, one whose
+ * message comes, and the last for good. */
+static void waive_receives(size_t size)
+{
+    struct hpcboot_team *world = hpcboot_world();
+    struct hpcboot_request *r[2];
+
+    MUST(hpcboot_irecv(world, 1, 1, out, MOST, NULL, &r[0], &err));
+    MUST(hpcboot_irecv(world, HPCBOOT_ANY_SOURCE, HPCBOOT_ANY_TAG, in, MOST,
+                       NULL, &r[1], &err));
+    MUST(hpcboot_request_free(&r[0], &err));
+    HOLDS(r[0] == NULL);
+    memset(out, 'x', MOST);
+    MUST(hpcboot_send(world, 1, 2, NULL, 0, &err));
+    MUST(hpcboot_wait(&r[1], 0, &err));
+    is_all(in, size, 'a');
+    is_all(out, MOST, 'x');
+    for (int i = 0; i < 100; i++) { /* at whatever moment it is */
+        MUST(hpcboot_irecv(world, 1, 1, out, MOST, NULL, &r[0], &err));
+        for (int k = 0; k < i; k++) {
+            MUST(hpcboot_progress(&err));
+        }
+        MUST(hpcboot_request_free(&r[0], &err));
+        memset(out, 'x', MOST);
+        MUST(hpcboot_recv(world, 1, 1, in, MOST, NULL, &err));
+        is_all(in, size, 'b');
+        is_all(out, MOST, 'x');
+    }
+    MUST(hpcboot_irecv(world, 1, 3, out, MOST, NULL, &r[0], &err));
+    MUST(hpcboot_request_free(&r[0], &err));
+}
+
+/* Its buffer is its own again at once. */
+static void waive_sends(size_t size)
+{
+    struct hpcboot_team *world = hpcboot_world();
+    struct hpcboot_request *r;
+
+    MUST(hpcboot_recv(world, 0, 2, NULL, 0, NULL, &err));
+    memset(out, 'a', size);
+    MUST(hpcboot_send(world, 0, 1, out, size, &err));
+    for (int i = 0; i < 100; i++) {
+        memset(out, 'b', size);
+        MUST(hpcboot_isend(world, 0, 1, out, size, &r, &err));
+        MUST(hpcboot_request_free(&r, &err));
+        HOLDS(r == NULL);
+        memset(out, 'c', size);
+    }
+}
+
+static void waive(void)
+{
+    static const size_t sizes[] = {1, 100, 5000, 70000, MOST};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (hpcboot_rank() == 0) {
+            waive_receives(sizes[i]);
+        } else if (hpcboot_rank() == 1) {
+            waive_sends(sizes[i]);
+        }
+        MUST(hpcboot_barrier(hpcboot_world(), &err));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
@@ -321,6 +394,8 @@ int main(int argc, char **argv)
     } else if (strcmp(word, "brief") == 0) {
         rails(8);
         until(8);
+    } else if (strcmp(word, "waive") == 0) {
+        waive();
     } else if (strcmp(word, "idle") == 0 && argc > 2) {
         idle((unsigned)atoi(argv[2]));
     } else if (strcmp(word, "late") == 0 && argc > 2) {

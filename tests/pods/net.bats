@@ -29,6 +29,14 @@ ends_well() {
 need_ucx() {
     [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || skip "built without UCX"
 }
+@test "messages between hosts that are given up" {
+    run by tcp -H pod-1,pod-2 "$net" waive
+    ended_with 0
+    need_ucx
+    run by ucx -H pod-1,pod-2 "$net" waive
+    ended_with 0
+}
+
 # netem_or_skip WORDS: pod-1's network from now on.
 netem_or_skip() {
     local why

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bin/proc/guard.h"
 #include "bin/proc/proc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -99,7 +100,8 @@ static void child_name(pid_t pid, char *name, size_t size)
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
     if (hb_file_read(path, NAME_MAX_BYTES, &text, &len, NULL) == 0 && len > 0) {
         text[strcspn(text, "\n")] = '\0';
-        snprintf(name, size, "%s", text);
+        snprintf(name, size, "%s",
+                 strcmp(text, HB_KEEPER_NAME) == 0 ? "the agent" : text);
     }
     free(text);
 }

@@ -20,6 +20,7 @@
  *
  * A channel that its callee has closed lingers until its last bytes are out;
  * hb_ssh_channels_end() ends those of a program that leaves its loop. */
+#define SHELL_SIGNAL 128 /* a shell adds the number of the signal */
 #include "config.h"
 
 #include "bin/boot/ssh_channel.h"
@@ -255,6 +256,9 @@ static void report(struct ssh_chan *c)
     event_del(c->write_event);
     say_how(c, &err);
     c->ch.exit_status = c->exit_status > 0 ? c->exit_status : 0;
+    c->ch.was_killed = c->exit_signal != NULL ||
+                       (c->exit_status > SHELL_SIGNAL &&
+                        c->exit_status < EXIT_NOT_SAID);
     enter(c);
     if (c->ch.events.closed) {
         c->ch.events.closed(c->ch.arg, &err);

@@ -172,6 +172,7 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
     /* What has become of the host is asked where nothing is known of it. */
     if (!silent && away_ms == 0) {
         h->lost_ns = hb_now_ns();
+        h->agent_killed = h->link != NULL && hb_link_was_killed(h->link);
     }
     host_lost(h, &own);
 }

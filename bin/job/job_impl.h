@@ -103,6 +103,7 @@ struct job_host {
     struct job_probe *probe;
     char *leaves; /* why it is lost once its ranks have ended; or NULL */
     int64_t lost_ns; /* when its link broke without a warning; 0: did not */
+    int agent_killed; /* that was for a signal to its agent: the host said so */
     struct job_host *stands_for; /* whose ranks it was last to take; NULL */
     int64_t edge_clock_ns;    /* its clock minus that of `via`; 0: not known */
     char *boot_user;          /* how an agent logs in to it */

@@ -190,6 +190,19 @@ static const char *words_of_failure(enum hb_boot_why why, int silent)
     }
 }
 
+static const char *words_of_logins(const struct job_host *h, int silent)
+{
+    if (silent) {
+        return "it takes logins: only the agent there is stopped, or cannot "
+               "be heard";
+    }
+    return h->agent_killed
+               ? "it takes logins: only the agent there was killed, by hand or "
+                 "for want of memory"
+               : "it takes logins: it was started anew, or the process that "
+                 "served its login was killed";
+}
+
 const char *host_probe_words(const struct job_host *h, int silent)
 {
     const struct job_probe *p = h->probe;
@@ -204,10 +217,7 @@ const char *host_probe_words(const struct job_host *h, int silent)
         return words_of_failure(HB_WHY_BANNER, silent);
     case HB_STAGE_HOST_KEY:
     case HB_STAGE_AUTH:
-        return silent ? "it takes logins: only the agent there is stopped, "
-                        "or cannot be heard"
-                      : "it takes logins: it was started anew, or the process "
-                        "that served its login was killed";
+        return words_of_logins(h, silent);
     default:
         return NULL;
     }

@@ -192,6 +192,11 @@ int hb_link_exit_status(const struct hb_link *link)
     return link->ch != NULL ? link->ch->exit_status : 0;
 }
 
+int hb_link_was_killed(const struct hb_link *link)
+{
+    return link->ch != NULL && link->ch->was_killed;
+}
+
 /* Drops what has been used, when that is cheap or due. */
 static void tidy(struct hb_buf *b, size_t keep_bytes)
 {

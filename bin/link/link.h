@@ -48,6 +48,7 @@ void hb_link_flush(struct hb_link *link);
 size_t hb_link_backlog(const struct hb_link *link); /* bytes not yet taken */
 /* What the command that carries it has exited with: see struct hb_channel. */
 int hb_link_exit_status(const struct hb_link *link);
+int hb_link_was_killed(const struct hb_link *link);
 
 /* The launcher loses a host after so many beats without a sign of it. */
 #define HB_LINK_BEATS 5u

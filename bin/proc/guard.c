@@ -71,7 +71,6 @@
 #define AGENT_ALONE_MS 5000
 /* To the guard from the kernel, when the keeper is dead. */
 #define KEEPER_GONE SIGUSR1
-#define KEEPER_NAME "hb-keeper"
 
 /* A shell's way to say that a signal ended something. */
 #define EXIT_SIGNAL_BASE 128
@@ -325,14 +324,14 @@ static void take_name(char **argv)
     char *end = argv != NULL ? argv[0] : NULL;
     size_t room;
 
-    prctl(PR_SET_NAME, KEEPER_NAME);
+    prctl(PR_SET_NAME, HB_KEEPER_NAME);
     for (char **word = argv; end != NULL && *word == end; word++) {
         end += strlen(end) + 1;
     }
     room = end != NULL ? (size_t)(end - argv[0]) : 0;
-    if (room >= sizeof KEEPER_NAME) {
+    if (room >= sizeof HB_KEEPER_NAME) {
         memset(argv[0], 0, room);
-        memcpy(argv[0], KEEPER_NAME, sizeof KEEPER_NAME);
+        memcpy(argv[0], HB_KEEPER_NAME, sizeof HB_KEEPER_NAME);
     }
 }
 

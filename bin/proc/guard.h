@@ -9,6 +9,9 @@
 #include "bin/proc/filters.h"
 #include "lib/base/error.h"
 
+/* The keeper's, which ends as its agent does. */
+#define HB_KEEPER_NAME "hb-keeper"
+
 /* Nothing stays behind. The guard is the process above an agent: a child
  * subreaper that does nothing but wait. When the agent ends, for whatever
  * reason, the guard kills every descendant that is left and every process

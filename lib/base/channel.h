@@ -44,6 +44,7 @@ struct hb_channel {
     /* Of the command that carried it, once `closed` is called: 1 to 255. 0: it
      * ended otherwise, or nobody knows. */
     int exit_status;
+    int was_killed; /* and by a signal: the far host itself has said so */
 };
 
 #endif

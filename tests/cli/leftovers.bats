@@ -55,7 +55,7 @@ kill_at_once() {
     kill -KILL "$(agent)"
     ends $launcher
     ended_with 75
-    says 'host'
+    says 'host .*: the link to its agent is lost: the agent was killed by signal 9'
     nothing_left
 }
 

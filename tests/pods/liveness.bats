@@ -40,7 +40,7 @@ event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
     pod 1 kill -KILL "$(agent_in 1)"
     job_ends
     ended_with 75
-    says 'host pod-1: .*killed by signal KILL'
+    says 'host pod-1: .*killed by signal KILL; .*only the agent there was killed'
     pods_clean 0 1 2 3
 }
 

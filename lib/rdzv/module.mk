@@ -58,7 +58,8 @@ EXTRA_DIST += tests/fuzz/corpus/segment
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_native tests/unit/test_segment
-tests_unit_test_native_SOURCES = tests/unit/test_native.c
+tests_unit_test_native_SOURCES = tests/unit/test_native.c \
+    tests/unit/native_world.c tests/unit/native_world.h
 tests_unit_test_native_LDADD = $(UNIT_LDADD)
 tests_unit_test_native_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_segment_SOURCES = tests/unit/test_segment.c

@@ -179,6 +179,56 @@ static void contribute(struct hb_native_server *s, enum meeting m)
     hb_buf_destroy(&data);
 }
 
+/* The other nodes would wait for this one's part of a fence. */
+static void refuse_fence(struct hb_native_server *s, const char *why)
+{
+    char name[HB_NATIVE_FENCE_KEY_SIZE];
+    struct hb_buf data;
+    uint32_t n = participants(s, JOB_FENCE);
+
+    name_fence(s, JOB_FENCE);
+    s->round++;
+    memcpy(name, s->open_key, sizeof name);
+    s->open = NOWHERE; /* its answer is nobody's */
+    s->open_key[0] = '\0';
+    hb_native_store_miss(s->store);
+    hb_buf_init(&data, HB_NATIVE_TEXT_MAX + 16);
+    hb_native_store_refuse(why, &data);
+    s->host.fence(s->arg, (struct hb_bytes){name, strlen(name)}, s->nodes, n,
+                  (struct hb_bytes){data.data, data.len});
+    hb_buf_destroy(&data);
+}
+
+/* Ranks wait for different things, which never comes to an end; but for those
+ * in finalize: the others will come there, too. */
+static void mismatch(struct hb_native_server *s)
+{
+    static const char *const calls[] = {
+        [HELLO] = "hpcboot_init", [NODE_FENCE] = "hpcboot_fence of the node",
+        [JOB_FENCE] = "hpcboot_fence", [FINALIZE] = "hpcboot_finalize"};
+    struct hb_str text = HB_STR_INIT;
+    unsigned seen = 0;
+
+    hb_str_putf(&text, "the ranks of %s do not wait for the same: ",
+                s->job.map->node_names[s->job.node]);
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        enum meeting m = s->peers[i].waits;
+
+        if (m != NOWHERE && (seen & 1u << m) == 0) {
+            hb_str_putf(&text, seen == 0 ? "rank %u is in %s" : ", rank %u in %s",
+                        s->peers[i].rank, calls[m]);
+            seen |= 1u << m;
+        }
+    }
+    if ((seen & 1u << JOB_FENCE) != 0) {
+        refuse_fence(s, hb_str_text(&text));
+    }
+    for (enum meeting m = HELLO; m < FINALIZE; m++) {
+        answer_all(s, m, HPCBOOT_ERR_USAGE, hb_str_text(&text));
+    }
+    hb_str_destroy(&text);
+}
+
 /* Looks whether all who can come have come. */
 void hb_native_meet(struct hb_native_server *s)
 {
@@ -200,10 +250,7 @@ void hb_native_meet(struct hb_native_server *s)
         return;
     }
     if (m == FINALIZE + 1) {
-        answer_all(s, NOWHERE, HPCBOOT_ERR_USAGE, "the ranks of this node do "
-                   "not wait for the same: some are in hpcboot_fence, others "
-                   "in a fence of another scope, hpcboot_init or "
-                   "hpcboot_finalize");
+        mismatch(s);
     } else if (m == NODE_FENCE) {
         hb_native_store_commit(s->store, 1);
         answer_all(s, m, HPCBOOT_OK, "");

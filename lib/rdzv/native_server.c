@@ -249,33 +249,47 @@ int hb_native_modex_serve(struct hb_native_server *s, uint32_t rank,
                : HPCBOOT_ERR_NOT_FOUND;
 }
 
-/* Whom a fence waits for, as far as this node knows. */
-static void tell_missing(const struct hb_native_server *s, enum meeting m,
-                         struct hb_str *out)
+/* Appends those who have not come to a meeting, or were there and gave up. */
+static uint32_t put_absent(const struct hb_native_server *s, enum meeting m,
+                           int gave_up, struct hb_str *out)
 {
-    struct hb_str names = HB_STR_INIT;
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < s->n_local; i++) {
         const struct peer *p = &s->peers[i];
 
-        if (p->gone || p->waits == m || p->gave_up == m || s->open == m) {
-            continue;
-        }
-        if (n++ < MISSING_NAMED) {
-            hb_str_putf(&names, n > 1 ? ", %u" : "%u", p->rank);
+        if (!p->gone && p->waits != m && (p->gave_up == m) == gave_up &&
+            n++ < MISSING_NAMED) {
+            hb_str_putf(out, n > 1 ? ", %u" : "%u", p->rank);
         }
     }
     if (n > MISSING_NAMED) {
-        hb_str_putf(&names, " and %u more", n - MISSING_NAMED);
+        hb_str_putf(out, " and %u more", n - MISSING_NAMED);
+    }
+    return n;
+}
+
+/* Whom a fence waits for, as far as this node knows. */
+static void tell_missing(const struct hb_native_server *s, enum meeting m,
+                         struct hb_str *out)
+{
+    struct hb_str names = HB_STR_INIT;
+    int gave_up = 0;
+    uint32_t n = 0;
+
+    if (s->open != m) {
+        n = put_absent(s, m, 0, &names);
+        gave_up = n == 0;
+        n += gave_up ? put_absent(s, m, 1, &names) : 0;
     }
     hb_str_putf(out, "hpcboot_fence%s: ", m == NODE_FENCE ? " of a node" : "");
     if (n == 0) {
         hb_str_put(out, "all ranks of this host have come, and not all of the "
                    "others");
     } else {
-        hb_str_putf(out, "rank%s %s of this host ha%s not come",
-                    n > 1 ? "s" : "", hb_str_text(&names), n > 1 ? "ve" : "s");
+        hb_str_putf(out, "rank%s %s of this host ha%s %s", n > 1 ? "s" : "",
+                    hb_str_text(&names), n > 1 ? "ve" : "s",
+                    gave_up ? "come and given up" : "not come");
     }
     hb_str_put(out, " before the deadline");
     hb_str_destroy(&names);

@@ -25,6 +25,7 @@
 /* What all ranks of a job may put together, as a node holds it. */
 #define STORE_MAX_BYTES ((size_t)1 << 30)
 #define STAGED_MAX_BYTES ((size_t)256 << 20) /* not yet committed, one node */
+#define REFUSED 2u /* in the place of 0 or 1: has it collected? */
 #define FULL_KEY_SIZE (HB_NATIVE_KEY_MAX + 16)
 
 struct staged {
@@ -205,6 +206,23 @@ void hb_native_store_collect(struct hb_native_store *s, int wanted,
     hb_buf_clear(&s->uncollected);
 }
 
+void hb_native_store_refuse(const char *why, struct hb_buf *data)
+{
+    hb_buf_put_u8(data, REFUSED);
+    hb_buf_put_str(data, why);
+}
+
+static int take_refusal(struct hb_native_store *s, struct hb_buf *part,
+                        struct hpcboot_error *err)
+{
+    const char *why = hb_buf_get_str(part, HB_NATIVE_TEXT_MAX);
+
+    s->missed = 1;
+    return hb_buf_failed(part)
+               ? hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence is malformed")
+               : hb_fail(err, HPCBOOT_ERR_USAGE, "%s", why);
+}
+
 /* Values of the ranks of one node; its own are here already. */
 static int take_values(struct hb_native_store *s, struct hb_buf *b,
                        uint32_t node, struct hpcboot_error *err)
@@ -242,6 +260,7 @@ int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
     struct hb_bytes blob;
     struct hb_buf view, part;
     uint32_t node;
+    unsigned kind;
     int rc, next;
 
     hb_buf_view(&view, data.data, data.len);
@@ -253,8 +272,10 @@ int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
         }
         hb_buf_view(&part, blob.data, blob.len);
         was_in[node] = 1;
-        collected[node] = hb_buf_get_u8(&part) && !s->missed;
-        rc = take_values(s, &part, node, err);
+        kind = hb_buf_get_u8(&part);
+        rc = kind == REFUSED ? take_refusal(s, &part, err)
+                             : take_values(s, &part, node, err);
+        collected[node] = kind == 1 && !s->missed;
     }
     for (uint32_t r = 0; r < s->map->n_ranks; r++) {
         uint32_t of = s->map->node_of_rank[r];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* The native rendezvous: two nodes of two ranks each, their servers joined by
- * a fence that this test completes by hand, one answer at a time. */
+/* The native rendezvous, of native_world.h. */
 #include "config.h"
 
-#include "lib/rdzv/native_server.h"
+#include "tests/unit/native_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,255 +15,6 @@
 #include <cmocka.h>
 
 #include "lib/base/collected.h"
-#include "lib/rdzv/native.h"
-
-#define NODES 2
-#define RANKS 4
-
-struct node {
-    uint32_t number;
-    struct hb_native_job job;
-    struct hb_native_server *server;
-    struct hb_buf key, data; /* its contribution to a fence */
-    unsigned joined, alarms, modexes, losses;
-    uint64_t modex_id;
-    uint32_t modex_rank;
-    char note[64];
-};
-
-struct rank {
-    struct node *node;
-    struct hb_native_conn *conn;
-    unsigned answers;
-    int status, fd;
-    char value[64], text[200];
-};
-
-struct world {
-    struct hb_jobmap *map;
-    struct node nodes[NODES];
-    struct rank ranks[RANKS];
-    uint32_t members, out; /* what their fences say: all but `out` */
-};
-
-static void on_send(void *arg, void *conn_arg, const void *data, size_t len,
-                    int fd)
-{
-    struct rank *r = conn_arg;
-    enum hb_native_kind kind;
-    struct hb_bytes body;
-    struct hb_buf in, b;
-
-    hb_buf_view(&in, data, len);
-    assert_int_equal(hb_native_next(&in, &kind, &body, NULL), 1);
-    assert_int_equal(kind, HB_NATIVE_ANSWER);
-    hb_buf_view(&b, body.data, body.len);
-    r->answers++;
-    r->fd = fd;
-    r->status = hb_buf_get_i32(&b);
-    snprintf(r->text, sizeof r->text, "%s",
-             hb_buf_get_str(&b, HB_NATIVE_TEXT_MAX));
-    body = hb_buf_get_blob(&b, sizeof r->value - 1);
-    memset(r->value, 0, sizeof r->value);
-    memcpy(r->value, body.data, body.len);
-}
-
-static void on_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
-                     uint32_t n_nodes, struct hb_bytes data)
-{
-    struct node *n = arg;
-
-    assert_in_range(n_nodes, NODES, NODES + 1); /* one may come */
-    hb_buf_clear(&n->key);
-    hb_buf_clear(&n->data);
-    hb_buf_put_raw(&n->key, key.data, key.len);
-    hb_buf_put_raw(&n->data, data.data, data.len);
-    n->joined++;
-}
-
-static void on_modex(void *arg, uint64_t id, uint32_t rank)
-{
-    struct node *n = arg;
-
-    n->modexes++;
-    n->modex_id = id;
-    n->modex_rank = rank;
-}
-
-static void on_abort(void *arg, uint32_t rank, int code, const char *text)
-{
-}
-
-static void on_note(void *arg, uint32_t rank, const char *text)
-{
-    struct node *n = arg;
-
-    snprintf(n->note, sizeof n->note, "%u: %s", rank, text);
-}
-
-static void on_contact(void *arg, uint32_t rank, unsigned bits)
-{
-}
-
-static int on_memory(void *arg, const struct hb_jobmap *map,
-                     struct hb_segment *out, struct hpcboot_error *err)
-{
-    const struct node *n = arg;
-    const struct hb_segment_spec spec = {
-        .n_ranks = map->n_ranks, .n_nodes = map->n_nodes, .node = n->number,
-        .n_local = 2, .node_of = map->node_of_rank,
-        .local_rank = map->local_rank, .names = map->node_names,
-        .region_bytes = 1, .heap_bytes = 1,
-    };
-
-    return hb_segment_create(out, &spec, err);
-}
-
-static void on_alarm(void *arg, struct hb_segment *memory)
-{
-    ((struct node *)arg)->alarms++;
-}
-
-static void on_lost(void *arg, uint32_t rank, const char *text)
-{
-    ((struct node *)arg)->losses++;
-    assert_int_equal(rank, 2);
-    assert_string_equal(text, "not heard");
-}
-
-static const struct hb_native_host host = {
-    .send = on_send, .fence = on_fence, .modex = on_modex, .abort = on_abort,
-    .note = on_note, .lost = on_lost,
-    .contact = on_contact, .memory = on_memory, .alarm = on_alarm,
-};
-
-static int set_up(void **state)
-{
-    static const uint32_t node_of[RANKS] = {0, 0, 1, 1};
-    static const struct hb_job_app app = {0, RANKS};
-    char left[] = "left", right[] = "right", *names[] = {left, right};
-    struct world *w = calloc(1, sizeof *w);
-
-    assert_int_equal(hb_jobmap_create(&w->map, RANKS, node_of, NODES, names, 1,
-                                      &app, RANKS, NULL), 0);
-    for (uint32_t i = 0; i < NODES; i++) {
-        struct node *n = &w->nodes[i];
-
-        n->number = i;
-        n->job = (struct hb_native_job){.map = w->map, .node = i,
-                                        .token = "secret"};
-        n->server = hb_native_server_create(&n->job, &host, n);
-        hb_buf_init(&n->key, HB_FENCE_DATA_MAX);
-        hb_buf_init(&n->data, HB_FENCE_DATA_MAX);
-    }
-    for (uint32_t i = 0; i < RANKS; i++) {
-        w->ranks[i].node = &w->nodes[i / 2];
-        w->ranks[i].conn = hb_native_conn_open(w->ranks[i].node->server, i,
-                                               &w->ranks[i]);
-    }
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-
-    for (uint32_t i = 0; i < NODES; i++) {
-        hb_native_server_destroy(w->nodes[i].server);
-        hb_buf_destroy(&w->nodes[i].key);
-        hb_buf_destroy(&w->nodes[i].data);
-    }
-    hb_jobmap_destroy(w->map);
-    free(w);
-    return 0;
-}
-
-static int feed(struct rank *r, struct hb_buf *b, size_t begun)
-{
-    int rc;
-
-    hb_native_end(b, begun);
-    rc = hb_native_conn_feed(r->conn, b->data, b->len, NULL);
-    hb_buf_destroy(b);
-    return rc;
-}
-
-static int say(struct world *w, uint32_t rank, enum hb_native_kind kind,
-               unsigned x, unsigned y, const char *text, const char *value)
-{
-    struct hb_buf b;
-    size_t begun;
-
-    hb_buf_init(&b, HB_NATIVE_FRAME_MAX);
-    begun = hb_native_begin(&b, kind);
-    if (kind == HB_NATIVE_HELLO) {
-        hb_buf_put_u32(&b, x);
-        hb_buf_put_u32(&b, rank);
-        hb_buf_put_str(&b, text);
-        hb_buf_put_blob(&b, value, strlen(value));
-    } else if (kind == HB_NATIVE_PUT) {
-        hb_buf_put_u8(&b, (uint8_t)x);
-        hb_buf_put_str(&b, text);
-        hb_buf_put_blob(&b, value, strlen(value));
-    } else if (kind == HB_NATIVE_NOTE) {
-        hb_buf_put_str(&b, text);
-    } else if (kind == HB_NATIVE_GET) {
-        hb_buf_put_u32(&b, x);
-        hb_buf_put_str(&b, text);
-    } else if (kind == HB_NATIVE_FENCE) {
-        hb_buf_put_u8(&b, (uint8_t)x);
-        hb_buf_put_u8(&b, (uint8_t)y);
-        hb_buf_put_u32(&b, w->members);
-        hb_buf_put_u32(&b, w->members > 0);
-        if (w->members > 0) {
-            hb_buf_put_u32(&b, w->out);
-        }
-    }
-    return feed(&w->ranks[rank], &b, begun);
-}
-
-/* All nodes have joined: everybody gets all contributions. */
-static void complete(struct world *w)
-{
-    struct hb_buf all;
-
-    hb_buf_init(&all, HB_FENCE_DATA_MAX);
-    for (uint32_t i = 0; i < NODES; i++) {
-        assert_int_equal(w->nodes[i].joined, 1);
-        assert_int_equal(w->nodes[i].key.len, w->nodes[0].key.len);
-        w->nodes[i].joined = 0;
-        if (w->nodes[i].data.len > 0) {
-            hb_buf_put_u32(&all, i);
-            hb_buf_put_blob(&all, w->nodes[i].data.data, w->nodes[i].data.len);
-        }
-    }
-    for (uint32_t i = 0; i < NODES; i++) {
-        struct hb_bytes key = {w->nodes[i].key.data, w->nodes[i].key.len};
-
-        hb_native_fence_done(w->nodes[i].server, key, 0,
-                             (struct hb_bytes){all.data, all.len});
-    }
-    hb_buf_destroy(&all);
-}
-
-static void hello_all(struct world *w)
-{
-    for (uint32_t r = 0; r < RANKS; r++) {
-        assert_int_equal(say(w, r, HB_NATIVE_HELLO, HB_NATIVE_VERSION, 0, "",
-                             "address"), 0);
-    }
-    complete(w);
-}
-
-static void fence_all(struct world *w, unsigned collect)
-{
-    for (uint32_t r = 0; r < RANKS; r++) {
-        assert_int_equal(say(w, r, HB_NATIVE_FENCE, 0, collect, NULL, NULL),
-                         0);
-    }
-    complete(w);
-}
 
 static void test_hello_brings_the_memory(void **state)
 {
@@ -357,6 +107,55 @@ static void test_different_fences_are_a_mistake(void **state)
     assert_int_equal(say(w, 1, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
     assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_USAGE);
     assert_int_equal(w->ranks[1].status, HPCBOOT_ERR_USAGE);
+    assert_string_equal(w->ranks[1].text, "the ranks of left do not wait for "
+                        "the same: rank 0 is in hpcboot_fence of the node, "
+                        "rank 1 in hpcboot_fence");
+}
+
+/* The others, of other nodes as well, hear that they wait in vain, and come
+ * there, too. */
+static void test_who_finalizes_waits_for_those_in_a_fence(void **state)
+{
+    struct world *w = *state;
+
+    hello_all(w);
+    for (uint32_t r = 1; r < RANKS; r++) {
+        assert_int_equal(say(w, r, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    }
+    assert_int_equal(say(w, 0, HB_NATIVE_FINALIZE, 0, 0, NULL, NULL), 0);
+    complete(w);
+    for (uint32_t r = 1; r < RANKS; r++) {
+        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_USAGE);
+        assert_string_equal(w->ranks[r].text, "the ranks of left do not wait "
+                            "for the same: rank 0 is in hpcboot_finalize, "
+                            "rank 1 in hpcboot_fence");
+        assert_int_equal(say(w, r, HB_NATIVE_FINALIZE, 0, 0, NULL, NULL), 0);
+    }
+    assert_int_equal(w->ranks[0].answers, 1);
+    complete(w);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(w->ranks[r].status, 0);
+        assert_int_equal(w->ranks[r].answers, r == 0 ? 2 : 3);
+    }
+}
+
+/* What was put before is not lost with the fence that failed. */
+static void test_a_fence_after_one_that_failed_brings_all(void **state)
+{
+    struct world *w = *state;
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_PUT, 0, 0, "key", "value"), 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_FENCE, 1, 0, NULL, NULL), 0);
+    for (uint32_t r = 1; r < RANKS; r++) {
+        assert_int_equal(say(w, r, HB_NATIVE_FENCE, 0, 1, NULL, NULL), 0);
+    }
+    complete(w);
+    assert_int_equal(w->ranks[3].status, HPCBOOT_ERR_USAGE);
+    fence_all(w, 1);
+    assert_int_equal(w->ranks[0].status, 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 2, 0, "key", NULL), 0);
+    assert_int_equal(w->nodes[0].modexes, 1); /* its node is asked */
 }
 
 static void test_a_death_fails_who_waits_and_is_marked(void **state)
@@ -477,6 +276,10 @@ static void test_a_fence_can_be_withdrawn_and_asked_for_again(void **state)
     assert_int_equal(r->status, HPCBOOT_ERR_TIMED_OUT);
     assert_string_equal(r->text, "hpcboot_fence: rank 1 of this host has not "
                         "come before the deadline");
+    assert_int_equal(say(w, 1, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(say(w, 1, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+    assert_string_equal(w->ranks[1].text, "hpcboot_fence: rank 0 of this host "
+                        "has come and given up before the deadline");
     fence_all(w, 0);
     assert_int_equal(r->answers, 3);
     assert_int_equal(r->status, 0);
@@ -589,6 +392,8 @@ int main(void)
         TEST(test_values_with_and_without_collecting),
         TEST(test_a_value_of_the_node_stays_there),
         TEST(test_different_fences_are_a_mistake),
+        TEST(test_who_finalizes_waits_for_those_in_a_fence),
+        TEST(test_a_fence_after_one_that_failed_brings_all),
         TEST(test_a_death_fails_who_waits_and_is_marked),
         TEST(test_fences_go_on_without_those_the_world_shrank_by),
         TEST(test_an_answer_that_nobody_waits_for_is_nobodys),

@@ -361,6 +361,7 @@ static inline void hb_get(const struct hb_op *op, char *to, const char *from,
 struct hb_wait {
     int64_t began_ns;  /* or when something moved last */
     int64_t since_ns;  /* when it began, whatever moved; for outsiders */
+    int64_t told_ns;   /* when they were told last */
     int64_t deadline_ns;
     uint64_t moves; /* of the network, as it was last seen */
     unsigned turns;

@@ -456,12 +456,30 @@ static bool may_yield(const struct hb_wait *w, const struct hb_coll_engine *e,
            waited < YIELD_NEAR_NS && waits_for_near(t);
 }
 
+/* Those outside see it, and what it waits for is asked, also where it does not
+ * come to rest since messages of other calls move. */
+static bool is_to_tell(struct hb_wait *w, int64_t waited, int64_t now)
+{
+    if (waited <= STUCK_NS && (now - w->since_ns <= STUCK_NS ||
+                               now - w->told_ns <= STUCK_NS)) {
+        return false;
+    }
+    w->told_ns = now;
+    return true;
+}
+
 static int rest(struct hb_wait *w, struct hb_coll_engine *e,
                 struct hb_coll_team *t, enum hb_coll_wait mode, int64_t now,
                 struct hpcboot_error *err)
 {
     int64_t waited = now - w->began_ns;
     int64_t left = w->deadline_ns > 0 ? w->deadline_ns - now : INT64_MAX;
+    if (is_to_tell(w, waited, now)) {
+        int rc = tell(w, e, t, err);
+        if (rc != HPCBOOT_OK) {
+            return rc;
+        }
+    }
     if (mode == HB_COLL_WAIT_SPIN && waited < SPIN_NS) {
         return HPCBOOT_OK;
     }
@@ -472,11 +490,8 @@ static int rest(struct hb_wait *w, struct hb_coll_engine *e,
         yield(e, w, now);
         return HPCBOOT_OK;
     }
-    int rc = waited > STUCK_NS ? tell(w, e, t, err) : HPCBOOT_OK;
-    if (rc == HPCBOOT_OK) {
-        park(e, t, park_ns(e, t, waited, left), waited);
-    }
-    return rc;
+    park(e, t, park_ns(e, t, waited, left), waited);
+    return HPCBOOT_OK;
 }
 
 /* Whether messages have moved since the last turn, of this call or others: a

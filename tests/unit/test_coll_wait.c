@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -199,6 +200,47 @@ static void who_sees_messages_move_does_not_sleep(void **state)
     hb_coll_destroy(e);
 }
 
+static unsigned told;
+
+static int count_told(void *ctx, void *team, const struct hb_coll_stuck *what,
+                      struct hpcboot_error *err)
+{
+    (void)ctx;
+    (void)team;
+    (void)err;
+    told += what != NULL;
+    return 0;
+}
+
+/* What it waits for may never come all the same. */
+static void who_sees_messages_move_is_seen_to_wait(void **state)
+{
+    static struct hb_coll_node_page page;
+    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_engine *e = NULL;
+    struct hb_wait w = {0};
+    time_t begun = time(NULL);
+    page.wait_mode = HB_COLL_WAIT_YIELD;
+    c.page = &page;
+    c.node_size = 1;
+    c.idle = idle;
+    c.progress = nothing_has_come;
+    c.moves = something_moves;
+    c.stuck = count_told;
+    assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
+    hb_engine_enter(e);
+    step = 1;
+    told = naps = 0;
+    while (told < 3 && time(NULL) < begun + 30) {
+        assert_int_equal(hb_wait_pause(&w, e, NULL, NULL), 0);
+    }
+    assert_int_equal(told, 3);
+    assert_int_equal(naps, 0);
+    hb_wait_over(e);
+    (void)hb_engine_leave(e, 0);
+    hb_coll_destroy(e);
+}
+
 static unsigned look_in_vain(struct hb_coll_engine *e, unsigned n)
 {
     looked = e;
@@ -331,6 +373,7 @@ int main(void)
         cmocka_unit_test(ranks_that_crowd_their_own_node_yield_their_time),
         cmocka_unit_test(a_rank_with_a_core_of_its_own_yields_its_time),
         cmocka_unit_test(who_sees_messages_move_does_not_sleep),
+        cmocka_unit_test(who_sees_messages_move_is_seen_to_wait),
         cmocka_unit_test(who_tests_on_a_shared_core_lets_others_run),
         cmocka_unit_test(who_tests_on_its_own_core_keeps_it),
         cmocka_unit_test(who_tests_for_long_on_a_shared_core_sleeps),

@@ -247,7 +247,9 @@ static void native_contact(void *arg, uint32_t rank, unsigned bits)
     struct agent *a = ((struct agent_native *)arg)->agent;
     struct rank *r = agent_rank(a, rank);
 
-    if (r != NULL && (bits & HB_CONTACT_FINALIZE) == 0) {
+    if (bits == HB_CONTACT_BEGUN) {
+        AGENT_SEND(a, contact, .rank = rank, .contact = bits);
+    } else if (r != NULL && (bits & HB_CONTACT_FINALIZE) == 0) {
         r->contact &= ~(unsigned)HB_CONTACT_FINALIZE;
         agent_rank_contact(a, rank, bits | HB_CONTACT_NATIVE);
     } else if (r != NULL) {

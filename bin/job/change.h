@@ -50,7 +50,7 @@ int job_live_lost(struct job_host *h);
 int job_live_gave_up(struct job_host *h);
 void job_live_end(struct job *j);
 
-/* latecomers.c: ranks begin on a host that has come; a rank has ended */
+/* latecomers.c: ranks begin on a host that has come; something has changed */
 void job_latecomers_come(struct job_host *h);
 void job_latecomers_look(struct job *j);
 void job_latecomers_close(struct job *j);
@@ -75,6 +75,7 @@ const char *job_never_moves(struct job_host *h);
 void job_never_came(struct job_host *h);
 /* It has a login before it, with nothing left of the last one. */
 void host_start_late(struct job_host *h, int64_t delay_ms);
+void job_rank_begins_anew(struct job *j, uint32_t rank); /* it has ended */
 void job_forget_ends(struct job *j, uint32_t node); /* of its ranks */
 void host_join_late(struct job_host *h);
 void host_begin_late(struct job_host *h); /* its ranks are ordered */

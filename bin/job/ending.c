@@ -291,6 +291,7 @@ void job_maybe_over(struct job *j)
 {
     if (j->phase == JOB_CONNECTING || j->phase == JOB_OVER ||
         hosts_running(j) || job_live_waits(j) || job_spawns_wait(j)) {
+        job_latecomers_look(j);
         return;
     }
     j->phase = JOB_ENDING;
@@ -421,7 +422,7 @@ static void tell_exit_codes(const struct job *j)
 
         if (!rank->started) {
             hb_log(HB_INFO, "rank %u on %s: was not started", r, host);
-        } else if (rank->ended_ns == 0) { /* lost with its host, or not yet */
+        } else if (!rank->ended || rank->ended_ns == 0) { /* lost, or not yet */
             hb_log(HB_INFO, "rank %u on %s: how it ended was not reported", r,
                    host);
         } else if (WIFSIGNALED(rank->wait_status)) {

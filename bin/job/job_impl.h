@@ -112,7 +112,8 @@ struct job_host {
     struct job_adoption *adoption; /* it is an orphan; or NULL */
     uint32_t repeats;         /* fences that it says again */
     uint32_t programs_begun; /* by its ranks, one after the other */
-    uint32_t programs_missed; /* begun by others before it came */
+    uint8_t in_init;   /* and the last of these waits for the others */
+    uint8_t came_late; /* into a job that ran (latecomers.c) */
     /* Of its present agent; another one is asked again. */
     uint8_t examining, examined; /* EXAMINE: was asked, has answered */
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */
@@ -236,6 +237,7 @@ struct job {
     struct respawn *respawns;
     struct elastic *elastic; /* NULL: its size stays */
     struct job_live *live;   /* NULL: it does not change while ranks run */
+    int has_latecomers;
     struct event *too_late;  /* latecomers.c; or NULL */
     struct job_cuts *cuts;   /* NULL: all ranks have reached each other */
     uint32_t host_entries;   /* that hosts and gang.hosts have room for */

@@ -6,77 +6,67 @@
  * others have ended instead, they would wait for ever. They are told to end,
  * and that is no failure.
  *
- * An end may be known here before the beginning that it follows, which another
- * host reports: so it is looked at again some seconds later. */
+ * What one host reports may be older than what is known of another: an end may
+ * be known here before the beginning that it follows. So it is looked at again
+ * some seconds later. */
 #include "config.h"
 
 #include <signal.h>
+#include <stdlib.h>
 
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
+#include "lib/base/str.h"
 
 #define SURE_MS 3000
 
-/* The last program of the library that its ranks have been in, or wait for, as
- * those count that were there from the beginning. */
-static uint32_t programs_of(const struct job_host *h)
+/* It is not in the midst of a program of the library, and in none that its
+ * ranks have not begun together with the others. */
+static int waits(const struct job_host *h)
 {
-    return h->programs_missed + h->programs_begun;
+    return h->came_late && (h->programs_begun == 0 || h->in_init);
 }
 
-static int is_late(const struct job_host *h)
-{
-    return h->state == HOST_RUNNING && h->programs_missed > 0;
-}
+/* Of each node: whether a rank is left; a rank has ended, in good order (of who
+ * has died those that wait are told), and none takes its place. */
+enum { LEFT = 1, ENDED = 2 };
 
-/* Who has not called hpcboot_init yet will. */
-static uint32_t waits_for(const struct job_host *h)
-{
-    return h->programs_missed + (h->programs_begun > 0 ? h->programs_begun : 1);
-}
-
-/* The program that no rank but those that came late can be in: the first that
- * one of them waits for. 0: there are others. */
-static uint32_t next_program(const struct job *j)
-{
-    uint32_t next = 0;
-
-    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
-        const struct job_host *h = j->node_host[j->map->node_of_rank[r]];
-
-        if (j->ranks[r].ended) {
-            continue;
-        }
-        if (!is_late(h)) {
-            return 0;
-        }
-        next = next == 0 || waits_for(h) < next ? waits_for(h) : next;
-    }
-    return next;
-}
-
-/* Somebody without whom it cannot begin has ended, in good order: of who has
- * died they are told. */
-static int is_in_vain(const struct job *j, uint32_t program)
+static void look_at_nodes(const struct job *j, unsigned char *nodes)
 {
     const unsigned both = HB_CONTACT_NATIVE | HB_CONTACT_FINALIZE;
 
-    for (uint32_t r = 0; program > 0 && r < j->map->n_ranks; r++) {
-        const struct job_host *h = j->node_host[j->map->node_of_rank[r]];
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        unsigned char *node = &nodes[j->map->node_of_rank[r]];
 
-        if (j->ranks[r].ended && (j->ranks[r].contact & both) == both &&
-            programs_of(h) < program && !job_live_refills(j, r)) {
-            return 1;
+        if (!j->ranks[r].ended) {
+            *node |= LEFT;
+        } else if ((j->ranks[r].contact & both) == both &&
+                   !job_live_refills(j, r)) {
+            *node |= ENDED;
         }
     }
-    return 0;
 }
 
+/* Nobody is left but ranks that wait, for hosts without any. */
 static int all_wait_in_vain(const struct job *j)
 {
-    return j->phase == JOB_RUNNING && is_in_vain(j, next_program(j));
+    unsigned char *nodes;
+    int left = 0, over = 0, others = 0;
+
+    if (j->phase != JOB_RUNNING) {
+        return 0;
+    }
+    nodes = hb_xcalloc(j->map->n_nodes, 1);
+    look_at_nodes(j, nodes);
+    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
+        left |= nodes[i] & LEFT;
+        over |= nodes[i] == ENDED;
+        others |= (nodes[i] & LEFT) && !waits(j->node_host[i]);
+    }
+    free(nodes);
+    return left && over && !others;
 }
 
 static void tell_too_late(struct job_host *h)
@@ -100,7 +90,7 @@ static void on_sure(evutil_socket_t fd, short what, void *arg)
     for (uint32_t i = 0; all_wait_in_vain(j) && i < j->map->n_nodes; i++) {
         struct job_host *h = j->node_host[i];
 
-        if (is_late(h) && !h->let_go) {
+        if (h->came_late && h->state == HOST_RUNNING && !h->let_go) {
             tell_too_late(h);
         }
     }
@@ -108,24 +98,16 @@ static void on_sure(evutil_socket_t fd, short what, void *arg)
 
 void job_latecomers_come(struct job_host *h)
 {
-    struct job *j = h->job;
-
-    h->programs_missed = 0;
-    for (uint32_t i = 0; i < j->map->n_nodes; i++) {
-        const struct job_host *at = j->node_host[i];
-
-        if (at != h && programs_of(at) > h->programs_missed) {
-            h->programs_missed = programs_of(at);
-        }
-    }
-    job_latecomers_look(j);
+    h->came_late = 1;
+    h->job->has_latecomers = 1;
+    job_latecomers_look(h->job);
 }
 
 void job_latecomers_look(struct job *j)
 {
     const struct timeval sure = {SURE_MS / 1000, SURE_MS % 1000 * 1000};
 
-    if (j->live == NULL || !all_wait_in_vain(j)) {
+    if (!j->has_latecomers || !all_wait_in_vain(j)) {
         return;
     }
     if (j->too_late == NULL) {

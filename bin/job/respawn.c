@@ -246,7 +246,8 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->attempts = h->failed_in_row = h->same_answers = 0;
     h->stdin_sent = h->stdin_taken = 0;
     h->credit_owed = 0;
-    h->programs_begun = h->programs_missed = 0;
+    h->programs_begun = 0;
+    h->in_init = h->came_late = 0;
     h->file = 0;
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
@@ -269,13 +270,24 @@ static void begin_anew(struct job_host *h, uint32_t node, int64_t delay_ms)
     job_route_add(h); /* fences wait for it from here on */
 }
 
+void job_rank_begins_anew(struct job *j, uint32_t rank)
+{
+    struct job_rank *r = &j->ranks[rank];
+
+    r->ended = 0;
+    r->ended_ns = 0;
+    r->wait_status = 0;
+    r->contact = 0;
+    r->told = 0;
+    j->n_ended--;
+}
+
 /* Some may have ended as they were told, when their host was to leave. */
 void job_forget_ends(struct job *j, uint32_t node)
 {
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         if (j->map->node_of_rank[r] == node && j->ranks[r].ended) {
-            j->ranks[r].ended = 0;
-            j->n_ended--;
+            job_rank_begins_anew(j, r);
         }
     }
 }

@@ -116,6 +116,7 @@ static int on_rank_failed(struct job_host *h, const struct hb_frame *f,
         }
         job_ranks_lost(h->job, &m.rank, 1, m.text);
         job_cause(h->job, &cause);
+        job_latecomers_look(h->job);
     }
     return rc;
 }
@@ -254,8 +255,7 @@ static void rank_has_failed(struct job_host *h,
         cause.evidence = job_cut_words(h, apart, sizeof apart);
     }
     if (job_respawn_rank(h, &cause, m->contact, why, sizeof why)) {
-        j->ranks[m->rank].ended = 0;
-        j->n_ended--;
+        job_rank_begins_anew(j, m->rank);
     } else {
         if (has_not_come(m)
                 ? is_missed(j, m->rank)
@@ -292,6 +292,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     kind = exit_kind(j, &m);
     if (kind != HB_CAUSE_NONE) {
         rank_has_failed(h, &m, kind);
+        job_latecomers_look(j);
         return 0;
     }
     if (j->phase == JOB_RUNNING && /* its host leaves, say */
@@ -452,7 +453,11 @@ static int on_contact(struct job_host *h, const struct hb_frame *f,
             job_event_host(h, "host_initialised", NULL);
         }
         on_init(j, m.contact);
+        h->in_init = (m.contact & HB_CONTACT_NATIVE) != 0;
         on_program(h);
+        job_latecomers_look(j);
+    } else if (rc == 0 && (m.contact & HB_CONTACT_BEGUN) != 0) {
+        h->in_init = 0;
     } else if (rc == 0 && !j->contact_noted && j->family.links_mpi) {
         j->contact_noted = 1;
         hb_log(HB_WARN, "rank %u on %s links an MPI library and has not "
@@ -498,9 +503,13 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
                        h->job->phase == JOB_RUNNING;
 
         job_event_host(h, "host_leaving", m.text);
+        if (h->let_go) { /* it leaves since it was told to, by us as well */
+            return 0;
+        }
         h->gone = 1;
         cause.evidence = respawns ? job_never_moves(h) : NULL;
-        if (respawns && cause.evidence == NULL) {
+        /* The hosts of such a job come and go: the source may drop it, too. */
+        if (respawns && (cause.evidence == NULL || h->job->live != NULL)) {
             free(h->leaves);
             h->leaves = hb_xstrdup(m.text);
             return 0;

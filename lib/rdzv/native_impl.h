@@ -14,6 +14,7 @@
 #define CONTACT_CONNECTED 1u
 #define CONTACT_INIT 2u
 #define CONTACT_FINAL 4u
+#define CONTACT_BEGUN 0x20u /* all have met in hpcboot_init */
 #define ADDRESS_MAX (HB_SEGMENT_ADDRESS_MAX - 1)
 /* The prefix and five numbers. */
 #define HB_NATIVE_FENCE_KEY_SIZE 80u

@@ -311,6 +311,7 @@ int hb_native_members(struct hb_native_server *s, struct hb_buf *b,
 /* The answer to hello carries the memory, with all addresses in it. */
 static void welcome(struct hb_native_server *s)
 {
+    s->host.contact(s->arg, s->peers[0].rank, CONTACT_BEGUN);
     for (uint32_t i = 0; i < s->n_local; i++) {
         struct peer *p = &s->peers[i];
 

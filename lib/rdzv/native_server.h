@@ -30,6 +30,7 @@ struct hb_native_host {
     void (*modex)(void *arg, uint64_t id, uint32_t rank);
     void (*abort)(void *arg, uint32_t rank, int code, const char *text);
     void (*note)(void *arg, uint32_t rank, const char *text);
+    /* HB_CONTACT_* of lib/wire, as a number. */
     void (*contact)(void *arg, uint32_t rank, unsigned bits);
     /* The memory for a generation, at its first hello. */
     int (*memory)(void *arg, const struct hb_jobmap *map,

@@ -58,6 +58,7 @@
 #define HB_CONTACT_FINALIZE 0x4u /* finalised */
 #define HB_CONTACT_MPI 0x8u      /* its program links an MPI library */
 #define HB_CONTACT_NATIVE 0x10u  /* libhpcboot was what connected */
+#define HB_CONTACT_BEGUN 0x20u   /* CONTACT: hpcboot_init is behind its ranks */
 /* OUTPUT.flags; nobody acts on them */
 #define HB_OUT_PARTIAL 0x1u /* the line goes on in the next piece */
 #define HB_OUT_CONTINUED 0x2u /* this piece continues a line */

@@ -361,7 +361,8 @@ library() { # MIN:MAX COMMAND...
     local np=$1
     shift
     pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np "$np" -x GROW_TO=2 \
-        --hostfile /tmp/hosts --on-failure continue --events /tmp/events "$@"
+        --hostfile /tmp/hosts --on-failure "${policy:-continue}" \
+        --events /tmp/events "$@"
 }
 
 @test "libhpcboot: ranks hear of those that come, and begin anew with them" {
@@ -388,6 +389,74 @@ library() { # MIN:MAX COMMAND...
     says 'host pod-2 has come into the gang too late: all ranks that'
     event host_leaving pod-2
     pods_clean 0 1 2
+}
+
+# comes_too_late WORDS...: pod-2 comes when the words of the first have been
+# seen among the events, and pod-1's rank ends.
+comes_too_late() {
+    wait_until event host_initialised pod-1
+    hosts pod-1 pod-2
+    wait_until event "$@"
+    pod 1 touch /tmp/enough
+    pod_job_ends
+    pod 1 rm /tmp/enough
+    says 'host pod-2 has come into the gang too late: all ranks that'
+    event host_leaving pod-2
+    pods_clean 0 1 2
+}
+
+@test "libhpcboot: a host that comes when the others fail is told to end" {
+    library 1:2 sh -c '"$0" meet; exit 3' "$HB_BUILDDIR/tests/cli/apiprobe"
+    comes_too_late host_initialised pod-2
+    ended_with 3
+}
+
+@test "libhpcboot: the others end while a host that comes gets its files" {
+    pod 0 truncate -s 300M /tmp/big
+    library 1:2 --preload-files /tmp/big "$HB_BUILDDIR/tests/cli/apiprobe" meet
+    comes_too_late host_joins ''
+    pod 0 rm /tmp/big
+    ended_with 0
+}
+
+# pod-3 comes while pod-2, which came late itself, waits; all three meet.
+@test "libhpcboot: a late host works on when the others have ended" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    library 1:3 sh -c 'case $(hostname) in pod-1) $0 meet ;; esac
+        $0 who
+        case $(hostname) in pod-3) sleep 5; echo pod-3 has saved ;; esac' \
+        "$HB_BUILDDIR/tests/cli/apiprobe"
+    wait_until event host_initialised pod-1
+    hosts pod-1 pod-2
+    wait_until event host_initialised pod-2
+    hosts pod-1 pod-2 pod-3
+    wait_until event host_initialised pod-3
+    pod 1 touch /tmp/enough
+    pod_job_ends
+    pod 1 rm /tmp/enough
+    ended_with 0
+    says '^pod-3 has saved$'
+    says_not 'too late'
+    pods_clean 0 1 2 3
+}
+
+# As where the operator makes the gang smaller, and Kubernetes ends the pod.
+@test "libhpcboot: a host is taken out, and its agent told to end as well" {
+    for policy in continue respawn; do
+        hosts pod-1 pod-2
+        library 1:2 sh -c 'trap "" TERM; "$0" hear; sleep 3' \
+            "$HB_BUILDDIR/tests/cli/apiprobe"
+        wait_until pod 0 grep -q '^rank 0 listens$' /tmp/out
+        hosts pod-1
+        wait_until event host_leaving pod-2
+        pod 2 kill -TERM "$(agent_in 2)"
+        pod_job_ends
+        ended_with 0
+        says '^rank 0 is told: rank 1 is told to end: its host is no longer'
+        says_not 'error'
+        pods_clean 0 1 2
+        pod 0 rm /tmp/events
+    done
 }
 
 @test "libhpcboot: ranks hear of those that are told to leave" {

@@ -80,13 +80,32 @@ static int reads_a_pipe(pid_t pid, const struct hb_pipes *but)
     return pipe == 0 ? errno == ENOENT : !is_one_of(but, pipe);
 }
 
-static int is_young(const struct hb_procfs_stat *st)
+/* A copy of the shell that has forked it just now. */
+static int is_new(const struct hb_procfs_stat *st)
 {
-    uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), now;
     struct timespec up;
 
     clock_gettime(CLOCK_BOOTTIME, &up);
-    return (uint64_t)up.tv_sec <= st->starttime / hz + YOUNG_S;
+    now = (uint64_t)up.tv_sec * hz + (uint64_t)up.tv_nsec * hz / 1000000000;
+    return st->is_copy && now <= st->starttime + YOUNG_S * hz;
+}
+
+/* The pipe that a descriptor is to be read from, or 0. Of files nobody asks
+ * their file system, which may be one that does not answer. */
+static ino_t pipe_to_read(int dir, const char *fd)
+{
+    unsigned long long pipe = 0;
+    char to[64];
+    struct stat link;
+    ssize_t n = readlinkat(dir, fd, to, sizeof to - 1);
+
+    if (n <= 0 || fstatat(dir, fd, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
+        (link.st_mode & S_IRUSR) == 0) { /* which says what it is open for */
+        return 0;
+    }
+    to[n] = '\0';
+    return sscanf(to, "pipe:[%llu]", &pipe) == 1 ? (ino_t)pipe : 0;
 }
 
 /* Any of its descriptors is a pipe's end to read from. A process whose parent
@@ -97,17 +116,14 @@ static int may_read_a_pipe(pid_t pid, const struct hb_pipes *but)
     char name[64];
     DIR *d;
     struct dirent *e;
-    struct stat link, st;
     int may = 0;
 
     snprintf(name, sizeof name, "/proc/%ld/fd", (long)pid);
     d = opendir(name);
     while (d != NULL && !may && (e = readdir(d)) != NULL) {
-        /* What it is open for is in the permissions of the link. */
-        may = fstatat(dirfd(d), e->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
-              S_ISLNK(link.st_mode) && (link.st_mode & S_IRUSR) != 0 &&
-              fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
-              S_ISFIFO(st.st_mode) && !is_one_of(but, st.st_ino);
+        ino_t pipe = pipe_to_read(dirfd(d), e->d_name);
+
+        may = pipe != 0 && !is_one_of(but, pipe);
     }
     if (d != NULL) {
         closedir(d);
@@ -123,7 +139,7 @@ static int look(void *ctx, pid_t child)
     if (hb_procfs_read_stat("/proc", child, &st) == 0 && st.pgrp != child &&
         st.session == getsid(0) &&
         (st.exits || reads_a_pipe(child, s->but) ||
-         (is_young(&st) && may_read_a_pipe(child, s->but)))) {
+         (is_new(&st) && may_read_a_pipe(child, s->but)))) {
         (void)hb_below(child, add, ctx);
     }
     return 0;

@@ -28,6 +28,7 @@
 #define FIELD_STARTTIME 22
 
 #define FLAG_EXITING 4u /* PF_EXITING, include/linux/sched.h */
+#define FLAG_FORKED 0x40u /* PF_FORKNOEXEC */
 
 /* The next blank-separated word at *at, NUL-terminated in place; or NULL. */
 static char *next_word(char **at)
@@ -46,6 +47,8 @@ static char *next_word(char **at)
 
 static void put_field(struct hb_procfs_stat *st, int field, const char *word)
 {
+    unsigned long flags;
+
     switch (field) {
     case FIELD_STATE:
         st->state = word[0];
@@ -60,7 +63,9 @@ static void put_field(struct hb_procfs_stat *st, int field, const char *word)
         st->session = (pid_t)strtol(word, NULL, 10);
         break;
     case FIELD_FLAGS:
-        st->exits = (strtoul(word, NULL, 10) & FLAG_EXITING) != 0;
+        flags = strtoul(word, NULL, 10);
+        st->exits = (flags & FLAG_EXITING) != 0;
+        st->is_copy = (flags & FLAG_FORKED) != 0;
         break;
     case FIELD_UTIME:
     case FIELD_STIME:

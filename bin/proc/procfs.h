@@ -13,6 +13,7 @@ struct hb_procfs_stat {
     char state;         /* of its first thread: 'R', 'S', 'Z', ... */
     int threads;        /* a 'Z' with more than one is alive all the same */
     int exits;          /* it has begun to end, and may have closed its files */
+    int is_copy;        /* it was forked, and has executed no program since */
     uint64_t cpu;       /* clock ticks it has computed, in the kernel, too */
     uint64_t starttime; /* with pid, the identity of a process */
 };

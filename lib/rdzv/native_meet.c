@@ -215,7 +215,8 @@ static void mismatch(struct hb_native_server *s)
         enum meeting m = s->peers[i].waits;
 
         if (m != NOWHERE && (seen & 1u << m) == 0) {
-            hb_str_putf(&text, seen == 0 ? "rank %u is in %s" : ", rank %u in %s",
+            hb_str_putf(&text, seen == 0 ? "rank %u is in %s"
+                                         : ", rank %u in %s",
                         s->peers[i].rank, calls[m]);
             seen |= 1u << m;
         }

@@ -133,24 +133,23 @@ static void join_or_part(struct hb_tcp_conn *c, struct hb_tcp_item *i)
 /* Short messages are sent and received by the system call itself: send() and
  * recv() end a thread that is cancelled, here with a lock in its hands, and to
  * be ready for that they take a tenth of the time that a short message has on
- * this side of the kernel. The thread sanitizer knows the functions only. */
-static ssize_t send_now(int fd, const void *bytes, size_t n)
+ * this side of the kernel. */
+static ssize_t send_now(const struct hb_tcp_conn *c, const void *bytes,
+                        size_t n)
 {
-#ifdef __SANITIZE_THREAD__
-    return send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-#else
-    return syscall(SYS_sendto, fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT,
-                   NULL, 0);
-#endif
+    int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+
+    return c->tcp->direct ? syscall(SYS_sendto, c->fd, bytes, n, flags, NULL, 0)
+                          : send(c->fd, bytes, n, flags);
 }
 
-static ssize_t recv_now(int fd, void *bytes, size_t n)
+static ssize_t recv_now(const struct hb_tcp_conn *c, void *bytes, size_t n)
 {
-#ifdef __SANITIZE_THREAD__
-    return recv(fd, bytes, n, MSG_DONTWAIT);
-#else
-    return syscall(SYS_recvfrom, fd, bytes, n, MSG_DONTWAIT, NULL, NULL);
-#endif
+    int flags = MSG_DONTWAIT;
+
+    return c->tcp->direct
+               ? syscall(SYS_recvfrom, c->fd, bytes, n, flags, NULL, NULL)
+               : recv(c->fd, bytes, n, flags);
 }
 
 static ssize_t write_joined(struct hb_tcp_conn *c, const struct hb_tcp_item *i)
@@ -161,7 +160,7 @@ static ssize_t write_joined(struct hb_tcp_conn *c, const struct hb_tcp_item *i)
     if (i->size > 0) {
         memcpy(both + sizeof i->head, i->data, i->size);
     }
-    return send_now(c->fd, both, sizeof i->head + i->size);
+    return send_now(c, both, sizeof i->head + i->size);
 }
 
 static ssize_t write_item(struct hb_tcp_conn *c, struct hb_tcp_item *i)
@@ -389,7 +388,7 @@ int hb_tcp_read(struct hb_tcp_conn *c)
         }
         v[parts++] = (struct iovec){behind, most};
         n = parts > 1 ? readv(c->fd, v, parts)
-                      : recv_now(c->fd, behind, most);
+                      : recv_now(c, behind, most);
         if (n <= 0) {
             return n == 0 ? -ECONNRESET
                    : errno == EAGAIN || errno == EINTR ? moved : -errno;

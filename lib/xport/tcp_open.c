@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -292,6 +294,17 @@ int hb_tcp_call_without_fd(struct hb_tcp_conn *c)
     return 1;
 }
 
+/* Whether a function is the C library's own. Some network cards come with
+ * sockets outside the kernel (Onload, VMA), whose library stands before it. */
+static int is_libcs(void *function)
+{
+    Dl_info one, other;
+
+    return dladdr(function, &one) != 0 &&
+           dladdr((void *)(uintptr_t)&getppid, &other) != 0 &&
+           one.dli_fbase == other.dli_fbase;
+}
+
 int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
                 struct hpcboot_error *err)
 {
@@ -301,6 +314,8 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
     int rc;
 
     hb_tcp_take_reserve(t);
+    t->direct = is_libcs((void *)(uintptr_t)&send) &&
+                is_libcs((void *)(uintptr_t)&recv);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     t->listen_fd = listen_on(AF_INET6, &port);
     if (t->listen_fd < 0) {

@@ -37,6 +37,16 @@ need_ucx() {
     ended_with 0
 }
 
+@test "sockets that a library has taken from the kernel" {
+    ! is_sanitized || skip 'a sanitizer stands before those functions itself'
+    "${cc[@]}" -shared -fPIC -o "$BATS_FILE_TMPDIR/own.so" \
+        "$fakes/own_sockets.c"
+    run by tcp -x LD_PRELOAD="$BATS_FILE_TMPDIR/own.so" -H pod-1,pod-2 \
+        "$net" soak 2 7
+    ended_with 0
+    [ "$(grep -c '^own sockets: sent and received$' <<< "$output")" -eq 2 ]
+}
+
 # netem_or_skip WORDS: pod-1's network from now on.
 netem_or_skip() {
     local why

@@ -59,6 +59,19 @@ kill_at_once() {
     nothing_left
 }
 
+@test "SIGKILL to the agent of a rank that lives again: its first end is not its last" {
+    # shellcheck disable=SC2016  # for the ranks
+    "$hbrun" -n 2 --on-failure respawn --max-restarts 1 --print-exit-codes sh -c '
+        [ $HPCBOOT_RANK = 0 ] || [ -e first ] || { touch first; exit 3; }
+        echo $$ >> started; exec sleep 1000' 2> err &
+    launcher=$!
+    wait_until lines_in started 2
+    kill -KILL "$(agent)"
+    ends $launcher
+    says '^hbrun: rank 1 on .*: how it ended was not reported$'
+    nothing_left
+}
+
 @test "SIGKILL to the guard" {
     start_sleepers 2
     kill -KILL "$(guard)"

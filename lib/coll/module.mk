@@ -35,7 +35,7 @@ libhb_a_SOURCES += \
     %D%/region.h \
     %D%/request.c \
     %D%/sched.c %D%/sched.h \
-    %D%/sched_choose.c \
+    %D%/sched_choose.c %D%/sched_crowd.c \
     %D%/sched_fold.c \
     %D%/sched_leaf.c \
     %D%/sched_move.c \

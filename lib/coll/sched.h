@@ -354,8 +354,13 @@ bool hb_is_choice(enum hpcboot_coll coll, enum hb_alg alg);
  * Returns how many. */
 size_t hb_choices(const struct hb_call *c, enum hpcboot_coll coll, int size,
                   size_t bytes, struct hb_choice out[HB_ALGS]);
-/* What a short call costs ranks whose nodes outnumber the CPUs of their one
- * machine: each for itself, or nodes first. Both 0 where that is not so. */
+/* Rounds until all of p are reached, each reaching radix - 1 more. */
+double hb_log_up(double p, double radix);
+/* Who waits longer for its turn in a tree parks, and is late when it comes. */
+#define HB_CROWDED_TREE_MOST ((size_t)4 << 10)
+/* sched_crowd.c: what a short call costs ranks whose nodes outnumber the CPUs
+ * of their one machine: each for itself, or nodes first. Both 0 where that is
+ * not so. */
 struct hb_crowd {
     double flat_ns, nodes_ns;
 };

@@ -91,7 +91,7 @@ struct priced { /* a group of p, n bytes; alpha: a message of none */
     bool among; /* some are of one node, whose messages wake nobody */
 };
 
-static double log_up(double p, double radix)
+double hb_log_up(double p, double radix)
 {
     double n = 1, rounds = 0;
     while (n < p) {
@@ -110,7 +110,7 @@ static struct priced priced(const struct hb_model *m, int size, double n)
 {
     struct priced x = {.m = m, .p = size, .n = n};
     double port = m->gap > m->overhead ? m->gap : m->overhead;
-    x.rounds = log_up(size, 2);
+    x.rounds = hb_log_up(size, 2);
     x.whole = (size & (size - 1)) == 0;
     x.alpha = m->latency + m->overhead + m->receive;
     x.message = x.alpha + bytes_price(m, n);
@@ -146,7 +146,7 @@ static double tree_price(const struct priced *x, const struct hb_choice *how,
     double in = x->m->receive + bytes_price(x->m, x->n) + x->m->fold * x->n;
     double each = up ? in : x->inject, once = up ? x->m->overhead
                                                  : x->m->receive;
-    return log_up(x->p, how->radix) *
+    return hb_log_up(x->p, how->radix) *
            (x->m->latency + handshake(x) + once +
             (how->radix - 1) * each);
 }
@@ -217,7 +217,7 @@ static double reduce_price(const struct priced *x,
 static double bcast_alone(const struct priced *x, const struct hb_choice *how)
 {
     double path = bcast_price(x, how), work = tree_work(x, how, 0);
-    double below = log_up(x->p, how->radix) * (how->radix - 1);
+    double below = hb_log_up(x->p, how->radix) * (how->radix - 1);
     if (work == 0 || x->among || x->n > AHEAD_MOST) {
         return path > work ? path : work;
     }
@@ -236,7 +236,7 @@ static double work_among(const struct priced *x, double messages, double each)
 static double barrier_price(const struct priced *x,
                             const struct hb_choice *how)
 {
-    double rounds = log_up(x->p, how->radix), siblings = how->radix - 1;
+    double rounds = hb_log_up(x->p, how->radix), siblings = how->radix - 1;
     bool tree = how->alg == HB_ALG_KNOMIAL;
     double path = tree ? tree_price(x, how, true) + tree_price(x, how, false)
                        : rounds * (x->m->latency +
@@ -267,9 +267,6 @@ static double allreduce_path(const struct priced *x,
     }
 }
 
-/* Who waits longer for its turn in a tree parks, and is late when it comes. */
-#define TREE_MOST ((size_t)4 << 10)
-
 static double allreduce_work(const struct priced *x,
                              const struct hb_choice *how)
 {
@@ -291,7 +288,7 @@ static double allreduce_price(const struct priced *x,
                               const struct hb_choice *how)
 {
     double path = allreduce_path(x, how);
-    double work = x->n <= (double)TREE_MOST ? allreduce_work(x, how) : 0;
+    double work = x->n <= (double)HB_CROWDED_TREE_MOST ? allreduce_work(x, how) : 0;
     return path > work ? path : work;
 }
 
@@ -302,7 +299,7 @@ static double gather_price(const struct priced *x,
     if (how->alg == HB_ALG_LINEAR) {
         return x->m->latency + (x->p - 1) * (x->inject + x->m->receive);
     }
-    return log_up(x->p, how->radix) *
+    return hb_log_up(x->p, how->radix) *
                (x->m->latency +
                 (how->radix - 1) * (x->m->overhead + x->m->receive)) +
            all * (x->m->byte + x->m->copy) + all / 2 * x->m->byte;
@@ -507,72 +504,4 @@ double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
     struct priced x = priced(m, size, (double)bytes);
     const struct way *w = way_of(coll, how->alg);
     return w != NULL ? w->price(&x, how) : -1;
-}
-
-/* ---- with the nodes, or without ---- */
-
-/* What a phase of the node costs where ranks take turns on the cores: several
- * of those that find nothing come before the one that is waited for. */
-#define CROWDED_PHASE_NS 9000
-/* Trees hand on rows of several blocks; long ones are not worth it. What comes
- * to a root is in memory that it has to make before it is awaited. */
-#define FLAT_MOST ((size_t)16 << 10)
-#define FLAT_MOST_UP ((size_t)2 << 10)
-
-/* All that a group of p sends for a call, and how many phases a node has
- * beside it where the group is one of leaders, who exchange what all ranks
- * send up a tree and down again while it is short. */
-static struct work {
-    double messages, bytes;
-    int phases;
-} work_of(const struct hb_call *c, double p)
-{
-    bool leads = p <= c->layout->nodes;
-    double n = (double)c->total, log = log_up(p, 2);
-    double both = leads || c->total > TREE_MOST ? p * log : 2 * (p - 1);
-    switch (c->coll) {
-    case HPCBOOT_COLL_BCAST:
-        return (struct work){p - 1, (p - 1) * (double)c->bytes, 1};
-    case HPCBOOT_COLL_SCATTER:
-        return (struct work){p - 1, n / 2 * log, 1};
-    case HPCBOOT_COLL_GATHER:
-        return (struct work){p - 1, n, 1};
-    case HPCBOOT_COLL_REDUCE:
-        return (struct work){p - 1, (p - 1) * n, 1};
-    case HPCBOOT_COLL_BARRIER:
-        return (struct work){both, 0, 2};
-    case HPCBOOT_COLL_ALLREDUCE:
-        return (struct work){both, both * n, 2};
-    case HPCBOOT_COLL_REDUCE_SCATTER:
-    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
-        return (struct work){p * log, (p - 1) * n, 2};
-    default:
-        return (struct work){0};
-    }
-}
-
-static double work_price(const struct hb_model *m, const struct work *w)
-{
-    double each = m->latency + m->overhead + m->receive;
-    return w->messages * each + w->bytes * (m->byte + m->fold);
-}
-
-/* Leaders have the same place on their nodes, and thus, mostly, the same core;
- * all ranks have all of them. With a CPU for each leader that is no loss. Who
- * only gives runs ahead of the root by what sockets hold, and of a leader by
- * the few cells of its node. */
-struct hb_crowd hb_crowd_prices(const struct hb_call *c)
-{
-    const struct hb_model *m = c->model;
-    struct work all = work_of(c, c->layout->size);
-    struct work few = work_of(c, c->layout->nodes);
-    bool up = c->coll == HPCBOOT_COLL_REDUCE || c->coll == HPCBOOT_COLL_GATHER;
-    size_t most = up ? FLAT_MOST_UP : FLAT_MOST;
-    if (m->cpus <= 0 || c->layout->nodes <= m->cpus || all.phases == 0 ||
-        c->ordered || c->total > most || c->bytes > most) {
-        return (struct hb_crowd){0};
-    }
-    return (struct hb_crowd){
-        work_price(m, &all) / m->cpus,
-        work_price(m, &few) + few.phases * CROWDED_PHASE_NS};
 }

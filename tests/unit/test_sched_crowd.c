@@ -127,6 +127,34 @@ static void short_calls_of_a_crowd_have_no_leaders(void **state)
     assert_int_equal(in_pods(ordered, 2, 2, NULL).messages, 8);
 }
 
+/* Where all wait for all, a turn on the node costs more than messages that wake
+ * whom they are for: each of 8 exchanges with 3, by nodes each leader with 2. */
+static void what_all_wait_for_has_no_leaders_in_a_crowd(void **state)
+{
+    const enum hpcboot_coll fold = HPCBOOT_COLL_ALLREDUCE,
+                            all[] = {HPCBOOT_COLL_ALLGATHER,
+                                     HPCBOOT_COLL_REDUCE_SCATTER_BLOCK};
+    assert_int_equal(messages_in_pods(fold, 8192, 2, 2, NULL), 24);
+    assert_int_equal(messages_in_pods(fold, 32768, 2, 2, NULL),
+                     messages_in_pods(fold, 32768, 2, 2, "flat"));
+    assert_int_equal(messages_in_pods(fold, 65536, 2, 2, NULL),
+                     messages_in_pods(fold, 65536, 2, 2, "nodes"));
+    assert_int_equal(messages_in_pods(fold, 8192, 2, 8, NULL), 8);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        for (size_t n = 128; n <= 8192; n *= 2) {
+            assert_int_equal(messages_in_pods(all[i], n, 2, 2, NULL),
+                             messages_in_pods(all[i], n, 2, 2, "flat"));
+        }
+        assert_int_equal(messages_in_pods(all[i], 65536, 2, 2, NULL),
+                         messages_in_pods(all[i], 65536, 2, 2, "nodes"));
+        assert_int_equal(messages_in_pods(all[i], 1024, 2, 8, NULL),
+                         messages_in_pods(all[i], 1024, 2, 8, "nodes"));
+    }
+    assert_int_equal(messages_in_pods(HPCBOOT_COLL_ALLTOALL, 1024, 2, 2, NULL),
+                     messages_in_pods(HPCBOOT_COLL_ALLTOALL, 1024, 2, 2,
+                                      "flat"));
+}
+
 /* Up a tree and down again are fewer messages than an exchange: no rank waits
  * for more CPUs than there are. Alone in its pod, a rank exchanges. */
 static void who_shares_pods_and_cpus_meets_in_a_tree(void **state)
@@ -200,6 +228,7 @@ int main(void)
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
         cmocka_unit_test(long_vectors_are_scanned_in_a_chain),
         cmocka_unit_test(short_calls_of_a_crowd_have_no_leaders),
+        cmocka_unit_test(what_all_wait_for_has_no_leaders_in_a_crowd),
         cmocka_unit_test(who_shares_pods_and_cpus_meets_in_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

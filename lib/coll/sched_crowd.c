@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* Whether ranks that crowd the CPUs of one machine, in more nodes than it has
+ * CPUs, go to the ranks of their own node first. Of groups of processes that
+ * share a core a kernel lets one burn it by yielding while another has work to
+ * do, so a phase of the node is dear: messages wake whom they are for. */
+
+#include "config.h"
+
+#include "lib/coll/sched.h"
+
+/* What a phase of the node costs where ranks take turns on the cores: several
+ * of those that find nothing come before the one that is waited for. */
+#define CROWDED_PHASE_NS 9000
+/* Where all wait for all, one that hands on more than a cell holds takes that
+ * for each other rank of the node, and for each that takes turns on a core. */
+#define CROWDED_TURN_NS 10000
+#define CELL_MOST ((size_t)64)
+/* Trees hand on rows of several blocks; long ones are not worth it. What comes
+ * to a root is in memory that it has to make before it is awaited. */
+#define FLAT_MOST ((size_t)16 << 10)
+#define FLAT_MOST_UP ((size_t)2 << 10)
+/* To all, of a vector that is folded, and of all blocks. */
+#define FLAT_MOST_FOLDED ((size_t)32 << 10)
+#define FLAT_MOST_ALL ((size_t)128 << 10)
+
+/* All that a group of p sends for a call, and how many phases a node has
+ * beside it where the group is one of leaders, who exchange what all ranks
+ * send up a tree and down again while it is short. */
+static struct work {
+    double messages, bytes;
+    int phases;
+} work_of(const struct hb_call *c, double p)
+{
+    bool leads = p <= c->layout->nodes;
+    double n = (double)c->total, log = hb_log_up(p, 2);
+    double both = leads || c->total > HB_CROWDED_TREE_MOST ? p * log : 2 * (p - 1);
+    switch (c->coll) {
+    case HPCBOOT_COLL_BCAST:
+        return (struct work){p - 1, (p - 1) * (double)c->bytes, 1};
+    case HPCBOOT_COLL_SCATTER:
+        return (struct work){p - 1, n / 2 * log, 1};
+    case HPCBOOT_COLL_GATHER:
+        return (struct work){p - 1, n, 1};
+    case HPCBOOT_COLL_REDUCE:
+        return (struct work){p - 1, (p - 1) * n, 1};
+    case HPCBOOT_COLL_BARRIER:
+        return (struct work){both, 0, 2};
+    case HPCBOOT_COLL_ALLREDUCE:
+        return (struct work){both, both * n, 2};
+    case HPCBOOT_COLL_REDUCE_SCATTER:
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
+        return (struct work){p * log, (p - 1) * n, 2};
+    case HPCBOOT_COLL_ALLGATHER:
+    case HPCBOOT_COLL_ALLGATHERV:
+        return (struct work){p * log, (p - 1) * n, 2};
+    case HPCBOOT_COLL_ALLTOALL:
+        return (struct work){p * (p - 1), (p - 1) * n * c->layout->size / p, 2};
+    default:
+        return (struct work){0};
+    }
+}
+
+static double work_price(const struct hb_model *m, const struct work *w)
+{
+    double each = m->latency + m->overhead + m->receive;
+    return w->messages * each + w->bytes * (m->byte + m->fold);
+}
+
+/* The most bytes whose price is asked. */
+static size_t flat_most(enum hpcboot_coll coll)
+{
+    switch (coll) {
+    case HPCBOOT_COLL_REDUCE:
+    case HPCBOOT_COLL_GATHER:
+        return FLAT_MOST_UP;
+    case HPCBOOT_COLL_ALLREDUCE:
+        return FLAT_MOST_FOLDED;
+    case HPCBOOT_COLL_REDUCE_SCATTER:
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
+    case HPCBOOT_COLL_ALLGATHER:
+    case HPCBOOT_COLL_ALLGATHERV:
+    case HPCBOOT_COLL_ALLTOALL:
+        return FLAT_MOST_ALL;
+    default:
+        return FLAT_MOST;
+    }
+}
+
+static double phase_price(const struct hb_call *c)
+{
+    double turns = c->layout->size / c->model->cpus;
+    double others = (double)c->layout->size / c->layout->nodes - 1;
+    bool among_all = flat_most(c->coll) > FLAT_MOST;
+    return among_all && c->total > CELL_MOST
+               ? CROWDED_TURN_NS * turns * others : CROWDED_PHASE_NS;
+}
+
+/* Leaders have the same place on their nodes, and thus, mostly, the same core;
+ * all ranks have all of them. With a CPU for each leader that is no loss. Who
+ * only gives runs ahead of the root by what sockets hold, and of a leader by
+ * the few cells of its node. */
+struct hb_crowd hb_crowd_prices(const struct hb_call *c)
+{
+    const struct hb_model *m = c->model;
+    struct work all = work_of(c, c->layout->size);
+    struct work few = work_of(c, c->layout->nodes);
+    if (m->cpus <= 0 || c->layout->nodes <= m->cpus || all.phases == 0 ||
+        c->ordered || c->total > flat_most(c->coll)) {
+        return (struct hb_crowd){0};
+    }
+    return (struct hb_crowd){
+        work_price(m, &all) / m->cpus,
+        work_price(m, &few) + few.phases * phase_price(c)};
+}

@@ -288,7 +288,8 @@ static double allreduce_price(const struct priced *x,
                               const struct hb_choice *how)
 {
     double path = allreduce_path(x, how);
-    double work = x->n <= (double)HB_CROWDED_TREE_MOST ? allreduce_work(x, how) : 0;
+    double work = x->n <= (double)HB_CROWDED_TREE_MOST
+                      ? allreduce_work(x, how) : 0;
     return path > work ? path : work;
 }
 

@@ -35,7 +35,8 @@ static struct work {
 {
     bool leads = p <= c->layout->nodes;
     double n = (double)c->total, log = hb_log_up(p, 2);
-    double both = leads || c->total > HB_CROWDED_TREE_MOST ? p * log : 2 * (p - 1);
+    double both = leads || c->total > HB_CROWDED_TREE_MOST ? p * log
+                                                           : 2 * (p - 1);
     switch (c->coll) {
     case HPCBOOT_COLL_BCAST:
         return (struct work){p - 1, (p - 1) * (double)c->bytes, 1};

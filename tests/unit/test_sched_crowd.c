@@ -127,8 +127,9 @@ static void short_calls_of_a_crowd_have_no_leaders(void **state)
     assert_int_equal(in_pods(ordered, 2, 2, NULL).messages, 8);
 }
 
-/* Where all wait for all, a turn on the node costs more than messages that wake
- * whom they are for: each of 8 exchanges with 3, by nodes each leader with 2. */
+/* Where all wait for all, a turn on the node costs more than messages, which
+ * wake whom they are for: each of 8 exchanges with 3, by nodes each leader
+ * with 2. */
 static void what_all_wait_for_has_no_leaders_in_a_crowd(void **state)
 {
     const enum hpcboot_coll fold = HPCBOOT_COLL_ALLREDUCE,

@@ -322,7 +322,7 @@ END
     pods_clean 0 1 2
 }
 
-# The seat that they leave is free before, or after, the others come: where there
+# The seat that they leave is free before or after the others come: where there
 # is one more, those may take it.
 @test "all hosts are replaced at once: the job goes on on the new ones" {
     local max seats=0

@@ -143,6 +143,49 @@ static void name_fence(struct hb_native_server *s, enum meeting m)
     s->open = m;
 }
 
+/* To the others, by the name of the open fence. What is not awaited is no
+ * part: the answer will be nobody's. */
+static void pass_on(struct hb_native_server *s, enum meeting m, int awaited,
+                    const struct hb_buf *data)
+{
+    char name[HB_NATIVE_FENCE_KEY_SIZE]; /* ours may be the next one's */
+    uint32_t n = participants(s, m);
+
+    memcpy(name, s->open_key, sizeof name);
+    if (!awaited) {
+        s->open = NOWHERE;
+        s->open_key[0] = '\0';
+    }
+    s->host.fence(s->arg, (struct hb_bytes){name, strlen(name)}, s->nodes, n,
+                  (struct hb_bytes){data->data, data->len});
+}
+
+/* The open fence of the job: the other nodes would wait for this one's part. */
+static void refuse_fence(struct hb_native_server *s, int status,
+                         const char *why)
+{
+    struct hb_buf data;
+
+    hb_native_store_miss(s->store);
+    hb_buf_init(&data, HB_NATIVE_TEXT_MAX + 16);
+    hb_native_store_refuse(status, why, &data);
+    pass_on(s, JOB_FENCE, 0, &data);
+    hb_buf_destroy(&data);
+    answer_all(s, JOB_FENCE, status, why);
+}
+
+static void tell_too_much(struct hb_native_server *s)
+{
+    struct hb_str text = HB_STR_INIT;
+
+    hb_str_putf(&text, "the ranks of %s have put more than a fence that "
+                "collects can carry; hpcboot_fence without HPCBOOT_COLLECT "
+                "leaves values where they are until they are asked for",
+                s->job.map->node_names[s->job.node]);
+    refuse_fence(s, HPCBOOT_ERR_LIMIT, hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
 /* This node's part of a fence of the whole job. */
 static void contribute(struct hb_native_server *s, enum meeting m)
 {
@@ -162,40 +205,10 @@ static void contribute(struct hb_native_server *s, enum meeting m)
         hb_native_store_collect(s->store, collect != 0, &data);
     }
     if (hb_buf_failed(&data)) {
-        s->open = NOWHERE;
-        answer_all(s, m, HPCBOOT_ERR_LIMIT, "the ranks of this node have put "
-                   "more than a fence that collects can carry; hpcboot_fence "
-                   "without HPCBOOT_COLLECT leaves values where they are "
-                   "until they are asked for");
+        tell_too_much(s); /* addresses are short */
     } else {
-        char name[HB_NATIVE_FENCE_KEY_SIZE]; /* ours may be the next one's */
-        struct hb_bytes d = {data.data, data.len};
-        uint32_t n = participants(s, m);
-
-        memcpy(name, s->open_key, sizeof name);
-        s->host.fence(s->arg, (struct hb_bytes){name, strlen(name)}, s->nodes,
-                      n, d);
+        pass_on(s, m, 1, &data);
     }
-    hb_buf_destroy(&data);
-}
-
-/* The other nodes would wait for this one's part of a fence. */
-static void refuse_fence(struct hb_native_server *s, const char *why)
-{
-    char name[HB_NATIVE_FENCE_KEY_SIZE];
-    struct hb_buf data;
-    uint32_t n = participants(s, JOB_FENCE);
-
-    name_fence(s, JOB_FENCE);
-    s->round++;
-    memcpy(name, s->open_key, sizeof name);
-    s->open = NOWHERE; /* its answer is nobody's */
-    s->open_key[0] = '\0';
-    hb_native_store_miss(s->store);
-    hb_buf_init(&data, HB_NATIVE_TEXT_MAX + 16);
-    hb_native_store_refuse(why, &data);
-    s->host.fence(s->arg, (struct hb_bytes){name, strlen(name)}, s->nodes, n,
-                  (struct hb_bytes){data.data, data.len});
     hb_buf_destroy(&data);
 }
 
@@ -222,7 +235,9 @@ static void mismatch(struct hb_native_server *s)
         }
     }
     if ((seen & 1u << JOB_FENCE) != 0) {
-        refuse_fence(s, hb_str_text(&text));
+        name_fence(s, JOB_FENCE);
+        s->round++;
+        refuse_fence(s, HPCBOOT_ERR_USAGE, hb_str_text(&text));
     }
     for (enum meeting m = HELLO; m < FINALIZE; m++) {
         answer_all(s, m, HPCBOOT_ERR_USAGE, hb_str_text(&text));

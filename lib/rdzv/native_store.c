@@ -206,21 +206,23 @@ void hb_native_store_collect(struct hb_native_store *s, int wanted,
     hb_buf_clear(&s->uncollected);
 }
 
-void hb_native_store_refuse(const char *why, struct hb_buf *data)
+void hb_native_store_refuse(int status, const char *why, struct hb_buf *data)
 {
     hb_buf_put_u8(data, REFUSED);
+    hb_buf_put_i32(data, status);
     hb_buf_put_str(data, why);
 }
 
 static int take_refusal(struct hb_native_store *s, struct hb_buf *part,
                         struct hpcboot_error *err)
 {
+    int32_t status = hb_buf_get_i32(part);
     const char *why = hb_buf_get_str(part, HB_NATIVE_TEXT_MAX);
 
     s->missed = 1;
-    return hb_buf_failed(part)
+    return hb_buf_failed(part) || status >= 0
                ? hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence is malformed")
-               : hb_fail(err, HPCBOOT_ERR_USAGE, "%s", why);
+               : hb_fail(err, status, "%s", why);
 }
 
 /* Values of the ranks of one node; its own are here already. */

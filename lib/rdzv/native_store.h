@@ -36,9 +36,9 @@ int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,
  * job and not collected before, and that. */
 void hb_native_store_collect(struct hb_native_store *s, int wanted,
                              struct hb_buf *data);
-/* In the place of that: for this reason its ranks do not take part. */
-void hb_native_store_refuse(const char *why, struct hb_buf *data);
-/* The parts of all nodes. ERR_USAGE: one has refused; its reason. */
+/* In the place of that: for this reason (an error) it takes no part. */
+void hb_native_store_refuse(int status, const char *why, struct hb_buf *data);
+/* The parts of all nodes; the reason of one that takes no part. */
 int hb_native_store_merge(struct hb_native_store *s, struct hb_bytes data,
                           struct hpcboot_error *err);
 /* A fence was given up here that others may have completed: what they

@@ -139,6 +139,33 @@ static void test_who_finalizes_waits_for_those_in_a_fence(void **state)
     }
 }
 
+#define MIB ((size_t)1 << 20)
+
+/* More than a fence may carry from a node: the other nodes hear of it, too. */
+static void test_what_a_node_cannot_say_is_told_to_all(void **state)
+{
+    struct world *w = *state;
+    char *value = malloc(MIB), key[16];
+
+    hello_all(w);
+    memset(value, 'v', MIB - 1);
+    value[MIB - 1] = '\0';
+    for (unsigned i = 0; i < HB_FENCE_DATA_MAX / 2 / MIB + 1; i++) {
+        snprintf(key, sizeof key, "key%u", i);
+        assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, key, value), 0);
+        assert_int_equal(w->ranks[0].status, 0);
+    }
+    free(value);
+    fence_all(w, 1);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_LIMIT);
+        assert_non_null(strstr(w->ranks[r].text, "the ranks of left have put "
+                               "more than a fence"));
+    }
+    fence_all(w, 0);
+    assert_int_equal(w->ranks[3].status, 0);
+}
+
 /* What was put before is not lost with the fence that failed. */
 static void test_a_fence_after_one_that_failed_brings_all(void **state)
 {
@@ -393,6 +420,7 @@ int main(void)
         TEST(test_a_value_of_the_node_stays_there),
         TEST(test_different_fences_are_a_mistake),
         TEST(test_who_finalizes_waits_for_those_in_a_fence),
+        TEST(test_what_a_node_cannot_say_is_told_to_all),
         TEST(test_a_fence_after_one_that_failed_brings_all),
         TEST(test_a_death_fails_who_waits_and_is_marked),
         TEST(test_fences_go_on_without_those_the_world_shrank_by),

@@ -7,8 +7,8 @@
  * and that is no failure.
  *
  * What one host reports may be older than what is known of another: an end may
- * be known here before the beginning that it follows. So it is looked at again
- * some seconds later. */
+ * be known here before the beginning that it follows. So they are looked for
+ * when nothing has changed for some seconds. */
 #include "config.h"
 
 #include <signal.h>
@@ -107,7 +107,7 @@ void job_latecomers_look(struct job *j)
 {
     const struct timeval sure = {SURE_MS / 1000, SURE_MS % 1000 * 1000};
 
-    if (!j->has_latecomers || !all_wait_in_vain(j)) {
+    if (!j->has_latecomers) {
         return;
     }
     if (j->too_late == NULL) {

@@ -13,17 +13,30 @@
 /* What a phase of the node costs where ranks take turns on the cores: several
  * of those that find nothing come before the one that is waited for. */
 #define CROWDED_PHASE_NS 9000
-/* Where all wait for all, one that hands on more than a cell holds takes that
- * for each other rank of the node, and for each that takes turns on a core. */
+/* Where all wait for all, a phase that hands on more than a cell holds costs
+ * this for each other rank of the node, and each that takes turns on a core. */
 #define CROWDED_TURN_NS 10000
 #define CELL_MOST ((size_t)64)
-/* Trees hand on rows of several blocks; long ones are not worth it. What comes
- * to a root is in memory that it has to make before it is awaited. */
-#define FLAT_MOST ((size_t)16 << 10)
-#define FLAT_MOST_UP ((size_t)2 << 10)
-/* To all, of a vector that is folded, and of all blocks. */
-#define FLAT_MOST_FOLDED ((size_t)32 << 10)
-#define FLAT_MOST_ALL ((size_t)128 << 10)
+
+/* most: bytes beyond which nodes come first whatever it costs: trees hand on
+ * rows of several blocks, what comes to a root is in memory that it has to make
+ * before it is awaited, and sockets are full of what goes to all. */
+static const struct {
+    size_t most;
+    bool all_wait;
+} kinds[HPCBOOT_COLLS] = {
+    [HPCBOOT_COLL_BARRIER] = {0, true},
+    [HPCBOOT_COLL_BCAST] = {16384, false},
+    [HPCBOOT_COLL_SCATTER] = {16384, false},
+    [HPCBOOT_COLL_GATHER] = {2048, false},
+    [HPCBOOT_COLL_REDUCE] = {2048, false},
+    [HPCBOOT_COLL_ALLREDUCE] = {32768, true},
+    [HPCBOOT_COLL_ALLGATHER] = {131072, true},
+    [HPCBOOT_COLL_ALLGATHERV] = {131072, true},
+    [HPCBOOT_COLL_REDUCE_SCATTER] = {131072, true},
+    [HPCBOOT_COLL_REDUCE_SCATTER_BLOCK] = {131072, true},
+    [HPCBOOT_COLL_ALLTOALL] = {131072, true},
+};
 
 /* All that a group of p sends for a call, and how many phases a node has
  * beside it where the group is one of leaders, who exchange what all ranks
@@ -52,7 +65,6 @@ static struct work {
         return (struct work){both, both * n, 2};
     case HPCBOOT_COLL_REDUCE_SCATTER:
     case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
-        return (struct work){p * log, (p - 1) * n, 2};
     case HPCBOOT_COLL_ALLGATHER:
     case HPCBOOT_COLL_ALLGATHERV:
         return (struct work){p * log, (p - 1) * n, 2};
@@ -69,32 +81,11 @@ static double work_price(const struct hb_model *m, const struct work *w)
     return w->messages * each + w->bytes * (m->byte + m->fold);
 }
 
-/* The most bytes whose price is asked. */
-static size_t flat_most(enum hpcboot_coll coll)
-{
-    switch (coll) {
-    case HPCBOOT_COLL_REDUCE:
-    case HPCBOOT_COLL_GATHER:
-        return FLAT_MOST_UP;
-    case HPCBOOT_COLL_ALLREDUCE:
-        return FLAT_MOST_FOLDED;
-    case HPCBOOT_COLL_REDUCE_SCATTER:
-    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
-    case HPCBOOT_COLL_ALLGATHER:
-    case HPCBOOT_COLL_ALLGATHERV:
-    case HPCBOOT_COLL_ALLTOALL:
-        return FLAT_MOST_ALL;
-    default:
-        return FLAT_MOST;
-    }
-}
-
 static double phase_price(const struct hb_call *c)
 {
     double turns = c->layout->size / c->model->cpus;
     double others = (double)c->layout->size / c->layout->nodes - 1;
-    bool among_all = flat_most(c->coll) > FLAT_MOST;
-    return among_all && c->total > CELL_MOST
+    return kinds[c->coll].all_wait && c->total > CELL_MOST
                ? CROWDED_TURN_NS * turns * others : CROWDED_PHASE_NS;
 }
 
@@ -108,7 +99,7 @@ struct hb_crowd hb_crowd_prices(const struct hb_call *c)
     struct work all = work_of(c, c->layout->size);
     struct work few = work_of(c, c->layout->nodes);
     if (m->cpus <= 0 || c->layout->nodes <= m->cpus || all.phases == 0 ||
-        c->ordered || c->total > flat_most(c->coll)) {
+        c->ordered || c->total > kinds[c->coll].most) {
         return (struct hb_crowd){0};
     }
     return (struct hb_crowd){

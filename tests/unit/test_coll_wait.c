@@ -172,19 +172,25 @@ static uint64_t something_moves(void *ctx)
     return moves += step;
 }
 
-/* Though it is not what the call waits for: pieces of a long message come each
- * when who sends them has had its turn. */
-static void who_sees_messages_move_does_not_sleep(void **state)
+/* A rank alone on its node, with messages of other calls. */
+static struct hb_coll_config with_messages(void)
 {
-    static struct hb_coll_node_page page;
+    static struct hb_coll_node_page page = {.wait_mode = HB_COLL_WAIT_YIELD};
     struct hb_coll_config c = HB_COLL_CONFIG_INIT;
-    struct hb_coll_engine *e = NULL;
-    page.wait_mode = HB_COLL_WAIT_YIELD;
     c.page = &page;
     c.node_size = 1;
     c.idle = idle;
     c.progress = nothing_has_come;
     c.moves = something_moves;
+    return c;
+}
+
+/* Though it is not what the call waits for: pieces of a long message come each
+ * when who sends them has had its turn. */
+static void who_sees_messages_move_does_not_sleep(void **state)
+{
+    struct hb_coll_config c = with_messages();
+    struct hb_coll_engine *e = NULL;
     assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
     e->outnumbered = true;
     hb_engine_enter(e);
@@ -215,17 +221,10 @@ static int count_told(void *ctx, void *team, const struct hb_coll_stuck *what,
 /* What it waits for may never come all the same. */
 static void who_sees_messages_move_is_seen_to_wait(void **state)
 {
-    static struct hb_coll_node_page page;
-    struct hb_coll_config c = HB_COLL_CONFIG_INIT;
+    struct hb_coll_config c = with_messages();
     struct hb_coll_engine *e = NULL;
     struct hb_wait w = {0};
     time_t begun = time(NULL);
-    page.wait_mode = HB_COLL_WAIT_YIELD;
-    c.page = &page;
-    c.node_size = 1;
-    c.idle = idle;
-    c.progress = nothing_has_come;
-    c.moves = something_moves;
     c.stuck = count_told;
     assert_int_equal(hb_coll_create(&c, &e, NULL), 0);
     hb_engine_enter(e);

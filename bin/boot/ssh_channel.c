@@ -20,7 +20,6 @@
  *
  * A channel that its callee has closed lingers until its last bytes are out;
  * hb_ssh_channels_end() ends those of a program that leaves its loop. */
-#define SHELL_SIGNAL 128 /* a shell adds the number of the signal */
 #include "config.h"
 
 #include "bin/boot/ssh_channel.h"
@@ -42,6 +41,7 @@
 #define QUEUE_BYTES (512 * 1024) /* encrypted and waiting for the socket */
 #define PIECE_BYTES (16 * 1024) /* on the stack, which may be small */
 #define EXIT_NOT_SAID 255 /* as a client shows an end without a status */
+#define SHELL_SIGNAL 128 /* a shell adds the number of the signal */
 #define LINGER_MS 1000 /* for the exit status, and for the last bytes out */
 
 struct ssh_chan {

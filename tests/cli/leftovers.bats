@@ -68,6 +68,7 @@ kill_at_once() {
     wait_until lines_in started 2
     kill -KILL "$(agent)"
     ends $launcher
+    ended_with 75
     says '^hbrun: rank 1 on .*: how it ended was not reported$'
     nothing_left
 }
@@ -176,6 +177,7 @@ all_found() { # of what `run` has run
     ended_with 0
     says 'warning: .* 2 processes were killed that a job left here'
     run hb -n 1 true
+    ended_with 0
     says_not 'left here'
     [ -z "$(ls sessions)" ]
     nothing_left

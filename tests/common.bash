@@ -164,8 +164,10 @@ pod_hb() {
 }
 
 # pod_job COMMAND...: in the background of pod-0, as $job; its pid there is in
-# /tmp/launcher, its words in /tmp/out and /tmp/err.
+# /tmp/launcher, its words in /tmp/out and /tmp/err: its own, not those of the
+# job before, whoever looks how soon.
 pod_job() {
+    pod 0 rm -f /tmp/launcher /tmp/out /tmp/err
     # shellcheck disable=SC2016  # expanded in the pod
     pod 0 bash -c 'echo $$ > /tmp/launcher
         exec "$@" > /tmp/out 2> /tmp/err' - "$@" &

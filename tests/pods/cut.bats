@@ -12,7 +12,6 @@ teardown_file() { lab_down; }
 setup() {
     options=()
     cuts=()
-    pod 0 rm -f /tmp/out
 }
 # Networks are whole again, and nothing of a test that failed is left.
 teardown() {

@@ -257,7 +257,6 @@ netem_or_skip() {
     local t ways=tcp
     [ ! -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || ways="tcp ucx"
     for t in $ways; do
-        pod 0 rm -f /tmp/out
         pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --on-failure continue \
             --heartbeat 600ms -x HPCBOOT_TRANSPORTS="$t" \
             -H pod-0:1,pod-1:1,pod-2:2 "$HB_BUILDDIR/tests/cli/apiprobe" survive

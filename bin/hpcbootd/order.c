@@ -151,12 +151,14 @@ int agent_order_grown(struct agent_job *job, const struct hb_msg_grown *m,
 
     hb_buf_view(&view, m->map.data, m->map.len);
     rc = hb_jobmap_decode(&map, &view, err);
-    if (rc == 0 && was != NULL && !hb_jobmap_begins(was, map)) {
-        hb_jobmap_destroy(map);
-        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "GROWN does not begin with "
-                     "the map before it");
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
+    if (was == NULL || !hb_jobmap_begins(was, map)) {
+        hb_jobmap_destroy(map); /* JOB, which is to come, has a later one */
+        rc = was == NULL ? 0 : hb_fail(err, HPCBOOT_ERR_PROTOCOL, "GROWN does "
+                                       "not begin with the map before it");
+    } else {
         job->grown = hb_xrealloc(job->grown,
                                  (job->n_grown + 1) * sizeof *job->grown);
         job->grown[job->n_grown++] = map;

@@ -136,6 +136,7 @@ struct job_host {
     uint8_t let_go;   /* the source no longer names it */
     uint8_t unseated; /* it was told that no free seat is small enough */
     uint32_t comebacks; /* how often it was taken in after a loss */
+    uint32_t restart;   /* the life in which its ranks begin */
 };
 
 struct job_rank {
@@ -224,7 +225,8 @@ struct job {
     struct job_file *files;
     uint32_t n_files;
     char **programs;      /* [opt->n_apps] that are copied; NULL: is not */
-    struct hb_buf orders; /* JOB to START, encoded once */
+    struct hb_buf orders; /* JOB to START, of those of one life */
+    uint32_t orders_restart;
     struct hb_family_choice family;
     int family_known;
 
@@ -420,6 +422,7 @@ int job_read_rules(struct job *j, struct hpcboot_error *err);
 void job_begin(struct job *j); /* the hosts are ready */
 void host_let_go(struct job_host *h);
 void host_go_on(struct job_host *h); /* its link has drained */
+/* Of those whose ranks begin in this life of theirs. */
 int job_orders_anew(struct job *j, uint32_t restart,
                     struct hpcboot_error *err);
 void job_inspected(struct job *j, const struct hb_msg_inspected *m);

@@ -441,18 +441,18 @@ void host_begin_late(struct job_host *h)
 {
     struct hpcboot_error err = {0};
     struct job *j = h->job;
-    uint32_t restart = 0;
     int moved = hb_jobmap_rename(j->map, h->node, h->spec->name);
 
+    h->restart = 0;
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
         if (j->map->node_of_rank[r] == h->node) {
-            restart = j->ranks[r].restarts;
+            h->restart = j->ranks[r].restarts;
             break;
         }
     }
     h->late = h->never_came = 0;
     job_route_add(h);
-    if (job_orders_anew(j, restart, &err) < 0) {
+    if (job_orders_anew(j, h->restart, &err) < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);
         return;
     }

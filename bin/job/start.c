@@ -230,6 +230,15 @@ static void all_below_ordered(struct job_host *top)
     host_ordered(top);
 }
 
+/* Others may have begun while its files were under way. */
+static int settle_orders(struct job_host *h, struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+
+    return h->restart == j->orders_restart
+               ? 0 : job_orders_anew(j, h->restart, err);
+}
+
 /* The files, as fast as they are taken, and then the orders. */
 static void host_feed(struct job_host *h)
 {
@@ -237,6 +246,9 @@ static void host_feed(struct job_host *h)
     const struct hb_buf *orders = &h->job->orders;
     int rc = job_files_send(h, &err);
 
+    if (rc == 1 && settle_orders(h, &err) < 0) {
+        rc = -1;
+    }
     if (rc < 0) {
         job_fail(h->job, HB_CAUSE_INTERNAL, 0, "%s", err.text);
     } else if (rc == 1) {
@@ -271,6 +283,7 @@ int job_orders_anew(struct job *j, uint32_t restart,
                     struct hpcboot_error *err)
 {
     hb_buf_clear(&j->orders);
+    j->orders_restart = restart;
     return write_orders(j, j->lives->restarts + restart, err);
 }
 

@@ -18,6 +18,7 @@
 #include "bin/proc/stale.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -102,12 +103,16 @@ out:
     return rc;
 }
 
+/* Who cannot be looked at, as for want of a descriptor, may live. */
 static int lives(const struct hb_owner *o, int which)
 {
     struct hb_procfs_stat st;
 
-    return hb_procfs_read_stat("/proc", o->pids[which], &st) == 0
-           && st.starttime == o->starts[which] && st.state != 'Z';
+    errno = 0;
+    if (hb_procfs_read_stat("/proc", o->pids[which], &st) < 0) {
+        return errno != ENOENT && errno != ESRCH;
+    }
+    return st.starttime == o->starts[which] && st.state != 'Z';
 }
 
 enum state { OTHERS, EMPTY, STALE };

@@ -369,9 +369,9 @@ END
 library() { # MIN:MAX COMMAND...
     local np=$1
     shift
-    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np "$np" -x GROW_TO=2 \
-        --hostfile /tmp/hosts --on-failure "${policy:-continue}" \
-        --events /tmp/events "$@"
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np "$np" \
+        -x GROW_TO="${grow_to:-2}" --hostfile /tmp/hosts \
+        --on-failure "${policy:-continue}" --events /tmp/events "$@"
 }
 
 @test "libhpcboot: ranks hear of those that come, and begin anew with them" {
@@ -426,6 +426,20 @@ comes_too_late() {
     comes_too_late host_joins ''
     pod 0 rm /tmp/big
     ended_with 0
+}
+
+# The second of them to be ready is told of while the first gets its files.
+@test "libhpcboot: two hosts that get files come into a running job at once" {
+    pod 0 truncate -s 300M /tmp/big
+    grow_to=3 library 1:3 --preload-files /tmp/big \
+        "$HB_BUILDDIR/tests/cli/apiprobe" grow
+    wait_until pod 0 grep -q '^rank 0 of 1$' /tmp/out
+    hosts pod-1 pod-2 pod-3
+    pod_job_ends
+    pod 0 rm /tmp/big
+    ended_with 0
+    for i in 0 1 2; do says "^rank $i of 3$"; done
+    pods_clean 0 1 2 3
 }
 
 # pod-3 comes while pod-2, which came late itself, waits; all three meet.

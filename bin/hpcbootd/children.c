@@ -187,6 +187,14 @@ static int is_below(struct child *c, uint32_t host, int is_hello)
     return host < t->n_routes && t->routes[host] == c;
 }
 
+static int is_below_another(const struct child *c, uint32_t host)
+{
+    const struct agent_tree *t = c->agent->tree;
+
+    return host < t->n_routes && t->routes[host] != NULL &&
+           t->routes[host] != c;
+}
+
 /* Whether a frame speaks of a moment on its sender's clock. */
 static int has_time(unsigned type)
 {
@@ -253,6 +261,9 @@ static int pass_up(struct child *c, const struct hb_frame *f,
                        hb_wire_type_name(f->type));
     }
     if (!is_below(c, copy.src, f->type == HB_MSG_HELLO)) {
+        if (is_below_another(c, copy.src)) {
+            return 0; /* said before it was started by that one */
+        }
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent spoke for host "
                        "%u, which is not below it", copy.src);
     }

@@ -26,6 +26,8 @@
 /* ... or as long as it is the launcher that does not take what they wrote,
  * but not for ever. */
 #define LINGER_ROUNDS 100
+/* After that many it is told that they write. */
+#define WRITERS_ROUNDS 3
 /* How long a sweep may take before the guard is left with the rest. */
 #define REAP_MS 2000
 /* A launcher that does not answer DONE is not waited for any longer. */
@@ -221,12 +223,17 @@ static void on_linger_over(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
     int busy = a->output_seen || a->credit <= 0;
+    int work = !a->linger_over && filters_work(a);
 
+    if (a->output_seen && !work && a->linger_rounds == WRITERS_ROUNDS) {
+        agent_note(a, HB_INFO, "the ranks have ended; what processes that "
+                   "they have left behind write is waited for, %d s at most",
+                   LINGER_ROUNDS * LINGER_MS / 1000);
+    }
     a->output_seen = 0;
     if (a->linger_over) {
         give_up_output(a);
-    } else if ((filters_work(a) || busy) &&
-               a->linger_rounds++ < LINGER_ROUNDS) {
+    } else if ((work || busy) && a->linger_rounds++ < LINGER_ROUNDS) {
         arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
         return;
     } else {

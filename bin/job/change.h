@@ -52,6 +52,9 @@ void job_live_end(struct job *j);
 
 /* latecomers.c: ranks begin on a host that has come; something has changed */
 void job_latecomers_come(struct job_host *h);
+/* It has failed, for what was asked for. 1: others have run before, and go on
+ * without it; 0: the job cannot be what it was asked to be. */
+int job_latecomer_unfit(struct job_host *h, const char *why);
 void job_latecomers_look(struct job *j);
 void job_latecomers_close(struct job *j);
 

@@ -157,6 +157,8 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
     const char *words = silent ? host_probe_words(h, 1) : NULL;
     int64_t away_ms = h->link != NULL ? hb_link_away_ms(h->link) : 0;
 
+    h->lost_ns = 0; /* it may have been lost before */
+    h->agent_killed = 0;
     if (h->state == HOST_LINKED) {
         no_agent(h, err);
         return;
@@ -318,13 +320,20 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
 
 void host_top_frame(void *arg, const struct hb_frame *f)
 {
-    struct job_host *top = arg, *h = host_of_frame(top, f);
+    struct job_host *top = arg, *h;
     struct hpcboot_error err = {0};
 
-    if (h == NULL) {
-        hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "its agent spoke for host %u, "
-                "which is not below it", f->src);
+    if (f->src != HB_NODE_UNSET && f->src >= top->job->gang.n) {
+        hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "its agent spoke for host %u of "
+                "%zu", f->src, top->job->gang.n);
         host_link_lost(top, &err);
+        return;
+    }
+    h = host_of_frame(top, f);
+    if (h == NULL) {
+        hb_log(HB_TRACE, "host %s: what %s has said (%s) comes too late",
+               top->spec->name, top->job->hosts[f->src].spec->name,
+               hb_wire_type_name(f->type));
     } else if (h->state == HOST_LINKED ||
                (h->via != NULL && h->state == HOST_BOOTING &&
                 (f->type == HB_MSG_HELLO || f->type == HB_MSG_PROOF))) {
@@ -419,7 +428,7 @@ static void start_more(struct job *j)
 
     while ((j->phase == JOB_CONNECTING || j->phase == JOB_RUNNING) &&
            hb_grow_next(j->grow, &host, &parent)) {
-        if (j->hosts[host].state == HOST_DONE) { /* let go while it waited */
+        if (j->hosts[host].state != HOST_IDLE) { /* given up while it waited */
             (void)hb_grow_failed(j->grow, host);
             continue;
         }

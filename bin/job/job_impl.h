@@ -114,6 +114,8 @@ struct job_host {
     uint32_t programs_begun; /* by its ranks, one after the other */
     uint8_t in_init;   /* and the last of these waits for the others */
     uint8_t came_late; /* into a job that ran (latecomers.c) */
+    uint8_t began_late; /* that, or in place of another */
+    uint8_t unfit; /* for what is asked for; it is not tried again */
     /* Of its present agent; another one is asked again. */
     uint8_t examining, examined; /* EXAMINE: was asked, has answered */
     uint8_t surveying;        /* 1: asked, 2: asked for the whole */

@@ -103,6 +103,18 @@ void job_latecomers_come(struct job_host *h)
     job_latecomers_look(h->job);
 }
 
+int job_latecomer_unfit(struct job_host *h, const char *why)
+{
+    if (h->came_late && !h->let_go) {
+        hb_log(HB_WARN, "host %s has come into the gang (%s) and cannot do "
+               "what is asked for: %s; the job goes on without it",
+               h->spec->name, h->job->gang.source, why);
+        job_event_host(h, "host_not_taken", why);
+        h->let_go = h->unfit = 1;
+    }
+    return h->began_late || h->joins;
+}
+
 void job_latecomers_look(struct job *j)
 {
     const struct timeval sure = {SURE_MS / 1000, SURE_MS % 1000 * 1000};

@@ -194,7 +194,8 @@ static int is_out(const struct job_host *h)
 {
     int had_ranks = h->let_go || h->gone;
 
-    return !h->left_out && !h->joins && h->link == NULL && h->boot == NULL &&
+    return !h->left_out && !h->joins && !h->unfit && h->link == NULL &&
+           h->boot == NULL &&
            ((h->state == HOST_DONE && (h->node == HB_NODE_UNSET || h->let_go))
             || (h->state == HOST_LOST &&
                 (had_ranks || h->node == HB_NODE_UNSET))) &&
@@ -459,7 +460,8 @@ int job_live_lost(struct job_host *h)
     host_leave_tree(h);
     host_close(h);
     h->state = HOST_LOST;
-    job_tell_lost(h->job, h->node, "it was no longer in the gang");
+    job_tell_lost(h->job, h->node, h->unfit ? "it cannot do what is asked for"
+                                            : "it was no longer in the gang");
     job_live_left(h);
     return 1;
 }

@@ -247,7 +247,9 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->stdin_sent = h->stdin_taken = 0;
     h->credit_owed = 0;
     h->programs_begun = 0;
-    h->in_init = h->came_late = 0;
+    h->in_init = h->came_late = h->began_late = 0;
+    h->lost_ns = 0;
+    h->agent_killed = 0;
     h->file = 0;
     h->file_sent = h->files_out = h->files_taken = 0;
     h->file_begun = 0;
@@ -451,6 +453,7 @@ void host_begin_late(struct job_host *h)
         }
     }
     h->late = h->never_came = 0;
+    h->began_late = 1;
     job_route_add(h);
     if (job_orders_anew(j, h->restart, &err) < 0) {
         job_fail(j, HB_CAUSE_INTERNAL, 0, "%s", err.text);

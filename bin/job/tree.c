@@ -191,20 +191,16 @@ const struct hb_boot *host_judge(const struct job_host *h)
     return h->boot;
 }
 
-/* The host whose frame came over the link of `top`; NULL: that is no place
- * for it. */
+/* The host whose frame came over the link of `top`; NULL: it is not below it,
+ * or no longer (what it had said may be under way when it is given up). */
 struct job_host *host_of_frame(struct job_host *top, const struct hb_frame *f)
 {
-    struct job *j = top->job;
     struct job_host *h, *at;
 
     if (f->src == HB_NODE_UNSET || f->src == top->index) {
         return top;
     }
-    if (f->src >= j->gang.n) {
-        return NULL;
-    }
-    h = at = &j->hosts[f->src];
+    h = at = &top->job->hosts[f->src];
     while (at->via != NULL) {
         at = at->via;
     }

@@ -479,15 +479,31 @@ static int on_host_failed(struct job_host *h, const struct hb_frame *f,
     if (rc < 0) {
         return rc;
     }
-    if (hb_status_damage(m.code) == HB_DAMAGE_USAGE) {
+    if (hb_status_damage(m.code) == HB_DAMAGE_USAGE &&
+        !job_latecomer_unfit(h, m.text)) {
         job_fail(h->job, HB_CAUSE_USAGE, 0, "host %s: %s", h->spec->name,
                  m.text);
     }
     return hb_fail(err, m.code, "%s", m.text);
 }
 
-/* With respawn it counts as lost when its ranks have ended (DONE), for then
- * they can be started elsewhere. */
+/* It counts as lost when its ranks have ended (DONE): with respawn, for then
+ * they can be started elsewhere, and where hosts come and go, for the source
+ * may drop it, too. */
+static int is_judged_when_done(struct job_host *h, struct hb_cause *cause)
+{
+    const struct job *j = h->job;
+
+    if (j->phase != JOB_RUNNING) {
+        return 0;
+    }
+    if (j->on_failure == HB_FAIL_RESPAWN) {
+        cause->evidence = job_never_moves(h);
+    }
+    return j->live != NULL ||
+           (j->on_failure == HB_FAIL_RESPAWN && cause->evidence == NULL);
+}
+
 static int on_leaving(struct job_host *h, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -499,17 +515,13 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
             .kind = HB_CAUSE_HOST, .time_ns = host_time(h, m.time_ns),
             .host = h->spec->name, .text = m.text,
         };
-        int respawns = h->job->on_failure == HB_FAIL_RESPAWN &&
-                       h->job->phase == JOB_RUNNING;
 
         job_event_host(h, "host_leaving", m.text);
         if (h->let_go) { /* it leaves since it was told to, by us as well */
             return 0;
         }
         h->gone = 1;
-        cause.evidence = respawns ? job_never_moves(h) : NULL;
-        /* The hosts of such a job come and go: the source may drop it, too. */
-        if (respawns && (cause.evidence == NULL || h->job->live != NULL)) {
+        if (is_judged_when_done(h, &cause)) {
             free(h->leaves);
             h->leaves = hb_xstrdup(m.text);
             return 0;

@@ -200,6 +200,18 @@ all_found() { # of what `run` has run
     nothing_left
 }
 
+@test "a grandchild that goes on writing is told of, and waited for" {
+    # shellcheck disable=SC2016  # for the rank
+    "$hbrun" -n 1 bash -c 'while sleep 0.1; do echo word; done < /dev/null &
+        echo $! > writer' > out 2> err &
+    launcher=$!
+    wait_until grep -q 'they have left behind write is waited for' err
+    kill "$(cat writer)"
+    ends $launcher
+    ended_with 0
+    nothing_left
+}
+
 @test "a grandchild that computes, with its rank's standard input, is no filter" {
     run bash -c 'echo word | "$@"' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 1 \
         bash -c 'yes <&0 > /dev/null 2>&1 & exit 0'

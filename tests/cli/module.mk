@@ -4,7 +4,7 @@ CLI_BATS = %D%/exit.bats %D%/words.bats %D%/environment.bats %D%/stdio.bats \
     %D%/noproc.bats %D%/familiar.bats %D%/family.bats %D%/samples.bats \
     %D%/place.bats %D%/report.bats %D%/fabric.bats %D%/restart.bats \
     %D%/framework.bats %D%/api.bats %D%/apifaults.bats %D%/install.bats %D%/perf.bats %D%/stuck.bats %D%/ps.bats %D%/manifest.bats %D%/explain.bats %D%/pages.bats \
-    %D%/sshconfig.bats
+    %D%/sshconfig.bats %D%/comes.bats
 TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
     tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/segment.c tests/fakes/gpudriver.c \

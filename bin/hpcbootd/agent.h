@@ -352,6 +352,7 @@ void rank_sink_close(struct rank_sink *s);
 void rank_sink_put(struct rank_sink *s, const void *data, size_t len);
 void rank_stdin(struct rank *r, const struct hb_msg_stdin *m);
 void rank_stdin_open(struct rank *r, int fd);
+void rank_stdin_close(struct rank *r);
 void rank_pm_open(struct rank *r, int fd);
 void rank_io_destroy(struct rank *r);
 /* Text of a rank that did not come through its own pipes. */

@@ -298,6 +298,14 @@ static void stdin_ack(struct agent *a)
     }
 }
 
+/* What was queued for it counts as taken, even where another process still
+ * holds the other end. */
+void rank_stdin_close(struct rank *r)
+{
+    rank_sink_close(&r->in);
+    stdin_ack(r->agent);
+}
+
 static void on_stdin_writable(evutil_socket_t fd, short what, void *arg)
 {
     struct rank *r = arg;

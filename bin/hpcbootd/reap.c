@@ -68,7 +68,7 @@ static void rank_exited(struct rank *r)
     if (a->pm != NULL) {
         a->pm_ops->rank_gone(a->pm, r->rank);
     }
-    rank_sink_close(&r->in);
+    rank_stdin_close(r);
 }
 
 /* Who waits for the rank hears what may have killed it, before its end is
@@ -252,7 +252,7 @@ int agent_respawn(struct agent *a, const struct hb_frame *f,
         rank_failed(r, HB_PROC_FORK, why.sys_errno, why.text);
         agent_maybe_done(a);
     } else if (a->stdin_ended) {
-        rank_sink_close(&r->in);
+        rank_stdin_close(r);
     }
     hb_strv_destroy(&limits);
     free(start.limits);

@@ -64,6 +64,21 @@ setup() { common_setup; }
     says '^whole$'
 }
 
+# What it was sent is in a pipe that its child keeps open.
+@test "a rank that has ended does not keep standard input from the others" {
+    "$(fake flood)" raw 20000000 > in
+    # shellcheck disable=SC2016  # expanded in the ranks
+    hb -n 2 --stdin all bash -c 'if [ $HPCBOOT_RANK = 0 ]; then
+            exec cat > got
+        fi
+        exec 7<&0
+        sleep 1000 <&7 7<&- > sleeps 2>&1 &
+        until [ -s got ] && [ "$(wc -c < got)" = "$size" ]; do
+            size=$(wc -c < got); sleep 0.1
+        done' < in
+    cmp in got
+}
+
 @test "a rank that reads no stdin does not hold the job" {
     run bash -c 'yes | timeout -s KILL "$0" "$@"' "$HB_LIMIT" "$hbrun" \
         -n 2 echo here

@@ -230,7 +230,8 @@ int agent_orphan_frame(struct agent *a, const struct hb_frame *f,
     }
     if (f->type == HB_MSG_ACK) {
         rc = hb_wire_get_ack(f, &ack, err);
-        return rc < 0 ? rc : hb_kept_known(&a->orphan->kept, ack.frames, err);
+        return rc < 0 ? rc : hb_kept_confirmed(&a->orphan->kept, ack.frames,
+                                               err);
     }
     rc = hb_wire_get_resume(f, &resume, err);
     return rc < 0 ? rc : say_again(a, resume.frames, 0, err);

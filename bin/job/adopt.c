@@ -376,7 +376,7 @@ int job_adopt_frame(struct job_host *h, const struct hb_frame *f,
     }
     if (f->type == HB_MSG_ACK) {
         rc = hb_wire_get_ack(f, &ack, err);
-        return rc < 0 ? rc : hb_kept_known(h->kept, ack.frames, err);
+        return rc < 0 ? rc : hb_kept_confirmed(h->kept, ack.frames, err);
     }
     rc = hb_wire_get_resumed(f, &m, err);
     if (rc == 0) {

@@ -78,8 +78,8 @@ int hb_kept_came(struct hb_kept *k, unsigned type)
     return 1;
 }
 
-int hb_kept_known(struct hb_kept *k, uint64_t frames,
-                  struct hpcboot_error *err)
+int hb_kept_confirmed(struct hb_kept *k, uint64_t frames,
+                      struct hpcboot_error *err)
 {
     struct hb_frame f;
 
@@ -88,14 +88,25 @@ int hb_kept_known(struct hb_kept *k, uint64_t frames,
                        "frames than it was sent");
     }
     if (hb_buf_failed(&k->frames)) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT, "more than %zu MiB were on "
-                       "their way", KEPT_MAX >> 20);
+        return HPCBOOT_OK;
     }
     while (k->known < frames && hb_wire_next(&k->frames, &f, err) == 1) {
         k->known++;
     }
     hb_buf_compact(&k->frames);
     return HPCBOOT_OK;
+}
+
+int hb_kept_known(struct hb_kept *k, uint64_t frames,
+                  struct hpcboot_error *err)
+{
+    int rc = hb_kept_confirmed(k, frames, err);
+
+    if (rc == HPCBOOT_OK && hb_buf_failed(&k->frames)) {
+        rc = hb_fail(err, HPCBOOT_ERR_LIMIT, "more than %zu MiB were on "
+                     "their way", KEPT_MAX >> 20);
+    }
+    return rc;
 }
 
 void hb_kept_repeat(const struct hb_kept *k, struct hb_buf *out)

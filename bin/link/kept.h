@@ -28,8 +28,12 @@ int hb_kept_counts(unsigned type); /* enum hb_msg_type */
 void hb_kept_said(struct hb_kept *k, struct hb_bytes frame);
 /* A frame of that type has come: 1 when it is time to confirm k->came. */
 int hb_kept_came(struct hb_kept *k, unsigned type);
-/* The other end has so many. HPCBOOT_ERR_PROTOCOL: it cannot have;
- * HPCBOOT_ERR_LIMIT: more had to be kept than there was room for. */
+/* The other end has so many, and the talk goes on. HPCBOOT_ERR_PROTOCOL: it
+ * cannot have. */
+int hb_kept_confirmed(struct hb_kept *k, uint64_t frames,
+                      struct hpcboot_error *err);
+/* The same where it is to be resumed. HPCBOOT_ERR_LIMIT: more had to be kept
+ * than there was room for. */
 int hb_kept_known(struct hb_kept *k, uint64_t frames,
                   struct hpcboot_error *err);
 /* Appends all that is not known to have come. */

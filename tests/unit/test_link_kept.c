@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -77,6 +78,42 @@ static void more_than_was_said_is_refused(void **state)
     hb_kept_close(&k);
 }
 
+/* Data for one frame; of these, more than are kept. */
+#define LARGE ((size_t)1 << 20)
+#define TOO_MANY 65u
+
+static void say_too_much(struct hb_kept *k)
+{
+    void *data = calloc(1, LARGE);
+    const struct hb_msg_output m = {.data = {data, LARGE}};
+    struct hb_buf b;
+
+    hb_buf_init(&b, 2 * LARGE);
+    assert_int_equal(hb_wire_put_output(&b, 0, 7, HB_NODE_LAUNCHER, &m, NULL),
+                     0);
+    for (unsigned i = 0; i < TOO_MANY; i++) {
+        hb_kept_said(k, (struct hb_bytes){b.data, b.len});
+    }
+    hb_buf_destroy(&b);
+    free(data);
+}
+
+static void what_outgrows_it_goes_on_and_is_not_resumed(void **state)
+{
+    struct hb_kept k = {0};
+
+    hb_kept_open(&k);
+    say_too_much(&k);
+    assert_int_equal(hb_kept_confirmed(&k, 3, NULL), 0);
+    say(&k, 1);
+    assert_int_equal(hb_kept_confirmed(&k, TOO_MANY + 1, NULL), 0);
+    assert_int_equal(hb_kept_confirmed(&k, TOO_MANY + 2, NULL),
+                     HPCBOOT_ERR_PROTOCOL);
+    assert_int_equal(hb_kept_known(&k, TOO_MANY + 1, NULL),
+                     HPCBOOT_ERR_LIMIT);
+    hb_kept_close(&k);
+}
+
 static void what_concerns_one_link_is_not_counted(void **state)
 {
     const struct hb_msg_fence_down m = {.status = 0};
@@ -124,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_confirmed_is_said_again),
         cmocka_unit_test(more_than_was_said_is_refused),
+        cmocka_unit_test(what_outgrows_it_goes_on_and_is_not_resumed),
         cmocka_unit_test(what_concerns_one_link_is_not_counted),
         cmocka_unit_test(what_came_is_confirmed_now_and_then),
         cmocka_unit_test(one_that_is_not_open_keeps_nothing),

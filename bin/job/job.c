@@ -450,7 +450,7 @@ static int live(struct hb_options *opt, char *const *env, int only_wait,
     struct hb_lives lives = {0};
     int status = LIVES_AGAIN;
 
-    job_signals_begin(only_wait);
+    job_signals_begin(opt, only_wait);
     while (status == LIVES_AGAIN) {
         struct job j = {.opt = opt, .own = only_wait ? NULL : opt, .env = env,
                         .only_wait = only_wait, .lives = &lives,

@@ -524,8 +524,9 @@ void job_carry_tell_folded(struct job *j);
 void job_carry_close(struct job *j);
 
 /* signals.c: those that end hbrun */
-/* Until a loop hears them: one that comes is told of, and ends it. */
-void job_signals_begin(int only_wait);
+/* Until a loop hears them: one that comes is told of, and ends it; one that is
+ * to be passed on has no effect. */
+void job_signals_begin(const struct hb_options *opt, int only_wait);
 /* Who it is that was told to end: hpcboot wait and doctor run no job. */
 const char *job_program(int only_wait);
 /* Less those that are ignored, as nohup and background shells do on purpose. */

@@ -8,8 +8,9 @@
  * One that ends it may come while no loop hears it: hosts are gathered, which
  * may take minutes, and nothing has been started. It is said, and hbrun ends;
  * as process 1 of a pod it would not even do that of its own accord, as the
- * kernel drops a signal that process 1 has no handler for. The loop's own
- * handlers take the place of these. */
+ * kernel drops a signal that process 1 has no handler for. One that is passed
+ * on ends nothing then: there is nobody to have it. The loop's own handlers
+ * take the place of these. */
 #include "config.h"
 
 #include <signal.h>
@@ -56,7 +57,34 @@ const char *job_program(int only_wait)
     return only_wait ? "hpcboot" : "hbrun";
 }
 
-void job_signals_begin(int only_wait)
+static int is_an_end(int signo)
+{
+    size_t i = 0;
+
+    while (i < N_ENDS && ends[i] != signo) {
+        i++;
+    }
+    return i < N_ENDS;
+}
+
+/* Ignored: a handler would cut short what waits, for hosts or their answers.
+ * TSTP stops hbrun all the same, and who ignores CHLD hears of no child. */
+static void ignore_passed(const struct hb_options *opt)
+{
+    uint64_t set = opt->forward_signals;
+
+    if (set == 0) {
+        set = HB_SIGNAL_BIT(SIGUSR1) | HB_SIGNAL_BIT(SIGUSR2);
+    }
+    for (int s = 1; s < NSIG; s++) {
+        if ((set & HB_SIGNAL_BIT(s)) != 0 && !is_an_end(s) &&
+            s != SIGTSTP && s != SIGCHLD) {
+            (void)signal(s, SIG_IGN);
+        }
+    }
+}
+
+void job_signals_begin(const struct hb_options *opt, int only_wait)
 {
     const struct sigaction action = {.sa_handler = end_at_once};
     sigset_t heard;
@@ -74,6 +102,9 @@ void job_signals_begin(int only_wait)
         if (sigismember(&heard, ends[i])) {
             (void)sigaction(ends[i], &action, NULL);
         }
+    }
+    if (!opt->no_forward_signals) {
+        ignore_passed(opt);
     }
 }
 

@@ -219,6 +219,19 @@ when_1_is_killed() {
     done
 }
 
+@test "USR1 to hbrun that still gathers its hosts does not end it" {
+    local pid
+    mkfifo hosts
+    "$hbrun" --hostfile hosts -n 1 true 2> err &
+    pid=$!
+    opened() { readlink "/proc/$pid"/fd/* | grep -q "^$PWD/hosts$"; }
+    wait_until opened
+    kill -USR1 "$pid"
+    echo localhost > hosts &
+    ends "$pid"
+    ended_with 0
+}
+
 @test "a signal that comes twice at once is one: ranks have their grace" {
     "$hbrun" -n 1 sh -c 'trap "sleep 0.5; echo saved; exit 0" TERM
         echo $$ > started; while :; do sleep 0.05; done' > out 2> err &

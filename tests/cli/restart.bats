@@ -60,6 +60,31 @@ again() { hb --on-failure restart-job --restart-delay 10ms "$@"; }
     grep -q 'SIGTERM' err
 }
 
+no_loop_hears() { # SIGNAL-NUMBER PID
+    local caught
+    caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$2/status")
+    ((!(0x$caught >> ($1 - 1) & 1)))
+}
+
+@test "a signal for ranks does not end it while it waits for the next life" {
+    local list pid signal
+    for list in USR1,USR2,WINCH USR2,ALRM,HUP,RTMIN; do
+        rm -f err
+        "$hbrun" --on-failure restart-job --restart-delay 1h \
+            --forward-signals "$list" -n 1 false 2> err &
+        pid=$!
+        wait_until grep -q 'started again' err
+        wait_until no_loop_hears "$(kill -l USR2)" "$pid"
+        for signal in ${list//,/ }; do
+            [ "$signal" = HUP ] || kill -"$signal" "$pid"
+        done
+        kill -TERM "$pid"
+        ends "$pid"
+        ended_with 143
+        says 'told to end by .*SIGTERM'
+    done
+}
+
 @test "a HUP that is ignored does not end it between two lives" {
     (trap '' HUP
         exec "$hbrun" --on-failure restart-job --restart-delay 2 \

@@ -3,7 +3,9 @@
 
 /* A child process that asks the source of hosts while the job runs. Sources
  * may block for long, and an API must not be asked by two at a time. The child
- * is forked and never executes anything; it dies with its parent.
+ * is forked and never executes anything; it dies with its parent, and has none
+ * of its descriptors, but for those that both were started with: a source may
+ * be one (/dev/fd/9).
  *
  * It writes the whole gang, a line per host and an empty line at the end. A
  * source that tells of its changes (the Kubernetes API is watched) is followed
@@ -102,6 +104,7 @@ static void look(struct job *j, int fd)
         signal(s, SIG_DFL); /* the parent's would write into its own pipe */
     }
     hb_log_set_sink(NULL, NULL, HB_ERROR);
+    hb_fd_close_as_exec(fd); /* links, which would not end while it lives */
     rc = job_follow(j, write_gang, &w, &err);
     if (rc == HPCBOOT_ERR_UNSUPPORTED && w.last == NULL) {
         rc = gather(j, &w, &err);

@@ -10,6 +10,7 @@
 
 #include "lib/base/fd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -28,6 +29,8 @@
 
 /* Long enough for whoever makes the FIFO's text to have begun. */
 #define FIFO_WAIT_MS 10000
+/* How many descriptors are looked at where there is no /proc. */
+#define SWEEP_FDS 1024
 
 int hb_fd_fill_standard(struct hpcboot_error *err)
 {
@@ -92,6 +95,37 @@ void hb_fd_close(int *fd)
         *fd = -1;
     }
     errno = saved;
+}
+
+/* One above the highest that is open. */
+static int fd_end(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    const struct dirent *e;
+    int end = d == NULL ? SWEEP_FDS : 0;
+
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        int fd = atoi(e->d_name);
+
+        end = fd >= end ? fd + 1 : end;
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    return end;
+}
+
+void hb_fd_close_as_exec(int keep)
+{
+    int end = fd_end();
+
+    for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
+        int flags = fd == keep ? -1 : fcntl(fd, F_GETFD);
+
+        if (flags >= 0 && (flags & FD_CLOEXEC) != 0) {
+            close(fd);
+        }
+    }
 }
 
 /* Sets or clears one flag by the F_GET.../F_SET... pair it belongs to. */

@@ -20,6 +20,9 @@ int hb_fd_fill_standard(struct hpcboot_error *err);
 unsigned hb_fd_hold_standard(void);
 void hb_fd_let_standard_go(unsigned held);
 void hb_fd_close(int *fd); /* closes if >= 0, sets -1, keeps errno */
+/* In a child that goes on without an exec: closes what one would have closed,
+ * but for `keep`. What this program was started with stays. */
+void hb_fd_close_as_exec(int keep);
 int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err);
 int hb_fd_set_cloexec(int fd, int on, struct hpcboot_error *err);
 int hb_fd_pipe(int out[2], struct hpcboot_error *err); /* CLOEXEC */

@@ -164,3 +164,16 @@ no_loop_hears() { # SIGNAL-NUMBER PID
     [ "$status" -eq 0 ]
     [ "$(grep -c '^2$' <<< "$output")" -eq 2 ]
 }
+
+@test "who looks for hosts has no links of the job" {
+    cat > discover <<'END'
+#!/bin/sh
+echo localhost:1
+[ ! -e running ] || { readlink /proc/$PPID/fd/* > new; mv new fds; }
+END
+    chmod +x discover
+    # shellcheck disable=SC2016  # expanded in the rank
+    hb --np 1:2 --discover-hosts ./discover --on-failure continue sh -c \
+        'touch running; until [ -s fds ]; do sleep 0.05; done'
+    ! grep -E 'socket:|eventpoll' fds
+}

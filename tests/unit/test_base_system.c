@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -179,6 +180,30 @@ static void descriptors_are_not_inherited(void **state)
         hb_fd_close(&fds[i]);
     }
     assert_int_equal(hb_fd_set_nonblock(-1, 1, NULL), HPCBOOT_ERR_SYSTEM);
+}
+
+static int is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void a_child_without_an_exec_closes_the_same(void **state)
+{
+    int fds[2], given = open("/dev/null", O_RDONLY), status = 0;
+    pid_t child;
+
+    assert_int_equal(hb_fd_pipe(fds, NULL), 0);
+    child = fork();
+    if (child == 0) {
+        hb_fd_close_as_exec(fds[1]);
+        _exit(is_open(fds[0]) || !is_open(fds[1]) || !is_open(given) ||
+              !is_open(STDERR_FILENO));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    hb_fd_close(&fds[0]);
+    hb_fd_close(&fds[1]);
+    hb_fd_close(&given);
 }
 
 static void all_bytes_are_written(void **state)
@@ -351,6 +376,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(records_reach_the_sink_up_to_its_level),
         cmocka_unit_test(deadlines_count_down),
         cmocka_unit_test(descriptors_are_not_inherited),
+        cmocka_unit_test(a_child_without_an_exec_closes_the_same),
         cmocka_unit_test(all_bytes_are_written),
         cmocka_unit_test(a_file_is_read_whole_or_not),
         cmocka_unit_test(a_proc_file_has_no_size_and_is_read),

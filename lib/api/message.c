@@ -10,6 +10,8 @@
 #include "lib/base/clock.h"
 
 #define TAG_MASK UINT64_MAX
+/* The library's own words in a team's context have tags beyond these. */
+#define ANY_TAG_MASK (~(uint64_t)HPCBOOT_TAG_MAX)
 
 static int check(const char *call, const struct hpcboot_team *team, int peer,
                  int tag, const void *data, size_t size, int is_recv,
@@ -221,8 +223,9 @@ int hpcboot_irecv(struct hpcboot_team *team, int source, int tag, void *data,
     if (rc == 0) {
         rc = hb_xport_recv(hb_api.xport,
                            source < 0 ? HB_XPORT_ANY : team->world[source],
-                           2 * team->context, (uint64_t)tag,
-                           tag < 0 ? 0 : TAG_MASK, data, capacity, &m, err);
+                           2 * team->context, tag < 0 ? 0 : (uint64_t)tag,
+                           tag < 0 ? ANY_TAG_MASK : TAG_MASK, data, capacity,
+                           &m, err);
     }
     if (rc < 0) {
         hb_api_stage_free(stage);

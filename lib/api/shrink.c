@@ -30,7 +30,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-/* Beyond what hpcboot_send can say. */
+/* Beyond what hpcboot_send can say, and hpcboot_recv hears. */
 #define TAG_COME ((uint64_t)1 << 40)
 #define TAG_TEAM ((uint64_t)2 << 40)
 

@@ -64,7 +64,7 @@ static void of_message(struct hb_segment_wait *w, uint32_t *kind_out)
     }
     *kind_out = HB_WAITS_RECV;
     atomic_store(&w->on, m.source);
-    atomic_store(&w->tag, m.mask == 0 ? -1 : (int32_t)m.tag);
+    atomic_store(&w->tag, m.mask == UINT64_MAX ? (int32_t)m.tag : -1);
     atomic_store(&w->team, m.context / 2);
     atomic_store(&w->team_size, 0);
 }

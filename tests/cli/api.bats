@@ -302,6 +302,10 @@ hear_of_finalize() {
     lost 4 late true
 }
 
+@test "a shrink's own words are nothing that a receive of any tag meets" {
+    lost 3 any true
+}
+
 # elastic COMMAND: on the hosts of ./hosts, as the text of a shell.
 elastic() {
     hb --np 1:4 --launch-with fork --hostfile hosts --on-failure continue \

@@ -19,6 +19,8 @@
  * `apilost left`: rank 1 has destroyed a team and goes on, and the others make
  * one call more there. `apilost shrinks`: they shrink the world, which rank 1
  * has left for hpcboot_finalize. `apilost late`: all do, rank 1 a second later.
+ * `apilost any`: all have a receive of any tag in the world while they shrink
+ * it, which only what a user has sent may meet.
  * `apilost closed`: standard descriptors that are closed stay so, and nothing
  * of the library is behind their numbers.
  * `apilost brief`: two ranks on a host. Rank 1 is killed; rank 0, whose calls
@@ -287,6 +289,25 @@ static void late(void)
     }
 }
 
+static void any(void)
+{
+    struct hpcboot_team *w = hpcboot_world(), *t = NULL;
+    struct hpcboot_message got = {.source = -1};
+    struct hpcboot_request *r;
+    int n = hpcboot_size(), me = hpcboot_rank(), word = -1;
+
+    MUST(hpcboot_irecv(w, HPCBOOT_ANY_SOURCE, HPCBOOT_ANY_TAG, &word,
+                       sizeof word, &got, &r, &err));
+    MUST(hpcboot_barrier(w, &err));
+    MUST(hpcboot_team_shrink(w, &t, &err));
+    MUST(hpcboot_send(w, (me + 1) % n, HPCBOOT_TAG_MAX, &me, sizeof me, &err));
+    MUST(hpcboot_wait(&r, 0, &err));
+    HOLDS(word == (me + n - 1) % n && got.source == word);
+    HOLDS(got.tag == HPCBOOT_TAG_MAX && got.size == sizeof word);
+    MUST(hpcboot_barrier(t, &err));
+    MUST(hpcboot_team_destroy(t, &err));
+}
+
 static int was_open[3];
 
 static void look_at_standard(void)
@@ -358,8 +379,8 @@ static const struct {
 } ways[] = {
     {"held", held}, {"follow", follow}, {"null", null}, {"expire", expire},
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
-    {"shrinks", shrinks}, {"late", late}, {"closed", closed},
-    {"where", where}, {"half", half},
+    {"shrinks", shrinks}, {"late", late}, {"any", any},
+    {"closed", closed}, {"where", where}, {"half", half},
 };
 
 int main(int argc, char **argv)

@@ -431,6 +431,12 @@ int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
 /* Whether a fold of a fold has the bits of one that goes through all, and that
  * of one vector is a copy. */
 bool hb_plan_folds_on(const struct hb_op *op);
+/* Whole vectors are gathered, by all ranks, and folded at the end. A block that
+ * is only placed at the end is that of a rank in place, and others may not be. */
+static inline bool hb_plan_collects(const struct hb_op *op)
+{
+    return op->finish != NULL && !op->own_placed;
+}
 extern const struct hb_plan hb_plan_allgather;
 /* plan_last.c: an allreduce in one round, where the last to come folds; false:
  * not of so many bytes. */

@@ -106,8 +106,9 @@ static const char *lent(struct hb_coll_team *t, const struct hb_op *op,
     case HPCBOOT_COLL_GATHER:
         return root ? op->recv : NULL;
     case HPCBOOT_COLL_ALLTOALL:
-    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK:
         return op->own_placed ? NULL : op->send;
+    case HPCBOOT_COLL_REDUCE_SCATTER_BLOCK: /* the result is placed later */
+        return op->send;
     case HPCBOOT_COLL_ALLREDUCE:
         *bytes_out = op->bytes;
         return op->send;
@@ -328,7 +329,7 @@ void hb_plan_cma(struct hb_coll_team *t, struct hb_op *op)
                                      op->bytes);
     op->cma.writes = hb_model_cma_writes(t->engine->model, op->coll, t->p,
                                          op->bytes);
-    if (t->p == 1 || op->finish != NULL || !pays(t, op) ||
+    if (t->p == 1 || hb_plan_collects(op) || !pays(t, op) ||
         (hb_model_cma_folds(op->coll) && !hb_cma_can_fold(t, op))) {
         return;
     }

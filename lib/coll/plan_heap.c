@@ -487,7 +487,7 @@ static const struct hb_plan direct_bcast = {direct_bcast_put,
 void hb_plan_heap(struct hb_coll_team *t, struct hb_op *op)
 {
     if (t->engine->config.heap.size == 0 || !op->choice.ask ||
-        op->tiny || t->p == 1 || op->finish != NULL) {
+        op->tiny || t->p == 1 || hb_plan_collects(op)) {
         return;
     }
     if (op->coll == HPCBOOT_COLL_BCAST) {

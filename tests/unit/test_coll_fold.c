@@ -25,6 +25,7 @@
 #include "lib/coll/impl.h"
 
 #define FOLDS "allreduce=cma reduce_scatter_block=cma cpus=64"
+#define COPIES "reduce_scatter_block=shared"
 #define LONG_READ 1024 /* a vector, and no cookie */
 
 /* What this rank does before it reads a vector. */
@@ -144,6 +145,58 @@ static void one_of_two_may_sum_in_place(void **state)
     assert_int_equal(coll_world_run(&w, sums_half_in_place, NULL), 0);
 }
 
+/* The blocks of some are in place, and those of the others in the heap or not:
+ * a bit of `placed` and of `heap` for each. */
+static const char *scatters_sums(struct coll_rank *r, unsigned placed,
+                                 unsigned heap)
+{
+    enum { N = 40000 };
+    size_t all = (size_t)r->size * N;
+    uint8_t *own = malloc(all + N), *v = own;
+    bool in_place = (placed >> r->rank & 1) != 0;
+    if ((heap >> r->rank & 1) != 0) {
+        v = (uint8_t *)r->heap + (size_t)r->rank * (all + N);
+    }
+    uint8_t *result = in_place ? v : v + all;
+    for (int j = 0; j < r->size; j++) {
+        memset(v + (size_t)j * N, r->rank + 1 + j, N);
+    }
+    reads = 0;
+    before_reading = r->rank == 0 ? READS_LATE : READS;
+    const char *wrong = sum(r, HPCBOOT_COLL_REDUCE_SCATTER_BLOCK,
+                            in_place ? HPCBOOT_IN_PLACE : v, result, N);
+    int want = r->size * (r->size + 1) / 2 + r->size * r->rank;
+    if (wrong == NULL && !all_are(result, N, (uint8_t)want)) {
+        wrong = coll_text("in place %x, heap %x: it is wrong", placed, heap);
+    } else if (wrong == NULL && r->heap == NULL && reads == 0) {
+        wrong = coll_text("in place %x: nothing is read", placed);
+    }
+    free(own);
+    return wrong;
+}
+
+static const char *scatters_some_in_place(struct coll_rank *r)
+{
+    unsigned ways = 1u << r->size;
+    const char *wrong = NULL;
+    for (unsigned i = 0; i < 2 * ways && wrong == NULL; i++) {
+        unsigned heap = r->heap == NULL ? 0 : i < ways ? ways - 1 : i * 5;
+        wrong = scatters_sums(r, i % ways, heap);
+    }
+    return wrong;
+}
+
+static void some_may_scatter_sums_in_place(void **state)
+{
+    for (int i = 0; i < 6; i++) {
+        struct coll_world w = {.ranks = 2 + i % 2, .processes = true,
+                               .tune = i < 4 ? FOLDS : COPIES,
+                               .wait_mode = HB_COLL_WAIT_YIELD,
+                               .heap_size = i < 2 ? 0 : 1 << 20};
+        assert_int_equal(coll_world_run(&w, scatters_some_in_place, NULL), 0);
+    }
+}
+
 /* An op of the user's is applied in a room that is shorter than the vector. */
 static const char *folds_by_a_user_op(struct coll_rank *r)
 {
@@ -210,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sums_in_place_waits_for_who_reads),
         cmocka_unit_test(one_of_two_may_sum_in_place),
+        cmocka_unit_test(some_may_scatter_sums_in_place),
         cmocka_unit_test(a_user_op_is_applied_in_place),
         cmocka_unit_test(a_peer_that_dies_while_it_folds_is_told),
     };

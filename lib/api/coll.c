@@ -15,12 +15,12 @@
 
 #include "lib/api/api.h"
 
-static int check_count(const char *name, size_t count,
+static int check_count(const char *name, const struct hpcboot_coll_args *a,
                        struct hpcboot_error *err)
 {
-    return count <= PTRDIFF_MAX
+    return a->count <= PTRDIFF_MAX || !hb_coll_takes_count(a->coll)
                ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the count is "
-                             "negative (%lld)", name, (long long)count);
+                             "negative (%lld)", name, (long long)a->count);
 }
 
 static int check_args(const struct hpcboot_coll_args *a, const char *name,
@@ -47,12 +47,25 @@ static int check(const struct hpcboot_team *team,
                          a->timeout_ms < 0, 0)) {
         rc = check_args(a, name, err);
     }
-    return rc < 0 ? rc : check_count(name, a->count, err);
+    return rc < 0 ? rc : check_count(name, a, err);
 }
 
 static int is_host(const struct hpcboot_coll_args *a)
 {
     return hb_api_is_host(a->send) && hb_api_is_host(a->recv);
+}
+
+/* 1: *op is one of the user's; 0: none, which the call may not even take. */
+static int find_op(const struct hpcboot_coll_args *a,
+                   struct hb_coll_user_op *op, struct hpcboot_error *err)
+{
+    int rc;
+
+    if (a->op < HPCBOOT_OP_USER || !hb_coll_takes_op(a->coll)) {
+        return 0;
+    }
+    rc = hb_api_user_op(a->op, op, err);
+    return rc < 0 ? rc : 1;
 }
 
 static int run_staged(struct hpcboot_team *team,
@@ -81,18 +94,18 @@ static int run(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
                struct hpcboot_error *err)
 {
     struct hb_coll_user_op op, *user = NULL;
-    int rc;
+    int rc = 0;
 
     if (__builtin_expect(!hb_api_is_in() || team == NULL ||
                          team->coll == NULL || a->count > PTRDIFF_MAX, 0)) {
-        return check(team, a, err);
+        rc = check(team, a, err);
     }
-    if (__builtin_expect(a->op >= HPCBOOT_OP_USER, 0)) {
-        rc = hb_api_user_op(a->op, &op, err);
-        if (rc < 0) {
-            return rc;
-        }
-        user = &op;
+    if (__builtin_expect(rc == 0 && a->op >= HPCBOOT_OP_USER, 0)) {
+        rc = find_op(a, &op, err);
+        user = rc > 0 ? &op : NULL;
+    }
+    if (__builtin_expect(rc < 0, 0)) {
+        return rc;
     }
     return __builtin_expect(is_host(a), 1)
                ? hb_coll_run(team->coll, a, user, err)
@@ -115,11 +128,11 @@ static int init(struct hpcboot_team *team, const struct hpcboot_coll_args *a,
     struct hb_coll_user_op op, *user = NULL;
     struct hb_coll_req *req = NULL;
     struct hb_api_stage *stage = NULL;
-    int rc = 0;
+    int rc = find_op(a, &op, err);
 
-    if (a->op >= HPCBOOT_OP_USER) {
-        rc = hb_api_user_op(a->op, &op, err);
+    if (rc > 0) {
         user = &op;
+        rc = 0;
     }
     if (rc == 0 && !is_host(a)) {
         rc = hb_api_stage_coll(team, &host, user, &stage, err);

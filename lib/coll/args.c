@@ -91,6 +91,16 @@ static int check_elements(const struct hb_coll_team *t,
     return HPCBOOT_OK;
 }
 
+bool hb_coll_takes_op(enum hpcboot_coll coll)
+{
+    return (unsigned)coll < HPCBOOT_COLLS && hb_in(coll, REDUCES);
+}
+
+bool hb_coll_takes_count(enum hpcboot_coll coll)
+{
+    return (unsigned)coll < HPCBOOT_COLLS && !hb_in(coll, NO_COUNT);
+}
+
 static int check_op(const struct hb_coll_team *t,
                     const struct hpcboot_coll_args *a,
                     const struct hb_coll_user_op *user,

@@ -324,6 +324,9 @@ size_t hb_coll_type_size(enum hpcboot_type type); /* 0: no such type */
 const char *hb_coll_type_name(enum hpcboot_type type);
 const char *hb_coll_op_name(int op);
 const char *hb_coll_name(enum hpcboot_coll coll); /* "allreduce" */
+/* Whether a call takes `op`, or `count`; no such collective: neither. */
+bool hb_coll_takes_op(enum hpcboot_coll coll);
+bool hb_coll_takes_count(enum hpcboot_coll coll);
 /* Whether op is defined on type (one of the user: on all). */
 bool hb_coll_op_defined(int op, enum hpcboot_type type);
 

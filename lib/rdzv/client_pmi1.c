@@ -31,6 +31,7 @@
 /* What every server of PMI-1 takes (PMI_MAXVALLEN is 1024), with its NUL. */
 #define CHUNK_BYTES 500u
 #define LENGTH_DIGITS 8
+#define BARRIER_OUT "barrier_out"
 
 struct pmi1 {
     struct hb_foreign f;
@@ -38,6 +39,8 @@ struct pmi1 {
     int fd;
     struct hb_rdzv_inherited inherited;
     int64_t deadline_ns;
+    int owes;   /* the launcher: the answer to a barrier */
+    int passed; /* that has come when another was due */
     char kvs[NAME_MAX_BYTES];
     struct hb_buf in;
     char line[LINE_MAX_BYTES]; /* the last reply */
@@ -100,19 +103,12 @@ static int word(const struct pmi1 *p, const char *key, char *out, size_t size)
     return 0;
 }
 
-/* Sends a line, and reads the reply that must be `answer`, with rc=0. */
-static int ask(struct pmi1 *p, const char *line, const char *answer,
-               struct hpcboot_error *err)
+/* Whether the last reply is `answer`, with rc=0. */
+static int check(const struct pmi1 *p, const char *answer,
+                 struct hpcboot_error *err)
 {
     char cmd[64] = "", rc_text[16] = "0";
-    int rc = hb_fd_write_all(p->fd, line, strlen(line), err);
 
-    if (rc >= 0) {
-        rc = read_line(p, err);
-    }
-    if (rc < 0) {
-        return rc;
-    }
     (void)word(p, "cmd", cmd, sizeof cmd);
     (void)word(p, "rc", rc_text, sizeof rc_text);
     if (strcmp(cmd, answer) != 0 || strcmp(rc_text, "0") != 0) {
@@ -120,6 +116,35 @@ static int ask(struct pmi1 *p, const char *line, const char *answer,
                        "answered '%.200s' where %s was due", p->line, answer);
     }
     return 0;
+}
+
+/* The last reply is what was owed. */
+static int was_owed(struct pmi1 *p)
+{
+    char cmd[64] = "";
+
+    if (!p->owes || !word(p, "cmd", cmd, sizeof cmd) ||
+        strcmp(cmd, BARRIER_OUT) != 0) {
+        return 0;
+    }
+    p->owes = 0;
+    p->passed = check(p, BARRIER_OUT, NULL) == 0;
+    return 1;
+}
+
+/* Sends a line, and reads the reply that must be `answer`. */
+static int ask(struct pmi1 *p, const char *line, const char *answer,
+               struct hpcboot_error *err)
+{
+    int rc = hb_fd_write_all(p->fd, line, strlen(line), err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    do {
+        rc = read_line(p, err);
+    } while (rc == 0 && was_owed(p));
+    return rc < 0 ? rc : check(p, answer, err);
 }
 
 static void put_hex(struct hb_str *o, const unsigned char *data, size_t n)
@@ -166,15 +191,27 @@ static int pmi1_publish(struct hb_foreign *f, uint32_t round,
     return rc;
 }
 
+/* Goes on with the one whose deadline has passed, as the others take this rank
+ * for one that has come to it. */
 static int barrier(struct pmi1 *p, int64_t deadline_ns,
                    struct hpcboot_error *err)
 {
-    int rc;
+    static const char line[] = "cmd=barrier_in\n";
+    int rc = 0;
 
-    p->deadline_ns = deadline_ns;
-    rc = ask(p, "cmd=barrier_in\n", "barrier_out", err);
-    p->deadline_ns = HB_NEVER;
-    return rc;
+    if (!p->owes && !p->passed) {
+        rc = hb_fd_write_all(p->fd, line, sizeof line - 1, err);
+        p->owes = rc >= 0;
+    }
+    if (p->owes) {
+        p->deadline_ns = deadline_ns;
+        rc = read_line(p, err);
+        p->deadline_ns = HB_NEVER;
+        p->owes = rc == HPCBOOT_ERR_TIMED_OUT;
+        rc = rc < 0 ? rc : check(p, BARRIER_OUT, err);
+    }
+    p->passed = 0;
+    return rc < 0 ? rc : 0;
 }
 
 static int pmi1_sync(struct hb_foreign *f, uint32_t round, int collect,
@@ -233,10 +270,49 @@ static int pmi1_fetch(struct hb_foreign *f, uint32_t rank, uint32_t round,
     return 0;
 }
 
+static int has_ended(struct pmi1 *p, uint32_t rank)
+{
+    char *line = hb_xasprintf("cmd=get kvsname=%s key=hb-%u-end\n", p->kvs,
+                              rank);
+    int rc = ask(p, line, "get_result", NULL);
+
+    free(line);
+    return rc == 0;
+}
+
+static int say_end(struct pmi1 *p, struct hpcboot_error *err)
+{
+    char *line = hb_xasprintf("cmd=put kvsname=%s key=hb-%u-end value=1\n",
+                              p->kvs, p->f.r.rank);
+    int rc = ask(p, line, "put_result", err);
+
+    free(line);
+    return rc;
+}
+
+/* Of a rank whose last fence has not been complete the others may have come to
+ * that one, or have ended without it: then its barrier is the last one. Those
+ * that are owed say nothing, so that all of them come to the same. */
+static int last_barrier(struct pmi1 *p, struct hpcboot_error *err)
+{
+    int owed = p->owes || p->passed;
+    int rc = owed ? 0 : say_end(p, err);
+
+    if (rc == 0) {
+        rc = barrier(p, HB_NEVER, err);
+    }
+    for (uint32_t i = 0; rc == 0 && owed && i < p->f.r.size; i++) {
+        if (has_ended(p, i)) {
+            return 0;
+        }
+    }
+    return rc == 0 && owed ? barrier(p, HB_NEVER, err) : rc;
+}
+
 static int pmi1_finalize(struct hb_foreign *f, struct hpcboot_error *err)
 {
     struct pmi1 *p = (struct pmi1 *)f;
-    int rc = barrier(p, HB_NEVER, err);
+    int rc = last_barrier(p, err);
 
     return rc < 0 ? rc : ask(p, "cmd=finalize\n", "finalize_ack", err);
 }

@@ -400,23 +400,45 @@ static int foreign_get(struct hb_rdzv *r, uint32_t rank, const char *key,
     return 0;
 }
 
+/* Once per round: others may have read what a fence before this one, whose
+ * deadline has passed, has published. */
+static int publish_round(struct hb_foreign *f, struct hpcboot_error *err)
+{
+    struct hb_bytes blob = {f->staged.data, f->staged.len};
+    int rc = f->published ? 0 : f->f->publish(f, f->round, blob, err);
+
+    if (rc == 0 && !f->published) {
+        f->published = 1;
+        f->published_len = blob.len;
+    }
+    return rc;
+}
+
+static void end_round(struct hb_foreign *f)
+{
+    hb_buf_skip(&f->staged, f->published_len);
+    hb_buf_compact(&f->staged);
+    f->published = 0;
+    f->round++;
+}
+
 static int foreign_fence(struct hb_rdzv *r, int node_only, int collect,
                          int64_t deadline_ns, struct hpcboot_error *err)
 {
     struct hb_foreign *f = (struct hb_foreign *)r;
-    struct hb_bytes blob = {f->staged.data, f->staged.len};
     uint32_t local = hb_segment_local_rank(&r->memory)[r->rank];
     int rc = hb_node_publish(&r->memory, local, &f->staged_node, err);
 
     if (rc < 0 || node_only) {
         return rc < 0 ? rc : hb_node_meet(&r->memory, deadline_ns, err);
     }
-    rc = f->f->publish(f, f->round, blob, err);
+    rc = publish_round(f, err);
     if (rc == 0) {
         rc = f->f->sync(f, f->round, collect, deadline_ns, err);
     }
-    hb_buf_clear(&f->staged);
-    f->round += rc == 0;
+    if (rc == 0) {
+        end_round(f);
+    }
     return rc;
 }
 

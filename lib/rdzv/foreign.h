@@ -38,6 +38,8 @@ struct hb_foreign {
     const struct hb_foreign_ops *f;
     struct hb_kvs *visible; /* by "RANK/KEY" */
     struct hb_buf staged;   /* {str key, blob value} since the last fence */
+    size_t published_len;   /* bytes of them that this round has */
+    int published;          /* this round is, and not all have met */
     struct hb_buf staged_node; /* the same, of what is for the node alone */
     uint64_t *seen;         /* [local ranks] see node_values.c */
     uint32_t round;         /* blobs that every rank has published */

@@ -79,6 +79,31 @@ inside() {
     done
 }
 
+# launched WHAT LAUNCHER...: two ranks of each.
+launched() {
+    local launcher
+    need "${@:2}"
+    export HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1
+    for launcher in "${@:2}"; do
+        run timeout -s KILL "$HB_LIMIT" "$launcher" -n 2 \
+            "$HB_BUILDDIR/tests/cli/apilaunched" "$1"
+        ended_with 0
+        says '^rank 0 of [a-z0-9]* is through$'
+        says '^rank 1 of [a-z0-9]* is through$'
+    done
+}
+
+@test "PMI-1, PMIx: a fence whose deadline passes goes on in the next one" {
+    launched late mpiexec.mpich mpirun.openmpi
+}
+
+@test "PMI-1, PMIx: a fence whose deadline passes is the last thing before the end" {
+    launched end mpiexec.mpich mpirun.openmpi
+    launched up mpiexec.mpich
+}
+
 @test "a limit of processes" {
     limited pids pids.max=16 pids.max=16
     # shellcheck disable=SC2086  # words

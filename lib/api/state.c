@@ -51,6 +51,7 @@ static int work(void)
     int moved = hb_coll_progress_if_any(hb_api.engine);
     int64_t now = moved >= 0 ? hb_now_ns() : 0;
 
+    hb_api_look_at_node();
     if (moved > 0) {
         moved_ns = now;
     } else if (moved == 0 && now - moved_ns < LINGER_NS) {

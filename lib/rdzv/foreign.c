@@ -430,7 +430,7 @@ static int foreign_fence(struct hb_rdzv *r, int node_only, int collect,
     int rc = hb_node_publish(&r->memory, local, &f->staged_node, err);
 
     if (rc < 0 || node_only) {
-        return rc < 0 ? rc : hb_node_meet(&r->memory, deadline_ns, err);
+        return rc < 0 ? rc : hb_node_meet(r, deadline_ns, err);
     }
     rc = publish_round(f, err);
     if (rc == 0) {

@@ -66,8 +66,8 @@ int hb_node_take(struct hb_segment *s, uint32_t local, uint64_t *seen,
                  int (*visit)(void *arg, struct hb_bytes piece,
                               struct hpcboot_error *err),
                  void *arg, struct hpcboot_error *err);
-/* All local ranks come; ERR_TIMED_OUT: not all have. */
-int hb_node_meet(struct hb_segment *s, int64_t deadline_ns,
+/* All local ranks come; ERR_TIMED_OUT: not all have. ERR_PEER_DEAD. */
+int hb_node_meet(struct hb_rdzv *r, int64_t deadline_ns,
                  struct hpcboot_error *err);
 
 /* local.c: hands the memory of `fd` to `n` processes of this user that come

@@ -78,44 +78,91 @@ int hb_node_take(struct hb_segment *s, uint32_t local, uint64_t *seen,
     return rc;
 }
 
-/* Takes back that this rank has come; 0: the others have come meanwhile, and
- * the last of them is about to say so. */
-static int withdraw(struct hb_segment_meeting *m, uint32_t turn,
-                    uint32_t n_locals)
+static uint32_t turn_of(uint64_t state)
 {
-    uint32_t n = atomic_load(&m->arrived);
+    return (uint32_t)(state >> 32);
+}
 
-    while (atomic_load(&m->turn) == turn && n > 0 && n < n_locals) {
-        if (atomic_compare_exchange_strong(&m->arrived, &n, n - 1)) {
+static uint64_t state_of(uint32_t turn, uint32_t arrived)
+{
+    return (uint64_t)turn << 32 | arrived;
+}
+
+/* The turn that this rank has come to; it is over if this one was the last. */
+static uint32_t arrive(struct hb_segment_meeting *m, uint32_t n_locals)
+{
+    uint64_t old = atomic_load(&m->state), new;
+
+    do {
+        uint32_t turn = turn_of(old), n = (uint32_t)old + 1;
+
+        new = n < n_locals ? state_of(turn, n) : state_of(turn + 1, 0);
+    } while (!atomic_compare_exchange_weak(&m->state, &old, new));
+    return turn_of(old);
+}
+
+/* Takes back that this rank has come; 0: all others have come meanwhile. */
+static int withdraw(struct hb_segment_meeting *m, uint32_t turn)
+{
+    uint64_t old = atomic_load(&m->state);
+
+    while (turn_of(old) == turn) {
+        if (atomic_compare_exchange_weak(&m->state, &old, old - 1)) {
             return 1;
         }
     }
     return 0;
 }
 
-int hb_node_meet(struct hb_segment *s, int64_t deadline_ns,
-                 struct hpcboot_error *err)
+/* 0: there is no reason to wait no more. */
+static int why_not(const struct hb_segment *s, int64_t deadline_ns,
+                   struct hpcboot_error *err)
+{
+    uint32_t n = hb_segment_deaths(s), node = hb_segment_node(s);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hb_death *d = hb_segment_death(s, i);
+
+        if (d->rank < hb_segment_ranks(s) &&
+            hb_segment_node_of(s)[d->rank] == node) {
+            return hb_fail(err, HPCBOOT_ERR_PEER_DEAD, "%s", d->text);
+        }
+    }
+    return hb_now_ns() <= deadline_ns
+               ? 0 : hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "not all ranks of "
+                             "this node have come before the deadline");
+}
+
+/* Works for those who have to come yet, or leaves them the CPU for the n-th
+ * time: how often that was in vain. */
+static unsigned leave_time(const struct hb_rdzv *r, unsigned n)
 {
     const struct timespec nap = {0, NAP_NS};
-    struct hb_segment_meeting *m = hb_segment_meeting(s);
-    uint32_t turn = atomic_load(&m->turn);
 
-    if (atomic_fetch_add(&m->arrived, 1) + 1 == hb_segment_locals(s)) {
-        atomic_store(&m->arrived, 0);
-        atomic_fetch_add(&m->turn, 1);
+    if (r->work != NULL && r->work() > 0) {
         return 0;
     }
-    for (unsigned n = 0; atomic_load(&m->turn) == turn; n++) {
-        if (n < YIELDS) {
-            sched_yield();
-            continue;
+    if (n < YIELDS) {
+        sched_yield();
+        return n + 1;
+    }
+    nanosleep(&nap, NULL);
+    return n;
+}
+
+int hb_node_meet(struct hb_rdzv *r, int64_t deadline_ns,
+                 struct hpcboot_error *err)
+{
+    const struct hb_segment *s = &r->memory;
+    struct hb_segment_meeting *m = hb_segment_meeting(s);
+    uint32_t turn = arrive(m, hb_segment_locals(s));
+    unsigned n = 0;
+
+    while (turn_of(atomic_load(&m->state)) == turn) {
+        if (why_not(s, deadline_ns, NULL) < 0 && withdraw(m, turn)) {
+            return why_not(s, deadline_ns, err);
         }
-        nanosleep(&nap, NULL);
-        if (hb_now_ns() > deadline_ns &&
-            withdraw(m, turn, hb_segment_locals(s))) {
-            return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "not all ranks of this "
-                           "node have come before the deadline");
-        }
+        n = leave_time(r, n);
     }
     return 0;
 }

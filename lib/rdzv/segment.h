@@ -178,11 +178,10 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
 /* `local` is who gives it back. 0: nothing begins at this offset. */
 int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset);
 
-/* Where the local ranks meet without an agent (node_values.c): how many have
- * come, and how often all have. */
+/* Where the local ranks meet without an agent (node_values.c): how often all
+ * have come, above, and how many have since. */
 struct hb_segment_meeting {
-    _Alignas(128) _Atomic uint32_t arrived;
-    _Atomic uint32_t turn;
+    _Alignas(128) _Atomic uint64_t state;
 };
 struct hb_segment_meeting *hb_segment_meeting(const struct hb_segment *s);
 

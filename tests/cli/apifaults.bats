@@ -71,7 +71,7 @@ inside() {
 
 @test "ranks that a program brings together itself: one is killed" {
     local how
-    for how in coll recv test; do
+    for how in coll recv test fence; do
         run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" 3 $how
         ended_with 0
         says '^rank 0 hears: rank 2 on .* has ended without hpcboot_finalize$'
@@ -102,6 +102,10 @@ launched() {
 @test "PMI-1, PMIx: a fence whose deadline passes is the last thing before the end" {
     launched end mpiexec.mpich mpirun.openmpi
     launched up mpiexec.mpich
+}
+
+@test "PMI-1, PMIx: messages are on their way in a fence of the node" {
+    launched node mpiexec.mpich mpirun.openmpi
 }
 
 @test "a limit of processes" {

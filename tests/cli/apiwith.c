@@ -5,7 +5,7 @@
  * and brings them together with hpcboot_init_with. The last rank is killed;
  * each way to wait for it hears so, and the others go on as a team.
  *
- *     apiwith RANKS coll|recv|test */
+ *     apiwith RANKS coll|recv|test|fence */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
@@ -71,6 +71,9 @@ static int wait_for_the_dead(const char *how)
             rc = hpcboot_test(&request, &done, &err);
         } while (rc == 0 && !done);
         return rc;
+    }
+    if (strcmp(how, "fence") == 0) {
+        return hpcboot_fence(HPCBOOT_SCOPE_NODE, 0, 0, &err);
     }
     return hpcboot_barrier(world, &err);
 }

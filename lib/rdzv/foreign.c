@@ -8,8 +8,8 @@
  *
  * Afterwards each fence is a round whose blobs hold what was put since the
  * last; a get fetches the rounds of that rank that it has not seen, so that a
- * value which was replaced is never an old one. Values for the node alone go
- * through its memory. */
+ * value which was replaced is never an old one. Where nobody keeps rounds all
+ * are read at once. Values for the node alone go through its memory. */
 #include "config.h"
 
 #include "lib/rdzv/foreign.h"
@@ -277,6 +277,9 @@ int hb_foreign_meet(struct hb_foreign *f, const struct hb_rdzv_spec *spec,
     if (rc == 0) {
         rc = fetch_cards(f, cards, err);
     }
+    if (f->f->drop != NULL) {
+        f->f->drop(f);
+    }
     if (rc == 0) {
         rc = share_memory(f, spec, listen_fd, cards, err);
     }
@@ -414,12 +417,28 @@ static int publish_round(struct hb_foreign *f, struct hpcboot_error *err)
     return rc;
 }
 
-static void end_round(struct hb_foreign *f)
+/* What cannot be read now never can. */
+static int take_all(struct hb_foreign *f, struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < f->r.size; i++) {
+        int one = take_round(f, i, rc == 0 ? err : NULL);
+
+        rc = rc == 0 ? one : rc;
+        f->fetched[i] = f->round;
+    }
+    f->f->drop(f);
+    return rc;
+}
+
+static int end_round(struct hb_foreign *f, struct hpcboot_error *err)
 {
     hb_buf_skip(&f->staged, f->published_len);
     hb_buf_compact(&f->staged);
     f->published = 0;
     f->round++;
+    return f->f->drop != NULL ? take_all(f, err) : 0;
 }
 
 static int foreign_fence(struct hb_rdzv *r, int node_only, int collect,
@@ -436,10 +455,7 @@ static int foreign_fence(struct hb_rdzv *r, int node_only, int collect,
     if (rc == 0) {
         rc = f->f->sync(f, f->round, collect, deadline_ns, err);
     }
-    if (rc == 0) {
-        end_round(f);
-    }
-    return rc;
+    return rc == 0 ? end_round(f, err) : rc;
 }
 
 static int has_died(const struct hb_foreign *f, uint32_t rank)

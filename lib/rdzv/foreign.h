@@ -29,6 +29,9 @@ struct hb_foreign_ops {
     /* Adds the blob to `out`. */
     int (*fetch)(struct hb_foreign *f, uint32_t rank, uint32_t round,
                  struct hb_buf *out, struct hpcboot_error *err);
+    /* Where there is no server that keeps rounds: the last one has been read.
+     * NULL: rounds are read when somebody asks. */
+    void (*drop)(struct hb_foreign *f);
     int (*finalize)(struct hb_foreign *f, struct hpcboot_error *err);
     void (*destroy)(struct hb_foreign *f); /* its own part; frees f */
 };

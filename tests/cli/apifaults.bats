@@ -79,6 +79,12 @@ inside() {
     done
 }
 
+@test "ranks that a program brings together itself: many fences, and much in one" {
+    run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" 3 values
+    ended_with 0
+    for i in 0 1 2; do says "^rank $i has got all$"; done
+}
+
 # launched WHAT LAUNCHER...: two ranks of each.
 launched() {
     local launcher

@@ -2,14 +2,17 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* A program that starts its ranks itself, as processes that share a mapping,
- * and brings them together with hpcboot_init_with. The last rank is killed;
- * each way to wait for it hears so, and the others go on as a team.
+ * and brings them together with hpcboot_init_with.
  *
- *     apiwith RANKS coll|recv|test|fence */
+ *     apiwith RANKS coll|recv|test|fence  the last rank is killed; each way to
+ *                      wait for it hears so, and the others go on as a team
+ *     apiwith RANKS values  many fences take no more memory than a few, and
+ *                      one carries much */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,7 +22,9 @@
 #include <unistd.h>
 
 #define RANKS_MOST 16
-#define PIECE 65536
+#define FEW 20
+#define MANY 1000
+#define PIECE ((size_t)8 << 20)
 
 static struct shared {
     _Atomic int arrived, round;
@@ -78,17 +83,11 @@ static int wait_for_the_dead(const char *how)
     return hpcboot_barrier(world, &err);
 }
 
-static int rank(const char *how)
+static int lose_one(const char *how)
 {
-    struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
     struct hpcboot_team *team;
     int one = 1, sum = 0;
 
-    b.rank = me;
-    b.size = ranks;
-    b.name = "a mapping";
-    b.allgather = gather;
-    MUST(hpcboot_init_with(&b, NULL, &err));
     MUST(hpcboot_barrier(hpcboot_world(), &err));
     if (me == ranks - 1) {
         raise(SIGKILL);
@@ -100,6 +99,92 @@ static int rank(const char *how)
                            &err));
     printf("rank %d is one of %d\n", me, sum);
     return fflush(stdout);
+}
+
+static void put(const char *key, const char *value, size_t size)
+{
+    MUST(hpcboot_put(HPCBOOT_SCOPE_JOB, key, value, size, &err));
+}
+
+static void fence(void)
+{
+    MUST(hpcboot_fence(HPCBOOT_SCOPE_JOB, HPCBOOT_COLLECT, 0, &err));
+}
+
+static void expect(int from, const char *key, const char *value, size_t size)
+{
+    void *got = NULL;
+    size_t n = 0;
+
+    MUST(hpcboot_get(from, key, &got, &n, &err));
+    HOLDS(n == size && memcmp(got, value, n) == 0);
+    free(got);
+}
+
+/* Rank 1 puts much more than the others, and at last nothing. */
+static void many_fences(char *value)
+{
+    size_t mine = me == 1 ? FEW * 1000 : 10, before = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        memset(value, i, mine);
+        put("progress", value, mine);
+        fence();
+        before = i == FEW ? mallinfo2().uordblks : before;
+    }
+    HOLDS(mallinfo2().uordblks < before + FEW * FEW * 1000);
+    fence();
+    memset(value, MANY - 1, FEW * 1000);
+    for (int i = 0; i < ranks; i++) {
+        expect(i, "progress", value, i == 1 ? FEW * 1000 : 10);
+    }
+}
+
+/* More than what an allgather of all carries. */
+static void much(char *value)
+{
+    char key[] = "a";
+
+    for (; key[0] <= 'f'; key[0]++) {
+        memset(value, key[0], HPCBOOT_VALUE_MAX);
+        value[1] = (char)me;
+        if (me > 0) {
+            put(key, value, HPCBOOT_VALUE_MAX - (size_t)me);
+        }
+    }
+    fence();
+    for (key[0] = 'a'; key[0] <= 'f'; key[0]++) {
+        memset(value, key[0], HPCBOOT_VALUE_MAX);
+        for (int i = 1; i < ranks; i++) {
+            value[1] = (char)i;
+            expect(i, key, value, HPCBOOT_VALUE_MAX - (size_t)i);
+        }
+    }
+}
+
+static int use_values(void)
+{
+    char *value = calloc(1, HPCBOOT_VALUE_MAX);
+
+    HOLDS(value != NULL);
+    many_fences(value);
+    much(value);
+    free(value);
+    MUST(hpcboot_finalize(&err));
+    printf("rank %d has got all\n", me);
+    return fflush(stdout);
+}
+
+static int rank(const char *how)
+{
+    struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
+
+    b.rank = me;
+    b.size = ranks;
+    b.name = "a mapping";
+    b.allgather = gather;
+    MUST(hpcboot_init_with(&b, NULL, &err));
+    return strcmp(how, "values") == 0 ? use_values() : lose_one(how);
 }
 
 int main(int argc, char **argv)

@@ -166,6 +166,9 @@ void hb_api_leaves_close(void);
 int hb_api_teams_open(struct hpcboot_error *err);
 void hb_api_teams_close(void);
 
+/* leave.c: all living ranks have come to hpcboot_finalize. */
+void hb_api_leave_together(void);
+
 /* peers.c */
 /* Of struct hb_coll_config. */
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err);

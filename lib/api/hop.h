@@ -28,6 +28,7 @@ struct hb_own_wait {
 };
 
 #define HB_ASK_CONTEXT 6u /* below are those of the world and the node team */
+#define HB_LEAVE_CONTEXT 8u
 
 struct hb_hop hb_hop_of(const struct hpcboot_team *team,
                          const struct hb_coll_stuck *what);

@@ -12,6 +12,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/hop.c %D%/hop.h \
     %D%/job.c \
     %D%/kvs.c \
+    %D%/leave.c \
     %D%/leaves.c \
     %D%/message.c \
     %D%/op.c \

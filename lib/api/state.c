@@ -379,9 +379,12 @@ int hpcboot_finalize(struct hpcboot_error *err)
                                                   API_ENDING)) {
         return rc < 0 ? rc : hb_api_ready("hpcboot_finalize", err);
     }
+    hb_api_shows(HB_WAITS_FINALIZE);
+    if (hb_api.rdzv->lazy) {
+        hb_api_leave_together();
+    }
     rc = hb_xport_flush(hb_api.xport, err);
     if (rc == 0) {
-        hb_api_shows(HB_WAITS_FINALIZE);
         rc = hb_api.rdzv->ops->finalize(hb_api.rdzv, err);
     }
     atomic_store(&hb_segment_slot(hb_api.memory,

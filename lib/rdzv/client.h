@@ -49,7 +49,8 @@ struct hb_rdzv {
      * there is nothing to be moved, and a look now and then will do. NULL:
      * there never is. */
     int (*work)(void);
-    /* Set there: the fence that waits is to end as if its deadline had passed.
+    int lazy; /* 1: finalize never calls it */
+    /* Set by it: the fence that waits is to end as if its deadline had passed.
      * That is so where the client says that it can be taken back. */
     int stop, may_stop;
 };

@@ -231,6 +231,7 @@ int hb_rdzv_with_open(struct hb_rdzv **out, const struct hb_rdzv_spec *spec,
     hb_buf_init(&w->mine, HB_FOREIGN_ROUND_MAX);
     w->f.r.rank = (uint32_t)w->bootstrap.rank;
     w->f.r.size = (uint32_t)w->bootstrap.size;
+    w->f.r.lazy = 1;
     hb_foreign_init(&w->f, &w->ops, &w->client);
     rc = hb_foreign_meet(&w->f, spec, err);
     if (rc < 0) {

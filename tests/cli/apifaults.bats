@@ -85,6 +85,15 @@ inside() {
     for i in 0 1 2; do says "^rank $i has got all$"; done
 }
 
+@test "ranks that a program brings together itself: an end with messages under way" {
+    for ranks in 2 5; do
+        run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/tests/cli/apiwith" \
+            $ranks end
+        ended_with 0
+        [ "$(grep -c '^rank [0-4] has ended$' <<< "$output")" -eq $ranks ]
+    done
+}
+
 # launched WHAT LAUNCHER...: two ranks of each.
 launched() {
     local launcher

@@ -7,7 +7,9 @@
  *     apiwith RANKS coll|recv|test|fence  the last rank is killed; each way to
  *                      wait for it hears so, and the others go on as a team
  *     apiwith RANKS values  many fences take no more memory than a few, and
- *                      one carries much */
+ *                      one carries much
+ *     apiwith RANKS end  the first rank ends while its messages are under way,
+ *                      of which nobody has a request any more */
 #include "config.h"
 
 #include "tests/cli/apitest.h"
@@ -175,6 +177,27 @@ static int use_values(void)
     return fflush(stdout);
 }
 
+static int end_early(void)
+{
+    struct hpcboot_request *request;
+    char *bytes = calloc(1, HPCBOOT_VALUE_MAX);
+
+    HOLDS(bytes != NULL);
+    for (int i = 1; me == 0 && i < ranks; i++) {
+        MUST(hpcboot_isend(hpcboot_world(), i, 0, bytes, HPCBOOT_VALUE_MAX,
+                           &request, &err));
+        MUST(hpcboot_request_free(&request, &err));
+    }
+    if (me > 0) {
+        MUST(hpcboot_recv(hpcboot_world(), 0, 0, bytes, HPCBOOT_VALUE_MAX,
+                          NULL, &err));
+    }
+    MUST(hpcboot_finalize(&err));
+    free(bytes);
+    printf("rank %d has ended\n", me);
+    return fflush(stdout);
+}
+
 static int rank(const char *how)
 {
     struct hpcboot_bootstrap b = HPCBOOT_BOOTSTRAP_INIT;
@@ -184,7 +207,9 @@ static int rank(const char *how)
     b.name = "a mapping";
     b.allgather = gather;
     MUST(hpcboot_init_with(&b, NULL, &err));
-    return strcmp(how, "values") == 0 ? use_values() : lose_one(how);
+    return strcmp(how, "values") == 0 ? use_values()
+           : strcmp(how, "end") == 0  ? end_early()
+                                      : lose_one(how);
 }
 
 int main(int argc, char **argv)

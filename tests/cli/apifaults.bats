@@ -99,6 +99,7 @@ launched() {
     local launcher
     need "${@:2}"
     export HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs
+    [ -e "$HPCBOOT_MODULE_DIR/hb_pmixc.so" ] || skip 'built without libpmix'
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1
     for launcher in "${@:2}"; do

@@ -95,7 +95,8 @@ static void lay_out(const struct hb_segment_spec *spec,
     l->n_local = spec->n_local;
     l->agent = spec->agent;
     l->slots = place(&end, spec->n_local * sizeof(struct hb_segment_slot));
-    l->deaths = place(&end, DEATHS_MAX * sizeof(struct hb_death));
+    l->deaths = place(&end, spec->n_ranks * sizeof(struct hb_death));
+    l->death_of = place(&end, spec->n_ranks * sizeof(uint32_t));
     l->news = place(&end, NEWS_MAX * sizeof(struct hb_news));
     l->lost = place(&end, LOST_MAX * sizeof(struct hb_death));
     l->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));

@@ -79,7 +79,7 @@ struct hb_segment_layout {
     uint32_t n_ranks, n_nodes, node, n_local, agent, unused;
     uint64_t slots, deaths, node_of, local_rank, name_at, names, names_bytes;
     uint64_t addresses, regions, region_bytes, map, heap, heap_pages;
-    uint64_t rings, ring_bytes, news, lost;
+    uint64_t rings, ring_bytes, news, lost, death_of;
 };
 
 struct hb_segment {

@@ -9,12 +9,10 @@
 
 #include "lib/rdzv/segment.h"
 
-#define MAGIC 0x68706373656739ull /* "hpcseg9" */
+#define MAGIC 0x68706373656761ull /* "hpcsega" */
 #define PAGE 4096u
-/* Deaths told one by one; a job that loses more is not going to go on. */
-#define DEATHS_MAX 1024u
-#define NEWS_MAX 1024u /* the same of ranks that come and go */
-#define LOST_MAX 256u  /* and of connections: one tells of a cut */
+#define NEWS_MAX 1024u /* of ranks that come and go */
+#define LOST_MAX 256u  /* of connections: one tells of a cut */
 
 struct hb_segment_head {
     struct hb_segment_layout layout;

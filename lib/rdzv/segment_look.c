@@ -33,7 +33,8 @@ int hb_segment_sound(const struct hb_segment_layout *l, uint64_t size)
     return l->magic == MAGIC && l->size == size && l->node < l->n_nodes &&
            l->n_local >= 1 && l->n_local <= l->n_ranks &&
            fits(l, l->slots, l->n_local, sizeof(struct hb_segment_slot)) &&
-           fits(l, l->deaths, DEATHS_MAX, sizeof(struct hb_death)) &&
+           fits(l, l->deaths, l->n_ranks, sizeof(struct hb_death)) &&
+           fits(l, l->death_of, l->n_ranks, sizeof(uint32_t)) &&
            fits(l, l->news, NEWS_MAX, sizeof(struct hb_news)) &&
            fits(l, l->lost, LOST_MAX, sizeof(struct hb_death)) &&
            fits(l, l->node_of, l->n_ranks, sizeof(uint32_t)) &&

@@ -3,7 +3,9 @@
 
 /* What the ranks of a node are told of others, and tell their agent: who is
  * dead, whose connections are lost, who comes and goes. Each is a table that
- * only grows; its number of entries is written behind the entry.
+ * only grows; its number of entries is written behind the entry. That of the
+ * dead has room for every rank of the job, as who is not told of one would wait
+ * for ever; pages without an entry take no memory.
  *
  * A connection that has ended shows a death, or that two hosts do not reach
  * each other any more. Its rank has no time to wait for who knows, and takes
@@ -70,7 +72,7 @@ static struct hb_death *deaths_of(const struct hb_segment *s)
 
 uint32_t hb_segment_deaths(const struct hb_segment *s)
 {
-    return at_most(atomic_load(&head_of(s)->n_deaths), DEATHS_MAX);
+    return at_most(atomic_load(&head_of(s)->n_deaths), s->layout.n_ranks);
 }
 
 const struct hb_death *hb_segment_death(const struct hb_segment *s,
@@ -79,10 +81,30 @@ const struct hb_death *hb_segment_death(const struct hb_segment *s,
     return deaths_of(s) + index;
 }
 
+/* Its place among the deaths, from 1 on. Who writes one down may itself be
+ * killed before it counts; then another's is written there. */
+static _Atomic uint32_t *place_of(const struct hb_segment *s, uint32_t rank)
+{
+    return (_Atomic uint32_t *)at(s, s->layout.death_of) + rank;
+}
+
+static struct hb_death *find_death(const struct hb_segment *s, uint32_t rank)
+{
+    uint32_t place = rank < s->layout.n_ranks
+                         ? atomic_load(place_of(s, rank)) : 0;
+    struct hb_death *d;
+
+    if (place == 0 || place > hb_segment_deaths(s)) {
+        return NULL;
+    }
+    d = deaths_of(s) + place - 1;
+    return d->rank == rank ? d : NULL;
+}
+
 const struct hb_death *hb_segment_find_death(const struct hb_segment *s,
                                              uint32_t rank)
 {
-    return find(deaths_of(s), hb_segment_deaths(s), rank);
+    return find_death(s, rank);
 }
 
 int hb_segment_is_surely_dead(const struct hb_segment *s, uint32_t rank)
@@ -115,14 +137,15 @@ int hb_segment_mark_dead(struct hb_segment *s, int by, uint32_t rank,
         return rc;
     }
     n = hb_segment_deaths(s);
-    d = find(deaths_of(s), n, rank);
+    d = find_death(s, rank);
     if (d != NULL) {
         is_new = by < 0 && atomic_exchange(&d->is_sure, 1) == 0;
     } else {
-        is_new = n < DEATHS_MAX;
+        is_new = n < l->n_ranks;
     }
     if (d == NULL && is_new) {
         put(deaths_of(s) + n, rank, by < 0, text);
+        atomic_store(place_of(s, rank), n + 1);
         atomic_store(&head_of(s)->n_deaths, n + 1);
     }
     hb_segment_unlock(s);

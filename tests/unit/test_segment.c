@@ -22,6 +22,7 @@
 
 #define PAGE 4096u
 #define MOST_OF_A_FILE ((size_t)16 << 20)
+#define RANKS 2500u
 #define HANGS_S 60 /* who waits for a lock for so long waits for ever */
 
 static int make_with_heap(struct hb_segment *s, size_t bytes, size_t least,
@@ -81,6 +82,50 @@ static void test_a_death_is_sure_when_the_agent_says_so(void **state)
     assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "killed"), 0);
     assert_int_equal(hb_segment_deaths(&s), 1);
     assert_string_equal(hb_segment_find_death(&s, 1)->text, "not heard");
+    hb_segment_close(&s);
+}
+
+/* However many have died before: who is not told waits for ever. */
+static void test_every_death_of_a_job_is_told(void **state)
+{
+    static uint32_t node_of[RANKS], local_rank[RANKS];
+    char name[] = "here", *names[] = {name};
+    const struct hb_segment_spec spec = {
+        .n_ranks = RANKS, .n_nodes = 1, .n_local = 1, .node_of = node_of,
+        .local_rank = local_rank, .names = names, .region_bytes = PAGE,
+        .heap_bytes = PAGE, .agent = 1,
+    };
+    struct hb_segment s = HB_SEGMENT_INIT;
+    char text[HB_DEATH_TEXT_MAX];
+
+    assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    for (uint32_t r = RANKS; r-- > 0;) {
+        snprintf(text, sizeof text, "rank %u is gone", r);
+        assert_int_equal(hb_segment_is_surely_dead(&s, r), 0);
+        assert_int_equal(hb_segment_mark_dead(&s, -1, r, text), 1);
+        assert_int_equal(hb_segment_is_surely_dead(&s, r), 1);
+        assert_string_equal(hb_segment_find_death(&s, r)->text, text);
+    }
+    assert_int_equal(hb_segment_mark_dead(&s, -1, RANKS, "none of it"), 0);
+    assert_int_equal(hb_segment_deaths(&s), RANKS);
+    assert_int_equal(hb_segment_death(&s, RANKS - 1)->rank, 0);
+    hb_segment_close(&s);
+}
+
+/* Who writes a death down may be killed before it counts. */
+static void test_a_death_that_does_not_count_is_told_again(void **state)
+{
+    struct hb_segment s = make();
+    struct hb_segment_head *h = s.base;
+
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "half"), 1);
+    atomic_store(&h->n_deaths, 0);
+    assert_null(hb_segment_find_death(&s, 1));
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 2, "another"), 1);
+    assert_null(hb_segment_find_death(&s, 1));
+    assert_int_equal(hb_segment_mark_dead(&s, -1, 1, "whole"), 1);
+    assert_string_equal(hb_segment_find_death(&s, 1)->text, "whole");
+    assert_string_equal(hb_segment_find_death(&s, 2)->text, "another");
     hb_segment_close(&s);
 }
 
@@ -248,7 +293,7 @@ static void test_offsets_of_a_liar_are_refused(void **state)
 {
     struct hb_segment s = make(), t = HB_SEGMENT_INIT;
 
-    for (size_t at = 16; at < 160; at += 8) { /* fields of the head */
+    for (size_t at = 16; at < sizeof s.layout; at += 8) {
         uint64_t *field = (uint64_t *)(void *)((char *)s.base + at);
         uint64_t was = *field;
 
@@ -273,7 +318,7 @@ static void test_who_writes_over_the_head_harms_no_agent(void **state)
     (void)hb_segment_mark_dead(&s, -1, 0, "it is");
     (void)hb_segment_tell(&s, HB_NEWS_COMES, 1, "it comes");
     (void)hb_segment_lost(&s, 3, &lost);
-    assert_in_range(hb_segment_deaths(&s), 0, DEATHS_MAX);
+    assert_in_range(hb_segment_deaths(&s), 0, 3);
     assert_in_range(hb_segment_told(&s), 0, NEWS_MAX);
     assert_null(hb_segment_find_death(&s, 5));
     assert_int_equal(hb_segment_set_address(&s, 0, "x", 1, NULL), 0);
@@ -416,6 +461,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_mappings_are_one_memory),
         cmocka_unit_test(test_a_death_is_sure_when_the_agent_says_so),
+        cmocka_unit_test(test_every_death_of_a_job_is_told),
+        cmocka_unit_test(test_a_death_that_does_not_count_is_told_again),
         cmocka_unit_test(test_lost_connections_are_written_down_once),
         cmocka_unit_test(test_pieces_are_apart_and_zeroed),
         cmocka_unit_test(test_a_full_heap_says_so),

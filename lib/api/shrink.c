@@ -257,7 +257,8 @@ static int lead(const struct root *t, const struct coming *mine,
     return 0;
 }
 
-/* Forgets a region that others may have been told of: it stays taken. */
+/* Others may have been told of a region by a leader that has died. Who was has
+ * made that team before it comes to the next leader. */
 static int agree(const struct root *t, struct decision *d, uint64_t *region,
                  struct hpcboot_error *err)
 {
@@ -269,12 +270,19 @@ static int agree(const struct root *t, struct decision *d, uint64_t *region,
 
         *region = mine.region;
         if (leader == t->rank) {
-            return lead(t, &mine, d, err);
+            rc = lead(t, &mine, d, err);
+        } else {
+            rc = tell(t, leader, TAG_COME, &mine, sizeof mine, err);
+            if (rc == 0) {
+                rc = hear(t, leader, TAG_TEAM, d, decision_bytes(t), err);
+            }
         }
-        rc = tell(t, leader, TAG_COME, &mine, sizeof mine, err);
-        if (rc == 0) {
-            rc = hear(t, leader, TAG_TEAM, d, decision_bytes(t), err);
+        if (rc < 0) {
+            hb_team_put_aside(mine.region, t->context);
         }
+    }
+    if (rc == 0) {
+        hb_team_give_asides(t->context);
     }
     return rc;
 }

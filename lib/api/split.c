@@ -164,6 +164,8 @@ static int take(struct hpcboot_team *parent, struct hb_team_plan *plan,
     rc = gather(parent, &mine, all, sizeof mine, err);
     if (rc < 0 && mine != TAKEN) {
         hb_team_end_messages(plan->context);
+        hb_team_put_aside(mine, parent->root != NULL ? parent->root_context
+                                                     : parent->context);
     }
     if (rc == 0 && is_taken(all, parent->size)) {
         hb_team_give_region(mine != TAKEN ? mine : 0);

@@ -3,8 +3,8 @@
 
 /* Teams. The world and the node team use regions that were made with the
  * node's memory; a new team's members on one node share a piece of the heap,
- * which the lowest of them takes and whoever leaves last gives back. Who comes
- * to be in one, split.c and shrink.c find out. */
+ * which the lowest of them takes and whoever leaves last gives back, but for the
+ * dead. Who comes to be in one, split.c and shrink.c find out. */
 #include "config.h"
 
 #include <stdio.h>
@@ -17,13 +17,6 @@
 
 #define WORLD_CONTEXT 1u
 #define NODE_CONTEXT 2u
-/* Before a region; keeps its alignment. */
-struct region_head {
-    _Atomic uint32_t users; /* who still use it */
-    uint64_t size;
-};
-#define REGION_HEAD 4096u
-#define USERS_UNKNOWN UINT32_MAX
 /* A smaller one does where the heap has room for fewer than so many. */
 #define REGIONS_LEAST 64u
 
@@ -72,25 +65,10 @@ static void link_in(struct hpcboot_team *t)
     pthread_mutex_unlock(&hb_api.lock);
 }
 
-static struct region_head *head_of(uint64_t region)
-{
-    return (void *)((char *)hb_api.memory->base + region);
-}
-
-/* Before any of them can leave: the first to come says how many they are. */
-static void expect_users(uint64_t region, int n)
-{
-    uint32_t unknown = USERS_UNKNOWN;
-
-    (void)atomic_compare_exchange_strong(&head_of(region)->users, &unknown,
-                                         (uint32_t)n);
-}
-
 static void leave_region(uint64_t region)
 {
-    if (region != 0 && atomic_fetch_sub(&head_of(region)->users, 1) == 1) {
-        (void)hb_segment_free(hb_api.memory, (uint32_t)hb_api.local_rank,
-                              region);
+    if (region != 0) {
+        hb_segment_leave(hb_api.memory, (uint32_t)hb_api.local_rank, region);
     }
 }
 
@@ -229,6 +207,19 @@ static void describe_net(const struct hb_team_plan *plan,
     };
 }
 
+static void come_to_region(const struct hb_team_plan *plan,
+                           const struct places *p)
+{
+    uint32_t *ranks = hb_xcalloc((size_t)p->n_local, sizeof *ranks);
+
+    for (int i = 0; i < p->n_local; i++) {
+        ranks[i] = (uint32_t)plan->world[p->local_ranks[i]];
+    }
+    hb_segment_come(hb_api.memory, (uint32_t)hb_api.local_rank,
+                    plan->region_at, ranks, (uint32_t)p->n_local);
+    free(ranks);
+}
+
 int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
                  struct hpcboot_error *err)
 {
@@ -258,7 +249,7 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
         describe_net(plan, &p, &args);
     }
     if (plan->region_at != 0) {
-        expect_users(plan->region_at, p.n_local);
+        come_to_region(plan, &p);
         t->region = plan->region_at;
     }
     args.team_ctx = t;
@@ -277,6 +268,60 @@ int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
     *out = t;
     return 0;
 }
+
+/* ---- regions that others may use ---- */
+
+/* Regions whose takers do not know who has been told of them. */
+struct aside {
+    uint64_t region;
+    uint32_t context;
+    struct aside *next;
+};
+
+static struct aside *asides;
+
+void hb_team_put_aside(uint64_t region, uint32_t context)
+{
+    struct aside *a;
+
+    if (region == 0 || region == HB_TEAM_REGION_FAILED) {
+        return;
+    }
+    a = hb_xmalloc(sizeof *a);
+    pthread_mutex_lock(&hb_api.lock);
+    *a = (struct aside){region, context, asides};
+    asides = a;
+    pthread_mutex_unlock(&hb_api.lock);
+}
+
+void hb_team_give_asides(uint32_t context)
+{
+    struct aside **p = &asides, *a;
+
+    pthread_mutex_lock(&hb_api.lock);
+    while ((a = *p) != NULL) {
+        if (a->context == context) {
+            *p = a->next;
+            hb_team_give_region(a->region);
+            free(a);
+        } else {
+            p = &a->next;
+        }
+    }
+    pthread_mutex_unlock(&hb_api.lock);
+}
+
+static void drop_asides(void)
+{
+    while (asides != NULL) {
+        struct aside *a = asides;
+
+        asides = a->next;
+        free(a);
+    }
+}
+
+/* ---- the teams that always exist ---- */
 
 static int make_permanent(int node_only, struct hpcboot_team **out,
                           struct hpcboot_error *err)
@@ -322,6 +367,7 @@ void hb_api_teams_close(void)
         team_free(t);
     }
     hb_api.world = hb_api.node_team = NULL;
+    drop_asides();
 }
 
 /* ---- the numbers and regions of new ones ---- */
@@ -353,13 +399,10 @@ static uint64_t take_heap(size_t size)
 {
     uint64_t at;
 
-    if (hb_segment_alloc(hb_api.memory, (uint32_t)hb_api.local_rank,
-                         REGION_HEAD + size, &at, NULL) < 0) {
-        return HB_TEAM_REGION_FAILED;
-    }
-    head_of(at)->size = size;
-    atomic_store(&head_of(at)->users, USERS_UNKNOWN);
-    return at;
+    return hb_segment_alloc_shared(hb_api.memory,
+                                   (uint32_t)hb_api.local_rank, size, &at,
+                                   NULL) < 0
+               ? HB_TEAM_REGION_FAILED : at;
 }
 
 uint64_t hb_team_new_region(int n_local)
@@ -394,8 +437,8 @@ uint64_t hb_team_take_region(const int *world, int size, int rank)
 void hb_team_give_region(uint64_t region)
 {
     if (region != 0 && region != HB_TEAM_REGION_FAILED) {
-        (void)hb_segment_free(hb_api.memory, (uint32_t)hb_api.local_rank,
-                              region);
+        hb_segment_give_up(hb_api.memory, (uint32_t)hb_api.local_rank,
+                           region);
     }
 }
 
@@ -430,9 +473,10 @@ int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
                        "for one more team (HPCBOOT_HEAP_MB makes it larger)");
     }
     plan->region_at = at;
-    plan->region_size = at != 0 ? head_of(at)->size : 0;
-    plan->region = at != 0 ? (char *)hb_api.memory->base + at + REGION_HEAD
-                           : NULL;
+    if (at != 0) {
+        plan->region = hb_segment_shared(hb_api.memory, at,
+                                         &plan->region_size);
+    }
     return hb_team_make(plan, out, err);
 }
 

@@ -33,6 +33,10 @@ uint64_t hb_team_new_region(int n_local);
  * node's members as the lowest of them, else 0; .._FAILED: it could not. */
 uint64_t hb_team_take_region(const int *world, int size, int rank);
 void hb_team_give_region(uint64_t region); /* that nobody came to know of */
+/* A region that others may or may not come to use, and this rank does not:
+ * known once all who live have come to shrink in `context`. */
+void hb_team_put_aside(uint64_t region, uint32_t context);
+void hb_team_give_asides(uint32_t context);
 /* All have announced, by rank in the new team; `mine` is given back when one
  * of them could not. */
 int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,

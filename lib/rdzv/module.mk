@@ -16,7 +16,8 @@ libhb_a_SOURCES += \
     %D%/node_values.c \
     %D%/runs.c %D%/runs.h \
     %D%/native_store.c %D%/native_store.h \
-    %D%/segment.c %D%/segment_told.c %D%/segment_impl.h %D%/segment_look.c %D%/segment.h
+    %D%/segment.c %D%/segment_heap.c %D%/segment_told.c \
+    %D%/segment_impl.h %D%/segment_look.c %D%/segment.h
 
 if HAVE_PMIX
 pkglib_LTLIBRARIES += hb_pmixc.la
@@ -71,6 +72,11 @@ tests_unit_test_node_meet_SOURCES = tests/unit/test_node_meet.c
 tests_unit_test_node_meet_LDADD = $(UNIT_LDADD)
 tests_unit_test_node_meet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 TESTS += tests/unit/test_node_meet
+check_PROGRAMS += tests/unit/test_segment_shared
+tests_unit_test_segment_shared_SOURCES = tests/unit/test_segment_shared.c
+tests_unit_test_segment_shared_LDADD = $(UNIT_LDADD)
+tests_unit_test_segment_shared_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+TESTS += tests/unit/test_segment_shared
 check_PROGRAMS += tests/unit/test_fence_anew
 tests_unit_test_fence_anew_SOURCES = tests/unit/test_fence_anew.c
 tests_unit_test_fence_anew_LDADD = $(UNIT_LDADD)

@@ -6,13 +6,7 @@
  * dead and of lost connections, the table of the job (node and local rank of
  * each rank, names of nodes, addresses), two regions for the teams that
  * always exist, a ring for the messages of each pair of ranks, and the heap
- * behind the map of its pages.
- *
- * The map has a word per heap page: 0 is free, else who took it, with a mark
- * on the first page of each piece. It is the only state of the allocator, so
- * that a rank may be killed anywhere inside: at worst pages stay taken.
- * Freed pages are given back to the system, which zeroes them; where it
- * cannot, they are cleared here.
+ * behind the map of its pages (segment_heap.c).
  *
  * What the head says of the layout comes from another process: attach takes a
  * copy, checks it against the size of the file, and nobody looks there again,
@@ -38,7 +32,6 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define FIRST_PAGE 0x80000000u /* mark in the heap's map */
 /* Of a pair of ranks, and of all that send to one: where many ranks share a
  * node, the memory that their messages touch stays bounded. */
 #define RING_MOST 32768u
@@ -491,97 +484,4 @@ void hb_segment_lock(struct hb_segment *s, uint32_t self)
 void hb_segment_unlock(struct hb_segment *s)
 {
     atomic_store(&head_of(s)->lock, 0);
-}
-
-/* First fit from the hint on, then from the beginning. */
-static int64_t find_pages(const uint32_t *map, uint64_t from, uint64_t to,
-                          uint64_t want)
-{
-    uint64_t run = 0;
-
-    for (uint64_t i = from; i < to; i++) {
-        run = map[i] == 0 ? run + 1 : 0;
-        if (run == want) {
-            return (int64_t)(i + 1 - want);
-        }
-    }
-    return -1;
-}
-
-int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
-                     uint64_t *offset_out, struct hpcboot_error *err)
-{
-    const struct hb_segment_layout *l = &s->layout;
-    _Atomic uint64_t *hint = &head_of(s)->hint;
-    uint32_t *map = at(s, l->map);
-    uint64_t want = up_to_page(bytes > 0 ? bytes : 1) / PAGE;
-    int64_t first = -1;
-
-    if (bytes <= l->heap_pages * PAGE) {
-        hb_segment_lock(s, local + 1);
-        first = find_pages(map, atomic_load(hint), l->heap_pages, want);
-        if (first < 0) {
-            first = find_pages(map, 0, l->heap_pages, want);
-        }
-        for (uint64_t i = 0; first >= 0 && i < want; i++) {
-            map[(uint64_t)first + i] = (local + 1) | (i == 0 ? FIRST_PAGE : 0);
-        }
-        if (first >= 0) {
-            atomic_store(hint, (uint64_t)first + want);
-        }
-        hb_segment_unlock(s);
-    }
-    if (first < 0) {
-        return hb_fail(err, HPCBOOT_ERR_NOMEM, "%zu bytes are not free in the "
-                       "node's heap of %llu MiB: HPCBOOT_HEAP_MB makes it "
-                       "larger", bytes,
-                       (unsigned long long)(l->heap_pages * PAGE >> 20));
-    }
-    *offset_out = l->heap + (uint64_t)first * PAGE;
-    return 0;
-}
-
-/* How many pages an allocation that begins there has; 0: none does. */
-static uint64_t pages_from(const struct hb_segment_layout *l,
-                           const uint32_t *map, uint64_t first)
-{
-    uint64_t n = 1;
-
-    if ((map[first] & FIRST_PAGE) == 0) {
-        return 0;
-    }
-    while (first + n < l->heap_pages &&
-           map[first + n] == (map[first] & ~FIRST_PAGE)) {
-        n++;
-    }
-    return n;
-}
-
-int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset)
-{
-    const struct hb_segment_layout *l = &s->layout;
-    _Atomic uint64_t *hint = &head_of(s)->hint;
-    uint32_t *map = at(s, l->map);
-    uint64_t first = (offset - l->heap) / PAGE, n;
-
-    if (offset < l->heap || offset % PAGE != 0 || first >= l->heap_pages) {
-        return 0;
-    }
-    hb_segment_lock(s, local + 1);
-    n = pages_from(l, map, first);
-    hb_segment_unlock(s);
-    if (n == 0) {
-        return 0;
-    }
-    if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  (off_t)offset, (off_t)(n * PAGE)) < 0) {
-        memset(at(s, offset), 0, n * PAGE);
-    }
-    hb_segment_lock(s, local + 1);
-    memset(&map[first], 0, n * sizeof *map);
-    if (first < atomic_load(hint)) {
-        atomic_store(hint, first);
-    }
-    hb_segment_unlock(s);
-    return 1;
 }

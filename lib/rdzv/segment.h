@@ -177,6 +177,19 @@ int hb_segment_alloc(struct hb_segment *s, uint32_t local, size_t bytes,
                      uint64_t *offset_out, struct hpcboot_error *err);
 /* `local` is who gives it back. 0: nothing begins at this offset. */
 int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset);
+/* A piece that several local ranks use; the surely dead need not leave it.
+ * Whoever has taken it tells the others its offset. Each comes, before it uses
+ * it: the first to come says who they all are, as ranks of the job. */
+int hb_segment_alloc_shared(struct hb_segment *s, uint32_t local, size_t bytes,
+                            uint64_t *offset_out, struct hpcboot_error *err);
+void *hb_segment_shared(const struct hb_segment *s, uint64_t offset,
+                        size_t *size_out);
+void hb_segment_come(struct hb_segment *s, uint32_t local, uint64_t offset,
+                     const uint32_t *ranks, uint32_t n);
+/* Of who has come. It is given back by the last one. */
+void hb_segment_leave(struct hb_segment *s, uint32_t local, uint64_t offset);
+/* Of who has taken it, and did not come: nobody will come any more. */
+void hb_segment_give_up(struct hb_segment *s, uint32_t local, uint64_t offset);
 
 /* Where the local ranks meet without an agent (node_values.c): how often all
  * have come, above, and how many have since. */

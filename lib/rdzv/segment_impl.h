@@ -4,12 +4,13 @@
 #define HB_RDZV_SEGMENT_IMPL_H
 
 /* The head of a segment, for segment.c, which makes and uses it,
+ * segment_heap.c, which has its heap,
  * segment_told.c, which has its tables of what becomes of ranks, and
  * segment_look.c, which reads that of a stranger. */
 
 #include "lib/rdzv/segment.h"
 
-#define MAGIC 0x68706373656761ull /* "hpcsega" */
+#define MAGIC 0x68706373656762ull /* "hpcsegb" */
 #define PAGE 4096u
 #define NEWS_MAX 1024u /* of ranks that come and go */
 #define LOST_MAX 256u  /* of connections: one tells of a cut */

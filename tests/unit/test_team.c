@@ -35,7 +35,7 @@ static int wait_until(const struct hb_api_awaited *what,
 static void end_context(struct hb_xport *x, uint32_t context);
 
 #define hb_coll_team_create create_team
-#define hb_segment_alloc alloc_region
+#define hb_segment_alloc_shared alloc_region
 #define hb_xport_send send_words
 #define hb_xport_recv hear_words
 #define hb_xport_net(...) describe(__VA_ARGS__)
@@ -43,7 +43,7 @@ static void end_context(struct hb_xport *x, uint32_t context);
 #define hb_api_wait_until wait_until
 #include "lib/api/team.c" /* their engines are the functions above */
 #include "lib/api/shrink.c"
-#undef hb_segment_alloc
+#undef hb_segment_alloc_shared
 
 #define LOCAL 18 /* more than 16: the next one has a longer region */
 #define RANKS (1 + LOCAL)
@@ -58,8 +58,8 @@ static uint32_t ended;
 static int alloc_region(struct hb_segment *s, uint32_t local, size_t bytes,
                         uint64_t *offset_out, struct hpcboot_error *err)
 {
-    taken = bytes - REGION_HEAD;
-    return hb_segment_alloc(s, local, bytes, offset_out, err);
+    taken = bytes;
+    return hb_segment_alloc_shared(s, local, bytes, offset_out, err);
 }
 
 static int create_team(struct hb_coll_engine *engine,
@@ -137,6 +137,7 @@ static void make_memory(size_t heap)
     assert_int_equal(hb_segment_create(&memory, &spec, NULL), 0);
     hb_api.memory = &memory;
     hb_api.rank = hb_api.node = 1;
+    hb_api.local_rank = 0;
     hb_api.size = RANKS;
     hb_api.nodes = 2;
     hb_api.local_size = LOCAL;
@@ -177,7 +178,7 @@ static void test_who_died_late_has_room_in_the_region(void **state)
 }
 
 /* Two members of this node, one after the other. */
-static int fail_to_make(uint64_t region)
+static int fail_to_make(int local, uint64_t region)
 {
     int world[] = {1, 2};
     const uint64_t announced[] = {region, 0};
@@ -185,6 +186,7 @@ static int fail_to_make(uint64_t region)
                                 .context = CONTEXT};
     struct hpcboot_team *out = NULL;
 
+    hb_api.local_rank = local;
     return hb_team_finish(&plan, announced, 0, &out, NULL);
 }
 
@@ -198,7 +200,7 @@ static void test_a_region_is_small_where_there_is_little_room(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(tear_down(state), 0);
         make_memory(heaps[i]);
-        assert_int_equal(fail_to_make(hb_team_new_region(2)),
+        assert_int_equal(fail_to_make(0, hb_team_new_region(2)),
                          HPCBOOT_ERR_NOMEM);
         assert_int_equal(used, sizes[i]);
     }
@@ -208,12 +210,38 @@ static void test_who_cannot_make_a_team_leaves_its_region(void **state)
 {
     uint64_t region = hb_team_new_region(2), same;
 
-    assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
+    assert_int_equal(fail_to_make(0, region), HPCBOOT_ERR_NOMEM);
     assert_true(hb_team_new_region(2) != region);
-    assert_int_equal(fail_to_make(region), HPCBOOT_ERR_NOMEM);
+    assert_int_equal(fail_to_make(1, region), HPCBOOT_ERR_NOMEM);
     same = hb_team_new_region(2);
     assert_int_equal(same, region);
     assert_int_equal(ended, 2 * CONTEXT + 1);
+}
+
+static void test_the_dead_keep_no_region(void **state)
+{
+    uint64_t region = hb_team_new_region(2);
+
+    assert_int_equal(hb_segment_mark_dead(&memory, -1, 2, "gone"), 1);
+    assert_int_equal(fail_to_make(0, region), HPCBOOT_ERR_NOMEM);
+    assert_int_equal(hb_team_new_region(2), region);
+}
+
+/* The first leader dies after it has told one of two. */
+static void test_a_region_that_one_was_told_of_is_given_back(void **state)
+{
+    uint64_t region = hb_team_new_region(2), other;
+
+    hb_team_put_aside(region, CONTEXT);
+    assert_int_equal(fail_to_make(1, region), HPCBOOT_ERR_NOMEM);
+    hb_api.local_rank = 0;
+    hb_team_give_asides(CONTEXT + 1);
+    other = hb_team_new_region(2);
+    assert_true(other != region);
+    hb_team_put_aside(other, CONTEXT); /* and this time none */
+    hb_team_give_asides(CONTEXT);
+    assert_int_equal(hb_team_new_region(2), region);
+    assert_int_equal(hb_team_new_region(2), other);
 }
 
 int main(void)
@@ -226,6 +254,11 @@ int main(void)
             tear_down),
         cmocka_unit_test_setup_teardown(
             test_who_cannot_make_a_team_leaves_its_region, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_the_dead_keep_no_region, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_region_that_one_was_told_of_is_given_back, set_up,
+            tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -492,10 +492,11 @@ void host_close(struct job_host *h)
     host_disarm(h);
 }
 
-static void lose_fences(struct job *j, uint32_t node)
+static void lose_talk(struct job_host *h, uint32_t node)
 {
-    if (j->fences != NULL && node != HB_NODE_UNSET) {
-        hb_fence_node_lost(j->fences, node);
+    job_modex_lost(h);
+    if (h->job->fences != NULL && node != HB_NODE_UNSET) {
+        hb_fence_node_lost(h->job->fences, node);
     }
 }
 
@@ -525,6 +526,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
             host_leave_tree(h); /* it may come into the gang again */
         }
         host_close(h);
+        job_modex_lost(h);
         job_maybe_over(j);
         return;
     }
@@ -545,14 +547,14 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     if (j->orphan_ms > 0 && (was == HOST_DONE || node == HB_NODE_UNSET)) {
         hb_log(HB_INFO, "host %s: %s; it had no ranks", h->spec->name,
                err->text);
-        lose_fences(j, node);
+        lose_talk(h, node);
     } else if (!job_replace_host(h, why, sizeof why)) {
         cause.evidence = why;
         is_cause = 1;
         if (was == HOST_RUNNING && node != HB_NODE_UNSET) {
             job_tell_lost(j, node, err->text); /* why its fences will fail */
         }
-        lose_fences(j, node);
+        lose_talk(h, node);
     }
     if (is_cause) {
         job_host_ranks_lost(h, err->text);
@@ -581,7 +583,7 @@ void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
     job_event_host(h, "host_lost", err->text);
     host_set_why(h, err->text);
     h->state = HOST_LOST;
-    lose_fences(j, h->node);
+    lose_talk(h, h->node);
 }
 
 void job_connect_stop(struct job *j)

@@ -64,6 +64,7 @@ void host_keep_none(struct job_host *h)
 void host_free(struct job_host *h)
 {
     host_disarm(h);
+    job_modex_free(h);
     hb_words_clear(&h->words);
     free(h->why);
     free(h->leaves);

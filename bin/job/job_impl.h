@@ -38,8 +38,9 @@
 /* A job in the launcher. plan.c decides, connect.c brings agents up, wait.c
  * knows for how long and waitview.c shows it, files.c copies files, start.c
  * hands out the job, watch.c hears what agents say, route.c carries fences,
- * modex and names between them, notes.c writes what they say in words, carry.c
- * carries output and input, ending.c makes an end, report.c shows decisions. */
+ * modex.c and names.c what ranks have put, notes.c writes what they say in
+ * words, carry.c carries output and input, ending.c makes an end, report.c
+ * shows decisions. */
 
 enum job_phase { JOB_CONNECTING, JOB_RUNNING, JOB_ENDING, JOB_OVER };
 
@@ -111,6 +112,8 @@ struct job_host {
     struct hb_kept *kept;     /* of what is said to it, and by it; or NULL */
     struct job_adoption *adoption; /* it is an orphan; or NULL */
     uint32_t repeats;         /* fences that it says again */
+    struct modex *asked, *asked_last; /* open questions to it; NULL: none */
+    uint32_t n_asking;        /* open questions of its own */
     uint32_t programs_begun; /* by its ranks, one after the other */
     uint8_t in_init;   /* and the last of these waits for the others */
     uint8_t came_late; /* into a job that ran (latecomers.c) */
@@ -447,8 +450,15 @@ void job_route_add(struct job_host *h);
 void job_route_leave(struct job_host *h);
 int job_route_sees(struct job_host *h); /* all its fences with others */
 /* Another host's ranks begin in place of its own. */
-void job_route_forget(const struct job_host *h);
+void job_route_forget(struct job_host *h);
 void job_route_close(struct job *j);
+
+/* modex.c: what ranks of other hosts have put */
+int job_modex_frame(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err);
+/* It answers no more, and why has been told. */
+void job_modex_lost(struct job_host *h);
+void job_modex_free(struct job_host *h);
 
 /* notes.c: what the host's agent says in words. A warning that another host
  * gave already is not written again. */

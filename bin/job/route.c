@@ -2,7 +2,7 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* The launcher's part of ranks finding each other: it is the root of the
- * fence tree, and passes direct modex on to the node that has the rank. */
+ * fence tree. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -10,17 +10,8 @@
 
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
-#include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/runs.h"
-
-static struct job_host *host_of_node(struct job *j, uint32_t node)
-{
-    if (j->map == NULL || node >= j->map->n_nodes) {
-        return NULL;
-    }
-    return j->node_host[node];
-}
 
 static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
                      uint32_t n_nodes, struct hb_bytes data)
@@ -154,8 +145,9 @@ int job_route_sees(struct job_host *h)
             (j->initialised & HB_CONTACT_NATIVE) != 0);
 }
 
-void job_route_forget(const struct job_host *h)
+void job_route_forget(struct job_host *h)
 {
+    job_modex_lost(h);
     if (h->job->fences != NULL) {
         hb_fence_forget(h->job->fences, h->index, h->node);
     }
@@ -227,56 +219,6 @@ void job_tell_lost(struct job *j, uint32_t node, const char *text)
     free(ranks);
 }
 
-/* Passed on as it is. */
-static int pass_on(const struct job_host *from, struct job_host *to,
-                   const struct hb_frame *f, struct hpcboot_error *err)
-{
-    struct hb_buf *out = host_out(to);
-    struct hb_frame copy = *f;
-    int rc;
-
-    if (out == NULL) {
-        return 0;
-    }
-    copy.src = from->index;
-    copy.dst = to->index;
-    rc = hb_wire_put_frame(out, &copy, err);
-    host_said(to);
-    return rc;
-}
-
-/* To the node that has the rank; an unreachable one is answered for. */
-static int on_modex(struct job_host *h, const struct hb_frame *f,
-                    struct hpcboot_error *err)
-{
-    const struct hb_jobmap *map = h->job->map;
-    struct job_host *to = NULL;
-    struct hb_msg_modex m;
-    int rc = hb_wire_get_modex(f, &m, err);
-
-    if (rc == 0 && map != NULL && m.rank < map->n_ranks) {
-        to = host_of_node(h->job, map->node_of_rank[m.rank]);
-    }
-    if (to != NULL && to->state == HOST_RUNNING && host_can_hear(to)) {
-        h->job->has_met = 1;
-        return pass_on(h, to, f, err);
-    }
-    if (rc == 0) {
-        HOST_SEND(h, modex_reply, .id = m.id,
-                  .status = HPCBOOT_ERR_PEER_DEAD);
-    }
-    return rc;
-}
-
-static int on_modex_reply(struct job_host *h, const struct hb_frame *f,
-                          struct hpcboot_error *err)
-{
-    struct job *j = h->job;
-    struct job_host *to = f->dst < j->gang.n ? &j->hosts[f->dst] : NULL;
-
-    return to != NULL ? pass_on(h, to, f, err) : 0;
-}
-
 int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
@@ -285,10 +227,8 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
         return on_fence_up(h, f, err);
     case HB_MSG_NAME:
         return job_name_frame(h, f, err);
-    case HB_MSG_MODEX_REPLY:
-        return on_modex_reply(h, f, err);
     default:
-        return on_modex(h, f, err);
+        return job_modex_frame(h, f, err);
     }
 }
 

@@ -218,6 +218,26 @@ static int on_get(struct peer *p, struct hb_native_server *s,
     return 0;
 }
 
+/* The launcher tells of a death before it says that nobody answers. */
+static void tell_gone(struct peer *p, const struct hb_native_server *s,
+                      int status)
+{
+    const struct hb_death *d = s->memory.base != NULL
+                                   ? hb_segment_find_death(&s->memory,
+                                                           p->key_rank)
+                                   : NULL;
+    struct hb_str text = HB_STR_INIT;
+
+    if (d != NULL) {
+        hb_str_putf(&text, "%s; '%s' is gone with it", d->text, p->key);
+    } else {
+        hb_str_putf(&text, "rank %u is gone, and '%s' with it", p->key_rank,
+                    p->key);
+    }
+    hb_native_reply(p, status, hb_str_text(&text));
+    hb_str_destroy(&text);
+}
+
 void hb_native_modex_done(struct hb_native_server *s, uint64_t id, int status,
                           struct hb_bytes data)
 {
@@ -229,11 +249,11 @@ void hb_native_modex_done(struct hb_native_server *s, uint64_t id, int status,
         return;
     }
     p = &s->peers[local];
-    hb_fail(&err, status, "rank %u is gone, and '%s' with it", p->key_rank,
-            p->key);
-    if (status >= 0) {
-        status = hb_native_store_take(s->store, p->key_rank, data, &err);
+    if (status < 0) {
+        tell_gone(p, s, status);
+        return;
     }
+    status = hb_native_store_take(s->store, p->key_rank, data, &err);
     if (status < 0) {
         hb_native_reply(p, status, err.text);
     } else {

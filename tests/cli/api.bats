@@ -280,6 +280,14 @@ hear_of_destroy() {
         says "^rank $i: .*rank [02] barrier, rank 1 hpcboot_team_destroy"
     done
 }
+@test "who asks for what a rank of a lost host has put is told" {
+    printf 'a slots=1\nb slots=1\n' > hosts
+    run hb --launch-with fork --hostfile hosts --on-failure continue \
+        --heartbeat 1 -n 2 "$HB_BUILDDIR/tests/cli/apilost" asked
+    says "^rank 0 gets: rank 1 on b is lost with its host: .*'key' is gone"
+    nothing_left
+}
+
 @test "half a message of a dead rank is not what any receive meets" {
     run hb --on-failure continue -n 3 "$HB_BUILDDIR/tests/cli/apilost" half
     ended_with 137

@@ -28,6 +28,8 @@
  * `apilost half`: three ranks on a host. Rank 2 is killed when a part of its
  * message has come, and rank 0 receives from any: that is nobody's any more,
  * and what rank 1 has sent arrives.
+ * `apilost asked`: two ranks on two hosts. The agent of rank 1 is stopped, and
+ * rank 0 asks it for what rank 1 has put.
  * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 
@@ -373,6 +375,27 @@ static void half(void)
     printf("rank 0 receives %d of rank %d\n", word, got.source);
 }
 
+/* An agent that goes on finds its launcher gone, and ends its rank. */
+static void asked(void)
+{
+    struct hpcboot_team *w = hpcboot_world();
+    pid_t agent = getppid();
+    void *value;
+    int rc;
+
+    MUST(hpcboot_put(HPCBOOT_SCOPE_JOB, "key", "value", 5, &err));
+    MUST(hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, &err));
+    if (hpcboot_rank() == 1) {
+        kill(agent, SIGSTOP);
+        MUST(hpcboot_send(w, 0, 1, &agent, sizeof agent, &err));
+        pause();
+    }
+    MUST(hpcboot_recv(w, 1, 1, &agent, sizeof agent, NULL, &err));
+    rc = hpcboot_get(1, "key", &value, NULL, &err);
+    kill(agent, SIGCONT);
+    printf("rank 0 gets: %s\n", rc < 0 ? err.text : (char *)value);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -381,6 +404,7 @@ static const struct {
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
     {"shrinks", shrinks}, {"late", late}, {"any", any},
     {"closed", closed}, {"where", where}, {"half", half},
+    {"asked", asked},
 };
 
 int main(int argc, char **argv)

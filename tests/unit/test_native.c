@@ -200,6 +200,34 @@ static void test_a_death_fails_who_waits_and_is_marked(void **state)
     assert_int_equal(w->ranks[2].status, HPCBOOT_ERR_PEER_DEAD);
 }
 
+/* Its host may live, and answer; of one that is lost the launcher says so. */
+static void test_a_question_about_the_dead_waits_for_its_answer(void **state)
+{
+    struct world *w = *state;
+    struct node *n = &w->nodes[0];
+    struct hb_buf b;
+
+    hello_all(w);
+    assert_int_equal(say(w, 2, HB_NATIVE_PUT, 0, 0, "key", "one"), 0);
+    fence_all(w, 0);
+    hb_buf_init(&b, HB_FENCE_DATA_MAX);
+    assert_int_equal(hb_native_modex_serve(w->nodes[1].server, 2, &b), 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 2, 0, "key", NULL), 0);
+    hb_native_peer_dead(n->server, 2, "rank 2 died");
+    hb_native_modex_done(n->server, n->modex_id, 0,
+                         (struct hb_bytes){b.data, b.len});
+    assert_int_equal(w->ranks[0].status, 0);
+    assert_string_equal(w->ranks[0].value, "one");
+    hb_buf_destroy(&b);
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 3, 0, "key", NULL), 0);
+    hb_native_peer_dead(n->server, 3, "rank 3 is lost");
+    hb_native_modex_done(n->server, n->modex_id, HPCBOOT_ERR_PEER_DEAD,
+                         (struct hb_bytes){NULL, 0});
+    assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_PEER_DEAD);
+    assert_string_equal(w->ranks[0].text,
+                        "rank 3 is lost; 'key' is gone with it");
+}
+
 static void test_fences_go_on_without_those_the_world_shrank_by(void **state)
 {
     struct world *w = *state;
@@ -423,6 +451,7 @@ int main(void)
         TEST(test_what_a_node_cannot_say_is_told_to_all),
         TEST(test_a_fence_after_one_that_failed_brings_all),
         TEST(test_a_death_fails_who_waits_and_is_marked),
+        TEST(test_a_question_about_the_dead_waits_for_its_answer),
         TEST(test_fences_go_on_without_those_the_world_shrank_by),
         TEST(test_an_answer_that_nobody_waits_for_is_nobodys),
         TEST(test_the_living_finalize_without_the_dead),

@@ -478,6 +478,7 @@ int job_name_frame(struct job_host *h, const struct hb_frame *f,
 int job_name_answered(struct job *j, const struct hb_frame *f,
                       struct hpcboot_error *err);
 void job_names_forget(struct job *j, const void *who); /* it is gone */
+void job_names_over(struct job *j, const char *job_id); /* that job */
 void job_names_close(struct job *j);
 
 /* spawn.c: what ranks have started */

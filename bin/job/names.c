@@ -11,16 +11,10 @@
 #include <string.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/job/kept_names.h"
 #include "lib/base/str.h"
 
-#define MAX_NAMES 65536u /* published at one time; far above any program's */
 #define FIRST_SPAWNED 2u
-
-struct name { /* one that is published */
-    char *name;
-    void *value;
-    size_t len;
-};
 
 struct asked { /* of the launcher above */
     struct asked *next;
@@ -31,8 +25,7 @@ struct asked { /* of the launcher above */
 };
 
 struct job_names {
-    struct name *names;
-    size_t n;
+    struct kept_names kept;
     struct asked *asked;
     uint64_t last_id;
     uint32_t n_jobs; /* that were numbered, without the first */
@@ -44,39 +37,6 @@ static struct job_names *names_of(struct job *j)
         j->names = hb_xcalloc(1, sizeof *j->names);
     }
     return j->names;
-}
-
-static struct name *find(struct job_names *all, const char *name)
-{
-    for (size_t i = 0; i < all->n; i++) {
-        if (hb_streq(all->names[i].name, name)) {
-            return &all->names[i];
-        }
-    }
-    return NULL;
-}
-
-static void take_away(struct job_names *all, struct name *n)
-{
-    free(n->name);
-    free(n->value);
-    *n = all->names[--all->n];
-}
-
-static int publish(struct job_names *all, const struct hb_msg_name *m)
-{
-    struct name *n = find(all, m->name);
-
-    if (n != NULL || all->n >= MAX_NAMES) {
-        return n != NULL ? HPCBOOT_ERR_USAGE : HPCBOOT_ERR_LIMIT;
-    }
-    all->names = hb_xrealloc(all->names, (all->n + 1) * sizeof *all->names);
-    n = &all->names[all->n++];
-    n->name = hb_xstrdup(m->name);
-    n->len = m->value.len;
-    n->value = hb_xmalloc(n->len + 1);
-    memcpy(n->value, m->value.data, n->len);
-    return 0;
 }
 
 static void ask_above(struct job *j, const struct hb_msg_name *m,
@@ -113,7 +73,6 @@ void job_name_ask(struct job *j, const struct hb_msg_name *m,
 {
     struct hb_msg_name_reply reply = {.id = m->id};
     struct job_names *all = names_of(j);
-    struct name *n;
 
     if (j->ancestry != NULL) {
         ask_above(j, m, told, who, src);
@@ -123,19 +82,23 @@ void job_name_ask(struct job *j, const struct hb_msg_name *m,
         count(all, m, told, who, src);
         return;
     }
-    n = find(all, m->name);
-    if (m->op == HB_NAME_PUBLISH) {
-        reply.status = publish(all, m);
-    } else {
-        reply.status = n != NULL ? 0 : HPCBOOT_ERR_NOT_FOUND;
-    }
-    if (m->op == HB_NAME_LOOKUP && n != NULL) {
-        reply.value = (struct hb_bytes){n->value, n->len};
-    }
+    reply.status = kept_names_say(&all->kept, m, &reply.value);
     told(who, src, &reply);
-    if (m->op == HB_NAME_UNPUBLISH && n != NULL) {
-        take_away(all, n);
-    }
+    kept_names_said(&all->kept, m);
+}
+
+static void nobody_told(void *who, uint32_t src,
+                        const struct hb_msg_name_reply *reply)
+{
+}
+
+void job_names_over(struct job *j, const char *job_id)
+{
+    char *name = hb_xasprintf(KEPT_NAMES_OVER "%s", job_id);
+    const struct hb_msg_name m = {.op = HB_NAME_UNPUBLISH, .name = name};
+
+    job_name_ask(j, &m, nobody_told, NULL, 0);
+    free(name);
 }
 
 static void host_told(void *who, uint32_t src,
@@ -200,16 +163,13 @@ void job_names_close(struct job *j)
     if (all == NULL) {
         return;
     }
-    while (all->n > 0) {
-        take_away(all, &all->names[0]);
-    }
+    kept_names_clear(&all->kept);
     while (all->asked != NULL) {
         struct asked *a = all->asked;
 
         all->asked = a->next;
         free(a);
     }
-    free(all->names);
     free(all);
     j->names = NULL;
 }

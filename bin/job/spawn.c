@@ -61,6 +61,7 @@ static void spawned_free(struct spawned *w)
     hb_buf_destroy(&w->what);
     hb_strv_destroy(&w->hosts);
     free(w->ranks);
+    free(w->job_id);
     free(w->why);
     free(w);
 }
@@ -133,6 +134,9 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
 
     take_out(&j->spawns->first, w);
     job_names_forget(j, w);
+    if (w->job_id != NULL) {
+        job_names_over(j, w->job_id);
+    }
     if (w->why == NULL && (!w->answered || !w->said_bye)) {
         note_failure(w, status > 0 ? status : HB_EXIT_INTERNAL, hb_now_ns(),
                      err->text);
@@ -202,6 +206,7 @@ static int on_spawned(struct spawned *w, const struct hb_frame *f,
     int rc = hb_wire_get_spawned(f, &m, err);
 
     if (rc == 0 && !w->answered) {
+        w->job_id = hb_xstrdup(m.job_id);
         answer(w, 0, m.job_id, NULL);
     }
     return rc;

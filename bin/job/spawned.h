@@ -22,6 +22,7 @@ struct spawned {
     struct hb_strv hosts; /* that it took, and */
     uint32_t *ranks;      /* how many ranks it put there */
     int answered;
+    char *job_id; /* once its ranks run; or NULL */
     int said_bye;
     int status; /* of what it says has failed; 0: nothing */
     int64_t failed_ns;

@@ -11,7 +11,9 @@
  *  4. every node awaits the other jobs' announcements, registers those jobs
  *     with libpmix, and answers its clients.
  *
- * To disconnect, and for a fence, 2 to 4 without what is said. What another
+ * To disconnect, and for a fence, 2 to 4 without what is said. Each node that
+ * is through says so of what it has awaited, and of how many it is one; that
+ * goes with the last of them (bin/job/kept_names.c). What another
  * job's rank has put is looked up when a client asks for it (direct modex).
  *
  * A name that is not there yet is asked for again in intervals. */
@@ -45,6 +47,7 @@ struct hb_pmix_ask {
 
 struct other { /* job that takes part */
     pmix_nspace_t nspace;
+    uint32_t n_nodes; /* it takes part with; of its announcement */
 };
 
 struct hb_pmix_join {
@@ -128,10 +131,33 @@ void hb_pmix_joins_destroy(struct hb_pm *pm)
     hb_strv_destroy(&pm->known);
 }
 
+static void say_read(struct hb_pm *pm, const struct hb_pmix_join *j)
+{
+    uint32_t n_all = j->n_nodes;
+    struct hb_buf readers;
+
+    for (size_t i = 0; i < j->n_others; i++) {
+        n_all += j->others[i].n_nodes;
+    }
+    for (size_t i = 0; i < j->n_others; i++) {
+        char *name = announced_name(j, j->others[i].nspace);
+
+        hb_buf_init(&readers, sizeof n_all);
+        hb_buf_put_u32(&readers, n_all - j->others[i].n_nodes);
+        pm->host.name(pm->arg, ++pm->last_id, HB_PM_UNPUBLISH, name,
+                      (struct hb_bytes){readers.data, readers.len});
+        hb_buf_destroy(&readers);
+        free(name);
+    }
+}
+
 static void finish(struct hb_pm *pm, struct hb_pmix_join *j)
 {
     struct hb_pmix_join **at = &pm->joins;
 
+    if (j->status >= 0) {
+        say_read(pm, j);
+    }
     while (*at != j) {
         at = &(*at)->next;
     }
@@ -156,6 +182,7 @@ static void announce(struct hb_pm *pm, struct hb_pmix_join *j)
     struct hb_buf map;
 
     hb_buf_init(&map, MAP_MAX);
+    hb_buf_put_u32(&map, j->n_nodes);
     if (strcmp(j->kind, HB_PMIX_CONNECT) == 0) {
         hb_jobmap_encode(pm->job->map, &map);
     }
@@ -170,7 +197,7 @@ static void announce(struct hb_pm *pm, struct hb_pmix_join *j)
 static void await_others(struct hb_pm *pm, struct hb_pmix_join *j)
 {
     j->n_open++; /* held until all are asked */
-    if (j->announces) {
+    if (j->announces && j->n_others > 0) {
         announce(pm, j);
     }
     for (size_t i = 0; i < j->n_others; i++) {
@@ -405,12 +432,18 @@ static void modex_came(const struct hb_pmix_ask *a, int status,
 static int register_other(struct hb_pm *pm, const struct hb_pmix_join *j,
                           size_t which, struct hb_bytes value)
 {
-    const char *nspace = j->others[which].nspace;
+    struct other *o = &j->others[which];
+    const char *nspace = o->nspace;
     struct hb_jobmap *map = NULL;
     struct hpcboot_error err;
     struct hb_buf view;
     int rc;
 
+    hb_buf_view(&view, value.data, value.len);
+    o->n_nodes = hb_buf_get_u32(&view);
+    if (hb_buf_failed(&view)) {
+        return HPCBOOT_ERR_PROTOCOL;
+    }
     if (strcmp(j->kind, HB_PMIX_CONNECT) != 0) {
         return HPCBOOT_OK;
     }
@@ -419,7 +452,6 @@ static int register_other(struct hb_pm *pm, const struct hb_pmix_join *j,
             return HPCBOOT_OK;
         }
     }
-    hb_buf_view(&view, value.data, value.len);
     rc = hb_jobmap_decode(&map, &view, &err);
     if (rc == 0) {
         rc = hb_pmix_register_other(pm, nspace, map);

@@ -74,6 +74,13 @@ every_way() { # PROGRAM
     every_way "$(compile impi "$fakes/mpi_spawn.c")"
 }
 
+# One is left: what the rank that stays has put.
+@test "names by which jobs were connected go with them" {
+    run hb -vv -n 1 "$(spawner)" 2 again
+    sums 1 2 3
+    says 'names that are left: .* and 1 of servers'
+}
+
 @test "who was started may start others in turn" {
     run hb -n 1 "$(spawner)" 1 deeper
     ended_with 0

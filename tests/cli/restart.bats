@@ -175,5 +175,5 @@ END
     # shellcheck disable=SC2016  # expanded in the rank
     hb --np 1:2 --discover-hosts ./discover --on-failure continue sh -c \
         'touch running; until [ -s fds ]; do sleep 0.05; done'
-    ! grep -E 'socket:|eventpoll' fds
+    run -1 grep -E 'socket:|eventpoll' fds
 }

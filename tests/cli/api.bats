@@ -294,6 +294,14 @@ hear_of_destroy() {
     says '^rank 0 receives 7 of rank 1$'
 }
 
+@test "what a dead rank shared of the heap is there for new teams" {
+    run hb --on-failure continue -n 3 -x HPCBOOT_HEAP_MB=8 \
+        "$HB_BUILDDIR/tests/cli/apilost" heirs
+    ended_with 137
+    says '^rank 0 has room for as many$'
+    says '^rank 1 has room for as many$'
+}
+
 @test "ranks that wait for one which has left their team are told" {
     lost 3 left hear_of_destroy
 }

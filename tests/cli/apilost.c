@@ -30,6 +30,8 @@
  * and what rank 1 has sent arrives.
  * `apilost asked`: two ranks on two hosts. The agent of rank 1 is stopped, and
  * rank 0 asks it for what rank 1 has put.
+ * `apilost heirs`: three ranks on a host make teams until its heap is full, and
+ * rank 2 is killed. What it shared with the others is theirs again.
  * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 
@@ -396,6 +398,43 @@ static void asked(void)
     printf("rank 0 gets: %s\n", rc < 0 ? err.text : (char *)value);
 }
 
+#define TEAMS_MOST 4096
+
+/* Teams of all, until the heap has no room for another. */
+static int fill_heap(struct hpcboot_team *of, struct hpcboot_team **teams)
+{
+    int n = 0, rc = 0;
+
+    while (rc == 0) {
+        HOLDS(n < TEAMS_MOST);
+        rc = hpcboot_team_split(of, 0, 0, &teams[n], &err);
+        n += rc == 0;
+    }
+    HOLDS(rc == HPCBOOT_ERR_NOMEM);
+    return n;
+}
+
+static void heirs(void)
+{
+    static struct hpcboot_team *teams[TEAMS_MOST];
+    struct hpcboot_team *w = hpcboot_world(), *rest;
+    int n = fill_heap(w, teams), again;
+
+    if (hpcboot_rank() == 2) {
+        MUST(hpcboot_barrier(w, &err));
+        raise(SIGKILL);
+    }
+    while (hpcboot_barrier(w, &err) == 0) {
+    }
+    for (int i = 0; i < n; i++) {
+        MUST(hpcboot_team_destroy(teams[i], &err));
+    }
+    MUST(hpcboot_team_shrink(w, &rest, &err));
+    again = fill_heap(rest, teams) + 1; /* with the one that they are in */
+    printf("rank %d has room for %s\n", hpcboot_rank(),
+           again >= n ? "as many" : "fewer");
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -404,7 +443,7 @@ static const struct {
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
     {"shrinks", shrinks}, {"late", late}, {"any", any},
     {"closed", closed}, {"where", where}, {"half", half},
-    {"asked", asked},
+    {"asked", asked}, {"heirs", heirs},
 };
 
 int main(int argc, char **argv)

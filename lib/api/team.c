@@ -3,8 +3,8 @@
 
 /* Teams. The world and the node team use regions that were made with the
  * node's memory; a new team's members on one node share a piece of the heap,
- * which the lowest of them takes and whoever leaves last gives back, but for the
- * dead. Who comes to be in one, split.c and shrink.c find out. */
+ * which the lowest of them takes and the last of the living gives back. Who
+ * comes to be in one, split.c and shrink.c find out. */
 #include "config.h"
 
 #include <stdio.h>

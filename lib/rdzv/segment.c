@@ -91,7 +91,7 @@ static void lay_out(const struct hb_segment_spec *spec,
     l->deaths = place(&end, spec->n_ranks * sizeof(struct hb_death));
     l->death_of = place(&end, spec->n_ranks * sizeof(uint32_t));
     l->news = place(&end, NEWS_MAX * sizeof(struct hb_news));
-    l->lost = place(&end, LOST_MAX * sizeof(struct hb_death));
+    l->lost = place(&end, spec->n_ranks * sizeof(struct hb_death));
     l->node_of = place(&end, spec->n_ranks * sizeof(uint32_t));
     l->local_rank = place(&end, spec->n_ranks * sizeof(uint32_t));
     l->name_at = place(&end, spec->n_nodes * sizeof(uint32_t));

@@ -10,10 +10,9 @@
 
 #include "lib/rdzv/segment.h"
 
-#define MAGIC 0x68706373656762ull /* "hpcsegb" */
+#define MAGIC 0x68706373656763ull /* "hpcsegc" */
 #define PAGE 4096u
 #define NEWS_MAX 1024u /* of ranks that come and go */
-#define LOST_MAX 256u  /* of connections: one tells of a cut */
 
 struct hb_segment_head {
     struct hb_segment_layout layout;

@@ -36,7 +36,7 @@ int hb_segment_sound(const struct hb_segment_layout *l, uint64_t size)
            fits(l, l->deaths, l->n_ranks, sizeof(struct hb_death)) &&
            fits(l, l->death_of, l->n_ranks, sizeof(uint32_t)) &&
            fits(l, l->news, NEWS_MAX, sizeof(struct hb_news)) &&
-           fits(l, l->lost, LOST_MAX, sizeof(struct hb_death)) &&
+           fits(l, l->lost, l->n_ranks, sizeof(struct hb_death)) &&
            fits(l, l->node_of, l->n_ranks, sizeof(uint32_t)) &&
            fits(l, l->local_rank, l->n_ranks, sizeof(uint32_t)) &&
            fits(l, l->name_at, l->n_nodes, sizeof(uint32_t)) &&

@@ -3,9 +3,9 @@
 
 /* What the ranks of a node are told of others, and tell their agent: who is
  * dead, whose connections are lost, who comes and goes. Each is a table that
- * only grows; its number of entries is written behind the entry. That of the
- * dead has room for every rank of the job, as who is not told of one would wait
- * for ever; pages without an entry take no memory.
+ * only grows; its number of entries is written behind the entry. Those of the
+ * dead and of connections have room for every rank of the job, as who is not
+ * told of one would wait for ever; pages without an entry take no memory.
  *
  * A connection that has ended shows a death, or that two hosts do not reach
  * each other any more. Its rank has no time to wait for who knows, and takes
@@ -163,7 +163,7 @@ void hb_segment_mark_lost(struct hb_segment *s, int by, uint32_t rank,
 
     hb_segment_lock(s, owner_of(s, by));
     n = atomic_load(&h->n_lost);
-    if (n < LOST_MAX && find(lost, n, rank) == NULL) {
+    if (n < s->layout.n_ranks && find(lost, n, rank) == NULL) {
         put(&lost[n], rank, 0, text);
         atomic_store(&h->n_lost, n + 1);
     }
@@ -175,7 +175,8 @@ int hb_segment_lost(const struct hb_segment *s, uint32_t index,
 {
     const struct hb_death *lost = at(s, s->layout.lost);
 
-    if (index >= LOST_MAX || index >= atomic_load(&head_of(s)->n_lost)) {
+    if (index >= at_most(atomic_load(&head_of(s)->n_lost),
+                         s->layout.n_ranks)) {
         return 0;
     }
     memcpy(out, &lost[index], sizeof *out);

@@ -85,8 +85,7 @@ static void test_a_death_is_sure_when_the_agent_says_so(void **state)
     hb_segment_close(&s);
 }
 
-/* However many have died before: who is not told waits for ever. */
-static void test_every_death_of_a_job_is_told(void **state)
+static struct hb_segment make_for_many(void)
 {
     static uint32_t node_of[RANKS], local_rank[RANKS];
     char name[] = "here", *names[] = {name};
@@ -96,9 +95,17 @@ static void test_every_death_of_a_job_is_told(void **state)
         .heap_bytes = PAGE, .agent = 1,
     };
     struct hb_segment s = HB_SEGMENT_INIT;
-    char text[HB_DEATH_TEXT_MAX];
 
     assert_int_equal(hb_segment_create(&s, &spec, NULL), 0);
+    return s;
+}
+
+/* However many have died before: who is not told waits for ever. */
+static void test_every_death_of_a_job_is_told(void **state)
+{
+    struct hb_segment s = make_for_many();
+    char text[HB_DEATH_TEXT_MAX];
+
     for (uint32_t r = RANKS; r-- > 0;) {
         snprintf(text, sizeof text, "rank %u is gone", r);
         assert_int_equal(hb_segment_is_surely_dead(&s, r), 0);
@@ -149,6 +156,20 @@ static void test_lost_connections_are_written_down_once(void **state)
         hb_segment_mark_lost(&s, 0, r, "another");
     }
     assert_int_equal(hb_segment_lost(&s, 5000, &lost), 0);
+    hb_segment_close(&s);
+}
+
+/* The agent has to hear of a cut, however many have died before. */
+static void test_a_connection_to_each_rank_can_be_lost(void **state)
+{
+    struct hb_segment s = make_for_many();
+    struct hb_death lost;
+
+    for (uint32_t r = 0; r < RANKS; r++) {
+        hb_segment_mark_lost(&s, 0, r, "not heard");
+        assert_int_equal(hb_segment_lost(&s, r, &lost), 1);
+        assert_int_equal(lost.rank, r);
+    }
     hb_segment_close(&s);
 }
 
@@ -464,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_every_death_of_a_job_is_told),
         cmocka_unit_test(test_a_death_that_does_not_count_is_told_again),
         cmocka_unit_test(test_lost_connections_are_written_down_once),
+        cmocka_unit_test(test_a_connection_to_each_rank_can_be_lost),
         cmocka_unit_test(test_pieces_are_apart_and_zeroed),
         cmocka_unit_test(test_a_full_heap_says_so),
         cmocka_unit_test(test_the_heap_gives_way_to_a_limit_of_files),

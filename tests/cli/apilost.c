@@ -417,7 +417,7 @@ static int fill_heap(struct hpcboot_team *of, struct hpcboot_team **teams)
 static void heirs(void)
 {
     static struct hpcboot_team *teams[TEAMS_MOST];
-    struct hpcboot_team *w = hpcboot_world(), *rest;
+    struct hpcboot_team *w = hpcboot_world(), *pair = pair_of(0, 1), *rest;
     int n = fill_heap(w, teams), again;
 
     if (hpcboot_rank() == 2) {
@@ -429,6 +429,7 @@ static void heirs(void)
     for (int i = 0; i < n; i++) {
         MUST(hpcboot_team_destroy(teams[i], &err));
     }
+    MUST(hpcboot_barrier(pair, &err)); /* so has the other */
     MUST(hpcboot_team_shrink(w, &rest, &err));
     again = fill_heap(rest, teams) + 1; /* with the one that they are in */
     printf("rank %d has room for %s\n", hpcboot_rank(),

@@ -187,7 +187,7 @@ static int choose_known_files(struct maker *m, struct hpcboot_error *err)
         return HPCBOOT_ERR_USAGE;
     }
     m->out->known_said = files->n > 0;
-    for (size_t i = 0; files->n == 0 && i < m->homes.n; i++) {
+    for (size_t i = 0; !m->out->known_said && i < m->homes.n; i++) {
         hb_strv_pushf(files, "%s/.ssh/known_hosts", m->homes.v[i]);
         hb_strv_pushf(files, "%s/.ssh/known_hosts2", m->homes.v[i]);
     }

@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/boot/ssh_gang.h"
@@ -316,11 +317,32 @@ static const char *closed_file(const struct hb_ssh_settings *s)
     return NULL;
 }
 
+static int has_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? hb_xstrndup(path, (size_t)(slash - path + 1)) : NULL;
+    struct stat st;
+    int there = dir && stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
+
+    free(dir);
+    return there;
+}
+
+/* Where a key may be added to: HOME may be set to what is not there. */
+static const char *file_to_add_to(const struct hb_ssh_settings *s)
+{
+    for (size_t i = 0; i < s->known_files.n; i++) {
+        if (has_folder(s->known_files.v[i])) {
+            return s->known_files.v[i];
+        }
+    }
+    return s->known_files.n ? s->known_files.v[0] : "~/.ssh/known_hosts";
+}
+
 static int refuse_unknown(const struct judge *j)
 {
     const struct hb_ssh_settings *s = j->settings;
-    const char *file = s->known_files.n ? s->known_files.v[0]
-                                        : "~/.ssh/known_hosts";
+    const char *file = file_to_add_to(s);
     const char *closed = closed_file(s);
     char port[16] = "";
 

@@ -167,3 +167,17 @@ END
     run -0 "$says" config h
     says_not 'CanonicalizeHostname'
 }
+
+@test "known_hosts of passwd's home counts too where HOME is another" {
+    local home
+    home=$(getent passwd "$(id -u)" | cut -d: -f6)
+    [ -n "$home" ] || skip "this user has no home"
+    : > config
+    run -0 "$says" config h
+    says "^knownhosts $HOME/.ssh/known_hosts$"
+    says "^knownhosts $home/.ssh/known_hosts$"
+    echo 'UserKnownHostsFile /kh' > config
+    run -0 "$says" config h
+    says '^knownhosts /kh$'
+    says_not '/.ssh/known_hosts'
+}

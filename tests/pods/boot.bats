@@ -154,6 +154,14 @@ listener() {
     [[ $output == *"$(ssh-keygen -lf "$F/keys/host.pub" | cut -d' ' -f2)"* ]]
 }
 
+@test "an unknown host key is added to a file whose folder is there" {
+    : > "$HOME/.ssh/known_hosts"
+    echo "UserKnownHostsFile $PWD/not-there/known $HOME/.ssh/known_hosts" \
+        > "$HOME/.ssh/config"
+    run -0 drive plain
+    says "127.0.0.1 >> $HOME/.ssh/known_hosts "
+}
+
 @test "ssh-keyscan as told makes it known" {
     ssh-keyscan -p "$(port plain)" 127.0.0.1 > "$HOME/.ssh/known_hosts"
     run -0 drive plain --echo 10

@@ -121,11 +121,32 @@ static void forget_life(struct hb_options *o)
     o->show_progress = o->report_timing = o->print_exit_codes = 0;
 }
 
+static int is_filter(const char *rule)
+{
+    return rule[0] == '!';
+}
+
+/* What was said of the first program's environment counts for all that are
+ * spawned; which variables alone it inherits, instead of what was said of all
+ * (bin/proc/env.h). */
+static void take_rules(struct hb_strv *all, const struct hb_strv *own)
+{
+    int filters = 0;
+
+    for (size_t i = 0; i < own->n; i++) {
+        filters |= is_filter(own->v[i]);
+    }
+    for (size_t i = all->n; filters && i-- > 0;) {
+        if (is_filter(all->v[i])) {
+            hb_strv_remove(all, i);
+        }
+    }
+    hb_strv_extend(all, hb_strv_view(own));
+}
+
 void hb_options_make_spawned(struct hb_options *o, uint32_t n_apps)
 {
-    /* What was said of the first program's environment counts for all that are
-     * spawned. */
-    hb_strv_extend(&o->env_rules, hb_strv_view(&o->apps[0].env_rules));
+    take_rules(&o->env_rules, &o->apps[0].env_rules);
     hb_options_drop_apps(o);
     o->apps = hb_xcalloc(n_apps, sizeof *o->apps);
     o->n_apps = n_apps;

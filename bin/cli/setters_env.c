@@ -2,9 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* Setters that end as rules for the ranks' environment (bin/proc/env.h):
  * "+NAME=value" set, "-NAME" unset, "=NAME" pass on, "<" and ">" prepend and
- * append, "!" start from nothing. On the command line -x, -env and --mca
- * belong to the program they stand before, -genv and --gmca to all; in files
- * and variables all of them are for all programs. */
+ * append, "!" and "!NAME" inherit these alone. On the command line -x, -env and
+ * --mca belong to the program they stand before, -genv and --gmca to all; in
+ * files and variables all of them are for all programs. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -29,7 +29,8 @@ static int name_of(struct hb_scan *s, const char *text, const char **eq_out,
     return 0;
 }
 
-static int add_export(struct hb_scan *s, struct hb_strv *rules,
+/* NAME with a rule's letter, or NAME=VALUE. */
+static int add_passed(struct hb_scan *s, struct hb_strv *rules, char letter,
                       const char *text, struct hpcboot_error *err)
 {
     const char *eq;
@@ -48,8 +49,14 @@ static int add_export(struct hb_scan *s, struct hb_strv *rules,
                     s->spelling, text);
         return 0;
     }
-    hb_strv_pushf(rules, "=%s", text);
+    hb_strv_pushf(rules, "%c%s", letter, text);
     return 0;
+}
+
+static int add_export(struct hb_scan *s, struct hb_strv *rules,
+                      const char *text, struct hpcboot_error *err)
+{
+    return add_passed(s, rules, '=', text, err);
 }
 
 HB_SETTER(export)
@@ -149,7 +156,7 @@ HB_SETTER(env)
     return add_named(s, hb_opt_rules(s), values, err);
 }
 
-/* Nothing but the names listed. */
+/* Nothing is inherited but the names listed, here and elsewhere. */
 static int add_only(struct hb_scan *s, struct hb_strv *rules,
                     const char *names, struct hpcboot_error *err)
 {
@@ -160,7 +167,7 @@ static int add_only(struct hb_scan *s, struct hb_strv *rules,
         size_t n = strcspn(names, ",");
         char *name = hb_xstrndup(names, n);
 
-        rc = add_export(s, rules, name, err);
+        rc = add_passed(s, rules, '!', name, err);
         free(name);
         names += n + (names[n] == ',');
     }

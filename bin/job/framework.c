@@ -175,7 +175,7 @@ static int is_said(const struct hb_strv *rules, const char *variable)
     for (size_t i = 0; i < rules->n; i++) {
         const char *name = rules->v[i] + 1;
 
-        if (rules->v[i][0] != '!' && strncmp(name, variable, len) == 0 &&
+        if (strncmp(name, variable, len) == 0 &&
             (name[len] == '=' || name[len] == '\0')) {
             return 1;
         }

@@ -141,13 +141,13 @@ int hb_env_check_rule(const char *rule, struct hpcboot_error *err)
         good = rule[1] != '\0' && equals == NULL;
         break;
     case '!':
-        good = rule[1] == '\0';
+        good = equals == NULL;
         break;
     }
     if (!good) {
         return hb_fail(err, HPCBOOT_ERR_USAGE,
                        "'%.200s' is no environment rule; +NAME=value, -NAME, "
-                       "=NAME, <NAME=value, >NAME=value and ! are",
+                       "=NAME, <NAME=value, >NAME=value, ! and !NAME are",
                        rule);
     }
     return HPCBOOT_OK;
@@ -213,12 +213,50 @@ static void apply(struct hb_strv *env, char *const *launcher, const char *rule)
     case '=':
         pass_matches(env, launcher, rule + 1);
         break;
-    case '!':
-        hb_strv_destroy(env);
+    case '!': /* has been looked at: filter_of */
         break;
     default:
         join(env, rule);
         break;
+    }
+}
+
+/* ---- what is inherited */
+
+static int has_filter(char *const *rules)
+{
+    int found = 0;
+
+    for (; !found && rules != NULL && *rules != NULL; rules++) {
+        found = (*rules)[0] == '!';
+    }
+    return found;
+}
+
+/* The rules that say which variables alone are inherited, or NULL: the
+ * program's own outweigh the job's. */
+static char *const *filter_of(const struct hb_env_policy *policy)
+{
+    return has_filter(policy->app_rules)   ? policy->app_rules
+           : has_filter(policy->job_rules) ? policy->job_rules
+                                           : NULL;
+}
+
+static void inherit(const struct hb_env_policy *policy, struct hb_strv *out)
+{
+    char *const *filter = filter_of(policy);
+    struct merge m = {0};
+
+    for (char *const *r = filter; r != NULL && *r != NULL; r++) {
+        if ((*r)[0] == '!' && (*r)[1] != '\0') {
+            pass_matches(out, policy->launcher, *r + 1);
+        }
+    }
+    if (filter == NULL) {
+        collect(&m, policy->host, SOURCE_HOST);
+        collect(&m, policy->pid1, SOURCE_PID1);
+        collect(&m, policy->launcher, SOURCE_LAUNCHER);
+        give_winners(&m, out);
     }
 }
 
@@ -236,7 +274,6 @@ int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
                    struct hpcboot_error *err)
 {
     char *const *const sets[] = {policy->job_rules, policy->app_rules};
-    struct merge m = {0};
     int rc;
 
     for (size_t i = 0; i < 2; i++) {
@@ -246,10 +283,7 @@ int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
         }
     }
     hb_strv_destroy(out);
-    collect(&m, policy->host, SOURCE_HOST);
-    collect(&m, policy->pid1, SOURCE_PID1);
-    collect(&m, policy->launcher, SOURCE_LAUNCHER);
-    give_winners(&m, out);
+    inherit(policy, out);
     for (size_t i = 0; i < 2; i++) {
         for (char *const *r = sets[i]; r != NULL && *r != NULL; r++) {
             apply(out, policy->launcher, *r);
@@ -265,7 +299,7 @@ static int asked_for(const char *name, size_t len, char *const *const *rules,
 {
     for (size_t i = 0; i < n_rules; i++) {
         for (char *const *r = rules[i]; r != NULL && *r != NULL; r++) {
-            if ((*r)[0] == '='
+            if (((*r)[0] == '=' || (*r)[0] == '!')
                 && hb_env_match(*r + 1, strlen(*r + 1), name, len)) {
                 return 1;
             }

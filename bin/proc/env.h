@@ -18,8 +18,11 @@
  *
  * Rules are texts, in order: "+NAME=value" set, "-NAME" unset, "=NAME" pass
  * the launcher's value even where denied (globs: "=PRE*"), "<NAME=value"
- * prepend with ':', ">NAME=value" append with ':', "!" start from nothing
- * (-genvnone). "-" takes globs, too.
+ * prepend with ':', ">NAME=value" append with ':'. "-" takes globs, too.
+ * Wherever they stand "!" (-genvnone) and "!NAME" (-genvlist; globs) say that
+ * of the environments above nothing is taken but the launcher's values of
+ * these names; those of a program take the place of the job's. What the other
+ * rules say stays.
  *
  * Values are bytes: newlines, '=' and anything that is not text pass. Entries
  * without '=' are dropped; of two with one name the first counts, as for

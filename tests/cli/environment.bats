@@ -43,6 +43,32 @@ setup() { common_setup; }
     says '^green 1 2$'
 }
 
+@test "-genvnone and -envnone leave what is set, wherever they stand" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    local show='echo "$A.$B.$IN."'
+    export IN=herited
+    run hb -genv A 1 -genvnone -genv B 2 -n 1 /bin/sh -c "$show"
+    ended_with 0
+    says '^1\.2\.\.$'
+    run hb -genv A 1 -n 1 -env B 2 -envnone /bin/sh -c "$show" : \
+        -n 1 /bin/sh -c "$show"
+    ended_with 0
+    says '^1\.2\.\.$'
+    says '^1\.\.herited\.$'
+}
+
+@test "-genvlist adds up, is overridden by -envlist, and leaves what is set" {
+    # shellcheck disable=SC2016  # expanded in the ranks
+    local show='echo "$A.$D.$E.$IN."'
+    export IN=herited D=4 E=5
+    run hb -genv A 1 -genvlist D -genvlist E -n 1 /bin/sh -c "$show"
+    ended_with 0
+    says '^1\.4\.5\.\.$'
+    run hb -genvlist D -genv A 1 -n 1 -envlist E /bin/sh -c "$show"
+    ended_with 0
+    says '^1\.\.5\.\.$'
+}
+
 @test "--env-file adds variables" {
     printf '# colours\nCOLOUR=dark green\n' > colours
     run hb -n 1 --env-file colours sh -c 'echo "$COLOUR"'

@@ -34,10 +34,10 @@ static void hydra_environment_takes_two_words(void **state)
 {
     struct parsed p;
     struct hb_options *o = good(&p, "mpiexec.hydra -genv A 1 -genv B=2 "
-                                    "-genvlist C=3 -n 2 -env D 4 a b : "
+                                    "-genvlist C=3,E* -n 2 -env D 4 a b : "
                                     "-n 1 -envnone c");
 
-    assert_list(&o->env_rules, "+A=1|+B=2|!|+C=3");
+    assert_list(&o->env_rules, "+A=1|+B=2|!|+C=3|!E*");
     assert_list(&o->apps[0].env_rules, "+D=4");
     assert_list(&o->apps[0].argv, "a|b");
     assert_list(&o->apps[1].env_rules, "!");

@@ -366,10 +366,11 @@ static void a_spawned_job_of_hydra_s_command_line(void **state)
     struct parsed p, spawned;
 
     retyped(good(&p, "mpiexec.hydra -f /dev/null -ppn 1 -genv A b -n 2 "
-                     "-env B=c -env C d -genv D=e prog"), &spawned);
+                     "-env B=c -env C d -genv D=e -genvlist E* -envlist F* "
+                     "-envlist G* prog"), &spawned);
     assert_int_equal(spawned.o->dialect, HB_DIALECT_HYDRA);
     assert_string_equal(spawned.o->hostfile, "/dev/null");
-    assert_list(&spawned.o->env_rules, "+A=b|+D=e|+B=c|+C=d");
+    assert_list(&spawned.o->env_rules, "+A=b|+D=e|+B=c|+C=d|!|!F*|!|!G*");
     assert_int_equal(spawned.o->per_node, 0);
     parsed_free(&spawned);
     parsed_free(&p);

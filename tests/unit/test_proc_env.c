@@ -184,10 +184,56 @@ static void start_from_nothing_keeps_only_what_is_named(void **state)
     hb_strv_destroy(&env);
 }
 
+static void what_is_set_stays_before_start_from_nothing(void **state)
+{
+    struct hb_strv env = HB_STRV_INIT;
+
+    compose(&env, LIST("A=1", "B=1", "P=/l", "HOME=/l"), LIST("HOME=/h"), NULL,
+            LIST("+C=3", "=B", "<P=/p", "!", "!A"), NULL);
+    assert_int_equal(env.n, 4);
+    assert_env(&env, "A", "1");
+    assert_env(&env, "B", "1");
+    assert_env(&env, "C", "3");
+    assert_env(&env, "P", "/p");
+    compose(&env, LIST("A=1"), LIST("HOME=/h"), NULL, LIST("+A=2", "!", "!A"),
+            NULL);
+    assert_int_equal(env.n, 1);
+    assert_env(&env, "A", "2");
+    hb_strv_destroy(&env);
+}
+
+static void lists_of_what_is_passed_on_add_up(void **state)
+{
+    struct hb_strv env = HB_STRV_INIT;
+
+    compose(&env, LIST("D=1", "E=2", "F=3", "HOME=/l"), LIST("HOME=/h"),
+            LIST("G=4"), LIST("!", "!D", "!", "!E"), NULL);
+    assert_int_equal(env.n, 2);
+    assert_env(&env, "D", "1");
+    assert_env(&env, "E", "2");
+    hb_strv_destroy(&env);
+}
+
+static void a_programs_start_from_nothing_is_in_place_of_the_jobs(void **state)
+{
+    struct hb_strv env = HB_STRV_INIT;
+
+    compose(&env, LIST("D=1", "E=2", "HOME=/l"), LIST("HOME=/h"), NULL,
+            LIST("+A=1", "!", "!D"), LIST("!", "!E"));
+    assert_int_equal(env.n, 2);
+    assert_env(&env, "A", "1");
+    assert_env(&env, "E", "2");
+    compose(&env, LIST("D=1"), LIST("HOME=/h"), NULL, LIST("+A=1", "!", "!D"),
+            LIST("!"));
+    assert_int_equal(env.n, 1);
+    assert_env(&env, "A", "1");
+    hb_strv_destroy(&env);
+}
+
 static void malformed_rules_are_refused_with_their_text(void **state)
 {
     static const char *const bad[] = {
-        "", "A=1", "+A", "+=x", "-", "-A=1", "=", "=A=1", "<A", "!x", "*",
+        "", "A=1", "+A", "+=x", "-", "-A=1", "=", "=A=1", "<A", "!x=", "*",
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -204,7 +250,7 @@ static void malformed_rules_are_refused_with_their_text(void **state)
 
 static void only_what_travels_leaves_the_launcher(void **state)
 {
-    char *const *const sets[] = {LIST("=HOME", "=SLURM_J*", "+X=1")};
+    char *const *const sets[] = {LIST("=HOME", "!", "!SLURM_J*", "+X=1")};
     struct hb_strv out = HB_STRV_INIT;
 
     hb_env_outgoing(LIST("A=1", "HOME=/h", "SLURM_JOB_ID=1", "PMI_FD=3",
@@ -396,6 +442,10 @@ int main(void)
         cmocka_unit_test(of_two_entries_with_one_name_the_first_counts),
         cmocka_unit_test(rules_apply_in_order_and_win),
         cmocka_unit_test(start_from_nothing_keeps_only_what_is_named),
+        cmocka_unit_test(what_is_set_stays_before_start_from_nothing),
+        cmocka_unit_test(lists_of_what_is_passed_on_add_up),
+        cmocka_unit_test(
+            a_programs_start_from_nothing_is_in_place_of_the_jobs),
         cmocka_unit_test(malformed_rules_are_refused_with_their_text),
         cmocka_unit_test(only_what_travels_leaves_the_launcher),
         cmocka_unit_test(reasons_can_be_asked_for),

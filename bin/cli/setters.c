@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/jobmap.h"
@@ -36,6 +37,29 @@ HB_SETTER(text)
     }
     hb_opt_replace(FIELD(char *, s->o, opt), values[0]);
     return 0;
+}
+
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return hb_streq(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 &&
+                              x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* A job has one. Of two that were typed, perhaps for two segments or in a file
+ * of programs, none can be meant to be forgotten. */
+HB_SETTER(hostfile)
+{
+    const char *before = s->hostfile_typed ? s->o->hostfile : NULL;
+
+    if (before != NULL && values[0][0] && !is_same_file(before, values[0])) {
+        return hb_opt_bad(s, err, "there are two hostfiles, %s and %s; put all "
+                          "hosts into one, or give each program its own with "
+                          "-H", before, values[0]);
+    }
+    s->hostfile_typed = s->in_segment;
+    return hb_set_text(s, opt, values, err);
 }
 
 /* Names of one option by other launchers, --cpu-set and --rankfile among them,

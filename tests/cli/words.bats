@@ -398,6 +398,28 @@ fish_offers() { # PROGRAM LINE
     says 'did you mean "core"\?$'
 }
 
+@test "two hostfiles are an error that names both, one said twice is none" {
+    echo 'localhost slots=2' > one
+    echo 'localhost slots=1' > two
+    for line in '--hostfile one -machinefile two -n 1 true' '-f one -f two true' \
+        '--hostfile one -n 1 true : -n 1 --hostfile two true'; do
+        # shellcheck disable=SC2086
+        run hb $line
+        ended_with 2
+        says '(file|-f): there are two hostfiles, one and two; put all hosts into one, or .* -H$'
+    done
+    printf -- '--hostfile one -n 1 true\n--hostfile two -n 1 true\n' > programs
+    run hb --app programs
+    ended_with 2
+    says 'there are two hostfiles, one and two'
+    run hb --hostfile one -n 1 echo here : -n 1 -machinefile ./one echo there
+    ended_with 0
+    says '^here$'
+    says '^there$'
+    HPCBOOT_HOSTFILE=two run hb --hostfile one -n 2 echo here
+    ended_with 0
+}
+
 @test "stated slots are a limit" {
     run hb -H localhost:2 -n 3 touch started
     ended_with 2

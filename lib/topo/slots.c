@@ -123,34 +123,84 @@ static void short_table(struct hb_str *o, const struct hb_map_policy *policy,
     }
 }
 
+/* Is max_slots what ends it, whatever the policy were? */
+static int at_its_most(const struct hb_map_policy *policy,
+                       const struct hb_map_host *h)
+{
+    return h->max_slots > 0 && hb_slots_limit(policy, h) == h->max_slots;
+}
+
+/* A host that cannot take what is asked of it. */
+static int is_short(const struct hb_map_policy *policy,
+                    const struct hb_map_host *h)
+{
+    uint32_t limit = hb_slots_limit(policy, h);
+
+    return !left_out(policy, h) &&
+           (policy->by == HB_MAP_PPR_NODE ? limit < policy->ppr
+                                          : limit < NO_LIMIT);
+}
+
+/* What there is, and the ways out. Where all that are short of
+ * room have their max_slots already, sharing CPUs is none. */
+static void put_reason(struct hb_str *o, const struct hb_map_policy *policy,
+                       const struct hb_map_host *hosts, uint32_t n_hosts)
+{
+    uint64_t there = 0, most = 0;
+    uint32_t n_short = 0, n_most = 0;
+    const char *first = NULL;
+
+    for (uint32_t i = 0; i < n_hosts; i++) {
+        int lacks = is_short(policy, &hosts[i]);
+
+        there += hb_slots_offer(policy, &hosts[i]);
+        n_short += (uint32_t)lacks;
+        if (lacks && at_its_most(policy, &hosts[i])) {
+            first = first ? first : hosts[i].name;
+            most += hosts[i].max_slots;
+            n_most++;
+        }
+    }
+    if (n_most == 0 || n_most < n_short) {
+        hb_str_putf(o, "%llu slot%s there. A slot is room for one rank. Ask "
+                    "for fewer ranks, state more slots (slots=N in the "
+                    "hostfile, -H HOST:N), or let ranks share CPUs (--map-by "
+                    ":OVERSUBSCRIBE; max_slots stays a limit)",
+                    (unsigned long long)there, there == 1 ? "" : "s");
+        return;
+    }
+    hb_str_putf(o, "and max_slots of %.64s", first);
+    if (n_most > 1) {
+        hb_str_putf(o, " and %u more host%s", n_most - 1,
+                    n_most > 2 ? "s" : "");
+    }
+    hb_str_putf(o, " allows %llu, however CPUs are shared. Ask for fewer "
+                "ranks, raise max_slots in the hostfile, or name more hosts",
+                (unsigned long long)most);
+}
+
 int hb_slots_fail(const struct hb_map_policy *policy,
                   const struct hb_map_host *hosts, uint32_t n_hosts,
                   const struct hb_map_app *apps, uint32_t n_apps,
                   uint32_t wanted, struct hpcboot_error *err)
 {
     const char *program = apps[0].program != NULL ? apps[0].program : "the job";
-    struct hb_str table = HB_STR_INIT;
+    struct hb_str reason = HB_STR_INIT, table = HB_STR_INIT;
     char each[48] = "";
-    uint64_t there = 0;
     int rc;
 
-    for (uint32_t i = 0; i < n_hosts; i++) {
-        there += hb_slots_offer(policy, &hosts[i]);
-    }
     if (policy->by == HB_MAP_PPR_NODE) {
         snprintf(each, sizeof each, ", %u on a host,", policy->ppr);
     }
+    put_reason(&reason, policy, hosts, n_hosts);
     short_table(&table, policy, hosts, n_hosts);
     rc = hb_fail(err, HPCBOOT_ERR_LIMIT,
                  "not enough slots available: %u rank%s of %.40s%s%s asked "
-                 "for, %llu slot%s there. A slot is room for one rank. Ask for "
-                 "fewer ranks, state more slots (slots=N in the hostfile, -H "
-                 "HOST:N), or let ranks share CPUs (--map-by :OVERSUBSCRIBE; "
-                 "max_slots stays a limit). Slots of each host:%s",
-                 wanted, wanted == 1 ? "" : "s", program,
-                 n_apps > 1 ? " and others" : "", each,
-                 (unsigned long long)there,
-                 there == 1 ? "" : "s", hb_str_text(&table));
+                 "for, %s. Slots of each host:%s", wanted,
+                 wanted == 1 ? "" : "s", program,
+                 n_apps > 1 ? " and others" : "", each, hb_str_text(&reason),
+                 hb_str_text(&table));
+    hb_str_destroy(&reason);
     hb_str_destroy(&table);
     return rc;
 }

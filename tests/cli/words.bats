@@ -427,6 +427,11 @@ fish_offers() { # PROGRAM LINE
     [ ! -e started ]
     run hb -H localhost:2 --oversubscribe -n 3 true
     ended_with 0
+    echo 'localhost slots=2 max_slots=3' > hosts
+    run hb --hostfile hosts --oversubscribe -n 4 true
+    ended_with 2
+    says 'max_slots of localhost allows 3'
+    says_not 'OVERSUBSCRIBE'
 }
 
 @test "counted slots are none: more ranks than cores run" {

@@ -14,8 +14,8 @@
 
 /* Rows of match.c, each in the order of time. A receive or a message stands in
  * several at once: in that of all, and in hashed ones by source and context, or
- * by source, context and tag. So a search walks through one row or two; what
- * has the same hash and something else stands there too. */
+ * by source, context and tag. So a search walks through a few rows; what has
+ * the same hash and something else stands there too. */
 struct hb_link {
     struct hb_link *prev, *next;
     void *of; /* the receive or the message */
@@ -34,6 +34,8 @@ struct hb_table {
 };
 
 enum { HB_POSTED_ALL, HB_POSTED_HASHED, HB_POSTED_ROWS };
+/* By what of source and tag a receive names: neither, either; not both. */
+enum { HB_WIDE_SORTS = 3 };
 enum { HB_ROW_ALL, HB_ROW_SOURCE, HB_ROW_TAG, HB_ROWS };
 
 struct hb_xport_req {
@@ -95,9 +97,11 @@ struct hb_xport {
     struct hb_xport_job job;
     pthread_mutex_t lock;
     /* Receives without a message: all; those of one source and one tag, by
-     * these; those of any source, or with a mask. */
-    struct hb_row posted, posted_wide;
-    struct hb_table posted_exact;
+     * these; those of any source, or with a mask, by what they name, and how
+     * many there are of each sort (match.c). */
+    struct hb_row posted;
+    struct hb_table posted_exact, posted_wide;
+    uint32_t n_wide[HB_WIDE_SORTS];
     uint64_t n_posted, n_met; /* since the beginning */
     /* Messages without a receive: all, by source, by source and tag. */
     struct hb_row unexpected, by_source[HB_MATCH_ROWS];

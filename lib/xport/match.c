@@ -110,9 +110,17 @@ static int table_grow(struct hb_table *t)
     return 1;
 }
 
+enum { NAMES_SOURCE = 1, NAMES_TAG = 2, NAMES_BOTH = 3 };
+
+static unsigned names(const struct hb_xport_req *r)
+{
+    return (r->peer != HB_XPORT_ANY ? NAMES_SOURCE : 0u) |
+           (r->mask == UINT64_MAX ? NAMES_TAG : 0u);
+}
+
 static int is_exact(const struct hb_xport_req *r)
 {
-    return r->peer != HB_XPORT_ANY && r->mask == UINT64_MAX;
+    return names(r) == NAMES_BOTH;
 }
 
 static int fits(const struct hb_xport_req *r, const struct hb_inbound *in)
@@ -126,7 +134,8 @@ void hb_match_init(struct hb_xport *x)
 {
     memset(&x->posted, 0, sizeof x->posted);
     table_init(&x->posted_exact);
-    memset(&x->posted_wide, 0, sizeof x->posted_wide);
+    table_init(&x->posted_wide);
+    memset(x->n_wide, 0, sizeof x->n_wide);
     memset(&x->unexpected, 0, sizeof x->unexpected);
     memset(x->by_source, 0, sizeof x->by_source);
     table_init(&x->by_tag);
@@ -148,6 +157,7 @@ void hb_match_destroy(struct hb_xport *x)
         free(r);
     }
     table_destroy(&x->posted_exact);
+    table_destroy(&x->posted_wide);
     table_destroy(&x->by_tag);
     free(x->over);
     x->over = NULL;
@@ -183,34 +193,52 @@ int hb_match_is_over(const struct hb_xport *x, uint32_t context)
 
 /* ---- receives without a message ---- */
 
-static struct hb_row *exact_row(const struct hb_xport *x,
-                                const struct hb_xport_req *r)
+#define NO_SOURCE UINT32_MAX
+#define NO_TAG UINT64_MAX
+
+/* Of receives that name so much of these. */
+static struct hb_row *wide_row(const struct hb_xport *x, unsigned named,
+                               uint32_t source, uint32_t context, uint64_t tag)
 {
-    return tag_row(&x->posted_exact, (uint32_t)r->peer, r->context, r->tag);
+    return tag_row(&x->posted_wide,
+                   (named & NAMES_SOURCE) != 0 ? source : NO_SOURCE, context,
+                   (named & NAMES_TAG) != 0 ? tag : NO_TAG);
 }
 
-static void post_exact(struct hb_xport *x, struct hb_xport_req *req)
+static struct hb_row *posted_row(const struct hb_xport *x,
+                                 const struct hb_xport_req *r)
 {
-    if (table_grow(&x->posted_exact)) {
+    uint32_t source = (uint32_t)r->peer;
+
+    return is_exact(r)
+               ? tag_row(&x->posted_exact, source, r->context, r->tag)
+               : wide_row(x, names(r), source, r->context, r->tag);
+}
+
+static void put_into_table(struct hb_xport *x, struct hb_xport_req *req)
+{
+    int exact = is_exact(req);
+    struct hb_table *t = exact ? &x->posted_exact : &x->posted_wide;
+
+    if (table_grow(t)) {
         for (struct hb_link *l = x->posted.first; l != NULL; l = l->next) {
             struct hb_xport_req *r = l->of;
 
-            if (is_exact(r)) {
-                hb_row_append(exact_row(x, r),
-                              &r->posted[HB_POSTED_HASHED], r);
+            if (is_exact(r) == exact) {
+                hb_row_append(posted_row(x, r), &r->posted[HB_POSTED_HASHED],
+                              r);
             }
         }
     }
-    hb_row_append(exact_row(x, req), &req->posted[HB_POSTED_HASHED], req);
-    x->posted_exact.n++;
+    hb_row_append(posted_row(x, req), &req->posted[HB_POSTED_HASHED], req);
+    t->n++;
 }
 
 void hb_match_post(struct hb_xport *x, struct hb_xport_req *req)
 {
-    if (is_exact(req)) {
-        post_exact(x, req);
-    } else {
-        hb_row_append(&x->posted_wide, &req->posted[HB_POSTED_HASHED], req);
+    put_into_table(x, req);
+    if (!is_exact(req)) {
+        x->n_wide[names(req)]++;
     }
     hb_row_append(&x->posted, &req->posted[HB_POSTED_ALL], req);
     req->number = x->n_posted++;
@@ -219,12 +247,14 @@ void hb_match_post(struct hb_xport *x, struct hb_xport_req *req)
 
 void hb_match_unpost(struct hb_xport *x, struct hb_xport_req *req)
 {
-    int exact = is_exact(req);
-
     hb_row_take_out(&x->posted, &req->posted[HB_POSTED_ALL]);
-    hb_row_take_out(exact ? exact_row(x, req) : &x->posted_wide,
-                    &req->posted[HB_POSTED_HASHED]);
-    x->posted_exact.n -= exact ? 1 : 0;
+    hb_row_take_out(posted_row(x, req), &req->posted[HB_POSTED_HASHED]);
+    if (is_exact(req)) {
+        x->posted_exact.n--;
+    } else {
+        x->posted_wide.n--;
+        x->n_wide[names(req)]--;
+    }
     req->on_list = 0;
 }
 
@@ -239,15 +269,32 @@ static struct hb_xport_req *first_for(const struct hb_row *row,
     return l != NULL ? l->of : NULL;
 }
 
+/* The older of `r` and the oldest that names less; either may be NULL. */
+static struct hb_xport_req *or_wide(const struct hb_xport *x,
+                                    struct hb_xport_req *r,
+                                    const struct hb_inbound *in)
+{
+    for (unsigned named = 0; named < HB_WIDE_SORTS; named++) {
+        struct hb_xport_req *wide =
+            x->n_wide[named] == 0
+                ? NULL : first_for(wide_row(x, named, in->source, in->context,
+                                            in->tag), in);
+
+        if (r == NULL || (wide != NULL && wide->number < r->number)) {
+            r = wide;
+        }
+    }
+    return r;
+}
+
 struct hb_xport_req *hb_match_posted(struct hb_xport *x,
                                      const struct hb_inbound *in)
 {
     struct hb_xport_req *r = first_for(
         tag_row(&x->posted_exact, in->source, in->context, in->tag), in);
-    struct hb_xport_req *wide = first_for(&x->posted_wide, in);
 
-    if (r == NULL || (wide != NULL && wide->number < r->number)) {
-        r = wide;
+    if (x->posted_wide.n > 0) {
+        r = or_wide(x, r, in);
     }
     if (r == NULL) {
         return hb_match_is_over(x, in->context) ? hb_req_nobody(x, in) : NULL;

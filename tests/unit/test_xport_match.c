@@ -127,6 +127,7 @@ static void test_what_is_forgotten_is_in_no_row(void **state)
 /* ---- beside a list that is looked through from its beginning ---- */
 
 #define STEPS 40000
+#define CONTEXTS 3
 #define WAITING 3000 /* of either, at most: tables grow twice */
 #define AHEAD 10000  /* so long one kind comes more often, then the other */
 
@@ -167,7 +168,7 @@ static void a_message_comes(struct beside *b)
     assert_non_null(in);
     /* all have one place */
     in->source = (uint32_t)one_of(b, 3) * HB_MATCH_ROWS;
-    in->context = (uint32_t)one_of(b, 2);
+    in->context = (uint32_t)one_of(b, CONTEXTS);
     in->tag = (uint64_t)one_of(b, 4) << 30;
     while (i < b->n_posted && !is_for(b->posted[i], in)) {
         i++;
@@ -200,7 +201,7 @@ static void a_receive_comes(struct beside *b)
     r->is_recv = 1;
     r->peer = one_of(b, 4) == 0 ? HB_XPORT_ANY
                                 : one_of(b, 3) * (int)HB_MATCH_ROWS;
-    r->context = (uint32_t)one_of(b, 2);
+    r->context = (uint32_t)one_of(b, CONTEXTS);
     r->tag = (uint64_t)one_of(b, 4) << 30;
     r->mask = one_of(b, 4) == 0 ? (uint64_t)one_of(b, 2) << 30 : UINT64_MAX;
     while (i < b->n_kept && !is_for(r, b->kept[i])) {
@@ -258,11 +259,16 @@ static void test_whoever_comes_takes_the_oldest_that_fits(void **state)
     }
     assert_true(b.x->by_tag.n_rows >= 16 * HB_MATCH_ROWS);
     assert_true(b.x->posted_exact.n_rows >= 16 * HB_MATCH_ROWS);
+    assert_true(b.x->posted_wide.n_rows >= 4 * HB_MATCH_ROWS);
     while (b.n_posted + b.n_kept > 0) {
         one_is_given_up(&b);
     }
     assert_int_equal(b.x->by_tag.n, 0);
     assert_int_equal(b.x->posted_exact.n, 0);
+    assert_int_equal(b.x->posted_wide.n, 0);
+    for (int i = 0; i < HB_WIDE_SORTS; i++) {
+        assert_int_equal(b.x->n_wide[i], 0);
+    }
     free_lists(b.x);
 }
 

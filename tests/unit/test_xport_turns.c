@@ -3,7 +3,7 @@
 /* Two ranks that speak by turns, over TCP: one is late, and two words of the
  * other have come. It may look at one at a time, but misses none. And two that
  * have many long messages for each other, which one takes in an order of its
- * own. */
+ * own; or many receives that name less than a source and a tag. */
 #include "config.h"
 
 #include "lib/xport/tcp_impl.h"
@@ -204,6 +204,47 @@ static void of_many_offers_each_is_among_few(void **state)
     cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
                                     xport_world_tear_down)
 
+static size_t longest_row(const struct hb_table *t)
+{
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < t->n_rows; i++) {
+        size_t n = 0;
+
+        for (const struct hb_link *l = t->rows[i].first; l != NULL;
+             l = l->next) {
+            n++;
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void post(struct xport_world *p, int source, uint32_t context,
+                 uint64_t tag, uint64_t mask)
+{
+    struct hb_xport_req *r;
+
+    assert_int_equal(hb_xport_recv(p->x[0], source, context, tag, mask, NULL,
+                                   0, &r, NULL), 0);
+}
+
+/* What differs in anything that it names is in no other message's way. */
+static void of_many_wide_receives_each_is_among_few(void **state)
+{
+    enum { MANY = 12 * HB_MATCH_ROWS };
+    struct xport_world *p = *state;
+    const struct hb_table *wide = &p->x[0]->posted_wide;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        post(p, HB_XPORT_ANY, 2, i, UINT64_MAX);
+        post(p, HB_XPORT_ANY, 4 + i, 0, 0);
+        post(p, 1, 4 + i, 0, 0);
+    }
+    assert_int_equal(wide->n, 3 * MANY);
+    assert_true(longest_row(wide) < 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +253,7 @@ int main(void)
         TEST(who_has_gone_is_heard_to_the_end),
         TEST(words_may_grow_and_shrink),
         TEST(of_many_offers_each_is_among_few),
+        TEST(of_many_wide_receives_each_is_among_few),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

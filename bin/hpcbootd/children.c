@@ -165,7 +165,7 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
     child_failed(arg, stage, err);
 }
 
-/* Whether the child may speak for a host; learns from HELLO. */
+/* 1: the child may speak for a host, 0: it may not, -1: another does by now. */
 static int is_below(struct child *c, uint32_t host, int is_hello)
 {
     struct agent_tree *t = c->agent->tree;
@@ -184,15 +184,8 @@ static int is_below(struct child *c, uint32_t host, int is_hello)
     if (is_hello) {
         t->routes[host] = c;
     }
-    return host < t->n_routes && t->routes[host] == c;
-}
-
-static int is_below_another(const struct child *c, uint32_t host)
-{
-    const struct agent_tree *t = c->agent->tree;
-
-    return host < t->n_routes && t->routes[host] != NULL &&
-           t->routes[host] != c;
+    return host >= t->n_routes || t->routes[host] == NULL
+               ? 0 : t->routes[host] == c ? 1 : -1;
 }
 
 /* Whether a frame speaks of a moment on its sender's clock. */
@@ -251,7 +244,7 @@ static int pass_up(struct child *c, const struct hb_frame *f,
 {
     struct agent *a = c->agent;
     struct hb_frame copy = *f;
-    int rc;
+    int rc, below;
 
     if (copy.src == HB_NODE_UNSET) {
         copy.src = c->host;
@@ -260,12 +253,10 @@ static int pass_up(struct child *c, const struct hb_frame *f,
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                        hb_wire_type_name(f->type));
     }
-    if (!is_below(c, copy.src, f->type == HB_MSG_HELLO)) {
-        if (is_below_another(c, copy.src)) {
-            return 0; /* said before it was started by that one */
-        }
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent spoke for host "
-                       "%u, which is not below it", copy.src);
+    below = is_below(c, copy.src, f->type == HB_MSG_HELLO);
+    if (below <= 0) {
+        return below < 0 ? 0 : hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent "
+                                       "spoke for another host (%u)", copy.src);
     }
     if (!c->is_up) {
         on_stage(c, HB_STAGE_READY, NULL);

@@ -13,20 +13,25 @@ void host_stage(struct job_host *h, enum hb_boot_stage stage,
                 const char *detail);
 void host_failed(struct job_host *h, enum hb_boot_stage stage,
                  const struct hpcboot_error *err);
+/* A try has come as far as `stage` and no further: there may be another. */
+void host_failed_try(struct job_host *h, enum hb_boot_stage stage);
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
-void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
 int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
                      struct hpcboot_error *err);
 void host_due(struct job_host *h); /* its timer */
 void host_make_token(struct job_host *h);
 void host_top_frame(void *top, const struct hb_frame *f); /* of its link */
 int job_connect(struct job *j, struct hpcboot_error *err);
-void host_lost(struct job_host *h, const struct hpcboot_error *err);
 void host_close(struct job_host *h);
 void host_send_welcome(struct job_host *h, uint32_t beat_ms);
 void job_connect_stop(struct job *j);
 /* Gives a host up: closes it and tells the events. */
 void host_forget(struct job_host *h);
+
+/* lost.c: it had been ready */
+void host_lost(struct job_host *h, const struct hpcboot_error *err);
+/* What it hung below is gone. */
+void host_orphaned(struct job_host *h, const struct hpcboot_error *err);
 
 /* way.c: by what command agents are started, and on which hosts */
 int job_choose_way(struct job *j, struct hpcboot_error *err);

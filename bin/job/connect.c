@@ -17,7 +17,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-
 static void start_more(struct job *j);
 
 void host_forget(struct job_host *h)
@@ -44,7 +43,7 @@ static void host_give_up(struct job_host *h)
     }
 }
 
-static void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
+void host_failed_try(struct job_host *h, enum hb_boot_stage stage)
 {
     int by_agent = hb_grow_failed(h->job->grow, h->index);
     int64_t wait_ms = by_agent || h->joins ? 0 : host_wait_again(h, stage);
@@ -490,100 +489,6 @@ void host_close(struct job_host *h)
     host_keep_none(h);
     host_doubt_over(h);
     host_disarm(h);
-}
-
-static void lose_talk(struct job_host *h, uint32_t node)
-{
-    job_modex_lost(h);
-    if (h->job->fences != NULL && node != HB_NODE_UNSET) {
-        hb_fence_node_lost(h->job->fences, node);
-    }
-}
-
-/* A host that had been ready is gone. After DONE that is how it should be. */
-void host_lost(struct job_host *h, const struct hpcboot_error *err)
-{
-    struct job *j = h->job;
-    struct hb_cause cause = {
-        .kind = HB_CAUSE_HOST,
-        .time_ns = h->lost_ns != 0 ? h->lost_ns : hb_now_ns(),
-        .host = h->spec->name, .text = err->text,
-    };
-    enum host_state was = h->state;
-    uint32_t node = h->node;
-    char why[200] = "";
-    int is_cause = 0, leaves_none = hb_grow_children(j->grow, h->index) == 0;
-
-    host_set_why(h, err->text);
-    h->seen = (uint8_t)job_route_sees(h);
-    if (job_live_lost(h)) {
-        job_carry_stdin_lost(j);
-        return;
-    }
-    /* Where nothing was begun all were let go, those below it, too. */
-    if (was == HOST_DONE && (leaves_none || !j->begun)) {
-        if (j->live != NULL) {
-            host_leave_tree(h); /* it may come into the gang again */
-        }
-        host_close(h);
-        job_modex_lost(h);
-        job_maybe_over(j);
-        return;
-    }
-    host_leave_tree(h);
-    if (j->phase == JOB_CONNECTING) {
-        h->reason = (struct hb_boot_reason){HB_WHY_VANISHED, ""};
-        host_failed_try(h, HB_STAGE_AGENT);
-        return;
-    }
-    job_event_host(h, "host_lost", err->text);
-    host_close(h);
-    if (h->lost_ns != 0) {
-        host_probe(h);
-    }
-    h->state = HOST_LOST;
-    h->gone = 1;
-    job_carry_stdin_lost(j);
-    if (j->orphan_ms > 0 && (was == HOST_DONE || node == HB_NODE_UNSET)) {
-        hb_log(HB_INFO, "host %s: %s; it had no ranks", h->spec->name,
-               err->text);
-        lose_talk(h, node);
-    } else if (!job_replace_host(h, why, sizeof why)) {
-        cause.evidence = why;
-        is_cause = 1;
-        if (was == HOST_RUNNING && node != HB_NODE_UNSET) {
-            job_tell_lost(j, node, err->text); /* why its fences will fail */
-        }
-        lose_talk(h, node);
-    }
-    if (is_cause) {
-        job_host_ranks_lost(h, err->text);
-        job_live_vacate(h);
-        job_cause(j, &cause);
-    }
-    job_maybe_over(j);
-}
-
-/* What it hung below is gone. Before the job runs it is started anew;
- * afterwards its agent, left alone, ends its ranks. */
-void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
-{
-    struct job *j = h->job;
-
-    h->via = NULL;
-    if (h->state == HOST_DONE || h->state == HOST_LOST) {
-        return;
-    }
-    host_close(h);
-    if (j->phase == JOB_CONNECTING) {
-        h->state = HOST_IDLE;
-        host_arm_ms(h, 0);
-        return;
-    }
-    job_event_host(h, "host_lost", err->text);
-    host_set_why(h, err->text);
-    h->state = HOST_LOST;
-    lose_talk(h, h->node);
 }
 
 void job_connect_stop(struct job *j)

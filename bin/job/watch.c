@@ -513,8 +513,7 @@ static int on_leaving(struct job_host *h, const struct hb_frame *f,
     if (rc == 0) {
         struct hb_cause cause = {
             .kind = HB_CAUSE_HOST, .time_ns = host_time(h, m.time_ns),
-            .host = h->spec->name, .text = m.text,
-        };
+            .host = h->spec->name, .text = m.text};
 
         job_event_host(h, "host_leaving", m.text);
         if (h->let_go) { /* it leaves since it was told to, by us as well */

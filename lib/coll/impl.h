@@ -432,7 +432,7 @@ int hb_plan_reduce(struct hb_coll_team *t, struct hb_op *op,
  * of one vector is a copy. */
 bool hb_plan_folds_on(const struct hb_op *op);
 /* Whole vectors are gathered, by all ranks, and folded at the end. A block that
- * is only placed at the end is that of a rank in place, and others may not be. */
+ * is only placed at the end is that of a rank in place: others may not be. */
 static inline bool hb_plan_collects(const struct hb_op *op)
 {
     return op->finish != NULL && !op->own_placed;

@@ -15,7 +15,7 @@ extern "C" {
 
 enum hpcboot_threads {
     HPCBOOT_THREADS_SINGLE,  /* one thread at a time calls the library */
-    HPCBOOT_THREADS_MULTIPLE /* any thread at any time */
+    HPCBOOT_THREADS_MULTIPLE /* any thread at any time; see coll.h, kvs.h */
 };
 
 struct hpcboot_init_options {

@@ -41,7 +41,8 @@ enum {
  * has died, and so every fence fails until hpcboot_world() is shrunk; then
  * they are for the survivors (under hbrun). ERR_TIMED_OUT: not all have come;
  * the next fence of this scope goes on with this one, and what is put in
- * between may be seen only after the one after it. ERR_CLOSED. */
+ * between may be seen only after the one after it. ERR_CLOSED. Meanwhile put,
+ * get and fence of the rank's other threads wait. */
 int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
                   struct hpcboot_error *err);
 

@@ -92,11 +92,6 @@ static int publish(struct kept_names *all, const struct hb_msg_name *m)
     return 0;
 }
 
-static int begins_with(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* Names end with the job that speaks, those of joins after "JOB:RANKS;" of all
  * that take part. */
 static int is_of_job(const char *name, const char *job)
@@ -123,10 +118,10 @@ static void end_job(struct kept_names *all, const char *job)
     for (size_t i = all->n; i-- > 0 && job[0] != '\0';) {
         struct name *n = &all->v[i];
 
-        if (!begins_with(n->name, OURS) || !is_of_job(n->name + 1, job)) {
+        if (!hb_starts_with(n->name, OURS) || !is_of_job(n->name + 1, job)) {
             continue;
         }
-        if (begins_with(n->name, MODEX)) {
+        if (hb_starts_with(n->name, MODEX)) {
             take_away(all, n);
         } else if (!n->is_left) {
             n->is_left = 1;
@@ -172,7 +167,7 @@ void kept_names_said(struct kept_names *all, const struct hb_msg_name *m)
     if (m->op != HB_NAME_UNPUBLISH) {
         return;
     }
-    if (begins_with(m->name, KEPT_NAMES_OVER)) {
+    if (hb_starts_with(m->name, KEPT_NAMES_OVER)) {
         end_job(all, m->name + strlen(KEPT_NAMES_OVER));
     } else {
         unpublish(all, m);
@@ -184,7 +179,7 @@ static void tell_left(const struct kept_names *all)
     size_t ours = 0;
 
     for (size_t i = 0; i < all->n; i++) {
-        ours += begins_with(all->v[i].name, OURS) != 0;
+        ours += hb_starts_with(all->v[i].name, OURS);
     }
     if (all->n > 0) {
         hb_log(HB_DEBUG, "published names that are left: %zu, and %zu of "

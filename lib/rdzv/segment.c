@@ -40,21 +40,6 @@
 #define ADDRESS_SHARE 4 /* 1/4 of RLIMIT_AS: the program has a use for more */
 #define LOCK_SPINS 64 /* looks at the lock between two at its owner */
 
-static struct hb_segment_head *head_of(const struct hb_segment *s)
-{
-    return s->base;
-}
-
-static void *at(const struct hb_segment *s, uint64_t offset)
-{
-    return (char *)s->base + offset;
-}
-
-static uint64_t up_to_page(uint64_t n)
-{
-    return (n + PAGE - 1) / PAGE * PAGE;
-}
-
 /* Takes the next piece of the layout. */
 static uint64_t place(uint64_t *end, uint64_t bytes)
 {

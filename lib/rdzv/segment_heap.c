@@ -32,21 +32,6 @@ struct shared_head {
     } users[]; /* [locals] */
 };
 
-static struct hb_segment_head *head_of(const struct hb_segment *s)
-{
-    return s->base;
-}
-
-static void *at(const struct hb_segment *s, uint64_t offset)
-{
-    return (char *)s->base + offset;
-}
-
-static uint64_t up_to_page(uint64_t n)
-{
-    return (n + PAGE - 1) / PAGE * PAGE;
-}
-
 /* First fit from the hint on, then from the beginning. */
 static int64_t find_pages(const uint32_t *map, uint64_t from, uint64_t to,
                           uint64_t want)

@@ -25,6 +25,21 @@ struct hb_segment_head {
     _Alignas(1024) unsigned char page[HB_SEGMENT_PAGE_BYTES];
 };
 
+static inline struct hb_segment_head *head_of(const struct hb_segment *s)
+{
+    return s->base;
+}
+
+static inline void *at(const struct hb_segment *s, uint64_t offset)
+{
+    return (char *)s->base + offset;
+}
+
+static inline uint64_t up_to_page(uint64_t n)
+{
+    return (n + PAGE - 1) / PAGE * PAGE;
+}
+
 /* self: local rank + 1; n_local + 1: the agent. */
 void hb_segment_lock(struct hb_segment *s, uint32_t self);
 /* Tries `looks` times to get a lock whose owner is alive, then gives up with

@@ -23,16 +23,6 @@
  * on a core takes to get out. */
 #define AGENT_LOOKS 16384u
 
-static struct hb_segment_head *head_of(const struct hb_segment *s)
-{
-    return s->base;
-}
-
-static void *at(const struct hb_segment *s, uint64_t offset)
-{
-    return (char *)s->base + offset;
-}
-
 static uint32_t at_most(uint32_t n, uint32_t most)
 {
     return n < most ? n : most;

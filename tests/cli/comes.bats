@@ -127,3 +127,20 @@ END
     ended_with 3
     says 'error: rank 0 on a exited with status 3'
 }
+
+# Both get files, and the second is ready while the first has not got all.
+@test "a host that comes back and one that is new are told their own lives" {
+    hosts a b
+    truncate -s 300M big
+    job --np 1:3 --hostfile hosts --on-failure respawn --launch-with fork \
+        --restart-delay 100ms --preload-files big bash -c "$ranks"
+    wait_until begun 'life 0' 2
+    hosts a b c
+    wait_until grep -q '"host_joins","host":"c"' events
+    kill -KILL "$(cat agent.1)"
+    wait_until begun 'rank 1 life 1' 1
+    wait_until begun 'rank 2 life 0' 1
+    touch go
+    job_ends
+    ended_with 0
+}

@@ -7,7 +7,9 @@
  * job may use on the host, in hwloc's order; with HWTCPUS they count hardware
  * threads. "1:0-3" are cores 0 to 3 of package 1, "1:*" all of it, "0:0-1;1:2"
  * some of two packages. A pe-list binds every rank to all of it; ORDERED gives
- * each rank its own, in the order of the list. */
+ * each rank its own, in the order of the list. Ranks that outnumber its CPUs
+ * share all of it, where others would not be bound: who names CPUs wants the
+ * rest left alone. A CPU that is named twice counts once. */
 
 #include "config.h"
 
@@ -49,13 +51,16 @@ static int next_range(const char **text, uint32_t *first, uint32_t *last)
 uint32_t hb_bind_list_length(const struct hb_bind_policy *policy)
 {
     const char *text = policy->list;
-    uint32_t first, last, n = 0;
+    uint32_t first, last;
+    struct hb_cpus named;
 
-    while (*text != '\0' && n < HB_MAX_CPUS &&
-           next_range(&text, &first, &last)) {
-        n += last - first + 1;
+    hb_cpus_zero(&named);
+    while (*text != '\0' && next_range(&text, &first, &last)) {
+        for (uint32_t u = first; u <= last; u++) {
+            hb_cpus_add(&named, u);
+        }
     }
-    return n;
+    return hb_cpus_count(&named);
 }
 
 static int bad_list(const char *what, const char *list,
@@ -118,30 +123,51 @@ static int too_long(const struct hb_bind_planner *p, uint32_t n,
                    p->pe == 1 ? "" : "s", n, p->policy->list);
 }
 
+/* Keeps the first mention of each; how many are left. */
+static uint32_t once_each(uint32_t *units, uint32_t n)
+{
+    struct hb_cpus seen;
+    uint32_t kept = 0;
+
+    hb_cpus_zero(&seen);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!hb_cpus_has(&seen, units[i])) {
+            hb_cpus_add(&seen, units[i]);
+            units[kept++] = units[i];
+        }
+    }
+    return kept;
+}
+
 int hb_bind_list(struct hb_bind_planner *p, struct hpcboot_error *err)
 {
     struct hb_bind_run all = {.n = p->units->n};
     uint32_t *units = hb_xcalloc(HB_MAX_CPUS, sizeof(*units));
     uint32_t n = 0;
     int rc = take_units(p, "pe-list", p->policy->list, all, units, &n, err);
+    int in_order = p->policy->ordered, shared;
 
     if (rc >= 0 && n == 0) {
         rc = bad_list("pe-list", p->policy->list, err);
     }
-    if (rc >= 0 && (uint64_t)p->n_ranks * p->pe > n &&
-        !p->policy->overload_allowed) {
-        rc = too_long(p, n, err);
+    n = once_each(units, n);
+    shared = (uint64_t)p->n_ranks * p->pe > n && !p->policy->overload_allowed;
+    if (rc >= 0 && shared) {
+        rc = hb_bind_may_do_without(p->policy) ? rc : too_long(p, n, err);
+        in_order = 0;
     }
     for (uint32_t rank = 0; rc >= 0 && rank < p->n_ranks; rank++) {
-        uint32_t take = p->policy->ordered ? p->pe : n;
+        uint32_t take = in_order ? p->pe : n;
         for (uint32_t k = 0; k < take; k++) {
-            uint32_t at = p->policy->ordered ? rank * p->pe + k : k;
+            uint32_t at = in_order ? rank * p->pe + k : k;
             hb_bind_add_cpus(p->topo, &p->units->v[units[at % n]],
                              &p->out->cpus[rank]);
         }
     }
     if (rc >= 0) {
-        p->out->why = hb_xasprintf("pe-list=%s", p->policy->list);
+        p->out->why = shared ? hb_xasprintf("%u ranks share pe-list=%s",
+                                            p->n_ranks, p->policy->list)
+                             : hb_xasprintf("pe-list=%s", p->policy->list);
     }
     free(units);
     return rc;

@@ -202,6 +202,23 @@ END
     says 'host b: .*ranks 2$'
 }
 
+@test "a plan on a list: shared by more ranks, a CPU named twice counts once" {
+    hwloc_is_there
+    local four=(-H a:4 --topo-of '*=synthetic:core:4 pu:1')
+    run plan "${four[@]}" -n 3 --map-by pe-list=0-1:ORDERED
+    [ "$(cpus_of_ranks)" = '0-1 0-1 0-1 ' ]
+    run plan "${four[@]}" -n 1 --map-by pe-list=1:PE=2 --bind-to core:if-supported
+    [ "$(cpus_of_ranks)" = '1 ' ]
+    run plan "${four[@]}" -n 2 --map-by pe-list=2,2,1-2:ORDERED
+    [ "$(cpus_of_ranks)" = '2 1 ' ]
+    run plan "${four[@]}" -n 3 --map-by pe-list=2,0:ORDERED \
+        --bind-to core:overload-allowed
+    [ "$(cpus_of_ranks)" = '2 0 2 ' ]
+    run plan "${four[@]}" -n 3 --map-by pe-list=1,1,0 --bind-to core
+    ended_with 2
+    says '3 ranks of 1 CPU each on the 2 of pe-list=1,1,0'
+}
+
 @test "a captured system: its CPU set and quota are those of the plan" {
     hwloc_is_there
     mkdir -p pod/etc pod/proc/self pod/sys/fs/cgroup
@@ -371,6 +388,22 @@ ranks_of() { # HOST of a plan in $output
     run plan -H a:2 --mca hwloc_base_cpu_list 2-3 --topo-of "$two"
     ended_with 0
     [ "$(cpus_of_ranks)" = '2-3 2-3 ' ]
+}
+
+@test "ranks that outnumber the CPUs of a list stay on them" {
+    hwloc_is_there
+    [ "$(nproc)" -ge 2 ] || skip 'one CPU alone'
+    local first
+    run hb -n 1 --cpu-set 0 grep Cpus_allowed_list /proc/self/status
+    ended_with 0
+    first=$output
+    [[ $first != *[-,]* ]] || skip 'a core has several CPUs'
+    run hb -q -n 3 --oversubscribe --cpu-set 0 grep Cpus_allowed_list \
+        /proc/self/status
+    ended_with 0
+    [ "$(grep -cxF "$first" <<< "$output")" -eq 3 ]
+    run hb -n 3 --oversubscribe --cpu-set 0 --report-bindings true
+    says 'binding: 3 ranks share pe-list=0$'
 }
 
 @test "localhost in a file of ranks or hosts is the launcher's own" {

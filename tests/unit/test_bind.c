@@ -160,7 +160,7 @@ static const struct binding bindings[] = {
      "[../../../..][../BB/../..] [../../BB/..][../../../..]"},
     {XEON, NULL, NULL, "pe-list=5,2:HWTCPUS,ORDERED", NULL, 0, 2,
      "[../../.B/..][../../../..] [../B./../..][../../../..]"},
-    {XEON, NULL, NULL, "pe-list=0-1", NULL, 0, 3, "3 ranks of 1 CPU each"},
+    {FLAT, NULL, NULL, "pe-list=1-1", NULL, 0, 2, "[./B/./.] [./B/./.]"},
     {XEON, NULL, NULL, "slot:PE=2", NULL, 0, 3,
      "[BB/BB/../..][../../../..] [../../BB/BB][../../../..] "
      "[../../../..][BB/BB/../..]"},

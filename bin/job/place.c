@@ -13,6 +13,7 @@
 #include "bin/job/change.h"
 #include "bin/job/framework.h"
 #include "bin/job/job_impl.h"
+#include "hostfile/source.h"
 #include "lib/base/str.h"
 #include "lib/topo/bind.h"
 #include "lib/topo/map.h"
@@ -168,18 +169,24 @@ int job_check_elastic(const struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
-/* The hosts of one segment's own list, as a part of the gang's. */
+/* The hosts of one segment, as a part of the gang's: those of its own list. */
 struct app_hosts {
-    int selects; /* the list only names hosts, it says nothing of slots */
+    struct hb_gang list;
+    int selects;  /* the list only names hosts, it says nothing of slots */
+    int mentions; /* the gang is from such lists: a mention is a slot */
     struct hb_map_host *hosts;
     uint32_t *index; /* [n] into the gang */
     uint32_t n;
+    struct hb_map_turn *turns; /* the hosts as the list mentions them */
+    uint32_t n_turns;
 };
 
 static void app_hosts_destroy(struct app_hosts *a)
 {
+    hb_gang_destroy(&a->list);
     free(a->hosts);
     free(a->index);
+    free(a->turns);
 }
 
 /* The launcher's own host may be in the gang under a name of its own. */
@@ -196,38 +203,81 @@ static int names_host(const struct hb_gang *list, const struct hb_map_host *h)
     return -1;
 }
 
+/* What a mention says of slots; 0: nothing. */
+static uint32_t slots_of_mention(const struct app_hosts *a,
+                                 const struct hb_mention *m)
+{
+    return !a->selects && (m->stated || a->mentions) ? m->slots : 0;
+}
+
+/* A list says how many of a host's slots its segment may have, and cannot
+ * raise them. */
+static void cut_slots(const struct app_hosts *a, uint32_t at,
+                      struct hb_map_host *h)
+{
+    uint32_t most = (uint32_t)a->list.hosts[at].slots;
+    int says = 0;
+
+    for (size_t i = 0; i < a->list.n_mentions; i++) {
+        says |= a->list.mentions[i].host == at &&
+                slots_of_mention(a, &a->list.mentions[i]) > 0;
+    }
+    if (says && h->stated && h->slots > h->taken + most) {
+        h->slots = h->taken + most;
+    }
+}
+
+/* The first host of the segment that each host of the list is; what the gang
+ * has under two names, and so is mentioned once, counts once. */
+static void take_turns(struct app_hosts *a, const uint32_t *place)
+{
+    a->turns = hb_xcalloc(a->list.n_mentions + 1, sizeof *a->turns);
+    for (size_t i = 0; i < a->list.n_mentions; i++) {
+        const struct hb_mention *m = &a->list.mentions[i];
+
+        if (place[m->host] > 0) {
+            a->turns[a->n_turns].host = place[m->host] - 1;
+            a->turns[a->n_turns++].slots = slots_of_mention(a, m);
+        }
+    }
+}
+
 static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
                           const uint32_t *used, const char *host_list,
                           struct app_hosts *out, struct hpcboot_error *err)
 {
-    struct hb_gang list = {0};
+    uint32_t *place; /* of each host of the list, one more than its number */
     int rc = 0;
 
+    if (host_list != NULL) {
+        rc = hb_hostfile_parse_list(host_list, &out->list, err);
+    }
     out->hosts = hb_xcalloc(n, sizeof *out->hosts);
     out->index = hb_xcalloc(n, sizeof *out->index);
-    if (host_list != NULL) {
-        rc = hb_hostfile_parse_list(host_list, &list, err);
-    }
+    place = hb_xcalloc(out->list.n + 1, sizeof *place);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        int at = host_list != NULL ? names_host(&list, &all[i]) : -1;
+        int at = host_list != NULL ? names_host(&out->list, &all[i]) : -1;
+        struct hb_map_host *h = &out->hosts[out->n];
 
         if (host_list != NULL && at < 0) {
             continue;
         }
-        out->hosts[out->n] = all[i];
-        if (at >= 0 && list.hosts[at].slots > 0 && !out->selects) {
-            out->hosts[out->n].slots = (uint32_t)list.hosts[at].slots;
-        } else if (all[i].stated) {
-            out->hosts[out->n].slots -= used[i] < all[i].slots ? used[i]
-                                                               : all[i].slots;
-        }
+        *h = all[i];
+        h->taken = used[i];
         out->index[out->n++] = i;
+        if (at >= 0) {
+            cut_slots(out, (uint32_t)at, h);
+            place[at] = place[at] > 0 ? place[at] : out->n;
+        }
     }
+    if (rc == 0) {
+        take_turns(out, place);
+    }
+    free(place);
     if (rc == 0 && out->n == 0 && host_list != NULL) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE, "none of the hosts that are asked "
                      "for (%s) is one that the job can use", host_list);
     }
-    hb_gang_destroy(&list);
     return rc;
 }
 
@@ -245,15 +295,19 @@ static int place_app(struct job *j, const struct hb_map_policy *policy,
 {
     const struct hb_app_options *o = &j->opt->apps[i];
     const struct hb_map_app app = {.np = np_of(j, i), .program = o->argv.v[0]};
+    struct hb_map_policy own = *policy;
     struct app_hosts part = {
-        .selects = j->ancestry != NULL || j->opt->dialect == HB_DIALECT_SRUN};
+        .selects = j->ancestry != NULL || j->opt->dialect == HB_DIALECT_SRUN,
+        .mentions = hb_streq(j->gang.source, hb_source_list.name)};
     struct hb_jobmap *map = NULL;
     uint32_t *host_of_node = NULL;
     int rc = app_hosts_make(all, (uint32_t)j->gang.n, p->used, o->host_list,
                             &part, err);
 
     if (rc == 0) {
-        rc = hb_map_ranks(policy, part.hosts, part.n, &app, 1, &map,
+        own.turns = part.n_turns > 0 ? part.turns : NULL;
+        own.n_turns = part.n_turns;
+        rc = hb_map_ranks(&own, part.hosts, part.n, &app, 1, &map,
                           &host_of_node, err);
     }
     if (rc == 0) {

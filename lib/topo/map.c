@@ -285,6 +285,7 @@ static int default_np(const struct hb_map_plan *p, uint64_t *np,
                        "of ranks: say -n for each");
     } else {
         *np = hb_slots_sum(p->offer, p->n_hosts);
+        *np += *np == 0; /* one is what programs before have left no room for */
     }
     return HPCBOOT_OK;
 }
@@ -369,6 +370,8 @@ static int check_objects(const struct hb_map_policy *policy,
 
 static int check_hosts(const struct hb_map_plan *p, struct hpcboot_error *err)
 {
+    uint32_t left_out = 0;
+
     if (p->n_hosts == 0 || p->n_hosts > HB_MAX_NODES || p->n_apps == 0 ||
         p->n_apps > HB_MAX_APPS) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT,
@@ -376,7 +379,10 @@ static int check_hosts(const struct hb_map_plan *p, struct hpcboot_error *err)
                        "to %u programs", p->n_hosts, p->n_apps, HB_MAX_NODES,
                        HB_MAX_APPS);
     }
-    if (hb_slots_sum(p->limit, p->n_hosts) == 0 && p->policy->nolocal) {
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        left_out += (uint32_t)hb_slots_left_out(p->policy, &p->hosts[i]);
+    }
+    if (left_out == p->n_hosts && p->policy->nolocal) {
         return nolocal_leaves_none(p, err);
     }
     for (uint32_t i = 0; i < p->n_hosts; i++) {

@@ -62,6 +62,7 @@ struct hb_map_host {
     uint32_t slots;
     int stated;    /* slots are a limit, not a default */
     uint32_t max_slots;
+    uint32_t taken; /* ranks of programs before, which are among those slots */
     int is_local;
     const char *absent; /* why it gets no ranks, as "did not come up"; NULL:
                          * it may get some */

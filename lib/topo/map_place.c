@@ -40,7 +40,8 @@ static uint32_t slots_of_turn(const struct hb_map_plan *p,
     if (p->policy->by == HB_MAP_PPR_NODE) {
         return p->policy->ppr;
     }
-    return t->slots > 0 ? t->slots : p->offer[t->host];
+    return t->slots > 0 ? t->slots
+                        : p->offer[t->host] + p->hosts[t->host].taken;
 }
 
 /* The next mention that still has room, or -1. */

@@ -26,8 +26,13 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static int left_out(const struct hb_map_policy *policy,
-                    const struct hb_map_host *h)
+static uint32_t less(uint32_t n, uint32_t taken)
+{
+    return n > taken ? n - taken : 0;
+}
+
+int hb_slots_left_out(const struct hb_map_policy *policy,
+                      const struct hb_map_host *h)
 {
     return h->absent != NULL || (policy->nolocal && h->is_local);
 }
@@ -39,7 +44,7 @@ static uint32_t slots_of(const struct hb_map_policy *policy,
 {
     uint32_t n = h->slots;
 
-    if (left_out(policy, h)) {
+    if (hb_slots_left_out(policy, h)) {
         return 0;
     }
     if (!h->stated) {
@@ -57,28 +62,33 @@ uint32_t hb_slots_offer(const struct hb_map_policy *policy,
     int devices = policy->by == HB_MAP_GPU || policy->by == HB_MAP_NIC;
     uint32_t n = slots_of(policy, h);
 
-    if (h->room == 0 || n == 0) {
-        return n;
+    if (h->room > 0 && n > 0) {
+        n = devices && !h->stated && h->max_slots == 0 ? h->room
+                                                       : min_u32(n, h->room);
     }
-    if (devices && !h->stated && h->max_slots == 0) {
-        return h->room;
-    }
-    return min_u32(n, h->room);
+    return less(n, h->taken);
 }
 
-uint32_t hb_slots_limit(const struct hb_map_policy *policy,
-                         const struct hb_map_host *h)
+/* With those it has already. */
+static uint32_t whole_limit(const struct hb_map_policy *policy,
+                            const struct hb_map_host *h)
 {
     int may_exceed = policy->oversubscribe > 0 || policy->wrap ||
                      (!h->stated && policy->oversubscribe == 0);
 
-    if (left_out(policy, h)) {
+    if (hb_slots_left_out(policy, h)) {
         return 0;
     }
     if (!may_exceed) {
         return slots_of(policy, h);
     }
     return h->max_slots > 0 ? h->max_slots : NO_LIMIT;
+}
+
+uint32_t hb_slots_limit(const struct hb_map_policy *policy,
+                        const struct hb_map_host *h)
+{
+    return less(whole_limit(policy, h), h->taken);
 }
 
 uint64_t hb_slots_sum(const uint32_t *v, uint32_t n)
@@ -99,7 +109,10 @@ static void table_line(struct hb_str *o, const struct hb_map_policy *policy,
     if (h->max_slots > 0) {
         hb_str_putf(o, " (at most %u)", h->max_slots);
     }
-    if (left_out(policy, h)) {
+    if (h->taken > 0) {
+        hb_str_putf(o, " (%u taken by programs before)", h->taken);
+    }
+    if (hb_slots_left_out(policy, h)) {
         hb_str_putf(o, " (%s)",
                     h->absent != NULL ? h->absent : "left out: NOLOCAL");
     }
@@ -127,7 +140,7 @@ static void short_table(struct hb_str *o, const struct hb_map_policy *policy,
 static int at_its_most(const struct hb_map_policy *policy,
                        const struct hb_map_host *h)
 {
-    return h->max_slots > 0 && hb_slots_limit(policy, h) == h->max_slots;
+    return h->max_slots > 0 && whole_limit(policy, h) == h->max_slots;
 }
 
 /* A host that cannot take what is asked of it. */
@@ -136,9 +149,9 @@ static int is_short(const struct hb_map_policy *policy,
 {
     uint32_t limit = hb_slots_limit(policy, h);
 
-    return !left_out(policy, h) &&
+    return !hb_slots_left_out(policy, h) &&
            (policy->by == HB_MAP_PPR_NODE ? limit < policy->ppr
-                                          : limit < NO_LIMIT);
+                                          : limit < NO_LIMIT - h->taken);
 }
 
 /* What there is, and the ways out. Where all that are short of

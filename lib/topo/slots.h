@@ -8,11 +8,14 @@
 #include "lib/base/error.h"
 #include "lib/topo/map.h"
 
+/* Does the policy, or its state, leave a host out? */
+int hb_slots_left_out(const struct hb_map_policy *policy,
+                      const struct hb_map_host *h);
 /* Ranks a host takes before any host takes more than that; 0 when the policy
  * leaves it out. */
 uint32_t hb_slots_offer(const struct hb_map_policy *policy,
                         const struct hb_map_host *h);
-/* Ranks it may have at most. */
+/* Ranks it may take at most. */
 uint32_t hb_slots_limit(const struct hb_map_policy *policy,
                         const struct hb_map_host *h);
 uint64_t hb_slots_sum(const uint32_t *v, uint32_t n);

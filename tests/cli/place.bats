@@ -406,6 +406,41 @@ ranks_of() { # HOST of a plan in $output
     says 'binding: 3 ranks share pe-list=0$'
 }
 
+@test "programs with hosts of their own share the slots that those have" {
+    hwloc_is_there
+    printf 'a slots=2 max_slots=3\nb slots=4\n' > hosts
+    run plan --hostfile hosts -n 2 -H a:2 true : -n 2 -H a:2
+    ended_with 2
+    says '2 ranks of true asked for, 0 slots there'
+    says '^hbrun: error:   a  0  hosts:1 \(at most 3\) \(2 taken by programs before\)'
+    run plan --hostfile hosts -n 2 -H a true : -H a
+    ended_with 2
+    says ' 1 rank of true asked for, 0 slots there'
+    run plan --hostfile hosts -n 2 -H a:2 true : -n 2 -H a:2,b:2
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-3 ]
+    run plan --hostfile hosts --oversubscribe -n 2 -H a true : -n 2 -H a
+    ended_with 2
+    says 'max_slots of a allows 3, however CPUs are shared'
+    run plan --hostfile hosts --oversubscribe -n 2 -H a true : -n 1 -H a
+    ended_with 0
+    [ "$(ranks_of a)" = 0-2 ]
+    # A list neither raises slots nor, without a count, lowers them.
+    run plan --hostfile hosts -n 5 -H b:9 true : -n 1 -H a
+    ended_with 2
+    says '5 ranks of true asked for, 4 slots there'
+    run plan --hostfile hosts -n 2 -H a true : -n 3 -H b
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-4 ]
+    run plan --map-by slot:PE=2 -n 2 -H a:4 true : -n 2 -H a:4,b:4 \
+        --topo-of '*=synthetic:core:4 pu:1'
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-1+2-3 ]
+    run plan --map-by seq -n 3 -H a,b,a true : -n 2 -H b,a
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0,2,4+1,3 ]
+}
+
 @test "localhost in a file of ranks or hosts is the launcher's own" {
     printf 'rank 0=localhost slot=0\nrank 1=127.0.0.1\n' > rf
     run hb --rankfile rf --bind-to none echo here

@@ -4,7 +4,8 @@
 /* Places the ranks: turns options and gang into the arguments of the pure
  * mapping of lib/topo, and its answer into the job's nodes. Segments that
  * name hosts of their own (`-n 2 -H a x : -n 2 -H b y`) are mapped one after
- * the other, each onto its hosts, less what earlier segments took there. */
+ * the other, each onto its hosts, less what earlier segments took there; where
+ * a file says where each rank of the job goes, its hosts must be of those. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -409,6 +410,35 @@ static int map_together(struct job *j, const struct hb_map_policy *policy,
     return rc;
 }
 
+/* Ranks that a file has placed are on hosts of their own segment. */
+static int check_own_hosts(const struct job *j, const struct hb_map_host *hosts,
+                           const uint32_t *host_of_node,
+                           struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < j->opt->n_apps; i++) {
+        const char *text = j->opt->apps[i].host_list;
+        uint32_t first = j->map->apps[i].first_rank;
+        struct hb_gang list = {0};
+
+        rc = text != NULL ? hb_hostfile_parse_list(text, &list, err) : 0;
+        for (uint32_t k = 0; rc == 0 && text != NULL &&
+                             k < j->map->apps[i].n_ranks; k++) {
+            const struct hb_map_host *h =
+                &hosts[host_of_node[j->map->node_of_rank[first + k]]];
+
+            if (names_host(&list, h) < 0) {
+                rc = hb_fail(err, HPCBOOT_ERR_USAGE, "rank %u is to run on %s "
+                             "by the file of --map-by, and its program on "
+                             "other hosts: -H %s", first + k, h->name, text);
+            }
+        }
+        hb_gang_destroy(&list);
+    }
+    return rc;
+}
+
 /* More ranks than cores that may be used: ranks are told to yield. What a host
  * counted is known for certain once it has answered. */
 int job_oversubscribed(const struct job *j)
@@ -465,7 +495,8 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
     struct hb_map_host *hosts;
     struct hb_map_turn *turns;
     uint32_t *host_of_node = NULL;
-    int own_lists = 0, rc = job_check_elastic(j, err);
+    int own_lists = 0, by_file = policy.by == HB_MAP_RANKFILE || j->seq != NULL;
+    int rc = job_check_elastic(j, err);
 
     if (rc < 0) {
         return rc;
@@ -483,8 +514,11 @@ int job_plan_map(struct job *j, struct hpcboot_error *err)
         policy.n_turns = 0;
     }
     hosts = map_hosts(j);
-    rc = (own_lists ? map_segments : map_together)(j, &policy, hosts,
-                                                   &host_of_node, err);
+    rc = (own_lists && !by_file ? map_segments : map_together)(
+        j, &policy, hosts, &host_of_node, err);
+    if (rc == 0 && own_lists && by_file) {
+        rc = check_own_hosts(j, hosts, host_of_node, err);
+    }
     if (rc == 0 && host_of_node != NULL) {
         rc = check_cpus(j, hosts, host_of_node, err);
     }

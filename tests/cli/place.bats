@@ -441,6 +441,26 @@ ranks_of() { # HOST of a plan in $output
     [ "$(ranks_of a)+$(ranks_of b)" = 0,2,4+1,3 ]
 }
 
+@test "a file of places is for the whole job, also where programs have hosts" {
+    hwloc_is_there
+    printf 'rank 0=a slot=0\nrank 1=+n1 slot=1\n' > rf
+    run plan --rankfile rf -n 1 -H a:2 true : -n 1 -H b:2 \
+        --topo-of '*=synthetic:core:4 pu:1'
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0+1 ]
+    [ "$(cpus_of_ranks)" = '0 1 ' ]
+    run plan --rankfile rf -n 1 -H b:2 true : -n 1 -H a:2
+    ended_with 2
+    says 'rank 0 is to run on a by the file of --map-by, .* -H b:2$'
+    printf 'b\na\n' > seq
+    run plan --map-by seq:FILE=seq -n 1 -H b:2 true : -n 1 -H a:2
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 1+0 ]
+    run plan --map-by seq:FILE=seq -n 1 -H a:2 true : -n 1 -H b:2
+    ended_with 2
+    says 'rank 0 is to run on b by the file of --map-by, .* -H a:2$'
+}
+
 @test "localhost in a file of ranks or hosts is the launcher's own" {
     printf 'rank 0=localhost slot=0\nrank 1=127.0.0.1\n' > rf
     run hb --rankfile rf --bind-to none echo here

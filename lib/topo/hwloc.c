@@ -11,7 +11,9 @@
  * topology from a file are not its business, so each processing unit is
  * compared with the allowed set again, and objects shrink to what is left of
  * them; an object without any is gone. NUMA nodes that share their CPUs with
- * another (two kinds of memory beside the same cores) are one here.
+ * another (two kinds of memory beside the same cores) are one here, and one
+ * around others (memory as near to several packages) has the CPUs that have
+ * no nearer one.
  *
  * Devices are PCI functions of the display classes (GPUs) and OpenFabrics
  * devices (NICs); what is next to one is what its first parent that is no I/O
@@ -211,38 +213,41 @@ static struct hb_topo_span span_of(const struct hb_topo *topo, hwloc_obj_t obj)
     return s;
 }
 
-static int by_first(const void *va, const void *vb)
-{
-    const struct hb_topo_span *a = va, *b = vb;
-
-    return (a->first > b->first) - (a->first < b->first);
-}
-
+/* Of the objects that cover a processing unit, the smallest is its own, and of
+ * equal ones the first. So what is left of an object around others may be two
+ * spans. */
 static void take_level(hwloc_topology_t t, enum hb_topo_kind kind,
                        struct hb_topo *out)
 {
     int n = hwloc_get_nbobjs_by_type(t, types[kind]);
     struct hb_topo_level *level = &out->level[kind];
-    uint32_t kept = 0;
+    struct hb_topo_span *all, *own = NULL, **owner;
 
     if (n <= 0) {
         return;
     }
-    level->v = hb_xcalloc((size_t)n, sizeof(*level->v));
+    all = hb_xcalloc((size_t)n, sizeof(*all));
+    owner = hb_xcalloc(out->n_pus, sizeof(*owner));
     for (unsigned i = 0; i < (unsigned)n; i++) {
-        hwloc_obj_t obj = hwloc_get_obj_by_type(t, types[kind], i);
-        struct hb_topo_span s = span_of(out, obj);
-        if (s.n > 0) {
-            level->v[level->n++] = s;
+        all[i] = span_of(out, hwloc_get_obj_by_type(t, types[kind], i));
+        for (uint32_t k = all[i].first; k < all[i].first + all[i].n; k++) {
+            owner[k] = owner[k] == NULL || all[i].n < owner[k]->n ? &all[i]
+                                                                  : owner[k];
         }
     }
-    qsort(level->v, level->n, sizeof(*level->v), by_first);
-    for (uint32_t i = 0; i < level->n; i++) {
-        if (kept == 0 || level->v[i].first != level->v[kept - 1].first) {
-            level->v[kept++] = level->v[i];
+    level->v = hb_xcalloc(out->n_pus, sizeof(*level->v));
+    for (uint32_t k = 0; k < out->n_pus; k++) {
+        if (owner[k] != NULL && owner[k] != own) {
+            level->v[level->n++] = (struct hb_topo_span){
+                .first = k, .os_index = owner[k]->os_index};
+        }
+        own = owner[k];
+        if (own != NULL) {
+            level->v[level->n - 1].n++;
         }
     }
-    level->n = kept;
+    free(owner);
+    free(all);
 }
 
 /* A machine whose cores nobody names: each processing unit is one. */

@@ -366,6 +366,26 @@ static void gpus_that_are_shared_are_told_of(void **state)
     hb_topo_destroy(topo);
 }
 
+/* A NUMA node around others, of which one may not be used: each CPU has the
+ * nearest that is left. */
+static void a_node_around_others_has_the_cpus_without_a_nearer_one(void **state)
+{
+    struct hb_topo *topo = machine("far-memory.xml");
+    const struct hb_topo_level *numa;
+
+    if (no_hwloc) {
+        skip();
+    }
+    numa = &topo->level[HB_TOPO_NUMA];
+    assert_int_equal(numa->n, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(numa->v[i].first, 2 * i);
+        assert_int_equal(numa->v[i].n, 2);
+        assert_int_equal(numa->v[i].os_index, i == 1 ? 1 : 2);
+    }
+    hb_topo_destroy(topo);
+}
+
 /* ---- as bytes ---- */
 
 static void a_topology_comes_back_from_its_bytes(void **state)
@@ -438,6 +458,8 @@ int main(void)
         cmocka_unit_test(what_may_be_done_without_is_not_unmet),
         cmocka_unit_test(a_rank_sees_the_nearest_gpus),
         cmocka_unit_test(gpus_that_are_shared_are_told_of),
+        cmocka_unit_test(
+            a_node_around_others_has_the_cpus_without_a_nearer_one),
         cmocka_unit_test(a_topology_comes_back_from_its_bytes),
         cmocka_unit_test(restricting_leaves_what_is_allowed),
     };

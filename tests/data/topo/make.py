@@ -3,11 +3,14 @@
 # Copyright (c) 2026 the hpcboot authors
 """Writes the machines that hwloc's synthetic descriptions cannot say.
 
-usage: make.py    (writes gpu-8nic.xml and hybrid.xml beside itself)
+usage: make.py    (writes gpu-8nic.xml, hybrid.xml and far-memory.xml beside
+itself)
 
 gpu-8nic: two packages of 16 cores, a NUMA node each; below each four GPUs and
 four InfiniBand ports, a pair to a PCI switch. hybrid: four cores with two
 threads and their own L2, eight cores with one that share L2 by four.
+far-memory: three packages of two cores, of which the second alone has memory
+of its own that may be used; the rest have memory that is as near to all.
 """
 import os
 
@@ -114,6 +117,30 @@ def hybrid():
     m.write("hybrid.xml")
 
 
+def far_memory():
+    m = Machine()
+    m.nodes = 6
+    m.open("Machine", range(6), os_index=0)
+    m.nodes = 4
+    m.leaf("NUMANode", range(6), ' local_memory="68719476736"', os_index=2)
+    for p in range(3):
+        cpus = range(2 * p, 2 * p + 2)
+        m.nodes = 6 if p == 1 else 4
+        m.open("Package", cpus, os_index=p)
+        if p == 1:
+            m.nodes = 2
+            m.leaf("NUMANode", cpus, ' local_memory="34359738368"', os_index=1)
+            m.nodes = 6
+        for c in cpus:
+            m.open("Core", [c], os_index=c)
+            m.leaf("PU", [c], os_index=c)
+            m.close()
+        m.close()
+    m.close()
+    m.write("far-memory.xml")
+
+
 if __name__ == "__main__":
     gpu_node()
     hybrid()
+    far_memory()

@@ -122,9 +122,20 @@ static int mount_line(char *line, enum hierarchy which, struct mount_point *out)
     return 1;
 }
 
-/* Where the hierarchy is mounted; the last mount covers earlier ones. */
+/* Does the mount show the group? */
+static int shows(const struct mount_point *m, const char *group)
+{
+    size_t n = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
+
+    return strncmp(group, m->root, n) == 0 &&
+           (group[n] == '/' || group[n] == '\0');
+}
+
+/* Where the hierarchy is mounted; a later mount covers earlier ones, but for
+ * one that shows less: a volume may bring other groups' directories, as the
+ * host's /sys/fs/cgroup into a container that sees its own alone. */
 static int find_mount(const char *mountinfo, enum hierarchy which,
-                      struct mount_point *out)
+                      const char *group, struct mount_point *out)
 {
     char *text = hb_xstrdup(mountinfo);
     char *save = NULL;
@@ -134,6 +145,11 @@ static int find_mount(const char *mountinfo, enum hierarchy which,
          line = strtok_r(NULL, "\n", &save)) {
         struct mount_point m;
         if (!mount_line(line, which, &m)) {
+            continue;
+        }
+        if (found && shows(out, group) && !shows(&m, group)) {
+            free(m.root);
+            free(m.dir);
             continue;
         }
         if (found) {
@@ -168,8 +184,7 @@ static char *group_dir(const char *root, const struct mount_point *m,
     if (strstr(group, "/..") != NULL) {
         return hb_xstrdup(m->dir);
     }
-    if (strncmp(group, m->root, n) == 0 &&
-        (group[n] == '/' || group[n] == '\0')) {
+    if (shows(m, group)) {
         dir = hb_xasprintf("%s%s", m->dir, group + n);
         if (is_dir(root, dir)) {
             return dir;
@@ -270,7 +285,7 @@ static void read_hierarchy(const char *root, enum hierarchy which,
     char *group = own_group(cgroup, which), *dir = NULL;
     size_t top;
 
-    if (group == NULL || !find_mount(mountinfo, which, &m)) {
+    if (group == NULL || !find_mount(mountinfo, which, group, &m)) {
         goto done;
     }
     top = strcmp(m.dir, "/") == 0 ? 0 : strlen(m.dir);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "lib/base/str.h"
 #include "tests/unit/tree.h"
 
 static char root[256];
@@ -157,6 +158,26 @@ static void a_path_outside_the_mount_falls_back_to_the_mount(void **state)
     assert_int_equal(allowed().quota_milli, 3000);
 }
 
+static void a_volume_of_the_hosts_groups_does_not_hide_the_own(void **state)
+{
+    static const char own[] = "31 23 0:28 / /sys/fs/cgroup ro - cgroup2 none "
+                              "rw\n";
+    static const char hosts[] = "40 23 0:28 /../../.. /host/cgroup ro - "
+                                "cgroup2 none rw\n";
+    char *orders[] = {hb_xasprintf("%s%s", own, hosts),
+                      hb_xasprintf("%s%s", hosts, own)};
+
+    cpus("0-15");
+    tree_write(root, "proc/self/cgroup", "0::/\n");
+    tree_write(root, "sys/fs/cgroup/cpu.max", "300000 100000\n");
+    tree_write(root, "host/cgroup/cgroup.procs", "1\n");
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        tree_write(root, "proc/self/mountinfo", orders[i]);
+        assert_int_equal(allowed().quota_milli, 3000);
+        free(orders[i]);
+    }
+}
+
 static void v1_quota_is_read(void **state)
 {
     cpus("0-15");
@@ -283,6 +304,7 @@ int main(void)
         T(the_least_quota_along_the_path_holds),
         T(a_bind_mounted_group_is_found),
         T(a_path_outside_the_mount_falls_back_to_the_mount),
+        T(a_volume_of_the_hosts_groups_does_not_hide_the_own),
         T(v1_quota_is_read),
         T(the_cpuset_controller_is_not_taken_for_cpu),
         T(a_mount_point_with_blanks_is_found),

@@ -96,19 +96,6 @@ static void plan_memory(struct agent *a)
     }
 }
 
-static void report_gpus(struct agent *a)
-{
-    uint32_t each = a->bind_policy.gpus;
-
-    for (uint32_t i = 0; i < a->n_ranks; i++) {
-        char *text = hb_gpus_text(a->here.topo, a->gpus + (size_t)i * each,
-                                  each);
-
-        agent_note(a, HB_INFO, "rank %u sees %s", a->ranks[i].rank, text);
-        free(text);
-    }
-}
-
 static int plan_gpus(struct agent *a, struct hpcboot_error *err)
 {
     uint32_t each = a->bind_policy.gpus;
@@ -127,9 +114,6 @@ static int plan_gpus(struct agent *a, struct hpcboot_error *err)
                         a->n_ranks, each, a->gpus, err);
     if (rc < 0) {
         return rc;
-    }
-    if ((a->job.flags & HB_JOB_REPORT_BINDINGS) != 0) {
-        report_gpus(a);
     }
     shared = hb_gpus_shared(a->here.topo, a->n_ranks, each);
     if (shared != NULL) {
@@ -267,14 +251,28 @@ static void put_threads(const struct agent *a, struct hb_strv *env)
     }
 }
 
+static void put_gpus(const struct rank *r, struct hb_strv *env)
+{
+    struct agent *a = r->agent;
+    uint32_t at = (uint32_t)(r - a->ranks), each = a->bind_policy.gpus;
+    const uint32_t *gpus = a->gpus + (size_t)at * each;
+
+    if ((a->job.flags & HB_JOB_REPORT_BINDINGS) != 0) {
+        char *text = hb_gpus_text(a->here.topo, gpus, each, at, env);
+
+        agent_note(a, HB_INFO, "rank %u sees %s", r->rank, text);
+        free(text);
+    }
+    hb_gpus_env(a->here.topo, gpus, each, at, env);
+}
+
 void agent_bind_env(const struct rank *r, struct hb_strv *env)
 {
     const struct agent *a = r->agent;
-    size_t i = (size_t)(r - a->ranks), each = a->bind_policy.gpus;
 
     put_threads(a, env);
     if (a->gpus != NULL) {
-        hb_gpus_env(a->here.topo, a->gpus + i * each, (uint32_t)each, env);
+        put_gpus(r, env);
     }
     if (a->topo_file != NULL && reads_topology(a) &&
         hb_env_get(env, "HWLOC_XMLFILE") == NULL) {

@@ -243,9 +243,12 @@ static void put_gpu_lines(struct hb_str *out, const struct preview *p,
 {
     uint32_t each = p->j->bind.gpus;
     char *shared = hb_gpus_shared(h->topo, o->n, each);
+    struct hb_strv env = HB_STRV_INIT;
 
+    hb_strv_extend(&env, p->j->env);
     for (uint32_t k = 0; k < o->n; k++) {
-        char *text = hb_gpus_text(h->topo, o->gpus + (size_t)k * each, each);
+        char *text = hb_gpus_text(h->topo, o->gpus + (size_t)k * each, each, k,
+                                  &env);
 
         hb_str_putf(out, "  rank %u sees %s\n", o->ranks[k], text);
         free(text);
@@ -254,6 +257,7 @@ static void put_gpu_lines(struct hb_str *out, const struct preview *p,
         hb_str_putf(out, "  %s\n", shared);
     }
     free(shared);
+    hb_strv_destroy(&env);
 }
 
 static void put_bindings(struct hb_str *out, const struct preview *p,

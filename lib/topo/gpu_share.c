@@ -141,20 +141,6 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
     return HPCBOOT_OK;
 }
 
-char *hb_gpus_text(const struct hb_topo *topo, const uint32_t *gpus,
-                   uint32_t n)
-{
-    const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
-    struct hb_str out = HB_STR_INIT;
-
-    hb_str_put(&out, "");
-    for (uint32_t i = 0; i < n; i++) {
-        hb_str_putf(&out, "%sGPU %u (%s)", i > 0 ? ", " : "", gpus[i],
-                    d->v[gpus[i]].pci);
-    }
-    return hb_str_steal(&out);
-}
-
 char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
                      uint32_t each_gets)
 {
@@ -191,25 +177,112 @@ static uint32_t ordinal(const struct hb_topo_devices *d, uint32_t gpu)
     return n;
 }
 
+/* 1 when a list of numbers has all GPUs of a maker. */
+static int lists_all(const struct hb_topo_devices *d, uint32_t vendor,
+                     const char *list)
+{
+    for (uint32_t g = 0; g < d->n; g++) {
+        char *number = hb_xasprintf("%u", ordinal(d, g));
+        size_t len = strlen(number);
+        int there = d->v[g].vendor != vendor;
+        for (const char *p = list; *p != '\0' && !there; p += *p == ',') {
+            size_t n = strcspn(p, ",");
+            there = n == len && strncmp(p, number, n) == 0;
+            p += n;
+        }
+        free(number);
+        if (!there) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* n entries of a list, those of the at-th who takes so many, beginning again
+ * where it ends. */
+static void put_part(const char *list, uint32_t n, uint32_t at,
+                     struct hb_str *out)
+{
+    uint64_t all = 1;
+
+    for (const char *p = list; (p = strchr(p, ',')) != NULL; p++) {
+        all++;
+    }
+    for (uint64_t i = 0; i < n && i < all; i++) {
+        const char *p = list;
+        for (uint64_t k = ((uint64_t)at * n + i) % all; k > 0; k--) {
+            p = strchr(p, ',') + 1;
+        }
+        hb_str_putf(out, "%s%.*s", i > 0 ? "," : "", (int)strcspn(p, ","), p);
+    }
+}
+
+/* The value of a maker's variable for one rank; empty: it stays as it is.
+ * *by_list: it is a part of what is set. */
+static void value_of(const struct maker *m, const struct hb_topo_devices *d,
+                     const uint32_t *gpus, uint32_t n, uint32_t at,
+                     const struct hb_strv *env, int *by_list,
+                     struct hb_str *out)
+{
+    const char *set = hb_env_get(env, m->variable);
+    uint32_t own = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        own += gpus[i] < d->n && d->v[gpus[i]].vendor == m->vendor;
+    }
+    *by_list = set != NULL && own > 0 && !lists_all(d, m->vendor, set);
+    if (*by_list && *set != '-') { /* -1 shows none */
+        put_part(set, own, at, out);
+    }
+    for (uint32_t i = 0; i < n && !*by_list; i++) {
+        if (gpus[i] < d->n && d->v[gpus[i]].vendor == m->vendor) {
+            hb_str_putf(out, "%s%u", out->len > 0 ? "," : "",
+                        ordinal(d, gpus[i]));
+        }
+    }
+}
+
 void hb_gpus_env(const struct hb_topo *topo, const uint32_t *gpus, uint32_t n,
-                 struct hb_strv *env)
+                 uint32_t at, struct hb_strv *env)
+{
+    for (size_t m = 0; m < sizeof(makers) / sizeof(makers[0]); m++) {
+        struct hb_str value = HB_STR_INIT;
+        int by_list;
+        value_of(&makers[m], &topo->device[HB_TOPO_GPU], gpus, n, at, env,
+                 &by_list, &value);
+        if (value.len > 0) {
+            hb_env_set(env, makers[m].variable, value.s);
+        }
+        if (value.len > 0 && !by_list && makers[m].order != NULL) {
+            hb_env_put(env, makers[m].order);
+        }
+        hb_str_destroy(&value);
+    }
+}
+
+char *hb_gpus_text(const struct hb_topo *topo, const uint32_t *gpus,
+                   uint32_t n, uint32_t at, const struct hb_strv *env)
 {
     const struct hb_topo_devices *d = &topo->device[HB_TOPO_GPU];
+    struct hb_str out = HB_STR_INIT;
 
+    hb_str_put(&out, "");
     for (size_t m = 0; m < sizeof(makers) / sizeof(makers[0]); m++) {
-        struct hb_str list = HB_STR_INIT;
-        for (uint32_t i = 0; i < n; i++) {
-            if (gpus[i] < d->n && d->v[gpus[i]].vendor == makers[m].vendor) {
-                hb_str_putf(&list, "%s%u", list.len > 0 ? "," : "",
-                            ordinal(d, gpus[i]));
+        const char *name = makers[m].variable;
+        struct hb_str value = HB_STR_INIT;
+        int by_list;
+        value_of(&makers[m], d, gpus, n, at, env, &by_list, &value);
+        if (by_list) {
+            hb_str_putf(&out, "%s%s=%s", out.len > 0 ? ", " : "", name,
+                        value.len > 0 ? value.s : hb_env_get(env, name));
+        }
+        for (uint32_t i = 0; i < n && !by_list; i++) {
+            if (d->v[gpus[i]].vendor == makers[m].vendor) {
+                hb_str_putf(&out, "%sGPU %u (%s)", out.len > 0 ? ", " : "",
+                            gpus[i], d->v[gpus[i]].pci);
             }
         }
-        if (list.len > 0 && hb_env_get(env, makers[m].variable) == NULL) {
-            hb_env_set(env, makers[m].variable, list.s);
-            if (makers[m].order != NULL) {
-                hb_env_put(env, makers[m].order);
-            }
-        }
-        hb_str_destroy(&list);
+        hb_str_destroy(&value);
     }
+    return hb_str_steal(&out);
 }

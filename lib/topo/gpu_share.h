@@ -25,10 +25,11 @@ int hb_gpus_assign(const struct hb_topo *topo, const struct hb_cpus *cpus,
                    uint32_t n_ranks, uint32_t each_gets, uint32_t *gpus_out,
                    struct hpcboot_error *err);
 
-/* "GPU 2 (0000:3b:00.0)", several with commas between: what one rank sees;
- * free() it. */
+/* What one rank sees, the at-th of the host: "GPU 2 (0000:3b:00.0)", several
+ * with commas between, or "ROCR_VISIBLE_DEVICES=5"; free() it. `env` is what
+ * hb_gpus_env finds. */
 char *hb_gpus_text(const struct hb_topo *topo, const uint32_t *gpus,
-                   uint32_t n);
+                   uint32_t n, uint32_t at, const struct hb_strv *env);
 /* A sentence that there are not each_gets GPUs for every rank, so that some
  * are shared; free() it. NULL: none are. */
 char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
@@ -37,8 +38,10 @@ char *hb_gpus_shared(const struct hb_topo *topo, uint32_t n_ranks,
 /* Sets the variables by which the makers' libraries know what to show:
  * CUDA_VISIBLE_DEVICES (with CUDA_DEVICE_ORDER=PCI_BUS_ID),
  * ROCR_VISIBLE_DEVICES, ZE_AFFINITY_MASK. GPUs of a maker are counted from 0
- * in the order of their PCI addresses. A variable that is set stays. */
+ * in the order of their PCI addresses. Where one is set to less than all of
+ * them, as batch systems do it, the at-th rank of the host gets its part of
+ * that list, whatever it names them by; one that shows none stays. */
 void hb_gpus_env(const struct hb_topo *topo, const uint32_t *gpus, uint32_t n,
-                 struct hb_strv *env);
+                 uint32_t at, struct hb_strv *env);
 
 #endif

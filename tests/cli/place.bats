@@ -179,6 +179,33 @@ END
     [ "$(grep -c '4 ranks that see 1 GPU each share' <<< "$output")" -eq 3 ]
 }
 
+@test "GPUs that a variable names already are shared out, by whatever names" {
+    hwloc_is_there
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    # shellcheck disable=SC2016  # expanded in the rank
+    local list show='echo "$HPCBOOT_RANK has $ROCR_VISIBLE_DEVICES"'
+    for list in 0,1 GPU-aa,GPU-bb; do
+        rmdir dev
+        run with_gpus env "ROCR_VISIBLE_DEVICES=$list" "$hbrun" -n 2 \
+            --gpus-per-rank 1 sh -c "$show"
+        ended_with 0
+        says "^0 has ${list%,*}\$"
+        says "^1 has ${list#*,}\$"
+    done
+    rmdir dev
+    run with_gpus env ROCR_VISIBLE_DEVICES=1 "$hbrun" -n 2 --gpus-per-rank 1 \
+        --report-bindings sh -c "$show"
+    ended_with 0
+    [ "$(grep -c 'has 1$' <<< "$output")" -eq 2 ]
+    says 'rank 0 sees ROCR_VISIBLE_DEVICES=1$'
+    says_not 'sees GPU'
+    rmdir dev
+    run with_gpus env ROCR_VISIBLE_DEVICES=-1 "$hbrun" -n 2 --gpus-per-rank 1 \
+        sh -c "$show"
+    ended_with 0
+    [ "$(grep -c 'has -1$' <<< "$output")" -eq 2 ]
+}
+
 @test "unasked, a plan binds those that a job would" {
     hwloc_is_there
     run plan -H a:2 -n 2 --pmi pmix --topo-of '*=synthetic:core:4 pu:1'

@@ -19,6 +19,7 @@
 #include "lib/topo/bind.h"
 #include "lib/topo/map.h"
 #include "lib/topo/rankfile.h"
+#include "lib/topo/slots.h"
 
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out)
 {
@@ -79,32 +80,39 @@ static const char *why_absent(const struct job_host *h)
                ? "was lost" : "kept as a spare";
 }
 
+static struct hb_map_host map_host(const struct job_host *h)
+{
+    const struct job *j = h->job;
+    struct hb_map_host m = {
+        .name = h->spec->name, .stated = h->spec->slots > 0,
+        .max_slots = (uint32_t)h->spec->max_slots,
+        .is_local = h->spec->is_local,
+    };
+
+    m.slots = job_slots_of(h, &m.origin);
+    if (h->topo != NULL) {
+        m.objects = hb_bind_objects(&j->bind, h->topo);
+        m.room = hb_bind_room(&j->bind, h->topo);
+    }
+    return m;
+}
+
 static struct hb_map_host *map_hosts(const struct job *j)
 {
     struct hb_map_host *hosts = hb_xcalloc(j->gang.n, sizeof *hosts);
 
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-
-        hosts[i].name = h->spec->name;
-        hosts[i].slots = job_slots_of(h, &hosts[i].origin);
-        hosts[i].stated = h->spec->slots > 0;
-        hosts[i].max_slots = (uint32_t)h->spec->max_slots;
-        hosts[i].is_local = h->spec->is_local;
-        if (h->topo != NULL) {
-            hosts[i].objects = hb_bind_objects(&j->bind, h->topo);
-            hosts[i].room = hb_bind_room(&j->bind, h->topo);
-        }
-        hosts[i].absent = why_absent(h);
+        hosts[i] = map_host(&j->hosts[i]);
+        hosts[i].absent = why_absent(&j->hosts[i]);
     }
     return hosts;
 }
 
 uint32_t job_ranks_of(const struct job_host *h)
 {
-    const struct hb_map_policy *p = &h->job->policy;
+    const struct hb_map_host m = map_host(h);
 
-    return p->by == HB_MAP_PPR_NODE ? p->ppr : job_slots_of(h, NULL);
+    return m.slots > 0 ? hb_slots_share(&h->job->policy, &m) : 0;
 }
 
 const char *job_host_of_rank(const struct job *j, uint32_t rank)

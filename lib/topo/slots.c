@@ -69,6 +69,21 @@ uint32_t hb_slots_offer(const struct hb_map_policy *policy,
     return less(n, h->taken);
 }
 
+uint32_t hb_slots_share(const struct hb_map_policy *policy,
+                        const struct hb_map_host *h)
+{
+    int node = policy->by == HB_MAP_PPR_NODE;
+    uint64_t n = (uint64_t)policy->ppr * (node ? 1 : h->objects);
+
+    if (hb_slots_left_out(policy, h)) {
+        return 0;
+    }
+    if (!node && policy->by != HB_MAP_PPR_OBJECT) {
+        return hb_slots_offer(policy, h);
+    }
+    return n < HB_MAX_RANKS ? (uint32_t)n : HB_MAX_RANKS;
+}
+
 /* With those it has already. */
 static uint32_t whole_limit(const struct hb_map_policy *policy,
                             const struct hb_map_host *h)

@@ -488,6 +488,23 @@ ranks_of() { # HOST of a plan in $output
     says 'rank 0 is to run on b by the file of --map-by, .* -H a:2$'
 }
 
+@test "an elastic job begins with as many ranks as its policy has room for" {
+    hwloc_is_there
+    local eight='*=synthetic:pack:2 core:4 pu:1'
+    run plan --np 1:40 --cpus-per-rank 2 -H a:8 --topo-of "$eight"
+    ended_with 0
+    [ "$(ranks_of a)" = 0-3 ]
+    run plan --np 5:40 --cpus-per-rank 2 -H a:8 --topo-of "$eight"
+    ended_with 2
+    says 'the hosts have slots for 4'
+    run plan --np 1:40 --map-by ppr:3:package -H a:8,b:8 --topo-of "$eight"
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)" = 0-5+6-11 ]
+    run plan --np 1:4 --nolocal -H localhost:2,b:2
+    ended_with 0
+    [ "$(ranks_of b)" = 0-1 ]
+}
+
 @test "localhost in a file of ranks or hosts is the launcher's own" {
     printf 'rank 0=localhost slot=0\nrank 1=127.0.0.1\n' > rf
     run hb --rankfile rf --bind-to none echo here

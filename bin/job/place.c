@@ -90,7 +90,8 @@ static struct hb_map_host map_host(const struct job_host *h)
     };
 
     m.slots = job_slots_of(h, &m.origin);
-    if (h->topo != NULL) {
+    /* A plan may know more than a job asks its hosts. */
+    if (h->topo != NULL && hb_map_needs_inside(&j->policy)) {
         m.objects = hb_bind_objects(&j->bind, h->topo);
         m.room = hb_bind_room(&j->bind, h->topo);
     }

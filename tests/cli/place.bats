@@ -505,6 +505,18 @@ ranks_of() { # HOST of a plan in $output
     [ "$(ranks_of b)" = 0-1 ]
 }
 
+@test "a plan has the ranks of the job, also where more slots than cores are stated" {
+    local n=$(($(nproc) + 3)) option
+    for option in --pmi=none --map-by=core; do
+        run plan -H "localhost:$n" "$option"
+        ended_with 0
+        [ "$(ranks_of localhost)" = "0-$((n - 1))" ]
+        run hb -q -H "localhost:$n" "$option" echo here
+        ended_with 0
+        [ "$(grep -c '^here$' <<< "$output")" -eq "$n" ]
+    done
+}
+
 @test "localhost in a file of ranks or hosts is the launcher's own" {
     printf 'rank 0=localhost slot=0\nrank 1=127.0.0.1\n' > rf
     run hb --rankfile rf --bind-to none echo here

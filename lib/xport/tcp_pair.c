@@ -146,6 +146,17 @@ void hb_pair_end(struct hb_tcp_pair *p)
     free(p);
 }
 
+/* Of a rail that has nothing in order. */
+static void drop_items(struct hb_tcp_conn *c)
+{
+    for (const struct hb_tcp_item *i = c->first; i != NULL; i = i->next) {
+        c->tcp->n_unwritten--;
+    }
+    free_items(c->first);
+    c->first = NULL;
+    c->end = &c->first;
+}
+
 void hb_pair_bury(struct hb_tcp *t, uint32_t peer,
                   const struct hpcboot_error *why)
 {
@@ -162,6 +173,7 @@ void hb_pair_bury(struct hb_tcp *t, uint32_t peer,
             c->pair = NULL;
         }
         if (c != NULL && c != t->out[peer]) {
+            drop_items(c);
             hb_tcp_discard(c);
         }
     }
@@ -466,7 +478,7 @@ int hb_pair_lost(struct hb_tcp_conn *c)
         if (first_of(p) == c) {
             go_by(p, next);
         } else {
-            move_items(c, c); /* none is in order */
+            drop_items(c);
         }
         tell_lost(p);
     }

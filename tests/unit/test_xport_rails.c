@@ -8,6 +8,7 @@
 
 #include "lib/xport/address.h"
 #include "lib/xport/choose.h"
+#include "lib/xport/impl.h"
 #include "xport_world.h"
 
 #include <arpa/inet.h>
@@ -30,6 +31,7 @@
 #define CONTEXT 5u
 #define NETWORKS 3u
 #define LONG ((size_t)3 << 20)
+#define MUCH ((size_t)48 << 20) /* no system takes so much at once */
 #define ROUNDS 24
 #define SEEDS 24u
 #define TURNS 8000000 /* of progress: far more than a busy machine needs */
@@ -448,6 +450,40 @@ static void the_last_rail_is_the_end(void **state)
     free(m.in);
 }
 
+/* A flush would wait for it. The peer reads nothing while much is under way by
+ * all networks; then all are cut, at another turn of the sender's for each
+ * seed, as one end may be noticed before or after it has written to others. */
+static void nothing_is_to_be_written_when_the_last_rail_has_ended(void **state)
+{
+    for (unsigned seed = 0; seed < SEEDS; seed++) {
+        struct xport_world *p;
+        struct message m;
+
+        (void)set_up((void **)&p);
+        p->seed = seed;
+        exchange(p, LONG);
+        wait_for_rails(p);
+        begin(p, &m, 0, 0, MUCH);
+        while (!hb_tcp_busy(p->x[0]->tcp)) {
+            xport_world_move(p);
+        }
+        while (hb_xport_progress(p->x[0]) > 0) {
+        }
+        for (unsigned i = 0; i < seed; i++) {
+            (void)hb_xport_progress(p->x[0]);
+        }
+        for (unsigned k = 1; k <= NETWORKS; k++) {
+            (void)each_of(k, cut, NULL);
+        }
+        assert_int_equal(finish(p, 0, m.s, NULL), HPCBOOT_ERR_PEER_DEAD);
+        assert_false(hb_tcp_busy(p->x[0]->tcp));
+        assert_int_equal(finish(p, 1, m.r, NULL), HPCBOOT_ERR_PEER_DEAD);
+        free(m.out);
+        free(m.in);
+        (void)xport_world_tear_down((void **)&p);
+    }
+}
+
 /* Its buffer is the user's at once, and the other side gets the bytes. */
 static void a_long_send_can_be_given_up(void **state)
 {
@@ -487,6 +523,7 @@ int main(void)
         cmocka_unit_test(who_keeps_a_rail_loses_nothing),
         PAIR(the_last_rail_is_the_end),
         PAIR(a_long_send_can_be_given_up),
+        cmocka_unit_test(nothing_is_to_be_written_when_the_last_rail_has_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -505,9 +505,7 @@ int hb_tcp_progress(struct hb_tcp *t)
     moved = look_at_hot(t);
     if (moved == 0) {
         moved = look_at_events(t);
-        if (moved == 0) {
-            look_at_clock(t);
-        }
+        look_at_clock(t); /* who always has something to read hears of a cut */
     }
     moved = moved < 0 ? 0 : moved;
     if (t->ucx != NULL) {

@@ -151,6 +151,20 @@ static void words_may_grow_and_shrink(void **state)
     }
 }
 
+/* The clock tells of others that are cut off, or do not answer a call. */
+static void who_always_has_a_word_to_read_looks_at_the_clock(void **state)
+{
+    struct xport_world *p = *state;
+
+    speak_by_turns(p);
+    p->x[1]->tcp->looked_ns = 0;
+    for (int i = 0; i < 100; i++) {
+        say(p, 0, 1, i);
+        hear(p, 1, i);
+    }
+    assert_int_not_equal(p->x[1]->tcp->looked_ns, 0);
+}
+
 #define LONG (HB_TCP_EAGER + 1)
 
 /* How many rank 0 has made; *most_out: in one row. */
@@ -252,6 +266,7 @@ int main(void)
         TEST(one_look_finds_what_lies_behind_another_word),
         TEST(who_has_gone_is_heard_to_the_end),
         TEST(words_may_grow_and_shrink),
+        TEST(who_always_has_a_word_to_read_looks_at_the_clock),
         TEST(of_many_offers_each_is_among_few),
         TEST(of_many_wide_receives_each_is_among_few),
     };

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -21,7 +22,10 @@
 #include "lib/base/str.h"
 #include "lib/xport/tcp_impl.h"
 
-#define BACKLOG 1024
+/* While a rank computes its callers wait in the system, and who finds no place
+ * there takes it for cut off. The system takes its own limit for more than that
+ * (net.core.somaxconn, 4096; 128 before Linux 5.4). */
+#define BACKLOG INT_MAX
 /* UCX opens some 20 at once, and ends the process where it gets no more. */
 #define UCX_FDS 64u
 /* Its queue of datagrams on an RDMA device takes so much locked memory, and it

@@ -11,9 +11,13 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,6 +31,7 @@
 #define MESSAGES 3
 #define SEEDS 300u
 #define TURNS 100000 /* of progress, each a few microseconds */
+#define ANSWER_MS 10000 /* of the system, which takes no time */
 
 /* One of those who are there, drawn at random, moves on. */
 static void turn(struct xport_world *p)
@@ -124,17 +129,28 @@ static void test_two_that_call_each_other_keep_one_connection(void **state)
     }
 }
 
-/* To the port of a rank. */
-static int connect_to(struct xport_world *p, int rank)
+/* To the port of a rank; the system need not have answered yet. */
+static int begin_to_call(struct xport_world *p, int rank)
 {
     const unsigned char *told = (unsigned char *)p->card[rank].data;
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons(told[0] << 8 | told[1]),
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    if (connect(fd, (struct sockaddr *)&at, sizeof at) < 0) {
+        assert_int_equal(errno, EINPROGRESS);
+    }
     return fd;
+}
+
+static int connect_to(struct xport_world *p, int rank)
+{
+    struct pollfd one = {.fd = begin_to_call(p, rank), .events = POLLOUT};
+
+    assert_int_equal(poll(&one, 1, ANSWER_MS), 1);
+    assert_int_equal(fcntl(one.fd, F_SETFL, 0), 0);
+    return one.fd;
 }
 
 /* ---- rank 1 by hand ---- */
@@ -516,6 +532,38 @@ static void test_an_empty_send_is_given_up_before_there_is_a_connection(
     assert_int_equal(got, word);
 }
 
+#define CALLERS 1100u
+
+/* That many have called rank 0, which computes, and the system has answered
+ * each; what they do not hear they would take for a cut. */
+static void test_the_system_alone_limits_how_many_call_at_once(void **state)
+{
+    struct xport_world *p = *state;
+    struct pollfd calls[CALLERS];
+    struct rlimit fds;
+    FILE *f = fopen("/proc/sys/net/core/somaxconn", "re");
+    unsigned most = 0;
+
+    if (f == NULL || fscanf(f, "%u", &most) != 1 || most < CALLERS ||
+        getrlimit(RLIMIT_NOFILE, &fds) < 0 || fds.rlim_cur < 2 * CALLERS) {
+        most = 0;
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    if (most == 0) {
+        skip();
+    }
+    for (unsigned i = 0; i < CALLERS; i++) {
+        calls[i] = (struct pollfd){.fd = begin_to_call(p, 0),
+                                   .events = POLLOUT};
+    }
+    for (unsigned i = 0; i < CALLERS; i++) {
+        assert_int_equal(poll(&calls[i], 1, ANSWER_MS), 1);
+        close(calls[i].fd);
+    }
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, xport_world_set_up, \
                                     xport_world_tear_down)
@@ -538,6 +586,7 @@ int main(void)
         TEST(test_a_call_gets_the_descriptor_of_a_stranger),
         TEST(test_strangers_have_a_small_part_of_few_descriptors),
         TEST(test_an_empty_send_is_given_up_before_there_is_a_connection),
+        TEST(test_the_system_alone_limits_how_many_call_at_once),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

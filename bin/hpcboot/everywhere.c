@@ -141,13 +141,3 @@ int hb_everywhere_look(const struct hb_command *self,
     hb_strv_destroy(&line);
     return status;
 }
-
-void hb_clean_copy(char *out, size_t size, const char *text)
-{
-    size_t n = 0;
-
-    for (; *text != '\0' && n + 1 < size; text++) {
-        out[n++] = *text >= ' ' && *text != 0x7f ? *text : '?';
-    }
-    out[n] = '\0';
-}

@@ -46,7 +46,4 @@ int hb_everywhere_look(const struct hb_command *self,
                        const struct hb_everywhere *w,
                        const struct hb_everywhere_ops *ops, void *arg);
 
-/* A copy that has nothing a terminal would obey, and no tab. */
-void hb_clean_copy(char *out, size_t size, const char *text);
-
 #endif

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bin/hpcboot/everywhere.h"
+#include "bin/hpcboot/clean.h"
 #include "bin/hpcboot/ranks_here.h"
 #include "bin/proc/procfs.h"
 #include "lib/base/clock.h"

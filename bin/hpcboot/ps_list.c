@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "bin/cli/table.h"
-#include "bin/hpcboot/everywhere.h"
+#include "bin/hpcboot/clean.h"
 #include "bin/hpcboot/ps.h"
 #include "lib/base/json.h"
 

@@ -6,15 +6,17 @@
 
 #include "config.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/hpcboot/everywhere.h"
+#include "bin/hpcboot/clean.h"
 #include "bin/hpcboot/stuck.h"
 #include "lib/base/str.h"
 
 #define RANKS_NAMED 8 /* in a sentence */
+#define LINE_FIELDS 9
 
 void hb_stuck_add(struct hb_stuck_list *l, const struct hb_stuck_rank *r)
 {
@@ -46,8 +48,9 @@ int hb_stuck_parse(struct hb_stuck_rank *out, const char *line)
 
     if (sscanf(line, "%8x\t%u\t%u\t%d\t%d\t%c\t%u\t%63[^\t\n]\t%199[^\t\n]",
                &r.job, &r.rank, &r.size, &r.on, &r.pid, &r.state, &r.cpu,
-               host, what) != 9) {
-        return 0;
+               host, what) != LINE_FIELDS ||
+        r.pid <= 0 || !isalpha((unsigned char)r.state)) {
+        return 0; /* both are shown, and given to other programs */
     }
     hb_clean_copy(r.host, sizeof r.host, host);
     hb_clean_copy(r.what, sizeof r.what, what);
@@ -75,14 +78,22 @@ struct job {
     size_t n;
 };
 
+/* They are in the order of their ranks. */
 static const struct hb_stuck_rank *of_rank(const struct job *j, int rank)
 {
-    for (size_t i = 0; i < j->n; i++) {
-        if (rank >= 0 && j->v[i].rank == (uint32_t)rank) {
-            return &j->v[i];
+    size_t from = 0, to = rank >= 0 ? j->n : 0;
+
+    while (from < to) {
+        size_t at = from + (to - from) / 2;
+
+        if (j->v[at].rank < (uint32_t)rank) {
+            from = at + 1;
+        } else {
+            to = at;
         }
     }
-    return NULL;
+    return rank >= 0 && from < j->n && j->v[from].rank == (uint32_t)rank
+               ? &j->v[from] : NULL;
 }
 
 /* NULL: nobody whose end of waiting would surely end its own. */

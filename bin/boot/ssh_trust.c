@@ -339,12 +339,37 @@ static const char *file_to_add_to(const struct hb_ssh_settings *s)
     return s->known_files.n ? s->known_files.v[0] : "~/.ssh/known_hosts";
 }
 
+/* What asks the host that was asked here: it may be known by another name
+ * (HostKeyAlias), under which nothing or another host answers, and may be
+ * reached by a proxy alone. free() it. */
+static char *command_to_add(const struct judge *j, const char *file)
+{
+    const struct hb_ssh_settings *s = j->settings;
+    struct hb_str text = HB_STR_INIT;
+    char port[16] = "";
+
+    if (s->port != SSH_PORT) {
+        snprintf(port, sizeof port, "-p %d ", s->port);
+    }
+    if (s->proxy.n > 0) {
+        hb_str_putf(&text, "ssh %s%s, which goes by the same %s, asks and adds "
+                    "it", port, j->host, s->proxy_from);
+        return hb_str_steal(&text);
+    }
+    hb_str_putf(&text, "ssh-keyscan %s%s", port, s->hostname);
+    if (!hb_streq(s->hostname, s->known_as)) {
+        hb_str_putf(&text, " | sed 's/^[^ ]*/%s/'", s->known_as);
+    }
+    hb_str_putf(&text, " >> %s", file);
+    return hb_str_steal(&text);
+}
+
 static int refuse_unknown(const struct judge *j)
 {
     const struct hb_ssh_settings *s = j->settings;
-    const char *file = file_to_add_to(s);
     const char *closed = closed_file(s);
-    char port[16] = "";
+    char *command;
+    int rc;
 
     if (hb_ssh_is_serve(j->session)) {
         return hb_fail(j->err, HPCBOOT_ERR_AUTH,
@@ -359,14 +384,13 @@ static int refuse_unknown(const struct judge *j)
                        "read %s, where it may be", j->host, j->offered.type,
                        j->offered.fingerprint, (unsigned)geteuid(), closed);
     }
-    if (s->port != SSH_PORT) {
-        snprintf(port, sizeof port, "-p %d ", s->port);
-    }
-    return hb_fail(j->err, HPCBOOT_ERR_AUTH,
-                   "%s: the host key is not known: %s %s; when that is right, "
-                   "add it: ssh-keyscan %s%s >> %s (or accept keys unseen with "
-                   "--host-keys pin)", j->host, j->offered.type,
-                   j->offered.fingerprint, port, s->known_as, file);
+    command = command_to_add(j, file_to_add_to(s));
+    rc = hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                 "%s: the host key is not known: %s %s; when that is right, "
+                 "add it: %s (or accept keys unseen with --host-keys pin)",
+                 j->host, j->offered.type, j->offered.fingerprint, command);
+    free(command);
+    return rc;
 }
 
 void hb_ssh_verdict_destroy(struct hb_ssh_verdict *v)

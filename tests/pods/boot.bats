@@ -168,6 +168,24 @@ listener() {
     says '^echoed'
 }
 
+@test "a host that has an alias or a proxy: the command asks the host itself" {
+    local command
+    : > "$HOME/.ssh/known_hosts"
+    echo 'HostKeyAlias the-node' > "$HOME/.ssh/config"
+    run -0 drive plain
+    says '^failed host key: .*not known'
+    command=${output#*add it: }
+    eval "${command%% (or accept*}"
+    run -0 drive plain --echo 10
+    says '^echoed'
+    echo "ProxyCommand ssh -oUserKnownHostsFile=$F/known_hosts -i $F/keys/me \
+-p $(port rekey) -W %h:%p root@127.0.0.1" > "$HOME/.ssh/config"
+    : > "$HOME/.ssh/known_hosts"
+    run -0 drive plain
+    says "^failed host key: .*add it: ssh -p $(port plain) 127.0.0.1, which goes by the same ProxyCommand, asks and adds it "
+    says_not 'keyscan'
+}
+
 @test "pin accepts an unknown key and says so" {
     : > "$HOME/.ssh/known_hosts"
     run -0 drive plain --pin --echo 10

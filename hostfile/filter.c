@@ -6,7 +6,10 @@
  * A list selects by name or by first label ("worker-0" means the gang's
  * "worker-0.job.ns.svc"), as long as that is one host. It can lower the
  * slots of a host but not raise them, because the gang says what there is.
- * The order becomes that of the list.
+ * Where the gang says nothing, what the list says holds: a number, or what is
+ * to be counted; and, where nobody wrote a hostfile for it (`each`), a slot
+ * for each mention, as if the list stood alone: mpirun knows nothing of the
+ * gang. The order becomes that of the list.
  *
  * Names are looked up in two sorted tables, so that two lists of 10,000
  * hosts cost no more than their sorting. */
@@ -120,17 +123,25 @@ static unsigned char *stated_hosts(const struct hb_gang *list)
     return stated;
 }
 
-static void lower_slots(struct hb_host *h, int slots)
+/* What a host of the list says of its slots; `counts`: a number. */
+static void take_slots(struct hb_host *h, const struct hb_host *said,
+                       int counts)
 {
-    if (h->slots == 0 || slots < h->slots) {
-        h->slots = slots;
+    int lower = counts && (h->slots == 0 || said->slots < h->slots);
+    int word = h->slots == 0 && !counts && said->count != HB_COUNT_UNSAID;
+
+    if (lower || word) {
+        h->slots = lower ? said->slots : 0;
+        h->count = said->count;
+        free(h->origin);
+        h->origin = hb_xstrdup(said->origin);
     }
 }
 
 /* Moves the picked hosts, each once, to the front, and follows the list's
  * mentions. */
 static void keep(struct hb_gang *from, const struct hb_gang *list,
-                 const uint32_t *pick)
+                 const uint32_t *pick, int each)
 {
     struct hb_host *kept = hb_xcalloc(list->n, sizeof(*kept));
     uint32_t *place = hb_xcalloc(list->n, sizeof(*place));
@@ -146,9 +157,9 @@ static void keep(struct hb_gang *from, const struct hb_gang *list,
             done[pick[i]] = ++n;
         }
         place[i] = done[pick[i]] - 1;
-        if (stated[i]) {
-            lower_slots(&kept[place[i]], list->hosts[i].slots);
-        }
+        take_slots(&kept[place[i]], &list->hosts[i],
+                   stated[i] || (each && kept[place[i]].slots == 0 &&
+                                 list->hosts[i].slots > 0));
         if (list->hosts[i].user != NULL) {
             free(kept[place[i]].user);
             kept[place[i]].user = hb_xstrdup(list->hosts[i].user);
@@ -177,7 +188,7 @@ static void keep(struct hb_gang *from, const struct hb_gang *list,
     free(done);
 }
 
-int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list,
+int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
                    struct hpcboot_error *err)
 {
     uint32_t *pick = hb_xcalloc(list->n, sizeof(*pick));
@@ -188,7 +199,7 @@ int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list,
     rc = match_all(from, &names, list, pick, err);
     names_destroy(&names);
     if (rc >= 0) {
-        keep(from, list, pick);
+        keep(from, list, pick, each);
     }
     free(pick);
     return rc;

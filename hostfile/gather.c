@@ -178,7 +178,8 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
     }
     rc = ask_all(req, 1, out, passed, &winner, &why);
     if (rc > 0) {
-        rc = hb_gang_filter(out, &list, &why);
+        rc = hb_gang_filter(out, &list, winner >= &sources[N_NAMED] &&
+                                            !req->count_list, &why);
         rc = rc < 0 ? rc : 1;
     }
     hb_gang_destroy(&list);

@@ -110,8 +110,9 @@ void hb_gang_note(struct hb_gang *gang, const char *fmt, ...)
 void hb_gang_add_local_at(struct hb_gang *out, const char *root);
 /* Keeps the hosts of `from` that `list` names, in the list's order, each
  * matched by its name or by its first label. ERR_NOT_FOUND names a host that
- * is not there. */
-int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list,
+ * is not there. `each`: where neither says how many slots, as many as there are
+ * mentions. */
+int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
                    struct hpcboot_error *err);
 
 #endif

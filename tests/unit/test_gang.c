@@ -309,6 +309,20 @@ static void a_list_does_not_raise_slots(void **state)
     hb_gang_destroy(&g);
 }
 
+static void a_list_says_what_to_count_where_the_file_says_nothing(void **state)
+{
+    struct hb_gang g = from_file("a slots=4\nb\nc\n", "a:gpu,b:gpu,c",
+                                 HPCBOOT_OK, NULL);
+
+    assert_host(&g, 0, "a", 4);
+    assert_host(&g, 1, "b", 0);
+    assert_int_equal(g.hosts[1].count, HB_COUNT_GPUS);
+    assert_string_equal(g.hosts[1].origin, "-H");
+    assert_host(&g, 2, "c", 0);
+    assert_int_equal(g.hosts[2].count, HB_COUNT_UNSAID);
+    hb_gang_destroy(&g);
+}
+
 static void a_list_keeps_the_order_of_mentions(void **state)
 {
     struct hb_gang g = from_file("a slots=4\nb slots=4\n", "b,a,b", HPCBOOT_OK,
@@ -350,6 +364,33 @@ static void a_list_selects_from_a_found_gang(void **state)
     assert_host(&g, 0, "pi-worker-1.pi.hpc.svc", 4);
     assert_int_equal(g.operator_made, 1);
     hb_gang_destroy(&g);
+}
+
+/* A list in the master of a Volcano Job, whose pods state no slots: those of
+ * its first host, and of its second where there is one. */
+static void assert_slots_in_volcano(const char *list, int count_list, int first,
+                                    int second)
+{
+    char *dir = pod("volcano");
+    struct hb_gang_request req = {.host_list = list, .root = dir, .filter = 1,
+                                  .env = nothing, .count_list = count_list};
+    struct hb_gang g;
+
+    assert_int_equal(hb_gang_gather(&req, &g, NULL), HPCBOOT_OK);
+    assert_string_equal(g.source, "Volcano Job");
+    assert_int_equal(g.hosts[0].slots, first);
+    assert_true(g.n < 2 || g.hosts[1].slots == second);
+    hb_gang_destroy(&g);
+    free(dir);
+}
+
+static void a_list_gives_slots_to_pods_that_state_none(void **state)
+{
+    assert_slots_in_volcano("lm-mpi-worker-0.lm,lm-mpi-worker-1.lm", 0, 1, 1);
+    assert_slots_in_volcano("lm-mpi-worker-1,lm-mpi-worker-1,lm-mpi-worker-0:4",
+                            0, 2, 4);
+    assert_slots_in_volcano("lm-mpi-worker-0:auto", 0, 0, 0);
+    assert_slots_in_volcano("lm-mpi-worker-0,lm-mpi-worker-1:2", 1, 0, 2);
 }
 
 static void a_list_of_other_hosts_stands_for_itself(void **state)
@@ -465,10 +506,12 @@ int main(void)
         T(a_hostfile_beats_the_operator),
         T(a_list_selects_from_a_hostfile),
         T(a_list_does_not_raise_slots),
+        T(a_list_says_what_to_count_where_the_file_says_nothing),
         T(a_list_keeps_the_order_of_mentions),
         T(a_host_outside_the_hostfile_is_an_error),
         T(a_short_name_must_mean_one_host),
         T(a_list_selects_from_a_found_gang),
+        T(a_list_gives_slots_to_pods_that_state_none),
         T(a_list_of_other_hosts_stands_for_itself),
         T(a_missing_hostfile_is_an_error),
         T(a_directory_is_no_hostfile),

@@ -34,6 +34,10 @@ static const char *const others[] = {
     "HPCBOOT_TMPDIR", "HPCBOOT_TOPO_CACHE", "HPCBOOT_SPAWN_FD",
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
+/* Of those, what people set, in a pod's template above all. */
+static const char *const set_by_people[] = {
+    "HPCBOOT_GANG_SIZE", "HPCBOOT_PROFILE", "HPCBOOT_TASKS", "HPCBOOT_TMPDIR",
+};
 const char *const hb_library_variables[] = {
     "HPCBOOT_CHECK", "HPCBOOT_COLL_NET", "HPCBOOT_COLL_TUNE",
     "HPCBOOT_DETERMINISTIC", "HPCBOOT_HEAP_MB", "HPCBOOT_LEAVES",
@@ -136,19 +140,27 @@ static int reaches_ranks(const struct hb_scan *s, const char *name)
     return all;
 }
 
-/* Where it is no option's nor the library's: is it nearly one? Of the library
- * there are few, so that a short name is not near one by chance. */
+static size_t add_names(const char **list, size_t n,
+                        const char *const *names, size_t n_names)
+{
+    for (size_t i = 0; i < n_names; i++) {
+        list[n++] = names[i] + PREFIX_LEN;
+    }
+    return n;
+}
+
+/* Where it is none that anybody reads: is it nearly one? Besides options there
+ * are few, so that a short name is not near one of those by chance. */
 static void warn_mistyped(struct hb_scan *s, const char *name)
 {
     int is_short = strlen(name) < PREFIX_LEN + MISTYPED_MIN;
     char (*known)[HB_OPT_NAME_MAX + 8] = hb_xcalloc(hb_opts_n, sizeof *known);
-    const char **list = hb_xcalloc(hb_opts_n + hb_library_variables_n,
+    const char **list = hb_xcalloc(hb_opts_n + hb_library_variables_n +
+                                       COUNT(set_by_people),
                                    sizeof *list), *near;
-    size_t n = 0;
+    size_t n = add_names(list, 0, hb_library_variables, hb_library_variables_n);
 
-    for (; n < hb_library_variables_n; n++) {
-        list[n] = hb_library_variables[n] + PREFIX_LEN;
-    }
+    n = add_names(list, n, set_by_people, COUNT(set_by_people));
     for (size_t i = 0; i < hb_opts_n; i++) {
         if (!(hb_opts[i].flags & HB_O_CMD)) {
             variable_name(&hb_opts[i], known[i]);
@@ -157,7 +169,8 @@ static void warn_mistyped(struct hb_scan *s, const char *name)
     }
     near = hb_nearest(name + PREFIX_LEN, list, n);
     if (near && strcmp(near, name + PREFIX_LEN) != 0 &&
-        (!is_short || is_of_library(near - PREFIX_LEN))) {
+        (!is_short || is_of_library(near - PREFIX_LEN) ||
+         is_among(near - PREFIX_LEN, set_by_people, COUNT(set_by_people)))) {
         hb_opt_warn(s, "the variable %s has no effect; did you mean " PREFIX
                     "%s?", name, near);
     }

@@ -366,6 +366,25 @@ static void a_mistyped_variable_is_told_of(void **state)
     parsed_free(&out);
 }
 
+static void so_is_one_that_says_how_large_a_gang_is(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_GANGSIZE=4");
+    set(p, "HPCBOOT_TASK=worker");
+    set(p, "HPCBOOT_TMP_DIR=/scratch");
+    set(p, "HPCBOOT_TASKS=worker");
+    assert_list(&run(p, &out, "hbrun a")->warnings,
+                "the variable HPCBOOT_GANGSIZE has no effect; did you mean "
+                "HPCBOOT_GANG_SIZE?|"
+                "the variable HPCBOOT_TASK has no effect; did you mean "
+                "HPCBOOT_TASKS?|"
+                "the variable HPCBOOT_TMP_DIR has no effect; did you mean "
+                "HPCBOOT_TMPDIR?");
+    parsed_free(&out);
+}
+
 static void so_is_one_of_the_library_that_ranks_are_given(void **state)
 {
     struct place *p = *state;
@@ -431,6 +450,7 @@ int main(void)
         IN_PLACE(hydras_and_intels_variables_have_an_effect),
         IN_PLACE(variables_of_others_never_stop_a_job),
         IN_PLACE(a_mistyped_variable_is_told_of),
+        IN_PLACE(so_is_one_that_says_how_large_a_gang_is),
         IN_PLACE(so_is_one_of_the_library_that_ranks_are_given),
         IN_PLACE(what_an_outer_job_sets_is_no_mistake),
         IN_PLACE(a_variable_of_the_library_needs_x),

@@ -92,6 +92,25 @@ static int unknown(const char *word)
     return HB_EXIT_USAGE;
 }
 
+static const struct hb_command *find(const char *name)
+{
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        if (strcmp(hb_commands[i]->name, name) == 0) {
+            return hb_commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* "help COMMAND" is "COMMAND --help". */
+static int help_of(char *name)
+{
+    char *words[] = {name, (char *)"--help", NULL};
+    const struct hb_command *command = find(name);
+
+    return command != NULL ? command->run(command, 2, words) : unknown(name);
+}
+
 /* Output that was cut short is an error of its own. */
 static int finish(int status)
 {
@@ -101,6 +120,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
+    const struct hb_command *command = find(word);
 
     if (hb_fd_fill_standard(NULL) < 0) {
         return HB_EXIT_INTERNAL; /* there may be nowhere to say it */
@@ -109,6 +129,9 @@ int main(int argc, char **argv)
     if (argc < 2) {
         help(stderr);
         return HB_EXIT_USAGE;
+    }
+    if (strcmp(word, "help") == 0 && argc > 2) {
+        return finish(help_of(argv[2]));
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
         strcmp(word, "help") == 0) {
@@ -122,11 +145,8 @@ int main(int argc, char **argv)
     if (strcmp(word, "--completion") == 0) {
         return finish(complete(argv[2]));
     }
-    for (size_t i = 0; hb_commands[i] != NULL; i++) {
-        if (strcmp(hb_commands[i]->name, word) == 0) {
-            return finish(hb_commands[i]->run(hb_commands[i], argc - 1,
-                                              argv + 1));
-        }
+    if (command != NULL) {
+        return finish(command->run(command, argc - 1, argv + 1));
     }
     return unknown(word);
 }

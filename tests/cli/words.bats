@@ -40,6 +40,15 @@ offers() {
         echo "${COMPREPLY[*]}"' - "$@"
 }
 
+@test "hpcboot help COMMAND is that command's help" {
+    run -0 "$HB_BUILDDIR/hpcboot" wait --help
+    local help=$output
+    run -0 "$HB_BUILDDIR/hpcboot" help wait
+    [ "$output" = "$help" ]
+    run -2 "$HB_BUILDDIR/hpcboot" help wat
+    says 'there is no command wat \(did you mean wait\?\)'
+}
+
 @test "completion of a value is the same behind a blank and behind =" {
     run offers "$HB_BUILDDIR/hbrun" hbrun --on-failure re
     says '^respawn restart-job$'

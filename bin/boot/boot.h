@@ -101,6 +101,7 @@ struct hb_boot;
 struct hb_boot_unverified {
     const char *fingerprint;  /* "ssh-ed25519 SHA256:..." */
     struct hb_bytes host_key; /* as SSH writes it; borrowed for the call */
+    int changed;              /* this process has seen another one there */
 };
 
 struct hb_boot_events {

@@ -121,6 +121,7 @@ static int tell_unverified(struct hb_ssh_boot *b,
     struct hb_boot_unverified host = {
         .fingerprint = verdict->unverified,
         .host_key = {key, n > 0 ? (size_t)n : 0},
+        .changed = verdict->changed,
     };
     int gone = hb_boot_emit_unverified(&b->boot, &host);
 

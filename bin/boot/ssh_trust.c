@@ -12,7 +12,9 @@
  *   known_hosts has another key       refused, in every mode
  *   known_hosts trusts an authority   refused: libssh 0.10 knows no host
  *                                     certificates; the ssh program does
- *   seen before in this process       accepted or refused by comparison
+ *   seen before in this process       accepted or refused by comparison; one
+ *                                     that will have to prove itself may show
+ *                                     another key: a pod that was made anew
  *   nothing known                     refused; or unverified, where the host
  *                                     can be asked for a proof, and by `pin`
  *
@@ -281,8 +283,10 @@ static int ask_launcher(const struct judge *j)
 
 #define HB_PINNED 2 /* seen before, and still not verified */
 
-/* The same for keys that were pinned before. */
-static int ask_pins(const struct judge *j)
+/* The same for keys that were pinned before. `proof_needed`: whoever has
+ * another key now is told nothing before it has proven itself. */
+static int ask_pins(const struct judge *j, int proof_needed,
+                    struct hb_ssh_verdict *out)
 {
     const struct pin *pin = find_pin(j->settings);
 
@@ -292,6 +296,10 @@ static int ask_pins(const struct judge *j)
     if (hb_streq(pin->type, j->offered.type)
         && hb_streq(pin->blob, j->offered.blob)) {
         return pin->verified ? 1 : HB_PINNED;
+    }
+    if (proof_needed) {
+        out->changed = 1;
+        return 0;
     }
     return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                    "%s: the host key has CHANGED since this job first saw it: "
@@ -481,6 +489,7 @@ void hb_ssh_host_key_proven(const struct hb_ssh_settings *settings)
 static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
                      enum hb_host_keys mode, struct hb_ssh_verdict *out)
 {
+    int strict = mode == HB_HOST_KEYS_STRICT;
     int rc;
 
     if (j->known.revoked.line) {
@@ -502,9 +511,9 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
         rc = ask_known_hosts(j);
     }
     if (rc == 0) {
-        rc = ask_pins(j);
+        rc = ask_pins(j, strict && may_prove(j, gang), out);
     }
-    if (rc == 0 && mode == HB_HOST_KEYS_STRICT && !may_prove(j, gang)) {
+    if (rc == 0 && strict && !may_prove(j, gang)) {
         rc = refuse_unknown(j);
     }
     if (rc == 0) {

@@ -26,6 +26,7 @@ struct hb_ssh_gang {
 struct hb_ssh_verdict {
     char *unverified; /* the key's fingerprint: nothing vouches for it */
     char *host_key;   /* and the key itself, in base64 */
+    int changed;      /* the host had another one before */
     char *reached;    /* it is the key of this other member */
 };
 void hb_ssh_verdict_destroy(struct hb_ssh_verdict *v);

@@ -78,6 +78,11 @@ static void on_chatter(void *arg, const char *text, size_t len)
 
 static void on_unverified(void *arg, const struct hb_boot_unverified *key)
 {
+    struct job_probe *p = arg;
+
+    if (key->changed) {
+        p->why = HB_WHY_HOST_KEY;
+    }
 }
 
 static void on_reached(void *arg, const char *member)

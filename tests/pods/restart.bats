@@ -154,6 +154,31 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+# A pod whose sshd makes its host keys as it begins, in an operator's gang.
+@test "a lost host is back with another host key, and proves itself again" {
+    pod 0 bash -c 'rm .ssh/known_hosts && mkdir /run/etc &&
+        cp -a /etc/. /run/etc/ && mount --bind /run/etc /etc && mkdir /etc/mpi
+        printf "pod-%d slots=1\n" 1 2 > /etc/mpi/hostfile'
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod_job env K_MPI_JOB_ROLE=launcher "$hbrun" --on-failure restart-job \
+        --restart-delay 100ms bash -c '
+        echo "rank $HPCBOOT_RANK restart $HPCBOOT_RESTART on $(hostname)"
+        [ "$HPCBOOT_RESTART" = 0 ] || exit 0
+        echo $$ > /tmp/started
+        exec sleep 1000'
+    lose_2
+    wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
+    "$podlab" link 0 down
+    "$podlab" again 2
+    "$podlab" vary 2 hostkey
+    "$podlab" link 0 up
+    pod_job_ends
+    ended_with 0
+    says '^rank 1 restart 1 on pod-2$'
+    says_not 'CHANGED'
+    pods_clean 0 1 2
+}
+
 @test "no room without the lost host, and it stays away: status 75" {
     start_restart --wait-hosts 2 -H pod-1:1,pod-2:1
     lose_2

@@ -109,6 +109,19 @@ static int match_all(const struct hb_gang *from, const struct names *names,
     return HPCBOOT_OK;
 }
 
+int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list)
+{
+    struct names names;
+    int some = 0;
+
+    names_create(&names, gang);
+    for (size_t i = 0; !some && i < list->n; i++) {
+        some = find_host(&names, list->hosts[i].name) != -1;
+    }
+    names_destroy(&names);
+    return some;
+}
+
 /* For each host of the list, whether a mention of it stated a count, so that
  * its slots are more than a number of mentions; free() it. */
 static unsigned char *stated_hosts(const struct hb_gang *list)

@@ -161,12 +161,23 @@ static void ask_weaker(const struct hb_gang_request *req, struct hb_gang *gang,
     }
 }
 
-/* 1: *out holds the part of another source's hosts that -H selects. 0: there
- * is none. */
-static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
-                        struct hb_strv *passed, struct hpcboot_error *err)
+/* A list that is right but for a host or two was meant to select. */
+static char *not_selected(const struct hb_gang *gang,
+                          const struct hb_gang *list, const char *why)
 {
-    const struct hb_source *const *winner;
+    return !hb_gang_has_some(gang, list) ? NULL
+        : hb_xasprintf("%s, so the list stands for itself, and what the gang "
+                       "says of its other hosts (key, port, slots) is not used",
+                       why);
+}
+
+/* 1: *out holds the part of another source's hosts that -H selects. 0: there
+ * is none; *note_out, to be freed, is NULL or what to tell of that. */
+static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
+                        struct hb_strv *passed, char **note_out,
+                        struct hpcboot_error *err)
+{
+    const struct hb_source *const *winner = NULL;
     struct hb_gang list = {0};
     struct hpcboot_error why;
     char *detail;
@@ -181,6 +192,10 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
         rc = hb_gang_filter(out, &list, winner >= &sources[N_NAMED] &&
                                             !req->count_list, &why);
         rc = rc < 0 ? rc : 1;
+    }
+    if (rc < 0 && winner != NULL && winner >= &sources[N_NAMED] &&
+        *winner != &hb_source_default) {
+        *note_out = not_selected(out, &list, why.text);
     }
     hb_gang_destroy(&list);
     if (rc < 0 && req->hostfile != NULL) {
@@ -226,15 +241,20 @@ int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
 {
     const struct hb_source *const *winner = NULL;
     struct hb_strv passed = HB_STRV_INIT;
+    char *note = NULL;
     int rc = 0;
 
     memset(out, 0, sizeof(*out));
     if (req->host_list != NULL && req->filter) {
-        rc = select_hosts(req, out, &passed, err);
+        rc = select_hosts(req, out, &passed, &note, err);
     }
     if (rc == 0) {
         rc = ask_all(req, 0, out, &passed, &winner, err);
     }
+    if (rc > 0 && note != NULL) {
+        hb_gang_note(out, "%s", note);
+    }
+    free(note);
     if (rc > 0 && winner >= &sources[N_NAMED]) {
         ask_weaker(req, out, &passed, winner);
     }

@@ -114,5 +114,7 @@ void hb_gang_add_local_at(struct hb_gang *out, const char *root);
  * mentions. */
 int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
                    struct hpcboot_error *err);
+/* Whether at least one host of `list` is in the gang. */
+int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list);
 
 #endif

@@ -406,6 +406,20 @@ static void a_list_of_other_hosts_stands_for_itself(void **state)
     hb_gang_destroy(&g);
 }
 
+static void a_list_that_is_half_wrong_is_told_of(void **state)
+{
+    struct hb_gang g;
+
+    assert_int_equal(gather_in("mpi-operator-openmpi", launcher,
+                               "pi-worker-0,pi-wroker-1", &g, NULL),
+                     HPCBOOT_OK);
+    assert_string_equal(g.source, "-H");
+    assert_int_equal(g.n_notes, 1);
+    assert_non_null(strstr(g.notes[0], "-H: host pi-wroker-1 is not in MPI "
+                           "Operator, so the list stands for itself"));
+    hb_gang_destroy(&g);
+}
+
 static void a_missing_hostfile_is_an_error(void **state)
 {
     struct hb_gang_request req = {.hostfile = "/no/such/file", .env = nothing};
@@ -513,6 +527,7 @@ int main(void)
         T(a_list_selects_from_a_found_gang),
         T(a_list_gives_slots_to_pods_that_state_none),
         T(a_list_of_other_hosts_stands_for_itself),
+        T(a_list_that_is_half_wrong_is_told_of),
         T(a_missing_hostfile_is_an_error),
         T(a_directory_is_no_hostfile),
         T(an_unreadable_hostfile_is_an_error),

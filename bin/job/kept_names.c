@@ -27,6 +27,7 @@ struct name { /* one that is published */
     size_t len;
     uint32_t n_read; /* so many have removed it */
     int is_left;     /* a job has ended that took part */
+    int once;        /* it goes when it has been looked up */
 };
 
 static struct name *find(struct kept_names *all, const char *name)
@@ -85,7 +86,8 @@ static int publish(struct kept_names *all, const struct hb_msg_name *m)
     }
     all->v = hb_xrealloc(all->v, (all->n + 1) * sizeof *all->v);
     n = &all->v[all->n++];
-    *n = (struct name){.name = hb_xstrdup(m->name)};
+    *n = (struct name){.name = hb_xstrdup(m->name),
+                       .once = m->op == HB_NAME_PUBLISH_ONCE};
     n->len = m->value.len;
     n->value = hb_xmalloc(n->len + 1);
     memcpy(n->value, m->value.data, n->len);
@@ -153,7 +155,7 @@ int kept_names_say(struct kept_names *all, const struct hb_msg_name *m,
 {
     struct name *n = find(all, m->name);
 
-    if (m->op == HB_NAME_PUBLISH) {
+    if (m->op == HB_NAME_PUBLISH || m->op == HB_NAME_PUBLISH_ONCE) {
         return publish(all, m);
     }
     if (m->op == HB_NAME_LOOKUP && n != NULL) {
@@ -162,8 +164,20 @@ int kept_names_say(struct kept_names *all, const struct hb_msg_name *m,
     return n != NULL ? 0 : HPCBOOT_ERR_NOT_FOUND;
 }
 
+static void looked_up(struct kept_names *all, const struct hb_msg_name *m)
+{
+    struct name *n = find(all, m->name);
+
+    if (n != NULL && n->once) {
+        take_away(all, n);
+    }
+}
+
 void kept_names_said(struct kept_names *all, const struct hb_msg_name *m)
 {
+    if (m->op == HB_NAME_LOOKUP) {
+        looked_up(all, m);
+    }
     if (m->op != HB_NAME_UNPUBLISH) {
         return;
     }

@@ -18,7 +18,7 @@ struct kept_names { /* zeroed: none */
 /* The status of the answer; a value is borrowed. */
 int kept_names_say(struct kept_names *all, const struct hb_msg_name *m,
                    struct hb_bytes *value_out);
-/* It has been answered: what it removes goes. */
+/* It has been answered: what it removes goes, and what was there for it. */
 void kept_names_said(struct kept_names *all, const struct hb_msg_name *m);
 void kept_names_clear(struct kept_names *all);
 

@@ -50,7 +50,10 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
     char *const *preput; /* "KEY=VALUE" that its store begins with */
 };
 
-enum hb_pm_name_op { HB_PM_PUBLISH, HB_PM_LOOKUP, HB_PM_UNPUBLISH };
+enum hb_pm_name_op { /* as NAME.op */
+    HB_PM_PUBLISH, HB_PM_LOOKUP, HB_PM_UNPUBLISH,
+    HB_PM_PUBLISH_ONCE = 4 /* for the first who looks it up alone */
+};
 
 /* What became of a request for a spawned job. */
 struct hb_pm_spawned {

@@ -3,7 +3,9 @@
 /* Publish, lookup and unpublish of PMIx on the job's name service. One call
  * may carry many keys; each becomes a question of its own, and the caller is
  * answered when the last of them is. A published value travels as libpmix
- * packs it: the publisher, then the value.
+ * packs it: the publisher, then the value. What is published for the first who
+ * reads it is gone then: Open MPI meets by such names each time that a port is
+ * used.
  *
  * A lookup with PMIX_WAIT is parked until all its names are there or its
  * PMIX_TIMEOUT is over: the service answers at once, so what was not found is
@@ -41,7 +43,8 @@ struct question {
     size_t key; /* index of a lookup's key */
 };
 
-/* Remembered for an unpublish without keys: everything of that rank. */
+/* Remembered for an unpublish without keys: everything of that rank but what
+ * goes by itself. */
 struct published {
     struct published *next;
     pmix_rank_t rank;
@@ -247,9 +250,23 @@ static int pack(const pmix_proc_t *proc, pmix_info_t *info,
     return rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_PROTOCOL;
 }
 
+static int is_for_one(const struct hb_pmix_event *ev)
+{
+    for (size_t i = 0; i < ev->n_infos; i++) {
+        const pmix_info_t *info = &ev->infos[i];
+
+        if (PMIX_CHECK_KEY(info, PMIX_PERSISTENCE) &&
+            info->value.type == PMIX_PERSIST) {
+            return info->value.data.persist == PMIX_PERSIST_FIRST_READ;
+        }
+    }
+    return 0;
+}
+
 void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct request *r = request_new(pm, ev);
+    int for_one = is_for_one(ev);
 
     for (size_t i = 0; i < ev->n_infos; i++) {
         pmix_byte_object_t packed = {NULL, 0};
@@ -262,8 +279,10 @@ void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
             r->status = HPCBOOT_ERR_PROTOCOL;
             continue;
         }
-        remember(pm, ev->proc.rank, key);
-        ask(pm, r, HB_PM_PUBLISH, key, 0,
+        if (!for_one) {
+            remember(pm, ev->proc.rank, key);
+        }
+        ask(pm, r, for_one ? HB_PM_PUBLISH_ONCE : HB_PM_PUBLISH, key, 0,
             (struct hb_bytes){packed.bytes, packed.size});
         PMIX_BYTE_OBJECT_DESTRUCT(&packed);
     }

@@ -15,6 +15,8 @@
  *   fail        one that was started exits with 7, when all have met
  *   abort       one that was started aborts with 9
  *   stay        nobody goes on once all have met
+ *   port        nobody is started: rank 1 connects to rank 0 by one port, three
+ *               times
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -103,6 +105,25 @@ static void start_others(char *program, char **argv, int n)
     MPI_Comm_disconnect(&between);
 }
 
+static void use_port(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm between;
+    int rank;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+    }
+    MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < ROUNDS; i++) {
+        (rank == 0 ? MPI_Comm_accept : MPI_Comm_connect)(
+            port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between);
+        meet(between, rank, "parent");
+        MPI_Comm_disconnect(&between);
+    }
+}
+
 static void say_where(int argc, char **argv)
 {
     char at[4096] = "?", host[MPI_MAX_PROCESSOR_NAME];
@@ -165,6 +186,8 @@ int main(int argc, char **argv)
         be_started(parent, argc, argv, n);
     } else if (strcmp(how, "missing") == 0) {
         miss(n);
+    } else if (strcmp(how, "port") == 0) {
+        use_port();
     } else {
         for (int i = 0; i < rounds; i++) {
             start_others(argv[0], argv + 1, n);

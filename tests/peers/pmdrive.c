@@ -151,6 +151,7 @@ static int on_name(struct hub *h, const struct hb_frame *f,
     reply.id = m.id;
     switch (m.op) {
     case HB_NAME_PUBLISH:
+    case HB_NAME_PUBLISH_ONCE:
         hb_kvs_put(h->names, m.name, m.value, HB_KVS_REPLACE, NULL);
         break;
     case HB_NAME_LOOKUP:

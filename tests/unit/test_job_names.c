@@ -107,6 +107,22 @@ static void test_names_of_users_stay_until_they_are_removed(void **state)
     kept_names_clear(&j);
 }
 
+/* Servers of PMIx have such names published by whoever uses a port. */
+static void test_a_name_for_one_goes_with_the_first_who_reads(void **state)
+{
+    struct kept_names j = {0};
+
+    for (int i = 0; i < 2; i++) {
+        assert_false(is_there(&j, "port:accept"));
+        assert_int_equal(say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 0), 0);
+        assert_int_equal(say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 0),
+                         HPCBOOT_ERR_USAGE);
+        assert_true(is_there(&j, "port:accept"));
+    }
+    assert_false(is_there(&j, "port:accept"));
+    kept_names_clear(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_what_ranks_have_put_goes_with_their_job),
         cmocka_unit_test(test_unread_names_stay_for_a_while),
         cmocka_unit_test(test_names_of_users_stay_until_they_are_removed),
+        cmocka_unit_test(test_a_name_for_one_goes_with_the_first_who_reads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

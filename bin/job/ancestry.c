@@ -374,6 +374,11 @@ uint32_t job_ancestry_number(const struct job *j)
     return j->ancestry != NULL ? j->ancestry->number : 1;
 }
 
+const char *job_ancestry_above(const struct job *j)
+{
+    return j->ancestry != NULL ? j->ancestry->job_id : NULL;
+}
+
 static void tell_room(struct job *j)
 {
     struct hb_strv hosts = HB_STRV_INIT;

@@ -50,13 +50,26 @@ static void hex(char *out, size_t n_bytes)
 }
 
 /* The id names the job in the process-management servers; the cookie is what
- * strays are known by and is not to be guessed. */
+ * strays are known by and is not to be guessed.
+ * Open MPI 5 knows a job by 16 bits made of its id as far as a last '@', and by
+ * 16 of the number behind it, and takes two jobs with the same for one. So that
+ * no two jobs of a family have it, as some of a hundred ids by chance have,
+ * those of spawned jobs begin with the first one's, and have their number
+ * there. */
 static void make_names(struct job *j)
 {
+    const char *above = job_ancestry_above(j);
     char unique[17];
 
     hex(unique, 4);
-    snprintf(j->id, sizeof j->id, "hpcboot-%ld-%s", (long)getpid(), unique);
+    if (above == NULL) {
+        snprintf(j->id, sizeof j->id, "hpcboot-%ld-%s", (long)getpid(),
+                 unique);
+    } else {
+        snprintf(j->id, sizeof j->id, "%.*s@%u-%s",
+                 (int)strcspn(above, "@"), above, job_ancestry_number(j),
+                 unique);
+    }
     hex(j->cookie, 16);
 }
 

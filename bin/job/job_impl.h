@@ -186,7 +186,7 @@ struct job {
     char *const *env;
     struct event_base *base;
     enum job_phase phase;
-    char id[48], cookie[40];
+    char id[64], cookie[40];
     char *wdir;
     char *leaves; /* job_leaves(); NULL: not asked yet */
     struct hb_strv rules; /* for the environment of all programs */
@@ -501,6 +501,8 @@ uint32_t job_ancestry_others(const struct job *j, const char *host);
 int job_ancestry_put(const struct job *j, struct hb_buf *out,
                      struct hpcboot_error *err);
 uint32_t job_ancestry_number(const struct job *j); /* 1: it is no spawned job */
+/* The id of the job that has started it, or NULL. */
+const char *job_ancestry_above(const struct job *j);
 void job_ancestry_started(struct job *j); /* all of its ranks */
 void job_ancestry_failed(struct job *j);  /* its verdict has changed */
 void job_ancestry_judge(const struct job *j); /* it is over */

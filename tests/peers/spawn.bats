@@ -99,6 +99,26 @@ every_way() { # PROGRAM
     nothing_left
 }
 
+# Open MPI 5 makes 32 bits of an id, as of those of its own launcher: 16 of what
+# is before the '@', and 16 of the number behind it.
+@test "ids of spawned jobs differ in what Open MPI 5 makes of them" {
+    local id how
+    cat > "$PWD/named" << END
+#!/bin/bash
+echo "id \$PMIX_NAMESPACE."
+exec -a "\$0" $(spawner) "\$@"
+END
+    chmod +x named
+    for how in again deeper; do
+        run hb --pmi pmix -n 1 ./named 1 $how
+        ended_with 0
+        id=$(sed -n 's/^id \(hpcboot-[^@]*\)\.$/\1/p' <<< "$output")
+        [ -n "$id" ]
+        says "^id $id@2-[0-9a-f]{8}\.$"
+        says "^id $id@3-[0-9a-f]{8}\.$"
+    done
+}
+
 # Its other ranks would wait for ever.
 @test "a spawned job that cannot begin ends a job of Open MPI 4, in words" {
     run hb -n 2 "$(spawner)" 1 missing

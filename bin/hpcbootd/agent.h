@@ -80,6 +80,7 @@ struct rank {
     uint32_t restarts;
     unsigned contact; /* HB_CONTACT_* */
     int in_mpi;       /* and has not ended it */
+    pid_t mpi_pid;    /* the process that began it; 0: not known */
     struct event *error_ev;
     int error_fd;
     struct rank_stream out[2];
@@ -87,6 +88,7 @@ struct rank {
     uint64_t stdin_taken; /* bytes its stdin has swallowed so far */
     struct rank_sink pm; /* the server's end of the rank's socket */
     struct event *pm_read;
+    pid_t pm_writer; /* the process whose bytes were read last; 0: not known */
 };
 
 struct agent_app {

@@ -138,13 +138,16 @@ void agent_rank_contact(struct agent *a, uint32_t rank, unsigned bits)
 }
 
 /* What a rank starts by system() or fork() has its variables and its socket,
- * and speaks in its name: both wait for answers that the other gets. */
+ * and speaks in its name: both wait for answers that the other gets. A process
+ * that begins again itself is none of these: MPICH does for each session. */
 static void tell_if_twice(struct agent *a, struct rank *r, unsigned bits)
 {
     if (bits & HB_CONTACT_FINALIZE) {
         r->in_mpi = 0;
     } else if (bits & HB_CONTACT_INIT) {
-        if (r->in_mpi && !a->twice_told) {
+        int same = r->mpi_pid > 0 && r->mpi_pid == r->pm_writer;
+
+        if (r->in_mpi && !same && !a->twice_told) {
             a->twice_told = 1;
             agent_note(a, HB_WARN, "rank %u begins MPI a second time without "
                        "having ended it: if a program that it has started "
@@ -153,6 +156,7 @@ static void tell_if_twice(struct agent *a, struct rank *r, unsigned bits)
                        "of this job (env -i), or by MPI_Comm_spawn", r->rank);
         }
         r->in_mpi = 1;
+        r->mpi_pid = r->pm_writer;
     }
 }
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
@@ -359,12 +360,38 @@ static void pm_close(struct rank *r)
     rank_sink_close(&r->pm);
 }
 
+/* What processes write is never read together, as the socket says whose it is
+ * (SO_PASSCRED). */
+static ssize_t pm_read(struct rank *r, int fd, void *chunk, size_t size)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec iov = {chunk, size};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    struct ucred writer = {0};
+
+    if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+        c->cmsg_type == SCM_CREDENTIALS) {
+        memcpy(&writer, CMSG_DATA(c), sizeof writer);
+    }
+    if (n > 0) {
+        r->pm_writer = writer.pid;
+    }
+    return n;
+}
+
 static void on_pm_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct rank *r = arg;
     struct agent *a = r->agent;
     static char chunk[READ_CHUNK];
-    ssize_t n = read(fd, chunk, sizeof chunk);
+    ssize_t n = pm_read(r, fd, chunk, sizeof chunk);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;

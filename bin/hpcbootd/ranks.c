@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,6 +203,7 @@ static int wants_stdin(const struct rank *r)
 static int fds_open(const struct rank *r, struct rank_fds *f,
                     struct hpcboot_error *err)
 {
+    static const int yes = 1;
     struct agent *a = r->agent;
     int rc = hb_fd_pipe(f->out, err);
 
@@ -219,6 +221,9 @@ static int fds_open(const struct rank *r, struct rank_fds *f,
     }
     if (rc == 0 && a->pm_ops->wants_socket) {
         rc = hb_fd_socketpair(f->pm, err);
+    }
+    if (rc == 0 && f->pm[0] >= 0) { /* without, writers are not known */
+        (void)setsockopt(f->pm[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
     }
     if (rc == 0) {
         rc = hb_fd_socketpair(f->native, err);

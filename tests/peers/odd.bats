@@ -107,6 +107,28 @@ nested() {
 @test "a rank that starts an MPI program by system() is warned of" {
     each_mpi nested
 }
+# As MPICH does for each session.
+@test "a process that begins MPI anew is not warned of, what it starts is" {
+    cat > anew << 'END'
+#!/bin/bash
+begin() {
+    echo 'cmd=init pmi_version=1 pmi_subversion=1' >&"$PMI_FD"
+    read -r answer <&"$PMI_FD"
+}
+begin
+[ "$1" = itself ] && begin
+[ "$1" = itself ] || (begin)
+echo cmd=finalize >&"$PMI_FD"
+read -r answer <&"$PMI_FD"
+END
+    chmod +x anew
+    run hb --pmi pmi1 -n 1 ./anew itself
+    ended_with 0
+    says_not 'a second time'
+    run hb --pmi pmi1 -n 1 ./anew child
+    ended_with 0
+    says 'a second time'
+}
 
 @test "PMIx without a loopback device: the reason is named" {
     need mpicc.openmpi unshare

@@ -10,7 +10,8 @@
  *                     fence_done ... -> callback of libpmix
  *
  * The descriptor shown outside is an epoll of the eventfd and of a timer,
- * which is armed while a lookup waits for a name that nobody has published.
+ * which is armed while a lookup waits for a name that nobody has published, and
+ * while fences and the like have a limit of time.
  *
  * Settings of libpmix are environment variables, set around its start only. */
 #include "config.h"
@@ -111,6 +112,7 @@ static void dispatch(struct hb_pm *pm)
      * later makes the descriptor readable again. */
     (void)!read(pm->event_fd, &count, sizeof(count));
     if (read(pm->timer_fd, &count, sizeof(count)) == sizeof(count)) {
+        hb_pmix_fences_tick(pm);
         hb_pmix_names_tick(pm);
         hb_pmix_joins_tick(pm);
     }
@@ -125,6 +127,10 @@ void hb_pmix_timer(struct hb_pm *pm, int on)
 {
     struct itimerspec spec = {{0, 0}, {0, 0}};
 
+    if (on == pm->ticking) {
+        return; /* whoever comes does not put off the next tick of others */
+    }
+    pm->ticking = on;
     if (on) {
         spec.it_value.tv_nsec = LOOKUP_RETRY_MS * 1000000L;
         spec.it_interval = spec.it_value;

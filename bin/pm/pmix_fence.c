@@ -9,7 +9,10 @@
  * of packed byte objects, and libpmix unpacks them until the end.
  *
  * Direct modex asks the node of one rank for what that rank has put; the
- * other side lets libpmix answer, which waits until the rank has put it. */
+ * other side lets libpmix answer, which waits until the rank has put it.
+ *
+ * Where the clients set a limit (PMIX_TIMEOUT), libpmix sees to it until all of
+ * this node have come, and leaves what happens between nodes to us. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -17,6 +20,7 @@
 
 #include "bin/pm/pmix_impl.h"
 #include "bin/pm/rankset.h"
+#include "lib/base/clock.h"
 #include "lib/base/collected.h"
 #include "lib/base/str.h"
 
@@ -26,11 +30,13 @@ struct hb_pmix_fence {
     pmix_op_cbfunc_t op;
     pmix_modex_cbfunc_t modex;
     void *cbdata;
+    int64_t deadline;
 };
 
 struct hb_pmix_modex {
     struct hb_pmix_modex *next;
     uint64_t id;
+    int64_t deadline;
     pmix_modex_cbfunc_t cb;
     void *cbdata;
 };
@@ -49,6 +55,68 @@ void hb_pmix_fences_destroy(struct hb_pm *pm)
 
         pm->modexes = m->next;
         free(m);
+    }
+}
+
+/* ---- limits -------------------------------------------------------------- */
+
+int64_t hb_pmix_deadline(const struct hb_pmix_event *ev)
+{
+    for (size_t i = 0; i < ev->n_infos; i++) {
+        const pmix_info_t *info = &ev->infos[i];
+
+        if (PMIX_CHECK_KEY(info, PMIX_TIMEOUT) &&
+            info->value.type == PMIX_INT && info->value.data.integer > 0) {
+            return hb_deadline_in_ms(info->value.data.integer * 1000LL);
+        }
+    }
+    return HB_NEVER;
+}
+
+/* The timer goes on as long as one of them has a limit. */
+static int64_t limited(struct hb_pm *pm, const struct hb_pmix_event *ev)
+{
+    int64_t deadline = hb_pmix_deadline(ev);
+
+    if (deadline != HB_NEVER) {
+        hb_pmix_timer(pm, 1);
+    }
+    return deadline;
+}
+
+int hb_pmix_fences_wait(const struct hb_pm *pm)
+{
+    const struct hb_pmix_fence *f = pm->fences;
+    const struct hb_pmix_modex *m = pm->modexes;
+
+    while (f != NULL && f->deadline == HB_NEVER) {
+        f = f->next;
+    }
+    while (m != NULL && m->deadline == HB_NEVER) {
+        m = m->next;
+    }
+    return f != NULL || m != NULL;
+}
+
+/* What comes for them later finds nobody. */
+void hb_pmix_fences_tick(struct hb_pm *pm)
+{
+    struct hb_pmix_fence *f = pm->fences, *next_f;
+    struct hb_pmix_modex *m = pm->modexes, *next_m;
+    struct hb_bytes none = {NULL, 0};
+
+    for (; f != NULL; f = next_f) {
+        next_f = f->next;
+        if (hb_deadline_left_ms(f->deadline) == 0) {
+            hb_pmix_fence_done(pm, (struct hb_bytes){f->key, strlen(f->key)},
+                               HPCBOOT_ERR_TIMED_OUT, none);
+        }
+    }
+    for (; m != NULL; m = next_m) {
+        next_m = m->next;
+        if (hb_deadline_left_ms(m->deadline) == 0) {
+            hb_pmix_modex_done(pm, m->id, HPCBOOT_ERR_TIMED_OUT, none);
+        }
     }
 }
 
@@ -180,6 +248,7 @@ static void run_fence(struct hb_pm *pm, struct hb_pmix_event *ev,
     f->op = ev->op;
     f->modex = ev->modex;
     f->cbdata = ev->cbdata;
+    f->deadline = limited(pm, ev);
     f->next = pm->fences;
     pm->fences = f;
     n_nodes = hb_pmix_nodes_of(pm, ranks, n, all, &nodes);
@@ -278,6 +347,7 @@ void hb_pmix_run_modex(struct hb_pm *pm, struct hb_pmix_event *ev)
     m->id = ++pm->last_id;
     m->cb = ev->modex;
     m->cbdata = ev->cbdata;
+    m->deadline = limited(pm, ev);
     m->next = pm->modexes;
     pm->modexes = m;
     pm->host.modex(pm->arg, m->id, ev->proc.rank);

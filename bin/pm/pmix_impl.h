@@ -74,6 +74,7 @@ struct hb_pm {
     pthread_mutex_t lock; /* of the queue */
     struct hb_pmix_event *first, **last;
     int event_fd, timer_fd, epoll_fd;
+    int ticking; /* the timer is on */
 
     uint64_t last_id;
     struct hb_pmix_fence *fences;
@@ -92,7 +93,7 @@ void hb_pmix_post(struct hb_pmix_event *ev); /* any thread; takes ev */
 void hb_pmix_event_free(struct hb_pmix_event *ev);
 int hb_pmix_is_local(const struct hb_pm *pm, const pmix_proc_t *proc);
 pmix_status_t hb_pmix_status(int status); /* ours to libpmix's */
-void hb_pmix_timer(struct hb_pm *pm, int on); /* calls hb_pmix_names_tick */
+void hb_pmix_timer(struct hb_pm *pm, int on); /* calls the ticks */
 int hb_pmix_fail(struct hpcboot_error *err, const char *what,
                  pmix_status_t rc);
 
@@ -132,6 +133,9 @@ void hb_pmix_modex_serve(struct hb_pm *pm, uint64_t id, uint32_t rank,
                          void (*reply)(void *arg, uint64_t id, int status,
                                        struct hb_bytes data), void *arg);
 void hb_pmix_fences_destroy(struct hb_pm *pm);
+int hb_pmix_fences_wait(const struct hb_pm *pm); /* for the timer */
+void hb_pmix_fences_tick(struct hb_pm *pm);
+int64_t hb_pmix_deadline(const struct hb_pmix_event *ev); /* or HB_NEVER */
 /* The how manieth time a set of ranks does something. */
 uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set);
 /* Nodes of ranks of this job, or of all; free() them. */

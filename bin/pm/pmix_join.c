@@ -28,7 +28,6 @@
 #include "lib/base/str.h"
 
 #define MAP_MAX (64u << 20)
-#define NO_LIMIT_MS ((int64_t)1000 * 3600 * 24 * 365)
 
 enum what { MODEX_PUT, MODEX_GET, ANNOUNCED, AWAITED };
 
@@ -338,19 +337,6 @@ static char *name_of_all(struct hb_pmix_event *ev)
     return hb_str_steal(&text);
 }
 
-static int64_t deadline_of(const struct hb_pmix_event *ev)
-{
-    for (size_t i = 0; i < ev->n_infos; i++) {
-        if (PMIX_CHECK_KEY(&ev->infos[i], PMIX_TIMEOUT) &&
-            ev->infos[i].value.type == PMIX_INT &&
-            ev->infos[i].value.data.integer > 0) {
-            return hb_deadline_in_ms(
-                (int64_t)ev->infos[i].value.data.integer * 1000);
-        }
-    }
-    return hb_deadline_in_ms(NO_LIMIT_MS);
-}
-
 static struct hb_pmix_join *join_new(struct hb_pm *pm,
                                      struct hb_pmix_event *ev)
 {
@@ -367,7 +353,7 @@ static struct hb_pmix_join *join_new(struct hb_pm *pm,
             add_other(j, ev->procs[i].nspace);
         }
     }
-    j->deadline = deadline_of(ev);
+    j->deadline = hb_pmix_deadline(ev);
     j->op = ev->op;
     j->modex = ev->modex;
     j->cbdata = ev->cbdata;

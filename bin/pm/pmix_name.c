@@ -428,7 +428,8 @@ void hb_pmix_names_tick(struct hb_pm *pm)
         ask_missing(pm, r);
         settle(pm, r);
     }
-    if (pm->names->n_waiting == 0 && !hb_pmix_joins_wait(pm)) {
+    if (pm->names->n_waiting == 0 && !hb_pmix_joins_wait(pm) &&
+        !hb_pmix_fences_wait(pm)) {
         hb_pmix_timer(pm, 0);
     }
 }

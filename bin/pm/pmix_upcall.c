@@ -178,6 +178,7 @@ static pmix_status_t fence_nb(const pmix_proc_t procs[], size_t n_procs,
 
     ev->word = "fence";
     take_procs(ev, procs, n_procs);
+    take_infos(ev, info, n_info);
     take_data(ev, data, data != NULL ? n_data : 0);
     ev->modex = cb;
     ev->cbdata = cbdata;
@@ -216,6 +217,7 @@ static pmix_status_t direct_modex(const pmix_proc_t *proc,
 {
     struct hb_pmix_event *ev = event(hb_pmix_run_modex, proc);
 
+    take_infos(ev, info, n_info);
     ev->modex = cb;
     ev->cbdata = cbdata;
     hb_pmix_post(ev);

@@ -3,8 +3,8 @@
 /* A PMIx client without an MPI that asks for what an MPI may ask for, on two
  * ranks and more: job keys, direct modex, a collecting fence of all and one
  * of the first and last rank, publish, a lookup that waits for it, unpublish,
- * connect and disconnect, events. Prints one line per rank when all of it was
- * right, else what was wrong, and exits 1. */
+ * connect and disconnect, limits of time. Prints one line per rank when all of
+ * it was right, else what was wrong, and exits 1. */
 #include "config.h"
 
 #include <pmix.h>
@@ -150,6 +150,53 @@ static void take_back(void)
     }
 }
 
+static void expect_timeout(pmix_status_t rc, const char *what)
+{
+    if (rc != PMIX_ERR_TIMEOUT) {
+        printf("rank %u: %s that nobody answers: %s\n", me.rank, what,
+               PMIx_Error_string(rc));
+        exit(1);
+    }
+}
+
+/* Of a rank that has put nothing yet. */
+static void get_in_time(void)
+{
+    pmix_info_t limit;
+    pmix_proc_t last;
+    pmix_value_t *v;
+    int one = 1;
+
+    if (me.rank == 0) {
+        PMIX_LOAD_PROCID(&last, me.nspace, size - 1);
+        PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &one, PMIX_INT);
+        expect_timeout(PMIx_Get(&last, "direct", &limit, 1, &v), "a get");
+    }
+    fence(NULL, 0, false);
+}
+
+/* That the others do not join, who wait for a name meanwhile. */
+static void fence_in_time(void)
+{
+    int one = 1, all = 0;
+    pmix_pdata_t found;
+    pmix_info_t info;
+
+    if (me.rank == 0) {
+        PMIX_INFO_LOAD(&info, PMIX_TIMEOUT, &one, PMIX_INT);
+        expect_timeout(PMIx_Fence(NULL, 0, &info, 1), "a fence");
+        PMIX_INFO_LOAD(&info, "probe.over", "1", PMIX_STRING);
+        check(PMIx_Publish(&info, 1), "publish");
+    } else {
+        PMIX_INFO_LOAD(&info, PMIX_WAIT, &all, PMIX_INT);
+        PMIX_PDATA_CONSTRUCT(&found);
+        PMIX_LOAD_KEY(found.key, "probe.over");
+        check(PMIx_Lookup(&found, 1, &info, 1), "lookup");
+        PMIX_PDATA_DESTRUCT(&found);
+    }
+    PMIX_INFO_DESTRUCT(&info);
+}
+
 static void connect_all(void)
 {
     pmix_proc_t job;
@@ -166,6 +213,9 @@ int main(int argc, char **argv)
     check(PMIx_Init(&me, NULL, 0), "init");
     size = job_u32(PMIX_JOB_SIZE);
     peers = job_u32(PMIX_LOCAL_SIZE);
+    if (size > 1) {
+        get_in_time();
+    }
     modex();
     if (size > 1) {
         fence_of_two();
@@ -173,6 +223,9 @@ int main(int argc, char **argv)
     }
     take_back();
     connect_all();
+    if (size > 1) {
+        fence_in_time();
+    }
     check(PMIx_Finalize(NULL, 0), "finalize");
     printf("rank %u of %u, %u here\n", me.rank, size, peers);
     return 0;

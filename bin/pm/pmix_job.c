@@ -312,6 +312,7 @@ static void add_proc(const struct maker *m, uint32_t rank, struct bag *b)
     add_text(&inner, PMIX_HOSTNAME, m->map->node_names[node]);
     add_u32(&inner, PMIX_REINCARNATION, 0);
     if (node == m->here) {
+        add_parent(m, &inner); /* some ask for their own, some for the job's */
         add_place(m, m->map->local_rank[rank], &inner);
     }
     add_bag(b, PMIX_PROC_INFO_ARRAY, &inner);

@@ -9,6 +9,7 @@ EXTRA_DIST += $(PEER_BATS) %D%/mpiplace.c %D%/oracle.py %D%/peers.bash %D%/frame
     %D%/apiserver.bash \
     %D%/kubeadmin.py \
     tests/fakes/mpi_trouble.c tests/fakes/mpi_odd.c tests/fakes/mpi_spawn.c \
+    tests/fakes/pmix_parent.c \
     %D%/frameworks/horovod_sum.py \
     %D%/frameworks/jax_sum.py %D%/frameworks/paddle_elastic.py \
     %D%/frameworks/paddle_ps.py %D%/frameworks/paddle_sum.py \

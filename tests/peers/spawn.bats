@@ -119,6 +119,16 @@ END
     done
 }
 
+@test "a client of PMIx knows its parent as its own and as its job's" {
+    pkg-config --exists pmix || skip 'no libpmix-dev'
+    # shellcheck disable=SC2046  # several words
+    "${cc[@]}" -o parent "$fakes/pmix_parent.c" \
+        $(pkg-config --cflags --libs pmix)
+    run hb --pmi pmix -n 1 ./parent
+    ended_with 0
+    [ "$output" = "own key: right, the job's: right" ]
+}
+
 # Its other ranks would wait for ever.
 @test "a spawned job that cannot begin ends a job of Open MPI 4, in words" {
     run hb -n 2 "$(spawner)" 1 missing

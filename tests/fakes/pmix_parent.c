@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A PMIx client that starts itself once, with an argument. Who was started says
+ * who has, as a key of its own and as one of its job, and both connect. */
+#include <pmix.h>
+#include <stdio.h>
+#include <string.h>
+
+static void check(pmix_status_t rc, const char *what)
+{
+    if (rc != PMIX_SUCCESS) {
+        printf("%s: %s\n", what, PMIx_Error_string(rc));
+    }
+}
+
+static int is_parent(const pmix_proc_t *me, pmix_rank_t whose,
+                     const pmix_proc_t *parent)
+{
+    pmix_value_t *v = NULL;
+    pmix_proc_t proc;
+
+    PMIX_LOAD_PROCID(&proc, me->nspace, whose);
+    return PMIx_Get(&proc, PMIX_PARENT_ID, NULL, 0, &v) == PMIX_SUCCESS &&
+           v->type == PMIX_PROC && PMIX_CHECK_PROCID(v->data.proc, parent);
+}
+
+static void start(char *program, char *nspace)
+{
+    char *argv[] = {program, (char *)"started", NULL};
+    pmix_app_t app;
+
+    PMIX_APP_CONSTRUCT(&app);
+    app.cmd = program;
+    app.argv = argv;
+    app.maxprocs = 1;
+    check(PMIx_Spawn(NULL, 0, &app, 1, nspace), "spawn");
+}
+
+int main(int argc, char **argv)
+{
+    pmix_proc_t me, both[2];
+    pmix_value_t text;
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    PMIX_VALUE_LOAD(&text, "here", PMIX_STRING);
+    check(PMIx_Put(PMIX_GLOBAL, "probe", &text), "put");
+    check(PMIx_Commit(), "commit");
+    both[0] = both[1] = me;
+    if (argc == 1) {
+        start(argv[0], both[1].nspace);
+        check(PMIx_Connect(both, 2, NULL, 0), "connect");
+    } else {
+        memset(both[0].nspace, 0, sizeof both[0].nspace);
+        strncpy(both[0].nspace, me.nspace, strcspn(me.nspace, "@"));
+        check(PMIx_Connect(both, 2, NULL, 0), "connect");
+        printf("own key: %s, the job's: %s\n",
+               is_parent(&me, me.rank, &both[0]) ? "right" : "WRONG",
+               is_parent(&me, PMIX_RANK_WILDCARD, &both[0]) ? "right"
+                                                            : "WRONG");
+    }
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    return 0;
+}

@@ -33,6 +33,9 @@ struct peer { /* a local rank */
     uint32_t rank;
     struct hb_native_conn *conn; /* where its answer goes */
     enum meeting waits, gave_up; /* the latter: since its last meeting */
+    unsigned away; /* its deadline passed in the fence that is open, */
+    unsigned owed; /* or was, and its next one is to end like that: */
+    struct hpcboot_error ended;
     unsigned collect;
     unsigned in;   /* between hello and finalize */
     unsigned gone; /* its process has ended */
@@ -84,6 +87,8 @@ void hb_native_reply(struct peer *p, int status, const char *text);
 void hb_native_refuse(struct hb_native_conn *c, int status, const char *text);
 void hb_native_join(struct peer *p, struct hb_native_server *s, enum meeting m,
                     unsigned collect);
+/* The fence of the job that a rank left by its deadline is nothing to it. */
+void hb_native_forget_fence(struct peer *p);
 /* Looks whether all who can come have come. */
 void hb_native_meet(struct hb_native_server *s);
 /* Those who wait in this meeting hear why it cannot be. */

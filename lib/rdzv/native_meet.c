@@ -6,6 +6,10 @@
  * answered; of the rest one contribution goes to the fence engine, and its
  * result is the answer.
  *
+ * A rank whose deadline passes in a fence that this node has contributed to is
+ * in it all the same. Where it ends before the rank comes again, its outcome is
+ * kept: the rank's next fence is this one.
+ *
  * A rank that ends without finalize fails those who wait in a fence, and
  * those who come later, by name, until they come with a set of members that
  * it is out of; finalize goes on without the dead anyway. A fence that was
@@ -70,6 +74,32 @@ static void answer_all(struct hb_native_server *s, enum meeting m, int status,
     }
 }
 
+void hb_native_forget_fence(struct peer *p)
+{
+    p->away = p->owed = 0;
+}
+
+static void forget_fences(struct hb_native_server *s)
+{
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        hb_native_forget_fence(&s->peers[i]);
+    }
+}
+
+/* The open fence of the job has ended, and how. */
+static void owe(struct hb_native_server *s, int status, const char *text)
+{
+    for (uint32_t i = 0; i < s->n_local; i++) {
+        struct peer *p = &s->peers[i];
+
+        if (p->away) {
+            p->away = 0;
+            p->owed = 1;
+            hb_fail(&p->ended, status, "%s", text);
+        }
+    }
+}
+
 /* Those who wait in this meeting hear why it cannot be, and it is given up. */
 void hb_native_give_up(struct hb_native_server *s, enum meeting m,
                            const char *why)
@@ -82,6 +112,7 @@ void hb_native_give_up(struct hb_native_server *s, enum meeting m,
         s->open = NOWHERE;
         s->open_key[0] = '\0';
         hb_native_store_miss(s->store);
+        forget_fences(s);
     }
     answer_all(s, m, HPCBOOT_ERR_PEER_DEAD, hb_str_text(&text));
     hb_str_destroy(&text);
@@ -283,6 +314,7 @@ void hb_native_join(struct peer *p, struct hb_native_server *s, enum meeting m,
 
     p->waits = m;
     p->gave_up = NOWHERE;
+    p->away &= m != JOB_FENCE;
     p->collect = collect;
     if (m == HELLO && (s->dead[0] != '\0' || s->left[0] != '\0')) {
         why = s->dead[0] != '\0' ? s->dead : s->left;
@@ -318,6 +350,7 @@ int hb_native_members(struct hb_native_server *s, struct hb_buf *b,
     }
     s->members = members;
     s->round = 0;
+    forget_fences(s);
     why = s->dead[0] != '\0' ? s->dead : "the members of the job have changed";
     hb_native_give_up(s, NODE_FENCE, why);
     hb_native_give_up(s, JOB_FENCE, why);
@@ -405,6 +438,9 @@ void hb_native_fence_done(struct hb_native_server *s, struct hb_bytes key,
         rc = take_addresses(s, data, &err);
     } else if (rc >= 0 && m == JOB_FENCE) {
         rc = hb_native_store_merge(s->store, data, &err);
+    }
+    if (m == JOB_FENCE) {
+        owe(s, rc < 0 ? rc : HPCBOOT_OK, rc < 0 ? err.text : "");
     }
     if (m == FINALIZE) {
         farewell(s);

@@ -129,6 +129,7 @@ static int on_hello(struct hb_native_conn *c, struct hb_buf *b,
     }
     c->rank = rank;
     p->conn = c;
+    hb_native_forget_fence(p);
     hb_buf_clear(&p->address);
     hb_buf_put_raw(&p->address, address.data, address.len);
     if (s->memory.base == NULL &&
@@ -174,6 +175,9 @@ static int on_fence(struct peer *p, struct hb_native_server *s,
     if (rc == 0) {
         hb_native_reply(p, HPCBOOT_ERR_PEER_DEAD, s->dead[0] != '\0' ? s->dead
                : "the members of the job have changed");
+    } else if (m == JOB_FENCE && p->owed) {
+        p->owed = 0;
+        hb_native_reply(p, p->ended.code, p->ended.text);
     } else {
         hb_native_join(p, s, m, collect != 0);
     }
@@ -315,7 +319,8 @@ static void tell_missing(const struct hb_native_server *s, enum meeting m,
     hb_str_destroy(&names);
 }
 
-/* Its place in a fence is free; its answer may be on its way. */
+/* Its place in a fence is free; its answer may be on its way. One that the
+ * other nodes have been told of has it all the same, and ends for it, too. */
 static int on_withdraw(struct peer *p, const struct hb_native_server *s)
 {
     struct hb_str text = HB_STR_INIT;
@@ -323,6 +328,7 @@ static int on_withdraw(struct peer *p, const struct hb_native_server *s)
     if (p->waits == NODE_FENCE || p->waits == JOB_FENCE) {
         tell_missing(s, p->waits, &text);
         p->gave_up = p->waits;
+        p->away |= p->waits == JOB_FENCE && s->open == JOB_FENCE;
         hb_native_reply(p, HPCBOOT_ERR_TIMED_OUT, hb_str_text(&text));
     }
     hb_str_destroy(&text);

@@ -361,6 +361,58 @@ static void test_who_withdraws_late_is_in_the_same_fence_again(void **state)
     assert_int_equal(w->ranks[3].status, 0);
 }
 
+/* All are in it, as the rank has not come back before the others were. */
+static void test_a_fence_that_ends_meanwhile_is_the_next_one(void **state)
+{
+    struct world *w = *state;
+    struct rank *r = &w->ranks[0];
+
+    hello_all(w);
+    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "k", "early"), 0);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_int_equal(say(w, i, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    }
+    assert_int_equal(say(w, 0, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+    assert_int_equal(r->status, HPCBOOT_ERR_TIMED_OUT);
+    /* Those of the other scope do not count. */
+    assert_int_equal(say(w, 0, HB_NATIVE_FENCE, 1, 0, NULL, NULL), 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+    complete(w);
+    assert_int_equal(w->ranks[1].status, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(say(w, i, HB_NATIVE_FENCE, 1, 0, NULL, NULL), 0);
+    }
+    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "k", "late"), 0);
+    assert_int_equal(say(w, 0, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(r->answers, 7);
+    assert_int_equal(r->status, 0);
+    assert_int_equal(say(w, 1, HB_NATIVE_GET, 0, 0, "k", NULL), 0);
+    assert_string_equal(w->ranks[1].value, "early");
+    fence_all(w, 0);
+    assert_int_equal(r->answers, 8);
+    assert_int_equal(say(w, 1, HB_NATIVE_GET, 0, 0, "k", NULL), 0);
+    assert_string_equal(w->ranks[1].value, "late");
+}
+
+static void test_a_fence_that_fails_meanwhile_is_the_next_one(void **state)
+{
+    struct world *w = *state;
+    struct rank *r = &w->ranks[0];
+
+    hello_all(w);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_int_equal(say(w, i, HB_NATIVE_FENCE, i == 3, 0, NULL, NULL), 0);
+    }
+    assert_int_equal(say(w, 0, HB_NATIVE_WITHDRAW, 0, 0, NULL, NULL), 0);
+    complete(w);
+    assert_int_equal(w->ranks[1].status, HPCBOOT_ERR_USAGE);
+    assert_int_equal(say(w, 0, HB_NATIVE_FENCE, 0, 0, NULL, NULL), 0);
+    assert_int_equal(r->status, HPCBOOT_ERR_USAGE);
+    assert_string_equal(r->text, w->ranks[1].text);
+    fence_all(w, 0);
+    assert_int_equal(r->status, 0);
+}
+
 static void test_what_is_answered_is_not_withdrawn(void **state)
 {
     struct world *w = *state;
@@ -459,6 +511,8 @@ int main(void)
         TEST(test_questions_out_of_turn_are_cut_off),
         TEST(test_a_fence_can_be_withdrawn_and_asked_for_again),
         TEST(test_who_withdraws_late_is_in_the_same_fence_again),
+        TEST(test_a_fence_that_ends_meanwhile_is_the_next_one),
+        TEST(test_a_fence_that_fails_meanwhile_is_the_next_one),
         TEST(test_what_is_answered_is_not_withdrawn),
         TEST(test_a_note_is_passed_on_and_not_answered),
         TEST(test_a_stranger_needs_the_token),

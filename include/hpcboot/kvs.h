@@ -22,8 +22,9 @@ enum hpcboot_scope {
 };
 
 /* The value is copied; a second put of a key replaces the first. It is seen
- * after the next fence of at least its scope. ERR_USAGE, ERR_LIMIT, ERR_NOMEM;
- * ERR_CLOSED when the launcher is gone. */
+ * after the next fence of at least its scope, and may be from when this rank
+ * has come to that. ERR_USAGE, ERR_LIMIT, ERR_NOMEM; ERR_CLOSED when the
+ * launcher is gone. */
 int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                 size_t size, struct hpcboot_error *err);
 

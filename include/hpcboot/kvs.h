@@ -38,12 +38,13 @@ int hpcboot_get(int rank, const char *key, void **value_out, size_t *size_out,
 enum {
     HPCBOOT_COLLECT = 1 /* values travel with the fence; get is local then */
 };
-/* Collective over the scope. timeout_ms 0: no deadline. ERR_PEER_DEAD: a rank
- * has died, and so every fence fails until hpcboot_world() is shrunk; then
- * they are for the survivors (under hbrun). ERR_TIMED_OUT: not all have come;
- * the next fence of this scope goes on with this one, and what is put in
- * between may be seen only after the one after it. ERR_CLOSED. Meanwhile put,
- * get and fence of the rank's other threads wait. */
+/* Collective over the scope. timeout_ms 0: no deadline; over a bootstrap a
+ * fence of the job never has one. ERR_PEER_DEAD: a rank has died, and so every
+ * fence fails until hpcboot_world() is shrunk; then they are for the survivors
+ * (under hbrun). ERR_TIMED_OUT: not all have come; the next fence of this scope
+ * goes on with this one, and what is put in between may be seen only after the
+ * one after it. ERR_CLOSED. Meanwhile put, get and fence of the rank's other
+ * threads wait. */
 int hpcboot_fence(enum hpcboot_scope scope, unsigned flags, int timeout_ms,
                   struct hpcboot_error *err);
 

@@ -24,6 +24,7 @@
 #include "bin/hpcbootd/agent.h"
 #include "bin/hpcbootd/serve.h"
 #include "bin/pm/family.h"
+#include "bin/proc/former.h"
 #include "bin/proc/guard.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -36,6 +37,7 @@
 #define HOST_NAME_SIZE 256
 /* A launcher that connects and says nothing is no launcher. */
 #define WELCOME_TIMEOUT_S 120
+#define FORMER_MS 1000 /* for its guard to clean up; SIGKILL is quick */
 
 typedef int (*frame_handler)(struct agent *a, const struct hb_frame *f,
                              struct hpcboot_error *err);
@@ -66,6 +68,15 @@ void agent_fail(struct agent *a, const struct hpcboot_error *err)
     agent_leave(a, 1);
 }
 
+/* Its ranks would run beside those that take their place. */
+static void end_former(struct agent *a, const char *token)
+{
+    if (token[0] != '\0' && hb_former_end(token, FORMER_MS)) {
+        agent_note(a, HB_DEBUG, "the agent that this host had before was "
+                   "still there, and was ended");
+    }
+}
+
 static int on_welcome(struct agent *a, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
@@ -84,6 +95,7 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
         a->is_local = m.local;
         a->lost_after_ms = m.heartbeat_ms * HB_LINK_BEATS;
         hb_guard_set_cookie(a->cookie);
+        end_former(a, m.former);
     }
     a->host = m.host;
     /* Said again when the launcher is stopped and continued by its user. */

@@ -115,7 +115,8 @@ int host_heard(struct job_host *h, const struct hb_frame *f)
 
 void host_adopt_end(struct job_host *h)
 {
-    if (h->adoption != NULL) {
+    if (h->adoption != NULL) { /* the login that brings the link had another */
+        memcpy(h->token, h->adoption->token, sizeof h->token);
         event_free(h->adoption->timer);
         free(h->adoption);
         h->adoption = NULL;

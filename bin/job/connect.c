@@ -232,7 +232,8 @@ void host_send_welcome(struct job_host *h, uint32_t beat_ms)
               .dead_ms = h->spec->is_local ? 0 : dead_ms,
               .time_ns = (uint64_t)hb_now_ns(), .cookie = h->job->cookie,
               .local = (uint8_t)h->spec->is_local,
-              .orphan_ms = host_orphan_ms(h));
+              .orphan_ms = host_orphan_ms(h),
+              .former = hb_lives_former(h->job->lives, h->spec->name));
     if (h->link != NULL) {
         hb_link_heartbeat(h->link, beat_ms, dead_ms);
     }

@@ -56,6 +56,11 @@ void hb_lives_clear(struct hb_lives *l)
         free(l->known[i].name);
     }
     free(l->known);
+    for (uint32_t i = 0; i < l->n_formers; i++) {
+        free(l->formers[i].host);
+        free(l->formers[i].token);
+    }
+    free(l->formers);
     free(l->np);
     hb_strv_destroy(&l->lost);
     hb_strv_destroy(&l->tried);
@@ -118,6 +123,39 @@ void hb_lives_note_seen(struct hb_lives *l, const char *host, uint32_t slots,
     h = &l->known[found - l->known];
     h->slots = slots;
     h->quota_milli = quota_milli;
+}
+
+static struct hb_life_former *find_former(const struct hb_lives *l,
+                                          const char *host)
+{
+    for (uint32_t i = 0; i < l->n_formers; i++) {
+        if (hb_streq(l->formers[i].host, host)) {
+            return &l->formers[i];
+        }
+    }
+    return NULL;
+}
+
+void hb_lives_note_former(struct hb_lives *l, const char *host,
+                          const char *token)
+{
+    struct hb_life_former *f = find_former(l, host);
+
+    if (f == NULL) {
+        l->formers = hb_xrealloc(l->formers,
+                                 (l->n_formers + 1) * sizeof *l->formers);
+        f = &l->formers[l->n_formers++];
+        *f = (struct hb_life_former){.host = hb_xstrdup(host)};
+    }
+    free(f->token);
+    f->token = hb_xstrdup(token);
+}
+
+const char *hb_lives_former(const struct hb_lives *l, const char *host)
+{
+    const struct hb_life_former *f = find_former(l, host);
+
+    return f != NULL ? f->token : "";
 }
 
 int hb_lives_curable(const struct hb_verdict *v)

@@ -40,6 +40,10 @@ struct hb_life_host { /* of a host that has answered once */
     uint32_t slots, quota_milli;
 };
 
+struct hb_life_former { /* the last agent of a host that was lost */
+    char *host, *token;
+};
+
 struct hb_lives {
     uint32_t epoch;        /* of the present life, from 0 */
     uint32_t restarts;     /* so far */
@@ -51,6 +55,8 @@ struct hb_lives {
     struct hb_strv tried;  /* hosts that were taken in later, each time */
     struct hb_life_host *known; /* [n_known] */
     uint32_t n_known;
+    struct hb_life_former *formers; /* [n_formers] */
+    uint32_t n_formers;
     uint32_t *np;          /* ranks of each program; NULL: not known yet */
     void *events;          /* of bin/job/events.c: one file for all lives */
 };
@@ -64,6 +70,11 @@ void hb_lives_note_seen(struct hb_lives *l, const char *host, uint32_t slots,
                         uint32_t quota_milli);
 const struct hb_life_host *hb_lives_find(const struct hb_lives *l,
                                          const char *host);
+/* Its agent is lost, and may be alive for all that. The token of that one, or
+ * "". */
+void hb_lives_note_former(struct hb_lives *l, const char *host,
+                          const char *token);
+const char *hb_lives_former(const struct hb_lives *l, const char *host);
 
 /* Whether what ended a life of the job is a failure of the kind that another
  * try may not meet again; a mistake or the user's own will is not. */

@@ -19,6 +19,13 @@ static void lose_talk(struct job_host *h, uint32_t node)
     }
 }
 
+static void note_loss(struct job_host *h, const struct hpcboot_error *err)
+{
+    host_set_why(h, err->text);
+    hb_lives_note_former(h->job->lives, h->spec->name, h->token);
+    h->seen = (uint8_t)job_route_sees(h);
+}
+
 /* A host that had been ready is gone. After DONE that is how it should be. */
 void host_lost(struct job_host *h, const struct hpcboot_error *err)
 {
@@ -33,8 +40,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
     char why[200] = "";
     int is_cause = 0, leaves_none = hb_grow_children(j->grow, h->index) == 0;
 
-    host_set_why(h, err->text);
-    h->seen = (uint8_t)job_route_sees(h);
+    note_loss(h, err);
     if (job_live_lost(h)) {
         job_carry_stdin_lost(j);
         return;
@@ -94,6 +100,7 @@ void host_orphaned(struct job_host *h, const struct hpcboot_error *err)
         return;
     }
     host_close(h);
+    hb_lives_note_former(j->lives, h->spec->name, h->token);
     if (j->phase == JOB_CONNECTING) {
         h->state = HOST_IDLE;
         host_arm_ms(h, 0);

@@ -8,6 +8,7 @@ libhbbin_a_SOURCES += \
     %D%/env_read.c \
     %D%/explain.c \
     %D%/filters.c %D%/filters.h \
+    %D%/former.c %D%/former.h \
     %D%/guard.c %D%/guard.h \
     %D%/known.c %D%/known.h \
     %D%/limits.c %D%/limits.h \
@@ -59,6 +60,7 @@ proc_tests = \
     tests/unit/test_proc_deposit \
     tests/unit/test_proc_env \
     tests/unit/test_proc_explain \
+    tests/unit/test_proc_former \
     tests/unit/test_proc_guard \
     tests/unit/test_proc_limits \
     tests/unit/test_proc_lines \
@@ -92,6 +94,9 @@ tests_unit_test_proc_limits_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_proc_lines_SOURCES = tests/unit/test_proc_lines.c
 tests_unit_test_proc_lines_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_lines_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_proc_former_SOURCES = tests/unit/test_proc_former.c
+tests_unit_test_proc_former_LDADD = $(UNIT_LDADD)
+tests_unit_test_proc_former_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_proc_segments_SOURCES = tests/unit/test_proc_segments.c
 tests_unit_test_proc_segments_LDADD = $(UNIT_LDADD)
 tests_unit_test_proc_segments_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -100,6 +100,20 @@ static void a_lost_host_is_lost_until_it_is_seen(void **state)
     hb_lives_clear(&l);
 }
 
+static void the_last_agent_that_was_lost_is_known(void **state)
+{
+    struct hb_lives l = {0};
+
+    assert_string_equal(hb_lives_former(&l, "pod-1"), "");
+    hb_lives_note_former(&l, "pod-1", "first");
+    hb_lives_note_former(&l, "pod-2", "other");
+    hb_lives_note_former(&l, "pod-1", "second");
+    assert_string_equal(hb_lives_former(&l, "pod-1"), "second");
+    assert_string_equal(hb_lives_former(&l, "pod-2"), "other");
+    assert_int_equal(l.n_formers, 2);
+    hb_lives_clear(&l);
+}
+
 static void policies_have_names(void **state)
 {
     struct hpcboot_error err = {0};
@@ -122,6 +136,7 @@ int main(void)
         cmocka_unit_test(a_job_lives_again_as_often_as_it_may),
         cmocka_unit_test(only_failures_that_may_pass_are_tried_again),
         cmocka_unit_test(a_lost_host_is_lost_until_it_is_seen),
+        cmocka_unit_test(the_last_agent_that_was_lost_is_known),
         cmocka_unit_test(policies_have_names),
     };
 

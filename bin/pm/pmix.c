@@ -17,15 +17,12 @@
 #include "config.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -182,6 +179,7 @@ static const struct {
     {"HWLOC_PLUGINS_BLACKLIST", "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,"
      "hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_pci.so,"
      "hwloc_xml_libxml.so", 1},
+    {"HOME", NULL, 0},
 };
 #define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -189,6 +187,9 @@ static const struct {
  * which hwloc would also load its plug-ins for GPUs. */
 static const char *setting_of(size_t i, const struct hb_pm_job *job)
 {
+    if (strcmp(settings[i].name, "HOME") == 0) {
+        return hb_pmix_home() != NULL ? hb_pmix_home() : getenv("HOME");
+    }
     return strcmp(settings[i].name, TOPOLOGY_VARIABLE) == 0
                ? job->topology_file : settings[i].value;
 }
@@ -373,18 +374,6 @@ static int become_the_server(struct hb_pm *pm, struct hpcboot_error *err)
                             "process");
 }
 
-/* As in a network namespace that nobody has set up. */
-static int loopback_is_down(void)
-{
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq lo = {.ifr_name = "lo"};
-    int down = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &lo) == 0 &&
-               (lo.ifr_flags & IFF_UP) == 0;
-
-    hb_fd_close(&fd);
-    return down;
-}
-
 #define ROUNDS_MAX (16u << 20) /* bytes of fence signatures remembered */
 
 static int create(struct hb_pm **out, const struct hb_pm_job *job,
@@ -416,11 +405,7 @@ static int create(struct hb_pm **out, const struct hb_pm_job *job,
     }
     prc = start_library(pm);
     if (prc != PMIX_SUCCESS) {
-        rc = hb_pmix_fail(err, loopback_is_down()
-                                   ? "libpmix does not start without the "
-                                     "loopback device, which is down (ip link "
-                                     "set lo up)"
-                                   : "libpmix does not start", prc);
+        rc = hb_pmix_fail(err, hb_pmix_no_start(), prc);
         goto fail;
     }
     pm->running = 1;
@@ -497,6 +482,9 @@ static int rank_env(struct hb_pm *pm, uint32_t rank, int socket_fd,
             hb_env_put(env, *e);
         }
         flavour_env(pm, env);
+        if (hb_env_get(env, "HOME") == NULL && hb_pmix_home() != NULL) {
+            hb_env_set(env, "HOME", hb_pmix_home());
+        }
     }
     for (char **e = entries; e != NULL && *e != NULL; e++) {
         free(*e);

@@ -97,6 +97,11 @@ void hb_pmix_timer(struct hb_pm *pm, int on); /* calls the ticks */
 int hb_pmix_fail(struct hpcboot_error *err, const char *what,
                  pmix_status_t rc);
 
+/* pmix_start.c */
+const char *hb_pmix_no_start(void); /* what is in the way */
+/* HOME for a user who has none in the list of users; NULL: this one has. */
+const char *hb_pmix_home(void);
+
 /* pmix_gate.c: a blocking wait for callbacks of libpmix */
 struct hb_pmix_gate {
     pthread_mutex_t lock;

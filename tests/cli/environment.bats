@@ -167,6 +167,11 @@ setup() { common_setup; }
         timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 id -u
     ended_with 0
     [ "$(grep -c '^54321$' <<< "$output")" -eq 2 ]
+    # What may be an MPI program has a PMIx server, and is its client.
+    run env -u HOME -u USER setpriv --reuid 54321 --clear-groups \
+        timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 sh -c 'echo "at $HOME"'
+    ended_with 0
+    [ "$(grep -c '^at /$' <<< "$output")" -eq 2 ]
 }
 
 @test "with no place to write but /dev it runs" {

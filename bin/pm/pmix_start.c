@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+/* What libpmix needs to start, and why it does not: it says no more than ERROR
+ * itself. Its server listens at the loopback device; server and clients crash
+ * where their user has no home. */
+#include "config.h"
+
+#include <net/if.h>
+#include <pwd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bin/pm/pmix_impl.h"
+#include "lib/base/fd.h"
+
+const char *hb_pmix_home(void)
+{
+    return getpwuid(getuid()) == NULL ? "/" : NULL;
+}
+
+/* As in a network namespace that nobody has set up. */
+static int loopback_is_down(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq lo = {.ifr_name = "lo"};
+    int down = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &lo) == 0 &&
+               (lo.ifr_flags & IFF_UP) == 0;
+
+    hb_fd_close(&fd);
+    return down;
+}
+
+const char *hb_pmix_no_start(void)
+{
+    if (loopback_is_down()) {
+        return "libpmix does not start without the loopback device, which is "
+               "down (ip link set lo up)";
+    }
+    return "libpmix does not start";
+}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* What libpmix needs to start, and why it does not: it says no more than ERROR
- * itself. Its server listens at the loopback device; server and clients crash
- * where their user has no home. */
+ * itself. Its server listens at the loopback device and has a thread of its
+ * own; server and clients crash where their user has no home. */
 #include "config.h"
 
+#include <errno.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -31,11 +33,31 @@ static int loopback_is_down(void)
     return down;
 }
 
+static void *do_nothing(void *arg)
+{
+    return arg;
+}
+
+static int threads_are_used_up(void)
+{
+    pthread_t t;
+    int rc = pthread_create(&t, NULL, do_nothing, NULL);
+
+    if (rc == 0) {
+        pthread_join(t, NULL);
+    }
+    return rc == EAGAIN;
+}
+
 const char *hb_pmix_no_start(void)
 {
     if (loopback_is_down()) {
         return "libpmix does not start without the loopback device, which is "
                "down (ip link set lo up)";
     }
-    return "libpmix does not start";
+    return threads_are_used_up()
+               ? "libpmix does not start without a thread, and the limit on "
+                 "processes is reached (ulimit -u, or pids.max of the "
+                 "container)"
+               : "libpmix does not start";
 }

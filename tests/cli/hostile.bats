@@ -158,6 +158,21 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     done
 }
 
+@test "too few processes, at whatever comes first: the limit is named" {
+    local n
+    need_root
+    need setpriv prlimit
+    setpriv --reuid 54322 --clear-groups test -x "$hbrun" ||
+        skip 'other users cannot reach the build'
+    for n in 1 2 3 4 5 6; do
+        # Nobody else is this user, whose every process and thread counts.
+        run env -u HOME -u USER setpriv --reuid 54322 --clear-groups \
+            prlimit --nproc="$n" "$hbrun" -n 3 sh -c "sleep 1; :"
+        ended_with 75
+        says 'ulimit -u'
+    done
+}
+
 @test "a program name of 3000 letters: the reason is told all the same" {
     local long
     long=$(printf 'x%.0s' {1..3000})

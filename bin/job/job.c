@@ -224,6 +224,9 @@ static int plan(struct job *j, struct hpcboot_error *err)
     if (rc == 0) {
         rc = job_wiring_read(j, err);
     }
+    if (rc == 0) {
+        rc = job_read_rules(j, err);
+    }
     if (rc < 0 || j->only_wait) {
         return rc;
     }
@@ -274,9 +277,6 @@ static int read_requests(struct job *j, struct hpcboot_error *err)
 {
     int rc = set_up_boot(j, err);
 
-    if (rc == 0) {
-        rc = job_read_rules(j, err);
-    }
     if (rc == 0) {
         rc = job_carry_parse(j, err);
     }

@@ -424,6 +424,8 @@ void job_answers_free(struct job *j);
 
 /* start.c */
 int job_read_rules(struct job *j, struct hpcboot_error *err);
+int job_app_env(const struct job *j, uint32_t at, char *const *host,
+                struct hb_strv *out, struct hpcboot_error *err);
 void job_begin(struct job *j); /* the hosts are ready */
 void host_let_go(struct job_host *h);
 void host_go_on(struct job_host *h); /* its link has drained */

@@ -215,21 +215,25 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
     return count_local(j, err);
 }
 
-/* What one segment needs. A program that is copied is looked at here, where
- * it is copied from. */
+/* What one segment needs, found as its ranks will find it. A program that is
+ * copied is looked at here, where it is copied from. */
 static int detect_app(struct job *j, uint32_t i, struct hb_family_choice *out,
                       struct hpcboot_error *err)
 {
     const struct hb_app_options *app = &j->opt->apps[i];
     const char *copied = j->programs[i];
-    struct hb_strv argv = HB_STRV_INIT;
-    int rc;
+    struct hb_strv argv = HB_STRV_INIT, env = HB_STRV_INIT;
+    int rc = job_app_env(j, i, j->env, &env, err);
 
     hb_strv_push(&argv, copied != NULL ? copied : app->argv.v[0]);
     hb_strv_extend(&argv, app->argv.v + 1);
-    rc = hb_family_detect(argv.v, app->wdir != NULL && copied == NULL
-                          ? app->wdir : j->wdir, j->env, out, err);
+    if (rc == 0) {
+        rc = hb_family_detect(argv.v, app->wdir != NULL && copied == NULL
+                              ? app->wdir : j->wdir, hb_strv_view(&env), out,
+                              err);
+    }
     hb_strv_destroy(&argv);
+    hb_strv_destroy(&env);
     return rc;
 }
 

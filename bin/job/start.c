@@ -106,6 +106,33 @@ static void outgoing_env(const struct job *j, struct hb_strv *out)
     free(sets);
 }
 
+/* What the ranks of a program find, as far as it can be told before an agent
+ * adds what is its own. `host` is the environment of the host that is looked
+ * at; NULL: it is not known here. */
+int job_app_env(const struct job *j, uint32_t at, char *const *host,
+                struct hb_strv *out, struct hpcboot_error *err)
+{
+    const struct hb_app_options *app = &j->opt->apps[at];
+    struct hb_strv sent = HB_STRV_INIT;
+    int rc;
+
+    outgoing_env(j, &sent);
+    const struct hb_env_policy policy = {
+        .launcher = hb_strv_view(&sent), .host = host,
+        .job_rules = hb_strv_view(&j->rules),
+        .app_rules = hb_strv_view(&app->env_rules),
+    };
+    rc = hb_env_compose(&policy, out, err);
+    if (rc == 0 && app->path != NULL) {
+        const char *path = hb_env_get(out, "PATH");
+
+        hb_env_setf(out, "PATH", "%s:%s", app->path,
+                    path != NULL ? path : "/usr/bin:/bin");
+    }
+    hb_strv_destroy(&sent);
+    return rc;
+}
+
 /* What the job itself sets comes before what its user says. */
 static void all_rules(struct job *j, struct hb_strv *out)
 {
@@ -481,7 +508,7 @@ void job_begin(struct job *j)
         go(j);
         return;
     }
-    outgoing_env(j, &env);
+    (void)job_app_env(j, 0, NULL, &env, NULL); /* its rules have been read */
     HOST_SEND(h, inspect, .argv = hb_wire_strv_of(hb_strv_view(&app->argv)),
               .wdir = app->wdir != NULL ? app->wdir : j->wdir,
               .env = hb_wire_strv_of(hb_strv_view(&env)));

@@ -66,3 +66,35 @@ without_pmix() {
     ended_with 0
     says '^128$'
 }
+
+# as_mpich DIR: DIR/prog links a library in DIR/lib that links MPICH's.
+as_mpich() {
+    mkdir -p "$1/lib"
+    printf 'int main(void) { return 0; }\n' > prog.c
+    : > nothing.c
+    "${CC:-cc}" -shared nothing.c -Wl,-soname,libmpich.so.12 \
+        -o "$1/lib/libmpich.so.12"
+    "${CC:-cc}" -shared nothing.c -Wl,-soname,libown.so,--no-as-needed \
+        "$1/lib/libmpich.so.12" -o "$1/lib/libown.so"
+    "${CC:-cc}" prog.c -Wl,--no-as-needed "$1/lib/libown.so" \
+        -Wl,-rpath-link,"$1/lib" -o "$1/prog"
+}
+
+@test "a program is looked at where its ranks will find it" {
+    local found='^process management: pmi1: .*/there/prog links libmpich.so.12'
+    as_mpich "$PWD/there"
+    run hb --dry-run -n 2 -x LD_LIBRARY_PATH="$PWD/there/lib" there/prog
+    says "$found"
+    export LD_LIBRARY_PATH=$PWD/there/lib
+    run hb --dry-run -n 2 prog
+    says 'prog is not on this host'
+    run hb --dry-run -n 2 --path "$PWD/there" prog
+    says "$found"
+    run hb --dry-run -n 2 -x PATH="$PWD/there:$PATH" env prog
+    says "$found"
+    run hb --dry-run -n 1 true : -n 1 --prepend-env PATH="$PWD/there" prog
+    says "$found"
+    echo "PATH=$PWD/there:$PATH" > variables
+    run hb --dry-run -n 2 --env-file variables prog
+    says "$found"
+}

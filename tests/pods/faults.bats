@@ -176,6 +176,22 @@ time.sleep(1000)' &
     pods_clean 1 2
 }
 
+@test "a program that the launcher's host lacks is looked at where it is" {
+    local dir=$BATS_FILE_TMPDIR/bin
+    mkdir -p "$dir"
+    : > "$dir/nothing.c"
+    echo 'int main(void) { return 0; }' > "$dir/prog.c"
+    "${CC:-cc}" -shared -Wl,-soname,libmpich.so.12 "$dir/nothing.c" \
+        -o "$dir/libmpich.so.12"
+    "${CC:-cc}" "$dir/prog.c" -Wl,--no-as-needed "$dir/libmpich.so.12" \
+        -o "$dir/program"
+    "$podlab" vary 0 hide "$dir"
+    run pod_hb --explain -H pod-1 --path "$dir" -x LD_LIBRARY_PATH="$dir" \
+        program
+    ended_with 0
+    says "process management: pmi1: $dir/program links libmpich.so.12"
+}
+
 @test "a program that is not executable on one host" {
     mkdir -p "$BATS_FILE_TMPDIR/bin"
     cp /bin/sleep "$BATS_FILE_TMPDIR/bin/program"

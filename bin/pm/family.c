@@ -321,11 +321,13 @@ static int is_found(const struct hb_family_choice *c)
 }
 
 /* A `cd` may have been a subshell's, and over by now. */
-static int shell_command(void *arg, char *const *argv)
+static int shell_command(void *arg, char *const *argv, char *const *env)
 {
     struct shell_search *s = arg;
+    struct hb_place first = *s->place;
     struct hb_family_choice c = {0};
 
+    first.env = s->here.env = env; /* with its PATH, its LD_LIBRARY_PATH */
     if (--*s->place->looks <= 0) {
         return 1;
     }
@@ -335,7 +337,7 @@ static int shell_command(void *arg, char *const *argv)
     detect(&s->here, argv, s->depth, &c);
     if (!is_found(&c) && s->wdir != NULL) {
         memset(&c, 0, sizeof(c));
-        detect(s->place, argv, s->depth, &c);
+        detect(&first, argv, s->depth, &c);
     }
     if (is_found(&c)) {
         s->differ = s->n_found > 0 && c.family != s->found.family;

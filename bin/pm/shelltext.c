@@ -148,7 +148,8 @@ static void end_command(struct reader *r)
     end_word(r);
     r->ended = r->skip_word = 0;
     if (r->command.n > 0) {
-        r->stop = r->visit(r->arg, r->command.v) != 0 ||
+        r->stop = r->visit(r->arg, r->command.v,
+                           hb_strv_view(&r->vars)) != 0 ||
                   ++r->n_commands >= COMMANDS_MAX;
     }
     hb_strv_destroy(&r->command);

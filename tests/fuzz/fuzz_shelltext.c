@@ -2,7 +2,7 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /*
  * A shell's text that is looked through for the programs it names. Every
- * command that is handed out has a first word.
+ * command that is handed out has a first word, and the environment with it.
  */
 #include "config.h"
 
@@ -14,9 +14,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int visit(void *arg, char *const *argv)
+static int visit(void *arg, char *const *argv, char *const *env)
 {
-    if (argv == NULL || argv[0] == NULL) {
+    if (argv == NULL || argv[0] == NULL || env == NULL || env[0] == NULL) {
         abort();
     }
     return 0;

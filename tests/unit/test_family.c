@@ -363,6 +363,31 @@ static void a_shells_changes_of_directory_are_followed(void **state)
     }
 }
 
+static void what_a_shell_sets_counts_for_what_it_starts(void **state)
+{
+    static const char *const texts[] = {
+        "export PATH=\"$HERE/opt:$PATH\"\ninner -x\n",
+        "PATH=$HERE/opt inner\n",
+        "export HERE\nexport LD_LIBRARY_PATH=$HERE/own\n./prog\n",
+        "LD_LIBRARY_PATH=${HERE}/own:$LD_LIBRARY_PATH exec ./prog\n",
+    };
+    struct lab *lab = *state;
+
+    openmpi4(lab); /* what the default rule would take */
+    hb_env_setf(&lab->env, "HERE", "%s", lab->dir);
+    ELF(lab, "bin/sh");
+    ELF(lab, "own/libown.so", .needed = {"libmpi.so.12"});
+    ELF(lab, "own/libmpi.so.12");
+    ELF(lab, "prog", .needed = {"libown.so"});
+    ELF(lab, "opt/inner", .needed = {"libmpi.so.12"});
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        text_file(lab, "run", texts[i]);
+        assert_int_equal(detect(lab, "sh run").family, HB_PM_PMI1);
+    }
+    text_file(lab, "run", "PATH=$HERE/opt:$PATH; cd opt; ./prog; inner\n");
+    assert_int_equal(detect(lab, "sh run").family, HB_PM_PMI1);
+}
+
 static void shell_script_for_two_families_is_uncertain(void **state)
 {
     struct lab *lab = *state;
@@ -548,6 +573,7 @@ int main(void)
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),
         IN_LAB(a_shells_changes_of_directory_are_followed),
+        IN_LAB(what_a_shell_sets_counts_for_what_it_starts),
         IN_LAB(shell_script_for_two_families_is_uncertain),
         IN_LAB(shells_that_call_each_other_end),
         IN_LAB(a_program_named_like_a_wrapper_is_itself),

@@ -416,6 +416,24 @@ static void by_other(const struct hb_place *place, const char *path,
     }
 }
 
+/* What argv[next] names is looked for as the wrapper will find it. */
+static void by_wrapper(const struct hb_place *place, char *const *argv,
+                       size_t next, int depth, struct hb_family_choice *c)
+{
+    struct hb_place inside = *place;
+    struct hb_strv env = HB_STRV_INIT;
+
+    hb_strv_extend(&env, place->env);
+    for (size_t i = 1; i < next; i++) {
+        if (hb_wrapper_sets(argv, argv[i])) {
+            hb_env_put(&env, argv[i]);
+        }
+    }
+    inside.env = hb_strv_view(&env);
+    detect(&inside, argv + next, depth + 1, c);
+    hb_strv_destroy(&env);
+}
+
 static void by_program(const struct hb_place *place, const char *path,
                        char *const *argv, int depth,
                        struct hb_family_choice *c)
@@ -431,7 +449,7 @@ static void by_program(const struct hb_place *place, const char *path,
     } else if (is_elf && hb_is_shell(path)) {
         by_shell(place, path, argv, depth, c);
     } else if (hb_wrapper_open(argv, &next) == HB_WRAPPER_OPENED) {
-        detect(place, argv + next, depth + 1, c);
+        by_wrapper(place, argv, next, depth, c);
     } else if (!is_elf) {
         by_script(place, path, argv + 1, depth, c);
     } else {

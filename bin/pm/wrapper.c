@@ -103,6 +103,12 @@ static int is_setting(const char *word)
     return (n > 0 && word[n] == '=') || strcmp(word, "-") == 0;
 }
 
+int hb_wrapper_sets(char *const *argv, const char *word)
+{
+    return strcmp(base_name(argv[0]), "env") == 0 && word[0] != '-' &&
+           word[0] != '=' && strchr(word, '=') != NULL;
+}
+
 static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,
                                          char *const *argv, size_t *next_out)
 {

@@ -14,6 +14,8 @@ enum hb_wrapper_kind {
 
 /* Looks at argv[0]'s last path component and the options behind it. */
 enum hb_wrapper_kind hb_wrapper_open(char *const *argv, size_t *next_out);
+/* 1: the word is a NAME=VALUE with which env(1) starts it. */
+int hb_wrapper_sets(char *const *argv, const char *word);
 /* "python3.11", "pypy3" ... */
 int hb_is_python(const char *path);
 

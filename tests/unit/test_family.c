@@ -363,19 +363,22 @@ static void a_shells_changes_of_directory_are_followed(void **state)
     }
 }
 
-static void what_a_shell_sets_counts_for_what_it_starts(void **state)
+static void what_shell_and_env_set_counts_for_what_they_start(void **state)
 {
     static const char *const texts[] = {
         "export PATH=\"$HERE/opt:$PATH\"\ninner -x\n",
         "PATH=$HERE/opt inner\n",
         "export HERE\nexport LD_LIBRARY_PATH=$HERE/own\n./prog\n",
         "LD_LIBRARY_PATH=${HERE}/own:$LD_LIBRARY_PATH exec ./prog\n",
+        "env -u X PATH=$HERE/opt A=b inner a=b\n",
+        "exec env LD_LIBRARY_PATH=$HERE/own ./prog\n",
     };
     struct lab *lab = *state;
 
     openmpi4(lab); /* what the default rule would take */
     hb_env_setf(&lab->env, "HERE", "%s", lab->dir);
     ELF(lab, "bin/sh");
+    ELF(lab, "bin/env");
     ELF(lab, "own/libown.so", .needed = {"libmpi.so.12"});
     ELF(lab, "own/libmpi.so.12");
     ELF(lab, "prog", .needed = {"libown.so"});
@@ -573,7 +576,7 @@ int main(void)
         IN_LAB(other_interpreters_take_the_default_rule),
         IN_LAB(shell_scripts_are_looked_through),
         IN_LAB(a_shells_changes_of_directory_are_followed),
-        IN_LAB(what_a_shell_sets_counts_for_what_it_starts),
+        IN_LAB(what_shell_and_env_set_counts_for_what_they_start),
         IN_LAB(shell_script_for_two_families_is_uncertain),
         IN_LAB(shells_that_call_each_other_end),
         IN_LAB(a_program_named_like_a_wrapper_is_itself),

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bin/job/ancestry.h"
 #include "bin/job/job_impl.h"
 #include "bin/pm/spawn.h"
 #include "bin/proc/env_names.h"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "bin/cli/logsink.h"
+#include "bin/job/ancestry.h"
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"

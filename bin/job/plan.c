@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/job/ancestry.h"
 #include "bin/job/change.h"
 #include "bin/job/job_impl.h"
 #include "hostfile/k8s.h"

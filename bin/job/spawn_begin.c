@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bin/job/ancestry.h"
 #include "bin/job/spawned.h"
 #include "bin/proc/proc.h"
 #include "lib/base/fd.h"

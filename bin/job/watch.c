@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "bin/job/ancestry.h"
 #include "bin/job/bringup.h"
 #include "bin/job/change.h"
-#include "bin/job/job_impl.h"
 #include "bin/job/traffic.h"
 #include "bin/job/wiring.h"
 #include "lib/base/clock.h"

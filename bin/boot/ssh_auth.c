@@ -239,6 +239,22 @@ static void methods_text(ssh_session session, char *text, size_t size)
     }
 }
 
+static const char *advice(ssh_session session, const char *user)
+{
+    int methods = ssh_userauth_list(session, NULL);
+
+    if (methods != 0 && !(methods & SSH_AUTH_METHOD_PUBLICKEY)) {
+        return "its sshd takes no keys: see PubkeyAuthentication and "
+               "AuthenticationMethods in sshd_config there";
+    }
+    return hb_streq(user, "root")
+               ? "is the public key in root's authorized_keys there (hpcboot "
+                 "keys --check, run there, finds wrong modes), and does its "
+                 "sshd let root in (PermitRootLogin)?"
+               : "is the public key in that user's authorized_keys there "
+                 "(hpcboot keys --check, run there, finds wrong modes)?";
+}
+
 static int give_up(struct hb_ssh_auth *auth, ssh_session session,
                    const char *host, struct hpcboot_error *err)
 {
@@ -271,10 +287,10 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
     }
     return hb_fail(err, HPCBOOT_ERR_AUTH,
                    "%s: login as %s refused (the host accepts:%s); offered: "
-                   "%.160s%s%.120s; is the public key in that user's "
-                   "authorized_keys there?", host, user, methods,
+                   "%.160s%s%.120s; %s", host, user, methods,
                    hb_str_text(&auth->refused), auth->unusable.len
-                   ? "; not usable: " : "", hb_str_text(&auth->unusable));
+                   ? "; not usable: " : "", hb_str_text(&auth->unusable),
+                   advice(session, user));
 }
 
 static int broken(struct hb_ssh_auth *auth, ssh_session session,

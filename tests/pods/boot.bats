@@ -533,7 +533,11 @@ by_authority() {
 @test "a refused login names the user and the keys" {
     cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
     run -0 drive plain
-    says "^failed authenticate: 127.0.0.1: login as root refused .*publickey.*offered: $HOME/.ssh/id_ed25519"
+    says "^failed authenticate: 127.0.0.1: login as root refused .*publickey.*offered: $HOME/.ssh/id_ed25519.*PermitRootLogin"
+    server_up keyless "PubkeyAuthentication no" "PasswordAuthentication yes"
+    known keyless && cp "$F/known_hosts" "$HOME/.ssh/known_hosts"
+    run -0 drive keyless
+    says '^failed authenticate: .*accepts: password.*its sshd takes no keys'
 }
 
 @test "an encrypted key is said to be; ssh-agent makes it work" {

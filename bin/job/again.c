@@ -225,6 +225,18 @@ static void tell(struct job *j)
            l->failures, j->opt->max_restarts);
 }
 
+/* The time limit of the job comes before its next life has begun. */
+static void ends_before(struct job *j)
+{
+    struct hb_lives *l = j->lives;
+
+    hb_log(HB_WARN, "%s; all ranks would be started again in %.10g s, and the "
+           "limit of time (--timeout) comes before", j->verdict.text,
+           (double)l->delay_ms / 1000);
+    l->delay_ms = job_time_left_ms(j);
+    l->restarts--;
+}
+
 /* A host that never came is lost before anything has begun. The spares that
  * are left are enough to do without: nothing is to be started again then. */
 static int spares_are_enough(const struct job *j)
@@ -271,9 +283,10 @@ int job_again(struct job *j)
         return 0;
     }
     if (j->opt->timeout_ms > 0 && j->lives->delay_ms > job_time_left_ms(j)) {
-        j->lives->delay_ms = job_time_left_ms(j); /* it ends there */
+        ends_before(j);
+    } else {
+        tell(j);
     }
-    tell(j);
     return 1;
 }
 

@@ -103,6 +103,15 @@ no_loop_hears() { # SIGNAL-NUMBER PID
     [ "$status" -eq 124 ]
 }
 
+@test "a restart that --timeout forestalls is not told as one" {
+    run hb --on-failure restart-job --restart-delay 60 --timeout 1 -n 1 \
+        bash -c 'exit 7'
+    ended_with 124
+    says 'exited with status 7; all ranks would be started again in 60 s, and'
+    says 'did not end within 1 s \(--timeout\)$'
+    says_not 'after 1 restart'
+}
+
 @test "a policy that does not exist, spares without use, sizes upside down" {
     run hb --on-failure restart -n 1 true
     [ "$status" -eq 2 ]

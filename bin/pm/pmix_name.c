@@ -148,6 +148,9 @@ static void finish(struct hb_pm *pm, struct request *r)
         at = &(*at)->next;
     }
     *at = r->next;
+    if (r->lookup == NULL && r->status == HPCBOOT_ERR_USAGE) {
+        rc = PMIX_ERR_DUPLICATE_KEY; /* somebody has published the name */
+    }
     if (r->lookup != NULL) {
         size_t n = gather_found(r);
 

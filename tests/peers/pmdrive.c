@@ -152,7 +152,10 @@ static int on_name(struct hub *h, const struct hb_frame *f,
     switch (m.op) {
     case HB_NAME_PUBLISH:
     case HB_NAME_PUBLISH_ONCE:
-        hb_kvs_put(h->names, m.name, m.value, HB_KVS_REPLACE, NULL);
+        rc = hb_kvs_get(h->names, m.name, &reply.value);
+        reply.value = (struct hb_bytes){NULL, 0};
+        reply.status = rc ? HPCBOOT_ERR_USAGE : HPCBOOT_OK;
+        hb_kvs_put(h->names, m.name, m.value, HB_KVS_KEEP, NULL);
         break;
     case HB_NAME_LOOKUP:
         rc = hb_kvs_get(h->names, m.name, &reply.value);

@@ -111,6 +111,10 @@ static void names(void)
         usleep(300000);
         PMIX_INFO_LOAD(&info, "probe.port", "17", PMIX_STRING);
         check(PMIx_Publish(&info, 1), "publish");
+        if (PMIx_Publish(&info, 1) != PMIX_ERR_DUPLICATE_KEY) {
+            printf("rank 0: a name that is there is not told of\n");
+            exit(1);
+        }
         PMIX_INFO_DESTRUCT(&info);
     } else if (me.rank == size - 1) {
         PMIX_INFO_LOAD(&info, PMIX_WAIT, &all, PMIX_INT);

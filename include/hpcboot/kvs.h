@@ -21,9 +21,10 @@ enum hpcboot_scope {
     HPCBOOT_SCOPE_NODE /* by the ranks of this node */
 };
 
-/* The value is copied; a second put of a key replaces the first. It is seen
- * after the next fence of at least its scope, and may be from when this rank
- * has come to that. ERR_USAGE, ERR_LIMIT, ERR_NOMEM; ERR_CLOSED when the
+/* The value is copied; a second put of a key in its scope replaces the first;
+ * of a key that is put in both scopes either value is found. It is seen after
+ * the next fence of at least its scope, and may be from when this rank has
+ * come to that. ERR_USAGE, ERR_LIMIT, ERR_NOMEM; ERR_CLOSED when the
  * launcher is gone. */
 int hpcboot_put(enum hpcboot_scope scope, const char *key, const void *value,
                 size_t size, struct hpcboot_error *err);

@@ -103,6 +103,35 @@ static int look(const struct wanted *w, struct hb_topo_view *v,
     return rc < 0 ? rc : hb_topo_restrict(v->machine, &v->cpus, &v->part, err);
 }
 
+/* As a job would that has this host alone. */
+static int check_map(const struct hb_map_policy *map,
+                     const struct hb_bind_policy *bind, uint32_t np,
+                     const struct hb_topo_view *v, struct hpcboot_error *err)
+{
+    const struct hb_map_app app = {.np = np, .program = "the job"};
+    struct hb_map_host here = {
+        .name = "here", .slots = v->allowed.slots,
+        .origin = v->allowed.origin,
+    };
+    struct hb_jobmap *job = NULL;
+    uint32_t *host_of_node = NULL;
+    int rc;
+
+    if (map->by == HB_MAP_RANKFILE || map->by == HB_MAP_SEQ) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "--map-by %s: it puts the ranks "
+                       "of a job on hosts, and here is one: see hbrun "
+                       "--dry-run", map->by == HB_MAP_SEQ ? "seq" : "rankfile");
+    }
+    if (hb_map_needs_inside(map)) {
+        here.objects = hb_bind_objects(bind, v->part);
+        here.room = hb_bind_room(bind, v->part);
+    }
+    rc = hb_map_ranks(map, &here, 1, &app, 1, &job, &host_of_node, err);
+    hb_jobmap_destroy(job);
+    free(host_of_node);
+    return rc;
+}
+
 static int place(const struct wanted *w, struct hb_topo_view *v,
                  struct hpcboot_error *err)
 {
@@ -131,6 +160,10 @@ static int place(const struct wanted *w, struct hb_topo_view *v,
         return rc;
     }
     hb_bind_policy_map(&bind, &map);
+    rc = check_map(&map, &bind, (uint32_t)np, v, err);
+    if (rc < 0) {
+        return rc;
+    }
     v->n_ranks = (uint32_t)np;
     return hb_bind_plan(&bind, v->part, v->allowed.quota_milli, v->n_ranks,
                         &v->plan, err);

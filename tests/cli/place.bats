@@ -701,6 +701,12 @@ assert len(t["devices"]["nic"]) == 8 and t["quota"] is None'
     ended_with 2
     run topo --np 2 --bind-to nothing
     ended_with 2
+    run topo --np 2 --map-by ppr:1:node
+    ended_with 2
+    says '2 ranks asked for, and the 1 host takes only 1'
+    run topo --np 2 --map-by rankfile:FILE=nope
+    ended_with 2
+    says 'see hbrun --dry-run$'
     run topo --map-by core
     ended_with 2
     says '--map-by goes with --np$'

@@ -184,6 +184,7 @@ struct app_hosts {
     struct hb_gang list;
     int selects;  /* the list only names hosts, it says nothing of slots */
     int mentions; /* the gang is from such lists: a mention is a slot */
+    int in_gang_order; /* not in the list's */
     struct hb_map_host *hosts;
     uint32_t *index; /* [n] into the gang */
     uint32_t n;
@@ -252,6 +253,39 @@ static void take_turns(struct app_hosts *a, const uint32_t *place)
     }
 }
 
+struct picked { /* a host of the gang, and of the list */
+    uint32_t host;
+    int at;
+};
+
+static int by_list(const void *va, const void *vb)
+{
+    const struct picked *a = va, *b = vb;
+
+    return a->at != b->at ? (a->at > b->at) - (a->at < b->at)
+                          : (a->host > b->host) - (a->host < b->host);
+}
+
+/* Which hosts of the gang they are, in the order of the list. */
+static void pick(const struct hb_map_host *all, uint32_t n, int has_list,
+                 struct app_hosts *out)
+{
+    struct picked *v = hb_xcalloc(n, sizeof *v);
+
+    for (uint32_t i = 0; i < n; i++) {
+        int at = has_list ? names_host(&out->list, &all[i]) : 0;
+
+        if (at >= 0) {
+            v[out->n++] = (struct picked){i, out->in_gang_order ? 0 : at};
+        }
+    }
+    qsort(v, out->n, sizeof *v, by_list);
+    for (uint32_t i = 0; i < out->n; i++) {
+        out->index[i] = v[i].host;
+    }
+    free(v);
+}
+
 static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
                           const uint32_t *used, const char *host_list,
                           struct app_hosts *out, struct hpcboot_error *err)
@@ -265,19 +299,19 @@ static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
     out->hosts = hb_xcalloc(n, sizeof *out->hosts);
     out->index = hb_xcalloc(n, sizeof *out->index);
     place = hb_xcalloc(out->list.n + 1, sizeof *place);
-    for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        int at = host_list != NULL ? names_host(&out->list, &all[i]) : -1;
-        struct hb_map_host *h = &out->hosts[out->n];
+    if (rc == 0) {
+        pick(all, n, host_list != NULL, out);
+    }
+    for (uint32_t i = 0; i < out->n; i++) {
+        struct hb_map_host *h = &out->hosts[i];
+        int at = host_list != NULL
+                     ? names_host(&out->list, &all[out->index[i]]) : -1;
 
-        if (host_list != NULL && at < 0) {
-            continue;
-        }
-        *h = all[i];
-        h->taken = used[i];
-        out->index[out->n++] = i;
+        *h = all[out->index[i]];
+        h->taken = used[out->index[i]];
         if (at >= 0) {
             cut_slots(out, (uint32_t)at, h);
-            place[at] = place[at] > 0 ? place[at] : out->n;
+            place[at] = place[at] > 0 ? place[at] : i + 1;
         }
     }
     if (rc == 0) {
@@ -308,7 +342,8 @@ static int place_app(struct job *j, const struct hb_map_policy *policy,
     struct hb_map_policy own = *policy;
     struct app_hosts part = {
         .selects = j->ancestry != NULL || j->opt->dialect == HB_DIALECT_SRUN,
-        .mentions = hb_streq(j->gang.source, hb_source_list.name)};
+        .mentions = hb_streq(j->gang.source, hb_source_list.name),
+        .in_gang_order = hb_streq(j->opt->order, "topology")};
     struct hb_jobmap *map = NULL;
     uint32_t *host_of_node = NULL;
     int rc = app_hosts_make(all, (uint32_t)j->gang.n, p->used, o->host_list,

@@ -466,6 +466,10 @@ ranks_of() { # HOST of a plan in $output
     run plan --map-by seq -n 3 -H a,b,a true : -n 2 -H b,a
     ended_with 0
     [ "$(ranks_of a)+$(ranks_of b)" = 0,2,4+1,3 ]
+    # Each goes by the order of its own list.
+    run plan -n 1 -H a:2,c:1 true : -n 1 -H b:1,a:2 true : -n 1 -H c:1,a:2
+    ended_with 0
+    [ "$(ranks_of a)+$(ranks_of b)+$(ranks_of c)" = 0+1+2 ]
 }
 
 @test "a file of places is for the whole job, also where programs have hosts" {

@@ -78,7 +78,7 @@ uint32_t hb_slots_share(const struct hb_map_policy *policy,
     if (hb_slots_left_out(policy, h)) {
         return 0;
     }
-    if (!node && policy->by != HB_MAP_PPR_OBJECT) {
+    if (!node && (policy->by != HB_MAP_PPR_OBJECT || h->objects == 0)) {
         return hb_slots_offer(policy, h);
     }
     return n < HB_MAX_RANKS ? (uint32_t)n : HB_MAX_RANKS;

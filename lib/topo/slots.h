@@ -15,7 +15,8 @@ int hb_slots_left_out(const struct hb_map_policy *policy,
  * leaves it out. */
 uint32_t hb_slots_offer(const struct hb_map_policy *policy,
                         const struct hb_map_host *h);
-/* Ranks it has of a job that takes what there is. */
+/* Ranks it has of a job that takes what there is; of a host that nobody has
+ * asked what it is like inside, as many as it has slots. */
 uint32_t hb_slots_share(const struct hb_map_policy *policy,
                         const struct hb_map_host *h);
 /* Ranks it may take at most. */

@@ -62,6 +62,19 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2 3
 }
 
+@test "a host that is added is not asked what it is like inside, and gets ranks" {
+    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
+    elastic 1:2 --on-failure continue --map-by ppr:1:package
+    on 1
+    hosts pod-1 pod-2
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 1 on pod-2$'
+    pods_clean 0 1 2
+}
+
 @test "a host that is taken out of the hostfile gets the checkpoint signal" {
     hosts pod-1 pod-2
     elastic 1:2 --on-failure continue

@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Boxes, texts and lines, and their form as SVG. Texts may hold anything: what
- * XML gives a meaning is written as an entity, and control characters are left
- * out. */
+ * XML gives a meaning is written as an entity, control characters are left out,
+ * and what is no character is shown as one that nobody knows. */
 #include "config.h"
 
 #include "bin/cli/drawing.h"
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/base/module_load.h"
+#include "lib/base/str.h"
 
 #define MARGIN 8.0
 
@@ -46,14 +47,20 @@ void hb_drawing_destroy(struct hb_drawing *d)
 
 static void put_text(struct hb_str *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
+    size_t n;
+
+    for (; *text != '\0'; text += n > 0 ? n : 1) {
+        n = hb_utf8_len((const unsigned char *)text);
         switch (*text) {
         case '<': hb_str_put(out, "&lt;"); break;
         case '>': hb_str_put(out, "&gt;"); break;
         case '&': hb_str_put(out, "&amp;"); break;
         default:
-            if ((unsigned char)*text >= ' ') {
-                hb_str_putc(out, *text);
+            if (n == 0 || strncmp(text, "\xef\xbf\xbe", 3) == 0 ||
+                strncmp(text, "\xef\xbf\xbf", 3) == 0) {
+                hb_str_put(out, "\xef\xbf\xbd"); /* U+FFFD */
+            } else if ((unsigned char)*text >= ' ') {
+                hb_str_putn(out, text, n);
             }
         }
     }

@@ -693,6 +693,9 @@ assert [r["cpus"] for r in t["ranks"]] == ["0-3", "4-7"]
 assert len(t["devices"]["nic"]) == 8 and t["quota"] is None'
     topo --format svg --output t.svg --machine "$machines/hybrid.xml"
     python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("t.svg")'
+    cp "$machines/hybrid.xml" $'odd<&\x01\xff\xef\xbf\xbf.xml'
+    topo --format svg --output t.svg --machine odd*.xml
+    python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("t.svg")'
     if [ -e "$HB_BUILDDIR/.libs/hb_cairo.so" ]; then
         # fontconfig keeps what it has read.
         ASAN_OPTIONS=detect_leaks=0 \

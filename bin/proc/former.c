@@ -94,14 +94,15 @@ static pid_t parent_of(pid_t pid)
     return hb_procfs_read_stat("/proc", pid, &st) == 0 ? st.ppid : 0;
 }
 
-/* A guard that is alone is cleaning up. */
-static void end_agent(const struct pair *p)
+/* A guard that is alone is cleaning up. 1: it has been killed. */
+static int end_agent(const struct pair *p)
 {
     for (int i = 0; p->n == 2 && i < 2; i++) {
         if (parent_of(p->pids[i]) == p->pids[1 - i]) {
-            (void)kill(p->pids[i], SIGKILL);
+            return kill(p->pids[i], SIGKILL) == 0;
         }
     }
+    return 0;
 }
 
 int hb_former_end(const char *token, int timeout_ms)
@@ -109,12 +110,12 @@ int hb_former_end(const char *token, int timeout_ms)
     static const struct timespec look = {0, LOOK_NS};
     int64_t until = hb_deadline_in_ms(timeout_ms);
     struct pair p;
-    int was_there;
+    int was_there, killed = 0;
 
     find(token, &p);
     was_there = p.n > 0;
     while (p.n > 0 && hb_now_ns() < until) {
-        end_agent(&p);
+        killed = killed || end_agent(&p); /* once: its guard may fork, too */
         nanosleep(&look, NULL);
         find(token, &p);
     }

@@ -5,7 +5,7 @@
  * beside those that take their place.
  *
  * Agent and guard have the same arguments, of which the token is no other's.
- * The agent is the one whose parent is the other; when it is killed the guard
+ * The agent is the one whose parent has them, too; when it is killed the guard
  * sweeps up all below and ends. */
 #include "config.h"
 
@@ -28,12 +28,6 @@
 
 #define ARGS_BYTES 4096 /* the token stands in the fourth of them */
 #define LOOK_NS 2000000 /* between one look and the next */
-
-/* Of those found; 0: none. */
-struct pair {
-    pid_t pids[2];
-    int n;
-};
 
 /* args: each with its NUL. */
 static int has_token(const char *args, size_t len, const char *token)
@@ -70,54 +64,49 @@ static int is_one(int proc, const char *pid, const char *token)
     return n > 0 && has_token(args, (size_t)n, token);
 }
 
-static void find(const char *token, struct pair *out)
+/* Who has started it, as "PID". */
+static int parent_of(const char *pid, char *out, size_t size)
+{
+    struct hb_procfs_stat st;
+
+    return hb_procfs_read_stat("/proc", (pid_t)strtol(pid, NULL, 10), &st) ==
+               0 && snprintf(out, size, "%d", (int)st.ppid) < (int)size;
+}
+
+/* Returns how many there are; with `kills` the agent is killed. */
+static unsigned look(const char *token, int kills)
 {
     DIR *d = opendir("/proc");
     const struct dirent *e;
+    char parent[16];
+    unsigned n = 0;
 
-    out->n = 0;
-    while (d != NULL && out->n < 2 && (e = readdir(d)) != NULL) {
-        if (isdigit((unsigned char)e->d_name[0]) &&
-            is_one(dirfd(d), e->d_name, token)) {
-            out->pids[out->n++] = (pid_t)strtol(e->d_name, NULL, 10);
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        if (!isdigit((unsigned char)e->d_name[0]) ||
+            !is_one(dirfd(d), e->d_name, token)) {
+            continue;
+        }
+        n++;
+        if (kills && parent_of(e->d_name, parent, sizeof parent) &&
+            is_one(dirfd(d), parent, token)) {
+            (void)kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
         }
     }
     if (d != NULL) {
         closedir(d);
     }
-}
-
-static pid_t parent_of(pid_t pid)
-{
-    struct hb_procfs_stat st;
-
-    return hb_procfs_read_stat("/proc", pid, &st) == 0 ? st.ppid : 0;
-}
-
-/* A guard that is alone is cleaning up. 1: it has been killed. */
-static int end_agent(const struct pair *p)
-{
-    for (int i = 0; p->n == 2 && i < 2; i++) {
-        if (parent_of(p->pids[i]) == p->pids[1 - i]) {
-            return kill(p->pids[i], SIGKILL) == 0;
-        }
-    }
-    return 0;
+    return n;
 }
 
 int hb_former_end(const char *token, int timeout_ms)
 {
-    static const struct timespec look = {0, LOOK_NS};
+    static const struct timespec pause = {0, LOOK_NS};
     int64_t until = hb_deadline_in_ms(timeout_ms);
-    struct pair p;
-    int was_there, killed = 0;
+    int was_there = look(token, 1) > 0, is_there = was_there;
 
-    find(token, &p);
-    was_there = p.n > 0;
-    while (p.n > 0 && hb_now_ns() < until) {
-        killed = killed || end_agent(&p); /* once: its guard may fork, too */
-        nanosleep(&look, NULL);
-        find(token, &p);
+    while (is_there && hb_now_ns() < until) {
+        nanosleep(&pause, NULL);
+        is_there = look(token, 0) > 0; /* what cleans up may have children */
     }
     return was_there;
 }

@@ -179,6 +179,11 @@ int job_check_elastic(const struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+struct picked {
+    uint32_t host; /* of the gang */
+    int at;        /* in the list; -1: there is none */
+};
+
 /* The hosts of one segment, as a part of the gang's: those of its own list. */
 struct app_hosts {
     struct hb_gang list;
@@ -186,7 +191,7 @@ struct app_hosts {
     int mentions; /* the gang is from such lists: a mention is a slot */
     int in_gang_order; /* not in the list's */
     struct hb_map_host *hosts;
-    uint32_t *index; /* [n] into the gang */
+    struct picked *picked; /* [n], as the hosts */
     uint32_t n;
     struct hb_map_turn *turns; /* the hosts as the list mentions them */
     uint32_t n_turns;
@@ -196,7 +201,7 @@ static void app_hosts_destroy(struct app_hosts *a)
 {
     hb_gang_destroy(&a->list);
     free(a->hosts);
-    free(a->index);
+    free(a->picked);
     free(a->turns);
 }
 
@@ -253,11 +258,6 @@ static void take_turns(struct app_hosts *a, const uint32_t *place)
     }
 }
 
-struct picked { /* a host of the gang, and of the list */
-    uint32_t host;
-    int at;
-};
-
 static int by_list(const void *va, const void *vb)
 {
     const struct picked *a = va, *b = vb;
@@ -270,20 +270,17 @@ static int by_list(const void *va, const void *vb)
 static void pick(const struct hb_map_host *all, uint32_t n, int has_list,
                  struct app_hosts *out)
 {
-    struct picked *v = hb_xcalloc(n, sizeof *v);
-
+    out->picked = hb_xcalloc(n, sizeof *out->picked);
     for (uint32_t i = 0; i < n; i++) {
-        int at = has_list ? names_host(&out->list, &all[i]) : 0;
+        int at = has_list ? names_host(&out->list, &all[i]) : -1;
 
-        if (at >= 0) {
-            v[out->n++] = (struct picked){i, out->in_gang_order ? 0 : at};
+        if (at >= 0 || !has_list) {
+            out->picked[out->n++] = (struct picked){i, at};
         }
     }
-    qsort(v, out->n, sizeof *v, by_list);
-    for (uint32_t i = 0; i < out->n; i++) {
-        out->index[i] = v[i].host;
+    if (!out->in_gang_order) {
+        qsort(out->picked, out->n, sizeof *out->picked, by_list);
     }
-    free(v);
 }
 
 static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
@@ -297,21 +294,19 @@ static int app_hosts_make(const struct hb_map_host *all, uint32_t n,
         rc = hb_hostfile_parse_list(host_list, &out->list, err);
     }
     out->hosts = hb_xcalloc(n, sizeof *out->hosts);
-    out->index = hb_xcalloc(n, sizeof *out->index);
     place = hb_xcalloc(out->list.n + 1, sizeof *place);
     if (rc == 0) {
         pick(all, n, host_list != NULL, out);
     }
     for (uint32_t i = 0; i < out->n; i++) {
+        const struct picked *p = &out->picked[i];
         struct hb_map_host *h = &out->hosts[i];
-        int at = host_list != NULL
-                     ? names_host(&out->list, &all[out->index[i]]) : -1;
 
-        *h = all[out->index[i]];
-        h->taken = used[out->index[i]];
-        if (at >= 0) {
-            cut_slots(out, (uint32_t)at, h);
-            place[at] = place[at] > 0 ? place[at] : i + 1;
+        *h = all[p->host];
+        h->taken = used[p->host];
+        if (p->at >= 0) {
+            cut_slots(out, (uint32_t)p->at, h);
+            place[p->at] = place[p->at] > 0 ? place[p->at] : i + 1;
         }
     }
     if (rc == 0) {
@@ -362,7 +357,7 @@ static int place_app(struct job *j, const struct hb_map_policy *policy,
                                       (p->n_ranks + map->n_ranks) *
                                           sizeof *p->host_of_rank);
         for (uint32_t r = 0; r < map->n_ranks; r++) {
-            uint32_t h = part.index[host_of_node[map->node_of_rank[r]]];
+            uint32_t h = part.picked[host_of_node[map->node_of_rank[r]]].host;
 
             p->host_of_rank[p->n_ranks++] = h;
             p->used[h]++;

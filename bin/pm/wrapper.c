@@ -105,8 +105,8 @@ static int is_setting(const char *word)
 
 int hb_wrapper_sets(char *const *argv, const char *word)
 {
-    return strcmp(base_name(argv[0]), "env") == 0 && word[0] != '-' &&
-           word[0] != '=' && strchr(word, '=') != NULL;
+    return strcmp(base_name(argv[0]), "env") == 0 && is_setting(word) &&
+           strcmp(word, "-") != 0;
 }
 
 static enum hb_wrapper_kind open_wrapper(const struct wrapper *w,

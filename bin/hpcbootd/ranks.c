@@ -339,15 +339,10 @@ static int prepare_app(struct agent *a, uint32_t at, const struct hb_strv *pid1,
         .pid1 = pid1->n > 0 ? hb_strv_view(pid1) : NULL,
         .job_rules = hb_strv_view(&a->job.env_rules),
         .app_rules = hb_strv_view(&app->env_rules),
+        .path = app->path,
     };
     int rc = hb_env_compose(&policy, &app->env, err);
 
-    if (rc == 0 && app->path != NULL) {
-        const char *path = hb_env_get(&app->env, "PATH");
-
-        hb_env_setf(&app->env, "PATH", "%s:%s", app->path,
-                    path != NULL ? path : "/usr/bin:/bin");
-    }
     if (rc == 0) {
         rc = hb_limits_parse(hb_strv_view(&a->job.limits), &out->limits,
                              &out->n_limits, &refused, err);

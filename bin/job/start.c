@@ -121,15 +121,9 @@ int job_app_env(const struct job *j, uint32_t at, char *const *host,
     const struct hb_env_policy policy = {
         .launcher = hb_strv_view(&sent), .host = host,
         .job_rules = hb_strv_view(&j->rules),
-        .app_rules = hb_strv_view(&app->env_rules),
+        .app_rules = hb_strv_view(&app->env_rules), .path = app->path,
     };
     rc = hb_env_compose(&policy, out, err);
-    if (rc == 0 && app->path != NULL) {
-        const char *path = hb_env_get(out, "PATH");
-
-        hb_env_setf(out, "PATH", "%s:%s", app->path,
-                    path != NULL ? path : "/usr/bin:/bin");
-    }
     hb_strv_destroy(&sent);
     return rc;
 }

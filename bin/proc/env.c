@@ -289,6 +289,12 @@ int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
             apply(out, policy->launcher, *r);
         }
     }
+    if (policy->path != NULL) {
+        const char *path = hb_env_get(out, "PATH");
+
+        hb_env_setf(out, "PATH", "%s:%s", policy->path,
+                    path != NULL ? path : "/usr/bin:/bin");
+    }
     return HPCBOOT_OK;
 }
 

@@ -34,6 +34,7 @@ struct hb_env_policy {
     char *const *pid1;     /* NULL: not readable or not wanted */
     char *const *job_rules; /* NULL-terminated; may be NULL */
     char *const *app_rules;
+    const char *path; /* goes before what PATH becomes; may be NULL */
 };
 int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
                    struct hpcboot_error *err);

@@ -188,7 +188,7 @@ static const struct {
 static const char *setting_of(size_t i, const struct hb_pm_job *job)
 {
     if (strcmp(settings[i].name, "HOME") == 0) {
-        return hb_pmix_home() != NULL ? hb_pmix_home() : getenv("HOME");
+        return hb_pmix_home(getenv("HOME"));
     }
     return strcmp(settings[i].name, TOPOLOGY_VARIABLE) == 0
                ? job->topology_file : settings[i].value;
@@ -482,8 +482,8 @@ static int rank_env(struct hb_pm *pm, uint32_t rank, int socket_fd,
             hb_env_put(env, *e);
         }
         flavour_env(pm, env);
-        if (hb_env_get(env, "HOME") == NULL && hb_pmix_home() != NULL) {
-            hb_env_set(env, "HOME", hb_pmix_home());
+        if (hb_env_get(env, "HOME") == NULL && hb_pmix_home(NULL) != NULL) {
+            hb_env_set(env, "HOME", hb_pmix_home(NULL));
         }
     }
     for (char **e = entries; e != NULL && *e != NULL; e++) {

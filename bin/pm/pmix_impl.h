@@ -99,8 +99,9 @@ int hb_pmix_fail(struct hpcboot_error *err, const char *what,
 
 /* pmix_start.c */
 const char *hb_pmix_no_start(void); /* what is in the way */
-/* HOME for a user who has none in the list of users; NULL: this one has. */
-const char *hb_pmix_home(void);
+/* What HOME is to be where it is `set` so, or NULL: a user who is in no list of
+ * users needs one. */
+const char *hb_pmix_home(const char *set);
 
 /* pmix_gate.c: a blocking wait for callbacks of libpmix */
 struct hb_pmix_gate {

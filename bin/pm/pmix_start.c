@@ -16,9 +16,9 @@
 #include "bin/pm/pmix_impl.h"
 #include "lib/base/fd.h"
 
-const char *hb_pmix_home(void)
+const char *hb_pmix_home(const char *set)
 {
-    return getpwuid(getuid()) == NULL ? "/" : NULL;
+    return set != NULL || getpwuid(getuid()) != NULL ? set : "/";
 }
 
 /* As in a network namespace that nobody has set up. */

@@ -167,9 +167,9 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     for n in 1 2 3 4 5 6; do
         # Nobody else is this user, whose every process and thread counts; the
         # leak sanitizer needs one of its own.
-        run env -u HOME -u USER ASAN_OPTIONS=detect_leaks=0 \
-            setpriv --reuid 54322 --clear-groups prlimit --nproc="$n" \
-            "$hbrun" -n 3 sh -c "sleep 1; :"
+        ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
+            run env -u HOME -u USER setpriv --reuid 54322 --clear-groups \
+            prlimit --nproc="$n" "$hbrun" -n 3 sh -c "sleep 1; :"
         ended_with 75
         says 'ulimit -u'
     done

@@ -18,7 +18,7 @@ results() {
     sed -n 's/^:global-test-result: //p' trs
 }
 
-echo 1..8
+echo 1..11
 n=0
 expect() { # WHAT TEXT EXPECTED
     local got
@@ -43,3 +43,29 @@ expect 'tests that did not run are an error' 'printf "1..2\nok 1 - a\n"' \
 expect 'a crash after the last test is an error' \
     'printf "1..1\nok 1 - a\n"; exit 134' \
     'PASS a;ERROR exit status 134 after its last test;ERROR'
+
+# The one that looks at the clock is stopped; how often the program ran is in a
+# file.
+stands_still() { # RESULT: of its second run
+    rm -f ran
+    # shellcheck disable=SC2016  # expanded in the program
+    printf '%s\n' '
+        [ ! -e ran ] || { echo oh; exit '"$1"'; }
+        touch ran
+        driver=$(awk "/^PPid:/ { print \$2 }" "/proc/$PPID/status")
+        for child in $(cat "/proc/$driver/task/$driver/children"); do
+            [ "$child" != "$PPID" ] || continue
+            kill -STOP "$child"; sleep 4; kill -CONT "$child"
+        done
+        sleep 1.5
+        exit 3'
+}
+export HB_TEST_STILL=1
+expect 'what fails while the machine stands still is run once more' \
+    "$(stands_still 0)" 'PASS;PASS'
+n=$((n + 1))
+grep -q '^AGAIN: t failed while the machine stood still for [0-9]* s' out ||
+    echo -n 'not '
+echo "ok $n - ... which is told of"
+expect '... and fails where it fails again' "$(stands_still 5)" \
+    'FAIL exit status 5: oh;FAIL'

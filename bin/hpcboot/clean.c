@@ -4,12 +4,12 @@
 
 #include "bin/hpcboot/clean.h"
 
+#include <stdio.h>
+
+#include "lib/base/str.h"
+
 void hb_clean_copy(char *out, size_t size, const char *text)
 {
-    size_t n = 0;
-
-    for (; *text != '\0' && n + 1 < size; text++) {
-        out[n++] = *text >= ' ' && *text != 0x7f ? *text : '?';
-    }
-    out[n] = '\0';
+    snprintf(out, size, "%s", text);
+    hb_mask_controls(out);
 }

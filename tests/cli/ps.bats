@@ -71,10 +71,10 @@ assert r[1]["cpu_percent"] > r[0]["cpu_percent"]'
 }
 
 @test "a program's words obey no terminal" {
-    runs -n 1 sh -c 'sleep 1000; :' $'a\tb\e[31mred'
+    runs -n 1 sh -c 'sleep 1000; :' $'a\tb\e[31mred' $'gr\xc3\xbcn\xff'
     wait_until sees_job 1
     output=$(ps_here "$job")
-    says '; : a\?b\?\[31mred$'
+    says '; : a\?b\?\[31mred grün\?$'
 }
 
 @test "a rank that no agent watches is told of" {

@@ -163,8 +163,11 @@ tests_unit_test_sched_crowd_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 endif
 
-check_PROGRAMS += tests/fuzz/fuzz_collmodel
-TESTS += tests/fuzz/fuzz_collmodel
+coll_fuzz = tests/fuzz/fuzz_collmodel tests/fuzz/fuzz_wish
+check_PROGRAMS += $(coll_fuzz)
+TESTS += $(coll_fuzz)
 tests_fuzz_fuzz_collmodel_SOURCES = tests/fuzz/fuzz_collmodel.c tests/fuzz/replay.c
 tests_fuzz_fuzz_collmodel_LDADD = libhb.a
-EXTRA_DIST += tests/fuzz/corpus/collmodel
+tests_fuzz_fuzz_wish_SOURCES = tests/fuzz/fuzz_wish.c tests/fuzz/replay.c
+tests_fuzz_fuzz_wish_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/collmodel tests/fuzz/corpus/wish

@@ -74,7 +74,7 @@ static const char *value_of(const char *name)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
-static void read_fabric(const char *fabric, struct hb_wish *out)
+static void read_fabric(const char *fabric, struct hb_carrier_wish *out)
 {
     const char *wish = value_of("HPCBOOT_FABRIC_WISH");
 
@@ -89,7 +89,7 @@ static void read_fabric(const char *fabric, struct hb_wish *out)
     }
 }
 
-int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err)
+int hb_carrier_wish_read(struct hb_carrier_wish *out, struct hpcboot_error *err)
 {
     const char *list = value_of("HPCBOOT_TRANSPORTS");
     const char *fabric = value_of("HPCBOOT_FABRIC");

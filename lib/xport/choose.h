@@ -45,7 +45,7 @@ struct hb_costs {
  *   HPCBOOT_FABRIC_WISH auto: such a kind is what was found, not demanded; TCP
  *                       serves where it cannot be used, with a warning
  * HPCBOOT_TRANSPORTS is about this library, and wins. */
-struct hb_wish {
+struct hb_carrier_wish {
     uint32_t may;
     uint32_t fabric;     /* HB_UCX_IB or HB_UCX_ROCE must be it; 0: any */
     int is_found;        /* ... should be it */
@@ -54,7 +54,8 @@ struct hb_wish {
     char from[128];      /* "HPCBOOT_TRANSPORTS=ucx": who forbids others, or
                           * expects a kind; "" where nobody does */
 };
-int hb_wish_read(struct hb_wish *out, struct hpcboot_error *err);
+int hb_carrier_wish_read(struct hb_carrier_wish *out,
+                         struct hpcboot_error *err);
 
 /* RDMA devices by what /sys shows; `root` is put before it. `devices`: only
  * these, "mlx5_0:1,mlx5_1:1"; NULL: all. Sets kind and rate; 0: there are

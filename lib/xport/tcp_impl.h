@@ -137,7 +137,7 @@ struct hb_tcp {
     uint64_t waits;     /* looks for a message that was not there */
     unsigned limit_s; /* HB_TCP_LIMIT_S, or less */
     char far[16]; /* congestion control of long paths; "": the system's */
-    struct hb_wish wish;
+    struct hb_carrier_wish wish;
     struct hb_caps caps;
     struct hb_ucx_side *ucx; /* NULL: not used, for ucx_why */
     char ucx_why[512];

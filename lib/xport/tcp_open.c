@@ -159,7 +159,7 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
 
 static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
 {
-    int rc = hb_wish_read(&t->wish, err);
+    int rc = hb_carrier_wish_read(&t->wish, err);
 
     hb_caps_net("", &t->caps);
     if (rc == 0 && (t->wish.may & 1u << HB_BY_UCX)) {
@@ -210,9 +210,9 @@ static int read_rails(uint64_t *most, struct hpcboot_error *err)
 
 int hb_tcp_check_wishes(struct hpcboot_error *err)
 {
-    struct hb_wish wish;
+    struct hb_carrier_wish wish;
     uint64_t rails;
-    int rc = hb_wish_read(&wish, err);
+    int rc = hb_carrier_wish_read(&wish, err);
 
     return rc < 0 ? rc : read_rails(&rails, err);
 }

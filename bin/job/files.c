@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bin/job/job_impl.h"
+#include "bin/proc/env.h"
 #include "bin/proc/search.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -109,12 +110,10 @@ static char *find_program(const struct job *j,
     const char *path = hb_search_env(j->env, "PATH");
     char *found = NULL;
 
-    if (path != NULL || app->path != NULL) {
-        hb_env_setf(&env, "PATH", "%s%s%s",
-                    app->path != NULL ? app->path : "",
-                    app->path != NULL ? ":" : "",
-                    path != NULL ? path : "/usr/bin:/bin");
+    if (path != NULL) {
+        hb_env_setf(&env, "PATH", "%s", path);
     }
+    hb_env_put_before_path(&env, app->path);
     hb_search_program(app->argv.v[0], hb_strv_view(&env), &tries);
     for (size_t i = 0; i < tries.n && found == NULL; i++) {
         struct stat st;

@@ -270,6 +270,16 @@ static int check_rules(char *const *rules, struct hpcboot_error *err)
     return rc;
 }
 
+void hb_env_put_before_path(struct hb_strv *env, const char *dirs)
+{
+    const char *path = hb_env_get(env, "PATH");
+
+    if (dirs != NULL) {
+        hb_env_setf(env, "PATH", "%s:%s", dirs,
+                    path != NULL ? path : "/usr/bin:/bin");
+    }
+}
+
 int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
                    struct hpcboot_error *err)
 {
@@ -289,12 +299,7 @@ int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
             apply(out, policy->launcher, *r);
         }
     }
-    if (policy->path != NULL) {
-        const char *path = hb_env_get(out, "PATH");
-
-        hb_env_setf(out, "PATH", "%s:%s", policy->path,
-                    path != NULL ? path : "/usr/bin:/bin");
-    }
+    hb_env_put_before_path(out, policy->path);
     return HPCBOOT_OK;
 }
 

@@ -38,6 +38,9 @@ struct hb_env_policy {
 };
 int hb_env_compose(const struct hb_env_policy *policy, struct hb_strv *out,
                    struct hpcboot_error *err);
+/* The folders of --path before PATH, or before what stands for one that is
+ * not set; NULL changes nothing. */
+void hb_env_put_before_path(struct hb_strv *env, const char *dirs);
 
 /* At the launcher: the part of `environ` that travels, given the rules. */
 void hb_env_outgoing(char *const *environ_in, char *const *const *rules,

@@ -20,6 +20,7 @@
 enum meaning {
     NOTHING,      /* here it changes nothing that the user would miss */
     WITHOUT,      /* has no effect; said */
+    REFUSED,      /* without it another job would run; `text` says what to do */
     GIVE,         /* the recipe's variable `to` */
     SWITCH,       /* the same, with a fixed text */
     VARIABLE,     /* an environment variable of the ranks */
@@ -79,8 +80,8 @@ static const struct option deepspeed_options[] = {
     {"H", 1, HOSTFILE, NULL, NULL},
     {"include", 1, INCLUDE, NULL, NULL},
     {"i", 1, INCLUDE, NULL, NULL},
-    {"exclude", 1, WITHOUT, NULL, NULL},
-    {"e", 1, WITHOUT, NULL, NULL},
+    {"exclude", 1, REFUSED, NULL, "name the hosts to use with --include"},
+    {"e", 1, REFUSED, NULL, "name the hosts to use with --include"},
     {"num-nodes", 1, NODES, NULL, NULL},
     {"num-gpus", 1, PER_NODE, NULL, NULL},
     {"num-accelerators", 1, PER_NODE, NULL, NULL},
@@ -379,6 +380,9 @@ static int take_option(struct reader *r, const struct option *o,
 {
     switch (o->means) {
     case WITHOUT: hb_strv_push(&r->l->ignored, spelling); return 0;
+    case REFUSED:
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %s is not supported: %s",
+                       r->tool->name, spelling, o->text);
     case MODULE: r->module = 1; return 0;
     case NO_PYTHON: r->no_python = 1; return 0;
     case USE_ENV: case NO_LOCAL_RANK: r->local_rank = 0; return 0;

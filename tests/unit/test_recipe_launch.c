@@ -245,6 +245,9 @@ static void mistakes_are_told(void **state)
     refuses("horovodrun --network-interfaces ,b x", "expected names");
     refuses("horovodrun --network-interfaces=a,\tb x", "expected names");
     refuses("horovodrun -p 0 x", "expected a port number");
+    refuses("deepspeed --exclude b t.py", "--exclude is not supported: name "
+            "the hosts to use with --include");
+    refuses("deepspeed -e=b:1 t.py", "-e=b:1 is not supported");
 }
 
 int main(void)

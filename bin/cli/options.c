@@ -304,6 +304,11 @@ static int check_program(const char *word, struct hpcboot_error *err)
                        "program should; does an option before it lack its "
                        "value, or have one too many?", word);
     }
+    if (hb_assigned_name(word) > 0) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "\"%s\" stands where the "
+                       "program should; --set-env sets it for the ranks",
+                       word);
+    }
     return 0;
 }
 

@@ -98,17 +98,6 @@ size_t hb_shell_open(char *const *argv, const char **text_out,
 
 /* ---- commands ------------------------------------------------------------ */
 
-/* Length of the NAME of "NAME=value", 0 for any other word. */
-static size_t assigned_name(const char *word)
-{
-    size_t n = 0;
-
-    while (isalnum((unsigned char)word[n]) || word[n] == '_') {
-        n++;
-    }
-    return word[n] == '=' && !isdigit((unsigned char)word[0]) ? n : 0;
-}
-
 /* Words that stand before a command and are none. */
 static int is_prefix(struct reader *r, const char *word)
 {
@@ -117,7 +106,7 @@ static int is_prefix(struct reader *r, const char *word)
         "exec", "command", "builtin", "export", NULL,
     };
 
-    if (assigned_name(word) > 0) {
+    if (hb_assigned_name(word) > 0) {
         hb_env_put(&r->vars, word);
         return 1;
     }
@@ -135,7 +124,7 @@ static void end_word(struct reader *r)
     if (r->skip_word) {
         r->skip_word = 0;
     } else if (r->unknown) {
-        r->ended = r->ended || assigned_name(word) == 0 || r->command.n > 0;
+        r->ended = r->ended || hb_assigned_name(word) == 0 || r->command.n > 0;
     } else if (!r->ended && (r->command.n > 0 || !is_prefix(r, word))) {
         hb_strv_push(&r->command, word);
     }

@@ -15,6 +15,7 @@
 
 #include "lib/base/str.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,6 +303,16 @@ int hb_ends_with(const char *s, const char *suffix)
     size_t len = strlen(s), n = strlen(suffix);
 
     return len >= n && memcmp(s + len - n, suffix, n) == 0;
+}
+
+size_t hb_assigned_name(const char *word)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)word[n]) || word[n] == '_') {
+        n++;
+    }
+    return word[n] == '=' && !isdigit((unsigned char)word[0]) ? n : 0;
 }
 
 void hb_unescape_octal(char *s)

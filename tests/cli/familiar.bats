@@ -81,6 +81,12 @@ setup() { common_setup; }
     run hb -n 2 '' true
     ended_with 2
     says 'an empty word stands where the program should'
+    run hb -n 2 MV2_USE_CUDA=/0 true
+    ended_with 2
+    says '"MV2_USE_CUDA=/0" stands where the program should; --set-env sets it for the ranks'
+    cp "$(type -P true)" A=1
+    run hb -n 2 ./A=1
+    ended_with 0
 }
 
 @test "a dash of a text's is not the hyphen of an option" {

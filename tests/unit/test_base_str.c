@@ -158,6 +158,14 @@ static void nothing_is_near_a_stranger(void **state)
     assert_null(hb_nearest(NULL, words, 2));
 }
 
+static void an_assignment_begins_with_a_name(void **state)
+{
+    assert_int_equal(hb_assigned_name("A_1=b=c"), 3);
+    assert_int_equal(hb_assigned_name("1A=b"), 0);
+    assert_int_equal(hb_assigned_name("./A=b"), 0);
+    assert_int_equal(hb_assigned_name("=b"), 0);
+}
+
 static void comparisons_know_null_and_ends(void **state)
 {
     assert_true(hb_streq(NULL, NULL));
@@ -300,6 +308,7 @@ int main(void)
         cmocka_unit_test(durations_without_sense_are_refused),
         cmocka_unit_test(the_nearest_word_is_found),
         cmocka_unit_test(nothing_is_near_a_stranger),
+        cmocka_unit_test(an_assignment_begins_with_a_name),
         cmocka_unit_test(comparisons_know_null_and_ends),
         cmocka_unit_test(octal_bytes_are_put_back_and_others_stay),
         cmocka_unit_test(secrets_are_equal_when_every_byte_is),

@@ -26,15 +26,10 @@
 void hb_lines_begin(struct hb_lines *l, const char *file, const char *text,
                     size_t len)
 {
-    static const char bom[] = "\xef\xbb\xbf";
-
     memset(l, 0, sizeof(*l));
     l->file = file;
-    l->next = text;
+    l->next = text + hb_bom_len(text, len);
     l->end = text + len;
-    if (len >= 3 && memcmp(text, bom, 3) == 0) {
-        l->next += 3;
-    }
 }
 
 int hb_lines_next(struct hb_lines *l, struct hpcboot_error *err)

@@ -195,14 +195,9 @@ static int one_line(struct parser *c, hb_conf_fn fn, void *arg,
 int hb_conf_parse(const char *path, const char *text, size_t len,
                   hb_conf_fn fn, void *arg, struct hpcboot_error *err)
 {
-    static const char bom[] = "\xef\xbb\xbf"; /* of some editors */
     struct parser c = {.path = path};
-    const char *p = text, *end = text + len;
+    const char *p = text + hb_bom_len(text, len), *end = text + len;
     int rc = 0;
-
-    if (len >= 3 && memcmp(text, bom, 3) == 0) {
-        p += 3;
-    }
 
     while (rc == 0 && p < end) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));

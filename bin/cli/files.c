@@ -151,7 +151,7 @@ static int each_line(struct hb_scan *s, const char *path, const char *text,
                      struct hpcboot_error *err)
 {
     const char *outer_origin = s->origin, *outer_spelling = s->spelling;
-    const char *p = text, *end = text + len;
+    const char *p = text + hb_bom_len(text, len), *end = text + len;
     struct file_line line = {.path = path};
     unsigned number = 1;
     int outer_file = s->in_file, rc = 0;

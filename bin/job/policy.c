@@ -157,7 +157,8 @@ static int read_seq(struct job *j, char *text, struct hpcboot_error *err)
     char *line, *save = NULL;
     uint32_t number = 0;
 
-    for (line = text; line != NULL; line = save) {
+    for (line = text + hb_bom_len(text, strlen(text)); line != NULL;
+         line = save) {
         size_t blanks;
         int host;
 

@@ -182,7 +182,7 @@ int hb_env_text_rules(const char *name, const char *text, size_t len,
     if (len > 0 && memchr(text, '\0', len) != NULL) {
         return hb_fail(err, HPCBOOT_ERR_PARSE, "%s: it has NUL bytes", name);
     }
-    for (size_t at = 0; rc == HPCBOOT_OK && at < len;) {
+    for (size_t at = hb_bom_len(text, len); rc == HPCBOOT_OK && at < len;) {
         const char *end = memchr(text + at, '\n', len - at);
         size_t n = end != NULL ? (size_t)(end - text) - at : len - at;
         /* A carriage return is the editor's, not the value's. */

@@ -59,8 +59,8 @@ int recipe_name_ok(const char *name)
 
 void lex_begin(struct lexer *l, const char *file, const char *text, size_t len)
 {
-    *l = (struct lexer){.file = file, .p = text, .end = text + len,
-                        .at = {1, 1}};
+    *l = (struct lexer){.file = file, .p = text + hb_bom_len(text, len),
+                        .end = text + len, .at = {1, 1}};
 }
 
 static int peek(const struct lexer *l, size_t ahead)

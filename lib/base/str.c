@@ -398,6 +398,13 @@ const char *hb_nearest(const char *word, const char *const *candidates,
     return best;
 }
 
+size_t hb_bom_len(const char *text, size_t len)
+{
+    static const char bom[] = "\xef\xbb\xbf";
+
+    return len >= 3 && memcmp(text, bom, 3) == 0 ? 3 : 0;
+}
+
 size_t hb_utf8_len(const unsigned char *s)
 {
     unsigned char low = 0x80, high = 0xbf;

@@ -58,6 +58,8 @@ size_t hb_assigned_name(const char *word);
 /* Puts a byte for each \040, as the kernel writes blanks and backslashes in
  * mountinfo. In place. */
 void hb_unescape_octal(char *s);
+/* Length of the byte order mark that some editors put before a text, or 0. */
+size_t hb_bom_len(const char *text, size_t len);
 /* Length of the valid UTF-8 sequence at s (Unicode, table 3-7), or 0. */
 size_t hb_utf8_len(const unsigned char *s);
 /* Puts a ? for each byte of what a terminal might obey: control characters,

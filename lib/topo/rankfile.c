@@ -219,10 +219,11 @@ int hb_rankfile_parse(const char *name, const char *text,
 {
     struct hb_rankfile f = {.name = hb_xstrdup(name)};
     struct scan s = {.file = name, .line = text, .number = 1};
-    size_t most = strlen(text) / LINE_BYTES_MIN + 1;
+    size_t len = strlen(text), most = len / LINE_BYTES_MIN + 1;
     uint32_t cap = 0;
     int rc = HPCBOOT_OK;
 
+    s.line += hb_bom_len(text, len);
     s.max_ranks = most < HB_MAX_RANKS ? (uint32_t)most : HB_MAX_RANKS;
     for (;;) {
         s.p = s.line;

@@ -119,6 +119,33 @@ setup() { common_setup; }
     [ "$(sort <<< "$output")" = $'one\ntwo' ]
 }
 
+@test "a byte order mark before a file is its editor's" {
+    printf '\xef\xbb\xbfCOLOUR=green\n' > colours
+    run hb -n 1 --env-file colours sh -c 'echo "$COLOUR"'
+    ended_with 0
+    says '^green$'
+    printf '\xef\xbb\xbf-n 1 echo one\n' > apps
+    run hb --app apps
+    ended_with 0
+    says '^one$'
+    printf '\xef\xbb\xbfcolour = green\n' > parameters
+    run hb -n 1 --tune parameters sh -c 'echo "$OMPI_MCA_colour"'
+    ended_with 0
+    says '^green$'
+    printf '\xef\xbb\xbfrank 0=localhost\n' > ranks
+    run hb -H localhost --rankfile ranks echo two
+    ended_with 0
+    says '^two$'
+    printf '\xef\xbb\xbflocalhost\n' > turns
+    run hb -H localhost --map-by seq:FILE=turns echo three
+    ended_with 0
+    says '^three$'
+    printf '\xef\xbb\xbfenv COLOUR green\n' > own.conf
+    run hb -n 1 --recipe ./own.conf sh -c 'echo "$COLOUR"'
+    ended_with 0
+    says '^green$'
+}
+
 @test "the umask is carried" {
     umask 027
     run hb -n 1 sh -c umask

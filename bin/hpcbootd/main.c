@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
@@ -51,12 +52,27 @@ static int answer(const char *text)
     return 0;
 }
 
+/* No link goes through a file, nor through /dev/null, which is what a command
+ * has that was to pass its own input on and does not. */
+static int carries(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
+           (!S_ISCHR(st.st_mode) || isatty(fd));
+}
+
 /* Moves the link off descriptors 0 and 1, so that nothing that prints by
  * accident can write into it. */
 static int take_link(int *in_out, int *out_out, struct hpcboot_error *err)
 {
     int in, out, null;
 
+    if (!carries(STDIN_FILENO) || !carries(STDOUT_FILENO)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "standard input or output is "
+                       "a file or /dev/null; what starts the agent must pass "
+                       "both on, as kubectl exec -i does");
+    }
     in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -48,6 +48,19 @@ end_of() {
     done
 }
 
+@test "what starts an agent and passes no input on is told of" {
+    local way
+    for way in 'exec "$@" < /dev/null' 'exec "$@" <&-' 'exec "$@" > way.out'
+    do
+        printf '#!/bin/sh\nshift\n%s\n' "$way" > way
+        chmod +x way
+        run hb --launch-with './way %h' -H elsewhere true
+        ended_with 75
+        says 'what starts the agent must pass both on, as kubectl exec -i does'
+        nothing_left
+    done
+}
+
 @test "none of hbrun's own descriptors comes to lie at 0, 1 or 2" {
     local closed fd pid
     for closed in 0 1 2 '0 1' '0 2' '1 2' '0 1 2'; do

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Cuts a gang down to the hosts that a list names (-H beside a hostfile).
+/* Cuts a gang down to the hosts that a list names (-H beside a hostfile), or
+ * finds that a list names hosts of a gang alone.
  *
  * A list selects by name or by first label ("worker-0" means the gang's
  * "worker-0.job.ns.svc"), as long as that is one host. It can lower the
@@ -216,4 +217,57 @@ int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
     }
     free(pick);
     return rc;
+}
+
+/* 1: all are hosts of the gang `of`, or this very one, which nobody has to log
+ * in to. */
+static int are_of(const struct hb_gang *gang, const struct names *of,
+                  long *pick)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < gang->n; i++) {
+        pick[i] = find_host(of, gang->hosts[i].name);
+        if (pick[i] < 0 && !gang->hosts[i].is_local) {
+            return 0;
+        }
+        known += pick[i] >= 0;
+    }
+    return known > 0;
+}
+
+static char *taken(char **text)
+{
+    char *was = *text;
+
+    *text = NULL;
+    return was;
+}
+
+int hb_gang_join(struct hb_gang *gang, struct hb_gang *of)
+{
+    long *pick = hb_xcalloc(gang->n + 1, sizeof(*pick));
+    struct names names;
+    int joined;
+
+    names_create(&names, of);
+    joined = are_of(gang, &names, pick);
+    for (size_t i = 0; joined && i < gang->n; i++) {
+        struct hb_host *h = &gang->hosts[i];
+        const struct hb_host *known = pick[i] >= 0 ? &of->hosts[pick[i]] : h;
+
+        h->port = h->port > 0 ? h->port : known->port;
+        if (h->slots == 0 && h->count == HB_COUNT_UNSAID) {
+            h->slots = known->slots;
+            h->count = known->count;
+        }
+    }
+    if (joined) {
+        gang->operator_made = of->operator_made;
+        gang->gang_key = taken(&of->gang_key);
+        gang->launch_with = taken(&of->launch_with);
+    }
+    names_destroy(&names);
+    free(pick);
+    return joined;
 }

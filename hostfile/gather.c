@@ -9,6 +9,9 @@
  * found (an operator's, a default hostfile) is left aside when -H names
  * something else: the user then means other hosts.
  *
+ * Who names hosts of an operator's gang, be it by the operator's own file or
+ * script, gets them as that gang's: with its key, its trust and its patience.
+ *
  * Why a source was passed over is kept for the user who expected it. */
 
 #include "config.h"
@@ -217,6 +220,44 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
     return rc;
 }
 
+/* The gang of the operator whose pod this is; 0: of none. */
+static int operators_gang(const struct hb_gang_request *req,
+                          struct hb_gang *out)
+{
+    for (size_t i = N_NAMED; sources[i] != &hb_source_kubernetes; i++) {
+        char *reason = NULL;
+        int rc = sources[i]->ask(req, out, &reason, NULL);
+
+        free(reason);
+        if (rc > 0) {
+            out->source = hb_xstrdup(sources[i]->name);
+            return out->operator_made;
+        }
+        hb_gang_destroy(out);
+    }
+    return 0;
+}
+
+/* 1: the hosts that the command line names are an operator's. */
+static int join_operator(const struct hb_gang_request *req,
+                         struct hb_gang *gang)
+{
+    struct hb_gang of = {0};
+    int joined = operators_gang(req, &of) && hb_gang_join(gang, &of);
+    char *detail;
+
+    if (joined) {
+        detail = hb_xasprintf("%s; they are hosts of %s%s%s", gang->detail,
+                              of.source, gang->gang_key != NULL
+                              ? ", the job's key is " : "",
+                              gang->gang_key != NULL ? gang->gang_key : "");
+        free(gang->detail);
+        gang->detail = detail;
+    }
+    hb_gang_destroy(&of);
+    return joined;
+}
+
 /* Nobody names hosts, and who wrote the pod's template thought otherwise. */
 static void tell_of_nothing(const struct hb_gang_request *req,
                             struct hb_gang *gang)
@@ -250,6 +291,11 @@ int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (rc == 0) {
         rc = ask_all(req, 0, out, &passed, &winner, err);
+    }
+    if (rc > 0 && !out->operator_made && winner < &sources[N_NAMED] &&
+        join_operator(req, out)) {
+        free(note);
+        note = NULL;
     }
     if (rc > 0 && note != NULL) {
         hb_gang_note(out, "%s", note);

@@ -114,6 +114,10 @@ void hb_gang_add_local_at(struct hb_gang *out, const char *root);
  * mentions. */
 int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
                    struct hpcboot_error *err);
+/* 1: the hosts, which somebody has named, are those of the gang `of` (this very
+ * one counts with them), and what that says of itself and of them holds where
+ * nothing else was said. 0: some are others, and nothing has changed. */
+int hb_gang_join(struct hb_gang *gang, struct hb_gang *of);
 /* Whether at least one host of `list` is in the gang. */
 int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list);
 

@@ -50,6 +50,16 @@ launcher_hb() { launcher timeout -s KILL "$HB_LIMIT" "$hbrun" "$@"; }
     says_not 'warning'
 }
 
+@test "the operator's own file and script on the command line: its key, its trust" {
+    for option in --hostfile=/etc/mpi/hostfile \
+        --discover-hosts=/etc/mpi/discover_hosts.sh; do
+        run launcher_hb "$option" --label hostname
+        ended_with 0
+        says '^\[3\] ?pi-worker-1$'
+        says_not 'warning'
+    done
+}
+
 @test "the operator's sample command line" {
     need mpicc.openmpi
     mpicc.openmpi -o "$F/hello" "$HB_SRCDIR/examples/hello_mpi.c"

@@ -287,6 +287,65 @@ static void a_hostfile_beats_the_operator(void **state)
     hb_gang_destroy(&g);
 }
 
+/* By a file, in the master of a Volcano Job whose sshd is on port 2222. */
+static struct hb_gang named_in_volcano(const char *text)
+{
+    char *dir = pod("volcano-port"), path[512];
+    struct hb_gang_request req = {.hostfile = path, .env = nothing,
+                                  .root = dir, .filter = 1};
+    struct hb_gang g;
+
+    tree_write(root, "hosts", text);
+    snprintf(path, sizeof(path), "%s/hosts", root);
+    assert_int_equal(hb_gang_gather(&req, &g, NULL), HPCBOOT_OK);
+    assert_string_equal(g.source, "--hostfile");
+    free(dir);
+    return g;
+}
+
+static void hosts_of_an_operator_stay_that_in_a_file(void **state)
+{
+    struct hb_gang g = named_in_volcano("lm-mpi-worker-1.lm slots=3\n"
+                                        "localhost slots=1\n");
+
+    assert_host(&g, 0, "lm-mpi-worker-1.lm", 3);
+    assert_int_equal(g.operator_made, 1);
+    assert_int_equal(g.hosts[0].port, 2222);
+    assert_int_equal(g.hosts[1].port, 0);
+    assert_true(hb_ends_with(g.gang_key, "/root/.ssh/id_rsa"));
+    assert_non_null(strstr(g.detail, "they are hosts of Volcano Job, the "
+                                     "job's key is "));
+    hb_gang_destroy(&g);
+    g = named_in_volcano("lm-mpi-worker-1.lm slots=3\nelsewhere\n");
+    assert_int_equal(g.operator_made, 0);
+    assert_int_equal(g.hosts[0].port, 0);
+    assert_null(g.gang_key);
+    hb_gang_destroy(&g);
+    g = named_in_volcano("localhost slots=3\n");
+    assert_int_equal(g.operator_made, 0);
+    hb_gang_destroy(&g);
+}
+
+/* As discover_hosts.sh of the MPI Operator does, without slots. */
+static void hosts_that_a_script_names_have_the_operators_slots(void **state)
+{
+    char *dir = pod("mpi-operator-openmpi"), *script;
+    struct hb_gang_request req = {.env = launcher, .root = dir, .filter = 1};
+    struct hb_gang g;
+
+    script = hb_xasprintf("%s/script", root);
+    req.discover = script;
+    tree_write(root, "script", "#!/bin/sh\necho pi-worker-1.pi.hpc.svc\n");
+    assert_int_equal(chmod(script, 0755), 0);
+    assert_int_equal(hb_gang_gather(&req, &g, NULL), HPCBOOT_OK);
+    assert_string_equal(g.source, "--discover-hosts");
+    assert_int_equal(g.operator_made, 1);
+    assert_host(&g, 0, "pi-worker-1.pi.hpc.svc", 4);
+    hb_gang_destroy(&g);
+    free(script);
+    free(dir);
+}
+
 static void a_list_selects_from_a_hostfile(void **state)
 {
     struct hb_gang g = from_file("joe@a slots=4\nb slots=4\nc.x.y slots=4\n",
@@ -518,6 +577,8 @@ int main(void)
         T(a_mounted_key_goes_before_the_users_own),
         T(what_is_no_private_key_is_not_taken),
         T(a_hostfile_beats_the_operator),
+        T(hosts_of_an_operator_stay_that_in_a_file),
+        T(hosts_that_a_script_names_have_the_operators_slots),
         T(a_list_selects_from_a_hostfile),
         T(a_list_does_not_raise_slots),
         T(a_list_says_what_to_count_where_the_file_says_nothing),

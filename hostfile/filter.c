@@ -256,6 +256,7 @@ int hb_gang_join(struct hb_gang *gang, struct hb_gang *of)
         struct hb_host *h = &gang->hosts[i];
         const struct hb_host *known = pick[i] >= 0 ? &of->hosts[pick[i]] : h;
 
+        h->is_local |= known->is_local;
         h->port = h->port > 0 ? h->port : known->port;
         if (h->slots == 0 && h->count == HB_COUNT_UNSAID) {
             h->slots = known->slots;

@@ -5,17 +5,38 @@
  * of every role, the chief first. "environment":"cloud" is the operator's
  * mark; a cluster with dynamic workers has none but lists workers by index.
  * TF_CONFIG of other origin is the program's own and is passed over. (Jobs of
- * Volcano's tensorflow plugin have Volcano's lists.) */
+ * Volcano's tensorflow plugin have Volcano's lists.)
+ *
+ * Members are called POD.NAMESPACE.svc, by the Service that each pod has, of
+ * which the pod's own /etc/hosts knows nothing. All are of one namespace, so
+ * the one whose first label is this host's name is this host. */
 
 #include "config.h"
 
 #include "hostfile/source.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "hostfile/json.h"
 #include "hostfile/pod.h"
 #include "lib/base/str.h"
+
+static void mark_own(const struct hb_gang_request *req, struct hb_gang *gang)
+{
+    struct hb_pod pod;
+    size_t n;
+
+    hb_pod_read(&pod, req);
+    n = strlen(pod.name);
+    for (size_t i = 0; i < gang->n; i++) {
+        const char *name = gang->hosts[i].name;
+
+        gang->hosts[i].is_local |= strncasecmp(name, pod.name, n) == 0 &&
+                                   strchr(".", name[n]) != NULL;
+    }
+    hb_pod_destroy(&pod);
+}
 
 static int add_members(const struct hb_gang_request *req,
                        const struct hb_tf_config *c, struct hb_gang *out,
@@ -70,6 +91,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (rc < 0) {
         return rc;
     }
+    mark_own(req, out);
     hb_source_operator_made(req, out, "TF_CONFIG");
     return 1;
 }

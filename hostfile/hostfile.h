@@ -85,7 +85,8 @@ struct hb_gang_request {
 #define HB_MAX_HOSTS (1u << 20)
 #define HB_MAX_SLOTS (1u << 24) /* as many as a job may have ranks */
 
-/* On failure *out is empty, but for passed_over. */
+/* On failure *out is empty, but for passed_over. ERR_AGAIN, only where
+ * enough_hosts is said: a script names none yet. */
 int hb_gang_gather(const struct hb_gang_request *req, struct hb_gang *out,
                    struct hpcboot_error *err);
 /* As the source of that name sees the gang, now and whenever it is another one:

@@ -3,7 +3,8 @@
 
 /* The script of --discover-hosts, as elastic launchers know it: it prints the
  * hosts that are there now, a line each, "host" or "host:slots". It was named,
- * so whatever is wrong with it is an error. */
+ * so whatever is wrong with it is an error. That there are none is not wrong
+ * where the caller knows how many it needs: it may ask again. */
 
 #include "config.h"
 
@@ -38,8 +39,10 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (strspn(text, " \t\r\n") == len) {
         free(text);
-        return hb_fail(err, HPCBOOT_ERR_PARSE, "--discover-hosts: %s has "
-                       "printed no host, as HOST or HOST:SLOTS", req->discover);
+        return hb_fail(err, req->enough_hosts > 0 ? HPCBOOT_ERR_AGAIN
+                                                  : HPCBOOT_ERR_PARSE,
+                       "--discover-hosts: %s has printed no host, as HOST or "
+                       "HOST:SLOTS", req->discover);
     }
     rc = hb_hostfile_parse(NULL, req->discover, text, len, out, err);
     free(text);

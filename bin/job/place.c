@@ -171,8 +171,8 @@ int job_check_elastic(const struct job *j, struct hpcboot_error *err)
         }
         if (o->np_min > slots_here(j)) {
             return hb_fail(err, HPCBOOT_ERR_USAGE, "--np %u:%u: the hosts "
-                           "have slots for %u; wait for more of them "
-                           "(--wait-hosts), or ask for fewer ranks",
+                           "have slots for %u; wait longer for more of "
+                           "them (--wait-hosts), or ask for fewer ranks",
                            o->np_min, o->np, slots_here(j));
         }
     }

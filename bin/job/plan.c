@@ -7,6 +7,7 @@
  * get ranks are contacted; else every host of the gang is asked first. */
 #include "config.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@
 #include "lib/base/str.h"
 #include "lib/topo/allowed.h"
 #include "lib/topo/gpus.h"
+
+#define ASK_AGAIN_MS 1000 /* files and scripts, before the job */
 
 /* Cores, or hardware threads where those were asked for; never more than the
  * quota is worth. */
@@ -94,13 +97,12 @@ static int count_local(struct job *j, struct hpcboot_error *err)
 
 /* The events begin early then; a file that cannot be opened is told later, by
  * whoever opens it in any case. */
-static void say_waiting(void *arg, const char *text)
+static void say_waiting(struct job *j, const char *whom, const char *text)
 {
     struct hpcboot_error unused;
-    struct job *j = arg;
     struct hb_json *js = NULL;
 
-    hb_log(HB_WARN, "waiting for pods: %s", text);
+    hb_log(HB_WARN, "waiting for %s: %s", whom, text);
     if (!j->opt->dry_run && job_events_open(j, &unused) == 0) {
         js = job_event(j, "gathering");
     }
@@ -108,6 +110,11 @@ static void say_waiting(void *arg, const char *text)
         hb_json_str(js, "detail", text);
         job_event_end(j);
     }
+}
+
+static void say_waiting_for_pods(void *arg, const char *text)
+{
+    say_waiting(arg, "pods", text);
 }
 
 /* Of a struct job_reasons; `arg` is the job. */
@@ -160,14 +167,92 @@ int job_follow(struct job *j, hb_gang_changed changed, void *arg,
     return hb_gang_follow(&req, j->gang.source, changed, arg, err);
 }
 
+/* What the hosts of an elastic job have room for is known, and too little. */
+static int lacks_room(struct job *j)
+{
+    uint64_t room = 0;
+
+    hb_gang_default_word(&j->gang, j->opt->default_slots);
+    for (size_t i = 0; i < j->gang.n; i++) {
+        int slots = j->opt->per_node > 0 ? (int)j->opt->per_node
+                                         : j->gang.hosts[i].slots;
+
+        if (slots == 0) {
+            return 0; /* it is counted when the host is there */
+        }
+        room += (uint64_t)slots;
+    }
+    return room < j->opt->apps[0].np_min;
+}
+
+/* Files and scripts are asked again, unlike the API, which waits itself. How
+ * long, where nobody says so: a file says what there is, a script what has
+ * come by now. */
+static int64_t may_wait_ms(const struct job *j)
+{
+    if (!job_is_elastic(j) || j->opt->dry_run || j->opt->host_list != NULL) {
+        return 0;
+    }
+    return j->opt->wait_hosts_ms >= 0 ? j->opt->wait_hosts_ms
+           : j->opt->discover_hosts != NULL ? WAIT_GANG_MS : 0;
+}
+
+static void say_missing(struct job *j)
+{
+    size_t n = j->gang.n;
+    char *text = hb_xasprintf("%zu %s named by now, and --np %u:%u needs more",
+                              n, n == 1 ? "is" : "are",
+                              j->opt->apps[0].np_min, j->opt->apps[0].np);
+
+    say_waiting(j, "hosts", text);
+    free(text);
+}
+
+static int too_few_came(const struct job *j, struct hpcboot_error *err)
+{
+    if (may_wait_ms(j) == 0) {
+        err->code = HPCBOOT_ERR_PARSE; /* nobody would wait for a host */
+        return err->code;
+    }
+    return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "--np %u:%u: %zu host%s in "
+                   "time, which is too few; wait longer (--wait-hosts), or ask "
+                   "for fewer ranks", j->opt->apps[0].np_min,
+                   j->opt->apps[0].np, j->gang.n,
+                   j->gang.n == 1 ? " was named" : "s were named");
+}
+
+static int gather_room(struct job *j, int64_t wait_ms,
+                       struct hpcboot_error *err)
+{
+    int64_t until_ns = hb_deadline_in_ms(may_wait_ms(j));
+    size_t told = SIZE_MAX;
+    int rc;
+
+    for (;;) {
+        rc = job_gather(j, wait_ms, say_waiting_for_pods, &j->gang, err);
+        if ((rc < 0 && rc != HPCBOOT_ERR_AGAIN) ||
+            (rc >= 0 && !lacks_room(j)) || hb_deadline_left_ms(until_ns) == 0) {
+            break;
+        }
+        if (told != j->gang.n) {
+            told = j->gang.n;
+            say_missing(j);
+        }
+        hb_gang_destroy(&j->gang);
+        poll(NULL, 0, ASK_AGAIN_MS);
+    }
+    return rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && may_wait_ms(j) > 0 &&
+                                       lacks_room(j))
+               ? too_few_came(j, err) : rc;
+}
+
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
 {
     int64_t wait_ms = j->opt->wait_hosts_ms;
     int rc;
 
     j->wait_begun_ns = hb_now_ns();
-    rc = job_gather(j, wait_ms < 0 ? WAIT_GANG_MS : wait_ms, say_waiting,
-                    &j->gang, err);
+    rc = gather_room(j, wait_ms < 0 ? WAIT_GANG_MS : wait_ms, err);
     if (rc < 0) {
         return rc;
     }

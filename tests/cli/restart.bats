@@ -174,6 +174,23 @@ no_loop_hears() { # SIGNAL-NUMBER PID
     [ "$(grep -c '^2$' <<< "$output")" -eq 2 ]
 }
 
+@test "an elastic job whose hosts are not named in time is worth another try" {
+    printf '#!/bin/sh\ncat hosts\n' > discover
+    chmod +x discover
+    : > hosts
+    run hb --np 2:4 --discover-hosts ./discover --wait-hosts 1 \
+        --on-failure continue true
+    ended_with 75
+    says 'error: --np 2:4: 0 hosts were named in time'
+    echo localhost:1 > hosts
+    run hb --np 2:4 --hostfile hosts --wait-hosts 1 --on-failure continue true
+    ended_with 75
+    says 'error: --np 2:4: 1 host was named in time'
+    run hb --np 2:4 --hostfile hosts --on-failure continue true
+    ended_with 2
+    says '--np 2:4: the hosts have slots for 1'
+}
+
 @test "who looks for hosts has no links of the job" {
     cat > discover <<'END'
 #!/bin/sh

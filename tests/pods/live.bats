@@ -224,6 +224,24 @@ agent_in() { pod "$1" pgrep -n -x hpcbootd; }
     pods_clean 0 1 2
 }
 
+@test "a script that names too few hosts to begin with is asked again" {
+    pod 0 bash -c 'printf "#!/bin/sh\ncat /tmp/hosts\n" > /tmp/discover
+        chmod +x /tmp/discover; : > /tmp/hosts'
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --np 2:3 \
+        --discover-hosts /tmp/discover --on-failure continue bash -c "$ranks"
+    named() { pod 0 grep -q "waiting for hosts: $1" /tmp/err; }
+    wait_until named '0 are named'
+    pod 0 bash -c 'echo pod-1:1 > /tmp/hosts'
+    wait_until named '1 is named'
+    pod 0 bash -c 'echo pod-2:1 >> /tmp/hosts'
+    on 1
+    on 2
+    go 1 2
+    pod_job_ends
+    ended_with 0
+    pods_clean 0 1 2
+}
+
 @test "a host that comes serves the program of a framework, and ends with it" {
     pod 0 bash -c 'cat > /tmp/my.conf' <<'END'
 processes host

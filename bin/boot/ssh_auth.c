@@ -215,6 +215,7 @@ struct hb_ssh_gang hb_ssh_auth_gang(const struct hb_ssh_auth *auth)
         .secrets = auth->secrets, .n_secrets = auth->n_secrets,
         .members = auth->config->members,
         .operator_made = auth->config->inside_gang,
+        .unusable = hb_str_text(&auth->unusable),
     };
 }
 

@@ -372,13 +372,23 @@ static char *command_to_add(const struct judge *j, const char *file)
     return hb_str_steal(&text);
 }
 
-static int refuse_unknown(const struct judge *j)
+static int refuse_unknown(const struct judge *j,
+                          const struct hb_ssh_gang *gang)
 {
     const struct hb_ssh_settings *s = j->settings;
     const char *closed = closed_file(s);
     char *command;
     int rc;
 
+    if (gang->n_secrets == 0 && *gang->unusable && (gang->operator_made
+        || hb_ssh_is_serve(j->session))) {
+        return hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                       "%s: the host key is not known: %s %s; the gang's "
+                       "private key would vouch for it, and there is none that "
+                       "can be used: %.200s; mount a whole one without a "
+                       "passphrase", j->host, j->offered.type,
+                       j->offered.fingerprint, gang->unusable);
+    }
     if (hb_ssh_is_serve(j->session)) {
         return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                        "%s: the host key is not known: %s %s; hpcbootd serve "
@@ -514,7 +524,7 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
         rc = ask_pins(j, strict && may_prove(j, gang), out);
     }
     if (rc == 0 && strict && !may_prove(j, gang)) {
-        rc = refuse_unknown(j);
+        rc = refuse_unknown(j, gang);
     }
     if (rc == 0) {
         remember(j, 0);

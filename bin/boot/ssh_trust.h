@@ -20,6 +20,7 @@ struct hb_ssh_gang {
     size_t n_secrets;
     const char *const *members; /* NULL-terminated, or NULL */
     int operator_made; /* hosts may prove themselves after the login */
+    const char *unusable; /* "FILE: why" of private keys, or "" */
 };
 
 /* What was found. Strings are owned. */

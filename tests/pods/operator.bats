@@ -125,6 +125,21 @@ launcher_hb() { launcher timeout -s KILL "$HB_LIMIT" "$hbrun" "$@"; }
     says 'host pi-worker-1\.pi\.hpc\.svc: .*mpiuser'
 }
 
+@test "a gang's key that has a passphrase, or but a part of one: named as the cause" {
+    for key in encrypted part; do
+        pod 0 bash -c 'mount -t tmpfs tmpfs /home/mpiuser/.ssh &&
+            cd /home/mpiuser/.ssh && cp "$1/key" id_rsa && chmod 600 id_rsa &&
+            case $0 in encrypted) ssh-keygen -q -p -N secret -f id_rsa > /dev/null ;;
+            part) head -c 100 "$1/key" > id_rsa ;; esac && chmod 644 id_rsa' \
+            "$key" "$F/secret"
+        run launcher_hb -n 4 hostname
+        pod 0 umount /home/mpiuser/.ssh
+        ended_with 75
+        says "can be used: /home/mpiuser/.ssh/id_rsa.*without a passphrase"
+        says_not 'known_hosts'
+    done
+}
+
 # sshd passes signals on for users other than root.
 @test "a start-up file that waits is hung up on" {
     pod 1 bash -c 'echo "sleep 1000" > /home/mpiuser/.bashrc'

@@ -41,10 +41,12 @@ struct question {
     uint64_t id;
     struct request *request;
     size_t key; /* index of a lookup's key */
+    struct published *published; /* what it publishes, unless that goes by
+                                  * itself; owned */
 };
 
-/* Remembered for an unpublish without keys: everything of that rank but what
- * goes by itself. */
+/* Remembered for an unpublish without keys: everything that this rank has
+ * published, and was not refused, but what goes by itself. */
 struct published {
     struct published *next;
     pmix_rank_t rank;
@@ -62,6 +64,14 @@ int hb_pmix_names_create(struct hb_pm *pm, struct hpcboot_error *err)
 {
     pm->names = hb_xcalloc(1, sizeof(*pm->names));
     return HPCBOOT_OK;
+}
+
+static void published_free(struct published *p)
+{
+    if (p != NULL) {
+        free(p->key);
+        free(p);
+    }
 }
 
 static void request_free(struct request *r)
@@ -93,14 +103,14 @@ void hb_pmix_names_destroy(struct hb_pm *pm)
         struct question *q = n->questions;
 
         n->questions = q->next;
+        published_free(q->published);
         free(q);
     }
     while (n->published != NULL) {
         struct published *p = n->published;
 
         n->published = p->next;
-        free(p->key);
-        free(p);
+        published_free(p);
     }
     free(n);
     pm->names = NULL;
@@ -166,18 +176,31 @@ static void finish(struct hb_pm *pm, struct request *r)
     request_free(r);
 }
 
-static void ask(struct hb_pm *pm, struct request *r, enum hb_pm_name_op op,
-                const char *key, size_t index, struct hb_bytes value)
+static struct question *question_new(struct hb_pm *pm, struct request *r)
 {
     struct question *q = hb_xcalloc(1, sizeof(*q));
 
     q->id = ++pm->last_id;
     q->request = r;
-    q->key = index;
     q->next = pm->names->questions;
     pm->names->questions = q;
     r->n_open++;
-    pm->host.name(pm->arg, q->id, op, key, value);
+    return q;
+}
+
+static void look_up(struct hb_pm *pm, struct request *r, size_t key)
+{
+    struct question *q = question_new(pm, r);
+
+    q->key = key;
+    pm->host.name(pm->arg, q->id, HB_PM_LOOKUP, r->keys[key],
+                  (struct hb_bytes){NULL, 0});
+}
+
+static void take_back(struct hb_pm *pm, struct request *r, const char *key)
+{
+    pm->host.name(pm->arg, question_new(pm, r)->id, HB_PM_UNPUBLISH, key,
+                  (struct hb_bytes){NULL, 0});
 }
 
 static void park(struct hb_pm *pm, struct request *r)
@@ -218,20 +241,27 @@ static void forget(struct hb_pm *pm, pmix_rank_t rank, const char *key)
             continue;
         }
         *at = p->next;
-        free(p->key);
-        free(p);
+        published_free(p);
     }
 }
 
-static void remember(struct hb_pm *pm, pmix_rank_t rank, const char *key)
+static struct published *published_new(pmix_rank_t rank, const char *key)
 {
     struct published *p = hb_xcalloc(1, sizeof(*p));
 
-    forget(pm, rank, key);
     p->rank = rank;
     p->key = hb_xstrdup(key);
-    p->next = pm->names->published;
-    pm->names->published = p;
+    return p;
+}
+
+/* Takes p, which may be NULL. */
+static void remember(struct hb_pm *pm, struct published *p)
+{
+    if (p != NULL) {
+        forget(pm, p->rank, p->key);
+        p->next = pm->names->published;
+        pm->names->published = p;
+    }
 }
 
 static int pack(const pmix_proc_t *proc, pmix_info_t *info,
@@ -270,6 +300,7 @@ void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct request *r = request_new(pm, ev);
     int for_one = is_for_one(ev);
+    struct question *q;
 
     for (size_t i = 0; i < ev->n_infos; i++) {
         pmix_byte_object_t packed = {NULL, 0};
@@ -282,11 +313,11 @@ void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
             r->status = HPCBOOT_ERR_PROTOCOL;
             continue;
         }
-        if (!for_one) {
-            remember(pm, ev->proc.rank, key);
-        }
-        ask(pm, r, for_one ? HB_PM_PUBLISH_ONCE : HB_PM_PUBLISH, key, 0,
-            (struct hb_bytes){packed.bytes, packed.size});
+        q = question_new(pm, r);
+        q->published = for_one ? NULL : published_new(ev->proc.rank, key);
+        pm->host.name(pm->arg, q->id, for_one ? HB_PM_PUBLISH_ONCE
+                                              : HB_PM_PUBLISH, key,
+                      (struct hb_bytes){packed.bytes, packed.size});
         PMIX_BYTE_OBJECT_DESTRUCT(&packed);
     }
     settle(pm, r);
@@ -296,11 +327,10 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct request *r = request_new(pm, ev);
     struct published **at = &pm->names->published;
-    struct hb_bytes none = {NULL, 0};
 
     for (char **k = ev->keys; k != NULL && *k != NULL; k++) {
         forget(pm, ev->proc.rank, *k);
-        ask(pm, r, HB_PM_UNPUBLISH, *k, 0, none);
+        take_back(pm, r, *k);
     }
     while (ev->keys == NULL && *at != NULL) {
         struct published *p = *at;
@@ -310,9 +340,8 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
             continue;
         }
         *at = p->next;
-        ask(pm, r, HB_PM_UNPUBLISH, p->key, 0, none);
-        free(p->key);
-        free(p);
+        take_back(pm, r, p->key);
+        published_free(p);
     }
     settle(pm, r);
 }
@@ -341,8 +370,7 @@ static void ask_missing(struct hb_pm *pm, struct request *r)
     r->status = HPCBOOT_OK;
     for (size_t i = 0; i < r->n_keys; i++) {
         if (r->found[i].key[0] == '\0') {
-            ask(pm, r, HB_PM_LOOKUP, r->keys[i], i,
-                (struct hb_bytes){NULL, 0});
+            look_up(pm, r, i);
         }
     }
 }
@@ -411,6 +439,11 @@ void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
     }
     if (status < 0 && r->status == HPCBOOT_OK) {
         r->status = status;
+    }
+    if (status == HPCBOOT_OK) {
+        remember(pm, q->published);
+    } else {
+        published_free(q->published);
     }
     free(q);
     settle(pm, r);

@@ -154,6 +154,31 @@ static void take_back(void)
     }
 }
 
+/* Who is refused a name, and takes back all of its own, leaves it to the other
+ * that has it. */
+static void leave_to_others(void)
+{
+    pmix_pdata_t found;
+    pmix_info_t info;
+
+    if (me.rank == size - 1 && size > 1) {
+        PMIX_INFO_LOAD(&info, "probe.port", "18", PMIX_STRING);
+        if (PMIx_Publish(&info, 1) != PMIX_ERR_DUPLICATE_KEY) {
+            printf("rank %u: took the name of another\n", me.rank);
+            exit(1);
+        }
+        PMIX_INFO_DESTRUCT(&info);
+        check(PMIx_Unpublish(NULL, NULL, 0), "unpublish");
+    }
+    fence(NULL, 0, false);
+    if (me.rank == 0) {
+        PMIX_PDATA_CONSTRUCT(&found);
+        PMIX_LOAD_KEY(found.key, "probe.port");
+        check(PMIx_Lookup(&found, 1, NULL, 0), "lookup");
+        PMIX_PDATA_DESTRUCT(&found);
+    }
+}
+
 static void expect_timeout(pmix_status_t rc, const char *what)
 {
     if (rc != PMIX_ERR_TIMEOUT) {
@@ -225,6 +250,7 @@ int main(int argc, char **argv)
         fence_of_two();
         names();
     }
+    leave_to_others();
     take_back();
     connect_all();
     if (size > 1) {

@@ -316,7 +316,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
                   struct hb_gang *out, char **reason_out,
                   struct hpcboot_error *err)
 {
-    const char *why = "";
+    const char *wanted = hb_source_env(req, "HPCBOOT_TASKS"), *why = "";
     char *where;
     int rc = HPCBOOT_OK;
 
@@ -324,8 +324,8 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
         rc = look_at(&job->tasks[i], hb_source_root(req), err);
     }
     if (rc >= 0) {
-        rc = hb_vc_choose(job, hb_source_env(req, "HPCBOOT_TASKS"),
-                          hb_source_env(req, "MPI_HOST"), &why, err);
+        rc = hb_vc_choose(job, wanted, hb_source_env(req, "MPI_HOST"), &why,
+                          err);
     }
     if (rc >= 0) {
         rc = take_hosts(job, out, err);
@@ -334,7 +334,10 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
         return rc;
     }
     if (out->n == 0) {
-        *reason_out = hb_xstrdup("no task of the job has pods");
+        *reason_out = wanted != NULL && wanted[0] != '\0'
+            ? hb_xasprintf("the tasks that HPCBOOT_TASKS names (%.100s) have "
+                           "no pods", wanted)
+            : hb_xstrdup("no task of the job has pods");
         hb_source_note_unused(out, "Volcano", *reason_out);
         return 0;
     }

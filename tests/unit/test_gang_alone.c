@@ -69,6 +69,8 @@ static void a_list_without_hosts_is_told_of(void **state)
                  "mpi_worker.host (I_MPI_HYDRA_HOST_FILE) is empty");
     assert_alone("trainer-empty", "", "/etc/mpi/hostfile is empty");
     assert_alone("volcano-empty", "", "no task of the job has pods");
+    assert_alone("volcano", "HPCBOOT_TASKS=spare",
+                 "the tasks that HPCBOOT_TASKS names (spare) have no pods");
 }
 
 static void what_is_right_is_not_told_of(void **state)

@@ -109,6 +109,26 @@ static void check_clock(const struct hb_exam_facts *h,
     }
 }
 
+/* One that is named twice, or that another's name leads to. */
+static void check_place(const struct hb_exam_facts *hosts, size_t i,
+                        struct hb_findings *out)
+{
+    size_t o = 0;
+
+    while (o < i && (hosts[i].place == NULL ||
+                     !hb_streq(hosts[i].place, hosts[o].place))) {
+        o++;
+    }
+    if (o < i) {
+        add(out, HB_GRADE_DEGRADED, "same", "ranks share what each host should "
+            "have for itself, and another host may have none", "take one of "
+            "the names out of the list, or mend what it leads to: DNS, "
+            "/etc/hosts, ssh_config",
+            hb_xasprintf("it is the same host as %s", hosts[o].name),
+            hosts[i].name);
+    }
+}
+
 /* The network that most hosts have rail `k` on; NULL: none that two share. */
 static const char *usual_network(const struct hb_fabric_plan *plan,
                                  uint32_t k, uint32_t *hosts_out)
@@ -225,6 +245,7 @@ void hb_exam_across(const struct hb_exam_facts *hosts, size_t n,
 {
     for (size_t i = 0; i < n; i++) {
         check_clock(&hosts[i], out);
+        check_place(hosts, i, out);
         for (size_t k = 0; k < hosts[i].facts.n; k++) {
             const char *key = hosts[i].facts.v[k];
             size_t len = strcspn(key, "=");

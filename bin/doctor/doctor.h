@@ -65,6 +65,7 @@ int hb_exam_ranks_read(void);
 /* across.c: what differs between hosts that should be alike. */
 struct hb_exam_facts {
     const char *name;     /* of the host */
+    const char *place;    /* equal: two are the same one; NULL: not known */
     struct hb_strv facts; /* KEY=VALUE */
     const struct hb_fabric *fabric;
     int64_t clock_ns;  /* its wall clock minus the launcher's */

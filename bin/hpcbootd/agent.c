@@ -475,7 +475,7 @@ static uint8_t has_key(void)
 
 static void say_hello(struct agent *a)
 {
-    char host[HOST_NAME_SIZE] = "";
+    char host[HOST_NAME_SIZE] = "", *place = agent_place();
     struct hb_gpus gpus = {0};
 
     gethostname(host, sizeof host - 1);
@@ -492,7 +492,8 @@ static void say_hello(struct agent *a)
                .slots_origin = a->allowed.origin, .gpus = gpus.n,
                .gpus_origin = gpus.origin,
                .time_ns = (uint64_t)hb_now_ns(),
-               .has_key = a->counted ? 0 : has_key());
+               .has_key = a->counted ? 0 : has_key(), .place = place);
+    free(place);
     agent_flush(a);
 }
 

@@ -199,6 +199,8 @@ void agent_note(struct agent *a, int level, const char *fmt, ...)
 /* The host is of no use for this job: say so and leave. */
 void agent_fail(struct agent *a, const struct hpcboot_error *err);
 void agent_flush(struct agent *a);
+/* place.c: for HELLO; free() it. */
+char *agent_place(void);
 /* Takes the descriptors, also when it fails. */
 int agent_link_open(struct agent *a, int in_fd, int out_fd,
                     struct hpcboot_error *err);

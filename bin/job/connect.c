@@ -244,6 +244,8 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     struct job *j = h->job;
     uint32_t beat = (uint32_t)j->opt->heartbeat_ms;
 
+    free(h->place);
+    h->place = hb_xstrdup(m->place);
     j->lives->epoch += h->joins; /* WELCOME tells it */
     h->state = HOST_READY;
     h->stage = HB_STAGE_READY;

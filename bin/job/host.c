@@ -69,6 +69,7 @@ void host_free(struct job_host *h)
     free(h->why);
     free(h->leaves);
     free(h->slots_origin);
+    free(h->place);
     free(h->gpus_origin);
     free(h->boot_user);
 }

@@ -86,6 +86,7 @@ struct job_host {
     const struct hb_topo *topo; /* of the job; NULL: not known */
     uint64_t signature;         /* of topo, as the host said it */
     char *slots_origin;
+    char *place; /* from HELLO, "": not known; NULL: there was none yet */
     uint32_t gpus; /* from HELLO, where they are to be the slots */
     char *gpus_origin;
     struct hb_offset clock;  /* by what it has said itself; see host_time */

@@ -491,6 +491,7 @@ void job_begin(struct job *j)
     }
     if (j->only_wait) {
         job_warn_pinned(j);
+        job_warn_same(j);
         let_all_go(j);
         return;
     }
@@ -498,6 +499,7 @@ void job_begin(struct job *j)
         return;
     }
     job_warn_pinned(j);
+    job_warn_same(j);
     if (j->family_known || h->spec->is_local) {
         job_settle_family(j);
         go(j);

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "bin/doctor/doctor.h"
+#include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "bin/job/missing.h"
 #include "bin/job/traffic.h"
@@ -310,6 +311,7 @@ static void diagnose(struct job *j)
         if (j->hosts[i].examined) {
             in[n] = w->facts[i];
             in[n].name = j->hosts[i].spec->name;
+            in[n].place = job_host_place(&j->hosts[i]);
             in[n++].fabric = &w->fabrics[i];
         }
     }

@@ -198,6 +198,24 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
     says '^pod-1$'
 }
 
+@test "names that lead to one pod are told, by hbrun and by doctor" {
+    local i
+    for i in 1 2; do sshd_up $i; done
+    name_server '10.77.0.2 w1.gang.test' '10.77.0.3 w2.gang.test' \
+        '10.77.0.2 w3.gang.test'
+    run pod_hb -H w1.gang.test,w2.gang.test,w3.gang.test --label hostname
+    ended_with 0
+    says '^\[2\] ?pod-1$'
+    says 'w1.gang.test and w3.gang.test are one and the same host, which counts 2 times'
+    says_not 'w2.gang.test'
+    run pod 0 timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" doctor -q \
+        --traffic none -H w1.gang.test,w2.gang.test,w3.gang.test
+    says 'same: w3.gang.test: it is the same host as w1.gang.test'
+    run pod_hb -H w1.gang.test,w2.gang.test hostname
+    ended_with 0
+    says_not 'one and the same'
+}
+
 @test "the deadline passes: hosts by what is wrong with them, status 75" {
     sshd_up 1
     name_server

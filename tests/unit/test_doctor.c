@@ -421,6 +421,28 @@ static void the_host_that_is_not_like_the_others_is_named(void **state)
     end(&l);
 }
 
+static void names_of_one_host_are_told(void **state)
+{
+    struct hb_exam_facts hosts[4] = {
+        {.name = "a", .place = "boot 1"}, {.name = "b"}, {.name = "c"},
+        {.name = "d", .place = "boot 1"}};
+    struct hb_findings f = {0};
+    struct hb_strv notes = HB_STRV_INIT;
+    struct hb_fabric none = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        hosts[i].fabric = &none;
+    }
+    hb_exam_across(hosts, 4, &f, &notes);
+    assert_string_equal(finding(&f, "same")->what,
+                        "it is the same host as a");
+    assert_int_equal(finding(&f, "same")->where.n, 1);
+    assert_string_equal(finding(&f, "same")->where.v[0], "d");
+    hb_strv_destroy(&notes);
+    hb_findings_destroy(&f);
+}
+
 static void of_two_hosts_both_values_are_told(void **state)
 {
     struct hb_exam_facts hosts[2] = {{.name = "a"}, {.name = "b"}};
@@ -524,6 +546,7 @@ int main(void)
         cmocka_unit_test(files_that_an_sshd_includes_count_where_they_stand),
         cmocka_unit_test(one_finding_of_many_hosts_is_one_line),
         cmocka_unit_test(the_host_that_is_not_like_the_others_is_named),
+        cmocka_unit_test(names_of_one_host_are_told),
         cmocka_unit_test(of_two_hosts_both_values_are_told),
         cmocka_unit_test(the_host_on_another_subnet_is_named),
         cmocka_unit_test(subnets_that_differ_need_a_router),

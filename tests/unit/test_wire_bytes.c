@@ -41,7 +41,7 @@ static void bytes_of_hello(void **state)
         .host_name = "pod-0", .pid = 4711, .uid = 1000, .cores = 2, .pus = 4,
         .quota_milli = 1500, .slots = 2, .slots_origin = "quota", .gpus = 8,
         .gpus_origin = "dev",
-        .time_ns = 0x0102030405060708u, .has_key = 1,
+        .time_ns = 0x0102030405060708u, .has_key = 1, .place = "b 1 2 3",
     };
     struct hb_buf b;
 
@@ -49,11 +49,12 @@ static void bytes_of_hello(void **state)
     assert_int_equal(hb_wire_put_hello(&b, 0, HB_NODE_UNSET,
                                        HB_NODE_LAUNCHER, &msg, NULL), 0);
     expect_hex(&b,
-               "00000066 0001 0000 00000000 fffffffd ffffffff"
+               "00000072 0001 0000 00000000 fffffffd ffffffff"
                "00000001 00000005 302e312e3000 00000002 743700"
                "00000005 706f642d3000 00001267 000003e8 00000002 00000004"
                "000005dc 00000002 00000005 71756f746100 00000008"
-               "00000003 64657600 0102030405060708 01");
+               "00000003 64657600 0102030405060708 01"
+               "00000007 6220312032203300");
     hb_buf_destroy(&b);
 }
 

@@ -11,6 +11,7 @@
 
 #include "bin/boot/ssh_known.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,36 +55,48 @@ int hb_ssh_is_same_file(const struct stat *a, const struct stat *b)
         && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* One that is not there, or no file, says nothing. */
-static void refresh(struct kept *k)
+/* One that is not there, is no file, or is not for this user says nothing, as
+ * with ssh. What one would say that cannot be read now is not known. */
+static int refresh(struct kept *k, struct hpcboot_error *err)
 {
+    struct hpcboot_error why = {0};
     struct stat st;
     int is_file = stat(k->path, &st) == 0 && S_ISREG(st.st_mode);
 
     if (is_file && k->text && hb_ssh_is_same_file(&k->st, &st)) {
-        return;
+        return HPCBOOT_OK;
     }
     free(k->text);
     k->text = NULL;
     k->len = 0;
     if (is_file && hb_file_read(k->path, HB_KNOWN_FILE_MAX_BYTES, &k->text,
-                                &k->len, NULL) == HPCBOOT_OK) {
+                                &k->len, &why) == HPCBOOT_OK) {
         k->st = st;
     }
+    if (why.code == HPCBOOT_OK || why.code == HPCBOOT_ERR_NOT_FOUND
+        || why.sys_errno == EACCES) {
+        return HPCBOOT_OK;
+    }
+    *err = why;
+    return why.code;
 }
 
-void hb_ssh_known_scan(const struct hb_strv *paths,
-                       const struct hb_known_query *query,
-                       struct hb_known *known)
+int hb_ssh_known_scan(const struct hb_strv *paths,
+                      const struct hb_known_query *query,
+                      struct hb_known *known, struct hpcboot_error *err)
 {
+    int rc = HPCBOOT_OK;
+
     for (size_t i = 0; i < paths->n; i++) {
         struct kept *k = find(paths->v[i]);
+        int one = refresh(k, err);
 
-        refresh(k);
+        rc = one < 0 ? one : rc;
         if (k->text) {
             hb_known_scan(k->text, k->len, k->path, query, known);
         }
     }
+    return rc;
 }
 
 /* A line is "TYPE BASE64 COMMENT"; wherever the key stands in it, it counts. */

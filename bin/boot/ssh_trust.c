@@ -64,6 +64,7 @@ struct judge {
     const struct hb_ssh_settings *settings;
     struct offered offered;
     struct hb_known known;
+    struct hpcboot_error unread; /* of what else would be known; code 0: all */
     struct hpcboot_error *err;
 };
 
@@ -98,9 +99,10 @@ static struct pin *find_pin(const struct hb_ssh_settings *s)
     return p;
 }
 
-static void scan_files(const struct hb_ssh_settings *s,
-                       const struct hb_strv *files, const char *type,
-                       const char *blob, struct hb_known *known)
+static int scan_files(const struct hb_ssh_settings *s,
+                      const struct hb_strv *files, const char *type,
+                      const char *blob, struct hb_known *known,
+                      struct hpcboot_error *err)
 {
     struct hb_known_query query = {
         .host = s->known_as, .port = known_port(s), .key_type = type,
@@ -108,13 +110,7 @@ static void scan_files(const struct hb_ssh_settings *s,
     };
 
     memset(known, 0, sizeof *known);
-    hb_ssh_known_scan(files, &query, known);
-}
-
-static void scan_known(const struct hb_ssh_settings *s, const char *type,
-                       const char *blob, struct hb_known *known)
-{
-    scan_files(s, &s->known_files, type, blob, known);
+    return hb_ssh_known_scan(files, &query, known, err);
 }
 
 struct key_kind {
@@ -159,8 +155,10 @@ char *hb_ssh_host_key_order(const struct hb_ssh_settings *settings,
     struct hb_str list = HB_STR_INIT;
     int used[N_KINDS] = {0};
     struct hb_known known;
+    struct hpcboot_error unread;
 
-    scan_known(settings, NULL, NULL, &known);
+    (void)scan_files(settings, &settings->known_files, NULL, NULL, &known,
+                     &unread);
     /* The best first, as ssh does, not that of the first line: a key of
      * another kind may have been left there when the host was made anew. */
     for (size_t i = 0; i < N_KINDS; i++) {
@@ -238,6 +236,16 @@ static int refuse_changed(const struct judge *j,
                    other_port ? port : 0);
 }
 
+/* It may be known by another key: that must not depend on how the file server
+ * is, or how many files are open. */
+static int refuse_unread(const struct judge *j,
+                         const struct hpcboot_error *unread)
+{
+    return hb_fail(j->err, HPCBOOT_ERR_AUTH, "%s: its host key %s %s cannot be "
+                   "compared with what is known: %s", j->host, j->offered.type,
+                   j->offered.fingerprint, unread->text);
+}
+
 /* What known_hosts says: 1 known, 0 nothing, or refused. */
 static int ask_known_hosts(const struct judge *j)
 {
@@ -256,7 +264,10 @@ static int ask_known_hosts(const struct judge *j)
                        "program: use --launch-with ssh", j->host,
                        known->authority.file, known->authority.line);
     }
-    return known->other.line ? refuse_changed(j, &known->other) : 0;
+    if (known->other.line) {
+        return refuse_changed(j, &known->other);
+    }
+    return j->unread.code == 0 ? 0 : refuse_unread(j, &j->unread);
 }
 
 /* What the launcher knows, where this is an agent's login. The launcher then
@@ -265,13 +276,19 @@ static int ask_launcher(const struct judge *j)
 {
     struct hb_strv files = HB_STRV_INIT;
     struct hb_known told;
+    struct hpcboot_error unread;
+    int rc;
 
     if (!j->settings->known_told) {
         return HPCBOOT_OK;
     }
     hb_strv_push(&files, j->settings->known_told);
-    scan_files(j->settings, &files, j->offered.type, j->offered.blob, &told);
+    rc = scan_files(j->settings, &files, j->offered.type, j->offered.blob,
+                    &told, &unread);
     hb_strv_destroy(&files);
+    if (rc < 0) {
+        return refuse_unread(j, &unread);
+    }
     if (told.match.line || !(told.differs.line || told.authority.line
                              || told.other.line)) {
         return HPCBOOT_OK;
@@ -550,7 +567,8 @@ int hb_ssh_host_key_check(ssh_session session, const char *host,
     int rc = get_offered(session, &j);
 
     if (rc == HPCBOOT_OK) {
-        scan_known(settings, j.offered.type, j.offered.blob, &j.known);
+        (void)scan_files(settings, &settings->known_files, j.offered.type,
+                         j.offered.blob, &j.known, &j.unread);
         rc = judge_key(&j, gang, mode, out);
     }
     free_offered(&j.offered);

@@ -226,6 +226,18 @@ listener() {
     done
 }
 
+@test "a known_hosts that is there and cannot be read is no unknown host" {
+    {
+        echo "[127.0.0.1]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/other.pub")"
+        yes '# larger than any that is read' | head -c 17000000
+    } > "$HOME/.ssh/known_hosts"
+    for mode in '' --pin; do
+        run -0 drive plain $mode
+        says "^failed host key: .*cannot be compared .*cannot read $HOME/.ssh/known_hosts: it is larger"
+        says_not 'keyscan|^unverified'
+    done
+}
+
 @test "a host known by another type of key is not pinned" {
     key ecdsa -t ecdsa
     echo "[127.0.0.1]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/ecdsa.pub")" \

@@ -2,7 +2,11 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* A rank does not know which of its host's addresses another host reaches, so
  * it names all of them, and the caller tries those of a subnet that both are
- * in first. That two hosts may have the same address (bridges of container
+ * in first. A subnet may be a wrong one all the same: a filter lets logins
+ * through and nothing else, or two hosts have a network of the same number and
+ * no wire in between. Who calls there waits in vain; so that this is not so for
+ * each peer in turn, such a subnet comes last once another one has led to the
+ * same host. That two hosts may have the same address (bridges of container
  * engines) is settled by the secret: who answers must be who was meant. */
 #include "config.h"
 
@@ -225,8 +229,9 @@ static void get_caps(struct hb_buf *b, struct hb_caps *caps)
     caps->ucx_version = hb_buf_get_u32(b);
 }
 
-static int near(const struct sockaddr_storage *a,
-                const struct hb_interfaces *ours)
+/* Which of ours is in its subnet; ours->n: none. */
+static unsigned near(const struct sockaddr_storage *a,
+                     const struct hb_interfaces *ours)
 {
     for (unsigned i = 0; i < ours->n; i++) {
         const struct hb_interface *o = &ours->list[i];
@@ -243,10 +248,10 @@ static int near(const struct sockaddr_storage *a,
             same++;
         }
         if (same == len) {
-            return 1;
+            return i;
         }
     }
-    return 0;
+    return ours->n;
 }
 
 static void set(struct sockaddr_storage *to, int family, const void *bytes,
@@ -334,9 +339,12 @@ static int get_card(struct hb_buf *b, struct hb_endpoint *out)
 static uint64_t merit(const struct hb_endpoint *e, unsigned i,
                       const struct hb_interfaces *ours)
 {
-    uint64_t kind = is_loopback(&e->at[i]) ? 0 : near(&e->at[i], ours) ? 2 : 1;
+    unsigned o = near(&e->at[i], ours);
+    uint64_t kind = is_loopback(&e->at[i]) ? 0
+                    : o == ours->n ? 2
+                    : ours->list[o].is_mute ? 1 : 3;
 
-    return kind << 32 | (kind == 2 ? e->net[i].mbps : 0);
+    return kind << 32 | (kind == 3 ? e->net[i].mbps : 0);
 }
 
 /* Equals stay in their order. */
@@ -365,6 +373,18 @@ int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
         sort(out, ours);
     }
     return rc;
+}
+
+void hb_endpoint_answered(const struct hb_endpoint *e, unsigned at,
+                          struct hb_interfaces *ours)
+{
+    for (unsigned i = 0; i <= at; i++) {
+        unsigned o = near(&e->at[i], ours);
+
+        if (o < ours->n) {
+            ours->list[o].is_mute = i < at;
+        }
+    }
 }
 
 void hb_sockaddr_text(const struct sockaddr_storage *a, char *text,

@@ -25,6 +25,7 @@ struct hb_network {
 struct hb_interface {
     struct sockaddr_storage at, mask;
     struct hb_network net;
+    int is_mute; /* a host was not reached there, and was by another one */
 };
 
 struct hb_interfaces {
@@ -52,10 +53,14 @@ void hb_endpoint_put(struct hb_buf *b, const struct hb_interfaces *ours,
 /* After hb_endpoint_put; may be left out. */
 void hb_endpoint_put_caps(struct hb_buf *b, const struct hb_caps *caps);
 void hb_endpoint_put_costs(struct hb_buf *b, const struct hb_costs *costs);
-/* Those that share a subnet with one of ours come first, of these the fastest;
- * `ours` NULL: in the order of the card. ERR_PROTOCOL. */
+/* Those that share a subnet with one of ours come first, of these the fastest,
+ * and where that subnet is mute, last; `ours` NULL: in the order of the card.
+ * ERR_PROTOCOL. */
 int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
                     struct hb_endpoint *out);
+/* The peer has answered at this of its addresses, and at none before it. */
+void hb_endpoint_answered(const struct hb_endpoint *e, unsigned at,
+                          struct hb_interfaces *ours);
 
 /* A rail: a device at either end, in one network. */
 #define HB_RAILS_MOST 4u

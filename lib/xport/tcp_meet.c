@@ -439,6 +439,7 @@ static void answered(struct hb_tcp_conn *c, const struct answer *a)
         return;
     }
     c->state = HB_TCP_READY;
+    hb_endpoint_answered(&c->endpoint, c->attempt, &c->tcp->ours);
     if (c->by == HB_BY_UCX && hb_ucx_connect(c, c->blob) < 0) {
         hb_tcp_give_up(c);
     } else if (c->by == HB_BY_TCP && c->pair == NULL) {

@@ -3,8 +3,8 @@
 
 /* Messages between hosts: `apinet ways`, `apinet star`, `apinet until`, `apinet
  * full`, `apinet rails [until]`, `apinet brief`, `apinet late SECONDS`, `apinet
- * busy SECONDS`, `apinet idle SECONDS`, `apinet waive`, `apinet soak SECONDS
- * SEED`.
+ * busy SECONDS`, `apinet idle SECONDS`, `apinet waive`, `apinet turns`, `apinet
+ * soak SECONDS SEED`.
  *
  * ways: each rank sends to each other one and says how that went. until: round
  * the ring, short and long ones in turn, until it fails, and why. full: rank 1
@@ -130,6 +130,22 @@ static void star(void)
         MUST(hpcboot_transport_of(me == 0 ? i : 0, &t, &err));
         printf("rank %d to %d: %s %s\n", me, me == 0 ? i : 0, t.name,
                t.detail);
+    }
+}
+
+/* Rank 0 calls all others, one after the other, and nobody calls it. */
+static void turns(void)
+{
+    int me = hpcboot_rank();
+
+    for (int i = 1; i < hpcboot_size(); i++) {
+        if (me == 0) {
+            MUST(hpcboot_send(hpcboot_world(), i, 1, out, 8, &err));
+            MUST(hpcboot_recv(hpcboot_world(), i, 1, in, 8, NULL, &err));
+        } else if (me == i) {
+            MUST(hpcboot_recv(hpcboot_world(), 0, 1, in, 8, NULL, &err));
+            MUST(hpcboot_send(hpcboot_world(), 0, 1, out, 8, &err));
+        }
     }
 }
 
@@ -384,6 +400,8 @@ int main(int argc, char **argv)
         until(MOST);
     } else if (strcmp(word, "full") == 0) {
         full();
+    } else if (strcmp(word, "turns") == 0) {
+        turns();
     } else if (strcmp(word, "star") == 0) {
         star();
     } else if (strcmp(word, "rails") == 0) {

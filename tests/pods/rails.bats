@@ -6,7 +6,7 @@
 
 load ../common
 
-setup_file() { lab_up rails 2 --networks 2; }
+setup_file() { lab_up rails 3 --networks 2; }
 teardown_file() { lab_down; }
 setup() { net=$HB_BUILDDIR/tests/cli/apinet; }
 teardown() {
@@ -17,6 +17,9 @@ teardown() {
 by() { pod_hb -x HPCBOOT_TRANSPORTS=tcp "$@"; }
 # came NETWORK: bytes that pod-1 has got by it.
 came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
+
+# dropped I: packets, by its only rule.
+dropped() { pod "$1" iptables -nvxL INPUT | awk '/DROP/ { print $1 }'; }
 
 @test "what a pair uses is told: both networks" {
     run by -H pod-0,pod-1 "$net" rails
@@ -32,6 +35,20 @@ came() { pod 1 cat "/sys/class/net/eth$1/statistics/rx_bytes"; }
     [[ $output != *' + '* ]]
     run by -x HPCBOOT_RAILS=none -H pod-0,pod-1 "$net" star
     says 'HPCBOOT_RAILS: "none" is no number from 1 to 4'
+}
+
+# As of a policy that lets logins through and nothing else.
+@test "a network that has led to nobody comes last for the next peer" {
+    local i tried=()
+    for i in 1 2; do
+        pod $i iptables -A INPUT -i eth0 -p tcp --syn ! --dport 22 -j DROP ||
+            skip 'no iptables'
+    done
+    run by -x HPCBOOT_RAILS=1 -H pod-0,pod-1,pod-2 "$net" turns
+    for i in 1 2; do tried[i]=$(dropped $i); pod $i iptables -F; done
+    ended_with 0
+    [ "${tried[1]}" -gt 0 ]
+    [ "${tried[2]}" -eq 0 ]
 }
 
 @test "networks are counted by their devices, however many addresses these have" {

@@ -69,8 +69,8 @@ int hb_api_timeout(const char *call, int timeout_ms,
                    struct hpcboot_error *err)
 {
     return timeout_ms >= 0
-               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: a timeout of %d ms "
-                             "(0: no limit)", call, timeout_ms);
+               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "%s: the timeout is "
+                             "negative (%d ms)", call, timeout_ms);
 }
 
 int hb_api_flags(const char *call, unsigned flags, unsigned known,

@@ -318,7 +318,7 @@ static void wrong_general_form(void)
     W("NULL", hpcboot_coll_init(team, &args, NULL, &err));
     W("NULL", hpcboot_ibarrier(team, NULL, &err));
     args.timeout_ms = -1;
-    W("timeout", hpcboot_coll(team, &args, &err));
+    W("negative", hpcboot_coll(team, &args, &err));
     args.timeout_ms = 0;
     args.flags = 0x80;
     W("no flag 0x80", hpcboot_coll(team, &args, &err));
@@ -339,7 +339,7 @@ static void wrong_peers_and_requests(void)
     W("request is NULL", hpcboot_test(NULL, &done, &err));
     W("answer is NULL", hpcboot_test(&req, NULL, &err));
     W("NULL", hpcboot_wait(NULL, 0, &err));
-    W("timeout", hpcboot_wait(&req, -1, &err));
+    W("negative", hpcboot_wait(&req, -1, &err));
     W("NULL", hpcboot_wait_any(NULL, 1, 0, &size, &err));
     W("NULL", hpcboot_wait_any(&req, 1, 0, NULL, &err));
     W("NULL", hpcboot_wait_all(NULL, 1, 0, &err));
@@ -354,7 +354,7 @@ static void wrong_peers_and_requests(void)
     }
     W("EVENT_INIT", hpcboot_next_event(&no_event, 0, &err));
     W("EVENT_INIT", hpcboot_next_event(NULL, 0, &err));
-    W("timeout", hpcboot_next_event(&event, -1, &err));
+    W("negative", hpcboot_next_event(&event, -1, &err));
 }
 
 static void wrong_teams_and_values(void)
@@ -397,7 +397,7 @@ static void wrong_teams_and_values(void)
     W("scope", hpcboot_put((enum hpcboot_scope)7, "k", a, 4, &err));
     W("scope", hpcboot_fence((enum hpcboot_scope)7, 0, 0, &err));
     W("flag", hpcboot_fence(HPCBOOT_SCOPE_JOB, 0x80, 0, &err));
-    W("timeout", hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, -1, &err));
+    W("negative", hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, -1, &err));
     W("bytes", hpcboot_put(HPCBOOT_SCOPE_JOB, "k", a, HPCBOOT_VALUE_MAX + 1,
                            &err));
     W("no rank", hpcboot_get(n, "k", &p, NULL, &err));
@@ -511,7 +511,7 @@ int main(int argc, char **argv)
     }
     outside("before hpcboot_init");
     options.timeout_ms = -1;
-    W("timeout of -1", hpcboot_init(&options, &err));
+    W("the timeout is negative (-1 ms)", hpcboot_init(&options, &err));
     options.threads = (enum hpcboot_threads)7;
     W("threads is 7", hpcboot_init(&options, &err));
     options.struct_size = 1;

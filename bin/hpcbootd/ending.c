@@ -72,9 +72,7 @@ static void signal_rank(const struct rank *r, int signo)
     if (filters.n > 0 && hb_signal_group(r->pid, signo, &filters) > 0) {
         return;
     }
-    if (kill(-r->pid, signo) < 0) {
-        (void)kill(r->pid, signo); /* it has no group of its own yet */
-    }
+    (void)kill(-r->pid, signo);
 }
 
 void agent_signal(struct agent *a, uint32_t rank, int signo)

@@ -443,6 +443,9 @@ static pid_t fork_child(const struct hb_proc_spec *spec, struct plan *plan)
         run_child(spec, plan);
     }
     saved = errno;
+    if (pid > 0 && spec->new_group) {
+        (void)setpgid(pid, pid); /* the child may not have come to it yet */
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
     return pid;

@@ -43,7 +43,8 @@ struct hb_proc_spec {
     const unsigned long *mem_nodes;
     size_t mem_bits;
     int new_session;        /* 1: own session and process group */
-    int new_group;          /* 1: own process group, in the caller's session */
+    int new_group;          /* 1: own process group, in the caller's session,
+                             * from the moment hb_proc_spawn returns */
     int death_signal;       /* PR_SET_PDEATHSIG, 0: none; it comes when the
                              * thread ends that called hb_proc_spawn */
     int waits;              /* the caller may stand still until the exec, and

@@ -189,6 +189,26 @@ static void a_new_session_has_its_own_group(void **state)
     expect_output(&s, "own\n");
 }
 
+/* Whoever signals or looks at what was started need not know how far it is.
+ * A child may be quick, so it takes several to see one that is not. */
+static void a_new_group_is_there_at_once(void **state)
+{
+    struct hb_proc_spec s = spec_of(LIST("true"));
+
+    s.new_group = 1;
+    for (int i = 0; i < 100; i++) {
+        pid_t pid = 0, group;
+        int error_fd = -1, status;
+
+        assert_int_equal(hb_proc_spawn(&s, &pid, &error_fd, NULL), 0);
+        group = getpgid(pid);
+        hb_fd_close(&error_fd);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(group, pid);
+        assert_int_equal(status, 0);
+    }
+}
+
 static void umask_and_directory_are_set(void **state)
 {
     struct hb_proc_spec s = spec_of(LIST("sh", "-c", "umask; pwd"));
@@ -389,6 +409,7 @@ int main(void)
         RUN_TEST(missing_streams_are_dev_null),
         RUN_TEST(signal_state_is_the_default),
         RUN_TEST(a_new_session_has_its_own_group),
+        RUN_TEST(a_new_group_is_there_at_once),
         RUN_TEST(umask_and_directory_are_set),
         RUN_TEST(limits_are_set_and_optional_ones_may_fail),
         RUN_TEST(a_program_is_bound_to_its_cpus),

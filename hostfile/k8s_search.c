@@ -30,7 +30,8 @@
  * no pod was new for so long. */
 #define SETTLED_AGE_S 30
 #define SETTLED_QUIET_MS 3000
-/* What keeps a gang back is asked in passing. */
+/* What keeps a gang back is asked in passing. Who waits longer for an answer
+ * hears of it. */
 #define BRIEF_MS 2000
 #define PROGRESS_MS 5000
 #define FIRST_PROGRESS_MS 1000
@@ -168,6 +169,35 @@ static void tell(struct hb_k8s_search *s, const struct hb_k8s_members *m)
     s->told = text;
 }
 
+static void tell_silent(struct hb_k8s_search *s, const struct hb_k8s *k)
+{
+    const char *trouble = hb_k8s_trouble(k);
+    char *text = hb_xasprintf("the Kubernetes API has not answered yet%s%s",
+                              trouble[0] != '\0' ? ": " : "", trouble);
+
+    if (!hb_streq(text, s->told)) {
+        s->req->progress(s->req->progress_arg, text);
+    }
+    free(s->told);
+    s->told = text;
+}
+
+int hb_k8s_search_await(struct hb_k8s_search *s, struct hb_k8s *k,
+                        struct hpcboot_error *err)
+{
+    int64_t brief_ns = hb_deadline_in_ms(BRIEF_MS);
+    int rc = HPCBOOT_ERR_TIMED_OUT;
+
+    if (s->req->progress != NULL && brief_ns < s->deadline_ns) {
+        rc = hb_k8s_wait(k, brief_ns, err);
+        if (rc == HPCBOOT_ERR_TIMED_OUT) {
+            tell_silent(s, k);
+        }
+    }
+    return rc == HPCBOOT_ERR_TIMED_OUT ? hb_k8s_wait(k, s->deadline_ns, err)
+                                       : rc;
+}
+
 /* Until something arrives, or it is time to look at the clock again. */
 static void rest(const struct hb_k8s_search *s)
 {
@@ -188,7 +218,7 @@ static int await(struct hb_k8s_search *s, int64_t wait_ms,
     int rc = hb_k8s_open(&s->login, &query, &s->list, err);
 
     if (rc >= 0) {
-        rc = hb_k8s_wait(s->list, s->deadline_ns, err);
+        rc = hb_k8s_search_await(s, s->list, err);
     }
     s->is_listed = rc >= 0;
     s->new_ms = s->changed_ms = hb_now_ms();

@@ -27,6 +27,9 @@ struct hb_k8s_search {
 };
 void hb_k8s_search_end(struct hb_k8s_search *s);
 
+/* hb_k8s_wait until s->deadline_ns; where that is long, the silence is told. */
+int hb_k8s_search_await(struct hb_k8s_search *s, struct hb_k8s *k,
+                        struct hpcboot_error *err);
 /* As the `ask` of a source, waiting as its request says. */
 int hb_k8s_search_gather(struct hb_k8s_search *s, struct hb_gang *out,
                          char **reason_out, struct hpcboot_error *err);

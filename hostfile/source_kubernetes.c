@@ -82,7 +82,7 @@ static int list_one(struct hb_k8s_search *s, const char *field,
     s->self = NULL;
     rc = hb_k8s_open(&s->login, &query, &s->self, err);
     if (rc >= 0) {
-        rc = hb_k8s_wait(s->self, s->deadline_ns, err);
+        rc = hb_k8s_search_await(s, s->self, err);
     }
     free(fields);
     return rc < 0 ? rc : hb_k8s_pods(s->self)->n == 1;

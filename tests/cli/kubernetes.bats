@@ -103,6 +103,19 @@ END
     says 'apiGroups: ...., resources: .pods., verbs: .get, list, watch.'
 }
 
+@test "an API that does not answer is not waited for in silence" {
+    plan <<'END'
+{"faults": [{"path": "pods", "times": 99, "do": "status", "code": 503}]}
+END
+    in_pod env VC_TASK_INDEX=0 "$hbrun" -n 1 echo ran > out 2> err &
+    wait_until grep -q 'waiting for pods: the Kubernetes API has not answered' \
+        err
+    plan <<< '{"pods": []}'
+    ends $!
+    grep -qx ran out
+    grep -q 'has not answered yet: it answers 503' err
+}
+
 @test "an answer that is none is worth another try, and no wrong command line" {
     plan <<'END'
 {"faults": [{"path": "pods", "times": 9, "do": "body", "text": "<html>"}]}

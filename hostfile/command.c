@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* One command, its output and its end: what a source does whose batch system
- * keeps its hosts to itself. stdin is empty, and stderr goes nowhere, as the
- * caller has words of its own for a failure. */
+ * keeps its hosts to itself. stdin is empty; the first line of stderr is told
+ * where the command fails. */
 
 #include "config.h"
 
@@ -27,15 +27,35 @@
 /* A busy broker answers within a second or two. */
 #define MAX_WAIT_MS 10000
 
+#define SAID_MAX_BYTES 200 /* of stderr; what follows is dropped */
+#define NAP_MS 1
+
+struct run {
+    pid_t pid;
+    int out_fd, err_fd;
+    int64_t until_ns;
+    size_t max_bytes;
+    struct hb_str out;
+    char said[SAID_MAX_BYTES + 1];
+    size_t n_said;
+};
+
+static void run_close(struct run *r)
+{
+    hb_fd_close(&r->out_fd);
+    hb_fd_close(&r->err_fd);
+    hb_str_destroy(&r->out);
+}
+
 /* It does not outlive its caller, however that ends. */
-static void become(char *const *argv, char *const *env, int out_fd,
+static void become(char *const *argv, char *const *env, int out_fd, int err_fd,
                    int error_fd, pid_t parent)
 {
     int null = open("/dev/null", O_RDWR), why;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent && null >= 0 && dup2(null, 0) >= 0 &&
-        dup2(out_fd, 1) >= 0 && dup2(null, 2) >= 0) {
+        dup2(out_fd, 1) >= 0 && dup2(err_fd, 2) >= 0) {
         execvpe(argv[0], argv, env);
     }
     why = errno;
@@ -44,7 +64,8 @@ static void become(char *const *argv, char *const *env, int out_fd,
 }
 
 /* 0, or the errno of what failed. */
-static int start(char *const *argv, char *const *env, int out_fd, pid_t *pid)
+static int start(struct run *r, char *const *argv, char *const *env,
+                 int out_fd, int err_fd)
 {
     int fds[2], why = 0;
     pid_t parent = getpid();
@@ -52,108 +73,162 @@ static int start(char *const *argv, char *const *env, int out_fd, pid_t *pid)
     if (hb_fd_pipe(fds, NULL) < 0) {
         return errno;
     }
-    *pid = fork();
-    if (*pid == 0) {
-        become(argv, env, out_fd, fds[1], parent);
+    r->pid = fork();
+    if (r->pid == 0) {
+        become(argv, env, out_fd, err_fd, fds[1], parent);
     }
-    why = *pid < 0 ? errno : 0;
+    why = r->pid < 0 ? errno : 0;
     hb_fd_close(&fds[1]);
-    if (*pid > 0 && read(fds[0], &why, sizeof why) == (ssize_t)sizeof why) {
-        (void)waitpid(*pid, NULL, 0);
+    if (r->pid > 0 && read(fds[0], &why, sizeof why) == (ssize_t)sizeof why) {
+        (void)waitpid(r->pid, NULL, 0);
     }
     hb_fd_close(&fds[0]);
     return why;
 }
 
-/* 1: the end was seen; 0: too long; negative: too much. */
-static int collect(int fd, size_t max_bytes, struct hb_str *out)
+static int run_open(struct run *r, char *const *argv, char *const *env,
+                    struct hpcboot_error *err)
 {
-    int64_t until = hb_deadline_in_ms(MAX_WAIT_MS);
-    char chunk[8192];
+    int out[2] = {-1, -1}, errors[2] = {-1, -1}, why = 0;
+    int rc = hb_fd_pipe(out, err);
 
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int left = (int)hb_deadline_left_ms(until);
-        ssize_t n;
+    rc = rc < 0 ? rc : hb_fd_pipe(errors, err);
+    r->out_fd = out[0];
+    r->err_fd = errors[0];
+    if (rc >= 0) {
+        why = start(r, argv, env, out[1], errors[1]);
+    }
+    hb_fd_close(&out[1]);
+    hb_fd_close(&errors[1]);
+    if (why != 0) {
+        rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s cannot be started: %s%s",
+                     argv[0], strerror(why), hb_errno_remedy(why));
+    }
+    return rc;
+}
+
+/* 1: there may be more; 0: its end was seen; negative: it is too much. */
+static int take_output(struct run *r)
+{
+    char chunk[8192];
+    ssize_t n = read(r->out_fd, chunk, sizeof chunk);
+
+    if (n <= 0) {
+        return n < 0 && errno == EINTR;
+    }
+    if (r->out.len + (size_t)n > r->max_bytes) {
+        return -1;
+    }
+    hb_str_putn(&r->out, chunk, (size_t)n);
+    return 1;
+}
+
+static void take_said(struct run *r)
+{
+    char chunk[8192];
+    ssize_t n = read(r->err_fd, chunk, sizeof chunk);
+    size_t fits = SAID_MAX_BYTES - r->n_said;
+
+    if (n > 0) {
+        fits = fits < (size_t)n ? fits : (size_t)n;
+        memcpy(r->said + r->n_said, chunk, fits);
+        r->n_said += fits;
+    } else if (n == 0) {
+        hb_fd_close(&r->err_fd); /* poll passes it over from here on */
+    }
+}
+
+/* 1: the end was seen; 0: too long; negative: too much. */
+static int collect(struct run *r)
+{
+    int more = 1;
+
+    while (more > 0) {
+        struct pollfd p[] = {{.fd = r->out_fd, .events = POLLIN},
+                             {.fd = r->err_fd, .events = POLLIN}};
+        int left = (int)hb_deadline_left_ms(r->until_ns);
+
         if (left <= 0) {
             return 0;
         }
-        if (poll(&p, 1, left) <= 0) {
+        if (poll(p, 2, left) <= 0) {
             continue;
         }
-        n = read(fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR) {
-            continue;
+        if (p[1].revents != 0) {
+            take_said(r);
         }
-        if (n <= 0) {
-            return 1;
-        }
-        if (out->len + (size_t)n > max_bytes) {
-            return -1;
-        }
-        hb_str_putn(out, chunk, (size_t)n);
+        more = p[0].revents != 0 ? take_output(r) : 1;
     }
+    return more < 0 ? -1 : 1;
 }
 
-static int wait_for(pid_t pid)
+/* It may go on after its output has ended. 1: the end was seen. */
+static int wait_for(struct run *r, int *status)
 {
-    int status;
+    pid_t pid = 0;
 
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) {
-            return -1;
-        }
+    while ((pid = waitpid(r->pid, status, WNOHANG)) == 0 &&
+           hb_deadline_left_ms(r->until_ns) > 0) {
+        poll(NULL, 0, NAP_MS);
     }
-    return status;
+    return pid == r->pid;
 }
 
-/* After `end` of collect. */
-static int no_output(const char *program, int end, int status,
+static void end_it(struct run *r)
+{
+    kill(r->pid, SIGKILL);
+    while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* `end` is what collect and wait_for say. */
+static int no_output(struct run *r, const char *program, int end, int status,
                      struct hpcboot_error *err)
 {
     char how[64] = "answers more than can be";
+    struct pollfd p = {.fd = r->err_fd, .events = POLLIN};
 
+    if (p.fd >= 0 && poll(&p, 1, 0) > 0) {
+        take_said(r);
+    }
+    r->said[strcspn(r->said, "\n")] = '\0';
+    hb_mask_controls(r->said);
     if (end == 0) {
-        snprintf(how, sizeof how, "does not answer");
+        snprintf(how, sizeof how, "has not answered within %d s",
+                 MAX_WAIT_MS / 1000);
     } else if (end > 0 && WIFSIGNALED(status)) {
         snprintf(how, sizeof how, "was ended by signal %d", WTERMSIG(status));
     } else if (end > 0) {
         snprintf(how, sizeof how, "failed: status %d", WEXITSTATUS(status));
     }
-    return hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s %s", program, how);
+    return hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s %s%s%s", program, how,
+                   r->said[0] != '\0' ? ": " : "", r->said);
 }
 
 int hb_command_output(char *const *argv, char *const *env, size_t max_bytes,
                       char **text_out, size_t *len_out,
                       struct hpcboot_error *err)
 {
-    struct hb_str out = HB_STR_INIT;
-    int fds[2], rc, end, status;
-    pid_t pid = -1;
+    struct run r = {.out = HB_STR_INIT, .max_bytes = max_bytes,
+                    .until_ns = hb_deadline_in_ms(MAX_WAIT_MS)};
+    int rc = run_open(&r, argv, env, err), end, status = 0;
 
-    rc = hb_fd_pipe(fds, err);
     if (rc < 0) {
+        run_close(&r);
         return rc;
     }
-    end = start(argv, env, fds[1], &pid);
-    hb_fd_close(&fds[1]);
-    if (end != 0) {
-        hb_fd_close(&fds[0]);
-        return hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s cannot be started: "
-                       "%s%s", argv[0], strerror(end), hb_errno_remedy(end));
-    }
-    end = collect(fds[0], max_bytes, &out);
-    hb_fd_close(&fds[0]);
+    end = collect(&r);
+    end = end > 0 ? wait_for(&r, &status) : end;
     if (end <= 0) {
-        kill(pid, SIGKILL);
+        end_it(&r);
     }
-    status = wait_for(pid);
     if (end <= 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        hb_str_destroy(&out);
-        return no_output(argv[0], end, status, err);
+        rc = no_output(&r, argv[0], end, status, err);
+    } else {
+        *len_out = r.out.len;
+        hb_str_put(&r.out, "");
+        *text_out = hb_str_steal(&r.out);
     }
-    *len_out = out.len;
-    hb_str_put(&out, "");
-    *text_out = hb_str_steal(&out);
-    return HPCBOOT_OK;
+    run_close(&r);
+    return rc;
 }

@@ -230,6 +230,24 @@ fish_offers() { # PROGRAM LINE
     says 'error: --preload-binary: ./script is not executable; chmod'
 }
 
+@test "a script for hosts that fails is told of in its own words" {
+    printf '#!/bin/sh\necho h; echo "Error: \033no pods" >&2; echo b >&2; exit 3\n' \
+        > script
+    chmod +x script
+    run hb --discover-hosts ./script true
+    ended_with 2
+    says 'error: --discover-hosts: ./script failed: status 3: Error: \?no pods$'
+    printf '#!/bin/sh\nyes >&2 & echo h >&2; kill -9 $! $$\n' > script
+    run hb --discover-hosts ./script true
+    ended_with 2
+    says 'error: --discover-hosts: ./script was ended by signal 9: [hy]$'
+    printf '#!/bin/sh\necho localhost; exec sleep 1000 > script.out\n' > script
+    run hb --discover-hosts ./script true
+    ended_with 2
+    says 'error: --discover-hosts: ./script has not answered within 10 s$'
+    nothing_left
+}
+
 @test "an option that has no effect without another one is told of" {
     run hb --topology /nosuch/net -n 1 true
     ended_with 0

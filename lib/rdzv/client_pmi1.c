@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -338,11 +339,29 @@ static int number(const char *name, int max, int *out)
     return text != NULL && hb_parse_int(text, 0, max, out) == 0;
 }
 
+/* A rank keeps its descriptor from what it starts, and a wrapper may close it:
+ * then the number is nobody's, or that of a file which is not to be written
+ * into. */
+static int check_socket(int fd, struct hpcboot_error *err)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode)
+               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "PMI-1: descriptor %d, "
+                             "which PMI_FD names, is not the launcher's: a "
+                             "rank has started this program before its "
+                             "hpcboot_finalize, or a wrapper has closed it; "
+                             "without PMI_FD the program runs alone", fd);
+}
+
 static int greet(struct pmi1 *p, struct hpcboot_error *err)
 {
-    int rc = ask(p, "cmd=init pmi_version=1 pmi_subversion=1\n",
-                 "response_to_init", err);
+    int rc = check_socket(p->fd, err);
 
+    if (rc == 0) {
+        rc = ask(p, "cmd=init pmi_version=1 pmi_subversion=1\n",
+                 "response_to_init", err);
+    }
     if (rc == 0) {
         rc = ask(p, "cmd=get_my_kvsname\n", "my_kvsname", err);
     }

@@ -502,6 +502,19 @@ END
     says '^rank 2 of 3, local 2 of 3, node 0 of 1, host .*, by pmi1$'
 }
 
+@test "PMI-1: another file in the launcher's place is not written into" {
+    need mpiexec.mpich
+    local way
+    # shellcheck disable=SC2016  # expanded in the ranks
+    for way in '<> "file.$PMI_RANK"' '<&-'; do
+        run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 2 bash -c \
+            'eval "exec $PMI_FD$1"; exec "${@:2}"' - "$way" "$probe" coll
+        [ "$status" -ne 0 ]
+        says 'which PMI_FD names, is not the launcher'
+    done
+    [ -e file.0 ] && [ ! -s file.0 ] && [ ! -s file.1 ]
+}
+
 @test "MPI and libhpcboot in one program, Open MPI and MPICH" {
     need_plain_build
     need mpicc.openmpi mpicc.mpich mpiexec.mpich

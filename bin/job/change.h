@@ -48,6 +48,9 @@ void job_live_left(struct job_host *h);
 /* 1: it has to do with hosts that come and go, and nothing else follows. */
 int job_live_lost(struct job_host *h);
 int job_live_gave_up(struct job_host *h);
+/* Its ranks were lost with it, it is still named, and nobody has their
+ * numbers. */
+int job_live_misses(const struct job_host *h);
 void job_live_end(struct job *j);
 
 /* latecomers.c: ranks begin on a host that has come; something has changed */

@@ -288,6 +288,24 @@ static int hosts_running(const struct job *j)
     return 0;
 }
 
+/* An elastic job goes on without them, and not all of its ranks have ended as
+ * they should. */
+static void blame_missed(struct job *j)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        const struct job_host *h = &j->hosts[i];
+        struct hb_cause cause = {
+            .kind = HB_CAUSE_HOST, .time_ns = hb_now_ns(),
+            .host = h->spec->name, .text = host_why(h),
+        };
+
+        if (job_live_misses(h) && j->verdict.kind == HB_CAUSE_NONE) {
+            (void)hb_verdict_add(&j->verdict, &cause);
+            job_ancestry_failed(j);
+        }
+    }
+}
+
 void job_maybe_over(struct job *j)
 {
     if (j->phase == JOB_CONNECTING || j->phase == JOB_OVER ||
@@ -297,6 +315,7 @@ void job_maybe_over(struct job *j)
     }
     j->phase = JOB_ENDING;
     job_live_end(j);
+    blame_missed(j);
     if (!links_left(j)) {
         if (!job_carry_pending(j)) {
             over(j); /* else carry.c calls again when the reader has it all */

@@ -489,6 +489,13 @@ static void tell_to_leave(struct job_host *h)
                                                 : SIGTERM);
 }
 
+static void not_missed(struct job_host *h)
+{
+    h->let_go = 1;
+    hb_log(HB_INFO, "host %s is no longer in the gang (%s), and is not waited "
+           "for", h->spec->name, h->job->gang.source);
+}
+
 /* It was being started, for the first time or in place of another. */
 static void give_up(struct job_host *h)
 {
@@ -496,9 +503,7 @@ static void give_up(struct job_host *h)
     host_close(h);
     h->state = HOST_DONE;
     h->late = h->joins = 0;
-    h->let_go = 1;
-    hb_log(HB_INFO, "host %s is no longer in the gang (%s), and is not waited "
-           "for", h->spec->name, h->job->gang.source);
+    not_missed(h);
     if (h->node != HB_NODE_UNSET) {
         job_live_left(h);
     }
@@ -513,6 +518,8 @@ void job_live_vanished(struct job_host *h)
         tell_to_leave(h);
     } else if (h->state <= HOST_LINKED && h->late) {
         give_up(h);
+    } else if (h->gone) {
+        not_missed(h);
     }
 }
 
@@ -534,6 +541,14 @@ int job_live_gave_up(struct job_host *h)
     h->gone = 1;
     job_live_left(h);
     return 1;
+}
+
+int job_live_misses(const struct job_host *h)
+{
+    const struct job_live *l = h->job->live;
+
+    return l != NULL && h->gone && !h->let_go && h->node != HB_NODE_UNSET &&
+           l->is_free[h->node]; /* whoever takes it takes its node, too */
 }
 
 /* --- the whole ----------------------------------------------------------- */

@@ -160,6 +160,35 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
     pods_clean 0 1
 }
 
+elastic_without_2() { # until the others go on without pod-2
+    pod 0 bash -c 'printf "pod-1 slots=1\npod-2 slots=1\n" > /tmp/hosts'
+    start_policy respawn -v --np 1:2 --hostfile /tmp/hosts --wait-hosts 2 \
+        bash -c "$until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    "$podlab" kill 2
+    wait_until pod 0 grep -q 'did not come back: .*the others go on' /tmp/err
+}
+
+@test "respawn, elastic: a host does not come back, which is told in the end" {
+    elastic_without_2
+    pod 1 touch /tmp/go
+    pod_job_ends
+    ended_with 75
+    says '^rank 0 is through$'
+    says 'error: host pod-2: .*port 22'
+    pods_clean 0 1
+}
+
+@test "respawn, elastic: a host that is taken out when it is lost is missed by nobody" {
+    elastic_without_2
+    pod 0 bash -c 'echo "pod-1 slots=1" > /tmp/hosts'
+    wait_until pod 0 grep -q 'pod-2 is no longer in the gang' /tmp/err
+    pod 1 touch /tmp/go
+    pod_job_ends
+    ended_with 0
+    pods_clean 0 1
+}
+
 @test "respawn: a rank that fails too often ends the job" {
     run policy respawn --max-restarts 1 -H pod-1,pod-2 bash -c \
         '[ "$HPCBOOT_RANK" = 0 ] && exec sleep 1000; exit 6'

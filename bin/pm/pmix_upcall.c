@@ -2,9 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* Upcalls of libpmix. Each one copies what it was given (libpmix owns it and
  * may free it after the return), queues an event and returns PMIX_SUCCESS,
- * which is the promise that its callback will be called. Nothing is answered
- * on the spot: MPICH's group fence takes PMIX_OPERATION_SUCCEEDED for an
- * error, and versions of libpmix differ in where they accept it.
+ * which is the promise that its callback will be called. Nothing but events is
+ * answered on the spot: MPICH's group fence takes PMIX_OPERATION_SUCCEEDED for
+ * an error, and versions of libpmix differ in where they accept it.
  *
  * What is not offered is left NULL, or refused by its return value; libpmix
  * then tells the client. Log must
@@ -333,13 +333,16 @@ static pmix_status_t deregister_events(pmix_status_t *codes, size_t n_codes,
     return post_op(event(run_success, NULL), cb, cbdata);
 }
 
+/* Answered on the spot: libpmix 4.2 goes on with what it has handed over, and
+ * only then tells the clients. A callback that comes meanwhile, from another
+ * thread, frees that under it. */
 static pmix_status_t notify_event(pmix_status_t code,
                                   const pmix_proc_t *source,
                                   pmix_data_range_t range, pmix_info_t info[],
                                   size_t n_info, pmix_op_cbfunc_t cb,
                                   void *cbdata)
 {
-    return post_op(event(run_success, source), cb, cbdata);
+    return PMIX_OPERATION_SUCCEEDED;
 }
 
 /* What libpmix can answer of a query it has answered before it asks here. */

@@ -3,11 +3,12 @@
 /* A PMIx client without an MPI that asks for what an MPI may ask for, on two
  * ranks and more: job keys, direct modex, a collecting fence of all and one
  * of the first and last rank, publish, a lookup that waits for it, unpublish,
- * connect and disconnect, limits of time. Prints one line per rank when all of
- * it was right, else what was wrong, and exits 1. */
+ * connect and disconnect, events, limits of time. Prints one line per rank when
+ * all of it was right, else what was wrong, and exits 1. */
 #include "config.h"
 
 #include <pmix.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,43 @@ static void connect_all(void)
     check(PMIx_Disconnect(&job, 1, NULL, 0), "disconnect");
 }
 
+static atomic_uint n_heard;
+
+static void hear(size_t id, pmix_status_t code, const pmix_proc_t *source,
+                 pmix_info_t info[], size_t n_info, pmix_info_t *results,
+                 size_t n_results, pmix_event_notification_cbfunc_fn_t done,
+                 void *cbdata)
+{
+    n_heard++;
+    done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
+}
+
+/* Each rank tells all of the job; those of its node hear of it. */
+static void events(uint32_t peers)
+{
+    pmix_status_t code = PMIX_ERR_PROC_REQUESTED_ABORT;
+    enum { ROUNDS = 8, PATIENCE_MS = 10000 };
+
+    if (PMIx_Register_event_handler(&code, 1, NULL, 0, hear, NULL, NULL) < 0) {
+        printf("rank %u: cannot hear of events\n", me.rank);
+        exit(1);
+    }
+    fence(NULL, 0, false);
+    for (int i = 0; i < ROUNDS; i++) {
+        check(PMIx_Notify_event(code, &me, PMIX_RANGE_NAMESPACE, NULL, 0,
+                                NULL, NULL), "notify");
+    }
+    for (int ms = 0; n_heard < ROUNDS * peers && ms < PATIENCE_MS; ms++) {
+        usleep(1000);
+    }
+    if (n_heard < ROUNDS * peers) {
+        printf("rank %u: heard %u of %u events\n", me.rank, n_heard,
+               ROUNDS * peers);
+        exit(1);
+    }
+    fence(NULL, 0, false);
+}
+
 int main(int argc, char **argv)
 {
     uint32_t peers;
@@ -253,6 +291,7 @@ int main(int argc, char **argv)
     leave_to_others();
     take_back();
     connect_all();
+    events(peers);
     if (size > 1) {
         fence_in_time();
     }

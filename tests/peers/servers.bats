@@ -112,7 +112,7 @@ hello() {
     none_of '^(JSM_JSRUN_PORT|OMPI_MCA_mpi_oversubscribe)='
 }
 
-@test 'PMIx client: modex, fences of some ranks, names, connect, limits' {
+@test 'PMIx client: modex, fences of some ranks, names, connect, events, limits' {
     need_pmix
     [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
     for nodes in 1 2 4; do

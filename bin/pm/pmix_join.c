@@ -5,7 +5,8 @@
  * have in common is the name service; by it they tell each other what a server
  * must know of another job's ranks. To connect, in each job:
  *
- *  1. each node publishes what its own participants have put (their modex);
+ *  1. each node publishes what its own participants have put (their modex), and
+ *     waits for none that has put nothing so far;
  *  2. the participants' nodes fence among themselves, so that 1 is done on all;
  *  3. one of them announces the job: its map;
  *  4. every node awaits the other jobs' announcements, registers those jobs
@@ -37,8 +38,9 @@ struct hb_pmix_ask {
     uint64_t id;
     enum what what;
     int waiting; /* it was not there: asked again by the timer */
+    int served;  /* MODEX_PUT: there is something to publish */
     char *name;
-    struct hb_pmix_join *join; /* NULL: MODEX_GET */
+    struct hb_pmix_join *join; /* NULL: MODEX_GET, a late MODEX_PUT */
     size_t other;              /* AWAITED: which of its jobs */
     pmix_modex_cbfunc_t modex; /* MODEX_GET */
     void *cbdata;
@@ -275,6 +277,7 @@ static void modex_served(void *arg, uint64_t id, int status,
         a = a->next;
     }
     if (a != NULL) {
+        a->served = 1;
         pm->host.name(pm->arg, id, HB_PM_PUBLISH, a->name,
                       status == HPCBOOT_OK ? data
                                            : (struct hb_bytes){NULL, 0});
@@ -290,6 +293,41 @@ static void publish_modex(struct hb_pm *pm, struct hb_pmix_join *j,
     a->join = j;
     j->n_open++;
     hb_pmix_modex_serve(pm, a->id, rank, modex_served, pm);
+}
+
+/* What ranks put that had nothing when they connected is published when they
+ * do; nobody waits for it. */
+static void run_put_over(struct hb_pm *pm, struct hb_pmix_event *ev)
+{
+    for (struct hb_pmix_ask *a = pm->asks; a != NULL; a = a->next) {
+        struct hb_pmix_join *j = a->join;
+
+        if (a->what == MODEX_PUT && !a->served && a->id <= ev->id &&
+            j != NULL) {
+            a->join = NULL;
+            settle(pm, j);
+        }
+    }
+}
+
+static void put_over(pmix_status_t rc, void *event)
+{
+    hb_pmix_post(event);
+}
+
+/* libpmix keeps a question after a rank's data until there is some, and does
+ * not say that it does. It takes one thing after the other: once it has
+ * answered a call that changes nothing, it has answered what it can of those
+ * before. */
+static void put_so_far(struct hb_pm *pm)
+{
+    struct hb_pmix_event *ev = hb_xcalloc(1, sizeof(*ev));
+    pmix_proc_t nobody;
+
+    ev->run = run_put_over;
+    ev->id = pm->last_id;
+    PMIX_LOAD_PROCID(&nobody, "nobody", 0);
+    PMIx_server_deregister_client(&nobody, put_over, ev);
 }
 
 /* ---- who takes part ------------------------------------------------------ */
@@ -378,6 +416,9 @@ void hb_pmix_run_join(struct hb_pm *pm, struct hb_pmix_event *ev,
         if (map->node_of_rank[rank] == pm->job->node) {
             publish_modex(pm, j, rank);
         }
+    }
+    if (connects) {
+        put_so_far(pm);
     }
     settle(pm, j);
 }
@@ -483,7 +524,9 @@ static void take_answer(struct hb_pm *pm, struct hb_pmix_ask *a, int status,
     case MODEX_PUT: /* it may have been published before */
         break;
     }
-    settle(pm, j);
+    if (j != NULL) {
+        settle(pm, j);
+    }
 }
 
 int hb_pmix_join_name_done(struct hb_pm *pm, uint64_t id, int status,

@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* A PMIx client that starts itself once, with an argument. Who was started says
- * who has, as a key of its own and as one of its job, and both connect. */
+ * who has, as a key of its own and as one of its job, and both connect. With
+ * "late" it puts nothing before they have; then both connect again. */
 #include <pmix.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,9 +26,9 @@ static int is_parent(const pmix_proc_t *me, pmix_rank_t whose,
            v->type == PMIX_PROC && PMIX_CHECK_PROCID(v->data.proc, parent);
 }
 
-static void start(char *program, char *nspace)
+static void start(char *program, char *word, char *nspace)
 {
-    char *argv[] = {program, (char *)"started", NULL};
+    char *argv[] = {program, (char *)"started", word, NULL};
     pmix_app_t app;
 
     PMIX_APP_CONSTRUCT(&app);
@@ -37,18 +38,38 @@ static void start(char *program, char *nspace)
     check(PMIx_Spawn(NULL, 0, &app, 1, nspace), "spawn");
 }
 
-int main(int argc, char **argv)
+static void put(void)
 {
-    pmix_proc_t me, both[2];
     pmix_value_t text;
 
-    check(PMIx_Init(&me, NULL, 0), "init");
     PMIX_VALUE_LOAD(&text, "here", PMIX_STRING);
     check(PMIx_Put(PMIX_GLOBAL, "probe", &text), "put");
     check(PMIx_Commit(), "commit");
+}
+
+static const char *has_put(const pmix_proc_t *proc)
+{
+    pmix_value_t *v = NULL;
+    pmix_status_t rc = PMIx_Get(proc, "probe", NULL, 0, &v);
+
+    return rc == PMIX_SUCCESS         ? "there"
+           : rc == PMIX_ERR_NOT_FOUND ? "not there"
+                                      : PMIx_Error_string(rc);
+}
+
+int main(int argc, char **argv)
+{
+    int started = argc > 1 && strcmp(argv[1], "started") == 0;
+    int late = strcmp(argv[argc - 1], "late") == 0;
+    pmix_proc_t me, both[2];
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    if (started || !late) {
+        put();
+    }
     both[0] = both[1] = me;
-    if (argc == 1) {
-        start(argv[0], both[1].nspace);
+    if (!started) {
+        start(argv[0], late ? argv[1] : NULL, both[1].nspace);
         check(PMIx_Connect(both, 2, NULL, 0), "connect");
     } else {
         memset(both[0].nspace, 0, sizeof both[0].nspace);
@@ -58,6 +79,17 @@ int main(int argc, char **argv)
                is_parent(&me, me.rank, &both[0]) ? "right" : "WRONG",
                is_parent(&me, PMIX_RANK_WILDCARD, &both[0]) ? "right"
                                                             : "WRONG");
+        printf("what it has put: %s\n", has_put(&both[0]));
+    }
+    if (late) {
+        check(PMIx_Disconnect(both, 2, NULL, 0), "disconnect");
+        if (!started) {
+            put();
+        }
+        check(PMIx_Connect(both, 2, NULL, 0), "connect");
+        if (started) {
+            printf("what it has put: %s\n", has_put(&both[0]));
+        }
     }
     check(PMIx_Finalize(NULL, 0), "finalize");
     return 0;

@@ -119,14 +119,28 @@ END
     done
 }
 
-@test "a client of PMIx knows its parent as its own and as its job's" {
+pmix_parent() {
     pkg-config --exists pmix || skip 'no libpmix-dev'
     # shellcheck disable=SC2046  # several words
     "${cc[@]}" -o parent "$fakes/pmix_parent.c" \
         $(pkg-config --cflags --libs pmix)
+}
+
+@test "a client of PMIx knows its parent as its own and as its job's" {
+    pmix_parent
     run hb --pmi pmix -n 1 ./parent
     ended_with 0
-    [ "$output" = "own key: right, the job's: right" ]
+    [ "${lines[0]}" = "own key: right, the job's: right" ]
+    [ "${lines[1]}" = 'what it has put: there' ]
+}
+
+@test "jobs of PMIx connect before a rank has put anything" {
+    pmix_parent
+    run hb --pmi pmix -n 1 ./parent late
+    ended_with 0
+    [ "${lines[1]}" = 'what it has put: not there' ]
+    [ "${lines[2]}" = 'what it has put: there' ]
+    [ "${#lines[@]}" -eq 3 ]
 }
 
 # Its other ranks would wait for ever.

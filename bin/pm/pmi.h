@@ -24,6 +24,7 @@ struct hb_pmi_rank {
     unsigned contact; /* bits told to the host so far */
     int gone;
     struct hb_pm_spawn spawn; /* its blocks that have come */
+    int no_spawn;             /* one of them was refused */
 };
 
 /* Somebody who gets his answer later. `thrid` and `group` are the client's

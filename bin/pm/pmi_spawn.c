@@ -3,7 +3,9 @@
 /* Ranks of PMI that start others. PMI-1 says it in blocks, one for each
  * program, which are kept until the last has come; PMI-2 in one message, whose
  * repeated keys belong to the `subcmd` before them. Either way it becomes one
- * question to the job, and the rank waits for the answer. */
+ * question to the job, and the rank waits for the answer. A number of ranks
+ * that nobody can start is an MPI program's mistake, which it hears of as of
+ * any spawn that fails; messages without sense end the talk. */
 #include "config.h"
 
 #include <stdio.h>
@@ -41,6 +43,7 @@ void hb_pmi_spawns_destroy(struct hb_pm *pm)
 
 static void ask(struct hb_pm *pm, struct hb_pmi_rank *rank, const char *thrid)
 {
+    static const struct hb_pm_spawned refused = {.status = HPCBOOT_ERR_SPAWN};
     struct hb_pmi_spawning *s = hb_xcalloc(1, sizeof(*s));
 
     s->id = ++pm->last_spawn;
@@ -49,8 +52,20 @@ static void ask(struct hb_pm *pm, struct hb_pmi_rank *rank, const char *thrid)
     s->who.thrid = thrid != NULL ? hb_xstrdup(thrid) : NULL;
     s->next = pm->spawning;
     pm->spawning = s;
-    pm->host.spawn(pm->arg, s->id, rank->rank, &rank->spawn);
+    if (rank->no_spawn) {
+        hb_pmi_spawn_done(pm, s->id, &refused);
+    } else {
+        pm->host.spawn(pm->arg, s->id, rank->rank, &rank->spawn);
+    }
     hb_pm_spawn_clear(&rank->spawn);
+    rank->no_spawn = 0;
+}
+
+/* As if it had been good, until all of it has come. */
+static int note_refusal(struct hb_pmi_rank *rank, int rc)
+{
+    rank->no_spawn |= rc == HPCBOOT_ERR_SPAWN;
+    return rc == HPCBOOT_ERR_SPAWN ? HPCBOOT_OK : rc;
 }
 
 void hb_pmi_spawn_done(struct hb_pm *pm, uint64_t id,
@@ -182,9 +197,10 @@ int hb_pmi_on_spawn1(struct hb_pm *pm, struct hb_pmi_rank *rank,
     }
     if (rc == 0 && which == 1) {
         hb_pm_spawn_clear(&rank->spawn);
+        rank->no_spawn = 0;
     }
-    if (rc == 0) {
-        rc = take_block(rank, msg, err);
+    if (rc == 0 && !rank->no_spawn) {
+        rc = note_refusal(rank, take_block(rank, msg, err));
     }
     if (rc < 0) {
         hb_pm_spawn_clear(&rank->spawn);
@@ -279,10 +295,12 @@ int hb_pmi_on_spawn2(struct hb_pm *pm, struct hb_pmi_rank *rank,
     int rc = 0;
 
     hb_pm_spawn_clear(&rank->spawn);
-    for (const struct hb_pmi_pair *p = msg->pairs; rc == 0 && p < end; p++) {
-        rc = take_pair2(rank, p, end, err);
+    rank->no_spawn = 0;
+    for (const struct hb_pmi_pair *p = msg->pairs;
+         rc == 0 && !rank->no_spawn && p < end; p++) {
+        rc = note_refusal(rank, take_pair2(rank, p, end, err));
     }
-    if (rc == 0 && rank->spawn.n_apps == 0) {
+    if (rc == 0 && !rank->no_spawn && rank->spawn.n_apps == 0) {
         rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI: spawn of no program");
     }
     if (rc < 0) {

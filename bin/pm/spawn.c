@@ -29,9 +29,12 @@ int hb_pm_spawn_app(struct hb_pm_spawn *s, const char *program, uint32_t ranks,
 {
     int rc;
 
-    if (*program == '\0' || ranks == 0 || s->n_apps == HB_MAX_APPS ||
-        ranks > HB_MAX_RANKS - hb_pm_spawn_ranks(s)) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT, "%u processes of \"%s\" cannot "
+    if (*program == '\0' || s->n_apps == HB_MAX_APPS) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "program %u, \"%s\", of one "
+                       "request cannot be started", s->n_apps + 1, program);
+    }
+    if (ranks == 0 || ranks > HB_MAX_RANKS - hb_pm_spawn_ranks(s)) {
+        return hb_fail(err, HPCBOOT_ERR_SPAWN, "%u processes of \"%s\" cannot "
                        "be started", ranks, program);
     }
     rc = has_room(s, strlen(program) + 1, err);

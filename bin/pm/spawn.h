@@ -27,7 +27,8 @@ struct hb_pm_spawn {
 /* Of all texts; arguments of a program may be 2 MiB. */
 #define HB_SPAWN_BYTES_MAX (4u << 20)
 
-/* ERR_LIMIT where it grows beyond any program's needs; nothing was added. */
+/* ERR_LIMIT where it grows beyond any program's needs, ERR_SPAWN where nobody
+ * can start so many or so few ranks; nothing was added. */
 int hb_pm_spawn_app(struct hb_pm_spawn *s, const char *program, uint32_t ranks,
                     struct hpcboot_error *err);
 /* Of the program that was added last. */

@@ -410,11 +410,32 @@ static void two_ranks_may_spawn_at_once(void **state)
     lab_free(lab);
 }
 
+/* Of whichever program; answered once, and the next request is a new one. */
+static void a_spawn_of_nobody_fails_as_a_spawn(void **state)
+{
+    struct lab *lab = small();
+
+    lab_say(lab, 0, "mcmd=spawn\nnprocs=0\nexecname=a\nendcmd\n");
+    assert_heard(lab, 0, "cmd=spawn_result rc=-1 msg=ERR_SPAWN\n");
+    lab_say(lab, 0, "mcmd=spawn\nnprocs=0\nexecname=a\ntotspawns=2\n"
+                    "spawnssofar=1\nendcmd\n");
+    assert_heard(lab, 0, "");
+    lab_say(lab, 0, "mcmd=spawn\nnprocs=1\nexecname=b\ntotspawns=2\n"
+                    "spawnssofar=2\nendcmd\n");
+    assert_heard(lab, 0, "cmd=spawn_result rc=-1 msg=ERR_SPAWN\n");
+    assert_int_equal(lab->n_spawns, 0);
+    assert_null(lab->violation);
+    lab_say(lab, 0, one_more);
+    assert_int_equal(lab->n_spawns, 1);
+    lab_spawned(lab, 0, HPCBOOT_OK);
+    assert_heard(lab, 0, "cmd=spawn_result rc=0\n");
+    lab_free(lab);
+}
+
 static void a_spawn_without_sense_cuts_the_rank_off(void **state)
 {
     static const char *const bad[] = {
         "mcmd=spawn\nexecname=a\nendcmd\n",
-        "mcmd=spawn\nnprocs=0\nexecname=a\nendcmd\n",
         "mcmd=spawn\nnprocs=-1\nexecname=a\nendcmd\n",
         "mcmd=spawn\nnprocs=1\nendcmd\n",
         "mcmd=spawn\nnprocs=1\nexecname=a\nargcnt=2\narg1=x\nendcmd\n",
@@ -560,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_spawn_that_fails_is_told),
         cmocka_unit_test(who_is_gone_hears_nothing_of_its_spawn),
         cmocka_unit_test(two_ranks_may_spawn_at_once),
+        cmocka_unit_test(a_spawn_of_nobody_fails_as_a_spawn),
         cmocka_unit_test(a_spawn_without_sense_cuts_the_rank_off),
         cmocka_unit_test(a_request_without_end_is_bounded),
         cmocka_unit_test(spawned_ranks_are_told_so),

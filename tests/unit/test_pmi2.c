@@ -116,6 +116,18 @@ static void spawn_names_its_programs_in_turn(void **state)
     lab_free(lab);
 }
 
+static void a_spawn_of_nobody_fails_as_a_spawn(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 2, one_node, 1);
+
+    lab_say2(lab, 1, "cmd=spawn;thrid=5;subcmd=a;maxprocs=0;argv0=x;");
+    heard2(lab, 1, "cmd=spawn-response;thrid=5;rc=-1;errmsg=ERR_SPAWN;nerrs=0;"
+                   "errcodes=;");
+    assert_int_equal(lab->n_spawns, 0);
+    assert_null(lab->violation);
+    lab_free(lab);
+}
+
 static void a_spawn_without_sense_cuts_the_rank_off(void **state)
 {
     static const char *const bad[] = {
@@ -264,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_command_gets_its_answer),
         cmocka_unit_test(spawn_names_its_programs_in_turn),
+        cmocka_unit_test(a_spawn_of_nobody_fails_as_a_spawn),
         cmocka_unit_test(a_spawn_without_sense_cuts_the_rank_off),
         cmocka_unit_test(a_pmi1_server_takes_the_upgrade),
         cmocka_unit_test(frames_may_come_cut_or_together),

@@ -30,7 +30,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define DEPTH_MAX 8 /* a script started by a wrapper started by a script ... */
+#define DEPTH_MAX 16 /* a script started by a wrapper started by a script ... */
 #define LOOKS_MAX 1024 /* programs in all: texts may name each other */
 #define SHELL_DEPTH 3 /* a shell counts as so many: it may name many programs */
 #define SCRIPT_MAX (256u << 10) /* of a shell script that is looked through */

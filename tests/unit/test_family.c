@@ -342,6 +342,9 @@ static void shell_scripts_are_looked_through(void **state)
     ELF(lab, "run.bin", .needed = {"libmpi.so.12"});
     text_file(lab, "run", "exec $0.bin \"$@\"\n");
     assert_choice(detect(lab, "bash ./run 5"), HB_PM_PMI1, HB_MPI_MPICH);
+    text_file(lab, "run", "#!/bin/bash\nexec \"$@\"\n");
+    assert_choice(detect(lab, "./run env ./run env ./run ./prog"), HB_PM_PMI1,
+                  HB_MPI_MPICH);
 }
 
 static void a_shells_changes_of_directory_are_followed(void **state)

@@ -450,7 +450,7 @@ static void tell_of_stale(struct agent *a)
 {
     if (a->stale_killed > 0) {
         agent_note(a, HB_WARN, "%d %s killed that a job left here whose "
-                   "launcher and agent had been killed", a->stale_killed,
+                   "agent and guard had been killed", a->stale_killed,
                    a->stale_killed == 1 ? "process was" : "processes were");
     }
 }

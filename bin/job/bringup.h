@@ -73,12 +73,6 @@ void job_tally(const struct job *j, struct job_tally *t);
 void host_doubt(struct job_host *h, const struct hb_boot_unverified *key);
 /* One line for all hosts whose key was accepted unseen. */
 void job_warn_pinned(const struct job *j);
-
-/* same.c: hosts of the gang that are one and the same */
-/* What its agent says of where it is; NULL: not known, or means nothing. */
-const char *job_host_place(const struct job_host *h);
-/* A line for each that several names lead to. */
-void job_warn_same(const struct job *j);
 void host_doubt_over(struct job_host *h); /* it is vouched for, or gone */
 /* Asks for the proof; the HELLO is kept until it comes. */
 void host_ask_proof(struct job_host *h, const struct hb_frame *hello);
@@ -88,6 +82,12 @@ int job_session_make(struct job *j, struct hpcboot_error *err);
 /* The answer. 1: *hello_out is the HELLO, to go on with; negative: *err. */
 int host_judge_proof(struct job_host *h, const struct hb_frame *f,
                      struct hb_frame *hello_out, struct hpcboot_error *err);
+
+/* same.c: hosts of the gang that are one and the same */
+/* What its agent says of where it is; NULL: not known, or means nothing. */
+const char *job_host_place(const struct job_host *h);
+/* A line for each that several names lead to. */
+void job_warn_same(const struct job *j);
 
 /* tree.c */
 void job_tree_open(struct job *j);

@@ -48,8 +48,8 @@ void job_live_left(struct job_host *h);
 /* 1: it has to do with hosts that come and go, and nothing else follows. */
 int job_live_lost(struct job_host *h);
 int job_live_gave_up(struct job_host *h);
-/* Its ranks were lost with it, it is still named, and nobody has their
- * numbers. */
+/* Of a job that is live: its ranks were lost with it, it is still named, and
+ * nobody has their numbers. */
 int job_live_misses(const struct job_host *h);
 void job_live_end(struct job *j);
 

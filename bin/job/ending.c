@@ -292,17 +292,22 @@ static int hosts_running(const struct job *j)
  * they should. */
 static void blame_missed(struct job *j)
 {
-    for (uint32_t i = 0; i < j->gang.n; i++) {
-        const struct job_host *h = &j->hosts[i];
-        struct hb_cause cause = {
+    const struct job_host *h = j->hosts, *end = h + j->gang.n;
+
+    if (j->live == NULL || j->verdict.kind != HB_CAUSE_NONE) {
+        return;
+    }
+    while (h < end && !job_live_misses(h)) {
+        h++;
+    }
+    if (h < end) {
+        const struct hb_cause cause = {
             .kind = HB_CAUSE_HOST, .time_ns = hb_now_ns(),
             .host = h->spec->name, .text = host_why(h),
         };
 
-        if (job_live_misses(h) && j->verdict.kind == HB_CAUSE_NONE) {
-            (void)hb_verdict_add(&j->verdict, &cause);
-            job_ancestry_failed(j);
-        }
+        (void)hb_verdict_add(&j->verdict, &cause);
+        job_ancestry_failed(j);
     }
 }
 

@@ -545,10 +545,8 @@ int job_live_gave_up(struct job_host *h)
 
 int job_live_misses(const struct job_host *h)
 {
-    const struct job_live *l = h->job->live;
-
-    return l != NULL && h->gone && !h->let_go && h->node != HB_NODE_UNSET &&
-           l->is_free[h->node]; /* whoever takes it takes its node, too */
+    return h->gone && !h->let_go && h->node != HB_NODE_UNSET &&
+           h->job->live->is_free[h->node]; /* who takes it takes the node */
 }
 
 /* --- the whole ----------------------------------------------------------- */

@@ -168,11 +168,10 @@ int job_follow(struct job *j, hb_gang_changed changed, void *arg,
 }
 
 /* What the hosts of an elastic job have room for is known, and too little. */
-static int lacks_room(struct job *j)
+static int lacks_room(const struct job *j)
 {
     uint64_t room = 0;
 
-    hb_gang_default_word(&j->gang, j->opt->default_slots);
     for (size_t i = 0; i < j->gang.n; i++) {
         int slots = j->opt->per_node > 0 ? (int)j->opt->per_node
                                          : j->gang.hosts[i].slots;
@@ -208,10 +207,12 @@ static void say_missing(struct job *j)
     free(text);
 }
 
-static int too_few_came(const struct job *j, struct hpcboot_error *err)
+/* Where nobody waited for a host, no name at all is a mistake in what was to
+ * say them, and too few slots are judged with the rest of the command. */
+static int too_few_came(const struct job *j, int rc, struct hpcboot_error *err)
 {
     if (may_wait_ms(j) == 0) {
-        err->code = HPCBOOT_ERR_PARSE; /* nobody would wait for a host */
+        err->code = rc < 0 ? HPCBOOT_ERR_PARSE : HPCBOOT_OK;
         return err->code;
     }
     return hb_fail(err, HPCBOOT_ERR_TIMED_OUT, "--np %u:%u: %zu host%s in "
@@ -226,12 +227,13 @@ static int gather_room(struct job *j, int64_t wait_ms,
 {
     int64_t until_ns = hb_deadline_in_ms(may_wait_ms(j));
     size_t told = SIZE_MAX;
-    int rc;
+    int rc, is_short;
 
     for (;;) {
         rc = job_gather(j, wait_ms, say_waiting_for_pods, &j->gang, err);
-        if ((rc < 0 && rc != HPCBOOT_ERR_AGAIN) ||
-            (rc >= 0 && !lacks_room(j)) || hb_deadline_left_ms(until_ns) == 0) {
+        hb_gang_default_word(&j->gang, j->opt->default_slots);
+        is_short = rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && lacks_room(j));
+        if (!is_short || hb_deadline_left_ms(until_ns) == 0) {
             break;
         }
         if (told != j->gang.n) {
@@ -241,9 +243,7 @@ static int gather_room(struct job *j, int64_t wait_ms,
         hb_gang_destroy(&j->gang);
         poll(NULL, 0, ASK_AGAIN_MS);
     }
-    return rc == HPCBOOT_ERR_AGAIN || (rc >= 0 && may_wait_ms(j) > 0 &&
-                                       lacks_room(j))
-               ? too_few_came(j, err) : rc;
+    return is_short ? too_few_came(j, rc, err) : rc;
 }
 
 int job_plan_gang(struct job *j, struct hpcboot_error *err)
@@ -275,7 +275,6 @@ int job_plan_gang(struct job *j, struct hpcboot_error *err)
                        "%zu (%s)", j->opt->min_hosts, j->gang.n,
                        j->gang.source);
     }
-    hb_gang_default_word(&j->gang, j->opt->default_slots);
     rc = job_ancestry_room(j, err);
     if (rc < 0) {
         return rc;

@@ -113,10 +113,9 @@ static void check_clock(const struct hb_exam_facts *h,
 static void check_place(const struct hb_exam_facts *hosts, size_t i,
                         struct hb_findings *out)
 {
-    size_t o = 0;
+    size_t o = hosts[i].place != NULL ? 0 : i;
 
-    while (o < i && (hosts[i].place == NULL ||
-                     !hb_streq(hosts[i].place, hosts[o].place))) {
+    while (o < i && !hb_streq(hosts[i].place, hosts[o].place)) {
         o++;
     }
     if (o < i) {

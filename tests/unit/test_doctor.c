@@ -421,47 +421,49 @@ static void the_host_that_is_not_like_the_others_is_named(void **state)
     end(&l);
 }
 
+/* What is found of hosts without a fabric. */
+static struct hb_findings across(struct hb_exam_facts *hosts, size_t n)
+{
+    static const struct hb_fabric none;
+    struct hb_findings f = {0};
+    struct hb_strv notes = HB_STRV_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        hosts[i].fabric = &none;
+    }
+    hb_exam_across(hosts, n, &f, &notes);
+    hb_strv_destroy(&notes);
+    return f;
+}
+
 static void names_of_one_host_are_told(void **state)
 {
     struct hb_exam_facts hosts[4] = {
         {.name = "a", .place = "boot 1"}, {.name = "b"}, {.name = "c"},
         {.name = "d", .place = "boot 1"}};
-    struct hb_findings f = {0};
-    struct hb_strv notes = HB_STRV_INIT;
-    struct hb_fabric none = {0};
+    struct hb_findings f = across(hosts, 4);
 
-    (void)state;
-    for (size_t i = 0; i < 4; i++) {
-        hosts[i].fabric = &none;
-    }
-    hb_exam_across(hosts, 4, &f, &notes);
     assert_string_equal(finding(&f, "same")->what,
                         "it is the same host as a");
     assert_int_equal(finding(&f, "same")->where.n, 1);
     assert_string_equal(finding(&f, "same")->where.v[0], "d");
-    hb_strv_destroy(&notes);
     hb_findings_destroy(&f);
 }
 
 static void of_two_hosts_both_values_are_told(void **state)
 {
     struct hb_exam_facts hosts[2] = {{.name = "a"}, {.name = "b"}};
-    struct hb_findings f = {0};
-    struct hb_strv notes = HB_STRV_INIT;
-    struct hb_fabric none = {0};
+    struct hb_findings f;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
-        hosts[i].fabric = &none;
         hb_strv_push(&hosts[i].facts, i == 1 ? "kernel=6.1" : "kernel=5.14");
     }
-    hb_exam_across(hosts, 2, &f, &notes);
+    f = across(hosts, 2);
     assert_string_equal(finding(&f, "alike")->what,
                         "kernel is 6.1, on a 5.14");
     for (size_t i = 0; i < 2; i++) {
         hb_strv_destroy(&hosts[i].facts);
     }
-    hb_strv_destroy(&notes);
     hb_findings_destroy(&f);
 }
 

@@ -42,15 +42,17 @@ static const char *level_word(enum hb_log_level level)
     }
 }
 
+/* What a host says must not steer the terminal: controls are numbers. */
 static void put_text(struct hb_str *out, const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
+    for (size_t i = 0; i < len;) {
+        size_t bad = text[i] == '\t' ? 0 : hb_control_len(text + i);
+        size_t n = bad > 0 ? bad
+                           : hb_utf8_len((const unsigned char *)text + i);
 
-        if ((c < ' ' && c != '\t') || c == 0x7f) {
-            hb_str_putf(out, "\\%03o", c);
-        } else {
-            hb_str_putc(out, (char)c);
+        for (size_t end = i + n; i < end; i++) {
+            hb_str_putf(out, bad > 0 ? "\\%03o" : "%c",
+                        (unsigned char)text[i]);
         }
     }
 }

@@ -437,17 +437,23 @@ size_t hb_utf8_len(const unsigned char *s)
     return n;
 }
 
+size_t hb_control_len(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t n = hb_utf8_len(u);
+
+    if (n == 0 || *u < ' ' || *u == 0x7f) {
+        return 1;
+    }
+    return n == 2 && u[0] == 0xc2 && u[1] < 0xa0 ? n : 0;
+}
+
 void hb_mask_controls(char *s)
 {
     while (*s) {
-        unsigned char *u = (unsigned char *)s;
-        size_t n = hb_utf8_len(u);
-        int is_c1 = n == 0 || (n == 2 && u[0] == 0xc2 && u[1] < 0xa0);
+        size_t bad = hb_control_len(s);
 
-        n = n == 0 ? 1 : n;
-        if (is_c1 || *u < ' ' || *u == 0x7f) {
-            memset(s, '?', n);
-        }
-        s += n;
+        memset(s, '?', bad);
+        s += bad > 0 ? bad : hb_utf8_len((const unsigned char *)s);
     }
 }

@@ -62,8 +62,10 @@ void hb_unescape_octal(char *s);
 size_t hb_bom_len(const char *text, size_t len);
 /* Length of the valid UTF-8 sequence at s (Unicode, table 3-7), or 0. */
 size_t hb_utf8_len(const unsigned char *s);
-/* Puts a ? for each byte of what a terminal might obey: control characters,
- * those of C1 too, and bytes that are no UTF-8. In place. */
+/* Length of what a terminal might obey at s: a control character, one of C1 in
+ * UTF-8 too, or a byte that is no UTF-8. 0: another character is there. */
+size_t hb_control_len(const char *s);
+/* Puts a ? for each byte of such. In place. */
 void hb_mask_controls(char *s);
 /* The candidate nearest to `word` by edit distance, or NULL when none is
  * near. */

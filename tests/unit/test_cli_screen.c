@@ -136,6 +136,10 @@ static void a_host_cannot_steer_the_terminal(void **state)
     hb_logsink_open("hbrun", HB_INFO);
     hb_log(HB_INFO, "host says: \033[2J\a\r");
     expect(s, "hbrun: host says: \\033[2J\\007\\015\n");
+    hb_log(HB_INFO, "and: \x9b" "2J \xc2\x9b" "2J gr\xc3\xbc\xc3\x9f" "e\t"
+           "\xe2");
+    expect(s, "hbrun: and: \\2332J \\302\\2332J gr\xc3\xbc\xc3\x9f" "e\t"
+              "\\342\n");
 }
 
 static void records_go_in_order_with_output(void **state)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bin/boot/ssh_channel.h"
+#include "bin/boot/ssh_words.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
@@ -308,7 +309,7 @@ static int key_exchange(struct hb_serve_session *s)
         return after(s) ? -1 : 0;
     }
     if (rc != SSH_OK) {
-        hb_log(HB_DEBUG, "a key exchange failed: %s", ssh_get_error(s->ssh));
+        hb_log(HB_DEBUG, "a key exchange failed: %s", hb_ssh_words(s->ssh));
         hb_serve_session_drop(s);
         return -1;
     }

@@ -341,6 +341,31 @@ END
     says '^1$'
 }
 
+@test "what a client says stands in the log as one line of letters" {
+    need python3
+    serve_more 1 --port 2001 -v
+    pod 0 timeout -s KILL "$HB_LIMIT" python3 - << 'END'
+import os, socket, struct
+s = socket.create_connection(("10.77.0.2", 2001))
+s.sendall(b"SSH-2.0-x\r\n")
+heard = b""
+while b"ssh-ed25519" not in heard: # its own proposal
+    heard += s.recv(4096)
+names = [b"\033[31m\nspoofed\x9bx"] + [b"none"] * 7 + [b"", b""]
+kexinit = b"\x14" + os.urandom(16) + b"".join(
+    struct.pack(">I", len(n)) + n for n in names) + b"\0" * 5
+padding = 8 - (len(kexinit) + 5) % 8 + 8
+s.sendall(struct.pack(">IB", len(kexinit) + 1 + padding, padding) + kexinit
+          + bytes(padding))
+while s.recv(4096):
+    pass
+END
+    wait_until pod 1 grep -q 'key exchange failed' /run/more.log
+    run pod 1 cat -v /run/more.log
+    says 'a key exchange failed: .*spoofed'
+    says_not '\^\[|M-|^spoofed'
+}
+
 @test "a flood of logins does not keep others out" {
     serve_more 1 --port 2001 --max-logins 8
     pod 2 timeout -s KILL "$HB_LIMIT" bash -c 'touch /run/flooding

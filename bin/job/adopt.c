@@ -208,10 +208,7 @@ static int take_hello(struct job_host *h, const struct hb_frame *f,
         f = &hello;
     }
     if (rc >= 0) {
-        rc = hb_wire_get_hello(f, &m, err);
-    }
-    if (rc == 0) {
-        rc = host_check_hello(h, &m, err);
+        rc = host_read_hello(h, f, &m, err);
     }
     if (rc < 0) {
         return rc;

@@ -16,8 +16,9 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
 /* A try has come as far as `stage` and no further: there may be another. */
 void host_failed_try(struct job_host *h, enum hb_boot_stage stage);
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
-int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
-                     struct hpcboot_error *err);
+/* The HELLO of this version, with the token of this login. */
+int host_read_hello(const struct job_host *h, const struct hb_frame *f,
+                    struct hb_msg_hello *m_out, struct hpcboot_error *err);
 void host_due(struct job_host *h); /* its timer */
 void host_make_token(struct job_host *h);
 void host_top_frame(void *top, const struct hb_frame *f); /* of its link */

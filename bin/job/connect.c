@@ -203,21 +203,39 @@ static int take_counts(struct job_host *h, const struct hb_msg_hello *m,
     return is_counted(h) ? HPCBOOT_OK : job_host_counted(h, &counts, err);
 }
 
-int host_check_hello(struct job_host *h, const struct hb_msg_hello *m,
-                     struct hpcboot_error *err)
+/* Looked at before the rest, which may have other fields in another version:
+ * these two begin the HELLO of each. */
+static int check_version(const struct hb_frame *f, struct hpcboot_error *err)
 {
-    if (m->protocol != HB_WIRE_PROTOCOL ||
-        !hb_streq(m->version, PACKAGE_VERSION)) {
-        return hb_fail(err, HPCBOOT_ERR_HOST,
-                       "the agent there is hpcboot %s and this is %s: install "
-                       "the same version on both, or name its place with "
-                       "--prefix", m->version, PACKAGE_VERSION);
+    const char *version;
+    uint32_t protocol;
+    struct hb_buf b;
+
+    hb_buf_view(&b, f->payload.data, f->payload.len);
+    protocol = hb_buf_get_u32(&b);
+    version = hb_buf_get_str(&b, HB_WIRE_STR);
+    if (hb_buf_failed(&b) || (protocol == HB_WIRE_PROTOCOL &&
+                              hb_streq(version, PACKAGE_VERSION))) {
+        return 0;
     }
-    if (!hb_secret_streq(m->token, h->token)) {
-        return hb_fail(err, HPCBOOT_ERR_AUTH,
-                       "the agent did not return the token of this login");
+    return hb_fail(err, HPCBOOT_ERR_HOST, "the agent there is hpcboot %.64s "
+                   "and this is %s: install the same version on both, or name "
+                   "its place with --prefix", version, PACKAGE_VERSION);
+}
+
+int host_read_hello(const struct job_host *h, const struct hb_frame *f,
+                    struct hb_msg_hello *m_out, struct hpcboot_error *err)
+{
+    int rc = check_version(f, err);
+
+    if (rc == 0) {
+        rc = hb_wire_get_hello(f, m_out, err);
     }
-    return 0;
+    if (rc == 0 && !hb_secret_streq(m_out->token, h->token)) {
+        rc = hb_fail(err, HPCBOOT_ERR_AUTH,
+                     "the agent did not return the token of this login");
+    }
+    return rc;
 }
 
 /* Also said again to change the beat; 0: no heartbeat. An agent on this host
@@ -297,9 +315,8 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
     if (f->type != HB_MSG_HELLO) {
         hb_fail(&err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
                 hb_wire_type_name(f->type));
-    } else if (hb_wire_get_hello(f, &m, &err) == 0) {
-        (void)(host_check_hello(h, &m, &err) < 0 ||
-               take_counts(h, &m, &err));
+    } else if (host_read_hello(h, f, &m, &err) == 0) {
+        (void)take_counts(h, &m, &err);
     }
     if (err.code != 0) {
         host_set_why(h, err.text);

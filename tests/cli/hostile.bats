@@ -346,3 +346,14 @@ print("cut off" if s.recv(1) == b"" else "answered")'
     says '^cut off$'
     [ "$(grep -c 'rank 0 broke the pmi1 protocol' <<< "$output")" -eq 1 ]
 }
+
+@test "an agent of another version is told as that, whatever its HELLO has" {
+    need python3
+    local way
+    for way in newer older; do
+        run hb --launch-with "env SSH_ORIGINAL_COMMAND=%a \
+            python3 $fakes/fake_agent.py $way told 9.8.7" -H there -n 1 true
+        ended_with 75
+        says 'host there: the agent there is hpcboot 9\.8\.7 and this is '
+    done
+}

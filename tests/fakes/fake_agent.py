@@ -16,6 +16,8 @@ usage: fake_agent.py WAY FILE
   flags    says HELLO with flags that do not exist
   cut      says half a HELLO
   trail    says HELLO with a byte too much
+  newer    says HELLO as another version may: with one field more
+  older    or with one less
   kind     says HELLO, then a frame of a kind that does not exist
 Everything that it is told is kept in FILE.
 """
@@ -118,6 +120,10 @@ def main():
         mine = mine[: len(mine) // 2]
     if way == "trail":
         mine = frame(HELLO, hello(token, version) + b"x")
+    if way == "newer":
+        mine = frame(HELLO, hello(token, version) + string("more"))
+    if way == "older":
+        mine = frame(HELLO, hello(token, version)[: -len(string(""))])
     say(MAGIC)
     if way == "early":
         say(frame(PROOF, blob(os.urandom(32)) + string("")))

@@ -35,7 +35,7 @@
 #define EXIT_USAGE 2
 #define EXIT_HOST 75
 #define CONNECTIONS 16384 /* ranks that wait for the next world keep theirs */
-#define STORE_BYTES (64u << 20)
+#define STORE_BYTES (64u << 20) /* and as much of requests that are not whole */
 #define READ_BYTES 4096
 #define BACKLOG 1024
 #define SLOTS_BYTES (16u << 20) /* of the file of slots */
@@ -60,6 +60,7 @@ struct server {
     struct pollfd fds[CONNECTIONS + 1]; /* [0]: the listener */
     struct connection conns[CONNECTIONS + 1];
     size_t n;
+    size_t unread; /* bytes of requests that are not whole */
     struct hb_elastic *elastic; /* NULL: no rank may be lost */
     char *worker_key;
     int64_t told_ms;
@@ -94,13 +95,19 @@ static int listen_at(uint16_t port)
     return fd;
 }
 
+static void forget_request(struct server *s, size_t i)
+{
+    s->unread -= s->conns[i].in.len;
+    hb_buf_destroy(&s->conns[i].in);
+}
+
 static void drop(struct server *s, size_t i)
 {
     if (s->conns[i].rank != NOBODY) {
         hb_elastic_unask(s->elastic, s->conns[i].rank);
     }
     hb_fd_close(&s->fds[i].fd);
-    hb_buf_destroy(&s->conns[i].in);
+    forget_request(s, i);
     hb_str_destroy(&s->conns[i].out);
     s->n--;
     s->fds[i] = s->fds[s->n];
@@ -126,6 +133,20 @@ static int make_room(struct server *s)
     }
     drop(s, oldest);
     return 1;
+}
+
+/* More than the store could take has been begun and not ended: the longest of
+ * it goes. */
+static void drop_longest(struct server *s)
+{
+    size_t longest = 1;
+
+    for (size_t i = 2; i < s->n; i++) {
+        if (s->conns[i].in.len > s->conns[longest].in.len) {
+            longest = i;
+        }
+    }
+    drop(s, longest);
 }
 
 /* A new connection, or -1 with errno. */
@@ -251,9 +272,13 @@ static int take(struct server *s, size_t i)
                    ? 0 : -1;
     }
     hb_buf_added(&c->in, (size_t)n);
+    s->unread += (size_t)n;
     c->answered = hb_kvhttp_answer(s->store, (const char *)c->in.data,
                                    c->in.len, &c->out,
                                    s->elastic != NULL ? &asked : NULL);
+    if (asked != NULL || c->answered) {
+        forget_request(s, i);
+    }
     if (asked != NULL) {
         c->answered = 0;
         ask(s, i, asked);
@@ -289,6 +314,9 @@ static void attend(struct server *s)
         if (over < 0) {
             drop(s, i);
         }
+    }
+    while (s->unread > STORE_BYTES) {
+        drop_longest(s);
     }
     if (s->fds[0].revents != 0) {
         greet(s);

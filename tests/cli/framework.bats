@@ -793,3 +793,42 @@ END
     says '^hpcbootd: .*hpcbootd was ended by signal 9$'
     nothing_left
 }
+
+# Who reaches the port need not be one of the job.
+@test "requests that are begun and not ended take no more than the store would" {
+    need python3
+    ! is_sanitized || skip 'memory is counted'
+    run python3 - "$HB_BUILDDIR/hpcbootd" << 'END'
+import http.client, re, socket, subprocess, sys
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
+kv = subprocess.Popen([sys.argv[1], "kv", "--port", str(port)])
+def connect():
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            assert kv.poll() is None
+def begin():
+    s = connect()
+    try:
+        s.sendall(b"PUT /a/b HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n"
+                  + bytes((8 << 20) - 1))
+    except ConnectionError:
+        pass
+    return s
+try:
+    begun = [begin() for _ in range(24)]
+    c = http.client.HTTPConnection("127.0.0.1", port)
+    c.request("PUT", "/a/c", b"value")
+    print("put", c.getresponse().status)
+    with open(f"/proc/{kv.pid}/status") as f:
+        print("MiB", int(re.search(r"VmRSS:\s+(\d+)", f.read())[1]) >> 10)
+finally:
+    kv.kill()
+    kv.wait()
+END
+    ended_with 0
+    says '^put 200$'
+    [ "$(sed -n 's/^MiB //p' <<< "$output")" -lt 128 ]
+}

@@ -20,7 +20,8 @@
 #include "lib/base/str.h"
 
 /* The user's recipes stand before the installation's. */
-static void recipe_dirs(const struct job *j, struct hb_strv *out)
+static struct hb_recipe_dirs recipe_dirs(const struct job *j,
+                                         struct hb_strv *out)
 {
     const char *home = hb_search_env(j->env, "HOME");
     char *self = hb_self_exe();
@@ -38,6 +39,8 @@ static void recipe_dirs(const struct job *j, struct hb_strv *out)
     }
     hb_strv_push(out, HB_PKGDATADIR "/recipes");
     free(self);
+    return (struct hb_recipe_dirs){hb_strv_view(out),
+                                   home != NULL ? out->v[0] : NULL};
 }
 
 static int take_text(struct job *j, char *path, char *text, size_t len,
@@ -65,12 +68,11 @@ static int read_named(struct job *j, const char *name,
                       struct hpcboot_error *err)
 {
     struct hb_strv dirs = HB_STRV_INIT;
+    const struct hb_recipe_dirs where = recipe_dirs(j, &dirs);
     char *path, *text;
     size_t len;
-    int rc;
+    int rc = hb_recipe_find(&where, name, &path, &text, &len, err);
 
-    recipe_dirs(j, &dirs);
-    rc = hb_recipe_find(hb_strv_view(&dirs), name, &path, &text, &len, err);
     hb_strv_destroy(&dirs);
     if (rc < 0) {
         return hb_error_prefix(err, rc, "--framework %s", name),
@@ -371,10 +373,10 @@ static void look_around(struct job *j)
     static const char *const why[] = {"", "the command", "the gang",
                                       "the operator's variables"};
     struct hb_strv dirs = HB_STRV_INIT, names = HB_STRV_INIT;
+    const struct hb_recipe_dirs where = recipe_dirs(j, &dirs);
     const char *best = NULL;
     int strength = 4;
 
-    recipe_dirs(j, &dirs);
     hb_recipe_names(hb_strv_view(&dirs), &names);
     for (size_t i = 0; i < names.n; i++) {
         struct hb_recipe *r = NULL;
@@ -383,8 +385,8 @@ static void look_around(struct job *j)
         size_t len;
         int how = 0;
 
-        if (hb_recipe_find(hb_strv_view(&dirs), names.v[i], &path, &text,
-                           &len, NULL) < 0) {
+        if (hb_recipe_find(&where, names.v[i], &path, &text, &len,
+                           NULL) < 0) {
             continue;
         }
         if (may_recognise(j, text, len) &&

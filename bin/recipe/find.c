@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Recipes by name: NAME.conf in the first directory that has it, so that the
- * user's stand before the installation's. */
+ * user's stand before the installation's. A recipe says what is executed, and
+ * HOME may lead to a place where others write. */
 #include "config.h"
 
 #include <dirent.h>
@@ -12,6 +13,7 @@
 
 #include "bin/recipe/recipe_impl.h"
 #include "lib/base/fd.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 #define SUFFIX ".conf"
@@ -74,27 +76,39 @@ static int not_found(char *const *dirs, const char *name,
     return rc;
 }
 
-int hb_recipe_find(char *const *dirs, const char *name, char **path_out,
-                   char **text_out, size_t *len_out,
+static void tell_not_used(const char *why)
+{
+    static int told;
+
+    if (!told) {
+        told = 1;
+        hb_log(HB_WARN, "the recipe %s; it is not used", why);
+    }
+}
+
+int hb_recipe_find(const struct hb_recipe_dirs *dirs, const char *name,
+                   char **path_out, char **text_out, size_t *len_out,
                    struct hpcboot_error *err)
 {
     if (strchr(name, '/') != NULL || *name == '\0') {
-        return not_found(dirs, name, err);
+        return not_found(dirs->v, name, err);
     }
-    for (char *const *d = dirs; *d != NULL; d++) {
+    for (char *const *d = dirs->v; *d != NULL; d++) {
         char *path = hb_xasprintf("%s/%s" SUFFIX, *d, name);
         struct hpcboot_error why = {0};
-        int rc = hb_file_read(path, HB_RECIPE_BYTES_MAX, text_out, len_out,
-                              &why);
+        int rc = (hb_streq(*d, dirs->own) ? hb_file_read_own : hb_file_read)(
+            path, HB_RECIPE_BYTES_MAX, text_out, len_out, &why);
 
         if (rc >= 0) {
             *path_out = path;
             return 0;
         }
         free(path);
-        if (why.sys_errno != ENOENT && why.sys_errno != ENOTDIR) {
+        if (rc == HPCBOOT_ERR_AUTH) {
+            tell_not_used(why.text);
+        } else if (why.sys_errno != ENOENT && why.sys_errno != ENOTDIR) {
             return hb_fail(err, rc, "%s", why.text);
         }
     }
-    return not_found(dirs, name, err);
+    return not_found(dirs->v, name, err);
 }

@@ -141,10 +141,18 @@ int hb_recipe_grows(const struct hb_recipe *r,
                     struct hpcboot_error *err);
 void hb_recipe_rank_destroy(struct hb_recipe_rank *rank); /* leaves it empty */
 
-/* Reads NAME.conf from the first of the directories that has it. *path_out
- * and *text_out are to be freed. ERR_NOT_FOUND names the nearest. */
-int hb_recipe_find(char *const *dirs, const char *name, char **path_out,
-                   char **text_out, size_t *len_out,
+/* Where recipes are looked for. */
+struct hb_recipe_dirs {
+    char *const *v;  /* NULL-terminated */
+    const char *own; /* the one of them that is the user's, or NULL */
+};
+
+/* Reads NAME.conf from the first of the directories that has it. In the user's
+ * own one a file that is neither the user's nor root's, or that others may
+ * write, is passed over with a warning. *path_out and *text_out are to be
+ * freed. ERR_NOT_FOUND names the nearest. */
+int hb_recipe_find(const struct hb_recipe_dirs *dirs, const char *name,
+                   char **path_out, char **text_out, size_t *len_out,
                    struct hpcboot_error *err);
 /* The names there are, sorted, each once. */
 void hb_recipe_names(char *const *dirs, struct hb_strv *out);

@@ -189,6 +189,26 @@ in_gang() {
     says_not 'mine.conf'
 }
 
+@test "a recipe of the user's that others could have written is not used" {
+    local file=$HOME/.config/hpcboot/recipes/torch.conf
+    mkdir -p "${file%/*}"
+    echo 'env A planted' > "$file"
+    chmod 666 "$file"
+    run hb --framework torch -n 1 sh -c 'echo "A=$A $MASTER_ADDR"'
+    ended_with 0
+    says '^A= 127'
+    says "warning: the recipe .*torch.conf may be written by others .* not used"
+    chmod 644 "$file"
+    run hb --framework torch -n 1 sh -c 'echo "A=$A $MASTER_ADDR"'
+    ended_with 0
+    says '^A=planted $'
+    need_root
+    chown 4321 "$file"
+    run hb --framework torch -n 1 sh -c 'echo "A=$A $MASTER_ADDR"'
+    says '^A= 127'
+    says 'warning: the recipe .*torch.conf belongs to uid 4321.* not used'
+}
+
 @test "--explain says of a port that was asked for that it is that one" {
     run hb --explain --dry-run -n 1 torchrun --master-port 29999 t.py
     ended_with 0

@@ -19,6 +19,7 @@
 
 static char *const shipped[] = {S(HB_TESTS_TOP "/share/hpcboot/recipes"),
                                 NULL};
+static const struct hb_recipe_dirs where = {shipped, NULL};
 
 static char *read_shipped(const char *name)
 {
@@ -26,7 +27,7 @@ static char *read_shipped(const char *name)
     char *path, *text;
     size_t len;
 
-    if (hb_recipe_find(shipped, name, &path, &text, &len, &err) < 0) {
+    if (hb_recipe_find(&where, name, &path, &text, &len, &err) < 0) {
         fail_msg("%s", err.text);
     }
     free(path);
@@ -207,11 +208,11 @@ static void an_unknown_framework_has_a_nearest_one(void **state)
     char *path, *text;
     size_t len;
 
-    assert_int_equal(hb_recipe_find(shipped, "torhc", &path, &text, &len,
-                                    &err), HPCBOOT_ERR_NOT_FOUND);
+    assert_int_equal(hb_recipe_find(&where, "torhc", &path, &text,
+                                    &len, &err), HPCBOOT_ERR_NOT_FOUND);
     assert_non_null(strstr(err.text, "did you mean torch?"));
-    assert_int_equal(hb_recipe_find(shipped, "../x", &path, &text, &len,
-                                    &err), HPCBOOT_ERR_NOT_FOUND);
+    assert_int_equal(hb_recipe_find(&where, "../x", &path, &text,
+                                    &len, &err), HPCBOOT_ERR_NOT_FOUND);
 }
 
 /* Of two servers and one trainer; what paddle.distributed.launch gives. */

@@ -308,6 +308,7 @@ void agent_ports_destroy(struct agent *a); /* they have ended */
 int agent_recipe_frame(struct agent *a, const struct hb_frame *f,
                        struct hpcboot_error *err);
 /* Adds the variables, makes the files and the rank's argv. */
+int agent_recipe_puts_files(const struct agent *a);
 int agent_recipe_apply(struct rank *r, struct hb_strv *env,
                        struct hpcboot_error *err);
 /* Where ranks have to meet: how many places; free() *out. */

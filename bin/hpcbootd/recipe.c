@@ -38,6 +38,11 @@ static uint32_t *copy_numbers(const struct hb_wire_u32s *list)
     return v;
 }
 
+int agent_recipe_puts_files(const struct agent *a)
+{
+    return a->recipe != NULL && hb_recipe_puts_files(a->recipe->recipe);
+}
+
 void agent_recipe_destroy(struct agent_recipe *r)
 {
     if (r == NULL) {

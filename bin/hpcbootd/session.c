@@ -56,11 +56,11 @@ static int session_open(struct agent *a, enum hb_session_use use,
     return rc == 0 && a->files_dir == NULL ? make_files_dir(a, err) : rc;
 }
 
-/* A PMIx server has files, and so may the job; all others do on a host that
- * is read-only. */
+/* A PMIx server has files, and so may a recipe and the job; all others do on a
+ * host that is read-only. */
 static int is_needed(const struct agent *a)
 {
-    int needed = a->job.family == HB_PM_PMIX;
+    int needed = a->job.family == HB_PM_PMIX || agent_recipe_puts_files(a);
 
     for (uint32_t i = 0; i < a->job.n_apps_known; i++) {
         needed |= a->job.apps[i].program != NULL ||

@@ -280,6 +280,16 @@ int hb_recipe_per_host(const struct hb_recipe *r)
     return r->per_host;
 }
 
+int hb_recipe_puts_files(const struct hb_recipe *r)
+{
+    size_t i = 0;
+
+    while (i < r->n_statements && r->statements[i].kind != ST_FILE) {
+        i++;
+    }
+    return i < r->n_statements;
+}
+
 static int has_address(const struct node *n, int in_each)
 {
     for (; n != NULL; n = n->next) {

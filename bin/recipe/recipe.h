@@ -45,6 +45,7 @@ void hb_recipe_destroy(struct hb_recipe *r); /* NULL-safe */
 
 const char *hb_recipe_summary(const struct hb_recipe *r);
 int hb_recipe_per_host(const struct hb_recipe *r); /* one process a host */
+int hb_recipe_puts_files(const struct hb_recipe *r);
 const struct hb_recipe_port *hb_recipe_ports(const struct hb_recipe *r,
                                              size_t *n_out);
 /* Is a list made of the addresses of all? Each rank then holds those of the

@@ -209,6 +209,26 @@ in_gang() {
     says 'warning: the recipe .*torch.conf belongs to uid 4321.* not used'
 }
 
+# Where /tmp is not for this user others may have made what lies there.
+@test "files of a recipe are put into no folder that was there before" {
+    need_root
+    need unshare
+    [[ $HB_BUILDDIR != /tmp/* ]] || skip 'the build itself lies in /tmp'
+    unshare -m true || skip 'no mount name space can be made'
+    recipe <<< $'file a "text"\nenv A ${file_a}'
+    run unshare -m sh -c 'cp my.conf /run/my.conf &&
+        mount -t tmpfs none /tmp && mkdir /tmp/rank.0 &&
+        mount -t tmpfs none /tmp/rank.0 && mount -o remount,ro /tmp &&
+        mount -t tmpfs -o ro none /dev/shm || exit 77
+        cd / && rm -rf /run/user && "$@"; echo "status $?"; ls /tmp/rank.0' - \
+        timeout -s KILL "$HB_LIMIT" env -u TMPDIR "$hbrun" --pmi none \
+        --recipe /run/my.conf -n 1 sh -c 'echo "in $A"'
+    [ "$status" -ne 77 ] || skip 'nothing can be mounted'
+    says '^status 75$'
+    says 'error: .*set HPCBOOT_TMPDIR on this host'
+    says_not '^(in |a$)'
+}
+
 @test "--explain says of a port that was asked for that it is that one" {
     run hb --explain --dry-run -n 1 torchrun --master-port 29999 t.py
     ended_with 0

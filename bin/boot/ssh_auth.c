@@ -301,10 +301,24 @@ static int broken(struct hb_ssh_auth *auth, ssh_session session,
      * before that is on its way out, or up. */
     return hb_fail(err, auth->refused.len ? HPCBOOT_ERR_AUTH
                                           : HPCBOOT_ERR_HOST,
-                   "%s: login as %s failed: %.200s (offered: %.160s)", host,
+                   "%s: login as %s failed: %.200s (offered: %.160s)%s", host,
                    auth->settings->user, hb_ssh_words(session),
                    auth->refused.len ? hb_str_text(&auth->refused)
-                                     : "nothing yet");
+                                     : "nothing yet",
+                   !auth->refused.len ? "" : auth->phase == PHASE_AGENT
+                   ? "; hosts hang up after a few keys: name a file with "
+                     "--identity, or use --launch-with ssh, which begins with "
+                     "the key that IdentityFile names"
+                   : "; hosts hang up after a few keys: name the right one "
+                     "with --identity");
+}
+
+/* Of a host that ends the connection over a key libssh says that its answer is
+ * still to come, and has closed the socket: nothing would come any more. */
+static int unless_gone(ssh_session session, int rc)
+{
+    return rc == SSH_AUTH_AGAIN && !ssh_is_connected(session) ? SSH_AUTH_ERROR
+                                                              : rc;
 }
 
 /* A phase gives SSH_AUTH_DENIED when it is through. */
@@ -326,7 +340,8 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
     int rc;
 
     while (auth->next < auth->n_keys && auth->next < max) {
-        rc = ssh_userauth_publickey(session, NULL, auth->keys[auth->next]);
+        rc = unless_gone(session, ssh_userauth_publickey(
+            session, NULL, auth->keys[auth->next]));
         if (rc == SSH_AUTH_AGAIN || rc == SSH_AUTH_SUCCESS
             || rc == SSH_AUTH_PARTIAL) {
             return rc;
@@ -347,7 +362,7 @@ static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
     if (!auth->agent) {
         return SSH_AUTH_DENIED;
     }
-    rc = ssh_userauth_agent(session, NULL);
+    rc = unless_gone(session, ssh_userauth_agent(session, NULL));
     if (rc != SSH_AUTH_AGAIN && rc != SSH_AUTH_SUCCESS) {
         note_refused(auth, "the keys of ssh-agent");
     }
@@ -376,7 +391,7 @@ int hb_ssh_auth_step(struct hb_ssh_auth *auth, ssh_session session,
     };
 
     for (; auth->phase != PHASE_OVER; auth->phase++) {
-        int rc = phases[auth->phase](auth, session);
+        int rc = unless_gone(session, phases[auth->phase](auth, session));
 
         if (rc == SSH_AUTH_SUCCESS) {
             return 1;

@@ -586,6 +586,38 @@ by_authority() {
     says '^echoed'
 }
 
+@test "a host that hangs up over keys is not waited for" {
+    local n i
+    for i in 1 2 3 4; do
+        ssh-keygen -q -N '' -t ed25519 -f "$HOME/.ssh/a$i"
+    done
+    mv "$HOME/.ssh/id_ed25519" "$HOME/.ssh/b"
+    for n in 1 2; do
+        server_up "tries$n" "MaxAuthTries $n"
+        echo "[127.0.0.1]:$(port "tries$n")" \
+            "$(cut -d' ' -f1,2 "$F/keys/host.pub")" >> "$HOME/.ssh/known_hosts"
+        run -0 drive "tries$n"
+        says "^failed authenticate: .*Too many.*offered: $HOME/.ssh/a1"
+        says 'name the right one with --identity'
+        run -0 drive "tries$n" --identity "$HOME/.ssh/b" --echo 10
+        says '^echoed'
+    done
+}
+
+@test "a host that hangs up over the keys of an ssh-agent is not waited for" {
+    local i
+    eval "$(ssh-agent -s)" 3>&-
+    echo "$SSH_AGENT_PID" > agent.pid
+    for i in 1 2 3 4 5 6 7 8; do
+        ssh-keygen -q -N '' -t ed25519 -f "a$i"
+        ssh-add -q "a$i" < /dev/null
+    done
+    rm "$HOME/.ssh/id_ed25519"
+    run -0 drive plain
+    says '^failed authenticate: .*Too many authentication failures.*ssh-agent'
+    says 'name a file with --identity'
+}
+
 @test "a uid without a passwd entry and without HOME logs in" {
     local uid=54321 port dir
     port=$(port plain)

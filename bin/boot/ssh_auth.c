@@ -8,19 +8,26 @@
  * many are offered, and where there is an agent some attempts are left for it.
  *
  * libssh talks to ssh-agent in a blocking way: an agent that asks its owner
- * before each signature makes the loop wait for that. */
+ * before each signature makes the loop wait for that. One that never answers,
+ * as a forwarded one whose other end is gone, would hold it for ever; so it is
+ * asked for its keys beforehand, once. */
 #include "config.h"
 
 #include "bin/boot/ssh_auth.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "bin/boot/ssh_keys.h"
 #include "bin/boot/ssh_trust.h"
 #include "bin/boot/ssh_words.h"
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
@@ -29,6 +36,7 @@
 #define OFFERS_MAX 5        /* one below the default of MaxAuthTries */
 #define OFFERS_WITH_AGENT 3 /* leaves some for the agent's keys */
 #define KEYS_MAX 64
+#define AGENT_MS 2000 /* an agent lists its keys in a moment */
 
 enum phase {
     PHASE_SERVICE, PHASE_KEYS, PHASE_AGENT, PHASE_MORE_KEYS, PHASE_NONE,
@@ -45,7 +53,7 @@ struct hb_ssh_auth {
     struct hb_secret secrets[KEYS_MAX]; /* of all keys */
     size_t n_secrets;
     const struct hb_boot_config *config;
-    int agent;              /* there is one to ask */
+    const char *agent;      /* the socket of one to ask, or NULL */
     enum phase phase;
     size_t next;            /* of keys */
     struct hb_str refused;  /* what was offered in vain */
@@ -180,7 +188,7 @@ struct hb_ssh_auth *hb_ssh_auth_create(const struct hb_ssh_settings *settings,
 
     auth->settings = settings;
     auth->config = config;
-    auth->agent = settings->use_agent && socket && *socket;
+    auth->agent = settings->use_agent && socket && *socket ? socket : NULL;
     take_session(auth, session);
     for (size_t i = 0; i < settings->identities.n && auth->n_keys < KEYS_MAX;
          i++) {
@@ -355,10 +363,49 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
     return SSH_AUTH_DENIED;
 }
 
+/* The first byte of its answer, whatever it is. */
+static int lists_keys(const char *path)
+{
+    static const unsigned char ask[] = {0, 0, 0, 1, 11}; /* of the protocol */
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    unsigned char byte;
+    int n = -1;
+
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0
+        && send(fd, ask, sizeof ask, MSG_NOSIGNAL) == (ssize_t)sizeof ask) {
+        do {
+            n = poll(&p, 1, AGENT_MS);
+        } while (n < 0 && errno == EINTR);
+    }
+    n = n > 0 && recv(fd, &byte, 1, 0) == 1;
+    hb_fd_close(&fd);
+    return n;
+}
+
+static int agent_answers(const char *path)
+{
+    static char *asked; /* all logins have the same one, as a rule */
+    static int answered;
+
+    if (!hb_streq(asked, path)) {
+        free(asked);
+        asked = hb_xstrdup(path);
+        answered = lists_keys(path);
+    }
+    return answered;
+}
+
 static int ask_agent(struct hb_ssh_auth *auth, ssh_session session)
 {
     int rc;
 
+    if (auth->agent && !agent_answers(auth->agent)) {
+        note_unusable(auth, auth->agent, "no ssh-agent answers there");
+        auth->agent = NULL;
+    }
     if (!auth->agent) {
         return SSH_AUTH_DENIED;
     }

@@ -618,6 +618,22 @@ by_authority() {
     says 'name a file with --identity'
 }
 
+@test "an ssh-agent that does not answer is not waited for" {
+    perl -MIO::Socket::UNIX -e '
+        my $s = IO::Socket::UNIX->new(Listen => 9, Local => "deaf") or die;
+        my @all; while (1) { push @all, $s->accept() }' 3>&- &
+    echo $! > deaf.pid
+    wait_until test -S deaf
+    cp "$F/keys/other" "$HOME/.ssh/id_ed25519"
+    SSH_AUTH_SOCK=$PWD/deaf run -0 drive plain
+    says "^failed authenticate: .*login as root refused"
+    says "$PWD/deaf: no ssh-agent answers there"
+    says_not 'offered:.*the keys of ssh-agent'
+    rm "$HOME/.ssh/id_ed25519"
+    SSH_AUTH_SOCK=$PWD/nothing run -0 drive plain
+    says '^failed authenticate: .*no private key to log in with as root'
+}
+
 @test "a uid without a passwd entry and without HOME logs in" {
     local uid=54321 port dir
     port=$(port plain)

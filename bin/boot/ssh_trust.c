@@ -9,7 +9,9 @@
  *   the launcher knows another key    refused, where an agent asks: what the
  *                                     agent's host knows does not outweigh it
  *   known_hosts has this key          accepted
- *   known_hosts has another key       refused, in every mode
+ *   known_hosts has another key       refused, in every mode; by port 22, too,
+ *                                     where that has refused and nobody asked
+ *                                     for this one, unless a proof follows
  *   known_hosts trusts an authority   refused: libssh 0.10 knows no host
  *                                     certificates; the ssh program does
  *   seen before in this process       accepted or refused by comparison; one
@@ -89,14 +91,26 @@ static int known_port(const struct hb_ssh_settings *s)
     return s->known_port_is_22 ? SSH_PORT : s->port;
 }
 
-static struct pin *find_pin(const struct hb_ssh_settings *s)
+/* 22 has refused, and this is the port that is tried then: any user there may
+ * have it. */
+static int is_other_port(const struct hb_ssh_settings *s)
+{
+    return !s->port_said && known_port(s) != SSH_PORT;
+}
+
+static struct pin *find_pin_at(const struct hb_ssh_settings *s, int port)
 {
     struct pin *p = pins;
 
-    while (p && !(p->port == known_port(s) && hb_streq(p->host, s->known_as))) {
+    while (p && !(p->port == port && hb_streq(p->host, s->known_as))) {
         p = p->next;
     }
     return p;
+}
+
+static struct pin *find_pin(const struct hb_ssh_settings *s)
+{
+    return find_pin_at(s, known_port(s));
 }
 
 static int scan_files(const struct hb_ssh_settings *s,
@@ -221,9 +235,9 @@ static int is_gang_key(const struct judge *j, const struct hb_ssh_gang *gang)
 }
 
 static int refuse_changed(const struct judge *j,
-                          const struct hb_known_place *place)
+                          const struct hb_known_place *place, int port)
 {
-    int port = known_port(j->settings), other_port = port != SSH_PORT;
+    int other_port = port != SSH_PORT;
 
     return hb_fail(j->err, HPCBOOT_ERR_AUTH,
                    "%s: the host key has CHANGED: it shows %s %s, %s:%d says "
@@ -247,15 +261,16 @@ static int refuse_unread(const struct judge *j,
 }
 
 /* What known_hosts says: 1 known, 0 nothing, or refused. */
-static int ask_known_hosts(const struct judge *j)
+static int ask_known_hosts(const struct judge *j, int proof_needed)
 {
     const struct hb_known *known = &j->known;
+    int port = known_port(j->settings);
 
     if (known->match.line) {
         return 1;
     }
     if (known->differs.line) {
-        return refuse_changed(j, &known->differs);
+        return refuse_changed(j, &known->differs, port);
     }
     if (known->authority.line) {
         return hb_fail(j->err, HPCBOOT_ERR_AUTH,
@@ -265,7 +280,10 @@ static int ask_known_hosts(const struct judge *j)
                        known->authority.file, known->authority.line);
     }
     if (known->other.line) {
-        return refuse_changed(j, &known->other);
+        return refuse_changed(j, &known->other, port);
+    }
+    if (known->elsewhere.line && is_other_port(j->settings) && !proof_needed) {
+        return refuse_changed(j, &known->elsewhere, SSH_PORT);
     }
     return j->unread.code == 0 ? 0 : refuse_unread(j, &j->unread);
 }
@@ -307,6 +325,9 @@ static int ask_pins(const struct judge *j, int proof_needed,
 {
     const struct pin *pin = find_pin(j->settings);
 
+    if (!pin && is_other_port(j->settings)) {
+        pin = find_pin_at(j->settings, SSH_PORT);
+    }
     if (!pin) {
         return 0;
     }
@@ -517,6 +538,7 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
                      enum hb_host_keys mode, struct hb_ssh_verdict *out)
 {
     int strict = mode == HB_HOST_KEYS_STRICT;
+    int proof_needed = strict && may_prove(j, gang);
     int rc;
 
     if (j->known.revoked.line) {
@@ -535,12 +557,12 @@ static int judge_key(const struct judge *j, const struct hb_ssh_gang *gang,
     }
     rc = ask_launcher(j);
     if (rc == 0) {
-        rc = ask_known_hosts(j);
+        rc = ask_known_hosts(j, proof_needed);
     }
     if (rc == 0) {
-        rc = ask_pins(j, strict && may_prove(j, gang), out);
+        rc = ask_pins(j, proof_needed, out);
     }
-    if (rc == 0 && strict && !may_prove(j, gang)) {
+    if (rc == 0 && strict && !proof_needed) {
         rc = refuse_unknown(j, gang);
     }
     if (rc == 0) {

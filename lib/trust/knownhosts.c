@@ -174,6 +174,8 @@ static void plain_line(struct scan *s, enum meets meets, struct word type,
     } else if (meets == MEETS_EXACT && s->query->key_type) {
         note(word_is(type, s->query->key_type) ? &known->differs
                                                : &known->other, &s->here);
+    } else if (s->query->key_type) {
+        note(&known->elsewhere, &s->here);
     }
 }
 

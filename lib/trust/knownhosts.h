@@ -40,6 +40,7 @@ struct hb_known {
     struct hb_known_place match;     /* this host with this key */
     struct hb_known_place differs;   /* with another key of the same type */
     struct hb_known_place other;     /* with a key of another type */
+    struct hb_known_place elsewhere; /* its plain name, with another key */
     struct hb_known_place revoked;   /* this key, marked @revoked */
     struct hb_known_place authority; /* @cert-authority for this host */
     /* The types this host is known by, in the order of the lines; those of

@@ -226,6 +226,31 @@ listener() {
     done
 }
 
+# Whoever is on the host may listen at 2222, which is tried where 22 refuses.
+@test "a known host whose port 22 refuses is no other one at 2222" {
+    ! (: < /dev/tcp/127.9.9.8/22) 2> /dev/null || skip 'something has port 22'
+    ! (: < /dev/tcp/127.9.9.8/2222) 2> /dev/null || skip 'port 2222 is taken'
+    server_up somebody "HostKey $F/keys/other" 'ListenAddress 127.9.9.8:2222'
+    local known=$HOME/.ssh/known_hosts
+    at_2222() {
+        timeout -s KILL "$HB_LIMIT" "$drive" --ssh-config none --pin \
+            --prefix "$F/prefix" "$@" 127.9.9.8
+    }
+    echo "127.9.9.8 $(cut -d' ' -f1,2 "$F/keys/host.pub")" > "$known"
+    run -0 at_2222
+    says "^failed host key: .*has CHANGED.*$known:1 says another"
+    says "ssh-keygen -f $known -R '127\.9\.9\.8'"
+    run -0 at_2222 --port 2222 --echo 10
+    says '^unverified'
+    : > "$known"
+    run -0 at_2222 --echo 10
+    says '^unverified'
+    echo "127.9.9.8 $(cut -d' ' -f1,2 "$F/keys/other.pub")" > "$known"
+    run -0 at_2222 --echo 10
+    says_not '^unverified'
+    says '^echoed'
+}
+
 @test "a known_hosts that is there and cannot be read is no unknown host" {
     {
         echo "[127.0.0.1]:$(port plain) $(cut -d' ' -f1,2 "$F/keys/other.pub")"

@@ -224,6 +224,27 @@ static int take_private(struct key_set *set, const char *path, int placed,
     return rc;
 }
 
+/* A mounted key that its mode closes to this user is not found, and what is
+ * served then is not the gang that was meant. */
+static void tell_closed(const struct hb_serve_config *config)
+{
+    struct hb_strv dirs = HB_STRV_INIT;
+
+    if (config->key) {
+        hb_strv_push(&dirs, config->key);
+    } else {
+        hb_gang_key_dirs(config->home, &dirs);
+    }
+    for (size_t i = 0; i < dirs.n; i++) {
+        struct hpcboot_error why = {0};
+
+        if (hb_key_is_closed(dirs.v[i], &why)) {
+            hb_log(HB_WARN, "%s", why.text);
+        }
+    }
+    hb_strv_destroy(&dirs);
+}
+
 /* The first of the keys there that can be used. What a person named and cannot
  * be used is an error; what was found is passed over. */
 static int find_private(struct key_set *set,
@@ -246,6 +267,9 @@ static int find_private(struct key_set *set,
         } else if (rc < 0) {
             hb_log(HB_WARN, "%s", why.text);
         }
+    }
+    if (paths.n == 0) {
+        tell_closed(config);
     }
     if (paths.n == 0 && config->key) {
         rc = hb_fail(err, HPCBOOT_ERR_USAGE,

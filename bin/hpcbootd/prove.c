@@ -19,6 +19,7 @@
 #include "lib/base/str.h"
 #include "lib/trust/derive.h"
 #include "lib/trust/gangkey.h"
+#include "lib/trust/keyfile.h"
 
 #define NONCE_MIN 16u
 #define HOST_KEY_MAX 2048u /* RSA 16384 as SSH writes it */
@@ -47,6 +48,20 @@ static void find_keys(const char *hint, struct hb_strv *out)
     hb_gang_keys_find(NULL, getenv("HOME"), out);
 }
 
+static void tell_none(struct hb_str *why)
+{
+    struct hb_strv dirs = HB_STRV_INIT;
+    struct hpcboot_error err = {0};
+
+    hb_gang_key_dirs(getenv("HOME"), &dirs);
+    for (size_t i = 0; i < dirs.n && err.code == 0; i++) {
+        (void)hb_key_is_closed(dirs.v[i], &err);
+    }
+    hb_str_put(why, err.code != 0 ? err.text
+                                  : "no private key is mounted there");
+    hb_strv_destroy(&dirs);
+}
+
 /* Appends a proof for each key; what cannot be used goes into `why`. */
 static void make_proofs(const struct hb_trust_ops *ops, const char *token,
                         const struct hb_msg_prove *m, struct hb_buf *proofs,
@@ -71,7 +86,7 @@ static void make_proofs(const struct hb_trust_ops *ops, const char *token,
         }
     }
     if (proofs->len == 0 && why->len == 0) {
-        hb_str_put(why, "no private key is mounted there");
+        tell_none(why);
     }
     hb_strv_destroy(&paths);
 }

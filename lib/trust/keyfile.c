@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -211,7 +212,8 @@ static int is_key_file(const char *path)
     return found;
 }
 
-void hb_key_find(const char *dir, struct hb_strv *paths_out)
+/* The files of a directory, sorted. */
+static void list_files(const char *dir, struct hb_strv *out)
 {
     struct hb_strv names = HB_STRV_INIT;
     DIR *d = opendir(dir);
@@ -229,10 +231,42 @@ void hb_key_find(const char *dir, struct hb_strv *paths_out)
     if (names.n > 1) {
         qsort(names.v, names.n, sizeof names.v[0], by_name);
     }
+    *out = names;
+}
+
+void hb_key_find(const char *dir, struct hb_strv *paths_out)
+{
+    struct hb_strv names;
+
+    list_files(dir, &names);
     for (size_t i = 0; i < names.n && paths_out->n < HB_KEYS_PER_DIR; i++) {
         if (is_key_file(names.v[i])) {
             hb_strv_push(paths_out, names.v[i]);
         }
     }
     hb_strv_destroy(&names);
+}
+
+int hb_key_is_closed(const char *dir, struct hpcboot_error *err)
+{
+    struct hb_strv names;
+    struct stat st;
+    int closed = 0;
+
+    list_files(dir, &names);
+    for (size_t i = 0; i < names.n && !closed; i++) {
+        const char *path = names.v[i];
+
+        closed = stat(path, &st) == 0 && S_ISREG(st.st_mode)
+            && access(path, R_OK) < 0 && errno == EACCES;
+        if (closed) {
+            hb_fail(err, HPCBOOT_ERR_AUTH, "%s belongs to uid %u with mode "
+                    "%04o and uid %u cannot read it: set fsGroup to a group of "
+                    "this user, or defaultMode 0444 for the volume", path,
+                    (unsigned)st.st_uid, (unsigned)st.st_mode & 07777,
+                    (unsigned)geteuid());
+        }
+    }
+    hb_strv_destroy(&names);
+    return closed;
 }

@@ -497,6 +497,37 @@ while os.path.exists(sys.argv[1]):
     says 'unknown option --prot; did you mean \-\-port\?'
 }
 
+# As a Secret's mount with defaultMode 0400 does to whoever is not root.
+@test "a key that its mount closes to this user is told" {
+    need setpriv
+    pod 1 bash -c 'mkdir -p /run/closed/.ssh && cd /run/closed/.ssh &&
+        cp /root/.ssh/id_ed25519 id_rsa && chmod 400 id_rsa'
+    as_nobody() {
+        pod 1 env HOME=/run/closed timeout -s KILL "$HB_LIMIT" setpriv \
+            --reuid 54321 --regid 54321 --clear-groups "$hpcbootd" serve "$@"
+    }
+    local closed='/run/closed/.ssh/id_rsa belongs to uid 0 with mode 0400 and uid 54321 cannot read it'
+    run as_nobody --port 2001
+    ended_with 2
+    says "warning: $closed: set fsGroup"
+    says 'nobody could log in'
+    run as_nobody --port 2001 --key /run/closed/.ssh
+    ended_with 2
+    says "warning: $closed"
+    # Its agents cannot prove anything, and say why.
+    pod 1 bash -c 'cp /root/.ssh/id_ed25519.pub /run/closed/keys
+        chmod 644 /run/closed/keys; cd /run; { env HOME=/run/closed setpriv \
+            --reuid 54321 --regid 54321 --clear-groups "$0" serve --port 2001 \
+            --authorized-keys /run/closed/keys 2> more.log &
+        echo $! > more.pid; wait; } < /dev/null > /dev/null 2>&1 3>&- &' \
+        "$hpcbootd"
+    touch "$F/serve1.pid"
+    wait_until pod 1 grep -q 'serves on port' /run/more.log
+    run pod_hb --port 2001 -H pod-1 hostname
+    ended_with 75
+    says "does not prove that it holds a key of ours: $closed"
+}
+
 # As Volcano restarts one pod of a job: a new Secret for the new pod, the old
 # one in those that stay.
 @test "the mounted key is made anew while a job gathers: hosts it has, stay" {

@@ -156,6 +156,14 @@ lab_down() { [ -z "${PODLAB_NAME:-}" ] || "$podlab" down; }
 
 pod() { "$podlab" exec "$@"; }
 
+# pmix_client PROGRAM: made of tests/fakes/NAME.c, NAME being its last part.
+pmix_client() {
+    pkg-config --exists pmix || skip 'no PMIx client library to build with'
+    # shellcheck disable=SC2046  # several words
+    "${cc[@]}" -o "$1" "$HB_SRCDIR/tests/fakes/${1##*/}.c" \
+        $(pkg-config --cflags --libs pmix)
+}
+
 # hbrun from pod-0, in a folder that all pods see.
 pod_hb() {
     # shellcheck disable=SC2016  # expanded in the pod

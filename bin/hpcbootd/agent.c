@@ -337,6 +337,7 @@ static const struct {
     [HB_MSG_GROWN] = {agent_native_grown, 1},
     [HB_MSG_LEAVE] = {agent_native_leave, 1},
     [HB_MSG_SPAWNED] = {agent_pm_frame, 1},
+    [HB_MSG_EVENT] = {agent_pm_frame, 1},
     [HB_MSG_FENCE_DOWN] = {agent_pm_frame, 1},
     [HB_MSG_MOVED] = {agent_pm_frame, 1},
     [HB_MSG_MODEX] = {agent_pm_frame, 1},

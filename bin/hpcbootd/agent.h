@@ -182,6 +182,7 @@ struct agent {
     int stdin_ended;
     int init_told; /* the launcher knows that a rank here has initialised, in
                       this program of libhpcboot */
+    int event_told; /* that one does not travel */
     int twice_told; /* that a rank begins MPI while it is in MPI */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
     int linger_over, linger_rounds, output_seen;
@@ -218,6 +219,7 @@ int agent_link_open(struct agent *a, int in_fd, int out_fd,
 /* Where one frame of this agent goes; agent_sent follows. */
 struct hb_buf *agent_out(struct agent *a);
 void agent_sent(struct agent *a);
+size_t agent_unsent(const struct agent *a); /* or not known to have come */
 void agent_orphan_settle(struct agent *a, uint32_t orphan_ms);
 void agent_orphan_came(struct agent *a, unsigned type); /* a frame for it */
 /* 1: it lives on without its parent, for a while. */

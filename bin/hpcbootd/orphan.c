@@ -157,6 +157,14 @@ void agent_sent(struct agent *a)
     agent_flush(a);
 }
 
+size_t agent_unsent(const struct agent *a)
+{
+    const struct agent_orphan *o = a->orphan;
+
+    return (a->link != NULL ? hb_link_backlog(a->link) : 0) +
+           (o != NULL && o->kept.is_open ? hb_buf_left(&o->kept.frames) : 0);
+}
+
 void agent_orphan_answered(struct agent *a, struct hb_bytes key)
 {
     struct asked_fence **at = a->orphan != NULL ? &a->orphan->fences : NULL;

@@ -216,10 +216,32 @@ static void pm_output(void *arg, uint32_t rank, unsigned stream,
     }
 }
 
+/* Whoever gave it has been told that it is on its way: an agent that answers
+ * later meets a fault of libpmix (bin/pm/pmix_upcall.c). So it is left out
+ * where it cannot go. */
+static void pm_event(void *arg, const struct hb_pm_event *event)
+{
+    struct agent *a = arg;
+    size_t waiting = agent_unsent(a);
+
+    if (event->infos.len <= HB_WIRE_EVENT && waiting <= HB_WIRE_EVENTS_WAIT) {
+        AGENT_SEND(a, event, .rank = event->rank, .code = event->code,
+                   .range = (uint8_t)event->range, .infos = event->infos);
+    } else if (!a->event_told) {
+        a->event_told = 1;
+        agent_note(a, HB_WARN, "an event of rank %u (PMIx_Notify_event) does "
+                   "not reach the ranks of other hosts: %s", event->rank,
+                   waiting > HB_WIRE_EVENTS_WAIT
+                       ? "they are given faster than they can be passed on"
+                       : "it tells more than 64 KiB");
+    }
+}
+
 static const struct hb_pm_host pm_host = {
     .send = pm_send, .fence = pm_fence, .abort = pm_abort,
     .contact = pm_contact, .modex = pm_modex, .name = pm_name,
     .violation = pm_violation, .spawn = pm_spawn, .output = pm_output,
+    .event = pm_event,
 };
 
 static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
@@ -456,6 +478,23 @@ static int on_spawned(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
+static int on_event(struct agent *a, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_event m;
+    int rc = hb_wire_get_event(f, &m, err);
+
+    if (rc == 0 && a->pm != NULL && a->pm_ops->event != NULL) {
+        const struct hb_pm_event event = {
+            .rank = m.rank, .code = m.code, .range = m.range,
+            .infos = m.infos,
+        };
+
+        a->pm_ops->event(a->pm, &event);
+    }
+    return rc;
+}
+
 int agent_pm_frame(struct agent *a, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
@@ -470,6 +509,8 @@ int agent_pm_frame(struct agent *a, const struct hb_frame *f,
         return on_modex_reply(a, f, err);
     case HB_MSG_SPAWNED:
         return on_spawned(a, f, err);
+    case HB_MSG_EVENT:
+        return on_event(a, f, err);
     default:
         return on_name_reply(a, f, err);
     }

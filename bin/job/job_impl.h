@@ -265,6 +265,7 @@ struct job {
     struct event *timeout_timer, *give_up_timer;
 
     struct hb_fence_engine *fences;
+    int event_told; /* that one was left out */
     int has_met; /* ranks of several hosts know of each other, or may */
     struct job_notes *notes; /* warnings of hosts; NULL: there were none */
     struct job_names *names; /* NULL: none was asked for */

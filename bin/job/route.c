@@ -10,6 +10,7 @@
 
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/runs.h"
 
@@ -219,6 +220,51 @@ void job_tell_lost(struct job *j, uint32_t node, const char *text)
     free(ranks);
 }
 
+static size_t unsent(const struct job_host *h)
+{
+    const struct hb_link *link = host_link(h);
+
+    return (link != NULL ? hb_link_backlog(link) : 0) +
+           (h->kept != NULL ? hb_buf_left(&h->kept->frames) : 0);
+}
+
+static void pass_event(struct job_host *to, const struct hb_msg_event *m)
+{
+    struct job *j = to->job;
+
+    if (unsent(to) <= HB_WIRE_EVENTS_WAIT) {
+        HOST_SEND(to, event, .rank = m->rank, .code = m->code,
+                  .range = m->range, .infos = m->infos);
+    } else if (!j->event_told) {
+        j->event_told = 1;
+        hb_log(HB_WARN, "an event of rank %u (PMIx_Notify_event) does not "
+               "reach the ranks on %s: they are given faster than that host "
+               "takes them", m->rank, to->spec->name);
+    }
+}
+
+static int on_event(struct job_host *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct job *j = h->job;
+    struct hb_msg_event m;
+    int rc = hb_wire_get_event(f, &m, err);
+
+    if (rc == 0 && m.infos.len > HB_WIRE_EVENT) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "an event of %zu bytes",
+                       m.infos.len);
+    }
+    for (uint32_t i = 0; rc == 0 && i < j->gang.n; i++) {
+        struct job_host *to = &j->hosts[i];
+
+        if (to != h && to->state == HOST_RUNNING &&
+            to->node != HB_NODE_UNSET && host_can_hear(to)) {
+            pass_event(to, &m);
+        }
+    }
+    return rc;
+}
+
 int job_route_frame(struct job_host *h, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
@@ -227,6 +273,8 @@ int job_route_frame(struct job_host *h, const struct hb_frame *f,
         return on_fence_up(h, f, err);
     case HB_MSG_NAME:
         return job_name_frame(h, f, err);
+    case HB_MSG_EVENT:
+        return on_event(h, f, err);
     default:
         return job_modex_frame(h, f, err);
     }

@@ -275,9 +275,7 @@ static int on_rank_exit(struct job_host *h, const struct hb_frame *f,
     enum hb_cause_kind kind;
     int rc = hb_wire_get_rank_exit(f, &m, err);
 
-    if (rc == 0) {
-        rc = check_rank(h, m.rank, err);
-    }
+    rc = rc == 0 ? check_rank(h, m.rank, err) : rc;
     if (rc < 0) {
         return rc;
     }
@@ -573,6 +571,7 @@ static const frame_handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_MODEX] = job_route_frame,
     [HB_MSG_MODEX_REPLY] = job_route_frame,
     [HB_MSG_NAME] = job_route_frame,
+    [HB_MSG_EVENT] = job_route_frame,
     [HB_MSG_SPAWN] = job_spawn_frame,
     [HB_MSG_RESUMED] = job_adopt_frame,
     [HB_MSG_ACK] = job_adopt_frame,

@@ -62,6 +62,13 @@ struct hb_pm_spawned {
     const char *text;   /* a sentence about the failure */
 };
 
+/* What a rank tells others of the job (PMIx_Notify_event); borrowed. */
+struct hb_pm_event {
+    uint32_t rank;
+    int code, range; /* of PMIx */
+    struct hb_bytes infos; /* packed by libpmix */
+};
+
 /* What a server asks of its agent. */
 struct hb_pm_host {
     /* Bytes for a rank's socket; taken whole. */
@@ -89,6 +96,8 @@ struct hb_pm_host {
     /* Text that the rank has its server write for it: stream 1 or 2. */
     void (*output)(void *arg, uint32_t rank, unsigned stream,
                    struct hb_bytes text);
+    /* For the servers of the other nodes; this one has told its ranks. */
+    void (*event)(void *arg, const struct hb_pm_event *event);
 };
 
 struct hb_pm;
@@ -127,6 +136,8 @@ struct hb_pm_ops {
     /* The spawned job runs, or will not. */
     void (*spawn_done)(struct hb_pm *pm, uint64_t id,
                        const struct hb_pm_spawned *answer);
+    /* A rank of another node gives an event. NULL: the family has none. */
+    void (*event)(struct hb_pm *pm, const struct hb_pm_event *event);
     /* A descriptor that is readable when dispatch has work; -1: none. */
     int (*fd)(struct hb_pm *pm);
     void (*dispatch)(struct hb_pm *pm);

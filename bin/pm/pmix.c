@@ -508,47 +508,6 @@ static void rank_gone(struct hb_pm *pm, uint32_t rank)
 {
 }
 
-/* Kept until libpmix has told the clients. */
-struct notice {
-    pmix_info_t *infos;
-    size_t n;
-};
-
-static void notice_given(pmix_status_t status, void *arg)
-{
-    struct notice *note = arg;
-
-    PMIX_INFO_FREE(note->infos, note->n);
-    free(note);
-}
-
-/* As an event that clients may have asked for; those that go on without a
- * rank learn of it here. */
-static void rank_lost(struct hb_pm *pm, uint32_t rank)
-{
-    struct notice *note = hb_xcalloc(1, sizeof(*note));
-    pmix_proc_t proc;
-    pmix_status_t rc;
-
-    PMIX_LOAD_PROCID(&proc, pm->nspace, rank);
-    note->n = 1;
-    PMIX_INFO_CREATE(note->infos, note->n);
-    PMIX_INFO_LOAD(&note->infos[0], PMIX_EVENT_AFFECTED_PROC, &proc,
-                   PMIX_PROC);
-    rc = PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &proc, PMIX_RANGE_NAMESPACE,
-                           note->infos, note->n, notice_given, note);
-    if (rc != PMIX_SUCCESS) { /* it will not be called back */
-        notice_given(rc, note);
-    }
-}
-
-static void ranks_lost(struct hb_pm *pm, const uint32_t *ranks, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        rank_lost(pm, ranks[i]);
-    }
-}
-
 static int get_fd(struct hb_pm *pm)
 {
     return pm->epoll_fd;
@@ -561,13 +520,14 @@ const struct hb_pm_ops hb_pmix_ops = {
     .rank_env = rank_env,
     .feed = feed,
     .rank_gone = rank_gone,
-    .ranks_lost = ranks_lost,
+    .ranks_lost = hb_pmix_ranks_lost,
     .rank_again = rank_gone,
     .fence_done = hb_pmix_fence_done,
     .modex_done = hb_pmix_modex_done,
     .modex_serve = hb_pmix_modex_serve,
     .name_done = hb_pmix_name_done,
     .spawn_done = hb_pmix_spawn_done,
+    .event = hb_pmix_event_came,
     .fd = get_fd,
     .dispatch = dispatch,
     .destroy = destroy,

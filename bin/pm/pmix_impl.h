@@ -20,6 +20,7 @@
  * pmix_join.c   connect and disconnect across jobs
  * pmix_spawn.c  spawned jobs that ranks start
  * pmix_name.c   publish, lookup, unpublish
+ * pmix_event.c  what ranks tell each other, and are told of lost ones
  *
  * Thread rule: upcalls run on libpmix's thread and do nothing but copy their
  * arguments into an event and queue it; everything else runs on the loop
@@ -43,6 +44,7 @@ struct hb_pmix_event {
     char *data;  /* a blob, or a text with its NUL not counted in len */
     size_t len;
     int status;
+    pmix_data_range_t range; /* of an event of PMIx */
     const char *word; /* constant; kind of a collective */
     /* how to answer: the one that is set */
     pmix_op_cbfunc_t op;
@@ -180,5 +182,11 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev);
 void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
                        struct hb_bytes value);
 void hb_pmix_names_tick(struct hb_pm *pm);
+
+/* pmix_event.c */
+int hb_pmix_event_travels(pmix_data_range_t range); /* to other nodes */
+void hb_pmix_run_event(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_event_came(struct hb_pm *pm, const struct hb_pm_event *event);
+void hb_pmix_ranks_lost(struct hb_pm *pm, const uint32_t *ranks, uint32_t n);
 
 #endif

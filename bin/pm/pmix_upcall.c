@@ -318,8 +318,8 @@ static void log_text(const pmix_proc_t *proc, const pmix_info_t data[],
 
 /* ---- events and control -------------------------------------------------- */
 
-/* libpmix itself tells the clients of this node; events of other nodes do not
- * come here, so there is nothing to subscribe to. */
+/* libpmix itself tells the clients of this node, and events of other nodes come
+ * here in any case, so there is nothing to subscribe to. */
 static pmix_status_t register_events(pmix_status_t *codes, size_t n_codes,
                                      const pmix_info_t info[], size_t n_info,
                                      pmix_op_cbfunc_t cb, void *cbdata)
@@ -342,6 +342,14 @@ static pmix_status_t notify_event(pmix_status_t code,
                                   size_t n_info, pmix_op_cbfunc_t cb,
                                   void *cbdata)
 {
+    if (hb_pmix_event_travels(range)) {
+        struct hb_pmix_event *ev = event(hb_pmix_run_event, source);
+
+        ev->status = code;
+        ev->range = range;
+        take_infos(ev, info, n_info);
+        hb_pmix_post(ev);
+    }
     return PMIX_OPERATION_SUCCEEDED;
 }
 

@@ -30,6 +30,10 @@
 #define HB_WIRE_BLOB (256u << 20) /* a fence of a large job */
 #define HB_WIRE_LIST (1u << 20)  /* entries of a strv or u32s */
 #define HB_WIRE_FILE_CHUNK (256u << 10) /* others get their turn between */
+#define HB_WIRE_EVENT (64u << 10) /* what an event tells beside its code */
+/* Bytes that wait on a way: an event is not added to more, but left out, as
+ * nothing holds back those who give events. */
+#define HB_WIRE_EVENTS_WAIT (16u << 20)
 #define HB_WIRE_FRAME (HB_WIRE_BLOB + (64u << 20))
 
 /* Source and destination are the numbers of hosts in the gang, or: */

@@ -170,6 +170,22 @@ static int on_name(struct hub *h, const struct hb_frame *f,
                                   f->src, &reply, err);
 }
 
+/* To all nodes but the one that it comes from. */
+static int on_event(struct hub *h, const struct hb_frame *f,
+                    struct hpcboot_error *err)
+{
+    struct hb_msg_event m;
+    int rc = hb_wire_get_event(f, &m, err);
+
+    for (uint32_t i = 0; rc == 0 && i < h->d->map->n_nodes; i++) {
+        if (i != f->src) {
+            rc = hb_wire_put_event(&h->node[i].out, 0, HB_NODE_LAUNCHER, i, &m,
+                                   err);
+        }
+    }
+    return rc;
+}
+
 static void kill_all(struct hub *h)
 {
     struct hb_msg_kill m = {.reason = "abort"};
@@ -223,6 +239,7 @@ static const handler handlers[HB_MSG_TYPES] = {
     [HB_MSG_MODEX] = on_forward,
     [HB_MSG_MODEX_REPLY] = on_forward,
     [HB_MSG_NAME] = on_name,
+    [HB_MSG_EVENT] = on_event,
     [HB_MSG_ABORT] = on_abort,
     [HB_MSG_RANK_EXIT] = on_rank_exit,
 };

@@ -140,11 +140,21 @@ static void on_output(void *arg, uint32_t rank, unsigned stream,
     fprintf(stderr, "%.*s", (int)text.len, (const char *)text.data);
 }
 
+static void on_event(void *arg, const struct hb_pm_event *event)
+{
+    struct node *n = arg;
+    struct hb_msg_event m = {.rank = event->rank, .code = event->code,
+                             .range = (uint8_t)event->range,
+                             .infos = event->infos};
+
+    hb_wire_put_event(&n->hub.out, 0, n->number, HB_NODE_LAUNCHER, &m, NULL);
+}
+
 static const struct hb_pm_host node_host = {
     .send = on_send, .fence = on_fence, .abort = on_abort,
     .contact = on_contact, .modex = on_modex, .name = on_name,
     .violation = on_violation, .spawn = on_spawn,
-    .output = on_output,
+    .output = on_output, .event = on_event,
 };
 
 static void on_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
@@ -195,6 +205,22 @@ static void kill_ranks(struct node *n)
     }
 }
 
+static int event_came(struct node *n, const struct hb_frame *f,
+                      struct hpcboot_error *err)
+{
+    struct hb_msg_event m;
+    int rc = hb_wire_get_event(f, &m, err);
+
+    if (rc == 0) {
+        const struct hb_pm_event event = {.rank = m.rank, .code = m.code,
+                                          .range = m.range,
+                                          .infos = m.infos};
+
+        n->ops->event(n->pm, &event);
+    }
+    return rc;
+}
+
 static int handle(struct node *n, const struct hb_frame *f,
                   struct hpcboot_error *err)
 {
@@ -225,6 +251,8 @@ static int handle(struct node *n, const struct hb_frame *f,
             n->ops->name_done(n->pm, name.id, name.status, name.value);
         }
         return HPCBOOT_OK;
+    case HB_MSG_EVENT:
+        return event_came(n, f, err);
     case HB_MSG_KILL:
         kill_ranks(n);
         return HPCBOOT_OK;

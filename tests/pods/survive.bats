@@ -51,15 +51,22 @@ until_told='echo "rank $HPCBOOT_RANK epoch $HPCBOOT_EPOCH restart" \
 
 @test "continue: PMIx clients are told whom they lost" {
     program=$F/pmix_lost
-    pkg-config --exists pmix || skip 'no PMIx client library to build with'
-    # shellcheck disable=SC2046  # several words
-    "${cc[@]}" -o "$program" "$HB_SRCDIR/tests/fakes/pmix_lost.c" \
-        $(pkg-config --cflags --libs pmix)
+    pmix_client "$program"
     run policy continue --pmi pmix -H pod-1,pod-2,pod-3 "$program"
     ended_with 137
     says '^rank 0 lost 1$'
     says '^rank 2 lost 1$'
     says 'rank 1 on pod-2 was ended by signal 9'
+    pods_clean 0 1 2 3
+}
+
+@test "continue: events of PMIx clients go on when one dies among them" {
+    program=$F/pmix_events
+    pmix_client "$program"
+    run policy continue --pmi pmix -H pod-1,pod-2,pod-3 "$program" 40 1
+    ended_with 137
+    says '^rank 0: here 1, for one 0, odd 0$'
+    says '^rank 2: here 0, for one 1, odd 0$'
     pods_clean 0 1 2 3
 }
 

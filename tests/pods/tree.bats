@@ -57,6 +57,18 @@ agent_in() {
     all_clean
 }
 
+@test "events of PMIx clients reach the ranks of all hosts, each once" {
+    local rank
+    pmix_client "$BATS_FILE_TMPDIR/pmix_events"
+    run pod_hb --tree-width 2 --pmi pmix -H "${workers//,/:2,}:2" --map-by node \
+        ./pmix_events 20
+    ended_with 0
+    for rank in {0..17}; do
+        says "^rank $rank: here $((rank % 9 == 0)), for one $((rank == 17)), odd 0\$"
+    done
+    all_clean
+}
+
 @test "--tree-width 1: the launcher starts all" {
     run pod_hb --tree-width 1 --events flat -H "$workers" true
     ended_with 0

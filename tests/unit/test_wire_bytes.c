@@ -270,6 +270,22 @@ static void bytes_of_fence_up(void **state)
     hb_buf_destroy(&b);
 }
 
+static void bytes_of_event(void **state)
+{
+    const struct hb_msg_event event = {
+        .rank = 1, .code = -3, .range = 3, .infos = {"ab", 2},
+    };
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    assert_int_equal(hb_wire_put_event(&b, 0, 1, HB_NODE_LAUNCHER, &event,
+                                       NULL), 0);
+    expect_hex(&b,
+               "0000001f 004d 0000 00000000 00000001 ffffffff"
+               "00000001 fffffffd 03 00000002 6162");
+    hb_buf_destroy(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +298,7 @@ int main(void)
         cmocka_unit_test(bytes_of_nodes_that_moved),
         cmocka_unit_test(bytes_of_output),
         cmocka_unit_test(bytes_of_fence_up),
+        cmocka_unit_test(bytes_of_event),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

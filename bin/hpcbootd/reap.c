@@ -13,12 +13,15 @@
 #include "config.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
 #include "bin/hpcbootd/agent.h"
 #include "bin/proc/limits.h"
 #include "lib/base/clock.h"
+
+#define SHELL_SIGNAL 128 /* a shell adds the number of the signal */
 
 /* What kills all of a pod or a step at once kills its ranks a moment before
  * or after the agent. A rank's death that may be a part of that is told when
@@ -44,6 +47,22 @@ static void read_evidence(const struct agent *a, char *text, unsigned size)
     hb_cgroup_evidence(&a->marks, &now, text, size);
 }
 
+/* A client of PMI shuts the one socket that its rank has down when MPI ends. */
+static void read_after_mpi(const struct rank *r, char *text, size_t size)
+{
+    int status = r->wait_status;
+    int piped = WIFSIGNALED(status)
+                    ? WTERMSIG(status) == SIGPIPE
+                    : WEXITSTATUS(status) == SHELL_SIGNAL + SIGPIPE;
+
+    if (piped && (r->contact & HB_CONTACT_FINALIZE) && r->agent->pm != NULL &&
+        r->agent->pm_ops->wants_socket) {
+        snprintf(text, size, "MPI had ended in it: a second MPI program that "
+                 "it runs has no connection to its server left, so start each "
+                 "by an hbrun of its own");
+    }
+}
+
 static void rank_exited(struct rank *r)
 {
     struct agent *a = r->agent;
@@ -58,6 +77,9 @@ static void rank_exited(struct rank *r)
     a->n_ended += (uint32_t)r->ended;
     if (r->wait_status != 0) {
         read_evidence(a, evidence, sizeof evidence);
+        if (evidence[0] == '\0') {
+            read_after_mpi(r, evidence, sizeof evidence);
+        }
     }
     AGENT_SEND(a, rank_exit, .rank = r->rank, .wait_status = r->wait_status,
                .contact = r->contact, .time_ns = (uint64_t)r->end_ns,

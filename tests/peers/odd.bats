@@ -107,6 +107,14 @@ nested() {
 @test "a rank that starts an MPI program by system() is warned of" {
     each_mpi nested
 }
+@test "a second MPI program in one rank is told of where PMI is over" {
+    command -v mpicc.mpich > /dev/null || skip 'mpicc.mpich is not installed'
+    # shellcheck disable=SC2016  # expanded in the rank
+    run hb -n 1 sh -c '"$0"; "$0"' "$(hello debian-mpich)"
+    ended_with 141
+    says 'rank 0 on .* exited with status 141; MPI had ended in it: .*hbrun of its own'
+    nothing_left
+}
 # As MPICH does for each session.
 @test "a process that begins MPI anew is not warned of, what it starts is" {
     cat > anew << 'END'

@@ -150,6 +150,13 @@ static void unpublish(struct kept_names *all, const struct hb_msg_name *m)
     }
 }
 
+/* Whether it begins with who asks, as what servers of PMIx publish does. */
+static int is_theirs(const struct name *n, const struct hb_msg_name *m)
+{
+    return n != NULL && m->value.len <= n->len &&
+           memcmp(n->value, m->value.data, m->value.len) == 0;
+}
+
 int kept_names_say(struct kept_names *all, const struct hb_msg_name *m,
                    struct hb_bytes *value_out)
 {
@@ -160,6 +167,9 @@ int kept_names_say(struct kept_names *all, const struct hb_msg_name *m,
     }
     if (m->op == HB_NAME_LOOKUP && n != NULL) {
         *value_out = (struct hb_bytes){n->value, n->len};
+    }
+    if (m->op == HB_NAME_UNPUBLISH_OWN && !is_theirs(n, m)) {
+        return HPCBOOT_ERR_NOT_FOUND;
     }
     return n != NULL ? 0 : HPCBOOT_ERR_NOT_FOUND;
 }
@@ -173,10 +183,21 @@ static void looked_up(struct kept_names *all, const struct hb_msg_name *m)
     }
 }
 
+static void unpublish_own(struct kept_names *all, const struct hb_msg_name *m)
+{
+    struct name *n = find(all, m->name);
+
+    if (is_theirs(n, m)) {
+        take_away(all, n);
+    }
+}
+
 void kept_names_said(struct kept_names *all, const struct hb_msg_name *m)
 {
     if (m->op == HB_NAME_LOOKUP) {
         looked_up(all, m);
+    } else if (m->op == HB_NAME_UNPUBLISH_OWN) {
+        unpublish_own(all, m);
     }
     if (m->op != HB_NAME_UNPUBLISH) {
         return;

@@ -52,7 +52,8 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
 
 enum hb_pm_name_op { /* as NAME.op */
     HB_PM_PUBLISH, HB_PM_LOOKUP, HB_PM_UNPUBLISH,
-    HB_PM_PUBLISH_ONCE = 4 /* for the first who looks it up alone */
+    HB_PM_PUBLISH_ONCE = 4, /* for the first who looks it up alone */
+    HB_PM_UNPUBLISH_OWN /* where what is published begins with the value */
 };
 
 /* What became of a request for a spawned job. */

@@ -197,12 +197,6 @@ static void look_up(struct hb_pm *pm, struct request *r, size_t key)
                   (struct hb_bytes){NULL, 0});
 }
 
-static void take_back(struct hb_pm *pm, struct request *r, const char *key)
-{
-    pm->host.name(pm->arg, question_new(pm, r)->id, HB_PM_UNPUBLISH, key,
-                  (struct hb_bytes){NULL, 0});
-}
-
 static void park(struct hb_pm *pm, struct request *r)
 {
     r->wait = 2;
@@ -264,6 +258,7 @@ static void remember(struct hb_pm *pm, struct published *p)
     }
 }
 
+/* The publisher, and where info is not NULL its value. */
 static int pack(const pmix_proc_t *proc, pmix_info_t *info,
                 pmix_byte_object_t *out)
 {
@@ -273,7 +268,7 @@ static int pack(const pmix_proc_t *proc, pmix_info_t *info,
 
     PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
     rc = PMIx_Data_pack(NULL, &buffer, &copy, 1, PMIX_PROC);
-    if (rc == PMIX_SUCCESS) {
+    if (rc == PMIX_SUCCESS && info != NULL) {
         rc = PMIx_Data_pack(NULL, &buffer, &info->value, 1, PMIX_VALUE);
     }
     if (rc == PMIX_SUCCESS) {
@@ -323,6 +318,21 @@ void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
     settle(pm, r);
 }
 
+/* What others have published stays. */
+static void take_back(struct hb_pm *pm, struct request *r,
+                      const pmix_proc_t *by, const char *key)
+{
+    pmix_byte_object_t packed = {NULL, 0};
+
+    if (pack(by, NULL, &packed) < 0) {
+        r->status = HPCBOOT_ERR_PROTOCOL;
+        return;
+    }
+    pm->host.name(pm->arg, question_new(pm, r)->id, HB_PM_UNPUBLISH_OWN, key,
+                  (struct hb_bytes){packed.bytes, packed.size});
+    PMIX_BYTE_OBJECT_DESTRUCT(&packed);
+}
+
 void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct request *r = request_new(pm, ev);
@@ -330,7 +340,7 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
 
     for (char **k = ev->keys; k != NULL && *k != NULL; k++) {
         forget(pm, ev->proc.rank, *k);
-        take_back(pm, r, *k);
+        take_back(pm, r, &ev->proc, *k);
     }
     while (ev->keys == NULL && *at != NULL) {
         struct published *p = *at;
@@ -340,7 +350,7 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
             continue;
         }
         *at = p->next;
-        take_back(pm, r, p->key);
+        take_back(pm, r, &ev->proc, p->key);
         published_free(p);
     }
     settle(pm, r);

@@ -83,7 +83,8 @@ enum hb_stdin_mode { HB_STDIN_RANK, HB_STDIN_ALL, HB_STDIN_NONE };
 enum hb_name_op {
     HB_NAME_PUBLISH, HB_NAME_LOOKUP, HB_NAME_UNPUBLISH,
     HB_NAME_COUNT, /* the next number for a spawned job, 4 bytes */
-    HB_NAME_PUBLISH_ONCE /* for the first who looks it up alone */
+    HB_NAME_PUBLISH_ONCE, /* for the first who looks it up alone */
+    HB_NAME_UNPUBLISH_OWN /* where what is published begins with the value */
 };
 
 enum hb_msg_type {

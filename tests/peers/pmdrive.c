@@ -142,6 +142,7 @@ static int on_name(struct hub *h, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
     struct hb_msg_name_reply reply = {.status = HPCBOOT_OK};
+    struct hb_bytes found = {NULL, 0};
     struct hb_msg_name m;
     int rc = hb_wire_get_name(f, &m, err);
 
@@ -162,7 +163,11 @@ static int on_name(struct hub *h, const struct hb_frame *f,
         reply.status = rc ? HPCBOOT_OK : HPCBOOT_ERR_NOT_FOUND;
         break;
     default:
-        rc = hb_kvs_remove(h->names, m.name);
+        rc = hb_kvs_get(h->names, m.name, &found) &&
+             (m.op != HB_NAME_UNPUBLISH_OWN ||
+              (m.value.len <= found.len &&
+               memcmp(found.data, m.value.data, m.value.len) == 0)) &&
+             hb_kvs_remove(h->names, m.name);
         reply.status = rc ? HPCBOOT_OK : HPCBOOT_ERR_NOT_FOUND;
         break;
     }

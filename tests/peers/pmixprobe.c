@@ -155,10 +155,11 @@ static void take_back(void)
     }
 }
 
-/* Who is refused a name, and takes back all of its own, leaves it to the other
- * that has it. */
+/* Who is refused a name, and takes back all of its own, or that name, leaves it
+ * to the other that has it. */
 static void leave_to_others(void)
 {
+    char name[] = "probe.port", *port[] = {name, NULL};
     pmix_pdata_t found;
     pmix_info_t info;
 
@@ -170,6 +171,10 @@ static void leave_to_others(void)
         }
         PMIX_INFO_DESTRUCT(&info);
         check(PMIx_Unpublish(NULL, NULL, 0), "unpublish");
+        if (PMIx_Unpublish(port, NULL, 0) != PMIX_ERR_NOT_FOUND) {
+            printf("rank %u: took back the name of another\n", me.rank);
+            exit(1);
+        }
     }
     fence(NULL, 0, false);
     if (me.rank == 0) {

@@ -123,6 +123,22 @@ static void test_a_name_for_one_goes_with_the_first_who_reads(void **state)
     kept_names_clear(&j);
 }
 
+/* Of servers of PMIx: it begins with the rank that has published it. */
+static void test_a_name_goes_with_its_owner_alone(void **state)
+{
+    struct kept_names j = {0};
+
+    say(&j, HB_NAME_PUBLISH, "ocean", 1);
+    assert_int_equal(say(&j, HB_NAME_UNPUBLISH_OWN, "ocean", 2),
+                     HPCBOOT_ERR_NOT_FOUND);
+    assert_true(is_there(&j, "ocean"));
+    assert_int_equal(say(&j, HB_NAME_UNPUBLISH_OWN, "ocean", 1), 0);
+    assert_false(is_there(&j, "ocean"));
+    assert_int_equal(say(&j, HB_NAME_UNPUBLISH_OWN, "ocean", 1),
+                     HPCBOOT_ERR_NOT_FOUND);
+    kept_names_clear(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_unread_names_stay_for_a_while),
         cmocka_unit_test(test_names_of_users_stay_until_they_are_removed),
         cmocka_unit_test(test_a_name_for_one_goes_with_the_first_who_reads),
+        cmocka_unit_test(test_a_name_goes_with_its_owner_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -453,6 +453,8 @@ void job_route_add(struct job_host *h);
 /* It is lost: agents above it do not wait for it and those below it. */
 void job_route_leave(struct job_host *h);
 int job_route_sees(struct job_host *h); /* all its fences with others */
+/* It answers no more, nor asks, and why has been told. */
+void job_route_lost(struct job_host *h);
 /* Another host's ranks begin in place of its own. */
 void job_route_forget(struct job_host *h);
 void job_route_close(struct job *j);

@@ -19,6 +19,8 @@
 #define MAX_NAMES 65536u /* published at one time; far above any program's */
 #define OURS "hpcboot/"
 #define MODEX OURS "modex/"
+#define MAX_TURNS 16384u  /* as many may come to ports at one time */
+#define WHO_MAX 512u      /* a name and a rank, packed by libpmix */
 #define LEFT_MAX 1024u    /* names that are kept after their jobs */
 
 struct name { /* one that is published */
@@ -28,16 +30,40 @@ struct name { /* one that is published */
     uint32_t n_read; /* so many have removed it */
     int is_left;     /* a job has ended that took part */
     int once;        /* it goes when it has been looked up */
+    uint64_t number; /* it is the how manieth that was published */
 };
 
+/* Somebody has published a name for one, and was not answered since. */
+struct turn {
+    struct turn *next; /* in the order in which they were published */
+    char *name;
+    const void *who; /* through whom it came */
+    size_t len;
+    unsigned char by[WHO_MAX]; /* begins with who has published it */
+};
+
+struct waiting { /* for a name; in the order in which they came */
+    struct waiting *next;
+    char *name;
+    struct turn *turn; /* its own; or NULL */
+    uint64_t id;
+    kept_names_told told;
+    void *who;
+    uint32_t src;
+};
+
+/* The oldest of that name. */
 static struct name *find(struct kept_names *all, const char *name)
 {
+    struct name *found = NULL;
+
     for (size_t i = 0; i < all->n; i++) {
-        if (hb_streq(all->v[i].name, name)) {
-            return &all->v[i];
+        if (hb_streq(all->v[i].name, name) &&
+            (found == NULL || all->v[i].number < found->number)) {
+            found = &all->v[i];
         }
     }
-    return NULL;
+    return found;
 }
 
 static void take_away(struct kept_names *all, struct name *n)
@@ -78,16 +104,20 @@ static int make_room(struct kept_names *all, const char *name)
 
 static int publish(struct kept_names *all, const struct hb_msg_name *m)
 {
+    int once = m->op == HB_NAME_PUBLISH_ONCE, rc;
     struct name *n = find(all, m->name);
-    int rc = n != NULL ? HPCBOOT_ERR_USAGE : make_room(all, m->name);
 
+    if (n != NULL && !(n->once && once)) {
+        return HPCBOOT_ERR_USAGE;
+    }
+    rc = make_room(all, m->name);
     if (rc < 0) {
         return rc;
     }
     all->v = hb_xrealloc(all->v, (all->n + 1) * sizeof *all->v);
     n = &all->v[all->n++];
     *n = (struct name){.name = hb_xstrdup(m->name),
-                       .once = m->op == HB_NAME_PUBLISH_ONCE};
+                       .once = once, .number = ++all->n_published};
     n->len = m->value.len;
     n->value = hb_xmalloc(n->len + 1);
     memcpy(n->value, m->value.data, n->len);
@@ -157,8 +187,9 @@ static int is_theirs(const struct name *n, const struct hb_msg_name *m)
            memcmp(n->value, m->value.data, m->value.len) == 0;
 }
 
-int kept_names_say(struct kept_names *all, const struct hb_msg_name *m,
-                   struct hb_bytes *value_out)
+/* The status of the answer. */
+static int say(struct kept_names *all, const struct hb_msg_name *m,
+               struct hb_bytes *value_out)
 {
     struct name *n = find(all, m->name);
 
@@ -192,7 +223,8 @@ static void unpublish_own(struct kept_names *all, const struct hb_msg_name *m)
     }
 }
 
-void kept_names_said(struct kept_names *all, const struct hb_msg_name *m)
+/* It has been answered: what it removes goes, and what was there for it. */
+static void said(struct kept_names *all, const struct hb_msg_name *m)
 {
     if (m->op == HB_NAME_LOOKUP) {
         looked_up(all, m);
@@ -207,6 +239,198 @@ void kept_names_said(struct kept_names *all, const struct hb_msg_name *m)
     } else {
         unpublish(all, m);
     }
+}
+
+/* ---- who asks ------------------------------------------------------------ */
+
+static void end_turn(struct kept_names *all, struct turn *turn)
+{
+    struct turn **at = &all->turns;
+
+    if (turn == NULL) {
+        return;
+    }
+    for (struct waiting *w = all->first; w != NULL; w = w->next) {
+        w->turn = w->turn == turn ? NULL : w->turn;
+    }
+    while (*at != turn) {
+        at = &(*at)->next;
+    }
+    *at = turn->next;
+    all->n_turns--;
+    free(turn->name);
+    free(turn);
+}
+
+static void take_turn(struct kept_names *all, const struct hb_msg_name *m,
+                      const void *who)
+{
+    struct turn **at = &all->turns, *t = hb_xcalloc(1, sizeof *t);
+
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    t->name = hb_xstrdup(m->name);
+    t->who = who;
+    t->len = m->value.len < WHO_MAX ? m->value.len : WHO_MAX;
+    memcpy(t->by, m->value.data, t->len);
+    *at = t;
+    if (++all->n_turns > MAX_TURNS) { /* those who look nothing up have none */
+        end_turn(all, all->turns);
+    }
+}
+
+/* The last of who asks. */
+static struct turn *turn_of(struct kept_names *all, struct hb_bytes by)
+{
+    struct turn *found = NULL;
+
+    for (struct turn *t = all->turns; by.len > 0 && t != NULL; t = t->next) {
+        if (by.len <= t->len && memcmp(t->by, by.data, by.len) == 0) {
+            found = t;
+        }
+    }
+    return found;
+}
+
+/* Whether nobody who has published the same is to be served before. */
+static int is_next(const struct kept_names *all, const struct waiting *w)
+{
+    const struct turn *t = all->turns;
+
+    while (w->turn != NULL && t != NULL && !hb_streq(t->name, w->turn->name)) {
+        t = t->next;
+    }
+    return w->turn == NULL || t == w->turn;
+}
+
+static void wait_for(struct kept_names *all, const struct hb_msg_name *m,
+                     kept_names_told told, void *who, uint32_t src)
+{
+    struct waiting **at = &all->first, *w = hb_xcalloc(1, sizeof *w);
+
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *w = (struct waiting){.name = hb_xstrdup(m->name), .id = m->id,
+                          .turn = turn_of(all, m->value), .told = told,
+                          .who = who, .src = src};
+    *at = w;
+}
+
+/* Its turn is over, and with it that of other questions of the same. */
+static void wait_no_more(struct kept_names *all, struct waiting *gone)
+{
+    struct waiting **at = &all->first;
+
+    while (*at != gone) {
+        at = &(*at)->next;
+    }
+    *at = gone->next;
+    end_turn(all, gone->turn);
+    free(gone->name);
+    free(gone);
+}
+
+/* 0: the name is not there. */
+static int answer(struct kept_names *all, struct waiting *w)
+{
+    const struct hb_msg_name m = {.op = HB_NAME_LOOKUP, .name = w->name};
+    struct hb_msg_name_reply reply = {.id = w->id};
+
+    if (say(all, &m, &reply.value) < 0) {
+        return 0;
+    }
+    w->told(w->who, w->src, &reply);
+    said(all, &m);
+    wait_no_more(all, w);
+    return 1;
+}
+
+/* Those who wait for the name, and where one of them had a turn, or the name is
+ * NULL, all. */
+static void serve(struct kept_names *all, const char *name)
+{
+    struct waiting *w = all->first;
+
+    while (w != NULL) {
+        int had_turn = w->turn != NULL;
+
+        if ((name == NULL || hb_streq(w->name, name)) && is_next(all, w) &&
+            answer(all, w)) {
+            name = had_turn ? NULL : name;
+            w = all->first;
+        } else {
+            w = w->next;
+        }
+    }
+}
+
+/* One that is answered already has its answer on the way. */
+static void give_up(struct kept_names *all, uint64_t id, const void *who,
+                    uint32_t src)
+{
+    const struct hb_msg_name_reply reply = {.id = id,
+                                            .status = HPCBOOT_ERR_NOT_FOUND};
+    struct waiting *w = all->first;
+
+    while (w != NULL && (w->id != id || w->who != who || w->src != src)) {
+        w = w->next;
+    }
+    if (w != NULL) {
+        w->told(w->who, w->src, &reply);
+        wait_no_more(all, w);
+        serve(all, NULL);
+    }
+}
+
+static void ask(struct kept_names *all, const struct hb_msg_name *m,
+                kept_names_told told, void *who, uint32_t src)
+{
+    struct hb_msg_name_reply reply = {.id = m->id};
+
+    reply.status = say(all, m, &reply.value);
+    told(who, src, &reply);
+    said(all, m);
+    if (reply.status == 0 && m->op == HB_NAME_PUBLISH_ONCE) {
+        take_turn(all, m, who);
+    }
+    if (m->op == HB_NAME_PUBLISH || m->op == HB_NAME_PUBLISH_ONCE) {
+        serve(all, m->name);
+    }
+}
+
+void kept_names_ask(struct kept_names *all, const struct hb_msg_name *m,
+                    kept_names_told told, void *who, uint32_t src)
+{
+    if (m->op == HB_NAME_GIVE_UP) {
+        give_up(all, m->id, who, src);
+    } else if (m->op == HB_NAME_WAIT) {
+        wait_for(all, m, told, who, src);
+        serve(all, m->name);
+    } else {
+        ask(all, m, told, who, src);
+    }
+}
+
+void kept_names_forget(struct kept_names *all, const void *who)
+{
+    struct waiting *w = all->first, *next_w;
+    struct turn *t, *next_t;
+
+    for (; w != NULL; w = next_w) {
+        next_w = w->next;
+        if (w->who == who) {
+            wait_no_more(all, w);
+        }
+    }
+    for (t = all->turns; t != NULL; t = next_t) {
+        next_t = t->next;
+        if (t->who == who) {
+            end_turn(all, t);
+        }
+    }
+    serve(all, NULL);
 }
 
 static void tell_left(const struct kept_names *all)
@@ -230,4 +454,10 @@ void kept_names_clear(struct kept_names *all)
     }
     free(all->v);
     all->v = NULL;
+    while (all->first != NULL) {
+        wait_no_more(all, all->first);
+    }
+    while (all->turns != NULL) {
+        end_turn(all, all->turns);
+    }
 }

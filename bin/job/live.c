@@ -436,7 +436,7 @@ void job_live_left(struct job_host *h)
 {
     struct job *j = h->job;
 
-    job_modex_lost(h);
+    job_route_lost(h);
     if (j->fences != NULL) {
         hb_fence_node_lost(j->fences, h->node);
     }

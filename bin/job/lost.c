@@ -13,7 +13,7 @@
 
 static void lose_talk(struct job_host *h, uint32_t node)
 {
-    job_modex_lost(h);
+    job_route_lost(h);
     if (h->job->fences != NULL && node != HB_NODE_UNSET) {
         hb_fence_node_lost(h->job->fences, node);
     }
@@ -51,7 +51,7 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
             host_leave_tree(h); /* it may come into the gang again */
         }
         host_close(h);
-        job_modex_lost(h);
+        job_route_lost(h);
         job_maybe_over(j);
         return;
     }

@@ -23,6 +23,7 @@ struct asked { /* of the launcher above */
     job_name_told told;
     void *who;
     uint32_t src;
+    int waits;
 };
 
 struct job_names {
@@ -40,19 +41,40 @@ static struct job_names *names_of(struct job *j)
     return j->names;
 }
 
+static void say_above(struct job *j, const struct hb_msg_name *m, uint64_t id)
+{
+    struct hb_msg_name ours = *m;
+
+    ours.id = id;
+    job_ancestry_name(j, &ours);
+}
+
+/* What is answered says so below, too. */
+static void give_up_above(struct job *j, const struct hb_msg_name *m,
+                          const void *who, uint32_t src)
+{
+    const struct asked *a = names_of(j)->asked;
+
+    while (a != NULL &&
+           (a->their_id != m->id || a->who != who || a->src != src)) {
+        a = a->next;
+    }
+    if (a != NULL) {
+        say_above(j, m, a->id);
+    }
+}
+
 static void ask_above(struct job *j, const struct hb_msg_name *m,
                       job_name_told told, void *who, uint32_t src)
 {
     struct job_names *all = names_of(j);
     struct asked *a = hb_xcalloc(1, sizeof *a);
-    struct hb_msg_name ours = *m;
 
     *a = (struct asked){.next = all->asked, .id = ++all->last_id,
                         .their_id = m->id, .told = told, .who = who,
-                        .src = src};
+                        .src = src, .waits = m->op == HB_NAME_WAIT};
     all->asked = a;
-    ours.id = a->id;
-    job_ancestry_name(j, &ours);
+    say_above(j, m, a->id);
 }
 
 /* The job that nobody has spawned is the first, as labels have it. */
@@ -72,20 +94,17 @@ static void count(struct job_names *all, const struct hb_msg_name *m,
 void job_name_ask(struct job *j, const struct hb_msg_name *m,
                   job_name_told told, void *who, uint32_t src)
 {
-    struct hb_msg_name_reply reply = {.id = m->id};
     struct job_names *all = names_of(j);
 
-    if (j->ancestry != NULL) {
+    if (j->ancestry != NULL && m->op == HB_NAME_GIVE_UP) {
+        give_up_above(j, m, who, src);
+    } else if (j->ancestry != NULL) {
         ask_above(j, m, told, who, src);
-        return;
-    }
-    if (m->op == HB_NAME_COUNT) {
+    } else if (m->op == HB_NAME_COUNT) {
         count(all, m, told, who, src);
-        return;
+    } else {
+        kept_names_ask(&all->kept, m, told, who, src);
     }
-    reply.status = kept_names_say(&all->kept, m, &reply.value);
-    told(who, src, &reply);
-    kept_names_said(&all->kept, m);
 }
 
 static void nobody_told(void *who, uint32_t src,
@@ -150,10 +169,19 @@ int job_name_answered(struct job *j, const struct hb_frame *f,
 
 void job_names_forget(struct job *j, const void *who)
 {
+    const struct hb_msg_name no_more = {.op = HB_NAME_GIVE_UP};
     struct asked *a = j->names != NULL ? j->names->asked : NULL;
 
     for (; a != NULL; a = a->next) {
-        a->who = a->who == who ? NULL : a->who;
+        if (a->who == who) {
+            a->who = NULL;
+            if (a->waits) {
+                say_above(j, &no_more, a->id);
+            }
+        }
+    }
+    if (j->names != NULL) {
+        kept_names_forget(&j->names->kept, who);
     }
 }
 

@@ -146,9 +146,15 @@ int job_route_sees(struct job_host *h)
             (j->initialised & HB_CONTACT_NATIVE) != 0);
 }
 
-void job_route_forget(struct job_host *h)
+void job_route_lost(struct job_host *h)
 {
     job_modex_lost(h);
+    job_names_forget(h->job, h);
+}
+
+void job_route_forget(struct job_host *h)
+{
+    job_route_lost(h);
     if (h->job->fences != NULL) {
         hb_fence_forget(h->job->fences, h->index, h->node);
     }

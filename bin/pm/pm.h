@@ -53,7 +53,9 @@ struct hb_pm_job { /* all borrowed; must outlive the server */
 enum hb_pm_name_op { /* as NAME.op */
     HB_PM_PUBLISH, HB_PM_LOOKUP, HB_PM_UNPUBLISH,
     HB_PM_PUBLISH_ONCE = 4, /* for the first who looks it up alone */
-    HB_PM_UNPUBLISH_OWN /* where what is published begins with the value */
+    HB_PM_UNPUBLISH_OWN, /* where what is published begins with the value */
+    HB_PM_WAIT, /* looks up, and is answered when it is there */
+    HB_PM_GIVE_UP /* what waits under this id is answered: not found */
 };
 
 /* What became of a request for a spawned job. */

@@ -10,8 +10,8 @@
  *                     fence_done ... -> callback of libpmix
  *
  * The descriptor shown outside is an epoll of the eventfd and of a timer,
- * which is armed while a lookup waits for a name that nobody has published, and
- * while fences and the like have a limit of time.
+ * which is armed while lookups, fences and the like have a limit of time, and
+ * while jobs wait for what others publish of themselves.
  *
  * Settings of libpmix are environment variables, set around its start only. */
 #include "config.h"
@@ -33,7 +33,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define LOOKUP_RETRY_MS 100
+#define TICK_MS 100
 #define FINALIZE_S 2 /* the end of libpmix takes milliseconds */
 /* Below the first libpmix was seen to run out of stack. */
 #define STACK_NEED (256ULL << 10)
@@ -129,7 +129,7 @@ void hb_pmix_timer(struct hb_pm *pm, int on)
     }
     pm->ticking = on;
     if (on) {
-        spec.it_value.tv_nsec = LOOKUP_RETRY_MS * 1000000L;
+        spec.it_value.tv_nsec = TICK_MS * 1000000L;
         spec.it_interval = spec.it_value;
     }
     (void)timerfd_settime(pm->timer_fd, 0, &spec, NULL);
@@ -506,6 +506,11 @@ static int feed(struct hb_pm *pm, uint32_t rank, const void *data, size_t len,
 /* libpmix sees the end of each client's connection by itself. */
 static void rank_gone(struct hb_pm *pm, uint32_t rank)
 {
+    hb_pmix_names_gone(pm, rank);
+}
+
+static void rank_again(struct hb_pm *pm, uint32_t rank)
+{
 }
 
 static int get_fd(struct hb_pm *pm)
@@ -521,7 +526,7 @@ const struct hb_pm_ops hb_pmix_ops = {
     .feed = feed,
     .rank_gone = rank_gone,
     .ranks_lost = hb_pmix_ranks_lost,
-    .rank_again = rank_gone,
+    .rank_again = rank_again,
     .fence_done = hb_pmix_fence_done,
     .modex_done = hb_pmix_modex_done,
     .modex_serve = hb_pmix_modex_serve,

@@ -182,6 +182,7 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev);
 void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
                        struct hb_bytes value);
 void hb_pmix_names_tick(struct hb_pm *pm);
+void hb_pmix_names_gone(struct hb_pm *pm, uint32_t rank); /* has exited */
 
 /* pmix_event.c */
 int hb_pmix_event_travels(pmix_data_range_t range); /* to other nodes */

@@ -7,9 +7,9 @@
  * reads it is gone then: Open MPI meets by such names each time that a port is
  * used.
  *
- * A lookup with PMIX_WAIT is parked until all its names are there or its
- * PMIX_TIMEOUT is over: the service answers at once, so what was not found is
- * asked for again in intervals. */
+ * A lookup with PMIX_WAIT is answered when all its names are there or its
+ * PMIX_TIMEOUT is over. It waits at the service, so that who has come first is
+ * served first, until it is given up. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -29,7 +29,9 @@ struct request {
     void *cbdata;
     size_t n_open; /* questions that are under way */
     int status;    /* the first failure */
-    int wait;
+    pmix_proc_t by;   /* who calls */
+    int wait;         /* it is a lookup that waits */
+    int given_up;
     int64_t deadline; /* of a lookup that waits */
     char **keys;      /* of a lookup; owned */
     size_t n_keys;
@@ -57,7 +59,7 @@ struct hb_pmix_names {
     struct request *requests;
     struct question *questions;
     struct published *published;
-    size_t n_waiting; /* lookups that are parked; they keep the timer going */
+    size_t n_timed; /* requests with a deadline; they keep the timer going */
 };
 
 int hb_pmix_names_create(struct hb_pm *pm, struct hpcboot_error *err)
@@ -126,6 +128,8 @@ static struct request *request_new(struct hb_pm *pm,
     r->op = ev->op;
     r->lookup = ev->lookup;
     r->cbdata = ev->cbdata;
+    r->by = ev->proc;
+    r->deadline = HB_NEVER;
     r->n_open = 1; /* held until all questions are asked */
     r->next = pm->names->requests;
     pm->names->requests = r;
@@ -158,6 +162,7 @@ static void finish(struct hb_pm *pm, struct request *r)
         at = &(*at)->next;
     }
     *at = r->next;
+    pm->names->n_timed -= r->deadline != HB_NEVER;
     if (r->lookup == NULL && r->status == HPCBOOT_ERR_USAGE) {
         rc = PMIX_ERR_DUPLICATE_KEY; /* somebody has published the name */
     }
@@ -188,20 +193,49 @@ static struct question *question_new(struct hb_pm *pm, struct request *r)
     return q;
 }
 
+/* The publisher, and where info is not NULL its value. */
+static int pack(const pmix_proc_t *proc, pmix_info_t *info,
+                pmix_byte_object_t *out)
+{
+    pmix_data_buffer_t buffer;
+    pmix_proc_t copy = *proc;
+    pmix_status_t rc;
+
+    PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
+    rc = PMIx_Data_pack(NULL, &buffer, &copy, 1, PMIX_PROC);
+    if (rc == PMIX_SUCCESS && info != NULL) {
+        rc = PMIx_Data_pack(NULL, &buffer, &info->value, 1, PMIX_VALUE);
+    }
+    if (rc == PMIX_SUCCESS) {
+        rc = PMIx_Data_unload(&buffer, out);
+    }
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
+    return rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_PROTOCOL;
+}
+
 static void look_up(struct hb_pm *pm, struct request *r, size_t key)
 {
+    pmix_byte_object_t by = {NULL, 0};
     struct question *q = question_new(pm, r);
 
     q->key = key;
-    pm->host.name(pm->arg, q->id, HB_PM_LOOKUP, r->keys[key],
-                  (struct hb_bytes){NULL, 0});
+    if (r->wait) {
+        (void)pack(&r->by, NULL, &by);
+    }
+    pm->host.name(pm->arg, q->id, r->wait ? HB_PM_WAIT : HB_PM_LOOKUP,
+                  r->keys[key], (struct hb_bytes){by.bytes, by.size});
+    PMIX_BYTE_OBJECT_DESTRUCT(&by);
 }
 
-static void park(struct hb_pm *pm, struct request *r)
+/* Each question that still waits is answered now: nothing is found. */
+static void give_up(struct hb_pm *pm, struct request *r)
 {
-    r->wait = 2;
-    if (pm->names->n_waiting++ == 0) {
-        hb_pmix_timer(pm, 1);
+    r->given_up = 1;
+    for (struct question *q = pm->names->questions; q != NULL; q = q->next) {
+        if (q->request == r) {
+            pm->host.name(pm->arg, q->id, HB_PM_GIVE_UP, r->keys[q->key],
+                          (struct hb_bytes){NULL, 0});
+        }
     }
 }
 
@@ -211,11 +245,7 @@ static void settle(struct hb_pm *pm, struct request *r)
     if (--r->n_open > 0) {
         return;
     }
-    if (r->lookup != NULL && r->wait && r->status == HPCBOOT_ERR_NOT_FOUND) {
-        if (hb_deadline_left_ms(r->deadline) > 0) {
-            park(pm, r);
-            return;
-        }
+    if (r->given_up && r->status == HPCBOOT_ERR_NOT_FOUND) {
         r->status = HPCBOOT_ERR_TIMED_OUT;
     }
     finish(pm, r);
@@ -256,26 +286,6 @@ static void remember(struct hb_pm *pm, struct published *p)
         p->next = pm->names->published;
         pm->names->published = p;
     }
-}
-
-/* The publisher, and where info is not NULL its value. */
-static int pack(const pmix_proc_t *proc, pmix_info_t *info,
-                pmix_byte_object_t *out)
-{
-    pmix_data_buffer_t buffer;
-    pmix_proc_t copy = *proc;
-    pmix_status_t rc;
-
-    PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
-    rc = PMIx_Data_pack(NULL, &buffer, &copy, 1, PMIX_PROC);
-    if (rc == PMIX_SUCCESS && info != NULL) {
-        rc = PMIx_Data_pack(NULL, &buffer, &info->value, 1, PMIX_VALUE);
-    }
-    if (rc == PMIX_SUCCESS) {
-        rc = PMIx_Data_unload(&buffer, out);
-    }
-    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
-    return rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_PROTOCOL;
 }
 
 static int is_for_one(const struct hb_pmix_event *ev)
@@ -358,7 +368,8 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
 
 /* ---- lookup -------------------------------------------------------------- */
 
-static void read_directives(struct request *r, const struct hb_pmix_event *ev)
+static void read_directives(struct hb_pm *pm, struct request *r,
+                            const struct hb_pmix_event *ev)
 {
     int timeout_s = 0;
 
@@ -372,16 +383,10 @@ static void read_directives(struct request *r, const struct hb_pmix_event *ev)
             timeout_s = info->value.data.integer;
         }
     }
-    r->deadline = hb_deadline_in_ms(timeout_s > 0 ? timeout_s * 1000LL : -1);
-}
-
-static void ask_missing(struct hb_pm *pm, struct request *r)
-{
-    r->status = HPCBOOT_OK;
-    for (size_t i = 0; i < r->n_keys; i++) {
-        if (r->found[i].key[0] == '\0') {
-            look_up(pm, r, i);
-        }
+    if (r->wait && timeout_s > 0) {
+        r->deadline = hb_deadline_in_ms(timeout_s * 1000LL);
+        pm->names->n_timed++;
+        hb_pmix_timer(pm, 1);
     }
 }
 
@@ -397,8 +402,10 @@ void hb_pmix_run_lookup(struct hb_pm *pm, struct hb_pmix_event *ev)
     if (r->n_keys > 0) {
         PMIX_PDATA_CREATE(r->found, r->n_keys);
     }
-    read_directives(r, ev);
-    ask_missing(pm, r);
+    read_directives(pm, r, ev);
+    for (size_t i = 0; i < r->n_keys; i++) {
+        look_up(pm, r, i);
+    }
     settle(pm, r);
 }
 
@@ -459,22 +466,23 @@ void hb_pmix_name_done(struct hb_pm *pm, uint64_t id, int status,
     settle(pm, r);
 }
 
+void hb_pmix_names_gone(struct hb_pm *pm, uint32_t rank)
+{
+    for (struct request *r = pm->names->requests; r != NULL; r = r->next) {
+        if (r->by.rank == rank && r->wait && !r->given_up) {
+            give_up(pm, r);
+        }
+    }
+}
+
 void hb_pmix_names_tick(struct hb_pm *pm)
 {
-    struct request *r = pm->names->requests, *next;
-
-    for (; r != NULL; r = next) {
-        next = r->next;
-        if (r->wait != 2) {
-            continue;
+    for (struct request *r = pm->names->requests; r != NULL; r = r->next) {
+        if (r->wait && !r->given_up && hb_deadline_left_ms(r->deadline) <= 0) {
+            give_up(pm, r);
         }
-        r->wait = 1;
-        pm->names->n_waiting--;
-        r->n_open = 1;
-        ask_missing(pm, r);
-        settle(pm, r);
     }
-    if (pm->names->n_waiting == 0 && !hb_pmix_joins_wait(pm) &&
+    if (pm->names->n_timed == 0 && !hb_pmix_joins_wait(pm) &&
         !hb_pmix_fences_wait(pm)) {
         hb_pmix_timer(pm, 0);
     }

@@ -84,7 +84,9 @@ enum hb_name_op {
     HB_NAME_PUBLISH, HB_NAME_LOOKUP, HB_NAME_UNPUBLISH,
     HB_NAME_COUNT, /* the next number for a spawned job, 4 bytes */
     HB_NAME_PUBLISH_ONCE, /* for the first who looks it up alone */
-    HB_NAME_UNPUBLISH_OWN /* where what is published begins with the value */
+    HB_NAME_UNPUBLISH_OWN, /* where what is published begins with the value */
+    HB_NAME_WAIT, /* looks up, and is answered when it is there */
+    HB_NAME_GIVE_UP /* what waits under this id is answered: not found */
 };
 
 enum hb_msg_type {

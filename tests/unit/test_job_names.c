@@ -17,6 +17,11 @@
 
 #define CONNECT "hpcboot/connect/job-1:0;job-2:0-3;/1/"
 
+static void told(void *who, uint32_t src, const struct hb_msg_name_reply *reply)
+{
+    *(int *)who = reply->status;
+}
+
 /* readers: of a removal; 0: it has no value. */
 static int say(struct kept_names *j, int op, const char *name,
                unsigned char readers)
@@ -27,10 +32,9 @@ static int say(struct kept_names *j, int op, const char *name,
         .value = {value, readers > 0 ? sizeof value : 0},
     };
 
-    struct hb_bytes found = {NULL, 0};
-    int status = kept_names_say(j, &m, &found);
+    int status = 1;
 
-    kept_names_said(j, &m);
+    kept_names_ask(j, &m, told, &status, 0);
     return status;
 }
 
@@ -115,12 +119,149 @@ static void test_a_name_for_one_goes_with_the_first_who_reads(void **state)
     for (int i = 0; i < 2; i++) {
         assert_false(is_there(&j, "port:accept"));
         assert_int_equal(say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 0), 0);
-        assert_int_equal(say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 0),
+        assert_int_equal(say(&j, HB_NAME_PUBLISH, "port:accept", 0),
                          HPCBOOT_ERR_USAGE);
         assert_true(is_there(&j, "port:accept"));
     }
     assert_false(is_there(&j, "port:accept"));
     kept_names_clear(&j);
+}
+
+/* What somebody who waits is told: `value` stays 0 where nothing is found. */
+struct heard {
+    int n, value;
+};
+
+static void hear(void *who, uint32_t src, const struct hb_msg_name_reply *reply)
+{
+    struct heard *all = who;
+
+    all[src].n++;
+    all[src].value = reply->status == 0 && reply->value.len > 0
+                         ? ((const unsigned char *)reply->value.data)[3] : 0;
+}
+
+static void ask(struct kept_names *j, int op, struct heard *all, uint32_t src)
+{
+    const struct hb_msg_name m = {.op = (uint8_t)op, .name = "port:accept",
+                                  .id = src};
+
+    kept_names_ask(j, &m, hear, all, src);
+}
+
+/* Several that connect to one port at once. */
+static void test_names_for_one_go_to_who_waits_in_their_order(void **state)
+{
+    struct heard all[3] = {{0}};
+    struct kept_names j = {0};
+
+    say(&j, HB_NAME_PUBLISH, "other", 9);
+    ask(&j, HB_NAME_WAIT, all, 2);
+    ask(&j, HB_NAME_WAIT, all, 0);
+    assert_int_equal(say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 1), 0);
+    assert_int_equal(all[2].value, 1);
+    for (unsigned char i = 2; i <= 3; i++) {
+        assert_int_equal(say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", i), 0);
+    }
+    assert_int_equal(all[0].value, 2);
+    say(&j, HB_NAME_UNPUBLISH, "other", 0); /* what is kept changes places */
+    say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 4);
+    ask(&j, HB_NAME_WAIT, all, 1);
+    assert_int_equal(all[1].value, 3);
+    assert_true(is_there(&j, "port:accept"));
+    assert_false(is_there(&j, "port:accept"));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(all[i].n, 1);
+    }
+    kept_names_clear(&j);
+}
+
+/* As rank `by` of Open MPI does, with `op` HB_NAME_PUBLISH_ONCE or _WAIT. */
+static void meet(struct kept_names *j, int op, const char *name,
+                 struct heard *all, unsigned char by)
+{
+    const unsigned char value[4] = {0, 0, 0, by};
+    const struct hb_msg_name m = {.op = (uint8_t)op, .name = name, .id = by,
+                                  .value = {value, sizeof value}};
+
+    kept_names_ask(j, &m, hear, all, by);
+}
+
+/* Two have published where they are, and the second is the first to wait. Rank
+ * 3 takes the word of the one and goes by that of the other unless they wait
+ * for each other. */
+static void test_who_comes_to_a_port_is_served_as_it_has_published(void **state)
+{
+    struct heard all[4] = {{0}};
+    struct kept_names j = {0};
+
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 2);
+    meet(&j, HB_NAME_WAIT, "port:accept", all, 2);
+    for (int round = 1; round <= 2; round++) {
+        meet(&j, HB_NAME_PUBLISH_ONCE, "port:accept", all, 3);
+        meet(&j, HB_NAME_WAIT, "port:connect", all, 3);
+        assert_int_equal(all[3].value, round);
+        if (round == 1) {
+            assert_int_equal(all[2].n, 1); /* its publication was answered */
+            meet(&j, HB_NAME_WAIT, "port:accept", all, 1);
+        }
+        assert_int_equal(all[round].value, 3);
+        assert_int_equal(all[round].n, 2);
+    }
+    kept_names_clear(&j);
+}
+
+/* Else nobody would be served after it. */
+static void test_the_turn_of_who_is_gone_is_over(void **state)
+{
+    struct heard here[4] = {{0}}, there[4] = {{0}};
+    struct kept_names j = {0};
+
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", there, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", here, 2);
+    meet(&j, HB_NAME_WAIT, "port:accept", here, 2);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:accept", here, 3);
+    assert_int_equal(here[2].n, 1);
+    kept_names_forget(&j, there);
+    assert_int_equal(here[2].n, 2);
+    assert_int_equal(here[2].value, 3);
+    kept_names_clear(&j);
+}
+
+static void test_a_name_for_all_goes_to_all_who_wait(void **state)
+{
+    struct heard all[2] = {{0}};
+    struct kept_names j = {0};
+
+    ask(&j, HB_NAME_WAIT, all, 0);
+    ask(&j, HB_NAME_WAIT, all, 1);
+    say(&j, HB_NAME_PUBLISH, "port:accept", 7);
+    assert_int_equal(all[0].value, 7);
+    assert_int_equal(all[1].value, 7);
+    assert_true(is_there(&j, "port:accept"));
+    kept_names_clear(&j);
+}
+
+static void test_who_has_given_up_or_is_gone_takes_no_name(void **state)
+{
+    struct heard all[2] = {{0}}, gone[1] = {{0}};
+    struct kept_names j = {0};
+
+    ask(&j, HB_NAME_WAIT, all, 0);
+    ask(&j, HB_NAME_WAIT, gone, 0);
+    ask(&j, HB_NAME_WAIT, all, 1);
+    ask(&j, HB_NAME_GIVE_UP, all, 0);
+    ask(&j, HB_NAME_GIVE_UP, all, 0);
+    kept_names_forget(&j, gone);
+    say(&j, HB_NAME_PUBLISH_ONCE, "port:accept", 7);
+    assert_int_equal(all[0].n, 1);
+    assert_int_equal(all[0].value, 0);
+    assert_int_equal(gone[0].n, 0);
+    assert_int_equal(all[1].value, 7);
+    ask(&j, HB_NAME_WAIT, all, 0);
+    kept_names_clear(&j);
+    assert_int_equal(all[0].n, 1);
 }
 
 /* Of servers of PMIx: it begins with the rank that has published it. */
@@ -147,6 +288,12 @@ int main(void)
         cmocka_unit_test(test_unread_names_stay_for_a_while),
         cmocka_unit_test(test_names_of_users_stay_until_they_are_removed),
         cmocka_unit_test(test_a_name_for_one_goes_with_the_first_who_reads),
+        cmocka_unit_test(test_names_for_one_go_to_who_waits_in_their_order),
+        cmocka_unit_test(
+            test_who_comes_to_a_port_is_served_as_it_has_published),
+        cmocka_unit_test(test_the_turn_of_who_is_gone_is_over),
+        cmocka_unit_test(test_a_name_for_all_goes_to_all_who_wait),
+        cmocka_unit_test(test_who_has_given_up_or_is_gone_takes_no_name),
         cmocka_unit_test(test_a_name_goes_with_its_owner_alone),
     };
 

@@ -30,7 +30,7 @@ struct name { /* one that is published */
     uint32_t n_read; /* so many have removed it */
     int is_left;     /* a job has ended that took part */
     int once;        /* it goes when it has been looked up */
-    uint64_t number; /* it is the how manieth that was published */
+    uint64_t number; /* in the order of publication */
 };
 
 /* Somebody has published a name for one, and was not answered since. */

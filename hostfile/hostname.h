@@ -36,5 +36,7 @@ const char *hb_self_name(const struct hb_self *self);
 /* What follows the own name in /etc/hosts, "sub.ns.svc.cluster.local" in a
  * pod with a subdomain; NULL when it stands there alone. Borrowed. */
 const char *hb_self_domain(const struct hb_self *self);
+/* What Kubernetes calls this pod; NULL where that is not known. Borrowed. */
+const char *hb_self_pod(const struct hb_self *self);
 
 #endif

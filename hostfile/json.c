@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* Reads the two JSON texts that sources know: TF_CONFIG and Flux's resource
- * set. jansson checks the syntax; what is checked here is that each value is
- * of the kind that is expected, and the text says which is not. */
+/* Reads the JSON texts that sources know: TF_CONFIG, Flux's resource set and
+ * the claims of a service account's token. jansson checks the syntax; what is
+ * checked here is that each value is of the kind that is expected, and the
+ * text says which is not. */
 
 #include "config.h"
 
@@ -182,8 +183,29 @@ static int read_flux_set(const char *text, size_t len, struct hb_flux_set *out,
     return rc;
 }
 
+static char *text_of(json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+
+    return value != NULL ? hb_xstrdup(value) : NULL;
+}
+
+static void read_token_pod(const char *text, size_t len, char **pod_out,
+                           char **space_out)
+{
+    json_t *top = NULL, *claims;
+
+    if (load("token", text, len, &top, NULL) >= 0) {
+        claims = json_object_get(top, "kubernetes.io");
+        *pod_out = text_of(json_object_get(claims, "pod"), "name");
+        *space_out = text_of(claims, "namespace");
+        json_decref(top);
+    }
+}
+
 extern const struct hb_gang_json hb_gang_json;
 const struct hb_gang_json hb_gang_json = {
     .tf_config = read_tf_config,
+    .token_pod = read_token_pod,
     .flux_set = read_flux_set,
 };

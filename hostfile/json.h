@@ -28,6 +28,10 @@ struct hb_gang_json {
      * it. Outputs are empty on failure. */
     int (*tf_config)(const char *text, struct hb_tf_config *out,
                      struct hpcboot_error *err);
+    /* The claims of a service account's token: the pod and the namespace that
+     * it was made for, free() both; NULL where it says none. */
+    void (*token_pod)(const char *text, size_t len, char **pod_out,
+                      char **space_out);
     int (*flux_set)(const char *text, size_t len, struct hb_flux_set *out,
                     struct hpcboot_error *err);
 };

@@ -3,6 +3,7 @@ libhbbin_a_SOURCES += \
     %D%/hostfile.h %D%/gang.c %D%/gather.c %D%/filter.c \
     %D%/build.c %D%/build.h %D%/lines.c %D%/lines.h %D%/range.c %D%/range.h \
     %D%/hostname.c %D%/hostname.h %D%/self.c \
+    %D%/podname.c %D%/podname.h \
     %D%/dialect.c %D%/dialect.h %D%/dialect_openmpi.c %D%/dialect_hydra.c \
     %D%/dialect_list.c %D%/dialect_plain.c %D%/dialect_pbs.c \
     %D%/dialect_deepspeed.c %D%/dialect_slurm.c %D%/dialect_intel.c \
@@ -80,7 +81,7 @@ if HAVE_CMOCKA
 hostfile_tests = tests/unit/test_hostfile tests/unit/test_hostfile_forms \
     tests/unit/test_range \
     tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_alone \
-    tests/unit/test_gang_batch
+    tests/unit/test_gang_batch tests/unit/test_gang_node
 check_PROGRAMS += $(hostfile_tests)
 TESTS += $(hostfile_tests)
 tests_unit_test_hostfile_SOURCES = tests/unit/test_hostfile.c
@@ -106,6 +107,12 @@ tests_unit_test_gang_alone_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_alone_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_alone_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_alone_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_gang_node_SOURCES = tests/unit/test_gang_node.c tests/unit/tree.h \
+    tests/unit/gang_pod.h tests/unit/podtoken.h
+tests_unit_test_gang_node_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_node_LDFLAGS = $(PROGRAM_LINK)
+tests_unit_test_gang_node_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_gang_node_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_gang_batch_SOURCES = tests/unit/test_gang_batch.c tests/unit/tree.h \
     tests/unit/gang_pod.h
 tests_unit_test_gang_batch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -124,7 +131,7 @@ tests_unit_test_k8s_api_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_api_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_k8s_api_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_k8s_api_DEPENDENCIES = libhb.a libhbbin.a
-tests_unit_test_k8s_gang_SOURCES = tests/unit/test_k8s_gang.c \
+tests_unit_test_k8s_gang_SOURCES = tests/unit/test_k8s_gang.c tests/unit/podtoken.h \
     tests/unit/kubepods.h $(k8s_lab)
 tests_unit_test_k8s_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_k8s_gang_LDFLAGS = $(PROGRAM_LINK)

@@ -10,6 +10,9 @@
  * the cluster's domain at its end or without. DNS is not asked: an answer
  * could take seconds, or be that of another host.
  *
+ * A pod that uses its node's network knows itself by none of these, but by
+ * its name as a pod (podname.c).
+ *
  * Not certain, and so not taken, is a name with another domain: "node1.a"
  * need not be the "node1" that runs this. Such a host is then reached like
  * any other, which works too. */
@@ -27,6 +30,7 @@
 #include <unistd.h>
 
 #include "hostfile/hostfile.h"
+#include "hostfile/podname.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/base/strv.h"
@@ -40,10 +44,17 @@ struct addresses {
     struct hb_strv v;
 };
 
+/* The pod that this is; read for a name that is no other's. */
+struct pod {
+    char *root; /* NULL once it is read */
+    struct hb_podname name;
+};
+
 struct hb_self {
     char name[NAME_MAX_BYTES];
     struct hb_strv full; /* names of the host's line in /etc/hosts */
     struct addresses *addresses;
+    struct pod *pod;
 };
 
 static size_t label_len(const char *name)
@@ -157,6 +168,8 @@ struct hb_self *hb_self_create(const char *root)
     }
     self->addresses = hb_xcalloc(1, sizeof(*self->addresses));
     self->addresses->known = root[0] != '\0'; /* a test's host has none */
+    self->pod = hb_xcalloc(1, sizeof(*self->pod));
+    self->pod->root = hb_xstrdup(root);
     return self;
 }
 
@@ -166,6 +179,9 @@ void hb_self_destroy(struct hb_self *self)
         hb_strv_destroy(&self->full);
         hb_strv_destroy(&self->addresses->v);
         free(self->addresses);
+        hb_podname_destroy(&self->pod->name);
+        free(self->pod->root);
+        free(self->pod);
         free(self);
     }
 }
@@ -184,6 +200,23 @@ const char *hb_self_domain(const struct hb_self *self)
         }
     }
     return NULL;
+}
+
+static const struct hb_podname *pod_of(const struct hb_self *self)
+{
+    struct pod *pod = self->pod;
+
+    if (pod->root != NULL) {
+        hb_podname_read(&pod->name, pod->root);
+        free(pod->root);
+        pod->root = NULL;
+    }
+    return &pod->name;
+}
+
+const char *hb_self_pod(const struct hb_self *self)
+{
+    return pod_of(self)->name;
 }
 
 static int is_own_address(const struct hb_self *self, const char *name)
@@ -214,7 +247,7 @@ static int is_own_address(const struct hb_self *self, const char *name)
     return 0;
 }
 
-static int is_own(const struct hb_self *self, const char *name)
+static int is_own_name(const struct hb_self *self, const char *name)
 {
     static const char *const loopback[] = {
         "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"};
@@ -223,9 +256,6 @@ static int is_own(const struct hb_self *self, const char *name)
         if (strcasecmp(name, loopback[i]) == 0) {
             return 1;
         }
-    }
-    if (is_own_address(self, name)) {
-        return 1;
     }
     if (self->name[0] == '\0') {
         return 0;
@@ -246,7 +276,8 @@ static int is_own(const struct hb_self *self, const char *name)
 int hb_self_is(const struct hb_self *self, const char *name)
 {
     char *plain = hb_xstrndup(name, hb_hostname_len(name));
-    int yes = is_own(self, plain);
+    int yes = is_own_name(self, plain) || is_own_address(self, plain) ||
+              hb_podname_is(pod_of(self), plain);
 
     free(plain);
     return yes;

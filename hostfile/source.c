@@ -152,13 +152,27 @@ void hb_source_note_unused(struct hb_gang *out, const char *system,
                  reason);
 }
 
-int hb_source_check_index(const struct hb_gang_request *req,
-                          const char *index, const char *of, uint64_t size,
-                          struct hpcboot_error *err)
+static int has_this_host(const struct hb_gang *gang)
 {
-    uint64_t at;
+    size_t i = 0;
 
-    if (!hb_source_number(req, index, size, UINT64_MAX, &at)) {
+    while (i < gang->n && !gang->hosts[i].is_local) {
+        i++;
+    }
+    return i < gang->n;
+}
+
+int hb_source_take_index(const struct hb_gang_request *req,
+                         const char *index, const char *of,
+                         struct hb_gang *gang, struct hpcboot_error *err)
+{
+    uint64_t size = gang->n, at;
+
+    if (!hb_source_number(req, index, 0, UINT64_MAX, &at)) {
+        return HPCBOOT_OK;
+    }
+    if (at < size) {
+        gang->hosts[at].is_local |= !has_this_host(gang);
         return HPCBOOT_OK;
     }
     return hb_fail(err, HPCBOOT_ERR_USAGE, "%s is %llu, and pods of a gang of "
@@ -277,16 +291,6 @@ static int is_installed(const struct hb_gang_request *req, const char *command)
         path += n;
     }
     return found;
-}
-
-static int has_this_host(const struct hb_gang *gang)
-{
-    size_t i = 0;
-
-    while (i < gang->n && !gang->hosts[i].is_local) {
-        i++;
-    }
-    return i < gang->n;
 }
 
 int hb_source_is_here(const struct hb_gang_request *req, const char *system,

@@ -43,11 +43,13 @@ const char *hb_source_env_of(const struct hb_gang_request *req,
 /* 1 when the variable is a whole number within [min, max]. */
 int hb_source_number(const struct hb_gang_request *req, const char *name,
                      uint64_t min, uint64_t max, uint64_t *out);
-/* ERR_USAGE: the variable `index`, by which pods count themselves, is not below
- * the `size` that the variable `of` says; one of them is not this pod's. */
-int hb_source_check_index(const struct hb_gang_request *req,
-                          const char *index, const char *of, uint64_t size,
-                          struct hpcboot_error *err);
+/* The variable `index`, where it is set, is this pod's number among the hosts
+ * of `gang`, by which it finds itself where it does not by name. ERR_USAGE: it
+ * is not below their number, which is in the variable `of`; one of the two is
+ * not this pod's. */
+int hb_source_take_index(const struct hb_gang_request *req,
+                         const char *index, const char *of,
+                         struct hb_gang *gang, struct hpcboot_error *err);
 /* "", or the directory that stands for /. */
 const char *hb_source_root(const struct hb_gang_request *req);
 int hb_source_exists(const struct hb_gang_request *req, const char *path);

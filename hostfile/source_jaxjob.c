@@ -40,8 +40,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     rc = hb_pod_series(req, first, nodes, 0, "NUM_PROCESSES", out, err);
     if (rc >= 0) {
-        rc = hb_source_check_index(req, "PROCESS_ID", "NUM_PROCESSES",
-                                   nodes, err);
+        rc = hb_source_take_index(req, "PROCESS_ID", "NUM_PROCESSES", out, err);
     }
     if (rc < 0) {
         return rc;

@@ -88,17 +88,18 @@ static int list_one(struct hb_k8s_search *s, const char *field,
     return rc < 0 ? rc : hb_k8s_pods(s->self)->n == 1;
 }
 
-/* A pod's host name is its own name, or (under a Job, behind which stands a
- * random word) not; its address is the second way. */
+/* Where the pod does not know its name: its host name is that, or (under a Job,
+ * behind which stands a random word) not; its address is the second way. */
 static int find_self(struct hb_k8s_search *s, struct hpcboot_error *err)
 {
     struct hb_self *self = hb_self_create(hb_source_root(s->req));
     char *name = hb_xstrndup(hb_self_name(self),
                              strcspn(hb_self_name(self), "."));
     char *address = own_address(s->req, name);
-    int rc = list_one(s, "metadata.name", name, err);
+    const char *pod = hb_self_pod(self);
+    int rc = list_one(s, "metadata.name", pod != NULL ? pod : name, err);
 
-    if (rc == 0 && address != NULL) {
+    if (rc == 0 && pod == NULL && address != NULL) {
         rc = list_one(s, "status.podIP", address, err);
     }
     if (rc > 0) {

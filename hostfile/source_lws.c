@@ -45,8 +45,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     rc = hb_members_end(&m, req, out);
     if (rc >= 0) {
-        rc = hb_source_check_index(req, "LWS_WORKER_INDEX", "LWS_GROUP_SIZE",
-                                   size, err);
+        rc = hb_source_take_index(req, "LWS_WORKER_INDEX", "LWS_GROUP_SIZE",
+                                  out, err);
     }
     if (rc < 0) {
         return rc;

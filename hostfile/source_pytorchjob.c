@@ -107,8 +107,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     rc = add_members(req, master, nodes, out, err);
     free(master);
     if (rc >= 0) {
-        rc = hb_source_check_index(req, "PET_NODE_RANK", "PET_NNODES",
-                                   nodes, err);
+        rc = hb_source_take_index(req, "PET_NODE_RANK", "PET_NNODES", out, err);
     }
     if (rc < 0) {
         return rc;

@@ -46,8 +46,8 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     rc = hb_pod_series(req, first, nodes, 0, "JAX_NUM_PROCESSES", out, err);
     free(first);
     if (rc >= 0) {
-        rc = hb_source_check_index(req, "JAX_PROCESS_ID", "JAX_NUM_PROCESSES",
-                                   nodes, err);
+        rc = hb_source_take_index(req, "JAX_PROCESS_ID", "JAX_NUM_PROCESSES",
+                                  out, err);
     }
     if (rc < 0) {
         return rc;

@@ -45,8 +45,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     rc = hb_pod_series(req, master, nodes, 0, "PET_NNODES", out, err);
     if (rc >= 0) {
-        rc = hb_source_check_index(req, "PET_NODE_RANK", "PET_NNODES",
-                                   nodes, err);
+        rc = hb_source_take_index(req, "PET_NODE_RANK", "PET_NNODES", out, err);
     }
     if (rc < 0) {
         return rc;

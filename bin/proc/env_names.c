@@ -34,7 +34,7 @@ static const struct hb_env_row denied_rows[] = {
     {"host",
      "HOSTNAME HOST HOSTTYPE MACHTYPE container KUBERNETES_* POD_NAME POD_IP "
      "POD_IPS POD_UID POD_HOST_IP POD_IP_DUMMY HOST_IP HOST_NAME NODE_NAME "
-     "NODE_IP MY_POD_NAME MY_POD_IP MY_NODE_NAME",
+     "NODE_IP MY_POD_NAME MY_POD_IP MY_NODE_NAME K8S_POD_NAME",
      NULL},
     /* Devices the container runtime hands to this container; the launcher
      * pods of operators have them blanked. */
@@ -43,7 +43,7 @@ static const struct hb_env_row denied_rows[] = {
     {"place in a gang",
      "K_MPI_JOB_ROLE JOB_COMPLETION_INDEX VC_TASK_INDEX VK_TASK_INDEX RANK "
      "LOCAL_RANK GROUP_RANK NODE_RANK PET_NODE_RANK PROCESS_ID "
-     "JAX_PROCESS_ID TF_CONFIG",
+     "JAX_PROCESS_ID LWS_WORKER_INDEX TF_CONFIG",
      NULL},
 };
 

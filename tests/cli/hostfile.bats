@@ -86,6 +86,19 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     [ "$(cat ./--why)" = 'a slots=1' ]
 }
 
+@test "a pod that POD_NAME names is this host, whatever the host is called" {
+    for variable in POD_NAME K8S_POD_NAME; do
+        export $variable=lm-worker-1
+        run hb -H lm-worker-1.lm --label echo me
+        ended_with 0
+        says '^\[0\] me$'
+        run hpcboot hostfile --why -H lm-worker-0,lm-worker-1
+        says '^host: lm-worker-0: .*\(-H\)$'
+        says '^host: lm-worker-1: .*\(-H\), this host$'
+        unset $variable
+    done
+}
+
 @test "hostfile: --from is the form of a file" {
     run hpcboot hostfile -H a --from pbs
     ended_with 2

@@ -8,6 +8,7 @@
 
 #include "tests/unit/kubeapi.h"
 #include "tests/unit/kubepods.h"
+#include "tests/unit/podtoken.h"
 
 #include "hostfile/k8s.h"
 #include "lib/base/clock.h"
@@ -144,6 +145,24 @@ static void a_jobset_of_unknown_size_is_found_by_the_pods_address(void **state)
                "js-node-0-0\n");
     assert_found((struct asked){.env = "JOB_COMPLETION_INDEX=0"},
                  "Kubernetes API", "js-node-0-0.js* js-node-0-1.js");
+}
+
+static void a_pod_on_its_nodes_network_knows_its_name_by_its_token(void **state)
+{
+    char *token = pod_token("lm-w-1", "hpc");
+    char *plan = hb_xasprintf(",\"tokens\":[\"%s\"]", token);
+    char *pods[] = {
+        pod("lm-w-0", VC("w", "0"), "", RUNS("10.0.0.2")),
+        pod("lm-w-1", VC("w", "1"), "", RUNS("10.0.0.3")),
+        pod("lm-m-0", VC("m", "0"), "", RUNS("10.0.0.3")), NULL};
+
+    plan_pods(pods, plan);
+    tree_write(pod_root, ACCOUNT "token", token);
+    tree_write(pod_root, "etc/hostname", "node7");
+    tree_write(pod_root, "etc/hosts", "10.0.0.3 node7\n");
+    assert_found((struct asked){0}, "Kubernetes API", "10.0.0.2 10.0.0.3*");
+    free(plan);
+    free(token);
 }
 
 static void pods_with_a_service_each_are_called_by_name(void **state)
@@ -512,6 +531,7 @@ int main(void)
         T(tasks_can_be_named),
         T(ray_workers_without_names_are_found),
         T(a_jobset_of_unknown_size_is_found_by_the_pods_address),
+        T(a_pod_on_its_nodes_network_knows_its_name_by_its_token),
         T(pods_with_a_service_each_are_called_by_name),
         T(a_plain_job_is_no_gang),
         T(pods_of_an_earlier_run_are_not_members),

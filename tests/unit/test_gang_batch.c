@@ -51,6 +51,49 @@ static void a_slurm_job_has_hosts_and_tasks(void **state)
                "SLURM_STEP_TASKS_PER_NODE=2(x3),1", "Slurm", "n1:2");
 }
 
+static void slots_are_the_cpus_of_a_node_by_those_of_a_task(void **state)
+{
+    struct hb_gang g = gather_pod("slurm", "SLURM_JOB_ID=1 SLURM_NODELIST="
+        "n[1-4] SLURM_JOB_CPUS_PER_NODE=64(x2),6,2 SLURM_CPUS_PER_TASK=4");
+
+    assert_gang(&g, "Slurm", "n1:16 n2:16 n3:1 n4:1");
+    assert_has(g.detail, "SLURM_JOB_CPUS_PER_NODE, divided by "
+               "SLURM_CPUS_PER_TASK");
+    hb_gang_destroy(&g);
+    assert_pod("slurm", "SLURM_JOB_ID=1 SLURM_NODELIST=n1 SLURM_CPUS_PER_TASK=4"
+               " SLURM_TASKS_PER_NODE=8 SLURM_JOB_CPUS_PER_NODE=32", "Slurm",
+               "n1:8");
+}
+
+#define HET "SLURM_JOB_ID=1 SLURM_HET_SIZE=2 SLURM_JOB_NODELIST=n[1-2] "      \
+    "SLURM_TASKS_PER_NODE=8(x2) SLURM_JOB_NODELIST_HET_GROUP_0=n[1-2] "       \
+    "SLURM_TASKS_PER_NODE_HET_GROUP_0=8(x2) "
+
+static void a_heterogeneous_job_is_all_its_components(void **state)
+{
+    struct hb_gang g = gather_pod("slurm", HET
+        "SLURM_JOB_NODELIST_HET_GROUP_1=g[1-2],n2 "
+        "SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1=16(x2),2 "
+        "SLURM_CPUS_PER_TASK_HET_GROUP_1=4 SLURM_CPUS_PER_TASK=2");
+
+    assert_gang(&g, "Slurm", "n1:8 n2:9 g1:4 g2:4");
+    assert_has(g.detail, "4 hosts in the 2 components of a heterogeneous job");
+    assert_int_equal(g.n_notes, 0);
+    hb_gang_destroy(&g);
+    assert_refused("slurm", HET "SLURM_JOB_NODELIST_HET_GROUP_1=g[",
+                   HPCBOOT_ERR_PARSE, "SLURM_JOB_NODELIST_HET_GROUP_1, column");
+}
+
+static void components_that_are_not_told_are_told_of(void **state)
+{
+    struct hb_gang g = gather_pod("slurm", HET);
+
+    assert_gang(&g, "Slurm", "n1:8 n2:8");
+    assert_has(g.notes[0], "SLURM_JOB_NODELIST_HET_GROUP_1 is not set: only "
+               "the hosts in SLURM_JOB_NODELIST are used");
+    hb_gang_destroy(&g);
+}
+
 static void slurms_node_lists_expand(void **state)
 {
     static const char *const vectors[][2] = {
@@ -444,6 +487,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_slurm_job_has_hosts_and_tasks),
+        T(slots_are_the_cpus_of_a_node_by_those_of_a_task),
+        T(a_heterogeneous_job_is_all_its_components),
+        T(components_that_are_not_told_are_told_of),
         T(slurms_node_lists_expand),
         T(a_bad_slurm_list_is_named_with_its_place),
         T(slurm_counts_must_suffice),

@@ -48,6 +48,10 @@ static int read_pair(const struct hb_lines *lines, char *word,
     if (wrong != NULL) {
         return hb_lines_fail(lines, value + at, err, "expected %s", wrong);
     }
+    if (m->user != NULL && strcmp(m->user, value) != 0) {
+        return hb_lines_fail(lines, value, err, "expected the same value as "
+                             "earlier in this line, found \"%.40s\"", value);
+    }
     m->user = value;
     return HPCBOOT_OK;
 }

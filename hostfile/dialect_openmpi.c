@@ -55,9 +55,28 @@ static void blank_comments(char *line, size_t len, int *open)
     }
 }
 
+/* A line says each thing once, or the same again. */
+static int once(struct reader *r, const char *value, int same)
+{
+    return same ? HPCBOOT_OK
+                : hb_lines_fail(r->lines, value, r->err,
+                                "expected the same value as earlier in this "
+                                "line, found \"%.40s\"", value);
+}
+
+static int take_number(struct reader *r, const char *value, int n, int *field)
+{
+    int rc = once(r, value, *field == 0 || *field == n);
+
+    *field = n;
+    return rc;
+}
+
 static int read_slots(struct reader *r, char *value)
 {
-    return hb_slots_parse(r->lines, value, &r->m->slots, r->err);
+    int slots, rc = hb_slots_parse(r->lines, value, &slots, r->err);
+
+    return rc < 0 ? rc : take_number(r, value, slots, &r->m->slots);
 }
 
 static int read_max_slots(struct reader *r, char *value)
@@ -69,8 +88,7 @@ static int read_max_slots(struct reader *r, char *value)
                              "expected a number of slots from 1 to %u",
                              HB_MAX_SLOTS);
     }
-    r->m->max_slots = (int)n;
-    return HPCBOOT_OK;
+    return take_number(r, value, (int)n, &r->m->max_slots);
 }
 
 static int read_user(struct reader *r, char *value)
@@ -82,8 +100,10 @@ static int read_user(struct reader *r, char *value)
         return hb_lines_fail(r->lines, value + at, r->err, "expected %s",
                              wrong);
     }
-    r->m->user = value;
-    return HPCBOOT_OK;
+    if (r->m->user == NULL) {
+        r->m->user = value;
+    }
+    return once(r, value, strcmp(r->m->user, value) == 0);
 }
 
 static int read_port(struct reader *r, char *value)
@@ -94,8 +114,7 @@ static int read_port(struct reader *r, char *value)
         return hb_lines_fail(r->lines, value, r->err,
                              "expected a port from 1 to 65535");
     }
-    r->m->port = (int)n;
-    return HPCBOOT_OK;
+    return take_number(r, value, (int)n, &r->m->port);
 }
 
 struct key {

@@ -101,6 +101,7 @@ static void openmpi_files_are_read(void **state)
         {"a cpu_max=2\nb slots_max=3", "a 0/2; b 0/3"},
         {"a slots=auto\nb slots=cpu", "a 0; b 0"},
         {"# c\na slots=2 # d\n// e\nb // f\n", "a 2; b 0"},
+        {"a slots=2 cpu=2 port=22 port=22\n", "a 2 :22"},
         {"a /* x */ slots=2\n/* y\nz slots=9\n*/ b\n", "a 2; b 0"},
         {"joe@a slots=2\nb username=ann\nc user=\"x\" port=2222",
          "a 2 joe; b 0 ann; c 0 x :2222"},
@@ -138,6 +139,12 @@ static void openmpi_errors_name_line_and_column(void **state)
         {"a zzzzzz=2", "F:1:3: expected slots=, max_slots=, username= or"},
         {"a slots=2=3", "F:1:10: expected a blank before the next key"},
         {"a slots=4 max_slots=2", "F:1:1: expected max_slots of at least"},
+        {"a slots=2 slots=3", "F:1:17: expected the same value as earlier in "
+                              "this line, found \"3\""},
+        {"a slots=2 cpu=auto", "F:1:15: expected the same value"},
+        {"a max_slots=4 max-slots=3", "F:1:25: expected the same value"},
+        {"a port=22 port=23", "F:1:16: expected the same value"},
+        {"x@a user=y", "F:1:10: expected the same value"},
         {"a port=0", "F:1:8: expected a port"},
         {"a user=\"x", "F:1:8: expected a closing quote"},
         {"a user=-x", "F:1:8: expected a user name that begins"},
@@ -182,6 +189,8 @@ static void hydra_errors_name_line_and_column(void **state)
     static const struct reading r[] = {
         {"a:0", "F:1:3: expected a number of slots"},
         {"a:", "F:1:3: expected a number of slots"},
+        {"x@a:2 user=y", "F:1:12: expected the same value as earlier in this "
+                         "line, found \"y\""},
         {"a slots=2", "F:1:3: expected user=, binding= or ifhn=, found "
          "\"slots\""},
         {"a b", "F:1:3: expected KEY=VALUE"},

@@ -14,7 +14,7 @@
 
 enum { HB_GANG_WAIT_HOSTS, HB_GANG_MIN_HOSTS }; /* places in texts */
 struct hb_gang_wanted {
-    const char *texts[17];
+    const char *texts[18];
     int switches[2];
 };
 
@@ -59,6 +59,8 @@ struct hb_gang_wanted {
      NULL}, \
     {"pod-group", "NAME", "hosts to go to: the pods of this PodGroup", \
      HB_GANG_TEXT(T, 16), NULL}, \
+    {"discover-hosts", "FILE", "hosts to go to: what the script FILE prints", \
+     HB_GANG_TEXT(T, 17), NULL}, \
     {"quiet q", NULL, "errors only", HB_GANG_SWITCH(T, 0), NULL}, \
     {"verbose v", NULL, "say more", HB_GANG_SWITCH(T, 1), NULL}
 

@@ -27,7 +27,7 @@ extern char **environ;
 
 struct wanted {
     const char *format, *from, *output, *host_list, *hostfile;
-    const char *pod_selector, *pod_group;
+    const char *discover, *default_hostfile, *pod_selector, *pod_group;
     int why;
 };
 
@@ -52,6 +52,10 @@ static const struct hb_arg args[] = {
      1},
     {"hostfile machinefile", "FILE", "hosts to use, from FILE", AT(hostfile),
      NULL},
+    {"discover-hosts", "FILE", "hosts to use: what the script FILE prints",
+     AT(discover), NULL},
+    {"default-hostfile", "FILE", "hosts to use where nothing else names any",
+     AT(default_hostfile), NULL},
     {"pod-selector", "LABELS", "hosts to use: the pods with these labels",
      AT(pod_selector), NULL},
     {"pod-group", "NAME", "hosts to use: the pods of this pod group",
@@ -181,7 +185,8 @@ static int run(const struct hb_command *self, int argc, char **argv)
     }
     const struct hb_gang_request req = {
         .host_list = w.host_list, .hostfile = w.hostfile,
-        .hostfile_form = w.from, .pod_selector = w.pod_selector,
+        .hostfile_form = w.from, .discover = w.discover,
+        .default_hostfile = w.default_hostfile, .pod_selector = w.pod_selector,
         .pod_group = w.pod_group,
     };
     rc = hb_command_gang(&req, &gang, &err);

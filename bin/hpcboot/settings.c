@@ -45,14 +45,17 @@ int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
     req.root = "";
     req.filter = 1;
     if (req.host_list == NULL && req.hostfile == NULL &&
-        req.pod_selector == NULL && req.pod_group == NULL) {
+        req.discover == NULL && req.pod_selector == NULL &&
+        req.pod_group == NULL) {
         req.host_list = opt->host_list;
         req.hostfile = opt->hostfile;
         req.discover = opt->discover_hosts;
         req.pod_selector = opt->pod_selector;
         req.pod_group = opt->pod_group;
     }
-    req.default_hostfile = opt->default_hostfile;
+    if (req.default_hostfile == NULL) {
+        req.default_hostfile = opt->default_hostfile;
+    }
     rc = req.hostfile_form != NULL && req.hostfile == NULL
         ? hb_fail(err, HPCBOOT_ERR_USAGE, "--from goes with --hostfile")
         : hb_gang_gather(&req, out, err);

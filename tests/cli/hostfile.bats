@@ -99,6 +99,27 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     done
 }
 
+@test "hostfile, wait: a script and a default hostfile name hosts as for hbrun" {
+    printf '#!/bin/sh\necho n1:3; echo n2:4\n' > script
+    chmod +x script
+    HPCBOOT_HOST=other run hpcboot hostfile --discover-hosts ./script
+    ended_with 0
+    [ "$output" = "n1 slots=3"$'\n'"n2 slots=4" ]
+    run hpcboot hostfile --discover-hosts ./script -H n2:1
+    [ "$output" = "n2 slots=1" ]
+    run hpcboot hostfile --discover-hosts /bin/true
+    ended_with 2
+    says 'error: --discover-hosts: /bin/true has printed no host'
+    echo 'n5 slots=2' > default
+    run hpcboot hostfile --default-hostfile default
+    ended_with 0
+    [ "$output" = "n5 slots=2" ]
+    printf '#!/bin/sh\necho localhost:1\n' > script
+    run hpcboot wait --discover-hosts ./script --wait-hosts 30
+    ended_with 0
+    says '1 of 1 host ready'
+}
+
 @test "hostfile: --from is the form of a file" {
     run hpcboot hostfile -H a --from pbs
     ended_with 2

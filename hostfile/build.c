@@ -192,6 +192,12 @@ static int merge(struct hb_host *h, struct tally *t,
                              "expected the same to be counted on %.60s as in "
                              "%.60s: cores or GPUs", h->name, h->origin);
     }
+    if (t->autos + t->gpus > 0 && (h->slots > 0 || m->slots > 0)) {
+        return hb_lines_fail(lines, m->name, err,
+                             "expected slots for %.60s in the way of %.60s: a "
+                             "number, or what to count there", h->name,
+                             h->origin);
+    }
     return add_slots(h, t, lines, m, err);
 }
 

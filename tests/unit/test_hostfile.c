@@ -129,6 +129,9 @@ static void openmpi_errors_name_line_and_column(void **state)
         {"a slots=99999999999999999999", "F:1:9: expected a number of slots"},
         {"a slots=16777216\na slots=1", "F:2:1: expected the slots of one"},
         {"a slots=16777216\na", "F:2:1: expected the slots of one"},
+        {"a slots=2\na slots=auto", "F:2:1: expected slots for a in the way of "
+                                   "F:1: a number, or what to count there"},
+        {"a slots=gpu\na slots=2", "F:2:1: expected slots for a in the way"},
         {"a slots=", "F:1:9: expected a number"},
         {"a slots=2x", "F:1:9: expected a number"},
         {"a slots=x", "F:1:9: expected a number of slots from 1 to 16777216, "

@@ -4,8 +4,10 @@
 /* Cuts a gang down to the hosts that a list names (-H beside a hostfile), or
  * finds that a list names hosts of a gang alone.
  *
- * A list selects by name or by first label ("worker-0" means the gang's
- * "worker-0.job.ns.svc"), as long as that is one host. It can lower the
+ * A list selects by name or by first labels ("worker-0" and "worker-0.job" mean
+ * the gang's "worker-0.job.ns.svc"), as long as that is one host; and where the
+ * gang's own names are short ("worker-0.job"), by the long name that its host
+ * has in the domain of this pod. It can lower the
  * slots of a host but not raise them, because the gang says what there is.
  * Where the gang says nothing, what the list says holds: a number, or what is
  * to be counted; and, where nobody wrote a hostfile for it (`each`), a slot
@@ -34,6 +36,7 @@ struct entry {
 
 /* Entries sorted by their first `len` characters, without regard to case. */
 struct names {
+    struct hb_self *self; /* whose domain is that of the gang's pods */
     struct entry *full, *labels;
     size_t n;
 };
@@ -47,8 +50,10 @@ static int compare(const void *va, const void *vb)
     return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
 }
 
-static void names_create(struct names *s, const struct hb_gang *gang)
+static void names_create(struct names *s, const struct hb_gang *gang,
+                         const char *root)
 {
+    s->self = hb_self_create(root);
     s->n = gang->n;
     s->full = hb_xcalloc(gang->n, sizeof(*s->full));
     s->labels = hb_xcalloc(gang->n, sizeof(*s->labels));
@@ -63,8 +68,31 @@ static void names_create(struct names *s, const struct hb_gang *gang)
 
 static void names_destroy(struct names *s)
 {
+    hb_self_destroy(s->self);
     free(s->full);
     free(s->labels);
+}
+
+/* 1: the first n characters are all of `whole`, or its first labels. */
+static int leads(const char *part, size_t n, const char *whole)
+{
+    return strncasecmp(part, whole, n) == 0 &&
+           (whole[n] == '\0' || whole[n] == '.');
+}
+
+/* Two names with one first label, `n` characters of `name` at hand. */
+static int means(const struct names *s, const char *name, size_t n,
+                 const char *known)
+{
+    const char *domain = hb_self_domain(s->self);
+    size_t label = strcspn(name, "."), rest = label + 1;
+
+    if (leads(name, n, known)) {
+        return 1;
+    }
+    return domain != NULL && n > rest && known[label] == '.' &&
+           leads(known + rest, hb_hostname_len(known) - rest, domain) &&
+           leads(name + rest, n - rest, domain);
 }
 
 /* The host that `name` means, or -1 (none), or -2 (more than one). */
@@ -72,19 +100,26 @@ static long find_host(const struct names *s, const char *name)
 {
     struct entry key = {name, hb_hostname_len(name), 0};
     const struct entry *e = bsearch(&key, s->full, s->n, sizeof(key), compare);
+    size_t len = key.len;
+    long found = -1;
 
     if (e != NULL) {
         return e->host;
     }
+    key.len = strcspn(name, ".");
     e = bsearch(&key, s->labels, s->n, sizeof(key), compare);
-    if (e == NULL) {
-        return -1;
+    if (e == NULL || strspn(name, "0123456789.") == len) {
+        return -1; /* an address has no labels */
     }
-    if ((e > s->labels && compare(e - 1, &key) == 0) ||
-        (e + 1 < s->labels + s->n && compare(e + 1, &key) == 0)) {
-        return -2;
+    while (e > s->labels && compare(e - 1, &key) == 0) {
+        e--;
     }
-    return e->host;
+    for (; e < s->labels + s->n && compare(e, &key) == 0; e++) {
+        if (means(s, name, len, e->key)) {
+            found = found == -1 ? (long)e->host : -2;
+        }
+    }
+    return found;
 }
 
 static int match_all(const struct hb_gang *from, const struct names *names,
@@ -110,12 +145,13 @@ static int match_all(const struct hb_gang *from, const struct names *names,
     return HPCBOOT_OK;
 }
 
-int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list)
+int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list,
+                     const char *root)
 {
     struct names names;
     int some = 0;
 
-    names_create(&names, gang);
+    names_create(&names, gang, root);
     for (size_t i = 0; !some && i < list->n; i++) {
         some = find_host(&names, list->hosts[i].name) != -1;
     }
@@ -202,14 +238,14 @@ static void keep(struct hb_gang *from, const struct hb_gang *list,
     free(done);
 }
 
-int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
-                   struct hpcboot_error *err)
+int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list,
+                   const char *root, int each, struct hpcboot_error *err)
 {
     uint32_t *pick = hb_xcalloc(list->n, sizeof(*pick));
     struct names names;
     int rc;
 
-    names_create(&names, from);
+    names_create(&names, from, root);
     rc = match_all(from, &names, list, pick, err);
     names_destroy(&names);
     if (rc >= 0) {
@@ -244,13 +280,13 @@ static char *taken(char **text)
     return was;
 }
 
-int hb_gang_join(struct hb_gang *gang, struct hb_gang *of)
+int hb_gang_join(struct hb_gang *gang, struct hb_gang *of, const char *root)
 {
     long *pick = hb_xcalloc(gang->n + 1, sizeof(*pick));
     struct names names;
     int joined;
 
-    names_create(&names, of);
+    names_create(&names, of, root);
     joined = are_of(gang, &names, pick);
     for (size_t i = 0; joined && i < gang->n; i++) {
         struct hb_host *h = &gang->hosts[i];

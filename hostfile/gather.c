@@ -166,9 +166,10 @@ static void ask_weaker(const struct hb_gang_request *req, struct hb_gang *gang,
 
 /* A list that is right but for a host or two was meant to select. */
 static char *not_selected(const struct hb_gang *gang,
-                          const struct hb_gang *list, const char *why)
+                          const struct hb_gang *list, const char *root,
+                          const char *why)
 {
-    return !hb_gang_has_some(gang, list) ? NULL
+    return !hb_gang_has_some(gang, list, root) ? NULL
         : hb_xasprintf("%s, so the list stands for itself, and what the gang "
                        "says of its other hosts (key, port, slots) is not used",
                        why);
@@ -192,13 +193,14 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
     }
     rc = ask_all(req, 1, out, passed, &winner, &why);
     if (rc > 0) {
-        rc = hb_gang_filter(out, &list, winner >= &sources[N_NAMED] &&
-                                            !req->count_list, &why);
+        rc = hb_gang_filter(out, &list, hb_source_root(req),
+                            winner >= &sources[N_NAMED] && !req->count_list,
+                            &why);
         rc = rc < 0 ? rc : 1;
     }
     if (rc < 0 && winner != NULL && winner >= &sources[N_NAMED] &&
         *winner != &hb_source_default) {
-        *note_out = not_selected(out, &list, why.text);
+        *note_out = not_selected(out, &list, hb_source_root(req), why.text);
     }
     hb_gang_destroy(&list);
     if (rc < 0 && req->hostfile != NULL) {
@@ -243,7 +245,8 @@ static int join_operator(const struct hb_gang_request *req,
                          struct hb_gang *gang)
 {
     struct hb_gang of = {0};
-    int joined = operators_gang(req, &of) && hb_gang_join(gang, &of);
+    int joined = operators_gang(req, &of) &&
+                 hb_gang_join(gang, &of, hb_source_root(req));
     char *detail;
 
     if (joined) {

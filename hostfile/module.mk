@@ -81,7 +81,8 @@ if HAVE_CMOCKA
 hostfile_tests = tests/unit/test_hostfile tests/unit/test_hostfile_forms \
     tests/unit/test_range \
     tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_alone \
-    tests/unit/test_gang_batch tests/unit/test_gang_node
+    tests/unit/test_gang_batch tests/unit/test_gang_node \
+    tests/unit/test_gang_select
 check_PROGRAMS += $(hostfile_tests)
 TESTS += $(hostfile_tests)
 tests_unit_test_hostfile_SOURCES = tests/unit/test_hostfile.c
@@ -113,6 +114,12 @@ tests_unit_test_gang_node_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_node_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_node_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_node_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_gang_select_SOURCES = tests/unit/test_gang_select.c \
+    tests/unit/tree.h tests/unit/gang_pod.h
+tests_unit_test_gang_select_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_select_LDFLAGS = $(PROGRAM_LINK)
+tests_unit_test_gang_select_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_gang_select_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_gang_batch_SOURCES = tests/unit/test_gang_batch.c tests/unit/tree.h \
     tests/unit/gang_pod.h
 tests_unit_test_gang_batch_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

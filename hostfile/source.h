@@ -111,16 +111,17 @@ void hb_gang_note(struct hb_gang *gang, const char *fmt, ...)
 
 void hb_gang_add_local_at(struct hb_gang *out, const char *root);
 /* Keeps the hosts of `from` that `list` names, in the list's order, each
- * matched by its name or by its first label. ERR_NOT_FOUND names a host that
- * is not there. `each`: where neither says how many slots, as many as there are
- * mentions. */
-int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list, int each,
-                   struct hpcboot_error *err);
+ * matched by its name or by its first labels; `root` as in hb_gang_request.
+ * ERR_NOT_FOUND names a host that is not there. `each`: where neither says how
+ * many slots, as many as there are mentions. */
+int hb_gang_filter(struct hb_gang *from, const struct hb_gang *list,
+                   const char *root, int each, struct hpcboot_error *err);
 /* 1: the hosts, which somebody has named, are those of the gang `of` (this very
  * one counts with them), and what that says of itself and of them holds where
  * nothing else was said. 0: some are others, and nothing has changed. */
-int hb_gang_join(struct hb_gang *gang, struct hb_gang *of);
+int hb_gang_join(struct hb_gang *gang, struct hb_gang *of, const char *root);
 /* Whether at least one host of `list` is in the gang. */
-int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list);
+int hb_gang_has_some(const struct hb_gang *gang, const struct hb_gang *list,
+                     const char *root);
 
 #endif

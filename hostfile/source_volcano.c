@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "hostfile/dialect.h"
+#include "hostfile/hostname.h"
 #include "hostfile/pod.h"
 #include "hostfile/volcano.h"
 #include "lib/base/str.h"
@@ -259,6 +260,30 @@ static void compare_mpi_host(const struct hb_gang_request *req,
     free(first);
 }
 
+/* A pod of the job that is none of its hosts is on its node's network, where
+ * nothing says which it is. Whoever named the tasks has not left it to that. */
+static void check_own(const struct hb_gang_request *req,
+                      const struct hb_vc_job *job, struct hb_gang *out)
+{
+    static const char *const named[] = {"HPCBOOT_TASKS", "MPI_HOST", NULL};
+    static const char *const marks[] = {"VC_TASK_INDEX", "VK_TASK_INDEX",
+                                        NULL};
+    struct hb_self *self = hb_self_create(hb_source_root(req));
+    int own = 0;
+
+    for (size_t i = 0; i < job->n; i++) {
+        own = own || job->tasks[i].own;
+    }
+    if (!own && hb_source_env_of(req, marks) != NULL &&
+        hb_source_env_of(req, named) == NULL) {
+        hb_gang_note(out, "this is a pod of a Volcano Job, but its host name, "
+                     "%s, is none of the job's hosts, so it is taken for none "
+                     "of them: give the container the variable POD_NAME with "
+                     "metadata.name (downward API)", hb_self_name(self));
+    }
+    hb_self_destroy(self);
+}
+
 static void check_tasks(const struct hb_gang_request *req,
                         const struct hb_vc_job *job, struct hb_gang *out)
 {
@@ -347,6 +372,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
     free(where);
     add_port(out);
     check_tasks(req, job, out);
+    check_own(req, job, out);
     return 1;
 }
 

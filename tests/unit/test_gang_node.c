@@ -73,6 +73,21 @@ static void a_volcano_worker_on_its_nodes_network_is_itself(void **state)
     assert_found("", "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm*");
 }
 
+static void a_volcano_pod_that_does_not_know_itself_is_told_of(void **state)
+{
+    struct hb_gang g;
+
+    write_volcano();
+    assert_int_equal(gather_at(root, "VC_TASK_INDEX=0", NULL, &g, NULL), 0);
+    assert_int_equal(g.n_notes, 1);
+    assert_has(g.notes[0], "its host name, node7, is none of the job's hosts");
+    hb_gang_destroy(&g);
+    assert_int_equal(gather_at(root, "VC_TASK_INDEX=0 HPCBOOT_TASKS=mpi-worker",
+                               NULL, &g, NULL), 0);
+    assert_int_equal(g.n_notes, 0);
+    hb_gang_destroy(&g);
+}
+
 static void a_jobs_pod_has_a_random_word_behind_its_host_name(void **state)
 {
     tree_write(root, "etc/mpi/hostfile", "pi-launcher.pi.hpc.svc slots=1\n"
@@ -153,6 +168,7 @@ int main(void)
         T(a_pod_of_that_name_elsewhere_is_another),
         T(a_name_goes_before_an_index),
 #endif
+        T(a_volcano_pod_that_does_not_know_itself_is_told_of),
         T(a_token_that_names_no_pod_tells_nothing),
         T(the_index_tells_where_the_name_does_not),
     };

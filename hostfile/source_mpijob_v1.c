@@ -106,6 +106,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (out->n == 0) {
         *reason_out = hb_xstrdup(HOSTFILE_PATH " is empty: this MPIJob has no "
                                  "workers");
+        hb_gang_note(out, "%s, so this host is alone", *reason_out);
         return 0;
     }
     script = hb_source_text(req, KUBEXEC_PATH, &len);

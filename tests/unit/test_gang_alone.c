@@ -67,6 +67,8 @@ static void a_list_without_hosts_is_told_of(void **state)
     assert_alone("volcano-empty",
                  "I_MPI_HYDRA_HOST_FILE=/etc/volcano/mpi_worker.host",
                  "mpi_worker.host (I_MPI_HYDRA_HOST_FILE) is empty");
+    assert_alone("mpijob-v1-empty", "", "/etc/mpi/hostfile is empty: this "
+                 "MPIJob has no workers, so this host is alone");
     assert_alone("trainer-empty", "", "/etc/mpi/hostfile is empty");
     assert_alone("volcano-empty", "", "no task of the job has pods");
     assert_alone("volcano", "HPCBOOT_TASKS=spare",

@@ -12,6 +12,7 @@ struct hb_command {
     const char *summary;        /* a few words, for hpcboot --help */
     const char *operand;        /* "COLLECTIVE": its one word that is no */
     size_t operand_at;          /* option, a const char * of `into` */
+    const char *(*operand_name)(size_t i); /* the words it may be, or NULL */
     const struct hb_arg *args;  /* ended by one without names */
     const char *(*more)(void);  /* text below the options, or NULL; static */
     /* The exit status. argv[0] is the command's name. */

@@ -2,8 +2,8 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Completion of hpcboot for bash, zsh and fish, written from the tables of
- * commands and options: names, the words of options that take one of a few,
- * files otherwise, and behind "--", where a program's words stand. */
+ * commands and options: names, the words of commands and options that take one
+ * of a few, files otherwise, and behind "--", where a program's words stand. */
 
 #include "config.h"
 
@@ -12,6 +12,18 @@
 
 #include "bin/cli/options.h"
 #include "bin/hpcboot/command.h"
+
+static const char *command_name(size_t i)
+{
+    return hb_commands[i] != NULL ? hb_commands[i]->name : NULL;
+}
+
+static void put_words(const char *(*word)(size_t i))
+{
+    for (size_t i = 0; word(i) != NULL; i++) {
+        printf("%s%s", i > 0 ? " " : "", word(i));
+    }
+}
 
 static void bash_names(const struct hb_command *c)
 {
@@ -43,11 +55,17 @@ static void bash_choices(const struct hb_command *c)
             bar = "|";
         }
         fputs(") words='", stdout);
-        for (size_t i = 0; a->choice(i) != NULL; i++) {
-            printf("%s%s", i > 0 ? " " : "", a->choice(i));
-        }
+        put_words(a->choice);
         fputs("';;\n", stdout);
     }
+}
+
+/* The word right behind a command. */
+static void bash_operand(const char *command, const char *(*word)(size_t i))
+{
+    printf("        %s:%s) words='", command, command);
+    put_words(word);
+    fputs("';;\n", stdout);
 }
 
 static void print_bash(void)
@@ -61,10 +79,8 @@ static void print_bash(void)
           "    done\n", stdout);
     fputs(hb_bash_after_equals, stdout);
     fputs("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='", stdout);
-    for (size_t i = 0; hb_commands[i] != NULL; i++) {
-        printf("%s ", hb_commands[i]->name);
-    }
-    fputs("--help --version --completion'\n"
+    put_words(command_name);
+    fputs(" help --help --version --completion'\n"
           "    else case $command:$prev in\n", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
         bash_choices(hb_commands[i]);
@@ -76,7 +92,14 @@ static void print_bash(void)
         bash_names(hb_commands[i]);
         fputs("';;\n", stdout);
     }
-    fputs("        esac;;\n    esac; fi\n"
+    fputs("        *) case $command:$prev in\n", stdout);
+    for (size_t i = 0; hb_commands[i] != NULL; i++) {
+        if (hb_commands[i]->operand_name != NULL) {
+            bash_operand(hb_commands[i]->name, hb_commands[i]->operand_name);
+        }
+    }
+    bash_operand("help", command_name);
+    fputs("        esac;;\n        esac;;\n    esac; fi\n"
           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
           "}\ncomplete -o default -F _hpcboot hpcboot\n", stdout);
 }
@@ -94,9 +117,7 @@ static void zsh_option(const struct hb_arg *a)
         fputc(']', stdout);
         if (a->choice != NULL) {
             printf(":%s:(", a->value);
-            for (size_t i = 0; a->choice(i) != NULL; i++) {
-                printf("%s%s", i > 0 ? " " : "", a->choice(i));
-            }
+            put_words(a->choice);
             fputs(")", stdout);
         } else if (a->value != NULL) {
             printf(":%s:%s", a->value,
@@ -109,10 +130,8 @@ static void zsh_option(const struct hb_arg *a)
 static void print_zsh(void)
 {
     fputs("#compdef hpcboot\n_hpcboot() {\n  if (( CURRENT == 2 )); then\n"
-          "    compadd -- --help --version --completion", stdout);
-    for (size_t i = 0; hb_commands[i] != NULL; i++) {
-        printf(" %s", hb_commands[i]->name);
-    }
+          "    compadd -- --help --version --completion help ", stdout);
+    put_words(command_name);
     fputs("\n    return\n  fi\n  local command=$words[2]\n"
           "  shift words; (( CURRENT-- ))\n  case $command in\n", stdout);
     for (size_t i = 0; hb_commands[i] != NULL; i++) {
@@ -121,10 +140,18 @@ static void print_zsh(void)
              a++) {
             zsh_option(a);
         }
-        fputs("        '--help[this text]' '-h[this text]' '*: :_files';;\n",
-              stdout);
+        fputs("        '--help[this text]' '-h[this text]' ", stdout);
+        if (hb_commands[i]->operand_name != NULL) {
+            printf("'1:%s:(", hb_commands[i]->operand);
+            put_words(hb_commands[i]->operand_name);
+            fputs(")' ", stdout);
+        }
+        fputs("'*: :_files';;\n", stdout);
     }
-    fputs("    --completion) compadd bash zsh fish;;\n  esac\n}\n", stdout);
+    fputs("    --completion) compadd bash zsh fish;;\n    help) compadd ",
+          stdout);
+    put_words(command_name);
+    fputs(";;\n  esac\n}\n", stdout);
     hb_zsh_register(stdout, "hpcboot");
 }
 
@@ -140,11 +167,20 @@ static void fish_option(const char *command, const struct hb_arg *a)
         if (a->value != NULL) {
             fputs(strcmp(a->value, "FILE") == 0 ? " -r -F" : " -x", stdout);
         }
-        for (size_t i = 0; a->choice != NULL && a->choice(i) != NULL; i++) {
-            printf("%s%s", i > 0 ? " " : " -a '", a->choice(i));
+        if (a->choice != NULL) {
+            fputs(" -a '", stdout);
+            put_words(a->choice);
+            fputc('\'', stdout);
         }
-        fputs(a->choice != NULL ? "'\n" : "\n", stdout);
+        fputc('\n', stdout);
     }
+}
+
+static void fish_operand(const char *command, const char *(*word)(size_t i))
+{
+    printf("complete -c hpcboot -n '__hpcboot_behind %s' -f -a '", command);
+    put_words(word);
+    fputs("'\n", stdout);
 }
 
 static void print_fish(void)
@@ -157,6 +193,10 @@ static void print_fish(void)
           "function __hpcboot_first\n"
           "    set -l words (commandline -opc)\n"
           "    test (count $words) -eq 1; or test $words[2] = --completion\n"
+          "end\n"
+          "function __hpcboot_behind\n"
+          "    set -l words (commandline -opc)\n"
+          "    test (count $words) -eq 2; and test $words[2] = $argv[1]\n"
           "end\n"
           "complete -c hpcboot -e\n"
           "complete -c hpcboot -n __hpcboot_first -f -l version -l help\n"
@@ -174,7 +214,13 @@ static void print_fish(void)
         }
         printf("complete -c hpcboot -n '__hpcboot_of %s' -s h -l help"
                " -d 'this text'\n", c->name);
+        if (c->operand_name != NULL) {
+            fish_operand(c->name, c->operand_name);
+        }
     }
+    fputs("complete -c hpcboot -n __hpcboot_first -f -a help"
+          " -d 'the options of a command'\n", stdout);
+    fish_operand("help", command_name);
 }
 
 int hb_completion_print(const char *shell)

@@ -74,6 +74,11 @@ static const char *more(void)
     return text;
 }
 
+static const char *collective_name(size_t i)
+{
+    return i < HPCBOOT_COLLS ? hb_coll_name((enum hpcboot_coll)i) : NULL;
+}
+
 /* `such`: "" or an example of what else is understood. */
 static int number(const char *option, const char *text, uint64_t most,
                   const char *such, uint64_t *out, struct hpcboot_error *err)
@@ -335,6 +340,7 @@ const struct hb_command hb_command_explain = {
     .summary = "show which way a collective takes here, and why",
     .operand = "COLLECTIVE",
     .operand_at = AT(coll),
+    .operand_name = collective_name,
     .args = args,
     .more = more,
     .run = run,

@@ -154,6 +154,11 @@ static int pod_names(const struct hb_manifest_kind *kind,
     return 0;
 }
 
+static const char *kind_name(size_t i)
+{
+    return hb_manifest_kinds[i].name;
+}
+
 static const struct hb_manifest_kind *find_kind(const char *word,
                                                 struct hpcboot_error *err)
 {
@@ -290,6 +295,7 @@ const struct hb_command hb_command_manifest = {
     .summary = "write a gang for an operator of Kubernetes",
     .operand = "KIND",
     .operand_at = AT(kind),
+    .operand_name = kind_name,
     .args = args,
     .more = more,
     .run = run,

@@ -72,6 +72,12 @@ static const char *more(void)
     return text;
 }
 
+static const char *collective_name(size_t i)
+{
+    return i < HB_PERF_KINDS ? hb_perf_name((int)i)
+           : i == HB_PERF_KINDS ? "all" : NULL;
+}
+
 /* Whether a launcher has started this process as a rank. */
 static int is_rank(void)
 {
@@ -222,6 +228,7 @@ const struct hb_command hb_command_perf = {
     .summary = "measure how long collectives take",
     .operand = "COLLECTIVE",
     .operand_at = AT(collectives),
+    .operand_name = collective_name,
     .args = args,
     .more = more,
     .run = run,

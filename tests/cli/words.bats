@@ -126,19 +126,37 @@ offers() {
     says '^$'
 }
 
+@test "completion of hpcboot offers commands, and the words that they take" {
+    local h=$HB_BUILDDIR/hpcboot
+    run offers "$h" hpcboot he
+    says '^help$'
+    run offers "$h" hpcboot help ma
+    says '^manifest$'
+    run offers "$h" hpcboot manifest ''
+    says '^volcano mpijob trainjob jobset$'
+    run offers "$h" hpcboot perf all
+    says '^allgather allgatherv allreduce alltoall alltoallv all$'
+    run offers "$h" hpcboot explain all
+    says '^allgather allgatherv allreduce alltoall alltoallv$'
+    run offers "$h" hpcboot perf --al
+    says '^--alloc$'
+    run offers "$h" hpcboot perf allreduce all
+    says '^$'
+}
+
 # Types words and a tab into a zsh and prints its line then.
 zsh_makes() {
     cat > tab.zsh <<'END'
 zmodload zsh/zpty
 zpty z zsh -f -i
 zpty -w z "PROMPT=; TERM=dumb; autoload -U compinit; compinit -u -D
-source <($1 --completion zsh); echo rea''dy"
+for p in hbrun hpcboot; do source <($1/\$p --completion zsh); done; echo rea''dy"
 zpty -r -m z text '*ready*'
 zpty -w -n z "$2"$'\t\x01echo \'is: \x05\'; echo do\'\'ne\n'
 zpty -r -m z text '*done*'
 print -r -- "$text" | tr -d '\r'
 END
-    timeout -s KILL "$HB_LIMIT" zsh -f tab.zsh "$HB_BUILDDIR/hbrun" "$1"
+    timeout -s KILL "$HB_LIMIT" zsh -f tab.zsh "$HB_BUILDDIR" "$1"
 }
 
 @test "zsh too: options of hbrun before a program alone, and behind ':'" {
@@ -152,6 +170,16 @@ END
     # The cursor goes back over " : b" before the tab.
     run zsh_makes "hbrun -n 2 a : --timeo : b"$'\x02\x02\x02\x02'
     says '^is: hbrun -n 2 a : --timeout *: b *$'
+}
+
+@test "zsh too: the words that commands of hpcboot take" {
+    need zsh
+    run zsh_makes "hpcboot perf pi"
+    says '^is: hpcboot perf pingpong *$'
+    run zsh_makes "hpcboot manifest vo"
+    says '^is: hpcboot manifest volcano *$'
+    run zsh_makes "hpcboot help man"
+    says '^is: hpcboot help manifest *$'
 }
 
 # What fish offers at the end of a line, without the texts.
@@ -192,6 +220,10 @@ fish_offers() { # PROGRAM LINE
     [ "$output" = doctor ]
     run fish_offers hpcboot 'hpcboot topo --format s'
     says '^svg$'
+    run fish_offers hpcboot 'hpcboot perf pi'
+    [ "$output" = pingpong ]
+    run fish_offers hpcboot 'hpcboot help man'
+    [ "$output" = manifest ]
     run fish_offers hpcboot 'hpcboot manifest volcano --im'
     says '^--image$'
     run fish_offers hpcboot 'hpcboot manifest volcano -- ./app --im'

@@ -179,6 +179,7 @@ static int run(const struct hb_command *self, int argc, char **argv)
     struct hb_doctor_report report = {0};
     struct hb_strv line = HB_STRV_INIT;
     struct hb_options *opt = NULL;
+    struct hpcboot_error err = {0};
     int rc = hb_command_scan(self, &w, argc, argv), status = HB_EXIT_USAGE;
 
     if (rc <= 0) {
@@ -198,7 +199,10 @@ static int run(const struct hb_command *self, int argc, char **argv)
     report.with_program = w.program != NULL;
     report.traffic_how =
         (enum hb_traffic_how)index_of(traffic_name, w.traffic);
-    if (hb_gang_options(&opt, &line, "doctor") >= 0) {
+    if (hb_result_check(w.output, &err) < 0) {
+        hb_log(HB_ERROR, "doctor: --output %s", err.text);
+        status = HB_EXIT_OUTPUT;
+    } else if (hb_gang_options(&opt, &line, "doctor") >= 0) {
         status = hb_job_doctor(opt, environ, &report);
         status = status == 0 ? show(&w, &report) : status;
     }

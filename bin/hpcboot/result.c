@@ -8,6 +8,7 @@
 
 #include "bin/hpcboot/result.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -110,6 +111,10 @@ int hb_result_check(const char *path, struct hpcboot_error *err)
 
     if (path == NULL || strcmp(path, "-") == 0) {
         return 0;
+    }
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return hb_fail(err, HPCBOOT_ERR_SYSTEM, "%s: %s", path,
+                       strerror(EISDIR));
     }
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         return access(path, W_OK) == 0

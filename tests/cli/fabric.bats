@@ -119,6 +119,16 @@ print(r["grade"], [(f["check"], f["hosts"]) for f in r["findings"]
     says_not 'error'
 }
 
+@test "doctor: a place that cannot be written is told before hosts are asked" {
+    local place
+    for place in /nonexistent/x "$PWD"; do
+        run doctor -o "$place" --launch-with 'touch contacted' -H node1.invalid
+        ended_with 74
+        says "^hpcboot: error: doctor: --output $place: "
+        [ ! -e contacted ]
+    done
+}
+
 @test "doctor draws no traffic where none is sent" {
     run doctor -H localhost --traffic none -f svg
     [ "$status" -eq 2 ]

@@ -202,11 +202,12 @@ static void leave_out(const struct hb_perf_plan *plan, size_t i,
     *told = plan->v[i].kind;
 }
 
-static void measure(struct rank *r, const struct hb_perf_plan *plan,
+/* The exit status: of the line where it leaves no row to measure. */
+static int measure(struct rank *r, const struct hb_perf_plan *plan,
                     struct hb_perf_view *view)
 {
     static const struct hb_perf_ops ops = {.call = call_op, .mean = mean_op};
-
+    size_t n_rows = 0;
     int told = -1;
 
     for (size_t i = 0; i < plan->n; i++) {
@@ -228,10 +229,15 @@ static void measure(struct rank *r, const struct hb_perf_plan *plan,
         c.send = r->send;
         c.recv = r->recv;
         hb_perf_measure(&ops, r, &c, plan->time_us, &row);
+        n_rows++;
         if (r->rank == 0) {
             hb_perf_view_add(view, &row);
         }
     }
+    if (n_rows == 0 && r->rank == 0) {
+        hb_log(HB_ERROR, "perf: nothing is left to measure");
+    }
+    return n_rows > 0 ? 0 : HB_EXIT_USAGE;
 }
 
 static int pin(const struct rank *r)
@@ -259,7 +265,7 @@ int hb_perf_rank(const struct hb_perf_plan *plan, struct hb_perf_view *view)
         status = pin(&r);
     }
     if (status == 0) {
-        measure(&r, plan, view);
+        status = measure(&r, plan, view);
     }
     must(hpcboot_finalize(&err), &err);
     free(r.counts);

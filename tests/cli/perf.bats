@@ -82,6 +82,15 @@ END
     [ "$(grep -c ' ok$' <<< "$output")" -eq 2 ]
 }
 
+@test "a line of which nothing can be measured is an error" {
+    run perf pingpong -n 1 --svg picture
+    ended_with 2
+    says 'error: perf: nothing is left to measure'
+    [ ! -e picture ]
+    run perf gather -n 2 --sizes 1K --most 1K
+    ended_with 2
+}
+
 @test "a wrong line is said" {
     run perf alreduce
     ended_with 2

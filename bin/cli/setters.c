@@ -190,6 +190,38 @@ HB_SETTER(limit)
     return hb_set_duration(s, opt, values, err);
 }
 
+#define HOUR_MS ((int64_t)3600 * 1000)
+/* Agents are told these in 32 bits of milliseconds. */
+#define TOLD_MS_MAX (1000 * HOUR_MS)
+
+HB_SETTER(told_time)
+{
+    int64_t ms = 0;
+
+    if (hb_parse_duration_ms(values[0], &ms) >= 0 && ms > TOLD_MS_MAX) {
+        return hb_opt_bad(s, err, "needs a time of 1000h or less, not \"%s\"",
+                          values[0]);
+    }
+    return hb_set_duration(s, opt, values, err);
+}
+
+/* A host is lost after five of these, which must be more than a busy one may
+ * take to answer. */
+#define BEAT_MS_MIN 100
+#define BEAT_MS_MAX (100 * HOUR_MS)
+
+HB_SETTER(heartbeat)
+{
+    int64_t ms = 0;
+
+    if (hb_parse_duration_ms(values[0], &ms) >= 0 && ms != 0 &&
+        (ms < BEAT_MS_MIN || ms > BEAT_MS_MAX)) {
+        return hb_opt_bad(s, err, "needs a time from 100ms to 100h, or 0 for "
+                          "none, not \"%s\"", values[0]);
+    }
+    return hb_set_duration(s, opt, values, err);
+}
+
 HB_SETTER(port)
 {
     uint64_t port;

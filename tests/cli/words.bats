@@ -324,6 +324,24 @@ fish_offers() { # PROGRAM LINE
     [ ! -e started ]
 }
 
+@test "times that would end a job at once are refused" {
+    local words
+    for words in '--heartbeat 1ms' '--heartbeat 4294967297ms' \
+        '--heartbeat 858993460ms' '--grace 4294967296ms' \
+        '--orphan-grace 2000h'; do
+        # shellcheck disable=SC2086
+        run hb $words -n 1 sleep 1
+        ended_with 2
+        says "^hbrun: error: ${words% *}: needs a time .*, not \"${words#* }\"$"
+    done
+    for words in '--heartbeat 0' '--heartbeat 100h' '--heartbeat 0.1' \
+        '--grace 1000h'; do
+        # shellcheck disable=SC2086
+        run hb --dry-run $words -n 1 true
+        ended_with 0
+    done
+}
+
 @test "where libssh cannot be loaded, what else starts agents is named" {
     : > hb_ssh.so
     HPCBOOT_MODULE_DIR=$PWD run hb --wait-hosts 0 -H node1.invalid true

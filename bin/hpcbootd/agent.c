@@ -386,6 +386,12 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
     if (err->code == HPCBOOT_ERR_CLOSED) {
         agent_children_gone(a);
     }
+    /* The one way that is left to say it, where a launcher is there at all. */
+    if (err->code == HPCBOOT_ERR_CLOSED && a->job_id == NULL) {
+        fprintf(stderr, "hpcbootd: standard input ended before hbrun said "
+                "anything; what starts the agent must pass it on, as ssh "
+                "without -n does\n");
+    }
     agent_kill(a, 0, SIGKILL);
     agent_leave(a, HB_EXIT_LOST);
 }

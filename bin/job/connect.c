@@ -17,6 +17,9 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
+/* How lines of an agent itself begin. */
+#define OUR_WORDS "hpcbootd: "
+
 static void start_more(struct job *j);
 
 void host_forget(struct job_host *h)
@@ -145,7 +148,7 @@ static void no_agent(struct job_host *h, const struct hpcboot_error *why)
     /* A command that carries the link ends like this also where the host is
      * not up yet; only our own words show that it was. */
     h->stubborn = host_way(h) == HB_BOOT_COMMAND &&
-                  !hb_starts_with(words, "hpcbootd: ");
+                  !hb_starts_with(words, OUR_WORDS);
     host_failed_try(h, HB_STAGE_AGENT);
 }
 
@@ -168,6 +171,9 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
                 "ended its ranks", (double)away_ms / 1000);
     } else if (words != NULL) {
         hb_fail(&own, err->code, "%s; %s", err->text, words);
+    } else if (!silent && hb_starts_with(hb_words_last(&h->words), OUR_WORDS)) {
+        hb_fail(&own, err->code, "%s; it said: \"%s\"", err->text,
+                hb_words_last(&h->words));
     }
     hb_error_prefix(&own, own.code, "the link to its agent is lost");
     /* What has become of the host is asked where nothing is known of it. */
@@ -275,7 +281,9 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->told_parent = 0;
     h->examining = h->examined = h->surveying = h->wired = h->ports_asked = 0;
     host_disarm(h);
-    if (host_way(h) != HB_BOOT_SSH) { /* whose login judges others' proofs */
+    /* A login over SSH judges others' proofs; and what an agent that a command
+     * has started says when its link ends comes this way alone. */
+    if (host_way(h) == HB_BOOT_FORK) {
         hb_boot_cancel(h->boot);
         h->boot = NULL;
     }

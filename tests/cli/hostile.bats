@@ -61,6 +61,15 @@ end_of() {
     done
 }
 
+@test "what starts an agent and lets its input end at once is told of" {
+    printf '#!/bin/sh\nshift\ntrue | "$@"\n' > way
+    chmod +x way
+    run hb --launch-with './way %h' -H elsewhere true
+    ended_with 75
+    says 'hpcbootd: standard input ended before hbrun said anything; what starts the agent must pass it on, as ssh without -n does'
+    nothing_left
+}
+
 @test "none of hbrun's own descriptors comes to lie at 0, 1 or 2" {
     local closed fd pid
     for closed in 0 1 2 '0 1' '0 2' '1 2' '0 1 2'; do

@@ -29,6 +29,23 @@ static int name_of(struct hb_scan *s, const char *text, const char **eq_out,
     return 0;
 }
 
+/* Whether the environment has what is to be passed on: a name, or the beginning
+ * of one before a '*'. Of other patterns that is not judged. */
+static int is_here(const struct hb_scan *s, const char *text)
+{
+    size_t n = strcspn(text, "*?[");
+    char *const *env = s->src ? s->src->env : NULL;
+
+    if (env == NULL || (text[n] != '\0' && strcmp(text + n, "*") != 0)) {
+        return 1;
+    }
+    while (*env && (strncmp(*env, text, n) != 0 ||
+                    (text[n] == '\0' && (*env)[n] != '='))) {
+        env++;
+    }
+    return *env != NULL;
+}
+
 /* NAME with a rule's letter, or NAME=VALUE. */
 static int add_passed(struct hb_scan *s, struct hb_strv *rules, char letter,
                       const char *text, struct hpcboot_error *err)
@@ -43,13 +60,13 @@ static int add_passed(struct hb_scan *s, struct hb_strv *rules, char letter,
         hb_strv_pushf(rules, "+%s", text);
         return 0;
     }
-    if (!strpbrk(text, "*?[") && s->src && s->src->env
-        && !hb_scan_getenv(s, text)) {
+    if (!is_here(s, text)) {
         hb_opt_warn(s, "%s %s: no such variable here, so none is passed on",
                     s->spelling, text);
-        return 0;
     }
-    hb_strv_pushf(rules, "%c%s", letter, text);
+    if (strpbrk(text, "*?[") || is_here(s, text)) {
+        hb_strv_pushf(rules, "%c%s", letter, text);
+    }
     return 0;
 }
 

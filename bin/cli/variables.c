@@ -4,9 +4,9 @@
 /* Options as variables HPCBOOT_*, and what else begins so.
  *
  * None of these reaches a rank by itself. So a name that is nearly one of an
- * option or of the library is told of, also one that -x sets, and so is a
- * variable of the library that no -x passes on: all were set for an effect
- * that they do not have. */
+ * option or of the library, or another name of an option, is told of, also one
+ * that -x sets, and so is a variable of the library that no -x passes on: all
+ * were set for an effect that they do not have. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -19,6 +19,7 @@
 
 #define PREFIX "HPCBOOT_"
 #define PREFIX_LEN (sizeof PREFIX - 1)
+#define UNREAD_MIN 3   /* letters; HPCBOOT_N may be anybody's */
 #define MISTYPED_MIN 5 /* letters; HPCBOOT_HOME may be anybody's */
 
 /* What programs read that is no option, and what ranks are told: an hbrun may
@@ -149,6 +150,38 @@ static size_t add_names(const char **list, size_t n,
     return n;
 }
 
+/* 1: it is another name of an option, which a variable sets by its first one,
+ * or that of --app, which none sets. */
+static int warn_unread(struct hb_scan *s, const char *name)
+{
+    char own[HB_OPT_NAME_MAX + 8], typed[HB_OPT_NAME_MAX];
+    const struct hb_optdef *opt;
+    size_t n = 0;
+
+    for (const char *p = name + PREFIX_LEN; *p && n < sizeof typed - 1; p++) {
+        typed[n++] = *p == '_' ? '-' : (char)tolower((unsigned char)*p);
+    }
+    opt = n >= UNREAD_MIN ? hb_opt_find(typed, n, HB_DIALECT_OPENMPI) : NULL;
+    if (opt && opt->kind == HB_OPT_AS) {
+        opt = hb_opt_find_key(opt->text, strcspn(opt->text, "="));
+    }
+    if (opt && opt->set == hb_set_app_file) {
+        hb_opt_warn(s, "the variable %s has no effect: --app stands on the "
+                    "command line only", name);
+        return 1;
+    }
+    if (!opt || opt->kind != HB_OPT_SET || (opt->flags & HB_O_CMD)) {
+        return 0;
+    }
+    variable_name(opt, own);
+    if (strcmp(own, name) == 0) {
+        return 0;
+    }
+    hb_opt_warn(s, "the variable %s has no effect; did you mean %s?", name,
+                own);
+    return 1;
+}
+
 /* Where it is none that anybody reads: is it nearly one? Besides options there
  * are few, so that a short name is not near one of those by chance. */
 static void warn_mistyped(struct hb_scan *s, const char *name)
@@ -192,7 +225,8 @@ static void warn_of(struct hb_scan *s, const char *set, int given_to_ranks)
             hb_opt_warn(s, "the variable %s is read by ranks and does not "
                         "reach them; -x %s passes it on", name, name);
         }
-    } else if (!is_among(name, others, COUNT(others))) {
+    } else if (!is_among(name, others, COUNT(others)) &&
+               !warn_unread(s, name)) {
         warn_mistyped(s, name);
     }
     free(name);

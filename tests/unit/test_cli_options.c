@@ -155,11 +155,14 @@ static void exported_variables(void **state)
     struct hb_options_source src = {.env = env};
     struct parsed p;
 
-    parse_words(&p, &src, "hbrun -x HERE -x NOT_HERE -x A=b=c -x P* a");
+    parse_words(&p, &src, "hbrun -x HERE -x NOT_HERE -x A=b=c -x HE* "
+                          "-x NOT* -x P*X a");
     assert_int_equal(p.rc, 0);
-    assert_list(&p.o->apps[0].env_rules, "=HERE|+A=b=c|=P*");
+    assert_list(&p.o->apps[0].env_rules, "=HERE|+A=b=c|=HE*|=NOT*|=P*X");
     assert_list(&p.o->warnings, "-x NOT_HERE: no such variable here, so none "
-                                "is passed on");
+                              "is passed on|"
+                              "-x NOT*: no such variable here, so none is "
+                              "passed on");
     parsed_free(&p);
 }
 

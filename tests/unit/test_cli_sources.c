@@ -366,6 +366,28 @@ static void a_mistyped_variable_is_told_of(void **state)
     parsed_free(&out);
 }
 
+static void so_is_another_name_of_an_option(void **state)
+{
+    struct place *p = *state;
+    struct parsed out;
+
+    set(p, "HPCBOOT_APP=programs");
+    set(p, "HPCBOOT_MACHINEFILE=hosts");
+    set(p, "HPCBOOT_PPN=2");
+    set(p, "HPCBOOT_N=2");
+    set(p, "HPCBOOT_VERSION=1");
+    set(p, "HPCBOOT_ENV=test");
+    set(p, "HPCBOOT_GRACE=3");
+    assert_list(&run(p, &out, "hbrun a")->warnings,
+                "the variable HPCBOOT_APP has no effect: --app stands on the "
+                "command line only|"
+                "the variable HPCBOOT_MACHINEFILE has no effect; did you mean "
+                "HPCBOOT_HOSTFILE?|"
+                "the variable HPCBOOT_PPN has no effect; did you mean "
+                "HPCBOOT_NPERNODE?");
+    parsed_free(&out);
+}
+
 static void so_is_one_that_says_how_large_a_gang_is(void **state)
 {
     struct place *p = *state;
@@ -450,6 +472,7 @@ int main(void)
         IN_PLACE(hydras_and_intels_variables_have_an_effect),
         IN_PLACE(variables_of_others_never_stop_a_job),
         IN_PLACE(a_mistyped_variable_is_told_of),
+        IN_PLACE(so_is_another_name_of_an_option),
         IN_PLACE(so_is_one_that_says_how_large_a_gang_is),
         IN_PLACE(so_is_one_of_the_library_that_ranks_are_given),
         IN_PLACE(what_an_outer_job_sets_is_no_mistake),

@@ -100,6 +100,7 @@ struct hb_scan {
     const char *spelling; /* of the option being set, for messages */
     char *profile;        /* --profile or its variable */
     char *map_by_as;      /* the option that --map-by was typed as; NULL */
+    char *ranks_as;       /* what --np of the segment was typed as; NULL */
     int hostfile_typed;   /* the hostfile is of the command line */
     int in_segment;       /* `app` is a segment of the command line */
     int in_file;          /* words come from a file: no further files */

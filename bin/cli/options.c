@@ -393,6 +393,7 @@ int hb_options_parse(struct hb_options **out, int argc, char *const *argv,
     rc = read_all(&s, argc, argv, err);
     free(s.profile);
     free(s.map_by_as);
+    free(s.ranks_as);
     free(s.common.wdir);
     free(s.common.path);
     hb_strv_destroy(&s.common.env_rules);

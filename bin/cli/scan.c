@@ -268,6 +268,8 @@ static int scan_option(struct hb_scan *s, struct words *in,
 static void segment_begin(struct hb_scan *s, struct hb_app_options *app)
 {
     memset(app, 0, sizeof *app);
+    free(s->ranks_as);
+    s->ranks_as = NULL;
     s->app = app;
     s->in_segment = 1;
 }

@@ -236,12 +236,39 @@ HB_SETTER(port)
 
 /* --- programs ---------------------------------------------------- */
 
+static int is_c(const char *spelling)
+{
+    return hb_streq(spelling, "-c") || hb_streq(spelling, "--c");
+}
+
+/* -c is a name of --np with Open MPI, and the cores of a task with srun: beside
+ * another name it is the latter that is meant. */
+static int check_c(struct hb_scan *s, const char *text,
+                   struct hpcboot_error *err)
+{
+    const char *before = s->ranks_as;
+
+    if (before != NULL && is_c(before) != is_c(s->spelling)) {
+        return hb_opt_bad(s, err, "%s says already how many ranks there are, "
+                          "which -c is another name of; the cores of each are "
+                          "--cpus-per-rank %s", before,
+                          is_c(before) ? "N" : text);
+    }
+    if (s->in_segment) {
+        hb_opt_replace(&s->ranks_as, s->spelling);
+    }
+    return 0;
+}
+
 HB_SETTER(app_ranks)
 {
     const char *colon = strchr(values[0], ':');
     char *least;
-    int rc;
+    int rc = check_c(s, values[0], err);
 
+    if (rc < 0) {
+        return rc;
+    }
     s->app->np_min = 0;
     if (colon == NULL) {
         return count_value(s, values[0], HB_MAX_RANKS, &s->app->np, err);

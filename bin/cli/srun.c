@@ -85,6 +85,9 @@ HB_SETTER(srun_cpu_bind)
         {"none", "none"},    {"no", "none"},         {"cores", "core"},
         {"rank", "core"},    {"threads", "hwthread"}, {"ldoms", "numa"},
         {"sockets", "package"}, {"rank_ldom", "numa"},
+        /* of PALS' mpiexec */
+        {"depth", "core"},   {"core", "core"},       {"thread", "hwthread"},
+        {"numa", "numa"},    {"socket", "package"},
     };
     const char *how = values[0], *ours;
 

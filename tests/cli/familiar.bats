@@ -61,6 +61,45 @@ setup() { common_setup; }
     ended_with 2
 }
 
+@test "-c beside -n is not one of two numbers of ranks" {
+    run hb -n 4 -c 7 true
+    ended_with 2
+    says '^hbrun: error: -c: -n says already how many ranks there are, .* --cpus-per-rank 7$'
+    run hb -c 7 --np 4 true
+    ended_with 2
+    says '^hbrun: error: --np: -c says already how many ranks there are, '
+    run hb -c 2 true : -n 1 true
+    ended_with 0
+    run hb --dialect srun -n 1 -c 1 true
+    ended_with 0
+}
+
+@test "jsrun, mpirun_rsh, PALS: options of theirs are known" {
+    local words
+    for words in '-n 4 -a 1 -c 7 -g 1' '--nrs 2 --tasks_per_rs 1' '-r 2 -n 4'; do
+        # shellcheck disable=SC2086
+        run hb $words true
+        ended_with 2
+        says 'resource sets of jsrun are not known; say -n RANKS, --npernode N, --cpus-per-rank N'
+    done
+    run hb -n 1 --smpiargs=-gpu true
+    ended_with 2
+    says "say Open MPI's parameters with --mca"
+    run hb -rsh -export-all -np 2 echo here
+    ended_with 0
+    [ "$(grep -c '^here$' <<< "$output")" -eq 2 ]
+    run hb --dry-run --explain -n 1 --ppn 1 --depth 2 --cpu-bind verbose,depth \
+        true
+    ended_with 0
+    says '^cpus-per-rank = 2 '
+    says '^bind-to = core '
+    run hb -n 1 --cpu-bind list:0 true
+    ended_with 2
+    says '"list:0" is not served; none, '
+    run hb --dialect srun -n 2 --tasks-per-node=2 true
+    ended_with 0
+}
+
 @test "--rank-by an object: what Open MPI 4 takes" {
     run hb -H localhost:2 --map-by core --rank-by core -n 2 true
     ended_with 0

@@ -209,6 +209,9 @@ static void take_launch(struct job *j, struct hb_launch *l)
         app->np_min = l->np_min;
         o->per_node = l->per_node;
     }
+    if (o->default_slots == NULL && l->slots != NULL) {
+        o->default_slots = hb_xstrdup(l->slots);
+    }
     if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {
         o->on_failure = hb_xstrdup(l->on_failure);
     }

@@ -336,6 +336,18 @@ static int interfaces(struct reader *r, const struct option *o,
     return 0;
 }
 
+/* Other words than gpu, and DeepSpeed's -1, ask for what is counted anyway. */
+static int per_node(struct reader *r, const struct option *o,
+                    const char *value, struct hpcboot_error *err)
+{
+    struct hb_launch *l = r->l;
+
+    l->per_node = 0;
+    l->slots = hb_streq(value, "gpu") ? "gpu" : NULL;
+    return isalpha((unsigned char)value[0]) || hb_streq(value, "-1")
+               ? 0 : number(r, o, value, &l->per_node, err);
+}
+
 static int take_value(struct reader *r, const struct option *o,
                       const char *value, struct hpcboot_error *err)
 {
@@ -364,11 +376,7 @@ static int take_value(struct reader *r, const struct option *o,
     case SSH_PORT:
         return hb_parse_int(value, 1, 65535, &l->port) < 0
                    ? bad_value(r, o, value, "a port number", err) : 0;
-    case PER_NODE:
-        /* Words (gpu, auto) and DeepSpeed's -1 ask for what is counted, which
-         * hbrun does. */
-        return isalpha((unsigned char)value[0]) || hb_streq(value, "-1")
-                   ? 0 : number(r, o, value, &l->per_node, err);
+    case PER_NODE: return per_node(r, o, value, err);
     default:
         return 0;
     }

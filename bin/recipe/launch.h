@@ -19,6 +19,7 @@ struct hb_launch {
     struct hb_strv ignored; /* options that have no meaning here */
     uint32_t np, per_node, nodes; /* 0: not said */
     uint32_t nodes_least;         /* of a range of hosts; else nodes */
+    const char *slots; /* what is counted: "gpu"; NULL: as always; static */
     uint32_t np_min; /* np may be less, and change; 0: it does not */
     const char *on_failure;       /* --on-failure; NULL: not said; static */
     int port;                /* of the hosts' SSH servers; 0 */

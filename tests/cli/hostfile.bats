@@ -248,6 +248,10 @@ hpcboot() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" "$@"; }
     [ "$status" -ne 0 ]
     says 'its slots are to be its GPUs.*no GPU in /dev'
     [ ! -e started ]
+    run hb torchrun --nproc-per-node gpu --no-python touch started
+    [ "$status" -ne 0 ]
+    says 'its slots are to be its GPUs.*no GPU in /dev'
+    [ ! -e started ]
 }
 
 @test "a short name selects a host of the gang, and brackets do too" {

@@ -120,10 +120,15 @@ static void numbers_and_hosts(void **state)
     hb_launch_destroy(&l);
     reads("torchrun --nproc-per-node gpu --master-port 0 t.py", &l);
     assert_int_equal(l.per_node, 0);
+    assert_string_equal(l.slots, "gpu");
     assert_null(hb_env_get(&l.given, "port_master"));
+    hb_launch_destroy(&l);
+    reads("torchrun --nproc-per-node auto t.py", &l);
+    assert_null(l.slots);
     hb_launch_destroy(&l);
     reads("deepspeed --num_gpus -1 t.py", &l);
     assert_int_equal(l.per_node, 0);
+    assert_null(l.slots);
     hb_launch_destroy(&l);
     reads("horovodrun -np 1 --fusion-threshold-mb 0 x", &l);
     assert_string_equal(hb_env_get(&l.env, "HOROVOD_FUSION_THRESHOLD"), "0");

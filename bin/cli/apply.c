@@ -42,6 +42,10 @@ void hb_opt_warn(struct hb_scan *s, const char *fmt, ...)
     va_start(ap, fmt);
     hb_str_vputf(&text, fmt, ap);
     va_end(ap);
+    if (s->origin[0] && strcmp(s->origin, HB_COMMAND_LINE) != 0 &&
+        strcmp(s->origin, s->spelling) != 0) {
+        hb_str_putf(&text, " (%s)", s->origin); /* a configuration file */
+    }
     for (size_t i = 0; i < all->n; i++) {
         if (!strcmp(all->v[i], hb_str_text(&text))) {
             hb_str_destroy(&text);

@@ -463,6 +463,10 @@ fish_offers() { # PROGRAM LINE
     says "did you mean \"core\"\? \($conf:2\)$"
     HPCBOOT_BIND_TO=none run hb -n 1 true
     ended_with 0
+    echo 'x = NOT_HERE' > "$conf"
+    run hb -n 1 true
+    ended_with 0
+    says "warning: x NOT_HERE: no such variable here, .* \($conf:1\)$"
     rm "$conf"
     HPCBOOT_HOSTFILE=nosuch run hb -n 1 true
     ended_with 2

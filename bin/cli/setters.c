@@ -516,15 +516,25 @@ HB_SETTER(signal_name)
 
 /* --- looking ----------------------------------------------------- */
 
+static int no_topic(struct hb_scan *s, const char *topic,
+                    struct hpcboot_error *err)
+{
+    char near[HB_OPT_NAME_MAX];
+    int found = hb_opt_nearest(topic + strspn(topic, "-"), s->o->dialect, 0,
+                               near);
+
+    return hb_opt_bad(s, err, "there is no topic or option \"%s\"%s%s%s; "
+                      "--help alone lists them", topic,
+                      found ? " (did you mean " : "", found ? near : "",
+                      found ? "?)" : "");
+}
+
 HB_SETTER(help)
 {
     s->o->help = 1;
     hb_opt_replace(&s->o->help_topic, values[0]);
-    if (values[0] && !hb_options_help_knows(values[0])) {
-        return hb_opt_bad(s, err, "there is no topic or option \"%s\"; --help "
-                          "alone lists them", values[0]);
-    }
-    return 0;
+    return values[0] && !hb_options_help_knows(values[0])
+               ? no_topic(s, values[0], err) : 0;
 }
 
 HB_SETTER(completion)

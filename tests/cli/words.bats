@@ -24,6 +24,9 @@ setup() { common_setup; }
     run hb --help nosuch
     ended_with 2
     says 'there is no topic or option "nosuch"'
+    run hb --help --timeot
+    ended_with 2
+    says 'no topic or option "--timeot" \(did you mean timeout\?\); --help alone'
     run hb --help srun
     ended_with 0
     says '--kill-on-bad-exit'

@@ -183,12 +183,14 @@ static int parse_time(const char *text, int64_t *seconds_out)
 
 HB_SETTER(srun_time)
 {
-    int64_t seconds;
+    int64_t seconds = 0;
+    int is_limit = strcasecmp(values[0], "UNLIMITED") != 0 &&
+                   strcasecmp(values[0], "INFINITE") != 0;
 
-    if (parse_time(values[0], &seconds) < 0) {
+    if (is_limit && parse_time(values[0], &seconds) < 0) {
         return hb_opt_bad(s, err,
-                          "needs minutes or [days-]hours:minutes:seconds, "
-                          "not \"%s\"", values[0]);
+                          "needs minutes, [days-]hours:minutes:seconds, "
+                          "UNLIMITED or INFINITE, not \"%s\"", values[0]);
     }
     s->o->timeout_ms = seconds * 1000;
     return 0;

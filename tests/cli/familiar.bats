@@ -169,6 +169,15 @@ setup() { common_setup; }
     says '^1: a$'
 }
 
+@test "srun: a time without a limit" {
+    run hb --dialect srun -t UNLIMITED -n 1 echo here
+    ended_with 0
+    says '^here$'
+    run hb --dialect srun --time=infinity -n 1 true
+    ended_with 2
+    says 'days-.hours:minutes:seconds, UNLIMITED or INFINITE, not "infinity"'
+}
+
 @test "srun: short options, old spellings, letters with their value attached" {
     ln -s "$hbrun" srun
     run ./srun -n 2 -C fast -d afterok:1 -L l -I60 -s -E -T 2 --cpu_bind=none \

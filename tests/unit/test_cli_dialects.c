@@ -209,8 +209,9 @@ static void srun_times(void **state)
         assert_int_equal(good(&p, times[i].line)->timeout_ms, times[i].ms);
         parsed_free(&p);
     }
-    bad("srun -t 1:2:3:4 a", "-t: needs minutes or [days-]hours:minutes:"
-                             "seconds, not \"1:2:3:4\"");
+    bad("srun -t 1:2:3:4 a", "-t: needs minutes, [days-]hours:minutes:"
+                             "seconds, UNLIMITED or INFINITE, not "
+                             "\"1:2:3:4\"");
 }
 
 int main(void)

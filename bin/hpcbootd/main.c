@@ -59,7 +59,7 @@ static int carries(int fd)
     struct stat st;
 
     return fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
-           (!S_ISCHR(st.st_mode) || isatty(fd));
+           !S_ISCHR(st.st_mode);
 }
 
 /* Moves the link off descriptors 0 and 1, so that nothing that prints by
@@ -68,6 +68,11 @@ static int take_link(int *in_out, int *out_out, struct hpcboot_error *err)
 {
     int in, out, null;
 
+    if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO)) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "standard input or output is "
+                       "a terminal, which changes bytes; what starts the agent "
+                       "must go without one, as ssh without -t does");
+    }
     if (!carries(STDIN_FILENO) || !carries(STDOUT_FILENO)) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "standard input or output is "
                        "a file or /dev/null; what starts the agent must pass "

@@ -61,6 +61,16 @@ end_of() {
     done
 }
 
+@test "what starts an agent on a terminal is told of" {
+    need script
+    printf '#!/bin/sh\nshift\nexec script -qec "$*" /dev/null\n' > way
+    chmod +x way
+    run hb --connect-timeout 5 --launch-with './way %h %a' -H elsewhere true
+    ended_with 75
+    says 'hpcbootd: standard input or output is a terminal, which changes bytes;'
+    nothing_left
+}
+
 @test "what starts an agent and lets its input end at once is told of" {
     printf '#!/bin/sh\nshift\ntrue | "$@"\n' > way
     chmod +x way

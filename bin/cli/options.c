@@ -265,6 +265,26 @@ static int check_json(const struct hb_options *o, struct hpcboot_error *err)
     return 0;
 }
 
+/* A command that names the host itself is told of nothing but by a place of its
+ * own. */
+static void warn_of_command(struct hb_scan *s)
+{
+    static const struct {
+        const char *key, *place;
+    } told[] = {{"user", "%u"}, {"port", "%p"}};
+    const struct hb_options *o = s->o;
+
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        if (on_command_line(o, told[i].key) && o->launch_with &&
+            strstr(o->launch_with, "%h") &&
+            !strstr(o->launch_with, told[i].place)) {
+            hb_opt_warn(s, "--%s has no effect on --launch-with \"%s\", which "
+                        "has no %s", told[i].key, o->launch_with,
+                        told[i].place);
+        }
+    }
+}
+
 /* Options that were typed and have no effect without another one. */
 static void warn_of_no_effect(struct hb_scan *s)
 {
@@ -274,6 +294,7 @@ static void warn_of_no_effect(struct hb_scan *s)
         !hb_streq(o->order, "topology")) {
         hb_opt_warn(s, "--topology has no effect without --order topology");
     }
+    warn_of_command(s);
 }
 
 /* What is typed for a hyphen by those who write texts: U+2010 to U+2015, the

@@ -287,6 +287,15 @@ fish_offers() { # PROGRAM LINE
     run hb --topology /nosuch/net -n 1 true
     ended_with 0
     says 'warning: --topology has no effect without --order topology'
+    run hb --dry-run --launch-with 'ssh %h' --user me --port 22 -H a true
+    ended_with 0
+    says 'warning: --user has no effect on --launch-with "ssh %h", which has no %u$'
+    says 'warning: --port has no effect on --launch-with "ssh %h", which has no %p$'
+    run hb --dry-run --launch-with 'ssh -l %u -p %p %h' --user me --port 22 \
+        -H a true
+    says_not 'warning'
+    run hb --dry-run --launch-with ssh --user me --port 22 -H a true
+    says_not 'warning'
 }
 
 @test "fewer hosts than were asked for are told of" {

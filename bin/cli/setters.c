@@ -207,7 +207,7 @@ HB_SETTER(told_time)
 
 /* A host is lost after five of these, which must be more than a busy one may
  * take to answer. */
-#define BEAT_MS_MIN 100
+#define BEAT_MS_MIN 20
 #define BEAT_MS_MAX (100 * HOUR_MS)
 
 HB_SETTER(heartbeat)
@@ -216,7 +216,7 @@ HB_SETTER(heartbeat)
 
     if (hb_parse_duration_ms(values[0], &ms) >= 0 && ms != 0 &&
         (ms < BEAT_MS_MIN || ms > BEAT_MS_MAX)) {
-        return hb_opt_bad(s, err, "needs a time from 100ms to 100h, or 0 for "
+        return hb_opt_bad(s, err, "needs a time from 20ms to 100h, or 0 for "
                           "none, not \"%s\"", values[0]);
     }
     return hb_set_duration(s, opt, values, err);

@@ -88,7 +88,7 @@ struct hb_options {
                                 * ranks get them by env_rules already */
     /* output */
     int tag_output;            /* enum hb_tag */
-    int timestamp_output, merge_stderr, quiet, verbose;
+    int timestamp_output, merge_stderr, unbuffered, quiet, verbose;
     char *output_dir;          /* --output-filename */
     int output_dir_only;       /* not on the terminal too */
     int output_dir_no_job;     /* without the level "1/" */

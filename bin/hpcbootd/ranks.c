@@ -2,8 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Starts this node's ranks. Every rank gets its own session, pipes for its
- * output, at most one pipe for its input and, where its family wants one, a
- * socket to the process-management server. */
+ * output (or a terminal for the standard one), at most one pipe for its input
+ * and, where its family wants one, a socket to the process-management
+ * server. */
 #include "config.h"
 
 #include <errno.h>
@@ -205,7 +206,8 @@ static int fds_open(const struct rank *r, struct rank_fds *f,
 {
     static const int yes = 1;
     struct agent *a = r->agent;
-    int rc = hb_fd_pipe(f->out, err);
+    int rc = (a->job.flags & HB_JOB_UNBUFFERED) != 0
+                 ? hb_fd_terminal(f->out, err) : hb_fd_pipe(f->out, err);
 
     if (rc == 0 && !(a->job.flags & HB_JOB_MERGE_STDERR)) {
         rc = hb_fd_pipe(f->err, err);

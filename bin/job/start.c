@@ -57,6 +57,7 @@ static uint32_t job_flags(const struct job *j)
     const struct hb_options *o = j->opt;
 
     return (o->merge_stderr ? HB_JOB_MERGE_STDERR : 0) |
+           (o->unbuffered ? HB_JOB_UNBUFFERED : 0) |
            (j->oversubscribed ? HB_JOB_OVERSUBSCRIBED : 0) |
            (j->on_failure == HB_FAIL_CONTINUE ? HB_JOB_KEEP_GOING : 0) |
            (j->on_failure == HB_FAIL_RESPAWN ? HB_JOB_RESPAWN : 0) |

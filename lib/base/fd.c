@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
@@ -167,6 +168,44 @@ int hb_fd_pipe(int out[2], struct hpcboot_error *err)
     }
     memcpy(out, fds, sizeof(fds));
     return HPCBOOT_OK;
+}
+
+/* By its number in /dev/pts; it becomes nobody's controlling terminal. */
+static int open_other_end(int fd)
+{
+    char name[64];
+
+    if (grantpt(fd) < 0 || unlockpt(fd) < 0 ||
+        ptsname_r(fd, name, sizeof name) != 0) {
+        return -1;
+    }
+    return open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+int hb_fd_terminal(int out[2], struct hpcboot_error *err)
+{
+    int fds[2] = {posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), -1};
+    struct termios as;
+
+    if (fds[0] >= 0) {
+        fds[1] = open_other_end(fds[0]);
+    }
+    if (fds[1] < 0 || tcgetattr(fds[1], &as) < 0) {
+        goto failed;
+    }
+    cfmakeraw(&as);
+    if (tcsetattr(fds[1], TCSANOW, &as) < 0) {
+        goto failed;
+    }
+    memcpy(out, fds, sizeof(fds));
+    return HPCBOOT_OK;
+failed:
+    (void)hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "cannot make a terminal for "
+                        "a rank's output (--unbuffered), which takes /dev/ptmx "
+                        "and /dev/pts");
+    hb_fd_close(&fds[1]);
+    hb_fd_close(&fds[0]);
+    return HPCBOOT_ERR_SYSTEM;
 }
 
 int hb_fd_socketpair(int out[2], struct hpcboot_error *err)

@@ -26,6 +26,9 @@ void hb_fd_close_as_exec(int keep);
 int hb_fd_set_nonblock(int fd, int on, struct hpcboot_error *err);
 int hb_fd_set_cloexec(int fd, int on, struct hpcboot_error *err);
 int hb_fd_pipe(int out[2], struct hpcboot_error *err); /* CLOEXEC */
+/* The same by a pseudo-terminal that changes no byte: what is written to
+ * out[1] is read from out[0], and at its end read() fails with EIO. */
+int hb_fd_terminal(int out[2], struct hpcboot_error *err);
 /* AF_UNIX, a stream, CLOEXEC. */
 int hb_fd_socketpair(int out[2], struct hpcboot_error *err);
 /* Writes all or fails; waits where the descriptor does not block. */

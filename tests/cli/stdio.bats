@@ -105,6 +105,50 @@ setup() { common_setup; }
     [ ! -s err ]
 }
 
+# Its line stays in the program as long as it writes to a pipe, and is lost.
+@test "--unbuffered: each line is seen when it is written, and none is lost" {
+    local job options
+    cat > waits.c << 'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    printf("terminals: %d %d %d\n", isatty(0), isatty(1), isatty(2));
+    while (access("seen", F_OK) < 0) {
+        usleep(10000);
+    }
+    printf("\tthe end\n");
+    _exit(0);
+}
+END
+    "${cc[@]}" -o waits waits.c
+    for options in '--unbuffered' '--dialect srun -u'; do
+        rm -f seen out
+        # shellcheck disable=SC2086  # several options
+        hb -n 2 $options ./waits > out 2> err < /dev/null &
+        job=$!
+        wait_until lines_in out 2
+        touch seen
+        ends $job
+        ended_with 0
+        [ "$(sort out)" = $'\tthe end\n\tthe end\nterminals: 0 1 0\nterminals: 0 1 0' ]
+    done
+    nothing_left
+}
+
+@test "--unbuffered: bytes arrive whole and unchanged, and so does their end" {
+    head -c 3000000 /dev/urandom > bytes
+    hb -n 1 --unbuffered cat bytes > out
+    cmp bytes out
+    hb -n 2 --unbuffered --merge-stderr-to-stdout sh -c '
+        echo out; echo err >&2' > out 2> err
+    [ "$(sort out | uniq -c | tr -s ' \n' ' ')" = ' 2 err 2 out ' ]
+    [ ! -s err ]
+    run hb -n 1 --unbuffered sh -c 'exec > /dev/null; exit 4'
+    ended_with 4
+}
+
 @test "--tag-output says rank and stream" {
     hb -n 2 --tag-output sh -c 'echo out; echo err >&2' > out 2> err
     grep -Eq '^\[1,0\]<stdout>: ?out$' out

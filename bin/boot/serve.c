@@ -187,7 +187,7 @@ static int listen_at(int family, int port)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     }
     if (bind(fd, at, family == AF_INET6 ? sizeof in6 : sizeof in4) < 0
-        || listen(fd, BACKLOG) < 0) {
+        || hb_fd_listen(fd, BACKLOG) < 0) {
         hb_fd_close(&fd);
     }
     return fd;

@@ -80,7 +80,7 @@ int health_open(struct health **out, struct event_base *base, unsigned port,
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0
-        || listen(fd, BACKLOG) < 0) {
+        || hb_fd_listen(fd, BACKLOG) < 0) {
         hb_fd_close(&fd);
         return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
                              "the socket for health probes cannot be had");

@@ -89,7 +89,7 @@ static int listen_at(uint16_t port)
     if ((family == AF_INET6
              ? bind(fd, (const struct sockaddr *)&a6, sizeof a6)
              : bind(fd, (const struct sockaddr *)&a4, sizeof a4)) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+        hb_fd_listen(fd, BACKLOG) < 0) {
         hb_fd_close(&fd);
     }
     return fd;

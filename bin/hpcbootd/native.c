@@ -345,7 +345,7 @@ static void listen_privately(struct agent_native *n)
     }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ||
-        listen(fd, LISTEN_BACKLOG) < 0) {
+        hb_fd_listen(fd, LISTEN_BACKLOG) < 0) {
         hb_fd_close(&fd);
         return;
     }

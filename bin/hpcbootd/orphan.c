@@ -358,7 +358,7 @@ static int listen_at(const char *token)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd >= 0 && (bind(fd, (const struct sockaddr *)&name, len) < 0 ||
-                    listen(fd, 1) < 0)) {
+                    hb_fd_listen(fd, 1) < 0)) {
         hb_fd_close(&fd);
     }
     return fd;

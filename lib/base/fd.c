@@ -220,6 +220,15 @@ int hb_fd_socketpair(int out[2], struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
+/* No descriptor: the system looks at it after its filters. */
+int hb_fd_listen(int fd, int backlog)
+{
+    if (accept4(-1, NULL, NULL, SOCK_CLOEXEC) < 0 && errno != EBADF) {
+        return -1;
+    }
+    return listen(fd, backlog);
+}
+
 static int wait_writable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};

@@ -31,6 +31,9 @@ int hb_fd_pipe(int out[2], struct hpcboot_error *err); /* CLOEXEC */
 int hb_fd_terminal(int out[2], struct hpcboot_error *err);
 /* AF_UNIX, a stream, CLOEXEC. */
 int hb_fd_socketpair(int out[2], struct hpcboot_error *err);
+/* listen(), where accept4() is allowed: a filter of system calls may refuse
+ * that alone, and who calls would wait without end. -1 with errno. */
+int hb_fd_listen(int fd, int backlog);
 /* Writes all or fails; waits where the descriptor does not block. */
 int hb_fd_write_all(int fd, const void *data, size_t len,
                     struct hpcboot_error *err);

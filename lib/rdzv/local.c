@@ -43,9 +43,9 @@ int hb_local_listen(char name[HB_LOCAL_NAME_SIZE], struct hpcboot_error *err)
     len = address_of(name, &at);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+        hb_fd_listen(fd, BACKLOG) < 0) {
         hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no socket for the ranks of "
-                      "this node");
+                      "this node (with bind, listen, accept4)");
         hb_fd_close(&fd);
         return HPCBOOT_ERR_SYSTEM;
     }

@@ -45,7 +45,8 @@ static int listen_on(int family, uint16_t *port_out)
     if (family == AF_INET6) {
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     }
-    if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0 ||
+    if (bind(fd, (struct sockaddr *)&at, len) < 0 ||
+        hb_fd_listen(fd, BACKLOG) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
         hb_fd_close(&fd);
         return -1;
@@ -332,7 +333,7 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
         getrandom(t->token, sizeof t->token, 0) != sizeof t->token ||
         epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, t->listen_fd, &e) < 0) {
         hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "no TCP port for ranks of other "
-                      "nodes");
+                      "nodes (with socket, listen, accept4, epoll_ctl)");
         hb_tcp_destroy(t);
         return HPCBOOT_ERR_SYSTEM;
     }

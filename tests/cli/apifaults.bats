@@ -204,3 +204,26 @@ cgroup killed 1 process \(limit $mib MiB\)"
         "$probe" $all
     ended_with 0
 }
+
+# The first is without the socket it inherited, the others make their own.
+@test "no calls may be accepted: an error, and nobody waits" {
+    local refuse
+    refuse=$(fake refuse)
+    "$refuse" accept4 true || skip 'no seccomp filter can be set here'
+    cat > wrapper << 'END'
+for fd in /proc/self/fd/*; do
+    fd=${fd##*/}
+    [ "$fd" -le 2 ] || [ "$fd" = 255 ] || eval "exec $fd>&-"
+done
+exec "$@"
+END
+    run timeout -s KILL "$HB_LIMIT" "$refuse" accept4 "$hbrun" -n 2 \
+        bash wrapper "$probe" who
+    ended_with 1
+    says 'there is no other way to its agent'
+    need mpiexec.mpich
+    run timeout -s KILL "$HB_LIMIT" mpiexec.mpich -n 2 \
+        "$refuse" accept4 "$probe" who
+    [ "$status" -ne 0 ] && [ "$status" -ne 137 ]
+    says 'no socket for the ranks .*accept4\): Operation not permitted'
+}

@@ -23,7 +23,7 @@ static const struct {
 } calls[] = {
     {"mbind", SYS_mbind}, {"set_mempolicy", SYS_set_mempolicy},
     {"get_mempolicy", SYS_get_mempolicy},
-    {"sched_setaffinity", SYS_sched_setaffinity},
+    {"sched_setaffinity", SYS_sched_setaffinity}, {"accept4", SYS_accept4},
 };
 
 static int number_of(const char *name)

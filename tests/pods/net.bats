@@ -122,6 +122,15 @@ netem_or_skip() {
     [ "$(grep -c 'auto found roce' <<< "$output")" -eq 2 ]
 }
 
+@test "no calls may be accepted: an error, and nobody waits" {
+    local refuse
+    refuse=$(fake refuse)
+    "$refuse" accept4 true || skip 'no seccomp filter can be set here'
+    run by tcp -H pod-1,pod-2 "$refuse" accept4 "$net" ways
+    ended_with 1
+    says 'no TCP port for ranks .*accept4.*: Operation not permitted'
+}
+
 @test "random traffic, by TCP and by UCX, leaves nothing behind" {
     local t
     for t in tcp ucx; do

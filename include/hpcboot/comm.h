@@ -40,8 +40,9 @@ int hpcboot_team_create(struct hpcboot_team *parent, const int *ranks,
  * agreed. The old team is only good for hpcboot_team_destroy, or to be shrunk
  * once more by all survivors. With all members alive it makes an equal team.
  * Of the world, or of what the world was shrunk to: hpcboot_fence is for its
- * members from then on. A member that dies meanwhile may be in the new team;
- * its first use says so, and it is shrunk again. No other thread of a rank
+ * members from then on. A member that dies meanwhile may be in the new team
+ * of some; its first use says so, and they shrink it again: a call that has
+ * failed is the reason to shrink, not each event. No other thread of a rank
  * makes a team meanwhile. */
 int hpcboot_team_shrink(struct hpcboot_team *team, struct hpcboot_team **out,
                         struct hpcboot_error *err);

@@ -20,9 +20,11 @@
  *
  * Nobody is blocked whom a chain of such waits names wrongly: who is asked
  * knows whether it has done what the other one waits for, whatever is still on
- * its way (hop.c). A wait to get rid of a message needs nothing of its receiver
- * and is not followed, nor is one that ends in time, nor any where several
- * threads call. Where several ranks can end a wait, all are asked: survey.c.
+ * its way (hop.c), and answers nothing where one of the two knows of a death
+ * that the other may not have heard of yet. A wait to get rid of a message
+ * needs nothing of its receiver and is not followed, nor is one that ends in
+ * time, nor any where several threads call. Where several ranks can end a wait,
+ * all are asked: survey.c.
  *
  * Questions are messages of a context of their own. They are read by those
  * who wait for long, also for all to finalize, so that a job that moves pays
@@ -83,6 +85,11 @@ void hb_note_post(int rank, const struct hb_note *note)
         hb_xport_test(hb_api.xport, req, NULL, NULL) == 0) {
         hb_xport_cancel(hb_api.xport, req);
     }
+}
+
+int hb_note_is_of_now(const struct hb_note *note)
+{
+    return note->deaths == hb_segment_deaths(hb_api.memory);
 }
 
 static int take(struct hb_note *note)
@@ -351,7 +358,7 @@ static int pass_on(const struct hb_own_wait *w, const struct hpcboot_team *t,
     const struct hb_hop *last = &note->hops[note->n - 1];
     struct hb_coll_stuck what;
 
-    if (note->sends) {
+    if (note->sends || !hb_note_is_of_now(note)) {
         return 0;
     }
     if (hb_coll_team_calls(t->coll) < last->call) {
@@ -392,7 +399,8 @@ static int answer_other_wait(const struct hb_own_wait *w, struct hb_note *note,
         return 0;
     }
     if (atomic_load(&hb_api.phase) != API_ENDING) {
-        return hb_api.sent != NULL ? follow_own(w, note, err) : 0;
+        return hb_api.sent != NULL && hb_note_is_of_now(note)
+                   ? follow_own(w, note, err) : 0;
     }
     if (last->coll == HB_IN_RECV || last->coll == HB_IN_SHRINK) {
         (void)hb_hop_put(text, sizeof text, last);
@@ -508,7 +516,8 @@ static int is_due(struct hb_api_asking *a, int64_t since_ns)
 static void ask(const struct hpcboot_team *team,
                 const struct hb_coll_stuck *what)
 {
-    struct hb_note note = {.kind = HB_NOTE_ASKS, .sends = what->sends};
+    struct hb_note note = {.kind = HB_NOTE_ASKS, .sends = what->sends,
+                           .deaths = hb_segment_deaths(hb_api.memory)};
 
     if (what->on >= 0) {
         add_hop(&note, team, what);
@@ -519,7 +528,8 @@ static void ask(const struct hpcboot_team *team,
  * several ranks can end. */
 static void ask_senders(const struct hb_own_wait *w)
 {
-    struct hb_note note = {.kind = HB_NOTE_ASKS};
+    struct hb_note note = {.kind = HB_NOTE_ASKS,
+                           .deaths = hb_segment_deaths(hb_api.memory)};
     struct hb_hop *ways;
     size_t n = hb_hop_ways(w, &ways);
 

@@ -97,6 +97,22 @@ struct hb_hop hb_hop_of(const struct hpcboot_team *team,
         .on = what->on >= 0 ? team->world[what->on] : -1};
 }
 
+/* A wait in a team that somebody has died of ends by itself. */
+static int has_dead(const struct hpcboot_team *t)
+{
+    int i = 0;
+
+    if (hb_segment_deaths(hb_api.memory) == 0) {
+        return 0;
+    }
+    while (i < t->size &&
+           hb_segment_find_death(hb_api.memory,
+                                 (uint32_t)t->world[i]) == NULL) {
+        i++;
+    }
+    return i < t->size;
+}
+
 struct ways {
     struct hb_hop *v;
     size_t n;
@@ -166,7 +182,8 @@ static int add_requests(struct ways *ways, const struct hb_api_awaited *a)
         if (r == NULL || !r->active) {
             continue;
         }
-        known = r->coll != NULL
+        known = has_dead(r->team) ? 0
+                : r->coll != NULL
                     ? hb_coll_team_waits(r->team->coll, &what) &&
                           add_call(ways, r->team, &what)
                     : r->is_recv;
@@ -184,7 +201,7 @@ static int add_own(struct ways *ways)
     switch (a->kind) {
     case HB_WAITS_RECV:
         add_message(ways, a->message);
-        return 1;
+        return !has_dead(a->message->team);
     case HB_WAITS_FENCE:
         add_meeting(ways, HB_IN_FENCE, fences.n[a->number]);
         return !fences.ends && !fences.odd;
@@ -204,7 +221,7 @@ size_t hb_hop_ways(const struct hb_own_wait *w, struct hb_hop **out)
     int known = !w->what->polled && !w->what->sends;
 
     if (known && w->team != NULL) {
-        known = add_call(&ways, w->team, w->what);
+        known = !has_dead(w->team) && add_call(&ways, w->team, w->what);
     } else if (known) {
         known = (hb_api.sent != NULL ||
                  hb_api.awaited.kind == HB_WAITS_SHRINK) && add_own(&ways);

@@ -59,12 +59,16 @@ struct hb_note {
     struct hb_coll_made made; /* of the last hop; 0, 0: not known */
     int32_t code;     /* of what is told: the one hop's call fails so */
     uint32_t sends;   /* the first hop needs nothing of whom it asks */
+    uint32_t deaths;  /* that who asks knows of */
     int32_t root;     /* whose survey it is, and which of those */
     uint32_t round;
     char text[HPCBOOT_ERROR_TEXT_MAX];
     struct hb_hop hops[HB_HOPS_MOST];
 };
 void hb_note_post(int rank, const struct hb_note *note);
+/* Whether both know of the same deaths: else one of them may be in a wait that
+ * a death ends of which it has not heard yet. */
+int hb_note_is_of_now(const struct hb_note *note);
 /* The call of that hop fails so. */
 void hb_note_tell(const struct hb_hop *h, const struct hpcboot_error *why);
 /* Of the teams that this rank is in; the lock is held. */

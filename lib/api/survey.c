@@ -83,7 +83,8 @@ static void send(uint32_t kind, int root, uint32_t round, int to,
                  const struct hb_hop *hop, const struct hb_hop *own)
 {
     struct hb_note note = {.kind = kind, .n = own != NULL ? 2 : 1,
-                           .root = root, .round = round};
+                           .root = root, .round = round,
+                           .deaths = hb_segment_deaths(hb_api.memory)};
 
     note.hops[0] = *hop;
     if (own != NULL) {
@@ -226,7 +227,7 @@ static void confirmed(const struct hb_note *note)
 
 void hb_survey_hear(const struct hb_own_wait *w, const struct hb_note *note)
 {
-    if (surveys == NULL) {
+    if (surveys == NULL || !hb_note_is_of_now(note)) {
         return;
     }
     if (note->kind == HB_NOTE_SURVEYS) {

@@ -32,6 +32,9 @@
  * rank 0 asks it for what rank 1 has put.
  * `apilost heirs`: three ranks on a host make teams until its heap is full, and
  * rank 2 is killed. What it shared with the others is theirs again.
+ * `apilost unheard`: three ranks, of which the last two share a host. Rank 1 is
+ * killed while the agent of rank 0 is stopped, which so waits for a message of
+ * rank 2 when that shrinks the world: no deadlock, as it hears of it later.
  * `apilost where`: each rank says on which host each is, as it knows. */
 #include "config.h"
 
@@ -312,6 +315,45 @@ static void any(void)
     MUST(hpcboot_team_destroy(t, &err));
 }
 
+/* Time for the two to ask each other what they wait for. */
+static void stop_agent_for_a_while(void)
+{
+    pid_t agent = getppid(), child;
+
+    MUST(kill(agent, SIGSTOP));
+    MUST(child = fork());
+    if (child == 0) {
+        sleep(2);
+        kill(agent, SIGCONT);
+        _exit(0);
+    }
+}
+
+static void unheard(void)
+{
+    struct hpcboot_team *w = hpcboot_world(), *t = NULL;
+    struct hpcboot_event event = HPCBOOT_EVENT_INIT;
+    int me = hpcboot_rank();
+
+    if (me == 0) {
+        stop_agent_for_a_while();
+        MUST(hpcboot_send(w, 2, 1, &byte, 1, &err));
+        HOLDS(hpcboot_recv(w, 2, 1, &byte, 1, NULL, &err) ==
+              HPCBOOT_ERR_PEER_DEAD);
+    } else if (me == 1) {
+        MUST(hpcboot_recv(w, 2, 1, &byte, 1, NULL, &err));
+        kill(getpid(), SIGKILL);
+    } else {
+        MUST(hpcboot_recv(w, 0, 1, &byte, 1, NULL, &err));
+        MUST(hpcboot_send(w, 1, 1, &byte, 1, &err));
+        HOLDS(hpcboot_next_event(&event, EVENT_MS, &err) == 1);
+    }
+    MUST(hpcboot_team_shrink(w, &t, &err));
+    HOLDS(hpcboot_team_size(t) == 2);
+    MUST(hpcboot_team_destroy(t, &err));
+    printf("rank %d goes on\n", me);
+}
+
 static int was_open[3];
 
 static void look_at_standard(void)
@@ -444,7 +486,7 @@ static const struct {
     {"brief", brief}, {"ended", ended}, {"threads", ended}, {"left", left},
     {"shrinks", shrinks}, {"late", late}, {"any", any},
     {"closed", closed}, {"where", where}, {"half", half},
-    {"asked", asked}, {"heirs", heirs},
+    {"asked", asked}, {"heirs", heirs}, {"unheard", unheard},
 };
 
 int main(int argc, char **argv)

@@ -73,6 +73,15 @@ all='who kvs blobs coll requests teams messages heap misuse place'
     pods_clean 1 2
 }
 
+@test "HPCBOOT_CHECK: who has not heard of a death yet is in no deadlock" {
+    run pod_hb --on-failure continue -x HPCBOOT_CHECK=1 -H pod-1,pod-2:2 \
+        "$HB_BUILDDIR/tests/cli/apilost" unheard
+    ended_with 137
+    says '^rank 0 goes on$'
+    says '^rank 2 goes on$'
+    pods_clean 1 2
+}
+
 @test "a death that nobody tells of, and no place for the reason: it counts" {
     run pod_hb --on-failure continue --pmi pmi1 -H pod-1,pod-2 \
         env -u HPCBOOT_FD "$HB_BUILDDIR/tests/cli/apilost" null

@@ -9,13 +9,13 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -110,25 +110,35 @@ static int is_trusted(int fd)
         && (peer.uid == 0 || peer.uid == geteuid());
 }
 
-/* The line of the server on that port; 0: there is none. */
+/* For connecting, too: a server that hangs has no room for more than a few. */
+static void limit_waits(int fd)
+{
+    static const struct timeval limit = {ANSWER_MS / 1000,
+                                         ANSWER_MS % 1000 * 1000};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+/* The line of the server on that port, empty where it does not answer; 0:
+ * there is none. */
 static int ask(unsigned port, char *line, size_t size)
 {
     struct sockaddr_un at;
     socklen_t len = make_name(&at, port);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    ssize_t n = -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), there = 0;
+    ssize_t n = 0;
 
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, len) == 0
-        && is_trusted(fd)) {
-        n = poll(&p, 1, ANSWER_MS) > 0 ? recv(fd, line, size - 1, 0) : 0;
+    limit_waits(fd);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, len) == 0) {
+        there = is_trusted(fd);
+        n = there ? recv(fd, line, size - 1, 0) : 0;
+    } else if (fd >= 0) {
+        there = errno == EAGAIN; /* the time is over */
     }
     hb_fd_close(&fd);
-    if (n < 0) {
-        return 0;
-    }
-    line[n] = '\0';
-    return 1;
+    line[n > 0 ? n : 0] = '\0';
+    return there;
 }
 
 int health_main(int argc, char **argv)

@@ -178,6 +178,19 @@ is_idle() {
     ended_with 1
 }
 
+@test "health of a server that hangs, asked by one probe after the other" {
+    serve_more 1 --port 2011
+    pod 1 bash -c 'kill -STOP "$(cat /run/more.pid)"'
+    # More than can wait to be heard.
+    run pod 1 bash -c 'cd /run; rm -f health.*; for i in {1..12}; do
+            { timeout "$1" "$0" health --port 2011; echo $?; } \
+                > health.$i 2>&1 &
+        done; wait; cat health.*' "$hpcbootd" "$HB_LIMIT"
+    ended_with 0
+    [ "$(grep -c '^1$' <<< "$output")" -eq 12 ]
+    [ "$(grep -c 'the server does not answer' <<< "$output")" -eq 12 ]
+}
+
 @test "orphans are reaped by the first process of a pod" {
     run pod_hb -H pod-1 bash -c '(setsid bash -c "exec true" &) ; exit 0'
     ended_with 0

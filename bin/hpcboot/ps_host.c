@@ -24,25 +24,20 @@
 #include "lib/base/clock.h"
 
 #define WATCH_MS 200     /* between two looks at CPU times */
-#define FILE_MAX 65536   /* of a file of /proc, or its first part */
+#define FILE_MAX 65536   /* of a file of /proc */
 #define ANCESTORS_MAX 64 /* that are looked at for an agent */
 #define KIB 1024u
 
 /* The words of a process with blanks between. */
 static void put_program(int pid, char *out, size_t size)
 {
-    char *text = NULL;
-    size_t len = 0;
+    char words[HB_PROCESS_WORDS_MAX];
+    size_t len = hb_process_words(pid, words);
 
-    *out = '\0';
-    if (hb_process_read(pid, "cmdline", FILE_MAX, &text, &len) < 0) {
-        return;
+    for (size_t i = 0; i < len; i++) {
+        words[i] = words[i] == '\0' ? ' ' : words[i];
     }
-    for (size_t i = 0; i + 1 < len; i++) {
-        text[i] = text[i] == '\0' ? ' ' : text[i];
-    }
-    hb_clean_copy(out, size, text);
-    free(text);
+    hb_clean_copy(out, size, words);
 }
 
 static void put_cpus(int pid, char *out, size_t size)
@@ -91,15 +86,13 @@ static uint64_t age_s(uint64_t starttime)
 /* An agent, or its guard, which has the same words: "hpcbootd agent ...". */
 static int is_agent(int pid)
 {
-    char words[HB_PS_PROGRAM_MAX];
-    const char *name, *end;
+    char words[HB_PROCESS_WORDS_MAX];
+    size_t len = hb_process_words(pid, words), first = strlen(words);
+    const char *slash = strrchr(words, '/');
 
-    put_program(pid, words, sizeof words);
-    end = strchr(words, ' ');
-    for (name = words; end != NULL && memchr(name, '/', (size_t)(end - name));
-         name = strchr(name, '/') + 1) {
-    }
-    return strncmp(name, "hpcbootd agent", strlen("hpcbootd agent")) == 0;
+    return first < len &&
+           hb_streq(slash != NULL ? slash + 1 : words, "hpcbootd") &&
+           hb_streq(words + first + 1, "agent");
 }
 
 static int has_agent(int pid)

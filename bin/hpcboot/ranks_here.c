@@ -13,6 +13,7 @@
 #include "bin/hpcboot/ranks_here.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,21 @@ int hb_process_read(int pid, const char *file, size_t most, char **out,
 
     snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
     return hb_file_read(path, most, out, len, NULL);
+}
+
+size_t hb_process_words(int pid, char out[HB_PROCESS_WORDS_MAX])
+{
+    char path[64];
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd >= 0 ? read(fd, out, HB_PROCESS_WORDS_MAX - 1) : -1;
+    hb_fd_close(&fd);
+    n = n > 0 ? n : 0;
+    out[n] = '\0';
+    return n > 0 && out[n - 1] == '\0' ? (size_t)n - 1 : (size_t)n;
 }
 
 uint64_t hb_process_ticks(int pid)

@@ -21,9 +21,14 @@ struct hb_rank_process {
  * for those of this command's own job; free() *out. */
 size_t hb_ranks_here(struct hb_rank_process **out);
 
-/* Reads /proc/PID/FILE, at most so many bytes; free() *out. 0 or an error. */
+/* Reads /proc/PID/FILE, if it has at most so many bytes; free() *out. 0 or an
+ * error. */
 int hb_process_read(int pid, const char *file, size_t most, char **out,
                     size_t *len);
+/* The words of its command line, each with its NUL, as far as they fit; returns
+ * how many bytes, without the last NUL. 0: it has none, or is gone. */
+#define HB_PROCESS_WORDS_MAX 8192 /* a path, and more than is shown */
+size_t hb_process_words(int pid, char out[HB_PROCESS_WORDS_MAX]);
 /* CPU time so far, in ticks; 0 when it is gone. */
 uint64_t hb_process_ticks(int pid);
 /* Clock ticks used within so many seconds, as percent of one CPU. */

@@ -87,6 +87,29 @@ assert r[1]["cpu_percent"] > r[0]["cpu_percent"]'
     says "^rank 0 of job $job on .* has no agent any more and will not be ended: kill $pid there$"
 }
 
+@test "an agent is known wherever hpcboot is installed" {
+    # Spack's paths are of this kind, and no more of one than fits is shown.
+    local place
+    place="$PWD/a place/$(printf 'deep%.0s' {1..45})"
+    mkdir -p "$place"
+    ln "$HB_BUILDDIR/hbrun" "$HB_BUILDDIR/hpcbootd" "$place" 2> /dev/null ||
+        cp "$HB_BUILDDIR/hbrun" "$HB_BUILDDIR/hpcbootd" "$place"
+    HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs "$place/hbrun" -n 1 \
+        sh -c 'sleep 1000; :' 2> err &
+    pid=$!
+    wait_until sees_job 1
+    output=$(ps_here "$job")
+    says_not 'no agent'
+}
+
+@test "a program of more words than are shown" {
+    # shellcheck disable=SC2046
+    runs -n 1 sh -c 'sleep 1000; :' $(seq 20000)
+    wait_until sees_job 1
+    output=$(ps_here "$job")
+    says 'sh -c sleep 1000; : 1 2 3 '
+}
+
 @test "no job, and wrong lines" {
     run "$hpcboot" ps --here 1
     ended_with 1

@@ -7,8 +7,9 @@
  * made anew by each start, and the keys of an authorized_keys file log in.
  *
  * A mount of Kubernetes may change under a running pod: the file is looked at
- * before each login, and a new key takes the place of the old one whole. Jobs
- * that run have their session keys and do not need either. */
+ * before each login, and a new key takes the place of the old one whole. As
+ * long as there is none that can be used, as while a file is written, the old
+ * one stays. Jobs that run have their session keys and do not need either. */
 #include "config.h"
 
 #include "bin/boot/serve_impl.h"
@@ -334,13 +335,19 @@ static void announce(const struct key_set *set, const ssh_key host_key)
     free(first);
 }
 
+/* `before`: the private key in force, which keys that are authorized beside it
+ * do not stand in for; or NULL. */
 static int make_set(struct key_set *set, const struct hb_serve_config *config,
-                    struct hpcboot_error *err)
+                    const char *before, struct hpcboot_error *err)
 {
     struct hb_secret gang = {0};
     ssh_key host_key = NULL;
     int rc = find_private(set, config, &gang, err);
 
+    if (rc == HPCBOOT_ERR_AGAIN && before) {
+        rc = hb_fail(err, HPCBOOT_ERR_NOT_FOUND, "%s is no private key that "
+                     "could be used, nor is another there", before);
+    }
     if (rc == HPCBOOT_OK || rc == HPCBOOT_ERR_AGAIN) {
         rc = find_authorized(set, config, err);
     }
@@ -366,7 +373,7 @@ int hb_serve_keys_open(struct hb_serve_keys **out,
     int rc;
 
     keys->config = config;
-    rc = make_set(&keys->set, config, err);
+    rc = make_set(&keys->set, config, NULL, err);
     if (rc < 0) {
         free(keys);
         return rc;
@@ -399,7 +406,7 @@ void hb_serve_keys_refresh(struct hb_serve_keys *keys)
         return;
     }
     keys->set.stat = st;
-    if (make_set(&fresh, keys->config, &err) < 0) {
+    if (make_set(&fresh, keys->config, keys->set.path, &err) < 0) {
         hb_log(HB_WARN, "the key has changed and cannot be used, the one read "
                "before stays: %s", err.text);
         return;

@@ -572,6 +572,22 @@ while os.path.exists(sys.argv[1]):
     says '^pod-2$'
 }
 
+@test "a key that is written over, and for a moment is none: the one before stays" {
+    pod 1 bash -c 'cd /root/.ssh; [ -e authorized_keys ]; cp id_ed25519 /run/old-key'
+    serve_more 1 --port 2012
+    pod 1 bash -c 'echo none > /root/.ssh/id_ed25519'
+    run pod_hb --port 2012 -H pod-1 hostname
+    pod 1 bash -c 'cat /run/old-key > /root/.ssh/id_ed25519; rm /run/old-key'
+    ended_with 0
+    says '^pod-1$'
+    run pod_hb --port 2012 -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+    output=$(pod 1 cat /run/more.log)
+    says 'the one read before stays: /root/.ssh/id_ed25519 is no private key'
+    says_not 'made anew'
+}
+
 @test "a job that runs does not need the mounted key" {
     rm -f "$F/up"
     pod_hb -H pod-1 bash -c 'echo up > '"$F/up"'

@@ -9,6 +9,7 @@
  * saying so; between two rounds all wait for each other in the same way. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <hpcboot/hpcboot.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,14 @@ static int read_line(int argc, char **argv, struct wanted *w)
     }
     w->plan = (struct pair_plan){(uint32_t)bytes, (uint32_t)count};
     return 0;
+}
+
+/* Libraries print what they like on standard output (UCX its log), and it would
+ * be taken for frames: the socket has a number of its own from here on. */
+static int take_socket(struct relay *r)
+{
+    r->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return r->out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
 }
 
 /* 1: some probe has left messages under way, for which the library would wait
@@ -88,13 +97,13 @@ static int play(const struct wanted *w, struct hb_str *report)
 int main(int argc, char **argv)
 {
     struct hpcboot_bootstrap boot = HPCBOOT_BOOTSTRAP_INIT;
-    struct relay relay = {.in = STDIN_FILENO, .out = STDOUT_FILENO};
+    struct relay relay = {.in = STDIN_FILENO};
     struct hb_str report = HB_STR_INIT;
     struct hpcboot_error err = {0};
     struct wanted w = {0};
     int left = 1;
 
-    if (read_line(argc, argv, &w) < 0) {
+    if (read_line(argc, argv, &w) < 0 || !take_socket(&relay)) {
         fprintf(stderr, "hbprobe is started by hpcboot doctor and hbrun "
                 "--preflight\n");
         return 2;

@@ -129,6 +129,16 @@ probes() { pod "$1" sh -c 'cat /proc/[0-9]*/comm | grep -c -e hbprobe -e hpcboot
 no_probes() { [ "$(probes 1)" = 0 ]; }
 some_probes() { [ "$(probes 1)" != 0 ]; }
 
+@test "what a library prints on a probe's standard output is no word of the probe" {
+    [ -e "$HB_BUILDDIR/.libs/hb_ucx.so" ] || skip 'built without UCX'
+    lab_up words 2
+    run pod 0 env UCX_LOG_LEVEL=debug timeout -s KILL "$HB_LIMIT" \
+        "$HB_BUILDDIR/hpcboot" doctor -q -f json -H pod-0,pod-1 \
+        --launch-with 'ssh %h HPCBOOT_TRANSPORTS=ucx'
+    [ "$(report 'len(t["pairs"]), all(p["failed"] is None for p in t["pairs"])')" \
+        = '(2, True)' ]
+}
+
 @test "doctor that is killed, or interrupted, leaves nothing running" {
     lab_up left 2
     # Without an answer probes wait for some seconds.

@@ -85,7 +85,19 @@ static void tell_end(struct agent *a)
     agent_probe_destroy(a);
 }
 
-/* Whole frames go up; what comes after a broken one is not looked at. */
+/* Its end of the socket is closed: all that it said has been carried. */
+static void on_closed(struct bufferevent *io, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    bufferevent_free(io);
+    a->probe->io = NULL;
+    if (a->probe->ended) {
+        tell_end(a);
+    }
+}
+
+/* Whole frames go up; with a broken one it has said all that is looked at. */
 static void on_readable(struct bufferevent *io, void *arg)
 {
     struct agent *a = arg;
@@ -98,7 +110,7 @@ static void on_readable(struct bufferevent *io, void *arg)
         unsigned char *bytes;
 
         if (len == 0 || len > HB_PROBE_FRAME_MAX) {
-            bufferevent_disable(io, EV_READ);
+            on_closed(io, 0, a);
             return;
         }
         if (evbuffer_get_length(in) < sizeof length + len) {
@@ -109,18 +121,6 @@ static void on_readable(struct bufferevent *io, void *arg)
         AGENT_SEND(a, probe_data, .kind = bytes[0],
                    .data = {bytes + 1, len - 1});
         evbuffer_drain(in, len);
-    }
-}
-
-/* Its end of the socket is closed: all that it said has been carried. */
-static void on_closed(struct bufferevent *io, short what, void *arg)
-{
-    struct agent *a = arg;
-
-    bufferevent_free(io);
-    a->probe->io = NULL;
-    if (a->probe->ended) {
-        tell_end(a);
     }
 }
 

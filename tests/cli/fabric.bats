@@ -129,6 +129,18 @@ print(r["grade"], [(f["check"], f["hosts"]) for f in r["findings"]
     done
 }
 
+@test "doctor: a probe that does not speak as one is told of by its end" {
+    mkdir place
+    ln "$HB_BUILDDIR"/{hpcboot,hpcbootd} place 2> /dev/null ||
+        cp "$HB_BUILDDIR"/{hpcboot,hpcbootd} place
+    printf '#!/bin/sh\necho no frame; exit 3\n' > place/hbprobe
+    chmod +x place/hbprobe
+    HPCBOOT_MODULE_DIR=$HB_BUILDDIR/.libs run timeout -s KILL "$HB_LIMIT" \
+        place/hpcboot doctor -q --launch-with fork -H a,b
+    ended_with 3
+    says 'it ended with status 3'
+}
+
 @test "doctor draws no traffic where none is sent" {
     run doctor -H localhost --traffic none -f svg
     [ "$status" -eq 2 ]

@@ -2,8 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Three places: a list of what was put and is not visible; a table of what
- * is, one for all ranks, by "RANK/KEY"; and, encoded as it travels, what has
- * been committed and no fence has collected.
+ * is, one for all ranks, by "RANK/KEY"; and the names of what has been
+ * committed and no fence has collected: a value that was replaced meanwhile
+ * does not travel.
  *
  * A rank of another node is `known` when the table has all that it has
  * committed: in the beginning, when nobody has; after a fence that collected
@@ -44,7 +45,7 @@ struct hb_native_store {
     size_t staged_bytes;
     struct hb_kvs *visible;   /* by "RANK/KEY" */
     struct hb_kvs *for_job;   /* of local ranks: "RANK/KEY" -> nothing */
-    struct hb_buf uncollected; /* {u32 rank, str key, blob value} */
+    struct hb_kvs *uncollected; /* those of them */
     unsigned char *known;      /* [n_ranks] */
     int missed; /* a fence was given up: what is collected has gaps */
 };
@@ -56,7 +57,7 @@ static void reset(struct hb_native_store *s)
     s->staged_bytes = 0;
     (void)hb_kvs_create(&s->visible, STORE_MAX_BYTES, NULL);
     (void)hb_kvs_create(&s->for_job, STORE_MAX_BYTES, NULL);
-    hb_buf_init(&s->uncollected, STAGED_MAX_BYTES);
+    (void)hb_kvs_create(&s->uncollected, STORE_MAX_BYTES, NULL);
     memset(s->known, 1, s->map->n_ranks);
     s->missed = 0;
 }
@@ -72,7 +73,7 @@ static void empty(struct hb_native_store *s)
     }
     hb_kvs_destroy(s->visible);
     hb_kvs_destroy(s->for_job);
-    hb_buf_destroy(&s->uncollected);
+    hb_kvs_destroy(s->uncollected);
 }
 
 struct hb_native_store *hb_native_store_create(const struct hb_jobmap *map,
@@ -151,11 +152,10 @@ static void make_visible(struct hb_native_store *s, const struct staged *e)
     (void)hb_kvs_put(s->visible, key, value, HB_KVS_REPLACE, NULL);
     if (!e->node_only) {
         (void)hb_kvs_put(s->for_job, key, nothing, HB_KVS_REPLACE, NULL);
-        hb_buf_put_u32(&s->uncollected, e->rank);
-        hb_buf_put_str(&s->uncollected, e->key);
-        hb_buf_put_blob(&s->uncollected, e->value, e->len);
+        (void)hb_kvs_put(s->uncollected, key, nothing, HB_KVS_REPLACE, NULL);
     } else {
         (void)hb_kvs_remove(s->for_job, key);
+        (void)hb_kvs_remove(s->uncollected, key);
     }
 }
 
@@ -191,19 +191,48 @@ int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,
                ? 0 : HPCBOOT_ERR_NOT_FOUND;
 }
 
+/* {u32 rank, str key, blob value} of what is visible as "RANK/KEY". */
+static void put_value(const struct hb_native_store *s, const char *name,
+                      struct hb_buf *out)
+{
+    char *slash;
+    uint32_t rank = (uint32_t)strtoul(name, &slash, 10);
+    struct hb_bytes value;
+
+    if (hb_kvs_get(s->visible, name, &value)) {
+        hb_buf_put_u32(out, rank);
+        hb_buf_put_str(out, slash + 1);
+        hb_buf_put_blob(out, value.data, value.len);
+    }
+}
+
+struct giving {
+    const struct hb_native_store *s;
+    struct hb_buf *data;
+    const char *prefix; /* of the names that are given */
+};
+
+static void give_one(void *arg, const char *name, struct hb_bytes nothing)
+{
+    const struct giving *g = arg;
+
+    if (hb_starts_with(name, g->prefix)) {
+        put_value(g->s, name, g->data);
+    }
+}
+
 void hb_native_store_collect(struct hb_native_store *s, int wanted,
                              struct hb_buf *data)
 {
+    struct giving all = {s, data, ""};
+
     hb_buf_put_u8(data, wanted && !s->missed);
     if (!wanted || s->missed) {
         return;
     }
-    if (hb_buf_failed(&s->uncollected)) {
-        data->failed = 1;
-        return;
-    }
-    hb_buf_put_raw(data, s->uncollected.data, s->uncollected.len);
-    hb_buf_clear(&s->uncollected);
+    hb_kvs_each(s->uncollected, give_one, &all);
+    hb_kvs_destroy(s->uncollected);
+    (void)hb_kvs_create(&s->uncollected, STORE_MAX_BYTES, NULL);
 }
 
 void hb_native_store_refuse(int status, const char *why, struct hb_buf *data)
@@ -294,33 +323,14 @@ void hb_native_store_miss(struct hb_native_store *s)
     s->missed = 1;
 }
 
-struct giving {
-    const struct hb_native_store *s;
-    struct hb_buf *data;
-    char prefix[16];
-    uint32_t rank;
-};
-
-static void give_one(void *arg, const char *key, struct hb_bytes nothing)
-{
-    struct giving *g = arg;
-    struct hb_bytes value;
-
-    if (hb_starts_with(key, g->prefix) &&
-        hb_kvs_get(g->s->visible, key, &value)) {
-        hb_buf_put_u32(g->data, g->rank);
-        hb_buf_put_str(g->data, key + strlen(g->prefix));
-        hb_buf_put_blob(g->data, value.data, value.len);
-    }
-}
-
 int hb_native_store_give(const struct hb_native_store *s, uint32_t rank,
                          struct hb_buf *data)
 {
-    struct giving g = {.s = s, .data = data, .rank = rank};
+    char prefix[16];
+    struct giving its = {s, data, prefix};
 
-    snprintf(g.prefix, sizeof g.prefix, "%u/", rank);
-    hb_kvs_each(s->for_job, give_one, &g);
+    snprintf(prefix, sizeof prefix, "%u/", rank);
+    hb_kvs_each(s->for_job, give_one, &its);
     return hb_buf_failed(data) ? HPCBOOT_ERR_LIMIT : 0;
 }
 

@@ -17,7 +17,7 @@ libhbbin_a_SOURCES += \
     %D%/source_pytorchjob.c %D%/source_tfjob.c %D%/source_paddlejob.c \
     %D%/source_xgboostjob.c %D%/source_jaxjob.c %D%/source_kuberay.c \
     %D%/source_slurm.c %D%/slurm.h %D%/source_pbs.c %D%/source_lsf.c \
-    %D%/lsf.h %D%/source_sge.c %D%/sge.h %D%/source_flux.c %D%/flux.h \
+    %D%/source_sge.c %D%/sge.h %D%/source_flux.c %D%/flux.h \
     %D%/source_cobalt.c %D%/source_default.c %D%/source_local.c \
     %D%/source_kubernetes.c %D%/k8s.h %D%/k8s_open.c %D%/k8s_module.h \
     %D%/k8s_login.c %D%/k8s_pod.c %D%/k8s_pod.h %D%/k8s_reason.c \

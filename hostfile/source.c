@@ -316,18 +316,6 @@ int hb_source_is_here(const struct hb_gang_request *req, const char *system,
     return 0;
 }
 
-void hb_source_operator_made(const struct hb_gang_request *req,
-                             struct hb_gang *out, const char *where)
-{
-    out->operator_made = 1;
-    out->gang_key = hb_source_gang_key(req);
-    out->detail = hb_xasprintf("%zu host%s in %s, %s%s", out->n,
-                               out->n == 1 ? "" : "s", where,
-                               out->gang_key != NULL ? "the job's key is " :
-                               "no key of the job was found",
-                               out->gang_key != NULL ? out->gang_key : "");
-}
-
 void hb_torch_slots(const struct hb_gang_request *req, struct hb_gang *gang)
 {
     const char *text = hb_source_env(req, "PET_NPROC_PER_NODE");
@@ -399,7 +387,8 @@ static int is_mounted(const char *dir)
     return yes;
 }
 
-char *hb_source_gang_key(const struct hb_gang_request *req)
+/* The key an operator mounted for its gang, or NULL; free() it. */
+static char *mounted_key(const struct hb_gang_request *req)
 {
     const char *root = hb_source_root(req), *home = hb_source_env(req, "HOME");
     struct hb_strv dirs = HB_STRV_INIT;
@@ -420,4 +409,16 @@ char *hb_source_gang_key(const struct hb_gang_request *req)
     }
     hb_strv_destroy(&dirs);
     return found;
+}
+
+void hb_source_operator_made(const struct hb_gang_request *req,
+                             struct hb_gang *out, const char *where)
+{
+    out->operator_made = 1;
+    out->gang_key = mounted_key(req);
+    out->detail = hb_xasprintf("%zu host%s in %s, %s%s", out->n,
+                               out->n == 1 ? "" : "s", where,
+                               out->gang_key != NULL ? "the job's key is " :
+                               "no key of the job was found",
+                               out->gang_key != NULL ? out->gang_key : "");
 }

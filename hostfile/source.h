@@ -97,8 +97,6 @@ int hb_source_read_named(const struct hb_gang_request *req, const char *system,
 int hb_source_is_here(const struct hb_gang_request *req, const char *system,
                       const char *command, int rc, struct hb_gang *out,
                       char **reason_out, const struct hpcboot_error *err);
-/* The key an operator mounted for its gang, or NULL; free() it. */
-char *hb_source_gang_key(const struct hb_gang_request *req);
 /* Marks a gang as made by an operator, finds its key, and says so: the detail
  * becomes "N hosts in WHERE, the job's key is FILE". */
 void hb_source_operator_made(const struct hb_gang_request *req,

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "hostfile/dialect.h"
-#include "hostfile/lsf.h"
+#include "hostfile/pod.h"
 #include "lib/base/str.h"
 
 #define BLANKS " \t\n"
@@ -34,7 +34,8 @@ static int slots_of(const char *word)
                ? (int)n : -1;
 }
 
-int hb_lsf_mcpu_hosts(const char *text, struct hb_members *m,
+/* Adds the hosts of "h1 4 h2 2". */
+static int mcpu_hosts(const char *text, struct hb_members *m,
                       struct hpcboot_error *err)
 {
     char *list = hb_xstrdup(text), *save = NULL, *count;
@@ -79,7 +80,7 @@ static int from_variable(const struct hb_gang_request *req, const char *name,
 
     hb_members_begin(&m, name, 1);
     if (strcmp(name, "LSB_MCPU_HOSTS") == 0) {
-        rc = hb_lsf_mcpu_hosts(text, &m, err);
+        rc = mcpu_hosts(text, &m, err);
         m.failed = rc;
     } else {
         each_word(text, &m, err);

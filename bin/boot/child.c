@@ -75,7 +75,8 @@ static void destroy(struct hb_child *child)
     free(child);
 }
 
-void hb_child_status_text(int status, char *text, size_t size)
+/* "exited with status 3", "was killed by signal 11 (SEGV)". */
+static void put_status(int status, char *text, size_t size)
 {
     if (WIFSIGNALED(status)) {
         int sig = WTERMSIG(status);
@@ -124,7 +125,7 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
     }
     child_name(child->pid, name, sizeof name);
     if (waitpid(child->pid, &status, WNOHANG) == child->pid) {
-        hb_child_status_text(status, end, sizeof end);
+        put_status(status, end, sizeof end);
     } else {
         snprintf(end, sizeof end, "has ended");
     }

@@ -48,7 +48,4 @@ struct hb_child_spec {
 int hb_child_spawn(const struct hb_child_spec *spec, pid_t *pid_out,
                    struct hpcboot_error *err);
 
-/* "exited with status 3", "was killed by signal 11 (SEGV)". */
-void hb_child_status_text(int wait_status, char *text, size_t size);
-
 #endif

@@ -231,7 +231,7 @@ static void describe(struct hb_ssh_boot *b, struct hb_str *text)
     }
 }
 
-int64_t hb_ssh_left_ms(const struct hb_ssh_boot *b)
+static int64_t left_ms(const struct hb_ssh_boot *b)
 {
     return hb_deadline_left_ms(b->deadline_ns);
 }
@@ -241,7 +241,7 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 {
     struct hb_ssh_boot *b = arg;
     struct hb_str text = HB_STR_INIT;
-    int64_t left = hb_ssh_left_ms(b);
+    int64_t left = left_ms(b);
     int limit;
 
     if (left > 0) {

@@ -58,7 +58,6 @@ void hb_ssh_step(struct hb_ssh_boot *b);
 int hb_ssh_enter_stage(struct hb_ssh_boot *b, enum hb_boot_stage stage,
                        const char *detail);
 void hb_ssh_stage_anew(struct hb_ssh_boot *b); /* its deadline */
-int64_t hb_ssh_left_ms(const struct hb_ssh_boot *b); /* of the stage */
 void hb_ssh_arm(struct event *timer, int64_t ms);
 /* What the host will be counted under when the boot fails. */
 void hb_ssh_because(struct hb_ssh_boot *b, enum hb_boot_why why);

@@ -58,8 +58,9 @@ static void end_word(struct splitter *s, struct hb_strv *words)
     s->in_word = 0;
 }
 
-int hb_words_split(const char *text, struct hb_strv *words_out,
-                   struct hpcboot_error *err)
+/* By quotes and blanks alone. */
+static int split_words(const char *text, struct hb_strv *words_out,
+                       struct hpcboot_error *err)
 {
     struct splitter s = {.p = text, .word = HB_STR_INIT};
     struct hb_strv words = HB_STRV_INIT;
@@ -192,7 +193,7 @@ int hb_template_expand(const char *text, const struct hb_template_values *v,
 {
     struct hb_strv words = HB_STRV_INIT, argv = HB_STRV_INIT;
     struct seen seen = {0};
-    int rc = hb_words_split(text, &words, err);
+    int rc = split_words(text, &words, err);
 
     if (rc < 0) {
         return hb_error_prefix(err, HPCBOOT_ERR_USAGE, "--launch-with");

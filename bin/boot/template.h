@@ -38,8 +38,4 @@ struct hb_template_values {
 int hb_template_expand(const char *text, const struct hb_template_values *v,
                        struct hb_strv *argv_out, struct hpcboot_error *err);
 
-/* The first step alone: quotes and blanks. */
-int hb_words_split(const char *text, struct hb_strv *words_out,
-                   struct hpcboot_error *err);
-
 #endif

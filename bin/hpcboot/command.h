@@ -37,13 +37,9 @@ extern const struct hb_command *const hb_commands[];
 int hb_command_scan(const struct hb_command *command, void *into, int argc,
                     char **argv);
 
-/* settings.c: the options of hbrun as its configuration files and HPCBOOT_
- * variables set them, so that a command looks at the gang as hbrun would.
- * Warnings are logged. Destroy with hb_options_destroy(). */
-struct hb_options;
-int hb_command_settings(struct hb_options **out, struct hpcboot_error *err);
-/* The gang hbrun would find here: with the hosts that `wanted` names, or those
- * of the settings. */
+/* settings.c: the gang hbrun would find here, with the hosts that `wanted`
+ * names, or else those of its configuration files and HPCBOOT_ variables, whose
+ * warnings are logged. */
 struct hb_gang;
 struct hb_gang_request;
 int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,

@@ -15,7 +15,8 @@
 
 extern char **environ;
 
-int hb_command_settings(struct hb_options **out, struct hpcboot_error *err)
+/* Warnings are logged. Destroy with hb_options_destroy(). */
+static int read_settings(struct hb_options **out, struct hpcboot_error *err)
 {
     /* A line that only asks for words would not read them; no program is
      * looked for yet. */
@@ -36,7 +37,7 @@ int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
 {
     struct hb_gang_request req = *wanted;
     struct hb_options *opt = NULL;
-    int rc = hb_command_settings(&opt, err);
+    int rc = read_settings(&opt, err);
 
     if (rc < 0) {
         return rc;

@@ -353,9 +353,6 @@ int agent_respawn(struct agent *a, const struct hb_frame *f,
 
 /* rankio.c */
 void rank_stream_open(struct rank *r, int which, int fd);
-void rank_sink_open(struct rank *r, struct rank_sink *s, int fd,
-                    event_callback_fn writable);
-void rank_sink_close(struct rank_sink *s);
 void rank_sink_put(struct rank_sink *s, const void *data, size_t len);
 void rank_stdin(struct rank *r, const struct hb_msg_stdin *m);
 void rank_stdin_open(struct rank *r, int fd);

@@ -218,8 +218,8 @@ int rank_drained(const struct rank *r)
     return r->out[0].ev == NULL && r->out[1].ev == NULL;
 }
 
-void rank_sink_open(struct rank *r, struct rank_sink *s, int fd,
-                    event_callback_fn writable)
+static void sink_open(struct rank *r, struct rank_sink *s, int fd,
+                      event_callback_fn writable)
 {
     s->fd = fd;
     s->eof = 0;
@@ -227,7 +227,7 @@ void rank_sink_open(struct rank *r, struct rank_sink *s, int fd,
     hb_buf_init(&s->queue, SINK_MAX_BYTES);
 }
 
-void rank_sink_close(struct rank_sink *s)
+static void sink_close(struct rank_sink *s)
 {
     if (s->ev != NULL) {
         event_free(s->ev);
@@ -266,7 +266,7 @@ static size_t sink_write(struct rank_sink *s)
     if (s->fd >= 0 && hb_buf_left(&s->queue) == 0) {
         hb_buf_clear(&s->queue);
         if (s->eof) {
-            rank_sink_close(s);
+            sink_close(s);
         }
     }
     return taken;
@@ -303,7 +303,7 @@ static void stdin_ack(struct agent *a)
  * holds the other end. */
 void rank_stdin_close(struct rank *r)
 {
-    rank_sink_close(&r->in);
+    sink_close(&r->in);
     stdin_ack(r->agent);
 }
 
@@ -317,7 +317,7 @@ static void on_stdin_writable(evutil_socket_t fd, short what, void *arg)
 
 void rank_stdin_open(struct rank *r, int fd)
 {
-    rank_sink_open(r, &r->in, fd, on_stdin_writable);
+    sink_open(r, &r->in, fd, on_stdin_writable);
     hb_pipes_add(&r->agent->stdin_pipes, fd);
     r->stdin_taken = r->agent->stdin_received;
 }
@@ -357,7 +357,7 @@ static void pm_close(struct rank *r)
         event_free(r->pm_read);
         r->pm_read = NULL;
     }
-    rank_sink_close(&r->pm);
+    sink_close(&r->pm);
 }
 
 /* What processes write is never read together, as the socket says whose it is
@@ -411,7 +411,7 @@ static void on_pm_readable(evutil_socket_t fd, short what, void *arg)
 
 void rank_pm_open(struct rank *r, int fd)
 {
-    rank_sink_open(r, &r->pm, fd, on_pm_writable);
+    sink_open(r, &r->pm, fd, on_pm_writable);
     r->pm.is_read = 1;
     r->pm_read = event_new(r->agent->base, fd, EV_READ | EV_PERSIST,
                            on_pm_readable, r);
@@ -432,6 +432,6 @@ void rank_io_destroy(struct rank *r)
         hb_fd_close(&s->fd);
         hb_lines_destroy(&s->lines);
     }
-    rank_sink_close(&r->in);
+    sink_close(&r->in);
     pm_close(r);
 }

@@ -30,7 +30,8 @@ void hb_kept_close(struct hb_kept *k)
     *k = (struct hb_kept){0};
 }
 
-int hb_kept_counts(unsigned type)
+/* Whether frames of this type (enum hb_msg_type) are counted and kept. */
+static int counts(unsigned type)
 {
     switch (type) {
     case HB_MSG_HELLO:
@@ -58,7 +59,7 @@ void hb_kept_said(struct hb_kept *k, struct hb_bytes frame)
     const unsigned char *p = frame.data;
 
     if (!k->is_open || frame.len < HB_WIRE_HEADER ||
-        !hb_kept_counts((unsigned)p[TYPE_AT] << 8 | p[TYPE_AT + 1])) {
+        !counts((unsigned)p[TYPE_AT] << 8 | p[TYPE_AT + 1])) {
         return;
     }
     k->said++;
@@ -67,7 +68,7 @@ void hb_kept_said(struct hb_kept *k, struct hb_bytes frame)
 
 int hb_kept_came(struct hb_kept *k, unsigned type)
 {
-    if (!k->is_open || !hb_kept_counts(type)) {
+    if (!k->is_open || !counts(type)) {
         return 0;
     }
     k->came++;

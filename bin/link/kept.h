@@ -23,7 +23,6 @@ struct hb_kept {
 void hb_kept_open(struct hb_kept *k); /* anew, at zero */
 void hb_kept_close(struct hb_kept *k); /* also one that is not open */
 
-int hb_kept_counts(unsigned type); /* enum hb_msg_type */
 /* One encoded frame was said; kept when it counts. */
 void hb_kept_said(struct hb_kept *k, struct hb_bytes frame);
 /* A frame of that type has come: 1 when it is time to confirm k->came. */

@@ -13,19 +13,19 @@ struct event_base;
 
 /* A control link: frames over a channel, with heartbeats; the same code at
  * both ends. The parent's end skips what comes before the magic and hands it
- * on as the host's own words. Frames are queued without bound by the link
- * itself: bulk senders ask hb_link_backlog or use credits. */
+ * on as the host's own words. What the channel does not take waits in a queue;
+ * bulk senders use credits, or wait for `drained`: a queue of more than four
+ * of the largest frames is the end of the link. */
 struct hb_link;
 
-struct hb_link_events {
+struct hb_link_events { /* all but frame and lost may be NULL */
     /* One frame; valid during the call. PING and PONG are the link's own. */
     void (*frame)(void *arg, const struct hb_frame *frame);
     /* Bytes before the magic (parent's end only). */
     void (*chatter)(void *arg, const char *text, size_t len);
     /* The backlog has fallen below the low mark again. */
     void (*drained)(void *arg);
-    /* Nothing was received for three fifths of dead_ms; 0: it is heard again.
-     * May be NULL. */
+    /* Nothing was received for three fifths of dead_ms; 0: it is heard. */
     void (*suspect)(void *arg, uint32_t silent_ms);
     /* The link is broken: closed, protocol error, or no sign of life for
      * dead_ms. No further event comes; hb_link_destroy is still due. */

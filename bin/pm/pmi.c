@@ -83,7 +83,7 @@ static int create2(struct hb_pm **out, const struct hb_pm_job *job,
     return create(HB_PM_PMI2, out, job, host, arg, err);
 }
 
-struct hb_pmi_rank *hb_pmi_rank_find(struct hb_pm *pm, uint32_t rank)
+static struct hb_pmi_rank *find_rank(struct hb_pm *pm, uint32_t rank)
 {
     uint32_t low = 0, high = pm->n_local;
 
@@ -214,7 +214,7 @@ static int take(struct hb_pm *pm, struct hb_pmi_rank *rank, const char *data,
 static int feed(struct hb_pm *pm, uint32_t number, const void *data,
                 size_t len, struct hpcboot_error *err)
 {
-    struct hb_pmi_rank *rank = hb_pmi_rank_find(pm, number);
+    struct hb_pmi_rank *rank = find_rank(pm, number);
     struct hpcboot_error local;
     int rc;
 
@@ -234,7 +234,7 @@ static int feed(struct hb_pm *pm, uint32_t number, const void *data,
 
 static void rank_gone(struct hb_pm *pm, uint32_t number)
 {
-    struct hb_pmi_rank *rank = hb_pmi_rank_find(pm, number);
+    struct hb_pmi_rank *rank = find_rank(pm, number);
 
     if (rank != NULL) {
         rank->gone = 1;
@@ -245,7 +245,7 @@ static void rank_gone(struct hb_pm *pm, uint32_t number)
 
 static void rank_again(struct hb_pm *pm, uint32_t number)
 {
-    struct hb_pmi_rank *rank = hb_pmi_rank_find(pm, number);
+    struct hb_pmi_rank *rank = find_rank(pm, number);
 
     if (rank != NULL) {
         rank->gone = 0;

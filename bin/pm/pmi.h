@@ -76,7 +76,6 @@ struct hb_pm {
 };
 
 /* pmi.c */
-struct hb_pmi_rank *hb_pmi_rank_find(struct hb_pm *pm, uint32_t rank);
 void hb_pmi_send(struct hb_pm *pm, struct hb_pmi_rank *rank,
                  const struct hb_str *text);
 /* Tells the host what is new, and each time that MPI begins. */

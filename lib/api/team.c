@@ -220,8 +220,8 @@ static void come_to_region(const struct hb_team_plan *plan,
     free(ranks);
 }
 
-int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
-                 struct hpcboot_error *err)
+static int make_team(const struct hb_team_plan *plan, struct hpcboot_team **out,
+                     struct hpcboot_error *err)
 {
     struct hpcboot_team *t = hb_xcalloc(1, sizeof *t);
     struct hb_coll_team_args args = HB_COLL_TEAM_INIT;
@@ -342,7 +342,7 @@ static int make_permanent(int node_only, struct hpcboot_team **out,
     }
     plan.region = hb_segment_region(hb_api.memory, node_only != 0,
                                     &plan.region_size);
-    rc = hb_team_make(&plan, out, err);
+    rc = make_team(&plan, out, err);
     if (rc == 0) {
         (*out)->permanent = 1;
         (*out)->whole = !node_only;
@@ -477,7 +477,7 @@ int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
         plan->region = hb_segment_shared(hb_api.memory, at,
                                          &plan->region_size);
     }
-    return hb_team_make(plan, out, err);
+    return make_team(plan, out, err);
 }
 
 /* ---- what they tell ---- */

@@ -16,8 +16,6 @@ struct hb_team_plan {
     int timeout_ms, deterministic;
 };
 
-int hb_team_make(const struct hb_team_plan *plan, struct hpcboot_team **out,
-                 struct hpcboot_error *err);
 /* Numbers of teams; all members of a team must use the same one. _next tells
  * the lowest number that is free here. _take takes a number and all below it;
  * 0: another thread has taken it meanwhile, perhaps for another team. */

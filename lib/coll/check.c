@@ -85,9 +85,9 @@ static void put_call(char *out, size_t size, uint64_t sign, uint64_t bytes)
              sign & DETERMINISTIC ? ", deterministic)" : ")");
 }
 
-int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
-                    uint64_t his_sign, uint64_t his_bytes,
-                    struct hpcboot_error *err)
+static int call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
+                        uint64_t his_sign, uint64_t his_bytes,
+                        struct hpcboot_error *err)
 {
     char ours[128], theirs[128];
 
@@ -102,7 +102,7 @@ int hb_coll_made_differ(int rank, const struct hb_coll_made *made, int other,
                         const struct hb_coll_made *his,
                         struct hpcboot_error *err)
 {
-    return hb_call_differs(rank, made->sign, made->bytes, other, his->sign,
+    return call_differs(rank, made->sign, made->bytes, other, his->sign,
                            his->bytes, err);
 }
 
@@ -127,7 +127,7 @@ void hb_call_found(struct hb_coll_team *t, const struct hb_op *op,
     }
     uint64_t word = hb_shm_cell(t, t->want, t->round)->word;
     uint64_t his = word & ((1u << HB_SIGN_BITS) - 1);
-    hb_call_differs(t->rank, op->sign, op->word, t->local[t->want], his,
+    call_differs(t->rank, op->sign, op->word, t->local[t->want], his,
                     word >> HB_SIGN_BITS, err);
 }
 
@@ -146,7 +146,7 @@ static int judge(struct hb_coll_req *r, struct hpcboot_error *err)
             return hb_lengths_differ(r->call, t->rank, m->to, i, h->from, err);
         }
         if (!same || h->bytes != m->bytes) {
-            return hb_call_differs(t->rank, m->sign, m->bytes, i, h->sign,
+            return call_differs(t->rank, m->sign, m->bytes, i, h->sign,
                                    h->bytes, err);
         }
     }

@@ -566,10 +566,7 @@ int hb_net_check_wish(const char *text, struct hpcboot_error *err);
  * of a root. */
 uint64_t hb_call_sign(const struct hpcboot_coll_args *a);
 uint64_t hb_row_sign(const size_t *row, int n);
-/* The sentences about calls that are not the same; ERR_USAGE. */
-int hb_call_differs(int rank, uint64_t sign, uint64_t bytes, int other,
-                    uint64_t his_sign, uint64_t his_bytes,
-                    struct hpcboot_error *err);
+/* The sentence about lengths that do not fit together; ERR_USAGE. */
 int hb_lengths_differ(enum hpcboot_coll coll, int from, uint64_t sent, int to,
                       uint64_t expected, struct hpcboot_error *err);
 /* Of what a step on one node has found: HB_MISMATCH, HB_LENGTHS. */

@@ -56,8 +56,8 @@ static int is_on(const struct agreement *a, const struct network *net,
            fits_wish(a->wish, p);
 }
 
-const struct hb_path *agree_path_on(const struct agreement *a, uint32_t host,
-                                    const struct network *net)
+static const struct hb_path *path_on(const struct agreement *a, uint32_t host,
+                                     const struct network *net)
 {
     const struct hb_paths *paths = &a->seen[host].paths;
     const struct hb_path *best = NULL;
@@ -102,12 +102,12 @@ static int is_same_machine(const struct hb_paths *x, const struct hb_paths *y)
 /* Fills who is on the network, and how fast it is at the slowest of them. */
 static void count(struct agreement *a, struct network *net)
 {
-    const struct hb_path *first = agree_path_on(a, 0, net);
+    const struct hb_path *first = path_on(a, 0, net);
 
     net->missing = UINT32_MAX;
     net->rate_mbps = UINT32_MAX;
     for (uint32_t h = 0; h < a->n; h++) {
-        const struct hb_path *p = agree_path_on(a, h, net);
+        const struct hb_path *p = path_on(a, h, net);
 
         if (p == NULL) {
             net->missing = net->missing == UINT32_MAX ? h : net->missing;
@@ -280,8 +280,8 @@ static int take_rails(struct agreement *a, const struct networks *nets)
 static int better_tcp(const struct agreement *a, const struct network *x,
                       const struct network *y)
 {
-    const struct hb_path *p = agree_path_on(a, 0, x);
-    const struct hb_path *q = agree_path_on(a, 0, y);
+    const struct hb_path *p = path_on(a, 0, x);
+    const struct hb_path *q = path_on(a, 0, y);
     int by_rate = (x->rate_mbps > y->rate_mbps) -
                   (x->rate_mbps < y->rate_mbps);
     int by_route = (int)p->net->is_default - (int)q->net->is_default;
@@ -302,7 +302,7 @@ static int take_tcp(struct agreement *a, const struct networks *nets)
         }
     }
     for (uint32_t h = 0; best != NULL && h < a->n; h++) {
-        a->plan->tcp[h] = *agree_path_on(a, h, best);
+        a->plan->tcp[h] = *path_on(a, h, best);
     }
     if (best != NULL) {
         agree_tell_tcp(a, nets, best);

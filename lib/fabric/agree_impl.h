@@ -52,9 +52,6 @@ struct agreement {
     int is_rdma_name, has_ib, has_roce;
 };
 
-const struct hb_path *agree_path_on(const struct agreement *a, uint32_t host,
-                                    const struct network *net);
-
 /* n_rails: that came of it. */
 void agree_tell(struct agreement *a, const struct network *net,
                 uint32_t best_mbps, uint32_t n_rails);

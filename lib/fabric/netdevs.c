@@ -174,7 +174,7 @@ static void each_line(const char *root, const char *name, struct hb_fabric *f,
     free(path);
 }
 
-void hb_sys_addresses(const char *root, struct hb_fabric *out)
+static void read_addresses(const char *root, struct hb_fabric *out)
 {
     if (root[0] == '\0') {
         ask_kernel(out);
@@ -289,7 +289,7 @@ void hb_sys_netdevs(const char *root, struct hb_fabric *out)
     }
     hb_strv_destroy(&names);
     qsort(out->net, out->n_net, sizeof *out->net, by_index);
-    hb_sys_addresses(root, out);
+    read_addresses(root, out);
     each_line(root, "/proc/net/route", out, take_route);
     each_line(root, "/proc/net/ipv6_route", out, take_route6);
 }

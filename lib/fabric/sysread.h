@@ -37,6 +37,5 @@ void hb_copy(char *out, size_t size, const char *text);
 void hb_sys_rdma(const char *root, struct hb_fabric *out);
 void hb_sys_netdevs(const char *root, struct hb_fabric *out);
 void hb_sys_gpus(const char *root, struct hb_fabric *out);
-void hb_sys_addresses(const char *root, struct hb_fabric *out);
 
 #endif

@@ -325,8 +325,8 @@ static int run_plan(struct hb_bind_planner *p, struct hpcboot_error *err)
     return rc;
 }
 
-struct hb_bind_planner hb_bind_planner_of(const struct hb_bind_policy *policy,
-                                          const struct hb_topo *topo)
+static struct hb_bind_planner planner_of(const struct hb_bind_policy *policy,
+                                         const struct hb_topo *topo)
 {
     int threads = policy->hwtcpus || policy->to == HB_BIND_HWTHREAD ||
                   hb_bind_mapped_kind(policy) == HB_TOPO_PU;
@@ -341,7 +341,7 @@ struct hb_bind_planner hb_bind_planner_of(const struct hb_bind_policy *policy,
 uint32_t hb_bind_room(const struct hb_bind_policy *policy,
                       const struct hb_topo *topo)
 {
-    struct hb_bind_planner p = hb_bind_planner_of(policy, topo);
+    struct hb_bind_planner p = planner_of(policy, topo);
     uint32_t n;
 
     if (hb_bind_by_device(policy)) {
@@ -365,7 +365,7 @@ uint32_t hb_bind_objects(const struct hb_bind_policy *policy,
 {
     enum hb_map_by by = policy->by == HB_MAP_PPR_OBJECT ? policy->ppr_object
                                                         : policy->by;
-    struct hb_bind_planner p = hb_bind_planner_of(policy, topo);
+    struct hb_bind_planner p = planner_of(policy, topo);
     int kind = hb_bind_mapped_kind(policy);
     uint32_t n;
 
@@ -386,7 +386,7 @@ int hb_bind_plan(const struct hb_bind_policy *policy,
                  struct hpcboot_error *err)
 {
     struct hb_bind_plan plan = {.n_ranks = n_ranks, .bound = 1};
-    struct hb_bind_planner p = hb_bind_planner_of(policy, topo);
+    struct hb_bind_planner p = planner_of(policy, topo);
     int rc;
 
     if (n_ranks == 0 || policy->to == HB_BIND_NONE) {

@@ -65,7 +65,5 @@ uint32_t hb_bind_list_length(const struct hb_bind_policy *policy);
 int hb_bind_unbound(struct hb_bind_plan *out, uint32_t n_ranks, char *why);
 int hb_bind_may_do_without(const struct hb_bind_policy *policy);
 int hb_bind_target_kind(const struct hb_bind_policy *p);
-struct hb_bind_planner hb_bind_planner_of(const struct hb_bind_policy *policy,
-                                          const struct hb_topo *topo);
 
 #endif

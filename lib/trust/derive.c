@@ -32,8 +32,9 @@ int hb_hmac_sha256(const void *key, size_t key_len, const void *data,
         != NULL;
 }
 
-int hb_hkdf(const char *salt, const void *ikm, size_t ikm_len,
-            const char *info, unsigned char out[32])
+/* HKDF-SHA256 (RFC 5869) of one block. */
+static int hkdf(const char *salt, const void *ikm, size_t ikm_len,
+                const char *info, unsigned char out[32])
 {
     unsigned char prk[32], text[256];
     size_t n = strlen(info);
@@ -50,7 +51,7 @@ int hb_hkdf(const char *salt, const void *ikm, size_t ikm_len,
     return ok;
 }
 
-int hb_ed25519_from_seed(struct hb_ed25519 *key)
+static int from_seed(struct hb_ed25519 *key)
 {
     size_t len = sizeof key->pub;
     EVP_PKEY *pkey = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL,
@@ -64,21 +65,21 @@ int hb_ed25519_from_seed(struct hb_ed25519 *key)
 int hb_ed25519_generate(struct hb_ed25519 *key)
 {
     return RAND_priv_bytes(key->seed, sizeof key->seed) == 1
-        && hb_ed25519_from_seed(key);
+        && from_seed(key);
 }
 
 int hb_derive_host_key(const struct hb_secret *gang, const char *label,
                        struct hb_ed25519 *out)
 {
-    return hb_hkdf(HOST_KEY_SALT, gang->data, gang->len, label, out->seed)
-        && hb_ed25519_from_seed(out);
+    return hkdf(HOST_KEY_SALT, gang->data, gang->len, label, out->seed)
+        && from_seed(out);
 }
 
 int hb_derive_session_login(const struct hb_secret *session,
                             struct hb_ed25519 *out)
 {
-    return hb_hkdf(SESSION_SALT, session->data, session->len, "", out->seed)
-        && hb_ed25519_from_seed(out);
+    return hkdf(SESSION_SALT, session->data, session->len, "", out->seed)
+        && from_seed(out);
 }
 
 int hb_gang_proof(const struct hb_secret *gang, struct hb_bytes nonce,
@@ -94,7 +95,7 @@ int hb_gang_proof(const struct hb_secret *gang, struct hb_bytes nonce,
     hb_buf_put_blob(&text, token, strlen(token));
     hb_buf_put_blob(&text, host_key.data, host_key.len);
     ok = !hb_buf_failed(&text)
-        && hb_hkdf(PROOF_SALT, gang->data, gang->len, "", key)
+        && hkdf(PROOF_SALT, gang->data, gang->len, "", key)
         && hb_hmac_sha256(key, sizeof key, text.data, text.len, out);
     explicit_bzero(key, sizeof key);
     hb_buf_destroy(&text);

@@ -23,12 +23,8 @@ struct hb_ed25519 {
 
 int hb_hmac_sha256(const void *key, size_t key_len, const void *data,
                    size_t len, unsigned char out[32]);
-/* HKDF-SHA256 (RFC 5869) of one block. */
-int hb_hkdf(const char *salt, const void *ikm, size_t ikm_len,
-            const char *info, unsigned char out[32]);
 
 /* All: 1 done, 0 libcrypto refused. */
-int hb_ed25519_from_seed(struct hb_ed25519 *key);
 int hb_ed25519_generate(struct hb_ed25519 *key);
 int hb_derive_host_key(const struct hb_secret *gang, const char *label,
                        struct hb_ed25519 *out);

@@ -266,8 +266,9 @@ static uint32_t slower(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
-                       const struct hb_caps *b, double bytes)
+/* Modelled: microseconds for a message of so many bytes, one way. */
+static double cost_of(enum hb_carrier c, const struct hb_caps *a,
+                      const struct hb_caps *b, double bytes)
 {
     /* The kind that is slower is the one both can speak. */
     uint32_t kind = a->ucx_kind > b->ucx_kind ? a->ucx_kind : b->ucx_kind;
@@ -303,7 +304,7 @@ enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b)
                                     (b->ucx_kind == HB_UCX_IB)))) {
             continue;
         }
-        cost = hb_carrier_cost((enum hb_carrier)c, a, b, WEIGHED_BYTES);
+        cost = cost_of((enum hb_carrier)c, a, b, WEIGHED_BYTES);
         if (best == HB_BY_NONE || cost < least) {
             best = (enum hb_carrier)c;
             least = cost;

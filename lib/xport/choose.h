@@ -69,8 +69,5 @@ void hb_caps_net(const char *root, struct hb_caps *caps);
 /* Whether both have UCX, and of these none understands the other. */
 int hb_caps_ucx_differs(const struct hb_caps *a, const struct hb_caps *b);
 enum hb_carrier hb_carry_by(const struct hb_caps *a, const struct hb_caps *b);
-/* Modelled: microseconds for a message of so many bytes, one way. */
-double hb_carrier_cost(enum hb_carrier c, const struct hb_caps *a,
-                       const struct hb_caps *b, double bytes);
 
 #endif

@@ -48,6 +48,13 @@ static int put(struct hb_tcp *t, uint32_t peer, const struct hb_tcp_head *head,
     return 0;
 }
 
+/* A rank may have a hundred thousand of them under way; they come off in the
+ * order in which they were put on, mostly. */
+static void put_on(struct hb_row rows[HB_MATCH_ROWS], struct hb_xport_req *r)
+{
+    hb_row_append(&rows[r->id % HB_MATCH_ROWS], &r->posted[HB_POSTED_ALL], r);
+}
+
 int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
                 struct hpcboot_error *err)
 {
@@ -66,7 +73,7 @@ int hb_tcp_send(struct hb_tcp *t, struct hb_xport_req *req,
     }
     head.kind = HB_TCP_OFFER;
     head.id = req->id = ++t->x->next_id;
-    hb_tcp_put_on(t->offers, req);
+    put_on(t->offers, req);
     rc = put(t, (uint32_t)req->peer, &head, NULL, 0, NULL, err);
     if (rc < 0) {
         (void)hb_tcp_take_off(t->offers, req->id, (uint32_t)req->peer);
@@ -97,13 +104,6 @@ void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
 {
     t->ahead[peer] -= head->size < t->ahead[peer] ? head->size
                                                   : t->ahead[peer];
-}
-
-/* A rank may have a hundred thousand of them under way; they come off in the
- * order in which they were put on, mostly. */
-void hb_tcp_put_on(struct hb_row rows[HB_MATCH_ROWS], struct hb_xport_req *r)
-{
-    hb_row_append(&rows[r->id % HB_MATCH_ROWS], &r->posted[HB_POSTED_ALL], r);
 }
 
 int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer)
@@ -138,7 +138,7 @@ void hb_tcp_accept_offer(struct hb_tcp *t, struct hb_inbound *in,
     head.take = req->id = ++t->x->next_id;
     req->info = (struct hb_xport_info){(int)in->source, in->tag,
                                        (size_t)in->size};
-    hb_tcp_put_on(t->takes, req);
+    put_on(t->takes, req);
     rc = put(t, in->source, &head, NULL, 0, NULL, &req->err);
     if (rc < 0) {
         (void)hb_tcp_take_off(t->takes, req->id, in->source);

@@ -232,8 +232,7 @@ void hb_tcp_on_credit(struct hb_tcp *t, uint32_t peer,
 struct hb_inbound *hb_tcp_on_data(struct hb_tcp *t, uint32_t peer,
                                   const struct hb_tcp_head *head);
 
-/* To those who offer or take, and off them. */
-void hb_tcp_put_on(struct hb_row rows[HB_MATCH_ROWS], struct hb_xport_req *r);
+/* Off those who offer or take; NULL: it is not among them. */
 struct hb_xport_req *hb_tcp_take_off(struct hb_row rows[HB_MATCH_ROWS],
                                      uint64_t id, uint32_t peer);
 int hb_tcp_is_with(const struct hb_xport_req *r, uint32_t peer);

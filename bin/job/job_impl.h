@@ -398,7 +398,7 @@ struct job_counts {
 /* Negative when GPUs are to be its slots and it has none. */
 int job_host_counted(struct job_host *h, const struct job_counts *counts,
                      struct hpcboot_error *err);
-/* place.c: its slots, and who says so; 0 while unknown. */
+/* placement.c: its slots, and who says so; 0 while unknown. */
 uint32_t job_slots_of(const struct job_host *h, const char **origin_out);
 uint32_t job_ranks_of(const struct job_host *h); /* that it has room for */
 /* Where a rank is, which may have taken the place of its first host. */

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bin/doctor/doctor.h"
 #include "bin/hpcbootd/agent.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/fabric/choose.h"
@@ -65,14 +65,6 @@ void agent_wiring_destroy(struct agent *a)
     a->wiring = NULL;
 }
 
-static uint64_t wall_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void check(const struct agent_wiring *w,
                   const struct hb_msg_examine *m,
                   const struct hb_strv *differences, struct hb_strv *out,
@@ -99,7 +91,7 @@ int agent_examine(struct agent *a, const struct hb_frame *f,
                   struct hpcboot_error *err)
 {
     struct agent_wiring *w = wiring_of(a);
-    uint64_t now_ns = wall_ns();
+    uint64_t now_ns = (uint64_t)hb_wall_ns();
     struct hb_msg_examine m;
     struct hb_strv found = HB_STRV_INIT, facts = HB_STRV_INIT;
     struct hb_strv differences = HB_STRV_INIT;

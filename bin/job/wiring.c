@@ -13,7 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bin/doctor/doctor.h"
 #include "bin/job/bringup.h"
@@ -90,14 +89,6 @@ static int is_missing(const struct job_host *h)
     return h->state == HOST_READY && !h->examined;
 }
 
-static int64_t wall_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Programs that are there already; what is copied comes later. */
 static void list_programs(const struct job *j, struct hb_strv *out)
 {
@@ -118,7 +109,7 @@ static void ask(struct job_host *h)
 
     list_programs(h->job, &programs);
     w->asked_ns[h->index] = hb_now_ns();
-    w->asked_wall_ns[h->index] = wall_ns();
+    w->asked_wall_ns[h->index] = hb_wall_ns();
     HOST_SEND(h, examine, .checks = (uint8_t)w->checks, .wdir = h->job->wdir,
               .programs = hb_wire_strv_of(hb_strv_view(&programs)));
     hb_strv_destroy(&programs);

@@ -352,7 +352,7 @@ static int take_value(struct reader *r, const struct option *o,
                       const char *value, struct hpcboot_error *err)
 {
     struct hb_launch *l = r->l;
-    uint32_t n;
+    uint32_t n = 0;
     int rc;
 
     switch (o->means) {

@@ -38,8 +38,10 @@ static int gather(struct hpcboot_team *parent, const void *mine, void *all,
 #define SHOWN 8
 struct list { /* n 0: it is a split */
     int32_t n, first[SHOWN];
+    uint32_t zero; /* no padding: lists are compared byte by byte */
     uint64_t sum;
 };
+_Static_assert(sizeof(struct list) == 4 * (SHOWN + 2) + 8, "has padding");
 
 static struct list list_of(const int *ranks, int n)
 {

@@ -115,6 +115,7 @@ struct job_host {
     uint32_t repeats;         /* fences that it says again */
     struct modex *asked, *asked_last; /* open questions to it; NULL: none */
     uint32_t n_asking;        /* open questions of its own */
+    uint32_t world; /* the first one of its ranks; 0: they began with the job */
     uint32_t programs_begun; /* by its ranks, one after the other */
     uint8_t in_init;   /* and the last of these waits for the others */
     uint8_t came_late; /* into a job that ran (latecomers.c) */

@@ -414,7 +414,7 @@ void job_live_go(struct job_host *h)
     char *why = hb_xasprintf("begins on %s, which has come into the gang",
                              h->spec->name);
 
-    j->world = j->lives->epoch;
+    j->world = h->world = j->lives->epoch;
     h->joins = 0;
     h->failed_in_row = 0;
     put_ranks(j, h->node, &ranks);

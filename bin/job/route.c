@@ -12,6 +12,7 @@
 #include "bin/job/job_impl.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
+#include "lib/rdzv/native_server.h"
 #include "lib/rdzv/runs.h"
 
 static void fence_up(void *arg, struct hb_bytes key, const uint32_t *nodes,
@@ -37,8 +38,20 @@ static void fence_done(void *arg, struct hb_bytes key, int status,
 {
 }
 
+/* Ranks of a host that came into the running job are of no world before: they
+ * are not those whose seat they have, and come into none of their fences. */
+static int is_another(void *arg, struct hb_bytes key, uint32_t node)
+{
+    const struct job *j = arg;
+    uint32_t since = node < j->map->n_nodes ? j->node_host[node]->world : 0;
+
+    return since > 0 && hb_native_fence_world(key) >= 0 &&
+           hb_native_fence_world(key) < since;
+}
+
 static const struct hb_fence_ops fence_ops = {
     .up = fence_up, .down = fence_down, .done = fence_done,
+    .is_another = is_another,
 };
 
 static int is_below(const struct job_host *h, const struct job_host *top)

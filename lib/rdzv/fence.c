@@ -126,6 +126,15 @@ static int64_t edge_of_child(const struct hb_fence_engine *e, uint32_t child)
     return -1;
 }
 
+/* To this fence. */
+static int is_lost(const struct hb_fence_engine *e, const struct fence *f,
+                   uint32_t node)
+{
+    return has(e, node, LOST) ||
+           (e->ops.is_another != NULL &&
+            e->ops.is_another(e->arg, f->key, node));
+}
+
 /* Works out from whom a fence must still hear. */
 static void fence_refresh(const struct hb_fence_engine *e, struct fence *f)
 {
@@ -148,7 +157,7 @@ static void fence_refresh(const struct hb_fence_engine *e, struct fence *f)
         } else if (edge < 0) {
             f->reaches_all = 0;
         } else if (f->edges[edge] == NOT_INVOLVED &&
-                   !has(e, f->nodes[i], LOST)) {
+                   !is_lost(e, f, f->nodes[i])) {
             f->edges[edge] = EXPECTED;
         }
     }
@@ -169,7 +178,7 @@ static struct fence *fence_new(struct hb_fence_engine *e, struct hb_bytes key,
     hb_buf_init(&f->data, HB_FENCE_DATA_MAX);
     fence_refresh(e, f);
     for (uint32_t i = 0; i < n_nodes; i++) {
-        f->status = has(e, nodes[i], LOST) ? HPCBOOT_ERR_PEER_DEAD : f->status;
+        f->status = is_lost(e, f, nodes[i]) ? HPCBOOT_ERR_PEER_DEAD : f->status;
     }
     if (f->status == 0 && e->is_root && !f->reaches_all) {
         f->status = HPCBOOT_ERR_NOT_FOUND;
@@ -323,16 +332,6 @@ int hb_fence_set_child(struct hb_fence_engine *e, uint32_t child,
     return HPCBOOT_OK;
 }
 
-static int names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node)
-{
-    for (uint32_t i = 0; i < n_nodes; i++) {
-        if (nodes[i] == node) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 void hb_fence_forget(struct hb_fence_engine *e, uint32_t child, uint32_t node)
 {
     int64_t edge = edge_of_child(e, child);
@@ -341,7 +340,7 @@ void hb_fence_forget(struct hb_fence_engine *e, uint32_t child, uint32_t node)
     e->owner[node] |= ANEW;
     for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
-            if (f->status != 0 || !names(f->nodes, f->n_nodes, node)) {
+            if (f->status != 0 || !hb_fence_names(f->nodes, f->n_nodes, node)) {
                 continue;
             }
             if (edge >= 0 && edge < f->n_edges && f->edges[edge] == JOINED) {
@@ -420,7 +419,7 @@ int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
     struct fence *f;
     int rc;
 
-    if (!names(nodes, n_nodes, e->self)) {
+    if (!hb_fence_names(nodes, n_nodes, e->self)) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                        "fence: node %u joins a fence without being one of "
                        "its participants", e->self);
@@ -568,7 +567,7 @@ void hb_fence_node_lost(struct hb_fence_engine *e, uint32_t node)
     for (size_t i = 0; i < HB_FENCE_BUCKETS; i++) {
         for (struct fence *f = e->table[i]; f != NULL; f = f->next) {
             /* What was passed up is decided above, alike for all. */
-            if (f->sent || !names(f->nodes, f->n_nodes, node)) {
+            if (f->sent || !hb_fence_names(f->nodes, f->n_nodes, node)) {
                 continue;
             }
             f->status = f->status != 0 ? f->status : HPCBOOT_ERR_PEER_DEAD;

@@ -41,6 +41,9 @@ struct hb_fence_ops {
     /* To this node's own participants. */
     void (*done)(void *arg, struct hb_bytes key, int status,
                  struct hb_bytes data);
+    /* Whether a node that lives is not the one that the key means, but has
+     * taken its place: to that fence it is lost. NULL: none is. */
+    int (*is_another)(void *arg, struct hb_bytes key, uint32_t node);
 };
 
 /* `self` is this node's number, or HB_FENCE_ROOT for a launcher that takes no

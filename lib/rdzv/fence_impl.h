@@ -36,6 +36,8 @@ struct fence *hb_fence_find(struct fence *const *table, struct hb_bytes key);
 void hb_fence_link(struct fence **table, struct fence *f);
 void hb_fence_unlink(struct fence **table, struct fence *f);
 void hb_fence_free(struct fence *f);
+/* Whether a list of nodes has that one. */
+int hb_fence_names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node);
 /* Takes out of its data what a node has contributed. */
 void hb_fence_drop(struct fence *f, uint32_t node);
 

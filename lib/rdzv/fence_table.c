@@ -59,6 +59,16 @@ void hb_fence_free(struct fence *f)
     free(f);
 }
 
+int hb_fence_names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node)
+{
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        if (nodes[i] == node) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void hb_fence_drop(struct fence *f, uint32_t node)
 {
     struct hb_buf had = f->data, view;

@@ -174,6 +174,21 @@ static void name_fence(struct hb_native_server *s, enum meeting m)
     s->open = m;
 }
 
+int64_t hb_native_fence_world(struct hb_bytes key)
+{
+    const size_t len = strlen(HB_NATIVE_FENCE_PREFIX);
+    const char *text = key.data;
+    int64_t world = -1;
+
+    if (key.len > len && memcmp(text, HB_NATIVE_FENCE_PREFIX, len) == 0) {
+        world = 0;
+        for (size_t i = len; i < key.len && text[i] != '/'; i++) {
+            world = world * 10 + (text[i] - '0');
+        }
+    }
+    return world;
+}
+
 /* To the others, by the name of the open fence. What is not awaited is no
  * part: the answer will be nobody's. */
 static void pass_on(struct hb_native_server *s, enum meeting m, int awaited,

@@ -55,6 +55,9 @@ struct hb_native_job { /* borrowed */
  * those of another server on the same node. */
 #define HB_NATIVE_FENCE_PREFIX "native/"
 #define HB_NATIVE_MODEX_BIT (1ull << 63)
+/* The world (above) whose ranks the fence of that key is for; -1: it is another
+ * server's. */
+int64_t hb_native_fence_world(struct hb_bytes key);
 
 struct hb_native_server *
 hb_native_server_create(const struct hb_native_job *job,

@@ -560,6 +560,35 @@ both_meet() {
     both_meet
 }
 
+has_met() { # N: so often pod-1's rank has met one other
+    [ "$(pod 0 grep -c '^rank 0 of 2$' /tmp/out)" = "$1" ]
+}
+
+@test "libhpcboot: ranks have met, a host is lost and comes back: all meet" {
+    hosts pod-1 pod-2
+    grow_to=3 library 1:3 "$HB_BUILDDIR/tests/cli/apiprobe" grow
+    wait_until has_met 1
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until has_met 2
+    hosts pod-1 pod-2 pod-3
+    pod_job_ends
+    ended_with 75
+    for i in 0 1 2; do says "^rank $i of 3$"; done
+    pods_clean 0 1 2 3
+}
+
+@test "libhpcboot: ranks have met, a host is lost and comes back when they end" {
+    hosts pod-1 pod-2
+    grow_to=0 library 1:2 "$HB_BUILDDIR/tests/cli/apiprobe" grow
+    wait_until has_met 1
+    pod 2 kill -KILL "$(agent_in 2)"
+    pod_job_ends
+    ended_with 75
+    says '^rank 0 is told: rank 1 begins on pod-2, '
+    says 'host pod-2 has come into the gang too late: all ranks that'
+    pods_clean 0 1 2
+}
+
 @test "ranks of a framework that meet once are as many as they are" {
     elastic 1:2 --on-failure continue --framework torch
     on 1

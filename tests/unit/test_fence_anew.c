@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* The fence engine of a launcher whose node begins anew: what it has
- * contributed is void, and it is waited for once more. */
+ * contributed is void, and it is waited for once more, but for fences that mean
+ * who was there before. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -137,12 +138,54 @@ static void two_begin_anew_one_after_the_other(void **state)
     hb_fence_engine_destroy(e);
 }
 
+static void on_failed(void *arg, uint32_t child, struct hb_bytes k, int status,
+                      struct hb_bytes data)
+{
+    struct answers *a = arg;
+
+    assert_int_equal(status, HPCBOOT_ERR_PEER_DEAD);
+    a->downs[child]++;
+}
+
+static int is_another(void *arg, struct hb_bytes k, uint32_t node)
+{
+    return node == 3;
+}
+
+/* Be it lost when the first comes to that fence, or be its seat taken. */
+static void who_took_its_place_is_in_no_older_fence(void **state)
+{
+    const struct hb_fence_ops failed = {.down = on_failed,
+                                        .is_another = is_another};
+
+    for (int first = 0; first < 2; first++) {
+        struct answers a = {0};
+        struct hb_fence_engine *e;
+
+        hb_fence_engine_create(&e, HB_FENCE_ROOT, 1, &failed, &a, NULL);
+        hb_fence_set_child(e, 0, all, 1, NULL);
+        hb_fence_set_child(e, 1, all + 1, 2, NULL);
+        hb_fence_set_child(e, 3, all + 3, 1, NULL);
+        hb_fence_node_lost(e, 3);
+        for (uint32_t child = 0; child < 2; child++) {
+            if (child == (uint32_t)first) {
+                hb_fence_set_child(e, 4, all + 3, 1, NULL);
+            }
+            contribute(e, child, all + child, child + 1, "o");
+            assert_int_equal(a.downs[child], 1);
+        }
+        assert_false(hb_fence_is_open(e, key));
+        hb_fence_engine_destroy(e);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_begins_anew),
         cmocka_unit_test(a_node_below_another_begins_anew),
         cmocka_unit_test(two_begin_anew_one_after_the_other),
+        cmocka_unit_test(who_took_its_place_is_in_no_older_fence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,9 @@
  *
  * Two things end: the stream and the process. A client that is gone closes
  * the stream, and the agent cleans up behind itself and ends. An agent that
- * has ended is waited for by whoever reaps, and its status is passed on. */
+ * has ended is waited for by whoever reaps, and its status is passed on. What
+ * it has said last has as much time as a login has: behind a network that was
+ * cut nobody takes it, and TCP would try for a quarter of an hour. */
 #include "config.h"
 
 #include "bin/boot/serve_impl.h"
@@ -200,6 +202,26 @@ static void on_relay_ended(void *arg, int side, const struct hpcboot_error *err)
     maybe_gone(a);
 }
 
+static void on_patience(evutil_socket_t fd, short what, void *arg)
+{
+    struct hb_serve_agent *a = arg;
+
+    hb_log(HB_INFO, "a launcher has not taken what its agent said last; its "
+           "connection is closed");
+    hb_relay_destroy(a->relay);
+    a->relay = NULL;
+    a->stream_ended = 1;
+    maybe_gone(a);
+}
+
+static void be_patient(struct hb_serve_agent *a)
+{
+    int ms = a->serve->config->limits.login_ms;
+    struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+    event_add(a->patience, &t);
+}
+
 void hb_serve_agent_reaped(struct hb_serve_agent *a, int wait_status)
 {
     /* Its last words may still be on their way. */
@@ -208,6 +230,9 @@ void hb_serve_agent_reaped(struct hb_serve_agent *a, int wait_status)
     on_control(a->control_fd, EV_READ, a);
     a->pid = 0;
     a->wait_status = wait_status;
+    if (!a->stream_ended && a->patience) {
+        be_patient(a);
+    }
     maybe_gone(a);
 }
 
@@ -225,6 +250,9 @@ void hb_serve_agent_destroy(struct hb_serve_agent *a)
     hb_relay_destroy(a->relay);
     if (a->control) {
         event_free(a->control);
+    }
+    if (a->patience) {
+        event_free(a->patience);
     }
     hb_fd_close(&a->control_fd);
     free(a);
@@ -246,12 +274,14 @@ static int join(struct hb_serve_agent *a, struct pipes *p,
         return rc;
     }
     hb_fd_channel_set_chatter(own, on_stderr, NULL, a);
+    a->patience = evtimer_new(a->serve->config->base, on_patience, a);
     a->relay = hb_relay_create(ssh, own, on_relay_ended, a);
     a->control_fd = p->control[0];
     p->control[0] = -1;
     a->control = event_new(a->serve->config->base, a->control_fd,
                            EV_READ | EV_PERSIST, on_control, a);
-    return a->control && event_add(a->control, NULL) == 0 ? HPCBOOT_OK
+    return a->patience && a->control && event_add(a->control, NULL) == 0
+        ? HPCBOOT_OK
         : hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
 }
 

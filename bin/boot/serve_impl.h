@@ -44,6 +44,7 @@ struct hb_serve_agent {
     pid_t pid;             /* 0: reaped */
     int control_fd;
     struct event *control;
+    struct event *patience; /* with a client that takes no last words */
     struct hb_relay *relay; /* NULL: the client is gone */
     int stream_ended;       /* the agent has closed its output */
     int has_job, told_end, job_status, wait_status;

@@ -27,6 +27,7 @@ setup_file() {
 teardown_file() { lab_down; }
 teardown() {
     local i
+    "$podlab" link 0 up
     for i in 0 1 2; do
         [ ! -e "$F/serve$i.pid" ] || pod $i bash -c \
             "kill -9 \$(cat /run/more.pid)" 2> /dev/null || true
@@ -288,6 +289,17 @@ is_idle() {
     wait_until pod 1 test -e /run/begun
     pod 0 bash -c 'kill -KILL $(cat /run/launcher.pid)'
     wait_until pod 1 grep -qx 75 /run/more.status
+    pod 1 rm /run/begun
+}
+
+@test "--once: the network is cut while a rank writes" {
+    serve_more 1 --port 2001 --once --login-timeout 2
+    pod_hb --port 2001 --heartbeat 1 -H pod-1 \
+        sh -c 'touch /run/begun; exec yes' > /dev/null 2>&1 3>&- &
+    wait_until pod 1 test -e /run/begun
+    "$podlab" link 0 down
+    wait_until pod 1 grep -qx 75 /run/more.status
+    wait $! || true
     pod 1 rm /run/begun
 }
 

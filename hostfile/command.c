@@ -3,7 +3,8 @@
 
 /* One command, its output and its end: what a source does whose batch system
  * keeps its hosts to itself. stdin is empty; the first line of stderr is told
- * where the command fails. */
+ * where the command fails. Scripts wait for programs of their own: one that is
+ * given up ends with all of its process group. */
 
 #include "config.h"
 
@@ -47,20 +48,74 @@ static void run_close(struct run *r)
     hb_str_destroy(&r->out);
 }
 
-/* It does not outlive its caller, however that ends. */
-static void become(char *const *argv, char *const *env, int out_fd, int err_fd,
-                   int error_fd, pid_t parent)
+/* The caller's handlers would write into its own pipe. */
+static void take_no_signal(void)
+{
+    struct sigaction had;
+
+    for (int s = 1; s < NSIG; s++) {
+        if (sigaction(s, NULL, &had) == 0 && had.sa_handler != SIG_IGN) {
+            signal(s, SIG_DFL);
+        }
+    }
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static void end_group(int signo)
+{
+    kill(0, SIGKILL);
+}
+
+static void become(char *const *argv, char *const *env, const int fds[3])
 {
     int null = open("/dev/null", O_RDWR), why;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent && null >= 0 && dup2(null, 0) >= 0 &&
-        dup2(out_fd, 1) >= 0 && dup2(err_fd, 2) >= 0) {
+    if (null >= 0 && dup2(null, 0) >= 0 && dup2(fds[0], 1) >= 0 &&
+        dup2(fds[1], 2) >= 0) {
         execvpe(argv[0], argv, env);
     }
     why = errno;
-    (void)hb_fd_write_all(error_fd, &why, sizeof why, NULL);
+    (void)hb_fd_write_all(fds[2], &why, sizeof why, NULL);
     _exit(127);
+}
+
+static void __attribute__((noreturn)) end_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        prctl(PR_SET_DUMPABLE, 0ul); /* the core, if there is one, is its */
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 127);
+}
+
+/* Above the command, and first of a process group: what that has started does
+ * not outlive the caller either, however that ends. fds: what the command
+ * writes to, and where it is told that it cannot be started. */
+static void __attribute__((noreturn))
+watch_over(char *const *argv, char *const *env, const int fds[3], pid_t parent)
+{
+    int status = 0;
+    pid_t pid;
+
+    (void)setpgid(0, 0);
+    take_no_signal();
+    signal(SIGTERM, end_group);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    pid = getppid() == parent ? fork() : -1;
+    if (pid == 0) {
+        become(argv, env, fds);
+    }
+    if (pid < 0) {
+        status = errno;
+        (void)hb_fd_write_all(fds[2], &status, sizeof status, NULL);
+        _exit(127);
+    }
+    hb_fd_close_as_exec(-1); /* the command's ends are its alone */
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    end_like(status);
 }
 
 /* 0, or the errno of what failed. */
@@ -75,7 +130,7 @@ static int start(struct run *r, char *const *argv, char *const *env,
     }
     r->pid = fork();
     if (r->pid == 0) {
-        become(argv, env, out_fd, err_fd, fds[1], parent);
+        watch_over(argv, env, (int[]){out_fd, err_fd, fds[1]}, parent);
     }
     why = r->pid < 0 ? errno : 0;
     hb_fd_close(&fds[1]);
@@ -176,7 +231,7 @@ static int wait_for(struct run *r, int *status)
 
 static void end_it(struct run *r)
 {
-    kill(r->pid, SIGKILL);
+    kill(-r->pid, SIGKILL);
     while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR) {
     }
 }

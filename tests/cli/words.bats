@@ -276,7 +276,8 @@ fish_offers() { # PROGRAM LINE
     run hb --discover-hosts ./script true
     ended_with 2
     says 'error: --discover-hosts: ./script was ended by signal 9: [hy]$'
-    printf '#!/bin/sh\necho localhost; exec sleep 1000 > script.out\n' > script
+    printf '#!/bin/sh\necho localhost; exec > script.out 2>&1; sleep 1000; :\n' \
+        > script
     run hb --discover-hosts ./script true
     ended_with 2
     says 'error: --discover-hosts: ./script has not answered within 10 s$'

@@ -608,7 +608,8 @@ has_met() { # N: so often pod-1's rank has met one other
 echo pod-1:1
 [ -e /tmp/started-once ] || { touch /tmp/started-once; exit 0; }
 echo $$ > /tmp/script
-exec sleep 1000
+sleep 1000
+exit 3
 END
     pod 0 chmod 755 /tmp/discover
     pod 0 rm -f /tmp/started-once /tmp/script

@@ -199,7 +199,7 @@ static int is_out(const struct job_host *h)
            ((h->state == HOST_DONE && (h->node == HB_NODE_UNSET || h->let_go))
             || (h->state == HOST_LOST &&
                 (had_ranks || h->node == HB_NODE_UNSET))) &&
-           h->comebacks <= h->job->opt->max_restarts;
+           h->comebacks + h->gone <= h->job->opt->max_restarts;
 }
 
 /* Ranks for which there is room, less those of hosts that are on their way. */

@@ -328,6 +328,22 @@ END
     pods_clean 0 1 2
 }
 
+@test "a host that is lost more often than it may be is not taken in again" {
+    elastic 1:2 --on-failure continue --max-restarts 0
+    on 1
+    hosts pod-1 pod-2
+    on 2
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until event host_lost pod-2
+    hosts pod-1 pod-2 pod-3
+    on 3
+    go 1 3
+    pod_job_ends
+    ended_with 75
+    says_not 'epoch 2 on pod-2'
+    pods_clean 0 1 2 3
+}
+
 @test "the launcher is killed while a host is being taken in: nothing is left" {
     elastic 1:3 --on-failure continue
     on 1

@@ -178,13 +178,16 @@ int64_t hb_native_fence_world(struct hb_bytes key)
 {
     const size_t len = strlen(HB_NATIVE_FENCE_PREFIX);
     const char *text = key.data;
-    int64_t world = -1;
+    int64_t world = 0;
 
-    if (key.len > len && memcmp(text, HB_NATIVE_FENCE_PREFIX, len) == 0) {
-        world = 0;
-        for (size_t i = len; i < key.len && text[i] != '/'; i++) {
-            world = world * 10 + (text[i] - '0');
+    if (key.len <= len || memcmp(text, HB_NATIVE_FENCE_PREFIX, len) != 0) {
+        return -1;
+    }
+    for (size_t i = len; i < key.len && text[i] != '/'; i++) {
+        if (text[i] < '0' || text[i] > '9' || world > UINT32_MAX) {
+            return -1;
         }
+        world = world * 10 + (text[i] - '0');
     }
     return world;
 }

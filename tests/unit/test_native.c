@@ -512,9 +512,25 @@ static void test_a_generation_ends_as_it_began(void **state)
     hb_jobmap_destroy(grown);
 }
 
+static int64_t world_of(const char *key)
+{
+    return hb_native_fence_world((struct hb_bytes){key, strlen(key)});
+}
+
+static void test_a_key_says_its_world(void **state)
+{
+    assert_int_equal(world_of("native/5/0/0/1/2"), 5);
+    assert_int_equal(world_of("native/4294967295/0/0/1/2"), UINT32_MAX);
+    assert_int_equal(world_of("pmix/5/0/0/1/2"), -1);
+    assert_int_equal(world_of("native/"), -1);
+    assert_int_equal(world_of("native/five/0"), -1);
+    assert_int_equal(world_of("native/99999999999999999999999/0"), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_key_says_its_world),
         TEST(test_hello_brings_the_memory),
         TEST(test_those_who_wait_meet_by_the_grown_map),
         TEST(test_a_generation_ends_as_it_began),

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "bin/hpcbootd/agent.h"
@@ -59,7 +60,19 @@ static int carries(int fd)
     struct stat st;
 
     return fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
-           !S_ISCHR(st.st_mode);
+           (!S_ISCHR(st.st_mode) || isatty(fd));
+}
+
+/* A terminal as logins have it; srun of Slurm may have one that changes
+ * nothing. */
+static int changes_bytes(void)
+{
+    struct termios in, out;
+
+    return (tcgetattr(STDIN_FILENO, &in) == 0 &&
+            (in.c_lflag & (ICANON | ECHO)) != 0) ||
+           (tcgetattr(STDOUT_FILENO, &out) == 0 &&
+            (out.c_oflag & OPOST) != 0);
 }
 
 /* Moves the link off descriptors 0 and 1, so that nothing that prints by
@@ -68,7 +81,7 @@ static int take_link(int *in_out, int *out_out, struct hpcboot_error *err)
 {
     int in, out, null;
 
-    if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO)) {
+    if (changes_bytes()) {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "standard input or output is "
                        "a terminal, which changes bytes; what starts the agent "
                        "must go without one, as ssh without -t does");

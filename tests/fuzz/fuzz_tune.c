@@ -26,6 +26,7 @@ static void run(reader read, const uint8_t *data, size_t size)
 
     s.app = &s.common;
     read(&s, "file", (const char *)data, size, &err);
+    free(s.ranks_as);
     free(s.common.wdir);
     free(s.common.path);
     free(s.common.host_list);

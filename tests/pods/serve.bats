@@ -55,6 +55,12 @@ serve_more() {
     wait_until pod "$i" grep -q 'serves on port' /run/more.log
 }
 
+# What libpmix leaks would be the status of a sanitized agent.
+serve_one_that_fails() {
+    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
+        serve_more "$@" --once
+}
+
 @test "derived host keys: no option, no known_hosts, no warning" {
     run pod_hb -H pod-1,pod-2 sh -c 'echo "$HPCBOOT_RANK on $(hostname)"'
     ended_with 0
@@ -280,9 +286,7 @@ is_idle() {
 }
 
 @test "--once: a launcher that is killed is worth another try" {
-    # What libpmix leaks would be the status of a sanitized agent.
-    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
-        serve_more 1 --port 2001 --once
+    serve_one_that_fails 1 --port 2001
     pod 0 bash -c 'echo $$ > /run/launcher.pid; exec "$@"' - \
         "$hbrun" --port 2001 -H pod-1 sh -c 'touch /run/begun; exec sleep 1000' \
         > "$F/out" 2>&1 3>&- &
@@ -293,7 +297,7 @@ is_idle() {
 }
 
 @test "--once: the network is cut while a rank writes" {
-    serve_more 1 --port 2001 --once --login-timeout 2
+    serve_one_that_fails 1 --port 2001 --login-timeout 2
     pod_hb --port 2001 --heartbeat 1 -H pod-1 \
         sh -c 'touch /run/begun; exec yes' > /dev/null 2>&1 3>&- &
     wait_until pod 1 test -e /run/begun

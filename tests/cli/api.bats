@@ -57,14 +57,7 @@ all='who kvs blobs coll requests teams messages heap misuse place'
 }
 
 @test "a wrapper that closes what the rank inherited" {
-    cat > wrapper << 'END'
-for fd in /proc/self/fd/*; do
-    fd=${fd##*/}
-    [ "$fd" -le 2 ] || [ "$fd" = 255 ] || eval "exec $fd>&-"
-done
-exec "$@"
-END
-    run hb -n 2 bash wrapper "$probe" who kvs coll
+    run hb -n 2 "$fakes/closes_fds.sh" "$probe" who kvs coll
     ended_with 0
     says '^rank 1 of 2, .* by hbrun$'
 }

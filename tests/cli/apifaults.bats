@@ -210,15 +210,8 @@ cgroup killed 1 process \(limit $mib MiB\)"
     local refuse
     refuse=$(fake refuse)
     "$refuse" accept4 true || skip 'no seccomp filter can be set here'
-    cat > wrapper << 'END'
-for fd in /proc/self/fd/*; do
-    fd=${fd##*/}
-    [ "$fd" -le 2 ] || [ "$fd" = 255 ] || eval "exec $fd>&-"
-done
-exec "$@"
-END
     run timeout -s KILL "$HB_LIMIT" "$refuse" accept4 "$hbrun" -n 2 \
-        bash wrapper "$probe" who
+        "$fakes/closes_fds.sh" "$probe" who
     ended_with 1
     says 'there is no other way to its agent'
     need mpiexec.mpich

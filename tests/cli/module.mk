@@ -9,7 +9,7 @@ TESTS += $(CLI_BATS)
 EXTRA_DIST += $(CLI_BATS) tests/fakes/flood.c tests/fakes/refuse.c tests/fakes/bytes.c \
     tests/fakes/pmi_fence.c tests/fakes/noptrace.c tests/fakes/segment.c tests/fakes/gpudriver.c \
     tests/fakes/ucxmove.c \
-    tests/fakes/slow_exit.c tests/fakes/nofork.c tests/fakes/background.py \
+    tests/fakes/closes_fds.sh tests/fakes/slow_exit.c tests/fakes/nofork.c tests/fakes/background.py \
     tests/fakes/own_sockets.c tests/fakes/late_filter.c \
     tests/fakes/lossy_link.py tests/fakes/slow_link.py %D%/apifortran.f90 \
     tests/fakes/sshconfigs.py

@@ -313,13 +313,17 @@ END
     pods_clean 0 1 2
 }
 
-@test "a host that is killed as soon as it has come: the policy decides" {
+the_second_dies() { # as soon as it has come, and may not come again
     elastic 1:2 --on-failure continue --max-restarts 0
     on 1
     hosts pod-1 pod-2
     on 2
     pod 2 kill -KILL "$(agent_in 2)"
     wait_until event host_lost pod-2
+}
+
+@test "a host that is killed as soon as it has come: the policy decides" {
+    the_second_dies
     wait_until pod_is_clean 2
     go 1
     pod_job_ends
@@ -329,12 +333,7 @@ END
 }
 
 @test "a host that is lost more often than it may be is not taken in again" {
-    elastic 1:2 --on-failure continue --max-restarts 0
-    on 1
-    hosts pod-1 pod-2
-    on 2
-    pod 2 kill -KILL "$(agent_in 2)"
-    wait_until event host_lost pod-2
+    the_second_dies
     hosts pod-1 pod-2 pod-3
     on 3
     go 1 3

@@ -47,12 +47,14 @@ static void put_text(struct hb_str *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
         size_t bad = text[i] == '\t' ? 0 : hb_control_len(text + i);
-        size_t n = bad > 0 ? bad
-                           : hb_utf8_len((const unsigned char *)text + i);
+        size_t good = hb_utf8_len((const unsigned char *)text + i);
 
-        for (size_t end = i + n; i < end; i++) {
-            hb_str_putf(out, bad > 0 ? "\\%03o" : "%c",
-                        (unsigned char)text[i]);
+        if (bad == 0) {
+            hb_str_putn(out, text + i, good);
+            i += good;
+        }
+        for (; bad > 0; bad--) {
+            hb_str_putf(out, "\\%03o", (unsigned char)text[i++]);
         }
     }
 }

@@ -44,9 +44,9 @@ static int is_another(void *arg, struct hb_bytes key, uint32_t node)
 {
     const struct job *j = arg;
     uint32_t since = node < j->map->n_nodes ? j->node_host[node]->world : 0;
+    int64_t world = since > 0 ? hb_native_fence_world(key) : -1;
 
-    return since > 0 && hb_native_fence_world(key) >= 0 &&
-           hb_native_fence_world(key) < since;
+    return world >= 0 && world < since;
 }
 
 static const struct hb_fence_ops fence_ops = {

@@ -2,10 +2,9 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Understands torchrun, python -m torch.distributed.run and .launch,
- * horovodrun and deepspeed: a table of options for each, whose rows say what
- * an option means here. What has no meaning for hbrun is listed, so that the
- * user hears of it; what is unknown is an error, because the word after it may
- * be its value or the program. */
+ * horovodrun and deepspeed by a table of options for each (launch_tools.c),
+ * whose rows say what an option means here. What is unknown is an error,
+ * because the word after it may be its value or the program. */
 #include "config.h"
 
 #include "bin/recipe/launch.h"
@@ -14,157 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/recipe/launch_impl.h"
 #include "lib/base/jobmap.h"
 #include "lib/base/str.h"
 
-enum meaning {
-    NOTHING,      /* here it changes nothing that the user would miss */
-    WITHOUT,      /* has no effect; said */
-    REFUSED,      /* without it another job would run; `text` says what to do */
-    GIVE,         /* the recipe's variable `to` */
-    SWITCH,       /* the same, with a fixed text */
-    VARIABLE,     /* an environment variable of the ranks */
-    INTERFACES,   /* a list of networks: in `to` the first one alone */
-    TURN_ON,      /* the same: 1 */
-    MEGABYTES,    /* the same, in bytes */
-    NODES, PER_NODE, RANKS, MIN_RANKS, MAX_RANKS, MAX_RESTARTS, HOSTS,
-    HOSTFILE, DISCOVER, INCLUDE, MODULE, NO_PYTHON, USE_ENV, NO_LOCAL_RANK,
-    MASTER_PORT, SSH_PORT,
-};
-
-struct option {
-    const char *name; /* without dashes, '-' for '_' */
-    int has_value;
-    enum meaning means;
-    const char *to, *text;
-};
-
-static const struct option torch_options[] = {
-    {"nnodes", 1, NODES, NULL, NULL},
-    {"nproc-per-node", 1, PER_NODE, NULL, NULL},
-    {"max-restarts", 1, MAX_RESTARTS, NULL, NULL},
-    {"master-port", 1, MASTER_PORT, "port_master", NULL},
-    {"rdzv-id", 1, NOTHING, NULL, NULL},
-    {"rdzv-backend", 1, NOTHING, NULL, NULL},
-    {"rdzv-endpoint", 1, NOTHING, NULL, NULL},
-    {"rdzv-conf", 1, GIVE, "rdzv_conf", NULL},
-    {"role", 1, GIVE, "role_name", NULL},
-    {"monitor-interval", 1, NOTHING, NULL, NULL},
-    {"start-method", 1, NOTHING, NULL, NULL},
-    {"node-rank", 1, NOTHING, NULL, NULL},
-    {"master-addr", 1, NOTHING, NULL, NULL},
-    {"local-addr", 1, NOTHING, NULL, NULL},
-    {"standalone", 0, SWITCH, "nodes", "1"},
-    {"module", 0, MODULE, NULL, NULL},
-    {"m", 0, MODULE, NULL, NULL},
-    {"no-python", 0, NO_PYTHON, NULL, NULL},
-    {"use-env", 0, USE_ENV, NULL, NULL},
-    {"run-path", 0, WITHOUT, NULL, NULL},
-    {"log-dir", 1, WITHOUT, NULL, NULL},
-    {"redirects", 1, WITHOUT, NULL, NULL},
-    {"r", 1, WITHOUT, NULL, NULL},
-    {"tee", 1, WITHOUT, NULL, NULL},
-    {"t", 1, WITHOUT, NULL, NULL},
-    {"local-ranks-filter", 1, WITHOUT, NULL, NULL},
-    {"logs-specs", 1, WITHOUT, NULL, NULL},
-    {"numa-binding", 1, WITHOUT, NULL, NULL},
-    {"event-log-handler", 1, WITHOUT, NULL, NULL},
-    {"signals-to-handle", 1, WITHOUT, NULL, NULL},
-    {"virtual-local-rank", 0, WITHOUT, NULL, NULL},
-    {"duplicate-stdout-filters", 1, WITHOUT, NULL, NULL},
-    {"duplicate-stderr-filters", 1, WITHOUT, NULL, NULL},
-    {NULL, 0, NOTHING, NULL, NULL}};
-
-static const struct option deepspeed_options[] = {
-    {"hostfile", 1, HOSTFILE, NULL, NULL},
-    {"H", 1, HOSTFILE, NULL, NULL},
-    {"include", 1, INCLUDE, NULL, NULL},
-    {"i", 1, INCLUDE, NULL, NULL},
-    {"exclude", 1, REFUSED, NULL, "name the hosts to use with --include"},
-    {"e", 1, REFUSED, NULL, "name the hosts to use with --include"},
-    {"num-nodes", 1, NODES, NULL, NULL},
-    {"num-gpus", 1, PER_NODE, NULL, NULL},
-    {"num-accelerators", 1, PER_NODE, NULL, NULL},
-    {"master-port", 1, MASTER_PORT, "port_master", NULL},
-    {"master-addr", 1, NOTHING, NULL, NULL},
-    {"node-rank", 1, NOTHING, NULL, NULL},
-    {"launcher", 1, NOTHING, NULL, NULL},
-    {"launcher-args", 1, WITHOUT, NULL, NULL},
-    {"ssh-port", 1, SSH_PORT, NULL, NULL},
-    {"no-ssh", 0, NOTHING, NULL, NULL},
-    {"no-ssh-check", 0, NOTHING, NULL, NULL},
-    {"force-multi", 0, NOTHING, NULL, NULL},
-    {"module", 0, MODULE, NULL, NULL},
-    {"no-python", 0, NO_PYTHON, NULL, NULL},
-    {"no-local-rank", 0, NO_LOCAL_RANK, NULL, NULL},
-    {"save-pid", 0, WITHOUT, NULL, NULL},
-    {"enable-each-rank-log", 1, WITHOUT, NULL, NULL},
-    {"autotuning", 1, WITHOUT, NULL, NULL},
-    {"bind-cores-to-rank", 0, WITHOUT, NULL, NULL},
-    {"bind-core-list", 1, WITHOUT, NULL, NULL},
-    {"elastic-training", 0, WITHOUT, NULL, NULL},
-    {"min-elastic-nodes", 1, WITHOUT, NULL, NULL},
-    {"max-elastic-nodes", 1, WITHOUT, NULL, NULL},
-    {NULL, 0, NOTHING, NULL, NULL}};
-
-static const struct option horovod_options[] = {
-    {"np", 1, RANKS, NULL, NULL},
-    {"num-proc", 1, RANKS, NULL, NULL},
-    {"H", 1, HOSTS, NULL, NULL},
-    {"hosts", 1, HOSTS, NULL, NULL},
-    {"hostfile", 1, HOSTFILE, NULL, NULL},
-    {"p", 1, SSH_PORT, NULL, NULL},
-    {"ssh-port", 1, SSH_PORT, NULL, NULL},
-    {"min-np", 1, MIN_RANKS, NULL, NULL},
-    {"min-num-proc", 1, MIN_RANKS, NULL, NULL},
-    {"max-np", 1, MAX_RANKS, NULL, NULL},
-    {"max-num-proc", 1, MAX_RANKS, NULL, NULL},
-    {"reset-limit", 1, WITHOUT, NULL, NULL},
-    {"elastic-timeout", 1, NOTHING, NULL, NULL},
-    {"slots-per-host", 1, PER_NODE, NULL, NULL},
-    {"host-discovery-script", 1, DISCOVER, NULL, NULL},
-    {"gloo", 0, SWITCH, "controller", "gloo"},
-    {"mpi", 0, SWITCH, "controller", "mpi"},
-    {"gloo-timeout-seconds", 1, VARIABLE, "HOROVOD_GLOO_TIMEOUT_SECONDS",
-     NULL},
-    {"network-interfaces", 1, INTERFACES, "HOROVOD_GLOO_IFACE", NULL},
-    {"network-interface", 1, INTERFACES, "HOROVOD_GLOO_IFACE", NULL},
-    {"fusion-threshold-mb", 1, MEGABYTES, "HOROVOD_FUSION_THRESHOLD", NULL},
-    {"cycle-time-ms", 1, VARIABLE, "HOROVOD_CYCLE_TIME", NULL},
-    {"cache-capacity", 1, VARIABLE, "HOROVOD_CACHE_CAPACITY", NULL},
-    {"timeline-filename", 1, VARIABLE, "HOROVOD_TIMELINE", NULL},
-    {"log-level", 1, VARIABLE, "HOROVOD_LOG_LEVEL", NULL},
-    {"autotune", 0, TURN_ON, "HOROVOD_AUTOTUNE", NULL},
-    {"autotune-log-file", 1, VARIABLE, "HOROVOD_AUTOTUNE_LOG", NULL},
-    {"no-stall-check", 0, TURN_ON, "HOROVOD_STALL_CHECK_DISABLE", NULL},
-    {"mpi-args", 1, WITHOUT, NULL, NULL},
-    {"output-filename", 1, WITHOUT, NULL, NULL},
-    {"config-file", 1, WITHOUT, NULL, NULL},
-    {"start-timeout", 1, NOTHING, NULL, NULL},
-    {"ssh-identity-file", 1, WITHOUT, NULL, NULL},
-    {"disable-cache", 0, NOTHING, NULL, NULL},
-    {"verbose", 0, NOTHING, NULL, NULL},
-    {NULL, 0, NOTHING, NULL, NULL}};
-
-struct tool {
-    const char *name;    /* of the program, or of the module after -m */
-    const char *framework;
-    const struct option *options;
-    int is_module;
-    int local_rank; /* the script gets it as an argument */
-    int any_program; /* what follows is a command, not a Python script */
-};
-
-static const struct tool tools[] = {
-    {"torchrun", "torch", torch_options, 0, 0, 0},
-    {"torch.distributed.run", "torch", torch_options, 1, 0, 0},
-    {"torch.distributed.launch", "torch", torch_options, 1, 1, 0},
-    {"horovodrun", "horovod", horovod_options, 0, 0, 1},
-    {"deepspeed", "deepspeed", deepspeed_options, 0, 1, 0},
-};
-
 struct reader {
-    const struct tool *tool;
+    const struct hb_launch_tool *tool;
     struct hb_launch *l;
     char *const *argv; /* the words that are left */
     const char *python;
@@ -173,46 +27,7 @@ struct reader {
     uint32_t min_nodes, max_nodes, max_restarts, min_ranks, max_ranks;
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
-/* The tool, and how many words of argv name it. */
-static const struct tool *find_tool(char *const *argv, size_t *n_words)
-{
-    int python = argv[0] != NULL &&
-                 hb_starts_with(base_name(argv[0]), "python");
-    size_t at = 1;
-
-    while (python && hb_streq(argv[at], "-u")) {
-        at++;
-    }
-    python = python && hb_streq(argv[at], "-m") && argv[at + 1] != NULL;
-    for (size_t i = 0; argv[0] != NULL && i < sizeof tools / sizeof *tools;
-         i++) {
-        const char *word = tools[i].is_module ? (python ? argv[at + 1] : NULL)
-                                              : base_name(argv[0]);
-
-        if (hb_streq(word, tools[i].name)) {
-            *n_words = tools[i].is_module ? at + 2 : 1;
-            return &tools[i];
-        }
-    }
-    return NULL;
-}
-
-const char *hb_launch_tool(char *const *argv)
-{
-    size_t n;
-    const struct tool *t = find_tool(argv, &n);
-
-    return t != NULL ? t->name : NULL;
-}
-
-static int bad_value(const struct reader *r, const struct option *o,
+static int bad_value(const struct reader *r, const struct hb_launch_option *o,
                      const char *value, const char *what,
                      struct hpcboot_error *err)
 {
@@ -220,7 +35,7 @@ static int bad_value(const struct reader *r, const struct option *o,
                    r->tool->name, o->name, value, what);
 }
 
-static int number(const struct reader *r, const struct option *o,
+static int number(const struct reader *r, const struct hb_launch_option *o,
                   const char *value, uint32_t *out, struct hpcboot_error *err)
 {
     int zero = o->means == MAX_RESTARTS || o->means == MEGABYTES;
@@ -234,8 +49,8 @@ static int number(const struct reader *r, const struct option *o,
 }
 
 /* "4" or "2:4" */
-static int nodes(struct reader *r, const struct option *o, const char *value,
-                 struct hpcboot_error *err)
+static int nodes(struct reader *r, const struct hb_launch_option *o,
+                 const char *value, struct hpcboot_error *err)
 {
     const char *colon = strchr(value, ':');
     char *first = hb_xstrndup(value, strcspn(value, ":"));
@@ -306,7 +121,7 @@ static void replace(char **field, const char *text)
 }
 
 /* 0 asks for one that is free, which is what the recipe finds. */
-static int master_port(const struct reader *r, const struct option *o,
+static int master_port(const struct reader *r, const struct hb_launch_option *o,
                        const char *value, struct hpcboot_error *err)
 {
     int port;
@@ -321,7 +136,7 @@ static int master_port(const struct reader *r, const struct option *o,
 }
 
 /* Gloo takes one; NCCL and Open MPI any number. */
-static int interfaces(struct reader *r, const struct option *o,
+static int interfaces(struct reader *r, const struct hb_launch_option *o,
                       const char *value, struct hpcboot_error *err)
 {
     struct hb_strv *env = &r->l->env;
@@ -337,7 +152,7 @@ static int interfaces(struct reader *r, const struct option *o,
 }
 
 /* Other words than gpu, and DeepSpeed's -1, ask for what is counted anyway. */
-static int per_node(struct reader *r, const struct option *o,
+static int per_node(struct reader *r, const struct hb_launch_option *o,
                     const char *value, struct hpcboot_error *err)
 {
     struct hb_launch *l = r->l;
@@ -348,7 +163,7 @@ static int per_node(struct reader *r, const struct option *o,
                ? 0 : number(r, o, value, &l->per_node, err);
 }
 
-static int take_value(struct reader *r, const struct option *o,
+static int take_value(struct reader *r, const struct hb_launch_option *o,
                       const char *value, struct hpcboot_error *err)
 {
     struct hb_launch *l = r->l;
@@ -382,7 +197,7 @@ static int take_value(struct reader *r, const struct option *o,
     }
 }
 
-static int take_option(struct reader *r, const struct option *o,
+static int take_option(struct reader *r, const struct hb_launch_option *o,
                        const char *spelling, const char *value,
                        struct hpcboot_error *err)
 {
@@ -407,29 +222,14 @@ static int take_option(struct reader *r, const struct option *o,
     }
 }
 
-static const struct option *find_option(const struct tool *t,
-                                        const char *word, size_t len)
-{
-    for (const struct option *o = t->options; o->name != NULL; o++) {
-        size_t i = 0;
-
-        while (i < len && (word[i] == '_' ? '-' : word[i]) == o->name[i]) {
-            i++;
-        }
-        if (i == len && o->name[i] == '\0') {
-            return o;
-        }
-    }
-    return NULL;
-}
-
 /* One option and its value; the next word is behind it. */
 static int read_option(struct reader *r, struct hpcboot_error *err)
 {
     const char *spelling = *r->argv++;
     const char *word = spelling + strspn(spelling, "-");
     size_t len = strcspn(word, "=");
-    const struct option *o = find_option(r->tool, word, len);
+    const struct hb_launch_option *o =
+        hb_launch_find_option(r->tool, word, len);
     const char *value = word[len] == '=' ? word + len + 1 : NULL;
 
     if (o == NULL) {
@@ -550,7 +350,7 @@ int hb_launch_read(char *const *argv, const char *python,
     int rc = 0;
 
     *out = (struct hb_launch){.tool = NULL};
-    r.tool = find_tool(argv, &words);
+    r.tool = hb_launch_find_tool(argv, &words);
     if (r.tool == NULL) {
         return 0;
     }

@@ -6,6 +6,7 @@ libhbbin_a_SOURCES += \
     %D%/find.c \
     %D%/kvhttp.c %D%/kvhttp.h \
     %D%/launch.c %D%/launch.h \
+    %D%/launch_impl.h %D%/launch_tools.c \
     %D%/lex.c \
     %D%/parse.c \
     %D%/recipe.h %D%/recipe_impl.h \

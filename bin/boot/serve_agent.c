@@ -159,16 +159,15 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     explicit_bzero(text, sizeof text);
 }
 
+/* Of the job. An agent that was killed has lost its link, as the launcher says
+ * too, and the job may be tried again. */
 static int status_of(const struct hb_serve_agent *a)
 {
     if (a->told_end) {
         return a->job_status;
     }
-    if (WIFSIGNALED(a->wait_status)) {
-        return 128 + WTERMSIG(a->wait_status);
-    }
-    return WEXITSTATUS(a->wait_status) ? WEXITSTATUS(a->wait_status)
-                                       : HB_EXIT_LOST;
+    return WIFEXITED(a->wait_status) && WEXITSTATUS(a->wait_status) != 0
+        ? WEXITSTATUS(a->wait_status) : HB_EXIT_LOST;
 }
 
 /* Process and stream have both ended. */

@@ -296,6 +296,18 @@ is_idle() {
     pod 1 rm /run/begun
 }
 
+@test "--once: an agent that is killed is worth another try" {
+    serve_one_that_fails 1 --port 2001
+    pod_hb --port 2001 -H pod-1 \
+        sh -c 'touch /run/begun; exec sleep 1000' > "$F/out" 2>&1 3>&- &
+    local launcher=$!
+    wait_until pod 1 test -e /run/begun
+    pod 1 sh -c 'kill -KILL $(pgrep -n -x hpcbootd)'
+    wait_until pod 1 grep -qx 75 /run/more.status
+    wait "$launcher" || true
+    pod 1 rm /run/begun
+}
+
 @test "--once: the network is cut while a rank writes" {
     serve_one_that_fails 1 --port 2001 --login-timeout 2
     pod_hb --port 2001 --heartbeat 1 -H pod-1 \

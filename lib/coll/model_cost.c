@@ -317,14 +317,22 @@ static double get_whole_ps(const struct hb_model_call *c, const struct work *w)
     return is_held(c) && hb_model_gathers(c->coll) ? get * ONE_FROM_ALL : get;
 }
 
+/* Of the buffer of another rank, which was not written for this call. get_ps is
+ * that of lines that have just been; the kernel's read was measured on such as
+ * stay, and a rank that reads itself takes no longer for them. */
+static double buffer_ps(const struct hb_coll_model *m)
+{
+    return m->cma_ps > 0 && m->cma_ps < m->get_ps ? m->cma_ps : m->get_ps;
+}
+
 /* Shared: from the buffers of others. */
 static double get_shared_ps(const struct hb_model_call *c, const struct work *w)
 {
-    double get = w->get * c->m->get_ps;
+    double one = buffer_ps(c->m), get = w->get * one;
     if (c->coll == HPCBOOT_COLL_BCAST) {
-        get = c->share > 1 ? w->get * read_by_all(c) : get;
+        get = w->get * (one + (c->share - 1) * c->m->copy_ps) / c->share;
         return get - (double)hb_model_cma_part(c->m, c->coll, c->p, c->bytes) *
-                         c->m->get_ps;
+                         one;
     }
     return c->coll == HPCBOOT_COLL_ALLREDUCE && c->p == 2 ? get * READ_AGAIN
                                                           : get;

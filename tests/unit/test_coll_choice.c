@@ -119,6 +119,20 @@ static void a_short_reduce_does_not_ask_for_buffers(void **state)
     assert_false(hb_model_choose(&m, reduce, 8, 64 * KIB).ask);
 }
 
+/* Lines that were just written may come far slower than such as stay: that is
+ * no reason to have the kernel read what a rank can read itself. */
+static void a_rank_reads_a_buffer_no_slower_than_the_kernel(void **state)
+{
+    struct hb_coll_model m;
+    assert_int_equal(parse(&m, "cpus=4 round_ns=125 put_ps=24 get_ps=93 "
+                               "stream_ps=44 copy_ps=21 fold_ps=24 "
+                               "cma_ns=790 cma_ps=41"), 0);
+    for (size_t n = 64 * KIB; n <= 1024 * KIB; n *= 2) {
+        assert_true(hb_model_choose(&m, HPCBOOT_COLL_BCAST, 2, n).ask);
+        assert_true(hb_model_choose(&m, HPCBOOT_COLL_ALLTOALL, 2, n).ask);
+    }
+}
+
 static void a_rule_counts_within_its_bytes(void **state)
 {
     struct hb_coll_model m;
@@ -506,6 +520,7 @@ int main(void)
         cmocka_unit_test(ranks_that_share_cores_scan_in_a_chain),
         cmocka_unit_test(ranks_that_share_cores_let_the_last_one_fold),
         cmocka_unit_test(a_short_reduce_does_not_ask_for_buffers),
+        cmocka_unit_test(a_rank_reads_a_buffer_no_slower_than_the_kernel),
         cmocka_unit_test(a_rule_counts_within_its_bytes),
         cmocka_unit_test(a_rule_that_cannot_be_is_passed_over),
         cmocka_unit_test(the_kernel_copies_where_that_costs_less),

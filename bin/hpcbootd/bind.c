@@ -266,6 +266,17 @@ static void put_gpus(const struct rank *r, struct hb_strv *env)
     hb_gpus_env(a->here.topo, gpus, each, at, env);
 }
 
+/* Who reads it: hwloc itself, by which it was written. libxml divides by zero
+ * where it begins, which ends a program that traps that (gfortran
+ * -ffpe-trap=zero,invalid). */
+static void put_reader(struct hb_strv *env)
+{
+    if (hb_env_get(env, "HWLOC_LIBXML") == NULL &&
+        hb_env_get(env, "HWLOC_LIBXML_IMPORT") == NULL) {
+        hb_env_set(env, "HWLOC_LIBXML_IMPORT", "0");
+    }
+}
+
 void agent_bind_env(const struct rank *r, struct hb_strv *env)
 {
     const struct agent *a = r->agent;
@@ -279,6 +290,7 @@ void agent_bind_env(const struct rank *r, struct hb_strv *env)
         hb_env_set(env, "HWLOC_XMLFILE", a->topo_file);
         hb_env_set(env, "HWLOC_THISSYSTEM", "1");
         hb_env_unset(env, "HWLOC_COMPONENTS"); /* could keep XML out */
+        put_reader(env);
     }
 }
 

@@ -10,7 +10,10 @@
  *   mpi_odd wdir      rank 0 says what MPI_INFO_ENV has of it
  *   mpi_odd fatal     rank 1 makes an error that MPI ends the job for
  *   mpi_odd starts COMMAND   rank 0 runs it, the others wait
+ *   mpi_odd traps     floating-point exceptions end it, from before MPI_Init on
  */
+#define _GNU_SOURCE
+#include <fenv.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +85,9 @@ int main(int argc, char **argv)
 
     if (leaves(kind)) {
         return strcmp(kind, "early") == 0 ? EARLY_STATUS : 0;
+    }
+    if (strcmp(kind, "traps") == 0) { /* as gfortran -ffpe-trap does */
+        feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -81,6 +81,15 @@ fatal() {
     each_mpi fatal
 }
 
+traps() {
+    run hb -n 2 "$(odd "$1")" traps
+    ended_with 0
+    nothing_left
+}
+@test "a program that traps floating-point exceptions gets through MPI_Init" {
+    each_mpi traps
+}
+
 behind_shell() {
     run hb -n 2 sh -c "A=b; $(hello "$1") && true"
     world 2
@@ -172,7 +181,7 @@ unloadable() {
     echo 'int gone;' | gcc -shared -fPIC -x c - -Wl,-soname,libgone.so.1 \
         -o gone/libgone.so
     "mpicc.${1#debian-}" -o "odd.$1" "$fakes/mpi_odd.c" -Wl,--no-as-needed \
-        -Lgone -lgone
+        -Lgone -lgone -lm
     rm -r gone
     run -127 hb -n 2 "./odd.$1" names
     ended_with 127

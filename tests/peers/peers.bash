@@ -52,7 +52,7 @@ compile() {
         *) compiler=$venvs/$mpi/bin/mpicc ;;
     esac
     [ "$program" -nt "$source" ] || {
-        I_MPI_ROOT=$venvs/$mpi "$compiler" -O1 -o "$program.$$" "$source" &&
+        I_MPI_ROOT=$venvs/$mpi "$compiler" -O1 -o "$program.$$" "$source" -lm &&
             mv "$program.$$" "$program"
     } || return 1
     echo "$program"

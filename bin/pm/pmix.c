@@ -63,6 +63,7 @@ void hb_pmix_event_free(struct hb_pmix_event *ev)
         free(*k);
     }
     free(ev->keys);
+    free(ev->name);
     hb_pm_spawn_clear(&ev->spawn);
     free(ev->data);
     free(ev);
@@ -277,6 +278,7 @@ static pmix_status_t start_library(struct hb_pm *pm)
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
     settings_apply(old, pm->job);
+    hb_pmix_offer_groups(&hb_pmix_module);
     rc = PMIx_server_init(&hb_pmix_module, info, N_INFO);
     settings_restore(old);
     PMIX_INFO_FREE(info, N_INFO);

@@ -29,6 +29,7 @@ struct hb_pmix_fence {
     char *key;
     pmix_op_cbfunc_t op;
     pmix_modex_cbfunc_t modex;
+    struct hb_pmix_grouping group;
     void *cbdata;
     int64_t deadline;
 };
@@ -41,14 +42,20 @@ struct hb_pmix_modex {
     void *cbdata;
 };
 
+static void fence_free(struct hb_pmix_fence *f)
+{
+    free(f->group.procs);
+    free(f->key);
+    free(f);
+}
+
 void hb_pmix_fences_destroy(struct hb_pm *pm)
 {
     while (pm->fences != NULL) {
         struct hb_pmix_fence *f = pm->fences;
 
         pm->fences = f->next;
-        free(f->key);
-        free(f);
+        fence_free(f);
     }
     while (pm->modexes != NULL) {
         struct hb_pmix_modex *m = pm->modexes;
@@ -198,20 +205,24 @@ uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set)
     return round;
 }
 
-static char *fence_key(struct hb_pm *pm, const char *kind,
+/* That of a group has its name and no round: its members call in any order
+ * among others of the same ranks, and one after the other for themselves. */
+static char *fence_key(struct hb_pm *pm, const struct hb_pmix_event *ev,
                        const uint32_t *ranks, uint32_t n, int all)
 {
     struct hb_str set = HB_STR_INIT;
     char *key;
 
-    hb_str_putf(&set, "pmix-%s/%u/", kind, pm->job->world);
+    hb_str_putf(&set, "pmix-%s/%u/", ev->word, pm->job->world);
     if (all) {
         hb_str_put(&set, "all");
     } else {
         hb_rankset_name(&set, ranks, n);
     }
-    key = hb_xasprintf("%s/%u", hb_str_text(&set),
-                       hb_pmix_next_round(pm, hb_str_text(&set)));
+    key = ev->name != NULL
+              ? hb_xasprintf("%s/%s", hb_str_text(&set), ev->name)
+              : hb_xasprintf("%s/%u", hb_str_text(&set),
+                             hb_pmix_next_round(pm, hb_str_text(&set)));
     hb_str_destroy(&set);
     return key;
 }
@@ -223,7 +234,7 @@ static void release(void *data)
     free(data);
 }
 
-/* Answers either kind of callback. `data` is taken; it may be NULL. */
+/* Answers the kind of callback that is set. `data` is taken; may be NULL. */
 static void answer(pmix_op_cbfunc_t op, pmix_modex_cbfunc_t modex,
                    void *cbdata, pmix_status_t rc, char *data, size_t len)
 {
@@ -241,10 +252,18 @@ static void run_fence(struct hb_pm *pm, struct hb_pmix_event *ev,
                       const uint32_t *ranks, uint32_t n, int all)
 {
     uint32_t *nodes = NULL, n_nodes;
+    struct hb_bytes part = {ev->data, ev->len};
     struct hb_pmix_fence *f;
+    struct hb_buf own;
 
     f = hb_xcalloc(1, sizeof(*f));
-    f->key = fence_key(pm, ev->word, ranks, n, all);
+    hb_buf_init(&own, HB_FENCE_DATA_MAX);
+    if (ev->grouped != NULL) {
+        hb_pmix_group_part(pm, ev, &own);
+        part = (struct hb_bytes){own.data, own.len};
+        hb_pmix_grouping_take(&f->group, ev);
+    }
+    f->key = fence_key(pm, ev, ranks, n, all);
     f->op = ev->op;
     f->modex = ev->modex;
     f->cbdata = ev->cbdata;
@@ -253,19 +272,25 @@ static void run_fence(struct hb_pm *pm, struct hb_pmix_event *ev,
     pm->fences = f;
     n_nodes = hb_pmix_nodes_of(pm, ranks, n, all, &nodes);
     pm->host.fence(pm->arg, (struct hb_bytes){f->key, strlen(f->key)}, nodes,
-                   n_nodes, (struct hb_bytes){ev->data, ev->len});
+                   n_nodes, part);
+    hb_buf_destroy(&own);
     free(nodes);
 }
 
-/* Across jobs there are no fences that carry data: what ranks of others have
- * put is asked for when it is needed. */
+/* Across jobs there are no groups, and no fences that carry data: what ranks of
+ * others have put is asked for when it is needed. */
 void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     uint32_t *ranks = NULL, n = 0;
     int all = 0;
     int rc = ranks_of(pm, ev, &ranks, &n, &all);
 
-    if (rc < 0) {
+    if (rc > 0 && ev->grouped != NULL) {
+        rc = HPCBOOT_ERR_UNSUPPORTED;
+    }
+    if (rc < 0 && ev->grouped != NULL) {
+        ev->grouped(hb_pmix_status(rc), NULL, 0, ev->cbdata, NULL, NULL);
+    } else if (rc < 0) {
         answer(ev->op, ev->modex, ev->cbdata, hb_pmix_status(rc), NULL, 0);
     } else if (rc > 0) {
         hb_pmix_run_join(pm, ev, ranks, n, all);
@@ -320,12 +345,16 @@ void hb_pmix_fence_done(struct hb_pm *pm, struct hb_bytes key, int status,
         return;
     }
     *at = f->next;
-    if (status == HPCBOOT_OK) {
-        status = join_blobs(data, &joined, &len);
+    if (f->group.cb != NULL) {
+        hb_pmix_group_done(&f->group, status, data);
+    } else {
+        if (status == HPCBOOT_OK) {
+            status = join_blobs(data, &joined, &len);
+        }
+        answer(f->op, f->modex, f->cbdata, hb_pmix_status(status), joined,
+               len);
     }
-    answer(f->op, f->modex, f->cbdata, hb_pmix_status(status), joined, len);
-    free(f->key);
-    free(f);
+    fence_free(f);
 }
 
 /* ---- direct modex -------------------------------------------------------- */

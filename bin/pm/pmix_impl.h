@@ -17,6 +17,7 @@
  * pmix_job.c    what is registered of the job
  * pmix_upcall.c what libpmix asks, copied and queued
  * pmix_fence.c  fences, direct modex
+ * pmix_group.c  groups
  * pmix_join.c   connect and disconnect across jobs
  * pmix_spawn.c  spawned jobs that ranks start
  * pmix_name.c   publish, lookup, unpublish
@@ -41,6 +42,7 @@ struct hb_pmix_event {
     pmix_info_t *infos;
     size_t n_infos;
     char **keys; /* NULL-terminated, or NULL */
+    char *name;  /* of a group */
     char *data;  /* a blob, or a text with its NUL not counted in len */
     size_t len;
     int status;
@@ -51,6 +53,7 @@ struct hb_pmix_event {
     pmix_modex_cbfunc_t modex;
     pmix_lookup_cbfunc_t lookup;
     pmix_spawn_cbfunc_t spawned;
+    pmix_info_cbfunc_t grouped;
     void *cbdata;
     struct hb_pm_spawn spawn;
     /* a request of another node for a local rank's data */
@@ -83,6 +86,7 @@ struct hb_pm {
     struct hb_pmix_modex *modexes;
     struct hb_pmix_names *names;
     struct hb_kvs *rounds;  /* of fences: signature -> u32 */
+    uint32_t n_groups;      /* this node has numbered */
     struct hb_pmix_join *joins;
     struct hb_pmix_ask *asks; /* about other jobs */
     struct hb_strv known;     /* other jobs that libpmix knows */
@@ -129,6 +133,10 @@ int hb_pmix_register_other(struct hb_pm *pm, const char *nspace,
 /* pmix_upcall.c; pmix_server_init has no argument for upcalls, so there is
  * one server in a process. */
 extern pmix_server_module_t hb_pmix_module;
+void hb_pmix_take_procs(struct hb_pmix_event *ev, const pmix_proc_t *procs,
+                        size_t n);
+void hb_pmix_take_infos(struct hb_pmix_event *ev, const pmix_info_t *infos,
+                        size_t n);
 
 /* pmix_fence.c: `run` of events, and answers from the job */
 void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev);
@@ -149,6 +157,23 @@ uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set);
 /* Nodes of ranks of this job, or of all; free() them. */
 uint32_t hb_pmix_nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
                           uint32_t n, int all, uint32_t **nodes_out);
+
+/* pmix_group.c */
+struct hb_pmix_grouping { /* a group that is constructed */
+    pmix_info_cbfunc_t cb; /* NULL: none */
+    void *cbdata;
+    pmix_proc_t *procs; /* its members; owned */
+    size_t n_procs;
+};
+void hb_pmix_offer_groups(pmix_server_module_t *module);
+void hb_pmix_grouping_take(struct hb_pmix_grouping *g,
+                           struct hb_pmix_event *ev);
+/* What this node adds to the fence of a group's members. */
+void hb_pmix_group_part(struct hb_pm *pm, const struct hb_pmix_event *ev,
+                        struct hb_buf *out);
+/* Answers; `data` is what that fence has collected. */
+void hb_pmix_group_done(const struct hb_pmix_grouping *g, int status,
+                        struct hb_bytes data);
 
 /* pmix_join.c; word of an event: */
 #define HB_PMIX_CONNECT "connect"

@@ -7,7 +7,7 @@
  * an error, and versions of libpmix differ in where they accept it.
  *
  * What is not offered is left NULL, or refused by its return value; libpmix
- * then tells the client. Log must
+ * then tells the client. Groups are offered by pmix_group.c. Log must
  * be served: Open MPI 5 gives all its error texts to it, and where it is
  * refused they are lost. */
 #include "config.h"
@@ -37,8 +37,8 @@ static struct hb_pmix_event *event(hb_pmix_run run, const pmix_proc_t *proc)
     return ev;
 }
 
-static void take_procs(struct hb_pmix_event *ev, const pmix_proc_t *procs,
-                       size_t n)
+void hb_pmix_take_procs(struct hb_pmix_event *ev, const pmix_proc_t *procs,
+                        size_t n)
 {
     ev->procs = hb_xcalloc(n + 1, sizeof(*procs));
     if (n > 0) {
@@ -47,8 +47,8 @@ static void take_procs(struct hb_pmix_event *ev, const pmix_proc_t *procs,
     ev->n_procs = n;
 }
 
-static void take_infos(struct hb_pmix_event *ev, const pmix_info_t *infos,
-                       size_t n)
+void hb_pmix_take_infos(struct hb_pmix_event *ev, const pmix_info_t *infos,
+                        size_t n)
 {
     if (n == 0) {
         return;
@@ -177,8 +177,8 @@ static pmix_status_t fence_nb(const pmix_proc_t procs[], size_t n_procs,
     struct hb_pmix_event *ev = event(hb_pmix_run_collective, NULL);
 
     ev->word = "fence";
-    take_procs(ev, procs, n_procs);
-    take_infos(ev, info, n_info);
+    hb_pmix_take_procs(ev, procs, n_procs);
+    hb_pmix_take_infos(ev, info, n_info);
     take_data(ev, data, data != NULL ? n_data : 0);
     ev->modex = cb;
     ev->cbdata = cbdata;
@@ -193,8 +193,8 @@ static pmix_status_t connect_procs(const pmix_proc_t procs[], size_t n_procs,
     struct hb_pmix_event *ev = event(hb_pmix_run_collective, NULL);
 
     ev->word = HB_PMIX_CONNECT;
-    take_procs(ev, procs, n_procs);
-    take_infos(ev, info, n_info);
+    hb_pmix_take_procs(ev, procs, n_procs);
+    hb_pmix_take_infos(ev, info, n_info);
     return post_op(ev, cb, cbdata);
 }
 
@@ -206,8 +206,8 @@ static pmix_status_t disconnect_procs(const pmix_proc_t procs[],
     struct hb_pmix_event *ev = event(hb_pmix_run_collective, NULL);
 
     ev->word = HB_PMIX_DISCONNECT;
-    take_procs(ev, procs, n_procs);
-    take_infos(ev, info, n_info);
+    hb_pmix_take_procs(ev, procs, n_procs);
+    hb_pmix_take_infos(ev, info, n_info);
     return post_op(ev, cb, cbdata);
 }
 
@@ -217,7 +217,7 @@ static pmix_status_t direct_modex(const pmix_proc_t *proc,
 {
     struct hb_pmix_event *ev = event(hb_pmix_run_modex, proc);
 
-    take_infos(ev, info, n_info);
+    hb_pmix_take_infos(ev, info, n_info);
     ev->modex = cb;
     ev->cbdata = cbdata;
     hb_pmix_post(ev);
@@ -231,7 +231,7 @@ static pmix_status_t publish(const pmix_proc_t *proc, const pmix_info_t info[],
 {
     struct hb_pmix_event *ev = event(hb_pmix_run_publish, proc);
 
-    take_infos(ev, info, n_info);
+    hb_pmix_take_infos(ev, info, n_info);
     return post_op(ev, cb, cbdata);
 }
 
@@ -242,7 +242,7 @@ static pmix_status_t lookup(const pmix_proc_t *proc, char **keys,
     struct hb_pmix_event *ev = event(hb_pmix_run_lookup, proc);
 
     take_keys(ev, keys);
-    take_infos(ev, info, n_info);
+    hb_pmix_take_infos(ev, info, n_info);
     ev->lookup = cb;
     ev->cbdata = cbdata;
     hb_pmix_post(ev);
@@ -312,7 +312,7 @@ static void log_text(const pmix_proc_t *proc, const pmix_info_t data[],
 {
     struct hb_pmix_event *ev = event(run_log, proc);
 
-    take_infos(ev, data, n_data);
+    hb_pmix_take_infos(ev, data, n_data);
     (void)post_op(ev, cb, cbdata);
 }
 
@@ -347,7 +347,7 @@ static pmix_status_t notify_event(pmix_status_t code,
 
         ev->status = code;
         ev->range = range;
-        take_infos(ev, info, n_info);
+        hb_pmix_take_infos(ev, info, n_info);
         hb_pmix_post(ev);
     }
     return PMIX_OPERATION_SUCCEEDED;

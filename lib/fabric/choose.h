@@ -107,6 +107,7 @@ struct hb_rail {
 struct hb_wiring {
     enum hb_fabric_kind kind;
     int is_found; /* by --fabric auto: what cannot use it does without */
+    int is_named; /* a device was: nothing but it */
     struct hb_rail *rails; /* of the host */
     uint32_t n_rails;
     char tcp[HB_FABRIC_NAME]; /* net device; "" where none was chosen */

@@ -65,8 +65,9 @@ static char *of_kind(const struct value_of *o)
 /* A kind that the rank's environment names on its own stays a demand. */
 static char *of_wish(const struct value_of *o)
 {
-    return o->w->is_found && hb_env_get(o->env, KIND_VAR) == NULL
-               ? hb_xstrdup("auto") : NULL;
+    return hb_env_get(o->env, KIND_VAR) != NULL ? NULL
+           : o->w->is_found ? hb_xstrdup("auto")
+           : o->w->is_named ? hb_xstrdup("device") : NULL;
 }
 
 static char *my_devices(const struct value_of *o)

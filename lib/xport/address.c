@@ -45,10 +45,24 @@ socklen_t hb_sockaddr_len(const struct sockaddr_storage *a)
                                     : sizeof(struct sockaddr_in);
 }
 
-static int is_usable(const struct ifaddrs *i)
+/* How much of an address's name is its device's: "br0:1" is br0's. */
+static int device_name(const char *name)
+{
+    return (int)strcspn(name, ":");
+}
+
+static int is_of(const struct ifaddrs *i, const char *device)
+{
+    size_t len = (size_t)device_name(i->ifa_name);
+
+    return device == NULL || (strlen(device) == len &&
+                              memcmp(device, i->ifa_name, len) == 0);
+}
+
+static int is_usable(const struct ifaddrs *i, const char *device)
 {
     if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
-        !(i->ifa_flags & IFF_UP)) {
+        !(i->ifa_flags & IFF_UP) || !is_of(i, device)) {
         return 0;
     }
     if (i->ifa_addr->sa_family == AF_INET6) {
@@ -57,12 +71,6 @@ static int is_usable(const struct ifaddrs *i)
         return !IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr);
     }
     return i->ifa_addr->sa_family == AF_INET;
-}
-
-/* How much of an address's name is its device's: "br0:1" is br0's. */
-static int device_name(const char *name)
-{
-    return (int)strcspn(name, ":");
 }
 
 static int is_bridge(const char *name)
@@ -79,9 +87,10 @@ static int is_bridge(const char *name)
  * room for all, those wait for the others. */
 enum kind { OTHER, BRIDGE, LOOPBACK, KINDS };
 
-static enum kind kind_of(const struct ifaddrs *i, int is_full)
+static enum kind kind_of(const struct ifaddrs *i, const char *device,
+                         int is_full)
 {
-    if (!is_usable(i)) {
+    if (!is_usable(i, device)) {
         return KINDS;
     }
     if ((i->ifa_flags & IFF_LOOPBACK) != 0) {
@@ -138,7 +147,7 @@ static void add(struct hb_interfaces *out, char names[][IF_NAMESIZE],
     out->n++;
 }
 
-void hb_interfaces_read(struct hb_interfaces *out)
+void hb_interfaces_read(const char *device, struct hb_interfaces *out)
 {
     char names[HB_ADDRESS_MOST][IF_NAMESIZE];
     struct ifaddrs *all = NULL;
@@ -149,12 +158,12 @@ void hb_interfaces_read(struct hb_interfaces *out)
         return;
     }
     for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-        n += kind_of(i, 0) == OTHER;
+        n += kind_of(i, device, 0) == OTHER;
     }
     for (int kind = OTHER; kind < KINDS; kind++) {
         for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
             if (out->n < HB_ADDRESS_MOST &&
-                kind_of(i, n > HB_ADDRESS_MOST) == (enum kind)kind) {
+                kind_of(i, device, n > HB_ADDRESS_MOST) == (enum kind)kind) {
                 add(out, names, i, (enum kind)kind);
             }
         }

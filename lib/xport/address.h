@@ -33,9 +33,10 @@ struct hb_interfaces {
     unsigned n;
 };
 
-/* Those that are up; link-local ones are none, loopback comes last. Where there
- * are too many, those of bridges come behind the others. */
-void hb_interfaces_read(struct hb_interfaces *out);
+/* Those that are up, of a net device, or of all (NULL); link-local ones are
+ * none, loopback comes last. Where there are too many, those of bridges come
+ * behind the others. */
+void hb_interfaces_read(const char *device, struct hb_interfaces *out);
 int hb_interfaces_have(const struct hb_interfaces *ours,
                        const struct sockaddr_storage *at);
 

@@ -89,6 +89,16 @@ static void read_fabric(const char *fabric, struct hb_carrier_wish *out)
     }
 }
 
+/* HPCBOOT_TRANSPORTS says what to use, and nothing of where. */
+static const char *named_device(const char *fabric)
+{
+    const char *wish = value_of("HPCBOOT_FABRIC_WISH");
+
+    return fabric != NULL && strcmp(fabric, "tcp") == 0 && wish != NULL &&
+                   strcmp(wish, "device") == 0
+               ? value_of("HPCBOOT_FABRIC_TCP") : NULL;
+}
+
 int hb_carrier_wish_read(struct hb_carrier_wish *out, struct hpcboot_error *err)
 {
     const char *list = value_of("HPCBOOT_TRANSPORTS");
@@ -98,6 +108,7 @@ int hb_carrier_wish_read(struct hb_carrier_wish *out, struct hpcboot_error *err)
     memset(out, 0, sizeof *out);
     out->may = 1u << HB_BY_TCP | 1u << HB_BY_UCX;
     out->devices = value_of("HPCBOOT_FABRIC_DEVICES");
+    out->tcp_device = named_device(fabric);
     if (list != NULL) {
         rc = read_list(list, &out->may, err);
         out->names_ucx = (out->may & 1u << HB_BY_UCX) != 0;

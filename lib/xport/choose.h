@@ -43,7 +43,9 @@ struct hb_costs {
  *   HPCBOOT_FABRIC      ib, roce: UCX on that kind of device, or an error;
  *                       tcp: no UCX; auto, and unset: whichever is better
  *   HPCBOOT_FABRIC_WISH auto: such a kind is what was found, not demanded; TCP
- *                       serves where it cannot be used, with a warning
+ *                       serves where it cannot be used, with a warning.
+ *                       device: with tcp, TCP keeps to the net device that
+ *                       HPCBOOT_FABRIC_TCP names, as the user named it
  * HPCBOOT_TRANSPORTS is about this library, and wins. */
 struct hb_carrier_wish {
     uint32_t may;
@@ -51,6 +53,7 @@ struct hb_carrier_wish {
     int is_found;        /* ... should be it */
     int names_ucx;       /* UCX is named: also where there is no device */
     const char *devices; /* HPCBOOT_FABRIC_DEVICES, or NULL */
+    const char *tcp_device; /* the only one for TCP, or NULL: any */
     char from[128];      /* "HPCBOOT_TRANSPORTS=ucx": who forbids others, or
                           * expects a kind; "" where nobody does */
 };

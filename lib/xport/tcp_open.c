@@ -160,10 +160,13 @@ static int open_ucx(struct hb_tcp *t, struct hpcboot_error *err)
 
 static int choose_ours(struct hb_tcp *t, struct hpcboot_error *err)
 {
-    int rc = hb_carrier_wish_read(&t->wish, err);
+    int rc = 0;
 
     hb_caps_net("", &t->caps);
-    if (rc == 0 && (t->wish.may & 1u << HB_BY_UCX)) {
+    if (t->wish.tcp_device != NULL) {
+        t->caps.tcp_mbps = hb_net_mbps("", t->wish.tcp_device);
+    }
+    if (t->wish.may & 1u << HB_BY_UCX) {
         rc = open_ucx(t, err);
     }
     t->caps.may = t->wish.may;
@@ -216,6 +219,19 @@ int hb_tcp_check_wishes(struct hpcboot_error *err)
     int rc = hb_carrier_wish_read(&wish, err);
 
     return rc < 0 ? rc : read_rails(&rails, err);
+}
+
+static int read_interfaces(struct hb_tcp *t, struct hpcboot_error *err)
+{
+    const char *device = t->wish.tcp_device;
+
+    hb_interfaces_read(device, &t->ours);
+    if (device != NULL && t->ours.n == 0) {
+        return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED, "--fabric %s: this host "
+                       "has no such net device that is up and has an address",
+                       device);
+    }
+    return 0;
 }
 
 /* HPCBOOT_RAILS=N: only the first N devices may be rails. The networks of the
@@ -337,9 +353,10 @@ int hb_tcp_open(struct hb_tcp **out, struct hb_buf *address,
         hb_tcp_destroy(t);
         return HPCBOOT_ERR_SYSTEM;
     }
-    hb_interfaces_read(&t->ours);
     t->limit_s = limit_s();
-    rc = limit_rails(&t->ours, err);
+    rc = hb_carrier_wish_read(&t->wish, err);
+    rc = rc < 0 ? rc : read_interfaces(t, err);
+    rc = rc < 0 ? rc : limit_rails(&t->ours, err);
     rc = rc < 0 ? rc : choose_ours(t, err);
     if (rc < 0) {
         hb_tcp_destroy(t);

@@ -37,6 +37,17 @@ dropped() { pod "$1" iptables -nvxL INPUT | awk '/DROP/ { print $1 }'; }
     says 'HPCBOOT_RAILS: "none" is no number from 1 to 4'
 }
 
+@test "a net device that --fabric names carries all there is" {
+    local n
+    for n in 0 1; do
+        run by --fabric eth$n -H pod-0,pod-1 "$net" star
+        ended_with 0
+        says "^rank 0 to 1: tcp 10\\.7$((7 + n))\\.0\\.2:"
+        says "^rank 1 to 0: tcp 10\\.7$((7 + n))\\.0\\.1:"
+        [[ $output != *' + '* ]]
+    done
+}
+
 # As of a policy that lets logins through and nothing else.
 @test "a network that has led to nobody comes last for the next peer" {
     local i tried=()

@@ -66,6 +66,19 @@ static void a_kind_that_was_found_is_no_demand(void **state)
     hb_strv_destroy(&env);
 }
 
+static void a_device_that_was_named_is_told_as_that(void **state)
+{
+    struct hb_wiring w = {.kind = HB_FABRIC_TCP, .tcp = "eth1", .is_named = 1};
+    const struct hb_rails_of none = {0};
+    struct hb_strv env = HB_STRV_INIT;
+
+    (void)state;
+    hb_fabric_env(&w, &none, &env, NULL);
+    assert_string_equal(hb_env_get(&env, "HPCBOOT_FABRIC_WISH"), "device");
+    assert_string_equal(hb_env_get(&env, "HPCBOOT_FABRIC_TCP"), "eth1");
+    hb_strv_destroy(&env);
+}
+
 /* A cloud's NIC that speaks no verbs. */
 static void a_device_of_libfabric_is_left_to_it_unless_tcp_is_demanded(
     void **state)
@@ -109,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_are_told_in_their_own_words),
         cmocka_unit_test(a_kind_that_was_found_is_no_demand),
+        cmocka_unit_test(a_device_that_was_named_is_told_as_that),
         cmocka_unit_test(
             a_device_of_libfabric_is_left_to_it_unless_tcp_is_demanded),
         cmocka_unit_test(a_wish_is_a_kind_or_a_device),

@@ -93,6 +93,48 @@ static void networks_that_both_are_in_are_rails(void **state)
     assert_int_equal(r[1].mbps, 10000);
 }
 
+static void only_the_device_that_is_asked_for_is_read(void **state)
+{
+    struct hb_interfaces all, one;
+    struct sockaddr_storage local;
+
+    (void)state;
+    hb_interfaces_read(NULL, &all);
+    ipv4(&local, "127.0.0.1");
+    if (!hb_interfaces_have(&all, &local)) {
+        skip();
+    }
+    hb_interfaces_read("lo", &one);
+    assert_true(hb_interfaces_have(&one, &local));
+    for (unsigned i = 0; i < one.n; i++) {
+        assert_int_equal(one.list[i].net.device, 0);
+    }
+    hb_interfaces_read("l", &one);
+    assert_int_equal(one.n, 0);
+}
+
+static void a_device_that_is_named_and_is_not_there_is_an_error(void **state)
+{
+    struct hb_xport *x = NULL;
+    struct hpcboot_error err;
+    struct hb_buf address;
+    int rc;
+
+    (void)state;
+    hb_buf_init(&address, 255);
+    setenv("HPCBOOT_FABRIC", "tcp", 1);
+    setenv("HPCBOOT_FABRIC_WISH", "device", 1);
+    setenv("HPCBOOT_FABRIC_TCP", "nosuch9", 1);
+    rc = hb_xport_open(&x, &address, &err);
+    unsetenv("HPCBOOT_FABRIC");
+    unsetenv("HPCBOOT_FABRIC_WISH");
+    unsetenv("HPCBOOT_FABRIC_TCP");
+    assert_int_equal(rc, HPCBOOT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "--fabric nosuch9: this host has no such "
+                           "net device"));
+    hb_buf_destroy(&address);
+}
+
 static void a_device_is_of_one_rail(void **state)
 {
     const struct given low[] = {{"10.1.0.1", {24, 1, 0}},
@@ -514,6 +556,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_that_both_are_in_are_rails),
+        cmocka_unit_test(only_the_device_that_is_asked_for_is_read),
+        cmocka_unit_test(a_device_that_is_named_and_is_not_there_is_an_error),
         cmocka_unit_test(a_device_is_of_one_rail),
         cmocka_unit_test(an_address_of_both_leads_nowhere),
         cmocka_unit_test(a_much_slower_network_is_left_out),

@@ -319,17 +319,12 @@ void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req)
 void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
 {
     const struct sockaddr_storage *at = &c->endpoint.at[c->attempt];
-    struct sockaddr_storage any_port;
 
     c->fd = hb_tcp_socket(c->tcp, at->ss_family);
     c->armed = 0;
     c->got = 0;
     c->state = HB_TCP_CONNECTING;
     c->since_ns = hb_now_ns();
-    if (from != NULL) {
-        any_port = *from;
-        hb_sockaddr_clear_port(&any_port);
-    }
     if (c->fd < 0 && hb_tcp_call_without_fd(c)) {
         return;
     }
@@ -337,11 +332,9 @@ void hb_tcp_call(struct hb_tcp_conn *c, const struct sockaddr_storage *from)
         hb_tcp_be_near(c->tcp, c->fd);
     }
     if (c->fd < 0 ||
-        (from != NULL && bind(c->fd, (struct sockaddr *)&any_port,
-                              hb_sockaddr_len(&any_port)) < 0) ||
+        (from != NULL && hb_tcp_bind(c->fd, from) < 0) ||
         (connect(c->fd, (const struct sockaddr *)at,
-                              hb_sockaddr_len(at)) < 0 &&
-                      errno != EINPROGRESS)) {
+                 hb_sockaddr_len(at)) < 0 && errno != EINPROGRESS)) {
         hb_tcp_lost(c, errno);
         return;
     }

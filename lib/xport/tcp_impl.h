@@ -161,6 +161,8 @@ void hb_tcp_be_quick(const struct hb_tcp *t, int fd);
 /* Before it connects or listens; _far when the way is known. */
 void hb_tcp_be_near(struct hb_tcp *t, int fd);
 void hb_tcp_be_far(const struct hb_tcp *t, int fd);
+/* To an address of ours, to call from: 0, or -1 and errno. */
+int hb_tcp_bind(int fd, const struct sockaddr_storage *from);
 
 /* tcp_open.c: why messages with a rank do not go by UCX; "": it is dearer. */
 void hb_tcp_why_not_ucx(const struct hb_tcp *t, uint32_t rank, char *text,

@@ -95,3 +95,17 @@ void hb_tcp_be_far(const struct hb_tcp *t, int fd)
                          (socklen_t)strlen(t->far));
     }
 }
+
+/* The system is to choose the port when it knows the other end, as then it may
+ * be that of other connections, too. One that it chooses now is this socket's
+ * alone, and taken from all: rails to many peers would use up what there are,
+ * and whoever calls after that finds none. */
+int hb_tcp_bind(int fd, const struct sockaddr_storage *from)
+{
+    struct sockaddr_storage any_port = *from;
+
+    hb_sockaddr_clear_port(&any_port);
+    (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){1},
+                     sizeof(int));
+    return bind(fd, (struct sockaddr *)&any_port, hb_sockaddr_len(&any_port));
+}

@@ -48,6 +48,19 @@ dropped() { pod "$1" iptables -nvxL INPUT | awk '/DROP/ { print $1 }'; }
     done
 }
 
+# Rank 0 calls more peers than its host has ports to call from.
+@test "rails take no port that the next connection could have" {
+    local range=/proc/sys/net/ipv4/ip_local_port_range
+    pod 0 sh -c "cat $range > /tmp/range && cat /tmp/range > $range" ||
+        skip "no setting of a pod's own here"
+    # shellcheck disable=SC2016  # expanded by the ranks
+    run by -H pod-0:1,pod-1:8 sh -c '
+        [ "$HPCBOOT_RANK" != 0 ] || echo 41000 41005 > "$0"
+        exec "$@"' "$range" "$net" turns
+    pod 0 sh -c "cat /tmp/range > $range"
+    ended_with 0
+}
+
 # As of a policy that lets logins through and nothing else.
 @test "a network that has led to nobody comes last for the next peer" {
     local i tried=()

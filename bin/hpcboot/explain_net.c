@@ -142,7 +142,23 @@ static void show_row(const struct hb_net_phase *p, const struct hb_choice *how)
            how->cost_ns / 1000, is_taken(p, how) ? "  chosen" : "");
 }
 
-static void show_reason(const struct hb_net_phase *p)
+/* Why a way is taken that is not the cheapest of its table. */
+static const char *in_spite_of_cost(const struct hb_net_answer *a,
+                                    const struct hb_net_phase *p)
+{
+    if (a->flat != HB_FLAT_NOT) { /* gatherv, scatterv */
+        return "taken as a rank knows no counts but its own, so that no other "
+               "could hand on its block";
+    }
+    return p->taken.how.alg == HB_ALG_PIPELINE
+               ? "taken where ranks of a host come first, so that they take "
+                 "one segment while the next is on its way"
+               : "taken where ranks of a host come first, so that rows of "
+                 "their blocks travel as one";
+}
+
+static void show_reason(const struct hb_net_answer *a,
+                        const struct hb_net_phase *p)
 {
     const struct hb_choice *best = NULL;
 
@@ -160,10 +176,7 @@ static void show_reason(const struct hb_net_phase *p)
     } else if (best == NULL) {
         printf("there is no other\n");
     } else if (best->cost_ns < p->taken.how.cost_ns) {
-        printf("taken where ranks of a host come first, so that %s\n",
-               p->taken.how.alg == HB_ALG_PIPELINE
-                   ? "they take one segment while the next is on its way"
-                   : "rows of their blocks travel as one");
+        printf("%s\n", in_spite_of_cost(a, p));
     } else {
         printf("the next, %s, would cost %.2f us more\n",
                hb_alg_name(best->alg),
@@ -171,7 +184,8 @@ static void show_reason(const struct hb_net_phase *p)
     }
 }
 
-static void show_phase(const struct hb_net_phase *p)
+static void show_phase(const struct hb_net_answer *a,
+                       const struct hb_net_phase *p)
 {
     printf("\n%s of %zu bytes between %d ranks\n", hb_coll_name(p->taken.coll),
            p->taken.bytes, p->taken.size);
@@ -180,7 +194,7 @@ static void show_phase(const struct hb_net_phase *p)
     for (size_t i = 0; i < p->n; i++) {
         show_row(p, &p->ways[i]);
     }
-    show_reason(p);
+    show_reason(a, p);
 }
 
 int explain_between_hosts(const struct explain_question *q,
@@ -207,7 +221,7 @@ int explain_between_hosts(const struct explain_question *q,
     show_parts(&a);
     show_flat(q, &a);
     for (int i = 0; i < a.n_phases; i++) {
-        show_phase(&a.phases[i]);
+        show_phase(&a, &a.phases[i]);
     }
     return 0;
 }

@@ -177,7 +177,7 @@ static void read_phase(const struct hb_call *c, const struct hb_phase *taken,
     if (how.radix > taken->size) { /* a tree has no use for more */
         how.radix = taken->size;
     }
-    how.cost_ns = hb_predict(c->model, coll, taken->size, taken->bytes, &how);
+    how.cost_ns = hb_predict(c, coll, taken->size, taken->bytes, &how);
     out->taken = *taken;
     out->taken.how.cost_ns = how.cost_ns;
     out->wished = c->wish->alg[coll] == (int)how.alg;

@@ -365,7 +365,8 @@ struct hb_crowd {
     double flat_ns, nodes_ns;
 };
 struct hb_crowd hb_crowd_prices(const struct hb_call *c);
-double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
+/* What hb_choose compares: the price of one way in a call of c's layout. */
+double hb_predict(const struct hb_call *c, enum hpcboot_coll coll, int size,
                   size_t bytes, const struct hb_choice *how);
 const char *hb_alg_name(enum hb_alg alg);
 

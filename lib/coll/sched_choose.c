@@ -499,10 +499,10 @@ struct hb_choice hb_choose(const struct hb_call *c, enum hpcboot_coll coll,
     return best;
 }
 
-double hb_predict(const struct hb_model *m, enum hpcboot_coll coll, int size,
+double hb_predict(const struct hb_call *c, enum hpcboot_coll coll, int size,
                   size_t bytes, const struct hb_choice *how)
 {
-    struct priced x = priced(m, size, (double)bytes);
+    struct priced x = priced_for(c, size, bytes);
     const struct way *w = way_of(coll, how->alg);
     return w != NULL ? w->price(&x, how) : -1;
 }

@@ -180,6 +180,20 @@ measured() {
     says '^ranks of a host first.*: HPCBOOT_COLL_NET says so$'
 }
 
+@test "what a way costs, and why it is taken, agree with where ranks are" {
+    run explain bcast --nodes 4 --ranks 2 --pods --cpus 2 --typical
+    ended_with 0
+    flat=$(sed -n 's/^each rank for itself.* would cost \(.*\) us, the.*/\1/p' \
+        <<< "$output")
+    says "^[a-z]+ .* ${flat%.*}\.[0-9]+  chosen\$"
+    says '^knomial: the next, pipeline, would cost '
+    run explain scatterv --nodes 4 --ranks 2 --typical
+    says '^each rank for itself: '
+    says '^linear: taken as a rank knows no counts but its own'
+    run explain gatherv -n 64 --nodes 8 --ranks 1 --typical
+    says_not 'ranks of a host come first'
+}
+
 @test "a wish decides between hosts, and is named" {
     HPCBOOT_COLL_NET=allreduce=ring run explain allreduce --nodes 4 --typical
     ended_with 0

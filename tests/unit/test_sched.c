@@ -311,7 +311,8 @@ static void the_closed_form_is_near_the_simulation(void **state)
         size_t k = i % 8, bytes = (size_t)64 << 6 * (i / 8);
         struct sched_stats s = at_scale(cases[k].coll, cases[k].wish, 64, 1,
                                         bytes);
-        double us = hb_predict(&hb_model_ib, cases[k].coll, 64, bytes,
+        struct hb_call call = {.model = &hb_model_ib};
+        double us = hb_predict(&call, cases[k].coll, 64, bytes,
                                &cases[k].how) / 1000;
         if (us > 2 * s.us || s.us > 2 * us) {
             fail_msg("%s of %zu bytes: %.1f us by the formula, %.1f played",

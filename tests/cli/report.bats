@@ -128,6 +128,16 @@ m.prom' ]
     [ "$(stat -c %i m.prom)" != "$first" ]
 }
 
+@test "--metrics: a file that takes hbrun's output is not replaced" {
+    run --separate-stderr bash -c '
+        echo before > log; "$1" --metrics /dev/stdout -n 1 true >> log
+        rc=$?; cat log; exit $rc' - "$hbrun"
+    ended_with 2
+    [ "$output" = before ]
+    output=$stderr
+    says "where hbrun's own output goes, .*; give another name\$"
+}
+
 @test "--metrics: a place that cannot be written is a mistake, told at once" {
     run hb --metrics /proc/nosuch/m touch started
     ended_with 2

@@ -68,13 +68,14 @@ static int is_an_end(int signo)
 }
 
 /* Ignored: a handler would cut short what waits, for hosts or their answers.
- * TSTP stops hbrun all the same, and who ignores CHLD hears of no child. */
+ * TSTP stops hbrun all the same, and who ignores CHLD hears of no child. USR1
+ * and USR2 that are not to be passed on would kill hbrun without a word. */
 static void ignore_passed(const struct hb_options *opt)
 {
-    uint64_t set = opt->forward_signals;
+    uint64_t set = HB_SIGNAL_BIT(SIGUSR1) | HB_SIGNAL_BIT(SIGUSR2);
 
-    if (set == 0) {
-        set = HB_SIGNAL_BIT(SIGUSR1) | HB_SIGNAL_BIT(SIGUSR2);
+    if (!opt->no_forward_signals) {
+        set |= opt->forward_signals;
     }
     for (int s = 1; s < NSIG; s++) {
         if ((set & HB_SIGNAL_BIT(s)) != 0 && !is_an_end(s) &&
@@ -103,9 +104,7 @@ void job_signals_begin(const struct hb_options *opt, int only_wait)
             (void)sigaction(ends[i], &action, NULL);
         }
     }
-    if (!opt->no_forward_signals) {
-        ignore_passed(opt);
-    }
+    ignore_passed(opt);
 }
 
 /* ---- in the loop ---- */

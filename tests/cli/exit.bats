@@ -309,6 +309,24 @@ for i in range(8):
     ended_with 3
 }
 
+@test "a signal that is not passed on has no effect" {
+    local words
+    for words in --no-forward-signals '--forward-signals none' \
+        '--forward-signals HUP'; do
+        # shellcheck disable=SC2086
+        "$hbrun" $words -n 1 bash -c 'trap "echo told > told" USR1 USR2
+            echo > started; until [ -e end ]; do sleep 0.1; done; exit 3' &
+        wait_until lines_in started 1
+        kill -USR1 $!
+        kill -USR2 $!
+        touch end
+        ends $!
+        ended_with 3
+        [ ! -e told ]
+        rm started end
+    done
+}
+
 @test "--forward-signals: what is no signal, or none that can be caught" {
     local words
     for words in USR9 USR1,KILL RTMIN+99 65 0 ','; do

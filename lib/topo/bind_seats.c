@@ -122,11 +122,15 @@ static int device_runs(struct hb_bind_planner *p, struct hpcboot_error *err)
     return HPCBOOT_OK;
 }
 
-/* Objects with fewer CPUs than ppr puts ranks there are passed over. */
+/* Objects with fewer CPUs than ppr puts ranks there are passed over; where
+ * ranks may share CPUs, those that have none for a single rank. */
 static int is_too_small(const struct hb_bind_planner *p,
                         const struct hb_bind_run *r)
 {
-    return p->policy->to != HB_BIND_NONE && r->seats < p->policy->ppr;
+    uint32_t least = p->policy->ppr > 1 && p->policy->overload_allowed
+                         ? 1 : p->policy->ppr;
+
+    return p->policy->to != HB_BIND_NONE && r->seats < least;
 }
 
 static int object_runs(struct hb_bind_planner *p, int kind,

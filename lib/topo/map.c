@@ -359,7 +359,9 @@ static int check_objects(const struct hb_map_policy *policy,
         return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,
                        "--map-by ppr:%u: host %s has no such object that this "
                        "job may use and that has CPUs for as many ranks; ask "
-                       "for fewer, or leave the host out", policy->ppr,
+                       "for fewer, let ranks share CPUs (--bind-to "
+                       "OBJECT:overload-allowed, or none), or leave the host "
+                       "out", policy->ppr,
                        h->name);
     }
     return hb_fail(err, HPCBOOT_ERR_UNSUPPORTED,

@@ -135,6 +135,26 @@ static int refuse_place(const char *word, struct hpcboot_error *err)
     return refuse("--map-by", word, names, N_OF(names), err);
 }
 
+/* Of what there are so many ranks for each with ppr. */
+static int is_object(const struct word *place)
+{
+    return place->value != HB_MAP_SLOT && place->value != HB_MAP_SEQ &&
+           place->value <= HB_MAP_NIC;
+}
+
+static int refuse_object(const char *word, struct hpcboot_error *err)
+{
+    const char *names[N_OF(places)];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_OF(places); i++) {
+        if (is_object(&places[i])) {
+            names[n++] = places[i].name;
+        }
+    }
+    return refuse("--map-by ppr:N:OBJECT", word, names, n, err);
+}
+
 static int refuse_modifier(const char *word, struct hpcboot_error *err)
 {
     const char *names[N_OF(modifiers) + 1] = {"PE=N"};
@@ -250,9 +270,8 @@ static int parse_ppr(const struct hb_strv *words, struct hb_map_policy *p,
                        words->v[1], MAX_PPR);
     }
     object = find_word(places, N_OF(places), words->v[2]);
-    if (object == NULL || object->value == HB_MAP_SLOT ||
-        object->value == HB_MAP_SEQ || object->value > HB_MAP_NIC) {
-        return refuse_place(words->v[2], err);
+    if (object == NULL || !is_object(object)) {
+        return refuse_object(words->v[2], err);
     }
     p->ppr = (uint32_t)n;
     p->by = object->value == HB_MAP_NODE ? HB_MAP_PPR_NODE : HB_MAP_PPR_OBJECT;

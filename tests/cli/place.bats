@@ -246,6 +246,18 @@ END
     says '3 ranks of 1 CPU each on the 2 of pe-list=1,1,0'
 }
 
+@test "ppr with overload-allowed: ranks of an object share its CPUs" {
+    hwloc_is_there
+    run plan -H a:4 --topo-of 'a=synthetic:pack:1 core:2 pu:1' \
+        --map-by ppr:2:core
+    ended_with 2
+    says 'let ranks share CPUs \(--bind-to OBJECT:overload-allowed, or none\)'
+    run plan -H a:4 --topo-of 'a=synthetic:pack:1 core:2 pu:1' \
+        --map-by ppr:2:core --bind-to core:overload-allowed
+    ended_with 0
+    [ "$(cpus_of_ranks)" = '0 0 1 1 ' ]
+}
+
 @test "a captured system: its CPU set and quota are those of the plan" {
     hwloc_is_there
     mkdir -p pod/etc pod/proc/self pod/sys/fs/cgroup

@@ -50,8 +50,19 @@ verdict() { # WHAT WORDS: ok when there are no words
 }
 missing() { comm -23 "$1" <("$2"); }
 
+# Its own item, for what has an effect: prose that mentions it is not enough.
+items() { # FILE of mdoc
+    awk '/^\.It Xo/ { xo = 1 } xo || /^\.It/; /^\.Xc/ { xo = 0 }' "$1" |
+        sed 's/Fl Fl /--/g; s/Fl /-/g' | words
+}
+in_items() { items man/hbrun.1; }
+grep -E ' (option|alias)$' "$work/names" | cut -d ' ' -f 1 | sort -u \
+    > "$work/effective"
+
 verdict '--help has every option' "$(missing "$work/all" in_help)"
 verdict 'hbrun(1) has every option' "$(missing "$work/all" in_man)"
+verdict 'hbrun(1) has an item for every option that has an effect' \
+    "$(missing "$work/effective" in_items)"
 verdict 'bash completes every option' "$(missing "$work/offered" in_bash)"
 verdict 'zsh completes every option' "$(missing "$work/offered" in_zsh)"
 verdict 'fish completes every option' "$(missing "$work/offered" in_fish)"
@@ -113,6 +124,13 @@ while read -r command; do
     verdict "fish completes every option of $command" \
         "$(dashed | grep "_of $command'" | words | comm -23 "$work/all" -)"
 done < "$work/commands"
+
+# The server of pods has options of its own.
+"$HB_BUILDDIR/hpcbootd" serve --help | sed -nE 's/^  (-.*)/\1/p' |
+    cut -c 1-22 | words > "$work/all"
+verdict 'hpcbootd(8) has every option of serve, and no other' "$(
+    sed -n '/^\.Ss hpcbootd serve$/,/^\.Ss /p' man/hpcbootd.8 |
+        items /dev/stdin | comm -3 "$work/all" -)"
 
 if command -v groff > /dev/null; then
     for page in man/*.[1-9]; do

@@ -204,7 +204,10 @@ static int select_hosts(const struct hb_gang_request *req, struct hb_gang *out,
     }
     hb_gang_destroy(&list);
     if (rc < 0 && req->hostfile != NULL) {
-        return hb_fail(err, rc, "%s", why.text);
+        return hb_fail(err, rc, "%s%s%s%s", why.text,
+                       out->detail != NULL ? " (" : "",
+                       out->detail != NULL ? out->detail : "",
+                       out->detail != NULL ? ")" : "");
     }
     if (rc < 0) {
         hb_strv_pushf(passed, "%s: %s",

@@ -53,7 +53,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
     if (req->default_hostfile != NULL) {
-        return take("", req->default_hostfile, "configuration", out,
+        return take("", req->default_hostfile, "--default-hostfile", out,
                     reason_out, err);
     }
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {

@@ -139,6 +139,31 @@ static void remember(struct hb_scan *s, const struct hb_optdef *opt,
     hb_opt_replace(&slot->origin, s->origin);
 }
 
+/* Settings of `opt`, all or those that were not typed, are forgotten. */
+void hb_settings_drop(struct hb_parsed *p, const struct hb_optdef *opt,
+                      int typed_too)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->n_settings; i++) {
+        struct hb_setting *was = &p->settings[i];
+
+        if (was->opt != opt ||
+            (!typed_too && hb_streq(was->origin, HB_COMMAND_LINE))) {
+            p->settings[kept++] = *was;
+        } else {
+            free(was->value);
+            free(was->origin);
+        }
+    }
+    p->n_settings = kept;
+}
+
+void hb_opt_withdraw(struct hb_scan *s, const char *key)
+{
+    hb_settings_drop(s->p, hb_opt_find_key(key, strlen(key)), 1);
+}
+
 /* --- setting ----------------------------------------------------- */
 
 static int check_choice(struct hb_scan *s, const struct hb_optdef *opt,

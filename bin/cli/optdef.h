@@ -119,6 +119,12 @@ int hb_opt_apply_text(struct hb_scan *s, const struct hb_optdef *opt,
 int hb_opt_apply_key(struct hb_scan *s, const char *key, const char *text,
                      struct hpcboot_error *err);
 
+/* Settings of `opt` are forgotten: all, or those that were not typed. */
+void hb_settings_drop(struct hb_parsed *p, const struct hb_optdef *opt,
+                      int typed_too);
+/* What was said of another option has no effect any more: it is no setting. */
+void hb_opt_withdraw(struct hb_scan *s, const char *key);
+
 /* "SPELLING: text", ERR_USAGE. */
 int hb_opt_bad(struct hb_scan *s, struct hpcboot_error *err, const char *fmt,
                ...) HB_PRINTF(3, 4);
@@ -126,6 +132,8 @@ int hb_opt_bad(struct hb_scan *s, struct hpcboot_error *err, const char *fmt,
 void hb_opt_warn(struct hb_scan *s, const char *fmt, ...) HB_PRINTF(2, 3);
 /* Replaces an owned text. */
 void hb_opt_replace(char **field, const char *text);
+/* Sets --keep-going, which takes the place of --on-failure. */
+void hb_opt_keep_going(struct hb_scan *s, int on);
 /* "yes", "true", "1", "on"; "no", ...: 1, 0; -1 for anything else. */
 int hb_opt_bool(const char *text);
 /* Rules of what is being set: a segment's, or all segments'. */

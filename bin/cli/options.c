@@ -254,6 +254,41 @@ static int on_command_line(const struct hb_options *o, const char *key)
     return strcmp(hb_options_origin(o, key), HB_COMMAND_LINE) == 0;
 }
 
+/* A source of hosts that is typed takes the place of those that a file or a
+ * variable names, their lists too; a list that is typed takes that of lists
+ * alone, as it selects from what the others have. "none" names none. */
+static void prefer_typed_hosts(struct hb_scan *s)
+{
+    struct hb_options *o = s->o;
+    const struct {
+        const char *key;
+        char **field;
+    } from[] = {{"host", &o->host_list}, {"hostfile", &o->hostfile},
+                {"discover-hosts", &o->discover_hosts},
+                {"pod-selector", &o->pod_selector},
+                {"pod-group", &o->pod_group}};
+    const size_t n = sizeof from / sizeof from[0];
+    int typed = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        typed |= on_command_line(o, from[i].key) &&
+                 !hb_streq(*from[i].field, "none");
+    }
+    for (size_t i = 0; i < n; i++) {
+        int said = on_command_line(o, from[i].key);
+
+        if ((!typed && !(said && i == 0)) ||
+            hb_streq(*from[i].field, "none")) {
+            continue;
+        }
+        hb_settings_drop(s->p, hb_opt_find_key(from[i].key,
+                                               strlen(from[i].key)), 0);
+        if (!said) {
+            hb_opt_replace(from[i].field, NULL);
+        }
+    }
+}
+
 /* In a file or a variable it says how plans look, whenever one is asked for. */
 static int check_json(const struct hb_options *o, struct hpcboot_error *err)
 {
@@ -360,6 +395,7 @@ static int finish(struct hb_scan *s, struct hpcboot_error *err)
                        hb_strv_view(&s->common.preload_files));
     }
     join_hosts(o);
+    prefer_typed_hosts(s);
     if (o->dialect == HB_DIALECT_SRUN && o->out_pattern && !o->err_pattern) {
         o->err_pattern = hb_xstrdup(o->out_pattern); /* as srun has it */
     }

@@ -138,18 +138,6 @@ HB_SETTER(number)
     return 0;
 }
 
-HB_SETTER(nodes)
-{
-    const char *text = values[0];
-    const char *most = strchr(text, '-'); /* srun -N MIN-MAX */
-    char *least = hb_xstrndup(text, strcspn(text, "-"));
-    int rc = count_value(s, least, HB_MAX_NODES, &s->o->nodes_least, err);
-
-    free(least);
-    return rc < 0 ? rc : count_value(s, most ? most + 1 : text, HB_MAX_NODES,
-                                     &s->o->nodes, err);
-}
-
 HB_SETTER(default_slots)
 {
     const char *text = values[0];
@@ -443,6 +431,34 @@ HB_SETTER(bind_hydra)
 }
 
 /* --- life -------------------------------------------------------- */
+
+/* --keep-going and --on-failure say the same thing: the later one counts, as
+ * with any option. */
+HB_SETTER(on_failure)
+{
+    s->o->keep_going = 0;
+    hb_opt_withdraw(s, "keep-going");
+    return hb_set_text(s, opt, values, err);
+}
+
+void hb_opt_keep_going(struct hb_scan *s, int on)
+{
+    if (on || hb_streq(s->o->on_failure, "continue")) {
+        hb_opt_replace(&s->o->on_failure, NULL);
+        hb_opt_withdraw(s, "on-failure");
+    }
+    s->o->keep_going = on;
+}
+
+HB_SETTER(keep_going)
+{
+    int on = switch_value(s, values[0], err);
+
+    if (on >= 0) {
+        hb_opt_keep_going(s, on);
+    }
+    return on < 0 ? on : 0;
+}
 
 /* The number of "USR1", "sigusr1", "RTMIN+2" or "10"; 0: there is none. */
 static int signal_number(const char *text)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/jobmap.h"
 #include "lib/base/str.h"
 
 struct word_pair {
@@ -196,6 +197,38 @@ HB_SETTER(srun_time)
     return 0;
 }
 
+static int count_nodes(struct hb_scan *s, const char *text, uint32_t *out,
+                       struct hpcboot_error *err)
+{
+    uint64_t n;
+
+    if (hb_parse_u64(text, 1, HB_MAX_NODES, &n) < 0) {
+        return hb_opt_bad(s, err, "needs a number from 1 to %u, not \"%s\"",
+                          (unsigned)HB_MAX_NODES, text);
+    }
+    *out = (uint32_t)n;
+    return 0;
+}
+
+/* N, or MIN-MAX. */
+HB_SETTER(nodes)
+{
+    const char *text = values[0];
+    const char *most = strchr(text, '-');
+    char *least = hb_xstrndup(text, strcspn(text, "-"));
+    int rc = count_nodes(s, least, &s->o->nodes_least, err);
+
+    free(least);
+    if (rc == 0) {
+        rc = count_nodes(s, most ? most + 1 : text, &s->o->nodes, err);
+    }
+    if (rc == 0 && s->o->nodes < s->o->nodes_least) {
+        rc = hb_opt_bad(s, err, "needs MIN-MAX, the smaller one first, not "
+                        "\"%s\"", text);
+    }
+    return rc;
+}
+
 HB_SETTER(srun_kill)
 {
     int on = values[0] ? hb_opt_bool(values[0]) : 1;
@@ -203,7 +236,7 @@ HB_SETTER(srun_kill)
     if (on < 0) {
         return hb_opt_bad(s, err, "needs 0 or 1, not \"%s\"", values[0]);
     }
-    s->o->keep_going = !on;
+    hb_opt_keep_going(s, !on);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "bin/hpcboot/command.h"
 #include "hostfile/hostfile.h"
 #include "lib/base/log.h"
+#include "lib/base/str.h"
 
 extern char **environ;
 
@@ -45,14 +46,17 @@ int hb_command_gang(const struct hb_gang_request *wanted, struct hb_gang *out,
     req.env = environ;
     req.root = "";
     req.filter = 1;
-    if (req.host_list == NULL && req.hostfile == NULL &&
-        req.discover == NULL && req.pod_selector == NULL &&
-        req.pod_group == NULL) {
-        req.host_list = opt->host_list;
+    if (req.hostfile == NULL && req.discover == NULL &&
+        req.pod_selector == NULL && req.pod_group == NULL) {
+        /* A list that is given selects from what the others have. */
+        req.host_list = req.host_list ? req.host_list : opt->host_list;
         req.hostfile = opt->hostfile;
         req.discover = opt->discover_hosts;
         req.pod_selector = opt->pod_selector;
         req.pod_group = opt->pod_group;
+    }
+    if (req.pod_selector == NULL && hb_streq(opt->pod_selector, "none")) {
+        req.pod_selector = opt->pod_selector;
     }
     if (req.default_hostfile == NULL) {
         req.default_hostfile = opt->default_hostfile;

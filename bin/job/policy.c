@@ -47,6 +47,14 @@ static int read_per_node(const struct hb_options *o, struct hb_map_policy *p,
     return 0;
 }
 
+/* A modifier of --map-by that was typed goes before an option of its own that
+ * was not. */
+static int modifier_counts(const struct hb_options *o, int has_it,
+                           const char *option)
+{
+    return has_it && is_typed(o, "map-by") && !is_typed(o, option);
+}
+
 static int read_map(const struct job *j, struct hb_map_policy *p,
                     struct hpcboot_error *err)
 {
@@ -71,10 +79,12 @@ static int read_map(const struct job *j, struct hb_map_policy *p,
     if (rc == 0 && o->grid != NULL) {
         rc = hb_grid_parse(o->grid, p, err);
     }
-    if (o->oversubscribe != 0) {
+    if (o->oversubscribe != 0 &&
+        !modifier_counts(o, p->oversubscribe != 0, "oversubscribe")) {
         p->oversubscribe = o->oversubscribe;
     }
-    if (o->cpus_per_rank > 0) {
+    if (o->cpus_per_rank > 0 &&
+        !modifier_counts(o, p->pe > 0, "cpus-per-rank")) {
         p->pe = o->cpus_per_rank;
     }
     p->nolocal |= o->nolocal;

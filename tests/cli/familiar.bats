@@ -247,3 +247,57 @@ setup() { common_setup; }
         says 'with a blank in its name; arguments of a program are words of'
     done
 }
+
+@test "what is typed goes before files and variables, also under another name" {
+    local fails='exit $HPCBOOT_RANK'
+    HPCBOOT_ON_FAILURE=restart-job run hb --keep-going -n 2 sh -c "$fails"
+    ended_with 1
+    says 'the job goes on'
+    HPCBOOT_ON_FAILURE=restart-job run hb --dialect srun -K0 -n 2 sh -c "$fails"
+    says 'the job goes on'
+    run hb --keep-going --on-failure abort --explain -n 2 sh -c "$fails"
+    ended_with 1
+    says '^hbrun: on-failure = abort \(command line\)$'
+    says_not '(keep-going =|the job goes on)'
+    HPCBOOT_OVERSUBSCRIBE=no run hb --map-by :OVERSUBSCRIBE --cpu-list 0 \
+        -n 1025 --dry-run true
+    ended_with 0
+    HPCBOOT_OVERSUBSCRIBE=no run hb -n 1025 --dry-run true
+    ended_with 2
+    HPCBOOT_CPUS_PER_RANK=2 run hb --dry-run -H a:2 --map-by slot:PE=1 -n 2 \
+        --topo-of 'a=synthetic:pack:1 core:4 pu:1' true
+    ended_with 0
+    says 'rank 1 bound to .*\(CPU 1\)$'
+}
+
+@test "hosts that are typed go before those of files and variables" {
+    printf '#!/bin/sh\necho n1:3; echo n2:4\n' > script
+    chmod +x script
+    echo 'a slots=2' > hosts
+    HPCBOOT_HOSTFILE=hosts run hb --dry-run --discover-hosts ./script true
+    ended_with 0
+    says '^host n2: slots 4 '
+    says_not 'hostfile = hosts'
+    HPCBOOT_HOST=b run hb --dry-run --hostfile hosts true
+    ended_with 0
+    says '^host a: slots 2 '
+    says_not '^host = b'
+    HPCBOOT_HOST=b run hb --dry-run -H a:3 true
+    says '^host a: slots 3 '
+    says_not '^host = b'
+    HPCBOOT_HOSTFILE=hosts run hb --dry-run --pod-selector none true
+    says '^host a: slots 2 '
+    HPCBOOT_HOSTFILE=hosts run hb --dry-run -H b true
+    ended_with 2
+    says '^hbrun: error: -H: host b is not in --hostfile \(1 host in hosts\)$'
+    HPCBOOT_HOSTFILE=hosts run "$HB_BUILDDIR/hpcboot" hostfile -H b
+    ended_with 2
+    says 'host b is not in --hostfile'
+}
+
+@test "where the default hostfile is from is told as it was said" {
+    echo 'a slots=2' > hosts
+    run hb --dry-run --default-hostfile hosts true
+    ended_with 0
+    says '^gang: default hostfile: 1 host in hosts \(--default-hostfile\)$'
+}

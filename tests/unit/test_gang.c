@@ -399,7 +399,7 @@ static void a_host_outside_the_hostfile_is_an_error(void **state)
     struct hpcboot_error err;
     struct hb_gang g = from_file("a\nb\n", "a,z", HPCBOOT_ERR_NOT_FOUND, &err);
 
-    assert_string_equal(err.text, "-H: host z is not in --hostfile");
+    assert_non_null(strstr(err.text, "-H: host z is not in --hostfile (2 "));
     hb_gang_destroy(&g);
 }
 

@@ -2,9 +2,10 @@
 /* Copyright (c) 2026 the hpcboot authors */
 /* --help, written from the option table.
  *
- * Without a topic: hbrun's own options, and the names of what is accepted
- * beside them. With one: a section, or a single option with its key and
- * variable. "all" is everything, and what the check of the man page reads. */
+ * Without a topic: hbrun's own options, by their names in the dialect of the
+ * command line, and what that dialect alone has. With one: a section, or a
+ * single option with its key and variable. "all" is everything, and what the
+ * check of the man page reads. */
 #include "config.h"
 
 #include "bin/cli/optdef.h"
@@ -43,9 +44,12 @@ static const char *dialect_note(unsigned set)
     return notes[set & 7] ? notes[set & 7] : "";
 }
 
+/* Whose names: of one dialect, or of all. */
+#define ALL_DIALECTS (-1)
+
 /* "--np N, -n"; with all names, those of other dialects too. */
 static void put_names(struct hb_str *out, const struct hb_optdef *opt,
-                      int all)
+                      int dialect)
 {
     const char *pos = opt->names;
     char name[HB_OPT_NAME_MAX];
@@ -53,9 +57,7 @@ static void put_names(struct hb_str *out, const struct hb_optdef *opt,
     int any = 0;
 
     while (hb_opt_next_name(&pos, name, &set)) {
-        int ours = (set & (1u << HB_DIALECT_OPENMPI)) != 0;
-
-        if (!all && !ours) {
+        if (dialect != ALL_DIALECTS && !(set & (1u << dialect))) {
             continue;
         }
         hb_str_putf(out, "%s%s%s", any ? ", " : "", name[1] ? "--" : "-",
@@ -65,7 +67,7 @@ static void put_names(struct hb_str *out, const struct hb_optdef *opt,
         } else if (hb_opt_n_args(opt) && !any) {
             hb_str_putf(out, " %s", opt->args);
         }
-        if (all && opt->section != HB_SEC_SRUN) {
+        if (dialect == ALL_DIALECTS && opt->section != HB_SEC_SRUN) {
             hb_str_put(out, dialect_note(set));
         }
         any = 1;
@@ -130,12 +132,12 @@ static char *row_text(const struct hb_optdef *opt)
     }
 }
 
-static void put_row(FILE *out, const struct hb_optdef *opt, int all)
+static void put_row(FILE *out, const struct hb_optdef *opt, int dialect)
 {
     struct hb_str names = HB_STR_INIT;
     char *text = row_text(opt);
 
-    put_names(&names, opt, all);
+    put_names(&names, opt, dialect);
     if (names.len) {
         int at;
 
@@ -153,12 +155,18 @@ static void put_row(FILE *out, const struct hb_optdef *opt, int all)
     free(text);
 }
 
-static void put_section(FILE *out, enum hb_opt_section section, int all)
+static int has_effect(const struct hb_optdef *opt)
+{
+    return opt->kind != HB_OPT_SKIP && opt->kind != HB_OPT_NO;
+}
+
+static void put_section(FILE *out, enum hb_opt_section section, int dialect)
 {
     fprintf(out, "\n%s:\n", hb_section_title(section));
     for (size_t i = 0; i < hb_opts_n; i++) {
-        if (hb_opts[i].section == section) {
-            put_row(out, &hb_opts[i], all);
+        if (hb_opts[i].section == section &&
+            (dialect == ALL_DIALECTS || has_effect(&hb_opts[i]))) {
+            put_row(out, &hb_opts[i], dialect);
         }
     }
 }
@@ -186,7 +194,7 @@ static void put_option(FILE *out, const struct hb_optdef *opt)
 {
     char key[HB_OPT_NAME_MAX];
 
-    put_row(out, opt, 1);
+    put_row(out, opt, ALL_DIALECTS);
     if (opt->flags & HB_O_CMD) {
         fputs("  on the command line only\n", out);
         return;
@@ -200,45 +208,64 @@ static void put_option(FILE *out, const struct hb_optdef *opt)
     fputc('\n', out);
 }
 
-static const struct hb_optdef *option_of(const char *topic)
+/* A name may mean something else in another dialect. */
+static const struct hb_optdef *option_of(const char *topic,
+                                         enum hb_dialect dialect)
 {
+    const struct hb_optdef *opt;
+
     topic += strspn(topic, "-");
-    return hb_opt_find_any(topic, strlen(topic));
+    opt = hb_opt_find(topic, strlen(topic), dialect);
+    return opt ? opt : hb_opt_find_any(topic, strlen(topic));
+}
+
+/* HB_SECTIONS: there is none. */
+static enum hb_opt_section section_of(const char *topic)
+{
+    int i = 0;
+
+    while (i < HB_SECTIONS &&
+           strcmp(topic, hb_section_topic((enum hb_opt_section)i)) != 0) {
+        i++;
+    }
+    return (enum hb_opt_section)i;
 }
 
 int hb_options_help_knows(const char *topic)
 {
-    if (!strcmp(topic, "all")) {
-        return 1;
-    }
-    for (int i = 0; i < HB_SECTIONS; i++) {
-        if (!strcmp(topic, hb_section_topic((enum hb_opt_section)i))) {
-            return 1;
-        }
-    }
-    return option_of(topic) != NULL;
+    return !strcmp(topic, "all") || section_of(topic) != HB_SECTIONS ||
+           option_of(topic, HB_DIALECT_OPENMPI) != NULL;
 }
 
-void hb_options_help(FILE *out, const char *topic)
+static void put_topic(FILE *out, const char *topic, enum hb_dialect dialect)
+{
+    enum hb_opt_section section = section_of(topic);
+
+    if (section != HB_SECTIONS) {
+        put_section(out, section, ALL_DIALECTS);
+    } else if (option_of(topic, dialect)) {
+        put_option(out, option_of(topic, dialect));
+    }
+}
+
+void hb_options_help(FILE *out, const char *topic, enum hb_dialect dialect)
 {
     int all = topic && !strcmp(topic, "all");
     int last = all ? HB_SECTIONS : HB_SEC_NATIVE;
 
     if (topic && !all) {
-        for (int i = 0; i < HB_SECTIONS; i++) {
-            if (!strcmp(topic, hb_section_topic((enum hb_opt_section)i))) {
-                put_section(out, (enum hb_opt_section)i, 1);
-                return;
-            }
-        }
-        if (option_of(topic)) {
-            put_option(out, option_of(topic));
-        }
+        put_topic(out, topic, dialect);
         return;
     }
     fputs(usage, out);
     for (int i = 0; i < last; i++) {
-        put_section(out, (enum hb_opt_section)i, all);
+        put_section(out, (enum hb_opt_section)i,
+                    all ? ALL_DIALECTS : (int)dialect);
+    }
+    if (!all && dialect != HB_DIALECT_OPENMPI) { /* what it alone has */
+        put_section(out, dialect == HB_DIALECT_SRUN ? HB_SEC_SRUN
+                                                    : HB_SEC_HYDRA,
+                    (int)dialect);
     }
     put_topics(out);
 }

@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     if (!strcmp(what, "names")) {
         hb_options_names(stdout);
     } else if (!strcmp(what, "help")) {
-        hb_options_help(stdout, argc > 2 ? argv[2] : NULL);
+        hb_options_help(stdout, argc > 2 ? argv[2] : NULL,
+                        HB_DIALECT_OPENMPI);
     } else if (!strcmp(what, "completion") && argc > 2) {
         hb_options_completion(stdout, argv[2]);
     } else {

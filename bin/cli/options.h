@@ -159,8 +159,8 @@ extern const char *const hb_library_variables[];
 extern const size_t hb_library_variables_n;
 
 /* topic: a section's name, an option's name, "all", or NULL for the options
- * of hbrun itself and the names of the others. */
-void hb_options_help(FILE *out, const char *topic);
+ * that have an effect, by their names in this dialect. */
+void hb_options_help(FILE *out, const char *topic, enum hb_dialect dialect);
 /* Does `topic` name something hb_options_help knows? */
 int hb_options_help_knows(const char *topic);
 /* "bash", "zsh", "fish"; writes nothing for another shell. */

@@ -32,7 +32,7 @@ static enum hb_log_level level_of(const struct hb_options *o)
 static int said_it_all(const struct hb_options *o)
 {
     if (o->help) {
-        hb_options_help(stdout, o->help_topic);
+        hb_options_help(stdout, o->help_topic, o->dialect);
     } else if (o->version) {
         printf("hbrun (hpcboot) %s\n", PACKAGE_VERSION);
     } else if (o->completion != NULL) {

@@ -301,3 +301,22 @@ setup() { common_setup; }
     ended_with 0
     says '^gang: default hostfile: 1 host in hosts \(--default-hostfile\)$'
 }
+
+@test "--help has the names of the dialect it is asked in" {
+    run hb --help
+    says '^  --np N, -n, -c  '
+    says '^  --npernode N, -N  '
+    run hb --dialect srun --help
+    ended_with 0
+    says '^  --np N, -n, --ntasks  '
+    says '^  --nodes N, -N  '
+    says '^  --cpus-per-rank N,.* -c$'
+    says_not '(^  -x|accepted, no effect|refused:)'
+    run hb --dialect srun --help -N
+    says '^  --nodes N'
+    ln -s "$hbrun" mpiexec.hydra
+    run ./mpiexec.hydra --help
+    ended_with 0
+    says '^  --stdin RANK\|all\|none, -s '
+    says '^  --ppn N '
+}

@@ -320,3 +320,9 @@ setup() { common_setup; }
     says '^  --stdin RANK\|all\|none, -s '
     says '^  --ppn N '
 }
+
+@test "srun -N with the larger number first is a mistake" {
+    run hb --dialect srun -N 2-1 --dry-run true
+    ended_with 2
+    says '^hbrun: error: -N: needs MIN-MAX, the smaller one first, not "2-1"$'
+}

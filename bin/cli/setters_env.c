@@ -149,6 +149,16 @@ HB_SETTER(unset_env)
     return rc;
 }
 
+/* A list of NAME=VALUE that is no environment. */
+HB_SETTER(pairs)
+{
+    const char *equals = strchr(values[0], '=');
+
+    return equals == NULL || equals == values[0]
+               ? hb_opt_bad(s, err, "\"%s\" needs NAME=VALUE", values[0])
+               : hb_set_list(s, opt, values, err);
+}
+
 /* --- Hydra ------------------------------------------------------- */
 
 static int add_named(struct hb_scan *s, struct hb_strv *rules,

@@ -148,6 +148,10 @@ HB_SETTER(verbose)
         return hb_opt_bad(s, err, "needs yes, no or a number, not \"%s\"",
                           values[0]);
     }
+    if (s->o->verbose > 0) { /* the later one of the two counts */
+        s->o->quiet = 0;
+        hb_opt_withdraw(s, "quiet");
+    }
     return 0;
 }
 

@@ -264,6 +264,10 @@ setup() { common_setup; }
     ended_with 0
     HPCBOOT_OVERSUBSCRIBE=no run hb -n 1025 --dry-run true
     ended_with 2
+    HPCBOOT_QUIET=yes run hb -v -n 1 true
+    says 'debug: host'
+    HPCBOOT_VERBOSE=2 run hb -q -n 1 true
+    [ -z "$output" ]
     HPCBOOT_CPUS_PER_RANK=2 run hb --dry-run -H a:2 --map-by slot:PE=1 -n 2 \
         --topo-of 'a=synthetic:pack:1 core:4 pu:1' true
     ended_with 0

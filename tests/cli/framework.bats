@@ -163,6 +163,9 @@ in_gang() {
     run my -n 1 echo started
     ended_with 2
     says 'my.conf:2:1: nothing is left of this command'
+    run my --recipe-set prog -n 1 no
+    ended_with 2
+    says 'error: --recipe-set: "prog" needs NAME=VALUE$'
     run my --recipe-set prog=echo -n 1 no
     ended_with 0
 }

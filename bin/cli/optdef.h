@@ -58,6 +58,9 @@ int hb_opt_is_switch(const struct hb_optdef *opt); /* takes =yes, =no */
 int hb_opt_has_optional(const struct hb_optdef *opt); /* "[N]" */
 /* Is `args` a plain list of words, "a|b|c"? Such values are checked. */
 int hb_opt_is_choice(const char *args);
+/* A name of the option that this dialect knows; 0: it has none. */
+int hb_opt_name_in(const struct hb_optdef *opt, enum hb_dialect dialect,
+                   char name[HB_OPT_NAME_MAX]);
 /* By a name without dashes as this dialect has it; NULL. */
 const struct hb_optdef *hb_opt_find(const char *name, size_t len,
                                     enum hb_dialect dialect);

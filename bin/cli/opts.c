@@ -121,6 +121,20 @@ int hb_opt_next_name(const char **pos, char name[HB_OPT_NAME_MAX],
     return 1;
 }
 
+int hb_opt_name_in(const struct hb_optdef *opt, enum hb_dialect dialect,
+                   char name[HB_OPT_NAME_MAX])
+{
+    const char *pos = opt->names;
+    unsigned set;
+
+    while (hb_opt_next_name(&pos, name, &set)) {
+        if (set & (1u << dialect)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void hb_opt_key(const struct hb_optdef *opt, char name[HB_OPT_NAME_MAX])
 {
     const char *pos = opt->names;

@@ -13,28 +13,13 @@
 
 #include "lib/base/str.h"
 
-/* A name of the option that this dialect knows; 0: it has none. */
-static int name_in(const struct hb_optdef *opt, enum hb_dialect dialect,
-                   char name[HB_OPT_NAME_MAX])
-{
-    const char *pos = opt->names;
-    unsigned set;
-
-    while (hb_opt_next_name(&pos, name, &set)) {
-        if (set & (1u << dialect)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static void put_setting(const struct hb_setting *s, enum hb_dialect dialect,
                         struct hb_strv *words)
 {
     char name[HB_OPT_NAME_MAX];
     size_t first = strcspn(s->value, " ");
 
-    if (!name_in(s->opt, dialect, name)) {
+    if (!hb_opt_name_in(s->opt, dialect, name)) {
         return; /* set by another one, as it is again */
     }
     if (hb_opt_n_args(s->opt) < 2) {

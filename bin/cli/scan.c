@@ -143,6 +143,17 @@ static const char *dialect_that_has(const char *name, size_t len)
     return hb_dialect_name((enum hb_dialect)d);
 }
 
+/* What this dialect calls the option that has an effect under another name in
+ * another one; 0: it has none. */
+static int name_here(const char *name, enum hb_dialect dialect,
+                     char out[HB_OPT_NAME_MAX])
+{
+    const struct hb_optdef *opt = hb_opt_find_any(name, strlen(name));
+
+    return opt && opt->kind != HB_OPT_SKIP && opt->kind != HB_OPT_NO &&
+           hb_opt_name_in(opt, dialect, out);
+}
+
 static int unknown_option(struct hb_scan *s, const char *word,
                           const struct option_word *w,
                           struct hpcboot_error *err)
@@ -151,13 +162,16 @@ static int unknown_option(struct hb_scan *s, const char *word,
     int len = (int)(w->name - word + (ptrdiff_t)w->name_len);
     char *name = hb_xstrndup(w->name, w->name_len);
     char near[HB_OPT_NAME_MAX];
-    int found = hb_opt_nearest(name, s->o->dialect, 0, near);
+    int here = name_here(name, s->o->dialect, near);
+    int found = !here && hb_opt_nearest(name, s->o->dialect, 0, near);
 
     if (hb_opt_find_any(name, w->name_len)) {
         hb_fail(err, HPCBOOT_ERR_USAGE,
                 "%.*s is no option of --dialect=%s; it is one of "
-                "--dialect=%s", len, word, hb_dialect_name(s->o->dialect),
-                dialect_that_has(name, w->name_len));
+                "--dialect=%s%s%s", len, word, hb_dialect_name(s->o->dialect),
+                dialect_that_has(name, w->name_len),
+                here ? (near[1] ? ", here --" : ", here -") : "",
+                here ? near : "");
     } else if (found) {
         hb_fail(err, HPCBOOT_ERR_USAGE,
                 "unknown option %.*s; did you mean %s%s?", len, word,

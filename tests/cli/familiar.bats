@@ -325,6 +325,18 @@ setup() { common_setup; }
     says '^  --ppn N '
 }
 
+@test "an option of another dialect is told with its name in this one" {
+    run hb --ntasks 2 true
+    ended_with 2
+    says 'no option of --dialect=openmpi; it is one of --dialect=srun, here --np$'
+    run hb -D /tmp true
+    says 'it is one of --dialect=srun, here --wdir$'
+    run hb --dialect srun -x A=1 true
+    says '^hbrun: error: -x is not supported'
+    run hb --export ALL true
+    says 'it is one of --dialect=srun$'
+}
+
 @test "srun -N with the larger number first is a mistake" {
     run hb --dialect srun -N 2-1 --dry-run true
     ended_with 2

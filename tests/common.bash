@@ -50,6 +50,9 @@ need() {
         command -v "$command" > /dev/null || skip "$command is not installed"
     done
 }
+hwloc_is_there() {
+    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
+}
 need_root() { [ "$(id -u)" = 0 ] || skip 'root is needed'; }
 
 # wait_until COMMAND...: asks until it succeeds.

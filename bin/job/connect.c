@@ -107,21 +107,28 @@ static void on_reached(void *arg, const char *member)
            "another member of the gang", h->spec->name, member);
 }
 
-/* An option, or a file that it names, rather than the host. */
+/* An option, or a file that it names, or what this launcher was built without,
+ * rather than the host. */
 static int is_misuse(const struct hpcboot_error *err)
 {
-    return err->code == HPCBOOT_ERR_USAGE || err->code == HPCBOOT_ERR_PARSE;
+    return err->code == HPCBOOT_ERR_USAGE || err->code == HPCBOOT_ERR_PARSE ||
+           err->code == HPCBOOT_ERR_UNSUPPORTED;
+}
+
+/* Every line about a host begins with its name already. */
+static void set_why_of(struct job_host *h, const struct hpcboot_error *err)
+{
+    size_t len = strlen(h->spec->name);
+    int named = hb_starts_with(err->text, h->spec->name) &&
+                hb_starts_with(err->text + len, ": ");
+
+    host_set_why(h, err->text + (named ? len + 2 : 0));
 }
 
 void host_failed(struct job_host *h, enum hb_boot_stage stage,
                  const struct hpcboot_error *err)
 {
-    size_t len = strlen(h->spec->name);
-    /* Every line about a host begins with its name already. */
-    int named = hb_starts_with(err->text, h->spec->name) &&
-                hb_starts_with(err->text + len, ": ");
-
-    host_set_why(h, err->text + (named ? len + 2 : 0));
+    set_why_of(h, err);
     if (h->boot != NULL) {
         h->reason = *hb_boot_reason(h->boot);
     }
@@ -443,7 +450,7 @@ static void host_try(struct job_host *h, struct job_host *parent)
     }
     if (hb_boot_start(&h->boot, host_way(h), &j->boot, &target, &boot_events, h,
                       &err) < 0) {
-        host_set_why(h, err.text);
+        set_why_of(h, &err);
         h->misused = is_misuse(&err);
         host_give_up(h);
     }

@@ -14,9 +14,6 @@ setup() {
 machines=$HB_SRCDIR/tests/data/topo
 plan() { hb --dry-run "$@" true; }
 topo() { timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" topo "$@"; }
-hwloc_is_there() {
-    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
-}
 cpus_of_ranks() { # of a plan in $output
     sed -n 's/^ *rank [0-9]* bound to .*(CPUs* \(.*\))$/\1/p' <<< "$output" |
         tr '\n' ' '
@@ -68,6 +65,7 @@ assert b["bound"] and b["binding_why"]' "$output"
 }
 
 @test "after a plan that is refused there are no ranks whose ends could be told" {
+    hwloc_is_there
     run hb -H localhost:8 -n 2 --map-by "slot:PE=$(nproc)" --print-exit-codes true
     ended_with 2
     says 'which has room for 1'

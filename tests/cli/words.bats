@@ -358,8 +358,9 @@ fish_offers() { # PROGRAM LINE
 @test "where libssh cannot be loaded, what else starts agents is named" {
     : > hb_ssh.so
     HPCBOOT_MODULE_DIR=$PWD run hb --wait-hosts 0 -H node1.invalid true
-    ended_with 75
-    says 'cannot load .*hb_ssh.so: .*; --launch-with ssh starts agents by'
+    ended_with 2
+    says 'host node1.invalid: cannot log in .*hb_ssh.so: .*; --launch-with ssh'
+    says '--launch-with ssh starts agents by'
 }
 
 @test "an option whose value is missing is named" {
@@ -388,6 +389,7 @@ fish_offers() { # PROGRAM LINE
 }
 
 @test "a binding that a host cannot give is the user's to mend: 2, not 75" {
+    hwloc_is_there
     run hb -n 4096 --oversubscribe --bind-to core true
     ended_with 2
     says 'host .*: 4096 ranks of 1 core each'

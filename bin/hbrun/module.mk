@@ -26,19 +26,23 @@ uninstall-hook:
 	done
 	for name in $(COMPLETED); do \
 	    rm -f "$(DESTDIR)$(bashcompdir)/$$name" \
-	        "$(DESTDIR)$(zshcompdir)/_$$name"; \
+	        "$(DESTDIR)$(zshcompdir)/_$$name" \
+	        "$(DESTDIR)$(fishcompdir)/$$name.fish"; \
 	done
 	$(MAKE) $(AM_MAKEFLAGS) uninstall-page-links
 
 # Completion comes out of the program itself, so it cannot lag behind.
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions
+fishcompdir = $(datadir)/fish/vendor_completions.d
 COMPLETED = hbrun hpcboot
 install-data-hook: hbrun$(EXEEXT) hpcboot$(EXEEXT)
-	$(MKDIR_P) "$(DESTDIR)$(bashcompdir)" "$(DESTDIR)$(zshcompdir)"
+	$(MKDIR_P) "$(DESTDIR)$(bashcompdir)" "$(DESTDIR)$(zshcompdir)" \
+	    "$(DESTDIR)$(fishcompdir)"
 	for name in $(COMPLETED); do \
 	    ./$$name --completion bash > "$(DESTDIR)$(bashcompdir)/$$name" && \
-	    ./$$name --completion zsh > "$(DESTDIR)$(zshcompdir)/_$$name" || \
-	        exit 1; \
+	    ./$$name --completion zsh > "$(DESTDIR)$(zshcompdir)/_$$name" && \
+	    ./$$name --completion fish \
+	        > "$(DESTDIR)$(fishcompdir)/$$name.fish" || exit 1; \
 	done
 	$(MAKE) $(AM_MAKEFLAGS) install-page-links

@@ -145,6 +145,23 @@ END
     says '9.0'
 }
 
+@test "each shell's completion lies where that shell looks for it" {
+    local name
+    for name in hbrun hpcboot; do
+        "$root$prefix/bin/$name" --completion bash |
+            cmp - "$root$prefix/share/bash-completion/completions/$name"
+        "$root$prefix/bin/$name" --completion zsh |
+            cmp - "$root$prefix/share/zsh/site-functions/_$name"
+        "$root$prefix/bin/$name" --completion fish |
+            cmp - "$root$prefix/share/fish/vendor_completions.d/$name.fish"
+    done
+    need fish
+    HOME=$PWD XDG_DATA_DIRS=$root$prefix/share run timeout -s KILL "$HB_LIMIT" \
+        fish -c "complete -C 'hbrun --report-b'"
+    ended_with 0
+    says '^--report-bindings'
+}
+
 @test "the drop-ins are of their own tree, wherever that is" {
     dropins=$root$prefix/lib/hpcboot/bin
     for name in mpirun mpiexec mpiexec.hydra; do

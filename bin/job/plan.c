@@ -349,6 +349,16 @@ static int detect(struct job *j, struct hb_family_choice *best,
     return 0;
 }
 
+/* Nothing certain was found, or an interpreter's mpi4py, which the script does
+ * not name: it tells whose MPI it would be, not that one is used. */
+static int is_guess(const struct job *j)
+{
+    const struct hb_family_choice *c = &j->family;
+
+    return j->opt->pmi == NULL &&
+           (!c->certain || (!c->links_mpi && c->flavour > HB_MPI_NONE));
+}
+
 /* A guess that cannot be served must not keep a program from running that may
  * need no server at all. */
 void job_settle_family(struct job *j)
@@ -357,8 +367,7 @@ void job_settle_family(struct job *j)
     struct hpcboot_error err;
     char was[sizeof j->family.why];
 
-    if (j->family.certain ||
-        hb_pm_ops_get(j->family.family, &ops, &err) == 0) {
+    if (!is_guess(j) || hb_pm_ops_get(j->family.family, &ops, &err) == 0) {
         return;
     }
     hb_log(HB_WARN, "%s; the family is not certain: %s is used instead",
@@ -368,6 +377,7 @@ void job_settle_family(struct job *j)
              "pmix cannot be served, else: %.*s",
              (int)sizeof j->family.why - 64, was);
     j->family.family = HB_PM_PMI1;
+    j->family.certain = 0;
 }
 
 /* Is the variable set where hbrun runs, or by a rule of any program? */

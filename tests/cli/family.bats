@@ -35,6 +35,29 @@ without_pmix() {
     says 'process management: pmi1 .not certain.: pmix cannot be served'
 }
 
+@test "without PMIx a script that names no mpi4py runs, where there is one" {
+    need python3
+    without_pmix
+    mkdir mpi4py
+    echo 'int MPI_Init; int ompi_version;' > mpi.c
+    "${CC:-cc}" -shared -fPIC -Wl,-soname,libmpi.so.40 -o libmpi.so.40 mpi.c
+    "${CC:-cc}" -shared -fPIC -Wl,--no-as-needed -o mpi4py/MPI.so -x c \
+        /dev/null -x none libmpi.so.40
+    echo 'import os; print("rank", os.environ["HPCBOOT_RANK"])' > script.py
+    export PYTHONPATH=$PWD LD_LIBRARY_PATH=$PWD
+    run hb --explain -n 2 "$(command -v python3)" script.py
+    ended_with 0
+    says '^rank 1$'
+    says 'process management: pmi1 .not certain.: .*mpi4py/MPI.so links libmpi'
+    says 'warning: PMIx programs.* pmi1 is used instead'
+    echo '# a wrapper of mpi4py' >> script.py
+    run hb -n 2 "$(command -v python3)" script.py
+    ended_with 2
+    says 'error: .*PMIx programs .Open MPI. cannot be served'
+    run hb --pmi pmix -n 2 true
+    ended_with 2
+}
+
 @test "without PMIx a plain program runs, and says nothing" {
     without_pmix
     run hb -n 1 true

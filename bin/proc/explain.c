@@ -170,6 +170,20 @@ static void hint_content(const char *path, struct hb_str *hint)
     close(fd);
 }
 
+static void name_hidden(const char *path, struct hb_str *hint)
+{
+    char *copy = hb_xstrdup(path), *rest = copy, *dir;
+    const char *before = "; there may not be searched: ";
+
+    while ((dir = strsep(&rest, ":")) != NULL) {
+        if (access(dir, X_OK) < 0 && errno == EACCES) {
+            hb_str_putf(hint, "%s%s", before, dir);
+            before = ", ";
+        }
+    }
+    free(copy);
+}
+
 static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
 {
     const char *path = hb_search_env(spec->env, "PATH");
@@ -189,6 +203,7 @@ static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
         if (spec->tries_wdir && spec->wdir != NULL) {
             hb_str_putf(hint, ", nor in %s", spec->wdir);
         }
+        name_hidden(path != NULL ? path : "", hint);
     }
 }
 

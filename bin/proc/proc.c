@@ -342,6 +342,13 @@ static int search_goes_on(int sys_errno)
            || sys_errno == ETIMEDOUT;
 }
 
+/* A directory of PATH that may not be searched says of no name whether it is
+ * there; an image made for root often has one. */
+static int is_hidden(const char *path, const struct hb_proc_spec *spec)
+{
+    return strchr(spec->file, '/') == NULL && access(path, F_OK) < 0;
+}
+
 static int exec_program(const struct hb_proc_spec *spec, struct plan *plan)
 {
     int refused = 0;
@@ -352,6 +359,9 @@ static int exec_program(const struct hb_proc_spec *spec, struct plan *plan)
         try_path(plan->paths.v[i], spec, plan);
         if (!search_goes_on(errno)) {
             return -1;
+        }
+        if (errno == EACCES) {
+            errno = is_hidden(plan->paths.v[i], spec) ? ENOENT : EACCES;
         }
         refused |= errno == EACCES;
     }

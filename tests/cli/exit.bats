@@ -101,6 +101,25 @@ when_1_is_killed() {
     says 'nosuch-program'
 }
 
+@test "a program that is not in PATH, part of which may not be searched: 127" {
+    need_root
+    need setpriv
+    chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" || true
+    setpriv --reuid 54323 --clear-groups test -x "$hbrun" ||
+        skip 'another user cannot reach the build tree'
+    mkdir -m 700 hidden
+    mkdir -m 755 open
+    run env -u HOME -u USER PATH="$PWD/hidden:$PATH" setpriv --reuid 54323 \
+        --clear-groups "$hbrun" -n 1 --wdir / nosuch-program
+    ended_with 127
+    says "nosuch-program.*; there may not be searched: $PWD/hidden"
+    touch open/nosuch-program
+    run env -u HOME -u USER PATH="$PWD/hidden:$PWD/open:$PATH" setpriv \
+        --reuid 54323 --clear-groups "$hbrun" -n 1 --wdir / nosuch-program
+    ended_with 126
+    says 'is not executable'
+}
+
 @test "a file that is not executable gives 126 and says so" {
     echo text > plain
     run hb -n 1 ./plain

@@ -50,9 +50,11 @@ need() {
         command -v "$command" > /dev/null || skip "$command is not installed"
     done
 }
-hwloc_is_there() {
-    [ -e "$HB_BUILDDIR/.libs/hb_hwloc.so" ] || skip 'built without hwloc'
+# need_module NAME LIBRARY: skips where hpcboot was built without it.
+need_module() {
+    [ -e "$HB_BUILDDIR/.libs/hb_$1.so" ] || skip "built without $2"
 }
+hwloc_is_there() { need_module hwloc hwloc; }
 need_root() { [ "$(id -u)" = 0 ] || skip 'root is needed'; }
 
 # wait_until COMMAND...: asks until it succeeds.

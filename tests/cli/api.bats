@@ -509,6 +509,7 @@ END
 }
 
 @test "MPI and libhpcboot in one program, Open MPI and MPICH" {
+    need_module pmix libpmix
     need_plain_build
     need mpicc.openmpi mpicc.mpich mpiexec.mpich
     for mpi in openmpi mpich; do

@@ -71,6 +71,7 @@ END
 }
 
 @test "a newcomer that cannot do what is asked for is left out" {
+    hwloc_is_there
     need taskset
     [ "$(nproc)" -ge 2 ] || skip 'one CPU only'
     hosts a

@@ -53,6 +53,7 @@ setup() { common_setup; }
 }
 
 @test "Hydra: -bind-to core:N is N cores for each rank" {
+    hwloc_is_there
     [ "$(nproc)" -ge 2 ] || skip 'there is but one core'
     run hb -ppn 1 -bind-to core:2 --report-bindings -n 1 true
     ended_with 0
@@ -198,6 +199,7 @@ setup() { common_setup; }
 }
 
 @test "Intel MPI: what it has beside Hydra's options is known" {
+    hwloc_is_there
     ln -s "$hbrun" mpiexec.hydra
     run ./mpiexec.hydra -print-rank-map -ordered-output -localroot \
         -bootstrap-exec-args '-p 22' -n 1 echo words

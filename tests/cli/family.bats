@@ -73,7 +73,7 @@ without_pmix() {
 }
 
 @test "a stack too small for PMIx is refused in words" {
-    [ -e "$HB_BUILDDIR/.libs/hb_pmix.so" ] || skip 'built without libpmix'
+    need_module pmix libpmix
     ulimit -s 128
     run hb --pmi pmix -n 2 true
     ended_with 2
@@ -83,7 +83,7 @@ without_pmix() {
 }
 
 @test "a small stack is widened where that is allowed, the ranks' is not" {
-    [ -e "$HB_BUILDDIR/.libs/hb_pmix.so" ] || skip 'built without libpmix'
+    need_module pmix libpmix
     ulimit -Ss 128
     run hb --pmi pmix -n 1 sh -c 'ulimit -Ss'
     ended_with 0

@@ -53,6 +53,7 @@ in_gang() {
     says "framework: $1 \((the gang|the operator's variables)\)"
 }
 @test "in an operator's gang its framework is chosen" {
+    need_module gangjson jansson
     in_gang torch PYTHONUNBUFFERED=1 MASTER_PORT=23456 MASTER_ADDR=pt-master-0 \
         PET_MASTER_PORT=23456 PET_MASTER_ADDR=pt-master-0 WORLD_SIZE=2 RANK=0 \
         PET_NODE_RANK=0 PET_NPROC_PER_NODE=1 PET_NNODES=2

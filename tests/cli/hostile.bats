@@ -37,6 +37,7 @@ end_of() {
 }
 
 @test "a help text, a plan or a view for a closed stdout: 74" {
+    hwloc_is_there
     local words hpcboot=$HB_BUILDDIR/hpcboot
     for words in "$hbrun --help" "$hbrun --dry-run true" "$hpcboot topo" \
         "$hpcboot hostfile -H a" "$hbrun --version" \

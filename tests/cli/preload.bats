@@ -185,6 +185,7 @@ begun() { [ -n "$(find "$HPCBOOT_TMPDIR" -name large)" ]; }
 }
 
 @test "an Open MPI program is recognised where it is copied from" {
+    need_module pmix libpmix
     need mpicc.openmpi
     mkdir there
     mpicc.openmpi -o there/hello "$HB_SRCDIR/examples/hello_mpi.c"

@@ -10,7 +10,8 @@ EXTRA_DIST += tests/fuzz/corpus/wire
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_wire tests/unit/test_wire_bytes
 TESTS += tests/unit/test_wire tests/unit/test_wire_bytes
-tests_unit_test_wire_bytes_SOURCES = tests/unit/test_wire_bytes.c
+tests_unit_test_wire_bytes_SOURCES = tests/unit/test_wire_bytes.c \
+    tests/unit/seed.h
 tests_unit_test_wire_bytes_LDADD = $(UNIT_LDADD)
 tests_unit_test_wire_bytes_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_wire_SOURCES = tests/unit/test_wire.c

@@ -19,6 +19,7 @@
 #include "lib/fabric/choose.h"
 #include "lib/fabric/fabric.h"
 #include "tests/unit/fabric_tree.h"
+#include "tests/unit/seed.h"
 
 #define MAX_HOSTS 4
 #define GOLDEN_MAX (1u << 20)
@@ -173,6 +174,30 @@ static void an_inventory_survives_the_way_to_the_launcher(void **state)
     hb_buf_destroy(&bytes);
     hb_fabric_clear(&f);
     hb_fabric_clear(&again);
+}
+
+static void seeds_of_the_fuzzer_are_inventories(void **state)
+{
+    static const char *const names[] = {"dual-ib", "roce-vlan", "vf-pod"};
+    struct hb_fabric f;
+    struct hb_buf bytes;
+    char root[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *seed = hb_xasprintf("fabric/%s", names[i]);
+
+        fabric_tree_create(names[i], NULL, root, sizeof root);
+        hb_fabric_read(root, 0, &f, NULL);
+        tree_remove(root);
+        f.us = 0;
+        hb_buf_init(&bytes, HB_FABRIC_BYTES_MAX);
+        hb_fabric_encode(&f, &bytes);
+        expect_seed(seed, &bytes);
+        hb_buf_destroy(&bytes);
+        hb_fabric_clear(&f);
+        free(seed);
+    }
 }
 
 /* --- several hosts ------------------------------------------------------- */
@@ -520,6 +545,7 @@ int main(void)
         cmocka_unit_test(a_port_without_a_cable_is_passed_over),
         cmocka_unit_test(a_gid_of_another_namespace_is_none),
         cmocka_unit_test(holes_in_a_gid_table_are_read_over),
+        cmocka_unit_test(seeds_of_the_fuzzer_are_inventories),
         cmocka_unit_test(most_of_a_long_gid_table_is_not_read),
         cmocka_unit_test(an_inventory_survives_the_way_to_the_launcher),
         cmocka_unit_test(gid_indices_may_differ_from_host_to_host),

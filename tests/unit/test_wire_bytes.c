@@ -12,11 +12,14 @@
 
 #include "lib/base/str.h"
 #include "lib/wire/wire.h"
+#include "tests/unit/seed.h"
 
 #define ROOM (1u << 20)
 
-/* Compares with a text of hexadecimal digits and blanks. */
-static void expect_hex(const struct hb_buf *b, const char *hex)
+/* Compares with a text of hexadecimal digits and blanks, and with the seed of
+ * the fuzzer. */
+static void expect_hex(const struct hb_buf *b, const char *seed,
+                       const char *hex)
 {
     struct hb_str got = HB_STR_INIT, want = HB_STR_INIT;
     size_t i;
@@ -32,6 +35,7 @@ static void expect_hex(const struct hb_buf *b, const char *hex)
     assert_string_equal(hb_str_text(&got), hb_str_text(&want));
     hb_str_destroy(&got);
     hb_str_destroy(&want);
+    expect_seed(seed, b);
 }
 
 static void bytes_of_hello(void **state)
@@ -48,7 +52,7 @@ static void bytes_of_hello(void **state)
     hb_buf_init(&b, ROOM);
     assert_int_equal(hb_wire_put_hello(&b, 0, HB_NODE_UNSET,
                                        HB_NODE_LAUNCHER, &msg, NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/hello",
                "00000072 0001 0000 00000000 fffffffd ffffffff"
                "00000001 00000005 302e312e3000 00000002 743700"
                "00000005 706f642d3000 00001267 000003e8 00000002 00000004"
@@ -75,7 +79,7 @@ static void bytes_of_proving(void **state)
                                        &answer, NULL), 0);
     assert_int_equal(hb_wire_put_session(&b, 0, HB_NODE_LAUNCHER, 1, &session,
                                          NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/proving",
                "00000025 0022 0000 00000000 ffffffff fffffffd"
                "00000004 01020304 00000002 aabb 00000002 2f6b00"
                "0000001c 0023 0000 00000000 fffffffd ffffffff"
@@ -106,7 +110,7 @@ static void bytes_of_job(void **state)
     hb_buf_init(&b, ROOM);
     assert_int_equal(
         hb_wire_put_job(&b, 3, HB_NODE_LAUNCHER, 5, &msg, NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/job",
                "0000008c 0005 0000 00000003 ffffffff 00000005"
                "00000002 0102 00000004 706d697800"
                "00000002 00000007 413d3100 423d00"
@@ -137,7 +141,7 @@ static void bytes_of_a_meeting_place(void **state)
                                              &found, NULL), 0);
     assert_int_equal(hb_wire_put_met(&b, 0, 1, HB_NODE_LAUNCHER, &met, NULL),
                      0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/meeting",
                "00000028 003c 0000 00000000 ffffffff 00000001"
                "00000002 0001733c 00000000 00000001 6200 00000001 6300"
                "00000025 003d 0000 00000000 00000001 ffffffff"
@@ -183,7 +187,7 @@ static void bytes_of_a_spawn(void **state)
                      0);
     assert_int_equal(hb_wire_put_job_failed(&b, 0, 1, HB_NODE_LAUNCHER,
                                               &failed, NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/spawn",
                "00000055 0048 0000 00000000 00000001 ffffffff"
                "0000000000000001 00000002"
                "00000003 00000003 00000002 00000001"
@@ -214,7 +218,7 @@ static void bytes_of_a_cut(void **state)
                      0);
     assert_int_equal(hb_wire_put_alive(&b, 0, HB_NODE_LAUNCHER, 2, &alive,
                                        NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/cut",
                "00000022 0045 0000 00000000 00000001 ffffffff"
                "00000102 00000009 6e6f7420686561726400"
                "00000014 0046 0000 00000000 ffffffff 00000002 00000003");
@@ -230,7 +234,7 @@ static void bytes_of_nodes_that_moved(void **state)
     hb_buf_init(&b, ROOM);
     assert_int_equal(hb_wire_put_moved(&b, 1, HB_NODE_LAUNCHER, 2, &moved,
                                        NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/moved",
                "0000001c 0047 0000 00000001 ffffffff 00000002"
                "00000002 00000001 00000102");
     hb_buf_destroy(&b);
@@ -247,7 +251,7 @@ static void bytes_of_output(void **state)
     hb_buf_init(&b, ROOM);
     assert_int_equal(
         hb_wire_put_output(&b, 1, 2, HB_NODE_LAUNCHER, &msg, NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/output",
                "00000025 000c 0000 00000001 00000002 ffffffff"
                "00000003 01 01 0000000000000100 00000003 68690a");
     hb_buf_destroy(&b);
@@ -264,7 +268,7 @@ static void bytes_of_fence_up(void **state)
     hb_buf_init(&b, ROOM);
     assert_int_equal(
         hb_wire_put_fence_up(&b, 0, 1, HB_NODE_LAUNCHER, &msg, NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/fence_up",
                "00000025 0014 0000 00000000 00000001 ffffffff"
                "00000001 6b 00000002 00000000 00000102 00000000");
     hb_buf_destroy(&b);
@@ -280,7 +284,7 @@ static void bytes_of_event(void **state)
     hb_buf_init(&b, ROOM);
     assert_int_equal(hb_wire_put_event(&b, 0, 1, HB_NODE_LAUNCHER, &event,
                                        NULL), 0);
-    expect_hex(&b,
+    expect_hex(&b, "wire/event",
                "0000001f 004d 0000 00000000 00000001 ffffffff"
                "00000001 fffffffd 03 00000002 6162");
     hb_buf_destroy(&b);

@@ -3,8 +3,14 @@
 #ifndef HB_TESTS_UNIT_SEED_H
 #define HB_TESTS_UNIT_SEED_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/fd.h"

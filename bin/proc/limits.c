@@ -139,8 +139,8 @@ static int parse_text(const char *text, const struct known_limit **known_out,
 
 rlim_t hb_limits_soft(char *const *texts, int resource)
 {
-    const struct known_limit *known_as;
-    struct rlimit value;
+    const struct known_limit *known_as = NULL;
+    struct rlimit value = {0};
 
     for (; *texts != NULL; texts++) {
         if (parse_text(*texts, &known_as, &value, NULL) == HPCBOOT_OK &&

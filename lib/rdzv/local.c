@@ -37,7 +37,10 @@ int hb_local_listen(char name[HB_LOCAL_NAME_SIZE], struct hpcboot_error *err)
     socklen_t len;
     int fd;
 
-    (void)getrandom(&number, sizeof number, 0);
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+        return hb_fail_errno(err, HPCBOOT_ERR_SYSTEM,
+                             "no random number for the socket of this node");
+    }
     snprintf(name, HB_LOCAL_NAME_SIZE, "hpcboot-%016llx",
              (unsigned long long)number);
     len = address_of(name, &at);

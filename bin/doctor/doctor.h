@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/base/json.h"
 #include "lib/base/str.h"
@@ -52,6 +53,10 @@ struct hb_exam {
     const struct hb_fabric *fabric;
     const struct hb_strv *differences; /* between sysfs and libibverbs */
     char *const *programs;             /* NULL-terminated */
+    /* Who stands for a rank of this host where that is read which others may
+     * read: a process that has forked into the caller, without an exec; 0: a
+     * child of the caller, which must be one that may be read itself. */
+    pid_t neighbour;
 };
 /* facts: KEY=VALUE, to be compared with other hosts'. Takes some tenths of a
  * second; what does not answer is given up after 2 s. */

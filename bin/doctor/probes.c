@@ -89,19 +89,22 @@ static char *ask(void (*probe)(const void *arg), const void *arg,
 
 /* --- memory of other ranks ----------------------------------------------- */
 
-/* Ranks are siblings: one child reads the memory of another. Those of
- * libhpcboot say that whoever has the same parent may (arg: not NULL). */
-static void read_sibling(const void *arg)
+struct reading {
+    int as_libhpcboot; /* whoever has the same parent is let in */
+    pid_t of;          /* as struct hb_exam's neighbour */
+};
+
+/* -1 where there may be no more processes. */
+static pid_t start_sibling(int as_libhpcboot)
 {
-    char here = 0, mine = 1;
-    struct iovec to = {&here, 1}, from = {&mine, 1};
-    pid_t reader, other, self = getpid();
-    int status = 0, ready[2] = {-1, -1};
+    pid_t pid, self = getpid();
+    int ready[2] = {-1, -1};
+    char none;
 
     (void)hb_fd_pipe(ready, NULL);
-    other = fork();
-    if (other == 0) {
-        if (arg != NULL) {
+    pid = fork();
+    if (pid == 0) {
+        if (as_libhpcboot) {
             (void)prctl(PR_SET_PTRACER, (unsigned long)self, 0, 0, 0);
         }
         hb_fd_close(&ready[1]);
@@ -109,21 +112,44 @@ static void read_sibling(const void *arg)
         _exit(0);
     }
     hb_fd_close(&ready[1]);
-    (void)!read(ready[0], &here, 1); /* until it is closed */
+    (void)!read(ready[0], &none, 1); /* until it is closed */
+    hb_fd_close(&ready[0]);
+    return pid;
+}
+
+/* Ranks are siblings: one process reads the memory of another that is not
+ * below it. Both are copies of this one, so that the byte is at one place. */
+static void read_sibling(const void *arg)
+{
+    static char mine = 1;
+    const struct reading *r = arg;
+    char here = 0;
+    struct iovec to = {&here, 1}, from = {&mine, 1};
+    pid_t reader, other = r->of > 0 ? r->of : start_sibling(r->as_libhpcboot);
+    int status = 0;
+
+    if (other < 0) {
+        return; /* and nothing can be said; -1 is everybody to kill() */
+    }
     reader = fork();
     if (reader == 0) {
         _exit(process_vm_readv(other, &to, 1, &from, 1, 0) == 1 ? 0 : errno);
     }
-    (void)waitpid(reader, &status, 0);
-    kill(other, SIGKILL);
-    (void)waitpid(other, NULL, 0);
-    printf("%d", WIFEXITED(status) ? WEXITSTATUS(status) : EPERM);
+    if (reader > 0) {
+        (void)waitpid(reader, &status, 0);
+        printf("%d", WIFEXITED(status) ? WEXITSTATUS(status) : EPERM);
+    }
+    if (r->of <= 0) {
+        kill(other, SIGKILL);
+        (void)waitpid(other, NULL, 0);
+    }
 }
 
-static int sibling_errno(const void *arg)
+static int sibling_errno(int as_libhpcboot, pid_t of)
 {
+    struct reading r = {as_libhpcboot, of};
     int status;
-    char *answer = ask(read_sibling, arg, &status);
+    char *answer = ask(read_sibling, &r, &status);
     int why = status == 0 ? (int)strtol(answer, NULL, 10) : 0;
 
     free(answer);
@@ -132,12 +158,12 @@ static int sibling_errno(const void *arg)
 
 int hb_exam_ranks_read(void)
 {
-    return sibling_errno("as libhpcboot");
+    return sibling_errno(1, 0);
 }
 
 static void try_cma(struct look *l)
 {
-    int why = sibling_errno(NULL);
+    int why = sibling_errno(0, l->e->neighbour);
     char *scope, *mend;
 
     if (why != 0) {

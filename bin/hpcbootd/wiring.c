@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/doctor/doctor.h"
 #include "bin/hpcbootd/agent.h"
@@ -73,7 +74,8 @@ static void check(const struct agent_wiring *w,
     struct hb_strv programs = HB_STRV_INIT;
     struct hb_findings found = {0};
     struct hb_exam e = {.root = "", .wdir = m->wdir, .fabric = &w->fabric,
-                        .differences = differences};
+                        .differences = differences,
+                        .neighbour = getppid()}; /* the guard */
     const char *text;
     size_t pos = 0;
 

@@ -75,6 +75,26 @@ explain() { timeout -s KILL "$HB_LIMIT" "$hpcboot" explain "$@"; }
     says '^whole .* chosen$'
 }
 
+@test "where no process may be made for the question, others are left alone" {
+    local n sleeper
+    need_root
+    need setpriv prlimit
+    setpriv --reuid 54323 --clear-groups test -x "$hpcboot" ||
+        skip 'other users cannot reach the build'
+    setpriv --reuid 54323 --clear-groups sleep 1000 3>&- &
+    sleeper=$!
+    for n in 2 3 4; do
+        # Nobody else is this user, the leak sanitizer needs a process, too.
+        ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
+            run env -u XDG_CACHE_HOME -u HOME setpriv --reuid 54323 \
+            --clear-groups prlimit --nproc="$n" timeout -s KILL "$HB_LIMIT" \
+            "$hpcboot" explain bcast -n 1M
+        kill -0 "$sleeper" # else it was killed with all that this user has
+        [ "$n" = 2 ] || ended_with 0
+    done
+    kill "$sleeper"
+}
+
 @test "figures that a probe has kept are taken again" {
     for _ in {1..20}; do # others may be using the CPUs
         run explain barrier

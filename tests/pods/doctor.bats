@@ -94,6 +94,20 @@ assert "MaxStartups is 2:50:4 in" in f[0]["what"], f' <<< "$output"
     says 'dns: pod-1: its own name pod-1 is 192.0.2.77, which is no address'
 }
 
+# As in any container: no CAP_SYS_PTRACE. An agent that holds a key is closed to
+# others of its user, its ranks are not.
+@test "that ranks may not read each other is told where it is so" {
+    need setpriv
+    lab_up cma 2 --init "setpriv --inh-caps=-sys_ptrace \
+        --bounding-set=-sys_ptrace /usr/sbin/sshd -D -e"
+    pod_doctor -H pod-1 --traffic none
+    [ "$status" -le 1 ]
+    says_not 'cma:'
+    run pod 0 timeout -s KILL "$HB_LIMIT" "$(fake noptrace)" \
+        "$HB_BUILDDIR/hpcboot" doctor -q -H localhost --traffic none
+    says 'cma: localhost: ranks may not read each other.s memory'
+}
+
 @test "a host with a thin link is named" {
     lab_up thin 5
     pod 3 tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 400ms ||

@@ -36,11 +36,12 @@
 #define ANSWER_MAX (64u << 10)
 #define PIECE_BYTES (16u << 10) /* on the stack, which may be small */
 #define HASHED_MAX (512u << 20) /* of one file; then its size must do */
+#define NOT_ASKED (-2)          /* no child could be made: nothing is known */
 
 extern char **environ;
 
 /* Runs `probe` in a child whose stdout is the answer; free() it. *status_out:
- * as waitpid gives it, -1 where the time was over. */
+ * as waitpid gives it, -1 where the time was over; or NOT_ASKED. */
 static char *ask(void (*probe)(const void *arg), const void *arg,
                  int *status_out)
 {
@@ -49,7 +50,7 @@ static char *ask(void (*probe)(const void *arg), const void *arg,
     int fds[2] = {-1, -1}, open = 1;
     pid_t pid = hb_fd_pipe(fds, NULL) < 0 ? -1 : fork();
 
-    *status_out = -1;
+    *status_out = pid < 0 ? NOT_ASKED : -1;
     if (pid == 0) {
         (void)dup2(fds[1], STDOUT_FILENO);
         probe(arg);
@@ -229,7 +230,8 @@ static void try_names(struct look *l)
     char *answer = ask(resolve_self, NULL, &status);
     char *fault = strchr(answer, ' ');
 
-    if (status != 0 || (fault != NULL && fault[1] != '\0')) {
+    if (status != NOT_ASKED &&
+        (status != 0 || (fault != NULL && fault[1] != '\0'))) {
         look_found(l, HB_GRADE_DEGRADED, "dns",
                    "rendezvous of torch, Gloo and some MPIs look up the "
                    "host's own name, and hang or fail",
@@ -292,7 +294,10 @@ static void try_ucx(struct look *l)
     int status;
     char *version = ask(ucx_version, NULL, &status), *text, *seen;
 
-    hb_strv_pushf(l->facts, "UCX=%s", version[0] != '\0' ? version : "none");
+    if (status != NOT_ASKED) {
+        hb_strv_pushf(l->facts, "UCX=%s",
+                      version[0] != '\0' ? version : "none");
+    }
     free(version);
     text = ask(ucx_transports, NULL, &status);
     seen = transports_in(text);

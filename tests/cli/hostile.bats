@@ -208,6 +208,22 @@ os.execv(sys.argv[1], sys.argv[1:])' "$hbrun" -n 1 \
     done
 }
 
+# Its children try things out, and what was not tried is not known to be bad.
+@test "too few processes for a doctor's questions: it makes nothing up" {
+    local n
+    need_root
+    need setpriv prlimit
+    setpriv --reuid 54324 --clear-groups test -x "$HB_BUILDDIR/hpcboot" ||
+        skip 'other users cannot reach the build'
+    for n in 3 4 5 6; do
+        ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
+            run env -u HOME -u USER setpriv --reuid 54324 --clear-groups \
+            prlimit --nproc="$n" "$HB_BUILDDIR/hpcboot" doctor -q \
+            -H localhost --traffic none
+        says_not 'dns:|cma:'
+    done
+}
+
 @test "a program name of 3000 letters: the reason is told all the same" {
     local long
     long=$(printf 'x%.0s' {1..3000})

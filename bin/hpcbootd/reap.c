@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include "bin/hpcbootd/agent.h"
@@ -22,6 +23,8 @@
 #include "lib/base/clock.h"
 
 #define SHELL_SIGNAL 128 /* a shell adds the number of the signal */
+#define MIB 1048576.0
+#define SHM_FULL_PART 16 /* full is what has less than this part of it left */
 
 /* What kills all of a pod or a step at once kills its ranks a moment before
  * or after the agent. A rank's death that may be a part of that is told when
@@ -47,16 +50,35 @@ static void read_evidence(const struct agent *a, char *text, unsigned size)
     hb_cgroup_evidence(&a->marks, &now, text, size);
 }
 
+static int is_ended_by(const struct rank *r, int signo)
+{
+    int status = r->wait_status;
+
+    return WIFSIGNALED(status) ? WTERMSIG(status) == signo
+                               : WEXITSTATUS(status) == SHELL_SIGNAL + signo;
+}
+
+/* A tmpfs takes a segment of any size, and has no page for who touches what is
+ * beyond its own: the runtime of a container gives it 64 MiB. */
+static void read_shared_memory(const struct rank *r, char *text, size_t size)
+{
+    struct statvfs s;
+
+    if (is_ended_by(r, SIGBUS) && statvfs("/dev/shm", &s) == 0 &&
+        s.f_bavail < s.f_blocks / SHM_FULL_PART) {
+        snprintf(text, size, "/dev/shm is full, with %.4g of %.4g MiB left: "
+                 "remove what was left there, or give it more, in a pod by an "
+                 "emptyDir with medium: Memory",
+                 (double)s.f_bavail * (double)s.f_frsize / MIB,
+                 (double)s.f_blocks * (double)s.f_frsize / MIB);
+    }
+}
+
 /* A client of PMI shuts the one socket that its rank has down when MPI ends. */
 static void read_after_mpi(const struct rank *r, char *text, size_t size)
 {
-    int status = r->wait_status;
-    int piped = WIFSIGNALED(status)
-                    ? WTERMSIG(status) == SIGPIPE
-                    : WEXITSTATUS(status) == SHELL_SIGNAL + SIGPIPE;
-
-    if (piped && (r->contact & HB_CONTACT_FINALIZE) && r->agent->pm != NULL &&
-        r->agent->pm_ops->wants_socket) {
+    if (is_ended_by(r, SIGPIPE) && (r->contact & HB_CONTACT_FINALIZE) &&
+        r->agent->pm != NULL && r->agent->pm_ops->wants_socket) {
         snprintf(text, size, "MPI had ended in it: a second MPI program that "
                  "it runs has no connection to its server left, so start each "
                  "by an hbrun of its own");
@@ -77,6 +99,9 @@ static void rank_exited(struct rank *r)
     a->n_ended += (uint32_t)r->ended;
     if (r->wait_status != 0) {
         read_evidence(a, evidence, sizeof evidence);
+        if (evidence[0] == '\0') {
+            read_shared_memory(r, evidence, sizeof evidence);
+        }
         if (evidence[0] == '\0') {
             read_after_mpi(r, evidence, sizeof evidence);
         }

@@ -195,6 +195,32 @@ cgroup killed 1 process \(limit $mib MiB\)"
     done
 }
 
+# As programs of an MPI or NCCL end where a container has its 64 MiB.
+@test "a rank that finds no room in /dev/shm: its SIGBUS has that reason" {
+    local how
+    need unshare python3
+    need_root
+    unshare -m true 2> /dev/null || skip 'no mount namespace can be made here'
+    cat > toucher.py << 'END'
+import mmap, os
+f = os.open("/dev/shm/touched", os.O_RDWR | os.O_CREAT)
+os.ftruncate(f, 4 << 20)
+mmap.mmap(f, 4 << 20)[:] = b"x" * (4 << 20)
+END
+    for how in 'exec python3 toucher.py' 'python3 toucher.py; exit $?'; do
+        # shellcheck disable=SC2016
+        run timeout -s KILL "$HB_LIMIT" unshare -m sh -c '
+            mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"' - \
+            "$hbrun" -n 1 sh -c "$how"
+        ended_with 135
+        says 'rank 0 on .*; /dev/shm is full, with 0 of 1 MiB left: .*medium: M'
+    done
+    # There was room: something else was wrong.
+    run hb -n 1 sh -c 'kill -BUS $$'
+    ended_with 135
+    says_not '/dev/shm'
+}
+
 # Where the build is sanitized, the search for leaks would have to look.
 @test "no process may look into another" {
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0

@@ -24,7 +24,12 @@
 #define AGENT "hpcbootd"
 #define FIRST_CANDIDATE 6 /* after /bin/sh -c SCRIPT hpcbootd TOKEN HOST */
 
+/* Words that come together again without their quotes are a script that a shell
+ * reads as others: `test` alone is false, and what follows is that shell's. */
 static const char script[] =
+    "test $# -gt 2 || { echo \"" AGENT ": what starts the agent joins its "
+    "words, and a shell reads them a second time: "
+    "put %a behind the command of --launch-with\" >&2; exit 127; }; "
     "t=$(printf %b \"$1\") h=$(printf %b \"$2\") w=; shift 2; "
     "for c in \"$@\"; do "
     "p=$(printf %b \"$c\"); "

@@ -62,6 +62,21 @@ end_of() {
     done
 }
 
+# As a script around kubectl does it: /bin/sh -c "$*".
+@test "what joins the words that start an agent is told of" {
+    local shell
+    for shell in sh bash; do
+        printf '#!/bin/sh\nshift\nexec %s -c "$*"\n' $shell > joins
+        chmod 755 joins
+        run hb --launch-with "$PWD/joins %h" -H elsewhere true
+        ended_with 75
+        says 'host elsewhere: .*joins its words.*: put %a behind the command'
+        run hb --launch-with "$PWD/joins %h %a" -H elsewhere echo started
+        ended_with 0
+        says '^started$'
+    done
+}
+
 @test "what starts an agent on a terminal is told of" {
     need script
     printf '#!/bin/sh\nshift\nexec script -qec "$*" /dev/null\n' > way

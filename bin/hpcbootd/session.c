@@ -131,7 +131,7 @@ int agent_file_frame(struct agent *a, const struct hb_frame *f,
     if (a->job.map != NULL) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "FILE came out of turn");
     }
-    rc = session_open(a, HB_SESSION_KEEPS, &why);
+    rc = session_open(a, HB_SESSION_COPIES, &why);
     if (rc == 0 && a->files.dir < 0) {
         rc = hb_deposit_open(&a->files, a->files_dir, &why);
     }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -144,6 +145,31 @@ void hb_session_places(struct hb_session_places *out)
     out->v[4] = getenv("TMPDIR");
 }
 
+static int is_noexec(const char *place)
+{
+    struct statvfs fs;
+
+    return place != NULL && statvfs(place, &fs) == 0 &&
+           (fs.f_flag & ST_NOEXEC) != 0;
+}
+
+/* Behind the one that was named for it: those where a program can be started,
+ * then the others, each in their order. */
+static void noexec_last(const char *v[HB_SESSION_PLACES])
+{
+    const char *others[HB_SESSION_PLACES] = {NULL};
+    size_t n = 1, n_others = 0;
+
+    for (size_t i = 1; i < HB_SESSION_PLACES; i++) {
+        if (is_noexec(v[i])) {
+            others[n_others++] = v[i];
+        } else {
+            v[n++] = v[i];
+        }
+    }
+    memcpy(v + n, others, n_others * sizeof *others);
+}
+
 int hb_session_dir_create(const char *job_id, uint32_t node,
                           enum hb_session_use use, char **path_out,
                           struct hpcboot_error *err)
@@ -156,6 +182,8 @@ int hb_session_dir_create(const char *job_id, uint32_t node,
 
         p.v[PLACE_TMP] = p.v[PLACE_SHM];
         p.v[PLACE_SHM] = disk;
+    } else if (use == HB_SESSION_COPIES) {
+        noexec_last(p.v);
     }
     return hb_session_dir_create_in(p.v, HB_SESSION_PLACES, job_id, node,
                                     path_out, err);

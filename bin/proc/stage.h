@@ -32,8 +32,9 @@ struct hb_session_places {
 void hb_session_places(struct hb_session_places *out);
 
 enum hb_session_use {
-    HB_SESSION_KEEPS, /* files of the launcher or of a server */
+    HB_SESSION_KEEPS,  /* files of a server */
     HB_SESSION_BARE,
+    HB_SESSION_COPIES, /* files of the launcher: programs may be among them */
 };
 
 /* *path_out: free() it. The name is made of the job, the node and a random

@@ -138,6 +138,31 @@ no_session() { [ -z "$(ls -A "$HPCBOOT_TMPDIR")" ]; }
     [ ! -e started ]
 }
 
+@test "a copy is put where it can be started, unless another place is named" {
+    need_root
+    need unshare
+    unshare --mount true || skip 'no mount namespace can be made'
+    # A noexec /tmp, and what the test needs of the one that was there.
+    noexec() {
+        # shellcheck disable=SC2016  # expanded in there
+        run unshare --mount bash -c 'mount -t tmpfs tmpfs /mnt &&
+            mkdir /mnt/0 /mnt/1 && mount --bind "$0" /mnt/0 &&
+            mount --bind "$PWD" /mnt/1 &&
+            mount -t tmpfs -o noexec,mode=1777 tmpfs /tmp &&
+            mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
+            mkdir -p "$0" && mount --bind /mnt/0 "$0" &&
+            cd /mnt/1 && exec "$@"' "$HB_BUILDDIR" "$@"
+    }
+    cp "$(type -P true)" copied
+    noexec env -u HPCBOOT_TMPDIR timeout -s KILL "$HB_LIMIT" "$hbrun" -n 1 \
+        --preload-binary ./copied
+    ended_with 0
+    noexec env HPCBOOT_TMPDIR=/tmp timeout -s KILL "$HB_LIMIT" "$hbrun" -n 1 \
+        --preload-binary ./copied
+    ended_with 126
+    says '/tmp/hpcboot-.*mounted noexec'
+}
+
 @test "nothing of it stays when launcher or agent are killed" {
     echo one > a
     local pid how

@@ -459,8 +459,14 @@ static void chan_close(struct hb_channel *ch)
     }
 }
 
+static void chan_insist(struct hb_channel *ch, int64_t period_ms)
+{
+    hb_fd_send_again(((struct ssh_chan *)ch)->parts.fd, period_ms);
+}
+
 static const struct hb_channel_ops ssh_ops = {
-    .write = chan_write, .pause = chan_pause, .close = chan_close
+    .write = chan_write, .pause = chan_pause, .close = chan_close,
+    .insist = chan_insist
 };
 
 static int make_events(struct ssh_chan *c, struct event_base *base,

@@ -50,6 +50,10 @@
  * and rare after the orders. */
 #define KEEP_DOWN ((size_t)0)
 #define LAST_WORDS_MS 300           /* see above: after a failed write */
+/* What a cut has swallowed is sent again so often in the time after which the
+ * peer is dead. Systems give a connection up after 15 times in vain: the first
+ * ones follow each other faster, so that the link is over before. */
+#define AGAINS_PER_DEATH 8
 #define NS_PER_MS 1000000
 
 enum link_state { LINK_UP, LINK_BROKEN /* not told yet */, LINK_LOST };
@@ -421,6 +425,9 @@ void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
     }
     if (heartbeat_ms > 0) {
         beat(link);
+    }
+    if (dead_ms > 0 && link->ch->ops->insist != NULL) {
+        link->ch->ops->insist(link->ch, dead_ms / AGAINS_PER_DEATH);
     }
     plan_look(link);
 }

@@ -4,6 +4,7 @@
 #define HB_BASE_CHANNEL_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/base/error.h"
@@ -34,6 +35,9 @@ struct hb_channel_ops {
     void (*pause)(struct hb_channel *ch, int paused);
     /* Ends the stream and frees the channel. */
     void (*close)(struct hb_channel *ch);
+    /* What was lost on its way goes again every period_ms at least, where this
+     * process carries the stream itself. NULL: it never does. */
+    void (*insist)(struct hb_channel *ch, int64_t period_ms);
 };
 
 /* First member of each implementation. */

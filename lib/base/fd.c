@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -32,6 +34,12 @@
 #define FIFO_WAIT_MS 10000
 /* How many descriptors are looked at where there is no /proc. */
 #define SWEEP_FDS 1024
+/* Of Linux 6.15, with what it takes. */
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44
+#endif
+#define AGAIN_LEAST_MS 1000
+#define AGAIN_MOST_MS 120000
 
 int hb_fd_fill_standard(struct hpcboot_error *err)
 {
@@ -234,6 +242,14 @@ static int wait_writable(int fd)
     struct pollfd p = {.fd = fd, .events = POLLOUT};
 
     return poll(&p, 1, -1) < 0 && errno != EINTR ? -1 : 0;
+}
+
+void hb_fd_send_again(int fd, int64_t most_ms)
+{
+    int ms = most_ms < AGAIN_LEAST_MS ? AGAIN_LEAST_MS
+             : most_ms > AGAIN_MOST_MS ? AGAIN_MOST_MS : (int)most_ms;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &ms, sizeof ms);
 }
 
 int hb_fd_write_all(int fd, const void *data, size_t len,

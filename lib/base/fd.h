@@ -34,6 +34,12 @@ int hb_fd_socketpair(int out[2], struct hpcboot_error *err);
 /* listen(), where accept4() is allowed: a filter of system calls may refuse
  * that alone, and who calls would wait without end. -1 with errno. */
 int hb_fd_listen(int fd, int backlog);
+/* What is on its way over TCP is sent again after most_ms at the latest, by
+ * Linux 6.15 and later, however often it was not answered: who waits a limit
+ * for its peer hears of it as soon as a cut heals. By an older system the time
+ * doubles, up to two minutes, so that a cut of half of the limit may be one for
+ * good. Without effect on other descriptors. */
+void hb_fd_send_again(int fd, int64_t most_ms);
 /* Writes all or fails; waits where the descriptor does not block. */
 int hb_fd_write_all(int fd, const void *data, size_t len,
                     struct hpcboot_error *err);

@@ -9,31 +9,21 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/base/fd.h"
 #include "lib/xport/tcp_impl.h"
 
 /* A round trip that does not leave a site. */
 #define NEAR_US 2000
 
-/* Of Linux 6.15; its least is 1000. */
-#ifndef TCP_RTO_MAX_MS
-#define TCP_RTO_MAX_MS 44
-#endif
-#define RTO_LEAST_MS 1000
+#define MS_PER_S 1000
+/* Of the limit: each time that what is on its way is sent again. */
+#define AGAIN_PART 4
 
-/* What is on its way is sent again ever later, the last time so long before
- * the limit that a cut of half of it would be one for good. A peer that has no
- * room is asked for some at such distances, too; by an older system at ever
- * longer ones, up to two minutes, so that a cut may show late. Nothing helps
- * there: TCP_USER_TIMEOUT ends connections to peers that do answer, and a call
- * to ask whether the host lives would stay in the queue of a rank that
- * computes, which looks like a cut when it is full. */
-static int again_ms(const struct hb_tcp *t)
-{
-    int ms = (int)t->limit_s * 1000 / 4;
-
-    return ms > RTO_LEAST_MS ? ms : RTO_LEAST_MS;
-}
-
+/* A peer that has no room is asked for some at the distances of what is sent
+ * again, too; by an older system at ever longer ones, so that a cut may show
+ * late. Nothing helps there: TCP_USER_TIMEOUT ends connections to peers that do
+ * answer, and a call to ask whether the host lives would stay in the queue of a
+ * rank that computes, which looks like a cut when it is full. */
 void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
 {
     int limit_s = (int)t->limit_s;
@@ -45,13 +35,13 @@ void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
         {IPPROTO_TCP, TCP_KEEPIDLE, limit_s / 3},
         {IPPROTO_TCP, TCP_KEEPINTVL, limit_s < 5 ? 1 : limit_s / 5},
         {IPPROTO_TCP, TCP_KEEPCNT, 3},
-        {IPPROTO_TCP, TCP_RTO_MAX_MS, again_ms(t)},
     };
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         (void)setsockopt(fd, options[i].level, options[i].name,
                          &options[i].value, sizeof options[i].value);
     }
+    hb_fd_send_again(fd, (int64_t)limit_s * MS_PER_S / AGAIN_PART);
 }
 
 /* Congestion controls that pace by a rate they estimate are made for long

@@ -108,6 +108,23 @@ event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
     pods_clean 0 1 2 3
 }
 
+# Systems send what a cut has swallowed again after 6.2 s and after 12.6 s, if
+# they are not told otherwise: too early, and about as late as the limit.
+@test "a cut that heals in time costs nothing" {
+    [ -e /proc/sys/net/ipv4/tcp_rto_max_ms ] ||
+        skip 'TCP here knows no longest time until it sends again'
+    start_sleepers --heartbeat 3
+    sleep 2
+    "$podlab" link 1 down
+    sleep 9.5 # of a limit of 15
+    "$podlab" link 1 up
+    sleep 9 # what ranks say would have the kernel try at once
+    for i in 1 2 3; do pod "$i" touch /tmp/enough; done
+    job_ends
+    ended_with 0
+    pods_clean 0 1 2 3
+}
+
 @test "half-open: the host hears and is not heard" {
     start_sleepers --heartbeat 1
     pod 1 ip route add blackhole 10.77.0.1/32

@@ -392,8 +392,7 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
                 "anything; what starts the agent must pass it on, as ssh "
                 "without -n does\n");
     }
-    agent_kill(a, 0, SIGKILL);
-    agent_leave(a, HB_EXIT_LOST);
+    agent_cut_off(a, err);
 }
 
 static const struct hb_link_events link_events = {

@@ -441,6 +441,7 @@ void agent_children_destroy(struct agent *a);
 void agent_kill(struct agent *a, uint32_t grace_ms, int signo);
 void agent_signal(struct agent *a, uint32_t rank, int signo);
 void agent_maybe_done(struct agent *a);
+void agent_cut_off(struct agent *a, const struct hpcboot_error *why);
 void agent_leave(struct agent *a, int status);
 
 #endif

@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "bin/boot/boot.h"
 #include "bin/hpcbootd/agent.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/segments.h"
@@ -289,6 +291,18 @@ void agent_maybe_done(struct agent *a)
     if (a->tree == NULL) { /* else others may be reached through it for long */
         arm(a, &a->leave_timer, on_leave, LEAVE_MS);
     }
+}
+
+/* The link is gone. A cut that heals too late brings the words to hbrun all the
+ * same: stderr is another way than the frames'. */
+void agent_cut_off(struct agent *a, const struct hpcboot_error *why)
+{
+    agent_kill(a, 0, SIGKILL);
+    if (why->code == HPCBOOT_ERR_TIMED_OUT) {
+        fprintf(stderr, "hpcbootd: the way to hbrun: %s; the ranks here were "
+                "ended\n", why->text);
+    }
+    agent_leave(a, HB_EXIT_LOST);
 }
 
 void agent_leave(struct agent *a, int status)

@@ -159,6 +159,12 @@ static void no_agent(struct job_host *h, const struct hpcboot_error *why)
     host_failed_try(h, HB_STAGE_AGENT);
 }
 
+/* Its agent itself has ended, as it did not hear the launcher. */
+static int has_given_up(const struct job_host *h)
+{
+    return h->link != NULL && hb_link_exit_status(h->link) == HB_EXIT_LOST;
+}
+
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
 {
     struct hpcboot_error own = *err;
@@ -184,7 +190,7 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
     }
     hb_error_prefix(&own, own.code, "the link to its agent is lost");
     /* What has become of the host is asked where nothing is known of it. */
-    if (!silent && away_ms == 0) {
+    if (!silent && away_ms == 0 && !has_given_up(h)) {
         h->lost_ns = hb_now_ns();
         h->agent_killed = h->link != NULL && hb_link_was_killed(h->link);
     }

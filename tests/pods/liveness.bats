@@ -125,6 +125,19 @@ event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
     pods_clean 0 1 2 3
 }
 
+@test "half-open: an agent that does not hear says why it has ended" {
+    printf '%s\n' '#!/bin/bash' 'exec 3<&0' \
+        'exec ssh "$@" < <(exec -a "way to $1" cat <&3)' > "$BATS_FILE_TMPDIR/way"
+    chmod +x "$BATS_FILE_TMPDIR/way"
+    start_sleepers --heartbeat 1 --launch-with "$BATS_FILE_TMPDIR/way %h %a"
+    pod 0 pkill -STOP -f '^way to pod-1'
+    job_ends
+    pod 0 pkill -KILL -f '^way to pod-1'
+    ended_with 75
+    says 'host pod-1: .*it said: "hpcbootd: the way to hbrun: no sign of life'
+    pods_clean 0 1 2 3
+}
+
 @test "half-open: the host hears and is not heard" {
     start_sleepers --heartbeat 1
     pod 1 ip route add blackhole 10.77.0.1/32

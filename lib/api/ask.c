@@ -287,9 +287,14 @@ static int found(const struct hb_note *note, struct hpcboot_error *err)
     return HPCBOOT_ERR_USAGE;
 }
 
-/* To whom the last hop waits for; all: to the first one. */
-static void send_on(struct hb_note *note, const struct hb_hop *h)
+/* To whom the last hop waits for; all: to the first one. The call is the hop's
+ * own, of its team `t`, never that of the hop before; NULL: it is none. */
+static void send_on(struct hb_note *note, const struct hpcboot_team *t,
+                    const struct hb_hop *h)
 {
+    if (t == NULL || !hb_coll_team_made(t->coll, h->call, &note->made)) {
+        note->made = (struct hb_coll_made){0};
+    }
     note->hops[note->n++] = *h;
     hb_note_post(h->on >= 0 ? h->on : note->hops[0].rank, note);
 }
@@ -299,10 +304,7 @@ static void add_hop(struct hb_note *note, const struct hpcboot_team *t,
 {
     const struct hb_hop h = hb_hop_of(t, what);
 
-    if (!hb_coll_team_made(t->coll, what->calls, &note->made)) {
-        note->made = (struct hb_coll_made){0};
-    }
-    send_on(note, &h);
+    send_on(note, t, &h);
 }
 
 static int has_been_here(const struct hb_note *note)
@@ -343,10 +345,9 @@ static int follow_own(const struct hb_own_wait *w, struct hb_note *note,
     if (note->n == HB_HOPS_MOST || has_been_here(note)) {
         return 0;
     }
-    if (w->team != NULL) {
-        add_hop(note, w->team, w->what);
-    } else if (mine.coll != HB_IN_SHRINK || hb_note_shrinks_with(first->rank)) {
-        send_on(note, &mine);
+    if (mine.coll != HB_IN_SHRINK || hb_note_shrinks_with(first->rank)) {
+        send_on(note, mine.coll >= 0 ? hb_note_team(mine.context) : NULL,
+                &mine);
     }
     return 0;
 }
@@ -539,7 +540,7 @@ static void ask_senders(const struct hb_own_wait *w)
     } else if (n > 1) {
         hb_survey_begin(w);
     } else if (n == 1 && ways->coll == HB_IN_RECV) {
-        send_on(&note, ways);
+        send_on(&note, NULL, ways);
     }
     free(ways);
 }

@@ -186,6 +186,30 @@ static int be_slow(int from_any, struct hpcboot_error *err)
     return rc == 0 ? hpcboot_fence(HPCBOOT_SCOPE_JOB, 0, 0, err) : rc;
 }
 
+/* A team of all but rank 0, whose last rank is late: rank 0 waits in the world
+ * for rank 1, and that by hpcboot_wait_any for the others. Nothing is wrong. */
+static int late_request(struct hpcboot_error *err)
+{
+    struct hpcboot_team *w = hpcboot_world(), *t = NULL;
+    struct hpcboot_request *r[2] = {NULL};
+    size_t which;
+    int me = hpcboot_rank(), in = 1, out = 0;
+    int rc = hpcboot_team_split(w, me == 0 ? -1 : 0, 0, &t, err);
+
+    if (rc == 0 && me == hpcboot_size() - 1) {
+        usleep(SLOW_US);
+    }
+    if (rc == 0 && t != NULL) {
+        rc = hpcboot_iallreduce(&in, &out, 1, HPCBOOT_INT32, HPCBOOT_SUM, t,
+                                &r[1], err);
+    }
+    if (rc == 0) {
+        rc = hpcboot_wait_any(r, 2, 0, &which, err);
+    }
+    return rc == 0 ? hpcboot_allreduce(&in, &out, 1, HPCBOOT_INT32, HPCBOOT_MAX,
+                                       w, err) : rc;
+}
+
 /* Rank 1 is in no list, and has another one. */
 static int list(int differs, struct hpcboot_error *err)
 {
@@ -202,6 +226,9 @@ static int apart(const char *way, int differs, struct hpcboot_error *err)
     if (strcmp(way, "end") == 0) {
         return hpcboot_rank() == 0 ? message(1, 5, err) : 0;
     }
+    if (strcmp(way, "slow-request") == 0) {
+        return late_request(err);
+    }
     if (strncmp(way, "slow", 4) == 0) {
         return be_slow(strcmp(way, "slow-any") == 0, err);
     }
@@ -215,7 +242,8 @@ static int apart(const char *way, int differs, struct hpcboot_error *err)
 static int is_apart(const char *way)
 {
     static const char *const ways[] = {"fence", "shrink", "recv", "tag",
-                                       "end", "slow", "slow-any", "list",
+                                       "end", "slow", "slow-any",
+                                       "slow-request", "list",
                                        "for-any", "for-either",
                                        "for-each-other", "for-the-ended"};
     size_t i = 0, n = sizeof ways / sizeof *ways;

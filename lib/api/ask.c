@@ -234,7 +234,7 @@ static int answer_other(const struct hb_own_wait *w, struct hpcboot_team *t,
     struct hpcboot_error why = {0};
     struct hb_coll_stuck now;
 
-    if (his->sign == 0 || !hb_coll_team_made(t->coll, last->call, &mine) ||
+    if (!note->is_known || !hb_coll_team_made(t->coll, last->call, &mine) ||
         (mine.sign == his->sign && mine.bytes == his->bytes)) {
         return 0;
     }
@@ -292,9 +292,8 @@ static int found(const struct hb_note *note, struct hpcboot_error *err)
 static void send_on(struct hb_note *note, const struct hpcboot_team *t,
                     const struct hb_hop *h)
 {
-    if (t == NULL || !hb_coll_team_made(t->coll, h->call, &note->made)) {
-        note->made = (struct hb_coll_made){0};
-    }
+    note->is_known = t != NULL &&
+                     hb_coll_team_made(t->coll, h->call, &note->made);
     note->hops[note->n++] = *h;
     hb_note_post(h->on >= 0 ? h->on : note->hops[0].rank, note);
 }

@@ -56,7 +56,8 @@ enum hb_note_kind { HB_NOTE_ASKS = 1, HB_NOTE_TELLS, HB_NOTE_SURVEYS,
                     HB_NOTE_CONFIRMS };
 struct hb_note {
     uint32_t kind, n; /* hops */
-    struct hb_coll_made made; /* of the last hop; 0, 0: not known */
+    struct hb_coll_made made; /* of the last hop, if it is known: */
+    uint32_t is_known;
     int32_t code;     /* of what is told: the one hop's call fails so */
     uint32_t sends;   /* the first hop needs nothing of whom it asks */
     uint32_t deaths;  /* that who asks knows of */

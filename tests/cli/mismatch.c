@@ -275,6 +275,10 @@ static int call(const char *way, int differs, struct hpcboot_error *err)
     if (strcmp(way, "collective") == 0 && differs) {
         return hpcboot_bcast(in, COUNT, HPCBOOT_DOUBLE, 0, w, err);
     }
+    if (strcmp(way, "barrier") == 0) { /* its root does not wait */
+        return differs ? hpcboot_bcast(in, COUNT, HPCBOOT_DOUBLE, 1, w, err)
+                       : hpcboot_barrier(w, err);
+    }
     if (strcmp(way, "root") == 0) {
         return hpcboot_reduce(in, out, COUNT, HPCBOOT_DOUBLE, HPCBOOT_SUM,
                               differs ? 1 : 0, w, err);

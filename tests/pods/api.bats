@@ -341,6 +341,11 @@ stuck_will_say() {
         says '^rank 0: .*(the counts differ|different calls)'
         says '^rank 1: .*(the counts differ|different calls)'
     done
+    run pod_hb -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/mismatch" barrier again
+    ended_with 0
+    for i in 0 1; do
+        says "^rank $i: .* different calls: rank 1 bcast .*, rank 0 barrier"
+    done
     for form in any test; do
         run pod_hb -H pod-1:2,pod-2:2 --map-by node \
             "$HB_BUILDDIR/tests/cli/mismatch" gatherv "$form"

@@ -508,6 +508,22 @@ END
     [ -e file.0 ] && [ ! -s file.0 ] && [ ! -s file.1 ]
 }
 
+@test "PMI-1: a launcher that is gone is an error, and ends no rank by SIGPIPE" {
+    need python3
+    cat > gone.py <<'END'
+import os, signal, socket, sys
+ours, launchers = socket.socketpair()
+launchers.close()
+os.set_inheritable(ours.fileno(), True)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+os.environ.update(PMI_FD=str(ours.fileno()), PMI_RANK='0', PMI_SIZE='2')
+os.execv(sys.argv[1], sys.argv[1:])
+END
+    run timeout -s KILL "$HB_LIMIT" python3 gone.py "$probe" who
+    ended_with 1
+    says 'PMI-1: cannot write to the launcher: Broken pipe'
+}
+
 @test "MPI and libhpcboot in one program, Open MPI and MPICH" {
     need_module pmix libpmix
     need_plain_build

@@ -44,14 +44,16 @@ without_pmix() {
     "${CC:-cc}" -shared -fPIC -Wl,--no-as-needed -o mpi4py/MPI.so -x c \
         /dev/null -x none libmpi.so.40
     echo 'import os; print("rank", os.environ["HPCBOOT_RANK"])' > script.py
+    local python # itself: what is in PATH may be a script that starts it
+    python=$(python3 -c 'import sys; print(sys.executable)')
     export PYTHONPATH=$PWD LD_LIBRARY_PATH=$PWD
-    run hb --explain -n 2 "$(command -v python3)" script.py
+    run hb --explain -n 2 "$python" script.py
     ended_with 0
     says '^rank 1$'
     says 'process management: pmi1 .not certain.: .*mpi4py/MPI.so links libmpi'
     says 'warning: PMIx programs.* pmi1 is used instead'
     echo '# a wrapper of mpi4py' >> script.py
-    run hb -n 2 "$(command -v python3)" script.py
+    run hb -n 2 "$python" script.py
     ended_with 2
     says 'error: .*PMIx programs .Open MPI. cannot be served'
     run hb --pmi pmix -n 2 true

@@ -126,8 +126,10 @@ event() { pod 0 grep -q "\"event\":\"$1\",\"host\":\"$2\"" /tmp/events; }
 }
 
 @test "half-open: an agent that does not hear says why it has ended" {
+    # What libpmix leaks would be the last words of a sanitized agent.
     printf '%s\n' '#!/bin/bash' 'exec 3<&0' \
-        'exec ssh "$@" < <(exec -a "way to $1" cat <&3)' > "$BATS_FILE_TMPDIR/way"
+        'exec ssh "$1" "export ASAN_OPTIONS=detect_leaks=0; ${*:2}" \
+            < <(exec -a "way to $1" cat <&3)' > "$BATS_FILE_TMPDIR/way"
     chmod +x "$BATS_FILE_TMPDIR/way"
     start_sleepers --heartbeat 1 --launch-with "$BATS_FILE_TMPDIR/way %h %a"
     pod 0 pkill -STOP -f '^way to pod-1'

@@ -252,14 +252,24 @@ void hb_fd_send_again(int fd, int64_t most_ms)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &ms, sizeof ms);
 }
 
-int hb_fd_write_all(int fd, const void *data, size_t len,
-                    struct hpcboot_error *err)
+static ssize_t put(int fd, const void *data, size_t len)
+{
+    return write(fd, data, len);
+}
+
+static ssize_t put_quietly(int fd, const void *data, size_t len)
+{
+    return send(fd, data, len, MSG_NOSIGNAL);
+}
+
+static int put_all(int fd, ssize_t (*some)(int, const void *, size_t),
+                   const void *data, size_t len, struct hpcboot_error *err)
 {
     const char *next = data;
     ssize_t n;
 
     while (len > 0) {
-        n = write(fd, next, len);
+        n = some(fd, next, len);
         if (n >= 0) {
             next += n;
             len -= (size_t)n;
@@ -274,6 +284,18 @@ int hb_fd_write_all(int fd, const void *data, size_t len,
         }
     }
     return HPCBOOT_OK;
+}
+
+int hb_fd_write_all(int fd, const void *data, size_t len,
+                    struct hpcboot_error *err)
+{
+    return put_all(fd, put, data, len, err);
+}
+
+int hb_fd_send_all(int fd, const void *data, size_t len,
+                   struct hpcboot_error *err)
+{
+    return put_all(fd, put_quietly, data, len, err);
 }
 
 uint64_t hb_fd_file_most(void)

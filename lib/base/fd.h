@@ -43,6 +43,10 @@ void hb_fd_send_again(int fd, int64_t most_ms);
 /* Writes all or fails; waits where the descriptor does not block. */
 int hb_fd_write_all(int fd, const void *data, size_t len,
                     struct hpcboot_error *err);
+/* The same on a socket: a peer that is gone is an error and no SIGPIPE, which
+ * would end a program that does not ignore it. */
+int hb_fd_send_all(int fd, const void *data, size_t len,
+                   struct hpcboot_error *err);
 /* Bytes that a file of this process may have: beyond them a write, or making it
  * longer, ends the process by SIGXFSZ, unless it ignores that. */
 uint64_t hb_fd_file_most(void);

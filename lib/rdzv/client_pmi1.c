@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/base/str.h"
 #include "lib/rdzv/foreign.h"
 
@@ -132,29 +133,13 @@ static int was_owed(struct pmi1 *p)
     return 1;
 }
 
-/* A launcher that is gone is an error, and no SIGPIPE, which would end a
- * program that does not ignore it. */
 static int say(const struct pmi1 *p, const char *line,
                struct hpcboot_error *err)
 {
-    struct pollfd room = {.fd = p->fd, .events = POLLOUT};
-    size_t left = strlen(line);
-    ssize_t n;
-
-    while (left > 0) {
-        n = send(p->fd, line, left, MSG_NOSIGNAL);
-        if (n >= 0) {
-            line += n;
-            left -= (size_t)n;
-        } else if (errno == EAGAIN) {
-            (void)poll(&room, 1, -1);
-        } else if (errno != EINTR) {
-            return hb_fail_errno(err, errno == EPIPE ? HPCBOOT_ERR_CLOSED
-                                                     : HPCBOOT_ERR_SYSTEM,
-                                 "PMI-1: cannot write to the launcher");
-        }
-    }
-    return 0;
+    return hb_fd_send_all(p->fd, line, strlen(line), NULL) < 0
+        ? hb_fail_errno(err, errno == EPIPE ? HPCBOOT_ERR_CLOSED
+                                            : HPCBOOT_ERR_SYSTEM,
+                        "PMI-1: cannot write to the launcher") : 0;
 }
 
 /* Sends a line, and reads the reply that must be `answer`. */

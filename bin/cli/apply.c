@@ -139,7 +139,6 @@ static void remember(struct hb_scan *s, const struct hb_optdef *opt,
     hb_opt_replace(&slot->origin, s->origin);
 }
 
-/* Settings of `opt`, all or those that were not typed, are forgotten. */
 void hb_settings_drop(struct hb_parsed *p, const struct hb_optdef *opt,
                       int typed_too)
 {

@@ -155,17 +155,12 @@ static void put_row(FILE *out, const struct hb_optdef *opt, int dialect)
     free(text);
 }
 
-static int has_effect(const struct hb_optdef *opt)
-{
-    return opt->kind != HB_OPT_SKIP && opt->kind != HB_OPT_NO;
-}
-
 static void put_section(FILE *out, enum hb_opt_section section, int dialect)
 {
     fprintf(out, "\n%s:\n", hb_section_title(section));
     for (size_t i = 0; i < hb_opts_n; i++) {
         if (hb_opts[i].section == section &&
-            (dialect == ALL_DIALECTS || has_effect(&hb_opts[i]))) {
+            (dialect == ALL_DIALECTS || hb_opt_has_effect(&hb_opts[i]))) {
             put_row(out, &hb_opts[i], dialect);
         }
     }

@@ -58,6 +58,8 @@ int hb_opt_is_switch(const struct hb_optdef *opt); /* takes =yes, =no */
 int hb_opt_has_optional(const struct hb_optdef *opt); /* "[N]" */
 /* Is `args` a plain list of words, "a|b|c"? Such values are checked. */
 int hb_opt_is_choice(const char *args);
+/* Is it neither passed over nor refused? */
+int hb_opt_has_effect(const struct hb_optdef *opt);
 /* A name of the option that this dialect knows; 0: it has none. */
 int hb_opt_name_in(const struct hb_optdef *opt, enum hb_dialect dialect,
                    char name[HB_OPT_NAME_MAX]);
@@ -133,6 +135,9 @@ int hb_opt_bad(struct hb_scan *s, struct hpcboot_error *err, const char *fmt,
                ...) HB_PRINTF(3, 4);
 /* Adds a warning once. */
 void hb_opt_warn(struct hb_scan *s, const char *fmt, ...) HB_PRINTF(2, 3);
+/* A number from 1 to max, or ERR_USAGE. */
+int hb_opt_count(struct hb_scan *s, const char *text, uint64_t max,
+                 uint32_t *out, struct hpcboot_error *err);
 /* Replaces an owned text. */
 void hb_opt_replace(char **field, const char *text);
 /* Sets --keep-going, which takes the place of --on-failure. */

@@ -121,6 +121,11 @@ int hb_opt_next_name(const char **pos, char name[HB_OPT_NAME_MAX],
     return 1;
 }
 
+int hb_opt_has_effect(const struct hb_optdef *opt)
+{
+    return opt->kind != HB_OPT_SKIP && opt->kind != HB_OPT_NO;
+}
+
 int hb_opt_name_in(const struct hb_optdef *opt, enum hb_dialect dialect,
                    char name[HB_OPT_NAME_MAX])
 {

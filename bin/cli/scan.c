@@ -150,7 +150,7 @@ static int name_here(const char *name, enum hb_dialect dialect,
 {
     const struct hb_optdef *opt = hb_opt_find_any(name, strlen(name));
 
-    return opt && opt->kind != HB_OPT_SKIP && opt->kind != HB_OPT_NO &&
+    return opt && hb_opt_has_effect(opt) &&
            hb_opt_name_in(opt, dialect, out);
 }
 

@@ -107,8 +107,8 @@ HB_SETTER(flag)
     return on < 0 ? on : 0;
 }
 
-static int count_value(struct hb_scan *s, const char *text, uint64_t max,
-                       uint32_t *out, struct hpcboot_error *err)
+int hb_opt_count(struct hb_scan *s, const char *text, uint64_t max,
+                 uint32_t *out, struct hpcboot_error *err)
 {
     uint64_t n;
 
@@ -122,8 +122,8 @@ static int count_value(struct hb_scan *s, const char *text, uint64_t max,
 
 HB_SETTER(count)
 {
-    return count_value(s, values[0], HB_MAX_RANKS,
-                       FIELD(uint32_t, s->o, opt), err);
+    return hb_opt_count(s, values[0], HB_MAX_RANKS,
+                        FIELD(uint32_t, s->o, opt), err);
 }
 
 HB_SETTER(number)
@@ -259,13 +259,13 @@ HB_SETTER(app_ranks)
     }
     s->app->np_min = 0;
     if (colon == NULL) {
-        return count_value(s, values[0], HB_MAX_RANKS, &s->app->np, err);
+        return hb_opt_count(s, values[0], HB_MAX_RANKS, &s->app->np, err);
     }
     least = hb_xstrndup(values[0], (size_t)(colon - values[0]));
-    rc = count_value(s, least, HB_MAX_RANKS, &s->app->np_min, err);
+    rc = hb_opt_count(s, least, HB_MAX_RANKS, &s->app->np_min, err);
     free(least);
     if (rc == 0) {
-        rc = count_value(s, colon + 1, HB_MAX_RANKS, &s->app->np, err);
+        rc = hb_opt_count(s, colon + 1, HB_MAX_RANKS, &s->app->np, err);
     }
     if (rc == 0 && s->app->np < s->app->np_min) {
         return hb_opt_bad(s, err, "needs MIN:MAX, the smaller one first, not "

@@ -197,30 +197,18 @@ HB_SETTER(srun_time)
     return 0;
 }
 
-static int count_nodes(struct hb_scan *s, const char *text, uint32_t *out,
-                       struct hpcboot_error *err)
-{
-    uint64_t n;
-
-    if (hb_parse_u64(text, 1, HB_MAX_NODES, &n) < 0) {
-        return hb_opt_bad(s, err, "needs a number from 1 to %u, not \"%s\"",
-                          (unsigned)HB_MAX_NODES, text);
-    }
-    *out = (uint32_t)n;
-    return 0;
-}
-
 /* N, or MIN-MAX. */
 HB_SETTER(nodes)
 {
     const char *text = values[0];
     const char *most = strchr(text, '-');
     char *least = hb_xstrndup(text, strcspn(text, "-"));
-    int rc = count_nodes(s, least, &s->o->nodes_least, err);
+    int rc = hb_opt_count(s, least, HB_MAX_NODES, &s->o->nodes_least, err);
 
     free(least);
     if (rc == 0) {
-        rc = count_nodes(s, most ? most + 1 : text, &s->o->nodes, err);
+        rc = hb_opt_count(s, most ? most + 1 : text, HB_MAX_NODES,
+                          &s->o->nodes, err);
     }
     if (rc == 0 && s->o->nodes < s->o->nodes_least) {
         rc = hb_opt_bad(s, err, "needs MIN-MAX, the smaller one first, not "

@@ -233,9 +233,9 @@ static double rooted(const struct hb_model_call *c, enum hb_way way,
 
 /* A byte that all ranks read: of those on a core, one gets it from elsewhere,
  * and the others find it in the core's caches. Of each, in picoseconds. */
-static double read_by_all(const struct hb_model_call *c)
+static double read_by_all(const struct hb_model_call *c, double first_ps)
 {
-    return (c->m->get_ps + (c->share - 1) * c->m->copy_ps) / c->share;
+    return (first_ps + (c->share - 1) * c->m->copy_ps) / c->share;
 }
 
 static double round_ns(const struct hb_model_call *c)
@@ -251,7 +251,7 @@ static double last_ns(const struct hb_model_call *c, double bytes)
     double p = c->p, round = round_ns(c);
     double one = (p - c->share) * m->get_ps + (c->share - 1) * m->copy_ps +
                  (p - 1) * m->fold_ps;
-    double all = c->share * (m->put_ps + read_by_all(c));
+    double all = c->share * (m->put_ps + read_by_all(c, m->get_ps));
     return (c->share > 1 ? round : 2 * round) + bytes * (all + one) / 1000;
 }
 
@@ -304,7 +304,8 @@ static double put_ps(const struct hb_model_call *c, enum hb_way way,
 /* Whole: from the rings. */
 static double get_whole_ps(const struct hb_model_call *c, const struct work *w)
 {
-    double get = w->get * c->m->get_ps, by_all = w->get * read_by_all(c);
+    double get = w->get * c->m->get_ps;
+    double by_all = w->get * read_by_all(c, c->m->get_ps);
     if (c->coll == HPCBOOT_COLL_ALLREDUCE) {
         return by_all;
     }
@@ -317,9 +318,9 @@ static double get_whole_ps(const struct hb_model_call *c, const struct work *w)
     return is_held(c) && hb_model_gathers(c->coll) ? get * ONE_FROM_ALL : get;
 }
 
-/* Of the buffer of another rank, which was not written for this call. get_ps is
- * that of lines that have just been; the kernel's read was measured on such as
- * stay, and a rank that reads itself takes no longer for them. */
+/* Of the buffer of another rank, which is read in place as the kernel reads it:
+ * get_ps is that of lines that a peer has just written, the kernel's figure
+ * that of lines that stay, and for the same lines it is not the sooner one. */
 static double buffer_ps(const struct hb_coll_model *m)
 {
     return m->cma_ps > 0 && m->cma_ps < m->get_ps ? m->cma_ps : m->get_ps;
@@ -330,7 +331,7 @@ static double get_shared_ps(const struct hb_model_call *c, const struct work *w)
 {
     double one = buffer_ps(c->m), get = w->get * one;
     if (c->coll == HPCBOOT_COLL_BCAST) {
-        get = w->get * (one + (c->share - 1) * c->m->copy_ps) / c->share;
+        get = w->get * read_by_all(c, one);
         return get - (double)hb_model_cma_part(c->m, c->coll, c->p, c->bytes) *
                          one;
     }

@@ -14,6 +14,7 @@
  * as long as all that is sent on the node would stay in them. */
 #define AMONG_MANY 1.3
 #define AMONG_MANY_MOST ((double)((size_t)3 << 20))
+/* Several reach into the root's memory, or it into theirs meanwhile. */
 #define TOGETHER 1.1
 /* Where all ranks reach into the root's memory at a time, the kernel lets one
  * after the other at it; of long blocks of their own, after so much, not any
@@ -165,7 +166,7 @@ double hb_model_calls(const struct hb_coll_model *m, enum hpcboot_coll coll,
         one *= TOGETHER * others / p;
     } else {
         one += (others - 1) * in_turn(coll, own, n, byte);
-        one *= TOGETHER;
+        one *= others > 1 || part > 0 ? TOGETHER : 1;
     }
     if (coll == HPCBOOT_COLL_ALLTOALL || coll == HPCBOOT_COLL_ALLTOALLV) {
         all *= p;

@@ -13,11 +13,12 @@
 #include "lib/coll/model_impl.h"
 
 /* A rank that only puts runs ahead of its peers, mostly by so many rounds, and
- * each of its rounds costs no more than AHEAD_NS. A shared reduce makes the
- * root wait in every call, and so is charged the rounds that it loses. */
+ * each of its rounds costs AHEAD of one in which ranks wait for each other: a
+ * line on its way. A shared reduce makes the root wait in every call, and so is
+ * charged the rounds that it loses. */
 #define AHEAD_ROUNDS 16
 #define AHEAD_IN_TURN 64 /* where ranks take turns on a core */
-#define AHEAD_NS 40.0
+#define AHEAD 0.6
 /* Putting takes so many times longer in the small ring, where peers' caches
  * still hold the lines of the pieces before (region.h), */
 #define SMALL_RING 4.0
@@ -212,20 +213,22 @@ static bool allgathers(enum hpcboot_coll coll)
 
 /* Where one rank writes, and all others read, or the other way round, each on
  * a core of its own: the slower of the two, in picoseconds. The root of a
- * gather or a scatter moves its own block too. */
+ * gather or a scatter moves its own block too. Of two ranks each is as fast as
+ * the other lets it: the probe has measured both at once. */
 static double rooted(const struct hb_model_call *c, enum hb_way way,
                      struct spent ps, double rounds)
 {
     bool writes = way == HB_WAY_WHOLE && c->coll == HPCBOOT_COLL_BCAST;
-    if (way == HB_WAY_WHOLE && c->p == 2 && moves(c->coll)) {
-        ps.get = (double)c->bytes * c->m->stream_ps;
+    if (way == HB_WAY_WHOLE && c->p == 2) {
+        ps.put = ps.get = (double)c->bytes * c->m->stream_ps;
     }
     *(hb_model_scatters(c->coll) ? &ps.put : &ps.get) += ps.own;
     double first = (ps.put < ps.get ? ps.put : ps.get) / rounds;
     double slow = ps.put > ps.get ? ps.put : ps.get;
     size_t ahead = c->p == 2 ? CALL_AHEAD_OF_TWO
                              : CALL_AHEAD * (writes ? 2 : 1);
-    if (way == HB_WAY_WHOLE && moves(c->coll) && c->bytes <= ahead) {
+    bool finds = moves(c->coll) || c->p == 2;
+    if (way == HB_WAY_WHOLE && finds && c->bytes <= ahead) {
         first *= ALONE;
     }
     return slow + first;
@@ -384,7 +387,7 @@ double hb_model_cost(const struct hb_model_call *c, enum hb_way way,
         return in_turns(c, &w, ps, rounds);
     }
     if (w.rooted && c->share <= 1) {
-        return round_ns(c) + rounds * AHEAD_NS +
+        return round_ns(c) * (1 + rounds * AHEAD) +
                rooted(c, way, ps, rounds) / 1000;
     }
     if (way == HB_WAY_LAST) {

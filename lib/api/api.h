@@ -172,6 +172,8 @@ void hb_api_leave_together(void);
 /* peers.c */
 /* Of struct hb_coll_config. */
 int hb_api_alive(void *ctx, void *team, struct hpcboot_error *err);
+/* The same: "rank 3 on pod-2". */
+void hb_api_who(void *ctx, void *team, int rank, char *out, size_t size);
 /* Of who waits for long, again and again: where no agent tells of deaths. */
 void hb_api_look_at_node(void);
 extern const struct hb_coll_net hb_api_net;

@@ -15,6 +15,8 @@
  * has a moment to complete before it fails. */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "lib/api/api.h"
 #include "lib/base/clock.h"
 
@@ -176,6 +178,21 @@ void hb_api_connection_lost(void *ctx, uint32_t rank,
         atomic_load(&hb_api.phase) != API_ENDING) {
         hb_segment_mark_lost(hb_api.memory, hb_api.local_rank, rank,
                              why->text);
+    }
+}
+
+void hb_api_who(void *ctx, void *team, int rank, char *out, size_t size)
+{
+    const struct hpcboot_team *t = team;
+    int world = t->world[rank];
+    const char *host = hb_segment_name(
+        hb_api.memory, hb_segment_node_of(hb_api.memory)[world]);
+
+    if (world == rank) {
+        snprintf(out, size, "rank %d on %.64s", rank, host);
+    } else {
+        snprintf(out, size, "rank %d (rank %d of the world, on %.64s)", rank,
+                 world, host);
     }
 }
 

@@ -231,11 +231,11 @@ static int one_ready(void *arg)
 static int message_late(const char *call, const struct hpcboot_request *r,
                         struct hpcboot_error *err)
 {
-    const struct hpcboot_team *t = r->team;
-    char peer[48] = "any rank", tag[32] = "any tag";
+    struct hpcboot_team *t = r->team;
+    char peer[128] = "any rank", tag[32] = "any tag";
 
     if (r->source >= 0) {
-        snprintf(peer, sizeof peer, "rank %d", r->source);
+        hb_api_who(NULL, t, r->source, peer, sizeof peer);
     }
     if (r->tag >= 0) {
         snprintf(tag, sizeof tag, "tag %d", r->tag);

@@ -210,6 +210,7 @@ static int open_engines(struct hpcboot_error *err)
     config.check = s->checks != 0;
     config.alive = hb_api_alive;
     config.stuck = hb_api_stuck;
+    config.who = hb_api_who;
     config.progress = net_progress;
     config.moves = net_moves;
     config.node_only = s->nodes == 1;

@@ -141,6 +141,8 @@ struct hb_coll_config {
      * nobody is to know. */
     int (*stuck)(void *ctx, void *team_ctx, const struct hb_coll_stuck *what,
                  struct hpcboot_error *err);
+    /* Who a rank of the team is, for texts. NULL: "rank 3" says it. */
+    void (*who)(void *ctx, void *team_ctx, int rank, char *out, size_t size);
     void *ctx;
     /* How collectives between nodes are to be made, the same at all ranks:
      * "flat" or "nodes", "leaders=N", COLLECTIVE=ALGORITHM[:RADIX or

@@ -549,19 +549,30 @@ int hb_wait_pause(struct hb_wait *w, struct hb_coll_engine *e,
     return rest(w, e, t, mode, now, err);
 }
 
+static void put_rank(const struct hb_coll_team *t, int rank, char *out,
+                     size_t size)
+{
+    const struct hb_coll_config *c = &t->engine->config;
+    if (c->who != NULL) {
+        c->who(c->ctx, t->ctx, rank, out, size);
+    } else {
+        snprintf(out, size, "rank %d", rank);
+    }
+}
+
 int hb_wait_late(const struct hb_coll_team *t, const struct hb_op *op,
                  enum hpcboot_coll call, const char *whose,
                  struct hpcboot_error *err)
 {
-    char whom[64] = "the network";
+    char who[128], whom[128] = "the network";
     bool sends;
     int on = t->want >= 0        ? t->local[t->want]
              : op->net != NULL ? hb_net_waits_for(op->net, &sends) : -1;
     if (on >= 0) {
-        snprintf(whom, sizeof whom, "rank %d", on);
+        put_rank(t, on, whom, sizeof whom);
     }
+    put_rank(t, t->rank, who, sizeof who);
     return hb_fail(err, HPCBOOT_ERR_TIMED_OUT,
-                   "%s on a team of %d: %s deadline passed while rank %d "
-                   "waited for %s", hb_coll_name(call), t->size, whose,
-                   t->rank, whom);
+                   "%s on a team of %d: %s deadline passed while %s waited "
+                   "for %s", hb_coll_name(call), t->size, whose, who, whom);
 }

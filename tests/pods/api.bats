@@ -333,6 +333,15 @@ stuck_will_say() {
     done
 }
 
+@test "a deadline that passes says who was waited for, and where" {
+    run pod_hb -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/mismatch" late
+    ended_with 0
+    says '^rank 0: barrier on a team of 2: its deadline passed while rank 1 \(rank 0 of the world, on pod-1\) waited for rank 0 \(rank 1 of the world, on pod-2\)$'
+    run pod_hb -H pod-1,pod-2 "$HB_BUILDDIR/tests/cli/mismatch" late-message
+    ended_with 0
+    says '^rank 0: hpcboot_recv: .* waited for a message from rank 0 \(rank 1 of the world, on pod-2\), tag 5$'
+}
+
 @test "calls that differ end in words between hosts without HPCBOOT_CHECK, too" {
     for way in gatherv scatterv alltoallv collective type; do
         run pod_hb -H pod-1:2,pod-2:2 --map-by node \

@@ -200,6 +200,7 @@ void hb_api_ops_close(void);
 /* request.c */
 struct hb_api_asking { /* for a wait, less and less often (ask.c) */
     int64_t since_ns, next_ns;
+    unsigned times;
 };
 struct hpcboot_request {
     struct hpcboot_request *next, **back; /* of all that there are */

@@ -38,7 +38,6 @@
 #include "lib/api/hop.h"
 #include "lib/base/clock.h"
 
-#define TAG 1u
 #define FIRST_NS ((int64_t)1000 * 1000 * 1000)
 #define FIRST_CHECKED_NS ((int64_t)100 * 1000 * 1000)
 #define READ_NS ((int64_t)10 * 1000 * 1000)
@@ -72,77 +71,6 @@ void hb_api_ask_keep(const struct hpcboot_team *team)
         gone[n_gone % KEPT] = (struct gone){team->context, why};
         n_gone++;
     }
-}
-
-void hb_note_post(int rank, const struct hb_note *note)
-{
-    struct hb_xport_req *req;
-    size_t size = offsetof(struct hb_note, hops) +
-                  note->n * sizeof(struct hb_hop);
-
-    if (hb_xport_send(hb_api.xport, rank, HB_ASK_CONTEXT, TAG, note, size, &req,
-                      NULL) == 0 &&
-        hb_xport_test(hb_api.xport, req, NULL, NULL) == 0) {
-        hb_xport_cancel(hb_api.xport, req);
-    }
-}
-
-int hb_note_is_of_now(const struct hb_note *note)
-{
-    return note->deaths == hb_segment_deaths(hb_api.memory);
-}
-
-static int take(struct hb_note *note)
-{
-    struct hb_xport_info info;
-    struct hb_xport_req *req;
-    int rc;
-
-    if (hb_xport_recv(hb_api.xport, HB_XPORT_ANY, HB_ASK_CONTEXT, TAG,
-                      UINT64_MAX, note, sizeof *note, &req, NULL) < 0) {
-        return 0;
-    }
-    rc = hb_xport_test(hb_api.xport, req, &info, NULL);
-    if (rc == 0) {
-        hb_xport_cancel(hb_api.xport, req);
-    }
-    return rc > 0 && info.size >= offsetof(struct hb_note, hops);
-}
-
-static int is_sound(struct hb_note *note)
-{
-    note->text[sizeof note->text - 1] = '\0';
-    if (note->n < 1 || note->n > HB_HOPS_MOST) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < note->n; i++) {
-        const struct hb_hop *h = &note->hops[i];
-
-        if (h->rank < 0 || h->rank >= hb_api.size || h->coll < HB_IN_ANY ||
-            h->coll >= HPCBOOT_COLLS) {
-            return 0;
-        }
-    }
-    return note->root >= 0 && note->root < hb_api.size;
-}
-
-struct hpcboot_team *hb_note_team(uint32_t context)
-{
-    struct hpcboot_team *t = hb_api.teams;
-
-    while (t != NULL && t->context != context) {
-        t = t->next;
-    }
-    return t;
-}
-
-void hb_note_tell(const struct hb_hop *h, const struct hpcboot_error *why)
-{
-    struct hb_note note = {.kind = HB_NOTE_TELLS, .n = 1, .code = why->code};
-
-    note.hops[0] = *h;
-    snprintf(note.text, sizeof note.text, "%s", why->text);
-    hb_note_post(h->rank, &note);
 }
 
 /* Ends the call that the team is in; of this rank's own wait, the error is
@@ -445,10 +373,7 @@ static int read_all(const struct hb_own_wait *w, struct hpcboot_error *err)
 
     pthread_mutex_lock(&hb_api.lock);
     rc = hb_survey_look(w, err);
-    while (rc == 0 && take(&note)) {
-        if (!is_sound(&note)) {
-            continue;
-        }
+    while (rc == 0 && hb_note_take(&note)) {
         if (note.kind >= HB_NOTE_SURVEYS) {
             hb_survey_hear(w, &note);
         } else {
@@ -496,13 +421,14 @@ static int may_ask(void)
     return hb_api.size > 1 && hb_api.xport != NULL && hb_api.world != NULL;
 }
 
-/* Whether it is time to ask for a wait that began then. */
-static int is_due(struct hb_api_asking *a, int64_t since_ns)
+/* The how manieth time it is to ask for a wait that began then; 0: not yet. */
+static unsigned due(struct hb_api_asking *a, int64_t since_ns)
 {
     int64_t now = hb_now_ns();
 
     if (a->since_ns != since_ns) {
         a->since_ns = since_ns;
+        a->times = 0;
         a->next_ns = since_ns +
                      (hb_api.checks ? FIRST_CHECKED_NS : FIRST_NS);
     }
@@ -510,18 +436,42 @@ static int is_due(struct hb_api_asking *a, int64_t since_ns)
         return 0;
     }
     a->next_ns = now + (now - since_ns);
-    return 1;
+    return ++a->times;
 }
 
-static void ask(const struct hpcboot_team *team,
-                const struct hb_coll_stuck *what)
+/* Who is far ahead does not know any more what this call was there, or reads
+ * no question for long; but what it has sent in it may be here. */
+static int meet_other(const struct hb_own_wait *w, struct hpcboot_team *team,
+                      const struct hb_coll_stuck *what,
+                      struct hpcboot_error *err)
+{
+    struct hpcboot_error why;
+    enum hpcboot_coll his;
+    int other;
+
+    if (!hb_coll_team_met_other(team->coll, &other, &his)) {
+        return 0;
+    }
+    hb_fail(&why, HPCBOOT_ERR_USAGE, "the ranks of a team have made different "
+            "calls: rank %d %s, rank %d %s", hb_api.rank,
+            hb_coll_name((enum hpcboot_coll)what->coll), other,
+            hb_coll_name(his));
+    return end(w, team, &why, err);
+}
+
+/* Whoever can answer says more than is known here, and so is asked first. */
+static int ask(const struct hb_own_wait *w, struct hpcboot_team *team,
+               const struct hb_coll_stuck *what, unsigned times,
+               struct hpcboot_error *err)
 {
     struct hb_note note = {.kind = HB_NOTE_ASKS, .sends = what->sends,
                            .deaths = hb_segment_deaths(hb_api.memory)};
+    int rc = times > 1 ? meet_other(w, team, what, err) : 0;
 
-    if (what->on >= 0) {
+    if (rc == 0 && what->on >= 0) {
         add_hop(&note, team, what);
     }
+    return rc;
 }
 
 /* Of a wait that is no team's: one for a message of a certain rank, or that
@@ -548,20 +498,21 @@ int hb_api_ask(struct hpcboot_team *team, const struct hb_coll_stuck *what,
                struct hpcboot_error *err)
 {
     const struct hb_own_wait w = {team, what};
+    unsigned times;
     int rc;
 
     if (!may_ask()) {
         return 0;
     }
     rc = read_now_and_then(&w, err);
-    if (rc < 0 || !is_due(&asking, what->since_ns)) {
+    times = rc < 0 ? 0 : due(&asking, what->since_ns);
+    if (times == 0) {
         return rc;
     }
     if (team != NULL) {
-        ask(team, what);
-    } else {
-        ask_senders(&w);
+        return ask(&w, team, what, times, err);
     }
+    ask_senders(&w);
     return 0;
 }
 
@@ -571,13 +522,15 @@ int hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
 {
     const struct hb_own_wait w = {NULL, what};
     static unsigned round; /* each team is asked for once in one */
+    unsigned times;
     int rc;
 
     if (!may_ask()) {
         return 0;
     }
     rc = read_now_and_then(&w, err);
-    if (rc < 0 || !is_due(a != NULL ? a : &asking, what->since_ns)) {
+    times = rc < 0 ? 0 : due(a != NULL ? a : &asking, what->since_ns);
+    if (times == 0) {
         return rc;
     }
     round++;
@@ -589,7 +542,7 @@ int hb_api_ask_any(struct hpcboot_request *const *requests, size_t n,
             r->team->asked != round &&
             hb_coll_team_waits(r->team->coll, &call)) {
             r->team->asked = round;
-            ask(r->team, &call);
+            (void)ask(&w, r->team, &call, times, err);
         }
     }
     ask_senders(&w);

@@ -49,7 +49,7 @@ int hb_hop_end(const struct hpcboot_error *why, struct hpcboot_error *err);
 /* "rank 1 waits in barrier of the world (its call 3)"; bytes as snprintf. */
 size_t hb_hop_put(char *out, size_t size, const struct hb_hop *h);
 
-/* ---- what ranks say to each other (ask.c, survey.c) ---- */
+/* ---- what ranks say to each other (note.c) ---- */
 
 #define HB_HOPS_MOST 32
 enum hb_note_kind { HB_NOTE_ASKS = 1, HB_NOTE_TELLS, HB_NOTE_SURVEYS,
@@ -67,6 +67,8 @@ struct hb_note {
     struct hb_hop hops[HB_HOPS_MOST];
 };
 void hb_note_post(int rank, const struct hb_note *note);
+/* 1: *note is the oldest that has come. */
+int hb_note_take(struct hb_note *note);
 /* Whether both know of the same deaths: else one of them may be in a wait that
  * a death ends of which it has not heard yet. */
 int hb_note_is_of_now(const struct hb_note *note);

@@ -15,6 +15,7 @@ libhpcboot_la_SOURCES = %D%/api.h \
     %D%/leave.c \
     %D%/leaves.c \
     %D%/message.c \
+    %D%/note.c \
     %D%/op.c \
     %D%/peers.c \
     %D%/request.c \

@@ -126,9 +126,24 @@ static void net_cancel(void *team_ctx, void *req)
     hb_xport_cancel(hb_api.xport, req);
 }
 
+static int net_other(void *team_ctx, uint64_t *tag, uint64_t mask,
+                     uint64_t but, int *from_out)
+{
+    const struct hpcboot_team *t = team_ctx;
+    struct hb_xport_info info;
+    int found = hb_xport_other(hb_api.xport, 2 * t->context + 1, *tag, mask,
+                               but, &info);
+
+    if (found) {
+        *tag = info.tag;
+        *from_out = info.source;
+    }
+    return found;
+}
+
 const struct hb_coll_net hb_api_net = {
     .send = net_send, .recv = net_recv, .test = net_test,
-    .cancel = net_cancel,
+    .cancel = net_cancel, .other = net_other,
 };
 
 /* ---- the dead ---- */

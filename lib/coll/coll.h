@@ -171,6 +171,11 @@ struct hb_coll_net {
     int (*test)(void *team_ctx, void *req, size_t *got_out,
                 struct hpcboot_error *err);
     void (*cancel)(void *team_ctx, void *req);
+    /* One that has come and is awaited by nobody: its tag is *tag in the bits
+     * of `mask`, and not in those of `but`. 1: *tag, and its sender in the
+     * world. NULL: that is not known. */
+    int (*other)(void *team_ctx, uint64_t *tag, uint64_t mask, uint64_t but,
+                 int *from_out);
 };
 
 /* What those messages cost: the model chooses by it, so it must be the same at
@@ -253,6 +258,10 @@ struct hb_coll_made {
 };
 bool hb_coll_team_made(const struct hb_coll_team *team, uint64_t call,
                        struct hb_coll_made *out);
+/* Whether a rank of the world has sent, in the place of the call that the team
+ * is in, a message of another one. */
+bool hb_coll_team_met_other(const struct hb_coll_team *team, int *from_out,
+                            enum hpcboot_coll *coll_out);
 void hb_coll_team_break(struct hb_coll_team *team,
                         const struct hpcboot_error *why);
 /* The sentence about two calls that are not the same; ERR_USAGE. */

@@ -554,6 +554,9 @@ void hb_net_clear(void *net); /* gives up what is under way */
 /* The rank of the team whose message, or whose receiving, is waited for
  * longest; -1: nobody's. */
 int hb_net_waits_for(const void *net, bool *sends_out);
+/* hb_coll_team_met_other, of the call `net`. */
+bool hb_net_met_other(const struct hb_coll_team *t, const void *net,
+                      int *from_out, enum hpcboot_coll *coll_out);
 /* Whether one of the messages that are waited for is a long one between ranks
  * of this node. */
 bool hb_net_waits_for_near(const void *net);

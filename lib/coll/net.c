@@ -238,6 +238,21 @@ int hb_net_waits_for(const void *net, bool *sends_out)
     return -1;
 }
 
+bool hb_net_met_other(const struct hb_coll_team *t, const void *net,
+                      int *from_out, enum hpcboot_coll *coll_out)
+{
+    const struct hb_net_op *n = net;
+    const uint64_t kind = (uint64_t)TAG_KINDS << TAG_STREAM_BITS;
+    const uint64_t number = UINT64_MAX << (TAG_KIND_BITS + TAG_STREAM_BITS);
+    uint64_t tag = n->tag;
+    if (t->net->other == NULL ||
+        t->net->other(t->ctx, &tag, number, kind, from_out) == 0) {
+        return false;
+    }
+    *coll_out = (enum hpcboot_coll)((tag & kind) >> TAG_STREAM_BITS);
+    return true;
+}
+
 bool hb_net_waits_for_near(const void *net)
 {
     const struct hb_net_op *n = net;

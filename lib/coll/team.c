@@ -169,11 +169,16 @@ void hb_coll_team_set(struct hb_coll_team *team, int64_t timeout_ms,
     team->deterministic = deterministic;
 }
 
+static const struct hb_op *op_of(const struct hb_coll_team *t)
+{
+    return t->first != NULL ? &t->first->op : t->running;
+}
+
 bool hb_coll_team_waits(const struct hb_coll_team *team,
                         struct hb_coll_stuck *out)
 {
     const struct hb_coll_team *t = team;
-    const struct hb_op *op = t->first != NULL ? &t->first->op : t->running;
+    const struct hb_op *op = op_of(t);
     bool sends = false;
     if (op == NULL) {
         return false;
@@ -200,6 +205,15 @@ bool hb_coll_team_made(const struct hb_coll_team *team, uint64_t call,
         *out = team->made[call % HB_MADE];
     }
     return known;
+}
+
+bool hb_coll_team_met_other(const struct hb_coll_team *team, int *from_out,
+                            enum hpcboot_coll *coll_out)
+{
+    const struct hb_op *op = op_of(team);
+
+    return op != NULL && op->net != NULL &&
+           hb_net_met_other(team, op->net, from_out, coll_out);
 }
 
 void hb_coll_team_break(struct hb_coll_team *team,

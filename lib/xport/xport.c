@@ -423,6 +423,25 @@ uint64_t hb_xport_kept(struct hb_xport *x, int source, uint32_t but,
     return n;
 }
 
+int hb_xport_other(struct hb_xport *x, uint32_t context, uint64_t tag,
+                   uint64_t mask, uint64_t but, struct hb_xport_info *out)
+{
+    const struct hb_inbound *in = NULL;
+    const struct hb_link *l;
+
+    pthread_mutex_lock(&x->lock);
+    for (l = x->unexpected.first; l != NULL; l = l->next) {
+        in = l->of;
+        if (in->context == context && ((in->tag ^ tag) & mask) == 0 &&
+            ((in->tag ^ tag) & but) != 0) {
+            *out = (struct hb_xport_info){(int)in->source, in->tag, in->size};
+            break;
+        }
+    }
+    pthread_mutex_unlock(&x->lock);
+    return l != NULL;
+}
+
 static void look_for(struct hb_xport *x, const struct hb_xport_req *req)
 {
     if (req->is_recv && x->tcp != NULL) {

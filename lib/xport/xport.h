@@ -104,6 +104,11 @@ int hb_xport_wanted(struct hb_xport *x, uint32_t odd,
 uint64_t hb_xport_kept(struct hb_xport *x, int source, uint32_t but,
                        uint64_t tag_most);
 
+/* The oldest message of a context that no receive has asked for, whose tag is
+ * this one in the bits of `mask`, and not in those of `but`. 0: none. */
+int hb_xport_other(struct hb_xport *x, uint32_t context, uint64_t tag,
+                   uint64_t mask, uint64_t but, struct hb_xport_info *out);
+
 /* 1: done, *info (may be NULL) is that of a receive; 0: under way; negative:
  * failed. The request is freed unless it is under way. ERR_LIMIT: the message
  * was longer than the capacity; ERR_PEER_DEAD: the connection to info->source

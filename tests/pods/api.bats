@@ -355,6 +355,12 @@ stuck_will_say() {
     for i in 0 1; do
         says "^rank $i: .* different calls: rank 1 bcast .*, rank 0 barrier"
     done
+    run pod_hb -H pod-1,pod-2 timeout -k 1 60 \
+        "$HB_BUILDDIR/tests/cli/mismatch" ahead again
+    ended_with 0
+    for i in 0 1; do
+        says "^rank $i: .* different calls: rank 1 allreduce, rank 0 bcast"
+    done
     for form in any test; do
         run pod_hb -H pod-1:2,pod-2:2 --map-by node \
             "$HB_BUILDDIR/tests/cli/mismatch" gatherv "$form"

@@ -91,7 +91,7 @@ fuzz:
 	$(MKDIR_P) $@/corpus/$(FUZZ)
 	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q CC=clang \
 	    CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined'; }
-	$(MAKE) -C $@ libhb.a libhbbin.a
+	$(MAKE) -C $@ libhb.a libhbbin.a libhbapi.a
 	$(MAKE) -C $@ fuzz-program FUZZ='$(FUZZ)'
 	cd $@ && ./fuzz_$(FUZZ) -max_total_time=$(SECS) -print_final_stats=1 \
 	    corpus/$(FUZZ) $(abs_top_srcdir)/tests/fuzz/corpus/$(FUZZ)

@@ -40,6 +40,13 @@ noinst_LIBRARIES += libhbapi.a
 libhbapi_a_SOURCES = $(libhpcboot_la_SOURCES)
 libhbapi_a_CFLAGS = $(AM_CFLAGS)
 
+check_PROGRAMS += tests/fuzz/fuzz_notes
+TESTS += tests/fuzz/fuzz_notes
+tests_fuzz_fuzz_notes_SOURCES = tests/fuzz/fuzz_notes.c tests/fuzz/replay.c
+tests_fuzz_fuzz_notes_LDADD = libhbapi.a libhb.a -ldl -lpthread -lm
+FUZZ_EXTRA_notes = libhbapi.a
+EXTRA_DIST += tests/fuzz/corpus/notes
+
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = %D%/hpcboot.pc
 cmakedir = $(libdir)/cmake/hpcboot

@@ -81,3 +81,9 @@ TESTS += tests/fuzz/fuzz_xport
 tests_fuzz_fuzz_xport_SOURCES = tests/fuzz/fuzz_xport.c tests/fuzz/replay.c
 tests_fuzz_fuzz_xport_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/xport
+
+check_PROGRAMS += tests/fuzz/fuzz_card
+TESTS += tests/fuzz/fuzz_card
+tests_fuzz_fuzz_card_SOURCES = tests/fuzz/fuzz_card.c tests/fuzz/replay.c
+tests_fuzz_fuzz_card_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/card

@@ -93,14 +93,14 @@ setup() { common_setup; }
 }
 
 @test "stdout and stderr are kept apart" {
-    hb -n 1 sh -c 'echo out; echo err >&2' > out 2> err
+    hb -n 1 --pmi none sh -c 'echo out; echo err >&2' > out 2> err
     [ "$(cat out)" = out ]
     [ "$(cat err)" = err ]
 }
 
 @test "--merge-stderr-to-stdout puts both into stdout" {
-    hb -n 1 --merge-stderr-to-stdout sh -c 'echo out; echo err >&2' \
-        > out 2> err
+    hb -n 1 --pmi none --merge-stderr-to-stdout \
+        sh -c 'echo out; echo err >&2' > out 2> err
     [ "$(sort out)" = $'err\nout' ]
     [ ! -s err ]
 }
@@ -141,7 +141,7 @@ END
     head -c 3000000 /dev/urandom > bytes
     hb -n 1 --unbuffered cat bytes > out
     cmp bytes out
-    hb -n 2 --unbuffered --merge-stderr-to-stdout sh -c '
+    hb -n 2 --pmi none --unbuffered --merge-stderr-to-stdout sh -c '
         echo out; echo err >&2' > out 2> err
     [ "$(sort out | uniq -c | tr -s ' \n' ' ')" = ' 2 err 2 out ' ]
     [ ! -s err ]
@@ -210,7 +210,7 @@ END
     # shellcheck disable=SC2016  # expanded in the ranks
     run bash -c '"$@" < /dev/null 2>&1 | { read -r -d 2 word; echo "first:$word"
         touch seen; cat; }' - timeout -s KILL "$HB_LIMIT" "$hbrun" -n 2 --label \
-        bash -c '
+        --pmi none bash -c '
         [ $HPCBOOT_RANK = 1 ] || exit 0
         printf "\r 1"; sleep 0.02; printf "\r 2"
         until [ -e seen ]; do sleep 0.05; done; printf "\r 3\n"'

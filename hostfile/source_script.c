@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hostfile/command.h"
 #include "hostfile/source.h"
@@ -17,10 +18,29 @@
 
 #define TEXT_MAX (16u << 20)
 
+/* Found as a program of the ranks is: a bare name that PATH does not have is
+ * a file of the working directory, if that has it. */
+static int output_of(const struct hb_gang_request *req, char **text_out,
+                     size_t *len_out, struct hpcboot_error *err)
+{
+    char *here = hb_xasprintf("./%s", req->discover);
+    char *argv[] = {(char *)req->discover, NULL};
+    int rc = hb_command_output(argv, req->env, TEXT_MAX, text_out, len_out,
+                               err);
+
+    if (rc == HPCBOOT_ERR_NOT_FOUND && strchr(req->discover, '/') == NULL &&
+        access(here, F_OK) == 0) {
+        argv[0] = here;
+        rc = hb_command_output(argv, req->env, TEXT_MAX, text_out, len_out,
+                               err);
+    }
+    free(here);
+    return rc;
+}
+
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
-    char *const argv[] = {(char *)req->discover, NULL};
     char *text = NULL;
     size_t len;
     int rc;
@@ -29,7 +49,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("not given");
         return 0;
     }
-    rc = hb_command_output(argv, req->env, TEXT_MAX, &text, &len, err);
+    rc = output_of(req, &text, &len, err);
     if (rc < 0) { /* the user's own script is the user's to mend */
         hb_error_prefix(err, rc, "--discover-hosts");
         if (err != NULL) {

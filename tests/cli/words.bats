@@ -284,6 +284,25 @@ fish_offers() { # PROGRAM LINE
     nothing_left
 }
 
+@test "a bare name of a script for hosts is one of PATH, else of this folder" {
+    mkdir bin
+    printf '#!/bin/sh\necho localhost:3\n' > discover
+    run hb --discover-hosts discover echo ran
+    ended_with 2
+    says 'error: --discover-hosts: ./discover cannot be started: Permission denied'
+    chmod +x discover
+    run hb --discover-hosts discover echo ran
+    ended_with 0
+    [ "$(grep -c '^ran$' <<< "$output")" -eq 3 ]
+    printf '#!/bin/sh\necho localhost:2\n' > bin/discover
+    chmod +x bin/discover
+    PATH=$PWD/bin:$PATH run hb --discover-hosts discover echo ran
+    [ "$(grep -c '^ran$' <<< "$output")" -eq 2 ]
+    run hb --discover-hosts nosuch echo ran
+    ended_with 2
+    says 'error: --discover-hosts: nosuch cannot be started: No such file'
+}
+
 @test "an option that has no effect without another one is told of" {
     run hb --topology /nosuch/net -n 1 true
     ended_with 0

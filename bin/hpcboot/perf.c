@@ -11,6 +11,7 @@
 
 #include "config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,16 @@ static int is_rank(void)
     return 0;
 }
 
+/* The launcher has said how many there are. Only another number is wrong. */
+static int expect_ranks(const char *np, struct hb_perf_plan *plan,
+                        struct hpcboot_error *err)
+{
+    return np == NULL || hb_parse_u64(np, 1, INT_MAX, &plan->ranks) >= 0
+               ? 0 : hb_fail(err, HPCBOOT_ERR_USAGE, "-n %s: expected a "
+                             "number of ranks; bytes are said by --sizes",
+                             np);
+}
+
 static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
                    struct hpcboot_error *err)
 {
@@ -119,6 +130,9 @@ static int plan_of(const struct wanted *w, struct hb_perf_plan *plan,
     plan->alloc = w->alloc;
     plan->pin = w->pin;
     plan->sync = w->sync;
+    if (is_rank() && expect_ranks(w->np, plan, err) < 0) {
+        return HPCBOOT_ERR_USAGE;
+    }
     return hb_perf_plan(plan, w->collectives,
                         w->sizes != NULL ? w->sizes : SIZES, err);
 }

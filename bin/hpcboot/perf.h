@@ -20,6 +20,7 @@ struct hb_perf_plan {
     size_t n;
     double time_us;      /* of each row */
     size_t most_bytes;   /* rows whose buffers are larger are left out */
+    uint64_t ranks;      /* there should be so many; 0: as many as there are */
     int alloc, pin, sync;
 };
 /* `collectives`: NAME[:BYTES],... or "all"; `sizes`: A[:B[:FACTOR]]. */

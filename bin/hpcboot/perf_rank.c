@@ -250,6 +250,16 @@ static int pin(const struct rank *r)
     return 0;
 }
 
+static int is_of_size(const struct rank *r, uint64_t wanted)
+{
+    if (wanted != 0 && wanted != (uint64_t)r->size && r->rank == 0) {
+        hb_log(HB_ERROR, "perf: -n %llu: this is a job of %d ranks, which its "
+               "launcher has started; how many is said to that",
+               (unsigned long long)wanted, r->size);
+    }
+    return wanted == 0 || wanted == (uint64_t)r->size;
+}
+
 int hb_perf_rank(const struct hb_perf_plan *plan, struct hb_perf_view *view)
 {
     struct rank r = {.alloc = plan->alloc};
@@ -261,7 +271,9 @@ int hb_perf_rank(const struct hb_perf_plan *plan, struct hb_perf_view *view)
     r.size = hpcboot_size();
     r.team = hpcboot_world();
     r.counts = hb_xcalloc((size_t)r.size, sizeof *r.counts);
-    if (plan->pin) {
+    if (!is_of_size(&r, plan->ranks)) {
+        status = HB_EXIT_USAGE;
+    } else if (plan->pin) {
         status = pin(&r);
     }
     if (status == 0) {

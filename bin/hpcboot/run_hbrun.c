@@ -23,6 +23,7 @@
 #include "lib/base/str.h"
 
 static volatile sig_atomic_t hbrun_pid;
+static volatile sig_atomic_t reader_gone; /* of what this process shows */
 
 /* A terminal's Ctrl-C has reached hbrun as well: twice would mean "at once". */
 static void pass_on(int signo, siginfo_t *info, void *context)
@@ -30,6 +31,23 @@ static void pass_on(int signo, siginfo_t *info, void *context)
     (void)context;
     if (info->si_code != SI_KERNEL && hbrun_pid > 0) {
         kill((pid_t)hbrun_pid, signo);
+    }
+}
+
+static void note_reader_gone(int signo)
+{
+    reader_gone = 1;
+}
+
+/* To this process a closed pipe is an error of write: were it the end, hbrun
+ * would hear of a launcher that is gone. */
+static void catch_pipe(struct sigaction *before)
+{
+    struct sigaction action = {.sa_handler = note_reader_gone};
+
+    sigaction(SIGPIPE, NULL, before);
+    if (before->sa_handler != SIG_IGN) {
+        sigaction(SIGPIPE, &action, NULL);
     }
 }
 
@@ -61,6 +79,8 @@ static void become_hbrun(const char *path, const struct hb_strv *line,
     _exit(HB_EXIT_NOT_FOUND);
 }
 
+/* When nobody reads what is shown (`| head`), hbrun's own reader goes, too: it
+ * ends the job for that reason, and says so. */
 static void read_lines(int fd, void (*take)(void *arg, const char *line),
                        void *arg)
 {
@@ -68,7 +88,7 @@ static void read_lines(int fd, void (*take)(void *arg, const char *line),
     char *line = NULL;
     size_t size = 0;
 
-    while (in != NULL && getline(&line, &size, in) > 0) {
+    while (in != NULL && !reader_gone && getline(&line, &size, in) > 0) {
         take(arg, line);
     }
     free(line);
@@ -103,6 +123,7 @@ int hb_run_hbrun(const struct hb_strv *line, const char *command,
     char *path = hb_xasprintf("%.*s/hbrun", (int)(slash - self), self);
     int out[2] = {-1, -1}, status = HB_EXIT_INTERNAL;
     struct hpcboot_error err;
+    struct sigaction pipe_before;
     pid_t parent = getpid(), pid = -1;
 
     if (hb_fd_pipe(out, &err) < 0 || (pid = start(&err)) < 0) {
@@ -114,10 +135,15 @@ int hb_run_hbrun(const struct hb_strv *line, const char *command,
     }
     hbrun_pid = pid;
     pass_signals_on();
+    catch_pipe(&pipe_before);
     hb_fd_close(&out[1]);
     read_lines(out[0], take, arg);
     out[0] = -1; /* closed with its stream */
     status = ended(pid);
+    sigaction(SIGPIPE, &pipe_before, NULL);
+    if (status == 0 && reader_gone) {
+        status = 128 + SIGPIPE;
+    }
 out:
     hb_fd_close(&out[0]);
     hb_fd_close(&out[1]);

@@ -118,6 +118,31 @@ END
     done
 }
 
+@test "a reader that goes away is the reason that is given" {
+    for form in '' --csv; do
+        # shellcheck disable=SC2086
+        run bash -c '"$@" 2> err | head -n 1; echo "status ${PIPESTATUS[0]}"' \
+            - timeout -s KILL "$HB_LIMIT" "$hpcboot" perf all -n 2 \
+            --time 1ms $form
+        says '^status 141$'
+        output=$(cat err)
+        says 'standard output cannot be written: Broken pipe'
+        says_not 'signal|SIGTERM'
+        nothing_left
+    done
+}
+
+@test "ranks of a launcher are as many as it has started" {
+    run hb -n 2 "$hpcboot" perf barrier --time 1ms -n 2
+    ended_with 0
+    run hb -n 2 "$hpcboot" perf barrier --time 1ms -n 3
+    ended_with 2
+    says 'perf: -n 3: this is a job of 2 ranks'
+    run hb -n 2 "$hpcboot" perf allreduce --time 1ms -n 8,1M
+    ended_with 2
+    says 'perf: -n 8,1M: expected a number of ranks; bytes are said by --sizes'
+}
+
 @test "what cannot be drawn or printed is told before anything is measured" {
     run perf allreduce -n 2 --sizes 8 --svg nowhere/drawing.svg
     ended_with 74

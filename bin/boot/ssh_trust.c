@@ -30,9 +30,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/boot/ssh_advice.h"
 #include "bin/boot/ssh_gang.h"
 #include "bin/boot/ssh_known.h"
 #include "lib/base/str.h"
@@ -234,20 +234,24 @@ static int is_gang_key(const struct judge *j, const struct hb_ssh_gang *gang)
     return 0;
 }
 
+/* A line of other hosts, too, stays: ssh-keygen would take it from all. */
 static int refuse_changed(const struct judge *j,
                           const struct hb_known_place *place, int port)
 {
-    int other_port = port != SSH_PORT;
+    char *command = place->of_others
+        ? hb_ssh_command_to_add(j->settings, j->host)
+        : hb_ssh_command_to_forget(j->settings, port, place->file);
+    int rc = hb_fail(j->err, HPCBOOT_ERR_AUTH,
+                     "%s: the host key has CHANGED: it shows %s %s, %s:%d says "
+                     "another; if the host was made anew, %s (%s), else "
+                     "somebody stands between", j->host, j->offered.type,
+                     j->offered.fingerprint, place->file, place->line,
+                     place->of_others
+                     ? "add its key beside that line, which is for other "
+                       "hosts, too" : "remove that line", command);
 
-    return hb_fail(j->err, HPCBOOT_ERR_AUTH,
-                   "%s: the host key has CHANGED: it shows %s %s, %s:%d says "
-                   "another; if the host was made anew, remove that line "
-                   "(ssh-keygen -f %s -R '%s%s%s%.0d'), else somebody stands "
-                   "between", j->host, j->offered.type, j->offered.fingerprint,
-                   place->file, place->line, place->file,
-                   other_port ? "[" : "", j->settings->known_as,
-                   other_port ? "]:" : "",
-                   other_port ? port : 0);
+    free(command);
+    return rc;
 }
 
 /* It may be known by another key: that must not depend on how the file server
@@ -363,53 +367,6 @@ static const char *closed_file(const struct hb_ssh_settings *s)
     return NULL;
 }
 
-static int has_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *dir = slash ? hb_xstrndup(path, (size_t)(slash - path + 1)) : NULL;
-    struct stat st;
-    int there = dir && stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
-
-    free(dir);
-    return there;
-}
-
-/* Where a key may be added to: HOME may be set to what is not there. */
-static const char *file_to_add_to(const struct hb_ssh_settings *s)
-{
-    for (size_t i = 0; i < s->known_files.n; i++) {
-        if (has_folder(s->known_files.v[i])) {
-            return s->known_files.v[i];
-        }
-    }
-    return s->known_files.n ? s->known_files.v[0] : "~/.ssh/known_hosts";
-}
-
-/* What asks the host that was asked here: it may be known by another name
- * (HostKeyAlias), under which nothing or another host answers, and may be
- * reached by a proxy alone. free() it. */
-static char *command_to_add(const struct judge *j, const char *file)
-{
-    const struct hb_ssh_settings *s = j->settings;
-    struct hb_str text = HB_STR_INIT;
-    char port[16] = "";
-
-    if (s->port != SSH_PORT) {
-        snprintf(port, sizeof port, "-p %d ", s->port);
-    }
-    if (s->proxy.n > 0) {
-        hb_str_putf(&text, "ssh %s%s, which goes by the same %s, asks and adds "
-                    "it", port, j->host, s->proxy_from);
-        return hb_str_steal(&text);
-    }
-    hb_str_putf(&text, "ssh-keyscan %s%s", port, s->hostname);
-    if (!hb_streq(s->hostname, s->known_as)) {
-        hb_str_putf(&text, " | sed 's/^[^ ]*/%s/'", s->known_as);
-    }
-    hb_str_putf(&text, " >> %s", file);
-    return hb_str_steal(&text);
-}
-
 static int refuse_unknown(const struct judge *j,
                           const struct hb_ssh_gang *gang)
 {
@@ -440,7 +397,7 @@ static int refuse_unknown(const struct judge *j,
                        "read %s, where it may be", j->host, j->offered.type,
                        j->offered.fingerprint, (unsigned)geteuid(), closed);
     }
-    command = command_to_add(j, file_to_add_to(s));
+    command = hb_ssh_command_to_add(s, j->host);
     rc = hb_fail(j->err, HPCBOOT_ERR_AUTH,
                  "%s: the host key is not known: %s %s; when that is right, "
                  "add it: %s (or accept keys unseen with --host-keys pin)",

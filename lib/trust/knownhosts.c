@@ -119,6 +119,19 @@ static int names_match(const struct scan *s, const char *host,
     return *host && hb_pattern_list(host, names.text, names.len, ",") > 0;
 }
 
+/* A pattern, or more names than one, the same with its domain, and an address,
+ * which are one host's. */
+static int of_others(struct word names)
+{
+    size_t commas = 0, wild = 0;
+
+    for (size_t i = 0; i < names.len; i++) {
+        commas += names.text[i] == ',';
+        wild += names.text[i] == '*' || names.text[i] == '?';
+    }
+    return commas > 2 || wild > 0;
+}
+
 static enum meets meets_host(const struct scan *s, struct word names)
 {
     if (names_match(s, s->exact, names)) {
@@ -199,6 +212,7 @@ static void scan_line(struct scan *s, const char *p, const char *end)
     if (meets == MEETS_NOT) {
         return;
     }
+    s->here.of_others = of_others(names);
     if (marker.len == 0) {
         plain_line(s, meets, type, blob);
     } else if (word_is(marker, "@cert-authority")) {

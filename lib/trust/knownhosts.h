@@ -30,7 +30,8 @@ struct hb_known_query {
 /* Where a line stands, for an error's text. */
 struct hb_known_place {
     char file[256];
-    int line; /* 0: there is none */
+    int line;      /* 0: there is none */
+    int of_others; /* it may be the line of other hosts, too */
 };
 
 #define HB_KNOWN_TYPES_MAX 8 /* more kinds of keys than there are */

@@ -226,6 +226,23 @@ listener() {
     done
 }
 
+@test "a changed key: the line of other hosts, too, stays; one is added" {
+    local known=$HOME/.ssh/known_hosts port line
+    port=$(port plain)
+    line="[127.0.*]:$port,[10.0.*]:$port $(cut -d' ' -f1,2 "$F/keys/other.pub")"
+    echo "$line" > "$known"
+    run -0 drive plain
+    says "CHANGED.*$known:1 says another.*add its key .*other hosts, too"
+    says "\(ssh-keyscan -p $port 127.0.0.1 >> $known\)"
+    says_not 'ssh-keygen'
+    ssh-keyscan -p "$port" 127.0.0.1 >> "$known" 2> /dev/null
+    run -0 drive plain --echo 10
+    says '^echoed'
+    [ "$(head -n 1 "$known")" = "$line" ]
+    ssh -n -o BatchMode=yes -o UserKnownHostsFile="$known" -p "$port" \
+        -i "$HOME/.ssh/id_ed25519" 127.0.0.1 true # as ssh(1) has it
+}
+
 # Whoever is on the host may listen at 2222, which is tried where 22 refuses.
 @test "a known host whose port 22 refuses is no other one at 2222" {
     ! (: < /dev/tcp/127.9.9.8/22) 2> /dev/null || skip 'something has port 22'

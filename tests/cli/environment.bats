@@ -182,21 +182,31 @@ setup() { common_setup; }
     says '^0 1 2 3 43 *$'
 }
 
-@test "without HOME and without a passwd entry it runs" {
+# nobody COMMAND...: as a user who has neither a passwd entry nor a HOME.
+nobody() {
+    env -u HOME -u USER setpriv --reuid 54321 --clear-groups "$@"
+}
+need_nobody() {
     need_root
     need setpriv
     chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" || true
-    [ -x /usr/bin/true ]
     # Another user must be able to reach the program.
-    setpriv --reuid 54321 --clear-groups test -x "$hbrun" ||
-        skip 'the build cannot be read by another user'
-    run env -u HOME -u USER setpriv --reuid 54321 --clear-groups \
-        timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 id -u
+    nobody test -x "$hbrun" || skip 'the build cannot be read by another user'
+}
+
+@test "without HOME and without a passwd entry it runs" {
+    need_nobody
+    run nobody timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 id -u
     ended_with 0
     [ "$(grep -c '^54321$' <<< "$output")" -eq 2 ]
+}
+
+@test "without HOME and without a passwd entry libpmix has a HOME" {
+    need_nobody
+    need_module pmix libpmix
     # What may be an MPI program has a PMIx server, and is its client.
-    run env -u HOME -u USER setpriv --reuid 54321 --clear-groups \
-        timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 sh -c 'echo "at $HOME"'
+    run nobody timeout -s KILL "$HB_LIMIT" "$hbrun" --wdir / -n 2 \
+        sh -c 'echo "at $HOME"'
     ended_with 0
     [ "$(grep -c '^at /$' <<< "$output")" -eq 2 ]
 }

@@ -13,6 +13,8 @@
 #include "lib/base/str.h"
 
 #define KEEP (HB_WORDS_MAX / 2)
+#define AGENT "hpcbootd"
+#define SSH_EXITED "the remote command exited" /* bin/boot/ssh_channel.c */
 
 void hb_words_add(struct hb_words *w, const char *text, size_t len)
 {
@@ -56,13 +58,29 @@ const char *hb_words_last(struct hb_words *w)
     return line != NULL ? line + 1 : w->text;
 }
 
+/* What the login did with the agent's command line is not known; sshd hands it
+ * to a shell that may be none, or to a command of its own. */
+static const char *guess(const struct hpcboot_error *why, const char *said)
+{
+    if (strstr(said, AGENT) != NULL) {
+        return ""; /* it was started, or that failed in these words */
+    }
+    if (why->code == HPCBOOT_ERR_TIMED_OUT) {
+        return "; does something wait there at login, as a start-up file of "
+               "the shell, or a forced command of sshd?";
+    }
+    return hb_starts_with(why->text, SSH_EXITED)
+               ? "; does the login shell there (and its start-up files), or a "
+                 "forced command of sshd, run what it is given?" : "";
+}
+
 int hb_words_no_agent(struct hb_words *w, const struct hpcboot_error *why,
                       struct hpcboot_error *err)
 {
     const char *said = hb_words_last(w);
 
     return hb_fail(err, HPCBOOT_ERR_HOST,
-                   "the agent did not start: %s%s%s%s", why->text,
+                   "the agent did not start: %s%s%s%s%s", why->text,
                    said[0] != '\0' ? "; the login said: \"" : "", said,
-                   said[0] != '\0' ? "\"" : "");
+                   said[0] != '\0' ? "\"" : "", guess(why, said));
 }

@@ -38,6 +38,24 @@ teardown() { lab_down; }
     says '^colour green$'
 }
 
+@test "a login that starts no agent is asked about" {
+    lab_up login 4
+    "$podlab" vary 1 shell /bin/false
+    "$podlab" vary 2 forced 'echo only this'
+    pod 3 bash -c 'echo "read -r answer" > /root/.bashrc'
+    run pod_hb -H pod-1 hostname
+    ended_with 75
+    says 'pod-1: the agent did not start: .*status 1; does the login shell there'
+    run pod_hb -H pod-2 hostname
+    ended_with 75
+    says 'pod-2: .*said: "only this"; does .*forced command of sshd, run what it'
+    run pod_hb -H pod-3 --connect-timeout 3 hostname
+    ended_with 75
+    says 'pod-3: .*no answer within 3 s; does something wait there at login'
+    run pod_hb -H pod-0 --prefix /nowhere --tree-width 1 hostname
+    says_not 'does '
+}
+
 @test "a CPU quota is counted, with no more than a notice" {
     lab_up quota 2 --cpus 1
     run pod_hb -H pod-0,pod-1 -n 4 --oversubscribe hostname

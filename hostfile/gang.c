@@ -93,7 +93,9 @@ void hb_gang_default_word(struct hb_gang *gang, const char *text)
     enum hb_count count;
     int slots;
 
-    if (text != NULL && hb_slots_word(text, &slots, &count)) {
+    if (hb_streq(text, HB_SLOTS_DEVICES)) {
+        hb_gang_default_slots(gang, 0, HB_COUNT_GPUS_ELSE_CORES);
+    } else if (text != NULL && hb_slots_word(text, &slots, &count)) {
         hb_gang_default_slots(gang, slots, count);
     }
 }

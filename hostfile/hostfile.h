@@ -116,7 +116,9 @@ int hb_slots_word(const char *text, int *slots_out, enum hb_count *count_out);
 /* For hosts whose source says nothing about slots. */
 void hb_gang_default_slots(struct hb_gang *gang, int slots,
                            enum hb_count count);
-void hb_gang_default_word(struct hb_gang *gang, const char *text); /* or NULL */
+/* `text` may be NULL; HB_SLOTS_DEVICES is a word here alone. */
+void hb_gang_default_word(struct hb_gang *gang, const char *text);
+#define HB_SLOTS_DEVICES "gpu-else-cpu"
 /* Keeps the first n hosts, and the mentions of them. */
 void hb_gang_cut(struct hb_gang *gang, size_t n);
 /* 1 when `name` certainly is this host: localhost, its own host name (short

@@ -210,7 +210,8 @@ static void take_launch(struct job *j, struct hb_launch *l)
         o->per_node = l->per_node;
     }
     if (o->default_slots == NULL && l->slots != NULL) {
-        o->default_slots = hb_xstrdup(l->slots);
+        o->default_slots = hb_xstrdup(hb_streq(l->slots, HB_LAUNCH_DEVICES)
+                                          ? HB_SLOTS_DEVICES : l->slots);
     }
     if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {
         o->on_failure = hb_xstrdup(l->on_failure);

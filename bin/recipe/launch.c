@@ -151,14 +151,17 @@ static int interfaces(struct reader *r, const struct hb_launch_option *o,
     return 0;
 }
 
-/* Other words than gpu, and DeepSpeed's -1, ask for what is counted anyway. */
+/* torchrun's auto and DeepSpeed's -1 are all devices that there are; any other
+ * word asks for what is counted anyway. */
 static int per_node(struct reader *r, const struct hb_launch_option *o,
                     const char *value, struct hpcboot_error *err)
 {
     struct hb_launch *l = r->l;
 
     l->per_node = 0;
-    l->slots = hb_streq(value, "gpu") ? "gpu" : NULL;
+    l->slots = hb_streq(value, "gpu") ? "gpu"
+               : hb_streq(value, "auto") || hb_streq(value, "-1")
+                     ? HB_LAUNCH_DEVICES : NULL;
     return isalpha((unsigned char)value[0]) || hb_streq(value, "-1")
                ? 0 : number(r, o, value, &l->per_node, err);
 }
@@ -356,6 +359,7 @@ int hb_launch_read(char *const *argv, const char *python,
     }
     out->tool = r.tool->name;
     out->framework = r.tool->framework;
+    out->slots = r.tool->slots; /* where no option says how many */
     r.argv = argv + words;
     r.local_rank = r.tool->local_rank;
     r.itself = hb_streq(framework, "torchrun") ||

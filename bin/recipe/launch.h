@@ -8,6 +8,9 @@
 #include "lib/base/error.h"
 #include "lib/base/strv.h"
 
+/* GPUs where a host has some, else cores. */
+#define HB_LAUNCH_DEVICES "gpu-else-cpu"
+
 /* Command lines of other launchers, given to hbrun: what they ask for, so that
  * hbrun does it itself instead of starting them as ranks. */
 struct hb_launch {
@@ -19,7 +22,8 @@ struct hb_launch {
     struct hb_strv ignored; /* options that have no meaning here */
     uint32_t np, per_node, nodes; /* 0: not said */
     uint32_t nodes_least;         /* of a range of hosts; else nodes */
-    const char *slots; /* what is counted: "gpu"; NULL: as always; static */
+    const char *slots; /* what is counted: "gpu", or HB_LAUNCH_DEVICES; NULL:
+                        * as always; static */
     uint32_t np_min; /* np may be less, and change; 0: it does not */
     const char *on_failure;       /* --on-failure; NULL: not said; static */
     int port;                /* of the hosts' SSH servers; 0 */

@@ -36,6 +36,7 @@ struct hb_launch_tool {
     int is_module;
     int local_rank; /* the script gets it as an argument */
     int any_program; /* what follows is a command, not a Python script */
+    const char *slots; /* what it counts where nobody says how many; or NULL */
 };
 
 /* The tool that argv names, and how many words name it; NULL: none. */

@@ -119,11 +119,11 @@ static const struct hb_launch_option horovod_options[] = {
     {NULL, 0, NOTHING, NULL, NULL}};
 
 static const struct hb_launch_tool tools[] = {
-    {"torchrun", "torch", torch_options, 0, 0, 0},
-    {"torch.distributed.run", "torch", torch_options, 1, 0, 0},
-    {"torch.distributed.launch", "torch", torch_options, 1, 1, 0},
-    {"horovodrun", "horovod", horovod_options, 0, 0, 1},
-    {"deepspeed", "deepspeed", deepspeed_options, 0, 1, 0},
+    {"torchrun", "torch", torch_options, 0, 0, 0, NULL},
+    {"torch.distributed.run", "torch", torch_options, 1, 0, 0, NULL},
+    {"torch.distributed.launch", "torch", torch_options, 1, 1, 0, NULL},
+    {"horovodrun", "horovod", horovod_options, 0, 0, 1, NULL},
+    {"deepspeed", "deepspeed", deepspeed_options, 0, 1, 0, HB_LAUNCH_DEVICES},
 };
 
 static const char *base_name(const char *path)

@@ -136,6 +136,7 @@ for n in 0 1; do
     at=/sys/bus/pci/devices/0000:a$n:00.0
     mkdir -p "$at/drm/renderD12$n"
     : > "dev/dri/renderD12$n"
+    [ -z "${AS_NVIDIA:-}" ] || : > "dev/nvidia$n"
     echo 0x030200 > "$at/class"
     echo 0x1002 | tee "$at/vendor" > "$at/subsystem_vendor"
     echo 0x74a1 | tee "$at/device" > "$at/subsystem_device"
@@ -175,6 +176,30 @@ END
         --hostfile hosts true
     ended_with 0
     [ "$(grep -c '4 ranks that see 1 GPU each share' <<< "$output")" -eq 3 ]
+}
+
+@test "torchrun's auto and DeepSpeed's own number: GPUs, else cores" {
+    need taskset
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    local cpu line
+    cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+    for line in 'torchrun --nproc-per-node auto' deepspeed \
+        'deepspeed --num_gpus -1'; do
+        rmdir dev
+        # shellcheck disable=SC2086  # several words
+        AS_NVIDIA=yes run with_gpus \
+            taskset -c "$cpu" "$hbrun" --dry-run $line train.py
+        ended_with 0
+        says '^host .* slots 2 \(2 NVIDIA GPUs.*, ranks 0-1$'
+        # shellcheck disable=SC2086
+        run taskset -c "$cpu" "$hbrun" --dry-run $line train.py
+        ended_with 0
+        [ -n "$(ls /dev/nvidia[0-9]* /dev/dri/renderD* 2> /dev/null)" ] ||
+            says '^host .* slots 1 \(1 core .*, ranks 0$'
+    done
+    # shellcheck disable=SC2086
+    run taskset -c "$cpu" "$hbrun" --dry-run --default-slots 3 deepspeed train.py
+    says '^host .* slots 3 .*, ranks 0-2$'
 }
 
 @test "GPUs that a variable names already are shared out, by whatever names" {

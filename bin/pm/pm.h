@@ -58,6 +58,10 @@ enum hb_pm_name_op { /* as NAME.op */
     HB_PM_GIVE_UP /* what waits under this id is answered: not found */
 };
 
+/* Names by which servers and launchers tell each other of jobs begin so. Ranks
+ * neither publish nor remove nor see any. */
+#define HB_PM_NAMES_OURS "hpcboot/"
+
 /* What became of a request for a spawned job. */
 struct hb_pm_spawned {
     int status;         /* 0, or why not */

@@ -341,7 +341,11 @@ void hb_pmi_name(struct hb_pm *pm, struct hb_pmi_rank *rank,
     hb_pmi_waiter_set(&a->who, rank, thrid, NULL);
     a->next = pm->store->asked;
     pm->store->asked = a;
-    pm->host.name(pm->arg, a->id, op, name, bytes);
+    if (hb_starts_with(name, HB_PM_NAMES_OURS)) {
+        hb_pmi_name_done(pm, a->id, HPCBOOT_ERR_USAGE, text_bytes(""));
+    } else {
+        pm->host.name(pm->arg, a->id, op, name, bytes);
+    }
 }
 
 void hb_pmi_name_done(struct hb_pm *pm, uint64_t id, int status,

@@ -213,11 +213,21 @@ static int pack(const pmix_proc_t *proc, pmix_info_t *info,
     return rc == PMIX_SUCCESS ? HPCBOOT_OK : HPCBOOT_ERR_PROTOCOL;
 }
 
+static int is_ours(const char *key)
+{
+    return hb_starts_with(key, HB_PM_NAMES_OURS);
+}
+
 static void look_up(struct hb_pm *pm, struct request *r, size_t key)
 {
     pmix_byte_object_t by = {NULL, 0};
-    struct question *q = question_new(pm, r);
+    struct question *q;
 
+    if (is_ours(r->keys[key])) {
+        r->status = HPCBOOT_ERR_NOT_FOUND;
+        return;
+    }
+    q = question_new(pm, r);
     q->key = key;
     if (r->wait) {
         (void)pack(&r->by, NULL, &by);
@@ -314,6 +324,10 @@ void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
         if (hb_starts_with(key, RESERVED)) {
             continue;
         }
+        if (is_ours(key)) {
+            r->status = HPCBOOT_ERR_UNSUPPORTED;
+            continue;
+        }
         if (pack(&ev->proc, &ev->infos[i], &packed) < 0) {
             r->status = HPCBOOT_ERR_PROTOCOL;
             continue;
@@ -334,6 +348,10 @@ static void take_back(struct hb_pm *pm, struct request *r,
 {
     pmix_byte_object_t packed = {NULL, 0};
 
+    if (is_ours(key)) {
+        r->status = HPCBOOT_ERR_NOT_FOUND;
+        return;
+    }
     if (pack(by, NULL, &packed) < 0) {
         r->status = HPCBOOT_ERR_PROTOCOL;
         return;

@@ -141,6 +141,21 @@ static void names(void)
     fence(NULL, 0, false);
 }
 
+/* What servers tell each other of jobs. */
+static void leave_to_servers(void)
+{
+    char name[] = "hpcboot/over/probe", *keys[] = {name, NULL};
+    pmix_info_t info;
+
+    PMIX_INFO_LOAD(&info, name, "1", PMIX_STRING);
+    if (PMIx_Publish(&info, 1) == PMIX_SUCCESS ||
+        PMIx_Unpublish(keys, NULL, 0) == PMIX_SUCCESS) {
+        printf("rank %u: published what is for servers\n", me.rank);
+        exit(1);
+    }
+    PMIX_INFO_DESTRUCT(&info);
+}
+
 /* What a rank has taken back is none of all that it takes back later. */
 static void take_back(void)
 {
@@ -328,9 +343,32 @@ static void events(void)
     }
 }
 
+/* Far more than may wait for who reads hbrun's output. */
+static int logs(void)
+{
+    enum { LINE = 60000, LINES = 4000 };
+    static char line[LINE + 2];
+    pmix_info_t info;
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    memset(line, 'x', LINE);
+    line[LINE] = '\n';
+    PMIX_INFO_LOAD(&info, PMIX_LOG_STDOUT, line, PMIX_STRING);
+    for (int i = 0; i < LINES; i++) {
+        check(PMIx_Log(&info, 1, NULL, 0), "log");
+    }
+    PMIX_INFO_DESTRUCT(&info);
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     uint32_t peers;
+
+    if (argc > 1 && strcmp(argv[1], "logs") == 0) {
+        return logs();
+    }
 
     check(PMIx_Init(&me, NULL, 0), "init");
     size = job_u32(PMIX_JOB_SIZE);
@@ -344,6 +382,7 @@ int main(int argc, char **argv)
         names();
     }
     leave_to_others();
+    leave_to_servers();
     take_back();
     connect_all();
     if (size > 1 && argc > 1 && strcmp(argv[1], "groups") == 0) {

@@ -229,6 +229,31 @@ static void names_are_published_and_looked_up(void **state)
     lab_free(lab);
 }
 
+/* They would end what servers tell each other of other jobs, or be it; in
+ * either dialect. */
+static void names_of_servers_are_not_for_ranks(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 4, two_nodes, 2);
+
+    lab_say2(lab, 0, "cmd=name-unpublish;name=hpcboot/over/job-1;thrid=4;");
+    heard2(lab, 0, "cmd=name-unpublish-response;thrid=4;rc=-1;"
+                   "errmsg=ERR_USAGE;");
+    assert_int_equal(lab->n_asked, 0);
+    lab_free(lab);
+    lab = lab_new(HB_PM_PMI1, 4, two_nodes, 2);
+    lab_say(lab, 0, "cmd=unpublish_name service=hpcboot/over/job-1\n");
+    assert_heard(lab, 0, "cmd=unpublish_result rc=-1 info=failed "
+                         "msg=ERR_USAGE\n");
+    lab_say(lab, 0, "cmd=publish_name service=hpcboot/modex/job-1/0 port=p\n");
+    assert_heard(lab, 0, "cmd=publish_result rc=-1 info=failed "
+                         "msg=ERR_USAGE\n");
+    lab_say(lab, 3, "cmd=lookup_name service=hpcboot/modex/job-1/0\n");
+    assert_heard(lab, 3, "cmd=lookup_result rc=-1 info=failed "
+                         "msg=ERR_USAGE\n");
+    assert_int_equal(lab->n_asked, 0);
+    lab_free(lab);
+}
+
 static void abort_gets_no_reply(void **state)
 {
     struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
@@ -284,6 +309,7 @@ int main(void)
         cmocka_unit_test(fence_carries_puts_to_the_other_nodes),
         cmocka_unit_test(waiting_for_an_attribute_parks_the_request),
         cmocka_unit_test(names_are_published_and_looked_up),
+        cmocka_unit_test(names_of_servers_are_not_for_ranks),
         cmocka_unit_test(abort_gets_no_reply),
         cmocka_unit_test(broken_frames_cut_the_rank_off),
         cmocka_unit_test(a_rank_that_died_waiting_is_forgotten),

@@ -17,6 +17,9 @@
 #include "lib/base/str.h"
 
 #define MAX_NAMES 65536u /* published at one time; far above any program's */
+/* Of names and values: as much as the ranks of a job put for a fence. */
+#define MAX_BYTES ((size_t)256 << 20)
+#define MAX_WAITING (1u << 18) /* questions, at one time */
 #define OURS "hpcboot/"
 #define MODEX OURS "modex/"
 #define MAX_TURNS 16384u  /* as many may come to ports at one time */
@@ -69,6 +72,7 @@ static struct name *find(struct kept_names *all, const char *name)
 static void take_away(struct kept_names *all, struct name *n)
 {
     all->n_left -= n->is_left != 0;
+    all->bytes -= strlen(n->name) + n->len;
     free(n->name);
     free(n->value);
     *n = all->v[--all->n];
@@ -83,20 +87,26 @@ static void take_away_left(struct kept_names *all)
     }
 }
 
-/* HPCBOOT_ERR_LIMIT: not even what is left of others makes room. */
-static int make_room(struct kept_names *all, const char *name)
+static int has_room(const struct kept_names *all, size_t bytes)
 {
-    if (all->n >= MAX_NAMES) {
+    return all->n < MAX_NAMES && bytes <= MAX_BYTES - all->bytes;
+}
+
+/* HPCBOOT_ERR_LIMIT: not even what is left of others makes room. */
+static int make_room(struct kept_names *all, const char *name, size_t bytes)
+{
+    if (!has_room(all, bytes)) {
         take_away_left(all);
     }
-    if (all->n < MAX_NAMES) {
+    if (has_room(all, bytes)) {
         return 0;
     }
     if (!all->full_said) {
-        hb_log(HB_WARN, "%u names are published (MPI_Publish_name), and no "
-               "more can be until some are removed, nor can jobs be connected "
-               "(MPI_Comm_spawn): '%s' is the first that is refused",
-               MAX_NAMES, name);
+        hb_log(HB_WARN, "%zu names of %zu bytes are published "
+               "(MPI_Publish_name), and no more can be until some are "
+               "removed, nor can jobs be connected (MPI_Comm_spawn): '%s' of "
+               "%zu bytes is the first that is refused", all->n, all->bytes,
+               name, bytes);
         all->full_said = 1;
     }
     return HPCBOOT_ERR_LIMIT;
@@ -105,15 +115,17 @@ static int make_room(struct kept_names *all, const char *name)
 static int publish(struct kept_names *all, const struct hb_msg_name *m)
 {
     int once = m->op == HB_NAME_PUBLISH_ONCE, rc;
+    size_t bytes = strlen(m->name) + m->value.len;
     struct name *n = find(all, m->name);
 
     if (n != NULL && !(n->once && once)) {
         return HPCBOOT_ERR_USAGE;
     }
-    rc = make_room(all, m->name);
+    rc = make_room(all, m->name, bytes);
     if (rc < 0) {
         return rc;
     }
+    all->bytes += bytes;
     all->v = hb_xrealloc(all->v, (all->n + 1) * sizeof *all->v);
     n = &all->v[all->n++];
     *n = (struct name){.name = hb_xstrdup(m->name),
@@ -304,29 +316,33 @@ static int is_next(const struct kept_names *all, const struct waiting *w)
     return w->turn == NULL || t == w->turn;
 }
 
-static void wait_for(struct kept_names *all, const struct hb_msg_name *m,
-                     kept_names_told told, void *who, uint32_t src)
+static struct waiting *wait_for(struct kept_names *all,
+                                const struct hb_msg_name *m,
+                                kept_names_told told, void *who, uint32_t src)
 {
-    struct waiting **at = &all->first, *w = hb_xcalloc(1, sizeof *w);
+    struct waiting *w = hb_xcalloc(1, sizeof *w);
 
-    while (*at != NULL) {
-        at = &(*at)->next;
-    }
+    all->n_waiting++;
     *w = (struct waiting){.name = hb_xstrdup(m->name), .id = m->id,
                           .turn = turn_of(all, m->value), .told = told,
                           .who = who, .src = src};
-    *at = w;
+    *(all->first != NULL ? &all->last->next : &all->first) = w;
+    all->last = w;
+    return w;
 }
 
 /* Its turn is over, and with it that of other questions of the same. */
 static void wait_no_more(struct kept_names *all, struct waiting *gone)
 {
-    struct waiting **at = &all->first;
+    struct waiting **at = &all->first, *before = NULL;
 
     while (*at != gone) {
-        at = &(*at)->next;
+        before = *at;
+        at = &before->next;
     }
     *at = gone->next;
+    all->last = all->last == gone ? before : all->last;
+    all->n_waiting--;
     end_turn(all, gone->turn);
     free(gone->name);
     free(gone);
@@ -363,6 +379,18 @@ static void serve(struct kept_names *all, const char *name)
         } else {
             w = w->next;
         }
+    }
+}
+
+/* For those who came before nothing changes, unless it takes its turn. */
+static void ask_and_wait(struct kept_names *all, const struct hb_msg_name *m,
+                         kept_names_told told, void *who, uint32_t src)
+{
+    struct waiting *w = wait_for(all, m, told, who, src);
+    int has_turn = w->turn != NULL;
+
+    if (is_next(all, w) && answer(all, w) && has_turn) {
+        serve(all, NULL);
     }
 }
 
@@ -403,11 +431,15 @@ static void ask(struct kept_names *all, const struct hb_msg_name *m,
 void kept_names_ask(struct kept_names *all, const struct hb_msg_name *m,
                     kept_names_told told, void *who, uint32_t src)
 {
+    const struct hb_msg_name_reply refused = {.id = m->id,
+                                              .status = HPCBOOT_ERR_LIMIT};
+
     if (m->op == HB_NAME_GIVE_UP) {
         give_up(all, m->id, who, src);
+    } else if (m->op == HB_NAME_WAIT && all->n_waiting >= MAX_WAITING) {
+        told(who, src, &refused);
     } else if (m->op == HB_NAME_WAIT) {
-        wait_for(all, m, told, who, src);
-        serve(all, m->name);
+        ask_and_wait(all, m, told, who, src);
     } else {
         ask(all, m, told, who, src);
     }

@@ -13,8 +13,9 @@
 struct kept_names { /* zeroed: none */
     struct name *v;
     size_t n, n_left; /* the latter: after a job that took part */
-    size_t n_turns;
-    struct waiting *first;
+    size_t bytes; /* of names and values */
+    size_t n_turns, n_waiting;
+    struct waiting *first, *last;
     struct turn *turns;
     uint64_t n_published; /* so far */
     int full_said;

@@ -280,6 +280,45 @@ static void test_a_name_goes_with_its_owner_alone(void **state)
     kept_names_clear(&j);
 }
 
+/* Whatever ranks and agents publish, the launcher's memory is not theirs. */
+static void test_what_is_published_has_a_size_that_it_may_have(void **state)
+{
+    static char large[16 << 20];
+    struct kept_names j = {0};
+    struct hb_msg_name m = {.op = HB_NAME_PUBLISH,
+                            .value = {large, sizeof large}};
+    char name[16];
+    int n = 0, status = 0;
+
+    while (status == 0 && n < 64) {
+        snprintf(name, sizeof name, "large-%d", n++);
+        m.name = name;
+        kept_names_ask(&j, &m, told, &status, 0);
+    }
+    assert_int_equal(status, HPCBOOT_ERR_LIMIT);
+    assert_int_equal(say(&j, HB_NAME_PUBLISH, "small", 0), 0);
+    assert_int_equal(say(&j, HB_NAME_UNPUBLISH, "large-0", 0), 0);
+    kept_names_ask(&j, &m, told, &status, 0);
+    assert_int_equal(status, 0);
+    kept_names_clear(&j);
+}
+
+static void test_only_so_many_questions_wait(void **state)
+{
+    struct heard all[1] = {{0}};
+    struct kept_names j = {0};
+    int n = 0;
+
+    for (; all[0].n == 0 && n < 1000000; n++) {
+        ask(&j, HB_NAME_WAIT, all, 0);
+    }
+    assert_true(n < 1000000);
+    ask(&j, HB_NAME_GIVE_UP, all, 0);
+    ask(&j, HB_NAME_WAIT, all, 0);
+    assert_int_equal(all[0].n, 2); /* that which has given up */
+    kept_names_clear(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +334,9 @@ int main(void)
         cmocka_unit_test(test_a_name_for_all_goes_to_all_who_wait),
         cmocka_unit_test(test_who_has_given_up_or_is_gone_takes_no_name),
         cmocka_unit_test(test_a_name_goes_with_its_owner_alone),
+        cmocka_unit_test(
+            test_what_is_published_has_a_size_that_it_may_have),
+        cmocka_unit_test(test_only_so_many_questions_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,11 +194,17 @@ static int on_fence_up(struct job_host *h, const struct hb_frame *f,
         }
     }
     rc = hb_runs_to_nodes(&m.nodes, &nodes, &n, err);
-    if (rc == 0) {
+    if (rc < 0) {
+        return rc;
+    }
+    if (n > 0 && nodes[n - 1] >= h->job->map->n_nodes) {
+        rc = hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a fence names node %u, and "
+                     "the job has %u", nodes[n - 1], h->job->map->n_nodes);
+    } else {
         rc = hb_fence_from_child(h->job->fences, h->index, m.key, nodes, n,
                                  m.data, err);
-        free(nodes);
     }
+    free(nodes);
     return rc;
 }
 

@@ -42,6 +42,9 @@
 #define ANEW 0x10000000u /* what came of it in another way before is void */
 #define FLAGS (LOST | MOVED | OVER | ANEW)
 
+/* Of fences that are open: one of the largest, and one that is too large. */
+#define OPEN_MAX_BYTES (2 * (size_t)HB_FENCE_DATA_MAX)
+
 struct hb_fence_engine {
     uint32_t self;
     int is_root;
@@ -51,6 +54,7 @@ struct hb_fence_engine {
     uint32_t n_edges;
     uint32_t *owner; /* [n_owner] by node: 0 or edge number + 1, | flags */
     uint32_t n_owner;
+    size_t bytes; /* that open fences take */
     struct fence *table[HB_FENCE_BUCKETS];
 };
 
@@ -215,6 +219,7 @@ static void finish(struct hb_fence_engine *e, struct fence *f, int status,
                    struct hb_bytes data)
 {
     hb_fence_unlink(e->table, f);
+    e->bytes -= f->charged;
     answer(e, f, status, data);
     hb_fence_free(f);
 }
@@ -227,6 +232,7 @@ static void advance_failed(struct hb_fence_engine *e, struct fence *f)
         return; /* a callback of answer() has come back here */
     }
     hb_buf_destroy(&f->data);
+    hb_fence_charge(f, &e->bytes);
     f->busy = 1;
     while (anybody(f, JOINED) && anybody(f, EXPECTED)) {
         answer(e, f, f->status, none);
@@ -262,6 +268,7 @@ static void advance(struct hb_fence_engine *e, struct fence *f)
     struct hb_buf taken = f->data;
 
     hb_buf_init(&f->data, HB_FENCE_DATA_MAX);
+    hb_fence_charge(f, &e->bytes);
     f->sent = 1;
     e->ops.up(e->arg, f->key, f->nodes, f->n_nodes, data);
     hb_buf_destroy(&taken);
@@ -364,35 +371,12 @@ void hb_fence_moved(struct hb_fence_engine *e, const uint32_t *nodes,
 
 /* ---- contributions ---------------------------------------------------- */
 
-static int check_call(struct hb_bytes key, const uint32_t *nodes,
-                      uint32_t n_nodes, struct hpcboot_error *err)
-{
-    if (key.len == 0 || key.len > HB_FENCE_KEY_MAX) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                       "fence: a key of %zu bytes (1 to %u are allowed)",
-                       key.len, HB_FENCE_KEY_MAX);
-    }
-    if (n_nodes == 0 || n_nodes > HB_MAX_NODES) {
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                       "fence: %u participants (1 to %u are allowed)",
-                       n_nodes, HB_MAX_NODES);
-    }
-    for (uint32_t i = 0; i < n_nodes; i++) {
-        if (nodes[i] >= HB_MAX_NODES || (i > 0 && nodes[i] <= nodes[i - 1])) {
-            return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
-                           "fence: participant %u of the list (node %u) is "
-                           "out of order or range", i, nodes[i]);
-        }
-    }
-    return HPCBOOT_OK;
-}
-
 /* The fence of that key, made on the way if it is new. */
 static int fence_get(struct hb_fence_engine *e, struct hb_bytes key,
                      const uint32_t *nodes, uint32_t n_nodes,
                      struct fence **out, struct hpcboot_error *err)
 {
-    int rc = check_call(key, nodes, n_nodes, err);
+    int rc = hb_fence_check(key, nodes, n_nodes, err);
 
     if (rc < 0) {
         return rc;
@@ -437,6 +421,7 @@ int hb_fence_join(struct hb_fence_engine *e, struct hb_bytes key,
         hb_buf_put_u32(&f->data, e->self);
         hb_buf_put_blob(&f->data, data.data, data.len);
     }
+    hb_fence_charge(f, &e->bytes);
     advance(e, f);
     return HPCBOOT_OK;
 }
@@ -497,6 +482,22 @@ static void put_parts(const struct hb_fence_engine *e, int64_t edge,
     }
 }
 
+/* A child may open as many as it likes, but not fill this process's memory. */
+static int check_room(const struct hb_fence_engine *e, uint32_t child,
+                      uint32_t n_nodes, struct hb_bytes data,
+                      struct hpcboot_error *err)
+{
+    size_t more = data.len + n_nodes * sizeof(uint32_t);
+
+    if (e->bytes + more > OPEN_MAX_BYTES) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT,
+                       "fence: child %u contributes %zu bytes, and the fences "
+                       "that others have not joined yet have %zu, of %zu that "
+                       "they may have", child, more, e->bytes, OPEN_MAX_BYTES);
+    }
+    return HPCBOOT_OK;
+}
+
 int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
                         struct hb_bytes key, const uint32_t *nodes,
                         uint32_t n_nodes, struct hb_bytes data,
@@ -511,7 +512,8 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
                        "fence: node %u is not a child of node %u", child,
                        e->self);
     }
-    rc = check_parts(e, edge, data, err);
+    rc = check_room(e, child, n_nodes, data, err);
+    rc = rc == 0 ? check_parts(e, edge, data, err) : rc;
     if (rc == 0) {
         rc = fence_get(e, key, nodes, n_nodes, &f, err);
     }
@@ -530,6 +532,7 @@ int hb_fence_from_child(struct hb_fence_engine *e, uint32_t child,
     if (f->status == 0 && !f->sent) {
         put_parts(e, edge, data, &f->data);
     }
+    hb_fence_charge(f, &e->bytes);
     advance(e, f);
     return HPCBOOT_OK;
 }

@@ -23,6 +23,7 @@ struct fence {
     int status;      /* 0 until it fails */
     int dirty;       /* advance() is due */
     int busy;        /* failure answers are being given */
+    size_t charged;  /* bytes, of what all that are open take */
     struct hb_buf data;
 };
 
@@ -38,6 +39,11 @@ void hb_fence_unlink(struct fence **table, struct fence *f);
 void hb_fence_free(struct fence *f);
 /* Whether a list of nodes has that one. */
 int hb_fence_names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node);
+/* Only what is in order may come to be a fence. */
+int hb_fence_check(struct hb_bytes key, const uint32_t *nodes,
+                   uint32_t n_nodes, struct hpcboot_error *err);
+/* Makes a fence's part of *bytes what it takes now. */
+void hb_fence_charge(struct fence *f, size_t *bytes);
 /* Takes out of its data what a node has contributed. */
 void hb_fence_drop(struct fence *f, uint32_t node);
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 
-/* The table in which an engine (fence.c) finds its fences by their keys. */
+/* The table in which an engine (fence.c) finds its fences by their keys, and
+ * what may become one. */
 #include "config.h"
 
 #include "lib/rdzv/fence_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/jobmap.h"
+#include "lib/base/str.h"
 
 static uint64_t hash_of(struct hb_bytes key)
 {
@@ -67,6 +71,38 @@ int hb_fence_names(const uint32_t *nodes, uint32_t n_nodes, uint32_t node)
         }
     }
     return 0;
+}
+
+int hb_fence_check(struct hb_bytes key, const uint32_t *nodes,
+                   uint32_t n_nodes, struct hpcboot_error *err)
+{
+    if (key.len == 0 || key.len > HB_FENCE_KEY_MAX) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: a key of %zu bytes (1 to %u are allowed)",
+                       key.len, HB_FENCE_KEY_MAX);
+    }
+    if (n_nodes == 0 || n_nodes > HB_MAX_NODES) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "fence: %u participants (1 to %u are allowed)",
+                       n_nodes, HB_MAX_NODES);
+    }
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        if (nodes[i] >= HB_MAX_NODES || (i > 0 && nodes[i] <= nodes[i - 1])) {
+            return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                           "fence: participant %u of the list (node %u) is "
+                           "out of order or range", i, nodes[i]);
+        }
+    }
+    return HPCBOOT_OK;
+}
+
+void hb_fence_charge(struct fence *f, size_t *bytes)
+{
+    size_t now = sizeof(*f) + f->key.len + f->n_nodes * sizeof(*f->nodes) +
+                 f->n_edges + f->data.len;
+
+    *bytes += now - f->charged;
+    f->charged = now;
 }
 
 void hb_fence_drop(struct fence *f, uint32_t node)

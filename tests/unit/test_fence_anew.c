@@ -179,6 +179,41 @@ static void who_took_its_place_is_in_no_older_fence(void **state)
     }
 }
 
+/* Fences that somebody opens, and that nobody joins, do not fill the memory of
+ * who is above. */
+static void what_is_open_has_a_size_that_it_may_have(void **state)
+{
+    enum { SIZE = 180 << 20 };
+    static char zeros[SIZE];
+    struct answers a = {0};
+    struct hpcboot_error err = {0};
+    struct hb_fence_engine *e = root_of(&a);
+    struct hb_buf b;
+
+    hb_buf_init(&b, HB_FENCE_DATA_MAX);
+    hb_buf_put_u32(&b, 0);
+    hb_buf_put_blob(&b, zeros, SIZE);
+    for (int i = 0; i < 3; i++) {
+        const struct hb_bytes own = {&"abc"[i], 1};
+        const struct hb_bytes data = {b.data, b.len};
+        int rc = hb_fence_from_child(e, 0, own, all, N_NODES, data, &err);
+
+        assert_int_equal(rc, i < 2 ? 0 : HPCBOOT_ERR_LIMIT);
+    }
+    assert_non_null(strstr(err.text, "child 0"));
+    /* Those that are over have no part in it. */
+    assert_int_equal(hb_fence_from_child(e, 3, (struct hb_bytes){"a", 1}, all,
+                                         N_NODES, (struct hb_bytes){NULL, 0},
+                                         &err), 0);
+    assert_int_equal(a.downs[0], 1);
+    assert_int_equal(hb_fence_from_child(e, 0, (struct hb_bytes){"c", 1}, all,
+                                         N_NODES,
+                                         (struct hb_bytes){b.data, b.len},
+                                         &err), 0);
+    hb_buf_destroy(&b);
+    hb_fence_engine_destroy(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_node_below_another_begins_anew),
         cmocka_unit_test(two_begin_anew_one_after_the_other),
         cmocka_unit_test(who_took_its_place_is_in_no_older_fence),
+        cmocka_unit_test(what_is_open_has_a_size_that_it_may_have),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,8 @@
 #define EXIT_USAGE 2
 #define EXIT_HOST 75
 #define CONNECTIONS 16384 /* ranks that wait for the next world keep theirs */
-#define STORE_BYTES (64u << 20) /* and as much of requests that are not whole */
+/* And as much of requests that are not whole and answers that are not taken. */
+#define STORE_BYTES (64u << 20)
 #define READ_BYTES 4096
 #define BACKLOG 1024
 #define SLOTS_BYTES (16u << 20) /* of the file of slots */
@@ -60,7 +61,7 @@ struct server {
     struct pollfd fds[CONNECTIONS + 1]; /* [0]: the listener */
     struct connection conns[CONNECTIONS + 1];
     size_t n;
-    size_t unread; /* bytes of requests that are not whole */
+    size_t under_way; /* bytes of requests and answers */
     struct hb_elastic *elastic; /* NULL: no rank may be lost */
     char *worker_key;
     int64_t told_ms;
@@ -97,7 +98,7 @@ static int listen_at(uint16_t port)
 
 static void forget_request(struct server *s, size_t i)
 {
-    s->unread -= s->conns[i].in.len;
+    s->under_way -= s->conns[i].in.len;
     hb_buf_destroy(&s->conns[i].in);
 }
 
@@ -108,6 +109,7 @@ static void drop(struct server *s, size_t i)
     }
     hb_fd_close(&s->fds[i].fd);
     forget_request(s, i);
+    s->under_way -= s->conns[i].out.len;
     hb_str_destroy(&s->conns[i].out);
     s->n--;
     s->fds[i] = s->fds[s->n];
@@ -135,6 +137,11 @@ static int make_room(struct server *s)
     return 1;
 }
 
+static size_t bytes_of(const struct connection *c)
+{
+    return c->in.len + c->out.len;
+}
+
 /* More than the store could take has been begun and not ended: the longest of
  * it goes. */
 static void drop_longest(struct server *s)
@@ -142,7 +149,7 @@ static void drop_longest(struct server *s)
     size_t longest = 1;
 
     for (size_t i = 2; i < s->n; i++) {
-        if (s->conns[i].in.len > s->conns[longest].in.len) {
+        if (bytes_of(&s->conns[i]) > bytes_of(&s->conns[longest])) {
             longest = i;
         }
     }
@@ -196,6 +203,7 @@ static void say(struct server *s, size_t i, uint32_t rank)
         hb_elastic_numbers(s->elastic, rank, &text);
     }
     hb_kvhttp_text(&s->conns[i].out, hb_str_text(&text));
+    s->under_way += s->conns[i].out.len;
     hb_str_destroy(&text);
     s->conns[i].answered = 1;
     s->conns[i].rank = NOBODY;
@@ -272,10 +280,11 @@ static int take(struct server *s, size_t i)
                    ? 0 : -1;
     }
     hb_buf_added(&c->in, (size_t)n);
-    s->unread += (size_t)n;
+    s->under_way += (size_t)n;
     c->answered = hb_kvhttp_answer(s->store, (const char *)c->in.data,
                                    c->in.len, &c->out,
                                    s->elastic != NULL ? &asked : NULL);
+    s->under_way += c->out.len;
     if (asked != NULL || c->answered) {
         forget_request(s, i);
     }
@@ -314,9 +323,9 @@ static void attend(struct server *s)
         if (over < 0) {
             drop(s, i);
         }
-    }
-    while (s->unread > STORE_BYTES) {
-        drop_longest(s);
+        while (s->under_way > STORE_BYTES) {
+            drop_longest(s);
+        }
     }
     if (s->fds[0].revents != 0) {
         greet(s);

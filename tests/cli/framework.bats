@@ -838,6 +838,47 @@ END
     nothing_left
 }
 
+# As below: who asks need not be one of the job.
+@test "answers that nobody takes take no more than the store would" {
+    need python3
+    ! is_sanitized || skip 'memory is counted'
+    run python3 - "$HB_BUILDDIR/hpcbootd" << 'END'
+import http.client, re, socket, subprocess, sys
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
+kv = subprocess.Popen([sys.argv[1], "kv", "--port", str(port)])
+def connect():
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            assert kv.poll() is None
+def request(*words):
+    connect().close()
+    c = http.client.HTTPConnection("127.0.0.1", port)
+    c.request(*words)
+    return c.getresponse()
+def ask():
+    s = connect()
+    s.sendall(b"GET /a/b HTTP/1.1\r\n\r\n")
+    s.recv(1)
+    return s
+try:
+    print("put", request("PUT", "/a/b", bytes(8 << 20)).status)
+    asked = [ask() for _ in range(40)]
+    print("got", len(request("GET", "/a/b").read()))
+    with open(f"/proc/{kv.pid}/status") as f:
+        print("MiB", int(re.search(r"VmHWM:\s+(\d+)", f.read())[1]) >> 10)
+finally:
+    kv.kill()
+    kv.wait()
+END
+    ended_with 0
+    says '^put 200$'
+    says '^got 8388608$'
+    [ "$(sed -n 's/^MiB //p' <<< "$output")" -lt 160 ]
+}
+
 # Who reaches the port need not be one of the job.
 @test "requests that are begun and not ended take no more than the store would" {
     need python3

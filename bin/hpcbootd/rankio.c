@@ -177,28 +177,86 @@ void rank_stream_open(struct rank *r, int which, int fd)
     }
 }
 
-/* Whole pieces of their own, which no line under way is torn by. Credit may
- * go below zero for it: a server's texts are short. */
+/* ---- what a server writes for a rank ------------------------------------- */
+
+struct rank_text {
+    struct rank_text *next;
+    struct rank_stream stream; /* of its own: no line under way is torn */
+    size_t at, len;
+    char data[];
+};
+
+static void text_free(struct rank_text *t)
+{
+    hb_lines_destroy(&t->stream.lines);
+    free(t);
+}
+
+/* As much as there is credit for. Whether that is all of it. */
+static int text_send(struct agent *a, struct rank_text *t)
+{
+    while (t->at < t->len && a->credit > 0) {
+        size_t left = t->len - t->at;
+        size_t n = left < READ_CHUNK ? left : READ_CHUNK;
+
+        if (a->job.flags & HB_JOB_RAW_OUTPUT) {
+            send_piece(&t->stream, t->data + t->at, n, 0);
+        } else {
+            hb_lines_feed(&t->stream.lines, t->data + t->at, n, send_piece,
+                          &t->stream);
+        }
+        t->at += n;
+    }
+    if (t->at < t->len) {
+        return 0;
+    }
+    hb_lines_finish(&t->stream.lines, send_piece, &t->stream);
+    return 1;
+}
+
+static void texts_send(struct rank *r)
+{
+    while (r->texts != NULL && text_send(r->agent, r->texts)) {
+        struct rank_text *t = r->texts;
+
+        r->texts = t->next;
+        text_free(t);
+    }
+}
+
+static void texts_drop(struct rank *r)
+{
+    while (r->texts != NULL) {
+        struct rank_text *t = r->texts;
+
+        r->texts = t->next;
+        text_free(t);
+    }
+}
+
 void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text)
 {
-    struct agent *a = r->agent;
-    int merged = (a->job.flags & HB_JOB_MERGE_STDERR) != 0;
-    struct rank_stream s = {
-        .rank = r, .stream = merged ? 1 : (uint8_t)stream,
-    };
+    int merged = (r->agent->job.flags & HB_JOB_MERGE_STDERR) != 0;
+    struct rank_text **at = &r->texts;
+    struct rank_text *t = hb_xcalloc(1, sizeof *t + text.len);
 
-    if (a->job.flags & HB_JOB_RAW_OUTPUT) {
-        send_piece(&s, text.data, text.len, 0);
-        return;
+    t->stream.rank = r;
+    t->stream.stream = merged ? 1 : (uint8_t)stream;
+    t->len = text.len;
+    memcpy(t->data, text.data, text.len);
+    while (*at != NULL) {
+        at = &(*at)->next;
     }
-    hb_lines_feed(&s.lines, text.data, text.len, send_piece, &s);
-    hb_lines_finish(&s.lines, send_piece, &s);
-    hb_lines_destroy(&s.lines);
+    *at = t;
+    texts_send(r);
 }
 
 void agent_credit(struct agent *a, uint32_t bytes)
 {
     a->credit += bytes;
+    for (uint32_t i = 0; i < a->n_ranks && a->credit > 0; i++) {
+        texts_send(&a->ranks[i]);
+    }
     if (a->credit > 0) {
         streams_enable(a, 1);
     }
@@ -206,6 +264,7 @@ void agent_credit(struct agent *a, uint32_t bytes)
 
 void rank_output_end(struct rank *r)
 {
+    texts_drop(r);
     for (int k = 0; k < 2; k++) {
         if (r->out[k].ev != NULL) {
             stream_end(&r->out[k]);
@@ -215,7 +274,7 @@ void rank_output_end(struct rank *r)
 
 int rank_drained(const struct rank *r)
 {
-    return r->out[0].ev == NULL && r->out[1].ev == NULL;
+    return r->out[0].ev == NULL && r->out[1].ev == NULL && r->texts == NULL;
 }
 
 static void sink_open(struct rank *r, struct rank_sink *s, int fd,
@@ -420,6 +479,7 @@ void rank_pm_open(struct rank *r, int fd)
 
 void rank_io_destroy(struct rank *r)
 {
+    texts_drop(r);
     for (int k = 0; k < 2; k++) {
         struct rank_stream *s = &r->out[k];
 

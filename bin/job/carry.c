@@ -31,6 +31,8 @@
 #define BACKGROUND_POLL_MS 500
 #define LAST_WORDS_MS 2000
 #define CREDIT_LUMPS 4u /* to a window */
+/* What an agent reads from a pipe at once, and the longest line. */
+#define OVERDRAFT ((int64_t)256 << 10)
 
 /* Bytes that the output object needs to keep no longer are paid back to the
  * host they came from, in lumps. */
@@ -39,6 +41,7 @@ static void on_written(void *arg, uint32_t rank, size_t bytes)
     struct job *j = arg;
     struct job_host *h = j->node_host[j->map->node_of_rank[rank]];
 
+    h->output_open -= (int64_t)bytes;
     h->credit_owed += (uint32_t)bytes;
     if (h->credit_owed >= j->window / CREDIT_LUMPS) {
         HOST_SEND(h, credit, .bytes = h->credit_owed);
@@ -116,7 +119,26 @@ static void write_folded(struct job *j, struct hb_output_piece piece,
     hb_str_destroy(&shown);
 }
 
-void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
+/* An agent looks at its credit between one read of a rank's pipe and the next,
+ * and says what it has of a line when a pipe ends, whatever its credit. */
+static int check_credit(struct job_host *h, size_t len,
+                        struct hpcboot_error *err)
+{
+    const struct job *j = h->job;
+    int64_t beyond = OVERDRAFT * (2 * (int64_t)j->map->local_size[h->node] + 1);
+
+    h->output_open += (int64_t)len;
+    if (h->output_open > j->window + beyond) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "%lld bytes of output came, "
+                       "and %lld may wait to be written",
+                       (long long)h->output_open,
+                       (long long)(j->window + beyond));
+    }
+    return 0;
+}
+
+int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
+                     struct hpcboot_error *why)
 {
     struct job *j = h->job;
     struct hpcboot_error err = {0};
@@ -125,6 +147,9 @@ void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
         .data = m->data.data, .len = m->data.len,
     };
 
+    if (check_credit(h, m->data.len, why) < 0) {
+        return HPCBOOT_ERR_PROTOCOL;
+    }
     j->output_bytes[m->stream == 2] += m->data.len;
     hb_progress_erase(j->progress);
     if (j->fold != NULL && m->stream == STDERR_FILENO) {
@@ -133,6 +158,7 @@ void job_carry_output(struct job_host *h, const struct hb_msg_output *m)
         output_failed(j, &err);
     }
     job_carry_watch(j);
+    return 0;
 }
 
 /* What was folded away, once all have ended. */

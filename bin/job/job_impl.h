@@ -91,6 +91,7 @@ struct job_host {
     char *gpus_origin;
     struct hb_offset clock;  /* by what it has said itself; see host_time */
     uint32_t credit_owed;    /* bytes of output taken and not credited */
+    int64_t output_open;     /* bytes of output that came and wait */
     uint64_t stdin_sent, stdin_taken;
     struct job_doubt *doubt; /* nothing vouches for its key; prove.c */
     uint32_t file;      /* of the job's files: the one to be sent next */
@@ -510,7 +511,8 @@ int job_carry_open(struct job *j, struct hpcboot_error *err);
 void job_carry_watch(struct job *j);
 int job_carry_pending(struct job *j); /* and being waited for */
 int job_carry_check(const struct job *j, struct hpcboot_error *err);
-void job_carry_output(struct job_host *h, const struct hb_msg_output *m);
+int job_carry_output(struct job_host *h, const struct hb_msg_output *m,
+                     struct hpcboot_error *err);
 void job_carry_stdin_credit(struct job_host *h, uint32_t bytes);
 void job_carry_stdin_begin(struct job *j);
 /* It may read from now on; one that comes late may find the end alone. */

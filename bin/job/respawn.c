@@ -246,6 +246,7 @@ void host_start_late(struct job_host *h, int64_t delay_ms)
     h->attempts = h->failed_in_row = h->same_answers = 0;
     h->stdin_sent = h->stdin_taken = 0;
     h->credit_owed = 0;
+    h->output_open = 0;
     h->programs_begun = 0;
     h->in_init = h->came_late = h->began_late = 0;
     h->lost_ns = 0;

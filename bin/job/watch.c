@@ -339,10 +339,7 @@ static int on_output(struct job_host *h, const struct hb_frame *f,
     if (rc == 0) {
         rc = check_rank(h, m.rank, err);
     }
-    if (rc == 0) {
-        job_carry_output(h, &m);
-    }
-    return rc;
+    return rc == 0 ? job_carry_output(h, &m, err) : rc;
 }
 
 static int on_stdin_credit(struct job_host *h, const struct hb_frame *f,

@@ -387,6 +387,19 @@ else:
     done
 }
 
+# The reader waits for it, so that nothing is written meanwhile.
+@test "an agent that says more than it has credit for is given up" {
+    need python3
+    { hb -H elsewhere --launch-with "python3 $fakes/greedy_link.py OUTPUT 4000 \
+        $PWD/said bash -c %a" -n 1 \
+        bash -c 'printf "%060000d\n" 0; exec sleep 100' 2> err || echo $? > rc
+    } | { wait_until test -e said; cat; } > /dev/null
+    run cat err rc
+    says 'host elsewhere: .* bytes of output came, and .* may wait'
+    says '^75$'
+    nothing_left
+}
+
 @test "a rank that breaks its protocol is cut off, and one line says so" {
     need python3
     run hb --pmi pmi1 -n 1 python3 -c '

@@ -121,6 +121,25 @@ hello() {
     done
 }
 
+# PMIx_Log, 240 MB of it, while whoever reads hbrun's output pauses.
+@test 'PMIx client: what it logs waits for credit like all output' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    cd "$BATS_TEST_TMPDIR"
+    {
+        timeout -k 5 "$HB_LIMIT" "$hbrun" --pmi pmix -n 1 sh -c \
+            "'$HB_BUILDDIR/tests/peers/pmixprobe' logs && : > over" 2> err &
+        echo $! > pid
+        wait $! || true
+    } | {
+        wait_until test -e over
+        cat "/proc/$(pgrep -P "$(cat pid)")/status" > status
+        wc -c > bytes
+    }
+    [ "$(cat bytes)" -eq 240004000 ]
+    is_sanitized || [ "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' status)" -lt 65536 ]
+}
+
 # Of libpmix 5, which Debian does not have, and Open MPI 5 brings.
 @test 'PMIx client: groups, by the libpmix of Open MPI 5' {
     need_pmix

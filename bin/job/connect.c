@@ -19,6 +19,8 @@
 
 /* How lines of an agent itself begin. */
 #define OUR_WORDS "hpcbootd: "
+/* Bytes of HELLO, of a proof, of why there is none: far more than they have. */
+#define STRANGER_MAX ((size_t)1 << 20)
 
 static void start_more(struct job *j);
 
@@ -300,6 +302,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
         hb_boot_cancel(h->boot);
         h->boot = NULL;
     }
+    hb_link_limit(h->link, 0);
     h->clock = (struct hb_offset){0};
     hb_offset_heard(&h->clock, m->time_ns, hb_now_ns());
     host_settle_talk(h);
@@ -409,6 +412,7 @@ static void on_open(void *arg, struct hb_channel *ch)
     h->stage = HB_STAGE_AGENT;
     h->state = HOST_LINKED;
     h->link = hb_link_create(j->base, ch, 1, &link_events, h);
+    hb_link_limit(h->link, STRANGER_MAX);
     host_arm_ms(h, j->opt->connect_timeout_ms);
     start_more(j);
 }

@@ -71,6 +71,7 @@ struct hb_link {
     struct hb_preamble preamble;
     struct hb_buf in, out;
     size_t keep_bytes; /* of each that stay allocated */
+    size_t frame_max;  /* bytes; 0: that of lib/wire */
     int writing;   /* inside the channel's write */
     int waiting;   /* it took less than it was given */
     int above_low; /* `drained` is due */
@@ -471,6 +472,33 @@ static int take_frame(struct hb_link *link, const struct hb_frame *frame,
     return HPCBOOT_OK;
 }
 
+/* How many bytes the frame that is kept still lacks. */
+static size_t lacking(const struct hb_buf *in)
+{
+    uint64_t whole = hb_wire_whole(in);
+    size_t have = hb_buf_left(in);
+
+    return whole > have ? (size_t)(whole - have) : 0;
+}
+
+void hb_link_limit(struct hb_link *link, size_t frame_bytes)
+{
+    if (link != NULL) {
+        link->frame_max = frame_bytes;
+    }
+}
+
+static int next_frame(const struct hb_link *link, struct hb_buf *b,
+                      struct hb_frame *frame_out, struct hpcboot_error *err)
+{
+    if (link->frame_max > 0 && hb_wire_whole(b) > link->frame_max) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "a frame of %llu bytes comes before its sender is known",
+                       (unsigned long long)hb_wire_whole(b));
+    }
+    return hb_wire_next(b, frame_out, err);
+}
+
 /* Hands on every whole frame in b. */
 static void take_frames(struct hb_link *link, struct hb_buf *b)
 {
@@ -479,7 +507,7 @@ static void take_frames(struct hb_link *link, struct hb_buf *b)
     int more = 1, rc = HPCBOOT_OK;
 
     while (more > 0 && rc == HPCBOOT_OK && !is_over(link)) {
-        more = hb_wire_next(b, &frame, &err);
+        more = next_frame(link, b, &frame, &err);
         rc = more > 0 ? take_frame(link, &frame, &err) : more;
     }
     if (rc < 0) {
@@ -497,21 +525,6 @@ static void keep(struct hb_link *link, const void *data, size_t len)
                 "no memory for what came over the link");
         tell_lost(link, &err);
     }
-}
-
-/* How many bytes the frame that is kept still lacks; as long as its length
- * is not known, those of its length word. */
-static size_t lacking(const struct hb_buf *in)
-{
-    const unsigned char *p = hb_buf_next(in);
-    size_t have = hb_buf_left(in);
-    uint64_t whole = HB_WIRE_LENGTH_WORD;
-
-    if (have >= HB_WIRE_LENGTH_WORD) {
-        whole += (uint64_t)p[0] << 24 | (uint64_t)p[1] << 16 |
-                 (uint64_t)p[2] << 8 | (uint64_t)p[3];
-    }
-    return whole > have ? (size_t)(whole - have) : 0;
 }
 
 /* Only the frame that was cut by the end of a read is copied; the others are

@@ -56,6 +56,9 @@ int hb_link_was_killed(const struct hb_link *link);
  * (anything received counts). 0 = off. */
 void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
                        uint32_t dead_ms);
+/* A frame that is longer ends the link, as long as nobody has vouched for the
+ * other side; 0, as at first: whatever lib/wire allows. */
+void hb_link_limit(struct hb_link *link, size_t frame_bytes);
 /* For whoever keeps the loop waiting for long: sends the beat if it is due. */
 void hb_link_beat(struct hb_link *link);
 /* How long this process itself was stopped or starved, when that was long

@@ -250,6 +250,15 @@ static int check_header(uint32_t length, unsigned type, unsigned flags,
     return HPCBOOT_OK;
 }
 
+uint64_t hb_wire_whole(const struct hb_buf *in)
+{
+    struct hb_buf head;
+
+    hb_buf_view(&head, hb_buf_next(in), hb_buf_left(in));
+    return hb_buf_left(in) < LENGTH_WORD
+               ? LENGTH_WORD : LENGTH_WORD + (uint64_t)hb_buf_get_u32(&head);
+}
+
 int hb_wire_next(struct hb_buf *in, struct hb_frame *frame_out,
                  struct hpcboot_error *err)
 {

@@ -146,6 +146,9 @@ struct hb_frame {
 #include "lib/wire/messages.def"
 #undef HB_MESSAGE
 
+/* The bytes of the frame that begins there, its length word included; as long
+ * as that has not come, those of the word. */
+uint64_t hb_wire_whole(const struct hb_buf *in);
 /* Takes the next whole frame out of `in`: 1 and *frame_out (valid until `in`
  * changes), 0 when more bytes are needed, or HPCBOOT_ERR_PROTOCOL. */
 int hb_wire_next(struct hb_buf *in, struct hb_frame *frame_out,

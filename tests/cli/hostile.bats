@@ -387,6 +387,20 @@ else:
     done
 }
 
+@test "a host that has not said who it is says nothing long" {
+    need python3
+    cat > long << 'END'
+import os, struct, time
+os.write(1, b"\033hpcboot-link 1\n")
+os.write(1, struct.pack(">IHHIII", 200 << 20, 1, 0, 0, 0xFFFFFFFD, 0xFFFFFFFF))
+time.sleep(100)
+END
+    run hb --launch-with "python3 $PWD/long %h" -H elsewhere --wait-hosts 0 \
+        --connect-timeout 3 true
+    ended_with 75
+    says 'host elsewhere: .*a frame of 209715204 bytes comes before its sender'
+}
+
 # The reader waits for it, so that nothing is written meanwhile.
 @test "an agent that says more than it has credit for is given up" {
     need python3

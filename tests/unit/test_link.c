@@ -102,6 +102,32 @@ static void garbage_ends_the_link(void **state)
     close_link(&f);
 }
 
+/* Of the message itself nothing need have come. */
+static void who_is_not_known_yet_says_nothing_long(void **state)
+{
+    struct fixture f;
+    struct hb_buf b;
+
+    hb_buf_init(&b, ROOM);
+    put_output(&b, 4, 1);
+    open_link(&f, 0);
+    hb_link_limit(f.link, b.len);
+    arrive(&f, b.data, b.len);
+    assert_int_equal(f.frames, 1);
+    arrive(&f, "\0\1\0\0", 4);
+    assert_int_equal(f.lost, 1);
+    assert_int_equal(f.err.code, HPCBOOT_ERR_PROTOCOL);
+    assert_non_null(strstr(f.err.text, "65540 bytes"));
+    close_link(&f);
+    open_link(&f, 0);
+    hb_link_limit(f.link, b.len);
+    hb_link_limit(f.link, 0);
+    arrive(&f, "\0\1\0\0", 4);
+    assert_int_equal(f.lost, 0);
+    close_link(&f);
+    hb_buf_destroy(&b);
+}
+
 static void a_malformed_ping_ends_the_link(void **state)
 {
     const struct hb_frame bad = {.type = HB_MSG_PING, .payload = {"x", 1}};
@@ -321,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_stream_may_come_byte_by_byte),
         cmocka_unit_test(a_child_expects_no_magic),
         cmocka_unit_test(garbage_ends_the_link),
+        cmocka_unit_test(who_is_not_known_yet_says_nothing_long),
         cmocka_unit_test(a_malformed_ping_ends_the_link),
         cmocka_unit_test(the_channels_end_is_told_once),
         cmocka_unit_test(a_link_may_be_destroyed_in_any_event),

@@ -116,6 +116,7 @@ static void socket_flush(struct native_socket *s)
             continue;
         }
         if (n < 0 && errno == EAGAIN) {
+            hb_buf_tidy(&s->out);
             event_add(s->writable, NULL);
             return;
         }

@@ -44,7 +44,6 @@
 /* A frame under way, used bytes in front of it, and what one read brings. */
 #define IN_MAX (3 * (size_t)HB_WIRE_FRAME)
 #define LOW_MARK ((size_t)1 << 20)  /* `drained` below this backlog */
-#define MOVE_FROM ((size_t)1 << 20) /* used bytes worth a memmove */
 #define KEEP_CAP ((size_t)4 << 20)  /* memory an idle link may hold */
 /* And one to a child, of whom there may be thousands: what is said is little
  * and rare after the orders. */
@@ -212,8 +211,8 @@ static void tidy(struct hb_buf *b, size_t keep_bytes)
         hb_buf_init(b, max_bytes);
     } else if (left == 0) {
         hb_buf_clear(b);
-    } else if (b->pos >= MOVE_FROM && b->pos >= left) {
-        hb_buf_compact(b);
+    } else {
+        hb_buf_tidy(b);
     }
 }
 

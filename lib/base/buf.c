@@ -14,8 +14,8 @@
  * hb_buf_failed once; nothing is read or written after the first failure,
  * so no value that follows it can be mistaken for a real one.
  *
- * Bytes move only in hb_buf_compact and when memory grows, never behind the
- * back of somebody who remembered an offset for hb_buf_patch_u32.
+ * Bytes move only in hb_buf_compact, hb_buf_tidy and when memory grows, never
+ * behind the back of somebody who remembered an offset for hb_buf_patch_u32.
  */
 #include "config.h"
 
@@ -25,6 +25,7 @@
 #include <string.h>
 
 #define FIRST_CAP 256u /* most control messages are smaller */
+#define MOVE_FROM ((size_t)1 << 20) /* used bytes worth a memmove */
 
 void hb_buf_init(struct hb_buf *b, size_t max_bytes)
 {
@@ -88,6 +89,16 @@ void hb_buf_compact(struct hb_buf *b)
     memmove(b->data, b->data + b->pos, b->len - b->pos);
     b->len -= b->pos;
     b->pos = 0;
+}
+
+void hb_buf_tidy(struct hb_buf *b)
+{
+    size_t left = hb_buf_left(b);
+
+    if (b->failed || b->pos < left || (left > 0 && b->pos < MOVE_FROM)) {
+        return;
+    }
+    hb_buf_compact(b);
 }
 
 /* Doubling keeps the cost per byte constant; the limit cuts it short. */

@@ -426,6 +426,22 @@ END
     nothing_left
 }
 
+# Its queue at the agent is never empty, and must not keep what it has taken.
+@test "a rank that is always behind its standard input: memory is bounded" {
+    local peak
+    # shellcheck disable=SC2016  # for the rank
+    run bash -c 'head -c 100000000 /dev/zero | "$@"' - timeout -s KILL \
+        "$HB_LIMIT" "$hbrun" --stdin all -n 1 sh -c '"$0" 65536 500
+        sed -n "s/^VmHWM:[^0-9]*\([0-9]*\).*/peak \1/p" /proc/$PPID/status' \
+        "$(fake late_reader)"
+    ended_with 0
+    says '^100000000 bytes$'
+    peak=$(sed -n 's/^peak //p' <<< "$output")
+    echo "peak $peak KiB"
+    [ "$peak" -gt 0 ]
+    is_sanitized || [ "$peak" -lt 60000 ]
+}
+
 # Of hbrun and of all below it: as much as a short job takes, and not what two
 # seconds of looking again and again do.
 @test "a line that waits at the terminal does not keep a launcher in the background busy" {

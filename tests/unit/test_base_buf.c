@@ -177,6 +177,25 @@ static void compacting_keeps_what_is_unread(void **state)
     hb_buf_destroy(&b);
 }
 
+static void tidying_bounds_a_queue_that_is_never_empty(void **state)
+{
+    static unsigned char piece[1 << 16];
+    struct hb_buf b;
+
+    hb_buf_init(&b, (size_t)1 << 30);
+    hb_buf_put_raw(&b, piece, sizeof piece);
+    for (int i = 0; i < 1000; i++) {
+        piece[0] = (unsigned char)i;
+        hb_buf_put_raw(&b, piece, sizeof piece);
+        hb_buf_skip(&b, sizeof piece);
+        hb_buf_tidy(&b);
+        assert_int_equal(hb_buf_left(&b), sizeof piece);
+        assert_int_equal(*hb_buf_next(&b), (unsigned char)i);
+    }
+    assert_true(b.cap <= (size_t)1 << 22);
+    hb_buf_destroy(&b);
+}
+
 static void reserved_room_is_not_data_until_added(void **state)
 {
     const size_t size = 1u << 20;
@@ -222,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_view_takes_no_bytes),
         cmocka_unit_test(an_empty_buffer_can_be_read),
         cmocka_unit_test(compacting_keeps_what_is_unread),
+        cmocka_unit_test(tidying_bounds_a_queue_that_is_never_empty),
         cmocka_unit_test(reserved_room_is_not_data_until_added),
         cmocka_unit_test(a_length_can_be_patched_in),
     };

@@ -264,6 +264,8 @@ struct job {
     int slow; /* it is to be said that the end takes its time */
     struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;
+    struct event *stop_timer;
+    int64_t stop_by_ns; /* hbrun is about to stop; 0: it is not */
     struct event *timeout_timer, *give_up_timer;
 
     struct hb_fence_engine *fences;

@@ -21,9 +21,12 @@
 #include "bin/cli/logsink.h"
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 #define SIGNAL_STATUS 128
+#define STOP_WITHIN_MS 5000 /* hosts that do not answer are not waited for */
+#define STOP_LOOK_MS 5
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define N_ENDS (sizeof ends / sizeof *ends)
@@ -109,11 +112,6 @@ void job_signals_begin(const struct hb_options *opt, int only_wait)
 
 /* ---- in the loop ---- */
 
-static void on_end_signal(evutil_socket_t signo, short what, void *arg)
-{
-    job_told_to_end(arg, (int)signo);
-}
-
 static void to_all_ranks(struct job *j, int signo)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
@@ -123,6 +121,39 @@ static void to_all_ranks(struct job *j, int signo)
         }
     }
     job_spawns_signal(j, signo);
+}
+
+/* Of the hosts that can be told. */
+static int is_told(const struct job_host *h)
+{
+    return h->state >= HOST_READY && h->state != HOST_LOST && !h->bye_sent;
+}
+
+static void set_heartbeats(struct job *j, uint32_t beat_ms)
+{
+    for (uint32_t i = 0; i < j->gang.n; i++) {
+        if (is_told(&j->hosts[i])) {
+            host_send_welcome(&j->hosts[i], beat_ms);
+        }
+    }
+}
+
+static void go_on(struct job *j)
+{
+    event_del(j->stop_timer);
+    j->stop_by_ns = 0;
+    set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
+    to_all_ranks(j, SIGCONT);
+}
+
+static void on_end_signal(evutil_socket_t signo, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->stop_by_ns != 0) {
+        go_on(j);
+    }
+    job_told_to_end(j, (int)signo);
 }
 
 static int has_ranks(const struct job *j)
@@ -150,36 +181,66 @@ static int is_passed_instead(const struct job *j, int signo)
 /* One that ends a job is not lost where nobody can have it. */
 static void on_pass_signal(evutil_socket_t signo, short what, void *arg)
 {
-    if (is_passed_instead(arg, (int)signo) && !has_ranks(arg)) {
+    struct job *j = arg;
+
+    if (is_passed_instead(j, (int)signo) && !has_ranks(j)) {
         on_end_signal(signo, what, arg);
+    } else if (signo == SIGCONT && j->stop_by_ns != 0) {
+        go_on(j);
     } else {
-        to_all_ranks(arg, (int)signo);
+        to_all_ranks(j, (int)signo);
     }
 }
 
-static void set_heartbeats(struct job *j, uint32_t beat_ms)
+static void ask_all(struct job *j)
 {
     for (uint32_t i = 0; i < j->gang.n; i++) {
-        struct job_host *h = &j->hosts[i];
-
-        if (h->state >= HOST_READY && h->state != HOST_LOST && !h->bye_sent) {
-            host_send_welcome(h, beat_ms);
+        if (j->hosts[i].link != NULL && is_told(&j->hosts[i])) {
+            hb_link_ask(j->hosts[i].link);
         }
     }
 }
 
+static int all_have_answered(const struct job *j)
+{
+    uint32_t i = 0;
+
+    while (i < j->gang.n && (j->hosts[i].link == NULL ||
+                             hb_link_has_answered(j->hosts[i].link))) {
+        i++;
+    }
+    return i == j->gang.n;
+}
+
+static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (!all_have_answered(j) && hb_deadline_left_ms(j->stop_by_ns) > 0) {
+        arm_ms(j->stop_timer, STOP_LOOK_MS);
+        return;
+    }
+    raise(SIGSTOP);
+    go_on(j);
+}
+
 /* A stopped launcher sends no heartbeats: the agents are told not to expect
- * any before it stops. SIGTSTP would be ignored by ranks in sessions of their
- * own, so they get SIGSTOP. */
+ * any, and before it stops they have to have read that, which may lie behind
+ * much of the ranks' standard input. SIGTSTP would be ignored by ranks in
+ * sessions of their own, so they get SIGSTOP. A second one does not wait. */
 static void on_stop_signal(evutil_socket_t signo, short what, void *arg)
 {
     struct job *j = arg;
 
-    to_all_ranks(j, SIGSTOP);
-    set_heartbeats(j, 0);
-    raise(SIGSTOP);
-    set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
-    to_all_ranks(j, SIGCONT);
+    if (j->stop_by_ns == 0) {
+        to_all_ranks(j, SIGSTOP);
+        set_heartbeats(j, 0);
+        ask_all(j);
+        j->stop_by_ns = hb_deadline_in_ms(STOP_WITHIN_MS);
+    } else {
+        j->stop_by_ns = hb_now_ns();
+    }
+    on_stop_timer(-1, 0, j);
 }
 
 static int watch_signal(struct job *j, int signo, event_callback_fn fn)
@@ -229,6 +290,7 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
     sigset_t heard;
 
     signal(SIGPIPE, SIG_IGN);
+    j->stop_timer = evtimer_new(j->base, on_stop_timer, j);
     job_signals_that_end(&heard);
     for (int s = 1; s < NSIG; s++) {
         if (sigismember(&heard, s) == 1 && !is_passed_instead(j, s)) {
@@ -242,5 +304,9 @@ void job_signals_close(struct job *j)
 {
     while (j->n_signals > 0) {
         event_free(j->signals[--j->n_signals]);
+    }
+    if (j->stop_timer != NULL) {
+        event_free(j->stop_timer);
+        j->stop_timer = NULL;
     }
 }

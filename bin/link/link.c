@@ -79,6 +79,7 @@ struct hb_link {
     struct hb_pulse pulse;
     uint32_t peer_load_milli;
     struct hb_offset offset;
+    int64_t asked_ns, answered_ns; /* when the pings were sent; 0: none was */
 };
 
 static void start_timer(struct hb_link *link, struct event **timer,
@@ -337,6 +338,7 @@ static int take_pong(struct hb_link *link, const struct hb_frame *frame,
     }
     if (rc == HPCBOOT_OK && pong.echo_ns <= (uint64_t)now) {
         hb_offset_heard(&link->offset, pong.time_ns, now);
+        link->answered_ns = (int64_t)pong.echo_ns;
     }
     return rc;
 }
@@ -346,19 +348,32 @@ uint32_t hb_link_peer_load_milli(const struct hb_link *link)
     return link->peer_load_milli;
 }
 
+static void ping(struct hb_link *link)
+{
+    const struct hb_msg_ping m = {(uint64_t)hb_now_ns(), load_milli()};
+
+    hb_wire_put_ping(&link->out, 0, HB_NODE_UNSET, HB_NODE_UNSET, &m, NULL);
+    hb_link_flush(link);
+}
+
 static void beat(struct hb_link *link)
 {
-    const struct hb_msg_ping ping = {
-        .time_ns = (uint64_t)hb_now_ns(), .load_milli = load_milli(),
-    };
-
     /* Behind a long queue it says nothing about the line, and the queue's
      * own bytes are signs of life enough. */
     if (!link->waiting) {
-        (void)hb_wire_put_ping(&link->out, 0, HB_NODE_UNSET, HB_NODE_UNSET,
-                               &ping, NULL);
-        hb_link_flush(link);
+        ping(link);
     }
+}
+
+void hb_link_ask(struct hb_link *link)
+{
+    link->asked_ns = hb_now_ns();
+    ping(link);
+}
+
+int hb_link_has_answered(const struct hb_link *link)
+{
+    return link->answered_ns >= link->asked_ns;
 }
 
 /* 0: it is heard again. Inside an event: the link may be doomed after this. */

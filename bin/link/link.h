@@ -61,6 +61,10 @@ void hb_link_heartbeat(struct hb_link *link, uint32_t heartbeat_ms,
 void hb_link_limit(struct hb_link *link, size_t frame_bytes);
 /* For whoever keeps the loop waiting for long: sends the beat if it is due. */
 void hb_link_beat(struct hb_link *link);
+/* Asks the peer to answer, behind all that was put before, however much waits;
+ * and whether it has, and so has read all of that. Also 1: never asked. */
+void hb_link_ask(struct hb_link *link);
+int hb_link_has_answered(const struct hb_link *link);
 /* How long this process itself was stopped or starved, when that was long
  * enough for the peer to take it for dead; else 0. */
 int64_t hb_link_away_ms(const struct hb_link *link);

@@ -231,6 +231,25 @@ no_rank() { ! pod "$1" bash -c 'kill -0 $(cat /tmp/started) 2> /dev/null'; }
     pods_clean 0 1 2 3
 }
 
+# The agents have to read that no beats will come, behind all of it.
+@test "Ctrl-Z while much standard input is on a slow way" {
+    pod 0 tc qdisc add dev eth0 root tbf rate 10mbit burst 32kb latency 400ms ||
+        skip 'no tbf'
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'yes | { echo $BASHPID > /tmp/launcher
+        exec "$@" 2> /tmp/err; }' - "$hbrun" --heartbeat 1 --stdin all \
+        -H pod-1 sh -c 'touch /tmp/started; exec sleep 1000' &
+    job=$!
+    wait_until pod 1 test -e /tmp/started
+    tell_launcher TSTP
+    sleep 8 # more than the five beats that an agent waits
+    tell_launcher CONT
+    tell_launcher TERM
+    job_ends
+    ended_with 143
+    pods_clean 0 1
+}
+
 @test "a host without ranks stays as long as it is the way to another" {
     [ "${HB_LONG:-no}" = yes ] || skip 'with --long'
     start_sleepers --tree-width 2

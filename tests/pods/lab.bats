@@ -65,6 +65,18 @@ teardown_file() { lab_down; }
     "$podlab" down
 }
 
+@test "pods come up on a machine without hosts and hostname in /etc" {
+    export podlab PODLAB_NAME=bare-$$
+    # shellcheck disable=SC2016  # expanded in the other namespace
+    run -0 unshare --mount bash -ec 'mount -t tmpfs tmpfs /mnt
+        cp -a /etc /mnt && rm -f /mnt/etc/hosts /mnt/etc/hostname
+        mount --bind /mnt/etc /etc && umount -l /mnt
+        trap "\"$podlab\" down" EXIT
+        "$podlab" up 2 --owner $$
+        "$podlab" exec 0 ssh -o BatchMode=yes pod-1 cat /etc/hostname'
+    [ "$output" = pod-1 ]
+}
+
 # Whatever kind of cgroups there are, pods come up, freeze and go.
 for_cgroups() {
     export PODLAB_NAME=$1-$$ PODLAB_CGROUP_ROOT=$2

@@ -77,6 +77,18 @@ teardown_file() { lab_down; }
     [ "$output" = pod-1 ]
 }
 
+@test "pods of a lab in a chroot have its root" {
+    export podlab PODLAB_NAME=chroot-$$ root=$BATS_TEST_TMPDIR/root
+    mkdir "$root"
+    # shellcheck disable=SC2016  # expanded in the other namespace
+    run -0 unshare --mount bash -ec 'mount --rbind / "$root"
+        mount -t tmpfs tmpfs "$root/opt" && touch "$root/opt/mine"
+        trap "\"$podlab\" down" EXIT
+        chroot "$root" "$podlab" up 1 --owner $$
+        chroot "$root" "$podlab" exec 0 ls /opt'
+    [ "$output" = mine ]
+}
+
 # Whatever kind of cgroups there are, pods come up, freeze and go.
 for_cgroups() {
     export PODLAB_NAME=$1-$$ PODLAB_CGROUP_ROOT=$2

@@ -19,10 +19,11 @@ uninstall-hook:
 	for name in $(DROPIN_NAMES); do \
 	    rm -f "$(DESTDIR)$(dropindir)/$$name"; \
 	done
-	-for folder in "$(dropindir)" "$(pkglibdir)" "$(pkglibexecdir)" \
+	for folder in "$(dropindir)" "$(pkglibdir)" "$(pkglibexecdir)" \
 	    "$(recipesdir)" "$(pkgdatadir)" "$(cmakedir)" \
 	    "$(hpcbootincludedir)"; do \
-	    rmdir "$(DESTDIR)$$folder"; \
+	    test ! -d "$(DESTDIR)$$folder" || \
+	        rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 	for name in $(COMPLETED); do \
 	    rm -f "$(DESTDIR)$(bashcompdir)/$$name" \
@@ -30,6 +31,12 @@ uninstall-hook:
 	        "$(DESTDIR)$(fishcompdir)/$$name.fish"; \
 	done
 	$(MAKE) $(AM_MAKEFLAGS) uninstall-page-links
+
+# Automake's rules for programs fail where their folder is not there, as when
+# nothing was installed, or all of it is gone already; without a folder's name
+# they do nothing.
+$(foreach of,bin sbin pkglibexec,$(if $(wildcard $(DESTDIR)$($(of)dir)),,\
+    $(eval uninstall-$(of)PROGRAMS: $(of)dir =)))
 
 # Completion comes out of the program itself, so it cannot lag behind.
 bashcompdir = $(datadir)/bash-completion/completions

@@ -109,6 +109,12 @@ run_program() {
     done
 }
 
+@test "a prefix with a blank in it is refused by configure" {
+    run "$HB_SRCDIR/configure" --prefix="$PWD/my programs"
+    [ "$status" -ne 0 ]
+    says 'error: libtool installs into no folder that has a blank in its name: '
+}
+
 @test "CMake: find_package in C and C++" {
     need cmake c++
     mkdir project
@@ -172,11 +178,21 @@ END
     done
 }
 
-@test "what was installed is taken away, the last test here" {
+take_away() { # DESTDIR
     env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$HB_BUILDDIR" \
-        uninstall DESTDIR="$root" > log 2>&1 || { tail log; return 1; }
+        uninstall DESTDIR="$1" > log 2>&1 || { tail log; return 1; }
+}
+
+@test "where nothing is installed there is nothing to be taken away" {
+    take_away "$PWD/nowhere"
+    [ ! -e nowhere ]
+}
+
+@test "what was installed is taken away, once and again, the last test here" {
+    take_away "$root"
     [ -d "$root$prefix/bin" ]
     run find "$root" ! -type d -o -name hpcboot
     ended_with 0
     [ -z "$output" ]
+    take_away "$root"
 }

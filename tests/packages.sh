@@ -29,6 +29,15 @@ peer_packages="python3-torch libtorch-dev pybind11-dev cmake
 say() { echo "$self: $*"; }
 die() { echo "$self: $*" >&2; exit 1; }
 
+# What is wrong with the command line. The sourcing script has `usage`.
+wrong_call() {
+    echo "$self: $*" >&2
+    usage >&2
+    exit 2
+}
+# need_value "$@": where the option $1 is followed by nothing.
+need_value() { [ -n "${2:-}" ] || wrong_call "$1 needs a value"; }
+
 # Prints those of its arguments that are not installed.
 missing_packages() {
     local package
@@ -87,6 +96,9 @@ needs_configure() {
 build_tree() {
     local folder=$1 log
     shift
+    [[ $top != *[[:space:]]* ]] ||
+        die "the path of the tree, $top, has a blank in it, which configure" \
+            "refuses: move it, or clone it elsewhere"
     mkdir -p "$folder"
     log=$folder/build.log
     {

@@ -144,7 +144,7 @@ static void say_what(struct hb_stuck_rank *r, const struct hb_segment_seen *s,
                      uint32_t n_ranks)
 {
     double age = (double)(hb_now_ns() - s->since_ns) / 1e9;
-    char call[128], on[48] = "";
+    char call[96], on[32] = "";
 
     if (s->state == HB_RANK_ABSENT) {
         snprintf(r->what, sizeof r->what, "has not come to hpcboot_init");

@@ -116,7 +116,7 @@ static void socket_flush(struct native_socket *s)
             continue;
         }
         if (n < 0 && errno == EAGAIN) {
-            hb_buf_tidy(&s->out);
+            hb_buf_tidy(&s->out, SIZE_MAX);
             event_add(s->writable, NULL);
             return;
         }

@@ -310,7 +310,7 @@ static size_t sink_write(struct rank_sink *s)
             continue;
         }
         if (n < 0 && errno == EAGAIN) {
-            hb_buf_tidy(&s->queue);
+            hb_buf_tidy(&s->queue, SIZE_MAX);
             event_add(s->ev, NULL);
             return taken;
         }

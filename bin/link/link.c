@@ -202,21 +202,6 @@ int hb_link_was_killed(const struct hb_link *link)
     return link->ch != NULL && link->ch->was_killed;
 }
 
-/* Drops what has been used, when that is cheap or due. */
-static void tidy(struct hb_buf *b, size_t keep_bytes)
-{
-    size_t left = hb_buf_left(b), max_bytes = b->max_bytes;
-
-    if (left == 0 && b->cap > keep_bytes) {
-        hb_buf_destroy(b);
-        hb_buf_init(b, max_bytes);
-    } else if (left == 0) {
-        hb_buf_clear(b);
-    } else {
-        hb_buf_tidy(b);
-    }
-}
-
 static void write_some(struct hb_link *link)
 {
     struct hpcboot_error err;
@@ -258,7 +243,7 @@ void hb_link_flush(struct hb_link *link)
         write_some(link);
     }
     link->above_low |= hb_buf_left(&link->out) > LOW_MARK;
-    tidy(&link->out, link->keep_bytes);
+    hb_buf_tidy(&link->out, link->keep_bytes);
 }
 
 static void on_writable(void *arg)
@@ -352,7 +337,8 @@ static void ping(struct hb_link *link)
 {
     const struct hb_msg_ping m = {(uint64_t)hb_now_ns(), load_milli()};
 
-    hb_wire_put_ping(&link->out, 0, HB_NODE_UNSET, HB_NODE_UNSET, &m, NULL);
+    (void)hb_wire_put_ping(&link->out, 0, HB_NODE_UNSET, HB_NODE_UNSET, &m,
+                           NULL);
     hb_link_flush(link);
 }
 
@@ -553,7 +539,7 @@ static void take_bytes(struct hb_link *link, const char *data, size_t len)
         n = n < len ? n : len;
         keep(link, data, n);
         take_frames(link, &link->in);
-        tidy(&link->in, link->keep_bytes);
+        hb_buf_tidy(&link->in, link->keep_bytes);
         data += n;
         len -= n;
         if (n == 0) {
@@ -565,7 +551,7 @@ static void take_bytes(struct hb_link *link, const char *data, size_t len)
         take_frames(link, &view);
         keep(link, hb_buf_next(&view), hb_buf_left(&view));
     }
-    tidy(&link->in, link->keep_bytes);
+    hb_buf_tidy(&link->in, link->keep_bytes);
 }
 
 static void on_data(void *arg, const void *data, size_t len)

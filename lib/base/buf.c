@@ -91,14 +91,21 @@ void hb_buf_compact(struct hb_buf *b)
     b->pos = 0;
 }
 
-void hb_buf_tidy(struct hb_buf *b)
+void hb_buf_tidy(struct hb_buf *b, size_t keep_bytes)
 {
-    size_t left = hb_buf_left(b);
+    size_t left = hb_buf_left(b), max_bytes = b->max_bytes;
 
-    if (b->failed || b->pos < left || (left > 0 && b->pos < MOVE_FROM)) {
+    if (b->failed) {
         return;
     }
-    hb_buf_compact(b);
+    if (left == 0 && b->cap > keep_bytes) {
+        hb_buf_destroy(b);
+        hb_buf_init(b, max_bytes);
+    } else if (left == 0) {
+        hb_buf_clear(b);
+    } else if (b->pos >= MOVE_FROM && b->pos >= left) {
+        hb_buf_compact(b);
+    }
 }
 
 /* Doubling keeps the cost per byte constant; the limit cuts it short. */

@@ -34,8 +34,9 @@ const unsigned char *hb_buf_next(const struct hb_buf *b); /* at `pos` */
 void hb_buf_skip(struct hb_buf *b, size_t n);
 void hb_buf_compact(struct hb_buf *b); /* drops what has been read */
 /* The same where that moves no more than was read: for the queue of a reader
- * who is always behind, which is never empty, and would grow for ever. */
-void hb_buf_tidy(struct hb_buf *b);
+ * who is always behind, which is never empty, and would grow for ever. An empty
+ * one gives back memory beyond keep_bytes. */
+void hb_buf_tidy(struct hb_buf *b, size_t keep_bytes);
 
 /* Room for n more bytes at the end, or NULL (and failed). hb_buf_added then
  * makes them valid. */

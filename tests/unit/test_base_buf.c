@@ -188,11 +188,18 @@ static void tidying_bounds_a_queue_that_is_never_empty(void **state)
         piece[0] = (unsigned char)i;
         hb_buf_put_raw(&b, piece, sizeof piece);
         hb_buf_skip(&b, sizeof piece);
-        hb_buf_tidy(&b);
+        hb_buf_tidy(&b, SIZE_MAX);
         assert_int_equal(hb_buf_left(&b), sizeof piece);
         assert_int_equal(*hb_buf_next(&b), (unsigned char)i);
     }
     assert_true(b.cap <= (size_t)1 << 22);
+    hb_buf_skip(&b, sizeof piece);
+    hb_buf_tidy(&b, b.cap);
+    assert_true(b.cap > 0);
+    hb_buf_tidy(&b, b.cap - 1);
+    assert_int_equal(b.cap, 0);
+    hb_buf_put_raw(&b, piece, sizeof piece);
+    assert_int_equal(hb_buf_left(&b), sizeof piece);
     hb_buf_destroy(&b);
 }
 

@@ -67,14 +67,40 @@ void hb_pmix_fences_destroy(struct hb_pm *pm)
 
 /* ---- limits -------------------------------------------------------------- */
 
+/* 0: no number. */
+static int64_t whole_number(const pmix_value_t *v)
+{
+    switch (v->type) {
+    case PMIX_INT:
+        return v->data.integer;
+    case PMIX_INT32:
+        return v->data.int32;
+    case PMIX_INT64:
+        return v->data.int64;
+    case PMIX_UINT:
+        return v->data.uint;
+    case PMIX_UINT32:
+        return v->data.uint32;
+    case PMIX_UINT64:
+        return v->data.uint64 < INT64_MAX ? (int64_t)v->data.uint64
+                                          : INT64_MAX;
+    case PMIX_SIZE:
+        return v->data.size < INT64_MAX ? (int64_t)v->data.size : INT64_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* The standard says int. Clients give what they have, and libpmix takes any. */
 int64_t hb_pmix_deadline(const struct hb_pmix_event *ev)
 {
     for (size_t i = 0; i < ev->n_infos; i++) {
-        const pmix_info_t *info = &ev->infos[i];
+        int64_t limit_s = PMIX_CHECK_KEY(&ev->infos[i], PMIX_TIMEOUT)
+                              ? whole_number(&ev->infos[i].value) : 0;
 
-        if (PMIX_CHECK_KEY(info, PMIX_TIMEOUT) &&
-            info->value.type == PMIX_INT && info->value.data.integer > 0) {
-            return hb_deadline_in_ms(info->value.data.integer * 1000LL);
+        if (limit_s > 0) {
+            return hb_deadline_in_ms(
+                1000 * (limit_s < INT32_MAX ? limit_s : INT32_MAX));
         }
     }
     return HB_NEVER;

@@ -389,20 +389,13 @@ void hb_pmix_run_unpublish(struct hb_pm *pm, struct hb_pmix_event *ev)
 static void read_directives(struct hb_pm *pm, struct request *r,
                             const struct hb_pmix_event *ev)
 {
-    int timeout_s = 0;
+    int64_t deadline = hb_pmix_deadline(ev);
 
     for (size_t i = 0; i < ev->n_infos; i++) {
-        const pmix_info_t *info = &ev->infos[i];
-
-        if (PMIX_CHECK_KEY(info, PMIX_WAIT)) {
-            r->wait = 1;
-        } else if (PMIX_CHECK_KEY(info, PMIX_TIMEOUT) &&
-                   info->value.type == PMIX_INT) {
-            timeout_s = info->value.data.integer;
-        }
+        r->wait |= PMIX_CHECK_KEY(&ev->infos[i], PMIX_WAIT) != 0;
     }
-    if (r->wait && timeout_s > 0) {
-        r->deadline = hb_deadline_in_ms(timeout_s * 1000LL);
+    if (r->wait && deadline != HB_NEVER) {
+        r->deadline = deadline;
         pm->names->n_timed++;
         hb_pmix_timer(pm, 1);
     }

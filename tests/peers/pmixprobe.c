@@ -201,6 +201,14 @@ static void leave_to_others(void)
     }
 }
 
+/* A second. The standard says int, and clients give what they have. */
+static void load_limit(pmix_info_t *info)
+{
+    uint32_t one = 1;
+
+    PMIX_INFO_LOAD(info, PMIX_TIMEOUT, &one, PMIX_UINT32);
+}
+
 static void expect_timeout(pmix_status_t rc, const char *what)
 {
     if (rc != PMIX_ERR_TIMEOUT) {
@@ -208,6 +216,20 @@ static void expect_timeout(pmix_status_t rc, const char *what)
                PMIx_Error_string(rc));
         exit(1);
     }
+}
+
+static void look_up_in_time(void)
+{
+    pmix_info_t infos[2];
+    pmix_pdata_t found;
+    int all = 0;
+
+    PMIX_INFO_LOAD(&infos[0], PMIX_WAIT, &all, PMIX_INT);
+    load_limit(&infos[1]);
+    PMIX_PDATA_CONSTRUCT(&found);
+    PMIX_LOAD_KEY(found.key, "probe.absent");
+    expect_timeout(PMIx_Lookup(&found, 1, infos, 2), "a lookup");
+    PMIX_PDATA_DESTRUCT(&found);
 }
 
 /* Of a rank that has put nothing yet. */
@@ -222,6 +244,9 @@ static void get_in_time(void)
         PMIX_LOAD_PROCID(&last, me.nspace, size - 1);
         PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &one, PMIX_INT);
         expect_timeout(PMIx_Get(&last, "direct", &limit, 1, &v), "a get");
+        load_limit(&limit);
+        expect_timeout(PMIx_Get(&last, "again", &limit, 1, &v), "one more get");
+        look_up_in_time();
     }
     fence(NULL, 0, false);
 }

@@ -369,6 +369,10 @@ static void try_next(struct hb_tcp_conn *c)
         c->state = HB_TCP_CONNECTING; /* hb_tcp_again calls */
         c->since_ns = hb_now_ns();
     } else {
+        if (c->no_port) { /* that says nothing of the peer */
+            c->code = HPCBOOT_ERR_SYSTEM;
+            hb_tcp_tell_no_port(c->why, sizeof c->why);
+        }
         hb_tcp_give_up(c);
     }
 }
@@ -376,6 +380,7 @@ static void try_next(struct hb_tcp_conn *c)
 void hb_tcp_again(struct hb_tcp_conn *c)
 {
     c->why[0] = '\0';
+    c->no_port = 0;
     hb_tcp_call(c, NULL);
 }
 
@@ -444,6 +449,7 @@ static void attempt_failed(struct hb_tcp_conn *c, int error)
     size_t len = strlen(c->why);
 
     c->was_refused |= is_answer(c, error);
+    c->no_port |= hb_tcp_is_without_port(error, &c->endpoint.at[c->attempt]);
     hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
     snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",
              len > 0 ? ", " : "", at,

@@ -90,6 +90,7 @@ struct hb_tcp_conn {
     unsigned attempt, rounds; /* of all addresses */
     int was_silent; /* one took the connection, and has not answered yet */
     int was_refused; /* one has answered, and is not the peer */
+    int no_port;     /* one was not called for want of a port of ours */
     int64_t begun_ns, since_ns;
     struct hb_tcp_item *first, **end;
     char why[512]; /* each attempt that failed */
@@ -177,6 +178,9 @@ void hb_tcp_tell_no_fd(char *text, size_t size); /* "has no ... left" */
 /* There is no socket, as errno says. 1: it is given up: no other address would
  * help, and the peer is not to blame. */
 int hb_tcp_call_without_fd(struct hb_tcp_conn *c);
+/* A call failed as there is no port left to call `to` from. */
+int hb_tcp_is_without_port(int error, const struct sockaddr_storage *to);
+void hb_tcp_tell_no_port(char *text, size_t size); /* "this rank has no ..." */
 
 /* tcp_conn.c: the connection by which messages for a peer go, or wait */
 struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -31,6 +32,9 @@
 /* Its queue of datagrams on an RDMA device takes so much locked memory, and it
  * tries for ever to get it. */
 #define UCX_LOCKED_BYTES ((size_t)20 << 20)
+
+#define PORT_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
+#define RANGE_MOST 64u /* bytes: two numbers */
 
 static int listen_on(int family, uint16_t *port_out)
 {
@@ -299,6 +303,38 @@ void hb_tcp_tell_no_fd(char *text, size_t size)
     snprintf(text, size, "has no file descriptor left for one more connection "
              "(ulimit -n is %llu there)",
              (unsigned long long)hb_tcp_fds_most());
+}
+
+/* "Cannot assign requested address" is said where there is no port left to call
+ * from, and where there is no address, as of a family that is switched off. UDP
+ * has ports of its own, and the same addresses; nothing is sent. */
+int hb_tcp_is_without_port(int error, const struct sockaddr_storage *to)
+{
+    int fd, rc;
+
+    if (error != EADDRNOTAVAIL) {
+        return 0;
+    }
+    fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    rc = fd < 0 ? -1 : connect(fd, (const struct sockaddr *)to,
+                               hb_sockaddr_len(to));
+    hb_fd_close(&fd);
+    return rc == 0;
+}
+
+void hb_tcp_tell_no_port(char *text, size_t size)
+{
+    char *range = NULL;
+    size_t len;
+
+    if (hb_file_read(PORT_RANGE, RANGE_MOST, &range, &len, NULL) == 0) {
+        range[strcspn(range, "\t")] = '-';
+        range[strcspn(range, "\n")] = '\0';
+    }
+    snprintf(text, size, "this rank has no local port left for one more "
+             "connection (net.ipv4.ip_local_port_range is %s here)",
+             range != NULL ? range : "not to be read");
+    free(range);
 }
 
 int hb_tcp_call_without_fd(struct hb_tcp_conn *c)

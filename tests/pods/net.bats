@@ -122,6 +122,19 @@ netem_or_skip() {
     [ "$(grep -c 'auto found roce' <<< "$output")" -eq 2 ]
 }
 
+# Those that there are serve the ranks to be called at.
+@test "no port is left to call from: the host's own want, and no cut" {
+    local range
+    range=$(pod 1 cat /proc/sys/net/ipv4/ip_local_port_range)
+    pod 1 sysctl -qw net.ipv4.ip_local_port_range='43000 43001'
+    run by tcp --heartbeat 600ms -H pod-1:2,pod-0 "$net" turns
+    pod 1 sysctl -qw net.ipv4.ip_local_port_range="$range"
+    ended_with 1
+    says 'rank 2 on pod-0 cannot be reached: this rank has no local port left'
+    says 'ip_local_port_range is 43000-43001 here'
+    says_not 'do not reach each other'
+}
+
 @test "no calls may be accepted: an error, and nobody waits" {
     local refuse
     refuse=$(fake refuse)

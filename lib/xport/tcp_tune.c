@@ -19,6 +19,14 @@
 /* Of the limit: each time that what is on its way is sent again. */
 #define AGAIN_PART 4
 
+/* A connection on which nothing is said is asked for a sign of life after this
+ * part of the limit, and when there is none, as often as there is time: where
+ * the network loses packets a few questions in a row are lost every now and
+ * then on one of the many connections of a job, which would be a death. */
+#define IDLE_PART 3
+#define ASK_EVERY_S 1
+#define ASK_LEAST 3
+
 /* A peer that has no room is asked for some at the distances of what is sent
  * again, too; by an older system at ever longer ones, so that a cut may show
  * late. Nothing helps there: TCP_USER_TIMEOUT ends connections to peers that do
@@ -26,15 +34,17 @@
  * rank that computes, which looks like a cut when it is full. */
 void hb_tcp_be_quick(const struct hb_tcp *t, int fd)
 {
-    int limit_s = (int)t->limit_s;
+    int limit_s = (int)t->limit_s, idle_s = limit_s / IDLE_PART;
+    int questions = (limit_s - idle_s) / ASK_EVERY_S;
     const struct {
         int level, name, value;
     } options[] = {
         {IPPROTO_TCP, TCP_NODELAY, 1},
         {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, limit_s / 3},
-        {IPPROTO_TCP, TCP_KEEPINTVL, limit_s < 5 ? 1 : limit_s / 5},
-        {IPPROTO_TCP, TCP_KEEPCNT, 3},
+        {IPPROTO_TCP, TCP_KEEPIDLE, idle_s},
+        {IPPROTO_TCP, TCP_KEEPINTVL, ASK_EVERY_S},
+        {IPPROTO_TCP, TCP_KEEPCNT,
+         questions < ASK_LEAST ? ASK_LEAST : questions},
     };
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

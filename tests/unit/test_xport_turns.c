@@ -9,11 +9,15 @@
 #include "lib/xport/tcp_impl.h"
 #include "xport_world.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -259,6 +263,36 @@ static void of_many_wide_receives_each_is_among_few(void **state)
     assert_true(longest_row(wide) < 16);
 }
 
+static int tcp_option(int fd, int name)
+{
+    int value = 0;
+    socklen_t len = sizeof value;
+
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, name, &value, &len), 0);
+    return value;
+}
+
+/* A network that loses packets loses a few in a row, too, on one of many
+ * connections: several questions are no more than that. */
+static void who_is_silent_is_asked_all_the_time_there_is(void **state)
+{
+    static const unsigned limits_s[] = {HB_TCP_LEAST_S, 5, HB_TCP_LIMIT_S};
+
+    for (size_t i = 0; i < sizeof limits_s / sizeof *limits_s; i++) {
+        struct hb_tcp t = {.limit_s = limits_s[i]};
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), n, all_s;
+
+        hb_tcp_be_quick(&t, fd);
+        n = tcp_option(fd, TCP_KEEPCNT);
+        all_s = tcp_option(fd, TCP_KEEPIDLE) +
+                n * tcp_option(fd, TCP_KEEPINTVL);
+        assert_in_range(n, limits_s[i] < 6 ? 3 : limits_s[i] / 2,
+                        limits_s[i]);
+        assert_in_range(all_s, limits_s[i], limits_s[i] + 1);
+        close(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +303,7 @@ int main(void)
         TEST(who_always_has_a_word_to_read_looks_at_the_clock),
         TEST(of_many_offers_each_is_among_few),
         TEST(of_many_wide_receives_each_is_among_few),
+        TEST(who_is_silent_is_asked_all_the_time_there_is),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

@@ -6,9 +6,10 @@
  *     ELF file that links an MPI or a client library   -> that one's family
  *     wrapper (env, numactl, timeout ...)              -> what it starts
  *     script                                           -> its interpreter
- *     Python                                           -> its mpi4py's MPI
+ *     Python whose script names mpi4py                 -> that one's MPI
  *     shell script, sh -c TEXT                         -> what it names
  *     anything with an argument that links an MPI      -> that one's, a guess
+ *     other Python                                     -> its mpi4py's MPI
  *     other interpreter, container runtime             -> default rule
  *     ELF file without any                             -> none
  *
@@ -185,6 +186,8 @@ static int mpi4py_link(const struct hb_place *place,
     return n > 0;
 }
 
+/* A script that says nothing of mpi4py, and is given a program of an MPI, is
+ * rather that one's wrapper. */
 static void by_python(const struct hb_place *place, const char *path,
                       char *const *args, struct hb_family_choice *c)
 {
@@ -192,17 +195,21 @@ static void by_python(const struct hb_place *place, const char *path,
     struct hb_mpi_link link;
     const char *module = NULL;
     char *because, *library;
+    int named = hb_mpi4py_named(place, args);
 
+    if (!named && by_argument(place, path, args, c)) {
+        return;
+    }
     hb_mpi4py_find(place, path, &modules);
     library = hb_mpi4py_library(place, path, &modules);
     if (library != NULL) {
         hb_mpi_link_library(&link, library);
         *strrchr(modules.v[0], '/') = '\0';
         by_link(modules.v[0], &link, c);
-        c->links_mpi = hb_mpi4py_named(place, args);
+        c->links_mpi = named;
     } else if (mpi4py_link(place, &modules, &link, &module)) {
         by_link(module, &link, c);
-        c->links_mpi = hb_mpi4py_named(place, args);
+        c->links_mpi = named;
     } else {
         because = hb_xasprintf("%s has %s", path,
                                modules.n > 0

@@ -456,8 +456,11 @@ static void python_follows_its_mpi4py(void **state)
     c = detect(lab, "python3 other.py");
     assert_choice(c, HB_PM_PMI1, HB_MPI_MPICH);
     assert_int_equal(c.links_mpi, 0);
+    ELF(lab, "wrapped", .needed = {"libmpi.so.40"});
+    c = detect(lab, "python3 other.py ./wrapped");
+    assert_int_equal(c.family, HB_PM_PMIX);
     text_file(lab, "prog.py", line);
-    c = detect(lab, "./prog.py");
+    c = detect(lab, "./prog.py ./wrapped");
     assert_choice(c, HB_PM_PMI1, HB_MPI_MPICH);
     assert_int_equal(c.links_mpi, 1);
     assert_int_equal(detect(lab, "python3 -m mpi4py x.py").links_mpi, 1);

@@ -66,12 +66,12 @@ static const char *guess(const struct hpcboot_error *why, const char *said)
         return ""; /* it was started, or that failed in these words */
     }
     if (why->code == HPCBOOT_ERR_TIMED_OUT) {
-        return "; does something wait there at login, as a start-up file of "
-               "the shell, or a forced command of sshd?";
+        return "; look for what waits there at login, as a start-up file of "
+               "the shell, or a forced command of sshd";
     }
     return hb_starts_with(why->text, SSH_EXITED)
-               ? "; does the login shell there (and its start-up files), or a "
-                 "forced command of sshd, run what it is given?" : "";
+               ? "; the login shell there (and its start-up files), or a "
+                 "forced command of sshd, may not run what it is given" : "";
 }
 
 int hb_words_no_agent(struct hb_words *w, const struct hpcboot_error *why,

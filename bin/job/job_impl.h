@@ -266,6 +266,7 @@ struct job {
     unsigned n_signals;
     struct event *stop_timer;
     int64_t stop_by_ns; /* hbrun is about to stop; 0: it is not */
+    unsigned stop_turns; /* of the loop, since nothing is in its way */
     struct event *timeout_timer, *give_up_timer;
 
     struct hb_fence_engine *fences;

@@ -13,6 +13,7 @@
  * take the place of these. */
 #include "config.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 #define SIGNAL_STATUS 128
 #define STOP_WITHIN_MS 5000 /* hosts that do not answer are not waited for */
 #define STOP_LOOK_MS 5
+#define STOP_TURNS 2 /* of the loop: signals that came are noted, and told */
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define N_ENDS (sizeof ends / sizeof *ends)
@@ -138,10 +140,42 @@ static void set_heartbeats(struct job *j, uint32_t beat_ms)
     }
 }
 
+static void hold_cont(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCONT);
+    pthread_sigmask(how, &set, NULL);
+}
+
+static sigjmp_buf continued;
+
+static void jump(int signo)
+{
+    siglongjmp(continued, signo);
+}
+
+/* With SIGCONT held. To stop takes away one that is on its way, and nobody
+ * would send another: one that comes before the system call jumps over it. */
+static void stop_self(void)
+{
+    struct sigaction act = {.sa_handler = jump}, before;
+
+    sigaction(SIGCONT, &act, &before);
+    if (sigsetjmp(continued, 1) == 0) {
+        hold_cont(SIG_UNBLOCK);
+        kill(getpid(), SIGSTOP);
+    }
+    sigaction(SIGCONT, &before, NULL);
+}
+
 static void go_on(struct job *j)
 {
     event_del(j->stop_timer);
     j->stop_by_ns = 0;
+    j->stop_turns = 0;
+    hold_cont(SIG_UNBLOCK);
     set_heartbeats(j, (uint32_t)j->opt->heartbeat_ms);
     to_all_ranks(j, SIGCONT);
 }
@@ -212,15 +246,23 @@ static int all_have_answered(const struct job *j)
     return i == j->gang.n;
 }
 
+/* A SIGCONT that is here already would not wake who stops after it: those that
+ * have come are heard first, and one that comes meanwhile is held. */
 static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
 
-    if (!all_have_answered(j) && hb_deadline_left_ms(j->stop_by_ns) > 0) {
+    if (j->stop_turns == 0 && !all_have_answered(j) &&
+        hb_deadline_left_ms(j->stop_by_ns) > 0) {
         arm_ms(j->stop_timer, STOP_LOOK_MS);
         return;
     }
-    raise(SIGSTOP);
+    hold_cont(SIG_BLOCK);
+    if (j->stop_turns++ < STOP_TURNS) {
+        arm_ms(j->stop_timer, 0);
+        return;
+    }
+    stop_self();
     go_on(j);
 }
 
@@ -237,10 +279,10 @@ static void on_stop_signal(evutil_socket_t signo, short what, void *arg)
         set_heartbeats(j, 0);
         ask_all(j);
         j->stop_by_ns = hb_deadline_in_ms(STOP_WITHIN_MS);
+        arm_ms(j->stop_timer, 0);
     } else {
         j->stop_by_ns = hb_now_ns();
     }
-    on_stop_timer(-1, 0, j);
 }
 
 static int watch_signal(struct job *j, int signo, event_callback_fn fn)
@@ -304,6 +346,10 @@ void job_signals_close(struct job *j)
 {
     while (j->n_signals > 0) {
         event_free(j->signals[--j->n_signals]);
+    }
+    if (j->stop_turns > 0) {
+        hold_cont(SIG_UNBLOCK);
+        j->stop_turns = 0;
     }
     if (j->stop_timer != NULL) {
         event_free(j->stop_timer);

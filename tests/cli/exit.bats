@@ -393,3 +393,22 @@ not_stopped() { ! stopped "$1"; }
     wait $launcher || true
     nothing_left
 }
+
+@test "CONT at any moment of a stop continues the job" {
+    local launcher rank late=$((SECONDS + 120))
+    "$hbrun" -n 1 sh -c 'echo $$ > started; exec sleep 1000' &
+    launcher=$!
+    wait_until lines_in started 1
+    rank=$(cat started)
+    for _ in {1..80}; do
+        kill -TSTP $launcher
+        until stopped "$rank"; do [ $SECONDS -lt $late ]; done
+        sleep 0.00$((RANDOM % 10))$((RANDOM % 10))
+        kill -CONT $launcher
+        wait_until not_stopped "$rank"
+        wait_until not_stopped $launcher
+    done
+    kill -TERM $launcher
+    wait $launcher || true
+    nothing_left
+}

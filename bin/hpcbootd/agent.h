@@ -85,6 +85,7 @@ struct rank {
     int error_fd;
     struct rank_stream out[2];
     struct rank_text *texts; /* that wait for credit, in their order */
+    struct rank_text *last_text; /* of these */
     struct rank_sink in;
     uint64_t stdin_taken; /* bytes its stdin has swallowed so far */
     struct rank_sink pm; /* the server's end of the rank's socket */

@@ -186,8 +186,12 @@ struct rank_text {
     char data[];
 };
 
-static void text_free(struct rank_text *t)
+/* The oldest one is done with. */
+static void text_pop(struct rank *r)
 {
+    struct rank_text *t = r->texts;
+
+    r->texts = t->next;
     hb_lines_destroy(&t->stream.lines);
     free(t);
 }
@@ -217,37 +221,28 @@ static int text_send(struct agent *a, struct rank_text *t)
 static void texts_send(struct rank *r)
 {
     while (r->texts != NULL && text_send(r->agent, r->texts)) {
-        struct rank_text *t = r->texts;
-
-        r->texts = t->next;
-        text_free(t);
+        text_pop(r);
     }
 }
 
 static void texts_drop(struct rank *r)
 {
     while (r->texts != NULL) {
-        struct rank_text *t = r->texts;
-
-        r->texts = t->next;
-        text_free(t);
+        text_pop(r);
     }
 }
 
 void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text)
 {
     int merged = (r->agent->job.flags & HB_JOB_MERGE_STDERR) != 0;
-    struct rank_text **at = &r->texts;
     struct rank_text *t = hb_xcalloc(1, sizeof *t + text.len);
 
     t->stream.rank = r;
     t->stream.stream = merged ? 1 : (uint8_t)stream;
     t->len = text.len;
     memcpy(t->data, text.data, text.len);
-    while (*at != NULL) {
-        at = &(*at)->next;
-    }
-    *at = t;
+    *(r->texts != NULL ? &r->last_text->next : &r->texts) = t;
+    r->last_text = t;
     texts_send(r);
 }
 

@@ -13,8 +13,6 @@
 
 #include "lib/base/str.h"
 
-#define SSH_PORT 22
-
 static int has_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -44,7 +42,7 @@ char *hb_ssh_command_to_add(const struct hb_ssh_settings *s, const char *host)
     struct hb_str text = HB_STR_INIT;
     char port[16] = "";
 
-    if (s->port != SSH_PORT) {
+    if (s->port != HB_SSH_PORT) {
         snprintf(port, sizeof port, "-p %d ", s->port);
     }
     if (s->proxy.n > 0) {
@@ -63,7 +61,7 @@ char *hb_ssh_command_to_add(const struct hb_ssh_settings *s, const char *host)
 char *hb_ssh_command_to_forget(const struct hb_ssh_settings *s, int port,
                                const char *file)
 {
-    return port == SSH_PORT
+    return port == HB_SSH_PORT
                ? hb_xasprintf("ssh-keygen -f %s -R '%s'", file, s->known_as)
                : hb_xasprintf("ssh-keygen -f %s -R '[%s]:%d'", file,
                               s->known_as, port);

@@ -31,7 +31,6 @@
 #include "lib/trust/keyfile.h"
 #include "lib/trust/sshconfig.h"
 
-#define SSH_PORT 22
 #define SYSTEM_DIR "/etc/ssh"
 
 /* In the order OpenSSH 9 looks for them. */
@@ -137,7 +136,7 @@ static void choose_place(struct maker *m)
     int ports[] = {m->target->port, m->config->port, conf->port};
     const char *name = conf->hostname ? conf->hostname : m->target->host;
 
-    out->port = SSH_PORT;
+    out->port = HB_SSH_PORT;
     for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
         if (ports[i] > 0) {
             out->port = ports[i];

@@ -6,6 +6,8 @@
 #include "bin/boot/boot.h"
 #include "lib/base/strv.h"
 
+#define HB_SSH_PORT 22 /* where nobody says another */
+
 /* How one host is to be reached: the job's options, the target's own, and
  * what ssh_config files say, brought together. All strings are owned. */
 struct hb_ssh_settings {

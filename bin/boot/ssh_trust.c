@@ -39,7 +39,6 @@
 #include "lib/trust/hash.h"
 #include "lib/trust/knownhosts.h"
 
-#define SSH_PORT 22
 #define SERVE_BANNER "SSH-2.0-hpcbootd"
 
 /* Host keys that were accepted, on the loop's thread. */
@@ -88,14 +87,14 @@ static const char *type_of(const ssh_key key)
  * port may still change when 22 refuses. */
 static int known_port(const struct hb_ssh_settings *s)
 {
-    return s->known_port_is_22 ? SSH_PORT : s->port;
+    return s->known_port_is_22 ? HB_SSH_PORT : s->port;
 }
 
 /* 22 has refused, and this is the port that is tried then: any user there may
  * have it. */
 static int is_other_port(const struct hb_ssh_settings *s)
 {
-    return !s->port_said && known_port(s) != SSH_PORT;
+    return !s->port_said && known_port(s) != HB_SSH_PORT;
 }
 
 static struct pin *find_pin_at(const struct hb_ssh_settings *s, int port)
@@ -287,7 +286,7 @@ static int ask_known_hosts(const struct judge *j, int proof_needed)
         return refuse_changed(j, &known->other, port);
     }
     if (known->elsewhere.line && is_other_port(j->settings) && !proof_needed) {
-        return refuse_changed(j, &known->elsewhere, SSH_PORT);
+        return refuse_changed(j, &known->elsewhere, HB_SSH_PORT);
     }
     return j->unread.code == 0 ? 0 : refuse_unread(j, &j->unread);
 }
@@ -330,7 +329,7 @@ static int ask_pins(const struct judge *j, int proof_needed,
     const struct pin *pin = find_pin(j->settings);
 
     if (!pin && is_other_port(j->settings)) {
-        pin = find_pin_at(j->settings, SSH_PORT);
+        pin = find_pin_at(j->settings, HB_SSH_PORT);
     }
     if (!pin) {
         return 0;

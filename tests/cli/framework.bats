@@ -838,11 +838,9 @@ END
     nothing_left
 }
 
-# As below: who asks need not be one of the job.
-@test "answers that nobody takes take no more than the store would" {
-    need python3
-    ! is_sanitized || skip 'memory is counted'
-    run python3 - "$HB_BUILDDIR/hpcbootd" << 'END'
+# A module that starts a key-value server, whom nobody but its port keeps out.
+kv_server_module() {
+    cat > kv_server.py << 'END'
 import http.client, re, socket, subprocess, sys
 with socket.create_server(("127.0.0.1", 0)) as free:
     port = free.getsockname()[1]
@@ -853,6 +851,16 @@ def connect():
             return socket.create_connection(("127.0.0.1", port))
         except ConnectionRefusedError:
             assert kv.poll() is None
+END
+}
+
+# As below: who asks need not be one of the job.
+@test "answers that nobody takes take no more than the store would" {
+    need python3
+    ! is_sanitized || skip 'memory is counted'
+    kv_server_module
+    run python3 - "$HB_BUILDDIR/hpcbootd" << 'END'
+from kv_server import *
 def request(*words):
     connect().close()
     c = http.client.HTTPConnection("127.0.0.1", port)
@@ -883,17 +891,9 @@ END
 @test "requests that are begun and not ended take no more than the store would" {
     need python3
     ! is_sanitized || skip 'memory is counted'
+    kv_server_module
     run python3 - "$HB_BUILDDIR/hpcbootd" << 'END'
-import http.client, re, socket, subprocess, sys
-with socket.create_server(("127.0.0.1", 0)) as free:
-    port = free.getsockname()[1]
-kv = subprocess.Popen([sys.argv[1], "kv", "--port", str(port)])
-def connect():
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port))
-        except ConnectionRefusedError:
-            assert kv.poll() is None
+from kv_server import *
 def begin():
     s = connect()
     try:

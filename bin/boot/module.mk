@@ -23,6 +23,7 @@ hb_ssh_la_SOURCES = \
     %D%/ssh_channel.c %D%/ssh_channel.h \
     %D%/ssh_conf.c %D%/ssh_conf.h \
     %D%/ssh_connect.c \
+    %D%/ssh_exit.c %D%/ssh_exit.h \
     %D%/ssh_gang.c %D%/ssh_gang.h \
     %D%/keys.h %D%/ssh_keys.c %D%/ssh_keys.h \
     %D%/ssh_known.c %D%/ssh_known.h \

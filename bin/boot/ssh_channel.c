@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/boot/ssh_exit.h"
 #include "bin/boot/ssh_proxy.h"
 #include "bin/boot/ssh_words.h"
 #include "lib/base/clock.h"
@@ -56,8 +57,6 @@ struct ssh_chan {
     int want_write;  /* the callee waits for `writable` */
     int in_kex;      /* keys are being exchanged anew: libssh takes nothing */
     int over, reported, lingering;
-    int exit_status; /* -1: not said */
-    char *exit_signal;
     int depth, closing;
     hb_ssh_chatter chatter;
     void (*chatter_ended)(void *arg);
@@ -104,6 +103,7 @@ static void destroy(struct ssh_chan *c)
     free_event(&c->write_event);
     free_event(&c->look_event);
     free_event(&c->linger_event);
+    hb_ssh_exit_destroy(c->parts.exit);
     if (c->parts.channel && c->callbacks.size) {
         ssh_remove_channel_callbacks(c->parts.channel, &c->callbacks);
     }
@@ -115,7 +115,6 @@ static void destroy(struct ssh_chan *c)
     hb_ssh_proxy_destroy(c->parts.proxy);
     hb_str_destroy(&c->in);
     hb_str_destroy(&c->in_err);
-    free(c->exit_signal);
     free(c);
 }
 
@@ -133,24 +132,6 @@ static int on_data(ssh_session session, ssh_channel channel, void *data,
     }
     hb_str_putn(&c->in, data, len);
     return (int)len;
-}
-
-static void on_exit_status(ssh_session session, ssh_channel channel, int status,
-                           void *arg)
-{
-    struct ssh_chan *c = arg;
-
-    c->exit_status = status;
-}
-
-static void on_exit_signal(ssh_session session, ssh_channel channel,
-                           const char *signal, int core, const char *message,
-                           const char *language, void *arg)
-{
-    struct ssh_chan *c = arg;
-
-    free(c->exit_signal);
-    c->exit_signal = hb_xstrdup(signal ? signal : "?");
 }
 
 static void enter(struct ssh_chan *c)
@@ -194,7 +175,7 @@ static void end_politely(struct ssh_chan *c)
     c->chatter = NULL;
     c->chatter_ended = NULL;
     if (ssh_is_connected(c->parts.session)) {
-        if (c->exit_status < 0 && !c->exit_signal) {
+        if (c->parts.exit->status < 0 && !c->parts.exit->signal) {
             /* A login shell that waits for something in its start-up files
              * does not look at its input. An agent cares for the end of its
              * stream and not for this. */
@@ -228,12 +209,14 @@ void hb_ssh_channels_end(void)
 
 static void say_how(const struct ssh_chan *c, struct hpcboot_error *err)
 {
-    if (c->exit_signal) {
+    const struct hb_ssh_exit *e = c->parts.exit;
+
+    if (e->signal) {
         hb_fail(err, HPCBOOT_ERR_CLOSED,
-                "the remote command was killed by signal %s", c->exit_signal);
-    } else if (c->exit_status >= 0) {
+                "the remote command was killed by signal %s", e->signal);
+    } else if (e->status >= 0) {
         hb_fail(err, HPCBOOT_ERR_CLOSED,
-                "the remote command exited with status %d", c->exit_status);
+                "the remote command exited with status %d", e->status);
     } else if (!ssh_is_connected(c->parts.session)) {
         hb_fail(err, HPCBOOT_ERR_CLOSED, "the SSH connection was lost: %s",
                 hb_ssh_words(c->parts.session));
@@ -245,6 +228,7 @@ static void say_how(const struct ssh_chan *c, struct hpcboot_error *err)
 
 static void report(struct ssh_chan *c)
 {
+    const struct hb_ssh_exit *e = c->parts.exit;
     struct hpcboot_error err;
 
     if (c->reported || c->closing) {
@@ -255,10 +239,9 @@ static void report(struct ssh_chan *c)
     event_del(c->read_event);
     event_del(c->write_event);
     say_how(c, &err);
-    c->ch.exit_status = c->exit_status > 0 ? c->exit_status : 0;
-    c->ch.was_killed = c->exit_signal != NULL ||
-                       (c->exit_status > SHELL_SIGNAL &&
-                        c->exit_status < EXIT_NOT_SAID);
+    c->ch.exit_status = e->status > 0 ? e->status : 0;
+    c->ch.was_killed = e->signal != NULL || (e->status > SHELL_SIGNAL &&
+                                             e->status < EXIT_NOT_SAID);
     enter(c);
     if (c->ch.events.closed) {
         c->ch.events.closed(c->ch.arg, &err);
@@ -277,17 +260,23 @@ static void linger_cb(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-/* What libssh kept during a pause. */
-static void take_kept(struct ssh_chan *c)
+static void take_kept_of(struct ssh_chan *c, int is_stderr, struct hb_str *to)
 {
     char piece[PIECE_BYTES];
     int n;
 
-    while (ssh_channel_poll(c->parts.channel, 0) > 0
+    while (ssh_channel_poll(c->parts.channel, is_stderr) > 0
            && (n = ssh_channel_read_nonblocking(c->parts.channel, piece,
-                                                sizeof piece, 0)) > 0) {
-        hb_str_putn(&c->in, piece, (size_t)n);
+                                                sizeof piece, is_stderr)) > 0) {
+        hb_str_putn(to, piece, (size_t)n);
     }
+}
+
+/* What libssh kept: during a pause, or before its callbacks were set. */
+static void take_kept(struct ssh_chan *c)
+{
+    take_kept_of(c, 0, &c->in);
+    take_kept_of(c, 1, &c->in_err);
 }
 
 /* Hands on what was put aside. 1: the channel is gone. */
@@ -489,11 +478,12 @@ static int join_libssh(struct ssh_chan *c, struct hpcboot_error *err)
 {
     c->callbacks.userdata = c;
     c->callbacks.channel_data_function = on_data;
-    c->callbacks.channel_exit_status_function = on_exit_status;
-    c->callbacks.channel_exit_signal_function = on_exit_signal;
     ssh_callbacks_init(&c->callbacks);
     c->poll = ssh_event_new();
-    if (!c->poll
+    if (!c->parts.exit) {
+        c->parts.exit = hb_ssh_exit_hear(c->parts.channel);
+    }
+    if (!c->poll || !c->parts.exit
         || ssh_event_add_session(c->poll, c->parts.session) != SSH_OK
         || ssh_add_channel_callbacks(c->parts.channel, &c->callbacks)
             != SSH_OK) {
@@ -512,7 +502,6 @@ int hb_ssh_channel_create(struct hb_channel **out, struct event_base *base,
 
     c->ch.ops = &ssh_ops;
     c->parts = *parts;
-    c->exit_status = -1;
     rc = join_libssh(c, err);
     if (rc >= 0) {
         rc = make_events(c, base, err);
@@ -545,7 +534,7 @@ void hb_ssh_channel_exit(struct hb_channel *ch, int status)
 {
     struct ssh_chan *c = (struct ssh_chan *)ch;
 
-    c->exit_status = status < 0 ? EXIT_NOT_SAID : status;
+    c->parts.exit->status = status < 0 ? EXIT_NOT_SAID : status;
     if (ssh_is_connected(c->parts.session) && status >= 0) {
         (void)ssh_channel_request_send_exit_status(c->parts.channel, status);
     }

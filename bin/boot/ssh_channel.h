@@ -8,6 +8,7 @@
 #include "lib/base/channel.h"
 
 struct event_base;
+struct hb_ssh_exit;
 struct hb_ssh_proxy;
 
 /* A logged-in session whose channel runs the agent, as a hb_channel. */
@@ -15,6 +16,7 @@ struct hb_ssh_parts { /* all handed over, also when it fails */
     int fd;           /* the session's socket; closed with the session */
     ssh_session session;
     ssh_channel channel;
+    struct hb_ssh_exit *exit; /* what has been heard; NULL: begin now */
     struct hb_ssh_proxy *proxy; /* or NULL */
 };
 

@@ -200,7 +200,8 @@ static void channel_gone(void *arg)
 
 static void hand_over(struct hb_ssh_boot *b)
 {
-    struct hb_ssh_parts parts = {b->fd, b->session, b->channel, b->proxy};
+    struct hb_ssh_parts parts = {b->fd, b->session, b->channel, b->exit,
+                                 b->proxy};
     struct hpcboot_error err = {0};
 
     hb_ssh_quiet(b);
@@ -208,6 +209,7 @@ static void hand_over(struct hb_ssh_boot *b)
     b->fd = -1;
     b->session = NULL;
     b->channel = NULL;
+    b->exit = NULL;
     b->proxy = NULL;
     if (hb_ssh_channel_create(&b->open_channel, b->boot.config->base, &parts,
                               &err) < 0) {
@@ -224,8 +226,9 @@ int hb_ssh_agent_step(struct hb_ssh_boot *b)
 
     if (!b->channel) {
         b->channel = ssh_channel_new(b->session);
+        b->exit = b->channel ? hb_ssh_exit_hear(b->channel) : NULL;
     }
-    if (!b->channel) {
+    if (!b->exit) {
         hb_ssh_failf(b, HPCBOOT_ERR_NOMEM, "no memory for a channel");
         return -1;
     }

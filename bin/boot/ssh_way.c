@@ -59,6 +59,8 @@ void hb_ssh_drop(struct hb_ssh_boot *b)
     b->resolve = NULL;
     hb_dial_destroy(b->dial);
     b->dial = NULL;
+    hb_ssh_exit_destroy(b->exit);
+    b->exit = NULL;
     if (b->session) {
         ssh_free(b->session); /* with the channel; closes the socket it has */
         b->session = NULL;

@@ -7,6 +7,7 @@
 
 #include "bin/boot/boot_impl.h"
 #include "bin/boot/ssh_auth.h"
+#include "bin/boot/ssh_exit.h"
 #include "bin/boot/ssh_settings.h"
 
 /* The three files of the SSH way: ssh_way.c has its life and drives it,
@@ -26,6 +27,7 @@ struct hb_ssh_boot {
     int fd_owned; /* 0: libssh closes it */
     ssh_session session;
     ssh_channel channel;
+    struct hb_ssh_exit *exit; /* of the agent, in `channel` */
     int exec_asked;
     struct event *socket_event, *write_event, *timer, *retry_timer;
     int64_t deadline_ns; /* of the stage */

@@ -56,6 +56,27 @@ teardown() { lab_down; }
     says_not 'look for|may not run'
 }
 
+# Its end comes in one piece with the answer that it has begun.
+@test "a login that ends at once says all the same how" {
+    need python3
+    lab_up lumps 4
+    "$podlab" vary 1 shell /bin/false
+    "$podlab" vary 2 forced 'echo only this >&2'
+    # shellcheck disable=SC2016  # expanded in the pod
+    "$podlab" vary 3 forced 'kill -9 $$'
+    pod 0 bash -c "echo 'ProxyCommand python3 $fakes/lumps.py %h %p' \
+        > .ssh/config"
+    run pod_hb -H pod-1 hostname
+    ended_with 75
+    says 'pod-1: the agent did not start: .*status 1; the login shell'
+    run pod_hb -H pod-2 hostname
+    ended_with 75
+    says 'pod-2: .*status 0; .*said: "only this"'
+    run pod_hb -H pod-3 hostname
+    ended_with 75
+    says 'pod-3: .*killed by signal KILL'
+}
+
 @test "a CPU quota is counted, with no more than a notice" {
     lab_up quota 2 --cpus 1
     run pod_hb -H pod-0,pod-1 -n 4 --oversubscribe hostname

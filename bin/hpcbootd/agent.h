@@ -26,8 +26,9 @@
  * order.c receives the job, ranks.c starts ranks, reap.c hears of their ends,
  * rankio.c carries their bytes, pmhost.c serves their process-management
  * server, native.c those that use libhpcboot, lost.c tells whom those do not
- * reach, ending.c makes an end; children.c
- * is the tree below, orphan.c what becomes of it when its parent is gone. */
+ * reach, ending.c makes an end; children.c starts the tree below, passing.c
+ * carries what is said through it, orphan.c says what becomes of it when its
+ * parent is gone. */
 
 struct agent;
 struct agent_recipe;
@@ -424,6 +425,9 @@ int agent_on_boot(struct agent *a, const struct hb_frame *f,
                   struct hpcboot_error *err);
 int agent_on_boot_cancel(struct agent *a, const struct hb_frame *f,
                          struct hpcboot_error *err);
+void agent_children_destroy(struct agent *a);
+
+/* passing.c */
 /* Sends a frame of the parent to whom below it is for. 1: to others alone. */
 int agent_pass_down(struct agent *a, const struct hb_frame *f);
 /* Bytes of files that a child has been sent and has not taken; the most of
@@ -437,7 +441,6 @@ int agent_fence_children(struct agent *a, struct hpcboot_error *err);
 void agent_beat(struct agent *a);
 /* Nobody adopts what is below. */
 void agent_children_gone(struct agent *a);
-void agent_children_destroy(struct agent *a);
 
 /* ending.c */
 void agent_kill(struct agent *a, uint32_t grace_ms, int signo);

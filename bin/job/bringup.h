@@ -16,6 +16,9 @@ void host_failed(struct job_host *h, enum hb_boot_stage stage,
 /* A try has come as far as `stage` and no further: there may be another. */
 void host_failed_try(struct job_host *h, enum hb_boot_stage stage);
 void host_link_lost(struct job_host *h, const struct hpcboot_error *err);
+/* The same of a link that another host has: what carried it ended so. */
+void host_edge_lost(struct job_host *h, const struct hpcboot_error *err,
+                    int exit_status, int was_killed);
 /* The HELLO of this version, with the token of this login. */
 int host_read_hello(const struct job_host *h, const struct hb_frame *f,
                     struct hb_msg_hello *m_out, struct hpcboot_error *err);

@@ -17,8 +17,6 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-/* How lines of an agent itself begin. */
-#define OUR_WORDS "hpcbootd: "
 /* Bytes of HELLO, of a proof, of why there is none: far more than they have. */
 #define STRANGER_MAX ((size_t)1 << 20)
 
@@ -148,26 +146,19 @@ static void on_failed(void *arg, enum hb_boot_stage stage,
 static void no_agent(struct job_host *h, const struct hpcboot_error *why)
 {
     struct hpcboot_error err;
-    const char *words;
 
     hb_words_no_agent(&h->words, why, &err);
     host_set_why(h, err.text);
-    words = hb_words_last(&h->words);
     h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
     /* A command that carries the link ends like this also where the host is
      * not up yet; only our own words show that it was. */
     h->stubborn = host_way(h) == HB_BOOT_COMMAND &&
-                  !hb_starts_with(words, OUR_WORDS);
+                  !hb_words_are_agents(&h->words);
     host_failed_try(h, HB_STAGE_AGENT);
 }
 
-/* Its agent itself has ended, as it did not hear the launcher. */
-static int has_given_up(const struct job_host *h)
-{
-    return h->link != NULL && hb_link_exit_status(h->link) == HB_EXIT_LOST;
-}
-
-void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
+void host_edge_lost(struct job_host *h, const struct hpcboot_error *err,
+                    int exit_status, int was_killed)
 {
     struct hpcboot_error own = *err;
     int silent = err->code == HPCBOOT_ERR_TIMED_OUT;
@@ -186,17 +177,23 @@ void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
                 "ended its ranks", (double)away_ms / 1000);
     } else if (words != NULL) {
         hb_fail(&own, err->code, "%s; %s", err->text, words);
-    } else if (!silent && hb_starts_with(hb_words_last(&h->words), OUR_WORDS)) {
-        hb_fail(&own, err->code, "%s; it said: \"%s\"", err->text,
-                hb_words_last(&h->words));
+    } else {
+        hb_words_agent_lost(&h->words, err, &own);
     }
     hb_error_prefix(&own, own.code, "the link to its agent is lost");
-    /* What has become of the host is asked where nothing is known of it. */
-    if (!silent && away_ms == 0 && !has_given_up(h)) {
+    /* What has become of the host is asked where nothing is known of it, as it
+     * is of an agent that has ended itself for not hearing who started it. */
+    if (!silent && away_ms == 0 && exit_status != HB_EXIT_LOST) {
         h->lost_ns = hb_now_ns();
-        h->agent_killed = h->link != NULL && hb_link_was_killed(h->link);
+        h->agent_killed = was_killed;
     }
     host_lost(h, &own);
+}
+
+void host_link_lost(struct job_host *h, const struct hpcboot_error *err)
+{
+    host_edge_lost(h, err, h->link != NULL ? hb_link_exit_status(h->link) : 0,
+                   h->link != NULL && hb_link_was_killed(h->link));
 }
 
 static void on_link_lost(void *arg, const struct hpcboot_error *err)

@@ -279,7 +279,7 @@ static int on_child_lost(struct job_host *p, const struct hb_frame *f,
         struct hpcboot_error why = {0};
 
         hb_fail(&why, m.code, "%s", m.text);
-        host_link_lost(h, &why);
+        host_edge_lost(h, &why, m.exit_status, m.was_killed);
     }
     return rc;
 }

@@ -14,6 +14,7 @@
 
 #define KEEP (HB_WORDS_MAX / 2)
 #define AGENT "hpcbootd"
+#define AGENTS_OWN AGENT ": "
 #define SSH_EXITED "the remote command exited" /* bin/boot/ssh_channel.c */
 
 void hb_words_add(struct hb_words *w, const char *text, size_t len)
@@ -56,6 +57,23 @@ const char *hb_words_last(struct hb_words *w)
     }
     line = strrchr(w->text, '\n');
     return line != NULL ? line + 1 : w->text;
+}
+
+int hb_words_are_agents(struct hb_words *w)
+{
+    return hb_starts_with(hb_words_last(w), AGENTS_OWN);
+}
+
+void hb_words_agent_lost(struct hb_words *w, const struct hpcboot_error *why,
+                         struct hpcboot_error *err)
+{
+    struct hpcboot_error own = *why;
+
+    if (why->code != HPCBOOT_ERR_TIMED_OUT && hb_words_are_agents(w)) {
+        hb_fail(&own, why->code, "%s; it said: \"%s\"", why->text,
+                hb_words_last(w));
+    }
+    *err = own;
 }
 
 /* What the login did with the agent's command line is not known; sshd hands it

@@ -113,6 +113,39 @@ agent_in() {
     all_clean
 }
 
+# CHILD PARENT of a host that has started no other.
+leaf() {
+    parents | awk '{ by[$1] = $2; has[$2] = 1 }
+        END { for (h in by) if (!(h in has)) print h, by[h] }' | head -n 1
+}
+
+@test "an agent that was killed is told of through the tree as such" {
+    local child parent
+    start_sleepers
+    read -r child parent < <(leaf)
+    pod "$child" kill -KILL "$(agent_in "$child")"
+    job_ends
+    ended_with 75
+    says "host pod-$child: .*only the agent there was killed, by hand or for want"
+    all_clean
+}
+
+# Of a host whose agent another one has started: what its parent sends does not
+# come, and the parent hears it.
+@test "half-open: what an agent said last comes through the tree" {
+    local child parent
+    start_sleepers --heartbeat 1
+    read -r child parent < <(leaf)
+    pod "$child" iptables -A INPUT -s "10.77.0.$((parent + 1))" -p tcp \
+        -m length --length 80: -j DROP ||
+        { pod 0 sh -c 'kill -TERM "$(cat /tmp/launcher)"'; skip 'no iptables'; }
+    job_ends
+    pod "$child" iptables -F
+    ended_with 75
+    says "host pod-$child: .*it said: \"hpcbootd: the way to hbrun: no sign of life for [0-9.]+ s; the ranks here were ended\"\$"
+    all_clean
+}
+
 @test "stdin reaches all, output of all comes, byte for byte" {
     head -c 3000000 /dev/urandom > "$BATS_FILE_TMPDIR/bytes"
     # shellcheck disable=SC2016  # expanded in the pod

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* What is said through this agent. What a child says goes up, with its number
+ * where it does not know that yet; what is addressed to a host below goes to
+ * the child by which that host spoke; what is for all goes to every child.
+ * Fences alone stop here, to be gathered.
+ *
+ * A child speaks for those hosts only whose HELLO came by it. HELLO may come
+ * by another child than before (the host was started anew elsewhere): the
+ * launcher knows by its token whether that is true. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/hpcbootd/children.h"
+#include "lib/base/str.h"
+
+/* 1: the child may speak for a host, 0: it may not, -1: another does by now. */
+static int is_below(struct child *c, uint32_t host, int is_hello)
+{
+    struct agent_tree *t = c->agent->tree;
+
+    if (host >= HB_MAX_NODES) {
+        return 0;
+    }
+    if (is_hello && host >= t->n_routes) {
+        uint32_t n = host + host / 2 + 64;
+
+        t->routes = hb_xrealloc(t->routes, n * sizeof *t->routes);
+        memset(t->routes + t->n_routes, 0,
+               (n - t->n_routes) * sizeof *t->routes);
+        t->n_routes = n;
+    }
+    if (is_hello) {
+        t->routes[host] = c;
+    }
+    return host >= t->n_routes || t->routes[host] == NULL
+               ? 0 : t->routes[host] == c ? 1 : -1;
+}
+
+/* Whether a frame speaks of a moment on its sender's clock. */
+static int has_time(unsigned type)
+{
+    return type == HB_MSG_RANK_STARTED || type == HB_MSG_RANK_EXIT ||
+           type == HB_MSG_RANK_FAILED || type == HB_MSG_ABORT ||
+           type == HB_MSG_LEAVING || type == HB_MSG_BOOT_STAGE ||
+           type == HB_MSG_DONE;
+}
+
+/* The launcher turns times into its own by the clocks along the path. */
+static void tell_clock(struct child *c)
+{
+    int64_t offset = hb_link_clock_offset_ns(c->link);
+
+    if (offset != c->clock_told_ns) {
+        c->clock_told_ns = offset;
+        AGENT_SEND(c->agent, clock, .host = c->host,
+                   .offset_ns = (uint64_t)offset);
+    }
+}
+
+static int files_taken(struct child *c, const struct hb_frame *f,
+                       struct hpcboot_error *err)
+{
+    struct hb_msg_file_taken m;
+    int rc = hb_wire_get_file_taken(f, &m, err);
+
+    if (rc == 0 && m.bytes > c->files_out) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent has taken bytes "
+                       "of files that it was not sent");
+    }
+    if (rc == 0) {
+        c->files_taken = m.bytes;
+        agent_file_taken(c->agent);
+    }
+    return rc;
+}
+
+uint64_t agent_files_below(const struct agent *a)
+{
+    uint64_t most = 0;
+
+    for (const struct child *c = a->tree != NULL ? a->tree->children : NULL;
+         c != NULL; c = c->next) {
+        uint64_t under_way = c->files_out - c->files_taken;
+
+        most = under_way > most ? under_way : most;
+    }
+    return most;
+}
+
+int child_pass_up(struct child *c, const struct hb_frame *f,
+                   struct hpcboot_error *err)
+{
+    struct agent *a = c->agent;
+    struct hb_frame copy = *f;
+    int rc, below;
+
+    if (copy.src == HB_NODE_UNSET) {
+        copy.src = c->host;
+    }
+    if (!c->is_up && (f->type != HB_MSG_HELLO || copy.src != c->host)) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent began with %s",
+                       hb_wire_type_name(f->type));
+    }
+    below = is_below(c, copy.src, f->type == HB_MSG_HELLO);
+    if (below <= 0) {
+        return below < 0 ? 0 : hb_fail(err, HPCBOOT_ERR_PROTOCOL, "the agent "
+                                       "spoke for another host (%u)", copy.src);
+    }
+    if (!c->is_up) {
+        child_stage(c, HB_STAGE_READY, NULL);
+    }
+    c->is_up = 1;
+    event_del(c->timer);
+    if (f->type == HB_MSG_FENCE_UP) {
+        return agent_fence_gather(a, c->host, f, err);
+    }
+    if (f->type == HB_MSG_FILE_TAKEN) {
+        return files_taken(c, f, err);
+    }
+    if (has_time(f->type)) {
+        tell_clock(c);
+    }
+    if (f->type == HB_MSG_DONE && a->fences && copy.src < a->job.n_hosts) {
+        hb_fence_node_over(a->fences, a->job.nodes[copy.src]);
+    }
+    if (a->link == NULL) {
+        return 0; /* it says that again when this agent has been adopted */
+    }
+    rc = hb_wire_put_frame(hb_link_out(a->link), &copy, err);
+    agent_flush(a);
+    return rc;
+}
+
+void child_send_gone(struct child *c, int below)
+{
+    const struct hb_msg_gone m = {.below = (uint8_t)below};
+
+    if (c->link != NULL && c->may_wait) {
+        (void)hb_wire_put_gone(hb_link_out(c->link), c->agent->epoch,
+                               c->agent->host, c->host, &m, NULL);
+        hb_link_flush(c->link);
+    }
+}
+
+void agent_beat(struct agent *a)
+{
+    hb_link_beat(a->link);
+    for (struct child *c = a->tree != NULL ? a->tree->children : NULL;
+         c != NULL; c = c->next) {
+        hb_link_beat(c->link);
+    }
+}
+
+void agent_children_gone(struct agent *a)
+{
+    for (struct child *c = a->tree != NULL ? a->tree->children : NULL;
+         c != NULL; c = c->next) {
+        child_send_gone(c, 1);
+    }
+}
+
+static void send_down(struct child *c, const struct hb_frame *f)
+{
+    struct hb_msg_welcome m;
+    struct hb_msg_file_data d;
+
+    if (c->link == NULL) {
+        return;
+    }
+    if (f->type == HB_MSG_FILE_DATA &&
+        hb_wire_get_file_data(f, &d, NULL) == 0) {
+        c->files_out += d.data.len;
+    }
+    if (f->type == HB_MSG_WELCOME && f->dst == c->host &&
+        hb_wire_get_welcome(f, &m, NULL) == 0) {
+        hb_link_heartbeat(c->link, m.heartbeat_ms, m.dead_ms);
+        c->may_wait = m.orphan_ms > 0;
+    }
+    (void)hb_wire_put_frame(hb_link_out(c->link), f, NULL);
+    hb_link_flush(c->link);
+}
+
+/* A host that is not below any more has been reported. */
+int agent_pass_down(struct agent *a, const struct hb_frame *f)
+{
+    const struct agent_tree *t = a->tree;
+
+    if (f->dst == HB_NODE_ALL) {
+        for (struct child *c = t != NULL ? t->children : NULL; c != NULL;
+             c = c->next) {
+            if (c->is_up) {
+                send_down(c, f);
+            }
+        }
+        return 0;
+    }
+    if (a->host == HB_NODE_UNSET || f->dst == a->host) {
+        return 0;
+    }
+    if (t != NULL && f->dst < t->n_routes && t->routes[f->dst] != NULL) {
+        send_down(t->routes[f->dst], f);
+    }
+    return 1;
+}
+
+void agent_fence_down(struct agent *a, uint32_t child,
+                      const struct hb_msg_fence_down *m)
+{
+    struct child *c = child_of_agent(a, child);
+
+    if (c != NULL && c->link != NULL) {
+        (void)hb_wire_put_fence_down(hb_link_out(c->link), a->epoch, a->host,
+                                     child, m, NULL);
+        hb_link_flush(c->link);
+    }
+}
+
+int agent_fence_children(struct agent *a, struct hpcboot_error *err)
+{
+    const struct agent_tree *t = a->tree;
+    uint32_t *below;
+    int rc = 0;
+
+    if (t == NULL || t->children == NULL) {
+        return 0;
+    }
+    below = hb_xcalloc(a->job.n_hosts + 1, sizeof *below);
+    for (struct child *c = t->children; c != NULL && rc == 0; c = c->next) {
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < t->n_routes && i < a->job.n_hosts; i++) {
+            if (t->routes[i] == c && a->job.nodes[i] != HB_NODE_UNSET) {
+                below[n++] = a->job.nodes[i];
+            }
+        }
+        rc = hb_fence_set_child(a->fences, c->host, below, n, err);
+    }
+    free(below);
+    return rc;
+}

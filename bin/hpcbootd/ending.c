@@ -18,7 +18,7 @@
 #include "bin/hpcbootd/agent.h"
 #include "bin/proc/guard.h"
 #include "bin/proc/segments.h"
-#include "bin/proc/stage.h"
+#include "bin/proc/stale.h"
 #include "lib/base/log.h"
 
 /* Descendants that outlive the last rank may hold its output pipes, or be
@@ -155,6 +155,17 @@ void agent_kill(struct agent *a, uint32_t grace_ms, int signo)
     arm(a, &a->kill_timer, on_grace_over, grace_ms);
 }
 
+/* A job that a rank had begun may have been killed with the guards of its
+ * agents: nobody else removes its directories. */
+static void clear_jobs_below(const struct agent *a, int killed)
+{
+    struct hb_stale_report report;
+
+    if (killed > 0 || a->killing >= 2) {
+        hb_stale_clear(a->job_id, a->host, REAP_MS, &report);
+    }
+}
+
 /* Orphans of ranks are children of this process by now, so its descendants
  * are all there is; looking for the cookie too would cost a walk through
  * /proc at the end of every job. */
@@ -164,6 +175,7 @@ static void sweep(struct agent *a)
     const char *why = NULL;
 
     hb_reap(NULL, 0, REAP_MS, &report);
+    clear_jobs_below(a, report.killed);
     if (!a->killing) { /* else they were about to end, as they were told */
         a->leftovers += report.killed;
     }
@@ -308,7 +320,7 @@ void agent_cut_off(struct agent *a, const struct hpcboot_error *why)
 void agent_leave(struct agent *a, int status)
 {
     if (a->ordered && !a->done_sent) {
-        (void)hb_reap_all(a->cookie, 0, REAP_MS);
+        clear_jobs_below(a, hb_reap_all(a->cookie, 0, REAP_MS));
     }
     remove_segments(a);
     (void)kill(getppid(), SIGCONT); /* the guard must see it, also stopped */

@@ -49,6 +49,7 @@
 
 #include "bin/proc/segments.h"
 #include "bin/proc/stage.h"
+#include "bin/proc/stale.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
@@ -283,17 +284,22 @@ static int keep_link(int alive_fd)
 }
 
 /* Who ended well has swept: its last orphans are ours by now, and the walk
- * through /proc for the cookie can be spared. */
+ * through /proc for the cookie can be spared. Among what is killed may be all
+ * three of a job that a rank has begun: their directories are nobody's. */
 static void sweep_after(int status)
 {
     int64_t segments_ns = atomic_load(&shared->segments_ns);
+    int killed = hb_reap_all(status != 0 ? read_note(&shared->cookie) : NULL,
+                             0, GUARD_SWEEP_MS);
+    struct hb_stale_report stale;
 
-    hb_reap_all(status != 0 ? read_note(&shared->cookie) : NULL, 0,
-                GUARD_SWEEP_MS);
     hb_session_dir_remove(read_note(&shared->session_dir));
     hb_session_dir_remove(read_note(&shared->shm_dir));
     if (status != 0 && segments_ns > 0) {
         hb_segments_remove(segments_ns);
+    }
+    if (killed > 0) {
+        hb_stale_clear(NULL, 0, GUARD_SWEEP_MS, &stale);
     }
 }
 

@@ -325,6 +325,43 @@ all_found() { # of what `run` has run
     [ -z "$output" ]
 }
 
+# A rank starts hbrun; its job has a folder, and is told of nothing.
+start_inner() { # COMMAND that the rank goes on with
+    rm -f inner outer
+    # shellcheck disable=SC2016  # for the ranks
+    "$hbrun" -x HPCBOOT_TMPDIR -n 1 --grace 0 sh -c 'echo $PPID > outer
+        "$0" --set-cwd-to-session-dir -x HERE="$PWD" -n 1 sh -c "
+            pwd > \"\$HERE\"/inner; exec sleep 1000" &
+        until [ -s inner ]; do sleep 0.02; done; '"$1" "$hbrun" 2> err &
+    launcher=$!
+    wait_until test -s inner
+}
+
+@test "no folder stays of a job that a rank began, whoever ends both" {
+    export HPCBOOT_TMPDIR=$BATS_TEST_TMPDIR/tmp
+    mkdir tmp
+    start_inner wait
+    kill -KILL "$(cat outer)"
+    ends $launcher
+    ended_with 75
+    nothing_left
+    run find tmp -mindepth 1
+    [ -z "$output" ]
+    start_inner wait
+    kill -TERM $launcher
+    ends $launcher
+    ended_with 143
+    nothing_left
+    run find tmp -mindepth 1
+    [ -z "$output" ]
+    start_inner true
+    ends $launcher
+    ended_with 0
+    nothing_left
+    run find tmp -mindepth 1
+    [ -z "$output" ]
+}
+
 # Files of MPIs' names: one that a job's ranks map ($mine), one that bears
 # another name ($users), and one that somebody else has made and mapped during
 # the job ($others). (One that nobody has open is anybody's to remove: of jobs

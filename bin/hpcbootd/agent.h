@@ -140,6 +140,7 @@ struct agent {
     int refused; /* FAILED was said; only the end of the link is awaited */
     char *shm_dir; /* for MPIs' shared-memory files; NULL: none can be made */
     int64_t segments_ns; /* since when ranks may have left others; 0: none */
+    int64_t apart_ns;    /* of the clocks, then (segments.h) */
     uint32_t host; /* this agent's address; HB_NODE_UNSET until WELCOME */
     uint32_t node; /* HB_NODE_UNSET: no ranks here, only below */
     uint32_t epoch;

@@ -195,7 +195,8 @@ static void sweep(struct agent *a)
 
 static void remove_segments(struct agent *a)
 {
-    int n = a->segments_ns > 0 ? hb_segments_remove(a->segments_ns) : 0;
+    int n = a->segments_ns == 0 ? 0
+        : hb_segments_remove(hb_segments_since(a->segments_ns, a->apart_ns));
 
     if (n > 0) {
         agent_note(a, HB_DEBUG, "removed %d segments of shared memory that "

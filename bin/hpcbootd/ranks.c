@@ -467,8 +467,9 @@ static int prepare_host(struct agent *a, struct hpcboot_error *err)
     }
     if (rc == 0) {
         make_shm_dir(a);
+        a->apart_ns = hb_segments_apart();
         a->segments_ns = hb_segments_now();
-        hb_guard_set_segments(a->segments_ns);
+        hb_guard_set_segments(a->segments_ns, a->apart_ns);
         rc = agent_bind_plan(a, err);
     }
     return rc;

@@ -89,6 +89,7 @@ struct shared {
     struct note cookie, session_dir, shm_dir;
     _Atomic int64_t link_again_ns; /* when the link is looked at again */
     _Atomic int64_t segments_ns;   /* 0: no rank has been started */
+    _Atomic int64_t apart_ns;      /* of the clocks, then */
 };
 
 static struct shared *shared;
@@ -164,10 +165,11 @@ void hb_guard_set_shm_dir(const char *path)
     }
 }
 
-void hb_guard_set_segments(int64_t since_ns)
+void hb_guard_set_segments(int64_t stamp_ns, int64_t apart_ns)
 {
     if (shared != NULL) {
-        atomic_store(&shared->segments_ns, since_ns);
+        atomic_store(&shared->apart_ns, apart_ns);
+        atomic_store(&shared->segments_ns, stamp_ns);
     }
 }
 
@@ -296,7 +298,8 @@ static void sweep_after(int status)
     hb_session_dir_remove(read_note(&shared->session_dir));
     hb_session_dir_remove(read_note(&shared->shm_dir));
     if (status != 0 && segments_ns > 0) {
-        hb_segments_remove(segments_ns);
+        hb_segments_remove(hb_segments_since(segments_ns,
+                                             atomic_load(&shared->apart_ns)));
     }
     if (killed > 0) {
         hb_stale_clear(NULL, 0, GUARD_SWEEP_MS, &stale);

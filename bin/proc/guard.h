@@ -58,8 +58,9 @@ char *hb_guard_cookie_of(const char *job_cookie, const char *token);
 void hb_guard_set_session_dir(const char *path);
 /* The same for the job's directory for shared-memory files. */
 void hb_guard_set_shm_dir(const char *path);
-/* Since when there may be shared memory of ranks (segments.h). */
-void hb_guard_set_segments(int64_t since_ns);
+/* Since when there may be shared memory of ranks, as hb_segments_since takes
+ * it. */
+void hb_guard_set_segments(int64_t stamp_ns, int64_t apart_ns);
 
 /* Kills all descendants of the calling process (a subreaper) and, where a
  * cookie is set, all processes of this user that carry it and are not older

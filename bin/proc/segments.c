@@ -44,6 +44,24 @@ int64_t hb_segments_now(void)
     return hb_segments_time(&t);
 }
 
+/* Suspended or not, and whatever rate it is disciplined to, the other clock
+ * goes as this one does; it is never set. */
+int64_t hb_segments_apart(void)
+{
+    struct timespec real = {0, 0}, boot = {0, 0};
+
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    clock_gettime(CLOCK_REALTIME, &real);
+    return hb_segments_time(&real) - hb_segments_time(&boot);
+}
+
+int64_t hb_segments_since(int64_t stamp_ns, int64_t apart_ns)
+{
+    int64_t set_ns = hb_segments_apart() - apart_ns;
+
+    return set_ns < 0 ? stamp_ns + set_ns : stamp_ns;
+}
+
 static int is_segments_name(const char *name)
 {
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {

@@ -14,6 +14,11 @@
 /* Now, by the clock that stamps files; and what a stamp is. */
 int64_t hb_segments_now(void);
 int64_t hb_segments_time(const struct timespec *stamp);
+/* How far that clock is from one that nobody sets. */
+int64_t hb_segments_apart(void);
+/* The earliest stamp of what was made since then: since that clock said
+ * `stamp_ns`, and was `apart_ns` from the other. It may have been set back. */
+int64_t hb_segments_since(int64_t stamp_ns, int64_t apart_ns);
 
 /* To be called when all ranks are dead. Removes what bears such a name, is this
  * user's, has not been changed before `since_ns`, and which no process of the

@@ -181,6 +181,34 @@ static void test_what_is_made_after_now_is_younger(void **state)
     assert_int_equal(hb_segments_remove_in(dir, since_ns), 1);
 }
 
+/* As if the clock had been an hour ahead when this began. */
+static void test_a_clock_that_was_set_back_hides_nothing(void **state)
+{
+    const int64_t second = 1000000000, hour = 3600 * second;
+    int64_t stamp_ns = hb_segments_now() + hour;
+    int64_t apart_ns = hb_segments_apart() + hour;
+
+    if (no_leases()) {
+        skip();
+    }
+    close(make(NAME));
+    assert_int_equal(hb_segments_remove_in(dir, stamp_ns), 0);
+    assert_int_equal(hb_segments_remove_in(
+        dir, hb_segments_since(stamp_ns + second, apart_ns)), 0);
+    assert_int_equal(hb_segments_remove_in(
+        dir, hb_segments_since(stamp_ns - second, apart_ns)), 1);
+}
+
+/* What was made before the clock was set ahead has stamps of before. */
+static void test_a_clock_that_was_set_ahead_hides_nothing(void **state)
+{
+    const int64_t hour = INT64_C(3600) * 1000000000;
+    int64_t stamp_ns = hb_segments_now();
+
+    assert_int_equal(hb_segments_since(stamp_ns, hb_segments_apart() - hour),
+                     stamp_ns);
+}
+
 static void test_other_names_links_and_directories_stay(void **state)
 {
     char *link = path_of("mpich_shm_link"), *sub = path_of("mpich_shm_dir"),
@@ -232,6 +260,8 @@ int main(void)
         TEST(test_what_is_mapped_stays_until_its_process_is_dead),
         TEST(test_what_is_older_stays),
         TEST(test_what_is_made_after_now_is_younger),
+        TEST(test_a_clock_that_was_set_back_hides_nothing),
+        TEST(test_a_clock_that_was_set_ahead_hides_nothing),
         TEST(test_other_names_links_and_directories_stay),
         TEST(test_others_files_stay),
         TEST(test_no_directory_is_fine),

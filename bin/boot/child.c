@@ -169,9 +169,17 @@ static void signal_group(const struct hb_child *child, int signo)
     }
 }
 
+/* One that is stopped must hear it, too: where the script has ended there is
+ * nobody who would kill what it had started. */
+static void end_group(const struct hb_child *child)
+{
+    signal_group(child, SIGTERM);
+    signal_group(child, SIGCONT);
+}
+
 static void term_cb(evutil_socket_t fd, short what, void *arg)
 {
-    signal_group(arg, SIGTERM);
+    end_group(arg);
 }
 
 void hb_child_release(struct hb_child *child, int term_after_ms)
@@ -223,7 +231,7 @@ void hb_children_settle(void)
 {
     for (struct hb_child *c = released; c; c = c->next) {
         if (c->may_end) {
-            signal_group(c, SIGTERM);
+            end_group(c);
         }
     }
     reap_released(hb_deadline_in_ms(SETTLE_MS));

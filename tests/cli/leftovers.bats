@@ -325,6 +325,28 @@ all_found() { # of what `run` has run
     [ -z "$output" ]
 }
 
+@test "what a command that carries a link has started, and is stopped" {
+    cat > relay <<'END'
+#!/bin/bash
+exec 3<&0
+mkfifo "$HB_TEST_MARK/down"
+cat <&3 > "$HB_TEST_MARK/down" &
+echo $! > "$HB_TEST_MARK/stoppable"
+"${@:2}" < "$HB_TEST_MARK/down" | cat
+END
+    chmod +x relay
+    # shellcheck disable=SC2016  # for the rank
+    "$hbrun" --launch-with "$PWD/relay %h" -H node -n 1 sh -c '
+        echo $$ >> started; until [ -e enough ]; do sleep 0.02; done' 2> err &
+    launcher=$!
+    wait_until lines_in started 1
+    kill -STOP "$(cat stoppable)"
+    touch enough
+    ends $launcher
+    ended_with 0
+    nothing_left
+}
+
 # A rank starts hbrun; its job has a folder, and is told of nothing.
 start_inner() { # COMMAND that the rank goes on with
     rm -f inner outer

@@ -152,6 +152,14 @@ void hb_source_note_unused(struct hb_gang *out, const char *system,
                  reason);
 }
 
+void hb_source_note_several(struct hb_gang *out, const char *system,
+                            uint64_t hosts, const char *reason)
+{
+    if (hosts > 1) {
+        hb_source_note_unused(out, system, reason);
+    }
+}
+
 static int has_this_host(const struct hb_gang *gang)
 {
     size_t i = 0;

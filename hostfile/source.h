@@ -69,6 +69,9 @@ int hb_source_read_value(const struct hb_gang_request *req, const char *what,
  * so and why, for the case that nobody else knows hosts. */
 void hb_source_note_unused(struct hb_gang *out, const char *system,
                            const char *reason);
+/* The same where this pod is one of several, and no note where it is one. */
+void hb_source_note_several(struct hb_gang *out, const char *system,
+                            uint64_t hosts, const char *reason);
 /* Whether all variables of a list that ends with NULL are set, if only to
  * nothing; *reason_out names those that are not. */
 int hb_source_all_set(const struct hb_gang_request *req,

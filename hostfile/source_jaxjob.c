@@ -27,15 +27,16 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (!hb_source_all_set(req, names, reason_out)) {
         return 0;
     }
-    if (!hb_ends_with(first, FIRST)) {
-        *reason_out = hb_xasprintf("COORDINATOR_ADDRESS is %.100s, not a name "
-                                   "that ends in " FIRST, first);
-        return 0;
-    }
     if (!hb_source_count(req, "JAXJob", "NUM_PROCESSES", 1, &nodes, out,
                          reason_out) ||
         !hb_source_count(req, "JAXJob", "PROCESS_ID", 0, &id, out,
                          reason_out)) {
+        return 0;
+    }
+    if (!hb_ends_with(first, FIRST)) {
+        *reason_out = hb_xasprintf("COORDINATOR_ADDRESS is %.100s, not a name "
+                                   "that ends in " FIRST, first);
+        hb_source_note_several(out, "JAXJob", nodes, *reason_out);
         return 0;
     }
     rc = hb_pod_series(req, first, nodes, 0, "NUM_PROCESSES", out, err);

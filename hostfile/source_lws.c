@@ -14,6 +14,10 @@
 #include "hostfile/pod.h"
 #include "lib/base/str.h"
 
+/* Of IPv4 and IPv6. No name of a pod is made of these alone: it begins with
+ * the LeaderWorkerSet's, in which a "-" follows. */
+#define ADDRESS "0123456789abcdefABCDEF.:"
+
 static int ask(const struct hb_gang_request *req, struct hb_gang *out,
                char **reason_out, struct hpcboot_error *err)
 {
@@ -34,6 +38,12 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     }
     if (!hb_source_count(req, "LeaderWorkerSet", "LWS_GROUP_SIZE", 1, &size,
                          out, reason_out)) {
+        return 0;
+    }
+    if (leader[strspn(leader, ADDRESS)] == '\0') {
+        *reason_out = hb_xasprintf("LWS_LEADER_ADDRESS is %.100s, an address "
+                                   "and not the leader's name", leader);
+        hb_source_note_several(out, "LeaderWorkerSet", size, *reason_out);
         return 0;
     }
     label = (int)strcspn(leader, ".");

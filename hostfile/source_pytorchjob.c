@@ -40,12 +40,11 @@ static int node_count(const struct hb_gang_request *req, uint64_t *max_out,
     return rc >= 0;
 }
 
-/* An elastic job whose pods meet at a server outside of it, as etcd. */
+/* Also one whose pods meet elsewhere: at an address, or at a server outside of
+ * the job, as etcd. */
 static int is_a_gang(const struct hb_gang_request *req)
 {
-    return hb_source_env(req, "PET_RDZV_ENDPOINT") != NULL &&
-           hb_source_env(req, "PET_RDZV_BACKEND") != NULL &&
-           !hb_streq(hb_source_env(req, "PET_NNODES"), "1");
+    return !hb_streq(hb_source_env(req, "PET_NNODES"), "1");
 }
 
 static int add_members(const struct hb_gang_request *req, const char *master,

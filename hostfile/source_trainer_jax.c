@@ -40,6 +40,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
     if (hb_pod_index(first, &stem) != 0) {
         *reason_out = hb_xasprintf("JAX_COORDINATOR_ADDRESS is %.100s, not the "
                                    "name of a first pod", address);
+        hb_source_note_several(out, "Kubeflow Trainer", nodes, *reason_out);
         free(first);
         return 0;
     }

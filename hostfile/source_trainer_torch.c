@@ -32,15 +32,16 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         *reason_out = hb_xstrdup("MASTER_ADDR is set beside PET_MASTER_ADDR");
         return 0;
     }
-    if (hb_pod_index(master, &stem) != 0) {
-        *reason_out = hb_xasprintf("PET_MASTER_ADDR is %.100s, not the name of "
-                                   "a first pod", master);
-        return 0;
-    }
     if (!hb_source_count(req, "Kubeflow Trainer", "PET_NNODES", 1, &nodes, out,
                          reason_out) ||
         !hb_source_count(req, "Kubeflow Trainer", "PET_NODE_RANK", 0, &rank,
                          out, reason_out)) {
+        return 0;
+    }
+    if (hb_pod_index(master, &stem) != 0) {
+        *reason_out = hb_xasprintf("PET_MASTER_ADDR is %.100s, not the name of "
+                                   "a first pod", master);
+        hb_source_note_several(out, "Kubeflow Trainer", nodes, *reason_out);
         return 0;
     }
     rc = hb_pod_series(req, master, nodes, 0, "PET_NNODES", out, err);

@@ -46,6 +46,35 @@ static void a_number_that_is_none_is_told_of(void **state)
                  "PET_NODE_RANK is \"\", which is no index of a pod");
 }
 
+/* Of several pods whose names follow from the first one's. */
+static void an_address_in_place_of_a_name_is_told_of(void **state)
+{
+    struct hb_gang g;
+
+    assert_alone("none", "PET_NNODES=4 PET_NODE_RANK=0 "
+                 "PET_MASTER_ADDR=10.0.0.1", "job of Kubeflow Trainer, but "
+                 "PET_MASTER_ADDR is 10.0.0.1, not the name of a first pod");
+    assert_alone("none", "PET_NNODES=4 PYTHONUNBUFFERED=1 "
+                 "MASTER_ADDR=10.0.0.1", "the rendezvous is at 10.0.0.1, which "
+                 "is no pod of a PyTorchJob");
+    assert_alone("none", "JAX_NUM_PROCESSES=4 JAX_PROCESS_ID=0 "
+                 "JAX_COORDINATOR_ADDRESS=10.0.0.1:29500",
+                 "JAX_COORDINATOR_ADDRESS is 10.0.0.1:29500, not the name of a "
+                 "first pod");
+    assert_alone("none", "COORDINATOR_ADDRESS=fd00::1 COORDINATOR_PORT=6666 "
+                 "NUM_PROCESSES=4 PROCESS_ID=0", "COORDINATOR_ADDRESS is "
+                 "fd00::1, not a name that ends in -worker-0");
+    assert_alone("none", "LWS_LEADER_ADDRESS=10.0.0.1 LWS_GROUP_SIZE=4 "
+                 "LWS_WORKER_INDEX=0", "LWS_LEADER_ADDRESS is 10.0.0.1, an "
+                 "address and not the leader's name");
+    g = gather_pod("none", "PET_NNODES=1 PET_NODE_RANK=0 "
+                   "PET_MASTER_ADDR=127.0.0.1 JAX_NUM_PROCESSES=1 "
+                   "JAX_PROCESS_ID=0 JAX_COORDINATOR_ADDRESS=127.0.0.1:1");
+    assert_string_equal(g.source, "this host");
+    assert_int_equal(g.n_notes, 0);
+    hb_gang_destroy(&g);
+}
+
 static void what_is_not_set_is_named(void **state)
 {
     struct hb_gang g = gather_pod("none", "JAX_PROCESS_ID=1");
@@ -102,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_that_is_none_is_told_of),
+        cmocka_unit_test(an_address_in_place_of_a_name_is_told_of),
         cmocka_unit_test(what_is_not_set_is_named),
         cmocka_unit_test(a_list_without_hosts_is_told_of),
         cmocka_unit_test(what_is_right_is_not_told_of),

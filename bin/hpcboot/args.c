@@ -9,6 +9,7 @@
 
 #include "bin/hpcboot/args.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,22 @@ static int scan_one(const struct hb_arg *args, void *into, char **argv, int *i,
     return HPCBOOT_OK;
 }
 
+/* `first`: the operand that was there before. Where one of the two is a number,
+ * and -n says one, that was forgotten. */
+static int too_many(const struct hb_arg *args, const char *first,
+                    const char *word, struct hpcboot_error *err)
+{
+    const struct hb_arg *arg = find(args, "n", 1);
+    const char *number = isdigit((unsigned char)word[0]) ? word : first;
+
+    if (arg != NULL && arg->value != NULL &&
+        isdigit((unsigned char)number[0])) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: one word too many; is "
+                       "-n %s meant (%s)?", number, number, arg->help);
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: one word too many", word);
+}
+
 int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
                  int argc, char **argv, int *help_out,
                  struct hpcboot_error *err)
@@ -189,9 +206,10 @@ int hb_args_scan(const struct hb_arg *args, void *into, const char **operand,
             continue;
         }
         if (dashes(argv[i]) == 0) {
-            return hb_fail(err, HPCBOOT_ERR_USAGE, "%s: %s", argv[i],
-                           operand != NULL ? "one word too many" :
-                                             "expected an option");
+            return operand != NULL
+                       ? too_many(args, *operand, argv[i], err)
+                       : hb_fail(err, HPCBOOT_ERR_USAGE,
+                                 "%s: expected an option", argv[i]);
         }
         rc = scan_one(args, into, argv, &i, err);
         if (rc < 0) {

@@ -269,6 +269,15 @@ measured() {
     run explain bcast -n much
     ended_with 2
     says 'expected a number'
+    run explain bcast 64K
+    ended_with 2
+    says '64K: one word too many; is -n 64K meant \(bytes of the vector'
+    run explain 4 bcast
+    ended_with 2
+    says '4: one word too many; is -n 4 meant'
+    run explain bcast reduce
+    ended_with 2
+    says 'reduce: one word too many; hpcboot explain --help lists the options$'
     run explain bcast --ranks 0
     ended_with 2
     says 'ranks 0: expected a number from 1 to 1024$'

@@ -104,10 +104,11 @@ static void say_slots(const struct hb_host *h)
     struct hb_str origin = HB_STR_INIT;
 
     if (h->slots > 0) {
-        fprintf(stderr, "%d slots", h->slots);
+        fprintf(stderr, "%d slot%s", h->slots, h->slots == 1 ? "" : "s");
     } else if (h->is_local) {
         int slots = count_here(h, &origin);
-        fprintf(stderr, "%d slots: %s", slots, hb_str_text(&origin));
+        fprintf(stderr, "%d slot%s: %s", slots, slots == 1 ? "" : "s",
+                hb_str_text(&origin));
     } else {
         fprintf(stderr, "%s to be counted there",
                 h->count == HB_COUNT_GPUS ? "GPUs" : "slots");

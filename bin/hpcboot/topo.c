@@ -71,7 +71,8 @@ static void allow_all(struct hb_topo_view *v)
     v->allowed.cores = v->machine->level[HB_TOPO_CORE].n;
     v->allowed.slots = v->allowed.cores;
     snprintf(v->allowed.origin, sizeof v->allowed.origin,
-             "%u cores, all of the machine", v->allowed.cores);
+             "%u core%s, all of the machine", v->allowed.cores,
+             v->allowed.cores == 1 ? "" : "s");
 }
 
 static int look(const struct wanted *w, struct hb_topo_view *v,

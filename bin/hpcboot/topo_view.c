@@ -422,10 +422,12 @@ void hb_topo_view_draw(const struct hb_topo_view *v, struct hb_drawing *out)
     double y = GAP;
 
     lines[0] = hb_xasprintf("%s: %s", v->name, words);
-    lines[1] = hb_xasprintf("allowed: CPUs %s; %s; %u slots", cpus,
-                            v->allowed.origin, v->allowed.slots);
+    lines[1] = hb_xasprintf("allowed: CPUs %s; %s; %u slot%s", cpus,
+                            v->allowed.origin, v->allowed.slots,
+                            v->allowed.slots == 1 ? "" : "s");
     lines[2] = v->n_ranks > 0
-                   ? hb_xasprintf("%u ranks%s: %s", v->n_ranks,
+                   ? hb_xasprintf("%u rank%s%s: %s", v->n_ranks,
+                                  v->n_ranks == 1 ? "" : "s",
                                   v->plan.bound ? "" : ", not bound",
                                   v->plan.why)
                    : hb_xstrdup("white: may be used, grey: may not");

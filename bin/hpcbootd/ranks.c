@@ -418,8 +418,8 @@ static int may_have_descriptors(const struct agent *a,
         return 0;
     }
     errno = EMFILE;
-    hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%u ranks cannot be started here",
-                  a->n_ranks);
+    hb_fail_errno(err, HPCBOOT_ERR_SYSTEM, "%u rank%s cannot be started here",
+                  a->n_ranks, a->n_ranks == 1 ? "" : "s");
     tell_descriptors(err);
     return HPCBOOT_ERR_SYSTEM;
 }

@@ -87,8 +87,8 @@ static int load_file(struct job_host *h, const char *file,
         h->counted_slots = (*out)->level[HB_TOPO_CORE].n;
         h->quota_milli = 0;
         free(h->slots_origin);
-        h->slots_origin = hb_xasprintf("%u cores in %s", h->counted_slots,
-                                       file);
+        h->slots_origin = hb_xasprintf("%u core%s in %s", h->counted_slots,
+                                       h->counted_slots == 1 ? "" : "s", file);
     }
     return rc;
 }

@@ -31,6 +31,16 @@ cpus_of_ranks() { # of a plan in $output
     [ "$(cpus_of_ranks)" = '0-1 2-3 0-1 2-3 ' ]
 }
 
+@test "one core and one slot are no cores and no slots" {
+    hwloc_is_there
+    run plan -H a:auto -n 2 --topo-of '*=synthetic:pack:1 core:1 pu:1'
+    ended_with 0
+    says '^host a: slots 1 \(1 core in synthetic:'
+    run timeout -s KILL "$HB_LIMIT" "$HB_BUILDDIR/hpcboot" hostfile --why -H a:1
+    ended_with 0
+    says ' a: .*1 slot($|[^s])'
+}
+
 @test "a plan for programs lists every binding; one that cannot be kept is 2" {
     hwloc_is_there
     run plan --json -H a:2,b:2 --map-by ppr:1:package --bind-to core \

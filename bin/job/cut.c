@@ -16,11 +16,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bin/job/apart.h"
 #include "bin/job/bringup.h"
 #include "bin/job/job_impl.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -28,6 +30,10 @@
 #define GRACE_MS 1000
 /* Without heartbeats nobody else finds out that a host is not there. */
 #define SILENT_MS 15000
+
+#define NEVER_REACHED "cannot be reached" /* hb_tcp_give_up, lib/xport */
+#define PORT_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
+#define RANGE_MOST 64 /* bytes: two numbers */
 
 struct complaint {
     uint32_t by, from; /* hosts */
@@ -147,17 +153,41 @@ static const struct complaint *first_about(const struct job_cuts *c,
     return first;
 }
 
+/* Of two hosts that live, and that no connection has ever joined: what ranks
+ * listen at is chosen by the system. Other hosts will not have another range
+ * than the launcher's, as a rule. */
+static void put_advice(const struct complaint *c, char *text, size_t size)
+{
+    char *range = NULL;
+    size_t len;
+
+    text[0] = '\0';
+    if (!c->is_answered || strstr(c->text, NEVER_REACHED) == NULL) {
+        return;
+    }
+    if (hb_file_read(PORT_RANGE, RANGE_MOST, &range, &len, NULL) == 0) {
+        range[strcspn(range, "\t")] = '-';
+        range[strcspn(range, "\n")] = '\0';
+    }
+    snprintf(text, size, "; a firewall or network policy must let TCP ports "
+             "%s through between hosts (net.ipv4.ip_local_port_range says "
+             "which are used)", range != NULL ? range : "above 1023");
+    free(range);
+}
+
 static void give_up(struct job *j, struct job_host *h,
                     const struct complaint *c)
 {
     struct hpcboot_error err = {0};
-    char pair[256];
+    char pair[256], advice[192];
 
+    put_advice(c, advice, sizeof advice);
     put_pair(j, c, pair, sizeof pair);
     hb_fail(&err, HPCBOOT_ERR_HOST, "%s, and hbrun %s; %s is given up (on %s: "
-            "%.200s)", pair,
+            "%.200s)%s", pair,
             c->is_answered ? "reaches both" : "has no answer from one",
-            h->spec->name, j->hosts[c->by].spec->name, c->text);
+            h->spec->name, j->hosts[c->by].spec->name, c->text,
+            advice);
     host_lost(h, &err);
 }
 

@@ -75,6 +75,19 @@ dropped() { pod "$1" iptables -nvxL INPUT | awk '/DROP/ { print $1 }'; }
     [ "${tried[2]}" -eq 0 ]
 }
 
+@test "hosts that let logins through and nothing else: which ports it is about" {
+    local i range
+    range=$(pod 0 cat /proc/sys/net/ipv4/ip_local_port_range)
+    for i in 0 1; do
+        pod $i iptables -A INPUT ! -i lo -p tcp --syn ! --dport 22 -j REJECT ||
+            skip 'no iptables'
+    done
+    run by -H pod-0,pod-1 "$net" turns
+    for i in 0 1; do pod $i iptables -F; done
+    ended_with 75
+    says "do not reach each other, and hbrun reaches both; .*must let TCP ports ${range/[[:space:]]/-} through between hosts \(net.ipv4.ip_local_port_range"
+}
+
 @test "networks are counted by their devices, however many addresses these have" {
     local n i
     for n in 0 1; do

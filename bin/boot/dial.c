@@ -252,6 +252,17 @@ void hb_dial_again(struct hb_dial *dial, int port)
     wait_ms(dial, 0);
 }
 
+#define NO_DEVICE "a link-local address needs the device that leads there, as " \
+                  "fe80::1%eth0"
+
+static int lacks_device(const struct attempt *a)
+{
+    const struct sockaddr_in6 *at = (const struct sockaddr_in6 *)&a->addr;
+
+    return a->error == EINVAL && a->addr.ss_family == AF_INET6 &&
+           IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr) && at->sin6_scope_id == 0;
+}
+
 void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size)
 {
     size_t len = 0;
@@ -273,7 +284,8 @@ void hb_dial_explain(const struct hb_dial *dial, char *text, size_t size)
         } else if (a->error) {
             len += (size_t)snprintf(text + len, size - len, "%s%s port %d: %s",
                                     sep, address, dial->port,
-                                    strerror(a->error));
+                                    lacks_device(a) ? NO_DEVICE
+                                                    : strerror(a->error));
         } else {
             len += (size_t)snprintf(text + len, size - len,
                                     "%s%s port %d gives no answer", sep,

@@ -388,6 +388,14 @@ fish_offers() { # PROGRAM LINE
     says 'hostfile'
 }
 
+@test "a link-local address without its device is told of" {
+    [ -e /proc/net/if_inet6 ] || skip 'no IPv6 here'
+    need_module ssh libssh
+    run hb -H fe80::2 true
+    ended_with 75
+    says 'host fe80::2: .*a link-local address needs the device .*as fe80::1%eth0$'
+}
+
 @test "a hostfile that is missing is named" {
     run hb --hostfile /nosuch/hosts true
     ended_with 2

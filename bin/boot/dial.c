@@ -252,8 +252,8 @@ void hb_dial_again(struct hb_dial *dial, int port)
     wait_ms(dial, 0);
 }
 
-#define NO_DEVICE "a link-local address needs the device that leads there, as " \
-                  "fe80::1%eth0"
+#define NO_DEVICE "a link-local address needs the device that leads " \
+                  "there, as fe80::1%eth0"
 
 static int lacks_device(const struct attempt *a)
 {

@@ -59,18 +59,23 @@ static int is_of(const struct ifaddrs *i, const char *device)
                               memcmp(device, i->ifa_name, len) == 0);
 }
 
+static int is_link_local(const struct sockaddr_storage *a)
+{
+    size_t len;
+    const void *bytes = bytes_of(a, &len);
+
+    return len == BYTES_6 && IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)
+                                                   bytes);
+}
+
 static int is_usable(const struct ifaddrs *i, const char *device)
 {
     if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
         !(i->ifa_flags & IFF_UP) || !is_of(i, device)) {
         return 0;
     }
-    if (i->ifa_addr->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *a = (const void *)i->ifa_addr;
-
-        return !IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr);
-    }
-    return i->ifa_addr->sa_family == AF_INET;
+    return i->ifa_addr->sa_family == AF_INET ||
+           i->ifa_addr->sa_family == AF_INET6;
 }
 
 static int is_bridge(const char *name)
@@ -84,8 +89,10 @@ static int is_bridge(const char *name)
 
 /* In the order in which they are named. A container engine makes a bridge for
  * each of its networks, which mostly leads to no other host: where there is no
- * room for all, those wait for the others. */
-enum kind { OTHER, BRIDGE, LOOPBACK, KINDS };
+ * room for all, those wait for the others. What is link-local means nothing
+ * without the device of whoever calls, and counts where nothing else is
+ * there. */
+enum kind { OTHER, BRIDGE, LINK_LOCAL, LOOPBACK, KINDS };
 
 static enum kind kind_of(const struct ifaddrs *i, const char *device,
                          int is_full)
@@ -95,6 +102,9 @@ static enum kind kind_of(const struct ifaddrs *i, const char *device,
     }
     if ((i->ifa_flags & IFF_LOOPBACK) != 0) {
         return LOOPBACK;
+    }
+    if (is_link_local((const void *)i->ifa_addr)) {
+        return LINK_LOCAL;
     }
     return is_full && is_bridge(i->ifa_name) ? BRIDGE : OTHER;
 }
@@ -139,7 +149,7 @@ static void add(struct hb_interfaces *out, char names[][IF_NAMESIZE],
     memcpy(&to->at, i->ifa_addr, len);
     memcpy(&to->mask, i->ifa_netmask, len);
     to->mask.ss_family = to->at.ss_family;
-    if (kind != LOOPBACK) {
+    if (kind != LOOPBACK && kind != LINK_LOCAL) {
         to->net.prefix = prefix_of(&to->mask);
         to->net.device = device_of(out, names, i->ifa_name);
         to->net.mbps = hb_net_mbps("", i->ifa_name);
@@ -162,7 +172,7 @@ void hb_interfaces_read(const char *device, struct hb_interfaces *out)
     }
     for (int kind = OTHER; kind < KINDS; kind++) {
         for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-            if (out->n < HB_ADDRESS_MOST &&
+            if (out->n < HB_ADDRESS_MOST && (kind != LINK_LOCAL || n == 0) &&
                 kind_of(i, device, n > HB_ADDRESS_MOST) == (enum kind)kind) {
                 add(out, names, i, (enum kind)kind);
             }
@@ -356,6 +366,18 @@ static uint64_t merit(const struct hb_endpoint *e, unsigned i,
     return kind << 32 | (kind == 3 ? e->net[i].mbps : 0);
 }
 
+/* It is reached by the device on which we have such an address. */
+static void set_scope(struct sockaddr_storage *a,
+                      const struct hb_interfaces *ours)
+{
+    unsigned o = is_link_local(a) ? near(a, ours) : ours->n;
+
+    if (o < ours->n) {
+        ((struct sockaddr_in6 *)a)->sin6_scope_id =
+            ((const struct sockaddr_in6 *)&ours->list[o].at)->sin6_scope_id;
+    }
+}
+
 /* Equals stay in their order. */
 static void sort(struct hb_endpoint *e, const struct hb_interfaces *ours)
 {
@@ -380,6 +402,9 @@ int hb_endpoint_get(struct hb_buf *b, const struct hb_interfaces *ours,
 
     if (rc == 0 && ours != NULL) {
         sort(out, ours);
+        for (unsigned i = 0; i < out->n; i++) {
+            set_scope(&out->at[i], ours);
+        }
     }
     return rc;
 }

@@ -33,9 +33,9 @@ struct hb_interfaces {
     unsigned n;
 };
 
-/* Those that are up, of a net device, or of all (NULL); link-local ones are
- * none, loopback comes last. Where there are too many, those of bridges come
- * behind the others. */
+/* Those that are up, of a net device, or of all (NULL); link-local ones count
+ * where there are no others, loopback comes last. Where there are too many,
+ * those of bridges come behind the others. */
 void hb_interfaces_read(const char *device, struct hb_interfaces *out);
 int hb_interfaces_have(const struct hb_interfaces *ours,
                        const struct sockaddr_storage *at);

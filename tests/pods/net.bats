@@ -213,6 +213,21 @@ netem_or_skip() {
     says '^rank 0 to 1: tcp \[fd00:77::2\]:'
 }
 
+@test "hosts that have link-local addresses alone" {
+    local i
+    for i in 0 1; do
+        pod $i ip addr add "fe80::77:$((i + 1))/64" dev eth0 nodad
+        pod $i ip addr del "10.77.0.$((i + 1))/16" dev eth0
+    done
+    run by tcp --host-keys pin -H '[fe80::77:1%eth0],[fe80::77:2%eth0]' "$net" ways
+    for i in 0 1; do
+        pod $i ip addr add "10.77.0.$((i + 1))/16" dev eth0
+        pod $i ip addr del "fe80::77:$((i + 1))/64" dev eth0
+    done
+    ended_with 0
+    says '^rank 0 to 1: tcp \[fe80::77:2\]:'
+}
+
 # The system itself would go on to ask for room for as long as it is told to.
 @test "a pair that is cut while one of the two takes nothing" {
     local job asks=/proc/sys/net/ipv4/tcp_retries2

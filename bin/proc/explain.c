@@ -184,6 +184,34 @@ static void name_hidden(const char *path, struct hb_str *hint)
     free(copy);
 }
 
+static int is_program(const char *word, const char *wdir)
+{
+    char *path = word[0] == '/' || wdir == NULL
+                     ? hb_xstrdup(word) : hb_xasprintf("%s/%s", wdir, word);
+    struct stat st;
+    int is = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+             access(path, X_OK) == 0;
+
+    free(path);
+    return is;
+}
+
+/* mpirun_rsh -np 2 HOST HOST [NAME=VALUE ...] ./program: a name, and behind it
+ * others up to a program that is there. */
+static void name_hosts(const struct hb_proc_spec *spec, struct hb_str *hint)
+{
+    char *const *word = spec->argv;
+
+    while (*word != NULL && (*word)[0] != '-' && strchr(*word, '/') == NULL) {
+        word++;
+    }
+    if (*word != NULL && word != spec->argv && (*word)[0] != '-' &&
+        is_program(*word, spec->wdir)) {
+        hb_str_putf(hint, "if %s is a host and %s the program, name hosts "
+                    "with -H, not before the program; ", spec->file, *word);
+    }
+}
+
 static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
 {
     const char *path = hb_search_env(spec->env, "PATH");
@@ -198,6 +226,7 @@ static void hint_missing(const struct hb_proc_spec *spec, struct hb_str *hint)
             hb_str_putf(hint, ", seen from %s", spec->wdir);
         }
     } else {
+        name_hosts(spec, hint); /* PATH may be longer than a message */
         hb_str_putf(hint, "it is not in this host's PATH%s%s",
                     path != NULL ? ", " : "", path != NULL ? path : "");
         if (spec->tries_wdir && spec->wdir != NULL) {

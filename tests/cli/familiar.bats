@@ -89,6 +89,12 @@ setup() { common_setup; }
     run hb -rsh -export-all -np 2 echo here
     ended_with 0
     [ "$(grep -c '^here$' <<< "$output")" -eq 2 ]
+    run hb -np 2 none-1 none-2 A=1 /bin/sh -c true
+    ended_with 127
+    says 'if none-1 is a host and /bin/sh the program, name hosts with -H, not before'
+    run hb -n 1 none-1 -f /bin/sh
+    ended_with 127
+    says_not 'is a host'
     run hb --dry-run --explain -n 1 --ppn 1 --depth 2 --cpu-bind verbose,depth \
         true
     ended_with 0

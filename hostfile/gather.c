@@ -72,13 +72,17 @@ static void drop_notes(struct hb_gang *gang)
 
 /* A file that cannot be read is named; who wanted it is not. The user's own
  * file is the user's to mend. */
-static int unreadable(const struct hb_source *s, int rc,
+static int unreadable(const struct hb_gang_request *req,
+                      const struct hb_source *s, int rc,
                       struct hpcboot_error *err)
 {
     if (rc != HPCBOOT_ERR_NOT_FOUND && rc != HPCBOOT_ERR_SYSTEM) {
         return rc;
     }
-    rc = s == &hb_source_file ? HPCBOOT_ERR_USAGE : rc;
+    if (s == &hb_source_file ||
+        (s == &hb_source_default && req->default_hostfile != NULL)) {
+        rc = HPCBOOT_ERR_USAGE;
+    }
     if (err != NULL) {
         hb_error_prefix(err, rc, "%s", s->name);
         err->code = rc;
@@ -113,7 +117,7 @@ static int ask_all(const struct hb_gang_request *req, int own_hosts,
             }
             drop_notes(out);
         } else {
-            rc = unreadable(s, rc, err);
+            rc = unreadable(req, s, rc, err);
         }
         free(reason);
     }

@@ -56,26 +56,40 @@ static int dir_word(struct hb_scan *s, const char *word)
     return 0;
 }
 
+/* Of "DIR:WORD,WORD": are these words of Open MPI's? -1: some are, or are
+ * nearly, and some are not: a mistake, and no name. */
+static int dir_words(struct hb_scan *s, const char *list)
+{
+    static const char *const names[] = {"nocopy", "nojobid"};
+    char *words = hb_xstrdup(list), *p = words, *word;
+    int n = 0, known = 0, near = 0;
+
+    while ((word = strsep(&p, ","))) {
+        int is = dir_word(s, word) == 0;
+
+        n++;
+        known += is;
+        near += !is && hb_nearest(word, names, 2) != NULL;
+    }
+    free(words);
+    return known == n ? 1 : known + near > 0 ? -1 : 0;
+}
+
 /* "DIR" or "DIR:nocopy,nojobid"; a name may hold ':' otherwise. */
 HB_SETTER(output_dir)
 {
-    char *dir = hb_xstrdup(values[0]), *colon = strrchr(dir, ':'), *word;
-    int known = colon != NULL;
+    char *dir = hb_xstrdup(values[0]), *colon = strrchr(dir, ':');
+    int words = colon != NULL ? dir_words(s, colon + 1) : 0;
 
-    if (colon) {
-        char *words = hb_xstrdup(colon + 1), *p = words;
-
-        while (known && (word = strsep(&p, ","))) {
-            known = dir_word(s, word) == 0;
-        }
-        free(words);
-    }
-    if (known) {
+    if (words > 0) {
         *colon = '\0';
     }
-    if (!dir[0]) {
+    if (!dir[0] || words < 0) {
         free(dir);
-        return hb_opt_bad(s, err, "needs a directory");
+        return hb_opt_bad(s, err, words < 0
+                          ? "needs DIR, DIR:nocopy, DIR:nojobid or "
+                            "DIR:nocopy,nojobid"
+                          : "needs a directory");
     }
     free(s->o->output_dir);
     s->o->output_dir = dir;

@@ -403,6 +403,24 @@ fish_offers() { # PROGRAM LINE
     run hb --default-hostfile /nosuch/hosts true
     ended_with 2
     says 'default hostfile: cannot open /nosuch/hosts: No such file'
+    for option in --default-hostfile --hostfile; do # a folder is no file
+        run hb --dry-run $option "$PWD" true
+        ended_with 2
+        says "hostfile: cannot read $PWD: Is a directory"
+    done
+}
+
+@test "words behind a folder for output that are mistyped are no part of its name" {
+    for dir in logs:nocpy logs:nocopy,nojbid; do
+        run hb --output-filename $dir -n 1 touch ran
+        ended_with 2
+        says "output-filename: needs DIR, .*DIR:nocopy,nojobid$"
+    done
+    [ ! -e ran ]
+    run hb --output-filename run:1 -n 1 echo here
+    ended_with 0
+    says '^here$'
+    [ -d run:1/1/rank.0 ]
 }
 
 @test "files that a login needs are looked at before anybody is contacted" {

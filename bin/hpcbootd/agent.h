@@ -65,6 +65,11 @@ struct rank_sink {
     struct hb_buf queue;
 };
 
+/* That wait for credit, in their order. */
+struct rank_texts {
+    struct rank_text *first, *last;
+};
+
 struct rank {
     struct agent *agent;
     uint32_t rank;
@@ -85,8 +90,7 @@ struct rank {
     struct event *error_ev;
     int error_fd;
     struct rank_stream out[2];
-    struct rank_text *texts; /* that wait for credit, in their order */
-    struct rank_text *last_text; /* of these */
+    struct rank_texts texts;
     struct rank_sink in;
     uint64_t stdin_taken; /* bytes its stdin has swallowed so far */
     struct rank_sink pm; /* the server's end of the rank's socket */
@@ -367,6 +371,9 @@ void rank_io_destroy(struct rank *r);
 void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text);
 /* Takes no more of its output, wherever it may still come from. */
 void rank_output_end(struct rank *r);
+/* Its pipes end with what they hold, which waits for credit as texts do. All
+ * that waits is the caller's: for the rank that takes its place. */
+struct rank_texts rank_output_take(struct rank *r);
 int rank_drained(const struct rank *r);
 void agent_credit(struct agent *a, uint32_t bytes);
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -189,9 +190,9 @@ struct rank_text {
 /* The oldest one is done with. */
 static void text_pop(struct rank *r)
 {
-    struct rank_text *t = r->texts;
+    struct rank_text *t = r->texts.first;
 
-    r->texts = t->next;
+    r->texts.first = t->next;
     hb_lines_destroy(&t->stream.lines);
     free(t);
 }
@@ -220,30 +221,69 @@ static int text_send(struct agent *a, struct rank_text *t)
 
 static void texts_send(struct rank *r)
 {
-    while (r->texts != NULL && text_send(r->agent, r->texts)) {
+    while (r->texts.first != NULL && text_send(r->agent, r->texts.first)) {
         text_pop(r);
     }
 }
 
 static void texts_drop(struct rank *r)
 {
-    while (r->texts != NULL) {
+    while (r->texts.first != NULL) {
         text_pop(r);
     }
+}
+
+/* The last one, with room for its bytes. */
+static struct rank_text *text_add(struct rank *r, uint8_t stream, size_t len)
+{
+    struct rank_text *t = hb_xcalloc(1, sizeof *t + len);
+
+    t->stream.rank = r;
+    t->stream.stream = stream;
+    t->len = len;
+    *(r->texts.first != NULL ? &r->texts.last->next : &r->texts.first) = t;
+    r->texts.last = t;
+    return t;
 }
 
 void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text)
 {
     int merged = (r->agent->job.flags & HB_JOB_MERGE_STDERR) != 0;
-    struct rank_text *t = hb_xcalloc(1, sizeof *t + text.len);
+    struct rank_text *t = text_add(r, merged ? 1 : (uint8_t)stream, text.len);
 
-    t->stream.rank = r;
-    t->stream.stream = merged ? 1 : (uint8_t)stream;
-    t->len = text.len;
     memcpy(t->data, text.data, text.len);
-    *(r->texts != NULL ? &r->last_text->next : &r->texts) = t;
-    r->last_text = t;
     texts_send(r);
+}
+
+/* What there is now, since who escaped may write for ever. */
+static void stream_keep(struct rank_stream *s)
+{
+    struct rank_text *t;
+    int held = 0;
+    ssize_t n;
+
+    (void)ioctl(s->fd, FIONREAD, &held);
+    t = text_add(s->rank, s->stream, (size_t)held);
+    n = read(s->fd, t->data, t->len);
+    t->len = n > 0 ? (size_t)n : 0;
+    t->stream.lines = s->lines; /* the line that it goes on with */
+    s->lines = (struct hb_lines)HB_LINES_INIT;
+    stream_end(s);
+}
+
+struct rank_texts rank_output_take(struct rank *r)
+{
+    struct rank_texts all;
+
+    for (int k = 0; k < 2; k++) {
+        if (r->out[k].ev != NULL) {
+            stream_keep(&r->out[k]);
+        }
+    }
+    texts_send(r);
+    all = r->texts;
+    r->texts = (struct rank_texts){NULL, NULL};
+    return all;
 }
 
 void agent_credit(struct agent *a, uint32_t bytes)
@@ -269,7 +309,8 @@ void rank_output_end(struct rank *r)
 
 int rank_drained(const struct rank *r)
 {
-    return r->out[0].ev == NULL && r->out[1].ev == NULL && r->texts == NULL;
+    return r->out[0].ev == NULL && r->out[1].ev == NULL &&
+           r->texts.first == NULL;
 }
 
 static void sink_open(struct rank *r, struct rank_sink *s, int fd,

@@ -256,19 +256,21 @@ void agent_reap(struct agent *a)
     agent_maybe_done(a);
 }
 
-/* What the last one had of pipes and processes is gone for good. */
+/* What the last one had of pipes and processes is gone for good, and the last
+ * that it wrote on its way, or waits for a reader that pauses. */
 static void forget_last(struct rank *r)
 {
     struct agent *a = r->agent;
+    struct rank_texts said;
 
     (void)kill(-r->group, SIGKILL);
-    rank_output_end(r);
+    said = rank_output_take(r);
     rank_io_destroy(r);
     if (r->hold != NULL) {
         event_free(r->hold);
     }
     *r = (struct rank){.agent = a, .rank = r->rank, .restarts = r->restarts,
-                       .error_fd = -1, .in.fd = -1, .pm.fd = -1};
+                       .texts = said, .error_fd = -1, .in.fd = -1, .pm.fd = -1};
     r->out[0].fd = r->out[1].fd = -1;
 }
 

@@ -403,6 +403,20 @@ END
     [ "$(cat sums)" = '1000000 0' ]
 }
 
+# More than a window of output, so that the end of it is in the rank's pipe.
+@test "a rank is started again while the reader sleeps: its last words come" {
+    # shellcheck disable=SC2016  # for the rank
+    hb -n 1 --on-failure respawn --restart-delay 10ms bash -c '
+        [ "$HPCBOOT_RESTART" = 0 ] || { echo again; touch again; exit; }
+        printf begun; yes 1234567 | head -c 4300000; printf "last words"
+        exit 3' 2> err | {
+        wait_until test -e again
+        cat > out
+    }
+    [ "$(grep -c '^1234567$' out)" -eq 537499 ]
+    [ "$(tail -n 1 out)" = 'last wordsagain' ] # no end of line is made up
+}
+
 @test "while the reader sleeps, memory is bounded" {
     local launcher reader peak=0 kb
     mkfifo pipe

@@ -48,7 +48,7 @@
 /* And one to a child, of whom there may be thousands: what is said is little
  * and rare after the orders. */
 #define KEEP_DOWN ((size_t)0)
-#define LAST_WORDS_MS 300           /* see above: after a failed write */
+#define LAST_WORDS_MS 3000 /* see above; a channel's end may take a second */
 /* What a cut has swallowed is sent again so often in the time after which the
  * peer is dead. Systems give a connection up after 15 times in vain: the first
  * ones follow each other faster, so that the link is over before. */

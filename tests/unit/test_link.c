@@ -279,6 +279,35 @@ static void last_words_are_heard_after_a_failed_write(void **state)
     hb_buf_destroy(&b);
 }
 
+static void ends_now(evutil_socket_t fd, short what, void *arg)
+{
+    const struct hpcboot_error end = {HPCBOOT_ERR_CLOSED, 0, "killed by 9"};
+    struct fixture *f = arg;
+
+    f->mem->ch.events.closed(f->mem->ch.arg, &end);
+}
+
+/* Channels take a second for it. Of two timers the earlier one is called first,
+ * however late both are. */
+static void a_late_reason_is_better_than_a_failed_write(void **state)
+{
+    static const struct timeval late = {1, 0};
+    struct fixture f;
+    struct event *timer;
+
+    open_link(&f, 0);
+    timer = evtimer_new(f.base, ends_now, &f);
+    event_add(timer, &late);
+    f.mem->fail = HPCBOOT_ERR_CLOSED;
+    put_output(hb_link_out(f.link), 1, 1);
+    hb_link_flush(f.link);
+    event_base_dispatch(f.base);
+    assert_int_equal(f.lost, 1);
+    assert_string_equal(f.err.text, "killed by 9");
+    event_free(timer);
+    close_link(&f);
+}
+
 static void a_channel_that_ends_in_write_is_told_from_the_loop(void **state)
 {
     struct fixture f;
@@ -356,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_short_backlog_is_not_told_to_be_drained),
         cmocka_unit_test(a_failed_write_is_told_from_the_loop),
         cmocka_unit_test(last_words_are_heard_after_a_failed_write),
+        cmocka_unit_test(a_late_reason_is_better_than_a_failed_write),
         cmocka_unit_test(a_channel_that_ends_in_write_is_told_from_the_loop),
         cmocka_unit_test(a_message_that_could_not_be_put_ends_the_link),
         cmocka_unit_test(a_large_frame_arrives_whole),

@@ -33,9 +33,6 @@
 #define SLOW_MS 1000
 /* From DONE of all to the end of their links: agents leave in a moment. */
 #define FAREWELL_MS 2000
-/* timeout(1) signals its child and then the group it is in; a terminal and its
- * shell both do. Nobody presses a key twice in that time. */
-#define ONE_INTERRUPT_NS (50 * 1000000LL)
 #define UNCONFIRMED_NAMED 8 /* hosts, in one line */
 #define FAILURES_TOLD 16    /* of ranks that others outlive, a line each */
 #define TERMINATION_LOG "/dev/termination-log" /* read by the kubelet */
@@ -374,13 +371,8 @@ void job_timers_close(struct job *j)
 
 void job_told_to_end(struct job *j, int signo)
 {
-    int64_t now = hb_now_ns();
     char name[64];
 
-    if (j->interrupts > 0 && now - j->interrupt_ns < ONE_INTERRUPT_NS) {
-        return;
-    }
-    j->interrupt_ns = now;
     hb_signal_text(signo, name, sizeof name);
     if (j->phase == JOB_CONNECTING && j->tick_timer != NULL) {
         hb_progress_done(j->progress);

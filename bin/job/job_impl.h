@@ -260,7 +260,8 @@ struct job {
     uint32_t programs_begun; /* by the host that is furthest */
     uint32_t world; /* the epoch in which its ranks meet: of START, or GROWN */
     unsigned interrupts;
-    int64_t interrupt_ns; /* the last of them */
+    struct event *interrupt_timer; /* as long as the last one may come twice */
+    int interrupt_turns;
     int slow; /* it is to be said that the end takes its time */
     struct event *signals[2 * NSIG]; /* that end the job, that are passed on */
     unsigned n_signals;

@@ -28,7 +28,10 @@
 #define SIGNAL_STATUS 128
 #define STOP_WITHIN_MS 5000 /* hosts that do not answer are not waited for */
 #define STOP_LOOK_MS 5
-#define STOP_TURNS 2 /* of the loop: signals that came are noted, and told */
+#define TOLD_TURNS 2 /* of the loop: signals that came are noted, and told */
+/* timeout(1) signals its child and then the group it is in; a terminal and its
+ * shell both do. Nobody presses a key twice in that time. */
+#define ONE_INTERRUPT_MS 50
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define N_ENDS (sizeof ends / sizeof *ends)
@@ -180,6 +183,26 @@ static void go_on(struct job *j)
     to_all_ranks(j, SIGCONT);
 }
 
+/* What came in that time may be heard later, where hbrun had no CPU. */
+static void on_interrupt_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->interrupt_turns++ < TOLD_TURNS) {
+        arm_ms(j->interrupt_timer, 0);
+    }
+}
+
+static int comes_twice(struct job *j)
+{
+    if (evtimer_pending(j->interrupt_timer, NULL)) {
+        return 1;
+    }
+    j->interrupt_turns = 0;
+    arm_ms(j->interrupt_timer, ONE_INTERRUPT_MS);
+    return 0;
+}
+
 static void on_end_signal(evutil_socket_t signo, short what, void *arg)
 {
     struct job *j = arg;
@@ -187,7 +210,9 @@ static void on_end_signal(evutil_socket_t signo, short what, void *arg)
     if (j->stop_by_ns != 0) {
         go_on(j);
     }
-    job_told_to_end(j, (int)signo);
+    if (!comes_twice(j)) {
+        job_told_to_end(j, (int)signo);
+    }
 }
 
 static int has_ranks(const struct job *j)
@@ -258,7 +283,7 @@ static void on_stop_timer(evutil_socket_t fd, short what, void *arg)
         return;
     }
     hold_cont(SIG_BLOCK);
-    if (j->stop_turns++ < STOP_TURNS) {
+    if (j->stop_turns++ < TOLD_TURNS) {
         arm_ms(j->stop_timer, 0);
         return;
     }
@@ -333,6 +358,7 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
 
     signal(SIGPIPE, SIG_IGN);
     j->stop_timer = evtimer_new(j->base, on_stop_timer, j);
+    j->interrupt_timer = evtimer_new(j->base, on_interrupt_timer, j);
     job_signals_that_end(&heard);
     for (int s = 1; s < NSIG; s++) {
         if (sigismember(&heard, s) == 1 && !is_passed_instead(j, s)) {
@@ -340,6 +366,14 @@ int job_signals_open(struct job *j, struct hpcboot_error *err)
         }
     }
     return watch_passed(j, err);
+}
+
+static void free_timer(struct event **timer)
+{
+    if (*timer != NULL) {
+        event_free(*timer);
+        *timer = NULL;
+    }
 }
 
 void job_signals_close(struct job *j)
@@ -351,8 +385,6 @@ void job_signals_close(struct job *j)
         hold_cont(SIG_UNBLOCK);
         j->stop_turns = 0;
     }
-    if (j->stop_timer != NULL) {
-        event_free(j->stop_timer);
-        j->stop_timer = NULL;
-    }
+    free_timer(&j->stop_timer);
+    free_timer(&j->interrupt_timer);
 }

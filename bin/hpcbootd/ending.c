@@ -23,10 +23,10 @@
 
 /* Descendants that outlive the last rank may hold its output pipes, or be
  * filters that write what it wrote to a file. They are left alone as long as
- * they keep writing, or filters computing, with pauses shorter than this ... */
+ * they keep writing, or filters computing, with pauses shorter than this, but
+ * not for ever. While the launcher does not take what was written, as its
+ * reader pauses, nothing can be seen of them, and no time is counted. */
 #define LINGER_MS 1000
-/* ... or as long as it is the launcher that does not take what they wrote,
- * but not for ever. */
 #define LINGER_ROUNDS 100
 /* After that many it is told that they write. */
 #define WRITERS_ROUNDS 3
@@ -235,7 +235,7 @@ static int filters_work(struct agent *a)
 static void on_linger_over(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
-    int busy = a->output_seen || a->credit <= 0;
+    int busy = a->output_seen;
     int work = !a->linger_over && filters_work(a);
 
     if (a->output_seen && !work && a->linger_rounds == WRITERS_ROUNDS) {
@@ -244,11 +244,13 @@ static void on_linger_over(evutil_socket_t fd, short what, void *arg)
                    LINGER_ROUNDS * LINGER_MS / 1000);
     }
     a->output_seen = 0;
-    if (a->linger_over) {
-        give_up_output(a);
-    } else if ((work || busy) && a->linger_rounds++ < LINGER_ROUNDS) {
+    if (a->credit <= 0 ||
+        ((work || busy) && a->linger_rounds++ < LINGER_ROUNDS)) {
         arm(a, &a->linger_timer, on_linger_over, LINGER_MS);
         return;
+    }
+    if (a->linger_over) {
+        give_up_output(a);
     } else {
         sweep(a);
     }

@@ -417,6 +417,17 @@ END
     [ "$(tail -n 1 out)" = 'last wordsagain' ] # no end of line is made up
 }
 
+# Ranks end, and the end of what they wrote is in their pipes. The sleep is
+# more than processes that they leave behind are waited for.
+@test "the reader sleeps for long when the ranks have ended: all of it comes" {
+    [ "${HB_LONG:-no}" = yes ] || skip 'with --long'
+    HB_LIMIT=300 hb -n 1 sh -c 'yes 1234567 | head -c 4450000' | {
+        sleep 110
+        wc -c > out
+    }
+    [ "$(cat out)" -eq 4450000 ]
+}
+
 @test "while the reader sleeps, memory is bounded" {
     local launcher reader peak=0 kb
     mkfifo pipe

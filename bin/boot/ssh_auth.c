@@ -57,6 +57,7 @@ struct hb_ssh_auth {
     enum phase phase;
     size_t next;            /* of keys */
     struct hb_str refused;  /* what was offered in vain */
+    int was_refused;        /* the host has refused a key and stayed */
     struct hb_str unusable; /* files and why */
 };
 
@@ -302,18 +303,27 @@ static int give_up(struct hb_ssh_auth *auth, ssh_session session,
                    advice(session, user));
 }
 
+/* Servers also hang up after keys that they refused. One that does so before
+ * it has refused any, and without a word, is on its way out, or up. */
+static int is_over_keys(const struct hb_ssh_auth *auth, const char *words)
+{
+    return auth->refused.len &&
+           (auth->was_refused || auth->phase == PHASE_AGENT ||
+            strstr(words, "SSH_MSG_DISCONNECT") != NULL);
+}
+
 static int broken(struct hb_ssh_auth *auth, ssh_session session,
                   const char *host, struct hpcboot_error *err)
 {
-    /* Servers also hang up after keys that they refused; one that does so
-     * before that is on its way out, or up. */
-    return hb_fail(err, auth->refused.len ? HPCBOOT_ERR_AUTH
-                                          : HPCBOOT_ERR_HOST,
+    const char *words = hb_ssh_words(session);
+    int over_keys = is_over_keys(auth, words);
+
+    return hb_fail(err, over_keys ? HPCBOOT_ERR_AUTH : HPCBOOT_ERR_HOST,
                    "%s: login as %s failed: %.200s (offered: %.160s)%s", host,
-                   auth->settings->user, hb_ssh_words(session),
+                   auth->settings->user, words,
                    auth->refused.len ? hb_str_text(&auth->refused)
                                      : "nothing yet",
-                   !auth->refused.len ? "" : auth->phase == PHASE_AGENT
+                   !over_keys ? "" : auth->phase == PHASE_AGENT
                    ? "; hosts hang up after a few keys: name a file with "
                      "--identity, or use --launch-with ssh, which begins with "
                      "the key that IdentityFile names"
@@ -359,6 +369,7 @@ static int offer_keys(struct hb_ssh_auth *auth, ssh_session session)
         if (!ssh_is_connected(session)) {
             return SSH_AUTH_ERROR;
         }
+        auth->was_refused = 1;
     }
     return SSH_AUTH_DENIED;
 }

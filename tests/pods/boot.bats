@@ -646,6 +646,19 @@ by_authority() {
     done
 }
 
+@test "a host that goes down while it looks at a key has not refused it" {
+    # shellcheck disable=SC2016  # for the server
+    printf '%s\n' '#!/bin/sh' 'kill -KILL $PPID' > looks
+    chmod 755 looks
+    server_up down "AuthorizedKeysCommand /bin/sh $PWD/looks" \
+        'AuthorizedKeysCommandUser root'
+    echo "[127.0.0.1]:$(port down)" \
+        "$(cut -d' ' -f1,2 "$F/keys/host.pub")" >> "$HOME/.ssh/known_hosts"
+    run -0 drive down --identity "$F/keys/other"
+    says "^failed authenticate: .*failed: .*offered: $F/keys/other"
+    says_not 'after a few keys|refused'
+}
+
 @test "a host that hangs up over the keys of an ssh-agent is not waited for" {
     local i
     eval "$(ssh-agent -s)" 3>&-

@@ -34,6 +34,7 @@ struct agent;
 struct agent_recipe;
 struct agent_meet;
 struct agent_native;
+struct agent_asked;
 struct agent_orphan;
 struct agent_tree;
 struct agent_wiring;
@@ -190,6 +191,12 @@ struct agent {
     int stdin_ended;
     int init_told; /* the launcher knows that a rank here has initialised, in
                       this program of libhpcboot */
+    struct { /* for spawned jobs, and not answered yet; spawn.c */
+        struct agent_asked *first;
+        uint32_t n;
+        size_t bytes;
+        int refusal_told;
+    } asked;
     int event_told; /* that one does not travel */
     int twice_told; /* that a rank begins MPI while it is in MPI */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
@@ -381,6 +388,12 @@ void agent_credit(struct agent *a, uint32_t bytes);
 int agent_fences_start(struct agent *a, struct hpcboot_error *err);
 int agent_pm_start(struct agent *a, struct hpcboot_error *err);
 void agent_pm_stop(struct agent *a);
+/* spawn.c: requests for spawned jobs, and their answers */
+void agent_spawn(struct agent *a, uint64_t id, uint32_t rank,
+                 const struct hb_pm_spawn *what);
+int agent_spawned(struct agent *a, const struct hb_frame *f,
+                  struct hpcboot_error *err);
+void agent_spawns_destroy(struct agent *a);
 int agent_pm_frame(struct agent *a, const struct hb_frame *f,
                    struct hpcboot_error *err);
 

@@ -21,6 +21,8 @@
 #include "lib/rdzv/native_server.h"
 #include "lib/rdzv/runs.h"
 
+#define ABORT_TEXT_MAX 4096u /* above what a verdict shows */
+
 /* A finished local fence on its way back to the server. */
 struct local_fence {
     struct agent *agent;
@@ -109,11 +111,15 @@ static void pm_fence(void *arg, struct hb_bytes key, const uint32_t *nodes,
     agent_fence_join(arg, key, nodes, n_nodes, data);
 }
 
+/* The text is of any length; what is said at the end is one sentence. */
 void agent_rank_abort(struct agent *a, uint32_t rank, int code,
                       const char *text)
 {
-    AGENT_SEND(a, abort, .rank = rank, .code = code, .text = text,
+    char *begins = hb_xstrndup(text, ABORT_TEXT_MAX);
+
+    AGENT_SEND(a, abort, .rank = rank, .code = code, .text = begins,
                .time_ns = (uint64_t)hb_now_ns());
+    free(begins);
 }
 
 static void pm_abort(void *arg, uint32_t rank, int code, const char *text)
@@ -196,14 +202,7 @@ static void pm_violation(void *arg, uint32_t rank, const char *text)
 static void pm_spawn(void *arg, uint64_t id, uint32_t rank,
                      const struct hb_pm_spawn *what)
 {
-    struct agent *a = arg;
-
-    AGENT_SEND(a, spawn, .id = id, .rank = rank,
-               .counts = {.v = what->counts,
-                          .n = what->n_apps * HB_SPAWN_COUNTS},
-               .words = hb_wire_strv_of(hb_strv_view(&what->words)),
-               .hints = hb_wire_strv_of(hb_strv_view(&what->hints)),
-               .preput = hb_wire_strv_of(hb_strv_view(&what->preput)));
+    agent_spawn(arg, id, rank, what);
 }
 
 static void pm_output(void *arg, uint32_t rank, unsigned stream,
@@ -333,6 +332,7 @@ void agent_pm_stop(struct agent *a)
         a->pm_ops->destroy(a->pm);
         a->pm = NULL;
     }
+    agent_spawns_destroy(a);
 }
 
 /* The answer to another node's direct modex; src of the question is kept in
@@ -462,22 +462,6 @@ static int on_name_reply(struct agent *a, const struct hb_frame *f,
     return rc;
 }
 
-static int on_spawned(struct agent *a, const struct hb_frame *f,
-                      struct hpcboot_error *err)
-{
-    struct hb_msg_spawned m;
-    int rc = hb_wire_get_spawned(f, &m, err);
-
-    if (rc == 0 && a->pm != NULL) {
-        const struct hb_pm_spawned answer = {
-            .status = m.status, .job_id = m.job_id, .text = m.text,
-        };
-
-        a->pm_ops->spawn_done(a->pm, m.id, &answer);
-    }
-    return rc;
-}
-
 static int on_event(struct agent *a, const struct hb_frame *f,
                     struct hpcboot_error *err)
 {
@@ -508,7 +492,7 @@ int agent_pm_frame(struct agent *a, const struct hb_frame *f,
     case HB_MSG_MODEX_REPLY:
         return on_modex_reply(a, f, err);
     case HB_MSG_SPAWNED:
-        return on_spawned(a, f, err);
+        return agent_spawned(a, f, err);
     case HB_MSG_EVENT:
         return on_event(a, f, err);
     default:

@@ -30,6 +30,8 @@
 
 #define NUMBERS "hpcboot/jobs" /* what the name service counts them under */
 #define SPAWNED_MAX 1000u /* at one time: each has a process here */
+/* Of requests that wait or are on their way: words of programs, mostly. */
+#define UNREAD_MAX ((size_t)256 << 20)
 #define ROOM_MS 3000 /* that slots may take to come free */
 
 static void begin_next(struct job *j);
@@ -54,8 +56,15 @@ static void stop_timer(struct spawned *w)
     }
 }
 
+static void count_unread(struct spawned *w, size_t bytes)
+{
+    w->job->spawns->n_unread += bytes - w->n_unread;
+    w->n_unread = bytes;
+}
+
 static void spawned_free(struct spawned *w)
 {
+    count_unread(w, 0);
     hb_link_destroy(w->link);
     stop_timer(w);
     hb_buf_destroy(&w->what);
@@ -221,6 +230,7 @@ static int on_room(struct spawned *w, const struct hb_frame *f,
     if (rc < 0 || m.hosts.n != m.ranks.n || w->ranks != NULL) {
         return rc;
     }
+    count_unread(w, 0);
     w->ranks = hb_xcalloc(m.ranks.n + 1, sizeof *w->ranks);
     for (uint32_t i = 0; i < m.ranks.n; i++) {
         w->ranks[i] = hb_wire_u32s_at(&m.ranks, i);
@@ -382,6 +392,23 @@ static int check_job(const struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
+/* What is to be started is kept until the job's number is known. */
+static int keep(struct spawned *w, const struct hb_msg_spawn *m,
+                struct hpcboot_error *err)
+{
+    int rc = hb_wire_put_spawn(&w->what, 0, HB_NODE_LAUNCHER,
+                               HB_NODE_LAUNCHER, m, err);
+
+    if (rc == 0 && w->what.len > UNREAD_MAX - w->job->spawns->n_unread) {
+        rc = hb_fail(err, HPCBOOT_ERR_LIMIT, "what is to be started already "
+                     "takes %zu bytes", w->job->spawns->n_unread);
+    }
+    if (rc == 0) {
+        count_unread(w, w->what.len);
+    }
+    return rc;
+}
+
 static void refuse(struct spawned *w, const char *why)
 {
     hb_log(HB_WARN, "rank %u on %s cannot start other processes: %s",
@@ -522,8 +549,7 @@ static void start(struct job_host *h, const struct hb_msg_spawn *m)
         rc = check_job(j, &err);
     }
     if (rc == 0) {
-        rc = hb_wire_put_spawn(&w->what, 0, HB_NODE_LAUNCHER,
-                               HB_NODE_LAUNCHER, m, &err);
+        rc = keep(w, m, &err);
     }
     if (rc < 0) {
         refuse(w, err.text);

@@ -90,6 +90,7 @@ static void tell_it(struct spawned *w)
     };
 
     hb_buf_put_raw(out, w->what.data, w->what.len);
+    hb_buf_destroy(&w->what);
     (void)hb_wire_put_ancestry(out, 0, HB_NODE_LAUNCHER, HB_NODE_LAUNCHER, &m,
                                NULL);
     put_room(j, out);

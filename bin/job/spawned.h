@@ -18,7 +18,8 @@ struct spawned {
     struct event *timer; /* while it waits for slots; then to look after it */
     unsigned stopped;    /* so many looks in a row that it does not */
     int room_over;       /* it has waited for slots long enough */
-    struct hb_buf what;   /* SPAWN, as it goes down */
+    struct hb_buf what;   /* SPAWN, until it goes down */
+    size_t n_unread;      /* bytes of it that its launcher may not have read */
     struct hb_strv hosts; /* that it took, and */
     uint32_t *ranks;      /* how many ranks it put there */
     int answered;
@@ -34,6 +35,7 @@ struct job_spawns {
     struct spawned *unnumbered; /* nothing of them has begun; no more has any */
     struct spawned *waiting;    /* the latest first */
     uint32_t n;
+    size_t n_unread; /* bytes in all */
 };
 
 /* Slots that are stated and not used; all there can be where none are. */

@@ -13,14 +13,20 @@
 
 enum { RANKS, WORDS, HINTS, PER_APP = HB_SPAWN_COUNTS };
 
-static int has_room(struct hb_pm_spawn *s, size_t bytes,
+/* `len` bytes of one text, without its NUL. */
+static int has_room(struct hb_pm_spawn *s, size_t len,
                     struct hpcboot_error *err)
 {
-    if (bytes > HB_SPAWN_BYTES_MAX || s->bytes > HB_SPAWN_BYTES_MAX - bytes) {
+    if (len > HB_SPAWN_TEXT_MAX) {
+        return hb_fail(err, HPCBOOT_ERR_LIMIT, "a request for processes has a "
+                       "word of more than %u bytes", HB_SPAWN_TEXT_MAX);
+    }
+    len += 1 + sizeof(char *);
+    if (s->bytes > HB_SPAWN_BYTES_MAX - len) {
         return hb_fail(err, HPCBOOT_ERR_LIMIT, "a request for processes has "
                        "more than %u bytes of words", HB_SPAWN_BYTES_MAX);
     }
-    s->bytes += bytes;
+    s->bytes += len;
     return HPCBOOT_OK;
 }
 
@@ -37,7 +43,7 @@ int hb_pm_spawn_app(struct hb_pm_spawn *s, const char *program, uint32_t ranks,
         return hb_fail(err, HPCBOOT_ERR_SPAWN, "%u processes of \"%s\" cannot "
                        "be started", ranks, program);
     }
-    rc = has_room(s, strlen(program) + 1, err);
+    rc = has_room(s, strlen(program), err);
     if (rc < 0) {
         return rc;
     }
@@ -54,7 +60,7 @@ int hb_pm_spawn_app(struct hb_pm_spawn *s, const char *program, uint32_t ranks,
 int hb_pm_spawn_arg(struct hb_pm_spawn *s, const char *word,
                     struct hpcboot_error *err)
 {
-    int rc = has_room(s, strlen(word) + 1, err);
+    int rc = has_room(s, strlen(word), err);
 
     if (rc == 0) {
         s->counts[(s->n_apps - 1) * PER_APP + WORDS]++;
@@ -66,7 +72,7 @@ int hb_pm_spawn_arg(struct hb_pm_spawn *s, const char *word,
 int hb_pm_spawn_hint(struct hb_pm_spawn *s, const char *key,
                      const char *value, struct hpcboot_error *err)
 {
-    int rc = has_room(s, strlen(key) + strlen(value) + 2, err);
+    int rc = has_room(s, strlen(key) + strlen(value) + 1, err);
 
     if (rc == 0) {
         s->counts[(s->n_apps - 1) * PER_APP + HINTS]++;
@@ -78,7 +84,7 @@ int hb_pm_spawn_hint(struct hb_pm_spawn *s, const char *key,
 int hb_pm_spawn_preput(struct hb_pm_spawn *s, const char *key,
                        const char *value, struct hpcboot_error *err)
 {
-    int rc = has_room(s, strlen(key) + strlen(value) + 2, err);
+    int rc = has_room(s, strlen(key) + strlen(value) + 1, err);
 
     if (rc == 0) {
         hb_strv_pushf(&s->preput, "%s=%s", key, value);

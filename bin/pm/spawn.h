@@ -22,10 +22,13 @@ struct hb_pm_spawn {
     struct hb_strv words;
     struct hb_strv hints;
     struct hb_strv preput; /* "KEY=VALUE" in the new job's store */
-    size_t bytes;          /* of all texts */
+    size_t bytes;          /* of all texts, and what names each of them */
 };
-/* Of all texts; arguments of a program may be 2 MiB. */
+/* Of all; arguments of a program may be 2 MiB, counted in the same way. So
+ * there are never more texts than a message can list. */
 #define HB_SPAWN_BYTES_MAX (4u << 20)
+/* Of one text: what a message can carry. An argument may be 128 KiB. */
+#define HB_SPAWN_TEXT_MAX (1u << 20)
 
 /* ERR_LIMIT where it grows beyond any program's needs, ERR_SPAWN where nobody
  * can start so many or so few ranks; nothing was added. */

@@ -435,3 +435,22 @@ print("cut off" if s.recv(1) == b"" else "answered")'
         says 'host there: the agent there is hpcboot 9\.8\.7 and this is '
     done
 }
+
+@test "what a rank says to its PMIx server may be long, and costs no host" {
+    pmix_client "$PWD/pmix_long"
+    run hb --pmi pmix -n 1 ./pmix_long abort 3000000
+    ended_with 7
+    says 'rank 0 .*aborted the job with code 7: x'
+    run hb --pmi pmix -n 1 ./pmix_long spawn 3000000
+    ended_with 0
+    says '^spawn: BAD-PARAM$'
+}
+
+@test "a rank that asks for jobs without end is refused some, and hears so" {
+    pmix_client "$PWD/pmix_long"
+    run hb --pmi pmix -n 1 ./pmix_long spawns 1000000 150
+    ended_with 0
+    says 'warning: host .*: rank 0 cannot start more processes now: .* requests'
+    says '^all were answered$'
+    nothing_left
+}

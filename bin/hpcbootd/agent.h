@@ -197,6 +197,11 @@ struct agent {
         size_t bytes;
         int refusal_told;
     } asked;
+    struct { /* of what servers write for ranks; rankio.c */
+        size_t bytes; /* that wait for credit */
+        int full;     /* those who write more are made to wait */
+        int loss_told;
+    } texts;
     int event_told; /* that one does not travel */
     int twice_told; /* that a rank begins MPI while it is in MPI */
     int killing; /* 0 no, 1 in the grace period, 2 at once */
@@ -374,8 +379,9 @@ void rank_stdin_open(struct rank *r, int fd);
 void rank_stdin_close(struct rank *r);
 void rank_pm_open(struct rank *r, int fd);
 void rank_io_destroy(struct rank *r);
-/* Text of a rank that did not come through its own pipes. */
-void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text);
+/* Text of a rank that did not come through its own pipes. Whether more may come
+ * at once; else the server is told when it may. */
+int rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text);
 /* Takes no more of its output, wherever it may still come from. */
 void rank_output_end(struct rank *r);
 /* Its pipes end with what they hold, which waits for credit as texts do. All

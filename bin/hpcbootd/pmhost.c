@@ -205,14 +205,12 @@ static void pm_spawn(void *arg, uint64_t id, uint32_t rank,
     agent_spawn(arg, id, rank, what);
 }
 
-static void pm_output(void *arg, uint32_t rank, unsigned stream,
-                      struct hb_bytes text)
+static int pm_output(void *arg, uint32_t rank, unsigned stream,
+                     struct hb_bytes text)
 {
     struct rank *r = agent_rank(arg, rank);
 
-    if (r != NULL) {
-        rank_put_output(r, stream, text);
-    }
+    return r == NULL || rank_put_output(r, stream, text);
 }
 
 /* Whoever gave it has been told that it is on its way: an agent that answers

@@ -19,6 +19,7 @@
 #include "bin/hpcbootd/agent.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 /* One read: what a link's socket takes in one write. */
@@ -180,6 +181,11 @@ void rank_stream_open(struct rank *r, int which, int fd)
 
 /* ---- what a server writes for a rank ------------------------------------- */
 
+/* Of all ranks of this node, waiting for credit. Who writes more is answered
+ * when there is less; who does not wait for answers loses what comes then. */
+#define TEXTS_WAIT ((size_t)256 << 20)
+#define TEXTS_MAX (2 * TEXTS_WAIT)
+
 struct rank_text {
     struct rank_text *next;
     struct rank_stream stream; /* of its own: no line under way is torn */
@@ -187,12 +193,24 @@ struct rank_text {
     char data[];
 };
 
+static void room_for_texts(struct agent *a)
+{
+    if (a->texts.full && a->texts.bytes <= TEXTS_WAIT) {
+        a->texts.full = 0;
+        if (a->pm != NULL && a->pm_ops->output_room != NULL) {
+            a->pm_ops->output_room(a->pm);
+        }
+    }
+}
+
 /* The oldest one is done with. */
 static void text_pop(struct rank *r)
 {
     struct rank_text *t = r->texts.first;
 
     r->texts.first = t->next;
+    r->agent->texts.bytes -= sizeof *t + t->len;
+    room_for_texts(r->agent);
     hb_lines_destroy(&t->stream.lines);
     free(t);
 }
@@ -243,16 +261,47 @@ static struct rank_text *text_add(struct rank *r, uint8_t stream, size_t len)
     t->len = len;
     *(r->texts.first != NULL ? &r->texts.last->next : &r->texts.first) = t;
     r->texts.last = t;
+    r->agent->texts.bytes += sizeof *t + len;
     return t;
 }
 
-void rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text)
+static int is_lost(struct rank *r, size_t bytes)
 {
-    int merged = (r->agent->job.flags & HB_JOB_MERGE_STDERR) != 0;
-    struct rank_text *t = text_add(r, merged ? 1 : (uint8_t)stream, text.len);
+    struct agent *a = r->agent;
 
+    if (bytes <= TEXTS_MAX && a->texts.bytes <= TEXTS_MAX - bytes) {
+        return 0;
+    }
+    if (!a->texts.loss_told) {
+        a->texts.loss_told = 1;
+        agent_note(a, HB_WARN, "text of rank %u is lost: it has its server "
+                   "write (PMIx_Log_nb) and does not wait until that is done, "
+                   "and %zu bytes wait for whoever reads hbrun's output",
+                   r->rank, a->texts.bytes);
+    }
+    return 1;
+}
+
+int rank_put_output(struct rank *r, unsigned stream, struct hb_bytes text)
+{
+    struct agent *a = r->agent;
+    int merged = (a->job.flags & HB_JOB_MERGE_STDERR) != 0;
+    struct rank_text *t;
+
+    if (is_lost(r, sizeof *t + text.len)) {
+        return !a->texts.full;
+    }
+    t = text_add(r, merged ? 1 : (uint8_t)stream, text.len);
     memcpy(t->data, text.data, text.len);
     texts_send(r);
+    a->texts.full |= a->texts.bytes > TEXTS_WAIT;
+    return !a->texts.full;
+}
+
+static void text_cut(struct rank_text *t, size_t len)
+{
+    t->stream.rank->agent->texts.bytes -= t->len - len;
+    t->len = len;
 }
 
 /* What there is now, since who escaped may write for ever. */
@@ -265,7 +314,7 @@ static void stream_keep(struct rank_stream *s)
     (void)ioctl(s->fd, FIONREAD, &held);
     t = text_add(s->rank, s->stream, (size_t)held);
     n = read(s->fd, t->data, t->len);
-    t->len = n > 0 ? (size_t)n : 0;
+    text_cut(t, n > 0 ? (size_t)n : 0);
     t->stream.lines = s->lines; /* the line that it goes on with */
     s->lines = (struct hb_lines)HB_LINES_INIT;
     stream_end(s);

@@ -100,9 +100,11 @@ struct hb_pm_host {
     /* The rank wants others started; ops->spawn_done answers. */
     void (*spawn)(void *arg, uint64_t id, uint32_t rank,
                   const struct hb_pm_spawn *what);
-    /* Text that the rank has its server write for it: stream 1 or 2. */
-    void (*output)(void *arg, uint32_t rank, unsigned stream,
-                   struct hb_bytes text);
+    /* Text that the rank has its server write for it: stream 1 or 2. Whether
+     * more may come at once; if not, the rank is answered when ops->output_room
+     * is called, so that it is slowed down as by a pipe that is full. */
+    int (*output)(void *arg, uint32_t rank, unsigned stream,
+                  struct hb_bytes text);
     /* For the servers of the other nodes; this one has told its ranks. */
     void (*event)(void *arg, const struct hb_pm_event *event);
 };
@@ -145,6 +147,8 @@ struct hb_pm_ops {
                        const struct hb_pm_spawned *answer);
     /* A rank of another node gives an event. NULL: the family has none. */
     void (*event)(struct hb_pm *pm, const struct hb_pm_event *event);
+    /* There is room for more output. NULL: the family writes none. */
+    void (*output_room)(struct hb_pm *pm);
     /* A descriptor that is readable when dispatch has work; -1: none. */
     int (*fd)(struct hb_pm *pm);
     void (*dispatch)(struct hb_pm *pm);

@@ -352,6 +352,7 @@ static void destroy(struct hb_pm *pm)
     hb_pmix_names_destroy(pm);
     hb_pmix_joins_destroy(pm);
     hb_pmix_spawns_destroy(pm);
+    hb_pmix_logged_destroy(pm);
     hb_kvs_destroy(pm->rounds);
     hb_fd_close(&pm->epoll_fd);
     hb_fd_close(&pm->timer_fd);
@@ -535,6 +536,7 @@ const struct hb_pm_ops hb_pmix_ops = {
     .name_done = hb_pmix_name_done,
     .spawn_done = hb_pmix_spawn_done,
     .event = hb_pmix_event_came,
+    .output_room = hb_pmix_output_room,
     .fd = get_fd,
     .dispatch = dispatch,
     .destroy = destroy,

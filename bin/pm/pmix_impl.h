@@ -20,6 +20,7 @@
  * pmix_group.c  groups
  * pmix_join.c   connect and disconnect across jobs
  * pmix_spawn.c  spawned jobs that ranks start
+ * pmix_log.c    what ranks have written for them
  * pmix_name.c   publish, lookup, unpublish
  * pmix_event.c  what ranks tell each other, and are told of lost ones
  *
@@ -68,6 +69,7 @@ struct hb_pmix_names;
 struct hb_pmix_join;
 struct hb_pmix_ask;
 struct hb_pmix_spawning;
+struct hb_pmix_logged;
 
 struct hb_pm {
     const struct hb_pm_job *job;
@@ -91,6 +93,7 @@ struct hb_pm {
     struct hb_pmix_ask *asks; /* about other jobs */
     struct hb_strv known;     /* other jobs that libpmix knows */
     struct hb_pmix_spawning *spawning;
+    struct hb_pmix_logged *logged; /* whose answers wait for room */
     struct hb_strv nspaces; /* of spawned jobs, as libpmix was told them */
 };
 
@@ -137,6 +140,11 @@ void hb_pmix_take_procs(struct hb_pmix_event *ev, const pmix_proc_t *procs,
                         size_t n);
 void hb_pmix_take_infos(struct hb_pmix_event *ev, const pmix_info_t *infos,
                         size_t n);
+
+/* pmix_log.c */
+void hb_pmix_run_log(struct hb_pm *pm, struct hb_pmix_event *ev);
+void hb_pmix_output_room(struct hb_pm *pm);
+void hb_pmix_logged_destroy(struct hb_pm *pm);
 
 /* pmix_fence.c: `run` of events, and answers from the job */
 void hb_pmix_run_collective(struct hb_pm *pm, struct hb_pmix_event *ev);

@@ -14,7 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bin/pm/pmix_impl.h"
 #include "lib/base/str.h"
@@ -278,39 +277,12 @@ static pmix_status_t spawn(const pmix_proc_t *proc, const pmix_info_t info[],
     return PMIX_SUCCESS;
 }
 
-static unsigned log_stream(const pmix_info_t *info)
-{
-    if (info->value.type != PMIX_STRING || info->value.data.string == NULL) {
-        return 0;
-    }
-    return PMIX_CHECK_KEY(info, PMIX_LOG_STDERR)   ? STDERR_FILENO
-           : PMIX_CHECK_KEY(info, PMIX_LOG_STDOUT) ? STDOUT_FILENO
-                                                   : 0;
-}
-
-static void run_log(struct hb_pm *pm, struct hb_pmix_event *ev)
-{
-    int local = hb_pmix_is_local(pm, &ev->proc);
-
-    for (size_t i = 0; local && i < ev->n_infos; i++) {
-        unsigned stream = log_stream(&ev->infos[i]);
-
-        if (stream != 0) {
-            const char *text = ev->infos[i].value.data.string;
-
-            pm->host.output(pm->arg, ev->proc.rank, stream,
-                            (struct hb_bytes){text, strlen(text)});
-        }
-    }
-    answer_op(ev, PMIX_SUCCESS);
-}
-
 /* Other targets (a mail, a system log) have nobody here who would write. */
 static void log_text(const pmix_proc_t *proc, const pmix_info_t data[],
                      size_t n_data, const pmix_info_t directives[], size_t n,
                      pmix_op_cbfunc_t cb, void *cbdata)
 {
-    struct hb_pmix_event *ev = event(run_log, proc);
+    struct hb_pmix_event *ev = event(hb_pmix_run_log, proc);
 
     hb_pmix_take_infos(ev, data, n_data);
     (void)post_op(ev, cb, cbdata);

@@ -454,3 +454,15 @@ print("cut off" if s.recv(1) == b"" else "answered")'
     says '^all were answered$'
     nothing_left
 }
+
+# The reader waits for it, so that nothing is read meanwhile.
+@test "a rank that has its PMIx server write without end is made to wait" {
+    pmix_client "$PWD/pmix_long"
+    { hb --pmi pmix -n 1 ./pmix_long logs 1000000 400; } | {
+        wait_until test -e waits -o -e never
+        wc -c > bytes
+    }
+    [ -e waits ]
+    [ "$(cat bytes)" -eq $(($(cat waits) * 1000000)) ]
+    nothing_left
+}

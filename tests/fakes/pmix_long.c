@@ -7,7 +7,9 @@
  *   pmix_long spawn BYTES       starts a program with an argument so long
  *   pmix_long spawns BYTES N    asks for N such programs and waits for no
  *                               answer in between; says when all have come
- *   pmix_long logs BYTES N      N texts so long, with no wait in between */
+ *   pmix_long logs BYTES N      has N texts so long written, or as many as
+ *                               are answered soon; says in a file "waits" or
+ *                               "never" how many, and waits for the last */
 #define _GNU_SOURCE
 #include <pmix.h>
 #include <stdatomic.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #define LIMIT_S 100
+#define WAIT_MS 2000
 
 static atomic_int n_answers;
 
@@ -79,19 +82,40 @@ static void spawn(size_t bytes, int n)
     PMIX_APP_FREE(app, 1);
 }
 
+/* Whether it has come, within WAIT_MS. */
+static int answered(int n)
+{
+    for (int i = 0; i < WAIT_MS && atomic_load(&n_answers) < n; i++) {
+        usleep(1000);
+    }
+    return atomic_load(&n_answers) >= n;
+}
+
+static void note(const char *file, int n)
+{
+    FILE *f = fopen(file, "w");
+
+    if (f == NULL || fprintf(f, "%d\n", n) < 0 || fclose(f) != 0) {
+        abort();
+    }
+}
+
 static void logs(size_t bytes, int n)
 {
     pmix_info_t info;
     char *text = long_text(bytes);
+    int i = 0, went = 1;
 
     text[bytes - 1] = '\n';
     PMIX_INFO_LOAD(&info, PMIX_LOG_STDOUT, text, PMIX_STRING);
-    for (int i = 0; i < n; i++) {
+    for (; i < n && went; i++) {
         if (PMIx_Log_nb(&info, 1, NULL, 0, on_logged, NULL) != 0) {
             abort();
         }
+        went = answered(i + 1);
     }
-    wait_for(n);
+    note(went ? "never" : "waits", i);
+    wait_for(i);
     PMIX_INFO_DESTRUCT(&info);
     free(text);
 }
@@ -110,7 +134,6 @@ int main(int argc, char **argv)
         PMIx_Abort(7, long_text(bytes), NULL, 0);
     } else if (strcmp(argv[1], "logs") == 0) {
         logs(bytes, n);
-        fprintf(stderr, "all were taken\n");
     } else {
         spawn(bytes, n);
         printf("all were answered\n");

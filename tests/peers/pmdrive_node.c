@@ -134,10 +134,11 @@ static void on_spawn(void *arg, uint64_t id, uint32_t rank,
     n->ops->spawn_done(n->pm, id, &answer);
 }
 
-static void on_output(void *arg, uint32_t rank, unsigned stream,
-                      struct hb_bytes text)
+static int on_output(void *arg, uint32_t rank, unsigned stream,
+                     struct hb_bytes text)
 {
     fprintf(stderr, "%.*s", (int)text.len, (const char *)text.data);
+    return 1;
 }
 
 static void on_event(void *arg, const struct hb_pm_event *event)

@@ -57,6 +57,9 @@ struct decision {
     } members[];
 };
 
+/* A context is two numbers of the transport. */
+#define CONTEXT_MAX (UINT32_MAX / 2 - 1)
+
 static size_t decision_bytes(const struct root *t)
 {
     return sizeof(struct decision) + (size_t)t->size * sizeof(struct member);
@@ -228,6 +231,34 @@ static int regions_missing(const struct root *t, const struct decision *d)
     return missing;
 }
 
+static int no_sense(const struct root *t, int from, struct hpcboot_error *err)
+{
+    return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "what rank %d says of the "
+                   "survivors of a team of %d ranks makes no sense; it is of "
+                   "another version, or the message was damaged",
+                   t->world[from], t->size);
+}
+
+/* The members are some of the root's, each once, and this rank is one; the
+ * number is none that it has used. */
+static int check_decision(const struct root *t, int leader,
+                          const struct decision *d, uint32_t least_context,
+                          struct hpcboot_error *err)
+{
+    int holds = d->size > 0 && d->size <= t->size &&
+                d->context >= least_context && d->context <= CONTEXT_MAX;
+    int before = -1, is_in = 0;
+
+    for (int i = 0; holds && i < d->size; i++) {
+        int r = d->members[i].rank;
+
+        holds = r > before && r < t->size;
+        is_in |= r == t->rank;
+        before = r;
+    }
+    return holds && is_in ? 0 : no_sense(t, leader, err);
+}
+
 static int lead(const struct root *t, const struct coming *mine,
                 struct decision *d, struct hpcboot_error *err)
 {
@@ -241,6 +272,9 @@ static int lead(const struct root *t, const struct coming *mine,
 
         if (rc < 0 && rc != HPCBOOT_ERR_PEER_DEAD) {
             return rc;
+        }
+        if (rc == 0 && c.context > CONTEXT_MAX) {
+            return no_sense(t, r, err);
         }
         if (rc == 0) {
             d->members[d->size++] = (struct member){r, c.region};
@@ -275,6 +309,9 @@ static int agree(const struct root *t, struct decision *d, uint64_t *region,
             rc = tell(t, leader, TAG_COME, &mine, sizeof mine, err);
             if (rc == 0) {
                 rc = hear(t, leader, TAG_TEAM, d, decision_bytes(t), err);
+            }
+            if (rc == 0) {
+                rc = check_decision(t, leader, d, mine.context, err);
             }
         }
         if (rc < 0) {

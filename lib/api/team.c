@@ -477,6 +477,13 @@ int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
         plan->region = hb_segment_shared(hb_api.memory, at,
                                          &plan->region_size);
     }
+    if (at != 0 && plan->region == NULL) {
+        hb_team_give_region(mine);
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a team of %d ranks cannot "
+                       "be made: what was said of its memory on this node is "
+                       "not so; ranks of another version, or a damaged "
+                       "message", plan->size);
+    }
     return make_team(plan, out, err);
 }
 

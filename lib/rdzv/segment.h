@@ -182,6 +182,7 @@ int hb_segment_free(struct hb_segment *s, uint32_t local, uint64_t offset);
  * it: the first to come says who they all are, as ranks of the job. */
 int hb_segment_alloc_shared(struct hb_segment *s, uint32_t local, size_t bytes,
                             uint64_t *offset_out, struct hpcboot_error *err);
+/* Where its bytes begin; NULL: no such piece begins at this offset. */
 void *hb_segment_shared(const struct hb_segment *s, uint64_t offset,
                         size_t *size_out);
 void hb_segment_come(struct hb_segment *s, uint32_t local, uint64_t offset,

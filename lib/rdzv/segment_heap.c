@@ -218,11 +218,26 @@ int hb_segment_alloc_shared(struct hb_segment *s, uint32_t local, size_t bytes,
     return rc;
 }
 
+/* The offset came by a message. */
+static int is_shared(const struct hb_segment *s, uint64_t offset)
+{
+    const struct hb_segment_layout *l = &s->layout;
+    const uint32_t *map = at(s, l->map);
+    uint64_t page = (offset - l->heap) / PAGE;
+
+    return offset >= l->heap && offset % PAGE == 0 && page < l->heap_pages &&
+           (map[page] & (FIRST_PAGE | SHARED)) == (FIRST_PAGE | SHARED);
+}
+
 void *hb_segment_shared(const struct hb_segment *s, uint64_t offset,
                         size_t *size_out)
 {
-    const struct shared_head *h = at(s, offset);
+    const struct shared_head *h;
 
+    if (!is_shared(s, offset)) {
+        return NULL;
+    }
+    h = at(s, offset);
     *size_out = h->bytes;
     return at(s, offset + shared_head_bytes(s));
 }

@@ -54,6 +54,7 @@ static size_t taken;  /* bytes of the last region */
 static size_t used;   /* of those that the team was to have */
 static uint64_t told; /* region of this rank */
 static uint32_t ended;
+static void (*spoil)(struct decision *d); /* NULL: the leader decides well */
 
 static int alloc_region(struct hb_segment *s, uint32_t local, size_t bytes,
                         uint64_t *offset_out, struct hpcboot_error *err)
@@ -96,6 +97,9 @@ static int hear_words(struct hb_xport *x, int source, uint32_t context,
     d->again = 0;
     for (int r = 0; r < RANKS; r++) {
         d->members[r] = (struct member){r, r == 1 ? told : 0};
+    }
+    if (spoil != NULL) {
+        spoil(d);
     }
     *out = NULL;
     return 0;
@@ -159,7 +163,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_who_died_late_has_room_in_the_region(void **state)
+static int shrink_all(void)
 {
     int world[RANKS];
     struct hpcboot_team team = {.world = world, .size = RANKS, .rank = 1,
@@ -170,11 +174,83 @@ static void test_who_died_late_has_room_in_the_region(void **state)
     for (int r = 0; r < RANKS; r++) {
         world[r] = r;
     }
+    return hpcboot_team_shrink(&team, &out, NULL);
+}
+
+static void test_who_died_late_has_room_in_the_region(void **state)
+{
     assert_int_equal(hb_segment_mark_dead(&memory, -1, LOCAL, "gone"), 1);
-    assert_int_equal(hpcboot_team_shrink(&team, &out, NULL),
-                     HPCBOOT_ERR_NOMEM);
+    assert_int_equal(shrink_all(), HPCBOOT_ERR_NOMEM);
     assert_true(used >= hb_coll_region_size(LOCAL));
     assert_true(taken >= used);
+}
+
+static void too_many(struct decision *d)
+{
+    d->size = RANKS + 1;
+}
+
+static void none(struct decision *d)
+{
+    d->size = 0;
+}
+
+static void a_rank_of_no_team(struct decision *d)
+{
+    d->members[RANKS - 1].rank = RANKS;
+}
+
+static void a_negative_rank(struct decision *d)
+{
+    d->members[0].rank = -1;
+}
+
+static void a_rank_twice(struct decision *d)
+{
+    d->members[3].rank = 2;
+}
+
+static void not_me(struct decision *d)
+{
+    d->size = 1;
+}
+
+static void an_old_number(struct decision *d)
+{
+    d->context = 0;
+    hb_api.next_context = CONTEXT;
+}
+
+static void the_last_number(struct decision *d)
+{
+    d->context = UINT32_MAX;
+}
+
+static void a_region_beyond_memory(struct decision *d)
+{
+    d->members[1].region = (uint64_t)1 << 60;
+}
+
+static void a_region_that_is_none(struct decision *d)
+{
+    d->members[1].region += 4096;
+}
+
+static void test_a_decision_without_sense_makes_no_team(void **state)
+{
+    static void (*const how[])(struct decision *d) = {
+        too_many, none, a_rank_of_no_team, a_negative_rank, a_rank_twice,
+        not_me, an_old_number, the_last_number, a_region_beyond_memory,
+        a_region_that_is_none,
+    };
+
+    for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
+        hb_api.next_context = 1;
+        spoil = how[i];
+        assert_int_equal(shrink_all(), HPCBOOT_ERR_PROTOCOL);
+        assert_int_equal(used, 0);
+    }
+    spoil = NULL;
 }
 
 /* Two members of this node, one after the other. */
@@ -249,6 +325,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             test_who_died_late_has_room_in_the_region, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_decision_without_sense_makes_no_team, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_a_region_is_small_where_there_is_little_room, set_up,
             tear_down),

@@ -68,6 +68,9 @@ struct answer {
  * program, and UCX, have use for them too. */
 #define SILENT_MOST 128u
 #define SILENT_SHARE 8u
+/* Of those who call at one time: then the messages of others have their turn.
+ * Who calls faster than it is accepted holds up no rank so. */
+#define ACCEPTS_IN_A_ROW 64
 _Static_assert(sizeof(struct greeting) <=
                        sizeof ((struct hb_tcp_conn *)0)->hello &&
                    sizeof(struct answer) <=
@@ -196,8 +199,9 @@ void hb_tcp_accept(struct hb_tcp *t)
 {
     int fd, by_reserve;
 
-    while ((by_reserve = 0, fd = accept_next(t)) >= 0 ||
-           (by_reserve = 1, fd = accept_by_reserve(t)) >= 0) {
+    for (int i = 0; i < ACCEPTS_IN_A_ROW &&
+         ((by_reserve = 0, fd = accept_next(t)) >= 0 ||
+          (by_reserve = 1, fd = accept_by_reserve(t)) >= 0); i++) {
         struct hb_tcp_conn *c = hb_tcp_conn_new(t, fd, 0);
 
         c->by_reserve = by_reserve;

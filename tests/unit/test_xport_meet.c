@@ -10,7 +10,6 @@
 #include "xport_world.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -73,18 +72,6 @@ static struct hb_xport_req *recv_word(struct xport_world *p, int at, int *word)
     return r;
 }
 
-static int descriptors(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (readdir(d) != NULL) {
-        n++;
-    }
-    closedir(d);
-    return n;
-}
-
 /* Both send before either has moved, and then one of them runs ahead. */
 static void one_crossing(struct xport_world *p, int before)
 {
@@ -109,10 +96,10 @@ static void one_crossing(struct xport_world *p, int before)
             assert_int_equal(got[at][i], words[!at][i]);
         }
     }
-    for (int i = 0; descriptors() != before + 2 && i < TURNS; i++) {
+    for (int i = 0; xport_descriptors() != before + 2 && i < TURNS; i++) {
         turn(p);
     }
-    assert_int_equal(descriptors(), before + 2);
+    assert_int_equal(xport_descriptors(), before + 2);
 }
 
 static void test_two_that_call_each_other_keep_one_connection(void **state)
@@ -122,7 +109,7 @@ static void test_two_that_call_each_other_keep_one_connection(void **state)
         int before;
 
         (void)xport_world_set_up(&p);
-        before = descriptors();
+        before = xport_descriptors();
         ((struct xport_world *)p)->seed = seed;
         one_crossing(p, before);
         (void)xport_world_tear_down(&p);
@@ -329,20 +316,20 @@ static void strangers_go(const int fds[STRANGERS])
 static void test_of_silent_callers_the_first_give_way(void **state)
 {
     struct xport_world *p = *state;
-    int fds[STRANGERS], before = descriptors();
+    int fds[STRANGERS], before = xport_descriptors();
     char answer[32];
 
     strangers_come(p, fds);
-    assert_in_range(descriptors() - before - STRANGERS, 1, STRANGERS / 2);
+    assert_in_range(xport_descriptors() - before - STRANGERS, 1, STRANGERS / 2);
     assert_int_equal(recv(fds[0], answer, sizeof answer, 0), 16);
     assert_int_equal(recv(fds[0], answer, sizeof answer, 0), 0);
     assert_int_equal(recv(fds[STRANGERS - 1], answer, sizeof answer,
                           MSG_DONTWAIT), -1);
     strangers_go(fds);
-    for (int i = 0; descriptors() != before && i < TURNS; i++) {
+    for (int i = 0; xport_descriptors() != before && i < TURNS; i++) {
         (void)hb_xport_progress(p->x[0]);
     }
-    assert_int_equal(descriptors(), before);
+    assert_int_equal(xport_descriptors(), before);
 }
 
 /* There is no other way to it. */
@@ -363,6 +350,24 @@ static void leave_one_address(struct xport_world *p, int rank)
 }
 
 /* Rank 1 has connected, and computes. */
+static void test_many_callers_leave_others_their_turn(void **state)
+{
+    struct xport_world *p = *state;
+    int fds[STRANGERS], before = xport_descriptors();
+    char answer[32];
+
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_to(p, 0);
+    }
+    (void)hb_xport_progress(p->x[0]);
+    assert_in_range(xport_descriptors() - before - STRANGERS, 1, STRANGERS / 4);
+    for (int i = 0; i < TURNS; i++) {
+        (void)hb_xport_progress(p->x[0]);
+    }
+    assert_int_equal(recv(fds[0], answer, sizeof answer, MSG_DONTWAIT), 16);
+    strangers_go(fds);
+}
+
 static void test_a_peer_that_gave_way_to_strangers_calls_again(void **state)
 {
     struct xport_world *p = *state;
@@ -429,9 +434,9 @@ static void test_a_caller_hears_that_it_cannot_be_let_in(void **state)
     assert_int_equal(rc, HPCBOOT_ERR_SYSTEM);
     assert_non_null(strstr(err.text, "it has no file descriptor left"));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-    before = descriptors();
+    before = xport_descriptors();
     assert_refused(p, 0, "no file descriptor");
-    assert_int_equal(descriptors(), before);
+    assert_int_equal(xport_descriptors(), before);
 }
 
 /* What it has given up is no cut of the network, nor a death. */
@@ -502,7 +507,7 @@ static void test_a_call_gets_the_descriptor_of_a_stranger(void **state)
 static void test_strangers_have_a_small_part_of_few_descriptors(void **state)
 {
     struct xport_world *p = *state;
-    int fds[STRANGERS], before = descriptors();
+    int fds[STRANGERS], before = xport_descriptors();
     struct rlimit was, few;
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
@@ -510,7 +515,7 @@ static void test_strangers_have_a_small_part_of_few_descriptors(void **state)
     few.rlim_cur = (rlim_t)(STRANGERS + before + 2 * STRANGERS / 10);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     strangers_come(p, fds);
-    assert_in_range(descriptors() - before - STRANGERS, 1,
+    assert_in_range(xport_descriptors() - before - STRANGERS, 1,
                     (int)few.rlim_cur / 8);
     strangers_go(fds);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
@@ -578,6 +583,7 @@ int main(void)
         TEST(test_a_lost_connection_is_known_to_who_asks_later),
         TEST(test_an_offer_of_one_that_is_gone_is_a_receive_that_fails),
         TEST(test_of_silent_callers_the_first_give_way),
+        TEST(test_many_callers_leave_others_their_turn),
         TEST(test_a_peer_that_gave_way_to_strangers_calls_again),
         TEST(test_a_caller_hears_that_it_cannot_be_let_in),
         TEST(test_who_cannot_call_says_so_and_so_hears_the_peer),

@@ -7,6 +7,7 @@
 
 #include "xport_world.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,4 +173,16 @@ void xport_find_modules(void)
 
     snprintf(modules, sizeof modules, "%s/.libs", build != NULL ? build : ".");
     setenv("HPCBOOT_MODULE_DIR", modules, 1);
+}
+
+int xport_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (readdir(d) != NULL) {
+        n++;
+    }
+    closedir(d);
+    return n;
 }

@@ -45,5 +45,7 @@ int xport_world_set_up(void **state);
 int xport_world_tear_down(void **state);
 /* The loadable modules are those of this build. */
 void xport_find_modules(void);
+/* How many this process has open. */
+int xport_descriptors(void);
 
 #endif

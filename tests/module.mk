@@ -83,6 +83,8 @@ coverage:
 # make fuzz FUZZ=pmi1 SECS=60: the harness tests/fuzz/fuzz_pmi1.c under
 # libFuzzer. New inputs go to the build folder, a crash stays there too.
 SECS = 60
+FUZZ_CFLAGS = -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+    -fno-sanitize-recover=undefined
 fuzz:
 	@test -f '$(top_srcdir)/tests/fuzz/fuzz_$(FUZZ).c' || { \
 	    echo "make fuzz FUZZ=x SECS=60; x is one of:" \
@@ -90,7 +92,7 @@ fuzz:
 	     sed 's/^fuzz_//; s/\.c$$//'`; exit 2; }
 	$(MKDIR_P) $@/corpus/$(FUZZ)
 	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure -q CC=clang \
-	    CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined'; }
+	    CFLAGS='$(FUZZ_CFLAGS)'; }
 	$(MAKE) -C $@ libhb.a libhbbin.a libhbapi.a
 	$(MAKE) -C $@ fuzz-program FUZZ='$(FUZZ)'
 	cd $@ && ./fuzz_$(FUZZ) -max_total_time=$(SECS) -print_final_stats=1 \

@@ -284,7 +284,7 @@ static int better_tcp(const struct agreement *a, const struct network *x,
     const struct hb_path *q = path_on(a, 0, y);
     int by_rate = (x->rate_mbps > y->rate_mbps) -
                   (x->rate_mbps < y->rate_mbps);
-    int by_route = (int)p->net->is_default - (int)q->net->is_default;
+    int by_route = (p->net->is_default != 0) - (q->net->is_default != 0);
     int order = a->plan->kind == HB_FABRIC_TCP && by_rate != 0 ? by_rate
                                                                : by_route;
 

@@ -51,6 +51,12 @@ tests_fuzz_fuzz_client_SOURCES = tests/fuzz/fuzz_client.c tests/fuzz/replay.c
 tests_fuzz_fuzz_client_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/client
 
+check_PROGRAMS += tests/fuzz/fuzz_with
+TESTS += tests/fuzz/fuzz_with
+tests_fuzz_fuzz_with_SOURCES = tests/fuzz/fuzz_with.c tests/fuzz/replay.c
+tests_fuzz_fuzz_with_LDADD = libhb.a
+EXTRA_DIST += tests/fuzz/corpus/with
+
 check_PROGRAMS += tests/fuzz/fuzz_segment
 TESTS += tests/fuzz/fuzz_segment
 tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/replay.c

@@ -46,7 +46,7 @@ COMPLETED = hbrun hpcboot
 install-data-hook: hbrun$(EXEEXT) hpcboot$(EXEEXT)
 	$(MKDIR_P) "$(DESTDIR)$(bashcompdir)" "$(DESTDIR)$(zshcompdir)" \
 	    "$(DESTDIR)$(fishcompdir)"
-	for name in $(COMPLETED); do \
+	$(INSTALL_UMASK) && for name in $(COMPLETED); do \
 	    ./$$name --completion bash > "$(DESTDIR)$(bashcompdir)/$$name" && \
 	    ./$$name --completion zsh > "$(DESTDIR)$(zshcompdir)/_$$name" && \
 	    ./$$name --completion fish \

@@ -11,8 +11,10 @@ setup_file() {
     ! is_sanitized || return 0 # each test skips
     prefix=$(sed -n 's/^prefix = //p' "$HB_BUILDDIR/Makefile")
     export root=$BATS_FILE_TMPDIR/root prefix
-    env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$HB_BUILDDIR" \
-        install DESTDIR="$root" > "$BATS_FILE_TMPDIR/install.log" 2>&1 || {
+    # What a hardened root has; see the test of it below.
+    (umask 077 && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s \
+        -C "$HB_BUILDDIR" install DESTDIR="$root") \
+        > "$BATS_FILE_TMPDIR/install.log" 2>&1 || {
         tail -n 20 "$BATS_FILE_TMPDIR/install.log"
         return 1
     }
@@ -166,6 +168,13 @@ END
         fish -c "complete -C 'hbrun --report-b'"
     ended_with 0
     says '^--report-bindings'
+}
+
+@test "other users can read and run it, whatever the umask of who installed it" {
+    run find "$root/" ! -type l \( ! -perm -044 -o \
+        \( -type d -o -perm -100 \) ! -perm -055 \)
+    ended_with 0
+    [ -z "$output" ]
 }
 
 @test "the drop-ins are of their own tree, wherever that is" {

@@ -31,12 +31,18 @@ static int teardown(void **state)
     return 0;
 }
 
+/* A build without jansson does not read it. */
 static void write_token(const char *pod, const char *space)
 {
+#ifdef HAVE_JANSSON
     char *text = pod_token(pod, space);
 
     tree_write(root, TOKEN, text);
     free(text);
+#else
+    print_message("# built without jansson\n");
+    skip();
+#endif
 }
 
 static void write_volcano(void)
@@ -161,13 +167,11 @@ static void a_name_goes_before_an_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#ifdef HAVE_JANSSON
         T(a_volcano_master_on_its_nodes_network_runs_no_ranks),
         T(a_volcano_worker_on_its_nodes_network_is_itself),
         T(a_jobs_pod_has_a_random_word_behind_its_host_name),
         T(a_pod_of_that_name_elsewhere_is_another),
         T(a_name_goes_before_an_index),
-#endif
         T(a_volcano_pod_that_does_not_know_itself_is_told_of),
         T(a_token_that_names_no_pod_tells_nothing),
         T(the_index_tells_where_the_name_does_not),

@@ -33,7 +33,6 @@
 #include "lib/topo/gpus.h"
 #include "lib/trust/keyfile.h"
 
-#define MILLI 1000
 #define HOST_NAME_SIZE 256
 /* A launcher that connects and says nothing is no launcher. */
 #define WELCOME_TIMEOUT_S 120

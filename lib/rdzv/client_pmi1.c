@@ -28,7 +28,6 @@
 #define NAME_MAX_BYTES 256u
 #define RANKS_MAX (1u << 24)
 #define FD_LIMIT (1 << 20)
-#define KEY_SIZE 64
 /* What every server of PMI-1 takes (PMI_MAXVALLEN is 1024), with its NUL. */
 #define CHUNK_BYTES 500u
 #define LENGTH_DIGITS 8

@@ -6,8 +6,9 @@
  * that of a step, because a launcher that was started as a step is there to
  * use the job. Counts may be of more nodes than the list has (a step's list
  * beside the job's counts): the first ones hold. Without tasks per node the
- * slots are the CPUs per node, divided by the CPUs of a task. A heterogeneous
- * job is the hosts of all its components.
+ * slots are the CPUs per node, divided by the CPUs of a task. So they are in a
+ * step, where srun has written the step's tasks over the job's and left the
+ * job's list. A heterogeneous job is the hosts of all its components.
  *
  * Variables that images and shells carry around are passed over: a list
  * without a job, or one that this host is not in where there is no srun. */
@@ -106,6 +107,8 @@ int hb_slurm_counts(const char *what, const char *text, int *counts, size_t n,
     return HPCBOOT_OK;
 }
 
+#define STEP_TASKS "SLURM_STEP_TASKS_PER_NODE"
+
 /* A list and the counts that belong to it. */
 struct variables {
     const char *nodes, *tasks, *cpus;
@@ -117,7 +120,7 @@ static const struct variables lists[] = {
      "SLURM_CPUS_PER_TASK"},
     {"SLURM_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE",
      "SLURM_CPUS_PER_TASK"},
-    {"SLURM_STEP_NODELIST", "SLURM_STEP_TASKS_PER_NODE",
+    {"SLURM_STEP_NODELIST", STEP_TASKS,
      "SLURM_JOB_CPUS_PER_NODE", "SLURM_CPUS_PER_TASK"},
 };
 #define N_LISTS (sizeof(lists) / sizeof(lists[0]))
@@ -144,12 +147,22 @@ static int is_set(const struct hb_gang_request *req, const char *name)
     return text != NULL && text[0] != '\0';
 }
 
+/* Whether the tasks beside the job's list are those of a step. */
+static int are_of_step(const struct hb_gang_request *req,
+                       const struct variables *v)
+{
+    return v->tasks == lists[0].tasks && is_set(req, v->tasks) &&
+           hb_streq(hb_source_env(req, v->tasks),
+                    hb_source_env(req, STEP_TASKS));
+}
+
 /* Where the counts are from, in words, is *from_out; free() it. */
 static int add_counts(const struct hb_gang_request *req,
                       const struct variables *v, struct hb_gang *out,
                       char **from_out, struct hpcboot_error *err)
 {
-    const char *name = is_set(req, v->tasks) ? v->tasks : v->cpus;
+    const char *name = is_set(req, v->tasks) && !are_of_step(req, v) ? v->tasks
+                                                                     : v->cpus;
     int *counts, rc, divided = 0;
 
     if (!is_set(req, name)) {

@@ -65,6 +65,22 @@ static void slots_are_the_cpus_of_a_node_by_those_of_a_task(void **state)
                "n1:8");
 }
 
+/* As srun leaves them: the list is the job's, the tasks are the step's. */
+#define STEP "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_STEP_NODELIST=n1 "         \
+    "SLURM_TASKS_PER_NODE=1 SLURM_STEP_TASKS_PER_NODE=1 "
+
+static void a_launcher_in_a_slurm_step_has_the_jobs_slots(void **state)
+{
+    assert_pod("slurm", STEP "SLURM_JOB_NODELIST=n[1-4] "
+               "SLURM_JOB_CPUS_PER_NODE=8(x4)", "Slurm", "n1:8 n2:8 n3:8 n4:8");
+    assert_pod("slurm", STEP "SLURM_JOB_NODELIST=n1 SLURM_CPUS_PER_TASK=2 "
+               "SLURM_JOB_CPUS_PER_NODE=8", "Slurm", "n1:4");
+    assert_pod("slurm", STEP "SLURM_JOB_NODELIST=n[1-2]", "Slurm", "n1 n2");
+    assert_pod("slurm", "SLURM_JOB_ID=1 SLURM_STEP_TASKS_PER_NODE=1 "
+               "SLURM_JOB_NODELIST=n[1-2] SLURM_TASKS_PER_NODE=3(x2) "
+               "SLURM_JOB_CPUS_PER_NODE=8(x2)", "Slurm", "n1:3 n2:3");
+}
+
 #define HET "SLURM_JOB_ID=1 SLURM_HET_SIZE=2 SLURM_JOB_NODELIST=n[1-2] "      \
     "SLURM_TASKS_PER_NODE=8(x2) SLURM_JOB_NODELIST_HET_GROUP_0=n[1-2] "       \
     "SLURM_TASKS_PER_NODE_HET_GROUP_0=8(x2) "
@@ -490,6 +506,7 @@ int main(void)
         T(slots_are_the_cpus_of_a_node_by_those_of_a_task),
         T(a_heterogeneous_job_is_all_its_components),
         T(components_that_are_not_told_are_told_of),
+        T(a_launcher_in_a_slurm_step_has_the_jobs_slots),
         T(slurms_node_lists_expand),
         T(a_bad_slurm_list_is_named_with_its_place),
         T(slurm_counts_must_suffice),

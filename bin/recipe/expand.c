@@ -13,29 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/recipe/recipe_impl.h"
+#include "bin/recipe/expand_impl.h"
 #include "lib/base/str.h"
 
 /* Nodes that may be visited for one rank: a list of all ranks for each rank of
  * a job of 4096 is within it. */
 #define STEPS_MAX (64u << 20)
-#define ANY UINT32_MAX
-
-struct cursor {
-    uint32_t rank, node, role;
-    uint32_t only_node, only_role; /* an inner `each rank` keeps to; or ANY */
-};
-
-struct expansion {
-    const struct hb_recipe *r;
-    const struct hb_recipe_facts *f;
-    uint32_t *role_index; /* [n_ranks] among the ranks of its role */
-    uint32_t *role_size;  /* [roles.n + 1] */
-    uint32_t *first_rank; /* [n_nodes] */
-    uint32_t head;        /* its node */
-    uint32_t steps;
-};
-
 static int put_nodes(struct expansion *x, const struct node *n,
                      const struct cursor *c, struct hb_str *out,
                      struct hpcboot_error *err);
@@ -43,18 +26,6 @@ static int put_nodes(struct expansion *x, const struct node *n,
 static uint32_t role_of(const struct expansion *x, uint32_t rank)
 {
     return x->f->role_of_rank != NULL ? x->f->role_of_rank[rank] : 0;
-}
-
-static const char *given(const struct expansion *x, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (char *const *v = x->f->given; v != NULL && *v != NULL; v++) {
-        if (strncmp(*v, name, n) == 0 && (*v)[n] == '=') {
-            return *v + n + 1;
-        }
-    }
-    return NULL;
 }
 
 static int holds(struct expansion *x, const struct condition *when,
@@ -83,7 +54,7 @@ static int put_set(struct expansion *x, const char *name,
                    struct hpcboot_error *err)
 {
     const struct hb_recipe *r = x->r;
-    const char *value = given(x, name);
+    const char *value = hb_expand_given(x, name);
     const struct statement *best = NULL;
     int rc = 0, yes;
 
@@ -104,82 +75,6 @@ static int put_set(struct expansion *x, const char *name,
                ? rc : put_nodes(x, best->words[0].nodes, c, out, err);
 }
 
-static void put_url_address(struct hb_str *out, const char *address)
-{
-    int v6 = strchr(address, ':') != NULL;
-
-    hb_str_putf(out, "%s%s%s", v6 ? "[" : "", address, v6 ? "]" : "");
-}
-
-/* The place of a rank among the hosts that have one of its local number. */
-static void put_cross(const struct expansion *x, const struct cursor *c,
-                      int size, struct hb_str *out)
-{
-    const struct hb_jobmap *map = x->f->map;
-    uint32_t n = 0, local = map->local_rank[c->rank];
-
-    for (uint32_t i = 0; i < (size ? map->n_nodes : c->node); i++) {
-        n += map->local_size[i] > local;
-    }
-    hb_str_putf(out, "%u", n);
-}
-
-static void put_program(const struct expansion *x, struct hb_str *out)
-{
-    for (char *const *v = x->f->program; v != NULL && *v != NULL; v++) {
-        hb_str_putf(out, "%s%s", v == x->f->program ? "" : " ", *v);
-    }
-}
-
-static void put_builtin(const struct expansion *x, int variable,
-                        const struct cursor *c, struct hb_str *out)
-{
-    const struct hb_jobmap *map = x->f->map;
-    uint32_t head = x->head;
-
-    switch (variable) {
-    case VAR_rank: hb_str_putf(out, "%u", c->rank); break;
-    case VAR_size: hb_str_putf(out, "%u", map->n_ranks); break;
-    case VAR_local_rank:
-        hb_str_putf(out, "%u", map->local_rank[c->rank]);
-        break;
-    case VAR_local_size:
-        hb_str_putf(out, "%u", map->local_size[c->node]);
-        break;
-    case VAR_node: hb_str_putf(out, "%u", c->node); break;
-    case VAR_nodes: hb_str_putf(out, "%u", map->n_nodes); break;
-    case VAR_host: hb_str_put(out, map->node_names[c->node]); break;
-    case VAR_address: hb_str_put(out, x->f->addresses[c->node]); break;
-    case VAR_url_address:
-        put_url_address(out, x->f->addresses[c->node]);
-        break;
-    case VAR_head_host: hb_str_put(out, map->node_names[head]); break;
-    case VAR_head_address: hb_str_put(out, x->f->addresses[head]); break;
-    case VAR_head_url_address:
-        put_url_address(out, x->f->addresses[head]);
-        break;
-    case VAR_cross_rank: put_cross(x, c, 0, out); break;
-    case VAR_cross_size: put_cross(x, c, 1, out); break;
-    case VAR_role:
-        hb_str_put(out, x->r->roles.n > 0 ? x->r->roles.v[c->role] : "");
-        break;
-    case VAR_role_index:
-        hb_str_putf(out, "%u", x->role_index[c->rank]);
-        break;
-    case VAR_role_size: hb_str_putf(out, "%u", x->role_size[c->role]); break;
-    case VAR_slots:
-        hb_str_putf(out, "%u", x->f->slots != NULL ? x->f->slots[c->node] : 1);
-        break;
-    case VAR_restart: hb_str_putf(out, "%u", x->f->restart); break;
-    case VAR_job_id: hb_str_put(out, x->f->job_id); break;
-    case VAR_program: put_program(x, out); break;
-    case VAR_hpcbootd:
-        hb_str_put(out, x->f->agent != NULL ? x->f->agent : "hpcbootd");
-        break;
-    default: break;
-    }
-}
-
 static int put_variable(struct expansion *x, const struct node *n,
                         const struct cursor *c, struct hb_str *out,
                         struct hpcboot_error *err)
@@ -197,14 +92,14 @@ static int put_variable(struct expansion *x, const struct node *n,
         hb_str_putf(out, "%s/%s", x->f->dir, x->r->statements[n->index].name);
         return 0;
     case VAR_ENV:
-        value = given(x, n->text);
+        value = hb_expand_given(x, n->text);
         hb_str_put(out, value != NULL ? value : "");
         return 0;
     case VAR_NUMBER:
         hb_str_putf(out, "%u", x->role_size[n->index]);
         return 0;
     default:
-        put_builtin(x, n->variable, c, out);
+        hb_expand_builtin(x, n->variable, c, out);
         return 0;
     }
 }
@@ -285,16 +180,8 @@ static int put_nodes(struct expansion *x, const struct node *n,
 
 /* --- statements ------------------------------------------------------- */
 
-static int is_program(const struct word *w)
-{
-    const struct node *n = w->nodes;
-
-    return n != NULL && n->kind == NODE_VARIABLE && n->next == NULL &&
-           n->variable == VAR_program;
-}
-
-/* A word that is ${program} alone stands for all words of the program; one
- * that comes to nothing, and was a variable, is left out. */
+/* A word that is ${program} alone, or a part of that, stands for all its words;
+ * one that comes to nothing, and was a variable, is left out. */
 static int put_words(struct expansion *x, const struct statement *s,
                      const struct cursor *c, struct hb_strv *out,
                      struct hpcboot_error *err)
@@ -305,8 +192,7 @@ static int put_words(struct expansion *x, const struct statement *s,
         const struct word *w = &s->words[i];
         struct hb_str text = HB_STR_INIT;
 
-        if (is_program(w)) {
-            hb_strv_extend(out, x->f->program);
+        if (hb_expand_program(x, w, out)) {
             continue;
         }
         rc = put_nodes(x, w->nodes, c, &text, err);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bin/recipe/launch_impl.h"
+#include "bin/recipe/recipe.h"
 #include "lib/base/jobmap.h"
 #include "lib/base/str.h"
 
@@ -267,6 +268,9 @@ static void make_elastic(struct reader *r)
 
     l->framework = "torchrun";
     hb_env_set(&l->given, "python", r->python);
+    hb_env_set(&l->given, "launcher", r->local_rank
+                                          ? "torch.distributed.launch"
+                                          : "torch.distributed.run");
     hb_env_setf(&l->given, "max_restarts", "%u", r->max_restarts);
     if (r->min_nodes > 0) {
         hb_env_setf(&l->given, "min_nodes", "%u", r->min_nodes);
@@ -308,21 +312,26 @@ static void make_deepspeed(struct reader *r, const char *command)
     hb_strv_extend(&l->program, r->argv);
 }
 
-/* Horovod that may go on with fewer ranks. */
+/* Horovod that may go on with fewer ranks, and more: what it takes for elastic
+ * is a least number, or hosts that come and go. It begins with -np there, and
+ * grows to the most. */
 static void make_shrinkable(struct reader *r)
 {
     struct hb_launch *l = r->l;
+    uint32_t least = r->min_ranks > 0 ? r->min_ranks : l->np;
 
-    if (l->np == 0) {
-        l->np = r->max_ranks > 0 ? r->max_ranks : r->min_ranks;
+    if (r->min_ranks == 0 && l->discover_hosts == NULL) {
+        return;
     }
-    if (r->min_ranks > 0 && r->min_ranks < l->np) {
-        l->np_min = r->min_ranks;
+    l->np = r->max_ranks > l->np ? r->max_ranks : l->np;
+    l->np = l->np > 0 ? l->np : least;
+    if (least < l->np) {
+        l->np_min = least;
     }
-    if (r->min_ranks > 0) {
-        l->on_failure = "continue";
-        hb_env_set(&l->given, "controller", "gloo");
-        hb_env_setf(&l->given, "min_np", "%u", r->min_ranks);
+    l->on_failure = "continue";
+    hb_env_set(&l->given, "controller", "gloo");
+    if (least > 0) {
+        hb_env_setf(&l->given, "min_np", "%u", least);
     }
 }
 
@@ -339,7 +348,9 @@ static void make_program(struct reader *r)
         }
     }
     if (r->local_rank) {
-        hb_env_set(&l->given, "local_rank_argument", "--local_rank");
+        hb_env_set(&l->given, "local_rank_argument", r->tool->local_rank);
+        hb_env_setf(&l->given, HB_RECIPE_SCRIPT_WORDS, "%zu",
+                    l->program.n + 1);
     }
     hb_strv_extend(&l->program, r->argv);
 }
@@ -361,7 +372,7 @@ int hb_launch_read(char *const *argv, const char *python,
     out->framework = r.tool->framework;
     out->slots = r.tool->slots; /* where no option says how many */
     r.argv = argv + words;
-    r.local_rank = r.tool->local_rank;
+    r.local_rank = r.tool->local_rank != NULL;
     r.itself = hb_streq(framework, "torchrun") ||
                hb_streq(framework, "deepspeed-launcher");
     if (r.tool->is_module) {

@@ -34,7 +34,7 @@ struct hb_launch_tool {
     const char *framework;
     const struct hb_launch_option *options;
     int is_module;
-    int local_rank; /* the script gets it as an argument */
+    const char *local_rank; /* the script gets it as this argument; or NULL */
     int any_program; /* what follows is a command, not a Python script */
     const char *slots; /* what it counts where nobody says how many; or NULL */
 };

@@ -25,7 +25,7 @@ static const struct hb_launch_option torch_options[] = {
     {"start-method", 1, NOTHING, NULL, NULL},
     {"node-rank", 1, NOTHING, NULL, NULL},
     {"master-addr", 1, NOTHING, NULL, NULL},
-    {"local-addr", 1, NOTHING, NULL, NULL},
+    {"local-addr", 1, WITHOUT, NULL, NULL},
     {"standalone", 0, SWITCH, "nodes", "1"},
     {"module", 0, MODULE, NULL, NULL},
     {"m", 0, MODULE, NULL, NULL},
@@ -119,11 +119,13 @@ static const struct hb_launch_option horovod_options[] = {
     {NULL, 0, NOTHING, NULL, NULL}};
 
 static const struct hb_launch_tool tools[] = {
-    {"torchrun", "torch", torch_options, 0, 0, 0, NULL},
-    {"torch.distributed.run", "torch", torch_options, 1, 0, 0, NULL},
-    {"torch.distributed.launch", "torch", torch_options, 1, 1, 0, NULL},
-    {"horovodrun", "horovod", horovod_options, 0, 0, 1, NULL},
-    {"deepspeed", "deepspeed", deepspeed_options, 0, 1, 0, HB_LAUNCH_DEVICES},
+    {"torchrun", "torch", torch_options, 0, NULL, 0, NULL},
+    {"torch.distributed.run", "torch", torch_options, 1, NULL, 0, NULL},
+    {"torch.distributed.launch", "torch", torch_options, 1, "--local-rank", 0,
+     NULL},
+    {"horovodrun", "horovod", horovod_options, 0, NULL, 1, NULL},
+    {"deepspeed", "deepspeed", deepspeed_options, 0, "--local_rank", 0,
+     HB_LAUNCH_DEVICES},
 };
 
 static const char *base_name(const char *path)

@@ -2,7 +2,7 @@
 libhbbin_a_SOURCES += \
     %D%/check.c \
     %D%/elastic.c %D%/elastic.h \
-    %D%/expand.c \
+    %D%/expand.c %D%/expand_impl.h %D%/values.c \
     %D%/find.c \
     %D%/kvhttp.c %D%/kvhttp.h \
     %D%/launch.c %D%/launch.h \

@@ -68,6 +68,10 @@ void hb_recipe_env_names(const struct hb_recipe *r, struct hb_strv *out);
 int hb_recipe_detects(const struct hb_recipe *r, const char *what,
                       const char *name);
 
+/* Among what is given: how many words of the program there are up to its
+ * script, whose arguments are behind that. */
+#define HB_RECIPE_SCRIPT_WORDS "script_words"
+
 /* What is known of the job when a recipe is expanded. */
 struct hb_recipe_facts {
     const struct hb_jobmap *map;

@@ -65,7 +65,7 @@ struct statement {
     X(address) X(url_address) X(head_host) X(head_address)                \
     X(head_url_address) X(cross_rank) X(cross_size) X(role)               \
     X(role_index) X(role_size) X(slots) X(restart) X(job_id) X(program)    \
-    X(hpcbootd)
+    X(script) X(arguments) X(hpcbootd)
 enum variable {
 #define X(name) VAR_##name,
     RECIPE_VARIABLES(X)

@@ -94,6 +94,47 @@ in_gang() {
     says '^itself: -m torch.distributed.run .*--nproc_per_node=2 .* t.py$'
 }
 
+# Where the launchers put it: behind its own arguments a script that takes the
+# rest of the line would have it among these.
+@test "a script has its local rank ahead of its own arguments" {
+    need python3
+    echo 'import sys; print("has:", *sys.argv[1:])' > t.py
+    run hb -n 1 python3 -m torch.distributed.launch t.py a b
+    ended_with 0
+    says '^has: --local-rank=0 a b$'
+    run hb -n 1 python3 -m torch.distributed.launch --module t a b
+    says '^has: --local-rank=0 a b$'
+    run hb -n 1 python3 -m torch.distributed.launch --no_python \
+        python3 t.py a
+    says "unknown option|can't open file|--local-rank"
+    run hb -n 1 --recipe-set local_rank_argument=--local_rank \
+        python3 -m torch.distributed.launch t.py a
+    says '^has: --local_rank=0 a$'
+    run hb -n 1 deepspeed t.py a
+    says '^has: --local_rank=0 a$'
+}
+
+@test "an elastic torch.distributed.launch is that one on each host" {
+    need python3
+    mkdir -p torch/distributed
+    echo 'import os, sys
+print("itself:", *sys.argv[1:])
+print("local address:", os.environ.get("PET_LOCAL_ADDR"))' \
+        > torch/distributed/launch.py
+    cp torch/distributed/launch.py torch/distributed/run.py
+    sed -i s/itself/run/ torch/distributed/run.py
+    run hb --oversubscribe python3 -m torch.distributed.launch \
+        --max_restarts 3 --role worker --local-addr 10.9.8.7 t.py a
+    ended_with 0
+    says '^itself: .*--role=worker .*t.py a$'
+    says '^local address: [0-9a-f.:]+$'
+    says_not 'local address: 10.9.8.7'
+    says 'local-addr of .*has no effect'
+    run hb --oversubscribe python3 -m torch.distributed.launch --use_env \
+        --max_restarts 3 t.py a
+    says '^run: .*t.py a$'
+}
+
 @test "--framework torchrun: what is no script is not given to Python" {
     printf '#!/bin/sh\necho "itself: $*"\n' > python3
     chmod +x python3

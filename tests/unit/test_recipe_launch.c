@@ -211,8 +211,26 @@ static void a_least_number_lets_horovod_go_on_with_fewer(void **state)
     assert_string_equal(hb_env_get(&l.given, "min_np"), "2");
     assert_string_equal(hb_env_get(&l.given, "controller"), "gloo");
     hb_launch_destroy(&l);
-    reads("horovodrun -np 4 python t.py", &l);
+    reads("horovodrun -np 4 --max-np 8 python t.py", &l);
     assert_null(l.on_failure);
+    assert_int_equal(l.np, 4);
+    hb_launch_destroy(&l);
+}
+
+static void horovod_that_is_elastic_grows_from_its_first_number(void **state)
+{
+    struct hb_launch l;
+
+    reads("horovodrun -np 4 --min-np 2 --max-np 8 python t.py", &l);
+    assert_int_equal(l.np, 8);
+    assert_int_equal(l.np_min, 2);
+    hb_launch_destroy(&l);
+    reads("horovodrun -np 4 --host-discovery-script d.sh python t.py", &l);
+    assert_int_equal(l.np, 4);
+    assert_int_equal(l.np_min, 0);
+    assert_string_equal(l.on_failure, "continue");
+    assert_string_equal(hb_env_get(&l.given, "controller"), "gloo");
+    assert_string_equal(hb_env_get(&l.given, "min_np"), "4");
     hb_launch_destroy(&l);
 }
 
@@ -221,6 +239,10 @@ static void launch_gives_the_local_rank_as_an_argument(void **state)
     struct hb_launch l;
 
     reads("python -m torch.distributed.launch t.py", &l);
+    assert_string_equal(hb_env_get(&l.given, "local_rank_argument"),
+                        "--local-rank");
+    hb_launch_destroy(&l);
+    reads("deepspeed t.py", &l);
     assert_string_equal(hb_env_get(&l.given, "local_rank_argument"),
                         "--local_rank");
     hb_launch_destroy(&l);
@@ -273,6 +295,7 @@ int main(void)
         cmocka_unit_test(elastic_torchrun_keeps_its_numbers),
         cmocka_unit_test(the_tool_itself_runs_where_it_is_asked_for),
         cmocka_unit_test(a_least_number_lets_horovod_go_on_with_fewer),
+        cmocka_unit_test(horovod_that_is_elastic_grows_from_its_first_number),
         cmocka_unit_test(launch_gives_the_local_rank_as_an_argument),
         cmocka_unit_test(what_has_no_effect_is_listed),
         cmocka_unit_test(mistakes_are_told),

@@ -150,10 +150,31 @@ static bool moves_blocks(const struct hb_op *op)
            op->coll == HPCBOOT_COLL_ALLTOALL;
 }
 
+static bool parts_are_written(const struct hb_op *op)
+{
+    return op->cma.part >= PART_LEAST;
+}
+
+/* How much of a bcast, its end, the root writes to local rank j, whose buffer
+ * may be elsewhere. */
+static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    return parts_are_written(op) && places_of(t, j).recv != 0 ? op->cma.part
+                                                             : 0;
+}
+
+/* Whether this rank is at a buffer of local rank j, which then waits for it. */
+static bool is_at(struct hb_coll_team *t, const struct hb_op *op, int j)
+{
+    return op->coll != HPCBOOT_COLL_BCAST || j == op->root ||
+           (t->me == op->root && part_for(t, op, j) > 0);
+}
+
 /* Announces that this rank is about to write to others' buffers, and returns
  * whether it may: not once one of them has left the call. Whoever leaves waits
- * until the announcement is taken back. */
-static bool may_write(struct hb_coll_team *t)
+ * until the announcement is taken back. One that is not waited for has left as
+ * others do whose call is over. */
+static bool may_write(struct hb_coll_team *t, const struct hb_op *op)
 {
     bool all = true;
     atomic_store_explicit(&t->ranks[t->me].writes_to, HB_WRITES_HEAPS,
@@ -163,7 +184,7 @@ static bool may_write(struct hb_coll_team *t)
     }
     atomic_signal_fence(memory_order_seq_cst);
     for (int j = 0; j < t->p; j++) {
-        all = all && !atomic_load(&t->ranks[j].gone);
+        all = all && !(atomic_load(&t->ranks[j].gone) && is_at(t, op, j));
     }
     return all;
 }
@@ -232,7 +253,7 @@ static void reduce(struct hb_coll_team *t, struct hb_op *op)
     size_t each = (units + p - 1) / p * unit;
     size_t at = hb_min(each * (size_t)t->me, op->bytes);
     size_t end = hb_min(at + each, op->bytes);
-    while (at < end && may_write(t)) {
+    while (at < end && may_write(t, op)) {
         size_t stop = hb_min(end, at + WRITE_SPAN / step * step);
         for (; at < stop; at += step) {
             fold_block(t, op, at, hb_min(step, stop - at));
@@ -260,23 +281,10 @@ static void (*direct_of(enum hpcboot_coll coll))(struct hb_coll_team *,
     }
 }
 
-static bool parts_are_written(const struct hb_op *op)
-{
-    return op->cma.part >= PART_LEAST;
-}
-
-/* How much of a bcast, its end, the root writes to local rank j, whose buffer
- * may be elsewhere. */
-static size_t part_for(struct hb_coll_team *t, const struct hb_op *op, int j)
-{
-    return parts_are_written(op) && places_of(t, j).recv != 0 ? op->cma.part
-                                                             : 0;
-}
-
 static void write_part(struct hb_coll_team *t, struct hb_op *op, int j)
 {
     size_t at = op->bytes - part_for(t, op, j);
-    while (at < op->bytes && may_write(t)) {
+    while (at < op->bytes && may_write(t, op)) {
         size_t n = hb_min(WRITE_SPAN, op->bytes - at);
         hb_get(op, at_place(t, places_of(t, j).recv) + at, op->recv + at, n);
         has_written(t);
@@ -298,13 +306,6 @@ static void bcast(struct hb_coll_team *t, struct hb_op *op)
             write_part(t, op, j);
         }
     }
-}
-
-/* Whether this rank is at a buffer of local rank j, which then waits for it. */
-static bool is_at(struct hb_coll_team *t, const struct hb_op *op, int j)
-{
-    return op->coll != HPCBOOT_COLL_BCAST || j == op->root ||
-           (t->me == op->root && part_for(t, op, j) > 0);
 }
 
 /* A rank that has left while this one was at its buffer; or -1. */

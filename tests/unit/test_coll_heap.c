@@ -210,6 +210,37 @@ static void a_call_in_the_heap_enters_no_slot(void **state)
     }
 }
 
+/* Rank 1's buffer is its own: it has all when the root has said where that is,
+ * and leaves. Rank 2, whose buffer the root writes to, comes later. */
+static const char *bcast_that_one_leaves(struct coll_rank *r)
+{
+    char *own = malloc(BYTES), *heap = (char *)r->heap;
+    char *buf = r->rank == 1 ? own : heap + (size_t)r->rank * BYTES;
+    struct hb_coll_team *team = coll_further_team(r, 0);
+    if (team == NULL) {
+        return "no further team";
+    }
+    hb_coll_barrier(r->team, NULL);
+    if (r->rank == 2) {
+        usleep(100 * NAP_US);
+    }
+    struct coll_rank there = *r;
+    there.team = team;
+    const char *wrong = sent(&there, 0, buf, BYTES, MINE);
+    hb_coll_team_destroy(team);
+    hb_coll_barrier(r->team, NULL);
+    free(own);
+    return wrong;
+}
+
+static void who_has_a_bcast_and_leaves_takes_it_from_nobody(void **state)
+{
+    struct coll_world w = {.ranks = 3, .tune = "cpus=3 bcast=shared",
+                           .wait_mode = HB_COLL_WAIT_YIELD,
+                           .extra_regions = 1, .heap_size = 1 << 20};
+    assert_int_equal(coll_world_run(&w, bcast_that_one_leaves, NULL), 0);
+}
+
 enum { CALLS = 16, COUNT = 3000 };
 
 static struct hb_coll_req *start_sum(struct coll_rank *r, int call,
@@ -304,6 +335,7 @@ int main(void)
             what_was_read_of_a_buffer_that_was_given_back_is_no_result),
         cmocka_unit_test(nothing_is_written_to_a_buffer_that_was_given_back),
         cmocka_unit_test(a_call_in_the_heap_enters_no_slot),
+        cmocka_unit_test(who_has_a_bcast_and_leaves_takes_it_from_nobody),
         cmocka_unit_test(calls_go_by_unasked_where_the_answer_has_been_no),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

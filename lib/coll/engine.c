@@ -146,20 +146,33 @@ enum hpcboot_coll hb_team_call(const struct hb_coll_team *t,
 }
 
 static int late(struct hb_coll_team *t, struct hb_op *op,
-                struct hpcboot_error *err)
+                enum hpcboot_coll call, struct hpcboot_error *err)
 {
     struct hb_coll_engine *e = t->engine;
     struct hpcboot_error why = {0};
     if (e->config.alive == NULL ||
         e->config.alive(e->config.ctx, t->ctx, &why) == 0) {
-        (void)hb_wait_late(t, op, hb_team_call(t, op), "its", &why);
+        (void)hb_wait_late(t, op, call, "its", &why);
     }
     return hb_team_fail(t, &why, err);
 }
 
-static bool is_late(const struct hb_op *op)
+/* The first request whose deadline has passed, wherever it stands in the row:
+ * what it waits for is what the first one waits for. */
+static struct hb_coll_req *late_one(struct hb_coll_team *t)
 {
-    return op->deadline_ns > 0 && hb_now_ns() > op->deadline_ns;
+    int64_t now, soonest = 0;
+    if (t->soonest_ns == 0 || (now = hb_now_ns()) <= t->soonest_ns) {
+        return NULL;
+    }
+    for (struct hb_coll_req *r = t->first; r != NULL; r = r->next) {
+        if (r->op.deadline_ns > 0 && r->op.deadline_ns < now) {
+            return r;
+        }
+        soonest = hb_sooner(soonest, r->op.deadline_ns);
+    }
+    t->soonest_ns = soonest; /* the one it was of is over */
+    return NULL;
 }
 
 int hb_team_advance(struct hb_coll_team *t)
@@ -168,15 +181,15 @@ int hb_team_advance(struct hb_coll_team *t)
     while (t->first != NULL) {
         struct hb_coll_req *r = t->first;
         uint64_t before = t->round + t->moves;
-        bool last_look = is_late(&r->op);
+        struct hb_coll_req *overdue = late_one(t); /* looked at once more */
         int rc = step(t, &r->op, NULL);
         if (rc < 0) {
             return 1;
         }
         if (rc == 0) {
             completed += t->round + t->moves != before;
-            if (hb_team_alive(t, NULL) == HPCBOOT_OK && last_look) {
-                late(t, &r->op, NULL);
+            if (hb_team_alive(t, NULL) == HPCBOOT_OK && overdue != NULL) {
+                late(t, &r->op, overdue->call, NULL);
             }
             return completed;
         }
@@ -256,7 +269,7 @@ static HB_COLD int run_waiting(struct hb_coll_team *t, struct hb_op *op,
     while (rc == 0) {
         rc = hb_wait_pause(&w, t->engine, t, err);
         if (rc == HPCBOOT_ERR_TIMED_OUT && t->error.code == 0) {
-            rc = late(t, op, err);
+            rc = late(t, op, hb_team_call(t, op), err);
         }
         uint64_t before = t->round + t->moves;
         rc = rc == HPCBOOT_OK ? step(t, op, err) : rc;

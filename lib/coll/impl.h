@@ -41,6 +41,12 @@ enum { HB_ALL = -1, HB_NONE = -2, HB_BELOW = -3, HB_LATER = -4 };
 /* Out of the way of a call whose peers have come. */
 #define HB_COLD __attribute__((noinline, cold))
 
+/* Of two deadlines, of which 0 is none. */
+static inline int64_t hb_sooner(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 static inline size_t hb_min(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -257,6 +263,7 @@ struct hb_coll_team {
     size_t fold_room_size;
     struct hb_op kept[HB_KEPT]; /* of blocking calls; the last of a kind */
     struct hb_coll_req *first, *last; /* under way, in order */
+    int64_t soonest_ns; /* no deadline of these is earlier; 0: none has one */
     struct hb_coll_team *next_active;
     const struct hb_coll_net *net;
     struct hb_coll_net_facts net_facts;

@@ -27,6 +27,7 @@ static void enlist(struct hb_coll_team *t, struct hb_coll_req *r)
     }
     t->last = r;
     r->next = NULL;
+    t->soonest_ns = hb_sooner(t->soonest_ns, r->op.deadline_ns);
 }
 
 void hb_team_unlist(struct hb_coll_team *t)
@@ -39,6 +40,7 @@ void hb_team_unlist(struct hb_coll_team *t)
         *at = t->next_active;
     }
     t->first = t->last = NULL;
+    t->soonest_ns = 0;
 }
 
 static void req_free(struct hb_coll_req *r)

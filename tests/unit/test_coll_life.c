@@ -361,6 +361,37 @@ static void two_threads_use_two_teams(void **state)
     assert_int_equal(coll_world_run(&w, call_from_two_threads, NULL), 0);
 }
 
+/* Behind one that has time, on a team whose rank 1 does not come. */
+static const char *come_late_to_the_second(struct coll_rank *r)
+{
+    struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
+    struct hpcboot_error err = {0};
+    struct hb_coll_req *first = NULL;
+    int64_t value = 1, sum;
+    if (r->rank == 1) {
+        return NULL;
+    }
+    a.coll = HPCBOOT_COLL_BARRIER;
+    int rc = hb_coll_init(r->team, &a, NULL, &first, &err);
+    rc = rc < 0 ? rc : hb_coll_start(first, &err);
+    a.coll = HPCBOOT_COLL_ALLREDUCE;
+    a.type = HPCBOOT_INT64;
+    a.send = &value;
+    a.recv = &sum;
+    a.count = 1;
+    a.timeout_ms = 30;
+    rc = rc < 0 ? rc : hb_coll_run(r->team, &a, NULL, &err);
+    hb_coll_req_destroy(first);
+    return rc == HPCBOOT_ERR_TIMED_OUT && strstr(err.text, "allreduce") != NULL
+               ? NULL : coll_text("%d: %s", rc, err.text);
+}
+
+static void a_deadline_holds_behind_a_call_that_has_time(void **state)
+{
+    struct coll_world w = {.ranks = 2};
+    assert_int_equal(coll_world_run(&w, come_late_to_the_second, NULL), 0);
+}
+
 /* What comes between a look and the clock, which says that it is too late. */
 static int at_the_second_look(void *arg)
 {
@@ -570,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_call_that_the_dead_took_part_in_completes),
         cmocka_unit_test(a_deadline_that_passes_after_a_death_names_the_dead),
         cmocka_unit_test(a_deadline_names_who_was_missing),
+        cmocka_unit_test(a_deadline_holds_behind_a_call_that_has_time),
         cmocka_unit_test(a_deadline_that_has_passed_looks_once_more),
         cmocka_unit_test(what_has_come_by_the_time_of_the_look_is_not_late),
         cmocka_unit_test(calls_that_differ_are_found_and_both_are_named),

@@ -156,6 +156,26 @@ static bool rows_overlap(const struct hb_coll_team *t,
     return hb_sides_overlap(&s, &r);
 }
 
+/* The one buffer that is left; what is folded is in it before, whatever comes
+ * back. */
+static int check_in_place(const struct hb_coll_team *t,
+                          const struct hpcboot_coll_args *a,
+                          const struct hb_extent *x, struct hpcboot_error *err)
+{
+    bool scatters = hb_in(a->coll, SCATTERS);
+    bool has = scatters ? x->send > 0
+                        : x->recv > 0 || (hb_in(a->coll, REDUCES) &&
+                                          x->send > 0);
+    if (!may_be_in_place(t, a)) {
+        return wrong(a, err, "HPCBOOT_IN_PLACE is for the root alone");
+    }
+    if (has && (scatters ? a->send : a->recv) == NULL) {
+        return wrong(a, err, scatters ? "send is NULL, and it has elements"
+                                      : "recv is NULL, and it has elements");
+    }
+    return HPCBOOT_OK;
+}
+
 static int check_buffers(const struct hb_coll_team *t,
                          const struct hpcboot_coll_args *a,
                          struct hpcboot_error *err)
@@ -173,9 +193,7 @@ static int check_buffers(const struct hb_coll_team *t,
                                   "recv");
     }
     if (in_place) {
-        return may_be_in_place(t, a)
-                   ? HPCBOOT_OK
-                   : wrong(a, err, "HPCBOOT_IN_PLACE is for the root alone");
+        return check_in_place(t, a, &x, err);
     }
     if ((x.send > 0 && s == NULL) || (x.recv > 0 && r == NULL)) {
         if (a->coll == HPCBOOT_COLL_BCAST) {

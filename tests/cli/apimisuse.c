@@ -270,11 +270,29 @@ static void wrong_types_and_ops(void)
     W("op", hpcboot_op_destroy(HPCBOOT_OP_USER + 9, &err));
 }
 
+static void in_place_without_a_buffer(void)
+{
+    const void *in = HPCBOOT_IN_PLACE;
+    int rank = hpcboot_team_rank(team);
+
+    W("recv is NULL", hpcboot_allreduce(in, NULL, 1, T, O, team, &err));
+    W("recv is NULL", hpcboot_reduce(in, NULL, 1, T, O, rank, team, &err));
+    W("recv is NULL", hpcboot_gather(in, NULL, 1, T, rank, team, &err));
+    W("recv is NULL", hpcboot_allgather(in, NULL, 1, T, team, &err));
+    W("recv is NULL", hpcboot_alltoall(in, NULL, 1, T, team, &err));
+    W("recv is NULL", hpcboot_exscan(in, NULL, 1, T, O, team, &err));
+    W("recv is NULL", hpcboot_reduce_scatter(in, NULL, ones, T, O, team,
+                                             &err));
+    W("send is NULL", hpcboot_scatter(NULL, HPCBOOT_IN_PLACE, 1, T, rank, team,
+                                      &err));
+}
+
 static void wrong_buffers(void)
 {
     W("buffer is NULL", hpcboot_bcast(NULL, 1, T, 0, team, &err));
     W("send is NULL", hpcboot_allreduce(NULL, b, 1, T, O, team, &err));
     W("recv is NULL", hpcboot_allreduce(a, NULL, 1, T, O, team, &err));
+    in_place_without_a_buffer();
     W("overlap", hpcboot_allreduce(a, a, 1, T, O, team, &err));
     W("overlap", hpcboot_allreduce(a, a + 1, 2, T, O, team, &err));
     W("overlap", hpcboot_allgather(a, a, 1, T, team, &err));

@@ -184,6 +184,9 @@ static bool divide_first(struct hb_net_op *n, const struct hb_op *op,
         return true;
     }
     c->scales = false;
+    if (c->coll == HPCBOOT_COLL_EXSCAN && c->rank == 0) {
+        c->in_place = false; /* its recv stays as it is */
+    }
     if (c->in_place) {
         divide(op, op->recv, op->recv, c->total);
         return true;

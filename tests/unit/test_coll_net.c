@@ -2,8 +2,7 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Collectives of teams that span nodes, against the reference: ranks are
- * threads, a node is a region of its own, and messages go through queues
- * that deliver late, and in the order of each pair. */
+ * threads, nodes are regions, messages come late, in the order of each pair. */
 
 #include "config.h"
 
@@ -307,14 +306,15 @@ static const char *average_of_halves(struct coll_rank *r)
 {
     struct hb_coll_team *team = spanning_team(r, r->arg);
     uint16_t in = 0x7b53, out = in;
-    struct hpcboot_coll_args a = coll_sum_of(NULL, NULL, 1);
+    struct hpcboot_coll_args a = coll_sum_of(NULL, (void *)&out, 1);
     a.type = HPCBOOT_FLOAT16;
     a.op = HPCBOOT_AVG;
-    a.recv = &out;
     int rc = 0;
-    for (int placed = 0; placed < 2 && rc == 0; placed++) {
-        a.send = placed ? HPCBOOT_IN_PLACE : &in;
-        rc = hb_coll_run(team, &a, NULL, NULL) + (out != in);
+    for (int i = 0; i < 3 && rc == 0; i++) { /* rank 0 keeps what it has */
+        a.coll = i < 2 ? HPCBOOT_COLL_ALLREDUCE : HPCBOOT_COLL_EXSCAN;
+        a.send = i == 0 ? &in : HPCBOOT_IN_PLACE;
+        rc = hb_coll_run(team, &a, NULL, NULL);
+        rc += out != in && (i < 2 || r->rank == 0);
     }
     hb_coll_team_destroy(team);
     return rc != 0 ? coll_text("%#x", rc) : NULL;

@@ -290,24 +290,28 @@ static int set_pattern(struct hb_scan *s, const char *key, const char *text,
     return rc;
 }
 
-HB_SETTER(srun_output)
+static int set_sink(struct hb_scan *s, const char *key, const char *text,
+                    struct hpcboot_error *err)
 {
-    if (!strcmp(values[0], "all")) { /* the terminal, as always */
+    if (!strcmp(text, "all")) { /* the terminal, as always */
         return 0;
     }
-    return set_pattern(s, "outfile-pattern",
-                       strcmp(values[0], "none") ? values[0] : "/dev/null",
-                       err);
+    if (*text != '\0' && text[strspn(text, "0123456789")] == '\0') {
+        return hb_fail(err, HPCBOOT_ERR_USAGE, "-%c %s: srun would show what "
+                       "task %s writes and nothing else, which hbrun does not; "
+                       "./%s is a file of that name", key[0], text, text, text);
+    }
+    return set_pattern(s, key, strcmp(text, "none") ? text : "/dev/null", err);
+}
+
+HB_SETTER(srun_output)
+{
+    return set_sink(s, "outfile-pattern", values[0], err);
 }
 
 HB_SETTER(srun_error)
 {
-    if (!strcmp(values[0], "all")) {
-        return 0;
-    }
-    return set_pattern(s, "errfile-pattern",
-                       strcmp(values[0], "none") ? values[0] : "/dev/null",
-                       err);
+    return set_sink(s, "errfile-pattern", values[0], err);
 }
 
 HB_SETTER(srun_input)

@@ -380,9 +380,9 @@ static void on_lost(void *arg, const struct hpcboot_error *err)
     if (agent_orphaned(a)) {
         return;
     }
-    /* A silent launcher may live: it can adopt what is below. One whose end
-     * has been seen is dead. */
-    if (err->code == HPCBOOT_ERR_CLOSED) {
+    /* A silent launcher may live: it can adopt what is below, as it can when
+     * another agent was the parent. One whose end has been seen is dead. */
+    if (err->code == HPCBOOT_ERR_CLOSED && !agent_is_below_another(a)) {
         agent_children_gone(a);
     }
     /* The one way that is left to say it, where a launcher is there at all. */

@@ -242,6 +242,8 @@ void agent_sent(struct agent *a);
 size_t agent_unsent(const struct agent *a); /* or not known to have come */
 void agent_orphan_settle(struct agent *a, uint32_t orphan_ms);
 void agent_orphan_came(struct agent *a, unsigned type); /* a frame for it */
+/* Its parent is an agent, whose end is not the launcher's. */
+int agent_is_below_another(const struct agent *a);
 /* 1: it lives on without its parent, for a while. */
 int agent_orphaned(struct agent *a);
 /* A fence that went up has its answer. */

@@ -255,12 +255,17 @@ static void give_up(evutil_socket_t fd, short what, void *arg)
     agent_leave(a, HB_EXIT_LOST);
 }
 
+int agent_is_below_another(const struct agent *a)
+{
+    return a->orphan != NULL && a->orphan->grace_ms > 0;
+}
+
 int agent_orphaned(struct agent *a)
 {
     struct agent_orphan *o = a->orphan;
     struct timeval due;
 
-    if (o == NULL || o->grace_ms == 0 || !a->ordered || a->killing > 0) {
+    if (!agent_is_below_another(a) || !a->ordered || a->killing > 0) {
         return 0;
     }
     due = (struct timeval){o->grace_ms / 1000,

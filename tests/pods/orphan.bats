@@ -65,17 +65,18 @@ children_of() { parents | awk -v p="$1" '$2 == p' | wc -l; }
 adopted() { pod 0 grep -c '"host_adopted"' /tmp/events || true; }
 all_adopted() { [ "$(adopted)" -ge "$1" ]; }
 
-# Each rank but those of pod $1 has said every number once, in order.
-counts_are_whole() {
-    pod 0 cat /tmp/out | awk -v gone="$(($1 - 1))" -v n=$last '
-        $2 == gone { next }
+# Each rank but those of the pods given has said every number once, in order.
+counts_are_whole() { # POD...
+    pod 0 cat /tmp/out | awk -v pods="$*" -v n=$last '
+        BEGIN { split(pods, list, " "); for (i in list) gone[list[i] - 1] = 1 }
+        $2 in gone { next }
         $3 == "says" { if ($4 != said[$2] + 1) {
                 print "rank " $2 " says " $4 " after " said[$2]; bad = 1 }
             said[$2] = $4 }
         $3 == "has" { if ($5 != said[$2]) {
                 print "rank " $2 " has said " $5 ", not " said[$2]; bad = 1 }
             over[$2] = 1 }
-        END { for (r = 0; r < n; r++) if (r != gone && !over[r]) {
+        END { for (r = 0; r < n; r++) if (!(r in gone) && !over[r]) {
                 print "rank " r " has not ended"; bad = 1 }
             exit bad }'
 }
@@ -111,6 +112,26 @@ survives() {
     ended_with 75
     [ "$(pod 0 grep -c '"host_lost"' /tmp/events)" -eq 1 ]
     counts_are_whole "$victim"
+    all_clean
+}
+
+# It ends nobody but itself: the launcher lives, and what is below can be
+# adopted.
+@test "continue: an agent that was told to end loses its parent" {
+    tree_job --on-failure continue
+    victim=$(middle)
+    [ -n "$victim" ] || skip 'the tree has two levels only this time'
+    parent=$(parents | awk -v h="$victim" '$1 == h { print $2 }' | tail -n 1)
+    n=$(($(children_of "$parent") - 1 + $(children_of "$victim")))
+    pod "$victim" kill -TERM "$(agent_in "$victim")"
+    wait_until pod 0 grep -q "\"host_done\",\"host\":\"pod-$victim\"" \
+        /tmp/events
+    pod "$parent" kill -KILL "$(agent_in "$parent")"
+    wait_until all_adopted "$n"
+    let_go
+    pod_job_ends
+    ended_with 75
+    counts_are_whole "$victim" "$parent"
     all_clean
 }
 

@@ -80,12 +80,12 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
                       struct hpcboot_error *err)
 {
     struct hb_msg_welcome m;
-    int rc = hb_wire_get_welcome(f, &m, err);
+    int rc = hb_wire_get_welcome(f, &m, err), is_first = a->job_id == NULL;
 
     if (rc < 0) {
         return rc;
     }
-    if (a->job_id == NULL) {
+    if (is_first) {
         a->job_id = hb_xstrdup(m.job_id);
         /* Two agents of a job on one machine must not take each other's
          * ranks for strays. */
@@ -94,12 +94,14 @@ static int on_welcome(struct agent *a, const struct hb_frame *f,
         a->is_local = m.local;
         a->lost_after_ms = m.heartbeat_ms * HB_LINK_BEATS;
         hb_guard_set_cookie(a->cookie);
-        end_former(a, m.former);
     }
     a->host = m.host;
+    agent_orphan_settle(a, m.orphan_ms); /* what is said counts from here on */
+    if (is_first) {
+        end_former(a, m.former);
+    }
     /* Said again when the launcher is stopped and continued by its user. */
     hb_link_heartbeat(a->link, m.heartbeat_ms, m.dead_ms);
-    agent_orphan_settle(a, m.orphan_ms);
     return 0;
 }
 

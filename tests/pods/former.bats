@@ -8,11 +8,11 @@
 
 load ../common
 
-setup_file() { lab_up former 4; }
+setup_file() { lab_up former 5; }
 teardown_file() { lab_down; }
 setup() {
     local i
-    for i in 0 1 2 3; do
+    for i in 0 1 2 3 4; do
         pod $i rm -f /tmp/started /tmp/enough /tmp/held /tmp/events
     done
 }
@@ -47,6 +47,13 @@ below() {
     pod 0 sed -n 's/.*"host_started_by","host":"pod-\([0-9]*\)".*/\1/p' \
         /tmp/events | head -n 1
 }
+# The one that another pod has started was ready so often.
+ready() {
+    local victim
+    victim=$(below)
+    [ -n "$victim" ] && [ "$(pod 0 grep -c \
+        "\"host_ready\",\"host\":\"pod-$victim\"" /tmp/events)" -ge "$1" ]
+}
 
 @test "respawn: an agent that is stopped" {
     begin --on-failure respawn
@@ -66,4 +73,26 @@ below() {
     [ -n "$victim" ]
     pod "$victim" pkill -TERM -f 'sshd: root@notty'
     ends_alone "$victim"
+}
+
+# The new one is below another host, too. It says that it has ended the old one,
+# which counts like all that it says from then on.
+@test "before the job begins: an agent that is stopped, and much is said" {
+    "$podlab" link 4 down
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --heartbeat 1 --tree-width 2 \
+        --on-failure continue --wait-hosts 60 --connect-timeout 2 \
+        --events /tmp/events -H pod-1,pod-2,pod-3,pod-4 bash -c \
+        'for i in {1..100}; do echo "$(hostname) says $i"; sleep 0.05; done'
+    wait_until ready 1
+    victim=$(below)
+    [ -n "$victim" ]
+    pod "$victim" pkill -STOP -n -x hpcbootd
+    wait_until ready 2
+    [ "$(pod 0 grep -c "\"host_started_by\",\"host\":\"pod-$victim\"" \
+        /tmp/events)" -ge 2 ]
+    "$podlab" link 4 up
+    pod_job_ends
+    ended_with 0
+    says "^pod-$victim says 100\$"
+    pods_clean 0 1 2 3 4
 }

@@ -317,6 +317,14 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
            h->slots_origin);
 }
 
+/* What its agent has said first is not what one of ours says. */
+static void host_refuse(struct job_host *h, const struct hpcboot_error *err)
+{
+    host_set_why(h, err->text);
+    host_give_up(h);
+    start_more(h->job);
+}
+
 /* Its agent has spoken for the first time. */
 static void host_hello(struct job_host *h, const struct hb_frame *f)
 {
@@ -329,8 +337,7 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
         f = &hello;
     }
     if (err.code != 0) {
-        host_set_why(h, err.text);
-        host_give_up(h);
+        host_refuse(h, &err);
         return;
     }
     if (f->type != HB_MSG_HELLO) {
@@ -340,9 +347,8 @@ static void host_hello(struct job_host *h, const struct hb_frame *f)
         (void)take_counts(h, &m, &err);
     }
     if (err.code != 0) {
-        host_set_why(h, err.text);
         h->reason = (struct hb_boot_reason){HB_WHY_AGENT, ""};
-        host_give_up(h);
+        host_refuse(h, &err);
         return;
     }
     if (h->doubt != NULL && !h->pinned && !h->proven) {

@@ -284,6 +284,30 @@ no_agent_in() { ! pod "$1" pgrep -x hpcbootd > /dev/null; }
     says '--min-hosts 4: the gang has 3'
 }
 
+# They answer once both logins that the launcher makes at a time are there.
+@test "all agents that are under way are others': the next host is tried" {
+    local i version
+    version=$("$hbrun" --version | sed 's/.* //; 1q')
+    mkdir -p prefix/sbin
+    echo another > prefix/told.token
+    cat > prefix/sbin/hpcbootd <<END
+#!/bin/sh
+case \$(hostname) in pod-3) exec "$HB_BUILDDIR/hpcbootd" "\$@" ;; esac
+: > "$PWD/prefix/\$(hostname)"
+until [ -e "$PWD/prefix/pod-1" ] && [ -e "$PWD/prefix/pod-2" ]; do
+    sleep 0.05
+done
+exec python3 "$fakes/fake_agent.py" borrow "$PWD/prefix/told" "$version"
+END
+    chmod 755 prefix/sbin/hpcbootd
+    for i in 1 2 3; do sshd_up $i; done
+    run pod_hb --tree-width 2 --min-hosts 1 --prefix "$PWD/prefix" \
+        -H pod-1,pod-2,pod-3 hostname
+    ended_with 0
+    says '^pod-3$'
+    says 'going on with 1 of 3 hosts .*2 hosts start no agent: pod-1, pod-2'
+}
+
 @test "a host that vanishes again while others are waited for" {
     sshd_up 1
     begin -H pod-1,pod-2 hostname

@@ -95,7 +95,7 @@ static void say_slow(struct job *j)
     if (n > 0 && left_ms > GIVE_UP_EXTRA_MS) {
         hb_log(HB_INFO, "%s; ranks on %u host%s have been told to end, and "
                "have %lld s left to do so (--grace); a further signal ends "
-               "them at once", j->verdict.text, n, n == 1 ? "" : "s",
+               "them at once", j->end_reason, n, n == 1 ? "" : "s",
                (long long)(left_ms - GIVE_UP_EXTRA_MS + 500) / 1000);
     }
     give_up_in(j, left_ms);
@@ -154,6 +154,7 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
         return;
     }
     j->grace_given = level;
+    j->end_reason = reason;
     j->phase = JOB_ENDING;
     job_event_ending(j, grace_ms, reason);
     for (uint32_t i = 0; i < j->gang.n; i++) {

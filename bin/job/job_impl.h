@@ -255,6 +255,7 @@ struct job {
     int end_signal;         /* what ends ranks; 0: TERM */
     int64_t patience_ns; /* with a reader that sleeps, once told to end */
     int grace_given; /* KILL was sent: 1 with grace, 2 at once */
+    const char *end_reason; /* said with it; the verdict's, or a literal */
     int contact_noted;
     unsigned initialised; /* HB_CONTACT_* of the first rank that has; or 0 */
     uint32_t programs_begun; /* by the host that is furthest */

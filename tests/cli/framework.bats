@@ -416,6 +416,25 @@ END
     nothing_left
 }
 
+@test "servers that take their time to end: said why they are to" {
+    recipe <<'END'
+roles ps=1 worker
+env ROLE ${role}${role_index}
+[when role is ps]
+serves
+END
+    my --grace 60 -n 2 bash -c 'case $ROLE in
+        ps*) trap "until grep -q \"told to end\" err; do sleep 0.05; done
+                exit" TERM
+            : > ready
+            while :; do sleep 0.05; done ;;
+        *) until [ -e ready ]; do sleep 0.05; done ;;
+    esac' 2> err &
+    ends $!
+    ended_with 0
+    says 'hbrun: the program has ended; ranks on 1 host have been told to end'
+}
+
 @test "where all ranks only serve, nobody says when it is over: told" {
     run hb --framework mxnet --oversubscribe -n 2 true
     ended_with 0

@@ -293,6 +293,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     h->told_parent = 0;
     h->examining = h->examined = h->surveying = h->wired = h->ports_asked = 0;
     host_disarm(h);
+    host_probe_end(h); /* its next loss is another one */
     /* A login over SSH judges others' proofs; and what an agent that a command
      * has started says when its link ends comes this way alone. */
     if (host_way(h) == HB_BOOT_FORK) {

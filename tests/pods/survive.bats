@@ -176,6 +176,19 @@ elastic_without_2() { # until the others go on without pod-2
     wait_until pod 0 grep -q 'did not come back: .*the others go on' /tmp/err
 }
 
+@test "respawn: a host is lost twice, each time for a reason of its own" {
+    start_policy respawn --max-restarts 1 -H pod-1,pod-2 bash -c "$until_told"
+    for i in 1 2; do wait_until pod $i test -s /tmp/started; done
+    pod 2 kill -KILL "$(agent_in 2)"
+    wait_until pod 2 bash -c '[ "$(wc -l < /tmp/started)" = 2 ]'
+    "$podlab" kill 2
+    pod_job_ends
+    ended_with 75
+    says 'too often \(--max-restarts\); .*(deleted|refuses|frozen|down)'
+    says_not 'it takes logins'
+    pods_clean 0 1
+}
+
 @test "respawn, elastic: a host does not come back, which is told in the end" {
     elastic_without_2
     pod 1 touch /tmp/go

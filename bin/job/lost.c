@@ -45,8 +45,9 @@ void host_lost(struct job_host *h, const struct hpcboot_error *err)
         job_carry_stdin_lost(j);
         return;
     }
-    /* Where nothing was begun all were let go, those below it, too. */
-    if (was == HOST_DONE && (leaves_none || !j->begun)) {
+    /* Where nothing was begun, and where files were under way, all were let
+     * go, those below it, too. */
+    if (was == HOST_DONE && (leaves_none || h->bye_sent || !j->begun)) {
         if (j->live != NULL) {
             host_leave_tree(h); /* it may come into the gang again */
         }

@@ -217,6 +217,7 @@ static int put_apps(struct job *j, struct hb_buf *out,
 void host_let_go(struct job_host *h)
 {
     HOST_SEND(h, bye, .status = h->job->only_looks ? HB_BYE_NO_JOB : 0);
+    h->bye_sent = 1;
     h->state = HOST_DONE;
 }
 

@@ -321,6 +321,37 @@ make_big() {
     all_clean
 }
 
+@test "restart-job: a host is lost while files are copied, and no other" {
+    need openssl
+    make_big
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 bash -c 'cd "$0"; exec "$@" > out 2> err' "$BATS_FILE_TMPDIR" \
+        "$hbrun" --heartbeat 0 --payload-width 2 --events cut \
+        --on-failure restart-job --restart-delay 0 --wait-hosts 60 \
+        --preload-files big -H "$workers" hostname &
+    job=$!
+    # shellcheck disable=SC2317  # called by wait_until
+    has_begun() {
+        started=$(sed -n 's/.*host_started_by","host":"pod-\([0-9]*\)".*/\1/p' \
+            "$BATS_FILE_TMPDIR/cut" 2> /dev/null)
+        [ "$(wc -l <<< "$started")" -ge 3 ]
+    }
+    wait_until has_begun
+    slow=$(head -n 1 <<< "$started")
+    victim=$(tail -n 1 <<< "$started")
+    wait_until pod "$slow" bash -c 'ls /tmp/hpcboot-*/files/big'
+    "$podlab" freeze "$slow"
+    pod "$victim" kill -KILL "$(agent_in "$victim")"
+    wait_until grep -q '"job_restart"' "$BATS_FILE_TMPDIR/cut"
+    "$podlab" thaw "$slow"
+    ends $job
+    output=$(cat "$BATS_FILE_TMPDIR/err" "$BATS_FILE_TMPDIR/out")
+    ended_with 0
+    says "waiting for the lost ones: pod-$victim\$"
+    for i in 1 2 3 4 5 6 7 8 9; do says "^pod-$i\$"; done
+    all_clean
+}
+
 @test "INT while files are copied ends all" {
     need openssl
     make_big

@@ -84,17 +84,23 @@ void hb_lives_note_lost(struct hb_lives *l, const char *host)
     }
 }
 
-void hb_lives_note_back(struct hb_lives *l, const char *host)
+static void forget(struct hb_strv *hosts, const char *host)
 {
-    struct hb_strv left = HB_STRV_INIT;
-
-    for (size_t i = 0; i < l->lost.n; i++) {
-        if (!hb_streq(l->lost.v[i], host)) {
-            hb_strv_push(&left, l->lost.v[i]);
+    for (size_t i = hosts->n; i > 0; i--) {
+        if (hb_streq(hosts->v[i - 1], host)) {
+            hb_strv_remove(hosts, i - 1);
         }
     }
-    hb_strv_destroy(&l->lost);
-    l->lost = left;
+}
+
+void hb_lives_note_back(struct hb_lives *l, const char *host)
+{
+    forget(&l->lost, host);
+}
+
+void hb_lives_note_came_up(struct hb_lives *l, const char *host)
+{
+    forget(&l->tried, host);
 }
 
 const struct hb_life_host *hb_lives_find(const struct hb_lives *l,

@@ -52,7 +52,8 @@ struct hb_lives {
     int64_t begun_ns;      /* the first life's ranks were started; or 0 */
     int64_t stdin_start;   /* where a file was read from; -1: it is none */
     struct hb_strv lost;   /* hosts that were lost, and not seen since */
-    struct hb_strv tried;  /* hosts that were taken in later, each time */
+    struct hb_strv tried;  /* hosts that were taken in later, each time, and
+                            * have not come up since */
     struct hb_life_host *known; /* [n_known] */
     uint32_t n_known;
     struct hb_life_former *formers; /* [n_formers] */
@@ -66,6 +67,8 @@ int hb_lives_was_lost(const struct hb_lives *l, const char *host);
 void hb_lives_note_lost(struct hb_lives *l, const char *host);
 /* It answers again. */
 void hb_lives_note_back(struct hb_lives *l, const char *host);
+/* It had a part in a life that began. */
+void hb_lives_note_came_up(struct hb_lives *l, const char *host);
 void hb_lives_note_seen(struct hb_lives *l, const char *host, uint32_t slots,
                         uint32_t quota_milli);
 const struct hb_life_host *hb_lives_find(const struct hb_lives *l,

@@ -259,6 +259,31 @@ back_with_another_key() {
     pods_clean 0 1 2
 }
 
+@test "an elastic job takes in a host that comes for the third time" {
+    local life
+    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts'
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod_job "$hbrun" \
+        --on-failure restart-job --checkpoint-signal USR1 --np 1:2 \
+        --hostfile /tmp/hosts bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
+        trap "exit 0" USR1
+        echo $$ > /tmp/started.$HPCBOOT_EPOCH
+        [ "$HPCBOOT_EPOCH" != 5 ] || exit 0
+        while :; do sleep 0.1; done'
+    for life in 0 2 4; do
+        wait_until pod 1 test -s /tmp/started.$life
+        pod 0 bash -c 'echo pod-2 slots=1 >> /tmp/hosts'
+        wait_until pod 2 test -s /tmp/started.$((life + 1))
+        pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts'
+    done
+    pod_job_ends
+    ended_with 0
+    says '^rank 0 of 1 epoch 4$'
+    says '^rank 1 of 2 epoch 5$'
+    pods_clean 0 1 2
+}
+
 @test "an elastic job takes no host in that takes no logins" {
     "$podlab" link 3 down
     pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts'

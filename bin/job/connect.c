@@ -290,6 +290,7 @@ static void host_welcome(struct job_host *h, const struct hb_msg_hello *m)
     }
     h->failed_in_row = 0;
     h->was_there = 1;
+    hb_lives_note_back(j->lives, h->spec->name);
     h->told_parent = 0;
     h->examining = h->examined = h->surveying = h->wired = h->ports_asked = 0;
     host_disarm(h);

@@ -324,6 +324,38 @@ back_with_another_key() {
     pods_clean 0 1 2
 }
 
+@test "an elastic job waited for a lost host: it is not taken in once more" {
+    local looks
+    pod 0 bash -c 'cat > /tmp/discover' <<'END'
+#!/bin/sh
+echo >> /tmp/looks
+printf 'pod-%d:1\n' 1 2
+END
+    pod 0 chmod 755 /tmp/discover
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod_job "$hbrun" --on-failure restart-job --restart-delay 10ms --np 2:4 \
+        --wait-hosts 60 --discover-hosts /tmp/discover bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
+        echo $$ > /tmp/started
+        echo $$ > /tmp/started.$HPCBOOT_EPOCH
+        until [ -e /tmp/go ]; do sleep 0.05; done'
+    lose_2
+    wait_until pod 0 grep -q 'waiting for the lost ones: pod-2' /tmp/err
+    "$podlab" again 2
+    wait_until pod 2 test -s /tmp/started.1
+    looks=$(pod 0 bash -c 'wc -l < /tmp/looks')
+    # What the last but one has seen is judged.
+    # shellcheck disable=SC2016  # expanded in the pod
+    wait_until pod 0 bash -c '[ "$(wc -l < /tmp/looks)" -ge $0 ]' $((looks + 3))
+    pod 1 touch /tmp/go
+    pod 2 touch /tmp/go
+    pod_job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 1$'
+    says_not 'epoch 2'
+    pods_clean 0 1 2
+}
+
 @test "an elastic job loses two hosts, and takes in the one that comes back" {
     # shellcheck disable=SC2016  # expanded in the pod
     pod_job "$hbrun" \

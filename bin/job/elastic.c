@@ -35,6 +35,7 @@ struct elastic {
     struct job *job;
     struct candidate candidates[CANDIDATES_MAX];
     uint32_t n, waiting; /* how many there are; have not been judged */
+    size_t first;        /* line of names at which the next look begins */
     struct job_lookout *lookout;
     struct event *timer;
     char *names; /* a line for each host of the gang; NULL: not known */
@@ -150,8 +151,8 @@ static void add_candidate(struct elastic *e, const struct hb_host *host)
         .token = "",
     };
 
-    if (e->n == CANDIDATES_MAX || !is_new(j, host->name)) {
-        return; /* the next look has room for the others */
+    if (!is_new(j, host->name)) {
+        return;
     }
     c->probe = NULL;
     if (j->boot.launch_with == NULL && !hb_host_is_self(host->name)) {
@@ -165,13 +166,28 @@ static void add_candidate(struct elastic *e, const struct hb_host *host)
     e->n++;
 }
 
+static void split(const char *names, struct hb_strv *lines)
+{
+    char *copy = hb_xstrdup(names), *save = NULL;
+
+    for (char *line = strtok_r(copy, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        hb_strv_push(lines, line);
+    }
+    free(copy);
+}
+
+/* Where there is no room for all candidates, the next look begins behind those
+ * that are asked now: they may never answer, and hide the others. */
 static void each_host(struct elastic *e)
 {
     struct job *j = e->job;
-    char *lines = hb_xstrdup(e->names), *save = NULL;
+    struct hb_strv lines = HB_STRV_INIT;
+    size_t i = 0;
 
-    for (char *line = strtok_r(lines, "\n", &save); line != NULL;
-         line = strtok_r(NULL, "\n", &save)) {
+    split(e->names, &lines);
+    for (; i < lines.n && e->n < CANDIDATES_MAX; i++) {
+        char *line = lines.v[(e->first + i) % lines.n];
         struct hb_host host;
 
         if (job_lookout_read(line, &host) < 0) {
@@ -183,7 +199,8 @@ static void each_host(struct elastic *e)
             add_candidate(e, &host);
         }
     }
-    free(lines);
+    e->first = i < lines.n ? (e->first + i) % lines.n : 0;
+    hb_strv_destroy(&lines);
 }
 
 static void judge_live(struct elastic *e)

@@ -304,6 +304,24 @@ back_with_another_key() {
     pods_clean 0 1 2
 }
 
+@test "an elastic job finds the host behind many that are not there" {
+    pod 0 bash -c 'echo pod-1 slots=1 > /tmp/hosts'
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod_job "$hbrun" --on-failure restart-job --np 1:3 \
+        --hostfile /tmp/hosts bash -c '
+        echo "rank $HPCBOOT_RANK of $HPCBOOT_SIZE epoch $HPCBOOT_EPOCH"
+        echo $$ > /tmp/started.$HPCBOOT_EPOCH
+        [ "$HPCBOOT_EPOCH" != 1 ] || exit 0
+        exec sleep 1000'
+    wait_until pod 1 test -s /tmp/started.0
+    pod 0 bash -c 'printf "%s slots=1\n" pod-1 nobody-{1..16} pod-2 > /tmp/hosts'
+    wait_until pod 2 test -s /tmp/started.1
+    pod_job_ends
+    ended_with 0
+    says '^rank 1 of 2 epoch 1$'
+    pods_clean 0 1 2
+}
+
 @test "an elastic job takes a host in again that was lost and came back" {
     # shellcheck disable=SC2016  # expanded in the pod
     pod_job "$hbrun" \

@@ -182,9 +182,11 @@ void job_kill(struct job *j, uint32_t grace_ms, const char *reason)
 }
 
 /* Whether a cause leaves the other ranks running. */
-static int goes_on(const struct job *j, enum hb_cause_kind kind)
+static int goes_on(const struct job *j, const struct hb_cause *cause)
 {
-    return j->on_failure == HB_FAIL_CONTINUE &&
+    enum hb_cause_kind kind = cause->kind;
+
+    return j->on_failure == HB_FAIL_CONTINUE && !cause->ends_job &&
            (kind == HB_CAUSE_START || kind == HB_CAUSE_EXIT ||
             (kind == HB_CAUSE_HOST && j->begun) ||
             kind == HB_CAUSE_SIGNAL || kind == HB_CAUSE_NO_INIT ||
@@ -223,7 +225,7 @@ static void tell_end(const struct job *j, const struct hb_cause *cause)
 
 void job_cause(struct job *j, const struct hb_cause *cause)
 {
-    if (!goes_on(j, cause->kind)) {
+    if (!goes_on(j, cause)) {
         tell_end(j, cause);
     }
     /* What happens after the agents were told to end follows from that. */
@@ -234,7 +236,7 @@ void job_cause(struct job *j, const struct hb_cause *cause)
             job_ancestry_failed(j);
         }
     }
-    if (!goes_on(j, cause->kind)) {
+    if (!goes_on(j, cause)) {
         job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
     } else if (!j->grace_given) {
         tell_failure(j, cause);
@@ -242,21 +244,35 @@ void job_cause(struct job *j, const struct hb_cause *cause)
     }
 }
 
-void job_fail(struct job *j, enum hb_cause_kind kind, int code,
-              const char *fmt, ...)
+static void fail(struct job *j, struct hb_cause cause, const char *fmt,
+                 va_list ap)
 {
-    struct hb_cause cause = {
-        .kind = kind, .code = code, .time_ns = hb_now_ns(),
-    };
     struct hb_str text = HB_STR_INIT;
-    va_list ap;
 
-    va_start(ap, fmt);
     hb_str_vputf(&text, fmt, ap);
-    va_end(ap);
+    cause.time_ns = hb_now_ns();
     cause.text = hb_str_text(&text);
     job_cause(j, &cause);
     hb_str_destroy(&text);
+}
+
+void job_fail(struct job *j, enum hb_cause_kind kind, int code,
+              const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fail(j, (struct hb_cause){.kind = kind, .code = code}, fmt, ap);
+    va_end(ap);
+}
+
+void job_fail_all(struct job *j, enum hb_cause_kind kind, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fail(j, (struct hb_cause){.kind = kind, .ends_job = 1}, fmt, ap);
+    va_end(ap);
 }
 
 static int links_left(const struct job *j)

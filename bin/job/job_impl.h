@@ -544,6 +544,9 @@ void job_timers_close(struct job *j);
 void job_cause(struct job *j, const struct hb_cause *cause);
 void job_fail(struct job *j, enum hb_cause_kind kind, int code,
               const char *fmt, ...) HB_PRINTF(4, 5);
+/* The job ends by it under every policy. */
+void job_fail_all(struct job *j, enum hb_cause_kind kind, const char *fmt, ...)
+    HB_PRINTF(3, 4);
 void job_kill(struct job *j, uint32_t grace_ms, const char *reason);
 void job_maybe_over(struct job *j);
 void job_timeout_start(struct job *j);

@@ -573,11 +573,10 @@ void job_live_count(struct job *j)
                "%.10g s for hosts", n, n == 1 ? " is" : "s are", least,
                j->live->most, (double)limit / 1000);
     } else if (hb_now_ns() - j->live->lack_ns > limit * 1000000) {
-        job_fail(j, HB_CAUSE_HOST, 0, "%u rank%s left, --np %u:%u wants more, "
-                 "and no host has come within %.10g s", n,
-                 n == 1 ? " is" : "s are", least, j->live->most,
-                 (double)limit / 1000);
-        job_kill(j, (uint32_t)j->opt->grace_ms, j->verdict.text);
+        job_fail_all(j, HB_CAUSE_HOST, "%u rank%s left, --np %u:%u wants "
+                     "more, and no host has come within %.10g s", n,
+                     n == 1 ? " is" : "s are", least, j->live->most,
+                     (double)limit / 1000);
     }
 }
 

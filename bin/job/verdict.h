@@ -48,6 +48,7 @@ struct hb_cause {
     int code;          /* exit status, signal number or abort code */
     int sys_errno;     /* HB_CAUSE_START */
     int core_dumped;
+    int ends_job;      /* under every policy */
     int of_library;    /* NO_INIT, NO_FINALIZE: of libhpcboot, and not MPI */
     const char *text;  /* the agent's own words, or NULL */
     const char *evidence; /* what the cgroup says, or NULL or "" */

@@ -365,6 +365,7 @@ the_second_dies() { # as soon as it has come, and may not come again
     ended_with 75
     says '1 rank is left, fewer than --np 2:2 wants'
     says '1 rank is left, --np 2:2 wants more, and no host has come'
+    says_not 'the job goes on'
     pods_clean 0 1 2
 }
 

@@ -116,8 +116,8 @@ static void srun_letters_in_one_word(void **state)
     bad("srun -luy a", "unknown option -luy; --help lists all");
     bad("srun -lK2 a", "-K: needs 0 or 1, not \"2\"");
     bad("srun -lun", "-n needs an argument: N");
-    bad("srun -o 0 a", "-o 0: srun would show what task 0 writes");
-    bad("srun -e 12 a", "./12 is a file of that name");
+    bad("srun -o 0 a", "-o 0: srun would show what task 0 writes and nothing "
+        "else, which hbrun does not; ./0 is a file of that name");
     bad("hbrun -lu a", "unknown option -lu; did you mean -l?");
 }
 

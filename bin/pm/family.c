@@ -28,7 +28,6 @@
 #include "bin/pm/mpi_lib.h"
 #include "bin/pm/shelltext.h"
 #include "bin/pm/wrapper.h"
-#include "lib/base/fd.h"
 #include "lib/base/str.h"
 
 #define DEPTH_MAX 16 /* a script started by a wrapper started by a script ... */
@@ -356,16 +355,14 @@ static int shell_command(void *arg, char *const *argv, char *const *env)
 static void shell_search(struct shell_search *s, char *const *argv)
 {
     const char *text, *script, *zero;
-    size_t rest = hb_shell_open(argv, &text, &script, &zero), len;
+    size_t rest = hb_shell_open(argv, &text, &script, &zero);
     char *path = NULL, *read = NULL;
 
     if (script != NULL) {
         path = strchr(script, '/') != NULL || s->place->wdir == NULL
                    ? hb_place_program(s->place, script)
                    : hb_xasprintf("%s/%s", s->place->wdir, script);
-        (void)hb_file_read(path != NULL ? path : script, SCRIPT_MAX, &read,
-                           &len, NULL);
-        text = read;
+        text = read = hb_place_text(path != NULL ? path : script, SCRIPT_MAX);
     }
     if (text != NULL) {
         hb_shell_commands(text, zero, argv + rest, s->place->env,

@@ -129,6 +129,18 @@ static int is_program(const char *path)
            access(path, X_OK) == 0;
 }
 
+char *hb_place_text(const char *path, size_t max_bytes)
+{
+    char *text = NULL;
+    struct stat st;
+    size_t len;
+
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        (void)hb_file_read(path, max_bytes, &text, &len, NULL);
+    }
+    return text;
+}
+
 /* `text` cut at any of `separators`; an empty piece is the directory where
  * the process stands. */
 static void cut_dirs(const char *text, const char *separators,

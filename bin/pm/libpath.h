@@ -32,6 +32,11 @@ char *hb_place_library(const struct hb_place *p, const char *needed,
 /* The directories of one RPATH or RUNPATH, with $ORIGIN replaced. */
 void hb_place_rpath(const char *list, const char *path, struct hb_strv *out);
 
+/* What stands in a regular file, at most max_bytes, or NULL; free() it. Another
+ * may be this process's own standard input, and what is read of that is gone
+ * for the one it is meant for. */
+char *hb_place_text(const char *path, size_t max_bytes);
+
 /* Like hb_place_library with no user: LD_LIBRARY_PATH and system. */
 char *hb_place_system_library(const struct hb_place *p, const char *name);
 

@@ -303,15 +303,14 @@ char *hb_mpi4py_library(const struct hb_place *place, const char *interpreter,
 
 static int script_names(const struct hb_place *place, const char *script)
 {
-    char *path, *text = NULL;
-    size_t len;
+    char *path, *text;
     int named;
 
     path = script[0] == '/' || place->wdir == NULL
                ? hb_xstrdup(script)
                : hb_xasprintf("%s/%s", place->wdir, script);
-    named = hb_file_read(path, SCRIPT_MAX, &text, &len, NULL) >= 0 &&
-            strstr(text, "mpi4py") != NULL;
+    text = hb_place_text(path, SCRIPT_MAX);
+    named = text != NULL && strstr(text, "mpi4py") != NULL;
     free(text);
     free(path);
     return named;

@@ -24,6 +24,17 @@ setup() { common_setup; }
     [ ! -s one.0 ] && cmp in one.1
 }
 
+# The launcher looks into scripts of a command line, to see which MPI they are for.
+@test "a script that is standard input is the rank's to read" {
+    run -0 hb -n 1 sh /dev/stdin < <(echo 'echo by a shell')
+    says '^by a shell$'
+    run -0 hb -n 1 sh -c 'sh /proc/self/fd/0' < <(echo 'echo by another')
+    says '^by another$'
+    need python3
+    run -0 hb -n 1 python3 /dev/stdin < <(echo 'print("by Python")')
+    says '^by Python$'
+}
+
 @test "stdin that is at its end at once is no trouble" {
     run hb -n 2 cat < /dev/null
     ended_with 0

@@ -359,10 +359,8 @@ static void shell_search(struct shell_search *s, char *const *argv)
     char *path = NULL, *read = NULL;
 
     if (script != NULL) {
-        path = strchr(script, '/') != NULL || s->place->wdir == NULL
-                   ? hb_place_program(s->place, script)
-                   : hb_xasprintf("%s/%s", s->place->wdir, script);
-        text = read = hb_place_text(path != NULL ? path : script, SCRIPT_MAX);
+        path = hb_place_path(s->place, script);
+        text = read = hb_place_text(path, SCRIPT_MAX);
     }
     if (text != NULL) {
         hb_shell_commands(text, zero, argv + rest, s->place->env,
@@ -486,15 +484,21 @@ int hb_family_detect(char *const *argv, const char *wdir, char *const *env,
     struct hb_family_choice choice;
     struct hb_place place;
     int looks = LOOKS_MAX;
+    char *absolute;
 
     if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0') {
         return hb_fail(err, HPCBOOT_ERR_USAGE, "no program is named");
     }
     memset(&choice, 0, sizeof(choice));
-    hb_place_init(&place, wdir, env);
+    /* What was found there is named in command lines that are looked at anew:
+     * their names must not be taken as relative to it once more. */
+    absolute = wdir != NULL && wdir[0] == '/' ? NULL
+               : realpath(wdir != NULL && wdir[0] != '\0' ? wdir : ".", NULL);
+    hb_place_init(&place, absolute != NULL ? absolute : wdir, env);
     place.looks = &looks;
     detect(&place, argv, 0, &choice);
     hb_place_destroy(&place);
+    free(absolute);
     *out = choice;
     return HPCBOOT_OK;
 }

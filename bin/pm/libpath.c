@@ -112,8 +112,7 @@ const char *hb_place_env(const struct hb_place *p, const char *name)
     return NULL;
 }
 
-/* A path as the process would understand it. */
-static char *from_wdir(const struct hb_place *p, const char *path)
+char *hb_place_path(const struct hb_place *p, const char *path)
 {
     if (path[0] == '/' || p->wdir == NULL || p->wdir[0] == '\0') {
         return hb_xstrdup(path);
@@ -171,7 +170,7 @@ char *hb_place_program(const struct hb_place *p, const char *name)
                            ? hb_xasprintf("%s/%s", dirs.v[i], name)
                            : hb_xstrdup(name);
 
-        found = from_wdir(p, joined);
+        found = hb_place_path(p, joined);
         free(joined);
         if (!is_program(found)) {
             free(found);
@@ -253,7 +252,7 @@ static char *search(const struct hb_place *p, const struct hb_strv *dirs,
 {
     for (size_t i = 0; dirs != NULL && i < dirs->n; i++) {
         char *joined = hb_xasprintf("%s/%s", dirs->v[i], name);
-        char *path = from_wdir(p, joined);
+        char *path = hb_place_path(p, joined);
 
         free(joined);
         if (fits(path, user)) {
@@ -295,7 +294,7 @@ char *hb_place_library(const struct hb_place *p, const char *needed,
     char *found = NULL;
 
     if (strchr(needed, '/') != NULL) {
-        found = from_wdir(p, needed);
+        found = hb_place_path(p, needed);
         if (!fits(found, user)) {
             free(found);
             found = NULL;

@@ -20,6 +20,9 @@ void hb_place_init(struct hb_place *p, const char *wdir, char *const *env);
 void hb_place_destroy(struct hb_place *p);
 const char *hb_place_env(const struct hb_place *p, const char *name);
 
+/* A path as the process would understand it. free() it. */
+char *hb_place_path(const struct hb_place *p, const char *path);
+
 /* The file that execvp would start, or NULL. free() it. */
 char *hb_place_program(const struct hb_place *p, const char *name);
 

@@ -303,14 +303,10 @@ char *hb_mpi4py_library(const struct hb_place *place, const char *interpreter,
 
 static int script_names(const struct hb_place *place, const char *script)
 {
-    char *path, *text;
-    int named;
+    char *path = hb_place_path(place, script);
+    char *text = hb_place_text(path, SCRIPT_MAX);
+    int named = text != NULL && strstr(text, "mpi4py") != NULL;
 
-    path = script[0] == '/' || place->wdir == NULL
-               ? hb_xstrdup(script)
-               : hb_xasprintf("%s/%s", place->wdir, script);
-    text = hb_place_text(path, SCRIPT_MAX);
-    named = text != NULL && strstr(text, "mpi4py") != NULL;
     free(text);
     free(path);
     return named;

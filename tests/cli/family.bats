@@ -123,3 +123,28 @@ as_mpich() {
     run hb --dry-run -n 2 --env-file variables prog
     says "$found"
 }
+
+# sh opens it as it is named: neither PATH nor its mode has a say.
+@test "a script given to a shell is looked at where its ranks will find it" {
+    local found='^process management: pmi1: .*/there/./prog links libmpich.so.12'
+    as_mpich "$PWD/there"
+    export LD_LIBRARY_PATH=$PWD/there/lib
+    echo './prog' > there/run.sh
+    chmod 644 there/run.sh
+    run hb --dry-run -n 2 --wdir "$PWD/there" sh ./run.sh
+    says "$found"
+    echo true > run.sh
+    run hb --dry-run -n 2 --wdir "$PWD/there" sh ./run.sh
+    says "$found"
+    run hb --dry-run -n 2 --wdir there sh ./run.sh
+    says "$found"
+    printf '#!/bin/sh\nexec ./prog\n' > there/script
+    chmod 755 there/script
+    run hb --dry-run -n 2 --wdir there ./script
+    says "$found"
+    mkdir bin
+    echo true > bin/run.sh
+    chmod 755 bin/run.sh
+    PATH=$PWD/bin:$PATH run hb --dry-run -n 2 --wdir "$PWD/there" sh run.sh
+    says "$found"
+}

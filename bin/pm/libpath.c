@@ -30,10 +30,15 @@ static const char *const built_in_dirs[] = {
     "/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", NULL,
 };
 
+/* `path` is absolute. */
 static void read_conf(const char *path, int depth, struct hb_strv *out);
 
-static void include_conf(const char *pattern, int depth, struct hb_strv *out)
+/* `word` of a line of the file `from` is a pattern, relative to that one. */
+static void include_conf(const char *from, const char *word, int depth,
+                         struct hb_strv *out)
 {
+    int folder = word[0] == '/' ? 0 : (int)(strrchr(from, '/') + 1 - from);
+    char *pattern = hb_xasprintf("%.*s%s", folder, from, word);
     glob_t found;
 
     if (depth < CONF_DEPTH && glob(pattern, 0, NULL, &found) == 0) {
@@ -42,11 +47,13 @@ static void include_conf(const char *pattern, int depth, struct hb_strv *out)
         }
         globfree(&found);
     }
+    free(pattern);
 }
 
-static void conf_line(char *line, int depth, struct hb_strv *out)
+static void conf_line(const char *from, char *line, int depth,
+                      struct hb_strv *out)
 {
-    char *word = line + strspn(line, " \t");
+    char *save = NULL, *word = line + strspn(line, " \t");
 
     word[strcspn(word, "#")] = '\0';
     for (size_t n = strlen(word); n > 0 && strchr(" \t\r", word[n - 1]); n--) {
@@ -54,7 +61,10 @@ static void conf_line(char *line, int depth, struct hb_strv *out)
     }
     if (hb_starts_with(word, "include ") || hb_starts_with(word, "include\t")) {
         word += strlen("include ");
-        include_conf(word + strspn(word, " \t"), depth, out);
+        for (word = strtok_r(word, " \t", &save); word != NULL;
+             word = strtok_r(NULL, " \t", &save)) {
+            include_conf(from, word, depth, out);
+        }
     } else if (word[0] == '/') {
         hb_strv_push(out, word);
     }
@@ -70,7 +80,7 @@ static void read_conf(const char *path, int depth, struct hb_strv *out)
     }
     for (char *line = strtok_r(text, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
-        conf_line(line, depth, out);
+        conf_line(path, line, depth, out);
     }
     free(text);
 }

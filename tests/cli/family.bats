@@ -92,6 +92,25 @@ without_pmix() {
     says '^128$'
 }
 
+# As Fedora has it; ldconfig takes several patterns, and those of a file in it
+# as relative to that one.
+@test "includes of ld.so.conf are relative to the file that has them" {
+    need_root
+    unshare -m true || skip "no mount namespaces here"
+    [ -f /etc/ld.so.conf ] && [ -d /etc/ld.so.conf.d ] ||
+        skip "the loader has no such files here"
+    mkdir etc lib
+    touch lib/libmpi.so.40 script
+    chmod +x script
+    echo 'include none.conf  /dev/null ld.so.conf.d/*.conf' > ld.so.conf
+    echo 'include fam*.part' > etc/family.conf
+    echo "$PWD/lib" > etc/family.part
+    run unshare -m bash -c 'mount --bind etc /etc/ld.so.conf.d &&
+        mount --bind ld.so.conf /etc/ld.so.conf && exec "$@"' - \
+        timeout -s KILL "$HB_LIMIT" "$hbrun" --dry-run -n 2 ./script
+    says "default rule: pmix, .*on the loader's path: $PWD/lib/libmpi.so.40"
+}
+
 # as_mpich DIR: DIR/prog links a library in DIR/lib that links MPICH's.
 as_mpich() {
     mkdir -p "$1/lib"

@@ -62,9 +62,15 @@ const char *hb_source_root(const struct hb_gang_request *req)
     return req->root != NULL ? req->root : "";
 }
 
+/* A relative path is one from where the program stands. */
+static const char *root_of(const struct hb_gang_request *req, const char *path)
+{
+    return path[0] == '/' ? hb_source_root(req) : "";
+}
+
 int hb_source_exists(const struct hb_gang_request *req, const char *path)
 {
-    char *full = hb_xasprintf("%s%s", hb_source_root(req), path);
+    char *full = hb_xasprintf("%s%s", root_of(req, path), path);
     int yes = access(full, F_OK) == 0;
 
     free(full);
@@ -242,15 +248,14 @@ static int read_if_there(const struct hb_gang_request *req,
                          const struct hb_form *form, struct hb_gang *out,
                          char **reason_out, struct hpcboot_error *err)
 {
-    const char *root = path[0] == '/' ? hb_source_root(req) : "";
     int rc;
 
-    if (path[0] == '/' && !hb_source_exists(req, path)) {
+    if (!hb_source_exists(req, path)) {
         *reason_out = hb_xasprintf("%s names %.200s, which is not there",
                                    variable, path);
         return 0;
     }
-    rc = read_form(root, form, path, out, err);
+    rc = read_form(root_of(req, path), form, path, out, err);
     if (rc < 0) {
         return hb_error_prefix(err, rc, "%s", variable);
     }

@@ -61,7 +61,7 @@ static int ask(const struct hb_gang_request *req, struct hb_gang *out,
         if (path == NULL || path[0] == '\0') {
             continue;
         }
-        if (path[0] == '/' && !hb_source_exists(req, path)) {
+        if (!hb_source_exists(req, path)) {
             *reason_out = hb_xasprintf("%s names %s, which is not there",
                                        variables[i], path);
             if (hb_starts_with(path, OPERATORS)) {

@@ -107,7 +107,8 @@ static void a_list_without_hosts_is_told_of(void **state)
 static void what_is_right_is_not_told_of(void **state)
 {
     static const char *const right[] = {
-        "OMPI_MCA_orte_default_hostfile=/nosuch", "JOB_COMPLETION_INDEX=7",
+        "OMPI_MCA_orte_default_hostfile=/nosuch",
+        "OMPI_MCA_orte_default_hostfile=no/such", "JOB_COMPLETION_INDEX=7",
         "JOB_COMPLETION_INDEX=7 HPCBOOT_GANG_SIZE=1"};
 
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {

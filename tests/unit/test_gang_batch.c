@@ -384,6 +384,7 @@ static void leftover_node_files_do_not_win(void **state)
         {"PBS_NODEFILE=/x", "PBS", "PBS_JOBID is not set"},
         {"PBS_JOBID=1", "PBS", "PBS_NODEFILE is not set"},
         {"PBS_JOBID=1 PBS_NODEFILE=/gone", "PBS", "which is not there"},
+        {"PBS_JOBID=1 PBS_NODEFILE=gone", "PBS", "which is not there"},
         {"PE_HOSTFILE=/x", "Grid Engine", "JOB_ID and NSLOTS"},
         {"LSB_HOSTS=a", "LSF", "LSB_JOBID is not set"},
         {"LSB_JOBID=1", "LSF", "LSB_DJOB_HOSTFILE is not set"},

@@ -333,6 +333,20 @@ static const char *port_colon(const char *host)
     return colon;
 }
 
+/* [user@]host as ssh takes it for its own: an IPv6 address in brackets, which
+ * a hop may have, would be looked up as a name. */
+static void push_host(struct hb_strv *words, const char *hop, const char *end)
+{
+    const char *open = memchr(hop, '[', (size_t)(end - hop));
+
+    if (open && end[-1] == ']' && (open == hop || open[-1] == '@')) {
+        hb_strv_pushf(words, "%.*s%.*s", (int)(open - hop), hop,
+                      (int)(end - open) - 2, open + 1);
+    } else {
+        hb_strv_take(words, hb_xstrndup(hop, (size_t)(end - hop)));
+    }
+}
+
 /* The hops of ProxyJump, [user@]host[:port] or ssh://...: the words of an ssh
  * that carries the stream from the last of them. */
 static int jump_words(struct maker *m, const char *jump,
@@ -371,7 +385,7 @@ static int jump_words(struct maker *m, const char *jump,
     }
     hb_strv_push(words, "-W");
     hb_strv_pushf(words, "[%s]:%d", m->out->hostname, m->out->port);
-    hb_strv_take(words, hb_xstrndup(hop, (size_t)(end - hop)));
+    push_host(words, hop, end);
     return HPCBOOT_OK;
 }
 

@@ -168,6 +168,20 @@ END
     says_not 'CanonicalizeHostname'
 }
 
+# ssh resolves the name of its one host as it is written.
+@test "a jump by an IPv6 address has no brackets for the ssh that is started" {
+    local hop
+    for hop in 'u@[::1]' 'u@[::1]:2222' 'ssh://u@[::1]:2222/'; do
+        echo "ProxyJump a,$hop" > config
+        run -0 "$says" config h
+        says '^proxy u@::1$'
+    done
+    says '^proxy 2222$'
+    echo 'ProxyJump [fe80::1%%eth0]' > config
+    run -0 "$says" config h
+    says '^proxy fe80::1%eth0$'
+}
+
 @test "known_hosts of passwd's home counts too where HOME is another" {
     local home
     home=$(getent passwd "$(id -u)" | cut -d: -f6)

@@ -211,6 +211,8 @@ def hop_words(hop):
     host, colon, port = place.rpartition(":")
     if not colon or (":" in host and not host.endswith("]")):
         host, port = place, ""
+    if host.startswith("["):  # of which ssh itself knows in a hop only
+        host = host[1:-1]
     return (["-p", port] if port else []) + [user + at + host]
 
 

@@ -135,7 +135,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     ssize_t n = recv(fd, text, sizeof text, MSG_DONTWAIT);
 
     if (n <= 0) {
-        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        if (a->control && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
             event_del(a->control);
         }
         return;
@@ -284,6 +284,22 @@ static int join(struct hb_serve_agent *a, struct pipes *p,
         : hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for an event");
 }
 
+/* A process that was started sees the end of its link; it is on the list until
+ * it is reaped. */
+static void give_up(struct hb_serve_agent *a, struct hb_channel *ssh)
+{
+    if (a->relay) {
+        hb_relay_destroy(a->relay); /* closes ssh */
+        a->relay = NULL;
+    } else if (ssh) {
+        ssh->ops->close(ssh);
+    }
+    a->stream_ended = 1;
+    if (a->pid == 0) {
+        free(a);
+    }
+}
+
 int hb_serve_agent_start(struct hb_serve *serve,
                          const struct hb_ssh_parts *parts, const char *token,
                          struct hpcboot_error *err)
@@ -313,11 +329,8 @@ int hb_serve_agent_start(struct hb_serve *serve,
         hb_ssh_channel_exit(ssh, HB_EXIT_LOST);
     }
     close_pipes(&p);
-    if (rc < 0 && !a->relay && ssh) {
-        ssh->ops->close(ssh);
-    }
-    if (rc < 0 && a->pid == 0) {
-        free(a);
+    if (rc < 0) {
+        give_up(a, ssh);
     }
     return rc;
 }

@@ -374,6 +374,27 @@ END
     wait_until is_idle
 }
 
+@test "an agent that cannot be followed ends, and the server goes on" {
+    ! is_sanitized || skip 'a sanitizer must be loaded first'
+    "${CC:-cc}" -shared -fPIC -o "$F/no_event.so" \
+        "$HB_SRCDIR/tests/fakes/no_event.c"
+    printf '%s\n' '#!/bin/sh' "export NO_EVENT=$F/no-event" \
+        "LD_PRELOAD=$F/no_event.so exec $hpcbootd \"\$@\"" > "$F/server"
+    chmod +x "$F/server"
+    touch "$F/no-event"
+    hpcbootd=$F/server serve_more 1 --port 2001
+    run pod_hb --port 2001 -H pod-1 true
+    ended_with 75
+    pod 1 grep -q 'an agent could not be started: no memory' /run/more.log
+    ssh_from_0 -p 2001 pod-1 'hpcbootd agent --token t' > "$F/out" || true
+    rm "$F/no-event"
+    run pod_hb --port 2001 -H pod-1 hostname
+    ended_with 0
+    says '^pod-1$'
+    pod 1 bash -c 'kill -TERM $(cat /run/more.pid)' # waits for all agents
+    wait_until pod 1 grep -qx 0 /run/more.status
+}
+
 @test "a connection that says nothing is hung up on" {
     serve_more 1 --port 2001 --login-timeout 1
     run pod 0 timeout -s KILL "$HB_LIMIT" bash -c \

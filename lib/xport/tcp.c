@@ -423,7 +423,7 @@ static void look_at_connecting(struct hb_tcp_conn *c, int64_t now)
     } else if (c->state == HB_TCP_CONNECTING && waited > CONNECT_NS) {
         hb_tcp_lost(c, ETIMEDOUT);
     } else if (c->state == HB_TCP_GREETING &&
-               waited > CONNECT_NS << doubled) {
+               waited > CONNECT_NS << doubled && hb_tcp_may_hang_up(c)) {
         hb_tcp_silent(c);
     }
 }

@@ -387,6 +387,8 @@ void hb_tcp_again(struct hb_tcp_conn *c)
 void hb_tcp_silent(struct hb_tcp_conn *c)
 {
     c->was_silent = 1;
+    c->silent_at |= 1u << c->attempt;
+    c->begun_ns = hb_now_ns(); /* the way was good until now */
     hb_tcp_lost(c, ETIMEDOUT);
 }
 
@@ -426,29 +428,12 @@ struct hb_tcp_conn *hb_tcp_conn_to(struct hb_tcp *t, uint32_t peer,
     return t->out[peer];
 }
 
-/* Who answers at an address that this host has, too, says nothing of another
- * one; but two nodes may be on one host, and have no others. */
-static int is_answer(const struct hb_tcp_conn *c, int error)
-{
-    const struct hb_endpoint *e = &c->endpoint;
-    unsigned others = 0;
-
-    if (error != 0 && error != ECONNREFUSED && error != ECONNRESET) {
-        return 0;
-    }
-    for (unsigned i = 0; i < e->n; i++) {
-        others += !hb_interfaces_have(&c->tcp->ours, &e->at[i]);
-    }
-    return others == 0 ||
-           !hb_interfaces_have(&c->tcp->ours, &e->at[c->attempt]);
-}
-
 static void attempt_failed(struct hb_tcp_conn *c, int error)
 {
     char at[64];
     size_t len = strlen(c->why);
 
-    c->was_refused |= is_answer(c, error);
+    c->was_refused |= hb_tcp_is_answer(c, error);
     c->no_port |= hb_tcp_is_without_port(error, &c->endpoint.at[c->attempt]);
     hb_sockaddr_text(&c->endpoint.at[c->attempt], at, sizeof at);
     snprintf(c->why + len, sizeof c->why - len, "%s%s: %s",

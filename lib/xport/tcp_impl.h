@@ -89,6 +89,7 @@ struct hb_tcp_conn {
     struct hb_endpoint endpoint;
     unsigned attempt, rounds; /* of all addresses */
     int was_silent; /* one took the connection, and has not answered yet */
+    unsigned silent_at; /* a bit for each that ever did so */
     int was_refused; /* one has answered, and is not the peer */
     int no_port;     /* one was not called for want of a port of ours */
     int64_t begun_ns, since_ns;
@@ -199,7 +200,7 @@ void hb_tcp_give_up(struct hb_tcp_conn *c);
 void hb_tcp_break(struct hb_tcp *t, const struct hb_xport_req *req);
 /* Whoever has accepted the connection has not answered for some time. It may be
  * the peer, which computes, or a stranger at the same address: so the peer's
- * other addresses are called, and this one again. */
+ * other addresses are called, if hb_tcp_may_hang_up, and this one again. */
 void hb_tcp_silent(struct hb_tcp_conn *c);
 /* All addresses once more. */
 void hb_tcp_again(struct hb_tcp_conn *c);
@@ -220,6 +221,10 @@ int hb_tcp_read_answer(struct hb_tcp_conn *c);
 int hb_tcp_read_greeting(struct hb_tcp_conn *c);
 /* A first message has come by a call that we have answered. -EPROTO */
 int hb_tcp_confirmed(struct hb_tcp_conn *c);
+/* Who answers a call like this (an errno, 0: otherwise) is the peer. */
+int hb_tcp_is_answer(const struct hb_tcp_conn *c, int error);
+/* A call that was taken, and is not answered, may end for another. */
+int hb_tcp_may_hang_up(const struct hb_tcp_conn *c);
 /* The other end has closed the connection, and nothing is left to read. */
 int hb_tcp_has_hung_up(const struct hb_tcp_conn *c);
 

@@ -412,6 +412,35 @@ int hb_tcp_connected(struct hb_tcp_conn *c)
     return 1;
 }
 
+/* Who answers at an address that this host has, too, says nothing of another
+ * one; but two nodes may be on one host, and have no others. */
+int hb_tcp_is_answer(const struct hb_tcp_conn *c, int error)
+{
+    const struct hb_endpoint *e = &c->endpoint;
+    unsigned others = 0;
+
+    if (error != 0 && error != ECONNREFUSED && error != ECONNRESET) {
+        return 0;
+    }
+    for (unsigned i = 0; i < e->n; i++) {
+        others += !hb_interfaces_have(&c->tcp->ours, &e->at[i]);
+    }
+    return others == 0 ||
+           !hb_interfaces_have(&c->tcp->ours, &e->at[c->attempt]);
+}
+
+/* Whether who has taken the call, and is silent, may be left for another
+ * address: one that is not tried yet, or has taken a call as well. Else this is
+ * the peer, which computes. A call that its caller closes keeps its place in
+ * the row of those that the peer has not accepted, until that is full, and a
+ * call that finds it so looks like a cut. A rail is no use later. */
+int hb_tcp_may_hang_up(const struct hb_tcp_conn *c)
+{
+    return c->pair != NULL || !hb_tcp_is_answer(c, 0) ||
+           (c->silent_at & ~(1u << c->attempt)) != 0 ||
+           (c->rounds == 0 && c->attempt + 1 < c->endpoint.n);
+}
+
 /* The answer is whole; what follows it is in c->blob. */
 static void answered(struct hb_tcp_conn *c, const struct answer *a)
 {

@@ -3,17 +3,20 @@
 /* Two ranks that speak by turns, over TCP: one is late, and two words of the
  * other have come. It may look at one at a time, but misses none. And two that
  * have many long messages for each other, which one takes in an order of its
- * own; or many receives that name less than a source and a tag. */
+ * own; or many receives that name less than a source and a tag. And two of
+ * which one computes for hours before it looks at the network at all. */
 #include "config.h"
 
 #include "lib/xport/tcp_impl.h"
 #include "xport_world.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -293,6 +296,126 @@ static void who_is_silent_is_asked_all_the_time_there_is(void **state)
     }
 }
 
+/* ---- rank 0 computes ---- */
+
+#define HOURS 24
+#define HOUR_NS ((int64_t)3600 * 1000 * 1000 * 1000)
+
+static void ipv4(struct sockaddr_storage *at, const char *text)
+{
+    struct sockaddr_in *a = (struct sockaddr_in *)at;
+
+    a->sin_family = AF_INET;
+    assert_int_equal(inet_pton(AF_INET, text, &a->sin_addr), 1);
+}
+
+/* Rank 0 is called at so many addresses: 127.0.0.1, 127.0.0.2 and so on. */
+static struct hb_tcp_conn *call_rank_0(struct xport_world *p, unsigned n,
+                                       const int *word)
+{
+    struct hb_interfaces at = {.n = n};
+    const struct hb_caps caps = {.may = 1u << HB_BY_TCP};
+    unsigned char told[2 + HB_ADDRESS_TOKEN];
+
+    memcpy(told, p->card[0].data, sizeof told);
+    for (unsigned i = 0; i < n; i++) {
+        char text[32];
+
+        snprintf(text, sizeof text, "127.0.0.%u", i + 1);
+        ipv4(&at.list[i].at, text);
+    }
+    hb_buf_clear(&p->card[0]);
+    hb_endpoint_put(&p->card[0], &at, (uint16_t)(told[0] << 8 | told[1]),
+                    told + 2);
+    hb_endpoint_put_caps(&p->card[0], &caps);
+    (void)send_bytes(p, 1, 1, word, sizeof *word);
+    return p->x[1]->tcp->out[0];
+}
+
+static void is_taken_by_the_system(struct xport_world *p,
+                                   const struct hb_tcp_conn *c)
+{
+    for (int i = 0; c->state != HB_TCP_GREETING && i < TURNS; i++) {
+        (void)hb_xport_progress(p->x[1]);
+    }
+    assert_int_equal(c->state, HB_TCP_GREETING);
+}
+
+/* For rank 1, which looks at the clock. */
+static void an_hour_goes_by(struct xport_world *p, struct hb_tcp_conn *c)
+{
+    c->begun_ns -= HOUR_NS;
+    c->since_ns -= HOUR_NS;
+    p->x[1]->tcp->looked_ns -= HOUR_NS;
+    (void)hb_xport_progress(p->x[1]);
+}
+
+/* Calls that rank 0 has not accepted. */
+static unsigned calls_waiting(const struct xport_world *p)
+{
+    struct tcp_info i;
+    socklen_t len = sizeof i;
+
+    assert_int_equal(getsockopt(p->x[0]->tcp->listen_fd, IPPROTO_TCP, TCP_INFO,
+                                &i, &len), 0);
+    return i.tcpi_unacked;
+}
+
+/* The system keeps a place for each, whether its caller is still there or not,
+ * and has few. */
+static void who_computes_is_not_called_again(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7;
+    struct hb_tcp_conn *c = call_rank_0(p, 1, &word);
+
+    for (int i = 0; i < HOURS; i++) {
+        is_taken_by_the_system(p, c);
+        an_hour_goes_by(p, c);
+    }
+    assert_int_equal(calls_waiting(p), 1);
+    hear(p, 0, word);
+}
+
+/* A round ends with the one that leads somewhere, and waits there. */
+static void an_address_that_leads_nowhere_brings_no_more_calls(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7;
+    struct hb_tcp_conn *c = call_rank_0(p, 2, &word);
+
+    ipv4(&c->endpoint.at[1], "255.255.255.255");
+    p->x[1]->tcp->ours.n = 0; /* no other host has the same */
+    for (int i = 0; i < HOURS; i++) {
+        is_taken_by_the_system(p, c);
+        an_hour_goes_by(p, c);
+    }
+    assert_int_equal(calls_waiting(p), 2);
+    hear(p, 0, word);
+}
+
+/* It counts from when the system of the peer last took a call. */
+static void a_cut_may_heal_when_the_peer_has_computed_for_long(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7;
+    struct hb_tcp_conn *c = call_rank_0(p, 2, &word);
+    const struct hb_endpoint good = c->endpoint;
+
+    for (int i = 0; i < 2; i++) {
+        is_taken_by_the_system(p, c);
+        for (unsigned k = 0; i == 1 && k < c->endpoint.n; k++) {
+            ipv4(&c->endpoint.at[k], "255.255.255.255");
+        }
+        an_hour_goes_by(p, c);
+    }
+    assert_int_equal(c->state, HB_TCP_CONNECTING);
+    assert_int_equal(p->ranks[1].lost, 0);
+    c->endpoint = good;
+    p->x[1]->tcp->looked_ns = 0;
+    hear(p, 0, word);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +427,9 @@ int main(void)
         TEST(of_many_offers_each_is_among_few),
         TEST(of_many_wide_receives_each_is_among_few),
         TEST(who_is_silent_is_asked_all_the_time_there_is),
+        TEST(who_computes_is_not_called_again),
+        TEST(an_address_that_leads_nowhere_brings_no_more_calls),
+        TEST(a_cut_may_heal_when_the_peer_has_computed_for_long),
     };
 
     setenv("HPCBOOT_TRANSPORTS", "tcp", 1);

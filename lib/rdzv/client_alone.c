@@ -54,8 +54,7 @@ static int alone_get(struct hb_rdzv *r, uint32_t rank, const char *key,
 static int alone_fence(struct hb_rdzv *r, int node_only, int collect,
                        int64_t deadline_ns, struct hpcboot_error *err)
 {
-    hb_native_store_commit(((struct alone *)r)->store, node_only);
-    return 0;
+    return hb_native_store_commit(((struct alone *)r)->store, node_only, err);
 }
 
 static int alone_finalize(struct hb_rdzv *r, struct hpcboot_error *err)

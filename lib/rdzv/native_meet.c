@@ -239,7 +239,9 @@ static void tell_too_much(struct hb_native_server *s)
 static void contribute(struct hb_native_server *s, enum meeting m)
 {
     unsigned collect = 0;
+    struct hpcboot_error why;
     struct hb_buf data;
+    int rc = 0;
 
     name_fence(s, m);
     hb_buf_init(&data, HB_FENCE_DATA_MAX / 2);
@@ -250,10 +252,12 @@ static void contribute(struct hb_native_server *s, enum meeting m)
         put_addresses(s, &data);
     } else if (m == JOB_FENCE) {
         s->round++;
-        hb_native_store_commit(s->store, 0);
+        rc = hb_native_store_commit(s->store, 0, &why);
         hb_native_store_collect(s->store, collect != 0, &data);
     }
-    if (hb_buf_failed(&data)) {
+    if (rc < 0) {
+        refuse_fence(s, rc, why.text);
+    } else if (hb_buf_failed(&data)) {
         tell_too_much(s); /* addresses are short */
     } else {
         pass_on(s, m, 1, &data);
@@ -299,6 +303,8 @@ void hb_native_meet(struct hb_native_server *s)
 {
     enum meeting m = NOWHERE;
     uint32_t waiting = 0, living = 0;
+    struct hpcboot_error why;
+    int rc;
 
     for (uint32_t i = 0; i < s->n_local; i++) {
         const struct peer *p = &s->peers[i];
@@ -317,8 +323,8 @@ void hb_native_meet(struct hb_native_server *s)
     if (m == FINALIZE + 1) {
         mismatch(s);
     } else if (m == NODE_FENCE) {
-        hb_native_store_commit(s->store, 1);
-        answer_all(s, m, HPCBOOT_OK, "");
+        rc = hb_native_store_commit(s->store, 1, &why);
+        answer_all(s, m, rc, rc < 0 ? why.text : "");
     } else if (m != NOWHERE || (living == 0 && s->memory.base != NULL)) {
         /* Nobody is left here: the others shall be able to finalise. */
         contribute(s, m != NOWHERE ? m : FINALIZE);

@@ -143,40 +143,56 @@ int hb_native_store_put(struct hb_native_store *s, uint32_t rank,
     return 0;
 }
 
-static void make_visible(struct hb_native_store *s, const struct staged *e)
+/* Where there is no room for a value there is none: an older one is not what
+ * its rank has put. */
+static int make_visible(struct hb_native_store *s, const struct staged *e,
+                        struct hpcboot_error *err)
 {
     const struct hb_bytes value = {e->value, e->len}, nothing = {"", 0};
     char buffer[FULL_KEY_SIZE];
     const char *key = full_key(buffer, e->rank, e->key);
+    int rc = hb_kvs_put(s->visible, key, value, HB_KVS_REPLACE, NULL);
 
-    (void)hb_kvs_put(s->visible, key, value, HB_KVS_REPLACE, NULL);
-    if (!e->node_only) {
+    if (rc >= 0 && !e->node_only) {
         (void)hb_kvs_put(s->for_job, key, nothing, HB_KVS_REPLACE, NULL);
         (void)hb_kvs_put(s->uncollected, key, nothing, HB_KVS_REPLACE, NULL);
     } else {
         (void)hb_kvs_remove(s->for_job, key);
         (void)hb_kvs_remove(s->uncollected, key);
     }
+    if (rc < 0) {
+        (void)hb_kvs_remove(s->visible, key);
+        hb_fail(err, rc, "there is no room for '%s' of rank %u: with it %s "
+                "would hold more than %zu MiB of what the ranks have put",
+                e->key, e->rank, s->map->node_names[s->node],
+                STORE_MAX_BYTES >> 20);
+    }
+    return rc;
 }
 
-void hb_native_store_commit(struct hb_native_store *s, int node_only)
+int hb_native_store_commit(struct hb_native_store *s, int node_only,
+                           struct hpcboot_error *err)
 {
     struct staged **at = &s->first;
+    int status = 0;
 
     while (*at != NULL) {
         struct staged *e = *at;
+        int rc;
 
         if (node_only && !e->node_only) {
             at = &e->next;
             continue;
         }
-        make_visible(s, e);
+        rc = make_visible(s, e, status == 0 ? err : NULL);
+        status = status == 0 && rc < 0 ? rc : status;
         s->staged_bytes -= sizeof *e + strlen(e->key) + e->len;
         *at = e->next;
         free(e->key);
         free(e);
     }
     s->end = at;
+    return status;
 }
 
 int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,

@@ -25,8 +25,10 @@ void hb_native_store_clear(struct hb_native_store *s); /* as after create */
 int hb_native_store_put(struct hb_native_store *s, uint32_t rank,
                         int node_only, const char *key, struct hb_bytes value,
                         struct hpcboot_error *err);
-/* Makes visible what local ranks have put; node_only: of that scope alone. */
-void hb_native_store_commit(struct hb_native_store *s, int node_only);
+/* Makes visible what local ranks have put; node_only: of that scope alone.
+ * ERR_LIMIT: some had no room, and are gone. */
+int hb_native_store_commit(struct hb_native_store *s, int node_only,
+                           struct hpcboot_error *err);
 /* 0 and the value (borrowed until the next change), ERR_NOT_FOUND, or
  * ERR_AGAIN: the rank's node has to be asked. */
 int hb_native_store_get(const struct hb_native_store *s, uint32_t rank,

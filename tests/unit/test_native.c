@@ -166,6 +166,36 @@ static void test_what_a_node_cannot_say_is_told_to_all(void **state)
     assert_int_equal(w->ranks[3].status, 0);
 }
 
+/* A node holds a gibibyte. */
+static void test_a_value_without_room_is_told_and_is_no_older_one(void **state)
+{
+    struct world *w = *state;
+    char *value = malloc(MIB), key[16];
+
+    hello_all(w);
+    memset(value, 'v', MIB - 1);
+    value[MIB - 1] = '\0';
+    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", "old"), 0);
+    for (unsigned i = 1; i < 1024; i++) {
+        snprintf(key, sizeof key, "key%u", i);
+        assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, key, value), 0);
+        if (i % 128 == 127) {
+            fence_all(w, 0);
+            assert_int_equal(w->ranks[3].status, 0);
+        }
+    }
+    assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", value), 0);
+    free(value);
+    fence_all(w, 0);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(w->ranks[r].status, HPCBOOT_ERR_LIMIT);
+        assert_non_null(strstr(w->ranks[r].text, "no room for 'key' of rank "
+                               "0: with it left would hold more"));
+    }
+    assert_int_equal(say(w, 0, HB_NATIVE_GET, 0, 0, "key", NULL), 0);
+    assert_int_equal(w->ranks[0].status, HPCBOOT_ERR_NOT_FOUND);
+}
+
 /* As in a loop that collects at its end alone. */
 static void test_values_that_were_replaced_are_not_collected(void **state)
 {
@@ -542,6 +572,7 @@ int main(void)
         TEST(test_who_finalizes_waits_for_those_in_a_fence),
         TEST(test_what_a_node_cannot_say_is_told_to_all),
         TEST(test_values_that_were_replaced_are_not_collected),
+        TEST(test_a_value_without_room_is_told_and_is_no_older_one),
         TEST(test_a_fence_after_one_that_failed_brings_all),
         TEST(test_a_death_fails_who_waits_and_is_marked),
         TEST(test_a_question_about_the_dead_waits_for_its_answer),

@@ -252,6 +252,15 @@ const struct hpcboot_error *hb_tcp_why_lost(const struct hb_tcp *t,
     return t->lost[peer];
 }
 
+void hb_tcp_fail_body(struct hb_tcp_conn *c, const struct hpcboot_error *why)
+{
+    if (c->body != NULL && c->body->req != NULL) {
+        c->body->req->err = *why;
+        hb_req_finish(c->body->req, why->code);
+    }
+    drop_body(c);
+}
+
 /* What was to go there fails, and so does all that follows. */
 static void bury(struct hb_tcp_conn *c, const struct hpcboot_error *why)
 {
@@ -271,11 +280,7 @@ static void bury(struct hb_tcp_conn *c, const struct hpcboot_error *why)
         free(i);
     }
     c->end = &c->first;
-    if (c->body != NULL && c->body->req != NULL) {
-        c->body->req->err = *why;
-        hb_req_finish(c->body->req, why->code);
-    }
-    drop_body(c);
+    hb_tcp_fail_body(c, why);
     fail_peer(c->tcp, c->peer, why);
 }
 

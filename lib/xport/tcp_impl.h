@@ -193,6 +193,8 @@ void hb_tcp_keep(struct hb_tcp_conn *c);
 /* Closed, and freed when no event can tell of it any more. */
 void hb_tcp_discard(struct hb_tcp_conn *c);
 void hb_tcp_free_gone(struct hb_tcp *t);
+/* Of a message only a part has come, and no more will. */
+void hb_tcp_fail_body(struct hb_tcp_conn *c, const struct hpcboot_error *why);
 /* An attempt that failed (the next address follows), or the end of a
  * connection. */
 void hb_tcp_lost(struct hb_tcp_conn *c, int error);

@@ -174,6 +174,7 @@ void hb_pair_bury(struct hb_tcp *t, uint32_t peer,
         }
         if (c != NULL && c != t->out[peer]) {
             drop_items(c);
+            hb_tcp_fail_body(c, why);
             hb_tcp_discard(c);
         }
     }

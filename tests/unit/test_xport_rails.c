@@ -8,7 +8,7 @@
 
 #include "lib/xport/address.h"
 #include "lib/xport/choose.h"
-#include "lib/xport/impl.h"
+#include "lib/xport/tcp_impl.h"
 #include "xport_world.h"
 
 #include <arpa/inet.h>
@@ -526,6 +526,30 @@ static void nothing_is_to_be_written_when_the_last_rail_has_ended(void **state)
     }
 }
 
+/* Rank 0 sends in order by another, as its peer did before. */
+static void a_receive_fails_that_has_a_part_by_some_rail(void **state)
+{
+    struct xport_world *p = *state;
+    const struct hb_tcp_conn *c;
+    const struct hb_tcp_head head = {.kind = HB_TCP_MESSAGE, .source = 1,
+                                     .context = CONTEXT, .size = LONG / 64};
+    const struct hb_xport_req lost = {.peer = 1, .size = LONG};
+    struct hb_xport_req *r = NULL;
+
+    exchange(p, 1000);
+    wait_for_rails(p);
+    assert_int_equal(hb_xport_recv(p->x[0], 1, CONTEXT, 0, 0, NULL, 0, &r,
+                                   NULL), 0);
+    c = hb_pair_other(p->x[1]->tcp, 0, 1);
+    c = c != NULL ? c : hb_pair_other(p->x[1]->tcp, 0, 2);
+    assert_int_equal(send(c->fd, &head, sizeof head, 0), sizeof head);
+    while (p->x[0]->posted.first != NULL) {
+        (void)hb_xport_progress(p->x[0]);
+    }
+    hb_tcp_break(p->x[0]->tcp, &lost);
+    assert_int_equal(finish(p, 0, r, NULL), HPCBOOT_ERR_NOMEM);
+}
+
 /* Its buffer is the user's at once, and the other side gets the bytes. */
 static void a_long_send_can_be_given_up(void **state)
 {
@@ -566,6 +590,7 @@ int main(void)
         PAIR(long_messages_go_by_all_rails),
         cmocka_unit_test(who_keeps_a_rail_loses_nothing),
         PAIR(the_last_rail_is_the_end),
+        PAIR(a_receive_fails_that_has_a_part_by_some_rail),
         PAIR(a_long_send_can_be_given_up),
         cmocka_unit_test(nothing_is_to_be_written_when_the_last_rail_has_ended),
     };

@@ -98,9 +98,11 @@ void hb_tcp_destroy(struct hb_tcp *t)
     if (t == NULL) {
         return;
     }
+    t->ends = 1;
     for (uint32_t i = 0; t->out != NULL && i < t->x->job.size; i++) {
         if (t->out[i] != NULL) {
             conn_free(t->out[i]);
+            t->out[i] = NULL;
         }
     }
     free_conns(&t->in);

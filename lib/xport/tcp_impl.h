@@ -121,6 +121,7 @@ struct hb_tcp {
     struct hb_xport *x;
     int listen_fd, epoll_fd;
     int direct;     /* its sockets are the kernel's, and take system calls */
+    int ends;       /* what UCX still brings while they close is nobody's */
     int reserve_fd; /* gives way to a caller for whom there is no other; -1 */
     unsigned char token[HB_ADDRESS_TOKEN];
     struct hb_interfaces ours;

@@ -193,7 +193,7 @@ static int arrived(void *ctx, const void *head, size_t head_len,
     struct hb_tcp_head h;
     uint64_t key;
 
-    if (head_len != WIRE_HEAD || s->tcp->x == NULL) {
+    if (head_len != WIRE_HEAD || s->tcp->x == NULL || s->tcp->ends) {
         return 0;
     }
     memcpy(&h, head, sizeof h);

@@ -68,6 +68,8 @@ struct answer {
  * program, and UCX, have use for them too. */
 #define SILENT_MOST 128u
 #define SILENT_SHARE 8u
+/* Of calls to a peer of which several addresses take them, and are silent. */
+#define ROUNDS_MOST 4u
 /* Of those who call at one time: then the messages of others have their turn.
  * Who calls faster than it is accepted holds up no rank so. */
 #define ACCEPTS_IN_A_ROW 64
@@ -430,15 +432,17 @@ int hb_tcp_is_answer(const struct hb_tcp_conn *c, int error)
 }
 
 /* Whether who has taken the call, and is silent, may be left for another
- * address: one that is not tried yet, or has taken a call as well. Else this is
- * the peer, which computes. A call that its caller closes keeps its place in
- * the row of those that the peer has not accepted, until that is full, and a
- * call that finds it so looks like a cut. A rail is no use later. */
+ * address: one that is not tried yet, or has taken a call as well, as all of a
+ * peer that computes do; after some rounds the first of these is the peer. A
+ * call that its caller closes keeps its place in the row of those that the peer
+ * has not accepted, until that is full, and a call that finds it so looks like
+ * a cut. A rail is no use later. */
 int hb_tcp_may_hang_up(const struct hb_tcp_conn *c)
 {
     return c->pair != NULL || !hb_tcp_is_answer(c, 0) ||
-           (c->silent_at & ~(1u << c->attempt)) != 0 ||
-           (c->rounds == 0 && c->attempt + 1 < c->endpoint.n);
+           (c->rounds == 0 && c->attempt + 1 < c->endpoint.n) ||
+           (c->rounds < ROUNDS_MOST &&
+            (c->silent_at & ~(1u << c->attempt)) != 0);
 }
 
 /* The answer is whole; what follows it is in c->blob. */

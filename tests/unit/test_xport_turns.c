@@ -394,6 +394,22 @@ static void an_address_that_leads_nowhere_brings_no_more_calls(void **state)
     hear(p, 0, word);
 }
 
+/* Each has been tried several times. */
+static void several_addresses_bring_no_calls_without_end(void **state)
+{
+    struct xport_world *p = *state;
+    int word = 7;
+    struct hb_tcp_conn *c = call_rank_0(p, 2, &word);
+
+    p->x[1]->tcp->ours.n = 0;
+    for (int i = 0; i < HOURS; i++) {
+        is_taken_by_the_system(p, c);
+        an_hour_goes_by(p, c);
+    }
+    assert_in_range(calls_waiting(p), 4, HOURS / 2);
+    hear(p, 0, word);
+}
+
 /* It counts from when the system of the peer last took a call. */
 static void a_cut_may_heal_when_the_peer_has_computed_for_long(void **state)
 {
@@ -429,6 +445,7 @@ int main(void)
         TEST(who_is_silent_is_asked_all_the_time_there_is),
         TEST(who_computes_is_not_called_again),
         TEST(an_address_that_leads_nowhere_brings_no_more_calls),
+        TEST(several_addresses_bring_no_calls_without_end),
         TEST(a_cut_may_heal_when_the_peer_has_computed_for_long),
     };
 

@@ -59,6 +59,7 @@ coll_tests = \
     tests/unit/test_coll_kern \
     tests/unit/test_coll_heap \
     tests/unit/test_coll_last \
+    tests/unit/test_coll_late \
     tests/unit/test_coll_lend \
     tests/unit/test_coll_life \
     tests/unit/test_coll_model \
@@ -122,6 +123,10 @@ tests_unit_test_coll_heap_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
 tests_unit_test_coll_lend_SOURCES = tests/unit/test_coll_lend.c $(coll_lab)
 tests_unit_test_coll_lend_LDADD = $(UNIT_LDADD) -lm -lpthread
 tests_unit_test_coll_lend_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+    -I$(srcdir)/tests/unit
+tests_unit_test_coll_late_SOURCES = tests/unit/test_coll_late.c $(coll_lab)
+tests_unit_test_coll_late_LDADD = $(UNIT_LDADD) -lm -lpthread
+tests_unit_test_coll_late_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
     -I$(srcdir)/tests/unit
 tests_unit_test_coll_life_SOURCES = tests/unit/test_coll_life.c $(coll_lab)
 tests_unit_test_coll_life_LDADD = $(UNIT_LDADD) -lm -lpthread

@@ -184,18 +184,6 @@ static void name_hidden(const char *path, struct hb_str *hint)
     free(copy);
 }
 
-static int is_program(const char *word, const char *wdir)
-{
-    char *path = word[0] == '/' || wdir == NULL
-                     ? hb_xstrdup(word) : hb_xasprintf("%s/%s", wdir, word);
-    struct stat st;
-    int is = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-             access(path, X_OK) == 0;
-
-    free(path);
-    return is;
-}
-
 /* mpirun_rsh -np 2 HOST HOST [NAME=VALUE ...] ./program: a name, and behind it
  * others up to a program that is there. */
 static void name_hosts(const struct hb_proc_spec *spec, struct hb_str *hint)
@@ -206,7 +194,7 @@ static void name_hosts(const struct hb_proc_spec *spec, struct hb_str *hint)
         word++;
     }
     if (*word != NULL && word != spec->argv && (*word)[0] != '-' &&
-        is_program(*word, spec->wdir)) {
+        hb_search_is_program(*word, spec->wdir)) {
         hb_str_putf(hint, "if %s is a host and %s the program, name hosts "
                     "with -H, not before the program; ", spec->file, *word);
     }

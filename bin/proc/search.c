@@ -64,7 +64,7 @@ void hb_search_program(const char *file, char *const *env, struct hb_strv *out)
     }
 }
 
-static int is_program(const char *path, const char *wdir)
+int hb_search_is_program(const char *path, const char *wdir)
 {
     char *full = path[0] == '/' || wdir == NULL
                      ? hb_xstrdup(path) : hb_xasprintf("%s/%s", wdir, path);
@@ -83,7 +83,7 @@ int hb_search_finds(const char *file, char *const *env, const char *wdir)
 
     hb_search_paths(file, env, &paths);
     for (size_t i = 0; !found && i < paths.n; i++) {
-        found = is_program(paths.v[i], wdir);
+        found = hb_search_is_program(paths.v[i], wdir);
     }
     hb_strv_destroy(&paths);
     return found;

@@ -14,6 +14,9 @@ void hb_search_paths(const char *file, char *const *env, struct hb_strv *out);
  * working directory, as mpirun and srun have it. */
 void hb_search_program(const char *file, char *const *env,
                        struct hb_strv *out);
+/* Whether there is a file on this host that may be executed; a relative path
+ * is one of `wdir`, or of the current directory if that is NULL. */
+int hb_search_is_program(const char *path, const char *wdir);
 /* Whether hb_search_paths has a file on this host that may be executed;
  * relative ones are of `wdir`, or of the current directory if that is NULL. */
 int hb_search_finds(const char *file, char *const *env, const char *wdir);

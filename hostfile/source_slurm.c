@@ -151,7 +151,7 @@ static int is_set(const struct hb_gang_request *req, const char *name)
 static int are_of_step(const struct hb_gang_request *req,
                        const struct variables *v)
 {
-    return v->tasks == lists[0].tasks && is_set(req, v->tasks) &&
+    return hb_streq(v->tasks, lists[0].tasks) && is_set(req, v->tasks) &&
            hb_streq(hb_source_env(req, v->tasks),
                     hb_source_env(req, STEP_TASKS));
 }

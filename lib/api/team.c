@@ -479,8 +479,8 @@ int hb_team_finish(struct hb_team_plan *plan, const uint64_t *announced,
     }
     if (at != 0 && plan->region == NULL) {
         hb_team_give_region(mine);
-        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "what was said of a team's "
-                       "memory is not so: ranks differ in version?");
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "a rank is of another "
+                       "version: what it says of a team's memory is not so");
     }
     return make_team(plan, out, err);
 }

@@ -47,13 +47,15 @@ EXTRA_DIST += tests/fuzz/corpus/native
 
 check_PROGRAMS += tests/fuzz/fuzz_client
 TESTS += tests/fuzz/fuzz_client
-tests_fuzz_fuzz_client_SOURCES = tests/fuzz/fuzz_client.c tests/fuzz/replay.c
+tests_fuzz_fuzz_client_SOURCES = tests/fuzz/fuzz_client.c tests/fuzz/replay.c \
+    tests/fuzz/rdzv_use.h
 tests_fuzz_fuzz_client_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/client
 
 check_PROGRAMS += tests/fuzz/fuzz_with
 TESTS += tests/fuzz/fuzz_with
-tests_fuzz_fuzz_with_SOURCES = tests/fuzz/fuzz_with.c tests/fuzz/replay.c
+tests_fuzz_fuzz_with_SOURCES = tests/fuzz/fuzz_with.c tests/fuzz/replay.c \
+    tests/fuzz/rdzv_use.h
 tests_fuzz_fuzz_with_LDADD = libhb.a
 EXTRA_DIST += tests/fuzz/corpus/with
 

@@ -17,6 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/rdzv/client.h"
 #include "lib/rdzv/native.h"
+#include "tests/fuzz/rdzv_use.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -112,22 +113,6 @@ static int greet(unsigned how, int fd, const struct hb_rdzv_spec *spec,
     return hb_rdzv_native_open(out, spec, NULL);
 }
 
-static void use(struct hb_rdzv *r)
-{
-    const struct hb_bytes value = {(const unsigned char *)"v", 1};
-    void *got = NULL;
-    size_t n;
-
-    (void)r->ops->put(r, 0, "key", value, NULL);
-    (void)r->ops->fence(r, 0, 1, hb_deadline_in_ms(WAIT_MS), NULL);
-    for (uint32_t i = 0; i < r->size; i++) {
-        if (r->ops->get(r, i, "key", &got, &n, NULL) == 0) {
-            free(got);
-        }
-    }
-    hb_rdzv_close(r);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     unsigned how = size > 0 ? data[0] : 0;
@@ -153,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         shutdown(fds[1], SHUT_WR);
     }
     if (greet(how, fds[0], &spec, &r) == 0) {
-        use(r);
+        rdzv_use(r, WAIT_MS);
     }
     hb_segment_close(&memory);
     close(fds[0]);

@@ -10,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/rdzv/client.h"
+#include "tests/fuzz/rdzv_use.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -69,22 +70,6 @@ static void prepare(void *arg, struct hb_segment *memory)
 {
 }
 
-static void use(struct hb_rdzv *r)
-{
-    const struct hb_bytes value = {(const unsigned char *)"v", 1};
-    void *got = NULL;
-    size_t n;
-
-    (void)r->ops->put(r, 0, "key", value, NULL);
-    (void)r->ops->fence(r, 0, 1, hb_deadline_in_ms(WAIT_MS), NULL);
-    for (uint32_t i = 0; i < r->size; i++) {
-        if (r->ops->get(r, i, "key", &got, &n, NULL) == 0) {
-            free(got);
-        }
-    }
-    hb_rdzv_close(r);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     unsigned how = size > 0 ? data[0] : 0;
@@ -103,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     b.allgather = allgather;
     b.arg = &o;
     if (hb_rdzv_with_open(&r, &spec, NULL) == 0) {
-        use(r);
+        rdzv_use(r, WAIT_MS);
     }
     return 0;
 }

@@ -141,15 +141,22 @@ static void test_who_finalizes_waits_for_those_in_a_fence(void **state)
 
 #define MIB ((size_t)1 << 20)
 
+static char *text_of_a_mib(void) /* with its NUL */
+{
+    char *text = malloc(MIB);
+
+    memset(text, 'v', MIB - 1);
+    text[MIB - 1] = '\0';
+    return text;
+}
+
 /* More than a fence may carry from a node: the other nodes hear of it, too. */
 static void test_what_a_node_cannot_say_is_told_to_all(void **state)
 {
     struct world *w = *state;
-    char *value = malloc(MIB), key[16];
+    char *value = text_of_a_mib(), key[16];
 
     hello_all(w);
-    memset(value, 'v', MIB - 1);
-    value[MIB - 1] = '\0';
     for (unsigned i = 0; i < HB_FENCE_DATA_MAX / 2 / MIB + 1; i++) {
         snprintf(key, sizeof key, "key%u", i);
         assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, key, value), 0);
@@ -170,11 +177,9 @@ static void test_what_a_node_cannot_say_is_told_to_all(void **state)
 static void test_a_value_without_room_is_told_and_is_no_older_one(void **state)
 {
     struct world *w = *state;
-    char *value = malloc(MIB), key[16];
+    char *value = text_of_a_mib(), key[16];
 
     hello_all(w);
-    memset(value, 'v', MIB - 1);
-    value[MIB - 1] = '\0';
     assert_int_equal(say(w, 0, HB_NATIVE_PUT, 0, 0, "key", "old"), 0);
     for (unsigned i = 1; i < 1024; i++) {
         snprintf(key, sizeof key, "key%u", i);

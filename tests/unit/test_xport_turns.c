@@ -351,6 +351,14 @@ static void an_hour_goes_by(struct xport_world *p, struct hb_tcp_conn *c)
     (void)hb_xport_progress(p->x[1]);
 }
 
+static void a_day_goes_by(struct xport_world *p, struct hb_tcp_conn *c)
+{
+    for (int i = 0; i < HOURS; i++) {
+        is_taken_by_the_system(p, c);
+        an_hour_goes_by(p, c);
+    }
+}
+
 /* Calls that rank 0 has not accepted. */
 static unsigned calls_waiting(const struct xport_world *p)
 {
@@ -379,10 +387,7 @@ static void who_computes_is_not_called_again(void **state)
     struct hb_xport_req *sent;
     struct hb_tcp_conn *c = call_rank_0(p, 1, &word, &sent);
 
-    for (int i = 0; i < HOURS; i++) {
-        is_taken_by_the_system(p, c);
-        an_hour_goes_by(p, c);
-    }
+    a_day_goes_by(p, c);
     assert_int_equal(calls_waiting(p), 1);
     comes_back(p, sent, word);
 }
@@ -397,10 +402,7 @@ static void an_address_that_leads_nowhere_brings_no_more_calls(void **state)
 
     ipv4(&c->endpoint.at[1], "255.255.255.255");
     p->x[1]->tcp->ours.n = 0; /* no other host has the same */
-    for (int i = 0; i < HOURS; i++) {
-        is_taken_by_the_system(p, c);
-        an_hour_goes_by(p, c);
-    }
+    a_day_goes_by(p, c);
     assert_int_equal(calls_waiting(p), 2);
     comes_back(p, sent, word);
 }
@@ -414,10 +416,7 @@ static void several_addresses_bring_no_calls_without_end(void **state)
     struct hb_tcp_conn *c = call_rank_0(p, 2, &word, &sent);
 
     p->x[1]->tcp->ours.n = 0;
-    for (int i = 0; i < HOURS; i++) {
-        is_taken_by_the_system(p, c);
-        an_hour_goes_by(p, c);
-    }
+    a_day_goes_by(p, c);
     assert_in_range(calls_waiting(p), 4, HOURS / 2);
     comes_back(p, sent, word);
 }

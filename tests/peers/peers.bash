@@ -150,6 +150,7 @@ ends_by() {
     program=$(trouble "$1")
     read -r want words <<< "$(ending "$kind")"
     [ "$kind" != kill ] || kind=wait
+    rm -f out # of the MPI before, where "rank 1 waits" stands already
     "${@:4}" "$program" $kind > out 2> err < /dev/null &
     job=$!
     if [ "$kind" = wait ]; then

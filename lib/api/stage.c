@@ -87,13 +87,13 @@ static struct block take(size_t size)
     struct block b = {.size = size};
 
     pthread_mutex_lock(&lock);
-    n_taken += size >= KEPT_LEAST;
-    room = n_taken > room && n_taken <= KEPT_MOST ? n_taken : room;
     for (int i = 0; b.memory == NULL && i < n_kept; i++) {
         if (kept[i].size >= size && kept[i].size / WASTE <= size) {
             b = take_kept(i);
         }
     }
+    n_taken += b.size >= KEPT_LEAST;
+    room = n_taken > room && n_taken <= KEPT_MOST ? n_taken : room;
     pthread_mutex_unlock(&lock);
     return b.memory != NULL ? b : make(size);
 }

@@ -193,6 +193,7 @@ gpu() {
     pins 0 once
     pins 1 starts
     pins 4 several
+    pins 5 mixed # that of the short ones as well
     pins 0 several -x FAKE_CUDA_INACTIVE=1
     gpu 2 -x FAKE_CUDA_COUNTS=1
     ended_with 0

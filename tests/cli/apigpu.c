@@ -5,7 +5,8 @@
  * host's: `apigpu LIBRARY`, a CUDA driver: a real one, or that of
  * tests/fakes/gpudriver.c. `apigpu LIBRARY leave`: requests under way are left
  * to hpcboot_finalize. `once`, `several`, `starts`: one call, four at a time
- * again and again, and a persistent request. */
+ * again and again, and a persistent request; `mixed`: four at a time after many
+ * short ones. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -387,13 +388,23 @@ static void leave(void)
     }
 }
 
+/* Each goes through what the first, which is longer, has left. */
+static void many_short(struct hpcboot_coll_args a)
+{
+    for (int i = 0; i < 100; i++) {
+        a.count = (i == 0 ? 128 << 10 : 64 << 10) / sizeof(int32_t);
+        MUST(hpcboot_coll(hpcboot_world(), &a, &err));
+    }
+}
+
 static void once_or_more(const char *what)
 {
     struct hpcboot_team *w = hpcboot_world();
     struct hpcboot_coll_args a = HPCBOOT_COLL_ARGS_INIT;
     struct hpcboot_request *r[4] = {NULL};
-    size_t n_requests = strcmp(what, "several") == 0 ? 4 : 1;
-    int n_rounds = strcmp(what, "once") == 0 ? 1 : 8;
+    int mixed = strcmp(what, "mixed") == 0;
+    size_t n_requests = mixed || strcmp(what, "several") == 0 ? 4 : 1;
+    int n_rounds = strcmp(what, "once") == 0 ? 1 : 40;
     int again = strcmp(what, "starts") == 0;
 
     a.coll = HPCBOOT_COLL_ALLREDUCE;
@@ -402,6 +413,9 @@ static void once_or_more(const char *what)
     a.send = HPCBOOT_IN_PLACE;
     a.count = ARENA / 4 / sizeof(int32_t);
     a.recv = device_recv;
+    if (mixed) {
+        many_short(a);
+    }
     if (again) {
         MUST(hpcboot_coll_init(w, &a, &r[0], &err));
     }

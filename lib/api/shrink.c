@@ -355,8 +355,26 @@ static void remember_root(struct hpcboot_team *t, const struct root *root,
     t->whole = whole;
 }
 
-/* The region of each node is the first that one of its members brought; the
- * others go back. */
+/* The region of each node is the first that one of its members brought; a
+ * member that is alone there needs none, also where it had not known that. All
+ * decide alike. */
+static void announce(const struct root *t, const struct decision *d,
+                     uint64_t *announced)
+{
+    for (int i = 0; i < d->size; i++) {
+        uint32_t node = node_of(t, d->members[i].rank);
+        int before = 0, there = 0;
+
+        for (int j = 0; j < d->size; j++) {
+            int same = node_of(t, d->members[j].rank) == node;
+
+            there += same;
+            before += same && j < i && announced[j] != 0;
+        }
+        announced[i] = before == 0 && there > 1 ? d->members[i].region : 0;
+    }
+}
+
 static int build(struct hpcboot_team *team, const struct root *t,
                  const struct decision *d, uint64_t mine,
                  struct hpcboot_team **out, struct hpcboot_error *err)
@@ -367,23 +385,18 @@ static int build(struct hpcboot_team *team, const struct root *t,
         .context = d->context, .timeout_ms = team->timeout_ms,
         .deterministic = team->deterministic,
     };
-    int here = 0, rc;
+    int rc;
 
     for (int i = 0; i < d->size; i++) {
-        int r = d->members[i].rank, first = 1;
+        int r = d->members[i].rank;
 
         plan.world[i] = t->world[r];
         plan.rank = r == t->rank ? i : plan.rank;
-        here += node_of(t, r) == (uint32_t)hb_api.node;
-        for (int j = 0; j < i; j++) {
-            first &= announced[j] == 0 ||
-                     node_of(t, d->members[j].rank) != node_of(t, r);
-        }
-        announced[i] = first ? d->members[i].region : 0;
     }
-    if (announced[plan.rank] == 0 || here == 1) {
+    announce(t, d, announced);
+    if (announced[plan.rank] == 0) { /* another's, or none */
         hb_team_give_region(mine);
-        announced[plan.rank] = mine = 0;
+        mine = 0;
     }
     (void)hb_team_take_context(d->context);
     rc = hb_team_finish(&plan, announced, mine, out, err);

@@ -8,7 +8,8 @@
 ! A buffer is c_loc of a variable with the attribute target; a team, a request
 ! and a NULL are type(c_ptr) (c_null_ptr); a text ends with c_null_char. Ranks
 ! count from 0, and counts are integer(c_size_t), as in C. hpcboot_error_text
-! makes a Fortran string of what went wrong.
+! makes a Fortran string of what went wrong, hpcboot_string one of a text that a
+! function returns: hpcboot_string(hpcboot_host_of(0)).
 module hpcboot
     use, intrinsic :: iso_c_binding
     implicit none
@@ -116,6 +117,14 @@ module hpcboot
         integer(c_int) :: threads = 0
         integer(c_int) :: timeout_ms = 0
     end type
+    type, bind(c) :: hpcboot_bootstrap
+        integer(c_size_t) :: struct_size = 0
+        integer(c_int) :: rank = 0
+        integer(c_int) :: size = 0
+        type(c_ptr) :: name = c_null_ptr
+        type(c_funptr) :: allgather = c_null_funptr
+        type(c_ptr) :: arg = c_null_ptr
+    end type
     type, bind(c) :: hpcboot_event
         integer(c_size_t) :: struct_size = 0
         integer(c_int) :: kind = 0
@@ -156,6 +165,13 @@ module hpcboot
             type(c_ptr), value :: options
             type(hpcboot_error), intent(inout) :: err
         end function
+        integer(c_int) function hpcboot_init_with(bootstrap, options, &
+            err) bind(c)
+            import
+            type(hpcboot_bootstrap), intent(in) :: bootstrap
+            type(c_ptr), value :: options
+            type(hpcboot_error), intent(inout) :: err
+        end function
         integer(c_int) function hpcboot_finalize(err) bind(c)
             import
             type(hpcboot_error), intent(inout) :: err
@@ -188,6 +204,32 @@ module hpcboot
         integer(c_int) function hpcboot_local_rank_of(rank) bind(c)
             import
             integer(c_int), value :: rank
+        end function
+        type(c_ptr) function hpcboot_host_of(rank) bind(c)
+            import
+            integer(c_int), value :: rank
+        end function
+        type(c_ptr) function hpcboot_launcher() bind(c)
+            import
+        end function
+        type(c_ptr) function hpcboot_version() bind(c)
+            import
+        end function
+        type(c_ptr) function hpcboot_status_text(code) bind(c)
+            import
+            integer(c_int), value :: code
+        end function
+        type(c_ptr) function hpcboot_type_name(dtype) bind(c)
+            import
+            integer(c_int), value :: dtype
+        end function
+        type(c_ptr) function hpcboot_op_name(op) bind(c)
+            import
+            integer(c_int), value :: op
+        end function
+        type(c_ptr) function hpcboot_coll_name(coll) bind(c)
+            import
+            integer(c_int), value :: coll
         end function
         integer(c_int) function hpcboot_epoch() bind(c)
             import
@@ -837,6 +879,26 @@ contains
         do i = 1, hpcboot_error_text_max
             if (err%text(i) == c_null_char) exit
             text(i:i) = err%text(i)
+        end do
+    end function
+
+    ! Of a text of C; the empty string for a NULL.
+    function hpcboot_string(text) result(string)
+        type(c_ptr), intent(in) :: text
+        character(len=:), allocatable :: string
+        character(kind=c_char), pointer :: c(:)
+        integer :: n, i
+
+        string = ''
+        if (.not. c_associated(text)) return
+        call c_f_pointer(text, c, [huge(n)])
+        n = 0
+        do while (c(n + 1) /= c_null_char)
+            n = n + 1
+        end do
+        string = repeat(' ', n)
+        do i = 1, n
+            string(i:i) = c(i)
         end do
     end function
 end module

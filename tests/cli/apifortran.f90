@@ -36,6 +36,7 @@ program apifortran
     none = c_null_ptr
     call begin()
     call places()
+    call texts()
     call values()
     call teams()
     call messages()
@@ -107,6 +108,33 @@ contains
         call is('transport_of', hpcboot_transport_of(me, way, err), 0)
         call is('its name', merge(0, 1, all(way%name(:4) == &
             ['s', 'e', 'l', 'f'])), 0)
+    end subroutine
+
+    subroutine texts()
+        character(len=:), allocatable :: host
+
+        host = hpcboot_string(hpcboot_host_of(me))
+        call is('host_of', len(host), len_trim(host))
+        call is('no host', len(hpcboot_string(hpcboot_host_of(n))), 0)
+        call same(hpcboot_string(hpcboot_launcher()), 'hbrun')
+        call same(hpcboot_string(hpcboot_type_name(hpcboot_int32)), 'int32')
+        call same(hpcboot_string(hpcboot_op_name(hpcboot_minloc)), 'minloc')
+        call same(hpcboot_string(hpcboot_coll_name(hpcboot_coll_scan)), &
+            'scan')
+        call is('version', scan(hpcboot_string(hpcboot_version()), '.'), 2)
+        call is('status_text', merge(1, 0, &
+            len(hpcboot_string(hpcboot_status_text(hpcboot_err_usage))) > 0), &
+            1)
+        if (len(host) == 0) call is('host_of', 0, 1)
+    end subroutine
+
+    subroutine same(got, wanted)
+        character(len=*), intent(in) :: got, wanted
+
+        if (got /= wanted) then
+            print '(4a)', 'apifortran: ', got, ' is not ', wanted
+            stop 1
+        end if
     end subroutine
 
     subroutine values()

@@ -149,13 +149,14 @@ struct hpcboot_request;
  * block
  * alltoall         n * count       n * count       of one pair
  * alltoallv        send_counts,    recv_counts,    -
- *                  send_displs     recv_displs
+ *                  send_displs     recv_displs     (its own: the same in both)
  * scan, exscan     count           count           at all the same
  *
  * exscan leaves recv of rank 0 as it was. IN_PLACE: at the root of scatter(v),
  * gather(v) and reduce, at every rank of the others; of a reduce_scatter, recv
  * then has the whole vector, and the result at its beginning. Arrays of counts
- * and displacements are [n] and borrowed until the call or request is complete.
+ * and displacements are [n] and borrowed until the call returns: a request has
+ * copies of them.
  */
 struct hpcboot_coll_args {
     size_t struct_size; /* HPCBOOT_COLL_ARGS_INIT sets it */

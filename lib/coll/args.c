@@ -259,35 +259,71 @@ static int check_written(const struct hpcboot_coll_args *a, int n,
     return rc;
 }
 
+/* What a rank sends itself is as long as what it gets of itself. */
+static int check_own(const struct hb_coll_team *t,
+                     const struct hpcboot_coll_args *a,
+                     struct hpcboot_error *err)
+{
+    bool both = a->coll == HPCBOOT_COLL_ALLTOALLV;
+    bool to = hb_in(a->coll, BIT(SCATTERV));
+    if (a->coll == HPCBOOT_COLL_REDUCE_SCATTER ||
+        a->send == HPCBOOT_IN_PLACE || a->recv == HPCBOOT_IN_PLACE) {
+        return HPCBOOT_OK;
+    }
+    size_t count = both ? a->send_counts[t->rank] : a->count;
+    size_t listed = (to ? a->send_counts : a->recv_counts)[t->rank];
+    if (listed == count) {
+        return HPCBOOT_OK;
+    }
+    if (both) {
+        return hb_fail(err, HPCBOOT_ERR_USAGE,
+                       "%s: send_counts[%d] is %zu, and recv_counts[%d] %zu, "
+                       "both of what this rank sends itself",
+                       hb_coll_name(a->coll), t->rank, count, t->rank, listed);
+    }
+    return hb_fail(err, HPCBOOT_ERR_USAGE,
+                   "%s: count is %zu, and %s_counts[%d], which is this "
+                   "rank's, is %zu", hb_coll_name(a->coll), count,
+                   to ? "send" : "recv", t->rank, listed);
+}
+
+int hb_args_rows(const struct hb_coll_team *t, struct hpcboot_coll_args *a,
+                 const size_t **rows[4])
+{
+    int n = 0;
+    if (hb_in(a->coll, ROOTED) && t->rank != a->root) {
+        return 0;
+    }
+    if (hb_in(a->coll, SEND_ROWS) && !(a->coll == HPCBOOT_COLL_ALLTOALLV &&
+                                       a->send == HPCBOOT_IN_PLACE)) {
+        rows[n++] = &a->send_counts;
+        rows[n++] = &a->send_displs;
+    }
+    if (hb_in(a->coll, RECV_ROWS)) {
+        rows[n++] = &a->recv_counts;
+    }
+    if (hb_in(a->coll, RECV_ROWS & ~BIT(REDUCE_SCATTER))) {
+        rows[n++] = &a->recv_displs;
+    }
+    return n;
+}
+
 static int check_rows(const struct hb_coll_team *t,
                       const struct hpcboot_coll_args *a,
                       struct hpcboot_error *err)
 {
-    bool root = !hb_in(a->coll, ROOTED) || t->rank == a->root;
-    bool to = hb_in(a->coll, SEND_ROWS) && root &&
-              !(a->coll == HPCBOOT_COLL_ALLTOALLV &&
-                a->send == HPCBOOT_IN_PLACE);
-    bool from = hb_in(a->coll, RECV_ROWS) && root;
     int rc = HPCBOOT_OK;
-    if (to) {
-        rc = check_row(a, true, a->send_displs, t->size, err);
-    }
-    if (rc == HPCBOOT_OK && from) {
-        rc = check_written(a, t->size, err);
-    }
-    if (rc < 0) {
+    if (hb_in(a->coll, ROOTED) && t->rank != a->root) {
         return rc;
     }
-    bool own = hb_in(a->coll, BIT(SCATTERV) | BIT(GATHERV) | BIT(ALLGATHERV));
-    bool in_place = a->send == HPCBOOT_IN_PLACE || a->recv == HPCBOOT_IN_PLACE;
-    const size_t *row = to ? a->send_counts : a->recv_counts;
-    if (own && root && !in_place && row[t->rank] != a->count) {
-        return hb_fail(err, HPCBOOT_ERR_USAGE,
-                       "%s: count is %zu, and %s_counts[%d], which is this "
-                       "rank's, is %zu", hb_coll_name(a->coll), a->count,
-                       to ? "send" : "recv", t->rank, row[t->rank]);
+    if (hb_in(a->coll, SEND_ROWS) && !(a->coll == HPCBOOT_COLL_ALLTOALLV &&
+                                       a->send == HPCBOOT_IN_PLACE)) {
+        rc = check_row(a, true, a->send_displs, t->size, err);
     }
-    return HPCBOOT_OK;
+    if (rc == HPCBOOT_OK && hb_in(a->coll, RECV_ROWS)) {
+        rc = check_written(a, t->size, err);
+    }
+    return rc == HPCBOOT_OK ? check_own(t, a, err) : rc;
 }
 
 int hb_args_check(const struct hb_coll_team *t,

@@ -288,9 +288,8 @@ int hb_coll_run(struct hb_coll_team *team,
                 struct hpcboot_error *err);
 int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err);
 
-/* Nonblocking and persistent: init checks and plans (arrays of counts are
- * borrowed as long as the request lives), start may be called again once the
- * run before is done. The outcome of a run is what the test says that sees
+/* Nonblocking and persistent: init checks, and copies arrays of counts; start
+ * may be called again once the run before is done. The outcome of a run is what the test says that sees
  * its end. */
 int hb_coll_init(struct hb_coll_team *team,
                  const struct hpcboot_coll_args *args,

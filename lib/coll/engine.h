@@ -24,6 +24,7 @@ struct hb_coll_req {
      * an error is the team's. */
     int (*judge)(struct hb_coll_req *r, struct hpcboot_error *err);
     void *sides; /* owned */
+    size_t *rows; /* owned: the arrays of args */
 };
 
 static inline void hb_engine_enter(struct hb_coll_engine *e)

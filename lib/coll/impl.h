@@ -417,6 +417,9 @@ int hb_args_check(const struct hb_coll_team *t,
                   const struct hpcboot_coll_args *a,
                   const struct hb_coll_user_op *user,
                   struct hpcboot_error *err);
+/* Where in *a the arrays stand that the call takes at this rank; how many. */
+int hb_args_rows(const struct hb_coll_team *t, struct hpcboot_coll_args *a,
+                 const size_t **rows[4]);
 /* Fills *op from checked arguments, plan chosen. */
 int hb_op_setup(struct hb_coll_team *t, struct hb_op *op,
                 const struct hpcboot_coll_args *a,

@@ -11,6 +11,7 @@
 #include "lib/coll/engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
@@ -47,6 +48,7 @@ static void req_free(struct hb_coll_req *r)
 {
     hb_op_clear(&r->op);
     free(r->sides);
+    free(r->rows);
     free(r);
 }
 
@@ -58,6 +60,30 @@ void hb_req_complete(struct hb_coll_req *r, int rc)
     if (r->orphan) {
         req_free(r);
     }
+}
+
+/* What was checked is what runs, at each start, whatever becomes of the
+ * caller's arrays. */
+static int keep_rows(struct hb_coll_req *r, struct hpcboot_error *err)
+{
+    const size_t **rows[4];
+    size_t size = (size_t)r->team->size;
+    int n = hb_args_rows(r->team, &r->args, rows);
+
+    if (n == 0) {
+        return HPCBOOT_OK;
+    }
+    r->rows = malloc((size_t)n * size * sizeof *r->rows);
+    if (r->rows == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_NOMEM, "no memory for a request");
+    }
+    for (int i = 0; i < n; i++) {
+        if (*rows[i] != NULL) {
+            *rows[i] = memcpy(r->rows + (size_t)i * size, *rows[i],
+                              size * sizeof *r->rows);
+        }
+    }
+    return HPCBOOT_OK;
 }
 
 int hb_coll_init(struct hb_coll_team *team,
@@ -79,6 +105,11 @@ int hb_coll_init(struct hb_coll_team *team,
     r->call = args->coll;
     if (user != NULL) {
         r->user = *user;
+    }
+    rc = keep_rows(r, err);
+    if (rc != HPCBOOT_OK) {
+        req_free(r);
+        return rc;
     }
     *req_out = r;
     return HPCBOOT_OK;

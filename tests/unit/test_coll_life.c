@@ -194,6 +194,14 @@ static void no_row(struct hpcboot_coll_args *a)
 {
     a->coll = HPCBOOT_COLL_ALLGATHERV;
 }
+/* It would read 50 elements of itself where it sends one. */
+static void own_row(struct hpcboot_coll_args *a)
+{
+    static const size_t one[] = {1, 1}, many[] = {50, 1};
+    a->coll = HPCBOOT_COLL_ALLTOALLV;
+    a->send_counts = one;
+    a->recv_counts = many;
+}
 static void place_bcast(struct hpcboot_coll_args *a)
 {
     a->coll = HPCBOOT_COLL_BCAST;
@@ -213,6 +221,7 @@ static const struct misuse misuses[] = {
     {"root is 3", HPCBOOT_ERR_USAGE, bad_root},
     {"root is -1", HPCBOOT_ERR_USAGE, no_root},
     {"recv_counts is NULL", HPCBOOT_ERR_USAGE, no_row},
+    {"send_counts[0] is 1, and recv_counts[0] 50", HPCBOOT_ERR_USAGE, own_row},
     {"buffer is HPCBOOT_IN_PLACE", HPCBOOT_ERR_USAGE, place_bcast},
 };
 
@@ -236,6 +245,42 @@ static const char *misuse_it(struct coll_rank *r)
         }
     }
     return NULL;
+}
+
+/* The caller's arrays become something else once the request is there. */
+static const char *prepare_rows(struct coll_rank *r)
+{
+    size_t counts[3] = {1, 2, 1}, mine = counts[r->rank], displs[3] = {0, 1, 3};
+    int in[2] = {10 * r->rank + 1, 10 * r->rank + 2}, out[4];
+    struct hpcboot_coll_args a = coll_sum_of(in, out, mine);
+    struct hpcboot_error err = {0};
+    struct hb_coll_req *q = NULL;
+    a.coll = HPCBOOT_COLL_ALLGATHERV;
+    a.recv_counts = counts;
+    a.recv_displs = displs;
+    int rc = hb_coll_init(r->team, &a, NULL, &q, &err);
+    memset(counts, 0x7f, sizeof counts);
+    memset(displs, 0x7f, sizeof displs);
+    memset(&a, 0x7f, sizeof a);
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        memset(out, 0, sizeof out);
+        rc = hb_coll_start(q, &err);
+        rc = rc == 0 ? hb_coll_wait(q, 0, &err) : rc;
+        if (rc == 0 && (out[0] != 1 || out[1] != 11 || out[2] != 12 ||
+                        out[3] != 21)) {
+            return coll_text("%d %d %d %d", out[0], out[1], out[2], out[3]);
+        }
+    }
+    hb_coll_req_destroy(q);
+    return rc == 0 ? NULL : coll_text("%d: %s", rc, err.text);
+}
+
+static void a_request_has_rows_of_its_own(void **state)
+{
+    struct coll_world w = {.ranks = 3};
+    assert_int_equal(coll_world_run(&w, prepare_rows, NULL), 0);
+    w.check = true;
+    assert_int_equal(coll_world_run(&w, prepare_rows, NULL), 0);
 }
 
 static void misuse_is_an_error_with_text(void **state)
@@ -479,6 +524,7 @@ int main(void)
         cmocka_unit_test(calls_that_differ_are_found_and_both_are_named),
         cmocka_unit_test(with_check_every_rank_finds_it),
         cmocka_unit_test(misuse_is_an_error_with_text),
+        cmocka_unit_test(a_request_has_rows_of_its_own),
         cmocka_unit_test(a_parked_rank_is_woken),
         cmocka_unit_test(teams_move_each_other_on),
         cmocka_unit_test(two_threads_use_two_teams),

@@ -90,6 +90,14 @@ static int unreadable(const struct hb_gang_request *req,
     return rc;
 }
 
+/* A source that knows the gang more closely has named it itself. */
+static void name_source(struct hb_gang *gang, const struct hb_source *s)
+{
+    if (gang->source == NULL) {
+        gang->source = hb_xstrdup(s->name);
+    }
+}
+
 /* Asks those sources that `own_hosts` (or all) until one answers. Notes of
  * those that could name no hosts stay when nobody else can. */
 static int ask_all(const struct hb_gang_request *req, int own_hosts,
@@ -108,7 +116,7 @@ static int ask_all(const struct hb_gang_request *req, int own_hosts,
         }
         rc = s->ask(req, out, &reason, err);
         if (rc > 0) {
-            out->source = hb_xstrdup(s->name);
+            name_source(out, s);
             *winner_out = &sources[i];
         } else if (rc == 0) {
             hb_strv_pushf(passed, "%s: %s", s->name, reason);
@@ -239,7 +247,7 @@ static int operators_gang(const struct hb_gang_request *req,
 
         free(reason);
         if (rc > 0) {
-            out->source = hb_xstrdup(sources[i]->name);
+            name_source(out, sources[i]);
             return out->operator_made;
         }
         hb_gang_destroy(out);

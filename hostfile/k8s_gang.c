@@ -274,6 +274,7 @@ static int choose_parts(const struct entry *entries, size_t n,
                         const struct hb_k8s_choice *c, struct hb_vc_job *job,
                         const char **why_out, struct hpcboot_error *err)
 {
+    const struct hb_vc_said said = {.tasks = c->tasks};
     int all = c->kind == NULL;
 
     job->tasks = hb_xcalloc(n + 1, sizeof(*job->tasks));
@@ -290,7 +291,7 @@ static int choose_parts(const struct entry *entries, size_t n,
         all = all || pod->marks[HB_K8S_KF_TYPE] != NULL;
     }
     if (!all || c->tasks != NULL) {
-        return hb_vc_choose(job, c->tasks, NULL, why_out, err);
+        return hb_vc_choose(job, &said, why_out, err);
     }
     for (size_t i = 0; i < job->n; i++) {
         job->tasks[i].chosen = 1;

@@ -82,7 +82,7 @@ hostfile_tests = tests/unit/test_hostfile tests/unit/test_hostfile_forms \
     tests/unit/test_range \
     tests/unit/test_gang tests/unit/test_gang_pods tests/unit/test_gang_alone \
     tests/unit/test_gang_batch tests/unit/test_gang_node \
-    tests/unit/test_gang_select
+    tests/unit/test_gang_select tests/unit/test_gang_volcano
 check_PROGRAMS += $(hostfile_tests)
 TESTS += $(hostfile_tests)
 tests_unit_test_hostfile_SOURCES = tests/unit/test_hostfile.c
@@ -97,12 +97,19 @@ tests_unit_test_range_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_SOURCES = tests/unit/test_gang.c tests/unit/tree.h
 tests_unit_test_gang_LDADD = $(UNIT_LDADD)
 tests_unit_test_gang_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_gang_pods_SOURCES = tests/unit/test_gang_pods.c tests/unit/tree.h \
+tests_unit_test_gang_pods_SOURCES = tests/unit/test_gang_pods.c \
     tests/unit/gang_pod.h
 tests_unit_test_gang_pods_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_pods_LDFLAGS = $(PROGRAM_LINK)
 tests_unit_test_gang_pods_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
 EXTRA_tests_unit_test_gang_pods_DEPENDENCIES = libhb.a libhbbin.a
+tests_unit_test_gang_volcano_SOURCES = \
+    tests/unit/test_gang_volcano.c tests/unit/tree.h \
+    tests/unit/gang_pod.h
+tests_unit_test_gang_volcano_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_gang_volcano_LDFLAGS = $(PROGRAM_LINK)
+tests_unit_test_gang_volcano_LDADD = $(PROGRAM_LDADD) $(CMOCKA_LIBS)
+EXTRA_tests_unit_test_gang_volcano_DEPENDENCIES = libhb.a libhbbin.a
 tests_unit_test_gang_alone_SOURCES = tests/unit/test_gang_alone.c tests/unit/gang_pod.h
 tests_unit_test_gang_alone_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_gang_alone_LDFLAGS = $(PROGRAM_LINK)

@@ -341,7 +341,14 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
                   struct hb_gang *out, char **reason_out,
                   struct hpcboot_error *err)
 {
-    const char *wanted = hb_source_env(req, "HPCBOOT_TASKS"), *why = "";
+    const struct hb_vc_said said = {
+        .tasks = hb_source_env(req, "HPCBOOT_TASKS"),
+        .mpi_host = hb_source_env(req, "MPI_HOST"),
+        .master_addr = hb_source_env(req, "MASTER_ADDR"),
+        .world_size = hb_source_env(req, "WORLD_SIZE"),
+        .rank = hb_source_env(req, "RANK"),
+    };
+    const char *why = "";
     char *where;
     int rc = HPCBOOT_OK;
 
@@ -349,8 +356,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
         rc = look_at(&job->tasks[i], hb_source_root(req), err);
     }
     if (rc >= 0) {
-        rc = hb_vc_choose(job, wanted, hb_source_env(req, "MPI_HOST"), &why,
-                          err);
+        rc = hb_vc_choose(job, &said, &why, err);
     }
     if (rc >= 0) {
         rc = take_hosts(job, out, err);
@@ -359,12 +365,15 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
         return rc;
     }
     if (out->n == 0) {
-        *reason_out = wanted != NULL && wanted[0] != '\0'
+        *reason_out = said.tasks != NULL && said.tasks[0] != '\0'
             ? hb_xasprintf("the tasks that HPCBOOT_TASKS names (%.100s) have "
-                           "no pods", wanted)
+                           "no pods", said.tasks)
             : hb_xstrdup("no task of the job has pods");
         hb_source_note_unused(out, "Volcano", *reason_out);
         return 0;
+    }
+    if (hb_vc_is_torch(job, &said)) {
+        out->source = hb_xstrdup("Volcano Job, torch");
     }
     hb_gang_mark_local(out, hb_source_root(req));
     where = where_of(job, why);

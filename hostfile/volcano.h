@@ -23,11 +23,22 @@ struct hb_vc_job {
     int from_env; /* the tasks come from VC_*_HOSTS */
 };
 
-/* volcano_choose.c: which tasks run ranks. *why_out is a static text. Returns
- * the number chosen; negative: HPCBOOT_TASKS names a task that is not there. */
-int hb_vc_choose(struct hb_vc_job *job, const char *wanted,
-                 const char *mpi_host, const char **why_out,
-                 struct hpcboot_error *err);
+/* What variables say of the tasks; NULL: nothing. */
+struct hb_vc_said {
+    const char *tasks;       /* HPCBOOT_TASKS */
+    const char *mpi_host;    /* MPI_HOST of the mpi plugin */
+    const char *master_addr; /* of the pytorch plugin, as the next two */
+    const char *world_size;
+    const char *rank;
+};
+
+/* volcano_choose.c: which tasks run ranks; the pytorch plugin's master becomes
+ * the first of them. *why_out is a static text. Returns the number chosen;
+ * negative: HPCBOOT_TASKS names a task that is not there. */
+int hb_vc_choose(struct hb_vc_job *job, const struct hb_vc_said *said,
+                 const char **why_out, struct hpcboot_error *err);
+/* 1 when the pytorch plugin has made this a pod of its master or workers. */
+int hb_vc_is_torch(const struct hb_vc_job *job, const struct hb_vc_said *said);
 /* 1 when the two names belong to one task: all but the index is the same. */
 int hb_vc_same_task(const char *a, const char *b);
 

@@ -9,11 +9,14 @@
  *   2. MPI_HOST, which the mpi plugin sets in the master, names the hosts of
  *      the worker task: that task, and the master runs no ranks.
  *   3. The only task with hosts.
- *   4. This pod is alone in its task: it is the master of the others, which
+ *   4. MASTER_ADDR, WORLD_SIZE and RANK together are the pytorch plugin's: the
+ *      task whose first host is MASTER_ADDR, and that of the workers. The
+ *      master computes too, and goes first, as the plugin numbers them.
+ *   5. This pod is alone in its task: it is the master of the others, which
  *      run the ranks. Of two tasks with one pod each, the one that is called
  *      a master is it.
- *   5. This pod is one of several of its task: that task.
- *   6. This pod is in none of the lists: all tasks. */
+ *   6. This pod is one of several of its task: that task.
+ *   7. This pod is in none of the lists: all tasks. */
 
 #include "config.h"
 
@@ -117,6 +120,85 @@ static int choose_mpi(struct hb_vc_job *job, const char *mpi_host)
     return n;
 }
 
+/* The task whose first host is MASTER_ADDR; NULL: the pytorch plugin has not
+ * made this a pod of its master or workers. */
+static struct hb_vc_task *torch_master(const struct hb_vc_job *job,
+                                       const struct hb_vc_said *said)
+{
+    if (said->master_addr == NULL || said->world_size == NULL ||
+        said->rank == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < job->n; i++) {
+        if (hb_streq(job->tasks[i].first, said->master_addr)) {
+            return &job->tasks[i];
+        }
+    }
+    return NULL;
+}
+
+int hb_vc_is_torch(const struct hb_vc_job *job, const struct hb_vc_said *said)
+{
+    return torch_master(job, said) != NULL;
+}
+
+/* The master's workers: the task of this pod, or the one that makes up
+ * WORLD_SIZE with the master, best by the name that the plugin expects. NULL:
+ * WORLD_SIZE fits none, as in pods that are older than a change of the job. */
+static struct hb_vc_task *torch_workers(const struct hb_vc_job *job,
+                                        const struct hb_vc_task *master,
+                                        uint64_t world)
+{
+    struct hb_vc_task *found = NULL;
+
+    for (size_t i = 0; i < job->n; i++) {
+        struct hb_vc_task *t = &job->tasks[i];
+
+        if (t == master || t->n == 0) {
+            continue;
+        }
+        if (t->own) {
+            return t;
+        }
+        if (t->n + master->n == world &&
+            (found == NULL || is_called(t, "worker"))) {
+            found = t;
+        }
+    }
+    return found;
+}
+
+static void put_first(struct hb_vc_job *job, const struct hb_vc_task *task)
+{
+    struct hb_vc_task one = *task;
+
+    memmove(job->tasks + 1, job->tasks,
+            (size_t)(task - job->tasks) * sizeof(one));
+    job->tasks[0] = one;
+}
+
+static int choose_torch(struct hb_vc_job *job, const struct hb_vc_said *said)
+{
+    struct hb_vc_task *master = torch_master(job, said), *workers;
+    uint64_t world = 0;
+    int n = 0;
+
+    if (master == NULL) {
+        return 0;
+    }
+    hb_parse_u64(said->world_size, 1, HB_MAX_HOSTS, &world);
+    workers = torch_workers(job, master, world);
+    for (size_t i = 0; i < job->n; i++) {
+        struct hb_vc_task *t = &job->tasks[i];
+
+        t->chosen = t == master || t == workers ||
+                    (workers == NULL && t->n > 0 && world != master->n);
+        n += t->chosen;
+    }
+    put_first(job, master);
+    return n;
+}
+
 static int is_called_master(const char *name)
 {
     static const char *const words[] = {"master", "launcher", "head", "driver",
@@ -152,28 +234,19 @@ static int is_master(const struct hb_vc_job *job)
            !is_called_master(other->name);
 }
 
-int hb_vc_choose(struct hb_vc_job *job, const char *wanted,
-                 const char *mpi_host, const char **why_out,
-                 struct hpcboot_error *err)
+/* What the plugins of frameworks say; 0: nothing. */
+static int choose_plugins(struct hb_vc_job *job, const struct hb_vc_said *said,
+                          const char **why_out)
+{
+    *why_out = "MASTER_ADDR is the first of them";
+    return choose_torch(job, said);
+}
+
+/* By where this pod is. */
+static int choose_around(struct hb_vc_job *job, const char **why_out)
 {
     int n;
 
-    if (wanted != NULL && wanted[0] != '\0') {
-        *why_out = "HPCBOOT_TASKS names them";
-        return choose_named(job, wanted, err);
-    }
-    if (mpi_host != NULL && mpi_host[0] != '\0') {
-        *why_out = "MPI_HOST names them";
-        n = choose_mpi(job, mpi_host);
-        if (n > 0) {
-            return n;
-        }
-    }
-    n = (int)choose_where(job, -1);
-    *why_out = "the only task with pods";
-    if (n <= 1) {
-        return n;
-    }
     if (is_master(job)) {
         *why_out = "this pod is their master and runs no ranks";
         return (int)choose_where(job, 0);
@@ -185,4 +258,29 @@ int hb_vc_choose(struct hb_vc_job *job, const char *wanted,
     }
     *why_out = "all tasks, as this pod is in none of the lists";
     return (int)choose_where(job, -1);
+}
+
+int hb_vc_choose(struct hb_vc_job *job, const struct hb_vc_said *said,
+                 const char **why_out, struct hpcboot_error *err)
+{
+    int n;
+
+    if (said->tasks != NULL && said->tasks[0] != '\0') {
+        *why_out = "HPCBOOT_TASKS names them";
+        return choose_named(job, said->tasks, err);
+    }
+    if (said->mpi_host != NULL && said->mpi_host[0] != '\0') {
+        *why_out = "MPI_HOST names them";
+        n = choose_mpi(job, said->mpi_host);
+        if (n > 0) {
+            return n;
+        }
+    }
+    n = (int)choose_where(job, -1);
+    *why_out = "the only task with pods";
+    if (n <= 1) {
+        return n;
+    }
+    n = choose_plugins(job, said, why_out);
+    return n > 0 ? n : choose_around(job, why_out);
 }

@@ -78,6 +78,19 @@ in_gang() {
     says 'port tracker: 9977 \(MASTER_PORT\)'
 }
 
+@test "in a Volcano Job of the pytorch plugin the master computes, too" {
+    local pod
+    for pod in master-0 worker-0; do
+        in_gang torch POD_NAME="pt-$pod" RANK=0 WORLD_SIZE=3 \
+            VC_MASTER_HOSTS=pt-master-0.pt MASTER_ADDR=pt-master-0.pt \
+            VC_WORKER_HOSTS=pt-worker-0.pt,pt-worker-1.pt MASTER_PORT=23456
+        says 'gang: Volcano Job, torch: 3 hosts in '
+        says 'port master: 23456 \(MASTER_PORT\)'
+        says '^host pt-master-0.pt: '
+        says '^host pt-worker-1.pt: '
+    done
+}
+
 @test "outside an operator's gang variables decide nothing" {
     run env PET_NNODES=2 TF_CONFIG='{}' "$hbrun" --explain --dry-run -H a:2 \
         python3 t.py

@@ -9,163 +9,6 @@
 #include "tests/unit/gang_pod.h"
 
 #include "hostfile/mpijob_v1.h"
-#include "hostfile/volcano.h"
-#include "tests/unit/tree.h"
-
-static char root[256];
-
-static int setup(void **state)
-{
-    tree_create(root, sizeof(root));
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    tree_remove(root);
-    return 0;
-}
-
-#define VC_ENV "VC_TASK_INDEX=0 VC_MPIMASTER_HOSTS=lm-mpimaster-0.lm "      \
-    "VC_MPI_WORKER_HOSTS=lm-mpi-worker-0.lm,lm-mpi-worker-1.lm"
-
-static void a_volcano_master_finds_its_workers(void **state)
-{
-    struct hb_gang g = gather_pod("volcano", "HOME=/root VC_TASK_INDEX=0");
-
-    assert_gang(&g, "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm");
-    assert_int_equal(g.operator_made, 1);
-    assert_true(hb_ends_with(g.gang_key, "/volcano/root/.ssh/id_rsa"));
-    assert_int_equal(g.hosts[0].port, 0);
-    assert_int_equal(g.n_notes, 0);
-    assert_string_equal(g.hosts[1].origin, "/etc/volcano/mpi_worker.host:2");
-    hb_gang_destroy(&g);
-}
-
-static void the_ssh_plugins_port_is_that_of_every_host(void **state)
-{
-    struct hb_gang g = gather_pod("volcano-port", "HOME=/root");
-
-    assert_int_equal(g.hosts[0].port, 2222);
-    assert_int_equal(g.hosts[1].port, 2222);
-    hb_gang_destroy(&g);
-}
-
-static void a_volcano_worker_finds_its_own_task(void **state)
-{
-    assert_pod("volcano-worker", "", "Volcano Job",
-               "lm-mpi-worker-0.lm lm-mpi-worker-1.lm*");
-}
-
-static void volcano_tasks_can_be_named(void **state)
-{
-    struct hb_gang g;
-    struct hpcboot_error err;
-    char *pod = pod_path("volcano");
-
-    assert_pod("volcano", "HPCBOOT_TASKS=mpimaster,mpi-worker", "Volcano Job",
-               "lm-mpi-worker-0.lm lm-mpi-worker-1.lm lm-mpimaster-0.lm*");
-    assert_int_equal(gather_at(pod, "HPCBOOT_TASKS=none", NULL, &g, &err),
-                     HPCBOOT_ERR_NOT_FOUND);
-    assert_has(err.text, "no task none");
-    hb_gang_destroy(&g);
-    free(pod);
-}
-
-static void volcano_variables_do_without_files(void **state)
-{
-    struct hb_gang g;
-
-    tree_write(root, "etc/hostname", "lm-mpimaster-0\n");
-    tree_write(root, "etc/hosts", "10.1.0.7 lm-mpimaster-0.lm.hpc.svc.x "
-                                  "lm-mpimaster-0\n");
-    assert_int_equal(gather_at(root, VC_ENV, NULL, &g, NULL), HPCBOOT_OK);
-    assert_gang(&g, "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm");
-    assert_string_equal(g.hosts[1].origin, "VC_MPI_WORKER_HOSTS:2");
-    hb_gang_destroy(&g);
-}
-
-static void mpi_host_names_the_workers_of_any_pod(void **state)
-{
-    assert_pod("volcano-worker",
-               "MPI_HOST=lm-mpi-worker-0.lm,lm-mpi-worker-1.lm", "Volcano Job",
-               "lm-mpi-worker-0.lm lm-mpi-worker-1.lm*");
-    assert_pod("mpijob-v1-container/none",
-               "MPI_HOST=lm-worker-0.lm,lm-worker-1.lm", "Volcano Job",
-               "lm-worker-0.lm lm-worker-1.lm");
-}
-
-static void an_mpi_host_of_other_origin_is_passed_over(void **state)
-{
-    struct hb_gang g = gather_pod("none", "MPI_HOST=a,b.c");
-
-    assert_string_equal(g.source, "this host");
-    hb_gang_destroy(&g);
-}
-
-static void volcanos_files_are_believed_over_variables(void **state)
-{
-    struct hb_gang g = gather_pod("volcano", "MPI_HOST=lm-mpi-worker-0.lm");
-
-    assert_gang(&g, "Volcano Job", "lm-mpi-worker-0.lm lm-mpi-worker-1.lm");
-    assert_int_equal(g.n_notes, 1);
-    assert_has(g.notes[0], "/etc/volcano/mpi_worker.host and MPI_HOST name "
-               "different hosts; the file is believed");
-    hb_gang_destroy(&g);
-}
-
-static void a_shared_host_name_is_told(void **state)
-{
-    struct hb_gang g = gather_pod("volcano-shared-name", "");
-
-    assert_gang(&g, "Volcano Job", "node.lm");
-    assert_int_equal(g.n_notes, 1);
-    assert_has(g.notes[0], "task worker sets a host name of its own, node.lm");
-    hb_gang_destroy(&g);
-}
-
-static void a_volcano_pod_without_names_says_what_would_help(void **state)
-{
-    struct hb_gang g = gather_pod("none", "VC_TASK_INDEX=2 VK_TASK_INDEX=2");
-
-    assert_string_equal(g.source, "this host");
-    assert_has(passed_over(&g, "Volcano Job"), "VC_TASK_INDEX is set");
-    assert_int_equal(g.n_notes, 1);
-    assert_has(g.notes[0], "\"svc: []\"");
-    hb_gang_destroy(&g);
-}
-
-static struct hb_vc_task task(const char *name, const char *first, size_t n,
-                              int own)
-{
-    return (struct hb_vc_task){.name = (char *)name, .first = (char *)first,
-                               .n = n, .own = own};
-}
-
-static void of_two_single_pods_the_one_called_master_is_it(void **state)
-{
-    struct hb_vc_task tasks[] = {task("launcher", "j-launcher-0.j", 1, 0),
-                                 task("w", "j-w-0.j", 1, 1)};
-    struct hb_vc_job job = {.tasks = tasks, .n = 2};
-    const char *why;
-
-    assert_int_equal(hb_vc_choose(&job, NULL, NULL, &why, NULL), 1);
-    assert_int_equal(tasks[1].chosen, 1);
-    tasks[0].own = 1;
-    tasks[1].own = 0;
-    assert_int_equal(hb_vc_choose(&job, NULL, "", &why, NULL), 1);
-    assert_int_equal(tasks[1].chosen, 1);
-}
-
-static void a_pod_outside_the_job_sees_all_tasks(void **state)
-{
-    struct hb_vc_task tasks[] = {task("a", "j-a-0.j", 2, 0),
-                                 task("b", "j-b-0.j", 3, 0)};
-    struct hb_vc_job job = {.tasks = tasks, .n = 2};
-    const char *why;
-
-    assert_int_equal(hb_vc_choose(&job, NULL, NULL, &why, NULL), 2);
-}
 
 static void an_mpijob_v1_is_reached_by_its_own_command(void **state)
 {
@@ -466,14 +309,6 @@ static void a_ray_pod_says_that_only_the_head_has_a_name(void **state)
     hb_gang_destroy(&g);
 }
 
-static void a_volcano_job_with_the_ray_plugin_has_names(void **state)
-{
-    assert_pod("volcano-ray", "", "Volcano Job", "rj-worker-0.rj "
-               "rj-worker-1.rj");
-    assert_pod("volcano-ray", "HPCBOOT_TASKS=head,worker", "Volcano Job",
-               "rj-head-0.rj* rj-worker-0.rj rj-worker-1.rj");
-}
-
 /* What torchrun's words for a number of processes mean. */
 static void torchs_words_for_slots_are_understood(void **state)
 {
@@ -544,53 +379,39 @@ static void a_tf_config_that_is_no_json_is_passed_over(void **state)
 }
 #endif
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(a_volcano_master_finds_its_workers),
-        T(the_ssh_plugins_port_is_that_of_every_host),
-        T(a_volcano_worker_finds_its_own_task),
-        T(volcano_tasks_can_be_named),
-        T(volcano_variables_do_without_files),
-        T(mpi_host_names_the_workers_of_any_pod),
-        T(an_mpi_host_of_other_origin_is_passed_over),
-        T(volcanos_files_are_believed_over_variables),
-        T(a_shared_host_name_is_told),
-        T(a_volcano_pod_without_names_says_what_would_help),
-        T(of_two_single_pods_the_one_called_master_is_it),
-        T(a_pod_outside_the_job_sees_all_tasks),
-        T(an_mpijob_v1_is_reached_by_its_own_command),
-        T(a_kubexec_that_carries_input_is_used_itself),
-        T(the_last_command_of_a_kubexec_counts),
-        T(a_trainjob_of_torch_is_found),
-        T(a_trainjob_of_jax_is_found),
-        T(a_jobset_needs_to_be_told_its_size),
-        T(an_indexed_job_is_found),
-        T(a_size_that_is_no_number_is_an_error),
-        T(a_size_that_leaves_this_pod_out_is_told_of),
-        T(a_worker_of_an_mpijob_is_alone_and_says_so),
-        T(an_indexed_job_without_names_says_so),
-        T(a_size_that_no_gang_asks_for_is_told_of),
-        T(a_leader_worker_group_is_found),
-        T(a_pytorchjob_is_found),
-        T(an_elastic_pytorchjob_is_as_large_as_it_may_be),
-        T(an_elastic_pytorchjob_that_meets_elsewhere_is_told_of),
-        T(an_mpijob_of_an_unknown_role_is_told_of),
-        T(torch_pods_without_a_number_are_told_of),
-        T(a_number_beyond_the_gang_is_an_error),
-        T(torch_variables_of_other_origin_are_passed_over),
-        T(an_xgboostjob_is_found),
-        T(a_jaxjob_is_found),
-        T(a_paddlejob_is_found_on_any_rank),
-        T(a_paddlejob_with_servers_says_what_is_unknown),
-        T(a_ray_pod_says_that_only_the_head_has_a_name),
-        T(a_volcano_job_with_the_ray_plugin_has_names),
-        T(torchs_words_for_slots_are_understood),
+        cmocka_unit_test(an_mpijob_v1_is_reached_by_its_own_command),
+        cmocka_unit_test(a_kubexec_that_carries_input_is_used_itself),
+        cmocka_unit_test(the_last_command_of_a_kubexec_counts),
+        cmocka_unit_test(a_trainjob_of_torch_is_found),
+        cmocka_unit_test(a_trainjob_of_jax_is_found),
+        cmocka_unit_test(a_jobset_needs_to_be_told_its_size),
+        cmocka_unit_test(an_indexed_job_is_found),
+        cmocka_unit_test(a_size_that_is_no_number_is_an_error),
+        cmocka_unit_test(a_size_that_leaves_this_pod_out_is_told_of),
+        cmocka_unit_test(a_worker_of_an_mpijob_is_alone_and_says_so),
+        cmocka_unit_test(an_indexed_job_without_names_says_so),
+        cmocka_unit_test(a_size_that_no_gang_asks_for_is_told_of),
+        cmocka_unit_test(a_leader_worker_group_is_found),
+        cmocka_unit_test(a_pytorchjob_is_found),
+        cmocka_unit_test(an_elastic_pytorchjob_is_as_large_as_it_may_be),
+        cmocka_unit_test(an_elastic_pytorchjob_that_meets_elsewhere_is_told_of),
+        cmocka_unit_test(an_mpijob_of_an_unknown_role_is_told_of),
+        cmocka_unit_test(torch_pods_without_a_number_are_told_of),
+        cmocka_unit_test(a_number_beyond_the_gang_is_an_error),
+        cmocka_unit_test(torch_variables_of_other_origin_are_passed_over),
+        cmocka_unit_test(an_xgboostjob_is_found),
+        cmocka_unit_test(a_jaxjob_is_found),
+        cmocka_unit_test(a_paddlejob_is_found_on_any_rank),
+        cmocka_unit_test(a_paddlejob_with_servers_says_what_is_unknown),
+        cmocka_unit_test(a_ray_pod_says_that_only_the_head_has_a_name),
+        cmocka_unit_test(torchs_words_for_slots_are_understood),
 #ifdef HAVE_JANSSON
-        T(a_tfjob_is_found),
-        T(a_tfjob_with_dynamic_workers_is_found),
-        T(a_tf_config_that_is_no_json_is_passed_over),
+        cmocka_unit_test(a_tfjob_is_found),
+        cmocka_unit_test(a_tfjob_with_dynamic_workers_is_found),
+        cmocka_unit_test(a_tf_config_that_is_no_json_is_passed_over),
 #endif
     };
 

@@ -347,6 +347,7 @@ static int gather(const struct hb_gang_request *req, struct hb_vc_job *job,
         .master_addr = hb_source_env(req, "MASTER_ADDR"),
         .world_size = hb_source_env(req, "WORLD_SIZE"),
         .rank = hb_source_env(req, "RANK"),
+        .tf_config = hb_source_env(req, "TF_CONFIG"),
     };
     const char *why = "";
     char *where;

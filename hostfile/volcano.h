@@ -30,6 +30,7 @@ struct hb_vc_said {
     const char *master_addr; /* of the pytorch plugin, as the next two */
     const char *world_size;
     const char *rank;
+    const char *tf_config;   /* TF_CONFIG of the tensorflow plugin */
 };
 
 /* volcano_choose.c: which tasks run ranks; the pytorch plugin's master becomes

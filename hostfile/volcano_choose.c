@@ -12,11 +12,13 @@
  *   4. MASTER_ADDR, WORLD_SIZE and RANK together are the pytorch plugin's: the
  *      task whose first host is MASTER_ADDR, and that of the workers. The
  *      master computes too, and goes first, as the plugin numbers them.
- *   5. This pod is alone in its task: it is the master of the others, which
+ *   5. The tensorflow plugin's TF_CONFIG names hosts of tasks: each of these
+ *      tasks, whatever its role.
+ *   6. This pod is alone in its task: it is the master of the others, which
  *      run the ranks. Of two tasks with one pod each, the one that is called
  *      a master is it.
- *   6. This pod is one of several of its task: that task.
- *   7. This pod is in none of the lists: all tasks. */
+ *   7. This pod is one of several of its task: that task.
+ *   8. This pod is in none of the lists: all tasks. */
 
 #include "config.h"
 
@@ -199,6 +201,23 @@ static int choose_torch(struct hb_vc_job *job, const struct hb_vc_said *said)
     return n;
 }
 
+/* TF_CONFIG has "HOST:PORT" for each host of a role, and all hosts of a task or
+ * none: no more of it needs to be understood. */
+static int choose_tensorflow(struct hb_vc_job *job, const char *tf_config)
+{
+    int n = 0;
+
+    for (size_t i = 0; tf_config != NULL && i < job->n; i++) {
+        struct hb_vc_task *t = &job->tasks[i];
+        char *member = hb_xasprintf("\"%s:", t->n > 0 ? t->first : "");
+
+        t->chosen = t->n > 0 && strstr(tf_config, member) != NULL;
+        n += t->chosen;
+        free(member);
+    }
+    return n;
+}
+
 static int is_called_master(const char *name)
 {
     static const char *const words[] = {"master", "launcher", "head", "driver",
@@ -238,8 +257,14 @@ static int is_master(const struct hb_vc_job *job)
 static int choose_plugins(struct hb_vc_job *job, const struct hb_vc_said *said,
                           const char **why_out)
 {
+    int n = choose_torch(job, said);
+
     *why_out = "MASTER_ADDR is the first of them";
-    return choose_torch(job, said);
+    if (n > 0) {
+        return n;
+    }
+    *why_out = "TF_CONFIG names them";
+    return choose_tensorflow(job, said->tf_config);
 }
 
 /* By where this pod is. */

@@ -91,6 +91,20 @@ in_gang() {
     done
 }
 
+@test "in a Volcano Job of the tensorflow plugin every role has ranks" {
+    local pod
+    for pod in ps-0 worker-1; do
+        in_gang tensorflow POD_NAME="tj-$pod" VC_PS_HOSTS=tj-ps-0.tj \
+            VC_WORKER_HOSTS=tj-worker-0.tj,tj-worker-1.tj \
+            'TF_CONFIG={"cluster":{"ps":["tj-ps-0.tj:2222"],"worker":
+            ["tj-worker-0.tj:2222","tj-worker-1.tj:2222"]},
+            "task":{"type":"worker","index":1}}'
+        says 'gang: Volcano Job: 3 hosts in '
+        says '^host tj-ps-0.tj: '
+        says '^host tj-worker-1.tj: '
+    done
+}
+
 @test "outside an operator's gang variables decide nothing" {
     run env PET_NNODES=2 TF_CONFIG='{}' "$hbrun" --explain --dry-run -H a:2 \
         python3 t.py

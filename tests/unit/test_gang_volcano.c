@@ -250,6 +250,38 @@ static void tasks_that_are_named_are_those_of_a_torch_job_too(void **state)
                  "pt-worker-0.pt pt-worker-1.pt");
 }
 
+#define TF "TF_CONFIG={\"cluster\":{\"ps\":[\"pt-ps-0.pt:2222\"]," \
+    "\"worker\":[\"pt-worker-0.pt:2222\",\"pt-worker-1.pt:2222\"]}," \
+    "\"task\":{\"type\":\"worker\",\"index\":1}}"
+
+static void all_tasks_of_the_tensorflow_plugin_compute(void **state)
+{
+    static const char *const tasks[][2] = {
+        {"board", "pt-board-0.pt"},
+        {"none", ""},
+        {"ps", "pt-ps-0.pt"},
+        {"worker", "pt-worker-0.pt\npt-worker-1.pt"},
+        {NULL, NULL}};
+
+    in_task("pt-worker-1", tasks);
+    assert_hosts(TF, "Volcano Job",
+                 "pt-ps-0.pt pt-worker-0.pt pt-worker-1.pt*");
+    in_task("pt-ps-0", tasks);
+    assert_hosts(TF, "Volcano Job",
+                 "pt-ps-0.pt* pt-worker-0.pt pt-worker-1.pt");
+    in_task("pt-board-0", tasks);
+    assert_hosts(TF, "Volcano Job",
+                 "pt-ps-0.pt pt-worker-0.pt pt-worker-1.pt");
+}
+
+static void a_tf_config_of_other_hosts_chooses_no_task(void **state)
+{
+    in_task("pt-worker-1", torch_job);
+    assert_hosts("TF_CONFIG={\"cluster\":{\"worker\":[\"xpt-worker-0.pt:1\"]},"
+                 "\"task\":{}}", "Volcano Job",
+                 "pt-worker-0.pt pt-worker-1.pt*");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -271,6 +303,8 @@ int main(void)
         T(a_pod_that_the_pytorch_plugin_gives_no_rank_is_as_any),
         T(a_master_elsewhere_is_not_the_pytorch_plugins),
         T(tasks_that_are_named_are_those_of_a_torch_job_too),
+        T(all_tasks_of_the_tensorflow_plugin_compute),
+        T(a_tf_config_of_other_hosts_chooses_no_task),
     };
 
     use_built_modules();

@@ -4,7 +4,7 @@
 /* Which framework the ranks meet by, and what it asks of the job: chosen by
  * --framework or --recipe, by a command line of another launcher (torchrun),
  * by the gang, or by the operator's variables. A job without any goes on as
- * before. roles.c and meeting.c do the rest. */
+ * before. launchers.c, roles.c and meeting.c do the rest. */
 #include "config.h"
 
 #include <stddef.h>
@@ -96,10 +96,7 @@ static int read_file(struct job *j, const char *path,
     return take_text(j, hb_xstrdup(path), text, len, err);
 }
 
-static void name_it(struct job *j, const char *name, const char *fmt, ...)
-    HB_PRINTF(3, 4);
-
-static void name_it(struct job *j, const char *name, const char *fmt, ...)
+void job_framework_name(struct job *j, const char *name, const char *fmt, ...)
 {
     struct hb_str why = HB_STR_INIT;
     va_list ap;
@@ -114,147 +111,6 @@ static void name_it(struct job *j, const char *name, const char *fmt, ...)
     free(j->framework->why);
     j->framework->name = hb_xstrdup(name);
     j->framework->why = hb_str_steal(&why);
-}
-
-/* --- a command line of another launcher -------------------------------- */
-
-/* The Python that a program runs with: what its first line names, as long as
- * that has no options; where the path is too long for Linux or has blanks, the
- * first line names a shell, and the second one begins with '''exec' PATH. */
-static char *python_of(const char *text)
-{
-    static const char shell[] = "#!/bin/sh\n'''exec' ";
-    const char *path = text + strlen("#!"), *stop = "\n";
-    char *python;
-
-    if (hb_starts_with(text, shell)) {
-        path = text + strlen(shell);
-        stop = *path == '"' ? "\"\n" : " \n";
-        path += *path == '"';
-    } else if (!hb_starts_with(text, "#!/")) {
-        return NULL;
-    }
-    python = hb_xstrndup(path, strcspn(path, stop));
-    if (strstr(python, "python") == NULL ||
-        (*stop == '\n' && strchr(python, ' ') != NULL)) {
-        free(python);
-        python = NULL;
-    }
-    return python;
-}
-
-static char *interpreter_of(const struct job *j, const char *program)
-{
-    struct hb_strv tries = HB_STRV_INIT;
-    char *found = NULL;
-
-    hb_search_paths(program, j->env, &tries);
-    for (size_t i = 0; i < tries.n && found == NULL; i++) {
-        char *text = NULL;
-        size_t len;
-
-        if (hb_file_read(tries.v[i], 1u << 20, &text, &len, NULL) >= 0) {
-            found = python_of(text);
-        }
-        free(text);
-    }
-    hb_strv_destroy(&tries);
-    return found != NULL ? found : hb_xstrdup("python3");
-}
-
-static void keep_given(struct job *j, const struct hb_strv *given)
-{
-    for (size_t i = 0; i < given->n; i++) {
-        hb_env_put(&j->framework->given, given->v[i]);
-    }
-}
-
-/* Whether hbrun's own options say what a variable ("NAME=value") is. */
-static int is_said(const struct hb_strv *rules, const char *variable)
-{
-    size_t len = strcspn(variable, "=");
-
-    for (size_t i = 0; i < rules->n; i++) {
-        const char *name = rules->v[i] + 1;
-
-        if (strncmp(name, variable, len) == 0 &&
-            (name[len] == '=' || name[len] == '\0')) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* What the user told hbrun itself stands. */
-static void take_launch(struct job *j, struct hb_launch *l)
-{
-    struct hb_options *o = j->own;
-    struct hb_app_options *app = &o->apps[0];
-
-    for (size_t i = 0; i < l->env.n; i++) {
-        if (!is_said(&app->env_rules, l->env.v[i]) &&
-            !is_said(&o->env_rules, l->env.v[i])) {
-            hb_strv_pushf(&app->env_rules, "+%s", l->env.v[i]);
-        }
-    }
-    if (o->host_list == NULL && o->hostfile == NULL &&
-        o->discover_hosts == NULL) {
-        o->host_list = l->host_list;
-        o->hostfile = l->hostfile;
-        o->discover_hosts = l->discover_hosts;
-        l->host_list = l->hostfile = l->discover_hosts = NULL;
-    }
-    if (app->np == 0 && o->per_node == 0 && o->map_by == NULL) {
-        app->np = l->np;
-        app->np_min = l->np_min;
-        o->per_node = l->per_node;
-    }
-    if (o->default_slots == NULL && l->slots != NULL) {
-        o->default_slots = hb_xstrdup(hb_streq(l->slots, HB_LAUNCH_DEVICES)
-                                          ? HB_SLOTS_DEVICES : l->slots);
-    }
-    if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {
-        o->on_failure = hb_xstrdup(l->on_failure);
-    }
-    if (o->nodes == 0) {
-        o->nodes = l->nodes;
-        o->nodes_least = l->nodes_least;
-    }
-    o->port = o->port == 0 ? l->port : o->port;
-    hb_strv_destroy(&app->argv);
-    app->argv = l->program;
-    l->program = (struct hb_strv)HB_STRV_INIT;
-    keep_given(j, &l->given);
-    for (size_t i = 0; i < l->ignored.n; i++) {
-        hb_log(HB_WARN, "%s of %s has no effect: hbrun starts the processes "
-               "itself", l->ignored.v[i], l->tool);
-    }
-}
-
-static int read_launch(struct job *j, struct hpcboot_error *err)
-{
-    const struct hb_app_options *app = &j->opt->apps[0];
-    struct hb_launch l;
-    char *python;
-    int rc;
-
-    if (hb_launch_tool(app->argv.v) == NULL) {
-        return 0;
-    }
-    python = interpreter_of(j, app->argv.v[0]);
-    rc = hb_launch_read(app->argv.v, python,
-                        j->framework != NULL ? j->framework->name : NULL, &l,
-                        err);
-    free(python);
-    if (rc == 1 && (j->framework == NULL ||
-                    hb_starts_with(l.framework, j->framework->name))) {
-        name_it(j, l.framework, "the command line is %s's", l.tool);
-    }
-    if (rc == 1) {
-        take_launch(j, &l);
-    }
-    hb_launch_destroy(&l);
-    return rc < 0 ? rc : 0;
 }
 
 /* What is typed goes before what a file or a variable says. */
@@ -311,11 +167,11 @@ int job_framework_command(struct job *j, struct hpcboot_error *err)
                        "name a recipe: which one?");
     }
     if (o->framework != NULL && !hb_streq(o->framework, "auto")) {
-        name_it(j, o->framework, "--framework (%s)",
-                hb_options_origin(o, "framework"));
+        job_framework_name(j, o->framework, "--framework (%s)",
+                           hb_options_origin(o, "framework"));
     } else if (o->recipe != NULL) {
-        name_it(j, o->recipe, "--recipe (%s)",
-                hb_options_origin(o, "recipe"));
+        job_framework_name(j, o->recipe, "--recipe (%s)",
+                           hb_options_origin(o, "recipe"));
     }
     if (o->n_apps != 1 && o->recipe == NULL) {
         return check_several(j, err);
@@ -324,7 +180,7 @@ int job_framework_command(struct job *j, struct hpcboot_error *err)
         (j->framework != NULL && hb_streq(j->framework->name, "none"))) {
         return 0;
     }
-    return read_launch(j, err);
+    return job_launchers_read(j, err);
 }
 
 /* --- the gang ------------------------------------------------------------ */
@@ -408,7 +264,7 @@ static void look_around(struct job *j)
         free(text);
     }
     if (best != NULL) {
-        name_it(j, best, "%s", why[strength]);
+        job_framework_name(j, best, "%s", why[strength]);
     }
     hb_strv_destroy(&names);
     hb_strv_destroy(&dirs);

@@ -7,7 +7,7 @@
 #include "bin/recipe/launch.h"
 #include "bin/recipe/recipe.h"
 
-/* What framework.c, roles.c and meeting.c share. */
+/* What framework.c, launchers.c, roles.c and meeting.c share. */
 struct job_framework {
     char *name, *why;  /* "torch", "--framework (command line)" */
     char *path, *text; /* of the recipe */
@@ -37,6 +37,13 @@ struct job_framework {
     uint32_t n_met;
     unsigned head_met; /* HB_MET_* of the head */
 };
+
+/* framework.c: the recipe's name, and why it was chosen */
+void job_framework_name(struct job *j, const char *name, const char *fmt, ...)
+    HB_PRINTF(3, 4);
+
+/* launchers.c */
+int job_launchers_read(struct job *j, struct hpcboot_error *err);
 
 /* roles.c */
 int job_roles_read(struct job *j, struct hpcboot_error *err);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the hpcboot authors */
+
+/* A command line of another launcher (torchrun, horovodrun, deepspeed) as the
+ * job's program: what it asks for becomes options of hbrun, where the user has
+ * told hbrun itself nothing, and the recipe that it means is the job's. What
+ * the words mean bin/recipe/launch.c knows. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/job/framework.h"
+#include "bin/proc/search.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+/* The Python that a program runs with: what its first line names, as long as
+ * that has no options; where the path is too long for Linux or has blanks, the
+ * first line names a shell, and the second one begins with '''exec' PATH. */
+static char *python_of(const char *text)
+{
+    static const char shell[] = "#!/bin/sh\n'''exec' ";
+    const char *path = text + strlen("#!"), *stop = "\n";
+    char *python;
+
+    if (hb_starts_with(text, shell)) {
+        path = text + strlen(shell);
+        stop = *path == '"' ? "\"\n" : " \n";
+        path += *path == '"';
+    } else if (!hb_starts_with(text, "#!/")) {
+        return NULL;
+    }
+    python = hb_xstrndup(path, strcspn(path, stop));
+    if (strstr(python, "python") == NULL ||
+        (*stop == '\n' && strchr(python, ' ') != NULL)) {
+        free(python);
+        python = NULL;
+    }
+    return python;
+}
+
+static char *interpreter_of(const struct job *j, const char *program)
+{
+    struct hb_strv tries = HB_STRV_INIT;
+    char *found = NULL;
+
+    hb_search_paths(program, j->env, &tries);
+    for (size_t i = 0; i < tries.n && found == NULL; i++) {
+        char *text = NULL;
+        size_t len;
+
+        if (hb_file_read(tries.v[i], 1u << 20, &text, &len, NULL) >= 0) {
+            found = python_of(text);
+        }
+        free(text);
+    }
+    hb_strv_destroy(&tries);
+    return found != NULL ? found : hb_xstrdup("python3");
+}
+
+static void keep_given(struct job *j, const struct hb_strv *given)
+{
+    for (size_t i = 0; i < given->n; i++) {
+        hb_env_put(&j->framework->given, given->v[i]);
+    }
+}
+
+/* Whether hbrun's own options say what a variable ("NAME=value") is. */
+static int is_said(const struct hb_strv *rules, const char *variable)
+{
+    size_t len = strcspn(variable, "=");
+
+    for (size_t i = 0; i < rules->n; i++) {
+        const char *name = rules->v[i] + 1;
+
+        if (strncmp(name, variable, len) == 0 &&
+            (name[len] == '=' || name[len] == '\0')) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What the user told hbrun itself stands. */
+static void take_launch(struct job *j, struct hb_launch *l)
+{
+    struct hb_options *o = j->own;
+    struct hb_app_options *app = &o->apps[0];
+
+    for (size_t i = 0; i < l->env.n; i++) {
+        if (!is_said(&app->env_rules, l->env.v[i]) &&
+            !is_said(&o->env_rules, l->env.v[i])) {
+            hb_strv_pushf(&app->env_rules, "+%s", l->env.v[i]);
+        }
+    }
+    if (o->host_list == NULL && o->hostfile == NULL &&
+        o->discover_hosts == NULL) {
+        o->host_list = l->host_list;
+        o->hostfile = l->hostfile;
+        o->discover_hosts = l->discover_hosts;
+        l->host_list = l->hostfile = l->discover_hosts = NULL;
+    }
+    if (app->np == 0 && o->per_node == 0 && o->map_by == NULL) {
+        app->np = l->np;
+        app->np_min = l->np_min;
+        o->per_node = l->per_node;
+    }
+    if (o->default_slots == NULL && l->slots != NULL) {
+        o->default_slots = hb_xstrdup(hb_streq(l->slots, HB_LAUNCH_DEVICES)
+                                          ? HB_SLOTS_DEVICES : l->slots);
+    }
+    if (o->on_failure == NULL && !o->keep_going && l->on_failure != NULL) {
+        o->on_failure = hb_xstrdup(l->on_failure);
+    }
+    if (o->nodes == 0) {
+        o->nodes = l->nodes;
+        o->nodes_least = l->nodes_least;
+    }
+    o->port = o->port == 0 ? l->port : o->port;
+    hb_strv_destroy(&app->argv);
+    app->argv = l->program;
+    l->program = (struct hb_strv)HB_STRV_INIT;
+    keep_given(j, &l->given);
+    for (size_t i = 0; i < l->ignored.n; i++) {
+        hb_log(HB_WARN, "%s of %s has no effect: hbrun starts the processes "
+               "itself", l->ignored.v[i], l->tool);
+    }
+}
+
+int job_launchers_read(struct job *j, struct hpcboot_error *err)
+{
+    const struct hb_app_options *app = &j->opt->apps[0];
+    struct hb_launch l;
+    char *python;
+    int rc;
+
+    if (hb_launch_tool(app->argv.v) == NULL) {
+        return 0;
+    }
+    python = interpreter_of(j, app->argv.v[0]);
+    rc = hb_launch_read(app->argv.v, python,
+                        j->framework != NULL ? j->framework->name : NULL, &l,
+                        err);
+    free(python);
+    if (rc == 1 && (j->framework == NULL ||
+                    hb_starts_with(l.framework, j->framework->name))) {
+        job_framework_name(j, l.framework, "the command line is %s's",
+                           l.tool);
+    }
+    if (rc == 1) {
+        take_launch(j, &l);
+    }
+    hb_launch_destroy(&l);
+    return rc < 0 ? rc : 0;
+}

@@ -129,9 +129,29 @@ static void take_launch(struct job *j, struct hb_launch *l)
     }
 }
 
+/* The operator's policy is one torchrun on each host of its gang: it does not
+ * hold for ranks or hosts that hbrun itself is told. */
+static struct hb_launch_variables variables_of(const struct job *j)
+{
+    const struct hb_options *o = j->opt;
+    int ranks = o->apps[0].np > 0 || o->per_node > 0 || o->map_by != NULL;
+    int hosts = o->host_list != NULL || o->hostfile != NULL ||
+                o->discover_hosts != NULL || o->nodes > 0;
+    struct hb_launch_variables v = {.nodes = NULL};
+
+    if (!ranks) {
+        v.max_restarts = hb_search_env(j->env, "PET_MAX_RESTARTS");
+    }
+    if (!ranks && !hosts) {
+        v.nodes = hb_search_env(j->env, "PET_NNODES");
+    }
+    return v;
+}
+
 int job_launchers_read(struct job *j, struct hpcboot_error *err)
 {
     const struct hb_app_options *app = &j->opt->apps[0];
+    const struct hb_launch_variables variables = variables_of(j);
     struct hb_launch l;
     char *python;
     int rc;
@@ -141,8 +161,8 @@ int job_launchers_read(struct job *j, struct hpcboot_error *err)
     }
     python = interpreter_of(j, app->argv.v[0]);
     rc = hb_launch_read(app->argv.v, python,
-                        j->framework != NULL ? j->framework->name : NULL, &l,
-                        err);
+                        j->framework != NULL ? j->framework->name : NULL,
+                        &variables, &l, err);
     free(python);
     if (rc == 1 && (j->framework == NULL ||
                     hb_starts_with(l.framework, j->framework->name))) {

@@ -216,10 +216,9 @@ static int take_option(struct reader *r, const struct hb_launch_option *o,
     case TURN_ON: hb_env_set(&r->l->env, o->to, "1"); return 0;
     case SWITCH:
         if (hb_streq(o->to, "nodes")) {
-            r->l->nodes = 1;
-        } else {
-            hb_env_set(&r->l->given, o->to, o->text);
+            return nodes(r, o, o->text, err);
         }
+        hb_env_set(&r->l->given, o->to, o->text);
         return 0;
     default:
         return take_value(r, o, value, err);
@@ -251,6 +250,38 @@ static int read_option(struct reader *r, struct hpcboot_error *err)
         r->argv++;
     }
     return take_option(r, o, spelling, value, err);
+}
+
+static int read_variable(struct reader *r, const char *name,
+                         const char *option, const char *value,
+                         struct hpcboot_error *err)
+{
+    int rc = take_value(r, hb_launch_find_option(r->tool, option,
+                                                 strlen(option)), value, err);
+
+    if (rc < 0 && err != NULL) {
+        hb_error_prefix(err, rc, "%s", name);
+    }
+    return rc;
+}
+
+static int read_variables(struct reader *r,
+                          const struct hb_launch_variables *v,
+                          struct hpcboot_error *err)
+{
+    int rc = 0;
+
+    if (!hb_streq(r->tool->framework, "torch")) {
+        return 0;
+    }
+    if (v->nodes != NULL && strchr(v->nodes, ':') != NULL) {
+        rc = read_variable(r, "PET_NNODES", "nnodes", v->nodes, err);
+    }
+    if (rc == 0 && v->max_restarts != NULL && *v->max_restarts != '\0') {
+        rc = read_variable(r, "PET_MAX_RESTARTS", "max-restarts",
+                           v->max_restarts, err);
+    }
+    return rc;
 }
 
 /* Failed workers are to be started again, or hosts to come and go: that is
@@ -356,8 +387,9 @@ static void make_program(struct reader *r)
 }
 
 int hb_launch_read(char *const *argv, const char *python,
-                   const char *framework, struct hb_launch *out,
-                   struct hpcboot_error *err)
+                   const char *framework,
+                   const struct hb_launch_variables *variables,
+                   struct hb_launch *out, struct hpcboot_error *err)
 {
     struct reader r = {.l = out, .python = python};
     size_t words = 0;
@@ -378,6 +410,7 @@ int hb_launch_read(char *const *argv, const char *python,
     if (r.tool->is_module) {
         r.python = argv[0];
     }
+    rc = read_variables(&r, variables, err);
     while (rc == 0 && *r.argv != NULL && (*r.argv)[0] == '-' &&
            !hb_streq(*r.argv, "--")) {
         rc = read_option(&r, err);

@@ -30,14 +30,22 @@ struct hb_launch {
     char *host_list, *hostfile, *discover_hosts;
 };
 
+/* What operators say to torchrun in variables, for where its options say
+ * nothing; NULL: nothing. A number of hosts alone is what the gang has. */
+struct hb_launch_variables {
+    const char *nodes;        /* PET_NNODES: only MIN:MAX counts */
+    const char *max_restarts; /* PET_MAX_RESTARTS */
+};
+
 /* 1 when argv is such a line, 0 when it is not. `python` is the interpreter
  * that the tool itself would use, where argv does not name one. `framework` is
  * what the user asked for, or NULL: torchrun and deepspeed-launcher have the
  * tool itself run on each host. ERR_USAGE: it is one, and wrong. Free with
  * hb_launch_destroy in any case. */
 int hb_launch_read(char *const *argv, const char *python,
-                   const char *framework, struct hb_launch *out,
-                   struct hpcboot_error *err);
+                   const char *framework,
+                   const struct hb_launch_variables *variables,
+                   struct hb_launch *out, struct hpcboot_error *err);
 void hb_launch_destroy(struct hb_launch *l);
 /* The tool that argv begins with, or NULL; static. */
 const char *hb_launch_tool(char *const *argv);

@@ -105,6 +105,26 @@ in_gang() {
     done
 }
 
+@test "an elastic PyTorchJob says to torchrun what its options would" {
+    export PYTHONUNBUFFERED=1 PET_RDZV_ENDPOINT=pt-worker-0:29400 \
+        PET_NNODES=2:4 PET_MAX_RESTARTS=10 PET_NPROC_PER_NODE=2 \
+        POD_NAME=pt-worker-0
+    run hb --explain --dry-run torchrun --nnodes 2:4 --max-restarts 10 t.py
+    ended_with 0
+    says 'framework: torchrun '
+    says 'elastic: 2 to 4 ranks'
+    printf '%s\n' "$output" | grep -v 'process management' > options
+    run hb --explain --dry-run torchrun t.py
+    printf '%s\n' "$output" | grep -v 'process management' | diff options -
+    run hb --explain --dry-run -n 8 torchrun t.py
+    ended_with 0
+    says 'framework: torch '
+    run hb --explain --dry-run -H pt-worker-0 torchrun t.py
+    ended_with 0
+    says 'framework: torchrun '
+    says_not 'elastic:'
+}
+
 @test "outside an operator's gang variables decide nothing" {
     run env PET_NNODES=2 TF_CONFIG='{}' "$hbrun" --explain --dry-run -H a:2 \
         python3 t.py

@@ -27,6 +27,9 @@ static void words(const char *line, struct hb_strv *out)
     }
 }
 
+/* What the gang's operator says. */
+static struct hb_launch_variables operators;
+
 static int read_as(const char *line, const char *framework,
                    struct hb_launch *l, struct hpcboot_error *err)
 {
@@ -34,7 +37,7 @@ static int read_as(const char *line, const char *framework,
     int rc;
 
     words(line, &argv);
-    rc = hb_launch_read(argv.v, "/v/python3", framework, l, err);
+    rc = hb_launch_read(argv.v, "/v/python3", framework, &operators, l, err);
     hb_strv_destroy(&argv);
     return rc;
 }
@@ -179,6 +182,33 @@ static void elastic_torchrun_keeps_its_numbers(void **state)
     hb_launch_destroy(&l);
 }
 
+static void what_an_operator_says_of_elastic_is_torchruns_default(void **state)
+{
+    struct hb_launch l;
+
+    operators = (struct hb_launch_variables){"2:4", "10"};
+    reads("torchrun t.py", &l);
+    assert_string_equal(l.framework, "torchrun");
+    assert_int_equal(l.np_min, 2);
+    assert_int_equal(l.np, 4);
+    assert_string_equal(l.on_failure, "continue");
+    assert_string_equal(hb_env_get(&l.given, "max_restarts"), "10");
+    hb_launch_destroy(&l);
+    runs("torchrun --nnodes 4 --max-restarts 0 t.py", "torch",
+         "/v/python3 -u t.py");
+    runs("torchrun --standalone --max-restarts 0 t.py", "torch",
+         "/v/python3 -u t.py");
+    runs("deepspeed t.py", "deepspeed", "/v/python3 -u t.py");
+    operators = (struct hb_launch_variables){"4", ""};
+    reads("torchrun t.py", &l);
+    assert_string_equal(l.framework, "torch");
+    assert_int_equal(l.nodes, 0);
+    hb_launch_destroy(&l);
+    operators = (struct hb_launch_variables){"4:2", NULL};
+    refuses("torchrun t.py", "PET_NNODES: torchrun: --nnodes 4:2: expected");
+    operators = (struct hb_launch_variables){NULL, NULL};
+}
+
 static void the_tool_itself_runs_where_it_is_asked_for(void **state)
 {
     struct hb_launch l;
@@ -293,6 +323,8 @@ int main(void)
         cmocka_unit_test(other_programs_are_let_be),
         cmocka_unit_test(numbers_and_hosts),
         cmocka_unit_test(elastic_torchrun_keeps_its_numbers),
+        cmocka_unit_test(
+            what_an_operator_says_of_elastic_is_torchruns_default),
         cmocka_unit_test(the_tool_itself_runs_where_it_is_asked_for),
         cmocka_unit_test(a_least_number_lets_horovod_go_on_with_fewer),
         cmocka_unit_test(horovod_that_is_elastic_grows_from_its_first_number),

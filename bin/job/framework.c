@@ -203,12 +203,8 @@ static int may_recognise(const struct job *j, const char *text, size_t len)
            memmem(text, len, name, strlen(name)) != NULL;
 }
 
-static int recognises(const struct job *j, const struct hb_recipe *r,
-                      const char *name)
+int job_framework_of_gang(const struct job *j, const struct hb_recipe *r)
 {
-    if (hb_recipe_detects(r, "command", program_name(j))) {
-        return 1;
-    }
     if (!j->gang.operator_made) {
         return 0;
     }
@@ -225,6 +221,12 @@ static int recognises(const struct job *j, const struct hb_recipe *r,
         }
     }
     return 0;
+}
+
+static int recognises(const struct job *j, const struct hb_recipe *r)
+{
+    return hb_recipe_detects(r, "command", program_name(j))
+               ? 1 : job_framework_of_gang(j, r);
 }
 
 /* The first recipe that knows the command, else the gang, else a variable. */
@@ -253,7 +255,7 @@ static void look_around(struct job *j)
             hb_recipe_parse(&r, path, text, len, &wrong) < 0) {
             hb_log(HB_WARN, "%s: the recipe is passed over", wrong.text);
         } else if (r != NULL) {
-            how = recognises(j, r, names.v[i]);
+            how = recognises(j, r);
         }
         if (how > 0 && how < strength) {
             strength = how;

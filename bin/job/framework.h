@@ -38,9 +38,14 @@ struct job_framework {
     unsigned head_met; /* HB_MET_* of the head */
 };
 
-/* framework.c: the recipe's name, and why it was chosen */
+/* framework.c */
+/* The recipe's name, and why it was chosen */
 void job_framework_name(struct job *j, const char *name, const char *fmt, ...)
     HB_PRINTF(3, 4);
+
+/* By what the gang says that the recipe is its framework's: 2 the gang's kind,
+ * 3 a variable of its operator; 0: it does not */
+int job_framework_of_gang(const struct job *j, const struct hb_recipe *r);
 
 /* launchers.c */
 int job_launchers_read(struct job *j, struct hpcboot_error *err);

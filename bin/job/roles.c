@@ -2,7 +2,7 @@
 /* Copyright (c) 2026 the hpcboot authors */
 
 /* Which rank has which role: by --role, in the order it is written; else by
- * the names of the gang's pods, where all of them end in a role and a number
+ * the names of the gang's pods, where they end in a role and a number
  * (JOB-ps-0, JOB-worker-3); else as the recipe says. */
 #include "config.h"
 
@@ -101,10 +101,15 @@ int job_roles_read(struct job *j, struct hpcboot_error *err)
     return 0;
 }
 
-/* JOB-ROLE-N: the role; -1. */
-static int role_of_host(const struct hb_recipe *r, const char *host)
+/* JOB-ROLE-N: the role; -1. `own`: the gang is of the framework's operator,
+ * which may have another name for it, one that elsewhere means nothing, as
+ * "master". */
+static int role_of_host(const struct hb_recipe *r, const char *host, int own)
 {
     size_t len = strcspn(host, "."), begin;
+    const char *role;
+    char *name;
+    int at;
 
     while (len > 0 && host[len - 1] >= '0' && host[len - 1] <= '9') {
         len--;
@@ -116,22 +121,56 @@ static int role_of_host(const struct hb_recipe *r, const char *host)
     for (begin = len; begin > 0 && host[begin - 1] != '-';) {
         begin--;
     }
-    return role_named(r, host + begin, len - begin);
+    name = hb_xstrndup(host + begin, len - begin);
+    role = own ? hb_recipe_alias(r, name) : NULL;
+    role = role != NULL ? role : name;
+    at = role_named(r, role, strlen(role));
+    free(name);
+    return at;
 }
 
-static int by_hosts(struct job *j)
+static const char *host_of(const struct job *j, uint32_t rank)
+{
+    return j->map->node_names[j->map->node_of_rank[rank]];
+}
+
+/* Some hosts have a role and others none. Where all that have one have the
+ * role of the ranks that are left, so do the others; any other mixture is not
+ * to be guessed, as a server that trains. */
+static int settle(struct job *j, uint32_t without, int own,
+                  struct hpcboot_error *err)
 {
     struct job_framework *f = j->framework;
+    char *const *names = hb_recipe_roles(f->recipe);
+
+    for (uint32_t r = 0; r < j->map->n_ranks; r++) {
+        int role = role_of_host(f->recipe, host_of(j, r), own);
+
+        if (role >= 0 && hb_recipe_role_count(f->recipe, (size_t)role) !=
+                             HB_RECIPE_REST) {
+            return hb_fail(err, HPCBOOT_ERR_USAGE, "host %s is %s by its name, "
+                           "and the name of %s is no role of %s: say by "
+                           "--role how many ranks have which, from rank 0 on",
+                           host_of(j, r), names[role], host_of(j, without),
+                           f->name);
+        }
+    }
+    return 0;
+}
+
+static int by_hosts(struct job *j, struct hpcboot_error *err)
+{
+    struct job_framework *f = j->framework;
+    int own = job_framework_of_gang(j, f->recipe);
 
     if (!j->gang.operator_made) {
         return 0;
     }
     for (uint32_t r = 0; r < j->map->n_ranks; r++) {
-        int role = role_of_host(f->recipe, j->map->node_names[
-                                               j->map->node_of_rank[r]]);
+        int role = role_of_host(f->recipe, host_of(j, r), own);
 
         if (role < 0) {
-            return 0;
+            return settle(j, r, own, err);
         }
         f->role_of_rank[r] = (uint32_t)role;
     }
@@ -176,6 +215,7 @@ int job_roles_assign(struct job *j, struct hpcboot_error *err)
     char *const *names = hb_recipe_roles(f->recipe);
     uint32_t roles[64], counts[64];
     size_t n = 0;
+    int rc;
 
     free(f->role_of_rank);
     f->role_of_rank = NULL;
@@ -183,8 +223,9 @@ int job_roles_assign(struct job *j, struct hpcboot_error *err)
         return 0;
     }
     f->role_of_rank = hb_xcalloc(j->map->n_ranks, sizeof *f->role_of_rank);
-    if (f->role_names.n == 0 && by_hosts(j)) {
-        return 0;
+    rc = f->role_names.n == 0 ? by_hosts(j, err) : 0;
+    if (rc != 0) {
+        return rc < 0 ? rc : 0;
     }
     for (size_t i = 0; i < f->role_names.n && n < 64; i++) {
         roles[n] = (uint32_t)role_named(f->recipe, f->role_names.v[i],

@@ -29,7 +29,7 @@ static size_t port_named(const struct hb_recipe *r, const char *name)
     return i;
 }
 
-static size_t role_named(const struct hb_recipe *r, const char *name)
+size_t recipe_role(const struct hb_recipe *r, const char *name)
 {
     size_t i = 0;
 
@@ -94,7 +94,7 @@ static int resolve_prefixed(const struct hb_recipe *r, struct node *n)
     }
     if (hb_starts_with(n->text, "number_")) {
         n->variable = VAR_NUMBER;
-        n->index = role_named(r, n->text + strlen("number_"));
+        n->index = recipe_role(r, n->text + strlen("number_"));
         return n->index < r->roles.n;
     }
     n->variable = VAR_ENV;
@@ -127,11 +127,11 @@ static int resolve_all(const struct hb_recipe *r, struct node *n,
         if (n->kind == NODE_VARIABLE) {
             rc = resolve(r, n, err);
         } else if (n->kind == NODE_EACH) {
-            if (n->role != NULL && role_named(r, n->role) == r->roles.n) {
+            if (n->role != NULL && recipe_role(r, n->role) == r->roles.n) {
                 return recipe_fail(r->name, n->at, err, "there is no role %s",
                                    n->role);
             }
-            n->index = n->role != NULL ? role_named(r, n->role) : 0;
+            n->index = n->role != NULL ? recipe_role(r, n->role) : 0;
             rc = resolve_all(r, n->body, err);
         }
     }
@@ -245,7 +245,7 @@ static int check_meet(const struct hb_recipe *r, struct statement *s,
 static int check_head(const struct hb_recipe *r, struct hpcboot_error *err)
 {
     return r->head_role == NULL ||
-                   role_named(r, r->head_role) < r->roles.n
+                   recipe_role(r, r->head_role) < r->roles.n
                ? 0 : recipe_fail(r->name, r->head_at, err, "there is no role "
                                  "%s", r->head_role);
 }
@@ -335,11 +335,16 @@ uint32_t hb_recipe_role_count(const struct hb_recipe *r, size_t role)
     return r->role_counts[role];
 }
 
+const char *hb_recipe_alias(const struct hb_recipe *r, const char *name)
+{
+    return hb_env_get(&r->aliases, name);
+}
+
 uint32_t hb_recipe_head(const struct hb_recipe *r,
                         const struct hb_jobmap *map,
                         const uint32_t *role_of_rank)
 {
-    size_t role = r->head_role != NULL ? role_named(r, r->head_role) : 0;
+    size_t role = r->head_role != NULL ? recipe_role(r, r->head_role) : 0;
 
     for (uint32_t i = 0; r->head_role != NULL && role_of_rank != NULL &&
          i < map->n_ranks; i++) {
@@ -433,6 +438,7 @@ void hb_recipe_destroy(struct hb_recipe *r)
         hb_strv_destroy(&r->ports[i].from);
     }
     hb_strv_destroy(&r->roles);
+    hb_strv_destroy(&r->aliases);
     hb_strv_destroy(&r->gangs);
     hb_strv_destroy(&r->commands);
     hb_strv_destroy(&r->variables);

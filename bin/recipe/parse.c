@@ -151,16 +151,6 @@ static int read_program(struct parser *p, struct statement *s,
                   &p->r->one_program, err);
 }
 
-static int has_role(const struct hb_recipe *r, const char *name)
-{
-    for (size_t i = 0; i < r->roles.n; i++) {
-        if (hb_streq(r->roles.v[i], name)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* NAME=COUNT, and one NAME that has the ranks that are left. */
 static int read_role(struct parser *p, uint32_t *rest,
                      struct hpcboot_error *err)
@@ -184,7 +174,7 @@ static int read_role(struct parser *p, uint32_t *rest,
     }
     if (rc == 0 && *word == '\0') {
         rc = recipe_fail(p->l.file, at, err, "expected a role");
-    } else if (rc == 0 && has_role(r, word)) {
+    } else if (rc == 0 && recipe_role(r, word) < r->roles.n) {
         rc = recipe_fail(p->l.file, at, err, "role %s is named twice", word);
     }
     if (rc == 0) {
@@ -213,6 +203,26 @@ static int read_roles(struct parser *p, struct statement *s,
         rc = recipe_fail(p->l.file, s->at, err, "one role has to have the "
                          "ranks that are left: a name without a number");
     }
+    return rc;
+}
+
+/* alias ROLE NAME... */
+static int read_alias(struct parser *p, struct statement *s,
+                      struct hpcboot_error *err)
+{
+    struct hb_strv list = HB_STRV_INIT;
+    char *role = NULL;
+    int rc = lex_plain(&p->l, "a role", &role, &s->at, err);
+
+    rc = rc < 0 ? rc : names(p, "a name", &list, err);
+    if (rc == 0 && recipe_role(p->r, role) == p->r->roles.n) {
+        rc = recipe_fail(p->l.file, s->at, err, "there is no role %s", role);
+    }
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        hb_env_set(&p->r->aliases, list.v[i], role);
+    }
+    hb_strv_destroy(&list);
+    free(role);
     return rc;
 }
 
@@ -343,6 +353,7 @@ static const struct {
     [ST_PROCESSES] = {"processes", read_processes, 1},
     [ST_PROGRAM] = {"program", read_program, 1},
     [ST_ROLES] = {"roles", read_roles, 1},
+    [ST_ALIAS] = {"alias", read_alias, 1},
     [ST_HEAD] = {"head", read_head, 1},
     [ST_TAKE] = {"take", read_name, 1},
     [ST_SET] = {"set", read_assignment, 0},

@@ -55,6 +55,9 @@ char *const *hb_recipe_roles(const struct hb_recipe *r); /* or empty */
 /* How many ranks a role has where nobody says; HB_RECIPE_REST: those left. */
 #define HB_RECIPE_REST UINT32_MAX
 uint32_t hb_recipe_role_count(const struct hb_recipe *r, size_t role);
+/* The role that pods of the framework's operator have under another name; NULL:
+ * none. */
+const char *hb_recipe_alias(const struct hb_recipe *r, const char *name);
 /* The rank that the others turn to: the first one of the role that `head`
  * names, where there is one; else rank 0. role_of_rank[n_ranks], or NULL. */
 uint32_t hb_recipe_head(const struct hb_recipe *r,

@@ -43,9 +43,9 @@ struct condition {
 };
 
 enum statement_kind {
-    ST_SUMMARY, ST_DETECT, ST_PROCESSES, ST_PROGRAM, ST_ROLES, ST_HEAD,
-    ST_TAKE, ST_SET, ST_PORT, ST_MEET, ST_ENV, ST_DEFAULT, ST_UNSET, ST_FILE,
-    ST_START, ST_READY, ST_RUN, ST_STOP, ST_SERVES, ST_GROWS
+    ST_SUMMARY, ST_DETECT, ST_PROCESSES, ST_PROGRAM, ST_ROLES, ST_ALIAS,
+    ST_HEAD, ST_TAKE, ST_SET, ST_PORT, ST_MEET, ST_ENV, ST_DEFAULT, ST_UNSET,
+    ST_FILE, ST_START, ST_READY, ST_RUN, ST_STOP, ST_SERVES, ST_GROWS
 };
 
 struct statement {
@@ -84,6 +84,7 @@ struct hb_recipe {
     int per_host, one_program;
     struct hb_strv roles;
     uint32_t *role_counts; /* [roles.n] */
+    struct hb_strv aliases; /* NAME=ROLE */
     char *head_role;       /* NULL: the head is rank 0 */
     struct recipe_at head_at;
     struct hb_strv gangs, commands, variables;
@@ -124,6 +125,8 @@ int recipe_name_ok(const char *name);
 
 /* check.c */
 int recipe_check(struct hb_recipe *r, struct hpcboot_error *err);
+/* The role of that name; roles.n: none. */
+size_t recipe_role(const struct hb_recipe *r, const char *name);
 /* How many ports a statement asks for. */
 uint32_t recipe_ports_of(const struct hb_recipe_port *port,
                          const struct hb_jobmap *map);

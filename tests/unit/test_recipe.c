@@ -220,6 +220,8 @@ static void mistakes_have_a_place(void **state)
     refuses("roles a=1", "t.conf:1:1: one role has to have the ranks");
     refuses("roles a=x b", "t.conf:1:7: x is no number of ranks");
     refuses("roles a a=1", "t.conf:1:9: role a is named twice");
+    refuses("roles a\nalias b c", "t.conf:2:7: there is no role b");
+    refuses("roles a\nalias a", "t.conf:2:8: expected a name");
     refuses("meet x", "t.conf:1:6: there is no port x");
     refuses("set rank 1", "t.conf:1:5: rank has a meaning already");
     refuses("env A ${each rank of x: y}", "t.conf:1:7: there is no role x");

@@ -64,12 +64,32 @@ int hb_indexed_is_jobset(const struct hb_pod *pod)
     return index >= 0 && stem > n + 1;
 }
 
+/* Whose pods the size is of: a JobSet may have further Jobs, and the names of
+ * their pods differ in another number. */
+static char *where_of(const struct hb_pod *pod, int job_len)
+{
+    char *job = hb_xasprintf("%.*s", job_len, pod->name);
+    char *text = hb_xasprintf(HB_GANG_SIZE_VARIABLE ", the pods of Job %s",
+                              job);
+    size_t set;
+
+    if (hb_indexed_is_jobset(pod) && hb_pod_index(job, &set) >= 0) {
+        free(text);
+        text = hb_xasprintf(HB_GANG_SIZE_VARIABLE ", the pods of Job %s (-H "
+                            "'%.*s-[0-N]-[0-M].%s' names those of several "
+                            "Jobs)", job, (int)set, job, pod->subdomain);
+    }
+    free(job);
+    return text;
+}
+
 int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
                    const char *kind, struct hb_gang *out, char **reason_out,
                    struct hpcboot_error *err)
 {
     uint64_t size;
     size_t stem;
+    char *where;
     long index;
     int rc;
 
@@ -103,7 +123,8 @@ int hb_indexed_ask(const struct hb_gang_request *req, const struct hb_pod *pod,
                      "the index %ld: it is not one of them",
                      (unsigned long long)size, index);
     }
-    hb_source_operator_made(req, out, "the size of this job in "
-                            HB_GANG_SIZE_VARIABLE);
+    where = where_of(pod, (int)stem);
+    hb_source_operator_made(req, out, where);
+    free(where);
     return 1;
 }

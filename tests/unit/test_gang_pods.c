@@ -81,6 +81,20 @@ static void a_jobset_needs_to_be_told_its_size(void **state)
                "js-work-0-0.js js-work-0-1.js js-work-0-2.js*");
 }
 
+static void a_size_is_that_of_the_pods_own_job(void **state)
+{
+    struct hb_gang g = gather_pod("jobset", "JOB_COMPLETION_INDEX=2 "
+                                  "HPCBOOT_GANG_SIZE=3");
+
+    assert_has(g.detail, "3 hosts in HPCBOOT_GANG_SIZE, the pods of Job "
+               "js-work-0 (-H 'js-work-[0-N]-[0-M].js' names those of several "
+               "Jobs), ");
+    hb_gang_destroy(&g);
+    g = gather_pod("indexed-job", "JOB_COMPLETION_INDEX=3 HPCBOOT_GANG_SIZE=4");
+    assert_has(g.detail, "4 hosts in HPCBOOT_GANG_SIZE, the pods of Job sim, ");
+    hb_gang_destroy(&g);
+}
+
 static void an_indexed_job_is_found(void **state)
 {
     assert_pod("indexed-job", "JOB_COMPLETION_INDEX=3 HPCBOOT_GANG_SIZE=4",
@@ -388,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_trainjob_of_torch_is_found),
         cmocka_unit_test(a_trainjob_of_jax_is_found),
         cmocka_unit_test(a_jobset_needs_to_be_told_its_size),
+        cmocka_unit_test(a_size_is_that_of_the_pods_own_job),
         cmocka_unit_test(an_indexed_job_is_found),
         cmocka_unit_test(a_size_that_is_no_number_is_an_error),
         cmocka_unit_test(a_size_that_leaves_this_pod_out_is_told_of),

@@ -5,14 +5,18 @@
  * their parents, and the job's directories.
  *
  * Each directory holds a file that names guard and agent by pid and start
- * time, the PID name space in which that means something, and the cookie by
- * which their ranks are known. Only directories of this user that were made by
- * mkdtemp are believed, so what is in them was written by this user.
+ * time, the boot of a machine and the PID name space in which that means
+ * something, and the cookie by which their ranks are known. Only directories of
+ * this user that were made by mkdtemp are believed, so what is in them was
+ * written by this user.
  *
- * A pid and a start time may be met again after the machine was started anew.
- * Then the directory stays until the next time. One that is empty and says
- * nothing was left by an agent that was killed while it made or removed it;
- * it goes when it is old enough for that. */
+ * The places may be shared by many machines, and name spaces of the same number
+ * are on each of them. What tells machines apart is the boot: names and
+ * machine-id are alike where many start from one image. So what a boot of this
+ * machine itself has left stays when it is started anew, for whoever cleans the
+ * disk. A directory that is empty and says nothing was left by an agent that
+ * was killed while it made or removed it; it goes when it is old enough for
+ * that. */
 #include "config.h"
 
 #include "bin/proc/stale.h"
@@ -34,7 +38,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
 
-#define OWNER_MAX_BYTES 512 /* five numbers and a cookie */
+#define OWNER_MAX_BYTES 512 /* a boot, five numbers and a cookie */
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 /* An agent says whose its directory is right after it has made it. */
 #define UNOWNED_S 60
@@ -49,6 +54,23 @@ static uint64_t own_name_space(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
+/* -1: not known, as where there is no /proc. */
+static int own_boot(char out[HB_BOOT_ID_LEN + 1])
+{
+    char *text = NULL;
+    size_t len = 0;
+    int rc = -1;
+
+    if (hb_file_read(BOOT_ID, HB_BOOT_ID_LEN + 1, &text, &len, NULL) == 0
+        && len >= HB_BOOT_ID_LEN) {
+        memcpy(out, text, HB_BOOT_ID_LEN);
+        out[HB_BOOT_ID_LEN] = '\0';
+        rc = 0;
+    }
+    free(text);
+    return rc;
+}
+
 int hb_owner_parse(const char *text, size_t len, struct hb_owner *out)
 {
     char copy[OWNER_MAX_BYTES + 1];
@@ -59,13 +81,15 @@ int hb_owner_parse(const char *text, size_t len, struct hb_owner *out)
     }
     memcpy(copy, text, len);
     copy[len] = '\0';
-    _Static_assert(HB_COOKIE_MAX == 128, "the width below");
-    if (sscanf(copy, "%" SCNu64 " %d %" SCNu64 " %d %" SCNu64 " %128s%n",
-               &out->name_space, &out->pids[0], &out->starts[0],
-               &out->pids[1], &out->starts[1], out->cookie, &end) != 6
+    _Static_assert(HB_BOOT_ID_LEN == 36 && HB_COOKIE_MAX == 128,
+                   "the widths below");
+    if (sscanf(copy, "%36s %" SCNu64 " %d %" SCNu64 " %d %" SCNu64 " %128s%n",
+               out->boot, &out->name_space, &out->pids[0], &out->starts[0],
+               &out->pids[1], &out->starts[1], out->cookie, &end) != 7
         || end < 0 || copy[end] != '\n' || copy[end + 1] != '\0'
-        || strlen(copy) != len || out->name_space == 0 || out->pids[0] <= 0
-        || out->pids[1] <= 0 || strlen(out->cookie) < HB_COOKIE_MIN) {
+        || strlen(copy) != len || strlen(out->boot) != HB_BOOT_ID_LEN
+        || out->name_space == 0 || out->pids[0] <= 0 || out->pids[1] <= 0
+        || strlen(out->cookie) < HB_COOKIE_MIN) {
         return -1;
     }
     return 0;
@@ -75,18 +99,19 @@ int hb_owner_write(const char *dir, const char *cookie,
                    struct hpcboot_error *err)
 {
     struct hb_procfs_stat guard, agent;
+    char boot[HB_BOOT_ID_LEN + 1];
     char *path = hb_xasprintf("%s/" HB_SESSION_OWNER, dir), *text = NULL;
     int fd = -1, rc = 0;
 
-    if (own_name_space() == 0
+    if (own_name_space() == 0 || own_boot(boot) < 0
         || hb_procfs_read_stat("/proc", getppid(), &guard) < 0
         || hb_procfs_read_stat("/proc", getpid(), &agent) < 0) {
         rc = hb_fail(err, HPCBOOT_ERR_SYSTEM,
                      "whose %s is cannot be said without /proc", dir);
         goto out;
     }
-    text = hb_xasprintf("%" PRIu64 " %d %" PRIu64 " %d %" PRIu64 " %s\n",
-                        own_name_space(), (int)guard.pid, guard.starttime,
+    text = hb_xasprintf("%s %" PRIu64 " %d %" PRIu64 " %d %" PRIu64 " %s\n",
+                        boot, own_name_space(), (int)guard.pid, guard.starttime,
                         (int)agent.pid, agent.starttime, cookie);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
               S_IRUSR | S_IWUSR);
@@ -101,6 +126,15 @@ out:
     free(text);
     free(path);
     return rc;
+}
+
+/* Whether its pids are those of this machine and name space. */
+static int is_of_here(const struct hb_owner *o)
+{
+    char boot[HB_BOOT_ID_LEN + 1];
+
+    return o->name_space == own_name_space() && own_boot(boot) == 0
+           && hb_streq(boot, o->boot);
 }
 
 /* Who cannot be looked at, as for want of a descriptor, may live. */
@@ -141,8 +175,7 @@ static enum state state_of(const char *path, struct hb_owner *o)
     if (rc == HPCBOOT_ERR_NOT_FOUND) {
         state = without_owner(&st);
     } else if (rc == 0 && hb_owner_parse(text, len, o) == 0
-               && o->name_space == own_name_space() && !lives(o, 0)
-               && !lives(o, 1)) {
+               && is_of_here(o) && !lives(o, 0) && !lives(o, 1)) {
         state = STALE;
     }
     free(text);

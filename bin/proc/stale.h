@@ -14,14 +14,18 @@
  * is left to clean up. Directories of a job say whose they are, and the next
  * agent of the same user on the same host finds what the dead ones left. */
 
+#define HB_BOOT_ID_LEN 36 /* a UUID */
+
 struct hb_owner {
+    char boot[HB_BOOT_ID_LEN + 1]; /* of the machine */
     uint64_t name_space; /* of pids: inode of /proc/self/ns/pid */
     pid_t pids[2];       /* guard and agent */
     uint64_t starts[2];  /* with its pid, the identity of each */
     char cookie[HB_COOKIE_MAX + 1];
 };
 
-/* The text of an owner file; 0 or -1. */
+/* "BOOT SPACE GUARD START AGENT START COOKIE": the text of an owner file; 0 or
+ * -1. */
 int hb_owner_parse(const char *text, size_t len, struct hb_owner *out);
 
 /* To be called by an agent, below its guard: this directory (stage.h) is
@@ -36,8 +40,9 @@ struct hb_stale_report {
 
 /* Ends and removes what agents of this user left in the places where
  * directories of jobs are made, if neither agent nor guard is alive. Those of
- * another PID name space are left alone: here nobody can tell, and so are
- * those of other nodes of this job; NULL: it is not known yet. Costs a look
+ * another machine, a former boot of this one, or another PID name space are
+ * left alone: here nobody can tell, and so are those of other nodes of this
+ * job; NULL: it is not known yet. Costs a look
  * into those places; blocks for at most timeout_ms where there is something to
  * be killed. */
 void hb_stale_clear(const char *job_id, uint32_t node, int timeout_ms,

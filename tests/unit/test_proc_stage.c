@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -239,6 +240,70 @@ static void an_old_empty_one_without_an_owner_goes(void **state)
     drop(base);
 }
 
+/* This process is agent, and guard is whoever has started it. */
+static char *make_owned(const char *place, const char *job)
+{
+    char *path = make(place, job);
+
+    assert_int_equal(hb_owner_write(path, "0123456789abcdef", NULL), 0);
+    return path;
+}
+
+/* Both are dead: no process is as young. boot: the machine's, NULL: this one's;
+ * the first `drop` bytes are left out. */
+static void owners_end(const char *dir, const char *boot, size_t drop)
+{
+    char *path = at(dir, HB_SESSION_OWNER);
+    struct hb_owner o;
+    char text[512] = "";
+    FILE *f = fopen(path, "r");
+    size_t n;
+
+    assert_non_null(f);
+    n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    assert_int_equal(hb_owner_parse(text, n, &o), 0);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    n = (size_t)snprintf(text, sizeof text,
+                         "%s %llu %d %llu %d %llu %s\n",
+                         boot != NULL ? boot : o.boot,
+                         (unsigned long long)o.name_space, (int)o.pids[0],
+                         ULLONG_MAX, (int)o.pids[1], ULLONG_MAX, o.cookie);
+    assert_int_equal(fwrite(text + drop, 1, n - drop, f), n - drop);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+}
+
+/* As on a file system that machines share, where PID name spaces of the same
+ * number are on each of them. */
+static void what_another_machine_owns_stays(void **state)
+{
+    static const char other[] = "0f5c3e1a-7d42-4b8e-9a61-2c3d4e5f6071";
+    char *base = make("/tmp", "owned"), *living, *dead, *foreign, *unsaid;
+    const char *const places[] = {base};
+    struct hb_stale_report report;
+
+    living = make_owned(base, "l");
+    dead = make_owned(base, "d");
+    foreign = make_owned(base, "f");
+    unsaid = make_owned(base, "u");
+    owners_end(dead, NULL, 0);
+    owners_end(foreign, other, 0);
+    owners_end(unsaid, NULL, sizeof other);
+    hb_stale_clear_in(places, 1, NULL, 0, 0, &report);
+    assert_int_equal(report.dirs, 1);
+    assert_int_equal(access(living, F_OK), 0);
+    assert_int_equal(access(dead, F_OK), -1);
+    assert_int_equal(access(foreign, F_OK), 0);
+    assert_int_equal(access(unsaid, F_OK), 0);
+    free(living);
+    free(dead);
+    free(foreign);
+    free(unsaid);
+    drop(base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +319,7 @@ int main(void)
         cmocka_unit_test(what_is_gone_already_is_fine),
         cmocka_unit_test(the_variable_is_asked_first),
         cmocka_unit_test(an_old_empty_one_without_an_owner_goes),
+        cmocka_unit_test(what_another_machine_owns_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "bin/hpcbootd/agent.h"
+#include "bin/proc/guard.h"
 #include "bin/proc/limits.h"
 #include "lib/base/clock.h"
 
@@ -263,7 +264,9 @@ static void forget_last(struct rank *r)
     struct agent *a = r->agent;
     struct rank_texts said;
 
-    (void)kill(-r->group, SIGKILL);
+    if (hb_group_is_left(r->group)) { /* else the number may be another's */
+        (void)kill(-r->group, SIGKILL);
+    }
     said = rank_output_take(r);
     rank_io_destroy(r);
     if (r->hold != NULL) {

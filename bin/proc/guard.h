@@ -92,6 +92,10 @@ int hb_reap_strays_since(const char *cookie, uint64_t born, int timeout_ms);
 int hb_signal_descendants(int signo, const struct hb_filters *sparing);
 /* The same to those of a process group. */
 int hb_signal_group(pid_t group, int signo, const struct hb_filters *sparing);
+/* Whether a process group is still the one whose first process was a child that
+ * has been reaped: somebody below this process (a subreaper) is in it, and its
+ * number is nobody's pid, which it could be again only when nobody was left. */
+int hb_group_is_left(pid_t group);
 /* Makes the calling process a child subreaper. */
 int hb_become_subreaper(struct hpcboot_error *err);
 

@@ -543,6 +543,24 @@ int hb_signal_group(pid_t group, int signo, const struct hb_filters *sparing)
     return n;
 }
 
+int hb_group_is_left(pid_t group)
+{
+    struct snapshot s = {0};
+    pid_t self = getpid();
+    int left = 0, anew = 0;
+
+    if (!proc_is_ours()) {
+        return kill(group, 0) < 0 && errno == ESRCH;
+    }
+    snapshot_take(&s);
+    for (size_t i = 0; i < s.n; i++) {
+        anew |= s.v[i].st.pid == group;
+        left |= s.v[i].st.pgrp == group && descends(&s, &s.v[i], self);
+    }
+    free(s.v);
+    return left && !anew;
+}
+
 int hb_signal_descendants(int signo, const struct hb_filters *sparing)
 {
     struct sweep w = {.self = getpid()};

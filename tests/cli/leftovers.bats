@@ -73,6 +73,57 @@ kill_at_once() {
     nothing_left
 }
 
+@test "what a rank has left running is gone in its next life" {
+    # shellcheck disable=SC2016  # for the rank
+    run hb -n 1 --on-failure respawn --restart-delay 10ms bash -c '
+        [ "$HPCBOOT_RESTART" = 1 ] || { sleep 1000 & echo $! > left; exit 3; }
+        while kill -0 "$(cat left)"; do sleep 0.02; done 2> /dev/null
+        echo gone'
+    ended_with 0
+    says '^gone$'
+    nothing_left
+}
+
+# The launcher stands still from before the rank's end until the number of its
+# group is another's.
+@test "who has the number of a rank that lives again is not ended for it" {
+    need unshare setsid
+    need_root
+    # shellcheck disable=SC2016  # for the shell in the name space
+    unshare --pid --fork --mount-proc \
+        sh -c 'echo $$ > /proc/sys/kernel/ns_last_pid' ||
+        skip 'no pid can be chosen'
+    cat > script << 'EOF'
+        "$1" --on-failure respawn --restart-delay 10ms -n 1 bash -c '
+            [ "$HPCBOOT_RESTART" = 0 ] || exit 0
+            echo $$ > started; until [ -e fail ]; do sleep 0.02; done
+            exit 3' &
+        launcher=$!
+        until [ -s started ]; do sleep 0.02; done
+        number=$(cat started)
+        kill -STOP $launcher
+        touch fail
+        while [ -e "/proc/$number" ]; do sleep 0.02; done
+        other=0
+        until [ $other = "$number" ]; do
+            [ $other = 0 ] || kill $other
+            echo $((number - 1)) > /proc/sys/kernel/ns_last_pid
+            setsid sleep 1000 &
+            other=$!
+        done
+        until [ "$(cat /proc/$other/comm)" = sleep ]; do sleep 0.02; done
+        kill -CONT $launcher
+        wait $launcher || exit
+        kill $other
+        wait $other
+        [ $? = 143 ]
+EOF
+    run unshare --pid --fork --mount-proc --kill-child \
+        timeout -s KILL "$HB_LIMIT" bash script "$hbrun"
+    ended_with 0
+    nothing_left
+}
+
 @test "SIGKILL to the guard" {
     start_sleepers 2
     kill -KILL "$(guard)"

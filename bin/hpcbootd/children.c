@@ -239,8 +239,11 @@ int agent_on_parent(struct agent *a, const struct hb_frame *f,
     t->gang_key = copy_or_null(m.gang_key);
     keep_known_hosts(t, m.known_hosts);
     hb_wire_strv_copy(&t->members, &m.members);
+    /* The launcher has read ssh_config, and leaves to others only what nothing
+     * in it is for. A proxy of this host's would end with its ranks. */
     t->boot = (struct hb_boot_config){
-        .base = a->base, .agent_path = t->agent_path, .prefix = t->prefix,
+        .base = a->base, .ssh_config = "none",
+        .agent_path = t->agent_path, .prefix = t->prefix,
         .kex = t->kex, .gang_key = t->gang_key,
         .known_hosts = t->known_hosts,
         .members = t->members.n > 0

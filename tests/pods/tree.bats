@@ -208,6 +208,32 @@ assert all(0 <= e["min_ms"] <= e["median_ms"] <= e["p99_ms"] <= e["max_ms"]
     all_clean
 }
 
+# With one the link to pod-3 would be a process of its parent's, as ranks are.
+@test "hosts that start others read no ssh_config of their own" {
+    local i
+    for i in 1 2; do
+        # shellcheck disable=SC2016  # expanded in the pod
+        pod $i bash -c 'printf "ProxyCommand bash -c \"touch /tmp/proxied; %s\"\n" \
+            "exec 3<>/dev/tcp/%h/%p; cat <&3 & exec cat >&3" > .ssh/config'
+    done
+    pod 3 rm -f /tmp/go
+    # shellcheck disable=SC2016  # expanded in the rank
+    pod_job timeout -s KILL "$HB_LIMIT" "$hbrun" --tree-width 2 \
+        --events /tmp/proxyless -H pod-1,pod-2,pod-3 bash -c \
+        'until [ "$HPCBOOT_RANK" != 2 ] || [ -e /tmp/go ]; do sleep 0.05; done'
+    wait_until two_have_ended
+    pod 3 touch /tmp/go
+    pod_job_ends
+    for i in 1 2; do pod $i rm .ssh/config; done
+    ended_with 0
+    pod 0 grep -q '"host_started_by","host":"pod-3"' /tmp/proxyless
+    for i in 1 2; do pod $i test ! -e /tmp/proxied; done
+    all_clean
+}
+two_have_ended() {
+    [ "$(pod 0 grep -c '"rank_exit"' /tmp/proxyless || true)" -ge 2 ]
+}
+
 @test "a host without a key starts no others" {
     pod 1 mv /root/.ssh/id_ed25519 /tmp/away
     run pod_hb --tree-width 2 --events keyless -H "$workers" true

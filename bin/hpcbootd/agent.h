@@ -66,6 +66,10 @@ struct rank_sink {
     struct hb_buf queue;
 };
 
+/* What a pipe that a rank writes to holds: fewer wake-ups for ranks that write
+ * much. */
+#define RANK_PIPE_BYTES (1 << 20)
+
 /* That wait for credit, in their order. */
 struct rank_texts {
     struct rank_text *first, *last;

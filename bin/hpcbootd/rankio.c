@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -304,17 +303,19 @@ static void text_cut(struct rank_text *t, size_t len)
     t->len = len;
 }
 
-/* What there is now, since who escaped may write for ever. */
+/* What there is now, since who escaped may write for ever. A terminal hands it
+ * out in parts, and says how much there is of the next one alone. */
 static void stream_keep(struct rank_stream *s)
 {
-    struct rank_text *t;
-    int held = 0;
+    struct rank_text *t = text_add(s->rank, s->stream, RANK_PIPE_BYTES);
+    size_t held = 0;
     ssize_t n;
 
-    (void)ioctl(s->fd, FIONREAD, &held);
-    t = text_add(s->rank, s->stream, (size_t)held);
-    n = read(s->fd, t->data, t->len);
-    text_cut(t, n > 0 ? (size_t)n : 0);
+    while ((n = read(s->fd, t->data + held, t->len - held)) > 0 ||
+           (n < 0 && errno == EINTR)) {
+        held += n > 0 ? (size_t)n : 0;
+    }
+    text_cut(t, held);
     t->stream.lines = s->lines; /* the line that it goes on with */
     s->lines = (struct hb_lines)HB_LINES_INIT;
     stream_end(s);

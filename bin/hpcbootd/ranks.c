@@ -43,7 +43,6 @@ extern char **environ;
 #define RANK_FDS 6
 #define LEAST_FDS 2 /* of them: output, with its errors, and one server */
 #define STALE_MS 1000 /* for what dead agents left; SIGKILL is quick */
-#define PIPE_BYTES (1 << 20) /* fewer wake-ups for ranks that write much */
 
 struct rank *agent_rank(struct agent *a, uint32_t rank)
 {
@@ -231,7 +230,7 @@ static int fds_open(const struct rank *r, struct rank_fds *f,
         rc = hb_fd_socketpair(f->native, err);
     }
     if (rc == 0) {
-        (void)fcntl(f->out[0], F_SETPIPE_SZ, PIPE_BYTES);
+        (void)fcntl(f->out[0], F_SETPIPE_SZ, RANK_PIPE_BYTES);
     }
     return rc;
 }

@@ -428,6 +428,34 @@ END
     [ "$(tail -n 1 out)" = 'last wordsagain' ] # no end of line is made up
 }
 
+# The rank ends when nobody has taken anything from its terminal for a while.
+@test "--unbuffered: a rank is started again while the reader sleeps: all comes" {
+    need python3
+    cat > fills << 'EOF'
+import os, select, sys
+if os.environ["HPCBOOT_RESTART"] != "0":
+    open("again", "w").close()
+    sys.exit()
+os.set_blocking(1, False)
+n, room = 0, select.poll()
+room.register(1, select.POLLOUT)
+while room.poll(500):
+    try:
+        n += os.write(1, b"1234567\n" * 64)
+    except BlockingIOError:
+        pass
+print(n, file=open("written", "w"))
+sys.exit(3)
+EOF
+    hb -n 1 --unbuffered --on-failure respawn --restart-delay 10ms \
+        python3 fills 2> err | {
+        wait_until test -e again
+        cat > out
+    }
+    echo "written $(cat written), come $(wc -c < out)"
+    [ "$(wc -c < out)" -eq "$(cat written)" ]
+}
+
 # Ranks end, and the end of what they wrote is in their pipes. The sleep is
 # more than processes that they leave behind are waited for.
 @test "the reader sleeps for long when the ranks have ended: all of it comes" {

@@ -426,6 +426,7 @@ static void become_stub(struct agent *a, int conn, int watch, pid_t agent)
     o->agent = agent;
     end_event(&a->guard_ev);
     end_event(&a->term_ev);
+    (void)signal(SIGTERM, SIG_IGN); /* the link lasts as long as its agent */
     hb_link_destroy(a->link);
     a->link = NULL;
     o->ended = event_new(a->base, conn, EV_READ, on_agent_ended, a);

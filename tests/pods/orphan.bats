@@ -151,6 +151,26 @@ survives() {
     all_clean
 }
 
+# As all processes of a step are when it is cancelled. That the rank takes a
+# while for its last word is what its grace is for.
+@test "continue: an adopted host is told to leave, and has its grace" {
+    counting='trap "sleep 2; echo rank \$HPCBOOT_RANK is saved; exit" TERM
+        '"$counting" tree_job --on-failure continue --grace 60
+    victim=$(upper)
+    n=$(children_of "$victim")
+    child=$(parents | awk -v p="$victim" '$2 == p { print $1; exit }')
+    pod "$victim" kill -KILL "$(agent_in "$victim")"
+    wait_until all_adopted "$n"
+    pod "$child" pkill -TERM -x 'hpcbootd|hb-keeper'
+    wait_until pod 0 grep -Eq \
+        "\"host_(done|lost)\",\"host\":\"pod-$child\"" /tmp/events
+    let_go
+    pod_job_ends
+    ended_with 75
+    says "^rank $((child - 1)) is saved\$"
+    all_clean
+}
+
 @test "continue: an inner pod is deleted" {
     tree_job --on-failure continue
     victim=$(upper)

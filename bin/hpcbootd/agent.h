@@ -246,6 +246,9 @@ void agent_sent(struct agent *a);
 size_t agent_unsent(const struct agent *a); /* or not known to have come */
 void agent_orphan_settle(struct agent *a, uint32_t orphan_ms);
 void agent_orphan_came(struct agent *a, unsigned type); /* a frame for it */
+/* How long it waits to be adopted when its parent is gone, and hosts above it
+ * may; 0: the launcher is its parent. */
+uint32_t agent_orphan_grace_ms(const struct agent *a);
 /* Its parent is an agent, whose end is not the launcher's. */
 int agent_is_below_another(const struct agent *a);
 /* 1: it lives on without its parent, for a while. */

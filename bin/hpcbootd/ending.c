@@ -32,7 +32,8 @@
 #define WRITERS_ROUNDS 3
 /* How long a sweep may take before the guard is left with the rest. */
 #define REAP_MS 2000
-/* A launcher that does not answer DONE is not waited for any longer. */
+/* A launcher that does not answer DONE is not waited for any longer, besides
+ * the grace in which a host above may have no way to it. */
 #define LEAVE_MS 30000
 
 static struct timeval in_ms(uint32_t ms)
@@ -304,7 +305,8 @@ void agent_maybe_done(struct agent *a)
                .fence_ns = (uint64_t)a->fence_ns,
                .output_ns = (uint64_t)a->output_ns);
     if (a->tree == NULL) { /* else others may be reached through it for long */
-        arm(a, &a->leave_timer, on_leave, LEAVE_MS);
+        arm(a, &a->leave_timer, on_leave,
+            LEAVE_MS + agent_orphan_grace_ms(a));
     }
 }
 

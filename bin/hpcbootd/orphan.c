@@ -255,9 +255,14 @@ static void give_up(evutil_socket_t fd, short what, void *arg)
     agent_leave(a, HB_EXIT_LOST);
 }
 
+uint32_t agent_orphan_grace_ms(const struct agent *a)
+{
+    return a->orphan != NULL ? a->orphan->grace_ms : 0;
+}
+
 int agent_is_below_another(const struct agent *a)
 {
-    return a->orphan != NULL && a->orphan->grace_ms > 0;
+    return agent_orphan_grace_ms(a) > 0;
 }
 
 int agent_orphaned(struct agent *a)

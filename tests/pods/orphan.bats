@@ -220,6 +220,27 @@ survives() {
     all_clean
 }
 
+# The sleep is longer than the launcher's last answer is waited for, which no
+# host below the lost one gets.
+@test "ranks of orphans have ended: these wait for their grace all the same" {
+    [ "${HB_LONG:-no}" = yes ] || skip 'with --long'
+    tree_job --on-failure continue --orphan-grace 300 --heartbeat 0
+    victim=$(upper)
+    n=$(children_of "$victim")
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 sh -c 'kill -STOP $(pgrep -x hbrun)'
+    pod "$victim" kill -KILL "$(agent_in "$victim")"
+    let_go
+    sleep 40
+    # shellcheck disable=SC2016  # expanded in the pod
+    pod 0 sh -c 'kill -CONT $(pgrep -x hbrun)'
+    pod_job_ends
+    ended_with 75
+    [ "$(adopted)" -ge "$n" ]
+    counts_are_whole "$victim"
+    all_clean
+}
+
 # Hosts without ranks of their own, between hbrun and those with ranks. What
 # they had gathered of a fence, or were to hand on of its answer, is lost.
 @test "fences of ranks below hosts without ranks survive the loss of these" {

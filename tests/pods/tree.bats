@@ -357,16 +357,24 @@ make_big() {
         --on-failure restart-job --restart-delay 0 --wait-hosts 60 \
         --preload-files big -H "$workers" hostname &
     job=$!
+    # Two hosts that others have started, of which neither is below the other.
     # shellcheck disable=SC2317  # called by wait_until
     has_begun() {
-        started=$(sed -n 's/.*host_started_by","host":"pod-\([0-9]*\)".*/\1/p' \
-            "$BATS_FILE_TMPDIR/cut" 2> /dev/null)
-        [ "$(wc -l <<< "$started")" -ge 3 ]
+        read -r slow victim < <(sed -n \
+            's/.*"host_started_by","host":"pod-\([0-9]*\)","detail":"pod-\([0-9]*\)".*/\1 \2/p' \
+            "$BATS_FILE_TMPDIR/cut" 2> /dev/null |
+            awk '{ by[$1] = $2 }
+                 function below(a, b) {
+                     for (; a in by; a = by[a]) { if (by[a] == b) return 1 }
+                     return 0
+                 }
+                 END { for (a in by) for (b in by)
+                     if (a != b && !below(a, b) && !below(b, a)) {
+                         print a, b; exit
+                     } }')
+        [ -n "$victim" ] && pod "$slow" bash -c 'ls /tmp/hpcboot-*/files/big'
     }
     wait_until has_begun
-    slow=$(head -n 1 <<< "$started")
-    victim=$(tail -n 1 <<< "$started")
-    wait_until pod "$slow" bash -c 'ls /tmp/hpcboot-*/files/big'
     "$podlab" freeze "$slow"
     pod "$victim" kill -KILL "$(agent_in "$victim")"
     wait_until grep -q '"job_restart"' "$BATS_FILE_TMPDIR/cut"

@@ -92,6 +92,9 @@ static int on_fullinit(struct hb_pm *pm, struct hb_pmi_rank *rank,
                 "debugged=FALSE;pmiverbose=FALSE;",
                 rank->rank, pm->job->map->n_ranks,
                 hb_jobmap_app_of(pm->job->map, rank->rank));
+    if (pm->job->parent_id != NULL) { /* by this alone clients know */
+        hb_str_putf(&out, "spawner-jobid=%s;", pm->job->parent_id);
+    }
     return finish(pm, rank, &out);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
 /* A client of libpmi2: puts, fences, gets from every rank, asks for a node
- * attribute that another rank puts later. */
+ * attribute that another rank puts later. "spawn": starts itself once more,
+ * which says that it was spawned. */
 #include <slurm/pmi2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,33 @@ static void check(int rc, const char *what)
     }
 }
 
-int main(void)
+static void spawn(const char *program)
+{
+    static const char word[] = "child";
+    const char *argv[] = {word, NULL}, **argvs[] = {argv};
+    int argc = 1, one = 1, none = 0, error = -1;
+    const PMI2U_Info *infos[] = {NULL};
+    char job[PMI2_MAX_VALLEN];
+
+    check(PMI2_Job_Spawn(1, &program, &argc, argvs, &one, &none, infos, 0, NULL,
+                         job, sizeof(job), &error), "spawn");
+    check(error, "the spawned process");
+}
+
+int main(int argc, char **argv)
 {
     int spawned, size, rank, appnum, len, found;
     char job[PMI2_MAX_VALLEN], key[32], value[64], want[64];
 
     check(PMI2_Init(&spawned, &size, &rank, &appnum), "init");
+    if (argc > 1) {
+        if (strcmp(argv[1], "parent") == 0) {
+            spawn(argv[0]);
+        }
+        printf("%s spawned: %d\n", argv[1], spawned);
+        check(PMI2_Finalize(), "finalize");
+        return 0;
+    }
     check(PMI2_Job_GetId(job, sizeof(job)), "job id");
     snprintf(key, sizeof(key), "card-%d", rank);
     snprintf(value, sizeof(value), "of rank %d", rank);

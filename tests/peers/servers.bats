@@ -152,14 +152,27 @@ hello() {
     done
 }
 
-@test 'PMI-2: a client of libpmi2 meets its peers' {
+# $program is a client of libpmi2.
+pmi2probe() {
     program=$BATS_FILE_TMPDIR/pmi2
+    [ ! -x "$program" ] || return 0
     echo '#include <slurm/pmi2.h>' > has.c
     "${cc[@]}" -c -o /dev/null has.c 2> /dev/null ||
         skip 'slurm/pmi2.h (libpmi2-0-dev) is not installed'
     "${cc[@]}" -o "$program" "$HB_SRCDIR/tests/peers/pmi2probe.c" -lpmi2
+}
+
+@test 'PMI-2: a client of libpmi2 meets its peers' {
+    pmi2probe
     for nodes in 1 2; do
         drive --pmi pmi2 --nodes $nodes -n 4 "$program"
         [ "$(grep -c '^rank . of 4: right$' <<< "$output")" = 4 ]
     done
+}
+
+@test 'PMI-2: whom a client of libpmi2 has started knows that it was' {
+    pmi2probe
+    run -0 timeout -k 5 "$HB_LIMIT" "$hbrun" --pmi pmi2 -n 1 "$program" parent
+    grep -qx 'parent spawned: 0' <<< "$output"
+    grep -qx 'child spawned: 1' <<< "$output"
 }

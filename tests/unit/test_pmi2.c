@@ -16,6 +16,13 @@
 static const uint32_t one_node[] = {0, 0, 0, 0};
 static const uint32_t two_nodes[] = {0, 0, 1, 1};
 
+static void upgrade(struct lab *lab, uint32_t rank)
+{
+    lab_say(lab, rank, "cmd=init pmi_version=2 pmi_subversion=0\n");
+    assert_heard(lab, rank, "cmd=response_to_init pmi_version=2 "
+                            "pmi_subversion=0 rc=0\n");
+}
+
 /* All ranks past their init line. */
 static struct lab *upgraded(enum hb_pm_family family, uint32_t n_ranks,
                             const uint32_t *node_of_rank, uint32_t n_nodes)
@@ -23,9 +30,7 @@ static struct lab *upgraded(enum hb_pm_family family, uint32_t n_ranks,
     struct lab *lab = lab_new(family, n_ranks, node_of_rank, n_nodes);
 
     for (uint32_t r = 0; r < n_ranks; r++) {
-        lab_say(lab, r, "cmd=init pmi_version=2 pmi_subversion=0\n");
-        assert_heard(lab, r, "cmd=response_to_init pmi_version=2 "
-                             "pmi_subversion=0 rc=0\n");
+        upgrade(lab, r);
     }
     return lab;
 }
@@ -113,6 +118,19 @@ static void spawn_names_its_programs_in_turn(void **state)
     lab_spawned(lab, 0, HPCBOOT_ERR_SPAWN);
     heard2(lab, 1, "cmd=spawn-response;rc=-1;errmsg=ERR_SPAWN;nerrs=1;"
                    "errcodes=-1;");
+    lab_free(lab);
+}
+
+static void spawned_ranks_are_told_by_whom(void **state)
+{
+    char *const preput[] = {(char *)"PARENT=port", NULL};
+    struct lab *lab = lab_new_spawned(HB_PM_PMI2, 1, one_node, 1, preput);
+
+    upgrade(lab, 0);
+    lab_say2(lab, 0, "cmd=fullinit;thrid=1;");
+    heard2(lab, 0, "cmd=fullinit-response;thrid=1;rc=0;pmi-version=2;"
+                   "pmi-subversion=0;rank=0;size=1;appnum=0;debugged=FALSE;"
+                   "pmiverbose=FALSE;spawner-jobid=job.0;");
     lab_free(lab);
 }
 
@@ -301,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_command_gets_its_answer),
         cmocka_unit_test(spawn_names_its_programs_in_turn),
+        cmocka_unit_test(spawned_ranks_are_told_by_whom),
         cmocka_unit_test(a_spawn_of_nobody_fails_as_a_spawn),
         cmocka_unit_test(a_spawn_without_sense_cuts_the_rank_off),
         cmocka_unit_test(a_pmi1_server_takes_the_upgrade),

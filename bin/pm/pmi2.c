@@ -229,6 +229,7 @@ static int on_name_lookup(struct hb_pm *pm, struct hb_pmi_rank *rank,
     return HPCBOOT_OK;
 }
 
+/* Slurm's clients read what was looked up as the value, MPICH's as the port. */
 static void name_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
                         enum hb_pm_name_op op, int status, const char *value)
 {
@@ -244,7 +245,7 @@ static void name_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
     if (!found) {
         hb_str_putf(&out, "errmsg=%s;", hb_status_name(status));
     } else if (op == HB_PM_LOOKUP) {
-        hb_str_putf(&out, "port=%s;", value);
+        hb_str_putf(&out, "value=%s;port=%s;", value, value);
     }
     (void)finish(pm, to->rank, &out);
 }

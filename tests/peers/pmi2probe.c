@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the hpcboot authors */
-/* A client of libpmi2: puts, fences, gets from every rank, asks for a node
- * attribute that another rank puts later. "spawn": starts itself once more,
- * which says that it was spawned. */
+/* A client of libpmi2: puts, fences, gets from every rank, looks up a name,
+ * asks for a node attribute that another rank puts later. "parent": starts
+ * itself as "child", and both say whether they were spawned. */
 #include <slurm/pmi2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,16 @@ int main(int argc, char **argv)
     snprintf(key, sizeof(key), "card-%d", rank);
     snprintf(value, sizeof(value), "of rank %d", rank);
     check(PMI2_KVS_Put(key, value), "put");
+    if (rank == 0) {
+        check(PMI2_Nameserv_publish("service", NULL, "port of 0"), "publish");
+    }
     check(PMI2_KVS_Fence(), "fence");
+    check(PMI2_Nameserv_lookup("service", NULL, value, sizeof(value)),
+          "lookup");
+    if (strcmp(value, "port of 0") != 0) {
+        printf("the service is at '%s'\n", value);
+        return 1;
+    }
     for (int r = 0; r < size; r++) {
         snprintf(key, sizeof(key), "card-%d", r);
         snprintf(want, sizeof(want), "of rank %d", r);

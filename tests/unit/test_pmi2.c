@@ -239,7 +239,7 @@ static void names_are_published_and_looked_up(void **state)
     heard2(lab, 0, "cmd=name-publish-response;thrid=1;rc=0;");
     lab_say2(lab, 3, "cmd=name-lookup;name=s;thrid=2;");
     lab_run(lab);
-    heard2(lab, 3, "cmd=name-lookup-response;thrid=2;rc=0;port=p;");
+    heard2(lab, 3, "cmd=name-lookup-response;thrid=2;rc=0;value=p;port=p;");
     lab_say2(lab, 3, "cmd=name-unpublish;name=other;thrid=3;");
     lab_run(lab);
     heard2(lab, 3, "cmd=name-unpublish-response;thrid=3;rc=-1;"

@@ -20,9 +20,11 @@
 static void begin(struct hb_str *out, const char *cmd, const char *thrid,
                   int rc)
 {
-    hb_str_putf(out, "cmd=%s-response;", cmd);
+    hb_str_put(out, "cmd=");
+    hb_pmi_put_frame_text(out, cmd);
+    hb_str_put(out, "-response;");
     if (thrid != NULL && *thrid != '\0') {
-        hb_str_putf(out, "thrid=%s;", thrid);
+        hb_pmi_put_frame_value(out, "thrid", thrid);
     }
     hb_str_putf(out, "rc=%d;", rc);
 }
@@ -57,7 +59,8 @@ static int reply_rc(struct hb_pm *pm, struct hb_pmi_rank *rank,
 static void put_found(struct hb_str *out, const char *value)
 {
     if (value != NULL) {
-        hb_str_putf(out, "found=TRUE;value=%s;", value);
+        hb_str_put(out, "found=TRUE;");
+        hb_pmi_put_frame_value(out, "value", value);
     } else {
         hb_str_put(out, "found=FALSE;");
     }
@@ -93,7 +96,7 @@ static int on_fullinit(struct hb_pm *pm, struct hb_pmi_rank *rank,
                 rank->rank, pm->job->map->n_ranks,
                 hb_jobmap_app_of(pm->job->map, rank->rank));
     if (pm->job->parent_id != NULL) { /* by this alone clients know */
-        hb_str_putf(&out, "spawner-jobid=%s;", pm->job->parent_id);
+        hb_pmi_put_frame_value(&out, "spawner-jobid", pm->job->parent_id);
     }
     return finish(pm, rank, &out);
 }
@@ -105,7 +108,7 @@ static int on_job_getid(struct hb_pm *pm, struct hb_pmi_rank *rank,
     struct hb_str out = HB_STR_INIT;
 
     begin(&out, msg->cmd, hb_pmi_value(msg, "thrid"), 0);
-    hb_str_putf(&out, "jobid=%s;", pm->job->job_id);
+    hb_pmi_put_frame_value(&out, "jobid", pm->job->job_id);
     return finish(pm, rank, &out);
 }
 
@@ -245,7 +248,8 @@ static void name_result(struct hb_pm *pm, const struct hb_pmi_waiter *to,
     if (!found) {
         hb_str_putf(&out, "errmsg=%s;", hb_status_name(status));
     } else if (op == HB_PM_LOOKUP) {
-        hb_str_putf(&out, "value=%s;port=%s;", value, value);
+        hb_pmi_put_frame_value(&out, "value", value);
+        hb_pmi_put_frame_value(&out, "port", value);
     }
     (void)finish(pm, to->rank, &out);
 }

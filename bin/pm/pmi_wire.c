@@ -147,8 +147,10 @@ static int finish(struct hb_pmi_msg *msg, int rc, struct hpcboot_error *err)
     return rc;
 }
 
-/* Ends the word at `p` at the first unescaped blank, takes escapes out of it,
- * and returns what follows. */
+/* Ends the value at `p`, takes escapes out of it, and returns what follows. */
+typedef char *(*value_cutter)(char *p);
+
+/* At the first blank without a backslash before it. */
 static char *cut_word(char *p)
 {
     char *to = p;
@@ -164,14 +166,40 @@ static char *cut_word(char *p)
     return p;
 }
 
-static int parse_words(struct hb_pmi_msg *msg, struct hpcboot_error *err)
+static char *cut_line(char *p)
+{
+    char *end = strchrnul(p, '\n');
+    char *next = end + (*end == '\n');
+
+    *end = '\0';
+    return next;
+}
+
+/* At the first semicolon that no other follows: two are one of the value. */
+static char *cut_doubled(char *p)
+{
+    char *to = p;
+
+    while (*p != '\0' && (*p != ';' || p[1] == ';')) {
+        p += *p == ';';
+        *to++ = *p++;
+    }
+    p += *p == ';';
+    *to = '\0';
+    return p;
+}
+
+/* Pairs, and keys that stand alone. A key ends before one of `ends`: '=' or
+ * what parts the pairs. */
+static int parse_pairs(struct hb_pmi_msg *msg, const char *ends,
+                       value_cutter cut, struct hpcboot_error *err)
 {
     char *p = msg->text;
     int rc = HPCBOOT_OK;
 
     while (rc == 0 && *p != '\0') {
         char *key = p;
-        size_t key_len = strcspn(p, "= ");
+        size_t key_len = strcspn(p, ends);
         char *value = NULL;
 
         if (key_len == 0) {
@@ -180,40 +208,12 @@ static int parse_words(struct hb_pmi_msg *msg, struct hpcboot_error *err)
         }
         if (key[key_len] == '=') {
             value = key + key_len + 1;
-            p = cut_word(value);
+            p = cut(value);
         } else {
-            p = key + key_len + (key[key_len] == ' ');
+            p = key + key_len + (key[key_len] != '\0');
         }
         key[key_len] = '\0';
         rc = add_pair(msg, key, value, err);
-    }
-    return rc;
-}
-
-/* Pieces ended by one character: the lines of a block, the pairs of a
- * frame. */
-static int parse_pieces(struct hb_pmi_msg *msg, char separator,
-                        struct hpcboot_error *err)
-{
-    char *p = msg->text;
-    int rc = HPCBOOT_OK;
-
-    while (rc == 0 && *p != '\0') {
-        char *key = p;
-        char *end = strchr(p, separator);
-        char *equals;
-
-        p = end != NULL ? end + 1 : p + strlen(p);
-        if (end != NULL) {
-            *end = '\0';
-        }
-        equals = strchr(key, '=');
-        if (equals != NULL) {
-            *equals = '\0';
-        }
-        if (*key != '\0') {
-            rc = add_pair(msg, key, equals != NULL ? equals + 1 : NULL, err);
-        }
     }
     return rc;
 }
@@ -227,9 +227,9 @@ int hb_pmi_parse_line(struct hb_pmi_msg *out, struct hb_bytes in,
         return rc;
     }
     if (hb_starts_with(out->text, BLOCK_START)) {
-        rc = parse_pieces(out, '\n', err);
+        rc = parse_pairs(out, "=\n", cut_line, err);
     } else {
-        rc = parse_words(out, err);
+        rc = parse_pairs(out, "= ", cut_word, err);
     }
     return finish(out, rc, err);
 }
@@ -242,7 +242,7 @@ int hb_pmi_parse_frame(struct hb_pmi_msg *out, struct hb_bytes in,
     if (rc < 0) {
         return rc;
     }
-    return finish(out, parse_pieces(out, ';', err), err);
+    return finish(out, parse_pairs(out, "=;", cut_doubled, err), err);
 }
 
 void hb_pmi_msg_destroy(struct hb_pmi_msg *msg)
@@ -275,6 +275,24 @@ void hb_pmi_put_line_value(struct hb_str *line, const char *key,
         }
         hb_str_putc(line, *value);
     }
+}
+
+void hb_pmi_put_frame_text(struct hb_str *payload, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == ';') {
+            hb_str_putc(payload, ';');
+        }
+        hb_str_putc(payload, *text);
+    }
+}
+
+void hb_pmi_put_frame_value(struct hb_str *payload, const char *key,
+                            const char *value)
+{
+    hb_str_putf(payload, "%s=", key);
+    hb_pmi_put_frame_text(payload, value);
+    hb_str_putc(payload, ';');
 }
 
 char *hb_pmi_frame(const struct hb_str *payload)

@@ -15,7 +15,7 @@
  * PMI-2: six characters of decimal payload length, padded with blanks (before
  * the digits when sent), then
  *
- *     cmd=NAME;key=value;...;             nothing is escaped */
+ *     cmd=NAME;key=value;...;             a ';' of a value is written twice */
 #define HB_PMI_MESSAGE_MAX (1u << 20) /* a spawn block may carry many args */
 #define HB_PMI2_HEADER 6u
 #define HB_PMI2_PAYLOAD_MAX 999999u /* what six digits can say */
@@ -55,6 +55,10 @@ const char *hb_pmi_value(const struct hb_pmi_msg *msg, const char *key);
  * MPICH's clients refuse to parse, is left out with its key. */
 void hb_pmi_put_line_value(struct hb_str *line, const char *key,
                            const char *value);
+/* Appends "key=value;", or a piece of a value. */
+void hb_pmi_put_frame_value(struct hb_str *payload, const char *key,
+                            const char *value);
+void hb_pmi_put_frame_text(struct hb_str *payload, const char *text);
 /* Puts the length before a finished PMI-2 payload. */
 char *hb_pmi_frame(const struct hb_str *payload); /* free() it */
 

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     }
     check(PMI2_Job_GetId(job, sizeof(job)), "job id");
     snprintf(key, sizeof(key), "card-%d", rank);
-    snprintf(value, sizeof(value), "of rank %d", rank);
+    snprintf(value, sizeof(value), "of rank %d; said", rank);
     check(PMI2_KVS_Put(key, value), "put");
     if (rank == 0) {
         check(PMI2_Nameserv_publish("service", NULL, "port of 0"), "publish");
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     }
     for (int r = 0; r < size; r++) {
         snprintf(key, sizeof(key), "card-%d", r);
-        snprintf(want, sizeof(want), "of rank %d", r);
+        snprintf(want, sizeof(want), "of rank %d; said", r);
         check(PMI2_KVS_Get(job, PMI2_ID_NULL, key, value, sizeof(value),
                            &len), "get");
         if (strcmp(value, want) != 0) {

@@ -76,6 +76,15 @@ static void each_command_gets_its_answer(void **state)
          "cmd=kvs-put-response;thrid=9;rc=0;"},
         {"cmd=kvs-get;jobid=job.1;srcid=-1;key=k;",
          "cmd=kvs-get-response;rc=0;found=TRUE;value=a b\\c;"},
+        {"cmd=kvs-put;key=s;;;value=;;a;;b;;;;;;;",
+         "cmd=kvs-put-response;rc=0;"},
+        {"cmd=kvs-get;key=s;;;",
+         "cmd=kvs-get-response;rc=0;found=TRUE;value=;;a;;b;;;;;;;"},
+        {"cmd=kvs-put;key=e;value=;thrid=;;1;",
+         "cmd=kvs-put-response;thrid=;;1;rc=-1;"
+         "errmsg=value_length_out_of_range;"},
+        {"cmd=a;;b;",
+         "cmd=a;;b-response;rc=-1;errmsg=unknown_command;"},
         {"cmd=kvs-get;jobid=other;srcid=-1;key=k;",
          "cmd=kvs-get-response;rc=0;found=FALSE;"},
         {"cmd=kvs-put;key=PMI_k;value=1;",
@@ -108,9 +117,10 @@ static void spawn_names_its_programs_in_turn(void **state)
     lab_say2(lab, 1, "cmd=spawn;thrid=5;ncmds=2;preputcount=1;ppkey0=P;"
                      "ppval0=v w;subcmd=a;maxprocs=2;argc=2;argv0=x y;argv1=z;"
                      "infokeycount=1;infokey0=host;infoval0=n1;"
-                     "subcmd=/bin/b;maxprocs=1;argc=0;infokeycount=0;");
-    assert_string_equal(lab->spawn, "1: 2 3 1 1 1 0;a,x y,z,/bin/b;host=n1;"
-                                    "P=v w;");
+                     "subcmd=/bin/b;maxprocs=1;argc=1;argv0=x=y;;z;"
+                     "infokeycount=0;");
+    assert_string_equal(lab->spawn, "1: 2 3 1 1 2 0;a,x y,z,/bin/b,x=y;z;"
+                                    "host=n1;P=v w;");
     lab_spawned(lab, 0, HPCBOOT_OK);
     heard2(lab, 1, "cmd=spawn-response;thrid=5;rc=0;jobid=job.2;nerrs=3;"
                    "errcodes=0,0,0;");

@@ -51,7 +51,7 @@ EXTRA_DIST += tests/fuzz/corpus/pmi1 tests/fuzz/corpus/pmi2
 
 if HAVE_CMOCKA
 pm_tests = tests/unit/test_family tests/unit/test_personality \
-    tests/unit/test_pmi1 tests/unit/test_pmi2
+    tests/unit/test_pmi1 tests/unit/test_pmi2 tests/unit/test_pmi_spawn
 check_PROGRAMS += $(pm_tests)
 TESTS += $(pm_tests)
 tests_unit_test_family_SOURCES = tests/unit/test_family.c \
@@ -67,6 +67,9 @@ tests_unit_test_pmi1_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_pmi2_SOURCES = tests/unit/test_pmi2.c $(pmi_lab)
 tests_unit_test_pmi2_LDADD = $(UNIT_LDADD)
 tests_unit_test_pmi2_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_pmi_spawn_SOURCES = tests/unit/test_pmi_spawn.c $(pmi_lab)
+tests_unit_test_pmi_spawn_LDADD = $(UNIT_LDADD)
+tests_unit_test_pmi_spawn_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 endif
 
 check_PROGRAMS += tests/peers/pmdrive

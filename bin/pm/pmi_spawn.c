@@ -3,9 +3,10 @@
 /* Ranks of PMI that start others. PMI-1 says it in blocks, one for each
  * program, which are kept until the last has come; PMI-2 in one message, whose
  * repeated keys belong to the `subcmd` before them. Either way it becomes one
- * question to the job, and the rank waits for the answer. A number of ranks
- * that nobody can start is an MPI program's mistake, which it hears of as of
- * any spawn that fails; messages without sense end the talk. */
+ * question to the job, and the rank waits for the answer. What nobody can
+ * start, as too many ranks or a program without a name, is an MPI program's
+ * mistake, which it hears of as of any spawn that fails; messages without sense
+ * end the talk. */
 #include "config.h"
 
 #include <stdio.h>
@@ -14,8 +15,6 @@
 
 #include "bin/pm/pmi.h"
 #include "lib/base/str.h"
-
-#define NUMBER_MAX 1000000
 
 struct hb_pmi_spawning {
     struct hb_pmi_spawning *next;
@@ -94,12 +93,22 @@ static int number_of(const char *text, const char *what, uint32_t *out,
 {
     int value;
 
-    if (text == NULL || hb_parse_int(text, 0, NUMBER_MAX, &value) < 0) {
+    if (text == NULL || hb_parse_int(text, 0, INT32_MAX, &value) < 0) {
         return hb_fail(err, HPCBOOT_ERR_PROTOCOL, "PMI: spawn without a good "
                        "%s", what);
     }
     *out = (uint32_t)value;
     return HPCBOOT_OK;
+}
+
+static int take_program(struct hb_pmi_rank *rank, const char *program,
+                        uint32_t n, struct hpcboot_error *err)
+{
+    if (program == NULL) {
+        return hb_fail(err, HPCBOOT_ERR_PROTOCOL,
+                       "PMI: spawn of %u processes without a program", n);
+    }
+    return hb_pm_spawn_app(&rank->spawn, program, n, err);
 }
 
 /* The value of "NAMEi" in one block. */
@@ -168,8 +177,7 @@ static int take_block(struct hb_pmi_rank *rank, const struct hb_pmi_msg *msg,
     int rc = number_of(hb_pmi_value(msg, "nprocs"), "nprocs", &n, err);
 
     if (rc == 0) {
-        rc = hb_pm_spawn_app(&rank->spawn, program != NULL ? program : "", n,
-                             err);
+        rc = take_program(rank, program, n, err);
     }
     if (rc == 0) {
         rc = take_args1(rank, msg, err);
@@ -260,10 +268,7 @@ static int take_program2(struct hb_pmi_rank *rank,
                  : hb_fail(err, HPCBOOT_ERR_PROTOCOL,
                            "PMI: spawn without maxprocs");
 
-    return rc < 0 ? rc
-                  : hb_pm_spawn_app(&rank->spawn,
-                                    at->value != NULL ? at->value : "", n,
-                                    err);
+    return rc < 0 ? rc : take_program(rank, at->value, n, err);
 }
 
 static int take_pair2(struct hb_pmi_rank *rank, const struct hb_pmi_pair *at,

@@ -36,7 +36,7 @@ int hb_pm_spawn_app(struct hb_pm_spawn *s, const char *program, uint32_t ranks,
     int rc;
 
     if (*program == '\0' || s->n_apps == HB_MAX_APPS) {
-        return hb_fail(err, HPCBOOT_ERR_LIMIT, "program %u, \"%s\", of one "
+        return hb_fail(err, HPCBOOT_ERR_SPAWN, "program %u, \"%s\", of one "
                        "request cannot be started", s->n_apps + 1, program);
     }
     if (ranks == 0 || ranks > HB_MAX_RANKS - hb_pm_spawn_ranks(s)) {

@@ -31,7 +31,8 @@ struct hb_pm_spawn {
 #define HB_SPAWN_TEXT_MAX (1u << 20)
 
 /* ERR_LIMIT where it grows beyond any program's needs, ERR_SPAWN where nobody
- * can start so many or so few ranks; nothing was added. */
+ * can start what is asked for: a program without a name, so many programs, so
+ * many or so few ranks; nothing was added. */
 int hb_pm_spawn_app(struct hb_pm_spawn *s, const char *program, uint32_t ranks,
                     struct hpcboot_error *err);
 /* Of the program that was added last. */

@@ -156,6 +156,26 @@ static void a_spawn_of_nobody_fails_as_a_spawn(void **state)
     lab_free(lab);
 }
 
+static void a_spawn_that_nobody_can_start_fails_as_a_spawn(void **state)
+{
+    static const char *const asked[] = {
+        "cmd=spawn;subcmd=a;maxprocs=2000000000;argv0=x;",
+        "cmd=spawn;subcmd=;maxprocs=1;argv0=x;",
+    };
+    struct lab *lab = upgraded(HB_PM_PMI2, 2, one_node, 1);
+
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        lab_say2(lab, 1, asked[i]);
+        heard2(lab, 1, "cmd=spawn-response;rc=-1;errmsg=ERR_SPAWN;nerrs=0;"
+                       "errcodes=;");
+    }
+    assert_int_equal(lab->n_spawns, 0);
+    lab_say2(lab, 1, "cmd=spawn;subcmd=a;maxprocs=16777216;");
+    assert_int_equal(lab->n_spawns, 1);
+    assert_null(lab->violation);
+    lab_free(lab);
+}
+
 static void a_spawn_without_sense_cuts_the_rank_off(void **state)
 {
     static const char *const bad[] = {
@@ -331,6 +351,7 @@ int main(void)
         cmocka_unit_test(spawn_names_its_programs_in_turn),
         cmocka_unit_test(spawned_ranks_are_told_by_whom),
         cmocka_unit_test(a_spawn_of_nobody_fails_as_a_spawn),
+        cmocka_unit_test(a_spawn_that_nobody_can_start_fails_as_a_spawn),
         cmocka_unit_test(a_spawn_without_sense_cuts_the_rank_off),
         cmocka_unit_test(a_pmi1_server_takes_the_upgrade),
         cmocka_unit_test(frames_may_come_cut_or_together),

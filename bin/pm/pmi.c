@@ -166,6 +166,25 @@ static int handle(struct hb_pm *pm, struct hb_pmi_rank *rank,
                                                                err);
 }
 
+/* A program that begins MPI anew, in place of one that has ended it or beside
+ * one that has not, says so in a line, which no frame begins like. */
+static int next_message(struct hb_pmi_rank *rank, struct hb_bytes *out,
+                        struct hpcboot_error *err)
+{
+    static const char init[] = "cmd=init ";
+    size_t left = hb_buf_left(&rank->in), len = sizeof(init) - 1;
+    size_t n = left < len ? left : len;
+
+    if (rank->dialect == &hb_pmi2_dialect && n > 0 &&
+        memcmp(hb_buf_next(&rank->in), init, n) == 0) {
+        if (n < len) {
+            return 0;
+        }
+        rank->dialect = &hb_pmi1_dialect;
+    }
+    return rank->dialect->next(&rank->in, out, err);
+}
+
 /* Handles every whole message of the input. */
 static int drain(struct hb_pm *pm, struct hb_pmi_rank *rank,
                  struct hpcboot_error *err)
@@ -173,7 +192,7 @@ static int drain(struct hb_pm *pm, struct hb_pmi_rank *rank,
     struct hb_bytes bytes;
     int rc;
 
-    while ((rc = rank->dialect->next(&rank->in, &bytes, err)) > 0) {
+    while ((rc = next_message(rank, &bytes, err)) > 0) {
         struct hb_pmi_msg msg;
 
         rc = rank->dialect->parse(&msg, bytes, err);

@@ -10,7 +10,7 @@
 /* Inside of the PMI server, shared by its files only: pmi.c owns the ranks
  * and their input, pmi_store.c what was put and who waits for whom, pmi1.c
  * and pmi2.c are the two dialects. A rank begins in dialect 1 and changes to
- * dialect 2 when its init line asks for it. */
+ * dialect 2 when its init line asks for it, until the next such line. */
 
 /* What clients in the wild were tested with. */
 #define HB_PMI_NAME_MAX 256u

@@ -70,7 +70,10 @@ static void on_abort(void *arg, uint32_t rank, int code, const char *text)
 
 static void on_contact(void *arg, uint32_t rank, unsigned bits)
 {
-    ((struct lab_node *)arg)->lab->contact[rank] |= bits;
+    struct lab *lab = ((struct lab_node *)arg)->lab;
+
+    lab->contact[rank] |= bits;
+    lab->n_contacts[rank]++;
 }
 
 static void on_modex(void *arg, uint64_t id, uint32_t rank)

@@ -31,6 +31,7 @@ struct lab {
     struct lab_node node[LAB_NODES];
     struct hb_str told[LAB_RANKS];
     unsigned contact[LAB_RANKS];
+    int n_contacts[LAB_RANKS]; /* so often the host was told */
     struct lab_fence fence[LAB_FENCES];
     size_t fence_bytes; /* of all blobs given to fences */
     int fence_status;   /* what lab_run answers; 0 by default */

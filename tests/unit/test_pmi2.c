@@ -319,7 +319,7 @@ static void broken_frames_cut_the_rank_off(void **state)
 {
     static const char *const bad[] = {
         "cmd=job-getid;", "      cmd=x;", "   -1 ", "1 2   ", "12   x",
-        "     8key=valu",
+        "     8key=valu", "cmd=initiate ",
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -329,6 +329,37 @@ static void broken_frames_cut_the_rank_off(void **state)
         assert_non_null(lab->violation);
         lab_free(lab);
     }
+}
+
+/* Of a program that begins MPI again once it has ended it, of one that another
+ * has started in the same rank's name, and of one of the other dialect. */
+static void an_init_line_may_come_again(void **state)
+{
+    struct lab *lab = upgraded(HB_PM_PMI2, 1, one_node, 1);
+
+    for (int i = 0; i < 3; i++) {
+        lab_say2(lab, 0, "cmd=fullinit;");
+        heard2(lab, 0, "cmd=fullinit-response;rc=0;pmi-version=2;"
+                       "pmi-subversion=0;rank=0;size=1;appnum=0;"
+                       "debugged=FALSE;pmiverbose=FALSE;");
+        assert_int_equal(lab->n_contacts[0], i + (i < 2 ? 2 : 3));
+        if (i == 1) {
+            lab_say2(lab, 0, "cmd=finalize;");
+            heard2(lab, 0, "cmd=finalize-response;rc=0;");
+        }
+        lab_say(lab, 0, "cmd=in");
+        assert_heard(lab, 0, "");
+        lab_say(lab, 0, "it pmi_version=2 pmi_subversion=0\n");
+        assert_heard(lab, 0, "cmd=response_to_init pmi_version=2 "
+                             "pmi_subversion=0 rc=0\n");
+    }
+    lab_say(lab, 0, "cmd=init pmi_version=1 pmi_subversion=1\n");
+    assert_heard(lab, 0, "cmd=response_to_init pmi_version=1 "
+                         "pmi_subversion=1 rc=0\n");
+    lab_say(lab, 0, "cmd=get_my_kvsname\n");
+    assert_heard(lab, 0, "cmd=my_kvsname rc=0 kvsname=job.1\n");
+    assert_null(lab->violation);
+    lab_free(lab);
 }
 
 static void a_rank_that_died_waiting_is_forgotten(void **state)
@@ -362,6 +393,7 @@ int main(void)
         cmocka_unit_test(names_of_servers_are_not_for_ranks),
         cmocka_unit_test(abort_gets_no_reply),
         cmocka_unit_test(broken_frames_cut_the_rank_off),
+        cmocka_unit_test(an_init_line_may_come_again),
         cmocka_unit_test(a_rank_that_died_waiting_is_forgotten),
     };
 

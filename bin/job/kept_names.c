@@ -217,39 +217,12 @@ static int say(struct kept_names *all, const struct hb_msg_name *m,
     return n != NULL ? 0 : HPCBOOT_ERR_NOT_FOUND;
 }
 
-static void looked_up(struct kept_names *all, const struct hb_msg_name *m)
-{
-    struct name *n = find(all, m->name);
-
-    if (n != NULL && n->once) {
-        take_away(all, n);
-    }
-}
-
 static void unpublish_own(struct kept_names *all, const struct hb_msg_name *m)
 {
     struct name *n = find(all, m->name);
 
     if (is_theirs(n, m)) {
         take_away(all, n);
-    }
-}
-
-/* It has been answered: what it removes goes, and what was there for it. */
-static void said(struct kept_names *all, const struct hb_msg_name *m)
-{
-    if (m->op == HB_NAME_LOOKUP) {
-        looked_up(all, m);
-    } else if (m->op == HB_NAME_UNPUBLISH_OWN) {
-        unpublish_own(all, m);
-    }
-    if (m->op != HB_NAME_UNPUBLISH) {
-        return;
-    }
-    if (hb_starts_with(m->name, KEPT_NAMES_OVER)) {
-        end_job(all, m->name + strlen(KEPT_NAMES_OVER));
-    } else {
-        unpublish(all, m);
     }
 }
 
@@ -292,28 +265,92 @@ static void take_turn(struct kept_names *all, const struct hb_msg_name *m,
     }
 }
 
+static int is_by(const struct turn *t, struct hb_bytes by)
+{
+    return by.len > 0 && by.len <= t->len &&
+           memcmp(t->by, by.data, by.len) == 0;
+}
+
 /* The last of who asks. */
 static struct turn *turn_of(struct kept_names *all, struct hb_bytes by)
 {
     struct turn *found = NULL;
 
-    for (struct turn *t = all->turns; by.len > 0 && t != NULL; t = t->next) {
-        if (by.len <= t->len && memcmp(t->by, by.data, by.len) == 0) {
-            found = t;
-        }
+    for (struct turn *t = all->turns; t != NULL; t = t->next) {
+        found = is_by(t, by) ? t : found;
     }
     return found;
+}
+
+/* Whether who has it waits: for `name`, or where that is NULL for anything. */
+static int waits_for(const struct kept_names *all, const struct turn *t,
+                     const char *name)
+{
+    const struct waiting *w = all->first;
+
+    while (w != NULL && (w->turn != t ||
+                         (name != NULL && !hb_streq(w->name, name)))) {
+        w = w->next;
+    }
+    return w != NULL;
+}
+
+/* Those with which `by` does not wait: of one name, or where that is NULL of
+ * all. */
+static void end_turns_of(struct kept_names *all, struct hb_bytes by,
+                         const char *name)
+{
+    struct turn *t = all->turns, *next;
+
+    for (; t != NULL; t = next) {
+        next = t->next;
+        if (is_by(t, by) && !waits_for(all, t, NULL) &&
+            (name == NULL || hb_streq(t->name, name))) {
+            end_turn(all, t);
+        }
+    }
+}
+
+/* That of who has published it, unless he waits. */
+static void end_turn_at(struct kept_names *all, const struct name *n)
+{
+    struct turn *t = all->turns;
+
+    while (t != NULL &&
+           (!hb_streq(t->name, n->name) || n->len < t->len ||
+            memcmp(n->value, t->by, t->len) != 0)) {
+        t = t->next;
+    }
+    if (t != NULL && !waits_for(all, t, NULL)) {
+        end_turn(all, t);
+    }
+}
+
+/* Not if it waits for something else; who waits for nothing may be about to. */
+static int is_before(const struct kept_names *all, const struct turn *t,
+                     const struct waiting *w)
+{
+    return hb_streq(t->name, w->turn->name) &&
+           (waits_for(all, t, w->name) || !waits_for(all, t, NULL));
 }
 
 /* Whether nobody who has published the same is to be served before. */
 static int is_next(const struct kept_names *all, const struct waiting *w)
 {
-    const struct turn *t = all->turns;
+    const struct turn *t = w->turn != NULL ? all->turns : NULL;
 
-    while (w->turn != NULL && t != NULL && !hb_streq(t->name, w->turn->name)) {
+    while (t != w->turn && !is_before(all, t, w)) {
         t = t->next;
     }
-    return w->turn == NULL || t == w->turn;
+    return t == w->turn;
+}
+
+/* What goes with nobody who reads it is there for all at once. */
+static int may_have(struct kept_names *all, const struct waiting *w)
+{
+    const struct name *n = find(all, w->name);
+
+    return n != NULL && (!n->once || is_next(all, w));
 }
 
 static struct waiting *wait_for(struct kept_names *all,
@@ -328,6 +365,9 @@ static struct waiting *wait_for(struct kept_names *all,
                           .who = who, .src = src};
     *(all->first != NULL ? &all->last->next : &all->first) = w;
     all->last = w;
+    if (w->turn != NULL) {
+        end_turns_of(all, m->value, w->turn->name);
+    }
     return w;
 }
 
@@ -348,33 +388,63 @@ static void wait_no_more(struct kept_names *all, struct waiting *gone)
     free(gone);
 }
 
-/* 0: the name is not there. */
-static int answer(struct kept_names *all, struct waiting *w)
+/* Who takes the word of another and has given his own before (`meets`) is one
+ * end of a meeting, and the other is about to wait for that word. Anybody else
+ * just reads. */
+static void looked_up(struct kept_names *all, const char *name, int meets)
+{
+    struct name *n = find(all, name);
+
+    if (n == NULL || !n->once) {
+        return;
+    }
+    if (!meets) {
+        end_turn_at(all, n);
+    }
+    take_away(all, n);
+}
+
+/* It has been answered: what it removes goes, and what was there for it. */
+static void said(struct kept_names *all, const struct hb_msg_name *m)
+{
+    if (m->op == HB_NAME_LOOKUP) {
+        looked_up(all, m->name, 0);
+    } else if (m->op == HB_NAME_UNPUBLISH_OWN) {
+        unpublish_own(all, m);
+    }
+    if (m->op != HB_NAME_UNPUBLISH) {
+        return;
+    }
+    if (hb_starts_with(m->name, KEPT_NAMES_OVER)) {
+        end_job(all, m->name + strlen(KEPT_NAMES_OVER));
+    } else {
+        unpublish(all, m);
+    }
+}
+
+static void answer(struct kept_names *all, struct waiting *w)
 {
     const struct hb_msg_name m = {.op = HB_NAME_LOOKUP, .name = w->name};
     struct hb_msg_name_reply reply = {.id = w->id};
 
-    if (say(all, &m, &reply.value) < 0) {
-        return 0;
-    }
+    reply.status = say(all, &m, &reply.value);
     w->told(w->who, w->src, &reply);
-    said(all, &m);
+    looked_up(all, w->name, w->turn != NULL);
     wait_no_more(all, w);
-    return 1;
 }
 
-/* Those who wait for the name, and where one of them had a turn, or the name is
- * NULL, all. */
+/* Those who wait for the name, and where a turn has ended by that, or the name
+ * is NULL, all. */
 static void serve(struct kept_names *all, const char *name)
 {
     struct waiting *w = all->first;
 
     while (w != NULL) {
-        int had_turn = w->turn != NULL;
+        size_t turns = all->n_turns;
 
-        if ((name == NULL || hb_streq(w->name, name)) && is_next(all, w) &&
-            answer(all, w)) {
-            name = had_turn ? NULL : name;
+        if ((name == NULL || hb_streq(w->name, name)) && may_have(all, w)) {
+            answer(all, w);
+            name = all->n_turns < turns ? NULL : name;
             w = all->first;
         } else {
             w = w->next;
@@ -382,14 +452,31 @@ static void serve(struct kept_names *all, const char *name)
     }
 }
 
-/* For those who came before nothing changes, unless it takes its turn. */
+/* Whether others who have published the same wait for something else, so that
+ * it is not before them. */
+static int lets_by(const struct kept_names *all, const struct waiting *mine)
+{
+    const struct waiting *w = mine->turn != NULL ? all->first : NULL;
+
+    while (w != NULL && (w->turn == NULL || hb_streq(w->name, mine->name) ||
+                         !hb_streq(w->turn->name, mine->turn->name))) {
+        w = w->next;
+    }
+    return w != NULL;
+}
+
+/* For those who came before nothing changes, unless a turn ends. */
 static void ask_and_wait(struct kept_names *all, const struct hb_msg_name *m,
                          kept_names_told told, void *who, uint32_t src)
 {
+    size_t turns = all->n_turns;
     struct waiting *w = wait_for(all, m, told, who, src);
-    int has_turn = w->turn != NULL;
+    int frees = lets_by(all, w);
 
-    if (is_next(all, w) && answer(all, w) && has_turn) {
+    if (may_have(all, w)) {
+        answer(all, w);
+    }
+    if (frees || all->n_turns < turns) {
         serve(all, NULL);
     }
 }
@@ -412,14 +499,22 @@ static void give_up(struct kept_names *all, uint64_t id, const void *who,
     }
 }
 
+/* Who looks up without waiting is not about to meet anybody. */
 static void ask(struct kept_names *all, const struct hb_msg_name *m,
                 kept_names_told told, void *who, uint32_t src)
 {
     struct hb_msg_name_reply reply = {.id = m->id};
+    size_t turns = all->n_turns;
 
     reply.status = say(all, m, &reply.value);
     told(who, src, &reply);
     said(all, m);
+    if (m->op == HB_NAME_LOOKUP) {
+        end_turns_of(all, m->value, NULL);
+    }
+    if (all->n_turns < turns) {
+        serve(all, NULL);
+    }
     if (reply.status == 0 && m->op == HB_NAME_PUBLISH_ONCE) {
         take_turn(all, m, who);
     }
@@ -436,6 +531,9 @@ void kept_names_ask(struct kept_names *all, const struct hb_msg_name *m,
 
     if (m->op == HB_NAME_GIVE_UP) {
         give_up(all, m->id, who, src);
+    } else if (m->op == HB_NAME_GONE) {
+        end_turns_of(all, m->value, NULL);
+        serve(all, NULL);
     } else if (m->op == HB_NAME_WAIT && all->n_waiting >= MAX_WAITING) {
         told(who, src, &refused);
     } else if (m->op == HB_NAME_WAIT) {

@@ -9,7 +9,9 @@
  * Of a name that goes with the first who looks it up there may be several. Who
  * has published one and then waits for another is about to meet somebody, as
  * Open MPI does at a port: several who come to one are served in the order in
- * which they have published, so that both ends take each other. */
+ * which they have published, so that both ends take each other. Nobody is
+ * before others who waits for something else, has looked up something without
+ * waiting, is gone, or was read by who meets nobody. */
 struct kept_names { /* zeroed: none */
     struct name *v;
     size_t n, n_left; /* the latter: after a job that took part */

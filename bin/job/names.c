@@ -98,6 +98,8 @@ void job_name_ask(struct job *j, const struct hb_msg_name *m,
 
     if (j->ancestry != NULL && m->op == HB_NAME_GIVE_UP) {
         give_up_above(j, m, who, src);
+    } else if (j->ancestry != NULL && m->op == HB_NAME_GONE) {
+        say_above(j, m, 0);
     } else if (j->ancestry != NULL) {
         ask_above(j, m, told, who, src);
     } else if (m->op == HB_NAME_COUNT) {

@@ -55,7 +55,8 @@ enum hb_pm_name_op { /* as NAME.op */
     HB_PM_PUBLISH_ONCE = 4, /* for the first who looks it up alone */
     HB_PM_UNPUBLISH_OWN, /* where what is published begins with the value */
     HB_PM_WAIT, /* looks up, and is answered when it is there */
-    HB_PM_GIVE_UP /* what waits under this id is answered: not found */
+    HB_PM_GIVE_UP, /* what waits under this id is answered: not found */
+    HB_PM_GONE /* the value, who has published, asks no more; no answer */
 };
 
 /* Names by which servers and launchers tell each other of jobs begin so. Ranks

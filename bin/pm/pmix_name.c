@@ -60,6 +60,8 @@ struct hb_pmix_names {
     struct question *questions;
     struct published *published;
     size_t n_timed; /* requests with a deadline; they keep the timer going */
+    pmix_rank_t *for_one; /* [n_for_one] have published what goes by itself */
+    size_t n_for_one;
 };
 
 int hb_pmix_names_create(struct hb_pm *pm, struct hpcboot_error *err)
@@ -114,6 +116,7 @@ void hb_pmix_names_destroy(struct hb_pm *pm)
         n->published = p->next;
         published_free(p);
     }
+    free(n->for_one);
     free(n);
     pm->names = NULL;
 }
@@ -229,9 +232,7 @@ static void look_up(struct hb_pm *pm, struct request *r, size_t key)
     }
     q = question_new(pm, r);
     q->key = key;
-    if (r->wait) {
-        (void)pack(&r->by, NULL, &by);
-    }
+    (void)pack(&r->by, NULL, &by);
     pm->host.name(pm->arg, q->id, r->wait ? HB_PM_WAIT : HB_PM_LOOKUP,
                   r->keys[key], (struct hb_bytes){by.bytes, by.size});
     PMIX_BYTE_OBJECT_DESTRUCT(&by);
@@ -311,12 +312,54 @@ static int is_for_one(const struct hb_pmix_event *ev)
     return 0;
 }
 
+static size_t find_for_one(const struct hb_pmix_names *n, pmix_rank_t rank)
+{
+    size_t i = 0;
+
+    while (i < n->n_for_one && n->for_one[i] != rank) {
+        i++;
+    }
+    return i;
+}
+
+static void note_for_one(struct hb_pmix_names *n, pmix_rank_t rank)
+{
+    if (find_for_one(n, rank) == n->n_for_one) {
+        n->for_one = hb_xrealloc(n->for_one,
+                                 (n->n_for_one + 1) * sizeof *n->for_one);
+        n->for_one[n->n_for_one++] = rank;
+    }
+}
+
+/* Others may wait at the service for their turn behind it. */
+static void tell_gone(struct hb_pm *pm, pmix_rank_t rank)
+{
+    struct hb_pmix_names *n = pm->names;
+    size_t i = find_for_one(n, rank);
+    pmix_byte_object_t by = {NULL, 0};
+    pmix_proc_t proc;
+
+    if (i == n->n_for_one) {
+        return;
+    }
+    n->for_one[i] = n->for_one[--n->n_for_one];
+    PMIX_LOAD_PROCID(&proc, pm->nspace, rank);
+    if (pack(&proc, NULL, &by) == 0) {
+        pm->host.name(pm->arg, 0, HB_PM_GONE, "",
+                      (struct hb_bytes){by.bytes, by.size});
+    }
+    PMIX_BYTE_OBJECT_DESTRUCT(&by);
+}
+
 void hb_pmix_run_publish(struct hb_pm *pm, struct hb_pmix_event *ev)
 {
     struct request *r = request_new(pm, ev);
     int for_one = is_for_one(ev);
     struct question *q;
 
+    if (for_one) {
+        note_for_one(pm->names, ev->proc.rank);
+    }
     for (size_t i = 0; i < ev->n_infos; i++) {
         pmix_byte_object_t packed = {NULL, 0};
         const char *key = ev->infos[i].key;
@@ -484,6 +527,7 @@ void hb_pmix_names_gone(struct hb_pm *pm, uint32_t rank)
             give_up(pm, r);
         }
     }
+    tell_gone(pm, rank);
 }
 
 void hb_pmix_names_tick(struct hb_pm *pm)

@@ -87,7 +87,8 @@ enum hb_name_op {
     HB_NAME_PUBLISH_ONCE, /* for the first who looks it up alone */
     HB_NAME_UNPUBLISH_OWN, /* where what is published begins with the value */
     HB_NAME_WAIT, /* looks up, and is answered when it is there */
-    HB_NAME_GIVE_UP /* what waits under this id is answered: not found */
+    HB_NAME_GIVE_UP, /* what waits under this id is answered: not found */
+    HB_NAME_GONE /* the value, who has published, asks no more; no answer */
 };
 
 enum hb_msg_type {

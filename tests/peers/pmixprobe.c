@@ -387,12 +387,56 @@ static int logs(void)
     return 0;
 }
 
+static void publish_for_one(const char *key)
+{
+    pmix_persistence_t first_read = PMIX_PERSIST_FIRST_READ;
+    pmix_info_t info[2];
+
+    PMIX_INFO_LOAD(&info[0], key, "1", PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &first_read, PMIX_PERSIST);
+    check(PMIx_Publish(info, 2), "publish");
+    PMIX_INFO_DESTRUCT(&info[0]);
+    PMIX_INFO_DESTRUCT(&info[1]);
+}
+
+/* Rank 0 publishes what rank 1 publishes, too, and ends: the word that rank 1
+ * waits for then is not for rank 0. */
+static int turns(void)
+{
+    pmix_pdata_t found;
+    pmix_info_t info;
+    int all = 0;
+
+    check(PMIx_Init(&me, NULL, 0), "init");
+    if (me.rank == 0) {
+        publish_for_one("probe.ready");
+    }
+    fence(NULL, 0, false);
+    if (me.rank == 1) {
+        publish_for_one("probe.ready");
+        PMIX_INFO_LOAD(&info, PMIX_WAIT, &all, PMIX_INT);
+        PMIX_PDATA_CONSTRUCT(&found);
+        PMIX_LOAD_KEY(found.key, "probe.word");
+        check(PMIx_Lookup(&found, 1, &info, 1), "lookup");
+        PMIX_PDATA_DESTRUCT(&found);
+        PMIX_INFO_DESTRUCT(&info);
+    } else if (me.rank > 1) {
+        publish_for_one("probe.word");
+    }
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    printf("rank %u is done\n", me.rank);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     uint32_t peers;
 
     if (argc > 1 && strcmp(argv[1], "logs") == 0) {
         return logs();
+    }
+    if (argc > 1 && strcmp(argv[1], "turns") == 0) {
+        return turns();
     }
 
     check(PMIx_Init(&me, NULL, 0), "init");

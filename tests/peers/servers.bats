@@ -121,6 +121,14 @@ hello() {
     done
 }
 
+@test 'PMIx client: who is gone holds nobody back who waits for a name' {
+    need_pmix
+    [ -x "$HB_BUILDDIR/tests/peers/pmixprobe" ] || skip 'probe is not built'
+    HB_LIMIT=30 run -0 hb --pmi pmix -n 3 \
+        "$HB_BUILDDIR/tests/peers/pmixprobe" turns
+    [ "$(grep -c '^rank . is done$' <<< "$output")" = 3 ]
+}
+
 # PMIx_Log, 240 MB of it, while whoever reads hbrun's output pauses.
 @test 'PMIx client: what it logs waits for credit like all output' {
     need_pmix

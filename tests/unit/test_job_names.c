@@ -229,6 +229,95 @@ static void test_the_turn_of_who_is_gone_is_over(void **state)
     kept_names_clear(&j);
 }
 
+/* Rank 1 has published the same as 2, and holds 2 back until it asks. */
+static void two_at_a_port(struct kept_names *j, struct heard *all)
+{
+    meet(j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 1);
+    meet(j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 2);
+    meet(j, HB_NAME_WAIT, "port:accept", all, 2);
+    meet(j, HB_NAME_PUBLISH_ONCE, "port:accept", all, 3);
+    assert_int_equal(all[2].n, 1);
+}
+
+static void test_who_will_not_wait_holds_nobody_back(void **state)
+{
+    struct heard all[5] = {{0}};
+    struct kept_names j = {0};
+
+    two_at_a_port(&j, all);
+    meet(&j, HB_NAME_LOOKUP, "ocean", all, 1);
+    assert_int_equal(all[2].value, 3);
+    kept_names_clear(&j);
+    memset(all, 0, sizeof all);
+    two_at_a_port(&j, all);
+    meet(&j, HB_NAME_GONE, "", all, 1);
+    assert_int_equal(all[2].value, 3);
+    assert_int_equal(all[1].n, 1);
+    kept_names_clear(&j);
+    memset(all, 0, sizeof all);
+    two_at_a_port(&j, all);
+    ask(&j, HB_NAME_WAIT, all, 4);
+    assert_int_equal(all[4].value, 3);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:accept", all, 3);
+    assert_int_equal(all[2].n, 1); /* rank 1 may be about to wait */
+    assert_true(is_there(&j, "port:connect")); /* who reads it meets nobody */
+    assert_int_equal(all[2].value, 3);
+    kept_names_clear(&j);
+}
+
+/* Workers who say that they are there, each with a name of its own for its
+ * work. */
+static void test_who_waits_for_something_else_holds_nobody_back(void **state)
+{
+    struct heard all[4] = {{0}};
+    struct kept_names j = {0};
+
+    meet(&j, HB_NAME_PUBLISH_ONCE, "ready", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "ready", all, 2);
+    meet(&j, HB_NAME_WAIT, "for-2", all, 2);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "for-2", all, 3);
+    assert_int_equal(all[2].n, 1);
+    meet(&j, HB_NAME_WAIT, "for-1", all, 1);
+    assert_int_equal(all[2].value, 3);
+    kept_names_clear(&j);
+}
+
+static void test_what_all_may_read_has_no_turn(void **state)
+{
+    struct heard all[4] = {{0}};
+    struct kept_names j = {0};
+
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 2);
+    meet(&j, HB_NAME_PUBLISH, "ocean", all, 2);
+    meet(&j, HB_NAME_WAIT, "ocean", all, 2);
+    assert_int_equal(all[2].value, 2);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 2);
+    meet(&j, HB_NAME_WAIT, "lake", all, 2);
+    meet(&j, HB_NAME_PUBLISH, "lake", all, 3);
+    assert_int_equal(all[2].value, 3);
+    kept_names_clear(&j);
+}
+
+/* It is not behind itself, and does not stay before others. */
+static void test_who_publishes_twice_has_one_turn(void **state)
+{
+    struct heard all[4] = {{0}};
+    struct kept_names j = {0};
+
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:connect", all, 2);
+    meet(&j, HB_NAME_WAIT, "port:accept", all, 2);
+    meet(&j, HB_NAME_WAIT, "port:accept", all, 1);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:accept", all, 3);
+    assert_int_equal(all[1].value, 3);
+    assert_int_equal(all[2].value, 0);
+    meet(&j, HB_NAME_PUBLISH_ONCE, "port:accept", all, 3);
+    assert_int_equal(all[2].value, 3);
+    kept_names_clear(&j);
+}
+
 static void test_a_name_for_all_goes_to_all_who_wait(void **state)
 {
     struct heard all[2] = {{0}};
@@ -331,6 +420,10 @@ int main(void)
         cmocka_unit_test(
             test_who_comes_to_a_port_is_served_as_it_has_published),
         cmocka_unit_test(test_the_turn_of_who_is_gone_is_over),
+        cmocka_unit_test(test_who_will_not_wait_holds_nobody_back),
+        cmocka_unit_test(test_who_waits_for_something_else_holds_nobody_back),
+        cmocka_unit_test(test_what_all_may_read_has_no_turn),
+        cmocka_unit_test(test_who_publishes_twice_has_one_turn),
         cmocka_unit_test(test_a_name_for_all_goes_to_all_who_wait),
         cmocka_unit_test(test_who_has_given_up_or_is_gone_takes_no_name),
         cmocka_unit_test(test_a_name_goes_with_its_owner_alone),

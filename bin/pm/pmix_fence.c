@@ -214,6 +214,36 @@ uint32_t hb_pmix_nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
     return n_nodes;
 }
 
+static int by_job(const void *a, const void *b)
+{
+    const pmix_proc_t *p = a, *q = b;
+    int order = strncmp(p->nspace, q->nspace, PMIX_MAX_NSLEN);
+
+    return order != 0 ? order : (p->rank > q->rank) - (p->rank < q->rank);
+}
+
+char *hb_pmix_name_of_all(struct hb_pmix_event *ev)
+{
+    struct hb_str text = HB_STR_INIT;
+    uint32_t *ranks = hb_xcalloc(ev->n_procs + 1, sizeof(*ranks));
+
+    qsort(ev->procs, ev->n_procs, sizeof(*ev->procs), by_job);
+    for (size_t i = 0; i < ev->n_procs;) {
+        const char *nspace = ev->procs[i].nspace;
+        uint32_t n = 0;
+
+        for (; i < ev->n_procs &&
+               PMIX_CHECK_NSPACE(ev->procs[i].nspace, nspace); i++) {
+            ranks[n++] = ev->procs[i].rank;
+        }
+        hb_str_putf(&text, "%s:", nspace);
+        hb_rankset_name(&text, ranks, hb_rankset_unique(ranks, n));
+        hb_str_putc(&text, ';');
+    }
+    free(ranks);
+    return hb_str_steal(&text);
+}
+
 uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set)
 {
     struct hb_bytes old;

@@ -162,6 +162,9 @@ void hb_pmix_fences_tick(struct hb_pm *pm);
 int64_t hb_pmix_deadline(const struct hb_pmix_event *ev); /* or HB_NEVER */
 /* The how manieth time a set of ranks does something. */
 uint32_t hb_pmix_next_round(struct hb_pm *pm, const char *set);
+/* A name of all participants that every job makes alike; free() it. They are
+ * put in order. */
+char *hb_pmix_name_of_all(struct hb_pmix_event *ev);
 /* Nodes of ranks of this job, or of all; free() them. */
 uint32_t hb_pmix_nodes_of(const struct hb_pm *pm, const uint32_t *ranks,
                           uint32_t n, int all, uint32_t **nodes_out);

@@ -17,18 +17,22 @@
  * goes with the last of them (bin/job/kept_names.c). What another
  * job's rank has put is looked up when a client asks for it (direct modex).
  *
- * A name that is not there yet is asked for again in intervals. */
+ * A name that is not there yet is asked for again in intervals. Where the
+ * clients set a limit (PMIX_TIMEOUT), all of it ends with that: the questions
+ * that are under way are nobody's then. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "bin/pm/pmix_impl.h"
-#include "bin/pm/rankset.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 #define MAP_MAX (64u << 20)
+/* Up to release 5 libpmix goes on with a limit of a connect when it has called,
+ * and takes no second answer: ours comes before, by two ticks. */
+#define CONNECT_EARLIER_NS (200 * 1000000LL)
 
 enum what { MODEX_PUT, MODEX_GET, ANNOUNCED, AWAITED };
 
@@ -40,7 +44,7 @@ struct hb_pmix_ask {
     int waiting; /* it was not there: asked again by the timer */
     int served;  /* MODEX_PUT: there is something to publish */
     char *name;
-    struct hb_pmix_join *join; /* NULL: MODEX_GET, a late MODEX_PUT */
+    struct hb_pmix_join *join; /* NULL: MODEX_GET, or it is over */
     size_t other;              /* AWAITED: which of its jobs */
     pmix_modex_cbfunc_t modex; /* MODEX_GET */
     void *cbdata;
@@ -332,14 +336,6 @@ static void put_so_far(struct hb_pm *pm)
 
 /* ---- who takes part ------------------------------------------------------ */
 
-static int by_job(const void *a, const void *b)
-{
-    const pmix_proc_t *p = a, *q = b;
-    int order = strncmp(p->nspace, q->nspace, PMIX_MAX_NSLEN);
-
-    return order != 0 ? order : (p->rank > q->rank) - (p->rank < q->rank);
-}
-
 static void add_other(struct hb_pmix_join *j, const char *nspace)
 {
     for (size_t i = 0; i < j->n_others; i++) {
@@ -352,34 +348,23 @@ static void add_other(struct hb_pmix_join *j, const char *nspace)
     j->n_others++;
 }
 
-/* A name of all participants that every job makes alike. */
-static char *name_of_all(struct hb_pmix_event *ev)
+static int64_t deadline_of(struct hb_pm *pm, const struct hb_pmix_event *ev)
 {
-    struct hb_str text = HB_STR_INIT;
-    uint32_t *ranks = hb_xcalloc(ev->n_procs + 1, sizeof(*ranks));
+    int64_t deadline = hb_pmix_deadline(ev);
 
-    qsort(ev->procs, ev->n_procs, sizeof(*ev->procs), by_job);
-    for (size_t i = 0; i < ev->n_procs;) {
-        const char *nspace = ev->procs[i].nspace;
-        uint32_t n = 0;
-
-        for (; i < ev->n_procs &&
-               PMIX_CHECK_NSPACE(ev->procs[i].nspace, nspace); i++) {
-            ranks[n++] = ev->procs[i].rank;
-        }
-        hb_str_putf(&text, "%s:", nspace);
-        hb_rankset_name(&text, ranks, hb_rankset_unique(ranks, n));
-        hb_str_putc(&text, ';');
+    if (deadline == HB_NEVER) {
+        return deadline;
     }
-    free(ranks);
-    return hb_str_steal(&text);
+    hb_pmix_timer(pm, 1);
+    return strcmp(ev->word, HB_PMIX_CONNECT) == 0
+               ? deadline - CONNECT_EARLIER_NS : deadline;
 }
 
 static struct hb_pmix_join *join_new(struct hb_pm *pm,
                                      struct hb_pmix_event *ev)
 {
     struct hb_pmix_join *j = hb_xcalloc(1, sizeof(*j));
-    char *all = name_of_all(ev), *set;
+    char *all = hb_pmix_name_of_all(ev), *set;
 
     j->kind = ev->word;
     set = hb_xasprintf("%s/%s", j->kind, all);
@@ -391,7 +376,7 @@ static struct hb_pmix_join *join_new(struct hb_pm *pm,
             add_other(j, ev->procs[i].nspace);
         }
     }
-    j->deadline = hb_pmix_deadline(ev);
+    j->deadline = deadline_of(pm, ev);
     j->op = ev->op;
     j->modex = ev->modex;
     j->cbdata = ev->cbdata;
@@ -494,7 +479,7 @@ static int register_other(struct hb_pm *pm, const struct hb_pmix_join *j,
 static int is_early(struct hb_pm *pm, struct hb_pmix_ask *a, int status)
 {
     if (a->what != AWAITED || status != HPCBOOT_ERR_NOT_FOUND ||
-        hb_deadline_left_ms(a->join->deadline) <= 0) {
+        a->join == NULL || hb_deadline_left_ms(a->join->deadline) <= 0) {
         return 0;
     }
     a->waiting = 1;
@@ -507,10 +492,13 @@ static void take_answer(struct hb_pm *pm, struct hb_pmix_ask *a, int status,
 {
     struct hb_pmix_join *j = a->join;
 
-    switch (a->what) {
-    case MODEX_GET:
+    if (a->what == MODEX_GET) {
         modex_came(a, status, value);
+    }
+    if (j == NULL) {
         return;
+    }
+    switch (a->what) {
     case AWAITED:
         if (status == HPCBOOT_ERR_NOT_FOUND) {
             status = HPCBOOT_ERR_TIMED_OUT;
@@ -522,11 +510,10 @@ static void take_answer(struct hb_pm *pm, struct hb_pmix_ask *a, int status,
         fail(j, status);
         break;
     case MODEX_PUT: /* it may have been published before */
+    case MODEX_GET:
         break;
     }
-    if (j != NULL) {
-        settle(pm, j);
-    }
+    settle(pm, j);
 }
 
 int hb_pmix_join_name_done(struct hb_pm *pm, uint64_t id, int status,
@@ -552,15 +539,49 @@ int hb_pmix_join_name_done(struct hb_pm *pm, uint64_t id, int status,
 int hb_pmix_joins_wait(const struct hb_pm *pm)
 {
     const struct hb_pmix_ask *a = pm->asks;
+    const struct hb_pmix_join *j = pm->joins;
 
     while (a != NULL && !a->waiting) {
         a = a->next;
     }
-    return a != NULL;
+    while (j != NULL && j->deadline == HB_NEVER) {
+        j = j->next;
+    }
+    return a != NULL || j != NULL;
+}
+
+/* What waits to be asked again is forgotten; the others are answered yet. */
+static void give_up(struct hb_pm *pm, struct hb_pmix_join *j)
+{
+    struct hb_pmix_ask **at = &pm->asks;
+
+    while (*at != NULL) {
+        struct hb_pmix_ask *a = *at;
+
+        if (a->join == j) {
+            a->join = NULL;
+        }
+        if (a->join == NULL && a->waiting) {
+            *at = a->next;
+            ask_free(a);
+        } else {
+            at = &a->next;
+        }
+    }
+    fail(j, HPCBOOT_ERR_TIMED_OUT);
+    finish(pm, j);
 }
 
 void hb_pmix_joins_tick(struct hb_pm *pm)
 {
+    struct hb_pmix_join *j = pm->joins, *next;
+
+    for (; j != NULL; j = next) {
+        next = j->next;
+        if (hb_deadline_left_ms(j->deadline) == 0) {
+            give_up(pm, j);
+        }
+    }
     for (struct hb_pmix_ask *a = pm->asks; a != NULL; a = a->next) {
         if (a->waiting) {
             a->waiting = 0;

@@ -3,7 +3,8 @@
 
 /* A PMIx client that starts itself once, with an argument. Who was started says
  * who has, as a key of its own and as one of its job, and both connect. With
- * "late" it puts nothing before they have; then both connect again. */
+ * "late" it puts nothing before they have; then both connect again. With
+ * "absent" rank 1 of the first job should connect with them, and does not. */
 #include <pmix.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,43 @@ static void start(char *program, char *word, char *nspace)
     check(PMIx_Spawn(NULL, 0, &app, 1, nspace), "spawn");
 }
 
+static void load_parent(pmix_proc_t *out, const pmix_proc_t *me,
+                        pmix_rank_t rank)
+{
+    PMIX_LOAD_PROCID(out, me->nspace, rank);
+    memset(out->nspace, 0, sizeof out->nspace);
+    strncpy(out->nspace, me->nspace, strcspn(me->nspace, "@"));
+}
+
+static int absent(int started, char *program, const pmix_proc_t *me)
+{
+    const char *who = started ? "started" : "parent";
+    pmix_proc_t all[3], world;
+    pmix_info_t limit;
+    int one = 1;
+
+    load_parent(&all[0], me, 0);
+    load_parent(&all[1], me, 1);
+    all[2] = *me;
+    PMIX_LOAD_PROCID(&world, me->nspace, PMIX_RANK_WILDCARD);
+    if (me->rank == 0) {
+        if (!started) {
+            start(program, (char *)"absent", all[2].nspace);
+        }
+        PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &one, PMIX_INT);
+        printf("%s, connect: %s\n", who,
+               PMIx_Error_string(PMIx_Connect(all, 3, &limit, 1)));
+        printf("%s, fence: %s\n", who,
+               PMIx_Error_string(PMIx_Fence(all, 3, &limit, 1)));
+        printf("%s, disconnect: %s\n", who,
+               PMIx_Error_string(PMIx_Disconnect(all, 3, &limit, 1)));
+        PMIX_INFO_DESTRUCT(&limit);
+    }
+    check(PMIx_Fence(&world, 1, NULL, 0), "fence");
+    check(PMIx_Finalize(NULL, 0), "finalize");
+    return 0;
+}
+
 static void put(void)
 {
     pmix_value_t text;
@@ -64,6 +102,9 @@ int main(int argc, char **argv)
     pmix_proc_t me, both[2];
 
     check(PMIx_Init(&me, NULL, 0), "init");
+    if (strcmp(argv[argc - 1], "absent") == 0) {
+        return absent(started, argv[0], &me);
+    }
     if (started || !late) {
         put();
     }
@@ -72,8 +113,7 @@ int main(int argc, char **argv)
         start(argv[0], late ? argv[1] : NULL, both[1].nspace);
         check(PMIx_Connect(both, 2, NULL, 0), "connect");
     } else {
-        memset(both[0].nspace, 0, sizeof both[0].nspace);
-        strncpy(both[0].nspace, me.nspace, strcspn(me.nspace, "@"));
+        load_parent(&both[0], &me, 0);
         check(PMIx_Connect(both, 2, NULL, 0), "connect");
         printf("own key: %s, the job's: %s\n",
                is_parent(&me, me.rank, &both[0]) ? "right" : "WRONG",

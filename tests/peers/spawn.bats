@@ -131,16 +131,19 @@ END
     done
 }
 
+# $parent, where pods see it.
 pmix_parent() {
     pkg-config --exists pmix || skip 'no libpmix-dev'
+    parent=$venvs/bin/pmix_parent
+    mkdir -p "$venvs/bin"
     # shellcheck disable=SC2046  # several words
-    "${cc[@]}" -o parent "$fakes/pmix_parent.c" \
+    "${cc[@]}" -o "$parent" "$fakes/pmix_parent.c" \
         $(pkg-config --cflags --libs pmix)
 }
 
 @test "a client of PMIx knows its parent as its own and as its job's" {
     pmix_parent
-    run hb --pmi pmix -n 1 ./parent
+    run hb --pmi pmix -n 1 "$parent"
     ended_with 0
     [ "${lines[0]}" = "own key: right, the job's: right" ]
     [ "${lines[1]}" = 'what it has put: there' ]
@@ -148,11 +151,24 @@ pmix_parent() {
 
 @test "jobs of PMIx connect before a rank has put anything" {
     pmix_parent
-    run hb --pmi pmix -n 1 ./parent late
+    run hb --pmi pmix -n 1 "$parent" late
     ended_with 0
     [ "${lines[1]}" = 'what it has put: not there' ]
     [ "${lines[2]}" = 'what it has put: there' ]
     [ "${#lines[@]}" -eq 3 ]
+}
+
+@test "limits hold between jobs of PMIx while another host's rank is absent" {
+    local who what
+    need_pods
+    pmix_parent
+    HB_LIMIT=40 run over_pods --pmi pmix --map-by node -n 2 "$parent" absent
+    ended_with 0
+    for who in parent started; do
+        for what in connect fence disconnect; do
+            says "^$who, $what: TIMEOUT$"
+        done
+    done
 }
 
 # Its other ranks would wait for ever.

@@ -12,7 +12,9 @@
  * other side lets libpmix answer, which waits until the rank has put it.
  *
  * Where the clients set a limit (PMIX_TIMEOUT), libpmix sees to it until all of
- * this node have come, and leaves what happens between nodes to us. */
+ * this node have come, and leaves what happens between nodes to us. It does not
+ * tell of what it ends by itself: that fence is no round here, though it may be
+ * one on other nodes, so that a set is not to fence again after its limit. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -289,8 +289,8 @@ int hb_coll_run(struct hb_coll_team *team,
 int hb_coll_barrier(struct hb_coll_team *team, struct hpcboot_error *err);
 
 /* Nonblocking and persistent: init checks, and copies arrays of counts; start
- * may be called again once the run before is done. The outcome of a run is what the test says that sees
- * its end. */
+ * may be called again once the run before is done. The outcome of a run is what
+ * the test says that sees its end. */
 int hb_coll_init(struct hb_coll_team *team,
                  const struct hpcboot_coll_args *args,
                  const struct hb_coll_user_op *user,

@@ -69,7 +69,8 @@ in_gang() {
         NUM_PROCESSES=2 PROCESS_ID=0
     says 'port coordinator: 6677 \(COORDINATOR_PORT\)'
     in_gang jax JAX_NUM_PROCESSES=2 JAX_PROCESS_ID=0 \
-        JAX_COORDINATOR_ADDRESS=tj-node-0-0.tj:6666
+        JAX_COORDINATOR_ADDRESS=tj-node-0-0.tj:29500
+    says 'port coordinator: 29500 \(JAX_COORDINATOR_ADDRESS\)'
     in_gang paddle PADDLE_JOB_ID=pd PADDLE_NNODES=2 POD_IP_DUMMY=10.1.2.3 \
         PADDLE_MASTER=10.1.2.3:36577
     says 'port master: 36577 \(PADDLE_MASTER\)'
@@ -123,6 +124,20 @@ in_gang() {
     ended_with 0
     says 'framework: torchrun '
     says_not 'elastic:'
+}
+
+@test "an elastic PyTorchJob declares its port in the address where it meets" {
+    elastic() { # OPTION...
+        run env PYTHONUNBUFFERED=1 PET_RDZV_ENDPOINT=pt-worker-0:23456 \
+            PET_RDZV_BACKEND=c10d PET_NNODES=1:2 PET_STANDALONE= \
+            "$hbrun" --explain --dry-run -n 1 "$@" python3 t.py
+        ended_with 0
+        says "port $port: 23456 \(PET_RDZV_ENDPOINT\)"
+    }
+    port=master elastic
+    port=rdzv elastic --framework torchrun
+    port=master elastic --framework deepspeed
+    port=master elastic --framework deepspeed-launcher
 }
 
 @test "outside an operator's gang variables decide nothing" {

@@ -144,6 +144,44 @@ until_said() {
     says "$words"
 }
 
+# Runs a command where this host seems to have two GPUs: a /sys and a /dev of
+# the command's own, in which hwloc and the driver's nodes show them: AMD's, or
+# with AS_NVIDIA NVIDIA's. Each time in another directory, or after rmdir dev.
+with_gpus() {
+    cat > gpus.sh <<'END'
+set -e
+mkdir dev
+mount -t tmpfs none dev
+mkdir dev/shm dev/pts dev/dri
+for node in null zero full random urandom tty; do
+    : > "dev/$node"
+    mount --bind "/dev/$node" "dev/$node"
+done
+mount -t tmpfs none /sys/bus/pci/devices
+[ -z "${AS_NVIDIA:-}" ] || mount -t tmpfs none /proc/driver
+for n in 0 1; do
+    at=/sys/bus/pci/devices/0000:a$n:00.0
+    mkdir -p "$at/drm/renderD12$n"
+    : > "dev/dri/renderD12$n"
+    vendor=0x1002 device=0x74a1 config='\2\20\241\164'
+    if [ -n "${AS_NVIDIA:-}" ]; then
+        : > "dev/nvidia$n"
+        given=/proc/driver/nvidia/gpus/0000:a$n:00.0
+        mkdir -p "$given"
+        echo "Device Minor: $n" > "$given/information"
+        vendor=0x10de device=0x2330 config='\336\20\60\43'
+    fi
+    echo 0x030200 > "$at/class"
+    echo $vendor | tee "$at/vendor" > "$at/subsystem_vendor"
+    echo $device | tee "$at/device" > "$at/subsystem_device"
+    { printf "$config"; head -c 252 /dev/zero; } > "$at/config"
+done
+mount --rbind dev /dev
+HPCBOOT_TOPO_CACHE=off exec "$@"
+END
+    timeout -s KILL "$HB_LIMIT" unshare -m bash gpus.sh "$@"
+}
+
 # --- pods ---------------------------------------------------------------------
 
 # lab_up NAME N [OPTION...]: a lab of this test file, with source, build and

@@ -20,6 +20,7 @@
 #include "bin/recipe/recipe.h"
 #include "lib/base/fd.h"
 #include "lib/base/str.h"
+#include "lib/topo/gpus.h"
 
 struct agent_recipe {
     struct hb_recipe *recipe;
@@ -248,6 +249,17 @@ static void crew_argv(const char *self, const struct hb_recipe_rank *made,
     hb_strv_extend(out, hb_strv_view(&made->argv));
 }
 
+/* By the rank's own variables, which may show it less than there is. */
+static void add_gpus(const struct agent *a, const struct hb_strv *env,
+                     struct hb_recipe_facts *facts)
+{
+    struct hb_gpus gpus;
+
+    hb_gpus_count("", hb_strv_view(env), &gpus);
+    facts->gpus = gpus.n;
+    facts->gpus_are_own = a->gpus != NULL;
+}
+
 int agent_recipe_apply(struct rank *r, struct hb_strv *env,
                        struct hpcboot_error *err)
 {
@@ -272,6 +284,7 @@ int agent_recipe_apply(struct rank *r, struct hb_strv *env,
     facts.dir = dir;
     facts.agent = self;
     facts.restart = a->job.restart + r->restarts;
+    add_gpus(a, env, &facts);
     rc = hb_recipe_expand(ar->recipe, &facts, r->rank, &made, err);
     if (rc == 0) {
         put_env(a, app, &made, env);

@@ -87,6 +87,8 @@ struct hb_recipe_facts {
     const char *dir;              /* where files are put */
     const char *agent;            /* the path of hpcbootd there, or NULL */
     const uint32_t *slots;        /* [n_nodes]; NULL: one each */
+    uint32_t gpus;                /* that the rank sees */
+    int gpus_are_own;             /* and no other rank of its host does */
     uint32_t restart;             /* how often the rank was started before */
 };
 

@@ -92,6 +92,23 @@ int hb_expand_program(const struct expansion *x, const struct word *w,
     return 1;
 }
 
+/* Alone on its host, or with GPUs that nobody else sees, a rank has all of
+ * them; else that of its local number, as frameworks have it. */
+static void put_gpus(const struct expansion *x, const struct cursor *c,
+                     struct hb_str *out)
+{
+    const struct hb_jobmap *map = x->f->map;
+    uint32_t n = x->f->gpus;
+
+    if (n > 0 && !x->f->gpus_are_own && map->local_size[c->node] > 1) {
+        hb_str_putf(out, "%u", map->local_rank[c->rank] % n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        hb_str_putf(out, "%s%u", i > 0 ? "," : "", i);
+    }
+}
+
 void hb_expand_builtin(const struct expansion *x, int variable,
                        const struct cursor *c, struct hb_str *out)
 {
@@ -131,6 +148,7 @@ void hb_expand_builtin(const struct expansion *x, int variable,
     case VAR_slots:
         hb_str_putf(out, "%u", x->f->slots != NULL ? x->f->slots[c->node] : 1);
         break;
+    case VAR_gpus: put_gpus(x, c, out); break;
     case VAR_restart: hb_str_putf(out, "%u", x->f->restart); break;
     case VAR_job_id: hb_str_put(out, x->f->job_id); break;
     case VAR_program:

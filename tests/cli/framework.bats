@@ -140,6 +140,32 @@ in_gang() {
     port=master elastic --framework deepspeed-launcher
 }
 
+# ranks_on_gpus OPTION... PROGRAM...: hbrun on a host with two of NVIDIA's.
+ranks_on_gpus() {
+    AS_NVIDIA=yes run with_gpus "$hbrun" "$@"
+    rmdir dev
+    ended_with 0
+}
+# shellcheck disable=SC2016  # expanded in the rank
+@test "a process of JAX has all GPUs that nobody else on its host has" {
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    rmdir dev
+    local ids='echo "$JAX_PROCESS_ID: ${JAX_LOCAL_DEVICE_IDS-none}"'
+    ranks_on_gpus --framework jax -npernode 1 sh -c "$ids"
+    says '^0: 0,1$'
+    ranks_on_gpus --framework jax -n 2 sh -c "$ids"
+    says '^0: 0$'
+    says '^1: 1$'
+    ranks_on_gpus --framework jax -n 1 -x JAX_LOCAL_DEVICE_IDS=1 sh -c "$ids"
+    says '^0: 1$'
+    ranks_on_gpus --framework jax -n 1 -x CUDA_VISIBLE_DEVICES= sh -c "$ids"
+    says '^0: none$'
+    hwloc_is_there
+    ranks_on_gpus --framework jax -n 2 --gpus-per-rank 1 sh -c "$ids"
+    says '^0: 0$'
+    says '^1: 0$'
+}
+
 @test "outside an operator's gang variables decide nothing" {
     run env PET_NNODES=2 TF_CONFIG='{}' "$hbrun" --explain --dry-run -H a:2 \
         python3 t.py

@@ -129,35 +129,6 @@ assert b["bound"] and b["binding_why"]' "$output"
     says 'binding: each rank to the cores next to its device$'
 }
 
-# Runs a command where this host seems to have two GPUs: a /sys and a /dev of
-# the command's own, in which hwloc and the driver's nodes show them.
-with_gpus() {
-    cat > gpus.sh <<'END'
-set -e
-mkdir dev
-mount -t tmpfs none dev
-mkdir dev/shm dev/pts dev/dri
-for node in null zero full random urandom tty; do
-    : > "dev/$node"
-    mount --bind "/dev/$node" "dev/$node"
-done
-mount -t tmpfs none /sys/bus/pci/devices
-for n in 0 1; do
-    at=/sys/bus/pci/devices/0000:a$n:00.0
-    mkdir -p "$at/drm/renderD12$n"
-    : > "dev/dri/renderD12$n"
-    [ -z "${AS_NVIDIA:-}" ] || : > "dev/nvidia$n"
-    echo 0x030200 > "$at/class"
-    echo 0x1002 | tee "$at/vendor" > "$at/subsystem_vendor"
-    echo 0x74a1 | tee "$at/device" > "$at/subsystem_device"
-    { printf '\2\20\241\164'; head -c 252 /dev/zero; } > "$at/config"
-done
-mount --rbind dev /dev
-HPCBOOT_TOPO_CACHE=off exec "$@"
-END
-    timeout -s KILL "$HB_LIMIT" unshare -m bash gpus.sh "$@"
-}
-
 @test "GPUs: --explain says who sees which, a warning that they are shared" {
     hwloc_is_there
     with_gpus true || skip "no mounts of a process's own can be made here"

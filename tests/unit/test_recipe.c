@@ -385,9 +385,25 @@ static void slots_are_those_of_the_host(void **state)
     j->f.slots = NULL;
 }
 
+static void gpus_are_those_of_the_rank(void **state)
+{
+    struct job *j = *state;
+    const char *text = "env GPUS ${gpus}";
+
+    gives(j, text, 0, "GPUS", "");
+    j->f.gpus = 2;
+    gives(j, text, 1, "GPUS", "1");
+    gives(j, text, 2, "GPUS", "0,1"); /* alone on its host */
+    j->f.gpus_are_own = 1;
+    gives(j, text, 1, "GPUS", "0,1");
+    j->f = (struct hb_recipe_facts){.map = j->map, .gpus = 1};
+    gives(j, text, 1, "GPUS", "0"); /* shared */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(gpus_are_those_of_the_rank),
         TEST(a_variable_is_that_of_the_rank),
         TEST(quotes_and_continued_lines),
         TEST(each_walks_ranks_and_hosts),

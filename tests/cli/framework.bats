@@ -166,6 +166,28 @@ ranks_on_gpus() {
     says '^1: 0$'
 }
 
+# shellcheck disable=SC2016  # expanded in the rank
+@test "a process of PaddlePaddle has its GPU, and Gloo only where there is none" {
+    with_gpus true || skip "no mounts of a process's own can be made here"
+    rmdir dev
+    local has='echo "$PADDLE_TRAINER_ID: ${FLAGS_selected_gpus-none}" \
+        "${PADDLE_DISTRI_BACKEND-none}"'
+    ranks_on_gpus --framework paddle -n 2 sh -c "$has"
+    says '^0: 0 none$'
+    says '^1: 1 none$'
+    ranks_on_gpus --framework paddle -n 1 sh -c "$has"
+    says '^0: 0,1 none$'
+    ranks_on_gpus --framework paddle -n 1 -x PADDLE_DISTRI_BACKEND=gloo \
+        sh -c "$has"
+    says '^0: 0,1 gloo$'
+    ranks_on_gpus --framework paddle -n 1 -x CUDA_VISIBLE_DEVICES= sh -c "$has"
+    says '^0: none gloo$'
+    hwloc_is_there
+    ranks_on_gpus --framework paddle -n 2 --gpus-per-rank 1 sh -c "$has"
+    says '^0: 0 none$'
+    says '^1: 0 none$'
+}
+
 @test "outside an operator's gang variables decide nothing" {
     run env PET_NNODES=2 TF_CONFIG='{}' "$hbrun" --explain --dry-run -H a:2 \
         python3 t.py
